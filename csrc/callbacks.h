@@ -1,0 +1,1 @@
+/* callbacks.h -- what C calls in Python; only cffi reads this file (the cdef is api.h followed by it). */

@@ -1,0 +1,28 @@
+/* problem.h -- the one signature of every planning strategy: usage records in, offsets out.
+ *
+ * A strategy gives each record an offset such that no two records that are live at once overlap. It is a pure function of
+ * the problem: no globals, no I/O; working memory comes from malloc and is freed before it returns.
+ *
+ *   - `first` and `last` are node numbers, both inclusive; last == ML_FOREVER means never freed.
+ *   - `size` is in bytes and is NOT rounded; a strategy rounds sizes up to `alignment` unless its rule says otherwise
+ *     (tflite). Records of size 0 get offset 0 and conflict with nothing.
+ *   - a record whose offset is not ML_UNPLACED on entry is fixed: it stays, the others are placed around it. Strategies
+ *     that know no fixed records say so in their header comment and return ML_PLAN_UNSUPPORTED.
+ *   - on return every record has an offset, a multiple of `alignment`, and `arena_bytes` is the high-water mark
+ *     max(offset + size) rounded up to `alignment`.
+ *   - all sums are checked: a total beyond INT64_MAX / 2 returns ML_PLAN_OVERFLOW and leaves the offsets as they were.
+ */
+#ifndef ML_MEMORY_PROBLEM_H
+#define ML_MEMORY_PROBLEM_H
+
+#include "../minilite.h"
+
+/* One pass of a strategy over `problem`; the table ml_strategies (strategies.c) lists them by name. */
+typedef ml_plan_status (*ml_strategy_fn)(ml_problem *problem);
+
+typedef struct ml_strategy {
+    const char *name;
+    ml_strategy_fn plan;
+} ml_strategy;
+
+#endif

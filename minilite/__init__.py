@@ -1,0 +1,1 @@
+"""minilite: a lightweight interpreter for .tflite models."""

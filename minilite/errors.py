@@ -1,0 +1,75 @@
+"""Every error class of minilite, and how its one line is worded.
+
+A message is coordinates, then both values, then the rule: ``subgraph 0, node 12 (CONV_2D 'conv1'): filter depth 8
+does not match input depth 12``. Lower case, no full stop. Each class also is the builtin that LiteRT raises in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class MiniliteError(Exception):
+    """What every error of minilite is; carries the coordinates of its cause where they are known."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        subgraph: int | None = None,
+        node: int | None = None,
+        op: str | None = None,
+        tensors: Sequence[str] = (),
+        shapes: Sequence[tuple[int, ...]] = (),
+    ) -> None:
+        super().__init__(message)
+        self.subgraph = subgraph
+        self.node = node
+        self.op = op
+        self.tensors = tuple(tensors)
+        self.shapes = tuple(shapes)
+
+
+class ModelNotFoundError(MiniliteError, FileNotFoundError, ValueError):
+    """The path names no readable file."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class ModelFormatError(MiniliteError, ValueError):
+    """The bytes are not a valid model: says table, field and offset."""
+
+
+class UnsupportedOpError(MiniliteError, RuntimeError, ValueError):
+    """The model uses operators, versions or types that minilite lacks: lists all of them, with node numbers."""
+
+
+class ShapeError(MiniliteError, RuntimeError, ValueError):
+    """A node refuses the shapes it is given."""
+
+
+class InputError(MiniliteError, ValueError):
+    """A caller's argument does not fit: names the tensor, what it expects, and what it got."""
+
+
+class InputRuntimeError(InputError, RuntimeError):
+    """An `InputError` where LiteRT raises RuntimeError."""
+
+
+class StateError(MiniliteError, RuntimeError, ValueError):
+    """The call does not fit the interpreter's state: not allocated, busy, or a view is held."""
+
+
+class ArenaError(MiniliteError, MemoryError):
+    """Memory is short: says the bytes needed and the bytes available."""
+
+
+class KernelError(MiniliteError, RuntimeError):
+    """A node failed while running."""
+
+
+def coordinates(subgraph: int, node: int, op: str, name: str = "") -> str:
+    """The head of an error line that names a node."""
+    label = f"{op} '{name}'" if name else op
+    return f"subgraph {subgraph}, node {node} ({label})"

@@ -1,0 +1,1 @@
+"""Bytes: reading and writing the file format. The only stage that uses flatbuffers."""

@@ -1,0 +1,32 @@
+"""How integers stand for real numbers: real = scale * (integer - zero_point)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Quantization(NamedTuple):
+    """Quantization parameters of one tensor: one scale for all of it, or one per slice along a dimension."""
+
+    scales: tuple[float, ...] = ()
+    zero_points: tuple[int, ...] = ()
+    quantized_dimension: int = 0
+    block_size: int = 0
+
+    @property
+    def scale(self) -> float:
+        """The single scale; 0.0 when there is none or one per slice, as in LiteRT's details."""
+        return self.scales[0] if len(self.scales) == 1 else 0.0
+
+    @property
+    def zero_point(self) -> int:
+        """The single zero point; 0 when there is none or one per slice."""
+        return self.zero_points[0] if len(self.zero_points) == 1 else 0
+
+    @property
+    def per_channel(self) -> bool:
+        """Whether there is more than one scale."""
+        return len(self.scales) > 1
+
+
+NOT_QUANTIZED = Quantization()
