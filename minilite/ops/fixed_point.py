@@ -1,0 +1,108 @@
+"""Requantization in integers: the arithmetic that quantized operators share, and its numpy meaning.
+
+A real multiplier m is carried as (mantissa, shift): m ~ mantissa * 2**(shift - 31). Each rule here gives the same bits as
+the TFLite function it names; csrc/fixed_point.h holds the same rules in C.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from minilite.format.dtypes import numpy_type
+from minilite.format.model import Array, Tensor
+from minilite.ops.operator import OpNode
+
+ACTIVATION_LIMITS: dict[str, tuple[float, float]] = {
+    "NONE": (-math.inf, math.inf),
+    "RELU": (0.0, math.inf),
+    "RELU_N1_TO_1": (-1.0, 1.0),
+    "RELU6": (0.0, 6.0),
+}
+"""The fused activations that are clamps, and between which reals they clamp."""
+
+
+def quantize_multiplier(real: float) -> tuple[int, int]:
+    """(mantissa, shift) of a real multiplier >= 0: TFLite's QuantizeMultiplier. Beyond 2**30, where TFLite's shift is
+    undefined, it saturates."""
+    if real == 0.0:
+        return 0, 0
+    fraction, shift = math.frexp(real)
+    mantissa = math.floor(fraction * (1 << 31) + 0.5)  # exact: the product has at most 53 bits
+    if mantissa == 1 << 31:
+        mantissa, shift = mantissa // 2, shift + 1
+    if shift > 30:
+        return (1 << 31) - 1, 30
+    return (0, 0) if shift < -31 else (mantissa, shift)
+
+
+def quantize_multipliers(reals: Array) -> tuple[Array, Array]:
+    """`quantize_multiplier` of each: int32 mantissas and shifts."""
+    pairs = [quantize_multiplier(float(real)) for real in reals]
+    return np.array([m for m, _ in pairs], np.int32), np.array([s for _, s in pairs], np.int32)
+
+
+def saturating_rounding_doubling_high_mul(a: Array, b: Array | int) -> Array:
+    """round(a * b / 2**31), ties upwards, of int32 values with b >= 0: gemmlowp's function of that name."""
+    product = np.asarray(a, np.int64) * np.asarray(b, np.int64)
+    return ((product + (1 << 30)) >> 31).astype(np.int32)
+
+
+def rounding_divide_by_pot(x: Array, exponent: Array | int) -> Array:
+    """round(x / 2**exponent), ties away from zero: gemmlowp's function of that name."""
+    wide, power = np.asarray(x, np.int64), np.asarray(exponent, np.int64)
+    mask = (np.int64(1) << power) - 1
+    return ((wide >> power) + ((wide & mask) > (mask >> 1) + (wide < 0))).astype(np.int32)
+
+
+def multiply_by_quantized_multiplier(x: Array, mantissa: Array | int, shift: Array | int) -> Array:
+    """x * mantissa * 2**(shift - 31) in TFLite's double rounding; int32 in and out, the left shift wraps."""
+    shifts = np.asarray(shift, np.int64)
+    left = (np.asarray(x, np.int64) << np.maximum(shifts, 0)).astype(np.int32)
+    return rounding_divide_by_pot(saturating_rounding_doubling_high_mul(left, mantissa), np.maximum(-shifts, 0))
+
+
+def multiply_by_quantized_multiplier_s64(x: Array, mantissa: Array | int, shift: Array | int) -> Array:
+    """TFLite's MultiplyByQuantizedMultiplier of int64 accumulators: mantissa of 16 bits, one rounding, ties upwards."""
+    mantissas = np.asarray(mantissa, np.int64)
+    reduced = np.where(mantissas < 0x7FFF0000, (mantissas + (1 << 15)) >> 16, 0x7FFF)
+    total = 15 - np.asarray(shift, np.int64)
+    return ((np.asarray(x, np.int64) * reduced + (np.int64(1) << (total - 1))) >> total).astype(np.int32)
+
+
+def round_half_away(x: Array) -> Array:
+    """TfLiteRound: to the nearest integer, ties away from zero (numpy rounds them to even)."""
+    below_half = np.nextafter(x.dtype.type(0.5), x.dtype.type(0))
+    rounded: Array = np.trunc(x + np.copysign(below_half, x))
+    return rounded
+
+
+def activation_range(output: Tensor, activation: str) -> tuple[int, int]:
+    """The integers a quantized output is clamped to: TFLite's CalculateActivationRangeQuantized.
+
+    Raises: KeyError if `activation` is not a clamp."""
+    low, high = ACTIVATION_LIMITS[activation]
+    info = np.iinfo(numpy_type(output.type))
+    return (
+        max(int(info.min), _quantize(low, output)) if math.isfinite(low) else int(info.min),
+        min(int(info.max), _quantize(high, output)) if math.isfinite(high) else int(info.max),
+    )
+
+
+def tensor_scale(node: OpNode, tensor: Tensor) -> float:
+    """The scale of a tensor that must have one for all of it, positive and finite.
+
+    Raises: UnsupportedOpError."""
+    scales = tensor.quantization.scales
+    if len(scales) != 1:
+        raise node.refuse(f"tensor '{tensor.name}' must have one scale, it has {len(scales)}")
+    if not 0.0 < scales[0] < math.inf:
+        raise node.refuse(f"tensor '{tensor.name}' must have a positive scale, it has {scales[0]}")
+    return scales[0]
+
+
+def _quantize(real: float, tensor: Tensor) -> int:
+    """zero_point + round(real / scale), computed in float32 as TFLite does."""
+    ratio = np.float32(real) / np.float32(tensor.quantization.scale)
+    return tensor.quantization.zero_point + int(round_half_away(np.asarray(ratio)))
