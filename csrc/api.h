@@ -79,8 +79,10 @@ typedef struct ml_tensor {
     uint8_t storage;
     uint8_t dynamic;    /* its shape is only known when its node is reached, or hangs on such a shape */
     uint8_t shaped;     /* the shape is known (predicted, for dynamic ones) */
-    uint8_t reserved;
+    uint8_t touched;    /* its shape changed since the last settling */
     int32_t root;       /* the tensor whose memory it shares in place; itself when it shares none */
+    int32_t fold_room;  /* bytes at fold_place */
+    void *fold_place;   /* where its folded value is kept; stays when the node is prepared again */
 } ml_tensor;
 
 /* Where and why the first failure happened. */
@@ -184,35 +186,6 @@ const ml_kernel_info *ml_kernel_get_info(int32_t number);
 ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *error);
 void ml_graph_free(ml_graph *graph);
 
-/* Running -------------------------------------------------------------------------------------------------------------- */
-
-/* What eval works on: its node's tensors by position, through the inline readers of kernel.h. */
-typedef struct ml_call {
-    const void *params;
-    const void *blob;
-    void *scratch;
-    const int32_t *inputs;
-    const int32_t *outputs;
-    void **data;              /* the frame's pointers by tensor; data[-1] is NULL for absent inputs */
-    ml_tensor *tensors;       /* the frame's tensors; tensors[-1] is an absent input's */
-    ml_error *error;
-    ml_state *state;
-    int32_t n_inputs;
-    int32_t n_outputs;
-    int32_t handler;
-    int32_t frame;
-    int32_t node;             /* position in its subgraph */
-    int32_t reserved;
-} ml_call;
-
-/* C calls these from the thread that called run or prepare, never from pool threads. Each returns an ml_status. */
-typedef struct ml_hooks {
-    void *owner;
-    int32_t (*eval)(void *owner, ml_call *call);
-    int32_t (*shape)(void *owner, ml_call *call, ml_shape *outputs); /* a custom operator's shape function */
-    int32_t (*poll)(void *owner);                                     /* lets Python handle signals */
-} ml_hooks;
-
 /* Memory planning ------------------------------------------------------------------------------------------------- */
 
 #define ML_FOREVER 2147483647
@@ -257,3 +230,172 @@ typedef struct ml_problem {
 ml_plan_status ml_memory_plan(const char *strategy, ml_problem *problem);
 /* The name of strategy `index`, or NULL past the last. */
 const char *ml_memory_strategy_name(int32_t index);
+
+/* Running -------------------------------------------------------------------------------------------------------------- */
+
+/* What eval works on: its node's tensors by position, through the inline readers of kernel.h. */
+typedef struct ml_call {
+    const void *params;
+    const void *blob;
+    void *scratch;
+    const int32_t *inputs;
+    const int32_t *outputs;
+    void **data;              /* the frame's pointers by tensor; data[-1] is NULL for absent inputs */
+    ml_tensor *tensors;       /* the frame's tensors; tensors[-1] is an absent input's */
+    ml_error *error;
+    ml_state *state;
+    int32_t n_inputs;
+    int32_t n_outputs;
+    int32_t handler;
+    int32_t frame;
+    int32_t node;             /* position in its subgraph */
+    int32_t reserved;
+} ml_call;
+
+/* C calls these from the thread that called run or prepare, never from pool threads. Each returns an ml_status. */
+typedef struct ml_hooks {
+    void *owner;
+    int32_t (*eval)(void *owner, ml_call *call);
+    int32_t (*shape)(void *owner, ml_call *call, ml_shape *outputs); /* a custom operator's shape function */
+    int32_t (*poll)(void *owner);                                     /* lets Python handle signals */
+} ml_hooks;
+
+typedef enum {
+    ML_KEEP_INPUTS = 1,      /* graph inputs are kept to the end of a run, as LiteRT does */
+    ML_KEEP_ALL = 2,         /* every tensor is kept: no reuse, no sharing */
+    ML_SHARE_TFLITE = 4,     /* share in place where TFLite does */
+    ML_SHARE_WIDE = 8,       /* share in place wherever the operator allows it, last consumer included */
+    ML_FREE_UNREAD = 16,     /* a tensor nobody reads is freed at once (TFLite keeps it) */
+    ML_KEEP_SMALLER = 32     /* plan again without sharing when sharing misses its lower bound; keep the smaller */
+} ml_option;
+
+typedef struct ml_counters {
+    int64_t invokes;
+    int64_t plans;            /* plans made from scratch */
+    int64_t plan_hits;        /* prepares answered from the cache */
+    int64_t suffix_plans;     /* re-plans behind a node in mid-run */
+    int64_t nodes_prepared;
+    int64_t arena_moves;      /* times the arena's base changed */
+    int64_t resolves;         /* times the pointer table was rewritten */
+} ml_counters;
+
+ml_status ml_state_new(ml_graph *graph, const char *strategy, int32_t options, const ml_hooks *hooks, ml_state **state,
+                       ml_error *error);
+void ml_state_free(ml_state *state);
+
+/* Puts the plan for these shapes in force: `spec` is a row of [tensor, rank, dims...] for each resized tensor of the main
+ * subgraph, by ascending tensor; shapes not named are the file's. Zeroes variable tensors. On failure the old plan stays. */
+ml_status ml_state_prepare(ml_state *state, const int32_t *spec, int32_t words, ml_error *error);
+/* Makes the plan for these shapes without putting it in force; the caller frees it. */
+ml_status ml_state_plan_for(ml_state *state, const int32_t *spec, int32_t words, ml_plan **plan, ml_error *error);
+void ml_plan_free(ml_plan *plan);
+
+/* Runs the plan in force, node by node. */
+ml_status ml_state_run(ml_state *state, ml_error *error);
+/* Makes the run that is under way stop with ML_CANCELLED at its next node; any thread may call it. */
+void ml_state_cancel(ml_state *state);
+/* Says whether caller-visible views of the arena are alive: memory then neither moves nor goes. */
+void ml_state_pin(ml_state *state, int32_t pinned);
+int32_t ml_state_is_running(const ml_state *state);
+/* Gives back arena memory and cached plans that are not in force; the next prepare or run acquires anew. */
+ml_status ml_state_trim(ml_state *state, ml_error *error);
+/* Frees the arena (release) and takes it again for the plan in force (acquire); the plan stays. */
+ml_status ml_state_release_memory(ml_state *state, ml_error *error);
+ml_status ml_state_acquire_memory(ml_state *state, ml_error *error);
+/* Zeroes variable tensors and forgets resource variables and what CALL_ONCE has run. */
+void ml_state_reset_variables(ml_state *state);
+/* The caller's buffer stands in for a tensor of the main subgraph; data NULL unbinds. In force from the next prepare. */
+ml_status ml_state_bind(ml_state *state, int32_t tensor, void *data, int64_t bytes, ml_error *error);
+
+const ml_counters *ml_state_counters(const ml_state *state);
+ml_plan *ml_state_plan(const ml_state *state);
+void *ml_state_data(const ml_state *state, int32_t frame, int32_t tensor);
+int64_t ml_state_arena_capacity(const ml_state *state);
+uint64_t ml_state_generation(const ml_state *state); /* changes whenever a pointer or a shape does */
+
+int32_t ml_plan_frames(const ml_plan *plan);
+/* The subgraph that a frame runs, and the frame and node (its position) that call it; -1 for the main frame. */
+int32_t ml_plan_frame_subgraph(const ml_plan *plan, int32_t frame, int32_t *parent, int32_t *node);
+const ml_tensor *ml_plan_tensor(const ml_plan *plan, int32_t frame, int32_t tensor);
+int64_t ml_plan_arena_bytes(const ml_plan *plan);
+int64_t ml_plan_lower_bound(const ml_plan *plan);
+/* What becomes of a node: 0 waits for shapes, 1 runs, 2 is folded, 3 is a view; -1 past the last. */
+int32_t ml_plan_node_status(const ml_plan *plan, int32_t frame, int32_t node);
+/* Copies up to `room` usage records of a frame (scratch of node n has tensor number n_tensors + n); returns their number. */
+int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, int32_t room);
+
+/* For hooks: gives output `i` of a SETS_SHAPES node its shape, then settles places; pointers are valid after settling. */
+ml_status ml_set_run_shape(ml_call *call, int32_t i, const ml_shape *shape);
+ml_status ml_settle(ml_call *call);
+
+/* ArenaPlanner: TFLite's calls over any graph ---------------------------------------------------------------------------- */
+
+typedef struct ml_node_io {
+    const int32_t *inputs;
+    const int32_t *outputs;
+    int32_t n_inputs;
+    int32_t n_outputs;
+    int32_t flags; /* ml_node_flag */
+    int32_t reserved;
+} ml_node_io;
+
+/* What the planner has to know of a graph; borrowed, it must outlive the planner. */
+typedef struct ml_planner_graph {
+    const ml_node_io *nodes;
+    const int32_t *inputs;
+    const int32_t *outputs;
+    int32_t n_nodes;
+    int32_t n_tensors;
+    int32_t n_inputs;
+    int32_t n_outputs;
+} ml_planner_graph;
+
+typedef enum {
+    ML_PLACE_NONE = 0,       /* constant, folded, bound: takes no memory here */
+    ML_PLACE_ARENA = 1,
+    ML_PLACE_PERSISTENT = 2  /* placed once, never freed, never moved */
+} ml_place;
+
+typedef struct ml_planner ml_planner;
+
+ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, int32_t options, int32_t alignment);
+void ml_planner_free(ml_planner *planner);
+/* Tensor facts that Prepare fills in; temporaries of node n are tensor n_tensors + n. Both arrays have n_tensors + n_nodes. */
+int64_t *ml_planner_bytes(ml_planner *planner);
+uint8_t *ml_planner_places(ml_planner *planner);
+uint8_t *ml_planner_skipped(ml_planner *planner); /* by node: 1 = folded, neither reads nor writes */
+uint8_t *ml_planner_pinned(ml_planner *planner);  /* by tensor: 1 = no sharing but views (its size may change) */
+
+void ml_planner_plan_allocations(ml_planner *planner);
+ml_status ml_planner_execute_allocations(ml_planner *planner, int32_t first, int32_t last, ml_error *error);
+void ml_planner_reset_allocations(ml_planner *planner);
+void ml_planner_reset_allocations_after(ml_planner *planner, int32_t node);
+/* The same in two steps: mark what starts behind `node`, then drop everything marked in one pass. */
+void ml_planner_deallocate_after(ml_planner *planner, int32_t node);
+void ml_planner_resolve_deallocations(ml_planner *planner);
+/* Drops the records of tensors that are dead before `node`. */
+void ml_planner_purge(ml_planner *planner, int32_t node);
+
+const int64_t *ml_planner_offsets(const ml_planner *planner); /* -1 = not placed */
+const int32_t *ml_planner_roots(const ml_planner *planner);
+const int32_t *ml_planner_first_nodes(const ml_planner *planner);
+const int32_t *ml_planner_last_nodes(const ml_planner *planner);
+int64_t ml_planner_high_water(const ml_planner *planner, int32_t place); /* ML_PLACE_ARENA or ML_PLACE_PERSISTENT */
+int64_t ml_planner_lower_bound(ml_planner *planner);
+int32_t ml_planner_active(const ml_planner *planner); /* records the hot loop looks at */
+/* The records of all placed arena tensors that own their memory; returns their number, at most `room` are written. */
+int32_t ml_planner_records(const ml_planner *planner, ml_record *records, int32_t room);
+
+/* A growable block of memory with a stable alignment. */
+typedef struct ml_arena {
+    uint8_t *base;
+    int64_t capacity;
+    int64_t moves;
+} ml_arena;
+
+/* Makes room for `bytes`, keeping the first `keep` bytes; never shrinks. */
+ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error *error);
+/* Gives back what lies behind the first `bytes`; the rest stays where it is. */
+void ml_arena_shrink(ml_arena *arena, int64_t bytes);
+void ml_arena_release(ml_arena *arena);
+

@@ -67,6 +67,7 @@ ml_status ml_set_shape(ml_prepare *p, int i, const ml_shape *shape) {
     if (elements < 0)
         return ml_fail(p->error, ML_SHAPE_ERROR, "output %d would have the shape %s, more elements than an int64 counts", i,
                        ml_shape_text(shape, text));
+    if (!t->shaped || !ml_same_shape(&t->shape, shape)) t->touched = 1;
     if (&t->shape != shape) t->shape = *shape;
     t->bytes = elements * ml_type_bytes(t->type);
     t->shaped = 1;

@@ -1,5 +1,5 @@
 /* kernels.c -- the table of kernels by name, gathered from the families. */
-#include "kernel.h"
+#include "engine.h"
 
 #define X(family) extern const ml_kernel ml_kernels_##family[];
 #include "families.def"

@@ -33,7 +33,6 @@ class TensorType(enum.IntEnum):
     INT2 = 19
     UINT4 = 20
 
-
     FLOAT8_E4M3FN = 21
     FLOAT8_E5M2 = 22
 

@@ -12,6 +12,9 @@ class Quantization(NamedTuple):
     zero_points: tuple[int, ...] = ()
     quantized_dimension: int = 0
     block_size: int = 0
+    scales_tensor: int = -1
+    """Of blockwise schemes, whose scales and zero points are tensors of the same subgraph; -1 when not."""
+    zero_points_tensor: int = -1
 
     @property
     def scale(self) -> float:

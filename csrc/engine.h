@@ -1,0 +1,215 @@
+/* engine.h -- what graph.c, plan.c, state.c, run.c and the control-flow kernels share; nobody else includes it. */
+#ifndef ML_ENGINE_H
+#define ML_ENGINE_H
+
+#include <stdatomic.h>
+
+#include "kernel.h"
+
+enum { ML_ALIGNMENT = 64, ML_MAX_FRAMES = 4096, ML_CACHED_PLANS = 16 };
+
+const ml_kernel *ml_kernel_at(int32_t number);
+
+/* Graph: immutable. ------------------------------------------------------------------------------------------------ */
+
+typedef struct ml_node {
+    const ml_kernel *kernel;
+    const void *params;
+    const ml_node_io *io;
+    int64_t blob_start; /* in its frame's blobs */
+    int32_t index;      /* the file's node number */
+    int32_t handler;
+    int32_t subgraphs[2];
+} ml_node;
+
+typedef struct ml_subgraph {
+    ml_tensor_def *tensors;
+    ml_node *nodes;
+    ml_planner_graph io;
+    int64_t blob_bytes;
+} ml_subgraph;
+
+/* A place a subgraph is run from. Its tensors stand at tensor_base + t in every table of total_tensors; tensor_base - 1
+ * is the absent tensor. Frames of a node's subgraphs are numbered children[node_base + node][0..1]. */
+typedef struct ml_frame {
+    int32_t subgraph;
+    int32_t parent; /* -1 for frame 0 */
+    int32_t parent_node;
+    int32_t tensor_base;
+    int32_t node_base;
+    int32_t reserved;
+    int64_t blob_base;
+} ml_frame;
+
+struct ml_graph {
+    ml_subgraph *subgraphs;
+    ml_frame *frames;
+    int32_t (*children)[2];
+    ml_tensor_def *tensor_defs;
+    ml_node *nodes;
+    ml_node_io *node_io;
+    int32_t *io;
+    uint8_t *params;
+    int64_t blob_bytes;
+    int32_t n_subgraphs;
+    int32_t n_frames;
+    int32_t total_tensors;
+    int32_t total_nodes;
+    int32_t n_resources;
+};
+
+/* Plan: what hangs on shapes. ------------------------------------------------------------------------------------------ */
+
+typedef enum { ML_NODE_WAITS = 0, ML_NODE_RUNS = 1, ML_NODE_FOLDED = 2, ML_NODE_IS_VIEW = 3 } ml_node_status;
+
+typedef struct ml_node_plan {
+    int64_t scratch_bytes;
+    uint8_t status;  /* ml_node_status */
+    uint8_t dynamic; /* its prepare needs run-time values */
+    uint8_t open;    /* even with them: eval gives the shapes */
+} ml_node_plan;
+
+typedef struct ml_frame_plan {
+    ml_planner *planner;
+    int64_t region_bytes; /* peak of the frame, in its caller's scratch (frame 0: in the arena) */
+    int64_t persistent_start; /* of its variable tensors, in the state's persistent memory */
+} ml_frame_plan;
+
+typedef struct ml_pool {
+    struct ml_pool *next;
+    int64_t used;
+    uint8_t bytes[4096];
+} ml_pool;
+
+struct ml_plan {
+    const ml_graph *graph;
+    ml_tensor *tensors;
+    ml_node_plan *nodes;
+    ml_frame_plan *frames;
+    uint8_t *blobs;
+    ml_pool *folded;
+    int32_t *spec; /* the key: rows of [tensor, rank, dims...] */
+    int32_t words;
+    int32_t bindings; /* state->bindings when it was made */
+    int64_t persistent_bytes;
+    int64_t lower_bound;
+    int64_t used; /* state->clock at last use */
+    bool broken;  /* a run failed half-way through re-preparing: prepare again before the next run */
+};
+
+/* Everything the sweep needs beside the plan it fills. */
+typedef struct ml_prepare_context {
+    ml_plan *plan;
+    ml_state *state;
+    ml_error *error;
+} ml_prepare_context;
+
+ml_status ml_plan_new(ml_state *state, const int32_t *spec, int32_t words, ml_plan **plan, ml_error *error);
+/* Prepares one node of a frame; `data` holds run-time pointers once the node is reached, else NULL. */
+ml_status ml_plan_prepare_node(ml_prepare_context *context, int32_t frame, int32_t node, void **data);
+/* Prepares every node of a frame whose inputs have their shapes. */
+ml_status ml_plan_sweep(ml_prepare_context *context, int32_t frame);
+/* Lifetimes and offsets of a frame; sets region_bytes. */
+ml_status ml_plan_place(ml_prepare_context *context, int32_t frame);
+/* Copies the planner's answers into the frame's tensors. */
+void ml_plan_take_offsets(ml_plan *plan, int32_t frame);
+static inline ml_tensor *ml_frame_tensors(const ml_plan *plan, int32_t frame) {
+    return plan->tensors + plan->graph->frames[frame].tensor_base;
+}
+
+/* Control flow in prepare: gives the subgraph in place `child` of this node its input shapes and sweeps it. The kernel then
+ * marks the tensors it will place itself (storage SLOT) and calls ml_child_place, which returns the region's bytes. */
+int32_t ml_child_frame(const ml_prepare *p, int child);
+ml_status ml_child_sweep(ml_prepare *p, int child, const ml_shape *const *shapes, int32_t count);
+ml_status ml_child_place(ml_prepare *p, int child, int64_t *region_bytes);
+
+/* State: one interpreter. -------------------------------------------------------------------------------------------- */
+
+typedef struct ml_step {
+    ml_status (*eval)(const ml_call *call);
+    ml_call call;
+    int32_t ticks; /* about 4 KiB of operands each */
+    int32_t reserved;
+} ml_step;
+
+typedef struct ml_frame_state {
+    uint8_t *region;
+    uint8_t *spill; /* own memory, when the frame outgrew its region in mid-run */
+    int64_t spill_bytes;
+    int32_t n_steps;
+    int32_t current;
+} ml_frame_state;
+
+/* A block the state owns outside the arena: resource variables, carries of loops whose shapes change. */
+typedef struct ml_buffer {
+    void *data;
+    int64_t capacity;
+    ml_shape shape;
+    int32_t type;
+    int64_t bytes;
+    bool assigned;
+} ml_buffer;
+
+typedef struct ml_prediction {
+    ml_shape shape;
+    int64_t capacity;
+    bool known;
+} ml_prediction;
+
+struct ml_state {
+    ml_graph *graph;
+    ml_hooks hooks;
+    char strategy[32];
+    int32_t options;
+    ml_arena arena;
+    uint8_t *persistent;
+    int64_t persistent_capacity;
+    void **data;                 /* by total tensor */
+    ml_step *steps;              /* by total node */
+    ml_frame_state *frames;
+    ml_buffer *resources;
+    ml_buffer *carries;          /* two per total tensor; made by the first loop whose carry changes shape */
+    ml_prediction *predictions;  /* by total tensor; made by the first dynamic tensor */
+    ml_array *bound;             /* by tensor of frame 0; NULL while nothing is bound */
+    bool *called_once;           /* by subgraph */
+    ml_plan *plan;               /* in force, also in `plans` */
+    ml_plan *plans[ML_CACHED_PLANS];
+    ml_plan *resolved;           /* the plan `data` and `steps` were made for */
+    int32_t bindings;
+    int32_t pinned;
+    int64_t clock;
+    int64_t ticks;
+    int64_t poll_at;             /* ns of the monotonic clock */
+    uint64_t generation;
+    ml_counters counters;
+    ml_error *error;             /* of the call under way */
+    atomic_int running;
+    atomic_int cancel;
+};
+
+/* Points every tensor of the frame (and of frames below) into its memory and lays out its steps. */
+void ml_bind_frame(ml_state *state, int32_t frame, uint8_t *region);
+/* The pointers alone, of this frame alone. */
+void ml_bind_pointers(ml_state *state, int32_t frame);
+/* Lays out the steps of a frame from position `step` on, starting with node `node`. */
+void ml_bind_steps(ml_state *state, int32_t frame, int32_t step, int32_t node);
+/* Points into [from, from + bytes) become points into `to`. */
+void ml_relocate(ml_state *state, uint8_t *from, int64_t bytes, uint8_t *to);
+/* Makes room for `bytes` in a buffer, dropping its content. */
+ml_status ml_buffer_reserve(ml_buffer *buffer, int64_t bytes, ml_error *error);
+ml_status ml_buffer_set(ml_buffer *buffer, const ml_tensor *tensor, const void *data, ml_error *error);
+
+/* The buffers of loops whose carries change shape; made once. */
+ml_status ml_make_carries(ml_state *state);
+/* Binds a child frame that was prepared in mid-run: in its caller's scratch when `bytes` fit into `room`, else in a block of its own. */
+ml_status ml_give_region(ml_state *state, int32_t frame, void *scratch, int64_t room, int64_t bytes);
+/* Lets Python handle signals every 50 ms of work; spends `ticks` of the budget between two looks at the clock. */
+ml_status ml_check_interrupt(ml_state *state, int32_t ticks);
+/* Runs a frame; its region and steps are bound. */
+ml_status ml_run_frame(ml_state *state, int32_t frame);
+/* Eval of nodes whose shapes hang on run-time values: prepare with values, settle, compute. */
+ml_status ml_run_dynamic(const ml_call *call);
+/* Eval through the hook. */
+ml_status ml_run_python(const ml_call *call);
+
+#endif

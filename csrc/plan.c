@@ -1,0 +1,463 @@
+/* plan.c -- ml_plan: the prepare sweep (shapes, blobs, folded values), lifetimes and offsets of every frame. */
+#include "engine.h"
+
+#include <stdlib.h>
+
+/* Building ------------------------------------------------------------------------------------------------------- */
+
+static void reset_tensors(ml_plan *plan, int32_t frame) {
+    const ml_subgraph *sub = &plan->graph->subgraphs[plan->graph->frames[frame].subgraph];
+    ml_tensor *tensors = ml_frame_tensors(plan, frame);
+    for (int32_t t = 0; t < sub->io.n_tensors; t++) {
+        const ml_tensor_def *def = &sub->tensors[t];
+        bool variable = (def->flags & ML_TENSOR_VARIABLE) != 0;
+        bool constant = def->data != NULL;
+        ml_tensor old = tensors[t];
+        tensors[t] = (ml_tensor){.known = def->data,
+                                 .capacity = old.capacity,
+                                 .offset = -1,
+                                 .shape = def->shape,
+                                 .type = def->type,
+                                 .storage = constant ? ML_STORAGE_CONSTANT : variable ? ML_STORAGE_PERSISTENT : ML_STORAGE_ARENA,
+                                 .shaped = constant || variable,
+                                 .root = t,
+                                 .fold_room = old.fold_room,
+                                 .fold_place = old.fold_place};
+        if (constant) tensors[t].bytes = def->bytes;
+        else if (variable) tensors[t].bytes = ml_elements(&def->shape) * ml_type_bytes(def->type);
+    }
+}
+
+static ml_status allocate_plan(const ml_graph *g, ml_plan **plan, ml_error *error) {
+    ml_plan *p = calloc(1, sizeof *p);
+    *plan = p;
+    if (p) {
+        p->graph = g;
+        p->tensors = calloc((size_t)g->total_tensors + 1, sizeof *p->tensors);
+        p->nodes = calloc((size_t)g->total_nodes + 1, sizeof *p->nodes);
+        p->frames = calloc((size_t)g->n_frames, sizeof *p->frames);
+        p->blobs = aligned_alloc(64, ((size_t)g->blob_bytes + 127) / 64 * 64);
+        if (p->tensors && p->nodes && p->frames && p->blobs) return ML_OK;
+    }
+    return ml_fail(error, ML_ARENA_ERROR, "no memory for a plan of %d tensors", g->total_tensors);
+}
+
+void ml_plan_free(ml_plan *plan) {
+    if (!plan) return;
+    for (int32_t f = 0; plan->frames && f < plan->graph->n_frames; f++) ml_planner_free(plan->frames[f].planner);
+    for (ml_pool *pool = plan->folded; pool;) {
+        ml_pool *next = pool->next;
+        free(pool);
+        pool = next;
+    }
+    free(plan->tensors);
+    free(plan->nodes);
+    free(plan->frames);
+    free(plan->blobs);
+    free(plan->spec);
+    free(plan);
+}
+
+/* Folding ---------------------------------------------------------------------------------------------------------- */
+
+static void *take_from_pool(ml_plan *plan, int64_t bytes) {
+    int64_t rounded = (bytes + 15) & ~(int64_t)15;
+    if (!plan->folded || plan->folded->used + rounded > (int64_t)sizeof plan->folded->bytes) {
+        ml_pool *pool = malloc(sizeof *pool);
+        if (!pool || rounded > (int64_t)sizeof pool->bytes) {
+            free(pool);
+            return NULL;
+        }
+        pool->next = plan->folded;
+        pool->used = 0;
+        plan->folded = pool;
+    }
+    void *place = plan->folded->bytes + plan->folded->used;
+    plan->folded->used += rounded;
+    return place;
+}
+
+/* A tensor keeps the place of its folded value, so that preparing again and again takes no more memory. */
+static void *fold_place(ml_plan *plan, ml_tensor *t) {
+    if (t->fold_place && t->fold_room >= t->bytes) return t->fold_place;
+    t->fold_place = take_from_pool(plan, t->bytes);
+    t->fold_room = (int32_t)t->bytes;
+    return t->fold_place;
+}
+
+/* Whether the node's outputs can be computed now: everything it reads is known, and they are small. */
+static bool can_fold(const ml_prepare *p, const ml_node *node) {
+    if (node->kernel->flags & (ML_KERNEL_HAS_EFFECTS | ML_KERNEL_SETS_SHAPES) || !node->kernel->eval) return false;
+    for (int32_t i = 0; i < p->n_inputs; i++) {
+        const ml_tensor *t = ml_input(p, i);
+        if (t && !t->known && !(node->kernel->flags & ML_KERNEL_NEEDS_SHAPES_ONLY)) return false;
+        if (t && t->dynamic) return false;
+    }
+    for (int32_t i = 0; i < p->n_outputs; i++)
+        if (ml_elements(&ml_output(p, i)->shape) > ML_FOLD_ELEMENTS || ml_type_bytes(ml_output(p, i)->type) == 0) return false;
+    return p->scratch_bytes == 0 && p->n_inputs + p->n_outputs <= 64;
+}
+
+/* Runs eval on known values, through a table of pointers of its own. */
+static ml_status fold(ml_prepare *p, const ml_node *node, bool *folded) {
+    void *data[65] = {NULL};
+    ml_tensor tensors[65];
+    int32_t places[64];
+    memset(&tensors[0], 0, sizeof tensors[0]);
+    int32_t count = p->n_inputs + p->n_outputs;
+    for (int32_t i = 0; i < count; i++) {
+        int32_t t = i < p->n_inputs ? p->inputs[i] : p->outputs[i - p->n_inputs];
+        places[i] = t < 0 ? -1 : i;
+        if (t < 0) continue;
+        tensors[i + 1] = p->tensors[t];
+        data[i + 1] = i < p->n_inputs ? (void *)(uintptr_t)p->tensors[t].known : fold_place(p->plan, &p->tensors[t]);
+        if (i >= p->n_inputs && !data[i + 1]) return ML_OK; /* no room: the node runs instead */
+    }
+    ml_call call = {.params = p->params, .blob = p->blob, .inputs = places, .outputs = places + p->n_inputs, .data = data + 1,
+                    .tensors = tensors + 1, .error = p->error, .n_inputs = p->n_inputs, .n_outputs = p->n_outputs};
+    ml_status status = node->kernel->eval(&call);
+    if (status != ML_OK) return status;
+    for (int32_t i = 0; i < p->n_outputs; i++) {
+        ml_output(p, i)->known = data[p->n_inputs + i + 1];
+        ml_output(p, i)->storage = ML_STORAGE_FOLDED;
+    }
+    *folded = true;
+    return ML_OK;
+}
+
+/* The sweep ------------------------------------------------------------------------------------------------------------ */
+
+/* Marks the outputs of a node whose shapes are not known; a prediction from earlier runs stands in where there is one. */
+static void leave_open(ml_prepare_context *x, int32_t frame, const ml_prepare *p, bool predict) {
+    const ml_prediction *predictions = x->state ? x->state->predictions : NULL;
+    int32_t base = x->plan->graph->frames[frame].tensor_base;
+    for (int32_t i = 0; i < p->n_outputs; i++) {
+        ml_tensor *t = ml_output(p, i);
+        t->dynamic = 1;
+        t->touched = 1;
+        t->shaped = 0;
+        t->bytes = 0;
+        const ml_prediction *guess = predictions ? &predictions[base + p->outputs[i]] : NULL;
+        if (guess && guess->known && predict) {
+            t->shape = guess->shape;
+            t->bytes = ml_elements(&t->shape) * ml_type_bytes(t->type);
+            t->shaped = 1;
+        }
+    }
+}
+
+static ml_status blame(ml_error *error, const ml_plan *plan, int32_t frame, const ml_node *node, ml_status status) {
+    if (error->node < 0) {
+        error->subgraph = plan->graph->frames[frame].subgraph;
+        error->node = node->index;
+    }
+    return status;
+}
+
+ml_status ml_plan_prepare_node(ml_prepare_context *x, int32_t frame, int32_t n, void **data) {
+    const ml_frame *f = &x->plan->graph->frames[frame];
+    const ml_node *node = &x->plan->graph->subgraphs[f->subgraph].nodes[n];
+    ml_node_plan *np = &x->plan->nodes[f->node_base + n];
+    ml_error quiet = {.node = -1};
+    ml_prepare p = {.params = node->params,
+                    .blob = x->plan->blobs + f->blob_base + node->blob_start,
+                    .inputs = node->io->inputs,
+                    .outputs = node->io->outputs,
+                    .n_inputs = node->io->n_inputs,
+                    .n_outputs = node->io->n_outputs,
+                    .tensors = ml_frame_tensors(x->plan, frame),
+                    .data = data,
+                    .error = x->error,
+                    .plan = x->plan,
+                    .state = x->state,
+                    .frame = frame,
+                    .node = n,
+                    .handler = node->handler};
+    bool waits = false, dynamic = false;
+    for (int32_t i = 0; i < p.n_inputs; i++) {
+        const ml_tensor *t = ml_input(&p, i);
+        waits |= t && !t->shaped;
+        dynamic |= t && t->dynamic;
+    }
+    if (x->state) x->state->counters.nodes_prepared++;
+    if (!waits) {
+        memset(p.blob, 0, (size_t)node->kernel->blob_bytes);
+        if (dynamic && !data) p.error = &quiet; /* shapes are guesses: a refusal only means that the node has to wait */
+        ml_status status = node->kernel->prepare(&p);
+        if (status != ML_OK && p.error == &quiet && quiet.status == ML_SHAPE_ERROR) waits = true;
+        else if (status != ML_OK) {
+            if (p.error == &quiet) *x->error = quiet;
+            return blame(x->error, x->plan, frame, node, status);
+        }
+    }
+    np->scratch_bytes = waits ? 0 : p.scratch_bytes;
+    np->open = p.dynamic;
+    if (!data) np->dynamic = p.dynamic;
+    np->status = waits ? ML_NODE_WAITS : ML_NODE_RUNS;
+    if (waits || (p.dynamic && !data)) {
+        leave_open(x, frame, &p, !waits);
+        return ML_OK;
+    }
+    if (data) return ML_OK;
+    for (int32_t i = 0; i < p.n_outputs; i++) ml_output(&p, i)->dynamic = dynamic;
+    bool folded = false;
+    if (can_fold(&p, node)) {
+        ml_status status = fold(&p, node, &folded);
+        if (status != ML_OK) return blame(x->error, x->plan, frame, node, status);
+        if (folded) np->status = ML_NODE_FOLDED;
+    }
+    return ML_OK;
+}
+
+ml_status ml_plan_sweep(ml_prepare_context *x, int32_t frame) {
+    const ml_subgraph *sub = &x->plan->graph->subgraphs[x->plan->graph->frames[frame].subgraph];
+    for (int32_t n = 0; n < sub->io.n_nodes; n++) {
+        ml_status status = ml_plan_prepare_node(x, frame, n, NULL);
+        if (status != ML_OK) return status;
+    }
+    return ML_OK;
+}
+
+/* Places --------------------------------------------------------------------------------------------------------------- */
+
+/* Tells the planner every tensor's bytes and where it may lie. */
+static void describe_tensors(ml_prepare_context *x, int32_t frame) {
+    const ml_graph *g = x->plan->graph;
+    const ml_frame *f = &g->frames[frame];
+    const ml_subgraph *sub = &g->subgraphs[f->subgraph];
+    ml_planner *planner = x->plan->frames[frame].planner;
+    int64_t *bytes = ml_planner_bytes(planner);
+    uint8_t *places = ml_planner_places(planner), *pinned = ml_planner_pinned(planner), *skipped = ml_planner_skipped(planner);
+    ml_tensor *tensors = ml_frame_tensors(x->plan, frame);
+    const ml_prediction *predictions = x->state ? x->state->predictions : NULL;
+    for (int32_t t = 0; t < sub->io.n_tensors; t++) {
+        ml_tensor *tensor = &tensors[t];
+        if (tensor->dynamic && predictions && predictions[f->tensor_base + t].capacity > tensor->capacity)
+            tensor->capacity = predictions[f->tensor_base + t].capacity;
+        if (!tensor->dynamic || tensor->capacity < tensor->bytes) tensor->capacity = tensor->bytes;
+        bytes[t] = tensor->capacity;
+        pinned[t] = tensor->dynamic;
+        places[t] = tensor->storage == ML_STORAGE_ARENA ? ML_PLACE_ARENA
+                    : tensor->storage == ML_STORAGE_PERSISTENT ? ML_PLACE_PERSISTENT : ML_PLACE_NONE;
+    }
+    for (int32_t n = 0; n < sub->io.n_nodes; n++) {
+        const ml_node_plan *np = &x->plan->nodes[f->node_base + n];
+        skipped[n] = np->status == ML_NODE_FOLDED;
+        bytes[sub->io.n_tensors + n] = np->scratch_bytes;
+        places[sub->io.n_tensors + n] = np->scratch_bytes > 0 ? ML_PLACE_ARENA : ML_PLACE_NONE;
+    }
+}
+
+void ml_plan_take_offsets(ml_plan *plan, int32_t frame) {
+    const ml_graph *g = plan->graph;
+    const ml_frame *f = &g->frames[frame];
+    const ml_subgraph *sub = &g->subgraphs[f->subgraph];
+    const ml_planner *planner = plan->frames[frame].planner;
+    const int64_t *offsets = ml_planner_offsets(planner);
+    const int32_t *roots = ml_planner_roots(planner);
+    ml_tensor *tensors = ml_frame_tensors(plan, frame);
+    for (int32_t t = 0; t < sub->io.n_tensors; t++) {
+        tensors[t].offset = offsets[t];
+        tensors[t].root = roots[t];
+    }
+    for (int32_t n = 0; n < sub->io.n_nodes; n++) {
+        ml_node_plan *np = &plan->nodes[f->node_base + n];
+        const ml_node_io *io = sub->nodes[n].io;
+        if (np->status == ML_NODE_FOLDED || np->status == ML_NODE_WAITS || np->dynamic || !(io->flags & ML_NODE_VIEW)) continue;
+        np->status = roots[io->outputs[0]] == roots[io->inputs[0]] ? ML_NODE_IS_VIEW : ML_NODE_RUNS;
+    }
+    plan->frames[frame].region_bytes = ml_planner_high_water(planner, ML_PLACE_ARENA);
+}
+
+static ml_status plan_once(ml_prepare_context *x, int32_t frame, int32_t options) {
+    const ml_graph *g = x->plan->graph;
+    ml_frame_plan *fp = &x->plan->frames[frame];
+    const ml_planner_graph *io = &g->subgraphs[g->frames[frame].subgraph].io;
+    if (frame > 0) options &= ~(int32_t)ML_KEEP_INPUTS; /* carries live in slots; an input nobody else reads may go */
+    ml_planner_free(fp->planner);
+    fp->planner = ml_planner_new(io, x->state->strategy, options, ML_ALIGNMENT);
+    if (!fp->planner) return ml_fail(x->error, ML_ARENA_ERROR, "no memory to plan %d tensors", io->n_tensors);
+    describe_tensors(x, frame);
+    ml_planner_plan_allocations(fp->planner);
+    return ml_planner_execute_allocations(fp->planner, 0, io->n_nodes - 1, x->error);
+}
+
+ml_status ml_plan_place(ml_prepare_context *x, int32_t frame) {
+    int32_t options = x->state->options, sharing = ML_SHARE_TFLITE | ML_SHARE_WIDE;
+    ml_status status = plan_once(x, frame, options);
+    if (status != ML_OK) return status;
+    ml_frame_plan *fp = &x->plan->frames[frame];
+    int64_t shared = ml_planner_high_water(fp->planner, ML_PLACE_ARENA);
+    if ((options & ML_KEEP_SMALLER) && (options & sharing) && shared > ml_planner_lower_bound(fp->planner)) {
+        ml_planner *first = fp->planner;
+        fp->planner = NULL;
+        status = plan_once(x, frame, options & ~sharing);
+        bool better = status == ML_OK && ml_planner_high_water(fp->planner, ML_PLACE_ARENA) < shared;
+        if (better) ml_planner_free(first);
+        else {
+            ml_planner_free(fp->planner);
+            fp->planner = first;
+        }
+        if (status != ML_OK) return status;
+    }
+    ml_plan_take_offsets(x->plan, frame);
+    return ML_OK;
+}
+
+/* Children ------------------------------------------------------------------------------------------------------------- */
+
+int32_t ml_child_frame(const ml_prepare *p, int child) {
+    const ml_graph *g = p->plan->graph;
+    return g->children[g->frames[p->frame].node_base + p->node][child];
+}
+
+ml_status ml_child_sweep(ml_prepare *p, int child, const ml_shape *const *shapes, int32_t count) {
+    int32_t frame = ml_child_frame(p, child);
+    const ml_graph *g = p->plan->graph;
+    const ml_planner_graph *io = &g->subgraphs[g->frames[frame].subgraph].io;
+    if (io->n_inputs != count)
+        return ml_fail(p->error, ML_SHAPE_ERROR, "subgraph %d takes %d inputs, the node gives %d", g->frames[frame].subgraph,
+                       io->n_inputs, count);
+    reset_tensors(p->plan, frame);
+    ml_tensor *tensors = ml_frame_tensors(p->plan, frame);
+    for (int32_t i = 0; i < count; i++) {
+        ml_tensor *t = &tensors[io->inputs[i]];
+        t->shape = *shapes[i];
+        t->bytes = ml_elements(&t->shape) * ml_type_bytes(t->type);
+        t->shaped = 1;
+        t->storage = ML_STORAGE_SLOT;
+        t->known = NULL;
+    }
+    ml_prepare_context x = {p->plan, p->state, p->error};
+    return ml_plan_sweep(&x, frame);
+}
+
+ml_status ml_child_place(ml_prepare *p, int child, int64_t *region_bytes) {
+    int32_t frame = ml_child_frame(p, child);
+    ml_prepare_context x = {p->plan, p->state, p->error};
+    ml_status status = ml_plan_place(&x, frame);
+    *region_bytes = p->plan->frames[frame].region_bytes;
+    return status;
+}
+
+/* The whole ------------------------------------------------------------------------------------------------------------ */
+
+/* Applies the resized shapes of the main subgraph; the rows were checked by the caller in Python, ranges are checked here. */
+static ml_status apply_spec(ml_plan *plan, ml_error *error) {
+    const ml_planner_graph *io = &plan->graph->subgraphs[plan->graph->frames[0].subgraph].io;
+    ml_tensor *tensors = ml_frame_tensors(plan, 0);
+    for (int32_t i = 0; i < plan->words;) {
+        int32_t t = plan->spec[i], rank = plan->spec[i + 1];
+        if (t < 0 || t >= io->n_tensors || rank < 0 || rank > ML_MAX_RANK)
+            return ml_fail(error, ML_SHAPE_ERROR, "tensor %d cannot take rank %d: at most %d dimensions", t, rank, ML_MAX_RANK);
+        tensors[t].shape.rank = rank;
+        memcpy(tensors[t].shape.dims, plan->spec + i + 2, (size_t)rank * sizeof(int32_t));
+        i += 2 + rank;
+        if (tensors[t].storage != ML_STORAGE_PERSISTENT) continue;
+        tensors[t].bytes = ml_elements(&tensors[t].shape) * ml_type_bytes(tensors[t].type);
+    }
+    return ML_OK;
+}
+
+static ml_status shape_inputs(ml_prepare_context *x) {
+    const ml_planner_graph *io = &x->plan->graph->subgraphs[x->plan->graph->frames[0].subgraph].io;
+    ml_tensor *tensors = ml_frame_tensors(x->plan, 0);
+    char text[96];
+    for (int32_t i = 0; i < io->n_inputs; i++) {
+        ml_tensor *t = &tensors[io->inputs[i]];
+        int64_t elements = ml_elements(&t->shape);
+        x->error->tensor = io->inputs[i];
+        for (int32_t d = 0; d < t->shape.rank; d++)
+            if (t->shape.dims[d] < 0)
+                return ml_fail(x->error, ML_SHAPE_ERROR, "input tensor %d has the shape %s: resize it, no dimension may be negative",
+                               io->inputs[i], ml_shape_text(&t->shape, text));
+        if (elements < 0)
+            return ml_fail(x->error, ML_SHAPE_ERROR, "input tensor %d of shape %s has more elements than an int64 counts",
+                           io->inputs[i], ml_shape_text(&t->shape, text));
+        x->error->tensor = -1;
+        if (t->known) continue;
+        t->bytes = elements * ml_type_bytes(t->type);
+        t->shaped = 1;
+    }
+    if (!x->state->bound) return ML_OK;
+    for (int32_t t = 0; t < io->n_tensors; t++)
+        if (x->state->bound[t].data && tensors[t].storage == ML_STORAGE_ARENA) tensors[t].storage = ML_STORAGE_BOUND;
+    return ML_OK;
+}
+
+static ml_status check_bound(ml_prepare_context *x) {
+    if (!x->state->bound) return ML_OK;
+    const ml_planner_graph *io = &x->plan->graph->subgraphs[x->plan->graph->frames[0].subgraph].io;
+    const ml_tensor *tensors = ml_frame_tensors(x->plan, 0);
+    for (int32_t t = 0; t < io->n_tensors; t++)
+        if (tensors[t].storage == ML_STORAGE_BOUND && x->state->bound[t].bytes < tensors[t].bytes) {
+            x->error->tensor = t;
+            x->error->needed = tensors[t].bytes;
+            x->error->available = x->state->bound[t].bytes;
+            return ml_fail(x->error, ML_ARENA_ERROR, "tensor %d needs %lld bytes, the buffer bound to it has %lld", t,
+                           (long long)tensors[t].bytes, (long long)x->state->bound[t].bytes);
+        }
+    return ML_OK;
+}
+
+ml_status ml_plan_new(ml_state *state, const int32_t *spec, int32_t words, ml_plan **plan, ml_error *error) {
+    ml_status status = allocate_plan(state->graph, plan, error);
+    ml_prepare_context x = {*plan, state, error};
+    if (status == ML_OK) {
+        (*plan)->words = words;
+        (*plan)->bindings = state->bindings;
+        (*plan)->spec = malloc((size_t)words * sizeof(int32_t) + 1);
+        if (!(*plan)->spec) status = ml_fail(error, ML_ARENA_ERROR, "no memory for a plan's key of %d words", words);
+    }
+    if (status == ML_OK) {
+        if (words) memcpy((*plan)->spec, spec, (size_t)words * sizeof(int32_t));
+        reset_tensors(*plan, 0);
+        status = apply_spec(*plan, error);
+    }
+    if (status == ML_OK) status = shape_inputs(&x);
+    if (status == ML_OK) status = ml_plan_sweep(&x, 0);
+    if (status == ML_OK) status = check_bound(&x);
+    if (status == ML_OK) status = ml_plan_place(&x, 0);
+    if (status != ML_OK) {
+        ml_plan_free(*plan);
+        *plan = NULL;
+        return status;
+    }
+    state->counters.plans++;
+    for (int32_t f = 0; f < state->graph->n_frames; f++) {
+        if (!(*plan)->frames[f].planner) continue;
+        (*plan)->frames[f].persistent_start = (*plan)->persistent_bytes;
+        (*plan)->persistent_bytes += ml_planner_high_water((*plan)->frames[f].planner, ML_PLACE_PERSISTENT);
+    }
+    (*plan)->lower_bound = ml_planner_lower_bound((*plan)->frames[0].planner);
+    return ML_OK;
+}
+
+/* Readers -------------------------------------------------------------------------------------------------------------- */
+
+int32_t ml_plan_frames(const ml_plan *plan) { return plan->graph->n_frames; }
+
+int32_t ml_plan_frame_subgraph(const ml_plan *plan, int32_t frame, int32_t *parent, int32_t *node) {
+    *parent = plan->graph->frames[frame].parent;
+    *node = plan->graph->frames[frame].parent_node;
+    return plan->graph->frames[frame].subgraph;
+}
+
+const ml_tensor *ml_plan_tensor(const ml_plan *plan, int32_t frame, int32_t tensor) {
+    if (frame < 0 || frame >= plan->graph->n_frames) return NULL;
+    const ml_subgraph *sub = &plan->graph->subgraphs[plan->graph->frames[frame].subgraph];
+    return tensor >= 0 && tensor < sub->io.n_tensors ? ml_frame_tensors(plan, frame) + tensor : NULL;
+}
+
+int64_t ml_plan_arena_bytes(const ml_plan *plan) { return plan->frames[0].region_bytes; }
+int64_t ml_plan_lower_bound(const ml_plan *plan) { return plan->lower_bound; }
+
+int32_t ml_plan_node_status(const ml_plan *plan, int32_t frame, int32_t node) {
+    const ml_frame *f = &plan->graph->frames[frame];
+    return node < plan->graph->subgraphs[f->subgraph].io.n_nodes ? plan->nodes[f->node_base + node].status : -1;
+}
+
+int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, int32_t room) {
+    const ml_planner *planner = plan->frames[frame].planner;
+    return planner ? ml_planner_records(planner, records, room) : 0;
+}

@@ -1,0 +1,245 @@
+/* run.c -- the one loop that runs nodes, and what happens when a node's shapes are only known once it is reached. */
+#include <stdlib.h>
+#include <time.h>
+
+#include "engine.h"
+
+enum { TICKS_PER_LOOK = 64 };
+static const int64_t poll_every_ns = 50 * 1000 * 1000;
+
+/* Interruption ------------------------------------------------------------------------------------------------------ */
+
+static int64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static ml_status look_at_clock(ml_state *s) {
+    s->ticks = TICKS_PER_LOOK;
+    int64_t now = now_ns();
+    if (s->poll_at == 0) s->poll_at = now + poll_every_ns;
+    if (now < s->poll_at || !s->hooks.poll) return ML_OK;
+    s->poll_at = now + poll_every_ns;
+    return s->hooks.poll(s->hooks.owner) ? ml_fail(s->error, ML_PYTHON_ERROR, "a signal handler raised") : ML_OK;
+}
+
+ml_status ml_check_interrupt(ml_state *s, int32_t ticks) {
+    if (atomic_load_explicit(&s->cancel, memory_order_relaxed)) return ml_fail(s->error, ML_CANCELLED, "the run was cancelled");
+    return (s->ticks -= ticks) < 0 ? look_at_clock(s) : ML_OK;
+}
+
+/* The loop ----------------------------------------------------------------------------------------------------------- */
+
+static ml_status blame(ml_state *s, int32_t frame, const ml_call *call, ml_status status) {
+    if (s->error->node < 0) {
+        const ml_frame *f = &s->graph->frames[frame];
+        s->error->subgraph = f->subgraph;
+        s->error->node = s->graph->subgraphs[f->subgraph].nodes[call->node].index;
+        s->error->status = status;
+    }
+    return status;
+}
+
+ml_status ml_run_frame(ml_state *s, int32_t frame) {
+    ml_frame_state *fs = &s->frames[frame];
+    const ml_step *steps = s->steps + s->graph->frames[frame].node_base;
+    /* n_steps is read each time: settling lays out the steps behind the current one anew. */
+    for (int32_t i = 0; i < fs->n_steps; i++) {
+        const ml_step *step = &steps[i];
+        fs->current = i;
+        ml_status status = ml_check_interrupt(s, step->ticks);
+        if (status == ML_OK) status = step->eval(&step->call);
+        if (status != ML_OK) return blame(s, frame, &step->call, status);
+    }
+    return ML_OK;
+}
+
+ml_status ml_run_python(const ml_call *call) {
+    ml_state *s = call->state;
+    ml_call copy = *call;
+    ml_status status = (ml_status)s->hooks.eval(s->hooks.owner, &copy);
+    if (status != ML_OK && s->error->status == ML_OK) ml_fail(s->error, status, "its Python function raised");
+    return status;
+}
+
+/* Dynamic shapes ------------------------------------------------------------------------------------------------------- */
+
+/* Remembers what a dynamic tensor needed: its shape, and a capacity that decays towards recent needs. */
+static ml_status remember(ml_state *s, int32_t frame, const ml_call *call) {
+    if (!s->predictions) {
+        s->predictions = calloc((size_t)s->graph->total_tensors + 1, sizeof *s->predictions);
+        if (!s->predictions) return ml_fail(s->error, ML_ARENA_ERROR, "no memory to remember dynamic shapes");
+    }
+    for (int32_t i = 0; i < call->n_outputs; i++) {
+        const ml_tensor *t = ml_out_tensor(call, i);
+        ml_prediction *p = &s->predictions[s->graph->frames[frame].tensor_base + call->outputs[i]];
+        p->shape = t->shape;
+        p->known = true;
+        p->capacity = t->bytes >= p->capacity ? t->bytes : p->capacity - (p->capacity - t->bytes) / 16;
+    }
+    return ML_OK;
+}
+
+/* Prepares again whatever hangs on a touched tensor behind `node`. */
+static ml_status prepare_suffix(ml_state *s, int32_t frame, int32_t node) {
+    const ml_frame *f = &s->graph->frames[frame];
+    const ml_subgraph *sub = &s->graph->subgraphs[f->subgraph];
+    ml_tensor *tensors = ml_frame_tensors(s->plan, frame);
+    ml_prepare_context x = {s->plan, s, s->error};
+    for (int32_t n = node + 1; n < sub->io.n_nodes; n++) {
+        const ml_node_io *io = sub->nodes[n].io;
+        bool touched = false;
+        for (int32_t i = 0; i < io->n_inputs; i++) touched |= io->inputs[i] >= 0 && tensors[io->inputs[i]].touched;
+        if (!touched) continue;
+        uint8_t was = s->plan->nodes[f->node_base + n].status;
+        ml_status status = ml_plan_prepare_node(&x, frame, n, NULL);
+        if (status != ML_OK) return status;
+        /* Sharing was decided with the lifetimes and holds: a view stays a view. */
+        if (was == ML_NODE_IS_VIEW && s->plan->nodes[f->node_base + n].status == ML_NODE_RUNS)
+            s->plan->nodes[f->node_base + n].status = ML_NODE_IS_VIEW;
+    }
+    return ML_OK;
+}
+
+/* Raises capacities to what is needed now; true if any had to grow. */
+static bool raise_capacities(ml_state *s, int32_t frame) {
+    const ml_frame *f = &s->graph->frames[frame];
+    const ml_planner_graph *io = &s->graph->subgraphs[f->subgraph].io;
+    ml_tensor *tensors = ml_frame_tensors(s->plan, frame);
+    int64_t *bytes = ml_planner_bytes(s->plan->frames[frame].planner);
+    uint8_t *places = ml_planner_places(s->plan->frames[frame].planner);
+    bool grown = false;
+    for (int32_t t = 0; t < io->n_tensors; t++) {
+        tensors[t].touched = 0;
+        if (tensors[t].storage != ML_STORAGE_ARENA || tensors[t].bytes <= tensors[t].capacity) continue;
+        bytes[t] = tensors[t].capacity = tensors[t].bytes;
+        grown = true;
+    }
+    for (int32_t n = 0; n < io->n_nodes; n++) {
+        int64_t scratch = s->plan->nodes[f->node_base + n].scratch_bytes;
+        if (scratch <= bytes[io->n_tensors + n]) continue;
+        bytes[io->n_tensors + n] = scratch;
+        places[io->n_tensors + n] = ML_PLACE_ARENA;
+        grown = true;
+    }
+    return grown;
+}
+
+/* Gives a frame that outgrew its region more memory, keeping what is live: the arena grows, a child gets its own block. */
+static ml_status grow_region(ml_state *s, int32_t frame, int64_t had, int64_t needs) {
+    ml_frame_state *fs = &s->frames[frame];
+    uint8_t *from = fs->region;
+    if (frame == 0) {
+        if (needs <= s->arena.capacity) return ML_OK;
+        if (s->pinned)
+            return ml_fail(s->error, ML_VIEW_HELD, "the arena has to grow from %lld to %lld bytes while a view of it is held: drop the view",
+                           (long long)s->arena.capacity, (long long)needs);
+        int64_t old_capacity = s->arena.capacity;
+        ml_status status = ml_arena_commit(&s->arena, needs, had, s->error);
+        if (status != ML_OK) return status;
+        if (s->arena.base != from && from) ml_relocate(s, from, old_capacity, s->arena.base);
+        fs->region = s->arena.base;
+        s->counters.arena_moves = s->arena.moves;
+        return ML_OK;
+    }
+    if (needs <= had || (fs->spill && fs->region == fs->spill && needs <= fs->spill_bytes)) return ML_OK;
+    uint8_t *spill = aligned_alloc(64, (size_t)((needs + 127) & ~(int64_t)63));
+    if (!spill) return ml_fail(s->error, ML_ARENA_ERROR, "a loop body needs %lld bytes, has %lld, and the system gives no more",
+                               (long long)needs, (long long)had);
+    if (from && had > 0) {
+        memcpy(spill, from, (size_t)had);
+        ml_relocate(s, from, had, spill);
+    }
+    free(fs->spill);
+    fs->spill = fs->region = spill;
+    fs->spill_bytes = needs;
+    return ML_OK;
+}
+
+ml_status ml_give_region(ml_state *s, int32_t frame, void *scratch, int64_t room, int64_t bytes) {
+    ml_frame_state *fs = &s->frames[frame];
+    if (bytes > room && bytes > fs->spill_bytes) {
+        uint8_t *spill = aligned_alloc(64, (size_t)((bytes + 127) & ~(int64_t)63));
+        if (!spill) return ml_fail(s->error, ML_ARENA_ERROR, "a loop body needs %lld bytes, has %lld, and the system gives no more",
+                                   (long long)bytes, (long long)room);
+        free(fs->spill);
+        fs->spill = spill;
+        fs->spill_bytes = bytes;
+    }
+    ml_bind_frame(s, frame, bytes > room ? fs->spill : scratch);
+    return ML_OK;
+}
+
+ml_status ml_make_carries(ml_state *s) {
+    if (!s->carries) s->carries = calloc(2 * (size_t)s->graph->total_tensors + 1, sizeof *s->carries);
+    return s->carries ? ML_OK : ml_fail(s->error, ML_ARENA_ERROR, "no memory for the carries of a loop");
+}
+
+static ml_status plan_suffix(ml_state *s, int32_t frame, int32_t node) {
+    ml_planner *planner = s->plan->frames[frame].planner;
+    int32_t nodes = s->graph->subgraphs[s->graph->frames[frame].subgraph].io.n_nodes;
+    int64_t had = s->plan->frames[frame].region_bytes;
+    ml_planner_reset_allocations_after(planner, node);
+    ml_status status = ml_planner_execute_allocations(planner, node, nodes - 1, s->error);
+    if (status != ML_OK) return status;
+    ml_plan_take_offsets(s->plan, frame);
+    s->counters.suffix_plans++;
+    return grow_region(s, frame, had, s->plan->frames[frame].region_bytes);
+}
+
+static ml_status settle(ml_state *s, int32_t frame, int32_t node) {
+    ml_status status = prepare_suffix(s, frame, node);
+    bool grown = status == ML_OK && raise_capacities(s, frame);
+    if (grown) status = plan_suffix(s, frame, node);
+    if (status != ML_OK) {
+        s->plan->broken = true;
+        return status;
+    }
+    int32_t current = s->frames[frame].current;
+    if (grown) ml_bind_pointers(s, frame);
+    ml_bind_steps(s, frame, current, node);
+    s->generation++;
+    return ML_OK;
+}
+
+ml_status ml_set_run_shape(ml_call *call, int32_t i, const ml_shape *shape) {
+    ml_prepare p = {.outputs = call->outputs, .n_outputs = call->n_outputs, .tensors = call->tensors, .error = call->state->error};
+    return ml_set_shape(&p, i, shape);
+}
+
+ml_status ml_settle(ml_call *call) {
+    ml_state *s = call->state;
+    bool touched = false;
+    for (int32_t i = 0; i < call->n_outputs; i++) touched |= ml_out_tensor(call, i)->touched != 0;
+    ml_status status = remember(s, call->frame, call);
+    return status == ML_OK && touched ? settle(s, call->frame, call->node) : status;
+}
+
+ml_status ml_run_dynamic(const ml_call *call) {
+    ml_state *s = call->state;
+    const ml_frame *f = &s->graph->frames[call->frame];
+    const ml_node *node = &s->graph->subgraphs[f->subgraph].nodes[call->node];
+    const ml_node_plan *np = &s->plan->nodes[f->node_base + call->node];
+    ml_prepare_context x = {s->plan, s, s->error};
+    ml_status status = ML_OK;
+    bool waited = np->status == ML_NODE_WAITS;
+    if (waited) status = ml_plan_prepare_node(&x, call->frame, call->node, NULL);
+    int64_t scratch = np->scratch_bytes;
+    if (status == ML_OK && (np->dynamic || np->status == ML_NODE_WAITS))
+        status = ml_plan_prepare_node(&x, call->frame, call->node, call->data);
+    if (status != ML_OK) {
+        s->plan->broken = true;
+        return status;
+    }
+    if (np->status == ML_NODE_WAITS) return ml_fail(s->error, ML_KERNEL_ERROR, "an input has no shape when the node is reached");
+    if (np->open && !(node->kernel->flags & ML_KERNEL_SETS_SHAPES))
+        return ml_fail(s->error, ML_KERNEL_ERROR, "its output shapes do not follow from its values");
+    bool calls = s->graph->children[f->node_base + call->node][0] >= 0;
+    ml_call *settled = &s->steps[f->node_base + s->frames[call->frame].current].call;
+    if (!np->open) status = ml_settle(settled);
+    if (status == ML_OK && (waited || calls || np->scratch_bytes > scratch)) status = settle(s, call->frame, call->node);
+    if (status != ML_OK) return status;
+    if ((node->io->flags & ML_NODE_PYTHON) || !node->kernel->eval) return ml_run_python(settled);
+    return node->kernel->eval(settled);
+}

@@ -1,0 +1,384 @@
+/* state.c -- ml_state: plans by key, the arena, persistent memory, and the table of resolved pointers. */
+#include <stdlib.h>
+
+#include "engine.h"
+
+static uint8_t nothing[64]; /* where tensors of no bytes point: never read, never written */
+
+/* Resolving ------------------------------------------------------------------------------------------------------- */
+
+void ml_bind_pointers(ml_state *s, int32_t frame) {
+    const ml_frame *f = &s->graph->frames[frame];
+    const ml_tensor *tensors = ml_frame_tensors(s->plan, frame);
+    void **data = s->data + f->tensor_base;
+    uint8_t *region = s->frames[frame].region;
+    int32_t count = s->graph->subgraphs[f->subgraph].io.n_tensors;
+    int64_t persistent = s->plan->frames[frame].persistent_start;
+    for (int32_t t = 0; t < count; t++) {
+        const ml_tensor *tensor = &tensors[t];
+        switch ((ml_storage)tensor->storage) {
+        case ML_STORAGE_CONSTANT:
+        case ML_STORAGE_FOLDED: data[t] = (void *)(uintptr_t)tensor->known; break;
+        case ML_STORAGE_PERSISTENT: data[t] = s->persistent ? s->persistent + persistent + tensor->offset : nothing; break;
+        case ML_STORAGE_BOUND: data[t] = (void *)(uintptr_t)s->bound[t].data; break;
+        case ML_STORAGE_SLOT: break;
+        default: data[t] = region && tensor->offset >= 0 ? region + tensor->offset : nothing;
+        }
+    }
+    s->generation++;
+    s->counters.resolves++;
+}
+
+static int32_t ticks_of(const ml_node_io *io, const ml_tensor *tensors) {
+    int64_t bytes = 0;
+    for (int32_t i = 0; i < io->n_inputs; i++) bytes += io->inputs[i] >= 0 ? tensors[io->inputs[i]].bytes : 0;
+    for (int32_t i = 0; i < io->n_outputs; i++) bytes += tensors[io->outputs[i]].bytes;
+    return 1 + (int32_t)(bytes >> 12 > 1 << 20 ? 1 << 20 : bytes >> 12);
+}
+
+void ml_bind_steps(ml_state *s, int32_t frame, int32_t step, int32_t first) {
+    const ml_frame *f = &s->graph->frames[frame];
+    const ml_subgraph *sub = &s->graph->subgraphs[f->subgraph];
+    ml_tensor *tensors = ml_frame_tensors(s->plan, frame);
+    ml_step *steps = s->steps + f->node_base;
+    uint8_t *region = s->frames[frame].region;
+    for (int32_t n = first; n < sub->io.n_nodes; n++) {
+        const ml_node *node = &sub->nodes[n];
+        const ml_node_plan *np = &s->plan->nodes[f->node_base + n];
+        if (np->status == ML_NODE_FOLDED || np->status == ML_NODE_IS_VIEW) continue;
+        int64_t scratch = np->scratch_bytes > 0 ? ml_planner_offsets(s->plan->frames[frame].planner)[sub->io.n_tensors + n] : -1;
+        bool python = (node->io->flags & ML_NODE_PYTHON) || !node->kernel->eval;
+        ml_step *to = &steps[step++];
+        to->eval = np->dynamic || np->status == ML_NODE_WAITS ? ml_run_dynamic : python ? ml_run_python : node->kernel->eval;
+        to->ticks = ticks_of(node->io, tensors);
+        to->call = (ml_call){.params = node->params,
+                             .blob = s->plan->blobs + f->blob_base + node->blob_start,
+                             .scratch = scratch >= 0 ? region + scratch : NULL,
+                             .inputs = node->io->inputs,
+                             .outputs = node->io->outputs,
+                             .data = s->data + f->tensor_base,
+                             .tensors = tensors,
+                             .error = s->error,
+                             .state = s,
+                             .n_inputs = node->io->n_inputs,
+                             .n_outputs = node->io->n_outputs,
+                             .handler = node->handler,
+                             .frame = frame,
+                             .node = n};
+        for (int k = 0; k < 2; k++) {
+            int32_t child = s->graph->children[f->node_base + n][k];
+            if (child >= 0 && to->call.scratch && s->plan->frames[child].planner)
+                ml_bind_frame(s, child, (uint8_t *)to->call.scratch);
+            else if (child >= 0 && s->plan->frames[child].planner)
+                ml_bind_frame(s, child, s->frames[child].spill);
+        }
+    }
+    s->frames[frame].n_steps = step;
+}
+
+void ml_bind_frame(ml_state *s, int32_t frame, uint8_t *region) {
+    s->frames[frame].region = region;
+    ml_bind_pointers(s, frame);
+    ml_bind_steps(s, frame, 0, 0);
+}
+
+void ml_relocate(ml_state *s, uint8_t *from, int64_t bytes, uint8_t *to) {
+    uintptr_t start = (uintptr_t)from, end = start + (uintptr_t)bytes;
+#define MOVED(p) ((uintptr_t)(p) >= start && (uintptr_t)(p) < end ? to + ((uintptr_t)(p) - start) : (uint8_t *)(p))
+    for (int32_t t = 0; t < s->graph->total_tensors; t++) s->data[t] = MOVED(s->data[t]);
+    for (int32_t n = 0; n < s->graph->total_nodes; n++) s->steps[n].call.scratch = MOVED(s->steps[n].call.scratch);
+    for (int32_t f = 0; f < s->graph->n_frames; f++) s->frames[f].region = MOVED(s->frames[f].region);
+#undef MOVED
+    s->generation++;
+    s->counters.resolves++;
+}
+
+static void resolve(ml_state *s) {
+    memset(s->data, 0, (size_t)s->graph->total_tensors * sizeof *s->data);
+    ml_bind_frame(s, 0, s->arena.base);
+    s->resolved = s->plan;
+}
+
+/* Life --------------------------------------------------------------------------------------------------------------- */
+
+ml_status ml_state_new(ml_graph *graph, const char *strategy, int32_t options, const ml_hooks *hooks, ml_state **state,
+                       ml_error *error) {
+    ml_state *s = calloc(1, sizeof *s);
+    *state = s;
+    if (s) {
+        s->graph = graph;
+        s->hooks = *hooks;
+        s->options = options;
+        strncpy(s->strategy, strategy, sizeof s->strategy - 1);
+        s->data = calloc((size_t)graph->total_tensors + 1, sizeof *s->data);
+        s->steps = calloc((size_t)graph->total_nodes + 1, sizeof *s->steps);
+        s->frames = calloc((size_t)graph->n_frames, sizeof *s->frames);
+        s->resources = calloc((size_t)graph->n_resources + 1, sizeof *s->resources);
+        s->called_once = calloc((size_t)graph->n_subgraphs + 1, sizeof *s->called_once);
+        if (s->data && s->steps && s->frames && s->resources && s->called_once) return ML_OK;
+        ml_state_free(s);
+        *state = NULL;
+    }
+    return ml_fail(error, ML_ARENA_ERROR, "no memory for an interpreter of %d tensors", graph->total_tensors);
+}
+
+static void free_buffers(ml_buffer *buffers, int32_t count) {
+    for (int32_t i = 0; buffers && i < count; i++) free(buffers[i].data);
+    free(buffers);
+}
+
+void ml_state_free(ml_state *s) {
+    if (!s) return;
+    for (int i = 0; i < ML_CACHED_PLANS; i++) ml_plan_free(s->plans[i]);
+    ml_arena_release(&s->arena);
+    for (int32_t f = 0; s->frames && f < s->graph->n_frames; f++) free(s->frames[f].spill);
+    free_buffers(s->resources, s->graph->n_resources);
+    free_buffers(s->carries, 2 * s->graph->total_tensors);
+    free(s->persistent);
+    free(s->data);
+    free(s->steps);
+    free(s->frames);
+    free(s->predictions);
+    free(s->bound);
+    free(s->called_once);
+    free(s);
+}
+
+ml_status ml_buffer_reserve(ml_buffer *b, int64_t bytes, ml_error *error) {
+    if (bytes <= b->capacity && b->data) return ML_OK;
+    int64_t rounded = (bytes + 127) & ~(int64_t)63;
+    void *data = aligned_alloc(64, (size_t)rounded);
+    if (!data) {
+        error->needed = bytes;
+        error->available = b->capacity;
+        return ml_fail(error, ML_ARENA_ERROR, "a variable needs %lld bytes, has %lld, and the system gives no more",
+                       (long long)bytes, (long long)b->capacity);
+    }
+    free(b->data);
+    b->data = data;
+    b->capacity = rounded;
+    return ML_OK;
+}
+
+ml_status ml_buffer_set(ml_buffer *b, const ml_tensor *tensor, const void *data, ml_error *error) {
+    ml_status status = ml_buffer_reserve(b, tensor->bytes, error);
+    if (status != ML_OK) return status;
+    if (tensor->bytes > 0) memcpy(b->data, data, (size_t)tensor->bytes);
+    b->shape = tensor->shape;
+    b->type = tensor->type;
+    b->bytes = tensor->bytes;
+    b->assigned = true;
+    return ML_OK;
+}
+
+/* Preparing ------------------------------------------------------------------------------------------------------------ */
+
+static ml_status enter(ml_state *s, ml_error *error) {
+    if (atomic_exchange_explicit(&s->running, 1, memory_order_acquire))
+        return ml_fail(error, ML_BUSY, "the interpreter is running in another call: one call at a time");
+    s->error = error;
+    return ML_OK;
+}
+
+static void leave(ml_state *s) { atomic_store_explicit(&s->running, 0, memory_order_release); }
+
+/* The slot of the plan with this key, else the slot to use for it: a free one, or the one longest unused. */
+static ml_plan **find_plan(ml_state *s, const int32_t *spec, int32_t words, bool *found) {
+    ml_plan **best = NULL;
+    *found = false;
+    for (int i = 0; i < ML_CACHED_PLANS; i++) {
+        ml_plan *p = s->plans[i];
+        if (p && !p->broken && p->words == words && p->bindings == s->bindings &&
+            (words == 0 || memcmp(p->spec, spec, (size_t)words * sizeof *spec) == 0)) {
+            *found = true;
+            return &s->plans[i];
+        }
+        if (p == s->plan && p) continue;
+        if (!best || (*best && (!p || p->used < (*best)->used))) best = &s->plans[i];
+    }
+    return best;
+}
+
+static ml_status acquire(ml_state *s, const ml_plan *plan, ml_error *error) {
+    if (s->pinned && plan->frames[0].region_bytes > s->arena.capacity)
+        return ml_fail(error, ML_VIEW_HELD, "the arena has to grow from %lld to %lld bytes while a view of it is held: drop the view",
+                       (long long)s->arena.capacity, (long long)plan->frames[0].region_bytes);
+    ml_status status = ml_arena_commit(&s->arena, plan->frames[0].region_bytes, 0, error);
+    if (status != ML_OK) return status;
+    s->counters.arena_moves = s->arena.moves;
+    if (plan->persistent_bytes > s->persistent_capacity) {
+        uint8_t *persistent = aligned_alloc(64, (size_t)((plan->persistent_bytes + 63) & ~(int64_t)63));
+        if (!persistent)
+            return ml_fail(error, ML_ARENA_ERROR, "variable tensors need %lld bytes, have %lld, and the system gives no more",
+                           (long long)plan->persistent_bytes, (long long)s->persistent_capacity);
+        free(s->persistent);
+        s->persistent = persistent;
+        s->persistent_capacity = plan->persistent_bytes;
+    }
+    return ML_OK;
+}
+
+static ml_status prepare(ml_state *s, const int32_t *spec, int32_t words, ml_error *error) {
+    bool found;
+    ml_plan **slot = find_plan(s, spec, words, &found), *plan = *slot;
+    ml_status status = found ? ML_OK : ml_plan_new(s, spec, words, &plan, error);
+    if (status == ML_OK) status = acquire(s, plan, error);
+    if (status != ML_OK) {
+        if (!found) ml_plan_free(plan);
+        return status;
+    }
+    if (!found) {
+        ml_plan_free(*slot);
+        *slot = plan;
+    } else {
+        s->counters.plan_hits++;
+    }
+    plan->used = ++s->clock;
+    s->plan = plan;
+    if (plan->persistent_bytes > 0) memset(s->persistent, 0, (size_t)plan->persistent_bytes);
+    resolve(s);
+    return ML_OK;
+}
+
+ml_status ml_state_prepare(ml_state *s, const int32_t *spec, int32_t words, ml_error *error) {
+    ml_status status = enter(s, error);
+    if (status != ML_OK) return status;
+    status = prepare(s, spec, words, error);
+    leave(s);
+    return status;
+}
+
+ml_status ml_state_plan_for(ml_state *s, const int32_t *spec, int32_t words, ml_plan **plan, ml_error *error) {
+    ml_status status = enter(s, error);
+    if (status != ML_OK) return status;
+    ml_counters counters = s->counters;
+    status = ml_plan_new(s, spec, words, plan, error);
+    s->counters = counters;
+    leave(s);
+    return status;
+}
+
+/* Running ---------------------------------------------------------------------------------------------------------------- */
+
+/* A run that failed while re-preparing left its plan half-way: make it anew from its key. */
+static ml_status mend(ml_state *s, ml_error *error) {
+    ml_plan *plan, *broken = s->plan;
+    ml_status status = ml_plan_new(s, broken->spec, broken->words, &plan, error);
+    if (status == ML_OK && (status = acquire(s, plan, error)) != ML_OK) ml_plan_free(plan);
+    if (status != ML_OK) return status;
+    for (int i = 0; i < ML_CACHED_PLANS; i++)
+        if (s->plans[i] == broken) s->plans[i] = plan;
+    ml_plan_free(broken);
+    s->plan = plan;
+    plan->used = s->clock;
+    resolve(s);
+    return ML_OK;
+}
+
+/* Calls point at the error of the run under way; only the address changes from call to call. */
+static void point_errors(ml_state *s, ml_error *error) {
+    if (s->graph->total_nodes && s->steps[0].call.error == error) return;
+    for (int32_t n = 0; n < s->graph->total_nodes; n++) s->steps[n].call.error = error;
+}
+
+ml_status ml_state_run(ml_state *s, ml_error *error) {
+    ml_status status = enter(s, error);
+    if (status != ML_OK) return status;
+    if (!s->plan) status = ml_fail(error, ML_NOT_READY, "no tensors are allocated");
+    else if (!s->arena.base && s->plan->frames[0].region_bytes > 0)
+        status = ml_fail(error, ML_NOT_READY, "the arena's memory was released");
+    else if (s->plan->broken) status = mend(s, error);
+    if (status == ML_OK) {
+        atomic_store_explicit(&s->cancel, 0, memory_order_relaxed);
+        s->poll_at = 0;
+        point_errors(s, error);
+        status = ml_run_frame(s, 0);
+        s->counters.invokes++;
+    }
+    leave(s);
+    return status;
+}
+
+void ml_state_cancel(ml_state *s) { atomic_store(&s->cancel, 1); }
+void ml_state_pin(ml_state *s, int32_t pinned) { s->pinned = pinned; }
+int32_t ml_state_is_running(const ml_state *s) { return atomic_load_explicit(&s->running, memory_order_acquire); }
+
+/* Memory ----------------------------------------------------------------------------------------------------------------- */
+
+static ml_status refuse_views(const ml_state *s, ml_error *error) {
+    return s->pinned ? ml_fail(error, ML_VIEW_HELD, "the arena cannot be given back while a view of it is held: drop the view") : ML_OK;
+}
+
+static void drop_plans(ml_state *s) {
+    for (int i = 0; i < ML_CACHED_PLANS; i++)
+        if (s->plans[i] != s->plan) {
+            ml_plan_free(s->plans[i]);
+            s->plans[i] = NULL;
+        }
+}
+
+ml_status ml_state_trim(ml_state *s, ml_error *error) {
+    ml_status status = enter(s, error);
+    if (status != ML_OK) return status;
+    status = refuse_views(s, error);
+    if (status == ML_OK) {
+        drop_plans(s);
+        ml_arena_shrink(&s->arena, s->plan ? s->plan->frames[0].region_bytes : 0);
+    }
+    leave(s);
+    return status;
+}
+
+ml_status ml_state_release_memory(ml_state *s, ml_error *error) {
+    ml_status status = enter(s, error);
+    if (status != ML_OK) return status;
+    status = refuse_views(s, error);
+    if (status == ML_OK) {
+        ml_arena_release(&s->arena);
+        if (s->plan) resolve(s);
+    }
+    leave(s);
+    return status;
+}
+
+ml_status ml_state_acquire_memory(ml_state *s, ml_error *error) {
+    ml_status status = enter(s, error);
+    if (status != ML_OK) return status;
+    if (s->plan) {
+        status = acquire(s, s->plan, error);
+        if (status == ML_OK) resolve(s);
+    }
+    leave(s);
+    return status;
+}
+
+void ml_state_reset_variables(ml_state *s) {
+    if (s->plan && s->plan->persistent_bytes > 0) memset(s->persistent, 0, (size_t)s->plan->persistent_bytes);
+    for (int32_t r = 0; r < s->graph->n_resources; r++) s->resources[r].assigned = false;
+    memset(s->called_once, 0, (size_t)s->graph->n_subgraphs);
+}
+
+ml_status ml_state_bind(ml_state *s, int32_t tensor, void *data, int64_t bytes, ml_error *error) {
+    ml_status status = enter(s, error);
+    if (status != ML_OK) return status;
+    if (!s->bound) s->bound = calloc((size_t)s->graph->subgraphs[s->graph->frames[0].subgraph].io.n_tensors + 1, sizeof *s->bound);
+    if (s->bound) {
+        s->bound[tensor] = (ml_array){data, bytes};
+        s->bindings++;
+    } else {
+        status = ml_fail(error, ML_ARENA_ERROR, "no memory to note a bound tensor");
+    }
+    leave(s);
+    return status;
+}
+
+/* Readers ---------------------------------------------------------------------------------------------------------------- */
+
+const ml_counters *ml_state_counters(const ml_state *s) { return &s->counters; }
+ml_plan *ml_state_plan(const ml_state *s) { return s->plan; }
+int64_t ml_state_arena_capacity(const ml_state *s) { return s->arena.capacity; }
+uint64_t ml_state_generation(const ml_state *s) { return s->generation; }
+
+void *ml_state_data(const ml_state *s, int32_t frame, int32_t tensor) {
+    return s->plan && frame >= 0 && frame < s->graph->n_frames ? s->data[s->graph->frames[frame].tensor_base + tensor] : NULL;
+}

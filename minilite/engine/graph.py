@@ -1,0 +1,100 @@
+"""Lowered nodes -> C graph, and a Session: one root subgraph prepared, run and looked into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from minilite import _native
+from minilite.engine.lower import Handler, lower, node_label
+from minilite.errors import KernelError, coordinates
+from minilite.format.model import Model
+
+Shape = tuple[int, ...]
+
+
+class Program:
+    """A Model lowered once; C graphs by root subgraph, shared by every Session."""
+
+    def __init__(self, model: Model, custom_ops: Mapping[str, Any], *, reference: bool) -> None:
+        self.model = model
+        self.lowered = lower(model, custom_ops, reference=reference)
+        self._graphs: dict[int, _native.Graph] = {}
+
+    def graph(self, root: int) -> _native.Graph:
+        """The C graph whose main subgraph is `root`."""
+        if root not in self._graphs:
+            low = self.lowered
+            self._graphs[root] = _native.Graph(low.subgraphs, low.resources, root, low.keep, self)
+        return self._graphs[root]
+
+    def node_label(self, subgraph: int, node: int) -> tuple[str, str]:
+        """The operator and the name of the first output of a node."""
+        return node_label(self.model, subgraph, node)
+
+
+class PythonNodes:
+    """Runs the nodes that C hands over: numpy references and custom operators."""
+
+    def __init__(self, handlers: Sequence[Handler]) -> None:
+        self._handlers = handlers
+        self.exception: BaseException | None = None
+
+    def eval(self, call: _native.Call) -> int:
+        """Computes one node and stores its outputs."""
+        handler = self._handlers[call.handler]
+        inputs = [call.input_array(i, dtype) if dtype else None for i, dtype in enumerate(handler.dtypes_in)]
+        results = handler.function(handler.node, *inputs)
+        if not isinstance(results, tuple):
+            results = (results,)
+        arrays = self._checked(handler, results)
+        shapes = [array.shape for array in arrays]
+        if any(call.output_shape(i) != shape for i, shape in enumerate(shapes)):
+            arrays = [array.copy() if array.base is not None else array for array in arrays]
+            if status := call.set_output_shapes(shapes):
+                return status
+        for i, array in enumerate(arrays):
+            np.copyto(call.output_array(i, array.dtype), array)
+        return 0
+
+    def _checked(self, handler: Handler, results: tuple[Any, ...]) -> list[Any]:
+        node = handler.node
+        head = coordinates(node.subgraph, node.index, node.op, node.outputs[0].name if node.outputs else "")
+        if len(results) != len(handler.dtypes_out):
+            message = f"{head}: the function gave {len(results)} outputs, the node has {len(handler.dtypes_out)}"
+            raise KernelError(message, subgraph=node.subgraph, node=node.index, op=node.op)
+        arrays = [np.asarray(result) for result in results]
+        for i, (array, dtype) in enumerate(zip(arrays, handler.dtypes_out, strict=True)):
+            if array.dtype != dtype:
+                message = f"{head}: output {i} came as {array.dtype}, the model says {np.dtype(dtype)}"
+                raise KernelError(message, subgraph=node.subgraph, node=node.index, op=node.op)
+        return arrays
+
+    def shape(self, call: _native.Call) -> list[Shape]:
+        """The output shapes of a custom node, by its shape function."""
+        handler = self._handlers[call.handler]
+        assert handler.shape is not None
+        shapes = handler.shape(handler.node, *(call.input_shape(i) for i in range(len(handler.dtypes_in))))
+        if shapes and isinstance(shapes[0], (int, np.integer)):
+            shapes = [shapes]
+        if len(shapes) != len(handler.dtypes_out):
+            message = f"the shape function gave {len(shapes)} shapes, the node has {len(handler.dtypes_out)} outputs"
+            raise KernelError(message)
+        return [tuple(int(d) for d in shape) for shape in shapes]
+
+
+def new_state(program: Program, root: int, strategy: str, options: Mapping[str, bool]) -> _native.State:
+    """A C state over the program's graph for `root`."""
+    hooks = PythonNodes(program.lowered.handlers)
+    bits = sum(_native.OPTIONS[name] for name, on in options.items() if on)
+    return _native.State(program.graph(root), strategy, bits, hooks)
+
+
+def spec_of(shapes: Mapping[int, Shape]) -> list[int]:
+    """The key of a plan: rows of [tensor, rank, dims...] by ascending tensor."""
+    spec: list[int] = []
+    for tensor in sorted(shapes):
+        spec += (tensor, len(shapes[tensor]), *shapes[tensor])
+    return spec

@@ -1,0 +1,183 @@
+"""Model -> lowered nodes: per node its kernel, parameters and packed weights; everything unsupported named at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from minilite import _native
+from minilite.errors import UnsupportedOpError, coordinates
+from minilite.format.dtypes import numpy_type
+from minilite.format.model import Array, Model, Node, Subgraph, Tensor
+from minilite.ops import operators
+from minilite.ops.operator import Constants, Kernel, Operator, OpNode
+
+
+class Handler(NamedTuple):
+    """A node that may run in Python: its numpy reference, or the function of a custom operator."""
+
+    node: OpNode
+    function: Callable[..., Any]
+    shape: Callable[..., Any] | None
+    dtypes_in: tuple[Any, ...]
+    dtypes_out: tuple[Any, ...]
+
+
+class Lowered(NamedTuple):
+    """A Model ready for the C graph."""
+
+    subgraphs: tuple[_native.SubgraphDef, ...]
+    handlers: tuple[Handler, ...]
+    resources: int
+    keep: tuple[Any, ...]
+
+
+class _Lowering:
+    """One pass over a Model's nodes, gathering what cannot be run."""
+
+    def __init__(self, model: Model, custom_ops: Mapping[str, Any], *, reference: bool) -> None:
+        self.model = model
+        self.custom_ops = custom_ops
+        self.reference = reference
+        self.table = operators()
+        self.kernels: dict[str, _native.KernelInfo | None] = {}
+        self.handlers: list[Handler] = []
+        self.resources: dict[tuple[str, str], int] = {}
+        self.keep: list[Any] = []
+        self.refusals: list[UnsupportedOpError] = []
+
+    def run(self) -> Lowered:
+        subgraphs = tuple(self.subgraph(subgraph) for subgraph in self.model.subgraphs)
+        if self.refusals:
+            raise _gather(self.refusals)
+        return Lowered(subgraphs, tuple(self.handlers), len(self.resources), tuple(self.keep))
+
+    def subgraph(self, subgraph: Subgraph) -> _native.SubgraphDef:
+        tensors = list(subgraph.tensors)
+        nodes = []
+        for node in subgraph.nodes:
+            try:
+                lowered = self.node(subgraph, node, tensors)
+            except UnsupportedOpError as refusal:
+                self.refusals.append(refusal)
+            else:
+                if lowered is not None:
+                    nodes.append(lowered)
+        definitions = [self.tensor(subgraph, tensor) for tensor in tensors]
+        return _native.SubgraphDef(definitions, nodes, subgraph.inputs, subgraph.outputs)
+
+    def tensor(self, subgraph: Subgraph, tensor: Tensor) -> _native.TensorDef:
+        if len(tensor.shape) > _native.MAX_RANK:
+            message = (
+                f"subgraph {subgraph.index}, tensor {tensor.index} ('{tensor.name}'): "
+                f"{len(tensor.shape)} dimensions, at most {_native.MAX_RANK} are supported"
+            )
+            self.refusals.append(UnsupportedOpError(message, subgraph=subgraph.index, tensors=[tensor.name]))
+            return _native.TensorDef(None, tensor.type, (), variable=False)
+        return _native.TensorDef(tensor.data, tensor.type, tensor.shape, tensor.is_variable)
+
+    def node(self, subgraph: Subgraph, node: Node, tensors: list[Tensor]) -> _native.NodeDef | None:
+        at_hand = OpNode(
+            subgraph.index,
+            node.index,
+            node.op,
+            node.version,
+            tuple([tensors[i] if i >= 0 else None for i in node.inputs]),
+            tuple([tensors[i] for i in node.outputs if i >= 0]),
+            node.options,
+            node.custom_options,
+            self.resources,
+        )
+        if node.custom:
+            return self.custom(node, at_hand)
+        operator = self.table.get(node.op)
+        if operator is None:
+            raise at_hand.refuse("this operator is not supported")
+        if node.version not in operator.versions:
+            versions = operator.versions
+            raise at_hand.refuse(f"version {node.version} is not supported, versions {versions[0]} to {versions[-1]} are")
+        if any(i < 0 for i in node.outputs):
+            raise at_hand.refuse("an output is absent")
+        lowered = operator.lower(at_hand)
+        if isinstance(lowered, Constants):
+            self.fold(node, lowered.values, tensors)
+            return None
+        return self.kernel(node, at_hand, operator, lowered)
+
+    def fold(self, node: Node, values: tuple[Array, ...], tensors: list[Tensor]) -> None:
+        for index, value in zip(node.outputs, values, strict=True):
+            tensors[index] = tensors[index]._replace(data=value)
+
+    def find(self, name: str) -> _native.KernelInfo:
+        if name not in self.kernels:
+            self.kernels[name] = _native.find_kernel(name)
+        info = self.kernels[name]
+        if info is None:
+            message = f"there is no C kernel '{name}'"
+            raise LookupError(message)
+        return info
+
+    def kernel(self, node: Node, at_hand: OpNode, operator: Operator, kernel: Kernel) -> _native.NodeDef:
+        info = self.find(kernel.name)
+        python = operator.reference is not None and (self.reference or not info.has_eval)
+        flags = sum(_native.NODE_IN_PLACE << i for i in operator.in_place)
+        flags |= _native.NODE_VIEW if operator.view else 0
+        flags |= _native.NODE_TFLITE_SHARES if operator.tflite_shares else 0
+        flags |= _native.NODE_PYTHON if python else 0
+        if python and not operator.view:  # numpy writes outputs after reading all inputs; views must stay skippable
+            flags &= ~(0xFF * _native.NODE_IN_PLACE)
+        handler = self.handler(at_hand, operator.reference, None) if python and operator.reference else -1
+        params = _native.pack_params(info, kernel.name, kernel.params, self.keep)
+        return _native.NodeDef(
+            info.number, flags, node.index, handler, node.inputs, node.outputs, kernel.subgraphs, params
+        )
+
+    def custom(self, node: Node, at_hand: OpNode) -> _native.NodeDef:
+        function = self.custom_ops.get(node.op)
+        if function is None:
+            known = ", ".join(sorted(self.custom_ops)) or "none"
+            raise at_hand.refuse(f"unresolved custom op, custom_ops has {known}")
+        shape = getattr(function, "shape", None)
+        info = self.find("custom")
+        params = _native.pack_params(info, "custom", {"has_shape": int(shape is not None)}, self.keep)
+        handler = self.handler(at_hand, function, shape)
+        return _native.NodeDef(
+            info.number, _native.NODE_PYTHON, node.index, handler, node.inputs, node.outputs, (), params
+        )
+
+    def handler(self, node: OpNode, function: Callable[..., Any], shape: Callable[..., Any] | None) -> int:
+        dtypes_in = tuple(numpy_type(t.type) if t is not None else None for t in node.inputs)
+        dtypes_out = tuple(numpy_type(t.type) for t in node.outputs)
+        self.handlers.append(Handler(node, function, shape, dtypes_in, dtypes_out))
+        return len(self.handlers) - 1
+
+
+def _gather(refusals: list[UnsupportedOpError]) -> UnsupportedOpError:
+    """One error that lists them all; its coordinates are the first one's."""
+    first = refusals[0]
+    if len(refusals) == 1:
+        return first
+    message = f"{len(refusals)} nodes are not supported: " + "; ".join(str(refusal) for refusal in refusals)
+    return UnsupportedOpError(
+        message, subgraph=first.subgraph, node=first.node, op=first.op, tensors=first.tensors, shapes=first.shapes
+    )
+
+
+def lower(model: Model, custom_ops: Mapping[str, Any], *, reference: bool = False) -> Lowered:
+    """Lowers every node of every subgraph.
+
+    `reference` makes nodes run their numpy references. Raises: UnsupportedOpError, listing every unsupported node.
+    """
+    return _Lowering(model, custom_ops, reference=reference).run()
+
+
+def node_label(model: Model, subgraph: int, index: int) -> tuple[str, str]:
+    """The operator of a node and the name of its first output, for error lines."""
+    if not 0 <= subgraph < len(model.subgraphs) or not 0 <= index < len(model.subgraphs[subgraph].nodes):
+        return "?", ""
+    found = model.subgraphs[subgraph]
+    node = found.nodes[index]
+    return node.op, found.tensors[node.outputs[0]].name if node.outputs and node.outputs[0] >= 0 else ""
+
+
+__all__ = ["Handler", "Lowered", "coordinates", "lower", "node_label"]

@@ -1,0 +1,239 @@
+"""A Session: one subgraph as a user runs it: shapes asked for, the plan in force, tensors read and written."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from minilite._native import MAX_RANK, Plan
+from minilite.engine.graph import Program, new_state, spec_of
+from minilite.errors import InputError, StateError
+from minilite.format.dtypes import TensorType, numpy_type
+from minilite.format.model import Array, Subgraph, Tensor
+
+Shape = tuple[int, ...]
+
+
+class ArenaView:
+    """The owner of a live view: numpy arrays made from it keep it, and while it lives the arena stays where it is."""
+
+    __slots__ = ("__array_interface__", "__weakref__", "_session")
+
+    def __init__(self, session: Session, address: int, shape: Shape, dtype: Any) -> None:
+        self._session = session
+        self.__array_interface__ = {
+            "data": (address, False),
+            "shape": shape,
+            "typestr": np.dtype(dtype).str,
+            "version": 3,
+        }
+
+
+class Session:
+    """One root subgraph of a Program with memory of its own. Not to be used by two threads at once: the second is refused."""
+
+    def __init__(self, program: Program, root: int, strategy: str, options: Mapping[str, bool]) -> None:
+        self.program = program
+        self.subgraph: Subgraph = program.model.subgraphs[root]
+        self.state = new_state(program, root, strategy, options)
+        self.invoke_unchecked = self.state.run()
+        self.plan: Plan | None = None
+        self.ready = False
+        self._shapes: dict[int, Shape] = {}
+        self._pending: dict[int, Shape] = {}
+        self._released = False
+        self._arrays: dict[int, Array] = {}
+        self._generation = -1
+        self._views: dict[int, weakref.ref[ArenaView]] = {}
+        self._bound: dict[int, Array] = {}
+
+    # Shapes ---------------------------------------------------------------------------------------------------------
+
+    def shape(self, index: int) -> Shape:
+        """A tensor's shape: asked for, else planned, else the file's."""
+        if index in self._pending:
+            return self._pending[index]
+        planned = self.plan.shape(index) if self.plan is not None else None
+        return self.subgraph.tensors[index].shape if planned is None else planned
+
+    def resize(self, index: int, shape: Shape) -> None:
+        """Asks for another shape; in force from the next `allocate`."""
+        if len(shape) > MAX_RANK:
+            tensor = self.subgraph.tensors[index]
+            message = f"tensor {index} ('{tensor.name}'): shape {shape} has {len(shape)} dimensions, at most {MAX_RANK}"
+            raise InputError(message, tensors=[tensor.name], shapes=[shape])
+        if shape == self.shape(index):
+            return
+        self._pending[index] = shape
+        self.ready = False
+
+    def _wanted(self, changes: Mapping[int, Shape]) -> dict[int, Shape]:
+        tensors = self.subgraph.tensors
+        wanted = {**self._shapes, **changes}
+        return {index: shape for index, shape in wanted.items() if shape != tensors[index].shape}
+
+    def allocate(self) -> None:
+        """Puts the plan for the shapes asked for in force; if it is refused, the old plan and shapes stay.
+
+        Raises: ShapeError, ArenaError, UnsupportedOpError; StateError while a view is held and the plan would change.
+        """
+        if self.ready:
+            if self._released:
+                self.state.acquire_memory()
+                self._released = False
+            return
+        changes, self._pending = self._pending, {}
+        self.ready = self.plan is not None
+        if self._views:
+            message = (
+                f"There is at least 1 reference to internal data in the interpreter: {len(self._views)} views of its "
+                "memory are held, they have to be dropped before tensors are allocated anew"
+            )
+            raise StateError(message)
+        wanted = self._wanted(changes)
+        self.state.prepare(spec_of(wanted))
+        self._shapes = wanted
+        self.plan = self.state.plan
+        self.ready = True
+        self._released = False
+
+    def plan_for(self, shapes: Mapping[int, Shape]) -> Plan:
+        """The plan for other shapes, not put in force."""
+        return self.state.plan_for(spec_of(self._wanted(shapes)))
+
+    # Running ----------------------------------------------------------------------------------------------------------
+
+    def invoke(self) -> None:
+        """Runs the plan in force: one call into C."""
+        if not self.ready:
+            message = "Invoke called on model that is not ready: allocate_tensors() has to come first"
+            raise StateError(message)
+        self.invoke_unchecked()
+
+    # Memory -----------------------------------------------------------------------------------------------------------
+
+    def release_memory(self) -> None:
+        """Frees the arena until the next `allocate`; the plan stays, `invoke` is refused meanwhile."""
+        self.state.release_memory()
+        self._released = True
+        self.ready = self.plan is not None
+
+    def bind(self, index: int, array: Array | None) -> None:
+        """The caller's array stands in for a tensor from the next `allocate` on; None ends it."""
+        self.state.bind(index, array)
+        if array is None:
+            self._bound.pop(index, None)
+        else:
+            self._bound[index] = array
+        self.ready = False
+
+    # Tensors ----------------------------------------------------------------------------------------------------------
+
+    def tensor(self, index: int) -> Tensor:
+        """The Model's tensor of that number. Raises: InputError."""
+        tensors = self.subgraph.tensors
+        if not 0 <= index < len(tensors):
+            message = f"Invalid tensor index {index} exceeds max tensor index {len(tensors) - 1}"
+            raise InputError(message)
+        return tensors[index]
+
+    def array(self, index: int) -> Array:
+        """A writable array over a tensor's bytes, for use before anything else is called."""
+        generation = self.state.generation
+        if generation != self._generation:
+            self._arrays.clear()
+            self._generation = generation
+        array = self._arrays.get(index)
+        if array is None:
+            array = self._arrays[index] = self._make_array(index)
+        return array
+
+    def _make_array(self, index: int) -> Array:
+        tensor = self.tensor(index)
+        if tensor.data is not None:
+            return tensor.data
+        entry = self.plan.tensor(index) if self.plan is not None else None
+        if entry is None or entry.shape is None or entry.storage in ("none", "slot"):
+            message = f"Tensor data is null. Run allocate_tensors() first: tensor {index} ('{tensor.name}') has no memory"
+            raise StateError(message, tensors=[tensor.name])
+        if tensor.type in (TensorType.STRING, TensorType.VARIANT):
+            message = f"tensor {index} ('{tensor.name}') is {tensor.type.name}: it cannot be read as an array"
+            raise InputError(message, tensors=[tensor.name])
+        array = self.state.array(index, entry.shape, numpy_type(tensor.type), entry.bytes)
+        array.flags.writeable = entry.storage != "folded"
+        return array
+
+    def get(self, index: int) -> Array:
+        """A copy of a tensor's values."""
+        if self.state.running:
+            message = "the interpreter is running in another call: one call at a time"
+            raise StateError(message)
+        return self.array(index).copy()
+
+    def set(self, index: int, value: Any) -> None:
+        """Copies values into a tensor. Raises: InputError, StateError."""
+        tensor = self.tensor(index)
+        if not self.ready:
+            message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
+            raise StateError(message, tensors=[tensor.name])
+        array = value if type(value) is np.ndarray else np.asarray(value)
+        target = self.array(index)
+        if array.dtype != target.dtype or array.shape != target.shape or not target.flags.writeable or not array.dtype.isnative:
+            raise self._misfit(tensor, array, target)
+        if self.state.running:
+            message = "the interpreter is running in another call: one call at a time"
+            raise StateError(message)
+        target[...] = array
+
+    def _misfit(self, tensor: Tensor, array: Array, target: Array) -> InputError:
+        """Why an array does not fit a tensor, in LiteRT's first words."""
+        head = "Cannot set tensor: "
+        known = {"names": [tensor.name], "shapes": [target.shape, array.shape]}
+        if tensor.data is not None or not target.flags.writeable:
+            text = f"tensor {tensor.index} ('{tensor.name}') is constant"
+        elif array.dtype.newbyteorder("=") == target.dtype and not array.dtype.isnative:
+            text = (
+                f"Got value of byte order '{array.dtype.byteorder}' but expected the machine's own "
+                f"for input {tensor.index}, name: {tensor.name}; convert it with .astype('{target.dtype.name}')"
+            )
+        elif array.dtype != target.dtype:
+            text = (
+                f"Got value of type {array.dtype.name.upper()} but expected type {tensor.type.name} "
+                f"for input {tensor.index}, name: {tensor.name}; convert it with .astype('{target.dtype.name}')"
+            )
+        elif array.ndim != target.ndim:
+            text = (
+                f"Dimension mismatch. Got {array.ndim} but expected {target.ndim} for input {tensor.index}, "
+                f"name: {tensor.name}: shape {array.shape} where {target.shape} is allocated"
+            )
+        else:
+            at = next(i for i, (a, b) in enumerate(zip(array.shape, target.shape, strict=True)) if a != b)
+            text = (
+                f"Dimension mismatch. Got {array.shape[at]} but expected {target.shape[at]} for dimension {at} of input "
+                f"{tensor.index}, name: {tensor.name}"
+            )
+        return InputError(head + text, tensors=known["names"], shapes=known["shapes"])
+
+    def view(self, index: int) -> Callable[[], Array]:
+        """A function that gives a live view of a tensor; while an array of it lives, memory does not move."""
+        tensor = self.tensor(index)
+
+        def live() -> Array:
+            array = self.array(index)
+            if array.nbytes == 0 or tensor.data is not None:
+                return array
+            owner = ArenaView(self, array.__array_interface__["data"][0], array.shape, array.dtype)
+            key = id(owner)
+            self._views[key] = weakref.ref(owner, lambda _: self._drop_view(key))
+            self.state.pin(True)
+            return np.asarray(owner)
+
+        return live
+
+    def _drop_view(self, key: int) -> None:
+        self._views.pop(key, None)
+        if not self._views:
+            self.state.pin(False)

@@ -1,0 +1,68 @@
+"""Arrays to the bytes of constants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minilite.format.dtypes import TensorType, element_bits, numpy_type
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+_ALIASES = (TensorType.RESOURCE, TensorType.VARIANT, TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2)
+_TYPE_OF = {
+    np.dtype(numpy_type(kind)): kind
+    for kind in TensorType
+    if element_bits(kind) == 8 * np.dtype(numpy_type(kind)).itemsize and kind not in _ALIASES
+}
+
+
+def type_of(dtype: np.dtype[Any]) -> TensorType:
+    """The element type whose numpy type is `dtype`."""
+    if dtype not in _TYPE_OF:
+        message = f"no element type holds {dtype}, expected one of {', '.join(map(str, _TYPE_OF))}"
+        raise ValueError(message)
+    return _TYPE_OF[dtype]
+
+
+def as_array(values: ArrayLike) -> NDArray[Any]:
+    """An array; Python floats as float32 and ints as int32, which is what models use."""
+    array = np.asarray(values)
+    if not isinstance(values, np.ndarray | np.generic):
+        array = array.astype({"f": np.float32, "i": np.int32}.get(array.dtype.kind, array.dtype))
+    return array
+
+
+def encode(values: NDArray[Any], kind: TensorType, raw: bool) -> NDArray[Any]:
+    """The data of a constant of type `kind` with one value per element; `raw` values go in as their bytes."""
+    dtype, bits = np.dtype(numpy_type(kind)), element_bits(kind)
+    if raw:
+        return np.frombuffer(values.tobytes(), np.uint8)
+    if bits == 8 * dtype.itemsize:
+        return np.array(values, dtype, order="C")
+    if bits in (2, 4):
+        return _packed(values, bits)
+    if bits == 8 * values.dtype.itemsize:
+        return np.frombuffer(values.tobytes(), np.uint8)
+    message = f"{values.dtype} values do not make a constant of {kind.name}"
+    raise ValueError(message)
+
+
+def _packed(values: NDArray[Any], bits: int) -> NDArray[np.uint8]:
+    """Values of 2 or 4 bits, several to a byte, the first in the lowest bits."""
+    per_byte = 8 // bits
+    flat = values.astype(np.int64).ravel() & ((1 << bits) - 1)
+    flat = np.concatenate([flat, np.zeros(-len(flat) % per_byte, np.int64)]).reshape(-1, per_byte)
+    packed: NDArray[np.uint8] = (flat << np.arange(0, 8, bits)).sum(axis=1).astype(np.uint8)
+    return packed
+
+
+def encode_strings(values: NDArray[Any]) -> NDArray[np.uint8]:
+    """The data of a STRING tensor: count, offsets from the start of the data, one more for its end, and the bytes."""
+    items = [item.encode() if isinstance(item, str) else bytes(item) for item in values.ravel().tolist()]
+    start = 4 * (len(items) + 2)
+    ends = np.cumsum([start, *map(len, items)])
+    header = np.array([len(items), *ends], "<i4").tobytes()
+    return np.frombuffer(header + b"".join(items), np.uint8)

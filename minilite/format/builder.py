@@ -1,0 +1,276 @@
+"""Model to bytes: `ModelBuilder` writes any model that the reader reads.
+
+    b = ModelBuilder(description="two layers")
+    g = b.subgraph("main")
+    x = g.input("x", (1, 8), signature=(-1, 8))
+    w = g.constant("w", weights)
+    y = g.node("FULLY_CONNECTED", [x, w, -1], out=("y", (1, 4)), options={"fused_activation_function": "RELU"})
+    g.output(y)
+    b.signature("serving_default", inputs={"x": x}, outputs={"y": y})
+    data = b.build()
+
+Names of operators, options and their values are checked. Indices and shapes are not: that is the reader's work, and
+its tests need files that are wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minilite.format._encode import as_array, encode, encode_strings, type_of
+from minilite.format._flatbuffer import FlatBuffer
+from minilite.format._model_tree import model_tree, operator_code
+from minilite.format._spec import options_table
+from minilite.format._writer import check_fields, write_tree
+from minilite.format.dtypes import TensorType
+from minilite.format.model import Model, Node, Signature, Subgraph, Tensor
+from minilite.format.quantization import NOT_QUANTIZED, Quantization
+from minilite.format.reader import check_header, default_options
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+Shape = Sequence[int]
+Out = (
+    tuple[str, Shape | None] | tuple[str, Shape | None, TensorType] | tuple[str, Shape | None, TensorType, Quantization]
+)
+"""An output that a node makes: name, shape, and if wanted its type (FLOAT32) and quantization."""
+
+
+class ModelBuilder:
+    """A model being put together; see the module's example."""
+
+    def __init__(self, description: str = "", version: int = 3) -> None:
+        self._description = description
+        self._version = version
+        self._subgraphs: list[SubgraphBuilder] = []
+        self._signatures: list[Signature] = []
+        self._metadata: dict[str, bytes] = {}
+
+    @classmethod
+    def from_model(cls, model: Model) -> ModelBuilder:
+        """A builder that holds all of `model`, to add to it."""
+        builder = cls(model.description, model.version)
+        for subgraph in model.subgraphs:
+            builder.subgraph(subgraph.name)._extend(subgraph)
+        builder._signatures.extend(model.signatures)
+        builder._metadata.update(model.metadata)
+        return builder
+
+    def subgraph(self, name: str = "main") -> SubgraphBuilder:
+        """Add a subgraph; the first is the main one."""
+        self._subgraphs.append(SubgraphBuilder(len(self._subgraphs), name))
+        return self._subgraphs[-1]
+
+    def signature(
+        self, key: str, inputs: Mapping[str, int], outputs: Mapping[str, int], subgraph: int | SubgraphBuilder = 0
+    ) -> None:
+        """Add a named entry point: argument name -> tensor number."""
+        number = subgraph if isinstance(subgraph, int) else subgraph.index
+        self._signatures.append(Signature(key, dict(inputs), dict(outputs), number))
+
+    def metadata(self, name: str, payload: bytes) -> None:
+        """Add a named buffer, in place of one of the same name."""
+        self._metadata[name] = bytes(payload)
+
+    def model(self) -> Model:
+        """What has been put together so far; floats as they were given, which the file rounds to 32 bits."""
+        graphs = tuple(graph.subgraph() for graph in self._subgraphs)
+        return Model(self._version, self._description, graphs, tuple(self._signatures), dict(self._metadata))
+
+    def build(self, external_buffers: bool = False) -> bytes:
+        """The file; with `external_buffers`, constants, metadata and custom options follow the flatbuffer."""
+        return write_tree(model_tree(self.model()), external_buffers)
+
+
+class SubgraphBuilder:
+    """A subgraph being put together. Tensors are numbers, in the order of their making."""
+
+    def __init__(self, index: int, name: str) -> None:
+        self.index = index
+        self.name = name
+        self._tensors: list[Tensor] = []
+        self._nodes: list[Node] = []
+        self._inputs: list[int] = []
+        self._outputs: list[int] = []
+
+    def _extend(self, subgraph: Subgraph) -> None:
+        self._tensors.extend(subgraph.tensors)
+        self._nodes.extend(subgraph.nodes)
+        self._inputs.extend(subgraph.inputs)
+        self._outputs.extend(subgraph.outputs)
+
+    def subgraph(self) -> Subgraph:
+        """What has been put together so far."""
+        inputs, outputs = tuple(self._inputs), tuple(self._outputs)
+        return Subgraph(self.index, self.name, tuple(self._tensors), inputs, outputs, tuple(self._nodes))
+
+    def tensor(
+        self,
+        name: str,
+        shape: Shape | None,
+        type: TensorType = TensorType.FLOAT32,
+        *,
+        signature: Shape | None = None,
+        quantization: Quantization = NOT_QUANTIZED,
+        variable: bool = False,
+        sparsity: Mapping[str, Any] | None = None,
+        has_rank: bool | None = None,
+        data: NDArray[Any] | None = None,
+    ) -> int:
+        """Add a tensor; a shape of None is an unknown rank. `data` goes in as it is: see `constant`."""
+        ranked = shape is not None if has_rank is None else has_rank
+        dims = tuple(int(dim) for dim in shape or ())
+        sign = None if signature is None else tuple(int(dim) for dim in signature)
+        index = len(self._tensors)
+        kind = TensorType(type)
+        self._tensors.append(Tensor(index, name, kind, dims, sign, data, quantization, variable, sparsity, ranked))
+        return index
+
+    def _made(self, out: Out) -> int:
+        if len(out) == 4:
+            return self.tensor(out[0], out[1], out[2], quantization=out[3])
+        return self.tensor(out[0], out[1], out[2]) if len(out) == 3 else self.tensor(out[0], out[1])
+
+    def input(
+        self,
+        name: str,
+        shape: Shape | None,
+        type: TensorType = TensorType.FLOAT32,
+        *,
+        signature: Shape | None = None,
+        quantization: Quantization = NOT_QUANTIZED,
+    ) -> int:
+        """Add a tensor that is an input of the subgraph."""
+        index = self.tensor(name, shape, type, signature=signature, quantization=quantization)
+        self._inputs.append(index)
+        return index
+
+    def variable(
+        self,
+        name: str,
+        shape: Shape,
+        type: TensorType = TensorType.FLOAT32,
+        *,
+        quantization: Quantization = NOT_QUANTIZED,
+    ) -> int:
+        """Add a tensor that keeps its value from run to run."""
+        return self.tensor(name, shape, type, quantization=quantization, variable=True)
+
+    def constant(
+        self,
+        name: str,
+        array: ArrayLike,
+        type: TensorType | None = None,
+        *,
+        shape: Shape | None = None,
+        quantization: Quantization = NOT_QUANTIZED,
+        sparsity: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Add a constant, its type that of the array. Python numbers become float32 or int32.
+
+        For INT4, UINT4 and INT2 the array has one value per element; they are packed here. With `shape` the array's
+        bytes go in as they are, for sparse data and for data of the wrong size. bytes and str make a STRING tensor.
+        """
+        values = as_array(array)
+        if values.dtype.kind in "SUO":
+            kind, data = TensorType.STRING, encode_strings(values)
+        else:
+            kind = type_of(values.dtype) if type is None else TensorType(type)
+            data = encode(values, kind, raw=shape is not None or sparsity is not None)
+        data.flags.writeable = False
+        dims = values.shape if shape is None else shape
+        return self.tensor(name, dims, kind, quantization=quantization, sparsity=sparsity, data=data)
+
+    def output(self, *tensors: int) -> None:
+        """Make tensors outputs of the subgraph, after those that are."""
+        self._outputs.extend(tensors)
+
+    def node(
+        self,
+        op: str,
+        inputs: Sequence[int],
+        outputs: Sequence[int] = (),
+        *,
+        out: Out | list[Out] | None = None,
+        options: Mapping[str, Any] | None = None,
+        version: int = 1,
+        custom: bool = False,
+        custom_options: bytes = b"",
+        intermediates: Sequence[int] = (),
+    ) -> Any:
+        """Add a node; `out` makes its outputs, `outputs` names tensors that exist.
+
+        Returns the number of its output, or a tuple of them when there are several or `out` is a list.
+
+        Raises: ValueError for an operator, an option or an option's value that the format does not have.
+        """
+        if out is not None:
+            outputs = [self._made(made) for made in (out if isinstance(out, list) else [out])]
+        chosen = {} if custom and not options else _options(op, options or {}, custom)
+        numbers = tuple(int(index) for index in outputs)
+        node = Node(
+            len(self._nodes), op, version, tuple(map(int, inputs)), numbers, chosen, custom, bytes(custom_options),
+            tuple(map(int, intermediates)),
+        )  # fmt: skip
+        self._nodes.append(node)
+        return numbers if isinstance(out, list) or len(numbers) != 1 else numbers[0]
+
+
+def write_model(model: Model, external_buffers: bool = False) -> bytes:
+    """The file of a model, as `ModelBuilder.build`."""
+    return write_tree(model_tree(model), external_buffers)
+
+
+def with_metadata(source: bytes | bytearray | memoryview, name: str, payload: bytes) -> bytes:
+    """The file with metadata `name` added or replaced, and all else that the schema knows kept.
+
+    Raises: ModelFormatError for bytes that are not a model.
+    """
+    data = memoryview(source).toreadonly().cast("B")
+    check_header(data)
+    buffer = FlatBuffer(data)
+    try:
+        model = buffer.decode("Model", buffer.root())
+        external = _gather_outside(buffer, model)
+    finally:
+        buffer.close()
+    buffers = [*(model["buffers"] or ({},)), {"data": bytes(payload)}]
+    kept = [entry for entry in model["metadata"] or () if entry["name"] != name]
+    kept.append({"name": name, "buffer": len(buffers) - 1})
+    return write_tree({**model, "buffers": buffers, "metadata": kept}, external)
+
+
+def _gather_outside(buffer: FlatBuffer, model: dict[str, Any]) -> bool:
+    """Bring bytes that lie outside the flatbuffer into the decoded tables; whether there were any."""
+    found = False
+    nodes = [node for graph in model["subgraphs"] or () for node in graph["operators"] or ()]
+    large = "large_custom_options_offset", "large_custom_options_size"
+    for tables, field, (offset, size) in (
+        (model["buffers"] or (), "data", ("offset", "size")),
+        (nodes, "custom_options", large),
+    ):
+        for table in tables:
+            if table[offset] > 1:
+                start, count = buffer.outside(table[offset], table[size], offset)
+                table.update({field: bytes(buffer.data[start : start + count]), offset: 0, size: 0})
+                found = True
+    return found
+
+
+def _options(op: str, options: Mapping[str, Any], custom: bool) -> dict[str, Any]:
+    """All options of an operator, what is not given by default."""
+    if not custom:
+        operator_code(op)
+    table = None if custom else options_table(op)
+    if table is None:
+        if options:
+            message = f"{op} has no options, got {', '.join(map(repr, options))}"
+            raise ValueError(message)
+        return {}
+    check_fields(table.table, options, op)
+    given = {key: tuple(value) if isinstance(value, list | np.ndarray) else value for key, value in options.items()}
+    return {**default_options(table.table), **given}

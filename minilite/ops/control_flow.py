@@ -1,0 +1,29 @@
+"""WHILE, CALL_ONCE: subgraphs run inside the C loop; only the engine can run them."""
+
+from __future__ import annotations
+
+from minilite.ops.operator import Kernel, Operator, OpNode
+
+
+def lower_while(node: OpNode) -> Kernel:
+    """Condition and body by subgraph number; their arity and types are checked in prepare."""
+    if len(node.inputs) != len(node.outputs):
+        raise node.refuse(f"{len(node.inputs)} inputs and {len(node.outputs)} outputs: must be as many")
+    condition, body = node.options["cond_subgraph_index"], node.options["body_subgraph_index"]
+    if min(condition, body) < 0:
+        raise node.refuse(f"condition is subgraph {condition} and body subgraph {body}: both must be 0 or more")
+    return Kernel("while", (condition, body))
+
+
+def lower_call_once(node: OpNode) -> Kernel:
+    """The initialization subgraph by number."""
+    called = node.options["init_subgraph_index"]
+    if called < 0:
+        raise node.refuse(f"calls subgraph {called}: must be 0 or more")
+    return Kernel("call_once", (called,))
+
+
+OPERATORS = (
+    Operator("WHILE", range(1, 2), lower_while, None),
+    Operator("CALL_ONCE", range(1, 2), lower_call_once, None),
+)
