@@ -47,7 +47,9 @@ class Buffers:
     def __init__(self, buffer: FlatBuffer, positions: list[int]) -> None:
         self.buffer = buffer
         self.spans = [self._span(number, position) for number, position in enumerate(positions)]
-        self._base = np.frombuffer(buffer.data, np.uint8).__array_interface__["data"][0]
+        # an array, as its buffer, keeps the caller's bytes from being closed or resized; a memoryview would not
+        self._bytes = np.frombuffer(buffer.data, np.uint8)
+        self._base = self._bytes.__array_interface__["data"][0]
         self._copies: dict[tuple[int, TensorType], bytes] = {}
 
     def _span(self, number: int, position: int) -> tuple[int, int] | None:
@@ -100,10 +102,10 @@ class Buffers:
                 self.buffer.fail(f"buffer {number} has {size} bytes, shape {shape} of {kind.name} takes {expected}")
             size = expected  # LiteRT, too, passes over what is left of a longer buffer
         if form.raw or sparse:
-            return _array((size,), _FORMS[TensorType.UINT8].dtype, self.buffer.data, start)
+            return _array((size,), _FORMS[TensorType.UINT8].dtype, self._bytes, start)
         if (form.control and size <= SMALL) or (self._base + start) % form.dtype.itemsize:
             return _array(shape, form.dtype, self._copy(number, kind, start, size), 0)
-        return _array(shape, form.dtype, self.buffer.data, start)
+        return _array(shape, form.dtype, self._bytes, start)
 
     def _copy(self, number: int, kind: TensorType, start: int, size: int) -> bytes:
         copy = self._copies.get((number, kind))
@@ -113,7 +115,7 @@ class Buffers:
         return copy
 
 
-def _array(shape: tuple[int, ...], dtype: np.dtype[Any], data: memoryview | bytes, start: int) -> NDArray[Any]:
+def _array(shape: tuple[int, ...], dtype: np.dtype[Any], data: NDArray[Any] | bytes, start: int) -> NDArray[Any]:
     """A read-only array on read-only bytes."""
     if 0 in shape:  # numpy refuses an empty array at the end of its buffer
         array: NDArray[Any] = np.empty(shape, dtype)

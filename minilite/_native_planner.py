@@ -1,0 +1,177 @@
+"""The seam, planner's part: ml_planner and ml_arena from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minilite._core import ffi, lib
+from minilite._native import OPTIONS
+from minilite.errors import ArenaError
+
+PLACE_NONE: int = lib.ML_PLACE_NONE
+PLACE_ARENA: int = lib.ML_PLACE_ARENA
+PLACE_PERSISTENT: int = lib.ML_PLACE_PERSISTENT
+FOREVER: int = lib.ML_FOREVER
+
+
+def _check(status: int, error: Any) -> None:
+    if status:
+        raise ArenaError(ffi.string(error.text).decode())
+
+
+class Planner:
+    """Owns an ml_planner over a graph given as (inputs, outputs, flags) per node."""
+
+    def __init__(
+        self,
+        n_tensors: int,
+        nodes: Sequence[tuple[Sequence[int], Sequence[int], int]],
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        strategy: str,
+        options: dict[str, bool],
+        alignment: int,
+    ) -> None:
+        self._keep: list[Any] = []
+        table = ffi.new("ml_node_io[]", len(nodes) or 1)
+        for row, (node_inputs, node_outputs, flags) in zip(table, nodes, strict=False):
+            row.inputs, row.n_inputs = self._array(node_inputs), len(node_inputs)
+            row.outputs, row.n_outputs = self._array(node_outputs), len(node_outputs)
+            row.flags = flags
+        self._name = ffi.new("char[]", strategy.encode())
+        self._graph = ffi.new(
+            "ml_planner_graph *",
+            {
+                "nodes": table,
+                "inputs": self._array(inputs),
+                "outputs": self._array(outputs),
+                "n_nodes": len(nodes),
+                "n_tensors": n_tensors,
+                "n_inputs": len(inputs),
+                "n_outputs": len(outputs),
+            },
+        )
+        self._keep.append(table)
+        bits = sum(OPTIONS[name] for name, on in options.items() if on)
+        pointer = lib.ml_planner_new(self._graph, self._name, bits, alignment)
+        if not pointer:
+            message = f"no memory to plan {n_tensors} tensors"
+            raise ArenaError(message)
+        self._pointer = ffi.gc(pointer, lib.ml_planner_free)
+        self.count = n_tensors + len(nodes)
+
+    def _array(self, numbers: Sequence[int]) -> Any:
+        array = ffi.new("int32_t[]", list(numbers) or 1)
+        self._keep.append(array)
+        return array
+
+    def set_tensor(self, tensor: int, nbytes: int, place: int, *, pinned: bool = False) -> None:
+        """What Prepare knows of a tensor."""
+        lib.ml_planner_bytes(self._pointer)[tensor] = nbytes
+        lib.ml_planner_places(self._pointer)[tensor] = place
+        lib.ml_planner_pinned(self._pointer)[tensor] = pinned
+
+    def bytes_of(self, tensor: int) -> int:
+        """The bytes set last."""
+        return int(lib.ml_planner_bytes(self._pointer)[tensor])
+
+    def place_of(self, tensor: int) -> int:
+        """The place set last."""
+        return int(lib.ml_planner_places(self._pointer)[tensor])
+
+    def plan_allocations(self) -> None:
+        """Lifetimes and sharing."""
+        lib.ml_planner_plan_allocations(self._pointer)
+
+    def execute_allocations(self, first: int, last: int) -> None:
+        """Offsets of what nodes first..last (inclusive) allocate."""
+        error = ffi.new("ml_error *", {"node": -1})
+        _check(lib.ml_planner_execute_allocations(self._pointer, first, last, error), error)
+
+    def reset_allocations(self) -> None:
+        """Forgets every offset outside the persistent arena."""
+        lib.ml_planner_reset_allocations(self._pointer)
+
+    def reset_allocations_after(self, node: int) -> None:
+        """Forgets the offsets of what is allocated behind `node`."""
+        lib.ml_planner_reset_allocations_after(self._pointer, node)
+
+    def deallocate_after(self, node: int) -> None:
+        """Marks what is allocated behind `node`."""
+        lib.ml_planner_deallocate_after(self._pointer, node)
+
+    def resolve_deallocations(self) -> None:
+        """Drops everything marked, in one pass."""
+        lib.ml_planner_resolve_deallocations(self._pointer)
+
+    def purge(self, node: int) -> None:
+        """Drops the records of tensors that are dead before `node`."""
+        lib.ml_planner_purge(self._pointer, node)
+
+    def offsets(self) -> list[int]:
+        """By tensor, temporaries of node n at n_tensors + n; -1 = not placed."""
+        return list(lib.ml_planner_offsets(self._pointer)[0 : self.count])
+
+    def roots(self) -> list[int]:
+        """By tensor: whose memory it has."""
+        return list(lib.ml_planner_roots(self._pointer)[0 : self.count])
+
+    def lifetimes(self) -> list[tuple[int, int]]:
+        """By tensor: first and last node, inclusive; FOREVER = never freed, -1 = never allocated."""
+        first = lib.ml_planner_first_nodes(self._pointer)[0 : self.count]
+        last = lib.ml_planner_last_nodes(self._pointer)[0 : self.count]
+        return list(zip(first, last, strict=True))
+
+    def high_water(self, place: int) -> int:
+        """Bytes of an arena, rounded up to the alignment."""
+        return int(lib.ml_planner_high_water(self._pointer, place))
+
+    @property
+    def lower_bound(self) -> int:
+        """The largest sum of bytes live at once."""
+        return int(lib.ml_planner_lower_bound(self._pointer))
+
+    @property
+    def active(self) -> int:
+        """Records that the hot loop looks at."""
+        return int(lib.ml_planner_active(self._pointer))
+
+    def records(self) -> list[tuple[int, int, int, int, int]]:
+        """(tensor, size in bytes, first node, last node, offset) of everything placed that owns its memory."""
+        room = lib.ml_planner_records(self._pointer, ffi.NULL, 0)
+        records = ffi.new("ml_record[]", room or 1)
+        lib.ml_planner_records(self._pointer, records, room)
+        return [(r.tensor, r.size, r.first, r.last, r.offset) for r in records[0:room]]
+
+
+class Arena:
+    """Owns an ml_arena: a growable block of memory."""
+
+    def __init__(self) -> None:
+        self._arena = ffi.gc(ffi.new("ml_arena *"), lib.ml_arena_release)
+
+    def commit(self, nbytes: int, keep: int) -> bool:
+        """Makes room, keeping the first `keep` bytes; whether the base moved. Raises: ArenaError."""
+        moves = self._arena.moves
+        error = ffi.new("ml_error *", {"node": -1})
+        _check(lib.ml_arena_commit(self._arena, nbytes, keep, error), error)
+        return bool(self._arena.moves != moves)
+
+    def release(self) -> None:
+        """Gives the memory back."""
+        lib.ml_arena_release(self._arena)
+
+    @property
+    def base(self) -> int:
+        """The address of its first byte, 0 while it holds none."""
+        return int(ffi.cast("uintptr_t", self._arena.base))
+
+    @property
+    def capacity(self) -> int:
+        """Bytes it holds."""
+        return int(self._arena.capacity)
+
+    def buffer(self, offset: int, nbytes: int) -> Any:
+        """A writable buffer over part of it; valid until the next commit that moves, or release."""
+        return ffi.buffer(self._arena.base + offset, nbytes)

@@ -1,0 +1,1 @@
+"""Space: planning where tensors lie."""
