@@ -1,0 +1,89 @@
+/* fully_connected.c -- FULLY_CONNECTED: the input as rows of `depth` values, times weights of (outputs, depth). */
+#include "../fixed_point.h"
+#include "../matmul.h"
+#include "../window.h"
+
+/* panels: the packed weights; empty when eval has to pack. */
+#define FLOAT_FIELDS(X, S) X(S, i32, keep_dims) X(S, f32, minimum) X(S, f32, maximum) X(S, array, panels)
+ML_PARAMS(fc_float_params, FLOAT_FIELDS)
+
+typedef struct fc_blob {
+    int64_t rows;
+    int64_t depth;
+    int64_t outputs;
+    int64_t block;         /* rows at a time */
+    int64_t sums_offset;   /* in scratch, of integer kernels */
+    bool pack;
+} fc_blob;
+
+/* The shape rule: (rows, outputs), or with keep_dims the input's shape with the last dimension replaced. */
+static ml_status prepare_shape(ml_prepare *p, bool keep_dims) {
+    fc_blob *blob = p->blob;
+    const ml_shape *x = &ml_input(p, 0)->shape, *w = &ml_input(p, 1)->shape;
+    const ml_tensor *bias = ml_input(p, 2);
+    char text[96];
+    if (w->rank != 2)
+        return ml_fail(p->error, ML_SHAPE_ERROR, "weights must be (outputs, depth), their shape is %s", ml_shape_text(w, text));
+    int32_t depth = w->dims[1], outputs = w->dims[0];
+    int64_t elements = ml_elements(x);
+    if (depth <= 0 || elements < 0 || elements % depth != 0)
+        return ml_fail(p->error, ML_SHAPE_ERROR, "input of shape %s does not split into rows of the weights' depth %d",
+                       ml_shape_text(x, text), depth);
+    if (keep_dims && (x->rank == 0 || x->dims[x->rank - 1] != depth))
+        return ml_fail(p->error, ML_SHAPE_ERROR, "last dimension of the input's shape %s does not match the weights' depth %d",
+                       ml_shape_text(x, text), depth);
+    if (bias && ml_elements(&bias->shape) != outputs)
+        return ml_fail(p->error, ML_SHAPE_ERROR, "bias of %lld values does not match %d outputs",
+                       (long long)ml_elements(&bias->shape), outputs);
+    if (elements / depth > INT32_MAX)
+        return ml_fail(p->error, ML_SHAPE_ERROR, "%lld rows are more than %d", (long long)(elements / depth), INT32_MAX);
+    blob->rows = elements / depth;
+    blob->depth = depth;
+    blob->outputs = outputs;
+    ml_shape y = {2, {(int32_t)blob->rows, outputs}};
+    if (keep_dims) {
+        y = *x;
+        y.dims[y.rank - 1] = outputs;
+    }
+    return ml_set_shape(p, 0, &y);
+}
+
+static ml_status prepare_f32(ml_prepare *p) {
+    const fc_float_params *params = p->params;
+    fc_blob *blob = p->blob;
+    ml_status status = prepare_shape(p, params->keep_dims);
+    if (status != ML_OK) return status;
+    int64_t row_bytes = blob->depth * (int64_t)sizeof(float), panels_bytes;
+    if (__builtin_mul_overflow(row_bytes, ml_panels_count(blob->outputs) * ML_PANEL, &panels_bytes))
+        return ml_fail(p->error, ML_SHAPE_ERROR, "weights of %lld x %lld are too large", (long long)blob->outputs,
+                       (long long)blob->depth);
+    blob->block = ml_block_rows(blob->rows, row_bytes);
+    blob->pack = params->panels.bytes != panels_bytes;
+    if (blob->pack) p->scratch_bytes = panels_bytes;
+    return ML_OK;
+}
+
+static ml_status fully_connected_f32(const ml_call *c) {
+    const fc_float_params *params = c->params;
+    const fc_blob *blob = c->blob;
+    const float *x = ml_in(c, 0), *panels = params->panels.data;
+    float *y = ml_out(c, 0);
+    if (blob->pack) {
+        ml_pack_panels_f32(ml_in(c, 1), blob->outputs, blob->depth, c->scratch);
+        panels = c->scratch;
+    }
+    for (int64_t first = 0; first < blob->rows; first += blob->block) {
+        ml_matmul_f32_args args = {
+            .a = x + first * blob->depth, .rows = ml_min_s64(blob->block, blob->rows - first),
+            .panels = panels, .k = blob->depth, .n = blob->outputs, .bias = ml_in_optional(c, 2),
+            .y = y + first * blob->outputs, .y_stride = blob->outputs, .low = params->minimum, .high = params->maximum,
+        };
+        ml_matmul_f32(&args);
+    }
+    return ML_OK;
+}
+
+ML_KERNELS(fully_connected) = {
+    ML_KERNEL("fully_connected_f32", fc_float_params, sizeof(fc_blob), 0, prepare_f32, fully_connected_f32),
+    ML_KERNELS_END,
+};

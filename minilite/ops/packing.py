@@ -1,0 +1,19 @@
+"""Weights laid out for the inner loops of csrc/matmul.c, once a model."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minilite.format.model import Array
+
+PANEL = 8
+"""ML_PANEL of csrc/matmul.h."""
+
+
+def pack_panels(weights: Array) -> Array:
+    """float32 weights (groups, outputs, inputs) as panels of eight outputs, (groups, panels, inputs, 8), zeros in excess."""
+    groups, outputs, inputs = weights.shape
+    panels = -(-outputs // PANEL)
+    padded = np.zeros((groups, panels * PANEL, inputs), np.float32)
+    padded[:, :outputs] = weights
+    return np.ascontiguousarray(padded.reshape(groups, panels, PANEL, inputs).transpose(0, 1, 3, 2))
