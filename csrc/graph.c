@@ -48,6 +48,9 @@ static ml_status add_frame(ml_graph *g, int32_t subgraph, int32_t parent, int32_
     const ml_subgraph *sub = &g->subgraphs[subgraph];
     if (sub->io.n_tensors > INT32_MAX / 4 - g->total_tensors || sub->io.n_nodes > INT32_MAX / 4 - g->total_nodes)
         return ml_fail(error, ML_GRAPH_ERROR, "calls unfold to more tensors than an int32 counts");
+    ml_frame *frames = realloc(g->frames, (size_t)(g->n_frames + 1) * sizeof *frames);
+    if (!frames) return ml_fail(error, ML_ARENA_ERROR, "no memory for %d frames", g->n_frames + 1);
+    g->frames = frames;
     int32_t frame = g->n_frames++;
     *number = frame;
     g->frames[frame] = (ml_frame){subgraph, parent, node, g->total_tensors + 1, g->total_nodes, 0, g->blob_bytes};
@@ -85,12 +88,11 @@ ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *erro
     g->subgraphs = calloc(count + 1, sizeof *g->subgraphs);
     g->nodes = calloc(nodes + 1, sizeof *g->nodes);
     g->node_io = calloc(nodes + 1, sizeof *g->node_io);
-    g->frames = calloc(ML_MAX_FRAMES, sizeof *g->frames);
     g->tensor_defs = copy_bytes(def->tensors, tensors * sizeof *def->tensors);
     g->io = copy_bytes(def->io, (size_t)def->n_io * sizeof *def->io);
     g->params = copy_bytes(def->params, (size_t)def->params_bytes);
     ml_status status;
-    if (!g->subgraphs || !g->nodes || !g->node_io || !g->frames || !g->tensor_defs || !g->io || !g->params) {
+    if (!g->subgraphs || !g->nodes || !g->node_io || !g->tensor_defs || !g->io || !g->params) {
         status = ml_fail(error, ML_ARENA_ERROR, "no memory for a graph of %zu nodes", nodes);
     } else {
         int32_t root;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class OpResolverType(enum.Enum):
 _IN_PLACE = {"none": {}, "tflite": {"share_tflite": True}, "wide": {"share_wide": True, "keep_smaller": True}}
 
 
-def _read(model_path: Any, model_content: Any, load: str) -> Model:
+def _read(model_path: Any, model_content: Any, load: Literal["map", "copy"]) -> Model:
     if isinstance(model_path, Model):
         return model_path
     empty = isinstance(model_path, str) and not model_path
@@ -57,7 +57,7 @@ def _check_threads(num_threads: Any) -> None:
         raise InputError(message)
 
 
-def tensor_details(session: Session, tensor: Tensor) -> dict[str, Any]:
+def tensor_details(session: Session | _File, tensor: Tensor) -> dict[str, Any]:
     """A tensor in the form of LiteRT's details."""
     shape = session.shape(tensor.index) if tensor.index >= 0 else tensor.shape
     quantization = tensor.quantization
@@ -109,7 +109,7 @@ class Interpreter:
         planner: str = "default",
         in_place: str | None = None,
         preserve_inputs: bool = True,
-        load: str = "map",
+        load: Literal["map", "copy"] = "map",
     ) -> None:
         if experimental_delegates:
             message = f"delegates are not supported, got {len(experimental_delegates)}"
@@ -163,7 +163,9 @@ class Interpreter:
         session = self._sessions.get(subgraph)
         if session is None:
             if not 0 <= subgraph < len(self.model.subgraphs):
-                message = f"Invalid subgraph index {subgraph} exceeds max subgraph index {len(self.model.subgraphs) - 1}"
+                message = (
+                    f"Invalid subgraph index {subgraph} exceeds max subgraph index {len(self.model.subgraphs) - 1}"
+                )
                 raise InputError(message)
             session = self._sessions[subgraph] = Session(self._lowered(), subgraph, self._strategy, self._options)
         return session
@@ -208,7 +210,9 @@ class Interpreter:
         index = int(input_index)
         tensors = self.model.subgraphs[0].tensors
         if not 0 <= index < len(tensors):
-            message = f"tensor_index {index} < {len(tensors)} was not true: the model has tensors 0 to {len(tensors) - 1}"
+            message = (
+                f"tensor_index {index} < {len(tensors)} was not true: the model has tensors 0 to {len(tensors) - 1}"
+            )
             raise InputRuntimeError(message)
         shape = tuple(int(d) for d in tensor_size)
         if any(not -1 < d < 2**31 for d in shape):
@@ -358,7 +362,9 @@ class Interpreter:
 
     def _runner(self, signature: Signature) -> SignatureRunner:
         return SignatureRunner(
-            signature, self._session(signature.subgraph), lambda session, index: tensor_details(session, session.tensor(index))
+            signature,
+            self._session(signature.subgraph),
+            lambda session, index: tensor_details(session, session.tensor(index)),
         )
 
     # Our additions ------------------------------------------------------------------------------------------------------

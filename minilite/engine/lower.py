@@ -95,7 +95,9 @@ class _Lowering:
             raise at_hand.refuse("this operator is not supported")
         if node.version not in operator.versions:
             versions = operator.versions
-            raise at_hand.refuse(f"version {node.version} is not supported, versions {versions[0]} to {versions[-1]} are")
+            raise at_hand.refuse(
+                f"version {node.version} is not supported, versions {versions[0]} to {versions[-1]} are"
+            )
         if any(i < 0 for i in node.outputs):
             raise at_hand.refuse("an output is absent")
         lowered = operator.lower(at_hand)

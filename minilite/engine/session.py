@@ -157,12 +157,14 @@ class Session:
             return tensor.data
         entry = self.plan.tensor(index) if self.plan is not None else None
         if entry is None or entry.shape is None or entry.storage in ("none", "slot"):
-            message = f"Tensor data is null. Run allocate_tensors() first: tensor {index} ('{tensor.name}') has no memory"
+            message = (
+                f"Tensor data is null. Run allocate_tensors() first: tensor {index} ('{tensor.name}') has no memory"
+            )
             raise StateError(message, tensors=[tensor.name])
         if tensor.type in (TensorType.STRING, TensorType.VARIANT):
             message = f"tensor {index} ('{tensor.name}') is {tensor.type.name}: it cannot be read as an array"
             raise InputError(message, tensors=[tensor.name])
-        array = self.state.array(index, entry.shape, numpy_type(tensor.type), entry.bytes)
+        array: Array = self.state.array(index, entry.shape, numpy_type(tensor.type), entry.bytes)
         array.flags.writeable = entry.storage != "folded"
         return array
 
@@ -181,7 +183,12 @@ class Session:
             raise StateError(message, tensors=[tensor.name])
         array = value if type(value) is np.ndarray else np.asarray(value)
         target = self.array(index)
-        if array.dtype != target.dtype or array.shape != target.shape or not target.flags.writeable or not array.dtype.isnative:
+        if (
+            array.dtype != target.dtype
+            or array.shape != target.shape
+            or not target.flags.writeable
+            or not array.dtype.isnative
+        ):
             raise self._misfit(tensor, array, target)
         if self.state.running:
             message = "the interpreter is running in another call: one call at a time"
@@ -191,7 +198,6 @@ class Session:
     def _misfit(self, tensor: Tensor, array: Array, target: Array) -> InputError:
         """Why an array does not fit a tensor, in LiteRT's first words."""
         head = "Cannot set tensor: "
-        known = {"names": [tensor.name], "shapes": [target.shape, array.shape]}
         if tensor.data is not None or not target.flags.writeable:
             text = f"tensor {tensor.index} ('{tensor.name}') is constant"
         elif array.dtype.newbyteorder("=") == target.dtype and not array.dtype.isnative:
@@ -215,7 +221,7 @@ class Session:
                 f"Dimension mismatch. Got {array.shape[at]} but expected {target.shape[at]} for dimension {at} of input "
                 f"{tensor.index}, name: {tensor.name}"
             )
-        return InputError(head + text, tensors=known["names"], shapes=known["shapes"])
+        return InputError(head + text, tensors=[tensor.name], shapes=[target.shape, array.shape])
 
     def view(self, index: int) -> Callable[[], Array]:
         """A function that gives a live view of a tensor; while an array of it lives, memory does not move."""

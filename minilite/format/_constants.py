@@ -50,7 +50,7 @@ class Buffers:
         # an array, as its buffer, keeps the caller's bytes from being closed or resized; a memoryview would not
         self._bytes = np.frombuffer(buffer.data, np.uint8)
         self._base = self._bytes.__array_interface__["data"][0]
-        self._copies: dict[tuple[int, TensorType], bytes] = {}
+        self._copies: dict[tuple[int, int], bytes] = {}
 
     def _span(self, number: int, position: int) -> tuple[int, int] | None:
         """First byte and size; None when the buffer holds no data at all."""
@@ -86,7 +86,8 @@ class Buffers:
         if shape and min(shape) < 0:
             self.buffer.fail(f"Tensor.shape {shape} has a negative dimension")
         elements = prod(shape)
-        if elements * max(form.bits, 8) >> 66:
+        extent = elements or prod(dim or 1 for dim in shape)  # numpy, too, counts an empty dimension as 1 here
+        if extent * max(form.bits, 8) >> 66:
             self.buffer.fail(f"Tensor.shape {shape} of {kind.name} has more bytes than 64 bits can count")
         span = self.spans[number] if number < len(self.spans) else self._at(number, "Tensor.buffer")
         if number == 0 or span is None:
@@ -104,14 +105,14 @@ class Buffers:
         if form.raw or sparse:
             return _array((size,), _FORMS[TensorType.UINT8].dtype, self._bytes, start)
         if (form.control and size <= SMALL) or (self._base + start) % form.dtype.itemsize:
-            return _array(shape, form.dtype, self._copy(number, kind, start, size), 0)
+            return _array(shape, form.dtype, self._copy(start, size), 0)
         return _array(shape, form.dtype, self._bytes, start)
 
-    def _copy(self, number: int, kind: TensorType, start: int, size: int) -> bytes:
-        copy = self._copies.get((number, kind))
+    def _copy(self, start: int, size: int) -> bytes:
+        copy = self._copies.get((start, size))
         if copy is None:
             self.buffer.unfold(size, "Tensor.buffer")
-            copy = self._copies[number, kind] = bytes(self.buffer.data[start : start + size])
+            copy = self._copies[start, size] = bytes(self.buffer.data[start : start + size])
         return copy
 
 

@@ -69,7 +69,7 @@ def _move_outside(model: Tree) -> tuple[Tree, list[_Outside]]:
     large = "large_custom_options_offset", "large_custom_options_size"
     graphs = [
         {**graph, "operators": [moved(node, "custom_options", large) for node in graph["operators"] or ()]}
-        for graph in model["subgraphs"]
+        for graph in model["subgraphs"] or ()
     ]
     return {**model, "buffers": buffers, "subgraphs": graphs}, parts
 

@@ -28,7 +28,7 @@ from minilite.format._writer import check_fields, write_tree
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Model, Node, Signature, Subgraph, Tensor
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
-from minilite.format.reader import check_header, default_options
+from minilite.format.reader import default_options, read_model
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -230,9 +230,8 @@ def with_metadata(source: bytes | bytearray | memoryview, name: str, payload: by
 
     Raises: ModelFormatError for bytes that are not a model.
     """
-    data = memoryview(source).toreadonly().cast("B")
-    check_header(data)
-    buffer = FlatBuffer(data)
+    read_model(source)
+    buffer = FlatBuffer(memoryview(source).toreadonly().cast("B"))
     try:
         model = buffer.decode("Model", buffer.root())
         external = _gather_outside(buffer, model)

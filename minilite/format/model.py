@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 from minilite.format.dtypes import TensorType
@@ -17,7 +16,7 @@ Array = NDArray[Any]
 class Tensor(NamedTuple):
     """One tensor of a subgraph as the file states it; `index` is its number there."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # a field, not tuple.index
     name: str
     type: TensorType
     shape: tuple[int, ...]
@@ -35,7 +34,7 @@ class Tensor(NamedTuple):
 class Node(NamedTuple):
     """One occurrence of an operator: tensor numbers of the same subgraph, -1 for an absent optional input."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # a field, not tuple.index
     op: str
     """The operator's name, CONV_2D for instance; a custom operator's own name when `custom`."""
     version: int
@@ -51,7 +50,7 @@ class Node(NamedTuple):
 class Subgraph(NamedTuple):
     """Tensors, and nodes in execution order."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # a field, not tuple.index
     name: str
     tensors: tuple[Tensor, ...]
     inputs: tuple[int, ...]

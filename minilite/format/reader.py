@@ -51,7 +51,7 @@ def read_model(source: bytes | bytearray | memoryview | mmap.mmap) -> Model:
     Raises: ModelFormatError.
     """
     data = memoryview(source).toreadonly().cast("B")
-    check_header(data)
+    _check_header(data)
     buffer = FlatBuffer(data)
     try:
         return _Reader(buffer).model()
@@ -59,7 +59,7 @@ def read_model(source: bytes | bytearray | memoryview | mmap.mmap) -> Model:
         buffer.close()
 
 
-def check_header(data: memoryview) -> None:
+def _check_header(data: memoryview) -> None:
     """Refuse bytes that do not begin as a .tflite file does."""
     if len(data) < 8:
         message = f"the model has {len(data)} bytes, too few for a .tflite file" if len(data) else "the model is empty"

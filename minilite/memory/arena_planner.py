@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from minilite import _native, _native_planner
-from minilite._native_planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT
+from minilite import _native
+from minilite._native import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT
 from minilite.errors import InputError, StateError
 from minilite.memory.records import UsageRecord
 
@@ -84,10 +84,8 @@ class ArenaPlanner:
         }
         rows = [(node.inputs, node.outputs, _flags(node)) for node in graph.nodes]
         self._n = len(graph.sizes)
-        self._planner = _native_planner.Planner(
-            self._n, rows, graph.inputs, graph.outputs, strategy, options, alignment
-        )
-        self._arenas = {PLACE_ARENA: _native_planner.Arena(), PLACE_PERSISTENT: _native_planner.Arena()}
+        self._planner = _native.Planner(self._n, rows, graph.inputs, graph.outputs, strategy, options, alignment)
+        self._arenas = {PLACE_ARENA: _native.Arena(), PLACE_PERSISTENT: _native.Arena()}
         self._pointers = [0] * self._planner.count
         self._planned = False
         self.resolved = 0
@@ -116,7 +114,9 @@ class ArenaPlanner:
         """Finds lifetimes and who shares with whom; needs no sizes but for sharing. Forgets every offset."""
         self._planner.plan_allocations()
         self._planned = True
-        self._pointers = [p if self._planner.place_of(t) == PLACE_PERSISTENT else 0 for t, p in enumerate(self._pointers)]
+        self._pointers = [
+            p if self._planner.place_of(t) == PLACE_PERSISTENT else 0 for t, p in enumerate(self._pointers)
+        ]
 
     def execute_allocations(self, first: int, last: int) -> None:
         """Places what nodes first..last (inclusive) allocate around what is live, takes memory, resolves pointers.

@@ -24,7 +24,8 @@ def lower_relu(node: OpNode) -> Kernel:
 
 def reference_relu(node: OpNode, x: Array) -> Array:
     """y = min(max(x, minimum), maximum)."""
-    return np.clip(x, *map(x.dtype.type, _LIMITS[node.op]))
+    clipped: Array = np.clip(x, *map(x.dtype.type, _LIMITS[node.op]))
+    return clipped
 
 
 _relu = functools.partial(Operator, lower=lower_relu, reference=reference_relu, in_place=(0,))

@@ -13,7 +13,7 @@ class OpNode(NamedTuple):
     """One node with its tensors at hand: what `lower` and `reference` work on."""
 
     subgraph: int
-    index: int
+    index: int  # type: ignore[assignment]  # a field, not tuple.index
     op: str
     version: int
     inputs: tuple[Tensor | None, ...]

@@ -58,7 +58,9 @@ def taps(x: Array, down: Axis, across: Axis, outside: float = 0.0) -> Iterator[t
     for i in range(down.taps):
         rows = slice(i * down.dilation, i * down.dilation + (down.out - 1) * down.stride + 1, down.stride)
         for j in range(across.taps):
-            columns = slice(j * across.dilation, j * across.dilation + (across.out - 1) * across.stride + 1, across.stride)
+            columns = slice(
+                j * across.dilation, j * across.dilation + (across.out - 1) * across.stride + 1, across.stride
+            )
             yield i, j, padded[:, rows, columns]
 
 

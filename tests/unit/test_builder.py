@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import pathlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -12,9 +13,11 @@ from minilite.format._model_tree import model_tree
 from minilite.format._writer import write_tree
 from minilite.format.builder import ModelBuilder, with_metadata, write_model
 from minilite.format.dtypes import TensorType
-from minilite.format.model import Model
 from minilite.format.quantization import Quantization
 from minilite.format.reader import load_model, read_model
+
+if TYPE_CHECKING:
+    from minilite.format.model import Model
 
 MODELS = pathlib.Path(__file__).resolve().parents[2] / "../shared/models"
 CSR = {
@@ -38,7 +41,9 @@ def same(a: Any, b: Any) -> bool:
         return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
-    return type(a) is type(b) and (a == b or (a != a and b != b))
+    if isinstance(a, float) and isinstance(b, float) and math.isnan(a):
+        return math.isnan(b)
+    return type(a) is type(b) and bool(a == b)
 
 
 def everything() -> ModelBuilder:

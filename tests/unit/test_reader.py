@@ -8,8 +8,7 @@ import mmap
 import pathlib
 import struct
 import time
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -20,9 +19,13 @@ from minilite.format._model_tree import model_tree
 from minilite.format._writer import write_tree
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
-from minilite.format.model import Model, Tensor
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 from minilite.format.reader import load_model, read_model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minilite.format.model import Model, Tensor
 
 MODELS = pathlib.Path(__file__).resolve().parents[2] / "../shared/models"
 Tree = dict[str, Any]
@@ -75,6 +78,10 @@ REFUSED: list[tuple[str, Callable[[Tree], object]]] = [
     (
         r"tensor 0: Tensor.shape \(2147483647, 2147483647, 2\) of FLOAT32 has more bytes than 64 bits can count",
         lambda t: tensor(t, 0).update(shape=(2**31 - 1, 2**31 - 1, 2)),
+    ),
+    (
+        r"tensor 0: Tensor.shape \(0, 2147483647, 2147483647, 2\) of FLOAT32 has more bytes",
+        lambda t: tensor(t, 0).update(shape=(0, 2**31 - 1, 2**31 - 1, 2)),
     ),
     (
         r"tensor 1: buffer 1 has 128 bytes, shape \(5, 8\) of FLOAT32 takes 160",
@@ -408,6 +415,22 @@ def test_longer_buffers_are_read_in_part() -> None:
     assert w.tolist() == np.arange(24).reshape(3, 8).tolist()
 
 
+def test_tensors_of_one_buffer_may_differ_in_size() -> None:
+    b = ModelBuilder()
+    g = b.subgraph()
+    g.constant("long", np.arange(6, dtype=np.int32))
+    g.tensor("short", (2, 1), TensorType.INT32)
+    g.tensor("wide", (3,), TensorType.INT64)
+    tree = model_tree(b.model())
+    for index in (1, 2):
+        tensor(tree, index)["buffer"] = 1
+    for order in ((0, 1, 2), (2, 1, 0)):
+        tree["subgraphs"][0]["tensors"] = [tensor(tree, index) for index in order]
+        model = read_model(write_tree(tree))
+        data = {each.name: each.data.tolist() for each in model.subgraphs[0].tensors if each.data is not None}
+        assert data == {"long": [0, 1, 2, 3, 4, 5], "short": [[0], [1]], "wide": [1 << 32, 2 | 3 << 32, 4 | 5 << 32]}
+
+
 @pytest.mark.parametrize(
     ("kind", "size", "fits"),
     [("INT4", 3, True), ("INT4", 2, False), ("UINT4", 3, True), ("INT2", 2, True), ("INT2", 1, False),
@@ -523,7 +546,9 @@ def bomb(parts: Callable[[ModelBuilder], None], vector: str, count: int) -> byte
 
 
 def heavy_tensor(b: ModelBuilder) -> None:
-    b.subgraph().constant("n" * 100_000, np.zeros(1000, np.int32), quantization=Quantization((1.0,) * 1000, (0,) * 1000))
+    b.subgraph().constant(
+        "n" * 100_000, np.zeros(1000, np.int32), quantization=Quantization((1.0,) * 1000, (0,) * 1000)
+    )
 
 
 def heavy_node(b: ModelBuilder) -> None:

@@ -8,13 +8,16 @@ import pathlib
 import re
 import subprocess
 import sys
-import types
+from typing import TYPE_CHECKING
 
 import pytest
 
 from minilite.format import _schema
 from minilite.format._spec import names_of, operator_names, options_table, table_spec
 from minilite.format.dtypes import TensorType
+
+if TYPE_CHECKING:
+    import types
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "schema" / "regenerate.py"
@@ -53,7 +56,9 @@ def test_check_passes() -> None:
     assert subprocess.run([sys.executable, SCRIPT, "--check"], check=False).returncode == 0
 
 
-def test_check_fails_when_stale(regenerate: types.ModuleType, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_fails_when_stale(
+    regenerate: types.ModuleType, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stale = tmp_path / "_schema.py"
     stale.write_text(regenerate.TARGET.read_text().replace("stride_w:int=0", "stride_w:long=0", 1))
     monkeypatch.setattr(regenerate, "TARGET", stale)

@@ -1,4 +1,4 @@
-"""The seam, planner's part: ml_planner and ml_arena from Python."""
+"""Owning an ml_planner and an ml_arena."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minilite._core import ffi, lib
-from minilite._native import OPTIONS
+from minilite._native.status import OPTIONS
 from minilite.errors import ArenaError
 
 PLACE_NONE: int = lib.ML_PLACE_NONE

@@ -1,0 +1,40 @@
+"""The seam: the only package that touches ffi and lib. Statuses become exceptions, lifetimes are tied together here."""
+
+from minilite._native.graph import Graph, KernelInfo, NodeDef, SubgraphDef, TensorDef, find_kernel, pack_params
+from minilite._native.hooks import Call
+from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT, Arena, Planner
+from minilite._native.state import Plan, State, TensorState
+from minilite._native.status import (
+    MAX_RANK,
+    NODE_IN_PLACE,
+    NODE_PYTHON,
+    NODE_TFLITE_SHARES,
+    NODE_VIEW,
+    OPTIONS,
+)
+
+__all__ = [
+    "FOREVER",
+    "MAX_RANK",
+    "NODE_IN_PLACE",
+    "NODE_PYTHON",
+    "NODE_TFLITE_SHARES",
+    "NODE_VIEW",
+    "OPTIONS",
+    "PLACE_ARENA",
+    "PLACE_NONE",
+    "PLACE_PERSISTENT",
+    "Arena",
+    "Call",
+    "Graph",
+    "KernelInfo",
+    "NodeDef",
+    "Plan",
+    "Planner",
+    "State",
+    "SubgraphDef",
+    "TensorDef",
+    "TensorState",
+    "find_kernel",
+    "pack_params",
+]

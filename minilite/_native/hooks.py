@@ -1,0 +1,111 @@
+"""Calls from C into Python: nodes that run in numpy, shape functions, signals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from minilite._core import ffi, lib
+from minilite._native.status import MAX_RANK
+from minilite.errors import ShapeError
+
+Array = Any
+Shape = tuple[int, ...]
+
+
+class Call:
+    """A node under way, as a hook sees it: arrays over its tensors, and a way to give outputs their shapes."""
+
+    __slots__ = ("_call", "handler")
+
+    def __init__(self, call: Any) -> None:
+        self._call = call
+        self.handler: int = call.handler
+
+    def _array(self, tensor: int, dtype: Any, *, writable: bool) -> Array:
+        entry = self._call.tensors[tensor]
+        shape = tuple(entry.shape.dims[0 : entry.shape.rank])
+        if entry.bytes == 0:
+            return np.zeros(shape, dtype)
+        array = np.frombuffer(ffi.buffer(self._call.data[tensor], entry.bytes), dtype).reshape(shape)
+        array.flags.writeable = writable
+        return array
+
+    def input_array(self, position: int, dtype: Any) -> Array:
+        """A read-only view of input `position`; None when it is absent."""
+        tensor = self._call.inputs[position]
+        return self._array(tensor, dtype, writable=False) if tensor >= 0 else None
+
+    def input_shape(self, position: int) -> Shape | None:
+        """The shape of input `position`; None when it is absent."""
+        tensor = self._call.inputs[position]
+        if tensor < 0:
+            return None
+        shape = self._call.tensors[tensor].shape
+        return tuple(shape.dims[0 : shape.rank])
+
+    def output_array(self, position: int, dtype: Any) -> Array:
+        """A writable view of output `position`."""
+        return self._array(self._call.outputs[position], dtype, writable=True)
+
+    def output_shape(self, position: int) -> Shape | None:
+        """The shape of output `position`, None while it is not known."""
+        entry = self._call.tensors[self._call.outputs[position]]
+        return tuple(entry.shape.dims[0 : entry.shape.rank]) if entry.shaped else None
+
+    def set_output_shapes(self, shapes: Sequence[Shape]) -> int:
+        """Gives every output its shape and settles their places; a status other than 0 is to be returned at once."""
+        for position, shape in enumerate(shapes):
+            packed = ffi.new("ml_shape *")
+            write_shape(packed, shape)
+            if status := lib.ml_set_run_shape(self._call, position, packed):
+                return int(status)
+        return int(lib.ml_settle(self._call))
+
+
+def write_shape(target: Any, shape: Shape) -> None:
+    """Fills an ml_shape."""
+    if len(shape) > MAX_RANK:
+        message = f"shape {shape} has {len(shape)} dimensions: at most {MAX_RANK}"
+        raise ShapeError(message)
+    target.rank = len(shape)
+    for i, dim in enumerate(shape):
+        target.dims[i] = dim
+
+
+class Hooks(Protocol):
+    """What C asks of Python during prepare and run; a hook that returns non-zero has failed inside C."""
+
+    exception: BaseException | None
+
+    def eval(self, call: Call) -> int:
+        """Computes a node."""
+
+    def shape(self, call: Call) -> Sequence[Shape]:
+        """The output shapes of a custom node."""
+
+
+def _keep_exception(exception: BaseException | None, traceback: Any) -> None:
+    """cffi calls this in the frame of the hook that raised."""
+    owner = traceback.tb_frame.f_locals["owner"]
+    ffi.from_handle(owner).exception = exception
+
+
+@ffi.def_extern(error=lib.ML_PYTHON_ERROR, onerror=lambda _t, value, tb: _keep_exception(value, tb))  # type: ignore[untyped-decorator]
+def ml_hook_eval(owner: Any, call: Any) -> int:
+    return int(ffi.from_handle(owner).eval(Call(call)))
+
+
+@ffi.def_extern(error=lib.ML_PYTHON_ERROR, onerror=lambda _t, value, tb: _keep_exception(value, tb))  # type: ignore[untyped-decorator]
+def ml_hook_shape(owner: Any, call: Any, outputs: Any) -> int:
+    for position, shape in enumerate(ffi.from_handle(owner).shape(Call(call))):
+        write_shape(outputs[position], tuple(shape))
+    return 0
+
+
+@ffi.def_extern(error=lib.ML_PYTHON_ERROR, onerror=lambda _t, value, tb: _keep_exception(value, tb))  # type: ignore[untyped-decorator]
+def ml_hook_poll(owner: Any) -> int:
+    # Entering Python is all it takes: a pending signal's handler runs here, and what it raises stops the run.
+    return 0 if owner else 1

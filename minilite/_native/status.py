@@ -1,0 +1,66 @@
+"""Statuses and options of the C core; the exception an ml_error stands for."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from minilite._core import ffi, lib
+from minilite.errors import (
+    ArenaError,
+    KernelError,
+    MiniliteError,
+    ModelFormatError,
+    ShapeError,
+    StateError,
+    coordinates,
+)
+
+_CLASSES: dict[int, type[MiniliteError]] = {
+    lib.ML_SHAPE_ERROR: ShapeError,
+    lib.ML_ARENA_ERROR: ArenaError,
+    lib.ML_KERNEL_ERROR: KernelError,
+    lib.ML_CANCELLED: KernelError,
+    lib.ML_PYTHON_ERROR: KernelError,
+    lib.ML_BUSY: StateError,
+    lib.ML_VIEW_HELD: StateError,
+    lib.ML_NOT_READY: StateError,
+    lib.ML_GRAPH_ERROR: ModelFormatError,
+}
+MAX_RANK: int = lib.ML_MAX_RANK
+OPTIONS: dict[str, int] = {
+    "keep_inputs": lib.ML_KEEP_INPUTS,
+    "keep_all": lib.ML_KEEP_ALL,
+    "share_tflite": lib.ML_SHARE_TFLITE,
+    "share_wide": lib.ML_SHARE_WIDE,
+    "free_unread": lib.ML_FREE_UNREAD,
+    "keep_smaller": lib.ML_KEEP_SMALLER,
+}
+NODE_PYTHON: int = lib.ML_NODE_PYTHON
+NODE_VIEW: int = lib.ML_NODE_VIEW
+NODE_TFLITE_SHARES: int = lib.ML_NODE_TFLITE_SHARES
+NODE_IN_PLACE: int = lib.ML_NODE_IN_PLACE
+STORAGES = ("none", "constant", "folded", "arena", "persistent", "resource", "bound", "slot")
+NODE_STATUSES = ("waits", "runs", "folded", "view")
+
+
+class Names(Protocol):
+    """Who can name a node for an error line."""
+
+    def node_label(self, subgraph: int, node: int) -> tuple[str, str]:
+        """The operator and the name of the first output of a node."""
+
+
+def raise_error(error: Any, names: Names | None) -> None:
+    """The exception an ml_error stands for."""
+    kind = _CLASSES.get(error.status, MiniliteError)
+    text = ffi.string(error.text).decode(errors="replace")
+    if error.node < 0 or names is None:
+        raise kind(text)
+    op, name = names.node_label(error.subgraph, error.node)
+    head = coordinates(error.subgraph, error.node, op, name)
+    raise kind(f"{head}: {text}", subgraph=error.subgraph, node=error.node, op=op, tensors=[name] if name else [])
+
+
+def fresh_error() -> Any:
+    """An ml_error that names no node yet."""
+    return ffi.new("ml_error *", {"node": -1, "subgraph": -1, "tensor": -1})
