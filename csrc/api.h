@@ -228,6 +228,8 @@ typedef struct ml_problem {
 
 /* Plans `problem` with the strategy of that name; see memory/problem.h for the contract. */
 ml_plan_status ml_memory_plan(const char *strategy, ml_problem *problem);
+/* The largest sum of rounded sizes live at once, -1 when the system gives no memory. */
+int64_t ml_memory_lower_bound(const ml_problem *problem);
 /* The name of strategy `index`, or NULL past the last. */
 const char *ml_memory_strategy_name(int32_t index);
 
