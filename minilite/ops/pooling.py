@@ -16,11 +16,12 @@ _SIZES = {"stride_h": "stride_h", "stride_w": "stride_w", "filter_h": "filter_he
 
 def lower_pool(node: OpNode) -> Kernel:
     """float32, int8, uint8, int16; input and output are taken to have the same scale and zero point, as in TFLite."""
-    x, y = node.input(0), node.outputs[0]
     kinds = {TensorType.FLOAT32: "f32", **QUANTIZED}
-    if x is None or x.type not in kinds or y.type != x.type:
-        found = "none" if x is None else x.type.name
-        raise node.refuse(f"types of input and output {found}, {y.type.name} are not supported")
+    x = node.input(0)
+    if x is None or not node.outputs:
+        raise node.refuse("needs an input and an output")
+    if x.type not in kinds or node.outputs[0].type != x.type:
+        raise node.refuse(f"types of input and output {x.type.name}, {node.outputs[0].type.name} are not supported")
     params = {**window_params(node, _SIZES), **clamp_params(node)}
     return Kernel(f"{node.op.lower()}_{kinds[x.type]}", **params)
 

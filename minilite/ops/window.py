@@ -36,9 +36,14 @@ class Axis(NamedTuple):
         """TFLite's rule: SAME gives ceil(size / stride) windows, half of the padding first; VALID only whole ones."""
         extent = (taps - 1) * dilation + 1
         if not same:
-            return cls(size, max(0, (size - extent) // stride + 1), taps, stride, dilation, 0)
+            return cls(size, max(0, (size + stride - extent) // stride), taps, stride, dilation, 0)
         out = -(-size // stride)
         return cls(size, out, taps, stride, dilation, max(0, (out - 1) * stride + extent - size) // 2)
+
+    def seen(self, tap: int) -> slice:
+        """What all windows see through one tap, of an input with its padding."""
+        start = tap * self.dilation
+        return slice(start, start + self.out * self.stride, self.stride)
 
 
 def axes(node: OpNode, x: Array, height: int, width: int) -> tuple[Axis, Axis]:
@@ -52,14 +57,12 @@ def axes(node: OpNode, x: Array, height: int, width: int) -> tuple[Axis, Axis]:
 
 def taps(x: Array, down: Axis, across: Axis, outside: float = 0.0) -> Iterator[tuple[int, int, Array]]:
     """(row, column, what all windows see through that tap): views on x, surrounded by `outside`."""
-    padding = [(a.before, max(0, (a.out - 1) * a.stride + (a.taps - 1) * a.dilation + 1 - a.before - a.size))
-               for a in (down, across)]  # fmt: skip
+    after = [a.out * a.stride + (a.taps - 1) * a.dilation - a.before - a.size for a in (down, across)]
+    padding = [(a.before, max(0, more)) for a, more in zip((down, across), after, strict=True)]
     padded = np.pad(x, [(0, 0), *padding, (0, 0)], constant_values=outside)
     for i in range(down.taps):
-        rows = slice(i * down.dilation, i * down.dilation + (down.out - 1) * down.stride + 1, down.stride)
         for j in range(across.taps):
-            columns = slice(j * across.dilation, j * across.dilation + (across.out - 1) * across.stride + 1, across.stride)
-            yield i, j, padded[:, rows, columns]
+            yield i, j, padded[:, down.seen(i), across.seen(j)]
 
 
 def window_params(node: OpNode, names: Mapping[str, str]) -> dict[str, Any]:
@@ -114,9 +117,10 @@ class Weighted(NamedTuple):
     @classmethod
     def of(cls, node: OpNode) -> Weighted:
         """Types: float32 throughout, or quantized with weights of their own type and an int32 bias."""
-        x, weights, bias, y = node.input(0), node.input(1), node.input(2), node.outputs[0]
-        if x is None or weights is None:
-            raise node.refuse("needs an input and weights")
+        x, weights, bias = node.input(0), node.input(1), node.input(2)
+        if x is None or weights is None or not node.outputs:
+            raise node.refuse("needs an input, weights and an output")
+        y = node.outputs[0]
         if weights.sparsity is not None:
             raise node.refuse(f"weights '{weights.name}' are sparse, only dense ones are supported")
         kinds = tuple(t.type.name for t in (x, weights, y))
@@ -157,6 +161,9 @@ def offset_params(node: OpNode) -> dict[str, Any]:
 
 def integer_params(node: OpNode, axis: int) -> dict[str, Any]:
     """Multipliers and offsets of an integer convolution by their names in C."""
+    _, weights, _, _ = Weighted.of(node)
+    if weights.type == TensorType.INT8 and any(weights.quantization.zero_points):
+        raise node.refuse(f"weights '{weights.name}' of type INT8 must have zero points of 0")
     mantissas, shifts = quantize_multipliers(real_multipliers(node, axis))
     return {"mantissas": mantissas, "shifts": shifts, **offset_params(node)}
 
