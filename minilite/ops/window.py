@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minilite.format.dtypes import TensorType
+from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Tensor
 from minilite.ops.fixed_point import (
     ACTIVATION_LIMITS,
@@ -103,7 +103,8 @@ def clamp_params(node: OpNode) -> dict[str, Any]:
 def clamp(node: OpNode, y: Array) -> Array:
     """Float values limited by the node's fused activation, as float32."""
     low, high = ACTIVATION_LIMITS[activation(node)]
-    return np.clip(y.astype(np.float32), np.float32(low), np.float32(high))
+    limited: Array = np.clip(y.astype(np.float32), np.float32(low), np.float32(high))
+    return limited
 
 
 class Weighted(NamedTuple):
@@ -177,7 +178,8 @@ def finish(node: OpNode, sums: Array, bias: Array | None, axis: int) -> Array:
     scaled = multiply_by_quantized_multiplier(total.astype(np.int64).astype(np.int32), p["mantissas"], p["shifts"])
     limits = clamp_params(node)
     y = np.clip(scaled.astype(np.int64) + p["output_offset"], limits["minimum"], limits["maximum"])
-    return y.astype({"s8": np.int8, "u8": np.uint8}[QUANTIZED[node.outputs[0].type]])
+    limited: Array = y.astype(numpy_type(node.outputs[0].type))
+    return limited
 
 
 def centered(node: OpNode, x: Array, position: int) -> Array:
