@@ -136,3 +136,19 @@ MATMUL_S16(ml_matmul_s16s8, dot_2x4_s8, dot_1x4_s8, int8_t)
 DOT_2X4(dot_2x4_u8, uint8_t)
 DOT_1X4(dot_1x4_u8, uint8_t)
 MATMUL_S16(ml_matmul_s16u8, dot_2x4_u8, dot_1x4_u8, uint8_t)
+
+void ml_subtract_weight_offset(const int16_t *a, int64_t rows, int64_t k, int32_t offset, int64_t n, int32_t *y) {
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t sum = 0;
+        for (int64_t j = 0; j < k; j++) sum += a[r * k + j];
+        for (int64_t i = 0; i < n; i++) y[r * n + i] = (int32_t)(y[r * n + i] - sum * offset);
+    }
+}
+
+void ml_widen_s8(const int8_t *x, int64_t count, int16_t zero, int16_t *rows) {
+    for (int64_t i = 0; i < count; i++) rows[i] = (int16_t)(x[i] - zero);
+}
+
+void ml_widen_u8(const uint8_t *x, int64_t count, int16_t zero, int16_t *rows) {
+    for (int64_t i = 0; i < count; i++) rows[i] = (int16_t)(x[i] - zero);
+}

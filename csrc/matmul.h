@@ -39,6 +39,13 @@ void ml_matmul_f32(const ml_matmul_f32_args *args);
 void ml_matmul_s16s8(const int16_t *a, int64_t rows, const int8_t *w, int64_t k, int64_t n, int32_t *y);
 void ml_matmul_s16u8(const int16_t *a, int64_t rows, const uint8_t *w, int64_t k, int64_t n, int32_t *y);
 
+/* Weights w - offset in place of w: the sum of a * (w - z) is the sum of a * w less z times the sum of a. */
+void ml_subtract_weight_offset(const int16_t *a, int64_t rows, int64_t k, int32_t offset, int64_t n, int32_t *y);
+
+/* rows[i] = x[i] - zero. */
+void ml_widen_s8(const int8_t *x, int64_t count, int16_t zero, int16_t *rows);
+void ml_widen_u8(const uint8_t *x, int64_t count, int16_t zero, int16_t *rows);
+
 /* How many rows of `row_bytes` to work on at a time: whole tiles, at most `rows`. */
 int64_t ml_block_rows(int64_t rows, int64_t row_bytes);
 

@@ -1,6 +1,8 @@
 /* window.c -- shapes of sliding windows, and windows gathered into the rows of a matrix. */
 #include "window.h"
 
+#include "matmul.h"
+
 static ml_status prepare_axis(ml_error *error, ml_window_axis *axis, const char *name, int64_t in, bool same) {
     int64_t extent = (axis->size - 1) * axis->dilation + 1;
     axis->in = in;
@@ -11,8 +13,8 @@ static ml_status prepare_axis(ml_error *error, ml_window_axis *axis, const char 
         if (axis->out > 0 && padding > 0) axis->before = padding / 2;
         return ML_OK;
     }
-    axis->out = in < extent ? 0 : (in - extent) / axis->stride + 1;
-    if (axis->out == 0)
+    axis->out = (in + axis->stride - extent) / axis->stride;
+    if (axis->out < 0)
         return ml_fail(error, ML_SHAPE_ERROR, "a window of %s %lld does not fit into the input's %s of %lld (VALID padding)",
                        name, (long long)extent, name, (long long)in);
     return ML_OK;
@@ -49,18 +51,14 @@ static void copy_f32(void *to, const void *from, int64_t count, int32_t zero) {
     else memset(to, 0, (size_t)count * sizeof(float));
 }
 
-static void widen_s8(void *to, const void *from, int64_t count, int32_t zero) {
-    int16_t *row = to, offset = (int16_t)zero;
-    const int8_t *x = from;
-    if (!x) memset(to, 0, (size_t)count * sizeof *row);
-    else for (int64_t i = 0; i < count; i++) row[i] = (int16_t)(x[i] - offset);
+static void copy_s8(void *to, const void *from, int64_t count, int32_t zero) {
+    if (from) ml_widen_s8(from, count, (int16_t)zero, to);
+    else memset(to, 0, (size_t)count * sizeof(int16_t));
 }
 
-static void widen_u8(void *to, const void *from, int64_t count, int32_t zero) {
-    int16_t *row = to, offset = (int16_t)zero;
-    const uint8_t *x = from;
-    if (!x) memset(to, 0, (size_t)count * sizeof *row);
-    else for (int64_t i = 0; i < count; i++) row[i] = (int16_t)(x[i] - offset);
+static void copy_u8(void *to, const void *from, int64_t count, int32_t zero) {
+    if (from) ml_widen_u8(from, count, (int16_t)zero, to);
+    else memset(to, 0, (size_t)count * sizeof(int16_t));
 }
 
 /* One line of one window: `width` taps from `line`, the input's line at the first channel wanted (NULL: outside). */
@@ -110,12 +108,12 @@ void ml_window_gather_f32(const ml_window *window, const float *x, int64_t chann
 
 void ml_window_gather_s8(const ml_window *window, const int8_t *x, int64_t channel, int64_t depth, int64_t first,
                          int64_t count, int32_t zero, int16_t *rows) {
-    gather_kind kind = {widen_s8, 1, sizeof(int16_t), zero};
+    gather_kind kind = {copy_s8, 1, sizeof(int16_t), zero};
     gather(window, &kind, (const char *)x, channel, depth, first, count, (char *)rows);
 }
 
 void ml_window_gather_u8(const ml_window *window, const uint8_t *x, int64_t channel, int64_t depth, int64_t first,
                          int64_t count, int32_t zero, int16_t *rows) {
-    gather_kind kind = {widen_u8, 1, sizeof(int16_t), zero};
+    gather_kind kind = {copy_u8, 1, sizeof(int16_t), zero};
     gather(window, &kind, (const char *)x, channel, depth, first, count, (char *)rows);
 }

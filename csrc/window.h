@@ -29,8 +29,8 @@ typedef struct ml_taps {
 } ml_taps;
 
 /* Fills in, out, before of both axes from the input's shape and TFLite's padding rule (ComputeOutSize, ComputePadding):
- * SAME: out = ceil(in / stride), half of the padding, rounded down, comes first; VALID: only whole windows. The caller
- * has set size, stride, dilation > 0. */
+ * SAME: out = ceil(in / stride), half of the padding, rounded down, comes first; VALID: only whole windows (none at
+ * all if less than a stride is missing; refused if more is). The caller has set size, stride, dilation > 0. */
 ml_status ml_window_prepare(ml_error *error, ml_window *window, const ml_shape *input, bool same);
 
 /* Writes the windows of output pixels first .. first + count - 1 as rows of height * width * depth elements to `rows`;

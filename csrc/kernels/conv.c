@@ -146,15 +146,6 @@ static inline int32_t requantize(const conv_integer_params *p, const int32_t *bi
     return ml_clamp_s32((int32_t)((uint32_t)scaled + (uint32_t)p->output_offset), p->minimum, p->maximum);
 }
 
-/* Weights w - filter_offset: the sum of a * (w - z) is the sum of a * w less z times the sum of a. */
-static void subtract_filter_offset(const int16_t *rows, int64_t count, int64_t k, int32_t offset, int64_t n, int32_t *sums) {
-    for (int64_t r = 0; r < count; r++) {
-        uint32_t sum = 0;
-        for (int64_t j = 0; j < k; j++) sum += (uint32_t)(int32_t)rows[r * k + j];
-        for (int64_t i = 0; i < n; i++) sums[r * n + i] = (int32_t)((uint32_t)sums[r * n + i] - sum * (uint32_t)offset);
-    }
-}
-
 static void requantize_block(const conv_integer_params *params, const conv_blob *blob, const int32_t *bias,
                              const int32_t *sums, int64_t count, int64_t output, int8_t *y) {
     for (int64_t r = 0; r < count; r++, y += blob->outputs * blob->groups)
@@ -182,7 +173,7 @@ static inline ml_status conv_integer(const ml_call *c, const bool is_signed) {
                 ml_window_gather_u8(&blob->window, x, g * depth, depth, first, count, params->input_offset, rows);
                 ml_matmul_s16u8(rows, count, (const uint8_t *)w + g * n * k, k, n, sums);
             }
-            if (params->filter_offset) subtract_filter_offset(rows, count, k, params->filter_offset, n, sums);
+            if (params->filter_offset) ml_subtract_weight_offset(rows, count, k, params->filter_offset, n, sums);
             requantize_block(params, blob, bias, sums, count, g * n, y + (first * blob->groups + g) * n);
         }
     }

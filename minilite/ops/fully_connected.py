@@ -40,8 +40,9 @@ def reference_fully_connected(node: OpNode, x: Array, weights: Array, bias: Arra
     if x.dtype.kind == "f":
         return clamp(node, sums).reshape(shape)
     limits, zero = clamp_params(node), node.outputs[0].quantization.zero_point
-    scaled = round_half_away(sums * real_multipliers(node, axis=0)) + zero
-    return np.clip(scaled, limits["minimum"], limits["maximum"]).astype(x.dtype).reshape(shape)
+    scaled: Array = round_half_away(sums * real_multipliers(node, axis=0)) + zero
+    limited: Array = np.clip(scaled, limits["minimum"], limits["maximum"]).astype(x.dtype)
+    return limited.reshape(shape)
 
 
 OPERATORS = (

@@ -16,11 +16,12 @@ _SIZES = {"stride_h": "stride_h", "stride_w": "stride_w", "filter_h": "filter_he
 
 def lower_pool(node: OpNode) -> Kernel:
     """float32, int8, uint8, int16; input and output are taken to have the same scale and zero point, as in TFLite."""
-    x, y = node.input(0), node.outputs[0]
     kinds = {TensorType.FLOAT32: "f32", **QUANTIZED}
-    if x is None or x.type not in kinds or y.type != x.type:
-        found = "none" if x is None else x.type.name
-        raise node.refuse(f"types of input and output {found}, {y.type.name} are not supported")
+    x = node.input(0)
+    if x is None or not node.outputs:
+        raise node.refuse("needs an input and an output")
+    if x.type not in kinds or node.outputs[0].type != x.type:
+        raise node.refuse(f"types of input and output {x.type.name}, {node.outputs[0].type.name} are not supported")
     params = {**window_params(node, _SIZES), **clamp_params(node)}
     return Kernel(f"{node.op.lower()}_{kinds[x.type]}", **params)
 
@@ -33,18 +34,21 @@ def reference_average_pool(node: OpNode, x: Array) -> Array:
     if x.dtype.kind == "f":
         return clamp(node, sum(seen for _, _, seen in taps(x, down, across)) / np.asarray(counts, np.float32))
     sums = np.asarray(sum(seen for _, _, seen in taps(x.astype(np.int64), down, across)))
-    means = np.sign(sums) * ((np.abs(sums) + counts // 2) // counts)
-    limits = clamp_params(node)
-    return np.clip(means, limits["minimum"], limits["maximum"]).astype(x.dtype)
+    return _clamp_integers(node, np.sign(sums) * ((np.abs(sums) + counts // 2) // counts), x)
 
 
 def reference_max_pool(node: OpNode, x: Array) -> Array:
     """The maximum."""
     down, across = axes(node, x, node.options["filter_height"], node.options["filter_width"])
-    lowest = np.finfo(np.float32).min if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    lowest = float(np.finfo(x.dtype).min) if x.dtype.kind == "f" else int(np.iinfo(x.dtype).min)
     y = functools.reduce(np.maximum, (seen for _, _, seen in taps(x, down, across, outside=lowest)))
+    return clamp(node, y) if x.dtype.kind == "f" else _clamp_integers(node, y, x)
+
+
+def _clamp_integers(node: OpNode, y: Array, x: Array) -> Array:
     limits = clamp_params(node)
-    return clamp(node, y) if x.dtype.kind == "f" else np.clip(y, limits["minimum"], limits["maximum"]).astype(x.dtype)
+    limited: Array = np.clip(y, limits["minimum"], limits["maximum"]).astype(x.dtype)
+    return limited
 
 
 OPERATORS = (

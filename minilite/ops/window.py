@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minilite.format.dtypes import TensorType
+from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Tensor
 from minilite.ops.fixed_point import (
     ACTIVATION_LIMITS,
@@ -36,9 +36,14 @@ class Axis(NamedTuple):
         """TFLite's rule: SAME gives ceil(size / stride) windows, half of the padding first; VALID only whole ones."""
         extent = (taps - 1) * dilation + 1
         if not same:
-            return cls(size, max(0, (size - extent) // stride + 1), taps, stride, dilation, 0)
+            return cls(size, max(0, (size + stride - extent) // stride), taps, stride, dilation, 0)
         out = -(-size // stride)
         return cls(size, out, taps, stride, dilation, max(0, (out - 1) * stride + extent - size) // 2)
+
+    def seen(self, tap: int) -> slice:
+        """What all windows see through one tap, of an input with its padding."""
+        start = tap * self.dilation
+        return slice(start, start + self.out * self.stride, self.stride)
 
 
 def axes(node: OpNode, x: Array, height: int, width: int) -> tuple[Axis, Axis]:
@@ -52,16 +57,12 @@ def axes(node: OpNode, x: Array, height: int, width: int) -> tuple[Axis, Axis]:
 
 def taps(x: Array, down: Axis, across: Axis, outside: float = 0.0) -> Iterator[tuple[int, int, Array]]:
     """(row, column, what all windows see through that tap): views on x, surrounded by `outside`."""
-    padding = [(a.before, max(0, (a.out - 1) * a.stride + (a.taps - 1) * a.dilation + 1 - a.before - a.size))
-               for a in (down, across)]  # fmt: skip
+    after = [a.out * a.stride + (a.taps - 1) * a.dilation - a.before - a.size for a in (down, across)]
+    padding = [(a.before, max(0, more)) for a, more in zip((down, across), after, strict=True)]
     padded = np.pad(x, [(0, 0), *padding, (0, 0)], constant_values=outside)
     for i in range(down.taps):
-        rows = slice(i * down.dilation, i * down.dilation + (down.out - 1) * down.stride + 1, down.stride)
         for j in range(across.taps):
-            columns = slice(
-                j * across.dilation, j * across.dilation + (across.out - 1) * across.stride + 1, across.stride
-            )
-            yield i, j, padded[:, rows, columns]
+            yield i, j, padded[:, down.seen(i), across.seen(j)]
 
 
 def window_params(node: OpNode, names: Mapping[str, str]) -> dict[str, Any]:
@@ -102,7 +103,8 @@ def clamp_params(node: OpNode) -> dict[str, Any]:
 def clamp(node: OpNode, y: Array) -> Array:
     """Float values limited by the node's fused activation, as float32."""
     low, high = ACTIVATION_LIMITS[activation(node)]
-    return np.clip(y.astype(np.float32), np.float32(low), np.float32(high))
+    limited: Array = np.clip(y.astype(np.float32), np.float32(low), np.float32(high))
+    return limited
 
 
 class Weighted(NamedTuple):
@@ -116,9 +118,10 @@ class Weighted(NamedTuple):
     @classmethod
     def of(cls, node: OpNode) -> Weighted:
         """Types: float32 throughout, or quantized with weights of their own type and an int32 bias."""
-        x, weights, bias, y = node.input(0), node.input(1), node.input(2), node.outputs[0]
-        if x is None or weights is None:
-            raise node.refuse("needs an input and weights")
+        x, weights, bias = node.input(0), node.input(1), node.input(2)
+        if x is None or weights is None or not node.outputs:
+            raise node.refuse("needs an input, weights and an output")
+        y = node.outputs[0]
         if weights.sparsity is not None:
             raise node.refuse(f"weights '{weights.name}' are sparse, only dense ones are supported")
         kinds = tuple(t.type.name for t in (x, weights, y))
@@ -159,6 +162,9 @@ def offset_params(node: OpNode) -> dict[str, Any]:
 
 def integer_params(node: OpNode, axis: int) -> dict[str, Any]:
     """Multipliers and offsets of an integer convolution by their names in C."""
+    _, weights, _, _ = Weighted.of(node)
+    if weights.type == TensorType.INT8 and any(weights.quantization.zero_points):
+        raise node.refuse(f"weights '{weights.name}' of type INT8 must have zero points of 0")
     mantissas, shifts = quantize_multipliers(real_multipliers(node, axis))
     return {"mantissas": mantissas, "shifts": shifts, **offset_params(node)}
 
@@ -172,7 +178,8 @@ def finish(node: OpNode, sums: Array, bias: Array | None, axis: int) -> Array:
     scaled = multiply_by_quantized_multiplier(total.astype(np.int64).astype(np.int32), p["mantissas"], p["shifts"])
     limits = clamp_params(node)
     y = np.clip(scaled.astype(np.int64) + p["output_offset"], limits["minimum"], limits["maximum"])
-    return y.astype({"s8": np.int8, "u8": np.uint8}[QUANTIZED[node.outputs[0].type]])
+    limited: Array = y.astype(numpy_type(node.outputs[0].type))
+    return limited
 
 
 def centered(node: OpNode, x: Array, position: int) -> Array:
