@@ -1,0 +1,90 @@
+"""DEPTHWISE_CONV_2D: C kernels, numpy reference and LiteRT agree; integers bit for bit (oracle: BUILTIN_REF)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from compare import EPS, check, run_minilite
+from layers import FLOAT32, INT8, UINT8, Layer, window_options
+
+from minilite.errors import ShapeError, UnsupportedOpError
+from minilite.format.dtypes import TensorType
+
+OP = "DEPTHWISE_CONV_2D"
+KINDS = [(FLOAT32, False), (INT8, False), (INT8, True), (UINT8, False)]
+TOLERANCE = 150 * EPS  # a few eps of the sum of |x w| over a window
+
+
+def options(padding: str, stride: Any = (1, 1), dilation: Any = (1, 1), multiplier: int = 1, **more: Any) -> Any:
+    return window_options(padding, stride, dilation, depth_multiplier=multiplier, **more)
+
+
+@pytest.mark.parametrize(("kind", "per_channel"), KINDS)
+@pytest.mark.parametrize("channels", [1, 3, 16, 17, 40])
+@pytest.mark.parametrize("multiplier", [1, 2, 3, 8, 21])
+def test_channels(channels: int, multiplier: int, kind: TensorType, per_channel: bool) -> None:
+    for activation in ("NONE", "RELU", "RELU6", "RELU_N1_TO_1"):
+        layer = Layer(
+            OP, kind, (2, 6, 5, channels), (1, 3, 3, channels * multiplier),
+            options("SAME", multiplier=multiplier, fused_activation_function=activation),
+            per_channel=per_channel, seed=channels,
+        )  # fmt: skip
+        check(layer.model, layer.inputs, tolerance=TOLERANCE)
+
+
+@pytest.mark.parametrize(("kind", "per_channel"), KINDS)
+def test_random_windows(kind: TensorType, per_channel: bool) -> None:
+    rng = np.random.default_rng(11)
+    for seed in range(60):
+        height, width, channels = (int(v) for v in rng.integers(3, 14, 3))
+        kh, kw, stride_h, stride_w = (int(v) for v in rng.integers(1, 4, 4))
+        dilation = (1, 1) if kh > height // 2 or kw > width // 2 else tuple(int(v) for v in rng.integers(1, 3, 2))
+        padding = "SAME" if rng.random() < 0.5 else "VALID"
+        chosen = options(padding, (stride_h, stride_w), dilation)
+        x = (int(rng.integers(1, 4)), height, width, channels)
+        layer = Layer(OP, kind, x, (1, kh, kw, channels), chosen, per_channel=per_channel, seed=seed)
+        check(layer.model, layer.inputs, tolerance=TOLERANCE)
+
+
+@pytest.mark.parametrize("kind", [FLOAT32, INT8, UINT8])
+def test_computed_weights_absent_bias_resized_input(kind: TensorType) -> None:
+    x, w = (2, 7, 7, 20), (1, 3, 3, 20)
+    layer = Layer(OP, kind, x, w, options("SAME", (2, 2)), constant_weights=False, file_shape=(1, 4, 4, 20))
+    check(layer.model, layer.inputs, tolerance=TOLERANCE)
+    layer = Layer(OP, kind, x, w, options("SAME"), bias="missing")
+    check(layer.model, layer.inputs, tolerance=TOLERANCE)
+    layer = Layer(OP, kind, x, w, options("SAME"), bias="absent")
+    check(layer.model, layer.inputs, tolerance=TOLERANCE, against_litert=False)  # LiteRT refuses a bias of -1
+    layer = Layer(OP, kind, (0, 7, 7, 20), w, options("SAME"), file_shape=x)
+    check(layer.model, layer.inputs)
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "chosen", "words"),
+    [
+        ((1, 5, 5, 4), (1, 3, 3, 6), options("SAME"), "6 filters are not a multiple of the input depth 4"),
+        ((1, 5, 5, 0), (1, 3, 3, 6), options("SAME"), "6 filters are not a multiple of the input depth 0"),
+        ((1, 5, 5, 3), (2, 3, 3, 3), options("SAME"), r"shape is \(2, 3, 3, 3\)"),
+        ((1, 2, 5, 3), (1, 4, 3, 3), options("VALID"), "height 4 does not fit into the input's height of 2"),
+        ((5, 5, 3), (1, 3, 3, 3), options("SAME"), r"shape is \(5, 5, 3\)"),
+    ],
+)
+def test_shapes_refused(x: Any, w: Any, chosen: Any, words: str) -> None:
+    for kind in (FLOAT32, INT8):
+        layer = Layer(OP, kind, x, w, chosen)
+        with pytest.raises(ShapeError, match=words):
+            run_minilite(layer.model, layer.inputs)
+
+
+def test_bias_length_refused() -> None:
+    layer = Layer(OP, FLOAT32, (1, 5, 5, 3), (1, 3, 3, 6), options("SAME"), bias_length=3)
+    with pytest.raises(ShapeError, match="bias of 3 values does not match 6 outputs"):
+        run_minilite(layer.model, layer.inputs)
+
+
+def test_options_refused() -> None:
+    layer = Layer(OP, FLOAT32, (1, 5, 5, 3), (1, 3, 3, 3), options("SAME", stride=(0, 1)))
+    with pytest.raises(UnsupportedOpError, match="stride_h must be positive, it is 0"):
+        run_minilite(layer.model, layer.inputs)
