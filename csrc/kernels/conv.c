@@ -138,27 +138,13 @@ static ml_status prepare_conv_integer(ml_prepare *p) {
     return ML_OK;
 }
 
-/* A sum to an output: bias, TFLite's double rounding (see fixed_point.h), zero point, clamp. */
-static inline int32_t requantize(const conv_integer_params *p, const int32_t *bias, int64_t output, int32_t sum) {
-    const int32_t *mantissas = p->mantissas.data, *shifts = p->shifts.data;
-    uint32_t total = (uint32_t)sum + (bias ? (uint32_t)bias[output] : 0);
-    int32_t scaled = ml_multiply_quantized((int32_t)total, mantissas[output], shifts[output]);
-    return ml_clamp_s32((int32_t)((uint32_t)scaled + (uint32_t)p->output_offset), p->minimum, p->maximum);
-}
-
-static void requantize_block(const conv_integer_params *params, const conv_blob *blob, const int32_t *bias,
-                             const int32_t *sums, int64_t count, int64_t output, int8_t *y) {
-    for (int64_t r = 0; r < count; r++, y += blob->outputs * blob->groups)
-        for (int64_t i = 0; i < blob->outputs; i++)
-            y[i] = (int8_t)requantize(params, bias, output + i, sums[r * blob->outputs + i]);
-}
-
 /* s8 and u8; an output's low byte is the same bits in both. */
 static inline ml_status conv_integer(const ml_call *c, const bool is_signed) {
     const conv_integer_params *params = c->params;
     const conv_blob *blob = c->blob;
     const void *x = ml_in(c, 0), *w = ml_in(c, 1);
-    const int32_t *bias = ml_in_optional(c, 2);
+    ml_requantizer to_output = {ml_in_optional(c, 2), params->mantissas.data, params->shifts.data, params->output_offset,
+                                params->minimum, params->maximum};
     int16_t *rows = (int16_t *)((char *)c->scratch + blob->rows_offset);
     int32_t *sums = (int32_t *)((char *)c->scratch + blob->sums_offset);
     int8_t *y = ml_out(c, 0);
@@ -174,7 +160,8 @@ static inline ml_status conv_integer(const ml_call *c, const bool is_signed) {
                 ml_matmul_s16u8(rows, count, (const uint8_t *)w + g * n * k, k, n, sums);
             }
             if (params->filter_offset) ml_subtract_weight_offset(rows, count, k, params->filter_offset, n, sums);
-            requantize_block(params, blob, bias, sums, count, g * n, y + (first * blob->groups + g) * n);
+            for (int64_t r = 0; r < count; r++)
+                ml_requantize(&to_output, sums + r * n, g * n, n, y + ((first + r) * blob->groups + g) * n);
         }
     }
     return ML_OK;

@@ -1,9 +1,15 @@
 /* depthwise_conv.c -- DEPTHWISE_CONV_2D: each input channel has `multiplier` filters of its own. The filter is
- * (1, height, width, outputs), output o belongs to input channel o / multiplier. Sums of ML_CHUNK outputs of one pixel stay in registers. */
+ * (1, height, width, outputs), output o belongs to input channel o / multiplier.
+ *
+ * All types sum in float. For bytes this is exact: a product is at most 255 * 255 and the sum of EXACT_TAPS of them at
+ * most 2^24; larger windows are summed piece by piece in integers. Bytes, and channels with several filters, are first
+ * written out as lines of one float an output. */
 #include "../fixed_point.h"
 #include "../window.h"
 
-enum { CHUNK = 16 };
+enum { CHUNK = 16, EXACT_TAPS = 256 };
+
+typedef float v4f32 __attribute__((vector_size(16), aligned(4)));
 
 #define WINDOW_FIELDS(X, S) \
     X(S, i32, same) X(S, i32, stride_h) X(S, i32, stride_w) X(S, i32, dilation_h) X(S, i32, dilation_w)
@@ -23,6 +29,9 @@ typedef struct depthwise_blob {
     ml_window window;
     int64_t outputs;
     int64_t multiplier;
+    int64_t filter_floats; /* where in scratch the filter as floats begins */
+    int64_t piece_floats;  /* where in scratch sums of one pixel begin, as floats, then as integers */
+    bool direct;           /* the input's lines are the lines to sum */
 } depthwise_blob;
 
 static ml_status prepare_window(ml_prepare *p) {
@@ -50,6 +59,28 @@ static ml_status prepare_window(ml_prepare *p) {
     return ml_set_shape(p, 0, &y);
 }
 
+/* Scratch: the lines of one window row, and for integers the filter and a pixel's sums, all as floats. */
+static ml_status prepare_scratch(ml_prepare *p, bool integer) {
+    depthwise_blob *blob = p->blob;
+    const ml_window *w = &blob->window;
+    blob->direct = !integer && blob->multiplier == 1;
+    if (blob->direct) return ML_OK;
+    int64_t line, lines, filter = w->y.size * w->x.size * blob->outputs;
+    if (__builtin_mul_overflow(w->x.in, blob->outputs, &line) || __builtin_mul_overflow(line, w->y.size, &lines) ||
+        lines > INT64_MAX / 64 || filter > INT64_MAX / 64)
+        return ml_fail(p->error, ML_SHAPE_ERROR, "lines of %lld x %lld values are too large", (long long)w->x.in,
+                       (long long)blob->outputs);
+    blob->filter_floats = lines;
+    blob->piece_floats = lines + filter;
+    p->scratch_bytes = (integer ? blob->piece_floats + 2 * blob->outputs : lines) * (int64_t)sizeof(float);
+    return ML_OK;
+}
+
+static ml_status prepare_depthwise_f32(ml_prepare *p) {
+    ml_status status = prepare_window(p);
+    return status == ML_OK ? prepare_scratch(p, false) : status;
+}
+
 static ml_status prepare_depthwise_integer(ml_prepare *p) {
     const depthwise_integer_params *params = p->params;
     const depthwise_blob *blob = p->blob;
@@ -58,123 +89,172 @@ static ml_status prepare_depthwise_integer(ml_prepare *p) {
     if (params->mantissas.bytes != blob->outputs * (int64_t)sizeof(int32_t))
         return ml_fail(p->error, ML_SHAPE_ERROR, "%lld scales do not match %lld outputs",
                        (long long)(params->mantissas.bytes / (int64_t)sizeof(int32_t)), (long long)blob->outputs);
+    return prepare_scratch(p, true);
+}
+
+/* The window of one pixel: lines `line_step` floats apart, taps in them `tap_step` apart, from `x` (line 0, tap 0). The
+ * filter's lines are `filter_step` apart, its taps `outputs`. Taps outside the input are left out. */
+typedef struct source {
+    const float *x;
+    const float *filter;
+    int64_t line_step;
+    int64_t tap_step;
+    int64_t filter_step;
+    int64_t outputs;
+    ml_taps down;
+    ml_taps across;
+} source;
+
+/* sums[j] = sum over the window of x * filter, outputs first .. first + 4 * vectors - 1; `vectors` is a constant. */
+__attribute__((always_inline)) static inline void sum_vectors(const source *s, int64_t first, const int vectors, float *sums) {
+    v4f32 sum[CHUNK / 4] = {0};
+    for (int64_t ky = s->down.first; ky < s->down.end; ky++) {
+        const float *x = s->x + ky * s->line_step + s->across.first * s->tap_step + first;
+        const float *w = s->filter + ky * s->filter_step + s->across.first * s->outputs + first;
+        for (int64_t kx = s->across.first; kx < s->across.end; kx++, x += s->tap_step, w += s->outputs) {
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; v++) sum[v] += *(const v4f32 *)(x + 4 * v) * *(const v4f32 *)(w + 4 * v);
+        }
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) *(v4f32 *)(sums + 4 * v) = sum[v];
+}
+
+static void sum_pixel(const source *s, float *sums) {
+    int64_t first = 0;
+    for (; first + CHUNK <= s->outputs; first += CHUNK) sum_vectors(s, first, CHUNK / 4, sums + first);
+    for (; first + 4 <= s->outputs; first += 4) sum_vectors(s, first, 1, sums + first);
+    for (; first < s->outputs; first++) {
+        float sum = 0.0f;
+        for (int64_t ky = s->down.first; ky < s->down.end; ky++)
+            for (int64_t kx = s->across.first; kx < s->across.end; kx++)
+                sum += s->x[ky * s->line_step + kx * s->tap_step + first] *
+                       s->filter[ky * s->filter_step + kx * s->outputs + first];
+        sums[first] = sum;
+    }
+}
+
+/* Points `s` at the window of output pixel (line, ox), whose lines begin at `lines`. */
+static inline void aim(source *s, const depthwise_blob *blob, const float *lines, int64_t ox) {
+    s->across = ml_window_taps(&blob->window.x, ox);
+    s->x = lines + s->across.start * s->outputs;
+}
+
+/* A source for all pixels of output line `line`, counted over all batches. */
+static source source_of_line(const depthwise_blob *blob, int64_t line, const float *filter) {
+    const ml_window *w = &blob->window;
+    return (source){
+        .filter = filter, .filter_step = w->x.size * blob->outputs, .outputs = blob->outputs,
+        .tap_step = w->x.dilation * blob->outputs, .line_step = w->x.in * blob->outputs,
+        .down = ml_window_taps(&w->y, line % w->y.out),
+    };
+}
+
+/* Index of the first value of input line `ky` of the window row `down` of batch `batch`. */
+static inline int64_t line_index(const ml_window *w, int64_t batch, const ml_taps *down, int64_t ky) {
+    return (batch * w->y.in + down->start + ky * w->y.dilation) * w->x.in * w->channels;
+}
+
+static void repeat_f32(const float *x, int64_t count, int64_t multiplier, float *y) {
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t j = 0; j < multiplier; j++) *y++ = x[i];
+}
+
+/* y = min(max(sums + bias, low), high). */
+static void store_f32(const depthwise_float_params *p, const float *bias, int64_t count, float *restrict y) {
+    float low = p->minimum, high = p->maximum;
+    for (int64_t i = 0; i < count; i++) {
+        float v = y[i] + (bias ? bias[i] : 0.0f);
+        v = v < low ? low : v;
+        y[i] = v > high ? high : v;
+    }
+}
+
+static ml_status depthwise_conv_2d_f32(const ml_call *c) {
+    const depthwise_blob *blob = c->blob;
+    const ml_window *w = &blob->window;
+    const float *x = ml_in(c, 0), *bias = ml_in_optional(c, 2);
+    float *y = ml_out(c, 0);
+    for (int64_t line = 0; line < w->batches * w->y.out; line++) {
+        source s = source_of_line(blob, line, ml_in(c, 1));
+        const float *lines = c->scratch;
+        int64_t batch = line / w->y.out;
+        if (blob->direct) {
+            lines = x + line_index(w, batch, &s.down, 0);
+            s.line_step *= w->y.dilation;
+        } else {
+            for (int64_t ky = s.down.first; ky < s.down.end; ky++)
+                repeat_f32(x + line_index(w, batch, &s.down, ky), w->x.in * w->channels, blob->multiplier,
+                           (float *)c->scratch + ky * s.line_step);
+        }
+        for (int64_t ox = 0; ox < w->x.out; ox++, y += blob->outputs) {
+            aim(&s, blob, lines, ox);
+            sum_pixel(&s, y);
+            store_f32(c->params, bias, blob->outputs, y);
+        }
+    }
     return ML_OK;
 }
 
-/* A pixel of the output: the taps of its window that lie inside, and where the first line of its batch begins. */
-typedef struct pixel {
-    ml_taps down;
-    ml_taps across;
-    int64_t batch;
-} pixel;
-
-static inline int64_t input_index(const ml_window *w, const pixel *at, int64_t ky, int64_t kx) {
-    int64_t iy = at->down.start + ky * w->y.dilation, ix = at->across.start + kx * w->x.dilation;
-    return ((at->batch * w->y.in + iy) * w->x.in + ix) * w->channels;
+/* y = x - zero, each `multiplier` times. */
+static void expand_integer(const void *x, bool is_signed, int64_t first, int64_t count, int64_t multiplier, int32_t zero,
+                           float *restrict y) {
+    const int8_t *s8 = (const int8_t *)x + first;
+    const uint8_t *u8 = (const uint8_t *)x + first;
+    if (multiplier == 1 && is_signed)
+        for (int64_t i = 0; i < count; i++) y[i] = (float)(s8[i] - zero);
+    else if (multiplier == 1)
+        for (int64_t i = 0; i < count; i++) y[i] = (float)(u8[i] - zero);
+    else
+        for (int64_t i = 0; i < count; i++)
+            for (int64_t j = 0; j < multiplier; j++) *y++ = (float)((is_signed ? s8[i] : u8[i]) - zero);
 }
 
-static inline int64_t filter_index(const depthwise_blob *blob, int64_t ky, int64_t kx) {
-    return (ky * blob->window.x.size + kx) * blob->outputs;
+/* The sums of a pixel as integers: at most EXACT_TAPS taps go through float at a time. */
+static void sum_pixel_integer(const source *whole, int32_t *restrict sums, float *restrict piece) {
+    ml_taps down = whole->down, across = whole->across;
+    int64_t width = across.end - across.first, taps = ml_min_s64(width, EXACT_TAPS), lines = width ? EXACT_TAPS / taps : 1;
+    source s = *whole;
+    for (int64_t i = 0; i < s.outputs; i++) sums[i] = 0;
+    for (int64_t ky = down.first; ky < down.end; ky += lines)
+        for (int64_t kx = across.first; kx < across.end; kx += taps) {
+            s.down.first = ky;
+            s.down.end = ml_min_s64(ky + lines, down.end);
+            s.across.first = kx;
+            s.across.end = ml_min_s64(kx + taps, across.end);
+            sum_pixel(&s, piece);
+            for (int64_t i = 0; i < s.outputs; i++) sums[i] += (int32_t)piece[i];
+        }
 }
 
-/* Defines name(blob, at, first, width, x, w, sums, ...): sums[j] = sum over the window of x * w, outputs first + j, with
- * inputs and filters read as READ_X and READ_W say. `width` is a constant where it is inlined in the main loop. */
-#define SUM_WINDOW(name, element, wide, total, OFFSETS, READ_X, READ_W)                                                \
-    __attribute__((always_inline)) static inline void name(const depthwise_blob *blob, const pixel *at, int64_t first,     \
-                                                           const int width, const element *x, const element *w,        \
-                                                           total *restrict sums OFFSETS) {                             \
-        int64_t multiplier = blob->multiplier, channel = first / multiplier, skip = first % multiplier;                \
-        for (int j = 0; j < width; j++) sums[j] = 0;                                                                   \
-        for (int64_t ky = at->down.first; ky < at->down.end; ky++)                                                     \
-            for (int64_t kx = at->across.first; kx < at->across.end; kx++) {                                           \
-                const element *source = x + input_index(&blob->window, at, ky, kx) + channel;                          \
-                const element *filter = w + filter_index(blob, ky, kx) + first;                                        \
-                element repeated[CHUNK];                                                                               \
-                if (multiplier > 1) {                                                                                  \
-                    int64_t left = multiplier - skip;                                                                  \
-                    for (int j = 0; j < width; j++, left--) {                                                          \
-                        if (left == 0) source++, left = multiplier;                                                    \
-                        repeated[j] = *source;                                                                         \
-                    }                                                                                                  \
-                    source = repeated;                                                                                 \
-                }                                                                                                      \
-                for (int j = 0; j < width; j++) {                                                                      \
-                    wide a = READ_X(source[j]), b = READ_W(filter[j]);                                                 \
-                    sums[j] += a * b;                                                                                  \
-                }                                                                                                      \
-            }                                                                                                          \
+static ml_status depthwise_integer(const ml_call *c, const bool is_signed) {
+    const depthwise_integer_params *p = c->params;
+    const depthwise_blob *blob = c->blob;
+    const ml_window *w = &blob->window;
+    float *lines = c->scratch, *filter = lines + blob->filter_floats, *piece = lines + blob->piece_floats;
+    int32_t *sums = (int32_t *)(piece + blob->outputs);
+    int8_t *y = ml_out(c, 0);
+    ml_requantizer to_output = {ml_in_optional(c, 2), p->mantissas.data, p->shifts.data, p->output_offset, p->minimum, p->maximum};
+    expand_integer(ml_in(c, 1), is_signed, 0, blob->piece_floats - blob->filter_floats, 1, p->filter_offset, filter);
+    for (int64_t line = 0; line < w->batches * w->y.out; line++) {
+        source s = source_of_line(blob, line, filter);
+        for (int64_t ky = s.down.first; ky < s.down.end; ky++)
+            expand_integer(ml_in(c, 0), is_signed, line_index(w, line / w->y.out, &s.down, ky), w->x.in * w->channels,
+                           blob->multiplier, p->input_offset, lines + ky * s.line_step);
+        for (int64_t ox = 0; ox < w->x.out; ox++, y += blob->outputs) {
+            aim(&s, blob, lines, ox);
+            sum_pixel_integer(&s, sums, piece);
+            ml_requantize(&to_output, sums, 0, blob->outputs, y);
+        }
     }
-#define COMMA_OFFSETS , int16_t x_offset, int16_t w_offset
-#define NO_OFFSETS
-#define SAME_VALUE(v) (v)
-#define LESS_X_OFFSET(v) (int16_t)((v) - x_offset)
-#define LESS_W_OFFSET(v) (int16_t)((v) - w_offset)
-SUM_WINDOW(sum_window_f32, float, float, float, NO_OFFSETS, SAME_VALUE, SAME_VALUE)
-SUM_WINDOW(sum_window_s8, int8_t, int16_t, int32_t, COMMA_OFFSETS, LESS_X_OFFSET, LESS_W_OFFSET)
-SUM_WINDOW(sum_window_u8, uint8_t, int16_t, int32_t, COMMA_OFFSETS, LESS_X_OFFSET, LESS_W_OFFSET)
-
-static inline void store_f32(const depthwise_float_params *p, const float *bias, const float *sums, int64_t first, int width,
-                             float *y) {
-    float low = p->minimum, high = p->maximum;
-    for (int j = 0; j < width; j++) {
-        float v = sums[j] + (bias ? bias[first + j] : 0.0f);
-        v = v < low ? low : v;
-        y[first + j] = v > high ? high : v;
-    }
+    return ML_OK;
 }
 
-/* Bias, TFLite's double rounding (see fixed_point.h), zero point, clamp; the low byte is the same bits for s8 and u8. */
-static inline void store_integer(const depthwise_integer_params *p, const int32_t *bias, const int32_t *sums, int64_t first,
-                                 int width, int8_t *y) {
-    const int32_t *mantissas = p->mantissas.data, *shifts = p->shifts.data;
-    for (int j = 0; j < width; j++) {
-        uint32_t total = (uint32_t)sums[j] + (bias ? (uint32_t)bias[first + j] : 0);
-        int32_t scaled = ml_multiply_quantized((int32_t)total, mantissas[first + j], shifts[first + j]);
-        y[first + j] = (int8_t)ml_clamp_s32((int32_t)((uint32_t)scaled + (uint32_t)p->output_offset), p->minimum, p->maximum);
-    }
-}
-
-/* Defines eval: every pixel of the output, in chunks of outputs. SUM(width) and STORE(width) do one chunk. */
-#define EVAL_DEPTHWISE(name, params_type, element, bias_element, total, SUM, STORE)                                    \
-    static ml_status name(const ml_call *c) {                                                                          \
-        const params_type *params = c->params;                                                                         \
-        const depthwise_blob *blob = c->blob;                                                                          \
-        const ml_window *window = &blob->window;                                                                       \
-        const element *x = ml_in(c, 0), *w = ml_in(c, 1);                                                              \
-        const bias_element *bias = ml_in_optional(c, 2);                                                                        \
-        element *y = ml_out(c, 0);                                                                                     \
-        int64_t lines = window->batches * window->y.out, outputs = blob->outputs;                                      \
-        for (int64_t line = 0; line < lines; line++) {                                                                 \
-            pixel at = {.down = ml_window_taps(&window->y, line % window->y.out), .batch = line / window->y.out};      \
-            for (int64_t ox = 0; ox < window->x.out; ox++, y += outputs) {                                             \
-                at.across = ml_window_taps(&window->x, ox);                                                            \
-                total sums[CHUNK];                                                                                     \
-                int64_t first = 0;                                                                                     \
-                for (; first + CHUNK <= outputs; first += CHUNK) {                                                     \
-                    SUM(CHUNK);                                                                                        \
-                    STORE(CHUNK);                                                                                      \
-                }                                                                                                      \
-                if (first < outputs) {                                                                                 \
-                    SUM((int)(outputs - first));                                                                       \
-                    STORE((int)(outputs - first));                                                                     \
-                }                                                                                                      \
-            }                                                                                                          \
-        }                                                                                                              \
-        return ML_OK;                                                                                                  \
-    }
-#define SUM_F32(width) sum_window_f32(blob, &at, first, width, x, w, sums)
-#define STORE_F32(width) store_f32(params, bias, sums, first, width, y)
-#define X_OFFSET (int16_t) params->input_offset
-#define W_OFFSET (int16_t) params->filter_offset
-#define SUM_S8(width) sum_window_s8(blob, &at, first, width, x, w, sums, X_OFFSET, W_OFFSET)
-#define SUM_U8(width) sum_window_u8(blob, &at, first, width, x, w, sums, X_OFFSET, W_OFFSET)
-#define STORE_INTEGER(width) store_integer(params, bias, sums, first, width, (int8_t *)y)
-EVAL_DEPTHWISE(depthwise_conv_2d_f32, depthwise_float_params, float, float, float, SUM_F32, STORE_F32)
-EVAL_DEPTHWISE(depthwise_conv_2d_s8, depthwise_integer_params, int8_t, int32_t, int32_t, SUM_S8, STORE_INTEGER)
-EVAL_DEPTHWISE(depthwise_conv_2d_u8, depthwise_integer_params, uint8_t, int32_t, int32_t, SUM_U8, STORE_INTEGER)
+static ml_status depthwise_conv_2d_s8(const ml_call *c) { return depthwise_integer(c, true); }
+static ml_status depthwise_conv_2d_u8(const ml_call *c) { return depthwise_integer(c, false); }
 
 ML_KERNELS(depthwise_conv) = {
-    ML_KERNEL("depthwise_conv_2d_f32", depthwise_float_params, sizeof(depthwise_blob), 0, prepare_window,
+    ML_KERNEL("depthwise_conv_2d_f32", depthwise_float_params, sizeof(depthwise_blob), 0, prepare_depthwise_f32,
               depthwise_conv_2d_f32),
     ML_KERNEL("depthwise_conv_2d_s8", depthwise_integer_params, sizeof(depthwise_blob), 0, prepare_depthwise_integer,
               depthwise_conv_2d_s8),
