@@ -90,52 +90,50 @@ void ml_matmul_f32(const ml_matmul_f32_args *p) {
     }
 }
 
-/* Two rows times four outputs: eight dot products in one loop, which the compiler turns into pairwise multiply-adds. */
-#define DOT_2X4(name, weight)                                                                                           \
-    static void name(const int16_t *restrict a, const weight *restrict w, int64_t k, int32_t *restrict y0,              \
-                     int32_t *restrict y1) {                                                                            \
-        const int16_t *a0 = a, *a1 = a + k;                                                                             \
-        const weight *w0 = w, *w1 = w + k, *w2 = w + 2 * k, *w3 = w + 3 * k;                                            \
-        int32_t s00 = 0, s01 = 0, s02 = 0, s03 = 0, s10 = 0, s11 = 0, s12 = 0, s13 = 0;                                 \
-        for (int64_t j = 0; j < k; j++) {                                                                               \
-            s00 += a0[j] * w0[j], s01 += a0[j] * w1[j], s02 += a0[j] * w2[j], s03 += a0[j] * w3[j];                     \
-            s10 += a1[j] * w0[j], s11 += a1[j] * w1[j], s12 += a1[j] * w2[j], s13 += a1[j] * w3[j];                     \
-        }                                                                                                               \
-        y0[0] = s00, y0[1] = s01, y0[2] = s02, y0[3] = s03;                                                             \
-        y1[0] = s10, y1[1] = s11, y1[2] = s12, y1[3] = s13;                                                             \
+/* Integer rows: up to two rows times four outputs, eight dot products in one loop, which the compiler turns into pairwise
+ * multiply-adds. Sums wrap. One definition for each type of weights. */
+#define MAC(sum, a, w) sum += (uint32_t)((a)[j] * (w)[j])
+#define DEFINE_MATMUL(type, weight)                                                                                       \
+    static void dot_2x4_##type(const int16_t *restrict a, const weight *restrict w, int64_t k, int32_t *y0, int32_t *y1) {\
+        const int16_t *a0 = a, *a1 = a + k;                                                                               \
+        const weight *w0 = w, *w1 = w + k, *w2 = w + 2 * k, *w3 = w + 3 * k;                                              \
+        uint32_t s00 = 0, s01 = 0, s02 = 0, s03 = 0, s10 = 0, s11 = 0, s12 = 0, s13 = 0;                                  \
+        for (int64_t j = 0; j < k; j++) {                                                                                 \
+            MAC(s00, a0, w0), MAC(s01, a0, w1), MAC(s02, a0, w2), MAC(s03, a0, w3);                                       \
+            MAC(s10, a1, w0), MAC(s11, a1, w1), MAC(s12, a1, w2), MAC(s13, a1, w3);                                       \
+        }                                                                                                                 \
+        y0[0] = (int32_t)s00, y0[1] = (int32_t)s01, y0[2] = (int32_t)s02, y0[3] = (int32_t)s03;                           \
+        y1[0] = (int32_t)s10, y1[1] = (int32_t)s11, y1[2] = (int32_t)s12, y1[3] = (int32_t)s13;                           \
+    }                                                                                                                     \
+    static void dot_1x4_##type(const int16_t *restrict a, const weight *restrict w, int64_t k, int32_t *y) {              \
+        const weight *w0 = w, *w1 = w + k, *w2 = w + 2 * k, *w3 = w + 3 * k;                                              \
+        uint32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;                                                                          \
+        for (int64_t j = 0; j < k; j++) MAC(s0, a, w0), MAC(s1, a, w1), MAC(s2, a, w2), MAC(s3, a, w3);                   \
+        y[0] = (int32_t)s0, y[1] = (int32_t)s1, y[2] = (int32_t)s2, y[3] = (int32_t)s3;                                   \
+    }                                                                                                                     \
+    static int32_t dot_1x1_##type(const int16_t *restrict a, const weight *restrict w, int64_t k) {                       \
+        uint32_t sum = 0;                                                                                                 \
+        for (int64_t j = 0; j < k; j++) MAC(sum, a, w);                                                                   \
+        return (int32_t)sum;                                                                                              \
+    }                                                                                                                     \
+    void ml_matmul_s16##type(const int16_t *a, int64_t rows, const weight *w, int64_t k, int64_t n, int32_t *y) {         \
+        int64_t i = 0;                                                                                                    \
+        for (; i + 4 <= n; i += 4) {                                                                                      \
+            int64_t r = 0;                                                                                                \
+            for (; r + 2 <= rows; r += 2) dot_2x4_##type(a + r * k, w + i * k, k, y + r * n + i, y + (r + 1) * n + i);    \
+            if (r < rows) dot_1x4_##type(a + r * k, w + i * k, k, y + r * n + i);                                         \
+        }                                                                                                                 \
+        for (; i < n; i++)                                                                                                \
+            for (int64_t r = 0; r < rows; r++) y[r * n + i] = dot_1x1_##type(a + r * k, w + i * k, k);                    \
     }
+DEFINE_MATMUL(s8, int8_t)
+DEFINE_MATMUL(u8, uint8_t)
 
-#define DOT_1X4(name, weight)                                                                                           \
-    static void name(const int16_t *restrict a, const weight *restrict w, int64_t k, int32_t *restrict y) {             \
-        const weight *w0 = w, *w1 = w + k, *w2 = w + 2 * k, *w3 = w + 3 * k;                                            \
-        int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;                                                                         \
-        for (int64_t j = 0; j < k; j++)                                                                                 \
-            s0 += a[j] * w0[j], s1 += a[j] * w1[j], s2 += a[j] * w2[j], s3 += a[j] * w3[j];                             \
-        y[0] = s0, y[1] = s1, y[2] = s2, y[3] = s3;                                                                     \
-    }
-
-#define MATMUL_S16(name, dot_2x4, dot_1x4, weight)                                                                      \
-    void name(const int16_t *a, int64_t rows, const weight *w, int64_t k, int64_t n, int32_t *y) {                      \
-        int64_t i = 0;                                                                                                  \
-        for (; i + 4 <= n; i += 4) {                                                                                    \
-            int64_t r = 0;                                                                                              \
-            for (; r + 2 <= rows; r += 2) dot_2x4(a + r * k, w + i * k, k, y + r * n + i, y + (r + 1) * n + i);         \
-            if (r < rows) dot_1x4(a + r * k, w + i * k, k, y + r * n + i);                                              \
-        }                                                                                                               \
-        for (; i < n; i++)                                                                                              \
-            for (int64_t r = 0; r < rows; r++) {                                                                        \
-                int32_t sum = 0;                                                                                        \
-                for (int64_t j = 0; j < k; j++) sum += a[r * k + j] * w[i * k + j];                                     \
-                y[r * n + i] = sum;                                                                                     \
-            }                                                                                                           \
-    }
-
-DOT_2X4(dot_2x4_s8, int8_t)
-DOT_1X4(dot_1x4_s8, int8_t)
-MATMUL_S16(ml_matmul_s16s8, dot_2x4_s8, dot_1x4_s8, int8_t)
-DOT_2X4(dot_2x4_u8, uint8_t)
-DOT_1X4(dot_1x4_u8, uint8_t)
-MATMUL_S16(ml_matmul_s16u8, dot_2x4_u8, dot_1x4_u8, uint8_t)
+void ml_pad_rows(const int8_t *w, int64_t n, int64_t k, int8_t *padded) {
+    int64_t stride = ml_padded_row(k);
+    memset(padded, 0, (size_t)(n * stride));
+    for (int64_t i = 0; i < n; i++) memcpy(padded + i * stride, w + i * k, (size_t)k);
+}
 
 void ml_subtract_weight_offset(const int16_t *a, int64_t rows, int64_t k, int32_t offset, int64_t n, int32_t *y) {
     for (int64_t r = 0; r < rows; r++) {

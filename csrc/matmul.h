@@ -39,6 +39,10 @@ void ml_matmul_f32(const ml_matmul_f32_args *args);
 void ml_matmul_s16s8(const int16_t *a, int64_t rows, const int8_t *w, int64_t k, int64_t n, int32_t *y);
 void ml_matmul_s16u8(const int16_t *a, int64_t rows, const uint8_t *w, int64_t k, int64_t n, int32_t *y);
 
+/* Integer dot products run fastest over whole vectors: the length of a row of k, and rows of bytes w[n][k] made that long. */
+static inline int64_t ml_padded_row(int64_t k) { return (k + 15) / 16 * 16; }
+void ml_pad_rows(const int8_t *w, int64_t n, int64_t k, int8_t *padded);
+
 /* Weights w - offset in place of w: the sum of a * (w - z) is the sum of a * w less z times the sum of a. */
 void ml_subtract_weight_offset(const int16_t *a, int64_t rows, int64_t k, int32_t offset, int64_t n, int32_t *y);
 

@@ -78,9 +78,9 @@ static inline void gather_line(const ml_window *w, const gather_kind *kind, cons
 }
 
 static void gather(const ml_window *w, const gather_kind *kind, const char *x, int64_t channel, int64_t depth,
-                   int64_t first, int64_t count, char *rows) {
+                   int64_t first, int64_t count, int64_t stride, char *rows) {
     int64_t line_bytes = w->x.in * w->channels * kind->from_bytes;
-    int64_t step = w->x.size * depth * kind->to_bytes;
+    int64_t step = w->x.size * depth * kind->to_bytes, excess = stride * kind->to_bytes - w->y.size * step;
     int64_t ox = first % w->x.out, oy = first / w->x.out % w->y.out, batch = first / w->x.out / w->y.out;
     x += channel * kind->from_bytes;
     for (int64_t i = 0; i < count; i++) {
@@ -90,6 +90,8 @@ static void gather(const ml_window *w, const gather_kind *kind, const char *x, i
             int64_t iy = batch * w->y.in + down.start + t * w->y.dilation;
             gather_line(w, kind, inside ? x + iy * line_bytes : NULL, across, depth, rows);
         }
+        if (excess > 0) memset(rows, 0, (size_t)excess);
+        rows += excess;
         if (++ox == w->x.out) {
             ox = 0;
             if (++oy == w->y.out) {
@@ -103,17 +105,17 @@ static void gather(const ml_window *w, const gather_kind *kind, const char *x, i
 void ml_window_gather_f32(const ml_window *window, const float *x, int64_t channel, int64_t depth, int64_t first,
                           int64_t count, float *rows) {
     gather_kind kind = {copy_f32, sizeof(float), sizeof(float), 0};
-    gather(window, &kind, (const char *)x, channel, depth, first, count, (char *)rows);
+    gather(window, &kind, (const char *)x, channel, depth, first, count, window->y.size * window->x.size * depth, (char *)rows);
 }
 
 void ml_window_gather_s8(const ml_window *window, const int8_t *x, int64_t channel, int64_t depth, int64_t first,
-                         int64_t count, int32_t zero, int16_t *rows) {
+                         int64_t count, int32_t zero, int64_t stride, int16_t *rows) {
     gather_kind kind = {copy_s8, 1, sizeof(int16_t), zero};
-    gather(window, &kind, (const char *)x, channel, depth, first, count, (char *)rows);
+    gather(window, &kind, (const char *)x, channel, depth, first, count, stride, (char *)rows);
 }
 
 void ml_window_gather_u8(const ml_window *window, const uint8_t *x, int64_t channel, int64_t depth, int64_t first,
-                         int64_t count, int32_t zero, int16_t *rows) {
+                         int64_t count, int32_t zero, int64_t stride, int16_t *rows) {
     gather_kind kind = {copy_u8, 1, sizeof(int16_t), zero};
-    gather(window, &kind, (const char *)x, channel, depth, first, count, (char *)rows);
+    gather(window, &kind, (const char *)x, channel, depth, first, count, stride, (char *)rows);
 }

@@ -27,6 +27,7 @@ typedef struct conv_blob {
     int64_t depth;         /* channels of a group */
     int64_t groups;
     int64_t outputs;       /* of a group */
+    int64_t stride;        /* from row to row of an integer matrix, >= k */
     int64_t block;         /* pixels gathered at a time */
     int64_t rows_offset;   /* in scratch */
     int64_t sums_offset;
@@ -130,8 +131,12 @@ static ml_status prepare_conv_integer(ml_prepare *p) {
     if (params->mantissas.bytes != outputs * (int64_t)sizeof(int32_t))
         return ml_fail(p->error, ML_SHAPE_ERROR, "%lld scales do not match %lld outputs",
                        (long long)(params->mantissas.bytes / (int64_t)sizeof(int32_t)), (long long)outputs);
-    if (__builtin_mul_overflow(blob->k, (int64_t)sizeof(int16_t), &row_bytes) || row_bytes > INT64_MAX / 4096)
+    if (blob->k > INT64_MAX / 16384)
         return ml_fail(p->error, ML_SHAPE_ERROR, "windows of %lld elements are too large", (long long)blob->k);
+    blob->stride = ml_padded_row(blob->k);
+    blob->pack = blob->stride != blob->k;
+    row_bytes = blob->stride * (int64_t)sizeof(int16_t);
+    if (blob->pack) reserve(p, outputs * blob->stride);
     blob->block = ml_block_rows(blob->pixels, row_bytes);
     blob->rows_offset = reserve(p, blob->block * row_bytes);
     blob->sums_offset = reserve(p, blob->block * blob->outputs * (int64_t)sizeof(int32_t));
@@ -142,21 +147,26 @@ static ml_status prepare_conv_integer(ml_prepare *p) {
 static inline ml_status conv_integer(const ml_call *c, const bool is_signed) {
     const conv_integer_params *params = c->params;
     const conv_blob *blob = c->blob;
-    const void *x = ml_in(c, 0), *w = ml_in(c, 1);
+    const void *x = ml_in(c, 0);
+    const int8_t *w = ml_in(c, 1);
     ml_requantizer to_output = {ml_in_optional(c, 2), params->mantissas.data, params->shifts.data, params->output_offset,
                                 params->minimum, params->maximum};
     int16_t *rows = (int16_t *)((char *)c->scratch + blob->rows_offset);
     int32_t *sums = (int32_t *)((char *)c->scratch + blob->sums_offset);
     int8_t *y = ml_out(c, 0);
-    int64_t n = blob->outputs, k = blob->k, depth = blob->depth;
+    int64_t n = blob->outputs, k = blob->stride, depth = blob->depth;
+    if (blob->pack) {
+        ml_pad_rows(w, n * blob->groups, blob->k, c->scratch);
+        w = c->scratch;
+    }
     for (int64_t first = 0; first < blob->pixels; first += blob->block) {
         int64_t count = ml_min_s64(blob->block, blob->pixels - first);
         for (int64_t g = 0; g < blob->groups; g++) {
             if (is_signed) {
-                ml_window_gather_s8(&blob->window, x, g * depth, depth, first, count, params->input_offset, rows);
-                ml_matmul_s16s8(rows, count, (const int8_t *)w + g * n * k, k, n, sums);
+                ml_window_gather_s8(&blob->window, x, g * depth, depth, first, count, params->input_offset, k, rows);
+                ml_matmul_s16s8(rows, count, w + g * n * k, k, n, sums);
             } else {
-                ml_window_gather_u8(&blob->window, x, g * depth, depth, first, count, params->input_offset, rows);
+                ml_window_gather_u8(&blob->window, x, g * depth, depth, first, count, params->input_offset, k, rows);
                 ml_matmul_s16u8(rows, count, (const uint8_t *)w + g * n * k, k, n, sums);
             }
             if (params->filter_offset) ml_subtract_weight_offset(rows, count, k, params->filter_offset, n, sums);

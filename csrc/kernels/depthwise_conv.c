@@ -223,7 +223,7 @@ static void sum_pixel_integer(const source *whole, int32_t *restrict sums, float
             s.across.first = kx;
             s.across.end = ml_min_s64(kx + taps, across.end);
             sum_pixel(&s, piece);
-            for (int64_t i = 0; i < s.outputs; i++) sums[i] += (int32_t)piece[i];
+            for (int64_t i = 0; i < s.outputs; i++) sums[i] = (int32_t)((uint32_t)sums[i] + (uint32_t)(int32_t)piece[i]);
         }
 }
 

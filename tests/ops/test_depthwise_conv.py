@@ -61,6 +61,18 @@ def test_computed_weights_absent_bias_resized_input(kind: TensorType) -> None:
     check(layer.model, layer.inputs)
 
 
+@pytest.mark.parametrize("kind", [INT8, UINT8])
+@pytest.mark.parametrize("window", [(1, 300), (17, 17), (300, 2)])
+def test_windows_beyond_what_float_sums_exactly(kind: TensorType, window: tuple[int, int]) -> None:
+    weights = np.full((1, *window, 5), 127 if kind == INT8 else 255)
+    weights = weights.astype(np.int8 if kind == INT8 else np.uint8)
+    weights[..., 1:] -= np.arange(4, dtype=weights.dtype)
+    for padding in ("SAME", "VALID"):
+        layer = Layer(OP, kind, (1, 301, 302, 5), weights.shape, options(padding, (100, 50)), weights=weights)
+        layer.x[..., :2] = np.iinfo(layer.x.dtype).max
+        check(layer.model, layer.inputs)
+
+
 @pytest.mark.parametrize(
     ("x", "w", "chosen", "words"),
     [
