@@ -1,7 +1,7 @@
 /* matmul.h -- rows times weights, the inner loops of convolution and fully connected layers.
  *
- * Float weights (n outputs, k inputs) are packed in panels of ML_PANEL outputs, [panel][k][ML_PANEL], the last one filled up with zeros.
- * Integer weights are used as the file has them, [n][k].
+ * Float weights (n outputs, k inputs) are packed in panels of ML_PANEL outputs, [panel][k][ML_PANEL], the last one filled
+ * up with zeros. Integer weights are used as the file has them, [n][k].
  * k is never split among threads, and a row's result does not depend on which rows are computed with it. */
 #ifndef ML_MATMUL_H
 #define ML_MATMUL_H
@@ -39,7 +39,7 @@ void ml_matmul_f32(const ml_matmul_f32_args *args);
 void ml_matmul_s16s8(const int16_t *a, int64_t rows, const int8_t *w, int64_t k, int64_t n, int32_t *y);
 void ml_matmul_s16u8(const int16_t *a, int64_t rows, const uint8_t *w, int64_t k, int64_t n, int32_t *y);
 
-/* Integer dot products run fastest over whole vectors: the length of a row of k, and rows of bytes w[n][k] made that long. */
+/* Integer dot products run fastest over whole vectors: the length a row of k should have, and w[n][k] made that long. */
 static inline int64_t ml_padded_row(int64_t k) { return (k + 15) / 16 * 16; }
 void ml_pad_rows(const int8_t *w, int64_t n, int64_t k, int8_t *padded);
 

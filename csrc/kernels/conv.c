@@ -184,5 +184,7 @@ ML_KERNELS(conv) = {
     ML_KERNEL("conv_2d_f32", conv_float_params, sizeof(conv_blob), 0, prepare_conv_f32, conv_2d_f32),
     ML_KERNEL("conv_2d_s8", conv_integer_params, sizeof(conv_blob), 0, prepare_conv_integer, conv_2d_s8),
     ML_KERNEL("conv_2d_u8", conv_integer_params, sizeof(conv_blob), 0, prepare_conv_integer, conv_2d_u8),
+    /* int16 with int8 weights: shapes here, arithmetic in numpy. */
+    ML_KERNEL("conv_2d_s16", conv_integer_params, sizeof(conv_blob), 0, prepare_conv_integer, NULL),
     ML_KERNELS_END,
 };

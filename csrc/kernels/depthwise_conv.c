@@ -234,7 +234,8 @@ static ml_status depthwise_integer(const ml_call *c, const bool is_signed) {
     float *lines = c->scratch, *filter = lines + blob->filter_floats, *piece = lines + blob->piece_floats;
     int32_t *sums = (int32_t *)(piece + blob->outputs);
     int8_t *y = ml_out(c, 0);
-    ml_requantizer to_output = {ml_in_optional(c, 2), p->mantissas.data, p->shifts.data, p->output_offset, p->minimum, p->maximum};
+    ml_requantizer to_output = {ml_in_optional(c, 2), p->mantissas.data, p->shifts.data, p->output_offset, p->minimum,
+                                p->maximum};
     expand_integer(ml_in(c, 1), is_signed, 0, blob->piece_floats - blob->filter_floats, 1, p->filter_offset, filter);
     for (int64_t line = 0; line < w->batches * w->y.out; line++) {
         source s = source_of_line(blob, line, filter);
@@ -260,5 +261,7 @@ ML_KERNELS(depthwise_conv) = {
               depthwise_conv_2d_s8),
     ML_KERNEL("depthwise_conv_2d_u8", depthwise_integer_params, sizeof(depthwise_blob), 0, prepare_depthwise_integer,
               depthwise_conv_2d_u8),
+    /* int16 with int8 weights: shapes here, arithmetic in numpy. */
+    ML_KERNEL("depthwise_conv_2d_s16", depthwise_integer_params, sizeof(depthwise_blob), 0, prepare_depthwise_integer, NULL),
     ML_KERNELS_END,
 };

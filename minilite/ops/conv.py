@@ -23,7 +23,7 @@ from minilite.ops.window import (
 
 
 def lower_conv(node: OpNode) -> Kernel:
-    """float32, int8 with scales per tensor or output, uint8 with one scale."""
+    """float32, int8 with scales per tensor or output, uint8 with one scale; int16 with int8 weights (in numpy)."""
     tensors = Weighted.of(node)
     params = {**window_params(node, STRIDES), **clamp_params(node)}
     if tensors.x.type != TensorType.FLOAT32:

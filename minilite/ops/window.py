@@ -13,6 +13,7 @@ from minilite.ops.fixed_point import (
     ACTIVATION_LIMITS,
     activation_range,
     multiply_by_quantized_multiplier,
+    multiply_by_quantized_multiplier_s64,
     quantize_multipliers,
     tensor_scale,
 )
@@ -107,6 +108,16 @@ def clamp(node: OpNode, y: Array) -> Array:
     return limited
 
 
+# Types of input, weights and output -> by operator, the types its bias may have.
+_OPS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
+_BIASES: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
+    ("FLOAT32", "FLOAT32", "FLOAT32"): dict.fromkeys(_OPS, ("FLOAT32",)),
+    ("INT8", "INT8", "INT8"): dict.fromkeys(_OPS, ("INT32",)),
+    ("UINT8", "UINT8", "UINT8"): dict.fromkeys(_OPS, ("INT32",)),
+    ("INT16", "INT8", "INT16"): {"CONV_2D": ("INT64", "INT32"), "DEPTHWISE_CONV_2D": ("INT64",)},
+}
+
+
 class Weighted(NamedTuple):
     """The tensors of a node that multiplies its input with weights, all checked."""
 
@@ -117,7 +128,8 @@ class Weighted(NamedTuple):
 
     @classmethod
     def of(cls, node: OpNode) -> Weighted:
-        """Types: float32 throughout, or quantized with weights of their own type and an int32 bias."""
+        """Types: float32 throughout; int8 or uint8 throughout with an int32 bias; int16 with int8 weights in convolutions,
+        and an int64 bias or, in CONV_2D, an int32 one."""
         x, weights, bias = node.input(0), node.input(1), node.input(2)
         if x is None or weights is None or not node.outputs:
             raise node.refuse("needs an input, weights and an output")
@@ -127,11 +139,12 @@ class Weighted(NamedTuple):
         kinds = tuple(t.type.name for t in (x, weights, y))
         if x.type == TensorType.FLOAT32 and weights.type != TensorType.FLOAT32:
             raise node.refuse(f"{weights.type.name} weights with FLOAT32 input (hybrid) are not supported yet")
-        if kinds not in (("FLOAT32",) * 3, ("INT8",) * 3, ("UINT8",) * 3):
+        biases = _BIASES.get(kinds, {}).get(node.op)
+        if biases is None:
             raise node.refuse(f"types of input, weights and output {', '.join(kinds)} are not supported")
-        wanted = TensorType.FLOAT32 if x.type == TensorType.FLOAT32 else TensorType.INT32
-        if bias is not None and bias.type != wanted:
-            raise node.refuse(f"bias of type {bias.type.name} with {x.type.name} input, it must be {wanted.name}")
+        if bias is not None and bias.type.name not in biases:
+            expected = " or ".join(biases)
+            raise node.refuse(f"bias of type {bias.type.name} with {x.type.name} input, it must be {expected}")
         return cls(x, weights, bias, y)
 
 
@@ -162,23 +175,31 @@ def offset_params(node: OpNode) -> dict[str, Any]:
 
 def integer_params(node: OpNode, axis: int) -> dict[str, Any]:
     """Multipliers and offsets of an integer convolution by their names in C."""
-    _, weights, _, _ = Weighted.of(node)
-    if weights.type == TensorType.INT8 and any(weights.quantization.zero_points):
-        raise node.refuse(f"weights '{weights.name}' of type INT8 must have zero points of 0")
+    x, weights, _, y = Weighted.of(node)
+    symmetric = {TensorType.INT8: (weights,), TensorType.INT16: (x, weights, y)}
+    for tensor in symmetric.get(x.type, ()):
+        if any(tensor.quantization.zero_points):
+            raise node.refuse(f"tensor '{tensor.name}' of type {tensor.type.name} must have zero points of 0")
     mantissas, shifts = quantize_multipliers(real_multipliers(node, axis))
     return {"mantissas": mantissas, "shifts": shifts, **offset_params(node)}
 
 
 def finish(node: OpNode, sums: Array, bias: Array | None, axis: int) -> Array:
-    """Sums (float64, exact for integers) to outputs: bias; requantized by double rounding when integers; clamped."""
-    total = sums if bias is None else sums + bias
-    if node.outputs[0].type == TensorType.FLOAT32:
-        return clamp(node, total)
+    """Sums (float64, exact for integers) to outputs: bias, requantization of integers, clamp.
+
+    int8 and uint8 requantize by double rounding; int16 by a multiplier of 16 bits, unless its bias is int32."""
+    kind = node.outputs[0].type
+    if kind == TensorType.FLOAT32:
+        return clamp(node, sums if bias is None else sums + bias)
     p = integer_params(node, axis)
-    scaled = multiply_by_quantized_multiplier(total.astype(np.int64).astype(np.int32), p["mantissas"], p["shifts"])
+    total = sums.astype(np.int64) + (0 if bias is None else bias.astype(np.int64))
+    if kind == TensorType.INT16 and (bias is None or bias.dtype == np.int64):
+        scaled = multiply_by_quantized_multiplier_s64(total, p["mantissas"], p["shifts"])
+    else:
+        scaled = multiply_by_quantized_multiplier(total.astype(np.int32), p["mantissas"], p["shifts"])
     limits = clamp_params(node)
     y = np.clip(scaled.astype(np.int64) + p["output_offset"], limits["minimum"], limits["maximum"])
-    limited: Array = y.astype(numpy_type(node.outputs[0].type))
+    limited: Array = y.astype(numpy_type(kind))
     return limited
 
 

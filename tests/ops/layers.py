@@ -55,27 +55,29 @@ class Layer:
         file_shape: Sequence[int] | None = None,
         weights: Array | None = None,
         bias_length: int | None = None,
+        bias_type: type[Any] = np.int32,
     ) -> None:
         rng = np.random.default_rng(seed)
         axis = 3 if op == "DEPTHWISE_CONV_2D" else 0
         outputs = w_shape[axis]
         x_scale = quantization(rng, kind, 0.003, 0.05)
-        w_scale = quantization(rng, kind, 0.003, 0.05, channels=outputs if per_channel else 0, axis=axis)
-        if kind == INT8:
+        w_kind = INT8 if kind == INT16 else kind
+        w_scale = quantization(rng, w_kind, 0.003, 0.05, channels=outputs if per_channel else 0, axis=axis)
+        if w_kind == INT8:
             w_scale = w_scale._replace(zero_points=(0,) * len(w_scale.scales))
-        y_scale = quantization(rng, kind, 0.02, 0.2)
+        y_scale = quantization(rng, kind, *((3.0, 30.0) if kind == INT16 else (0.02, 0.2)))
         self.x = values(rng, kind, x_shape)
-        self.weights = values(rng, kind, w_shape) if weights is None else weights
+        self.weights = values(rng, w_kind, w_shape) if weights is None else weights
         builder = ModelBuilder()
         g = builder.subgraph()
         inputs = [g.input("x", file_shape or x_shape, kind, quantization=x_scale)]
         if constant_weights:
             inputs.append(g.constant("w", self.weights, quantization=w_scale))
         else:
-            inputs.append(g.input("w", w_shape, kind, quantization=w_scale))
+            inputs.append(g.input("w", w_shape, w_kind, quantization=w_scale))
         length = outputs if bias_length is None else bias_length
         self.bias = (
-            values(rng, FLOAT32, (length,)) if kind == FLOAT32 else rng.integers(-3000, 3000, length).astype(np.int32)
+            values(rng, FLOAT32, (length,)) if kind == FLOAT32 else rng.integers(-3000, 3000, length).astype(bias_type)
         )
         if bias == "constant":
             scales = tuple(float(np.float32(x_scale.scale * s)) for s in w_scale.scales)

@@ -60,6 +60,20 @@ def test_random(kind: TensorType, per_channel: bool) -> None:
         check(layer.model, layer.inputs, tolerance=TOLERANCE)
 
 
+@pytest.mark.parametrize("bias_type", [np.int32, np.int64])
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_int16(bias_type: type[Any], per_channel: bool) -> None:
+    # Without quantized_bias_type LiteRT reads an int32 bias as int64.
+    more = {"quantized_bias_type": "INT32" if bias_type is np.int32 else "INT64"}
+    for case, (x, w, padding, stride, dilation) in enumerate(SHAPES):
+        more["fused_activation_function"] = ACTIVATIONS[case % 4]
+        options = window_options(padding, stride, dilation, **more)
+        layer = Layer(
+            "CONV_2D", INT16, x, w, options, per_channel=per_channel, bias_type=bias_type, seed=case, version=4
+        )
+        check(layer.model, layer.inputs)
+
+
 @pytest.mark.parametrize("kind", [FLOAT32, INT8, UINT8])
 @pytest.mark.parametrize("groups", [2, 3, 6])
 def test_groups(kind: TensorType, groups: int) -> None:

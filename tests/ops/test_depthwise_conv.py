@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from compare import EPS, check, run_minilite
-from layers import FLOAT32, INT8, UINT8, Layer, window_options
+from layers import FLOAT32, INT8, INT16, UINT8, Layer, window_options
 
 from minilite.errors import ShapeError, UnsupportedOpError
 from minilite.format.dtypes import TensorType
@@ -32,6 +32,17 @@ def test_channels(channels: int, multiplier: int, kind: TensorType, per_channel:
             per_channel=per_channel, seed=channels,
         )  # fmt: skip
         check(layer.model, layer.inputs, tolerance=TOLERANCE)
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_int16(per_channel: bool) -> None:
+    for seed, activation in enumerate(("NONE", "RELU", "RELU6", "RELU_N1_TO_1")):
+        chosen = options("SAME", (1, 2), multiplier=3, fused_activation_function=activation)
+        layer = Layer(
+            OP, INT16, (2, 6, 7, 5), (1, 3, 3, 15), chosen,
+            per_channel=per_channel, bias_type=np.int64, seed=seed, version=5,
+        )  # fmt: skip
+        check(layer.model, layer.inputs)
 
 
 @pytest.mark.parametrize(("kind", "per_channel"), KINDS)
