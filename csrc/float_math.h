@@ -39,4 +39,21 @@ static inline float ml_exp_f32(float x) {
     return p * ml_float_of_bits((uint32_t)(half + 127) << 23) * ml_float_of_bits((uint32_t)(power - half + 127) << 23);
 }
 
+/* binary16 to binary32, exact. The exponent is moved by a product, which also makes subnormals right. */
+static inline float ml_float_of_half(uint16_t half) {
+    uint32_t magnitude = (uint32_t)(half & 0x7FFF) << 13, sign = (uint32_t)(half & 0x8000) << 16;
+    uint32_t special = magnitude >= 0x0F800000u ? 0x7F800000u : 0; /* infinities and NaN keep the largest exponent */
+    return ml_float_of_bits(ml_bits_of_float(ml_float_of_bits(magnitude) * 0x1p112f) | special | sign);
+}
+
+/* binary32 to binary16, to nearest, ties to even; beyond 65520 infinity; a NaN becomes 0x7E00 with its sign. */
+static inline uint16_t ml_half_of_float(float value) {
+    uint32_t bits = ml_bits_of_float(value), magnitude = bits & 0x7FFFFFFFu, sign = bits >> 16 & 0x8000;
+    uint32_t normal = (magnitude - 0x38000000u + 0xFFF + (magnitude >> 13 & 1)) >> 13;
+    /* Adding 0.5 leaves multiples of 2^-24, the step of half's subnormals, in the low bits. */
+    uint32_t subnormal = ml_bits_of_float(ml_float_of_bits(magnitude) + 0.5f) - 0x3F000000u;
+    uint32_t half = magnitude < 0x38800000u ? subnormal : magnitude >= 0x477FF000u ? 0x7C00 : normal;
+    return (uint16_t)(sign | (magnitude > 0x7F800000u ? 0x7E00 : half));
+}
+
 #endif
