@@ -109,32 +109,32 @@ static inline int64_t next_output(const reduce_blob *blob, int64_t at, int64_t i
     return at;
 }
 
-/* Defines name(x, sums, blob): adds the input's rows into `sums`, one per output. */
-#define SUM_ROWS(name, from, sum_type)                                                                  \
+/* Defines name(x, sums, blob): adds the input's rows into `sums`, one per output; unsigned sums wrap. */
+#define SUM_ROWS(name, from, wide, sum_type)                                                            \
+    static inline void name##_add(sum_type *sum, wide x) { *sum += (sum_type)x; }                       \
     static void name(const from *x, sum_type *sums, const reduce_blob *blob) {                          \
         memset(sums, 0, (size_t)blob->outputs * sizeof *sums);                                          \
         int64_t index[ML_MAX_RANK] = {0}, at = 0;                                                       \
         const int64_t n = blob->row, whole = n & ~(int64_t)7;                                           \
         for (int64_t r = 0; r < blob->rows; r++, x += n, at = next_output(blob, at, index)) {           \
             if (!blob->row_reduced) {                                                                   \
-                sum_type *y = sums + at;                                                                \
-                for (int64_t i = 0; i < n; i++) y[i] += (sum_type)x[i];                                 \
+                for (int64_t i = 0; i < n; i++) name##_add(&sums[at + i], x[i]);                        \
                 continue;                                                                               \
             }                                                                                           \
             sum_type lanes[8] = {0};                                                                    \
             for (int64_t i = 0; i < whole; i += 8)                                                      \
-                for (int k = 0; k < 8; k++) lanes[k] += (sum_type)x[i + k];                             \
-            for (int64_t i = whole; i < n; i++) lanes[i - whole] += (sum_type)x[i];                     \
+                for (int k = 0; k < 8; k++) name##_add(&lanes[k], x[i + k]);                            \
+            for (int64_t i = whole; i < n; i++) name##_add(&lanes[i - whole], x[i]);                    \
             sums[at] += ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) +                               \
                         ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));                                \
         }                                                                                               \
     }
-SUM_ROWS(sum_f32, float, float)
-SUM_ROWS(sum_s32, int32_t, uint64_t)
-SUM_ROWS(sum_s64, int64_t, uint64_t)
-SUM_ROWS(sum_s8, int8_t, uint32_t)
-SUM_ROWS(sum_u8, uint8_t, uint32_t)
-SUM_ROWS(sum_s16, int16_t, uint32_t)
+SUM_ROWS(sum_f32, float, float, float)
+SUM_ROWS(sum_s32, int32_t, int32_t, uint64_t)
+SUM_ROWS(sum_s64, int64_t, int64_t, uint64_t)
+SUM_ROWS(sum_s8, int8_t, int32_t, uint32_t)
+SUM_ROWS(sum_u8, uint8_t, int32_t, uint32_t)
+SUM_ROWS(sum_s16, int16_t, int32_t, uint32_t)
 
 /* The mean of no elements is NaN. */
 static ml_status mean_f32(const ml_call *c) {
