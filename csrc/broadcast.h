@@ -48,9 +48,21 @@ static inline void ml_rows_next(const ml_broadcast *s, ml_rows *at) {
     }
 }
 
-/* Defines `static ml_status name(const ml_call *)` for y = EXPRESSION of elements `u` of input 0 and `v` of input 1, with
- * the kernel's parameters at hand as `p` (of type `params_type`). Output 0 may be exactly one of the inputs: each element is
- * read before it is written, and that is all ivdep asserts. */
+/* Defines `static ml_status name(const ml_call *)`, which hands each row to
+ * name##_row(a, b, y, n, kind, parameters). Output 0 may be exactly one of the inputs. */
+#define ML_BINARY_EVAL(name, in_type, out_type)                                                                  \
+    static ml_status name(const ml_call *c) {                                                                    \
+        const ml_broadcast *s = c->blob;                                                                         \
+        const in_type *a = ml_in(c, 0), *b = ml_in(c, 1);                                                        \
+        out_type *y = ml_out(c, 0);                                                                              \
+        ml_rows at = {0};                                                                                        \
+        for (int64_t r = 0; r < s->rows; r++, ml_rows_next(s, &at))                                              \
+            name##_row(a + at.a, b + at.b, y + r * s->row, s->row, s->row_kind, c->params);                      \
+        return ML_OK;                                                                                            \
+    }
+
+/* The same for y = EXPRESSION of an element `u` of input 0 and `v` of input 1, with the parameters at hand as `p`. Each
+ * element is read before it is written: that is all ivdep asserts. */
 #define ML_BINARY_KERNEL(name, in_type, out_type, params_type, EXPRESSION)                                       \
     static inline out_type name##_one(in_type u, in_type v, const params_type *p) {                              \
         (void)p;                                                                                                 \
@@ -68,14 +80,6 @@ static inline void ml_rows_next(const ml_broadcast *s, ml_rows *at) {
             _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = name##_one(a[i], v, p);                  \
         }                                                                                                        \
     }                                                                                                            \
-    static ml_status name(const ml_call *c) {                                                                    \
-        const ml_broadcast *s = c->blob;                                                                         \
-        const in_type *a = ml_in(c, 0), *b = ml_in(c, 1);                                                        \
-        out_type *y = ml_out(c, 0);                                                                              \
-        ml_rows at = {0};                                                                                        \
-        for (int64_t r = 0; r < s->rows; r++, ml_rows_next(s, &at))                                              \
-            name##_row(a + at.a, b + at.b, y + r * s->row, s->row, s->row_kind, c->params);                      \
-        return ML_OK;                                                                                            \
-    }
+    ML_BINARY_EVAL(name, in_type, out_type)
 
 #endif
