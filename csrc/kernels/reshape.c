@@ -1,0 +1,109 @@
+/* reshape.c -- RESHAPE (the same elements under another shape) and SHAPE (a shape as a tensor of numbers). */
+#include "../kernel.h"
+
+/* from_tensor: input 1 holds the shape if it has rank 1; else, and always without it, new_shape (int32) does. */
+#define RESHAPE_FIELDS(X, S) X(S, i32, from_tensor) X(S, array, new_shape)
+ML_PARAMS(reshape_params, RESHAPE_FIELDS)
+
+/* The shape asked for, -1 standing for what is left; *count is its rank, *open says that its value is not known yet. */
+static const int32_t *target_shape(const ml_prepare *p, int64_t *count, bool *open) {
+    const reshape_params *params = p->params;
+    const ml_tensor *tensor = params->from_tensor ? ml_input(p, 1) : NULL;
+    *open = false;
+    if (tensor && tensor->shape.rank == 1) {
+        const int32_t *value = ml_value(p, 1);
+        *count = tensor->shape.dims[0];
+        *open = value == NULL && *count > 0;
+        return value;
+    }
+    *count = params->new_shape.bytes / (int64_t)sizeof(int32_t);
+    return params->new_shape.data;
+}
+
+/* The product of the dimensions that are not 0 (and not -1); -1 if beyond an int64. */
+static int64_t nonzero_elements(const ml_shape *shape) {
+    ml_shape some = {.rank = 0};
+    for (int32_t i = 0; i < shape->rank; i++)
+        if (shape->dims[i] > 0) some.dims[some.rank++] = shape->dims[i];
+    return ml_elements(&some);
+}
+
+/* Replaces dimension `wildcard` of `shape` by what the elements of `from` leave for it. With dimensions of 0 on both sides
+ * the others decide, as in LiteRT: (0, 3) as (0, -1) is (0, 3). */
+static bool fill_wildcard(const ml_shape *from, ml_shape *shape, int32_t wildcard) {
+    int64_t wanted = nonzero_elements(from), others = nonzero_elements(shape), inferred = 0;
+    bool zero = false;
+    for (int32_t i = 0; i < shape->rank; i++) zero |= shape->dims[i] == 0;
+    if (wanted < 0 || others < 0) return false;
+    if (ml_elements(from) != 0 || zero) inferred = wanted / others;
+    if (inferred > INT32_MAX) return false;
+    shape->dims[wildcard] = (int32_t)inferred;
+    return true;
+}
+
+static ml_status read_target(const ml_prepare *p, const int32_t *value, int64_t count, ml_shape *shape, int32_t *wildcard) {
+    if (count > ML_MAX_RANK)
+        return ml_fail(p->error, ML_SHAPE_ERROR, "the new shape has %lld dimensions, at most %d are supported", (long long)count,
+                       ML_MAX_RANK);
+    shape->rank = (int32_t)count;
+    for (int32_t i = 0; i < shape->rank; i++) {
+        shape->dims[i] = value[i];
+        if (value[i] < -1)
+            return ml_fail(p->error, ML_SHAPE_ERROR, "dimension %d of the new shape is %d, expected -1 or more", i, value[i]);
+        if (value[i] == -1 && *wildcard >= 0)
+            return ml_fail(p->error, ML_SHAPE_ERROR, "dimensions %d and %d of the new shape are both -1", *wildcard, i);
+        if (value[i] == -1) *wildcard = i;
+    }
+    return ML_OK;
+}
+
+static ml_status prepare_reshape(ml_prepare *p) {
+    const ml_shape *from = &ml_input(p, 0)->shape;
+    int64_t count;
+    bool open;
+    const int32_t *value = target_shape(p, &count, &open);
+    if (open) return ml_dynamic(p);
+    ml_shape shape;
+    int32_t wildcard = -1;
+    ml_status status = read_target(p, value, count, &shape, &wildcard);
+    if (status != ML_OK) return status;
+    const ml_shape wish = shape;
+    bool fits = wildcard < 0 || fill_wildcard(from, &shape, wildcard);
+    if (!fits || ml_elements(&shape) != ml_elements(from)) {
+        char old[96], new[96];
+        return ml_fail(p->error, ML_SHAPE_ERROR, "reshape from %s, %lld elements, to %s, %lld elements", ml_shape_text(from, old),
+                       (long long)ml_elements(from), ml_shape_text(&wish, new), (long long)(fits ? ml_elements(&shape) : -1));
+    }
+    return ml_set_shape(p, 0, &shape);
+}
+
+static ml_status reshape(const ml_call *c) {
+    int64_t bytes = ml_out_tensor(c, 0)->bytes;
+    if (bytes > 0 && ml_out(c, 0) != ml_in(c, 0)) memcpy(ml_out(c, 0), ml_in(c, 0), (size_t)bytes);
+    return ML_OK;
+}
+
+static ml_status prepare_shape(ml_prepare *p) {
+    return ml_set_shape(p, 0, &(ml_shape){.rank = 1, .dims = {ml_input(p, 0)->shape.rank}});
+}
+
+static ml_status shape_s32(const ml_call *c) {
+    const ml_shape *shape = &ml_in_tensor(c, 0)->shape;
+    int32_t *y = ml_out(c, 0);
+    for (int32_t i = 0; i < shape->rank; i++) y[i] = shape->dims[i];
+    return ML_OK;
+}
+
+static ml_status shape_s64(const ml_call *c) {
+    const ml_shape *shape = &ml_in_tensor(c, 0)->shape;
+    int64_t *y = ml_out(c, 0);
+    for (int32_t i = 0; i < shape->rank; i++) y[i] = shape->dims[i];
+    return ML_OK;
+}
+
+ML_KERNELS(reshape) = {
+    ML_KERNEL("reshape", reshape_params, 0, 0, prepare_reshape, reshape),
+    ML_KERNEL_NO_PARAMS("shape_s32", 0, ML_KERNEL_NEEDS_SHAPES_ONLY, prepare_shape, shape_s32),
+    ML_KERNEL_NO_PARAMS("shape_s64", 0, ML_KERNEL_NEEDS_SHAPES_ONLY, prepare_shape, shape_s64),
+    ML_KERNELS_END,
+};

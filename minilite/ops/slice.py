@@ -1,0 +1,62 @@
+"""STRIDED_SLICE: x[begin:end:stride, ..., newaxis, index], numpy's slicing as data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minilite.format.dtypes import TensorType
+from minilite.format.model import Array
+from minilite.ops.moving import arity, moved, required
+from minilite.ops.operator import Kernel, Operator, OpNode
+
+_MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+
+
+def lower_strided_slice(node: OpNode) -> Kernel:
+    """Any type of whole bytes; begin, end and strides are int32."""
+    arity(node, 4)
+    moved(node)
+    for position, name in enumerate(("begin", "end", "strides"), start=1):
+        required(node, position, frozenset({TensorType.INT32}), name)
+    return Kernel("strided_slice", **{mask: node.options[mask] for mask in _MASKS}, offset=int(node.options["offset"]))
+
+
+def reference_strided_slice(node: OpNode, x: Array, begin: Array, end: Array, strides: Array) -> Array:
+    """One key per entry, then numpy. As in LiteRT, an ellipsis stands for one dimension at least, at the cost of the last
+    entries; a shrunk index below the dimension is taken as 0."""
+    masks = {name: int(node.options[name]) for name in _MASKS}
+    bits = [{name: bool(mask >> i & 1) for name, mask in masks.items()} for i in range(len(begin))]
+    entries = sum(not (bit["ellipsis_mask"] or bit["new_axis_mask"]) for bit in bits)
+    keys: list[slice | int | None] = []
+    axis = 0
+    for i, bit in enumerate(bits):
+        if bit["ellipsis_mask"]:
+            width = min(max(x.ndim - entries, 1), x.ndim - axis)
+            keys += [slice(None)] * width
+            axis += width
+        elif bit["new_axis_mask"]:
+            keys.append(None)
+        elif axis < x.ndim:
+            keys.append(_key(bit, x.shape[axis], int(begin[i]), int(end[i]), int(strides[i]), node.options["offset"]))
+            axis += 1
+    return np.array(x[tuple(keys)], order="C")
+
+
+def _key(bit: dict[str, bool], size: int, begin: int, end: int, stride: int, offset: bool) -> slice | int:
+    """What one entry takes from a dimension: an index, or a range; with `offset`, end counts from begin."""
+    start = None if bit["begin_mask"] else begin
+    if bit["shrink_axis_mask"]:
+        return max(start or 0, -size)
+    if offset and not bit["end_mask"]:
+        first = slice(start, None, stride).indices(size)[0]
+        taken = range(first, first + end, stride)
+        if not taken:
+            return slice(0)
+        if not (0 <= taken[0] < size and 0 <= taken[-1] < size):
+            message = f"indices {taken[0]} to {taken[-1]} leave a dimension of size {size}"
+            raise IndexError(message)
+        return slice(first, taken.stop if taken.stop >= 0 else None, stride)
+    return slice(start, None if bit["end_mask"] else end, stride)
+
+
+OPERATORS = (Operator("STRIDED_SLICE", range(1, 9), lower_strided_slice, reference_strided_slice),)

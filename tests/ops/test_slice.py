@@ -1,0 +1,230 @@
+"""STRIDED_SLICE: C kernel, numpy reference and LiteRT (BUILTIN_REF) agree, and with numpy's own slicing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from compare import check
+from hypothesis import given
+from hypothesis import strategies as st
+from one_node import MOVABLE, OneNode, const, counting
+
+import minilite
+from minilite.errors import KernelError, ShapeError, UnsupportedOpError
+from minilite.format.dtypes import TensorType
+
+INT_MAX, INT_MIN = 2**31 - 1, -(2**31)
+
+
+def node(x: Any, begin: Any, end: Any, strides: Any, *, known: bool = True, **options: Any) -> OneNode:
+    """One slice; with `known=False`, begin, end and strides are graph inputs."""
+    entries = [const(v) if known else np.array(v, np.int32) for v in (begin, end, strides)]
+    return OneNode("STRIDED_SLICE", [x, *entries], options)
+
+
+def readable(result: Any, known: bool) -> bool:
+    """Whether LiteRT's Python can read a result: not if it is empty and its shape came out of the run."""
+    return known or result.size > 0
+
+
+X = counting((4, 6))
+CUBE = counting((2, 3, 2, 3, 2))
+
+SLICES: list[tuple[Any, Any, Any, Any, dict[str, Any], Any]] = [
+    # input, begin, end, strides, options, what numpy makes of it
+    (X, [1, 0], [3, 6], [1, 2], {}, X[1:3, 0:6:2]),
+    (X, [3, 5], [0, -7], [-1, -2], {}, X[3:0:-1, 5::-2]),
+    (X, [-3, -1], [-1, -4], [1, -1], {}, X[-3:-1, -1:-4:-1]),
+    (X, [2, 3], [1, 1], [1, 1], {"begin_mask": 3, "end_mask": 2}, X[:1, :]),
+    (X, [2, 3], [1, 1], [-1, -2], {"begin_mask": 3, "end_mask": 3}, X[::-1, ::-2]),
+    (X, [2], [1], [1], {}, X[2:1]),
+    (X, [], [], [], {}, X),
+    (X, [INT_MIN, 0], [INT_MAX, 6], [1, 1], {}, X),
+    (X, [INT_MAX, 0], [INT_MIN, 6], [-1, 1], {}, X[::-1]),
+    (X, [3, 0], [INT_MIN, 6], [-INT_MAX, INT_MAX], {}, X[3:4, 0:1]),
+    (X, [1, 2], [2, 3], [1, 1], {"shrink_axis_mask": 1}, X[1, 2:3]),
+    (X, [-1, -2], [0, 0], [1, 1], {"shrink_axis_mask": 3}, X[-1, -2]),
+    (X, [2, 0], [9, 6], [5, 1], {"shrink_axis_mask": 1}, X[2]),
+    (X, [2, 0], [9, 6], [1, 1], {"shrink_axis_mask": 1, "begin_mask": 1}, X[0]),
+    (X, [-9, 0], [9, 6], [1, 1], {"shrink_axis_mask": 1}, X[0]),  # numpy refuses, LiteRT clamps
+    (X, [0, 1], [0, 3], [1, 1], {"ellipsis_mask": 1}, X[..., 1:3]),
+    (X, [0, 1], [0, 3], [1, 1], {"new_axis_mask": 1}, X[None, 1:3]),
+    (X, [0, 0, 1], [0, 0, 4], [1, 1, 1], {"ellipsis_mask": 1, "new_axis_mask": 2}, X[..., None, 1:4]),
+    (X, [0, 1], [0, 2], [1, 1], {"new_axis_mask": 1, "shrink_axis_mask": 1}, X[None, 1:2]),
+    (CUBE, [1, 0, 2], [2, 0, 0], [1, 1, -1], {"ellipsis_mask": 2}, CUBE[1:2, ..., 2:0:-1]),
+    (CUBE, [1, 0, 0], [0, 0, 0], [1, 1, 1], {"ellipsis_mask": 2, "shrink_axis_mask": 5}, CUBE[1, ..., 0]),
+    (CUBE, [0, 0], [1, 1], [1, 1], {"new_axis_mask": 2}, CUBE[0:1, None]),
+    (CUBE, [0, 2, 0, 2, 1], [2, 0, 2, 0, -9], [1, -1, 1, -2, -1], {}, CUBE[:, 2:0:-1, :, 2:0:-2, 1::-1]),
+    (CUBE.reshape(1, 2, 3, 2, 3, 2), [0, 1], [1, 2], [1, 1], {}, CUBE[None, 1:2]),
+    (counting(()), [], [], [], {}, counting(())),
+    (counting(()), [0], [1], [1], {"new_axis_mask": 1}, counting((1,))),
+    (counting((0, 3)), [0, 0], [0, 2], [1, 1], {}, counting((0, 2))),
+    (counting((0, 3)), [0, 1], [9, 2], [-1, 1], {"begin_mask": 1}, counting((0, 1))),
+    (X, [1, 2], [2, 3], [1, 1], {"offset": True}, X[1:3, 2:5]),
+    (X, [-2, 2], [2, 3], [1, 1], {"offset": True}, X[2:4, 2:5]),
+    (X, [0, 0], [3, 5], [1, 2], {"offset": True}, X[0:3, 0:5:2]),
+    (X, [1, 2], [0, 3], [1, 1], {"offset": True}, X[1:1, 2:5]),
+    (X, [1, 2], [1, 3], [1, 1], {"offset": True, "shrink_axis_mask": 1}, X[1, 2:5]),
+]
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["constant", "computed"])
+@pytest.mark.parametrize(("x", "begin", "end", "strides", "options", "result"), SLICES)
+def test_table(x: Any, begin: Any, end: Any, strides: Any, options: Any, result: Any, known: bool) -> None:
+    model = node(x, begin, end, strides, known=known, **options)
+    np.testing.assert_array_equal(model.check(against_litert=readable(result, known)), result)
+
+
+def test_an_ellipsis_covers_one_dimension_at_least() -> None:
+    """numpy lets it cover none; LiteRT then ignores the last entries, and so do we."""
+    y = node(X, [0, 1, 2], [0, 2, 5], [1, 1, 1], ellipsis_mask=1).check()
+    np.testing.assert_array_equal(y, X[:, 1:2])
+    y = node(X, [1, 2, 0], [2, 5, 0], [1, 1, 1], ellipsis_mask=4).check()
+    np.testing.assert_array_equal(y, X[1:2, 2:5])
+    y = node(X, [1, 0, 1], [0, 0, 2], [1, 1, 1], ellipsis_mask=2, shrink_axis_mask=5).check()
+    np.testing.assert_array_equal(y, X[1])
+
+
+@pytest.mark.parametrize("dtype", MOVABLE, ids=str)
+def test_types(dtype: Any) -> None:
+    x = counting((3, 5, 2), dtype)
+    for strides in ([1, 1, 1], [1, 2, 1], [2, 2, -1]):
+        model = node(x, [0, 1, 0], [0, 4, 0], strides, begin_mask=5, end_mask=5)
+        model.check(against_litert=dtype.itemsize < 16)  # LiteRT slices no complex128
+
+
+@st.composite
+def slices(draw: Any) -> Any:
+    """An input's shape, entries, masks, and the numpy key that says the same."""
+    shape = draw(st.lists(st.integers(0, 6), min_size=1, max_size=4))
+    ellipsis_at = draw(st.integers(-4, len(shape) - 1))
+    begin, end, strides, key = [], [], [], []
+    masks = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)
+    axis = 0
+    while axis < len(shape):
+        bit = 1 << len(begin)
+        entry = draw(st.tuples(st.integers(-8, 8), st.integers(-8, 8), st.integers(-3, 3).filter(bool)))
+        if axis == ellipsis_at:
+            masks["ellipsis_mask"] |= bit
+            width = draw(st.integers(1, len(shape) - axis))
+            axis, ellipsis_at = axis + width, -1
+            key.append(Ellipsis)
+        elif len(begin) < 6 and draw(st.integers(0, 5)) == 0:
+            masks["new_axis_mask"] |= bit
+            key.append(None)
+        elif shape[axis] and draw(st.integers(0, 4)) == 0:
+            masks["shrink_axis_mask"] |= bit
+            entry = (draw(st.integers(-shape[axis], shape[axis] - 1)), entry[1], abs(entry[2]))
+            key.append(entry[0])
+            axis += 1
+        else:
+            open_begin, open_end = draw(st.booleans()), draw(st.booleans())
+            masks["begin_mask"] |= bit * open_begin
+            masks["end_mask"] |= bit * open_end
+            key.append(slice(None if open_begin else entry[0], None if open_end else entry[1], entry[2]))
+            axis += 1
+        for values, value in zip((begin, end, strides), entry, strict=True):
+            values.append(value)
+    return shape, begin, end, strides, masks, tuple(key)
+
+
+@given(slices(), st.booleans(), st.sampled_from([np.float32, np.int8, np.int64]))
+def test_like_numpy(case: Any, known: bool, dtype: Any) -> None:
+    shape, begin, end, strides, masks, key = case
+    x = counting(shape, dtype)
+    model = node(x, begin, end, strides, known=known, **masks)
+    np.testing.assert_array_equal(model.check(against_litert=readable(x[key], known)), x[key])
+
+
+@given(st.lists(st.integers(INT_MIN, INT_MAX), min_size=3, max_size=3), st.integers(0, 15), st.booleans())
+def test_any_values(values: list[int], masks: int, known: bool) -> None:
+    """Whatever the values, a result as numpy's or an error."""
+    begin, end, stride = values
+    options = {
+        "begin_mask": masks & 1,
+        "end_mask": masks >> 1 & 1,
+        "offset": bool(masks & 4),
+        "shrink_axis_mask": masks >> 3,
+    }
+    model = node(X, [begin], [end], [stride], known=known, **options)
+    try:
+        check(model.model, model.arrays, against_litert=False)  # LiteRT reads out of bounds on some
+    except (ShapeError, KernelError) as error:
+        assert "STRIDED_SLICE" in str(error)  # noqa: PT017
+
+
+REFUSED: list[tuple[Any, Any, Any, Any, dict[str, Any], str, bool]] = [
+    # input, begin, end, strides, options, message, whether LiteRT refuses too (else it reads or leaves garbage)
+    (X, [0], [1], [0], {}, "stride 0 of entry 0 is not supported", True),
+    (X, [0], [4], [INT_MIN], {}, "stride -2147483648 of entry 0", True),
+    (X, [0, 0], [1], [1], {}, "begin has 2 entries, end has 1", True),
+    (X, [0, 0], [1, 1], [1], {}, "begin has 2 entries, strides has 1", False),
+    (X, [[0]], [[1]], [[1]], {}, r"begin has the shape \(1, 1\), expected a vector", True),
+    (X, [0, 0, 0], [1, 1, 1], [1, 1, 1], {}, "3 entries for an input of rank 2", False),
+    (X, [4], [5], [1], {"shrink_axis_mask": 1}, "index 4 is outside dimension 0 of size 4", False),
+    (X, [INT_MAX], [5], [1], {"shrink_axis_mask": 1}, "index 4 is outside dimension 0 of size 4", False),
+    (counting((0, 3)), [0], [1], [1], {"shrink_axis_mask": 1}, "index 0 is outside dimension 0 of size 0", False),
+    (X, [2], [1], [-1], {"shrink_axis_mask": 1}, "entry 0 shrinks dimension 0 with stride -1", False),
+    (X, [0, 0, 1], [0, 0, 2], [1, 1, 1], {"ellipsis_mask": 3}, "entry 1 is a second ellipsis", False),
+    (X, [3, 0], [2, 6], [1, 1], {"offset": True}, "indices 3 to 4 leave dimension 0 of size 4", False),
+    (X, [0, 0], [INT_MAX, 6], [1, 1], {"offset": True}, "indices 0 to 2147483646 leave dimension 0", False),
+    (X, [0] * 8, [1] * 8, [1] * 8, {"new_axis_mask": 127}, "more than 8 dimensions", False),  # a limit of ours
+    (X, [0] * 32, [1] * 32, [1] * 32, {"new_axis_mask": 3}, "32 entries, at most 31", True),
+]
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["constant", "computed"])
+@pytest.mark.parametrize(("x", "begin", "end", "strides", "options", "message", "by_litert"), REFUSED)
+def test_refused(
+    x: Any, begin: Any, end: Any, strides: Any, options: Any, message: str, by_litert: bool, known: bool
+) -> None:
+    late = not known and ("index" in message or "indices" in message) and "INT" not in message
+    error = (ShapeError, KernelError) if late else ShapeError
+    node(x, begin, end, strides, known=known, **options).refused(error, message, by_litert=by_litert)
+
+
+def test_types_refused() -> None:
+    index = const([0], np.int64)
+    OneNode("STRIDED_SLICE", [X, index, index, index]).refused(
+        UnsupportedOpError, "begin has type INT64, expected INT32"
+    )
+    i = const([0])
+    OneNode("STRIDED_SLICE", [X, i, i, i], kind=TensorType.INT32).refused(UnsupportedOpError, "output type INT32")
+    OneNode("STRIDED_SLICE", [X, i, i]).refused(UnsupportedOpError, "3 inputs")
+
+
+@pytest.mark.parametrize("offset", [False, True])
+def test_a_begin_computed_at_run_time_leaves_the_shape_known(offset: bool) -> None:
+    """x[i] and, with `offset`, x[i : i + 2]: the shape does not hang on i, so nothing is planned anew."""
+    begin, end = np.array([1, 0], np.int32), const([2, 6] if offset else [0, 0])
+    options: dict[str, Any] = {"offset": True} if offset else {"shrink_axis_mask": 1, "begin_mask": 2, "end_mask": 2}
+    model = OneNode("STRIDED_SLICE", [X, begin, end, const([1, 1])], options)
+    interpreter = minilite.Interpreter(model_content=model.model)
+    interpreter.allocate_tensors()
+    y = interpreter.get_output_details()[0]
+    assert y["shape"].tolist() == ([2, 6] if offset else [6])
+    interpreter.set_tensor(0, X)
+    for i in (0, 2, 1, -1):
+        interpreter.set_tensor(1, np.array([i, 0], np.int32))
+        if offset and i == -1:
+            with pytest.raises(KernelError, match="indices 3 to 4 leave dimension 0 of size 4"):
+                interpreter.invoke()
+            continue
+        interpreter.invoke()
+        np.testing.assert_array_equal(interpreter.get_tensor(y["index"]), X[i : i + 2] if offset else X[i])
+    interpreter.set_tensor(1, np.array([4, 0], np.int32))
+    with pytest.raises(KernelError, match="dimension 0 of size 4"):
+        interpreter.invoke()
+
+
+def test_resized() -> None:
+    interpreter = minilite.Interpreter(model_content=node(X, [1, -1], [-1, 0], [2, -2]).model)
+    for shape in ((4, 6), (9, 5), (1, 1), (0, 3), (7, 0), (4, 6)):
+        interpreter.resize_tensor_input(0, shape)
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(0, counting(shape))
+        interpreter.invoke()
+        y = interpreter.get_output_details()[0]
+        np.testing.assert_array_equal(interpreter.get_tensor(y["index"]), counting(shape)[1:-1:2, -1:0:-2])
