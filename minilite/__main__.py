@@ -1,0 +1,8 @@
+"""python -m minilite."""
+
+import sys
+
+from minilite.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+"""minilite inspect: nodes, tensors, storage and offsets of a model."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from minilite.cli import arguments
+from minilite.errors import MiniliteError
+from minilite.interpreter import Interpreter
+from minilite.report import inspection
+
+
+def add_parser(commands: Any) -> None:
+    """Adds the command's arguments."""
+    parser = commands.add_parser("inspect", help="show nodes, tensors, storage and offsets of a model")
+    parser.add_argument("model", metavar="MODEL", help="a .tflite file")
+    arguments.add_shape(parser)
+    arguments.add_planner(parser)
+    parser.set_defaults(execute=execute)
+
+
+def execute(options: argparse.Namespace) -> None:
+    """Prints the model as planned for its shapes; where no plan can be made, as the file has it, and then why."""
+    interpreter = Interpreter(options.model, planner=options.planner)
+    title = Path(options.model).name
+    try:
+        for index, shape in arguments.shapes(interpreter, options.shape).items():
+            interpreter.resize_tensor_input(index, shape)
+        interpreter.allocate_tensors()
+    except MiniliteError:
+        print(inspection(interpreter.model, title), flush=True)
+        raise
+    print(inspection(interpreter.model, title, interpreter.plan))

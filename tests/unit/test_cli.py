@@ -1,0 +1,160 @@
+"""The minilite command: what it prints, what it writes, and how it refuses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minilite.cli import main
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
+
+DATA = Path(__file__).resolve().parents[2] / "minilite" / "data"
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    builder = ModelBuilder(description="three activations")
+    graph = builder.subgraph("main")
+    x = graph.input("serving/x=0", (1, 4), signature=(-1, 4))
+    y = graph.node("RELU", [x], out=("hidden", (1, 4)))
+    y = graph.node("RELU", [y], out=("over hidden", (1, 4)))
+    graph.output(graph.node("RELU6", [y], out=("../y:0", (1, 4))))
+    path = tmp_path / "model.tflite"
+    path.write_bytes(builder.build())
+    return str(path)
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The one line on stderr of a command that ends with status 2."""
+    try:
+        status = main(arguments)
+    except SystemExit as exit_:
+        status = exit_.code
+    error = capsys.readouterr().err
+    assert status == 2
+    assert error.startswith("minilite")
+    assert error.endswith("\n")
+    assert error.count("\n") == 1
+    return error
+
+
+def test_run_prints_inputs_outputs_time_and_arena(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", model, "--shape", "serving/x=0=3,4", "--repeat", "3"]) == 0
+    out = capsys.readouterr().out
+    assert "model.tflite: 3 nodes, 4 tensors" in out
+    assert "serving/x=0" in out
+    assert "3x4" in out
+    assert "median of 3" in out
+    assert "lower bound" in out
+
+
+def test_run_reads_and_writes_arrays(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    x = np.linspace(-8, 8, 8, dtype=np.float32).reshape(2, 4)
+    np.save(tmp_path / "x.npy", x)
+    out = tmp_path / "deep" / "out"
+    assert main(["run", model, "--input", f"serving/x=0={tmp_path / 'x.npy'}", "--out", str(out)]) == 0
+    (written,) = out.iterdir()  # the name in the model does not lead out of the folder
+    np.testing.assert_array_equal(np.load(written), np.clip(x, 0, 6))
+    assert str(written) in capsys.readouterr().out
+
+
+def test_run_is_repeatable(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def outputs(seed: str) -> list[str]:
+        main(["run", model, "--seed", seed])
+        return [line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("output")]
+
+    assert outputs("1") == outputs("1") != outputs("2")
+
+
+def test_inspect_shows_nodes_tensors_and_offsets(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", model, "--shape", "serving/x=0=16,4"]) == 0
+    out = capsys.readouterr().out
+    for text in ("RELU6", "hidden", "16x4", "arena", "shares with", "lower bound"):
+        assert text in out
+
+
+def test_inspect_shows_what_it_can_of_a_model_it_cannot_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x = graph.input("x", (2,), TensorType.FLOAT32)
+    graph.output(graph.node("Mystery", [x], out=("y", (2,)), custom=True))
+    path = tmp_path / "custom.tflite"
+    path.write_bytes(builder.build())
+    assert main(["inspect", str(path)]) == 2
+    shown = capsys.readouterr()
+    assert "Mystery (custom)" in shown.out
+    assert shown.err.count("\n") == 1
+    assert "Mystery" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--shape", "z=1,4"], "serving/x=0"),
+        (["--shape", "serving/x=0=1,four"], "dimensions"),
+        (["--shape", "serving/x=0=-3,4"], "-3"),
+        (["--shape", "serving/x=0=1,4", "--shape", "serving/x=0=2,4"], "twice"),
+        (["--input", "serving/x=0=absent.npy"], "absent.npy"),
+        (["--input", "serving/x=0={model}"], "npy"),
+        (["--input", "serving/x=0={wrong}"], "float32"),
+        (["--input", "serving/x=0={right}", "--shape", "serving/x=0=2,4"], "(2, 4)"),
+        (["--repeat", "0"], "at least 1"),
+        (["--threads", "x"], "at least 1"),
+        (["--planner", "no such planner"], "no such planner"),
+        (["--out", "{model}"], "model.tflite"),
+        (["--bogus"], "--bogus"),
+    ],
+)
+def test_run_refuses_in_one_line(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    np.save(tmp_path / "wrong.npy", np.zeros((1, 4), np.int64))
+    np.save(tmp_path / "right.npy", np.zeros((1, 4), np.float32))
+    places = {"model": model, "wrong": tmp_path / "wrong.npy", "right": tmp_path / "right.npy"}
+    assert words in refused(capsys, "run", model, *(text.format(**places) for text in arguments))
+
+
+@pytest.mark.parametrize("command", ["run", "inspect"])
+def test_files_that_are_no_models(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty.tflite").touch()
+    (tmp_path / "text.tflite").write_text("not a model, not at all")
+    for name in ("absent.tflite", "empty.tflite", "text.tflite", "."):
+        refused(capsys, command, str(tmp_path / name))
+
+
+def test_commands_are_required_and_known(capsys: pytest.CaptureFixture[str]) -> None:
+    refused(capsys)
+    assert "'run'" in refused(capsys, "fly")
+
+
+def test_embedded_model_takes_no_input(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "MODEL" in refused(capsys, "run", "--shape", "x=1")
+
+
+@pytest.mark.skipif(not (DATA / "digits.tflite").exists(), reason="the embedded model is not there yet")
+def test_run_without_arguments_reads_digits_of_several_sizes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run"]) == 0
+    out = capsys.readouterr().out
+    rows = [line.split() for line in out.splitlines() if " x " in line]
+    assert len({tuple(row[:3]) for row in rows}) >= 3
+    assert sum(row[3] == row[4] for row in rows) >= 0.9 * len(rows)
+    assert any("new" in row for row in rows)
+    assert any("seen" in row for row in rows)
+    assert "plan_hits" in out
+
+
+def test_module_and_version(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "minilite", "--version"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("minilite ")
+    done = subprocess.run(
+        [sys.executable, "-m", "minilite", "run", "absent.tflite"], cwd=tmp_path, capture_output=True, check=False
+    )
+    assert done.returncode == 2
+    assert b"Traceback" not in done.stderr

@@ -1,0 +1,103 @@
+"""What is delivered: version, typing marker, imports, package data, and a README that tells the truth."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib.metadata import metadata, version
+from pathlib import Path
+
+import pytest
+
+import minilite
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = Path(minilite.__file__).parent
+NEEDED = {"numpy", "flatbuffers", "cffi"}
+FOREIGN = (
+    "ai_edge_litert",
+    "tflite",
+    "tflite_runtime",
+    "tensorflow",
+    "sklearn",
+    "matplotlib",
+    "asv",
+    "pytest",
+    "hypothesis",
+)
+
+
+def imported(statement: str, folder: Path) -> set[str]:
+    """The modules that are there after a statement in a fresh process."""
+    code = f"{statement}\nimport sys\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_version_is_that_of_the_project() -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    assert f'version = "{version("minilite")}"' in text
+
+
+def test_runtime_dependencies_are_three() -> None:
+    required = metadata("minilite").get_all("Requires-Dist") or []
+    names = {re.split(r"[\s<>=!~;\[]", text)[0] for text in required if "extra ==" not in text}
+    assert names == NEEDED
+
+
+def test_package_is_typed() -> None:
+    assert (PACKAGE / "py.typed").exists()
+
+
+def test_public_names_exist_and_are_sorted() -> None:
+    assert minilite.__all__ == sorted(minilite.__all__)
+    assert all(hasattr(minilite, name) for name in minilite.__all__)
+
+
+@pytest.mark.parametrize("statement", ["import minilite", "import minilite.cli"])
+def test_imports_stay_light(statement: str, tmp_path: Path) -> None:
+    modules = imported(statement, tmp_path)
+    assert not modules.intersection(FOREIGN)
+    # What is only needed now and then waits until it is.
+    assert not modules.intersection(
+        {"minilite.format.builder", "asyncio", "multiprocessing", "unittest", "importlib.metadata"}
+    )
+
+
+def test_cli_adds_little_to_the_package(tmp_path: Path) -> None:
+    extra = imported("import minilite.cli", tmp_path) - imported("import minilite", tmp_path)
+    own = {name for name in extra if name.startswith("minilite.")}
+    assert len(extra - own) <= 12, sorted(extra - own)
+
+
+def test_package_data_is_small() -> None:
+    assert sum(path.stat().st_size for path in (PACKAGE / "data").glob("*")) < 60_000
+
+
+def readme_example() -> str:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(blocks) == 1
+    return str(blocks[0])
+
+
+@pytest.mark.skipif(not (PACKAGE / "data" / "digits.tflite").exists(), reason="the embedded model is not there yet")
+def test_readme_example_runs() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", readme_example()], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert [line.split()[-1] for line in done.stdout.splitlines()] == ["0", "0", "1"]
+
+
+def test_readme_names_every_operator() -> None:
+    from minilite.ops import operators
+
+    text = (ROOT / "README.md").read_text().split("## What runs")[1].split("##")[0]
+    named = set(re.findall(r"\b[A-Z][A-Z0-9_]{2,}\b", text))
+    assert operators().keys() <= named
+
+
+def test_readme_has_the_commands_that_ci_runs() -> None:
+    text = (ROOT / "README.md").read_text()
+    for name in ("run", "test"):
+        assert re.search(rf"<!-- ci: {name} -->\n```sh\n.+\n```\n", text)
