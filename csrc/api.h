@@ -25,7 +25,8 @@
  *   bound       the caller's buffer; never moved or freed here
  *   slot        a loop-carried value; lies in the calling node's scratch and changes hands after each iteration
  *
- * Every call returns an ml_status; what went wrong stands in the ml_error that the caller passed. All shapes are
+ * Every call returns an ml_status; what went wrong stands in the ml_error that the caller passed (but for ML_BUSY, which
+ * touches nothing: the error may be in use by the call that is running). All shapes are
  * (rank, dims), all sizes bytes in int64_t with checked arithmetic, all node ranges inclusive at both ends.
  */
 
@@ -290,6 +291,8 @@ void ml_state_free(ml_state *state);
 ml_status ml_state_prepare(ml_state *state, const int32_t *spec, int32_t words, ml_error *error);
 /* Makes the plan for these shapes without putting it in force; the caller frees it. */
 ml_status ml_state_plan_for(ml_state *state, const int32_t *spec, int32_t words, ml_plan **plan, ml_error *error);
+/* One more holder of the plan; it goes when the last one frees it. Returns plan. */
+ml_plan *ml_plan_hold(ml_plan *plan);
 void ml_plan_free(ml_plan *plan);
 
 /* Runs the plan in force, node by node. */
@@ -305,12 +308,13 @@ ml_status ml_state_trim(ml_state *state, ml_error *error);
 ml_status ml_state_release_memory(ml_state *state, ml_error *error);
 ml_status ml_state_acquire_memory(ml_state *state, ml_error *error);
 /* Zeroes variable tensors and forgets resource variables and what CALL_ONCE has run. */
-void ml_state_reset_variables(ml_state *state);
+ml_status ml_state_reset_variables(ml_state *state, ml_error *error);
 /* The caller's buffer stands in for a tensor of the main subgraph; data NULL unbinds. In force from the next prepare. */
 ml_status ml_state_bind(ml_state *state, int32_t tensor, void *data, int64_t bytes, ml_error *error);
 
 const ml_counters *ml_state_counters(const ml_state *state);
 ml_plan *ml_state_plan(const ml_state *state);
+/* NULL for a tensor that has no memory now. */
 void *ml_state_data(const ml_state *state, int32_t frame, int32_t tensor);
 int64_t ml_state_arena_capacity(const ml_state *state);
 uint64_t ml_state_generation(const ml_state *state); /* changes whenever a pointer or a shape does */

@@ -72,6 +72,7 @@ typedef struct ml_node_plan {
 typedef struct ml_frame_plan {
     ml_planner *planner;
     int64_t region_bytes; /* peak of the frame, in its caller's scratch (frame 0: in the arena) */
+    int64_t room;         /* what the caller's scratch offers; a frame that outgrew it has memory of its own (spill) */
     int64_t persistent_start; /* of its variable tensors, in the state's persistent memory */
 } ml_frame_plan;
 
@@ -94,6 +95,7 @@ struct ml_plan {
     int64_t persistent_bytes;
     int64_t lower_bound;
     int64_t used; /* state->clock at last use */
+    atomic_int holders;
     bool broken;  /* a run failed half-way through re-preparing: prepare again before the next run */
 };
 
@@ -193,16 +195,18 @@ void ml_bind_frame(ml_state *state, int32_t frame, uint8_t *region);
 void ml_bind_pointers(ml_state *state, int32_t frame);
 /* Lays out the steps of a frame from position `step` on, starting with node `node`. */
 void ml_bind_steps(ml_state *state, int32_t frame, int32_t step, int32_t node);
-/* Points into [from, from + bytes) become points into `to`. */
-void ml_relocate(ml_state *state, uint8_t *from, int64_t bytes, uint8_t *to);
+/* In the frame and those below it, points into [from, from + bytes) become points into `to`. */
+void ml_relocate(ml_state *state, int32_t frame, uint8_t *from, int64_t bytes, uint8_t *to);
 /* Makes room for `bytes` in a buffer, dropping its content. */
 ml_status ml_buffer_reserve(ml_buffer *buffer, int64_t bytes, ml_error *error);
 ml_status ml_buffer_set(ml_buffer *buffer, const ml_tensor *tensor, const void *data, ml_error *error);
 
 /* The buffers of loops whose carries change shape; made once. */
 ml_status ml_make_carries(ml_state *state);
-/* Binds a child frame that was prepared in mid-run: in its caller's scratch when `bytes` fit into `room`, else in a block of its own. */
-ml_status ml_give_region(ml_state *state, int32_t frame, void *scratch, int64_t room, int64_t bytes);
+/* Makes sure that a frame's own memory holds `bytes`, dropping its content. */
+ml_status ml_reserve_spill(ml_state *state, int32_t frame, int64_t bytes, ml_error *error);
+/* Binds a child frame that was prepared anew in mid-run: in its caller's scratch when it fits there, else in its own memory. */
+ml_status ml_give_region(ml_state *state, int32_t frame, void *scratch);
 /* Lets Python handle signals every 50 ms of work; spends `ticks` of the budget between two looks at the clock. */
 ml_status ml_check_interrupt(ml_state *state, int32_t ticks);
 /* Runs a frame; its region and steps are bound. */

@@ -33,6 +33,7 @@ static ml_status allocate_plan(const ml_graph *g, ml_plan **plan, ml_error *erro
     *plan = p;
     if (p) {
         p->graph = g;
+        atomic_init(&p->holders, 1);
         p->tensors = calloc((size_t)g->total_tensors + 1, sizeof *p->tensors);
         p->nodes = calloc((size_t)g->total_nodes + 1, sizeof *p->nodes);
         p->frames = calloc((size_t)g->n_frames, sizeof *p->frames);
@@ -42,8 +43,13 @@ static ml_status allocate_plan(const ml_graph *g, ml_plan **plan, ml_error *erro
     return ml_fail(error, ML_ARENA_ERROR, "no memory for a plan of %d tensors", g->total_tensors);
 }
 
+ml_plan *ml_plan_hold(ml_plan *plan) {
+    atomic_fetch_add(&plan->holders, 1);
+    return plan;
+}
+
 void ml_plan_free(ml_plan *plan) {
-    if (!plan) return;
+    if (!plan || atomic_fetch_sub(&plan->holders, 1) > 1) return;
     for (int32_t f = 0; plan->frames && f < plan->graph->n_frames; f++) ml_planner_free(plan->frames[f].planner);
     for (ml_pool *pool = plan->folded; pool;) {
         ml_pool *next = pool->next;
@@ -146,6 +152,16 @@ static void leave_open(ml_prepare_context *x, int32_t frame, const ml_prepare *p
     }
 }
 
+/* The scratch of a node that calls subgraphs has room for the larger of the two; they take turns there. */
+static void give_room(ml_plan *plan, int32_t frame, int32_t node) {
+    const int32_t *children = plan->graph->children[plan->graph->frames[frame].node_base + node];
+    int64_t room = 0;
+    for (int k = 0; k < 2; k++)
+        if (children[k] >= 0 && plan->frames[children[k]].region_bytes > room) room = plan->frames[children[k]].region_bytes;
+    for (int k = 0; k < 2; k++)
+        if (children[k] >= 0) plan->frames[children[k]].room = room;
+}
+
 static ml_status blame(ml_error *error, const ml_plan *plan, int32_t frame, const ml_node *node, ml_status status) {
     if (error->node < 0) {
         error->subgraph = plan->graph->frames[frame].subgraph;
@@ -191,6 +207,7 @@ ml_status ml_plan_prepare_node(ml_prepare_context *x, int32_t frame, int32_t n, 
         }
     }
     np->scratch_bytes = waits ? 0 : p.scratch_bytes;
+    if (!waits) give_room(x->plan, frame, n);
     np->open = p.dynamic;
     if (!data) np->dynamic = p.dynamic;
     np->status = waits ? ML_NODE_WAITS : ML_NODE_RUNS;
@@ -350,11 +367,17 @@ static ml_status apply_spec(ml_plan *plan, ml_error *error) {
         int32_t t = plan->spec[i], rank = plan->spec[i + 1];
         if (t < 0 || t >= io->n_tensors || rank < 0 || rank > ML_MAX_RANK)
             return ml_fail(error, ML_SHAPE_ERROR, "tensor %d cannot take rank %d: at most %d dimensions", t, rank, ML_MAX_RANK);
+        if (tensors[t].known) return ml_fail(error, ML_SHAPE_ERROR, "tensor %d is constant: it keeps its shape", t);
         tensors[t].shape.rank = rank;
         memcpy(tensors[t].shape.dims, plan->spec + i + 2, (size_t)rank * sizeof(int32_t));
         i += 2 + rank;
         if (tensors[t].storage != ML_STORAGE_PERSISTENT) continue;
-        tensors[t].bytes = ml_elements(&tensors[t].shape) * ml_type_bytes(tensors[t].type);
+        int64_t elements = ml_elements(&tensors[t].shape);
+        char text[96];
+        if (elements < 0)
+            return ml_fail(error, ML_SHAPE_ERROR, "variable tensor %d cannot take the shape %s: more elements than an int64 counts",
+                           t, ml_shape_text(&tensors[t].shape, text));
+        tensors[t].bytes = elements * ml_type_bytes(tensors[t].type);
     }
     return ML_OK;
 }

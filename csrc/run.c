@@ -132,43 +132,41 @@ static ml_status grow_region(ml_state *s, int32_t frame, int64_t had, int64_t ne
     uint8_t *from = fs->region;
     if (frame == 0) {
         if (needs <= s->arena.capacity) return ML_OK;
-        if (s->pinned)
-            return ml_fail(s->error, ML_VIEW_HELD, "the arena has to grow from %lld to %lld bytes while a view of it is held: drop the view",
-                           (long long)s->arena.capacity, (long long)needs);
         int64_t old_capacity = s->arena.capacity;
         ml_status status = ml_arena_commit(&s->arena, needs, had, s->error);
         if (status != ML_OK) return status;
-        if (s->arena.base != from && from) ml_relocate(s, from, old_capacity, s->arena.base);
+        if (s->arena.base != from && from) ml_relocate(s, 0, from, old_capacity, s->arena.base);
         fs->region = s->arena.base;
         s->counters.arena_moves = s->arena.moves;
         return ML_OK;
     }
-    if (needs <= had || (fs->spill && fs->region == fs->spill && needs <= fs->spill_bytes)) return ML_OK;
-    uint8_t *spill = aligned_alloc(64, (size_t)((needs + 127) & ~(int64_t)63));
-    if (!spill) return ml_fail(s->error, ML_ARENA_ERROR, "a loop body needs %lld bytes, has %lld, and the system gives no more",
-                               (long long)needs, (long long)had);
-    if (from && had > 0) {
-        memcpy(spill, from, (size_t)had);
-        ml_relocate(s, from, had, spill);
+    bool spilled = had > s->plan->frames[frame].room;
+    if (needs <= (spilled ? fs->spill_bytes : s->plan->frames[frame].room)) return ML_OK;
+    ml_frame_state old = *fs;
+    if (spilled) fs->spill = NULL, fs->spill_bytes = 0; /* its content is still needed */
+    ml_status status = ml_reserve_spill(s, frame, needs, s->error);
+    if (status != ML_OK) {
+        *fs = old;
+        return status;
     }
-    free(fs->spill);
-    fs->spill = fs->region = spill;
-    fs->spill_bytes = needs;
+    if (from && had > 0) {
+        memcpy(fs->spill, from, (size_t)had);
+        ml_relocate(s, frame, from, had, fs->spill);
+    }
+    if (spilled) free(old.spill);
+    fs->region = fs->spill;
     return ML_OK;
 }
 
-ml_status ml_give_region(ml_state *s, int32_t frame, void *scratch, int64_t room, int64_t bytes) {
-    ml_frame_state *fs = &s->frames[frame];
-    if (bytes > room && bytes > fs->spill_bytes) {
-        uint8_t *spill = aligned_alloc(64, (size_t)((bytes + 127) & ~(int64_t)63));
-        if (!spill) return ml_fail(s->error, ML_ARENA_ERROR, "a loop body needs %lld bytes, has %lld, and the system gives no more",
-                                   (long long)bytes, (long long)room);
-        free(fs->spill);
-        fs->spill = spill;
-        fs->spill_bytes = bytes;
+ml_status ml_give_region(ml_state *s, int32_t frame, void *scratch) {
+    const ml_frame_plan *fp = &s->plan->frames[frame];
+    if (fp->region_bytes <= fp->room) {
+        ml_bind_frame(s, frame, scratch);
+        return ML_OK;
     }
-    ml_bind_frame(s, frame, bytes > room ? fs->spill : scratch);
-    return ML_OK;
+    ml_status status = ml_reserve_spill(s, frame, fp->region_bytes, s->error);
+    if (status == ML_OK) ml_bind_frame(s, frame, s->frames[frame].spill);
+    return status;
 }
 
 ml_status ml_make_carries(ml_state *s) {
@@ -180,6 +178,8 @@ static ml_status plan_suffix(ml_state *s, int32_t frame, int32_t node) {
     ml_planner *planner = s->plan->frames[frame].planner;
     int32_t nodes = s->graph->subgraphs[s->graph->frames[frame].subgraph].io.n_nodes;
     int64_t had = s->plan->frames[frame].region_bytes;
+    if (frame == 0 && s->pinned)
+        return ml_fail(s->error, ML_VIEW_HELD, "tensors have to move while a view of the arena is held: drop the view");
     ml_planner_reset_allocations_after(planner, node);
     ml_status status = ml_planner_execute_allocations(planner, node, nodes - 1, s->error);
     if (status != ML_OK) return status;
@@ -212,8 +212,8 @@ ml_status ml_settle(ml_call *call) {
     ml_state *s = call->state;
     bool touched = false;
     for (int32_t i = 0; i < call->n_outputs; i++) touched |= ml_out_tensor(call, i)->touched != 0;
-    ml_status status = remember(s, call->frame, call);
-    return status == ML_OK && touched ? settle(s, call->frame, call->node) : status;
+    ml_status status = touched ? settle(s, call->frame, call->node) : ML_OK;
+    return status == ML_OK ? remember(s, call->frame, call) : status;
 }
 
 ml_status ml_run_dynamic(const ml_call *call) {

@@ -19,10 +19,10 @@ void ml_bind_pointers(ml_state *s, int32_t frame) {
         switch ((ml_storage)tensor->storage) {
         case ML_STORAGE_CONSTANT:
         case ML_STORAGE_FOLDED: data[t] = (void *)(uintptr_t)tensor->known; break;
-        case ML_STORAGE_PERSISTENT: data[t] = s->persistent ? s->persistent + persistent + tensor->offset : nothing; break;
+        case ML_STORAGE_PERSISTENT: data[t] = tensor->offset >= 0 ? s->persistent + persistent + tensor->offset : nothing; break;
         case ML_STORAGE_BOUND: data[t] = (void *)(uintptr_t)s->bound[t].data; break;
         case ML_STORAGE_SLOT: break;
-        default: data[t] = region && tensor->offset >= 0 ? region + tensor->offset : nothing;
+        default: data[t] = region && tensor->offset >= 0 ? region + tensor->offset : tensor->bytes > 0 ? NULL : nothing;
         }
     }
     s->generation++;
@@ -35,6 +35,8 @@ static int32_t ticks_of(const ml_node_io *io, const ml_tensor *tensors) {
     for (int32_t i = 0; i < io->n_outputs; i++) bytes += tensors[io->outputs[i]].bytes;
     return 1 + (int32_t)(bytes >> 12 > 1 << 20 ? 1 << 20 : bytes >> 12);
 }
+
+static bool outgrew_room(const ml_plan *plan, int32_t frame) { return plan->frames[frame].region_bytes > plan->frames[frame].room; }
 
 void ml_bind_steps(ml_state *s, int32_t frame, int32_t step, int32_t first) {
     const ml_frame *f = &s->graph->frames[frame];
@@ -67,10 +69,8 @@ void ml_bind_steps(ml_state *s, int32_t frame, int32_t step, int32_t first) {
                              .node = n};
         for (int k = 0; k < 2; k++) {
             int32_t child = s->graph->children[f->node_base + n][k];
-            if (child >= 0 && to->call.scratch && s->plan->frames[child].planner)
-                ml_bind_frame(s, child, (uint8_t *)to->call.scratch);
-            else if (child >= 0 && s->plan->frames[child].planner)
-                ml_bind_frame(s, child, s->frames[child].spill);
+            if (child >= 0 && s->plan->frames[child].planner)
+                ml_bind_frame(s, child, outgrew_room(s->plan, child) ? s->frames[child].spill : (uint8_t *)to->call.scratch);
         }
     }
     s->frames[frame].n_steps = step;
@@ -82,12 +82,17 @@ void ml_bind_frame(ml_state *s, int32_t frame, uint8_t *region) {
     ml_bind_steps(s, frame, 0, 0);
 }
 
-void ml_relocate(ml_state *s, uint8_t *from, int64_t bytes, uint8_t *to) {
+void ml_relocate(ml_state *s, int32_t frame, uint8_t *from, int64_t bytes, uint8_t *to) {
+    const ml_graph *g = s->graph;
     uintptr_t start = (uintptr_t)from, end = start + (uintptr_t)bytes;
+    int32_t below = frame + 1; /* frames are numbered callers first: those below follow */
+    while (below < g->n_frames && g->frames[below].parent >= frame) below++;
+    int32_t tensors = below < g->n_frames ? g->frames[below].tensor_base : g->total_tensors + 1;
+    int32_t nodes = below < g->n_frames ? g->frames[below].node_base : g->total_nodes;
 #define MOVED(p) ((uintptr_t)(p) >= start && (uintptr_t)(p) < end ? to + ((uintptr_t)(p) - start) : (uint8_t *)(p))
-    for (int32_t t = 0; t < s->graph->total_tensors; t++) s->data[t] = MOVED(s->data[t]);
-    for (int32_t n = 0; n < s->graph->total_nodes; n++) s->steps[n].call.scratch = MOVED(s->steps[n].call.scratch);
-    for (int32_t f = 0; f < s->graph->n_frames; f++) s->frames[f].region = MOVED(s->frames[f].region);
+    for (int32_t t = g->frames[frame].tensor_base; t < tensors - 1; t++) s->data[t] = MOVED(s->data[t]);
+    for (int32_t n = g->frames[frame].node_base; n < nodes; n++) s->steps[n].call.scratch = MOVED(s->steps[n].call.scratch);
+    for (int32_t f = frame; f < below; f++) s->frames[f].region = MOVED(s->frames[f].region);
 #undef MOVED
     s->generation++;
     s->counters.resolves++;
@@ -173,9 +178,9 @@ ml_status ml_buffer_set(ml_buffer *b, const ml_tensor *tensor, const void *data,
 
 /* Preparing ------------------------------------------------------------------------------------------------------------ */
 
+/* A refused call leaves the error alone: it may be the one of the call that is running. */
 static ml_status enter(ml_state *s, ml_error *error) {
-    if (atomic_exchange_explicit(&s->running, 1, memory_order_acquire))
-        return ml_fail(error, ML_BUSY, "the interpreter is running in another call: one call at a time");
+    if (atomic_exchange_explicit(&s->running, 1, memory_order_acquire)) return ML_BUSY;
     s->error = error;
     return ML_OK;
 }
@@ -199,6 +204,22 @@ static ml_plan **find_plan(ml_state *s, const int32_t *spec, int32_t words, bool
     return best;
 }
 
+ml_status ml_reserve_spill(ml_state *s, int32_t frame, int64_t bytes, ml_error *error) {
+    ml_frame_state *fs = &s->frames[frame];
+    if (bytes <= fs->spill_bytes) return ML_OK;
+    uint8_t *spill = aligned_alloc(64, (size_t)((bytes + 63) & ~(int64_t)63));
+    if (!spill) {
+        error->needed = bytes;
+        error->available = fs->spill_bytes;
+        return ml_fail(error, ML_ARENA_ERROR, "a loop body needs %lld bytes, has %lld, and the system gives no more",
+                       (long long)bytes, (long long)fs->spill_bytes);
+    }
+    free(fs->spill);
+    fs->spill = spill;
+    fs->spill_bytes = bytes;
+    return ML_OK;
+}
+
 static ml_status acquire(ml_state *s, const ml_plan *plan, ml_error *error) {
     if (s->pinned && plan->frames[0].region_bytes > s->arena.capacity)
         return ml_fail(error, ML_VIEW_HELD, "the arena has to grow from %lld to %lld bytes while a view of it is held: drop the view",
@@ -206,6 +227,10 @@ static ml_status acquire(ml_state *s, const ml_plan *plan, ml_error *error) {
     ml_status status = ml_arena_commit(&s->arena, plan->frames[0].region_bytes, 0, error);
     if (status != ML_OK) return status;
     s->counters.arena_moves = s->arena.moves;
+    for (int32_t f = 1; f < s->graph->n_frames && status == ML_OK; f++)
+        if (plan->frames[f].planner && outgrew_room(plan, f))
+            status = ml_reserve_spill(s, f, plan->frames[f].region_bytes, error);
+    if (status != ML_OK) return status;
     if (plan->persistent_bytes > s->persistent_capacity) {
         uint8_t *persistent = aligned_alloc(64, (size_t)((plan->persistent_bytes + 63) & ~(int64_t)63));
         if (!persistent)
@@ -260,19 +285,48 @@ ml_status ml_state_plan_for(ml_state *s, const int32_t *spec, int32_t words, ml_
 
 /* Running ---------------------------------------------------------------------------------------------------------------- */
 
-/* A run that failed while re-preparing left its plan half-way: make it anew from its key. */
+/* The bytes of all graph inputs in the arena, one after the other, copied out into `saved` or back in; returns their sum. */
+static int64_t move_inputs(ml_state *s, uint8_t *saved, bool out) {
+    const ml_planner_graph *io = &s->graph->subgraphs[s->graph->frames[0].subgraph].io;
+    const ml_tensor *tensors = ml_frame_tensors(s->plan, 0);
+    void **data = s->data + s->graph->frames[0].tensor_base;
+    int64_t at = 0;
+    for (int32_t i = 0; i < io->n_inputs; i++) {
+        int32_t t = io->inputs[i];
+        if (t < 0 || tensors[t].storage != ML_STORAGE_ARENA || tensors[t].bytes == 0 || !data[t]) continue;
+        if (saved && out) memcpy(saved + at, data[t], (size_t)tensors[t].bytes);
+        else if (saved) memcpy(data[t], saved + at, (size_t)tensors[t].bytes);
+        at += tensors[t].bytes;
+    }
+    return at;
+}
+
+/* A run that failed while re-preparing left its plan half-way: make it anew from its key, keeping inputs and variables. */
 static ml_status mend(ml_state *s, ml_error *error) {
     ml_plan *plan, *broken = s->plan;
+    if (s->pinned) return ml_fail(error, ML_VIEW_HELD, "tensors have to move while a view of the arena is held: drop the view");
+    uint8_t *inputs = malloc((size_t)move_inputs(s, NULL, true) + 1);
+    if (!inputs) return ml_fail(error, ML_ARENA_ERROR, "no memory to keep the inputs while their places change");
+    move_inputs(s, inputs, true);
     ml_status status = ml_plan_new(s, broken->spec, broken->words, &plan, error);
     if (status == ML_OK && (status = acquire(s, plan, error)) != ML_OK) ml_plan_free(plan);
-    if (status != ML_OK) return status;
-    for (int i = 0; i < ML_CACHED_PLANS; i++)
-        if (s->plans[i] == broken) s->plans[i] = plan;
-    ml_plan_free(broken);
-    s->plan = plan;
-    plan->used = s->clock;
-    resolve(s);
-    return ML_OK;
+    if (status == ML_OK) {
+        for (int i = 0; i < ML_CACHED_PLANS; i++)
+            if (s->plans[i] == broken) s->plans[i] = plan;
+        ml_plan_free(broken);
+        s->plan = plan;
+        plan->used = s->clock;
+        resolve(s);
+        move_inputs(s, inputs, false);
+    }
+    free(inputs);
+    return status;
+}
+
+/* What went wrong stays in the caller's error; if mending fails too, the next run tries again and says why. */
+static void mend_after_failure(ml_state *s) {
+    ml_error ignored = {.node = -1};
+    if (s->plan && s->plan->broken) mend(s, &ignored);
 }
 
 /* Calls point at the error of the run under way; only the address changes from call to call. */
@@ -294,6 +348,7 @@ ml_status ml_state_run(ml_state *s, ml_error *error) {
         point_errors(s, error);
         status = ml_run_frame(s, 0);
         s->counters.invokes++;
+        if (status != ML_OK) mend_after_failure(s);
     }
     leave(s);
     return status;
@@ -352,10 +407,14 @@ ml_status ml_state_acquire_memory(ml_state *s, ml_error *error) {
     return status;
 }
 
-void ml_state_reset_variables(ml_state *s) {
+ml_status ml_state_reset_variables(ml_state *s, ml_error *error) {
+    ml_status status = enter(s, error);
+    if (status != ML_OK) return status;
     if (s->plan && s->plan->persistent_bytes > 0) memset(s->persistent, 0, (size_t)s->plan->persistent_bytes);
     for (int32_t r = 0; r < s->graph->n_resources; r++) s->resources[r].assigned = false;
     memset(s->called_once, 0, (size_t)s->graph->n_subgraphs);
+    leave(s);
+    return ML_OK;
 }
 
 ml_status ml_state_bind(ml_state *s, int32_t tensor, void *data, int64_t bytes, ml_error *error) {
@@ -380,5 +439,6 @@ int64_t ml_state_arena_capacity(const ml_state *s) { return s->arena.capacity; }
 uint64_t ml_state_generation(const ml_state *s) { return s->generation; }
 
 void *ml_state_data(const ml_state *s, int32_t frame, int32_t tensor) {
-    return s->plan && frame >= 0 && frame < s->graph->n_frames ? s->data[s->graph->frames[frame].tensor_base + tensor] : NULL;
+    bool known = s->plan && !s->plan->broken && frame >= 0 && frame < s->graph->n_frames;
+    return known ? s->data[s->graph->frames[frame].tensor_base + tensor] : NULL;
 }

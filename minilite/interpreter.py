@@ -11,7 +11,7 @@ import numpy as np
 
 from minilite._native import Plan
 from minilite.engine.graph import Program
-from minilite.engine.session import Session
+from minilite.engine.session import Session, check_resize
 from minilite.errors import InputError, InputRuntimeError, MiniliteError, StateError
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array, Model, Signature, Tensor
@@ -168,6 +168,10 @@ class Interpreter:
                 )
                 raise InputError(message)
             session = self._sessions[subgraph] = Session(self._lowered(), subgraph, self._strategy, self._options)
+            if subgraph == 0:
+                for index, shape in self._early_shapes.items():
+                    session.resize(index, shape)
+                self._early_shapes = {}
         return session
 
     # LiteRT's surface ---------------------------------------------------------------------------------------------------
@@ -177,12 +181,7 @@ class Interpreter:
 
         Raises: UnsupportedOpError, ShapeError, ArenaError, StateError.
         """
-        session = self._session()
-        if self._early_shapes:
-            for index, shape in self._early_shapes.items():
-                session.resize(index, shape)
-            self._early_shapes = {}
-        session.allocate()
+        self._session().allocate()
 
     def invoke(self) -> None:
         """Runs the model once. Raises: StateError, KernelError, or what a Python operator raised."""
@@ -225,6 +224,7 @@ class Interpreter:
             self._check_strict(tensors[index], shape)
         session = self._sessions.get(0)
         if session is None:
+            check_resize(tensors[index], shape)
             self._early_shapes[index] = shape
         else:
             session.resize(index, shape)
@@ -301,7 +301,8 @@ class Interpreter:
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
         """Details of every tensor of a subgraph."""
-        self._tensor(0, subgraph_index)
+        if not 0 <= subgraph_index < len(self.model.subgraphs):
+            self._tensor(0, subgraph_index)
         return [self._details(t.index, subgraph_index) for t in self.model.subgraphs[subgraph_index].tensors]
 
     def _get_tensor_details(self, tensor_index: int, subgraph_index: int = 0) -> dict[str, Any]:

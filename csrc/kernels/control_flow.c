@@ -164,17 +164,15 @@ static ml_status adapt_children(const ml_call *c, const body_view *condition, co
         same = same && ml_same_shape(shapes[i], &body->tensors[body->io->inputs[i]].shape);
     }
     if (same) return ML_OK;
-    const ml_frame *f = &c->state->graph->frames[c->frame];
     ml_prepare p = {.plan = c->state->plan, .state = c->state, .error = c->state->error, .frame = c->frame, .node = c->node,
                     .tensors = c->tensors, .inputs = c->inputs, .outputs = c->outputs, .n_inputs = c->n_inputs,
                     .n_outputs = c->n_outputs};
     const body_view *views[2] = {condition, body};
-    int64_t room = c->state->plan->nodes[f->node_base + c->node].scratch_bytes;
     for (int child = 0; child < 2; child++) {
         int64_t bytes;
         ml_status status = ml_child_sweep(&p, child, shapes, c->n_inputs);
         if (status == ML_OK) status = ml_child_place(&p, child, &bytes);
-        if (status == ML_OK) status = ml_give_region(c->state, views[child]->frame, c->scratch, room, bytes);
+        if (status == ML_OK) status = ml_give_region(c->state, views[child]->frame, c->scratch);
         if (status != ML_OK) {
             c->state->plan->broken = true;
             return status;
@@ -200,6 +198,7 @@ static ml_status run_changing(const ml_call *c, const body_view *condition, cons
         status = ml_run_frame(s, body->frame);
         for (int32_t i = 0; i < c->n_inputs && status == ML_OK; i++) {
             int32_t t = body->io->outputs[i];
+            if (!body->tensors[t].shaped) return ml_fail(s->error, ML_KERNEL_ERROR, "the body computes no value for carry %d", i);
             status = ml_buffer_set(carry(c, body, i, 1 - turn), &body->tensors[t], body->data[t], s->error);
         }
         turn = 1 - turn;

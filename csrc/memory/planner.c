@@ -117,6 +117,8 @@ static void find_lifetimes(ml_planner *p) {
             }
         p->first[g->n_tensors + n] = p->last[g->n_tensors + n] = n;
     }
+    for (int32_t t = 0; t < g->n_tensors; t++)
+        if (p->place[t] == ML_PLACE_PERSISTENT) p->first[t] = 0; /* variables are there before any node, written by one or not */
     bool free_unread = (p->options & ML_FREE_UNREAD) != 0;
     for (int32_t t = 0; t < g->n_tensors; t++) {
         bool kept = (p->edge[t] & 2) || ((p->edge[t] & 1) && (p->options & ML_KEEP_INPUTS)) || (p->options & ML_KEEP_ALL);

@@ -9,6 +9,7 @@ static const ml_strategy ml_strategies[] = {
     {"tflite", ml_plan_tflite},
     {"greedy_by_size", ml_plan_greedy_by_size},
     {"greedy_by_breadth", ml_plan_greedy_by_breadth},
+    {"exact", ml_plan_exact},
     {NULL, NULL},
 };
 

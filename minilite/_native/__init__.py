@@ -5,6 +5,7 @@ from minilite._native.hooks import Call
 from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT, Arena, Planner
 from minilite._native.state import Plan, State, TensorState
 from minilite._native.status import (
+    BUSY,
     MAX_RANK,
     NODE_IN_PLACE,
     NODE_PYTHON,
@@ -14,6 +15,7 @@ from minilite._native.status import (
 )
 
 __all__ = [
+    "BUSY",
     "FOREVER",
     "MAX_RANK",
     "NODE_IN_PLACE",

@@ -10,7 +10,8 @@ import numpy as np
 from minilite._core import ffi, lib
 from minilite._native.graph import Graph
 from minilite._native.hooks import Hooks
-from minilite._native.status import NODE_STATUSES, STORAGES, fresh_error, raise_error
+from minilite._native.status import BUSY, NODE_STATUSES, STORAGES, fresh_error, raise_error
+from minilite.errors import StateError
 
 Array = Any
 Shape = tuple[int, ...]
@@ -28,11 +29,15 @@ class TensorState(NamedTuple):
 
 
 class Plan:
-    """A view of an ml_plan; keeps what it belongs to alive."""
+    """Holds an ml_plan; keeps what it belongs to alive."""
 
     def __init__(self, pointer: Any, owner: Any) -> None:
-        self._pointer = pointer
+        self._pointer = ffi.gc(pointer, lib.ml_plan_free)
         self._owner = owner
+
+    def is_at(self, pointer: Any) -> bool:
+        """Whether this is the plan at that address."""
+        return bool(self._pointer == pointer)
 
     @property
     def arena_bytes(self) -> int:
@@ -90,12 +95,15 @@ class State:
             "poll": lib.ml_hook_poll,
         }
         out = ffi.new("ml_state **")
-        if lib.ml_state_new(graph.pointer, strategy.encode(), options, ffi.new("ml_hooks *", table), out, self._error):
-            self._fail()
+        hooks_table = ffi.new("ml_hooks *", table)
+        self._check(lib.ml_state_new(graph.pointer, strategy.encode(), options, hooks_table, out, self._error))
         self.pointer = ffi.gc(out[0], lib.ml_state_free)
+        self._plan: Plan | None = None
 
-    def _fail(self) -> None:
+    def _fail(self, status: int) -> None:
         """Raises what the last call left: the hook's own exception, else the error's class."""
+        if status == lib.ML_BUSY:  # the error and the hooks' exception belong to the call that is running
+            raise StateError(BUSY)
         error, self._error = self._error, fresh_error()
         exception, self._hooks.exception = self._hooks.exception, None
         if exception is not None:
@@ -107,14 +115,14 @@ class State:
         run, pointer = lib.ml_state_run, self.pointer
 
         def invoke() -> None:
-            if run(pointer, self._error):
-                self._fail()
+            if status := run(pointer, self._error):
+                self._fail(status)
 
         return invoke
 
     def _check(self, status: int) -> None:
         if status:
-            self._fail()
+            self._fail(status)
 
     def prepare(self, spec: Sequence[int]) -> None:
         """Puts the plan for these rows of [tensor, rank, dims...] in force."""
@@ -124,13 +132,15 @@ class State:
         """The plan for these rows, not put in force."""
         out = ffi.new("ml_plan **")
         self._check(lib.ml_state_plan_for(self.pointer, ffi.new("int32_t[]", spec), len(spec), out, self._error))
-        return Plan(ffi.gc(out[0], lib.ml_plan_free), self)
+        return Plan(out[0], self._graph)
 
     @property
     def plan(self) -> Plan | None:
         """The plan in force."""
         pointer = lib.ml_state_plan(self.pointer)
-        return Plan(pointer, self) if pointer else None
+        if pointer and not (self._plan and self._plan.is_at(pointer)):
+            self._plan = Plan(lib.ml_plan_hold(pointer), self._graph)
+        return self._plan
 
     def cancel(self) -> None:
         """Stops the run under way at its next node; any thread may call it."""
@@ -159,7 +169,7 @@ class State:
 
     def reset_variables(self) -> None:
         """Zeroes variable tensors, forgets resource variables."""
-        lib.ml_state_reset_variables(self.pointer)
+        self._check(lib.ml_state_reset_variables(self.pointer, self._error))
 
     def bind(self, tensor: int, array: Array | None) -> None:
         """Puts the caller's array in a tensor's place from the next prepare on; None ends it. The caller keeps it alive."""

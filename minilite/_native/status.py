@@ -40,6 +40,7 @@ NODE_VIEW: int = lib.ML_NODE_VIEW
 NODE_TFLITE_SHARES: int = lib.ML_NODE_TFLITE_SHARES
 NODE_IN_PLACE: int = lib.ML_NODE_IN_PLACE
 STORAGES = ("none", "constant", "folded", "arena", "persistent", "resource", "bound", "slot")
+BUSY = "the interpreter is running in another call: one call at a time"
 NODE_STATUSES = ("waits", "runs", "folded", "view")
 
 

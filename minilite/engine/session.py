@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from minilite._native import MAX_RANK, Plan
+from minilite._native import BUSY, MAX_RANK, Plan
 from minilite.engine.graph import Program, new_state, spec_of
-from minilite.errors import InputError, StateError
+from minilite.errors import InputError, InputRuntimeError, StateError
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Subgraph, Tensor
 
@@ -32,6 +32,18 @@ class ArenaView:
         }
 
 
+def check_resize(tensor: Tensor, shape: Shape) -> None:
+    """Refuses what no tensor of the kind can take. Raises: InputError."""
+    if tensor.data is not None and shape != tensor.shape:
+        message = f"tensor {tensor.index} ('{tensor.name}') is constant: its shape {tensor.shape} cannot become {shape}"
+        raise InputRuntimeError(message, tensors=[tensor.name], shapes=[tensor.shape, shape])
+    if len(shape) > MAX_RANK:
+        message = (
+            f"tensor {tensor.index} ('{tensor.name}'): shape {shape} has {len(shape)} dimensions, at most {MAX_RANK}"
+        )
+        raise InputError(message, tensors=[tensor.name], shapes=[shape])
+
+
 class Session:
     """One root subgraph of a Program with memory of its own. Not to be used by two threads at once: the second is refused."""
 
@@ -40,7 +52,6 @@ class Session:
         self.subgraph: Subgraph = program.model.subgraphs[root]
         self.state = new_state(program, root, strategy, options)
         self.invoke_unchecked = self.state.run()
-        self.plan: Plan | None = None
         self.ready = False
         self._shapes: dict[int, Shape] = {}
         self._pending: dict[int, Shape] = {}
@@ -50,21 +61,24 @@ class Session:
         self._views: dict[int, weakref.ref[ArenaView]] = {}
         self._bound: dict[int, Array] = {}
 
+    @property
+    def plan(self) -> Plan | None:
+        """The plan in force; a run that fails may replace it."""
+        return self.state.plan
+
     # Shapes ---------------------------------------------------------------------------------------------------------
 
     def shape(self, index: int) -> Shape:
         """A tensor's shape: asked for, else planned, else the file's."""
         if index in self._pending:
             return self._pending[index]
-        planned = self.plan.shape(index) if self.plan is not None else None
+        plan = self.plan
+        planned = plan.shape(index) if plan is not None else None
         return self.subgraph.tensors[index].shape if planned is None else planned
 
     def resize(self, index: int, shape: Shape) -> None:
         """Asks for another shape; in force from the next `allocate`."""
-        if len(shape) > MAX_RANK:
-            tensor = self.subgraph.tensors[index]
-            message = f"tensor {index} ('{tensor.name}'): shape {shape} has {len(shape)} dimensions, at most {MAX_RANK}"
-            raise InputError(message, tensors=[tensor.name], shapes=[shape])
+        check_resize(self.subgraph.tensors[index], shape)
         if shape == self.shape(index):
             return
         self._pending[index] = shape
@@ -85,18 +99,19 @@ class Session:
                 self.state.acquire_memory()
                 self._released = False
             return
-        changes, self._pending = self._pending, {}
-        self.ready = self.plan is not None
         if self._views:
             message = (
                 f"There is at least 1 reference to internal data in the interpreter: {len(self._views)} views of its "
                 "memory are held, they have to be dropped before tensors are allocated anew"
             )
             raise StateError(message)
+        if self.state.running:
+            raise StateError(BUSY)
+        changes, self._pending = self._pending, {}
+        self.ready = self.plan is not None
         wanted = self._wanted(changes)
         self.state.prepare(spec_of(wanted))
         self._shapes = wanted
-        self.plan = self.state.plan
         self.ready = True
         self._released = False
 
@@ -119,7 +134,6 @@ class Session:
         """Frees the arena until the next `allocate`; the plan stays, `invoke` is refused meanwhile."""
         self.state.release_memory()
         self._released = True
-        self.ready = self.plan is not None
 
     def bind(self, index: int, array: Array | None) -> None:
         """The caller's array stands in for a tensor from the next `allocate` on; None ends it."""
@@ -141,7 +155,9 @@ class Session:
         return tensors[index]
 
     def array(self, index: int) -> Array:
-        """A writable array over a tensor's bytes, for use before anything else is called."""
+        """A writable array over a tensor's bytes, for use before anything else is called. Raises: InputError, StateError."""
+        if self.state.running:
+            raise StateError(BUSY)
         generation = self.state.generation
         if generation != self._generation:
             self._arrays.clear()
@@ -156,7 +172,7 @@ class Session:
         if tensor.data is not None:
             return tensor.data
         entry = self.plan.tensor(index) if self.plan is not None else None
-        if entry is None or entry.shape is None or entry.storage in ("none", "slot"):
+        if entry is None or entry.shape is None or (entry.bytes > 0 and not self.state.address(index)):
             message = (
                 f"Tensor data is null. Run allocate_tensors() first: tensor {index} ('{tensor.name}') has no memory"
             )
@@ -170,9 +186,6 @@ class Session:
 
     def get(self, index: int) -> Array:
         """A copy of a tensor's values."""
-        if self.state.running:
-            message = "the interpreter is running in another call: one call at a time"
-            raise StateError(message)
         return self.array(index).copy()
 
     def set(self, index: int, value: Any) -> None:
@@ -190,9 +203,6 @@ class Session:
             or not array.dtype.isnative
         ):
             raise self._misfit(tensor, array, target)
-        if self.state.running:
-            message = "the interpreter is running in another call: one call at a time"
-            raise StateError(message)
         target[...] = array
 
     def _misfit(self, tensor: Tensor, array: Array, target: Array) -> InputError:

@@ -30,7 +30,7 @@ def load_model(path: str | os.PathLike[str], load: Literal["map", "copy"] = "map
     Raises: ModelNotFoundError, ModelFormatError.
     """
     if load not in ("map", "copy"):
-        raise ValueError(f"load is {load!r}, expected 'map' or 'copy'")  # noqa: EM102
+        raise ValueError(f"load is {load!r}, expected 'map' or 'copy'")
     try:
         with pathlib.Path(path).open("rb") as file:
             if load == "copy" or file.seek(0, 2) == 0:  # nothing can be mapped of an empty file

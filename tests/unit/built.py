@@ -1,0 +1,143 @@
+"""Small models that several tests run, and the Python operators in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import minilite
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
+
+Array = NDArray[Any]
+
+
+def floats(*values: float) -> Array:
+    """A float32 vector."""
+    return np.array(values, np.float32)
+
+
+def ready(model: bytes, **options: Any) -> minilite.Interpreter:
+    """An interpreter with its tensors allocated."""
+    interpreter = minilite.Interpreter(model_content=model, **options)
+    interpreter.allocate_tensors()
+    return interpreter
+
+
+def run(interpreter: minilite.Interpreter, *arrays: Array) -> list[Array]:
+    """Sets the inputs, invokes, reads the outputs; no resizing."""
+    for detail, array in zip(interpreter.get_input_details(), arrays, strict=True):
+        interpreter.set_tensor(detail["index"], array)
+    interpreter.invoke()
+    return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+
+
+def count_since(interpreter: minilite.Interpreter, action: Callable[[], Any]) -> Mapping[str, int]:
+    """What the counters grew by during an action."""
+    before = interpreter.counters
+    action()
+    return {name: value - before[name] for name, value in interpreter.counters.items()}
+
+
+def relu_chain(length: int = 3, size: int = 4) -> bytes:
+    """x (size or any number of floats) -> RELU -> RELU -> ... -> the last one's output."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    tensor = graph.input("x", (size,), signature=(-1,))
+    for number in range(length):
+        tensor = graph.node("RELU", [tensor], out=(f"y{number}", (size,)))
+    graph.output(tensor)
+    return builder.build()
+
+
+def custom_chain(name: str, size: int = 4) -> bytes:
+    """x -> custom operator -> RELU -> z: tensors 0, 1, 2."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (size,), signature=(-1,))
+    y = graph.node(name, [x], out=("y", (size,)), custom=True)
+    graph.output(graph.node("RELU", [y], out=("z", (size,))))
+    return builder.build()
+
+
+def head(node: Any, x: Array) -> Array:
+    """A custom operator whose output's length is its input's first value: the other values, repeated as needed."""
+    return np.resize(x[1:], int(x[0]))
+
+
+def request(count: int, size: int = 4) -> Array:
+    """The input on which `head` gives `count` values: size - 1 of them, counted up from 1, over and over."""
+    return np.arange(size, dtype=np.float32) + np.eye(1, size, dtype=np.float32)[0] * count
+
+
+def wanted(count: int, size: int = 4) -> Array:
+    """What `head` answers to `request`."""
+    return np.resize(np.arange(1, size, dtype=np.float32), count)
+
+
+def accumulator(size: int = 4) -> bytes:
+    """A streaming model: adds its input to a resource variable that CALL_ONCE sets to zeros, and puts the sum out."""
+    builder = ModelBuilder()
+    graph, init = builder.subgraph("main"), builder.subgraph("init")
+    x = graph.input("x", (size,))
+    graph.node("CALL_ONCE", [], options={"init_subgraph_index": 1})
+    handle = variable(graph)
+    old = graph.node("READ_VARIABLE", [handle], out=("old", (size,)))
+    new = graph.node("ADD", [old, x], out=("new", (size,)))
+    graph.node("ASSIGN_VARIABLE", [handle, new])
+    graph.output(new)
+    init.node("ASSIGN_VARIABLE", [variable(init), init.constant("zeros", np.zeros(size, np.float32))])
+    return builder.build()
+
+
+def variable(graph: Any, name: str = "sum") -> int:
+    """The handle of a resource variable."""
+    options = {"container": "", "shared_name": name}
+    handle: int = graph.node("VAR_HANDLE", [], out=(f"{name}_handle", (), TensorType.RESOURCE), options=options)
+    return handle
+
+
+def loop(
+    carries: Sequence[tuple[str, Sequence[int], TensorType]],
+    condition: Callable[[Any, list[int]], int],
+    body: Callable[[Any, list[int]], Sequence[int]],
+    shapes_out: Sequence[Sequence[int]] | None = None,
+) -> bytes:
+    """A model whose only node is a WHILE over `carries`; the functions add the nodes of condition and body to their subgraphs."""
+    builder = ModelBuilder()
+    main, test, step = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
+    inputs = [main.input(*carry) for carry in carries]
+    outs = [
+        (f"{name}_out", shape if shapes_out is None else shapes_out[i], kind)
+        for i, (name, shape, kind) in enumerate(carries)
+    ]
+    main.output(*main.node("WHILE", inputs, out=outs, options={"cond_subgraph_index": 1, "body_subgraph_index": 2}))
+    test.output(condition(test, [test.input(*carry) for carry in carries]))
+    step.output(*body(step, [step.input(*carry) for carry in carries]))
+    return builder.build()
+
+
+COUNTER = ("count", (), TensorType.INT32)
+"""A carry that `below` and `next_count` count with."""
+
+
+def below(limit: int) -> Callable[[Any, list[int]], int]:
+    """A condition: the first carry, a COUNTER, is less than `limit`."""
+
+    def condition(graph: Any, carries: list[int]) -> int:
+        constant = graph.constant("limit", np.array(limit, np.int32))
+        result: int = graph.node("LESS", [carries[0], constant], out=("go_on", (), TensorType.BOOL))
+        return result
+
+    return condition
+
+
+def next_count(graph: Any, count: int) -> int:
+    """A COUNTER plus one."""
+    result: int = graph.node(
+        "ADD", [count, graph.constant("one", np.array(1, np.int32))], out=("next", (), TensorType.INT32)
+    )
+    return result
