@@ -48,7 +48,12 @@ static ml_status prepare_window(ml_prepare *p, const window_params *params) {
     window->x = (ml_window_axis){.size = w->dims[2], .stride = params->stride_w, .dilation = params->dilation_w};
     ml_status status = ml_window_prepare(p->error, window, x, params->same);
     if (status != ML_OK) return status;
+    ml_shape one = {3, {w->dims[1], w->dims[2], w->dims[3]}};
+    blob->k = ml_elements(&one);
     blob->depth = w->dims[3];
+    if (blob->k < 0)
+        return ml_fail(p->error, ML_SHAPE_ERROR, "a filter of %s has more elements than an int64 counts",
+                       ml_shape_text(&one, text));
     if (blob->depth <= 0 || x->dims[3] <= 0 || x->dims[3] % w->dims[3] != 0)
         return ml_fail(p->error, ML_SHAPE_ERROR, "filter depth %d does not match input depth %d", w->dims[3], x->dims[3]);
     blob->groups = x->dims[3] / w->dims[3];
@@ -62,7 +67,6 @@ static ml_status prepare_window(ml_prepare *p, const window_params *params) {
     ml_shape y = {4, {x->dims[0], (int32_t)window->y.out, (int32_t)window->x.out, w->dims[0]}};
     status = ml_set_shape(p, 0, &y);
     blob->pixels = window->batches * window->y.out * window->x.out;
-    blob->k = window->y.size * window->x.size * blob->depth;
     return status;
 }
 

@@ -38,9 +38,11 @@ static inline uint8_t max_u8(uint8_t a, uint8_t b) { return a < b ? b : a; }
 static inline int16_t max_s16(int16_t a, int16_t b) { return a < b ? b : a; }
 static inline float clamp_f32(float v, float low, float high) { return v < low ? low : v > high ? high : v; }
 
-/* The mean of integers: rounded to nearest, ties away from zero. */
+/* The mean of integers, rounded to nearest, ties away from zero: (sum +- count / 2) / count, truncated. In double this is
+ * exact, for a quotient that is no integer differs from one by more than double's error; and it runs in vectors. */
 static inline int32_t mean_s32(int32_t sum, int64_t count) {
-    return (int32_t)(sum > 0 ? (sum + count / 2) / count : (sum - count / 2) / count);
+    double half = (double)(count / 2);
+    return (int32_t)((sum + (sum > 0 ? half : -half)) / (double)count);
 }
 
 /* Defines eval: MERGE(total, value) over a window, FINISH(total, count) of its result, both clamped. CHUNK channels of a
