@@ -45,9 +45,8 @@ static inline ml_status where(const ml_call *c, is_true_fn is_true) {
     for (int64_t start = 0; start < elements; start += last, next_row(at, shape)) {
         for (int64_t i = 0; i < last; i++) {
             if (!is_true(x, start + i) || rows++ >= blob->count) continue;
-            at[shape->rank - 1] = i;
-            memcpy(y, at, (size_t)shape->rank * sizeof *y);
-            y += shape->rank;
+            for (int32_t d = 0; d < shape->rank - 1; d++) *y++ = at[d];
+            *y++ = i;
         }
     }
     if (rows == blob->count) return ML_OK;
