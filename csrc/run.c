@@ -212,8 +212,7 @@ ml_status ml_settle(ml_call *call) {
     ml_state *s = call->state;
     bool touched = false;
     for (int32_t i = 0; i < call->n_outputs; i++) touched |= ml_out_tensor(call, i)->touched != 0;
-    ml_status status = touched ? settle(s, call->frame, call->node) : ML_OK;
-    return status == ML_OK ? remember(s, call->frame, call) : status;
+    return touched ? settle(s, call->frame, call->node) : ML_OK;
 }
 
 ml_status ml_run_dynamic(const ml_call *call) {
@@ -240,6 +239,7 @@ ml_status ml_run_dynamic(const ml_call *call) {
     if (!np->open) status = ml_settle(settled);
     if (status == ML_OK && (waited || calls || np->scratch_bytes > scratch)) status = settle(s, call->frame, call->node);
     if (status != ML_OK) return status;
-    if ((node->io->flags & ML_NODE_PYTHON) || !node->kernel->eval) return ml_run_python(settled);
-    return node->kernel->eval(settled);
+    bool python = (node->io->flags & ML_NODE_PYTHON) || !node->kernel->eval;
+    status = python ? ml_run_python(settled) : node->kernel->eval(settled);
+    return status == ML_OK ? remember(s, call->frame, settled) : status;
 }

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from ai_edge_litert import interpreter as oracle
 from numpy.typing import NDArray
 
 import minilite
@@ -27,7 +28,7 @@ def ready(model: bytes, **options: Any) -> minilite.Interpreter:
     return interpreter
 
 
-def run(interpreter: minilite.Interpreter, *arrays: Array) -> list[Array]:
+def run(interpreter: Any, *arrays: Array) -> list[Array]:
     """Sets the inputs, invokes, reads the outputs; no resizing."""
     for detail, array in zip(interpreter.get_input_details(), arrays, strict=True):
         interpreter.set_tensor(detail["index"], array)
@@ -141,3 +142,12 @@ def next_count(graph: Any, count: int) -> int:
         "ADD", [count, graph.constant("one", np.array(1, np.int32))], out=("next", (), TensorType.INT32)
     )
     return result
+
+
+def litert(model: bytes) -> Any:
+    """LiteRT's interpreter with its own kernels (no XNNPACK), tensors allocated."""
+    interpreter = oracle.Interpreter(
+        model_content=model, experimental_op_resolver_type=oracle.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    )
+    interpreter.allocate_tensors()
+    return interpreter

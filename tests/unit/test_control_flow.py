@@ -1,0 +1,427 @@
+"""WHILE and CALL_ONCE: carries of every kind, loops in loops and in resized models, variables; LiteRT is the oracle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from built import (
+    COUNTER,
+    Array,
+    accumulator,
+    below,
+    count_since,
+    floats,
+    head,
+    litert,
+    loop,
+    next_count,
+    ready,
+    request,
+    run,
+    variable,
+    wanted,
+)
+
+import minilite
+from minilite import KernelError, ModelFormatError, ShapeError
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
+
+F32, S32 = TensorType.FLOAT32, TensorType.INT32
+
+
+def integer(value: int) -> Array:
+    return np.array(value, np.int32)
+
+
+def agree(model: bytes, *runs: list[Array], **options: Any) -> list[list[Array]]:
+    """Runs minilite and LiteRT side by side on every set of inputs; returns the outputs, which must be equal."""
+    ours, theirs, results = ready(model, **options), litert(model), []
+    for arrays in runs:
+        results.append(run(ours, *arrays))
+        for found, expected in zip(results[-1], run(theirs, *arrays), strict=True):
+            assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+            assert np.array_equal(found, expected)
+    return results
+
+
+PAIR = [COUNTER, ("a", (3,), F32), ("b", (3,), F32)]
+A, B = floats(1, 2, 3), floats(-1, 0, 5)
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2, 5])
+def test_swapped_carries(turns: int) -> None:
+    """Without LiteRT: it copies bare inputs carry by carry, so that B overwrites A before A is read."""
+    model = loop(PAIR, below(turns), lambda g, c: [next_count(g, c[0]), c[2], c[1]])
+    found = run(ready(model), integer(0), A, B)
+    assert [f.tolist() for f in found[1:]] == [x.tolist() for x in ((A, B) if turns % 2 == 0 else (B, A))]
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2, 5])
+def test_swapped_carries_that_are_computed(turns: int) -> None:
+    def body(g: Any, c: list[int]) -> list[int]:
+        return [next_count(g, c[0]), *[g.node("ADD", [c[i], c[i]], out=(f"t{i}", (3,))) for i in (2, 1)]]
+
+    (found,) = agree(loop(PAIR, below(turns), body), [integer(0), A, B])
+    assert found[1].tolist() == (2**turns * (A if turns % 2 == 0 else B)).tolist()
+
+
+@pytest.mark.parametrize("turns", [0, 1, 4])
+def test_three_carries_in_rotation(turns: int) -> None:
+    carries = [COUNTER, *[(name, (3,), F32) for name in "abc"]]
+    model = loop(carries, below(turns), lambda g, c: [next_count(g, c[0]), c[2], c[3], c[1]])
+    found = run(ready(model), integer(0), A, B, A + B)
+    assert [f.tolist() for f in found[1:]] == [np.roll([A, B, A + B], -turns, axis=0)[i].tolist() for i in range(3)]
+
+
+@pytest.mark.parametrize("turns", [0, 1, 5])
+def test_carry_that_passes_through(turns: int) -> None:
+    def body(g: Any, c: list[int]) -> list[int]:
+        return [next_count(g, c[0]), c[1], g.node("ADD", [c[1], c[2]], out=("sum", (3,)))]
+
+    (found,) = agree(loop(PAIR, below(turns), body), [integer(0), A, B])
+    assert found[1].tolist() == A.tolist()
+    assert found[2].tolist() == (B + turns * A).tolist()
+
+
+@pytest.mark.parametrize("turns", [0, 1, 5])
+def test_carry_that_becomes_a_constant(turns: int) -> None:
+    def body(g: Any, c: list[int]) -> list[int]:
+        return [next_count(g, c[0]), g.constant("k", floats(7, 8, 9)), g.node("ADD", [c[1], c[2]], out=("sum", (3,)))]
+
+    (found,) = agree(loop(PAIR, below(turns), body), [integer(0), A, B])
+    assert found[1].tolist() == ([7, 8, 9] if turns else A.tolist())
+
+
+@pytest.mark.parametrize("turns", [0, 1, 5])
+def test_output_that_stands_twice(turns: int) -> None:
+    def body(g: Any, c: list[int]) -> list[int]:
+        total = g.node("ADD", [c[1], c[2]], out=("sum", (3,)))
+        return [next_count(g, c[0]), total, total]
+
+    (found,) = agree(loop(PAIR, below(turns), body), [integer(0), A, B])
+    assert found[1].tolist() == (2 ** (turns - 1) * (A + B) if turns else A).tolist()
+
+
+def test_input_that_stands_twice_in_the_outputs() -> None:
+    model = loop(PAIR, below(3), lambda g, c: [next_count(g, c[0]), c[2], c[2]])
+    (found,) = agree(model, [integer(0), A, B])
+    assert (found[1].tolist(), found[2].tolist()) == (B.tolist(), B.tolist())
+
+
+def test_body_that_overwrites_in_place_leaves_its_inputs_alone() -> None:
+    def body(g: Any, c: list[int]) -> list[int]:
+        up = g.node("RELU", [c[1]], out=("up", (3,)))
+        return [
+            next_count(g, c[0]),
+            g.node("ADD", [up, c[2]], out=("sum", (3,))),
+            g.node("RELU", [c[1]], out=("r", (3,))),
+        ]
+
+    agree(loop(PAIR, below(4), body), [integer(0), A, B], [integer(2), B, A])
+
+
+def test_runs_follow_each_other() -> None:
+    model = loop(PAIR, below(6), lambda g, c: [next_count(g, c[0]), c[2], g.node("ADD", [c[1], c[2]], out=("s", (3,)))])
+    interpreter = ready(model)
+    agree(model, *[[integer(start), A * start, B] for start in (0, 5, 6, 9, 1)])
+    run(interpreter, integer(0), A, B)
+    steady = count_since(interpreter, lambda: [run(interpreter, integer(start), A, B) for start in (0, 6, 2)])
+    assert {name for name, grown in steady.items() if grown} == {"invokes"}
+
+
+# Carries that change shape ----------------------------------------------------------------------------------------------
+
+
+def doubling(turns: int, size: int = 2) -> bytes:
+    def body(g: Any, c: list[int]) -> list[int]:
+        twice = g.node("CONCATENATION", [c[1], c[1]], out=("twice", (2 * size,)), options={"axis": 0})
+        return [next_count(g, c[0]), g.node("RELU", [twice], out=("relu", (2 * size,)))]
+
+    return loop([COUNTER, ("x", (size,), F32)], below(turns), body, shapes_out=[(), (size << turns,)])
+
+
+def test_carry_that_changes_shape() -> None:
+    model = doubling(10)
+    x = floats(1, 2)
+    for found, turns in zip(
+        agree(model, *[[integer(10 - t), x] for t in (3, 10, 0, 1, 10)]), (3, 10, 0, 1, 10), strict=True
+    ):
+        assert found[1].tolist() == np.tile(x, 2**turns).tolist()
+
+
+def test_changing_carry_in_a_resized_model() -> None:
+    interpreter, other = ready(doubling(4)), litert(doubling(4))
+    for size, start in ((2, 0), (100, 1), (2, 2), (3, 4), (100, 0)):
+        x = np.arange(size, dtype=np.float32)
+        for one in (interpreter, other):
+            one.resize_tensor_input(1, (size,))
+            one.allocate_tensors()
+        found, expected = run(interpreter, integer(start), x), run(other, integer(start), x)
+        assert np.array_equal(found[1], np.tile(x, 2 ** (4 - start)))
+        assert np.array_equal(found[1], expected[1])
+
+
+def test_what_follows_a_changing_loop() -> None:
+    builder = ModelBuilder()
+    main, test, body = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
+    count, x = main.input("count", (), S32), main.input("x", (2,))
+    live = main.node("RELU", [x], out=("live", (2,)))
+    outs = [("count_out", (), S32), ("x_out", (2,))]
+    _, grown = main.node("WHILE", [count, x], out=outs, options={"cond_subgraph_index": 1, "body_subgraph_index": 2})
+    main.output(main.node("RELU", [grown], out=("y", (2,))), main.node("RELU", [live], out=("kept", (2,))))
+    for graph in (test, body):
+        graph.input("count", (), S32)
+        graph.input("x", (2,))
+    test.output(below(8)(test, [0]))
+    body.output(next_count(body, 0), body.node("CONCATENATION", [1, 1], out=("twice", (4,)), options={"axis": 0}))
+    x0 = floats(3, -4)
+    results = agree(builder.build(), *[[integer(start), x0] for start in (7, 0, 8, 4, 0)])
+    assert [len(found[0]) for found in results] == [4, 512, 2, 32, 512]
+    assert all(found[1].tolist() == [3, 0] for found in results)
+
+
+def test_body_of_the_wrong_shape_for_its_condition() -> None:
+    carries = [("x", (2,), F32)]
+    model = loop(carries, lambda g, c: g.node("LESS", [c[0], c[0]], out=("t", (2,), TensorType.BOOL)), lambda _, c: c)
+    with pytest.raises(ShapeError, match=r"^subgraph 0, node 0 \(WHILE 'x_out'\): .*condition's output has 2 elements"):
+        ready(model)
+
+
+def test_body_that_does_not_compute_its_output() -> None:
+    model = loop(PAIR, below(3), lambda g, c: [next_count(g, c[0]), g.tensor("orphan", (1000,)), c[2]])
+    interpreter = ready(model)
+    for _ in range(2):
+        with pytest.raises(
+            KernelError, match=r"^subgraph 0, node 0 \(WHILE 'count_out'\): the body computes no value for carry 1$"
+        ):
+            run(interpreter, integer(0), A, B)
+    assert run(interpreter, integer(3), A, B)[1].tolist() == A.tolist()
+
+
+def test_types_that_differ() -> None:
+    model = loop(PAIR, below(3), lambda g, c: [next_count(g, c[0]), c[0], c[2]])
+    with pytest.raises(ShapeError, match=r"\(WHILE 'count_out'\): carry 1 has type"):
+        ready(model)
+
+
+def test_arity_that_differs() -> None:
+    model = loop(PAIR, below(3), lambda g, c: [next_count(g, c[0]), c[1]])
+    with pytest.raises(ShapeError, match=r"\(WHILE 'count_out'\): the body has 2 outputs, the node carries 3"):
+        ready(model)
+
+
+def test_failure_inside_a_body_names_the_inner_node() -> None:
+    def body(g: Any, c: list[int]) -> list[int]:
+        heads = g.node("Head", [c[1]], out=("heads", (1,)), custom=True)
+        return [next_count(g, c[0]), g.node("ADD", [heads, g.constant("k", floats(1, 2, 3, 4))], out=("sum", (4,)))]
+
+    interpreter = ready(loop([COUNTER, ("x", (4,), F32)], below(1), body), custom_ops={"Head": head})
+    assert run(interpreter, integer(0), request(4))[1].tolist() == (wanted(4) + floats(1, 2, 3, 4)).tolist()
+    for _ in range(2):
+        with pytest.raises(ShapeError, match=r"^subgraph 2, node 2 \(ADD 'sum'\): .*\(3\)") as caught:
+            run(interpreter, integer(0), request(3))
+        assert (caught.value.subgraph, caught.value.node) == (2, 2)
+        assert run(interpreter, integer(0), request(4))[1].tolist() == (wanted(4) + floats(1, 2, 3, 4)).tolist()
+
+
+# Loops in loops, and what is refused ------------------------------------------------------------------------------------
+
+
+def nested(inner_turns: int, size: int = 3) -> ModelBuilder:
+    """while count < 4: (inner = 0; while inner < inner_turns: x += x); x is put through RELU, count goes up."""
+    builder = ModelBuilder()
+    main, test, body, inner_test, inner_body = (builder.subgraph() for _ in range(5))
+    shape = (size,)
+    for graph in (main, test, body, inner_test, inner_body):
+        graph.input("count", (), S32)
+        graph.input("x", shape, signature=(-1,))
+    outs = [("count_out", (), S32), ("x_out", shape)]
+    main.output(*main.node("WHILE", [0, 1], out=outs, options={"cond_subgraph_index": 1, "body_subgraph_index": 2}))
+    test.output(below(4)(test, [0]))
+    zero = body.constant("zero", integer(0))
+    relu = body.node("RELU", [1], out=("relu", shape))
+    options = {"cond_subgraph_index": 3, "body_subgraph_index": 4}
+    _, x = body.node("WHILE", [zero, relu], out=[("inner", (), S32), ("xs", shape)], options=options)
+    body.output(next_count(body, 0), body.node("ADD", [x, relu], out=("sum", shape)))
+    inner_test.output(below(inner_turns)(inner_test, [0]))
+    inner_body.output(next_count(inner_body, 0), inner_body.node("ADD", [1, 1], out=("twice", shape)))
+    return builder
+
+
+@pytest.mark.parametrize("inner_turns", [0, 1, 3])
+def test_loop_in_a_loop(inner_turns: int) -> None:
+    model = nested(inner_turns).build()
+    results = agree(model, [integer(0), A], [integer(3), A], [integer(4), A], [integer(1), -A])
+    assert results[0][1].tolist() == (A * (2**inner_turns + 1) ** 4).tolist()
+    interpreter = ready(model)
+    for size in (1, 1000, 3):
+        interpreter.resize_tensor_input(1, (size,))
+        interpreter.allocate_tensors()
+        x = np.arange(size, dtype=np.float32)
+        assert np.array_equal(run(interpreter, integer(2), x)[1], x * (2**inner_turns + 1) ** 2)
+
+
+def test_each_call_has_a_frame_of_its_own() -> None:
+    plan = ready(nested(1).build()).plan
+    assert plan is not None
+    assert plan.frames() == [(0, -1, -1), (1, 0, 0), (2, 0, 0), (3, 2, 1), (4, 2, 1)]
+    assert plan.arena_bytes >= plan.lower_bound > 0
+
+
+def test_one_body_called_from_two_places() -> None:
+    builder = ModelBuilder()
+    main, test, body = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
+    count, small, large = main.input("count", (), S32), main.input("s", (2,)), main.input("l", (9,))
+    options = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
+    results = []
+    for x, size in ((small, 2), (large, 9)):
+        outs = [(f"count{size}", (), S32), (f"out{size}", (size,))]
+        results.append(main.node("WHILE", [count, x], out=outs, options=options)[1])
+    main.output(*results)
+    for graph in (test, body):
+        graph.input("count", (), S32)
+        graph.input("x", (2,))
+    test.output(below(3)(test, [0]))
+    body.output(next_count(body, 0), body.node("ADD", [1, 1], out=("twice", (2,))))
+    found = run(ready(builder.build()), integer(0), floats(1, 2), np.arange(9, dtype=np.float32))
+    assert found[0].tolist() == [8, 16]
+    assert found[1].tolist() == (8 * np.arange(9)).tolist()
+
+
+def calling(*calls: tuple[int, int]) -> bytes:
+    """A model whose subgraphs each hold one WHILE that calls (condition, body); the last subgraph holds none."""
+    builder = ModelBuilder()
+    for condition, body in calls:
+        graph = builder.subgraph()
+        x = graph.input("x", (), TensorType.BOOL)
+        options = {"cond_subgraph_index": condition, "body_subgraph_index": body}
+        graph.output(*graph.node("WHILE", [x], out=[("y", (), TensorType.BOOL)], options=options))
+    last = builder.subgraph()
+    last.output(last.input("x", (), TensorType.BOOL))
+    return builder.build()
+
+
+@pytest.mark.parametrize(
+    "calls", [[(0, 0)], [(1, 0)], [(2, 1), (2, 1)], [(3, 1), (3, 2), (3, 0)], [(3, 1), (3, 2), (1, 3)]],
+)  # fmt: skip
+def test_recursion_is_refused(calls: list[tuple[int, int]]) -> None:
+    with pytest.raises(ModelFormatError, match=r"subgraph \d calls itself"):
+        ready(calling(*calls))
+
+
+def test_calls_that_do_not_recur_are_fine() -> None:
+    assert run(ready(calling((2, 1), (2, 2))), np.array(False))[0] == np.False_
+
+
+def test_calls_that_unfold_without_end_are_refused() -> None:
+    with pytest.raises(ModelFormatError, match=r"called from more than \d+ places"):
+        ready(calling(*[(n + 1, n + 1) for n in range(30)]))
+
+
+@pytest.mark.parametrize("called", [-1, 7])
+def test_call_of_a_subgraph_that_does_not_exist(called: int) -> None:
+    with pytest.raises(minilite.MiniliteError, match=str(called)):
+        ready(calling((1, called)))
+
+
+# Variables --------------------------------------------------------------------------------------------------------------
+
+
+def test_accumulating_stream() -> None:
+    results = agree(accumulator(), *[[floats(1, 2, 3, n)] for n in range(5)])
+    assert results[-1][0].tolist() == [5, 10, 15, 10]
+
+
+def test_reset_all_variables_starts_anew() -> None:
+    interpreter = ready(accumulator())
+    for _ in range(2):
+        assert [run(interpreter, floats(1, 1, 1, 1))[0][0] for _ in range(3)] == [1, 2, 3]
+        interpreter.reset_all_variables()
+
+
+def test_variables_survive_a_resize() -> None:
+    interpreter, other = ready(accumulator(1)), litert(accumulator(1))
+    for size in (1, 3, 1, 3):
+        for one in (interpreter, other):
+            one.resize_tensor_input(0, (size,))
+            one.allocate_tensors()
+        if size == 1:
+            assert run(interpreter, floats(1))[0].tolist() == run(other, floats(1))[0].tolist()
+    # The variable has taken the shape of what was assigned to it, so that (1,) + (3,) -> (3,), for good.
+    assert run(interpreter, floats(1, 2, 3))[0].tolist() == [3, 4, 5]
+
+
+def test_variable_that_grows_with_what_is_assigned() -> None:
+    interpreter = ready(accumulator(1))
+    for size in (1, 1000, 1000):
+        interpreter.resize_tensor_input(0, (size,))
+        interpreter.allocate_tensors()
+        run(interpreter, np.ones(size, np.float32))
+    assert interpreter.get_output_details()[0]["shape"].tolist() == [1000]
+    assert interpreter.get_tensor(interpreter.get_output_details()[0]["index"]).tolist() == [3] * 1000
+
+
+def test_two_variables_by_name() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x, y = graph.input("x", (2,)), graph.input("y", (2,))
+    first, second, again = variable(graph, "one"), variable(graph, "two"), variable(graph, "one")
+    graph.node("ASSIGN_VARIABLE", [first, x])
+    graph.node("ASSIGN_VARIABLE", [second, y])
+    graph.output(*[graph.node("READ_VARIABLE", [h], out=(f"r{h}", (2,))) for h in (again, second)])
+    (found,) = agree(builder.build(), [floats(1, 2), floats(3, 4)])
+    assert [f.tolist() for f in found] == [[1, 2], [3, 4]]
+
+
+def test_variable_read_before_it_is_assigned() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    graph.input("x", (2,))
+    graph.output(graph.node("READ_VARIABLE", [variable(graph)], out=("r", (2,))))
+    interpreter = ready(builder.build())
+    with pytest.raises(KernelError, match=r"^subgraph 0, node 1 \(READ_VARIABLE 'r'\): .*read before it is assigned$"):
+        interpreter.invoke()
+
+
+def test_call_once_runs_once_and_again_when_it_failed() -> None:
+    builder = ModelBuilder()
+    graph, init = builder.subgraph("main"), builder.subgraph("init")
+    x = graph.input("x", (1,))
+    graph.node("CALL_ONCE", [], options={"init_subgraph_index": 1})
+    graph.output(graph.node("RELU", [x], out=("y", (1,))))
+    init.node(
+        "ASSIGN_VARIABLE",
+        [variable(init), init.node("Count", [init.constant("k", floats(1))], out=("v", (1,)), custom=True)],
+    )
+    calls: list[int] = []
+
+    def counting(node: Any, k: Array) -> Array:
+        calls.append(1)
+        if len(calls) == 1:
+            raise OSError("not yet")
+        return k
+
+    interpreter = ready(builder.build(), custom_ops={"Count": counting})
+    with pytest.raises(OSError, match="not yet"):
+        interpreter.invoke()
+    for _ in range(3):
+        interpreter.invoke()
+    assert len(calls) == 2
+    interpreter.reset_all_variables()
+    interpreter.invoke()
+    assert len(calls) == 3
+
+
+def test_variable_written_in_a_loop() -> None:
+    def body(g: Any, c: list[int]) -> list[int]:
+        handle = variable(g)
+        g.node("ASSIGN_VARIABLE", [handle, c[1]])
+        old = g.node("READ_VARIABLE", [handle], out=("old", (3,)))
+        return [next_count(g, c[0]), g.node("ADD", [old, c[1]], out=("sum", (3,))), old]
+
+    (found,) = agree(loop(PAIR, below(3), body), [integer(0), A, B])
+    assert found[1].tolist() == (8 * A).tolist()
+    assert found[2].tolist() == (4 * A).tolist()

@@ -1,0 +1,363 @@
+"""Tensors whose shape is known only when their node is reached: capacities, suffix re-plans, failures; and those that fold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from built import Array, count_since, custom_chain, floats, head, litert, ready, request, run, wanted
+
+import minilite
+from minilite import ArenaError, KernelError, ShapeError
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
+
+
+def where_model(size: int = 64) -> bytes:
+    """x -> (0 < x) -> WHERE -> indices; RELU(x) is computed before and put out after, so it has to survive in between."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (size,), signature=(-1,))
+    before = graph.node("RELU", [x], out=("before", (size,)))
+    mask = graph.node("LESS", [graph.constant("zero", floats(0)), x], out=("mask", (size,), TensorType.BOOL))
+    indices = graph.node("WHERE", [mask], out=("indices", (size, 1), TensorType.INT64))
+    graph.output(indices, graph.node("RELU", [before], out=("after", (size,))))
+    return builder.build()
+
+
+def positive(count: int, size: int = 64) -> Array:
+    """`count` positive values, spread out."""
+    x = np.full(size, -1, np.float32)
+    x[:: size // count][:count] = 1 + np.arange(count)
+    return x
+
+
+def check_where(interpreter: minilite.Interpreter, count: int, size: int = 64) -> None:
+    x = positive(count, size)
+    indices, after = run(interpreter, x)
+    assert np.array_equal(indices, np.argwhere(x > 0))
+    assert np.array_equal(after, np.maximum(x, 0))
+
+
+def test_count_that_changes_every_run() -> None:
+    interpreter = ready(where_model())
+    assert count_since(interpreter, lambda: check_where(interpreter, 32))["suffix_plans"] == 1
+    base = interpreter.arena_bytes
+    grown = count_since(interpreter, lambda: [check_where(interpreter, count) for count in (31, 1, 32, 8, 16, 30)])
+    assert (grown["plans"], grown["suffix_plans"], grown["arena_moves"]) == (0, 0, 0)
+    assert interpreter.arena_bytes == base
+    grown = count_since(interpreter, lambda: check_where(interpreter, 64))
+    assert (grown["plans"], grown["suffix_plans"]) == (0, 1)
+    assert interpreter.arena_bytes > base
+    assert count_since(interpreter, lambda: check_where(interpreter, 63))["suffix_plans"] == 0
+    assert interpreter.plan is not None
+    assert interpreter.plan.tensor(4).storage == "arena"
+
+
+def test_steady_count_prepares_one_node_and_moves_nothing() -> None:
+    interpreter = ready(where_model())
+    check_where(interpreter, 16)
+    grown = count_since(interpreter, lambda: check_where(interpreter, 16))
+    assert (grown["nodes_prepared"], grown["resolves"], grown["suffix_plans"]) == (1, 0, 0)
+
+
+def test_nothing_found_and_found_again() -> None:
+    interpreter = ready(where_model())
+    for count in (5, 0, 5, 0):
+        x = positive(count) if count else np.full(64, -1, np.float32)
+        assert run(interpreter, x)[0].shape == (count, 1)
+
+
+def test_counts_agree_with_litert() -> None:
+    interpreter, other = ready(where_model()), litert(where_model())
+    for count in (3, 64, 1, 17):
+        ours, theirs = run(interpreter, positive(count)), run(other, positive(count))
+        assert all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+def test_prediction_serves_the_next_size() -> None:
+    interpreter = ready(where_model())
+    check_where(interpreter, 32)
+    interpreter.resize_tensor_input(0, (128,))
+    interpreter.allocate_tensors()
+    assert count_since(interpreter, lambda: check_where(interpreter, 32, 128))["suffix_plans"] == 0
+    assert count_since(interpreter, lambda: check_where(interpreter, 64, 128))["suffix_plans"] == 1
+
+
+def test_capacity_decays_towards_recent_needs() -> None:
+    interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
+    run(interpreter, request(100_000))
+    once = interpreter.plan_for({0: (5,)}).arena_bytes
+    for _ in range(100):
+        run(interpreter, request(10))
+    assert interpreter.arena_bytes >= once > 400_000
+    assert interpreter.plan_for({0: (5,)}).arena_bytes < once / 10
+
+
+def test_static_operators_behind_a_dynamic_one() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (4,))
+    tensor = graph.node("Head", [x], out=("head", (1,)), custom=True)
+    for number in range(6):
+        other = graph.node("RELU", [tensor], out=(f"relu{number}", (1,)))
+        tensor = graph.node("ADD", [tensor, other], out=(f"sum{number}", (1,)))
+    graph.output(tensor)
+    interpreter = ready(builder.build(), custom_ops={"Head": head})
+    for count in (3, 7, 7, 1, 1000, 999, 1001):
+        assert np.array_equal(run(interpreter, request(count))[0], 64 * wanted(count))
+
+
+def test_chain_of_dynamic_operators() -> None:
+    def odd_ones(node: Any, x: Array) -> Array:
+        return x[x % 2 == 1]
+
+    def doubled(node: Any, x: Array) -> Array:
+        return np.concatenate([x, x])
+
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    tensor = graph.input("x", (4,))
+    live = graph.node("RELU", [tensor], out=("live", (4,)))
+    for number, name in enumerate(["Head", "Odd", "Doubled", "Odd", "Doubled"]):
+        tensor = graph.node(name, [tensor], out=(f"t{number}", (1,)), custom=True)
+        tensor = graph.node("RELU", [tensor], out=(f"r{number}", (1,)))
+    graph.output(tensor, graph.node("RELU", [live], out=("kept", (4,))))
+    interpreter = ready(builder.build(), custom_ops={"Head": head, "Odd": odd_ones, "Doubled": doubled})
+    for count in (3, 300, 20, 0, 301):
+        expected = np.tile(wanted(count)[wanted(count) % 2 == 1], 4)
+        found, kept = run(interpreter, request(count))
+        assert np.array_equal(found, expected)
+        assert np.array_equal(kept, request(count))
+    calm = count_since(interpreter, lambda: [run(interpreter, request(count)) for count in (300, 10, 301)])
+    assert calm["suffix_plans"] == 0
+
+
+def test_shape_function_keeps_a_custom_operator_static() -> None:
+    def twice(node: Any, x: Array) -> Array:
+        return np.concatenate([x, x])
+
+    def shape(node: Any, x: tuple[int, ...]) -> tuple[int, ...]:
+        return (2 * x[0],)
+
+    twice.shape = shape  # type: ignore[attr-defined]
+    interpreter = ready(custom_chain("Twice"), custom_ops={"Twice": twice})
+    assert interpreter.plan is not None
+    assert not any(interpreter.plan.tensor(t).dynamic for t in range(3))
+    assert interpreter.plan_for({0: (50,)}).shape(2) == (100,)
+    assert run(interpreter, floats(1, 2, 3, -4))[0].tolist() == [1, 2, 3, 0] * 2
+
+
+def reshape_model() -> bytes:
+    """x (12,) reshaped to what the input `shape` says, then RELU."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x, shape = graph.input("x", (12,)), graph.input("shape", (2,), TensorType.INT32)
+    graph.output(graph.node("RELU", [graph.node("RESHAPE", [x, shape], out=("reshaped", (3, 4)))], out=("y", (3, 4))))
+    return builder.build()
+
+
+def test_reshape_by_a_run_time_shape() -> None:
+    interpreter, other = ready(reshape_model()), litert(reshape_model())
+    x = np.arange(12, dtype=np.float32)
+    for shape in ((3, 4), (4, 3), (12, 1), (2, -1)):
+        (found,) = run(interpreter, x, np.array(shape, np.int32))
+        assert np.array_equal(found, x.reshape(shape))
+        assert np.array_equal(found, run(other, x, np.array(shape, np.int32))[0])
+    replanned = count_since(interpreter, lambda: run(interpreter, x, np.array((6, 2), np.int32)))
+    assert replanned["suffix_plans"] == 0
+    with pytest.raises(ShapeError, match=r"^subgraph 0, node 0 \(RESHAPE 'reshaped'\): "):
+        run(interpreter, x, np.array((5, 2), np.int32))
+    assert run(interpreter, x, np.array((1, 12), np.int32))[0].shape == (1, 12)
+
+
+# Failures in mid-run ----------------------------------------------------------------------------------------------------
+
+
+def three_or_one() -> bytes:
+    """head(x) + (10, 20, 30), which takes 3 values or 1; x itself is put out as well."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    first, x = graph.input("first", (2000,)), graph.input("x", (4,))
+    heads = graph.node("Head", [x], out=("heads", (3,)), custom=True)
+    total = graph.node("ADD", [heads, graph.constant("c", floats(10, 20, 30))], out=("total", (3,)))
+    graph.output(total, graph.node("RELU", [first], out=("y", (2000,))))
+    return builder.build()
+
+
+def test_shape_refused_in_mid_run_then_usable_again() -> None:
+    interpreter = ready(three_or_one(), custom_ops={"Head": head})
+    first = np.arange(2000, dtype=np.float32)
+    good = (floats(10, 20, 30) + wanted(3)).tolist()
+    assert run(interpreter, first, request(3))[0].tolist() == good
+    for count in (5, 700, 2):
+        with pytest.raises(ShapeError, match=rf"^subgraph 0, node 1 \(ADD 'total'\): .*\({count}\)") as caught:
+            run(interpreter, first, request(count))
+        assert caught.value.node == 1
+        assert np.array_equal(interpreter.get_tensor(0), first)
+        assert np.array_equal(interpreter.get_tensor(1), request(count))
+        interpreter.set_tensor(1, request(3))  # the other input keeps its value through the failure
+        interpreter.invoke()
+        assert interpreter.get_tensor(4).tolist() == good
+        assert np.array_equal(interpreter.get_tensor(5), first)
+    assert run(interpreter, first, request(1))[0].tolist() == [11, 21, 31]
+
+
+def test_refused_at_the_first_run() -> None:
+    interpreter = ready(three_or_one(), custom_ops={"Head": head})
+    first = np.ones(2000, np.float32)
+    with pytest.raises(ShapeError):
+        run(interpreter, first, request(5))
+    assert run(interpreter, first, request(3))[0].tolist() == [11, 22, 33]
+
+
+def test_memory_refused_in_mid_run_then_usable_again() -> None:
+    def column(node: Any, x: Array) -> Array:
+        return np.full((int(x[0]), 1), x[0], np.float32)
+
+    def row(node: Any, x: Array) -> Array:
+        return np.full((1, int(x[0])), 1, np.float32)
+
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (1,))
+    a = graph.node("Column", [x], out=("a", (1, 1)), custom=True)
+    b = graph.node("Row", [x], out=("b", (1, 1)), custom=True)
+    graph.output(graph.node("ADD", [a, b], out=("sum", (1, 1))))
+    interpreter = ready(builder.build(), custom_ops={"Column": column, "Row": row})
+    assert run(interpreter, floats(3))[0].tolist() == [[4] * 3] * 3
+    for _ in range(2):
+        with pytest.raises(ArenaError, match="bytes"):
+            run(interpreter, floats(2**23))  # 2**48 bytes: beyond any address space
+        assert interpreter.get_tensor(0).tolist() == [2**23]
+        assert run(interpreter, floats(2))[0].tolist() == [[3] * 2] * 2
+
+
+def test_tensors_of_unknown_shape_cannot_be_read() -> None:
+    interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
+    with pytest.raises(minilite.StateError, match=r"^Tensor data is null"):
+        interpreter.get_tensor(2)
+    run(interpreter, request(9))
+    assert interpreter.get_output_details()[0]["shape"].tolist() == [9]
+
+
+def test_tensor_that_nothing_computes() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    graph.input("x", (4,))
+    graph.output(graph.node("RELU", [graph.tensor("orphan", (4,))], out=("y", (4,))))
+    interpreter = ready(builder.build())
+    for _ in range(2):
+        with pytest.raises(KernelError, match=r"^subgraph 0, node 0 \(RELU 'y'\): an input has no shape"):
+            interpreter.invoke()
+
+
+# Dynamic inside a loop --------------------------------------------------------------------------------------------------
+
+
+def swelling_loop(size: int = 4) -> bytes:
+    """count = 0; while count < 5: acc += sum of the vector Swell(count); the vector's length changes every time."""
+    builder = ModelBuilder()
+    main, test, body = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
+    count, acc = main.input("count", (), TensorType.INT32), main.input("acc", (size,), signature=(-1,))
+    outs = [("count_out", (), TensorType.INT32), ("acc_out", (size,))]
+    main.output(
+        *main.node("WHILE", [count, acc], out=outs, options={"cond_subgraph_index": 1, "body_subgraph_index": 2})
+    )
+    n = test.input("n", (), TensorType.INT32)
+    test.input("a", (size,))
+    limit = test.constant("limit", np.array(5, np.int32))
+    test.output(test.node("LESS", [n, limit], out=("go_on", (), TensorType.BOOL)))
+    n, a = body.input("n", (), TensorType.INT32), body.input("a", (size,))
+    one = body.constant("one", np.array(1, np.int32))
+    after = body.node("ADD", [n, one], out=("after", (), TensorType.INT32))
+    vector = body.node("Swell", [n], out=("vector", (1,)), custom=True)
+    vector = body.node("RELU", [vector], out=("vector2", (1,)))
+    body.output(after, body.node("AddSum", [a, vector], out=("sum", (size,)), custom=True))
+    return builder.build()
+
+
+def swell(node: Any, n: Array) -> Array:
+    return np.full((int(n) * 7919 % 5) * 1000 + 1, 1, np.float32)
+
+
+def add_sum(node: Any, a: Array, vector: Array) -> Array:
+    return a + vector.sum()
+
+
+add_sum.shape = lambda node, a, vector: a  # type: ignore[attr-defined]
+
+
+def test_dynamic_inside_a_loop() -> None:
+    interpreter = ready(swelling_loop(), custom_ops={"Swell": swell, "AddSum": add_sum})
+    for start, size in ((0, 4), (3, 4), (0, 4), (1, 100), (0, 4), (0, 100)):
+        interpreter.resize_tensor_input(1, (size,))
+        interpreter.allocate_tensors()
+        a = np.arange(size, dtype=np.float32)
+        for _ in range(2):
+            count, acc = run(interpreter, np.array(start, np.int32), a)
+            assert count == 5
+            assert np.array_equal(acc, a + sum(len(swell(None, np.array(n))) for n in range(start, 5)))
+    replanned = count_since(interpreter, lambda: run(interpreter, np.array(0, np.int32), a))
+    assert replanned["suffix_plans"] == 0
+
+
+# Folding ----------------------------------------------------------------------------------------------------------------
+
+
+def folding_model() -> bytes:
+    """x (n, 4) -> (n, 2, 2) -> (2n, 2), both targets computed from x's shape."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (3, 4), signature=(-1, 4))
+    shape = graph.node("SHAPE", [x], out=("shape", (2,), TensorType.INT32), options={"out_type": "INT32"})
+    ends = [
+        graph.constant(name, np.array([value], np.int32)) for name, value in (("begin", 0), ("end", 1), ("step", 1))
+    ]
+    n = graph.node("STRIDED_SLICE", [shape, *ends], out=("n", (), TensorType.INT32), options={"shrink_axis_mask": 1})
+    two = graph.constant("two", np.array(2, np.int32))
+    options = {"values_count": 3, "axis": 0}
+    target = graph.node("PACK", [n, two, two], out=("target", (3,), TensorType.INT32), options=options)
+    cube = graph.node("RESHAPE", [graph.node("RELU", [x], out=("relu", (3, 4))), target], out=("cube", (3, 2, 2)))
+    twice = graph.node("MUL", [n, two], out=("twice", (), TensorType.INT32))
+    other = graph.node(
+        "PACK", [twice, two], out=("other", (2,), TensorType.INT32), options={"values_count": 2, "axis": 0}
+    )
+    graph.output(graph.node("RELU", [graph.node("RESHAPE", [cube, other], out=("flat", (6, 2)))], out=("y", (6, 2))))
+    return builder.build()
+
+
+def test_folded_shapes_make_no_dynamic_tensor() -> None:
+    interpreter = ready(folding_model())
+    tensors = {tensor.name: tensor.index for tensor in interpreter.model.subgraphs[0].tensors}
+    plan = interpreter.plan
+    assert plan is not None
+    assert not any(plan.tensor(index).dynamic for index in tensors.values())
+    assert {name for name, index in tensors.items() if plan.tensor(index).storage == "folded"} == {
+        "shape", "n", "target", "twice", "other",
+    }  # fmt: skip
+    assert [plan.node_status(node) for node in range(8)] == [
+        "folded", "folded", "folded", "runs", "view", "folded", "folded", "view",
+    ]  # fmt: skip
+    for size in (3, 1, 50, 3):
+        interpreter.resize_tensor_input(0, (size, 4))
+        interpreter.allocate_tensors()
+        x = np.linspace(-1, 1, size * 4, dtype=np.float32).reshape(size, 4)
+        before = interpreter.counters
+        run(interpreter, x)
+        assert interpreter.counters["nodes_prepared"] == before["nodes_prepared"]
+        assert interpreter.counters["suffix_plans"] == 0
+        assert np.array_equal(interpreter.get_tensor(tensors["y"]), np.maximum(x, 0).reshape(-1, 2))
+        assert interpreter.get_tensor(tensors["other"]).tolist() == [2 * size, 2]
+        with pytest.raises(minilite.InputError, match="is constant"):
+            interpreter.set_tensor(tensors["other"], np.array([1, 1], np.int32))
+
+
+def test_folded_shape_that_does_not_fit_is_refused_at_the_resize() -> None:
+    interpreter = ready(folding_model())
+    interpreter.resize_tensor_input(0, (3, 5))
+    with pytest.raises(ShapeError, match=r"node \d+ \(RESHAPE 'cube'\)"):
+        interpreter.allocate_tensors()
+    x = np.ones((3, 4), np.float32)
+    assert run(interpreter, x)[0].sum() == 12
