@@ -18,9 +18,10 @@ Shape = tuple[int, ...]
 
 
 class TensorState(NamedTuple):
-    """A tensor in a plan: its shape (None while unknown), bytes, storage class and offset in its frame's region."""
+    """A tensor in a plan: its shape (None while unknown), element type's code, bytes, storage class and offset in its frame's region."""
 
     shape: Shape | None
+    type: int
     bytes: int
     storage: str
     offset: int
@@ -61,7 +62,7 @@ class Plan:
         """What the plan says of one tensor."""
         t = lib.ml_plan_tensor(self._pointer, frame, index)
         shape = tuple(t.shape.dims[0 : t.shape.rank]) if t.shaped else None
-        return TensorState(shape, t.bytes, STORAGES[t.storage], t.offset, t.root, bool(t.dynamic))
+        return TensorState(shape, t.type, t.bytes, STORAGES[t.storage], t.offset, t.root, bool(t.dynamic))
 
     def shape(self, index: int) -> Shape | None:
         """The shape of a tensor of the main frame, None while unknown."""

@@ -77,6 +77,9 @@ class _Lowering:
         return _native.TensorDef(tensor.data, tensor.type, tensor.shape, tensor.is_variable)
 
     def node(self, subgraph: Subgraph, node: Node, tensors: list[Tensor]) -> _native.NodeDef | None:
+        operator = None if node.custom else self.table.get(node.op)
+        if operator is not None and operator.output_follows is not None:
+            self.follow(node, operator.output_follows, tensors)
         at_hand = OpNode(
             subgraph.index,
             node.index,
@@ -90,7 +93,6 @@ class _Lowering:
         )
         if node.custom:
             return self.custom(node, at_hand)
-        operator = self.table.get(node.op)
         if operator is None:
             raise at_hand.refuse("this operator is not supported")
         if node.version not in operator.versions:
@@ -105,6 +107,14 @@ class _Lowering:
             self.fold(node, lowered.values, tensors)
             return None
         return self.kernel(node, at_hand, operator, lowered)
+
+    def follow(self, node: Node, position: int, tensors: list[Tensor]) -> None:
+        """Gives output 0 the type of an input."""
+        if position >= len(node.inputs) or not node.outputs or min(node.inputs[position], node.outputs[0]) < 0:
+            return
+        source, target = tensors[node.inputs[position]], tensors[node.outputs[0]]
+        if source.type != target.type:
+            tensors[target.index] = target._replace(type=source.type)
 
     def fold(self, node: Node, values: tuple[Array, ...], tensors: list[Tensor]) -> None:
         for index, value in zip(node.outputs, values, strict=True):

@@ -180,7 +180,7 @@ class Session:
         if tensor.type in (TensorType.STRING, TensorType.VARIANT):
             message = f"tensor {index} ('{tensor.name}') is {tensor.type.name}: it cannot be read as an array"
             raise InputError(message, tensors=[tensor.name])
-        array: Array = self.state.array(index, entry.shape, numpy_type(tensor.type), entry.bytes)
+        array: Array = self.state.array(index, entry.shape, numpy_type(TensorType(entry.type)), entry.bytes)
         array.flags.writeable = entry.storage != "folded"
         return array
 

@@ -196,6 +196,6 @@ def _reference_mul(node: OpNode, a: Array, b: Array) -> Array:
 
 
 _binary = functools.partial(
-    Operator, lower=lower_binary, reference=reference_binary, in_place=(0, 1), tflite_shares=True
+    Operator, lower=lower_binary, reference=reference_binary, in_place=(0, 1), output_follows=1, tflite_shares=True
 )
 OPERATORS = (_binary("ADD", range(1, 7)), _binary("MUL", range(1, 9)))

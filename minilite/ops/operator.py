@@ -78,5 +78,7 @@ class Operator(NamedTuple):
     """Inputs that output 0 may overwrite when they die here and have as many bytes."""
     view: bool = False
     """Output 0 holds input 0's bytes unchanged, under another shape."""
+    output_follows: int | None = None
+    """Output 0 takes the type of this input, whatever the file says of it, as TFLite's Prepare has it."""
     tflite_shares: bool = False
     """TFLite's own planner shares memory in place for this operator."""
