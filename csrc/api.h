@@ -185,6 +185,7 @@ int32_t ml_kernel_find(const char *name);
 const ml_kernel_info *ml_kernel_get_info(int32_t number);
 
 ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *error);
+/* States and plans hold their graph: it goes with the last of them. */
 void ml_graph_free(ml_graph *graph);
 
 /* Memory planning ------------------------------------------------------------------------------------------------- */

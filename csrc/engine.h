@@ -9,6 +9,7 @@
 enum { ML_ALIGNMENT = 64, ML_MAX_FRAMES = 4096, ML_CACHED_PLANS = 16 };
 
 const ml_kernel *ml_kernel_at(int32_t number);
+ml_graph *ml_graph_hold(const ml_graph *graph);
 
 /* Graph: immutable. ------------------------------------------------------------------------------------------------ */
 
@@ -42,6 +43,7 @@ typedef struct ml_frame {
 } ml_frame;
 
 struct ml_graph {
+    atomic_int holders; /* the caller, states and plans: they may be freed in any order */
     ml_subgraph *subgraphs;
     ml_frame *frames;
     int32_t (*children)[2];

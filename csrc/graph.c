@@ -83,6 +83,7 @@ ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *erro
     *graph = NULL;
     ml_graph *g = calloc(1, sizeof *g);
     if (!g) return ml_fail(error, ML_ARENA_ERROR, "no memory for a graph of %zu nodes", nodes);
+    atomic_init(&g->holders, 1);
     g->n_subgraphs = def->n_subgraphs;
     g->n_resources = def->n_resources;
     g->subgraphs = calloc(count + 1, sizeof *g->subgraphs);
@@ -107,8 +108,14 @@ ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *erro
     return ML_OK;
 }
 
+ml_graph *ml_graph_hold(const ml_graph *graph) {
+    ml_graph *g = (ml_graph *)(uintptr_t)graph; /* constant but for the count */
+    atomic_fetch_add(&g->holders, 1);
+    return g;
+}
+
 void ml_graph_free(ml_graph *g) {
-    if (!g) return;
+    if (!g || atomic_fetch_sub(&g->holders, 1) > 1) return;
     free(g->subgraphs);
     free(g->nodes);
     free(g->node_io);

@@ -32,7 +32,7 @@ static ml_status allocate_plan(const ml_graph *g, ml_plan **plan, ml_error *erro
     ml_plan *p = calloc(1, sizeof *p);
     *plan = p;
     if (p) {
-        p->graph = g;
+        p->graph = ml_graph_hold(g);
         atomic_init(&p->holders, 1);
         p->tensors = calloc((size_t)g->total_tensors + 1, sizeof *p->tensors);
         p->nodes = calloc((size_t)g->total_nodes + 1, sizeof *p->nodes);
@@ -61,6 +61,7 @@ void ml_plan_free(ml_plan *plan) {
     free(plan->frames);
     free(plan->blobs);
     free(plan->spec);
+    ml_graph_free((ml_graph *)(uintptr_t)plan->graph);
     free(plan);
 }
 

@@ -111,7 +111,7 @@ ml_status ml_state_new(ml_graph *graph, const char *strategy, int32_t options, c
     ml_state *s = calloc(1, sizeof *s);
     *state = s;
     if (s) {
-        s->graph = graph;
+        s->graph = ml_graph_hold(graph);
         s->hooks = *hooks;
         s->options = options;
         strncpy(s->strategy, strategy, sizeof s->strategy - 1);
@@ -146,6 +146,7 @@ void ml_state_free(ml_state *s) {
     free(s->predictions);
     free(s->bound);
     free(s->called_once);
+    ml_graph_free(s->graph);
     free(s);
 }
 

@@ -442,6 +442,19 @@ def test_a_plan_outlives_its_place_in_the_cache() -> None:
     assert plan.tensor(3).shape == (4,)
 
 
+def test_interpreters_in_reference_cycles_are_freed() -> None:
+    """The collector frees graph, state and plans in any order; run under AddressSanitizer to see it fail."""
+    for order in range(4):
+        interpreters = [minilite.Interpreter(model_content=relu_chain()) for _ in range(3)]
+        for interpreter in interpreters:
+            interpreter.allocate_tensors()
+        cycle = [interpreters, interpreters[0]._program, *[i.plan for i in interpreters]]
+        cycle.append(cycle[order:])
+        cycle.append(cycle)
+        del interpreters, interpreter, cycle
+        gc.collect()
+
+
 def test_plan_for_leaves_everything_untouched() -> None:
     interpreter = ready(relu_chain())
     run(interpreter, floats(-1, 2, 3, 4))
