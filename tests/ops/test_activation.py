@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from compare import EPS, check, compare, run_minilite
-from elementwise import ALL_BYTES, FLOAT32, INT8, INT16, INT32, UINT8, Array, elementwise, scaled, values
+from elementwise import ALL_BYTES, FLOAT32, INT8, INT16, INT32, UINT8, Array, one_node, scaled, values
 
 from minilite.errors import UnsupportedOpError
 from minilite.format.builder import ModelBuilder
@@ -19,7 +19,7 @@ EXTREMES = np.array(
 
 
 def plain(op: str, x: Array) -> bytes:
-    return elementwise(op, [(x, NOT_QUANTIZED)], FLOAT32)
+    return one_node(op, [(x, NOT_QUANTIZED)], FLOAT32)
 
 
 @pytest.mark.parametrize("op", [*RELUS, "LOGISTIC"])
@@ -48,7 +48,7 @@ def test_quantized_relu(op: str, kind: TensorType) -> None:
     known_to_litert = kind != INT16 or op in ("RELU", "RELU6")
     for _ in range(10):
         x = ALL_BYTES.view(numpy_type(kind)) if kind != INT16 else np.arange(-32768, 32768).astype(np.int16)
-        model = elementwise(op, [(x, scaled(rng, kind, 1e-2, 1))], kind, scale=scaled(rng, kind, 1e-2, 1))
+        model = one_node(op, [(x, scaled(rng, kind, 1e-2, 1))], kind, scale=scaled(rng, kind, 1e-2, 1))
         check(model, [x], against_litert=known_to_litert)
 
 
@@ -58,7 +58,7 @@ def test_quantized_logistic(kind: TensorType) -> None:
     x = ALL_BYTES.view(numpy_type(kind))
     output = Quantization((1 / 256,), (0 if kind == UINT8 else -128,))
     for _ in range(40):
-        check(elementwise("LOGISTIC", [(x, scaled(rng, kind, 1e-3, 1))], kind, scale=output), [x])
+        check(one_node("LOGISTIC", [(x, scaled(rng, kind, 1e-3, 1))], kind, scale=output), [x])
 
 
 @pytest.mark.parametrize("op", ["RELU", "LOGISTIC"])
@@ -79,8 +79,8 @@ def test_in_place(op: str) -> None:
 def test_refusals() -> None:
     x = np.zeros(2, np.int32)
     with pytest.raises(UnsupportedOpError, match=r"RELU 'y'\): type INT32 is not supported"):
-        run_minilite(elementwise("RELU", [(x, NOT_QUANTIZED)], INT32), [x])
-    bad = elementwise(
+        run_minilite(one_node("RELU", [(x, NOT_QUANTIZED)], INT32), [x])
+    bad = one_node(
         "LOGISTIC", [(x.astype(np.int8), Quantization((0.1,), (0,)))], INT8, scale=Quantization((0.1,), (0,))
     )
     with pytest.raises(UnsupportedOpError, match=r"output scale 0\.1.* must be 1/256"):

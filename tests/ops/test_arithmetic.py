@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from compare import check, compare, run_litert, run_minilite
-from elementwise import ALL_BYTES, FLOAT32, INT8, INT16, INT32, INT64, UINT8, elementwise, scaled, values
+from elementwise import ALL_BYTES, FLOAT32, INT8, INT16, INT32, INT64, UINT8, one_node, scaled, values
 
 from minilite.errors import ShapeError, UnsupportedOpError
 from minilite.format.builder import ModelBuilder
@@ -46,7 +46,7 @@ def model(
     options: dict[str, Any] = {"fused_activation_function": activation}
     if op == "ADD":
         options["pot_scale_int16"] = pot
-    return elementwise(op, [(a, x), (b, y)], kind, scale=z, options=options, constants=constants, version=2)
+    return one_node(op, [(a, x), (b, y)], kind, scale=z, options=options, constants=constants, version=2)
 
 
 @pytest.mark.parametrize("op", OPS)
@@ -118,7 +118,7 @@ def test_int16_in_powers_of_two() -> None:
         scales = [Quantization((2.0**-power,), (0,)) for power in (8 + left, 8 + right, 8)]
         for activation in ACTIVATIONS:
             options = {"fused_activation_function": activation, "pot_scale_int16": True}
-            built = elementwise("ADD", [(a, scales[0]), (b, scales[1])], INT16, scale=scales[2], options=options)
+            built = one_node("ADD", [(a, scales[0]), (b, scales[1])], INT16, scale=scales[2], options=options)
             check(built, [a, b])
 
 
@@ -150,5 +150,5 @@ def test_shapes_that_do_not_broadcast() -> None:
 
 def test_types_that_differ() -> None:
     inputs: Any = [(np.zeros(2, np.float32), NOT_QUANTIZED), (np.zeros(2, np.int32), NOT_QUANTIZED)]
-    with pytest.raises(UnsupportedOpError, match="FLOAT32, INT32, FLOAT32 of inputs and output differ"):
-        run_minilite(elementwise("ADD", inputs, FLOAT32), [x for x, _ in inputs])
+    with pytest.raises(UnsupportedOpError, match="FLOAT32, INT32, INT32 of inputs and output differ"):
+        run_minilite(one_node("ADD", inputs, FLOAT32), [x for x, _ in inputs])

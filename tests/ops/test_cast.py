@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from compare import check, compare, run_minilite
-from elementwise import elementwise, values
+from elementwise import one_node, values
 
 from minilite.errors import UnsupportedOpError
 from minilite.format.builder import ModelBuilder
@@ -34,14 +34,14 @@ def test_pairs(source: TensorType, target: TensorType) -> None:
     elif dtype.kind in "iu":
         x = np.concatenate([x, [np.iinfo(dtype).min, np.iinfo(dtype).max, 0, 1]]).astype(dtype)
     for case in (x, x[:1].reshape(()), x[:0], x[:12].reshape(3, 1, 4)):
-        check(elementwise("CAST", [(case, NOT_QUANTIZED)], target), [case])
+        check(one_node("CAST", [(case, NOT_QUANTIZED)], target), [case])
 
 
 def test_all_halves_there_and_back() -> None:
     """Every binary16 to float32 and back is itself, but for NaN's payload."""
     x = np.arange(65536).astype(np.uint16).view(np.float16)
-    (wide,) = check(elementwise("CAST", [(x, NOT_QUANTIZED)], TensorType.FLOAT32), [x])
-    check(elementwise("CAST", [(wide, NOT_QUANTIZED)], TensorType.FLOAT16), [wide])
+    (wide,) = check(one_node("CAST", [(x, NOT_QUANTIZED)], TensorType.FLOAT32), [x])
+    check(one_node("CAST", [(wide, NOT_QUANTIZED)], TensorType.FLOAT16), [wide])
 
 
 def test_in_place() -> None:
@@ -59,4 +59,4 @@ def test_in_place() -> None:
 def test_refuses_complex() -> None:
     x = np.zeros(2, np.complex64)
     with pytest.raises(UnsupportedOpError, match="cast from COMPLEX64 to FLOAT32 is not supported"):
-        run_minilite(elementwise("CAST", [(x, NOT_QUANTIZED)], TensorType.FLOAT32), [x])
+        run_minilite(one_node("CAST", [(x, NOT_QUANTIZED)], TensorType.FLOAT32), [x])

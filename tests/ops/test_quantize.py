@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from compare import check, run_minilite
-from elementwise import FLOAT32, INT8, INT16, INT32, UINT8, elementwise, scaled, values
+from elementwise import FLOAT32, INT8, INT16, INT32, UINT8, one_node, scaled, values
 
 import minilite
 from minilite.errors import ShapeError, UnsupportedOpError
@@ -37,16 +37,16 @@ def test_quantize(kind: TensorType) -> None:
         info = np.iinfo(numpy_type(kind))
         halves = np.arange(info.min - q.zero_point - 3, info.max - q.zero_point + 3, 0.5) * q.scale
         x = np.concatenate([rng.permutation(halves), rng.uniform(halves[0], halves[-1], 500)]).astype(np.float32)
-        check(elementwise("QUANTIZE", [(x, NOT_QUANTIZED)], kind, scale=q), [x])
+        check(one_node("QUANTIZE", [(x, NOT_QUANTIZED)], kind, scale=q), [x])
     empty = np.zeros((0, 2), np.float32)
-    check(elementwise("QUANTIZE", [(empty, NOT_QUANTIZED)], kind, scale=q), [empty])
+    check(one_node("QUANTIZE", [(empty, NOT_QUANTIZED)], kind, scale=q), [empty])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_quantize_saturates(kind: TensorType) -> None:
     """Beyond int32 LiteRT's conversion is undefined in C++ (x86 wraps): the limits; NaN gives the lowest value."""
     x = np.array([np.nan, np.inf, -np.inf, 1e20, -1e20, 3e9, -3e9], np.float32)
-    model = elementwise("QUANTIZE", [(x, NOT_QUANTIZED)], kind, scale=Quantization((0.1,), (0,)))
+    model = one_node("QUANTIZE", [(x, NOT_QUANTIZED)], kind, scale=Quantization((0.1,), (0,)))
     (y,) = check(model, [x], against_litert=False)
     info = np.iinfo(y.dtype)
     np.testing.assert_array_equal(y, np.array([info.min, info.max, info.min] + [info.max, info.min] * 2, y.dtype))
@@ -61,7 +61,7 @@ def test_requantize(source: TensorType, target: TensorType) -> None:
             q if q.scales else Quantization((1e-4,), (0,))
             for q in (scaled(rng, k, 1e-3, 1e-1) for k in (source, target))
         ]
-        check(elementwise("QUANTIZE", [(x, scales[0])], target, scale=scales[1]), [x])
+        check(one_node("QUANTIZE", [(x, scales[0])], target, scale=scales[1]), [x])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -69,7 +69,7 @@ def test_dequantize(kind: TensorType) -> None:
     rng = np.random.default_rng(5)
     for shape in ((300,), (2, 3, 4), (), (0, 2)):
         x = values(rng, kind, shape)
-        check(elementwise("DEQUANTIZE", [(x, scaled(rng, kind, 1e-3, 1))], FLOAT32), [x])
+        check(one_node("DEQUANTIZE", [(x, scaled(rng, kind, 1e-3, 1))], FLOAT32), [x])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -81,18 +81,18 @@ def test_dequantize_per_channel(kind: TensorType) -> None:
         scales = tuple(float(s) for s in rng.uniform(0.01, 1, n).astype(np.float32))
         zero_points = tuple(int(z) for z in values(rng, kind, (n,)))
         x = values(rng, kind, shape)
-        model = elementwise("DEQUANTIZE", [(x, Quantization(scales, zero_points, axis))], FLOAT32)
+        model = one_node("DEQUANTIZE", [(x, Quantization(scales, zero_points, axis))], FLOAT32)
         check(model, [x], against_litert=kind != INT16)
 
 
 def test_dequantize_halves() -> None:
     x = np.arange(65536).astype(np.uint16).view(np.float16)
-    check(elementwise("DEQUANTIZE", [(x, NOT_QUANTIZED)], FLOAT32), [x])
+    check(one_node("DEQUANTIZE", [(x, NOT_QUANTIZED)], FLOAT32), [x])
 
 
 def test_constants_are_folded() -> None:
     for x, q in ((np.float16([[1.5, -2]]), NOT_QUANTIZED), (np.int8([[-128, 5]]), Quantization((0.5,), (3,)))):
-        model = elementwise("DEQUANTIZE", [(x, q)], FLOAT32, constants=[0], shape=(1, 2))
+        model = one_node("DEQUANTIZE", [(x, q)], FLOAT32, constants=[0], shape=(1, 2))
         interpreter = minilite.Interpreter(model_content=model)
         interpreter.allocate_tensors()
         interpreter.invoke()
@@ -102,11 +102,11 @@ def test_constants_are_folded() -> None:
 
 def test_refusals() -> None:
     x, y = np.zeros((3, 2), np.int8), np.zeros(2, np.float32)
-    per_row = elementwise("DEQUANTIZE", [(x, Quantization((0.1, 0.2, 0.3), (0, 0, 0), 0))], FLOAT32)
+    per_row = one_node("DEQUANTIZE", [(x, Quantization((0.1, 0.2, 0.3), (0, 0, 0), 0))], FLOAT32)
     with pytest.raises(ShapeError, match="3 scales do not match dimension 0 of size 2"):
         run_minilite(per_row, [x[:2]])
     with pytest.raises(UnsupportedOpError, match="'x0' must have a scale"):
-        run_minilite(elementwise("DEQUANTIZE", [(x, NOT_QUANTIZED)], FLOAT32), [x])
-    to_int32 = elementwise("QUANTIZE", [(y, NOT_QUANTIZED)], INT32, scale=Quantization((1.0,), (0,)))
+        run_minilite(one_node("DEQUANTIZE", [(x, NOT_QUANTIZED)], FLOAT32), [x])
+    to_int32 = one_node("QUANTIZE", [(y, NOT_QUANTIZED)], INT32, scale=Quantization((1.0,), (0,)))
     with pytest.raises(UnsupportedOpError, match="float32 cannot be quantized to INT32"):
         run_minilite(to_int32, [y])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from compare import EPS, check, run_minilite
-from elementwise import FLOAT32, INT8, INT16, INT32, INT64, UINT8, Array, elementwise, scaled, values
+from elementwise import FLOAT32, INT8, INT16, INT32, INT64, UINT8, Array, one_node, scaled, values
 
 from minilite.errors import ShapeError, UnsupportedOpError
 from minilite.format.dtypes import TensorType
@@ -39,7 +39,7 @@ def mean(x: Array, axes: Any, keep: bool, scales: tuple[Quantization, Quantizati
     inputs = [(x, scales[0]), (np.array(axes, np.int32), NOT_QUANTIZED)]
     kind = next(k for k in KINDS if values(np.random.default_rng(), k, ()).dtype == x.dtype)
     options = {"keep_dims": keep}
-    return elementwise(
+    return one_node(
         "MEAN", inputs, kind, scale=scales[1], options=options, constants=[1] if constant else [], version=2
     )
 
@@ -90,6 +90,6 @@ def test_refusals() -> None:
     x = np.zeros((2, 3), np.float32)
     with pytest.raises(ShapeError, match=r"MEAN 'y'\): axis 2 is outside rank 2"):
         run_minilite(mean(x, [2], False, (NOT_QUANTIZED,) * 2), [x])
-    wrong = elementwise("MEAN", [(x, NOT_QUANTIZED), (np.array([0]), NOT_QUANTIZED)], FLOAT32, constants=[1])
+    wrong = one_node("MEAN", [(x, NOT_QUANTIZED), (np.array([0]), NOT_QUANTIZED)], FLOAT32, constants=[1])
     with pytest.raises(UnsupportedOpError, match="axes of type INT64 must be INT32"):
         run_minilite(wrong, [x])

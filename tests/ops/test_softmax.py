@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from compare import EPS, check, compare, run_minilite
-from elementwise import FLOAT32, INT8, INT32, UINT8, Array, elementwise, values
+from elementwise import FLOAT32, INT8, INT32, UINT8, Array, one_node, values
 
 from minilite.errors import ShapeError, UnsupportedOpError
 from minilite.format.builder import ModelBuilder
@@ -20,7 +20,7 @@ SHAPES: list[Any] = [(7, 1), (3, 5), (2, 3, 10), (1, 2, 3, 40), (9,), (2, 2, 2, 
 def softmax(x: Array, beta: float = 1.0, scale: Quantization = NOT_QUANTIZED) -> bytes:
     kind = FLOAT32 if x.dtype == np.float32 else INT8 if x.dtype == np.int8 else UINT8
     output = NOT_QUANTIZED if kind == FLOAT32 else Quantization((1 / 256,), (-128 if kind == INT8 else 0,))
-    return elementwise("SOFTMAX", [(x, scale)], kind, scale=output, options={"beta": beta})
+    return one_node("SOFTMAX", [(x, scale)], kind, scale=output, options={"beta": beta})
 
 
 @pytest.mark.parametrize("beta", [1.0, 0.5, 2.5])
@@ -77,8 +77,8 @@ def test_refusals() -> None:
     with pytest.raises(ShapeError, match="input has rank 0, softmax needs at least 1"):
         run_minilite(softmax(x), [x])
     y = np.zeros(2, np.int8)
-    wrong = elementwise("SOFTMAX", [(y, Quantization((0.1,), (0,)))], INT8, scale=Quantization((0.5,), (-128,)))
+    wrong = one_node("SOFTMAX", [(y, Quantization((0.1,), (0,)))], INT8, scale=Quantization((0.5,), (-128,)))
     with pytest.raises(UnsupportedOpError, match=r"output scale 0\.5 and zero point -128 must be 1/256 and -128"):
         run_minilite(wrong, [y])
     with pytest.raises(UnsupportedOpError, match="type INT32 is not supported"):
-        run_minilite(elementwise("SOFTMAX", [(y.astype(np.int32), NOT_QUANTIZED)], INT32), [y.astype(np.int32)])
+        run_minilite(one_node("SOFTMAX", [(y.astype(np.int32), NOT_QUANTIZED)], INT32), [y.astype(np.int32)])
