@@ -51,21 +51,23 @@ static ml_status prepare_dequantize(ml_prepare *p) {
 }
 
 /* Clamping before the conversion keeps it defined, and changes nothing: the limits are integers. */
-#define QUANTIZE_KERNEL(name, type, low, high)                                                      \
-    static ml_status name(const ml_call *c) {                                                       \
-        const quantize_params *p = c->params;                                                       \
-        const float least = (float)((low) - p->zero_point), most = (float)((high) - p->zero_point); \
-        const float *x = ml_in(c, 0);                                                               \
-        type *y = ml_out(c, 0);                                                                     \
-        const int64_t n = ((const quantize_blob *)c->blob)->count;                                  \
-        for (int64_t i = 0; i < n; i++) {                                                           \
-            float v = x[i] / p->scale;                                                              \
-            v = v > least ? v : least;                                                              \
-            v = v < most ? v : most;                                                                \
-            v += v < 0.0f ? -0.49999997f : 0.49999997f;                                             \
-            y[i] = (type)((int32_t)v + p->zero_point);                                              \
-        }                                                                                           \
-        return ML_OK;                                                                               \
+#define QUANTIZE_KERNEL(name, type, low, high)                                                        \
+    static ml_status name(const ml_call *c) {                                                         \
+        const quantize_params *p = c->params;                                                         \
+        const float scale = p->scale;                                                                 \
+        const int32_t zero_point = p->zero_point;                                                     \
+        const float least = (float)((low) - zero_point), most = (float)((high) - zero_point);         \
+        const float *x = ml_in(c, 0);                                                                 \
+        type *y = ml_out(c, 0);                                                                       \
+        const int64_t n = ((const quantize_blob *)c->blob)->count;                                    \
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                                        \
+            float v = x[i] / scale;                                                                   \
+            v = v > least ? v : least;                                                                \
+            v = v < most ? v : most;                                                                  \
+            v += v < 0.0f ? -0.49999997f : 0.49999997f;                                               \
+            y[i] = (type)((int32_t)v + zero_point);                                                   \
+        }                                                                                             \
+        return ML_OK;                                                                                 \
     }
 QUANTIZE_KERNEL(quantize_f32_s8, int8_t, -128, 127)
 QUANTIZE_KERNEL(quantize_f32_u8, uint8_t, 0, 255)
@@ -103,7 +105,7 @@ REQUANTIZE_KERNEL(requantize_s32_s16, int32_t, int16_t, -32768, 32767)
         for (int64_t at = 0, channel = 0; at < blob->count; at += blob->inner) {                                   \
             const float scale = scales[channel];                                                                   \
             const int32_t zero_point = zero_points[channel];                                                       \
-            for (int64_t i = 0; i < blob->inner; i++) y[at + i] = scale * (float)((int32_t)x[at + i] - zero_point); \
+            for (int64_t i = 0; i < blob->inner; i++) y[at + i] = scale * (float)((int32_t)x[at + i] - zero_point);  \
             if (++channel == blob->channels) channel = 0;                                                          \
         }                                                                                                          \
         return ML_OK;                                                                                              \
