@@ -109,6 +109,8 @@ typedef struct ml_prepare_context {
 } ml_prepare_context;
 
 ml_status ml_plan_new(ml_state *state, const int32_t *spec, int32_t words, ml_plan **plan, ml_error *error);
+/* Gives a frame's tensors what the file says of them. */
+void ml_plan_reset_tensors(ml_plan *plan, int32_t frame);
 /* Prepares one node of a frame; `data` holds run-time pointers once the node is reached, else NULL. */
 ml_status ml_plan_prepare_node(ml_prepare_context *context, int32_t frame, int32_t node, void **data);
 /* Prepares every node of a frame whose inputs have their shapes. */
@@ -191,6 +193,10 @@ struct ml_state {
     atomic_int cancel;
 };
 
+/* Whether a child frame needs more than its caller's scratch gives it, so that it has a block of its own. */
+static inline bool ml_outgrew_room(const ml_plan *plan, int32_t frame) {
+    return plan->frames[frame].region_bytes > plan->frames[frame].room;
+}
 /* Points every tensor of the frame (and of frames below) into its memory and lays out its steps. */
 void ml_bind_frame(ml_state *state, int32_t frame, uint8_t *region);
 /* The pointers alone, of this frame alone. */

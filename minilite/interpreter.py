@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 
 from minilite._native import Plan
+from minilite.details import FileShapes, node_details, tensor_details
 from minilite.engine.graph import Program
 from minilite.engine.session import Session, check_resize
 from minilite.errors import InputError, InputRuntimeError, MiniliteError, StateError
-from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array, Model, Signature, Tensor
 from minilite.format.reader import load_model, read_model
 from minilite.signature import SignatureRunner
@@ -55,28 +55,6 @@ def _check_threads(num_threads: Any) -> None:
     if num_threads < 1:
         message = f"num_threads should >= 1, got {num_threads}"
         raise InputError(message)
-
-
-def tensor_details(session: Session | _File, tensor: Tensor) -> dict[str, Any]:
-    """A tensor in the form of LiteRT's details."""
-    shape = session.shape(tensor.index) if tensor.index >= 0 else tensor.shape
-    quantization = tensor.quantization
-    signature = tensor.shape_signature if tensor.shape_signature is not None else shape
-    return {
-        "name": tensor.name,
-        "index": tensor.index,
-        "shape": np.array(shape, np.int32),
-        "shape_signature": np.array(signature, np.int32),
-        "dtype": numpy_type(tensor.type),
-        "quantization": (quantization.scale, quantization.zero_point),
-        "quantization_parameters": {
-            "scales": np.array(quantization.scales, np.float32),
-            "zero_points": np.array(quantization.zero_points, np.int32),
-            "quantized_dimension": quantization.quantized_dimension,
-            "block_size": quantization.block_size,
-        },
-        "sparsity_parameters": dict(tensor.sparsity or {}),
-    }
 
 
 class Interpreter:
@@ -285,7 +263,11 @@ class Interpreter:
     def _details(self, index: int, subgraph: int = 0) -> dict[str, Any]:
         tensor = self._tensor(index, subgraph)
         session = self._sessions.get(subgraph)
-        details = tensor_details(session, tensor) if session else tensor_details(_File(self.model, subgraph), tensor)
+        details = (
+            tensor_details(session, tensor)
+            if session
+            else tensor_details(FileShapes(self.model.subgraphs[subgraph]), tensor)
+        )
         early = self._early_shapes.get(index) if subgraph == 0 and session is None else None
         if early is not None:
             details["shape"] = np.array(early, np.int32)
@@ -310,22 +292,7 @@ class Interpreter:
 
     def get_ops_details(self) -> list[dict[str, Any]]:
         """Every node of the main subgraph: index, op_name, inputs, outputs, operand_types, result_types."""
-        graph = self.model.subgraphs[0]
-
-        def types(indices: Sequence[int]) -> list[Any]:
-            return [numpy_type(graph.tensors[i].type) for i in indices if i >= 0]
-
-        return [
-            {
-                "index": node.index,
-                "op_name": node.op,
-                "inputs": np.array(node.inputs, np.int32),
-                "outputs": np.array(node.outputs, np.int32),
-                "operand_types": types(node.inputs),
-                "result_types": types(node.outputs),
-            }
-            for node in graph.nodes
-        ]
+        return node_details(self.model.subgraphs[0])
 
     _get_ops_details = get_ops_details
 
@@ -431,16 +398,6 @@ class Interpreter:
         """Bytes of the plan in force; 0 before allocate_tensors."""
         plan = self.plan
         return plan.arena_bytes if plan is not None else 0
-
-
-class _File:
-    """Stands in for a Session before there is one: shapes are the file's."""
-
-    def __init__(self, model: Model, subgraph: int) -> None:
-        self._tensors = model.subgraphs[subgraph].tensors
-
-    def shape(self, index: int) -> Shape:
-        return self._tensors[index].shape
 
 
 InterpreterWithCustomOps = Interpreter

@@ -1,0 +1,66 @@
+"""Details: tensors and nodes as LiteRT's dicts describe them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minilite.engine.session import Session
+from minilite.format.dtypes import numpy_type
+from minilite.format.model import Subgraph, Tensor
+
+Shape = tuple[int, ...]
+
+
+class FileShapes:
+    """Stands in for a Session before there is one: shapes are the file's."""
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self._tensors = subgraph.tensors
+
+    def shape(self, index: int) -> Shape:
+        """The shape the file gives a tensor."""
+        return self._tensors[index].shape
+
+
+def tensor_details(shapes: Session | FileShapes, tensor: Tensor) -> dict[str, Any]:
+    """A tensor in the form of LiteRT's details."""
+    shape = shapes.shape(tensor.index) if tensor.index >= 0 else tensor.shape
+    quantization = tensor.quantization
+    signature = tensor.shape_signature if tensor.shape_signature is not None else shape
+    return {
+        "name": tensor.name,
+        "index": tensor.index,
+        "shape": np.array(shape, np.int32),
+        "shape_signature": np.array(signature, np.int32),
+        "dtype": numpy_type(tensor.type),
+        "quantization": (quantization.scale, quantization.zero_point),
+        "quantization_parameters": {
+            "scales": np.array(quantization.scales, np.float32),
+            "zero_points": np.array(quantization.zero_points, np.int32),
+            "quantized_dimension": quantization.quantized_dimension,
+            "block_size": quantization.block_size,
+        },
+        "sparsity_parameters": dict(tensor.sparsity or {}),
+    }
+
+
+def node_details(graph: Subgraph) -> list[dict[str, Any]]:
+    """Every node of a subgraph: index, op_name, inputs, outputs, operand_types, result_types."""
+
+    def types(indices: Sequence[int]) -> list[Any]:
+        return [numpy_type(graph.tensors[i].type) for i in indices if i >= 0]
+
+    return [
+        {
+            "index": node.index,
+            "op_name": node.op,
+            "inputs": np.array(node.inputs, np.int32),
+            "outputs": np.array(node.outputs, np.int32),
+            "operand_types": types(node.inputs),
+            "result_types": types(node.outputs),
+        }
+        for node in graph.nodes
+    ]
