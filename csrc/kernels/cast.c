@@ -39,7 +39,8 @@ static inline int64_t s64_of_f64(double x) { return SATURATE(x, INT64_MIN, 0x1p6
 #define READ_f64(x) (x)
 #define READ_f16(x) ml_float_of_half(x)
 
-/* One function per pair of types. */
+/* One function per pair of types; pairs with f16 or f64 are rare and optimised for size. */
+#define RARE(from, to, value) __attribute__((cold)) CAST(from, to, value)
 #define CAST(from, to, value)                                         \
     static ml_status cast_##from##_##to(const ml_call *c) {           \
         const C_##from *x = ml_in(c, 0);                              \
@@ -48,29 +49,29 @@ static inline int64_t s64_of_f64(double x) { return SATURATE(x, INT64_MIN, 0x1p6
         _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = (value); \
         return ML_OK;                                                 \
     }
-#define CAST_FROM_INT(from)                                      \
-    CAST(from, f32, (float)x[i])                                 \
-    CAST(from, f16, ml_half_of_float((float)x[i]))               \
-    CAST(from, f64, (double)x[i])                                \
-    CAST(from, s8, (int8_t)x[i])                                 \
-    CAST(from, u8, (uint8_t)x[i])                                \
-    CAST(from, s16, (int16_t)x[i])                               \
-    CAST(from, s32, (int32_t)x[i])                               \
-    CAST(from, s64, (int64_t)x[i])                               \
+#define CAST_FROM_INT(from)                                           \
+    CAST(from, f32, (float)x[i])                                      \
+    RARE(from, f16, ml_half_of_float((float)x[i]))                    \
+    RARE(from, f64, (double)x[i])                                     \
+    CAST(from, s8, (int8_t)x[i])                                      \
+    CAST(from, u8, (uint8_t)x[i])                                     \
+    CAST(from, s16, (int16_t)x[i])                                    \
+    CAST(from, s32, (int32_t)x[i])                                    \
+    CAST(from, s64, (int64_t)x[i])                                    \
     CAST(from, b8, x[i] != 0)
-#define CAST_FROM_FLOAT(from, read)                              \
-    CAST(from, f32, (float)read(x[i]))                           \
-    CAST(from, f16, ml_half_of_float((float)read(x[i])))         \
-    CAST(from, f64, (double)read(x[i]))                          \
-    CAST(from, s8, s8_of_f64((double)read(x[i])))                \
-    CAST(from, u8, u8_of_f64((double)read(x[i])))                \
-    CAST(from, s16, s16_of_f64((double)read(x[i])))              \
-    CAST(from, s32, s32_of_f64((double)read(x[i])))              \
-    CAST(from, s64, s64_of_f64((double)read(x[i])))              \
-    CAST(from, b8, read(x[i]) != 0)
-CAST_FROM_FLOAT(f32, READ_f32)
-CAST_FROM_FLOAT(f16, READ_f16)
-CAST_FROM_FLOAT(f64, READ_f64)
+#define CAST_FROM_FLOAT(from, read, MAKE)                             \
+    MAKE(from, f32, (float)read(x[i]))                                \
+    RARE(from, f16, ml_half_of_float((float)read(x[i])))              \
+    RARE(from, f64, (double)read(x[i]))                               \
+    MAKE(from, s8, s8_of_f64((double)read(x[i])))                     \
+    MAKE(from, u8, u8_of_f64((double)read(x[i])))                     \
+    MAKE(from, s16, s16_of_f64((double)read(x[i])))                   \
+    MAKE(from, s32, s32_of_f64((double)read(x[i])))                   \
+    MAKE(from, s64, s64_of_f64((double)read(x[i])))                   \
+    MAKE(from, b8, read(x[i]) != 0)
+CAST_FROM_FLOAT(f32, READ_f32, CAST)
+CAST_FROM_FLOAT(f16, READ_f16, RARE)
+CAST_FROM_FLOAT(f64, READ_f64, RARE)
 CAST_FROM_INT(s8)
 CAST_FROM_INT(u8)
 CAST_FROM_INT(s16)
