@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -13,7 +14,7 @@ from minilite._native import Plan
 from minilite.engine.graph import Program
 from minilite.engine.session import Session, check_resize
 from minilite.errors import InputError, InputRuntimeError, MiniliteError, StateError
-from minilite.format.dtypes import numpy_type
+from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Model, Signature, Tensor
 from minilite.format.reader import load_model, read_model
 from minilite.signature import SignatureRunner
@@ -43,7 +44,7 @@ def _read(model_path: Any, model_content: Any, load: Literal["map", "copy"]) -> 
     if model_path is not None and model_content is not None:
         message = "Can't both provide `model_path` and `model_content`"
         raise InputError(message)
-    return load_model(os.fspath(model_path), load=load) if model_path is not None else read_model(model_content)
+    return load_model(os.fsdecode(model_path), load=load) if model_path is not None else read_model(model_content)
 
 
 def _check_threads(num_threads: Any) -> None:
@@ -57,6 +58,43 @@ def _check_threads(num_threads: Any) -> None:
         raise InputError(message)
 
 
+_REPORTED: dict[TensorType, Any] = {
+    TensorType.RESOURCE: np.object_,
+    TensorType.VARIANT: np.object_,
+    TensorType.INT4: np.int8,
+    TensorType.INT2: np.int8,
+    TensorType.FLOAT8_E4M3FN: np.int8,
+    TensorType.FLOAT8_E5M2: np.int8,
+    TensorType.BFLOAT16: np.float32,
+}
+"""What LiteRT's details say of types that numpy does not have."""
+
+
+def reported_type(kind: TensorType) -> Any:
+    """The numpy class that details give for a type."""
+    return _REPORTED.get(kind) or numpy_type(kind)
+
+
+def _sparsity_parameters(tensor: Tensor) -> dict[str, Any]:
+    """A tensor's sparsity in the form of LiteRT's details; empty for dense ones."""
+    sparsity = tensor.sparsity
+    if not sparsity:
+        return {}
+    found: dict[str, Any] = {"traversal_order": np.array(sparsity["traversal_order"] or (), np.int32)}
+    if sparsity["block_map"]:
+        found["block_map"] = np.array(sparsity["block_map"], np.int32)
+    found["dim_metadata"] = [
+        {"format": 0, "dense_size": row["dense_size"]}
+        if row["format"] == "DENSE"
+        else {
+            "format": 1,
+            **{key: np.array(row[key]["values"], np.int32) for key in ("array_segments", "array_indices")},
+        }
+        for row in sparsity["dim_metadata"] or ()
+    ]
+    return found
+
+
 def tensor_details(session: Session | _File, tensor: Tensor) -> dict[str, Any]:
     """A tensor in the form of LiteRT's details."""
     shape = session.shape(tensor.index) if tensor.index >= 0 else tensor.shape
@@ -67,7 +105,7 @@ def tensor_details(session: Session | _File, tensor: Tensor) -> dict[str, Any]:
         "index": tensor.index,
         "shape": np.array(shape, np.int32),
         "shape_signature": np.array(signature, np.int32),
-        "dtype": numpy_type(tensor.type),
+        "dtype": reported_type(tensor.type),
         "quantization": (quantization.scale, quantization.zero_point),
         "quantization_parameters": {
             "scales": np.array(quantization.scales, np.float32),
@@ -75,7 +113,7 @@ def tensor_details(session: Session | _File, tensor: Tensor) -> dict[str, Any]:
             "quantized_dimension": quantization.quantized_dimension,
             "block_size": quantization.block_size,
         },
-        "sparsity_parameters": dict(tensor.sparsity or {}),
+        "sparsity_parameters": _sparsity_parameters(tensor),
     }
 
 
@@ -206,13 +244,27 @@ class Interpreter:
 
         `strict` only lets dimensions change that the file's signature leaves open. Raises: InputError (also RuntimeError).
         """
-        index = int(input_index)
+        tensor, shape = self._wanted(input_index, tensor_size)
+        if strict:
+            self._check_strict(tensor, shape)
+        session = self._sessions.get(0)
+        if session is None:
+            self._early_shapes[tensor.index] = shape
+        else:
+            session.resize(tensor.index, shape)
+
+    def _wanted(self, tensor_index: int, tensor_size: Sequence[int]) -> tuple[Tensor, Shape]:
+        """The tensor and the shape that a caller asks for. Raises: InputError."""
+        index = operator.index(tensor_index)
         tensors = self.model.subgraphs[0].tensors
         if not 0 <= index < len(tensors):
             message = (
                 f"tensor_index {index} < {len(tensors)} was not true: the model has tensors 0 to {len(tensors) - 1}"
             )
             raise InputRuntimeError(message)
+        if np.ndim(tensor_size) != 1:
+            message = f"Shape should be 1D instead of {np.ndim(tensor_size)}: tensor {index} ('{tensors[index].name}')"
+            raise InputError(message, tensors=[tensors[index].name])
         shape = tuple(int(d) for d in tensor_size)
         if any(not -1 < d < 2**31 for d in shape):
             message = (
@@ -220,14 +272,8 @@ class Interpreter:
                 f"shape {shape}, dimensions are 0 to 2147483647"
             )
             raise InputRuntimeError(message, tensors=[tensors[index].name], shapes=[shape])
-        if strict:
-            self._check_strict(tensors[index], shape)
-        session = self._sessions.get(0)
-        if session is None:
-            check_resize(tensors[index], shape)
-            self._early_shapes[index] = shape
-        else:
-            session.resize(index, shape)
+        check_resize(tensors[index], shape)
+        return tensors[index], shape
 
     def _check_strict(self, tensor: Tensor, shape: Shape) -> None:
         signature = tensor.shape_signature if tensor.shape_signature is not None else tensor.shape
@@ -251,14 +297,14 @@ class Interpreter:
         if session is None:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
             raise StateError(message)
-        session.set(int(tensor_index), value)
+        session.set(operator.index(tensor_index), value)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Array:
         """An owned copy of a tensor's values. Raises: InputError, StateError."""
         session = self._sessions.get(subgraph_index)
         if session is not None:
-            return session.get(int(tensor_index))
-        tensor = self._tensor(int(tensor_index), subgraph_index)
+            return session.get(operator.index(tensor_index))
+        tensor = self._tensor(operator.index(tensor_index), subgraph_index)
         if tensor.data is None:
             message = "Tensor data is null. Run allocate_tensors() first"
             raise StateError(message, tensors=[tensor.name])
@@ -266,11 +312,11 @@ class Interpreter:
 
     def tensor(self, tensor_index: int) -> Callable[[], Array]:
         """A function that gives a live, writable view of a tensor's memory. While a view lives, memory does not move."""
-        self._tensor(int(tensor_index), 0)
+        self._tensor(operator.index(tensor_index), 0)
         session = self._sessions.get(0)
         if session is not None:
-            return session.view(int(tensor_index))
-        return lambda: self._session().view(int(tensor_index))()
+            return session.view(operator.index(tensor_index))
+        return lambda: self._session().view(operator.index(tensor_index))()
 
     def _tensor(self, index: int, subgraph: int) -> Tensor:
         if not 0 <= subgraph < len(self.model.subgraphs):
@@ -313,7 +359,7 @@ class Interpreter:
         graph = self.model.subgraphs[0]
 
         def types(indices: Sequence[int]) -> list[Any]:
-            return [numpy_type(graph.tensors[i].type) for i in indices if i >= 0]
+            return [reported_type(graph.tensors[i].type) for i in indices if i >= 0]
 
         return [
             {
@@ -397,7 +443,8 @@ class Interpreter:
             if isinstance(key, str) and key not in numbers:
                 message = f"there is no input '{key}', the model takes {', '.join(sorted(numbers))}"
                 raise InputError(message)
-            found[numbers[key] if isinstance(key, str) else int(key)] = tuple(int(d) for d in shape)
+            tensor, wanted = self._wanted(numbers[key] if isinstance(key, str) else key, shape)
+            found[tensor.index] = wanted
         return found
 
     def plan_for(self, shapes: Mapping[str | int, Sequence[int]] | None = None) -> Plan:
