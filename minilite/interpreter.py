@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -43,7 +44,7 @@ def _read(model_path: Any, model_content: Any, load: Literal["map", "copy"]) -> 
     if model_path is not None and model_content is not None:
         message = "Can't both provide `model_path` and `model_content`"
         raise InputError(message)
-    return load_model(os.fspath(model_path), load=load) if model_path is not None else read_model(model_content)
+    return load_model(os.fsdecode(model_path), load=load) if model_path is not None else read_model(model_content)
 
 
 def _check_threads(num_threads: Any) -> None:
@@ -184,13 +185,27 @@ class Interpreter:
 
         `strict` only lets dimensions change that the file's signature leaves open. Raises: InputError (also RuntimeError).
         """
-        index = int(input_index)
+        tensor, shape = self._wanted(input_index, tensor_size)
+        if strict:
+            self._check_strict(tensor, shape)
+        session = self._sessions.get(0)
+        if session is None:
+            self._early_shapes[tensor.index] = shape
+        else:
+            session.resize(tensor.index, shape)
+
+    def _wanted(self, tensor_index: int, tensor_size: Sequence[int]) -> tuple[Tensor, Shape]:
+        """The tensor and the shape that a caller asks for. Raises: InputError."""
+        index = operator.index(tensor_index)
         tensors = self.model.subgraphs[0].tensors
         if not 0 <= index < len(tensors):
             message = (
                 f"tensor_index {index} < {len(tensors)} was not true: the model has tensors 0 to {len(tensors) - 1}"
             )
             raise InputRuntimeError(message)
+        if np.ndim(tensor_size) != 1:
+            message = f"Shape should be 1D instead of {np.ndim(tensor_size)}: tensor {index} ('{tensors[index].name}')"
+            raise InputError(message, tensors=[tensors[index].name])
         shape = tuple(int(d) for d in tensor_size)
         if any(not -1 < d < 2**31 for d in shape):
             message = (
@@ -198,14 +213,8 @@ class Interpreter:
                 f"shape {shape}, dimensions are 0 to 2147483647"
             )
             raise InputRuntimeError(message, tensors=[tensors[index].name], shapes=[shape])
-        if strict:
-            self._check_strict(tensors[index], shape)
-        session = self._sessions.get(0)
-        if session is None:
-            check_resize(tensors[index], shape)
-            self._early_shapes[index] = shape
-        else:
-            session.resize(index, shape)
+        check_resize(tensors[index], shape)
+        return tensors[index], shape
 
     def _check_strict(self, tensor: Tensor, shape: Shape) -> None:
         signature = tensor.shape_signature if tensor.shape_signature is not None else tensor.shape
@@ -229,14 +238,14 @@ class Interpreter:
         if session is None:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
             raise StateError(message)
-        session.set(int(tensor_index), value)
+        session.set(operator.index(tensor_index), value)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Array:
         """An owned copy of a tensor's values. Raises: InputError, StateError."""
         session = self._sessions.get(subgraph_index)
         if session is not None:
-            return session.get(int(tensor_index))
-        tensor = self._tensor(int(tensor_index), subgraph_index)
+            return session.get(operator.index(tensor_index))
+        tensor = self._tensor(operator.index(tensor_index), subgraph_index)
         if tensor.data is None:
             message = "Tensor data is null. Run allocate_tensors() first"
             raise StateError(message, tensors=[tensor.name])
@@ -244,11 +253,11 @@ class Interpreter:
 
     def tensor(self, tensor_index: int) -> Callable[[], Array]:
         """A function that gives a live, writable view of a tensor's memory. While a view lives, memory does not move."""
-        self._tensor(int(tensor_index), 0)
+        self._tensor(operator.index(tensor_index), 0)
         session = self._sessions.get(0)
         if session is not None:
-            return session.view(int(tensor_index))
-        return lambda: self._session().view(int(tensor_index))()
+            return session.view(operator.index(tensor_index))
+        return lambda: self._session().view(operator.index(tensor_index))()
 
     def _tensor(self, index: int, subgraph: int) -> Tensor:
         if not 0 <= subgraph < len(self.model.subgraphs):
@@ -364,7 +373,8 @@ class Interpreter:
             if isinstance(key, str) and key not in numbers:
                 message = f"there is no input '{key}', the model takes {', '.join(sorted(numbers))}"
                 raise InputError(message)
-            found[numbers[key] if isinstance(key, str) else int(key)] = tuple(int(d) for d in shape)
+            tensor, wanted = self._wanted(numbers[key] if isinstance(key, str) else key, shape)
+            found[tensor.index] = wanted
         return found
 
     def plan_for(self, shapes: Mapping[str | int, Sequence[int]] | None = None) -> Plan:

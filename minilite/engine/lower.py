@@ -147,8 +147,10 @@ class _Lowering:
     def custom(self, node: Node, at_hand: OpNode) -> _native.NodeDef:
         function = self.custom_ops.get(node.op)
         if function is None:
+            if node.op.startswith("Flex"):
+                raise at_hand.refuse("Select TensorFlow op(s) are not supported by this interpreter")
             known = ", ".join(sorted(self.custom_ops)) or "none"
-            raise at_hand.refuse(f"unresolved custom op, custom_ops has {known}")
+            raise at_hand.refuse(f"unresolved custom op: {node.op}, custom_ops has {known}")
         shape = getattr(function, "shape", None)
         info = self.find("custom")
         params = _native.pack_params(info, "custom", {"has_shape": int(shape is not None)}, self.keep)
