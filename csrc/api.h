@@ -326,6 +326,8 @@ int32_t ml_plan_frame_subgraph(const ml_plan *plan, int32_t frame, int32_t *pare
 const ml_tensor *ml_plan_tensor(const ml_plan *plan, int32_t frame, int32_t tensor);
 int64_t ml_plan_arena_bytes(const ml_plan *plan);
 int64_t ml_plan_lower_bound(const ml_plan *plan);
+/* Bytes of the work block that small scratch is taken from, beside the arena: at most 64 KiB, whatever the model. */
+int64_t ml_plan_work_bytes(const ml_plan *plan);
 /* What becomes of a node: 0 waits for shapes, 1 runs, 2 is folded, 3 is a view; -1 past the last. */
 int32_t ml_plan_node_status(const ml_plan *plan, int32_t frame, int32_t node);
 /* Copies up to `room` usage records of a frame (scratch of node n has tensor number n_tensors + n); returns their number. */

@@ -89,9 +89,11 @@ static void describe_tensors(ml_prepare_context *x, int32_t frame) {
     }
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         const ml_node_plan *np = &x->plan->nodes[f->node_base + n];
+        bool in_arena = ml_scratch_in_arena(&sub->nodes[n], np);
         skipped[n] = np->status == ML_NODE_FOLDED;
-        bytes[sub->io.n_tensors + n] = np->scratch_bytes;
-        places[sub->io.n_tensors + n] = np->scratch_bytes > 0 ? ML_PLACE_ARENA : ML_PLACE_NONE;
+        bytes[sub->io.n_tensors + n] = in_arena ? np->scratch_bytes : 0;
+        places[sub->io.n_tensors + n] = in_arena ? ML_PLACE_ARENA : ML_PLACE_NONE;
+        if (!in_arena && np->scratch_bytes > x->plan->work_bytes) x->plan->work_bytes = np->scratch_bytes;
     }
 }
 
@@ -267,6 +269,7 @@ const ml_tensor *ml_plan_tensor(const ml_plan *plan, int32_t frame, int32_t tens
 }
 
 int64_t ml_plan_arena_bytes(const ml_plan *plan) { return plan->frames[0].region_bytes; }
+int64_t ml_plan_work_bytes(const ml_plan *plan) { return plan->work_bytes; }
 int64_t ml_plan_lower_bound(const ml_plan *plan) { return plan->lower_bound; }
 
 int32_t ml_plan_node_status(const ml_plan *plan, int32_t frame, int32_t node) {

@@ -132,8 +132,9 @@ static bool raise_capacities(ml_state *s, int32_t frame) {
         grown = true;
     }
     for (int32_t n = 0; n < io->n_nodes; n++) {
-        int64_t scratch = s->plan->nodes[f->node_base + n].scratch_bytes;
-        if (scratch <= bytes[io->n_tensors + n]) continue;
+        const ml_node_plan *np = &s->plan->nodes[f->node_base + n];
+        int64_t scratch = np->scratch_bytes;
+        if (scratch <= bytes[io->n_tensors + n] || !ml_scratch_in_arena(&s->graph->subgraphs[f->subgraph].nodes[n], np)) continue;
         bytes[io->n_tensors + n] = scratch;
         places[io->n_tensors + n] = ML_PLACE_ARENA;
         grown = true;

@@ -39,6 +39,7 @@ void ml_state_free(ml_state *s) {
     free_buffers(s->resources, s->graph->n_resources);
     free_buffers(s->carries, 2 * s->graph->total_tensors);
     free(s->persistent);
+    free(s->work);
     free(s->data);
     free(s->steps);
     free(s->frames);
@@ -137,6 +138,8 @@ static ml_status acquire(ml_state *s, const ml_plan *plan, ml_error *error) {
         if (plan->frames[f].planner && ml_outgrew_room(plan, f))
             status = ml_reserve_spill(s, f, plan->frames[f].region_bytes, error);
     if (status != ML_OK) return status;
+    if (!s->work) s->work = aligned_alloc(64, ML_WORK_BYTES);
+    if (!s->work) return ml_fail(error, ML_ARENA_ERROR, "no memory for a work block of %d bytes", ML_WORK_BYTES);
     if (plan->persistent_bytes > s->persistent_capacity) {
         uint8_t *persistent = aligned_alloc(64, (size_t)((plan->persistent_bytes + 63) & ~(int64_t)63));
         if (!persistent)

@@ -14,17 +14,6 @@ from minilite.format.model import Subgraph, Tensor
 Shape = tuple[int, ...]
 
 
-class FileShapes:
-    """Stands in for a Session before there is one: shapes are the file's."""
-
-    def __init__(self, subgraph: Subgraph) -> None:
-        self._tensors = subgraph.tensors
-
-    def shape(self, index: int) -> Shape:
-        """The shape the file gives a tensor."""
-        return self._tensors[index].shape
-
-
 _REPORTED: dict[TensorType, Any] = {
     TensorType.RESOURCE: np.object_,
     TensorType.VARIANT: np.object_,
@@ -37,8 +26,7 @@ _REPORTED: dict[TensorType, Any] = {
 """What LiteRT's details say of types that numpy does not have."""
 
 
-def reported_type(kind: TensorType) -> Any:
-    """The numpy class that details give for a type."""
+def _reported_type(kind: TensorType) -> Any:
     return _REPORTED.get(kind) or numpy_type(kind)
 
 
@@ -62,6 +50,17 @@ def _sparsity_parameters(tensor: Tensor) -> dict[str, Any]:
     return found
 
 
+class FileShapes:
+    """Stands in for a Session before there is one: shapes are the file's."""
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self._tensors = subgraph.tensors
+
+    def shape(self, index: int) -> Shape:
+        """The shape the file gives a tensor."""
+        return self._tensors[index].shape
+
+
 def tensor_details(shapes: Session | FileShapes, tensor: Tensor) -> dict[str, Any]:
     """A tensor in the form of LiteRT's details."""
     shape = shapes.shape(tensor.index) if tensor.index >= 0 else tensor.shape
@@ -72,7 +71,7 @@ def tensor_details(shapes: Session | FileShapes, tensor: Tensor) -> dict[str, An
         "index": tensor.index,
         "shape": np.array(shape, np.int32),
         "shape_signature": np.array(signature, np.int32),
-        "dtype": reported_type(tensor.type),
+        "dtype": _reported_type(tensor.type),
         "quantization": (quantization.scale, quantization.zero_point),
         "quantization_parameters": {
             "scales": np.array(quantization.scales, np.float32),
@@ -88,7 +87,7 @@ def node_details(graph: Subgraph) -> list[dict[str, Any]]:
     """Every node of a subgraph: index, op_name, inputs, outputs, operand_types, result_types."""
 
     def types(indices: Sequence[int]) -> list[Any]:
-        return [reported_type(graph.tensors[i].type) for i in indices if i >= 0]
+        return [_reported_type(graph.tensors[i].type) for i in indices if i >= 0]
 
     return [
         {
