@@ -2,6 +2,15 @@
 
 from minilite._native.graph import Graph, KernelInfo, NodeDef, SubgraphDef, TensorDef, find_kernel, pack_params
 from minilite._native.hooks import Call
+from minilite._native.memory import (
+    MAX_BYTES,
+    UNPLACED,
+    Placement,
+    Refused,
+    memory_lower_bound,
+    plan_memory,
+    strategies,
+)
 from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT, Arena, Planner
 from minilite._native.state import Plan, State, TensorState
 from minilite._native.status import (
@@ -17,6 +26,7 @@ from minilite._native.status import (
 __all__ = [
     "BUSY",
     "FOREVER",
+    "MAX_BYTES",
     "MAX_RANK",
     "NODE_IN_PLACE",
     "NODE_PYTHON",
@@ -26,17 +36,23 @@ __all__ = [
     "PLACE_ARENA",
     "PLACE_NONE",
     "PLACE_PERSISTENT",
+    "UNPLACED",
     "Arena",
     "Call",
     "Graph",
     "KernelInfo",
     "NodeDef",
+    "Placement",
     "Plan",
     "Planner",
+    "Refused",
     "State",
     "SubgraphDef",
     "TensorDef",
     "TensorState",
     "find_kernel",
+    "memory_lower_bound",
     "pack_params",
+    "plan_memory",
+    "strategies",
 ]

@@ -1,0 +1,87 @@
+"""Planning usage records by strategy: ml_memory_plan and what belongs to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from minilite._core import ffi, lib
+from minilite.errors import ArenaError
+
+UNPLACED: int = lib.ML_UNPLACED
+MAX_BYTES = (1 << 62) - 1
+"""Sizes that add up beyond it are refused: ML_PLAN_OVERFLOW."""
+
+Row = tuple[int, int, int, int, int]
+"""A record as C takes it: size, offset (UNPLACED = to be placed), first node, last node, tensor."""
+
+
+class Placement(NamedTuple):
+    """What a strategy made of a problem."""
+
+    offsets: tuple[int, ...]
+    arena_bytes: int
+    proved_optimal: bool
+    searched: int
+
+
+class Refused(NamedTuple):
+    """Why a strategy gave no plan: "unknown_strategy", "overflow", "unsupported" or "over_capacity"."""
+
+    reason: str
+
+
+_REASONS: dict[int, str] = {
+    lib.ML_PLAN_UNKNOWN_STRATEGY: "unknown_strategy",
+    lib.ML_PLAN_OVERFLOW: "overflow",
+    lib.ML_PLAN_UNSUPPORTED: "unsupported",
+    lib.ML_PLAN_OVER_CAPACITY: "over_capacity",
+}
+
+
+def strategies() -> tuple[str, ...]:
+    """The names of all planning strategies, in the order of their table."""
+    names: list[str] = []
+    while name := lib.ml_memory_strategy_name(len(names)):
+        names.append(ffi.string(name).decode())
+    return tuple(names)
+
+
+def _problem(rows: Iterable[Row], alignment: int) -> tuple[Any, Any]:
+    filled = [(*row, 0) for row in rows]
+    records = ffi.new("ml_record[]", filled or 1)
+    return ffi.new("ml_problem *", {"records": records, "count": len(filled), "alignment": alignment}), records
+
+
+def _no_memory(count: int) -> ArenaError:
+    return ArenaError(f"no memory to plan {count} records")
+
+
+def plan_memory(
+    strategy: str,
+    rows: Iterable[Row],
+    alignment: int,
+    *,
+    capacity: int = 0,
+    max_nodes: int = 0,
+    max_seconds: float = 0.0,
+) -> Placement | Refused:
+    """Runs a strategy over checked records. Raises: ArenaError when planning itself finds no memory."""
+    problem, records = _problem(rows, alignment)
+    problem.capacity, problem.max_nodes, problem.max_seconds = capacity, max_nodes, max_seconds
+    status = lib.ml_memory_plan(strategy.encode(), problem)
+    if status == lib.ML_PLAN_NO_MEMORY:
+        raise _no_memory(problem.count)
+    if status != lib.ML_PLAN_OK:
+        return Refused(_REASONS[status])
+    offsets = tuple(record.offset for record in records[0 : problem.count])
+    return Placement(offsets, problem.arena_bytes, bool(problem.proved_optimal), problem.searched)
+
+
+def memory_lower_bound(rows: Iterable[Row], alignment: int) -> int:
+    """The largest sum of rounded sizes live at once, as C computes it. Raises: ArenaError."""
+    problem, _records = _problem(rows, alignment)
+    bound = int(lib.ml_memory_lower_bound(problem))
+    if bound < 0:
+        raise _no_memory(problem.count)
+    return bound

@@ -1,0 +1,64 @@
+"""An independent check of a plan: every pair of records, compared. Shares no code with strategies or bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from minilite.memory.records import UsageRecord
+
+
+class Fault(NamedTuple):
+    """What is wrong with a plan: the kind ("count", "alignment", "arena", "fixed" or "overlap"), where, and a line of text."""
+
+    kind: str
+    records: tuple[int, ...]
+    """Positions of the records at fault."""
+    text: str
+
+
+def _say(record: UsageRecord, offset: int) -> str:
+    end = offset + record.size
+    return f"tensor {record.tensor} (bytes {offset} to {end}, nodes {record.first_node} to {record.last_node})"
+
+
+def _fault_of_one(
+    records: Sequence[UsageRecord], offsets: Sequence[int], alignment: int, arena_bytes: int | None
+) -> Fault | None:
+    if len(records) != len(offsets):
+        return Fault("count", (), f"{len(offsets)} offsets for {len(records)} records")
+    for position, (record, offset) in enumerate(zip(records, offsets, strict=True)):
+        if record.offset is not None and record.offset != offset:
+            text = f"{_say(record, offset)} is fixed at {record.offset}"
+            return Fault("fixed", (position,), text)
+        if offset < 0 or offset % alignment:
+            text = f"{_say(record, offset)} does not lie at a multiple of {alignment}"
+            return Fault("alignment", (position,), text)
+        if arena_bytes is not None and record.size and offset + record.size > arena_bytes:
+            text = f"{_say(record, offset)} ends beyond the arena's {arena_bytes} bytes"
+            return Fault("arena", (position,), text)
+    return None
+
+
+def check(
+    records: Sequence[UsageRecord], offsets: Sequence[int], *, alignment: int = 1, arena_bytes: int | None = None
+) -> Fault | None:
+    """The first fault of a plan, None when it is valid. O(n^2)."""
+    if fault := _fault_of_one(records, offsets, alignment, arena_bytes):
+        return fault
+    start = np.array(offsets, np.int64)
+    end = start + np.array([record.size for record in records], np.int64)
+    first = np.array([record.first_node for record in records], np.int64)
+    last = np.array([record.last_node for record in records], np.int64)
+    filled = end > start
+    for i in np.flatnonzero(filled):
+        rest = slice(i + 1, None)
+        meets = (start[rest] < end[i]) & (end[rest] > start[i]) & (first[rest] <= last[i]) & (last[rest] >= first[i])
+        meets &= filled[rest]
+        if meets.any():
+            j = int(i) + 1 + int(meets.argmax())
+            text = f"{_say(records[i], offsets[i])} overlaps {_say(records[j], offsets[j])}"
+            return Fault("overlap", (int(i), j), text)
+    return None

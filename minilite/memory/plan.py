@@ -1,0 +1,206 @@
+"""Planning usage records by a strategy, and the plan that comes of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from minilite import _native
+from minilite.errors import ArenaError, InputError
+from minilite.memory.checker import Fault, check
+from minilite.memory.lower_bound import rounded, sections
+from minilite.memory.records import UsageRecord, csv_text, record_fault
+
+MAX_ALIGNMENT = 4096
+_NAMED = 8
+"""How many tensors an error names."""
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """Where each record lies. Prints as a table, draws itself in notebooks, compares with `diff`."""
+
+    records: tuple[UsageRecord, ...]
+    offsets: tuple[int, ...]
+    """By position in `records`; multiples of the alignment."""
+    arena_bytes: int
+    """The high-water mark, rounded up to the alignment."""
+    lower_bound: int
+    """The largest sum of rounded sizes live at once: no plan is lower."""
+    proved_optimal: bool
+    """No plan is smaller: it meets the lower bound, or a search has shown it."""
+    strategy: str
+    searched: int
+    """Search nodes visited, or greedy passes run."""
+    alignment: int = 64
+    names: Mapping[int, str] = field(default_factory=dict)
+    """Names of tensors, by tensor number, where they are known."""
+
+    @property
+    def naive_bytes(self) -> int:
+        """What one place each would take."""
+        return sum(rounded(record.size, self.alignment) for record in self.records)
+
+    @property
+    def reuse_factor(self) -> float:
+        """How often each byte of the arena is used: naive bytes over arena bytes."""
+        return self.naive_bytes / self.arena_bytes if self.arena_bytes else 1.0
+
+    def label(self, position: int) -> str:
+        """What a record is called: its tensor's name, or its number."""
+        tensor = self.records[position].tensor
+        return self.names.get(tensor, f"tensor {tensor}")
+
+    def check(self) -> Fault | None:
+        """The first fault the independent checker finds, None for a valid plan."""
+        return check(self.records, self.offsets, alignment=self.alignment, arena_bytes=self.arena_bytes)
+
+    def table(self) -> str:
+        """Live bytes node by node, the peak, the lower bound, the reuse factor."""
+        from minilite.memory import picture
+
+        return picture.table(self)
+
+    def memory_map(self) -> str:
+        """The plan in the text form of TFLM's PrintMemoryPlan."""
+        from minilite.memory import picture
+
+        return picture.memory_map(self)
+
+    def to_svg(self, width: int = 900, height: int = 420) -> str:
+        """Rectangles over time (across) and offset (up); hovering names the tensor."""
+        from minilite.memory import svg
+
+        return svg.to_svg(self, width, height)
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The plan in MiniMalloc's format, offsets included; also written to `path` if one is given."""
+        text = csv_text(self.records, self.offsets)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    def diff(self, other: MemoryPlan) -> str:
+        """What is different in `other`: arena, records that changed, moved, came or went."""
+        from minilite.memory import picture
+
+        return picture.diff(self, other)
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def _repr_svg_(self) -> str:
+        return self.to_svg()
+
+
+def strategies() -> tuple[str, ...]:
+    """The names of all strategies that `plan` takes."""
+    return _native.strategies()
+
+
+def plan(
+    records: Iterable[UsageRecord],
+    strategy: str = "default",
+    alignment: int = 64,
+    *,
+    capacity: int | None = None,
+    max_nodes: int | None = None,
+    max_seconds: float | None = None,
+    names: Mapping[int, str] | None = None,
+) -> MemoryPlan:
+    """Places usage records in an arena.
+
+    `capacity` is what the arena may take. A search stops at the first plan within it; one that ran out of `max_nodes`
+    or `max_seconds` (0 or None = no limit) gives the best plan found, `proved_optimal` False. The other strategies have
+    no use for the limits. Raises: InputError for records, alignment or strategy that do not fit; ArenaError when the
+    capacity is too small, or sizes add up beyond 64 bits.
+    """
+    rows = [UsageRecord(*record) for record in records]
+    _check_arguments(rows, strategy, alignment, capacity, max_nodes, max_seconds)
+    total = sum(rounded(record.size, alignment) + (record.offset or 0) for record in rows)
+    if total > _native.MAX_BYTES:
+        raise _overflow(total)
+    bound = _lower_bound(rows, alignment)
+    if capacity is not None and bound > capacity:
+        raise _too_small(rows, alignment, bound, capacity, names or {})
+    table = [
+        (r.size, _native.UNPLACED if r.offset is None else r.offset, r.first_node, r.last_node, r.tensor) for r in rows
+    ]
+    result = _native.plan_memory(
+        strategy, table, alignment, capacity=capacity or 0, max_nodes=max_nodes or 0, max_seconds=max_seconds or 0.0
+    )
+    if isinstance(result, _native.Refused):
+        if result.reason == "unsupported":
+            message = f"strategy '{strategy}' takes no fixed records, and {_fixed(rows)}"
+            raise InputError(message)
+        if result.reason == "over_capacity" and capacity is not None:
+            message = f"no plan of these {len(rows)} records fits {capacity} bytes: a search has shown it; the lower bound is {bound}"
+            raise ArenaError(message)
+        raise _overflow(total)
+    made = MemoryPlan(
+        tuple(rows), result.offsets, result.arena_bytes, bound,
+        result.proved_optimal or result.arena_bytes == bound, strategy, result.searched, alignment, dict(names or {}),
+    )  # fmt: skip
+    if capacity is not None and made.arena_bytes > capacity and strategy != "exact":
+        message = f"strategy '{strategy}' needs {made.arena_bytes} bytes, {capacity} are available; the lower bound is {bound}"
+        raise ArenaError(message)
+    return made
+
+
+def _lower_bound(rows: list[UsageRecord], alignment: int) -> int:
+    """The C core's bound, raised to where fixed records end."""
+    table = [(r.size, _native.UNPLACED, r.first_node, r.last_node, r.tensor) for r in rows]
+    ends = (rounded(r.offset + r.size, alignment) for r in rows if r.offset is not None and r.size)
+    return max(_native.memory_lower_bound(table, alignment), *ends, 0)
+
+
+def _fixed(rows: list[UsageRecord]) -> str:
+    return ", ".join(f"tensor {r.tensor} is fixed at {r.offset}" for r in rows if r.offset is not None)
+
+
+def _overflow(total: int) -> ArenaError:
+    return ArenaError(f"{total} bytes needed when added up, {_native.MAX_BYTES} available: sizes are 64-bit")
+
+
+def _too_small(
+    rows: list[UsageRecord], alignment: int, bound: int, capacity: int, names: Mapping[int, str]
+) -> ArenaError:
+    """Names what is live at the peak, largest first."""
+    head = f"{bound} bytes needed, {capacity} available"
+    peak = max(sections(rows, alignment), key=lambda section: section.breadth, default=None)
+    if peak is None or peak.breadth < bound:
+        return ArenaError(f"{head}: {_fixed(rows)}")
+    live = sorted((rows[i] for i in peak.live if rows[i].size), key=lambda r: -r.size)
+    tensors = [f"{names.get(r.tensor, f'tensor {r.tensor}')} ({r.size} bytes)" for r in live]
+    more = f" and {len(tensors) - _NAMED} more" if len(tensors) > _NAMED else ""
+    return ArenaError(f"{head}: live at node {peak.first} are {', '.join(tensors[:_NAMED])}{more}")
+
+
+def _check_arguments(
+    rows: list[UsageRecord],
+    strategy: str,
+    alignment: int,
+    capacity: int | None,
+    max_nodes: int | None,
+    max_seconds: float | None,
+) -> None:
+    if strategy not in _native.strategies():
+        message = f"no strategy '{strategy}': there are {', '.join(_native.strategies())}"
+        raise InputError(message)
+    if not 1 <= alignment <= MAX_ALIGNMENT or alignment & (alignment - 1):
+        message = f"alignment {alignment}, must be a power of two from 1 to {MAX_ALIGNMENT}"
+        raise InputError(message)
+    for name, value in (("capacity", capacity), ("max_nodes", max_nodes), ("max_seconds", max_seconds)):
+        if value is not None and not 0 <= value <= _native.MAX_BYTES:
+            message = f"{name} {value}, must be from 0 to {_native.MAX_BYTES}"
+            raise InputError(message)
+    for position, record in enumerate(rows):
+        if fault := record_fault(record, alignment):
+            message = f"record {position}, tensor {record.tensor}: {fault}"
+            raise InputError(message)
+    held = [record for record in rows if record.offset is not None]
+    if held and (clash := check(held, [record.offset or 0 for record in held])):
+        message = f"fixed records: {clash.text}"
+        raise InputError(message)
