@@ -50,7 +50,9 @@ void ml_bind_steps(ml_state *s, int32_t frame, int32_t step, int32_t first) {
         to->ticks = ticks_of(node->io, tensors);
         to->call = (ml_call){.params = node->params,
                              .blob = s->plan->blobs + f->blob_base + node->blob_start,
-                             .scratch = scratch >= 0 ? region + scratch : np->scratch_bytes > 0 ? s->work : NULL,
+                             .scratch = scratch >= 0            ? region + scratch
+                                        : np->scratch_bytes > 0 ? s->work
+                                                                : NULL,
                              .inputs = node->io->inputs,
                              .outputs = node->io->outputs,
                              .data = s->data + f->tensor_base,
@@ -92,4 +94,3 @@ void ml_relocate(ml_state *s, int32_t frame, uint8_t *from, int64_t bytes, uint8
     s->generation++;
     s->counters.resolves++;
 }
-

@@ -18,7 +18,9 @@ void ml_plan_reset_tensors(ml_plan *plan, int32_t frame) {
                                  .offset = -1,
                                  .shape = def->shape,
                                  .type = def->type,
-                                 .storage = constant ? ML_STORAGE_CONSTANT : variable ? ML_STORAGE_PERSISTENT : ML_STORAGE_ARENA,
+                                 .storage = constant   ? ML_STORAGE_CONSTANT
+                                            : variable ? ML_STORAGE_PERSISTENT
+                                                       : ML_STORAGE_ARENA,
                                  .shaped = constant || variable,
                                  .root = t,
                                  .fold_room = old.fold_room,
@@ -84,8 +86,9 @@ static void describe_tensors(ml_prepare_context *x, int32_t frame) {
         if (!tensor->dynamic || tensor->capacity < tensor->bytes) tensor->capacity = tensor->bytes;
         bytes[t] = tensor->capacity;
         pinned[t] = tensor->dynamic;
-        places[t] = tensor->storage == ML_STORAGE_ARENA ? ML_PLACE_ARENA
-                    : tensor->storage == ML_STORAGE_PERSISTENT ? ML_PLACE_PERSISTENT : ML_PLACE_NONE;
+        places[t] = tensor->storage == ML_STORAGE_ARENA        ? ML_PLACE_ARENA
+                    : tensor->storage == ML_STORAGE_PERSISTENT ? ML_PLACE_PERSISTENT
+                                                               : ML_PLACE_NONE;
     }
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         const ml_node_plan *np = &x->plan->nodes[f->node_base + n];
@@ -171,8 +174,9 @@ static ml_status apply_spec(ml_plan *plan, ml_error *error) {
         int64_t elements = ml_elements(&tensors[t].shape);
         char text[96];
         if (elements < 0)
-            return ml_fail(error, ML_SHAPE_ERROR, "variable tensor %d cannot take the shape %s: more elements than an int64 counts",
-                           t, ml_shape_text(&tensors[t].shape, text));
+            return ml_fail(error, ML_SHAPE_ERROR,
+                           "variable tensor %d cannot take the shape %s: more elements than an int64 counts", t,
+                           ml_shape_text(&tensors[t].shape, text));
         tensors[t].bytes = elements * ml_type_bytes(tensors[t].type);
     }
     return ML_OK;
@@ -188,8 +192,9 @@ static ml_status shape_inputs(ml_prepare_context *x) {
         x->error->tensor = io->inputs[i];
         for (int32_t d = 0; d < t->shape.rank; d++)
             if (t->shape.dims[d] < 0)
-                return ml_fail(x->error, ML_SHAPE_ERROR, "input tensor %d has the shape %s: resize it, no dimension may be negative",
-                               io->inputs[i], ml_shape_text(&t->shape, text));
+                return ml_fail(x->error, ML_SHAPE_ERROR,
+                               "input tensor %d has the shape %s: resize it, no dimension may be negative", io->inputs[i],
+                               ml_shape_text(&t->shape, text));
         if (elements < 0)
             return ml_fail(x->error, ML_SHAPE_ERROR, "input tensor %d of shape %s has more elements than an int64 counts",
                            io->inputs[i], ml_shape_text(&t->shape, text));

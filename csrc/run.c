@@ -48,7 +48,8 @@ static void poison_dead(ml_state *s, int32_t frame, int32_t node) {
     const ml_tensor *tensors = ml_frame_tensors(s->plan, frame);
     const int32_t *last = ml_planner_last_nodes(s->plan->frames[frame].planner);
     for (int32_t t = 0; t < io->n_tensors; t++)
-        if (tensors[t].storage == ML_STORAGE_ARENA && tensors[t].root == t && last[t] == node && tensors[t].offset >= 0 && tensors[t].bytes > 0)
+        if (tensors[t].storage == ML_STORAGE_ARENA && tensors[t].root == t && last[t] == node && tensors[t].offset >= 0 &&
+            tensors[t].bytes > 0)
             memset(s->data[s->graph->frames[frame].tensor_base + t], 0xA5, (size_t)tensors[t].bytes);
 }
 #endif
@@ -220,7 +221,8 @@ static ml_status settle(ml_state *s, int32_t frame, int32_t node) {
 }
 
 ml_status ml_set_run_shape(ml_call *call, int32_t i, const ml_shape *shape) {
-    ml_prepare p = {.outputs = call->outputs, .n_outputs = call->n_outputs, .tensors = call->tensors, .error = call->state->error};
+    ml_prepare p = {
+        .outputs = call->outputs, .n_outputs = call->n_outputs, .tensors = call->tensors, .error = call->state->error};
     return ml_set_shape(&p, i, shape);
 }
 

@@ -112,14 +112,18 @@ static ml_status conv_2d_f32(const ml_call *c) {
     for (int64_t first = 0; first < blob->pixels; first += blob->block) {
         int64_t count = ml_min_s64(blob->block, blob->pixels - first);
         for (int64_t g = 0; g < blob->groups; g++) {
-            if (!blob->direct)
-                ml_window_gather_f32(&blob->window, x, g * blob->depth, blob->depth, first, count, rows);
+            if (!blob->direct) ml_window_gather_f32(&blob->window, x, g * blob->depth, blob->depth, first, count, rows);
             ml_matmul_f32_args args = {
-                .a = blob->direct ? x + first * blob->k : rows, .rows = count,
-                .panels = panels + g * panels_floats, .k = blob->k, .n = blob->outputs,
+                .a = blob->direct ? x + first * blob->k : rows,
+                .rows = count,
+                .panels = panels + g * panels_floats,
+                .k = blob->k,
+                .n = blob->outputs,
                 .bias = bias ? bias + g * blob->outputs : NULL,
-                .y = y + first * y_stride + g * blob->outputs, .y_stride = y_stride,
-                .low = params->minimum, .high = params->maximum,
+                .y = y + first * y_stride + g * blob->outputs,
+                .y_stride = y_stride,
+                .low = params->minimum,
+                .high = params->maximum,
             };
             ml_matmul_f32(&args);
         }
@@ -154,8 +158,8 @@ static inline ml_status conv_integer(const ml_call *c, const bool is_signed) {
     const conv_blob *blob = c->blob;
     const void *x = ml_in(c, 0);
     const int8_t *w = params->padded.data;
-    ml_requantizer to_output = {ml_in_optional(c, 2), params->mantissas.data, params->shifts.data, params->output_offset,
-                                params->minimum, params->maximum};
+    ml_requantizer to_output = {ml_in_optional(c, 2),  params->mantissas.data, params->shifts.data,
+                                params->output_offset, params->minimum,        params->maximum};
     int16_t *rows = (int16_t *)((char *)c->scratch + blob->rows_offset);
     int32_t *sums = (int32_t *)((char *)c->scratch + blob->sums_offset);
     int8_t *y = ml_out(c, 0);

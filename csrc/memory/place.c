@@ -16,7 +16,8 @@ void ml_layout_start(ml_layout *layout, ml_placed *room, const ml_problem *probl
     *layout = (ml_layout){room, 0, problem->alignment, 0};
     for (int32_t i = 0; i < problem->count; i++) {
         const ml_record *r = &problem->records[i];
-        if (r->offset != ML_UNPLACED && r->size > 0) insert(layout, r->offset, ml_round_up(r->size, problem->alignment), r->first, r->last);
+        if (r->offset != ML_UNPLACED && r->size > 0)
+            insert(layout, r->offset, ml_round_up(r->size, problem->alignment), r->first, r->last);
     }
 }
 
@@ -43,7 +44,8 @@ ml_plan_status ml_check_sizes(const ml_problem *problem) {
     for (int32_t i = 0; i < problem->count; i++) {
         int64_t size = problem->records[i].size, fixed = problem->records[i].offset > 0 ? problem->records[i].offset : 0;
         if (size < 0 || size > INT64_MAX / 4 || fixed > INT64_MAX / 4) return ML_PLAN_OVERFLOW;
-        if (__builtin_add_overflow(total, ml_round_up(size, problem->alignment), &total) || total > INT64_MAX / 2 - fixed) return ML_PLAN_OVERFLOW;
+        if (__builtin_add_overflow(total, ml_round_up(size, problem->alignment), &total) || total > INT64_MAX / 2 - fixed)
+            return ML_PLAN_OVERFLOW;
     }
     return ML_PLAN_OK;
 }

@@ -212,12 +212,10 @@ static ml_status fail_plan(const ml_planner *p, ml_plan_status status, ml_error 
     switch (status) {
     case ML_PLAN_NO_MEMORY:
         return ml_fail(error, ML_ARENA_ERROR, "planning %d tensors: the system gives no working memory", p->count);
-    case ML_PLAN_OVERFLOW:
-        return ml_fail(error, ML_ARENA_ERROR, "the tensors' sizes add up to more bytes than an int64 counts");
+    case ML_PLAN_OVERFLOW: return ml_fail(error, ML_ARENA_ERROR, "the tensors' sizes add up to more bytes than an int64 counts");
     case ML_PLAN_UNSUPPORTED:
         return ml_fail(error, ML_ARENA_ERROR, "strategy '%s' cannot plan around tensors that are already placed", p->strategy);
-    default:
-        return ml_fail(error, ML_ARENA_ERROR, "strategy '%s' failed with status %d", p->strategy, (int)status);
+    default: return ml_fail(error, ML_ARENA_ERROR, "strategy '%s' failed with status %d", p->strategy, (int)status);
     }
 }
 
