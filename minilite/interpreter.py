@@ -11,12 +11,12 @@ from typing import Any, Literal
 import numpy as np
 
 from minilite._native import Plan
+from minilite.arguments import check_strict, check_threads, read
 from minilite.details import FileShapes, node_details, tensor_details
 from minilite.engine.graph import Program
 from minilite.engine.session import Session, check_resize
 from minilite.errors import InputError, InputRuntimeError, MiniliteError, StateError
 from minilite.format.model import Array, Model, Signature, Tensor
-from minilite.format.reader import load_model, read_model
 from minilite.signature import SignatureRunner
 
 Shape = tuple[int, ...]
@@ -34,30 +34,6 @@ class OpResolverType(enum.Enum):
 _IN_PLACE = {"none": {}, "tflite": {"share_tflite": True}, "wide": {"share_wide": True, "keep_smaller": True}}
 
 
-def _read(model_path: Any, model_content: Any, load: Literal["map", "copy"]) -> Model:
-    if isinstance(model_path, Model):
-        return model_path
-    empty = isinstance(model_path, str) and not model_path
-    if (model_path is None or empty) and (model_content is None or len(model_content) == 0):
-        message = "`model_path` or `model_content` must be specified."
-        raise InputError(message)
-    if model_path is not None and model_content is not None:
-        message = "Can't both provide `model_path` and `model_content`"
-        raise InputError(message)
-    return load_model(os.fsdecode(model_path), load=load) if model_path is not None else read_model(model_content)
-
-
-def _check_threads(num_threads: Any) -> None:
-    if num_threads is None:
-        return
-    if not isinstance(num_threads, (int, np.integer)) or isinstance(num_threads, bool):
-        message = f"type of num_threads should be int, got {type(num_threads).__name__}"
-        raise InputError(message)
-    if num_threads < 1:
-        message = f"num_threads should >= 1, got {num_threads}"
-        raise InputError(message)
-
-
 class Interpreter:
     """Runs a .tflite model: from a path, bytes, or a Model.
 
@@ -65,7 +41,8 @@ class Interpreter:
     have no effect, for there are none. Ours: `custom_ops` maps the names of custom operators to functions
     ``f(node, *arrays) -> array or tuple of arrays`` (an attribute ``shape(node, *shapes)`` makes their shapes known
     early); `planner` names a planning strategy; `in_place` is "wide", "tflite" or "none"; `preserve_inputs=False` lets
-    the arena reuse graph inputs after their last reader; `load` is "map" or "copy".
+    the arena reuse graph inputs after their last reader; `reorder=True` looks for an execution order with a lower peak;
+    `load` is "map" or "copy".
 
     Raises: ModelNotFoundError, ModelFormatError, InputError.
     """
@@ -88,13 +65,14 @@ class Interpreter:
         planner: str = "default",
         in_place: str | None = None,
         preserve_inputs: bool = True,
+        reorder: bool = False,
         load: Literal["map", "copy"] = "map",
     ) -> None:
         if experimental_delegates:
             message = f"delegates are not supported, got {len(experimental_delegates)}"
             raise InputError(message)
-        _check_threads(num_threads)
-        self.model = _read(model_path, model_content, load)
+        check_threads(num_threads)
+        self.model = read(model_path, model_content, load)
         if not self.model.subgraphs:
             message = "No subgraph in the model."
             raise InputError(message)
@@ -106,6 +84,7 @@ class Interpreter:
         self._reference = getattr(experimental_op_resolver_type, "name", None) == "BUILTIN_REF"
         self._custom_ops = dict(custom_ops or {})
         self._strategy = planner
+        self._reorder = reorder
         self._options: dict[str, bool] = {
             **_IN_PLACE[sharing],
             "keep_inputs": preserve_inputs,
@@ -135,7 +114,7 @@ class Interpreter:
 
     def _lowered(self) -> Program:
         if self._program is None:
-            self._program = Program(self.model, self._custom_ops, reference=self._reference)
+            self._program = Program(self.model, self._custom_ops, reference=self._reference, reorder=self._reorder)
         return self._program
 
     def _session(self, subgraph: int = 0) -> Session:
@@ -187,7 +166,7 @@ class Interpreter:
         """
         tensor, shape = self._wanted(input_index, tensor_size)
         if strict:
-            self._check_strict(tensor, shape)
+            check_strict(tensor, shape)
         session = self._sessions.get(0)
         if session is None:
             self._early_shapes[tensor.index] = shape
@@ -215,22 +194,6 @@ class Interpreter:
             raise InputRuntimeError(message, tensors=[tensors[index].name], shapes=[shape])
         check_resize(tensors[index], shape)
         return tensors[index], shape
-
-    def _check_strict(self, tensor: Tensor, shape: Shape) -> None:
-        signature = tensor.shape_signature if tensor.shape_signature is not None else tensor.shape
-        if len(shape) != len(signature):
-            message = (
-                f"Attempting to resize tensor {tensor.index} ('{tensor.name}') from rank {len(signature)} to rank "
-                f"{len(shape)}. ResizeInputTensorStrict keeps the rank"
-            )
-            raise InputRuntimeError(message, tensors=[tensor.name], shapes=[signature, shape])
-        for at, (fixed, asked) in enumerate(zip(signature, shape, strict=True)):
-            if fixed not in (-1, asked):
-                message = (
-                    f"Attempting to resize dimension {at} of tensor {tensor.index} with value {fixed} to {asked}. "
-                    "ResizeInputTensorStrict only allows mutating unknown dimensions identified by -1."
-                )
-                raise InputRuntimeError(message, tensors=[tensor.name], shapes=[signature, shape])
 
     def set_tensor(self, tensor_index: int, value: Any) -> None:
         """Copies an array into a tensor. Raises: InputError, StateError."""
