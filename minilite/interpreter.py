@@ -367,6 +367,24 @@ class Interpreter:
             found[numbers[key] if isinstance(key, str) else int(key)] = tuple(int(d) for d in shape)
         return found
 
+    def bind_tensor(self, tensor: int | str, array: Array | None) -> None:
+        """Puts a tensor (by number or name) into a numpy array of the caller's, without copies, from the next `allocate_tensors` on.
+
+        The array has the tensor's dtype, is C-contiguous, aligned to its elements and not smaller than the tensor; it may
+        be read-only for a graph input. It is kept alive until None ends the binding. See docs/binding.md.
+        Raises: InputError.
+        """
+        self._session().bind(self._tensor_number(tensor), array)
+
+    def _tensor_number(self, tensor: int | str) -> int:
+        if not isinstance(tensor, str):
+            return int(tensor)
+        numbers = [t.index for t in self.model.subgraphs[0].tensors if t.name == tensor]
+        if len(numbers) != 1:
+            message = f"there are {len(numbers)} tensors called '{tensor}', must be 1: give its number"
+            raise InputError(message)
+        return numbers[0]
+
     def plan_for(self, shapes: Mapping[str | int, Sequence[int]] | None = None) -> Plan:
         """The plan for these input shapes (by name or tensor number), without putting it in force.
 
