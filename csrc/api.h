@@ -43,7 +43,8 @@ typedef enum {
     ML_BUSY = 6,            /* another call is running on this state */
     ML_VIEW_HELD = 7,       /* memory would move or go under a live view */
     ML_NOT_READY = 8,       /* no plan is in force */
-    ML_GRAPH_ERROR = 9      /* the graph cannot be run: cycles, too many frames */
+    ML_GRAPH_ERROR = 9,     /* the graph cannot be run: cycles, too many frames */
+    ML_BINDING_ERROR = 10   /* a caller's buffer cannot stand in for its tensor */
 } ml_status;
 
 /* Element types carry the file format's codes. */
@@ -107,7 +108,9 @@ typedef struct ml_error {
     int32_t status;
     int32_t subgraph; /* -1 when no node is to blame */
     int32_t node;
-    int32_t tensor;
+    int32_t tensor; /* with `other`: the tensors that the text names by number, in `subgraph`; -1 = none */
+    int32_t other;
+    int32_t reserved;
     int64_t needed;
     int64_t available;
     char text[240];
@@ -295,16 +298,28 @@ typedef struct ml_counters {
     int64_t nodes_prepared;
     int64_t arena_moves;      /* times the arena's base changed */
     int64_t resolves;         /* times the pointer table was rewritten */
+    int64_t rebinds;          /* times other buffers were put under the plan in force: nothing else was resolved */
 } ml_counters;
 
 ml_status ml_state_new(ml_graph *graph, const char *strategy, int32_t options, const ml_hooks *hooks, ml_state **state,
                        ml_error *error);
 void ml_state_free(ml_state *state);
 
+/* The caller's buffer in place of a tensor of the main subgraph. */
+typedef struct ml_binding {
+    void *data;
+    int64_t bytes;
+    int32_t tensor;
+    int32_t reserved;
+} ml_binding;
+
 /* Puts the plan for these shapes in force: `spec` is a row of [tensor, rank, dims...] for each resized tensor of the main
- * subgraph, by ascending tensor; shapes not named are the file's. Zeroes variable tensors. On failure the old plan stays. */
-ml_status ml_state_prepare(ml_state *state, const int32_t *spec, int32_t words, ml_error *error);
-/* Makes the plan for these shapes without putting it in force; the caller frees it. */
+ * subgraph, by ascending tensor; shapes not named are the file's. `bindings` are all buffers that stand in for tensors from
+ * now on; the plan hangs on which tensors these are, not on where the buffers lie. Zeroes variable tensors, unless only
+ * buffers change. On failure the old plan and buffers stay. */
+ml_status ml_state_prepare(ml_state *state, const int32_t *spec, int32_t words, const ml_binding *bindings, int32_t n_bindings,
+                           ml_error *error);
+/* Makes the plan for these shapes and the buffers in force, without putting it in force; the caller frees it. */
 ml_status ml_state_plan_for(ml_state *state, const int32_t *spec, int32_t words, ml_plan **plan, ml_error *error);
 /* One more holder of the plan; it goes when the last one frees it. Returns plan. */
 ml_plan *ml_plan_hold(ml_plan *plan);
@@ -324,8 +339,6 @@ ml_status ml_state_release_memory(ml_state *state, ml_error *error);
 ml_status ml_state_acquire_memory(ml_state *state, ml_error *error);
 /* Zeroes variable tensors and forgets resource variables and what CALL_ONCE has run. */
 ml_status ml_state_reset_variables(ml_state *state, ml_error *error);
-/* The caller's buffer stands in for a tensor of the main subgraph; data NULL unbinds. In force from the next prepare. */
-ml_status ml_state_bind(ml_state *state, int32_t tensor, void *data, int64_t bytes, ml_error *error);
 
 const ml_counters *ml_state_counters(const ml_state *state);
 ml_plan *ml_state_plan(const ml_state *state);
@@ -346,6 +359,14 @@ int64_t ml_plan_work_bytes(const ml_plan *plan);
 int32_t ml_plan_node_status(const ml_plan *plan, int32_t frame, int32_t node);
 /* Copies up to `room` usage records of a frame (scratch of node n has tensor number n_tensors + n); returns their number. */
 int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, int32_t room);
+/* What the main frame's arena would be if these tensors left it, planned by the strategy that planned it. */
+typedef struct ml_outlook {
+    int64_t arena_bytes;
+    int64_t lower_bound;
+    int32_t peaks; /* nodes at which lower_bound bytes are live */
+    int32_t reserved;
+} ml_outlook;
+ml_status ml_plan_without(const ml_plan *plan, const int32_t *tensors, int32_t count, ml_outlook *outlook, ml_error *error);
 
 /* For hooks: gives output `i` of a SETS_SHAPES node its shape, then settles places; pointers are valid after settling. */
 ml_status ml_set_run_shape(ml_call *call, int32_t i, const ml_shape *shape);
@@ -405,6 +426,10 @@ const int32_t *ml_planner_first_nodes(const ml_planner *planner);
 const int32_t *ml_planner_last_nodes(const ml_planner *planner);
 int64_t ml_planner_high_water(const ml_planner *planner, int32_t place); /* ML_PLACE_ARENA or ML_PLACE_PERSISTENT */
 int64_t ml_planner_lower_bound(ml_planner *planner);
+/* The same, and at how many nodes that many bytes are live. */
+int64_t ml_planner_peaks(ml_planner *planner, int32_t *peaks);
+/* A planner of the same graph, strategy, options and tensor facts, nothing planned yet; NULL without memory. */
+ml_planner *ml_planner_copy(const ml_planner *planner);
 int32_t ml_planner_active(const ml_planner *planner); /* records the hot loop looks at */
 /* The records of all placed arena tensors that own their memory; returns their number, at most `room` are written. */
 int32_t ml_planner_records(const ml_planner *planner, ml_record *records, int32_t room);

@@ -207,6 +207,7 @@ static ml_status plan_suffix(ml_state *s, int32_t frame, int32_t node) {
 
 static ml_status settle(ml_state *s, int32_t frame, int32_t node) {
     ml_status status = prepare_suffix(s, frame, node);
+    if (status == ML_OK && frame == 0) status = ml_check_bound_bytes(s, s->plan, s->error);
     bool grown = status == ML_OK && raise_capacities(s, frame);
     if (grown) status = plan_suffix(s, frame, node);
     if (status != ML_OK) {

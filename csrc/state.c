@@ -100,7 +100,7 @@ static ml_plan **find_plan(ml_state *s, const int32_t *spec, int32_t words, bool
     *found = false;
     for (int i = 0; i < ML_CACHED_PLANS; i++) {
         ml_plan *p = s->plans[i];
-        if (p && !p->broken && p->words == words && p->bindings == s->bindings &&
+        if (p && !p->broken && p->words == words && ml_same_bound(s, p) &&
             (words == 0 || memcmp(p->spec, spec, (size_t)words * sizeof *spec) == 0)) {
             *found = true;
             return &s->plans[i];
@@ -153,10 +153,15 @@ static ml_status acquire(ml_state *s, const ml_plan *plan, ml_error *error) {
     return ML_OK;
 }
 
-static ml_status prepare(ml_state *s, const int32_t *spec, int32_t words, ml_error *error) {
+/* Whether a plan and every pointer of it but those into the caller's buffers are in force. */
+static bool in_force(const ml_state *s, const ml_plan *plan) {
+    return s->plan == plan && s->resolved == plan && s->frames[0].region == s->arena.base;
+}
+
+static ml_status prepare(ml_state *s, const int32_t *spec, int32_t words, bool rebind, ml_error *error) {
     bool found;
     ml_plan **slot = find_plan(s, spec, words, &found), *plan = *slot;
-    ml_status status = found ? ML_OK : ml_plan_new(s, spec, words, &plan, error);
+    ml_status status = found ? ml_check_bound(s, plan, error) : ml_plan_new(s, spec, words, &plan, error);
     if (status == ML_OK) status = acquire(s, plan, error);
     if (status != ML_OK) {
         if (!found) ml_plan_free(plan);
@@ -169,16 +174,42 @@ static ml_status prepare(ml_state *s, const int32_t *spec, int32_t words, ml_err
         s->counters.plan_hits++;
     }
     plan->used = ++s->clock;
+    if (rebind && in_force(s, plan)) {
+        ml_bind_buffers(s);
+        s->generation++;
+        s->counters.rebinds++;
+        return ML_OK;
+    }
     s->plan = plan;
     if (plan->persistent_bytes > 0) memset(s->persistent, 0, (size_t)plan->persistent_bytes);
     resolve(s);
     return ML_OK;
 }
 
-ml_status ml_state_prepare(ml_state *s, const int32_t *spec, int32_t words, ml_error *error) {
+/* True when other buffers are bound than before. */
+static bool differ(const ml_binding *a, int32_t count_a, const ml_binding *b, int32_t count_b) {
+    return count_a != count_b || (count_a > 0 && memcmp(a, b, (size_t)count_a * sizeof *a) != 0);
+}
+
+ml_status ml_state_prepare(ml_state *s, const int32_t *spec, int32_t words, const ml_binding *bindings, int32_t n_bindings,
+                           ml_error *error) {
     ml_status status = enter(s, error);
     if (status != ML_OK) return status;
-    status = prepare(s, spec, words, error);
+    ml_binding *old = s->bound, *copy = n_bindings > 0 ? malloc((size_t)n_bindings * sizeof *copy) : NULL;
+    int32_t n_old = s->n_bound;
+    if (n_bindings > 0 && !copy) {
+        status = ml_fail(error, ML_ARENA_ERROR, "no memory to note %d bound tensors", n_bindings);
+    } else {
+        if (copy) memcpy(copy, bindings, (size_t)n_bindings * sizeof *copy);
+        s->bound = copy;
+        s->n_bound = n_bindings;
+        status = prepare(s, spec, words, differ(old, n_old, copy, n_bindings), error);
+        free(status == ML_OK ? old : copy);
+        if (status != ML_OK) {
+            s->bound = old;
+            s->n_bound = n_old;
+        }
+    }
     leave(s);
     return status;
 }
@@ -326,21 +357,6 @@ ml_status ml_state_reset_variables(ml_state *s, ml_error *error) {
     memset(s->called_once, 0, (size_t)s->graph->n_subgraphs);
     leave(s);
     return ML_OK;
-}
-
-ml_status ml_state_bind(ml_state *s, int32_t tensor, void *data, int64_t bytes, ml_error *error) {
-    ml_status status = enter(s, error);
-    if (status != ML_OK) return status;
-    if (!s->bound)
-        s->bound = calloc((size_t)s->graph->subgraphs[s->graph->frames[0].subgraph].io.n_tensors + 1, sizeof *s->bound);
-    if (s->bound) {
-        s->bound[tensor] = (ml_array){data, bytes};
-        s->bindings++;
-    } else {
-        status = ml_fail(error, ML_ARENA_ERROR, "no memory to note a bound tensor");
-    }
-    leave(s);
-    return status;
 }
 
 /* Readers ---------------------------------------------------------------------------------------------------------------- */

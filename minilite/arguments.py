@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from minilite._native.memory import strategies
 from minilite.errors import InputError, InputRuntimeError
 from minilite.format.model import Model, Tensor
 from minilite.format.reader import load_model, read_model
@@ -56,3 +57,10 @@ def check_strict(tensor: Tensor, shape: Shape) -> None:
                 "ResizeInputTensorStrict only allows mutating unknown dimensions identified by -1."
             )
             raise InputRuntimeError(message, tensors=[tensor.name], shapes=[signature, shape])
+
+
+def check_planner(name: str) -> None:
+    """Refuses a name that no planning strategy has. Raises: InputError."""
+    if name not in strategies():
+        message = f"there is no planning strategy {name!r}: there are {', '.join(strategies())}"
+        raise InputError(message)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from minilite._native import Plan
-from minilite.arguments import check_strict, check_threads, read
+from minilite.arguments import check_planner, check_strict, check_threads, read
 from minilite.details import FileShapes, node_details, tensor_details
 from minilite.engine.graph import Program
 from minilite.engine.session import Session, check_resize
@@ -76,6 +76,7 @@ class Interpreter:
         if not self.model.subgraphs:
             message = "No subgraph in the model."
             raise InputError(message)
+        check_planner(planner)
         sharing = in_place if in_place is not None else "tflite" if planner == "tflite" else "wide"
         if sharing not in _IN_PLACE:
             message = f"in_place is {sharing!r}, must be one of {', '.join(_IN_PLACE)}"
@@ -339,6 +340,24 @@ class Interpreter:
             tensor, wanted = self._wanted(numbers[key] if isinstance(key, str) else key, shape)
             found[tensor.index] = wanted
         return found
+
+    def bind_tensor(self, tensor: int | str, array: Array | None) -> None:
+        """Puts a tensor (by number or name) into a numpy array of the caller's, without copies, from the next `allocate_tensors` on.
+
+        The array has the tensor's dtype, is C-contiguous, aligned to its elements and not smaller than the tensor; it may
+        be read-only for a graph input. It is kept alive until None ends the binding. See docs/binding.md.
+        Raises: InputError.
+        """
+        self._session().bind(self._tensor_number(tensor), array)
+
+    def _tensor_number(self, tensor: int | str) -> int:
+        if not isinstance(tensor, str):
+            return int(tensor)
+        numbers = [t.index for t in self.model.subgraphs[0].tensors if t.name == tensor]
+        if len(numbers) != 1:
+            message = f"there are {len(numbers)} tensors called '{tensor}', must be 1: give its number"
+            raise InputError(message)
+        return numbers[0]
 
     def plan_for(self, shapes: Mapping[str | int, Sequence[int]] | None = None) -> Plan:
         """The plan for these input shapes (by name or tensor number), without putting it in force.

@@ -28,6 +28,20 @@ def ready(model: bytes, **options: Any) -> minilite.Interpreter:
     return interpreter
 
 
+def zeros(count: int) -> Array:
+    """A float32 vector of zeros."""
+    return np.zeros(count, np.float32)
+
+
+def bound(model: bytes, arrays: Mapping[Any, Any], **options: Any) -> minilite.Interpreter:
+    """An interpreter that was allocated with these arrays in the place of tensors."""
+    interpreter = minilite.Interpreter(model_content=model, **options)
+    for tensor, array in arrays.items():
+        interpreter.bind_tensor(tensor, array)
+    interpreter.allocate_tensors()
+    return interpreter
+
+
 def run(interpreter: Any, *arrays: Array) -> list[Array]:
     """Sets the inputs, invokes, reads the outputs; no resizing."""
     for detail, array in zip(interpreter.get_input_details(), arrays, strict=True):
