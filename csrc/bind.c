@@ -77,6 +77,7 @@ void ml_bind_steps(ml_state *s, int32_t frame, int32_t step, int32_t first) {
         }
     }
     s->frames[frame].n_steps = step;
+    if (frame == 0) s->plan->n_steps = step;
 }
 
 void ml_bind_frame(ml_state *s, int32_t frame, uint8_t *region) {

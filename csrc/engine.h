@@ -101,6 +101,12 @@ struct ml_plan {
     int64_t work_bytes; /* of the work block its nodes need, at most ML_WORK_BYTES */
     int64_t used; /* state->clock at last use */
     atomic_int holders;
+    /* What the plan resolved to when it was last in force; good again while memory lies where it lay. */
+    void **data;
+    struct ml_step *steps;
+    int32_t n_steps; /* of frame 0 */
+    const uint8_t *at_base;
+    const uint8_t *at_persistent;
     bool broken;  /* a run failed half-way through re-preparing: prepare again before the next run */
 };
 
@@ -178,8 +184,8 @@ struct ml_state {
     uint8_t *persistent;
     int64_t persistent_capacity;
     uint8_t *work;               /* ML_WORK_BYTES */
-    void **data;                 /* by total tensor */
-    ml_step *steps;              /* by total node */
+    void **data;                 /* by total tensor; the plan's in force */
+    ml_step *steps;              /* by total node; the plan's in force */
     ml_frame_state *frames;
     ml_buffer *resources;
     ml_buffer *carries;          /* two per total tensor; made by the first loop whose carry changes shape */

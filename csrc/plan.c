@@ -58,6 +58,8 @@ void ml_plan_free(ml_plan *plan) {
         free(pool);
         pool = next;
     }
+    free(plan->data);
+    free(plan->steps);
     free(plan->tensors);
     free(plan->nodes);
     free(plan->frames);

@@ -153,7 +153,7 @@ static ml_status grow_region(ml_state *s, int32_t frame, int64_t had, int64_t ne
         ml_status status = ml_arena_commit(&s->arena, needs, had, s->error);
         if (status != ML_OK) return status;
         if (s->arena.base != from && from) ml_relocate(s, 0, from, old_capacity, s->arena.base);
-        fs->region = s->arena.base;
+        s->plan->at_base = fs->region = s->arena.base;
         s->counters.arena_moves = s->arena.moves;
         return ML_OK;
     }

@@ -14,12 +14,10 @@ ml_status ml_state_new(ml_graph *graph, const char *strategy, int32_t options, c
         s->hooks = *hooks;
         s->options = options;
         strncpy(s->strategy, strategy, sizeof s->strategy - 1);
-        s->data = calloc((size_t)graph->total_tensors + 1, sizeof *s->data);
-        s->steps = calloc((size_t)graph->total_nodes + 1, sizeof *s->steps);
         s->frames = calloc((size_t)graph->n_frames, sizeof *s->frames);
         s->resources = calloc((size_t)graph->n_resources + 1, sizeof *s->resources);
         s->called_once = calloc((size_t)graph->n_subgraphs + 1, sizeof *s->called_once);
-        if (s->data && s->steps && s->frames && s->resources && s->called_once) return ML_OK;
+        if (s->frames && s->resources && s->called_once) return ML_OK;
         ml_state_free(s);
         *state = NULL;
     }
@@ -40,8 +38,6 @@ void ml_state_free(ml_state *s) {
     free_buffers(s->carries, 2 * s->graph->total_tensors);
     free(s->persistent);
     free(s->work);
-    free(s->data);
-    free(s->steps);
     free(s->frames);
     free(s->predictions);
     free(s->bound);
@@ -77,10 +73,24 @@ ml_status ml_buffer_set(ml_buffer *b, const ml_tensor *tensor, const void *data,
     return ML_OK;
 }
 
+/* Points the tensors of the plan in force at their memory. One that was in force before and has no frame but the main one
+ * kept its pointers, which hold if memory has not moved since. */
 static void resolve(ml_state *s) {
+    ml_plan *plan = s->plan;
+    s->data = plan->data;
+    s->steps = plan->steps;
+    s->resolved = plan;
+    if (s->graph->n_frames == 1 && plan->n_steps > 0 && plan->at_base == s->arena.base && plan->at_persistent == s->persistent) {
+        s->frames[0].region = s->arena.base;
+        s->frames[0].n_steps = plan->n_steps;
+        ml_bind_buffers(s);
+        s->generation++;
+        return;
+    }
     memset(s->data, 0, (size_t)s->graph->total_tensors * sizeof *s->data);
     ml_bind_frame(s, 0, s->arena.base);
-    s->resolved = s->plan;
+    plan->at_base = s->arena.base;
+    plan->at_persistent = s->persistent;
 }
 
 /* Preparing ------------------------------------------------------------------------------------------------------------ */
@@ -127,7 +137,16 @@ ml_status ml_reserve_spill(ml_state *s, int32_t frame, int64_t bytes, ml_error *
     return ML_OK;
 }
 
-static ml_status acquire(ml_state *s, const ml_plan *plan, ml_error *error) {
+/* The plan's own tables of pointers and steps. */
+static ml_status make_tables(ml_plan *plan, ml_error *error) {
+    if (!plan->data) plan->data = calloc((size_t)plan->graph->total_tensors + 1, sizeof *plan->data);
+    if (!plan->steps) plan->steps = calloc((size_t)plan->graph->total_nodes + 1, sizeof *plan->steps);
+    if (plan->data && plan->steps) return ML_OK;
+    return ml_fail(error, ML_ARENA_ERROR, "no memory for the steps of %d nodes", plan->graph->total_nodes);
+}
+
+static ml_status acquire(ml_state *s, ml_plan *plan, ml_error *error) {
+    if (make_tables(plan, error) != ML_OK) return ML_ARENA_ERROR;
     if (s->pinned && plan->frames[0].region_bytes > s->arena.capacity)
         return ml_fail(error, ML_VIEW_HELD,
                        "the arena has to grow from %lld to %lld bytes while a view of it is held: drop the view",
