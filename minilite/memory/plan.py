@@ -136,7 +136,7 @@ def plan(
             message = f"strategy '{strategy}' takes no fixed records, and {_fixed(rows)}"
             raise InputError(message)
         if result.reason == "over_capacity" and capacity is not None:
-            message = f"no plan of these {len(rows)} records fits {capacity} bytes: a search has shown it; the lower bound is {bound}"
+            message = f"no plan of {len(rows)} records fits {capacity} bytes: a search proved it; the lower bound is {bound}"
             raise ArenaError(message)
         raise _overflow(total)
     made = MemoryPlan(
@@ -144,7 +144,8 @@ def plan(
         result.proved_optimal or result.arena_bytes == bound, strategy, result.searched, alignment, dict(names or {}),
     )  # fmt: skip
     if capacity is not None and made.arena_bytes > capacity and strategy != "exact":
-        message = f"strategy '{strategy}' needs {made.arena_bytes} bytes, {capacity} are available; the lower bound is {bound}"
+        needed = f"strategy '{strategy}' needs {made.arena_bytes} bytes, {capacity} available"
+        message = f"{needed}; the lower bound is {bound}"
         raise ArenaError(message)
     return made
 
