@@ -92,6 +92,7 @@ typedef struct ml_error {
     int32_t subgraph; /* -1 when no node is to blame */
     int32_t node;
     int32_t tensor;
+    int32_t other_tensor; /* > 0 when two tensors are to blame; then `tensor` is the one of lower number */
     int64_t needed;
     int64_t available;
     char text[240];
@@ -110,6 +111,7 @@ typedef struct ml_tensor_def {
     int32_t flags;
     ml_shape shape;     /* the file's */
     int32_t reserved;
+    int64_t offline_offset; /* where the file's own memory plan puts it, in force for the file's shapes; -1 = nowhere */
 } ml_tensor_def;
 
 typedef enum {
@@ -372,6 +374,9 @@ int64_t *ml_planner_bytes(ml_planner *planner);
 uint8_t *ml_planner_places(ml_planner *planner);
 uint8_t *ml_planner_skipped(ml_planner *planner); /* by node: 1 = folded, neither reads nor writes */
 uint8_t *ml_planner_pinned(ml_planner *planner);  /* by tensor: 1 = no sharing but views (its size may change) */
+/* Puts a tensor at a given offset, any that its element type allows; before plan_allocations. It is then freed after its last
+ * reader, graph inputs too. Fixed tensors that overlap while both are live are refused by execute_allocations. */
+void ml_planner_fix(ml_planner *planner, int32_t tensor, int64_t offset);
 
 void ml_planner_plan_allocations(ml_planner *planner);
 ml_status ml_planner_execute_allocations(ml_planner *planner, int32_t first, int32_t last, ml_error *error);

@@ -50,11 +50,20 @@ class Names(Protocol):
     def node_label(self, subgraph: int, node: int) -> tuple[str, str]:
         """The operator and the name of the first output of a node."""
 
+    def tensor_name(self, subgraph: int, tensor: int) -> str:
+        """The name of a tensor."""
+
 
 def raise_error(error: Any, names: Names | None) -> None:
     """The exception an ml_error stands for."""
     kind = _CLASSES.get(error.status, MiniliteError)
     text = ffi.string(error.text).decode(errors="replace")
+    if error.other_tensor > 0 and names is not None and error.node < 0:
+        blamed = {n: names.tensor_name(error.subgraph, n) for n in (error.tensor, error.other_tensor)}
+        for number, name in blamed.items():
+            text = text.replace(f"tensor {number} ", f"tensor {number} ('{name}') ", 1)
+        head = f"subgraph {error.subgraph}, offline memory plan"
+        raise kind(f"{head}: {text}", subgraph=error.subgraph, tensors=list(blamed.values()))
     if error.node < 0 or names is None:
         raise kind(text)
     op, name = names.node_label(error.subgraph, error.node)

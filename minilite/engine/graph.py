@@ -34,6 +34,10 @@ class Program:
         """The operator and the name of the first output of a node."""
         return node_label(self.model, subgraph, node)
 
+    def tensor_name(self, subgraph: int, tensor: int) -> str:
+        """The name of a tensor."""
+        return self.model.subgraphs[subgraph].tensors[tensor].name
+
 
 class PythonNodes:
     """Runs the nodes that C hands over: numpy references and custom operators."""
