@@ -48,9 +48,25 @@ typedef enum {
 
 /* Element types carry the file format's codes. */
 typedef enum {
-    ML_F32 = 0, ML_F16 = 1, ML_S32 = 2, ML_U8 = 3, ML_S64 = 4, ML_STRING = 5, ML_B8 = 6, ML_S16 = 7, ML_C64 = 8,
-    ML_S8 = 9, ML_F64 = 10, ML_C128 = 11, ML_U64 = 12, ML_RESOURCE = 13, ML_VARIANT = 14, ML_U32 = 15, ML_U16 = 16,
-    ML_S4 = 17, ML_BF16 = 18
+    ML_F32 = 0,
+    ML_F16 = 1,
+    ML_S32 = 2,
+    ML_U8 = 3,
+    ML_S64 = 4,
+    ML_STRING = 5,
+    ML_B8 = 6,
+    ML_S16 = 7,
+    ML_C64 = 8,
+    ML_S8 = 9,
+    ML_F64 = 10,
+    ML_C128 = 11,
+    ML_U64 = 12,
+    ML_RESOURCE = 13,
+    ML_VARIANT = 14,
+    ML_U32 = 15,
+    ML_U16 = 16,
+    ML_S4 = 17,
+    ML_BF16 = 18
 } ml_type;
 
 typedef enum {
@@ -100,9 +116,7 @@ typedef struct ml_error {
 
 /* The loading description ------------------------------------------------------------------------------------------ */
 
-typedef enum {
-    ML_TENSOR_VARIABLE = 1
-} ml_tensor_flag;
+typedef enum { ML_TENSOR_VARIABLE = 1 } ml_tensor_flag;
 
 typedef struct ml_tensor_def {
     const void *data;   /* a constant's bytes, kept alive by the caller; NULL if computed */
@@ -328,6 +342,8 @@ int32_t ml_plan_frame_subgraph(const ml_plan *plan, int32_t frame, int32_t *pare
 const ml_tensor *ml_plan_tensor(const ml_plan *plan, int32_t frame, int32_t tensor);
 int64_t ml_plan_arena_bytes(const ml_plan *plan);
 int64_t ml_plan_lower_bound(const ml_plan *plan);
+/* Bytes of the work block that small scratch is taken from, beside the arena: at most 64 KiB, whatever the model. */
+int64_t ml_plan_work_bytes(const ml_plan *plan);
 /* What becomes of a node: 0 waits for shapes, 1 runs, 2 is folded, 3 is a view; -1 past the last. */
 int32_t ml_plan_node_status(const ml_plan *plan, int32_t frame, int32_t node);
 /* Copies up to `room` usage records of a frame (scratch of node n has tensor number n_tensors + n); returns their number. */
@@ -410,4 +426,3 @@ ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error
 /* Gives back what lies behind the first `bytes`; the rest stays where it is. */
 void ml_arena_shrink(ml_arena *arena, int64_t bytes);
 void ml_arena_release(ml_arena *arena);
-

@@ -42,14 +42,17 @@ void ml_bind_steps(ml_state *s, int32_t frame, int32_t step, int32_t first) {
         const ml_node *node = &sub->nodes[n];
         const ml_node_plan *np = &s->plan->nodes[f->node_base + n];
         if (np->status == ML_NODE_FOLDED || np->status == ML_NODE_IS_VIEW) continue;
-        int64_t scratch = np->scratch_bytes > 0 ? ml_planner_offsets(s->plan->frames[frame].planner)[sub->io.n_tensors + n] : -1;
+        bool in_arena = ml_scratch_in_arena(node, np);
+        int64_t scratch = in_arena ? ml_planner_offsets(s->plan->frames[frame].planner)[sub->io.n_tensors + n] : -1;
         bool python = (node->io->flags & ML_NODE_PYTHON) || !node->kernel->eval;
         ml_step *to = &steps[step++];
         to->eval = np->dynamic || np->status == ML_NODE_WAITS ? ml_run_dynamic : python ? ml_run_python : node->kernel->eval;
         to->ticks = ticks_of(node->io, tensors);
         to->call = (ml_call){.params = node->params,
                              .blob = s->plan->blobs + f->blob_base + node->blob_start,
-                             .scratch = scratch >= 0 ? region + scratch : NULL,
+                             .scratch = scratch >= 0            ? region + scratch
+                                        : np->scratch_bytes > 0 ? s->work
+                                                                : NULL,
                              .inputs = node->io->inputs,
                              .outputs = node->io->outputs,
                              .data = s->data + f->tensor_base,
@@ -91,4 +94,3 @@ void ml_relocate(ml_state *s, int32_t frame, uint8_t *from, int64_t bytes, uint8
     s->generation++;
     s->counters.resolves++;
 }
-

@@ -7,6 +7,8 @@
 #include "kernel.h"
 
 enum { ML_ALIGNMENT = 64, ML_MAX_FRAMES = 4096, ML_CACHED_PLANS = 16 };
+/* Scratch of up to this many bytes comes from the state's work block, one for all nodes; more of it is planned in the arena. */
+enum { ML_WORK_BYTES = 64 * 1024 };
 
 const ml_kernel *ml_kernel_at(int32_t number);
 ml_graph *ml_graph_hold(const ml_graph *graph);
@@ -97,6 +99,7 @@ struct ml_plan {
     int32_t bindings; /* state->bindings when it was made */
     int64_t persistent_bytes;
     int64_t lower_bound;
+    int64_t work_bytes; /* of the work block its nodes need, at most ML_WORK_BYTES */
     int64_t used; /* state->clock at last use */
     atomic_int holders;
     bool broken;  /* a run failed half-way through re-preparing: prepare again before the next run */
@@ -110,6 +113,10 @@ typedef struct ml_prepare_context {
 } ml_prepare_context;
 
 ml_status ml_plan_new(ml_state *state, const int32_t *spec, int32_t words, ml_plan **plan, ml_error *error);
+/* Whether a node's scratch is planned in the arena: it is large, or subgraphs live in it. */
+static inline bool ml_scratch_in_arena(const ml_node *node, const ml_node_plan *np) {
+    return np->scratch_bytes > ML_WORK_BYTES || (np->scratch_bytes > 0 && node->kernel->flags & ML_KERNEL_HAS_EFFECTS);
+}
 /* Gives a frame's tensors what the file says of them. */
 void ml_plan_reset_tensors(ml_plan *plan, int32_t frame);
 /* Prepares one node of a frame; `data` holds run-time pointers once the node is reached, else NULL. */
@@ -171,6 +178,7 @@ struct ml_state {
     ml_arena arena;
     uint8_t *persistent;
     int64_t persistent_capacity;
+    uint8_t *work;               /* ML_WORK_BYTES */
     void **data;                 /* by total tensor */
     ml_step *steps;              /* by total node */
     ml_frame_state *frames;

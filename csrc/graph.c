@@ -19,17 +19,23 @@ static ml_status copy_nodes(ml_graph *g, const ml_graph_def *def, ml_error *erro
         ml_subgraph *to = &g->subgraphs[s];
         to->tensors = g->tensor_defs + tensor;
         to->nodes = g->nodes + node;
-        to->io = (ml_planner_graph){g->node_io + node,         g->io + from->inputs_start, g->io + from->outputs_start,
-                                    from->n_nodes,             from->n_tensors,            from->n_inputs,
+        to->io = (ml_planner_graph){g->node_io + node,
+                                    g->io + from->inputs_start,
+                                    g->io + from->outputs_start,
+                                    from->n_nodes,
+                                    from->n_tensors,
+                                    from->n_inputs,
                                     from->n_outputs};
         for (int32_t n = 0; n < from->n_nodes; n++) {
             const ml_node_def *d = &def->nodes[node + n];
             const ml_kernel *kernel = ml_kernel_at(d->kernel);
-            if (!kernel) return ml_fail(error, ML_GRAPH_ERROR, "node %d names kernel %d, which does not exist", d->index, d->kernel);
-            g->node_io[node + n] = (ml_node_io){g->io + d->io_start, g->io + d->io_start + d->n_inputs, d->n_inputs,
-                                                d->n_outputs,        d->flags,                          0};
-            to->nodes[n] = (ml_node){kernel,   g->params + d->params_start, &g->node_io[node + n],
-                                     to->blob_bytes, d->index, d->handler, {d->subgraphs[0], d->subgraphs[1]}};
+            if (!kernel)
+                return ml_fail(error, ML_GRAPH_ERROR, "node %d names kernel %d, which does not exist", d->index, d->kernel);
+            g->node_io[node + n] =
+                (ml_node_io){g->io + d->io_start, g->io + d->io_start + d->n_inputs, d->n_inputs, d->n_outputs, d->flags, 0};
+            to->nodes[n] =
+                (ml_node){kernel,     g->params + d->params_start,       &g->node_io[node + n], to->blob_bytes, d->index,
+                          d->handler, {d->subgraphs[0], d->subgraphs[1]}};
             to->blob_bytes += align8(kernel->blob_bytes);
         }
         tensor += from->n_tensors;
@@ -42,7 +48,8 @@ static ml_status copy_nodes(ml_graph *g, const ml_graph_def *def, ml_error *erro
 static ml_status add_frame(ml_graph *g, int32_t subgraph, int32_t parent, int32_t node, ml_error *error, int32_t *number) {
     for (int32_t f = parent; f >= 0; f = g->frames[f].parent)
         if (g->frames[f].subgraph == subgraph)
-            return ml_fail(error, ML_GRAPH_ERROR, "subgraph %d calls itself: a runtime without recursion cannot run it", subgraph);
+            return ml_fail(error, ML_GRAPH_ERROR, "subgraph %d calls itself: a runtime without recursion cannot run it",
+                           subgraph);
     if (g->n_frames == ML_MAX_FRAMES)
         return ml_fail(error, ML_GRAPH_ERROR, "subgraphs are called from more than %d places", ML_MAX_FRAMES);
     const ml_subgraph *sub = &g->subgraphs[subgraph];
@@ -57,14 +64,15 @@ static ml_status add_frame(ml_graph *g, int32_t subgraph, int32_t parent, int32_
     g->total_tensors += sub->io.n_tensors + 1;
     g->total_nodes += sub->io.n_nodes;
     g->blob_bytes += sub->blob_bytes;
-    int32_t(*children)[2] = realloc(g->children, (size_t)(g->total_nodes + 1) * sizeof *children);
+    int32_t (*children)[2] = realloc(g->children, (size_t)(g->total_nodes + 1) * sizeof *children);
     if (!children) return ml_fail(error, ML_ARENA_ERROR, "no memory for %d nodes", g->total_nodes);
     g->children = children;
     for (int32_t n = 0; n < sub->io.n_nodes; n++)
         for (int k = 0; k < 2; k++) {
             int32_t called = sub->nodes[n].subgraphs[k], child = -1;
             if (called >= g->n_subgraphs)
-                return ml_fail(error, ML_GRAPH_ERROR, "node %d calls subgraph %d of %d", sub->nodes[n].index, called, g->n_subgraphs);
+                return ml_fail(error, ML_GRAPH_ERROR, "node %d calls subgraph %d of %d", sub->nodes[n].index, called,
+                               g->n_subgraphs);
             if (called >= 0) {
                 ml_status status = add_frame(g, called, frame, n, error, &child);
                 if (status != ML_OK) return status;

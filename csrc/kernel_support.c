@@ -25,10 +25,21 @@ int64_t ml_elements(const ml_shape *shape) {
 
 int64_t ml_type_bytes(int32_t type) {
     switch (type) {
-    case ML_U8: case ML_B8: case ML_S8: return 1;
-    case ML_F16: case ML_S16: case ML_U16: case ML_BF16: return 2;
-    case ML_F32: case ML_S32: case ML_U32: case ML_RESOURCE: return 4;
-    case ML_S64: case ML_U64: case ML_F64: case ML_C64: return 8;
+    case ML_U8:
+    case ML_B8:
+    case ML_S8: return 1;
+    case ML_F16:
+    case ML_S16:
+    case ML_U16:
+    case ML_BF16: return 2;
+    case ML_F32:
+    case ML_S32:
+    case ML_U32:
+    case ML_RESOURCE: return 4;
+    case ML_S64:
+    case ML_U64:
+    case ML_F64:
+    case ML_C64: return 8;
     case ML_C128: return 16;
     default: return 0;
     }

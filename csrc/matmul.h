@@ -11,7 +11,7 @@
 enum {
     ML_PANEL = 8,
     ML_TILE_ROWS = 6,              /* rows that share a load of float weights */
-    ML_BLOCK_BYTES = 96 * 1024     /* rows gathered at a time should take about this */
+    ML_BLOCK_BYTES = 32 * 1024     /* rows gathered at a time, and their sums, should take about this */
 };
 
 static inline int64_t ml_panels_count(int64_t n) { return (n + ML_PANEL - 1) / ML_PANEL; }

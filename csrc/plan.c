@@ -18,7 +18,9 @@ void ml_plan_reset_tensors(ml_plan *plan, int32_t frame) {
                                  .offset = -1,
                                  .shape = def->shape,
                                  .type = def->type,
-                                 .storage = constant ? ML_STORAGE_CONSTANT : variable ? ML_STORAGE_PERSISTENT : ML_STORAGE_ARENA,
+                                 .storage = constant   ? ML_STORAGE_CONSTANT
+                                            : variable ? ML_STORAGE_PERSISTENT
+                                                       : ML_STORAGE_ARENA,
                                  .shaped = constant || variable,
                                  .root = t,
                                  .fold_room = old.fold_room,
@@ -90,16 +92,19 @@ static void describe_tensors(ml_prepare_context *x, int32_t frame) {
         if (!tensor->dynamic || tensor->capacity < tensor->bytes) tensor->capacity = tensor->bytes;
         bytes[t] = tensor->capacity;
         pinned[t] = tensor->dynamic;
-        places[t] = tensor->storage == ML_STORAGE_ARENA ? ML_PLACE_ARENA
-                    : tensor->storage == ML_STORAGE_PERSISTENT ? ML_PLACE_PERSISTENT : ML_PLACE_NONE;
+        places[t] = tensor->storage == ML_STORAGE_ARENA        ? ML_PLACE_ARENA
+                    : tensor->storage == ML_STORAGE_PERSISTENT ? ML_PLACE_PERSISTENT
+                                                               : ML_PLACE_NONE;
         if (offline && !tensor->dynamic && tensor->storage == ML_STORAGE_ARENA && sub->tensors[t].offline_offset >= 0)
             ml_planner_fix(planner, t, sub->tensors[t].offline_offset);
     }
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         const ml_node_plan *np = &x->plan->nodes[f->node_base + n];
+        bool in_arena = ml_scratch_in_arena(&sub->nodes[n], np);
         skipped[n] = np->status == ML_NODE_FOLDED;
-        bytes[sub->io.n_tensors + n] = np->scratch_bytes;
-        places[sub->io.n_tensors + n] = np->scratch_bytes > 0 ? ML_PLACE_ARENA : ML_PLACE_NONE;
+        bytes[sub->io.n_tensors + n] = in_arena ? np->scratch_bytes : 0;
+        places[sub->io.n_tensors + n] = in_arena ? ML_PLACE_ARENA : ML_PLACE_NONE;
+        if (!in_arena && np->scratch_bytes > x->plan->work_bytes) x->plan->work_bytes = np->scratch_bytes;
     }
 }
 
@@ -145,7 +150,8 @@ ml_status ml_plan_place(ml_prepare_context *x, int32_t frame) {
     if (status != ML_OK) return status;
     ml_frame_plan *fp = &x->plan->frames[frame];
     int64_t shared = ml_planner_high_water(fp->planner, ML_PLACE_ARENA);
-    if ((options & ML_KEEP_SMALLER) && (options & sharing) && !follows_file(x, frame) && shared > ml_planner_lower_bound(fp->planner)) {
+    if ((options & ML_KEEP_SMALLER) && (options & sharing) && !follows_file(x, frame) &&
+        shared > ml_planner_lower_bound(fp->planner)) {
         ml_planner *first = fp->planner;
         fp->planner = NULL;
         status = plan_once(x, frame, options & ~sharing);
@@ -179,8 +185,9 @@ static ml_status apply_spec(ml_plan *plan, ml_error *error) {
         int64_t elements = ml_elements(&tensors[t].shape);
         char text[96];
         if (elements < 0)
-            return ml_fail(error, ML_SHAPE_ERROR, "variable tensor %d cannot take the shape %s: more elements than an int64 counts",
-                           t, ml_shape_text(&tensors[t].shape, text));
+            return ml_fail(error, ML_SHAPE_ERROR,
+                           "variable tensor %d cannot take the shape %s: more elements than an int64 counts", t,
+                           ml_shape_text(&tensors[t].shape, text));
         tensors[t].bytes = elements * ml_type_bytes(tensors[t].type);
     }
     return ML_OK;
@@ -196,8 +203,9 @@ static ml_status shape_inputs(ml_prepare_context *x) {
         x->error->tensor = io->inputs[i];
         for (int32_t d = 0; d < t->shape.rank; d++)
             if (t->shape.dims[d] < 0)
-                return ml_fail(x->error, ML_SHAPE_ERROR, "input tensor %d has the shape %s: resize it, no dimension may be negative",
-                               io->inputs[i], ml_shape_text(&t->shape, text));
+                return ml_fail(x->error, ML_SHAPE_ERROR,
+                               "input tensor %d has the shape %s: resize it, no dimension may be negative", io->inputs[i],
+                               ml_shape_text(&t->shape, text));
         if (elements < 0)
             return ml_fail(x->error, ML_SHAPE_ERROR, "input tensor %d of shape %s has more elements than an int64 counts",
                            io->inputs[i], ml_shape_text(&t->shape, text));
@@ -277,6 +285,7 @@ const ml_tensor *ml_plan_tensor(const ml_plan *plan, int32_t frame, int32_t tens
 }
 
 int64_t ml_plan_arena_bytes(const ml_plan *plan) { return plan->frames[0].region_bytes; }
+int64_t ml_plan_work_bytes(const ml_plan *plan) { return plan->work_bytes; }
 int64_t ml_plan_lower_bound(const ml_plan *plan) { return plan->lower_bound; }
 
 int32_t ml_plan_node_status(const ml_plan *plan, int32_t frame, int32_t node) {

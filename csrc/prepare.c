@@ -58,8 +58,15 @@ static ml_status fold(ml_prepare *p, const ml_node *node, bool *folded) {
         data[i + 1] = i < p->n_inputs ? (void *)(uintptr_t)p->tensors[t].known : fold_place(p->plan, &p->tensors[t]);
         if (i >= p->n_inputs && !data[i + 1]) return ML_OK; /* no room: the node runs instead */
     }
-    ml_call call = {.params = p->params, .blob = p->blob, .inputs = places, .outputs = places + p->n_inputs, .data = data + 1,
-                    .tensors = tensors + 1, .error = p->error, .n_inputs = p->n_inputs, .n_outputs = p->n_outputs};
+    ml_call call = {.params = p->params,
+                    .blob = p->blob,
+                    .inputs = places,
+                    .outputs = places + p->n_inputs,
+                    .data = data + 1,
+                    .tensors = tensors + 1,
+                    .error = p->error,
+                    .n_inputs = p->n_inputs,
+                    .n_outputs = p->n_outputs};
     ml_status status = node->kernel->eval(&call);
     if (status != ML_OK) return status;
     for (int32_t i = 0; i < p->n_outputs; i++) {
@@ -209,4 +216,3 @@ ml_status ml_child_place(ml_prepare *p, int child, int64_t *region_bytes) {
     *region_bytes = p->plan->frames[frame].region_bytes;
     return status;
 }
-

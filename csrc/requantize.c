@@ -43,8 +43,7 @@ void ml_requantize(const ml_requantizer *r, const int32_t *sums, int64_t first, 
         }
         if (any_left_shift(shifts, count))
             for (int i = 0; i < count; i++) v[i] = ml_multiply_quantized(v[i], mantissas[i], shifts[i]);
-        else
-            scale_chunk(mantissas, shifts, count, v);
+        else scale_chunk(mantissas, shifts, count, v);
         for (int i = 0; i < count; i++)
             y[start + i] = (int8_t)ml_clamp_s32((int32_t)((uint32_t)v[i] + (uint32_t)zero), low, high);
     }

@@ -14,14 +14,15 @@ static inline void ml_copy_rows(void *to, int64_t to_step, const void *from, int
         for (int64_t i = 0; i < count; i++) memcpy(y + i * to_step, x + i * from_step, (size_t)bytes); \
         return;
     switch (run) {
-    case 0: return;
-    ML_ROWS_OF(1)
-    ML_ROWS_OF(2)
-    ML_ROWS_OF(4)
-    ML_ROWS_OF(8)
-    ML_ROWS_OF(16)
-    ML_ROWS_OF(32)
-    ML_ROWS_OF(64)
+    case 0:
+        return;
+        ML_ROWS_OF(1)
+        ML_ROWS_OF(2)
+        ML_ROWS_OF(4)
+        ML_ROWS_OF(8)
+        ML_ROWS_OF(16)
+        ML_ROWS_OF(32)
+        ML_ROWS_OF(64)
     default:
         for (int64_t i = 0; i < count; i++) memcpy(y + i * to_step, x + i * from_step, (size_t)run);
     }

@@ -41,6 +41,19 @@ static ml_status blame(ml_state *s, int32_t frame, const ml_call *call, ml_statu
     return status;
 }
 
+#ifdef ML_DEBUG
+/* Debug builds fill the memory of tensors that nobody reads any more, so that a lifetime or a sharing that is wrong shows. */
+static void poison_dead(ml_state *s, int32_t frame, int32_t node) {
+    const ml_planner_graph *io = &s->graph->subgraphs[s->graph->frames[frame].subgraph].io;
+    const ml_tensor *tensors = ml_frame_tensors(s->plan, frame);
+    const int32_t *last = ml_planner_last_nodes(s->plan->frames[frame].planner);
+    for (int32_t t = 0; t < io->n_tensors; t++)
+        if (tensors[t].storage == ML_STORAGE_ARENA && tensors[t].root == t && last[t] == node && tensors[t].offset >= 0 &&
+            tensors[t].bytes > 0)
+            memset(s->data[s->graph->frames[frame].tensor_base + t], 0xA5, (size_t)tensors[t].bytes);
+}
+#endif
+
 ml_status ml_run_frame(ml_state *s, int32_t frame) {
     ml_frame_state *fs = &s->frames[frame];
     const ml_step *steps = s->steps + s->graph->frames[frame].node_base;
@@ -51,6 +64,9 @@ ml_status ml_run_frame(ml_state *s, int32_t frame) {
         ml_status status = ml_check_interrupt(s, step->ticks);
         if (status == ML_OK) status = step->eval(&step->call);
         if (status != ML_OK) return blame(s, frame, &step->call, status);
+#ifdef ML_DEBUG
+        poison_dead(s, frame, step->call.node);
+#endif
     }
     return ML_OK;
 }
@@ -117,8 +133,9 @@ static bool raise_capacities(ml_state *s, int32_t frame) {
         grown = true;
     }
     for (int32_t n = 0; n < io->n_nodes; n++) {
-        int64_t scratch = s->plan->nodes[f->node_base + n].scratch_bytes;
-        if (scratch <= bytes[io->n_tensors + n]) continue;
+        const ml_node_plan *np = &s->plan->nodes[f->node_base + n];
+        int64_t scratch = np->scratch_bytes;
+        if (scratch <= bytes[io->n_tensors + n] || !ml_scratch_in_arena(&s->graph->subgraphs[f->subgraph].nodes[n], np)) continue;
         bytes[io->n_tensors + n] = scratch;
         places[io->n_tensors + n] = ML_PLACE_ARENA;
         grown = true;
@@ -204,7 +221,8 @@ static ml_status settle(ml_state *s, int32_t frame, int32_t node) {
 }
 
 ml_status ml_set_run_shape(ml_call *call, int32_t i, const ml_shape *shape) {
-    ml_prepare p = {.outputs = call->outputs, .n_outputs = call->n_outputs, .tensors = call->tensors, .error = call->state->error};
+    ml_prepare p = {
+        .outputs = call->outputs, .n_outputs = call->n_outputs, .tensors = call->tensors, .error = call->state->error};
     return ml_set_shape(&p, i, shape);
 }
 

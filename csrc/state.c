@@ -39,6 +39,7 @@ void ml_state_free(ml_state *s) {
     free_buffers(s->resources, s->graph->n_resources);
     free_buffers(s->carries, 2 * s->graph->total_tensors);
     free(s->persistent);
+    free(s->work);
     free(s->data);
     free(s->steps);
     free(s->frames);
@@ -128,7 +129,8 @@ ml_status ml_reserve_spill(ml_state *s, int32_t frame, int64_t bytes, ml_error *
 
 static ml_status acquire(ml_state *s, const ml_plan *plan, ml_error *error) {
     if (s->pinned && plan->frames[0].region_bytes > s->arena.capacity)
-        return ml_fail(error, ML_VIEW_HELD, "the arena has to grow from %lld to %lld bytes while a view of it is held: drop the view",
+        return ml_fail(error, ML_VIEW_HELD,
+                       "the arena has to grow from %lld to %lld bytes while a view of it is held: drop the view",
                        (long long)s->arena.capacity, (long long)plan->frames[0].region_bytes);
     ml_status status = ml_arena_commit(&s->arena, plan->frames[0].region_bytes, 0, error);
     if (status != ML_OK) return status;
@@ -137,6 +139,8 @@ static ml_status acquire(ml_state *s, const ml_plan *plan, ml_error *error) {
         if (plan->frames[f].planner && ml_outgrew_room(plan, f))
             status = ml_reserve_spill(s, f, plan->frames[f].region_bytes, error);
     if (status != ML_OK) return status;
+    if (!s->work) s->work = aligned_alloc(64, ML_WORK_BYTES);
+    if (!s->work) return ml_fail(error, ML_ARENA_ERROR, "no memory for a work block of %d bytes", ML_WORK_BYTES);
     if (plan->persistent_bytes > s->persistent_capacity) {
         uint8_t *persistent = aligned_alloc(64, (size_t)((plan->persistent_bytes + 63) & ~(int64_t)63));
         if (!persistent)
@@ -267,7 +271,8 @@ int32_t ml_state_is_running(const ml_state *s) { return atomic_load_explicit(&s-
 /* Memory ----------------------------------------------------------------------------------------------------------------- */
 
 static ml_status refuse_views(const ml_state *s, ml_error *error) {
-    return s->pinned ? ml_fail(error, ML_VIEW_HELD, "the arena cannot be given back while a view of it is held: drop the view") : ML_OK;
+    return s->pinned ? ml_fail(error, ML_VIEW_HELD, "the arena cannot be given back while a view of it is held: drop the view")
+                     : ML_OK;
 }
 
 static void drop_plans(ml_state *s) {
@@ -326,7 +331,8 @@ ml_status ml_state_reset_variables(ml_state *s, ml_error *error) {
 ml_status ml_state_bind(ml_state *s, int32_t tensor, void *data, int64_t bytes, ml_error *error) {
     ml_status status = enter(s, error);
     if (status != ML_OK) return status;
-    if (!s->bound) s->bound = calloc((size_t)s->graph->subgraphs[s->graph->frames[0].subgraph].io.n_tensors + 1, sizeof *s->bound);
+    if (!s->bound)
+        s->bound = calloc((size_t)s->graph->subgraphs[s->graph->frames[0].subgraph].io.n_tensors + 1, sizeof *s->bound);
     if (s->bound) {
         s->bound[tensor] = (ml_array){data, bytes};
         s->bindings++;

@@ -68,8 +68,7 @@ static inline void gather_line(const ml_window *w, const gather_kind *kind, cons
     if (!line) taps.first = taps.end = w->x.size;
     if (taps.first > 0) kind->copy(to, NULL, taps.first * depth, 0);
     if (w->x.dilation == 1 && depth == w->channels && taps.end > taps.first) {
-        kind->copy(to + taps.first * step, line + (taps.start + taps.first) * pixel, (taps.end - taps.first) * depth,
-                   kind->zero);
+        kind->copy(to + taps.first * step, line + (taps.start + taps.first) * pixel, (taps.end - taps.first) * depth, kind->zero);
     } else {
         for (int64_t t = taps.first; t < taps.end; t++)
             kind->copy(to + t * step, line + (taps.start + t * w->x.dilation) * pixel, depth, kind->zero);
@@ -77,8 +76,8 @@ static inline void gather_line(const ml_window *w, const gather_kind *kind, cons
     if (taps.end < w->x.size) kind->copy(to + taps.end * step, NULL, (w->x.size - taps.end) * depth, 0);
 }
 
-static void gather(const ml_window *w, const gather_kind *kind, const char *x, int64_t channel, int64_t depth,
-                   int64_t first, int64_t count, int64_t stride, char *rows) {
+static void gather(const ml_window *w, const gather_kind *kind, const char *x, int64_t channel, int64_t depth, int64_t first,
+                   int64_t count, int64_t stride, char *rows) {
     int64_t line_bytes = w->x.in * w->channels * kind->from_bytes;
     int64_t step = w->x.size * depth * kind->to_bytes, excess = stride * kind->to_bytes - w->y.size * step;
     int64_t ox = first % w->x.out, oy = first / w->x.out % w->y.out, batch = first / w->x.out / w->y.out;
@@ -102,20 +101,20 @@ static void gather(const ml_window *w, const gather_kind *kind, const char *x, i
     }
 }
 
-void ml_window_gather_f32(const ml_window *window, const float *x, int64_t channel, int64_t depth, int64_t first,
-                          int64_t count, float *rows) {
+void ml_window_gather_f32(const ml_window *window, const float *x, int64_t channel, int64_t depth, int64_t first, int64_t count,
+                          float *rows) {
     gather_kind kind = {copy_f32, sizeof(float), sizeof(float), 0};
     gather(window, &kind, (const char *)x, channel, depth, first, count, window->y.size * window->x.size * depth, (char *)rows);
 }
 
-void ml_window_gather_s8(const ml_window *window, const int8_t *x, int64_t channel, int64_t depth, int64_t first,
-                         int64_t count, int32_t zero, int64_t stride, int16_t *rows) {
+void ml_window_gather_s8(const ml_window *window, const int8_t *x, int64_t channel, int64_t depth, int64_t first, int64_t count,
+                         int32_t zero, int64_t stride, int16_t *rows) {
     gather_kind kind = {copy_s8, 1, sizeof(int16_t), zero};
     gather(window, &kind, (const char *)x, channel, depth, first, count, stride, (char *)rows);
 }
 
-void ml_window_gather_u8(const ml_window *window, const uint8_t *x, int64_t channel, int64_t depth, int64_t first,
-                         int64_t count, int32_t zero, int64_t stride, int16_t *rows) {
+void ml_window_gather_u8(const ml_window *window, const uint8_t *x, int64_t channel, int64_t depth, int64_t first, int64_t count,
+                         int32_t zero, int64_t stride, int16_t *rows) {
     gather_kind kind = {copy_u8, 1, sizeof(int16_t), zero};
     gather(window, &kind, (const char *)x, channel, depth, first, count, stride, (char *)rows);
 }

@@ -35,13 +35,13 @@ ml_status ml_window_prepare(ml_error *error, ml_window *window, const ml_shape *
 
 /* Writes the windows of output pixels first .. first + count - 1 as rows of height * width * depth elements to `rows`;
  * `depth` channels from `channel` on. Outside the input stand zeros. */
-void ml_window_gather_f32(const ml_window *window, const float *x, int64_t channel, int64_t depth, int64_t first,
-                          int64_t count, float *rows);
+void ml_window_gather_f32(const ml_window *window, const float *x, int64_t channel, int64_t depth, int64_t first, int64_t count,
+                          float *rows);
 /* The same for bytes, widened to int16 with `zero` subtracted; rows are `stride` long, filled up with zeros. */
-void ml_window_gather_s8(const ml_window *window, const int8_t *x, int64_t channel, int64_t depth, int64_t first,
-                         int64_t count, int32_t zero, int64_t stride, int16_t *rows);
-void ml_window_gather_u8(const ml_window *window, const uint8_t *x, int64_t channel, int64_t depth, int64_t first,
-                         int64_t count, int32_t zero, int64_t stride, int16_t *rows);
+void ml_window_gather_s8(const ml_window *window, const int8_t *x, int64_t channel, int64_t depth, int64_t first, int64_t count,
+                         int32_t zero, int64_t stride, int16_t *rows);
+void ml_window_gather_u8(const ml_window *window, const uint8_t *x, int64_t channel, int64_t depth, int64_t first, int64_t count,
+                         int32_t zero, int64_t stride, int16_t *rows);
 
 static inline ml_taps ml_window_taps(const ml_window_axis *axis, int64_t out) {
     int64_t start = out * axis->stride - axis->before, dilation = axis->dilation;

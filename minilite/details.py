@@ -8,10 +8,46 @@ from typing import Any
 import numpy as np
 
 from minilite.engine.session import Session
-from minilite.format.dtypes import numpy_type
+from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Subgraph, Tensor
 
 Shape = tuple[int, ...]
+
+
+_REPORTED: dict[TensorType, Any] = {
+    TensorType.RESOURCE: np.object_,
+    TensorType.VARIANT: np.object_,
+    TensorType.INT4: np.int8,
+    TensorType.INT2: np.int8,
+    TensorType.FLOAT8_E4M3FN: np.int8,
+    TensorType.FLOAT8_E5M2: np.int8,
+    TensorType.BFLOAT16: np.float32,
+}
+"""What LiteRT's details say of types that numpy does not have."""
+
+
+def _reported_type(kind: TensorType) -> Any:
+    return _REPORTED.get(kind) or numpy_type(kind)
+
+
+def _sparsity_parameters(tensor: Tensor) -> dict[str, Any]:
+    """A tensor's sparsity in the form of LiteRT's details; empty for dense ones."""
+    sparsity = tensor.sparsity
+    if not sparsity:
+        return {}
+    found: dict[str, Any] = {"traversal_order": np.array(sparsity["traversal_order"] or (), np.int32)}
+    if sparsity["block_map"]:
+        found["block_map"] = np.array(sparsity["block_map"], np.int32)
+    found["dim_metadata"] = [
+        {"format": 0, "dense_size": row["dense_size"]}
+        if row["format"] == "DENSE"
+        else {
+            "format": 1,
+            **{key: np.array(row[key]["values"], np.int32) for key in ("array_segments", "array_indices")},
+        }
+        for row in sparsity["dim_metadata"] or ()
+    ]
+    return found
 
 
 class FileShapes:
@@ -35,7 +71,7 @@ def tensor_details(shapes: Session | FileShapes, tensor: Tensor) -> dict[str, An
         "index": tensor.index,
         "shape": np.array(shape, np.int32),
         "shape_signature": np.array(signature, np.int32),
-        "dtype": numpy_type(tensor.type),
+        "dtype": _reported_type(tensor.type),
         "quantization": (quantization.scale, quantization.zero_point),
         "quantization_parameters": {
             "scales": np.array(quantization.scales, np.float32),
@@ -43,7 +79,7 @@ def tensor_details(shapes: Session | FileShapes, tensor: Tensor) -> dict[str, An
             "quantized_dimension": quantization.quantized_dimension,
             "block_size": quantization.block_size,
         },
-        "sparsity_parameters": dict(tensor.sparsity or {}),
+        "sparsity_parameters": _sparsity_parameters(tensor),
     }
 
 
@@ -51,7 +87,7 @@ def node_details(graph: Subgraph) -> list[dict[str, Any]]:
     """Every node of a subgraph: index, op_name, inputs, outputs, operand_types, result_types."""
 
     def types(indices: Sequence[int]) -> list[Any]:
-        return [numpy_type(graph.tensors[i].type) for i in indices if i >= 0]
+        return [_reported_type(graph.tensors[i].type) for i in indices if i >= 0]
 
     return [
         {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -10,12 +11,12 @@ from typing import Any, Literal
 import numpy as np
 
 from minilite._native import Plan
+from minilite.arguments import check_strict, check_threads, read
 from minilite.details import FileShapes, node_details, tensor_details
 from minilite.engine.graph import Program
 from minilite.engine.session import Session, check_resize
 from minilite.errors import InputError, InputRuntimeError, MiniliteError, StateError
 from minilite.format.model import Array, Model, Signature, Tensor
-from minilite.format.reader import load_model, read_model
 from minilite.signature import SignatureRunner
 
 Shape = tuple[int, ...]
@@ -33,30 +34,6 @@ class OpResolverType(enum.Enum):
 _IN_PLACE = {"none": {}, "tflite": {"share_tflite": True}, "wide": {"share_wide": True, "keep_smaller": True}}
 
 
-def _read(model_path: Any, model_content: Any, load: Literal["map", "copy"]) -> Model:
-    if isinstance(model_path, Model):
-        return model_path
-    empty = isinstance(model_path, str) and not model_path
-    if (model_path is None or empty) and (model_content is None or len(model_content) == 0):
-        message = "`model_path` or `model_content` must be specified."
-        raise InputError(message)
-    if model_path is not None and model_content is not None:
-        message = "Can't both provide `model_path` and `model_content`"
-        raise InputError(message)
-    return load_model(os.fspath(model_path), load=load) if model_path is not None else read_model(model_content)
-
-
-def _check_threads(num_threads: Any) -> None:
-    if num_threads is None:
-        return
-    if not isinstance(num_threads, (int, np.integer)) or isinstance(num_threads, bool):
-        message = f"type of num_threads should be int, got {type(num_threads).__name__}"
-        raise InputError(message)
-    if num_threads < 1:
-        message = f"num_threads should >= 1, got {num_threads}"
-        raise InputError(message)
-
-
 class Interpreter:
     """Runs a .tflite model: from a path, bytes, or a Model.
 
@@ -64,7 +41,8 @@ class Interpreter:
     have no effect, for there are none. Ours: `custom_ops` maps the names of custom operators to functions
     ``f(node, *arrays) -> array or tuple of arrays`` (an attribute ``shape(node, *shapes)`` makes their shapes known
     early); `planner` names a planning strategy; `in_place` is "wide", "tflite" or "none"; `preserve_inputs=False` lets
-    the arena reuse graph inputs after their last reader; `load` is "map" or "copy".
+    the arena reuse graph inputs after their last reader; `reorder=True` looks for an execution order with a lower peak;
+    `load` is "map" or "copy".
 
     Raises: ModelNotFoundError, ModelFormatError, InputError.
     """
@@ -87,13 +65,14 @@ class Interpreter:
         planner: str = "default",
         in_place: str | None = None,
         preserve_inputs: bool = True,
+        reorder: bool = False,
         load: Literal["map", "copy"] = "map",
     ) -> None:
         if experimental_delegates:
             message = f"delegates are not supported, got {len(experimental_delegates)}"
             raise InputError(message)
-        _check_threads(num_threads)
-        self.model = _read(model_path, model_content, load)
+        check_threads(num_threads)
+        self.model = read(model_path, model_content, load)
         if not self.model.subgraphs:
             message = "No subgraph in the model."
             raise InputError(message)
@@ -105,6 +84,7 @@ class Interpreter:
         self._reference = getattr(experimental_op_resolver_type, "name", None) == "BUILTIN_REF"
         self._custom_ops = dict(custom_ops or {})
         self._strategy = planner
+        self._reorder = reorder
         self._options: dict[str, bool] = {
             **_IN_PLACE[sharing],
             "keep_inputs": preserve_inputs,
@@ -134,7 +114,7 @@ class Interpreter:
 
     def _lowered(self) -> Program:
         if self._program is None:
-            self._program = Program(self.model, self._custom_ops, reference=self._reference)
+            self._program = Program(self.model, self._custom_ops, reference=self._reference, reorder=self._reorder)
         return self._program
 
     def _session(self, subgraph: int = 0) -> Session:
@@ -184,13 +164,27 @@ class Interpreter:
 
         `strict` only lets dimensions change that the file's signature leaves open. Raises: InputError (also RuntimeError).
         """
-        index = int(input_index)
+        tensor, shape = self._wanted(input_index, tensor_size)
+        if strict:
+            check_strict(tensor, shape)
+        session = self._sessions.get(0)
+        if session is None:
+            self._early_shapes[tensor.index] = shape
+        else:
+            session.resize(tensor.index, shape)
+
+    def _wanted(self, tensor_index: int, tensor_size: Sequence[int]) -> tuple[Tensor, Shape]:
+        """The tensor and the shape that a caller asks for. Raises: InputError."""
+        index = operator.index(tensor_index)
         tensors = self.model.subgraphs[0].tensors
         if not 0 <= index < len(tensors):
             message = (
                 f"tensor_index {index} < {len(tensors)} was not true: the model has tensors 0 to {len(tensors) - 1}"
             )
             raise InputRuntimeError(message)
+        if np.ndim(tensor_size) != 1:
+            message = f"Shape should be 1D instead of {np.ndim(tensor_size)}: tensor {index} ('{tensors[index].name}')"
+            raise InputError(message, tensors=[tensors[index].name])
         shape = tuple(int(d) for d in tensor_size)
         if any(not -1 < d < 2**31 for d in shape):
             message = (
@@ -198,30 +192,8 @@ class Interpreter:
                 f"shape {shape}, dimensions are 0 to 2147483647"
             )
             raise InputRuntimeError(message, tensors=[tensors[index].name], shapes=[shape])
-        if strict:
-            self._check_strict(tensors[index], shape)
-        session = self._sessions.get(0)
-        if session is None:
-            check_resize(tensors[index], shape)
-            self._early_shapes[index] = shape
-        else:
-            session.resize(index, shape)
-
-    def _check_strict(self, tensor: Tensor, shape: Shape) -> None:
-        signature = tensor.shape_signature if tensor.shape_signature is not None else tensor.shape
-        if len(shape) != len(signature):
-            message = (
-                f"Attempting to resize tensor {tensor.index} ('{tensor.name}') from rank {len(signature)} to rank "
-                f"{len(shape)}. ResizeInputTensorStrict keeps the rank"
-            )
-            raise InputRuntimeError(message, tensors=[tensor.name], shapes=[signature, shape])
-        for at, (fixed, asked) in enumerate(zip(signature, shape, strict=True)):
-            if fixed not in (-1, asked):
-                message = (
-                    f"Attempting to resize dimension {at} of tensor {tensor.index} with value {fixed} to {asked}. "
-                    "ResizeInputTensorStrict only allows mutating unknown dimensions identified by -1."
-                )
-                raise InputRuntimeError(message, tensors=[tensor.name], shapes=[signature, shape])
+        check_resize(tensors[index], shape)
+        return tensors[index], shape
 
     def set_tensor(self, tensor_index: int, value: Any) -> None:
         """Copies an array into a tensor. Raises: InputError, StateError."""
@@ -229,14 +201,14 @@ class Interpreter:
         if session is None:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
             raise StateError(message)
-        session.set(int(tensor_index), value)
+        session.set(operator.index(tensor_index), value)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Array:
         """An owned copy of a tensor's values. Raises: InputError, StateError."""
         session = self._sessions.get(subgraph_index)
         if session is not None:
-            return session.get(int(tensor_index))
-        tensor = self._tensor(int(tensor_index), subgraph_index)
+            return session.get(operator.index(tensor_index))
+        tensor = self._tensor(operator.index(tensor_index), subgraph_index)
         if tensor.data is None:
             message = "Tensor data is null. Run allocate_tensors() first"
             raise StateError(message, tensors=[tensor.name])
@@ -244,11 +216,11 @@ class Interpreter:
 
     def tensor(self, tensor_index: int) -> Callable[[], Array]:
         """A function that gives a live, writable view of a tensor's memory. While a view lives, memory does not move."""
-        self._tensor(int(tensor_index), 0)
+        self._tensor(operator.index(tensor_index), 0)
         session = self._sessions.get(0)
         if session is not None:
-            return session.view(int(tensor_index))
-        return lambda: self._session().view(int(tensor_index))()
+            return session.view(operator.index(tensor_index))
+        return lambda: self._session().view(operator.index(tensor_index))()
 
     def _tensor(self, index: int, subgraph: int) -> Tensor:
         if not 0 <= subgraph < len(self.model.subgraphs):
@@ -364,7 +336,8 @@ class Interpreter:
             if isinstance(key, str) and key not in numbers:
                 message = f"there is no input '{key}', the model takes {', '.join(sorted(numbers))}"
                 raise InputError(message)
-            found[numbers[key] if isinstance(key, str) else int(key)] = tuple(int(d) for d in shape)
+            tensor, wanted = self._wanted(numbers[key] if isinstance(key, str) else key, shape)
+            found[tensor.index] = wanted
         return found
 
     def plan_for(self, shapes: Mapping[str | int, Sequence[int]] | None = None) -> Plan:

@@ -91,8 +91,7 @@ static inline void requantize_row(const int32_t *sums, uint8_t *y, int64_t n, co
         y[i] = (uint8_t)ml_clamp_s32(ml_rounding_shift_right(doubling_high_mul(sums[i], mantissa), right) + zero, low, high);
 }
 
-static inline void add_q8_row(const uint8_t *a, const uint8_t *b, uint8_t *y, int64_t n, int32_t kind,
-                              const add_q8_params *p) {
+static inline void add_q8_row(const uint8_t *a, const uint8_t *b, uint8_t *y, int64_t n, int32_t kind, const add_q8_params *p) {
     const requantize_params out = {p->mantissa, p->shift, p->zero_point, p->minimum, p->maximum};
     const int32_t *ta = p->a_table.data, *tb = p->b_table.data;
     const int64_t da = kind != ML_ROW_SCALAR_A, db = kind != ML_ROW_SCALAR_B;
@@ -151,18 +150,11 @@ ML_BINARY_KERNEL(mul_s16, int16_t, int16_t, mul_quantized_params, mul_one_s16(u,
 
 #define ROW(name, params) ML_KERNEL(#name, params, sizeof(ml_broadcast), 0, ml_prepare_broadcast, name)
 ML_KERNELS(arithmetic) = {
-    ROW(add_f32, f32_params),
-    ROW(mul_f32, f32_params),
-    ROW(add_clamp_f32, f32_params),
-    ROW(mul_clamp_f32, f32_params),
-    ROW(add_s32, int_params),
-    ROW(mul_s32, int_params),
-    ROW(add_s64, int_params),
-    ROW(mul_s64, int_params),
-    ROW(add_q8, add_q8_params),
-    ROW(mul_q8, mul_quantized_params),
-    ROW(add_s16, add_s16_params),
-    ROW(add_pot_s16, add_pot_params),
-    ROW(mul_s16, mul_quantized_params),
-    ML_KERNELS_END,
+    ROW(add_f32, f32_params),           ROW(mul_f32, f32_params),
+    ROW(add_clamp_f32, f32_params),     ROW(mul_clamp_f32, f32_params),
+    ROW(add_s32, int_params),           ROW(mul_s32, int_params),
+    ROW(add_s64, int_params),           ROW(mul_s64, int_params),
+    ROW(add_q8, add_q8_params),         ROW(mul_q8, mul_quantized_params),
+    ROW(add_s16, add_s16_params),       ROW(add_pot_s16, add_pot_params),
+    ROW(mul_s16, mul_quantized_params), ML_KERNELS_END,
 };

@@ -83,7 +83,6 @@ CAST_FROM_INT(s64)
     ROW(from, f32) ROW(from, f16) ROW(from, f64) ROW(from, s8) ROW(from, u8) ROW(from, s16) ROW(from, s32) \
     ROW(from, s64) ROW(from, b8)
 ML_KERNELS(cast) = {
-    ROWS_FROM(f32) ROWS_FROM(f16) ROWS_FROM(f64) ROWS_FROM(s8) ROWS_FROM(u8) ROWS_FROM(s16)
-    ROWS_FROM(s32) ROWS_FROM(s64)
-    ML_KERNELS_END,
+    ROWS_FROM(f32) ROWS_FROM(f16) ROWS_FROM(f64) ROWS_FROM(s8) ROWS_FROM(u8) ROWS_FROM(s16) ROWS_FROM(s32) ROWS_FROM(s64)
+        ML_KERNELS_END,
 };

@@ -45,7 +45,8 @@ static ml_status check_condition(ml_prepare *p, const body_view *condition) {
     const ml_tensor *t = &condition->tensors[condition->io->outputs[0]];
     if (t->type != ML_B8) return ml_fail(p->error, ML_SHAPE_ERROR, "the condition's output has type %d, must be bool", t->type);
     if (t->shaped && ml_elements(&t->shape) != 1)
-        return ml_fail(p->error, ML_SHAPE_ERROR, "the condition's output has %lld elements, must have 1", (long long)ml_elements(&t->shape));
+        return ml_fail(p->error, ML_SHAPE_ERROR, "the condition's output has %lld elements, must have 1",
+                       (long long)ml_elements(&t->shape));
     return ML_OK;
 }
 
@@ -53,7 +54,8 @@ static ml_status check_condition(ml_prepare *p, const body_view *condition) {
 static ml_status sweep_children(ml_prepare *p, bool *fixed) {
     const ml_shape *shapes[64];
     if (p->n_inputs > 64 || p->n_inputs != p->n_outputs)
-        return ml_fail(p->error, ML_SHAPE_ERROR, "%d inputs and %d outputs: must be as many, at most 64", p->n_inputs, p->n_outputs);
+        return ml_fail(p->error, ML_SHAPE_ERROR, "%d inputs and %d outputs: must be as many, at most 64", p->n_inputs,
+                       p->n_outputs);
     for (int32_t i = 0; i < p->n_inputs; i++) {
         if (!ml_input(p, i)) return ml_fail(p->error, ML_SHAPE_ERROR, "carry %d is absent", i);
         shapes[i] = &ml_input(p, i)->shape;
@@ -65,12 +67,14 @@ static ml_status sweep_children(ml_prepare *p, bool *fixed) {
     body_view condition = view_child(p->plan->graph, p->plan, NULL, ml_child_frame(p, 0));
     body_view body = view_child(p->plan->graph, p->plan, NULL, ml_child_frame(p, 1));
     if (body.io->n_outputs != p->n_outputs)
-        return ml_fail(p->error, ML_SHAPE_ERROR, "the body has %d outputs, the node carries %d", body.io->n_outputs, p->n_outputs);
+        return ml_fail(p->error, ML_SHAPE_ERROR, "the body has %d outputs, the node carries %d", body.io->n_outputs,
+                       p->n_outputs);
     *fixed = true;
     for (int32_t i = 0; i < p->n_inputs; i++) {
         const ml_tensor *out = &body.tensors[body.io->outputs[i]];
         if (out->type != ml_input(p, i)->type || out->type != body.tensors[body.io->inputs[i]].type)
-            return ml_fail(p->error, ML_SHAPE_ERROR, "carry %d has type %d, the body gives back type %d", i, ml_input(p, i)->type, out->type);
+            return ml_fail(p->error, ML_SHAPE_ERROR, "carry %d has type %d, the body gives back type %d", i, ml_input(p, i)->type,
+                           out->type);
         *fixed = *fixed && out->shaped && !out->dynamic && ml_same_shape(&out->shape, shapes[i]) && !ml_input(p, i)->dynamic;
     }
     return check_condition(p, &condition);
@@ -164,8 +168,15 @@ static ml_status adapt_children(const ml_call *c, const body_view *condition, co
         same = same && ml_same_shape(shapes[i], &body->tensors[body->io->inputs[i]].shape);
     }
     if (same) return ML_OK;
-    ml_prepare p = {.plan = c->state->plan, .state = c->state, .error = c->state->error, .frame = c->frame, .node = c->node,
-                    .tensors = c->tensors, .inputs = c->inputs, .outputs = c->outputs, .n_inputs = c->n_inputs,
+    ml_prepare p = {.plan = c->state->plan,
+                    .state = c->state,
+                    .error = c->state->error,
+                    .frame = c->frame,
+                    .node = c->node,
+                    .tensors = c->tensors,
+                    .inputs = c->inputs,
+                    .outputs = c->outputs,
+                    .n_inputs = c->n_inputs,
                     .n_outputs = c->n_outputs};
     const body_view *views[2] = {condition, body};
     for (int child = 0; child < 2; child++) {
@@ -204,9 +215,11 @@ static ml_status run_changing(const ml_call *c, const body_view *condition, cons
         turn = 1 - turn;
     }
     ml_call *call = &s->steps[s->graph->frames[c->frame].node_base + s->frames[c->frame].current].call;
-    for (int32_t i = 0; i < c->n_outputs && status == ML_OK; i++) status = ml_set_run_shape(call, i, &carry(c, body, i, turn)->shape);
+    for (int32_t i = 0; i < c->n_outputs && status == ML_OK; i++)
+        status = ml_set_run_shape(call, i, &carry(c, body, i, turn)->shape);
     if (status == ML_OK) status = ml_settle(call);
-    for (int32_t i = 0; i < c->n_outputs && status == ML_OK; i++) copy(ml_out(call, i), carry(c, body, i, turn)->data, carry(c, body, i, turn)->bytes);
+    for (int32_t i = 0; i < c->n_outputs && status == ML_OK; i++)
+        copy(ml_out(call, i), carry(c, body, i, turn)->data, carry(c, body, i, turn)->bytes);
     return status;
 }
 

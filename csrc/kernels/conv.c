@@ -9,10 +9,11 @@
 /* panels: the packed weights of `groups` groups; empty when eval has to pack. */
 #define FLOAT_FIELDS(X, S) \
     WINDOW_FIELDS(X, S) X(S, f32, minimum) X(S, f32, maximum) X(S, i32, groups) X(S, array, panels)
-/* The offset of an input or filter is its zero point. mantissas, shifts: one int32 an output. */
+/* The offset of an input or filter is its zero point. mantissas, shifts: one int32 an output. padded: constant weights with
+ * rows of ml_padded_row elements; empty when eval has to pad. */
 #define INTEGER_FIELDS(X, S)                                                                                     \
     WINDOW_FIELDS(X, S) X(S, i32, minimum) X(S, i32, maximum) X(S, i32, input_offset) X(S, i32, filter_offset) \
-    X(S, i32, output_offset) X(S, array, mantissas) X(S, array, shifts)
+    X(S, i32, output_offset) X(S, array, mantissas) X(S, array, shifts) X(S, array, padded)
 /* What all kernels' parameters begin with. */
 typedef struct window_params {
     WINDOW_FIELDS(ML_MEMBER, window_params)
@@ -111,14 +112,18 @@ static ml_status conv_2d_f32(const ml_call *c) {
     for (int64_t first = 0; first < blob->pixels; first += blob->block) {
         int64_t count = ml_min_s64(blob->block, blob->pixels - first);
         for (int64_t g = 0; g < blob->groups; g++) {
-            if (!blob->direct)
-                ml_window_gather_f32(&blob->window, x, g * blob->depth, blob->depth, first, count, rows);
+            if (!blob->direct) ml_window_gather_f32(&blob->window, x, g * blob->depth, blob->depth, first, count, rows);
             ml_matmul_f32_args args = {
-                .a = blob->direct ? x + first * blob->k : rows, .rows = count,
-                .panels = panels + g * panels_floats, .k = blob->k, .n = blob->outputs,
+                .a = blob->direct ? x + first * blob->k : rows,
+                .rows = count,
+                .panels = panels + g * panels_floats,
+                .k = blob->k,
+                .n = blob->outputs,
                 .bias = bias ? bias + g * blob->outputs : NULL,
-                .y = y + first * y_stride + g * blob->outputs, .y_stride = y_stride,
-                .low = params->minimum, .high = params->maximum,
+                .y = y + first * y_stride + g * blob->outputs,
+                .y_stride = y_stride,
+                .low = params->minimum,
+                .high = params->maximum,
             };
             ml_matmul_f32(&args);
         }
@@ -138,10 +143,10 @@ static ml_status prepare_conv_integer(ml_prepare *p) {
     if (blob->k > INT64_MAX / 16384)
         return ml_fail(p->error, ML_SHAPE_ERROR, "windows of %lld elements are too large", (long long)blob->k);
     blob->stride = ml_padded_row(blob->k);
-    blob->pack = blob->stride != blob->k;
+    blob->pack = params->padded.bytes != outputs * blob->stride;
     row_bytes = blob->stride * (int64_t)sizeof(int16_t);
     if (blob->pack) reserve(p, outputs * blob->stride);
-    blob->block = ml_block_rows(blob->pixels, row_bytes);
+    blob->block = ml_block_rows(blob->pixels, row_bytes + blob->outputs * (int64_t)sizeof(int32_t));
     blob->rows_offset = reserve(p, blob->block * row_bytes);
     blob->sums_offset = reserve(p, blob->block * blob->outputs * (int64_t)sizeof(int32_t));
     return ML_OK;
@@ -152,15 +157,15 @@ static inline ml_status conv_integer(const ml_call *c, const bool is_signed) {
     const conv_integer_params *params = c->params;
     const conv_blob *blob = c->blob;
     const void *x = ml_in(c, 0);
-    const int8_t *w = ml_in(c, 1);
-    ml_requantizer to_output = {ml_in_optional(c, 2), params->mantissas.data, params->shifts.data, params->output_offset,
-                                params->minimum, params->maximum};
+    const int8_t *w = params->padded.data;
+    ml_requantizer to_output = {ml_in_optional(c, 2),  params->mantissas.data, params->shifts.data,
+                                params->output_offset, params->minimum,        params->maximum};
     int16_t *rows = (int16_t *)((char *)c->scratch + blob->rows_offset);
     int32_t *sums = (int32_t *)((char *)c->scratch + blob->sums_offset);
     int8_t *y = ml_out(c, 0);
     int64_t n = blob->outputs, k = blob->stride, depth = blob->depth;
     if (blob->pack) {
-        ml_pad_rows(w, n * blob->groups, blob->k, c->scratch);
+        ml_pad_rows(ml_in(c, 1), n * blob->groups, blob->k, c->scratch);
         w = c->scratch;
     }
     for (int64_t first = 0; first < blob->pixels; first += blob->block) {

@@ -9,9 +9,17 @@ static ml_status prepare_custom(ml_prepare *p) {
     if (!params->has_shape || !p->state) return ml_dynamic(p);
     ml_shape shapes[16];
     if (p->n_outputs > 16) return ml_fail(p->error, ML_SHAPE_ERROR, "%d outputs with a shape function: at most 16", p->n_outputs);
-    ml_call call = {.inputs = p->inputs, .outputs = p->outputs, .data = p->data, .tensors = p->tensors, .error = p->error,
-                    .state = p->state, .n_inputs = p->n_inputs, .n_outputs = p->n_outputs, .handler = p->handler,
-                    .frame = p->frame, .node = p->node};
+    ml_call call = {.inputs = p->inputs,
+                    .outputs = p->outputs,
+                    .data = p->data,
+                    .tensors = p->tensors,
+                    .error = p->error,
+                    .state = p->state,
+                    .n_inputs = p->n_inputs,
+                    .n_outputs = p->n_outputs,
+                    .handler = p->handler,
+                    .frame = p->frame,
+                    .node = p->node};
     ml_status status = (ml_status)p->state->hooks.shape(p->state->hooks.owner, &call, shapes);
     if (status != ML_OK) return ml_fail(p->error, status, "its shape function raised");
     for (int32_t i = 0; i < p->n_outputs && status == ML_OK; i++) status = ml_set_shape(p, i, &shapes[i]);

@@ -128,8 +128,8 @@ static void sum_pixel(const source *s, float *sums) {
         float sum = 0.0f;
         for (int64_t ky = s->down.first; ky < s->down.end; ky++)
             for (int64_t kx = s->across.first; kx < s->across.end; kx++)
-                sum += s->x[ky * s->line_step + kx * s->tap_step + first] *
-                       s->filter[ky * s->filter_step + kx * s->outputs + first];
+                sum +=
+                    s->x[ky * s->line_step + kx * s->tap_step + first] * s->filter[ky * s->filter_step + kx * s->outputs + first];
         sums[first] = sum;
     }
 }
@@ -144,8 +144,11 @@ static inline void aim(source *s, const depthwise_blob *blob, const float *lines
 static source source_of_line(const depthwise_blob *blob, int64_t line, const float *filter) {
     const ml_window *w = &blob->window;
     return (source){
-        .filter = filter, .filter_step = w->x.size * blob->outputs, .outputs = blob->outputs,
-        .tap_step = w->x.dilation * blob->outputs, .line_step = w->x.in * blob->outputs,
+        .filter = filter,
+        .filter_step = w->x.size * blob->outputs,
+        .outputs = blob->outputs,
+        .tap_step = w->x.dilation * blob->outputs,
+        .line_step = w->x.in * blob->outputs,
         .down = ml_window_taps(&w->y, line % w->y.out),
     };
 }
@@ -234,8 +237,8 @@ static ml_status depthwise_integer(const ml_call *c, const bool is_signed) {
     float *lines = c->scratch, *filter = lines + blob->filter_floats, *piece = lines + blob->piece_floats;
     int32_t *sums = (int32_t *)(piece + blob->outputs);
     int8_t *y = ml_out(c, 0);
-    ml_requantizer to_output = {ml_in_optional(c, 2), p->mantissas.data, p->shifts.data, p->output_offset, p->minimum,
-                                p->maximum};
+    ml_requantizer to_output = {ml_in_optional(c, 2), p->mantissas.data, p->shifts.data,
+                                p->output_offset,     p->minimum,        p->maximum};
     expand_integer(ml_in(c, 1), is_signed, 0, blob->piece_floats - blob->filter_floats, 1, p->filter_offset, filter);
     for (int64_t line = 0; line < w->batches * w->y.out; line++) {
         source s = source_of_line(blob, line, filter);

@@ -79,9 +79,16 @@ static ml_status fully_connected_f32(const ml_call *c) {
     }
     for (int64_t first = 0; first < blob->rows; first += blob->block) {
         ml_matmul_f32_args args = {
-            .a = x + first * blob->depth, .rows = ml_min_s64(blob->block, blob->rows - first),
-            .panels = panels, .k = blob->depth, .n = blob->outputs, .bias = ml_in_optional(c, 2),
-            .y = y + first * blob->outputs, .y_stride = blob->outputs, .low = params->minimum, .high = params->maximum,
+            .a = x + first * blob->depth,
+            .rows = ml_min_s64(blob->block, blob->rows - first),
+            .panels = panels,
+            .k = blob->depth,
+            .n = blob->outputs,
+            .bias = ml_in_optional(c, 2),
+            .y = y + first * blob->outputs,
+            .y_stride = blob->outputs,
+            .low = params->minimum,
+            .high = params->maximum,
         };
         ml_matmul_f32(&args);
     }

@@ -56,8 +56,7 @@ static ml_status prepare_pack(ml_prepare *p) {
                            ml_shape_text(&ml_input(p, i)->shape, other));
     }
     ml_shape shape = {.rank = first->rank + 1};
-    for (int32_t d = 0; d < shape.rank; d++)
-        shape.dims[d] = d == axis ? p->n_inputs : first->dims[d < axis ? d : d - 1];
+    for (int32_t d = 0; d < shape.rank; d++) shape.dims[d] = d == axis ? p->n_inputs : first->dims[d < axis ? d : d - 1];
     return finish(p, &shape, axis, true);
 }
 

@@ -35,8 +35,8 @@ static ml_status read_paddings(const ml_prepare *p, const void *value, ml_shape 
     for (int32_t d = 0; d < shape->rank; d++) {
         int64_t b = -1, a = -1;
         if (!read_padding(paddings, value, 2 * d, &b) || !read_padding(paddings, value, 2 * d + 1, &a) || b < 0 || a < 0)
-            return ml_fail(p->error, ML_SHAPE_ERROR, "dimension %d is padded by %lld and %lld, expected 0 or more", d, (long long)b,
-                           (long long)a);
+            return ml_fail(p->error, ML_SHAPE_ERROR, "dimension %d is padded by %lld and %lld, expected 0 or more", d,
+                           (long long)b, (long long)a);
         if (b > INT32_MAX || a > INT32_MAX || shape->dims[d] + b + a > INT32_MAX)
             return ml_fail(p->error, ML_SHAPE_ERROR, "dimension %d of size %d padded by %lld and %lld exceeds %d", d,
                            shape->dims[d], (long long)b, (long long)a, INT32_MAX);

@@ -88,9 +88,13 @@ EVAL_POOL(max_pool_s16, pool_integer_params, int16_t, int16_t, INT16_MIN, max_s1
 #define ROW(type, params, operation) \
     ML_KERNEL(#operation "_2d_" #type, params, sizeof(ml_window), 0, prepare_pool, operation##_##type)
 ML_KERNELS(pooling) = {
-    ROW(f32, pool_float_params, average_pool),  ROW(s8, pool_integer_params, average_pool),
-    ROW(u8, pool_integer_params, average_pool), ROW(s16, pool_integer_params, average_pool),
-    ROW(f32, pool_float_params, max_pool),      ROW(s8, pool_integer_params, max_pool),
-    ROW(u8, pool_integer_params, max_pool),     ROW(s16, pool_integer_params, max_pool),
+    ROW(f32, pool_float_params, average_pool),
+    ROW(s8, pool_integer_params, average_pool),
+    ROW(u8, pool_integer_params, average_pool),
+    ROW(s16, pool_integer_params, average_pool),
+    ROW(f32, pool_float_params, max_pool),
+    ROW(s8, pool_integer_params, max_pool),
+    ROW(u8, pool_integer_params, max_pool),
+    ROW(s16, pool_integer_params, max_pool),
     ML_KERNELS_END,
 };

@@ -42,8 +42,8 @@ static ml_status prepare_dequantize(ml_prepare *p) {
         if (params->axis < 0 || params->axis >= x->rank)
             return ml_fail(p->error, ML_SHAPE_ERROR, "quantized dimension %d is outside rank %d", params->axis, x->rank);
         if (x->dims[params->axis] != blob->channels)
-            return ml_fail(p->error, ML_SHAPE_ERROR, "%d scales do not match dimension %d of size %d",
-                           (int)blob->channels, params->axis, x->dims[params->axis]);
+            return ml_fail(p->error, ML_SHAPE_ERROR, "%d scales do not match dimension %d of size %d", (int)blob->channels,
+                           params->axis, x->dims[params->axis]);
         blob->inner = 1;
         for (int32_t d = params->axis + 1; d < x->rank; d++) blob->inner *= x->dims[d];
     }

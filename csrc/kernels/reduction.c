@@ -88,12 +88,8 @@ static ml_status prepare_reduce(ml_prepare *p, int32_t keep_dims, int64_t sum_by
     return ML_OK;
 }
 
-static ml_status prepare_mean_f32(ml_prepare *p) {
-    return prepare_reduce(p, ((const reduce_params *)p->params)->keep_dims, 0);
-}
-static ml_status prepare_mean_int(ml_prepare *p) {
-    return prepare_reduce(p, ((const reduce_params *)p->params)->keep_dims, 8);
-}
+static ml_status prepare_mean_f32(ml_prepare *p) { return prepare_reduce(p, ((const reduce_params *)p->params)->keep_dims, 0); }
+static ml_status prepare_mean_int(ml_prepare *p) { return prepare_reduce(p, ((const reduce_params *)p->params)->keep_dims, 8); }
 static ml_status prepare_mean_quantized(ml_prepare *p) {
     return prepare_reduce(p, ((const mean_quantized_params *)p->params)->keep_dims, 4);
 }

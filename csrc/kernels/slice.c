@@ -109,7 +109,8 @@ static ml_status check_entries(const ml_prepare *p, int32_t *n) {
         const ml_shape *shape = &ml_input(p, i)->shape;
         char text[96];
         if (shape->rank != 1)
-            return ml_fail(p->error, ML_SHAPE_ERROR, "%s has the shape %s, expected a vector", names[i], ml_shape_text(shape, text));
+            return ml_fail(p->error, ML_SHAPE_ERROR, "%s has the shape %s, expected a vector", names[i],
+                           ml_shape_text(shape, text));
         if (shape->dims[0] != *n)
             return ml_fail(p->error, ML_SHAPE_ERROR, "begin has %d entries, %s has %d", *n, names[i], shape->dims[0]);
     }

@@ -27,7 +27,8 @@ static ml_status prepare_read(ml_prepare *p) {
     if (!resource) return ML_KERNEL_ERROR;
     if (!resource->assigned) return ml_fail(p->error, ML_KERNEL_ERROR, "the variable is read before it is assigned");
     if (resource->type != ml_output(p, 0)->type)
-        return ml_fail(p->error, ML_KERNEL_ERROR, "the variable holds type %d, the output has type %d", resource->type, ml_output(p, 0)->type);
+        return ml_fail(p->error, ML_KERNEL_ERROR, "the variable holds type %d, the output has type %d", resource->type,
+                       ml_output(p, 0)->type);
     return ml_set_shape(p, 0, &resource->shape);
 }
 

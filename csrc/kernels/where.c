@@ -23,7 +23,8 @@ static inline ml_status prepare_where(ml_prepare *p, is_true_fn is_true) {
     if (!x && elements > 0) return ml_dynamic(p);
     for (int64_t i = 0; i < elements; i++) count += is_true(x, i);
     if (count > INT32_MAX)
-        return ml_fail(p->error, ML_SHAPE_ERROR, "%lld elements are true, at most %d fit a dimension", (long long)count, INT32_MAX);
+        return ml_fail(p->error, ML_SHAPE_ERROR, "%lld elements are true, at most %d fit a dimension", (long long)count,
+                       INT32_MAX);
     blob->count = count;
     return ml_set_shape(p, 0, &(ml_shape){.rank = 2, .dims = {(int32_t)count, shape->rank}});
 }

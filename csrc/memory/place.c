@@ -45,7 +45,8 @@ ml_plan_status ml_check_sizes(const ml_problem *problem) {
     for (int32_t i = 0; i < problem->count; i++) {
         int64_t size = problem->records[i].size, fixed = problem->records[i].offset > 0 ? problem->records[i].offset : 0;
         if (size < 0 || size > INT64_MAX / 4 || fixed > INT64_MAX / 4) return ML_PLAN_OVERFLOW;
-        if (__builtin_add_overflow(total, ml_round_up(size, problem->alignment), &total) || total > INT64_MAX / 2 - fixed) return ML_PLAN_OVERFLOW;
+        if (__builtin_add_overflow(total, ml_round_up(size, problem->alignment), &total) || total > INT64_MAX / 2 - fixed)
+            return ML_PLAN_OVERFLOW;
     }
     return ML_PLAN_OK;
 }

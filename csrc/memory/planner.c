@@ -223,12 +223,10 @@ static ml_status fail_plan(const ml_planner *p, ml_plan_status status, ml_error 
     switch (status) {
     case ML_PLAN_NO_MEMORY:
         return ml_fail(error, ML_ARENA_ERROR, "planning %d tensors: the system gives no working memory", p->count);
-    case ML_PLAN_OVERFLOW:
-        return ml_fail(error, ML_ARENA_ERROR, "the tensors' sizes add up to more bytes than an int64 counts");
+    case ML_PLAN_OVERFLOW: return ml_fail(error, ML_ARENA_ERROR, "the tensors' sizes add up to more bytes than an int64 counts");
     case ML_PLAN_UNSUPPORTED:
         return ml_fail(error, ML_ARENA_ERROR, "strategy '%s' cannot plan around tensors that are already placed", p->strategy);
-    default:
-        return ml_fail(error, ML_ARENA_ERROR, "strategy '%s' failed with status %d", p->strategy, (int)status);
+    default: return ml_fail(error, ML_ARENA_ERROR, "strategy '%s' failed with status %d", p->strategy, (int)status);
     }
 }
 
@@ -244,10 +242,11 @@ static ml_status check_fixed(const ml_planner *p, int32_t count, int32_t from, m
             const ml_record *low = a->tensor < b->tensor ? a : b, *high = low == a ? b : a;
             error->tensor = low->tensor;
             error->other_tensor = high->tensor;
-            return ml_fail(error, ML_ARENA_ERROR,
-                           "tensor %d at offset %lld (%lld bytes) and tensor %d at offset %lld (%lld bytes) are live at once and overlap",
-                           low->tensor, (long long)low->offset, (long long)low->size, high->tensor, (long long)high->offset,
-                           (long long)high->size);
+            return ml_fail(
+                error, ML_ARENA_ERROR,
+                "tensor %d at offset %lld (%lld bytes) and tensor %d at offset %lld (%lld bytes) are live at once and overlap",
+                low->tensor, (long long)low->offset, (long long)low->size, high->tensor, (long long)high->offset,
+                (long long)high->size);
         }
     }
     return ML_OK;

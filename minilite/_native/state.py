@@ -46,6 +46,11 @@ class Plan:
         return int(lib.ml_plan_arena_bytes(self._pointer))
 
     @property
+    def work_bytes(self) -> int:
+        """Bytes of the work block beside the arena that small scratch is taken from: at most 64 KiB."""
+        return int(lib.ml_plan_work_bytes(self._pointer))
+
+    @property
     def lower_bound(self) -> int:
         """The largest sum of bytes that are live at once."""
         return int(lib.ml_plan_lower_bound(self._pointer))

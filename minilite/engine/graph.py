@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,9 @@ import numpy as np
 from minilite import _native
 from minilite.engine.lower import Handler, lower, node_label
 from minilite.errors import KernelError, coordinates
+from minilite.format.dtypes import TensorType, element_bits
 from minilite.format.model import Model
+from minilite.memory.order import OrderNode, lower_peak_order
 
 Shape = tuple[int, ...]
 
@@ -18,17 +21,38 @@ Shape = tuple[int, ...]
 class Program:
     """A Model lowered once; C graphs by root subgraph, shared by every Session."""
 
-    def __init__(self, model: Model, custom_ops: Mapping[str, Any], *, reference: bool) -> None:
+    def __init__(self, model: Model, custom_ops: Mapping[str, Any], *, reference: bool, reorder: bool = False) -> None:
         self.model = model
         self.lowered = lower(model, custom_ops, reference=reference)
+        self._reorder = reorder
         self._graphs: dict[int, _native.Graph] = {}
 
     def graph(self, root: int) -> _native.Graph:
         """The C graph whose main subgraph is `root`."""
         if root not in self._graphs:
             low = self.lowered
-            self._graphs[root] = _native.Graph(low.subgraphs, low.resources, root, low.keep, self)
+            subgraphs = self._reordered(root) if self._reorder else low.subgraphs
+            self._graphs[root] = _native.Graph(subgraphs, low.resources, root, low.keep, self)
         return self._graphs[root]
+
+    def _reordered(self, root: int) -> tuple[_native.SubgraphDef, ...]:
+        """The subgraphs with the root's nodes in an order of lower peak, where there is one and nodes have no effects."""
+        graph = self.lowered.subgraphs[root]
+        files = self.model.subgraphs[root].nodes
+        if any(
+            node.subgraphs or files[node.index].custom or "VARIABLE" in files[node.index].op for node in graph.nodes
+        ):
+            return self.lowered.subgraphs
+        sizes = [
+            0 if t.data is not None or t.variable else math.prod(t.shape) * element_bits(TensorType(t.type)) // 8
+            for t in graph.tensors
+        ]
+        nodes = [OrderNode(node.inputs, node.outputs) for node in graph.nodes]
+        order = lower_peak_order(nodes, sizes, graph.inputs, graph.outputs)
+        if order is None:
+            return self.lowered.subgraphs
+        better = graph._replace(nodes=[graph.nodes[n] for n in order])
+        return (*self.lowered.subgraphs[:root], better, *self.lowered.subgraphs[root + 1 :])
 
     def node_label(self, subgraph: int, node: int) -> tuple[str, str]:
         """The operator and the name of the first output of a node."""

@@ -131,7 +131,7 @@ class _Lowering:
 
     def fold(self, node: Node, values: tuple[Array, ...], tensors: list[Tensor]) -> None:
         for index, value in zip(node.outputs, values, strict=True):
-            tensors[index] = tensors[index]._replace(data=value)
+            tensors[index] = tensors[index]._replace(data=value, shape=value.shape)
 
     def find(self, name: str) -> _native.KernelInfo:
         if name not in self.kernels:
@@ -160,8 +160,10 @@ class _Lowering:
     def custom(self, node: Node, at_hand: OpNode) -> _native.NodeDef:
         function = self.custom_ops.get(node.op)
         if function is None:
+            if node.op.startswith("Flex"):
+                raise at_hand.refuse("Select TensorFlow op(s) are not supported by this interpreter")
             known = ", ".join(sorted(self.custom_ops)) or "none"
-            raise at_hand.refuse(f"unresolved custom op, custom_ops has {known}")
+            raise at_hand.refuse(f"unresolved custom op: {node.op}, custom_ops has {known}")
         shape = getattr(function, "shape", None)
         info = self.find("custom")
         params = _native.pack_params(info, "custom", {"has_shape": int(shape is not None)}, self.keep)

@@ -53,12 +53,12 @@ def check(
     first = np.array([record.first_node for record in records], np.int64)
     last = np.array([record.last_node for record in records], np.int64)
     filled = end > start
-    for i in np.flatnonzero(filled):
+    for i in map(int, np.flatnonzero(filled)):
         rest = slice(i + 1, None)
         meets = (start[rest] < end[i]) & (end[rest] > start[i]) & (first[rest] <= last[i]) & (last[rest] >= first[i])
         meets &= filled[rest]
         if meets.any():
-            j = int(i) + 1 + int(meets.argmax())
+            j = i + 1 + int(meets.argmax())
             text = f"{_say(records[i], offsets[i])} overlaps {_say(records[j], offsets[j])}"
-            return Fault("overlap", (int(i), j), text)
+            return Fault("overlap", (i, j), text)
     return None

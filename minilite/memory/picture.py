@@ -83,10 +83,11 @@ def _map_row(plan: MemoryPlan, section: Section) -> str:
 
 def diff(old: MemoryPlan, new: MemoryPlan) -> str:
     """What changed from one plan to another, records matched by tensor number and order."""
-    lines = [
+    head = (
         f"arena {old.arena_bytes} -> {new.arena_bytes} bytes ({new.arena_bytes - old.arena_bytes:+d}), "
         f"lower bound {old.lower_bound} -> {new.lower_bound}, strategy {old.strategy} -> {new.strategy}"
-    ]
+    )
+    lines = [head]
     before, after = _by_key(old), _by_key(new)
     for key in dict.fromkeys([*before, *after]):
         if key not in after:

@@ -25,9 +25,9 @@ def to_svg(plan: MemoryPlan, width: int = 900, height: int = 420) -> str:
         f"{plan.strategy}: {plan.arena_bytes} bytes, lower bound {plan.lower_bound}, "
         f"reuse factor {plan.reuse_factor:.2f}"
     )
+    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        'font-family="sans-serif" font-size="11">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="11">',
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
         f'<text x="{_LEFT}" y="18" font-size="13">{escape(title)}</text>',
         *_rectangles(plan, begin, end, across, up, floor),

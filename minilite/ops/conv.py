@@ -7,7 +7,7 @@ import numpy as np
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
 from minilite.ops.operator import Kernel, Operator, OpNode
-from minilite.ops.packing import pack_panels
+from minilite.ops.packing import pack_panels, pad_rows
 from minilite.ops.window import (
     QUANTIZED,
     STRIDES,
@@ -27,7 +27,8 @@ def lower_conv(node: OpNode) -> Kernel:
     tensors = Weighted.of(node)
     params = {**window_params(node, STRIDES), **clamp_params(node)}
     if tensors.x.type != TensorType.FLOAT32:
-        return Kernel(f"conv_2d_{QUANTIZED[tensors.x.type]}", **params, **integer_params(node, axis=0))
+        padded = pad_rows(tensors.weights.data) if tensors.weights.data is not None else None
+        return Kernel(f"conv_2d_{QUANTIZED[tensors.x.type]}", **params, **integer_params(node, axis=0), padded=padded)
     weights, groups = tensors.weights.data, 0
     panels = np.empty(0, np.float32)
     if weights is not None and weights.ndim == 4 and weights.size and len(tensors.x.shape) == 4:

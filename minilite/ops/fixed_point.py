@@ -39,8 +39,13 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
 
 def quantize_multipliers(reals: Array) -> tuple[Array, Array]:
     """`quantize_multiplier` of each: int32 mantissas and shifts."""
-    pairs = [quantize_multiplier(float(real)) for real in reals]
-    return np.array([m for m, _ in pairs], np.int32), np.array([s for _, s in pairs], np.int32)
+    fractions, shifts = np.frexp(np.asarray(reals, np.float64))
+    mantissas = np.floor(fractions * (1 << 31) + 0.5).astype(np.int64)
+    full = mantissas == 1 << 31
+    mantissas, shifts = np.where(full, mantissas // 2, mantissas), shifts + full
+    over, under = shifts > 30, shifts < -31
+    mantissas = np.where(over, (1 << 31) - 1, np.where(under, 0, mantissas))
+    return mantissas.astype(np.int32), np.where(over, 30, np.where(under, 0, shifts)).astype(np.int32)
 
 
 def saturating_rounding_doubling_high_mul(a: Array, b: Array | int) -> Array:

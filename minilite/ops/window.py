@@ -163,7 +163,8 @@ def real_multipliers(node: OpNode, axis: int) -> Array:
     scale = np.array(scales, np.float64)
     if not np.all((scale >= 0) & np.isfinite(scale)):
         raise node.refuse(f"weights '{weights.name}' must have scales >= 0, the least is {scale.min()}")
-    return np.broadcast_to(tensor_scale(node, x) * scale / tensor_scale(node, y), count)
+    real: Array = tensor_scale(node, x) * scale / tensor_scale(node, y)
+    return real if len(real) == count else np.full(count, real[0])
 
 
 def offset_params(node: OpNode) -> dict[str, Any]:

@@ -13,8 +13,6 @@ from minilite.cli import main
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 
-DATA = Path(__file__).resolve().parents[2] / "minilite" / "data"
-
 
 @pytest.fixture
 def model(tmp_path: Path) -> str:
@@ -136,7 +134,6 @@ def test_embedded_model_takes_no_input(capsys: pytest.CaptureFixture[str]) -> No
     assert "MODEL" in refused(capsys, "run", "--shape", "x=1")
 
 
-@pytest.mark.skipif(not (DATA / "digits.tflite").exists(), reason="the embedded model is not there yet")
 def test_run_without_arguments_reads_digits_of_several_sizes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run"]) == 0
     out = capsys.readouterr().out

@@ -72,7 +72,7 @@ def test_cli_adds_little_to_the_package(tmp_path: Path) -> None:
 
 
 def test_package_data_is_small() -> None:
-    assert sum(path.stat().st_size for path in (PACKAGE / "data").glob("*")) < 60_000
+    assert 0 < sum(path.stat().st_size for path in (PACKAGE / "data").glob("*")) < 60_000
 
 
 def readme_example() -> str:
@@ -81,7 +81,6 @@ def readme_example() -> str:
     return str(blocks[0])
 
 
-@pytest.mark.skipif(not (PACKAGE / "data" / "digits.tflite").exists(), reason="the embedded model is not there yet")
 def test_readme_example_runs() -> None:
     done = subprocess.run(
         [sys.executable, "-c", readme_example()], cwd=ROOT, capture_output=True, text=True, check=True

@@ -165,7 +165,7 @@ def test_constants_keep_their_shape() -> None:
             interpreter.resize_tensor_input(0, (9000,))
         interpreter.resize_tensor_input(0, (2,))
         with pytest.raises(ShapeError, match="constant"):
-            interpreter.plan_for({0: (9000,)})
+            interpreter._session().plan_for({0: (9000,)})
 
 
 def test_last_resize_before_allocation_counts() -> None:
@@ -469,6 +469,9 @@ def test_plan_for_leaves_everything_untouched() -> None:
     assert plan.arena_bytes >= 4_000_000
     with pytest.raises(minilite.InputError, match="there is no input 'nope', the model takes x"):
         interpreter.plan_for({"nope": (1,)})
+    for key, shape in ((4, (1,)), (-1, (1,)), (0, (-1,)), ("x", (2**31,)), (0, (2,) * 9)):
+        with pytest.raises(minilite.InputError):
+            interpreter.plan_for({key: shape})
     after = (
         interpreter.counters,
         interpreter.arena_bytes,

@@ -1,0 +1,196 @@
+"""Error classes and the wording of their messages."""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from built import custom_chain, floats, ready, relu_chain
+
+import minilite
+from minilite import errors
+from minilite._core import ffi, lib
+from minilite._native import status as seam
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
+
+SOURCES = pathlib.Path(minilite.__file__).parent
+COORDINATES = r"subgraph \d+, node \d+ \(\w+( '[^']*')?\): "
+
+
+def test_every_status_has_its_class() -> None:
+    statuses = {name: getattr(lib, name) for name in ffi.typeof("ml_status").relements}
+    assert statuses.pop("ML_OK") == 0
+    assert set(seam._CLASSES) == set(statuses.values())
+    expected = {
+        "ML_SHAPE_ERROR": errors.ShapeError,
+        "ML_ARENA_ERROR": errors.ArenaError,
+        "ML_KERNEL_ERROR": errors.KernelError,
+        "ML_VIEW_HELD": errors.StateError,
+        "ML_NOT_READY": errors.StateError,
+        "ML_BUSY": errors.StateError,
+        "ML_GRAPH_ERROR": errors.ModelFormatError,
+    }
+    for name, kind in expected.items():
+        with pytest.raises(kind, match=r"^why$"):
+            seam.raise_error(ffi.new("ml_error *", {"status": statuses[name], "node": -1, "text": b"why"}), None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "builtins"),
+    [
+        (errors.ModelNotFoundError, (FileNotFoundError, ValueError)),
+        (errors.ModelFormatError, (ValueError,)),
+        (errors.UnsupportedOpError, (RuntimeError, ValueError)),
+        (errors.ShapeError, (RuntimeError, ValueError)),
+        (errors.InputError, (ValueError,)),
+        (errors.StateError, (RuntimeError, ValueError)),
+        (errors.ArenaError, (MemoryError,)),
+        (errors.KernelError, (RuntimeError,)),
+    ],
+)
+def test_classes_are_builtins_too(kind: type[errors.MiniliteError], builtins: tuple[type[Exception], ...]) -> None:
+    assert issubclass(kind, errors.MiniliteError)
+    assert issubclass(kind, builtins)
+    error = kind("text", subgraph=1, node=2, op="ADD", tensors=["a", "b"], shapes=[(1, 2)])
+    assert str(error) == "text"
+    assert (error.subgraph, error.node, error.op, error.tensors, error.shapes) == (1, 2, "ADD", ("a", "b"), ((1, 2),))
+
+
+def unsupported() -> bytes:
+    builder = ModelBuilder()
+    main, other = builder.subgraph("main"), builder.subgraph("other")
+    x = main.input("x", (4,))
+    a = main.node("ATAN2", [x, x], out=("a", (4,)))
+    b = main.node("RELU", [a], out=("b", (4,)))
+    c = main.node("Strange", [b], out=("c", (4,)), custom=True)
+    d = main.node("ADD", [c, c], out=("d", (4,)), version=99)
+    main.output(d)
+    text = other.input("text", (4,), TensorType.STRING)
+    other.output(other.node("RELU", [text], out=("e", (4,))))
+    return builder.build()
+
+
+def test_unsupported_operators_are_listed_at_once() -> None:
+    interpreter = minilite.Interpreter(model_content=unsupported())
+    assert interpreter.get_input_details()[0]["name"] == "x"
+    for _ in range(2):
+        with pytest.raises(minilite.UnsupportedOpError) as caught:
+            interpreter.allocate_tensors()
+        lines = str(caught.value).removeprefix("4 nodes are not supported: ").split("; ")
+        assert [re.match(COORDINATES, line).group() for line in lines] == [  # type: ignore[union-attr]
+            "subgraph 0, node 0 (ATAN2 'a'): ",
+            "subgraph 0, node 2 (Strange 'c'): ",
+            "subgraph 0, node 3 (ADD 'd'): ",
+            "subgraph 1, node 0 (RELU 'e'): ",
+        ]
+        assert (caught.value.subgraph, caught.value.node, caught.value.op) == (0, 0, "ATAN2")
+
+
+def test_one_unsupported_operator_is_named_alone() -> None:
+    with pytest.raises(minilite.UnsupportedOpError) as caught:
+        ready(custom_chain("Strange"), custom_ops={"Other": lambda node, x: x})
+    assert str(caught.value) == "subgraph 0, node 0 (Strange 'y'): unresolved custom op: Strange, custom_ops has Other"
+
+
+def broken_calls() -> Iterator[Any]:
+    """Calls that fail in every class, with what they raise."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    a, b = graph.input("a", (2,), signature=(-1,)), graph.input("b", (2,), signature=(-1,))
+    graph.output(graph.node("ADD", [a, b], out=("sum", (2,))))
+    pair = ready(builder.build())
+
+    def refused(shape: tuple[int, ...]) -> None:
+        pair.resize_tensor_input(0, shape)
+        pair.allocate_tensors()
+
+    relu = ready(relu_chain())
+    yield lambda: refused((3,))
+    yield lambda: refused((2**31 - 1, 2**25))
+    yield lambda: refused((2**31 - 1,) * 4)
+    yield lambda: minilite.Interpreter("/nope.tflite")
+    yield lambda: minilite.Interpreter(model_content=b"no model")
+    yield lambda: minilite.Interpreter(model_content=relu_chain()[:99])
+    yield lambda: ready(unsupported())
+    yield lambda: relu.plan_for({"z": (1,)})
+    yield lambda: relu.run({})
+    yield lambda: ready(custom_chain("C"), custom_ops={"C": lambda node, x: np.zeros(4)}).invoke()
+    yield lambda: ready(custom_chain("C"), custom_ops={"C": lambda node, x: (x, x)}).invoke()
+
+
+@pytest.mark.parametrize("number", range(11))
+def test_shape_of_messages(number: int) -> None:
+    """One line; coordinates, if any; then lower case; no full stop; the same the second time."""
+    call = list(broken_calls())[number]
+    texts = []
+    for _ in range(2):
+        with pytest.raises(minilite.MiniliteError) as caught:
+            call()
+        texts.append(str(caught.value))
+    assert texts[0] == texts[1]
+    rest = re.sub(COORDINATES, "", texts[0])
+    assert "\n" not in rest
+    assert not rest.endswith(".")
+    assert rest[:1] == rest[:1].lower() or rest.startswith("Model")  # a table of the file format
+    if caught.value.node is not None:
+        assert re.search(COORDINATES, texts[0])
+
+
+LITERT_OWN_WORDS = (  # first clauses kept from LiteRT
+    "`model_path`", "Can't both", "No subgraph", "Invoke called", "Cannot set tensor", "Tensor data is null",
+    "There is at least", "Invalid ", "SignatureDef", "Attempting to resize", "BytesRequired", "Shape should",
+    "Dimension mismatch", "Got value", "Select TensorFlow",
+)  # fmt: skip
+
+
+def test_messages_in_the_sources_are_worded_alike() -> None:
+    """Every literal given to an error class, or to node.refuse, reads as the DESIGN says."""
+    checked = 0
+    for path in sorted(SOURCES.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "message":
+                text = node.value
+            elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "refuse" and node.args:
+                text = node.args[0]
+            else:
+                continue
+            parts = text.values if isinstance(text, ast.JoinedStr) else [text]
+            literals = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+            if not literals:
+                continue
+            checked += 1
+            words = "".join(literals)
+            starts_literal = isinstance(parts[0], ast.Constant)
+            where = f"{path.name}:{node.lineno}: {words}"
+            assert "\n" not in words, where
+            if starts_literal and not words.startswith(LITERT_OWN_WORDS):
+                assert not re.match(r"[A-Z][a-z]", words) or re.match(r"[A-Z]\w*\.", words), where
+            if isinstance(parts[-1], ast.Constant) and not words.startswith(LITERT_OWN_WORDS):
+                assert not literals[-1].endswith("."), where
+    assert checked > 40
+
+
+def test_errors_of_c_are_worded_alike() -> None:
+    root = pathlib.Path(__file__).resolve().parents[2] / "csrc"
+    texts = [
+        text
+        for path in sorted(root.rglob("*.c"))
+        for text in re.findall(r'ml_fail\([^;]*?ML_\w+_?\w*,\s*"((?:[^"\\]|\\.)*)"', path.read_text())
+    ]
+    assert len(texts) > 40
+    for text in texts:
+        assert not text.endswith("."), text
+        assert "\\n" not in text, text
+        assert not re.match(r"[A-Z][a-z]", text), text
+
+
+def test_floats_of_the_wrong_length_name_both() -> None:
+    with pytest.raises(minilite.InputError) as caught:
+        ready(relu_chain()).set_tensor(0, floats(1, 2))
+    assert caught.value.shapes == ((4,), (2,))
