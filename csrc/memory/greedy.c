@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "breadth.h"
 #include "place.h"
 #include "strategies.h"
 
@@ -82,22 +83,16 @@ ml_plan_status ml_plan_greedy_by_size(ml_problem *p) {
 }
 
 /* The bytes live at a record's busiest node: records of broad nodes go first, the larger ones before the smaller. */
-static void key_by_breadth(bench *b, const ml_problem *p) {
-    int64_t total = 1;
-    for (int32_t i = 0; i < p->count; i++)
-        if (b->size[i] >= total) total = b->size[i] + 1;
-    for (int32_t i = 0; i < p->count; i++) {
-        int64_t broadest = 0;
-        for (int32_t k = 0; k < p->count; k++) { /* breadth changes only where a record starts */
-            int32_t at = p->records[k].first > p->records[i].first ? p->records[k].first : p->records[i].first;
-            if (at > p->records[i].last || at > p->records[k].last) continue;
-            int64_t breadth = 0;
-            for (int32_t j = 0; j < p->count; j++)
-                if (p->records[j].first <= at && p->records[j].last >= at) breadth += b->size[j];
-            if (breadth > broadest) broadest = breadth;
-        }
-        b->key[i] = broadest;
+static bool key_by_breadth(bench *b, const ml_problem *p) {
+    ml_breadth *nodes = malloc(((size_t)p->count + 1) * sizeof *nodes);
+    int32_t n_nodes = nodes ? ml_breadths(p, nodes) : -1;
+    for (int32_t i = 0; i < p->count && n_nodes >= 0; i++) {
+        b->key[i] = 0;
+        for (int32_t n = 0; n < n_nodes && nodes[n].node <= p->records[i].last; n++)
+            if (nodes[n].node >= p->records[i].first && nodes[n].bytes > b->key[i]) b->key[i] = nodes[n].bytes;
     }
+    free(nodes);
+    return n_nodes >= 0;
 }
 
 ml_plan_status ml_plan_greedy_by_breadth(ml_problem *p) {
@@ -106,7 +101,10 @@ ml_plan_status ml_plan_greedy_by_breadth(ml_problem *p) {
     bench b;
     if (!set_up(&b, p)) return ML_PLAN_NO_MEMORY;
     b.waiting = ml_order_by(p, b.size, b.trial);
-    key_by_breadth(&b, p);
+    if (!key_by_breadth(&b, p)) {
+        free(b.size);
+        return ML_PLAN_NO_MEMORY;
+    }
     /* Stable by breadth over the order by size. */
     for (int32_t i = 0; i < b.waiting; i++) {
         int32_t moving = b.trial[i], at = i;

@@ -10,6 +10,14 @@ static const ml_strategy ml_strategies[] = {
     {"greedy_by_size", ml_plan_greedy_by_size},
     {"greedy_by_breadth", ml_plan_greedy_by_breadth},
     {"exact", ml_plan_exact},
+    {"strip_packing", ml_plan_strip_packing},
+    {"tflm", ml_plan_tflm},
+    {"equality", ml_plan_equality},
+    {"greedy_in_order", ml_plan_greedy_in_order},
+    {"shared_greedy_by_size", ml_plan_shared_greedy_by_size},
+    {"shared_greedy_by_size_improved", ml_plan_shared_greedy_by_size_improved},
+    {"shared_greedy_by_breadth", ml_plan_shared_greedy_by_breadth},
+    {"min_cost_flow", ml_plan_min_cost_flow},
     {NULL, NULL},
 };
 
