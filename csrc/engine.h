@@ -60,6 +60,7 @@ struct ml_graph {
     int32_t total_tensors;
     int32_t total_nodes;
     int32_t n_resources;
+    bool planned_offline; /* some tensor has an offline offset */
 };
 
 /* Plan: what hangs on shapes. ------------------------------------------------------------------------------------------ */

@@ -94,6 +94,7 @@ ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *erro
     atomic_init(&g->holders, 1);
     g->n_subgraphs = def->n_subgraphs;
     g->n_resources = def->n_resources;
+    for (size_t t = 0; t < tensors; t++) g->planned_offline |= def->tensors[t].offline_offset >= 0;
     g->subgraphs = calloc(count + 1, sizeof *g->subgraphs);
     g->nodes = calloc(nodes + 1, sizeof *g->nodes);
     g->node_io = calloc(nodes + 1, sizeof *g->node_io);

@@ -71,6 +71,11 @@ void ml_plan_free(ml_plan *plan) {
 
 /* Places --------------------------------------------------------------------------------------------------------------- */
 
+/* The file's own memory plan holds for the file's own shapes, and where tensors may share memory at all. */
+static bool follows_file(const ml_prepare_context *x, int32_t frame) {
+    return frame == 0 && x->plan->words == 0 && x->plan->graph->planned_offline && !(x->state->options & ML_KEEP_ALL);
+}
+
 /* Tells the planner every tensor's bytes and where it may lie. */
 static void describe_tensors(ml_prepare_context *x, int32_t frame) {
     const ml_graph *g = x->plan->graph;
@@ -81,6 +86,7 @@ static void describe_tensors(ml_prepare_context *x, int32_t frame) {
     uint8_t *places = ml_planner_places(planner), *pinned = ml_planner_pinned(planner), *skipped = ml_planner_skipped(planner);
     ml_tensor *tensors = ml_frame_tensors(x->plan, frame);
     const ml_prediction *predictions = x->state ? x->state->predictions : NULL;
+    bool offline = follows_file(x, frame);
     for (int32_t t = 0; t < sub->io.n_tensors; t++) {
         ml_tensor *tensor = &tensors[t];
         if (tensor->dynamic && predictions && predictions[f->tensor_base + t].capacity > tensor->capacity)
@@ -91,6 +97,8 @@ static void describe_tensors(ml_prepare_context *x, int32_t frame) {
         places[t] = tensor->storage == ML_STORAGE_ARENA        ? ML_PLACE_ARENA
                     : tensor->storage == ML_STORAGE_PERSISTENT ? ML_PLACE_PERSISTENT
                                                                : ML_PLACE_NONE;
+        if (offline && !tensor->dynamic && tensor->storage == ML_STORAGE_ARENA && sub->tensors[t].offline_offset >= 0)
+            ml_planner_fix(planner, t, sub->tensors[t].offline_offset);
     }
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         const ml_node_plan *np = &x->plan->nodes[f->node_base + n];
@@ -133,7 +141,9 @@ static ml_status plan_once(ml_prepare_context *x, int32_t frame, int32_t options
     if (!fp->planner) return ml_fail(x->error, ML_ARENA_ERROR, "no memory to plan %d tensors", io->n_tensors);
     describe_tensors(x, frame);
     ml_planner_plan_allocations(fp->planner);
-    return ml_planner_execute_allocations(fp->planner, 0, io->n_nodes - 1, x->error);
+    ml_status status = ml_planner_execute_allocations(fp->planner, 0, io->n_nodes - 1, x->error);
+    if (x->error->other >= 0) x->error->subgraph = g->frames[frame].subgraph;
+    return status;
 }
 
 ml_status ml_plan_place(ml_prepare_context *x, int32_t frame) {
@@ -142,7 +152,8 @@ ml_status ml_plan_place(ml_prepare_context *x, int32_t frame) {
     if (status != ML_OK) return status;
     ml_frame_plan *fp = &x->plan->frames[frame];
     int64_t shared = ml_planner_high_water(fp->planner, ML_PLACE_ARENA);
-    if ((options & ML_KEEP_SMALLER) && (options & sharing) && shared > ml_planner_lower_bound(fp->planner)) {
+    if ((options & ML_KEEP_SMALLER) && (options & sharing) && !follows_file(x, frame) &&
+        shared > ml_planner_lower_bound(fp->planner)) {
         ml_planner *first = fp->planner;
         fp->planner = NULL;
         status = plan_once(x, frame, options & ~sharing);

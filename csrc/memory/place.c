@@ -16,8 +16,9 @@ void ml_layout_start(ml_layout *layout, ml_placed *room, const ml_problem *probl
     *layout = (ml_layout){room, 0, problem->alignment, 0};
     for (int32_t i = 0; i < problem->count; i++) {
         const ml_record *r = &problem->records[i];
-        if (r->offset != ML_UNPLACED && r->size > 0)
-            insert(layout, r->offset, ml_round_up(r->size, problem->alignment), r->first, r->last);
+        if (r->offset == ML_UNPLACED || r->size == 0) continue;
+        int64_t from = r->offset - r->offset % problem->alignment; /* a fixed offset may be aligned less */
+        insert(layout, from, ml_round_up(r->offset + r->size, problem->alignment) - from, r->first, r->last);
     }
 }
 

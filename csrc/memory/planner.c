@@ -16,10 +16,12 @@ struct ml_planner {
     int32_t count;        /* tensors and temporaries */
     int32_t last_active;  /* the node up to which memory was planned, -1 = none */
     int32_t n_active;
+    int32_t n_fixed;      /* tensors with an offset of the caller's */
     int64_t high_water;
     int64_t persistent;
     int64_t *bytes;
     int64_t *offset;
+    int64_t *fixed;       /* the caller's offset, -1 = none */
     int64_t *placed;      /* bytes at the time of placing, 0 = not placed */
     int32_t *first;       /* -1 = never allocated */
     int32_t *last;
@@ -38,7 +40,7 @@ struct ml_planner {
 
 ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, int32_t options, int32_t alignment) {
     size_t count = (size_t)graph->n_tensors + (size_t)graph->n_nodes, nodes = (size_t)graph->n_nodes;
-    size_t total = sizeof(ml_planner) + count * (3 * sizeof(int64_t) + sizeof(ml_record) + 6 * sizeof(int32_t) + 4) +
+    size_t total = sizeof(ml_planner) + count * (4 * sizeof(int64_t) + sizeof(ml_record) + 6 * sizeof(int32_t) + 4) +
                    (nodes + 2) * sizeof(int32_t) + nodes + 64;
     ml_planner *p = calloc(1, total);
     if (!p) return NULL;
@@ -50,7 +52,8 @@ ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, 
     p->bytes = (int64_t *)(p + 1);
     p->offset = p->bytes + count;
     p->placed = p->offset + count;
-    p->records = (ml_record *)(p->placed + count);
+    p->fixed = p->placed + count;
+    p->records = (ml_record *)(p->fixed + count);
     p->first = (int32_t *)(p->records + count);
     p->last = p->first + count;
     p->uses = p->last + count;
@@ -63,7 +66,7 @@ ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, 
     p->marked = p->pinned + count;
     p->edge = p->marked + count;
     p->skipped = p->edge + count;
-    for (size_t t = 0; t < count; t++) p->offset[t] = -1;
+    for (size_t t = 0; t < count; t++) p->offset[t] = p->fixed[t] = -1;
     p->last_active = -1;
     return p;
 }
@@ -75,7 +78,14 @@ ml_planner *ml_planner_copy(const ml_planner *from) {
     memcpy(p->place, from->place, (size_t)p->count);
     memcpy(p->pinned, from->pinned, (size_t)p->count);
     memcpy(p->skipped, from->skipped, (size_t)p->graph->n_nodes);
+    memcpy(p->fixed, from->fixed, (size_t)p->count * sizeof *p->fixed);
+    p->n_fixed = from->n_fixed;
     return p;
+}
+
+void ml_planner_fix(ml_planner *p, int32_t tensor, int64_t offset) {
+    p->n_fixed += (offset >= 0) - (p->fixed[tensor] >= 0);
+    p->fixed[tensor] = offset;
 }
 
 void ml_planner_free(ml_planner *p) { free(p); }
@@ -108,7 +118,7 @@ static void find_lifetimes(ml_planner *p) {
         if (t < 0) continue;
         p->edge[t] |= 1;
         p->first[t] = 0;
-        if (p->options & ML_KEEP_INPUTS) p->uses[t]++;
+        if ((p->options & ML_KEEP_INPUTS) && p->fixed[t] < 0) p->uses[t]++;
     }
     for (int32_t i = 0; i < g->n_outputs; i++)
         if (g->outputs[i] >= 0) {
@@ -131,8 +141,10 @@ static void find_lifetimes(ml_planner *p) {
         if (p->place[t] == ML_PLACE_PERSISTENT) p->first[t] = 0; /* variables are there before any node, written by one or not */
     bool free_unread = (p->options & ML_FREE_UNREAD) != 0;
     for (int32_t t = 0; t < g->n_tensors; t++) {
-        bool kept = (p->edge[t] & 2) || ((p->edge[t] & 1) && (p->options & ML_KEEP_INPUTS)) || (p->options & ML_KEEP_ALL);
-        if (kept || (p->last[t] < 0 && !free_unread)) p->last[t] = ML_FOREVER;
+        bool fixed = p->fixed[t] >= 0; /* whoever fixed it counted on its bytes after its last reader */
+        bool keep_input = (p->edge[t] & 1) && (p->options & ML_KEEP_INPUTS) && !fixed;
+        bool kept = (p->edge[t] & 2) || keep_input || (p->options & ML_KEEP_ALL);
+        if (kept || (p->last[t] < 0 && !free_unread && !fixed)) p->last[t] = ML_FOREVER;
         else if (p->last[t] < p->first[t]) p->last[t] = p->first[t];
     }
 }
@@ -142,6 +154,7 @@ static bool may_overwrite(const ml_planner *p, int32_t n, int32_t input, int32_t
     int32_t root = p->root[input];
     if (p->place[input] != ML_PLACE_ARENA || p->place[output] != ML_PLACE_ARENA || p->place[root] != ML_PLACE_ARENA) return false;
     if (p->edge[output] & 2 || p->bytes[input] != p->bytes[output]) return false;
+    if (p->fixed[output] != p->fixed[root]) return false; /* a longer life could meet another fixed tensor */
     if (p->edge[input] && ((p->options & ML_KEEP_INPUTS) || p->edge[input] & 2)) return false;
     if (p->edge[root] && ((p->options & ML_KEEP_INPUTS) || p->edge[root] & 2)) return false;
     if (view) return true;
@@ -229,11 +242,34 @@ static ml_status fail_plan(const ml_planner *p, ml_plan_status status, ml_error 
     }
 }
 
+/* Fixed candidates, records[from .. count), must meet no record that has its place. */
+static ml_status check_fixed(const ml_planner *p, int32_t count, int32_t from, ml_error *error) {
+    for (int32_t i = from; i < count; i++) {
+        const ml_record *a = &p->records[i];
+        if (a->offset == ML_UNPLACED) continue;
+        for (int32_t k = 0; k < i; k++) {
+            const ml_record *b = &p->records[k];
+            if (b->offset == ML_UNPLACED || b->last < a->first || b->first > a->last) continue;
+            if (b->offset >= a->offset + a->size || a->offset >= b->offset + b->size) continue;
+            const ml_record *low = a->tensor < b->tensor ? a : b, *high = low == a ? b : a;
+            error->tensor = low->tensor;
+            error->other = high->tensor;
+            return ml_fail(
+                error, ML_ARENA_ERROR,
+                "tensor %d at offset %lld (%lld bytes) and tensor %d at offset %lld (%lld bytes) are live at once and overlap",
+                low->tensor, (long long)low->offset, (long long)low->size, high->tensor, (long long)high->offset,
+                (long long)high->size);
+        }
+    }
+    return ML_OK;
+}
+
 /* Places the candidates, records[fixed .. count), around the active ones before them. */
 static ml_status place_records(ml_planner *p, int32_t count, int32_t fixed, ml_error *error) {
+    if (p->n_fixed > 0 && check_fixed(p, count, fixed, error) != ML_OK) return ML_ARENA_ERROR;
     ml_problem problem = {.records = p->records, .count = count, .alignment = p->alignment};
     ml_plan_status status = ml_memory_plan(p->strategy, &problem);
-    if (status == ML_PLAN_UNSUPPORTED && fixed > 0) status = ml_memory_plan("greedy_by_size", &problem);
+    if (status == ML_PLAN_UNSUPPORTED && (fixed > 0 || p->n_fixed > 0)) status = ml_memory_plan("greedy_by_size", &problem);
     if (status != ML_PLAN_OK) return fail_plan(p, status, error);
     for (int32_t i = fixed; i < count; i++) {
         const ml_record *record = &p->records[i];
@@ -273,7 +309,7 @@ ml_status ml_planner_execute_allocations(ml_planner *p, int32_t first, int32_t l
             ml_status status = place_persistent(p, t, error);
             if (status != ML_OK) return status;
         } else if (p->place[t] == ML_PLACE_ARENA && p->root[t] == t && p->placed[t] < p->bytes[t]) {
-            p->records[count++] = (ml_record){p->bytes[t], ML_UNPLACED, p->first[t], p->last[t], t, 0};
+            p->records[count++] = (ml_record){p->bytes[t], p->fixed[t], p->first[t], p->last[t], t, 0};
         }
     }
     for (int32_t i = 0; i < fixed; i++) p->active[i] = p->records[i].tensor;

@@ -6,9 +6,10 @@
  *   - `first` and `last` are node numbers, both inclusive; last == ML_FOREVER means never freed.
  *   - `size` is in bytes and is NOT rounded; a strategy rounds sizes up to `alignment` unless its rule says otherwise
  *     (tflite). Records of size 0 get offset 0 and conflict with nothing.
- *   - a record whose offset is not ML_UNPLACED on entry is fixed: it stays, the others are placed around it. Strategies
+ *   - a record whose offset is not ML_UNPLACED on entry is fixed: it stays, the others are placed around it (its offset need
+ *     not be a multiple of `alignment`; it then takes up its first and last block of that size whole). Strategies
  *     that know no fixed records say so in their header comment and return ML_PLAN_UNSUPPORTED.
- *   - on return every record has an offset, a multiple of `alignment`, and `arena_bytes` is the high-water mark
+ *   - on return every other record has an offset, a multiple of `alignment`, and `arena_bytes` is the high-water mark
  *     max(offset + size) rounded up to `alignment`.
  *   - all sums are checked: a total beyond INT64_MAX / 2 returns ML_PLAN_OVERFLOW and leaves the offsets as they were.
  */

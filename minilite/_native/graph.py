@@ -66,6 +66,8 @@ class TensorDef(NamedTuple):
     type: int
     shape: Shape
     variable: bool
+    offline_offset: int = -1
+    """Where the file's own memory plan puts it; -1 = nowhere."""
 
 
 class NodeDef(NamedTuple):
@@ -90,7 +92,7 @@ class SubgraphDef(NamedTuple):
     outputs: tuple[int, ...]
 
 
-_TENSOR = struct.Struct("@Pqii" + "i" * (1 + lib.ML_MAX_RANK) + "i")
+_TENSOR = struct.Struct("@Pqii" + "i" * (1 + lib.ML_MAX_RANK) + "iq")
 _NODE = struct.Struct("@iiiiiiiiiiq")
 _SUBGRAPH = struct.Struct("@6i")
 _PAD = [(0,) * n for n in range(MAX_RANK + 1)]
@@ -114,10 +116,10 @@ class Graph:
                 len(subgraph.tensors), len(subgraph.nodes),
                 inputs_start, len(subgraph.inputs), outputs_start, len(subgraph.outputs),
             )  # fmt: skip
-            for data, kind, shape, variable in subgraph.tensors:
+            for data, kind, shape, variable, offline in subgraph.tensors:
                 address, size = (data.__array_interface__["data"][0], data.nbytes) if data is not None else (0, 0)
                 rank = len(shape)
-                tensors += _TENSOR.pack(address, size, kind, variable, rank, *shape, *_PAD[MAX_RANK - rank], 0)
+                tensors += _TENSOR.pack(address, size, kind, variable, rank, *shape, *_PAD[MAX_RANK - rank], 0, offline)
             for node in subgraph.nodes:
                 called = (*node.subgraphs, -1, -1)[:2]
                 nodes += _NODE.pack(

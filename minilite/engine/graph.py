@@ -39,6 +39,8 @@ class Program:
         """The subgraphs with the root's nodes in an order of lower peak, where there is one and nodes have no effects."""
         graph = self.lowered.subgraphs[root]
         files = self.model.subgraphs[root].nodes
+        if any(tensor.offline_offset >= 0 for tensor in graph.tensors):  # the file's memory plan is made for its order
+            return self.lowered.subgraphs
         if any(
             node.subgraphs or files[node.index].custom or "VARIABLE" in files[node.index].op for node in graph.nodes
         ):

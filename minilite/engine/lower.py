@@ -12,6 +12,8 @@ from minilite.format.model import Array, Model, Node, Subgraph, Tensor
 from minilite.ops import operators
 from minilite.ops.operator import Constants, Kernel, Operator, OpNode
 
+_OFFLINE = "OfflineMemoryAllocation"
+
 
 class Handler(NamedTuple):
     """A node that may run in Python: its numpy reference, or the function of a custom operator."""
@@ -32,6 +34,15 @@ class Lowered(NamedTuple):
     keep: tuple[Any, ...]
 
 
+def _offline(model: Model) -> list[list[int]] | None:
+    """Offsets by subgraph and tensor where the file brings a memory plan. Raises: ModelFormatError."""
+    if _OFFLINE not in model.metadata:
+        return None
+    from minilite.memory.offline import offline_offsets  # few files have one: importing minilite stays light
+
+    return offline_offsets(model)
+
+
 class _Lowering:
     """One pass over a Model's nodes, gathering what cannot be run."""
 
@@ -44,6 +55,7 @@ class _Lowering:
         self.handlers: list[Handler] = []
         self.resources: dict[tuple[str, str], int] = {}
         self.keep: list[Any] = []
+        self.offline = _offline(model)
         self.refusals: list[UnsupportedOpError] = []
 
     def run(self) -> Lowered:
@@ -74,7 +86,8 @@ class _Lowering:
             )
             self.refusals.append(UnsupportedOpError(message, subgraph=subgraph.index, tensors=[tensor.name]))
             return _native.TensorDef(None, tensor.type, (), variable=False)
-        return _native.TensorDef(tensor.data, tensor.type, tensor.shape, tensor.is_variable)
+        offset = self.offline[subgraph.index][tensor.index] if self.offline else -1
+        return _native.TensorDef(tensor.data, tensor.type, tensor.shape, tensor.is_variable, offset)
 
     def node(self, subgraph: Subgraph, node: Node, tensors: list[Tensor]) -> _native.NodeDef | None:
         operator = None if node.custom else self.table.get(node.op)

@@ -136,7 +136,9 @@ def plan(
             message = f"strategy '{strategy}' takes no fixed records, and {_fixed(rows)}"
             raise InputError(message)
         if result.reason == "over_capacity" and capacity is not None:
-            message = f"no plan of {len(rows)} records fits {capacity} bytes: a search proved it; the lower bound is {bound}"
+            message = (
+                f"no plan of {len(rows)} records fits {capacity} bytes: a search proved it; the lower bound is {bound}"
+            )
             raise ArenaError(message)
         raise _overflow(total)
     made = MemoryPlan(
