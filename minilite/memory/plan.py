@@ -190,7 +190,7 @@ def _check_arguments(
     max_seconds: float | None,
 ) -> None:
     if strategy not in _native.strategies():
-        message = f"no strategy '{strategy}': there are {', '.join(_native.strategies())}"
+        message = f"there is no planning strategy {strategy!r}: there are {', '.join(_native.strategies())}"
         raise InputError(message)
     if not 1 <= alignment <= MAX_ALIGNMENT or alignment & (alignment - 1):
         message = f"alignment {alignment}, must be a power of two from 1 to {MAX_ALIGNMENT}"
