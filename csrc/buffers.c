@@ -3,6 +3,8 @@
  * A bound tensor is no part of the arena and shares with no other, so no node writes into it but the one that computes it.
  * Buffers may overlap each other where their tensors are never live at once.
  */
+#include <stdio.h>
+
 #include "engine.h"
 
 static ml_status refuse(const ml_plan *plan, ml_error *error, int32_t tensor, int32_t other) {
@@ -63,6 +65,14 @@ static bool overlap(const ml_binding *a, int64_t a_bytes, const ml_binding *b, i
     return from < to + (uintptr_t)b_bytes && to < from + (uintptr_t)a_bytes && a_bytes > 0 && b_bytes > 0;
 }
 
+/* " at node 12", by the file's number; nothing for a graph without nodes. */
+static const char *at_node(const ml_plan *plan, int32_t position, char text[32]) {
+    const ml_subgraph *sub = &plan->graph->subgraphs[plan->graph->frames[0].subgraph];
+    text[0] = 0;
+    if (position >= 0 && position < sub->io.n_nodes) snprintf(text, 32, " at node %d", sub->nodes[position].index);
+    return text;
+}
+
 ml_status ml_check_bound(const ml_state *s, const ml_plan *plan, ml_error *error) {
     const ml_tensor *tensors = ml_frame_tensors(plan, 0);
     const ml_planner *planner = plan->frames[0].planner;
@@ -72,6 +82,7 @@ ml_status ml_check_bound(const ml_state *s, const ml_plan *plan, ml_error *error
             ml_fail(error, ML_BINDING_ERROR, "tensor %d cannot be bound: its value is known while planning", s->bound[i].tensor);
             return refuse(plan, error, s->bound[i].tensor, -1);
         }
+    char text[32];
     ml_status status = ml_check_bound_bytes(s, plan, error);
     for (int32_t i = 0; i < s->n_bound && status == ML_OK; i++)
         for (int32_t k = i + 1; k < s->n_bound; k++) {
@@ -79,9 +90,8 @@ ml_status ml_check_bound(const ml_state *s, const ml_plan *plan, ml_error *error
             int32_t ta = a->tensor, tb = b->tensor;
             if (first[ta] > last[tb] || first[tb] > last[ta]) continue;
             if (!overlap(a, extent(a, &tensors[ta]), b, extent(b, &tensors[tb]))) continue;
-            ml_fail(error, ML_BINDING_ERROR,
-                    "tensor %d and tensor %d are live at once at node %d, their buffers must not overlap", ta, tb,
-                    first[ta] > first[tb] ? first[ta] : first[tb]);
+            ml_fail(error, ML_BINDING_ERROR, "tensor %d and tensor %d are live at once%s, their buffers must not overlap", ta, tb,
+                    at_node(plan, first[ta] > first[tb] ? first[ta] : first[tb], text));
             return refuse(plan, error, ta, tb);
         }
     return status;

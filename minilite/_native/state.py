@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import struct
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from minilite.errors import StateError
 
 Array = Any
 Shape = tuple[int, ...]
+_BINDING = struct.Struct("@Pqi4x")
 
 
 class TensorState(NamedTuple):
@@ -153,15 +155,14 @@ class State:
         if status:
             self._fail(status)
 
-    def prepare(self, spec: Sequence[int], bound: Mapping[int, Array] | None = None) -> None:
-        """Puts the plan for these rows of [tensor, rank, dims...] in force, and arrays in the place of tensors.
-
-        The caller keeps the arrays alive until it calls again without them and nothing is raised.
+    def prepare(self, spec: Sequence[int], bound: Sequence[tuple[int, int, int]] = ()) -> None:
+        """Puts the plan for these rows of [tensor, rank, dims...] in force, and memory of the caller's,
+        by (address, bytes, tensor), which the caller keeps until it calls again without it and nothing is raised.
         """
-        rows = [(ffi.cast("void *", array.ctypes.data), array.nbytes, t, 0) for t, array in (bound or {}).items()]
-        bindings = ffi.new("ml_binding[]", rows) if rows else ffi.NULL
+        bindings = b"".join(map(_BINDING.pack, *zip(*bound, strict=True))) if bound else b""
+        rows = ffi.cast("ml_binding *", ffi.from_buffer(bindings))
         words = ffi.new("int32_t[]", spec)
-        self._check(lib.ml_state_prepare(self.pointer, words, len(spec), bindings, len(rows), self._error))
+        self._check(lib.ml_state_prepare(self.pointer, words, len(spec), rows, len(bound), self._error))
 
     def plan_for(self, spec: Sequence[int]) -> Plan:
         """The plan for these rows, not put in force."""

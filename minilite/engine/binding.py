@@ -15,19 +15,24 @@ class Binding(NamedTuple):
     """An array in a tensor's place, and an export of its memory that refuses to let mappings close while it lives."""
 
     array: Array
+    address: int
     export: memoryview | None
 
 
 def bindable(subgraph: Subgraph, tensor: Tensor, array: Any) -> Binding:
     """Checks all that does not hang on shapes. Raises: InputError."""
-    head = f"cannot bind tensor {tensor.index} ('{tensor.name}')"
-    if reason := _tensor_misfit(tensor) or _array_misfit(subgraph, tensor, array):
-        raise InputError(f"{head}: {reason}", tensors=[tensor.name])
-    try:
-        return Binding(np.asarray(array).view(), _export(array))
-    except (ValueError, BufferError) as error:
-        message = f"{head}: the memory of the array is gone: {error}"
-        raise InputError(message, tensors=[tensor.name]) from error
+    reason = _tensor_misfit(tensor) or _array_misfit(subgraph, tensor, array)
+    if reason is None:
+        try:
+            return Binding(np.asarray(array).view(), _address(array), _export(array))
+        except (ValueError, BufferError) as error:
+            reason = f"the memory of the array is gone: {error}"
+    message = f"cannot bind tensor {tensor.index} ('{tensor.name}'): {reason}"
+    raise InputError(message, tensors=[tensor.name])
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 def _tensor_misfit(tensor: Tensor) -> str | None:
@@ -45,16 +50,17 @@ def _array_misfit(subgraph: Subgraph, tensor: Tensor, array: Any) -> str | None:
     if not isinstance(array, np.ndarray):
         return f"got {type(array).__name__}, must be a numpy array"
     wanted = np.dtype(numpy_type(tensor.type))
-    if array.dtype.newbyteorder("=") == wanted and not array.dtype.isnative:
-        return f"got byte order '{array.dtype.byteorder}', must be the machine's own"
-    if array.dtype != wanted:
+    if array.dtype != wanted or not array.dtype.isnative:
+        if array.dtype.newbyteorder("=") == wanted:
+            return f"got byte order '{array.dtype.byteorder}', must be the machine's own"
         return f"got {array.dtype}, must be {wanted}"
     if not array.flags.c_contiguous:
         return f"the array of shape {array.shape} and strides {array.strides} is not C-contiguous"
-    if array.ctypes.data % wanted.itemsize:
-        return f"the array lies at address {array.ctypes.data:#x}, must be a multiple of {wanted.itemsize}"
-    written = tensor.index not in subgraph.inputs or any(tensor.index in node.outputs for node in subgraph.nodes)
-    if written and not array.flags.writeable:
+    if wanted.itemsize > 1 and (address := _address(array)) % wanted.itemsize:
+        return f"the array lies at address {address:#x}, must be a multiple of {wanted.itemsize}"
+    if not array.flags.writeable and (
+        tensor.index not in subgraph.inputs or any(tensor.index in node.outputs for node in subgraph.nodes)
+    ):
         return "the array is read-only, only a graph input may be"
     return None
 
@@ -64,6 +70,8 @@ def _export(array: Array) -> memoryview | None:
     owner: Any = array
     while isinstance(owner, np.ndarray):
         owner = owner.base
+    if owner is None:
+        return None
     try:
         return memoryview(owner)
     except TypeError:

@@ -49,6 +49,7 @@ class Session:
         self.state = new_state(program, root, strategy, options)
         self.invoke_unchecked = self.state.run()
         self.ready = False
+        self._root = root
         self._shapes: dict[int, Shape] = {}
         self._pending: dict[int, Shape] = {}
         self._released = False
@@ -109,7 +110,7 @@ class Session:
         self.ready = self.plan is not None
         wanted = self._wanted(changes)
         bound = {index: binding for index, binding in bindings.items() if binding is not None}
-        self.state.prepare(spec_of(wanted), {index: binding.array for index, binding in bound.items()})
+        self.state.prepare(spec_of(wanted), [(b.address, b.array.nbytes, index) for index, b in bound.items()])
         self._shapes, self._bound = wanted, bound
         self.ready = True
         self._released = False
@@ -137,6 +138,8 @@ class Session:
     def bind(self, index: int, array: Array | None) -> None:
         """The caller's array stands in for a tensor from the next `allocate` on; None ends it. Raises: InputError."""
         tensor = self.tensor(index)
+        lowered = self.program.lowered.subgraphs[self._root].tensors[index]  # lowering may settle type or value
+        tensor = tensor._replace(type=TensorType(lowered.type), data=lowered.data)
         if array is None and index not in self._bound:
             self._bindings.pop(index, None)
             return

@@ -27,6 +27,7 @@ import minilite
 from minilite import ArenaError, InputError, StateError
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
+from minilite.format.quantization import Quantization
 
 
 def mixed() -> bytes:
@@ -71,6 +72,19 @@ def test_refused_at_once(tensor: str, array: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         interpreter.bind_tensor(tensor, array)
     assert run(interpreter, floats(-1, 2, 3, 4))[0].tolist() == [1, 3, 4, 5]
+
+
+def test_types_that_lowering_settles() -> None:
+    """A file that calls the sum of two uint8 tensors float32: it is computed, and bound, as uint8."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    q = Quantization((1.0,), (0,))
+    x = graph.input("x", (4,), TensorType.UINT8, quantization=q)
+    y = graph.node("ADD", [x, x], out=("y", (4,), TensorType.FLOAT32, q))
+    graph.output(y)
+    interpreter = minilite.Interpreter(model_content=builder.build())
+    with pytest.raises(InputError, match="got float32, must be uint8"):
+        interpreter.bind_tensor("y", zeros(4))
 
 
 def test_unknown_tensors() -> None:
