@@ -1,180 +1,271 @@
-/* exact_search.c -- the depth-first search of the exact planner. */
+/* exact_search.c -- a depth-first search for a plan within a capacity; see exact.c for the ideas and their source.
+ *
+ * Blocks are placed from the bottom up, by non-decreasing offset, equal offsets by rank. So a block always lies on top of
+ * everything placed in its sections: `lowest[block]` is the one offset to try. The front is the (offset, rank) placed last. */
 #include "exact.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-double ml_cpu_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+enum { PREORDERS = 3, FIRST_LIMIT = 2048, CLOCK_EVERY = 4096 };
+
+typedef struct saved {
+    int64_t value;
+    int64_t at;
+} saved;
+
+typedef struct search {
+    int64_t capacity;
+    int32_t count, sections;
+    /* By rank. */
+    int64_t *size, *lowest, *offset;
+    int32_t *low, *high;
+    bool *placed;
+    /* By section. */
+    int64_t *top;  /* the end of what is placed */
+    int64_t *left; /* bytes not placed yet */
+    int32_t *cut;  /* unplaced blocks in this section and the next */
+    int32_t *witness;
+    int32_t *first_member; /* members[first_member[s] .. first_member[s + 1]): the ranks live in s */
+    int32_t *members;
+    int32_t *lists; /* stack of lists of unplaced ranks */
+    saved *trail;   /* stack of overwritten values of lowest and top */
+    int64_t trail_count;
+    ml_budget *budget;
+    int64_t stop_at; /* nodes at which this attempt ends */
+} search;
+
+typedef struct front {
+    int64_t offset;
+    int32_t rank;
+} front;
+
+double ml_cpu_seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
+
+static bool out_of_budget(search *s) {
+    int64_t nodes = ++s->budget->nodes;
+    if (nodes >= s->stop_at) return true;
+    if (nodes % CLOCK_EVERY != 0 || s->budget->end <= 0 || ml_cpu_seconds() < s->budget->end) return false;
+    s->stop_at = nodes;
+    return true;
 }
 
-static bool out_of_budget(ml_exact *x) {
-    if (++x->nodes > x->node_limit) return true;
-    return x->stop_at > 0 && x->nodes % 4096 == 0 && ml_cpu_seconds() > x->stop_at;
-}
-
-/* Recomputes the lowest floor of a section's unplaced items. */
-static void refresh_section(ml_exact *x, int32_t s) {
-    int64_t least = INT64_MAX;
-    for (int32_t k = x->member_start[s]; k < x->member_start[s + 1]; k++) {
-        const ml_exact_item *item = &x->items[x->members[k]];
-        if (item->offset < 0 && item->floor < least) least = item->floor;
+/* Every section with bytes left needs a block that can start before it is too late for all of them. */
+static bool section_can_be_filled(search *s, int32_t section, front f) {
+    int64_t limit = s->capacity - s->left[section];
+    if (limit < f.offset) return false;
+    int32_t w = s->witness[section];
+    if (!s->placed[w] && s->lowest[w] <= limit) return true;
+    for (int32_t k = s->first_member[section]; k < s->first_member[section + 1]; k++) {
+        w = s->members[k];
+        if (s->placed[w] || s->lowest[w] > limit) continue;
+        s->witness[section] = w;
+        return true;
     }
-    x->section_floor[s] = least;
+    return false;
 }
 
-/* Takes the item out of its sections' sums and cuts; true if a cut became free. */
-static bool leave_sections(ml_exact *x, const ml_exact_item *item) {
-    bool split = false;
-    for (int32_t s = item->start; s <= item->stop; s++) x->unplaced[s] -= item->size;
-    for (int32_t s = item->start; s < item->stop; s++) split |= --x->crossing[s] == 0;
-    return split;
-}
+static void save(search *s, int64_t *value, int64_t at) { s->trail[s->trail_count++] = (saved){*value, at}; }
 
-static void rejoin_sections(ml_exact *x, const ml_exact_item *item) {
-    for (int32_t s = item->start; s <= item->stop; s++) x->unplaced[s] += item->size;
-    for (int32_t s = item->start; s < item->stop; s++) x->crossing[s]++;
-}
-
-/* Raises floors over the placed item. False when something no longer fits below the capacity; *hatless when nothing
- * unplaced overlaps it. [*low, *high] are the sections whose floors may have changed. */
-static bool raise_floors(ml_exact *x, const ml_exact_item *placed, const int32_t *list, int32_t count, bool *hatless,
-                         int32_t *low, int32_t *high) {
-    int64_t top = placed->offset + placed->size;
+/* Puts `rank` on its lowest offset. `out` gets the other unplaced ranks of `list`; false when one no longer fits. */
+static bool place(search *s, int32_t rank, const int32_t *list, int32_t count, int32_t *out) {
+    int64_t end = s->lowest[rank] + s->size[rank];
+    int32_t low = s->low[rank], high = s->high[rank];
+    s->placed[rank] = true;
+    s->offset[rank] = s->lowest[rank];
+    for (int32_t i = low; i <= high; i++) {
+        save(s, &s->top[i], -1 - (int64_t)i);
+        s->top[i] = end;
+        s->left[i] -= s->size[rank];
+        if (i < high) s->cut[i]--;
+    }
     bool fits = true;
-    *hatless = true;
-    *low = placed->start;
-    *high = placed->stop;
-    for (int32_t i = 0; i < count; i++) {
-        ml_exact_item *item = &x->items[list[i]];
-        if (item->offset >= 0 || item->start > placed->stop || item->stop < placed->start) continue;
-        *hatless = false;
-        if (item->floor >= top) continue;
-        x->undo[x->undo_used++] = list[i];
-        x->undo[x->undo_used++] = item->floor;
-        item->floor = top;
-        if (item->start < *low) *low = item->start;
-        if (item->stop > *high) *high = item->stop;
-        if (top + item->size > x->capacity) fits = false;
+    for (int32_t k = 0; k < count; k++) {
+        int32_t v = list[k];
+        if (v == rank) continue;
+        *out++ = v;
+        if (s->low[v] > high || s->high[v] < low || s->lowest[v] >= end) continue;
+        save(s, &s->lowest[v], v);
+        s->lowest[v] = end;
+        if (end + s->size[v] > s->capacity) fits = false;
     }
     return fits;
 }
 
-static void lower_floors(ml_exact *x, int64_t mark) {
-    while (x->undo_used > mark) {
-        x->undo_used -= 2;
-        x->items[x->undo[x->undo_used]].floor = x->undo[x->undo_used + 1];
+static void take_back(search *s, int32_t rank, int64_t trail_count) {
+    while (s->trail_count > trail_count) {
+        saved old = s->trail[--s->trail_count];
+        if (old.at < 0) s->top[-1 - old.at] = old.value;
+        else s->lowest[old.at] = old.value;
     }
+    for (int32_t i = s->low[rank]; i <= s->high[rank]; i++) {
+        s->left[i] += s->size[rank];
+        if (i < s->high[rank]) s->cut[i]++;
+    }
+    s->placed[rank] = false;
 }
 
-/* Section inference over [from, to] for floors that changed in [low, high] and the offset reached. */
-static bool sections_fit(ml_exact *x, int32_t from, int32_t to, int32_t low, int32_t high, int64_t reached) {
-    for (int32_t s = low; s <= high; s++) refresh_section(x, s);
-    for (int32_t s = from; s <= to; s++) {
-        if (x->unplaced[s] == 0) continue;
-        int64_t floor = x->section_floor[s] > reached ? x->section_floor[s] : reached;
-        if (floor + x->unplaced[s] > x->capacity) return false;
+static ml_search_status descend(search *s, int32_t *list, int32_t count, int32_t from, int32_t to, front f);
+
+/* Solves what is left of sections [from, to] piece by piece, cutting where no unplaced block crosses. */
+static ml_search_status solve_pieces(search *s, int32_t *list, int32_t count, int32_t from, int32_t to, front f) {
+    for (int32_t i = from; i <= to; i++)
+        if (s->left[i] > 0 && !section_can_be_filled(s, i, f)) return ML_SEARCH_NONE;
+    for (int32_t begin = from; begin <= to;) {
+        int32_t end = begin;
+        while (end < to && s->cut[end] > 0) end++;
+        if (s->left[begin] > 0) {
+            int32_t *piece = list, pieces = count;
+            if (begin > from || end < to) {
+                piece = list + count;
+                pieces = 0;
+                for (int32_t k = 0; k < count; k++)
+                    if (s->low[list[k]] >= begin && s->high[list[k]] <= end) piece[pieces++] = list[k];
+            }
+            ml_search_status status = descend(s, piece, pieces, begin, end, f);
+            if (status != ML_SEARCH_FOUND) return status;
+        }
+        begin = end + 1;
     }
+    return ML_SEARCH_FOUND;
+}
+
+/* Whether nothing unplaced is live together with `rank`. */
+static bool hatless(const search *s, int32_t rank) {
+    for (int32_t i = s->low[rank]; i <= s->high[rank]; i++)
+        if (s->left[i] != s->size[rank]) return false;
     return true;
 }
 
-static ml_verdict search(ml_exact *x, const int32_t *list, int32_t count, int64_t reached, int32_t rank);
-
-/* Solves the rest, part by part where free cuts divide it. `list` is in section order of item starts. */
-static ml_verdict search_parts(ml_exact *x, const int32_t *list, int32_t count, int64_t reached, int32_t rank, bool split) {
-    int64_t mark = x->lists_used;
-    int32_t *rest = x->lists + mark, n = 0;
-    for (int32_t i = 0; i < count; i++)
-        if (x->items[list[i]].offset < 0) rest[n++] = list[i];
-    x->lists_used += n;
-    ml_verdict verdict = ML_FITS;
-    for (int32_t from = 0, to = 0; from < n && verdict == ML_FITS; from = to) {
-        int32_t reach = x->items[rest[from]].stop;
-        to = from + 1;
-        while (to < n && (!split || x->items[rest[to]].start <= reach)) {
-            if (x->items[rest[to]].stop > reach) reach = x->items[rest[to]].stop;
-            to++;
-        }
-        verdict = search(x, rest + from, to - from, reached, rank);
+/* The candidate that follows `after` in the order of (offset, rank) below `ceiling`; -1 if there is none. */
+static int32_t next_candidate(const search *s, const int32_t *list, int32_t count, front after, int64_t ceiling) {
+    int32_t best = -1;
+    int64_t best_offset = ceiling;
+    for (int32_t k = 0; k < count; k++) {
+        int32_t rank = list[k];
+        int64_t offset = s->lowest[rank];
+        if (offset >= best_offset || offset < after.offset || (offset == after.offset && rank <= after.rank)) continue;
+        best = rank;
+        best_offset = offset;
     }
-    x->lists_used = mark;
-    return verdict;
+    return best;
 }
 
-/* The items that may come next, lowest floor first, ties by rank. */
-static int32_t gather(ml_exact *x, const int32_t *list, int32_t count, int64_t reached, int32_t rank, int32_t *choices) {
-    int64_t roof = INT64_MAX; /* an item that ends below another's floor would have to come first */
-    for (int32_t i = 0; i < count; i++) {
-        const ml_exact_item *item = &x->items[list[i]];
-        if (item->floor + item->size < roof) roof = item->floor + item->size;
+static ml_search_status descend(search *s, int32_t *list, int32_t count, int32_t from, int32_t to, front f) {
+    if (count == 0) return ML_SEARCH_FOUND;
+    int64_t ceiling = INT64_MAX; /* a block that fits below another's offset had better come first */
+    for (int32_t k = 0; k < count; k++) {
+        int64_t end = s->lowest[list[k]] + s->size[list[k]];
+        if (end < ceiling) ceiling = end;
     }
-    int32_t n = 0;
-    for (int32_t i = 0; i < count; i++) {
-        const ml_exact_item *item = &x->items[list[i]];
-        if (item->floor >= roof || item->floor < reached || (item->floor == reached && item->rank < rank)) continue;
-        int32_t at = n++;
-        for (; at > 0; at--) {
-            const ml_exact_item *other = &x->items[choices[at - 1]];
-            if (other->floor < item->floor || (other->floor == item->floor && other->rank < item->rank)) break;
-            choices[at] = choices[at - 1];
-        }
-        choices[at] = list[i];
+    for (int32_t i = from; i <= to; i++) /* nothing can start later than this */
+        if (s->left[i] > 0 && s->capacity - s->left[i] < ceiling - 1) ceiling = s->capacity - s->left[i] + 1;
+    int32_t rank;
+    while ((rank = next_candidate(s, list, count, f, ceiling)) >= 0) {
+        f = (front){s->lowest[rank], rank};
+        if (out_of_budget(s)) return ML_SEARCH_OUT_OF_BUDGET;
+        int64_t mark = s->trail_count;
+        bool bare = hatless(s, rank);
+        ml_search_status status = ML_SEARCH_NONE;
+        if (place(s, rank, list, count, list + count)) status = solve_pieces(s, list + count, count - 1, from, to, f);
+        take_back(s, rank, mark);
+        if (status != ML_SEARCH_NONE) return status;
+        if (bare) return ML_SEARCH_NONE;
     }
-    return n;
+    return ML_SEARCH_NONE;
 }
 
-static ml_verdict search(ml_exact *x, const int32_t *list, int32_t count, int64_t reached, int32_t rank) {
-    if (count == 0) return ML_FITS;
-    int64_t lists_mark = x->lists_used, undo_mark = x->undo_used;
-    int32_t *choices = x->lists + lists_mark, from = INT32_MAX, to = 0;
-    int32_t n = gather(x, list, count, reached, rank, choices);
-    x->lists_used += n;
-    for (int32_t i = 0; i < count; i++) {
-        if (x->items[list[i]].start < from) from = x->items[list[i]].start;
-        if (x->items[list[i]].stop > to) to = x->items[list[i]].stop;
+/* The keys a preorder compares, the most significant first: W the span, A size times span, T the crowd. */
+static int compare(const ml_block *a, const ml_block *b, const char *preorder) {
+    for (const char *p = preorder; *p; p++) {
+        double x = *p == 'W' ? (double)a->span : *p == 'T' ? (double)a->crowd : (double)a->size * (double)a->span;
+        double y = *p == 'W' ? (double)b->span : *p == 'T' ? (double)b->crowd : (double)b->size * (double)b->span;
+        if (x != y) return x > y ? -1 : 1;
     }
-    ml_verdict verdict = ML_DOES_NOT_FIT;
-    for (int32_t i = 0; i < n && verdict == ML_DOES_NOT_FIT; i++) {
-        if (out_of_budget(x)) {
-            verdict = ML_OUT_OF_BUDGET;
-            break;
-        }
-        ml_exact_item *item = &x->items[choices[i]];
-        int32_t low, high;
-        bool hatless;
-        item->offset = item->floor;
-        bool split = leave_sections(x, item);
-        bool fits = raise_floors(x, item, list, count, &hatless, &low, &high);
-        fits = sections_fit(x, from, to, low, high, item->offset) && fits;
-        if (fits) verdict = search_parts(x, list, count, item->offset, item->rank, split);
-        if (verdict == ML_FITS) break;
-        item->offset = -1;
-        rejoin_sections(x, item);
-        lower_floors(x, undo_mark);
-        for (int32_t s = low; s <= high; s++) refresh_section(x, s);
-        if (hatless) break;
-    }
-    x->lists_used = lists_mark;
-    return verdict;
+    return (a->record > b->record) - (a->record < b->record);
 }
 
-ml_verdict ml_exact_search(ml_exact *x) {
-    x->lists_used = x->undo_used = 0;
-    memset(x->unplaced, 0, (size_t)x->n_sections * sizeof *x->unplaced);
-    memset(x->crossing, 0, (size_t)x->n_sections * sizeof *x->crossing);
-    int32_t *list = x->lists;
-    for (int32_t i = 0; i < x->count; i++) {
-        x->items[i].offset = -1;
-        x->items[i].floor = 0;
-        if (x->items[i].size > x->capacity) return ML_DOES_NOT_FIT;
-        rejoin_sections(x, &x->items[i]);
-        int32_t at = i;
-        for (; at > 0 && x->items[list[at - 1]].start > x->items[i].start; at--) list[at] = list[at - 1];
-        list[at] = i;
+static int compare_wat(const void *a, const void *b) { return compare(a, b, "WAT"); }
+static int compare_taw(const void *a, const void *b) { return compare(a, b, "TAW"); }
+static int compare_twa(const void *a, const void *b) { return compare(a, b, "TWA"); }
+
+/* All memory of a search: fixed arrays, the section members, and stacks as deep as the search can get. */
+static void *allocate(search *s, const ml_block *blocks) {
+    size_t n = (size_t)s->count, m = (size_t)s->sections, incidences = 0, stack = n * (n + 3);
+    for (size_t k = 0; k < n; k++) incidences += (size_t)(blocks[k].high - blocks[k].low) + 1;
+    size_t longs = 3 * n + 2 * m, ints = 2 * n + 3 * m + 1 + incidences + stack + n;
+    char *memory = malloc(longs * sizeof(int64_t) + (stack / 2 + incidences + n) * sizeof(saved) + ints * sizeof(int32_t));
+    if (!memory) return NULL;
+    s->size = (int64_t *)(void *)memory;
+    s->lowest = s->size + n;
+    s->offset = s->lowest + n;
+    s->top = s->offset + n;
+    s->left = s->top + m;
+    s->trail = (saved *)(void *)(s->left + m);
+    s->low = (int32_t *)(void *)(s->trail + stack / 2 + incidences + n);
+    s->high = s->low + n;
+    s->cut = s->high + n;
+    s->witness = s->cut + m;
+    s->first_member = s->witness + m;
+    s->members = s->first_member + m + 1;
+    s->lists = s->members + incidences;
+    s->placed = (bool *)(void *)(s->lists + stack);
+    return memory;
+}
+
+/* Fills the arrays from blocks in the order of a preorder. */
+static void start(search *s, const ml_block *blocks) {
+    int32_t n = s->count, m = s->sections, at = 0;
+    memset(s->top, 0, (size_t)m * sizeof *s->top);
+    memset(s->left, 0, (size_t)m * sizeof *s->left);
+    memset(s->cut, 0, (size_t)m * sizeof *s->cut);
+    for (int32_t k = 0; k < n; k++) {
+        s->size[k] = blocks[k].size;
+        s->low[k] = blocks[k].low;
+        s->high[k] = blocks[k].high;
+        s->lowest[k] = 0;
+        s->placed[k] = false;
+        s->lists[k] = k;
+        for (int32_t i = s->low[k]; i <= s->high[k]; i++) {
+            s->left[i] += s->size[k];
+            if (i < s->high[k]) s->cut[i]++;
+        }
     }
-    x->lists_used = x->count;
-    if (x->n_sections > 0 && !sections_fit(x, 0, x->n_sections - 1, 0, x->n_sections - 1, 0)) return ML_DOES_NOT_FIT;
-    return search_parts(x, list, x->count, 0, -1, true);
+    for (int32_t i = 0; i < m; i++) {
+        s->first_member[i] = at;
+        for (int32_t k = 0; k < n; k++)
+            if (s->low[k] <= i && i <= s->high[k]) s->members[at++] = k;
+        s->witness[i] = s->members[s->first_member[i]];
+    }
+    s->first_member[m] = at;
+    s->trail_count = 0;
+}
+
+ml_search_status ml_search_piece(const ml_block *blocks, int32_t count, int64_t capacity, ml_budget *budget, int64_t *offsets) {
+    static int (*const preorders[PREORDERS])(const void *, const void *) = {compare_wat, compare_taw, compare_twa};
+    search s = {.capacity = capacity, .count = count, .sections = blocks[0].sections, .budget = budget};
+    ml_block *sorted = malloc((size_t)count * sizeof *sorted);
+    void *memory = allocate(&s, blocks);
+    ml_search_status status = sorted && memory ? ML_SEARCH_OUT_OF_BUDGET : ML_SEARCH_NO_MEMORY;
+    for (int64_t limit = FIRST_LIMIT; status == ML_SEARCH_OUT_OF_BUDGET; limit *= 2) {
+        for (int32_t p = 0; p < PREORDERS && status == ML_SEARCH_OUT_OF_BUDGET; p++) {
+            memcpy(sorted, blocks, (size_t)count * sizeof *sorted);
+            qsort(sorted, (size_t)count, sizeof *sorted, preorders[p]);
+            start(&s, sorted);
+            s.stop_at = budget->nodes + limit;
+            bool last = budget->max_nodes && s.stop_at >= budget->max_nodes;
+            if (last) s.stop_at = budget->max_nodes;
+            status = solve_pieces(&s, s.lists, count, 0, s.sections - 1, (front){0, -1});
+            if (status == ML_SEARCH_OUT_OF_BUDGET && (last || (budget->end > 0 && ml_cpu_seconds() >= budget->end))) {
+                free(sorted);
+                free(memory);
+                return status;
+            }
+        }
+    }
+    for (int32_t k = 0; status == ML_SEARCH_FOUND && k < count; k++) offsets[sorted[k].record] = s.offset[k];
+    free(sorted);
+    free(memory);
+    return status;
 }
