@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from built import (
     PAIR,
+    S32,
     A,
     Array,
     B,
@@ -26,6 +27,7 @@ from built import (
 
 from minilite import KernelError
 from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
 
 # Variables --------------------------------------------------------------------------------------------------------------
 
@@ -40,6 +42,28 @@ def test_reset_all_variables_starts_anew() -> None:
     for _ in range(2):
         assert [run(interpreter, floats(1, 1, 1, 1))[0][0] for _ in range(3)] == [1, 2, 3]
         interpreter.reset_all_variables()
+
+
+def test_reset_forgets_variables() -> None:
+    """A loop of `turns` turns assigns the variable, so that none leave it as it was. LiteRT's reset leaves resource
+    variables alone; ours starts a stream anew."""
+    builder = ModelBuilder()
+    main, test, body = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
+    for graph in (main, test, body):
+        for name in ("count", "turns"):
+            graph.input(name, (), S32)
+    outs = [(f"{name}_out", (), S32) for name in ("count", "turns")]
+    main.node("WHILE", [0, 1], out=outs, options={"cond_subgraph_index": 1, "body_subgraph_index": 2})
+    main.output(main.node("READ_VARIABLE", [variable(main)], out=("value", (1,))))
+    test.output(test.node("LESS", [0, 1], out=("go_on", (), TensorType.BOOL)))
+    body.output(next_count(body, 0), 1)
+    body.node("ASSIGN_VARIABLE", [variable(body), body.constant("seven", floats(7))])
+    interpreter = ready(builder.build())
+    assert [run(interpreter, integer(0), integer(turns))[0].tolist() for turns in (2, 0)] == [[7], [7]]
+    interpreter.reset_all_variables()
+    with pytest.raises(KernelError, match="read before it is assigned"):
+        run(interpreter, integer(0), integer(0))
+    assert run(interpreter, integer(0), integer(1))[0].tolist() == [7]
 
 
 def test_variables_survive_a_resize() -> None:

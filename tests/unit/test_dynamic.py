@@ -204,6 +204,27 @@ def test_shape_refused_in_mid_run_then_usable_again() -> None:
     assert run(interpreter, first, request(1))[0].tolist() == [11, 21, 31]
 
 
+def test_inputs_survive_a_failure_that_changes_their_places() -> None:
+    """After large runs the whole is planned anew, largest first, and the inputs no longer lie in front."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    inputs = [graph.input(name, (4,)) for name in "ab"]
+    heads = [graph.node("Head", [tensor], out=(f"head{tensor}", (1,)), custom=True) for tensor in inputs]
+    graph.output(graph.node("ADD", heads, out=("sum", (1,))))
+    interpreter = ready(builder.build(), custom_ops={"Head": head})
+    run(interpreter, request(5000), request(5000))
+    assert interpreter.plan is not None
+    before = [interpreter.plan.tensor(index).offset for index in inputs]
+    with pytest.raises(ShapeError):
+        run(interpreter, request(5000), request(4000))
+    assert interpreter.plan.tensor(inputs[0]).offset != before[0]
+    assert np.array_equal(interpreter.get_tensor(inputs[0]), request(5000))
+    assert np.array_equal(interpreter.get_tensor(inputs[1]), request(4000))
+    interpreter.set_tensor(inputs[0], request(4000))
+    interpreter.invoke()
+    assert np.array_equal(interpreter.get_tensor(4), 2 * wanted(4000))
+
+
 def test_refused_at_the_first_run() -> None:
     interpreter = ready(three_or_one(), custom_ops={"Head": head})
     first = np.ones(2000, np.float32)
@@ -352,6 +373,19 @@ def test_folded_shapes_make_no_dynamic_tensor() -> None:
         assert interpreter.get_tensor(tensors["other"]).tolist() == [2 * size, 2]
         with pytest.raises(minilite.InputError, match="is constant"):
             interpreter.set_tensor(tensors["other"], np.array([1, 1], np.int32))
+
+
+def test_folded_readers_keep_nothing_alive() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    tensor = first = graph.node("RELU", [graph.input("x", (2, 3))], out=("first", (2, 3)))
+    for number in range(4):
+        tensor = graph.node("MUL", [tensor, tensor], out=(f"t{number}", (2, 3)))
+    shape = graph.node("SHAPE", [first], out=("shape", (2,), TensorType.INT32), options={"out_type": "INT32"})
+    graph.output(graph.node("RESHAPE", [tensor, shape], out=("y", (2, 3))))
+    plan = ready(builder.build(), in_place="none").plan
+    assert plan is not None
+    assert [(begin, end) for number, _, begin, end, _ in plan.records() if number == first] == [(0, 1)]
 
 
 def test_folded_shape_that_does_not_fit_is_refused_at_the_resize() -> None:
