@@ -137,6 +137,7 @@ def plan(
             raise InputError(message)
         if result.reason == "over_capacity" and capacity is not None:
             message = f"no plan of these {len(rows)} records fits {capacity} bytes: a search has shown it; the lower bound is {bound}"
+            message += f"; {_at_peak(rows, alignment, names or {})}"
             raise ArenaError(message)
         raise _overflow(total)
     made = MemoryPlan(
@@ -169,13 +170,17 @@ def _too_small(
 ) -> ArenaError:
     """Names what is live at the peak, largest first."""
     head = f"{bound} bytes needed, {capacity} available"
-    peak = max(sections(rows, alignment), key=lambda section: section.breadth, default=None)
-    if peak is None or peak.breadth < bound:
+    if all(section.breadth < bound for section in sections(rows, alignment)):
         return ArenaError(f"{head}: {_fixed(rows)}")
+    return ArenaError(f"{head}: {_at_peak(rows, alignment, names)}")
+
+
+def _at_peak(rows: list[UsageRecord], alignment: int, names: Mapping[int, str]) -> str:
+    peak = max(sections(rows, alignment), key=lambda section: section.breadth)
     live = sorted((rows[i] for i in peak.live if rows[i].size), key=lambda r: -r.size)
     tensors = [f"{names.get(r.tensor, f'tensor {r.tensor}')} ({r.size} bytes)" for r in live]
     more = f" and {len(tensors) - _NAMED} more" if len(tensors) > _NAMED else ""
-    return ArenaError(f"{head}: live at node {peak.first} are {', '.join(tensors[:_NAMED])}{more}")
+    return f"live at node {peak.first} are {', '.join(tensors[:_NAMED])}{more}"
 
 
 def _check_arguments(
