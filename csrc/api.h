@@ -43,7 +43,8 @@ typedef enum {
     ML_BUSY = 6,            /* another call is running on this state */
     ML_VIEW_HELD = 7,       /* memory would move or go under a live view */
     ML_NOT_READY = 8,       /* no plan is in force */
-    ML_GRAPH_ERROR = 9      /* the graph cannot be run: cycles, too many frames */
+    ML_GRAPH_ERROR = 9,     /* the graph cannot be run: cycles, too many frames */
+    ML_BINDING_ERROR = 10   /* a caller's buffer cannot stand in for its tensor */
 } ml_status;
 
 /* Element types carry the file format's codes. */
@@ -107,8 +108,9 @@ typedef struct ml_error {
     int32_t status;
     int32_t subgraph; /* -1 when no node is to blame */
     int32_t node;
-    int32_t tensor;
-    int32_t other_tensor; /* > 0 when two tensors are to blame; then `tensor` is the one of lower number */
+    int32_t tensor; /* with `other`: the tensors that the text names by number, in `subgraph`; -1 = none */
+    int32_t other;
+    int32_t reserved;
     int64_t needed;
     int64_t available;
     char text[240];
@@ -204,53 +206,6 @@ ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *erro
 /* States and plans hold their graph: it goes with the last of them. */
 void ml_graph_free(ml_graph *graph);
 
-/* Memory planning ------------------------------------------------------------------------------------------------- */
-
-#define ML_FOREVER 2147483647
-#define ML_UNPLACED -1
-
-typedef enum {
-    ML_PLAN_OK = 0,
-    ML_PLAN_UNKNOWN_STRATEGY = 1,
-    ML_PLAN_NO_MEMORY = 2,     /* malloc failed */
-    ML_PLAN_OVERFLOW = 3,      /* sizes add up beyond INT64_MAX / 2 */
-    ML_PLAN_UNSUPPORTED = 4,   /* the strategy takes no fixed records */
-    ML_PLAN_OVER_CAPACITY = 5  /* proved: no plan fits problem->capacity */
-} ml_plan_status;
-
-/* One tensor's claim on memory: `size` bytes from node `first` to node `last`, both inclusive. */
-typedef struct ml_record {
-    int64_t size;
-    int64_t offset; /* in: ML_UNPLACED, or a fixed offset; out: where it lies */
-    int32_t first;
-    int32_t last;
-    int32_t tensor; /* the caller's number for it; strategies only read it where their rule orders by it */
-    int32_t reserved;
-} ml_record;
-
-typedef struct ml_problem {
-    ml_record *records;
-    int32_t count;
-    int32_t alignment;
-    /* Exact search only. */
-    int64_t capacity;      /* in: stop at any plan within it; 0 = minimize */
-    int64_t max_nodes;     /* in: budget of search nodes; 0 = none */
-    double max_seconds;    /* in: budget of CPU seconds; 0 = none */
-    /* Results. */
-    int64_t arena_bytes;
-    int64_t lower_bound;   /* largest sum of rounded sizes live at once */
-    int64_t searched;      /* search nodes visited, or greedy passes run */
-    int32_t proved_optimal;
-    int32_t reserved;
-} ml_problem;
-
-/* Plans `problem` with the strategy of that name; see memory/problem.h for the contract. */
-ml_plan_status ml_memory_plan(const char *strategy, ml_problem *problem);
-/* The largest sum of rounded sizes live at once, -1 when the system gives no memory. */
-int64_t ml_memory_lower_bound(const ml_problem *problem);
-/* The name of strategy `index`, or NULL past the last. */
-const char *ml_memory_strategy_name(int32_t index);
-
 /* Running -------------------------------------------------------------------------------------------------------------- */
 
 /* What eval works on: its node's tensors by position, through the inline readers of kernel.h. */
@@ -297,16 +252,28 @@ typedef struct ml_counters {
     int64_t nodes_prepared;
     int64_t arena_moves;      /* times the arena's base changed */
     int64_t resolves;         /* times the pointer table was rewritten */
+    int64_t rebinds;          /* times other buffers were put under the plan in force: nothing else was resolved */
 } ml_counters;
 
 ml_status ml_state_new(ml_graph *graph, const char *strategy, int32_t options, const ml_hooks *hooks, ml_state **state,
                        ml_error *error);
 void ml_state_free(ml_state *state);
 
+/* The caller's buffer in place of a tensor of the main subgraph. */
+typedef struct ml_binding {
+    void *data;
+    int64_t bytes;
+    int32_t tensor;
+    int32_t reserved;
+} ml_binding;
+
 /* Puts the plan for these shapes in force: `spec` is a row of [tensor, rank, dims...] for each resized tensor of the main
- * subgraph, by ascending tensor; shapes not named are the file's. Zeroes variable tensors. On failure the old plan stays. */
-ml_status ml_state_prepare(ml_state *state, const int32_t *spec, int32_t words, ml_error *error);
-/* Makes the plan for these shapes without putting it in force; the caller frees it. */
+ * subgraph, by ascending tensor; shapes not named are the file's. `bindings` are all buffers that stand in for tensors from
+ * now on; the plan hangs on which tensors these are, not on where the buffers lie. Zeroes variable tensors, unless only
+ * buffers change. On failure the old plan and buffers stay. */
+ml_status ml_state_prepare(ml_state *state, const int32_t *spec, int32_t words, const ml_binding *bindings, int32_t n_bindings,
+                           ml_error *error);
+/* Makes the plan for these shapes and the buffers in force, without putting it in force; the caller frees it. */
 ml_status ml_state_plan_for(ml_state *state, const int32_t *spec, int32_t words, ml_plan **plan, ml_error *error);
 /* One more holder of the plan; it goes when the last one frees it. Returns plan. */
 ml_plan *ml_plan_hold(ml_plan *plan);
@@ -326,8 +293,6 @@ ml_status ml_state_release_memory(ml_state *state, ml_error *error);
 ml_status ml_state_acquire_memory(ml_state *state, ml_error *error);
 /* Zeroes variable tensors and forgets resource variables and what CALL_ONCE has run. */
 ml_status ml_state_reset_variables(ml_state *state, ml_error *error);
-/* The caller's buffer stands in for a tensor of the main subgraph; data NULL unbinds. In force from the next prepare. */
-ml_status ml_state_bind(ml_state *state, int32_t tensor, void *data, int64_t bytes, ml_error *error);
 
 const ml_counters *ml_state_counters(const ml_state *state);
 ml_plan *ml_state_plan(const ml_state *state);
@@ -346,83 +311,15 @@ int64_t ml_plan_lower_bound(const ml_plan *plan);
 int64_t ml_plan_work_bytes(const ml_plan *plan);
 /* What becomes of a node: 0 waits for shapes, 1 runs, 2 is folded, 3 is a view; -1 past the last. */
 int32_t ml_plan_node_status(const ml_plan *plan, int32_t frame, int32_t node);
-/* Copies up to `room` usage records of a frame (scratch of node n has tensor number n_tensors + n); returns their number. */
-int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, int32_t room);
+/* What the main frame's arena would be if these tensors left it, planned by the strategy that planned it. */
+typedef struct ml_outlook {
+    int64_t arena_bytes;
+    int64_t lower_bound;
+    int32_t peaks; /* nodes at which lower_bound bytes are live */
+    int32_t reserved;
+} ml_outlook;
+ml_status ml_plan_without(const ml_plan *plan, const int32_t *tensors, int32_t count, ml_outlook *outlook, ml_error *error);
 
 /* For hooks: gives output `i` of a SETS_SHAPES node its shape, then settles places; pointers are valid after settling. */
 ml_status ml_set_run_shape(ml_call *call, int32_t i, const ml_shape *shape);
 ml_status ml_settle(ml_call *call);
-
-/* ArenaPlanner: TFLite's calls over any graph ---------------------------------------------------------------------------- */
-
-typedef struct ml_node_io {
-    const int32_t *inputs;
-    const int32_t *outputs;
-    int32_t n_inputs;
-    int32_t n_outputs;
-    int32_t flags; /* ml_node_flag */
-    int32_t reserved;
-} ml_node_io;
-
-/* What the planner has to know of a graph; borrowed, it must outlive the planner. */
-typedef struct ml_planner_graph {
-    const ml_node_io *nodes;
-    const int32_t *inputs;
-    const int32_t *outputs;
-    int32_t n_nodes;
-    int32_t n_tensors;
-    int32_t n_inputs;
-    int32_t n_outputs;
-} ml_planner_graph;
-
-typedef enum {
-    ML_PLACE_NONE = 0,       /* constant, folded, bound: takes no memory here */
-    ML_PLACE_ARENA = 1,
-    ML_PLACE_PERSISTENT = 2  /* placed once, never freed, never moved */
-} ml_place;
-
-typedef struct ml_planner ml_planner;
-
-ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, int32_t options, int32_t alignment);
-void ml_planner_free(ml_planner *planner);
-/* Tensor facts that Prepare fills in; temporaries of node n are tensor n_tensors + n. Both arrays have n_tensors + n_nodes. */
-int64_t *ml_planner_bytes(ml_planner *planner);
-uint8_t *ml_planner_places(ml_planner *planner);
-uint8_t *ml_planner_skipped(ml_planner *planner); /* by node: 1 = folded, neither reads nor writes */
-uint8_t *ml_planner_pinned(ml_planner *planner);  /* by tensor: 1 = no sharing but views (its size may change) */
-/* Puts a tensor at a given offset, any that its element type allows; before plan_allocations. It is then freed after its last
- * reader, graph inputs too. Fixed tensors that overlap while both are live are refused by execute_allocations. */
-void ml_planner_fix(ml_planner *planner, int32_t tensor, int64_t offset);
-
-void ml_planner_plan_allocations(ml_planner *planner);
-ml_status ml_planner_execute_allocations(ml_planner *planner, int32_t first, int32_t last, ml_error *error);
-void ml_planner_reset_allocations(ml_planner *planner);
-void ml_planner_reset_allocations_after(ml_planner *planner, int32_t node);
-/* The same in two steps: mark what starts behind `node`, then drop everything marked in one pass. */
-void ml_planner_deallocate_after(ml_planner *planner, int32_t node);
-void ml_planner_resolve_deallocations(ml_planner *planner);
-/* Drops the records of tensors that are dead before `node`. */
-void ml_planner_purge(ml_planner *planner, int32_t node);
-
-const int64_t *ml_planner_offsets(const ml_planner *planner); /* -1 = not placed */
-const int32_t *ml_planner_roots(const ml_planner *planner);
-const int32_t *ml_planner_first_nodes(const ml_planner *planner);
-const int32_t *ml_planner_last_nodes(const ml_planner *planner);
-int64_t ml_planner_high_water(const ml_planner *planner, int32_t place); /* ML_PLACE_ARENA or ML_PLACE_PERSISTENT */
-int64_t ml_planner_lower_bound(ml_planner *planner);
-int32_t ml_planner_active(const ml_planner *planner); /* records the hot loop looks at */
-/* The records of all placed arena tensors that own their memory; returns their number, at most `room` are written. */
-int32_t ml_planner_records(const ml_planner *planner, ml_record *records, int32_t room);
-
-/* A growable block of memory with a stable alignment. */
-typedef struct ml_arena {
-    uint8_t *base;
-    int64_t capacity;
-    int64_t moves;
-} ml_arena;
-
-/* Makes room for `bytes`, keeping the first `keep` bytes; never shrinks. */
-ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error *error);
-/* Gives back what lies behind the first `bytes`; the rest stays where it is. */
-void ml_arena_shrink(ml_arena *arena, int64_t bytes);
-void ml_arena_release(ml_arena *arena);

@@ -3,6 +3,11 @@
 
 static uint8_t nothing[64]; /* where tensors of no bytes point: never read, never written */
 
+void ml_bind_buffers(ml_state *s) {
+    void **data = s->data + s->graph->frames[0].tensor_base;
+    for (int32_t i = 0; i < s->n_bound; i++) data[s->bound[i].tensor] = s->bound[i].data;
+}
+
 void ml_bind_pointers(ml_state *s, int32_t frame) {
     const ml_frame *f = &s->graph->frames[frame];
     const ml_tensor *tensors = ml_frame_tensors(s->plan, frame);
@@ -16,11 +21,12 @@ void ml_bind_pointers(ml_state *s, int32_t frame) {
         case ML_STORAGE_CONSTANT:
         case ML_STORAGE_FOLDED: data[t] = (void *)(uintptr_t)tensor->known; break;
         case ML_STORAGE_PERSISTENT: data[t] = tensor->offset >= 0 ? s->persistent + persistent + tensor->offset : nothing; break;
-        case ML_STORAGE_BOUND: data[t] = (void *)(uintptr_t)s->bound[t].data; break;
+        case ML_STORAGE_BOUND:
         case ML_STORAGE_SLOT: break;
         default: data[t] = region && tensor->offset >= 0 ? region + tensor->offset : tensor->bytes > 0 ? NULL : nothing;
         }
     }
+    if (frame == 0) ml_bind_buffers(s);
     s->generation++;
     s->counters.resolves++;
 }
@@ -71,6 +77,7 @@ void ml_bind_steps(ml_state *s, int32_t frame, int32_t step, int32_t first) {
         }
     }
     s->frames[frame].n_steps = step;
+    if (frame == 0) s->plan->n_steps = step;
 }
 
 void ml_bind_frame(ml_state *s, int32_t frame, uint8_t *region) {

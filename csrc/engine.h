@@ -96,12 +96,18 @@ struct ml_plan {
     ml_pool *folded;
     int32_t *spec; /* the key: rows of [tensor, rank, dims...] */
     int32_t words;
-    int32_t bindings; /* state->bindings when it was made */
+    int32_t n_bound; /* tensors whose memory is the caller's; part of the key */
     int64_t persistent_bytes;
     int64_t lower_bound;
     int64_t work_bytes; /* of the work block its nodes need, at most ML_WORK_BYTES */
     int64_t used; /* state->clock at last use */
     atomic_int holders;
+    /* What the plan resolved to when it was last in force; good again while memory lies where it lay. */
+    void **data;
+    struct ml_step *steps;
+    int32_t n_steps; /* of frame 0 */
+    const uint8_t *at_base;
+    const uint8_t *at_persistent;
     bool broken;  /* a run failed half-way through re-preparing: prepare again before the next run */
 };
 
@@ -179,18 +185,18 @@ struct ml_state {
     uint8_t *persistent;
     int64_t persistent_capacity;
     uint8_t *work;               /* ML_WORK_BYTES */
-    void **data;                 /* by total tensor */
-    ml_step *steps;              /* by total node */
+    void **data;                 /* by total tensor; the plan's in force */
+    ml_step *steps;              /* by total node; the plan's in force */
     ml_frame_state *frames;
     ml_buffer *resources;
     ml_buffer *carries;          /* two per total tensor; made by the first loop whose carry changes shape */
     ml_prediction *predictions;  /* by total tensor; made by the first dynamic tensor */
-    ml_array *bound;             /* by tensor of frame 0; NULL while nothing is bound */
+    ml_binding *bound;           /* of frame 0, in force; NULL while nothing is bound */
+    int32_t n_bound;
     bool *called_once;           /* by subgraph */
     ml_plan *plan;               /* in force, also in `plans` */
     ml_plan *plans[ML_CACHED_PLANS];
     ml_plan *resolved;           /* the plan `data` and `steps` were made for */
-    int32_t bindings;
     int32_t pinned;
     int64_t clock;
     int64_t ticks;
@@ -208,12 +214,22 @@ static inline bool ml_outgrew_room(const ml_plan *plan, int32_t frame) {
 }
 /* Points every tensor of the frame (and of frames below) into its memory and lays out its steps. */
 void ml_bind_frame(ml_state *state, int32_t frame, uint8_t *region);
+/* The caller's buffers alone. */
+void ml_bind_buffers(ml_state *state);
 /* The pointers alone, of this frame alone. */
 void ml_bind_pointers(ml_state *state, int32_t frame);
 /* Lays out the steps of a frame from position `step` on, starting with node `node`. */
 void ml_bind_steps(ml_state *state, int32_t frame, int32_t step, int32_t node);
 /* In the frame and those below it, points into [from, from + bytes) become points into `to`. */
 void ml_relocate(ml_state *state, int32_t frame, uint8_t *from, int64_t bytes, uint8_t *to);
+/* buffers.c: marks the tensors that buffers stand in for, in a new plan. */
+ml_status ml_mark_bound(ml_prepare_context *context);
+/* Whether a plan was made for the tensors that are bound in `state`. */
+bool ml_same_bound(const ml_state *state, const ml_plan *plan);
+/* Whether every buffer of `state` holds its tensor in this plan: all of it, and at no time another live tensor's bytes. */
+ml_status ml_check_bound(const ml_state *state, const ml_plan *plan, ml_error *error);
+/* The bytes alone: what a run asks when shapes change under it. */
+ml_status ml_check_bound_bytes(const ml_state *state, const ml_plan *plan, ml_error *error);
 /* Makes room for `bytes` in a buffer, dropping its content. */
 ml_status ml_buffer_reserve(ml_buffer *buffer, int64_t bytes, ml_error *error);
 ml_status ml_buffer_set(ml_buffer *buffer, const ml_tensor *tensor, const void *data, ml_error *error);

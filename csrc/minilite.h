@@ -1,4 +1,4 @@
-/* minilite.h -- api.h for C: the guard and the includes that cffi's cdef parser does not take. */
+/* minilite.h -- both api.h for C: the guard and the includes that cffi's cdef parser does not take. */
 #ifndef MINILITE_H
 #define MINILITE_H
 
@@ -7,5 +7,6 @@
 #include <stdint.h>
 
 #include "api.h"
+#include "memory/api.h"
 
 #endif

@@ -58,6 +58,8 @@ void ml_plan_free(ml_plan *plan) {
         free(pool);
         pool = next;
     }
+    free(plan->data);
+    free(plan->steps);
     free(plan->tensors);
     free(plan->nodes);
     free(plan->frames);
@@ -140,7 +142,7 @@ static ml_status plan_once(ml_prepare_context *x, int32_t frame, int32_t options
     describe_tensors(x, frame);
     ml_planner_plan_allocations(fp->planner);
     ml_status status = ml_planner_execute_allocations(fp->planner, 0, io->n_nodes - 1, x->error);
-    if (x->error->other_tensor > 0) x->error->subgraph = g->frames[frame].subgraph;
+    if (x->error->other >= 0) x->error->subgraph = g->frames[frame].subgraph;
     return status;
 }
 
@@ -214,24 +216,6 @@ static ml_status shape_inputs(ml_prepare_context *x) {
         t->bytes = elements * ml_type_bytes(t->type);
         t->shaped = 1;
     }
-    if (!x->state->bound) return ML_OK;
-    for (int32_t t = 0; t < io->n_tensors; t++)
-        if (x->state->bound[t].data && tensors[t].storage == ML_STORAGE_ARENA) tensors[t].storage = ML_STORAGE_BOUND;
-    return ML_OK;
-}
-
-static ml_status check_bound(ml_prepare_context *x) {
-    if (!x->state->bound) return ML_OK;
-    const ml_planner_graph *io = &x->plan->graph->subgraphs[x->plan->graph->frames[0].subgraph].io;
-    const ml_tensor *tensors = ml_frame_tensors(x->plan, 0);
-    for (int32_t t = 0; t < io->n_tensors; t++)
-        if (tensors[t].storage == ML_STORAGE_BOUND && x->state->bound[t].bytes < tensors[t].bytes) {
-            x->error->tensor = t;
-            x->error->needed = tensors[t].bytes;
-            x->error->available = x->state->bound[t].bytes;
-            return ml_fail(x->error, ML_ARENA_ERROR, "tensor %d needs %lld bytes, the buffer bound to it has %lld", t,
-                           (long long)tensors[t].bytes, (long long)x->state->bound[t].bytes);
-        }
     return ML_OK;
 }
 
@@ -240,7 +224,6 @@ ml_status ml_plan_new(ml_state *state, const int32_t *spec, int32_t words, ml_pl
     ml_prepare_context x = {*plan, state, error};
     if (status == ML_OK) {
         (*plan)->words = words;
-        (*plan)->bindings = state->bindings;
         (*plan)->spec = malloc((size_t)words * sizeof(int32_t) + 1);
         if (!(*plan)->spec) status = ml_fail(error, ML_ARENA_ERROR, "no memory for a plan's key of %d words", words);
     }
@@ -250,9 +233,10 @@ ml_status ml_plan_new(ml_state *state, const int32_t *spec, int32_t words, ml_pl
         status = apply_spec(*plan, error);
     }
     if (status == ML_OK) status = shape_inputs(&x);
+    if (status == ML_OK) status = ml_mark_bound(&x);
     if (status == ML_OK) status = ml_plan_sweep(&x, 0);
-    if (status == ML_OK) status = check_bound(&x);
     if (status == ML_OK) status = ml_plan_place(&x, 0);
+    if (status == ML_OK) status = ml_check_bound(state, *plan, error);
     if (status != ML_OK) {
         ml_plan_free(*plan);
         *plan = NULL;
@@ -296,4 +280,20 @@ int32_t ml_plan_node_status(const ml_plan *plan, int32_t frame, int32_t node) {
 int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, int32_t room) {
     const ml_planner *planner = plan->frames[frame].planner;
     return planner ? ml_planner_records(planner, records, room) : 0;
+}
+
+ml_status ml_plan_without(const ml_plan *plan, const int32_t *tensors, int32_t count, ml_outlook *outlook, ml_error *error) {
+    const ml_planner_graph *io = &plan->graph->subgraphs[plan->graph->frames[0].subgraph].io;
+    ml_planner *planner = ml_planner_copy(plan->frames[0].planner);
+    if (!planner) return ml_fail(error, ML_ARENA_ERROR, "no memory to plan %d tensors", io->n_tensors);
+    for (int32_t i = 0; i < count; i++)
+        if (tensors[i] >= 0 && tensors[i] < io->n_tensors) ml_planner_places(planner)[tensors[i]] = ML_PLACE_NONE;
+    ml_planner_plan_allocations(planner);
+    ml_status status = ml_planner_execute_allocations(planner, 0, io->n_nodes - 1, error);
+    if (status == ML_OK) {
+        outlook->arena_bytes = ml_planner_high_water(planner, ML_PLACE_ARENA);
+        outlook->lower_bound = ml_planner_peaks(planner, &outlook->peaks);
+    }
+    ml_planner_free(planner);
+    return status;
 }

@@ -153,7 +153,7 @@ static ml_status grow_region(ml_state *s, int32_t frame, int64_t had, int64_t ne
         ml_status status = ml_arena_commit(&s->arena, needs, had, s->error);
         if (status != ML_OK) return status;
         if (s->arena.base != from && from) ml_relocate(s, 0, from, old_capacity, s->arena.base);
-        fs->region = s->arena.base;
+        s->plan->at_base = fs->region = s->arena.base;
         s->counters.arena_moves = s->arena.moves;
         return ML_OK;
     }
@@ -207,6 +207,7 @@ static ml_status plan_suffix(ml_state *s, int32_t frame, int32_t node) {
 
 static ml_status settle(ml_state *s, int32_t frame, int32_t node) {
     ml_status status = prepare_suffix(s, frame, node);
+    if (status == ML_OK && frame == 0) status = ml_check_bound_bytes(s, s->plan, s->error);
     bool grown = status == ML_OK && raise_capacities(s, frame);
     if (grown) status = plan_suffix(s, frame, node);
     if (status != ML_OK) {

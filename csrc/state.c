@@ -14,12 +14,10 @@ ml_status ml_state_new(ml_graph *graph, const char *strategy, int32_t options, c
         s->hooks = *hooks;
         s->options = options;
         strncpy(s->strategy, strategy, sizeof s->strategy - 1);
-        s->data = calloc((size_t)graph->total_tensors + 1, sizeof *s->data);
-        s->steps = calloc((size_t)graph->total_nodes + 1, sizeof *s->steps);
         s->frames = calloc((size_t)graph->n_frames, sizeof *s->frames);
         s->resources = calloc((size_t)graph->n_resources + 1, sizeof *s->resources);
         s->called_once = calloc((size_t)graph->n_subgraphs + 1, sizeof *s->called_once);
-        if (s->data && s->steps && s->frames && s->resources && s->called_once) return ML_OK;
+        if (s->frames && s->resources && s->called_once) return ML_OK;
         ml_state_free(s);
         *state = NULL;
     }
@@ -40,8 +38,6 @@ void ml_state_free(ml_state *s) {
     free_buffers(s->carries, 2 * s->graph->total_tensors);
     free(s->persistent);
     free(s->work);
-    free(s->data);
-    free(s->steps);
     free(s->frames);
     free(s->predictions);
     free(s->bound);
@@ -77,10 +73,24 @@ ml_status ml_buffer_set(ml_buffer *b, const ml_tensor *tensor, const void *data,
     return ML_OK;
 }
 
+/* Points the tensors of the plan in force at their memory. One that was in force before and has no frame but the main one
+ * kept its pointers, which hold if memory has not moved since. */
 static void resolve(ml_state *s) {
+    ml_plan *plan = s->plan;
+    s->data = plan->data;
+    s->steps = plan->steps;
+    s->resolved = plan;
+    if (s->graph->n_frames == 1 && plan->n_steps > 0 && plan->at_base == s->arena.base && plan->at_persistent == s->persistent) {
+        s->frames[0].region = s->arena.base;
+        s->frames[0].n_steps = plan->n_steps;
+        ml_bind_buffers(s);
+        s->generation++;
+        return;
+    }
     memset(s->data, 0, (size_t)s->graph->total_tensors * sizeof *s->data);
     ml_bind_frame(s, 0, s->arena.base);
-    s->resolved = s->plan;
+    plan->at_base = s->arena.base;
+    plan->at_persistent = s->persistent;
 }
 
 /* Preparing ------------------------------------------------------------------------------------------------------------ */
@@ -100,7 +110,7 @@ static ml_plan **find_plan(ml_state *s, const int32_t *spec, int32_t words, bool
     *found = false;
     for (int i = 0; i < ML_CACHED_PLANS; i++) {
         ml_plan *p = s->plans[i];
-        if (p && !p->broken && p->words == words && p->bindings == s->bindings &&
+        if (p && !p->broken && p->words == words && ml_same_bound(s, p) &&
             (words == 0 || memcmp(p->spec, spec, (size_t)words * sizeof *spec) == 0)) {
             *found = true;
             return &s->plans[i];
@@ -127,7 +137,16 @@ ml_status ml_reserve_spill(ml_state *s, int32_t frame, int64_t bytes, ml_error *
     return ML_OK;
 }
 
-static ml_status acquire(ml_state *s, const ml_plan *plan, ml_error *error) {
+/* The plan's own tables of pointers and steps. */
+static ml_status make_tables(ml_plan *plan, ml_error *error) {
+    if (!plan->data) plan->data = calloc((size_t)plan->graph->total_tensors + 1, sizeof *plan->data);
+    if (!plan->steps) plan->steps = calloc((size_t)plan->graph->total_nodes + 1, sizeof *plan->steps);
+    if (plan->data && plan->steps) return ML_OK;
+    return ml_fail(error, ML_ARENA_ERROR, "no memory for the steps of %d nodes", plan->graph->total_nodes);
+}
+
+static ml_status acquire(ml_state *s, ml_plan *plan, ml_error *error) {
+    if (make_tables(plan, error) != ML_OK) return ML_ARENA_ERROR;
     if (s->pinned && plan->frames[0].region_bytes > s->arena.capacity)
         return ml_fail(error, ML_VIEW_HELD,
                        "the arena has to grow from %lld to %lld bytes while a view of it is held: drop the view",
@@ -153,10 +172,15 @@ static ml_status acquire(ml_state *s, const ml_plan *plan, ml_error *error) {
     return ML_OK;
 }
 
-static ml_status prepare(ml_state *s, const int32_t *spec, int32_t words, ml_error *error) {
+/* Whether a plan and every pointer of it but those into the caller's buffers are in force. */
+static bool in_force(const ml_state *s, const ml_plan *plan) {
+    return s->plan == plan && s->resolved == plan && s->frames[0].region == s->arena.base;
+}
+
+static ml_status prepare(ml_state *s, const int32_t *spec, int32_t words, bool rebind, ml_error *error) {
     bool found;
     ml_plan **slot = find_plan(s, spec, words, &found), *plan = *slot;
-    ml_status status = found ? ML_OK : ml_plan_new(s, spec, words, &plan, error);
+    ml_status status = found ? ml_check_bound(s, plan, error) : ml_plan_new(s, spec, words, &plan, error);
     if (status == ML_OK) status = acquire(s, plan, error);
     if (status != ML_OK) {
         if (!found) ml_plan_free(plan);
@@ -169,16 +193,42 @@ static ml_status prepare(ml_state *s, const int32_t *spec, int32_t words, ml_err
         s->counters.plan_hits++;
     }
     plan->used = ++s->clock;
+    if (rebind && in_force(s, plan)) {
+        ml_bind_buffers(s);
+        s->generation++;
+        s->counters.rebinds++;
+        return ML_OK;
+    }
     s->plan = plan;
     if (plan->persistent_bytes > 0) memset(s->persistent, 0, (size_t)plan->persistent_bytes);
     resolve(s);
     return ML_OK;
 }
 
-ml_status ml_state_prepare(ml_state *s, const int32_t *spec, int32_t words, ml_error *error) {
+/* True when other buffers are bound than before. */
+static bool differ(const ml_binding *a, int32_t count_a, const ml_binding *b, int32_t count_b) {
+    return count_a != count_b || (count_a > 0 && memcmp(a, b, (size_t)count_a * sizeof *a) != 0);
+}
+
+ml_status ml_state_prepare(ml_state *s, const int32_t *spec, int32_t words, const ml_binding *bindings, int32_t n_bindings,
+                           ml_error *error) {
     ml_status status = enter(s, error);
     if (status != ML_OK) return status;
-    status = prepare(s, spec, words, error);
+    ml_binding *old = s->bound, *copy = n_bindings > 0 ? malloc((size_t)n_bindings * sizeof *copy) : NULL;
+    int32_t n_old = s->n_bound;
+    if (n_bindings > 0 && !copy) {
+        status = ml_fail(error, ML_ARENA_ERROR, "no memory to note %d bound tensors", n_bindings);
+    } else {
+        if (copy) memcpy(copy, bindings, (size_t)n_bindings * sizeof *copy);
+        s->bound = copy;
+        s->n_bound = n_bindings;
+        status = prepare(s, spec, words, differ(old, n_old, copy, n_bindings), error);
+        free(status == ML_OK ? old : copy);
+        if (status != ML_OK) {
+            s->bound = old;
+            s->n_bound = n_old;
+        }
+    }
     leave(s);
     return status;
 }
@@ -326,21 +376,6 @@ ml_status ml_state_reset_variables(ml_state *s, ml_error *error) {
     memset(s->called_once, 0, (size_t)s->graph->n_subgraphs);
     leave(s);
     return ML_OK;
-}
-
-ml_status ml_state_bind(ml_state *s, int32_t tensor, void *data, int64_t bytes, ml_error *error) {
-    ml_status status = enter(s, error);
-    if (status != ML_OK) return status;
-    if (!s->bound)
-        s->bound = calloc((size_t)s->graph->subgraphs[s->graph->frames[0].subgraph].io.n_tensors + 1, sizeof *s->bound);
-    if (s->bound) {
-        s->bound[tensor] = (ml_array){data, bytes};
-        s->bindings++;
-    } else {
-        status = ml_fail(error, ML_ARENA_ERROR, "no memory to note a bound tensor");
-    }
-    leave(s);
-    return status;
 }
 
 /* Readers ---------------------------------------------------------------------------------------------------------------- */

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 import os
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 
+from minilite._native.memory import strategies
+from minilite.engine.session import check_resize
 from minilite.errors import InputError, InputRuntimeError
 from minilite.format.model import Model, Tensor
 from minilite.format.reader import load_model, read_model
@@ -56,3 +60,30 @@ def check_strict(tensor: Tensor, shape: Shape) -> None:
                 "ResizeInputTensorStrict only allows mutating unknown dimensions identified by -1."
             )
             raise InputRuntimeError(message, tensors=[tensor.name], shapes=[signature, shape])
+
+
+def check_planner(name: str) -> None:
+    """Refuses what is no planning strategy. Raises: InputError."""
+    if name not in strategies():
+        message = f"planner is {name!r}, must be one of {', '.join(strategies())}"
+        raise InputError(message)
+
+
+def wanted_shape(tensors: Sequence[Tensor], tensor_index: int, tensor_size: Sequence[int]) -> tuple[Tensor, Shape]:
+    """The tensor and the shape that a caller asks for. Raises: InputError."""
+    index = operator.index(tensor_index)
+    if not 0 <= index < len(tensors):
+        message = f"tensor_index {index} < {len(tensors)} was not true: the model has tensors 0 to {len(tensors) - 1}"
+        raise InputRuntimeError(message)
+    if np.ndim(tensor_size) != 1:
+        message = f"Shape should be 1D instead of {np.ndim(tensor_size)}: tensor {index} ('{tensors[index].name}')"
+        raise InputError(message, tensors=[tensors[index].name])
+    shape = tuple(int(d) for d in tensor_size)
+    if any(not -1 < d < 2**31 for d in shape):
+        message = (
+            f"BytesRequired number of elements overflowed: tensor {index} ('{tensors[index].name}') cannot take the "
+            f"shape {shape}, dimensions are 0 to 2147483647"
+        )
+        raise InputRuntimeError(message, tensors=[tensors[index].name], shapes=[shape])
+    check_resize(tensors[index], shape)
+    return tensors[index], shape

@@ -11,11 +11,11 @@ from typing import Any, Literal
 import numpy as np
 
 from minilite._native import Plan
-from minilite.arguments import check_strict, check_threads, read
+from minilite.arguments import check_planner, check_strict, check_threads, read, wanted_shape
 from minilite.details import FileShapes, node_details, tensor_details
 from minilite.engine.graph import Program
-from minilite.engine.session import Session, check_resize
-from minilite.errors import InputError, InputRuntimeError, MiniliteError, StateError
+from minilite.engine.session import Session
+from minilite.errors import InputError, MiniliteError, StateError
 from minilite.format.model import Array, Model, Signature, Tensor
 from minilite.signature import SignatureRunner
 
@@ -72,10 +72,12 @@ class Interpreter:
             message = f"delegates are not supported, got {len(experimental_delegates)}"
             raise InputError(message)
         check_threads(num_threads)
+        check_planner(planner)
         self.model = read(model_path, model_content, load)
         if not self.model.subgraphs:
             message = "No subgraph in the model."
             raise InputError(message)
+        check_planner(planner)
         sharing = in_place if in_place is not None else "tflite" if planner == "tflite" else "wide"
         if sharing not in _IN_PLACE:
             message = f"in_place is {sharing!r}, must be one of {', '.join(_IN_PLACE)}"
@@ -164,7 +166,7 @@ class Interpreter:
 
         `strict` only lets dimensions change that the file's signature leaves open. Raises: InputError (also RuntimeError).
         """
-        tensor, shape = self._wanted(input_index, tensor_size)
+        tensor, shape = wanted_shape(self.model.subgraphs[0].tensors, input_index, tensor_size)
         if strict:
             check_strict(tensor, shape)
         session = self._sessions.get(0)
@@ -172,28 +174,6 @@ class Interpreter:
             self._early_shapes[tensor.index] = shape
         else:
             session.resize(tensor.index, shape)
-
-    def _wanted(self, tensor_index: int, tensor_size: Sequence[int]) -> tuple[Tensor, Shape]:
-        """The tensor and the shape that a caller asks for. Raises: InputError."""
-        index = operator.index(tensor_index)
-        tensors = self.model.subgraphs[0].tensors
-        if not 0 <= index < len(tensors):
-            message = (
-                f"tensor_index {index} < {len(tensors)} was not true: the model has tensors 0 to {len(tensors) - 1}"
-            )
-            raise InputRuntimeError(message)
-        if np.ndim(tensor_size) != 1:
-            message = f"Shape should be 1D instead of {np.ndim(tensor_size)}: tensor {index} ('{tensors[index].name}')"
-            raise InputError(message, tensors=[tensors[index].name])
-        shape = tuple(int(d) for d in tensor_size)
-        if any(not -1 < d < 2**31 for d in shape):
-            message = (
-                f"BytesRequired number of elements overflowed: tensor {index} ('{tensors[index].name}') cannot take the "
-                f"shape {shape}, dimensions are 0 to 2147483647"
-            )
-            raise InputRuntimeError(message, tensors=[tensors[index].name], shapes=[shape])
-        check_resize(tensors[index], shape)
-        return tensors[index], shape
 
     def set_tensor(self, tensor_index: int, value: Any) -> None:
         """Copies an array into a tensor. Raises: InputError, StateError."""
@@ -336,9 +316,29 @@ class Interpreter:
             if isinstance(key, str) and key not in numbers:
                 message = f"there is no input '{key}', the model takes {', '.join(sorted(numbers))}"
                 raise InputError(message)
-            tensor, wanted = self._wanted(numbers[key] if isinstance(key, str) else key, shape)
+            tensor, wanted = wanted_shape(
+                self.model.subgraphs[0].tensors, numbers[key] if isinstance(key, str) else key, shape
+            )
             found[tensor.index] = wanted
         return found
+
+    def bind_tensor(self, tensor: int | str, array: Array | None) -> None:
+        """Puts a tensor (by number or name) into a numpy array of the caller's, without copies, from the next `allocate_tensors` on.
+
+        The array has the tensor's dtype, is C-contiguous, aligned to its elements and not smaller than the tensor; it may
+        be read-only for a graph input. It is kept alive until None ends the binding. See docs/binding.md.
+        Raises: InputError.
+        """
+        self._session().bind(self._tensor_number(tensor), array)
+
+    def _tensor_number(self, tensor: int | str) -> int:
+        if not isinstance(tensor, str):
+            return int(tensor)
+        numbers = [t.index for t in self.model.subgraphs[0].tensors if t.name == tensor]
+        if len(numbers) != 1:
+            message = f"there are {len(numbers)} tensors called '{tensor}', must be 1: give its number"
+            raise InputError(message)
+        return numbers[0]
 
     def plan_for(self, shapes: Mapping[str | int, Sequence[int]] | None = None) -> Plan:
         """The plan for these input shapes (by name or tensor number), without putting it in force.

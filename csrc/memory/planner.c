@@ -10,7 +10,7 @@
 
 struct ml_planner {
     const ml_planner_graph *graph;
-    const char *strategy;
+    char strategy[32];
     int32_t options;
     int32_t alignment;
     int32_t count;        /* tensors and temporaries */
@@ -45,7 +45,7 @@ ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, 
     ml_planner *p = calloc(1, total);
     if (!p) return NULL;
     p->graph = graph;
-    p->strategy = strategy;
+    strncpy(p->strategy, strategy, sizeof p->strategy - 1);
     p->options = options;
     p->alignment = alignment;
     p->count = (int32_t)count;
@@ -68,6 +68,18 @@ ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, 
     p->skipped = p->edge + count;
     for (size_t t = 0; t < count; t++) p->offset[t] = p->fixed[t] = -1;
     p->last_active = -1;
+    return p;
+}
+
+ml_planner *ml_planner_copy(const ml_planner *from) {
+    ml_planner *p = ml_planner_new(from->graph, from->strategy, from->options, from->alignment);
+    if (!p) return NULL;
+    memcpy(p->bytes, from->bytes, (size_t)p->count * sizeof *p->bytes);
+    memcpy(p->place, from->place, (size_t)p->count);
+    memcpy(p->pinned, from->pinned, (size_t)p->count);
+    memcpy(p->skipped, from->skipped, (size_t)p->graph->n_nodes);
+    memcpy(p->fixed, from->fixed, (size_t)p->count * sizeof *p->fixed);
+    p->n_fixed = from->n_fixed;
     return p;
 }
 
@@ -241,7 +253,7 @@ static ml_status check_fixed(const ml_planner *p, int32_t count, int32_t from, m
             if (b->offset >= a->offset + a->size || a->offset >= b->offset + b->size) continue;
             const ml_record *low = a->tensor < b->tensor ? a : b, *high = low == a ? b : a;
             error->tensor = low->tensor;
-            error->other_tensor = high->tensor;
+            error->other = high->tensor;
             return ml_fail(
                 error, ML_ARENA_ERROR,
                 "tensor %d at offset %lld (%lld bytes) and tensor %d at offset %lld (%lld bytes) are live at once and overlap",
@@ -344,7 +356,8 @@ int32_t ml_planner_records(const ml_planner *p, ml_record *records, int32_t room
 }
 
 /* The largest sum of rounded sizes live at once: a sweep over nodes with starts and ends counted in place. */
-int64_t ml_planner_lower_bound(ml_planner *p) {
+int64_t ml_planner_peaks(ml_planner *p, int32_t *peaks) {
+    *peaks = 0;
     int64_t live = 0, most = 0, align = p->alignment;
     int32_t nodes = p->graph->n_nodes > 0 ? p->graph->n_nodes : 1;
     int64_t *ending = calloc((size_t)nodes + 1, sizeof *ending);
@@ -358,8 +371,17 @@ int64_t ml_planner_lower_bound(ml_planner *p) {
             if (p->last[t] < nodes) ending[p->last[t] + 1] += size;
         }
         live -= n > 0 ? ending[n] : 0;
-        if (live > most) most = live;
+        if (live > most) *peaks = 0;
+        if (live >= most) {
+            most = live;
+            ++*peaks;
+        }
     }
     free(ending);
     return most;
+}
+
+int64_t ml_planner_lower_bound(ml_planner *p) {
+    int32_t peaks;
+    return ml_planner_peaks(p, &peaks);
 }

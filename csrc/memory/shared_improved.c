@@ -62,10 +62,24 @@ static int32_t next_record(const ml_objects *objects, const nearest *by_record) 
     return next;
 }
 
+/* Lists the records of object `o`; returns their number. O(n). */
+static int32_t list_members(const ml_objects *objects, int32_t o, int32_t *members) {
+    int32_t count = 0;
+    for (int32_t i = 0; i < objects->problem->count; i++)
+        if (objects->object[i] == o) members[count++] = i;
+    return count;
+}
+
+static bool meets_any(const ml_record *records, const int32_t *members, int32_t count, int32_t record) {
+    for (int32_t i = 0; i < count; i++)
+        if (ml_records_meet(&records[members[i]], &records[record])) return true;
+    return false;
+}
+
 /* Brings the distances up to date with `placed`, which has just got its object. */
-static void update(ml_objects *objects, int32_t placed, nearest *by_record) {
+static void update(ml_objects *objects, int32_t placed, nearest *by_record, int32_t *members) {
     const ml_record *records = objects->problem->records;
-    int32_t o = objects->object[placed];
+    int32_t o = objects->object[placed], n_members = list_members(objects, o, members);
     for (int32_t i = 0; i < objects->waiting; i++) {
         int32_t k = objects->order[i];
         nearest *near = &by_record[k];
@@ -76,7 +90,9 @@ static void update(ml_objects *objects, int32_t placed, nearest *by_record) {
         }
         int32_t idle = idle_between(&records[k], &records[placed]);
         if (idle > near->distance || (idle == near->distance && o >= near->object)) continue;
-        search(objects, k, near); /* closer, unless another record of the object is in the way */
+        if (meets_any(records, members, n_members, k)) continue;
+        near->object = o;
+        near->distance = idle;
     }
 }
 
@@ -88,7 +104,8 @@ ml_plan_status ml_plan_shared_greedy_by_size_improved(ml_problem *problem) {
     ml_breadth *nodes = malloc(room * sizeof *nodes);
     nearest *by_record = malloc(room * sizeof *by_record);
     int64_t *maxima = calloc(room, sizeof *maxima);
-    int32_t n_nodes = nodes && by_record && maxima ? ml_breadths(problem, nodes) : -1;
+    int32_t *members = malloc(room * sizeof *members);
+    int32_t n_nodes = nodes && by_record && maxima && members ? ml_breadths(problem, nodes) : -1;
     if (n_nodes >= 0) {
         ml_objects_order_by_size(&objects);
         find_maxima(&objects, nodes, n_nodes, maxima);
@@ -100,11 +117,12 @@ ml_plan_status ml_plan_shared_greedy_by_size_improved(ml_problem *problem) {
         for (int32_t i = 0; i < objects.waiting; i++) {
             int32_t record = next_record(&objects, by_record);
             ml_objects_assign(&objects, record, by_record[record].object);
-            update(&objects, record, by_record);
+            update(&objects, record, by_record, members);
         }
     }
     free(nodes);
     free(by_record);
     free(maxima);
+    free(members);
     return n_nodes >= 0 ? ml_objects_finish(&objects) : ml_objects_abandon(&objects, ML_PLAN_NO_MEMORY);
 }

@@ -38,8 +38,6 @@ ml_plan_status ml_objects_finish(ml_objects *objects);
 /* Gives the memory back without a plan; returns `status`. */
 ml_plan_status ml_objects_abandon(ml_objects *objects, ml_plan_status status);
 
-static inline bool ml_records_meet(const ml_record *a, const ml_record *b) {
-    return a->first <= b->last && b->first <= a->last;
-}
+static inline bool ml_records_meet(const ml_record *a, const ml_record *b) { return a->first <= b->last && b->first <= a->last; }
 
 #endif

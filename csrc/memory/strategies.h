@@ -37,7 +37,8 @@ ml_plan_status ml_plan_shared_greedy_by_size_improved(ml_problem *problem);
 /* Broadest node first, in it the largest record first, the smallest object that holds it, else the largest, grown.
  * O(n^2). Source: ibid., algorithm 1; TFLite GPU greedy_by_breadth_assignment.cc. */
 ml_plan_status ml_plan_shared_greedy_by_breadth(ml_problem *problem);
-/* The assignment of records to predecessors that adds the fewest bytes. O(n^3). Source: Lee et al. (2019), ibid. */
+/* The assignment of records to predecessors that adds the fewest bytes, then exchanges of tails. O(n^3). Source: Lee et al.
+ * (2019), TFLite GPU min_cost_flow_assignment.cc; the exchanges are our own. */
 ml_plan_status ml_plan_min_cost_flow(ml_problem *problem);
 
 /* {size, area} x {best fit, first fit} until the lower bound is met, then at most 200 moves in the order. O(n^2) a pass. */

@@ -27,7 +27,8 @@ ml_plan_status ml_plan_tflm(ml_problem *problem) {
         if (r->size <= 0) continue;
         int64_t size = ml_round_up(r->size, problem->alignment);
         int32_t at = waiting++;
-        for (; at > 0 && ml_round_up(problem->records[order[at - 1]].size, problem->alignment) <= size; at--) order[at] = order[at - 1];
+        for (; at > 0 && ml_round_up(problem->records[order[at - 1]].size, problem->alignment) <= size; at--)
+            order[at] = order[at - 1];
         order[at] = i;
     }
     ml_layout layout;

@@ -154,4 +154,5 @@ class Graph:
             raise_error(error, names)
         self.pointer = ffi.gc(out[0], lib.ml_graph_free)
         self.names = names
+        self.n_tensors = len(subgraphs[root].tensors)
         self._keep = [keep, subgraphs]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from minilite._core import ffi, lib
+from minilite._native.advice import BindAdvice, Outlook, advise_bind
 from minilite._native.graph import Graph
 from minilite._native.hooks import Hooks
 from minilite._native.status import BUSY, NODE_STATUSES, STORAGES, fresh_error, raise_error
@@ -15,6 +17,7 @@ from minilite.errors import StateError
 
 Array = Any
 Shape = tuple[int, ...]
+_BINDING = struct.Struct("@Pqi4x")
 
 
 class TensorState(NamedTuple):
@@ -51,6 +54,11 @@ class Plan:
         return int(lib.ml_plan_work_bytes(self._pointer))
 
     @property
+    def n_tensors(self) -> int:
+        """How many tensors the main frame has."""
+        return int(self._owner.n_tensors)
+
+    @property
     def lower_bound(self) -> int:
         """The largest sum of bytes that are live at once."""
         return int(lib.ml_plan_lower_bound(self._pointer))
@@ -84,6 +92,23 @@ class Plan:
         records = ffi.new("ml_record[]", room or 1)
         lib.ml_plan_records(self._pointer, frame, records, room)
         return [(r.tensor, r.size, r.first, r.last, r.offset) for r in records[0:room]]
+
+    def without(self, tensors: Sequence[int]) -> Outlook:
+        """What the arena would be if these tensors left it. Raises: ArenaError."""
+        error, outlook = fresh_error(), ffi.new("ml_outlook *")
+        numbers = ffi.new("int32_t[]", list(tensors) or 1)
+        if lib.ml_plan_without(self._pointer, numbers, len(tensors), outlook, error):
+            raise_error(error, None)
+        return Outlook(outlook.arena_bytes, outlook.lower_bound, outlook.peaks)
+
+    def advise_bind(self) -> list[BindAdvice]:
+        """Which tensors, bound to buffers of the caller's, make the arena shrink: a few, one after the other.
+
+        Greedy: each step takes the tensor (or all those that share one place) whose leaving lowers the most bytes live
+        at once, or the number of nodes at which so many are. It ends once the arena is smaller, as a new plan by the same
+        strategy shows; the list is empty when nothing helps, say because scratch memory alone makes the peak.
+        """
+        return advise_bind(self)
 
 
 class State:
@@ -130,9 +155,14 @@ class State:
         if status:
             self._fail(status)
 
-    def prepare(self, spec: Sequence[int]) -> None:
-        """Puts the plan for these rows of [tensor, rank, dims...] in force."""
-        self._check(lib.ml_state_prepare(self.pointer, ffi.new("int32_t[]", spec), len(spec), self._error))
+    def prepare(self, spec: Sequence[int], bound: Sequence[tuple[int, int, int]] = ()) -> None:
+        """Puts the plan for these rows of [tensor, rank, dims...] in force, and memory of the caller's,
+        by (address, bytes, tensor), which the caller keeps until it calls again without it and nothing is raised.
+        """
+        bindings = b"".join(map(_BINDING.pack, *zip(*bound, strict=True))) if bound else b""
+        rows = ffi.cast("ml_binding *", ffi.from_buffer(bindings))
+        words = ffi.new("int32_t[]", spec)
+        self._check(lib.ml_state_prepare(self.pointer, words, len(spec), rows, len(bound), self._error))
 
     def plan_for(self, spec: Sequence[int]) -> Plan:
         """The plan for these rows, not put in force."""
@@ -177,12 +207,6 @@ class State:
         """Zeroes variable tensors, forgets resource variables."""
         self._check(lib.ml_state_reset_variables(self.pointer, self._error))
 
-    def bind(self, tensor: int, array: Array | None) -> None:
-        """Puts the caller's array in a tensor's place from the next prepare on; None ends it. The caller keeps it alive."""
-        address = ffi.cast("void *", array.ctypes.data) if array is not None else ffi.NULL
-        size = array.nbytes if array is not None else 0
-        self._check(lib.ml_state_bind(self.pointer, tensor, address, size, self._error))
-
     @property
     def generation(self) -> int:
         """Changes whenever a pointer or a shape does."""
@@ -198,6 +222,7 @@ class State:
         c = lib.ml_state_counters(self.pointer)
         names = (
             "invokes", "plans", "plan_hits", "suffix_plans", "nodes_prepared", "arena_moves", "resolves",
+            "rebinds",
         )  # fmt: skip
         return {name: int(getattr(c, name)) for name in names}
 

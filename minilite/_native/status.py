@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Protocol
 
 from minilite._core import ffi, lib
 from minilite.errors import (
     ArenaError,
+    InputError,
     KernelError,
     MiniliteError,
     ModelFormatError,
@@ -25,6 +27,7 @@ _CLASSES: dict[int, type[MiniliteError]] = {
     lib.ML_VIEW_HELD: StateError,
     lib.ML_NOT_READY: StateError,
     lib.ML_GRAPH_ERROR: ModelFormatError,
+    lib.ML_BINDING_ERROR: InputError,
 }
 MAX_RANK: int = lib.ML_MAX_RANK
 OPTIONS: dict[str, int] = {
@@ -45,7 +48,7 @@ NODE_STATUSES = ("waits", "runs", "folded", "view")
 
 
 class Names(Protocol):
-    """Who can name a node for an error line."""
+    """Who can name nodes and tensors for an error line."""
 
     def node_label(self, subgraph: int, node: int) -> tuple[str, str]:
         """The operator and the name of the first output of a node."""
@@ -54,23 +57,35 @@ class Names(Protocol):
         """The name of a tensor."""
 
 
+def _name_tensors(text: str, error: Any, names: Names) -> tuple[str, list[str]]:
+    """Puts names behind the numbers of the tensors an error is about."""
+    if error.subgraph < 0 or error.tensor < 0:
+        return text, []
+    found = {t: names.tensor_name(error.subgraph, t) for t in (error.tensor, error.other) if t >= 0}
+
+    def named(match: re.Match[str]) -> str:
+        number = int(match[1])
+        return f"tensor {number} ('{found[number]}')" if number in found else match[0]
+
+    return re.sub(r"\btensor (\d+)\b", named, text), list(found.values())
+
+
 def raise_error(error: Any, names: Names | None) -> None:
     """The exception an ml_error stands for."""
     kind = _CLASSES.get(error.status, MiniliteError)
     text = ffi.string(error.text).decode(errors="replace")
-    if error.other_tensor > 0 and names is not None and error.node < 0:
-        blamed = {n: names.tensor_name(error.subgraph, n) for n in (error.tensor, error.other_tensor)}
-        for number, name in blamed.items():
-            text = text.replace(f"tensor {number} ", f"tensor {number} ('{name}') ", 1)
-        head = f"subgraph {error.subgraph}, offline memory plan"
-        raise kind(f"{head}: {text}", subgraph=error.subgraph, tensors=list(blamed.values()))
-    if error.node < 0 or names is None:
+    if names is None:
         raise kind(text)
+    text, tensors = _name_tensors(text, error, names)
+    if error.node < 0:
+        raise kind(text, tensors=tensors)
     op, name = names.node_label(error.subgraph, error.node)
     head = coordinates(error.subgraph, error.node, op, name)
-    raise kind(f"{head}: {text}", subgraph=error.subgraph, node=error.node, op=op, tensors=[name] if name else [])
+    raise kind(
+        f"{head}: {text}", subgraph=error.subgraph, node=error.node, op=op, tensors=tensors or ([name] if name else [])
+    )
 
 
 def fresh_error() -> Any:
     """An ml_error that names no node yet."""
-    return ffi.new("ml_error *", {"node": -1, "subgraph": -1, "tensor": -1})
+    return ffi.new("ml_error *", {"node": -1, "subgraph": -1, "tensor": -1, "other": -1})

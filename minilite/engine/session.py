@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from minilite._native import BUSY, MAX_RANK, Plan
+from minilite.engine.binding import Binding, bindable
 from minilite.engine.graph import Program, new_state, spec_of
 from minilite.errors import InputError, InputRuntimeError, StateError
 from minilite.format.dtypes import TensorType, numpy_type
@@ -22,14 +23,9 @@ class ArenaView:
 
     __slots__ = ("__array_interface__", "__weakref__", "_session")
 
-    def __init__(self, session: Session, address: int, shape: Shape, dtype: Any) -> None:
+    def __init__(self, session: Session, array: Array) -> None:
         self._session = session
-        self.__array_interface__ = {
-            "data": (address, False),
-            "shape": shape,
-            "typestr": np.dtype(dtype).str,
-            "version": 3,
-        }
+        self.__array_interface__ = array.__array_interface__
 
 
 def check_resize(tensor: Tensor, shape: Shape) -> None:
@@ -53,13 +49,15 @@ class Session:
         self.state = new_state(program, root, strategy, options)
         self.invoke_unchecked = self.state.run()
         self.ready = False
+        self._root = root
         self._shapes: dict[int, Shape] = {}
         self._pending: dict[int, Shape] = {}
         self._released = False
         self._arrays: dict[int, Array] = {}
         self._generation = -1
         self._views: dict[int, weakref.ref[ArenaView]] = {}
-        self._bound: dict[int, Array] = {}
+        self._bound: dict[int, Binding] = {}
+        self._bindings: dict[int, Binding | None] = {}
 
     @property
     def plan(self) -> Plan | None:
@@ -90,9 +88,9 @@ class Session:
         return {index: shape for index, shape in wanted.items() if shape != tensors[index].shape}
 
     def allocate(self) -> None:
-        """Puts the plan for the shapes asked for in force; if it is refused, the old plan and shapes stay.
+        """Puts the plan for the shapes and buffers asked for in force; if it is refused, the old ones stay.
 
-        Raises: ShapeError, ArenaError, UnsupportedOpError; StateError while a view is held and the plan would change.
+        Raises: InputError where buffers overlap or a tensor cannot be bound; ShapeError, ArenaError, UnsupportedOpError; StateError while a view is held and the plan would change.
         """
         if self.ready:
             if self._released:
@@ -108,10 +106,12 @@ class Session:
         if self.state.running:
             raise StateError(BUSY)
         changes, self._pending = self._pending, {}
+        bindings, self._bindings = {**self._bound, **self._bindings}, {}
         self.ready = self.plan is not None
         wanted = self._wanted(changes)
-        self.state.prepare(spec_of(wanted))
-        self._shapes = wanted
+        bound = {index: binding for index, binding in bindings.items() if binding is not None}
+        self.state.prepare(spec_of(wanted), [(b.address, b.array.nbytes, index) for index, b in bound.items()])
+        self._shapes, self._bound = wanted, bound
         self.ready = True
         self._released = False
 
@@ -136,12 +136,14 @@ class Session:
         self._released = True
 
     def bind(self, index: int, array: Array | None) -> None:
-        """The caller's array stands in for a tensor from the next `allocate` on; None ends it."""
-        self.state.bind(index, array)
-        if array is None:
-            self._bound.pop(index, None)
-        else:
-            self._bound[index] = array
+        """The caller's array stands in for a tensor from the next `allocate` on; None ends it. Raises: InputError."""
+        tensor = self.tensor(index)
+        lowered = self.program.lowered.subgraphs[self._root].tensors[index]  # lowering may settle type or value
+        tensor = tensor._replace(type=TensorType(lowered.type), data=lowered.data)
+        if array is None and index not in self._bound:
+            self._bindings.pop(index, None)
+            return
+        self._bindings[index] = None if array is None else bindable(self.subgraph, tensor, array)
         self.ready = False
 
     # Tensors ----------------------------------------------------------------------------------------------------------
@@ -180,7 +182,11 @@ class Session:
         if tensor.type in (TensorType.STRING, TensorType.VARIANT):
             message = f"tensor {index} ('{tensor.name}') is {tensor.type.name}: it cannot be read as an array"
             raise InputError(message, tensors=[tensor.name])
-        array: Array = self.state.array(index, entry.shape, numpy_type(TensorType(entry.type)), entry.bytes)
+        dtype = numpy_type(TensorType(entry.type))
+        if entry.storage == "bound":
+            flat: Array = self._bound[index].array.reshape(-1)
+            return flat[: entry.bytes // flat.itemsize].reshape(entry.shape)
+        array: Array = self.state.array(index, entry.shape, dtype, entry.bytes)
         array.flags.writeable = entry.storage != "folded"
         return array
 
@@ -208,7 +214,9 @@ class Session:
     def _misfit(self, tensor: Tensor, array: Array, target: Array) -> InputError:
         """Why an array does not fit a tensor, in LiteRT's first words."""
         head = "Cannot set tensor: "
-        if tensor.data is not None or not target.flags.writeable:
+        if tensor.index in self._bound and not target.flags.writeable:
+            text = f"tensor {tensor.index} ('{tensor.name}') is bound to a read-only array"
+        elif tensor.data is not None or not target.flags.writeable:
             text = f"tensor {tensor.index} ('{tensor.name}') is constant"
         elif array.dtype.newbyteorder("=") == target.dtype and not array.dtype.isnative:
             text = (
@@ -241,7 +249,9 @@ class Session:
             array = self.array(index)
             if array.nbytes == 0 or tensor.data is not None:
                 return array
-            owner = ArenaView(self, array.__array_interface__["data"][0], array.shape, array.dtype)
+            if index in self._bound:
+                return array.view()
+            owner = ArenaView(self, array)
             key = id(owner)
             self._views[key] = weakref.ref(owner, lambda _: self._drop_view(key))
             self.state.pin(True)

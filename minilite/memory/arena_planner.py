@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from minilite import _native
 from minilite._native import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT
+from minilite._native.memory import strategies
 from minilite.errors import InputError, StateError
 from minilite.memory.records import UsageRecord
 
@@ -75,6 +76,9 @@ class ArenaPlanner:
         alignment: int = 64,
     ) -> None:
         _check_graph(graph)
+        if strategy not in strategies():
+            message = f"strategy is {strategy!r}, must be one of {', '.join(strategies())}"
+            raise InputError(message)
         self.graph = graph
         options = {
             **_SHARING[in_place],

@@ -136,8 +136,10 @@ def plan(
             message = f"strategy '{strategy}' takes no fixed records, and {_fixed(rows)}"
             raise InputError(message)
         if result.reason == "over_capacity" and capacity is not None:
-            message = f"no plan of these {len(rows)} records fits {capacity} bytes: a search has shown it; the lower bound is {bound}"
-            message += f"; {_at_peak(rows, alignment, names or {})}"
+            message = (
+                f"no plan of {len(rows)} records fits {capacity} bytes: a search proved it; the lower bound is {bound}; "
+                f"{_at_peak(rows, alignment, names or {})}"
+            )
             raise ArenaError(message)
         raise _overflow(total)
     made = MemoryPlan(
@@ -145,7 +147,8 @@ def plan(
         result.proved_optimal or result.arena_bytes == bound, strategy, result.searched, alignment, dict(names or {}),
     )  # fmt: skip
     if capacity is not None and made.arena_bytes > capacity and strategy != "exact":
-        message = f"strategy '{strategy}' needs {made.arena_bytes} bytes, {capacity} are available; the lower bound is {bound}"
+        needed = f"strategy '{strategy}' needs {made.arena_bytes} bytes, {capacity} available"
+        message = f"{needed}; the lower bound is {bound}"
         raise ArenaError(message)
     return made
 
@@ -192,7 +195,7 @@ def _check_arguments(
     max_seconds: float | None,
 ) -> None:
     if strategy not in _native.strategies():
-        message = f"no strategy '{strategy}': there are {', '.join(_native.strategies())}"
+        message = f"there is no planning strategy {strategy!r}: there are {', '.join(_native.strategies())}"
         raise InputError(message)
     if not 1 <= alignment <= MAX_ALIGNMENT or alignment & (alignment - 1):
         message = f"alignment {alignment}, must be a power of two from 1 to {MAX_ALIGNMENT}"

@@ -213,7 +213,7 @@ def test_command_plans_models_and_problems(tmp_path: Path, capsys: pytest.Captur
         (["--problem", str(problem), "--capacity", "12"], "live at node 1 are tensor 0 (10 bytes), tensor 1 (5 bytes)"),
         (["--problem", str(problem), "--shape", "x=1"], "--shape goes with a MODEL"),
         (["--problem", str(problem), str(model)], "one of the two"),
-        (["--problem", str(problem), "--strategy", "best"], "no strategy 'best'"),
+        (["--problem", str(problem), "--strategy", "best"], "no planning strategy 'best'"),
         ([str(model), "--write-offline", "o", "--shape", "x=4,8"], "the file's own shapes"),
     ):
         assert main(["plan", *arguments]) == 2

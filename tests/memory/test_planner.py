@@ -2,52 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
+from hand_made import Node, chain, check, planned
 
 from minilite.errors import ArenaError, InputError, StateError
-from minilite.memory.arena_planner import ArenaPlanner, PlannerGraph, PlannerNode
-
-Node = PlannerNode
-
-
-def chain(length: int, size: int = 100, **node: Any) -> PlannerGraph:
-    """Tensors 0 -> 1 -> ... -> length, all of `size` bytes, each made by one node from the one before."""
-    nodes = [Node([i], [i + 1], **node) for i in range(length)]
-    return PlannerGraph([size] * (length + 1), nodes, [0], [length])
-
-
-def planned(graph: PlannerGraph, **options: Any) -> ArenaPlanner:
-    """A planner that has placed the whole graph, checked."""
-    planner = ArenaPlanner(graph, **options)
-    planner.plan_allocations()
-    planner.execute_allocations(0, len(graph.nodes) - 1)
-    check(planner)
-    return planner
-
-
-def check(planner: ArenaPlanner) -> None:
-    """Offsets are aligned, nothing live at once overlaps, the arena holds everything; O(n * n), by the book."""
-    count = len(planner.graph.sizes)
-    placed = []
-    for record in planner.records():
-        offset = (
-            planner.offset(record.tensor) if record.tensor < count else planner.temporary_offset(record.tensor - count)
-        )
-        assert offset is not None
-        assert offset % 64 == 0
-        assert offset + record.size <= planner.arena_bytes
-        placed.append((record, offset))
-    for (a, a_offset), (b, b_offset) in itertools.combinations(placed, 2):
-        together = a.first_node <= b.last_node and b.first_node <= a.last_node
-        apart = a_offset + a.size <= b_offset or b_offset + b.size <= a_offset
-        assert apart or not together, (a, a_offset, b, b_offset)
-    for tensor in range(count):
-        if planner.root(tensor) != tensor:
-            assert planner.offset(tensor) == planner.offset(planner.root(tensor))
+from minilite.memory.arena_planner import ArenaPlanner, PlannerGraph
 
 
 def lifetimes(planner: ArenaPlanner, tensors: Sequence[int]) -> list[tuple[int, int | None]]:
@@ -151,121 +112,6 @@ def test_other_alignments() -> None:
     planner.execute_allocations(0, 2)
     assert {planner.offset(t) for t in range(4)} <= {0, 16, 32, 48}
     assert planner.arena_bytes % 16 == 0
-
-
-# Sharing in place -------------------------------------------------------------------------------------------------------
-
-
-def roots(graph: PlannerGraph, **options: Any) -> list[int]:
-    planner = planned(graph, **options)
-    return [planner.root(t) for t in range(len(graph.sizes))]
-
-
-def test_chain_shares_one_place() -> None:
-    graph = chain(5, in_place=(0,))
-    assert roots(graph) == [0, 1, 1, 1, 1, 5]  # not the graph's input, not its output
-    assert roots(graph, in_place="wide") == [0, 1, 1, 1, 1, 5]
-    assert roots(graph, in_place="none") == list(range(6))
-    assert roots(graph, in_place="wide", preserve_inputs=False) == [0, 0, 0, 0, 0, 5]
-    assert roots(graph, preserve_inputs=False) == [0, 1, 1, 1, 1, 5]  # TFLite never overwrites an input
-    assert planned(graph).lifetime(1) == (0, 4)
-
-
-def test_operator_that_tflite_does_not_share() -> None:
-    graph = chain(4, in_place=(0,), tflite_shares=False)
-    assert roots(graph) == list(range(5))
-    assert roots(graph, in_place="wide") == [0, 1, 1, 1, 4]
-
-
-def test_input_with_another_reader() -> None:
-    """1 is read by nodes 1 and 2, both of which could overwrite it."""
-    graph = PlannerGraph(
-        [100] * 5,
-        [Node([0], [1]), Node([1], [2], in_place=(0,)), Node([1, 2], [3], in_place=(0,)), Node([3], [4])],
-        [0],
-        [4],
-    )
-    assert roots(graph) == [0, 1, 2, 3, 4]
-    assert roots(graph, in_place="wide") == [0, 1, 2, 1, 4]  # the last reader may
-
-
-def test_last_reader_of_a_whole_class() -> None:
-    """2 is a view of 1, which node 2 still reads after node 1 has read the view."""
-    nodes = [
-        Node([0], [1]),
-        Node([1], [2], view=True),
-        Node([2], [3], in_place=(0,)),
-        Node([1, 3], [4]),
-        Node([4], [5]),
-    ]
-    graph = PlannerGraph([100] * 6, nodes, [0], [5])
-    for sharing in ("tflite", "wide"):
-        found = roots(graph, in_place=sharing)
-        assert found[2] == 1
-        assert found[3] == 3
-
-
-def test_view_is_overwritten_once_its_class_is_dead() -> None:
-    nodes = [Node([0], [1]), Node([1], [2], view=True), Node([2], [3], in_place=(0,)), Node([3], [4])]
-    graph = PlannerGraph([100] * 5, nodes, [0], [4])
-    assert roots(graph) == [0, 1, 1, 1, 4]
-    assert roots(graph, in_place="wide") == [0, 1, 1, 1, 4]
-
-
-def test_view_of_what_is_read_again() -> None:
-    """A view writes nothing, so that others may read its input after it."""
-    nodes = [Node([0], [1]), Node([1], [2], view=True), Node([1, 2], [3]), Node([3], [4])]
-    planner = planned(PlannerGraph([100] * 5, nodes, [0], [4]))
-    assert planner.root(2) == 1
-    assert planner.lifetime(1) == (0, 2)
-
-
-def test_view_of_an_input_and_into_an_output() -> None:
-    graph = PlannerGraph([100] * 4, [Node([0], [1], view=True), Node([1], [2]), Node([2], [3], view=True)], [0], [3])
-    assert roots(graph) == [0, 1, 2, 3]
-    assert roots(graph, in_place="wide") == [0, 1, 2, 3]
-    assert roots(graph, in_place="wide", preserve_inputs=False) == [0, 0, 2, 3]
-
-
-def test_second_input_is_overwritten_when_the_first_cannot_be() -> None:
-    nodes = [Node([0], [1]), Node([0], [2]), Node([1, 2], [3], in_place=(0, 1)), Node([1, 3], [4])]
-    graph = PlannerGraph([100] * 5, nodes, [0], [4])
-    for sharing in ("tflite", "wide"):
-        assert roots(graph, in_place=sharing) == [0, 1, 2, 2, 4]
-
-
-def test_sizes_that_differ() -> None:
-    nodes = [Node([0], [1]), Node([1], [2], in_place=(0,)), Node([2], [3])]
-    assert roots(PlannerGraph([100, 100, 101, 100], nodes, [0], [3])) == [0, 1, 2, 3]
-    assert roots(PlannerGraph([100, 100, 100, 100], nodes, [0], [3])) == [0, 1, 1, 3]
-
-
-def test_tiny_tensors_are_not_shared_by_tflite() -> None:
-    nodes = [Node([0], [1]), Node([1], [2], in_place=(0,)), Node([2], [3])]
-    assert roots(PlannerGraph([4] * 4, nodes, [0], [3])) == [0, 1, 2, 3]
-    assert roots(PlannerGraph([4] * 4, nodes, [0], [3]), in_place="wide") == [0, 1, 1, 3]
-    assert roots(PlannerGraph([5] * 4, nodes, [0], [3])) == [0, 1, 1, 3]
-
-
-def test_constants_and_variables_are_never_overwritten() -> None:
-    nodes = [Node([0], [1]), Node([2], [3], in_place=(0,)), Node([1, 3], [4])]
-    for kind in ("constants", "variables"):
-        graph = PlannerGraph([100] * 5, nodes, [0], [4], **{kind: [2]})
-        for sharing in ("tflite", "wide"):
-            assert roots(graph, in_place=sharing, preserve_inputs=False) == [0, 1, 2, 3, 4]
-
-
-def test_same_input_twice() -> None:
-    nodes = [Node([0], [1]), Node([1, 1], [2], in_place=(0, 1)), Node([2], [3])]
-    assert roots(PlannerGraph([100] * 4, nodes, [0], [3]), in_place="wide") == [0, 1, 1, 3]
-    assert roots(PlannerGraph([100] * 4, nodes, [0], [3])) == [0, 1, 2, 3]  # TFLite counts input slots
-
-
-def test_output_that_is_overwritten_later_stays() -> None:
-    """1 is a graph output that node 1 could overwrite."""
-    graph = PlannerGraph([100] * 4, [Node([0], [1]), Node([1], [2], in_place=(0,)), Node([2], [3])], [0], [1, 3])
-    for sharing in ("tflite", "wide"):
-        assert roots(graph, in_place=sharing) == [0, 1, 2, 3]
 
 
 # Variables --------------------------------------------------------------------------------------------------------------
@@ -481,7 +327,5 @@ def test_impossible_graphs_are_refused(graph: PlannerGraph) -> None:
 def test_impossible_sizes_and_strategies_are_refused() -> None:
     with pytest.raises(InputError, match="-5 bytes"):
         ArenaPlanner(chain(1)).set_bytes(0, -5)
-    planner = ArenaPlanner(chain(1), strategy="nope")
-    planner.plan_allocations()
-    with pytest.raises(ArenaError, match="strategy 'nope'"):
-        planner.execute_allocations(0, 0)
+    with pytest.raises(InputError, match="strategy is 'nope', must be one of default, "):
+        ArenaPlanner(chain(1), strategy="nope")

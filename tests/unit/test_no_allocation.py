@@ -58,7 +58,7 @@ long count_runs(run_fn run, void *state, void *error, int times) {
 
 PROGRAM = """
 import ctypes, os, sys
-sys.path.insert(0, {here!r})
+sys.path[:0] = [{here!r}, {here!r} + "/unit"]
 import numpy as np
 from minilite._core import ffi, lib
 from test_no_allocation import everything_in_c, relu_chain
@@ -129,7 +129,7 @@ def test_steady_invoke_calls_no_allocator(tmp_path: pathlib.Path) -> None:
             "-ldl",
         ]
         subprocess.run(command, check=True)
-    program = PROGRAM.format(here=str(pathlib.Path(__file__).parent), loop=f"{tmp_path}/loop.so")
+    program = PROGRAM.format(here=str(pathlib.Path(__file__).parents[1]), loop=f"{tmp_path}/loop.so")
     environment = {**os.environ, "LD_PRELOAD": f"{tmp_path}/counting.so"}
     result = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False

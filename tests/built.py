@@ -28,6 +28,20 @@ def ready(model: bytes, **options: Any) -> minilite.Interpreter:
     return interpreter
 
 
+def zeros(count: int) -> Array:
+    """A float32 vector of zeros."""
+    return np.zeros(count, np.float32)
+
+
+def bound(model: bytes, arrays: Mapping[Any, Any], **options: Any) -> minilite.Interpreter:
+    """An interpreter that was allocated with these arrays in the place of tensors."""
+    interpreter = minilite.Interpreter(model_content=model, **options)
+    for tensor, array in arrays.items():
+        interpreter.bind_tensor(tensor, array)
+    interpreter.allocate_tensors()
+    return interpreter
+
+
 def run(interpreter: Any, *arrays: Array) -> list[Array]:
     """Sets the inputs, invokes, reads the outputs; no resizing."""
     for detail, array in zip(interpreter.get_input_details(), arrays, strict=True):
@@ -151,3 +165,58 @@ def litert(model: bytes) -> Any:
     )
     interpreter.allocate_tensors()
     return interpreter
+
+
+F32, S32 = TensorType.FLOAT32, TensorType.INT32
+
+
+def resized(interpreter: minilite.Interpreter, size: int) -> None:
+    interpreter.resize_tensor_input(0, (size,))
+    interpreter.allocate_tensors()
+
+
+def integer(value: int) -> Array:
+    return np.array(value, np.int32)
+
+
+def agree(model: bytes, *runs: list[Array], **options: Any) -> list[list[Array]]:
+    """Runs minilite and LiteRT side by side on every set of inputs; returns the outputs, which must be equal."""
+    ours, theirs, results = ready(model, **options), litert(model), []
+    for arrays in runs:
+        results.append(run(ours, *arrays))
+        for found, expected in zip(results[-1], run(theirs, *arrays), strict=True):
+            assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+            assert np.array_equal(found, expected)
+    return results
+
+
+PAIR = [COUNTER, ("a", (3,), F32), ("b", (3,), F32)]
+
+
+A, B = floats(1, 2, 3), floats(-1, 0, 5)
+
+
+def signed() -> bytes:
+    """Two subgraphs with a signature each: a -> RELU -> b, and (p, q) -> (p + q, p)."""
+    builder = ModelBuilder()
+    first, second = builder.subgraph("first"), builder.subgraph("second")
+    x = first.input("x", (4,), signature=(-1,))
+    y = first.node("RELU", [x], out=("y", (4,)))
+    first.output(y)
+    p, q = second.input("p_in", (2,), signature=(-1,)), second.input("q_in", (2,), signature=(-1,))
+    total = second.node("ADD", [p, q], out=("total", (2,)))
+    copy = second.node("RELU", [p], out=("copy", (2,)))
+    second.output(total, copy)
+    builder.signature("clip", {"a": x}, {"b": y}, first)
+    builder.signature("sum", {"p": p, "q": q}, {"total": total, "copy": copy}, second)
+    return builder.build()
+
+
+def one_signature() -> bytes:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (1, 4), signature=(-1, 4))
+    y = graph.node("RELU", [x], out=("y", (1, 4)))
+    graph.output(y)
+    builder.signature("serving_default", {"a": x}, {"b": y})
+    return builder.build()

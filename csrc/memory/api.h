@@ -1,0 +1,133 @@
+/* api.h -- planning memory, seen from Python: the second half of the cdef, behind csrc/api.h.
+ *
+ * Usage records become offsets by a strategy (problem.h is its contract); the planner turns a graph into records and keeps
+ * their offsets through stepwise allocation and suffix resets; the arena is the memory itself.
+ */
+
+/* Memory planning ------------------------------------------------------------------------------------------------- */
+
+#define ML_FOREVER 2147483647
+#define ML_UNPLACED -1
+
+typedef enum {
+    ML_PLAN_OK = 0,
+    ML_PLAN_UNKNOWN_STRATEGY = 1,
+    ML_PLAN_NO_MEMORY = 2,     /* malloc failed */
+    ML_PLAN_OVERFLOW = 3,      /* sizes add up beyond INT64_MAX / 2 */
+    ML_PLAN_UNSUPPORTED = 4,   /* the strategy takes no fixed records */
+    ML_PLAN_OVER_CAPACITY = 5  /* proved: no plan fits problem->capacity */
+} ml_plan_status;
+
+/* One tensor's claim on memory: `size` bytes from node `first` to node `last`, both inclusive. */
+typedef struct ml_record {
+    int64_t size;
+    int64_t offset; /* in: ML_UNPLACED, or a fixed offset; out: where it lies */
+    int32_t first;
+    int32_t last;
+    int32_t tensor; /* the caller's number for it; strategies only read it where their rule orders by it */
+    int32_t reserved;
+} ml_record;
+
+typedef struct ml_problem {
+    ml_record *records;
+    int32_t count;
+    int32_t alignment;
+    /* Exact search only. */
+    int64_t capacity;      /* in: stop at any plan within it; 0 = minimize */
+    int64_t max_nodes;     /* in: budget of search nodes; 0 = none */
+    double max_seconds;    /* in: budget of CPU seconds; 0 = none */
+    /* Results. */
+    int64_t arena_bytes;
+    int64_t lower_bound;   /* largest sum of rounded sizes live at once */
+    int64_t searched;      /* search nodes visited, or greedy passes run */
+    int32_t proved_optimal;
+    int32_t reserved;
+} ml_problem;
+
+/* Plans `problem` with the strategy of that name; see memory/problem.h for the contract. */
+ml_plan_status ml_memory_plan(const char *strategy, ml_problem *problem);
+/* The largest sum of rounded sizes live at once, -1 when the system gives no memory. */
+int64_t ml_memory_lower_bound(const ml_problem *problem);
+/* The name of strategy `index`, or NULL past the last. */
+const char *ml_memory_strategy_name(int32_t index);
+
+/* Copies up to `room` usage records of a frame (scratch of node n has tensor number n_tensors + n); returns their number. */
+int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, int32_t room);
+
+/* ArenaPlanner: TFLite's calls over any graph ---------------------------------------------------------------------------- */
+
+typedef struct ml_node_io {
+    const int32_t *inputs;
+    const int32_t *outputs;
+    int32_t n_inputs;
+    int32_t n_outputs;
+    int32_t flags; /* ml_node_flag */
+    int32_t reserved;
+} ml_node_io;
+
+/* What the planner has to know of a graph; borrowed, it must outlive the planner. */
+typedef struct ml_planner_graph {
+    const ml_node_io *nodes;
+    const int32_t *inputs;
+    const int32_t *outputs;
+    int32_t n_nodes;
+    int32_t n_tensors;
+    int32_t n_inputs;
+    int32_t n_outputs;
+} ml_planner_graph;
+
+typedef enum {
+    ML_PLACE_NONE = 0,       /* constant, folded, bound: takes no memory here */
+    ML_PLACE_ARENA = 1,
+    ML_PLACE_PERSISTENT = 2  /* placed once, never freed, never moved */
+} ml_place;
+
+typedef struct ml_planner ml_planner;
+
+ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, int32_t options, int32_t alignment);
+void ml_planner_free(ml_planner *planner);
+/* Tensor facts that Prepare fills in; temporaries of node n are tensor n_tensors + n. Both arrays have n_tensors + n_nodes. */
+int64_t *ml_planner_bytes(ml_planner *planner);
+uint8_t *ml_planner_places(ml_planner *planner);
+uint8_t *ml_planner_skipped(ml_planner *planner); /* by node: 1 = folded, neither reads nor writes */
+uint8_t *ml_planner_pinned(ml_planner *planner);  /* by tensor: 1 = no sharing but views (its size may change) */
+/* Puts a tensor at a given offset, any that its element type allows; before plan_allocations. It is then freed after its last
+ * reader, graph inputs too. Fixed tensors that overlap while both are live are refused by execute_allocations. */
+void ml_planner_fix(ml_planner *planner, int32_t tensor, int64_t offset);
+
+void ml_planner_plan_allocations(ml_planner *planner);
+ml_status ml_planner_execute_allocations(ml_planner *planner, int32_t first, int32_t last, ml_error *error);
+void ml_planner_reset_allocations(ml_planner *planner);
+void ml_planner_reset_allocations_after(ml_planner *planner, int32_t node);
+/* The same in two steps: mark what starts behind `node`, then drop everything marked in one pass. */
+void ml_planner_deallocate_after(ml_planner *planner, int32_t node);
+void ml_planner_resolve_deallocations(ml_planner *planner);
+/* Drops the records of tensors that are dead before `node`. */
+void ml_planner_purge(ml_planner *planner, int32_t node);
+
+const int64_t *ml_planner_offsets(const ml_planner *planner); /* -1 = not placed */
+const int32_t *ml_planner_roots(const ml_planner *planner);
+const int32_t *ml_planner_first_nodes(const ml_planner *planner);
+const int32_t *ml_planner_last_nodes(const ml_planner *planner);
+int64_t ml_planner_high_water(const ml_planner *planner, int32_t place); /* ML_PLACE_ARENA or ML_PLACE_PERSISTENT */
+int64_t ml_planner_lower_bound(ml_planner *planner);
+/* The same, and at how many nodes that many bytes are live. */
+int64_t ml_planner_peaks(ml_planner *planner, int32_t *peaks);
+/* A planner of the same graph, strategy, options and tensor facts, nothing planned yet; NULL without memory. */
+ml_planner *ml_planner_copy(const ml_planner *planner);
+int32_t ml_planner_active(const ml_planner *planner); /* records the hot loop looks at */
+/* The records of all placed arena tensors that own their memory; returns their number, at most `room` are written. */
+int32_t ml_planner_records(const ml_planner *planner, ml_record *records, int32_t room);
+
+/* A growable block of memory with a stable alignment. */
+typedef struct ml_arena {
+    uint8_t *base;
+    int64_t capacity;
+    int64_t moves;
+} ml_arena;
+
+/* Makes room for `bytes`, keeping the first `keep` bytes; never shrinks. */
+ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error *error);
+/* Gives back what lies behind the first `bytes`; the rest stays where it is. */
+void ml_arena_shrink(ml_arena *arena, int64_t bytes);
+void ml_arena_release(ml_arena *arena);

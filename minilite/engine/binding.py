@@ -1,0 +1,78 @@
+"""Bound tensors: which of the caller's arrays may stand in for a tensor, and what keeps their memory alive."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minilite.errors import InputError
+from minilite.format.dtypes import TensorType, element_bits, numpy_type
+from minilite.format.model import Array, Subgraph, Tensor
+
+
+class Binding(NamedTuple):
+    """An array in a tensor's place, and an export of its memory that refuses to let mappings close while it lives."""
+
+    array: Array
+    address: int
+    export: memoryview | None
+
+
+def bindable(subgraph: Subgraph, tensor: Tensor, array: Any) -> Binding:
+    """Checks all that does not hang on shapes. Raises: InputError."""
+    reason = _tensor_misfit(tensor) or _array_misfit(subgraph, tensor, array)
+    if reason is None:
+        try:
+            return Binding(np.asarray(array).view(), _address(array), _export(array))
+        except (ValueError, BufferError) as error:
+            reason = f"the memory of the array is gone: {error}"
+    message = f"cannot bind tensor {tensor.index} ('{tensor.name}'): {reason}"
+    raise InputError(message, tensors=[tensor.name])
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def _tensor_misfit(tensor: Tensor) -> str | None:
+    if tensor.data is not None:
+        return "it is constant"
+    if tensor.is_variable:
+        return "it is a variable"
+    whole = np.dtype(numpy_type(tensor.type)).itemsize * 8 == element_bits(tensor.type)
+    if not whole or tensor.type == TensorType.RESOURCE:
+        return f"no array holds elements of type {tensor.type.name}"
+    return None
+
+
+def _array_misfit(subgraph: Subgraph, tensor: Tensor, array: Any) -> str | None:
+    if not isinstance(array, np.ndarray):
+        return f"got {type(array).__name__}, must be a numpy array"
+    wanted = np.dtype(numpy_type(tensor.type))
+    if array.dtype != wanted or not array.dtype.isnative:
+        if array.dtype.newbyteorder("=") == wanted:
+            return f"got byte order '{array.dtype.byteorder}', must be the machine's own"
+        return f"got {array.dtype}, must be {wanted}"
+    if not array.flags.c_contiguous:
+        return f"the array of shape {array.shape} and strides {array.strides} is not C-contiguous"
+    if wanted.itemsize > 1 and (address := _address(array)) % wanted.itemsize:
+        return f"the array lies at address {address:#x}, must be a multiple of {wanted.itemsize}"
+    if not array.flags.writeable and (
+        tensor.index not in subgraph.inputs or any(tensor.index in node.outputs for node in subgraph.nodes)
+    ):
+        return "the array is read-only, only a graph input may be"
+    return None
+
+
+def _export(array: Array) -> memoryview | None:
+    """An export of what owns the memory: shared memory, a map or a bytearray then cannot be closed or resized."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    if owner is None:
+        return None
+    try:
+        return memoryview(owner)
+    except TypeError:
+        return None

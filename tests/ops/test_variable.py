@@ -1,0 +1,127 @@
+"""VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE and CALL_ONCE: state from run to run; LiteRT is the oracle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from built import (
+    PAIR,
+    A,
+    Array,
+    B,
+    accumulator,
+    agree,
+    below,
+    floats,
+    integer,
+    litert,
+    loop,
+    next_count,
+    ready,
+    run,
+    variable,
+)
+
+from minilite import KernelError
+from minilite.format.builder import ModelBuilder
+
+# Variables --------------------------------------------------------------------------------------------------------------
+
+
+def test_accumulating_stream() -> None:
+    results = agree(accumulator(), *[[floats(1, 2, 3, n)] for n in range(5)])
+    assert results[-1][0].tolist() == [5, 10, 15, 10]
+
+
+def test_reset_all_variables_starts_anew() -> None:
+    interpreter = ready(accumulator())
+    for _ in range(2):
+        assert [run(interpreter, floats(1, 1, 1, 1))[0][0] for _ in range(3)] == [1, 2, 3]
+        interpreter.reset_all_variables()
+
+
+def test_variables_survive_a_resize() -> None:
+    interpreter, other = ready(accumulator(1)), litert(accumulator(1))
+    for size in (1, 3, 1, 3):
+        for one in (interpreter, other):
+            one.resize_tensor_input(0, (size,))
+            one.allocate_tensors()
+        if size == 1:
+            assert run(interpreter, floats(1))[0].tolist() == run(other, floats(1))[0].tolist()
+    # The variable has taken the shape of what was assigned to it, so that (1,) + (3,) -> (3,), for good.
+    assert run(interpreter, floats(1, 2, 3))[0].tolist() == [3, 4, 5]
+
+
+def test_variable_that_grows_with_what_is_assigned() -> None:
+    interpreter = ready(accumulator(1))
+    for size in (1, 1000, 1000):
+        interpreter.resize_tensor_input(0, (size,))
+        interpreter.allocate_tensors()
+        run(interpreter, np.ones(size, np.float32))
+    assert interpreter.get_output_details()[0]["shape"].tolist() == [1000]
+    assert interpreter.get_tensor(interpreter.get_output_details()[0]["index"]).tolist() == [3] * 1000
+
+
+def test_two_variables_by_name() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x, y = graph.input("x", (2,)), graph.input("y", (2,))
+    first, second, again = variable(graph, "one"), variable(graph, "two"), variable(graph, "one")
+    graph.node("ASSIGN_VARIABLE", [first, x])
+    graph.node("ASSIGN_VARIABLE", [second, y])
+    graph.output(*[graph.node("READ_VARIABLE", [h], out=(f"r{h}", (2,))) for h in (again, second)])
+    (found,) = agree(builder.build(), [floats(1, 2), floats(3, 4)])
+    assert [f.tolist() for f in found] == [[1, 2], [3, 4]]
+
+
+def test_variable_read_before_it_is_assigned() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    graph.input("x", (2,))
+    graph.output(graph.node("READ_VARIABLE", [variable(graph)], out=("r", (2,))))
+    interpreter = ready(builder.build())
+    with pytest.raises(KernelError, match=r"^subgraph 0, node 1 \(READ_VARIABLE 'r'\): .*read before it is assigned$"):
+        interpreter.invoke()
+
+
+def test_call_once_runs_once_and_again_when_it_failed() -> None:
+    builder = ModelBuilder()
+    graph, init = builder.subgraph("main"), builder.subgraph("init")
+    x = graph.input("x", (1,))
+    graph.node("CALL_ONCE", [], options={"init_subgraph_index": 1})
+    graph.output(graph.node("RELU", [x], out=("y", (1,))))
+    init.node(
+        "ASSIGN_VARIABLE",
+        [variable(init), init.node("Count", [init.constant("k", floats(1))], out=("v", (1,)), custom=True)],
+    )
+    calls: list[int] = []
+
+    def counting(node: Any, k: Array) -> Array:
+        calls.append(1)
+        if len(calls) == 1:
+            raise OSError("not yet")
+        return k
+
+    interpreter = ready(builder.build(), custom_ops={"Count": counting})
+    with pytest.raises(OSError, match="not yet"):
+        interpreter.invoke()
+    for _ in range(3):
+        interpreter.invoke()
+    assert len(calls) == 2
+    interpreter.reset_all_variables()
+    interpreter.invoke()
+    assert len(calls) == 3
+
+
+def test_variable_written_in_a_loop() -> None:
+    def body(g: Any, c: list[int]) -> list[int]:
+        handle = variable(g)
+        g.node("ASSIGN_VARIABLE", [handle, c[1]])
+        old = g.node("READ_VARIABLE", [handle], out=("old", (3,)))
+        return [next_count(g, c[0]), g.node("ADD", [old, c[1]], out=("sum", (3,))), old]
+
+    (found,) = agree(loop(PAIR, below(3), body), [integer(0), A, B])
+    assert found[1].tolist() == (8 * A).tolist()
+    assert found[2].tolist() == (4 * A).tolist()

@@ -1,0 +1,302 @@
+"""The rules of the tree: stems, imports that only go down, every operator and kernel accounted for, sizes, words."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import pathlib
+import re
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from minilite._core import ffi, lib
+from minilite.ops import operators
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PACKAGE, CORE, TESTS = ROOT / "minilite", ROOT / "csrc", ROOT / "tests"
+
+GENERATED = {"minilite/format/_schema.py"}
+LINES, API_LINES, FUNCTION_LINES = 400, 450, 55
+
+STAGES: dict[str, int] = {
+    "errors": 0,
+    "_core": 0,
+    "format": 1,
+    "_native": 1,
+    "ops": 2,
+    "memory": 2,
+    "engine": 3,
+    "arguments": 4,
+    "details": 4,
+    "signature": 4,
+    "interpreter": 5,
+    "report": 6,
+    "cli": 7,
+    "__main__": 8,
+    "__init__": 8,
+}
+"""The stage of each part of the package: imports go to an earlier stage, or stay in the same part."""
+
+
+@functools.cache
+def files(*patterns: str) -> tuple[pathlib.Path, ...]:
+    """The files of the project that match, whether committed already or not."""
+    command = ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard", *patterns]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    if found.returncode:
+        pytest.skip("this is not a git checkout")
+    return tuple(path for line in found.stdout.splitlines() if (path := ROOT / line).is_file())
+
+
+def name_of(path: pathlib.Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def stems(folder: pathlib.Path, pattern: str) -> set[str]:
+    return {path.stem for path in folder.glob(pattern)}
+
+
+# Families -----------------------------------------------------------------------------------------------------------------
+
+
+def families() -> set[str]:
+    """The modules of minilite/ops that have rows in the operator table."""
+    return {
+        path.stem
+        for path in (PACKAGE / "ops").glob("*.py")
+        if re.search(r"^OPERATORS\b", path.read_text(), re.MULTILINE)
+    }
+
+
+def test_a_family_has_one_stem_everywhere() -> None:
+    kernels = stems(CORE / "kernels", "*.c") - {"custom"}  # custom operators are the user's
+    assert families() == kernels
+    tested = {stem.removeprefix("test_") for stem in stems(TESTS / "ops", "test_*.py")}
+    assert families() == tested
+
+
+def test_every_operator_can_run() -> None:
+    by_engine = {"WHILE", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"}
+    table = operators()
+    assert {name for name, row in table.items() if row.reference is None} == by_engine
+    assert all(row.name == name and callable(row.lower) and len(row.versions) for name, row in table.items())
+
+
+def kernels_in_c() -> list[str]:
+    names: list[str] = []
+    while info := lib.ml_kernel_get_info(len(names)):
+        names.append(ffi.string(info.name).decode())
+    return names
+
+
+def patterns_in(node: ast.AST) -> Iterator[str]:
+    """Regular expressions of the names that a node's literals and f-strings may spell."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.JoinedStr):
+            yield "".join(re.escape(p.value) if isinstance(p, ast.Constant) else "[a-z0-9_]+" for p in part.values)  # type: ignore[arg-type]
+        elif isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield re.escape(part.value)
+
+
+def lowering_sources() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted((PACKAGE / "ops").glob("*.py")):
+        yield path.name, ast.parse(path.read_text())
+
+
+def test_every_kernel_named_by_a_lowering_exists() -> None:
+    known = kernels_in_c()
+    missing, seen = [], 0
+    for file, tree in lowering_sources():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Kernel" and node.args:
+                seen += 1
+                if isinstance(node.args[0], ast.Constant | ast.JoinedStr):
+                    pattern = next(patterns_in(node.args[0]))
+                    if not any(re.fullmatch(pattern, name) for name in known):
+                        missing.append(f"{file}:{node.lineno}: {pattern}")
+    assert missing == []
+    assert seen > 20
+
+
+def test_every_kernel_is_named_by_a_lowering() -> None:
+    """Whole, or put together by an f-string that begins with a word or with the operator's name."""
+    anything, names = "[a-z0-9_]+", "|".join(name.lower() for name in operators())
+    spelled = set()
+    for pattern in (pattern for _, tree in lowering_sources() for pattern in patterns_in(tree)):
+        begins = pattern.startswith(anything + "_")
+        spelled.add(f"({names}){pattern[len(anything) :]}" if begins else pattern)
+    spelled = {pattern for pattern in spelled if re.match(r"\(?[a-z]", pattern)}
+    assert not any(re.fullmatch(p, "unused_f32") for p in spelled)
+    unused = [name for name in kernels_in_c() if not any(re.fullmatch(p, name) for p in spelled)]
+    assert unused == ["custom"]
+
+
+# Imports ------------------------------------------------------------------------------------------------------------------
+
+
+def imports(path: pathlib.Path) -> Iterator[tuple[int, str]]:
+    """(line, module) of every import, those inside functions and under TYPE_CHECKING too."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name_of(path)}:{node.lineno}: relative import"
+            assert node.module is not None
+            if node.module == "minilite":
+                yield from ((node.lineno, f"minilite.{alias.name}") for alias in node.names)
+            else:
+                yield node.lineno, node.module
+
+
+def part_of(path: pathlib.Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def test_every_part_has_its_stage() -> None:
+    assert {part_of(path) for path in files("minilite/*.py")} <= set(STAGES)
+
+
+def test_imports_only_go_down() -> None:
+    faults = []
+    for path in files("minilite/*.py"):
+        for line, module in imports(path):
+            parts = module.split(".")
+            if parts[0] != "minilite":
+                continue
+            here, there = part_of(path), parts[1] if len(parts) > 1 else "__init__"
+            public_names = STAGES[here] > STAGES["interpreter"] and there not in STAGES  # minilite.Interpreter
+            if here != there and not public_names and STAGES.get(there, 99) >= STAGES[here]:
+                faults.append(f"{name_of(path)}:{line}: {here} imports {module}")
+    assert faults == []
+
+
+@pytest.mark.parametrize(("module", "part"), [("flatbuffers", "format"), ("minilite._core", "_native"), ("cffi", "")])
+def test_who_may_use_what(module: str, part: str) -> None:
+    users = {part_of(path) for path in files("minilite/*.py") for _, found in imports(path) if found.startswith(module)}
+    assert users <= {part}
+
+
+def test_runtime_imports_are_declared() -> None:
+    allowed = {"minilite", "numpy", "flatbuffers"}
+    import sys
+
+    for path in files("minilite/*.py"):
+        for line, module in imports(path):
+            top = module.split(".")[0]
+            assert top in allowed or top in sys.stdlib_module_names, f"{name_of(path)}:{line}: {module}"
+
+
+def test_kernels_allocate_nothing_and_do_no_io() -> None:
+    """csrc/kernels: no allocator, no I/O, no variable that outlives a call."""
+    banned = re.compile(
+        r"\b(malloc|calloc|realloc|free|aligned_alloc|mmap|printf|fprintf|fopen|errno|setlocale)\b\s*[(;=]"
+    )
+    for path in files("csrc/kernels/*.c"):
+        code = without_comments(path.read_text())
+        found = banned.search(code)
+        assert not found, f"{name_of(path)}: {found.group() if found else ''}"
+        for line in code.splitlines():
+            variable = re.match(r"static\s+(?!inline\b|const\b|ml_status\b)[\w *]+\b\w+(\[[^\]]*\])*\s*(=|;)", line)
+            assert not variable, f"{name_of(path)}: {line}"
+
+
+# Sizes --------------------------------------------------------------------------------------------------------------------
+
+
+def without_comments(code: str) -> str:
+    """C without comments, strings, characters and preprocessor lines; what is left keeps its line."""
+    tokens = r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
+    code = re.sub(tokens, lambda m: "\n" * m.group().count("\n"), code, flags=re.DOTALL)
+    return re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", lambda m: "\n" * m.group().count("\n"), code, flags=re.MULTILINE)
+
+
+def sources() -> list[pathlib.Path]:
+    return [path for path in files("*.py", "*.c", "*.h") if name_of(path) not in GENERATED]
+
+
+def test_files_are_short() -> None:
+    limits = {"csrc/api.h": API_LINES}  # the one page of prose on top of it counts
+    long = {name_of(p): n for p in sources() if (n := len(p.read_text().splitlines())) > limits.get(name_of(p), LINES)}
+    assert long == {}
+
+
+def test_python_functions_are_short() -> None:
+    long = {}
+    for path in sources():
+        if path.suffix == ".py":
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+                    if (node.end_lineno or 0) - first + 1 > FUNCTION_LINES:
+                        long[f"{name_of(path)}: {node.name}"] = (node.end_lineno or 0) - first + 1
+    assert long == {}
+
+
+def c_functions(code: str) -> Iterator[tuple[str, int]]:
+    """(heading, lines) of every function: a brace that opens at depth 0 behind a closing parenthesis."""
+    depth, start, heading = 0, 0, ""
+    for number, line in enumerate(without_comments(code).splitlines(), 1):
+        opens = line.count("{") - line.count("}")
+        if depth == 0 and opens > 0:
+            start, heading = number, line
+        depth += opens
+        if depth == 0 and start:
+            if ")" in heading and "=" not in heading:
+                yield heading.strip(), number - start + 1
+            start = 0
+    assert depth == 0
+
+
+def test_c_functions_are_short() -> None:
+    seen, long = 0, {}
+    for path in sources():
+        if path.suffix != ".py":
+            for heading, lines in c_functions(path.read_text()):
+                seen += 1
+                if lines > FUNCTION_LINES:
+                    long[f"{name_of(path)}: {heading}"] = lines
+    assert long == {}
+    assert seen > 200
+
+
+def test_the_brace_scan_sees_functions() -> None:
+    code = 'static int f(int a) {\n    if (a) {\n        return "{"[0];\n    }\n    return 1; /* } */\n}\nint x[] = {1,\n 2};\n'
+    assert list(c_functions(code)) == [("static int f(int a) {", 6)]
+
+
+# Words --------------------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_left_to_do_and_no_machine_is_named() -> None:
+    left = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+    machine = re.compile(r"(?<![\w.])/(work|home|root|Users|mnt)/\w")
+    faults = []
+    for path in files():
+        if path.suffix in {".tflite", ".npz", ".png", ".npy"} or path == pathlib.Path(__file__):
+            continue
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+            if left.search(line) or machine.search(line):
+                faults.append(f"{name_of(path)}:{number}: {line.strip()[:80]}")
+    assert faults == []
+
+
+def test_c_files_open_with_what_they_are() -> None:
+    for path in files("csrc/*.c", "csrc/*.h"):
+        assert path.read_text().startswith(f"/* {path.name} -- "), name_of(path)
+
+
+def test_python_files_open_with_what_they_are() -> None:
+    for path in sources():
+        if path.suffix == ".py":
+            assert ast.get_docstring(ast.parse(path.read_text())), name_of(path)
+
+
+def test_c_symbols_have_their_prefix() -> None:
+    """What a C file shows to others starts with ml_."""
+    for path in files("csrc/*.c"):
+        for heading, _ in c_functions(path.read_text()):
+            name = re.search(r"(\w+)\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*\{", heading)
+            if name and not heading.startswith("static") and re.match(r"[a-z]\w*[ *]", heading):
+                assert name.group(1).startswith("ml_"), f"{name_of(path)}: {heading}"

@@ -1,0 +1,204 @@
+"""The plan cache, plans that are only looked at, clones; the arena given back and taken again, variable tensors."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+
+import numpy as np
+import pytest
+from built import (
+    accumulator,
+    count_since,
+    floats,
+    ready,
+    relu_chain,
+    resized,
+    run,
+)
+
+import minilite
+from minilite import ShapeError, StateError
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
+
+# Plans ------------------------------------------------------------------------------------------------------------------
+
+
+def test_going_back_to_a_size_is_a_hit() -> None:
+    interpreter = ready(relu_chain())
+    first = count_since(interpreter, lambda: resized(interpreter, 9))
+    assert (first["plans"], first["plan_hits"], first["nodes_prepared"]) == (1, 0, 3)
+    back = count_since(interpreter, lambda: [resized(interpreter, size) for size in (4, 9, 4)])
+    assert (back["plans"], back["plan_hits"], back["nodes_prepared"]) == (0, 3, 0)
+    same = count_since(interpreter, lambda: resized(interpreter, 4))
+    assert not any(same.values())
+
+
+def test_the_plan_longest_unused_goes_first() -> None:
+    interpreter = ready(relu_chain())
+    room = 16
+    for size in range(5, 5 + room - 1):
+        resized(interpreter, size)
+    assert count_since(interpreter, lambda: resized(interpreter, 4))["plan_hits"] == 1
+    assert count_since(interpreter, lambda: resized(interpreter, 1000))["plans"] == 1  # 5 had to go
+    assert count_since(interpreter, lambda: resized(interpreter, 4))["plan_hits"] == 1
+    assert count_since(interpreter, lambda: resized(interpreter, 5))["plans"] == 1
+    assert count_since(interpreter, lambda: resized(interpreter, 1000))["plan_hits"] == 1
+
+
+def test_a_plan_outlives_its_place_in_the_cache() -> None:
+    interpreter = ready(relu_chain())
+    plan = interpreter.plan
+    assert plan is not None
+    for size in range(5, 60):
+        resized(interpreter, size)
+    assert (plan.shape(0), plan.arena_bytes) == ((4,), ready(relu_chain()).arena_bytes)
+    del interpreter
+    gc.collect()
+    assert plan.tensor(3).shape == (4,)
+
+
+def test_interpreters_in_reference_cycles_are_freed() -> None:
+    """The collector frees graph, state and plans in any order; run under AddressSanitizer to see it fail."""
+    for order in range(4):
+        interpreters = [minilite.Interpreter(model_content=relu_chain()) for _ in range(3)]
+        for interpreter in interpreters:
+            interpreter.allocate_tensors()
+        cycle = [interpreters, interpreters[0]._program, *[i.plan for i in interpreters]]
+        cycle.append(cycle[order:])
+        cycle.append(cycle)
+        del interpreters, interpreter, cycle
+        gc.collect()
+
+
+def test_plan_for_leaves_everything_untouched() -> None:
+    interpreter = ready(relu_chain())
+    run(interpreter, floats(-1, 2, 3, 4))
+    before = (
+        interpreter.counters,
+        interpreter.arena_bytes,
+        interpreter.get_tensor(3).tolist(),
+        interpreter._session().state.generation,
+    )
+    plan = interpreter.plan_for({"x": (1_000_000,)})
+    assert plan.shape(3) == (1_000_000,)
+    assert plan.arena_bytes >= 4_000_000
+    with pytest.raises(minilite.InputError, match="there is no input 'nope', the model takes x"):
+        interpreter.plan_for({"nope": (1,)})
+    for key, shape in ((4, (1,)), (-1, (1,)), (0, (-1,)), ("x", (2**31,)), (0, (2,) * 9)):
+        with pytest.raises(minilite.InputError):
+            interpreter.plan_for({key: shape})
+    after = (
+        interpreter.counters,
+        interpreter.arena_bytes,
+        interpreter.get_tensor(3).tolist(),
+        interpreter._session().state.generation,
+    )
+    assert before == after
+    assert count_since(interpreter, lambda: resized(interpreter, 1_000_000))["plans"] == 1
+
+
+def test_plan_for_equals_what_comes_into_force() -> None:
+    interpreter = ready(relu_chain())
+    planned = interpreter.plan_for({"x": (77,)})
+    resized(interpreter, 77)
+    assert interpreter.plan is not None
+    assert planned.records() == interpreter.plan.records()
+    assert planned.arena_bytes == interpreter.arena_bytes
+
+
+def test_clones_share_nothing_that_changes() -> None:
+    interpreter = ready(accumulator())
+    run(interpreter, floats(1, 1, 1, 1))
+    other = interpreter.clone()
+    assert other.plan is None
+    other.allocate_tensors()
+    assert run(other, floats(2, 2, 2, 2))[0].tolist() == [2] * 4
+    assert run(interpreter, floats(1, 1, 1, 1))[0].tolist() == [2] * 4
+    assert other.counters["invokes"] == 1
+
+
+def test_preserve_all_keeps_every_tensor() -> None:
+    reusing = ready(relu_chain(6, 1000))
+    keeping = ready(relu_chain(6, 1000), experimental_preserve_all_tensors=True)
+    assert reusing.arena_bytes < keeping.arena_bytes
+    assert keeping.plan is not None
+    places = [keeping.plan.tensor(t).offset for t in range(7)]
+    assert all(abs(a - b) >= 4000 for a, b in itertools.combinations(places, 2))
+    x = np.linspace(-1, 1, 1000, dtype=np.float32)
+    run(keeping, x)
+    assert keeping.get_tensor(0).tolist() == x.tolist()
+    assert all(keeping.get_tensor(t).tolist() == np.maximum(x, 0).tolist() for t in range(1, 7))
+
+
+# Memory -----------------------------------------------------------------------------------------------------------------
+
+
+def test_release_and_acquire() -> None:
+    interpreter = ready(relu_chain(3, 100_000))
+    session = interpreter._session()
+    session.release_memory()
+    assert session.state.arena_capacity == 0
+    for call in (interpreter.invoke, lambda: interpreter.get_tensor(0), lambda: interpreter.tensor(3)()):
+        with pytest.raises(StateError):
+            call()
+    with pytest.raises(StateError):
+        interpreter.set_tensor(0, np.zeros(100_000, np.float32))
+    counted = count_since(interpreter, interpreter.allocate_tensors)
+    assert counted["plans"] == counted["plan_hits"] == 0
+    assert run(interpreter, np.full(100_000, 3, np.float32))[0].sum() == 300_000
+
+
+def test_release_does_not_forget_a_resize() -> None:
+    interpreter = ready(relu_chain())
+    interpreter.resize_tensor_input(0, (8,))
+    interpreter._session().release_memory()
+    interpreter.allocate_tensors()
+    assert interpreter.get_tensor(0).shape == (8,)
+
+
+def test_release_is_refused_under_a_view() -> None:
+    interpreter = ready(relu_chain())
+    view = interpreter.tensor(0)()
+    with pytest.raises(StateError, match="view"):
+        interpreter._session().release_memory()
+    view[:] = 1
+    interpreter.invoke()
+    assert interpreter.get_tensor(3).tolist() == [1] * 4
+
+
+def test_variable_tensors() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (4,), signature=(-1,))
+    state = graph.variable("state", (100_000,))
+    graph.output(graph.node("RELU", [state], out=("y", (100_000,))), graph.node("RELU", [x], out=("z", (4,))))
+    interpreter = ready(builder.build())
+    assert interpreter.get_tensor(state).any() == np.False_
+    interpreter.set_tensor(state, np.ones(100_000, np.float32))
+    for _ in range(2):
+        run(interpreter, floats(1, 2, 3, 4))
+        assert interpreter.get_tensor(2).sum() == 100_000
+    interpreter.reset_all_variables()
+    interpreter.invoke()
+    assert interpreter.get_tensor(2).sum() == 0
+    interpreter.set_tensor(state, np.ones(100_000, np.float32))
+    resized(interpreter, 5)  # variable tensors are zeroed when they are allocated anew, as in LiteRT
+    assert interpreter.get_tensor(state).sum() == 0
+
+
+def test_variable_tensor_of_impossible_size() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    graph.input("x", (4,))
+    state = graph.variable("state", (4,))
+    graph.output(graph.node("RELU", [state], out=("y", (4,))))
+    interpreter = ready(builder.build())
+    interpreter.resize_tensor_input(state, (2**31 - 1,) * 4)
+    with pytest.raises(ShapeError, match="more elements than an int64 counts"):
+        interpreter.allocate_tensors()
+    interpreter.set_tensor(state, floats(1, 2, 3, 4))
+    interpreter.invoke()
+    assert interpreter.get_tensor(2).tolist() == [1, 2, 3, 4]
+    assert interpreter.model.subgraphs[0].tensors[state].type == TensorType.FLOAT32

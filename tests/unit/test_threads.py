@@ -1,0 +1,182 @@
+"""Two threads on one interpreter, calls from within a run, cancelling it, and Ctrl-C."""
+
+from __future__ import annotations
+
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+import pytest
+from built import (
+    custom_chain,
+    floats,
+    ready,
+    run,
+)
+
+import minilite
+from minilite import KernelError, StateError
+
+# Threads and signals ----------------------------------------------------------------------------------------------------
+
+
+class Blocked:
+    """A run in a thread of its own that waits inside a custom operator until it is let go."""
+
+    def __init__(self, answer: Any = None) -> None:
+        self.inside, self.go = threading.Event(), threading.Event()
+        self.answer = answer
+        self.error: BaseException | None = None
+        self.interpreter = ready(custom_chain("Wait"), custom_ops={"Wait": self.wait})
+        self.thread = threading.Thread(target=self.invoke)
+
+    def wait(self, node: Any, x: Any) -> Any:
+        self.inside.set()
+        assert self.go.wait(60)
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return 2 * x
+
+    def invoke(self) -> None:
+        try:
+            self.interpreter.invoke()
+        except BaseException as error:  # noqa: BLE001 - the test looks at it
+            self.error = error
+
+    def __enter__(self) -> minilite.Interpreter:
+        self.interpreter.set_tensor(0, floats(1, 2, 3, 4))
+        self.thread.start()
+        assert self.inside.wait(60)
+        return self.interpreter
+
+    def __exit__(self, *_: object) -> None:
+        self.go.set()
+        self.thread.join(60)
+        assert not self.thread.is_alive()
+
+
+def refused_calls(interpreter: minilite.Interpreter) -> list[Any]:
+    def resize() -> None:
+        interpreter.resize_tensor_input(0, (9,))
+        interpreter.allocate_tensors()
+
+    return [
+        interpreter.invoke,
+        lambda: interpreter.set_tensor(0, floats(9, 9, 9, 9)),
+        lambda: interpreter.get_tensor(2),
+        lambda: interpreter.tensor(2)(),
+        lambda: interpreter.plan_for({0: (8,)}),
+        interpreter.trim,
+        interpreter.reset_all_variables,
+        resize,
+    ]
+
+
+def test_two_threads_on_one_interpreter() -> None:
+    with (blocked := Blocked()) as interpreter:
+        for call in refused_calls(interpreter):
+            with pytest.raises(StateError, match=r"^the interpreter is running in another call: one call at a time$"):
+                call()
+    assert blocked.error is None
+    interpreter.resize_tensor_input(0, (4,))
+    interpreter.allocate_tensors()
+    assert interpreter.get_tensor(2).tolist() == [2, 4, 6, 8]
+
+
+def test_refused_second_thread_takes_nothing_from_the_first() -> None:
+    with (
+        (blocked := Blocked(answer=KeyError("the first thread's"))) as interpreter,
+        pytest.raises(StateError, match="running"),
+    ):
+        interpreter.invoke()
+    assert isinstance(blocked.error, KeyError)
+
+
+def test_cancel_after_a_refused_call_says_cancelled() -> None:
+    with (blocked := Blocked()) as interpreter:
+        with pytest.raises(StateError, match="running"):
+            interpreter.invoke()
+        interpreter.cancel()
+    assert isinstance(blocked.error, KernelError)
+    assert str(blocked.error) == "subgraph 0, node 1 (RELU 'z'): the run was cancelled"
+    blocked.interpreter.invoke()
+    assert blocked.interpreter.get_tensor(2).tolist() == [2, 4, 6, 8]
+
+
+def test_calls_from_within_a_custom_operator_are_refused() -> None:
+    found: list[str] = []
+
+    def nosy(node: Any, x: Any) -> Any:
+        for call in refused_calls(interpreter):
+            with pytest.raises(StateError) as caught:
+                call()
+            found.append(str(caught.value))
+        return x
+
+    interpreter = ready(custom_chain("Nosy"), custom_ops={"Nosy": nosy})
+    run(interpreter, floats(1, 2, 3, 4))
+    assert len(found) == 8
+    assert set(found) == {"the interpreter is running in another call: one call at a time"}
+
+
+def test_two_interpreters_of_one_model_in_two_threads() -> None:
+    with (blocked := Blocked()) as interpreter:
+        other = interpreter.clone()
+        other.allocate_tensors()
+        blocked.go.set()
+        assert run(other, floats(4, 3, 2, 1))[0].tolist() == [8, 6, 4, 2]
+    assert blocked.error is None
+    assert interpreter.get_tensor(2).tolist() == [2, 4, 6, 8]
+
+
+ENDLESS = """
+import sys, time
+sys.path.insert(0, {here!r})
+import numpy as np
+from built import ready
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
+
+builder = ModelBuilder()
+main, test, body = (builder.subgraph() for _ in range(3))
+flag, x = main.input("flag", (), TensorType.BOOL), main.input("x", (4,))
+outs = [("flag_out", (), TensorType.BOOL), ("x_out", (4,))]
+main.output(*main.node("WHILE", [flag, x], out=outs, options=dict(cond_subgraph_index=1, body_subgraph_index=2)))
+test.output(test.input("flag", (), TensorType.BOOL))
+test.input("x", (4,))
+passed = body.input("flag", (), TensorType.BOOL)
+body.output(passed, body.node("RELU", [body.input("x", (4,))], out=("y", (4,))))
+interpreter = ready(builder.build())
+interpreter.set_tensor(0, np.array(True))
+print("running", flush=True)
+try:
+    interpreter.invoke()
+except KeyboardInterrupt:
+    print("interrupted", time.time(), flush=True)
+interpreter.set_tensor(0, np.array(False))
+interpreter.set_tensor(1, np.arange(4, dtype=np.float32))
+interpreter.invoke()
+print(interpreter.get_tensor(3).tolist(), flush=True)
+"""
+
+
+def test_ctrl_c_in_an_endless_loop() -> None:
+    here = str(pathlib.Path(__file__).parents[1])
+    with subprocess.Popen(
+        [sys.executable, "-c", ENDLESS.format(here=here)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "running\n"
+            time.sleep(0.3)  # it is in the loop by now; were it not, there would be nothing to answer
+            sent = time.time()
+            process.send_signal(signal.SIGINT)
+            word, when = process.stdout.readline().split()
+            assert (word, process.stdout.readline()) == ("interrupted", "[0.0, 1.0, 2.0, 3.0]\n")
+            assert float(when) - sent < 0.2
+        finally:
+            process.kill()
