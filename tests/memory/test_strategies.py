@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minilite import memory
+from minilite import _native, memory
 from minilite.errors import ArenaError, InputError
 from minilite.memory import FOREVER, UsageRecord, check, plan
 from minilite.memory.lower_bound import rounded
@@ -62,7 +62,7 @@ def test_fixed_records_stay(strategy: str, records: list[UsageRecord], alignment
     assert all(r.offset in (None, place) for r, place in zip(fixed, made.offsets, strict=True))
 
 
-@pytest.mark.parametrize("strategy", ["strip_packing", *SHARED_OBJECTS])
+@pytest.mark.parametrize("strategy", ["exact", "strip_packing", *SHARED_OBJECTS])
 def test_fixed_records_refused(strategy: str) -> None:
     with pytest.raises(InputError, match=f"'{strategy}' takes no fixed records, and tensor 3 is fixed at 64"):
         plan([UsageRecord(3, 10, 0, 1, 64)], strategy)
@@ -139,6 +139,14 @@ def test_capacity() -> None:
         plan(records, capacity=128, names={1: "b"})
     with pytest.raises(ArenaError, match="strategy 'naive' needs 256 bytes, 192 available; the lower bound is 192"):
         plan(records, "naive", capacity=192)
+
+
+def test_capacity_that_a_search_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_native, "plan_memory", lambda *_, **__: _native.Refused("over_capacity"))
+    with pytest.raises(
+        ArenaError, match="no plan of 1 records fits 70 bytes: a search proved it; the lower bound is 64"
+    ):
+        plan([UsageRecord(0, 10, 0, 1)], "exact", capacity=70)
 
 
 def test_checker_finds_faults() -> None:
