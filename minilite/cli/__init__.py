@@ -1,4 +1,4 @@
-"""The minilite command: run, inspect."""
+"""The minilite command: run, inspect, plan."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from minilite.cli import inspect, run
+from minilite.cli import inspect, plan, run
 from minilite.errors import MiniliteError
 
-COMMANDS = (run, inspect)
+COMMANDS = (run, inspect, plan)
 """Modules with `add_parser(commands)`, which sets `execute(options)` as the parser's default."""
 
 

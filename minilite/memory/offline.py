@@ -10,7 +10,7 @@ Source: tflite-micro, docs/memory_management.md, micro_allocation_info.cc.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -101,17 +101,16 @@ def _check_overlaps(model: Model, offsets: Mapping[int, int]) -> None:
 
 
 def write_offline(
-    source: bytes | bytearray | memoryview, strategy: str = "exact", *, max_seconds: float | None = 10.0
+    source: bytes | bytearray | memoryview,
+    strategy: str = "exact",
+    *,
+    max_seconds: float | None = 10.0,
+    capacity: int | None = None,
 ) -> tuple[bytes, OfflinePlan]:
     """The file with a plan for TFLM in it, and that plan: see `plan_for_tflm`.
 
     Raises: ModelFormatError, InputError, ArenaError.
     """
     model = read_model(source)
-    made = plan_for_tflm(model, strategy, max_seconds=max_seconds)
+    made = plan_for_tflm(model, strategy, max_seconds=max_seconds, capacity=capacity)
     return with_metadata(source, NAME, offline_payload(model, made.offsets)), made
-
-
-def remaining(offsets: Sequence[int]) -> int:
-    """How many tensors a plan leaves to run time."""
-    return sum(offset == LEFT for offset in offsets)

@@ -137,7 +137,8 @@ def plan(
             raise InputError(message)
         if result.reason == "over_capacity" and capacity is not None:
             message = (
-                f"no plan of {len(rows)} records fits {capacity} bytes: a search proved it; the lower bound is {bound}"
+                f"no plan of {len(rows)} records fits {capacity} bytes: a search proved it; the lower bound is {bound}; "
+                f"{_at_peak(rows, alignment, names or {})}"
             )
             raise ArenaError(message)
         raise _overflow(total)
@@ -172,13 +173,17 @@ def _too_small(
 ) -> ArenaError:
     """Names what is live at the peak, largest first."""
     head = f"{bound} bytes needed, {capacity} available"
-    peak = max(sections(rows, alignment), key=lambda section: section.breadth, default=None)
-    if peak is None or peak.breadth < bound:
+    if all(section.breadth < bound for section in sections(rows, alignment)):
         return ArenaError(f"{head}: {_fixed(rows)}")
+    return ArenaError(f"{head}: {_at_peak(rows, alignment, names)}")
+
+
+def _at_peak(rows: list[UsageRecord], alignment: int, names: Mapping[int, str]) -> str:
+    peak = max(sections(rows, alignment), key=lambda section: section.breadth)
     live = sorted((rows[i] for i in peak.live if rows[i].size), key=lambda r: -r.size)
     tensors = [f"{names.get(r.tensor, f'tensor {r.tensor}')} ({r.size} bytes)" for r in live]
     more = f" and {len(tensors) - _NAMED} more" if len(tensors) > _NAMED else ""
-    return ArenaError(f"{head}: live at node {peak.first} are {', '.join(tensors[:_NAMED])}{more}")
+    return f"live at node {peak.first} are {', '.join(tensors[:_NAMED])}{more}"
 
 
 def _check_arguments(

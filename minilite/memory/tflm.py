@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -120,19 +121,9 @@ def usage_records(model: Model) -> list[UsageRecord]:
 
 
 def greedy(records: Sequence[UsageRecord], offsets: Mapping[int, int]) -> int:
-    """The bytes TFLM's own planner takes, with some tensors at given offsets: first fit, largest first."""
-    placed = [(offsets[r.tensor], r) for r in records if r.tensor in offsets]
-    waiting = sorted((r for r in reversed(records) if r.tensor not in offsets), key=lambda r: -r.size)
-    for record in waiting:
-        end = 0
-        for offset, other in sorted(placed, key=lambda entry: entry[0]):
-            if other.last_node < record.first_node or other.first_node > record.last_node:
-                continue
-            if offset - end >= record.size:
-                break
-            end = max(end, offset + other.size)
-        placed.append((end, record))
-    return max((offset + record.size for offset, record in placed), default=0)
+    """The bytes TFLM's own planner takes, with some tensors at given offsets."""
+    held = [record._replace(offset=offsets.get(record.tensor)) for record in records]
+    return plan(held, "tflm", ALIGNMENT).arena_bytes
 
 
 def _fixable(model: Model, walk: _Walk, records: Sequence[UsageRecord]) -> set[int]:
@@ -159,17 +150,28 @@ def _never_larger(records: list[UsageRecord], walk: _Walk, offsets: Mapping[int,
     return True
 
 
-def plan_for_tflm(model: Model, strategy: str = "exact", *, max_seconds: float | None = 10.0) -> OfflinePlan:
+def plan_for_tflm(
+    model: Model, strategy: str = "exact", *, max_seconds: float | None = 10.0, capacity: int | None = None
+) -> OfflinePlan:
     """Plans a model for TFLM, alignment 16.
 
-    Tensors that are live while a kernel has scratch are left to run time, and all are if with the plan TFLM could need
-    more than without. Raises: InputError, ArenaError.
+    Tensors that are live while a kernel has scratch are left to run time; those that are live beside them too, or at last
+    all, where TFLM could need more with the plan than without. Raises: InputError, ArenaError.
     """
     walk = _Walk(model)
     records = _records(model, walk)
     tensors = [tensor for subgraph in model.subgraphs for tensor in subgraph.tensors]
     names = {record.tensor: tensors[record.tensor].name for record in records}
-    made = plan(records, strategy, ALIGNMENT, max_seconds=max_seconds if strategy == "exact" else None, names=names)
+    made = plan(records, strategy, ALIGNMENT, capacity=capacity, max_seconds=max_seconds, names=names)
     fixable = _fixable(model, walk, records)
-    offsets = {r.tensor: at for r, at in zip(records, made.offsets, strict=True) if r.tensor in fixable}
-    return OfflinePlan(made, offsets if _never_larger(records, walk, offsets) else {})
+    left = [record for record in records if record.tensor not in fixable]
+    apart = {
+        r.tensor for r in records if not any(r.first_node <= o.last_node and r.last_node >= o.first_node for o in left)
+    }
+    ends = [made.arena_bytes - at - record.size for at, record in zip(made.offsets, records, strict=True)]
+    for chosen in (fixable, fixable & apart):
+        for version in (made, replace(made, offsets=tuple(ends))):  # upside down, other gaps meet the rest
+            offsets = {r.tensor: at for r, at in zip(records, version.offsets, strict=True) if r.tensor in chosen}
+            if _never_larger(records, walk, offsets):
+                return OfflinePlan(version, offsets)
+    return OfflinePlan(made, {})

@@ -1,0 +1,166 @@
+"""minilite plan: where tensors lie, by any strategy; plans written into the model's file."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minilite.cli import arguments
+from minilite.errors import InputError
+from minilite.format.reader import load_model
+from minilite.interpreter import Interpreter
+from minilite.report import cut, table
+
+if TYPE_CHECKING:  # memory is imported by those who plan: the other commands start without it
+    from minilite.memory import MemoryPlan, UsageRecord
+
+_MODEL_ONLY = ("shape", "write_offline")
+_SECONDS = 10.0
+
+
+def add_parser(commands: Any) -> None:
+    """Adds the command's arguments."""
+    parser = commands.add_parser(
+        "plan",
+        help="plan a model's memory, or a problem from a CSV file",
+        description="Plan the memory of MODEL, or of the usage records in a CSV file, and print where everything lies.",
+    )
+    parser.add_argument("model", metavar="MODEL", nargs="?", help="a .tflite file")
+    parser.add_argument(
+        "--problem", metavar="FILE.csv", help="plan these records instead: columns id,lower,upper,size[,offset]"
+    )
+    parser.add_argument(
+        "--strategy", metavar="NAME", help="planning strategy (default: default; exact for offline plans)"
+    )
+    arguments.add_shape(parser)
+    parser.add_argument(
+        "--alignment", metavar="N", type=arguments.positive, help="of offsets (default: 64; problems: 1)"
+    )
+    parser.add_argument("--capacity", metavar="N", type=arguments.positive, help="bytes the arena may take")
+    parser.add_argument("--seconds", metavar="S", type=_seconds, help="CPU time an exact search may take (models: 10)")
+    parser.add_argument(
+        "--write-offline", metavar="OUT.tflite", type=Path, help="write the model with a memory plan for TFLM in it"
+    )
+    parser.add_argument("--svg", metavar="OUT.svg", type=Path, help="draw the plan")
+    parser.set_defaults(execute=execute)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e9:
+        message = f"takes seconds above 0, got {text!r}"
+        raise argparse.ArgumentTypeError(message)
+    return seconds
+
+
+def execute(options: argparse.Namespace) -> None:
+    """Plans, prints, and writes what was asked for."""
+    if (options.model is None) == (options.problem is None):
+        message = "takes a MODEL or --problem FILE.csv, one of the two"
+        raise InputError(message)
+    started = time.process_time()
+    if options.problem is not None:
+        title, made = Path(options.problem).name, _problem(options)
+    else:
+        title, made = Path(options.model).name, _offline(options) if options.write_offline else _model(options)
+    spent = time.process_time() - started
+    print(_summary(title, made, spent))
+    print(_places(made))
+    if options.capacity is not None and made.arena_bytes > options.capacity:
+        print(f"does not fit {options.capacity} bytes: the budget ran out, it is not known whether another plan does")
+    if options.svg is not None:
+        options.svg.write_text(made.to_svg(), encoding="utf-8")
+
+
+def _problem(options: argparse.Namespace) -> MemoryPlan:
+    from minilite.memory import plan, read_csv
+
+    for name in _MODEL_ONLY:
+        if getattr(options, name):
+            message = f"--{name.replace('_', '-')} goes with a MODEL"
+            raise InputError(message)
+    return plan(
+        read_csv(options.problem), options.strategy or "default", options.alignment or 1,
+        capacity=options.capacity, max_seconds=options.seconds,
+    )  # fmt: skip
+
+
+def _model(options: argparse.Namespace) -> MemoryPlan:
+    """The records of the engine's plan, in-place sharing done, planned anew; a plan in the file is left aside."""
+    from minilite.memory import UsageRecord, offline, plan
+
+    model = load_model(options.model)
+    bare = {name: payload for name, payload in model.metadata.items() if name != offline.NAME}
+    interpreter = Interpreter(model._replace(metadata=bare))
+    found = interpreter.plan_for(dict(arguments.shapes(interpreter, options.shape).items()))
+    main = model.subgraphs[0]
+    count = len(main.tensors)
+    records, names = [], {}
+    for tensor, size, first, last, _ in found.records():
+        records.append(UsageRecord(tensor, size, first, last))
+        names[tensor] = main.tensors[tensor].name if tensor < count else f"scratch of node {tensor - count}"
+    return plan(
+        records, options.strategy or "default", options.alignment or 64,
+        capacity=options.capacity, max_seconds=options.seconds or _SECONDS, names=names,
+    )  # fmt: skip
+
+
+def _offline(options: argparse.Namespace) -> MemoryPlan:
+    """Plans by TFLM's lifetimes and writes the file."""
+    from minilite.memory import offline, tflm
+
+    if options.shape:
+        message = "--shape: an offline plan is made for the file's own shapes"
+        raise InputError(message)
+    if options.alignment not in (None, tflm.ALIGNMENT):
+        message = f"--alignment {options.alignment}: offline plans are aligned to {tflm.ALIGNMENT}"
+        raise InputError(message)
+    data, made = offline.write_offline(
+        Path(options.model).read_bytes(), options.strategy or "exact",
+        max_seconds=options.seconds or _SECONDS, capacity=options.capacity,
+    )  # fmt: skip
+    options.write_offline.write_bytes(data)
+    left = len(made.plan.records) - len(made.offsets)
+    print(f"{options.write_offline}: {len(made.offsets)} tensors fixed, {left} left to run time")
+    return made.plan
+
+
+def _summary(title: str, made: MemoryPlan, seconds: float) -> str:
+    gap = made.arena_bytes - made.lower_bound
+    percent = f" ({100 * gap / made.lower_bound:.2f} %)" if made.lower_bound else ""
+    rows = [
+        ("arena", f"{made.arena_bytes} bytes"),
+        ("lower bound", f"{made.lower_bound} bytes"),
+        ("gap", f"{gap} bytes{percent}"),
+        ("proved optimal", "yes" if made.proved_optimal else "no"),
+        ("searched", f"{made.searched} {'nodes' if made.strategy == 'exact' else 'passes'}"),
+        ("CPU time", f"{seconds:.3f} s"),
+    ]
+    head = f"{title}: {len(made.records)} records, strategy {made.strategy}, alignment {made.alignment}"
+    return "\n".join([head, *(f"{name:<15} {value}" for name, value in rows), ""])
+
+
+def _places(made: MemoryPlan) -> str:
+    rows = [
+        (
+            str(record.tensor),
+            str(offset),
+            str(record.size),
+            str(record.first_node),
+            _last(record),
+            cut(made.label(at), 48),
+        )
+        for at, (record, offset) in enumerate(zip(made.records, made.offsets, strict=True))
+    ]
+    return table(("tensor", "offset", "bytes", "first", "last", "name"), rows)
+
+
+def _last(record: UsageRecord) -> str:
+    from minilite.memory import FOREVER
+
+    return "end" if record.last_node >= FOREVER else str(record.last_node)
