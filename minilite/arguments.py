@@ -75,11 +75,15 @@ def wanted_shape(tensors: Sequence[Tensor], tensor_index: int, tensor_size: Sequ
     if not 0 <= index < len(tensors):
         message = f"tensor_index {index} < {len(tensors)} was not true: the model has tensors 0 to {len(tensors) - 1}"
         raise InputRuntimeError(message)
-    if np.ndim(tensor_size) != 1:
+    # numpy's ndim of a list takes longer than all the rest: a plain sequence of numbers does without it.
+    if (
+        not (type(tensor_size) in (tuple, list) and all(type(d) is int for d in tensor_size))
+        and np.ndim(tensor_size) != 1
+    ):
         message = f"Shape should be 1D instead of {np.ndim(tensor_size)}: tensor {index} ('{tensors[index].name}')"
         raise InputError(message, tensors=[tensors[index].name])
-    shape = tuple(int(d) for d in tensor_size)
-    if any(not -1 < d < 2**31 for d in shape):
+    shape = tuple(map(int, tensor_size))
+    if shape and (min(shape) < 0 or max(shape) >= 2**31):
         message = (
             f"BytesRequired number of elements overflowed: tensor {index} ('{tensors[index].name}') cannot take the "
             f"shape {shape}, dimensions are 0 to 2147483647"

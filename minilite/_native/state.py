@@ -159,8 +159,10 @@ class State:
         """Puts the plan for these rows of [tensor, rank, dims...] in force, and memory of the caller's,
         by (address, bytes, tensor), which the caller keeps until it calls again without it and nothing is raised.
         """
-        bindings = b"".join(map(_BINDING.pack, *zip(*bound, strict=True))) if bound else b""
-        rows = ffi.cast("ml_binding *", ffi.from_buffer(bindings))
+        rows: Any = ffi.NULL
+        if bound:
+            bindings = b"".join(map(_BINDING.pack, *zip(*bound, strict=True)))
+            rows = ffi.cast("ml_binding *", ffi.from_buffer(bindings))
         words = ffi.new("int32_t[]", spec)
         self._check(lib.ml_state_prepare(self.pointer, words, len(spec), rows, len(bound), self._error))
 

@@ -90,7 +90,8 @@ class Session:
     def allocate(self) -> None:
         """Puts the plan for the shapes and buffers asked for in force; if it is refused, the old ones stay.
 
-        Raises: InputError where buffers overlap or a tensor cannot be bound; ShapeError, ArenaError, UnsupportedOpError; StateError while a view is held and the plan would change.
+        Raises: InputError where buffers overlap or a tensor cannot be bound; ShapeError, ArenaError, UnsupportedOpError;
+        StateError while a view is held and the plan would change.
         """
         if self.ready:
             if self._released:
