@@ -141,6 +141,9 @@ class Session:
         tensor = self.tensor(index)
         lowered = self.program.lowered.subgraphs[self._root].tensors[index]  # lowering may settle type or value
         tensor = tensor._replace(type=TensorType(lowered.type), data=lowered.data)
+        if array is not None and lowered.offline_offset >= 0 and lowered.data is None:
+            message = f"tensor {index} ('{tensor.name}') has the offset {lowered.offline_offset} in the file's memory plan: it cannot be bound"
+            raise InputError(message, tensors=[tensor.name])
         if array is None and index not in self._bound:
             self._bindings.pop(index, None)
             return

@@ -11,7 +11,7 @@ import pytest
 
 from minilite import Interpreter
 from minilite.cli import main
-from minilite.errors import ArenaError, ModelFormatError
+from minilite.errors import ArenaError, InputError, ModelFormatError
 from minilite.format.builder import ModelBuilder, with_metadata
 from minilite.format.dtypes import TensorType
 from minilite.format.reader import read_model
@@ -134,6 +134,12 @@ def test_malformed_plans_are_refused(head: Sequence[int], offsets: Sequence[int]
 def test_odd_bytes_are_refused() -> None:
     with pytest.raises(ModelFormatError, match="13 bytes"):
         ready(with_metadata(chain(), offline.NAME, bytes(13)))
+
+
+def test_planned_tensors_cannot_be_bound() -> None:
+    interpreter = ready(planned(chain(), 0, 32, -1, 64, -1))
+    with pytest.raises(InputError, match=r"tensor 3 \('y'\) has the offset 64 in the file's memory plan"):
+        interpreter.bind_tensor(3, np.zeros((1, 8), np.float32))
 
 
 def test_offsets_of_constants_are_ignored() -> None:
