@@ -6,7 +6,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from built import Array, count_since, custom_chain, floats, head, litert, ready, request, run, wanted
+from built import (
+    Array,
+    below,
+    count_since,
+    custom_chain,
+    floats,
+    head,
+    litert,
+    next_count,
+    ready,
+    request,
+    run,
+    variable,
+    wanted,
+)
 
 import minilite
 from minilite import ArenaError, KernelError, ShapeError
@@ -322,6 +336,30 @@ def test_dynamic_inside_a_loop() -> None:
             assert np.array_equal(acc, a + sum(len(swell(None, np.array(n))) for n in range(start, 5)))
     replanned = count_since(interpreter, lambda: run(interpreter, np.array(0, np.int32), a))
     assert replanned["suffix_plans"] == 0
+
+
+def test_body_that_outgrew_its_room_keeps_out_of_the_slots() -> None:
+    """The carries keep their shapes, so that they lie in slots behind the body's region; a vector that is only assigned to
+    a variable makes the body grow beyond that region, and stay so when another size has been in force in between."""
+    builder = ModelBuilder()
+    main, test, body = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
+    for graph in (main, test, body):
+        graph.input("count", (), TensorType.INT32)
+        graph.input("acc", (4,), signature=(-1,))
+    outs = [("count_out", (), TensorType.INT32), ("acc_out", (4,))]
+    main.output(*main.node("WHILE", [0, 1], out=outs, options={"cond_subgraph_index": 1, "body_subgraph_index": 2}))
+    test.output(below(5)(test, [0]))
+    body.output(next_count(body, 0), body.node("ADD", [1, body.constant("one", floats(1))], out=("sum", (4,))))
+    vector = body.node("Swell", [0], out=("vector", (1,)), custom=True)
+    body.node("ASSIGN_VARIABLE", [variable(body), body.node("RELU", [vector], out=("vector2", (1,)))])
+    interpreter = ready(builder.build(), custom_ops={"Swell": swell})
+    for size in (4, 100, 4, 7, 4, 100):
+        interpreter.resize_tensor_input(1, (size,))
+        interpreter.allocate_tensors()
+        for start in (0, 2):
+            count, acc = run(interpreter, np.array(start, np.int32), np.arange(size, dtype=np.float32))
+            assert count == 5
+            assert np.array_equal(acc, np.arange(size) + 5 - start)
 
 
 # Folding ----------------------------------------------------------------------------------------------------------------
