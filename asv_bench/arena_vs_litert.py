@@ -68,7 +68,9 @@ def main() -> int:
             continue
         rows.append((found["ours"] / found["litert"], found["freed"] / found["litert"]))
         above += found["ours"] > found["litert"]
-        print(f"{rows[-1][0]:6.3f} {rows[-1][1]:6.3f}  LiteRT {found['litert']:10} ours {found['ours']:10}  {path.name}")
+        print(
+            f"{rows[-1][0]:6.3f} {rows[-1][1]:6.3f}  LiteRT {found['litert']:10} ours {found['ours']:10}  {path.name}"
+        )
     if not rows:
         print("no model runs on both")
         return 1

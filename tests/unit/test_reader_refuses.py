@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -296,7 +295,5 @@ def heavy_custom(b: ModelBuilder) -> None:
 )
 def test_shared_parts_do_not_blow_up(parts: Callable[[ModelBuilder], None], vector: str) -> None:
     assert read_model(bomb(parts, vector, 2)), "shared a little is no harm"
-    start = time.perf_counter()
     with pytest.raises(ModelFormatError, match="are shared so often that they unfold to"):
         read_model(bomb(parts, vector, 20_000))
-    assert time.perf_counter() - start < 0.5
