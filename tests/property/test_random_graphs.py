@@ -150,7 +150,7 @@ seeds = st.integers(0, 2**16)
 batches = st.integers(0, 6)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     models(),
     batches,
@@ -183,7 +183,7 @@ def test_c_equals_the_numpy_walk(
     assert equal(expected, run(other, batch, seed))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(models(), st.lists(st.tuples(batches, seeds), min_size=2, max_size=8), st.booleans())
 def test_resizes_equal_a_fresh_interpreter(model: bytes, steps: list[tuple[int, int]], trims: bool) -> None:
     one = interpreter(model)
@@ -193,7 +193,7 @@ def test_resizes_equal_a_fresh_interpreter(model: bytes, steps: list[tuple[int, 
             one.trim()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(models(), st.lists(seeds, min_size=2, max_size=5))
 def test_runs_at_one_size_leave_nothing_behind(model: bytes, runs: list[int]) -> None:
     one = interpreter(model)
@@ -203,7 +203,7 @@ def test_runs_at_one_size_leave_nothing_behind(model: bytes, runs: list[int]) ->
     assert equal(first, run(one, 5, runs[0]))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(models(), batches, seeds)
 def test_plans_hold_what_they_promise(model: bytes, batch: int, seed: int) -> None:
     """The arena is at least the lower bound, and no two tensors that live at once overlap, before and after a run."""

@@ -1,4 +1,4 @@
-"""Tensors whose shape is known only when their node is reached: capacities, suffix re-plans, failures; and those that fold."""
+"""Tensors whose shape is known only when their node is reached: capacities, suffix re-plans, failures."""
 
 from __future__ import annotations
 
@@ -360,76 +360,3 @@ def test_body_that_outgrew_its_room_keeps_out_of_the_slots() -> None:
             count, acc = run(interpreter, np.array(start, np.int32), np.arange(size, dtype=np.float32))
             assert count == 5
             assert np.array_equal(acc, np.arange(size) + 5 - start)
-
-
-# Folding ----------------------------------------------------------------------------------------------------------------
-
-
-def folding_model() -> bytes:
-    """x (n, 4) -> (n, 2, 2) -> (2n, 2), both targets computed from x's shape."""
-    builder = ModelBuilder()
-    graph = builder.subgraph()
-    x = graph.input("x", (3, 4), signature=(-1, 4))
-    shape = graph.node("SHAPE", [x], out=("shape", (2,), TensorType.INT32), options={"out_type": "INT32"})
-    ends = [
-        graph.constant(name, np.array([value], np.int32)) for name, value in (("begin", 0), ("end", 1), ("step", 1))
-    ]
-    n = graph.node("STRIDED_SLICE", [shape, *ends], out=("n", (), TensorType.INT32), options={"shrink_axis_mask": 1})
-    two = graph.constant("two", np.array(2, np.int32))
-    options = {"values_count": 3, "axis": 0}
-    target = graph.node("PACK", [n, two, two], out=("target", (3,), TensorType.INT32), options=options)
-    cube = graph.node("RESHAPE", [graph.node("RELU", [x], out=("relu", (3, 4))), target], out=("cube", (3, 2, 2)))
-    twice = graph.node("MUL", [n, two], out=("twice", (), TensorType.INT32))
-    other = graph.node(
-        "PACK", [twice, two], out=("other", (2,), TensorType.INT32), options={"values_count": 2, "axis": 0}
-    )
-    graph.output(graph.node("RELU", [graph.node("RESHAPE", [cube, other], out=("flat", (6, 2)))], out=("y", (6, 2))))
-    return builder.build()
-
-
-def test_folded_shapes_make_no_dynamic_tensor() -> None:
-    interpreter = ready(folding_model())
-    tensors = {tensor.name: tensor.index for tensor in interpreter.model.subgraphs[0].tensors}
-    plan = interpreter.plan
-    assert plan is not None
-    assert not any(plan.tensor(index).dynamic for index in tensors.values())
-    assert {name for name, index in tensors.items() if plan.tensor(index).storage == "folded"} == {
-        "shape", "n", "target", "twice", "other",
-    }  # fmt: skip
-    assert [plan.node_status(node) for node in range(8)] == [
-        "folded", "folded", "folded", "runs", "view", "folded", "folded", "view",
-    ]  # fmt: skip
-    for size in (3, 1, 50, 3):
-        interpreter.resize_tensor_input(0, (size, 4))
-        interpreter.allocate_tensors()
-        x = np.linspace(-1, 1, size * 4, dtype=np.float32).reshape(size, 4)
-        before = interpreter.counters
-        run(interpreter, x)
-        assert interpreter.counters["nodes_prepared"] == before["nodes_prepared"]
-        assert interpreter.counters["suffix_plans"] == 0
-        assert np.array_equal(interpreter.get_tensor(tensors["y"]), np.maximum(x, 0).reshape(-1, 2))
-        assert interpreter.get_tensor(tensors["other"]).tolist() == [2 * size, 2]
-        with pytest.raises(minilite.InputError, match="is constant"):
-            interpreter.set_tensor(tensors["other"], np.array([1, 1], np.int32))
-
-
-def test_folded_readers_keep_nothing_alive() -> None:
-    builder = ModelBuilder()
-    graph = builder.subgraph()
-    tensor = first = graph.node("RELU", [graph.input("x", (2, 3))], out=("first", (2, 3)))
-    for number in range(4):
-        tensor = graph.node("MUL", [tensor, tensor], out=(f"t{number}", (2, 3)))
-    shape = graph.node("SHAPE", [first], out=("shape", (2,), TensorType.INT32), options={"out_type": "INT32"})
-    graph.output(graph.node("RESHAPE", [tensor, shape], out=("y", (2, 3))))
-    plan = ready(builder.build(), in_place="none").plan
-    assert plan is not None
-    assert [(begin, end) for number, _, begin, end, _ in plan.records() if number == first] == [(0, 1)]
-
-
-def test_folded_shape_that_does_not_fit_is_refused_at_the_resize() -> None:
-    interpreter = ready(folding_model())
-    interpreter.resize_tensor_input(0, (3, 5))
-    with pytest.raises(ShapeError, match=r"node \d+ \(RESHAPE 'cube'\)"):
-        interpreter.allocate_tensors()
-    x = np.ones((3, 4), np.float32)
-    assert run(interpreter, x)[0].sum() == 12
