@@ -76,6 +76,8 @@ class PythonNodes:
         """Computes one node and stores its outputs."""
         handler = self._handlers[call.handler]
         inputs = [call.input_array(i, dtype) if dtype else None for i, dtype in enumerate(handler.dtypes_in)]
+        if handler.copies:
+            inputs = [array.copy() if array is not None else None for array in inputs]
         results = handler.function(handler.node, *inputs)
         if not isinstance(results, tuple):
             results = (results,)

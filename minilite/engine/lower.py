@@ -23,6 +23,8 @@ class Handler(NamedTuple):
     shape: Callable[..., Any] | None
     dtypes_in: tuple[Any, ...]
     dtypes_out: tuple[Any, ...]
+    copies: bool
+    """Inputs are handed over as copies: a caller's function may keep them beyond its call."""
 
 
 class Lowered(NamedTuple):
@@ -167,15 +169,17 @@ class _Lowering:
         shape = getattr(function, "shape", None)
         info = self.find("custom")
         params = _native.pack_params(info, "custom", {"has_shape": int(shape is not None)}, self.keep)
-        handler = self.handler(at_hand, function, shape)
+        handler = self.handler(at_hand, function, shape, copies=True)
         return _native.NodeDef(
             info.number, _native.NODE_PYTHON, node.index, handler, node.inputs, node.outputs, (), params
         )
 
-    def handler(self, node: OpNode, function: Callable[..., Any], shape: Callable[..., Any] | None) -> int:
+    def handler(
+        self, node: OpNode, function: Callable[..., Any], shape: Callable[..., Any] | None, *, copies: bool = False
+    ) -> int:
         dtypes_in = tuple(numpy_type(t.type) if t is not None else None for t in node.inputs)
         dtypes_out = tuple(numpy_type(t.type) for t in node.outputs)
-        self.handlers.append(Handler(node, function, shape, dtypes_in, dtypes_out))
+        self.handlers.append(Handler(node, function, shape, dtypes_in, dtypes_out, copies))
         return len(self.handlers) - 1
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from built import (
+    Array,
     custom_chain,
     floats,
     head,
@@ -227,3 +228,18 @@ def test_run_that_would_move_viewed_tensors_is_refused() -> None:
     del view
     interpreter.invoke()
     assert np.array_equal(interpreter.get_tensor(2), wanted(100_000))
+
+
+def test_custom_function_may_keep_its_inputs() -> None:
+    kept: list[Array] = []
+
+    def keep(node: Any, x: Array) -> Array:
+        kept.append(x)
+        return x
+
+    interpreter = minilite.Interpreter(model_content=custom_chain("Keep"), custom_ops={"Keep": keep})
+    interpreter.allocate_tensors()
+    interpreter.invoke()
+    address = interpreter.tensor(interpreter.get_input_details()[0]["index"])().__array_interface__["data"][0]
+    assert kept[0].base is None
+    assert kept[0].__array_interface__["data"][0] != address
