@@ -1,14 +1,15 @@
 /* exact.c -- the optimum, or a proof that a capacity is too small.
  *
  * Cut the problem into pieces that share no time, and time into sections (exact.h). For each piece ask: is there a plan
- * within this capacity? (exact_search.c.) With problem->capacity that question is asked once; without, the lower bound is
- * tried first, since it mostly is the optimum, then capacities between it and the best plan, halving.
+ * within this capacity? (exact_search.c.) With problem->capacity that question is asked once; without, the lower bound
+ * is tried first, since it mostly is the optimum, then capacities between it and the best plan, halving, with growing
+ * effort.
  *
- * Ideas: solutions in canonical form (offsets never fall), inference on the bytes a section still needs, a floor that only
- * rises, dominance of blocks that fit below others, no alternatives for what has nothing above it, splitting where no
- * unplaced record crosses, several orders in turn with growing node limits.
- * Cost: exponential at worst, bounded by max_nodes and max_seconds. Out of budget, the default planner's plan stands.
- * Source: the ideas of MiniMalloc (Moffitt, ASPLOS 2023). Takes no fixed records. */
+ * Ideas: solutions in canonical form (offsets never fall), inference on the bytes a section still needs, a floor that
+ * only rises, dominance of blocks that fit below others, no alternatives for what has nothing above it, splitting where
+ * no unplaced record crosses, several orders in turn with growing node limits. Cost: exponential at worst, bounded by
+ * max_nodes and max_seconds. Out of budget, the default planner's plan stands. Source: the ideas of MiniMalloc
+ * (Moffitt, ASPLOS 2023). Takes no fixed records. */
 #include "exact.h"
 
 #include <stdlib.h>
@@ -16,12 +17,17 @@
 
 #include "strategies.h"
 
-enum { MOST_RECORDS = 4096 }; /* beyond, the stacks of the search would be too large: only the default planner runs */
+enum {
+    MOST_RECORDS = 4096, /* beyond, the stacks of the search would be too large: only the default planner runs */
+    FIRST_SLICE = 50000  /* search nodes a capacity, to begin with, when looking for the smallest */
+};
 
 typedef struct exact {
     ml_problem *problem;
     ml_block *blocks; /* by first node */
-    int64_t *offsets; /* by record */
+    int64_t *offsets; /* by record: of the search */
+    int64_t *best;    /* by record: of the best plan so far */
+    int64_t top, low; /* what that plan takes, and the least that is not proved to be too little */
     ml_budget budget;
     int32_t count;
 } exact;
@@ -144,46 +150,73 @@ static int64_t take_plan(const exact *e, int64_t *best) {
     return top;
 }
 
-/* Narrows [low, *top] until they meet, the budget is spent, or *top is within the capacity asked for. */
-static ml_plan_status narrow(exact *e, int64_t *best, int64_t *top) {
-    ml_problem *p = e->problem;
-    int64_t low = p->lower_bound, goal = p->capacity > low ? p->capacity : low;
-    int64_t ask = goal, a = p->alignment;
-    ask &= -a;
-    while (*top > low && *top > p->capacity) {
-        ml_search_status status = decide(e, ask);
-        if (status == ML_SEARCH_NO_MEMORY || status == ML_SEARCH_OUT_OF_BUDGET) return ML_PLAN_OK;
-        if (status == ML_SEARCH_FOUND) {
-            *top = take_plan(e, best);
-        } else {
-            if (p->capacity > 0) return ML_PLAN_OVER_CAPACITY;
-            low = ask + a;
+/* Asks for one capacity with at most `slice` search nodes (0: all that is left) and notes what the answer tells. */
+static ml_search_status ask(exact *e, int64_t capacity, int64_t slice) {
+    int64_t all = e->problem->max_nodes, end = e->budget.nodes + slice;
+    e->budget.max_nodes = slice > 0 && (all == 0 || end < all) ? end : all;
+    ml_search_status status = decide(e, capacity);
+    if (status == ML_SEARCH_FOUND) e->top = take_plan(e, e->best);
+    if (status == ML_SEARCH_NONE && capacity >= e->low) e->low = capacity + e->problem->alignment;
+    return status;
+}
+
+static bool spent(const exact *e) {
+    const ml_problem *p = e->problem;
+    return (p->max_nodes > 0 && e->budget.nodes >= p->max_nodes) || (e->budget.end > 0 && ml_cpu_seconds() >= e->budget.end);
+}
+
+/* Narrows [low, top] until they meet or the budget is spent: the lower bound first, then halving, taking a question
+ * that the slice does not answer for a no; then again with larger slices. False: no memory. */
+static bool minimize(exact *e) {
+    int64_t a = e->problem->alignment;
+    for (int64_t slice = FIRST_SLICE; e->top > e->low && !spent(e); slice *= 4) {
+        int64_t from = e->low, capacity = e->low;
+        while (from < e->top && e->top > e->low && !spent(e)) {
+            ml_search_status status = ask(e, capacity, slice);
+            if (status == ML_SEARCH_NO_MEMORY) return false;
+            if (status != ML_SEARCH_FOUND) from = capacity + a;
+            if (from < e->low) from = e->low;
+            if (e->top - from < e->top / 256) break;
+            capacity = from + (((e->top - from) / 2) & -a);
         }
-        ask = low + ((*top - low) / 2 & -a);
     }
-    if (*top <= low) p->proved_optimal = 1;
+    return true;
+}
+
+static ml_plan_status search(exact *e) {
+    ml_problem *p = e->problem;
+    if (p->capacity > 0) {
+        if (e->top <= p->capacity) return ML_PLAN_OK;
+        ml_search_status status = ask(e, p->capacity & -(int64_t)p->alignment, 0);
+        if (status == ML_SEARCH_NO_MEMORY) return ML_PLAN_NO_MEMORY;
+        return status == ML_SEARCH_NONE ? ML_PLAN_OVER_CAPACITY : ML_PLAN_OK;
+    }
+    if (!minimize(e)) return ML_PLAN_NO_MEMORY;
+    if (e->top <= e->low) p->proved_optimal = 1;
     return ML_PLAN_OK;
 }
 
-static ml_plan_status run(exact *e, int64_t *best) {
+/* Starts from the default planner's plan; the records stay unplaced unless all goes well. */
+static ml_plan_status run(exact *e) {
     ml_problem *p = e->problem;
-    int64_t top = 0;
     ml_plan_status status = ml_plan_default(p);
     if (status != ML_PLAN_OK) return status;
+    p->lower_bound = ml_memory_lower_bound(p);
     for (int32_t i = 0; i < p->count; i++) {
         const ml_record *r = &p->records[i];
-        best[i] = r->offset;
+        e->best[i] = r->offset;
         int64_t end = (r->offset + r->size + p->alignment - 1) & -(int64_t)p->alignment;
-        if (r->size > 0 && end > top) top = end;
+        if (r->size > 0 && end > e->top) e->top = end;
         p->records[i].offset = ML_UNPLACED;
     }
-    if (p->capacity > 0 && p->capacity < p->lower_bound) return ML_PLAN_OVER_CAPACITY;
-    if (top > p->lower_bound && p->count <= MOST_RECORDS) {
-        if (!open_exact(e)) return ML_PLAN_NO_MEMORY;
-        status = narrow(e, best, &top);
+    e->low = p->lower_bound;
+    if (p->capacity > 0 && p->capacity < e->low) return ML_PLAN_OVER_CAPACITY;
+    if (e->top > e->low && p->count <= MOST_RECORDS) status = open_exact(e) ? search(e) : ML_PLAN_NO_MEMORY;
+    for (int32_t i = 0; status == ML_PLAN_OK && i < p->count; i++) p->records[i].offset = e->best[i];
+    if (status == ML_PLAN_OK) {
+        p->arena_bytes = e->top;
+        p->proved_optimal = e->top <= e->low;
     }
-    for (int32_t i = 0; status == ML_PLAN_OK && i < p->count; i++) p->records[i].offset = best[i];
-    if (status == ML_PLAN_OK) p->arena_bytes = top;
     p->searched = e->budget.nodes;
     return status;
 }
@@ -192,12 +225,11 @@ ml_plan_status ml_plan_exact(ml_problem *problem) {
     for (int32_t i = 0; i < problem->count; i++)
         if (problem->records[i].offset != ML_UNPLACED) return ML_PLAN_UNSUPPORTED;
     exact e = {.problem = problem};
-    e.budget.max_nodes = problem->max_nodes;
     if (problem->max_seconds > 0) e.budget.end = ml_cpu_seconds() + problem->max_seconds;
-    int64_t *best = malloc(((size_t)problem->count + 1) * sizeof *best);
-    if (!best) return ML_PLAN_NO_MEMORY;
-    ml_plan_status status = run(&e, best);
-    free(best);
+    e.best = malloc(((size_t)problem->count + 1) * sizeof *e.best);
+    if (!e.best) return ML_PLAN_NO_MEMORY;
+    ml_plan_status status = run(&e);
+    free(e.best);
     free(e.blocks);
     return status;
 }

@@ -4,15 +4,17 @@
 
 #include "problem.h"
 
-/* Time, cut down to what matters: a section is a set of records live at once that no other such set contains. Records are
- * live in consecutive sections [low, high]. Sections and records of one piece touch no others. */
+/* Time, cut down to what matters: a section is a set of records live at once that no other such set contains. Records
+ * are live in consecutive sections [low, high]. Sections and records of one piece touch no others. */
 typedef struct ml_block {
     int64_t size; /* rounded */
     int32_t low, high;
-    int32_t record; /* its index in the problem */
+    int32_t record;   /* its index in the problem */
     int32_t sections; /* in the first block of a piece: how many the piece has; else 0 */
-    int64_t span;   /* nodes it is live at */
-    int64_t crowd;  /* the most bytes live in one of its sections */
+    int32_t minor;    /* position in the minor order of a preorder */
+    int32_t reserved;
+    int64_t span;  /* nodes it is live at */
+    int64_t crowd; /* the most bytes live in one of its sections */
 } ml_block;
 
 typedef struct ml_budget {

@@ -1,7 +1,8 @@
 /* exact_search.c -- a depth-first search for a plan within a capacity; see exact.c for the ideas and their source.
  *
- * Blocks are placed from the bottom up, by non-decreasing offset, equal offsets by rank. So a block always lies on top of
- * everything placed in its sections: `lowest[block]` is the one offset to try. The front is the (offset, rank) placed last. */
+ * Blocks are placed from the bottom up, by non-decreasing offset, equal offsets by rank. So a block always lies on top
+ * of everything placed in its sections: `lowest[block]` is the one offset to try. The front is the (offset, rank)
+ * placed last. */
 #include "exact.h"
 
 #include <stdlib.h>
@@ -20,7 +21,9 @@ typedef struct search {
     int32_t count, sections;
     /* By rank. */
     int64_t *size, *lowest, *offset;
-    int32_t *low, *high;
+    int64_t *crowd; /* the most bytes left in one of its sections when its piece was cut out */
+    bool by_crowd;  /* the preorder begins with it */
+    int32_t *low, *high, *minor;
     bool *placed;
     /* By section. */
     int64_t *top;  /* the end of what is placed */
@@ -36,9 +39,10 @@ typedef struct search {
     int64_t stop_at; /* nodes at which this attempt ends */
 } search;
 
+/* The last candidate tried: its offset and its position in the list of unplaced blocks. */
 typedef struct front {
     int64_t offset;
-    int32_t rank;
+    int32_t position;
 } front;
 
 double ml_cpu_seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
@@ -49,6 +53,11 @@ static bool out_of_budget(search *s) {
     if (nodes % CLOCK_EVERY != 0 || s->budget->end <= 0 || ml_cpu_seconds() < s->budget->end) return false;
     s->stop_at = nodes;
     return true;
+}
+
+/* Whether block a comes before block b when both are of one piece. */
+static bool comes_before(const search *s, int32_t a, int32_t b) {
+    return s->crowd[a] != s->crowd[b] ? s->crowd[a] > s->crowd[b] : s->minor[a] < s->minor[b];
 }
 
 /* Every section with bytes left needs a block that can start before it is too late for all of them. */
@@ -108,6 +117,27 @@ static void take_back(search *s, int32_t rank, int64_t trail_count) {
 
 static ml_search_status descend(search *s, int32_t *list, int32_t count, int32_t from, int32_t to, front f);
 
+/* Copies those of `list` that live in [from, to] to `piece`, the most crowded first where the preorder says so. */
+static int32_t cut_out(search *s, const int32_t *list, int32_t count, int32_t from, int32_t to, int32_t *piece) {
+    int32_t n = 0;
+    for (int32_t k = 0; k < count; k++) {
+        int32_t v = list[k];
+        if (s->low[v] < from || s->high[v] > to) continue;
+        if (!s->by_crowd) {
+            piece[n++] = v;
+            continue;
+        }
+        int64_t crowd = 0;
+        for (int32_t i = s->low[v]; i <= s->high[v]; i++)
+            if (s->left[i] > crowd) crowd = s->left[i];
+        s->crowd[v] = crowd;
+        int32_t at = n++;
+        for (; at > 0 && comes_before(s, v, piece[at - 1]); at--) piece[at] = piece[at - 1];
+        piece[at] = v;
+    }
+    return n;
+}
+
 /* Solves what is left of sections [from, to] piece by piece, cutting where no unplaced block crosses. */
 static ml_search_status solve_pieces(search *s, int32_t *list, int32_t count, int32_t from, int32_t to, front f) {
     for (int32_t i = from; i <= to; i++)
@@ -117,13 +147,13 @@ static ml_search_status solve_pieces(search *s, int32_t *list, int32_t count, in
         while (end < to && s->cut[end] > 0) end++;
         if (s->left[begin] > 0) {
             int32_t *piece = list, pieces = count;
+            front g = f;
             if (begin > from || end < to) {
                 piece = list + count;
-                pieces = 0;
-                for (int32_t k = 0; k < count; k++)
-                    if (s->low[list[k]] >= begin && s->high[list[k]] <= end) piece[pieces++] = list[k];
+                pieces = cut_out(s, list, count, begin, end, piece);
+                g.position = -1;
             }
-            ml_search_status status = descend(s, piece, pieces, begin, end, f);
+            ml_search_status status = descend(s, piece, pieces, begin, end, g);
             if (status != ML_SEARCH_FOUND) return status;
         }
         begin = end + 1;
@@ -138,15 +168,14 @@ static bool hatless(const search *s, int32_t rank) {
     return true;
 }
 
-/* The candidate that follows `after` in the order of (offset, rank) below `ceiling`; -1 if there is none. */
+/* The position of the candidate that follows `after` in the order of (offset, position) below `ceiling`, or -1. */
 static int32_t next_candidate(const search *s, const int32_t *list, int32_t count, front after, int64_t ceiling) {
     int32_t best = -1;
     int64_t best_offset = ceiling;
     for (int32_t k = 0; k < count; k++) {
-        int32_t rank = list[k];
-        int64_t offset = s->lowest[rank];
-        if (offset >= best_offset || offset < after.offset || (offset == after.offset && rank <= after.rank)) continue;
-        best = rank;
+        int64_t offset = s->lowest[list[k]];
+        if (offset >= best_offset || offset < after.offset || (offset == after.offset && k <= after.position)) continue;
+        best = k;
         best_offset = offset;
     }
     return best;
@@ -161,51 +190,72 @@ static ml_search_status descend(search *s, int32_t *list, int32_t count, int32_t
     }
     for (int32_t i = from; i <= to; i++) /* nothing can start later than this */
         if (s->left[i] > 0 && s->capacity - s->left[i] < ceiling - 1) ceiling = s->capacity - s->left[i] + 1;
-    int32_t rank;
-    while ((rank = next_candidate(s, list, count, f, ceiling)) >= 0) {
-        f = (front){s->lowest[rank], rank};
+    int32_t k;
+    while ((k = next_candidate(s, list, count, f, ceiling)) >= 0) {
+        int32_t block = list[k];
+        f = (front){s->lowest[block], k};
         if (out_of_budget(s)) return ML_SEARCH_OUT_OF_BUDGET;
         int64_t mark = s->trail_count;
-        bool bare = hatless(s, rank);
+        bool bare = hatless(s, block);
         ml_search_status status = ML_SEARCH_NONE;
-        if (place(s, rank, list, count, list + count)) status = solve_pieces(s, list + count, count - 1, from, to, f);
-        take_back(s, rank, mark);
+        if (place(s, block, list, count, list + count))
+            status = solve_pieces(s, list + count, count - 1, from, to, (front){f.offset, k - 1});
+        take_back(s, block, mark);
         if (status != ML_SEARCH_NONE) return status;
         if (bare) return ML_SEARCH_NONE;
     }
     return ML_SEARCH_NONE;
 }
 
-/* The keys a preorder compares, the most significant first: W the span, A size times span, T the crowd. */
-static int compare(const ml_block *a, const ml_block *b, const char *preorder) {
-    for (const char *p = preorder; *p; p++) {
-        double x = *p == 'W' ? (double)a->span : *p == 'T' ? (double)a->crowd : (double)a->size * (double)a->span;
-        double y = *p == 'W' ? (double)b->span : *p == 'T' ? (double)b->crowd : (double)b->size * (double)b->span;
-        if (x != y) return x > y ? -1 : 1;
-    }
+static int by_span(const void *x, const void *y) {
+    const ml_block *a = x, *b = y;
+    if (a->span != b->span) return a->span > b->span ? -1 : 1;
+    if (a->size != b->size) return a->size > b->size ? -1 : 1;
     return (a->record > b->record) - (a->record < b->record);
 }
 
-static int compare_wat(const void *a, const void *b) { return compare(a, b, "WAT"); }
-static int compare_taw(const void *a, const void *b) { return compare(a, b, "TAW"); }
-static int compare_twa(const void *a, const void *b) { return compare(a, b, "TWA"); }
+static int by_area(const void *x, const void *y) {
+    const ml_block *a = x, *b = y;
+    double area_a = (double)a->size * (double)a->span, area_b = (double)b->size * (double)b->span;
+    return area_a != area_b ? (area_a > area_b ? -1 : 1) : by_span(x, y);
+}
+
+static int by_crowd(const void *x, const void *y) {
+    const ml_block *a = x, *b = y;
+    if (a->crowd != b->crowd) return a->crowd > b->crowd ? -1 : 1;
+    return (a->minor > b->minor) - (a->minor < b->minor);
+}
+
+/* The orders that candidates of equal offset are tried in. */
+static const struct {
+    int (*minor)(const void *, const void *);
+    bool crowded_first;
+} preorders[] = {{by_span, false}, {by_area, true}, {by_span, true}};
+
+static void sort_blocks(ml_block *blocks, int32_t count, int32_t preorder) {
+    qsort(blocks, (size_t)count, sizeof *blocks, preorders[preorder].minor);
+    for (int32_t k = 0; k < count; k++) blocks[k].minor = k;
+    if (preorders[preorder].crowded_first) qsort(blocks, (size_t)count, sizeof *blocks, by_crowd);
+}
 
 /* All memory of a search: fixed arrays, the section members, and stacks as deep as the search can get. */
 static void *allocate(search *s, const ml_block *blocks) {
     size_t n = (size_t)s->count, m = (size_t)s->sections, incidences = 0, stack = n * (n + 3);
     for (size_t k = 0; k < n; k++) incidences += (size_t)(blocks[k].high - blocks[k].low) + 1;
-    size_t longs = 3 * n + 2 * m, ints = 2 * n + 3 * m + 1 + incidences + stack + n;
+    size_t longs = 4 * n + 2 * m, ints = 3 * n + 3 * m + 1 + incidences + stack + n;
     char *memory = malloc(longs * sizeof(int64_t) + (stack / 2 + incidences + n) * sizeof(saved) + ints * sizeof(int32_t));
     if (!memory) return NULL;
     s->size = (int64_t *)(void *)memory;
     s->lowest = s->size + n;
     s->offset = s->lowest + n;
-    s->top = s->offset + n;
+    s->crowd = s->offset + n;
+    s->top = s->crowd + n;
     s->left = s->top + m;
     s->trail = (saved *)(void *)(s->left + m);
     s->low = (int32_t *)(void *)(s->trail + stack / 2 + incidences + n);
     s->high = s->low + n;
-    s->cut = s->high + n;
+    s->minor = s->high + n;
+    s->cut = s->minor + n;
     s->witness = s->cut + m;
     s->first_member = s->witness + m;
     s->members = s->first_member + m + 1;
@@ -224,6 +274,7 @@ static void start(search *s, const ml_block *blocks) {
         s->size[k] = blocks[k].size;
         s->low[k] = blocks[k].low;
         s->high[k] = blocks[k].high;
+        s->minor[k] = blocks[k].minor;
         s->lowest[k] = 0;
         s->placed[k] = false;
         s->lists[k] = k;
@@ -243,7 +294,6 @@ static void start(search *s, const ml_block *blocks) {
 }
 
 ml_search_status ml_search_piece(const ml_block *blocks, int32_t count, int64_t capacity, ml_budget *budget, int64_t *offsets) {
-    static int (*const preorders[PREORDERS])(const void *, const void *) = {compare_wat, compare_taw, compare_twa};
     search s = {.capacity = capacity, .count = count, .sections = blocks[0].sections, .budget = budget};
     ml_block *sorted = malloc((size_t)count * sizeof *sorted);
     void *memory = allocate(&s, blocks);
@@ -251,7 +301,8 @@ ml_search_status ml_search_piece(const ml_block *blocks, int32_t count, int64_t 
     for (int64_t limit = FIRST_LIMIT; status == ML_SEARCH_OUT_OF_BUDGET; limit *= 2) {
         for (int32_t p = 0; p < PREORDERS && status == ML_SEARCH_OUT_OF_BUDGET; p++) {
             memcpy(sorted, blocks, (size_t)count * sizeof *sorted);
-            qsort(sorted, (size_t)count, sizeof *sorted, preorders[p]);
+            sort_blocks(sorted, count, p);
+            s.by_crowd = preorders[p].crowded_first;
             start(&s, sorted);
             s.stop_at = budget->nodes + limit;
             bool last = budget->max_nodes && s.stop_at >= budget->max_nodes;
