@@ -241,6 +241,7 @@ typedef enum {
     ML_SHARE_TFLITE = 4,     /* share in place where TFLite does */
     ML_SHARE_WIDE = 8,       /* share in place wherever the operator allows it, last consumer included */
     ML_FREE_UNREAD = 16,     /* a tensor nobody reads is freed at once (TFLite keeps it) */
+    ML_SEARCH_LONG = 64,     /* place by the exact search, within 20 000 search nodes */
     ML_KEEP_SMALLER = 32     /* plan again without sharing when sharing misses its lower bound; keep the smaller */
 } ml_option;
 
@@ -253,6 +254,7 @@ typedef struct ml_counters {
     int64_t arena_moves;      /* times the arena's base changed */
     int64_t resolves;         /* times the pointer table was rewritten */
     int64_t rebinds;          /* times other buffers were put under the plan in force: nothing else was resolved */
+    int64_t plans_improved;   /* plans that a longer search made smaller when their shapes came back */
 } ml_counters;
 
 ml_status ml_state_new(ml_graph *graph, const char *strategy, int32_t options, const ml_hooks *hooks, ml_state **state,

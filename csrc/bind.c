@@ -1,6 +1,8 @@
 /* bind.c -- resolving a plan: the table of pointers, and the steps that a run goes through. */
 #include "engine.h"
 
+#include <stdlib.h>
+
 static uint8_t nothing[64]; /* where tensors of no bytes point: never read, never written */
 
 void ml_bind_buffers(ml_state *s) {
@@ -100,4 +102,20 @@ void ml_relocate(ml_state *s, int32_t frame, uint8_t *from, int64_t bytes, uint8
 #undef MOVED
     s->generation++;
     s->counters.resolves++;
+}
+
+ml_status ml_reserve_spill(ml_state *s, int32_t frame, int64_t bytes, ml_error *error) {
+    ml_frame_state *fs = &s->frames[frame];
+    if (bytes <= fs->spill_bytes) return ML_OK;
+    uint8_t *spill = aligned_alloc(64, (size_t)((bytes + 63) & ~(int64_t)63));
+    if (!spill) {
+        error->needed = bytes;
+        error->available = fs->spill_bytes;
+        return ml_fail(error, ML_ARENA_ERROR, "a loop body needs %lld bytes, has %lld, and the system gives no more",
+                       (long long)bytes, (long long)fs->spill_bytes);
+    }
+    free(fs->spill);
+    fs->spill = spill;
+    fs->spill_bytes = bytes;
+    return ML_OK;
 }

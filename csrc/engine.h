@@ -108,6 +108,7 @@ struct ml_plan {
     int32_t n_steps; /* of frame 0 */
     const uint8_t *at_base;
     const uint8_t *at_persistent;
+    bool improved; /* a longer search was given its chance */
     bool broken;  /* a run failed half-way through re-preparing: prepare again before the next run */
 };
 

@@ -121,22 +121,6 @@ static ml_plan **find_plan(ml_state *s, const int32_t *spec, int32_t words, bool
     return best;
 }
 
-ml_status ml_reserve_spill(ml_state *s, int32_t frame, int64_t bytes, ml_error *error) {
-    ml_frame_state *fs = &s->frames[frame];
-    if (bytes <= fs->spill_bytes) return ML_OK;
-    uint8_t *spill = aligned_alloc(64, (size_t)((bytes + 63) & ~(int64_t)63));
-    if (!spill) {
-        error->needed = bytes;
-        error->available = fs->spill_bytes;
-        return ml_fail(error, ML_ARENA_ERROR, "a loop body needs %lld bytes, has %lld, and the system gives no more",
-                       (long long)bytes, (long long)fs->spill_bytes);
-    }
-    free(fs->spill);
-    fs->spill = spill;
-    fs->spill_bytes = bytes;
-    return ML_OK;
-}
-
 /* The plan's own tables of pointers and steps. */
 static ml_status make_tables(ml_plan *plan, ml_error *error) {
     if (!plan->data) plan->data = calloc((size_t)plan->graph->total_tensors + 1, sizeof *plan->data);
@@ -177,9 +161,33 @@ static bool in_force(const ml_state *s, const ml_plan *plan) {
     return s->plan == plan && s->resolved == plan && s->frames[0].region == s->arena.base;
 }
 
+/* The default planner searches for at most about 200 us. A plan that it left above its bound gets a longer search when its
+ * shapes come back, once; a smaller one takes its place. */
+static void improve(ml_state *s, ml_plan **slot) {
+    ml_plan *plan = *slot, *better = NULL;
+    if (plan->improved || plan == s->plan || strcmp(s->strategy, "default") != 0) return;
+    if (plan->frames[0].region_bytes <= plan->lower_bound) return;
+    plan->improved = true;
+    ml_counters counters = s->counters;
+    ml_error quiet = {.node = -1, .subgraph = -1, .tensor = -1, .other = -1};
+    s->options |= ML_SEARCH_LONG;
+    ml_status status = ml_plan_new(s, plan->spec, plan->words, &better, &quiet);
+    s->options &= ~(int32_t)ML_SEARCH_LONG;
+    s->counters = counters;
+    if (status != ML_OK) return;
+    better->improved = true;
+    bool smaller = better->frames[0].region_bytes < plan->frames[0].region_bytes;
+    ml_plan_free(smaller ? plan : better);
+    if (!smaller) return;
+    *slot = better;
+    s->counters.plans_improved++;
+}
+
 static ml_status prepare(ml_state *s, const int32_t *spec, int32_t words, bool rebind, ml_error *error) {
     bool found;
-    ml_plan **slot = find_plan(s, spec, words, &found), *plan = *slot;
+    ml_plan **slot = find_plan(s, spec, words, &found), *plan;
+    if (found) improve(s, slot);
+    plan = *slot;
     ml_status status = found ? ml_check_bound(s, plan, error) : ml_plan_new(s, spec, words, &plan, error);
     if (status == ML_OK) status = acquire(s, plan, error);
     if (status != ML_OK) {

@@ -8,6 +8,8 @@
 #include "../kernel.h"
 #include "problem.h"
 
+enum { LONG_SEARCH_NODES = 20000 };
+
 struct ml_planner {
     const ml_planner_graph *graph;
     char strategy[32];
@@ -268,7 +270,9 @@ static ml_status check_fixed(const ml_planner *p, int32_t count, int32_t from, m
 static ml_status place_records(ml_planner *p, int32_t count, int32_t fixed, ml_error *error) {
     if (p->n_fixed > 0 && check_fixed(p, count, fixed, error) != ML_OK) return ML_ARENA_ERROR;
     ml_problem problem = {.records = p->records, .count = count, .alignment = p->alignment};
-    ml_plan_status status = ml_memory_plan(p->strategy, &problem);
+    bool longer = p->options & ML_SEARCH_LONG;
+    if (longer) problem.max_nodes = LONG_SEARCH_NODES;
+    ml_plan_status status = ml_memory_plan(longer ? "exact" : p->strategy, &problem);
     if (status == ML_PLAN_UNSUPPORTED && (fixed > 0 || p->n_fixed > 0)) status = ml_memory_plan("greedy_by_size", &problem);
     if (status != ML_PLAN_OK) return fail_plan(p, status, error);
     for (int32_t i = fixed; i < count; i++) {

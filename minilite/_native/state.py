@@ -225,6 +225,7 @@ class State:
         names = (
             "invokes", "plans", "plan_hits", "suffix_plans", "nodes_prepared", "arena_moves", "resolves",
             "rebinds",
+            "plans_improved",
         )  # fmt: skip
         return {name: int(getattr(c, name)) for name in names}
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gc
 import itertools
+import random
+from typing import Any
 
 import numpy as np
 import pytest
 from built import (
+    Array,
     accumulator,
     count_since,
     floats,
@@ -202,3 +205,44 @@ def test_variable_tensor_of_impossible_size() -> None:
     interpreter.invoke()
     assert interpreter.get_tensor(2).tolist() == [1, 2, 3, 4]
     assert interpreter.model.subgraphs[0].tensors[state].type == TensorType.FLOAT32
+
+
+def test_a_plan_above_its_bound_improves_when_its_shapes_come_back() -> None:
+    """Sixty tensors of random lifetimes, which a short search does not pack to the bound; the answers stay."""
+    rng = random.Random(1)
+    spans = [
+        (first, min(19, first + rng.randrange(1, 9)), rng.randrange(1, 60) * 16)
+        for first in (rng.randrange(19) for _ in range(60))
+    ]
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (4,), signature=(-1,))
+    tensors: dict[int, int] = {}
+    sizes: dict[int, list[int]] = {}
+    for step in range(20):
+        made = [k for k, (first, _, _) in enumerate(spans) if first == step]
+        read = [tensors[k] for k, (_, last, _) in enumerate(spans) if last == step]
+        sizes[step] = [spans[k][2] for k in made] + [1]
+        outs = [(f"t{k}", (spans[k][2],)) for k in made] + [(f"end{step}", (1,))]
+        results = graph.node("Step", [x, *read], out=outs, custom=True)
+        tensors.update(zip(made, results, strict=False))
+    graph.output(results[-1])
+
+    class Step:
+        def __call__(self, node: Any, *inputs: Array) -> tuple[Array, ...]:
+            total = sum(float(array.sum()) for array in inputs)
+            return tuple(np.full(size, total % 97 + k, np.float32) for k, size in enumerate(sizes[node.index]))
+
+        def shape(self, node: Any, *_: Any) -> list[tuple[int]]:
+            return [(size,) for size in sizes[node.index]]
+
+    interpreter = ready(builder.build(), custom_ops={"Step": Step()})
+    assert interpreter.plan is not None
+    before, bound = interpreter.arena_bytes, interpreter.plan.lower_bound
+    assert before > bound, "the short search is expected to miss the bound here"
+    (want,) = run(interpreter, floats(1, 2, 3, 4))
+    for size in (5, 4):
+        resized(interpreter, size)
+    assert interpreter.counters["plans_improved"] == 1
+    assert bound <= interpreter.arena_bytes < before
+    np.testing.assert_array_equal(run(interpreter, floats(1, 2, 3, 4))[0], want)
