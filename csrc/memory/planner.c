@@ -8,7 +8,8 @@
 #include "../kernel.h"
 #include "problem.h"
 
-enum { LONG_SEARCH_NODES = 20000 };
+/* What the exact search may spend: when a plan is improved, and when it was chosen by name (about a CPU second). */
+enum { LONG_SEARCH_NODES = 20000, EXACT_SEARCH_NODES = 2000000 };
 
 struct ml_planner {
     const ml_planner_graph *graph;
@@ -271,7 +272,7 @@ static ml_status place_records(ml_planner *p, int32_t count, int32_t fixed, ml_e
     if (p->n_fixed > 0 && check_fixed(p, count, fixed, error) != ML_OK) return ML_ARENA_ERROR;
     ml_problem problem = {.records = p->records, .count = count, .alignment = p->alignment};
     bool longer = p->options & ML_SEARCH_LONG;
-    if (longer) problem.max_nodes = LONG_SEARCH_NODES;
+    problem.max_nodes = longer ? LONG_SEARCH_NODES : EXACT_SEARCH_NODES;
     ml_plan_status status = ml_memory_plan(longer ? "exact" : p->strategy, &problem);
     if (status == ML_PLAN_UNSUPPORTED && (fixed > 0 || p->n_fixed > 0)) status = ml_memory_plan("greedy_by_size", &problem);
     if (status != ML_PLAN_OK) return fail_plan(p, status, error);
