@@ -40,6 +40,8 @@ OPTIONS: dict[str, int] = {
     "free_unread": lib.ML_FREE_UNREAD,
     "keep_smaller": lib.ML_KEEP_SMALLER,
 }
+TENSOR_VARIABLE: int = lib.ML_TENSOR_VARIABLE
+TENSOR_OF_FILE: int = lib.ML_TENSOR_OF_FILE
 NODE_PYTHON: int = lib.ML_NODE_PYTHON
 NODE_VIEW: int = lib.ML_NODE_VIEW
 NODE_TFLITE_SHARES: int = lib.ML_NODE_TFLITE_SHARES

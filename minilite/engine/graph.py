@@ -24,6 +24,7 @@ class Program:
     def __init__(self, model: Model, custom_ops: Mapping[str, Any], *, reference: bool, reorder: bool = False) -> None:
         self.model = model
         self.lowered = lower(model, custom_ops, reference=reference)
+        self.store = _native.Store()
         self._reorder = reorder
         self._graphs: dict[int, _native.Graph] = {}
 
@@ -32,7 +33,7 @@ class Program:
         if root not in self._graphs:
             low = self.lowered
             subgraphs = self._reordered(root) if self._reorder else low.subgraphs
-            self._graphs[root] = _native.Graph(subgraphs, low.resources, root, low.keep, self)
+            self._graphs[root] = _native.Graph(subgraphs, low.resources, root, low.keep, self, self.store)
         return self._graphs[root]
 
     def _reordered(self, root: int) -> tuple[_native.SubgraphDef, ...]:
@@ -46,7 +47,7 @@ class Program:
         ):
             return self.lowered.subgraphs
         sizes = [
-            0 if t.data is not None or t.variable else math.prod(t.shape) * element_bits(TensorType(t.type)) // 8
+            0 if t.data is not None or t.flags & _native.TENSOR_VARIABLE else math.prod(t.shape) * element_bits(TensorType(t.type)) // 8
             for t in graph.tensors
         ]
         nodes = [OrderNode(node.inputs, node.outputs) for node in graph.nodes]

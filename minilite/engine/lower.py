@@ -90,10 +90,13 @@ class _Lowering:
                 f"{len(tensor.shape)} dimensions, at most {_native.MAX_RANK} are supported"
             )
             self.refusals.append(UnsupportedOpError(message, subgraph=subgraph.index, tensors=[tensor.name]))
-            return _native.TensorDef(None, tensor.type, (), variable=False)
+            return _native.TensorDef(None, tensor.type, (), 0)
         offset = self.offline[subgraph.index][tensor.index] if self.offline else -1
+        flags = _native.TENSOR_VARIABLE if tensor.is_variable else 0
+        if tensor.data is not None and tensor.data is subgraph.tensors[tensor.index].data:
+            flags |= _native.TENSOR_OF_FILE
         return _native.TensorDef(
-            tensor.data, tensor.type, tensor.shape, tensor.is_variable, self.quantization(tensor), offset
+            tensor.data, tensor.type, tensor.shape, flags, self.quantization(tensor), offset
         )
 
     def quantization(self, tensor: Tensor) -> _native.QuantizationDef | None:
