@@ -52,9 +52,6 @@ int64_t ml_memory_lower_bound(const ml_problem *problem);
 /* The name of strategy `index`, or NULL past the last. */
 const char *ml_memory_strategy_name(int32_t index);
 
-/* Copies up to `room` usage records of a frame (scratch of node n has tensor number n_tensors + n); returns their number. */
-int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, int32_t room);
-
 /* ArenaPlanner: TFLite's calls over any graph ---------------------------------------------------------------------------- */
 
 typedef struct ml_node_io {
