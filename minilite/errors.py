@@ -57,6 +57,10 @@ class InputRuntimeError(InputError, RuntimeError):
     """An `InputError` where LiteRT raises RuntimeError."""
 
 
+class InputTypeError(InputError, TypeError):
+    """An `InputError` where LiteRT raises TypeError."""
+
+
 class StateError(MiniliteError, RuntimeError, ValueError):
     """The call does not fit the interpreter's state: not allocated, busy, or a view is held."""
 
@@ -69,7 +73,13 @@ class KernelError(MiniliteError, RuntimeError):
     """A node failed while running."""
 
 
+def shortened(name: str, width: int = 60) -> str:
+    """A name for a message: its middle is left out where it is longer than `width` characters."""
+    head = (width - 2) // 2
+    return name if len(name) <= width else f"{name[:head]}..{name[head + 2 - width :]}"
+
+
 def coordinates(subgraph: int, node: int, op: str, name: str = "") -> str:
-    """The head of an error line that names a node."""
-    label = f"{op} '{name}'" if name else op
+    """The head of an error line that names a node; names of any length are cut to one line."""
+    label = f"{shortened(op)} '{shortened(name)}'" if name else shortened(op)
     return f"subgraph {subgraph}, node {node} ({label})"

@@ -145,7 +145,7 @@ def test_shape_of_messages(number: int) -> None:
 LITERT_OWN_WORDS = (  # first clauses kept from LiteRT
     "`model_path`", "Can't both", "No subgraph", "Invoke called", "Cannot set tensor", "Tensor data is null",
     "There is at least", "Invalid ", "SignatureDef", "Attempting to resize", "BytesRequired", "Shape should",
-    "Dimension mismatch", "Got value", "Select TensorFlow",
+    "Dimension mismatch", "Got value", "Select TensorFlow", "Unrecognized passed",
 )  # fmt: skip
 
 
