@@ -138,7 +138,10 @@ class State:
         error, self._error = self._error, fresh_error()
         exception, self._hooks.exception = self._hooks.exception, None
         if exception is not None:
-            raise exception
+            try:
+                raise exception
+            finally:
+                del exception  # its traceback has this frame: a cycle would keep all of the interpreter
         raise_error(error, self._graph.names)
 
     def run(self) -> Callable[[], None]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from minilite import _native
+from minilite.engine.python_nodes import Handler, check_custom
 from minilite.errors import UnsupportedOpError, coordinates
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array, Model, Node, Subgraph, Tensor
@@ -13,18 +14,6 @@ from minilite.ops import operators
 from minilite.ops.operator import Constants, Kernel, Operator, OpNode
 
 _OFFLINE = "OfflineMemoryAllocation"
-
-
-class Handler(NamedTuple):
-    """A node that may run in Python: its numpy reference, or the function of a custom operator."""
-
-    node: OpNode
-    function: Callable[..., Any]
-    shape: Callable[..., Any] | None
-    dtypes_in: tuple[Any, ...]
-    dtypes_out: tuple[Any, ...]
-    copies: bool
-    """Inputs are handed over as copies: a caller's function may keep them beyond its call."""
 
 
 class Lowered(NamedTuple):
@@ -167,19 +156,20 @@ class _Lowering:
             known = ", ".join(sorted(self.custom_ops)) or "none"
             raise at_hand.refuse(f"unresolved custom op: {node.op}, custom_ops has {known}")
         shape = getattr(function, "shape", None)
+        check_custom(at_hand, function, shape)
         info = self.find("custom")
         params = _native.pack_params(info, "custom", {"has_shape": int(shape is not None)}, self.keep)
-        handler = self.handler(at_hand, function, shape, copies=True)
+        handler = self.handler(at_hand, function, shape, custom=True)
         return _native.NodeDef(
             info.number, _native.NODE_PYTHON, node.index, handler, node.inputs, node.outputs, (), params
         )
 
     def handler(
-        self, node: OpNode, function: Callable[..., Any], shape: Callable[..., Any] | None, *, copies: bool = False
+        self, node: OpNode, function: Callable[..., Any], shape: Callable[..., Any] | None, *, custom: bool = False
     ) -> int:
         dtypes_in = tuple(numpy_type(t.type) if t is not None else None for t in node.inputs)
         dtypes_out = tuple(numpy_type(t.type) for t in node.outputs)
-        self.handlers.append(Handler(node, function, shape, dtypes_in, dtypes_out, copies))
+        self.handlers.append(Handler(node, function, shape, dtypes_in, dtypes_out, custom))
         return len(self.handlers) - 1
 
 
