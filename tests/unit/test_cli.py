@@ -90,6 +90,22 @@ def test_inspect_shows_what_it_can_of_a_model_it_cannot_run(tmp_path: Path, caps
     assert "Mystery" in shown.err
 
 
+def test_unsupported_operators_have_a_line_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x = graph.input("x", (2,))
+    graph.output(*[graph.node(f"Kind{i % 2}", [x], out=(f"y{i}", (2,)), custom=True) for i in range(6)])
+    path = tmp_path / "custom.tflite"
+    path.write_bytes(builder.build())
+    for command in ("run", "inspect", "plan"):
+        assert main([command, str(path)]) == 2
+        assert capsys.readouterr().err.splitlines() == [
+            "minilite: 6 nodes of 2 operators are not supported:",
+            "  Kind0 x3 (subgraph 0, nodes 0, 2, 4): unresolved custom op: Kind0, custom_ops has none",
+            "  Kind1 x3 (subgraph 0, nodes 1, 3, 5): unresolved custom op: Kind1, custom_ops has none",
+        ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
