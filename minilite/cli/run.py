@@ -38,8 +38,10 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--repeat", metavar="N", type=arguments.positive, default=1, help="runs; their median is printed"
     )
-    parser.add_argument("--threads", metavar="N", type=arguments.positive, help="threads to run on")
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="of the random inputs (default: %(default)s)")
+    parser.add_argument(
+        "--threads", metavar="N", type=arguments.positive, help="as LiteRT's num_threads; runs take one thread so far"
+    )
+    parser.add_argument("--seed", metavar="N", type=arguments.natural, help="of the random inputs (default: 0)")
     arguments.add_planner(parser)
     parser.set_defaults(execute=execute)
 
@@ -49,8 +51,8 @@ def execute(options: argparse.Namespace) -> None:
     if options.model is not None:
         run_model(options)
         return
-    for name in ("input", "shape", "out"):
-        if getattr(options, name):
+    for name in ("input", "shape", "out", "seed"):
+        if getattr(options, name) not in (None, []):
             message = f"--{name} goes with a MODEL: the embedded model brings its own images"
             raise InputError(message)
     digits.run(options.planner, options.threads, options.repeat)
@@ -72,7 +74,7 @@ def run_model(options: argparse.Namespace) -> None:
     allocating = time.perf_counter()
     interpreter.allocate_tensors()
     allocated = time.perf_counter()
-    rng = np.random.default_rng(options.seed)
+    rng = np.random.default_rng(options.seed or 0)
     for detail in interpreter.get_input_details():
         index = detail["index"]
         interpreter.set_tensor(index, given[index] if index in given else _random(detail, rng))
