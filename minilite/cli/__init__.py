@@ -25,9 +25,9 @@ class _Parser(argparse.ArgumentParser):
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        from importlib.metadata import version
+        from minilite import __version__
 
-        print(f"minilite {version('minilite')}")
+        print(f"minilite {__version__}")
         parser.exit()
 
 

@@ -38,6 +38,20 @@ def imported(statement: str, folder: Path) -> set[str]:
 def test_version_is_that_of_the_project() -> None:
     text = (ROOT / "pyproject.toml").read_text()
     assert f'version = "{version("minilite")}"' in text
+    assert minilite.__version__ == version("minilite")
+    assert not hasattr(minilite, "__no_such_name__")
+
+
+def test_metadata_names_authors() -> None:
+    assert metadata("minilite")["Author"] or metadata("minilite")["Author-email"]
+
+
+def test_models_are_read_by_a_public_function(tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes((PACKAGE / "data" / "digits.tflite").read_bytes())
+    model = minilite.load_model(path)
+    one, other = minilite.Interpreter(model), minilite.Interpreter(model)
+    assert one.model is other.model is model
 
 
 def test_runtime_dependencies_are_three() -> None:
