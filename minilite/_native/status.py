@@ -14,6 +14,7 @@ from minilite.errors import (
     ModelFormatError,
     ShapeError,
     StateError,
+    UnsupportedOpError,
     coordinates,
 )
 
@@ -28,6 +29,7 @@ _CLASSES: dict[int, type[MiniliteError]] = {
     lib.ML_NOT_READY: StateError,
     lib.ML_GRAPH_ERROR: ModelFormatError,
     lib.ML_BINDING_ERROR: InputError,
+    lib.ML_UNSUPPORTED: UnsupportedOpError,
 }
 MAX_RANK: int = lib.ML_MAX_RANK
 OPTIONS: dict[str, int] = {
@@ -38,6 +40,8 @@ OPTIONS: dict[str, int] = {
     "free_unread": lib.ML_FREE_UNREAD,
     "keep_smaller": lib.ML_KEEP_SMALLER,
 }
+TENSOR_VARIABLE: int = lib.ML_TENSOR_VARIABLE
+TENSOR_OF_FILE: int = lib.ML_TENSOR_OF_FILE
 NODE_PYTHON: int = lib.ML_NODE_PYTHON
 NODE_VIEW: int = lib.ML_NODE_VIEW
 NODE_TFLITE_SHARES: int = lib.ML_NODE_TFLITE_SHARES

@@ -36,6 +36,7 @@ class Program:
     def __init__(self, model: Model, custom_ops: Mapping[str, Any], *, reference: bool, reorder: bool = False) -> None:
         self.model = model
         self.lowered = lower(model, custom_ops, reference=reference)
+        self.store = _native.Store()
         self._reorder = reorder
         self._graphs: dict[int, _native.Graph] = {}
 
@@ -44,7 +45,8 @@ class Program:
         if root not in self._graphs:
             low = self.lowered
             subgraphs = self._reordered(root) if self._reorder else low.subgraphs
-            self._graphs[root] = _native.Graph(subgraphs, low.resources, root, low.keep, ModelNames(self.model))
+            names = ModelNames(self.model)
+            self._graphs[root] = _native.Graph(subgraphs, low.resources, root, low.keep, names, self.store)
         return self._graphs[root]
 
     def _reordered(self, root: int) -> tuple[_native.SubgraphDef, ...]:
@@ -58,7 +60,9 @@ class Program:
         ):
             return self.lowered.subgraphs
         sizes = [
-            0 if t.data is not None or t.variable else math.prod(t.shape) * element_bits(TensorType(t.type)) // 8
+            0
+            if t.data is not None or t.flags & _native.TENSOR_VARIABLE
+            else math.prod(t.shape) * element_bits(TensorType(t.type)) // 8
             for t in graph.tensors
         ]
         nodes = [OrderNode(node.inputs, node.outputs) for node in graph.nodes]
