@@ -10,8 +10,9 @@ import numpy as np
 
 from minilite._native.memory import strategies
 from minilite.compat import OpResolverType, resolver_type
-from minilite.errors import InputError, InputTypeError
+from minilite.errors import InputError, InputTypeError, ModelFormatError
 from minilite.format.model import Array, Model
+from minilite.format.origin import explained
 from minilite.format.reader import load_model, read_model
 
 if TYPE_CHECKING:
@@ -112,7 +113,10 @@ def _read_content(content: Any) -> Model:
         if hasattr(content, "read"):
             message += ": pass what its read() gives"
         raise InputTypeError(message)
-    return read_model(content)
+    try:
+        return read_model(content)
+    except ModelFormatError as error:
+        raise explained(error, content) from None
 
 
 def check_threads(num_threads: Any) -> None:

@@ -49,8 +49,8 @@ MISUSE: dict[str, tuple[Callable[[Any], Any], str]] = {
     "empty path": (lambda kind: kind(""), "`model_path` or `model_content` must be specified."),
     "empty bytes": (lambda kind: kind(model_content=b""), "`model_path` or `model_content` must be specified."),
     "both": (lambda kind: kind("/nope", relu_chain()), "Can't both provide `model_path` and `model_content`"),
-    "missing file": (lambda kind: kind("/nope.tflite"), "could not open '/nope.tflite'"),
-    "directory": (lambda kind: kind("/"), "could not open '/'"),
+    "missing file": (lambda kind: kind("/nope.tflite"), "Could not open '/nope.tflite'"),
+    "directory": (lambda kind: kind("/"), "Could not open '/'"),
     "garbage": (lambda kind: kind(model_content=b"garbage" * 20), ""),
     "truncated": (lambda kind: kind(model_content=relu_chain()[:200]), ""),
     "number as path": (lambda kind: kind(5), ""),
@@ -207,7 +207,7 @@ def test_misuse(name: str) -> None:
 def test_missing_file_is_also_file_not_found() -> None:
     with pytest.raises(FileNotFoundError) as caught:
         minilite.Interpreter("/nope.tflite")
-    assert str(caught.value) == "could not open '/nope.tflite': no such file or directory"
+    assert str(caught.value) == "Could not open '/nope.tflite': no such file or directory"
 
 
 def test_big_endian_is_refused() -> None:
