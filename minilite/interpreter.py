@@ -135,7 +135,7 @@ class Interpreter:
             session.state.cancel()
 
     def reset_all_variables(self) -> None:
-        """Zeroes variable tensors; resource variables become unassigned."""
+        """Zeroes variable tensors. Resource variables and what CALL_ONCE has run stay as they are, as in LiteRT."""
         for session in self._sessions.values():
             session.state.reset_variables()
 

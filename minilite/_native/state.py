@@ -209,8 +209,12 @@ class State:
         self._check(lib.ml_state_acquire_memory(self.pointer, self._error))
 
     def reset_variables(self) -> None:
-        """Zeroes variable tensors, forgets resource variables."""
+        """Zeroes variable tensors."""
         self._check(lib.ml_state_reset_variables(self.pointer, self._error))
+
+    def reset_resources(self) -> None:
+        """Forgets resource variables and what CALL_ONCE has run."""
+        self._check(lib.ml_state_reset_resources(self.pointer, self._error))
 
     @property
     def generation(self) -> int:
