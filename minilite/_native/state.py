@@ -39,6 +39,9 @@ class Plan:
         self._pointer = ffi.gc(pointer, lib.ml_plan_free)
         self._owner = owner
 
+    def __repr__(self) -> str:
+        return f"<Plan: arena {self.arena_bytes} bytes, lower bound {self.lower_bound}, {self.n_tensors} tensors>"
+
     def is_at(self, pointer: Any) -> bool:
         """Whether this is the plan at that address."""
         return bool(self._pointer == pointer)

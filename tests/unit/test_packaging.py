@@ -89,19 +89,6 @@ def test_package_data_is_small() -> None:
     assert 0 < sum(path.stat().st_size for path in (PACKAGE / "data").glob("*")) < 60_000
 
 
-def readme_example() -> str:
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert len(blocks) == 1
-    return str(blocks[0])
-
-
-def test_readme_example_runs() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", readme_example()], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert [line.split()[-1] for line in done.stdout.splitlines()] == ["0", "0", "1"]
-
-
 def test_readme_names_operators_that_exist() -> None:
     from minilite.ops import operators
 
