@@ -20,6 +20,8 @@ TensorKey: TypeAlias = "int | str | TensorDetails"
 """What says which tensor is meant: its number, its name, or its details."""
 Dims: TypeAlias = "Sequence[int] | Array"
 """A shape as callers give it."""
+Shapes: TypeAlias = "Mapping[str, Dims] | Mapping[int, Dims] | Mapping[str | int, Dims]"
+"""Shapes by a tensor's name or number; spelled out because mappings are invariant in their keys."""
 
 
 def tensor_number(subgraph: Subgraph, key: TensorKey) -> int:

@@ -7,7 +7,16 @@ from typing import Any, TypeVar
 
 from minilite import options
 from minilite._native import Plan
-from minilite.arguments import Dims, TensorKey, check_strict, input_arrays, output_arrays, tensor_number, wanted_shape
+from minilite.arguments import (
+    Dims,
+    Shapes,
+    TensorKey,
+    check_strict,
+    input_arrays,
+    output_arrays,
+    tensor_number,
+    wanted_shape,
+)
 from minilite.compat import Delegate, OpResolverType, load_delegate
 from minilite.details import NodeDetails, TensorDetails, node_details, tensor_details
 from minilite.engine.graph import Program
@@ -292,7 +301,7 @@ class Interpreter:
         """
         self._session().bind(tensor_number(self._subgraph(), tensor), array)
 
-    def plan_for(self, shapes: Mapping[str | int, Dims] | None = None) -> Plan:
+    def plan_for(self, shapes: Shapes | None = None) -> Plan:
         """The plan for these shapes (by a tensor's name or number), without putting it in force.
 
         Raises: ShapeError, ArenaError, UnsupportedOpError, InputError.
