@@ -161,6 +161,7 @@ def test_plan_compares_problems(tmp_path: Path, capsys: pytest.CaptureFixture[st
     head, rows = compared(capsys, "--problem", str(problem))
     assert head == ["problem.csv: 3 records, alignment 1", "lower bound 6 bytes"]
     assert rows["naive"] == ["10", "4", "66.67", "%"]
+    assert [int(row[0]) for row in rows.values()] == sorted(int(row[0]) for row in rows.values())
     assert rows["exact"] == ["6", "0", "at", "the", "bound"]
     problem.write_text("id,lower,upper,size,offset\n0,0,2,4,8\n1,1,3,2,\n")
     head, rows = compared(capsys, "--problem", str(problem))

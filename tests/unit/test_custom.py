@@ -199,6 +199,15 @@ def test_shapes_that_the_file_fixes(signature: tuple[int, ...] | None, shape: tu
         assert interpreter.get_tensor("y").shape == shape
 
 
+def test_sizes_that_the_file_leaves_open_release_no_output() -> None:
+    interpreter = minilite.Interpreter(
+        model_content=model(signature=(4,)), custom_ops={"Foo": lambda node, x: np.zeros(x.shape, np.float32)}
+    )
+    assert interpreter.run(floats(1, 2, 3, 4))["y"].shape == (4,)
+    with pytest.raises(KernelError, match=r"output 0 came with shape \(2,\), the model fixes \(4,\)$"):
+        interpreter.run(floats(1, 2))
+
+
 def test_inputs_beyond_the_file_let_outputs_go_beyond_it_too() -> None:
     """As LiteRT, minilite resizes what the file calls fixed; outputs then follow."""
     builder = ModelBuilder()

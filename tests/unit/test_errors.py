@@ -122,6 +122,13 @@ def test_the_list_of_unsupported_operators_is_bounded() -> None:
     assert "x100 (subgraph 0, nodes 1, 41, 81, ...): unresolved custom op: Kind1" in lines[2]
 
 
+def test_names_keep_to_their_lines() -> None:
+    with pytest.raises(minilite.UnsupportedOpError) as caught:
+        ready(many(2, 1, "two\nlines"))
+    assert len(str(caught.value).split("\n")) == 3
+    assert "  two lines0 x2 (" in str(caught.value)
+
+
 def test_nodes_of_several_subgraphs_are_told_apart() -> None:
     with pytest.raises(minilite.UnsupportedOpError) as caught:
         ready(many(1, 2))
