@@ -55,7 +55,7 @@ def _type_misfit(tensor: Tensor, value: Any, array: Array, target: Array) -> str
     wanted = f"expected type {tensor.type.name} {where}"
     if array.dtype.kind not in _NUMBERS:
         return f"Got value of type {_name(value, array)} but {wanted}; pass an array of numbers of shape {target.shape}"
-    return f"Got value of type {array.dtype.name.upper()} but {wanted}; {_conversion(tensor, target)}"
+    return f"Got value of type {array.dtype.name.upper()} but {wanted}; {_conversion(tensor, array, target)}"
 
 
 def _name(value: Any, array: Array) -> str:
@@ -63,7 +63,7 @@ def _name(value: Any, array: Array) -> str:
     return f"{type(value).__name__} of {array.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
 
 
-def _conversion(tensor: Tensor, target: Array) -> str:
+def _conversion(tensor: Tensor, array: Array, target: Array) -> str:
     """How the values are made the tensor's: quantized where it has a scale, else converted."""
     quantization = tensor.quantization
     dtype = target.dtype
@@ -75,7 +75,10 @@ def _conversion(tensor: Tensor, target: Array) -> str:
         return f"quantize real values x by channel with np.round(x / scales + zero_points){clip}"
     scale, zero_point = float(quantization.scale), int(quantization.zero_point)
     sign = "-" if zero_point < 0 else "+"
-    return f"quantize real values x with np.round(x / {scale:.9g} {sign} {abs(zero_point)}){clip}"
+    advice = f"quantize real values x with np.round(x / {scale:.9g} {sign} {abs(zero_point)}){clip}"
+    if array.dtype == np.uint8 and dtype == np.int8:
+        advice += "; pixels p and values quantized to uint8 become int8 with (p.astype('int16') - 128).astype('int8')"
+    return advice
 
 
 _NO_INTEGERS = frozenset(kind for kind in TensorType if numpy_type(kind) is np.uint8 and kind is not TensorType.UINT8)

@@ -171,6 +171,17 @@ def test_advice_for_quantized_tensors_is_to_quantize(
     assert np.array_equal(value, np.clip(np.round(x / scale + zero_point), limits.min, limits.max))
 
 
+def test_advice_for_pixels() -> None:
+    """Bytes of an image are no real values: 200 of 255 is 72 where 255 stands for 127."""
+    interpreter = quantized(TensorType.INT8, 1 / 255, zero_points=(-128,))
+    p = np.array([[200], [0]], np.uint8)
+    with pytest.raises(InputError) as caught:
+        interpreter.set_tensor(0, p)
+    advice = str(caught.value).split("become int8 with ")[1]
+    interpreter.set_tensor(0, eval(advice, {"p": p}))
+    assert interpreter.get_tensor(0).tolist() == [[72], [-128]]
+
+
 def test_advice_for_channels_names_scales() -> None:
     with pytest.raises(InputError, match=r"by channel with np\.round\(x / scales \+ zero_points\)\.clip\(-128, 127\)"):
         quantized(TensorType.INT8, 0.5, 0.25, zero_points=(0, 0)).set_tensor(0, np.zeros((2, 2)))
