@@ -83,6 +83,8 @@ ml_status ml_state_release_memory(ml_state *state, ml_error *error);
 ml_status ml_state_acquire_memory(ml_state *state, ml_error *error);
 /* Zeroes variable tensors. */
 ml_status ml_state_reset_variables(ml_state *state, ml_error *error);
+/* Forgets resource variables and what CALL_ONCE has run. */
+ml_status ml_state_reset_resources(ml_state *state, ml_error *error);
 
 /* Where a tensor of the main frame lies now, and what it is. */
 typedef struct ml_place_now {
