@@ -58,8 +58,9 @@ typedef struct ml_core {
 
 /* What the nodes of a frame share while they are prepared or run. */
 typedef struct ml_env {
-    const int32_t *slots;   /* by tensor: where in `tensors`, or ~where in `constants`; slots[-1]: absent */
-    ml_tensor *tensors;     /* what prepare and runs may shape */
+    const int32_t
+        *slots; /* by tensor: where in `tensors`, or ~where in `constants`; slots[-1]: absent */
+    ml_tensor *tensors; /* what prepare and runs may shape */
     const ml_tensor *constants;
     ml_error *error;
     const ml_core *core;
@@ -232,7 +233,9 @@ static inline ml_status ml_set_bytes(const ml_call *c, int i, int64_t bytes) {
     return c->env->core->set_bytes(c, i, bytes);
 }
 /* The bytes of input `i`, of a type of no fixed size too. */
-static inline int64_t ml_in_bytes(const ml_call *c, int i) { return c->env->core->bytes(c, c->inputs[i]); }
+static inline int64_t ml_in_bytes(const ml_call *c, int i) {
+    return c->env->core->bytes(c, c->inputs[i]);
+}
 /* Runs `body` over 0 .. items - 1 in blocks of about `grain`, on the threads there are; any split gives the same result. */
 static inline ml_status ml_parallel(const ml_call *c, int64_t items, int64_t grain, ml_body body,
                                     void *args) {

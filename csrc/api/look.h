@@ -10,7 +10,12 @@ int64_t ml_plan_lower_bound(const ml_plan *plan);
 int64_t ml_plan_work_bytes(const ml_plan *plan);
 /* Bytes the plan itself takes, and with the residence of a state that uses it. */
 int64_t ml_plan_own_bytes(const ml_plan *plan);
-typedef enum { ML_NODE_WAITS = 0, ML_NODE_RUNS = 1, ML_NODE_FOLDED = 2, ML_NODE_IS_VIEW = 3 } ml_node_status;
+typedef enum {
+    ML_NODE_WAITS = 0,
+    ML_NODE_RUNS = 1,
+    ML_NODE_FOLDED = 2,
+    ML_NODE_IS_VIEW = 3
+} ml_node_status;
 /* What becomes of the node at a position (ml_node_status); -1 past the last. *index is the file's number of it. */
 int32_t ml_plan_node(const ml_plan *plan, int32_t frame, int32_t position, int32_t *index);
 /* Copies up to `room` usage records of a frame (scratch of the node at position n has tensor number n_tensors + n); returns
@@ -23,5 +28,5 @@ typedef struct ml_outlook {
     int32_t peaks; /* nodes at which lower_bound bytes are live */
     int32_t reserved;
 } ml_outlook;
-ml_status ml_plan_without(const ml_plan *plan, const int32_t *tensors, int32_t count, ml_outlook *outlook,
-                          ml_error *error);
+ml_status ml_plan_without(const ml_plan *plan, const int32_t *tensors, int32_t count,
+                          ml_outlook *outlook, ml_error *error);

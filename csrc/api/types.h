@@ -38,17 +38,17 @@
 
 typedef enum {
     ML_OK = 0,
-    ML_SHAPE_ERROR = 1,     /* a node refuses its shapes */
-    ML_ARENA_ERROR = 2,     /* memory is short: needed, available */
-    ML_KERNEL_ERROR = 3,    /* a node failed on its values */
-    ML_CANCELLED = 4,       /* the cancel flag or a signal stopped the run */
-    ML_PYTHON_ERROR = 5,    /* a hook raised; the exception waits in Python */
-    ML_BUSY = 6,            /* another call is running on this state */
-    ML_VIEW_HELD = 7,       /* memory would move or go under a live view */
-    ML_NOT_READY = 8,       /* no plan is in force */
-    ML_GRAPH_ERROR = 9,     /* the graph cannot be run: cycles, too many frames */
-    ML_BINDING_ERROR = 10,  /* a caller's buffer cannot stand in for its tensor */
-    ML_UNSUPPORTED = 11     /* a node's types, options or quantization have no kernel */
+    ML_SHAPE_ERROR = 1, /* a node refuses its shapes */
+    ML_ARENA_ERROR = 2, /* memory is short: needed, available */
+    ML_KERNEL_ERROR = 3, /* a node failed on its values */
+    ML_CANCELLED = 4, /* the cancel flag or a signal stopped the run */
+    ML_PYTHON_ERROR = 5, /* a hook raised; the exception waits in Python */
+    ML_BUSY = 6, /* another call is running on this state */
+    ML_VIEW_HELD = 7, /* memory would move or go under a live view */
+    ML_NOT_READY = 8, /* no plan is in force */
+    ML_GRAPH_ERROR = 9, /* the graph cannot be run: cycles, too many frames */
+    ML_BINDING_ERROR = 10, /* a caller's buffer cannot stand in for its tensor */
+    ML_UNSUPPORTED = 11 /* a node's types, options or quantization have no kernel */
 } ml_status;
 
 /* Element types carry the file format's codes. */
@@ -95,14 +95,14 @@ typedef struct ml_shape {
 /* A tensor in a plan or a residence. */
 typedef struct ml_tensor {
     const void *known; /* its value, when constant or folded; else NULL */
-    int64_t bytes;     /* of the current shape; heap tensors: 0 */
-    int64_t offset;    /* in its frame's region, -1 while unplaced */
+    int64_t bytes; /* of the current shape; heap tensors: 0 */
+    int64_t offset; /* in its frame's region, -1 while unplaced */
     ml_shape shape;
-    int32_t root;      /* the tensor whose memory it shares in place; itself when it shares none */
-    uint8_t type;      /* ml_type */
-    uint8_t storage;   /* ml_storage */
-    uint8_t shaped;    /* its shape is known */
-    uint8_t dynamic;   /* its shape is open, or hangs on one that is: runs may change it */
+    int32_t root; /* the tensor whose memory it shares in place; itself when it shares none */
+    uint8_t type; /* ml_type */
+    uint8_t storage; /* ml_storage */
+    uint8_t shaped; /* its shape is known */
+    uint8_t dynamic; /* its shape is open, or hangs on one that is: runs may change it */
 } ml_tensor;
 
 /* How a quantized tensor's integers stand for reals: real = scale * (integer - zero_point). */

@@ -9,7 +9,8 @@ static void *copy_bytes(const void *source, int64_t bytes) {
     return copy;
 }
 
-static void copy_node(ml_graph *g, const ml_graph_def *def, int64_t number, ml_subgraph *to, int32_t position) {
+static void copy_node(ml_graph *g, const ml_graph_def *def, int64_t number, ml_subgraph *to,
+                      int32_t position) {
     const ml_node_def *d = &def->nodes[number];
     const int32_t *io = g->io + d->io_start;
     ml_node_io *node_io = &g->node_io[number];
@@ -47,14 +48,16 @@ static void copy_subgraphs(ml_graph *g, const ml_graph_def *def) {
                                     from->n_inputs,
                                     from->n_outputs};
         for (int32_t n = 0; n < from->n_nodes; n++) copy_node(g, def, node + n, to, n);
-        for (int32_t t = 0; t < from->n_tensors; t++) to->planned_offline |= to->tensors[t].offline_offset >= 0;
+        for (int32_t t = 0; t < from->n_tensors; t++)
+            to->planned_offline |= to->tensors[t].offline_offset >= 0;
         tensor += from->n_tensors;
         node += from->n_nodes;
     }
 }
 
 /* Counts the readers of every slot behind `start`, then lists them: nodes are walked in order, so lists ascend. */
-static int32_t list_readers(const ml_subgraph *sub, int32_t *start, int32_t *readers, int32_t *seen) {
+static int32_t list_readers(const ml_subgraph *sub, int32_t *start, int32_t *readers,
+                            int32_t *seen) {
     for (int32_t slot = 0; slot <= sub->n_slots; slot++) start[slot] = 0;
     for (int pass = 0; pass < 2; pass++) {
         for (int32_t slot = 0; slot < sub->n_slots; slot++) seen[slot] = -1;
@@ -94,7 +97,8 @@ static ml_status index_tensors(ml_graph *g, ml_error *error) {
     }
     g->index_tables = calloc((size_t)(words + most), sizeof *g->index_tables);
     g->constants = calloc((size_t)constants, sizeof *g->constants);
-    if (!g->index_tables || !g->constants) return ml_error_memory(error, "a graph's tables", words * 4, 0);
+    if (!g->index_tables || !g->constants)
+        return ml_error_memory(error, "a graph's tables", words * 4, 0);
     int32_t *at = g->index_tables;
     ml_tensor *constant = g->constants + 1;
     for (int32_t s = 0; s < g->n_subgraphs; s++) {
@@ -130,19 +134,24 @@ static ml_status index_tensors(ml_graph *g, ml_error *error) {
 }
 
 /* Adds the frame that runs `subgraph` for `node` of `parent`, then those below it; refuses cycles. */
-static ml_status add_frame(ml_graph *g, int32_t subgraph, int32_t parent, int32_t node, ml_error *error, int32_t *number) {
+static ml_status add_frame(ml_graph *g, int32_t subgraph, int32_t parent, int32_t node,
+                           ml_error *error, int32_t *number) {
     for (int32_t f = parent; f >= 0; f = g->frames[f].parent)
         if (g->frames[f].subgraph == subgraph)
-            return ml_error_set(error, ML_GRAPH_ERROR, "subgraph %d calls itself: a runtime without recursion cannot run it",
-                                subgraph);
+            return ml_error_set(
+                error, ML_GRAPH_ERROR,
+                "subgraph %d calls itself: a runtime without recursion cannot run it", subgraph);
     if (g->n_frames == ML_MAX_FRAMES)
-        return ml_error_set(error, ML_GRAPH_ERROR, "subgraphs are called from more than %d places", ML_MAX_FRAMES);
+        return ml_error_set(error, ML_GRAPH_ERROR, "subgraphs are called from more than %d places",
+                            ML_MAX_FRAMES);
     const ml_subgraph *sub = &g->subgraphs[subgraph];
-    int64_t tensors = (int64_t)g->total_tensors + sub->io.n_tensors, nodes = (int64_t)g->total_nodes + sub->io.n_nodes;
+    int64_t tensors = (int64_t)g->total_tensors + sub->io.n_tensors,
+            nodes = (int64_t)g->total_nodes + sub->io.n_nodes;
     if (g->n_frames > 0 && (tensors > ML_MAX_UNFOLDED || nodes > ML_MAX_UNFOLDED))
-        return ml_error_set(error, ML_GRAPH_ERROR,
-                            "calls of subgraphs unfold to %lld tensors and %lld nodes, at most %d of each are supported",
-                            (long long)tensors, (long long)nodes, ML_MAX_UNFOLDED);
+        return ml_error_set(
+            error, ML_GRAPH_ERROR,
+            "calls of subgraphs unfold to %lld tensors and %lld nodes, at most %d of each are supported",
+            (long long)tensors, (long long)nodes, ML_MAX_UNFOLDED);
     ml_frame *frames = realloc(g->frames, (size_t)(g->n_frames + 1) * sizeof *frames);
     int32_t *children =
         realloc(g->children, (size_t)(g->total_children + sub->n_children + 1) * sizeof *children);
@@ -177,7 +186,8 @@ static ml_status add_frame(ml_graph *g, int32_t subgraph, int32_t parent, int32_
     return ML_OK;
 }
 
-static ml_status fill(ml_graph *g, const ml_graph_def *def, int64_t tensors, int64_t nodes, ml_error *error) {
+static ml_status fill(ml_graph *g, const ml_graph_def *def, int64_t tensors, int64_t nodes,
+                      ml_error *error) {
     g->n_subgraphs = def->n_subgraphs;
     g->n_resources = def->n_resources;
     g->n_nodes = nodes;
@@ -188,10 +198,11 @@ static ml_status fill(ml_graph *g, const ml_graph_def *def, int64_t tensors, int
     g->node_io = calloc((size_t)nodes + 1, sizeof *g->node_io);
     g->tensor_defs = copy_bytes(def->tensors, tensors * (int64_t)sizeof *def->tensors);
     g->io = copy_bytes(def->io, def->n_io * (int64_t)sizeof *def->io);
-    g->quantizations = copy_bytes(def->quantizations, def->n_quantizations * (int64_t)sizeof *def->quantizations);
+    g->quantizations =
+        copy_bytes(def->quantizations, def->n_quantizations * (int64_t)sizeof *def->quantizations);
     g->params = copy_bytes(def->params, def->params_bytes);
-    if (!g->own || !g->subgraphs || !g->nodes || !g->node_io || !g->tensor_defs || !g->io || !g->params ||
-        !g->quantizations)
+    if (!g->own || !g->subgraphs || !g->nodes || !g->node_io || !g->tensor_defs || !g->io ||
+        !g->params || !g->quantizations)
         return ml_error_memory(error, "a graph", nodes, 0);
     int32_t root;
     copy_subgraphs(g, def);

@@ -35,14 +35,15 @@ typedef struct ml_subgraph {
     ml_planner_graph io;
     const int32_t *slots;      /* by tensor, slots[-1] is the absent one: see ml_env */
     const ml_tensor *constants; /* constants[0] is the absent tensor */
-    const int32_t *reader_start; /* by slot: its readers are readers[reader_start[slot] .. reader_start[slot + 1]) */
-    const int32_t *readers;      /* positions of nodes, ascending, each once */
-    const int32_t *numbers;      /* by slot: the tensor's number */
+    const int32_t *
+        reader_start; /* by slot: its readers are readers[reader_start[slot] .. reader_start[slot + 1]) */
+    const int32_t *readers; /* positions of nodes, ascending, each once */
+    const int32_t *numbers; /* by slot: the tensor's number */
     int64_t blob_bytes;
-    int64_t memory_bytes;        /* of nodes that keep something from run to run */
+    int64_t memory_bytes; /* of nodes that keep something from run to run */
     int32_t n_slots;
     int32_t n_children;
-    bool planned_offline;      /* some tensor has an offline offset */
+    bool planned_offline; /* some tensor has an offline offset */
 } ml_subgraph;
 
 /* A place a subgraph is run from. Its rows stand at slot_base + slot, its nodes' at node_base + position, its pointers at
@@ -71,21 +72,21 @@ struct ml_graph {
     int32_t *io;
     uint8_t *params;
     ml_quantization *quantizations;
-    int32_t *index_tables;  /* slots, reader lists and numbers of all subgraphs */
+    int32_t *index_tables; /* slots, reader lists and numbers of all subgraphs */
     ml_tensor *constants;
     ml_store *store;
-    ml_store *own;          /* for constants that are not the file's */
+    ml_store *own; /* for constants that are not the file's */
     int64_t blob_bytes;
     int64_t memory_bytes;
-    int64_t n_nodes;        /* of all subgraphs */
+    int64_t n_nodes; /* of all subgraphs */
     int32_t n_subgraphs;
     int32_t n_frames;
-    int32_t total_tensors;  /* of all frames, an absent one each included */
+    int32_t total_tensors; /* of all frames, an absent one each included */
     int32_t total_slots;
     int32_t total_nodes;
     int32_t total_children;
     int32_t n_resources;
-    int32_t n_heap;         /* tensors of all frames whose values lie in blocks of the state's */
+    int32_t n_heap; /* tensors of all frames whose values lie in blocks of the state's */
 };
 
 /* check.c: every index, dimension and count of the description; ML_GRAPH_ERROR with the first fault. */
@@ -99,7 +100,8 @@ static inline const ml_subgraph *ml_frame_subgraph(const ml_graph *g, int32_t fr
 }
 /* The frame of child `k` of a node. */
 static inline int32_t ml_child_frame(const ml_graph *g, int32_t frame, int32_t node, int32_t k) {
-    return g->children[g->frames[frame].child_base + ml_frame_subgraph(g, frame)->nodes[node].child_start + k];
+    return g->children[g->frames[frame].child_base +
+                       ml_frame_subgraph(g, frame)->nodes[node].child_start + k];
 }
 
 #endif

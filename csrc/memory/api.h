@@ -125,11 +125,13 @@ int32_t ml_planner_records(const ml_planner *planner, ml_record *records, int32_
 /* A growable block of memory with a stable alignment. */
 typedef struct ml_arena {
     uint8_t *base;
-    int64_t capacity;
-    int64_t moves;
+    int64_t capacity; /* accessible bytes */
+    int64_t
+        reserved; /* of address space; 0 where the system grants none: growing may then move the base */
+    int64_t moves; /* times the base changed */
 } ml_arena;
 
-/* Makes room for `bytes`, keeping the first `keep` bytes; never shrinks. */
+/* Makes room for `bytes`, keeping the first `keep` bytes; never shrinks. A refusal changes nothing. */
 ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error *error);
 /* Gives back what lies behind the first `bytes`; the rest stays where it is. */
 void ml_arena_shrink(ml_arena *arena, int64_t bytes);

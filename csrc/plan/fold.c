@@ -9,7 +9,7 @@ enum { POOL_BYTES = 1008, MOST_OPERANDS = 64 };
 static void *take_from_pool(ml_plan *plan, int64_t bytes) {
     int64_t rounded = ml_round_up(bytes, 16), size = rounded > POOL_BYTES ? rounded : POOL_BYTES;
     if (!plan->folded || plan->folded->used + rounded > POOL_BYTES) {
-        ml_pool *pool = malloc(sizeof *pool + (size_t)size);
+        ml_folded *pool = malloc(sizeof *pool + (size_t)size);
         if (!pool) return NULL;
         pool->next = plan->folded;
         pool->used = 0;
@@ -22,8 +22,8 @@ static void *take_from_pool(ml_plan *plan, int64_t bytes) {
 
 /* Whether the node's outputs can be computed now: everything it reads is known, and they are small. */
 static bool can_fold(const ml_call *c, const ml_wish *wish, const ml_node *node) {
-    if (node->kernel->flags & (ML_KERNEL_HAS_EFFECTS | ML_KERNEL_SETS_SHAPES) || !node->typed || node->typed->pack ||
-        node->kernel->memory_bytes > 0)
+    if (node->kernel->flags & (ML_KERNEL_HAS_EFFECTS | ML_KERNEL_SETS_SHAPES) || !node->typed ||
+        node->typed->pack || node->kernel->memory_bytes > 0)
         return false;
     for (int32_t i = 0; i < c->n_inputs; i++) {
         const ml_tensor *t = ml_input(c, i);
@@ -31,13 +31,15 @@ static bool can_fold(const ml_call *c, const ml_wish *wish, const ml_node *node)
     }
     for (int32_t i = 0; i < c->n_outputs; i++) {
         const ml_tensor *t = ml_output(c, i);
-        bool takes = t->storage == ML_STORAGE_ARENA || t->storage == ML_STORAGE_BOUND; /* a bound one is refused later */
+        bool takes = t->storage == ML_STORAGE_ARENA ||
+                     t->storage == ML_STORAGE_BOUND; /* a bound one is refused later */
         if (!takes || ml_elements(&t->shape) > ML_FOLD_ELEMENTS) return false;
     }
     return wish->scratch_bytes == 0 && c->n_inputs + c->n_outputs <= MOST_OPERANDS;
 }
 
-ml_status ml_fold(ml_engine *engine, const ml_call *c, const ml_wish *wish, int32_t frame, bool *folded) {
+ml_status ml_fold(ml_engine *engine, const ml_call *c, const ml_wish *wish, int32_t frame,
+                  bool *folded) {
     const ml_node *node = &ml_frame_subgraph(engine->graph, frame)->nodes[c->node];
     *folded = false;
     if (!engine->plan || !can_fold(c, wish, node)) return ML_OK;
@@ -52,8 +54,10 @@ ml_status ml_fold(ml_engine *engine, const ml_call *c, const ml_wish *wish, int3
         slots[i + 1] = i;
         if (t < 0) continue;
         tensors[i] = *ml_tensor_of(c, t);
-        data[i + 1] = i < c->n_inputs ? (void *)(uintptr_t)tensors[i].known : take_from_pool(engine->plan, tensors[i].bytes);
-        if (i >= c->n_inputs && !data[i + 1]) return ml_error_memory(c->env->error, "folding", tensors[i].bytes, 0);
+        data[i + 1] = i < c->n_inputs ? (void *)(uintptr_t)tensors[i].known
+                                      : take_from_pool(engine->plan, tensors[i].bytes);
+        if (i >= c->n_inputs && !data[i + 1])
+            return ml_error_memory(c->env->error, "folding", tensors[i].bytes, 0);
     }
     ml_env env = *c->env;
     env.slots = slots + 1;

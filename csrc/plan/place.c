@@ -14,14 +14,17 @@ int64_t ml_children_room(const ml_graph *g, const ml_rows *rows, int32_t frame, 
 
 /* The file's own memory plan holds for the file's own shapes, and where tensors may share memory at all. */
 static bool follows_file(const ml_placing *x, int32_t frame) {
-    return frame == 0 && x->offline && ml_frame_subgraph(x->graph, 0)->planned_offline && !(x->options & ML_KEEP_ALL);
+    return frame == 0 && x->offline && ml_frame_subgraph(x->graph, 0)->planned_offline &&
+           !(x->options & ML_KEEP_ALL);
 }
 
 /* Views have the bytes of what they look at, whatever either needed in the past. */
 static void level_views(const ml_subgraph *sub, const ml_tensor *tensors, int64_t *bytes) {
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         const ml_node_io *io = sub->nodes[n].io;
-        if (!(io->flags & ML_NODE_VIEW) || io->n_inputs < 1 || io->n_outputs < 1 || io->inputs[0] < 0) continue;
+        if (!(io->flags & ML_NODE_VIEW) || io->n_inputs < 1 || io->n_outputs < 1 ||
+            io->inputs[0] < 0)
+            continue;
         int32_t from = io->inputs[0], to = io->outputs[0];
         if (sub->slots[from] < 0 || !tensors[sub->slots[to]].dynamic) continue;
         if (tensors[sub->slots[from]].dynamic && bytes[to] > bytes[from]) bytes[from] = bytes[to];
@@ -46,7 +49,8 @@ static void describe_tensors(const ml_placing *x, int32_t frame, ml_planner *pla
         places[number] = t->storage == ML_STORAGE_ARENA        ? ML_PLACE_ARENA
                          : t->storage == ML_STORAGE_PERSISTENT ? ML_PLACE_PERSISTENT
                                                                : ML_PLACE_NONE;
-        if (offline && !t->dynamic && t->storage == ML_STORAGE_ARENA && sub->tensors[number].offline_offset >= 0)
+        if (offline && !t->dynamic && t->storage == ML_STORAGE_ARENA &&
+            sub->tensors[number].offline_offset >= 0)
             ml_planner_fix(planner, number, sub->tensors[number].offline_offset);
     }
     level_views(sub, tensors, bytes);
@@ -56,7 +60,8 @@ static void describe_nodes(const ml_placing *x, int32_t frame, ml_planner *plann
     const ml_frame *f = &x->graph->frames[frame];
     const ml_subgraph *sub = &x->graph->subgraphs[f->subgraph];
     int64_t *bytes = ml_planner_bytes(planner) + sub->io.n_tensors;
-    uint8_t *places = ml_planner_places(planner) + sub->io.n_tensors, *skipped = ml_planner_skipped(planner);
+    uint8_t *places = ml_planner_places(planner) + sub->io.n_tensors,
+            *skipped = ml_planner_skipped(planner);
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         const ml_node_row *row = &x->rows->nodes[f->node_base + n];
         int64_t own = row->scratch_bytes, learnt = x->scratch ? x->scratch[f->node_base + n] : 0;
@@ -71,7 +76,9 @@ static void describe_nodes(const ml_placing *x, int32_t frame, ml_planner *plann
 
 ml_planner *ml_place_planner(const ml_placing *x, int32_t frame, int32_t options) {
     const ml_planner_graph *io = &ml_frame_subgraph(x->graph, frame)->io;
-    if (frame > 0) options &= ~(int32_t)ML_KEEP_INPUTS; /* operands lie in slots; an input nobody else reads may go */
+    if (frame > 0)
+        options &=
+            ~(int32_t)ML_KEEP_INPUTS; /* operands lie in slots; an input nobody else reads may go */
     ml_planner *planner = ml_planner_new(io, x->strategy, options, ML_ALIGNMENT);
     if (!planner) return NULL;
     describe_tensors(x, frame, planner);
@@ -80,7 +87,8 @@ ml_planner *ml_place_planner(const ml_placing *x, int32_t frame, int32_t options
     return planner;
 }
 
-static ml_status plan_once(const ml_placing *x, int32_t frame, int32_t options, ml_planner **planner, ml_error *error) {
+static ml_status plan_once(const ml_placing *x, int32_t frame, int32_t options,
+                           ml_planner **planner, ml_error *error) {
     const ml_planner_graph *io = &ml_frame_subgraph(x->graph, frame)->io;
     *planner = ml_place_planner(x, frame, options);
     if (!*planner) return ml_error_memory(error, "planning", io->n_tensors, 0);
@@ -90,10 +98,13 @@ static ml_status plan_once(const ml_placing *x, int32_t frame, int32_t options, 
 }
 
 /* Plans with sharing in place; where that misses its bound, also without, and keeps the smaller. */
-static ml_status plan_frame(const ml_placing *x, int32_t frame, ml_planner **planner, ml_error *error) {
+static ml_status plan_frame(const ml_placing *x, int32_t frame, ml_planner **planner,
+                            ml_error *error) {
     int32_t options = x->options, sharing = ML_SHARE_TFLITE | ML_SHARE_WIDE;
     ml_status status = plan_once(x, frame, options, planner, error);
-    if (status != ML_OK || !(options & ML_KEEP_SMALLER) || !(options & sharing) || follows_file(x, frame)) return status;
+    if (status != ML_OK || !(options & ML_KEEP_SMALLER) || !(options & sharing) ||
+        follows_file(x, frame))
+        return status;
     int64_t shared = ml_planner_high_water(*planner, ML_PLACE_ARENA);
     if (shared <= ml_planner_lower_bound(*planner)) return ML_OK;
     ml_planner *apart;
@@ -112,6 +123,7 @@ static void take_offsets(const ml_placing *x, int32_t frame, ml_planner *planner
     const int32_t *roots = ml_planner_roots(planner);
     ml_tensor *tensors = x->rows->tensors + f->slot_base;
     for (int32_t slot = 0; slot < sub->n_slots; slot++) {
+        if (tensors[slot].storage == ML_STORAGE_SLOT) continue; /* its caller places it */
         tensors[slot].offset = offsets[sub->numbers[slot]];
         tensors[slot].root = roots[sub->numbers[slot]];
     }
@@ -122,7 +134,9 @@ static void take_offsets(const ml_placing *x, int32_t frame, ml_planner *planner
         int64_t room = ml_children_room(g, x->rows, frame, n);
         for (int32_t k = 0; k < sub->nodes[n].n_children; k++)
             x->rows->frames[ml_child_frame(g, frame, n, k)].room = room;
-        if (!(io->flags & ML_NODE_VIEW) || (row->status != ML_NODE_RUNS && row->status != ML_NODE_IS_VIEW)) continue;
+        if (!(io->flags & ML_NODE_VIEW) ||
+            (row->status != ML_NODE_RUNS && row->status != ML_NODE_IS_VIEW))
+            continue;
         bool shares = io->inputs[0] >= 0 && roots[io->outputs[0]] == roots[io->inputs[0]];
         row->status = shares ? ML_NODE_IS_VIEW : ML_NODE_RUNS;
     }
@@ -130,7 +144,8 @@ static void take_offsets(const ml_placing *x, int32_t frame, ml_planner *planner
     x->rows->frames[frame].lower_bound = ml_planner_lower_bound(planner);
 }
 
-ml_status ml_place_frames(const ml_placing *x, ml_placed_fn placed, void *context, ml_error *error) {
+ml_status ml_place_frames(const ml_placing *x, ml_placed_fn placed, void *context,
+                          ml_error *error) {
     int64_t persistent = 0;
     x->rows->work_bytes = 0;
     for (int32_t frame = x->graph->n_frames - 1; frame >= 0; frame--) {
@@ -141,7 +156,8 @@ ml_status ml_place_frames(const ml_placing *x, ml_placed_fn placed, void *contex
             x->rows->frames[frame].persistent_start = persistent;
             int64_t bytes = ml_planner_high_water(planner, ML_PLACE_PERSISTENT);
             if (__builtin_add_overflow(persistent, bytes, &persistent))
-                status = ml_error_set(error, ML_ARENA_ERROR, "variable tensors add up to more bytes than an int64 counts");
+                status = ml_error_set(error, ML_ARENA_ERROR,
+                                      "variable tensors add up to more bytes than an int64 counts");
         }
         if (status == ML_OK && placed) status = placed(context, frame, planner);
         ml_planner_free(planner);

@@ -6,7 +6,8 @@
 /* Rows ----------------------------------------------------------------------------------------------------------- */
 
 int64_t ml_rows_bytes(const ml_graph *g) {
-    return g->total_slots * (int64_t)sizeof(ml_tensor) + g->total_nodes * (int64_t)sizeof(ml_node_row) +
+    return g->total_slots * (int64_t)sizeof(ml_tensor) +
+           g->total_nodes * (int64_t)sizeof(ml_node_row) +
            g->n_frames * (int64_t)sizeof(ml_frame_row) + g->blob_bytes;
 }
 
@@ -37,15 +38,17 @@ void ml_rows_free(ml_rows *rows) {
 
 /* Key ------------------------------------------------------------------------------------------------------------- */
 
-uint64_t ml_plan_hash(const int32_t *spec, int32_t words, const ml_binding *bound, int32_t n_bound) {
+uint64_t ml_plan_hash(const int32_t *spec, int32_t words, const ml_binding *bound,
+                      int32_t n_bound) {
     uint64_t hash = 1469598103934665603u; /* FNV-1a over words */
     for (int32_t i = 0; i < words; i++) hash = (hash ^ (uint32_t)spec[i]) * 1099511628211u;
-    for (int32_t i = 0; i < n_bound; i++) hash = (hash ^ (uint32_t)~bound[i].tensor) * 1099511628211u;
+    for (int32_t i = 0; i < n_bound; i++)
+        hash = (hash ^ (uint32_t)~bound[i].tensor) * 1099511628211u;
     return hash ^ hash >> 29;
 }
 
-bool ml_plan_has_key(const ml_plan *p, uint64_t hash, const int32_t *spec, int32_t words, const ml_binding *bound,
-                     int32_t n_bound) {
+bool ml_plan_has_key(const ml_plan *p, uint64_t hash, const int32_t *spec, int32_t words,
+                     const ml_binding *bound, int32_t n_bound) {
     if (p->hash != hash || p->words != words || p->n_bound != n_bound) return false;
     if (words && memcmp(p->spec, spec, (size_t)words * sizeof *spec) != 0) return false;
     for (int32_t i = 0; i < n_bound; i++)
@@ -55,7 +58,8 @@ bool ml_plan_has_key(const ml_plan *p, uint64_t hash, const int32_t *spec, int32
 
 /* Life ------------------------------------------------------------------------------------------------------------ */
 
-static ml_status allocate_plan(const ml_graph *g, int32_t words, int32_t n_bound, ml_plan **plan, ml_error *error) {
+static ml_status allocate_plan(const ml_graph *g, int32_t words, int32_t n_bound, ml_plan **plan,
+                               ml_error *error) {
     ml_plan *p = *plan = calloc(1, sizeof *p);
     if (!p) return ml_error_memory(error, "a plan", ml_rows_bytes(g), 0);
     p->graph = ml_graph_hold(g);
@@ -75,8 +79,8 @@ ml_plan *ml_plan_hold(ml_plan *plan) {
 
 void ml_plan_free(ml_plan *plan) {
     if (!plan || atomic_fetch_sub(&plan->holders, 1) > 1) return;
-    for (ml_pool *pool = plan->folded; pool;) {
-        ml_pool *next = pool->next;
+    for (ml_folded *pool = plan->folded; pool;) {
+        ml_folded *next = pool->next;
         free(pool);
         pool = next;
     }
@@ -130,9 +134,10 @@ static ml_status resize_tensor(ml_plan *p, int32_t number, const ml_shape *shape
     for (int32_t d = 0; d < shape->rank; d++)
         if (shape->dims[d] < 0) elements = -1;
     if (elements < 0) {
-        ml_error_set(error, ML_SHAPE_ERROR,
-                     "variable tensor %d cannot take the shape %s: a dimension is negative, or more elements than an int64 counts",
-                     number, ml_shape_text(shape, text));
+        ml_error_set(
+            error, ML_SHAPE_ERROR,
+            "variable tensor %d cannot take the shape %s: a dimension is negative, or more elements than an int64 counts",
+            number, ml_shape_text(shape, text));
         return blame_tensor(p, error, number);
     }
     t->bytes = ml_bytes_of(elements, t->type);
@@ -144,9 +149,11 @@ static ml_status apply_spec(ml_plan *p, ml_error *error) {
     int32_t tensors = ml_frame_subgraph(p->graph, 0)->io.n_tensors;
     for (int32_t i = 0; i < p->words;) {
         int32_t number = p->spec[i], rank = i + 1 < p->words ? p->spec[i + 1] : -1;
-        if (number < 0 || number >= tensors || rank < 0 || rank > ML_MAX_RANK || rank > p->words - i - 2)
-            return ml_error_set(error, ML_SHAPE_ERROR, "tensor %d of %d cannot take rank %d: at most %d dimensions", number,
-                                tensors, rank, ML_MAX_RANK);
+        if (number < 0 || number >= tensors || rank < 0 || rank > ML_MAX_RANK ||
+            rank > p->words - i - 2)
+            return ml_error_set(error, ML_SHAPE_ERROR,
+                                "tensor %d of %d cannot take rank %d: at most %d dimensions",
+                                number, tensors, rank, ML_MAX_RANK);
         ml_shape shape = {.rank = rank};
         memcpy(shape.dims, p->spec + i + 2, (size_t)rank * sizeof(int32_t));
         ml_status status = resize_tensor(p, number, &shape, error);
@@ -167,15 +174,18 @@ static ml_status shape_inputs(ml_plan *p, ml_error *error) {
         bool negative = false;
         for (int32_t d = 0; d < t->shape.rank; d++) negative |= t->shape.dims[d] < 0;
         if (negative)
-            ml_error_set(error, ML_SHAPE_ERROR,
-                         "input tensor %d has the shape %s: resize it, no dimension may be negative", number,
-                         ml_shape_text(&t->shape, text));
+            ml_error_set(
+                error, ML_SHAPE_ERROR,
+                "input tensor %d has the shape %s: resize it, no dimension may be negative", number,
+                ml_shape_text(&t->shape, text));
         else if (elements < 0)
-            ml_error_set(error, ML_SHAPE_ERROR, "input tensor %d of shape %s has more elements than an int64 counts",
+            ml_error_set(error, ML_SHAPE_ERROR,
+                         "input tensor %d of shape %s has more elements than an int64 counts",
                          number, ml_shape_text(&t->shape, text));
         if (negative || elements < 0) return blame_tensor(p, error, number);
         t->bytes = ml_bytes_of(elements, t->type);
         t->shaped = 1;
+        t->dynamic = 0;
     }
     return ML_OK;
 }
@@ -185,11 +195,15 @@ static ml_status mark_bound(ml_plan *p, const ml_binding *bound, ml_error *error
     for (int32_t i = 0; i < p->n_bound; i++) {
         int32_t number = bound[i].tensor;
         if (number < 0 || number >= sub->io.n_tensors || !bound[i].data)
-            return ml_error_set(error, ML_BINDING_ERROR, "there is no tensor %d to bind, or no buffer", number);
+            return ml_error_set(error, ML_BINDING_ERROR,
+                                "there is no tensor %d to bind, or no buffer", number);
         ml_tensor *t = sub->slots[number] >= 0 ? &p->rows.tensors[sub->slots[number]] : NULL;
         if (!t || t->storage != ML_STORAGE_ARENA) {
-            const char *what = !t ? "constant" : t->storage == ML_STORAGE_PERSISTENT ? "a variable" : "of no fixed size";
-            ml_error_set(error, ML_BINDING_ERROR, "tensor %d cannot be bound: it is %s", number, what);
+            const char *what = !t                                    ? "constant"
+                               : t->storage == ML_STORAGE_PERSISTENT ? "a variable"
+                                                                     : "of no fixed size";
+            ml_error_set(error, ML_BINDING_ERROR, "tensor %d cannot be bound: it is %s", number,
+                         what);
             return blame_tensor(p, error, number);
         }
         t->storage = ML_STORAGE_BOUND;

@@ -28,17 +28,24 @@ void ml_sweep_reset(ml_engine *engine, int32_t frame) {
                                     .shape = def->shape,
                                     .root = number,
                                     .type = (uint8_t)def->type,
-                                    .storage = variable                    ? ML_STORAGE_PERSISTENT
+                                    .dynamic = !variable, /* until it is swept */
+                                    .storage = variable                     ? ML_STORAGE_PERSISTENT
                                                : ml_type_is_heap(def->type) ? ML_STORAGE_HEAP
                                                                             : ML_STORAGE_ARENA,
                                     .shaped = variable};
         if (variable) tensors[slot].bytes = ml_bytes_of(ml_elements(&def->shape), def->type);
     }
+    for (int32_t i = 0; frame > 0 && i < sub->io.n_inputs; i++) {
+        int32_t slot = sub->io.inputs[i] < 0 ? -1 : sub->slots[sub->io.inputs[i]];
+        if (slot >= 0) tensors[slot].storage = ML_STORAGE_SLOT;
+    }
     for (int32_t n = 0; n < sub->io.n_nodes; n++)
-        engine->rows->nodes[f->node_base + n] = (ml_node_row){.scratch_offset = -1, .stale = 1, .step = -1};
+        engine->rows->nodes[f->node_base + n] =
+            (ml_node_row){.scratch_offset = -1, .stale = 1, .step = -1};
 }
 
-ml_status ml_blame(ml_error *error, const ml_graph *g, int32_t frame, int32_t node, ml_status status) {
+ml_status ml_blame(ml_error *error, const ml_graph *g, int32_t frame, int32_t node,
+                   ml_status status) {
     if (error->node < 0) {
         error->subgraph = g->frames[frame].subgraph;
         error->node = ml_frame_subgraph(g, frame)->nodes[node].index;
@@ -47,7 +54,8 @@ ml_status ml_blame(ml_error *error, const ml_graph *g, int32_t frame, int32_t no
     return status;
 }
 
-ml_call ml_call_of(const ml_engine *engine, const ml_env *env, int32_t frame, int32_t n, void *const *data) {
+ml_call ml_call_of(const ml_engine *engine, const ml_env *env, int32_t frame, int32_t n,
+                   void *const *data) {
     const ml_frame *f = &engine->graph->frames[frame];
     const ml_node *node = &engine->graph->subgraphs[f->subgraph].nodes[n];
     return (ml_call){.params = node->params,
@@ -62,11 +70,13 @@ ml_call ml_call_of(const ml_engine *engine, const ml_env *env, int32_t frame, in
 }
 
 static ml_status too_much_scratch(ml_error *error) {
-    return ml_error_set(error, ML_SHAPE_ERROR, "its scratch memory adds up to more bytes than an int64 counts");
+    return ml_error_set(error, ML_SHAPE_ERROR,
+                        "its scratch memory adds up to more bytes than an int64 counts");
 }
 
 /* The node's weights in the layout of the level: from a store, or room in scratch to pack them in each run. */
-static ml_status provide_packed(ml_engine *engine, const ml_call *c, const ml_node *node, ml_node_row *row, ml_wish *wish) {
+static ml_status provide_packed(ml_engine *engine, const ml_call *c, const ml_node *node,
+                                ml_node_row *row, ml_wish *wish) {
     const ml_graph *g = engine->graph;
     int32_t t = node->kernel->packs < c->n_inputs ? c->inputs[node->kernel->packs] : -1;
     row->packed = NULL;
@@ -75,8 +85,8 @@ static ml_status provide_packed(ml_engine *engine, const ml_call *c, const ml_no
     const ml_tensor *operand = ml_tensor_of(c, t);
     if (operand->known && operand->storage == ML_STORAGE_CONSTANT) {
         const ml_tensor_def *def = &g->subgraphs[c->env->engine->subgraph].tensors[t];
-        row->packed = ml_store_packed(def->flags & ML_TENSOR_OF_FILE ? g->store : g->own, c, node->typed->pack,
-                                      operand, wish->layout);
+        row->packed = ml_store_packed(def->flags & ML_TENSOR_OF_FILE ? g->store : g->own, c,
+                                      node->typed->pack, operand, wish->layout);
         return row->packed ? ML_OK : (ml_status)c->env->error->status;
     }
     int64_t bytes = node->typed->pack(c, NULL);

@@ -17,13 +17,14 @@ ml_status ml_run_view(const ml_call *call);
 
 /* dynamic.c: eval of nodes that are not prepared for what they read now: prepares, settles, computes. */
 ml_status ml_run_unsettled(const ml_call *call);
-/* The shape of output `i` has been given: if it differs, whoever reads it is prepared again; makes room for it. */
+/* Makes room for outputs whose shapes eval has given. */
 ml_status ml_settle_outputs(const ml_call *call);
 /* Marks the readers of a tensor whose shape has changed. */
 void ml_mark_readers(ml_residence *residence, int32_t frame, int32_t tensor);
 
 /* grow.c: places a record of a frame alone, where it meets nothing that is live with it. `id` is a tensor, or n_tensors plus
  * the position of a node for its scratch; *offset is where it now lies. */
-ml_status ml_grow(ml_state *state, ml_residence *residence, int32_t frame, int32_t id, int64_t bytes, int64_t *offset);
+ml_status ml_grow(ml_state *state, ml_residence *residence, int32_t frame, int32_t id,
+                  int64_t bytes, int64_t *offset);
 
 #endif

@@ -11,7 +11,8 @@ void ml_blocks_free(ml_block *blocks, int64_t count) {
 ml_status ml_block_reserve(ml_block *b, int64_t bytes, ml_error *error) {
     if (bytes <= b->capacity && b->data) return ML_OK;
     /* Half as much again, so that what grows step by step is moved seldom. */
-    int64_t wanted = bytes < INT64_MAX / 2 - 128 ? ml_round_up(bytes + (b->data ? bytes / 2 : 0) + 1, 64) : -1;
+    int64_t wanted =
+        bytes < INT64_MAX / 2 - 128 ? ml_round_up(bytes + (b->data ? bytes / 2 : 0) + 1, 64) : -1;
     void *data = wanted < 0 ? NULL : aligned_alloc(64, (size_t)wanted);
     if (!data) return ml_error_memory(error, "a value beside the arena", bytes, b->capacity);
     free(b->data);
@@ -20,7 +21,8 @@ ml_status ml_block_reserve(ml_block *b, int64_t bytes, ml_error *error) {
     return ML_OK;
 }
 
-ml_status ml_block_set(ml_block *b, const ml_shape *shape, int32_t type, const void *data, int64_t bytes, ml_error *error) {
+ml_status ml_block_set(ml_block *b, const ml_shape *shape, int32_t type, const void *data,
+                       int64_t bytes, ml_error *error) {
     ml_status status = ml_block_reserve(b, bytes, error);
     if (status != ML_OK) return status;
     if (bytes > 0) memmove(b->data, data, (size_t)bytes);

@@ -13,62 +13,77 @@ static ml_status at_tensors(const ml_plan *plan, ml_error *error, int32_t tensor
     return (ml_status)error->status;
 }
 
-static ml_status check_bytes(const ml_plan *plan, const ml_tensor *t, const ml_binding *b, ml_error *error) {
+static ml_status check_bytes(const ml_plan *plan, const ml_tensor *t, const ml_binding *b,
+                             ml_error *error) {
     if (t->bytes <= b->bytes) return ML_OK;
     error->needed = t->bytes;
     error->available = b->bytes;
-    ml_error_set(error, ML_ARENA_ERROR, "tensor %d needs %lld bytes, the buffer bound to it has %lld", b->tensor,
+    ml_error_set(error, ML_ARENA_ERROR,
+                 "tensor %d needs %lld bytes, the buffer bound to it has %lld", b->tensor,
                  (long long)t->bytes, (long long)b->bytes);
     return at_tensors(plan, error, b->tensor, -1);
 }
 
-ml_status ml_bound_check_bytes(const ml_state *s, const ml_residence *r, int32_t tensor, ml_error *error) {
+ml_status ml_bound_check_bytes(const ml_state *s, const ml_residence *r, int32_t tensor,
+                               ml_error *error) {
     for (int32_t i = 0; i < s->n_bound; i++)
         if (s->bound[i].tensor == tensor)
-            return check_bytes(r->plan, ml_row_of(s->graph, &r->rows, 0, tensor), &s->bound[i], error);
+            return check_bytes(r->plan, ml_row_of(s->graph, &r->rows, 0, tensor), &s->bound[i],
+                               error);
     return ML_OK;
 }
 
 /* Bytes a tensor may take in its buffer: all of it, as long as its shape is not settled. */
-static int64_t extent(const ml_binding *b, const ml_tensor *t) { return t->dynamic ? b->bytes : t->bytes; }
+static int64_t extent(const ml_binding *b, const ml_tensor *t) {
+    return t->dynamic ? b->bytes : t->bytes;
+}
 
 static bool overlap(const ml_binding *a, int64_t a_bytes, const ml_binding *b, int64_t b_bytes) {
     uintptr_t from = (uintptr_t)a->data, to = (uintptr_t)b->data;
-    return from < to + (uintptr_t)b_bytes && to < from + (uintptr_t)a_bytes && a_bytes > 0 && b_bytes > 0;
+    return from < to + (uintptr_t)b_bytes && to < from + (uintptr_t)a_bytes && a_bytes > 0 &&
+           b_bytes > 0;
 }
 
 /* " at node 12", by the file's number; nothing for a graph without nodes. */
 static const char *at_node(const ml_plan *plan, int32_t position, char text[32]) {
     const ml_subgraph *sub = ml_frame_subgraph(plan->graph, 0);
     text[0] = 0;
-    if (position >= 0 && position < sub->io.n_nodes) snprintf(text, 32, " at node %d", sub->nodes[position].index);
+    if (position >= 0 && position < sub->io.n_nodes)
+        snprintf(text, 32, " at node %d", sub->nodes[position].index);
     return text;
 }
 
-static ml_status check_pair(const ml_plan *plan, const ml_rows *rows, const ml_binding *a, const ml_binding *b,
-                            const ml_bound_row *life_a, const ml_bound_row *life_b, ml_error *error) {
+static ml_status check_pair(const ml_plan *plan, const ml_rows *rows, const ml_binding *a,
+                            const ml_binding *b, const ml_bound_row *life_a,
+                            const ml_bound_row *life_b, ml_error *error) {
     if (life_a->first > life_b->last || life_b->first > life_a->last) return ML_OK;
-    const ml_tensor *ta = ml_row_of(plan->graph, rows, 0, a->tensor), *tb = ml_row_of(plan->graph, rows, 0, b->tensor);
+    const ml_tensor *ta = ml_row_of(plan->graph, rows, 0, a->tensor),
+                    *tb = ml_row_of(plan->graph, rows, 0, b->tensor);
     if (!overlap(a, extent(a, ta), b, extent(b, tb))) return ML_OK;
     char text[32];
     int32_t meet = life_a->first > life_b->first ? life_a->first : life_b->first;
-    ml_error_set(error, ML_BINDING_ERROR, "tensor %d and tensor %d are live at once%s, their buffers must not overlap",
+    ml_error_set(error, ML_BINDING_ERROR,
+                 "tensor %d and tensor %d are live at once%s, their buffers must not overlap",
                  a->tensor, b->tensor, at_node(plan, meet, text));
     return at_tensors(plan, error, a->tensor, b->tensor);
 }
 
-ml_status ml_bound_check(const ml_plan *plan, const ml_rows *rows, const ml_binding *bound, int32_t n_bound, ml_error *error) {
+ml_status ml_bound_check(const ml_plan *plan, const ml_rows *rows, const ml_binding *bound,
+                         int32_t n_bound, ml_error *error) {
     for (int32_t i = 0; i < n_bound; i++)
         if (ml_row_of(plan->graph, rows, 0, bound[i].tensor)->storage != ML_STORAGE_BOUND) {
-            ml_error_set(error, ML_BINDING_ERROR, "tensor %d cannot be bound: its value is known while planning",
+            ml_error_set(error, ML_BINDING_ERROR,
+                         "tensor %d cannot be bound: its value is known while planning",
                          bound[i].tensor);
             return at_tensors(plan, error, bound[i].tensor, -1);
         }
     ml_status status = ML_OK;
     for (int32_t i = 0; i < n_bound && status == ML_OK; i++)
-        status = check_bytes(plan, ml_row_of(plan->graph, rows, 0, bound[i].tensor), &bound[i], error);
+        status =
+            check_bytes(plan, ml_row_of(plan->graph, rows, 0, bound[i].tensor), &bound[i], error);
     for (int32_t i = 0; i < n_bound && status == ML_OK; i++)
         for (int32_t k = i + 1; k < n_bound && status == ML_OK; k++)
-            status = check_pair(plan, rows, &bound[i], &bound[k], &plan->bound[i], &plan->bound[k], error);
+            status = check_pair(plan, rows, &bound[i], &bound[k], &plan->bound[i], &plan->bound[k],
+                                error);
     return status;
 }

@@ -3,7 +3,8 @@
 
 #include "state/state.h"
 
-ml_residence *ml_cache_find(ml_state *s, const int32_t *spec, int32_t words, const ml_binding *bound, int32_t n_bound) {
+ml_residence *ml_cache_find(ml_state *s, const int32_t *spec, int32_t words,
+                            const ml_binding *bound, int32_t n_bound) {
     uint64_t hash = ml_plan_hash(spec, words, bound, n_bound);
     for (ml_residence *r = s->buckets[hash % ML_BUCKETS]; r; r = r->next)
         if (ml_plan_has_key(r->plan, hash, spec, words, bound, n_bound)) return r;
@@ -60,7 +61,8 @@ void ml_cache_improve(ml_state *s, ml_residence *r) {
                           .options = plan->options | ML_SEARCH_LONG,
                           .offline = plan->words == 0};
     ml_status status = ml_place_frames(&placing, NULL, NULL, &quiet);
-    if (status == ML_OK && better->rows.frames[0].region_bytes < plan->rows.frames[0].region_bytes) {
+    if (status == ML_OK &&
+        better->rows.frames[0].region_bytes < plan->rows.frames[0].region_bytes) {
         r->plan = better;
         r->rows = better->rows;
         r->resolved = false;

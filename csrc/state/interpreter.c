@@ -37,7 +37,8 @@ void ml_interpreter_free(ml_interpreter *p) {
 static ml_status take_turn(ml_interpreter *p, int turn) {
     for (;;) {
         int found = ML_TURN_FREE;
-        if (atomic_compare_exchange_weak_explicit(&p->turn, &found, turn, memory_order_acquire, memory_order_relaxed))
+        if (atomic_compare_exchange_weak_explicit(&p->turn, &found, turn, memory_order_acquire,
+                                                  memory_order_relaxed))
             return ML_OK;
         if (found == ML_TURN_CALL) return ML_BUSY;
         if (found == ML_TURN_COPY) sched_yield();
@@ -46,7 +47,9 @@ static ml_status take_turn(ml_interpreter *p, int turn) {
 
 ml_status ml_enter(ml_interpreter *p) { return take_turn(p, ML_TURN_CALL); }
 ml_status ml_enter_copy(ml_interpreter *p) { return take_turn(p, ML_TURN_COPY); }
-void ml_leave(ml_interpreter *p) { atomic_store_explicit(&p->turn, ML_TURN_FREE, memory_order_release); }
+void ml_leave(ml_interpreter *p) {
+    atomic_store_explicit(&p->turn, ML_TURN_FREE, memory_order_release);
+}
 
 void ml_interpreter_cancel(ml_interpreter *p) { atomic_store(&p->cancel, 1); }
 

@@ -4,9 +4,10 @@
 #include "state/state.h"
 
 static ml_status refuse_view(const ml_state *s, int64_t needs, ml_error *error) {
-    return ml_error_set(error, ML_VIEW_HELD,
-                        "the arena has to grow from %lld to %lld bytes while a view of it is held: drop the view",
-                        (long long)s->arena.capacity, (long long)needs);
+    return ml_error_set(
+        error, ML_VIEW_HELD,
+        "the arena has to grow from %lld to %lld bytes while a view of it is held: drop the view",
+        (long long)s->arena.capacity, (long long)needs);
 }
 
 ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
@@ -14,8 +15,11 @@ ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
     if (s->pinned && needs > s->arena.capacity) return refuse_view(s, needs, error);
     uint8_t *persistent = NULL, *work = NULL;
     if (variables > s->persistent_capacity) {
-        persistent = variables > INT64_MAX - 128 ? NULL : aligned_alloc(64, (size_t)ml_round_up(variables, 64));
-        if (!persistent) return ml_error_memory(error, "variable tensors", variables, s->persistent_capacity);
+        persistent = variables > INT64_MAX - 128
+                         ? NULL
+                         : aligned_alloc(64, (size_t)ml_round_up(variables, 64));
+        if (!persistent)
+            return ml_error_memory(error, "variable tensors", variables, s->persistent_capacity);
     }
     if (!s->work && !(work = aligned_alloc(64, ML_WORK_BYTES))) {
         free(persistent);
@@ -40,7 +44,8 @@ ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
 
 static ml_status refuse_views(const ml_state *s, ml_error *error) {
     if (!s->pinned) return ML_OK;
-    return ml_error_set(error, ML_VIEW_HELD, "the arena cannot be given back while a view of it is held: drop the view");
+    return ml_error_set(error, ML_VIEW_HELD,
+                        "the arena cannot be given back while a view of it is held: drop the view");
 }
 
 ml_status ml_state_trim(ml_state *s, ml_error *error) {
@@ -84,7 +89,8 @@ ml_status ml_state_reset_variables(ml_state *s, ml_error *error) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return status;
     (void)error;
-    if (s->now && s->now->rows.persistent_bytes > 0) memset(s->persistent, 0, (size_t)s->now->rows.persistent_bytes);
+    if (s->now && s->now->rows.persistent_bytes > 0)
+        memset(s->persistent, 0, (size_t)s->now->rows.persistent_bytes);
     if (s->node_memory) memset(s->node_memory, 0, (size_t)s->graph->memory_bytes);
     ml_leave(s->interpreter);
     return ML_OK;

@@ -6,8 +6,9 @@
 static int64_t table_bytes(const ml_graph *g, bool learns) {
     int64_t bytes = (int64_t)sizeof(ml_residence) + g->total_tensors * (int64_t)sizeof(void *) +
                     g->total_nodes * (int64_t)sizeof(ml_step) +
-                    g->n_frames * (int64_t)(sizeof(ml_env) + sizeof(struct ml_frame_engine) + sizeof(ml_frame_now));
-    if (learns) bytes += ml_rows_bytes(g) + g->total_slots * 12 + g->total_nodes * 8;
+                    g->n_frames * (int64_t)(sizeof(ml_env) + sizeof(struct ml_frame_engine) +
+                                            sizeof(ml_frame_now));
+    if (learns) bytes += ml_rows_bytes(g) + g->total_slots * 16 + g->total_nodes * 8;
     return bytes;
 }
 
@@ -16,10 +17,12 @@ static ml_status allocate_learnt(ml_residence *r, const ml_graph *g, ml_error *e
     if (l) {
         l->capacities = calloc((size_t)g->total_slots + 1, sizeof *l->capacities);
         l->scratch = calloc((size_t)g->total_nodes + 1, sizeof *l->scratch);
+        l->first = calloc((size_t)g->total_slots + 1, sizeof *l->first);
         l->last = calloc((size_t)g->total_slots + 1, sizeof *l->last);
         l->alone = calloc((size_t)g->n_frames, sizeof *l->alone);
         r->rows = (ml_rows){0};
-        if (l->capacities && l->scratch && l->last && l->alone) return ml_rows_allocate(&r->rows, g, error);
+        if (l->capacities && l->scratch && l->first && l->last && l->alone)
+            return ml_rows_allocate(&r->rows, g, error);
     }
     return ml_error_memory(error, "what runs learn", table_bytes(g, true), 0);
 }
@@ -39,50 +42,6 @@ static ml_status allocate(ml_residence *r, ml_plan *plan, ml_error *error) {
     return plan->dynamic ? allocate_learnt(r, g, error) : ML_OK;
 }
 
-ml_status ml_residence_new(ml_state *s, ml_plan *plan, ml_residence **residence, ml_error *error) {
-    ml_residence *r = *residence = calloc(1, sizeof *r);
-    if (!r) return ml_error_memory(error, "a plan's pointers", table_bytes(plan->graph, false), 0);
-    ml_status status = allocate(r, plan, error);
-    r->engine = (ml_engine){.graph = plan->graph,
-                            .rows = &r->rows,
-                            .hooks = &s->hooks,
-                            .simd = s->simd,
-                            .error = &s->error,
-                            .counters = &s->counters,
-                            .state = s,
-                            .residence = r};
-    if (status == ML_OK && r->learnt) {
-        ml_rows_copy(&r->rows, &plan->rows, plan->graph);
-        status = ml_residence_place(s, r, error);
-    }
-    if (status == ML_OK) return ML_OK;
-    r->plan = NULL; /* still the caller's */
-    if (!r->learnt) r->rows = (ml_rows){0};
-    ml_residence_free(r);
-    *residence = NULL;
-    return status;
-}
-
-void ml_residence_free(ml_residence *r) {
-    if (!r) return;
-    if (r->learnt) {
-        for (int32_t f = 0; r->learnt->alone && f < r->engine.graph->n_frames; f++) free(r->learnt->alone[f].records);
-        free(r->learnt->capacities);
-        free(r->learnt->scratch);
-        free(r->learnt->last);
-        free(r->learnt->alone);
-        free(r->learnt);
-        ml_rows_free(&r->rows);
-    }
-    free(r->data);
-    free(r->steps);
-    free(r->envs);
-    free(r->frame_engines);
-    free(r->frames);
-    ml_plan_free(r->plan);
-    free(r);
-}
-
 /* Notes what the planner gave each record of a frame, and how long it lives. */
 static ml_status note_placed(void *context, int32_t frame, ml_planner *planner) {
     ml_residence *r = context;
@@ -95,6 +54,7 @@ static ml_status note_placed(void *context, int32_t frame, ml_planner *planner) 
         int32_t root = roots[sub->numbers[slot]];
         bool placed = ml_planner_offsets(planner)[root] >= 0;
         r->learnt->capacities[f->slot_base + slot] = placed ? bytes[root] : 0;
+        r->learnt->first[f->slot_base + slot] = ml_planner_first_nodes(planner)[root];
         r->learnt->last[f->slot_base + slot] = last[root];
     }
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
@@ -108,7 +68,7 @@ static ml_status note_placed(void *context, int32_t frame, ml_planner *planner) 
     return ML_OK;
 }
 
-ml_status ml_residence_place(ml_state *s, ml_residence *r, ml_error *error) {
+static ml_status place(ml_state *s, ml_residence *r, ml_error *error) {
     const ml_graph *g = r->plan->graph;
     ml_placing placing = {.graph = g,
                           .rows = &r->rows,
@@ -120,4 +80,80 @@ ml_status ml_residence_place(ml_state *s, ml_residence *r, ml_error *error) {
     r->learnt->grew = false;
     r->resolved = false;
     return ml_place_frames(&placing, note_placed, r, error);
+}
+
+/* A residence of the plan whose rows, if runs write them, start as a copy of `rows`. The plan stays the caller's on failure. */
+static ml_status make(ml_state *s, ml_plan *plan, const ml_rows *rows, ml_residence **residence,
+                      ml_error *error) {
+    ml_residence *r = *residence = calloc(1, sizeof *r);
+    if (!r) return ml_error_memory(error, "a plan's pointers", table_bytes(plan->graph, false), 0);
+    r->engine = (ml_engine){.graph = plan->graph,
+                            .rows = &r->rows,
+                            .hooks = &s->hooks,
+                            .simd = s->simd,
+                            .error = &s->error,
+                            .counters = &s->counters,
+                            .state = s,
+                            .residence = r};
+    ml_status status = allocate(r, plan, error);
+    if (status == ML_OK && r->learnt) {
+        ml_rows_copy(&r->rows, rows, plan->graph);
+        status = place(s, r, error);
+    }
+    if (status == ML_OK) return ML_OK;
+    r->plan = NULL;
+    if (!r->learnt) r->rows = (ml_rows){0};
+    ml_residence_free(r);
+    *residence = NULL;
+    return status;
+}
+
+ml_status ml_residence_new(ml_state *s, ml_plan *plan, ml_residence **residence, ml_error *error) {
+    return make(s, plan, &plan->rows, residence, error);
+}
+
+bool ml_residence_renew(ml_state *s, ml_residence *r) {
+    ml_error quiet = ML_NO_ERROR;
+    ml_residence *fresh;
+    if (make(s, r->plan, &r->rows, &fresh, &quiet) != ML_OK) return false;
+    if (ml_arena_commit(&s->arena, fresh->rows.frames[0].region_bytes, 0, &quiet) != ML_OK) {
+        fresh->plan = NULL;
+        ml_residence_free(fresh);
+        return false;
+    }
+    ml_residence old = *r;
+    *r = *fresh;
+    r->next = old.next;
+    r->used = old.used;
+    r->bytes = old.bytes;
+    r->improved = old.improved;
+    r->ran = old.ran;
+    r->engine.rows = &r->rows;
+    r->engine.residence = r;
+    *fresh = old;
+    fresh->plan = NULL; /* it is r's */
+    ml_residence_free(fresh);
+    return true;
+}
+
+void ml_residence_free(ml_residence *r) {
+    if (!r) return;
+    if (r->learnt) {
+        for (int32_t f = 0; r->learnt->alone && f < r->engine.graph->n_frames; f++)
+            free(r->learnt->alone[f].records);
+        free(r->learnt->capacities);
+        free(r->learnt->scratch);
+        free(r->learnt->first);
+        free(r->learnt->last);
+        free(r->learnt->alone);
+        free(r->learnt);
+        ml_rows_free(&r->rows);
+    }
+    free(r->data);
+    free(r->steps);
+    free(r->envs);
+    free(r->frame_engines);
+    free(r->frames);
+    ml_plan_free(r->plan);
+    free(r);
 }

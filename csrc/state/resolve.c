@@ -7,7 +7,8 @@
 static uint8_t nothing[64];
 
 void ml_resolve_loose(ml_state *s, ml_residence *r) {
-    for (int32_t i = 0; i < s->n_bound; i++) ml_now_data(r, 0)[s->bound[i].tensor] = s->bound[i].data;
+    for (int32_t i = 0; i < s->n_bound; i++)
+        ml_now_data(r, 0)[s->bound[i].tensor] = s->bound[i].data;
     if (s->graph->n_heap == 0) return;
     for (int32_t frame = 0; frame < s->graph->n_frames; frame++) {
         const ml_subgraph *sub = ml_frame_subgraph(s->graph, frame);
@@ -23,7 +24,8 @@ static void resolve_pointers(ml_state *s, ml_residence *r, int32_t frame) {
     const ml_subgraph *sub = &s->graph->subgraphs[f->subgraph];
     const ml_tensor *tensors = r->rows.tensors + f->slot_base;
     void **data = r->data + f->tensor_base;
-    uint8_t *region = r->frames[frame].region, *persistent = s->persistent + r->rows.frames[frame].persistent_start;
+    uint8_t *region = r->frames[frame].region,
+            *persistent = s->persistent + r->rows.frames[frame].persistent_start;
     for (int32_t t = 0; t < sub->io.n_tensors; t++) {
         if (sub->slots[t] < 0) {
             data[t] = (void *)(uintptr_t)sub->constants[~sub->slots[t]].known;
@@ -32,9 +34,13 @@ static void resolve_pointers(ml_state *s, ml_residence *r, int32_t frame) {
         const ml_tensor *tensor = &tensors[sub->slots[t]];
         switch ((ml_storage)tensor->storage) {
         case ML_STORAGE_FOLDED: data[t] = (void *)(uintptr_t)tensor->known; break;
-        case ML_STORAGE_PERSISTENT: data[t] = tensor->offset >= 0 ? persistent + tensor->offset : nothing; break;
+        case ML_STORAGE_PERSISTENT:
+            data[t] = tensor->offset >= 0 ? persistent + tensor->offset : nothing;
+            break;
         case ML_STORAGE_ARENA:
-            data[t] = region && tensor->offset >= 0 ? region + tensor->offset : tensor->bytes > 0 ? NULL : nothing;
+            data[t] = region && tensor->offset >= 0 ? region + tensor->offset
+                      : tensor->bytes > 0           ? NULL
+                                                    : nothing;
             break;
         default: data[t] = NULL; /* bound, heap: ml_resolve_loose; slots: the node that calls */
         }
@@ -57,7 +63,8 @@ ml_status (*ml_eval_of(const ml_node *node, const ml_node_row *row))(const ml_ca
 static void resolve_frame(ml_state *s, ml_residence *r, int32_t frame);
 
 /* Frames of a node's subgraphs lie in front of its own scratch, or in memory of their own. */
-static void resolve_children(ml_state *s, ml_residence *r, int32_t frame, int32_t n, uint8_t *room) {
+static void resolve_children(ml_state *s, ml_residence *r, int32_t frame, int32_t n,
+                             uint8_t *room) {
     for (int32_t k = 0; k < ml_frame_subgraph(s->graph, frame)->nodes[n].n_children; k++) {
         int32_t child = ml_child_frame(s->graph, frame, n, k);
         r->frames[child].region = r->frames[child].spilled ? s->spills[child].base : room;
@@ -109,7 +116,8 @@ void ml_resolve(ml_state *s, ml_residence *r) {
     s->counters.resolves++;
 }
 
-void ml_relocate(ml_state *s, ml_residence *r, int32_t frame, const uint8_t *from, int64_t bytes, uint8_t *to) {
+void ml_relocate(ml_state *s, ml_residence *r, int32_t frame, const uint8_t *from, int64_t bytes,
+                 uint8_t *to) {
     const ml_graph *g = s->graph;
     uintptr_t start = (uintptr_t)from, end = start + (uintptr_t)bytes;
     int32_t below = frame + 1; /* frames are numbered callers first: those below follow */
@@ -117,7 +125,8 @@ void ml_relocate(ml_state *s, ml_residence *r, int32_t frame, const uint8_t *fro
     int32_t tensors = below < g->n_frames ? g->frames[below].tensor_base : g->total_tensors + 1;
     int32_t nodes = below < g->n_frames ? g->frames[below].node_base : g->total_nodes;
 #define MOVED(p) ((uintptr_t)(p) >= start && (uintptr_t)(p) < end ? to + ((uintptr_t)(p) - start) : (uint8_t *)(p))
-    for (int32_t t = g->frames[frame].tensor_base; t < tensors - 1; t++) r->data[t] = MOVED(r->data[t]);
+    for (int32_t t = g->frames[frame].tensor_base; t < tensors - 1; t++)
+        r->data[t] = MOVED(r->data[t]);
     for (int32_t n = g->frames[frame].node_base; n < nodes; n++)
         r->steps[n].call.scratch = MOVED(r->steps[n].call.scratch);
     for (int32_t f = frame; f < below; f++) r->frames[f].region = MOVED(r->frames[f].region);

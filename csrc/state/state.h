@@ -40,7 +40,8 @@ void ml_leave(ml_interpreter *interpreter);
 
 /* blocks.c: makes room for `bytes`, dropping the content. */
 ml_status ml_block_reserve(ml_block *block, int64_t bytes, ml_error *error);
-ml_status ml_block_set(ml_block *block, const ml_shape *shape, int32_t type, const void *data, int64_t bytes, ml_error *error);
+ml_status ml_block_set(ml_block *block, const ml_shape *shape, int32_t type, const void *data,
+                       int64_t bytes, ml_error *error);
 void ml_blocks_free(ml_block *blocks, int64_t count);
 
 /* Residence -------------------------------------------------------------------------------------------------------- */
@@ -55,7 +56,7 @@ typedef struct ml_step {
 typedef struct ml_frame_now {
     uint8_t *region;
     int32_t n_steps;
-    bool spilled;   /* it outgrew its caller's scratch in mid-run and lies in the state's spill */
+    bool spilled; /* it outgrew its caller's scratch in mid-run and lies in the state's spill */
 } ml_frame_now;
 
 /* A record that a run placed by itself, behind what was planned: a tensor, or n_tensors plus a node's position for scratch. */
@@ -79,31 +80,32 @@ typedef struct ml_alone_list {
 
 /* What runs learn of a plan with dynamic tensors. */
 typedef struct ml_learnt {
-    int64_t *capacities;  /* by slot: bytes that are planned, of the root where memory is shared */
-    int64_t *scratch;     /* by node: bytes of its own scratch that are planned */
-    int32_t *last;        /* by slot: the last node of its root's life */
+    int64_t *capacities; /* by slot: bytes that are planned, of the root where memory is shared */
+    int64_t *scratch; /* by node: bytes of its own scratch that are planned */
+    int32_t *first; /* by slot: the first and last node of its root's life */
+    int32_t *last;
     ml_alone_list *alone; /* by frame */
-    bool grew;            /* something was placed alone since the last placement */
+    bool grew; /* something was placed alone since the last placement */
 } ml_learnt;
 
 typedef struct ml_residence {
     struct ml_residence *next; /* of the same bucket */
     ml_plan *plan;
-    ml_rows rows;              /* the plan's own tables, or copies that runs write */
-    ml_learnt *learnt;         /* NULL: the plan has no dynamic tensor, rows are its own */
+    ml_rows rows; /* the plan's own tables, or copies that runs write */
+    ml_learnt *learnt; /* NULL: the plan has no dynamic tensor, rows are its own */
     ml_engine engine;
-    ml_env *envs;              /* by frame */
+    ml_env *envs; /* by frame */
     struct ml_frame_engine *frame_engines;
     ml_frame_now *frames;
-    void **data;               /* by tensor of all frames */
-    ml_step *steps;            /* by node of all frames, without gaps in a frame */
-    const uint8_t *at_base;    /* where arena and persistent memory lay when pointers were made */
+    void **data; /* by tensor of all frames */
+    ml_step *steps; /* by node of all frames, without gaps in a frame */
+    const uint8_t *at_base; /* where arena and persistent memory lay when pointers were made */
     const uint8_t *at_persistent;
-    int64_t used;              /* the state's clock at last use */
-    int64_t bytes;             /* plan and tables */
+    int64_t used; /* the state's clock at last use */
+    int64_t bytes; /* plan and tables */
     bool resolved;
-    bool improved;             /* a longer search was given its chance */
-    bool ran;                  /* since it was put in force */
+    bool improved; /* a longer search was given its chance */
+    bool ran; /* since it was put in force */
 } ml_residence;
 
 /* State -------------------------------------------------------------------------------------------------------------- */
@@ -119,32 +121,34 @@ struct ml_state {
     int32_t options;
     int32_t pinned;
     ml_arena arena;
-    ml_arena *spills;            /* by frame: memory of frames that outgrew their caller's scratch */
+    ml_arena *spills; /* by frame: memory of frames that outgrew their caller's scratch */
     uint8_t *persistent;
     int64_t persistent_capacity;
-    uint8_t *work;               /* ML_WORK_BYTES */
-    uint8_t *node_memory;        /* graph->memory_bytes */
-    ml_block *heap;              /* by slot; NULL where the graph has no tensor of no fixed size */
-    ml_block *carries;           /* two by slot; made by the first loop whose carries change shape */
-    int64_t *needs;              /* by slot: what dynamic tensors needed, a decaying maximum; made by the first */
-    int64_t *scratch_needs;      /* by node, likewise */
-    ml_binding *bound;           /* of frame 0, in force, by ascending tensor */
+    uint8_t *work; /* ML_WORK_BYTES */
+    uint8_t *node_memory; /* graph->memory_bytes */
+    ml_block *heap; /* by slot; NULL where the graph has no tensor of no fixed size */
+    ml_block *carries; /* two by slot; made by the first loop whose carries change shape */
+    int64_t
+        *needs; /* by slot: what dynamic tensors needed, a decaying maximum; made by the first */
+    int64_t *scratch_needs; /* by node, likewise */
+    ml_binding *bound; /* of frame 0, in force, by ascending tensor */
     int32_t n_bound;
     int32_t n_cached;
     int64_t cached_bytes;
     int64_t cache_bytes;
-    ml_residence *now;           /* in force, also in its bucket */
+    ml_residence *now; /* in force, also in its bucket */
     ml_residence *buckets[ML_BUCKETS];
     int64_t clock;
     int64_t ticks;
-    int64_t poll_at;             /* ns of the monotonic clock */
+    int64_t poll_at; /* ns of the monotonic clock */
     uint64_t generation;
     ml_counters counters;
-    ml_error error;              /* of the call under way: what all calls of kernels point at */
+    ml_error error; /* of the call under way: what all calls of kernels point at */
 };
 
 /* cache.c */
-ml_residence *ml_cache_find(ml_state *state, const int32_t *spec, int32_t words, const ml_binding *bound, int32_t n_bound);
+ml_residence *ml_cache_find(ml_state *state, const int32_t *spec, int32_t words,
+                            const ml_binding *bound, int32_t n_bound);
 void ml_cache_add(ml_state *state, ml_residence *residence);
 /* Drops what was longest unused until the bound is kept; never the residence in force. */
 void ml_cache_evict(ml_state *state);
@@ -154,24 +158,29 @@ void ml_cache_drop_all_but(ml_state *state, const ml_residence *kept);
 void ml_cache_improve(ml_state *state, ml_residence *residence);
 
 /* residence.c */
-ml_status ml_residence_new(ml_state *state, ml_plan *plan, ml_residence **residence, ml_error *error);
+ml_status ml_residence_new(ml_state *state, ml_plan *plan, ml_residence **residence,
+                           ml_error *error);
 void ml_residence_free(ml_residence *residence);
-/* Lifetimes and offsets anew, with the capacities that runs have learnt. */
-ml_status ml_residence_place(ml_state *state, ml_residence *residence, ml_error *error);
+/* Lays a residence with dynamic tensors out anew, with the capacities that runs have learnt, and takes the memory for it; false,
+ * and nothing has changed, when the system gives too little. Pointers have to be resolved afterwards. */
+bool ml_residence_renew(ml_state *state, ml_residence *residence);
 
 /* resolve.c: points every tensor and step of a residence into the state's memory. */
 void ml_resolve(ml_state *state, ml_residence *residence);
 /* The caller's buffers, and values of no fixed size. */
 void ml_resolve_loose(ml_state *state, ml_residence *residence);
 /* In the frame and those below it, points into [from, from + bytes) become points into `to`. */
-void ml_relocate(ml_state *state, ml_residence *residence, int32_t frame, const uint8_t *from, int64_t bytes, uint8_t *to);
+void ml_relocate(ml_state *state, ml_residence *residence, int32_t frame, const uint8_t *from,
+                 int64_t bytes, uint8_t *to);
 /* What a step runs once its shapes are settled. */
 ml_status (*ml_eval_of(const ml_node *node, const ml_node_row *row))(const ml_call *call);
 
 /* bound.c: whether every buffer holds its tensor: all of it, and at no time another live tensor's bytes. */
-ml_status ml_bound_check(const ml_plan *plan, const ml_rows *rows, const ml_binding *bound, int32_t n_bound, ml_error *error);
+ml_status ml_bound_check(const ml_plan *plan, const ml_rows *rows, const ml_binding *bound,
+                         int32_t n_bound, ml_error *error);
 /* The bytes of one tensor alone: what a run asks when shapes change under it. */
-ml_status ml_bound_check_bytes(const ml_state *state, const ml_residence *residence, int32_t tensor, ml_error *error);
+ml_status ml_bound_check_bytes(const ml_state *state, const ml_residence *residence, int32_t tensor,
+                               ml_error *error);
 
 /* memory.c: takes all memory that a residence needs, or none. */
 ml_status ml_acquire(ml_state *state, const ml_residence *residence, ml_error *error);

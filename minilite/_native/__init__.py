@@ -26,7 +26,8 @@ from minilite._native.memory import (
     strategies,
 )
 from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT, Arena, Planner
-from minilite._native.state import Plan, State, TensorState
+from minilite._native.plan import Plan, TensorState
+from minilite._native.state import Place, Shared, State
 from minilite._native.status import (
     BUSY,
     MAX_RANK,
@@ -60,11 +61,13 @@ __all__ = [
     "Graph",
     "KernelInfo",
     "NodeDef",
+    "Place",
     "Placement",
     "Plan",
     "Planner",
     "QuantizationDef",
     "Refused",
+    "Shared",
     "State",
     "Store",
     "SubgraphDef",

@@ -60,7 +60,7 @@ class PythonNodes:
 
     def __init__(self, handlers: Sequence[Handler]) -> None:
         self._handlers = handlers
-        self.exception: BaseException | None = None
+        self.exceptions: dict[int, BaseException] = {}
 
     def label(self, handler: int) -> str:
         """The coordinates of a node, for error lines."""

@@ -1,0 +1,247 @@
+/* state.c -- ml_state: putting plans in force, one at a time, and running the one that is. */
+#include "state/state.h"
+
+#include <stdlib.h>
+
+#include "run/run.h"
+
+/* Life ------------------------------------------------------------------------------------------------------------ */
+
+static bool allocate_tables(ml_state *s, const ml_graph *g) {
+    s->spills = calloc((size_t)g->n_frames, sizeof *s->spills);
+    if (g->n_heap > 0) s->heap = calloc((size_t)g->total_slots + 1, sizeof *s->heap);
+    if (g->memory_bytes > 0) {
+        s->node_memory = aligned_alloc(64, (size_t)g->memory_bytes);
+        if (s->node_memory) memset(s->node_memory, 0, (size_t)g->memory_bytes);
+    }
+    return s->spills && (g->n_heap == 0 || s->heap) && (g->memory_bytes == 0 || s->node_memory);
+}
+
+ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char *strategy,
+                       int32_t options, int64_t cache_bytes, const ml_hooks *hooks,
+                       ml_state **state, ml_error *error) {
+    *state = NULL;
+    if (graph->n_resources > interpreter->n_resources ||
+        graph->n_subgraphs > interpreter->n_subgraphs)
+        return ml_error_set(error, ML_GRAPH_ERROR,
+                            "the graph numbers %d resources, the interpreter has %d",
+                            graph->n_resources, interpreter->n_resources);
+    ml_state *s = calloc(1, sizeof *s);
+    if (!s) return ml_error_memory(error, "an interpreter", (int64_t)sizeof *s, 0);
+    s->graph = ml_graph_hold(graph);
+    s->interpreter = ml_interpreter_hold(interpreter);
+    s->hooks = *hooks;
+    s->options = options;
+    s->cache_bytes = cache_bytes;
+    s->generation = 1;
+    s->error = ML_NO_ERROR;
+    strncpy(s->strategy, strategy, sizeof s->strategy - 1);
+    if (allocate_tables(s, graph)) {
+        *state = s;
+        return ML_OK;
+    }
+    ml_state_free(s);
+    return ml_error_memory(error, "an interpreter", graph->total_slots, 0);
+}
+
+void ml_state_free(ml_state *s) {
+    if (!s) return;
+    ml_cache_drop_all_but(s, NULL);
+    ml_arena_release(&s->arena);
+    for (int32_t f = 0; s->spills && f < s->graph->n_frames; f++) ml_arena_release(&s->spills[f]);
+    ml_blocks_free(s->heap, s->graph->total_slots);
+    ml_blocks_free(s->carries, 2 * (int64_t)s->graph->total_slots);
+    free(s->spills);
+    free(s->persistent);
+    free(s->work);
+    free(s->node_memory);
+    free(s->needs);
+    free(s->scratch_needs);
+    free(s->bound);
+    ml_graph_free(s->graph);
+    ml_interpreter_free(s->interpreter);
+    free(s);
+}
+
+/* Preparing --------------------------------------------------------------------------------------------------------- */
+
+static ml_plan_request request_of(ml_state *s, const int32_t *spec, int32_t words,
+                                  const ml_binding *bound, int32_t n_bound) {
+    return (ml_plan_request){.graph = s->graph,
+                             .strategy = s->strategy,
+                             .options = s->options,
+                             .spec = spec,
+                             .words = words,
+                             .bound = bound,
+                             .n_bound = n_bound,
+                             .hooks = &s->hooks,
+                             .simd = s->simd,
+                             .counters = &s->counters};
+}
+
+/* The residence with this key, from the cache or made; *made says which. */
+static ml_status find_or_make(ml_state *s, const ml_plan_request *request, ml_residence **r,
+                              bool *made, ml_error *error) {
+    *r = ml_cache_find(s, request->spec, request->words, request->bound, request->n_bound);
+    *made = !*r;
+    if (*r) {
+        ml_cache_improve(s, *r);
+        return ML_OK;
+    }
+    ml_plan *plan;
+    ml_status status = ml_plan_new(request, &plan, error);
+    if (status != ML_OK) return status;
+    status = ml_residence_new(s, plan, r, error);
+    if (status != ML_OK) ml_plan_free(plan);
+    return status;
+}
+
+/* True when no pointer of the residence but those into loose memory has to change. */
+static bool stands(const ml_state *s, const ml_residence *r) {
+    return r->resolved && r->at_base == s->arena.base && r->at_persistent == s->persistent;
+}
+
+static void put_in_force(ml_state *s, ml_residence *r, bool rebinds) {
+    bool only_buffers = rebinds && s->now == r && stands(s, r);
+    if (only_buffers) s->counters.rebinds++;
+    s->now = r;
+    s->generation++;
+    if (stands(s, r)) ml_resolve_loose(s, r);
+    else ml_resolve(s, r);
+    if (only_buffers) return;
+    r->ran = false;
+    if (r->rows.persistent_bytes > 0) memset(s->persistent, 0, (size_t)r->rows.persistent_bytes);
+    if (s->node_memory) memset(s->node_memory, 0, (size_t)s->graph->memory_bytes);
+}
+
+static bool differ(const ml_binding *a, int32_t count_a, const ml_binding *b, int32_t count_b) {
+    return count_a != count_b || (count_a > 0 && memcmp(a, b, (size_t)count_a * sizeof *a) != 0);
+}
+
+/* Everything that can fail comes first; then the old bindings go and the residence is in force. */
+static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding *copy,
+                         ml_error *error) {
+    ml_residence *r;
+    bool made;
+    ml_status status = find_or_make(s, request, &r, &made, error);
+    if (status != ML_OK) return status;
+    status = ml_bound_check(r->plan, &r->rows, request->bound, request->n_bound, error);
+    if (status == ML_OK) status = ml_acquire(s, r, error);
+    if (status != ML_OK) {
+        if (made) ml_residence_free(r);
+        return status;
+    }
+    bool rebinds = differ(s->bound, s->n_bound, request->bound, request->n_bound);
+    free(s->bound);
+    s->bound = copy;
+    s->n_bound = request->n_bound;
+    r->used = ++s->clock;
+    if (made) ml_cache_add(s, r);
+    else s->counters.plan_hits++;
+    put_in_force(s, r, rebinds);
+    if (made) ml_cache_evict(s);
+    return ML_OK;
+}
+
+ml_status ml_state_prepare(ml_state *s, const int32_t *spec, int32_t words,
+                           const ml_binding *bindings, int32_t n_bindings, ml_error *error) {
+    ml_status status = ml_enter(s->interpreter);
+    if (status != ML_OK) return status;
+    ml_binding *copy = n_bindings > 0 ? malloc((size_t)n_bindings * sizeof *copy) : NULL;
+    if (n_bindings > 0 && !copy) {
+        status = ml_error_memory(error, "bound tensors", n_bindings, 0);
+    } else {
+        if (copy) memcpy(copy, bindings, (size_t)n_bindings * sizeof *copy);
+        ml_plan_request request = request_of(s, spec, words, copy, n_bindings);
+        status = prepare(s, &request, copy, error);
+        if (status != ML_OK) free(copy);
+    }
+    ml_leave(s->interpreter);
+    return status;
+}
+
+ml_status ml_state_plan_for(ml_state *s, const int32_t *spec, int32_t words, ml_plan **plan,
+                            ml_error *error) {
+    *plan = NULL;
+    ml_status status = ml_enter(s->interpreter);
+    if (status != ML_OK) return status;
+    ml_counters uncounted = s->counters;
+    ml_plan_request request = request_of(s, spec, words, s->bound, s->n_bound);
+    request.counters = &uncounted;
+    status = ml_plan_new(&request, plan, error);
+    if (status == ML_OK && s->n_bound > 0) {
+        status = ml_bound_check(*plan, &(*plan)->rows, s->bound, s->n_bound, error);
+        if (status != ML_OK) {
+            ml_plan_free(*plan);
+            *plan = NULL;
+        }
+    }
+    ml_leave(s->interpreter);
+    return status;
+}
+
+/* Running ------------------------------------------------------------------------------------------------------------ */
+
+/* The bytes of all graph inputs in the arena, one after the other, copied out into `saved` or back in; returns their sum. */
+static int64_t move_inputs(const ml_state *s, const ml_residence *r, uint8_t *saved, bool out) {
+    const ml_subgraph *sub = ml_frame_subgraph(s->graph, 0);
+    int64_t at = 0;
+    for (int32_t i = 0; i < sub->io.n_inputs; i++) {
+        int32_t t = sub->io.inputs[i];
+        const ml_tensor *row = t < 0 ? NULL : ml_row_of(s->graph, &r->rows, 0, t);
+        if (!row || row->storage != ML_STORAGE_ARENA || row->bytes == 0) continue;
+        void *data = ml_now_data(r, 0)[t];
+        if (!data) continue;
+        if (saved && out) memcpy(saved + at, data, (size_t)row->bytes);
+        else if (saved) memcpy(data, saved + at, (size_t)row->bytes);
+        at += row->bytes;
+    }
+    return at;
+}
+
+/* A run left the arena well above its bound: lays it out anew with what was learnt, keeping inputs and variables. Failing is
+ * no failure: the old places hold. */
+static void place_anew(ml_state *s, ml_residence *r) {
+    const ml_frame_row *row = &r->rows.frames[0];
+    bool spilled = false;
+    for (int32_t f = 1; f < s->graph->n_frames; f++) spilled |= r->frames[f].spilled;
+    if (s->pinned || (!spilled && row->region_bytes <= row->lower_bound + row->lower_bound / 4))
+        return;
+    uint8_t *inputs = malloc((size_t)move_inputs(s, r, NULL, true) + 1);
+    if (!inputs) return;
+    move_inputs(s, r, inputs, true);
+    if (ml_residence_renew(s, r)) {
+        ml_resolve(s, r);
+        move_inputs(s, r, inputs, false);
+        s->counters.replans++;
+        s->generation++;
+    }
+    free(inputs);
+}
+
+ml_status ml_state_run(ml_state *s, ml_error *error) {
+    ml_status status = ml_enter(s->interpreter);
+    if (status != ML_OK) return status;
+    ml_residence *r = s->now;
+    if (!r || (!s->arena.base && r->rows.frames[0].region_bytes > 0)) {
+        status = ml_error_set(error, ML_NOT_READY,
+                              r ? "the arena's memory was released" : "no tensors are allocated");
+        ml_leave(s->interpreter);
+        return status;
+    }
+    if (r->learnt && r->learnt->grew) place_anew(s, r);
+    atomic_store_explicit(&s->interpreter->cancel, 0, memory_order_relaxed);
+    s->poll_at = 0;
+    s->error.status = ML_OK;
+    r->ran = true;
+    status = ml_run_frame(s, r, 0);
+    s->counters.invokes++;
+    if (status != ML_OK) {
+        *error = s->error;
+        s->error = ML_NO_ERROR;
+    }
+    ml_leave(s->interpreter);
+    return status;
+}
+
+void ml_state_pin(ml_state *s, int32_t pinned) { s->pinned = pinned; }
