@@ -88,6 +88,7 @@ typedef enum {
         1, /* eval reads shapes, not values: always known once the input's shape is */
     ML_KERNEL_HAS_EFFECTS =
         2, /* never folded, shared or skipped: variables, control flow, custom operators */
+    ML_KERNEL_TAKES_SPARSE = 8, /* input 0 may be a constant in sparse form */
     ML_KERNEL_SETS_SHAPES =
         4 /* eval itself gives the output shapes (ml_set_output, then ml_settle) */
 } ml_kernel_flag;

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from minilite import options
-from minilite._native import Plan
+from minilite._native import Plan, Shared
 from minilite.arguments import (
     Dims,
     Shapes,
@@ -19,7 +19,6 @@ from minilite.arguments import (
 )
 from minilite.compat import Delegate, OpResolverType, load_delegate
 from minilite.details import NodeDetails, TensorDetails, node_details, tensor_details
-from minilite._native import Shared
 from minilite.engine.program import Program
 from minilite.engine.session import Session
 from minilite.errors import InputError, MiniliteError, StateError

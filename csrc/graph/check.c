@@ -14,7 +14,7 @@ static ml_status refuse(ml_error *error, int32_t subgraph, int32_t node, int32_t
     error->subgraph = subgraph;
     error->node = node;
     error->tensor = tensor;
-    return ML_GRAPH_ERROR;
+    return (ml_status)error->status;
 }
 
 static ml_status check_tensor(const ml_graph_def *def, const ml_tensor_def *t, int32_t s,
@@ -40,7 +40,8 @@ static ml_status check_tensor(const ml_graph_def *def, const ml_tensor_def *t, i
                      number, t->data ? "constant" : "variable", ml_shape_text(&t->shape, text));
         return refuse(error, s, -1, number);
     }
-    if (t->data && !ml_type_is_heap(t->type) && t->bytes < ml_bytes_of(elements, t->type)) {
+    bool dense = !ml_type_is_heap(t->type) && !(t->flags & ML_TENSOR_SPARSE);
+    if (t->data && dense && t->bytes < ml_bytes_of(elements, t->type)) {
         ml_error_set(error, ML_GRAPH_ERROR,
                      "tensor %d, a constant of shape %s, has %lld bytes, needs %lld", number,
                      ml_shape_text(&t->shape, text), (long long)t->bytes,
@@ -146,6 +147,13 @@ static ml_status check_nodes(const ml_graph_def *def, const ml_subgraph_def *sub
         if (status != ML_OK) return status;
         for (int32_t i = 0; i < n->n_inputs; i++) {
             int32_t t = def->io[n->io_start + i];
+            if (t >= 0 && tensors[t].flags & ML_TENSOR_SPARSE &&
+                (i > 0 || !(n->kernel->flags & ML_KERNEL_TAKES_SPARSE))) {
+                ml_error_set(error, ML_UNSUPPORTED,
+                             "tensor %d, its input %d, is sparse: only dense ones are supported", t,
+                             i);
+                return refuse(error, s, n->index, t);
+            }
             if (t < 0 || seen[t] != UNSEEN) continue;
             ml_error_set(error, ML_GRAPH_ERROR,
                          "tensor %d, its input %d, is read before any node computes it", t, i);

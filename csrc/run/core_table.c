@@ -45,11 +45,17 @@ static ml_status set_output(const ml_call *c, int i, const ml_shape *shape) {
     int64_t elements = 0;
     ml_status status = check_shape(c, i, t, shape, &elements);
     if (status != ML_OK) return status;
-    if (t->shaped && ml_same_shape(&t->shape, shape) && fe->engine->residence) return ML_OK;
+    const ml_residence *r = fe->engine->residence;
+    if (r && t->shaped && ml_same_shape(&t->shape, shape)) return ML_OK;
+    if (r && !r->learnt) { /* the plan's rows, which runs do not write */
+        char before[96], now[96];
+        return ml_fail(c, ML_KERNEL_ERROR, "output %d came with shape %s, its prepare said %s", i,
+                       ml_shape_text(shape, now), ml_shape_text(&t->shape, before));
+    }
     if (&t->shape != shape) t->shape = *shape;
     t->bytes = ml_bytes_of(elements, t->type);
     t->shaped = 1;
-    if (!fe->engine->residence) return ML_OK;
+    if (!r) return ML_OK;
     ml_mark_readers(fe->engine->residence, fe->frame, number);
     fe->engine->state->generation++;
     return ML_OK;

@@ -56,19 +56,16 @@ void ml_mark_readers(ml_residence *r, int32_t frame, int32_t tensor) {
 
 /* Places ---------------------------------------------------------------------------------------------------------------- */
 
-/* Notes what a run needed, a maximum that decays towards recent needs. */
-static void remember(int64_t *need, int64_t bytes) {
-    *need = bytes >= *need ? bytes : *need - (*need - bytes) / 16;
-}
-
 static ml_status make_needs(ml_state *s) {
     if (s->needs) return ML_OK;
-    int64_t *needs = calloc((size_t)s->graph->total_slots + 1, sizeof *needs);
-    s->scratch_needs = calloc((size_t)s->graph->total_nodes + 1, sizeof *s->scratch_needs);
+    ml_need *needs =
+        calloc((size_t)(s->graph->total_slots + s->graph->total_nodes) + 1, sizeof *needs);
+    if (!needs)
+        return ml_error_memory(&s->error, "what runs learn",
+                               s->graph->total_slots * (int64_t)sizeof *needs, 0);
     s->needs = needs;
-    return needs && s->scratch_needs
-               ? ML_OK
-               : ml_error_memory(&s->error, "what runs learn", s->graph->total_slots * 8, 0);
+    s->scratch_needs = needs + s->graph->total_slots;
+    return ML_OK;
 }
 
 /* Points an output at memory that holds its bytes. */
@@ -81,7 +78,7 @@ static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
     if (t->storage == ML_STORAGE_BOUND)
         return ml_bound_check_bytes(at->state, r, number, &at->state->error);
     if (t->storage != ML_STORAGE_ARENA) return ML_OK;
-    remember(&at->state->needs[slot], t->bytes);
+    ml_need_note(&at->state->needs[slot], t->bytes, at->state->counters.invokes);
     if (t->root != number && i == 0 && (at->node->io->flags & ML_NODE_VIEW) && c->inputs[0] >= 0) {
         t->offset = ml_input(c, 0)->offset;
         *data = ml_now_data(r, at->frame)[c->inputs[0]];
@@ -102,7 +99,7 @@ static ml_status place_scratch(const reached *at, const ml_call *c) {
     const ml_graph *g = at->state->graph;
     ml_residence *r = at->residence;
     int64_t number = g->frames[at->frame].node_base + c->node, needs = at->row->scratch_bytes;
-    remember(&at->state->scratch_needs[number], needs);
+    ml_need_note(&at->state->scratch_needs[number], needs, at->state->counters.invokes);
     bool in_arena = ml_scratch_in_arena(at->node, needs);
     if (in_arena && (needs > r->learnt->scratch[number] || at->row->scratch_offset < 0)) {
         int32_t id = ml_frame_subgraph(g, at->frame)->io.n_tensors + c->node;
@@ -191,7 +188,7 @@ ml_status ml_run_unsettled(const ml_call *call) {
 
 ml_status ml_settle_outputs(const ml_call *call) {
     reached at = where(call);
-    if (!at.residence) return ML_OK;
+    if (!at.residence || !at.residence->learnt) return ML_OK;
     ml_status status = make_needs(at.state);
     return status == ML_OK ? place_outputs(&at, call) : status;
 }

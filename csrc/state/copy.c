@@ -140,7 +140,12 @@ static int32_t producer_of(const ml_subgraph *sub, int32_t tensor) {
 ml_status ml_state_overwriter(ml_state *s, int32_t tensor, int32_t *node, ml_error *error) {
     ml_plan *plan;
     *node = -1;
-    ml_status status = ml_state_memory(s, &plan, error);
+    ml_status status = ml_enter_copy(s->interpreter);
+    if (status != ML_OK) return status;
+    bool ran = s->now && s->now->ran;
+    ml_leave(s->interpreter);
+    if (!ran) return ML_OK; /* all is as it was when it was allocated */
+    status = ml_state_memory(s, &plan, error);
     if (status != ML_OK || !plan) return status;
     const ml_tensor *t = ml_plan_tensor(plan, 0, tensor);
     const ml_subgraph *sub = ml_frame_subgraph(s->graph, 0);

@@ -70,15 +70,18 @@ static ml_status note_placed(void *context, int32_t frame, ml_planner *planner) 
 
 static ml_status place(ml_state *s, ml_residence *r, ml_error *error) {
     const ml_graph *g = r->plan->graph;
+    ml_learnt *l = r->learnt;
+    for (int32_t slot = 0; slot < g->total_slots; slot++)
+        l->capacities[slot] = s->needs ? ml_need_capacity(&s->needs[slot], s->counters.invokes) : 0;
+    for (int32_t n = 0; n < g->total_nodes; n++)
+        l->scratch[n] = s->needs ? ml_need_capacity(&s->scratch_needs[n], s->counters.invokes) : 0;
     ml_placing placing = {.graph = g,
                           .rows = &r->rows,
                           .strategy = r->plan->strategy,
                           .options = r->plan->options,
-                          .capacities = s->needs,
-                          .scratch = s->scratch_needs,
+                          .capacities = l->capacities,
+                          .scratch = l->scratch,
                           .offline = r->plan->words == 0};
-    r->learnt->grew = false;
-    r->resolved = false;
     return ml_place_frames(&placing, note_placed, r, error);
 }
 

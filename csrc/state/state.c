@@ -56,7 +56,6 @@ void ml_state_free(ml_state *s) {
     free(s->work);
     free(s->node_memory);
     free(s->needs);
-    free(s->scratch_needs);
     free(s->bound);
     ml_graph_free(s->graph);
     ml_interpreter_free(s->interpreter);

@@ -44,6 +44,29 @@ ml_status ml_block_set(ml_block *block, const ml_shape *shape, int32_t type, con
                        int64_t bytes, ml_error *error);
 void ml_blocks_free(ml_block *blocks, int64_t count);
 
+/* What a dynamic tensor needed: a maximum over runs that decays towards what recent ones took. */
+typedef struct ml_need {
+    int64_t capacity; /* up to the run before the last that noted something */
+    int64_t recent; /* the most in that run */
+    int64_t run; /* its number */
+} ml_need;
+
+/* The capacity to plan with at run number `now`: each run since took a sixteenth of the way to `recent`. */
+static inline int64_t ml_need_capacity(const ml_need *n, int64_t now) {
+    int64_t capacity = n->capacity > n->recent ? n->capacity : n->recent;
+    for (int64_t run = n->run; run < now && capacity > n->recent; run++) {
+        int64_t step = (capacity - n->recent) / 16;
+        if (step == 0) return n->recent;
+        capacity -= step;
+    }
+    return capacity;
+}
+
+static inline void ml_need_note(ml_need *n, int64_t bytes, int64_t now) {
+    if (n->run != now) *n = (ml_need){ml_need_capacity(n, now), 0, now};
+    if (bytes > n->recent) n->recent = bytes;
+}
+
 /* Residence -------------------------------------------------------------------------------------------------------- */
 
 typedef struct ml_step {
@@ -128,9 +151,8 @@ struct ml_state {
     uint8_t *node_memory; /* graph->memory_bytes */
     ml_block *heap; /* by slot; NULL where the graph has no tensor of no fixed size */
     ml_block *carries; /* two by slot; made by the first loop whose carries change shape */
-    int64_t
-        *needs; /* by slot: what dynamic tensors needed, a decaying maximum; made by the first */
-    int64_t *scratch_needs; /* by node, likewise */
+    ml_need *needs; /* by slot: what dynamic tensors needed; made by the first */
+    ml_need *scratch_needs; /* by node, behind them */
     ml_binding *bound; /* of frame 0, in force, by ascending tensor */
     int32_t n_bound;
     int32_t n_cached;

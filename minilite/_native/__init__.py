@@ -25,8 +25,8 @@ from minilite._native.memory import (
     plan_memory,
     strategies,
 )
-from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT, Arena, Planner
 from minilite._native.plan import Plan, TensorState
+from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT, Arena, Planner
 from minilite._native.state import Place, Shared, State
 from minilite._native.status import (
     BUSY,
@@ -37,6 +37,7 @@ from minilite._native.status import (
     NODE_VIEW,
     OPTIONS,
     TENSOR_OF_FILE,
+    TENSOR_SPARSE,
     TENSOR_VARIABLE,
 )
 
@@ -54,6 +55,7 @@ __all__ = [
     "PLACE_NONE",
     "PLACE_PERSISTENT",
     "TENSOR_OF_FILE",
+    "TENSOR_SPARSE",
     "TENSOR_VARIABLE",
     "UNPLACED",
     "Arena",

@@ -42,6 +42,7 @@ OPTIONS: dict[str, int] = {
     "keep_smaller": lib.ML_KEEP_SMALLER,
 }
 TENSOR_VARIABLE: int = lib.ML_TENSOR_VARIABLE
+TENSOR_SPARSE: int = lib.ML_TENSOR_SPARSE
 TENSOR_OF_FILE: int = lib.ML_TENSOR_OF_FILE
 NODE_PYTHON: int = lib.ML_NODE_PYTHON
 NODE_VIEW: int = lib.ML_NODE_VIEW

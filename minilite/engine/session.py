@@ -88,6 +88,7 @@ class Session:
         self._root = root
         self._in_force: Wish | None = None
         self._asked = Wish({}, {})
+        self._touched: set[int] = set()
         self._released = False
         self._targets: dict[int, Target] = {}
         self._generation = -1
@@ -127,11 +128,14 @@ class Session:
             shapes.pop(index, None)
         else:
             shapes[index] = shape
+        if shapes != self._asked.shapes:
+            self._touched.add(index)
         self._ask(self._asked._replace(shapes=shapes))
 
     def _ask(self, wish: Wish) -> None:
-        self._asked = wish
-        self.ready = self._in_force is not None and _same(wish, self._in_force)
+        if not _same(wish, self._asked):
+            self._asked = wish
+            self.ready = False
 
     def allocate(self) -> None:
         """Puts the plan for the shapes and buffers asked for in force; if it is refused, the old ones stay.
@@ -157,10 +161,12 @@ class Session:
         except StateError:  # refused because of others: what was asked for still is
             raise
         except Exception:
-            if self._in_force is not None:
-                self._ask(self._in_force)
+            self._asked = self._in_force or Wish({}, {})
+            self._touched = set()
+            self.ready = self._in_force is not None
             raise
         self._in_force = wish
+        self._touched = set()
         self.ready = self._asked is wish
         self._released = False
 
@@ -225,13 +231,11 @@ class Session:
         return target
 
     def _check_shape_in_force(self, index: int) -> None:
-        in_force = self._in_force.shapes if self._in_force is not None else {}
-        asked, file = self._asked.shapes.get(index), self.tensor(index).shape
-        if self._in_force is None or (asked or file) == (in_force.get(index) or file):
+        if index not in self._touched or self._in_force is None:
             return
-        name = self.tensor(index).name
-        message = f"Tensor data is null. Run allocate_tensors() first: tensor {index} ('{name}') was resized to {asked or file}"
-        raise StateError(message, tensors=[name], shapes=[asked or file])
+        name, shape = self.tensor(index).name, self.shape(index)
+        message = f"Tensor data is null. Run allocate_tensors() first: tensor {index} ('{name}') was resized to {shape}"
+        raise StateError(message, tensors=[name], shapes=[shape])
 
     def _look(self, index: int) -> Target:
         tensor = self.tensor(index)
@@ -268,7 +272,11 @@ class Session:
                     return unpack_strings(raw, target.shape)
             else:
                 fits = into is not None and into.dtype == target.dtype and into.shape == target.shape
-                array = into if fits and into is not None and into.flags.c_contiguous else np.empty(target.shape, target.dtype)
+                array = (
+                    into
+                    if fits and into is not None and into.flags.c_contiguous
+                    else np.empty(target.shape, target.dtype)
+                )
                 if self.state.read(index, place, array):
                     return array
             self._generation = -1

@@ -30,7 +30,9 @@ def pack_strings(tensor: Tensor, values: Array) -> bytes:
     head = 4 * (len(parts) + 2)
     ends = np.cumsum([head, *map(len, parts)])
     if ends[-1] > _MOST:
-        message = f"Cannot set tensor: tensor {tensor.index} ('{tensor.name}') would take {ends[-1]} bytes, at most {_MOST}"
+        message = (
+            f"Cannot set tensor: tensor {tensor.index} ('{tensor.name}') would take {ends[-1]} bytes, at most {_MOST}"
+        )
         raise InputError(message, tensors=[tensor.name])
     return np.array([len(parts), *ends], "<i4").tobytes() + b"".join(parts)
 
