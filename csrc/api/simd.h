@@ -14,19 +14,19 @@
  * A row of a is `pieces` stretches of k values, piece_stride elements apart, so that a window of an image needs no copy; a
  * plain matrix is one piece. Products are summed 128 at a time in ascending order, and those sums in turn: errors stay below
  * 8 eps of the sum of |a w|. A row's result depends neither on the rows it is computed with nor on how it is cut in pieces.
- * Passes on NaN; a zero in packed excess never meets what is written. */
+ * NaN passes on. */
 typedef struct ml_matmul_f32_args {
     const float *a;
     int64_t rows;
-    int64_t a_stride;      /* elements from row to row */
-    int64_t pieces;        /* at least 1 */
-    int64_t piece_stride;  /* elements */
-    int64_t k;             /* elements of a piece; weights have pieces * k inputs */
-    int64_t n;             /* outputs, elements of a row of y */
+    int64_t a_stride; /* elements from row to row */
+    int64_t pieces; /* at least 1 */
+    int64_t piece_stride; /* elements */
+    int64_t k; /* elements of a piece; weights have pieces * k inputs */
+    int64_t n; /* outputs, elements of a row of y */
     const float *packed;
-    const float *bias;     /* n, or NULL */
+    const float *bias; /* n, or NULL */
     float *y;
-    int64_t y_stride;      /* elements from row to row, at least n */
+    int64_t y_stride; /* elements from row to row, at least n */
     float low;
     float high;
 } ml_matmul_f32_args;
@@ -37,24 +37,26 @@ typedef struct ml_matmul_f32_args {
 typedef struct ml_requantize_args {
     const int32_t *sums;
     int64_t rows;
-    int64_t sums_stride;   /* elements from row to row, at least n */
+    int64_t sums_stride; /* elements from row to row, at least n */
     int64_t n;
-    const int32_t *bias;   /* n, or NULL */
+    const int32_t *bias; /* n, or NULL */
     const int32_t *mantissas; /* n */
     const int32_t *shifts; /* n */
     int8_t *y;
-    int64_t y_stride;      /* elements from row to row, at least n */
+    int64_t y_stride; /* elements from row to row, at least n */
     int32_t zero;
     int32_t low;
     int32_t high;
 } ml_requantize_args;
 
+/* Weights are packed in panels of matmul_f32_panel outputs, [panel][k][matmul_f32_panel], with zeros in excess. So many rows
+ * as matmul_f32_rows share a load of weights: blocks of rows should be multiples of it. */
 typedef struct ml_simd {
     const char *level;
-    int32_t matmul_f32_panel; /* outputs are packed in panels of so many: [panel][k][matmul_f32_panel], zeros in excess */
-    int32_t matmul_f32_rows;  /* rows that share a load of weights: blocks of rows should be multiples of it */
+    int32_t matmul_f32_panel;
+    int32_t matmul_f32_rows;
 #define PRIMITIVE(name, returns, parameters, levels) returns(*name) parameters;
-#include "../simd/primitives.def"
+#include "simd/primitives.def"
 #undef PRIMITIVE
 } ml_simd;
 

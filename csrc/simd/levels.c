@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../kernel.h"
+#include "core/error.h"
 #include "cpu.h"
 #include "simd.h"
 
@@ -92,9 +92,11 @@ ml_status ml_simd_choose(const char *mask, const ml_simd **simd, ml_error *error
     for (int i = 0; i < count; i++) {
         *simd = levels[i];
         if (strcmp(mask, levels[i]->level) == 0) return ML_OK;
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", levels[i]->level);
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                                 levels[i]->level);
     }
     *simd = NULL;
-    return ml_fail(error, ML_BINDING_ERROR, "MINILITE_ISA is '%.32s', which is not among the levels of this machine: %s", mask,
-                   names);
+    return ml_error_set(
+        error, ML_BINDING_ERROR,
+        "MINILITE_ISA is '%.32s', which is not among the levels of this machine: %s", mask, names);
 }

@@ -13,7 +13,8 @@ enum {
     VECTORS = PANEL / LANES, /* in a panel */
     MOST_PANELS = 8,
     MOST_SUMS = 32,
-    NEAR_FLOATS = 64 * 1024  /* of weights that all rows meet before the next ones are read: they stay in the cache */
+    /* Of weights that all rows meet before the next ones are read, so that they stay in the cache. */
+    NEAR_FLOATS = 64 * 1024
 };
 
 /* Where a tile begins. */
@@ -27,8 +28,8 @@ typedef struct tile_place {
 
 /* sums += `count` steps of k. Rows go in groups of four, so that few registers hold their addresses: the empty asm hides that
  * one group's address follows from another's. */
-INLINE void add_products(const float *a, int64_t a_stride, const float *w, int64_t panel_floats, int64_t count, const int rows,
-                         const int panels, VECTOR *sums) {
+INLINE void add_products(const float *a, int64_t a_stride, const float *w, int64_t panel_floats,
+                         int64_t count, const int rows, const int panels, VECTOR *sums) {
     const int vectors = panels * VECTORS;
     const float *group[(ROWS + 3) / 4];
 #pragma GCC unroll 8
@@ -56,8 +57,8 @@ INLINE void add_products(const float *a, int64_t a_stride, const float *w, int64
 }
 
 /* Adds bias to the sums of a tile, clamps, and writes the columns that exist. */
-INLINE void store_tile(const ml_matmul_f32_args *p, const tile_place *at, const VECTOR *total, const int rows,
-                       const int vectors) {
+INLINE void store_tile(const ml_matmul_f32_args *p, const tile_place *at, const VECTOR *total,
+                       const int rows, const int vectors) {
     VECTOR low = BROADCAST(p->low), high = BROADCAST(p->high);
 #pragma GCC unroll 8
     for (int v = 0; v < vectors; v++) {
@@ -66,7 +67,8 @@ INLINE void store_tile(const ml_matmul_f32_args *p, const tile_place *at, const 
         int part = left < LANES ? (int)left : LANES;
         float *y = p->y + at->row * p->y_stride + column;
         VECTOR bias = ZERO();
-        if (p->bias) bias = part == LANES ? LOAD(p->bias + column) : LOAD_PART(p->bias + column, part);
+        if (p->bias)
+            bias = part == LANES ? LOAD(p->bias + column) : LOAD_PART(p->bias + column, part);
 #pragma GCC unroll 16
         for (int r = 0; r < rows; r++, y += p->y_stride) {
             VECTOR value = MIN(high, MAX(low, ADD(total[r * vectors + v], bias)));
@@ -76,7 +78,8 @@ INLINE void store_tile(const ml_matmul_f32_args *p, const tile_place *at, const 
     }
 }
 
-INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int rows, const int panels) {
+INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int rows,
+                 const int panels) {
     const int count = rows * panels * VECTORS;
     VECTOR total[MOST_SUMS], sums[MOST_SUMS];
     const float *w = p->packed + at->panel * at->panel_floats;
@@ -134,7 +137,8 @@ static void meet(const ml_matmul_f32_args *p, int64_t first, int64_t end, int64_
 
 void FUNCTION(const ml_matmul_f32_args *p) {
     int64_t panels = (p->n + PANEL - 1) / PANEL, panel_floats = p->pieces * p->k * PANEL;
-    int64_t near = panel_floats > 0 ? NEAR_FLOATS / panel_floats / MOST_PANELS * MOST_PANELS : panels;
+    int64_t near =
+        panel_floats > 0 ? NEAR_FLOATS / panel_floats / MOST_PANELS * MOST_PANELS : panels;
     if (near < MOST_PANELS) near = MOST_PANELS;
     for (int64_t first = 0; first < panels; first += near)
         meet(p, first, panels - first < near ? panels : first + near, panel_floats);

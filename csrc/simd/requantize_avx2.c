@@ -32,12 +32,14 @@ static inline column_block load_block(const ml_requantize_args *p, int64_t colum
 }
 
 /* Eight sums to eight bytes. */
-static inline __m128i scale(__m256i v, const column_block *b, __m256i zero, __m256i low, __m256i high) {
+static inline __m128i scale(__m256i v, const column_block *b, __m256i zero, __m256i low,
+                            __m256i high) {
     const __m256i nudge = _mm256_set1_epi64x(1 << 30);
     const __m256i low_bytes = _mm256_setr_epi32(0x0C080400, -1, -1, -1, 0x0C080400, -1, -1, -1);
     v = _mm256_sllv_epi32(_mm256_add_epi32(v, b->bias), b->left);
     __m256i even = _mm256_add_epi64(_mm256_mul_epi32(v, b->mantissas), nudge);
-    __m256i odd = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(v, 32), b->odd_mantissas), nudge);
+    __m256i odd =
+        _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(v, 32), b->odd_mantissas), nudge);
     v = _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xAA);
     __m256i rest = _mm256_add_epi32(_mm256_and_si256(v, b->below), _mm256_srai_epi32(v, 31));
     v = _mm256_sub_epi32(_mm256_srav_epi32(v, b->right), _mm256_cmpgt_epi32(rest, b->half));
@@ -56,13 +58,10 @@ void ml_requantize_avx2(const ml_requantize_args *p) {
         const int32_t *sums = p->sums + column;
         int8_t *y = p->y + column;
         for (int64_t row = 0; row < p->rows; row++, sums += p->sums_stride, y += p->y_stride) {
-            if (count == LANES) {
-                __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)sums);
-                _mm_storel_epi64((__m128i *)(void *)y, scale(v, &block, zero, low, high));
-            } else {
-                int64_t bytes = _mm_cvtsi128_si64(scale(_mm256_maskload_epi32(sums, there), &block, zero, low, high));
-                memcpy(y, &bytes, (size_t)count);
-            }
+            __m256i v = _mm256_maskload_epi32(sums, there);
+            int64_t bytes = _mm_cvtsi128_si64(scale(v, &block, zero, low, high));
+            if (count == LANES) memcpy(y, &bytes, LANES);
+            else memcpy(y, &bytes, (size_t)count);
         }
     }
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "../fixed_point.h"
+#include "math/fixed_point.h"
 #include "simd.h"
 
 enum { CHUNK = 64 };
@@ -16,7 +16,8 @@ static bool any_left_shift(const int32_t *shifts, int n) {
     return most > 0;
 }
 
-static void scale(const int32_t *restrict mantissas, const int32_t *restrict shifts, int n, int32_t *restrict v) {
+static void scale(const int32_t *restrict mantissas, const int32_t *restrict shifts, int n,
+                  int32_t *restrict v) {
     for (int i = 0; i < n; i++) {
         uint64_t product = (uint64_t)((uint32_t)v[i] ^ 0x80000000u) * (uint32_t)mantissas[i];
         v[i] = (int32_t)((uint32_t)((product + (1u << 30)) >> 31) - (uint32_t)mantissas[i]);
@@ -31,7 +32,8 @@ static void scale(const int32_t *restrict mantissas, const int32_t *restrict shi
 }
 
 /* At most CHUNK columns, from `first` on, of one row. */
-static void requantize_chunk(const ml_requantize_args *p, int64_t row, int64_t first, int n, bool left_shifts) {
+static void requantize_chunk(const ml_requantize_args *p, int64_t row, int64_t first, int n,
+                             bool left_shifts) {
     const int32_t *sums = p->sums + row * p->sums_stride + first;
     const int32_t *mantissas = p->mantissas + first, *shifts = p->shifts + first;
     int32_t v[CHUNK], zero = p->zero, low = p->low, high = p->high;
@@ -45,7 +47,8 @@ static void requantize_chunk(const ml_requantize_args *p, int64_t row, int64_t f
     if (left_shifts)
         for (int i = 0; i < n; i++) v[i] = ml_multiply_quantized(v[i], mantissas[i], shifts[i]);
     else scale(mantissas, shifts, n, v);
-    for (int i = 0; i < n; i++) y[i] = (int8_t)ml_clamp_s32((int32_t)((uint32_t)v[i] + (uint32_t)zero), low, high);
+    for (int i = 0; i < n; i++)
+        y[i] = (int8_t)ml_clamp_s32((int32_t)((uint32_t)v[i] + (uint32_t)zero), low, high);
 }
 
 void ml_requantize_sse2(const ml_requantize_args *p) {

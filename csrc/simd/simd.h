@@ -2,8 +2,8 @@
 #ifndef ML_SIMD_H
 #define ML_SIMD_H
 
-#include "../minilite.h"
-#include "../api/simd.h"
+#include "api/minilite.h"
+#include "api/simd.h"
 
 /* Functions of each primitive's type: ml_matmul_f32_fn; and the variants there may be: ml_matmul_f32_avx2, ... */
 #define SSE2(name) ml_##name##_fn ml_##name##_sse2;

@@ -1,6 +1,19 @@
 """The seam: the only package that touches ffi and lib. Statuses become exceptions, lifetimes are tied together here."""
 
-from minilite._native.graph import Graph, KernelInfo, NodeDef, SubgraphDef, TensorDef, find_kernel, pack_params
+from minilite._native.graph import (
+    Graph,
+    KernelInfo,
+    NodeDef,
+    QuantizationDef,
+    SubgraphDef,
+    TensorDef,
+    find_kernel,
+    kernel_at,
+    kernel_names,
+    kernel_types,
+    match_kernel,
+    pack_params,
+)
 from minilite._native.hooks import Call
 from minilite._native.memory import (
     MAX_BYTES,
@@ -45,12 +58,17 @@ __all__ = [
     "Placement",
     "Plan",
     "Planner",
+    "QuantizationDef",
     "Refused",
     "State",
     "SubgraphDef",
     "TensorDef",
     "TensorState",
     "find_kernel",
+    "kernel_at",
+    "kernel_names",
+    "kernel_types",
+    "match_kernel",
     "memory_lower_bound",
     "pack_params",
     "plan_memory",

@@ -22,37 +22,34 @@ class Call:
 
     def __init__(self, call: Any) -> None:
         self._call = call
-        self.handler: int = call.handler
+        self.handler: int = lib.ml_call_handler(call)
 
-    def _array(self, tensor: int, dtype: Any, *, writable: bool) -> Array:
-        entry = self._call.tensors[tensor]
+    def _array(self, operand: Any, dtype: Any, *, writable: bool) -> Array:
+        entry = operand.tensor
         shape = tuple(entry.shape.dims[0 : entry.shape.rank])
         if entry.bytes == 0:
             return np.zeros(shape, dtype)
-        array = np.frombuffer(ffi.buffer(self._call.data[tensor], entry.bytes), dtype).reshape(shape)
+        array = np.frombuffer(ffi.buffer(operand.data, entry.bytes), dtype).reshape(shape)
         array.flags.writeable = writable
         return array
 
     def input_array(self, position: int, dtype: Any) -> Array:
         """A read-only view of input `position`; None when it is absent."""
-        tensor = self._call.inputs[position]
-        return self._array(tensor, dtype, writable=False) if tensor >= 0 else None
+        operand = lib.ml_call_operand(self._call, position)
+        return self._array(operand, dtype, writable=False) if operand.tensor else None
 
     def input_shape(self, position: int) -> Shape | None:
         """The shape of input `position`; None when it is absent."""
-        tensor = self._call.inputs[position]
-        if tensor < 0:
-            return None
-        shape = self._call.tensors[tensor].shape
-        return tuple(shape.dims[0 : shape.rank])
+        tensor = lib.ml_call_operand(self._call, position).tensor
+        return tuple(tensor.shape.dims[0 : tensor.shape.rank]) if tensor else None
 
     def output_array(self, position: int, dtype: Any) -> Array:
         """A writable view of output `position`."""
-        return self._array(self._call.outputs[position], dtype, writable=True)
+        return self._array(lib.ml_call_output(self._call, position), dtype, writable=True)
 
     def output_shape(self, position: int) -> Shape | None:
         """The shape of output `position`, None while it is not known."""
-        entry = self._call.tensors[self._call.outputs[position]]
+        entry = lib.ml_call_output(self._call, position).tensor
         return tuple(entry.shape.dims[0 : entry.shape.rank]) if entry.shaped else None
 
     def set_output_shapes(self, shapes: Sequence[Shape]) -> int:
@@ -60,9 +57,9 @@ class Call:
         for position, shape in enumerate(shapes):
             packed = ffi.new("ml_shape *")
             write_shape(packed, shape)
-            if status := lib.ml_set_run_shape(self._call, position, packed):
+            if status := lib.ml_call_set_output(self._call, position, packed):
                 return int(status)
-        return int(lib.ml_settle(self._call))
+        return int(lib.ml_call_settle(self._call))
 
 
 def write_shape(target: Any, shape: Shape) -> None:

@@ -14,6 +14,7 @@ from minilite.errors import (
     ModelFormatError,
     ShapeError,
     StateError,
+    UnsupportedOpError,
     coordinates,
 )
 
@@ -28,6 +29,7 @@ _CLASSES: dict[int, type[MiniliteError]] = {
     lib.ML_NOT_READY: StateError,
     lib.ML_GRAPH_ERROR: ModelFormatError,
     lib.ML_BINDING_ERROR: InputError,
+    lib.ML_UNSUPPORTED: UnsupportedOpError,
 }
 MAX_RANK: int = lib.ML_MAX_RANK
 OPTIONS: dict[str, int] = {

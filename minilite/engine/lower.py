@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from minilite import _native
 from minilite.errors import UnsupportedOpError, coordinates
 from minilite.format.dtypes import numpy_type
@@ -54,6 +56,7 @@ class _Lowering:
         self.reference = reference
         self.table = operators()
         self.kernels: dict[str, _native.KernelInfo | None] = {}
+        self.rows: dict[tuple[Any, ...], int] = {}
         self.handlers: list[Handler] = []
         self.resources: dict[tuple[str, str], int] = {}
         self.keep: list[Any] = []
@@ -89,7 +92,18 @@ class _Lowering:
             self.refusals.append(UnsupportedOpError(message, subgraph=subgraph.index, tensors=[tensor.name]))
             return _native.TensorDef(None, tensor.type, (), variable=False)
         offset = self.offline[subgraph.index][tensor.index] if self.offline else -1
-        return _native.TensorDef(tensor.data, tensor.type, tensor.shape, tensor.is_variable, offset)
+        return _native.TensorDef(
+            tensor.data, tensor.type, tensor.shape, tensor.is_variable, self.quantization(tensor), offset
+        )
+
+    def quantization(self, tensor: Tensor) -> _native.QuantizationDef | None:
+        """The tensor's scales and zero points as C reads them, kept alive with the graph."""
+        q = tensor.quantization
+        if not q.scales:
+            return None
+        scales, zero_points = np.array(q.scales, np.float32), np.array(q.zero_points, np.int64)
+        self.keep += (scales, zero_points)
+        return _native.QuantizationDef(scales, zero_points, q.quantized_dimension, q.block_size)
 
     def node(self, subgraph: Subgraph, node: Node, tensors: list[Tensor]) -> _native.NodeDef | None:
         operator = None if node.custom else self.table.get(node.op)
@@ -144,9 +158,23 @@ class _Lowering:
             raise LookupError(message)
         return info
 
+    def typed(self, info: _native.KernelInfo, node: OpNode) -> int:
+        """The row of the kernel's table that runs these operand types in C; -1 if none does."""
+        inputs = tuple([-1 if t is None else int(t.type) for t in node.inputs])
+        outputs = tuple([int(t.type) for t in node.outputs])
+        key = (info.name, inputs, outputs)
+        row = self.rows.get(key)
+        if row is None:
+            row = _native.match_kernel(info, inputs, outputs)
+            if row >= 0 and not _native.kernel_types(info)[row][1]:
+                row = -1
+            self.rows[key] = row
+        return row
+
     def kernel(self, node: Node, at_hand: OpNode, operator: Operator, kernel: Kernel) -> _native.NodeDef:
         info = self.find(kernel.name)
-        python = operator.reference is not None and (self.reference or not info.has_eval)
+        typed = self.typed(info, at_hand)
+        python = operator.reference is not None and (self.reference or typed < 0)
         flags = sum(_native.NODE_IN_PLACE << i for i in operator.in_place)
         flags |= _native.NODE_VIEW if operator.view else 0
         flags |= _native.NODE_TFLITE_SHARES if operator.tflite_shares else 0
@@ -154,9 +182,9 @@ class _Lowering:
         if python and not operator.view:  # numpy writes outputs after reading all inputs; views must stay skippable
             flags &= ~(0xFF * _native.NODE_IN_PLACE)
         handler = self.handler(at_hand, operator.reference, None) if python and operator.reference else -1
-        params = _native.pack_params(info, kernel.name, kernel.params, self.keep)
+        params = _native.pack_params(info, kernel.params, self.keep)
         return _native.NodeDef(
-            info.number, flags, node.index, handler, node.inputs, node.outputs, kernel.subgraphs, params
+            info.address, typed, flags, node.index, handler, node.inputs, node.outputs, kernel.subgraphs, params
         )
 
     def custom(self, node: Node, at_hand: OpNode) -> _native.NodeDef:
@@ -168,10 +196,10 @@ class _Lowering:
             raise at_hand.refuse(f"unresolved custom op: {node.op}, custom_ops has {known}")
         shape = getattr(function, "shape", None)
         info = self.find("custom")
-        params = _native.pack_params(info, "custom", {"has_shape": int(shape is not None)}, self.keep)
+        params = _native.pack_params(info, {"has_shape": int(shape is not None)}, self.keep)
         handler = self.handler(at_hand, function, shape, copies=True)
         return _native.NodeDef(
-            info.number, _native.NODE_PYTHON, node.index, handler, node.inputs, node.outputs, (), params
+            info.address, -1, _native.NODE_PYTHON, node.index, handler, node.inputs, node.outputs, (), params
         )
 
     def handler(
