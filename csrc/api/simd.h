@@ -1,4 +1,4 @@
-/* api/simd.h -- the primitives and their levels, for kernels and packing, for tests and benchmarks, and for --version.
+/* simd.h -- the primitives and their levels, for kernels and packing, for tests and benchmarks, and for --version.
  *
  * A primitive is an inner loop; a level is a set of instructions (scalar, sse2, avx2, avx512) with one variant of each
  * primitive. A program that works at one level has its ml_simd: constant, never freed, passed by pointer. Integers are equal
