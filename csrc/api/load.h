@@ -2,7 +2,18 @@
 
 /* The loading description ------------------------------------------------------------------------------------------ */
 
-typedef enum { ML_TENSOR_VARIABLE = 1 } ml_tensor_flag;
+typedef enum {
+    ML_TENSOR_VARIABLE = 1,
+    ML_TENSOR_OF_FILE = 2 /* its constant bytes live as long as the store */
+} ml_tensor_flag;
+
+/* Packed weights, shared by all graphs of a Model. */
+typedef struct ml_store ml_store;
+ml_store *ml_store_new(void); /* NULL without memory */
+/* One more holder; it goes with the last one's free. */
+ml_store *ml_store_hold(ml_store *store);
+void ml_store_free(ml_store *store);
+int64_t ml_store_bytes(ml_store *store);
 
 typedef struct ml_tensor_def {
     const void *data; /* a constant's bytes, kept alive by the caller; NULL if computed */
@@ -51,6 +62,7 @@ typedef struct ml_graph_def {
     const ml_subgraph_def *subgraphs;
     const ml_tensor_def *tensors;
     const ml_node_def *nodes;
+    ml_store *store; /* held by the graph */
     const ml_quantization *quantizations; /* copied; their arrays are kept alive by the caller */
     const int32_t *io;
     const uint8_t *params;

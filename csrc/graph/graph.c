@@ -39,6 +39,7 @@ static ml_status copy_nodes(ml_graph *g, const ml_graph_def *def, ml_error *erro
                 kernel,
                 d->typed >= 0 && kernel->typed[d->typed].eval ? &kernel->typed[d->typed] : NULL,
                 g->params + d->params_start,
+                NULL,
                 &g->node_io[node + n],
                 to->blob_bytes,
                 d->index,
@@ -112,6 +113,9 @@ ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *erro
     atomic_init(&g->holders, 1);
     g->n_subgraphs = def->n_subgraphs;
     g->n_resources = def->n_resources;
+    g->n_nodes = (int64_t)nodes;
+    g->store = ml_store_hold(def->store);
+    g->own = ml_store_new();
     for (size_t t = 0; t < tensors; t++) g->planned_offline |= def->tensors[t].offline_offset >= 0;
     g->subgraphs = calloc(count + 1, sizeof *g->subgraphs);
     g->nodes = calloc(nodes + 1, sizeof *g->nodes);
@@ -123,12 +127,13 @@ ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *erro
     g->params = copy_bytes(def->params, (size_t)def->params_bytes);
     ml_status status;
     if (!g->subgraphs || !g->nodes || !g->node_io || !g->tensor_defs || !g->io || !g->params ||
-        !g->quantizations) {
+        !g->quantizations || !g->own) {
         status = ml_error_set(error, ML_ARENA_ERROR, "no memory for a graph of %zu nodes", nodes);
     } else {
         int32_t root;
         status = copy_nodes(g, def, error);
         if (status == ML_OK) status = add_frame(g, def->root, -1, -1, error, &root);
+        if (status == ML_OK) status = ml_graph_derive(g, error);
     }
     if (status != ML_OK) {
         ml_graph_free(g);
@@ -146,6 +151,9 @@ ml_graph *ml_graph_hold(const ml_graph *graph) {
 
 void ml_graph_free(ml_graph *g) {
     if (!g || atomic_fetch_sub(&g->holders, 1) > 1) return;
+    for (int64_t n = 0; g->nodes && n < g->n_nodes; n++) free(g->nodes[n].derived);
+    ml_store_free(g->store);
+    ml_store_free(g->own);
     free(g->subgraphs);
     free(g->nodes);
     free(g->node_io);

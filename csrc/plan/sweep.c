@@ -121,17 +121,39 @@ static ml_status blame(ml_error *error, const ml_plan *plan, int32_t frame, cons
     return status;
 }
 
+/* The node's weights in the layout of the level: from the store, or room in scratch to pack them in each run. */
+static ml_status pack(ml_prepare_context *x, const ml_call *c, ml_wish *w, const ml_node *node,
+                      ml_node_plan *np) {
+    int32_t t = c->inputs[node->kernel->packs];
+    const ml_tensor *operand = &c->env->tensors[t];
+    const ml_graph *g = x->plan->graph;
+    const ml_tensor_def *def = &g->subgraphs[c->env->engine->subgraph].tensors[t];
+    if (def->data) {
+        ml_store *store = def->flags & ML_TENSOR_OF_FILE ? g->store : g->own;
+        np->packed = ml_store_packed(store, c, node->typed->pack, operand, w->layout);
+        return np->packed ? ML_OK : (ml_status)x->error->status;
+    }
+    int64_t bytes = node->typed->pack(c, NULL);
+    if (bytes < 0) return (ml_status)x->error->status;
+    np->pack_offset = ml_reserve(w, bytes);
+    return w->scratch_bytes < 0
+               ? ml_error_set(x->error, ML_SHAPE_ERROR,
+                              "its scratch memory adds up to more bytes than an int64 counts")
+               : ML_OK;
+}
+
 ml_status ml_plan_prepare_node(ml_prepare_context *x, int32_t frame, int32_t n, void **data) {
     const ml_frame *f = &x->plan->graph->frames[frame];
     const ml_node *node = &x->plan->graph->subgraphs[f->subgraph].nodes[n];
     ml_node_plan *np = &x->plan->nodes[f->node_base + n];
     ml_error quiet = {.node = -1};
-    struct ml_frame_engine engine = {x->plan, x->state, frame};
+    struct ml_frame_engine engine = {x->plan->graph, x->plan, x->state, frame, f->subgraph};
     ml_env env = {.tensors = ml_frame_tensors(x->plan, frame),
                   .error = x->error,
                   .core = &ml_core_table,
                   .engine = &engine};
     ml_call c = {.params = node->params,
+                 .derived = node->derived,
                  .blob = x->plan->blobs + f->blob_base + node->blob_start,
                  .inputs = node->io->inputs,
                  .data = data,
@@ -163,6 +185,13 @@ ml_status ml_plan_prepare_node(ml_prepare_context *x, int32_t frame, int32_t n, 
         }
     }
     bool open = w.open != 0;
+    np->packed = NULL;
+    np->pack_offset = -1;
+    if (!waits && !open && node->typed && node->typed->pack &&
+        !(node->io->flags & ML_NODE_PYTHON)) {
+        ml_status status = pack(x, &c, &w, node, np);
+        if (status != ML_OK) return blame(x->error, x->plan, frame, node, status);
+    }
     np->scratch_bytes = waits ? 0 : w.scratch_bytes;
     if (!waits) give_room(x->plan, frame, n);
     np->open = open;

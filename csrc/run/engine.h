@@ -5,12 +5,15 @@
 #include <stdatomic.h>
 
 #include "core/error.h"
+#include "graph/store.h"
 #include "kernel.h"
 
 enum { ML_ALIGNMENT = 64, ML_MAX_FRAMES = 4096, ML_CACHED_PLANS = 16 };
 /* Scratch of up to this many bytes comes from the state's work block, one for all nodes; more of it is planned in the arena. */
 enum { ML_WORK_BYTES = 64 * 1024 };
 
+/* Makes every node's derived block. */
+ml_status ml_graph_derive(ml_graph *graph, ml_error *error);
 ml_graph *ml_graph_hold(const ml_graph *graph);
 
 /* Graph: immutable. ------------------------------------------------------------------------------------------------ */
@@ -19,6 +22,7 @@ typedef struct ml_node {
     const ml_kernel *kernel;
     const ml_typed *typed; /* NULL: runs in Python */
     const void *params;
+    void *derived;
     const ml_node_io *io;
     int64_t blob_start; /* in its frame's blobs */
     int32_t index; /* the file's node number */
@@ -56,12 +60,15 @@ struct ml_graph {
     int32_t *io;
     uint8_t *params;
     int64_t blob_bytes;
+    int64_t n_nodes; /* of all subgraphs */
     int32_t n_subgraphs;
     int32_t n_frames;
     int32_t total_tensors;
     int32_t total_nodes;
     int32_t n_resources;
     ml_quantization *quantizations;
+    ml_store *store;
+    ml_store *own; /* for constants that are not the file's */
     bool planned_offline; /* some tensor has an offline offset */
 };
 
@@ -76,6 +83,9 @@ typedef enum {
 
 typedef struct ml_node_plan {
     int64_t scratch_bytes;
+    const void *packed; /* its constant weights, in the store */
+    int64_t
+        pack_offset; /* in scratch: where weights computed at run time are packed; -1 = they are not */
     uint8_t status; /* ml_node_status */
     uint8_t dynamic; /* its prepare needs run-time values */
     uint8_t open; /* even with them: eval gives the shapes */
@@ -129,9 +139,11 @@ typedef struct ml_prepare_context {
 
 /* What env->engine points at. */
 struct ml_frame_engine {
+    const ml_graph *graph;
     ml_plan *plan;
     ml_state *state;
     int32_t frame;
+    int32_t subgraph;
 };
 extern const ml_core ml_core_table;
 
@@ -269,6 +281,8 @@ ml_status ml_check_interrupt(ml_state *state, int32_t ticks);
 ml_status ml_run_frame(ml_state *state, int32_t frame);
 /* Eval of nodes whose shapes hang on run-time values: prepare with values, settle, compute. */
 ml_status ml_run_dynamic(const ml_call *call);
+/* Eval of nodes whose weights are computed at run time: packs them first. */
+ml_status ml_run_packing(const ml_call *call);
 /* Eval through the hook. */
 ml_status ml_run_python(const ml_call *call);
 

@@ -75,6 +75,17 @@ ml_status ml_run_frame(ml_state *s, int32_t frame) {
     return ML_OK;
 }
 
+ml_status ml_run_packing(const ml_call *call) {
+    const struct ml_frame_engine *e = call->env->engine;
+    const ml_node *node = &e->graph->subgraphs[e->subgraph].nodes[call->node];
+    void *to = ml_scratch(
+        call, e->plan->nodes[e->graph->frames[e->frame].node_base + call->node].pack_offset);
+    node->typed->pack(call, to);
+    ml_call packed = *call;
+    packed.packed = to;
+    return node->typed->eval(&packed);
+}
+
 ml_status ml_run_python(const ml_call *call) {
     ml_state *s = call->env->engine->state;
     ml_status status = (ml_status)s->hooks.eval(s->hooks.owner, call);
@@ -297,9 +308,8 @@ static void *no_scratch(const ml_call *c, int32_t worker) {
 
 static const ml_quantization *quantization(const ml_call *c, int32_t tensor) {
     const struct ml_frame_engine *e = c->env->engine;
-    const ml_graph *g = e->plan->graph;
-    int32_t number =
-        tensor < 0 ? -1 : g->subgraphs[g->frames[e->frame].subgraph].tensors[tensor].quantization;
+    const ml_graph *g = e->graph;
+    int32_t number = tensor < 0 ? -1 : g->subgraphs[e->subgraph].tensors[tensor].quantization;
     return number < 0 ? NULL : &g->quantizations[number];
 }
 
@@ -308,8 +318,8 @@ const ml_core ml_core_table = {fail_call, set_output, settle_call, set_bytes,
 
 int32_t ml_call_handler(const ml_call *c) {
     const struct ml_frame_engine *e = c->env->engine;
-    const ml_graph *g = e->plan->graph;
-    return g->subgraphs[g->frames[e->frame].subgraph].nodes[c->node].handler;
+    const ml_graph *g = e->graph;
+    return g->subgraphs[e->subgraph].nodes[c->node].handler;
 }
 
 ml_operand ml_call_operand(const ml_call *c, int32_t position) {
@@ -357,6 +367,8 @@ ml_status ml_run_dynamic(const ml_call *call) {
         status = settle(s, frame, call->node);
     if (status != ML_OK) return status;
     bool python = (node->io->flags & ML_NODE_PYTHON) || !node->typed;
-    status = python ? ml_run_python(settled) : node->typed->eval(settled);
+    status = python                 ? ml_run_python(settled)
+             : np->pack_offset >= 0 ? ml_run_packing(settled)
+                                    : node->typed->eval(settled);
     return status == ML_OK ? remember(s, frame, settled) : status;
 }

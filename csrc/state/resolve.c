@@ -52,7 +52,7 @@ void ml_bind_steps(ml_state *s, int32_t frame, int32_t step, int32_t first) {
     ml_tensor *tensors = ml_frame_tensors(s->plan, frame);
     ml_step *steps = s->steps + f->node_base;
     uint8_t *region = s->frames[frame].region;
-    s->engines[frame] = (struct ml_frame_engine){s->plan, s, frame};
+    s->engines[frame] = (struct ml_frame_engine){s->graph, s->plan, s, frame, f->subgraph};
     s->envs[frame] = (ml_env){.tensors = tensors,
                               .error = s->error,
                               .core = &ml_core_table,
@@ -72,6 +72,8 @@ void ml_bind_steps(ml_state *s, int32_t frame, int32_t step, int32_t first) {
                                                               : node->typed->eval;
         to->ticks = ticks_of(node->io, tensors);
         to->call = (ml_call){.params = node->params,
+                             .derived = node->derived,
+                             .packed = np->packed,
                              .blob = s->plan->blobs + f->blob_base + node->blob_start,
                              .scratch = scratch >= 0            ? region + scratch
                                         : np->scratch_bytes > 0 ? s->work

@@ -5,6 +5,7 @@ from minilite._native.graph import (
     KernelInfo,
     NodeDef,
     QuantizationDef,
+    Store,
     SubgraphDef,
     TensorDef,
     find_kernel,
@@ -34,6 +35,8 @@ from minilite._native.status import (
     NODE_TFLITE_SHARES,
     NODE_VIEW,
     OPTIONS,
+    TENSOR_OF_FILE,
+    TENSOR_VARIABLE,
 )
 
 __all__ = [
@@ -49,6 +52,8 @@ __all__ = [
     "PLACE_ARENA",
     "PLACE_NONE",
     "PLACE_PERSISTENT",
+    "TENSOR_OF_FILE",
+    "TENSOR_VARIABLE",
     "UNPLACED",
     "Arena",
     "Call",
@@ -61,6 +66,7 @@ __all__ = [
     "QuantizationDef",
     "Refused",
     "State",
+    "Store",
     "SubgraphDef",
     "TensorDef",
     "TensorState",

@@ -10,6 +10,7 @@ import numpy as np
 
 from minilite._core import ffi, lib
 from minilite._native.status import MAX_RANK, Names, fresh_error, raise_error
+from minilite.errors import ArenaError
 
 Array = Any
 Shape = tuple[int, ...]
@@ -108,7 +109,8 @@ class TensorDef(NamedTuple):
     data: Array | None
     type: int
     shape: Shape
-    variable: bool
+    flags: int
+    """TENSOR_VARIABLE, TENSOR_OF_FILE"""
     quantization: QuantizationDef | None = None
     offline_offset: int = -1
     """Where the file's own memory plan puts it; -1 = nowhere."""
@@ -152,11 +154,33 @@ def _pack_quantization(q: QuantizationDef) -> bytes:
     )
 
 
+class Store:
+    """Owns an ml_store: weights packed for the inner loops, shared by all graphs of a Model."""
+
+    def __init__(self) -> None:
+        pointer = lib.ml_store_new()
+        if not pointer:
+            message = "no memory for a store of packed weights"
+            raise ArenaError(message)
+        self.pointer = ffi.gc(pointer, lib.ml_store_free)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all packed weights."""
+        return int(lib.ml_store_bytes(self.pointer))
+
+
 class Graph:
     """Owns an ml_graph and whatever its constants and packed weights lie in."""
 
     def __init__(
-        self, subgraphs: Sequence[SubgraphDef], resources: int, root: int, keep: Iterable[Any], names: Names
+        self,
+        subgraphs: Sequence[SubgraphDef],
+        resources: int,
+        root: int,
+        keep: Iterable[Any],
+        names: Names,
+        store: Store,
     ) -> None:
         tensors, nodes, heads, quantizations = bytearray(), bytearray(), bytearray(), bytearray()
         io: list[int] = []
@@ -170,14 +194,14 @@ class Graph:
                 len(subgraph.tensors), len(subgraph.nodes),
                 inputs_start, len(subgraph.inputs), outputs_start, len(subgraph.outputs),
             )  # fmt: skip
-            for data, kind, shape, variable, quantization, offline in subgraph.tensors:
+            for data, kind, shape, flags, quantization, offline in subgraph.tensors:
                 address, size = (data.__array_interface__["data"][0], data.nbytes) if data is not None else (0, 0)
                 rank, number = len(shape), -1
                 if quantization is not None:
                     number = len(quantizations) // _QUANTIZATION.size
                     quantizations += _pack_quantization(quantization)
                 tensors += _TENSOR.pack(
-                    address, size, kind, variable, rank, *shape, *_PAD[MAX_RANK - rank], number, offline
+                    address, size, kind, flags, rank, *shape, *_PAD[MAX_RANK - rank], number, offline
                 )
             for node in subgraph.nodes:
                 nodes += _NODE.pack(
@@ -200,6 +224,7 @@ class Graph:
                 "tensors": ffi.cast("ml_tensor_def *", ffi.from_buffer(tensors)),
                 "nodes": ffi.cast("ml_node_def *", ffi.from_buffer(nodes)),
                 "quantizations": ffi.cast("ml_quantization *", ffi.from_buffer(quantizations)),
+                "store": store.pointer,
                 "io": io_array,
                 "params": ffi.cast("uint8_t *", ffi.from_buffer(params)),
                 "params_bytes": len(params),

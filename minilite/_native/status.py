@@ -16,6 +16,7 @@ from minilite.errors import (
     StateError,
     UnsupportedOpError,
     coordinates,
+    shortened,
 )
 
 _CLASSES: dict[int, type[MiniliteError]] = {
@@ -40,6 +41,8 @@ OPTIONS: dict[str, int] = {
     "free_unread": lib.ML_FREE_UNREAD,
     "keep_smaller": lib.ML_KEEP_SMALLER,
 }
+TENSOR_VARIABLE: int = lib.ML_TENSOR_VARIABLE
+TENSOR_OF_FILE: int = lib.ML_TENSOR_OF_FILE
 NODE_PYTHON: int = lib.ML_NODE_PYTHON
 NODE_VIEW: int = lib.ML_NODE_VIEW
 NODE_TFLITE_SHARES: int = lib.ML_NODE_TFLITE_SHARES
@@ -67,7 +70,7 @@ def _name_tensors(text: str, error: Any, names: Names) -> tuple[str, list[str]]:
 
     def named(match: re.Match[str]) -> str:
         number = int(match[1])
-        return f"tensor {number} ('{found[number]}')" if number in found else match[0]
+        return f"tensor {number} ('{shortened(found[number])}')" if number in found else match[0]
 
     return re.sub(r"\btensor (\d+)\b", named, text), list(found.values())
 
