@@ -1,4 +1,4 @@
-/* minilite.h -- both api.h for C: the guard and the includes that cffi's cdef parser does not take. */
+/* minilite.h -- the api headers for C: the guard and the includes that cffi's cdef parser does not take. */
 #ifndef MINILITE_H
 #define MINILITE_H
 
@@ -8,5 +8,6 @@
 
 #include "api.h"
 #include "memory/api.h"
+#include "api/load_file.h"
 
 #endif

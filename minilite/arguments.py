@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -29,7 +28,7 @@ def read(model_path: Any, model_content: Any, load: Literal["map", "copy"]) -> M
     if model_path is not None and model_content is not None:
         message = "Can't both provide `model_path` and `model_content`"
         raise InputError(message)
-    return load_model(os.fsdecode(model_path), load=load) if model_path is not None else read_model(model_content)
+    return load_model(model_path, load=load) if model_path is not None else read_model(model_content)
 
 
 def check_threads(num_threads: Any) -> None:

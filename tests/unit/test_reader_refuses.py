@@ -5,12 +5,12 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+import flatbuffers.table
 import numpy as np
 import pytest
 from test_reader import Tree, changed, node, raw_table, small, tensor
 
 from minilite.errors import ModelFormatError
-from minilite.format._flatbuffer import FlatBuffer
 from minilite.format.builder import ModelBuilder
 from minilite.format.quantization import Quantization
 from minilite.format.reader import read_model
@@ -129,9 +129,9 @@ REFUSED: list[tuple[str, Callable[[Tree], object]]] = [
 def test_refused(complaint: str, change: Callable[[Tree], object]) -> None:
     data = changed(change)
     if "details_type: 9" in complaint:  # a value that the builder does not write
-        place = data.index(struct.pack("<i", 0x5A5A))
-        buffer = FlatBuffer(memoryview(data))
-        data = patch_slot(buffer, "QuantizationParameters", place, 4, 9)
+        second = table_in(data, table_in(data, root_of(data), 2), 0, 1)
+        place = place_of(data, follow(data, place_of(data, second, 4)), 4)
+        data = data[:place] + b"\x09" + data[place + 1 :]
     with pytest.raises(ModelFormatError, match=complaint) as caught:
         read_model(data)
     text = str(caught.value)
@@ -140,18 +140,25 @@ def test_refused(complaint: str, change: Callable[[Tree], object]) -> None:
     assert isinstance(caught.value, ValueError)
 
 
-def patch_slot(buffer: FlatBuffer, table: str, dimension_at: int, slot: int, value: int) -> bytes:
-    """Set a one-byte slot of the table that holds its quantized_dimension at `dimension_at`."""
-    for position in range(dimension_at - 64, dimension_at):
-        try:
-            _, places = buffer.reader(table)(position)
-        except ModelFormatError:
-            continue
-        if places[6] and position + places[6] == dimension_at and places[slot]:
-            data = bytearray(buffer.data)
-            data[position + places[slot]] = value
-            return bytes(data)
-    pytest.fail("no such table")
+def follow(data: bytes, place: int) -> int:
+    """Where the offset at `place` leads."""
+    return place + int(struct.unpack_from("<I", data, place)[0])
+
+
+def root_of(data: bytes) -> int:
+    return follow(data, 0)
+
+
+def place_of(data: bytes, table: int, slot: int) -> int:
+    """Where a table keeps a slot, by flatbuffers' own reader."""
+    offset = flatbuffers.table.Table(data, table).Offset(4 + 2 * slot)
+    assert offset, "the slot is absent"
+    return int(table + offset)
+
+
+def table_in(data: bytes, table: int, slot: int, number: int = 0) -> int:
+    """Table `number` of a vector of tables."""
+    return follow(data, follow(data, place_of(data, table, slot)) + 4 + 4 * number)
 
 
 def test_errors_carry_coordinates() -> None:
@@ -245,13 +252,9 @@ def bomb(parts: Callable[[ModelBuilder], None], vector: str, count: int) -> byte
     b = ModelBuilder()
     parts(b)
     data = bytearray(b.build())
-    buffer = FlatBuffer(memoryview(bytes(data)))
-    values, places = buffer.reader("Model")(buffer.root())
-    graph = buffer.tables(buffer.root() + places[2], values[2], "")[0]
-    values, places = buffer.reader("SubGraph")(graph)
+    graph = table_in(data, root_of(data), 2)
     slot = {"tensors": 0, "operators": 3}[vector]
-    place = graph + places[slot]
-    target = buffer.tables(place, values[slot], "")[0]
+    place, target = place_of(data, graph, slot), table_in(data, graph, slot)
     # a new vector at the end: its offsets wrap around 2**32 only if they pointed back, so the tables move, too
     tail = len(data) + -len(data) % 4
     data.extend(bytes(tail - len(data)))
