@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
@@ -33,7 +33,7 @@ def _dtype(kind: TensorType) -> np.dtype[Any] | None:
 _DTYPES = tuple(map(_dtype, _TYPES))
 
 
-class Rows(Sequence[_T], Generic[_T]):
+class Rows(Sequence[_T]):
     """A sequence whose elements are made from rows when they are looked at; equal to any sequence of equal elements."""
 
     __slots__ = ("_made",)

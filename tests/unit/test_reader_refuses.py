@@ -70,6 +70,16 @@ REFUSED: list[tuple[str, Callable[[Tree], object]]] = [
         ),
     ),
     (
+        r"tensor 2: QuantizationParameters.zero_point: number 0 is 1099511627776, expected one of 32 bits",
+        lambda t: tensor(t, 2).update(quantization={"scale": (1.0,), "zero_point": (2**40,)}),
+    ),
+    (
+        r"tensor 1: QuantizationParameters.zero_point: number 3 is -2147483649, expected one of 32 bits",
+        lambda t: tensor(t, 1).update(
+            quantization={"scale": (1.0,) * 4, "zero_point": (0, 0, 2**31 - 1, -(2**31) - 1)}
+        ),
+    ),
+    (
         r"tensor 1: BlockwiseQuantization.scales is tensor 7, the subgraph has 4",
         lambda t: tensor(t, 1).update(quantization={"details_type": "BlockwiseQuantization", "details": {"scales": 7}}),
     ),
