@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-#include "minilite.h"
+#include "api/minilite.h"
 
 void *ml_file_map(int32_t descriptor, int64_t bytes) {
     void *data = mmap(NULL, (size_t)bytes, PROT_READ, MAP_SHARED, descriptor, 0);

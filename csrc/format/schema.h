@@ -3,7 +3,7 @@
 #define ML_FORMAT_SCHEMA_H
 
 #include "format/schema_tables.h"
-#include "minilite.h"
+#include "api/minilite.h"
 
 typedef enum {
     ML_FORM_SCALAR,

@@ -10,23 +10,13 @@ import numpy as np
 from minilite._native.file import File, map_file, read_file
 from minilite.errors import ModelFormatError, ModelNotFoundError
 from minilite.format import _schema
+from minilite.format.origin import explained
 from minilite.format.rows import model_of
 
 if TYPE_CHECKING:
     import mmap
 
     from minilite.format.model import Model
-
-_OTHERS = {
-    b"version https://git-lfs": "a Git LFS pointer: the file itself is fetched by 'git lfs pull'",
-    b"PK\x03\x04": "a zip archive: a .tflite file may be in it",
-    b"\x89HDF\r\n": "an HDF5 file (.h5, .keras): convert it by tf.lite.TFLiteConverter",
-    b"\x1f\x8b": "a gzip archive: a .tflite file may be in it",
-    b"<!doctype": "an HTML page: the download went wrong",
-    b"<html": "an HTML page: the download went wrong",
-    b"<?xml": "an XML page: the download went wrong",
-}
-"""What is often found in place of a model, by its first bytes in lower case."""
 
 
 def load_model(
@@ -53,13 +43,12 @@ def load_model(
             message = f"{size} bytes came for a path: no file is called so, nor are they a model: b'TFL3' at byte 4"
             raise ModelNotFoundError(message) from None
         reason = getattr(error, "strerror", None) or str(error)
-        message = f"could not open {name!r}: {reason.lower()}"
+        message = f"Could not open {name!r}: {reason.lower()}"
         raise ModelNotFoundError(message) from error
     try:
         return _read(data)
     except ModelFormatError as error:
-        message = f"{name!r}: {error}"
-        raise ModelFormatError(message, subgraph=error.subgraph, node=error.node, op=error.op) from None
+        raise explained(error, data, name) from None
 
 
 def read_model(source: bytes | bytearray | memoryview | mmap.mmap) -> Model:
@@ -78,17 +67,11 @@ def _read(data: memoryview | bytes) -> Model:
 
 
 def _check_header(data: memoryview | bytes) -> None:
-    """Refuse bytes that do not begin as a .tflite file does, and say what they may be instead."""
+    """Refuse bytes that do not begin as a .tflite file does."""
     if len(data) < 8:
         message = f"the model has {len(data)} bytes, too few for a .tflite file" if len(data) else "the model is empty"
         raise ModelFormatError(message)
     identifier = bytes(data[4:8])
-    if identifier == _schema.IDENTIFIER:
-        return
-    message = f"file identifier at byte 4 is {identifier!r}, a .tflite file has {_schema.IDENTIFIER!r}"
-    start = bytes(data[:64]).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    for mark, meaning in _OTHERS.items():
-        if start.startswith(mark.lower()):
-            message += f": this is {meaning}"
-            break
-    raise ModelFormatError(message)
+    if identifier != _schema.IDENTIFIER:
+        message = f"file identifier at byte 4 is {identifier!r}, a .tflite file has {_schema.IDENTIFIER!r}"
+        raise ModelFormatError(message)

@@ -16,7 +16,7 @@ from minilite.format.reader import load_model, read_model
 
 
 def test_missing_path(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(ModelNotFoundError, match=r"could not open '.*/none.tflite': no such file") as caught:
+    with pytest.raises(ModelNotFoundError, match=r"Could not open '.*/none.tflite': no such file") as caught:
         load_model(tmp_path / "none.tflite")
     assert isinstance(caught.value, FileNotFoundError)
     assert isinstance(caught.value, ValueError)
@@ -51,7 +51,7 @@ def test_errors_name_the_file(tmp_path: pathlib.Path, load: Any) -> None:
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\n", "a Git LFS pointer"),
         (b"\xef\xbb\xbf\n <!DOCTYPE html><html></html>", "an HTML page"),
         (b"<HTML><body>404</body></HTML>", "an HTML page"),
-        (b'<?xml version="1.0"?><Error/>', "an XML page"),
+        (b'<?xml version="1.0"?><Error/>', "an HTML page"),
         (b"PK\x03\x04" + bytes(30), "a zip archive"),
         (b"\x89HDF\r\n\x1a\n" + bytes(30), "an HDF5 file"),
         (b"\x1f\x8b\x08" + bytes(30), "a gzip archive"),
@@ -65,7 +65,7 @@ def test_what_is_found_in_place_of_a_model(tmp_path: pathlib.Path, content: byte
         load_model(path)
     said = str(caught.value)
     assert said.startswith(f"'{path}': file identifier at byte 4 is {content[4:8]!r}, a .tflite file has b'TFL3'")
-    assert (f": this is {guess}" in said) if guess else said.endswith("b'TFL3'")
+    assert (f": it looks like {guess}" in said) if guess else said.endswith("b'TFL3'")
 
 
 def test_truncated_files_are_told(tmp_path: pathlib.Path) -> None:
