@@ -1,4 +1,4 @@
-/* flatbuffer.c -- tables in flatbuffer bytes: the one place that follows offsets. Nothing here trusts the bytes. */
+/* flatbuffer.c -- tables in flatbuffer bytes: the one place that follows offsets; trusts none. */
 #include "format/flatbuffer.h"
 
 #include <inttypes.h>
@@ -6,8 +6,7 @@
 #include <stdio.h>
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error \
-    "files are little-endian and constants are read where they lie: big-endian hosts are not supported"
+#error "files are little-endian and are read as they lie: big-endian hosts are not supported"
 #endif
 
 void ml_reader_init(ml_reader *r, const void *data, int64_t bytes, ml_file_error *error) {
@@ -35,10 +34,8 @@ ml_status ml_refuse_beyond(ml_reader *r, int64_t reach, const char *format, ...)
     va_start(arguments, format);
     write_text(r, format, arguments);
     va_end(arguments);
-    r->error->reach =
-        reach <= INT32_MAX
-            ? reach
-            : 0; /* a flatbuffer has no more than 2 GiB: beyond that, it is nonsense */
+    /* a file that was cut off still has some of its bytes: more than that is nonsense */
+    r->error->reach = reach / 1024 <= r->bytes ? reach : 0;
     return ML_GRAPH_ERROR;
 }
 
@@ -100,7 +97,7 @@ static ml_status read_layout(ml_reader *r, int32_t number, int64_t vtable, ml_la
                                 schema->name, vtable, vtable_bytes, table_bytes, r->bytes);
     int32_t slots = (int32_t)(vtable_bytes - 4) / 2;
     if (slots > schema->n_slots) slots = schema->n_slots;
-    *layout = (ml_layout){.vtable = vtable, .table = number};
+    *layout = (ml_layout){.key = 0};
     memcpy(layout->places, r->data + vtable + 4, (size_t)slots * sizeof layout->places[0]);
     return check_places(r, number, (int32_t)table_bytes, layout);
 }
@@ -114,13 +111,12 @@ static ml_status ends_beyond(ml_reader *r, int32_t number, int64_t at, int64_t e
 ml_status ml_open_table(ml_reader *r, int32_t number, int64_t at, ml_table *table) {
     if (at < 0 || at + 4 > r->bytes) return ends_beyond(r, number, at, at + 4);
     int64_t vtable = at - (int32_t)ml_u32_at(r, at);
-    ml_layout *layout = &r->layouts[((uint64_t)vtable / 2 + (uint64_t)number * 31) % ML_LAYOUTS];
-    if (!layout->end || layout->vtable != vtable || layout->table != number) {
+    uint64_t key = ((uint64_t)vtable * ML_TABLES + (uint64_t)number) + 1;
+    ml_layout *layout = &r->layouts[key / 2 % ML_LAYOUTS];
+    if (layout->key != key) {
         ml_status status = read_layout(r, number, vtable, layout);
-        if (status != ML_OK) {
-            layout->end = 0;
-            return status;
-        }
+        layout->key = status == ML_OK ? key : 0;
+        if (status != ML_OK) return status;
     }
     if (at + layout->end > r->bytes) return ends_beyond(r, number, at, at + layout->end);
     table->at = at;

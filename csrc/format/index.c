@@ -18,9 +18,9 @@ static const size_t HEAD = (sizeof(block) + 15) & ~(size_t)15;
 
 void *ml_index_take(ml_index *x, int64_t count, size_t each) {
     block *b = x->file->blocks;
-    size_t bytes;
-    if (__builtin_mul_overflow((size_t)count, each, &bytes) || bytes > SIZE_MAX / 2) return NULL;
-    bytes = (bytes + 15) & ~(size_t)15;
+    size_t bytes = ((size_t)count * each + 15) & ~(size_t)15;
+    x->taken += (int64_t)bytes;
+    if (x->taken > ML_ROWS_PER_BYTE * x->reader.bytes + ML_ROWS_ANYWAY) return NULL;
     if (!b || bytes > b->bytes - b->used) {
         size_t room = !b ? FIRST_BLOCK : b->bytes < LARGEST_BLOCK ? 2 * b->bytes : LARGEST_BLOCK;
         if (room < bytes) room = bytes;
@@ -34,9 +34,16 @@ void *ml_index_take(ml_index *x, int64_t count, size_t each) {
     return taken;
 }
 
-ml_status ml_index_out_of_memory(ml_index *x) {
-    snprintf(x->reader.error->text, sizeof x->reader.error->text,
-             "no memory for the rows of a file of %" PRId64 " bytes", x->reader.bytes);
+ml_status ml_index_no_room(ml_index *x) {
+    ml_reader *r = &x->reader;
+    if (x->taken > ML_ROWS_PER_BYTE * r->bytes + ML_ROWS_ANYWAY)
+        return ml_refuse(r,
+                         "the file's %" PRId64
+                         " bytes are shared so often that they unfold to more "
+                         "than %" PRId64 " of rows",
+                         r->bytes, ML_ROWS_PER_BYTE * r->bytes + ML_ROWS_ANYWAY);
+    snprintf(r->error->text, sizeof r->error->text, "no memory for the rows of %" PRId64 " bytes",
+             r->bytes);
     return ML_ARENA_ERROR;
 }
 
@@ -50,9 +57,9 @@ static ml_status take_rows(ml_index *x, const ml_table *t, int32_t slot, size_t 
                            void **rows, int32_t *count) {
     ml_status status = ml_slot_tables(&x->reader, t, slot, v);
     if (status != ML_OK) return status;
-    if (v->count > INT32_MAX) return ml_index_out_of_memory(x);
+    if (v->count > INT32_MAX) return ml_index_no_room(x);
     *rows = ml_index_take(x, v->count, each);
-    if (!*rows) return ml_index_out_of_memory(x);
+    if (!*rows) return ml_index_no_room(x);
     *count = (int32_t)v->count;
     return ML_OK;
 }
@@ -64,9 +71,9 @@ ml_status ml_index_numbers(ml_index *x, const ml_table *t, int32_t slot, int32_t
     *count = 0;
     ml_status status = ml_slot_scalars(&x->reader, t, slot, &v);
     if (status != ML_OK || !v.count) return status;
-    if (v.count > INT32_MAX) return ml_index_out_of_memory(x);
+    if (v.count > INT32_MAX) return ml_index_no_room(x);
     int32_t *copy = ml_index_take(x, v.count, sizeof *copy);
-    if (!copy) return ml_index_out_of_memory(x);
+    if (!copy) return ml_index_no_room(x);
     memcpy(copy, x->reader.data + v.at, (size_t)v.count * sizeof *copy);
     for (int64_t i = 0; i < v.count; i++)
         if (copy[i] < least || copy[i] >= x->n_tensors)
@@ -337,7 +344,7 @@ ml_status ml_file_new(const void *data, int64_t bytes, ml_file **file, ml_file_e
     ml_index x = {.file = calloc(1, sizeof *x.file)};
     ml_reader_init(&x.reader, data, bytes, error);
     *file = x.file;
-    if (!x.file) return ml_index_out_of_memory(&x);
+    if (!x.file) return ml_index_no_room(&x);
     x.file->data = data;
     x.file->bytes = bytes;
     ml_status status = index_model(&x);

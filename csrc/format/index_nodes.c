@@ -28,10 +28,11 @@ static ml_status index_custom_options(ml_index *x, const ml_table *t, ml_span *s
 static ml_status take_values(ml_index *x, const ml_table *t, const ml_slot_value **options) {
     ml_slot_value *values = ml_index_take(x, ml_schema_tables[t->number].n_slots, sizeof *values);
     *options = values;
-    return values ? ml_read_values(&x->reader, t, values, true) : ml_index_out_of_memory(x);
+    return values ? ml_read_values(&x->reader, t, values, true) : ml_index_no_room(x);
 }
 
-/* The options of a builtin operator; its defaults when the file gives none or another operator's, as LiteRT. */
+/* The options of a builtin operator; its defaults when the file gives none or another operator's,
+ * as LiteRT has it. */
 static ml_status index_options(ml_index *x, const ml_table *t, const ml_operator_row *op,
                                const ml_slot_value **options) {
     ml_reader *r = &x->reader;

@@ -1,4 +1,4 @@
-/* index_tensors.c -- tensors become rows: shape, quantization, and where a constant's values lie. */
+/* index_tensors.c -- tensors become rows: shape, quantization, where a constant's values lie. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -55,14 +55,15 @@ static ml_status copy_integers(ml_index *x, const ml_table *t, int32_t slot, con
     ml_status status = ml_slot_scalars(&x->reader, t, slot, &v);
     if (status != ML_OK || !v.at) return status;
     int32_t *taken = v.count > INT32_MAX ? NULL : ml_index_take(x, v.count, sizeof *taken);
-    if (!taken) return ml_index_out_of_memory(x);
+    if (!taken) return ml_index_no_room(x);
     memcpy(taken, x->reader.data + v.at, (size_t)v.count * sizeof *taken);
     *copy = taken;
     *count = (int32_t)v.count;
     return ML_OK;
 }
 
-/* The elements of the tensor's shape, if that shape can be: few dimensions, none negative, bytes that 64 bits count. */
+/* The elements of the tensor's shape, if that shape can be: few dimensions, none negative, bytes
+ * that 64 bits count. */
 static ml_status count_elements(ml_index *x, const ml_tensor_row *row, int64_t *count) {
     char text[SHAPE_TEXT];
     if (row->rank > ML_MOST_DIMENSIONS)
@@ -89,14 +90,15 @@ static ml_status count_elements(ml_index *x, const ml_tensor_row *row, int64_t *
     return ML_OK;
 }
 
-/* Lets the tensor's data be a copy of the buffer's first row->bytes bytes, which tensors of one buffer share. */
+/* Lets the tensor's data be a copy of the buffer's first row->bytes bytes, which tensors of one
+ * buffer share. */
 static ml_status copy_constant(ml_index *x, ml_buffer_row *buffer, ml_tensor_row *row) {
     if (buffer->copied < row->bytes) {
         ml_status status =
             ml_unfold(&x->reader, row->bytes, ML_TABLE_Tensor, ML_SLOT_Tensor_buffer);
         if (status != ML_OK) return status;
         void *copy = ml_index_take(x, row->bytes, 1);
-        if (!copy) return ml_index_out_of_memory(x);
+        if (!copy) return ml_index_no_room(x);
         memcpy(copy, x->reader.data + buffer->data.at, (size_t)row->bytes);
         buffer->copy = copy;
         buffer->copied = row->bytes;
@@ -135,17 +137,20 @@ static ml_status index_constant(ml_index *x, ml_tensor_row *row, int64_t number)
         }
         bytes = expected; /* LiteRT, too, passes over what is left of a longer buffer */
     }
+    if (!bytes) {
+        static const _Alignas(16) uint8_t nothing[16];
+        row->data = nothing; /* constant all the same */
+        return ML_OK;
+    }
     row->data = r->data + buffer->data.at;
     row->data_at = buffer->data.at;
     row->bytes = bytes;
     bool aligned = (uintptr_t)row->data % elements[row->type].alignment == 0;
-    if (bytes &&
-        (!aligned || (steers(row->type) && bytes <= ML_CONTROL_BYTES && !row->sparsity_at)))
-        return copy_constant(x, buffer, row);
-    return ML_OK;
+    bool small = steers(row->type) && bytes <= ML_CONTROL_BYTES && !row->sparsity_at;
+    return aligned && !small ? ML_OK : copy_constant(x, buffer, row);
 }
 
-/* A scheme whose scales are tensors of their own; `found` is false for a scheme of the writer's own. */
+/* A scheme whose scales are tensors; leaves the row alone for a scheme of the writer's own. */
 static ml_status index_details(ml_index *x, const ml_table *quantization, int64_t member,
                                int64_t at, ml_tensor_row *row) {
     ml_reader *r = &x->reader;
@@ -165,37 +170,40 @@ static ml_status index_details(ml_index *x, const ml_table *quantization, int64_
                              x->n_tensors);
     row->scales_tensor = (int32_t)values[ML_SLOT_BlockwiseQuantization_scales].integer;
     row->zero_points_tensor = (int32_t)values[ML_SLOT_BlockwiseQuantization_zero_points].integer;
-    row->block_size = (int32_t)values[ML_SLOT_BlockwiseQuantization_block_size].integer;
+    row->quantization.block_size =
+        (int32_t)values[ML_SLOT_BlockwiseQuantization_block_size].integer;
     row->flags |= ML_ROW_BLOCKWISE;
     return ML_OK;
 }
 
-/* Scales as they lie in the file if they are aligned, else copied; zero points as int32. */
+/* Scales as they lie in the file if they are aligned, else copied; zero points copied, as one where
+ * they are all equal. */
 static ml_status take_scales(ml_index *x, const ml_vector *scales, const ml_vector *zeros,
-                             ml_tensor_row *row) {
+                             ml_quantization *q) {
     ml_reader *r = &x->reader;
-    const void *lies = r->data + scales->at;
-    float *copy = NULL;
-    if ((uintptr_t)lies % sizeof *copy) {
-        copy = ml_index_take(x, scales->count, sizeof *copy);
-        if (!copy) return ml_index_out_of_memory(x);
-        memcpy(copy, lies, (size_t)scales->count * sizeof *copy);
+    q->scales = (const float *)(r->data + scales->at);
+    if ((uintptr_t)q->scales % sizeof(float)) {
+        float *copy = ml_index_take(x, scales->count, sizeof *copy);
+        if (!copy) return ml_index_no_room(x);
+        memcpy(copy, r->data + scales->at, (size_t)scales->count * sizeof *copy);
+        q->scales = copy;
     }
-    row->scales = copy ? copy : lies;
-    int32_t *narrow = ml_index_take(x, zeros->count, sizeof *narrow);
-    if (!narrow) return ml_index_out_of_memory(x);
+    int64_t first = ml_s64_at(r, zeros->at), count = 1;
     for (int64_t i = 0; i < zeros->count; i++) {
-        int64_t wide;
-        memcpy(&wide, r->data + zeros->at + 8 * i, sizeof wide);
-        if (wide < INT32_MIN || wide > INT32_MAX)
+        int64_t zero = ml_s64_at(r, zeros->at + 8 * i);
+        if (zero < INT32_MIN || zero > INT32_MAX)
             return ml_refuse(r,
                              "QuantizationParameters.zero_point: number %" PRId64 " is %" PRId64
                              ", expected one of 32 bits",
-                             i, wide);
-        narrow[i] = (int32_t)wide;
+                             i, zero);
+        if (zero != first) count = zeros->count;
     }
-    row->zero_points = narrow;
-    row->n_scales = (int32_t)scales->count;
+    int64_t *copy = ml_index_take(x, count, sizeof *copy);
+    if (!copy) return ml_index_no_room(x);
+    memcpy(copy, r->data + zeros->at, (size_t)count * sizeof *copy);
+    q->zero_points = copy;
+    q->n_zero_points = (int32_t)count;
+    q->n_scales = (int32_t)scales->count;
     return ML_OK;
 }
 
@@ -212,7 +220,7 @@ static ml_status index_quantization(ml_index *x, int64_t at, ml_tensor_row *row)
     if (member && details) status = index_details(x, &t, member, details, row);
     if (status != ML_OK) return status;
     if (row->flags & ML_ROW_BLOCKWISE) {
-        row->quantized_dimension = dimension;
+        row->quantization.dimension = dimension;
         return ML_OK;
     }
     status = ml_slot_scalars(r, &t, ML_SLOT_QuantizationParameters_scale, &scales);
@@ -235,8 +243,8 @@ static ml_status index_quantization(ml_index *x, int64_t at, ml_tensor_row *row)
                              "%" PRId64 " scales along dimension %d of shape %s, expected as many",
                              scales.count, dimension, shape_text(row, text));
     }
-    row->quantized_dimension = dimension;
-    return take_scales(x, &scales, &zeros, row);
+    row->quantization.dimension = dimension;
+    return take_scales(x, &scales, &zeros, &row->quantization);
 }
 
 ml_status ml_index_tensor(ml_index *x, int64_t at, ml_tensor_row *row) {

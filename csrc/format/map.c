@@ -1,4 +1,4 @@
-/* map.c -- a file in memory: its pages come as they are read, and the descriptor is needed no longer. */
+/* map.c -- a file in memory: its pages come as they are read, its descriptor may go. */
 #include <stdint.h>
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-/* schema.h -- what the generated tables of the file format look like to those who read files by them. */
+/* schema.h -- what the generated tables of the file format look like to those who read by them. */
 #ifndef ML_FORMAT_SCHEMA_H
 #define ML_FORMAT_SCHEMA_H
 
@@ -19,8 +19,7 @@ typedef enum {
 typedef struct ml_schema_slot {
     const char *name; /* "" when deprecated */
     uint8_t form; /* ml_form */
-    char
-        code; /* of the scalar itself or of a vector's elements, by Python's struct: ? b B h H i I q Q f d */
+    char code; /* of it or of a vector's elements, by Python's struct: ? b B h H i I q Q f d */
     int16_t of; /* number of its enum, union or table */
     double preset; /* what an absent scalar means */
 } ml_schema_slot;

@@ -20,7 +20,7 @@ VALUE_BYTES: int = ffi.sizeof("ml_slot_value")
 """What the value of a slot takes: 8 bytes of number or position, 8 of elements."""
 
 
-_TENSOR = struct.Struct("@PqqqqPPPPq10i")
+_TENSOR = struct.Struct("@PqqqqPPPP4iq8i")
 _NODE = struct.Struct("@PPPPqq8i")
 # Tuples, not classes: one is made for every tensor and node that is looked at.
 TensorRow = tuple[str, int, Ints, "Ints | None", Any, int, int, "tuple[Any, ...] | None", bool, int, bool]
@@ -154,8 +154,8 @@ class SubgraphRows:
     def tensor(self, number: int) -> TensorRow:
         """A tensor's row."""
         (
-            _, size, at, name_at, name_bytes, _, _, _, _, sparsity_at, kind, rank, signature_rank, n_scales, dimension,
-            block, scales_tensor, zeros_tensor, _, flags,
+            _, size, at, name_at, name_bytes, _, _, _, _, n_scales, n_zeros, dimension, block, sparsity_at, kind, rank,
+            signature_rank, scales_tensor, zeros_tensor, _, flags, _,
         ) = _TENSOR.unpack_from(self._tensors_view, number * _TENSOR.size)  # fmt: skip
         row, file = self._tensors[number], self._file
         data: Any = None
@@ -165,8 +165,10 @@ class SubgraphRows:
             data, at = bytes(ffi.buffer(row.data, size)), 0
         quantization: Any = None
         if n_scales:
-            scales, zeros = ffi.unpack(row.scales, n_scales), ffi.unpack(row.zero_points, n_scales)
-            quantization = tuple(scales), tuple(zeros), dimension, 0, -1, -1
+            held = row.quantization
+            zeros = tuple(ffi.unpack(held.zero_points, n_zeros))
+            zeros = zeros if n_zeros == n_scales else zeros * n_scales
+            quantization = tuple(ffi.unpack(held.scales, n_scales)), zeros, dimension, 0, -1, -1
         elif flags & _BLOCKWISE:
             quantization = (), (), dimension, block, scales_tensor, zeros_tensor
         return (

@@ -53,7 +53,7 @@ def everything() -> ModelBuilder:
     b = ModelBuilder(description="one of each, ünïcode")
     g = b.subgraph("main")
     x = g.input("x", (1, 4), signature=(-1, 4))
-    w = g.constant("w", np.arange(8, dtype=np.int8).reshape(2, 4), quantization=Quantization((0.5, 0.25), (0, 0), 0))
+    w = g.constant("w", np.arange(8, dtype=np.int8).reshape(2, 4), quantization=Quantization((0.5, 0.25), (3, -4), 0))
     bias = g.constant("bias", [1.0, 2.0])
     state = g.variable("state", (1, 2))
     options = {"fused_activation_function": "RELU6", "keep_num_dims": True}
@@ -124,7 +124,7 @@ def test_what_was_asked_for_is_what_is_read() -> None:
     assert w.type == TensorType.INT8
     assert w.data is not None
     assert w.data.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
-    assert w.quantization == Quantization((0.5, 0.25), (0, 0), 0)
+    assert w.quantization == Quantization((0.5, 0.25), (3, -4), 0)
     assert tensors["state"].is_variable
     assert (tensors["hi"].shape, tensors["hi"].has_rank, tensors["hi"].quantization.zero_point) == ((), False, -3)
     assert (tensors["c"].shape, tensors["c"].has_rank) == ((), True)

@@ -48,10 +48,13 @@ def check_quantization(row: Any, theirs: Any) -> None:
     scales = listed(theirs, "Scale") if theirs else []
     if theirs and theirs.DetailsType() > 1:
         return  # blockwise: the built model's test has it
-    assert numbers(row.scales, row.n_scales) == scales
-    assert numbers(row.zero_points, row.n_scales) == (listed(theirs, "ZeroPoint") if scales else [])
-    assert row.quantized_dimension == (theirs.QuantizedDimension() if scales else 0)
-    assert (row.scales_tensor, row.zero_points_tensor, row.block_size) == (-1, -1, 0)
+    ours = row.quantization
+    zeros = listed(theirs, "ZeroPoint") if scales else []
+    assert numbers(ours.scales, ours.n_scales) == scales
+    assert ours.n_zero_points == len(zeros if len(set(zeros)) > 1 else zeros[:1])
+    assert numbers(ours.zero_points, ours.n_zero_points) == zeros[: ours.n_zero_points]
+    assert ours.dimension == (theirs.QuantizedDimension() if scales else 0)
+    assert (row.scales_tensor, row.zero_points_tensor, ours.block_size) == (-1, -1, 0)
 
 
 def check_tensor(data: bytes, model: Any, row: Any, theirs: Any) -> None:
@@ -168,6 +171,20 @@ def check_file(data: bytes, schema: Any) -> int:
 @pytest.mark.parametrize("external", [False, True])
 def test_built_models(schema: Any, external: bool) -> None:
     assert check_file(everything().build(external_buffers=external), schema) > 30
+
+
+def test_rows_are_aligned_wherever_the_file_lies() -> None:
+    """And hold what they hold elsewhere."""
+    data = everything().build()
+    expected = read_model(data)
+    for shift in range(1, 16):
+        model = read_model(memoryview(bytes(shift) + data)[shift:])
+        assert model == expected
+        assert model.file is not None
+        for row in ffi.unpack(model.file.rows.subgraphs[0].tensors, 28):
+            assert int(ffi.cast("uintptr_t", row.quantization.scales)) % 4 == 0
+            if row.data and row.type in (0, 2, 4):
+                assert int(ffi.cast("uintptr_t", row.data)) % {0: 4, 2: 4, 4: 8}[row.type] == 0
 
 
 @pytest.mark.skipif(not MODELS.exists(), reason="needs ../shared/models")

@@ -162,7 +162,7 @@ def test_tensors_of_one_buffer_may_differ_in_size() -> None:
     tree = model_tree(b.model())
     for index in (1, 2):
         tensor(tree, index)["buffer"] = 1
-    for order in ((0, 1, 2), (2, 1, 0)):
+    for order in ((0, 1, 2), (2, 1, 0), (1, 0, 2)):
         tree["subgraphs"][0]["tensors"] = [tensor(tree, index) for index in order]
         model = read_model(write_tree(tree))
         data = {each.name: each.data.tolist() for each in model.subgraphs[0].tensors if each.data is not None}
@@ -210,7 +210,8 @@ def test_operator_is_the_larger_of_two_codes() -> None:
 
 def test_absent_and_foreign_options_read_as_defaults() -> None:
     """As LiteRT does, which ignores a table that is not the operator's own."""
-    for options, kind in ((None, 0), ({}, "Pool2DOptions"), (None, 8), ({}, "FullyConnectedOptions")):
+    pool = {"padding": "VALID", "stride_w": 1, "stride_h": 1}
+    for options, kind in ((None, 0), (pool, "Pool2DOptions"), (None, 8), ({}, "FullyConnectedOptions")):
         data = changed(lambda t, o=options, k=kind: node(t).update(builtin_options=o, builtin_options_type=k))  # type: ignore[misc]
         found = read_model(data).subgraphs[0].nodes[0].options
         assert found["fused_activation_function"] == "NONE"
