@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import struct
-from functools import partial
 from typing import Any
 
 from minilite._core import ffi, lib
@@ -45,17 +44,14 @@ def map_file(path: str | os.PathLike[str]) -> memoryview | bytes:
             return read_file(descriptor)
     finally:
         os.close(descriptor)
-    return memoryview(ffi.buffer(ffi.gc(pointer, partial(_unmap, size=size)), size)).toreadonly()
+    unmap = lib.ml_file_unmap  # bound here: when the interpreter exits, modules go before objects
+    return memoryview(ffi.buffer(ffi.gc(pointer, lambda mapped: unmap(mapped, size)), size)).toreadonly()
 
 
 def read_file(path: str | os.PathLike[str] | int) -> bytes:
     """A file's bytes, copied; of a descriptor, which stays open, what is left. Raises: OSError, ValueError."""
     with open(path, "rb", closefd=not isinstance(path, int)) as file:
         return file.read()
-
-
-def _unmap(pointer: Any, size: int) -> None:
-    lib.ml_file_unmap(pointer, size)
 
 
 def _refusal(status: int, error: Any, size: int) -> Exception:

@@ -227,6 +227,14 @@ def write_model(model: Model, external_buffers: bool = False) -> bytes:
     return write_tree(model_tree(model), external_buffers)
 
 
+def as_read(model: Model) -> Model:
+    """The same model as a view of verified rows, `model.file`: itself if it is one, else written and read again.
+
+    Raises: ModelFormatError for one that is no valid model.
+    """
+    return model if model.file is not None else read_model(write_model(model))
+
+
 def with_metadata(source: bytes | bytearray | memoryview, name: str, payload: bytes) -> bytes:
     """The file with metadata `name` added or replaced, and all else that the schema knows kept.
 

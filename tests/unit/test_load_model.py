@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import pathlib
 import subprocess
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
 from test_reader import changed, first, node, small
 
+import minilite
 from minilite.errors import MiniliteError, ModelFormatError, ModelNotFoundError
 from minilite.format.reader import load_model, read_model
 
@@ -125,3 +127,42 @@ def test_mapped_constants_are_the_file(tmp_path: pathlib.Path) -> None:
     old = first(copied, "w").data
     assert old is not None
     assert old[3, 7] == 31
+
+
+def test_reading_imports_nothing_that_takes_long() -> None:
+    code = f"""
+import sys, types, numpy
+package = types.ModuleType("minilite")  # not the whole of it, which comes along with any part
+package.__path__ = {list(minilite.__path__)!r}
+sys.modules["minilite"] = package
+before = set(sys.modules)
+import minilite.format.reader
+print(*sorted(set(sys.modules) - before))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    brought = set(done.stdout.split())
+    assert "minilite.format.rows" in brought
+    slow = {
+        "pathlib",
+        "numpy.typing",
+        "urllib",
+        "ipaddress",
+        "difflib",
+        "flatbuffers",
+        "mmap",
+        "dataclasses",
+        "inspect",
+    }
+    assert not brought & slow
+
+
+def test_a_model_alive_at_exit_makes_no_noise(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "small.tflite"
+    path.write_bytes(small().build())
+    code = f"""
+import builtins, minilite
+builtins.kept = minilite.load_model({str(path)!r})
+builtins.tensors = list(builtins.kept.subgraphs[0].tensors)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")

@@ -14,7 +14,7 @@ from test_builder import everything, same
 from test_reader import small
 
 from minilite.errors import ModelFormatError
-from minilite.format.builder import ModelBuilder, write_model
+from minilite.format.builder import ModelBuilder, as_read, write_model
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Tensor
 from minilite.format.quantization import Quantization
@@ -113,6 +113,18 @@ def test_replacing_parts_leaves_plain_values() -> None:
     again = read_model(write_model(changed))
     assert again == changed
     assert again.subgraphs[0].tensors[0].name == "input"
+
+
+def test_models_made_by_hand_get_rows_by_writing_them() -> None:
+    by_hand = everything().model()
+    read = as_read(by_hand)
+    assert read.file is not None
+    assert read == by_hand
+    assert as_read(read) is read
+    b = ModelBuilder()
+    b.subgraph().output(7)
+    with pytest.raises(ModelFormatError, match=r"SubGraph.outputs names tensor 7"):
+        as_read(b.model())
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
