@@ -17,8 +17,6 @@ _HAS_RANK: int = lib.ML_ROW_HAS_RANK
 _BLOCKWISE: int = lib.ML_ROW_BLOCKWISE
 VALUE_BYTES: int = ffi.sizeof("ml_slot_value")
 """What the value of a slot takes: 8 bytes of number or position, 8 of elements."""
-
-
 _TENSOR = struct.Struct("@PqqqqPPPP4iq8i")
 _NODE = struct.Struct("@PPPPqq8i")
 # Tuples, not classes: one is made for every tensor and node that is looked at.
@@ -72,7 +70,10 @@ def _refusal(status: int, error: Any, size: int) -> Exception:
 
 
 class File:
-    """A verified file. `data` are its bytes, `rows` the ml_file, for those who read rows without making objects."""
+    """A verified file. `data` are its bytes, `rows` the ml_file, for those who read rows without making objects.
+
+    What `rows` leads to (``rows.subgraphs[0].tensors[7].shape``, say) lives as long as the File, and does not keep it alive.
+    """
 
     __slots__ = ("_pointer", "_view", "data", "rows")
 
