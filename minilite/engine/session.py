@@ -347,7 +347,7 @@ class Session:
             try:
                 self._generation = -1
                 target = self._target(index)
-                array = self.state.array(target.place, target.dtype)
+                array: Array = self.state.array(target.place, target.dtype)
                 array.flags.writeable = target.writable
                 if array.nbytes == 0 or target.place.storage == "constant":
                     return array
