@@ -19,6 +19,16 @@ class Outcome(NamedTuple):
     output: str
 
 
+def _with_reports_here() -> dict[str, str]:
+    """The environment; what sanitizers find ends the process, and goes to its output and not to a file."""
+    environment = dict(os.environ)
+    for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+        if name in environment:
+            kept = [option for option in environment[name].split(":") if not option.startswith("log_path=")]
+            environment[name] = ":".join([*kept, "halt_on_error=1"])
+    return environment
+
+
 def in_subprocess(code: str, *, seconds: float = 60, **environment: str) -> Outcome:
     """Runs Python code that may import from tests/ and tests/unit/, with these environment variables added.
 
@@ -32,7 +42,7 @@ def in_subprocess(code: str, *, seconds: float = 60, **environment: str) -> Outc
         text=True,
         timeout=seconds,
         check=False,
-        env={**os.environ, **environment, "PYTHONPATH": path},
+        env={**_with_reports_here(), **environment, "PYTHONPATH": path},
     )
     return Outcome(done.returncode, done.stdout)
 
