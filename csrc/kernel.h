@@ -1,59 +1,122 @@
-/* kernel.h -- the contract of a kernel, and all that prepare and eval may call.
+/* kernel.h -- the contract of a kernel, and all that prepare, derive, pack and eval may call.
  *
- * prepare   is pure: from parameters, shapes and known values to the shapes of the outputs, the blob and scratch bytes.
- *           It checks everything eval relies on: ranks, dimensions, products (ml_set_shape checks those), and answers what
- *           it cannot accept with `return ml_fail(p->error, ML_SHAPE_ERROR, "filter depth %d does not match input depth %d", ...)`.
- *           Where it needs a value that is not known (ml_value returns NULL) it returns ml_dynamic(p); it is called again
- *           when the node is reached, and ml_value then returns every input's run-time bytes.
- * eval      computes; no malloc, no globals, no I/O. Inputs and outputs never overlap, except that output 0 may be exactly
+ * A kernel is one row: a name, the parameters that its node's options become, and
+ *
+ * prepare   from parameters, shapes and known values to the shapes of the outputs, the node's blob and wishes for scratch.
+ *           It is pure and checks everything eval relies on: ranks, dimensions, products (ml_set_output checks those), and
+ *           answers what it cannot accept with `return ml_fail(c, ML_SHAPE_ERROR, "filter depth %d does not match ...", ...)`.
+ *           Where an output's shape hangs on a value that is not known (ml_value returns NULL) it returns ml_open(wish, i); it is
+ *           called again when the node is reached, and ml_value then returns every input's run-time bytes.
+ * typed     a table from operand types ("f32 f32", "s16 s8 s64?", "s8 s8 s32? -> s8") to
+ *   derive  what hangs on the file alone: multipliers, tables, folded bias. Run once a graph, kept by it (c->derived).
+ *   pack    a constant operand in the layout of the level in use. Run once a Model, kept in its store (c->packed); where the
+ *           operand is computed at run time, the engine packs it into scratch before eval.
+ *   eval    computes; no malloc, no globals, no I/O. Inputs and outputs never overlap, except that output 0 may be exactly
  *           an input that the operator's `in_place` names. It checks every index that comes from tensor data.
  *
- * A family is one file: parameters (ML_PARAMS), blob, prepare, eval, and last its table ML_KERNELS(family).
+ * All of them see the node as the same ml_call, and reach the core through the inlines below alone, so that a kernel
+ * compiled elsewhere plugs in by the address of its row. A family is one file, or a folder; last in it stands its table
+ * ML_KERNELS(family).
  */
 #ifndef ML_KERNEL_H
 #define ML_KERNEL_H
 
-#include <string.h>
+#include "core/shape.h"
 
-#include "minilite.h"
+/* Rows of another number are refused. */
+#define ML_KERNEL_ABI 2
 
-typedef struct ml_prepare {
+struct ml_simd;
+struct ml_frame_engine;
+
+/* What prepare asks for. */
+typedef struct ml_wish {
+    int64_t scratch_bytes; /* of this call; through ml_reserve */
+    int64_t worker_bytes;  /* of every worker of ml_parallel */
+    uint32_t
+        open; /* bit i: the shape of output i hangs on values not known yet; bits above 31: all */
+    int32_t
+        layout; /* what of pack's layout hangs on shapes: blocks of other numbers are packed apart */
+} ml_wish;
+
+typedef ml_status (*ml_body)(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                             void *args);
+
+/* The core as kernels see it. */
+typedef struct ml_core {
+    ml_status (*fail)(const ml_call *c, ml_status status, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
+    ml_status (*set_output)(const ml_call *c, int i, const ml_shape *shape);
+    ml_status (*settle)(const ml_call *c);
+    ml_status (*set_bytes)(const ml_call *c, int i, int64_t bytes);
+    ml_status (*parallel)(const ml_call *c, int64_t items, int64_t grain, ml_body body, void *args);
+    void *(*worker_scratch)(const ml_call *c, int32_t worker);
+    void *(*memory)(const ml_call *c);
+    const ml_quantization *(*quantization)(const ml_call *c, int32_t tensor);
+} ml_core;
+
+/* What the nodes of a frame share while they are prepared or run. */
+typedef struct ml_env {
+    ml_tensor *tensors; /* by tensor */
+    ml_error *error;
+    const ml_core *core;
+    const struct ml_simd *simd;
+    struct ml_frame_engine *engine; /* opaque below control/ */
+} ml_env;
+
+/* One node, as derive, pack, prepare and eval see it. */
+struct ml_call {
     const void *params;
-    void *blob;             /* blob_bytes of the kernel, zeroed */
-    const int32_t *inputs;
-    const int32_t *outputs;
+    void *blob; /* blob_bytes of the row, zeroed before prepare, read-only in eval */
+    const void *derived; /* NULL while derive runs */
+    const void *packed; /* NULL in prepare and pack */
+    void *scratch; /* 64-byte aligned */
+    const int32_t *inputs; /* tensors by position, -1 = absent; then the outputs */
+    void *const *data; /* pointers by tensor, data[-1] is NULL; NULL before the node is reached */
+    const ml_env *env;
     int32_t n_inputs;
     int32_t n_outputs;
-    ml_tensor *tensors;
-    void **data;            /* run-time pointers by tensor when the node is reached; NULL before */
-    int64_t scratch_bytes;  /* set by prepare: memory eval gets in call->scratch, 64-byte aligned */
-    ml_error *error;
-    bool dynamic;           /* set by ml_dynamic */
-    /* The engine's own, for control flow. */
-    struct ml_plan *plan;
-    struct ml_state *state;
-    int32_t frame;
-    int32_t node;
-    int32_t handler;
-} ml_prepare;
-
-enum {
-    ML_KERNEL_NEEDS_SHAPES_ONLY = 1, /* eval reads shapes, not values: always known once the input's shape is */
-    ML_KERNEL_HAS_EFFECTS = 2,       /* never folded, shared or skipped: variables, control flow, custom operators */
-    ML_KERNEL_SETS_SHAPES = 4        /* eval itself gives the output shapes (ml_set_run_shape, then ml_settle) */
+    int32_t node; /* its position in its subgraph */
 };
 
-typedef struct ml_kernel {
-    ml_kernel_info info;
+typedef enum {
+    ML_KERNEL_NEEDS_SHAPES_ONLY =
+        1, /* eval reads shapes, not values: always known once the input's shape is */
+    ML_KERNEL_HAS_EFFECTS =
+        2, /* never folded, shared or skipped: variables, control flow, custom operators */
+    ML_KERNEL_SETS_SHAPES =
+        4 /* eval itself gives the output shapes (ml_set_output, then ml_settle) */
+} ml_kernel_flag;
+
+typedef struct ml_typed {
+    /* Operand types by position: f32 f16 bf16 f64 s2 s4 s8 u8 s16 u16 s32 u32 s64 u64 b8 c64 c128 string resource; x1 x2 x4 x8
+     * x16: any of so many bytes; any; "a|b" either; "?" behind a type: may be absent; "..." behind the last: and more
+     * like it. Outputs stand behind "->", else they are not looked at. "*" takes whatever comes. */
+    const char *types;
+    int64_t (*derive)(const ml_call *c,
+                      void *to); /* to == NULL: how many bytes; negative when it failed */
+    int64_t (*pack)(const ml_call *c, void *to); /* likewise; after prepare, with its blob */
+    ml_status (*eval)(const ml_call *c);
+} ml_typed;
+
+struct ml_kernel {
+    int32_t abi;
+    int32_t flags; /* ml_kernel_flag */
+    const char *name;
+    const ml_field *fields;
+    int32_t n_fields;
+    int32_t params_bytes;
     int32_t blob_bytes;
-    int32_t flags;
-    ml_status (*prepare)(ml_prepare *p);
-    ml_status (*eval)(const ml_call *call); /* NULL: the numpy reference runs */
-} ml_kernel;
+    int32_t memory_bytes; /* of its own, kept from run to run, zeroed with the variables */
+    int32_t packs; /* the input that `pack` lays out */
+    int32_t reserved;
+    ml_status (*prepare)(const ml_call *c, ml_wish *wish);
+    const ml_typed *typed; /* ends with types == NULL; without a match the numpy reference runs */
+};
 
 /* ML_PARAMS(clamp_params, CLAMP_FIELDS) declares `struct clamp_params` and its field table from
  *     #define CLAMP_FIELDS(X, S) X(S, f32, minimum) X(S, f32, maximum)
- * with kinds i32, i64, f32, f64, array. Python passes the fields by name: Kernel("relu_f32", minimum=0.0, maximum=6.0). */
+ * with kinds i32, i64, f32, f64, array. Python passes the fields by name: Kernel("relu", minimum=0.0, maximum=6.0). */
 #define ML_C_i32 int32_t
 #define ML_C_i64 int64_t
 #define ML_C_f32 float
@@ -71,62 +134,106 @@ typedef struct ml_kernel {
         FIELDS(ML_MEMBER, params)   \
     } params;                       \
     static const ml_field params##_fields[] = {FIELDS(ML_ROW, params)};
+/* The parameters of a row: {ML_KERNEL_ABI, ..., ML_PARAMS_OF(clamp_params), ...}. */
+#define ML_PARAMS_OF(params)                                                              \
+    .fields = params##_fields, .n_fields = (int32_t)(sizeof params##_fields / sizeof params##_fields[0]), \
+    .params_bytes = (int32_t)sizeof(params)
 
-/* A row of a family's table. */
-#define ML_KERNEL(name, params, blob_size, kernel_flags, prepare_fn, eval_fn)                                              \
-    {{name, params##_fields, (int32_t)(sizeof params##_fields / sizeof params##_fields[0]), (int32_t)sizeof(params),       \
-      (eval_fn) != NULL},                                                                                                  \
-     (int32_t)(blob_size), (kernel_flags), (prepare_fn), (eval_fn)}
-#define ML_KERNEL_NO_PARAMS(name, blob_size, kernel_flags, prepare_fn, eval_fn) \
-    {{name, NULL, 0, 0, (eval_fn) != NULL}, (int32_t)(blob_size), (kernel_flags), (prepare_fn), (eval_fn)}
-/* ML_KERNELS(conv) = { rows, ML_KERNELS_END }; the build finds the table by the file's stem. */
-#define ML_KERNELS(family)                      \
+/* A row whose only eval takes whatever its lowering lets through. */
+#define ML_KERNEL(kernel_name, params, blob_size, kernel_flags, prepare_fn, eval_fn)                          \
+    {.abi = ML_KERNEL_ABI, .flags = (kernel_flags), .name = (kernel_name), ML_PARAMS_OF(params),               \
+     .blob_bytes = (int32_t)(blob_size), .prepare = (prepare_fn),                                              \
+     .typed = (const ml_typed[]){{"*", NULL, NULL, eval_fn}, {NULL, NULL, NULL, NULL}}}
+#define ML_KERNEL_NO_PARAMS(kernel_name, blob_size, kernel_flags, prepare_fn, eval_fn)                        \
+    {.abi = ML_KERNEL_ABI, .flags = (kernel_flags), .name = (kernel_name), .blob_bytes = (int32_t)(blob_size), \
+     .prepare = (prepare_fn), .typed = (const ml_typed[]){{"*", NULL, NULL, eval_fn}, {NULL, NULL, NULL, NULL}}}
+/* ML_KERNELS(conv) = { rows, ML_KERNELS_END }; the build finds the table by the file's or folder's stem. */
+#define ML_KERNELS(family)                        \
     extern const ml_kernel ml_kernels_##family[]; \
     const ml_kernel ml_kernels_##family[]
-#define ML_KERNELS_END {.info = {.name = NULL}}
+#define ML_KERNELS_END {.name = NULL}
 
 /* Writes the error's text once (the first failure stands) and returns `status`. */
-ml_status ml_fail(ml_error *error, ml_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+#define ml_fail(c, status, ...) ((c)->env->core->fail((c), (status), __VA_ARGS__))
 
-/* Shapes. */
-/* Elements of a shape, -1 if beyond INT64_MAX / 64. */
-int64_t ml_elements(const ml_shape *shape);
-/* Bytes per element; 0 for strings and other types of no fixed size. */
-int64_t ml_type_bytes(int32_t type);
-/* "(1, 64, 64, 3)" into `text`, for messages; returns text. */
-const char *ml_shape_text(const ml_shape *shape, char text[96]);
-/* numpy's rule: dimensions from the right are equal or 1. ML_SHAPE_ERROR with both shapes otherwise. */
-ml_status ml_broadcast_shape(const ml_shape *a, const ml_shape *b, ml_shape *out, ml_error *error);
-static inline bool ml_same_shape(const ml_shape *a, const ml_shape *b) {
-    return a->rank == b->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof a->dims[0]) == 0;
+/* Tensors. Input `i`, or NULL when it is absent. */
+static inline const ml_tensor *ml_tensor_of(const ml_call *c, int32_t tensor) {
+    return &c->env->tensors[tensor];
 }
-
-/* Prepare. */
-/* Input `i`, or NULL when it is absent. */
-static inline const ml_tensor *ml_input(const ml_prepare *p, int i) {
-    return i < p->n_inputs && p->inputs[i] >= 0 ? &p->tensors[p->inputs[i]] : NULL;
+static inline const ml_tensor *ml_input(const ml_call *c, int i) {
+    return i < c->n_inputs && c->inputs[i] >= 0 ? ml_tensor_of(c, c->inputs[i]) : NULL;
 }
-static inline ml_tensor *ml_output(const ml_prepare *p, int i) { return &p->tensors[p->outputs[i]]; }
+static inline const ml_tensor *ml_output(const ml_call *c, int i) {
+    return ml_tensor_of(c, c->inputs[c->n_inputs + i]);
+}
 /* The bytes of input `i`: known ones, or the run-time ones when the node has been reached; else NULL. */
-static inline const void *ml_value(const ml_prepare *p, int i) {
-    if (i >= p->n_inputs || p->inputs[i] < 0) return NULL;
-    const ml_tensor *t = &p->tensors[p->inputs[i]];
-    return t->known ? t->known : p->data ? p->data[p->inputs[i]] : NULL;
+static inline const void *ml_value(const ml_call *c, int i) {
+    const ml_tensor *t = ml_input(c, i);
+    return !t ? NULL : t->known ? t->known : c->data ? c->data[c->inputs[i]] : NULL;
 }
-/* Gives output `i` its shape; checks dimensions >= 0 and that elements and bytes do not overflow. */
-ml_status ml_set_shape(ml_prepare *p, int i, const ml_shape *shape);
-/* Declares that the outputs' shapes hang on values not known yet. */
-static inline ml_status ml_dynamic(ml_prepare *p) {
-    p->dynamic = true;
+/* Scale and zero point of input `i` or output `i`, as the file has them. */
+static inline const ml_quantization *ml_input_quantization(const ml_call *c, int i) {
+    return c->env->core->quantization(c, c->inputs[i]);
+}
+static inline const ml_quantization *ml_output_quantization(const ml_call *c, int i) {
+    return c->env->core->quantization(c, c->inputs[c->n_inputs + i]);
+}
+
+/* Prepare, and eval of SETS_SHAPES kernels: gives output `i` its shape; checks dimensions >= 0 and that elements and bytes do
+ * not overflow. In eval its memory is there after ml_settle. */
+static inline ml_status ml_set_output(const ml_call *c, int i, const ml_shape *shape) {
+    return c->env->core->set_output(c, i, shape);
+}
+static inline ml_status ml_settle(const ml_call *c) { return c->env->core->settle(c); }
+/* Prepare: the shape of output `i` hangs on values not known yet; those set before stay settled. */
+static inline ml_status ml_open(ml_wish *wish, int i) {
+    wish->open |= 1u << (i < 31 ? i : 31);
     return ML_OK;
 }
-/* Reads a known s32 or s64 input as int64; false when `index` is outside it. */
-bool ml_read_index(const ml_tensor *tensor, const void *value, int64_t index, int64_t *out);
+static inline ml_status ml_open_all(ml_wish *wish) {
+    wish->open = UINT32_MAX;
+    return ML_OK;
+}
+/* Prepare: `bytes` (>= 0) of scratch, 64-byte aligned; returns their offset. Sums beyond int64 are refused by the engine. */
+static inline int64_t ml_reserve(ml_wish *wish, int64_t bytes) {
+    int64_t offset = wish->scratch_bytes, rounded;
+    if (bytes < 0 || offset < 0 || __builtin_add_overflow(bytes, 63, &rounded) ||
+        __builtin_add_overflow(offset, rounded & ~(int64_t)63, &wish->scratch_bytes)) {
+        wish->scratch_bytes = -1;
+        return 0;
+    }
+    return offset;
+}
 
 /* Eval. */
 static inline const void *ml_in(const ml_call *c, int i) { return c->data[c->inputs[i]]; }
-static inline void *ml_out(const ml_call *c, int i) { return c->data[c->outputs[i]]; }
-static inline const ml_tensor *ml_in_tensor(const ml_call *c, int i) { return &c->tensors[c->inputs[i]]; }
-static inline const ml_tensor *ml_out_tensor(const ml_call *c, int i) { return &c->tensors[c->outputs[i]]; }
+/* NULL when it is absent or missing. */
+static inline const void *ml_in_optional(const ml_call *c, int i) {
+    return i < c->n_inputs ? ml_in(c, i) : NULL;
+}
+static inline void *ml_out(const ml_call *c, int i) { return c->data[c->inputs[c->n_inputs + i]]; }
+static inline const ml_tensor *ml_in_tensor(const ml_call *c, int i) {
+    return ml_tensor_of(c, c->inputs[i]);
+}
+static inline const ml_tensor *ml_out_tensor(const ml_call *c, int i) { return ml_output(c, i); }
+/* A variable input, writable. */
+static inline void *ml_variable(const ml_call *c, int i) { return c->data[c->inputs[i]]; }
+static inline void *ml_scratch(const ml_call *c, int64_t offset) {
+    return (char *)c->scratch + offset;
+}
+/* The row's memory_bytes, this node's, kept from run to run. */
+static inline void *ml_memory(const ml_call *c) { return c->env->core->memory(c); }
+/* Output `i`, of no fixed size (strings), takes `bytes`; ml_out gives them afterwards. */
+static inline ml_status ml_set_bytes(const ml_call *c, int i, int64_t bytes) {
+    return c->env->core->set_bytes(c, i, bytes);
+}
+/* Runs `body` over 0 .. items - 1 in blocks of about `grain`, on the threads there are; any split gives the same result. */
+static inline ml_status ml_parallel(const ml_call *c, int64_t items, int64_t grain, ml_body body,
+                                    void *args) {
+    return c->env->core->parallel(c, items, grain, body, args);
+}
+static inline void *ml_worker_scratch(const ml_call *c, int32_t worker) {
+    return c->env->core->worker_scratch(c, worker);
+}
 
 #endif

@@ -2,9 +2,9 @@
  *
  * Every 8-bit function is a table of 256 bytes that Python computes. RELU* of 16 bits requantizes with double rounding.
  */
-#include "../fixed_point.h"
-#include "../float_math.h"
-#include "../kernel.h"
+#include "math/fixed_point.h"
+#include "math/float_math.h"
+#include "kernel.h"
 
 #define CLAMP_FIELDS(X, S) X(S, f32, minimum) X(S, f32, maximum)
 ML_PARAMS(clamp_params, CLAMP_FIELDS)
@@ -22,10 +22,10 @@ typedef struct elementwise_blob {
     int64_t count;
 } elementwise_blob;
 
-static ml_status prepare_elementwise(ml_prepare *p) {
-    elementwise_blob *blob = p->blob;
-    blob->count = ml_elements(&ml_input(p, 0)->shape);
-    return ml_set_shape(p, 0, &ml_input(p, 0)->shape);
+static ml_status prepare_elementwise(const ml_call *c, ml_wish *wish) {
+    elementwise_blob *blob = c->blob;
+    blob->count = ml_elements(&ml_input(c, 0)->shape);
+    return ml_set_output(c, 0, &ml_input(c, 0)->shape);
 }
 
 /* y = min(max(x, minimum), maximum); NaN stays NaN. */
@@ -71,7 +71,8 @@ static ml_status relu_s16(const ml_call *c) {
     const int16_t *x = ml_in(c, 0);
     int16_t *y = ml_out(c, 0);
     for (int64_t i = 0; i < blob->count; i++) {
-        int32_t v = ml_multiply_quantized(x[i] - p->input_zero_point, p->mantissa, p->shift) + p->zero_point;
+        int32_t v = ml_multiply_quantized(x[i] - p->input_zero_point, p->mantissa, p->shift) +
+                    p->zero_point;
         y[i] = (int16_t)ml_clamp_s32(v, p->minimum, p->maximum);
     }
     return ML_OK;
@@ -82,6 +83,7 @@ ML_KERNELS(activation) = {
     ROW("relu_f32", clamp_params, relu_f32),
     ROW("relu_s16", relu_s16_params, relu_s16),
     ROW("lookup_8", lookup_params, lookup_8),
-    ML_KERNEL_NO_PARAMS("logistic_f32", sizeof(elementwise_blob), 0, prepare_elementwise, logistic_f32),
+    ML_KERNEL_NO_PARAMS("logistic_f32", sizeof(elementwise_blob), 0, prepare_elementwise,
+                        logistic_f32),
     ML_KERNELS_END,
 };

@@ -9,8 +9,8 @@
  *
  * One kernel serves int8 and uint8: bytes are read as uint8, after flipping their top bit where they are signed.
  */
-#include "../broadcast.h"
-#include "../fixed_point.h"
+#include "rules/broadcast.h"
+#include "math/fixed_point.h"
 
 #define F32_FIELDS(X, S) X(S, f32, minimum) X(S, f32, maximum)
 ML_PARAMS(f32_params, F32_FIELDS)
@@ -80,18 +80,23 @@ static inline int32_t doubling_high_mul(int32_t a, int32_t b) {
 }
 
 /* Requantizes `n` sums; a right shift is the common case, and one that vectorises. */
-static inline void requantize_row(const int32_t *sums, uint8_t *y, int64_t n, const requantize_params *p) {
-    const int32_t mantissa = p->mantissa, zero = p->zero_point, low = p->minimum, high = p->maximum, right = -p->shift;
+static inline void requantize_row(const int32_t *sums, uint8_t *y, int64_t n,
+                                  const requantize_params *p) {
+    const int32_t mantissa = p->mantissa, zero = p->zero_point, low = p->minimum, high = p->maximum,
+                  right = -p->shift;
     if (right < 0) {
         for (int64_t i = 0; i < n; i++)
-            y[i] = (uint8_t)ml_clamp_s32(ml_multiply_quantized(sums[i], mantissa, -right) + zero, low, high);
+            y[i] = (uint8_t)ml_clamp_s32(ml_multiply_quantized(sums[i], mantissa, -right) + zero,
+                                         low, high);
         return;
     }
     for (int64_t i = 0; i < n; i++)
-        y[i] = (uint8_t)ml_clamp_s32(ml_rounding_shift_right(doubling_high_mul(sums[i], mantissa), right) + zero, low, high);
+        y[i] = (uint8_t)ml_clamp_s32(
+            ml_rounding_shift_right(doubling_high_mul(sums[i], mantissa), right) + zero, low, high);
 }
 
-static inline void add_q8_row(const uint8_t *a, const uint8_t *b, uint8_t *y, int64_t n, int32_t kind, const add_q8_params *p) {
+static inline void add_q8_row(const uint8_t *a, const uint8_t *b, uint8_t *y, int64_t n,
+                              int32_t kind, const add_q8_params *p) {
     const requantize_params out = {p->mantissa, p->shift, p->zero_point, p->minimum, p->maximum};
     const int32_t *ta = p->a_table.data, *tb = p->b_table.data;
     const int64_t da = kind != ML_ROW_SCALAR_A, db = kind != ML_ROW_SCALAR_B;
@@ -104,15 +109,16 @@ static inline void add_q8_row(const uint8_t *a, const uint8_t *b, uint8_t *y, in
 }
 ML_BINARY_EVAL(add_q8, uint8_t, uint8_t)
 
-static inline void mul_q8_row(const uint8_t *a, const uint8_t *b, uint8_t *y, int64_t n, int32_t kind,
-                              const mul_quantized_params *p) {
+static inline void mul_q8_row(const uint8_t *a, const uint8_t *b, uint8_t *y, int64_t n,
+                              int32_t kind, const mul_quantized_params *p) {
     const requantize_params out = {p->mantissa, p->shift, p->zero_point, p->minimum, p->maximum};
     const int32_t flip = p->flip, za = p->a_zero_point, zb = p->b_zero_point;
     int32_t products[CHUNK];
     for (int64_t at = 0; at < n; at += CHUNK) {
         const int64_t m = n - at < CHUNK ? n - at : CHUNK;
         if (kind == ML_ROW_FULL) {
-            for (int64_t i = 0; i < m; i++) products[i] = ((a[at + i] ^ flip) - za) * ((b[at + i] ^ flip) - zb);
+            for (int64_t i = 0; i < m; i++)
+                products[i] = ((a[at + i] ^ flip) - za) * ((b[at + i] ^ flip) - zb);
         } else {
             const uint8_t *x = (kind == ML_ROW_SCALAR_A ? b : a) + at;
             const int32_t zx = kind == ML_ROW_SCALAR_A ? zb : za;
@@ -124,13 +130,16 @@ static inline void mul_q8_row(const uint8_t *a, const uint8_t *b, uint8_t *y, in
 }
 ML_BINARY_EVAL(mul_q8, uint8_t, uint8_t)
 
-static inline int16_t requantize_s16(int32_t x, int32_t mantissa, int32_t shift, int32_t zero, int32_t low, int32_t high) {
+static inline int16_t requantize_s16(int32_t x, int32_t mantissa, int32_t shift, int32_t zero,
+                                     int32_t low, int32_t high) {
     return (int16_t)ml_clamp_s32(ml_multiply_quantized(x, mantissa, shift) + zero, low, high);
 }
 
 static inline int16_t add_one_s16(int32_t a, int32_t b, const add_s16_params *p) {
-    int32_t x = ml_multiply_quantized((int32_t)((uint32_t)(a - p->a_zero_point) << 15), p->a_mantissa, p->a_shift);
-    int32_t y = ml_multiply_quantized((int32_t)((uint32_t)(b - p->b_zero_point) << 15), p->b_mantissa, p->b_shift);
+    int32_t x = ml_multiply_quantized((int32_t)((uint32_t)(a - p->a_zero_point) << 15),
+                                      p->a_mantissa, p->a_shift);
+    int32_t y = ml_multiply_quantized((int32_t)((uint32_t)(b - p->b_zero_point) << 15),
+                                      p->b_mantissa, p->b_shift);
     return requantize_s16(x + y, p->mantissa, p->shift, p->zero_point, p->minimum, p->maximum);
 }
 

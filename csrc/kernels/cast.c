@@ -3,17 +3,17 @@
  * Integers to integers wrap; anything to bool is x != 0 (NaN is true); to floats rounds to nearest, ties to even. Floats to
  * integers truncate and saturate, and NaN gives the highest value. Bools are read as u8.
  */
-#include "../float_math.h"
-#include "../kernel.h"
+#include "math/float_math.h"
+#include "kernel.h"
 
 typedef struct cast_blob {
     int64_t count;
 } cast_blob;
 
-static ml_status prepare_cast(ml_prepare *p) {
-    cast_blob *blob = p->blob;
-    blob->count = ml_elements(&ml_input(p, 0)->shape);
-    return ml_set_shape(p, 0, &ml_input(p, 0)->shape);
+static ml_status prepare_cast(const ml_call *c, ml_wish *wish) {
+    cast_blob *blob = c->blob;
+    blob->count = ml_elements(&ml_input(c, 0)->shape);
+    return ml_set_output(c, 0, &ml_input(c, 0)->shape);
 }
 
 /* x truncated towards 0, within low and below `above`, the first number that does not fit; NaN gives high. */
@@ -22,8 +22,12 @@ static ml_status prepare_cast(ml_prepare *p) {
 static inline int8_t s8_of_f64(double x) { return SATURATE(x, -128, 128.0, 127, int8_t); }
 static inline uint8_t u8_of_f64(double x) { return SATURATE(x, 0, 256.0, 255, uint8_t); }
 static inline int16_t s16_of_f64(double x) { return SATURATE(x, -32768, 32768.0, 32767, int16_t); }
-static inline int32_t s32_of_f64(double x) { return SATURATE(x, INT32_MIN, 0x1p31, INT32_MAX, int32_t); }
-static inline int64_t s64_of_f64(double x) { return SATURATE(x, INT64_MIN, 0x1p63, INT64_MAX, int64_t); }
+static inline int32_t s32_of_f64(double x) {
+    return SATURATE(x, INT32_MIN, 0x1p31, INT32_MAX, int32_t);
+}
+static inline int64_t s64_of_f64(double x) {
+    return SATURATE(x, INT64_MIN, 0x1p63, INT64_MAX, int64_t);
+}
 
 /* What holds an element, and how a float is read from it. */
 #define C_f32 float
@@ -83,6 +87,6 @@ CAST_FROM_INT(s64)
     ROW(from, f32) ROW(from, f16) ROW(from, f64) ROW(from, s8) ROW(from, u8) ROW(from, s16) ROW(from, s32) \
     ROW(from, s64) ROW(from, b8)
 ML_KERNELS(cast) = {
-    ROWS_FROM(f32) ROWS_FROM(f16) ROWS_FROM(f64) ROWS_FROM(s8) ROWS_FROM(u8) ROWS_FROM(s16) ROWS_FROM(s32) ROWS_FROM(s64)
-        ML_KERNELS_END,
+    ROWS_FROM(f32) ROWS_FROM(f16) ROWS_FROM(f64) ROWS_FROM(s8) ROWS_FROM(u8) ROWS_FROM(s16)
+        ROWS_FROM(s32) ROWS_FROM(s64) ML_KERNELS_END,
 };

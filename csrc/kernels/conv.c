@@ -1,8 +1,8 @@
 /* conv.c -- CONV_2D: blocks of output pixels have their windows gathered into rows, which are multiplied with the weights.
  * Filters are (outputs, height, width, depth); a depth that divides the input's makes a grouped convolution. */
-#include "../fixed_point.h"
-#include "../matmul.h"
-#include "../window.h"
+#include "math/fixed_point.h"
+#include "math/matmul.h"
+#include "rules/window.h"
 
 #define WINDOW_FIELDS(X, S) \
     X(S, i32, same) X(S, i32, stride_h) X(S, i32, stride_w) X(S, i32, dilation_h) X(S, i32, dilation_w)
@@ -23,96 +23,101 @@ ML_PARAMS(conv_integer_params, INTEGER_FIELDS)
 
 typedef struct conv_blob {
     ml_window window;
-    int64_t pixels;        /* of the output, all batches */
-    int64_t k;             /* elements of a window: height * width * depth */
-    int64_t depth;         /* channels of a group */
+    int64_t pixels; /* of the output, all batches */
+    int64_t k; /* elements of a window: height * width * depth */
+    int64_t depth; /* channels of a group */
     int64_t groups;
-    int64_t outputs;       /* of a group */
-    int64_t stride;        /* from row to row of an integer matrix, >= k */
-    int64_t block;         /* pixels gathered at a time */
-    int64_t rows_offset;   /* in scratch */
+    int64_t outputs; /* of a group */
+    int64_t stride; /* from row to row of an integer matrix, >= k */
+    int64_t block; /* pixels gathered at a time */
+    int64_t rows_offset; /* in scratch */
     int64_t sums_offset;
-    bool direct;           /* the input's pixels are the rows */
-    bool pack;             /* weights are packed by eval, at the start of scratch */
+    bool direct; /* the input's pixels are the rows */
+    bool pack; /* weights are packed by eval, at the start of scratch */
 } conv_blob;
 
-static ml_status prepare_window(ml_prepare *p, const window_params *params) {
-    conv_blob *blob = p->blob;
-    const ml_shape *x = &ml_input(p, 0)->shape, *w = &ml_input(p, 1)->shape;
-    const ml_tensor *bias = ml_input(p, 2);
+static ml_status prepare_window(const ml_call *c, const window_params *params) {
+    conv_blob *blob = c->blob;
+    const ml_shape *x = &ml_input(c, 0)->shape, *w = &ml_input(c, 1)->shape;
+    const ml_tensor *bias = ml_input(c, 2);
     char text[96];
     if (w->rank != 4)
-        return ml_fail(p->error, ML_SHAPE_ERROR, "filter must be (outputs, height, width, depth), its shape is %s",
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "filter must be (outputs, height, width, depth), its shape is %s",
                        ml_shape_text(w, text));
     ml_window *window = &blob->window;
-    window->y = (ml_window_axis){.size = w->dims[1], .stride = params->stride_h, .dilation = params->dilation_h};
-    window->x = (ml_window_axis){.size = w->dims[2], .stride = params->stride_w, .dilation = params->dilation_w};
-    ml_status status = ml_window_prepare(p->error, window, x, params->same);
+    window->y = (ml_window_axis){
+        .size = w->dims[1], .stride = params->stride_h, .dilation = params->dilation_h};
+    window->x = (ml_window_axis){
+        .size = w->dims[2], .stride = params->stride_w, .dilation = params->dilation_w};
+    ml_status status = ml_window_prepare(c, window, x, params->same);
     if (status != ML_OK) return status;
     ml_shape one = {3, {w->dims[1], w->dims[2], w->dims[3]}};
     blob->k = ml_elements(&one);
     blob->depth = w->dims[3];
     if (blob->k < 0)
-        return ml_fail(p->error, ML_SHAPE_ERROR, "a filter of %s has more elements than an int64 counts",
+        return ml_fail(c, ML_SHAPE_ERROR, "a filter of %s has more elements than an int64 counts",
                        ml_shape_text(&one, text));
     if (blob->depth <= 0 || x->dims[3] <= 0 || x->dims[3] % w->dims[3] != 0)
-        return ml_fail(p->error, ML_SHAPE_ERROR, "filter depth %d does not match input depth %d", w->dims[3], x->dims[3]);
+        return ml_fail(c, ML_SHAPE_ERROR, "filter depth %d does not match input depth %d",
+                       w->dims[3], x->dims[3]);
     blob->groups = x->dims[3] / w->dims[3];
     if (w->dims[0] % blob->groups != 0)
-        return ml_fail(p->error, ML_SHAPE_ERROR, "%d outputs do not split into %lld groups (input depth %d, filter depth %d)",
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "%d outputs do not split into %lld groups (input depth %d, filter depth %d)",
                        w->dims[0], (long long)blob->groups, x->dims[3], w->dims[3]);
     if (bias && ml_elements(&bias->shape) != w->dims[0])
-        return ml_fail(p->error, ML_SHAPE_ERROR, "bias of %lld values does not match %d outputs",
+        return ml_fail(c, ML_SHAPE_ERROR, "bias of %lld values does not match %d outputs",
                        (long long)ml_elements(&bias->shape), w->dims[0]);
     blob->outputs = w->dims[0] / blob->groups;
     ml_shape y = {4, {x->dims[0], (int32_t)window->y.out, (int32_t)window->x.out, w->dims[0]}};
-    status = ml_set_shape(p, 0, &y);
+    status = ml_set_output(c, 0, &y);
     blob->pixels = window->batches * window->y.out * window->x.out;
     return status;
 }
 
-/* Reserves `bytes` of scratch and returns their offset. */
-static int64_t reserve(ml_prepare *p, int64_t bytes) {
-    int64_t offset = p->scratch_bytes;
-    p->scratch_bytes += (bytes + 63) / 64 * 64;
-    return offset;
-}
-
-static ml_status prepare_conv_f32(ml_prepare *p) {
-    const conv_float_params *params = p->params;
-    conv_blob *blob = p->blob;
-    ml_status status = prepare_window(p, p->params);
+static ml_status prepare_conv_f32(const ml_call *c, ml_wish *wish) {
+    const conv_float_params *params = c->params;
+    conv_blob *blob = c->blob;
+    ml_status status = prepare_window(c, c->params);
     if (status != ML_OK) return status;
     const ml_window *w = &blob->window;
     int64_t row_bytes, panels_bytes;
     if (__builtin_mul_overflow(blob->k, (int64_t)sizeof(float), &row_bytes) ||
-        __builtin_mul_overflow(row_bytes, ml_panels_count(blob->outputs) * ML_PANEL * blob->groups, &panels_bytes) ||
+        __builtin_mul_overflow(row_bytes, ml_panels_count(blob->outputs) * ML_PANEL * blob->groups,
+                               &panels_bytes) ||
         row_bytes > INT64_MAX / 4096 || panels_bytes > INT64_MAX / 4)
-        return ml_fail(p->error, ML_SHAPE_ERROR, "windows of %lld elements are too large", (long long)blob->k);
+        return ml_fail(c, ML_SHAPE_ERROR, "windows of %lld elements are too large",
+                       (long long)blob->k);
     blob->pack = params->groups != blob->groups || params->panels.bytes != panels_bytes;
-    blob->direct = blob->groups == 1 && w->y.size == 1 && w->x.size == 1 && w->y.stride == 1 && w->x.stride == 1;
+    blob->direct = blob->groups == 1 && w->y.size == 1 && w->x.size == 1 && w->y.stride == 1 &&
+                   w->x.stride == 1;
     blob->block = ml_block_rows(blob->pixels, row_bytes);
-    if (blob->pack) reserve(p, panels_bytes);
-    if (!blob->direct) blob->rows_offset = reserve(p, blob->block * row_bytes);
+    if (blob->pack) ml_reserve(wish, panels_bytes);
+    if (!blob->direct) blob->rows_offset = ml_reserve(wish, blob->block * row_bytes);
     return ML_OK;
 }
 
 static ml_status conv_2d_f32(const ml_call *c) {
     const conv_float_params *params = c->params;
     const conv_blob *blob = c->blob;
-    const float *x = ml_in(c, 0), *w = ml_in(c, 1), *bias = ml_in_optional(c, 2), *panels = params->panels.data;
+    const float *x = ml_in(c, 0), *w = ml_in(c, 1), *bias = ml_in_optional(c, 2),
+                *panels = params->panels.data;
     float *y = ml_out(c, 0), *rows = (float *)((char *)c->scratch + blob->rows_offset);
     int64_t panels_floats = ml_panels_count(blob->outputs) * ML_PANEL * blob->k;
     if (blob->pack) {
         for (int64_t g = 0; g < blob->groups; g++)
-            ml_pack_panels_f32(w + g * blob->outputs * blob->k, blob->outputs, blob->k, (float *)c->scratch + g * panels_floats);
+            ml_pack_panels_f32(w + g * blob->outputs * blob->k, blob->outputs, blob->k,
+                               (float *)c->scratch + g * panels_floats);
         panels = c->scratch;
     }
     int64_t y_stride = blob->outputs * blob->groups;
     for (int64_t first = 0; first < blob->pixels; first += blob->block) {
         int64_t count = ml_min_s64(blob->block, blob->pixels - first);
         for (int64_t g = 0; g < blob->groups; g++) {
-            if (!blob->direct) ml_window_gather_f32(&blob->window, x, g * blob->depth, blob->depth, first, count, rows);
+            if (!blob->direct)
+                ml_window_gather_f32(&blob->window, x, g * blob->depth, blob->depth, first, count,
+                                     rows);
             ml_matmul_f32_args args = {
                 .a = blob->direct ? x + first * blob->k : rows,
                 .rows = count,
@@ -131,24 +136,26 @@ static ml_status conv_2d_f32(const ml_call *c) {
     return ML_OK;
 }
 
-static ml_status prepare_conv_integer(ml_prepare *p) {
-    const conv_integer_params *params = p->params;
-    conv_blob *blob = p->blob;
-    ml_status status = prepare_window(p, p->params);
+static ml_status prepare_conv_integer(const ml_call *c, ml_wish *wish) {
+    const conv_integer_params *params = c->params;
+    conv_blob *blob = c->blob;
+    ml_status status = prepare_window(c, c->params);
     if (status != ML_OK) return status;
     int64_t outputs = blob->outputs * blob->groups, row_bytes;
     if (params->mantissas.bytes != outputs * (int64_t)sizeof(int32_t))
-        return ml_fail(p->error, ML_SHAPE_ERROR, "%lld scales do not match %lld outputs",
-                       (long long)(params->mantissas.bytes / (int64_t)sizeof(int32_t)), (long long)outputs);
+        return ml_fail(c, ML_SHAPE_ERROR, "%lld scales do not match %lld outputs",
+                       (long long)(params->mantissas.bytes / (int64_t)sizeof(int32_t)),
+                       (long long)outputs);
     if (blob->k > INT64_MAX / 16384)
-        return ml_fail(p->error, ML_SHAPE_ERROR, "windows of %lld elements are too large", (long long)blob->k);
+        return ml_fail(c, ML_SHAPE_ERROR, "windows of %lld elements are too large",
+                       (long long)blob->k);
     blob->stride = ml_padded_row(blob->k);
     blob->pack = params->padded.bytes != outputs * blob->stride;
     row_bytes = blob->stride * (int64_t)sizeof(int16_t);
-    if (blob->pack) reserve(p, outputs * blob->stride);
+    if (blob->pack) ml_reserve(wish, outputs * blob->stride);
     blob->block = ml_block_rows(blob->pixels, row_bytes + blob->outputs * (int64_t)sizeof(int32_t));
-    blob->rows_offset = reserve(p, blob->block * row_bytes);
-    blob->sums_offset = reserve(p, blob->block * blob->outputs * (int64_t)sizeof(int32_t));
+    blob->rows_offset = ml_reserve(wish, blob->block * row_bytes);
+    blob->sums_offset = ml_reserve(wish, blob->block * blob->outputs * (int64_t)sizeof(int32_t));
     return ML_OK;
 }
 
@@ -172,15 +179,19 @@ static inline ml_status conv_integer(const ml_call *c, const bool is_signed) {
         int64_t count = ml_min_s64(blob->block, blob->pixels - first);
         for (int64_t g = 0; g < blob->groups; g++) {
             if (is_signed) {
-                ml_window_gather_s8(&blob->window, x, g * depth, depth, first, count, params->input_offset, k, rows);
+                ml_window_gather_s8(&blob->window, x, g * depth, depth, first, count,
+                                    params->input_offset, k, rows);
                 ml_matmul_s16s8(rows, count, w + g * n * k, k, n, sums);
             } else {
-                ml_window_gather_u8(&blob->window, x, g * depth, depth, first, count, params->input_offset, k, rows);
+                ml_window_gather_u8(&blob->window, x, g * depth, depth, first, count,
+                                    params->input_offset, k, rows);
                 ml_matmul_s16u8(rows, count, (const uint8_t *)w + g * n * k, k, n, sums);
             }
-            if (params->filter_offset) ml_subtract_weight_offset(rows, count, k, params->filter_offset, n, sums);
+            if (params->filter_offset)
+                ml_subtract_weight_offset(rows, count, k, params->filter_offset, n, sums);
             for (int64_t r = 0; r < count; r++)
-                ml_requantize(&to_output, sums + r * n, g * n, n, y + ((first + r) * blob->groups + g) * n);
+                ml_requantize(&to_output, sums + r * n, g * n, n,
+                              y + ((first + r) * blob->groups + g) * n);
         }
     }
     return ML_OK;
@@ -190,9 +201,12 @@ static ml_status conv_2d_s8(const ml_call *c) { return conv_integer(c, true); }
 static ml_status conv_2d_u8(const ml_call *c) { return conv_integer(c, false); }
 
 ML_KERNELS(conv) = {
-    ML_KERNEL("conv_2d_f32", conv_float_params, sizeof(conv_blob), 0, prepare_conv_f32, conv_2d_f32),
-    ML_KERNEL("conv_2d_s8", conv_integer_params, sizeof(conv_blob), 0, prepare_conv_integer, conv_2d_s8),
-    ML_KERNEL("conv_2d_u8", conv_integer_params, sizeof(conv_blob), 0, prepare_conv_integer, conv_2d_u8),
+    ML_KERNEL("conv_2d_f32", conv_float_params, sizeof(conv_blob), 0, prepare_conv_f32,
+              conv_2d_f32),
+    ML_KERNEL("conv_2d_s8", conv_integer_params, sizeof(conv_blob), 0, prepare_conv_integer,
+              conv_2d_s8),
+    ML_KERNEL("conv_2d_u8", conv_integer_params, sizeof(conv_blob), 0, prepare_conv_integer,
+              conv_2d_u8),
     /* int16 with int8 weights: shapes here, arithmetic in numpy. */
     ML_KERNEL("conv_2d_s16", conv_integer_params, sizeof(conv_blob), 0, prepare_conv_integer, NULL),
     ML_KERNELS_END,

@@ -2,8 +2,8 @@
  * outputs are taken to have the same scale and zero point, as in TFLite. */
 #include <float.h>
 
-#include "../fixed_point.h"
-#include "../window.h"
+#include "math/fixed_point.h"
+#include "rules/window.h"
 
 enum { CHUNK = 32 };
 
@@ -18,16 +18,18 @@ typedef struct size_params {
     SIZE_FIELDS(ML_MEMBER, size_params)
 } size_params;
 
-static ml_status prepare_pool(ml_prepare *p) {
-    const size_params *params = p->params;
-    ml_window *window = p->blob;
-    const ml_shape *x = &ml_input(p, 0)->shape;
-    window->y = (ml_window_axis){.size = params->filter_h, .stride = params->stride_h, .dilation = 1};
-    window->x = (ml_window_axis){.size = params->filter_w, .stride = params->stride_w, .dilation = 1};
-    ml_status status = ml_window_prepare(p->error, window, x, params->same);
+static ml_status prepare_pool(const ml_call *c, ml_wish *wish) {
+    const size_params *params = c->params;
+    ml_window *window = c->blob;
+    const ml_shape *x = &ml_input(c, 0)->shape;
+    window->y =
+        (ml_window_axis){.size = params->filter_h, .stride = params->stride_h, .dilation = 1};
+    window->x =
+        (ml_window_axis){.size = params->filter_w, .stride = params->stride_w, .dilation = 1};
+    ml_status status = ml_window_prepare(c, window, x, params->same);
     if (status != ML_OK) return status;
     ml_shape y = {4, {x->dims[0], (int32_t)window->y.out, (int32_t)window->x.out, x->dims[3]}};
-    return ml_set_shape(p, 0, &y);
+    return ml_set_output(c, 0, &y);
 }
 
 static inline float sum_f32(float a, float b) { return a + b; }
@@ -36,7 +38,9 @@ static inline float max_f32(float a, float b) { return a < b ? b : a; }
 static inline int8_t max_s8(int8_t a, int8_t b) { return a < b ? b : a; }
 static inline uint8_t max_u8(uint8_t a, uint8_t b) { return a < b ? b : a; }
 static inline int16_t max_s16(int16_t a, int16_t b) { return a < b ? b : a; }
-static inline float clamp_f32(float v, float low, float high) { return v < low ? low : v > high ? high : v; }
+static inline float clamp_f32(float v, float low, float high) {
+    return v < low ? low : v > high ? high : v;
+}
 
 /* The mean of integers, rounded to nearest, ties away from zero: (sum +- count / 2) / count, truncated. In double this is
  * exact, for a quotient that is no integer differs from one by more than double's error; and it runs in vectors. */
@@ -78,12 +82,15 @@ static inline int32_t mean_s32(int32_t sum, int64_t count) {
 #define KEEP(total, count) ((void)(count), (total))
 EVAL_POOL(average_pool_f32, pool_float_params, float, float, 0.0f, sum_f32, DIVIDE_F32, clamp_f32)
 EVAL_POOL(average_pool_s8, pool_integer_params, int8_t, int32_t, 0, sum_s32, mean_s32, ml_clamp_s32)
-EVAL_POOL(average_pool_u8, pool_integer_params, uint8_t, int32_t, 0, sum_s32, mean_s32, ml_clamp_s32)
-EVAL_POOL(average_pool_s16, pool_integer_params, int16_t, int32_t, 0, sum_s32, mean_s32, ml_clamp_s32)
+EVAL_POOL(average_pool_u8, pool_integer_params, uint8_t, int32_t, 0, sum_s32, mean_s32,
+          ml_clamp_s32)
+EVAL_POOL(average_pool_s16, pool_integer_params, int16_t, int32_t, 0, sum_s32, mean_s32,
+          ml_clamp_s32)
 EVAL_POOL(max_pool_f32, pool_float_params, float, float, -FLT_MAX, max_f32, KEEP, clamp_f32)
 EVAL_POOL(max_pool_s8, pool_integer_params, int8_t, int8_t, INT8_MIN, max_s8, KEEP, ml_clamp_s32)
 EVAL_POOL(max_pool_u8, pool_integer_params, uint8_t, uint8_t, 0, max_u8, KEEP, ml_clamp_s32)
-EVAL_POOL(max_pool_s16, pool_integer_params, int16_t, int16_t, INT16_MIN, max_s16, KEEP, ml_clamp_s32)
+EVAL_POOL(max_pool_s16, pool_integer_params, int16_t, int16_t, INT16_MIN, max_s16, KEEP,
+          ml_clamp_s32)
 
 #define ROW(type, params, operation) \
     ML_KERNEL(#operation "_2d_" #type, params, sizeof(ml_window), 0, prepare_pool, operation##_##type)

@@ -4,9 +4,9 @@
  * TFLite's Requantize (double rounding); 8 bits to 8 bits goes through the table kernel of activation.c.
  * To float: scale * (x - zero_point), one rounding. All run element by element, so output 0 may be exactly the input.
  */
-#include "../fixed_point.h"
-#include "../float_math.h"
-#include "../kernel.h"
+#include "math/fixed_point.h"
+#include "math/float_math.h"
+#include "kernel.h"
 
 #define QUANTIZE_FIELDS(X, S) X(S, f32, scale) X(S, i32, zero_point)
 ML_PARAMS(quantize_params, QUANTIZE_FIELDS)
@@ -25,29 +25,30 @@ typedef struct quantize_blob {
     int64_t inner;
 } quantize_blob;
 
-static ml_status prepare_quantize(ml_prepare *p) {
-    quantize_blob *blob = p->blob;
-    blob->count = ml_elements(&ml_input(p, 0)->shape);
-    return ml_set_shape(p, 0, &ml_input(p, 0)->shape);
+static ml_status prepare_quantize(const ml_call *c, ml_wish *wish) {
+    quantize_blob *blob = c->blob;
+    blob->count = ml_elements(&ml_input(c, 0)->shape);
+    return ml_set_output(c, 0, &ml_input(c, 0)->shape);
 }
 
-static ml_status prepare_dequantize(ml_prepare *p) {
-    const dequantize_params *params = p->params;
-    quantize_blob *blob = p->blob;
-    const ml_shape *x = &ml_input(p, 0)->shape;
+static ml_status prepare_dequantize(const ml_call *c, ml_wish *wish) {
+    const dequantize_params *params = c->params;
+    quantize_blob *blob = c->blob;
+    const ml_shape *x = &ml_input(c, 0)->shape;
     blob->channels = params->scales.bytes / (int64_t)sizeof(float);
     blob->count = ml_elements(x);
     blob->inner = blob->count;
     if (blob->channels > 1) {
         if (params->axis < 0 || params->axis >= x->rank)
-            return ml_fail(p->error, ML_SHAPE_ERROR, "quantized dimension %d is outside rank %d", params->axis, x->rank);
+            return ml_fail(c, ML_SHAPE_ERROR, "quantized dimension %d is outside rank %d",
+                           params->axis, x->rank);
         if (x->dims[params->axis] != blob->channels)
-            return ml_fail(p->error, ML_SHAPE_ERROR, "%d scales do not match dimension %d of size %d", (int)blob->channels,
-                           params->axis, x->dims[params->axis]);
+            return ml_fail(c, ML_SHAPE_ERROR, "%d scales do not match dimension %d of size %d",
+                           (int)blob->channels, params->axis, x->dims[params->axis]);
         blob->inner = 1;
         for (int32_t d = params->axis + 1; d < x->rank; d++) blob->inner *= x->dims[d];
     }
-    return ml_set_shape(p, 0, x);
+    return ml_set_output(c, 0, x);
 }
 
 /* Clamping before the conversion keeps it defined, and changes nothing: the limits are integers. */
@@ -139,6 +140,7 @@ ML_KERNELS(quantize) = {
     DEQUANTIZE_ROW(dequantize_s8),
     DEQUANTIZE_ROW(dequantize_u8),
     DEQUANTIZE_ROW(dequantize_s16),
-    ML_KERNEL_NO_PARAMS("dequantize_f16", sizeof(quantize_blob), 0, prepare_quantize, dequantize_f16),
+    ML_KERNEL_NO_PARAMS("dequantize_f16", sizeof(quantize_blob), 0, prepare_quantize,
+                        dequantize_f16),
     ML_KERNELS_END,
 };

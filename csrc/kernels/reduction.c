@@ -4,8 +4,8 @@
  * divided towards 0. 8 and 16 bits: TFLite's QuantizedMeanOrSum: int32 sum less zero points, one requantization (double
  * rounding) by a multiplier that holds 1 / count.
  */
-#include "../fixed_point.h"
-#include "../kernel.h"
+#include "math/fixed_point.h"
+#include "rules/values.h"
 
 #define REDUCE_FIELDS(X, S) X(S, i32, keep_dims)
 ML_PARAMS(reduce_params, REDUCE_FIELDS)
@@ -27,14 +27,16 @@ typedef struct reduce_blob {
 } reduce_blob;
 
 /* Reads the axes into a bit mask over the input's dimensions; negative ones count from the end. */
-static ml_status read_axes(ml_prepare *p, const void *axes, int32_t rank, uint32_t *mask) {
-    const ml_tensor *tensor = ml_input(p, 1);
+static ml_status read_axes(const ml_call *c, const void *axes, int32_t rank, uint32_t *mask) {
+    const ml_tensor *tensor = ml_input(c, 1);
     *mask = 0;
     int64_t axis;
     for (int64_t i = 0; ml_read_index(tensor, axes, i, &axis); i++) {
         if (axis < -rank || axis >= rank) {
-            if (rank == 0 && (axis == 0 || axis == -1)) continue; /* LiteRT lets a scalar be reduced */
-            return ml_fail(p->error, ML_SHAPE_ERROR, "axis %lld is outside rank %d", (long long)axis, rank);
+            if (rank == 0 && (axis == 0 || axis == -1))
+                continue; /* LiteRT lets a scalar be reduced */
+            return ml_fail(c, ML_SHAPE_ERROR, "axis %lld is outside rank %d", (long long)axis,
+                           rank);
         }
         *mask |= 1u << (axis < 0 ? axis + rank : axis);
     }
@@ -65,13 +67,14 @@ static void collapse(const ml_shape *x, uint32_t mask, reduce_blob *blob) {
 }
 
 /* `sum_bytes` of scratch per output for the sums. */
-static ml_status prepare_reduce(ml_prepare *p, int32_t keep_dims, int64_t sum_bytes) {
-    reduce_blob *blob = p->blob;
-    const ml_shape *x = &ml_input(p, 0)->shape;
-    const void *axes = ml_value(p, 1);
-    if (!axes && ml_elements(&ml_input(p, 1)->shape) > 0) return ml_dynamic(p);
+static ml_status prepare_reduce(const ml_call *c, ml_wish *wish, int32_t keep_dims,
+                                int64_t sum_bytes) {
+    reduce_blob *blob = c->blob;
+    const ml_shape *x = &ml_input(c, 0)->shape;
+    const void *axes = ml_value(c, 1);
+    if (!axes && ml_elements(&ml_input(c, 1)->shape) > 0) return ml_open_all(wish);
     uint32_t mask = 0;
-    ml_status status = axes ? read_axes(p, axes, x->rank, &mask) : ML_OK;
+    ml_status status = axes ? read_axes(c, axes, x->rank, &mask) : ML_OK;
     if (status != ML_OK) return status;
     ml_shape out = {.rank = 0};
     blob->count = 1;
@@ -80,18 +83,22 @@ static ml_status prepare_reduce(ml_prepare *p, int32_t keep_dims, int64_t sum_by
         if (is_reduced) blob->count *= x->dims[d];
         if (!is_reduced || keep_dims) out.dims[out.rank++] = is_reduced ? 1 : x->dims[d];
     }
-    status = ml_set_shape(p, 0, &out);
+    status = ml_set_output(c, 0, &out);
     if (status != ML_OK) return status;
     blob->outputs = ml_elements(&out);
     if (ml_elements(x) > 0) collapse(x, mask, blob);
-    p->scratch_bytes = blob->outputs * sum_bytes;
+    wish->scratch_bytes = blob->outputs * sum_bytes;
     return ML_OK;
 }
 
-static ml_status prepare_mean_f32(ml_prepare *p) { return prepare_reduce(p, ((const reduce_params *)p->params)->keep_dims, 0); }
-static ml_status prepare_mean_int(ml_prepare *p) { return prepare_reduce(p, ((const reduce_params *)p->params)->keep_dims, 8); }
-static ml_status prepare_mean_quantized(ml_prepare *p) {
-    return prepare_reduce(p, ((const mean_quantized_params *)p->params)->keep_dims, 4);
+static ml_status prepare_mean_f32(const ml_call *c, ml_wish *wish) {
+    return prepare_reduce(c, wish, ((const reduce_params *)c->params)->keep_dims, 0);
+}
+static ml_status prepare_mean_int(const ml_call *c, ml_wish *wish) {
+    return prepare_reduce(c, wish, ((const reduce_params *)c->params)->keep_dims, 8);
+}
+static ml_status prepare_mean_quantized(const ml_call *c, ml_wish *wish) {
+    return prepare_reduce(c, wish, ((const mean_quantized_params *)c->params)->keep_dims, 4);
 }
 
 /* The output of the next row; `index` counts along the outer runs. */
@@ -158,7 +165,8 @@ MEAN_INT(s32)
 MEAN_INT(s64)
 
 /* mantissa * 2^(shift - 31) / count, as QuantizedMeanOrSum derives it. */
-static void divide_multiplier(const mean_quantized_params *p, int64_t count, int32_t *mantissa, int32_t *shift) {
+static void divide_multiplier(const mean_quantized_params *p, int64_t count, int32_t *mantissa,
+                              int32_t *shift) {
     int32_t bits = 63 - __builtin_clzll((uint64_t)count);
     bits = bits > 32 ? 32 : bits;
     bits = bits > 31 + p->shift ? 31 + p->shift : bits;

@@ -1,17 +1,17 @@
 /* reshape.c -- RESHAPE (the same elements under another shape) and SHAPE (a shape as a tensor of numbers). */
-#include "../kernel.h"
+#include "kernel.h"
 
 /* from_tensor: input 1 holds the shape if it has rank 1; else, and always without it, new_shape (int32) does. */
 #define RESHAPE_FIELDS(X, S) X(S, i32, from_tensor) X(S, array, new_shape)
 ML_PARAMS(reshape_params, RESHAPE_FIELDS)
 
 /* The shape asked for, -1 standing for what is left; *count is its rank, *open says that its value is not known yet. */
-static const int32_t *target_shape(const ml_prepare *p, int64_t *count, bool *open) {
-    const reshape_params *params = p->params;
-    const ml_tensor *tensor = params->from_tensor ? ml_input(p, 1) : NULL;
+static const int32_t *target_shape(const ml_call *c, int64_t *count, bool *open) {
+    const reshape_params *params = c->params;
+    const ml_tensor *tensor = params->from_tensor ? ml_input(c, 1) : NULL;
     *open = false;
     if (tensor && tensor->shape.rank == 1) {
-        const int32_t *value = ml_value(p, 1);
+        const int32_t *value = ml_value(c, 1);
         *count = tensor->shape.dims[0];
         *open = value == NULL && *count > 0;
         return value;
@@ -41,40 +41,45 @@ static bool fill_wildcard(const ml_shape *from, ml_shape *shape, int32_t wildcar
     return true;
 }
 
-static ml_status read_target(const ml_prepare *p, const int32_t *value, int64_t count, ml_shape *shape, int32_t *wildcard) {
+static ml_status read_target(const ml_call *c, const int32_t *value, int64_t count, ml_shape *shape,
+                             int32_t *wildcard) {
     if (count > ML_MAX_RANK)
-        return ml_fail(p->error, ML_SHAPE_ERROR, "the new shape has %lld dimensions, at most %d are supported", (long long)count,
-                       ML_MAX_RANK);
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "the new shape has %lld dimensions, at most %d are supported",
+                       (long long)count, ML_MAX_RANK);
     shape->rank = (int32_t)count;
     for (int32_t i = 0; i < shape->rank; i++) {
         shape->dims[i] = value[i];
         if (value[i] < -1)
-            return ml_fail(p->error, ML_SHAPE_ERROR, "dimension %d of the new shape is %d, expected -1 or more", i, value[i]);
+            return ml_fail(c, ML_SHAPE_ERROR,
+                           "dimension %d of the new shape is %d, expected -1 or more", i, value[i]);
         if (value[i] == -1 && *wildcard >= 0)
-            return ml_fail(p->error, ML_SHAPE_ERROR, "dimensions %d and %d of the new shape are both -1", *wildcard, i);
+            return ml_fail(c, ML_SHAPE_ERROR, "dimensions %d and %d of the new shape are both -1",
+                           *wildcard, i);
         if (value[i] == -1) *wildcard = i;
     }
     return ML_OK;
 }
 
-static ml_status prepare_reshape(ml_prepare *p) {
-    const ml_shape *from = &ml_input(p, 0)->shape;
+static ml_status prepare_reshape(const ml_call *c, ml_wish *wish) {
+    const ml_shape *from = &ml_input(c, 0)->shape;
     int64_t count;
     bool open;
-    const int32_t *value = target_shape(p, &count, &open);
-    if (open) return ml_dynamic(p);
+    const int32_t *value = target_shape(c, &count, &open);
+    if (open) return ml_open_all(wish);
     ml_shape shape;
     int32_t wildcard = -1;
-    ml_status status = read_target(p, value, count, &shape, &wildcard);
+    ml_status status = read_target(c, value, count, &shape, &wildcard);
     if (status != ML_OK) return status;
-    const ml_shape wish = shape;
+    const ml_shape asked = shape;
     bool fits = wildcard < 0 || fill_wildcard(from, &shape, wildcard);
     if (!fits || ml_elements(&shape) != ml_elements(from)) {
         char old[96], new[96];
-        return ml_fail(p->error, ML_SHAPE_ERROR, "reshape from %s, %lld elements, to %s, %lld elements", ml_shape_text(from, old),
-                       (long long)ml_elements(from), ml_shape_text(&wish, new), (long long)(fits ? ml_elements(&shape) : -1));
+        return ml_fail(c, ML_SHAPE_ERROR, "reshape from %s, %lld elements, to %s, %lld elements",
+                       ml_shape_text(from, old), (long long)ml_elements(from),
+                       ml_shape_text(&asked, new), (long long)(fits ? ml_elements(&shape) : -1));
     }
-    return ml_set_shape(p, 0, &shape);
+    return ml_set_output(c, 0, &shape);
 }
 
 static ml_status reshape(const ml_call *c) {
@@ -83,8 +88,8 @@ static ml_status reshape(const ml_call *c) {
     return ML_OK;
 }
 
-static ml_status prepare_shape(ml_prepare *p) {
-    return ml_set_shape(p, 0, &(ml_shape){.rank = 1, .dims = {ml_input(p, 0)->shape.rank}});
+static ml_status prepare_shape(const ml_call *c, ml_wish *wish) {
+    return ml_set_output(c, 0, &(ml_shape){.rank = 1, .dims = {ml_input(c, 0)->shape.rank}});
 }
 
 static ml_status shape_s32(const ml_call *c) {

@@ -4,7 +4,7 @@
  * for several whole dimensions, one of new_axis_mask for none, and one of shrink_axis_mask takes a single index and drops
  * the dimension. Prepare resolves it into one slice_axis per input dimension. Values that do not bear on the shape (the begin
  * of a shrunk dimension; with `offset`, where end counts from begin, every begin) may be unknown until the run. */
-#include "../rows.h"
+#include "rules/rows.h"
 
 #define SLICE_FIELDS(X, S)                                                                             \
     X(S, i32, begin_mask) X(S, i32, end_mask) X(S, i32, ellipsis_mask) X(S, i32, new_axis_mask)        \
@@ -14,25 +14,27 @@ ML_PARAMS(slice_params, SLICE_FIELDS)
 /* What is taken from one input dimension. */
 typedef struct slice_axis {
     int32_t size;
-    int32_t late;    /* the entry of `begin` that eval reads; -1 when `start` stands */
+    int32_t late; /* the entry of `begin` that eval reads; -1 when `start` stands */
     int64_t start;
     int64_t stride;
     int64_t count;
-    int64_t pitch;   /* bytes from one index to the next in the input */
+    int64_t pitch; /* bytes from one index to the next in the input */
 } slice_axis;
 
 typedef struct slice_blob {
     slice_axis axes[ML_MAX_RANK];
     int32_t rank;
     int32_t n_loops;
-    int64_t run;                     /* bytes that lie together, innermost */
-    int64_t counts[ML_MAX_RANK];     /* loops around the run, outermost first */
+    int64_t run; /* bytes that lie together, innermost */
+    int64_t counts[ML_MAX_RANK]; /* loops around the run, outermost first */
     int64_t steps[ML_MAX_RANK];
 } slice_blob;
 
 static bool in_mask(int32_t mask, int i) { return ((uint32_t)mask >> i & 1) != 0; }
 
-static int64_t clamp_to(int64_t v, int64_t low, int64_t high) { return v < low ? low : v > high ? high : v; }
+static int64_t clamp_to(int64_t v, int64_t low, int64_t high) {
+    return v < low ? low : v > high ? high : v;
+}
 
 /* Where a walk with this stride enters or leaves a dimension: negative indices count from its end, then all are clamped. */
 static int64_t clamp_index(int64_t index, int64_t size, int64_t stride) {
@@ -47,13 +49,16 @@ static int64_t steps_between(int64_t start, int64_t end, int64_t stride) {
 }
 
 /* Only a shrunk dimension or an `offset` range can reach outside. */
-static ml_status check_range(const slice_axis *a, int dimension, ml_status status, ml_error *error) {
+static ml_status check_range(const slice_axis *a, int dimension, ml_status status,
+                             const ml_call *c) {
     int64_t last = a->start + (a->count - 1) * a->stride;
-    if (a->count == 0 || (a->start >= 0 && a->start < a->size && last >= 0 && last < a->size)) return ML_OK;
+    if (a->count == 0 || (a->start >= 0 && a->start < a->size && last >= 0 && last < a->size))
+        return ML_OK;
     if (a->count == 1)
-        return ml_fail(error, status, "index %lld is outside dimension %d of size %d", (long long)a->start, dimension, a->size);
-    return ml_fail(error, status, "indices %lld to %lld leave dimension %d of size %d", (long long)a->start, (long long)last,
-                   dimension, a->size);
+        return ml_fail(c, status, "index %lld is outside dimension %d of size %d",
+                       (long long)a->start, dimension, a->size);
+    return ml_fail(c, status, "indices %lld to %lld leave dimension %d of size %d",
+                   (long long)a->start, (long long)last, dimension, a->size);
 }
 
 /* begin, end and strides as far as they are known. */
@@ -64,20 +69,23 @@ typedef struct slice_values {
 } slice_values;
 
 /* Entry `i` applied to a dimension; *open is set when a value that the shape needs is not known. */
-static ml_status resolve_axis(const ml_prepare *p, const slice_values *v, int i, slice_axis *a, int dimension, bool *open) {
-    const slice_params *params = p->params;
+static ml_status resolve_axis(const ml_call *c, const slice_values *v, int i, slice_axis *a,
+                              int dimension, bool *open) {
+    const slice_params *params = c->params;
     bool shrink = in_mask(params->shrink_axis_mask, i), to_end = in_mask(params->end_mask, i);
     bool from_edge = in_mask(params->begin_mask, i);
     a->stride = v->strides[i];
     if (a->stride == 0 || a->stride == INT32_MIN)
-        return ml_fail(p->error, ML_SHAPE_ERROR, "stride %d of entry %d is not supported", v->strides[i], i);
+        return ml_fail(c, ML_SHAPE_ERROR, "stride %d of entry %d is not supported", v->strides[i],
+                       i);
     bool begin_known = from_edge || v->begin;
     a->late = begin_known ? -1 : i;
     int64_t edge = a->stride > 0 ? 0 : (int64_t)a->size - 1;
     a->start = from_edge ? edge : v->begin ? clamp_index(v->begin[i], a->size, a->stride) : 0;
     if (shrink) {
         if (a->stride < 0)
-            return ml_fail(p->error, ML_SHAPE_ERROR, "entry %d shrinks dimension %d with stride %d, expected more than 0", i,
+            return ml_fail(c, ML_SHAPE_ERROR,
+                           "entry %d shrinks dimension %d with stride %d, expected more than 0", i,
                            dimension, v->strides[i]);
         a->count = 1;
     } else if (params->offset && !to_end) {
@@ -89,60 +97,66 @@ static ml_status resolve_axis(const ml_prepare *p, const slice_values *v, int i,
         if (!to_end && v->end) end = clamp_index(v->end[i], a->size, a->stride);
         a->count = steps_between(a->start, end, a->stride);
     }
-    return begin_known ? check_range(a, dimension, ML_SHAPE_ERROR, p->error) : ML_OK;
+    return begin_known ? check_range(a, dimension, ML_SHAPE_ERROR, c) : ML_OK;
 }
 
-static ml_status append(const ml_prepare *p, ml_shape *shape, int64_t dim) {
+static ml_status append(const ml_call *c, ml_shape *shape, int64_t dim) {
     if (shape->rank == ML_MAX_RANK)
-        return ml_fail(p->error, ML_SHAPE_ERROR, "the result has more than %d dimensions", ML_MAX_RANK);
+        return ml_fail(c, ML_SHAPE_ERROR, "the result has more than %d dimensions", ML_MAX_RANK);
     if (dim > INT32_MAX)
-        return ml_fail(p->error, ML_SHAPE_ERROR, "dimension %d of the result would be %lld", shape->rank, (long long)dim);
+        return ml_fail(c, ML_SHAPE_ERROR, "dimension %d of the result would be %lld", shape->rank,
+                       (long long)dim);
     shape->dims[shape->rank++] = (int32_t)dim;
     return ML_OK;
 }
 
 /* begin, end and strides are vectors of one length; *n is it. */
-static ml_status check_entries(const ml_prepare *p, int32_t *n) {
+static ml_status check_entries(const ml_call *c, int32_t *n) {
     static const char *const names[] = {"", "begin", "end", "strides"};
-    *n = ml_input(p, 1)->shape.dims[0];
+    *n = ml_input(c, 1)->shape.dims[0];
     for (int i = 1; i <= 3; i++) {
-        const ml_shape *shape = &ml_input(p, i)->shape;
+        const ml_shape *shape = &ml_input(c, i)->shape;
         char text[96];
         if (shape->rank != 1)
-            return ml_fail(p->error, ML_SHAPE_ERROR, "%s has the shape %s, expected a vector", names[i],
+            return ml_fail(c, ML_SHAPE_ERROR, "%s has the shape %s, expected a vector", names[i],
                            ml_shape_text(shape, text));
         if (shape->dims[0] != *n)
-            return ml_fail(p->error, ML_SHAPE_ERROR, "begin has %d entries, %s has %d", *n, names[i], shape->dims[0]);
+            return ml_fail(c, ML_SHAPE_ERROR, "begin has %d entries, %s has %d", *n, names[i],
+                           shape->dims[0]);
     }
     if (*n <= 31) return ML_OK;
-    return ml_fail(p->error, ML_SHAPE_ERROR, "%d entries, at most 31 are supported", *n);
+    return ml_fail(c, ML_SHAPE_ERROR, "%d entries, at most 31 are supported", *n);
 }
 
 /* Walks the entries along the input's dimensions. */
-static ml_status resolve(const ml_prepare *p, const slice_values *v, slice_blob *blob, int32_t n, ml_shape *shape, bool *open) {
-    const slice_params *params = p->params;
+static ml_status resolve(const ml_call *c, const slice_values *v, slice_blob *blob, int32_t n,
+                         ml_shape *shape, bool *open) {
+    const slice_params *params = c->params;
     int32_t rank = blob->rank, axis = 0, entries = 0;
     bool ellipsis = false;
     ml_status status = ML_OK;
-    for (int i = 0; i < n; i++) entries += !in_mask(params->ellipsis_mask | params->new_axis_mask, i);
+    for (int i = 0; i < n; i++)
+        entries += !in_mask(params->ellipsis_mask | params->new_axis_mask, i);
     for (int i = 0; i < n && status == ML_OK; i++) {
         if (in_mask(params->ellipsis_mask, i)) {
-            if (ellipsis) return ml_fail(p->error, ML_SHAPE_ERROR, "entry %d is a second ellipsis", i);
+            if (ellipsis) return ml_fail(c, ML_SHAPE_ERROR, "entry %d is a second ellipsis", i);
             ellipsis = true;
             /* At least one dimension, as in LiteRT; the entries that then find none left are ignored. */
             int32_t width = rank - entries < 1 ? 1 : rank - entries;
-            for (; width > 0 && axis < rank && status == ML_OK; width--) status = append(p, shape, blob->axes[axis++].size);
+            for (; width > 0 && axis < rank && status == ML_OK; width--)
+                status = append(c, shape, blob->axes[axis++].size);
         } else if (in_mask(params->new_axis_mask, i)) {
-            status = append(p, shape, 1);
+            status = append(c, shape, 1);
         } else if (axis < rank) {
             slice_axis *a = &blob->axes[axis];
-            status = resolve_axis(p, v, i, a, axis++, open);
-            if (status == ML_OK && !in_mask(params->shrink_axis_mask, i)) status = append(p, shape, a->count);
+            status = resolve_axis(c, v, i, a, axis++, open);
+            if (status == ML_OK && !in_mask(params->shrink_axis_mask, i))
+                status = append(c, shape, a->count);
         } else if (!ellipsis) {
-            return ml_fail(p->error, ML_SHAPE_ERROR, "%d entries for an input of rank %d", entries, rank);
+            return ml_fail(c, ML_SHAPE_ERROR, "%d entries for an input of rank %d", entries, rank);
         }
     }
-    for (; axis < rank && status == ML_OK; axis++) status = append(p, shape, blob->axes[axis].size);
+    for (; axis < rank && status == ML_OK; axis++) status = append(c, shape, blob->axes[axis].size);
     return status;
 }
 
@@ -168,17 +182,18 @@ static void fold_loops(slice_blob *blob, int64_t element) {
         }
     }
     blob->run = element;
-    if (blob->n_loops > 0 && blob->steps[blob->n_loops - 1] == element) blob->run *= blob->counts[--blob->n_loops];
+    if (blob->n_loops > 0 && blob->steps[blob->n_loops - 1] == element)
+        blob->run *= blob->counts[--blob->n_loops];
 }
 
-static ml_status prepare_strided_slice(ml_prepare *p) {
-    const ml_tensor *x = ml_input(p, 0);
-    slice_blob *blob = p->blob;
-    slice_values values = {ml_value(p, 1), ml_value(p, 2), ml_value(p, 3)};
+static ml_status prepare_strided_slice(const ml_call *c, ml_wish *wish) {
+    const ml_tensor *x = ml_input(c, 0);
+    slice_blob *blob = c->blob;
+    slice_values values = {ml_value(c, 1), ml_value(c, 2), ml_value(c, 3)};
     int32_t n;
-    ml_status status = check_entries(p, &n);
+    ml_status status = check_entries(c, &n);
     if (status != ML_OK) return status;
-    if (n > 0 && !values.strides) return ml_dynamic(p);
+    if (n > 0 && !values.strides) return ml_open_all(wish);
     blob->rank = x->shape.rank;
     for (int32_t i = 0; i < blob->rank; i++) {
         int32_t size = x->shape.dims[i];
@@ -186,11 +201,12 @@ static ml_status prepare_strided_slice(ml_prepare *p) {
     }
     ml_shape shape = {.rank = 0};
     bool open = false;
-    status = resolve(p, &values, blob, n, &shape, &open);
+    status = resolve(c, &values, blob, n, &shape, &open);
     if (status != ML_OK) return status;
-    if (open) return ml_dynamic(p);
-    status = ml_set_shape(p, 0, &shape);
-    if (status == ML_OK && ml_elements(&shape) > 0 && ml_elements(&x->shape) > 0) fold_loops(blob, ml_type_bytes(x->type));
+    if (open) return ml_open_all(wish);
+    status = ml_set_output(c, 0, &shape);
+    if (status == ML_OK && ml_elements(&shape) > 0 && ml_elements(&x->shape) > 0)
+        fold_loops(blob, ml_type_bytes(x->type));
     return status;
 }
 
@@ -217,7 +233,7 @@ static ml_status strided_slice(const ml_call *c) {
         slice_axis a = blob->axes[i];
         if (a.late >= 0) {
             a.start = clamp_index(begin[a.late], a.size, a.stride);
-            ml_status status = check_range(&a, i, ML_KERNEL_ERROR, c->error);
+            ml_status status = check_range(&a, i, ML_KERNEL_ERROR, c);
             if (status != ML_OK) return status;
         }
         first += a.start * a.pitch;
@@ -227,6 +243,7 @@ static ml_status strided_slice(const ml_call *c) {
 }
 
 ML_KERNELS(slice) = {
-    ML_KERNEL("strided_slice", slice_params, sizeof(slice_blob), 0, prepare_strided_slice, strided_slice),
+    ML_KERNEL("strided_slice", slice_params, sizeof(slice_blob), 0, prepare_strided_slice,
+              strided_slice),
     ML_KERNELS_END,
 };

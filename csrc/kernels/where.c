@@ -1,6 +1,6 @@
 /* where.c -- WHERE with one input: the coordinates of the elements that are not 0, one row of int64 each, in order.
  * How many there are is data: prepare counts them when it has the values, else the node is dynamic. */
-#include "../kernel.h"
+#include "kernel.h"
 
 typedef struct where_blob {
     int64_t count; /* rows */
@@ -11,22 +11,23 @@ typedef bool (*is_true_fn)(const void *x, int64_t i);
 /* WHERE_KERNEL(f32, float): prepare_where_f32 and where_f32. */
 #define WHERE_KERNEL(suffix, type)                                                                         \
     static bool is_true_##suffix(const void *x, int64_t i) { return ((const type *)x)[i] != 0; }           \
-    static ml_status prepare_where_##suffix(ml_prepare *p) { return prepare_where(p, is_true_##suffix); }  \
+    static ml_status prepare_where_##suffix(const ml_call *c, ml_wish *wish) { return prepare_where(c, wish, is_true_##suffix); }  \
     static ml_status where_##suffix(const ml_call *c) { return where(c, is_true_##suffix); }
 
-static inline ml_status prepare_where(ml_prepare *p, is_true_fn is_true) {
-    const ml_shape *shape = &ml_input(p, 0)->shape;
-    where_blob *blob = p->blob;
-    if (shape->rank == 0) return ml_fail(p->error, ML_SHAPE_ERROR, "the condition has rank 0, expected 1 or more");
+static inline ml_status prepare_where(const ml_call *c, ml_wish *wish, is_true_fn is_true) {
+    const ml_shape *shape = &ml_input(c, 0)->shape;
+    where_blob *blob = c->blob;
+    if (shape->rank == 0)
+        return ml_fail(c, ML_SHAPE_ERROR, "the condition has rank 0, expected 1 or more");
     int64_t elements = ml_elements(shape), count = 0;
-    const void *x = ml_value(p, 0);
-    if (!x && elements > 0) return ml_dynamic(p);
+    const void *x = ml_value(c, 0);
+    if (!x && elements > 0) return ml_open_all(wish);
     for (int64_t i = 0; i < elements; i++) count += is_true(x, i);
     if (count > INT32_MAX)
-        return ml_fail(p->error, ML_SHAPE_ERROR, "%lld elements are true, at most %d fit a dimension", (long long)count,
-                       INT32_MAX);
+        return ml_fail(c, ML_SHAPE_ERROR, "%lld elements are true, at most %d fit a dimension",
+                       (long long)count, INT32_MAX);
     blob->count = count;
-    return ml_set_shape(p, 0, &(ml_shape){.rank = 2, .dims = {(int32_t)count, shape->rank}});
+    return ml_set_output(c, 0, &(ml_shape){.rank = 2, .dims = {(int32_t)count, shape->rank}});
 }
 
 /* Steps the coordinates of all dimensions but the last to their next value. */
@@ -51,7 +52,8 @@ static inline ml_status where(const ml_call *c, is_true_fn is_true) {
         }
     }
     if (rows == blob->count) return ML_OK;
-    return ml_fail(c->error, ML_KERNEL_ERROR, "the condition changed while it was read: %lld elements were true, now %lld are",
+    return ml_fail(c, ML_KERNEL_ERROR,
+                   "the condition changed while it was read: %lld elements were true, now %lld are",
                    (long long)blob->count, (long long)rows);
 }
 

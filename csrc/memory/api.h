@@ -12,10 +12,10 @@
 typedef enum {
     ML_PLAN_OK = 0,
     ML_PLAN_UNKNOWN_STRATEGY = 1,
-    ML_PLAN_NO_MEMORY = 2,     /* malloc failed */
-    ML_PLAN_OVERFLOW = 3,      /* sizes add up beyond INT64_MAX / 2 */
-    ML_PLAN_UNSUPPORTED = 4,   /* the strategy takes no fixed records */
-    ML_PLAN_OVER_CAPACITY = 5  /* proved: no plan fits problem->capacity */
+    ML_PLAN_NO_MEMORY = 2, /* malloc failed */
+    ML_PLAN_OVERFLOW = 3, /* sizes add up beyond INT64_MAX / 2 */
+    ML_PLAN_UNSUPPORTED = 4, /* the strategy takes no fixed records */
+    ML_PLAN_OVER_CAPACITY = 5 /* proved: no plan fits problem->capacity */
 } ml_plan_status;
 
 /* One tensor's claim on memory: `size` bytes from node `first` to node `last`, both inclusive. */
@@ -24,7 +24,8 @@ typedef struct ml_record {
     int64_t offset; /* in: ML_UNPLACED, or a fixed offset; out: where it lies */
     int32_t first;
     int32_t last;
-    int32_t tensor; /* the caller's number for it; strategies only read it where their rule orders by it */
+    int32_t
+        tensor; /* the caller's number for it; strategies only read it where their rule orders by it */
     int32_t reserved;
 } ml_record;
 
@@ -33,13 +34,13 @@ typedef struct ml_problem {
     int32_t count;
     int32_t alignment;
     /* Exact search only. */
-    int64_t capacity;      /* in: stop at any plan within it; 0 = minimize */
-    int64_t max_nodes;     /* in: budget of search nodes; 0 = none */
-    double max_seconds;    /* in: budget of CPU seconds; 0 = none */
+    int64_t capacity; /* in: stop at any plan within it; 0 = minimize */
+    int64_t max_nodes; /* in: budget of search nodes; 0 = none */
+    double max_seconds; /* in: budget of CPU seconds; 0 = none */
     /* Results. */
     int64_t arena_bytes;
-    int64_t lower_bound;   /* largest sum of rounded sizes live at once */
-    int64_t searched;      /* search nodes visited, or greedy passes run */
+    int64_t lower_bound; /* largest sum of rounded sizes live at once */
+    int64_t searched; /* search nodes visited, or greedy passes run */
     int32_t proved_optimal;
     int32_t reserved;
 } ml_problem;
@@ -77,26 +78,30 @@ typedef struct ml_planner_graph {
 } ml_planner_graph;
 
 typedef enum {
-    ML_PLACE_NONE = 0,       /* constant, folded, bound: takes no memory here */
+    ML_PLACE_NONE = 0, /* constant, folded, bound: takes no memory here */
     ML_PLACE_ARENA = 1,
-    ML_PLACE_PERSISTENT = 2  /* placed once, never freed, never moved */
+    ML_PLACE_PERSISTENT = 2 /* placed once, never freed, never moved */
 } ml_place;
 
 typedef struct ml_planner ml_planner;
 
-ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, int32_t options, int32_t alignment);
+ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, int32_t options,
+                           int32_t alignment);
 void ml_planner_free(ml_planner *planner);
 /* Tensor facts that Prepare fills in; temporaries of node n are tensor n_tensors + n. Both arrays have n_tensors + n_nodes. */
 int64_t *ml_planner_bytes(ml_planner *planner);
 uint8_t *ml_planner_places(ml_planner *planner);
-uint8_t *ml_planner_skipped(ml_planner *planner); /* by node: 1 = folded, neither reads nor writes */
-uint8_t *ml_planner_pinned(ml_planner *planner);  /* by tensor: 1 = no sharing but views (its size may change) */
+uint8_t *
+ml_planner_skipped(ml_planner *planner); /* by node: 1 = folded, neither reads nor writes */
+uint8_t *ml_planner_pinned(
+    ml_planner *planner); /* by tensor: 1 = no sharing but views (its size may change) */
 /* Puts a tensor at a given offset, any that its element type allows; before plan_allocations. It is then freed after its last
  * reader, graph inputs too. Fixed tensors that overlap while both are live are refused by execute_allocations. */
 void ml_planner_fix(ml_planner *planner, int32_t tensor, int64_t offset);
 
 void ml_planner_plan_allocations(ml_planner *planner);
-ml_status ml_planner_execute_allocations(ml_planner *planner, int32_t first, int32_t last, ml_error *error);
+ml_status ml_planner_execute_allocations(ml_planner *planner, int32_t first, int32_t last,
+                                         ml_error *error);
 void ml_planner_reset_allocations(ml_planner *planner);
 void ml_planner_reset_allocations_after(ml_planner *planner, int32_t node);
 /* The same in two steps: mark what starts behind `node`, then drop everything marked in one pass. */
@@ -109,7 +114,8 @@ const int64_t *ml_planner_offsets(const ml_planner *planner); /* -1 = not placed
 const int32_t *ml_planner_roots(const ml_planner *planner);
 const int32_t *ml_planner_first_nodes(const ml_planner *planner);
 const int32_t *ml_planner_last_nodes(const ml_planner *planner);
-int64_t ml_planner_high_water(const ml_planner *planner, int32_t place); /* ML_PLACE_ARENA or ML_PLACE_PERSISTENT */
+int64_t ml_planner_high_water(const ml_planner *planner,
+                              int32_t place); /* ML_PLACE_ARENA or ML_PLACE_PERSISTENT */
 int64_t ml_planner_lower_bound(ml_planner *planner);
 /* The same, and at how many nodes that many bytes are live. */
 int64_t ml_planner_peaks(ml_planner *planner, int32_t *peaks);

@@ -2,11 +2,13 @@
 #define _GNU_SOURCE /* mremap */
 #include <sys/mman.h>
 
-#include "../kernel.h"
+#include "core/error.h"
+#include "core/shape.h"
 
 /* Where the system can move pages instead of bytes, growing copies nothing. */
 static uint8_t *map_pages(int64_t bytes) {
-    void *base = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *base =
+        mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return base == MAP_FAILED ? NULL : base;
 }
 
@@ -17,7 +19,8 @@ ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error
     if (rounded > 0) {
 #ifdef __linux__
         if (arena->base && keep > 0) {
-            void *moved = mremap(arena->base, (size_t)arena->capacity, (size_t)rounded, MREMAP_MAYMOVE);
+            void *moved =
+                mremap(arena->base, (size_t)arena->capacity, (size_t)rounded, MREMAP_MAYMOVE);
             base = moved == MAP_FAILED ? NULL : moved;
         } else
 #endif
@@ -30,8 +33,9 @@ ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error
     if (!base) {
         error->needed = bytes;
         error->available = arena->capacity;
-        return ml_fail(error, ML_ARENA_ERROR, "the arena needs %lld bytes, has %lld, and the system gives no more",
-                       (long long)bytes, (long long)arena->capacity);
+        return ml_error_set(error, ML_ARENA_ERROR,
+                            "the arena needs %lld bytes, has %lld, and the system gives no more",
+                            (long long)bytes, (long long)arena->capacity);
     }
     if (base != arena->base) arena->moves++;
     arena->base = base;

@@ -1,12 +1,13 @@
 /* place.c -- placing one record among those that are placed. */
-#include "place.h"
+#include "memory/place.h"
 
 #include <string.h>
 
 static void insert(ml_layout *layout, int64_t offset, int64_t size, int32_t first, int32_t last) {
     int32_t at = layout->count;
     while (at > 0 && layout->placed[at - 1].offset > offset) at--;
-    memmove(layout->placed + at + 1, layout->placed + at, (size_t)(layout->count - at) * sizeof *layout->placed);
+    memmove(layout->placed + at + 1, layout->placed + at,
+            (size_t)(layout->count - at) * sizeof *layout->placed);
     layout->placed[at] = (ml_placed){offset, offset + size, first, last};
     layout->count++;
     if (offset + size > layout->height) layout->height = offset + size;
@@ -17,8 +18,10 @@ void ml_layout_start(ml_layout *layout, ml_placed *room, const ml_problem *probl
     for (int32_t i = 0; i < problem->count; i++) {
         const ml_record *r = &problem->records[i];
         if (r->offset == ML_UNPLACED || r->size == 0) continue;
-        int64_t from = r->offset - r->offset % problem->alignment; /* a fixed offset may be aligned less */
-        insert(layout, from, ml_round_up(r->offset + r->size, problem->alignment) - from, r->first, r->last);
+        int64_t from =
+            r->offset - r->offset % problem->alignment; /* a fixed offset may be aligned less */
+        insert(layout, from, ml_round_up(r->offset + r->size, problem->alignment) - from, r->first,
+               r->last);
     }
 }
 
@@ -43,9 +46,11 @@ int64_t ml_layout_place(ml_layout *layout, int64_t size, int32_t first, int32_t 
 ml_plan_status ml_check_sizes(const ml_problem *problem) {
     int64_t total = 0;
     for (int32_t i = 0; i < problem->count; i++) {
-        int64_t size = problem->records[i].size, fixed = problem->records[i].offset > 0 ? problem->records[i].offset : 0;
+        int64_t size = problem->records[i].size,
+                fixed = problem->records[i].offset > 0 ? problem->records[i].offset : 0;
         if (size < 0 || size > INT64_MAX / 4 || fixed > INT64_MAX / 4) return ML_PLAN_OVERFLOW;
-        if (__builtin_add_overflow(total, ml_round_up(size, problem->alignment), &total) || total > INT64_MAX / 2 - fixed)
+        if (__builtin_add_overflow(total, ml_round_up(size, problem->alignment), &total) ||
+            total > INT64_MAX / 2 - fixed)
             return ML_PLAN_OVERFLOW;
     }
     return ML_PLAN_OK;
@@ -54,18 +59,21 @@ ml_plan_status ml_check_sizes(const ml_problem *problem) {
 /* The order is total (number breaks every tie), so any sort gives the same answer; shell sort needs no memory. */
 static bool comes_first(const ml_problem *p, const int64_t *key, int32_t a, int32_t b) {
     if (key[a] != key[b]) return key[a] > key[b];
-    if (p->records[a].first != p->records[b].first) return p->records[a].first < p->records[b].first;
+    if (p->records[a].first != p->records[b].first)
+        return p->records[a].first < p->records[b].first;
     return a < b;
 }
 
 int32_t ml_order_by(const ml_problem *problem, const int64_t *key, int32_t *order) {
     int32_t count = 0;
     for (int32_t i = 0; i < problem->count; i++)
-        if (problem->records[i].offset == ML_UNPLACED && problem->records[i].size > 0) order[count++] = i;
+        if (problem->records[i].offset == ML_UNPLACED && problem->records[i].size > 0)
+            order[count++] = i;
     for (int32_t gap = count / 2; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11)
         for (int32_t i = gap; i < count; i++) {
             int32_t moving = order[i], at = i;
-            for (; at >= gap && comes_first(problem, key, moving, order[at - gap]); at -= gap) order[at] = order[at - gap];
+            for (; at >= gap && comes_first(problem, key, moving, order[at - gap]); at -= gap)
+                order[at] = order[at - gap];
             order[at] = moving;
         }
     return count;

@@ -8,7 +8,8 @@
 #ifndef ML_MEMORY_PLACE_H
 #define ML_MEMORY_PLACE_H
 
-#include "problem.h"
+#include "core/shape.h"
+#include "memory/problem.h"
 
 typedef enum { ML_BEST_FIT = 0, ML_FIRST_FIT = 1 } ml_fit;
 
@@ -25,8 +26,6 @@ typedef struct ml_layout {
     int32_t alignment;
     int64_t height; /* the largest end */
 } ml_layout;
-
-static inline int64_t ml_round_up(int64_t bytes, int64_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
 
 /* Starts a layout with the problem's fixed records; `room` takes problem->count entries. */
 void ml_layout_start(ml_layout *layout, ml_placed *room, const ml_problem *problem);

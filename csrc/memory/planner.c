@@ -5,8 +5,9 @@
  */
 #include <stdlib.h>
 
-#include "../kernel.h"
-#include "problem.h"
+#include "core/error.h"
+#include "core/shape.h"
+#include "memory/problem.h"
 
 /* What the exact search may spend: when a plan is improved, and when it was chosen by name (about a CPU second). */
 enum { LONG_SEARCH_NODES = 20000, EXACT_SEARCH_NODES = 2000000 };
@@ -16,34 +17,37 @@ struct ml_planner {
     char strategy[32];
     int32_t options;
     int32_t alignment;
-    int32_t count;        /* tensors and temporaries */
-    int32_t last_active;  /* the node up to which memory was planned, -1 = none */
+    int32_t count; /* tensors and temporaries */
+    int32_t last_active; /* the node up to which memory was planned, -1 = none */
     int32_t n_active;
-    int32_t n_fixed;      /* tensors with an offset of the caller's */
+    int32_t n_fixed; /* tensors with an offset of the caller's */
     int64_t high_water;
     int64_t persistent;
     int64_t *bytes;
     int64_t *offset;
-    int64_t *fixed;       /* the caller's offset, -1 = none */
-    int64_t *placed;      /* bytes at the time of placing, 0 = not placed */
-    int32_t *first;       /* -1 = never allocated */
+    int64_t *fixed; /* the caller's offset, -1 = none */
+    int64_t *placed; /* bytes at the time of placing, 0 = not placed */
+    int32_t *first; /* -1 = never allocated */
     int32_t *last;
-    int32_t *uses;        /* input slots that read it, + 1 when kept */
+    int32_t *uses; /* input slots that read it, + 1 when kept */
     int32_t *root;
-    int32_t *active;      /* placed tensors that may be live at the node reached */
-    int32_t *by_first;    /* tensors grouped by the node that allocates them */
-    int32_t *group;       /* by_first[group[n] .. group[n + 1]) is node n's */
+    int32_t *active; /* placed tensors that may be live at the node reached */
+    int32_t *by_first; /* tensors grouped by the node that allocates them */
+    int32_t *group; /* by_first[group[n] .. group[n + 1]) is node n's */
     ml_record *records;
     uint8_t *place;
     uint8_t *skipped;
     uint8_t *pinned;
-    uint8_t *marked;      /* waits for resolve_deallocations */
-    uint8_t *edge;        /* 1 = graph input, 2 = graph output */
+    uint8_t *marked; /* waits for resolve_deallocations */
+    uint8_t *edge; /* 1 = graph input, 2 = graph output */
 };
 
-ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, int32_t options, int32_t alignment) {
-    size_t count = (size_t)graph->n_tensors + (size_t)graph->n_nodes, nodes = (size_t)graph->n_nodes;
-    size_t total = sizeof(ml_planner) + count * (4 * sizeof(int64_t) + sizeof(ml_record) + 6 * sizeof(int32_t) + 4) +
+ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, int32_t options,
+                           int32_t alignment) {
+    size_t count = (size_t)graph->n_tensors + (size_t)graph->n_nodes,
+           nodes = (size_t)graph->n_nodes;
+    size_t total = sizeof(ml_planner) +
+                   count * (4 * sizeof(int64_t) + sizeof(ml_record) + 6 * sizeof(int32_t) + 4) +
                    (nodes + 2) * sizeof(int32_t) + nodes + 64;
     ml_planner *p = calloc(1, total);
     if (!p) return NULL;
@@ -132,7 +136,8 @@ static void find_lifetimes(ml_planner *p) {
         if (p->skipped[n]) continue;
         const ml_node_io *node = &g->nodes[n];
         for (int32_t i = 0; i < node->n_outputs; i++)
-            if (node->outputs[i] >= 0 && p->first[node->outputs[i]] < 0) p->first[node->outputs[i]] = n;
+            if (node->outputs[i] >= 0 && p->first[node->outputs[i]] < 0)
+                p->first[node->outputs[i]] = n;
         for (int32_t i = 0; i < node->n_inputs; i++)
             if (node->inputs[i] >= 0) {
                 p->uses[node->inputs[i]]++;
@@ -141,10 +146,12 @@ static void find_lifetimes(ml_planner *p) {
         p->first[g->n_tensors + n] = p->last[g->n_tensors + n] = n;
     }
     for (int32_t t = 0; t < g->n_tensors; t++)
-        if (p->place[t] == ML_PLACE_PERSISTENT) p->first[t] = 0; /* variables are there before any node, written by one or not */
+        if (p->place[t] == ML_PLACE_PERSISTENT)
+            p->first[t] = 0; /* variables are there before any node, written by one or not */
     bool free_unread = (p->options & ML_FREE_UNREAD) != 0;
     for (int32_t t = 0; t < g->n_tensors; t++) {
-        bool fixed = p->fixed[t] >= 0; /* whoever fixed it counted on its bytes after its last reader */
+        bool fixed =
+            p->fixed[t] >= 0; /* whoever fixed it counted on its bytes after its last reader */
         bool keep_input = (p->edge[t] & 1) && (p->options & ML_KEEP_INPUTS) && !fixed;
         bool kept = (p->edge[t] & 2) || keep_input || (p->options & ML_KEEP_ALL);
         if (kept || (p->last[t] < 0 && !free_unread && !fixed)) p->last[t] = ML_FOREVER;
@@ -153,11 +160,15 @@ static void find_lifetimes(ml_planner *p) {
 }
 
 /* TFLite: the input dies here, is read once in all, and so is its root. Wide: this node is the last reader of the whole class. */
-static bool may_overwrite(const ml_planner *p, int32_t n, int32_t input, int32_t output, bool view) {
+static bool may_overwrite(const ml_planner *p, int32_t n, int32_t input, int32_t output,
+                          bool view) {
     int32_t root = p->root[input];
-    if (p->place[input] != ML_PLACE_ARENA || p->place[output] != ML_PLACE_ARENA || p->place[root] != ML_PLACE_ARENA) return false;
+    if (p->place[input] != ML_PLACE_ARENA || p->place[output] != ML_PLACE_ARENA ||
+        p->place[root] != ML_PLACE_ARENA)
+        return false;
     if (p->edge[output] & 2 || p->bytes[input] != p->bytes[output]) return false;
-    if (p->fixed[output] != p->fixed[root]) return false; /* a longer life could meet another fixed tensor */
+    if (p->fixed[output] != p->fixed[root])
+        return false; /* a longer life could meet another fixed tensor */
     if (p->edge[input] && ((p->options & ML_KEEP_INPUTS) || p->edge[input] & 2)) return false;
     if (p->edge[root] && ((p->options & ML_KEEP_INPUTS) || p->edge[root] & 2)) return false;
     if (view) return true;
@@ -176,7 +187,9 @@ static void share_in_place(ml_planner *p) {
         if (!(p->options & ML_SHARE_WIDE) && !(node->flags & ML_NODE_TFLITE_SHARES)) continue;
         for (int32_t i = 0; i < node->n_inputs && i < (p->options & ML_SHARE_WIDE ? 8 : 3); i++) {
             int32_t input = node->inputs[i], output = node->outputs[0];
-            if (input < 0 || !(node->flags & (ML_NODE_IN_PLACE << i)) || !may_overwrite(p, n, input, output, view)) continue;
+            if (input < 0 || !(node->flags & (ML_NODE_IN_PLACE << i)) ||
+                !may_overwrite(p, n, input, output, view))
+                continue;
             int32_t root = p->root[input];
             p->root[output] = root;
             if (p->last[output] > p->last[root]) p->last[root] = p->last[output];
@@ -228,8 +241,10 @@ void ml_planner_purge(ml_planner *p, int32_t node) {
 static ml_status place_persistent(ml_planner *p, int32_t t, ml_error *error) {
     if (p->placed[t] || p->bytes[t] == 0) return ML_OK;
     p->offset[t] = ml_planner_high_water(p, ML_PLACE_PERSISTENT);
-    if (__builtin_add_overflow(p->offset[t], p->bytes[t], &p->persistent) || p->persistent > INT64_MAX / 2)
-        return ml_fail(error, ML_ARENA_ERROR, "persistent tensors add up to more bytes than an int64 counts");
+    if (__builtin_add_overflow(p->offset[t], p->bytes[t], &p->persistent) ||
+        p->persistent > INT64_MAX / 2)
+        return ml_error_set(error, ML_ARENA_ERROR,
+                            "persistent tensors add up to more bytes than an int64 counts");
     p->placed[t] = p->bytes[t];
     return ML_OK;
 }
@@ -237,11 +252,18 @@ static ml_status place_persistent(ml_planner *p, int32_t t, ml_error *error) {
 static ml_status fail_plan(const ml_planner *p, ml_plan_status status, ml_error *error) {
     switch (status) {
     case ML_PLAN_NO_MEMORY:
-        return ml_fail(error, ML_ARENA_ERROR, "planning %d tensors: the system gives no working memory", p->count);
-    case ML_PLAN_OVERFLOW: return ml_fail(error, ML_ARENA_ERROR, "the tensors' sizes add up to more bytes than an int64 counts");
+        return ml_error_set(error, ML_ARENA_ERROR,
+                            "planning %d tensors: the system gives no working memory", p->count);
+    case ML_PLAN_OVERFLOW:
+        return ml_error_set(error, ML_ARENA_ERROR,
+                            "the tensors' sizes add up to more bytes than an int64 counts");
     case ML_PLAN_UNSUPPORTED:
-        return ml_fail(error, ML_ARENA_ERROR, "strategy '%s' cannot plan around tensors that are already placed", p->strategy);
-    default: return ml_fail(error, ML_ARENA_ERROR, "strategy '%s' failed with status %d", p->strategy, (int)status);
+        return ml_error_set(error, ML_ARENA_ERROR,
+                            "strategy '%s' cannot plan around tensors that are already placed",
+                            p->strategy);
+    default:
+        return ml_error_set(error, ML_ARENA_ERROR, "strategy '%s' failed with status %d",
+                            p->strategy, (int)status);
     }
 }
 
@@ -257,11 +279,11 @@ static ml_status check_fixed(const ml_planner *p, int32_t count, int32_t from, m
             const ml_record *low = a->tensor < b->tensor ? a : b, *high = low == a ? b : a;
             error->tensor = low->tensor;
             error->other = high->tensor;
-            return ml_fail(
+            return ml_error_set(
                 error, ML_ARENA_ERROR,
                 "tensor %d at offset %lld (%lld bytes) and tensor %d at offset %lld (%lld bytes) are live at once and overlap",
-                low->tensor, (long long)low->offset, (long long)low->size, high->tensor, (long long)high->offset,
-                (long long)high->size);
+                low->tensor, (long long)low->offset, (long long)low->size, high->tensor,
+                (long long)high->offset, (long long)high->size);
         }
     }
     return ML_OK;
@@ -274,14 +296,16 @@ static ml_status place_records(ml_planner *p, int32_t count, int32_t fixed, ml_e
     bool longer = p->options & ML_SEARCH_LONG;
     problem.max_nodes = longer ? LONG_SEARCH_NODES : EXACT_SEARCH_NODES;
     ml_plan_status status = ml_memory_plan(longer ? "exact" : p->strategy, &problem);
-    if (status == ML_PLAN_UNSUPPORTED && (fixed > 0 || p->n_fixed > 0)) status = ml_memory_plan("greedy_by_size", &problem);
+    if (status == ML_PLAN_UNSUPPORTED && (fixed > 0 || p->n_fixed > 0))
+        status = ml_memory_plan("greedy_by_size", &problem);
     if (status != ML_PLAN_OK) return fail_plan(p, status, error);
     for (int32_t i = fixed; i < count; i++) {
         const ml_record *record = &p->records[i];
         p->offset[record->tensor] = record->offset;
         p->placed[record->tensor] = record->size;
         p->active[p->n_active++] = record->tensor;
-        if (record->offset + record->size > p->high_water) p->high_water = record->offset + record->size;
+        if (record->offset + record->size > p->high_water)
+            p->high_water = record->offset + record->size;
     }
     return ML_OK;
 }
@@ -295,7 +319,8 @@ static void follow_roots(ml_planner *p, int32_t from, int32_t to) {
     }
 }
 
-ml_status ml_planner_execute_allocations(ml_planner *p, int32_t first, int32_t last, ml_error *error) {
+ml_status ml_planner_execute_allocations(ml_planner *p, int32_t first, int32_t last,
+                                         ml_error *error) {
     int32_t nodes = p->graph->n_nodes;
     if (last > nodes - 1) last = nodes - 1;
     /* A graph without nodes still allocates its inputs, at node 0. */
@@ -305,7 +330,8 @@ ml_status ml_planner_execute_allocations(ml_planner *p, int32_t first, int32_t l
     for (int32_t i = 0; i < p->n_active; i++) {
         int32_t t = p->active[i];
         if (p->placed[t] < p->bytes[t] && p->first[t] >= first) continue;
-        p->records[count++] = (ml_record){p->placed[t], p->offset[t], p->first[t], p->last[t], t, 0};
+        p->records[count++] =
+            (ml_record){p->placed[t], p->offset[t], p->first[t], p->last[t], t, 0};
     }
     int32_t fixed = count;
     for (int32_t k = from; k < to; k++) {
@@ -314,7 +340,8 @@ ml_status ml_planner_execute_allocations(ml_planner *p, int32_t first, int32_t l
             ml_status status = place_persistent(p, t, error);
             if (status != ML_OK) return status;
         } else if (p->place[t] == ML_PLACE_ARENA && p->root[t] == t && p->placed[t] < p->bytes[t]) {
-            p->records[count++] = (ml_record){p->bytes[t], p->fixed[t], p->first[t], p->last[t], t, 0};
+            p->records[count++] =
+                (ml_record){p->bytes[t], p->fixed[t], p->first[t], p->last[t], t, 0};
         }
     }
     for (int32_t i = 0; i < fixed; i++) p->active[i] = p->records[i].tensor;
@@ -328,7 +355,8 @@ ml_status ml_planner_execute_allocations(ml_planner *p, int32_t first, int32_t l
 
 void ml_planner_deallocate_after(ml_planner *p, int32_t node) {
     for (int32_t t = 0; t < p->count; t++)
-        if (p->place[t] == ML_PLACE_ARENA && p->first[t] > node && p->placed[t] > 0) p->marked[t] = 1;
+        if (p->place[t] == ML_PLACE_ARENA && p->first[t] > node && p->placed[t] > 0)
+            p->marked[t] = 1;
     p->last_active = node;
 }
 
@@ -339,7 +367,8 @@ void ml_planner_resolve_deallocations(ml_planner *p) {
             p->marked[t] = 0;
             p->offset[t] = -1;
             p->placed[t] = 0;
-        } else if (p->place[t] == ML_PLACE_ARENA && p->placed[t] > 0 && p->root[t] == t && p->last[t] >= p->last_active) {
+        } else if (p->place[t] == ML_PLACE_ARENA && p->placed[t] > 0 && p->root[t] == t &&
+                   p->last[t] >= p->last_active) {
             p->active[p->n_active++] = t;
         }
     }
@@ -354,7 +383,8 @@ int32_t ml_planner_records(const ml_planner *p, ml_record *records, int32_t room
     int32_t count = 0;
     for (int32_t t = 0; t < p->count; t++) {
         if (p->place[t] != ML_PLACE_ARENA || p->placed[t] == 0 || p->root[t] != t) continue;
-        if (count < room) records[count] = (ml_record){p->placed[t], p->offset[t], p->first[t], p->last[t], t, 0};
+        if (count < room)
+            records[count] = (ml_record){p->placed[t], p->offset[t], p->first[t], p->last[t], t, 0};
         count++;
     }
     return count;

@@ -16,7 +16,7 @@
 #ifndef ML_MEMORY_PROBLEM_H
 #define ML_MEMORY_PROBLEM_H
 
-#include "../minilite.h"
+#include "api/minilite.h"
 
 /* One pass of a strategy over `problem`; the table ml_strategies (strategies.c) lists them by name. */
 typedef ml_plan_status (*ml_strategy_fn)(ml_problem *problem);

@@ -1,5 +1,5 @@
 /* strategies.c -- the table of planning strategies by name. */
-#include "strategies.h"
+#include "memory/strategies.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef ML_MEMORY_STRATEGIES_H
 #define ML_MEMORY_STRATEGIES_H
 
-#include "problem.h"
+#include "memory/problem.h"
 
 /* One place each. O(n). */
 ml_plan_status ml_plan_naive(ml_problem *problem);

@@ -1,6 +1,20 @@
 """The seam: the only package that touches ffi and lib. Statuses become exceptions, lifetimes are tied together here."""
 
-from minilite._native.graph import Graph, KernelInfo, NodeDef, SubgraphDef, TensorDef, find_kernel, pack_params
+from minilite._native.graph import (
+    Graph,
+    KernelInfo,
+    NodeDef,
+    QuantizationDef,
+    Store,
+    SubgraphDef,
+    TensorDef,
+    find_kernel,
+    kernel_at,
+    kernel_names,
+    kernel_types,
+    match_kernel,
+    pack_params,
+)
 from minilite._native.hooks import Call
 from minilite._native.memory import (
     MAX_BYTES,
@@ -21,6 +35,8 @@ from minilite._native.status import (
     NODE_TFLITE_SHARES,
     NODE_VIEW,
     OPTIONS,
+    TENSOR_OF_FILE,
+    TENSOR_VARIABLE,
 )
 
 __all__ = [
@@ -36,6 +52,8 @@ __all__ = [
     "PLACE_ARENA",
     "PLACE_NONE",
     "PLACE_PERSISTENT",
+    "TENSOR_OF_FILE",
+    "TENSOR_VARIABLE",
     "UNPLACED",
     "Arena",
     "Call",
@@ -45,12 +63,18 @@ __all__ = [
     "Placement",
     "Plan",
     "Planner",
+    "QuantizationDef",
     "Refused",
     "State",
+    "Store",
     "SubgraphDef",
     "TensorDef",
     "TensorState",
     "find_kernel",
+    "kernel_at",
+    "kernel_names",
+    "kernel_types",
+    "match_kernel",
     "memory_lower_bound",
     "pack_params",
     "plan_memory",

@@ -10,42 +10,75 @@ import numpy as np
 
 from minilite._core import ffi, lib
 from minilite._native.status import MAX_RANK, Names, fresh_error, raise_error
+from minilite.errors import ArenaError
 
 Array = Any
 Shape = tuple[int, ...]
 
 
 class KernelInfo(NamedTuple):
-    """What packing needs of a C kernel: its number, its parameters' names and their struct layout."""
+    """A kernel's row: where it lies, its parameters' names and their struct layout."""
 
-    number: int
+    pointer: Any
+    address: int
+    name: str
     fields: tuple[tuple[str, str], ...]
     layout: struct.Struct
-    has_eval: bool
 
 
 _LAYOUT = {"i": "i", "q": "q", "f": "f", "d": "d", "a": "Pq"}
 
 
-def find_kernel(name: str) -> KernelInfo | None:
-    """The C kernel of that name, or None."""
-    number = lib.ml_kernel_find(name.encode())
-    if number < 0:
-        return None
-    info = lib.ml_kernel_get_info(number)
+def _describe(pointer: Any) -> KernelInfo:
+    info, error = ffi.new("ml_kernel_info *"), fresh_error()
+    if lib.ml_kernel_describe(pointer, info, error):
+        raise_error(error, None)
     fields = tuple(
         (ffi.string(info.fields[i].name).decode(), info.fields[i].kind.decode()) for i in range(info.n_fields)
     )
-    # "0P" pads to the alignment of the largest member, as C does.
     layout = struct.Struct("@" + "".join(_LAYOUT[kind] for _, kind in fields))
-    return KernelInfo(number, fields, layout, bool(info.has_eval))
+    return KernelInfo(pointer, int(ffi.cast("uintptr_t", pointer)), ffi.string(info.name).decode(), fields, layout)
 
 
-def pack_params(kernel: KernelInfo, name: str, params: Mapping[str, Any], keep: list[Any]) -> bytes:
+def find_kernel(name: str) -> KernelInfo | None:
+    """The kernel of that name, or None."""
+    pointer = lib.ml_kernel_find(name.encode())
+    return _describe(pointer) if pointer else None
+
+
+def kernel_at(address: int) -> KernelInfo:
+    """A kernel compiled elsewhere, by the address of its row. Raises: ModelFormatError if it was made for another contract."""
+    return _describe(ffi.cast("const ml_kernel *", address))
+
+
+def kernel_names() -> tuple[str, ...]:
+    """Every kernel that is built in."""
+    names: list[str] = []
+    while pointer := lib.ml_kernel_at(len(names)):
+        names.append(_describe(pointer).name)
+    return tuple(names)
+
+
+def kernel_types(kernel: KernelInfo) -> tuple[tuple[str, bool], ...]:
+    """The operand types of every row of a kernel's table, and whether it runs in C."""
+    rows: list[tuple[str, bool]] = []
+    has_eval = ffi.new("int32_t *")
+    while types := lib.ml_kernel_types(kernel.pointer, len(rows), has_eval):
+        rows.append((ffi.string(types).decode(), bool(has_eval[0])))
+    return tuple(rows)
+
+
+def match_kernel(kernel: KernelInfo, inputs: Sequence[int], outputs: Sequence[int]) -> int:
+    """The row of the kernel's table that takes these types (-1 = absent), -1 if none does."""
+    types = ffi.new("int32_t[]", [*inputs, *outputs] or 1)
+    return int(lib.ml_kernel_match(kernel.pointer, types, len(inputs), len(outputs)))
+
+
+def pack_params(kernel: KernelInfo, params: Mapping[str, Any], keep: list[Any]) -> bytes:
     """The bytes of a kernel's parameter struct; arrays are appended to `keep`, which must outlive the graph."""
     if len(params) != len(kernel.fields):
         expected = ", ".join(field for field, _ in kernel.fields)
-        message = f"kernel {name} takes the parameters ({expected}), got ({', '.join(params)})"
+        message = f"kernel {kernel.name} takes the parameters ({expected}), got ({', '.join(params)})"
         raise TypeError(message)
     values: list[Any] = []
     for field, kind in kernel.fields:
@@ -59,13 +92,26 @@ def pack_params(kernel: KernelInfo, name: str, params: Mapping[str, Any], keep: 
     return kernel.layout.pack(*values)
 
 
+class QuantizationDef(NamedTuple):
+    """How a tensor's integers stand for reals, as ml_graph takes it; the arrays are kept by the graph."""
+
+    scales: Array
+    """float32"""
+    zero_points: Array
+    """int64"""
+    dimension: int
+    block_size: int = 0
+
+
 class TensorDef(NamedTuple):
     """A tensor as ml_graph takes it."""
 
     data: Array | None
     type: int
     shape: Shape
-    variable: bool
+    flags: int
+    """TENSOR_VARIABLE, TENSOR_OF_FILE"""
+    quantization: QuantizationDef | None = None
     offline_offset: int = -1
     """Where the file's own memory plan puts it; -1 = nowhere."""
 
@@ -74,6 +120,9 @@ class NodeDef(NamedTuple):
     """A node as ml_graph takes it."""
 
     kernel: int
+    """Address of its row."""
+    typed: int
+    """Row of the kernel's table; -1 = it runs in Python."""
     flags: int
     index: int  # type: ignore[assignment]  # a field, not tuple.index
     handler: int
@@ -93,18 +142,47 @@ class SubgraphDef(NamedTuple):
 
 
 _TENSOR = struct.Struct("@Pqii" + "i" * (1 + lib.ML_MAX_RANK) + "iq")
-_NODE = struct.Struct("@iiiiiiiiiiq")
+_NODE = struct.Struct("@P8iq")
+_QUANTIZATION = struct.Struct("@PPiiii")
 _SUBGRAPH = struct.Struct("@6i")
 _PAD = [(0,) * n for n in range(MAX_RANK + 1)]
+
+
+def _pack_quantization(q: QuantizationDef) -> bytes:
+    return _QUANTIZATION.pack(
+        q.scales.ctypes.data, q.zero_points.ctypes.data, len(q.scales), len(q.zero_points), q.dimension, q.block_size
+    )
+
+
+class Store:
+    """Owns an ml_store: weights packed for the inner loops, shared by all graphs of a Model."""
+
+    def __init__(self) -> None:
+        pointer = lib.ml_store_new()
+        if not pointer:
+            message = "no memory for a store of packed weights"
+            raise ArenaError(message)
+        self.pointer = ffi.gc(pointer, lib.ml_store_free)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all packed weights."""
+        return int(lib.ml_store_bytes(self.pointer))
 
 
 class Graph:
     """Owns an ml_graph and whatever its constants and packed weights lie in."""
 
     def __init__(
-        self, subgraphs: Sequence[SubgraphDef], resources: int, root: int, keep: Iterable[Any], names: Names
+        self,
+        subgraphs: Sequence[SubgraphDef],
+        resources: int,
+        root: int,
+        keep: Iterable[Any],
+        names: Names,
+        store: Store,
     ) -> None:
-        tensors, nodes, heads = bytearray(), bytearray(), bytearray()
+        tensors, nodes, heads, quantizations = bytearray(), bytearray(), bytearray(), bytearray()
         io: list[int] = []
         params = bytearray()
         for subgraph in subgraphs:
@@ -116,22 +194,28 @@ class Graph:
                 len(subgraph.tensors), len(subgraph.nodes),
                 inputs_start, len(subgraph.inputs), outputs_start, len(subgraph.outputs),
             )  # fmt: skip
-            for data, kind, shape, variable, offline in subgraph.tensors:
+            for data, kind, shape, flags, quantization, offline in subgraph.tensors:
                 address, size = (data.__array_interface__["data"][0], data.nbytes) if data is not None else (0, 0)
-                rank = len(shape)
-                tensors += _TENSOR.pack(address, size, kind, variable, rank, *shape, *_PAD[MAX_RANK - rank], 0, offline)
+                rank, number = len(shape), -1
+                if quantization is not None:
+                    number = len(quantizations) // _QUANTIZATION.size
+                    quantizations += _pack_quantization(quantization)
+                tensors += _TENSOR.pack(
+                    address, size, kind, flags, rank, *shape, *_PAD[MAX_RANK - rank], number, offline
+                )
             for node in subgraph.nodes:
-                called = (*node.subgraphs, -1, -1)[:2]
                 nodes += _NODE.pack(
-                    node.kernel, node.flags, node.index, node.handler,
-                    len(io), len(node.inputs), len(node.outputs), *called, 0, len(params),
+                    node.kernel, node.typed, node.flags, node.index, node.handler,
+                    len(io), len(node.inputs), len(node.outputs), len(node.subgraphs), len(params),
                 )  # fmt: skip
                 io += node.inputs
                 io += node.outputs
+                io += node.subgraphs
                 params += node.params
                 params += bytes(-len(params) % 16)
         assert _TENSOR.size == ffi.sizeof("ml_tensor_def")
         assert _NODE.size == ffi.sizeof("ml_node_def")
+        assert _QUANTIZATION.size == ffi.sizeof("ml_quantization")
         io_array = ffi.new("int32_t[]", io or 1)
         definition = ffi.new(
             "ml_graph_def *",
@@ -139,6 +223,8 @@ class Graph:
                 "subgraphs": ffi.cast("ml_subgraph_def *", ffi.from_buffer(heads)),
                 "tensors": ffi.cast("ml_tensor_def *", ffi.from_buffer(tensors)),
                 "nodes": ffi.cast("ml_node_def *", ffi.from_buffer(nodes)),
+                "quantizations": ffi.cast("ml_quantization *", ffi.from_buffer(quantizations)),
+                "store": store.pointer,
                 "io": io_array,
                 "params": ffi.cast("uint8_t *", ffi.from_buffer(params)),
                 "params_bytes": len(params),
@@ -146,6 +232,7 @@ class Graph:
                 "n_subgraphs": len(subgraphs),
                 "n_resources": resources,
                 "root": root,
+                "n_quantizations": len(quantizations) // _QUANTIZATION.size,
             },
         )
         out = ffi.new("ml_graph **")

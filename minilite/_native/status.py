@@ -14,7 +14,9 @@ from minilite.errors import (
     ModelFormatError,
     ShapeError,
     StateError,
+    UnsupportedOpError,
     coordinates,
+    shortened,
 )
 
 _CLASSES: dict[int, type[MiniliteError]] = {
@@ -28,6 +30,7 @@ _CLASSES: dict[int, type[MiniliteError]] = {
     lib.ML_NOT_READY: StateError,
     lib.ML_GRAPH_ERROR: ModelFormatError,
     lib.ML_BINDING_ERROR: InputError,
+    lib.ML_UNSUPPORTED: UnsupportedOpError,
 }
 MAX_RANK: int = lib.ML_MAX_RANK
 OPTIONS: dict[str, int] = {
@@ -38,6 +41,8 @@ OPTIONS: dict[str, int] = {
     "free_unread": lib.ML_FREE_UNREAD,
     "keep_smaller": lib.ML_KEEP_SMALLER,
 }
+TENSOR_VARIABLE: int = lib.ML_TENSOR_VARIABLE
+TENSOR_OF_FILE: int = lib.ML_TENSOR_OF_FILE
 NODE_PYTHON: int = lib.ML_NODE_PYTHON
 NODE_VIEW: int = lib.ML_NODE_VIEW
 NODE_TFLITE_SHARES: int = lib.ML_NODE_TFLITE_SHARES
@@ -65,7 +70,7 @@ def _name_tensors(text: str, error: Any, names: Names) -> tuple[str, list[str]]:
 
     def named(match: re.Match[str]) -> str:
         number = int(match[1])
-        return f"tensor {number} ('{found[number]}')" if number in found else match[0]
+        return f"tensor {number} ('{shortened(found[number])}')" if number in found else match[0]
 
     return re.sub(r"\btensor (\d+)\b", named, text), list(found.values())
 

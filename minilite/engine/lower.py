@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from minilite import _native
+from minilite.engine.python_nodes import Handler, check_custom
+from minilite.engine.refusals import gathered, too_many_dimensions, unresolved
 from minilite.errors import UnsupportedOpError, coordinates
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array, Model, Node, Subgraph, Tensor
@@ -13,18 +17,6 @@ from minilite.ops import operators
 from minilite.ops.operator import Constants, Kernel, Operator, OpNode
 
 _OFFLINE = "OfflineMemoryAllocation"
-
-
-class Handler(NamedTuple):
-    """A node that may run in Python: its numpy reference, or the function of a custom operator."""
-
-    node: OpNode
-    function: Callable[..., Any]
-    shape: Callable[..., Any] | None
-    dtypes_in: tuple[Any, ...]
-    dtypes_out: tuple[Any, ...]
-    copies: bool
-    """Inputs are handed over as copies: a caller's function may keep them beyond its call."""
 
 
 class Lowered(NamedTuple):
@@ -54,6 +46,7 @@ class _Lowering:
         self.reference = reference
         self.table = operators()
         self.kernels: dict[str, _native.KernelInfo | None] = {}
+        self.rows: dict[tuple[Any, ...], int] = {}
         self.handlers: list[Handler] = []
         self.resources: dict[tuple[str, str], int] = {}
         self.keep: list[Any] = []
@@ -63,7 +56,7 @@ class _Lowering:
     def run(self) -> Lowered:
         subgraphs = tuple(self.subgraph(subgraph) for subgraph in self.model.subgraphs)
         if self.refusals:
-            raise _gather(self.refusals)
+            raise gathered(self.refusals)
         return Lowered(subgraphs, tuple(self.handlers), len(self.resources), tuple(self.keep))
 
     def subgraph(self, subgraph: Subgraph) -> _native.SubgraphDef:
@@ -82,14 +75,22 @@ class _Lowering:
 
     def tensor(self, subgraph: Subgraph, tensor: Tensor) -> _native.TensorDef:
         if len(tensor.shape) > _native.MAX_RANK:
-            message = (
-                f"subgraph {subgraph.index}, tensor {tensor.index} ('{tensor.name}'): "
-                f"{len(tensor.shape)} dimensions, at most {_native.MAX_RANK} are supported"
-            )
-            self.refusals.append(UnsupportedOpError(message, subgraph=subgraph.index, tensors=[tensor.name]))
-            return _native.TensorDef(None, tensor.type, (), variable=False)
+            self.refusals.append(too_many_dimensions(subgraph, tensor))
+            return _native.TensorDef(None, tensor.type, (), 0)
         offset = self.offline[subgraph.index][tensor.index] if self.offline else -1
-        return _native.TensorDef(tensor.data, tensor.type, tensor.shape, tensor.is_variable, offset)
+        flags = _native.TENSOR_VARIABLE if tensor.is_variable else 0
+        if tensor.data is not None and tensor.data is subgraph.tensors[tensor.index].data:
+            flags |= _native.TENSOR_OF_FILE
+        return _native.TensorDef(tensor.data, tensor.type, tensor.shape, flags, self.quantization(tensor), offset)
+
+    def quantization(self, tensor: Tensor) -> _native.QuantizationDef | None:
+        """The tensor's scales and zero points as C reads them, kept alive with the graph."""
+        q = tensor.quantization
+        if not q.scales:
+            return None
+        scales, zero_points = np.array(q.scales, np.float32), np.array(q.zero_points, np.int64)
+        self.keep += (scales, zero_points)
+        return _native.QuantizationDef(scales, zero_points, q.quantized_dimension, q.block_size)
 
     def node(self, subgraph: Subgraph, node: Node, tensors: list[Tensor]) -> _native.NodeDef | None:
         operator = None if node.custom else self.table.get(node.op)
@@ -144,9 +145,23 @@ class _Lowering:
             raise LookupError(message)
         return info
 
+    def typed(self, info: _native.KernelInfo, node: OpNode) -> int:
+        """The row of the kernel's table that runs these operand types in C; -1 if none does."""
+        inputs = tuple([-1 if t is None else int(t.type) for t in node.inputs])
+        outputs = tuple([int(t.type) for t in node.outputs])
+        key = (info.name, inputs, outputs)
+        row = self.rows.get(key)
+        if row is None:
+            row = _native.match_kernel(info, inputs, outputs)
+            if row >= 0 and not _native.kernel_types(info)[row][1]:
+                row = -1
+            self.rows[key] = row
+        return row
+
     def kernel(self, node: Node, at_hand: OpNode, operator: Operator, kernel: Kernel) -> _native.NodeDef:
         info = self.find(kernel.name)
-        python = operator.reference is not None and (self.reference or not info.has_eval)
+        typed = self.typed(info, at_hand)
+        python = operator.reference is not None and (self.reference or typed < 0)
         flags = sum(_native.NODE_IN_PLACE << i for i in operator.in_place)
         flags |= _native.NODE_VIEW if operator.view else 0
         flags |= _native.NODE_TFLITE_SHARES if operator.tflite_shares else 0
@@ -154,44 +169,31 @@ class _Lowering:
         if python and not operator.view:  # numpy writes outputs after reading all inputs; views must stay skippable
             flags &= ~(0xFF * _native.NODE_IN_PLACE)
         handler = self.handler(at_hand, operator.reference, None) if python and operator.reference else -1
-        params = _native.pack_params(info, kernel.name, kernel.params, self.keep)
+        params = _native.pack_params(info, kernel.params, self.keep)
         return _native.NodeDef(
-            info.number, flags, node.index, handler, node.inputs, node.outputs, kernel.subgraphs, params
+            info.address, typed, flags, node.index, handler, node.inputs, node.outputs, kernel.subgraphs, params
         )
 
     def custom(self, node: Node, at_hand: OpNode) -> _native.NodeDef:
         function = self.custom_ops.get(node.op)
         if function is None:
-            if node.op.startswith("Flex"):
-                raise at_hand.refuse("Select TensorFlow op(s) are not supported by this interpreter")
-            known = ", ".join(sorted(self.custom_ops)) or "none"
-            raise at_hand.refuse(f"unresolved custom op: {node.op}, custom_ops has {known}")
+            raise at_hand.refuse(unresolved(node.op, self.custom_ops))
         shape = getattr(function, "shape", None)
+        check_custom(at_hand, function, shape)
         info = self.find("custom")
-        params = _native.pack_params(info, "custom", {"has_shape": int(shape is not None)}, self.keep)
-        handler = self.handler(at_hand, function, shape, copies=True)
+        params = _native.pack_params(info, {"has_shape": int(shape is not None)}, self.keep)
+        handler = self.handler(at_hand, function, shape, custom=True)
         return _native.NodeDef(
-            info.number, _native.NODE_PYTHON, node.index, handler, node.inputs, node.outputs, (), params
+            info.address, -1, _native.NODE_PYTHON, node.index, handler, node.inputs, node.outputs, (), params
         )
 
     def handler(
-        self, node: OpNode, function: Callable[..., Any], shape: Callable[..., Any] | None, *, copies: bool = False
+        self, node: OpNode, function: Callable[..., Any], shape: Callable[..., Any] | None, *, custom: bool = False
     ) -> int:
         dtypes_in = tuple(numpy_type(t.type) if t is not None else None for t in node.inputs)
         dtypes_out = tuple(numpy_type(t.type) for t in node.outputs)
-        self.handlers.append(Handler(node, function, shape, dtypes_in, dtypes_out, copies))
+        self.handlers.append(Handler(node, function, shape, dtypes_in, dtypes_out, custom))
         return len(self.handlers) - 1
-
-
-def _gather(refusals: list[UnsupportedOpError]) -> UnsupportedOpError:
-    """One error that lists them all; its coordinates are the first one's."""
-    first = refusals[0]
-    if len(refusals) == 1:
-        return first
-    message = f"{len(refusals)} nodes are not supported: " + "; ".join(str(refusal) for refusal in refusals)
-    return UnsupportedOpError(
-        message, subgraph=first.subgraph, node=first.node, op=first.op, tensors=first.tensors, shapes=first.shapes
-    )
 
 
 def lower(model: Model, custom_ops: Mapping[str, Any], *, reference: bool = False) -> Lowered:

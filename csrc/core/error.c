@@ -1,0 +1,30 @@
+/* error.c -- writing down what went wrong. */
+#include "core/error.h"
+
+#include <stdio.h>
+
+ml_status ml_error_set_list(ml_error *error, ml_status status, const char *format,
+                            va_list arguments) {
+    if (error->status != ML_OK) return status;
+    error->status = status;
+    vsnprintf(error->text, sizeof error->text, format, arguments);
+    return status;
+}
+
+ml_status ml_error_set(ml_error *error, ml_status status, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    ml_error_set_list(error, status, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+ml_status ml_error_memory(ml_error *error, const char *what, int64_t needed, int64_t available) {
+    if (error->status == ML_OK) {
+        error->needed = needed;
+        error->available = available;
+    }
+    return ml_error_set(error, ML_ARENA_ERROR,
+                        "%s needs %lld bytes, has %lld, and the system gives no more", what,
+                        (long long)needed, (long long)available);
+}

@@ -1,0 +1,20 @@
+/* error.h -- writing down what went wrong. */
+#ifndef ML_CORE_ERROR_H
+#define ML_CORE_ERROR_H
+
+#include <stdarg.h>
+
+#include "api/minilite.h"
+
+/* An error that names nothing yet. */
+#define ML_NO_ERROR ((ml_error){.subgraph = -1, .node = -1, .tensor = -1, .other = -1})
+
+/* Writes status and text once (the first failure stands) and returns `status`. */
+ml_status ml_error_set(ml_error *error, ml_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+ml_status ml_error_set_list(ml_error *error, ml_status status, const char *format,
+                            va_list arguments);
+/* The same for memory: `needed` bytes asked for, `available` there. */
+ml_status ml_error_memory(ml_error *error, const char *what, int64_t needed, int64_t available);
+
+#endif

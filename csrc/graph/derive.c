@@ -1,0 +1,61 @@
+/* derive.c -- what hangs on the file alone: each node's derived block, made once a graph.
+ *
+ * derive sees its node as prepare will, but for shapes: constants have their values and shapes, computed tensors their types
+ * and the file's shapes, and every tensor its quantization. */
+#include <stdlib.h>
+
+#include "run/engine.h"
+
+static ml_status derive_node(ml_graph *g, int32_t subgraph, int32_t n, const ml_env *env,
+                             ml_error *error) {
+    ml_node *node = &g->subgraphs[subgraph].nodes[n];
+    ml_call c = {.params = node->params,
+                 .inputs = node->io->inputs,
+                 .env = env,
+                 .n_inputs = node->io->n_inputs,
+                 .n_outputs = node->io->n_outputs,
+                 .node = n};
+    int64_t bytes = node->typed->derive(&c, NULL);
+    if (bytes >= 0) {
+        node->derived =
+            bytes > INT64_MAX - 128 ? NULL : aligned_alloc(64, (size_t)ml_round_up(bytes + 1, 64));
+        if (!node->derived) return ml_error_memory(error, "a node's derived block", bytes, 0);
+        memset(node->derived, 0, (size_t)ml_round_up(bytes + 1, 64));
+        bytes = node->typed->derive(&c, node->derived);
+    }
+    if (bytes >= 0) return ML_OK;
+    if (error->status == ML_OK)
+        ml_error_set(error, ML_UNSUPPORTED, "its quantization is not supported");
+    if (error->node < 0) {
+        error->subgraph = subgraph;
+        error->node = node->index;
+    }
+    return error->status;
+}
+
+ml_status ml_graph_derive(ml_graph *g, ml_error *error) {
+    for (int32_t s = 0; s < g->n_subgraphs; s++) {
+        const ml_subgraph *sub = &g->subgraphs[s];
+        bool any = false;
+        for (int32_t n = 0; n < sub->io.n_nodes && !any; n++)
+            any = sub->nodes[n].typed && sub->nodes[n].typed->derive;
+        if (!any) continue;
+        ml_tensor *tensors = calloc((size_t)sub->io.n_tensors + 1, sizeof *tensors);
+        if (!tensors) return ml_error_memory(error, "deriving", sub->io.n_tensors, 0);
+        for (int32_t t = 0; t < sub->io.n_tensors; t++) {
+            const ml_tensor_def *def = &sub->tensors[t];
+            tensors[t] = (ml_tensor){
+                .known = def->data, .bytes = def->bytes, .shape = def->shape, .type = def->type};
+        }
+        struct ml_frame_engine engine = {.graph = g, .subgraph = s};
+        ml_env env = {
+            .tensors = tensors, .error = error, .core = &ml_core_table, .engine = &engine};
+        ml_status status = ML_OK;
+        for (int32_t n = 0; n < sub->io.n_nodes && status == ML_OK; n++)
+            if (sub->nodes[n].typed && sub->nodes[n].typed->derive)
+                status = derive_node(g, s, n, &env, error);
+        free(tensors);
+        if (status != ML_OK) return status;
+    }
+    return ML_OK;
+}

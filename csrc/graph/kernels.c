@@ -1,0 +1,120 @@
+/* kernels.c -- the kernels built in, by name, and which row of a kernel's table takes some operand types. */
+#include "kernel.h"
+
+#include "core/error.h"
+
+#define X(family) extern const ml_kernel ml_kernels_##family[];
+#include "families.def"
+#undef X
+
+#define X(family) ml_kernels_##family,
+static const ml_kernel *const families[] = {
+#include "families.def"
+};
+#undef X
+
+const ml_kernel *ml_kernel_at(int32_t index) {
+    for (size_t f = 0; f < sizeof families / sizeof families[0] && index >= 0; f++)
+        for (const ml_kernel *k = families[f]; k->name; k++)
+            if (index-- == 0) return k;
+    return NULL;
+}
+
+const ml_kernel *ml_kernel_find(const char *name) {
+    for (size_t f = 0; f < sizeof families / sizeof families[0]; f++)
+        for (const ml_kernel *k = families[f]; k->name; k++)
+            if (strcmp(k->name, name) == 0) return k;
+    return NULL;
+}
+
+ml_status ml_kernel_describe(const ml_kernel *k, ml_kernel_info *info, ml_error *error) {
+    if (!k) return ml_error_set(error, ML_GRAPH_ERROR, "there is no kernel at address 0");
+    if (k->abi != ML_KERNEL_ABI)
+        return ml_error_set(
+            error, ML_GRAPH_ERROR,
+            "the kernel was compiled for version %d of kernel.h, this is version %d", k->abi,
+            ML_KERNEL_ABI);
+    if (!k->name || !k->prepare || !k->typed || k->params_bytes < 0 || k->blob_bytes < 0 ||
+        k->memory_bytes < 0)
+        return ml_error_set(error, ML_GRAPH_ERROR,
+                            "kernel '%s' lacks a name, prepare or its table of types",
+                            k->name ? k->name : "");
+    *info = (ml_kernel_info){k->name, k->fields, k->n_fields, k->params_bytes, k->flags, 0};
+    return ML_OK;
+}
+
+/* Whether `type` is one of the alternatives in [from, end): names and groups split by "|". */
+static bool takes(const char *from, const char *end, int32_t type) {
+    for (const char *stop; from < end; from = stop + 1) {
+        stop = memchr(from, '|', (size_t)(end - from));
+        if (!stop) stop = end;
+        size_t length = (size_t)(stop - from);
+        if (length == 3 && memcmp(from, "any", 3) == 0) return true;
+        if (from[0] == 'x' && length <= 3 && ml_type_bytes(type) > 0) {
+            int64_t bytes = 0;
+            for (size_t i = 1; i < length; i++) bytes = bytes * 10 + (from[i] - '0');
+            if (bytes == ml_type_bytes(type)) return true;
+        }
+        if (ml_type_named(from, length) == type) return true;
+    }
+    return false;
+}
+
+/* One operand of a signature, and what may stand behind it. */
+typedef struct token {
+    const char *from;
+    const char *end;
+    bool optional; /* ? */
+    bool repeats; /* ... */
+} token;
+
+static bool next_token(const char **at, token *t) {
+    while (**at == ' ') ++*at;
+    if (**at == 0 || strncmp(*at, "->", 2) == 0) return false;
+    t->from = *at;
+    while (**at && **at != ' ' && **at != '?' && **at != '.') ++*at;
+    t->end = *at;
+    t->optional = **at == '?';
+    if (t->optional) ++*at;
+    t->repeats = strncmp(*at, "...", 3) == 0;
+    if (t->repeats) *at += 3;
+    return true;
+}
+
+/* Whether the operands of one side of a signature fit; steps *at behind them. */
+static bool match_side(const char **at, const int32_t *types, int32_t count) {
+    int32_t i = 0;
+    token t;
+    while (next_token(at, &t)) {
+        if (t.repeats) {
+            for (; i < count; i++)
+                if (types[i] < 0 || !takes(t.from, t.end, types[i])) return false;
+        } else if (i < count && types[i] >= 0) {
+            if (!takes(t.from, t.end, types[i++])) return false;
+        } else {
+            if (!t.optional) return false;
+            i += i < count;
+        }
+    }
+    return i == count;
+}
+
+int32_t ml_kernel_match(const ml_kernel *kernel, const int32_t *types, int32_t n_inputs,
+                        int32_t n_outputs) {
+    for (int32_t row = 0; kernel->typed[row].types; row++) {
+        const char *at = kernel->typed[row].types;
+        if (at[0] == '*' && at[1] == 0) return row;
+        if (!match_side(&at, types, n_inputs)) continue;
+        if (*at == 0) return row;
+        at += 2;
+        if (match_side(&at, types + n_inputs, n_outputs)) return row;
+    }
+    return -1;
+}
+
+const char *ml_kernel_types(const ml_kernel *kernel, int32_t index, int32_t *has_eval) {
+    for (int32_t row = 0; row <= index; row++)
+        if (!kernel->typed[row].types) return NULL;
+    *has_eval = kernel->typed[index].eval != NULL;
+    return kernel->typed[index].types;
+}

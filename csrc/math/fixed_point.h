@@ -1,0 +1,60 @@
+/* fixed_point.h -- requantization: int32 accumulators times a real multiplier, in integers.
+ *
+ * A real multiplier m is carried as (mantissa, shift): m ~ mantissa * 2^(shift - 31), 2^30 <= mantissa < 2^31, computed in
+ * minilite/ops/fixed_point.py. All rules give the same bits as the TFLite function they name (gemmlowp/fixedpoint.h and
+ * tensorflow/lite/kernels/internal/common.h) on every input on which that function is defined; where it would
+ * overflow an int, ours wraps.
+ */
+#ifndef ML_FIXED_POINT_H
+#define ML_FIXED_POINT_H
+
+#include <stdint.h>
+
+/* SaturatingRoundingDoublingHighMul: round(a * b / 2^31), ties upwards, for b >= 0. TFLite's nudge by sign followed by a
+ * truncating division is this floor: both round -k - 1/2 to -k. (b >= 0 also excludes the one case that saturates.) */
+static inline int32_t ml_doubling_high_mul(int32_t a, int32_t b) {
+    return (int32_t)(((int64_t)a * b + ((int64_t)1 << 30)) >> 31);
+}
+
+/* RoundingDivideByPOT: round(x / 2^exponent), ties away from zero; 0 <= exponent <= 31. */
+static inline int32_t ml_rounding_shift_right(int32_t x, int32_t exponent) {
+    int32_t mask = (int32_t)(((int64_t)1 << exponent) - 1);
+    int32_t threshold = (mask >> 1) + (x < 0);
+    return (x >> exponent) + ((x & mask) > threshold);
+}
+
+/* MultiplyByQuantizedMultiplier with double rounding: x * 2^left (wrapping), then the two rules above. */
+static inline int32_t ml_multiply_quantized(int32_t x, int32_t mantissa, int32_t shift) {
+    int32_t left = shift > 0 ? shift : 0, right = shift > 0 ? 0 : -shift;
+    return ml_rounding_shift_right(ml_doubling_high_mul((int32_t)((uint32_t)x << left), mantissa),
+                                   right);
+}
+
+/* MultiplyByQuantizedMultiplier for int64 accumulators (s16 x s8): the mantissa is rounded to 16 bits, one rounding, ties
+ * upwards. |x| < 2^47 and shift > -31, as TFLite requires. */
+static inline int32_t ml_multiply_quantized_s64(int64_t x, int32_t mantissa, int32_t shift) {
+    int32_t reduced = mantissa < 0x7FFF0000 ? (mantissa + (1 << 15)) >> 16 : 0x7FFF;
+    int32_t total = 15 - shift;
+    return (int32_t)((x * reduced + ((int64_t)1 << (total - 1))) >> total);
+}
+
+static inline int32_t ml_clamp_s32(int32_t x, int32_t low, int32_t high) {
+    return x < low ? low : x > high ? high : x;
+}
+
+/* How the sums of a row become bytes: bias, multiplier and shift of each output, then zero point and limits. */
+typedef struct ml_requantizer {
+    const int32_t *bias;      /* or NULL */
+    const int32_t *mantissas;
+    const int32_t *shifts;
+    int32_t zero;
+    int32_t low;
+    int32_t high;
+} ml_requantizer;
+
+/* y[i] = clamp(ml_multiply_quantized(sums[i] + bias[i], mantissas[i], shifts[i]) + zero, low, high), outputs first to
+ * first + n - 1 of `r`. The low byte is written: the same bits for s8 and u8. See requantize.c. */
+void ml_requantize(const ml_requantizer *r, const int32_t *sums, int64_t first, int64_t n,
+                   int8_t *y);
+
+#endif

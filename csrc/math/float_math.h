@@ -1,0 +1,67 @@
+/* float_math.h -- elementary functions that GCC vectorises on any target, without libm. */
+#ifndef ML_FLOAT_MATH_H
+#define ML_FLOAT_MATH_H
+
+#include <stdint.h>
+#include <string.h>
+
+static inline float ml_float_of_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline uint32_t ml_bits_of_float(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* exp(x) within 2 ULP, subnormal results included; 0 below -104, infinity above 89, NaN for NaN. x = n ln 2 + r with n an
+ * integer and |r| <= ln 2 / 2 (ln 2 in two parts, so that r is exact to the last bit), a polynomial for exp(r), and 2^n in
+ * two factors, so that subnormals are rounded once. */
+static inline float ml_exp_f32(float x) {
+    const float round_magic =
+        12582912.0f; /* 1.5 * 2^23: adding it leaves the nearest integer in the low bits */
+    x = x < -104.0f ? -104.0f : x;
+    x = x > 89.0f ? 89.0f : x;
+    float shifted = x * 1.44269504f + round_magic;
+    float n = shifted - round_magic;
+    float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+    float p = 1.98756915e-4f;
+    p = p * r + 1.39819995e-3f;
+    p = p * r + 8.33345188e-3f;
+    p = p * r + 4.16657962e-2f;
+    p = p * r + 1.66666657e-1f;
+    p = p * r + 5.00000000e-1f;
+    p = p * (r * r) + r + 1.0f;
+    int32_t power = (int32_t)(ml_bits_of_float(shifted) - ml_bits_of_float(round_magic));
+    int32_t half = power >> 1;
+    return p * ml_float_of_bits((uint32_t)(half + 127) << 23) *
+           ml_float_of_bits((uint32_t)(power - half + 127) << 23);
+}
+
+/* binary16 to binary32, exact. The exponent is moved by a product, which also makes subnormals right. */
+static inline float ml_float_of_half(uint16_t half) {
+    uint32_t magnitude = (uint32_t)(half & 0x7FFF) << 13, sign = (uint32_t)(half & 0x8000) << 16;
+    uint32_t special = magnitude >= 0x0F800000u
+                           ? 0x7F800000u
+                           : 0; /* infinities and NaN keep the largest exponent */
+    return ml_float_of_bits(ml_bits_of_float(ml_float_of_bits(magnitude) * 0x1p112f) | special |
+                            sign);
+}
+
+/* binary32 to binary16, to nearest, ties to even; beyond 65520 infinity; a NaN becomes 0x7E00 with its sign. */
+static inline uint16_t ml_half_of_float(float value) {
+    uint32_t bits = ml_bits_of_float(value), magnitude = bits & 0x7FFFFFFFu,
+             sign = bits >> 16 & 0x8000;
+    uint32_t normal = (magnitude - 0x38000000u + 0xFFF + (magnitude >> 13 & 1)) >> 13;
+    /* Adding 0.5 leaves multiples of 2^-24, the step of half's subnormals, in the low bits. */
+    uint32_t subnormal = ml_bits_of_float(ml_float_of_bits(magnitude) + 0.5f) - 0x3F000000u;
+    uint32_t half = magnitude < 0x38800000u    ? subnormal
+                    : magnitude >= 0x477FF000u ? 0x7C00
+                                               : normal;
+    return (uint16_t)(sign | (magnitude > 0x7F800000u ? 0x7E00 : half));
+}
+
+#endif

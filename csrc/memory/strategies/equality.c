@@ -1,0 +1,18 @@
+/* equality.c -- shared objects, a record only takes a free object of its very size. O(k n), k objects. */
+#include "memory/strategies/shared_objects.h"
+#include "memory/strategies.h"
+
+ml_plan_status ml_plan_equality(ml_problem *problem) {
+    ml_objects objects;
+    ml_plan_status status = ml_objects_start(&objects, problem);
+    if (status != ML_PLAN_OK) return status;
+    ml_objects_order_by_first(&objects);
+    for (int32_t i = 0; i < objects.waiting; i++) {
+        int32_t record = objects.order[i], first = problem->records[record].first, o = 0;
+        while (o < objects.count &&
+               (objects.object_size[o] != objects.size[record] || objects.object_last[o] >= first))
+            o++;
+        ml_objects_assign(&objects, record, o < objects.count ? o : -1);
+    }
+    return ml_objects_finish(&objects);
+}

@@ -1,0 +1,40 @@
+/* exact.h -- the parts of the exact planner: one independent piece of a problem, and the search in it. */
+#ifndef ML_MEMORY_EXACT_H
+#define ML_MEMORY_EXACT_H
+
+#include "memory/problem.h"
+
+/* Time, cut down to what matters: a section is a set of records live at once that no other such set contains. Records
+ * are live in consecutive sections [low, high]. Sections and records of one piece touch no others. */
+typedef struct ml_block {
+    int64_t size; /* rounded */
+    int32_t low, high;
+    int32_t record; /* its index in the problem */
+    int32_t sections; /* in the first block of a piece: how many the piece has; else 0 */
+    int32_t minor; /* position in the minor order of a preorder */
+    int32_t reserved;
+    int64_t span; /* nodes it is live at */
+    int64_t crowd; /* the most bytes live in one of its sections */
+} ml_block;
+
+typedef struct ml_budget {
+    int64_t nodes; /* visited so far */
+    int64_t max_nodes; /* 0 = no limit */
+    double end; /* CPU seconds at which to stop; 0 = never */
+} ml_budget;
+
+typedef enum {
+    ML_SEARCH_FOUND,
+    ML_SEARCH_NONE,
+    ML_SEARCH_OUT_OF_BUDGET,
+    ML_SEARCH_NO_MEMORY
+} ml_search_status;
+
+/* Offsets for all blocks (by their records' indices) so that none ends beyond `capacity`; NONE is a proof. */
+ml_search_status ml_search_piece(const ml_block *blocks, int32_t count, int64_t capacity,
+                                 ml_budget *budget, int64_t *offsets);
+
+/* CPU seconds of this process. */
+double ml_cpu_seconds(void);
+
+#endif

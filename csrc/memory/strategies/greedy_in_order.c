@@ -1,0 +1,30 @@
+/* greedy_in_order.c -- shared objects, records as they come: the free object of the closest size. O(k n), k objects.
+ *
+ * An object too small grows, so it competes by what it lacks as one too large does by what is left over; of two that are
+ * equally far the larger wins. A new object is made only where none is free.
+ */
+#include "memory/strategies/shared_objects.h"
+#include "memory/strategies.h"
+
+ml_plan_status ml_plan_greedy_in_order(ml_problem *problem) {
+    ml_objects objects;
+    ml_plan_status status = ml_objects_start(&objects, problem);
+    if (status != ML_PLAN_OK) return status;
+    ml_objects_order_by_first(&objects);
+    for (int32_t i = 0; i < objects.waiting; i++) {
+        int32_t record = objects.order[i], closest = -1;
+        int64_t distance = INT64_MAX;
+        for (int32_t o = 0; o < objects.count; o++) {
+            if (objects.object_last[o] >= problem->records[record].first) continue;
+            int64_t over = objects.object_size[o] - objects.size[record],
+                    apart = over < 0 ? -over : over;
+            bool wins_tie =
+                apart == distance && objects.object_size[o] > objects.object_size[closest];
+            if (apart >= distance && !wins_tie) continue;
+            distance = apart;
+            closest = o;
+        }
+        ml_objects_assign(&objects, record, closest);
+    }
+    return ml_objects_finish(&objects);
+}

@@ -1,0 +1,24 @@
+/* naive.c -- one place each: every record behind the last. O(n). The figure every other strategy is measured against. */
+#include "memory/place.h"
+#include "memory/strategies.h"
+
+ml_plan_status ml_plan_naive(ml_problem *problem) {
+    ml_plan_status status = ml_check_sizes(problem);
+    if (status != ML_PLAN_OK) return status;
+    int64_t top = 0;
+    for (int32_t i = 0; i < problem->count; i++) {
+        const ml_record *r = &problem->records[i];
+        int64_t end =
+            r->offset == ML_UNPLACED ? 0 : ml_round_up(r->offset + r->size, problem->alignment);
+        if (end > top) top = end;
+    }
+    for (int32_t i = 0; i < problem->count; i++) {
+        ml_record *r = &problem->records[i];
+        if (r->offset != ML_UNPLACED) continue;
+        r->offset = r->size > 0 ? top : 0;
+        top += ml_round_up(r->size, problem->alignment);
+    }
+    problem->arena_bytes = top;
+    problem->searched = 1;
+    return ML_PLAN_OK;
+}

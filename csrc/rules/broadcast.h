@@ -1,0 +1,88 @@
+/* broadcast.h -- numpy broadcasting of two inputs, prepared once per shape and walked row by row.
+ *
+ * Prepare drops dimensions of 1 and merges neighbours that broadcast alike, so most nodes come down to a single row: both
+ * inputs full, or one of them a scalar. What remains is a nest of at most 7 outer dimensions around rows of one kind.
+ */
+#ifndef ML_BROADCAST_H
+#define ML_BROADCAST_H
+
+#include "kernel.h"
+
+enum {
+    ML_ROW_FULL = 0,     /* y[i] = f(a[i], b[i]) */
+    ML_ROW_SCALAR_A = 1, /* y[i] = f(a[0], b[i]) */
+    ML_ROW_SCALAR_B = 2  /* y[i] = f(a[i], b[0]) */
+};
+
+typedef struct ml_broadcast {
+    int32_t row_kind;
+    int32_t n_outer;                 /* 0: one row is all */
+    int64_t row;                     /* elements of a row of the output */
+    int64_t rows;
+    int64_t dims[ML_MAX_RANK];       /* outer dimensions, innermost first */
+    int64_t a_stride
+        [ML_MAX_RANK]; /* elements to step per index of that dimension, 0 where the input broadcasts */
+    int64_t b_stride[ML_MAX_RANK];
+} ml_broadcast;
+
+/* Checks that inputs 0 and 1 broadcast, shapes output 0 and fills `blob`. */
+/* numpy's rule: dimensions from the right are equal or 1. ML_SHAPE_ERROR with both shapes otherwise. */
+ml_status ml_broadcast_shape(const ml_call *c, const ml_shape *a, const ml_shape *b, ml_shape *out);
+ml_status ml_broadcast_prepare(const ml_call *c, ml_broadcast *blob);
+/* The same as a kernel's prepare, for blobs that are an ml_broadcast and nothing else. */
+ml_status ml_prepare_broadcast(const ml_call *c, ml_wish *wish);
+
+/* Where a walk over the rows stands. */
+typedef struct ml_rows {
+    int64_t a;
+    int64_t b;
+    int64_t index[ML_MAX_RANK];
+} ml_rows;
+
+/* Steps to the next row. */
+static inline void ml_rows_next(const ml_broadcast *s, ml_rows *at) {
+    for (int32_t d = 0; d < s->n_outer; d++) {
+        at->a += s->a_stride[d];
+        at->b += s->b_stride[d];
+        if (++at->index[d] < s->dims[d]) return;
+        at->a -= s->a_stride[d] * s->dims[d];
+        at->b -= s->b_stride[d] * s->dims[d];
+        at->index[d] = 0;
+    }
+}
+
+/* Defines `static ml_status name(const ml_call *)`, which hands each row to
+ * name##_row(a, b, y, n, kind, parameters). Output 0 may be exactly one of the inputs. */
+#define ML_BINARY_EVAL(name, in_type, out_type)                                                                  \
+    static ml_status name(const ml_call *c) {                                                                    \
+        const ml_broadcast *s = c->blob;                                                                         \
+        const in_type *a = ml_in(c, 0), *b = ml_in(c, 1);                                                        \
+        out_type *y = ml_out(c, 0);                                                                              \
+        ml_rows at = {0};                                                                                        \
+        for (int64_t r = 0; r < s->rows; r++, ml_rows_next(s, &at))                                              \
+            name##_row(a + at.a, b + at.b, y + r * s->row, s->row, s->row_kind, c->params);                      \
+        return ML_OK;                                                                                            \
+    }
+
+/* The same for y = EXPRESSION of an element `u` of input 0 and `v` of input 1, with the parameters at hand as `p`. Each
+ * element is read before it is written: that is all ivdep asserts. */
+#define ML_BINARY_KERNEL(name, in_type, out_type, params_type, EXPRESSION)                                       \
+    static inline out_type name##_one(in_type u, in_type v, const params_type *p) {                              \
+        (void)p;                                                                                                 \
+        return (EXPRESSION);                                                                                     \
+    }                                                                                                            \
+    static inline void name##_row(const in_type *a, const in_type *b, out_type *y, int64_t n, int32_t kind,      \
+                                  const params_type *p) {                                                        \
+        if (kind == ML_ROW_FULL) {                                                                               \
+            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = name##_one(a[i], b[i], p);               \
+        } else if (kind == ML_ROW_SCALAR_A) {                                                                    \
+            const in_type u = *a;                                                                                \
+            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = name##_one(u, b[i], p);                  \
+        } else {                                                                                                 \
+            const in_type v = *b;                                                                                \
+            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = name##_one(a[i], v, p);                  \
+        }                                                                                                        \
+    }                                                                                                            \
+    ML_BINARY_EVAL(name, in_type, out_type)
+
+#endif
