@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from minilite.ops_shared.fixed_point import ACTIVATION_LIMITS
-from minilite.ops_shared.operator import OpNode
-
-_ACTIVATIONS = tuple(ACTIVATION_LIMITS)
+from minilite.ops_shared.operator import OpNode, Param
 
 
-def activation_name(node: OpNode) -> str:
+def activation(node: OpNode) -> str:
     """The node's fused activation, which must be a clamp. Raises: UnsupportedOpError."""
     name = node.options["fused_activation_function"]
     if name not in ACTIVATION_LIMITS:
@@ -16,9 +16,16 @@ def activation_name(node: OpNode) -> str:
     return str(name)
 
 
-def activation(node: OpNode) -> int:
-    """The same as an ml_activation of csrc/rules/quantized.h. Raises: UnsupportedOpError."""
-    return _ACTIVATIONS.index(activation_name(node))
+def _minimum(node: OpNode) -> float:
+    return ACTIVATION_LIMITS[activation(node)][0]
+
+
+def _maximum(node: OpNode) -> float:
+    return ACTIVATION_LIMITS[activation(node)][1]
+
+
+CLAMP: Mapping[str, Param] = {"minimum": _minimum, "maximum": _maximum}
+"""A row's params, by ML_CLAMP_FIELDS of csrc/rules/quantized.h: what the fused activation clamps to, as reals."""
 
 
 def same_padding(node: OpNode) -> int:
