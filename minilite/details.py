@@ -75,7 +75,7 @@ def tensor_details(shapes: Session | FileShapes, tensor: Tensor) -> dict[str, An
         "quantization": (quantization.scale, quantization.zero_point),
         "quantization_parameters": {
             "scales": np.array(quantization.scales, np.float32),
-            "zero_points": np.array(quantization.zero_points, np.int32),
+            "zero_points": np.array(quantization.zero_points, np.int64).astype(np.int32),  # LiteRT cuts them as well
             "quantized_dimension": quantization.quantized_dimension,
             "block_size": quantization.block_size,
         },

@@ -80,8 +80,10 @@ class PythonNodes:
         handler = self._handlers[call.handler]
         inputs = [call.input_array(i, dtype) if dtype else None for i, dtype in enumerate(handler.dtypes_in)]
         if handler.copies:
-            inputs = [array.copy() if array is not None else None for array in inputs]
-        results = handler.function(handler.node, *inputs)
+            results = handler.function(handler.node, *(None if array is None else array.copy() for array in inputs))
+        else:
+            with np.errstate(all="ignore"):  # a reference computes infinities and NaN as C does, without a word
+                results = handler.function(handler.node, *inputs)
         if not isinstance(results, tuple):
             results = (results,)
         arrays = self._checked(handler, results)
