@@ -11,7 +11,9 @@ from minilite.format.dtypes import TensorType, element_bits, numpy_type
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-_ALIASES = (TensorType.RESOURCE, TensorType.VARIANT, TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2)
+_ALIASES = (
+    TensorType.RESOURCE, TensorType.VARIANT, TensorType.BFLOAT16, TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2,
+)  # fmt: skip
 _TYPE_OF = {
     np.dtype(numpy_type(kind)): kind
     for kind in TensorType

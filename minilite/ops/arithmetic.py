@@ -42,7 +42,9 @@ def reference_binary(node: OpNode, a: Array, b: Array) -> Array:
     if _is_quantized(node):
         return (_quantized_add if node.op == "ADD" else _quantized_mul)(node, a, b)
     if a.dtype.kind == "c":  # numpy's own product may keep more digits on its way
-        return np.asarray(a.real * b.real - a.imag * b.imag + 1j * (a.real * b.imag + a.imag * b.real), a.dtype)
+        y = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype)
+        y.real, y.imag = a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real
+        return y
     return np.clip(_UFUNCS[node.op](a, b), *_limits(node, a.dtype))
 
 
