@@ -7,7 +7,7 @@ import numpy as np
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Tensor
 from minilite.ops_shared.checks import check_channels, check_quantized
-from minilite.ops_shared.fixed_point import input_of, rescale, round_half_away
+from minilite.ops_shared.fixed_point import input_of, rescale, round_half_away, scale_ratio
 from minilite.ops_shared.operator import Constants, Kernel, Operator, OpNode
 
 
@@ -21,9 +21,9 @@ def _check_quantize(node: OpNode) -> None:
 
 def reference_quantize(node: OpNode, x: Array) -> Array:
     """y = round(x / scale) + zero_point, ties away from zero, saturating, NaN to the lowest; integers: double rounding."""
-    source, output = input_of(node), node.outputs[0]
+    output = node.outputs[0]
     if x.dtype != np.float32:
-        return rescale(node, x, source.quantization.scale / output.quantization.scale)
+        return rescale(node, x, scale_ratio(node, precision=np.float64))
     info = np.iinfo(numpy_type(output.type))
     scales, zero_points = _channels(output, x.ndim)
     steps = round_half_away(x / scales).astype(np.float64)

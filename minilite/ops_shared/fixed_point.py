@@ -7,6 +7,7 @@ the TFLite function it names; csrc/math/fixed_point.h holds the same rules in C.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -119,11 +120,11 @@ def input_of(node: OpNode, position: int = 0) -> Tensor:
     return tensor
 
 
-def scale_ratio(node: OpNode, factor: float = 1.0) -> float:
-    """Scale of input 0 * factor / scale of output 0, in float32."""
-    x, y = np.float32(input_of(node).quantization.scale), np.float32(node.outputs[0].quantization.scale)
+def scale_ratio(node: OpNode, factor: float = 1.0, precision: type[Any] = np.float32) -> float:
+    """Scale of input 0 * factor / scale of output 0; no number without scales."""
+    x, y = (precision(tensor.quantization.scale) for tensor in (input_of(node), node.outputs[0]))
     with np.errstate(all="ignore"):
-        return float(x * np.float32(factor) / y)
+        return float(x * precision(factor) / y)
 
 
 def rescale(node: OpNode, x: Array, multiplier: float, limits: tuple[int, int] | None = None) -> Array:
