@@ -42,8 +42,8 @@ def encode(values: NDArray[Any], kind: TensorType, raw: bool) -> NDArray[Any]:
     dtype, bits = np.dtype(numpy_type(kind)), element_bits(kind)
     if raw:
         return np.frombuffer(values.tobytes(), np.uint8)
-    if bits == 8 * dtype.itemsize:
-        return np.array(values, dtype, order="C")
+    if bits == 8 * dtype.itemsize and (kind != TensorType.BFLOAT16 or values.dtype.itemsize == 2):
+        return np.array(values if kind != TensorType.BFLOAT16 else values.view(dtype), dtype, order="C")
     if bits in (2, 4):
         return _packed(values, bits)
     if bits == 8 * values.dtype.itemsize:
