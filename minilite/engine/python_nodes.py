@@ -10,7 +10,7 @@ import numpy as np
 from minilite import _native
 from minilite.errors import InputError, KernelError, coordinates, shortened
 from minilite.format.model import Array, Tensor
-from minilite.ops.operator import OpNode
+from minilite.ops_shared.operator import OpNode
 
 Shape = tuple[int, ...]
 
@@ -87,7 +87,8 @@ class PythonNodes:
             inputs = [array.copy() if array is not None else None for array in inputs]
             return handler.function(handler.node, *inputs)
         try:
-            return handler.function(handler.node, *inputs)
+            with np.errstate(all="ignore"):  # a reference computes infinities and NaN as C does, without a word
+                return handler.function(handler.node, *inputs)
         except BaseException as error:
             _forget(inputs, error)
             raise

@@ -10,7 +10,7 @@ from guarded import at_end, at_start, shifted
 from numpy.typing import NDArray
 from primitives import SIMD, requantize
 
-from minilite.ops.fixed_point import multiply_by_quantized_multiplier
+from minilite.ops_shared.fixed_point import multiply_by_quantized_multiplier
 
 LOWEST, HIGHEST = -(2**31), 2**31 - 1
 MANTISSAS = np.array([0, 1 << 30, (1 << 30) + 1, 0x5A827999, 0x60000000, 0x7FFFFFFE, HIGHEST], np.int32)

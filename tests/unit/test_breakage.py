@@ -29,25 +29,6 @@ ZERO_POINTS = "zero points are not bounded"
 
 FAILS_TODAY = failing(
     {
-        "variable overwritten": NO_PRODUCERS,
-        "WHERE into a variable": NO_PRODUCERS,
-        "custom operator into a variable": NO_PRODUCERS,
-        "VAR_HANDLE without outputs": OUTPUTS,
-        "ADD without outputs": OUTPUTS,
-        "MUL without outputs": OUTPUTS,
-        "LESS without outputs": OUTPUTS,
-        "CAST without outputs": OUTPUTS,
-        "QUANTIZE without outputs": OUTPUTS,
-        "DEQUANTIZE without outputs": OUTPUTS,
-        "RELU without outputs": OUTPUTS,
-        "RELU6 without outputs": OUTPUTS,
-        "LOGISTIC without outputs": OUTPUTS,
-        "SOFTMAX without outputs": OUTPUTS,
-        "MEAN without outputs": OUTPUTS,
-        "MUL, zero point 2**31-1": ZERO_POINTS,
-        "MUL, scales 3e38": "the product of two scales is infinite",
-        "constant DEQUANTIZE, axis 7": "the axis of constant scales is not checked",
-        "surplus inputs": "references are called with as many arrays as the file lists inputs",
         "offset beyond int64": "offsets of a problem are not bounded",
     }
 )

@@ -24,7 +24,6 @@ FAILS_TODAY = failing(
         "unread input": "a file's plan gives an input that nobody reads no lifetime, the interpreter keeps it",
         "weights of depth 0": "weights of depth 0 are refused",
         "MAX_POOL_2D": "the numpy reference keeps a NaN that kernels skip",
-        "SOFTMAX": "the numpy reference subtracts another maximum for a beta below 0",
     }
 )
 """What the engine gets wrong so far."""
