@@ -28,10 +28,8 @@ typedef struct leaky {
     ml_rescale above, below;
 } leaky;
 static void fill_leaky(const ml_call *c, leaky *p) {
-    const ml_affine in = ml_input_affine(c, 0), out = ml_output_affine(c, 0);
-    const float alpha = ((const leaky_params *)c->params)->alpha;
-    p->above = ml_rescale_of(in, out, (double)(in.scale / out.scale));
-    p->below = ml_rescale_of(in, out, (double)(in.scale * alpha / out.scale));
+    p->above = ml_rescale_by(c, 1.0f);
+    p->below = ml_rescale_by(c, ((const leaky_params *)c->params)->alpha);
 }
 static inline int32_t leaky_one(int32_t x, const leaky *p) {
     return ml_rescale_one(x, x >= p->above.input_zero_point ? &p->above : &p->below);
