@@ -64,9 +64,8 @@ def _logistic_s16(x: Array, scale: float) -> Array:
     """TFLite's 16-bit Logistic: |x| in steps of 1 / (3 * 4096), lines between 256 values of 65536 * sigmoid, 512 steps
     apart; each is raised by half of what the line to the next one lacks in its middle."""
     multiplier, shift = scale * 4096.0 * 3.0, 0
-    if scale != 2.0**-12:
-        while multiplier <= 32767.0 / 2.0 and shift <= 30:
-            multiplier, shift = multiplier * 2.0, shift + 1
+    while multiplier <= 32767.0 / 2.0 and shift <= 30:
+        multiplier, shift = multiplier * 2.0, shift + 1
     here, middle, after = (65536 / (1 + np.exp(-(np.arange(256) + step) / 24)) for step in (0, 0.5, 1))
     table = np.floor(here + (middle - (here + after) / 2) / 2 + 0.5).astype(np.int64)
     scaled = (x.astype(np.int64) * int(min(multiplier, 32767)) + ((1 << shift) >> 1)) >> shift
