@@ -80,8 +80,11 @@ def test_without_quantization(kind: str) -> None:
 
 def test_small_multiplier() -> None:
     """The count takes no more bits of the multiplier than there are."""
-    x = quantized(np.full((1, 8192), 100, np.int8), 1e-6, 0)
-    np.testing.assert_array_equal(mean(x, [1], scales=(None, Quantization((1.0,), (3,)))).check(), [3])
+    for zero_point in (3, -128):
+        x = quantized(np.full((1, 8192), 100, np.int8), 1e-6, 0)
+        np.testing.assert_array_equal(
+            mean(x, [1], scales=(None, Quantization((1.0,), (zero_point,)))).check(), [zero_point]
+        )
 
 
 def test_resized() -> None:
