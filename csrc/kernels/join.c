@@ -1,5 +1,5 @@
 /* join.c -- CONCATENATION along a dimension, PACK along a new one: for every outer position, a run from each input. */
-#include "rules/rows.h"
+#include "rules/nest.h"
 
 /* axis may be negative. A uint8 CONCATENATION whose inputs have other scales than its output goes through a table of 256
  * bytes an input. */
@@ -110,7 +110,7 @@ static ml_status join(const ml_call *c) {
     if (ml_out_tensor(c, 0)->bytes == 0) return ML_OK;
     for (int i = 0; i < c->n_inputs; i++) {
         int64_t run = run_of(c, blob, i);
-        ml_copy_rows(y, blob->step, ml_in(c, i), run, run, blob->outer);
+        ml_copy_runs(y, ml_in(c, i), run, (ml_turns){1, 0, 0}, (ml_turns){blob->outer, blob->step, run});
         y += run;
     }
     return ML_OK;
