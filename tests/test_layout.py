@@ -25,17 +25,18 @@ STAGES: dict[str, int] = {
     "_core": 0,
     "format": 1,
     "_native": 1,
-    "ops": 2,
+    "ops_shared": 2,
     "memory": 2,
-    "engine": 3,
-    "arguments": 4,
-    "details": 4,
-    "signature": 4,
-    "interpreter": 5,
-    "report": 6,
-    "cli": 7,
-    "__main__": 8,
-    "__init__": 8,
+    "ops": 3,
+    "engine": 4,
+    "arguments": 5,
+    "details": 5,
+    "signature": 5,
+    "interpreter": 6,
+    "report": 7,
+    "cli": 8,
+    "__main__": 9,
+    "__init__": 9,
 }
 """The stage of each part of the package: imports go to an earlier stage, or stay in the same part."""
 
@@ -71,9 +72,11 @@ def families() -> set[str]:
 
 
 def test_a_family_has_one_stem_everywhere() -> None:
-    kernels = (stems(CORE / "kernels", "*.c") | stems(CORE / "control", "*.c")) - {"custom"}  # custom operators are the user's
+    kernels = (stems(CORE / "kernels", "*.c") | stems(CORE / "control", "*.c")) - {
+        "custom"
+    }  # custom operators are the user's
     assert families() == kernels
-    tested = {stem.removeprefix("test_") for stem in stems(TESTS / "ops", "test_*.py")}
+    tested = {stem.removeprefix("test_") for stem in stems(TESTS / "ops", "test_*.py")} - {"every_type"}
     assert families() == tested
 
 
@@ -81,7 +84,9 @@ def test_every_operator_can_run() -> None:
     by_engine = {"WHILE", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"}
     table = operators()
     assert {name for name, row in table.items() if row.reference is None} == by_engine
-    assert all(row.name == name and callable(row.lower) and len(row.versions) for name, row in table.items())
+    assert all(
+        row.name == name and (callable(row.lower) or row.takes) and len(row.versions) for name, row in table.items()
+    )
 
 
 def kernels_in_c() -> list[str]:

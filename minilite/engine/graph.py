@@ -47,7 +47,9 @@ class Program:
         ):
             return self.lowered.subgraphs
         sizes = [
-            0 if t.data is not None or t.flags & _native.TENSOR_VARIABLE else math.prod(t.shape) * element_bits(TensorType(t.type)) // 8
+            0
+            if t.data is not None or t.flags & _native.TENSOR_VARIABLE
+            else math.prod(t.shape) * element_bits(TensorType(t.type)) // 8
             for t in graph.tensors
         ]
         nodes = [OrderNode(node.inputs, node.outputs) for node in graph.nodes]

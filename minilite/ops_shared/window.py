@@ -9,15 +9,15 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Tensor
-from minilite.ops.fixed_point import (
+from minilite.ops_shared.checks import tensor_scale
+from minilite.ops_shared.fixed_point import (
     ACTIVATION_LIMITS,
     activation_range,
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_s64,
     quantize_multipliers,
-    tensor_scale,
 )
-from minilite.ops.operator import OpNode
+from minilite.ops_shared.operator import OpNode
 
 QUANTIZED = {TensorType.INT8: "s8", TensorType.UINT8: "u8", TensorType.INT16: "s16"}
 
