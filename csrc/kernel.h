@@ -52,6 +52,7 @@ typedef struct ml_core {
     ml_status (*parallel)(const ml_call *c, int64_t items, int64_t grain, ml_body body, void *args);
     void *(*worker_scratch)(const ml_call *c, int32_t worker);
     void *(*memory)(const ml_call *c);
+    int64_t (*bytes)(const ml_call *c, int32_t tensor);
     const ml_quantization *(*quantization)(const ml_call *c, int32_t tensor);
 } ml_core;
 
@@ -147,6 +148,8 @@ struct ml_kernel {
 #define ML_KERNEL_NO_PARAMS(kernel_name, blob_size, kernel_flags, prepare_fn, eval_fn)                        \
     {.abi = ML_KERNEL_ABI, .flags = (kernel_flags), .name = (kernel_name), .blob_bytes = (int32_t)(blob_size), \
      .prepare = (prepare_fn), .typed = (const ml_typed[]){{"*", NULL, NULL, eval_fn}, {NULL, NULL, NULL, NULL}}}
+/* The table of a row: {.name = "pad", ..., ML_TYPED({"f32 s32", NULL, NULL, pad}, {...})}. */
+#define ML_TYPED(...) .typed = (const ml_typed[]){__VA_ARGS__, {NULL, NULL, NULL, NULL}}
 /* ML_KERNELS(conv) = { rows, ML_KERNELS_END }; the build finds the table by the file's or folder's stem. */
 #define ML_KERNELS(family)                        \
     extern const ml_kernel ml_kernels_##family[]; \
@@ -226,6 +229,10 @@ static inline void *ml_memory(const ml_call *c) { return c->env->core->memory(c)
 /* Output `i`, of no fixed size (strings), takes `bytes`; ml_out gives them afterwards. */
 static inline ml_status ml_set_bytes(const ml_call *c, int i, int64_t bytes) {
     return c->env->core->set_bytes(c, i, bytes);
+}
+/* The bytes of input `i`, of a type of no fixed size too. */
+static inline int64_t ml_in_bytes(const ml_call *c, int i) {
+    return c->env->core->bytes(c, c->inputs[i]);
 }
 /* Runs `body` over 0 .. items - 1 in blocks of about `grain`, on the threads there are; any split gives the same result. */
 static inline ml_status ml_parallel(const ml_call *c, int64_t items, int64_t grain, ml_body body,

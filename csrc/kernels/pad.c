@@ -1,19 +1,7 @@
 /* pad.c -- PAD, PADV2: a value around the input. The output is walked from front to back: runs of the input, values between. */
 #include "rules/nest.h"
+#include "rules/quantized.h"
 #include "rules/values.h"
-
-/* value: the padding's bytes, for PAD; from_tensor: they are input 2's, for PADV2. */
-#define PAD_FIELDS(X, S) X(S, i64, value) X(S, i32, from_tensor)
-ML_PARAMS(pad_params, PAD_FIELDS)
-
-static bool read_padding(const ml_tensor *tensor, const void *value, int64_t index, int64_t *out) {
-    if (ml_read_index(tensor, value, index, out)) return true;
-    if (index >= ml_elements(&tensor->shape)) return false;
-    if (tensor->type == ML_S8) *out = ((const int8_t *)value)[index];
-    else if (tensor->type == ML_S16) *out = ((const int16_t *)value)[index];
-    else return false;
-    return true;
-}
 
 /* The padded shape and, per dimension, how much goes before. */
 static ml_status read_paddings(const ml_call *c, const void *value, ml_shape *shape,
@@ -21,8 +9,8 @@ static ml_status read_paddings(const ml_call *c, const void *value, ml_shape *sh
     const ml_tensor *paddings = ml_input(c, 1);
     for (int32_t d = 0; d < shape->rank; d++) {
         int64_t b = -1, a = -1;
-        if (!read_padding(paddings, value, 2 * d, &b) ||
-            !read_padding(paddings, value, 2 * d + 1, &a) || b < 0 || a < 0)
+        if (!ml_read_index(paddings, value, 2 * d, &b) ||
+            !ml_read_index(paddings, value, 2 * d + 1, &a) || b < 0 || a < 0)
             return ml_fail(c, ML_SHAPE_ERROR,
                            "dimension %d is padded by %lld and %lld, expected 0 or more", d,
                            (long long)b, (long long)a);
@@ -46,23 +34,23 @@ static void build(ml_nest *nest, const ml_shape *from, const ml_shape *to, const
         pitch *= to->dims[d];
     }
     ml_nest_begin(nest, ml_elements(from) > 0 ? element : 0);
-    for (int32_t d = 0; d < to->rank && nest->run > 0; d++) ml_nest_add(nest, from->dims[d], pitches[d]);
+    for (int32_t d = 0; d < to->rank && nest->run > 0; d++)
+        ml_nest_add(nest, from->dims[d], pitches[d]);
     ml_nest_end(nest);
     nest->start = start;
 }
 
 static ml_status prepare_pad(const ml_call *c, ml_wish *wish) {
-    const pad_params *params = c->params;
-    const ml_tensor *x = ml_input(c, 0);
+    const ml_tensor *x = ml_input(c, 0), *fill = ml_input(c, 2);
     const ml_shape *paddings = &ml_input(c, 1)->shape;
     char text[96];
     if (paddings->rank != 2 || paddings->dims[0] != x->shape.rank || paddings->dims[1] != 2)
         return ml_fail(c, ML_SHAPE_ERROR, "paddings have the shape %s, expected (%d, 2)",
                        ml_shape_text(paddings, text), x->shape.rank);
-    if (params->from_tensor && ml_elements(&ml_input(c, 2)->shape) != 1)
+    if (fill && ml_elements(&fill->shape) != 1)
         return ml_fail(c, ML_SHAPE_ERROR,
                        "the padding value has the shape %s, expected one element",
-                       ml_shape_text(&ml_input(c, 2)->shape, text));
+                       ml_shape_text(&fill->shape, text));
     const void *value = ml_value(c, 1);
     if (!value && x->shape.rank > 0) return ml_open(wish, 0);
     ml_shape shape = x->shape;
@@ -74,21 +62,33 @@ static ml_status prepare_pad(const ml_call *c, ml_wish *wish) {
     return status;
 }
 
+/* Sixteen bytes of equal elements, the first at `value`. */
+static void spread(uint8_t fill[16], const void *value, int64_t element) {
+    memcpy(fill, value, (size_t)element);
+    ml_repeat(fill, element, 16 / element - 1);
+}
+
+/* Without a value, quantized tensors are padded with the output's zero point: their 0. */
+static int64_t derive_fill(const ml_call *c, void *to) {
+    int32_t type = ml_input(c, 0)->type;
+    bool integer = type == ML_S8 || type == ML_S16;
+    bool quantized = type == ML_U8 || (integer && ml_input_affine(c, 0).scale != 0.0f);
+    int64_t zero = quantized ? ml_output_affine(c, 0).zero_point : 0;
+    if (to) spread(to, &zero, ml_type_bytes(type)); /* little-endian: the low bytes come first */
+    return 16;
+}
+
 static ml_status pad(const ml_call *c) {
-    const pad_params *params = c->params;
     const ml_tensor *y = ml_out_tensor(c, 0);
+    const void *value = ml_in_optional(c, 2);
     uint8_t fill[16];
     if (y->bytes == 0) return ML_OK;
-    const void *value = params->from_tensor
-                            ? ml_in(c, 2)
-                            : &params->value; /* little-endian: the low bytes come first */
-    memcpy(fill, value, (size_t)ml_type_bytes(y->type));
-    ml_repeat(fill, ml_type_bytes(y->type), 16 / ml_type_bytes(y->type) - 1);
-    ml_nest_pad(c->blob, ml_in(c, 0), ml_out(c, 0), y->bytes, fill);
+    if (value) spread(fill, value, ml_type_bytes(y->type));
+    ml_nest_pad(c->blob, ml_in(c, 0), ml_out(c, 0), y->bytes, value ? fill : c->derived);
     return ML_OK;
 }
 
-ML_KERNELS(pad) = {
-    ML_KERNEL("pad", pad_params, sizeof(ml_nest), 0, prepare_pad, pad),
-    ML_KERNELS_END,
-};
+#define ROW(kernel_name)                                                             \
+    {.abi = ML_KERNEL_ABI, .name = (kernel_name), .blob_bytes = sizeof(ml_nest),     \
+     .prepare = prepare_pad, ML_TYPED({"x1|x2|x4|x8 s8|s16|s32|s64 any?", derive_fill, NULL, pad})}
+ML_KERNELS(pad) = {ROW("pad"), ROW("padv2"), ML_KERNELS_END};

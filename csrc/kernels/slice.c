@@ -5,6 +5,8 @@
  * the dimension. Prepare resolves it into one slice_axis per input dimension. Values that do not bear on the shape (the begin
  * of a shrunk dimension; with `offset`, where end counts from begin, every begin) may be unknown until the run. */
 #include "rules/nest.h"
+#include "rules/pick.h"
+#include "rules/values.h"
 
 #define SLICE_FIELDS(X, S)                                                                             \
     X(S, i32, begin_mask) X(S, i32, end_mask) X(S, i32, ellipsis_mask) X(S, i32, new_axis_mask)        \
@@ -21,8 +23,9 @@ typedef struct slice_axis {
 } slice_axis;
 
 typedef struct slice_blob {
-    ml_nest nest; /* in the input's bytes; of strings in their numbers */
-    int8_t late[ML_MAX_RANK]; /* by input dimension: the entry of `begin` that eval reads; -1 when `nest` counts its start in */
+    ml_nest nest; /* in bytes of the input; of strings in strings */
+    int8_t late
+        [ML_MAX_RANK]; /* by input dimension: the entry of `begin` that eval reads; -1 when `nest` counts its start in */
 } slice_blob;
 
 static bool in_mask(int32_t mask, int i) { return ((uint32_t)mask >> i & 1) != 0; }
@@ -97,13 +100,10 @@ static ml_status resolve_axis(const ml_call *c, const slice_values *v, slice_axi
 }
 
 static ml_status append(const ml_call *c, ml_shape *shape, int64_t dim) {
-    if (shape->rank == ML_MAX_RANK)
-        return ml_fail(c, ML_SHAPE_ERROR, "the result has more than %d dimensions", ML_MAX_RANK);
     if (dim > INT32_MAX)
         return ml_fail(c, ML_SHAPE_ERROR, "dimension %d of the result would be %lld", shape->rank,
                        (long long)dim);
-    shape->dims[shape->rank++] = (int32_t)dim;
-    return ML_OK;
+    return ml_append_dims(c, shape, &(ml_shape){.rank = 1, .dims = {(int32_t)dim}}, 0, 1);
 }
 
 /* begin, end and strides are vectors of one length; *n is it. */
@@ -157,16 +157,14 @@ static ml_status resolve(const ml_call *c, const slice_values *v, slice_axis *ax
     return status;
 }
 
-/* Bytes of an element as the nest counts them: strings are counted themselves. */
-static int64_t unit(const ml_tensor *x) { return x->type == ML_STRING ? 1 : ml_type_bytes(x->type); }
-
 static void build(const ml_call *c, slice_blob *blob, const slice_axis *axes, bool begin_known) {
     const slice_params *params = c->params;
     const ml_tensor *x = ml_input(c, 0);
-    int64_t pitches[ML_MAX_RANK], pitch = unit(x), start = 0;
+    int64_t pitches[ML_MAX_RANK], pitch = ml_unit(x), start = 0;
     ml_nest_begin(&blob->nest, pitch);
     for (int32_t i = x->shape.rank - 1; i >= 0; i--) {
-        bool late = !begin_known && axes[i].entry >= 0 && !in_mask(params->begin_mask, axes[i].entry);
+        bool late =
+            !begin_known && axes[i].entry >= 0 && !in_mask(params->begin_mask, axes[i].entry);
         blob->late[i] = (int8_t)(late ? axes[i].entry : -1);
         start += late ? 0 : axes[i].start * pitch;
         pitches[i] = pitch;
@@ -205,7 +203,7 @@ static ml_status prepare_strided_slice(const ml_call *c, ml_wish *wish) {
 static ml_status add_late(const ml_call *c, int64_t *start) {
     const slice_blob *blob = c->blob;
     const ml_tensor *x = ml_in_tensor(c, 0);
-    int64_t pitch = unit(x);
+    int64_t pitch = ml_unit(x);
     for (int32_t i = x->shape.rank - 1; i >= 0; i--) {
         slice_axis a = {.size = x->shape.dims[i], .entry = blob->late[i]};
         if (a.entry >= 0) {
@@ -230,8 +228,20 @@ static ml_status strided_slice(const ml_call *c) {
     return status;
 }
 
+static ml_status pick(const ml_call *c, int64_t k, int64_t *index) {
+    *index = ml_nest_at(&((const slice_blob *)c->blob)->nest, k);
+    return add_late(c, index);
+}
+
+static ml_status strided_slice_picked(const ml_call *c) { return ml_pick_elements(c, pick); }
+
 ML_KERNELS(slice) = {
-    ML_KERNEL("strided_slice", slice_params, sizeof(slice_blob), 0, prepare_strided_slice,
-              strided_slice),
+    {.abi = ML_KERNEL_ABI,
+     .name = "strided_slice",
+     ML_PARAMS_OF(slice_params),
+     .blob_bytes = sizeof(slice_blob),
+     .prepare = prepare_strided_slice,
+     ML_TYPED({"x1|x2|x4|x8|x16 s32 s32 s32", NULL, NULL, strided_slice},
+              {"string s32 s32 s32", NULL, NULL, strided_slice_picked})},
     ML_KERNELS_END,
 };

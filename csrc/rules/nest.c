@@ -20,16 +20,18 @@ void ml_nest_add(ml_nest *nest, int64_t count, int64_t step) {
 }
 
 void ml_nest_end(ml_nest *nest) {
-    while (nest->n > 0 && nest->steps[nest->n - 1] == nest->run) nest->run *= nest->counts[--nest->n];
+    while (nest->n > 0 && nest->steps[nest->n - 1] == nest->run)
+        nest->run *= nest->counts[--nest->n];
     bool element = nest->run == 1 || nest->run == 2 || nest->run == 4 || nest->run == 8;
     if (nest->n < 2 || !element || nest->steps[nest->n - 1] == 0) return;
     for (int16_t d = 0; d < nest->n - 1; d++)
-        if (nest->steps[d] == nest->run && (nest->across < 0 || nest->counts[d] > nest->counts[nest->across]))
+        if (nest->steps[d] == nest->run &&
+            (nest->across < 0 || nest->counts[d] > nest->counts[nest->across]))
             nest->across = d;
 }
 
-int64_t ml_nest_at(const ml_nest *nest, int64_t index) {
-    int64_t offset = nest->start;
+int64_t ml_nest_at(const ml_nest *nest, int64_t at) {
+    int64_t offset = nest->start + at % nest->run, index = at / nest->run;
     for (int32_t d = nest->n - 1; d >= 0; d--) {
         offset += index % nest->counts[d] * nest->steps[d];
         index /= nest->counts[d];
@@ -48,6 +50,16 @@ void ml_copy_runs(void *to, const void *from, int64_t run, ml_turns outer, ml_tu
             MOVE(y + j * inner.to, x + j * inner.from, run);
     if (run > 0) ML_BY_RUN(run, PLANE);
 #undef PLANE
+}
+
+void ml_copy_indexed(void *to, const void *from, int64_t run, const int64_t *indices,
+                     int64_t count) {
+    uint8_t *y = to;
+    const uint8_t *x = from;
+#define INDEXED(MOVE) \
+    for (int64_t i = 0; i < count; i++) MOVE(y + i * run, x + indices[i] * run, run);
+    if (run > 0) ML_BY_RUN(run, INDEXED);
+#undef INDEXED
 }
 
 /* Doubling up to what the first-level cache holds. */
@@ -69,13 +81,15 @@ void ml_repeat(void *to, int64_t run, int64_t count) {
 #define INTERLEAVE(vector, a, b, ...) __builtin_shuffle(a, b, (vector){__VA_ARGS__})
 #endif
 
-/* Transposes SIDE rows of 16 bytes: interleaving the first half of the rows with the second, once per doubling, is a perfect
- * shuffle of the indices. */
+/* Transposes SIDE rows of 16 bytes, the first `rows` of which are there, into the first `columns` columns: interleaving the
+ * first half of the rows with the second, once per doubling, is a perfect shuffle of the indices. */
 #define TILE(name, type, SIDE, LOW, HIGH)                                                                       \
     typedef type name##_vector __attribute__((vector_size(16)));                                                \
-    static inline void name(uint8_t *to, int64_t to_step, const uint8_t *from, int64_t from_step) {             \
-        name##_vector a[SIDE], b[SIDE];                                                                         \
-        _Pragma("GCC unroll 16") for (int i = 0; i < SIDE; i++) memcpy(&a[i], from + i * from_step, 16);        \
+    static inline void name(uint8_t *to, int64_t to_step, const uint8_t *from, int64_t from_step, int64_t rows, \
+                            int64_t columns) {                                                                  \
+        name##_vector a[SIDE] = {{0}}, b[SIDE];                                                                 \
+        _Pragma("GCC unroll 16") for (int i = 0; i < SIDE; i++)                                                 \
+            if (i < rows) memcpy(&a[i], from + i * from_step, 16);                                              \
         _Pragma("GCC unroll 4") for (int half = 1; half < SIDE; half *= 2) {                                    \
             _Pragma("GCC unroll 8") for (int i = 0; i < SIDE / 2; i++) {                                        \
                 b[2 * i] = INTERLEAVE(name##_vector, a[i], a[i + SIDE / 2], LOW);                               \
@@ -83,7 +97,8 @@ void ml_repeat(void *to, int64_t run, int64_t count) {
             }                                                                                                   \
             _Pragma("GCC unroll 16") for (int i = 0; i < SIDE; i++) a[i] = b[i];                                \
         }                                                                                                       \
-        _Pragma("GCC unroll 16") for (int i = 0; i < SIDE; i++) memcpy(to + i * to_step, &a[i], 16);            \
+        _Pragma("GCC unroll 16") for (int i = 0; i < SIDE; i++)                                                 \
+            if (i < columns) memcpy(to + i * to_step, &a[i], 16);                                               \
     }
 #define LIST(...) __VA_ARGS__
 TILE(tile_8, uint8_t, 16, LIST(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
@@ -103,37 +118,91 @@ typedef struct matrix {
     int64_t element; /* bytes */
 } matrix;
 
-/* Columns and rows that fill no tile. */
-static void transpose_rest(const matrix *m, int64_t row, int64_t rows, int64_t column, int64_t columns) {
-    ml_turns down = {rows, m->element, m->from_step}, along = {columns, m->to_step, m->element};
-    uint8_t *to = m->to + column * m->to_step + row * m->element;
+typedef void tile_fn(uint8_t *to, int64_t to_step, const uint8_t *from, int64_t from_step,
+                     int64_t rows, int64_t columns);
+
+/* Sixteen tiles by way of a buffer, whose lines are then written whole. */
+static inline void transpose_block(const matrix *m, int64_t side, tile_fn *tile, int64_t row,
+                                   int64_t column) {
+    uint8_t lines[64 * 64];
     const uint8_t *from = m->from + row * m->from_step + column * m->element;
-    if (rows > columns) ml_copy_runs(to, from, m->element, along, down);
-    else ml_copy_runs(to, from, m->element, down, along);
+    uint8_t *to = m->to + column * m->to_step + row * m->element;
+    for (int64_t r = 0; r < 4; r++)
+        for (int64_t c = 0; c < 4; c++)
+            tile(lines + c * side * 64 + r * 16, 64, from + r * side * m->from_step + c * 16,
+                 m->from_step, side, side);
+    for (int64_t c = 0; c < 4 * side; c++) memcpy(to + c * m->to_step, lines + c * 64, 64);
 }
 
-typedef void tile_fn(uint8_t *to, int64_t to_step, const uint8_t *from, int64_t from_step);
+/* The tiles of some rows, a multiple of `side`, and all columns from `column` on: down the rows first, to fill lines of the
+ * cache on the way. The last column of tiles begins early enough to be whole; what it repeats is the same. */
+static inline void transpose_rows(matrix m, int64_t side, tile_fn *tile, int64_t row, int64_t rows,
+                                  int64_t column) {
+    m.to += row * m.element;
+    m.from += row * m.from_step;
+    int64_t end = m.columns - side;
+    for (int64_t c = column; c <= end; c += side)
+        for (int64_t r = 0; r < rows; r += side)
+            tile(m.to + c * m.to_step + r * m.element, m.to_step,
+                 m.from + r * m.from_step + c * m.element, m.from_step, side, side);
+    if ((m.columns - column) % side == 0) return;
+    for (int64_t r = 0; r < rows; r += side)
+        tile(m.to + end * m.to_step + r * m.element, m.to_step,
+             m.from + r * m.from_step + end * m.element, m.from_step, side, side);
+}
 
-/* Tile by tile; those that fill one line of the cache on each side follow each other. */
-static inline void transpose_tiles(const matrix *m, int64_t side, tile_fn *tile) {
-    int64_t rows = m->rows - m->rows % side, columns = m->columns - m->columns % side;
-    for (int64_t r = 0; r < rows; r += 4 * side) {
-        int64_t r_end = r + 4 * side < rows ? r + 4 * side : rows;
-        for (int64_t c = 0; c < columns; c += side)
-            for (int64_t i = r; i < r_end; i += side)
-                tile(m->to + c * m->to_step + i * m->element, m->to_step,
-                     m->from + i * m->from_step + c * m->element, m->from_step);
+/* Whether the lines that a block of tiles writes come to lie in too few sets of a first-level cache (4096 bytes a way), so
+ * that they would push each other out between two tiles. */
+static bool crowded(const matrix *m, int64_t side) {
+    int64_t apart = m->to_step & -m->to_step, sets = apart >= 4096 ? 1 : 4096 / apart;
+    return 4 * side > 6 * sets;
+}
+
+/* A side shorter than a tile. Moves of 16 bytes reach beyond it: reads into the next row, writes into what is written next.
+ * What lies at the end, where too little follows, is copied one by one, and so is all of it where rows leave gaps. */
+static inline void transpose_narrow(const matrix *m, int64_t side, tile_fn *tile) {
+    int64_t narrow = m->rows < m->columns ? m->rows : m->columns, element = m->element;
+    bool few_rows = m->rows < m->columns,
+         near = narrow * element == (few_rows ? m->to_step : m->from_step);
+    int64_t length = few_rows ? m->columns : m->rows, done = 0;
+    for (; near && done + side <= length; done += side) {
+        if ((length - done - side + 1) * narrow * element < 16) break;
+        if (few_rows)
+            tile(m->to + done * m->to_step, m->to_step, m->from + done * element, m->from_step,
+                 m->rows, side);
+        else
+            tile(m->to + done * element, m->to_step, m->from + done * m->from_step, m->from_step,
+                 side, m->columns);
     }
-    transpose_rest(m, rows, m->rows - rows, 0, m->columns);
-    transpose_rest(m, 0, rows, columns, m->columns - columns);
+    ml_turns along = {length - done, few_rows ? m->to_step : element,
+                      few_rows ? element : m->from_step};
+    ml_turns across = {narrow, few_rows ? element : m->to_step, few_rows ? m->from_step : element};
+    ml_copy_runs(m->to + done * along.to, m->from + done * along.from, element, across, along);
+}
+
+static inline void transpose_by(const matrix *m, int64_t side, tile_fn *tile) {
+    if (m->rows < side || m->columns < side) {
+        transpose_narrow(m, side, tile);
+        return;
+    }
+    bool by_lines = crowded(m, side);
+    int64_t r = 0;
+    for (; r + 4 * side <= m->rows; r += 4 * side) {
+        int64_t c = 0;
+        for (; by_lines && c + 4 * side <= m->columns; c += 4 * side)
+            transpose_block(m, side, tile, r, c);
+        transpose_rows(*m, side, tile, r, 4 * side, c);
+    }
+    for (; r < m->rows; r += side)
+        transpose_rows(*m, side, tile, r + side <= m->rows ? r : m->rows - side, side, 0);
 }
 
 static void transpose(const matrix *m) {
     switch (m->element) {
-    case 1: transpose_tiles(m, 16, tile_8); return;
-    case 2: transpose_tiles(m, 8, tile_16); return;
-    case 4: transpose_tiles(m, 4, tile_32); return;
-    default: transpose_tiles(m, 2, tile_64);
+    case 1: transpose_by(m, 16, tile_8); return;
+    case 2: transpose_by(m, 8, tile_16); return;
+    case 4: transpose_by(m, 4, tile_32); return;
+    default: transpose_by(m, 2, tile_64);
     }
 }
 
@@ -141,7 +210,8 @@ static void transpose(const matrix *m) {
 
 typedef struct gather_walk {
     const ml_nest *nest;
-    int32_t plane; /* the dimension that makes a plane with the innermost one; -1: there is but one */
+    int32_t
+        plane; /* the dimension that makes a plane with the innermost one; -1: there is but one */
     int64_t pitches[ML_MAX_RANK]; /* bytes from index to index on the packed side */
 } gather_walk;
 
@@ -192,49 +262,49 @@ typedef struct pad_walk {
     const ml_nest *nest;
     const uint8_t *from; /* what is copied next */
     uint8_t *to; /* what is written next */
-    uint8_t fill[16];
+    uint8_t fill[64];
     bool uniform; /* all its bytes are alike */
 } pad_walk;
 
-/* Fills up to `end`. The elements are equal, so that a last move may begin at any of them. */
-static inline void fill_to(pad_walk *w, uint8_t *end) {
-    int64_t bytes = end - w->to;
-    if (bytes >= 16) {
-        if (w->uniform && bytes > 256) memset(w->to, w->fill[0], (size_t)bytes);
-        else
-            for (int64_t i = 0; i < bytes - 16; i += 16) memcpy(w->to + i, w->fill, 16);
-        memcpy(end - 16, w->fill, 16);
+/* All elements are equal, so that the last move may begin at any of them. */
+static void fill(const pad_walk *w, uint8_t *to, int64_t bytes) {
+    if (w->uniform && bytes > 64) {
+        memset(to, w->fill[0], (size_t)bytes);
+    } else if (bytes > 64) {
+        for (int64_t i = 0; i < bytes - 64; i += 64) memcpy(to + i, w->fill, 64);
+        memcpy(to + bytes - 64, w->fill, 64);
     } else if (bytes > 0) {
-#define FILL(MOVE) MOVE(w->to, w->fill, bytes);
-        ML_BY_RUN(bytes, FILL);
-#undef FILL
+        memcpy(to, w->fill, (size_t)bytes);
     }
-    w->to = end;
+}
+
+/* One dimension of runs, then the gaps between them. */
+static void pad_line(pad_walk *w, uint8_t *at, int64_t count, int64_t step) {
+    int64_t run = w->nest->run, gap = step - run;
+    fill(w, w->to, at - w->to);
+    ml_copy_runs(at, w->from, run, (ml_turns){1, 0, 0}, (ml_turns){count, step, run});
+    if (gap <= 64)
+        ml_copy_runs(at + run, w->fill, gap, (ml_turns){1, 0, 0}, (ml_turns){count - 1, step, 0});
+    else
+        for (int64_t i = 0; i < count - 1; i++) fill(w, at + i * step + run, gap);
+    w->from += count * run;
+    w->to = at + (count - 1) * step + run;
 }
 
 static void pad_from(pad_walk *w, int32_t d, uint8_t *at) {
     const ml_nest *nest = w->nest;
-    if (d < nest->n - 1) {
-        for (int64_t i = 0; i < nest->counts[d]; i++) pad_from(w, d + 1, at + i * nest->steps[d]);
+    if (d >= nest->n - 1) {
+        pad_line(w, at, nest->n ? nest->counts[d] : 1, nest->n ? nest->steps[d] : 0);
         return;
     }
-    int64_t count = nest->n ? nest->counts[d] : 1, step = nest->n ? nest->steps[d] : 0;
-#define RUNS(MOVE)                                   \
-    for (int64_t i = 0; i < count; i++, at += step) { \
-        fill_to(w, at);                              \
-        MOVE(at, w->from, nest->run);                \
-        w->to += nest->run;                          \
-        w->from += nest->run;                        \
-    }
-    ML_BY_RUN(nest->run, RUNS);
-#undef RUNS
+    for (int64_t i = 0; i < nest->counts[d]; i++) pad_from(w, d + 1, at + i * nest->steps[d]);
 }
 
 void ml_nest_pad(const ml_nest *nest, const void *from, void *to, int64_t bytes,
-                 const uint8_t fill[16]) {
+                 const uint8_t equal[16]) {
     pad_walk w = {.nest = nest, .from = from, .to = to};
-    memcpy(w.fill, fill, 16);
-    w.uniform = memcmp(fill, fill + 1, 15) == 0;
+    for (int i = 0; i < 4; i++) memcpy(w.fill + 16 * i, equal, 16);
+    w.uniform = memcmp(w.fill, w.fill + 1, 15) == 0;
     if (nest->run > 0) pad_from(&w, 0, w.to + nest->start);
-    fill_to(&w, (uint8_t *)to + bytes);
+    fill(&w, w.to, (uint8_t *)to + bytes - w.to);
 }

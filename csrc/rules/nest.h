@@ -14,7 +14,8 @@ typedef struct ml_nest {
     int64_t steps[ML_MAX_RANK]; /* bytes, by dimension, outermost first */
     int32_t counts[ML_MAX_RANK];
     int16_t n; /* dimensions around the run */
-    int16_t across; /* the one whose runs lie together where the innermost one's do not: a matrix is transposed; -1: none */
+    int16_t
+        across; /* the one whose runs lie together where the innermost one's do not: a matrix is transposed; -1: none */
 } ml_nest;
 
 /* Prepare. No dimension yet, around runs of `element` bytes; 0 where there is nothing to copy. */
@@ -27,11 +28,11 @@ void ml_nest_end(ml_nest *nest);
 /* Eval. From the stepping side, `start` bytes behind `from`, to a packed `to`. */
 void ml_nest_gather(const ml_nest *nest, const void *from, void *to);
 /* From a packed `from` into the `bytes` at `to`, where the runs follow each other (steps > 0); what lies between them is
- * filled with `fill`: 16 bytes of equal elements. */
+ * filled with `equal`: 16 bytes of equal elements. */
 void ml_nest_pad(const ml_nest *nest, const void *from, void *to, int64_t bytes,
-                 const uint8_t fill[16]);
-/* Bytes from `from` to the `index`-th run. */
-int64_t ml_nest_at(const ml_nest *nest, int64_t index);
+                 const uint8_t equal[16]);
+/* Where the packed side's byte `at` lies on the other. */
+int64_t ml_nest_at(const ml_nest *nest, int64_t at);
 
 /* One loop of a copy: how often, and the bytes from one turn to the next on both sides. */
 typedef struct ml_turns {
@@ -42,6 +43,9 @@ typedef struct ml_turns {
 
 /* Copies a run of bytes in two loops; `to` and `from` never overlap. */
 void ml_copy_runs(void *to, const void *from, int64_t run, ml_turns outer, ml_turns inner);
+/* Copies `count` runs of `run` bytes, the i-th from `from` + indices[i] * run, one behind the other. */
+void ml_copy_indexed(void *to, const void *from, int64_t run, const int64_t *indices,
+                     int64_t count);
 /* Puts `count` copies of the `run` bytes at `to` behind them. */
 void ml_repeat(void *to, int64_t run, int64_t count);
 

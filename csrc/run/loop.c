@@ -306,6 +306,8 @@ static void *no_scratch(const ml_call *c, int32_t worker) {
     return no_memory(c);
 }
 
+static int64_t bytes_of(const ml_call *c, int32_t tensor) { return c->env->tensors[tensor].bytes; }
+
 static const ml_quantization *quantization(const ml_call *c, int32_t tensor) {
     const struct ml_frame_engine *e = c->env->engine;
     const ml_graph *g = e->graph;
@@ -313,8 +315,8 @@ static const ml_quantization *quantization(const ml_call *c, int32_t tensor) {
     return number < 0 ? NULL : &g->quantizations[number];
 }
 
-const ml_core ml_core_table = {fail_call, set_output, settle_call, set_bytes,
-                               parallel,  no_scratch, no_memory,   quantization};
+const ml_core ml_core_table = {fail_call,  set_output, settle_call, set_bytes,   parallel,
+                               no_scratch, no_memory,  bytes_of,    quantization};
 
 int32_t ml_call_handler(const ml_call *c) {
     const struct ml_frame_engine *e = c->env->engine;

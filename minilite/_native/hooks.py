@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -29,12 +30,12 @@ class Call:
         shape = tuple(entry.shape.dims[0 : entry.shape.rank])
         if entry.bytes == 0:
             return np.zeros(shape, dtype)
-        array = np.frombuffer(ffi.buffer(operand.data, entry.bytes), dtype).reshape(shape)
+        array = np.frombuffer(ffi.buffer(operand.data, entry.bytes), dtype)
         array.flags.writeable = writable
-        return array
+        return array.reshape(shape) if array.size == math.prod(shape) else array
 
     def input_array(self, position: int, dtype: Any) -> Array:
-        """A read-only view of input `position`; None when it is absent."""
+        """A read-only view of input `position`, flat where elements are packed; None when it is absent."""
         operand = lib.ml_call_operand(self._call, position)
         return self._array(operand, dtype, writable=False) if operand.tensor else None
 
@@ -44,7 +45,7 @@ class Call:
         return tuple(tensor.shape.dims[0 : tensor.shape.rank]) if tensor else None
 
     def output_array(self, position: int, dtype: Any) -> Array:
-        """A writable view of output `position`."""
+        """A writable view of output `position`, flat where elements are packed."""
         return self._array(lib.ml_call_output(self._call, position), dtype, writable=True)
 
     def output_shape(self, position: int) -> Shape | None:

@@ -11,8 +11,9 @@ import numpy as np
 from minilite import _native
 from minilite.engine.lower import Handler, lower, node_label
 from minilite.errors import KernelError, coordinates
-from minilite.format.dtypes import TensorType, element_bits
-from minilite.format.model import Model
+from minilite.format.dtypes import TensorType, element_bits, numpy_type
+from minilite.format.model import Model, Tensor
+from minilite.format.packed import PACKED, pack, unpack
 from minilite.memory.order import OrderNode, lower_peak_order
 
 Shape = tuple[int, ...]
@@ -68,6 +69,15 @@ class Program:
         return self.model.subgraphs[subgraph].tensors[tensor].name
 
 
+def _input(call: _native.Call, position: int, tensor: Tensor | None) -> Any:
+    """The values of an input that a node in Python reads; None when it is absent."""
+    if tensor is None:
+        return None
+    if tensor.type not in PACKED:
+        return call.input_array(position, numpy_type(tensor.type))
+    return unpack(call.input_array(position, np.uint8), tensor.type, call.input_shape(position) or ())
+
+
 class PythonNodes:
     """Runs the nodes that C hands over: numpy references and custom operators."""
 
@@ -78,7 +88,7 @@ class PythonNodes:
     def eval(self, call: _native.Call) -> int:
         """Computes one node and stores its outputs."""
         handler = self._handlers[call.handler]
-        inputs = [call.input_array(i, dtype) if dtype else None for i, dtype in enumerate(handler.dtypes_in)]
+        inputs = [_input(call, i, tensor) for i, tensor in enumerate(handler.node.inputs)]
         if handler.copies:
             inputs = [array.copy() if array is not None else None for array in inputs]
         results = handler.function(handler.node, *inputs)
@@ -91,7 +101,9 @@ class PythonNodes:
             if status := call.set_output_shapes(shapes):
                 return status
         for i, array in enumerate(arrays):
-            np.copyto(call.output_array(i, array.dtype), array)
+            kind = handler.node.outputs[i].type
+            stored = pack(array, kind) if kind in PACKED else array
+            np.copyto(call.output_array(i, stored.dtype), stored)
         return 0
 
     def _checked(self, handler: Handler, results: tuple[Any, ...]) -> list[Any]:

@@ -14,6 +14,7 @@ from minilite.engine.graph import Program, new_state, spec_of
 from minilite.errors import InputError, InputRuntimeError, StateError
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Subgraph, Tensor
+from minilite.format.packed import PACKED, pack, unpack
 
 Shape = tuple[int, ...]
 
@@ -190,12 +191,16 @@ class Session:
         if entry.storage == "bound":
             flat: Array = self._bound[index].array.reshape(-1)
             return flat[: entry.bytes // flat.itemsize].reshape(entry.shape)
-        array: Array = self.state.array(index, entry.shape, dtype, entry.bytes)
+        shape = (entry.bytes,) if tensor.type in PACKED else entry.shape
+        array: Array = self.state.array(index, shape, dtype, entry.bytes)
         array.flags.writeable = entry.storage != "folded"
         return array
 
     def get(self, index: int) -> Array:
         """A copy of a tensor's values."""
+        tensor = self.tensor(index)
+        if tensor.type in PACKED:
+            return unpack(self.array(index).view(np.uint8), tensor.type, self.shape(index))
         return self.array(index).copy()
 
     def set(self, index: int, value: Any) -> None:
@@ -206,6 +211,8 @@ class Session:
             raise StateError(message, tensors=[tensor.name])
         array = value if type(value) is np.ndarray else np.asarray(value)
         target = self.array(index)
+        if tensor.type in PACKED and array.dtype == target.dtype and array.shape == self.shape(index):
+            array = pack(array, tensor.type).view(target.dtype)
         if (
             array.dtype != target.dtype
             or array.shape != target.shape

@@ -89,7 +89,8 @@ class OneNode:
         outs: Sequence[Out] | None = None,
         version: int = 1,
     ) -> None:
-        given = [v if isinstance(v, Given) else None if v is None else Given(np.asarray(v)) for v in inputs]
+        wrapped = [v if isinstance(v, Given) or v is None else Given(np.asarray(v)) for v in inputs]
+        given = [v if v is None else v._replace(array=np.asarray(v.array)) for v in wrapped]
         builder = ModelBuilder()
         g = builder.subgraph()
         numbers = []
@@ -143,8 +144,9 @@ def values(rng: np.random.Generator, kind: str | TensorType, shape: Sequence[int
         return np.asarray(rng.normal(size=shape) * spread).astype(dtype)
     if dtype.kind == "b":
         return np.asarray(rng.integers(0, 2, shape)).astype(dtype)
-    info = np.iinfo(dtype)
-    return np.asarray(rng.integers(info.min, info.max, shape, dtype, endpoint=True))
+    bits, info = element_bits(kind_of(kind)), np.iinfo(dtype)
+    least, most = (info.min, info.max) if bits >= 8 else (info.min >> 8 - bits, info.max >> 8 - bits)
+    return np.asarray(rng.integers(least, most, shape, dtype, endpoint=True))
 
 
 def scaled(rng: np.random.Generator, kind: str | TensorType, low: float = 1e-3, high: float = 0.5) -> Quantization:
