@@ -70,7 +70,7 @@ ML_KERNELS(gather) = {
      ML_PARAMS_OF(gather_params),
      .blob_bytes = sizeof(gather_blob),
      .prepare = prepare_gather,
-     ML_TYPED({"x1|x2|x4|x8|x16 s16|s32|s64", NULL, NULL, gather},
-              {"s4|u4|string s16|s32|s64", NULL, NULL, gather_picked})},
+     ML_TYPED({"x1|x2|x4|x8|x16 s16|s32|s64 -> any", NULL, NULL, gather},
+              {"s4|u4|string s16|s32|s64 -> any", NULL, NULL, gather_picked})},
     ML_KERNELS_END,
 };

@@ -90,5 +90,5 @@ static ml_status pad(const ml_call *c) {
 
 #define ROW(kernel_name)                                                             \
     {.abi = ML_KERNEL_ABI, .name = (kernel_name), .blob_bytes = sizeof(ml_nest),     \
-     .prepare = prepare_pad, ML_TYPED({"x1|x2|x4|x8 s8|s16|s32|s64 any?", derive_fill, NULL, pad})}
+     .prepare = prepare_pad, ML_TYPED({"x1|x2|x4|x8 s8|s16|s32|s64 any? -> any", derive_fill, NULL, pad})}
 ML_KERNELS(pad) = {ROW("pad"), ROW("padv2"), ML_KERNELS_END};

@@ -113,7 +113,7 @@ ML_KERNELS(reshape) = {
      .name = "reshape",
      ML_PARAMS_OF(reshape_params),
      .prepare = prepare_reshape,
-     ML_TYPED({"string any?", NULL, NULL, reshape_strings}, {"any any?", NULL, NULL, reshape})},
+     ML_TYPED({"string any? -> string", NULL, NULL, reshape_strings}, {"any any? -> any", NULL, NULL, reshape})},
     {.abi = ML_KERNEL_ABI,
      .name = "shape",
      .flags = ML_KERNEL_NEEDS_SHAPES_ONLY,

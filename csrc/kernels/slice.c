@@ -241,7 +241,7 @@ ML_KERNELS(slice) = {
      ML_PARAMS_OF(slice_params),
      .blob_bytes = sizeof(slice_blob),
      .prepare = prepare_strided_slice,
-     ML_TYPED({"x1|x2|x4|x8|x16 s32 s32 s32", NULL, NULL, strided_slice},
-              {"string s32 s32 s32", NULL, NULL, strided_slice_picked})},
+     ML_TYPED({"x1|x2|x4|x8|x16 s32 s32 s32 -> any", NULL, NULL, strided_slice},
+              {"string s32 s32 s32 -> string", NULL, NULL, strided_slice_picked})},
     ML_KERNELS_END,
 };

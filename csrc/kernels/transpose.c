@@ -45,7 +45,7 @@ ML_KERNELS(transpose) = {
      .name = "transpose",
      .blob_bytes = sizeof(ml_nest),
      .prepare = prepare_transpose,
-     ML_TYPED({"x1|x2|x4|x8|x16 s32", NULL, NULL, transpose},
-              {"s4|u4|string s32", NULL, NULL, transpose_picked})},
+     ML_TYPED({"x1|x2|x4|x8|x16 s32 -> any", NULL, NULL, transpose},
+              {"s4|u4 s32 -> any", NULL, NULL, transpose_picked})},
     ML_KERNELS_END,
 };

@@ -73,7 +73,7 @@ ML_KERNELS(where) = {
      .name = "where",
      .blob_bytes = sizeof(where_blob),
      .prepare = prepare_where,
-     ML_TYPED({"b8|s8|u8", NULL, NULL, where_x1}, {"s32|u32", NULL, NULL, where_x4},
-              {"s64", NULL, NULL, where_x8}, {"f32", NULL, NULL, where_f32})},
+     ML_TYPED({"b8|s8|u8 -> s64", NULL, NULL, where_x1}, {"s32|u32 -> s64", NULL, NULL, where_x4},
+              {"s64 -> s64", NULL, NULL, where_x8}, {"f32 -> s64", NULL, NULL, where_f32})},
     ML_KERNELS_END,
 };

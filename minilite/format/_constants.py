@@ -35,8 +35,7 @@ class _Form(NamedTuple):
 
 def _form(kind: TensorType) -> _Form:
     dtype, bits = np.dtype(numpy_type(kind)), element_bits(kind)
-    raw = bits == 0 or bits != 8 * dtype.itemsize or kind == TensorType.BFLOAT16
-    return _Form(dtype, bits, raw, kind in _CONTROL)
+    return _Form(dtype, bits, bits == 0 or bits != 8 * dtype.itemsize, kind in _CONTROL)
 
 
 _FORMS = {kind: _form(kind) for kind in TensorType}

@@ -84,10 +84,10 @@ _NUMPY: dict[TensorType, type[Any]] = {
     TensorType.UINT64: np.uint64,
     TensorType.RESOURCE: np.int32,
     TensorType.UINT32: np.uint32,
+    TensorType.BFLOAT16: np.uint16,
     TensorType.UINT16: np.uint16,
     TensorType.INT4: np.int8,
     TensorType.INT2: np.int8,
-    TensorType.BFLOAT16: np.uint16,
 }
 
 
@@ -108,7 +108,6 @@ _BITS: dict[TensorType, int] = {
     TensorType.INT4: 4,
     TensorType.UINT4: 4,
     TensorType.INT2: 2,
-    TensorType.BFLOAT16: 16,
     TensorType.FLOAT8_E4M3FN: 8,
     TensorType.FLOAT8_E5M2: 8,
 }

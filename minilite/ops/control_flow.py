@@ -24,6 +24,6 @@ def lower_call_once(node: OpNode) -> Kernel:
 
 
 OPERATORS = (
-    Operator("WHILE", range(1, 2), lower_while, None),
-    Operator("CALL_ONCE", range(1, 2), lower_call_once, None),
+    Operator("WHILE", range(1, 2), lower_while, takes="carries...? -> results...?", types=("any...? -> any...?",)),
+    Operator("CALL_ONCE", range(1, 2), lower_call_once, takes="->", types=("->",)),
 )
