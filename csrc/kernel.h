@@ -58,7 +58,10 @@ typedef struct ml_core {
 
 /* What the nodes of a frame share while they are prepared or run. */
 typedef struct ml_env {
-    ml_tensor *tensors; /* by tensor */
+    const int32_t
+        *slots; /* by tensor: where in `tensors`, or ~where in `constants`; slots[-1]: absent */
+    ml_tensor *tensors; /* what prepare and runs may shape */
+    const ml_tensor *constants;
     ml_error *error;
     const ml_core *core;
     const struct ml_simd *simd;
@@ -85,6 +88,7 @@ typedef enum {
         1, /* eval reads shapes, not values: always known once the input's shape is */
     ML_KERNEL_HAS_EFFECTS =
         2, /* never folded, shared or skipped: variables, control flow, custom operators */
+    ML_KERNEL_TAKES_SPARSE = 8, /* input 0 may be a constant in sparse form */
     ML_KERNEL_SETS_SHAPES =
         4 /* eval itself gives the output shapes (ml_set_output, then ml_settle) */
 } ml_kernel_flag;
@@ -161,7 +165,8 @@ struct ml_kernel {
 
 /* Tensors. Input `i`, or NULL when it is absent. */
 static inline const ml_tensor *ml_tensor_of(const ml_call *c, int32_t tensor) {
-    return &c->env->tensors[tensor];
+    int32_t at = c->env->slots[tensor];
+    return at >= 0 ? &c->env->tensors[at] : &c->env->constants[~at];
 }
 static inline const ml_tensor *ml_input(const ml_call *c, int i) {
     return i < c->n_inputs && c->inputs[i] >= 0 ? ml_tensor_of(c, c->inputs[i]) : NULL;

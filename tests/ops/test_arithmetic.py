@@ -9,6 +9,7 @@ import pytest
 from support.compare import compare, run_litert, run_minilite
 from support.node import ALL_BYTES, QUANTIZED, Array, Given, OneNode, dtype_of, kind_of, scaled, values
 
+import minilite
 from minilite.errors import ShapeError, UnsupportedOpError
 from minilite.format.builder import ModelBuilder
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
@@ -126,6 +127,22 @@ def test_no_elements(op: str, kind: str) -> None:
     rng = np.random.default_rng(3)
     for left, right in (((0, 3), (3,)), ((2, 0), (2, 1)), ((0,), (0,))):
         node(op, values(rng, kind, left), values(rng, kind, right), kind).check()
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_no_elements_write_none(op: str) -> None:
+    """The output lies in a buffer of the caller's, whose bytes stay when there is nothing to put there."""
+    x, buffer = np.array([1], np.float32), np.array([7, 8], np.float32)
+    one = one_node(op, [(x, NOT_QUANTIZED), (np.array([5], np.float32), NOT_QUANTIZED)], FLOAT32, constants=[1])
+    interpreter = minilite.Interpreter(model_content=one)
+    interpreter.bind_tensor("y", buffer)
+    for size in (0, 1, 0):
+        interpreter.resize_tensor_input(0, (size,))
+        interpreter.allocate_tensors()
+        before = buffer.copy()
+        interpreter.set_tensor(0, x[:size])
+        interpreter.invoke()
+        assert buffer.tolist() == ([6 if op == "ADD" else 5, 8] if size else before.tolist())
 
 
 @pytest.mark.parametrize("op", OPS)

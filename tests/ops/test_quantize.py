@@ -68,6 +68,14 @@ def test_quantize_saturates(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_quantize_next_to_a_tie(kind: str) -> None:
+    """Half a step rounds away from zero; the float below it does not, though adding 0.5 to it gives 1."""
+    below = np.nextafter(np.float32(0.5), np.float32(0))
+    x = np.array([below, -below, 0.5, -0.5], np.float32)
+    assert quantize(x, kind, Quantization((1.0,), (10,))).check().tolist() == [10, 10, 11, 9]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("shape", "axis"), [((5, 7, 3), 1), ((5, 7), 0), ((2, 9), 1), ((4, 1, 6), 1)])
 def test_by_channel(kind: str, shape: tuple[int, ...], axis: int) -> None:
     rng = np.random.default_rng(5)

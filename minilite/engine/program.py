@@ -1,8 +1,9 @@
-"""Lowered nodes -> C graph, and a Session: one root subgraph prepared, run and looked into."""
+"""Program: a Model lowered once, its C graphs by root subgraph, and states over them."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -37,8 +38,13 @@ class Program:
         self.model = model
         self.lowered = lower(model, custom_ops, reference=reference)
         self.store = _native.Store()
+        self._level = _native.choose_level(os.environ.get("MINILITE_ISA"))
         self._reorder = reorder
         self._graphs: dict[int, _native.Graph] = {}
+
+    def shared(self) -> _native.Shared:
+        """What the sessions of one interpreter share."""
+        return _native.Shared(self.lowered.resources, len(self.model.subgraphs))
 
     def graph(self, root: int) -> _native.Graph:
         """The C graph whose main subgraph is `root`."""
@@ -46,7 +52,7 @@ class Program:
             low = self.lowered
             subgraphs = self._reordered(root) if self._reorder else low.subgraphs
             names = ModelNames(self.model)
-            self._graphs[root] = _native.Graph(subgraphs, low.resources, root, low.keep, names, self.store)
+            self._graphs[root] = _native.Graph(subgraphs, low.resources, root, low.keep, names, self.store, self._level)
         return self._graphs[root]
 
     def _reordered(self, root: int) -> tuple[_native.SubgraphDef, ...]:
@@ -73,11 +79,13 @@ class Program:
         return (*self.lowered.subgraphs[:root], better, *self.lowered.subgraphs[root + 1 :])
 
 
-def new_state(program: Program, root: int, strategy: str, options: Mapping[str, bool]) -> _native.State:
+def new_state(
+    program: Program, shared: _native.Shared, root: int, strategy: str, options: Mapping[str, bool], cache_bytes: int
+) -> _native.State:
     """A C state over the program's graph for `root`."""
     hooks = PythonNodes(program.lowered.handlers)
     bits = sum(_native.OPTIONS[name] for name, on in options.items() if on)
-    return _native.State(program.graph(root), strategy, bits, hooks)
+    return _native.State(program.graph(root), shared, strategy, bits, cache_bytes, hooks)
 
 
 def spec_of(shapes: Mapping[int, Shape]) -> list[int]:
