@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -31,12 +30,12 @@ class Call:
         shape = tuple(entry.shape.dims[0 : entry.shape.rank])
         if entry.bytes == 0:
             return np.zeros(shape, dtype)
-        array = np.frombuffer(ffi.buffer(operand.data, entry.bytes), dtype)
+        array = np.frombuffer(ffi.buffer(operand.data, entry.bytes), dtype).reshape(shape)
         array.flags.writeable = writable
-        return array.reshape(shape) if array.size == math.prod(shape) else array
+        return array
 
     def input_array(self, position: int, dtype: Any) -> Array:
-        """A read-only view of input `position`, flat where elements are packed; None when it is absent."""
+        """A read-only view of input `position`; None when it is absent."""
         operand = lib.ml_call_operand(self._call, position)
         return self._array(operand, dtype, writable=False) if operand.tensor else None
 
@@ -46,8 +45,20 @@ class Call:
         return tuple(tensor.shape.dims[0 : tensor.shape.rank]) if tensor else None
 
     def output_array(self, position: int, dtype: Any) -> Array:
-        """A writable view of output `position`, flat where elements are packed."""
+        """A writable view of output `position`."""
         return self._array(lib.ml_call_output(self._call, position), dtype, writable=True)
+
+    def input_bytes(self, position: int) -> bytes:
+        """A copy of the bytes of input `position`, packed or strings as they may be."""
+        operand = lib.ml_call_operand(self._call, position)
+        return bytes(ffi.buffer(operand.data, operand.bytes)) if operand.bytes else b""
+
+    def write_bytes(self, position: int, data: bytes, *, sized: bool) -> int:
+        """Fills output `position`, which takes as many bytes where it has no fixed size (`sized` is false); returns a status."""
+        status = 0 if sized else int(lib.ml_call_set_bytes(self._call, position, len(data)))
+        if not status and data:
+            ffi.memmove(lib.ml_call_output(self._call, position).data, data, len(data))
+        return status
 
     def output_shape(self, position: int) -> Shape | None:
         """The shape of output `position`, None while it is not known."""

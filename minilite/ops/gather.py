@@ -23,7 +23,7 @@ def reference(node: OpNode, x: Array, indices: Array) -> Array:
     return y
 
 
-TYPES = each("T s16|s32|s64 -> T", WHOLE_BYTES + " s4 u4")
+TYPES = each("T s16|s32|s64 -> T", WHOLE_BYTES + " s4 u4 string")
 PARAMS = {"axis": "axis", "batch_dims": "batch_dims"}
 OPERATORS = (
     Operator(

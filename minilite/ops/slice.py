@@ -55,7 +55,7 @@ OPERATORS = (
         "STRIDED_SLICE",
         range(1, 9),
         takes="x begin end strides -> y",
-        types=each("T s32 s32 s32 -> T", WHOLE_BYTES),
+        types=each("T s32 s32 s32 -> T", WHOLE_BYTES + " string"),
         params={name: name for name in (*_MASKS, "offset")},
         reference=reference_strided_slice,
     ),

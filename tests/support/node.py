@@ -144,6 +144,9 @@ def counting(shape: Sequence[int], dtype: Any = np.float32) -> Array:
 def values(rng: np.random.Generator, kind: str | TensorType, shape: Sequence[int], spread: float = 3.0) -> Array:
     """Normal floats of that spread, or integers over the whole range of the type."""
     dtype = dtype_of(kind)
+    if dtype.kind == "S":
+        words = [rng.bytes(int(n)) for n in rng.integers(0, 6, int(np.prod(shape)))]
+        return np.array([*words, None], object)[:-1].reshape(shape)  # numpy itself would cut zeros off at their ends
     if dtype.kind == "c":
         return (rng.normal(size=shape) * spread + 1j * rng.normal(size=shape) * spread).astype(dtype)
     if dtype.kind == "f":
