@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.compare import compare, run_litert, run_minilite
-from support.node import ALL_BYTES, QUANTIZED, Array, Given, OneNode, dtype_of, kind_of, scaled, values
+from support.node import ALL_BYTES, QUANTIZED, Array, Given, OneNode, const, dtype_of, kind_of, scaled, values
 
 import minilite
 from minilite.errors import ShapeError, UnsupportedOpError
@@ -133,8 +133,7 @@ def test_no_elements(op: str, kind: str) -> None:
 def test_no_elements_write_none(op: str) -> None:
     """The output lies in a buffer of the caller's, whose bytes stay when there is nothing to put there."""
     x, buffer = np.array([1], np.float32), np.array([7, 8], np.float32)
-    one = one_node(op, [(x, NOT_QUANTIZED), (np.array([5], np.float32), NOT_QUANTIZED)], FLOAT32, constants=[1])
-    interpreter = minilite.Interpreter(model_content=one)
+    interpreter = minilite.Interpreter(model_content=OneNode(op, [x, const([5], np.float32)]).model)
     interpreter.bind_tensor("y", buffer)
     for size in (0, 1, 0):
         interpreter.resize_tensor_input(0, (size,))

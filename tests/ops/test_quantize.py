@@ -68,14 +68,6 @@ def test_quantize_saturates(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_quantize_next_to_a_tie(kind: str) -> None:
-    """Half a step rounds away from zero; the float below it does not, though adding 0.5 to it gives 1."""
-    below = np.nextafter(np.float32(0.5), np.float32(0))
-    x = np.array([below, -below, 0.5, -0.5], np.float32)
-    assert quantize(x, kind, Quantization((1.0,), (10,))).check().tolist() == [10, 10, 11, 9]
-
-
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("shape", "axis"), [((5, 7, 3), 1), ((5, 7), 0), ((2, 9), 1), ((4, 1, 6), 1)])
 def test_by_channel(kind: str, shape: tuple[int, ...], axis: int) -> None:
     rng = np.random.default_rng(5)
@@ -128,5 +120,5 @@ def test_refusals() -> None:
     dequantize(x).refused(UnsupportedOpError, "'x0' must have a scale", by_litert=False)  # LiteRT reads past its scales
     q = Quantization((1.0,), (0,))
     quantize(y, "s32", q).refused(UnsupportedOpError, "types f32 -> s32 of x -> y are not supported, f32 -> s8|u8|s16")
-    far = dequantize(x, Quantization((1.0,), (2**40,)))
-    far.refused(UnsupportedOpError, f"'x0' has the zero point {2**40}, which is no s8", by_litert=False)
+    far = dequantize(x, Quantization((1.0,), (2**20,)))
+    far.refused(UnsupportedOpError, f"'x0' has the zero point {2**20}, which is no s8", by_litert=False)

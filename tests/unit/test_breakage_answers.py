@@ -20,12 +20,10 @@ from minilite.memory import offline
 
 FAILS_TODAY = failing(
     {
-        "variables of two signatures": "each signature has resources of its own",
         "uint8 multiplier": "input and filter scale are multiplied in double, LiteRT does so in float",
         "unread input": "a file's plan gives an input that nobody reads no lifetime, the interpreter keeps it",
         "weights of depth 0": "weights of depth 0 are refused",
         "MAX_POOL_2D": "the numpy reference keeps a NaN that kernels skip",
-        "SOFTMAX": "the numpy reference subtracts another maximum for a beta below 0",
     }
 )
 """What the engine gets wrong so far."""
