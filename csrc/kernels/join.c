@@ -173,7 +173,8 @@ static ml_status concatenation_u8(const ml_call *c) {
      .blob_bytes = sizeof(join_blob), .prepare = (prepare_fn), ML_TYPED(__VA_ARGS__)}
 ML_KERNELS(join) = {
     ROW("pack", prepare_pack, {"x1|x2|x4|x8... -> any", NULL, NULL, join}),
-    ROW("concatenation", prepare_concatenation, {"u8... -> u8", derive_tables, NULL, concatenation_u8},
+    ROW("concatenation", prepare_concatenation,
+        {"u8... -> u8", derive_tables, NULL, concatenation_u8},
         {"s4... -> s4", NULL, NULL, join_nibbles}, {"x1|x2|x4|x8... -> any", NULL, NULL, join}),
     ML_KERNELS_END,
 };
