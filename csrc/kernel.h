@@ -152,6 +152,8 @@ struct ml_kernel {
 #define ML_KERNEL_NO_PARAMS(kernel_name, blob_size, kernel_flags, prepare_fn, eval_fn)                        \
     {.abi = ML_KERNEL_ABI, .flags = (kernel_flags), .name = (kernel_name), .blob_bytes = (int32_t)(blob_size), \
      .prepare = (prepare_fn), .typed = (const ml_typed[]){{"*", NULL, NULL, eval_fn}, {NULL, NULL, NULL, NULL}}}
+/* The table of a row: {.name = "pad", ..., ML_TYPED({"f32 s32", NULL, NULL, pad}, {...})}. */
+#define ML_TYPED(...) .typed = (const ml_typed[]){__VA_ARGS__, {NULL, NULL, NULL, NULL}}
 /* ML_KERNELS(conv) = { rows, ML_KERNELS_END }; the build finds the table by the file's or folder's stem. */
 #define ML_KERNELS(family)                        \
     extern const ml_kernel ml_kernels_##family[]; \

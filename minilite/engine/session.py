@@ -15,6 +15,7 @@ from minilite.engine.program import Program, new_state, spec_of
 from minilite.errors import InputError, InputRuntimeError, StateError
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Subgraph, Tensor
+from minilite.format.packed import PACKED, pack, unpack
 from minilite.format.strings import pack_strings, unpack_strings
 
 Shape = tuple[int, ...]
@@ -43,6 +44,8 @@ class Target(NamedTuple):
     writable: bool
     text: bool
     """Of no fixed size: strings."""
+    packed: TensorType | None
+    """The type whose elements are less than a byte; arrays then hold values, memory holds packed ones."""
 
     @property
     def ndim(self) -> int:
@@ -276,14 +279,12 @@ class Session:
         if tensor.type == TensorType.VARIANT:
             message = f"tensor {index} ('{tensor.name}') is {tensor.type.name}: it cannot be read as an array"
             raise InputError(message, tensors=[tensor.name])
-        dtype = np.dtype(object) if text else np.dtype(numpy_type(TensorType(place.type)))
-        shape = place.shape
-        if not text and dtype.itemsize * int(np.prod(shape, dtype=np.int64)) != place.bytes:
-            shape = (place.bytes // dtype.itemsize,)  # packed types: raw bytes
+        kind = TensorType(place.type)
+        dtype = np.dtype(object) if text else np.dtype(numpy_type(kind))
         writable = place.storage not in ("constant", "folded")
         if place.storage == "bound":
             writable = bool(self._bound[index].array.flags.writeable)
-        return Target(place, dtype, shape, writable, text)
+        return Target(place, dtype, place.shape, writable, text, kind if kind in PACKED else None)
 
     def get(self, index: int, into: Array | None = None) -> Array:
         """A copy of a tensor's values, in `into` where that fits. Raises: InputError, StateError."""
@@ -296,6 +297,10 @@ class Session:
                 raw = np.empty(place.bytes, np.uint8)
                 if self.state.read(index, place, raw):
                     return unpack_strings(raw, target.shape)
+            elif target.packed is not None:
+                raw = np.empty(place.bytes, np.uint8)
+                if self.state.read(index, place, raw):
+                    return unpack(raw, target.packed, target.shape)
             else:
                 fits = into is not None and into.dtype == target.dtype and into.shape == target.shape
                 array = (
@@ -342,7 +347,9 @@ class Session:
                 or not array.dtype.isnative
             ):
                 raise misfit(self.tensor(index), value, array, target, bound=target.place.storage == "bound")
-            if not array.flags.c_contiguous:
+            if target.packed is not None:
+                array = pack(array, target.packed)
+            elif not array.flags.c_contiguous:
                 array = np.ascontiguousarray(array)
             if self.state.write(index, target.place, array):
                 return
@@ -357,7 +364,7 @@ class Session:
             if tensor.data is not None:
                 return tensor.data
             target = self._target(index)
-            if target.text:
+            if target.text or target.packed is not None:
                 return self.get(index)
             if target.place.storage == "bound":
                 flat: Array = self._bound[index].array.reshape(-1)

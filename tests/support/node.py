@@ -144,14 +144,18 @@ def counting(shape: Sequence[int], dtype: Any = np.float32) -> Array:
 def values(rng: np.random.Generator, kind: str | TensorType, shape: Sequence[int], spread: float = 3.0) -> Array:
     """Normal floats of that spread, or integers over the whole range of the type."""
     dtype = dtype_of(kind)
+    if dtype.kind == "S":
+        words = [rng.bytes(int(n)) for n in rng.integers(0, 6, int(np.prod(shape)))]
+        return np.array([*words, None], object)[:-1].reshape(shape)  # numpy itself would cut zeros off at their ends
     if dtype.kind == "c":
         return (rng.normal(size=shape) * spread + 1j * rng.normal(size=shape) * spread).astype(dtype)
     if dtype.kind == "f":
         return np.asarray(rng.normal(size=shape) * spread).astype(dtype)
     if dtype.kind == "b":
         return np.asarray(rng.integers(0, 2, shape)).astype(dtype)
-    info = np.iinfo(dtype)
-    return np.asarray(rng.integers(info.min, info.max, shape, dtype, endpoint=True))
+    bits, info = element_bits(kind_of(kind)), np.iinfo(dtype)
+    least, most = (info.min, info.max) if bits >= 8 else (info.min >> 8 - bits, info.max >> 8 - bits)
+    return np.asarray(rng.integers(least, most, shape, dtype, endpoint=True))
 
 
 def scaled(rng: np.random.Generator, kind: str | TensorType, low: float = 1e-3, high: float = 0.5) -> Quantization:
