@@ -191,6 +191,7 @@ ml_status ml_plan_prepare_node(ml_prepare_context *x, int32_t frame, int32_t n, 
         !(node->io->flags & ML_NODE_PYTHON)) {
         ml_status status = pack(x, &c, &w, node, np);
         if (status != ML_OK) return blame(x->error, x->plan, frame, node, status);
+        c.packed = np->packed;
     }
     np->scratch_bytes = waits ? 0 : w.scratch_bytes;
     if (!waits) give_room(x->plan, frame, n);

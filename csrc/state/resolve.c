@@ -69,6 +69,7 @@ void ml_bind_steps(ml_state *s, int32_t frame, int32_t step, int32_t first) {
         ml_step *to = &steps[step++];
         to->eval = np->dynamic || np->status == ML_NODE_WAITS ? ml_run_dynamic
                    : python                                   ? ml_run_python
+                   : np->pack_offset >= 0                     ? ml_run_packing
                                                               : node->typed->eval;
         to->ticks = ticks_of(node->io, tensors);
         to->call = (ml_call){.params = node->params,

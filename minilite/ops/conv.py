@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
 from minilite.ops.operator import Kernel, Operator, OpNode
-from minilite.ops.packing import pack_panels, pad_rows
 from minilite.ops.window import (
-    QUANTIZED,
     STRIDES,
     Weighted,
+    activation_code,
     axes,
     centered,
-    clamp_params,
     finish,
-    integer_params,
     taps,
     window_params,
 )
@@ -24,18 +20,8 @@ from minilite.ops.window import (
 
 def lower_conv(node: OpNode) -> Kernel:
     """float32, int8 with scales per tensor or output, uint8 with one scale; int16 with int8 weights (in numpy)."""
-    tensors = Weighted.of(node)
-    params = {**window_params(node, STRIDES), **clamp_params(node)}
-    if tensors.x.type != TensorType.FLOAT32:
-        padded = pad_rows(tensors.weights.data) if tensors.weights.data is not None else None
-        return Kernel(f"conv_2d_{QUANTIZED[tensors.x.type]}", **params, **integer_params(node, axis=0), padded=padded)
-    weights, groups = tensors.weights.data, 0
-    panels = np.empty(0, np.float32)
-    if weights is not None and weights.ndim == 4 and weights.size and len(tensors.x.shape) == 4:
-        groups = tensors.x.shape[3] // weights.shape[3]
-        if groups and weights.shape[0] % groups == 0:
-            panels = pack_panels(weights.reshape(groups, weights.shape[0] // groups, -1))
-    return Kernel("conv_2d_f32", **params, groups=groups, panels=panels)
+    Weighted.of(node)
+    return Kernel("conv_2d", **window_params(node, STRIDES), activation=activation_code(node))
 
 
 def reference_conv(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
 from minilite.ops.operator import Kernel, Operator, OpNode
 from minilite.ops.window import (
-    QUANTIZED,
     STRIDES,
     Weighted,
+    activation_code,
     axes,
     centered,
-    clamp_params,
     finish,
-    integer_params,
     taps,
     window_params,
 )
@@ -23,11 +20,8 @@ from minilite.ops.window import (
 
 def lower_depthwise_conv(node: OpNode) -> Kernel:
     """float32, int8 with scales per tensor or output, uint8 with one scale; int16 with int8 weights (in numpy)."""
-    tensors = Weighted.of(node)
-    params = {**window_params(node, STRIDES), **clamp_params(node)}
-    if tensors.x.type == TensorType.FLOAT32:
-        return Kernel("depthwise_conv_2d_f32", **params)
-    return Kernel(f"depthwise_conv_2d_{QUANTIZED[tensors.x.type]}", **params, **integer_params(node, axis=3))
+    Weighted.of(node)
+    return Kernel("depthwise_conv_2d", **window_params(node, STRIDES), activation=activation_code(node))
 
 
 def reference_depthwise_conv(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
 from minilite.ops.fixed_point import round_half_away
 from minilite.ops.operator import Kernel, Operator, OpNode
-from minilite.ops.packing import pack_panels
-from minilite.ops.window import QUANTIZED, Weighted, centered, clamp, clamp_params, offset_params, real_multipliers
+from minilite.ops.window import Weighted, activation_code, centered, clamp, clamp_params, real_multipliers
 
 
 def lower_fully_connected(node: OpNode) -> Kernel:
     """float32, int8 with scales per tensor or output, uint8 with one scale; weights may be computed."""
-    tensors = Weighted.of(node)
+    Weighted.of(node)
     layout = node.options["weights_format"]
     if layout != "DEFAULT":
         raise node.refuse(f"weights format {layout} is not supported, only DEFAULT is")
-    params = {"keep_dims": int(node.options["keep_num_dims"]), **clamp_params(node)}
-    weights = tensors.weights.data
-    if tensors.x.type != TensorType.FLOAT32:
-        reals = np.ascontiguousarray(real_multipliers(node, axis=0))
-        kernel = f"fully_connected_{QUANTIZED[tensors.x.type]}"
-        return Kernel(kernel, **params, **offset_params(node), multipliers=reals)
-    panels = np.empty(0, np.float32)
-    if weights is not None and weights.ndim == 2:
-        panels = pack_panels(weights[np.newaxis])
-    return Kernel("fully_connected_f32", **params, panels=panels)
+    return Kernel(
+        "fully_connected",
+        keep_dims=int(node.options["keep_num_dims"]),
+        asymmetric=int(node.options["asymmetric_quantize_inputs"]),
+        activation=activation_code(node),
+    )
 
 
 def reference_fully_connected(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
 from minilite.ops.operator import Kernel, Operator, OpNode
-from minilite.ops.window import QUANTIZED, axes, clamp, clamp_params, taps, window_params
+from minilite.ops.window import QUANTIZED, activation_code, axes, clamp, clamp_params, taps, window_params
 
 _SIZES = {"stride_h": "stride_h", "stride_w": "stride_w", "filter_h": "filter_height", "filter_w": "filter_width"}
 
@@ -22,8 +22,8 @@ def lower_pool(node: OpNode) -> Kernel:
         raise node.refuse("needs an input and an output")
     if x.type not in kinds or node.outputs[0].type != x.type:
         raise node.refuse(f"types of input and output {x.type.name}, {node.outputs[0].type.name} are not supported")
-    params = {**window_params(node, _SIZES), **clamp_params(node)}
-    return Kernel(f"{node.op.lower()}_{kinds[x.type]}", **params)
+    kernel = "max_pool_2d" if node.op == "MAX_POOL_2D" else "average_pool_2d"
+    return Kernel(kernel, **window_params(node, _SIZES), activation=activation_code(node))
 
 
 def reference_average_pool(node: OpNode, x: Array) -> Array:

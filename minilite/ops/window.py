@@ -94,6 +94,11 @@ def activation(node: OpNode) -> str:
     return str(name)
 
 
+def activation_code(node: OpNode) -> int:
+    """The node's fused activation, as ml_activation in csrc/rules/quantized.h counts."""
+    return tuple(ACTIVATION_LIMITS).index(activation(node))
+
+
 def clamp_params(node: OpNode) -> dict[str, Any]:
     """`minimum` and `maximum` of the node's output: reals, or integers of a quantized output."""
     output, name = node.outputs[0], activation(node)
