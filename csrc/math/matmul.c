@@ -7,6 +7,8 @@
 
 enum { CHUNK = 128, WIDE_CHUNK = 256 };
 
+#define ALWAYS_INLINE __attribute__((always_inline)) static inline
+
 typedef float v4f32 __attribute__((vector_size(16), aligned(4)));
 
 int64_t ml_block_rows(int64_t rows, int64_t row_bytes) {
@@ -99,7 +101,7 @@ void ml_matmul_f32(const ml_matmul_f32_args *p) {
  * multiply-adds. */
 #define MAC(sum, a, w) sum += (uint32_t)((a)[j] * (w)[j])
 static void dot_2x4(const int16_t *restrict a, const int8_t *restrict w, int64_t k, int64_t count,
-                    int32_t *y) {
+                    int32_t *y0, int32_t *y1) {
     const int16_t *a0 = a, *a1 = a + k;
     const int8_t *w0 = w, *w1 = w + k, *w2 = w + 2 * k, *w3 = w + 3 * k;
     uint32_t s00 = 0, s01 = 0, s02 = 0, s03 = 0, s10 = 0, s11 = 0, s12 = 0, s13 = 0;
@@ -107,8 +109,8 @@ static void dot_2x4(const int16_t *restrict a, const int8_t *restrict w, int64_t
         MAC(s00, a0, w0), MAC(s01, a0, w1), MAC(s02, a0, w2), MAC(s03, a0, w3);
         MAC(s10, a1, w0), MAC(s11, a1, w1), MAC(s12, a1, w2), MAC(s13, a1, w3);
     }
-    y[0] = (int32_t)s00, y[1] = (int32_t)s01, y[2] = (int32_t)s02, y[3] = (int32_t)s03;
-    y[4] = (int32_t)s10, y[5] = (int32_t)s11, y[6] = (int32_t)s12, y[7] = (int32_t)s13;
+    y0[0] = (int32_t)s00, y0[1] = (int32_t)s01, y0[2] = (int32_t)s02, y0[3] = (int32_t)s03;
+    y1[0] = (int32_t)s10, y1[1] = (int32_t)s11, y1[2] = (int32_t)s12, y1[3] = (int32_t)s13;
 }
 
 static void dot_1x4(const int16_t *restrict a, const int8_t *restrict w, int64_t k, int64_t count,
@@ -136,19 +138,19 @@ typedef struct product {
     void *y;
 } product;
 
-static inline void tile_s32(const product *p, int64_t r, int64_t i, int rows, int outputs) {
-    int32_t sums[8], *y = (int32_t *)p->y + r * p->n + i;
+ALWAYS_INLINE void tile_s32(const product *p, int64_t r, int64_t i, const int rows,
+                            const int outputs) {
+    int32_t *y = (int32_t *)p->y + r * p->n + i;
     const int16_t *a = p->a + r * p->k;
     const int8_t *w = p->w + i * p->k;
-    if (outputs == 1) dot_1x1(a, w, p->k, sums);
-    else if (rows == 2) dot_2x4(a, w, p->k, p->k, sums);
-    else dot_1x4(a, w, p->k, p->k, sums);
-    for (int q = 0; q < rows; q++)
-        memcpy(y + q * p->n, sums + 4 * q, (size_t)outputs * sizeof *sums);
+    if (outputs == 1) dot_1x1(a, w, p->k, y);
+    else if (rows == 2) dot_2x4(a, w, p->k, p->k, y, y + p->n);
+    else dot_1x4(a, w, p->k, p->k, y);
 }
 
 /* Products of s16 and s8 are at most 2^22: WIDE_CHUNK of them fit into 32 bits. */
-static inline void tile_s64(const product *p, int64_t r, int64_t i, int rows, int outputs) {
+ALWAYS_INLINE void tile_s64(const product *p, int64_t r, int64_t i, const int rows,
+                            const int outputs) {
     int64_t *y = (int64_t *)p->y + r * p->n + i;
     for (int q = 0; q < rows; q++) memset(y + q * p->n, 0, (size_t)outputs * sizeof *y);
     for (int64_t start = 0; start < p->k; start += WIDE_CHUNK) {
@@ -157,26 +159,29 @@ static inline void tile_s64(const product *p, int64_t r, int64_t i, int rows, in
         const int16_t *a = p->a + r * p->k + start;
         const int8_t *w = p->w + i * p->k + start;
         if (outputs == 1) dot_1x1(a, w, count, sums);
-        else if (rows == 2) dot_2x4(a, w, p->k, count, sums);
+        else if (rows == 2) dot_2x4(a, w, p->k, count, sums, sums + 4);
         else dot_1x4(a, w, p->k, count, sums);
         for (int q = 0; q < rows; q++)
             for (int o = 0; o < outputs; o++) y[q * p->n + o] += sums[4 * q + o];
     }
 }
 
+ALWAYS_INLINE void multiply(const product *p, int64_t rows, const bool wide) {
+    int64_t i = 0;
+    for (; i + 4 <= p->n; i += 4) {
+        int64_t r = 0;
+        for (; r + 2 <= rows; r += 2) (wide ? tile_s64 : tile_s32)(p, r, i, 2, 4);
+        if (r < rows) (wide ? tile_s64 : tile_s32)(p, r, i, 1, 4);
+    }
+    for (; i < p->n; i++)
+        for (int64_t r = 0; r < rows; r++) (wide ? tile_s64 : tile_s32)(p, r, i, 1, 1);
+}
+
 void ml_matmul_s16s8(const int16_t *a, int64_t rows, const int8_t *w, int64_t k, int64_t n, void *y,
                      bool wide) {
     product p = {a, w, k, n, y};
-    for (int64_t i = 0; i < n;) {
-        int outputs = n - i >= 4 ? 4 : 1;
-        for (int64_t r = 0; r < rows;) {
-            int count = outputs == 4 && rows - r >= 2 ? 2 : 1;
-            if (wide) tile_s64(&p, r, i, count, outputs);
-            else tile_s32(&p, r, i, count, outputs);
-            r += count;
-        }
-        i += outputs;
-    }
+    if (wide) multiply(&p, rows, true);
+    else multiply(&p, rows, false);
 }
 
 void ml_pad_rows(int32_t type, const void *w, int64_t n, int64_t k, int8_t *padded) {
