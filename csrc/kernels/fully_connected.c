@@ -7,7 +7,7 @@ ML_PARAMS(fc_params, FC_FIELDS)
 
 /* The blob is an ml_blocks. */
 
-/* The rows of an input: those of the weights' depth; where that is 0, as many as the other dimensions give. */
+/* The rows of an input: those of the weights' depth; where that is 0, what all dimensions but the last give. */
 static ml_status count_rows(const ml_call *c, int64_t *rows) {
     const fc_params *params = c->params;
     const ml_shape *x = &ml_input(c, 0)->shape, *w = &ml_input(c, 1)->shape;
@@ -17,7 +17,7 @@ static ml_status count_rows(const ml_call *c, int64_t *rows) {
                        ml_shape_text(w, text));
     int64_t elements = ml_elements(x), depth = w->dims[1];
     bool last = x->rank > 0 && x->dims[x->rank - 1] == depth;
-    if (depth > 0 ? elements < 0 || elements % depth != 0 : !last)
+    if (depth > 0 ? elements < 0 || elements % depth != 0 : elements != 0 || x->rank == 0)
         return ml_fail(c, ML_SHAPE_ERROR,
                        "input of shape %s does not split into rows of the weights' depth %lld",
                        ml_shape_text(x, text), (long long)depth);
@@ -27,7 +27,7 @@ static ml_status count_rows(const ml_call *c, int64_t *rows) {
             "last dimension of the input's shape %s does not match the weights' depth %lld",
             ml_shape_text(x, text), (long long)depth);
     ml_shape outer = *x;
-    if (last) outer.rank--;
+    outer.rank -= outer.rank > 0;
     *rows = depth > 0 ? elements / depth : ml_elements(&outer);
     if (*rows < 0 || *rows > INT32_MAX)
         return ml_fail(c, ML_SHAPE_ERROR, "input of shape %s has more rows than %d",
@@ -62,7 +62,15 @@ static ml_status prepare_fully_connected(const ml_call *c, ml_wish *wish) {
 
 static int64_t pack_f32(const ml_call *c, void *to) { return ml_pack_weights_f32(c, to, 1); }
 
+/* Without depth the outputs are zeros, as in TFLite, whatever the bias. */
+static bool is_empty(const ml_call *c) {
+    if (((const ml_blocks *)c->blob)->k > 0) return false;
+    memset(ml_out(c, 0), 0, (size_t)ml_out_tensor(c, 0)->bytes);
+    return true;
+}
+
 static ml_status fully_connected_f32(const ml_call *c) {
+    if (is_empty(c)) return ML_OK;
     return ml_multiply_floats(c, c->blob, NULL, ((const fc_params *)c->params)->activation);
 }
 
@@ -171,6 +179,7 @@ static const ml_integer_rule *integer_rule(const ml_call *c) {
 }
 
 static ml_status fully_connected_integer(const ml_call *c) {
+    if (is_empty(c)) return ML_OK;
     return ml_multiply_integers(c, c->blob, integer_rule(c));
 }
 

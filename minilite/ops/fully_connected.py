@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from minilite.format.model import Array
@@ -25,12 +27,16 @@ def lower_fully_connected(node: OpNode) -> Kernel:
 
 
 def reference_fully_connected(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:
-    """y = clamp(bias + x @ weights.T); integers are requantized by one rounding of a float64 product."""
-    rows = centered(node, x, 0).reshape(-1, weights.shape[1])
-    sums = rows @ centered(node, weights, 1).T
+    """y = clamp(bias + x @ weights.T); integers are requantized by one rounding of a float64 product. Weights without depth
+    give zeros, whatever the bias, as in TFLite."""
+    outputs, depth = weights.shape
+    rows = x.size // depth if depth else math.prod(x.shape[:-1])
+    shape = (*x.shape[:-1], outputs) if node.options["keep_num_dims"] else (rows, outputs)
+    if depth == 0:
+        return np.zeros(shape, x.dtype)
+    sums = centered(node, x, 0).reshape(rows, depth) @ centered(node, weights, 1).T
     if bias is not None:
         sums = sums + bias
-    shape = (*x.shape[:-1], weights.shape[0]) if node.options["keep_num_dims"] else sums.shape
     if x.dtype.kind == "f":
         return clamp(node, sums).reshape(shape)
     limits, zero = clamp_params(node), node.outputs[0].quantization.zero_point

@@ -38,10 +38,11 @@ def reference_average_pool(node: OpNode, x: Array) -> Array:
 
 
 def reference_max_pool(node: OpNode, x: Array) -> Array:
-    """The maximum."""
+    """The maximum, at least the lowest number of the type; NaN is skipped, as in TFLite."""
     down, across = axes(node, x, node.options["filter_height"], node.options["filter_width"])
-    lowest = float(np.finfo(x.dtype).min) if x.dtype.kind == "f" else int(np.iinfo(x.dtype).min)
-    y = functools.reduce(np.maximum, (seen for _, _, seen in taps(x, down, across, outside=lowest)))
+    lowest = np.finfo(x.dtype).min if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    seen = (part for _, _, part in taps(x, down, across, outside=float(lowest)))
+    y: Array = functools.reduce(np.fmax, seen, np.asarray(lowest, x.dtype))
     return clamp(node, y) if x.dtype.kind == "f" else _clamp_integers(node, y, x)
 
 

@@ -153,8 +153,10 @@ class Weighted(NamedTuple):
         return cls(x, weights, bias, y)
 
 
-def real_multipliers(node: OpNode, axis: int) -> Array:
-    """What to multiply an integer node's sums with, one real for each output along `axis` of its weights."""
+def real_multipliers(node: OpNode, axis: int, *, single: bool = False) -> Array:
+    """What to multiply an integer node's sums with, one real for each output along `axis` of its weights.
+
+    `single` rounds the product of both scales to float32, as TFLite does for uint8 convolutions."""
     x, weights, _, y = Weighted.of(node)
     scales, zeros = weights.quantization.scales, weights.quantization.zero_points
     count = weights.shape[axis] if axis < len(weights.shape) else 0
@@ -168,7 +170,8 @@ def real_multipliers(node: OpNode, axis: int) -> Array:
     scale = np.array(scales, np.float64)
     if not np.all((scale >= 0) & np.isfinite(scale)):
         raise node.refuse(f"weights '{weights.name}' must have scales >= 0, the least is {scale.min()}")
-    real: Array = tensor_scale(node, x) * scale / tensor_scale(node, y)
+    product = tensor_scale(node, x) * scale
+    real: Array = (product.astype(np.float32).astype(np.float64) if single else product) / tensor_scale(node, y)
     return real if len(real) == count else np.full(count, real[0])
 
 
@@ -186,7 +189,7 @@ def integer_params(node: OpNode, axis: int) -> dict[str, Any]:
     for tensor in symmetric.get(x.type, ()):
         if any(tensor.quantization.zero_points):
             raise node.refuse(f"tensor '{tensor.name}' of type {tensor.type.name} must have zero points of 0")
-    mantissas, shifts = quantize_multipliers(real_multipliers(node, axis))
+    mantissas, shifts = quantize_multipliers(real_multipliers(node, axis, single=x.type == TensorType.UINT8))
     return {"mantissas": mantissas, "shifts": shifts, **offset_params(node)}
 
 

@@ -74,6 +74,38 @@ def test_int16(bias_type: type[Any], per_channel: bool) -> None:
         check(layer.model, layer.inputs)
 
 
+@pytest.mark.parametrize("op", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+@pytest.mark.parametrize(
+    ("scale", "sums", "expected"),
+    [(0.007333723828196526, 25838, [189, 190, 190]), (0.00948566384613514, 5322, [50, 50, 51])],
+)
+def test_uint8_multiplies_its_scales_in_float32(op: str, scale: float, sums: int, expected: list[int]) -> None:
+    """Sums beside a tie, which the product of the scales in float64 would round the other way."""
+    bias, x_scale = np.arange(sums, sums + 3, dtype=np.int32), 0.023528477177023888
+    builder = ModelBuilder()
+    g = builder.subgraph()
+    inputs = [
+        g.input("x", (1, 1, 1, 3), UINT8, quantization=Quantization((x_scale,), (0,))),
+        g.constant(
+            "w",
+            np.full((3, 1, 1, 3) if op == "CONV_2D" else (1, 1, 1, 3), 128, np.uint8),
+            quantization=Quantization((scale,), (128,)),
+        ),
+        g.constant("b", bias, quantization=Quantization((float(np.float32(x_scale) * np.float32(scale)),), (0,))),
+    ]
+    made = ("y", (1, 1, 1, 3), UINT8, Quantization((x_scale,), (0,)))
+    g.output(
+        g.node(
+            op,
+            inputs,
+            out=made,
+            options=window_options("SAME", depth_multiplier=1) if op[0] == "D" else window_options("SAME"),
+        )
+    )
+    (y,) = check(builder.build(), [np.zeros((1, 1, 1, 3), np.uint8)])
+    np.testing.assert_array_equal(y.ravel(), expected)
+
+
 @pytest.mark.parametrize("kind", [FLOAT32, INT8, UINT8])
 @pytest.mark.parametrize("groups", [2, 3, 6])
 def test_groups(kind: TensorType, groups: int) -> None:

@@ -61,6 +61,16 @@ def test_computed_weights_and_resized_input(kind: TensorType) -> None:
     check(layer.model, layer.inputs, tolerance=TOLERANCE)
 
 
+@pytest.mark.parametrize("kind", [FLOAT32, INT8, UINT8])
+@pytest.mark.parametrize("x", [(3, 0), (2, 3, 0), (0,), (0, 5), (0, 0)])
+def test_no_depth(kind: TensorType, x: tuple[int, ...]) -> None:
+    """Zeros, whatever bias and zero points are: what LiteRT gives."""
+    layer = Layer(OP, kind, x, (4, 0), {}, version=5)
+    (y,) = check(layer.model, layer.inputs)
+    assert y.shape[-1] == 4
+    np.testing.assert_array_equal(y, 0)
+
+
 def test_rows_regroup() -> None:
     """Without keep_num_dims, rows need not follow the last dimension."""
     layer = Layer(OP, FLOAT32, (2, 3, 4), (5, 12), {})
@@ -98,7 +108,7 @@ def test_rows_do_not_depend_on_each_other() -> None:
     [
         ((2, 7), (5, 6), {}, r"shape \(2, 7\) does not split into rows of the weights' depth 6"),
         ((2, 6), (5, 6, 1), {}, r"shape is \(5, 6, 1\)"),
-        ((2, 6), (5, 0), {}, "depth 0"),
+        ((2, 6), (5, 0), {}, r"shape \(2, 6\) does not split into rows of the weights' depth 0"),
         ((3, 4), (5, 6), {"keep_num_dims": True}, r"shape \(3, 4\) does not match the weights' depth 6"),
     ],
 )

@@ -63,6 +63,17 @@ def test_edges(op: str, kind: TensorType) -> None:
         check(model, [x], tolerance=TOLERANCE)
 
 
+def test_max_skips_nan() -> None:
+    model, _ = pool("MAX_POOL_2D", FLOAT32, (1, 1, 2, 5), (1, 2), (1, 1), "VALID", "RELU6")
+    nan, inf = np.nan, np.inf
+    x = np.array([[[[1, nan, nan, -inf, 7], [nan, 1, nan, -inf, nan]]]], np.float32)
+    (y,) = check(model, [x])
+    np.testing.assert_array_equal(y[0, 0, 0], [1, 1, 0, 0, 6])
+    model, _ = pool("MAX_POOL_2D", FLOAT32, (1, 1, 2, 5), (1, 2), (1, 1), "VALID")
+    (y,) = check(model, [x])
+    np.testing.assert_array_equal(y[0, 0, 0, :2], [1, 1])
+
+
 def test_means_round_half_away_from_zero() -> None:
     model, _ = pool("AVERAGE_POOL_2D", INT8, (1, 1, 2, 4), (1, 2), (1, 1), "VALID")
     x = np.array([[[[1, -1, -3, 127], [2, -2, -4, 126]]]], np.int8)
