@@ -1,5 +1,7 @@
 """minilite: a lightweight interpreter for .tflite models."""
 
+from typing import TYPE_CHECKING
+
 from minilite.errors import (
     ArenaError,
     InputError,
@@ -11,6 +13,7 @@ from minilite.errors import (
     StateError,
     UnsupportedOpError,
 )
+from minilite.format.reader import load_model
 from minilite.interpreter import Interpreter, OpResolverType
 from minilite.signature import SignatureRunner
 
@@ -27,4 +30,19 @@ __all__ = [
     "SignatureRunner",
     "StateError",
     "UnsupportedOpError",
+    "__version__",
+    "load_model",
 ]
+
+if TYPE_CHECKING:
+    __version__: str
+else:
+
+    def __getattr__(name: str) -> str:
+        """The version is looked up when it is asked for: importlib.metadata takes longer to import than all of minilite."""
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("minilite")
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)

@@ -1,47 +1,111 @@
-"""What the Interpreter's arguments may be, and where its model comes from."""
+"""What the Interpreter's calls take: tensors by number, name or details, and shapes."""
 
 from __future__ import annotations
 
 import operator
-import os
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from minilite._native.memory import strategies
+from minilite.details import TensorDetails
+from minilite.engine.misfit import as_array
 from minilite.engine.session import check_resize
-from minilite.errors import InputError, InputRuntimeError
-from minilite.format.model import Model, Tensor
-from minilite.format.reader import load_model, read_model
+from minilite.errors import InputError, InputRuntimeError, InputTypeError, shortened
+from minilite.format.dtypes import numpy_type
+from minilite.format.model import Array, Subgraph, Tensor
 
 Shape = tuple[int, ...]
+TensorKey: TypeAlias = "int | str | TensorDetails"
+"""What says which tensor is meant: its number, its name, or its details."""
+Dims: TypeAlias = "Sequence[int] | Array"
+"""A shape as callers give it."""
+Shapes: TypeAlias = "Mapping[str, Dims] | Mapping[int, Dims] | Mapping[str | int, Dims]"
+"""Shapes by a tensor's name or number; spelled out because mappings are invariant in their keys."""
 
 
-def read(model_path: Any, model_content: Any, load: Literal["map", "copy"]) -> Model:
-    """The Model of the constructor's arguments. Raises: InputError, ModelNotFoundError, ModelFormatError."""
-    if isinstance(model_path, Model):
-        return model_path
-    empty = isinstance(model_path, str) and not model_path
-    if (model_path is None or empty) and (model_content is None or len(model_content) == 0):
-        message = "`model_path` or `model_content` must be specified."
-        raise InputError(message)
-    if model_path is not None and model_content is not None:
-        message = "Can't both provide `model_path` and `model_content`"
-        raise InputError(message)
-    return load_model(os.fsdecode(model_path), load=load) if model_path is not None else read_model(model_content)
+def tensor_number(subgraph: Subgraph, key: TensorKey) -> int:
+    """The number of the tensor that is meant; it may lie beyond the tensors there are. Raises: InputError.
+
+    Names are looked up among the inputs, then the outputs, then all tensors.
+    """
+    if isinstance(key, str):
+        return _named(subgraph, key)
+    if isinstance(key, Mapping) and "index" in key:
+        key = key["index"]
+    try:
+        return operator.index(key)
+    except TypeError:
+        raise InputTypeError(_no_tensor(key)) from None
 
 
-def check_threads(num_threads: Any) -> None:
-    """Refuses what is no number of threads. Raises: InputError."""
-    if num_threads is None:
-        return
-    if not isinstance(num_threads, (int, np.integer)) or isinstance(num_threads, bool):
-        message = f"type of num_threads should be int, got {type(num_threads).__name__}"
+def _no_tensor(key: Any) -> str:
+    what = "takes the number, the name or the details of a tensor"
+    if isinstance(key, np.ndarray):
+        return f"{what} first, then the array: got an array of shape {key.shape} in place of the tensor"
+    if isinstance(key, (list, tuple)) and key and isinstance(key[0], Mapping):
+        return f"{what}: got a list of {len(key)} details, take one of them, as in get_input_details()[0]"
+    return f"{what}: got {type(key).__name__}"
+
+
+def _named(subgraph: Subgraph, name: str) -> int:
+    tensors = subgraph.tensors
+    for numbers in (subgraph.inputs, subgraph.outputs, range(len(tensors))):
+        found = sorted({number for number in numbers if number >= 0 and tensors[number].name == name})
+        if len(found) == 1:
+            return found[0]
+        if found:
+            message = f"there are {len(found)} tensors called '{name}', must be 1: give a number, one of {found}"
+            raise InputTypeError(message, tensors=[name])
+    message = f"there is no tensor '{name}': {names('inputs', subgraph, subgraph.inputs)}, "
+    message += names("outputs", subgraph, subgraph.outputs)
+    raise InputTypeError(message, tensors=[name])
+
+
+def names(what: str, subgraph: Subgraph, numbers: Sequence[int], most: int = 8) -> str:
+    """``inputs are x, y``: the names of some tensors for a message, at most eight of them."""
+    found = [shortened(subgraph.tensors[number].name) for number in numbers[:most] if number >= 0]
+    more = f" and {len(numbers) - most} more" if len(numbers) > most else ""
+    return f"{what} are {', '.join(found) or 'none'}{more}"
+
+
+def input_arrays(subgraph: Subgraph, inputs: Sequence[Any]) -> dict[int, Array]:
+    """Arrays by tensor number: one an input, in the model's order, or one mapping by name or number. Raises: InputError."""
+    if len(inputs) == 1 and isinstance(inputs[0], Mapping):
+        given = {tensor_number(subgraph, key): value for key, value in inputs[0].items()}
+    elif len(inputs) == len(subgraph.inputs):
+        given = dict(zip(subgraph.inputs, inputs, strict=True))
+    else:
+        message = f"got {len(inputs)} arrays, {names('inputs', subgraph, subgraph.inputs)}: one array an input"
         raise InputError(message)
-    if num_threads < 1:
-        message = f"num_threads should >= 1, got {num_threads}"
+    if set(given) != set(subgraph.inputs):
+        got = [subgraph.tensors[number].name for number in given if 0 <= number < len(subgraph.tensors)]
+        message = (
+            f"got inputs {sorted(got)}, the model takes {sorted(subgraph.tensors[i].name for i in subgraph.inputs)}"
+        )
         raise InputError(message)
+    return {number: as_array(subgraph.tensors[number], value) for number, value in given.items()}
+
+
+def output_arrays(
+    subgraph: Subgraph, outputs: Mapping[str, int], out: Mapping[str, Array] | None
+) -> Mapping[str, Array]:
+    """The caller's arrays for outputs, by name, of the right types; shapes are known after the run. Raises: InputError."""
+    if out is None:
+        return {}
+    if not isinstance(out, Mapping):
+        message = f"out is of type {type(out).__name__}, must map names of outputs to arrays"
+        raise InputTypeError(message)
+    for name, array in out.items():
+        if name not in outputs:
+            message = f"out has '{name}', {names('outputs', subgraph, subgraph.outputs)}"
+            raise InputError(message)
+        wanted = np.dtype(numpy_type(subgraph.tensors[outputs[name]].type))
+        if not isinstance(array, np.ndarray) or array.dtype != wanted or not array.flags.writeable:
+            got = f"of dtype {array.dtype}" if isinstance(array, np.ndarray) else f"of type {type(array).__name__}"
+            message = f"out['{name}'] is {got}, must be a writable array of dtype {wanted}"
+            raise InputError(message, tensors=[name])
+    return out
 
 
 def check_strict(tensor: Tensor, shape: Shape) -> None:
@@ -62,16 +126,8 @@ def check_strict(tensor: Tensor, shape: Shape) -> None:
             raise InputRuntimeError(message, tensors=[tensor.name], shapes=[signature, shape])
 
 
-def check_planner(name: str) -> None:
-    """Refuses what is no planning strategy. Raises: InputError."""
-    if name not in strategies():
-        message = f"planner is {name!r}, must be one of {', '.join(strategies())}"
-        raise InputError(message)
-
-
-def wanted_shape(tensors: Sequence[Tensor], tensor_index: int, tensor_size: Sequence[int]) -> tuple[Tensor, Shape]:
+def wanted_shape(tensors: Sequence[Tensor], index: int, tensor_size: Dims) -> tuple[Tensor, Shape]:
     """The tensor and the shape that a caller asks for. Raises: InputError."""
-    index = operator.index(tensor_index)
     if not 0 <= index < len(tensors):
         message = f"tensor_index {index} < {len(tensors)} was not true: the model has tensors 0 to {len(tensors) - 1}"
         raise InputRuntimeError(message)

@@ -3,15 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
-from minilite.engine.session import Session
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Subgraph, Tensor
 
 Shape = tuple[int, ...]
+
+
+class QuantizationParameters(TypedDict):
+    """How a tensor's integers stand for real values: ``scales * (integers - zero_points)``, one of each, or one a channel."""
+
+    scales: NDArray[np.float32]
+    zero_points: NDArray[np.int32]
+    quantized_dimension: int
+    block_size: int
+
+
+class TensorDetails(TypedDict):
+    """A tensor: LiteRT's keys, in its order. `shape_signature` has -1 for dimensions that the file leaves open."""
+
+    name: str
+    index: int
+    shape: NDArray[np.int32]
+    shape_signature: NDArray[np.int32]
+    dtype: type[Any]
+    quantization: tuple[float, int]
+    quantization_parameters: QuantizationParameters
+    sparsity_parameters: dict[str, Any]
+
+
+class NodeDetails(TypedDict):
+    """A node: LiteRT's keys, in its order. Tensor numbers are -1 for absent optional inputs."""
+
+    index: int
+    op_name: str
+    inputs: NDArray[np.int32]
+    outputs: NDArray[np.int32]
+    operand_types: list[type[Any]]
+    result_types: list[type[Any]]
 
 
 _REPORTED: dict[TensorType, Any] = {
@@ -50,22 +83,16 @@ def _sparsity_parameters(tensor: Tensor) -> dict[str, Any]:
     return found
 
 
-class FileShapes:
-    """Stands in for a Session before there is one: shapes are the file's."""
+def tensor_details(tensor: Tensor, shape: Shape, *, compress_zero_points: bool = False) -> TensorDetails:
+    """A tensor of this shape in the form of LiteRT's details.
 
-    def __init__(self, subgraph: Subgraph) -> None:
-        self._tensors = subgraph.tensors
-
-    def shape(self, index: int) -> Shape:
-        """The shape the file gives a tensor."""
-        return self._tensors[index].shape
-
-
-def tensor_details(shapes: Session | FileShapes, tensor: Tensor) -> dict[str, Any]:
-    """A tensor in the form of LiteRT's details."""
-    shape = shapes.shape(tensor.index) if tensor.index >= 0 else tensor.shape
+    `compress_zero_points` gives zero points that are all equal as one.
+    """
     quantization = tensor.quantization
     signature = tensor.shape_signature if tensor.shape_signature is not None else shape
+    zero_points = quantization.zero_points
+    if compress_zero_points and len(zero_points) > 1 and len(set(zero_points)) == 1:
+        zero_points = zero_points[:1]
     return {
         "name": tensor.name,
         "index": tensor.index,
@@ -75,7 +102,7 @@ def tensor_details(shapes: Session | FileShapes, tensor: Tensor) -> dict[str, An
         "quantization": (quantization.scale, quantization.zero_point),
         "quantization_parameters": {
             "scales": np.array(quantization.scales, np.float32),
-            "zero_points": np.array(quantization.zero_points, np.int32),
+            "zero_points": np.array(zero_points, np.int32),
             "quantized_dimension": quantization.quantized_dimension,
             "block_size": quantization.block_size,
         },
@@ -83,7 +110,7 @@ def tensor_details(shapes: Session | FileShapes, tensor: Tensor) -> dict[str, An
     }
 
 
-def node_details(graph: Subgraph) -> list[dict[str, Any]]:
+def node_details(graph: Subgraph) -> list[NodeDetails]:
     """Every node of a subgraph: index, op_name, inputs, outputs, operand_types, result_types."""
 
     def types(indices: Sequence[int]) -> list[Any]:

@@ -7,6 +7,7 @@ does not match input depth 12``. Lower case, no full stop. Each class also is th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 
 class MiniliteError(Exception):
@@ -41,8 +42,34 @@ class ModelFormatError(MiniliteError, ValueError):
     """The bytes are not a valid model: says table, field and offset."""
 
 
+class UnsupportedOperator(NamedTuple):
+    """An operator that cannot be run, why, and its nodes as (subgraph, node)."""
+
+    op: str
+    """Empty where a tensor is to blame and no operator."""
+    reason: str
+    nodes: tuple[tuple[int, int], ...]
+
+
 class UnsupportedOpError(MiniliteError, RuntimeError, ValueError):
-    """The model uses operators, versions or types that minilite lacks: lists all of them, with node numbers."""
+    """The model uses operators, versions or types that minilite lacks: one line an operator, all of them in `operators`.
+
+    `node`, `op` and `tensors` are the first node's.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        subgraph: int | None = None,
+        node: int | None = None,
+        op: str | None = None,
+        tensors: Sequence[str] = (),
+        shapes: Sequence[tuple[int, ...]] = (),
+        operators: Sequence[UnsupportedOperator] = (),
+    ) -> None:
+        super().__init__(message, subgraph=subgraph, node=node, op=op, tensors=tensors, shapes=shapes)
+        self.operators = tuple(operators)
 
 
 class ShapeError(MiniliteError, RuntimeError, ValueError):
@@ -57,6 +84,10 @@ class InputRuntimeError(InputError, RuntimeError):
     """An `InputError` where LiteRT raises RuntimeError."""
 
 
+class InputTypeError(InputError, TypeError):
+    """An `InputError` where LiteRT raises TypeError."""
+
+
 class StateError(MiniliteError, RuntimeError, ValueError):
     """The call does not fit the interpreter's state: not allocated, busy, or a view is held."""
 
@@ -69,7 +100,14 @@ class KernelError(MiniliteError, RuntimeError):
     """A node failed while running."""
 
 
+def shortened(name: str, width: int = 60) -> str:
+    """A name for a message: on one line, its middle left out where it is longer than `width` characters."""
+    name = " ".join(name.split()) if not name.isprintable() else name
+    head = (width - 2) // 2
+    return name if len(name) <= width else f"{name[:head]}..{name[head + 2 - width :]}"
+
+
 def coordinates(subgraph: int, node: int, op: str, name: str = "") -> str:
-    """The head of an error line that names a node."""
-    label = f"{op} '{name}'" if name else op
+    """The head of an error line that names a node; names of any length are cut to one line."""
+    label = f"{shortened(op)} '{shortened(name)}'" if name else shortened(op)
     return f"subgraph {subgraph}, node {node} ({label})"

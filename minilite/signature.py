@@ -2,25 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from minilite.details import TensorDetails, tensor_details
 from minilite.engine.session import Session
 from minilite.errors import InputError
 from minilite.format.model import Array, Signature
 
 
+def run_once(
+    session: Session, arrays: Mapping[int, Array], outputs: Mapping[str, int], out: Mapping[str, Array]
+) -> dict[str, Array]:
+    """Resizes inputs, by tensor number, to their arrays, runs, and gives the outputs by name.
+
+    Outputs are owned copies, or the arrays of `out`. Raises: InputError, ShapeError, ArenaError, KernelError, StateError.
+    """
+    for index, array in arrays.items():
+        session.resize(index, array.shape)
+    session.allocate()
+    for index, array in arrays.items():
+        session.set(index, array)
+    session.invoke()
+    return {name: _taken(session, index, name, out.get(name)) for name, index in outputs.items()}
+
+
+def _taken(session: Session, index: int, name: str, target: Array | None) -> Array:
+    if target is None:
+        return session.get(index)
+    found = session.array(index)
+    if found.shape != target.shape:
+        message = f"out['{name}'] is of shape {target.shape}, the output is of shape {found.shape}"
+        raise InputError(message, tensors=[name], shapes=[target.shape, found.shape])
+    target[...] = found
+    return target
+
+
 class SignatureRunner:
     """Calls one signature: inputs by name, resized to the arrays given; outputs by name, owned copies."""
 
-    def __init__(
-        self, signature: Signature, session: Session, details: Callable[[Session, int], dict[str, Any]]
-    ) -> None:
+    def __init__(self, signature: Signature, session: Session, compress_zero_points: bool) -> None:
         self._signature = signature
         self._session = session
-        self._details = details
+        self._compress_zero_points = compress_zero_points
 
     def __repr__(self) -> str:
         return f"SignatureRunner('{self._signature.key}', inputs={list(self._signature.inputs)})"
@@ -39,23 +65,18 @@ class SignatureRunner:
                 message = f"Invalid Input name ({name}) for SignatureDef: takes {', '.join(expected)}"
                 raise InputError(message)
         arrays = {expected[name]: np.asarray(value) for name, value in inputs.items()}
-        return self.run(arrays)
+        return run_once(self._session, arrays, self._signature.outputs, {})
 
-    def run(self, arrays: dict[int, Array]) -> dict[str, Array]:
-        """Runs on arrays by tensor number."""
-        session = self._session
-        for index, array in arrays.items():
-            session.resize(index, array.shape)
-        session.allocate()
-        for index, array in arrays.items():
-            session.set(index, array)
-        session.invoke()
-        return {name: session.get(index) for name, index in self._signature.outputs.items()}
-
-    def get_input_details(self) -> dict[str, dict[str, Any]]:
+    def get_input_details(self) -> dict[str, TensorDetails]:
         """Details of every input by name."""
-        return {name: self._details(self._session, index) for name, index in self._signature.inputs.items()}
+        return {name: self._details(index) for name, index in self._signature.inputs.items()}
 
-    def get_output_details(self) -> dict[str, dict[str, Any]]:
+    def get_output_details(self) -> dict[str, TensorDetails]:
         """Details of every output by name."""
-        return {name: self._details(self._session, index) for name, index in self._signature.outputs.items()}
+        return {name: self._details(index) for name, index in self._signature.outputs.items()}
+
+    def _details(self, index: int) -> TensorDetails:
+        session = self._session
+        return tensor_details(
+            session.tensor(index), session.shape(index), compress_zero_points=self._compress_zero_points
+        )

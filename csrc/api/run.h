@@ -73,8 +73,10 @@ ml_status ml_state_trim(ml_state *state, ml_error *error);
 /* Frees the arena (release) and takes it again for the plan in force (acquire); the plan stays. */
 ml_status ml_state_release_memory(ml_state *state, ml_error *error);
 ml_status ml_state_acquire_memory(ml_state *state, ml_error *error);
-/* Zeroes variable tensors and forgets resource variables and what CALL_ONCE has run. */
+/* Zeroes variable tensors. */
 ml_status ml_state_reset_variables(ml_state *state, ml_error *error);
+/* Forgets resource variables and what CALL_ONCE has run. */
+ml_status ml_state_reset_resources(ml_state *state, ml_error *error);
 
 const ml_counters *ml_state_counters(const ml_state *state);
 ml_plan *ml_state_plan(const ml_state *state);

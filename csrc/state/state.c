@@ -414,6 +414,13 @@ ml_status ml_state_reset_variables(ml_state *s, ml_error *error) {
     if (status != ML_OK) return status;
     if (s->plan && s->plan->persistent_bytes > 0)
         memset(s->persistent, 0, (size_t)s->plan->persistent_bytes);
+    leave(s);
+    return ML_OK;
+}
+
+ml_status ml_state_reset_resources(ml_state *s, ml_error *error) {
+    ml_status status = enter(s, error);
+    if (status != ML_OK) return status;
     for (int32_t r = 0; r < s->graph->n_resources; r++) s->resources[r].assigned = false;
     memset(s->called_once, 0, (size_t)s->graph->n_subgraphs);
     leave(s);

@@ -174,7 +174,13 @@ class Graph:
     """Owns an ml_graph and whatever its constants and packed weights lie in."""
 
     def __init__(
-        self, subgraphs: Sequence[SubgraphDef], resources: int, root: int, keep: Iterable[Any], names: Names, store: Store
+        self,
+        subgraphs: Sequence[SubgraphDef],
+        resources: int,
+        root: int,
+        keep: Iterable[Any],
+        names: Names,
+        store: Store,
     ) -> None:
         tensors, nodes, heads, quantizations = bytearray(), bytearray(), bytearray(), bytearray()
         io: list[int] = []

@@ -9,7 +9,7 @@ import numpy as np
 
 from minilite._core import ffi, lib
 from minilite._native.status import MAX_RANK
-from minilite.errors import ShapeError
+from minilite.errors import MiniliteError, ShapeError
 
 Array = Any
 Shape = tuple[int, ...]
@@ -52,6 +52,10 @@ class Call:
         entry = lib.ml_call_output(self._call, position).tensor
         return tuple(entry.shape.dims[0 : entry.shape.rank]) if entry.shaped else None
 
+    def close(self) -> None:
+        """Lets go of C's struct, which ends with the hook; a traceback may keep this object longer."""
+        self._call = None
+
     def set_output_shapes(self, shapes: Sequence[Shape]) -> int:
         """Gives every output its shape and settles their places; a status other than 0 is to be returned at once."""
         for position, shape in enumerate(shapes):
@@ -83,22 +87,44 @@ class Hooks(Protocol):
     def shape(self, call: Call) -> Sequence[Shape]:
         """The output shapes of a custom node."""
 
+    def label(self, handler: int) -> str:
+        """The coordinates of a node, for error lines."""
+
 
 def _keep_exception(exception: BaseException | None, traceback: Any) -> None:
-    """cffi calls this in the frame of the hook that raised."""
-    owner = traceback.tb_frame.f_locals["owner"]
-    ffi.from_handle(owner).exception = exception
+    """cffi calls this with what a hook raised; the traceback begins in the hook's frame."""
+    if exception is None:
+        return
+    frame = traceback.tb_frame.f_locals
+    hooks: Hooks = ffi.from_handle(frame["owner"])
+    if "handed" in frame and not isinstance(exception, MiniliteError):
+        _note(exception, hooks.label(frame["handed"].handler))
+    hooks.exception = exception.with_traceback(traceback)
+
+
+def _note(exception: BaseException, text: str) -> None:
+    """Says in which node it was raised, once; before Python 3.11 exceptions take no notes."""
+    if hasattr(exception, "add_note") and text not in getattr(exception, "__notes__", ()):
+        exception.add_note(text)
 
 
 @ffi.def_extern(error=lib.ML_PYTHON_ERROR, onerror=lambda _t, value, tb: _keep_exception(value, tb))  # type: ignore[untyped-decorator]
 def ml_hook_eval(owner: Any, call: Any) -> int:
-    return int(ffi.from_handle(owner).eval(Call(call)))
+    handed = Call(call)
+    try:
+        return int(ffi.from_handle(owner).eval(handed))
+    finally:
+        handed.close()
 
 
 @ffi.def_extern(error=lib.ML_PYTHON_ERROR, onerror=lambda _t, value, tb: _keep_exception(value, tb))  # type: ignore[untyped-decorator]
 def ml_hook_shape(owner: Any, call: Any, outputs: Any) -> int:
-    for position, shape in enumerate(ffi.from_handle(owner).shape(Call(call))):
-        write_shape(outputs[position], tuple(shape))
+    handed = Call(call)
+    try:
+        for position, shape in enumerate(ffi.from_handle(owner).shape(handed)):
+            write_shape(outputs[position], tuple(shape))
+    finally:
+        handed.close()
     return 0
 
 

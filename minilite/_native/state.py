@@ -39,6 +39,9 @@ class Plan:
         self._pointer = ffi.gc(pointer, lib.ml_plan_free)
         self._owner = owner
 
+    def __repr__(self) -> str:
+        return f"<Plan: arena {self.arena_bytes} bytes, lower bound {self.lower_bound}, {self.n_tensors} tensors>"
+
     def is_at(self, pointer: Any) -> bool:
         """Whether this is the plan at that address."""
         return bool(self._pointer == pointer)
@@ -138,7 +141,10 @@ class State:
         error, self._error = self._error, fresh_error()
         exception, self._hooks.exception = self._hooks.exception, None
         if exception is not None:
-            raise exception
+            try:
+                raise exception
+            finally:
+                del exception  # its traceback has this frame: a cycle would keep all of the interpreter
         raise_error(error, self._graph.names)
 
     def run(self) -> Callable[[], None]:
@@ -206,8 +212,12 @@ class State:
         self._check(lib.ml_state_acquire_memory(self.pointer, self._error))
 
     def reset_variables(self) -> None:
-        """Zeroes variable tensors, forgets resource variables."""
+        """Zeroes variable tensors."""
         self._check(lib.ml_state_reset_variables(self.pointer, self._error))
+
+    def reset_resources(self) -> None:
+        """Forgets resource variables and what CALL_ONCE has run."""
+        self._check(lib.ml_state_reset_resources(self.pointer, self._error))
 
     @property
     def generation(self) -> int:

@@ -16,6 +16,7 @@ from minilite.errors import (
     StateError,
     UnsupportedOpError,
     coordinates,
+    shortened,
 )
 
 _CLASSES: dict[int, type[MiniliteError]] = {
@@ -69,7 +70,7 @@ def _name_tensors(text: str, error: Any, names: Names) -> tuple[str, list[str]]:
 
     def named(match: re.Match[str]) -> str:
         number = int(match[1])
-        return f"tensor {number} ('{found[number]}')" if number in found else match[0]
+        return f"tensor {number} ('{shortened(found[number])}')" if number in found else match[0]
 
     return re.sub(r"\btensor (\d+)\b", named, text), list(found.values())
 

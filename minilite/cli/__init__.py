@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from minilite.cli import inspect, plan, run
-from minilite.errors import MiniliteError
+from minilite.errors import MiniliteError, UnsupportedOpError
 
 COMMANDS = (run, inspect, plan)
 """Modules with `add_parser(commands)`, which sets `execute(options)` as the parser's default."""
@@ -25,9 +25,9 @@ class _Parser(argparse.ArgumentParser):
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        from importlib.metadata import version
+        from minilite import __version__
 
-        print(f"minilite {version('minilite')}")
+        print(f"minilite {__version__}")
         parser.exit()
 
 
@@ -41,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command. Returns the exit status: 0, or 2 with one line on stderr."""
+    """Runs one command. Returns the exit status: 0, or 2 with one line on stderr (one more for each unsupported operator)."""
     options = _parser().parse_args(arguments)
     try:
         options.execute(options)
@@ -53,6 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("minilite: interrupted\n")
         return 130
+    except UnsupportedOpError as error:  # a line for each operator
+        sys.stderr.write(f"minilite: {error}\n")
+        return 2
     except (MiniliteError, OSError, MemoryError) as error:
         sys.stderr.write(f"minilite: {' '.join(str(error).split()) or type(error).__name__}\n")
         return 2

@@ -13,12 +13,21 @@ Shape = tuple[int, ...]
 
 def positive(text: str) -> int:
     """A whole number of at least 1."""
+    return _whole(text, 1)
+
+
+def natural(text: str) -> int:
+    """A whole number of at least 0."""
+    return _whole(text, 0)
+
+
+def _whole(text: str, least: int) -> int:
     try:
         number = int(text)
     except ValueError:
-        number = 0
-    if number < 1:
-        message = f"takes a whole number of at least 1, got {text!r}"
+        number = least - 1
+    if number < least:
+        message = f"takes a whole number of at least {least}, got {text!r}"
         raise argparse.ArgumentTypeError(message)
     return number
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from minilite.format.model import Array
 from minilite.interpreter import Interpreter
+from minilite.options import Planner
 from minilite.report import duration, table
 
 DATA = Path(__file__).resolve().parent.parent / "data"
@@ -33,7 +34,7 @@ def thumbnail(image: Array, width: int = _WIDTH) -> list[str]:
     return ["".join(_INK[shade] for shade in row) for row in shades]
 
 
-def run(planner: str, threads: int | None, repeat: int) -> None:
+def run(planner: Planner, threads: int | None, repeat: int) -> None:
     """Recognises every sample, resizing the input in between; every size comes twice."""
     samples = load_samples()
     for start in range(0, len(samples), _ACROSS):

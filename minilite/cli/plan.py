@@ -17,7 +17,10 @@ if TYPE_CHECKING:  # memory is imported by those who plan: the other commands st
     from minilite.memory import MemoryPlan, UsageRecord
 
 _MODEL_ONLY = ("shape", "write_offline")
+_ONE_PLAN = ("strategy", "capacity", "svg", "write_offline")
 _SECONDS = 10.0
+_NODES = 1_000_000
+"""Search nodes of the exact search in a comparison, which is to be the same each time."""
 
 
 def add_parser(commands: Any) -> None:
@@ -34,6 +37,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--strategy", metavar="NAME", help="planning strategy (default: default; exact for offline plans)"
     )
+    parser.add_argument("--compare", action="store_true", help="plan by every strategy and print their arenas")
     arguments.add_shape(parser)
     parser.add_argument(
         "--alignment", metavar="N", type=arguments.positive, help="of offsets (default: 64; problems: 1)"
@@ -63,6 +67,9 @@ def execute(options: argparse.Namespace) -> None:
     if (options.model is None) == (options.problem is None):
         message = "takes a MODEL or --problem FILE.csv, one of the two"
         raise InputError(message)
+    if options.compare:
+        _compare(options)
+        return
     started = time.process_time()
     if options.problem is not None:
         title, made = Path(options.problem).name, _problem(options)
@@ -78,21 +85,38 @@ def execute(options: argparse.Namespace) -> None:
 
 
 def _problem(options: argparse.Namespace) -> MemoryPlan:
-    from minilite.memory import plan, read_csv
+    from minilite.memory import plan
+
+    return plan(
+        _problem_records(options), options.strategy or "default", options.alignment or 1,
+        capacity=options.capacity, max_seconds=options.seconds,
+    )  # fmt: skip
+
+
+def _problem_records(options: argparse.Namespace) -> list[UsageRecord]:
+    from minilite.memory import read_csv
 
     for name in _MODEL_ONLY:
         if getattr(options, name):
             message = f"--{name.replace('_', '-')} goes with a MODEL"
             raise InputError(message)
-    return plan(
-        read_csv(options.problem), options.strategy or "default", options.alignment or 1,
-        capacity=options.capacity, max_seconds=options.seconds,
-    )  # fmt: skip
+    return read_csv(options.problem)
 
 
 def _model(options: argparse.Namespace) -> MemoryPlan:
-    """The records of the engine's plan, in-place sharing done, planned anew; a plan in the file is left aside."""
-    from minilite.memory import UsageRecord, offline, plan
+    """The records of the engine's plan, planned anew."""
+    from minilite.memory import plan
+
+    records, names = _model_records(options)
+    return plan(
+        records, options.strategy or "default", options.alignment or 64,
+        capacity=options.capacity, max_seconds=options.seconds or _SECONDS, names=names,
+    )  # fmt: skip
+
+
+def _model_records(options: argparse.Namespace) -> tuple[list[UsageRecord], dict[int, str]]:
+    """The records of the engine's plan, in-place sharing done, and their names; a plan in the file is left aside."""
+    from minilite.memory import UsageRecord, offline
 
     model = load_model(options.model)
     bare = {name: payload for name, payload in model.metadata.items() if name != offline.NAME}
@@ -104,10 +128,41 @@ def _model(options: argparse.Namespace) -> MemoryPlan:
     for tensor, size, first, last, _ in found.records():
         records.append(UsageRecord(tensor, size, first, last))
         names[tensor] = main.tensors[tensor].name if tensor < count else f"scratch of node {tensor - count}"
-    return plan(
-        records, options.strategy or "default", options.alignment or 64,
-        capacity=options.capacity, max_seconds=options.seconds or _SECONDS, names=names,
-    )  # fmt: skip
+    return records, names
+
+
+def _compare(options: argparse.Namespace) -> None:
+    """The same records by every strategy: arena bytes, and how far they are above the lower bound. Prints no times."""
+    from minilite.memory import plan, strategies
+
+    for name in _ONE_PLAN:
+        if getattr(options, name) is not None:
+            message = f"--{name.replace('_', '-')} goes with one plan, --compare makes one by every strategy"
+            raise InputError(message)
+    records = _problem_records(options) if options.problem is not None else _model_records(options)[0]
+    alignment = options.alignment or (1 if options.problem is not None else 64)
+    limits = {"max_seconds": options.seconds} if options.seconds is not None else {"max_nodes": _NODES}
+    made, refused = [], []
+    for strategy in strategies():
+        try:
+            made.append(plan(records, strategy, alignment, **limits))
+        except InputError as error:  # it takes no fixed records
+            refused.append((strategy, str(error).split(", and ")[0].removeprefix(f"strategy '{strategy}' ")))
+    made.sort(key=lambda found: found.arena_bytes)
+    bound = made[0].lower_bound
+    print(f"{Path(options.problem or options.model).name}: {len(records)} records, alignment {alignment}")
+    print(f"lower bound {bound} bytes")
+    rows: list[list[str | int]] = [[found.strategy, found.arena_bytes, *_gap(found)] for found in made]
+    rows += [[strategy, "", "", reason] for strategy, reason in refused]
+    print(table(("strategy", "bytes", "above bound", ""), rows))
+
+
+def _gap(made: MemoryPlan) -> tuple[int, str]:
+    """Bytes above the bound, and what is to be said of them."""
+    gap = made.arena_bytes - made.lower_bound
+    if gap == 0 or made.lower_bound == 0:
+        return gap, "at the bound" if gap == 0 else ""
+    return gap, f"{100 * gap / made.lower_bound:.2f} %" + (", optimal" if made.proved_optimal else "")
 
 
 def _offline(options: argparse.Namespace) -> MemoryPlan:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from minilite.cli import arguments, digits
+from minilite.details import TensorDetails
 from minilite.errors import InputError
 from minilite.format.model import Array
 from minilite.interpreter import Interpreter
@@ -37,8 +38,10 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--repeat", metavar="N", type=arguments.positive, default=1, help="runs; their median is printed"
     )
-    parser.add_argument("--threads", metavar="N", type=arguments.positive, help="threads to run on")
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="of the random inputs (default: %(default)s)")
+    parser.add_argument(
+        "--threads", metavar="N", type=arguments.positive, help="as LiteRT's num_threads; runs take one thread so far"
+    )
+    parser.add_argument("--seed", metavar="N", type=arguments.natural, help="of the random inputs (default: 0)")
     arguments.add_planner(parser)
     parser.set_defaults(execute=execute)
 
@@ -48,8 +51,8 @@ def execute(options: argparse.Namespace) -> None:
     if options.model is not None:
         run_model(options)
         return
-    for name in ("input", "shape", "out"):
-        if getattr(options, name):
+    for name in ("input", "shape", "out", "seed"):
+        if getattr(options, name) not in (None, []):
             message = f"--{name} goes with a MODEL: the embedded model brings its own images"
             raise InputError(message)
     digits.run(options.planner, options.threads, options.repeat)
@@ -71,12 +74,12 @@ def run_model(options: argparse.Namespace) -> None:
     allocating = time.perf_counter()
     interpreter.allocate_tensors()
     allocated = time.perf_counter()
-    rng = np.random.default_rng(options.seed)
+    rng = np.random.default_rng(options.seed or 0)
     for detail in interpreter.get_input_details():
-        index = int(detail["index"])
+        index = detail["index"]
         interpreter.set_tensor(index, given[index] if index in given else _random(detail, rng))
     times = _timed(interpreter, options.repeat)
-    outputs = [interpreter.get_tensor(int(detail["index"])) for detail in interpreter.get_output_details()]
+    outputs = [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
     graph = interpreter.model.subgraphs[0]
     print(f"{Path(options.model).name}: {len(graph.nodes)} nodes, {len(graph.tensors)} tensors")
     print(f"load {duration(loaded - started)}, lower and allocate {duration(allocated - allocating)}")
@@ -110,7 +113,7 @@ def _load(path: str) -> Array:
     return array
 
 
-def _random(detail: dict[str, Any], rng: np.random.Generator) -> Array:
+def _random(detail: TensorDetails, rng: np.random.Generator) -> Array:
     """Values that any model takes: floats in [-1, 1), bytes over their range, other integers 0 or 1."""
     shape, dtype = tuple(int(dim) for dim in detail["shape"]), np.dtype(detail["dtype"])
     if dtype.kind not in "fciub":
@@ -133,7 +136,7 @@ def _first_values(array: Array) -> str:
 def _print_tensors(interpreter: Interpreter, given: dict[int, Array], outputs: list[Array]) -> None:
     rows: list[list[str]] = []
     for detail in interpreter.get_input_details():
-        source = "given" if int(detail["index"]) in given else "random"
+        source = "given" if detail["index"] in given else "random"
         dtype = np.dtype(detail["dtype"]).name
         rows.append(["input", cut(detail["name"]), shape_text(detail["shape"].tolist()), dtype, source])
     for detail, array in zip(interpreter.get_output_details(), outputs, strict=True):
@@ -141,7 +144,7 @@ def _print_tensors(interpreter: Interpreter, given: dict[int, Array], outputs: l
     print(table(["", "name", "shape", "type", "values"], rows))
 
 
-def _write(folder: Path, details: list[dict[str, Any]], outputs: list[Array]) -> None:
+def _write(folder: Path, details: list[TensorDetails], outputs: list[Array]) -> None:
     """One .npy file an output; what a file name cannot hold becomes '_', names used before get a number."""
     folder.mkdir(parents=True, exist_ok=True)
     taken: set[str] = set()

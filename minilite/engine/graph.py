@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from minilite import _native
-from minilite.engine.lower import Handler, lower, node_label
-from minilite.errors import KernelError, coordinates
+from minilite.engine.lower import lower, node_label
+from minilite.engine.python_nodes import PythonNodes
 from minilite.format.dtypes import TensorType, element_bits
 from minilite.format.model import Model
 from minilite.memory.order import OrderNode, lower_peak_order
 
 Shape = tuple[int, ...]
+
+
+class ModelNames(NamedTuple):
+    """Names nodes and tensors of a Model for error lines; C graphs hold it, and not the Program that holds them."""
+
+    model: Model
+
+    def node_label(self, subgraph: int, node: int) -> tuple[str, str]:
+        """The operator and the name of the first output of a node."""
+        return node_label(self.model, subgraph, node)
+
+    def tensor_name(self, subgraph: int, tensor: int) -> str:
+        """The name of a tensor."""
+        return self.model.subgraphs[subgraph].tensors[tensor].name
 
 
 class Program:
@@ -33,7 +45,8 @@ class Program:
         if root not in self._graphs:
             low = self.lowered
             subgraphs = self._reordered(root) if self._reorder else low.subgraphs
-            self._graphs[root] = _native.Graph(subgraphs, low.resources, root, low.keep, self, self.store)
+            names = ModelNames(self.model)
+            self._graphs[root] = _native.Graph(subgraphs, low.resources, root, low.keep, names, self.store)
         return self._graphs[root]
 
     def _reordered(self, root: int) -> tuple[_native.SubgraphDef, ...]:
@@ -47,7 +60,9 @@ class Program:
         ):
             return self.lowered.subgraphs
         sizes = [
-            0 if t.data is not None or t.flags & _native.TENSOR_VARIABLE else math.prod(t.shape) * element_bits(TensorType(t.type)) // 8
+            0
+            if t.data is not None or t.flags & _native.TENSOR_VARIABLE
+            else math.prod(t.shape) * element_bits(TensorType(t.type)) // 8
             for t in graph.tensors
         ]
         nodes = [OrderNode(node.inputs, node.outputs) for node in graph.nodes]
@@ -56,66 +71,6 @@ class Program:
             return self.lowered.subgraphs
         better = graph._replace(nodes=[graph.nodes[n] for n in order])
         return (*self.lowered.subgraphs[:root], better, *self.lowered.subgraphs[root + 1 :])
-
-    def node_label(self, subgraph: int, node: int) -> tuple[str, str]:
-        """The operator and the name of the first output of a node."""
-        return node_label(self.model, subgraph, node)
-
-    def tensor_name(self, subgraph: int, tensor: int) -> str:
-        """The name of a tensor."""
-        return self.model.subgraphs[subgraph].tensors[tensor].name
-
-
-class PythonNodes:
-    """Runs the nodes that C hands over: numpy references and custom operators."""
-
-    def __init__(self, handlers: Sequence[Handler]) -> None:
-        self._handlers = handlers
-        self.exception: BaseException | None = None
-
-    def eval(self, call: _native.Call) -> int:
-        """Computes one node and stores its outputs."""
-        handler = self._handlers[call.handler]
-        inputs = [call.input_array(i, dtype) if dtype else None for i, dtype in enumerate(handler.dtypes_in)]
-        if handler.copies:
-            inputs = [array.copy() if array is not None else None for array in inputs]
-        results = handler.function(handler.node, *inputs)
-        if not isinstance(results, tuple):
-            results = (results,)
-        arrays = self._checked(handler, results)
-        shapes = [array.shape for array in arrays]
-        if any(call.output_shape(i) != shape for i, shape in enumerate(shapes)):
-            arrays = [array.copy() if array.base is not None else array for array in arrays]
-            if status := call.set_output_shapes(shapes):
-                return status
-        for i, array in enumerate(arrays):
-            np.copyto(call.output_array(i, array.dtype), array)
-        return 0
-
-    def _checked(self, handler: Handler, results: tuple[Any, ...]) -> list[Any]:
-        node = handler.node
-        head = coordinates(node.subgraph, node.index, node.op, node.outputs[0].name if node.outputs else "")
-        if len(results) != len(handler.dtypes_out):
-            message = f"{head}: the function gave {len(results)} outputs, the node has {len(handler.dtypes_out)}"
-            raise KernelError(message, subgraph=node.subgraph, node=node.index, op=node.op)
-        arrays = [np.asarray(result) for result in results]
-        for i, (array, dtype) in enumerate(zip(arrays, handler.dtypes_out, strict=True)):
-            if array.dtype != dtype:
-                message = f"{head}: output {i} came as {array.dtype}, the model says {np.dtype(dtype)}"
-                raise KernelError(message, subgraph=node.subgraph, node=node.index, op=node.op)
-        return arrays
-
-    def shape(self, call: _native.Call) -> list[Shape]:
-        """The output shapes of a custom node, by its shape function."""
-        handler = self._handlers[call.handler]
-        assert handler.shape is not None
-        shapes = handler.shape(handler.node, *(call.input_shape(i) for i in range(len(handler.dtypes_in))))
-        if shapes and isinstance(shapes[0], (int, np.integer)):
-            shapes = [shapes]
-        if len(shapes) != len(handler.dtypes_out):
-            message = f"the shape function gave {len(shapes)} shapes, the node has {len(handler.dtypes_out)} outputs"
-            raise KernelError(message)
-        return [tuple(int(d) for d in shape) for shape in shapes]
 
 
 def new_state(program: Program, root: int, strategy: str, options: Mapping[str, bool]) -> _native.State:

@@ -11,6 +11,7 @@ import numpy as np
 from minilite._native import BUSY, MAX_RANK, Plan
 from minilite.engine.binding import Binding, bindable
 from minilite.engine.graph import Program, new_state, spec_of
+from minilite.engine.misfit import as_array, misfit
 from minilite.errors import InputError, InputRuntimeError, StateError
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Subgraph, Tensor
@@ -164,6 +165,8 @@ class Session:
         """A writable array over a tensor's bytes, for use before anything else is called. Raises: InputError, StateError."""
         if self.state.running:
             raise StateError(BUSY)
+        if index in self._pending:
+            raise self._resized(index)
         generation = self.state.generation
         if generation != self._generation:
             self._arrays.clear()
@@ -172,6 +175,11 @@ class Session:
         if array is None:
             array = self._arrays[index] = self._make_array(index)
         return array
+
+    def _resized(self, index: int) -> StateError:
+        name, shape = self.tensor(index).name, self._pending[index]
+        message = f"Tensor data is null. Run allocate_tensors() first: tensor {index} ('{name}') was resized to {shape}"
+        return StateError(message, tensors=[name], shapes=[shape])
 
     def _make_array(self, index: int) -> Array:
         tensor = self.tensor(index)
@@ -204,7 +212,7 @@ class Session:
         if not self.ready:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
             raise StateError(message, tensors=[tensor.name])
-        array = value if type(value) is np.ndarray else np.asarray(value)
+        array = value if type(value) is np.ndarray else as_array(tensor, value)
         target = self.array(index)
         if (
             array.dtype != target.dtype
@@ -212,38 +220,8 @@ class Session:
             or not target.flags.writeable
             or not array.dtype.isnative
         ):
-            raise self._misfit(tensor, array, target)
+            raise misfit(tensor, value, array, target, bound=index in self._bound)
         target[...] = array
-
-    def _misfit(self, tensor: Tensor, array: Array, target: Array) -> InputError:
-        """Why an array does not fit a tensor, in LiteRT's first words."""
-        head = "Cannot set tensor: "
-        if tensor.index in self._bound and not target.flags.writeable:
-            text = f"tensor {tensor.index} ('{tensor.name}') is bound to a read-only array"
-        elif tensor.data is not None or not target.flags.writeable:
-            text = f"tensor {tensor.index} ('{tensor.name}') is constant"
-        elif array.dtype.newbyteorder("=") == target.dtype and not array.dtype.isnative:
-            text = (
-                f"Got value of byte order '{array.dtype.byteorder}' but expected the machine's own "
-                f"for input {tensor.index}, name: {tensor.name}; convert it with .astype('{target.dtype.name}')"
-            )
-        elif array.dtype != target.dtype:
-            text = (
-                f"Got value of type {array.dtype.name.upper()} but expected type {tensor.type.name} "
-                f"for input {tensor.index}, name: {tensor.name}; convert it with .astype('{target.dtype.name}')"
-            )
-        elif array.ndim != target.ndim:
-            text = (
-                f"Dimension mismatch. Got {array.ndim} but expected {target.ndim} for input {tensor.index}, "
-                f"name: {tensor.name}: shape {array.shape} where {target.shape} is allocated"
-            )
-        else:
-            at = next(i for i, (a, b) in enumerate(zip(array.shape, target.shape, strict=True)) if a != b)
-            text = (
-                f"Dimension mismatch. Got {array.shape[at]} but expected {target.shape[at]} for dimension {at} of input "
-                f"{tensor.index}, name: {tensor.name}"
-            )
-        return InputError(head + text, tensors=[tensor.name], shapes=[target.shape, array.shape])
 
     def view(self, index: int) -> Callable[[], Array]:
         """A function that gives a live view of a tensor; while an array of it lives, memory does not move."""

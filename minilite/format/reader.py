@@ -13,6 +13,7 @@ from minilite.format._flatbuffer import FlatBuffer, Values
 from minilite.format._spec import OptionsTable, names_of, operator_names, options_table, table_spec
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Model, Node, Signature, Subgraph, Tensor
+from minilite.format.origin import explained
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
 if TYPE_CHECKING:
@@ -40,9 +41,12 @@ def load_model(path: str | os.PathLike[str], load: Literal["map", "copy"] = "map
                 source = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        message = f"could not open {str(path)!r}: {reason.lower()}"
+        message = f"Could not open {str(path)!r}: {reason.lower()}"
         raise ModelNotFoundError(message) from error
-    return read_model(source)
+    try:
+        return read_model(source)
+    except ModelFormatError as error:
+        raise explained(error, source, path) from None
 
 
 def read_model(source: bytes | bytearray | memoryview | mmap.mmap) -> Model:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from minilite.errors import UnsupportedOpError, coordinates
+from minilite.errors import UnsupportedOperator, UnsupportedOpError, coordinates
 from minilite.format.model import Array, Tensor
 
 
@@ -38,6 +38,7 @@ class OpNode(NamedTuple):
             op=self.op,
             tensors=[t.name for t in self.inputs if t is not None],
             shapes=[t.shape for t in self.inputs if t is not None],
+            operators=[UnsupportedOperator(self.op, why, ((self.subgraph, self.index),))],
         )
 
 

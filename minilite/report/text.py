@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from minilite.errors import shortened
+
 Cell = str | int | float | None
 
 
@@ -25,8 +27,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Cell]], indent: str = "
 
 def cut(text: str, width: int = 48) -> str:
     """The text, its middle left out when it is longer than `width`."""
-    head = (width - 2) // 2
-    return text if len(text) <= width else f"{text[:head]}..{text[head + 2 - width :]}"
+    return shortened(text, width)
 
 
 def shape_text(shape: Sequence[int] | None) -> str:

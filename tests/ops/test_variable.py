@@ -37,16 +37,27 @@ def test_accumulating_stream() -> None:
     assert results[-1][0].tolist() == [5, 10, 15, 10]
 
 
-def test_reset_all_variables_starts_anew() -> None:
+def forget(interpreter: Any) -> None:
+    """Resource variables become unassigned, and CALL_ONCE runs again."""
+    interpreter._session().state.reset_resources()
+
+
+def test_reset_all_variables_leaves_resource_variables_alone() -> None:
+    for interpreter in (ready(accumulator()), litert(accumulator())):
+        for before in (0, 3):
+            assert [run(interpreter, floats(1, 1, 1, 1))[0][0] - before for _ in range(3)] == [1, 2, 3]
+            interpreter.reset_all_variables()
+
+
+def test_forgotten_resources_start_anew() -> None:
     interpreter = ready(accumulator())
     for _ in range(2):
         assert [run(interpreter, floats(1, 1, 1, 1))[0][0] for _ in range(3)] == [1, 2, 3]
-        interpreter.reset_all_variables()
+        forget(interpreter)
 
 
-def test_reset_forgets_variables() -> None:
-    """A loop of `turns` turns assigns the variable, so that none leave it as it was. LiteRT's reset leaves resource
-    variables alone; ours starts a stream anew."""
+def test_forgotten_variables_are_unassigned() -> None:
+    """A loop of `turns` turns assigns the variable, so that none leave it as it was."""
     builder = ModelBuilder()
     main, test, body = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
     for graph in (main, test, body):
@@ -60,7 +71,7 @@ def test_reset_forgets_variables() -> None:
     body.node("ASSIGN_VARIABLE", [variable(body), body.constant("seven", floats(7))])
     interpreter = ready(builder.build())
     assert [run(interpreter, integer(0), integer(turns))[0].tolist() for turns in (2, 0)] == [[7], [7]]
-    interpreter.reset_all_variables()
+    forget(interpreter)
     with pytest.raises(KernelError, match="read before it is assigned"):
         run(interpreter, integer(0), integer(0))
     assert run(interpreter, integer(0), integer(1))[0].tolist() == [7]
@@ -135,6 +146,9 @@ def test_call_once_runs_once_and_again_when_it_failed() -> None:
         interpreter.invoke()
     assert len(calls) == 2
     interpreter.reset_all_variables()
+    interpreter.invoke()
+    assert len(calls) == 2
+    forget(interpreter)
     interpreter.invoke()
     assert len(calls) == 3
 

@@ -90,6 +90,22 @@ def test_inspect_shows_what_it_can_of_a_model_it_cannot_run(tmp_path: Path, caps
     assert "Mystery" in shown.err
 
 
+def test_unsupported_operators_have_a_line_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x = graph.input("x", (2,))
+    graph.output(*[graph.node(f"Kind{i % 2}", [x], out=(f"y{i}", (2,)), custom=True) for i in range(6)])
+    path = tmp_path / "custom.tflite"
+    path.write_bytes(builder.build())
+    for command in ("run", "inspect", "plan"):
+        assert main([command, str(path)]) == 2
+        assert capsys.readouterr().err.splitlines() == [
+            "minilite: 6 nodes of 2 operators are not supported:",
+            "  Kind0 x3 (subgraph 0, nodes 0, 2, 4): unresolved custom op: Kind0, custom_ops has none",
+            "  Kind1 x3 (subgraph 0, nodes 1, 3, 5): unresolved custom op: Kind1, custom_ops has none",
+        ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -103,6 +119,8 @@ def test_inspect_shows_what_it_can_of_a_model_it_cannot_run(tmp_path: Path, caps
         (["--input", "serving/x=0={right}", "--shape", "serving/x=0=2,4"], "(2, 4)"),
         (["--repeat", "0"], "at least 1"),
         (["--threads", "x"], "at least 1"),
+        (["--seed", "-1"], "takes a whole number of at least 0, got '-1'"),
+        (["--seed", "x"], "takes a whole number of at least 0, got 'x'"),
         (["--planner", "no such planner"], "no such planner"),
         (["--out", "{model}"], "model.tflite"),
         (["--bogus"], "--bogus"),
@@ -115,6 +133,47 @@ def test_run_refuses_in_one_line(
     np.save(tmp_path / "right.npy", np.zeros((1, 4), np.float32))
     places = {"model": model, "wrong": tmp_path / "wrong.npy", "right": tmp_path / "right.npy"}
     assert words in refused(capsys, "run", model, *(text.format(**places) for text in arguments))
+
+
+def compared(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[list[str], dict[str, list[str]]]:
+    """The head and the rows of plan --compare by strategy."""
+    assert main(["plan", "--compare", *arguments]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    return lines[:2], {line.split()[0]: line.split()[1:] for line in lines[3:]}
+
+
+def test_plan_compares_all_strategies(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from minilite import memory
+
+    head, rows = compared(capsys, model, "--shape", "serving/x=0=50,4")
+    assert head[0].startswith("model.tflite: ")
+    assert set(rows) == set(memory.strategies())
+    bound = int(head[1].split()[2])
+    assert all(int(row[0]) == bound + int(row[1]) for row in rows.values())
+    assert list(rows) == sorted(rows, key=lambda name: int(rows[name][0]))
+    assert rows["default"][1:] == ["0", "at", "the", "bound"]
+    assert compared(capsys, model, "--shape", "serving/x=0=50,4") == (head, rows)
+
+
+def test_plan_compares_problems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    problem = tmp_path / "problem.csv"
+    problem.write_text("id,lower,upper,size\n0,0,2,4\n1,1,3,2\n2,2,4,4\n")
+    head, rows = compared(capsys, "--problem", str(problem))
+    assert head == ["problem.csv: 3 records, alignment 1", "lower bound 6 bytes"]
+    assert rows["naive"] == ["10", "4", "66.67", "%"]
+    assert [int(row[0]) for row in rows.values()] == sorted(int(row[0]) for row in rows.values())
+    assert rows["exact"] == ["6", "0", "at", "the", "bound"]
+    problem.write_text("id,lower,upper,size,offset\n0,0,2,4,8\n1,1,3,2,\n")
+    head, rows = compared(capsys, "--problem", str(problem))
+    assert rows["exact"] == ["takes", "no", "fixed", "records"]
+    assert rows["default"][0] == "12"
+
+
+@pytest.mark.parametrize("option", ["--strategy=naive", "--capacity=9", "--svg=a.svg", "--write-offline=b.tflite"])
+def test_a_comparison_makes_no_single_plan(option: str, model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--compare" in refused(capsys, "plan", model, "--compare", option)
+    assert not Path("a.svg").exists()
+    assert not Path("b.tflite").exists()
 
 
 @pytest.mark.parametrize("command", ["run", "inspect"])
@@ -132,6 +191,8 @@ def test_commands_are_required_and_known(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_embedded_model_takes_no_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert "MODEL" in refused(capsys, "run", "--shape", "x=1")
+    for seed in ("0", "3"):
+        assert "--seed goes with a MODEL" in refused(capsys, "run", "--seed", seed)
 
 
 def test_run_without_arguments_reads_digits_of_several_sizes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -82,14 +82,90 @@ def test_unsupported_operators_are_listed_at_once() -> None:
     for _ in range(2):
         with pytest.raises(minilite.UnsupportedOpError) as caught:
             interpreter.allocate_tensors()
-        lines = str(caught.value).removeprefix("4 nodes are not supported: ").split("; ")
-        assert [re.match(COORDINATES, line).group() for line in lines] == [  # type: ignore[union-attr]
-            "subgraph 0, node 0 (ATAN2 'a'): ",
-            "subgraph 0, node 2 (Strange 'c'): ",
-            "subgraph 0, node 3 (ADD 'd'): ",
-            "subgraph 1, node 0 (RELU 'e'): ",
+        assert str(caught.value).split("\n") == [
+            "4 nodes of 4 operators are not supported:",
+            "  ATAN2 x1 (subgraph 0, node 0): this operator is not supported",
+            "  Strange x1 (subgraph 0, node 2): unresolved custom op: Strange, custom_ops has none",
+            "  ADD x1 (subgraph 0, node 3): version 99 is not supported, versions 1 to 6 are",
+            "  RELU x1 (subgraph 1, node 0): input type STRING differs from output type FLOAT32",
         ]
         assert (caught.value.subgraph, caught.value.node, caught.value.op) == (0, 0, "ATAN2")
+        assert [(found.op, found.nodes) for found in caught.value.operators] == [
+            ("ATAN2", ((0, 0),)),
+            ("Strange", ((0, 2),)),
+            ("ADD", ((0, 3),)),
+            ("RELU", ((1, 0),)),
+        ]
+
+
+def many(kinds: int, each: int, name: str = "Kind") -> bytes:
+    """Custom operators of so many kinds, each at so many nodes of two subgraphs."""
+    builder = ModelBuilder()
+    for graph in (builder.subgraph("main"), builder.subgraph("other")):
+        x = graph.input("x", (4,))
+        for number in range(kinds * each):
+            op = f"{name}{number % kinds}" + "long" * 100 * (name == "Kind")
+            graph.output(graph.node(op, [x], out=(f"{number}" + "y" * 300, (4,)), custom=True))
+    return builder.build()
+
+
+def test_the_list_of_unsupported_operators_is_bounded() -> None:
+    with pytest.raises(minilite.UnsupportedOpError) as caught:
+        ready(many(40, 50))
+    lines = str(caught.value).split("\n")
+    assert lines[0] == "4000 nodes of 40 operators are not supported:"
+    assert lines[-1] == "and 24 more, in the error's `operators`"
+    assert len(lines) == 18
+    assert max(map(len, lines)) < 280
+    assert len(caught.value.operators) == 40
+    assert all(len(found.nodes) == 100 for found in caught.value.operators)
+    assert "x100 (subgraph 0, nodes 1, 41, 81, ...): unresolved custom op: Kind1" in lines[2]
+
+
+def test_names_keep_to_their_lines() -> None:
+    with pytest.raises(minilite.UnsupportedOpError) as caught:
+        ready(many(2, 1, "two\nlines"))
+    assert len(str(caught.value).split("\n")) == 3
+    assert "  two lines0 x2 (" in str(caught.value)
+
+
+def test_nodes_of_several_subgraphs_are_told_apart() -> None:
+    with pytest.raises(minilite.UnsupportedOpError) as caught:
+        ready(many(1, 2))
+    assert "x4 (subgraph 0, nodes 0, 1; subgraph 1, node 0, ...): " in str(caught.value)
+    assert str(caught.value).startswith("4 nodes of 1 operator are not supported:\n")
+    assert caught.value.operators[0].nodes == ((0, 0), (0, 1), (1, 0), (1, 1))
+
+
+def test_select_tensorflow_operators_come_with_a_hint() -> None:
+    with pytest.raises(minilite.UnsupportedOpError) as caught:
+        ready(custom_chain("FlexErf"))
+    assert str(caught.value) == (
+        "subgraph 0, node 0 (FlexErf 'y'): Select TensorFlow op(s) are not supported by this interpreter: convert the "
+        "model without tf.lite.OpsSet.SELECT_TF_OPS, or give functions in custom_ops"
+    )
+    assert caught.value.operators[0].op == "FlexErf"
+    with pytest.raises(minilite.UnsupportedOpError) as caught:
+        ready(many(2, 1, "Flex"))
+    assert str(caught.value).split("\n") == [
+        "4 nodes of 2 operators are not supported:",
+        "  Flex0 x2 (subgraph 0, node 0; subgraph 1, node 0): Select TensorFlow op(s) are not supported by this interpreter",
+        "  Flex1 x2 (subgraph 0, node 1; subgraph 1, node 1): Select TensorFlow op(s) are not supported by this interpreter",
+        "Select TensorFlow op(s): convert the model without tf.lite.OpsSet.SELECT_TF_OPS, or give functions in custom_ops",
+    ]
+    assert ready(custom_chain("FlexErf"), custom_ops={"FlexErf": lambda node, x: x}).plan is not None
+
+
+def test_tensors_of_too_many_dimensions_are_listed_too() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (1,) * 9)
+    graph.output(graph.node("Strange", [x], out=("y", (1,)), custom=True))
+    with pytest.raises(minilite.UnsupportedOpError) as caught:
+        ready(builder.build())
+    lines = str(caught.value).split("\n")
+    assert lines[0] == "1 node of 1 operator and 1 tensor are not supported:"
+    assert lines[2] == "  subgraph 0, tensor 0 ('x'): 9 dimensions, at most 8 are supported"
 
 
 def test_one_unsupported_operator_is_named_alone() -> None:
@@ -126,7 +202,10 @@ def broken_calls() -> Iterator[Any]:
 
 @pytest.mark.parametrize("number", range(11))
 def test_shape_of_messages(number: int) -> None:
-    """One line; coordinates, if any; then lower case; no full stop; the same the second time."""
+    """One line; coordinates, if any; then lower case; no full stop; the same the second time.
+
+    Several unsupported operators are a list: a line for each, under a first one that ends in a colon.
+    """
     call = list(broken_calls())[number]
     texts = []
     for _ in range(2):
@@ -134,10 +213,15 @@ def test_shape_of_messages(number: int) -> None:
             call()
         texts.append(str(caught.value))
     assert texts[0] == texts[1]
-    rest = re.sub(COORDINATES, "", texts[0])
-    assert "\n" not in rest
+    head, *items = texts[0].split("\n")
+    if items:
+        assert isinstance(caught.value, minilite.UnsupportedOpError)
+        assert head.endswith(" are not supported:")
+        assert all(re.match(r"  \w+ x\d+ \(subgraph \d+, node \d+\): [^\n]*[^.]$", item) for item in items)
+        return
+    rest = re.sub(COORDINATES, "", head)
     assert not rest.endswith(".")
-    assert rest[:1] == rest[:1].lower() or rest.startswith("Model")  # a table of the file format
+    assert rest[:1] == rest[:1].lower() or rest.startswith(("Model", "Could not open"))  # a table of the file format
     if caught.value.node is not None:
         assert re.search(COORDINATES, texts[0])
 
@@ -145,7 +229,7 @@ def test_shape_of_messages(number: int) -> None:
 LITERT_OWN_WORDS = (  # first clauses kept from LiteRT
     "`model_path`", "Can't both", "No subgraph", "Invoke called", "Cannot set tensor", "Tensor data is null",
     "There is at least", "Invalid ", "SignatureDef", "Attempting to resize", "BytesRequired", "Shape should",
-    "Dimension mismatch", "Got value", "Select TensorFlow",
+    "Dimension mismatch", "Got value", "Select TensorFlow", "Unrecognized passed", "Could not open",
 )  # fmt: skip
 
 

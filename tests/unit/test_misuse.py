@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -36,14 +37,20 @@ def resized_not_allocated(kind: Any) -> Any:
     return interpreter
 
 
+def there_and_back(kind: Any) -> Any:
+    interpreter = resized_not_allocated(kind)
+    interpreter.resize_tensor_input(0, (4,))
+    return interpreter
+
+
 ZEROS = np.zeros(4, np.float32)
 MISUSE: dict[str, tuple[Callable[[Any], Any], str]] = {
     "nothing": (lambda kind: kind(), "`model_path` or `model_content` must be specified."),
     "empty path": (lambda kind: kind(""), "`model_path` or `model_content` must be specified."),
     "empty bytes": (lambda kind: kind(model_content=b""), "`model_path` or `model_content` must be specified."),
     "both": (lambda kind: kind("/nope", relu_chain()), "Can't both provide `model_path` and `model_content`"),
-    "missing file": (lambda kind: kind("/nope.tflite"), "could not open '/nope.tflite'"),
-    "directory": (lambda kind: kind("/"), "could not open '/'"),
+    "missing file": (lambda kind: kind("/nope.tflite"), "Could not open '/nope.tflite'"),
+    "directory": (lambda kind: kind("/"), "Could not open '/'"),
     "garbage": (lambda kind: kind(model_content=b"garbage" * 20), ""),
     "truncated": (lambda kind: kind(model_content=relu_chain()[:200]), ""),
     "number as path": (lambda kind: kind(5), ""),
@@ -90,7 +97,48 @@ MISUSE: dict[str, tuple[Callable[[Any], Any], str]] = {
     "set, index below": (lambda kind: allocated(kind).set_tensor(-1, ZEROS), "Invalid tensor index -1 exceeds max tensor index"),
     "get, index": (lambda kind: allocated(kind).get_tensor(9999), "Invalid tensor index 9999 exceeds max tensor index"),
     "get, index below": (lambda kind: allocated(kind).get_tensor(-1), "Invalid tensor index -1 exceeds max tensor index"),
-    "get, index str": (lambda kind: allocated(kind).get_tensor("x"), ""),
+    "get, index str": (lambda kind: allocated(kind).get_tensor("nope"), "there is no tensor 'nope': inputs are x, outputs are y2"),
+    "get, index None": (lambda kind: allocated(kind).get_tensor(None), "takes the number, the name or the details"),
+    "get, all details": (
+        lambda kind: allocated(kind).get_tensor(allocated(kind).get_input_details()),
+        "takes the number, the name or the details of a tensor: got a list of 1 details, take one of them",
+    ),
+    "set, swapped": (
+        lambda kind: allocated(kind).set_tensor(ZEROS, 0),
+        "takes the number, the name or the details of a tensor first, then the array: got an array of shape (4,)",
+    ),
+    "resize, name": (lambda kind: allocated(kind).resize_tensor_input("nope", (3,)), "there is no tensor 'nope'"),
+    "get, resized": (
+        lambda kind: resized_not_allocated(kind).get_tensor(0),
+        "Tensor data is null. Run allocate_tensors() first: tensor 0 ('x') was resized to (9,)",
+    ),
+    "view, resized": (lambda kind: resized_not_allocated(kind).tensor(0)(), "Tensor data is null. Run allocate_tensors()"),
+    "set, resized": (lambda kind: resized_not_allocated(kind).set_tensor(0, np.zeros(9, np.float32)), "Cannot set tensor: "),
+    "get, resized there and back": (lambda kind: there_and_back(kind).get_tensor(0), "Tensor data is null. Run allocate"),
+    "ragged": (
+        lambda kind: allocated(kind).set_tensor(0, [[1.0], [2.0, 3.0]]),
+        "Cannot set tensor: Failed to convert value into readable tensor: tensor 0 ('x'): ",
+    ),
+    "resolver, number": (
+        lambda kind: kind(model_content=relu_chain(), experimental_op_resolver_type=17),
+        "Unrecognized passed in op resolver type: 17",
+    ),
+    "resolver, name": (
+        lambda kind: kind(model_content=relu_chain(), experimental_op_resolver_type="BUILTIN_REF"),
+        "Unrecognized passed in op resolver type: BUILTIN_REF",
+    ),
+    "resolver, value": (
+        lambda kind: kind(model_content=relu_chain(), experimental_op_resolver_type=2),
+        "Unrecognized passed in op resolver type: 2",
+    ),
+    "file as path": (
+        lambda kind: kind(io.BytesIO(relu_chain())),
+        "model_path is of type BytesIO, must be a path, a model's bytes or a Model: pass what its read() gives",
+    ),
+    "file as bytes": (
+        lambda kind: kind(model_content=io.BytesIO(relu_chain())),
+        "model_content is of type BytesIO, must be a model's bytes: pass what its read() gives",
+    ),
     "get, index float": (lambda kind: allocated(kind).get_tensor(1.0), ""),
     "view, index": (lambda kind: allocated(kind).tensor(9999)(), "Invalid tensor index 9999 exceeds max tensor index"),
     "get, subgraph": (lambda kind: allocated(kind).get_tensor(0, 5), "Invalid subgraph index 5 exceeds max subgraph index"),
@@ -159,7 +207,7 @@ def test_misuse(name: str) -> None:
 def test_missing_file_is_also_file_not_found() -> None:
     with pytest.raises(FileNotFoundError) as caught:
         minilite.Interpreter("/nope.tflite")
-    assert str(caught.value) == "could not open '/nope.tflite': no such file or directory"
+    assert str(caught.value) == "Could not open '/nope.tflite': no such file or directory"
 
 
 def test_big_endian_is_refused() -> None:

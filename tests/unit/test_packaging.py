@@ -38,6 +38,20 @@ def imported(statement: str, folder: Path) -> set[str]:
 def test_version_is_that_of_the_project() -> None:
     text = (ROOT / "pyproject.toml").read_text()
     assert f'version = "{version("minilite")}"' in text
+    assert minilite.__version__ == version("minilite")
+    assert not hasattr(minilite, "__no_such_name__")
+
+
+def test_metadata_names_authors() -> None:
+    assert metadata("minilite")["Author"] or metadata("minilite")["Author-email"]
+
+
+def test_models_are_read_by_a_public_function(tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes((PACKAGE / "data" / "digits.tflite").read_bytes())
+    model = minilite.load_model(path)
+    one, other = minilite.Interpreter(model), minilite.Interpreter(model)
+    assert one.model is other.model is model
 
 
 def test_runtime_dependencies_are_three() -> None:
@@ -73,19 +87,6 @@ def test_cli_adds_little_to_the_package(tmp_path: Path) -> None:
 
 def test_package_data_is_small() -> None:
     assert 0 < sum(path.stat().st_size for path in (PACKAGE / "data").glob("*")) < 60_000
-
-
-def readme_example() -> str:
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert len(blocks) == 1
-    return str(blocks[0])
-
-
-def test_readme_example_runs() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", readme_example()], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert [line.split()[-1] for line in done.stdout.splitlines()] == ["0", "0", "1"]
 
 
 def test_readme_names_operators_that_exist() -> None:

@@ -87,7 +87,7 @@ def test_plan_for_leaves_everything_untouched() -> None:
     plan = interpreter.plan_for({"x": (1_000_000,)})
     assert plan.shape(3) == (1_000_000,)
     assert plan.arena_bytes >= 4_000_000
-    with pytest.raises(minilite.InputError, match="there is no input 'nope', the model takes x"):
+    with pytest.raises(minilite.InputError, match="there is no tensor 'nope': inputs are x, outputs are y2"):
         interpreter.plan_for({"nope": (1,)})
     for key, shape in ((4, (1,)), (-1, (1,)), (0, (-1,)), ("x", (2**31,)), (0, (2,) * 9)):
         with pytest.raises(minilite.InputError):

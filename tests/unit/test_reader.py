@@ -71,7 +71,7 @@ def raw_table(vtable: list[int], body: bytes, tail: bytes = b"") -> bytes:
 
 
 def test_missing_path(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(ModelNotFoundError, match=r"could not open '.*/none.tflite': no such file") as caught:
+    with pytest.raises(ModelNotFoundError, match=r"Could not open '.*/none.tflite': no such file") as caught:
         load_model(tmp_path / "none.tflite")
     assert isinstance(caught.value, FileNotFoundError)
     assert isinstance(caught.value, ValueError)

@@ -163,7 +163,7 @@ def test_errors_carry_coordinates() -> None:
 def test_names_from_the_file_stay_on_one_line() -> None:
     b = ModelBuilder()
     b.subgraph().node("two\nlines" + "x" * 1000, [7], [], custom=True)
-    with pytest.raises(ModelFormatError, match=r"node 0 \(two linesx+\): Operator.inputs") as caught:
+    with pytest.raises(ModelFormatError, match=r"node 0 \(two linesx+\.\.x+\): Operator.inputs") as caught:
         read_model(b.build())
     assert len(str(caught.value)) < 200
 

@@ -1,0 +1,106 @@
+"""Why a caller's value cannot become a tensor's, in one line that says what to do instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minilite.errors import InputError, shortened
+from minilite.format.dtypes import TensorType, numpy_type
+from minilite.format.model import Array, Tensor
+
+_HEAD = "Cannot set tensor: "
+_NUMBERS = "biufc"
+"""The kinds of numpy's dtypes that a numeric tensor can be made from."""
+
+
+def as_array(tensor: Tensor, value: Any) -> Array:
+    """The value as numpy has it. Raises: InputError where it has no one shape."""
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        message = (
+            f"{_HEAD}Failed to convert value into readable tensor: tensor {tensor.index} ('{tensor.name}'): {error}"
+        )
+        raise InputError(message, tensors=[tensor.name]) from None
+
+
+def misfit(tensor: Tensor, value: Any, array: Array, target: Array, *, bound: bool) -> InputError:
+    """Why `array`, which numpy makes of `value`, cannot be copied into the tensor's memory `target`.
+
+    `bound` says that `target` is a buffer of the caller's.
+    """
+    text = _kept(tensor, target, bound=bound) or _type_misfit(tensor, value, array, target)
+    text = text or _shape_misfit(tensor, array, target)
+    return InputError(_HEAD + text, tensors=[tensor.name], shapes=[target.shape, array.shape])
+
+
+def _kept(tensor: Tensor, target: Array, *, bound: bool) -> str:
+    if target.flags.writeable and tensor.data is None:
+        return ""
+    kept = "bound to a read-only array" if bound and tensor.data is None else "constant"
+    return f"tensor {tensor.index} ('{tensor.name}') is {kept}"
+
+
+def _type_misfit(tensor: Tensor, value: Any, array: Array, target: Array) -> str:
+    where = f"for input {tensor.index}, name: {tensor.name}"
+    if array.dtype == target.dtype and array.dtype.isnative:
+        return ""
+    if array.dtype.newbyteorder("=") == target.dtype:
+        return (
+            f"Got value of byte order '{array.dtype.byteorder}' but expected the machine's own {where}; "
+            f"convert it with .astype('{target.dtype.name}')"
+        )
+    wanted = f"expected type {tensor.type.name} {where}"
+    if array.dtype.kind not in _NUMBERS:
+        return f"Got value of type {_name(value, array)} but {wanted}; pass an array of numbers of shape {target.shape}"
+    return f"Got value of type {array.dtype.name.upper()} but {wanted}; {_conversion(tensor, array, target)}"
+
+
+def _name(value: Any, array: Array) -> str:
+    """What the caller passed: the class, or for arrays the kind of their elements."""
+    return f"{type(value).__name__} of {array.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+
+
+def _conversion(tensor: Tensor, array: Array, target: Array) -> str:
+    """How the values are made the tensor's: quantized where it has a scale, else converted."""
+    quantization = tensor.quantization
+    dtype = target.dtype
+    if dtype.kind not in "iu" or not quantization.scales or tensor.type in _NO_INTEGERS:
+        return f"convert it with .astype('{dtype.name}')"
+    limits = np.iinfo(dtype)
+    clip = f".clip({limits.min}, {limits.max}).astype('{dtype.name}')"
+    if quantization.per_channel:
+        return f"quantize real values x by channel with np.round(x / scales + zero_points){clip}"
+    scale, zero_point = float(quantization.scale), int(quantization.zero_point)
+    sign = "-" if zero_point < 0 else "+"
+    advice = f"quantize real values x with np.round(x / {scale:.9g} {sign} {abs(zero_point)}){clip}"
+    if array.dtype == np.uint8 and dtype == np.int8:
+        advice += "; pixels p and values quantized to uint8 become int8 with (p.astype('int16') - 128).astype('int8')"
+    return advice
+
+
+_NO_INTEGERS = frozenset(kind for kind in TensorType if numpy_type(kind) is np.uint8 and kind is not TensorType.UINT8)
+"""Packed types, whose arrays hold raw bytes."""
+
+
+def _shape_misfit(tensor: Tensor, array: Array, target: Array) -> str:
+    shapes = f"shape {array.shape} where {target.shape} is allocated"
+    if array.ndim != target.ndim:
+        return (
+            f"Dimension mismatch. Got {array.ndim} but expected {target.ndim} for input {tensor.index}, "
+            f"name: {tensor.name}: {shapes}"
+        )
+    at = next(i for i, (a, b) in enumerate(zip(array.shape, target.shape, strict=True)) if a != b)
+    return (
+        f"Dimension mismatch. Got {array.shape[at]} but expected {target.shape[at]} for dimension {at} of input "
+        f"{tensor.index}, name: {shortened(tensor.name)}: {shapes}{_channels_first(array, target)}"
+    )
+
+
+def _channels_first(array: Array, target: Array) -> str:
+    """The remedy for images whose channels come first where the tensor has them last."""
+    if array.ndim != 4 or (array.shape[0], *array.shape[2:], array.shape[1]) != target.shape:
+        return ""
+    return "; channels come last: transpose it with .transpose(0, 2, 3, 1)"

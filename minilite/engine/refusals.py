@@ -1,0 +1,87 @@
+"""What a model needs and minilite lacks: the refusals of single nodes, and the one error that gathers them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from minilite import _native
+from minilite.errors import UnsupportedOperator, UnsupportedOpError, shortened
+from minilite.format.model import Subgraph, Tensor
+
+_OPERATORS, _NODES, _REASON = 16, 3, 120
+"""What a message shows at most: operators, nodes of each, characters of a reason."""
+_SELECT = "Select TensorFlow op(s) are not supported by this interpreter"
+_HINT = "convert the model without tf.lite.OpsSet.SELECT_TF_OPS, or give functions in custom_ops"
+
+
+def unresolved(op: str, custom_ops: Iterable[str]) -> str:
+    """Why a custom operator without a function cannot be run, and what to do about it."""
+    if op.startswith("Flex"):
+        return f"{_SELECT}: {_HINT}"
+    names = sorted(custom_ops)
+    known = ", ".join(shortened(name) for name in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    return f"unresolved custom op: {shortened(op)}, custom_ops has {known or 'none'}"
+
+
+def too_many_dimensions(subgraph: Subgraph, tensor: Tensor) -> UnsupportedOpError:
+    """The refusal of a tensor of more dimensions than C takes."""
+    reason = f"{len(tensor.shape)} dimensions, at most {_native.MAX_RANK} are supported"
+    message = f"subgraph {subgraph.index}, tensor {tensor.index} ('{shortened(tensor.name)}'): {reason}"
+    return UnsupportedOpError(
+        message,
+        subgraph=subgraph.index,
+        tensors=[tensor.name],
+        operators=[UnsupportedOperator("", message, ())],
+    )
+
+
+def gathered(refusals: Sequence[UnsupportedOpError]) -> UnsupportedOpError:
+    """One error for all refusals: a line for each operator and reason, in the order of their first nodes.
+
+    Its coordinates are the first refusal's; a single refusal is returned as it is.
+    """
+    if len(refusals) == 1:
+        return refusals[0]
+    nodes: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for refusal in refusals:
+        for found in refusal.operators:
+            nodes.setdefault((found.op, found.reason), []).extend(found.nodes)
+    operators = [UnsupportedOperator(op, reason, tuple(places)) for (op, reason), places in nodes.items()]
+    lines = [_head(operators), *map(_line, operators[:_OPERATORS])]
+    if len(operators) > _OPERATORS:
+        lines.append(f"and {len(operators) - _OPERATORS} more, in the error's `operators`")
+    if any(found.reason.startswith(_SELECT) for found in operators):
+        lines.append(f"Select TensorFlow op(s): {_HINT}")
+    first = refusals[0]
+    return UnsupportedOpError(
+        "\n".join(lines),
+        subgraph=first.subgraph,
+        node=first.node,
+        op=first.op,
+        tensors=first.tensors,
+        shapes=first.shapes,
+        operators=operators,
+    )
+
+
+def _head(operators: Sequence[UnsupportedOperator]) -> str:
+    kinds = len({found.op for found in operators if found.op})
+    count = sum(len(found.nodes) for found in operators)
+    tensors = sum(not found.op for found in operators)
+    parts = [f"{count} node{'s' if count != 1 else ''} of {kinds} operator{'s' if kinds != 1 else ''}"] if count else []
+    parts += [f"{tensors} tensor{'s' if tensors != 1 else ''}"] if tensors else []
+    return f"{' and '.join(parts)} {'is' if count + tensors == 1 else 'are'} not supported:"
+
+
+def _line(found: UnsupportedOperator) -> str:
+    if not found.op:
+        return f"  {shortened(found.reason, _REASON)}"
+    shown = [
+        f"subgraph {subgraph}, node{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+        for subgraph, places in groupby(found.nodes[:_NODES], lambda place: place[0])
+        for numbers in [[node for _, node in places]]
+    ]
+    reason = shortened(found.reason.removesuffix(f": {_HINT}"), _REASON)
+    more = ", ..." if len(found.nodes) > _NODES else ""
+    return f"  {shortened(found.op)} x{len(found.nodes)} ({'; '.join(shown)}{more}): {reason}"

@@ -1,0 +1,189 @@
+"""The constructor's options, checked; and where an Interpreter's model comes from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from minilite._native.memory import strategies
+from minilite.compat import OpResolverType, resolver_type
+from minilite.errors import InputError, InputTypeError, ModelFormatError
+from minilite.format.model import Array, Model
+from minilite.format.origin import explained
+from minilite.format.reader import load_model, read_model
+
+if TYPE_CHECKING:
+    import mmap
+
+Planner: TypeAlias = Literal[
+    "default",
+    "naive",
+    "tflite",
+    "greedy_by_size",
+    "greedy_by_breadth",
+    "exact",
+    "strip_packing",
+    "tflm",
+    "equality",
+    "greedy_in_order",
+    "shared_greedy_by_size",
+    "shared_greedy_by_size_improved",
+    "shared_greedy_by_breadth",
+    "min_cost_flow",
+]
+"""The planning strategies by name; docs/memory.md says what each does."""
+InPlace: TypeAlias = Literal["wide", "tflite", "none"]
+"""Which operators may overwrite inputs that die: all that can, those of TFLite's planner, none."""
+Load: TypeAlias = Literal["map", "copy"]
+"""Whether a file is mapped, and must not change, or read whole first."""
+CustomFunction: TypeAlias = Callable[..., Any]
+"""``f(node, *arrays) -> array or tuple of arrays``; an attribute ``shape(node, *shapes)`` makes its shapes known early."""
+Content: TypeAlias = "bytes | bytearray | memoryview | mmap.mmap | Array"
+"""A model's bytes."""
+Path: TypeAlias = "str | bytes | os.PathLike[str]"
+
+_PATH_BYTES = 4096
+"""No path is longer (PATH_MAX)."""
+_IN_PLACE: dict[str, dict[str, bool]] = {
+    "none": {},
+    "tflite": {"share_tflite": True},
+    "wide": {"share_wide": True, "keep_smaller": True},
+}
+
+
+class Options(NamedTuple):
+    """What the constructor was asked for beside the model, checked."""
+
+    custom_ops: Mapping[str, CustomFunction]
+    reference: bool
+    """Every node runs its numpy reference."""
+    reorder: bool
+    strategy: str
+    """The planning strategy."""
+    engine: Mapping[str, bool]
+    """Switches of the engine by name."""
+    compress_zero_points: bool
+
+
+def read(model_path: Path | Content | Model | None, model_content: Content | None, load: Load) -> Model:
+    """The Model of the constructor's arguments. Raises: InputError, ModelNotFoundError, ModelFormatError."""
+    if isinstance(model_path, Model):
+        return model_path
+    if _is_empty(model_path) and _is_empty(model_content):
+        message = "`model_path` or `model_content` must be specified."
+        raise InputError(message)
+    if model_path is not None and model_content is not None:
+        message = "Can't both provide `model_path` and `model_content`"
+        raise InputError(message)
+    if model_path is None or _is_content(model_path):
+        return _read_content(model_content if model_path is None else model_path)
+    if not isinstance(model_path, (str, bytes, os.PathLike)):
+        message = f"model_path is of type {type(model_path).__name__}, must be a path, a model's bytes or a Model"
+        if hasattr(model_path, "read"):
+            message += ": pass what its read() gives"
+        raise InputTypeError(message)
+    return load_model(os.fsdecode(model_path), load=load)
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, (str, bytes)) and not value) or (_is_buffer(value) and not len(value))
+
+
+def _is_content(value: Any) -> bool:
+    """Whether it can only be a model's bytes: no path holds a zero byte or has more than 4096 bytes; every model does."""
+    if isinstance(value, bytes):
+        return len(value) > _PATH_BYTES or b"\0" in value
+    return not isinstance(value, (str, os.PathLike)) and _is_buffer(value)
+
+
+def _is_buffer(value: Any) -> bool:
+    try:
+        memoryview(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _read_content(content: Any) -> Model:
+    if not _is_buffer(content):
+        message = f"model_content is of type {type(content).__name__}, must be a model's bytes"
+        if hasattr(content, "read"):
+            message += ": pass what its read() gives"
+        raise InputTypeError(message)
+    try:
+        return read_model(content)
+    except ModelFormatError as error:
+        raise explained(error, content) from None
+
+
+def check_threads(num_threads: Any) -> None:
+    """Refuses what is no number of threads. Raises: InputError."""
+    if num_threads is None:
+        return
+    if not isinstance(num_threads, (int, np.integer)) or isinstance(num_threads, bool):
+        message = f"type of num_threads should be int, got {type(num_threads).__name__}"
+        raise InputError(message)
+    if num_threads < 1:
+        message = f"num_threads should >= 1, got {num_threads}"
+        raise InputError(message)
+
+
+def check_delegates(delegates: Sequence[Any] | None) -> None:
+    """Refuses any delegate. Raises: InputError."""
+    if delegates:
+        message = f"delegates are not supported, got {len(delegates)}"
+        raise InputError(message)
+
+
+def check_custom_ops(custom_ops: Any) -> dict[str, CustomFunction]:
+    """The functions by operator name. Raises: InputError."""
+    if custom_ops is None:
+        return {}
+    if not isinstance(custom_ops, Mapping):
+        message = f"custom_ops is of type {type(custom_ops).__name__}, must map names of operators to functions"
+        raise InputError(message)
+    for name, function in custom_ops.items():
+        if not isinstance(name, str):
+            message = f"custom_ops has the key {name!r}, must be the name of an operator"
+            raise InputError(message)
+        for what, value in (("", function), (".shape", getattr(function, "shape", None))):
+            if not callable(value) and not (what and value is None):
+                message = f"custom_ops['{name}']{what} is of type {type(value).__name__}, must be a function"
+                raise InputError(message, op=name)
+    return dict(custom_ops)
+
+
+def _one_of(name: str, value: Any, known: Sequence[str]) -> None:
+    if value not in known:
+        message = f"{name} is {value!r}, must be one of {', '.join(known)}"
+        raise InputError(message)
+
+
+def checked(
+    resolver: Any,
+    *,
+    custom_ops: Any,
+    planner: str,
+    in_place: str | None,
+    preserve_inputs: bool,
+    preserve_all: bool,
+    reorder: bool,
+    load: str,
+    compress_zero_points: bool,
+) -> Options:
+    """The options, or why they cannot be. Raises: InputError."""
+    reference = resolver_type(resolver) is OpResolverType.BUILTIN_REF
+    _one_of("planner", planner, strategies())
+    sharing = in_place if in_place is not None else "tflite" if planner == "tflite" else "wide"
+    _one_of("in_place", sharing, tuple(_IN_PLACE))
+    _one_of("load", load, ("map", "copy"))
+    engine = {
+        **_IN_PLACE[sharing],
+        "keep_inputs": bool(preserve_inputs),
+        "keep_all": bool(preserve_all),
+        "free_unread": planner != "tflite",
+    }
+    return Options(check_custom_ops(custom_ops), reference, bool(reorder), planner, engine, bool(compress_zero_points))

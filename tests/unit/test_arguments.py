@@ -1,0 +1,241 @@
+"""Which tensor a caller means, the ways to call run, and what fits a tensor."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from built import floats, ready, relu_chain
+
+import minilite
+from minilite.arguments import tensor_number
+from minilite.errors import InputError, InputTypeError
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
+from minilite.format.quantization import Quantization
+
+# Tensors ----------------------------------------------------------------------------------------------------------------
+
+
+def keys(interpreter: minilite.Interpreter) -> list[Any]:
+    """The first input in every form that is taken."""
+    return [0, np.int32(0), np.array(0), "x", interpreter.get_input_details()[0], np.uint8(0)]
+
+
+def test_tensors_by_number_name_and_details() -> None:
+    interpreter = ready(relu_chain())
+    for count, key in enumerate(keys(interpreter), 1):
+        interpreter.resize_tensor_input(key, (count,))
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(key, np.full(count, -1, np.float32))
+        interpreter.invoke()
+        assert interpreter.get_tensor(key).tolist() == interpreter.tensor(key)().tolist() == [-1] * count
+        output = interpreter.get_output_details()[0]
+        assert interpreter.get_tensor(output).tolist() == interpreter.get_tensor("y2").tolist() == [0] * count
+        if not isinstance(key, (dict, np.ndarray)):
+            assert interpreter.plan_for({key: (7,)}).shape(3) == (7,)
+
+
+def test_bind_by_number_name_and_details() -> None:
+    for key in keys(ready(relu_chain())):
+        interpreter = minilite.Interpreter(model_content=relu_chain())
+        array = floats(-1, 2, -3, 4)
+        interpreter.bind_tensor(key, array)
+        interpreter.allocate_tensors()
+        interpreter.invoke()
+        assert interpreter.get_tensor("y2").tolist() == [0, 2, 0, 4]
+
+
+def test_names_of_inputs_go_before_all_others() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("same", (1,))
+    hidden = graph.node("RELU", [x], out=("same", (1,)))
+    twins = [graph.node("RELU", [hidden], out=("twin", (1,))) for _ in range(2)]
+    graph.output(graph.node("ADD", twins, out=("sum", (1,))))
+    interpreter = minilite.Interpreter(model_content=builder.build())
+    assert tensor_number(interpreter.model.subgraphs[0], "same") == 0
+    with pytest.raises(
+        InputError, match=r"^there are 2 tensors called 'twin', must be 1: give a number, one of \[2, 3\]$"
+    ):
+        interpreter.get_tensor("twin")
+
+
+def test_names_are_looked_up_in_the_subgraph_asked_for() -> None:
+    builder = ModelBuilder()
+    first, second = builder.subgraph("first"), builder.subgraph("second")
+    first.output(first.input("x", (1,)))
+    second.input("p", (1,))
+    second.constant("c", floats(5))
+    interpreter = minilite.Interpreter(model_content=builder.build())
+    assert interpreter.get_tensor("c", 1).tolist() == [5]
+    with pytest.raises(InputError, match="there is no tensor 'c': inputs are x, outputs are x"):
+        interpreter.get_tensor("c")
+
+
+def test_messages_list_a_few_names_only() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    graph.output(*[graph.input(f"{number}{'x' * 400}", (1,)) for number in range(300)])
+    with pytest.raises(InputTypeError) as caught:
+        minilite.Interpreter(model_content=builder.build()).get_tensor("nope")
+    assert "and 292 more" in str(caught.value)
+    assert len(str(caught.value)) < 1500
+
+
+# run --------------------------------------------------------------------------------------------------------------------
+
+
+def pair() -> minilite.Interpreter:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    a, b = graph.input("a", (1,), signature=(-1,)), graph.input("b", (1,), signature=(-1,))
+    graph.output(graph.node("ADD", [a, b], out=("sum", (1,))), graph.node("RELU", [a], out=("relu", (1,))))
+    return minilite.Interpreter(model_content=builder.build())
+
+
+def test_run_takes_arrays_in_order_or_by_name_or_number() -> None:
+    interpreter = pair()
+    a, b = floats(-1, 2), floats(5, 6)
+    for inputs in ((a, b), ({"a": a, "b": b},), ({1: b, 0: a},), ({"b": b, 0: a},)):
+        found = interpreter.run(*inputs)
+        assert {name: array.tolist() for name, array in found.items()} == {"sum": [4, 8], "relu": [0, 2]}
+    single = minilite.Interpreter(model_content=relu_chain())
+    assert single.run(floats(-1, 2, 3))["y2"].tolist() == [0, 2, 3]
+
+
+def test_run_writes_to_arrays_of_the_caller() -> None:
+    interpreter = pair()
+    total = np.zeros((2, 2), np.float32)[:, 0]  # any strides will do
+    found = interpreter.run(floats(-1, 2), floats(5, 6), out={"sum": total})
+    assert found["sum"] is total
+    assert total.tolist() == [4, 8]
+    assert found["relu"].flags.owndata
+
+
+@pytest.mark.parametrize(
+    ("inputs", "out", "text"),
+    [
+        ((floats(1),), None, "got 1 arrays, inputs are a, b: one array an input"),
+        ((floats(1),) * 3, None, "got 3 arrays, inputs are a, b: one array an input"),
+        (({"a": floats(1)},), None, "got inputs ['a'], the model takes ['a', 'b']"),
+        (({"a": floats(1), "b": floats(1), "c": floats(1)},), None, "there is no tensor 'c': inputs are a, b"),
+        (({"a": floats(1), "sum": floats(1)},), None, "got inputs ['a', 'sum'], the model takes ['a', 'b']"),
+        (({"a": floats(1), 99: floats(1)},), None, "got inputs ['a'], the model takes ['a', 'b']"),
+        ((floats(1), floats(1)), {"nope": floats(1)}, "out has 'nope', outputs are sum, relu"),
+        ((floats(1), floats(1)), {"sum": np.zeros(1)}, "out['sum'] is of dtype float64, must be a writable array of dtype"),
+        ((floats(1), floats(1)), {"sum": [0.0]}, "out['sum'] is of type list, must be a writable array of dtype float32"),
+        ((floats(1), floats(1)), {"sum": floats(1, 2)}, "out['sum'] is of shape (2,), the output is of shape (1,)"),
+        ((floats(1), floats(1)), floats(1), "out is of type ndarray, must map names of outputs to arrays"),
+        ((floats(1), [[1.0], [2.0, 3.0]]), None, "Cannot set tensor: Failed to convert value into readable tensor: tensor 1"),
+    ],
+)  # fmt: skip
+def test_run_refuses(inputs: Any, out: Any, text: str) -> None:
+    interpreter = pair()
+    with pytest.raises(InputError, match="^" + re.escape(text)):
+        interpreter.run(*inputs, out=out)
+    assert interpreter.run(floats(1), floats(2))["sum"].tolist() == [3]
+
+
+# What fits --------------------------------------------------------------------------------------------------------------
+
+
+def quantized(kind: TensorType, *scales: float, zero_points: tuple[int, ...]) -> minilite.Interpreter:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (2, len(scales)), kind, quantization=Quantization(scales, zero_points, 1))
+    graph.output(graph.node("RESHAPE", [x, graph.constant("flat", np.array([-1], np.int32))], out=("y", (4,), kind)))
+    return ready(builder.build())
+
+
+@pytest.mark.parametrize(
+    ("kind", "scale", "zero_point"),
+    [(TensorType.INT8, 1 / 255, -128), (TensorType.UINT8, 0.5, 3), (TensorType.INT16, 2.0**-15, 0)],
+)
+@pytest.mark.parametrize("wrong", [np.float32, np.float64, np.int64])
+def test_advice_for_quantized_tensors_is_to_quantize(
+    kind: TensorType, scale: float, zero_point: int, wrong: Any
+) -> None:
+    """What the message says is run, and gives what the scale and zero point mean."""
+    interpreter = quantized(kind, scale, zero_points=(zero_point,))
+    scale = float(np.float32(scale))
+    x = np.array([[0.25], [1.0]]) * (20 if wrong is np.int64 else 1)
+    with pytest.raises(InputError) as caught:
+        interpreter.set_tensor(0, x.astype(wrong))
+    advice = str(caught.value).split("quantize real values x with ")[1]
+    value = eval(advice, {"np": np, "x": x})
+    interpreter.set_tensor(0, value)
+    limits = np.iinfo(value.dtype)
+    assert np.array_equal(value, np.clip(np.round(x / scale + zero_point), limits.min, limits.max))
+
+
+def test_advice_for_pixels() -> None:
+    """Bytes of an image are no real values: 200 of 255 is 72 where 255 stands for 127."""
+    interpreter = quantized(TensorType.INT8, 1 / 255, zero_points=(-128,))
+    p = np.array([[200], [0]], np.uint8)
+    with pytest.raises(InputError) as caught:
+        interpreter.set_tensor(0, p)
+    advice = str(caught.value).split("become int8 with ")[1]
+    interpreter.set_tensor(0, eval(advice, {"p": p}))
+    assert interpreter.get_tensor(0).tolist() == [[72], [-128]]
+
+
+def test_advice_for_channels_names_scales() -> None:
+    with pytest.raises(InputError, match=r"by channel with np\.round\(x / scales \+ zero_points\)\.clip\(-128, 127\)"):
+        quantized(TensorType.INT8, 0.5, 0.25, zero_points=(0, 0)).set_tensor(0, np.zeros((2, 2)))
+
+
+def test_advice_for_tensors_without_a_scale_is_to_convert() -> None:
+    with pytest.raises(InputError, match=r"; convert it with \.astype\('float32'\)$"):
+        ready(relu_chain()).set_tensor(0, np.zeros(4))
+
+
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [
+        (None, "NoneType"),
+        ("hello", "str"),
+        (b"hello", "bytes"),
+        (object(), "object"),
+        ({"x": 1}, "dict"),
+        (["a", "b"], "list"),
+        (np.array([1, None]), "ndarray of object"),
+    ],
+)
+def test_what_is_no_number_is_not_told_to_convert(value: Any, named: str) -> None:
+    with pytest.raises(InputError) as caught:
+        ready(relu_chain()).set_tensor(0, value)
+    assert str(caught.value) == (
+        f"Cannot set tensor: Got value of type {named} but expected type FLOAT32 for input 0, name: x; "
+        "pass an array of numbers of shape (4,)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "advice"),
+    [((1, 3, 8, 6), "; channels come last: transpose it with .transpose(0, 2, 3, 1)"), ((1, 3, 8, 7), "")],
+)
+def test_shapes_are_both_named_and_channels_first_is_seen(shape: tuple[int, ...], advice: str) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    graph.output(graph.node("RELU", [graph.input("image", (1, 8, 6, 3))], out=("y", (1, 8, 6, 3))))
+    interpreter, image = ready(builder.build()), np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    with pytest.raises(InputError) as caught:
+        interpreter.set_tensor(0, image)
+    assert str(caught.value).endswith(f": shape {shape} where (1, 8, 6, 3) is allocated{advice}")
+    if advice:
+        interpreter.set_tensor(0, image.transpose(0, 2, 3, 1))
+
+
+def test_a_model_in_the_place_of_a_path() -> None:
+    data = relu_chain()
+    for source in (data, bytearray(data), memoryview(data), np.frombuffer(data, np.uint8)):
+        interpreter: minilite.Interpreter = minilite.Interpreter(source)  # type: ignore[arg-type]
+        assert interpreter.run(floats(-1, 1))["y2"].tolist() == [0, 1]
+    with pytest.raises(minilite.ModelNotFoundError, match=r"'nope\.tflite'"):
+        minilite.Interpreter(b"nope.tflite")
+    with pytest.raises(minilite.ModelFormatError) as caught:
+        minilite.Interpreter(bytes(100_000))
+    assert len(str(caught.value)) < 300

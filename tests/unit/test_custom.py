@@ -1,0 +1,256 @@
+"""Custom operators in Python: what they are called with, and how their mistakes are answered."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from built import Array, custom_chain, floats, ready, relu_chain, run
+
+import minilite
+from minilite import InputError, KernelError
+from minilite.format.builder import ModelBuilder
+
+HEAD = r"^subgraph 0, node 0 \(Foo 'y'\): "
+
+
+def model(
+    inputs: int = 1, outputs: int = 1, shape: tuple[int, ...] = (4,), signature: tuple[int, ...] | None = None
+) -> bytes:
+    """A custom operator Foo alone, with `signature` on its outputs."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    arrays = [graph.input(f"x{i}", (4,), signature=(-1,)) for i in range(inputs)]
+    names = ["y"] + [f"y{i}" for i in range(1, outputs)]
+    out = [graph.tensor(name, shape, signature=signature) for name in names]
+    graph.node("Foo", arrays, out, custom=True, custom_options=b"secret")
+    graph.output(*out)
+    return builder.build()
+
+
+def foo(function: Callable[..., Any], **kind: Any) -> minilite.Interpreter:
+    return ready(model(**kind), custom_ops={"Foo": function})
+
+
+def with_shape(function: Callable[..., Any], shape: Callable[..., Any]) -> Callable[..., Any]:
+    function.shape = shape  # type: ignore[attr-defined]
+    return function
+
+
+# Exceptions -------------------------------------------------------------------------------------------------------------
+
+
+def raiser(node: Any, x: Array) -> Any:
+    return {}["missing key"]
+
+
+def test_an_exception_keeps_its_own_traceback() -> None:
+    interpreter = foo(raiser)
+    for _ in range(2):
+        with pytest.raises(KeyError) as caught:
+            interpreter.invoke()
+        frames = traceback.extract_tb(caught.value.__traceback__)
+        assert (frames[-1].name, frames[-1].line) == ("raiser", 'return {}["missing key"]')
+        assert [frame.name for frame in frames].count("raiser") == 1
+        if sys.version_info >= (3, 11):
+            assert caught.value.__notes__ == ["subgraph 0, node 0 (Foo 'y')"]
+
+
+def test_an_exception_raised_again_is_noted_once() -> None:
+    mine = ValueError("mine")
+
+    def again(node: Any, x: Array) -> Any:
+        raise mine
+
+    interpreter = foo(again)
+    for _ in range(3):
+        with pytest.raises(ValueError, match="mine") as caught:
+            interpreter.invoke()
+        assert caught.value is mine
+        assert len(getattr(mine, "__notes__", [1])) == 1
+
+
+def test_an_exception_of_a_shape_function_keeps_its_traceback() -> None:
+    function = with_shape(lambda node, x: x, raiser)
+    interpreter = minilite.Interpreter(model_content=model(), custom_ops={"Foo": function})
+    with pytest.raises(KeyError) as caught:
+        interpreter.allocate_tensors()
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].name == "raiser"
+    if sys.version_info >= (3, 11):
+        assert caught.value.__notes__ == ["subgraph 0, node 0 (Foo 'y')"]
+
+
+def test_a_traceback_gives_no_way_into_memory_that_has_gone() -> None:
+    """Frames of a traceback may be looked into at any time: no struct of C and no view of the arena is left there."""
+
+    def reference(node: Any, x: Array) -> Any:
+        raise ArithmeticError(float(x[0]))
+
+    from minilite.engine import lower as lowering
+    from minilite.ops import operators
+
+    table = operators()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lowering, "operators", lambda: {**table, "RELU": table["RELU"]._replace(reference=reference)})
+        built_in = ready(relu_chain(), experimental_op_resolver_type=minilite.OpResolverType.BUILTIN_REF)
+    for interpreter in (built_in, foo(reference)):
+        with pytest.raises(ArithmeticError) as caught:
+            run(interpreter, floats(7, 1, 1, 1))
+        assert caught.value.args == (7.0,)
+        step = caught.value.__traceback__
+        while step is not None:
+            local = step.tb_frame.f_locals
+            assert getattr(local.get("handed"), "_call", None) is None
+            for value in [*local.values(), *(local.get("inputs") or ())]:
+                assert not isinstance(value, np.ndarray) or value.flags.owndata
+            step = step.tb_next
+
+
+# What functions take ----------------------------------------------------------------------------------------------------
+
+
+def test_a_function_gets_the_node_and_its_arrays() -> None:
+    seen: list[Any] = []
+
+    def function(node: Any, *arrays: Array) -> Array:
+        seen.append((node.op, node.custom_options, [t.name for t in node.inputs], [t.name for t in node.outputs]))
+        return arrays[0] + arrays[1]
+
+    found = run(foo(function, inputs=2), floats(1, 2, 3, 4), floats(1, 1, 1, 1))[0]
+    assert found.tolist() == [2, 3, 4, 5]
+    assert seen == [("Foo", b"secret", ["x0", "x1"], ["y"])]
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (lambda x: x, r"custom_ops\['Foo'\] takes \(x\), must take the node and its 2 inputs$"),
+        (lambda node, x: x, r"custom_ops\['Foo'\] takes \(node, x\), must take the node and its 2 inputs$"),
+        (lambda node, x, y, z: x, r"takes \(node, x, y, z\), must"),
+        (lambda node, x, *, y: x, r"takes \(node, x, \*, y\), must"),
+        (with_shape(lambda node, x, y: x, lambda node, x: x), r"custom_ops\['Foo'\]\.shape takes \(node, x\), must"),
+    ],
+)
+def test_functions_that_cannot_be_called_are_refused_before_a_run(function: Any, text: str) -> None:
+    with pytest.raises(InputError, match=HEAD + ".*" + text) as caught:
+        foo(function, inputs=2)
+    assert (caught.value.subgraph, caught.value.node, caught.value.op) == (0, 0, "Foo")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda node, x, y: x,
+        lambda *arguments: arguments[1],
+        lambda node, x, y, z=None: x,
+        type("Adder", (), {"__call__": lambda self, node, x, y: x + y})(),
+        max,  # has no signature to look at
+    ],
+)
+def test_functions_that_can_be_called_are_taken(function: Any) -> None:
+    minilite.Interpreter(model_content=model(inputs=2), custom_ops={"Foo": function}).allocate_tensors()
+
+
+# What functions give ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("outputs", "answer", "text"),
+    [
+        (1, None, "the function gave None, the node has 1 output$"),
+        (2, None, "the function gave None, the node has 2 outputs$"),
+        (2, floats(1), "the function gave 1 output, the node has 2$"),
+        (1, (floats(1), floats(2)), "the function gave 2 outputs, the node has 1$"),
+        (1, (), "the function gave 0 outputs, the node has 1$"),
+        (1, np.zeros(4), r"output 0 came as float64, the model says float32: convert it with \.astype\('float32'\)$"),
+        (1, "text", "output 0 came as str, the model says float32$"),
+        (2, (floats(1), None), "output 1 came as NoneType, the model says float32$"),
+    ],
+)
+def test_answers_that_do_not_fit(outputs: int, answer: Any, text: str) -> None:
+    interpreter = foo(lambda node, x: answer, outputs=outputs)
+    with pytest.raises(KernelError, match=HEAD + text) as caught:
+        interpreter.invoke()
+    assert caught.value.op == "Foo"
+
+
+@pytest.mark.parametrize(
+    ("signature", "shape", "text"),
+    [
+        ((4,), (3, 3), r"output 0 came with shape \(3, 3\), the model fixes \(4,\)$"),
+        ((4,), (3,), r"output 0 came with shape \(3,\), the model fixes \(4,\)$"),
+        ((-1, 2), (3, 3), r"output 0 came with shape \(3, 3\), the model fixes \(-1, 2\)$"),
+        ((-1, 2), (3, 2), ""),
+        ((4,), (4,), ""),
+        (None, (3, 3), ""),
+    ],
+)
+def test_shapes_that_the_file_fixes(signature: tuple[int, ...] | None, shape: tuple[int, ...], text: str) -> None:
+    interpreter = foo(lambda node, x: np.zeros(shape, np.float32), signature=signature)
+    if text:
+        with pytest.raises(KernelError, match=HEAD + text):
+            interpreter.invoke()
+    else:
+        interpreter.invoke()
+        assert interpreter.get_tensor("y").shape == shape
+
+
+def test_sizes_that_the_file_leaves_open_release_no_output() -> None:
+    interpreter = minilite.Interpreter(
+        model_content=model(signature=(4,)), custom_ops={"Foo": lambda node, x: np.zeros(x.shape, np.float32)}
+    )
+    assert interpreter.run(floats(1, 2, 3, 4))["y"].shape == (4,)
+    with pytest.raises(KernelError, match=r"output 0 came with shape \(2,\), the model fixes \(4,\)$"):
+        interpreter.run(floats(1, 2))
+
+
+def test_inputs_beyond_the_file_let_outputs_go_beyond_it_too() -> None:
+    """As LiteRT, minilite resizes what the file calls fixed; outputs then follow."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x, y = graph.input("x", (4,), signature=(4,)), graph.tensor("y", (4,), signature=(4,))
+    graph.node("Foo", [x], [y], custom=True)
+    graph.output(y)
+    interpreter = minilite.Interpreter(model_content=builder.build(), custom_ops={"Foo": lambda node, x: -x})
+    assert interpreter.run(floats(1, 2))["y"].tolist() == [-1, -2]
+
+
+@pytest.mark.parametrize("answer", [(), [], [()], ((),)])
+def test_a_shape_function_may_answer_a_scalar(answer: Any) -> None:
+    function = with_shape(lambda node, x: x.sum(), lambda node, x: answer)
+    interpreter = foo(function, shape=())
+    assert interpreter.plan.shape(1) == ()  # type: ignore[union-attr]
+    assert run(interpreter, floats(1, 2, 3, 4))[0] == 10
+
+
+@pytest.mark.parametrize("answer", [(4,), [4], (np.int64(4),), [(4,)], np.array([4])])
+def test_a_shape_function_may_answer_one_shape_bare(answer: Any) -> None:
+    assert foo(with_shape(lambda node, x: x, lambda node, x: answer)).plan.shape(1) == (4,)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (None, "the shape function gave None, must give a shape an output$"),
+        (4, "the shape function gave 4, must give a shape an output$"),
+        ("ab", "the shape function gave 'ab', must give a shape an output$"),
+        ([(4,), (4,)], "the shape function gave 2 shapes, the node has 1 output$"),
+        ((-1,), r"the shape function gave \[\(-1,\)\], dimensions must be at least 0$"),
+        ((1,) * 9, r"shape \(1, 1, 1, 1, 1, 1, 1, 1, 1\) has 9 dimensions: at most 8$"),
+    ],
+)
+def test_shape_functions_that_answer_nonsense(answer: Any, text: str) -> None:
+    with pytest.raises(minilite.MiniliteError, match=text):
+        foo(with_shape(lambda node, x: x, lambda node, x: answer))
+
+
+def test_a_shape_function_is_believed_only_as_far_as_the_result() -> None:
+    """The result has its own shape, whatever was foretold."""
+    interpreter = ready(
+        custom_chain("Foo"), custom_ops={"Foo": with_shape(lambda node, x: x[:2], lambda node, x: (4,))}
+    )
+    assert run(interpreter, floats(1, 2, 3, 4))[0].tolist() == [1, 2]

@@ -1,0 +1,129 @@
+"""The documents tell the truth: their Python runs and prints what they say, their links lead somewhere, their options exist."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import pathlib
+import re
+import textwrap
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from minilite.cli import _parser
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
+
+
+class Block(NamedTuple):
+    """Fenced text: its language, the text, and its first line in the document."""
+
+    language: str
+    text: str
+    line: int
+
+
+def blocks(path: pathlib.Path) -> list[Block]:
+    text = path.read_text()
+    return [
+        Block(found[2], textwrap.dedent(found[3]), text[: found.start(3)].count("\n") + 1)
+        for found in FENCE.finditer(text)
+    ]
+
+
+def named(path: pathlib.Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("path", [path for path in DOCUMENTS if "```python" in path.read_text()], ids=named)
+def test_python_runs_and_prints_what_is_said(path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A document's blocks run one after the other, as a reader would; a block without a language shows the output."""
+    monkeypatch.chdir(ROOT)
+    names: dict[str, Any] = {"__name__": "__main__"}
+    found = blocks(path)
+    for block, following in zip(found, [*found[1:], None], strict=True):
+        if block.language != "python":
+            continue
+        code = compile("\n" * (block.line - 1) + block.text, str(path), "exec")
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(code, names)  # noqa: S102
+        if following is not None and not following.language and adjoining(path, block, following):
+            assert printed.getvalue() == following.text
+
+
+def adjoining(path: pathlib.Path, block: Block, following: Block) -> bool:
+    """Whether nothing but blank lines and fences lies between two blocks."""
+    between = path.read_text().splitlines()[block.line - 1 + block.text.count("\n") : following.line - 1]
+    return all(line.strip() in ("", "```") for line in between)
+
+
+def test_ten_lines_print_what_they_promise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    example = next(block for block in blocks(ROOT / "README.md") if block.language == "python")
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(example.text, {})  # noqa: S102
+    assert [line.split()[-1] for line in printed.getvalue().splitlines()] == ["0", "0", "1"]
+
+
+def test_blocks_are_seen() -> None:
+    counts = {named(path): sum(block.language == "python" for block in blocks(path)) for path in DOCUMENTS}
+    assert {name: count for name, count in counts.items() if count} == {
+        "README.md": 3,
+        "docs/architecture.md": 1,
+        "docs/binding.md": 2,
+        "docs/memory.md": 1,
+    }
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=named)
+def test_links_lead_somewhere(path: pathlib.Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)", path.read_text()):
+        if "://" not in target:
+            assert (path.parent / target).exists(), target
+
+
+def test_all_documents_are_listed() -> None:
+    text = (ROOT / "docs" / "README.md").read_text()
+    assert [path.name for path in DOCUMENTS[1:] if path.name != "README.md" and f"({path.name})" not in text] == []
+
+
+def options_of(parser: argparse.ArgumentParser) -> dict[str, set[str]]:
+    """Options by command."""
+    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return {name: set(command._option_string_actions) for name, command in commands.choices.items()}
+
+
+def commands_in(text: str) -> Iterator[tuple[str, str]]:
+    """(command, option) of every use of the minilite command in code; a bare option belongs to the command named before."""
+    command = ""
+    fenced = [found[3] for found in FENCE.finditer(text) if found[2] in ("", "sh")]
+    for span in fenced + re.findall(r"`([^`]+)`", FENCE.sub("", text)):
+        found = re.search(r"(?<!from )\bminilite\s+([a-z]+)\b", span)
+        command = found[1] if found else command
+        if found or span.startswith("--"):
+            yield command, ""
+            yield from ((command, option) for option in re.findall(r"(?<![\w-])--[a-z][\w-]*", span))
+
+
+def test_commands_are_seen() -> None:
+    found = set(commands_in((ROOT / "README.md").read_text()))
+    assert {
+        ("run", "--input"),
+        ("run", "--shape"),
+        ("inspect", ""),
+        ("plan", "--compare"),
+        ("plan", "--write-offline"),
+    } <= found
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=named)
+def test_commands_and_options_exist(path: pathlib.Path) -> None:
+    known = options_of(_parser())
+    for command, option in commands_in(path.read_text()):
+        assert command in known, command
+        assert not option or option in known[command], f"minilite {command} {option}"
