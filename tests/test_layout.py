@@ -25,19 +25,20 @@ STAGES: dict[str, int] = {
     "_core": 0,
     "format": 1,
     "_native": 1,
-    "ops": 2,
+    "ops_shared": 2,
     "memory": 2,
-    "engine": 3,
-    "compat": 4,
-    "details": 4,
-    "options": 5,
-    "arguments": 5,
-    "signature": 5,
-    "interpreter": 6,
-    "report": 7,
-    "cli": 8,
-    "__main__": 9,
-    "__init__": 9,
+    "ops": 3,
+    "engine": 4,
+    "compat": 5,
+    "details": 5,
+    "options": 6,
+    "arguments": 6,
+    "signature": 6,
+    "interpreter": 7,
+    "report": 8,
+    "cli": 9,
+    "__main__": 10,
+    "__init__": 10,
 }
 """The stage of each part of the package: imports go to an earlier stage, or stay in the same part."""
 
@@ -77,7 +78,7 @@ def test_a_family_has_one_stem_everywhere() -> None:
         "custom"
     }  # custom operators are the user's
     assert families() == kernels
-    tested = {stem.removeprefix("test_") for stem in stems(TESTS / "ops", "test_*.py")}
+    tested = {stem.removeprefix("test_") for stem in stems(TESTS / "ops", "test_*.py")} - {"every_type"}
     assert families() == tested
 
 
@@ -85,7 +86,9 @@ def test_every_operator_can_run() -> None:
     by_engine = {"WHILE", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"}
     table = operators()
     assert {name for name, row in table.items() if row.reference is None} == by_engine
-    assert all(row.name == name and callable(row.lower) and len(row.versions) for name, row in table.items())
+    assert all(
+        row.name == name and (callable(row.lower) or row.takes) and len(row.versions) for name, row in table.items()
+    )
 
 
 def kernels_in_c() -> list[str]:
@@ -130,7 +133,8 @@ def test_every_kernel_is_named_by_a_lowering() -> None:
         spelled.add(f"({names}){pattern[len(anything) :]}" if begins else pattern)
     spelled = {pattern for pattern in spelled if re.match(r"\(?[a-z]", pattern)}
     assert not any(re.fullmatch(p, "unused_f32") for p in spelled)
-    unused = [name for name in kernels_in_c() if not any(re.fullmatch(p, name) for p in spelled)]
+    said = {row.kernel_name for row in operators().values() if row.lower is None}
+    unused = [name for name in kernels_in_c() if name not in said and not any(re.fullmatch(p, name) for p in spelled)]
     assert unused == ["custom"]
 
 

@@ -3,7 +3,7 @@
 #include "rules/matmul.h"
 #include "rules/window.h"
 
-#define CONV_FIELDS(X, S) X(S, window, window) X(S, i32, activation)
+#define CONV_FIELDS(X, S) X(S, window, window) ML_CLAMP_FIELDS(X, S)
 ML_PARAMS(conv_params, CONV_FIELDS)
 
 typedef struct conv_blob {
@@ -105,8 +105,8 @@ static void gather_f32(const ml_call *c, const ml_block *b) {
 static ml_status conv_2d_f32(const ml_call *c) {
     const conv_params *params = c->params;
     const conv_blob *blob = c->blob;
-    return ml_multiply_floats(c, &blob->blocks, blob->direct ? NULL : gather_f32,
-                              params->activation);
+    return ml_multiply_floats(c, &blob->blocks, blob->direct ? NULL : gather_f32, params->minimum,
+                              params->maximum);
 }
 
 static ml_status conv_2d_integer(const ml_call *c) {
@@ -117,7 +117,8 @@ static ml_status conv_2d_integer(const ml_call *c) {
 #define DERIVE(type, ...)                                                                   \
     static int64_t derive_##type(const ml_call *c, void *to) {                              \
         static const ml_weighted_rule rule = {__VA_ARGS__};                                 \
-        return ml_derive_weighted(c, to, &rule, ((const conv_params *)c->params)->activation); \
+        const conv_params *p = c->params; \
+        return ml_derive_weighted(c, to, &rule, p->minimum, p->maximum); \
     }
 DERIVE(s8, .multiplier = ML_MULTIPLIER_FIXED, .symmetric_weights = true)
 DERIVE(u8, .multiplier = ML_MULTIPLIER_SINGLE)

@@ -11,7 +11,7 @@ enum { CHUNK = 16, EXACT_TAPS = 256 };
 
 typedef float v4f32 __attribute__((vector_size(16), aligned(4)));
 
-#define DEPTHWISE_FIELDS(X, S) X(S, window, window) X(S, i32, activation)
+#define DEPTHWISE_FIELDS(X, S) X(S, window, window) ML_CLAMP_FIELDS(X, S)
 ML_PARAMS(depthwise_params, DEPTHWISE_FIELDS)
 
 typedef struct depthwise_blob {
@@ -174,8 +174,8 @@ static ml_status depthwise_conv_2d_f32(const ml_call *c) {
     const depthwise_blob *blob = c->blob;
     const ml_window *w = &blob->window;
     const float *x = ml_in(c, 0), *bias = ml_in_optional(c, 2);
-    float *y = ml_out(c, 0), low, high;
-    ml_activation_limits(((const depthwise_params *)c->params)->activation, &low, &high);
+    const depthwise_params *p = c->params;
+    float *y = ml_out(c, 0);
     for (int64_t line = 0; line < (int64_t)w->batches * w->y.out; line++) {
         source s = source_of_line(blob, line, ml_in(c, 1));
         const float *lines = c->scratch;
@@ -191,7 +191,7 @@ static ml_status depthwise_conv_2d_f32(const ml_call *c) {
         for (int64_t ox = 0; ox < w->x.out; ox++, y += blob->outputs) {
             aim(&s, blob, lines, ox);
             sum_pixel(&s, y);
-            store_f32(bias, blob->outputs, low, high, y);
+            store_f32(bias, blob->outputs, p->minimum, p->maximum, y);
         }
     }
     return ML_OK;
@@ -303,7 +303,8 @@ static ml_status depthwise_conv_2d_s16(const ml_call *c) {
 #define DERIVE(type, ...)                                                                             \
     static int64_t derive_##type(const ml_call *c, void *to) {                                        \
         static const ml_weighted_rule rule = {.axis = 3, __VA_ARGS__};                                \
-        return ml_derive_weighted(c, to, &rule, ((const depthwise_params *)c->params)->activation);   \
+        const depthwise_params *p = c->params; \
+        return ml_derive_weighted(c, to, &rule, p->minimum, p->maximum); \
     }
 DERIVE(s8, .multiplier = ML_MULTIPLIER_FIXED, .symmetric_weights = true)
 DERIVE(u8, .multiplier = ML_MULTIPLIER_SINGLE)

@@ -2,7 +2,7 @@
 #include "math/quantize_row.h"
 #include "rules/matmul.h"
 
-#define FC_FIELDS(X, S) X(S, i32, keep_dims) X(S, i32, asymmetric) X(S, i32, activation)
+#define FC_FIELDS(X, S) X(S, i32, keep_dims) X(S, i32, asymmetric) ML_CLAMP_FIELDS(X, S)
 ML_PARAMS(fc_params, FC_FIELDS)
 
 /* The blob is an ml_blocks. */
@@ -71,7 +71,8 @@ static bool is_empty(const ml_call *c) {
 
 static ml_status fully_connected_f32(const ml_call *c) {
     if (is_empty(c)) return ML_OK;
-    return ml_multiply_floats(c, c->blob, NULL, ((const fc_params *)c->params)->activation);
+    const fc_params *p = c->params;
+    return ml_multiply_floats(c, c->blob, NULL, p->minimum, p->maximum);
 }
 
 /* Integers: the input widened; one rounding of a double, or what convolutions of int16 do. */
@@ -144,20 +145,20 @@ static void quantize(const ml_call *c, const ml_block *b) {
 }
 
 static void finish_hybrid(const ml_call *c, const ml_block *b) {
+    const fc_params *p = c->params;
     const ml_blocks *blocks = c->blob;
     const ml_weighted *w = c->derived;
     const ml_row_scale *scales = b->own;
     const int32_t *sums = b->sums;
     const float *bias = ml_in_optional(c, 2);
     int64_t n = blocks->n;
-    float low, high, *y = (float *)ml_out(c, 0) + b->first * n;
-    ml_activation_limits(((const fc_params *)c->params)->activation, &low, &high);
+    float *y = (float *)ml_out(c, 0) + b->first * n;
     for (int64_t r = 0; r < b->count; r++, sums += n, y += n)
         for (int64_t i = 0; i < n; i++) {
             int32_t sum = sums[i] - (b->extra ? b->extra[i] * scales[r].zero : 0);
             float v = (bias ? bias[i] : 0.0f) + (float)sum * (scales[r].scale * w->scales[i]);
-            v = v < low ? low : v;
-            y[i] = v > high ? high : v;
+            v = v < p->minimum ? p->minimum : v;
+            y[i] = v > p->maximum ? p->maximum : v;
         }
 }
 
@@ -186,7 +187,8 @@ static ml_status fully_connected_integer(const ml_call *c) {
 #define DERIVE(name, ...)                                                                          \
     static int64_t derive_##name(const ml_call *c, void *to) {                                     \
         static const ml_weighted_rule rule = {__VA_ARGS__};                                        \
-        return ml_derive_weighted(c, to, &rule, ((const fc_params *)c->params)->activation);       \
+        const fc_params *p = c->params; \
+        return ml_derive_weighted(c, to, &rule, p->minimum, p->maximum); \
     }
 DERIVE(bytes, .multiplier = ML_MULTIPLIER_DOUBLE)
 DERIVE(s16, .multiplier = ML_MULTIPLIER_FIXED, .symmetric = true)

@@ -9,7 +9,7 @@ enum { CHUNK = 32 };
 
 #define POOL_FIELDS(X, S)                                                                           \
     X(S, i32, same) X(S, i32, stride_h) X(S, i32, stride_w) X(S, i32, filter_h) X(S, i32, filter_w) \
-    X(S, i32, activation)
+    ML_CLAMP_FIELDS(X, S)
 ML_PARAMS(pool_params, POOL_FIELDS)
 
 /* The limits of an integer output. */
@@ -36,13 +36,14 @@ static int64_t derive_limits(const ml_call *c, void *to) {
     const pool_params *params = c->params;
     pool_limits *limits = to;
     ml_affine y = ml_output_affine(c, 0);
-    float low, high;
-    ml_activation_limits(params->activation, &low, &high);
-    if (params->activation != ML_ACTIVATION_NONE && !(y.scale > 0.0f)) {
+    bool clamps = params->minimum >= -__FLT_MAX__ || params->maximum <= __FLT_MAX__;
+    if (clamps && !(y.scale > 0.0f)) {
         ml_fail(c, ML_UNSUPPORTED, "output must have a positive scale, it has %g", (double)y.scale);
         return -1;
     }
-    if (to) ml_quantized_range(low, high, y, ml_output(c, 0)->type, &limits->low, &limits->high);
+    if (to)
+        ml_quantized_clamp(params->minimum, params->maximum, y, ml_output(c, 0)->type, &limits->low,
+                           &limits->high);
     return sizeof *limits;
 }
 
@@ -64,7 +65,8 @@ static inline int32_t mean_s32(int32_t sum, int64_t count) {
 }
 
 static inline void find_limits_f32(const ml_call *c, float *low, float *high) {
-    ml_activation_limits(((const pool_params *)c->params)->activation, low, high);
+    *low = ((const pool_params *)c->params)->minimum;
+    *high = ((const pool_params *)c->params)->maximum;
 }
 static inline void find_limits_s32(const ml_call *c, int32_t *low, int32_t *high) {
     const pool_limits *limits = c->derived;

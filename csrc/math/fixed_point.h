@@ -1,7 +1,6 @@
 /* fixed_point.h -- requantization: int32 accumulators times a real multiplier, in integers.
  *
- * A real multiplier m is carried as (mantissa, shift): m ~ mantissa * 2^(shift - 31), 2^30 <= mantissa < 2^31, computed in
- * minilite/ops/fixed_point.py. All rules give the same bits as the TFLite function they name (gemmlowp/fixedpoint.h and
+ * A real multiplier m is carried as (mantissa, shift): m ~ mantissa * 2^(shift - 31), 2^30 <= mantissa < 2^31. All rules give the same bits as the TFLite function they name (gemmlowp/fixedpoint.h and
  * tensorflow/lite/kernels/internal/common.h) on every input on which that function is defined; where it would
  * overflow an int, ours wraps.
  */

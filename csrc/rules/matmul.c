@@ -216,9 +216,8 @@ static ml_status float_body(const ml_call *c, int64_t first, int64_t end, int32_
     return ML_OK;
 }
 
-ml_status ml_multiply_floats(const ml_call *c, const ml_blocks *b, ml_block_fn *fill,
-                             int32_t activation) {
-    float_args args = {.blocks = b, .fill = fill};
-    ml_activation_limits(activation, &args.low, &args.high);
+ml_status ml_multiply_floats(const ml_call *c, const ml_blocks *b, ml_block_fn *fill, float minimum,
+                             float maximum) {
+    float_args args = {b, fill, minimum, maximum};
     return ml_parallel(c, b->block ? (b->rows + b->block - 1) / b->block : 0, 1, float_body, &args);
 }

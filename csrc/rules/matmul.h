@@ -56,8 +56,8 @@ ml_status ml_multiply_integers(const ml_call *c, const ml_blocks *b, const ml_in
 
 /* The same for floats: `fill` is NULL where the rows are the input itself. */
 ml_status ml_prepare_floats(const ml_call *c, ml_wish *wish, ml_blocks *b, bool filled);
-ml_status ml_multiply_floats(const ml_call *c, const ml_blocks *b, ml_block_fn *fill,
-                             int32_t activation);
+ml_status ml_multiply_floats(const ml_call *c, const ml_blocks *b, ml_block_fn *fill, float minimum,
+                             float maximum);
 
 /* What a multiplier makes of the sums of a row, for `finish`: zero point and limits of `w`, n outputs from `first` on. */
 void ml_requantize_row(const ml_weighted *w, const int32_t *bias, const int32_t *sums,

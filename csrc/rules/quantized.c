@@ -9,16 +9,6 @@ static ml_affine affine(const ml_quantization *q) {
 ml_affine ml_input_affine(const ml_call *c, int i) { return affine(ml_input_quantization(c, i)); }
 ml_affine ml_output_affine(const ml_call *c, int i) { return affine(ml_output_quantization(c, i)); }
 
-void ml_activation_limits(int32_t activation, float *low, float *high) {
-    const float most = __builtin_inff();
-    *low = activation == ML_ACTIVATION_NONE           ? -most
-           : activation == ML_ACTIVATION_RELU_N1_TO_1 ? -1.0f
-                                                      : 0.0f;
-    *high = activation == ML_ACTIVATION_RELU_N1_TO_1 ? 1.0f
-            : activation == ML_ACTIVATION_RELU6      ? 6.0f
-                                                     : most;
-}
-
 int32_t ml_type_least(int32_t type) {
     return type == ML_S8 ? INT8_MIN : type == ML_S16 ? INT16_MIN : type == ML_S32 ? INT32_MIN : 0;
 }
@@ -38,8 +28,8 @@ static int32_t step_of(float limit, ml_affine output, int32_t type) {
     return step <= least ? least : step >= most ? most : (int32_t)step;
 }
 
-void ml_quantized_range(float low, float high, ml_affine output, int32_t type, int32_t *least,
-                        int32_t *most) {
-    *least = step_of(low, output, type);
-    *most = step_of(high, output, type);
+void ml_quantized_clamp(float minimum, float maximum, ml_affine output, int32_t type,
+                        int32_t *least, int32_t *most) {
+    *least = step_of(minimum, output, type);
+    *most = step_of(maximum, output, type);
 }

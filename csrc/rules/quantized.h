@@ -13,20 +13,14 @@ typedef struct ml_affine {
 ml_affine ml_input_affine(const ml_call *c, int i);
 ml_affine ml_output_affine(const ml_call *c, int i);
 
-/* The fused activations that are clamps, as minilite/ops_shared/options.py counts them. */
-typedef enum ml_activation {
-    ML_ACTIVATION_NONE = 0,
-    ML_ACTIVATION_RELU = 1,
-    ML_ACTIVATION_RELU_N1_TO_1 = 2,
-    ML_ACTIVATION_RELU6 = 3
-} ml_activation;
+/* What a fused activation clamps to, as reals; infinities where it does not. ML_CLAMP_FIELDS stand in the fields of a
+ * kernel that has one; Python fills them in by minilite/ops_shared/options.py's CLAMP. */
+#define ML_CLAMP_FIELDS(X, S) X(S, f32, minimum) X(S, f32, maximum)
 
-/* Between which reals an activation clamps; infinities where it does not. */
-void ml_activation_limits(int32_t activation, float *low, float *high);
-/* Between which integers of a quantized type: zero_point + round(real / scale) in float, ties away from zero, cut to the type
+/* The same in integers of a quantized type: zero_point + round(real / scale) in float, ties away from zero, cut to the type
  * (TFLite's CalculateActivationRangeQuantized). */
-void ml_quantized_range(float low, float high, ml_affine output, int32_t type, int32_t *least,
-                        int32_t *most);
+void ml_quantized_clamp(float minimum, float maximum, ml_affine output, int32_t type,
+                        int32_t *least, int32_t *most);
 /* The numbers an integer type of at most 32 bits has. */
 int32_t ml_type_least(int32_t type);
 int32_t ml_type_most(int32_t type);

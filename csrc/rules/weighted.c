@@ -106,8 +106,8 @@ static void make_sums(const ml_call *c, room *r, ml_weighted *w, const ml_weight
     if (r->base) ml_fold_bias(w, bias_values, sums, n, k, folded);
 }
 
-int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *rule,
-                           int32_t activation) {
+int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *rule, float minimum,
+                           float maximum) {
     const ml_tensor *weights = ml_input(c, 1);
     ml_weighted made = {0}, *w = &made;
     room r = {to, 0};
@@ -128,9 +128,7 @@ int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *r
         if (!(scale_x > 0.0) || !zero_point(c, x, names[0], rule->symmetric, &w->x_zero)) return -1;
         scale_y = one_scale(c, y, "output");
         if (!(scale_y > 0.0) || !zero_point(c, y, "output", rule->symmetric, &w->y_zero)) return -1;
-        float low, high;
-        ml_activation_limits(activation, &low, &high);
-        ml_quantized_range(low, high, ml_output_affine(c, 0), ml_output(c, 0)->type, &w->low,
+        ml_quantized_clamp(minimum, maximum, ml_output_affine(c, 0), ml_output(c, 0)->type, &w->low,
                            &w->high);
     }
     make_multipliers(c, &r, w, rule, scale_x, scale_y);

@@ -36,9 +36,9 @@ typedef struct ml_weighted {
     const int32_t *bias; /* ml_fold_bias; NULL while weights or bias are computed */
 } ml_weighted;
 
-/* A derive: bytes, or negative with a refusal of the quantization. */
-int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *rule,
-                           int32_t activation);
+/* A derive: bytes, or negative with a refusal of the quantization. What outputs are clamped to is given as reals. */
+int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *rule, float minimum,
+                           float maximum);
 
 /* sums[i] = sum of the k weights of output i as they are packed: s4 and s8 as they are, u8 less 128. */
 void ml_sum_weights(int32_t type, const void *weights, int64_t n, int64_t k, int32_t *sums);

@@ -10,7 +10,7 @@ import numpy as np
 from minilite import _native
 from minilite.errors import InputError, KernelError, coordinates, shortened
 from minilite.format.model import Array, Tensor
-from minilite.ops.operator import OpNode
+from minilite.ops_shared.operator import OpNode
 
 Shape = tuple[int, ...]
 

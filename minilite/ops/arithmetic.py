@@ -10,15 +10,15 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Tensor
-from minilite.ops.fixed_point import (
+from minilite.ops_shared.checks import tensor_scale
+from minilite.ops_shared.fixed_point import (
     ACTIVATION_LIMITS,
     activation_range,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     rounding_divide_by_pot,
-    tensor_scale,
 )
-from minilite.ops.operator import Kernel, Operator, OpNode
+from minilite.ops_shared.operator import Kernel, Operator, OpNode
 
 _UFUNCS = {"ADD": np.add, "MUL": np.multiply}
 _PLAIN = {TensorType.FLOAT32: "f32", TensorType.INT32: "s32", TensorType.INT64: "s64"}

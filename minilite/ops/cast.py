@@ -6,7 +6,7 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array
-from minilite.ops.operator import Kernel, Operator, OpNode
+from minilite.ops_shared.operator import Kernel, Operator, OpNode
 
 _SUFFIX = {
     TensorType.FLOAT32: "f32",

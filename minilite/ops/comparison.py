@@ -6,8 +6,9 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Tensor
-from minilite.ops.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier, tensor_scale
-from minilite.ops.operator import Kernel, Operator, OpNode
+from minilite.ops_shared.checks import tensor_scale
+from minilite.ops_shared.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from minilite.ops_shared.operator import Kernel, Operator, OpNode
 
 _UFUNCS = {"LESS": np.less}
 _PLAIN = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minilite.ops.operator import Kernel, Operator, OpNode
+from minilite.ops_shared.operator import Kernel, Operator, OpNode
 
 
 def lower_while(node: OpNode) -> Kernel:

@@ -8,13 +8,13 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Tensor
-from minilite.ops.fixed_point import (
+from minilite.ops_shared.checks import tensor_scale
+from minilite.ops_shared.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     round_half_away,
-    tensor_scale,
 )
-from minilite.ops.operator import Constants, Kernel, Operator, OpNode
+from minilite.ops_shared.operator import Constants, Kernel, Operator, OpNode
 
 _SUFFIX = {
     TensorType.INT8: "s8",

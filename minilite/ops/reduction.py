@@ -8,8 +8,9 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier, tensor_scale
-from minilite.ops.operator import Kernel, Operator, OpNode
+from minilite.ops_shared.checks import tensor_scale
+from minilite.ops_shared.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from minilite.ops_shared.operator import Kernel, Operator, OpNode
 
 _PLAIN = {TensorType.FLOAT32: "f32", TensorType.INT32: "s32", TensorType.INT64: "s64"}
 _QUANTIZED = {TensorType.INT8: "s8", TensorType.UINT8: "u8", TensorType.INT16: "s16"}

@@ -8,13 +8,13 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops.fixed_point import (
+from minilite.ops_shared.checks import tensor_scale
+from minilite.ops_shared.fixed_point import (
     quantize_multiplier,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
-    tensor_scale,
 )
-from minilite.ops.operator import Kernel, Operator, OpNode
+from minilite.ops_shared.operator import Kernel, Operator, OpNode
 
 _BYTES = (TensorType.INT8, TensorType.UINT8)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from minilite.format.dtypes import TensorType
-from minilite.ops.operator import Kernel, Operator, OpNode
+from minilite.ops_shared.operator import Kernel, Operator, OpNode
 
 
 def lower_var_handle(node: OpNode) -> Kernel:

@@ -6,18 +6,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compare import EPS, check, run_minilite
-from layers import FLOAT32, INT8, UINT8, Layer
+from support.compare import EPS, run_minilite
+from support.weighted import Layer
 
-import minilite
 from minilite.errors import ShapeError, UnsupportedOpError
-from minilite.format.builder import ModelBuilder
-from minilite.format.dtypes import TensorType
-from minilite.format.quantization import Quantization
 
 OP = "FULLY_CONNECTED"
-KINDS = [(FLOAT32, False), (INT8, False), (INT8, True), (UINT8, False)]
+KINDS = [("f32", False), ("s8", False), ("s8", True), ("u8", False)]
 TOLERANCE = 1500 * EPS  # a few eps of the sum of |x w| over a row
+
+
+def every(rng: Any, inputs: Any, outputs: Any) -> Any:
+    more = {"quantized_bias_type": "INT32" if inputs[2] == "s32" else "INT64"}
+    layer = Layer(OP, " ".join(inputs), (6, 33), (9, 33), more, per_channel=inputs[1] in ("s8", "s4"), version=12)
+    return layer, {"tolerance": TOLERANCE}
+
+
+EVERY_TYPE = {OP: every}
 SHAPES = [
     ((1, 1), (1, 1)),
     ((1, 10), (3, 10)),
@@ -34,54 +39,52 @@ SHAPES = [
 @pytest.mark.parametrize(("kind", "per_channel"), KINDS)
 @pytest.mark.parametrize(("x", "w"), SHAPES)
 @pytest.mark.parametrize("keep_num_dims", [False, True])
-def test_shapes(
-    x: tuple[int, ...], w: tuple[int, int], keep_num_dims: bool, kind: TensorType, per_channel: bool
-) -> None:
+def test_shapes(x: tuple[int, ...], w: tuple[int, int], keep_num_dims: bool, kind: str, per_channel: bool) -> None:
     for activation in ("NONE", "RELU", "RELU6", "RELU_N1_TO_1"):
         options = {"keep_num_dims": keep_num_dims, "fused_activation_function": activation}
         layer = Layer(OP, kind, x, w, options, per_channel=per_channel, version=5, seed=len(x) * w[0])
-        check(layer.model, layer.inputs, tolerance=TOLERANCE)
+        layer.check(tolerance=TOLERANCE)
 
 
-@pytest.mark.parametrize(("kind", "version"), [(FLOAT32, 1), (UINT8, 1), (INT8, 4), (INT8, 9), (INT8, 12)])
-def test_random(kind: TensorType, version: int) -> None:
+@pytest.mark.parametrize(("kind", "version"), [("f32", 1), ("u8", 1), ("s8", 4), ("s8", 9), ("s8", 12)])
+def test_random(kind: str, version: int) -> None:
     rng = np.random.default_rng(version)
     for seed in range(60):
         rows, depth, outputs = (int(v) for v in rng.integers(1, (12, 300, 60)))
         bias = ("constant", "absent", "missing")[seed % 3]
         layer = Layer(OP, kind, (rows, depth), (outputs, depth), {}, bias=bias, version=version, seed=seed)
-        check(layer.model, layer.inputs, tolerance=TOLERANCE)
+        layer.check(tolerance=TOLERANCE)
 
 
-@pytest.mark.parametrize("kind", [FLOAT32, INT8, UINT8])
-def test_computed_weights_and_resized_input(kind: TensorType) -> None:
+@pytest.mark.parametrize("kind", ["f32", "s8", "u8"])
+def test_computed_weights_and_resized_input(kind: str) -> None:
     layer = Layer(OP, kind, (5, 70), (19, 70), {}, constant_weights=False, file_shape=(1, 70), version=5)
-    check(layer.model, layer.inputs, tolerance=TOLERANCE)
+    layer.check(tolerance=TOLERANCE)
     layer = Layer(OP, kind, (5, 70), (19, 70), {}, file_shape=(1, 70), version=5)
-    check(layer.model, layer.inputs, tolerance=TOLERANCE)
+    layer.check(tolerance=TOLERANCE)
 
 
-@pytest.mark.parametrize("kind", [FLOAT32, INT8, UINT8])
+@pytest.mark.parametrize("kind", ["f32", "s8", "u8"])
 @pytest.mark.parametrize("x", [(3, 0), (2, 3, 0), (0,), (0, 5), (0, 0)])
-def test_no_depth(kind: TensorType, x: tuple[int, ...]) -> None:
+def test_no_depth(kind: str, x: tuple[int, ...]) -> None:
     """Zeros, whatever bias and zero points are: what LiteRT gives."""
     layer = Layer(OP, kind, x, (4, 0), {}, version=5)
-    (y,) = check(layer.model, layer.inputs)
+    y = layer.check()
     assert y.shape[-1] == 4
     np.testing.assert_array_equal(y, 0)
 
 
 def test_rows_regroup() -> None:
     """Without keep_num_dims, rows need not follow the last dimension."""
-    layer = Layer(OP, FLOAT32, (2, 3, 4), (5, 12), {})
-    (y,) = check(layer.model, layer.inputs, tolerance=TOLERANCE)
+    layer = Layer(OP, "f32", (2, 3, 4), (5, 12), {})
+    y = layer.check(tolerance=TOLERANCE)
     assert y.shape == (2, 5)
 
 
-@pytest.mark.parametrize("kind", [FLOAT32, INT8])
-def test_no_rows(kind: TensorType) -> None:
+@pytest.mark.parametrize("kind", ["f32", "s8"])
+def test_no_rows(kind: str) -> None:
     layer = Layer(OP, kind, (0, 6), (4, 6), {}, file_shape=(1, 6), version=5)
-    (y,) = check(layer.model, layer.inputs, tolerance=TOLERANCE)
+    y = layer.check(tolerance=TOLERANCE)
     assert y.shape == (0, 4)
 
 
@@ -89,7 +92,7 @@ def test_error_of_long_sums() -> None:
     """Within 8 eps of the sum of |x w|, where all of it is positive and long: the worst case of running sums."""
     rng = np.random.default_rng(3)
     weights = rng.random((33, 20000)).astype(np.float32)
-    layer = Layer(OP, FLOAT32, (9, 20000), weights.shape, {}, weights=weights)
+    layer = Layer(OP, "f32", (9, 20000), weights.shape, {}, weights=weights)
     x = rng.random(layer.x.shape).astype(np.float32)
     (y,) = run_minilite(layer.model, [x])
     exact = x.astype(np.float64) @ weights.T.astype(np.float64) + layer.bias
@@ -97,8 +100,8 @@ def test_error_of_long_sums() -> None:
 
 
 def test_rows_do_not_depend_on_each_other() -> None:
-    layer = Layer(OP, FLOAT32, (23, 333), (37, 333), {})
-    (together,) = run_minilite(layer.model, layer.inputs)
+    layer = Layer(OP, "f32", (23, 333), (37, 333), {})
+    together = layer.run()
     for i in range(23):
         np.testing.assert_array_equal(run_minilite(layer.model, [layer.x[i : i + 1]])[0][0], together[i])
 
@@ -113,32 +116,31 @@ def test_rows_do_not_depend_on_each_other() -> None:
     ],
 )
 def test_shapes_refused(x: Any, w: Any, options: Any, words: str) -> None:
-    for kind in (FLOAT32, INT8):
+    for kind in ("f32", "s8"):
         layer = Layer(OP, kind, x, w, options, version=5)
         with pytest.raises(ShapeError, match=words):
-            run_minilite(layer.model, layer.inputs)
+            layer.run()
 
 
 def test_bias_length_refused() -> None:
-    layer = Layer(OP, FLOAT32, (2, 6), (5, 6), {}, bias_length=4)
+    layer = Layer(OP, "f32", (2, 6), (5, 6), {}, bias_length=4)
     with pytest.raises(ShapeError, match="bias of 4 values does not match 5 outputs"):
-        run_minilite(layer.model, layer.inputs)
+        layer.run()
 
 
 @pytest.mark.parametrize(
-    ("kind", "options", "words"),
+    ("options", "words"),
     [
-        (FLOAT32, {}, "INT8 weights with FLOAT32 input .hybrid. are not supported yet"),
-        (TensorType.INT8, {"weights_format": "SHUFFLED4x16INT8"}, "weights format SHUFFLED4x16INT8 is not supported"),
-        (TensorType.INT8, {"fused_activation_function": "SIGN_BIT"}, "fused activation SIGN_BIT is not supported"),
+        ({"weights_format": "SHUFFLED4x16INT8"}, "weights format SHUFFLED4x16INT8 is not supported"),
+        ({"fused_activation_function": "SIGN_BIT"}, "fused activation SIGN_BIT is not supported"),
     ],
 )
-def test_refused(kind: TensorType, options: Any, words: str) -> None:
-    builder = ModelBuilder()
-    g = builder.subgraph()
-    one = Quantization((0.1,), (0,))
-    weights = g.constant("w", np.zeros((4, 3), np.int8), quantization=one)
-    x = g.input("x", (2, 3), kind, quantization=one)
-    g.output(g.node(OP, [x, weights, -1], out=("y", (2, 4), kind, one), options=options))
-    with pytest.raises(UnsupportedOpError, match=words):
-        minilite.Interpreter(model_content=builder.build()).allocate_tensors()
+def test_options_refused(options: Any, words: str) -> None:
+    Layer(OP, "s8", (2, 3), (4, 3), options, version=5).refused(UnsupportedOpError, words)
+
+
+@pytest.mark.parametrize("types", ["s8 f32 s32", "f32 s16 f32", "s8 s8 f32"])
+def test_types_refused(types: str) -> None:
+    Layer(OP, types, (2, 3), (4, 3), {}).refused(
+        UnsupportedOpError, f"types {types} -> {types.split()[0]} of x weights"
+    )

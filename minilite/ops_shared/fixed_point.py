@@ -1,7 +1,7 @@
 """Requantization in integers: the arithmetic that quantized operators share, and its numpy meaning.
 
 A real multiplier m is carried as (mantissa, shift): m ~ mantissa * 2**(shift - 31). Each rule here gives the same bits as
-the TFLite function it names; csrc/fixed_point.h holds the same rules in C.
+the TFLite function it names; csrc/math/fixed_point.h holds the same rules in C.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import numpy as np
 
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array, Tensor
-from minilite.ops.operator import OpNode
 
 ACTIVATION_LIMITS: dict[str, tuple[float, float]] = {
     "NONE": (-math.inf, math.inf),
@@ -93,18 +92,6 @@ def activation_range(output: Tensor, activation: str) -> tuple[int, int]:
         max(int(info.min), _quantize(low, output)) if math.isfinite(low) else int(info.min),
         min(int(info.max), _quantize(high, output)) if math.isfinite(high) else int(info.max),
     )
-
-
-def tensor_scale(node: OpNode, tensor: Tensor) -> float:
-    """The scale of a tensor that must have one for all of it, positive and finite.
-
-    Raises: UnsupportedOpError."""
-    scales = tensor.quantization.scales
-    if len(scales) != 1:
-        raise node.refuse(f"tensor '{tensor.name}' must have one scale, it has {len(scales)}")
-    if not 0.0 < scales[0] < math.inf:
-        raise node.refuse(f"tensor '{tensor.name}' must have a positive scale, it has {scales[0]}")
-    return scales[0]
 
 
 def _quantize(real: float, tensor: Tensor) -> int:

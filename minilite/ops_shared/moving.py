@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from minilite.format.dtypes import TensorType, element_bits
 from minilite.format.model import Tensor
-from minilite.ops.operator import OpNode
+from minilite.ops_shared.operator import OpNode
 
 _UNSIZED = (TensorType.RESOURCE, TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2)
 WHOLE_BYTES = frozenset(t for t in TensorType if element_bits(t) >= 8 and t not in _UNSIZED)
