@@ -75,7 +75,7 @@ static ml_status fully_connected_f32(const ml_call *c) {
     return ml_multiply_floats(c, c->blob, NULL, p->minimum, p->maximum);
 }
 
-/* Integers: the input widened; one rounding of a double, or what convolutions of int16 do. */
+/* Integers: the input widened, and of int16 whose bias is not int32 64-bit sums; one rounding of a double. */
 
 static void widen(const ml_call *c, const ml_block *b) {
     const ml_blocks *blocks = c->blob;
@@ -92,7 +92,7 @@ static void widen(const ml_call *c, const ml_block *b) {
 }
 
 /* round(sum * multiplier) in float64, ties away from zero, as TFLite's reference kernel does; then zero point and clamp. */
-static inline int32_t scale_sum(const ml_weighted *w, int32_t sum, double multiplier) {
+static inline int32_t scale_sum(const ml_weighted *w, double sum, double multiplier) {
     const double just_below_half = 0.49999999999999994;
     double v = sum * multiplier;
     v = v < -1e9 ? -1e9 : v > 1e9 ? 1e9 : v;
@@ -100,34 +100,24 @@ static inline int32_t scale_sum(const ml_weighted *w, int32_t sum, double multip
                         w->low, w->high);
 }
 
-static void finish_bytes(const ml_call *c, const ml_block *b) {
-    const ml_blocks *blocks = c->blob;
-    const ml_weighted *w = c->derived;
-    int64_t n = blocks->n;
-    const int32_t *sums = b->sums, *bias = b->extra;
-    int8_t *y = (int8_t *)ml_out(c, 0) + b->first * n;
-    for (int64_t r = 0; r < b->count; r++, sums += n, y += n)
-        for (int64_t i = 0; i < n; i++) {
-            uint32_t sum = (uint32_t)sums[i] + (bias ? (uint32_t)bias[i] : 0);
-            y[i] = (int8_t)scale_sum(w, (int32_t)sum, w->reals[i]);
-        }
-}
-
-static void finish_s16(const ml_call *c, const ml_block *b) {
-    int64_t n = ((const ml_blocks *)c->blob)->n;
-    int16_t *y = (int16_t *)ml_out(c, 0) + b->first * n;
-    for (int64_t r = 0; r < b->count; r++)
-        ml_requantize_row(c->derived, b->extra, (const int32_t *)b->sums + r * n, 0, n, ML_S16,
-                          y + r * n);
-}
-
-static void finish_wide(const ml_call *c, const ml_block *b) {
-    int64_t n = ((const ml_blocks *)c->blob)->n;
-    int16_t *y = (int16_t *)ml_out(c, 0) + b->first * n;
-    for (int64_t r = 0; r < b->count; r++)
-        ml_requantize_row_s64(c->derived, ml_in_optional(c, 2), (const int64_t *)b->sums + r * n, 0,
-                              n, y + r * n);
-}
+#define FINISH(name, sum_type, bias_type, FIND_BIAS, element)                                      \
+    static void finish_##name(const ml_call *c, const ml_block *b) {                               \
+        const ml_weighted *w = c->derived;                                                         \
+        int64_t n = ((const ml_blocks *)c->blob)->n;                                               \
+        const sum_type *sums = b->sums;                                                            \
+        const bias_type *bias = FIND_BIAS;                                                         \
+        element *y = (element *)ml_out(c, 0) + b->first * n;                                       \
+        for (int64_t r = 0; r < b->count; r++, sums += n, y += n)                                  \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                bias_type sum = sums[i];                                                           \
+                if (bias) __builtin_add_overflow(sum, bias[i], &sum);                              \
+                y[i] = (element)scale_sum(w, (double)sum, w->reals[i]);                            \
+            }                                                                                      \
+    }
+/* Of bytes, an output's low byte is the same bits whether it has a sign. */
+FINISH(bytes, int32_t, int32_t, b->extra, int8_t)
+FINISH(s16, int32_t, int32_t, b->extra, int16_t)
+FINISH(wide, int64_t, int64_t, ml_in_optional(c, 2), int16_t)
 
 /* Hybrid: each row of a float input is quantized by itself, sums are scaled back and added to the bias. */
 
@@ -191,7 +181,7 @@ static ml_status fully_connected_integer(const ml_call *c) {
         return ml_derive_weighted(c, to, &rule, p->minimum, p->maximum); \
     }
 DERIVE(bytes, .multiplier = ML_MULTIPLIER_DOUBLE)
-DERIVE(s16, .multiplier = ML_MULTIPLIER_FIXED, .symmetric = true)
+DERIVE(s16, .multiplier = ML_MULTIPLIER_DOUBLE, .symmetric = true)
 DERIVE(hybrid, .multiplier = ML_MULTIPLIER_SCALE, .symmetric_weights = true)
 
 static const ml_typed fully_connected[] = {

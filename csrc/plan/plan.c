@@ -26,7 +26,7 @@ void ml_plan_reset_tensors(ml_plan *plan, int32_t frame) {
                                  .fold_room = old.fold_room,
                                  .fold_place = old.fold_place};
         if (constant) tensors[t].bytes = def->bytes;
-        else if (variable) tensors[t].bytes = ml_elements(&def->shape) * ml_type_bytes(def->type);
+        else if (variable) tensors[t].bytes = ml_bytes_of(ml_elements(&def->shape), def->type);
     }
 }
 
@@ -209,7 +209,7 @@ static ml_status apply_spec(ml_plan *plan, ml_error *error) {
                 error, ML_SHAPE_ERROR,
                 "variable tensor %d cannot take the shape %s: more elements than an int64 counts",
                 t, ml_shape_text(&tensors[t].shape, text));
-        tensors[t].bytes = elements * ml_type_bytes(tensors[t].type);
+        tensors[t].bytes = ml_bytes_of(elements, tensors[t].type);
     }
     return ML_OK;
 }
@@ -235,7 +235,7 @@ static ml_status shape_inputs(ml_prepare_context *x) {
                 ml_shape_text(&t->shape, text));
         x->error->tensor = -1;
         if (t->known) continue;
-        t->bytes = elements * ml_type_bytes(t->type);
+        t->bytes = ml_bytes_of(elements, t->type);
         t->shaped = 1;
     }
     return ML_OK;

@@ -95,7 +95,7 @@ static void leave_open(ml_prepare_context *x, int32_t frame, const ml_call *c, b
         const ml_prediction *guess = predictions ? &predictions[base + number] : NULL;
         if (guess && guess->known && predict) {
             t->shape = guess->shape;
-            t->bytes = ml_elements(&t->shape) * ml_type_bytes(t->type);
+            t->bytes = ml_bytes_of(ml_elements(&t->shape), t->type);
             t->shaped = 1;
         }
     }
@@ -245,7 +245,7 @@ ml_status ml_child_sweep(const ml_call *c, int child, const ml_shape *const *sha
     for (int32_t i = 0; i < count; i++) {
         ml_tensor *t = &tensors[io->inputs[i]];
         t->shape = *shapes[i];
-        t->bytes = ml_elements(&t->shape) * ml_type_bytes(t->type);
+        t->bytes = ml_bytes_of(ml_elements(&t->shape), t->type);
         t->shaped = 1;
         t->storage = ML_STORAGE_SLOT;
         t->known = NULL;

@@ -25,6 +25,7 @@ from minilite._native.memory import (
     plan_memory,
     strategies,
 )
+from minilite._native.packed import is_packed, pack, unpack
 from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT, Arena, Planner
 from minilite._native.state import Plan, State, TensorState
 from minilite._native.status import (
@@ -71,12 +72,15 @@ __all__ = [
     "TensorDef",
     "TensorState",
     "find_kernel",
+    "is_packed",
     "kernel_at",
     "kernel_names",
     "kernel_types",
     "match_kernel",
     "memory_lower_bound",
+    "pack",
     "pack_params",
     "plan_memory",
     "strategies",
+    "unpack",
 ]

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from minilite._core import ffi, lib
+from minilite._native.packed import is_packed, unpack
 from minilite._native.status import MAX_RANK
 from minilite.errors import MiniliteError, ShapeError
 
 Array = Any
 Shape = tuple[int, ...]
-
-_PACKED: dict[int, tuple[int, bool]] = {lib.ML_S4: (4, True), lib.ML_S2: (2, True), lib.ML_U4: (4, False)}
-"""Types of less than a byte: their bits, and whether they have a sign."""
 
 
 class Call:
@@ -31,12 +28,12 @@ class Call:
     def _array(self, operand: Any, dtype: Any, *, writable: bool) -> Array:
         entry = operand.tensor
         shape = tuple(entry.shape.dims[0 : entry.shape.rank])
-        packed = entry.type in _PACKED
+        packed = is_packed(entry.type)
         if entry.bytes == 0:
             return np.zeros(shape, np.int8 if packed else dtype)
         array = np.frombuffer(ffi.buffer(operand.data, entry.bytes), dtype)
         if packed and not writable:
-            return _unpacked(array, entry.type)[: math.prod(shape)].reshape(shape)
+            return unpack(array, entry.type, shape)
         array = array.reshape(shape)
         array.flags.writeable = writable
         return array
@@ -72,14 +69,6 @@ class Call:
             if status := lib.ml_call_set_output(self._call, position, packed):
                 return int(status)
         return int(lib.ml_call_settle(self._call))
-
-
-def _unpacked(array: Array, kind: int) -> Array:
-    """Elements of 2 or 4 bits as int8, the first of a byte in its lowest bits; up to three too many."""
-    bits, signed = _PACKED[kind]
-    fields = array[:, np.newaxis] >> np.arange(0, 8, bits, dtype=np.uint8) & ((1 << bits) - 1)
-    half = 1 << (bits - 1) if signed else 0
-    return ((fields ^ half).astype(np.int8) - half).ravel()
 
 
 def write_shape(target: Any, shape: Shape) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minilite._native import BUSY, MAX_RANK, Plan
+from minilite._native import BUSY, MAX_RANK, Plan, is_packed, pack, unpack
 from minilite.engine.binding import Binding, bindable
 from minilite.engine.graph import Program, new_state, spec_of
 from minilite.engine.misfit import as_array, misfit
@@ -198,13 +198,15 @@ class Session:
         if entry.storage == "bound":
             flat: Array = self._bound[index].array.reshape(-1)
             return flat[: entry.bytes // flat.itemsize].reshape(entry.shape)
-        array: Array = self.state.array(index, entry.shape, dtype, entry.bytes)
+        shape = (entry.bytes,) if is_packed(entry.type) else entry.shape
+        array: Array = self.state.array(index, shape, dtype, entry.bytes)
         array.flags.writeable = entry.storage != "folded"
         return array
 
     def get(self, index: int) -> Array:
-        """A copy of a tensor's values."""
-        return self.array(index).copy()
+        """A copy of a tensor's values; as int8 where they are packed below a byte."""
+        array, kind = self.array(index), self.tensor(index).type
+        return unpack(array, kind, self.shape(index)) if is_packed(kind) else array.copy()
 
     def set(self, index: int, value: Any) -> None:
         """Copies values into a tensor. Raises: InputError, StateError."""
@@ -214,14 +216,19 @@ class Session:
             raise StateError(message, tensors=[tensor.name])
         array = value if type(value) is np.ndarray else as_array(tensor, value)
         target = self.array(index)
+        packed = is_packed(tensor.type)
+        wanted = np.empty(self.shape(index), np.int8) if packed else target
         if (
-            array.dtype != target.dtype
-            or array.shape != target.shape
+            array.dtype != wanted.dtype
+            or array.shape != wanted.shape
             or not target.flags.writeable
             or not array.dtype.isnative
         ):
-            raise misfit(tensor, value, array, target, bound=index in self._bound)
-        target[...] = array
+            raise misfit(tensor, value, array, wanted, bound=index in self._bound)
+        if packed:
+            pack(array, tensor.type, target)
+        else:
+            target[...] = array
 
     def view(self, index: int) -> Callable[[], Array]:
         """A function that gives a live view of a tensor; while an array of it lives, memory does not move."""

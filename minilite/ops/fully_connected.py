@@ -6,12 +6,18 @@ import math
 
 import numpy as np
 
-from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
 from minilite.ops_shared.fixed_point import round_half_away
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.options import CLAMP
-from minilite.ops_shared.weighted import add_bias, centered, clamp, dense, real_multipliers, requantize
+from minilite.ops_shared.weighted import (
+    add_bias,
+    centered,
+    clamp,
+    dense,
+    hybrid_product,
+    real_multipliers,
+)
 
 
 def _check(node: OpNode) -> None:
@@ -22,7 +28,7 @@ def _check(node: OpNode) -> None:
 
 
 def reference_fully_connected(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:
-    """y = clamp(bias + x @ weights.T); bytes are requantized by one rounding of a float64 product, int16 as in CONV_2D.
+    """y = clamp(bias + x @ weights.T); integers are requantized by one rounding of a float64 product.
 
     Weights without depth give zeros, whatever the bias, as in TFLite."""
     outputs, depth = weights.shape
@@ -30,9 +36,11 @@ def reference_fully_connected(node: OpNode, x: Array, weights: Array, bias: Arra
     shape = (*x.shape[:-1], outputs) if node.options["keep_num_dims"] else (rows, outputs)
     if depth == 0:
         return np.zeros(shape, x.dtype)
+    if x.dtype.kind == "f" and weights.dtype.kind == "i":
+        return clamp(node, hybrid_product(node, x.reshape(rows, depth), weights, bias)).reshape(shape)
     sums = centered(node, x, 0).reshape(rows, depth) @ centered(node, weights, 1).T
-    if node.outputs[0].type in (TensorType.FLOAT32, TensorType.INT16):
-        return requantize(node, sums, bias).reshape(shape)
+    if x.dtype.kind == "f":
+        return clamp(node, sums if bias is None else sums + bias).reshape(shape)
     scaled = round_half_away(add_bias(sums, bias) * real_multipliers(node, outputs))
     return clamp(node, scaled + node.outputs[0].quantization.zero_point).reshape(shape)
 
@@ -42,14 +50,18 @@ OPERATORS = (
         "FULLY_CONNECTED",
         range(1, 15),
         takes="x weights bias? -> y",
-        types=("f32 f32 f32? -> f32", "s8 s8 s32? -> s8", "u8 u8 s32? -> u8", "s16 s8 s64|s32? -> s16"),
+        types=(
+            "f32 f32|s8|s4 f32? -> f32",
+            "s8 s8|s4 s32? -> s8",
+            "u8 u8 s32? -> u8",
+            "s16 s8|s4 s64|s32? -> s16",
+        ),
         params={"keep_dims": "keep_num_dims", "asymmetric": "asymmetric_quantize_inputs", **CLAMP},
         check=_check,
         reference=reference_fully_connected,
         rule={
-            "f32": "dot products within 8 eps of the sum of |x w|",
-            "s8 u8": "round(sum * (float64(scale_x) * scale_w / scale_y)), ties away from zero",
-            "s16": "int64 sums and a multiplier of 16 bits; with an int32 bias double rounding",
+            "f32": "dot products within 8 eps of the sum of |x w|; with integer weights each row quantized by itself",
+            "s8 u8 s16": "round(sum * (float64(scale_x) * scale_w / scale_y)), ties away from zero",
         },
     ),
 )

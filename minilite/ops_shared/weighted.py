@@ -16,6 +16,7 @@ from minilite.ops_shared.fixed_point import (
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_s64,
     quantize_multipliers,
+    round_half_away,
 )
 from minilite.ops_shared.operator import OpNode
 from minilite.ops_shared.options import activation
@@ -90,3 +91,36 @@ def requantize(node: OpNode, sums: Array, bias: Array | None) -> Array:
     else:
         scaled = multiply_by_quantized_multiplier(total.astype(np.int32), mantissas, shifts)
     return clamp(node, scaled.astype(np.int64) + output.quantization.zero_point)
+
+
+def quantize_rows(x: Array, *, asymmetric: bool) -> tuple[Array, Array, Array]:
+    """Each row of float32 as integers in float64, its scale (float32) and its zero point: TFLite's SymmetricQuantizeFloats,
+    or AsymmetricQuantizeFloats. A row of zeros has scale 1."""
+    least = np.minimum(x.min(axis=1, initial=0.0), 0.0)[:, np.newaxis]
+    most = np.maximum(x.max(axis=1, initial=0.0), 0.0)[:, np.newaxis]
+    flat = least == most
+    zero: Array
+    scale: Array
+    if asymmetric:
+        low, real = -128.0, np.where(flat, 1.0, (most.astype(np.float64) - least) / 255.0)
+        from_least, from_most = -128.0 - least / real, 127.0 - most / real
+        nearer = 128.0 + np.abs(least / real) < 127.0 + np.abs(most / real)
+        zero = round_half_away(np.clip(np.where(nearer, from_least, from_most), -128.0, 127.0))
+        scale = real.astype(np.float32)
+        zero, inverse = np.where(flat, 0.0, zero), np.float32(1) / scale
+    else:
+        low, span = -127.0, np.where(flat, np.float32(127), np.maximum(-least, most))
+        scale, inverse = span / np.float32(127), np.float32(127) / span
+        zero = np.zeros_like(scale)
+    steps = round_half_away(zero.astype(np.float32) + x * inverse)
+    return np.clip(steps, low, 127.0).astype(np.float64), scale.astype(np.float32), zero.astype(np.float64)
+
+
+def hybrid_product(node: OpNode, x: Array, weights: Array, bias: Array | None) -> Array:
+    """Rows of float32 times integer weights, as float32: bias + (x_q - zero) @ w * (scale_x * scale_w), each row quantized by
+    itself."""
+    rows, scale, zero = quantize_rows(x, asymmetric=bool(node.options["asymmetric_quantize_inputs"]))
+    sums = ((rows - zero) @ weights.astype(np.float64).T).astype(np.float32)
+    scales = scale * weight_scales(node, len(weights)).astype(np.float32)
+    product: Array = sums * scales
+    return product if bias is None else bias + product

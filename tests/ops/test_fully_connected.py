@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from support.compare import EPS, run_minilite
+from support.node import Given, OneNode, Out, const, dtype_of
 from support.weighted import Layer
 
 from minilite.errors import ShapeError, UnsupportedOpError
+from minilite.format.quantization import Quantization
 
 OP = "FULLY_CONNECTED"
 KINDS = [("f32", False), ("s8", False), ("s8", True), ("u8", False)]
@@ -54,6 +56,69 @@ def test_random(kind: str, version: int) -> None:
         bias = ("constant", "absent", "missing")[seed % 3]
         layer = Layer(OP, kind, (rows, depth), (outputs, depth), {}, bias=bias, version=version, seed=seed)
         layer.check(tolerance=TOLERANCE)
+
+
+HYBRID = 1e-6  # of the outputs, at most about 1: a product of the scales is rounded in another order
+
+
+@pytest.mark.parametrize("asymmetric", [False, True])
+@pytest.mark.parametrize("types", ["f32 s8 f32", "f32 s4 f32"])
+def test_hybrid(types: str, asymmetric: bool) -> None:
+    """Rows quantized one by one; a row of zeros, and one of a single sign; all forms of scales, bias and weights."""
+    rng = np.random.default_rng(asymmetric)
+    for seed in range(40):
+        rows, depth, outputs = (int(v) for v in rng.integers(1, (12, 200, 40)))
+        options = {"asymmetric_quantize_inputs": asymmetric, "fused_activation_function": ("NONE", "RELU6")[seed % 2]}
+        layer = Layer(
+            OP, types, (rows, depth), (outputs, depth), options, per_channel=seed % 4 > 1, seed=seed, version=12,
+            bias=("constant", "absent", "missing", "computed")[seed // 4 % 4], constant_weights=seed % 5 > 0,
+        )  # fmt: skip
+        layer.x[0] = 0 if seed % 3 else np.abs(layer.x[0])
+        y = layer.run()
+        top = max(1.0, float(np.abs(y).max()))
+        layer.check(tolerance=HYBRID * top)
+
+
+def test_hybrid_of_inputs_that_are_no_numbers() -> None:
+    """Defined, whatever they are: LiteRT's conversion is not."""
+    layer = Layer(OP, "f32 s8 f32", (3, 8), (4, 8), {}, version=12)
+    layer.x[0, 0], layer.x[1, 1], layer.x[2, 2] = np.nan, np.inf, -np.inf
+    assert layer.run().shape == (3, 4)
+
+
+@pytest.mark.parametrize("types", ["s8 s4 s32", "s16 s4 s64", "s16 s4 s32", "s16 s8 s32", "s16 s8 s64"])
+def test_small_weights_and_wide_sums(types: str) -> None:
+    """int4 weights, an odd number of them too, and int16 inputs: all forms of scales, bias and weights."""
+    rng = np.random.default_rng(5)
+    options = {"quantized_bias_type": "INT32" if types[-3:] == "s32" else "INT64"}
+    for seed in range(24):
+        rows, depth, outputs = (int(v) for v in rng.integers(1, (12, 700, 40)))
+        layer = Layer(
+            OP, types, (rows, depth), (outputs, depth), options, per_channel=seed % 4 > 1, seed=seed, version=12,
+            bias=("constant", "computed", "missing")[seed % 3], constant_weights=seed % 5 > 0,
+        )  # fmt: skip
+        layer.check()
+
+
+@pytest.mark.parametrize("kind", ["s8", "s16"])
+def test_ties_round_away_from_zero(kind: str) -> None:
+    def whole(scale: float) -> Quantization:
+        return Quantization((scale,), (0,))
+
+    x, weights = np.array([[1], [-1], [3]], dtype_of(kind)), np.arange(-7, 8, dtype=np.int8)[:, np.newaxis]
+    inputs = [Given(x, quantization=whole(1.0)), const(weights, np.int8, whole(1.0))]
+    y = OneNode(OP, inputs, outs=[Out(kind, whole(2.0))], version=9).check()
+    np.testing.assert_array_equal(y[0], [-4, -3, -3, -2, -2, -1, -1, 0, 1, 1, 2, 2, 3, 3, 4])
+
+
+def test_wide_sums_do_not_overflow() -> None:
+    """1000 products of 2^22 are more than 32 bits hold."""
+    x, weights = np.full((1, 1000), -32768, np.int16), np.full((3, 1000), -128, np.int8)
+    for bias in ("constant", "missing"):
+        layer = Layer(OP, "s16", x.shape, weights.shape, {}, weights=weights, bias=bias, version=12, y_scale=(10, 20))
+        layer.x[...] = x
+        y = layer.check()
+        assert (y > 0).all()
 
 
 @pytest.mark.parametrize("kind", ["f32", "s8", "u8"])

@@ -66,6 +66,8 @@ class Layer(OneNode):
         y_q = tensor_quantization(rng, kind, *(y_scale or ((3.0, 30.0) if kind == "s16" else (0.02, 0.2))))
         self.x = drawn(rng, kind, x_shape)
         self.weights = drawn(rng, w_kind, w_shape) if weights is None else weights
+        if types == "f32 s8 f32":  # LiteRT's vector code negates weights of -128, which stay -128
+            self.weights = np.maximum(self.weights, -127)
         length = outputs if bias_length is None else bias_length
         dtype = dtype_of(b_kind)
         self.bias = (
