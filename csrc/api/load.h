@@ -4,6 +4,8 @@
 
 typedef enum {
     ML_TENSOR_VARIABLE = 1,
+    ML_TENSOR_SPARSE =
+        4, /* its constant bytes are those of a sparse form: fewer than the shape says */
     ML_TENSOR_OF_FILE = 2 /* its constant bytes live as long as the store */
 } ml_tensor_flag;
 

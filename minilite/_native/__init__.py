@@ -26,8 +26,9 @@ from minilite._native.memory import (
     strategies,
 )
 from minilite._native.packed import is_packed, pack, unpack
+from minilite._native.plan import Plan, TensorState
 from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT, Arena, Planner
-from minilite._native.state import Plan, State, TensorState
+from minilite._native.state import Place, Shared, State
 from minilite._native.status import (
     BUSY,
     MAX_RANK,
@@ -37,6 +38,7 @@ from minilite._native.status import (
     NODE_VIEW,
     OPTIONS,
     TENSOR_OF_FILE,
+    TENSOR_SPARSE,
     TENSOR_VARIABLE,
 )
 
@@ -54,6 +56,7 @@ __all__ = [
     "PLACE_NONE",
     "PLACE_PERSISTENT",
     "TENSOR_OF_FILE",
+    "TENSOR_SPARSE",
     "TENSOR_VARIABLE",
     "UNPLACED",
     "Arena",
@@ -61,11 +64,13 @@ __all__ = [
     "Graph",
     "KernelInfo",
     "NodeDef",
+    "Place",
     "Placement",
     "Plan",
     "Planner",
     "QuantizationDef",
     "Refused",
+    "Shared",
     "State",
     "Store",
     "SubgraphDef",

@@ -28,10 +28,11 @@ def unpack(data: Array, kind: int, shape: tuple[int, ...]) -> Array:
     return elements[: int(np.prod(shape, dtype=np.int64))].reshape(shape)
 
 
-def pack(elements: Array, kind: int, data: Array) -> None:
-    """Writes elements, integers of any type, into `data`; of larger ones the low bits."""
+def pack(elements: Array, kind: int) -> Array:
+    """The bytes of elements, integers of any type; of larger ones the low bits."""
     bits = _BITS[kind]
-    fields = np.zeros(data.size * (8 // bits), np.uint8)
+    per_byte = 8 // bits
+    fields = np.zeros(-(-elements.size // per_byte) * per_byte, np.uint8)
     fields[: elements.size] = elements.ravel().astype(np.uint8) & ((1 << bits) - 1)
-    shifted = fields.reshape(-1, 8 // bits) << np.arange(0, 8, bits, dtype=np.uint8)
-    data[...] = np.bitwise_or.reduce(shifted, axis=1)
+    shifted = fields.reshape(-1, per_byte) << np.arange(0, 8, bits, dtype=np.uint8)
+    return np.bitwise_or.reduce(shifted, axis=1)

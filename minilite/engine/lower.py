@@ -83,6 +83,8 @@ class _Lowering:
         flags = _native.TENSOR_VARIABLE if tensor.is_variable else 0
         if tensor.data is not None and tensor.data is subgraph.tensors[tensor.index].data:
             flags |= _native.TENSOR_OF_FILE
+        if tensor.sparsity is not None:
+            flags |= _native.TENSOR_SPARSE
         return _native.TensorDef(tensor.data, tensor.type, tensor.shape, flags, self.quantization(tensor), offset)
 
     def quantization(self, tensor: Tensor) -> _native.QuantizationDef | None:

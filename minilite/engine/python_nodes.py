@@ -62,7 +62,7 @@ class PythonNodes:
 
     def __init__(self, handlers: Sequence[Handler]) -> None:
         self._handlers = handlers
-        self.exception: BaseException | None = None
+        self.exceptions: dict[int, BaseException] = {}
 
     def label(self, handler: int) -> str:
         """The coordinates of a node, for error lines."""
@@ -79,7 +79,7 @@ class PythonNodes:
         shapes = [array.shape for array in arrays]
         if handler.custom:
             _check_shapes(handler, call, shapes)
-        if any(call.output_shape(i) != shape for i, shape in enumerate(shapes)):
+        if handler.custom or any(call.output_shape(i) != shape for i, shape in enumerate(shapes)):
             arrays = [array.copy() if array.base is not None else array for array in arrays]
             if status := call.set_output_shapes(shapes):
                 return status

@@ -39,12 +39,14 @@ def test_going_back_to_a_size_is_a_hit() -> None:
 
 
 def test_the_plan_longest_unused_goes_first() -> None:
-    interpreter = ready(relu_chain())
+    one = ready(relu_chain())._session().state.cached()[1]
     room = 16
+    interpreter = ready(relu_chain(), plan_cache_bytes=room * (one + 8) + one // 2)
     for size in range(5, 5 + room - 1):
         resized(interpreter, size)
     assert count_since(interpreter, lambda: resized(interpreter, 4))["plan_hits"] == 1
-    assert count_since(interpreter, lambda: resized(interpreter, 1000))["plans"] == 1  # 5 had to go
+    grown = count_since(interpreter, lambda: resized(interpreter, 1000))  # 5 had to go
+    assert (grown["plans"], grown["plans_evicted"]) == (1, 1)
     assert count_since(interpreter, lambda: resized(interpreter, 4))["plan_hits"] == 1
     assert count_since(interpreter, lambda: resized(interpreter, 5))["plans"] == 1
     assert count_since(interpreter, lambda: resized(interpreter, 1000))["plan_hits"] == 1

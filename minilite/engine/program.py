@@ -1,4 +1,4 @@
-"""Lowered nodes -> C graph, and a Session: one root subgraph prepared, run and looked into."""
+"""Program: a Model lowered once, its C graphs by root subgraph, and states over them."""
 
 from __future__ import annotations
 
@@ -40,6 +40,10 @@ class Program:
         self._reorder = reorder
         self._graphs: dict[int, _native.Graph] = {}
 
+    def shared(self) -> _native.Shared:
+        """What the sessions of one interpreter share."""
+        return _native.Shared(self.lowered.resources, len(self.model.subgraphs))
+
     def graph(self, root: int) -> _native.Graph:
         """The C graph whose main subgraph is `root`."""
         if root not in self._graphs:
@@ -73,11 +77,13 @@ class Program:
         return (*self.lowered.subgraphs[:root], better, *self.lowered.subgraphs[root + 1 :])
 
 
-def new_state(program: Program, root: int, strategy: str, options: Mapping[str, bool]) -> _native.State:
+def new_state(
+    program: Program, shared: _native.Shared, root: int, strategy: str, options: Mapping[str, bool], cache_bytes: int
+) -> _native.State:
     """A C state over the program's graph for `root`."""
     hooks = PythonNodes(program.lowered.handlers)
     bits = sum(_native.OPTIONS[name] for name, on in options.items() if on)
-    return _native.State(program.graph(root), strategy, bits, hooks)
+    return _native.State(program.graph(root), shared, strategy, bits, cache_bytes, hooks)
 
 
 def spec_of(shapes: Mapping[int, Shape]) -> list[int]:
