@@ -192,7 +192,8 @@ static ml_status check_subgraph(const ml_graph_def *def, int32_t s, const ml_ten
 
 ml_status ml_graph_check(const ml_graph_def *def, ml_error *error) {
     if (def->n_subgraphs <= 0 || def->root < 0 || def->root >= def->n_subgraphs || def->n_io < 0 ||
-        def->params_bytes < 0 || def->n_resources < 0 || def->n_quantizations < 0 || !def->store)
+        def->params_bytes < 0 || def->n_resources < 0 || def->n_quantizations < 0 || !def->store ||
+        !def->simd)
         return ml_error_set(
             error, ML_GRAPH_ERROR,
             "the description of the graph has counts that cannot be: subgraph %d of %d", def->root,

@@ -46,13 +46,14 @@ ml_status ml_graph_derive(ml_graph *g, ml_error *error) {
             const ml_tensor_def *def = &sub->tensors[sub->numbers[slot]];
             tensors[slot] = (ml_tensor){.shape = def->shape, .type = (uint8_t)def->type};
         }
-        ml_engine planning = {.graph = g};
+        ml_engine planning = {.graph = g, .simd = g->simd};
         struct ml_frame_engine engine = {.engine = &planning, .subgraph = s};
         ml_env env = {.slots = sub->slots,
                       .tensors = tensors,
                       .constants = sub->constants,
                       .error = error,
                       .core = &ml_core_table,
+                      .simd = g->simd,
                       .engine = &engine};
         ml_status status = ML_OK;
         for (int32_t n = 0; n < sub->io.n_nodes && status == ML_OK; n++)

@@ -191,6 +191,7 @@ static ml_status fill(ml_graph *g, const ml_graph_def *def, int64_t tensors, int
     g->n_subgraphs = def->n_subgraphs;
     g->n_resources = def->n_resources;
     g->n_nodes = nodes;
+    g->simd = def->simd;
     g->store = ml_store_hold(def->store);
     g->own = ml_store_new();
     g->subgraphs = calloc((size_t)def->n_subgraphs, sizeof *g->subgraphs);

@@ -74,6 +74,7 @@ struct ml_graph {
     ml_quantization *quantizations;
     int32_t *index_tables; /* slots, reader lists and numbers of all subgraphs */
     ml_tensor *constants;
+    const struct ml_simd *simd;
     ml_store *store;
     ml_store *own; /* for constants that are not the file's */
     int64_t blob_bytes;

@@ -42,7 +42,7 @@ int32_t ml_plan_node(const ml_plan *plan, int32_t frame, int32_t position, int32
         position >= ml_frame_subgraph(plan->graph, frame)->io.n_nodes)
         return -1;
     *index = ml_frame_subgraph(plan->graph, frame)->nodes[position].index;
-    const ml_node_row *row = &plan->rows.nodes[plan->graph->frames[frame].node_base + position];
+    const ml_node_plan *row = &plan->rows.nodes[plan->graph->frames[frame].node_base + position];
     return row->stale ? ML_NODE_WAITS : row->status;
 }
 

@@ -63,7 +63,7 @@ static void describe_nodes(const ml_placing *x, int32_t frame, ml_planner *plann
     uint8_t *places = ml_planner_places(planner) + sub->io.n_tensors,
             *skipped = ml_planner_skipped(planner);
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
-        const ml_node_row *row = &x->rows->nodes[f->node_base + n];
+        const ml_node_plan *row = &x->rows->nodes[f->node_base + n];
         int64_t own = row->scratch_bytes, learnt = x->scratch ? x->scratch[f->node_base + n] : 0;
         own = own > learnt ? own : learnt;
         bool in_arena = ml_scratch_in_arena(&sub->nodes[n], own);
@@ -128,7 +128,7 @@ static void take_offsets(const ml_placing *x, int32_t frame, ml_planner *planner
         tensors[slot].root = roots[sub->numbers[slot]];
     }
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
-        ml_node_row *row = &x->rows->nodes[f->node_base + n];
+        ml_node_plan *row = &x->rows->nodes[f->node_base + n];
         const ml_node_io *io = sub->nodes[n].io;
         row->scratch_offset = offsets[sub->io.n_tensors + n];
         int64_t room = ml_children_room(g, x->rows, frame, n);

@@ -7,8 +7,8 @@
 
 int64_t ml_rows_bytes(const ml_graph *g) {
     return g->total_slots * (int64_t)sizeof(ml_tensor) +
-           g->total_nodes * (int64_t)sizeof(ml_node_row) +
-           g->n_frames * (int64_t)sizeof(ml_frame_row) + g->blob_bytes;
+           g->total_nodes * (int64_t)sizeof(ml_node_plan) +
+           g->n_frames * (int64_t)sizeof(ml_frame_plan) + g->blob_bytes;
 }
 
 ml_status ml_rows_allocate(ml_rows *rows, const ml_graph *g, ml_error *error) {
@@ -27,6 +27,7 @@ void ml_rows_copy(ml_rows *to, const ml_rows *from, const ml_graph *g) {
     memcpy(to->blobs, from->blobs, (size_t)g->blob_bytes);
     to->work_bytes = from->work_bytes;
     to->persistent_bytes = from->persistent_bytes;
+    to->worker_bytes = from->worker_bytes;
 }
 
 void ml_rows_free(ml_rows *rows) {

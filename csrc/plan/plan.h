@@ -11,7 +11,7 @@ enum { ML_ALIGNMENT = 64 };
 /* Scratch of up to this many bytes comes from the state's work block, one for all nodes; more of it is planned in the arena. */
 enum { ML_WORK_BYTES = 64 * 1024 };
 
-typedef struct ml_node_row {
+typedef struct ml_node_plan {
     int64_t scratch_bytes; /* of the kernel's own, packing included */
     int64_t
         scratch_offset; /* in its frame's region, children's room first; -1: in the work block, or none */
@@ -24,15 +24,15 @@ typedef struct ml_node_row {
     uint8_t packs_in_run; /* its weights are computed at run time */
     uint8_t stale; /* not prepared for the shapes it reads now */
     int32_t step; /* residences: its step in its frame, -1 = none */
-} ml_node_row;
+} ml_node_plan;
 
-typedef struct ml_frame_row {
+typedef struct ml_frame_plan {
     int64_t region_bytes; /* peak of the frame, in its caller's scratch (frame 0: in the arena) */
     int64_t
         room; /* what the caller's scratch offers; a frame that outgrew it has memory of its own */
     int64_t lower_bound;
     int64_t persistent_start; /* of its variable tensors, in the state's persistent memory */
-} ml_frame_row;
+} ml_frame_plan;
 
 typedef struct ml_folded {
     struct ml_folded *next;
@@ -42,19 +42,20 @@ typedef struct ml_folded {
 
 typedef struct ml_rows {
     ml_tensor *tensors; /* by slot, all frames */
-    ml_node_row *nodes;
-    ml_frame_row *frames;
+    ml_node_plan *nodes;
+    ml_frame_plan *frames;
     uint8_t *blobs;
     int64_t work_bytes; /* of the work block that its nodes need, at most ML_WORK_BYTES */
     int64_t persistent_bytes;
+    int64_t worker_bytes; /* of scratch that every thread needs */
 } ml_rows;
 
 /* A bound tensor, and when it is live. */
-typedef struct ml_bound_row {
+typedef struct ml_bound_life {
     int32_t tensor;
     int32_t first;
     int32_t last;
-} ml_bound_row;
+} ml_bound_life;
 
 struct ml_plan {
     atomic_int holders;
@@ -65,7 +66,7 @@ struct ml_plan {
     int64_t *
         capacities; /* of a residence's copy: bytes planned by slot; NULL: as many as the tensors have */
     int32_t *spec; /* the key: rows of [tensor, rank, dims...] */
-    ml_bound_row
+    ml_bound_life
         *bound; /* tensors whose memory is the caller's, by ascending number; part of the key */
     int32_t words;
     int32_t n_bound;

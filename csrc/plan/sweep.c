@@ -41,7 +41,7 @@ void ml_sweep_reset(ml_engine *engine, int32_t frame) {
     }
     for (int32_t n = 0; n < sub->io.n_nodes; n++)
         engine->rows->nodes[f->node_base + n] =
-            (ml_node_row){.scratch_offset = -1, .stale = 1, .step = -1};
+            (ml_node_plan){.scratch_offset = -1, .stale = 1, .step = -1};
 }
 
 ml_status ml_blame(ml_error *error, const ml_graph *g, int32_t frame, int32_t node,
@@ -76,7 +76,7 @@ static ml_status too_much_scratch(ml_error *error) {
 
 /* The node's weights in the layout of the level: from a store, or room in scratch to pack them in each run. */
 static ml_status provide_packed(ml_engine *engine, const ml_call *c, const ml_node *node,
-                                ml_node_row *row, ml_wish *wish) {
+                                ml_node_plan *row, ml_wish *wish) {
     const ml_graph *g = engine->graph;
     int32_t t = node->kernel->packs < c->n_inputs ? c->inputs[node->kernel->packs] : -1;
     row->packed = NULL;
@@ -99,7 +99,7 @@ static ml_status provide_packed(ml_engine *engine, const ml_call *c, const ml_no
 ml_status ml_prepare_call(ml_engine *engine, const ml_call *c, int32_t frame, ml_wish *wish) {
     const ml_graph *g = engine->graph;
     const ml_node *node = &ml_frame_subgraph(g, frame)->nodes[c->node];
-    ml_node_row *row = &engine->rows->nodes[g->frames[frame].node_base + c->node];
+    ml_node_plan *row = &engine->rows->nodes[g->frames[frame].node_base + c->node];
     *wish = (ml_wish){0};
     memset(c->blob, 0, (size_t)node->kernel->blob_bytes);
     engine->counters->nodes_prepared++;
@@ -108,6 +108,8 @@ ml_status ml_prepare_call(ml_engine *engine, const ml_call *c, int32_t frame, ml
     if (status == ML_OK && !wish->open && node->typed && node->typed->pack)
         status = provide_packed(engine, c, node, row, wish);
     if (status == ML_OK) row->scratch_bytes = wish->scratch_bytes;
+    if (wish->worker_bytes > engine->rows->worker_bytes)
+        engine->rows->worker_bytes = wish->worker_bytes;
     return status == ML_OK ? ML_OK : ml_blame(c->env->error, g, frame, c->node, status);
 }
 
@@ -128,7 +130,7 @@ static void leave_open(const ml_call *c, uint32_t open) {
 }
 
 static ml_status sweep_node(ml_engine *engine, const ml_env *env, int32_t frame, int32_t n) {
-    ml_node_row *row = &engine->rows->nodes[engine->graph->frames[frame].node_base + n];
+    ml_node_plan *row = &engine->rows->nodes[engine->graph->frames[frame].node_base + n];
     ml_call c = ml_call_of(engine, env, frame, n, NULL);
     for (int32_t i = 0; i < c.n_inputs; i++) {
         const ml_tensor *t = ml_input(&c, i);

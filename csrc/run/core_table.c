@@ -88,12 +88,33 @@ static int64_t bytes_of(const ml_call *c, int32_t tensor) {
     return block ? block->bytes : tensor < 0 ? 0 : ml_tensor_of(c, tensor)->bytes;
 }
 
+/* A block of a pool's work: the body sees the call with an error of its worker's own. */
+typedef struct relayed {
+    ml_pool *pool;
+    ml_body body;
+    void *args;
+} relayed;
+
+static ml_status relay(const void *call, int64_t first, int64_t end, int32_t worker, void *args) {
+    const relayed *r = args;
+    ml_call c = *(const ml_call *)call;
+    ml_env env = *c.env;
+    env.error = ml_pool_error(r->pool, worker);
+    c.env = &env;
+    return r->body(&c, first, end, worker, r->args);
+}
+
 static ml_status parallel(const ml_call *c, int64_t items, int64_t grain, ml_body body,
                           void *args) {
     ml_state *s = c->env->engine->engine->state;
     grain = grain < 1 ? 1 : grain;
+    ml_pool *pool = s ? s->interpreter->pool : NULL;
+    if (pool && ml_pool_threads(pool) > 1 && items > grain) {
+        relayed work = {pool, body, args};
+        return ml_pool_parallel(pool, items, grain, relay, c, &work, c->env->error);
+    }
     for (int64_t first = 0; first < items; first += grain) {
-        ml_status status = s ? ml_check_interrupt(s, 1) : ML_OK;
+        ml_status status = s && first > 0 ? ml_check_interrupt(s, 1) : ML_OK;
         if (status == ML_OK)
             status = body(c, first, items - first < grain ? items : first + grain, 0, args);
         if (status != ML_OK) return status;
@@ -102,9 +123,8 @@ static ml_status parallel(const ml_call *c, int64_t items, int64_t grain, ml_bod
 }
 
 static void *worker_scratch(const ml_call *c, int32_t worker) {
-    (void)c;
-    (void)worker;
-    return NULL;
+    const ml_state *s = c->env->engine->engine->state;
+    return s && s->interpreter->pool ? ml_pool_scratch(s->interpreter->pool, worker) : NULL;
 }
 
 static void *memory(const ml_call *c) {

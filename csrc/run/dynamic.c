@@ -16,7 +16,7 @@ typedef struct reached {
     ml_state *state;
     ml_residence *residence;
     const ml_node *node;
-    ml_node_row *row;
+    ml_node_plan *row;
     int32_t frame;
 } reached;
 
@@ -47,7 +47,7 @@ void ml_mark_readers(ml_residence *r, int32_t frame, int32_t tensor) {
     int32_t slot = sub->slots[tensor];
     if (slot < 0) return;
     for (int32_t i = sub->reader_start[slot]; i < sub->reader_start[slot + 1]; i++) {
-        ml_node_row *row = &r->rows.nodes[f->node_base + sub->readers[i]];
+        ml_node_plan *row = &r->rows.nodes[f->node_base + sub->readers[i]];
         if (row->stale || row->step < 0) continue;
         row->stale = 1;
         r->steps[f->node_base + row->step].eval = ml_run_unsettled;
@@ -162,6 +162,10 @@ static ml_status prepare_again(const reached *at, const ml_call *c) {
     else if (status == ML_OK) status = prepare_closed(at, c, &wish);
     if (status == ML_OK && wish.open && !(at->node->kernel->flags & ML_KERNEL_SETS_SHAPES))
         status = ml_fail(c, ML_KERNEL_ERROR, "its output shapes do not follow from its values");
+    if (status == ML_OK && wish.worker_bytes > 0 &&
+        !ml_interpreter_pool(at->state->interpreter, at->residence->rows.worker_bytes,
+                             &at->state->error))
+        status = ML_ARENA_ERROR;
     if (status == ML_OK) status = place_scratch(at, c);
     return status == ML_OK && !wish.open ? place_outputs(at, c) : status;
 }

@@ -31,6 +31,8 @@ ml_status ml_check_interrupt(ml_state *s, int32_t ticks) {
     return (s->ticks -= ticks) < 0 ? look_at_clock(s) : ML_OK;
 }
 
+ml_status ml_poll_state(void *owner) { return ml_check_interrupt(owner, 1); }
+
 /* The loop ----------------------------------------------------------------------------------------------------------- */
 
 #ifdef ML_DEBUG

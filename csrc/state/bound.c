@@ -54,8 +54,8 @@ static const char *at_node(const ml_plan *plan, int32_t position, char text[32])
 }
 
 static ml_status check_pair(const ml_plan *plan, const ml_rows *rows, const ml_binding *a,
-                            const ml_binding *b, const ml_bound_row *life_a,
-                            const ml_bound_row *life_b, ml_error *error) {
+                            const ml_binding *b, const ml_bound_life *life_a,
+                            const ml_bound_life *life_b, ml_error *error) {
     if (life_a->first > life_b->last || life_b->first > life_a->last) return ML_OK;
     const ml_tensor *ta = ml_row_of(plan->graph, rows, 0, a->tensor),
                     *tb = ml_row_of(plan->graph, rows, 0, b->tensor);

@@ -29,6 +29,7 @@ ml_interpreter *ml_interpreter_hold(ml_interpreter *p) {
 void ml_interpreter_free(ml_interpreter *p) {
     if (!p || atomic_fetch_sub(&p->holders, 1) > 1) return;
     if (p->resources) ml_blocks_free(p->resources, p->n_resources);
+    ml_pool_free(p->pool);
     free(p->called_once);
     free(p);
 }
@@ -65,7 +66,14 @@ ml_status ml_interpreter_reset_resources(ml_interpreter *p) {
 ml_status ml_interpreter_set_threads(ml_interpreter *p, int32_t threads) {
     ml_status status = ml_enter(p);
     if (status != ML_OK) return status;
+    ml_error quiet = ML_NO_ERROR;
     p->threads = threads < 1 ? 1 : threads;
+    if (p->pool) status = ml_pool_set_threads(p->pool, p->threads, &quiet);
     ml_leave(p);
-    return ML_OK;
+    return status;
+}
+
+ml_pool *ml_interpreter_pool(ml_interpreter *p, int64_t worker_bytes, ml_error *error) {
+    if (!p->pool && ml_pool_new(p->threads, &p->pool, error) != ML_OK) return NULL;
+    return ml_pool_reserve(p->pool, worker_bytes, error) == ML_OK ? p->pool : NULL;
 }

@@ -25,6 +25,12 @@ ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
         free(persistent);
         return ml_error_memory(error, "a work block", ML_WORK_BYTES, 0);
     }
+    bool threads = s->interpreter->threads > 1 || r->rows.worker_bytes > 0;
+    if (threads && !ml_interpreter_pool(s->interpreter, r->rows.worker_bytes, error)) {
+        free(persistent);
+        free(work);
+        return ML_ARENA_ERROR;
+    }
     /* The last step that can fail; an arena that cannot grow stays as it is. */
     ml_status status = ml_arena_commit(&s->arena, needs, 0, error);
     if (status != ML_OK) {

@@ -54,7 +54,7 @@ static int32_t ticks_of(const ml_call *c) {
     return 1 + (int32_t)(bytes >> 12 > 1 << 20 ? 1 << 20 : bytes >> 12);
 }
 
-ml_status (*ml_eval_of(const ml_node *node, const ml_node_row *row))(const ml_call *call) {
+ml_status (*ml_eval_of(const ml_node *node, const ml_node_plan *row))(const ml_call *call) {
     if (row->status == ML_NODE_IS_VIEW) return ml_run_view;
     if (!node->typed) return ml_run_python;
     return row->packs_in_run ? ml_run_packing : node->typed->eval;
@@ -75,7 +75,7 @@ static void resolve_children(ml_state *s, ml_residence *r, int32_t frame, int32_
 static void resolve_step(ml_state *s, ml_residence *r, int32_t frame, int32_t n, ml_step *to) {
     const ml_frame *f = &s->graph->frames[frame];
     const ml_node *node = &s->graph->subgraphs[f->subgraph].nodes[n];
-    const ml_node_row *row = &r->rows.nodes[f->node_base + n];
+    const ml_node_plan *row = &r->rows.nodes[f->node_base + n];
     uint8_t *region = r->frames[frame].region, *scratch = s->work;
     if (row->scratch_offset >= 0) scratch = region ? region + row->scratch_offset : NULL;
     if (node->n_children > 0) resolve_children(s, r, frame, n, scratch);
@@ -96,7 +96,7 @@ static void resolve_frame(ml_state *s, ml_residence *r, int32_t frame) {
     resolve_pointers(s, r, frame);
     int32_t step = 0;
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
-        ml_node_row *row = &r->rows.nodes[f->node_base + n];
+        ml_node_plan *row = &r->rows.nodes[f->node_base + n];
         bool settled_view = row->status == ML_NODE_IS_VIEW && !r->learnt;
         if (row->status == ML_NODE_FOLDED || settled_view) continue;
         resolve_step(s, r, frame, n, &r->steps[f->node_base + step]);

@@ -32,6 +32,7 @@ ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char 
     s->interpreter = ml_interpreter_hold(interpreter);
     s->hooks = *hooks;
     s->options = options;
+    s->simd = graph->simd;
     s->cache_bytes = cache_bytes;
     s->generation = 1;
     s->error = ML_NO_ERROR;
@@ -201,7 +202,7 @@ static int64_t move_inputs(const ml_state *s, const ml_residence *r, uint8_t *sa
 /* A run left the arena well above its bound: lays it out anew with what was learnt, keeping inputs and variables. Failing is
  * no failure: the old places hold. */
 static void place_anew(ml_state *s, ml_residence *r) {
-    const ml_frame_row *row = &r->rows.frames[0];
+    const ml_frame_plan *row = &r->rows.frames[0];
     bool spilled = false;
     for (int32_t f = 1; f < s->graph->n_frames; f++) spilled |= r->frames[f].spilled;
     if (s->pinned || (!spilled && row->region_bytes <= row->lower_bound + row->lower_bound / 4))
@@ -233,7 +234,11 @@ ml_status ml_state_run(ml_state *s, ml_error *error) {
     s->poll_at = 0;
     s->error.status = ML_OK;
     r->ran = true;
+    ml_pool *pool = s->interpreter->pool;
+    ml_watch watch = {&s->interpreter->cancel, ml_poll_state, s};
+    if (pool) ml_pool_enter_run(pool, &watch);
     status = ml_run_frame(s, r, 0);
+    if (pool) ml_pool_leave_run(pool);
     s->counters.invokes++;
     if (status != ML_OK) {
         *error = s->error;

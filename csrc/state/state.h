@@ -3,6 +3,7 @@
 #define ML_STATE_STATE_H
 
 #include "plan/plan.h"
+#include "threads/pool.h"
 
 /* Interpreter ------------------------------------------------------------------------------------------------------ */
 
@@ -29,6 +30,8 @@ struct ml_interpreter {
     int32_t threads;
     ml_block *resources;
     bool *called_once; /* by subgraph */
+    ml_pool
+        *pool; /* made by the first plan that asks for workers' scratch, or by the second thread */
 };
 
 ml_interpreter *ml_interpreter_hold(ml_interpreter *interpreter);
@@ -37,6 +40,9 @@ ml_status ml_enter(ml_interpreter *interpreter);
 /* Takes the turn of a copy: waits for other copies, ML_BUSY while a call has it. */
 ml_status ml_enter_copy(ml_interpreter *interpreter);
 void ml_leave(ml_interpreter *interpreter);
+
+/* The pool, with scratch for `worker_bytes` a worker; NULL, and the error, without memory. */
+ml_pool *ml_interpreter_pool(ml_interpreter *interpreter, int64_t worker_bytes, ml_error *error);
 
 /* blocks.c: makes room for `bytes`, dropping the content. */
 ml_status ml_block_reserve(ml_block *block, int64_t bytes, ml_error *error);
@@ -195,7 +201,7 @@ void ml_resolve_loose(ml_state *state, ml_residence *residence);
 void ml_relocate(ml_state *state, ml_residence *residence, int32_t frame, const uint8_t *from,
                  int64_t bytes, uint8_t *to);
 /* What a step runs once its shapes are settled. */
-ml_status (*ml_eval_of(const ml_node *node, const ml_node_row *row))(const ml_call *call);
+ml_status (*ml_eval_of(const ml_node *node, const ml_node_plan *row))(const ml_call *call);
 
 /* bound.c: whether every buffer holds its tensor: all of it, and at no time another live tensor's bytes. */
 ml_status ml_bound_check(const ml_plan *plan, const ml_rows *rows, const ml_binding *bound,

@@ -154,6 +154,22 @@ def _pack_quantization(q: QuantizationDef) -> bytes:
     )
 
 
+def level_names() -> tuple[str, ...]:
+    """The levels of instructions that this machine has in this build, ascending."""
+    names: list[str] = []
+    while simd := lib.ml_simd_at(len(names)):
+        names.append(ffi.string(simd.level).decode())
+    return tuple(names)
+
+
+def choose_level(mask: str | None) -> Any:
+    """The level named by `mask`, or the best there is. Raises: InputError for names of none that is there."""
+    out, error = ffi.new("const ml_simd **"), fresh_error()
+    if lib.ml_simd_choose(ffi.NULL if mask is None else mask.encode(), out, error):
+        raise_error(error, None)
+    return out[0]
+
+
 class Store:
     """Owns an ml_store: weights packed for the inner loops, shared by all graphs of a Model."""
 
@@ -208,7 +224,7 @@ class _Packer:
         self.params += node.params
         self.params += bytes(-len(self.params) % 16)
 
-    def definition(self, resources: int, root: int, store: Store) -> tuple[Any, Any]:
+    def definition(self, resources: int, root: int, store: Store, level: Any) -> tuple[Any, Any]:
         """The ml_graph_def, and what has to live as long as it is read."""
         assert _TENSOR.size == ffi.sizeof("ml_tensor_def")
         assert _NODE.size == ffi.sizeof("ml_node_def")
@@ -227,7 +243,15 @@ class _Packer:
             "n_subgraphs": len(self.heads) // _SUBGRAPH.size,
             "n_quantizations": len(self.quantizations) // _QUANTIZATION.size,
         }
-        fields = {**rows, **counts, "io": io, "store": store.pointer, "n_resources": resources, "root": root}
+        fields = {
+            **rows,
+            **counts,
+            "io": io,
+            "store": store.pointer,
+            "simd": level,
+            "n_resources": resources,
+            "root": root,
+        }
         return ffi.new("ml_graph_def *", fields), io
 
 
@@ -242,11 +266,12 @@ class Graph:
         keep: Iterable[Any],
         names: Names,
         store: Store,
+        level: Any,
     ) -> None:
         packer = _Packer()
         for subgraph in subgraphs:
             packer.subgraph(subgraph)
-        definition, _io = packer.definition(resources, root, store)
+        definition, _io = packer.definition(resources, root, store, level)
         out = ffi.new("ml_graph **")
         error = fresh_error()
         if lib.ml_graph_new(definition, out, error):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -37,6 +38,7 @@ class Program:
         self.model = model
         self.lowered = lower(model, custom_ops, reference=reference)
         self.store = _native.Store()
+        self._level = _native.choose_level(os.environ.get("MINILITE_ISA"))
         self._reorder = reorder
         self._graphs: dict[int, _native.Graph] = {}
 
@@ -50,7 +52,7 @@ class Program:
             low = self.lowered
             subgraphs = self._reordered(root) if self._reorder else low.subgraphs
             names = ModelNames(self.model)
-            self._graphs[root] = _native.Graph(subgraphs, low.resources, root, low.keep, names, self.store)
+            self._graphs[root] = _native.Graph(subgraphs, low.resources, root, low.keep, names, self.store, self._level)
         return self._graphs[root]
 
     def _reordered(self, root: int) -> tuple[_native.SubgraphDef, ...]:

@@ -277,7 +277,8 @@ class Session:
             elif target.packed:
                 raw = np.empty(place.bytes, np.uint8)
                 if self.state.read(index, place, raw):
-                    return unpack(raw, place.type, target.shape)
+                    elements: Array = unpack(raw, place.type, target.shape)
+                    return elements
             else:
                 fits = into is not None and into.dtype == target.dtype and into.shape == target.shape
                 array = (
@@ -346,7 +347,7 @@ class Session:
             if target.place.storage == "bound" and self._in_force is not None:
                 flat: Array = self._in_force.bound[index].array.reshape(-1)
                 return flat[: target.place.bytes // flat.itemsize].reshape(target.shape)
-            return self._pinned(index)
+            return self.get(index) if target.packed else self._pinned(index)
 
         return live
 
@@ -357,7 +358,7 @@ class Session:
             try:
                 self._generation = -1
                 target = self._target(index)
-                array = self.state.array(target.place, target.dtype)
+                array: Array = self.state.array(target.place, target.dtype)
                 array.flags.writeable = target.writable
                 if array.nbytes == 0 or target.place.storage == "constant":
                     return array

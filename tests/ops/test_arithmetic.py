@@ -9,6 +9,7 @@ import pytest
 from compare import check, compare, run_litert, run_minilite
 from elementwise import ALL_BYTES, FLOAT32, INT8, INT16, INT32, INT64, UINT8, one_node, scaled, values
 
+import minilite
 from minilite.errors import ShapeError, UnsupportedOpError
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType, numpy_type
@@ -85,6 +86,22 @@ def test_no_elements(op: str, kind: TensorType) -> None:
     for left, right in (((0, 3), (3,)), ((2, 0), (2, 1)), ((0,), (0,))):
         a, b = values(rng, kind, left), values(rng, kind, right)
         check(model(op, a, b), [a, b])
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_no_elements_write_none(op: str) -> None:
+    """The output lies in a buffer of the caller's, whose bytes stay when there is nothing to put there."""
+    x, buffer = np.array([1], np.float32), np.array([7, 8], np.float32)
+    one = one_node(op, [(x, NOT_QUANTIZED), (np.array([5], np.float32), NOT_QUANTIZED)], FLOAT32, constants=[1])
+    interpreter = minilite.Interpreter(model_content=one)
+    interpreter.bind_tensor("y", buffer)
+    for size in (0, 1, 0):
+        interpreter.resize_tensor_input(0, (size,))
+        interpreter.allocate_tensors()
+        before = buffer.copy()
+        interpreter.set_tensor(0, x[:size])
+        interpreter.invoke()
+        assert buffer.tolist() == ([6 if op == "ADD" else 5, 8] if size else before.tolist())
 
 
 @pytest.mark.parametrize("op", OPS)

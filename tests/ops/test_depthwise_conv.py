@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from support.compare import EPS
+from support.node import Given, OneNode, const
 from support.weighted import Layer, window_options
 
 from minilite.errors import ShapeError, UnsupportedOpError
+from minilite.format.quantization import Quantization
 
 OP = "DEPTHWISE_CONV_2D"
 KINDS = [("f32", False), ("s8", False), ("s8", True), ("u8", False)]
@@ -92,6 +94,14 @@ def test_windows_beyond_what_float_sums_exactly(kind: str, window: tuple[int, in
         layer = Layer(OP, kind, (1, 301, 302, 5), weights.shape, options(padding, (100, 50)), weights=weights)
         layer.x[..., :2] = np.iinfo(layer.x.dtype).max
         layer.check()
+
+
+def test_sums_beyond_what_float_counts_exactly() -> None:
+    """289 products of 255 * 255 add up to more than 2 ** 24, and the bias takes all but 5 away."""
+    most, one = np.full((1, 17, 17, 1), 255, np.uint8), Quantization((1.0,), (0,))
+    inputs = [Given(most, False, one), Given(most, True, one), const([5 - 289 * 255 * 255], np.int32, one)]
+    node = OneNode(OP, inputs, options("VALID"), kind="u8", quantization=one)
+    assert node.check().tolist() == [[[[5]]]]
 
 
 @pytest.mark.parametrize(

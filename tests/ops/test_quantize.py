@@ -52,6 +52,15 @@ def test_quantize_saturates(kind: TensorType) -> None:
     np.testing.assert_array_equal(y, np.array([info.min, info.max, info.min] + [info.max, info.min] * 2, y.dtype))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_quantize_next_to_a_tie(kind: TensorType) -> None:
+    """Half a step rounds away from zero; the float below it does not, though adding 0.5 to it gives 1."""
+    below = np.nextafter(np.float32(0.5), np.float32(0))
+    x = np.array([below, -below, 0.5, -0.5], np.float32)
+    (y,) = check(one_node("QUANTIZE", [(x, NOT_QUANTIZED)], kind, scale=Quantization((1.0,), (10,))), [x])
+    assert y.tolist() == [10, 10, 11, 9]
+
+
 @pytest.mark.parametrize(("source", "target"), REQUANTIZED)
 def test_requantize(source: TensorType, target: TensorType) -> None:
     rng = np.random.default_rng(5)

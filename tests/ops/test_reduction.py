@@ -81,6 +81,14 @@ def test_resized() -> None:
         check(model, [values(rng, FLOAT32, shape)], tolerance=16 * EPS)
 
 
+def test_means_that_all_but_vanish() -> None:
+    """The multiplier, 1e-6 over 8192 elements, needs a shift near the end of its range."""
+    x = np.full((8192,), 100, np.int8)
+    for zero_point in (3, -128):
+        scales = (Quantization((1e-6,), (0,)), Quantization((1.0,), (zero_point,)))
+        assert check(mean(x, [0], False, scales), [x])[0] == zero_point
+
+
 def test_rank_8() -> None:
     x = values(np.random.default_rng(9), FLOAT32, (2, 3, 2, 3, 2, 3, 2, 3))
     check(mean(x, [0, 2, 4, 6], False, (NOT_QUANTIZED,) * 2), [x], tolerance=16 * EPS)

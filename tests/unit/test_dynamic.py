@@ -114,6 +114,27 @@ def test_capacity_decays_towards_recent_needs() -> None:
     assert interpreter.arena_bytes < once / 10
 
 
+def test_capacity_of_a_large_run_is_kept_for_another_size() -> None:
+    interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
+    run(interpreter, request(100_000))
+    peak = interpreter.arena_bytes
+    run(interpreter, request(10))
+    resized(interpreter, 5)
+    assert 0.4 * peak < interpreter.arena_bytes <= peak
+
+
+def test_two_dynamic_operators_into_one_broadcast() -> None:
+    """The sum may lie in neither of its inputs' places for good: now one is a scalar, now the other."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    heads = [graph.node("Head", [graph.input(name, (4,))], out=(f"head_{name}", (1,)), custom=True) for name in "xy"]
+    graph.output(graph.node("RELU", [graph.node("ADD", heads, out=("sum", (1,)))], out=("z", (1,))))
+    interpreter = ready(builder.build(), custom_ops={"Head": head})
+    for left, right in ((3, 3), (1, 5), (5, 1), (1, 5000), (5000, 1), (7, 7), (1, 70_000)):
+        (found,) = run(interpreter, request(left), request(right))
+        assert np.array_equal(found, wanted(left) + wanted(right)), (left, right)
+
+
 def test_static_operators_behind_a_dynamic_one() -> None:
     builder = ModelBuilder()
     graph = builder.subgraph()
