@@ -26,21 +26,32 @@ static inline int64_t lines_floats(const depthwise_blob *blob) {
     return (int64_t)blob->window.x.in * blob->outputs * blob->window.y.size;
 }
 
-/* Scratch: the lines of one window row as floats; then for bytes a pixel's sums, as floats and as integers, for int16 as
- * 32 and 64 bits. */
+/* A worker's scratch: for floats and bytes the lines of one window row as floats; for integers a pixel's sums in floats or 32
+ * bits, and those of a line of output in 32 bits, or of a pixel in 64. */
+typedef struct layout {
+    int64_t piece;
+    int64_t sums;
+    int64_t bytes;
+} layout;
+
+static layout lay_out(const depthwise_blob *blob, int32_t type) {
+    int64_t n = blob->outputs, wide = type == ML_S16 ? n * 8 : n * blob->window.x.out * 4;
+    layout l = {.piece = blob->direct ? 0 : ml_round_up(lines_floats(blob) * 4, 64)};
+    l.sums = l.piece + (type == ML_F32 ? 0 : ml_round_up(n * 4, 64));
+    l.bytes = l.sums + (type == ML_F32 ? 0 : wide);
+    return l;
+}
+
 static ml_status prepare_scratch(const ml_call *c, ml_wish *wish) {
     depthwise_blob *blob = c->blob;
     const ml_window *w = &blob->window;
-    int32_t type = ml_input(c, 0)->type;
-    int64_t line = (int64_t)w->x.in * blob->outputs, lines = 0;
+    int32_t type = ml_input(c, 0)->type, longer = w->x.in > w->x.out ? w->x.in : w->x.out;
+    int64_t line = (int64_t)longer * blob->outputs, lines;
     blob->direct = type == ML_S16 || (type == ML_F32 && blob->multiplier == 1);
-    if (line > INT64_MAX / 64 ||
-        (!blob->direct && __builtin_mul_overflow(line, w->y.size, &lines)) ||
-        lines > INT64_MAX / 64)
-        return ml_fail(c, ML_SHAPE_ERROR, "lines of %d x %d values are too large", w->x.in,
+    if (__builtin_mul_overflow(line, w->y.size, &lines) || lines > INT64_MAX / 64)
+        return ml_fail(c, ML_SHAPE_ERROR, "lines of %d x %d values are too large", longer,
                        blob->outputs);
-    ml_reserve(wish, lines * (int64_t)sizeof(float));
-    if (type != ML_F32) ml_reserve(wish, blob->outputs * (type == ML_S16 ? 12 : 8));
+    wish->worker_bytes = lay_out(blob, type).bytes;
     return ML_OK;
 }
 
@@ -170,26 +181,24 @@ static void store_f32(const float *bias, int64_t count, float low, float high, f
     }
 }
 
-static ml_status depthwise_conv_2d_f32(const ml_call *c) {
+static ml_status lines_f32(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                           void *args) {
+    const depthwise_params *p = c->params;
     const depthwise_blob *blob = c->blob;
     const ml_window *w = &blob->window;
     const float *x = ml_in(c, 0), *bias = ml_in_optional(c, 2);
-    const depthwise_params *p = c->params;
-    float *y = ml_out(c, 0);
-    for (int64_t line = 0; line < (int64_t)w->batches * w->y.out; line++) {
+    float *y = (float *)ml_out(c, 0) + first * w->x.out * blob->outputs;
+    (void)args;
+    for (int64_t line = first; line < end; line++) {
         source s = source_of_line(blob, line, ml_in(c, 1));
-        const float *lines = c->scratch;
+        float *lines = ml_worker_scratch(c, worker);
         int64_t batch = line / w->y.out;
-        if (blob->direct) {
-            lines = x + line_index(w, batch, &s.down, 0);
-            s.line_step *= w->y.dilation;
-        } else {
-            for (int64_t ky = s.down.first; ky < s.down.end; ky++)
-                repeat_f32(x + line_index(w, batch, &s.down, ky), (int64_t)w->x.in * w->channels,
-                           blob->multiplier, (float *)c->scratch + ky * s.line_step);
-        }
+        for (int64_t ky = s.down.first; ky < s.down.end && !blob->direct; ky++)
+            repeat_f32(x + line_index(w, batch, &s.down, ky), (int64_t)w->x.in * w->channels,
+                       blob->multiplier, lines + ky * s.line_step);
+        if (blob->direct) s.line_step *= w->y.dilation;
         for (int64_t ox = 0; ox < w->x.out; ox++, y += blob->outputs) {
-            aim(&s, blob, lines, ox);
+            aim(&s, blob, blob->direct ? x + line_index(w, batch, &s.down, 0) : lines, ox);
             sum_pixel(&s, y);
             store_f32(bias, blob->outputs, p->minimum, p->maximum, y);
         }
@@ -231,26 +240,36 @@ static void sum_pixel_integer(const source *whole, int32_t *restrict sums, float
         }
 }
 
-static ml_status depthwise_conv_2d_bytes(const ml_call *c) {
+static ml_status lines_bytes(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                             void *args) {
     const depthwise_blob *blob = c->blob;
     const ml_window *w = &blob->window;
     const ml_weighted *derived = c->derived;
     const bool is_signed = ml_in_tensor(c, 0)->type == ML_S8;
-    float *lines = c->scratch,
-          *piece = ml_scratch(c, ml_round_up(lines_floats(blob) * (int64_t)sizeof(float), 64));
-    int32_t *sums = (int32_t *)(piece + blob->outputs);
-    int8_t *y = ml_out(c, 0);
-    for (int64_t line = 0; line < (int64_t)w->batches * w->y.out; line++) {
+    layout l = lay_out(blob, ML_S8);
+    char *scratch = ml_worker_scratch(c, worker);
+    float *lines = (float *)scratch, *piece = (float *)(scratch + l.piece);
+    int32_t *sums = (int32_t *)(scratch + l.sums);
+    int64_t n = blob->outputs;
+    (void)args;
+    for (int64_t line = first; line < end; line++) {
         source s = source_of_line(blob, line, c->packed);
         for (int64_t ky = s.down.first; ky < s.down.end; ky++)
             expand_integer(ml_in(c, 0), is_signed, line_index(w, line / w->y.out, &s.down, ky),
                            (int64_t)w->x.in * w->channels, blob->multiplier, derived->x_zero,
                            lines + ky * s.line_step);
-        for (int64_t ox = 0; ox < w->x.out; ox++, y += blob->outputs) {
+        for (int64_t ox = 0; ox < w->x.out; ox++) {
             aim(&s, blob, lines, ox);
-            sum_pixel_integer(&s, sums, piece);
-            ml_requantize_row(derived, ml_in_optional(c, 2), sums, 0, blob->outputs, ML_S8, y);
+            sum_pixel_integer(&s, sums + ox * n, piece);
         }
+        ml_requantized r = {ml_in_optional(c, 2),
+                            sums,
+                            w->x.out,
+                            0,
+                            n,
+                            (int8_t *)ml_out(c, 0) + line * w->x.out * n,
+                            n};
+        ml_requantize_sums(c, &r, ML_S8);
     }
     return ML_OK;
 }
@@ -286,19 +305,36 @@ static void sum_pixel_s16(const ml_call *c, int64_t line, int64_t ox, int32_t *p
     for (int64_t o = 0; o < n; o++) sums[o] += piece[o];
 }
 
-static ml_status depthwise_conv_2d_s16(const ml_call *c) {
+static ml_status lines_s16(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                           void *args) {
     const depthwise_blob *blob = c->blob;
     const ml_window *w = &blob->window;
-    int64_t n = blob->outputs, *sums = c->scratch;
-    int32_t *piece = (int32_t *)(sums + n);
-    int16_t *y = ml_out(c, 0);
-    for (int64_t line = 0; line < (int64_t)w->batches * w->y.out; line++)
+    layout l = lay_out(blob, ML_S16);
+    char *scratch = ml_worker_scratch(c, worker);
+    int32_t *piece = (int32_t *)(scratch + l.piece);
+    int64_t n = blob->outputs, *sums = (int64_t *)(scratch + l.sums);
+    int16_t *y = (int16_t *)ml_out(c, 0) + first * w->x.out * n;
+    (void)args;
+    for (int64_t line = first; line < end; line++)
         for (int64_t ox = 0; ox < w->x.out; ox++, y += n) {
             sum_pixel_s16(c, line, ox, piece, sums);
-            ml_requantize_row_s64(c->derived, ml_in_optional(c, 2), sums, 0, n, y);
+            ml_requantized r = {ml_in_optional(c, 2), sums, 1, 0, n, y, n};
+            ml_requantize_wide(c, &r);
         }
     return ML_OK;
 }
+
+/* Lines of output are items of work. */
+static ml_status run_lines(const ml_call *c, ml_body body) {
+    const depthwise_blob *blob = c->blob;
+    const ml_window *w = &blob->window;
+    int64_t cost = (int64_t)w->x.out * blob->outputs * w->y.size * w->x.size;
+    return ml_parallel(c, (int64_t)w->batches * w->y.out, ml_work_grain(4 * cost), body, NULL);
+}
+
+static ml_status depthwise_conv_2d_f32(const ml_call *c) { return run_lines(c, lines_f32); }
+static ml_status depthwise_conv_2d_bytes(const ml_call *c) { return run_lines(c, lines_bytes); }
+static ml_status depthwise_conv_2d_s16(const ml_call *c) { return run_lines(c, lines_s16); }
 
 #define DERIVE(type, ...)                                                                             \
     static int64_t derive_##type(const ml_call *c, void *to) {                                        \

@@ -119,7 +119,8 @@ static ml_status svdf_f32(const ml_call *c) {
         ml_matmul_f32_args product = {
             .a = (const float *)ml_in(c, X) + b * blob->depth,
             .rows = 1,
-            .panels = c->packed,
+            .pieces = 1,
+            .packed = c->packed,
             .k = blob->depth,
             .n = blob->filters,
             .y = products,
@@ -127,7 +128,7 @@ static ml_status svdf_f32(const ml_call *c) {
             .low = -__builtin_inff(),
             .high = __builtin_inff(),
         };
-        ml_matmul_f32(&product);
+        c->env->simd->matmul_f32(&product);
         for (int64_t f = 0; f < blob->filters; f++) NEWEST(state, blob, b, f) = products[f];
     }
     finish_floats(c, 0.0f);

@@ -5,97 +5,9 @@
 
 #include "api/minilite.h"
 
-enum { CHUNK = 128, WIDE_CHUNK = 256 };
+enum { WIDE_CHUNK = 256 };
 
 #define ALWAYS_INLINE __attribute__((always_inline)) static inline
-
-typedef float v4f32 __attribute__((vector_size(16), aligned(4)));
-
-int64_t ml_block_rows(int64_t rows, int64_t row_bytes) {
-    int64_t fit = ML_BLOCK_BYTES / (row_bytes > 0 ? row_bytes : 1);
-    fit = fit < ML_TILE_ROWS ? ML_TILE_ROWS : fit - fit % ML_TILE_ROWS;
-    return rows < fit ? rows : fit;
-}
-
-void ml_pack_panels_f32(const float *w, int64_t n, int64_t k, float *panels) {
-    for (int64_t first = 0; first < n; first += ML_PANEL, panels += k * ML_PANEL) {
-        int64_t width = n - first < ML_PANEL ? n - first : ML_PANEL;
-        if (width < ML_PANEL) memset(panels, 0, (size_t)(k * ML_PANEL) * sizeof *panels);
-        for (int64_t i = 0; i < width; i++)
-            for (int64_t j = 0; j < k; j++) panels[j * ML_PANEL + i] = w[(first + i) * k + j];
-    }
-}
-
-/* Adds bias to a row's sums of one panel, clamps, and writes the `width` columns that exist. */
-static inline void store_f32(const ml_matmul_f32_args *p, const v4f32 sums[2], int64_t row,
-                             int64_t column) {
-    int64_t width = p->n - column < ML_PANEL ? p->n - column : ML_PANEL;
-    float values[ML_PANEL], *y = p->y + row * p->y_stride + column;
-    memcpy(values, sums, sizeof values);
-    for (int64_t i = 0; i < width; i++) {
-        float v = values[i] + (p->bias ? p->bias[column + i] : 0.0f);
-        v = v < p->low ? p->low : v;
-        y[i] = v > p->high ? p->high : v;
-    }
-}
-
-/* `rows` rows times `panels` panels; both are constants where it is inlined, so that the sums stay in registers. */
-__attribute__((always_inline)) static inline void tile_f32(const ml_matmul_f32_args *p, int64_t row,
-                                                           int64_t panel, const int rows,
-                                                           const int panels) {
-    v4f32 total[ML_TILE_ROWS][2];
-    int64_t k = p->k, panel_floats = k * ML_PANEL;
-    const float *a = p->a + row * k, *w = p->panels + panel * panel_floats;
-    memset(total, 0, sizeof total);
-    for (int64_t start = 0; start < k; start += CHUNK) {
-        int64_t end = k - start < CHUNK ? k : start + CHUNK;
-        v4f32 sum[ML_TILE_ROWS][2] = {0};
-        for (int64_t j = start; j < end; j++) {
-#pragma GCC unroll 8
-            for (int q = 0; q < panels; q++) {
-                v4f32 w0 = *(const v4f32 *)(w + q * panel_floats + j * ML_PANEL);
-                v4f32 w1 = *(const v4f32 *)(w + q * panel_floats + j * ML_PANEL + 4);
-#pragma GCC unroll 8
-                for (int r = 0; r < rows; r++) {
-                    float x = a[r * k + j];
-                    sum[r + q][0] += x * w0;
-                    sum[r + q][1] += x * w1;
-                }
-            }
-        }
-#pragma GCC unroll 8
-        for (int i = 0; i < rows + panels - 1; i++) {
-            total[i][0] += sum[i][0];
-            total[i][1] += sum[i][1];
-        }
-    }
-    for (int i = 0; i < rows + panels - 1; i++)
-        store_f32(p, total[i], row + (panels == 1 ? i : 0),
-                  (panel + (panels == 1 ? 0 : i)) * ML_PANEL);
-}
-
-/* A single row reads every weight once: more panels at a time keep more sums in flight. */
-static void single_row_f32(const ml_matmul_f32_args *p, int64_t row) {
-    int64_t panels = ml_panels_count(p->n), panel = 0;
-    for (; panel + 4 <= panels; panel += 4) tile_f32(p, row, panel, 1, 4);
-    for (; panel < panels; panel++) tile_f32(p, row, panel, 1, 1);
-}
-
-void ml_matmul_f32(const ml_matmul_f32_args *p) {
-    int64_t panels = ml_panels_count(p->n), whole = p->rows - p->rows % ML_TILE_ROWS;
-    if (p->rows - whole == 1) single_row_f32(p, whole);
-    for (int64_t panel = 0; panel < panels; panel++) {
-        for (int64_t row = 0; row < whole; row += ML_TILE_ROWS)
-            tile_f32(p, row, panel, ML_TILE_ROWS, 1);
-        switch (p->rows - whole) {
-        case 2: tile_f32(p, whole, panel, 2, 1); break;
-        case 3: tile_f32(p, whole, panel, 3, 1); break;
-        case 4: tile_f32(p, whole, panel, 4, 1); break;
-        case 5: tile_f32(p, whole, panel, 5, 1); break;
-        default: break;
-        }
-    }
-}
 
 /* Integer rows: up to two rows times four outputs, eight dot products in one loop, which the compiler turns into pairwise
  * multiply-adds. */

@@ -5,6 +5,7 @@
 
 #include "math/matmul.h"
 #include "rules/weighted.h"
+#include "simd/simd.h"
 
 /* The pack of weights (outputs, ...): floats in panels, each of `groups` groups by itself; s8, u8 (less 128) and s4 as s8 in
  * rows of ml_padded_row elements. */
@@ -21,12 +22,12 @@ typedef struct ml_blocks {
     int32_t own_bytes; /* a row, of scratch that `fill` writes and `finish` reads */
 } ml_blocks;
 
-/* Rows first .. first + count - 1 of one group. */
+/* Rows first .. first + count - 1 of one group; its memory is a worker's. */
 typedef struct ml_block {
     int64_t first;
     int64_t count;
     int32_t group;
-    void *rows; /* scratch; of ml_padded_row(k) s16 each, or of k floats */
+    void *rows; /* of ml_padded_row(k) s16 each, or of k floats */
     void *sums; /* of n int32 or int64 each */
     void *own;
     const int32_t *extra; /* of all groups: what the rule's `extra` says */
@@ -59,11 +60,23 @@ ml_status ml_prepare_floats(const ml_call *c, ml_wish *wish, ml_blocks *b, bool 
 ml_status ml_multiply_floats(const ml_call *c, const ml_blocks *b, ml_block_fn *fill, float minimum,
                              float maximum);
 
-/* What a multiplier makes of the sums of a row, for `finish`: zero point and limits of `w`, n outputs from `first` on. */
-void ml_requantize_row(const ml_weighted *w, const int32_t *bias, const int32_t *sums,
-                       int64_t first, int64_t n, int32_t type, void *y);
-/* Of int64 sums, by the 16-bit multiplier; bias may be NULL. */
-void ml_requantize_row_s64(const ml_weighted *w, const int64_t *bias, const int64_t *sums,
-                           int64_t first, int64_t n, int16_t *y);
+/* So many items of work, of `cost` multiplications each, make a block that is worth a thread's while. */
+int64_t ml_work_grain(int64_t cost);
+
+/* What multipliers make of the sums of a block, for `finish`: n outputs from `first` on of `rows` rows, y_stride elements
+ * apart in y; bias (of all outputs) may be NULL. */
+typedef struct ml_requantized {
+    const void *bias; /* int32, of s64 sums int64 */
+    const void *sums; /* rows of n int32, or int64 */
+    int64_t rows;
+    int64_t first;
+    int64_t n;
+    void *y;
+    int64_t y_stride;
+} ml_requantized;
+/* To s8 or u8 (the low byte is the same), or to s16. */
+void ml_requantize_sums(const ml_call *c, const ml_requantized *r, int32_t type);
+/* Of int64 sums to s16, by the 16-bit multiplier. */
+void ml_requantize_wide(const ml_call *c, const ml_requantized *r);
 
 #endif
