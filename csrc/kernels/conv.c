@@ -101,6 +101,8 @@ static bool prepare_lines(conv_blob *blob, ml_wish *wish) {
     return true;
 }
 
+_Static_assert(sizeof(conv_blob) <= 110, "plan and residence have 300 bytes a node in all");
+
 static ml_status prepare_conv(const ml_call *c, ml_wish *wish) {
     const conv_params *params = c->params;
     conv_blob *blob = c->blob;

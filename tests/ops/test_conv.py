@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.compare import EPS, REFERENCE, run_minilite
 from support.node import Given, OneNode, Out, const, quantized
-from support.weighted import Layer, window_options
+from support.weighted import Layer, same_for_any_number_of_threads, window_options
 
 from minilite.errors import ShapeError, UnsupportedOpError
 from minilite.format.quantization import Quantization
@@ -89,6 +89,23 @@ def test_multipliers_from_one_up(scale: float) -> None:
     expected = np.clip(np.round(np.arange(-128, 128) / result.scale), -128, 127)
     assert np.max(np.abs(y.ravel() - expected)) <= (scale == 0.3)  # there LiteRT rounds twice
     assert y.ravel()[[130, 134]].tolist() == [round(2 / scale), round(6 / scale)]
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_long_lines(padding: str) -> None:
+    """Lines of output long enough that windows are read where they lie: strides, dilation, groups, batches, padding."""
+    rng = np.random.default_rng(17)
+    for seed in range(30):
+        kh, kw = (int(v) for v in rng.integers(1, 6, 2))
+        groups = 1 if kw > 1 else int(rng.integers(1, 4))
+        stride = tuple(int(v) for v in rng.integers(1, 4, 2))
+        dilation = (int(rng.integers(1, 4)), 1 if kw > 1 else int(rng.integers(1, 3)))
+        depth, outputs = (int(v) for v in rng.integers(1, (9, 20)))
+        x = (int(rng.integers(1, 4)), int(rng.integers(15, 40)), int(rng.integers(25, 60)), depth * groups)
+        layer = Layer(
+            "CONV_2D", "f32", x, (outputs * groups, kh, kw, depth), window_options(padding, stride, dilation), seed=seed
+        )
+        layer.check(tolerance=TOLERANCE)
 
 
 @pytest.mark.parametrize("bias_type", ["s32", "s64"])
@@ -258,3 +275,12 @@ def test_quantization_refused(x: Any, w: Any, y: Any, words: str) -> None:
         outs=[Out("s8", Quantization(*y))],
     )
     node.refused(UnsupportedOpError, words, by_litert=False)  # it wants a bias
+
+
+@pytest.mark.parametrize(
+    ("types", "w"),
+    [(t, w) for t in ("f32", "s8", "u8", "s16") for w in ((40, 3, 3, 24), (64, 1, 1, 24), (20, 3, 3, 12))],
+)
+def test_threads(types: str, w: Any) -> None:
+    """Lines, pixels and gathered windows; enough work for several blocks."""
+    same_for_any_number_of_threads(Layer("CONV_2D", types, (2, 31, 33, 24), w, window_options("SAME")))

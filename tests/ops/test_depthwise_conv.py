@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.compare import EPS
 from support.node import Given, OneNode, const
-from support.weighted import Layer, window_options
+from support.weighted import Layer, same_for_any_number_of_threads, window_options
 
 from minilite.errors import ShapeError, UnsupportedOpError
 from minilite.format.quantization import Quantization
@@ -131,3 +131,12 @@ def test_options_refused() -> None:
     layer = Layer(OP, "f32", (1, 5, 5, 3), (1, 3, 3, 3), options("SAME", stride=(0, 1)))
     with pytest.raises(UnsupportedOpError, match="stride_h must be positive, it is 0"):
         layer.run()
+
+
+@pytest.mark.parametrize("types", ["f32", "s8", "u8", "s16"])
+@pytest.mark.parametrize("multiplier", [1, 2])
+def test_threads(types: str, multiplier: int) -> None:
+    layer = Layer(
+        OP, types, (2, 60, 61, 32), (1, 3, 3, 32 * multiplier), options("SAME", multiplier=multiplier), version=5
+    )
+    same_for_any_number_of_threads(layer)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.compare import EPS, run_minilite
+from support.compare import EPS, check_steps, run_minilite
 from support.node import Given, OneNode, Out, const, dtype_of, quantized
-from support.weighted import Layer
+from support.weighted import Layer, same_for_any_number_of_threads
 
 from minilite.errors import ShapeError, UnsupportedOpError
 from minilite.format.quantization import Quantization
@@ -121,6 +121,19 @@ def test_wide_sums_do_not_overflow() -> None:
         assert (y > 0).all()
 
 
+@pytest.mark.parametrize("types", ["f32", "s8", "u8", "s16", "s8 s4 s32", "f32 s8 f32"])
+def test_weights_that_change_are_packed_anew(types: str) -> None:
+    """LiteRT sums the weights of asymmetric hybrids once, whatever they become: not compared."""
+    layer = Layer(
+        OP, types, (5, 70), (19, 70), {"asymmetric_quantize_inputs": True}, constant_weights=False, version=12
+    )
+    x, weights = layer.arrays
+    steps = [[x, weights], [x, weights // 2], [x, weights]]
+    outputs = check_steps(layer.model, steps, tolerance=TOLERANCE)
+    assert not np.array_equal(outputs[0][0], outputs[1][0])
+    np.testing.assert_array_equal(outputs[0][0], outputs[2][0])
+
+
 @pytest.mark.parametrize("kind", ["f32", "s8", "u8"])
 def test_computed_weights_and_resized_input(kind: str) -> None:
     layer = Layer(OP, kind, (5, 70), (19, 70), {}, constant_weights=False, file_shape=(1, 70), version=5)
@@ -218,3 +231,10 @@ def test_types_refused(types: str) -> None:
     Layer(OP, types, (2, 3), (4, 3), {}).refused(
         UnsupportedOpError, f"types {types} -> {types.split()[0]} of x weights"
     )
+
+
+@pytest.mark.parametrize("types", ["f32", "s8", "u8", "s16", "f32 s8 f32"])
+@pytest.mark.parametrize("rows", [1, 300])
+def test_threads(types: str, rows: int) -> None:
+    """Blocks of outputs, and of rows."""
+    same_for_any_number_of_threads(Layer(OP, types, (rows, 700), (900, 700), {}, version=12))

@@ -9,6 +9,7 @@ import pytest
 from support.cases import Case
 from support.compare import EPS, check
 from support.node import Given, OneNode, scaled, values
+from support.weighted import same_for_any_number_of_threads
 
 from minilite.errors import ShapeError, UnsupportedOpError
 
@@ -109,3 +110,15 @@ def test_shapes_refused(op: str, shape: Any, size: Any, padding: str, words: str
 )
 def test_refused(op: str, kind: str, size: Any, stride: Any, words: str) -> None:
     pool(op, kind, (1, 5, 5, 3), size, stride, "SAME").refused(UnsupportedOpError, words, by_litert=False)
+
+
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_threads(op: str, kind: str) -> None:
+    node = pool(op, kind, (2, 40, 41, 33), (3, 3), (1, 1), "SAME")
+    node = OneNode(
+        op,
+        [Given(node.arrays[0])],
+        {"padding": "SAME", "stride_h": 1, "stride_w": 1, "filter_height": 3, "filter_width": 3},
+    )
+    same_for_any_number_of_threads(node)

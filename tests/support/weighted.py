@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from support.node import Array, Given, OneNode, Out, dtype_of, values
 
+import minilite
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
 TYPES = {"f32": "f32 f32 f32", "s8": "s8 s8 s32", "u8": "u8 u8 s32", "s16": "s16 s8 s64"}
@@ -96,3 +97,18 @@ def window_options(padding: str, stride: Sequence[int] = (1, 1), dilation: Seque
         "dilation_w_factor": dilation[1],
         **more,
     }
+
+
+def same_for_any_number_of_threads(node: OneNode) -> None:
+    """The outputs of one, two and five threads are equal bit for bit."""
+    results = []
+    for threads in (1, 2, 5):
+        interpreter = minilite.Interpreter(model_content=node.model, num_threads=threads)
+        interpreter.allocate_tensors()
+        for detail, array in zip(interpreter.get_input_details(), node.arrays, strict=True):
+            interpreter.set_tensor(detail["index"], array)
+        for _ in range(3):
+            interpreter.invoke()
+        results.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+    for result in results[1:]:
+        np.testing.assert_array_equal(result, results[0])
