@@ -79,8 +79,9 @@ void ml_plan_free(ml_plan *plan);
 
 /* Runs the plan in force, node by node. */
 ml_status ml_state_run(ml_state *state, ml_error *error);
-/* Says whether caller-visible views of the arena are alive: memory then neither moves nor goes. */
-void ml_state_pin(ml_state *state, int32_t pinned);
+/* Counts caller-visible views of the arena, up or down: while there are any, memory neither moves nor goes. To be called
+ * before the view's place is asked for. */
+void ml_state_pin(ml_state *state, int32_t views);
 /* Gives back arena memory and cached plans that are not in force; the next prepare or run acquires anew. */
 ml_status ml_state_trim(ml_state *state, ml_error *error);
 /* Frees the arena (release) and takes it again for the plan in force (acquire); the plan stays. */

@@ -1,8 +1,7 @@
 /* check.c -- a description is harmless before it is copied: every index, dimension and count, and who computes what when.
  *
- * One rule ends most ways to write where one should not: each tensor has at most one producer, which is no constant and no
- * input of its subgraph, and stands before all its readers. A variable may be computed: it keeps its shape (see ml_set_output),
- * and a node that also reads it must be one that may run in place. */
+ * One rule ends most ways to write where one should not: each tensor has at most one producer, which is no constant, no variable
+ * and no input of its subgraph, and stands before all its readers. (Kernels that keep state write their variable inputs.) */
 #include <stdlib.h>
 
 #include "graph/graph.h"
@@ -99,27 +98,16 @@ static ml_status check_node_tables(const ml_graph_def *def, const ml_subgraph_de
     return refuse(error, s, n->index, -1);
 }
 
-/* Whether a node that computes a variable it also reads may do so: element by element, in place. */
-static bool updates_in_place(const ml_graph_def *def, const ml_node_def *n, int32_t output) {
-    int32_t t = def->io[n->io_start + n->n_inputs + output];
-    for (int32_t i = 0; i < n->n_inputs; i++)
-        if (def->io[n->io_start + i] == t &&
-            (output != 0 || i >= 8 || !(n->flags & (ML_NODE_IN_PLACE << i))))
-            return false;
-    return true;
-}
-
 /* Marks what a node computes in `seen`, once it may. */
 static ml_status check_outputs(const ml_graph_def *def, const ml_node_def *n, uint8_t *seen,
                                int32_t s, ml_error *error) {
     static const char *const why[] = {[CONSTANT] = "is a constant",
                                       [INPUT] = "is an input of its subgraph",
+                                      [VARIABLE] = "is a variable",
                                       [COMPUTED] = "is computed by another node already"};
     for (int32_t i = 0; i < n->n_outputs; i++) {
         int32_t t = def->io[n->io_start + n->n_inputs + i];
-        const char *fault = seen[t] == UNSEEN ? NULL : seen[t] == VARIABLE ? NULL : why[seen[t]];
-        if (seen[t] == VARIABLE && !updates_in_place(def, n, i))
-            fault = "is a variable that it also reads";
+        const char *fault = seen[t] == UNSEEN ? NULL : why[seen[t]];
         if (fault) {
             ml_error_set(error, ML_GRAPH_ERROR,
                          "tensor %d, its output %d, %s: no node may compute it", t, i, fault);

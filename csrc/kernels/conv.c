@@ -250,10 +250,10 @@ DERIVE(u8, .multiplier = ML_MULTIPLIER_SINGLE)
 DERIVE(s16, .multiplier = ML_MULTIPLIER_FIXED, .symmetric = true)
 
 static const ml_typed conv_2d[] = {
-    {"f32 f32 f32?", NULL, pack_f32, conv_2d_f32},
-    {"s8 s8 s32?", derive_s8, ml_pack_weights_s8, conv_2d_integer},
-    {"u8 u8 s32?", derive_u8, ml_pack_weights_s8, conv_2d_integer},
-    {"s16 s8 s64|s32?", derive_s16, ml_pack_weights_s8, conv_2d_integer},
+    {"f32 f32 f32? -> f32", NULL, pack_f32, conv_2d_f32},
+    {"s8 s8 s32? -> s8", derive_s8, ml_pack_weights_s8, conv_2d_integer},
+    {"u8 u8 s32? -> u8", derive_u8, ml_pack_weights_s8, conv_2d_integer},
+    {"s16 s8 s64|s32? -> s16", derive_s16, ml_pack_weights_s8, conv_2d_integer},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -347,10 +347,10 @@ DERIVE(u8, .multiplier = ML_MULTIPLIER_SINGLE)
 DERIVE(s16, .multiplier = ML_MULTIPLIER_FIXED, .symmetric = true)
 
 static const ml_typed depthwise_conv_2d[] = {
-    {"f32 f32 f32?", NULL, NULL, depthwise_conv_2d_f32},
-    {"s8 s8 s32?", derive_s8, pack_bytes, depthwise_conv_2d_bytes},
-    {"u8 u8 s32?", derive_u8, pack_bytes, depthwise_conv_2d_bytes},
-    {"s16 s8 s64?", derive_s16, NULL, depthwise_conv_2d_s16},
+    {"f32 f32 f32? -> f32", NULL, NULL, depthwise_conv_2d_f32},
+    {"s8 s8 s32? -> s8", derive_s8, pack_bytes, depthwise_conv_2d_bytes},
+    {"u8 u8 s32? -> u8", derive_u8, pack_bytes, depthwise_conv_2d_bytes},
+    {"s16 s8 s64? -> s16", derive_s16, NULL, depthwise_conv_2d_s16},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -185,8 +185,8 @@ DERIVE(s16, .multiplier = ML_MULTIPLIER_DOUBLE, .symmetric = true)
 DERIVE(hybrid, .multiplier = ML_MULTIPLIER_SCALE, .symmetric_weights = true)
 
 static const ml_typed fully_connected[] = {
-    {"f32 f32 f32?", NULL, pack_f32, fully_connected_f32},
-    {"f32 s8|s4 f32?", derive_hybrid, ml_pack_weights_s8, fully_connected_integer},
+    {"f32 f32 f32? -> f32", NULL, pack_f32, fully_connected_f32},
+    {"f32 s8|s4 f32? -> f32", derive_hybrid, ml_pack_weights_s8, fully_connected_integer},
     {"s8 s8|s4 s32? -> s8", derive_bytes, ml_pack_weights_s8, fully_connected_integer},
     {"u8 u8 s32? -> u8", derive_bytes, ml_pack_weights_s8, fully_connected_integer},
     {"s16 s8|s4 s64|s32? -> s16", derive_s16, ml_pack_weights_s8, fully_connected_integer},

@@ -41,9 +41,7 @@ static int64_t derive_limits(const ml_call *c, void *to) {
         ml_fail(c, ML_UNSUPPORTED, "output must have a positive scale, it has %g", (double)y.scale);
         return -1;
     }
-    if (to)
-        ml_quantized_clamp(params->minimum, params->maximum, y, ml_output(c, 0)->type, &limits->low,
-                           &limits->high);
+    if (to) ml_quantized_clamp(params->minimum, params->maximum, y, &limits->low, &limits->high);
     return sizeof *limits;
 }
 
@@ -131,10 +129,10 @@ EVAL_POOL(max_pool_s16, int16_t, int16_t, INT16_MIN, max_s16, KEEP, s32)
 
 #define TYPED(operation)                                   \
     static const ml_typed operation##_2d[] = {             \
-        {"f32", NULL, NULL, operation##_f32},              \
-        {"s8", derive_limits, NULL, operation##_s8},       \
-        {"u8", derive_limits, NULL, operation##_u8},       \
-        {"s16", derive_limits, NULL, operation##_s16},     \
+        {"f32 -> f32", NULL, NULL, operation##_f32},              \
+        {"s8 -> s8", derive_limits, NULL, operation##_s8},       \
+        {"u8 -> u8", derive_limits, NULL, operation##_u8},       \
+        {"s16 -> s16", derive_limits, NULL, operation##_s16},     \
         {NULL, NULL, NULL, NULL},                          \
     };
 TYPED(average_pool)

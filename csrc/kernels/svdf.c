@@ -233,9 +233,9 @@ static int64_t derive_s8(const ml_call *c, void *to) {
 }
 
 static const ml_typed svdf[] = {
-    {"f32 f32 f32 f32? f32", NULL, pack_f32, svdf_f32},
-    {"f32 s8 s8 f32? f32", derive_hybrid, ml_pack_weights_s8, svdf_hybrid},
-    {"s8 s8 s16 s32? s16", derive_s8, ml_pack_weights_s8, svdf_s8},
+    {"f32 f32 f32 f32? f32 -> f32", NULL, pack_f32, svdf_f32},
+    {"f32 s8 s8 f32? f32 -> f32", derive_hybrid, ml_pack_weights_s8, svdf_hybrid},
+    {"s8 s8 s16 s32? s16 -> s8", derive_s8, ml_pack_weights_s8, svdf_s8},
     {NULL, NULL, NULL, NULL},
 };
 

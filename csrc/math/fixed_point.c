@@ -6,16 +6,13 @@
 void ml_quantize_multiplier(double real, int32_t *mantissa, int32_t *shift) {
     *mantissa = 0;
     *shift = 0;
-    if (!(real > 0.0)) return;
+    if (real == 0.0 || isnan(real)) return;
     int exponent = 0;
-    double fraction = isinf(real) ? 0.5 : frexp(real, &exponent);
-    int64_t rounded = (int64_t)floor(fraction * 0x1p31 + 0.5); /* exact: at most 53 bits */
+    double fraction = frexp(fabs(real), &exponent);
+    int64_t rounded = isinf(real) ? 0 : (int64_t)floor(fraction * 0x1p31 + 0.5);
     if (rounded == (int64_t)1 << 31) rounded /= 2, exponent++;
-    if (exponent > 30 || isinf(real)) {
-        *mantissa = INT32_MAX;
-        *shift = 30;
-    } else if (exponent >= -31) {
-        *mantissa = (int32_t)rounded;
-        *shift = exponent;
-    }
+    if (exponent > 30 || isinf(real)) rounded = INT32_MAX, exponent = 30;
+    if (exponent < -31) return;
+    *mantissa = (int32_t)(real < 0 ? -rounded : rounded);
+    *shift = exponent;
 }

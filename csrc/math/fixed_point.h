@@ -9,12 +9,11 @@
 
 #include <stdint.h>
 
-/* QuantizeMultiplier of a real >= 0, below 2^-32 0. Beyond 2^30, where TFLite's shift is undefined, it saturates; what is no
- * number is 0. */
+/* QuantizeMultiplier: 0 below 2^-32. Beyond 2^30, where TFLite's shift is undefined, it saturates; what is no number is 0. */
 void ml_quantize_multiplier(double real, int32_t *mantissa, int32_t *shift);
 
-/* SaturatingRoundingDoublingHighMul: round(a * b / 2^31), ties upwards, for b >= 0. TFLite's nudge by sign followed by a
- * truncating division is this floor: both round -k - 1/2 to -k. (b >= 0 also excludes the one case that saturates.) */
+/* SaturatingRoundingDoublingHighMul: round(a * b / 2^31), ties upwards,; not both -2^31. TFLite's nudge by sign followed by a
+ * truncating division is this floor: both round -k - 1/2 to -k. */
 static inline int32_t ml_doubling_high_mul(int32_t a, int32_t b) {
     return (int32_t)(((int64_t)a * b + ((int64_t)1 << 30)) >> 31);
 }

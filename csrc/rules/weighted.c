@@ -128,8 +128,7 @@ int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *r
         if (!(scale_x > 0.0) || !zero_point(c, x, names[0], rule->symmetric, &w->x_zero)) return -1;
         scale_y = one_scale(c, y, "output");
         if (!(scale_y > 0.0) || !zero_point(c, y, "output", rule->symmetric, &w->y_zero)) return -1;
-        ml_quantized_clamp(minimum, maximum, ml_output_affine(c, 0), ml_output(c, 0)->type, &w->low,
-                           &w->high);
+        ml_quantized_clamp(minimum, maximum, ml_output_affine(c, 0), &w->low, &w->high);
     }
     make_multipliers(c, &r, w, rule, scale_x, scale_y);
     make_sums(c, &r, w, rule);

@@ -248,4 +248,4 @@ ml_status ml_state_run(ml_state *s, ml_error *error) {
     return status;
 }
 
-void ml_state_pin(ml_state *s, int32_t pinned) { s->pinned = pinned; }
+void ml_state_pin(ml_state *s, int32_t views) { atomic_fetch_add(&s->pinned, views); }

@@ -148,7 +148,7 @@ struct ml_state {
     const struct ml_simd *simd;
     char strategy[32];
     int32_t options;
-    int32_t pinned;
+    atomic_int pinned; /* views of the arena that are alive */
     ml_arena arena;
     ml_arena *spills; /* by frame: memory of frames that outgrew their caller's scratch */
     uint8_t *persistent;

@@ -150,9 +150,9 @@ class State:
         """A copy of the residence in force: the plan with what runs have learnt."""
         return self._plan(lib.ml_state_memory)
 
-    def pin(self, pinned: bool) -> None:
-        """Says whether views of the arena are alive."""
-        lib.ml_state_pin(self.pointer, pinned)
+    def pin(self, views: int) -> None:
+        """Counts views of the arena, up or down: while there are any, memory neither moves nor goes."""
+        lib.ml_state_pin(self.pointer, views)
 
     def trim(self) -> None:
         """Gives back memory that the plan in force does not need."""

@@ -95,7 +95,8 @@ class PythonNodes:
             inputs = [array.copy() if array is not None else None for array in inputs]
             return handler.function(handler.node, *inputs)
         try:
-            return handler.function(handler.node, *inputs)
+            with np.errstate(all="ignore"):  # a reference computes infinities and NaN as C does, without a word
+                return handler.function(handler.node, *inputs)
         except BaseException as error:
             _forget(inputs, error)
             raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -95,7 +94,6 @@ class Session:
         self._targets: dict[int, Target] = {}
         self._generation = -1
         self._views: dict[int, weakref.ref[ArenaView]] = {}
-        self._lock = threading.Lock()
         self._kept = {*self.subgraph.inputs, *self.subgraph.outputs}
 
     @property
@@ -353,27 +351,23 @@ class Session:
 
     def _pinned(self, index: int) -> Array:
         """An array over the tensor's memory, which stays where it is from before it is looked up."""
-        with self._lock:
-            self.state.pin(True)
-            try:
-                self._generation = -1
-                target = self._target(index)
-                array: Array = self.state.array(target.place, target.dtype)
-                array.flags.writeable = target.writable
-                if array.nbytes == 0 or target.place.storage == "constant":
-                    return array
-                owner = ArenaView(self, array)
-                key = id(owner)
-                self._views[key] = weakref.ref(owner, lambda _: self._drop_view(key))
-                return np.asarray(owner)
-            finally:
-                if not self._views:
-                    self.state.pin(False)
+        self.state.pin(1)
+        try:
+            self._generation = -1
+            target = self._target(index)
+            array: Array = self.state.array(target.place, target.dtype)
+            array.flags.writeable = target.writable
+            owner = ArenaView(self, array)
+            key = id(owner)
+            self._views[key] = weakref.ref(owner, lambda _: self._drop_view(key))
+        except BaseException:
+            self.state.pin(-1)
+            raise
+        return np.asarray(owner)
 
     def _drop_view(self, key: int) -> None:
-        self._views.pop(key, None)
-        if not self._views:
-            self.state.pin(False)
+        del self._views[key]
+        self.state.pin(-1)
 
 
 def _same(a: Wish, b: Wish) -> bool:

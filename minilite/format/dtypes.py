@@ -84,12 +84,13 @@ _NUMPY: dict[TensorType, type[Any]] = {
     TensorType.UINT64: np.uint64,
     TensorType.RESOURCE: np.int32,
     TensorType.UINT32: np.uint32,
+    TensorType.BFLOAT16: np.uint16,
     TensorType.UINT16: np.uint16,
 }
 
 
 def numpy_type(kind: TensorType) -> type[Any]:
-    """The numpy scalar class of an element type; packed types (INT4, INT2, ...) read as raw bytes."""
+    """The numpy scalar class of an element type; BFLOAT16 reads as its bits, packed types (INT4, INT2, ...) as raw bytes."""
     return _NUMPY.get(kind, np.uint8)
 
 
@@ -105,7 +106,6 @@ _BITS: dict[TensorType, int] = {
     TensorType.INT4: 4,
     TensorType.UINT4: 4,
     TensorType.INT2: 2,
-    TensorType.BFLOAT16: 16,
     TensorType.FLOAT8_E4M3FN: 8,
     TensorType.FLOAT8_E5M2: 8,
 }

@@ -47,6 +47,18 @@ def check_zero_points(node: OpNode, tensor: Tensor) -> None:
             )
 
 
+def check_channels(node: OpNode, tensor: Tensor) -> None:
+    """Positive, finite scales, one or one an index of a dimension, and zero points of the type. Raises: UnsupportedOpError."""
+    q, count = tensor.quantization, len(scales_of(node, tensor))
+    check_zero_points(node, tensor)
+    if len(q.zero_points) not in (0, 1, count):
+        raise node.refuse(f"tensor '{tensor.name}' has {count} scales and {len(q.zero_points)} zero points")
+    if count > 1 and tensor.data is not None:
+        axis, shape = q.quantized_dimension, tensor.shape
+        if not 0 <= axis < len(shape) or shape[axis] != count:
+            raise node.refuse(f"tensor '{tensor.name}' has {count} scales along dimension {axis} of shape {shape}")
+
+
 def check_quantized(node: OpNode, *tensors: Tensor | None) -> None:
     """One scale, positive and finite, and a zero point of the type, for each that is there. Raises: UnsupportedOpError."""
     for tensor in tensors:
@@ -57,4 +69,24 @@ def check_quantized(node: OpNode, *tensors: Tensor | None) -> None:
 
 def quantized(node: OpNode) -> None:
     """A row's `check`: inputs and outputs of s8, u8 or s16 are quantized, as a whole. Raises: UnsupportedOpError."""
-    check_quantized(node, *(t for t in (*node.inputs, *node.outputs) if t is not None and t.type in QUANTIZED))
+    check_quantized(node, *_tensors(node))
+
+
+def quantized_or_bare(node: OpNode) -> None:
+    """A row's `check`: as `quantized`, but all may lack a scale together, which TFLite takes as 0. Raises: UnsupportedOpError."""
+    if any(tensor.quantization.scales for tensor in _tensors(node)):
+        quantized(node)
+
+
+def _tensors(node: OpNode) -> list[Tensor]:
+    """Inputs and outputs of quantized types."""
+    return [t for t in (*node.inputs, *node.outputs) if t is not None and t.type in QUANTIZED]
+
+
+def check_output(node: OpNode, scale: float, zero_point: int) -> None:
+    """Output 0 has this scale and zero point, which the operator's arithmetic builds in. Raises: UnsupportedOpError."""
+    q = node.outputs[0].quantization
+    if abs(q.scale - scale) > 1e-3 * scale or q.zero_point != zero_point:
+        raise node.refuse(
+            f"output scale {q.scale} and zero point {q.zero_point} must be 1/{1 / scale:g} and {zero_point}"
+        )

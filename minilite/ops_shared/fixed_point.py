@@ -7,11 +7,13 @@ the TFLite function it names; csrc/math/fixed_point.h holds the same rules in C.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array, Tensor
+from minilite.ops_shared.operator import OpNode
 
 ACTIVATION_LIMITS: dict[str, tuple[float, float]] = {
     "NONE": (-math.inf, math.inf),
@@ -23,10 +25,15 @@ ACTIVATION_LIMITS: dict[str, tuple[float, float]] = {
 
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
-    """(mantissa, shift) of a real multiplier >= 0: TFLite's QuantizeMultiplier. Beyond 2**30, where TFLite's shift is
-    undefined, it saturates."""
-    if real == 0.0:
+    """(mantissa, shift) of a real multiplier: TFLite's QuantizeMultiplier. Beyond 2**30, where TFLite's shift is
+    undefined, it saturates; what is no number is 0."""
+    if real == 0.0 or math.isnan(real):
         return 0, 0
+    if real < 0.0:
+        mantissa, shift = quantize_multiplier(-real)
+        return -mantissa, shift
+    if math.isinf(real):
+        return (1 << 31) - 1, 30
     fraction, shift = math.frexp(real)
     mantissa = math.floor(fraction * (1 << 31) + 0.5)  # exact: the product has at most 53 bits
     if mantissa == 1 << 31:
@@ -83,11 +90,17 @@ def round_half_away(x: Array) -> Array:
 
 
 def activation_range(output: Tensor, activation: str) -> tuple[int, int]:
-    """The integers a quantized output is clamped to: TFLite's CalculateActivationRangeQuantized.
+    """The integers a quantized output is clamped to. Raises: KeyError if `activation` is not a clamp."""
+    return quantized_clamp(output, *ACTIVATION_LIMITS[activation])
 
-    Raises: KeyError if `activation` is not a clamp."""
-    low, high = ACTIVATION_LIMITS[activation]
+
+def quantized_clamp(output: Tensor, low: float, high: float) -> tuple[int, int]:
+    """The integers that stand for two reals, cut to the type: TFLite's CalculateActivationRangeQuantized.
+
+    Infinities are the type's ends, and so is all without a scale."""
     info = np.iinfo(numpy_type(output.type))
+    if not output.quantization.scale:
+        return int(info.min), int(info.max)
     return (
         max(int(info.min), _quantize(low, output)) if math.isfinite(low) else int(info.min),
         min(int(info.max), _quantize(high, output)) if math.isfinite(high) else int(info.max),
@@ -98,3 +111,40 @@ def _quantize(real: float, tensor: Tensor) -> int:
     """zero_point + round(real / scale), computed in float32 as TFLite does."""
     ratio = np.float32(real) / np.float32(tensor.quantization.scale)
     return tensor.quantization.zero_point + int(round_half_away(np.asarray(ratio)))
+
+
+def input_of(node: OpNode, position: int = 0) -> Tensor:
+    """An input that the node's row says is there."""
+    tensor = node.inputs[position]
+    assert tensor is not None
+    return tensor
+
+
+def scale_ratio(node: OpNode, factor: float = 1.0, precision: type[Any] = np.float32) -> float:
+    """Scale of input 0 * factor / scale of output 0; no number without scales."""
+    x, y = (precision(tensor.quantization.scale) for tensor in (input_of(node), node.outputs[0]))
+    with np.errstate(all="ignore"):
+        return float(x * precision(factor) / y)
+
+
+def rescale(node: OpNode, x: Array, multiplier: float, limits: tuple[int, int] | None = None) -> Array:
+    """Values of input 0 as the output's: zero_point + (x - input zero point) * multiplier with double rounding, within
+    limits or the output's type."""
+    output = node.outputs[0]
+    shifted = (x.astype(np.int64) - input_of(node).quantization.zero_point).astype(np.int32)
+    scaled = multiply_by_quantized_multiplier(shifted, *quantize_multiplier(multiplier)).astype(np.int64)
+    low, high = limits or quantized_clamp(output, -math.inf, math.inf)
+    return np.asarray(np.clip(scaled + output.quantization.zero_point, low, high).astype(numpy_type(output.type)))
+
+
+def quantize(real: Array, output: Tensor) -> Array:
+    """zero_point + round(real / scale), ties away from zero, of float32 by the reciprocal scale, saturating."""
+    q, info = output.quantization, np.iinfo(numpy_type(output.type))
+    steps = round_half_away(real * (np.float32(1) / np.float32(q.scale))) + np.float32(q.zero_point)
+    return np.asarray(np.clip(steps, info.min, info.max).astype(info.dtype))
+
+
+def dequantize(x: Array, source: Tensor) -> Array:
+    """scale * (x - zero_point) in float32."""
+    q = source.quantization
+    return np.asarray(np.float32(q.scale) * (x.astype(np.int32) - np.int32(q.zero_point)).astype(np.float32))

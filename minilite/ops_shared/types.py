@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from minilite.format.dtypes import TensorType, element_bits
@@ -63,6 +64,17 @@ def each(signature: str, types: str) -> tuple[str, ...]:
         " ".join(kind + word[1:] if word.rstrip("?.") == "T" else word for word in signature.split())
         for kind in types.split()
     )
+
+
+def written_out(signature: str) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """The codes of inputs and of outputs in every combination that a signature stands for; repeated operands twice."""
+    inputs, outputs = parse(signature)
+    yield from itertools.product(_combinations(inputs), _combinations(outputs))
+
+
+def _combinations(operands: tuple[Operand, ...]) -> list[tuple[int, ...]]:
+    kinds = [sorted(types_of(operand.word)) for operand in operands for _ in range(2 if operand.repeats else 1)]
+    return list(itertools.product(*kinds))
 
 
 def at(operands: tuple[Operand, ...], position: int) -> Operand | None:

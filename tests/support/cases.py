@@ -7,19 +7,15 @@ cannot say it, the function returns a OneNode and what to call its `check` with.
 
 from __future__ import annotations
 
-import itertools
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from support.compare import REFERENCE
 from support.node import Given, OneNode, Out, scaled, values
 
-from minilite.format.dtypes import TensorType
 from minilite.format.quantization import Quantization
-from minilite.ops_shared.operator import Operator
-from minilite.ops_shared.types import Operand, parse, types_of
 
 
 class Case(NamedTuple):
@@ -62,16 +58,3 @@ def check_types(op: str, said: Case | Special, inputs: Types, outputs: Types) ->
     else:
         node, how = case
         node.check(**how)
-
-
-def combinations(row: Operator) -> Iterator[tuple[Types, Types]]:
-    """Input and output types of every combination that a row names, alternatives written out; repeated operands twice."""
-    for text in row.types:
-        sides = [tuple(_alternatives(operands)) for operands in parse(text)]
-        yield from itertools.product(*sides)
-
-
-def _alternatives(operands: tuple[Operand, ...]) -> Iterator[Types]:
-    words = [operand for operand in operands for _ in range(2 if operand.repeats else 1)]
-    kinds = [sorted(TensorType(code).suffix for code in types_of(operand.word)) for operand in words]
-    return itertools.product(*kinds)

@@ -68,6 +68,13 @@ def quantized(array: Array, scale: float, zero_point: int) -> Given:
     return Given(array, False, Quantization((scale,), (zero_point,)))
 
 
+def _given(value: Array | Given | None) -> Given | None:
+    if value is None:
+        return None
+    given = value if isinstance(value, Given) else Given(value)
+    return given._replace(array=np.asarray(given.array))
+
+
 class Out(NamedTuple):
     """An output of the node."""
 
@@ -91,7 +98,7 @@ class OneNode:
         outs: Sequence[Out] | None = None,
         version: int = 1,
     ) -> None:
-        given = [v if isinstance(v, Given) else None if v is None else Given(np.asarray(v)) for v in inputs]
+        given = [_given(value) for value in inputs]
         builder = ModelBuilder()
         g = builder.subgraph()
         numbers = []

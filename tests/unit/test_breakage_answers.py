@@ -20,9 +20,7 @@ from minilite.memory import offline
 
 FAILS_TODAY = failing(
     {
-        "variables of two signatures": "each signature has resources of its own",
         "unread input": "a file's plan gives an input that nobody reads no lifetime, the interpreter keeps it",
-        "SOFTMAX": "the numpy reference subtracts another maximum for a beta below 0",
     }
 )
 """What the engine gets wrong so far."""

@@ -24,17 +24,7 @@ from minilite.errors import InputError, ShapeError, StateError
 from minilite.format.dtypes import TensorType
 
 UNHELD = "that nobody runs is asked before memory is used, and not held while it is"
-FAILS_TODAY = failing(
-    {
-        "get_tensor": UNHELD,
-        "set_tensor": UNHELD,
-        "tensor": UNHELD,
-        "details": UNHELD,
-        "counters": UNHELD,
-        "hammer": UNHELD,
-        "errors": "the calls of all threads share the text of one error",
-    }
-)
+FAILS_TODAY = failing({})
 """What the engine gets wrong so far."""
 
 
@@ -144,7 +134,8 @@ def hammer(threads: int) -> None:
     assert status == 0, output
     assert output.count("served") == 15
     refused = re.findall(r"(busy|view held|not ready|other size|cancelled) \d", output)
-    assert bool(refused) == (threads > 1)
+    # Alone, an output whose shape is open may have no value yet; nobody else is in the way.
+    assert set(refused) <= {"not ready"} if threads == 1 else "busy" in refused
 
 
 def test_all_calls_in_turn() -> None:

@@ -10,9 +10,10 @@ from minilite.errors import UnsupportedOpError
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Tensor
 from minilite.format.quantization import Quantization
+from minilite.ops import operators
 from minilite.ops_shared.checks import quantized
 from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.types import each, parse, spelled, types_of
+from minilite.ops_shared.types import each, parse, spelled, types_of, written_out
 
 ROW = Operator(
     "ANY", range(1, 2), takes="x axis? more...? -> y z?", types=("f32 s32|s64? x4...? -> f32 b8?", "s8 -> s8")
@@ -44,6 +45,19 @@ def test_accepted(inputs: list[int], outputs: list[int]) -> None:
 def test_refused(inputs: list[int], outputs: list[int], why: str) -> None:
     found = ROW.refusal(inputs, outputs)
     assert found.startswith(why[:-2]) if why.endswith(".*") else found == why
+
+
+@pytest.mark.parametrize("row", [row for row in operators().values() if row.takes], ids=lambda row: row.name)
+def test_rows_are_consistent(row: Operator) -> None:
+    """Every signature has operands that `takes` allows; surplus and missing ones are refused."""
+    for inputs, outputs in (sides for text in row.types for sides in written_out(text)):
+        assert row.refusal(inputs, outputs) == ""
+    names = parse(row.takes)
+    if names.outputs and not names.outputs[0].optional:
+        assert row.refusal(inputs, ()) == f"output 0 ({names.outputs[0].word}) is absent"
+    if not any(operand.repeats for operand in names.inputs):
+        many = (*inputs, *[F32] * (len(names.inputs) + 1 - len(inputs)))
+        assert row.refusal(many, outputs) == f"{len(many)} inputs, it takes at most {len(names.inputs)}"
 
 
 def test_spelling() -> None:
