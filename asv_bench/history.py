@@ -71,7 +71,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m asv_bench.history", description=__doc__.splitlines()[0])
     parser.add_argument("--range", default=f"{FIRST}..HEAD", metavar="FROM..TO")
     parser.add_argument("--steps", type=int, help="at most this many commits of the range")
-    parser.add_argument("--versions", action="store_true", help="the versions of versions.txt; alone unless --range or --steps")
+    parser.add_argument(
+        "--versions", action="store_true", help="the versions of versions.txt; alone unless --range or --steps"
+    )
     parser.add_argument("--full", action="store_true", help="every benchmark, not the selection")
     parser.add_argument("--print", action="store_true", help="only print the commits")
     args = parser.parse_args()

@@ -37,10 +37,14 @@ class SiteError(RuntimeError):
     """The site cannot be made self-contained; says why."""
 
 
-def publish(out: Path) -> None:
+def publish(out: Path, config: Path) -> None:
     """Lets asv write its pages. Raises: SiteError."""
     done = subprocess.run(
-        [sys.executable, "-m", "asv", "publish", "--html-dir", str(out)], cwd=HERE, check=False, capture_output=True, text=True
+        [sys.executable, "-m", "asv", "publish", "--html-dir", str(out), "--config", str(config)],
+        cwd=HERE,
+        check=False,
+        capture_output=True,
+        text=True,
     )
     if done.returncode or not (out / "index.html").exists():
         message = f"asv publish failed: {done.stdout[-500:]}{done.stderr[-500:]}"
@@ -104,9 +108,9 @@ def inline(out: Path) -> None:
     shutil.copyfile(HERE / "site.js", out / "site.js")
 
 
-def make(out: Path) -> None:
+def make(out: Path, config: Path = HERE / "asv.conf.json") -> None:
     """Publishes into a folder and makes what is there self-contained. Raises: SiteError."""
-    publish(out)
+    publish(out, config)
     page = vendor((out / "index.html").read_text(), out)
     inline(out)
     marker = re.search(r"<script[^>]*\bsrc=\"asv\.js\"", page)
