@@ -5,7 +5,11 @@ usage: python -m asv_bench.gate [BASE [NEW]] [--bench REGEX] [--accept REGEX]
 BASE is HEAD, NEW the working tree, unless given. Both are built, both measured by the benchmarks of this checkout. A figure is
 worse when it grew by more than its tolerance (0 but for instructions, 2 %, and the wheel's bytes, 1 %), or when it is gone: it
 applied to BASE and no longer does. What cannot be measured on this machine at all, instructions without valgrind, is skipped
-and said. `--accept` names figures that may get worse, for a change that has its reason.
+and said. A change that has its reason names the figures that may get worse, in a line of its commit's message:
+
+    Accept-figures: counted.Instructions.*resize new
+
+or `--accept` does.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,11 +78,17 @@ def skipped(figures: Figures) -> list[str]:
     return [f"{reasons.count(reason)} figures: {reason}" for reason in sorted(set(reasons))]
 
 
-def judge(before: Figures, after: Figures, accepted: str = "") -> int:
+def accepted_by(base: str, new: str, root: Path = builds.ROOT) -> list[str]:
+    """Regular expressions that the messages of the commits between accept."""
+    span = f"{base}..{'HEAD' if new == builds.WORKING_TREE else new}"
+    return re.findall(r"^Accept-figures: *(\S.*?) *$", builds.git("log", "--format=%B", span, root=root), re.MULTILINE)
+
+
+def judge(before: Figures, after: Figures, accepted: Sequence[str] = ()) -> int:
     """Prints what changed; how many figures got worse and are not accepted."""
     worse = 0
     for change in compare(before, after):
-        let = bool(accepted) and bool(re.search(accepted, change.figure))
+        let = any(re.search(expression, change.figure) for expression in accepted)
         worse += change.worse and not let
         print(("accepted  " if let and change.worse else "WORSE     " if change.worse else "better    ") + str(change))
     for reason in skipped(after):
@@ -93,15 +104,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("base", nargs="?", default="HEAD")
     parser.add_argument("new", nargs="?", default=builds.WORKING_TREE)
     parser.add_argument("--bench", default="", metavar="REGEX", help="only figures whose name has this")
-    parser.add_argument("--accept", default="", metavar="REGEX", help="figures that may get worse")
+    parser.add_argument("--accept", default=[], action="append", metavar="REGEX", help="figures that may get worse")
     parser.add_argument("--root", type=Path, default=builds.ROOT, help="the checkout whose commits are compared")
     args = parser.parse_args(arguments)
+    commits = [builds.commit_of(name, args.root) for name in (args.base, args.new)]
     found = []
-    for name in (args.base, args.new):
+    for commit in commits:
         with tempfile.TemporaryDirectory() as folder:
-            commit = builds.commit_of(name, args.root)
             found.append(measure(commit, Path(folder), args.bench, args.root))
-    return 1 if judge(found[0], found[1], args.accept) else 0
+    accepted = [*args.accept, *accepted_by(commits[0], commits[1], args.root)]
+    return 1 if judge(found[0], found[1], accepted) else 0
 
 
 if __name__ == "__main__":

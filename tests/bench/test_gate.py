@@ -37,7 +37,7 @@ def figure(value: float | None, tolerance: float = 0.0) -> dict[str, Any]:
 )
 def test_worse_is_more_than_the_tolerance_or_gone(before: Any, after: Any, worse: int) -> None:
     assert gate.judge({"a.B.track_c": before}, {"a.B.track_c": after}) == worse
-    assert gate.judge({"a.B.track_c": before}, {"a.B.track_c": after}, accepted="track_c") == 0
+    assert gate.judge({"a.B.track_c": before}, {"a.B.track_c": after}, accepted=["track_c"]) == 0
 
 
 def test_a_figure_that_is_no_longer_measured_is_gone() -> None:
@@ -51,6 +51,14 @@ def test_changes_and_reasons_are_printed(capsys: pytest.CaptureFixture[str]) -> 
         "skipped   1 figures: not there",
         "1 figures compared, 1 worse",
     ]
+
+
+def test_a_commit_s_message_accepts_figures(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "commit", "--allow-empty", "-m", "first\n\nAccept-figures: before.*")
+    git(tmp_path, "commit", "--allow-empty", "-m", "second\n\nWhy.\nAccept-figures: resize new, conv ")
+    assert gate.accepted_by("HEAD~1", builds.WORKING_TREE, tmp_path) == ["resize new, conv"]
+    assert gate.accepted_by("HEAD", "HEAD", tmp_path) == []
 
 
 # Planted work ----------------------------------------------------------------------------------------------------------
