@@ -56,13 +56,13 @@ def measure(wanted: str = "") -> dict[str, dict[str, Any]]:
         if suite not in caches:
             caches[suite] = (suite().setup_cache(),) if hasattr(suite, "setup_cache") else ()
         given = (*caches[suite], *values)
-        run = getattr(bench := suite(), method)
+        bench, run = suite(), inspect.unwrap(getattr(suite, method))
         row: dict[str, Any] = {"unit": getattr(run, "unit", getattr(suite, "unit", "unit"))}
         row["tolerance"] = getattr(suite, "tolerance", 0.0)
         try:
             if hasattr(bench, "setup"):
                 bench.setup(*given)
-            row["value"] = run(*given)
+            row["value"] = run(bench, *given)
         except NotImplementedError as error:
             row["reason"] = str(error)
         found[figure] = row

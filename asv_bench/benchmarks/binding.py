@@ -19,6 +19,7 @@ def relu(size: int) -> bytes:
     return bytes(made.build())
 
 
+@common.suite
 class Binding:
     """A run with its arrays, in and out."""
 
@@ -62,6 +63,7 @@ class Binding:
     track_plans_per_rebind.unit = "count"  # type: ignore[attr-defined]
 
 
+@common.suite
 class Arena:
     """Bytes of the arena with inputs and outputs bound, and with what `advise_bind` names bound."""
 

@@ -10,6 +10,7 @@ from . import common, costs, operations
 MODELS = ["conv", "chain 1", "chain 10", "chain 100"]
 
 
+@common.suite
 class Counters:
     """How often things happen that should happen rarely."""
 
@@ -100,6 +101,7 @@ def _or_reason(count: Any) -> dict[str, float] | str:
     return found
 
 
+@common.suite
 class Allocations(_PerOperation):
     """Calls of malloc and its like."""
 
@@ -113,6 +115,7 @@ class Allocations(_PerOperation):
     track_allocations.unit = "count"  # type: ignore[attr-defined]
 
 
+@common.suite
 class Instructions(_PerOperation):
     """Instructions of the whole call, Python's included, under valgrind."""
 

@@ -10,6 +10,7 @@ from . import common, dynamic_family
 MODELS = ["conv", "chain 1", "chain 10", "chain 100"]
 
 
+@common.suite
 class Arena:
     """A plan's arena; `resized` is after going up four sizes and back, which should leave nothing behind in the plan."""
 
@@ -61,6 +62,7 @@ class Peak:
             interpreter.invoke()
 
 
+@common.suite
 class Package:
     """What an installation takes."""
 

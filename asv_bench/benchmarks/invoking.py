@@ -22,6 +22,7 @@ class Invoke:
         self.interpreter.invoke()
 
 
+@common.suite
 class Node:
     """What a node costs: each ADD of one row of 16 floats that a chain is longer by."""
 

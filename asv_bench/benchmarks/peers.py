@@ -36,7 +36,7 @@ def _micro(case: str) -> operations.Operation:
     from tflite_micro.python.tflite_micro import runtime
 
     content = common.model(case.removeprefix("invoke, "))
-    interpreter = runtime.Interpreter.from_bytes(bytearray(content), arena_size=1 << 20)
+    interpreter = runtime.Interpreter.from_bytes(content, arena_size=1 << 20)
     keeps: Callable[[], Any] = interpreter.invoke
     return keeps
 
@@ -78,6 +78,7 @@ def ratio(case: str, runtime: str) -> float:
     return statistics.median(found)
 
 
+@common.suite
 class Ratio:
     """minilite's cost over a runtime's."""
 

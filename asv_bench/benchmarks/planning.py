@@ -10,6 +10,7 @@ from . import common
 NETWORKS = ("mobilenet_v1", "mobilenet_v2", "deeplab_v3", "inception_v3", "posenet", "blazeface")
 
 
+@common.suite
 class SharedObjects:
     """The article's first table: bytes that a strategy's objects take."""
 

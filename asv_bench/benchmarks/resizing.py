@@ -24,7 +24,7 @@ class Resize:
             for step in (1, 0):
                 self.to(step)
         self.two = itertools.cycle((1, 0))
-        self.many = itertools.cycle([step * 37 % SIZES for step in range(SIZES)])
+        self.many = itertools.cycle([step * 37 % SIZES for step in range(1, SIZES + 1)])
 
     def to(self, step: int) -> None:
         common.resize(self.interpreter, self.source, self.shapes[step])

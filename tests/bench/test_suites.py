@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -93,6 +94,22 @@ def test_names_of_figures_are_known() -> None:
     finally:
         sys.path.remove(str(SUITES.parent))
     assert len(names) == len(set(names)) > 200
+
+
+def test_a_sample_is_many_calls(tmp_path: Path) -> None:
+    """asv must not set up between the calls of a sample: see benchmarks/__init__.py."""
+    asv = (sys.executable, "-m", "asv")
+    config = json.loads((SUITES.parent / "asv.conf.json").read_text())
+    config |= {"repo": str(builds.ROOT), "benchmark_dir": str(SUITES)} | {"results_dir": str(tmp_path / "results")}
+    (tmp_path / "asv.conf.json").write_text(json.dumps(config))
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    options = ("--python=same", "--set-commit-hash", builds.commit_of("HEAD"), "--bench", r"Invoke.*'chain 1'")
+    for command in (("machine", "--yes"), ("run", *options, "-a", "rounds=1", "-a", "repeat=3")):
+        subprocess.run([*asv, *command], cwd=tmp_path, env=environment, check=True, capture_output=True)
+    (path,) = (tmp_path / "results").glob("*/*-*.json")
+    found = json.loads(path.read_text())
+    row = dict(zip(found["result_columns"], found["results"]["invoking.Invoke.time_invoke"], strict=False))
+    assert max(number or 0 for number in row["stats_number"]) > 100
 
 
 @pytest.mark.parametrize("runtime", ["minilite", "litert", "litert-builtin"])
