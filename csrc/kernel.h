@@ -52,12 +52,16 @@ typedef struct ml_core {
     ml_status (*parallel)(const ml_call *c, int64_t items, int64_t grain, ml_body body, void *args);
     void *(*worker_scratch)(const ml_call *c, int32_t worker);
     void *(*memory)(const ml_call *c);
+    int64_t (*bytes)(const ml_call *c, int32_t tensor);
     const ml_quantization *(*quantization)(const ml_call *c, int32_t tensor);
 } ml_core;
 
 /* What the nodes of a frame share while they are prepared or run. */
 typedef struct ml_env {
-    ml_tensor *tensors; /* by tensor */
+    const int32_t
+        *slots; /* by tensor: where in `tensors`, or ~where in `constants`; slots[-1]: absent */
+    ml_tensor *tensors; /* what prepare and runs may shape */
+    const ml_tensor *constants;
     ml_error *error;
     const ml_core *core;
     const struct ml_simd *simd;
@@ -84,6 +88,7 @@ typedef enum {
         1, /* eval reads shapes, not values: always known once the input's shape is */
     ML_KERNEL_HAS_EFFECTS =
         2, /* never folded, shared or skipped: variables, control flow, custom operators */
+    ML_KERNEL_TAKES_SPARSE = 8, /* input 0 may be a constant in sparse form */
     ML_KERNEL_SETS_SHAPES =
         4 /* eval itself gives the output shapes (ml_set_output, then ml_settle) */
 } ml_kernel_flag;
@@ -158,7 +163,8 @@ struct ml_kernel {
 
 /* Tensors. Input `i`, or NULL when it is absent. */
 static inline const ml_tensor *ml_tensor_of(const ml_call *c, int32_t tensor) {
-    return &c->env->tensors[tensor];
+    int32_t at = c->env->slots[tensor];
+    return at >= 0 ? &c->env->tensors[at] : &c->env->constants[~at];
 }
 static inline const ml_tensor *ml_input(const ml_call *c, int i) {
     return i < c->n_inputs && c->inputs[i] >= 0 ? ml_tensor_of(c, c->inputs[i]) : NULL;
@@ -226,6 +232,10 @@ static inline void *ml_memory(const ml_call *c) { return c->env->core->memory(c)
 /* Output `i`, of no fixed size (strings), takes `bytes`; ml_out gives them afterwards. */
 static inline ml_status ml_set_bytes(const ml_call *c, int i, int64_t bytes) {
     return c->env->core->set_bytes(c, i, bytes);
+}
+/* The bytes of input `i`, of a type of no fixed size too. */
+static inline int64_t ml_in_bytes(const ml_call *c, int i) {
+    return c->env->core->bytes(c, c->inputs[i]);
 }
 /* Runs `body` over 0 .. items - 1 in blocks of about `grain`, on the threads there are; any split gives the same result. */
 static inline ml_status ml_parallel(const ml_call *c, int64_t items, int64_t grain, ml_body body,

@@ -102,7 +102,7 @@ def tensor_details(tensor: Tensor, shape: Shape, *, compress_zero_points: bool =
         "quantization": (quantization.scale, quantization.zero_point),
         "quantization_parameters": {
             "scales": np.array(quantization.scales, np.float32),
-            "zero_points": np.array(zero_points, np.int32),
+            "zero_points": np.array(zero_points, np.int64).astype(np.int32),  # LiteRT cuts them as well
             "quantized_dimension": quantization.quantized_dimension,
             "block_size": quantization.block_size,
         },

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from minilite import options
-from minilite._native import Plan
+from minilite._native import Plan, Shared
 from minilite.arguments import (
     Dims,
     Shapes,
@@ -19,7 +19,7 @@ from minilite.arguments import (
 )
 from minilite.compat import Delegate, OpResolverType, load_delegate
 from minilite.details import NodeDetails, TensorDetails, node_details, tensor_details
-from minilite.engine.graph import Program
+from minilite.engine.program import Program
 from minilite.engine.session import Session
 from minilite.errors import InputError, MiniliteError, StateError
 from minilite.format.model import Array, Model, Signature, Subgraph, Tensor
@@ -64,9 +64,9 @@ class Interpreter:
         preserve_inputs: bool = True,
         reorder: bool = False,
         load: options.Load = "map",
+        plan_cache_bytes: int = options.PLAN_CACHE_BYTES,
     ) -> None:
         options.check_delegates(experimental_delegates)
-        options.check_threads(num_threads)
         self._options = options.checked(
             experimental_op_resolver_type,
             custom_ops=custom_ops,
@@ -77,25 +77,29 @@ class Interpreter:
             reorder=reorder,
             load=load,
             compress_zero_points=experimental_compress_quantization_zero_points,
+            num_threads=num_threads,
+            plan_cache_bytes=plan_cache_bytes,
         )
         self.model = options.read(model_path, model_content, load)
         if not self.model.subgraphs:
             message = "No subgraph in the model."
             raise InputError(message)
         self._program: Program | None = None
+        self._shared: Shared | None = None
         self._sessions: dict[int, Session] = {}
         self._early_shapes: dict[int, Shape] = {}
 
     def __repr__(self) -> str:
         graph = self.model.subgraphs[0]
         session = self._sessions.get(0)
-        memory = f", arena {session.plan.arena_bytes} bytes" if session and session.plan else ", not allocated"
+        memory = f", arena {session.state.arena_bytes} bytes" if session and session.ready else ", not allocated"
         return f"<Interpreter: {len(graph.nodes)} nodes, {len(graph.tensors)} tensors{memory}>"
 
     def clone(self: _Self) -> _Self:  # noqa: PYI019 - typing.Self came with Python 3.11
         """Another interpreter of the same class over the same lowered model: own memory and shapes, shared weights."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
+        other._shared = None
         other._sessions = {}
         other._early_shapes = {}
         other._program = self._lowered()
@@ -114,7 +118,13 @@ class Interpreter:
         if session is None:
             self._subgraph(subgraph)
             wanted = self._options
-            session = self._sessions[subgraph] = Session(self._lowered(), subgraph, wanted.strategy, wanted.engine)
+            program = self._lowered()
+            if self._shared is None:
+                self._shared = program.shared()
+                self._shared.set_threads(wanted.threads)
+            session = self._sessions[subgraph] = Session(
+                program, self._shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes
+            )
             if subgraph == 0:
                 for index, shape in self._early_shapes.items():
                     session.resize(index, shape)
@@ -140,8 +150,8 @@ class Interpreter:
 
     def cancel(self) -> None:
         """Makes the run under way stop with a KernelError; for other threads."""
-        for session in self._sessions.values():
-            session.state.cancel()
+        if self._shared is not None:
+            self._shared.cancel()
 
     def reset_all_variables(self) -> None:
         """Zeroes variable tensors. Resource variables and what CALL_ONCE has run stay as they are, as in LiteRT."""
@@ -316,6 +326,18 @@ class Interpreter:
         session = self._sessions.get(0)
         return session.plan if session is not None else None
 
+    @property
+    def memory(self) -> Plan | None:
+        """A copy of the plan in force with what runs have learnt of it: shapes and places of dynamic tensors. None before
+        allocate_tensors."""
+        session = self._sessions.get(0)
+        return session.memory if session is not None else None
+
+    def reset_resources(self) -> None:
+        """Forgets resource variables, and what CALL_ONCE has run: both start anew. Raises: StateError."""
+        if self._shared is not None:
+            self._shared.reset_resources()
+
     def trim(self) -> None:
         """Gives back memory: cached plans, and what the arena holds beyond the plan in force.
 
@@ -326,14 +348,14 @@ class Interpreter:
 
     @property
     def counters(self) -> dict[str, int]:
-        """Counts since the interpreter was made: invokes, plans, plan_hits, suffix_plans, nodes_prepared, ..."""
+        """Counts since the interpreter was made: invokes, plans, plan_hits, nodes_prepared, capacity_misses, ..."""
         return self._session().state.counters()
 
     @property
     def arena_bytes(self) -> int:
-        """Bytes of the plan in force; 0 before allocate_tensors."""
-        plan = self.plan
-        return plan.arena_bytes if plan is not None else 0
+        """Bytes of the arena that the plan in force takes, capacities of dynamic tensors included; 0 before allocate_tensors."""
+        session = self._sessions.get(0)
+        return session.state.arena_bytes if session is not None else 0
 
 
 class InterpreterWithCustomOps(Interpreter):

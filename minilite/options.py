@@ -45,6 +45,8 @@ Content: TypeAlias = "bytes | bytearray | memoryview | mmap.mmap | Array"
 """A model's bytes."""
 Path: TypeAlias = "str | bytes | os.PathLike[str]"
 
+PLAN_CACHE_BYTES = 16 << 20
+"""The default bound on plans that are not in force, with all that belongs to them: some 1700 sizes of 30 nodes."""
 _PATH_BYTES = 4096
 """No path is longer (PATH_MAX)."""
 _IN_PLACE: dict[str, dict[str, bool]] = {
@@ -66,6 +68,10 @@ class Options(NamedTuple):
     engine: Mapping[str, bool]
     """Switches of the engine by name."""
     compress_zero_points: bool
+    threads: int
+    """How many threads a run may use, the caller's included."""
+    cache_bytes: int
+    """What plans that are not in force may take."""
 
 
 def read(model_path: Path | Content | Model | None, model_content: Content | None, load: Load) -> Model:
@@ -119,16 +125,25 @@ def _read_content(content: Any) -> Model:
         raise explained(error, content) from None
 
 
-def check_threads(num_threads: Any) -> None:
-    """Refuses what is no number of threads. Raises: InputError."""
+def checked_threads(num_threads: Any) -> int:
+    """A number of threads; None leaves it to us: 1. Raises: InputError."""
     if num_threads is None:
-        return
+        return 1
     if not isinstance(num_threads, (int, np.integer)) or isinstance(num_threads, bool):
         message = f"type of num_threads should be int, got {type(num_threads).__name__}"
         raise InputError(message)
     if num_threads < 1:
         message = f"num_threads should >= 1, got {num_threads}"
         raise InputError(message)
+    return min(int(num_threads), 256)
+
+
+def checked_bytes(name: str, value: Any) -> int:
+    """A number of bytes, 0 or more. Raises: InputError."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 0 <= value < 2**62:
+        message = f"{name} is {value!r}, must be a number of bytes, 0 or more"
+        raise InputError(message)
+    return int(value)
 
 
 def check_delegates(delegates: Sequence[Any] | None) -> None:
@@ -173,6 +188,8 @@ def checked(
     reorder: bool,
     load: str,
     compress_zero_points: bool,
+    num_threads: Any,
+    plan_cache_bytes: Any,
 ) -> Options:
     """The options, or why they cannot be. Raises: InputError."""
     reference = resolver_type(resolver) is OpResolverType.BUILTIN_REF
@@ -186,4 +203,6 @@ def checked(
         "keep_all": bool(preserve_all),
         "free_unread": planner != "tflite",
     }
-    return Options(check_custom_ops(custom_ops), reference, bool(reorder), planner, engine, bool(compress_zero_points))
+    threads, cache = checked_threads(num_threads), checked_bytes("plan_cache_bytes", plan_cache_bytes)
+    custom = check_custom_ops(custom_ops)
+    return Options(custom, reference, bool(reorder), planner, engine, bool(compress_zero_points), threads, cache)

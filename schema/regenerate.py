@@ -1,4 +1,4 @@
-"""Turns tflite.fbs into minilite/format/_schema.py; `--check` only says whether the committed file is up to date."""
+"""Turns tflite.fbs into what Python and C know of the format; `--check` only says whether the committed files are up to date."""
 
 from __future__ import annotations
 
@@ -10,10 +10,17 @@ from typing import NamedTuple, NoReturn
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE / "tflite.fbs"
-TARGET = HERE.parent / "minilite" / "format" / "_schema.py"
-SCALARS = ("bool", "byte", "ubyte", "short", "ushort", "int", "uint", "long", "ulong", "float", "double")
+PYTHON = HERE.parent / "minilite" / "format" / "_schema.py"
+C_NUMBERS = HERE.parent / "csrc" / "format" / "schema_tables.h"
+C_TABLES = HERE.parent / "csrc" / "format" / "schema_tables.c"
+SCALARS = {
+    "bool": "?", "byte": "b", "ubyte": "B", "short": "h", "ushort": "H", "int": "i", "uint": "I",
+    "long": "q", "ulong": "Q", "float": "f", "double": "d",
+}  # fmt: skip
+"""The scalar types, and the code that stands for each in C, which is Python's `struct` code."""
 
-HEADER = '''"""The tables of the file format. Generated from schema/tflite.fbs by schema/regenerate.py: do not edit.
+GENERATED = "Generated from schema/tflite.fbs by schema/regenerate.py: do not edit."
+HEADER = f'''"""The tables of the file format. {GENERATED}
 
 ENUMS and UNIONS list their names by value, with spaces between. A table lists its slots, `name:type=default` each; the
 name of a deprecated slot is `-`. A union fills two slots, `<field>_type` first.
@@ -141,20 +148,117 @@ def _slot(slot: tuple[str, str, str]) -> str:
     return f"{name}:{kind}={default}" if default else f"{name}:{kind}"
 
 
+def render_numbers(schema: Schema) -> str:
+    """The text of schema_tables.h: the numbers of tables, slots, enums, their values, and unions."""
+    most = max(len(slots) for slots in schema.tables.values())
+    lines = [
+        f"/* schema_tables.h -- the tables, slots and values of the file format by number. {GENERATED} */",
+        "#ifndef ML_FORMAT_SCHEMA_TABLES_H",
+        "#define ML_FORMAT_SCHEMA_TABLES_H",
+        "",
+        "/* clang-format off */",
+        f"enum {{ ML_MOST_SLOTS = {most} }}; /* of a table */",
+        "",
+        "typedef enum {",
+        *(f"    ML_TABLE_{name}," for name in schema.tables),
+        f"    ML_TABLES = {len(schema.tables)}",
+        "} ml_table_number;",
+    ]
+    for kind, names in ("ENUM", schema.enums), ("UNION", schema.unions):
+        lines.extend(["", "enum {", *(f"    ML_{kind}_{name} = {n}," for n, name in enumerate(names)), "};"])
+    for name, values in schema.enums.items():
+        lines.extend(["", "enum {", *(f"    ML_{name}_{value} = {n}," for n, value in enumerate(values)), "};"])
+    for name, slots in schema.tables.items():
+        named = [f"ML_SLOT_{name}_{field} = {n}" for n, (field, _, _) in enumerate(slots) if field != "-"]
+        if named:
+            lines.extend(["", "enum {", *(f"    {each}," for each in named), "};"])
+    return "\n".join([*lines, "/* clang-format on */", "", "#endif"]) + "\n"
+
+
+def render_tables(schema: Schema) -> str:
+    """The text of schema_tables.c: what schema.h declares."""
+    tables, enums, unions = list(schema.tables), list(schema.enums), list(schema.unions)
+    lines = [
+        f"/* schema_tables.c -- the tables of the file format. {GENERATED} */",
+        '#include "format/schema.h"',
+        "",
+        "/* clang-format off */",
+    ]
+    heads, number = [], 0
+    lines.append("const ml_schema_slot ml_schema_slots[] = {")
+    for name, slots in schema.tables.items():
+        heads.append(f'    {{"{name}", {number}, {len(slots)}}},')
+        number += len(slots)
+        lines.extend(f"    {_c_slot(schema, tables, enums, unions, slot)}," for slot in slots)
+    lines.extend(["};", "", "const ml_schema_table ml_schema_tables[ML_TABLES] = {", *heads, "};", ""])
+    lines.append("const ml_schema_enum ml_schema_enums[] = {")
+    lines.extend(f'    {{{len(values)}, "{" ".join(values)}"}},' for values in schema.enums.values())
+    lines.extend(["};", "", "static const int16_t members[] = {"])
+    heads, number = [], 0
+    for values in schema.unions.values():
+        heads.append(f'    {{{len(values)}, members + {number}, "{" ".join(values)}"}},')
+        lines.append(f"    -1, {', '.join(str(tables.index(each)) for each in values[1:])},")
+        number += len(values)
+    lines.extend(["};", "", "const ml_schema_union ml_schema_unions[] = {", *heads, "};", ""])
+    lines.append("const ml_schema_operator ml_schema_operators[] = {")
+    lines.extend(f"    {_c_operator(schema, name)}," for name in schema.enums["BuiltinOperator"])
+    count = len(schema.enums["BuiltinOperator"])
+    lines.extend(["};", f"const int32_t ml_schema_n_operators = {count};", "/* clang-format on */"])
+    return "\n".join(lines) + "\n"
+
+
+def _c_slot(schema: Schema, tables: list[str], enums: list[str], unions: list[str], slot: tuple[str, str, str]) -> str:
+    """An ml_schema_slot: name, form, code of what lies inline or in the vector, number of enum, union or table, default."""
+    name, kind, default = slot
+    inner = kind.strip("[]")
+    vector = "S" if kind != inner else ""
+    code, of = "I", -1
+    if inner in SCALARS:
+        form, code = "SCALAR" + vector, SCALARS[inner]
+    elif inner in schema.enums:
+        form, code, of = "ENUM" + vector, SCALARS[schema.enum_types[inner]], enums.index(inner)
+        if inner == "BuiltinOperator":  # newer operators have codes beyond the names we know
+            form = "SCALAR"
+    elif inner in schema.unions:
+        form, of = "UNION", unions.index(inner)
+    elif inner == "string":
+        form, code = "STRING", "B"
+    else:
+        form, of = "TABLE" + vector, tables.index(inner)
+    return f"{{\"{name.strip('-')}\", ML_FORM_{form}, '{code}', {of}, {default or 0}}}"
+
+
+def _c_operator(schema: Schema, name: str) -> str:
+    """An ml_schema_operator: its options table, the slot of Operator that holds it, its number in that slot's union."""
+    table = schema.options.get(name)
+    if table is None:
+        return "{-1, 0, 0}"
+    first = schema.unions["BuiltinOptions"]
+    union, field = (first, "") if table in first else (schema.unions["BuiltinOptions2"], "2")
+    return f"{{ML_TABLE_{table}, ML_SLOT_Operator_builtin_options{field}, {union.index(table)}}}"
+
+
+def targets(schema: Schema) -> dict[pathlib.Path, str]:
+    """Every generated file and its text."""
+    return {PYTHON: render(schema), C_NUMBERS: render_numbers(schema), C_TABLES: render_tables(schema)}
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Write the module, or with --check return 1 when it differs from what tflite.fbs says."""
+    """Write the files, or with --check return 1 when one differs from what tflite.fbs says."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the module is stale")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file is stale")
     options = parser.parse_args(arguments)
-    text = render(parse(SOURCE.read_text(encoding="utf-8")))
-    current = TARGET.read_text(encoding="utf-8") if TARGET.exists() else ""
-    if options.check:
-        if text != current:
-            sys.stderr.write(f"{TARGET} is stale: run {pathlib.Path(__file__).name}\n")
-        return int(text != current)
-    if text != current:
-        TARGET.write_text(text, encoding="utf-8")
-    return 0
+    stale = 0
+    for target, text in targets(parse(SOURCE.read_text(encoding="utf-8"))).items():
+        current = target.read_text(encoding="utf-8") if target.exists() else ""
+        if text == current:
+            continue
+        if options.check:
+            sys.stderr.write(f"{target} is stale: run {pathlib.Path(__file__).name}\n")
+            stale = 1
+        else:
+            target.write_text(text, encoding="utf-8")
+    return stale
 
 
 if __name__ == "__main__":

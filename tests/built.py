@@ -135,6 +135,14 @@ def loop(
     return builder.build()
 
 
+def graph_with(build: Callable[[Any], Sequence[int]]) -> bytes:
+    """A model of one subgraph; the function returns its outputs."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    graph.output(*build(graph))
+    return builder.build()
+
+
 COUNTER = ("count", (), TensorType.INT32)
 """A carry that `below` and `next_count` count with."""
 

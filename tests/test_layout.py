@@ -11,33 +11,36 @@ from collections.abc import Iterator
 
 import pytest
 
-from minilite._native import kernel_names
+from minilite._native import find_kernel, kernel_names, kernel_types
 from minilite.ops import operators
+from minilite.ops_shared.operator import Operator
+from minilite.ops_shared.types import written_out
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PACKAGE, CORE, TESTS = ROOT / "minilite", ROOT / "csrc", ROOT / "tests"
 
-GENERATED = {"minilite/format/_schema.py"}
+GENERATED = {"minilite/format/_schema.py", "csrc/format/schema_tables.c", "csrc/format/schema_tables.h"}
 LINES, FUNCTION_LINES = 400, 55
 
 STAGES: dict[str, int] = {
     "errors": 0,
     "_core": 0,
-    "format": 1,
     "_native": 1,
-    "ops": 2,
-    "memory": 2,
-    "engine": 3,
-    "compat": 4,
-    "details": 4,
-    "options": 5,
-    "arguments": 5,
-    "signature": 5,
-    "interpreter": 6,
-    "report": 7,
-    "cli": 8,
-    "__main__": 9,
-    "__init__": 9,
+    "format": 2,
+    "ops_shared": 3,
+    "memory": 3,
+    "ops": 4,
+    "engine": 5,
+    "compat": 6,
+    "details": 6,
+    "options": 7,
+    "arguments": 7,
+    "signature": 7,
+    "interpreter": 8,
+    "report": 9,
+    "cli": 10,
+    "__main__": 11,
+    "__init__": 11,
 }
 """The stage of each part of the package: imports go to an earlier stage, or stay in the same part."""
 
@@ -73,65 +76,56 @@ def families() -> set[str]:
 
 
 def test_a_family_has_one_stem_everywhere() -> None:
-    kernels = (stems(CORE / "kernels", "*.c") | stems(CORE / "control", "*.c")) - {
-        "custom"
-    }  # custom operators are the user's
-    assert families() == kernels
-    tested = {stem.removeprefix("test_") for stem in stems(TESTS / "ops", "test_*.py")}
+    """A family is a file, or a folder, of csrc/kernels or csrc/control."""
+    kernels = set()
+    for folder in (CORE / "kernels", CORE / "control"):
+        for path in folder.rglob("*.c"):
+            if re.search(r"^ML_KERNELS\(", path.read_text(), re.MULTILINE):
+                kernels.add(path.relative_to(folder).parts[0].removesuffix(".c"))
+    assert families() == kernels - {"custom"}  # custom operators are the user's
+    tested = {stem.removeprefix("test_") for stem in stems(TESTS / "ops", "test_*.py")} - {"every_type"}
     assert families() == tested
 
 
 def test_every_operator_can_run() -> None:
-    by_engine = {"WHILE", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"}
+    by_engine = {"WHILE", "IF", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"}
     table = operators()
     assert {name for name, row in table.items() if row.reference is None} == by_engine
-    assert all(row.name == name and callable(row.lower) and len(row.versions) for name, row in table.items())
+    assert all(
+        row.name == name and (callable(row.lower) or row.takes) and len(row.versions) for name, row in table.items()
+    )
 
 
-def kernels_in_c() -> list[str]:
-    return list(kernel_names())
+def rows_by_kernel() -> dict[str, list[Operator]]:
+    """The rows that say what they take, by the C kernel that runs them."""
+    found: dict[str, list[Operator]] = {}
+    for row in operators().values():
+        if row.takes:
+            found.setdefault(row.kernel_name, []).append(row)
+    return found
 
 
-def patterns_in(node: ast.AST) -> Iterator[str]:
-    """Regular expressions of the names that a node's literals and f-strings may spell."""
-    for part in ast.walk(node):
-        if isinstance(part, ast.JoinedStr):
-            yield "".join(re.escape(p.value) if isinstance(p, ast.Constant) else "[a-z0-9_]+" for p in part.values)  # type: ignore[arg-type]
-        elif isinstance(part, ast.Constant) and isinstance(part.value, str):
-            yield re.escape(part.value)
+def test_every_row_has_its_kernel() -> None:
+    assert {name for name in rows_by_kernel() if find_kernel(name) is None} == set()
 
 
-def lowering_sources() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted((PACKAGE / "ops").glob("*.py")):
-        yield path.name, ast.parse(path.read_text())
+def test_every_kernel_has_its_row() -> None:
+    """Custom operators' is the engine's own."""
+    unported = tuple(row.name.lower() for row in operators().values() if not row.takes)
+    spare = set(kernel_names()) - set(rows_by_kernel()) - {"custom"}
+    assert {name for name in spare if not name.startswith(unported)} == set()
 
 
-def test_every_kernel_named_by_a_lowering_exists() -> None:
-    known = kernels_in_c()
-    missing, seen = [], 0
-    for file, tree in lowering_sources():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Kernel" and node.args:
-                seen += 1
-                if isinstance(node.args[0], ast.Constant | ast.JoinedStr):
-                    pattern = next(patterns_in(node.args[0]))
-                    if not any(re.fullmatch(pattern, name) for name in known):
-                        missing.append(f"{file}:{node.lineno}: {pattern}")
-    assert missing == []
-    assert seen > 20
-
-
-def test_every_kernel_is_named_by_a_lowering() -> None:
-    """Whole, or put together by an f-string that begins with a word or with the operator's name."""
-    anything, names = "[a-z0-9_]+", "|".join(name.lower() for name in operators())
-    spelled = set()
-    for pattern in (pattern for _, tree in lowering_sources() for pattern in patterns_in(tree)):
-        begins = pattern.startswith(anything + "_")
-        spelled.add(f"({names}){pattern[len(anything) :]}" if begins else pattern)
-    spelled = {pattern for pattern in spelled if re.match(r"\(?[a-z]", pattern)}
-    assert not any(re.fullmatch(p, "unused_f32") for p in spelled)
-    unused = [name for name in kernels_in_c() if not any(re.fullmatch(p, name) for p in spelled)]
-    assert unused == ["custom"]
+def test_every_type_of_a_kernel_is_a_rows() -> None:
+    """What C runs, a row allows: types that are in a kernel's table alone could never be reached."""
+    unreachable = []
+    for name, rows in rows_by_kernel().items():
+        kernel = find_kernel(name)
+        assert kernel is not None
+        for text, _ in kernel_types(kernel):
+            if text != "*" and not any(not row.refusal(*codes) for row in rows for codes in written_out(text)):
+                unreachable.append(f"{name}: {text}")
+    assert unreachable == []
 
 
 # Imports ------------------------------------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@
 
 typedef enum {
     ML_TENSOR_VARIABLE = 1,
+    ML_TENSOR_SPARSE =
+        4, /* its constant bytes are those of a sparse form: fewer than the shape says */
     ML_TENSOR_OF_FILE = 2 /* its constant bytes live as long as the store */
 } ml_tensor_flag;
 
@@ -62,6 +64,7 @@ typedef struct ml_graph_def {
     const ml_subgraph_def *subgraphs;
     const ml_tensor_def *tensors;
     const ml_node_def *nodes;
+    const struct ml_simd *simd; /* the level of its inner loops */
     ml_store *store; /* held by the graph */
     const ml_quantization *quantizations; /* copied; their arrays are kept alive by the caller */
     const int32_t *io;

@@ -1,4 +1,4 @@
-/* look.h -- looking: what a plan says, for reports. */
+/* look.h -- looking: what a plan says, for reports. Every number is checked: a wrong one is answered with NULL, -1 or 0. */
 
 int32_t ml_plan_frames(const ml_plan *plan);
 /* The subgraph that a frame runs, and the frame and node (its position) that call it; -1 for the main frame. */
@@ -8,8 +8,19 @@ int64_t ml_plan_arena_bytes(const ml_plan *plan);
 int64_t ml_plan_lower_bound(const ml_plan *plan);
 /* Bytes of the work block that small scratch is taken from, beside the arena: at most 64 KiB, whatever the model. */
 int64_t ml_plan_work_bytes(const ml_plan *plan);
-/* What becomes of a node: 0 waits for shapes, 1 runs, 2 is folded, 3 is a view; -1 past the last. */
-int32_t ml_plan_node_status(const ml_plan *plan, int32_t frame, int32_t node);
+/* Bytes the plan itself takes, and with the residence of a state that uses it. */
+int64_t ml_plan_own_bytes(const ml_plan *plan);
+typedef enum {
+    ML_NODE_WAITS = 0,
+    ML_NODE_RUNS = 1,
+    ML_NODE_FOLDED = 2,
+    ML_NODE_IS_VIEW = 3
+} ml_node_status;
+/* What becomes of the node at a position (ml_node_status); -1 past the last. *index is the file's number of it. */
+int32_t ml_plan_node(const ml_plan *plan, int32_t frame, int32_t position, int32_t *index);
+/* Copies up to `room` usage records of a frame (scratch of the node at position n has tensor number n_tensors + n); returns
+ * their number, -1 without memory. */
+int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, int32_t room);
 /* What the main frame's arena would be if these tensors left it, planned by the strategy that planned it. */
 typedef struct ml_outlook {
     int64_t arena_bytes;

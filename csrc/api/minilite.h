@@ -12,5 +12,6 @@
 #include "api/run.h"
 #include "memory/api.h"
 #include "api/look.h"
+#include "api/load_file.h"
 
 #endif

@@ -1,7 +1,5 @@
 /* run.h -- running: states, their plans in force, and the hooks through which C calls Python. */
 
-/* Running -------------------------------------------------------------------------------------------------------------- */
-
 /* C calls these from the thread that called run or prepare, never from pool threads. Each returns an ml_status. */
 typedef struct ml_hooks {
     void *owner;
@@ -26,18 +24,34 @@ typedef struct ml_counters {
     int64_t invokes;
     int64_t plans; /* plans made from scratch */
     int64_t plan_hits; /* prepares answered from the cache */
-    int64_t suffix_plans; /* re-plans behind a node in mid-run */
     int64_t nodes_prepared;
+    int64_t
+        capacity_misses; /* dynamic tensors that outgrew their capacity in mid-run, each then placed alone */
+    int64_t replans; /* residences placed anew between runs */
     int64_t arena_moves; /* times the arena's base changed */
-    int64_t resolves; /* times the pointer table was rewritten */
+    int64_t resolves; /* times a residence's pointers were rewritten */
     int64_t
         rebinds; /* times other buffers were put under the plan in force: nothing else was resolved */
     int64_t
         plans_improved; /* plans that a longer search made smaller when their shapes came back */
+    int64_t plans_evicted; /* residences that left the cache for want of room */
 } ml_counters;
 
-ml_status ml_state_new(ml_graph *graph, const char *strategy, int32_t options,
-                       const ml_hooks *hooks, ml_state **state, ml_error *error);
+/* What the states of one interpreter share. `resources` is how many variables and tables its graphs number, `subgraphs` how
+ * many subgraphs they have. NULL without memory. It goes with its last holder: the caller and the states. */
+ml_interpreter *ml_interpreter_new(int32_t resources, int32_t subgraphs);
+void ml_interpreter_free(ml_interpreter *interpreter);
+/* Makes the run that is under way stop with ML_CANCELLED at its next node or block; any thread may call it. */
+void ml_interpreter_cancel(ml_interpreter *interpreter);
+/* Forgets resource variables, tables and what CALL_ONCE has run. */
+ml_status ml_interpreter_reset_resources(ml_interpreter *interpreter);
+/* How many threads runs may use, the caller's included; from the next run on. */
+ml_status ml_interpreter_set_threads(ml_interpreter *interpreter, int32_t threads);
+
+/* `cache_bytes` bounds what plans that are not in force may take, with their residences. */
+ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char *strategy,
+                       int32_t options, int64_t cache_bytes, const ml_hooks *hooks,
+                       ml_state **state, ml_error *error);
 void ml_state_free(ml_state *state);
 
 /* The caller's buffer in place of a tensor of the main subgraph. */
@@ -51,23 +65,23 @@ typedef struct ml_binding {
 /* Puts the plan for these shapes in force: `spec` is a row of [tensor, rank, dims...] for each resized tensor of the main
  * subgraph, by ascending tensor; shapes not named are the file's. `bindings` are all buffers that stand in for tensors from
  * now on; the plan hangs on which tensors these are, not on where the buffers lie. Zeroes variable tensors, unless only
- * buffers change. On failure the old plan and buffers stay. */
+ * buffers change. On failure the old plan and buffers stay, and the memory they lie in. */
 ml_status ml_state_prepare(ml_state *state, const int32_t *spec, int32_t words,
                            const ml_binding *bindings, int32_t n_bindings, ml_error *error);
 /* Makes the plan for these shapes and the buffers in force, without putting it in force; the caller frees it. */
 ml_status ml_state_plan_for(ml_state *state, const int32_t *spec, int32_t words, ml_plan **plan,
                             ml_error *error);
-/* One more holder of the plan; it goes when the last one frees it. Returns plan. */
-ml_plan *ml_plan_hold(ml_plan *plan);
+/* The plan in force, and a copy of the residence as a plan: with what runs have learnt. Both are the caller's to free; NULL
+ * in *plan when none is in force. */
+ml_status ml_state_plan(ml_state *state, ml_plan **plan, ml_error *error);
+ml_status ml_state_memory(ml_state *state, ml_plan **plan, ml_error *error);
 void ml_plan_free(ml_plan *plan);
 
 /* Runs the plan in force, node by node. */
 ml_status ml_state_run(ml_state *state, ml_error *error);
-/* Makes the run that is under way stop with ML_CANCELLED at its next node; any thread may call it. */
-void ml_state_cancel(ml_state *state);
-/* Says whether caller-visible views of the arena are alive: memory then neither moves nor goes. */
-void ml_state_pin(ml_state *state, int32_t pinned);
-int32_t ml_state_is_running(const ml_state *state);
+/* Counts caller-visible views of the arena, up or down: while there are any, memory neither moves nor goes. To be called
+ * before the view's place is asked for. */
+void ml_state_pin(ml_state *state, int32_t views);
 /* Gives back arena memory and cached plans that are not in force; the next prepare or run acquires anew. */
 ml_status ml_state_trim(ml_state *state, ml_error *error);
 /* Frees the arena (release) and takes it again for the plan in force (acquire); the plan stays. */
@@ -75,21 +89,40 @@ ml_status ml_state_release_memory(ml_state *state, ml_error *error);
 ml_status ml_state_acquire_memory(ml_state *state, ml_error *error);
 /* Zeroes variable tensors. */
 ml_status ml_state_reset_variables(ml_state *state, ml_error *error);
-/* Forgets resource variables and what CALL_ONCE has run. */
-ml_status ml_state_reset_resources(ml_state *state, ml_error *error);
 
-const ml_counters *ml_state_counters(const ml_state *state);
-ml_plan *ml_state_plan(const ml_state *state);
-/* NULL for a tensor that has no memory now. */
-void *ml_state_data(const ml_state *state, int32_t frame, int32_t tensor);
+/* Where a tensor of the main frame lies now, and what it is. */
+typedef struct ml_place_now {
+    ml_tensor tensor;
+    void *data; /* NULL: it has no memory now */
+    int64_t bytes; /* at data */
+} ml_place_now;
+ml_status ml_state_place(ml_state *state, int32_t tensor, ml_place_now *place, ml_error *error);
+/* The file's number of the first node that writes over a tensor of the main frame once it is dead; -1 if it stays whole. */
+ml_status ml_state_overwriter(ml_state *state, int32_t tensor, int32_t *node, ml_error *error);
+/* Copies `bytes` out of or into a tensor of the main frame, if it still has as many and `generation` is still the state's. No
+ * run, resize or trim goes on meanwhile; ML_BUSY when one does. */
+ml_status ml_state_read(ml_state *state, int32_t tensor, uint64_t generation, void *to,
+                        int64_t bytes);
+ml_status ml_state_write(ml_state *state, int32_t tensor, uint64_t generation, const void *from,
+                         int64_t bytes);
+/* Gives a tensor of no fixed size (heap) its value. */
+ml_status ml_state_write_heap(ml_state *state, int32_t tensor, const void *from, int64_t bytes,
+                              ml_error *error);
+
+ml_status ml_state_get_counters(ml_state *state, ml_counters *counters);
 int64_t ml_state_arena_capacity(const ml_state *state);
-uint64_t
-ml_state_generation(const ml_state *state); /* changes whenever a pointer or a shape does */
+/* Of the residence in force: the arena it takes, capacities of dynamic tensors included; 0 when none is. */
+int64_t ml_state_arena_bytes(const ml_state *state);
+/* Plans in the cache, the one in force included, and the bytes they take with their residences. */
+int64_t ml_state_cached(const ml_state *state, int32_t *plans);
+/* Where the number lies that changes whenever a pointer or a shape does; valid as long as the state. */
+const uint64_t *ml_state_generation(const ml_state *state);
 
 /* For hooks: what a call is about. */
 typedef struct ml_operand {
     const ml_tensor *tensor; /* NULL when absent */
     void *data; /* NULL while it has none */
+    int64_t bytes; /* at data */
 } ml_operand;
 int32_t ml_call_handler(const ml_call *call);
 ml_operand ml_call_operand(const ml_call *call, int32_t input);
@@ -97,3 +130,5 @@ ml_operand ml_call_output(const ml_call *call, int32_t output);
 /* Gives output `i` of a SETS_SHAPES node its shape, then settles places; operands are valid after settling. */
 ml_status ml_call_set_output(const ml_call *call, int32_t i, const ml_shape *shape);
 ml_status ml_call_settle(const ml_call *call);
+/* The same for the bytes of an output of no fixed size. */
+ml_status ml_call_set_bytes(const ml_call *call, int32_t i, int64_t bytes);

@@ -1,33 +1,36 @@
-/* types.h -- the C core, seen from Python: cffi's cdef and the C header in one.
+/* types.h -- statuses, element types, shapes, tensors: what all of the C core speaks of, seen from Python and from C.
  *
  * Three objects decide everything.
  *
  *   ml_graph  what never changes after loading: subgraphs, tensors as the file states them, nodes with their kernels and
- *             parameters, and the frames: one per place a subgraph is run from (the main subgraph is frame 0; a WHILE adds
- *             a frame for its condition and one for its body). Shared, read-only, by every interpreter of the Model.
- *   ml_plan   everything that depends on shapes, for one set of input shapes: every tensor's shape, bytes and place, each
- *             node's prepared blob, folded values, offsets. It holds offsets into the arena, never pointers into it.
- *             Prepare writes into a new plan and nowhere else, so a refused resize leaves the old one in force. Only a run
- *             that meets other dynamic shapes than predicted changes its plan, behind the node it has reached.
- *   ml_state  one interpreter: arena, persistent memory, variables, bound buffers, plans by key, the current one, and the
- *             table `data` of resolved pointers, rewritten when plan, arena base or a bound buffer changed, else never.
+ *             parameters, who reads what, and the frames: one per place a subgraph is run from (the main subgraph is frame 0;
+ *             a WHILE adds a frame for its condition and one for its body). Shared, read-only, by every interpreter of a Model.
+ *   ml_plan   everything that depends on shapes alone, for one set of input shapes: every tensor's shape, bytes and place,
+ *             each node's prepared blob, folded values. It holds offsets, never pointers into an arena, and never changes once
+ *             made: a refused resize leaves the old one in force, and plans are held, printed and shared while runs go on.
+ *   ml_state  one signature in use of an ml_interpreter: arena, variables, bound buffers, and for each plan it uses a
+ *             residence: that plan in this state's memory (pointers, steps) and what runs have learnt beyond it (shapes and
+ *             capacities of dynamic tensors, nodes prepared again, places of what grew).
  *
- * A kernel is `prepare` (pure: shapes of its outputs, blob, scratch bytes) and `eval` (writes its outputs). An output
- * whose shape depends on values that are unknown makes its node dynamic: when the node is reached, the very same prepare
- * runs again, now with every value at hand. A kernel without eval runs its numpy reference through ml_hooks.
+ * An ml_interpreter is what all states of one interpreter share: whose turn it is, resources, the cancel flag.
+ *
+ * A kernel is `prepare` (pure: shapes of its outputs, blob, scratch bytes) and `eval` (writes its outputs). An output whose
+ * shape depends on values that are unknown is open: when its node is reached, the very same prepare runs again, now with every
+ * value at hand. A node without a C eval runs its numpy reference through ml_hooks. kernel.h is the contract.
  *
  * Storage of a tensor, and who may do what with it:
  *   constant    the file's or the lowering's bytes; owned by the graph; never written
  *   folded      computed during prepare from known values; owned by the plan; never written again
- *   arena       owned by the state, at plan offset; reused by tensors with disjoint lifetimes
+ *   arena       owned by the state, at its residence's offset; reused by tensors with disjoint lifetimes
  *   persistent  variable tensors; owned by the state; zeroed when allocated, kept between runs
- *   resource    the number of a resource variable, whose bytes the state owns
  *   bound       the caller's buffer; never moved or freed here
- *   slot        a loop-carried value; lies in the calling node's scratch and changes hands after each iteration
+ *   slot        a loop-carried value or a branch's operand; placed by the node that calls the subgraph
+ *   heap        values of no fixed size (strings); blocks of the state's, which keep their room between runs
+ * (A RESOURCE tensor holds the number of a variable or table of the interpreter's, in one of the above.)
  *
  * Every call returns an ml_status; what went wrong stands in the ml_error that the caller passed (but for ML_BUSY, which
- * touches nothing: the error may be in use by the call that is running). All shapes are
- * (rank, dims), all sizes bytes in int64_t with checked arithmetic, all node ranges inclusive at both ends.
+ * touches nothing). All shapes are (rank, dims), all sizes bytes in int64_t with checked arithmetic, all node ranges inclusive
+ * at both ends.
  */
 
 #define ML_MAX_RANK 8
@@ -35,17 +38,17 @@
 
 typedef enum {
     ML_OK = 0,
-    ML_SHAPE_ERROR = 1,     /* a node refuses its shapes */
-    ML_ARENA_ERROR = 2,     /* memory is short: needed, available */
-    ML_KERNEL_ERROR = 3,    /* a node failed on its values */
-    ML_CANCELLED = 4,       /* the cancel flag or a signal stopped the run */
-    ML_PYTHON_ERROR = 5,    /* a hook raised; the exception waits in Python */
-    ML_BUSY = 6,            /* another call is running on this state */
-    ML_VIEW_HELD = 7,       /* memory would move or go under a live view */
-    ML_NOT_READY = 8,       /* no plan is in force */
-    ML_GRAPH_ERROR = 9,     /* the graph cannot be run: cycles, too many frames */
-    ML_BINDING_ERROR = 10,  /* a caller's buffer cannot stand in for its tensor */
-    ML_UNSUPPORTED = 11     /* a node's types, options or quantization have no kernel */
+    ML_SHAPE_ERROR = 1, /* a node refuses its shapes */
+    ML_ARENA_ERROR = 2, /* memory is short: needed, available */
+    ML_KERNEL_ERROR = 3, /* a node failed on its values */
+    ML_CANCELLED = 4, /* the cancel flag or a signal stopped the run */
+    ML_PYTHON_ERROR = 5, /* a hook raised; the exception waits in Python */
+    ML_BUSY = 6, /* another call is running on this state */
+    ML_VIEW_HELD = 7, /* memory would move or go under a live view */
+    ML_NOT_READY = 8, /* no plan is in force */
+    ML_GRAPH_ERROR = 9, /* the graph cannot be run: cycles, too many frames */
+    ML_BINDING_ERROR = 10, /* a caller's buffer cannot stand in for its tensor */
+    ML_UNSUPPORTED = 11 /* a node's types, options or quantization have no kernel */
 } ml_status;
 
 /* Element types carry the file format's codes. */
@@ -74,15 +77,14 @@ typedef enum {
 } ml_type;
 
 typedef enum {
-    ML_STORAGE_NONE = 0, /* not computed, or absent */
+    ML_STORAGE_NONE = 0, /* absent */
     ML_STORAGE_CONSTANT = 1,
     ML_STORAGE_FOLDED = 2,
     ML_STORAGE_ARENA = 3,
     ML_STORAGE_PERSISTENT = 4,
-    ML_STORAGE_RESOURCE = 5,
-    ML_STORAGE_BOUND = 6,
-    ML_STORAGE_SLOT = 7,
-    ML_STORAGE_HEAP = 8
+    ML_STORAGE_BOUND = 5,
+    ML_STORAGE_SLOT = 6,
+    ML_STORAGE_HEAP = 7
 } ml_storage;
 
 typedef struct ml_shape {
@@ -90,22 +92,17 @@ typedef struct ml_shape {
     int32_t dims[ML_MAX_RANK];
 } ml_shape;
 
-/* A tensor in a plan. */
+/* A tensor in a plan or a residence. */
 typedef struct ml_tensor {
-    const void *known;  /* its value, when constant or folded; else NULL */
-    int64_t bytes;      /* of the current shape */
-    int64_t capacity; /* bytes planned for it, >= bytes; grows with what dynamic tensors needed */
+    const void *known; /* its value, when constant or folded; else NULL */
+    int64_t bytes; /* of the current shape; heap tensors: 0 */
     int64_t offset; /* in its frame's region, -1 while unplaced */
     ml_shape shape;
-    int32_t type;
-    uint8_t storage;
-    uint8_t
-        dynamic; /* its shape is only known when its node is reached, or hangs on such a shape */
-    uint8_t shaped; /* the shape is known (predicted, for dynamic ones) */
-    uint8_t touched; /* its shape changed since the last settling */
     int32_t root; /* the tensor whose memory it shares in place; itself when it shares none */
-    int32_t fold_room; /* bytes at fold_place */
-    void *fold_place; /* where its folded value is kept; stays when the node is prepared again */
+    uint8_t type; /* ml_type */
+    uint8_t storage; /* ml_storage */
+    uint8_t shaped; /* its shape is known */
+    uint8_t dynamic; /* its shape is open, or hangs on one that is: runs may change it */
 } ml_tensor;
 
 /* How a quantized tensor's integers stand for reals: real = scale * (integer - zero_point). */
@@ -135,5 +132,6 @@ typedef struct ml_error {
 typedef struct ml_graph ml_graph;
 typedef struct ml_plan ml_plan;
 typedef struct ml_state ml_state;
+typedef struct ml_interpreter ml_interpreter;
 typedef struct ml_kernel ml_kernel;
 typedef struct ml_call ml_call;

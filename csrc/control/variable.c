@@ -1,5 +1,5 @@
 /* variable.c -- VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE: tensors that the state keeps from run to run. */
-#include "run/engine.h"
+#include "control/control.h"
 
 #define HANDLE_FIELDS(X, S) X(S, i32, resource)
 ML_PARAMS(handle_params, HANDLE_FIELDS)
@@ -15,31 +15,25 @@ static ml_status var_handle(const ml_call *c) {
     return ML_OK;
 }
 
-static ml_buffer *find_resource(const ml_call *c, const void *handle) {
-    const ml_state *s = c->env->engine->state;
-    int32_t number = *(const int32_t *)handle;
-    if (number >= 0 && number < s->graph->n_resources) return &s->resources[number];
-    ml_fail(c, ML_KERNEL_ERROR, "resource %d does not exist: the model has %d", number,
-            s->graph->n_resources);
-    return NULL;
-}
-
 static ml_status prepare_read(const ml_call *c, ml_wish *wish) {
-    const void *handle = ml_value(c, 0);
-    if (!c->data || !handle) return ml_open_all(wish);
-    const ml_buffer *resource = find_resource(c, handle);
+    if (!c->data) return ml_open_all(wish);
+    const ml_block *resource = ml_resource_of(c, 0);
     if (!resource) return ML_KERNEL_ERROR;
     if (!resource->assigned)
         return ml_fail(c, ML_KERNEL_ERROR, "the variable is read before it is assigned");
     if (resource->type != ml_output(c, 0)->type)
-        return ml_fail(c, ML_KERNEL_ERROR, "the variable holds type %d, the output has type %d",
-                       resource->type, ml_output(c, 0)->type);
+        return ml_fail(c, ML_KERNEL_ERROR, "the variable holds type %s, the output has type %s",
+                       ml_type_name(resource->type), ml_type_name(ml_output(c, 0)->type));
     return ml_set_output(c, 0, &resource->shape);
 }
 
 static ml_status read_variable(const ml_call *c) {
-    const ml_buffer *resource = find_resource(c, ml_in(c, 0));
+    const ml_block *resource = ml_resource_of(c, 0);
     if (!resource) return ML_KERNEL_ERROR;
+    if (ml_type_is_heap(resource->type)) {
+        ml_status status = ml_set_bytes(c, 0, resource->bytes);
+        if (status != ML_OK) return status;
+    }
     if (resource->bytes > 0) memcpy(ml_out(c, 0), resource->data, (size_t)resource->bytes);
     return ML_OK;
 }
@@ -51,9 +45,11 @@ static ml_status prepare_assign(const ml_call *c, ml_wish *wish) {
 }
 
 static ml_status assign_variable(const ml_call *c) {
-    ml_buffer *resource = find_resource(c, ml_in(c, 0));
-    return resource ? ml_buffer_set(resource, ml_in_tensor(c, 1), ml_in(c, 1), c->env->error)
-                    : ML_KERNEL_ERROR;
+    ml_block *resource = ml_resource_of(c, 0);
+    const ml_tensor *t = ml_in_tensor(c, 1);
+    if (!resource) return ML_KERNEL_ERROR;
+    return ml_block_set(resource, &t->shape, t->type, ml_in(c, 1), ml_in_bytes(c, 1),
+                        c->env->error);
 }
 
 ML_KERNELS(variable) = {

@@ -4,7 +4,7 @@
  * and the file's shapes, and every tensor its quantization. */
 #include <stdlib.h>
 
-#include "run/engine.h"
+#include "plan/plan.h"
 
 static ml_status derive_node(ml_graph *g, int32_t subgraph, int32_t n, const ml_env *env,
                              ml_error *error) {
@@ -40,16 +40,21 @@ ml_status ml_graph_derive(ml_graph *g, ml_error *error) {
         for (int32_t n = 0; n < sub->io.n_nodes && !any; n++)
             any = sub->nodes[n].typed && sub->nodes[n].typed->derive;
         if (!any) continue;
-        ml_tensor *tensors = calloc((size_t)sub->io.n_tensors + 1, sizeof *tensors);
-        if (!tensors) return ml_error_memory(error, "deriving", sub->io.n_tensors, 0);
-        for (int32_t t = 0; t < sub->io.n_tensors; t++) {
-            const ml_tensor_def *def = &sub->tensors[t];
-            tensors[t] = (ml_tensor){
-                .known = def->data, .bytes = def->bytes, .shape = def->shape, .type = def->type};
+        ml_tensor *tensors = calloc((size_t)sub->n_slots + 1, sizeof *tensors);
+        if (!tensors) return ml_error_memory(error, "deriving", sub->n_slots, 0);
+        for (int32_t slot = 0; slot < sub->n_slots; slot++) {
+            const ml_tensor_def *def = &sub->tensors[sub->numbers[slot]];
+            tensors[slot] = (ml_tensor){.shape = def->shape, .type = (uint8_t)def->type};
         }
-        struct ml_frame_engine engine = {.graph = g, .subgraph = s};
-        ml_env env = {
-            .tensors = tensors, .error = error, .core = &ml_core_table, .engine = &engine};
+        ml_engine planning = {.graph = g, .simd = g->simd};
+        struct ml_frame_engine engine = {.engine = &planning, .subgraph = s};
+        ml_env env = {.slots = sub->slots,
+                      .tensors = tensors,
+                      .constants = sub->constants,
+                      .error = error,
+                      .core = &ml_core_table,
+                      .simd = g->simd,
+                      .engine = &engine};
         ml_status status = ML_OK;
         for (int32_t n = 0; n < sub->io.n_nodes && status == ML_OK; n++)
             if (sub->nodes[n].typed && sub->nodes[n].typed->derive)

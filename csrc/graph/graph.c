@@ -1,19 +1,40 @@
 /* graph.c -- ml_graph: copies the loading description and lays out the frames, one per place a subgraph is run from. */
+#include "graph/graph.h"
+
 #include <stdlib.h>
 
-#include "run/engine.h"
-
-static void *copy_bytes(const void *source, size_t bytes) {
-    void *copy = malloc(bytes ? bytes : 1);
-    if (copy && bytes) memcpy(copy, source, bytes);
+static void *copy_bytes(const void *source, int64_t bytes) {
+    void *copy = malloc(bytes ? (size_t)bytes : 1);
+    if (copy && bytes) memcpy(copy, source, (size_t)bytes);
     return copy;
 }
 
-static int64_t align8(int64_t bytes) { return (bytes + 15) & ~(int64_t)15; }
+static void copy_node(ml_graph *g, const ml_graph_def *def, int64_t number, ml_subgraph *to,
+                      int32_t position) {
+    const ml_node_def *d = &def->nodes[number];
+    const int32_t *io = g->io + d->io_start;
+    ml_node_io *node_io = &g->node_io[number];
+    *node_io = (ml_node_io){io, io + d->n_inputs, d->n_inputs, d->n_outputs, d->flags, 0};
+    bool in_c = d->typed >= 0 && d->kernel->typed[d->typed].eval && !(d->flags & ML_NODE_PYTHON);
+    to->nodes[position] = (ml_node){.kernel = d->kernel,
+                                    .typed = in_c ? &d->kernel->typed[d->typed] : NULL,
+                                    .params = g->params + d->params_start,
+                                    .io = node_io,
+                                    .blob_start = to->blob_bytes,
+                                    .memory_start = to->memory_bytes,
+                                    .index = d->index,
+                                    .handler = d->handler,
+                                    .child_start = to->n_children,
+                                    .n_children = d->n_subgraphs,
+                                    .subgraphs = io + d->n_inputs + d->n_outputs};
+    to->blob_bytes += ml_round_up(d->kernel->blob_bytes, 16);
+    to->memory_bytes += ml_round_up(d->kernel->memory_bytes, 64);
+    to->n_children += d->n_subgraphs;
+}
 
 /* Nodes of all subgraphs, pointing at their parameters and tensor numbers. */
-static ml_status copy_nodes(ml_graph *g, const ml_graph_def *def, ml_error *error) {
-    int32_t tensor = 0, node = 0;
+static void copy_subgraphs(ml_graph *g, const ml_graph_def *def) {
+    int64_t tensor = 0, node = 0;
     for (int32_t s = 0; s < def->n_subgraphs; s++) {
         const ml_subgraph_def *from = &def->subgraphs[s];
         ml_subgraph *to = &g->subgraphs[s];
@@ -26,31 +47,88 @@ static ml_status copy_nodes(ml_graph *g, const ml_graph_def *def, ml_error *erro
                                     from->n_tensors,
                                     from->n_inputs,
                                     from->n_outputs};
-        for (int32_t n = 0; n < from->n_nodes; n++) {
-            const ml_node_def *d = &def->nodes[node + n];
-            const ml_kernel *kernel = d->kernel;
-            g->node_io[node + n] = (ml_node_io){g->io + d->io_start,
-                                                g->io + d->io_start + d->n_inputs,
-                                                d->n_inputs,
-                                                d->n_outputs,
-                                                d->flags,
-                                                0};
-            to->nodes[n] = (ml_node){
-                kernel,
-                d->typed >= 0 && kernel->typed[d->typed].eval ? &kernel->typed[d->typed] : NULL,
-                g->params + d->params_start,
-                NULL,
-                &g->node_io[node + n],
-                to->blob_bytes,
-                d->index,
-                d->handler,
-                {-1, -1}};
-            for (int k = 0; k < d->n_subgraphs && k < 2; k++)
-                to->nodes[n].subgraphs[k] = g->io[d->io_start + d->n_inputs + d->n_outputs + k];
-            to->blob_bytes += align8(kernel->blob_bytes);
-        }
+        for (int32_t n = 0; n < from->n_nodes; n++) copy_node(g, def, node + n, to, n);
+        for (int32_t t = 0; t < from->n_tensors; t++)
+            to->planned_offline |= to->tensors[t].offline_offset >= 0;
         tensor += from->n_tensors;
         node += from->n_nodes;
+    }
+}
+
+/* Counts the readers of every slot behind `start`, then lists them: nodes are walked in order, so lists ascend. */
+static int32_t list_readers(const ml_subgraph *sub, int32_t *start, int32_t *readers,
+                            int32_t *seen) {
+    for (int32_t slot = 0; slot <= sub->n_slots; slot++) start[slot] = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int32_t slot = 0; slot < sub->n_slots; slot++) seen[slot] = -1;
+        for (int32_t n = 0; n < sub->io.n_nodes; n++) {
+            const ml_node_io *io = sub->nodes[n].io;
+            for (int32_t i = 0; i < io->n_inputs; i++) {
+                int32_t slot = sub->slots[io->inputs[i]];
+                if (slot < 0 || seen[slot] == n) continue;
+                seen[slot] = n;
+                if (pass == 0) start[slot + 1]++;
+                else readers[start[slot]++] = n;
+            }
+        }
+        if (pass == 0)
+            for (int32_t slot = 0; slot < sub->n_slots; slot++) start[slot + 1] += start[slot];
+    }
+    int32_t total = sub->n_slots > 0 ? start[sub->n_slots - 1] : 0;
+    for (int32_t slot = sub->n_slots; slot > 0; slot--) start[slot] = start[slot - 1];
+    start[0] = 0;
+    return total;
+}
+
+static int64_t count_inputs(const ml_subgraph *sub) {
+    int64_t inputs = 0;
+    for (int32_t n = 0; n < sub->io.n_nodes; n++) inputs += sub->nodes[n].io->n_inputs;
+    return inputs;
+}
+
+/* Gives constants their rows, all other tensors their slots, and slots their readers. */
+static ml_status index_tensors(ml_graph *g, ml_error *error) {
+    int64_t words = 0, constants = 1, most = 0;
+    for (int32_t s = 0; s < g->n_subgraphs; s++) {
+        const ml_subgraph *sub = &g->subgraphs[s];
+        words += 3 * (int64_t)sub->io.n_tensors + 4 + count_inputs(sub);
+        most = sub->io.n_tensors > most ? sub->io.n_tensors : most;
+        for (int32_t t = 0; t < sub->io.n_tensors; t++) constants += sub->tensors[t].data != NULL;
+    }
+    g->index_tables = calloc((size_t)(words + most), sizeof *g->index_tables);
+    g->constants = calloc((size_t)constants, sizeof *g->constants);
+    if (!g->index_tables || !g->constants)
+        return ml_error_memory(error, "a graph's tables", words * 4, 0);
+    int32_t *at = g->index_tables;
+    ml_tensor *constant = g->constants + 1;
+    for (int32_t s = 0; s < g->n_subgraphs; s++) {
+        ml_subgraph *sub = &g->subgraphs[s];
+        int32_t *slots = at + 1, *numbers = slots + sub->io.n_tensors;
+        slots[-1] = ~0; /* the absent tensor */
+        for (int32_t t = 0; t < sub->io.n_tensors; t++) {
+            const ml_tensor_def *def = &sub->tensors[t];
+            if (!def->data) {
+                numbers[sub->n_slots] = t;
+                slots[t] = sub->n_slots++;
+                continue;
+            }
+            *constant = (ml_tensor){.known = def->data,
+                                    .bytes = def->bytes,
+                                    .offset = -1,
+                                    .shape = def->shape,
+                                    .root = t,
+                                    .type = (uint8_t)def->type,
+                                    .storage = ML_STORAGE_CONSTANT,
+                                    .shaped = 1};
+            slots[t] = ~(int32_t)(constant++ - g->constants);
+        }
+        int32_t *start = numbers + sub->n_slots, *readers = start + sub->n_slots + 1;
+        sub->slots = slots;
+        sub->numbers = numbers;
+        sub->constants = g->constants;
+        at = readers + list_readers(sub, start, readers, g->index_tables + words);
+        sub->reader_start = start;
+        sub->readers = readers;
     }
     return ML_OK;
 }
@@ -67,80 +145,89 @@ static ml_status add_frame(ml_graph *g, int32_t subgraph, int32_t parent, int32_
         return ml_error_set(error, ML_GRAPH_ERROR, "subgraphs are called from more than %d places",
                             ML_MAX_FRAMES);
     const ml_subgraph *sub = &g->subgraphs[subgraph];
-    if (sub->io.n_tensors > INT32_MAX / 4 - g->total_tensors ||
-        sub->io.n_nodes > INT32_MAX / 4 - g->total_nodes)
-        return ml_error_set(error, ML_GRAPH_ERROR,
-                            "calls unfold to more tensors than an int32 counts");
+    int64_t tensors = (int64_t)g->total_tensors + sub->io.n_tensors,
+            nodes = (int64_t)g->total_nodes + sub->io.n_nodes;
+    if (g->n_frames > 0 && (tensors > ML_MAX_UNFOLDED || nodes > ML_MAX_UNFOLDED))
+        return ml_error_set(
+            error, ML_GRAPH_ERROR,
+            "calls of subgraphs unfold to %lld tensors and %lld nodes, at most %d of each are supported",
+            (long long)tensors, (long long)nodes, ML_MAX_UNFOLDED);
     ml_frame *frames = realloc(g->frames, (size_t)(g->n_frames + 1) * sizeof *frames);
-    if (!frames)
-        return ml_error_set(error, ML_ARENA_ERROR, "no memory for %d frames", g->n_frames + 1);
-    g->frames = frames;
-    int32_t frame = g->n_frames++;
-    *number = frame;
-    g->frames[frame] =
-        (ml_frame){subgraph, parent, node, g->total_tensors + 1, g->total_nodes, 0, g->blob_bytes};
+    int32_t *children =
+        realloc(g->children, (size_t)(g->total_children + sub->n_children + 1) * sizeof *children);
+    if (frames) g->frames = frames;
+    if (children) g->children = children;
+    if (!frames || !children) return ml_error_memory(error, "a graph's frames", g->n_frames, 0);
+    int32_t frame = *number = g->n_frames++;
+    g->frames[frame] = (ml_frame){.subgraph = subgraph,
+                                  .parent = parent,
+                                  .parent_node = node,
+                                  .tensor_base = g->total_tensors + 1,
+                                  .slot_base = g->total_slots,
+                                  .node_base = g->total_nodes,
+                                  .child_base = g->total_children,
+                                  .blob_base = g->blob_bytes,
+                                  .memory_base = g->memory_bytes};
     g->total_tensors += sub->io.n_tensors + 1;
+    g->total_slots += sub->n_slots;
     g->total_nodes += sub->io.n_nodes;
+    g->total_children += sub->n_children;
     g->blob_bytes += sub->blob_bytes;
-    int32_t (*children)[2] = realloc(g->children, (size_t)(g->total_nodes + 1) * sizeof *children);
-    if (!children)
-        return ml_error_set(error, ML_ARENA_ERROR, "no memory for %d nodes", g->total_nodes);
-    g->children = children;
+    g->memory_bytes += sub->memory_bytes;
+    for (int32_t t = 0; t < sub->io.n_tensors; t++)
+        g->n_heap += sub->slots[t] >= 0 && ml_type_is_heap(sub->tensors[t].type);
     for (int32_t n = 0; n < sub->io.n_nodes; n++)
-        for (int k = 0; k < 2; k++) {
-            int32_t called = sub->nodes[n].subgraphs[k], child = -1;
-            if (called >= g->n_subgraphs)
-                return ml_error_set(error, ML_GRAPH_ERROR, "node %d calls subgraph %d of %d",
-                                    sub->nodes[n].index, called, g->n_subgraphs);
-            if (called >= 0) {
-                ml_status status = add_frame(g, called, frame, n, error, &child);
-                if (status != ML_OK) return status;
-            }
-            g->children[g->frames[frame].node_base + n][k] = child;
+        for (int32_t k = 0; k < sub->nodes[n].n_children; k++) {
+            int32_t child;
+            ml_status status = add_frame(g, sub->nodes[n].subgraphs[k], frame, n, error, &child);
+            if (status != ML_OK) return status;
+            g->children[g->frames[frame].child_base + sub->nodes[n].child_start + k] = child;
         }
     return ML_OK;
 }
 
-ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *error) {
-    size_t tensors = 0, nodes = 0, count = (size_t)def->n_subgraphs;
-    for (size_t s = 0; s < count; s++) {
-        tensors += (size_t)def->subgraphs[s].n_tensors;
-        nodes += (size_t)def->subgraphs[s].n_nodes;
-    }
-    *graph = NULL;
-    ml_graph *g = calloc(1, sizeof *g);
-    if (!g) return ml_error_set(error, ML_ARENA_ERROR, "no memory for a graph of %zu nodes", nodes);
-    atomic_init(&g->holders, 1);
+static ml_status fill(ml_graph *g, const ml_graph_def *def, int64_t tensors, int64_t nodes,
+                      ml_error *error) {
     g->n_subgraphs = def->n_subgraphs;
     g->n_resources = def->n_resources;
-    g->n_nodes = (int64_t)nodes;
+    g->n_nodes = nodes;
+    g->simd = def->simd;
     g->store = ml_store_hold(def->store);
     g->own = ml_store_new();
-    for (size_t t = 0; t < tensors; t++) g->planned_offline |= def->tensors[t].offline_offset >= 0;
-    g->subgraphs = calloc(count + 1, sizeof *g->subgraphs);
-    g->nodes = calloc(nodes + 1, sizeof *g->nodes);
-    g->node_io = calloc(nodes + 1, sizeof *g->node_io);
-    g->tensor_defs = copy_bytes(def->tensors, tensors * sizeof *def->tensors);
-    g->io = copy_bytes(def->io, (size_t)def->n_io * sizeof *def->io);
+    g->subgraphs = calloc((size_t)def->n_subgraphs, sizeof *g->subgraphs);
+    g->nodes = calloc((size_t)nodes + 1, sizeof *g->nodes);
+    g->node_io = calloc((size_t)nodes + 1, sizeof *g->node_io);
+    g->tensor_defs = copy_bytes(def->tensors, tensors * (int64_t)sizeof *def->tensors);
+    g->io = copy_bytes(def->io, def->n_io * (int64_t)sizeof *def->io);
     g->quantizations =
-        copy_bytes(def->quantizations, (size_t)def->n_quantizations * sizeof *def->quantizations);
-    g->params = copy_bytes(def->params, (size_t)def->params_bytes);
-    ml_status status;
-    if (!g->subgraphs || !g->nodes || !g->node_io || !g->tensor_defs || !g->io || !g->params ||
-        !g->quantizations || !g->own) {
-        status = ml_error_set(error, ML_ARENA_ERROR, "no memory for a graph of %zu nodes", nodes);
-    } else {
-        int32_t root;
-        status = copy_nodes(g, def, error);
-        if (status == ML_OK) status = add_frame(g, def->root, -1, -1, error, &root);
-        if (status == ML_OK) status = ml_graph_derive(g, error);
+        copy_bytes(def->quantizations, def->n_quantizations * (int64_t)sizeof *def->quantizations);
+    g->params = copy_bytes(def->params, def->params_bytes);
+    if (!g->own || !g->subgraphs || !g->nodes || !g->node_io || !g->tensor_defs || !g->io ||
+        !g->params || !g->quantizations)
+        return ml_error_memory(error, "a graph", nodes, 0);
+    int32_t root;
+    copy_subgraphs(g, def);
+    ml_status status = index_tensors(g, error);
+    if (status == ML_OK) status = add_frame(g, def->root, -1, -1, error, &root);
+    return status == ML_OK ? ml_graph_derive(g, error) : status;
+}
+
+ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *error) {
+    *graph = NULL;
+    ml_status status = ml_graph_check(def, error);
+    if (status != ML_OK) return status;
+    int64_t tensors = 0, nodes = 0;
+    for (int32_t s = 0; s < def->n_subgraphs; s++) {
+        tensors += def->subgraphs[s].n_tensors;
+        nodes += def->subgraphs[s].n_nodes;
     }
-    if (status != ML_OK) {
-        ml_graph_free(g);
-        return status;
-    }
-    *graph = g;
-    return ML_OK;
+    ml_graph *g = calloc(1, sizeof *g);
+    if (!g) return ml_error_memory(error, "a graph", nodes, 0);
+    atomic_init(&g->holders, 1);
+    status = fill(g, def, tensors, nodes, error);
+    if (status == ML_OK) *graph = g;
+    else ml_graph_free(g);
+    return status;
 }
 
 ml_graph *ml_graph_hold(const ml_graph *graph) {
@@ -163,5 +250,7 @@ void ml_graph_free(ml_graph *g) {
     free(g->io);
     free(g->params);
     free(g->quantizations);
+    free(g->index_tables);
+    free(g->constants);
     free(g);
 }

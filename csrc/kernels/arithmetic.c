@@ -7,69 +7,88 @@
  *          16 bits: << 15, computed; with power-of-two scales one operand is shifted and the sum saturates.
  *     MUL  (a - zero_point) * (b - zero_point), requantized.
  *
- * One kernel serves int8 and uint8: bytes are read as uint8, after flipping their top bit where they are signed.
+ * One function serves s8 and u8: bytes are read as u8, after flipping their top bit where they are signed. 16 bits without
+ * scales are plain integers.
  */
+#include <math.h>
+
+#include "math/float_math.h"
 #include "rules/broadcast.h"
-#include "math/fixed_point.h"
+#include "rules/quantized.h"
 
-#define F32_FIELDS(X, S) X(S, f32, minimum) X(S, f32, maximum)
-ML_PARAMS(f32_params, F32_FIELDS)
+ML_PARAMS(clamp_params, ML_CLAMP_FIELDS)
+#define ADD_FIELDS(X, S) ML_CLAMP_FIELDS(X, S) X(S, i32, pot_scale_int16)
+ML_PARAMS(add_params, ADD_FIELDS)
 
-/* Limits of s32 and s64 alike. */
-#define INT_FIELDS(X, S) X(S, i64, minimum) X(S, i64, maximum)
-ML_PARAMS(int_params, INT_FIELDS)
+/* Floats ------------------------------------------------------------------------------------------------------------- */
 
+#define CLAMP_F32(x, p) clamp_f32((x), (p)->minimum, (p)->maximum)
+static inline float clamp_f32(float x, float minimum, float maximum) {
+    x = x < minimum ? minimum : x;
+    return x > maximum ? maximum : x;
+}
+static inline uint16_t half_of(float x, float minimum, float maximum) {
+    return ml_half_of_float(clamp_f32(x, minimum, maximum));
+}
+#define FLOAT(h) ml_float_of_half(h)
+
+/* Evals `op`_f32 and `op`_f16; a clamp is left out where it does nothing. Sums and products of halves are exact enough in
+ * float: one rounding. */
+#define FLOATS(op, context, OPERATION)                                                                     \
+    ML_BINARY(op##_plain_f32, float, float, void, params, OPERATION(u, v))                                 \
+    ML_BINARY(op##_clamped_f32, float, float, context, params, CLAMP_F32(OPERATION(u, v), p))              \
+    static ml_status op##_f32(const ml_call *c) {                                                          \
+        const context *p = c->params;                                                                      \
+        const bool clamps = p->minimum > -__builtin_inff() || p->maximum < __builtin_inff();               \
+        return clamps ? op##_clamped_f32(c) : op##_plain_f32(c);                                           \
+    }                                                                                                      \
+    ML_BINARY(op##_f16, uint16_t, uint16_t, context, params,                                               \
+              half_of(OPERATION(FLOAT(u), FLOAT(v)), p->minimum, p->maximum))
 #define ADD(u, v) ((u) + (v))
 #define MUL(u, v) ((u) * (v))
+FLOATS(add, add_params, ADD)
+FLOATS(mul, clamp_params, MUL)
 
-static inline float clamp_f32(float x, const f32_params *p) {
-    x = x < p->minimum ? p->minimum : x;
-    return x > p->maximum ? p->maximum : x;
+typedef struct complex_f32 {
+    float re, im;
+} complex_f32;
+ML_BINARY(mul_c64, complex_f32, complex_f32, void, params,
+          ((complex_f32){u.re * v.re - u.im * v.im, u.re * v.im + u.im * v.re}))
+
+/* Integers ----------------------------------------------------------------------------------------------------------- */
+
+/* Limits of a type of any size, u64 left out. */
+typedef struct limits {
+    int64_t least;
+    int64_t most;
+} limits;
+static void fill_limits(const ml_call *c, limits *p) {
+    const clamp_params *real = c->params; /* what add_params begins with */
+    const int32_t type = ml_output(c, 0)->type;
+    p->least = type == ML_S64 ? INT64_MIN : ml_type_least(type);
+    p->most = type == ML_S64   ? INT64_MAX
+              : type == ML_U32 ? (int64_t)UINT32_MAX
+                               : ml_type_most(type);
+    if ((double)real->minimum > (double)p->least) p->least = (int64_t)real->minimum;
+    if ((double)real->maximum < (double)p->most) p->most = (int64_t)real->maximum;
+}
+static int64_t derive_limits(const ml_call *c, void *to) {
+    if (to) fill_limits(c, to);
+    return (int64_t)sizeof(limits);
 }
 
-static inline int32_t clamp_s32(uint32_t bits, const int_params *p) {
-    int32_t x = (int32_t)bits;
-    x = x < (int32_t)p->minimum ? (int32_t)p->minimum : x;
-    return x > (int32_t)p->maximum ? (int32_t)p->maximum : x;
-}
+#define CLAMP(type, x) ((type)(x) < (type)p->least ? (type)p->least : (type)(x) > (type)p->most ? (type)p->most : (type)(x))
+/* Computed in `wide`, unsigned, where sums and products wrap. */
+#define WRAPPING(op, suffix, type, wide, OPERATION)             \
+    ML_BINARY(op##_##suffix, type, type, limits, derived,       \
+              CLAMP(type, (type)OPERATION((wide)u, (wide)v)))
+WRAPPING(add, s32, int32_t, uint32_t, ADD)
+WRAPPING(add, s64, int64_t, uint64_t, ADD)
+WRAPPING(mul, s32, int32_t, uint32_t, MUL)
+WRAPPING(mul, u32, uint32_t, uint32_t, MUL)
+WRAPPING(mul, s64, int64_t, uint64_t, MUL)
 
-static inline int64_t clamp_s64(uint64_t bits, const int_params *p) {
-    int64_t x = (int64_t)bits;
-    x = x < p->minimum ? p->minimum : x;
-    return x > p->maximum ? p->maximum : x;
-}
-
-ML_BINARY_KERNEL(add_f32, float, float, f32_params, ADD(u, v))
-ML_BINARY_KERNEL(mul_f32, float, float, f32_params, MUL(u, v))
-ML_BINARY_KERNEL(add_clamp_f32, float, float, f32_params, clamp_f32(ADD(u, v), p))
-ML_BINARY_KERNEL(mul_clamp_f32, float, float, f32_params, clamp_f32(MUL(u, v), p))
-ML_BINARY_KERNEL(add_s32, int32_t, int32_t, int_params, clamp_s32(ADD((uint32_t)u, (uint32_t)v), p))
-ML_BINARY_KERNEL(mul_s32, int32_t, int32_t, int_params, clamp_s32(MUL((uint32_t)u, (uint32_t)v), p))
-ML_BINARY_KERNEL(add_s64, int64_t, int64_t, int_params, clamp_s64(ADD((uint64_t)u, (uint64_t)v), p))
-ML_BINARY_KERNEL(mul_s64, int64_t, int64_t, int_params, clamp_s64(MUL((uint64_t)u, (uint64_t)v), p))
-
-/* Quantized: y = clamp(zero_point + sum * mantissa * 2^(shift - 31)). */
-#define REQUANTIZE_FIELDS(X, S) \
-    X(S, i32, mantissa) X(S, i32, shift) X(S, i32, zero_point) X(S, i32, minimum) X(S, i32, maximum)
-typedef struct requantize_params {
-    REQUANTIZE_FIELDS(ML_MEMBER, requantize_params)
-} requantize_params;
-
-/* a_table, b_table: 256 s32, by the input's byte. */
-#define ADD_Q8_FIELDS(X, S) REQUANTIZE_FIELDS(X, S) X(S, array, a_table) X(S, array, b_table)
-ML_PARAMS(add_q8_params, ADD_Q8_FIELDS)
-
-#define ADD_S16_FIELDS(X, S) \
-    REQUANTIZE_FIELDS(X, S) X(S, i32, a_zero_point) X(S, i32, a_mantissa) X(S, i32, a_shift) \
-    X(S, i32, b_zero_point) X(S, i32, b_mantissa) X(S, i32, b_shift)
-ML_PARAMS(add_s16_params, ADD_S16_FIELDS)
-
-#define ADD_POT_FIELDS(X, S) X(S, i32, minimum) X(S, i32, maximum) X(S, i32, a_shift) X(S, i32, b_shift)
-ML_PARAMS(add_pot_params, ADD_POT_FIELDS)
-
-#define MUL_QUANTIZED_FIELDS(X, S) \
-    REQUANTIZE_FIELDS(X, S) X(S, i32, flip) X(S, i32, a_zero_point) X(S, i32, b_zero_point)
-ML_PARAMS(mul_quantized_params, MUL_QUANTIZED_FIELDS)
+/* Quantized ---------------------------------------------------------------------------------------------------------- */
 
 enum { CHUNK = 256 };
 
@@ -79,40 +98,99 @@ static inline int32_t doubling_high_mul(int32_t a, int32_t b) {
     return (int32_t)((uint32_t)(product >> 31) - (uint32_t)b);
 }
 
-/* Requantizes `n` sums; a right shift is the common case, and one that vectorises. */
-static inline void requantize_row(const int32_t *sums, uint8_t *y, int64_t n,
-                                  const requantize_params *p) {
-    const int32_t mantissa = p->mantissa, zero = p->zero_point, low = p->minimum, high = p->maximum,
+/* ml_rescale_one of `n` sums or products; a right shift is the common case, and one that vectorises. */
+static inline void rescale_row(const int32_t *sums, uint8_t *y, int64_t n, const ml_rescale *p) {
+    const int32_t mantissa = p->mantissa, zero = p->zero_point, low = p->least, high = p->most,
                   right = -p->shift;
     if (right < 0) {
         for (int64_t i = 0; i < n; i++)
-            y[i] = (uint8_t)ml_clamp_s32(ml_multiply_quantized(sums[i], mantissa, -right) + zero,
-                                         low, high);
+            y[i] = (uint8_t)(ml_clamp_s32(ml_multiply_quantized(sums[i], mantissa, -right), low,
+                                          high) +
+                             zero);
         return;
     }
     for (int64_t i = 0; i < n; i++)
-        y[i] = (uint8_t)ml_clamp_s32(
-            ml_rounding_shift_right(doubling_high_mul(sums[i], mantissa), right) + zero, low, high);
+        y[i] = (uint8_t)(ml_clamp_s32(
+                             ml_rounding_shift_right(doubling_high_mul(sums[i], mantissa), right),
+                             low, high) +
+                         zero);
 }
 
+/* How two operands become one output. */
+typedef struct quantized {
+    ml_rescale out; /* of sums and products: their zero point is 0 */
+    ml_rescale a;
+    ml_rescale b;
+    int32_t flip; /* 128 for s8 */
+} quantized;
+
+static ml_rescale output_of(const ml_call *c, double multiplier) {
+    const clamp_params *p = c->params; /* what add_params begins with */
+    return ml_rescale_clamped((ml_affine){0}, ml_output_affine(c, 0), multiplier, p->minimum,
+                              p->maximum);
+}
+
+typedef struct add_bytes {
+    ml_rescale out;
+    int32_t a[256]; /* by the input's byte */
+    int32_t b[256];
+} add_bytes;
+
+/* Both inputs in a common scale, twice the larger one's, shifted left by as many bits as a sum of them leaves. */
+static void fill_add(const ml_call *c, quantized *p, int32_t left) {
+    const ml_affine a = ml_input_affine(c, 0), b = ml_input_affine(c, 1),
+                    y = ml_output_affine(c, 0);
+    const double common = 2 * (double)(a.scale > b.scale ? a.scale : b.scale);
+    p->out = output_of(c, common / ((double)(1 << left) * (double)y.scale));
+    p->a.input_zero_point = a.zero_point;
+    p->b.input_zero_point = b.zero_point;
+    ml_quantize_multiplier((double)a.scale / common, &p->a.mantissa, &p->a.shift);
+    ml_quantize_multiplier((double)b.scale / common, &p->b.mantissa, &p->b.shift);
+}
+static inline int32_t add_term(int32_t x, const ml_rescale *p, int32_t left) {
+    const uint32_t shifted = (uint32_t)(x - p->input_zero_point) << left;
+    return ml_multiply_quantized((int32_t)shifted, p->mantissa, p->shift);
+}
+
+static int64_t derive_add_q8(const ml_call *c, void *to) {
+    add_bytes *p = to;
+    if (!p) return (int64_t)sizeof *p;
+    quantized q;
+    fill_add(c, &q, 20);
+    p->out = q.out;
+    for (int32_t byte = 0; byte < 256; byte++) {
+        const int32_t x = ml_input(c, 0)->type == ML_S8 ? (int8_t)byte : byte;
+        p->a[byte] = add_term(x, &q.a, 20);
+        p->b[byte] = add_term(x, &q.b, 20);
+    }
+    return (int64_t)sizeof *p;
+}
 static inline void add_q8_row(const uint8_t *a, const uint8_t *b, uint8_t *y, int64_t n,
-                              int32_t kind, const add_q8_params *p) {
-    const requantize_params out = {p->mantissa, p->shift, p->zero_point, p->minimum, p->maximum};
-    const int32_t *ta = p->a_table.data, *tb = p->b_table.data;
+                              int32_t kind, const add_bytes *p) {
     const int64_t da = kind != ML_ROW_SCALAR_A, db = kind != ML_ROW_SCALAR_B;
     int32_t sums[CHUNK];
     for (int64_t at = 0; at < n; at += CHUNK) {
         const int64_t m = n - at < CHUNK ? n - at : CHUNK;
-        for (int64_t i = 0; i < m; i++) sums[i] = ta[a[(at + i) * da]] + tb[b[(at + i) * db]];
-        requantize_row(sums, y + at, m, &out);
+        for (int64_t i = 0; i < m; i++) sums[i] = p->a[a[(at + i) * da]] + p->b[b[(at + i) * db]];
+        rescale_row(sums, y + at, m, &p->out);
     }
 }
-ML_BINARY_EVAL(add_q8, uint8_t, uint8_t)
+ML_BINARY_ROWS(add_q8, uint8_t, uint8_t, derived)
 
+static int64_t derive_mul(const ml_call *c, void *to) {
+    quantized *p = to;
+    if (!p) return (int64_t)sizeof *p;
+    const ml_affine a = ml_input_affine(c, 0), b = ml_input_affine(c, 1),
+                    y = ml_output_affine(c, 0);
+    p->out = output_of(c, (double)(a.scale * b.scale / y.scale));
+    p->flip = a.type == ML_S8 ? 128 : 0;
+    p->a.input_zero_point = a.zero_point + p->flip;
+    p->b.input_zero_point = b.zero_point + p->flip;
+    return (int64_t)sizeof *p;
+}
 static inline void mul_q8_row(const uint8_t *a, const uint8_t *b, uint8_t *y, int64_t n,
-                              int32_t kind, const mul_quantized_params *p) {
-    const requantize_params out = {p->mantissa, p->shift, p->zero_point, p->minimum, p->maximum};
-    const int32_t flip = p->flip, za = p->a_zero_point, zb = p->b_zero_point;
+                              int32_t kind, const quantized *p) {
+    const int32_t flip = p->flip, za = p->a.input_zero_point, zb = p->b.input_zero_point;
     int32_t products[CHUNK];
     for (int64_t at = 0; at < n; at += CHUNK) {
         const int64_t m = n - at < CHUNK ? n - at : CHUNK;
@@ -125,45 +203,86 @@ static inline void mul_q8_row(const uint8_t *a, const uint8_t *b, uint8_t *y, in
             const int32_t factor = kind == ML_ROW_SCALAR_A ? (*a ^ flip) - za : (*b ^ flip) - zb;
             for (int64_t i = 0; i < m; i++) products[i] = ((x[i] ^ flip) - zx) * factor;
         }
-        requantize_row(products, y + at, m, &out);
+        rescale_row(products, y + at, m, &p->out);
     }
 }
-ML_BINARY_EVAL(mul_q8, uint8_t, uint8_t)
+ML_BINARY_ROWS(mul_q8, uint8_t, uint8_t, derived)
 
-static inline int16_t requantize_s16(int32_t x, int32_t mantissa, int32_t shift, int32_t zero,
-                                     int32_t low, int32_t high) {
-    return (int16_t)ml_clamp_s32(ml_multiply_quantized(x, mantissa, shift) + zero, low, high);
+/* 16 bits: plain integers where there are no scales; ADD by shifts where scales are powers of two; or in general. */
+typedef enum { PLAIN, SHIFTED, GENERAL } word_kind;
+typedef struct words {
+    limits plain;
+    quantized q;
+    word_kind kind;
+} words;
+
+/* Whether scales are powers of two and zero points 0; then by how many bits a and b are shifted right. */
+static bool powers_of_two(const ml_call *c, quantized *p) {
+    const ml_affine t[3] = {ml_input_affine(c, 0), ml_input_affine(c, 1), ml_output_affine(c, 0)};
+    int exponents[3];
+    if (!((const add_params *)c->params)->pot_scale_int16) return false;
+    for (int i = 0; i < 3; i++)
+        if (t[i].zero_point != 0 || frexpf(t[i].scale, &exponents[i]) != 0.5f) return false;
+    p->a.shift = exponents[2] - exponents[0];
+    p->b.shift = exponents[2] - exponents[1];
+    return true;
+}
+static int64_t derive_add_s16(const ml_call *c, void *to) {
+    words *p = to;
+    if (!p) return (int64_t)sizeof *p;
+    fill_limits(c, &p->plain);
+    fill_add(c, &p->q, 15);
+    p->kind = ml_output_affine(c, 0).scale == 0.0f ? PLAIN
+              : powers_of_two(c, &p->q)            ? SHIFTED
+                                                   : GENERAL;
+    return (int64_t)sizeof *p;
+}
+static int64_t derive_mul_s16(const ml_call *c, void *to) {
+    words *p = to;
+    if (!p) return (int64_t)sizeof *p;
+    fill_limits(c, &p->plain);
+    derive_mul(c, &p->q);
+    p->kind = ml_output_affine(c, 0).scale == 0.0f ? PLAIN : GENERAL;
+    return (int64_t)sizeof *p;
 }
 
-static inline int16_t add_one_s16(int32_t a, int32_t b, const add_s16_params *p) {
-    int32_t x = ml_multiply_quantized((int32_t)((uint32_t)(a - p->a_zero_point) << 15),
-                                      p->a_mantissa, p->a_shift);
-    int32_t y = ml_multiply_quantized((int32_t)((uint32_t)(b - p->b_zero_point) << 15),
-                                      p->b_mantissa, p->b_shift);
-    return requantize_s16(x + y, p->mantissa, p->shift, p->zero_point, p->minimum, p->maximum);
+WRAPPING(add_plain, s16, int16_t, uint32_t, ADD)
+WRAPPING(mul_plain, s16, int16_t, uint32_t, MUL)
+ML_BINARY(add_shifted_s16, int16_t, int16_t, words, derived,
+          (int16_t)ml_clamp_s32(ml_rounding_shift_right(u, p->q.a.shift) +
+                                    ml_rounding_shift_right(v, p->q.b.shift),
+                                p->q.out.least, p->q.out.most))
+ML_BINARY(add_general_s16, int16_t, int16_t, words, derived,
+          (int16_t)ml_rescale_one(add_term(u, &p->q.a, 15) + add_term(v, &p->q.b, 15), &p->q.out))
+static inline int32_t product(int32_t a, int32_t b, const quantized *p) {
+    return (int32_t)((uint32_t)(a - p->a.input_zero_point) * (uint32_t)(b - p->b.input_zero_point));
+}
+ML_BINARY(mul_general_s16, int16_t, int16_t, words, derived,
+          (int16_t)ml_rescale_one(product(u, v, &p->q), &p->q.out))
+static ml_status add_s16(const ml_call *c) {
+    const word_kind kind = ((const words *)c->derived)->kind;
+    return kind == PLAIN     ? add_plain_s16(c)
+           : kind == SHIFTED ? add_shifted_s16(c)
+                             : add_general_s16(c);
+}
+static ml_status mul_s16(const ml_call *c) {
+    return ((const words *)c->derived)->kind == PLAIN ? mul_plain_s16(c) : mul_general_s16(c);
 }
 
-static inline int16_t mul_one_s16(int32_t a, int32_t b, const mul_quantized_params *p) {
-    int32_t product = (int32_t)((uint32_t)(a - p->a_zero_point) * (uint32_t)(b - p->b_zero_point));
-    return requantize_s16(product, p->mantissa, p->shift, p->zero_point, p->minimum, p->maximum);
-}
-
-static inline int16_t add_one_pot_s16(int32_t a, int32_t b, const add_pot_params *p) {
-    int32_t sum = ml_rounding_shift_right(a, p->a_shift) + ml_rounding_shift_right(b, p->b_shift);
-    return (int16_t)ml_clamp_s32(sum, p->minimum, p->maximum);
-}
-
-ML_BINARY_KERNEL(add_s16, int16_t, int16_t, add_s16_params, add_one_s16(u, v, p))
-ML_BINARY_KERNEL(add_pot_s16, int16_t, int16_t, add_pot_params, add_one_pot_s16(u, v, p))
-ML_BINARY_KERNEL(mul_s16, int16_t, int16_t, mul_quantized_params, mul_one_s16(u, v, p))
-
-#define ROW(name, params) ML_KERNEL(#name, params, sizeof(ml_broadcast), 0, ml_prepare_broadcast, name)
 ML_KERNELS(arithmetic) = {
-    ROW(add_f32, f32_params),           ROW(mul_f32, f32_params),
-    ROW(add_clamp_f32, f32_params),     ROW(mul_clamp_f32, f32_params),
-    ROW(add_s32, int_params),           ROW(mul_s32, int_params),
-    ROW(add_s64, int_params),           ROW(mul_s64, int_params),
-    ROW(add_q8, add_q8_params),         ROW(mul_q8, mul_quantized_params),
-    ROW(add_s16, add_s16_params),       ROW(add_pot_s16, add_pot_params),
-    ROW(mul_s16, mul_quantized_params), ML_KERNELS_END,
+    ML_BINARY_KERNEL("add", add_params, {"f32 f32 -> f32", NULL, NULL, add_f32},
+                     {"f16 f16 -> f16", NULL, NULL, add_f16},
+                     {"s32 s32 -> s32", derive_limits, NULL, add_s32},
+                     {"s64 s64 -> s64", derive_limits, NULL, add_s64},
+                     {"s8 s8 -> s8", derive_add_q8, NULL, add_q8},
+                     {"u8 u8 -> u8", derive_add_q8, NULL, add_q8},
+                     {"s16 s16 -> s16", derive_add_s16, NULL, add_s16}),
+    ML_BINARY_KERNEL(
+        "mul", clamp_params, {"f32 f32 -> f32", NULL, NULL, mul_f32},
+        {"f16 f16 -> f16", NULL, NULL, mul_f16}, {"s32 s32 -> s32", derive_limits, NULL, mul_s32},
+        {"u32 u32 -> u32", derive_limits, NULL, mul_u32},
+        {"s64 s64 -> s64", derive_limits, NULL, mul_s64}, {"c64 c64 -> c64", NULL, NULL, mul_c64},
+        {"s8 s8 -> s8", derive_mul, NULL, mul_q8}, {"u8 u8 -> u8", derive_mul, NULL, mul_q8},
+        {"s16 s16 -> s16", derive_mul_s16, NULL, mul_s16}),
+    ML_KERNELS_END,
 };

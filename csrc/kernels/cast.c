@@ -1,20 +1,10 @@
-/* cast.c -- CAST between all pairs of f32 f16 f64 s8 u8 s16 s32 s64 b8; may run in place between types of one size.
+/* cast.c -- CAST between all pairs of 13 types; may run in place between types of one size.
  *
- * Integers to integers wrap; anything to bool is x != 0 (NaN is true); to floats rounds to nearest, ties to even. Floats to
- * integers truncate and saturate, and NaN gives the highest value. Bools are read as u8.
+ * Integers to integers wrap; anything to bool is x != 0 (NaN is true); to floats rounds to nearest, ties to even, f16 and bf16
+ * through f32. Floats to integers truncate and saturate, and NaN gives the highest value. Of complex numbers the real part
+ * counts. Bools are read as u8.
  */
-#include "math/float_math.h"
-#include "kernel.h"
-
-typedef struct cast_blob {
-    int64_t count;
-} cast_blob;
-
-static ml_status prepare_cast(const ml_call *c, ml_wish *wish) {
-    cast_blob *blob = c->blob;
-    blob->count = ml_elements(&ml_input(c, 0)->shape);
-    return ml_set_output(c, 0, &ml_input(c, 0)->shape);
-}
+#include "rules/elementwise.h"
 
 /* x truncated towards 0, within low and below `above`, the first number that does not fit; NaN gives high. */
 #define SATURATE(x, low, above, high, type) ((x) < (above) ? ((x) <= (low) ? (low) : (type)(x)) : (high))
@@ -22,71 +12,141 @@ static ml_status prepare_cast(const ml_call *c, ml_wish *wish) {
 static inline int8_t s8_of_f64(double x) { return SATURATE(x, -128, 128.0, 127, int8_t); }
 static inline uint8_t u8_of_f64(double x) { return SATURATE(x, 0, 256.0, 255, uint8_t); }
 static inline int16_t s16_of_f64(double x) { return SATURATE(x, -32768, 32768.0, 32767, int16_t); }
+static inline uint16_t u16_of_f64(double x) { return SATURATE(x, 0, 65536.0, 65535, uint16_t); }
 static inline int32_t s32_of_f64(double x) {
     return SATURATE(x, INT32_MIN, 0x1p31, INT32_MAX, int32_t);
 }
+static inline uint32_t u32_of_f64(double x) { return SATURATE(x, 0, 0x1p32, UINT32_MAX, uint32_t); }
 static inline int64_t s64_of_f64(double x) {
     return SATURATE(x, INT64_MIN, 0x1p63, INT64_MAX, int64_t);
 }
 
-/* What holds an element, and how a float is read from it. */
+/* What holds an element. */
 #define C_f32 float
 #define C_f16 uint16_t
-#define C_f64 double
 #define C_s8 int8_t
 #define C_u8 uint8_t
 #define C_s16 int16_t
 #define C_s32 int32_t
 #define C_s64 int64_t
 #define C_b8 uint8_t
-#define READ_f32(x) (x)
-#define READ_f64(x) (x)
-#define READ_f16(x) ml_float_of_half(x)
+typedef struct complex_f32 {
+    float re, im;
+} complex_f32;
 
-/* One function per pair of types; pairs with f16 or f64 are rare and optimised for size. */
-#define RARE(from, to, value) __attribute__((cold)) CAST(from, to, value)
-#define CAST(from, to, value)                                         \
-    static ml_status cast_##from##_##to(const ml_call *c) {           \
-        const C_##from *x = ml_in(c, 0);                              \
-        C_##to *y = ml_out(c, 0);                                     \
-        const int64_t n = ((const cast_blob *)c->blob)->count;        \
-        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = (value); \
-        return ML_OK;                                                 \
-    }
-#define CAST_FROM_INT(from)                                           \
-    CAST(from, f32, (float)x[i])                                      \
-    RARE(from, f16, ml_half_of_float((float)x[i]))                    \
-    RARE(from, f64, (double)x[i])                                     \
-    CAST(from, s8, (int8_t)x[i])                                      \
-    CAST(from, u8, (uint8_t)x[i])                                     \
-    CAST(from, s16, (int16_t)x[i])                                    \
-    CAST(from, s32, (int32_t)x[i])                                    \
-    CAST(from, s64, (int64_t)x[i])                                    \
-    CAST(from, b8, x[i] != 0)
-#define CAST_FROM_FLOAT(from, read, MAKE)                             \
-    MAKE(from, f32, (float)read(x[i]))                                \
-    RARE(from, f16, ml_half_of_float((float)read(x[i])))              \
-    RARE(from, f64, (double)read(x[i]))                               \
-    MAKE(from, s8, s8_of_f64((double)read(x[i])))                     \
-    MAKE(from, u8, u8_of_f64((double)read(x[i])))                     \
-    MAKE(from, s16, s16_of_f64((double)read(x[i])))                   \
-    MAKE(from, s32, s32_of_f64((double)read(x[i])))                   \
-    MAKE(from, s64, s64_of_f64((double)read(x[i])))                   \
-    MAKE(from, b8, read(x[i]) != 0)
-CAST_FROM_FLOAT(f32, READ_f32, CAST)
-CAST_FROM_FLOAT(f16, READ_f16, RARE)
-CAST_FROM_FLOAT(f64, READ_f64, RARE)
+/* The pairs that models use: a loop each. */
+#define CAST(from, to, value) ML_UNARY(cast_##from##_##to, C_##from, C_##to, ML_NO_CONTEXT, value)
+#define CAST_FROM_INT(from)       \
+    CAST(from, f32, (float)x)     \
+    CAST(from, s8, (int8_t)x)     \
+    CAST(from, u8, (uint8_t)x)    \
+    CAST(from, s16, (int16_t)x)   \
+    CAST(from, s32, (int32_t)x)   \
+    CAST(from, s64, (int64_t)x)   \
+    CAST(from, b8, x != 0)
 CAST_FROM_INT(s8)
 CAST_FROM_INT(u8)
 CAST_FROM_INT(s16)
 CAST_FROM_INT(s32)
 CAST_FROM_INT(s64)
+CAST(f32, f32, x)
+CAST(f32, s8, s8_of_f64((double)x))
+CAST(f32, u8, u8_of_f64((double)x))
+CAST(f32, s16, s16_of_f64((double)x))
+CAST(f32, s32, s32_of_f64((double)x))
+CAST(f32, s64, s64_of_f64((double)x))
+CAST(f32, b8, x != 0)
+CAST(f32, f16, ml_half_of_float(x))
+CAST(f16, f32, ml_float_of_half(x))
 
-#define ROW(from, to) ML_KERNEL_NO_PARAMS("cast_" #from "_" #to, sizeof(cast_blob), 0, prepare_cast, cast_##from##_##to),
+/* All others: some elements at a time become int64 or double, which hold every type exactly, then the output's type. */
+enum { CHUNK = 64 };
+typedef struct wide {
+    bool is_float;
+    int64_t i[CHUNK];
+    double f[CHUNK];
+} wide;
+
+#define READ(code, type, to, value)                 \
+    case ML_##code:                                 \
+        for (int64_t k = 0; k < n; k++) {           \
+            const type v = ((const type *)x)[k];    \
+            w->to[k] = (value);                     \
+        }                                           \
+        return;
+static void read(wide *w, int32_t type, const void *x, int64_t n) {
+    w->is_float =
+        type == ML_F32 || type == ML_F16 || type == ML_BF16 || type == ML_F64 || type == ML_C64;
+    switch (type) {
+        READ(F32, float, f, (double)v)
+        READ(F16, uint16_t, f, (double)ml_float_of_half(v))
+        READ(BF16, uint16_t, f, (double)ml_float_of_bfloat(v))
+        READ(F64, double, f, v)
+        READ(C64, complex_f32, f, (double)v.re)
+        READ(S8, int8_t, i, v)
+        READ(U8, uint8_t, i, v)
+        READ(B8, uint8_t, i, v)
+        READ(S16, int16_t, i, v)
+        READ(U16, uint16_t, i, v)
+        READ(S32, int32_t, i, v)
+        READ(U32, uint32_t, i, v)
+        READ(S64, int64_t, i, v)
+    default: return;
+    }
+}
+
+/* `real` and `integer` are what an element is written as: of w->f[k] or of w->i[k]. */
+#define WRITE(code, type, real, integer)                                                                   \
+    case ML_##code:                                                                                        \
+        for (int64_t k = 0; k < n; k++) ((type *)y)[k] = w->is_float ? (real) : (integer);                 \
+        return;
+#define WRITE_INT(code, type, saturate) WRITE(code, type, saturate(w->f[k]), (type)w->i[k])
+static void write(const wide *w, int32_t type, void *y, int64_t n) {
+    switch (type) {
+        WRITE(F32, float, (float)w->f[k], (float)w->i[k])
+        WRITE(F64, double, w->f[k], (double)w->i[k])
+        WRITE(F16, uint16_t, ml_half_of_float((float)w->f[k]), ml_half_of_float((float)w->i[k]))
+        WRITE(BF16, uint16_t, ml_bfloat_of_float((float)w->f[k]),
+              ml_bfloat_of_float((float)w->i[k]))
+        WRITE(C64, complex_f32, ((complex_f32){(float)w->f[k], 0}),
+              ((complex_f32){(float)w->i[k], 0}))
+        WRITE(B8, uint8_t, w->f[k] != 0, w->i[k] != 0)
+        WRITE_INT(S8, int8_t, s8_of_f64)
+        WRITE_INT(U8, uint8_t, u8_of_f64)
+        WRITE_INT(S16, int16_t, s16_of_f64)
+        WRITE_INT(U16, uint16_t, u16_of_f64)
+        WRITE_INT(S32, int32_t, s32_of_f64)
+        WRITE_INT(U32, uint32_t, u32_of_f64)
+        WRITE_INT(S64, int64_t, s64_of_f64)
+    default: return;
+    }
+}
+
+static ml_status cast_any(const ml_call *c) {
+    const int64_t count = ((const ml_elementwise *)c->blob)->count;
+    const int32_t from = ml_in_tensor(c, 0)->type, to = ml_out_tensor(c, 0)->type;
+    const char *x = ml_in(c, 0);
+    char *y = ml_out(c, 0);
+    if (from == to) {
+        memmove(y, x, (size_t)(count * ml_type_bytes(from)));
+        return ML_OK;
+    }
+    wide w;
+    for (int64_t at = 0; at < count; at += CHUNK) {
+        const int64_t n = count - at < CHUNK ? count - at : CHUNK;
+        read(&w, from, x + at * ml_type_bytes(from), n);
+        write(&w, to, y + at * ml_type_bytes(to), n);
+    }
+    return ML_OK;
+}
+
+#define ROW(from, to) {#from " -> " #to, NULL, NULL, cast_##from##_##to}
 #define ROWS_FROM(from) \
-    ROW(from, f32) ROW(from, f16) ROW(from, f64) ROW(from, s8) ROW(from, u8) ROW(from, s16) ROW(from, s32) \
-    ROW(from, s64) ROW(from, b8)
+    ROW(from, f32), ROW(from, s8), ROW(from, u8), ROW(from, s16), ROW(from, s32), ROW(from, s64), ROW(from, b8)
+#define TYPES "f32|f16|bf16|f64|s8|u8|s16|u16|s32|u32|s64|b8|c64"
 ML_KERNELS(cast) = {
-    ROWS_FROM(f32) ROWS_FROM(f16) ROWS_FROM(f64) ROWS_FROM(s8) ROWS_FROM(u8) ROWS_FROM(s16)
-        ROWS_FROM(s32) ROWS_FROM(s64) ML_KERNELS_END,
+    ML_UNARY_KERNEL_NO_PARAMS("cast", ROWS_FROM(f32), ROWS_FROM(s8), ROWS_FROM(u8), ROWS_FROM(s16),
+                              ROWS_FROM(s32), ROWS_FROM(s64), ROW(f32, f16), ROW(f16, f32),
+                              {TYPES " -> " TYPES, NULL, NULL, cast_any}),
+    ML_KERNELS_END,
 };

@@ -2,27 +2,49 @@
  *
  * 8 bits: TFLite compares (x - zero_point) << 8 scaled with double rounding: a function of one byte, hence a table.
  */
+#include "math/float_math.h"
 #include "rules/broadcast.h"
+#include "rules/quantized.h"
 
-/* a_table, b_table: 256 s32, by the input's byte. */
-#define COMPARE_Q8_FIELDS(X, S) X(S, array, a_table) X(S, array, b_table)
-ML_PARAMS(compare_q8_params, COMPARE_Q8_FIELDS)
+typedef struct compared_bytes {
+    int32_t a[256]; /* by the input's byte */
+    int32_t b[256];
+} compared_bytes;
 
-#define TABLE(array, byte) (((const int32_t *)(array).data)[byte])
+static void fill(const ml_call *c, int i, int32_t table[256]) {
+    const ml_affine in = ml_input_affine(c, i);
+    int32_t mantissa, shift;
+    ml_quantize_multiplier((double)in.scale, &mantissa, &shift);
+    for (int32_t byte = 0; byte < 256; byte++) {
+        const int32_t x = (in.type == ML_S8 ? (int8_t)byte : byte) - in.zero_point;
+        table[byte] = ml_multiply_quantized(x * (1 << 8), mantissa, shift);
+    }
+}
+static int64_t derive_bytes(const ml_call *c, void *to) {
+    compared_bytes *p = to;
+    if (p) fill(c, 0, p->a);
+    if (p) fill(c, 1, p->b);
+    return (int64_t)sizeof *p;
+}
 
-ML_BINARY_KERNEL(less_f32, float, uint8_t, void, u < v)
-ML_BINARY_KERNEL(less_s16, int16_t, uint8_t, void, u < v)
-ML_BINARY_KERNEL(less_s32, int32_t, uint8_t, void, u < v)
-ML_BINARY_KERNEL(less_s64, int64_t, uint8_t, void, u < v)
-ML_BINARY_KERNEL(less_q8, uint8_t, uint8_t, compare_q8_params,
-                 TABLE(p->a_table, u) < TABLE(p->b_table, v))
+/* Evals and the rows of a comparison, which is a C expression of two numbers. */
+#define COMPARISON(name, OF)                                                                       \
+    ML_BINARY(name##_f32, float, uint8_t, void, params, OF(u, v))                                  \
+    ML_BINARY(name##_f16, uint16_t, uint8_t, void, params, OF(ml_float_of_half(u), ml_float_of_half(v))) \
+    ML_BINARY(name##_s16, int16_t, uint8_t, void, params, OF(u, v))                                \
+    ML_BINARY(name##_s32, int32_t, uint8_t, void, params, OF(u, v))                                \
+    ML_BINARY(name##_s64, int64_t, uint8_t, void, params, OF(u, v))                                \
+    ML_BINARY(name##_q8, uint8_t, uint8_t, compared_bytes, derived, OF(p->a[u], p->b[v]))
+#define COMPARISON_KERNEL(name)                                                                    \
+    ML_BINARY_KERNEL_NO_PARAMS(#name, {"f32 f32 -> b8", NULL, NULL, name##_f32},                   \
+                               {"f16 f16 -> b8", NULL, NULL, name##_f16},                          \
+                               {"s16 s16 -> b8", NULL, NULL, name##_s16},                          \
+                               {"s32 s32 -> b8", NULL, NULL, name##_s32},                          \
+                               {"s64 s64 -> b8", NULL, NULL, name##_s64},                          \
+                               {"s8 s8 -> b8", derive_bytes, NULL, name##_q8},                     \
+                               {"u8 u8 -> b8", derive_bytes, NULL, name##_q8})
 
-#define ROW(name) ML_KERNEL_NO_PARAMS(#name, sizeof(ml_broadcast), 0, ml_prepare_broadcast, name)
-ML_KERNELS(comparison) = {
-    ROW(less_f32),
-    ROW(less_s16),
-    ROW(less_s32),
-    ROW(less_s64),
-    ML_KERNEL("less_q8", compare_q8_params, sizeof(ml_broadcast), 0, ml_prepare_broadcast, less_q8),
-    ML_KERNELS_END,
-};
+#define LESS(u, v) ((u) < (v))
+COMPARISON(less, LESS)
+
+ML_KERNELS(comparison) = {COMPARISON_KERNEL(less), ML_KERNELS_END};

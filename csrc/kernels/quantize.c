@@ -1,66 +1,55 @@
 /* quantize.c -- QUANTIZE (float to integers, and integers to integers of another scale) and DEQUANTIZE.
  *
  * From float: round(x / scale) + zero_point, ties away from zero, saturating; NaN gives the lowest value. Between integers:
- * TFLite's Requantize (double rounding); 8 bits to 8 bits goes through the table kernel of activation.c.
- * To float: scale * (x - zero_point), one rounding. All run element by element, so output 0 may be exactly the input.
+ * TFLite's Requantize (double rounding); 8 bits to 8 bits by a table. To float: scale * (x - zero_point), one rounding. All
+ * run element by element, so output 0 may be exactly the input.
  */
-#include "math/fixed_point.h"
-#include "math/float_math.h"
-#include "kernel.h"
-
-#define QUANTIZE_FIELDS(X, S) X(S, f32, scale) X(S, i32, zero_point)
-ML_PARAMS(quantize_params, QUANTIZE_FIELDS)
-
-#define REQUANTIZE_FIELDS(X, S) \
-    X(S, i32, mantissa) X(S, i32, shift) X(S, i32, input_zero_point) X(S, i32, zero_point)
-ML_PARAMS(requantize_params, REQUANTIZE_FIELDS)
-
-/* scales: f32, zero_points: s32, one for all or one per index of dimension `axis`. */
-#define DEQUANTIZE_FIELDS(X, S) X(S, array, scales) X(S, array, zero_points) X(S, i32, axis)
-ML_PARAMS(dequantize_params, DEQUANTIZE_FIELDS)
+#include "rules/elementwise.h"
 
 typedef struct quantize_blob {
-    int64_t count;
-    int64_t channels; /* per-channel: the input is [count / (channels * inner), channels, inner] */
-    int64_t inner;
+    ml_elementwise all; /* first: requantization is elementwise */
+    int64_t run; /* elements in a row that share scale and zero point */
 } quantize_blob;
 
-static ml_status prepare_quantize(const ml_call *c, ml_wish *wish) {
+static ml_status prepare(const ml_call *c, ml_wish *wish, const ml_quantization *q) {
     quantize_blob *blob = c->blob;
-    blob->count = ml_elements(&ml_input(c, 0)->shape);
-    return ml_set_output(c, 0, &ml_input(c, 0)->shape);
+    ml_status status = ml_prepare_elementwise(c, wish);
+    return status == ML_OK ? ml_channel_run(c, q, &ml_input(c, 0)->shape, &blob->run) : status;
+}
+static ml_status prepare_quantize(const ml_call *c, ml_wish *wish) {
+    return prepare(c, wish, ml_input(c, 0)->type == ML_F32 ? ml_output_quantization(c, 0) : NULL);
+}
+static ml_status prepare_dequantize(const ml_call *c, ml_wish *wish) {
+    return prepare(c, wish, ml_input_quantization(c, 0));
 }
 
-static ml_status prepare_dequantize(const ml_call *c, ml_wish *wish) {
-    const dequantize_params *params = c->params;
-    quantize_blob *blob = c->blob;
-    const ml_shape *x = &ml_input(c, 0)->shape;
-    blob->channels = params->scales.bytes / (int64_t)sizeof(float);
-    blob->count = ml_elements(x);
-    blob->inner = blob->count;
-    if (blob->channels > 1) {
-        if (params->axis < 0 || params->axis >= x->rank)
-            return ml_fail(c, ML_SHAPE_ERROR, "quantized dimension %d is outside rank %d",
-                           params->axis, x->rank);
-        if (x->dims[params->axis] != blob->channels)
-            return ml_fail(c, ML_SHAPE_ERROR, "%d scales do not match dimension %d of size %d",
-                           (int)blob->channels, params->axis, x->dims[params->axis]);
-        blob->inner = 1;
-        for (int32_t d = params->axis + 1; d < x->rank; d++) blob->inner *= x->dims[d];
-    }
-    return ml_set_output(c, 0, x);
+static int64_t derive_quantize(const ml_call *c, void *to) {
+    return ml_derive_channels(ml_output_quantization(c, 0), ml_output(c, 0)->type, to);
 }
+static int64_t derive_dequantize(const ml_call *c, void *to) {
+    return ml_derive_channels(ml_input_quantization(c, 0), ml_input(c, 0)->type, to);
+}
+
+/* Defines eval `name`, which hands every run of elements to name##_run(x, y, n, &affine). */
+#define BY_CHANNEL(name, in_type, out_type)                                                  \
+    static ml_status name(const ml_call *c) {                                                \
+        const quantize_blob *blob = c->blob;                                                 \
+        const ml_channels *channels = c->derived;                                            \
+        const in_type *x = ml_in(c, 0);                                                      \
+        out_type *y = ml_out(c, 0);                                                          \
+        for (int64_t at = 0, channel = 0; at < blob->all.count; at += blob->run) {           \
+            name##_run(x + at, y + at, blob->run, &channels->each[channel]);                 \
+            if (++channel == channels->n) channel = 0;                                       \
+        }                                                                                    \
+        return ML_OK;                                                                        \
+    }
 
 /* Clamping before the conversion keeps it defined, and changes nothing: the limits are integers. */
-#define QUANTIZE_KERNEL(name, type, low, high)                                                        \
-    static ml_status name(const ml_call *c) {                                                         \
-        const quantize_params *p = c->params;                                                         \
+#define QUANTIZE(name, type, low, high)                                                               \
+    static inline void name##_run(const float *x, type *y, int64_t n, const ml_affine *p) {           \
         const float scale = p->scale;                                                                 \
         const int32_t zero_point = p->zero_point;                                                     \
         const float least = (float)((low) - zero_point), most = (float)((high) - zero_point);         \
-        const float *x = ml_in(c, 0);                                                                 \
-        type *y = ml_out(c, 0);                                                                       \
-        const int64_t n = ((const quantize_blob *)c->blob)->count;                                    \
         _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                                        \
             float v = x[i] / scale;                                                                   \
             v = v > least ? v : least;                                                                \
@@ -68,79 +57,84 @@ static ml_status prepare_dequantize(const ml_call *c, ml_wish *wish) {
             v += v < 0.0f ? -0.49999997f : 0.49999997f;                                               \
             y[i] = (type)((int32_t)v + zero_point);                                                   \
         }                                                                                             \
-        return ML_OK;                                                                                 \
-    }
-QUANTIZE_KERNEL(quantize_f32_s8, int8_t, -128, 127)
-QUANTIZE_KERNEL(quantize_f32_u8, uint8_t, 0, 255)
-QUANTIZE_KERNEL(quantize_f32_s16, int16_t, -32768, 32767)
+    }                                                                                                 \
+    BY_CHANNEL(name, float, type)
+QUANTIZE(quantize_f32_s8, int8_t, -128, 127)
+QUANTIZE(quantize_f32_u8, uint8_t, 0, 255)
+QUANTIZE(quantize_f32_s16, int16_t, -32768, 32767)
 
-#define REQUANTIZE_KERNEL(name, from, to, low, high)                                                             \
-    static ml_status name(const ml_call *c) {                                                                    \
-        const requantize_params *p = c->params;                                                                  \
-        const from *x = ml_in(c, 0);                                                                             \
-        to *y = ml_out(c, 0);                                                                                    \
-        const int64_t n = ((const quantize_blob *)c->blob)->count;                                               \
-        for (int64_t i = 0; i < n; i++) {                                                                        \
-            int32_t v = (int32_t)((uint32_t)(int32_t)x[i] - (uint32_t)p->input_zero_point);                      \
-            int64_t scaled = (int64_t)ml_multiply_quantized(v, p->mantissa, p->shift) + p->zero_point;           \
-            y[i] = (to)(scaled < (low) ? (low) : scaled > (high) ? (high) : scaled);                             \
-        }                                                                                                        \
-        return ML_OK;                                                                                            \
-    }
-REQUANTIZE_KERNEL(requantize_s8_s16, int8_t, int16_t, -32768, 32767)
-REQUANTIZE_KERNEL(requantize_u8_s16, uint8_t, int16_t, -32768, 32767)
-REQUANTIZE_KERNEL(requantize_s16_s8, int16_t, int8_t, -128, 127)
-REQUANTIZE_KERNEL(requantize_s16_s16, int16_t, int16_t, -32768, 32767)
-REQUANTIZE_KERNEL(requantize_s16_s32, int16_t, int32_t, INT32_MIN, INT32_MAX)
-REQUANTIZE_KERNEL(requantize_s32_s8, int32_t, int8_t, -128, 127)
-REQUANTIZE_KERNEL(requantize_s32_s16, int32_t, int16_t, -32768, 32767)
+#define DEQUANTIZE(name, type)                                                                        \
+    static inline void name##_run(const type *x, float *y, int64_t n, const ml_affine *p) {           \
+        const float scale = p->scale;                                                                 \
+        const int32_t zero_point = p->zero_point;                                                     \
+        for (int64_t i = 0; i < n; i++) y[i] = scale * (float)(x[i] - zero_point);                    \
+    }                                                                                                 \
+    BY_CHANNEL(name, type, float)
+DEQUANTIZE(dequantize_s8, int8_t)
+DEQUANTIZE(dequantize_u8, uint8_t)
+DEQUANTIZE(dequantize_s16, int16_t)
+ML_UNARY(dequantize_f16, uint16_t, float, ML_NO_CONTEXT, ml_float_of_half(x))
 
-#define DEQUANTIZE_KERNEL(name, from)                                                                              \
-    static ml_status name(const ml_call *c) {                                                                      \
-        const dequantize_params *p = c->params;                                                                    \
-        const quantize_blob *blob = c->blob;                                                                       \
-        const float *scales = p->scales.data;                                                                      \
-        const int32_t *zero_points = p->zero_points.data;                                                          \
-        const from *x = ml_in(c, 0);                                                                               \
-        float *y = ml_out(c, 0);                                                                                   \
-        for (int64_t at = 0, channel = 0; at < blob->count; at += blob->inner) {                                   \
-            const float scale = scales[channel];                                                                   \
-            const int32_t zero_point = zero_points[channel];                                                       \
-            for (int64_t i = 0; i < blob->inner; i++) y[at + i] = scale * (float)((int32_t)x[at + i] - zero_point);  \
-            if (++channel == blob->channels) channel = 0;                                                          \
-        }                                                                                                          \
-        return ML_OK;                                                                                              \
-    }
-DEQUANTIZE_KERNEL(dequantize_s8, int8_t)
-DEQUANTIZE_KERNEL(dequantize_u8, uint8_t)
-DEQUANTIZE_KERNEL(dequantize_s16, int16_t)
-
-static ml_status dequantize_f16(const ml_call *c) {
-    const uint16_t *x = ml_in(c, 0);
-    float *y = ml_out(c, 0);
-    const int64_t n = ((const quantize_blob *)c->blob)->count;
-    for (int64_t i = 0; i < n; i++) y[i] = ml_float_of_half(x[i]);
-    return ML_OK;
+static void fill_requantize(const ml_call *c, ml_rescale *p) {
+    const ml_affine in = ml_input_affine(c, 0), out = ml_output_affine(c, 0);
+    *p = ml_rescale_of(in, out, (double)in.scale / (double)out.scale);
 }
+static int64_t derive_requantize(const ml_call *c, void *to) {
+    if (to) fill_requantize(c, to);
+    return (int64_t)sizeof(ml_rescale);
+}
+static int32_t rescale_byte(int32_t x, const void *p) { return ml_rescale_one(x, p); }
+static int64_t derive_bytes(const ml_call *c, void *to) {
+    ml_rescale p;
+    fill_requantize(c, &p);
+    return ml_derive_lookup(c, to, rescale_byte, &p);
+}
+#define REQUANTIZE(name, from, to) ML_UNARY(name, from, to, ML_DERIVED_AS(ml_rescale), (to)ml_rescale_one(x, &p))
+REQUANTIZE(requantize_s8_s16, int8_t, int16_t)
+REQUANTIZE(requantize_u8_s16, uint8_t, int16_t)
+REQUANTIZE(requantize_s16_s8, int16_t, int8_t)
+REQUANTIZE(requantize_s16_s16, int16_t, int16_t)
+REQUANTIZE(requantize_s32_s8, int32_t, int8_t)
+REQUANTIZE(requantize_s32_s16, int32_t, int16_t)
 
-#define QUANTIZE_ROW(name) ML_KERNEL(#name, quantize_params, sizeof(quantize_blob), 0, prepare_quantize, name)
-#define REQUANTIZE_ROW(name) ML_KERNEL(#name, requantize_params, sizeof(quantize_blob), 0, prepare_quantize, name)
-#define DEQUANTIZE_ROW(name) ML_KERNEL(#name, dequantize_params, sizeof(quantize_blob), 0, prepare_dequantize, name)
+static inline int32_t to_s32(int32_t x, const ml_rescale *p) {
+    int64_t y = (int64_t)ml_multiply_quantized(x - p->input_zero_point, p->mantissa, p->shift) +
+                p->zero_point;
+    return (int32_t)(y < INT32_MIN ? INT32_MIN : y > INT32_MAX ? INT32_MAX : y);
+}
+ML_UNARY(requantize_s16_s32, int16_t, int32_t, ML_DERIVED_AS(ml_rescale), to_s32(x, &p))
+
 ML_KERNELS(quantize) = {
-    QUANTIZE_ROW(quantize_f32_s8),
-    QUANTIZE_ROW(quantize_f32_u8),
-    QUANTIZE_ROW(quantize_f32_s16),
-    REQUANTIZE_ROW(requantize_s8_s16),
-    REQUANTIZE_ROW(requantize_u8_s16),
-    REQUANTIZE_ROW(requantize_s16_s8),
-    REQUANTIZE_ROW(requantize_s16_s16),
-    REQUANTIZE_ROW(requantize_s16_s32),
-    REQUANTIZE_ROW(requantize_s32_s8),
-    REQUANTIZE_ROW(requantize_s32_s16),
-    DEQUANTIZE_ROW(dequantize_s8),
-    DEQUANTIZE_ROW(dequantize_u8),
-    DEQUANTIZE_ROW(dequantize_s16),
-    ML_KERNEL_NO_PARAMS("dequantize_f16", sizeof(quantize_blob), 0, prepare_quantize,
-                        dequantize_f16),
+    {.abi = ML_KERNEL_ABI,
+     .name = "quantize",
+     .blob_bytes = (int32_t)sizeof(quantize_blob),
+     .prepare = prepare_quantize,
+     .typed =
+         (const ml_typed[]){
+             {"f32 -> s8", derive_quantize, NULL, quantize_f32_s8},
+             {"f32 -> u8", derive_quantize, NULL, quantize_f32_u8},
+             {"f32 -> s16", derive_quantize, NULL, quantize_f32_s16},
+             {"s8|u8 -> s8|u8", derive_bytes, NULL, ml_lookup},
+             {"s8 -> s16", derive_requantize, NULL, requantize_s8_s16},
+             {"u8 -> s16", derive_requantize, NULL, requantize_u8_s16},
+             {"s16 -> s8", derive_requantize, NULL, requantize_s16_s8},
+             {"s16 -> s16", derive_requantize, NULL, requantize_s16_s16},
+             {"s16 -> s32", derive_requantize, NULL, requantize_s16_s32},
+             {"s32 -> s8", derive_requantize, NULL, requantize_s32_s8},
+             {"s32 -> s16", derive_requantize, NULL, requantize_s32_s16},
+             {NULL, NULL, NULL, NULL},
+         }},
+    {.abi = ML_KERNEL_ABI,
+     .name = "dequantize",
+     .blob_bytes = (int32_t)sizeof(quantize_blob),
+     .prepare = prepare_dequantize,
+     .typed =
+         (const ml_typed[]){
+             {"s8 -> f32", derive_dequantize, NULL, dequantize_s8},
+             {"u8 -> f32", derive_dequantize, NULL, dequantize_u8},
+             {"s16 -> f32", derive_dequantize, NULL, dequantize_s16},
+             {"f16 -> f32", NULL, NULL, dequantize_f16},
+             {NULL, NULL, NULL, NULL},
+         }},
     ML_KERNELS_END,
 };

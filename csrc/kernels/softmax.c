@@ -1,18 +1,17 @@
 /* softmax.c -- SOFTMAX over the last dimension: y = exp(beta * (x - max)) / sum. Any rank >= 1; may run in place.
  *
- * 8 bits: TFLite's reference kernel bit for bit. exp is a table of Q0.31 by the difference to the maximum (Python computes
- * it with gemmlowp's rule), the sum is Q12.19, its reciprocal gemmlowp's Newton division, rounded twice per element.
+ * Integers: TFLite's reference kernel bit for bit. 8 bits: exp is a table of Q0.31 by the difference to the maximum (gemmlowp's
+ * exp_on_negative_values), the sum is Q12.19, its reciprocal gemmlowp's Newton division, rounded twice per element. 16 bits:
+ * exp and 1 / (1 + x) are lines between 513 values each.
  */
-#include "math/fixed_point.h"
+#include <math.h>
+
 #include "math/float_math.h"
-#include "kernel.h"
+#include "math/lines_s16.h"
+#include "rules/quantized.h"
 
-#define SOFTMAX_F32_FIELDS(X, S) X(S, f32, beta)
-ML_PARAMS(softmax_f32_params, SOFTMAX_F32_FIELDS)
-
-/* exp_table: 256 s32, exp(-i * scale * beta) in Q0.31, 0 where TFLite skips the element; flip: 128 for int8, else 0. */
-#define SOFTMAX_Q8_FIELDS(X, S) X(S, array, exp_table) X(S, i32, flip)
-ML_PARAMS(softmax_q8_params, SOFTMAX_Q8_FIELDS)
+#define SOFTMAX_FIELDS(X, S) X(S, f32, beta)
+ML_PARAMS(softmax_params, SOFTMAX_FIELDS)
 
 typedef struct softmax_blob {
     int64_t rows;
@@ -31,30 +30,89 @@ static ml_status prepare_softmax(const ml_call *c, ml_wish *wish) {
     return ML_OK;
 }
 
-/* Four running maxima and sums, so that neither waits for itself; NaN never is a maximum, but makes the sum NaN. */
-static ml_status softmax_f32(const ml_call *c) {
-    const softmax_blob *blob = c->blob;
-    const float beta = ((const softmax_f32_params *)c->params)->beta;
-    const float *x = ml_in(c, 0);
-    float *y = ml_out(c, 0);
-    const int64_t n = blob->depth, whole = n & ~(int64_t)3;
-    for (int64_t row = 0; row < blob->rows; row++, x += n, y += n) {
-        float most[4] = {-3.40282347e38f, -3.40282347e38f, -3.40282347e38f, -3.40282347e38f},
-              sums[4] = {0};
-        for (int64_t i = 0; i < whole; i += 4)
-            for (int k = 0; k < 4; k++) most[k] = most[k] < x[i + k] ? x[i + k] : most[k];
-        for (int64_t i = whole; i < n; i++) most[0] = most[0] < x[i] ? x[i] : most[0];
-        for (int k = 1; k < 4; k++) most[0] = most[0] < most[k] ? most[k] : most[0];
-        const float high = most[0];
-        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] =
-            ml_exp_f32((x[i] - high) * beta);
-        for (int64_t i = 0; i < whole; i += 4)
-            for (int k = 0; k < 4; k++) sums[k] += y[i + k];
-        for (int64_t i = whole; i < n; i++) sums[0] += y[i];
-        const float sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = y[i] / sum;
+/* Defines eval `name`, which hands each row to name##_row(x, y, depth, context). */
+#define BY_ROW(name, in_type, out_type, CONTEXT)                                                \
+    static ml_status name(const ml_call *c) {                                                   \
+        const softmax_blob *blob = c->blob;                                                     \
+        const in_type *x = ml_in(c, 0);                                                         \
+        out_type *y = ml_out(c, 0);                                                             \
+        for (int64_t row = 0; row < blob->rows; row++, x += blob->depth, y += blob->depth)      \
+            name##_row(x, y, blob->depth, CONTEXT);                                             \
+        return ML_OK;                                                                           \
     }
-    return ML_OK;
+
+/* Floats ------------------------------------------------------------------------------------------------------------- */
+
+#define LOWEST (-3.40282347e38f)
+/* Four running maxima and sums, so that neither waits for itself; NaN never is a maximum, but makes the sum NaN. */
+static inline void softmax_f32_row(const float *x, float *y, int64_t n, const softmax_params *p) {
+    const float beta = p->beta;
+    const int64_t whole = n & ~(int64_t)3;
+    float most[4] = {LOWEST, LOWEST, LOWEST, LOWEST}, sums[4] = {0};
+    for (int64_t i = 0; i < whole; i += 4)
+        for (int k = 0; k < 4; k++) most[k] = most[k] < x[i + k] ? x[i + k] : most[k];
+    for (int64_t i = whole; i < n; i++) most[0] = most[0] < x[i] ? x[i] : most[0];
+    for (int k = 1; k < 4; k++) most[0] = most[0] < most[k] ? most[k] : most[0];
+    const float high = most[0];
+    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = ml_exp_f32((x[i] - high) * beta);
+    for (int64_t i = 0; i < whole; i += 4)
+        for (int k = 0; k < 4; k++) sums[k] += y[i + k];
+    for (int64_t i = whole; i < n; i++) sums[0] += y[i];
+    const float sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = y[i] / sum;
+}
+BY_ROW(softmax_f32, float, float, c->params)
+
+/* Halves: in float, rounded once; each exp is computed twice, so that nothing has to be kept. */
+static inline void softmax_f16_row(const uint16_t *x, uint16_t *y, int64_t n,
+                                   const softmax_params *p) {
+    float high = LOWEST, sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const float v = ml_float_of_half(x[i]);
+        high = high < v ? v : high;
+    }
+    for (int64_t i = 0; i < n; i++) sum += ml_exp_f32((ml_float_of_half(x[i]) - high) * p->beta);
+    for (int64_t i = 0; i < n; i++)
+        y[i] = ml_half_of_float(ml_exp_f32((ml_float_of_half(x[i]) - high) * p->beta) / sum);
+}
+BY_ROW(softmax_f16, uint16_t, uint16_t, c->params)
+
+/* 8 bits ------------------------------------------------------------------------------------------------------------- */
+
+/* exp on [-1/4, 0) in Q0.31: the Taylor series around -1/8 to the fourth power. */
+static int32_t exp_below_quarter(int32_t a) {
+    const int32_t exp_minus_eighth = 1895147668, third = 715827883;
+    const int32_t x = a + (1 << 28), x2 = ml_doubling_high_mul(x, x);
+    const int32_t x3 = ml_doubling_high_mul(x2, x), x4 = ml_doubling_high_mul(x2, x2);
+    const int32_t high = ml_doubling_high_mul(ml_rounding_shift_right(x4, 2) + x3, third) + x2;
+    return exp_minus_eighth +
+           ml_doubling_high_mul(x + ml_rounding_shift_right(high, 1), exp_minus_eighth);
+}
+
+/* exp of a <= 0 in Q5.26 to Q0.31: a polynomial on [-1/4, 0), then one factor for each bit above. */
+static int32_t exp_on_negative(int32_t a) {
+    /* exp(-2^k) in Q0.31 for k = -2 ... 4 */
+    static const int32_t factors[] = {1672461947, 1302514674, 790015084, 290630308,
+                                      39332535,   720401,     242};
+    const int32_t quarter = 1 << 24, rest = (a & (quarter - 1)) - quarter;
+    const int32_t above = rest - a;
+    int32_t y = exp_below_quarter(rest * (1 << 5));
+    for (int bit = 0; bit < 7; bit++)
+        if (above & (quarter << bit)) y = ml_doubling_high_mul(y, factors[bit]);
+    return a == 0 ? INT32_MAX : y;
+}
+
+/* exp(-i * scale * beta) for i = 0 ... 255 in Q0.31; 0 where TFLite skips the element. */
+static int64_t derive_bytes(const ml_call *c, void *to) {
+    int32_t *exps = to, mantissa, shift;
+    if (!exps) return 256 * (int64_t)sizeof *exps;
+    const double beta = (double)((const softmax_params *)c->params)->beta;
+    const double real = beta * (double)ml_input_affine(c, 0).scale * (1 << 26);
+    ml_quantize_multiplier(fmin(real, 0x1p31 - 1.0), &mantissa, &shift);
+    const int64_t radius = ((int64_t)31 << 26) >> shift;
+    for (int32_t i = 0; i < 256 && i <= radius; i++)
+        exps[i] = exp_on_negative(ml_doubling_high_mul(-i * (1 << shift), mantissa));
+    return 256 * (int64_t)sizeof *exps;
 }
 
 /* x * 2^exponent, saturating: gemmlowp's SaturatingRoundingMultiplyByPOT for exponent > 0. */
@@ -75,45 +133,89 @@ static int32_t one_over_one_plus(int32_t x) {
     return saturating_shift_left(r, 1);
 }
 
-/* One row; `exps` is the table of exp by difference. Where the sum is 512 or more LiteRT aborts: every y rounds to 0. */
-static void softmax_row_q8(const uint8_t *x, uint8_t *y, int64_t n, const int32_t *exps,
-                           int32_t flip) {
-    int32_t high = 0;
-    int64_t sum = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int32_t v = x[i] ^ flip;
-        high = v > high ? v : high;
-    }
-    for (int64_t i = 0; i < n; i++) sum += ml_rounding_shift_right(exps[high - (x[i] ^ flip)], 12);
-    if (sum >= (int64_t)512 << 19) {
-        memset(y, flip, (size_t)n);
-        return;
-    }
-    const int32_t headroom = __builtin_clz((uint32_t)sum); /* the maximum adds 1: sum > 0 */
-    const int32_t scale = one_over_one_plus((int32_t)(((uint32_t)sum << headroom) - (1u << 31)));
-    const int32_t shift = 12 - headroom + 31 - 8;
-    for (int64_t i = 0; i < n; i++) {
-        int32_t v =
-            ml_rounding_shift_right(ml_doubling_high_mul(scale, exps[high - (x[i] ^ flip)]), shift);
-        y[i] = (uint8_t)((v > 255 ? 255 : v) ^ flip);
-    }
+/* A row of bytes, flipped to u8 order by `flip`, to outputs of `bits` that start at `lowest`. Where the sum is 512 or more LiteRT
+ * aborts: every y rounds to 0. */
+#define BYTES_ROW(name, out_type, flip, bits, lowest)                                                   \
+    static void name##_row(const uint8_t *x, out_type *y, int64_t n, const int32_t *exps) {             \
+        int32_t high = 0;                                                                               \
+        int64_t sum = 0;                                                                                \
+        for (int64_t i = 0; i < n; i++) high = (x[i] ^ (flip)) > high ? x[i] ^ (flip) : high;           \
+        for (int64_t i = 0; i < n; i++)                                                                 \
+            sum += ml_rounding_shift_right(exps[high - (x[i] ^ (flip))], 12);                           \
+        const bool fits = sum < (int64_t)512 << 19; /* the maximum adds 1: sum > 0 */                   \
+        const int32_t headroom = fits ? __builtin_clz((uint32_t)sum) : 0;                               \
+        const int32_t scale =                                                                           \
+            fits ? one_over_one_plus((int32_t)(((uint32_t)sum << headroom) - (1u << 31))) : 0;          \
+        const int32_t shift = fits ? 12 - headroom + 31 - (bits) : 0;                                   \
+        for (int64_t i = 0; i < n; i++) {                                                               \
+            int32_t v = ml_doubling_high_mul(scale, exps[high - (x[i] ^ (flip))]);                      \
+            v = ml_rounding_shift_right(v, shift);                                                      \
+            y[i] = (out_type)((v >> (bits) ? (1 << (bits)) - 1 : v) + (lowest));                        \
+        }                                                                                               \
+    }                                                                                                   \
+    BY_ROW(name, uint8_t, out_type, c->derived)
+BYTES_ROW(softmax_u8, uint8_t, 0, 8, 0)
+BYTES_ROW(softmax_s8, int8_t, 128, 8, -128)
+BYTES_ROW(softmax_s8_s16, int16_t, 128, 16, -32768)
+
+/* 16 bits ------------------------------------------------------------------------------------------------------------ */
+
+typedef struct softmax_s16_tables {
+    int32_t mantissa; /* from steps of the input to 10 / 65535 */
+    int32_t shift;
+    ml_lines_s16 exp; /* exp on [-10, 0] */
+    ml_lines_s16 reciprocal; /* 1 / (1 + x) on [0, 1] */
+} softmax_s16_tables;
+
+static double one_over(double x) { return 1.0 / (1.0 + x); }
+static int64_t derive_s16(const ml_call *c, void *to) {
+    softmax_s16_tables *p = to;
+    if (!p) return (int64_t)sizeof *p;
+    const double beta = (double)((const softmax_params *)c->params)->beta;
+    const double scale = (double)ml_input_affine(c, 0).scale;
+    ml_quantize_multiplier(scale * beta / (10.0 / 65535.0), &p->mantissa, &p->shift);
+    ml_fill_lines_s16(&p->exp, -10.0, 0.0, exp);
+    ml_fill_lines_s16(&p->reciprocal, 0.0, 1.0, one_over);
+    return (int64_t)sizeof *p;
 }
 
-static ml_status softmax_q8(const ml_call *c) {
-    const softmax_q8_params *p = c->params;
-    const softmax_blob *blob = c->blob;
-    const uint8_t *x = ml_in(c, 0);
-    uint8_t *y = ml_out(c, 0);
-    for (int64_t row = 0; row < blob->rows; row++)
-        softmax_row_q8(x + row * blob->depth, y + row * blob->depth, blob->depth, p->exp_table.data,
-                       p->flip);
-    return ML_OK;
+static inline int32_t clamp_s16(int32_t x) { return ml_clamp_s32(x, INT16_MIN, INT16_MAX); }
+static void softmax_s16_row(const int16_t *x, int16_t *y, int64_t n, const softmax_s16_tables *p) {
+    int32_t high = INT16_MIN;
+    int64_t sum = 0; /* Q16.15 */
+    for (int64_t i = 0; i < n; i++) high = x[i] > high ? x[i] : high;
+    for (int64_t i = 0; i < n; i++) {
+        const int32_t scaled = ml_multiply_quantized(x[i] - high, p->mantissa, p->shift);
+        y[i] = ml_line_s16(&p->exp, clamp_s16(ml_clamp_s32(scaled, -65535, 65535) + INT16_MAX));
+        sum += y[i];
+    }
+    const int32_t bits = 64 - __builtin_clzll((uint64_t)(sum > 0 ? sum : 1));
+    const int64_t leading = bits <= 31 ? sum << (31 - bits) : sum >> (bits - 31); /* Q1.30 of it */
+    const int32_t fraction = (int32_t)((leading + (1 << 13)) >> 14) - (1 << 15) - (1 << 16);
+    const int32_t inverse = ml_line_s16(&p->reciprocal, clamp_s16(fraction));
+    const int32_t shift = bits - 1;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t v = ((int64_t)y[i] * inverse + ((int64_t)1 << shift >> 1)) >> shift;
+        y[i] = (int16_t)(v < 0 ? 0 : v > INT16_MAX ? INT16_MAX : v);
+    }
 }
+BY_ROW(softmax_s16, int16_t, int16_t, c->derived)
 
 ML_KERNELS(softmax) = {
-    ML_KERNEL("softmax_f32", softmax_f32_params, sizeof(softmax_blob), 0, prepare_softmax,
-              softmax_f32),
-    ML_KERNEL("softmax_q8", softmax_q8_params, sizeof(softmax_blob), 0, prepare_softmax,
-              softmax_q8),
+    {.abi = ML_KERNEL_ABI,
+     .name = "softmax",
+     ML_PARAMS_OF(softmax_params),
+     .blob_bytes = (int32_t)sizeof(softmax_blob),
+     .prepare = prepare_softmax,
+     .typed =
+         (const ml_typed[]){
+             {"f32 -> f32", NULL, NULL, softmax_f32},
+             {"f16 -> f16", NULL, NULL, softmax_f16},
+             {"s8 -> s8", derive_bytes, NULL, softmax_s8},
+             {"u8 -> u8", derive_bytes, NULL, softmax_u8},
+             {"s8 -> s16", derive_bytes, NULL, softmax_s8_s16},
+             {"s16 -> s16", derive_s16, NULL, softmax_s16},
+             {NULL, NULL, NULL, NULL},
+         }},
     ML_KERNELS_END,
 };

@@ -64,4 +64,16 @@ static inline uint16_t ml_half_of_float(float value) {
     return (uint16_t)(sign | (magnitude > 0x7F800000u ? 0x7E00 : half));
 }
 
+/* bfloat16, the upper half of a binary32, to binary32, exact. */
+static inline float ml_float_of_bfloat(uint16_t value) {
+    return ml_float_of_bits((uint32_t)value << 16);
+}
+
+/* binary32 to bfloat16, to nearest, ties to even; a NaN becomes 0x7FC0 with its sign. */
+static inline uint16_t ml_bfloat_of_float(float value) {
+    uint32_t bits = ml_bits_of_float(value);
+    if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return (uint16_t)(0x7FC0 | (bits >> 16 & 0x8000));
+    return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
 #endif

@@ -52,9 +52,6 @@ int64_t ml_memory_lower_bound(const ml_problem *problem);
 /* The name of strategy `index`, or NULL past the last. */
 const char *ml_memory_strategy_name(int32_t index);
 
-/* Copies up to `room` usage records of a frame (scratch of node n has tensor number n_tensors + n); returns their number. */
-int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, int32_t room);
-
 /* ArenaPlanner: TFLite's calls over any graph ---------------------------------------------------------------------------- */
 
 typedef struct ml_node_io {
@@ -128,11 +125,13 @@ int32_t ml_planner_records(const ml_planner *planner, ml_record *records, int32_
 /* A growable block of memory with a stable alignment. */
 typedef struct ml_arena {
     uint8_t *base;
-    int64_t capacity;
-    int64_t moves;
+    int64_t capacity; /* accessible bytes */
+    int64_t
+        reserved; /* of address space; 0 where the system grants none: growing may then move the base */
+    int64_t moves; /* times the base changed */
 } ml_arena;
 
-/* Makes room for `bytes`, keeping the first `keep` bytes; never shrinks. */
+/* Makes room for `bytes`, keeping the first `keep` bytes; never shrinks. A refusal changes nothing. */
 ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error *error);
 /* Gives back what lies behind the first `bytes`; the rest stays where it is. */
 void ml_arena_shrink(ml_arena *arena, int64_t bytes);

@@ -1,61 +1,91 @@
-/* arena.c -- the arena's memory: page-aligned, zero when new, given back whole. */
+/* arena.c -- the arena's memory: a reserved range of addresses, committed as far as it is needed, so that it never moves.
+ *
+ * ML_ARENA_RESERVED bytes of address space are reserved without access, which costs the system nothing but a table entry (1000
+ * interpreters take 64 TiB of the 128 TiB a process has); what is used is made accessible in steps. Where the system refuses
+ * the range (a limit on address space), pages are mapped as needed, and growing may move them. */
 #define _GNU_SOURCE /* mremap */
 #include <sys/mman.h>
 
 #include "core/error.h"
 #include "core/shape.h"
 
-/* Where the system can move pages instead of bytes, growing copies nothing. */
-static uint8_t *map_pages(int64_t bytes) {
-    void *base =
-        mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+#define ML_ARENA_RESERVED ((int64_t)1 << 36)
+enum { PAGE = 4096, HUGE_PAGE = 2 << 20 };
+
+static uint8_t *map_pages(int64_t bytes, int access) {
+    void *base = mmap(NULL, (size_t)bytes, access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return base == MAP_FAILED ? NULL : base;
+}
+
+/* Makes the first `bytes` of the reserved range accessible; the first time somewhat more, so that small models grow at once. */
+static bool commit_reserved(ml_arena *arena, int64_t bytes) {
+    if (!arena->base) {
+        arena->base = map_pages(ML_ARENA_RESERVED, PROT_NONE);
+        if (!arena->base) return false;
+        arena->reserved = ML_ARENA_RESERVED;
+        arena->moves++;
+    }
+    if (bytes > arena->reserved) return false;
+    uint8_t *from = arena->base + arena->capacity;
+    if (mprotect(from, (size_t)(bytes - arena->capacity), PROT_READ | PROT_WRITE) != 0)
+        return false;
+#ifdef MADV_HUGEPAGE
+    if (bytes >= HUGE_PAGE) madvise(arena->base, (size_t)bytes, MADV_HUGEPAGE);
+#endif
+    arena->capacity = bytes;
+    return true;
+}
+
+/* Without a reservation: moves pages where the system can, else bytes. The old pages stay until the new ones are there. */
+static bool commit_mapped(ml_arena *arena, int64_t bytes, int64_t keep) {
+    uint8_t *base = NULL;
+#ifdef __linux__
+    if (arena->base && keep > 0) {
+        void *moved = mremap(arena->base, (size_t)arena->capacity, (size_t)bytes, MREMAP_MAYMOVE);
+        base = moved == MAP_FAILED ? NULL : moved;
+    } else
+#endif
+    {
+        base = map_pages(bytes, PROT_READ | PROT_WRITE);
+        if (base && keep > 0) memcpy(base, arena->base, (size_t)keep);
+        if (base && arena->base) munmap(arena->base, (size_t)arena->capacity);
+    }
+    if (!base) return false;
+    if (base != arena->base) arena->moves++;
+    arena->base = base;
+    arena->capacity = bytes;
+    return true;
 }
 
 ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error *error) {
     if (bytes <= arena->capacity) return ML_OK;
-    int64_t rounded = bytes > INT64_MAX - 4095 ? -1 : (bytes + 4095) & ~(int64_t)4095;
-    uint8_t *base = NULL;
-    if (rounded > 0) {
-#ifdef __linux__
-        if (arena->base && keep > 0) {
-            void *moved =
-                mremap(arena->base, (size_t)arena->capacity, (size_t)rounded, MREMAP_MAYMOVE);
-            base = moved == MAP_FAILED ? NULL : moved;
-        } else
-#endif
-        {
-            base = map_pages(rounded);
-            if (base && keep > 0) memcpy(base, arena->base, (size_t)keep);
-            if (base && arena->base) munmap(arena->base, (size_t)arena->capacity);
-        }
-    }
-    if (!base) {
-        error->needed = bytes;
-        error->available = arena->capacity;
-        return ml_error_set(error, ML_ARENA_ERROR,
-                            "the arena needs %lld bytes, has %lld, and the system gives no more",
-                            (long long)bytes, (long long)arena->capacity);
-    }
-    if (base != arena->base) arena->moves++;
-    arena->base = base;
-    arena->capacity = rounded;
-    return ML_OK;
+    int64_t rounded = bytes > INT64_MAX - PAGE ? -1 : ml_round_up(bytes, PAGE);
+    bool reserves = !arena->base || arena->reserved > 0;
+    if (rounded > 0 && reserves && commit_reserved(arena, rounded)) return ML_OK;
+    bool mapped = rounded > 0 && arena->reserved == 0 && commit_mapped(arena, rounded, keep);
+    return mapped ? ML_OK : ml_error_memory(error, "the arena", bytes, arena->capacity);
 }
 
 void ml_arena_release(ml_arena *arena) {
-    if (arena->base) munmap(arena->base, (size_t)arena->capacity);
+    if (arena->base)
+        munmap(arena->base, (size_t)(arena->reserved ? arena->reserved : arena->capacity));
     arena->base = NULL;
-    arena->capacity = 0;
+    arena->capacity = arena->reserved = 0;
 }
 
 void ml_arena_shrink(ml_arena *arena, int64_t bytes) {
-    int64_t rounded = (bytes + 4095) & ~(int64_t)4095;
+    int64_t rounded = ml_round_up(bytes, PAGE);
     if (rounded >= arena->capacity) return;
-    if (rounded == 0) {
+    uint8_t *from = arena->base + rounded;
+    size_t rest = (size_t)(arena->capacity - rounded);
+    if (arena->reserved) { /* fresh pages without access take the place of those given back */
+        void *fresh = mmap(from, rest, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        if (fresh == MAP_FAILED) return;
+    } else if (rounded == 0) {
         ml_arena_release(arena);
         return;
+    } else {
+        munmap(from, rest);
     }
-    munmap(arena->base + rounded, (size_t)(arena->capacity - rounded));
     arena->capacity = rounded;
 }

@@ -7,40 +7,10 @@
 
 #include "core/error.h"
 #include "core/shape.h"
-#include "memory/problem.h"
+#include "memory/planner.h"
 
 /* What the exact search may spend: when a plan is improved, and when it was chosen by name (about a CPU second). */
 enum { LONG_SEARCH_NODES = 20000, EXACT_SEARCH_NODES = 2000000 };
-
-struct ml_planner {
-    const ml_planner_graph *graph;
-    char strategy[32];
-    int32_t options;
-    int32_t alignment;
-    int32_t count; /* tensors and temporaries */
-    int32_t last_active; /* the node up to which memory was planned, -1 = none */
-    int32_t n_active;
-    int32_t n_fixed; /* tensors with an offset of the caller's */
-    int64_t high_water;
-    int64_t persistent;
-    int64_t *bytes;
-    int64_t *offset;
-    int64_t *fixed; /* the caller's offset, -1 = none */
-    int64_t *placed; /* bytes at the time of placing, 0 = not placed */
-    int32_t *first; /* -1 = never allocated */
-    int32_t *last;
-    int32_t *uses; /* input slots that read it, + 1 when kept */
-    int32_t *root;
-    int32_t *active; /* placed tensors that may be live at the node reached */
-    int32_t *by_first; /* tensors grouped by the node that allocates them */
-    int32_t *group; /* by_first[group[n] .. group[n + 1]) is node n's */
-    ml_record *records;
-    uint8_t *place;
-    uint8_t *skipped;
-    uint8_t *pinned;
-    uint8_t *marked; /* waits for resolve_deallocations */
-    uint8_t *edge; /* 1 = graph input, 2 = graph output */
-};
 
 ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, int32_t options,
                            int32_t alignment) {
@@ -111,112 +81,9 @@ int64_t ml_planner_high_water(const ml_planner *p, int32_t place) {
     return (bytes + p->alignment - 1) / p->alignment * p->alignment;
 }
 
-/* Lifetimes: from the allocating node to the last reader; kept tensors and (in TFLite) unread ones live forever. */
-static void find_lifetimes(ml_planner *p) {
-    const ml_planner_graph *g = p->graph;
-    for (int32_t t = 0; t < p->count; t++) {
-        p->first[t] = p->last[t] = -1;
-        p->uses[t] = 0;
-        p->root[t] = t;
-        p->edge[t] = 0;
-    }
-    for (int32_t i = 0; i < g->n_inputs; i++) {
-        int32_t t = g->inputs[i];
-        if (t < 0) continue;
-        p->edge[t] |= 1;
-        p->first[t] = 0;
-        if ((p->options & ML_KEEP_INPUTS) && p->fixed[t] < 0) p->uses[t]++;
-    }
-    for (int32_t i = 0; i < g->n_outputs; i++)
-        if (g->outputs[i] >= 0) {
-            p->edge[g->outputs[i]] |= 2;
-            p->uses[g->outputs[i]]++;
-        }
-    for (int32_t n = 0; n < g->n_nodes; n++) {
-        if (p->skipped[n]) continue;
-        const ml_node_io *node = &g->nodes[n];
-        for (int32_t i = 0; i < node->n_outputs; i++)
-            if (node->outputs[i] >= 0 && p->first[node->outputs[i]] < 0)
-                p->first[node->outputs[i]] = n;
-        for (int32_t i = 0; i < node->n_inputs; i++)
-            if (node->inputs[i] >= 0) {
-                p->uses[node->inputs[i]]++;
-                p->last[node->inputs[i]] = n;
-            }
-        p->first[g->n_tensors + n] = p->last[g->n_tensors + n] = n;
-    }
-    for (int32_t t = 0; t < g->n_tensors; t++)
-        if (p->place[t] == ML_PLACE_PERSISTENT)
-            p->first[t] = 0; /* variables are there before any node, written by one or not */
-    bool free_unread = (p->options & ML_FREE_UNREAD) != 0;
-    for (int32_t t = 0; t < g->n_tensors; t++) {
-        bool fixed =
-            p->fixed[t] >= 0; /* whoever fixed it counted on its bytes after its last reader */
-        bool keep_input = (p->edge[t] & 1) && (p->options & ML_KEEP_INPUTS) && !fixed;
-        bool kept = (p->edge[t] & 2) || keep_input || (p->options & ML_KEEP_ALL);
-        if (kept || (p->last[t] < 0 && !free_unread && !fixed)) p->last[t] = ML_FOREVER;
-        else if (p->last[t] < p->first[t]) p->last[t] = p->first[t];
-    }
-}
-
-/* TFLite: the input dies here, is read once in all, and so is its root. Wide: this node is the last reader of the whole class. */
-static bool may_overwrite(const ml_planner *p, int32_t n, int32_t input, int32_t output,
-                          bool view) {
-    int32_t root = p->root[input];
-    if (p->place[input] != ML_PLACE_ARENA || p->place[output] != ML_PLACE_ARENA ||
-        p->place[root] != ML_PLACE_ARENA)
-        return false;
-    if (p->edge[output] & 2 || p->bytes[input] != p->bytes[output]) return false;
-    if (p->fixed[output] != p->fixed[root])
-        return false; /* a longer life could meet another fixed tensor */
-    if (p->edge[input] && ((p->options & ML_KEEP_INPUTS) || p->edge[input] & 2)) return false;
-    if (p->edge[root] && ((p->options & ML_KEEP_INPUTS) || p->edge[root] & 2)) return false;
-    if (view) return true;
-    if (p->pinned[input] || p->pinned[output]) return false;
-    if (p->options & ML_SHARE_WIDE) return p->last[root] <= n;
-    return !p->edge[input] && p->bytes[input] > 4 && p->uses[input] <= 1 && p->uses[root] <= 1;
-}
-
-static void share_in_place(ml_planner *p) {
-    const ml_planner_graph *g = p->graph;
-    if (p->options & ML_KEEP_ALL || !(p->options & (ML_SHARE_TFLITE | ML_SHARE_WIDE))) return;
-    for (int32_t n = 0; n < g->n_nodes; n++) {
-        const ml_node_io *node = &g->nodes[n];
-        bool view = node->flags & ML_NODE_VIEW;
-        if (p->skipped[n] || node->n_outputs == 0 || node->outputs[0] < 0) continue;
-        if (!(p->options & ML_SHARE_WIDE) && !(node->flags & ML_NODE_TFLITE_SHARES)) continue;
-        for (int32_t i = 0; i < node->n_inputs && i < (p->options & ML_SHARE_WIDE ? 8 : 3); i++) {
-            int32_t input = node->inputs[i], output = node->outputs[0];
-            if (input < 0 || !(node->flags & (ML_NODE_IN_PLACE << i)) ||
-                !may_overwrite(p, n, input, output, view))
-                continue;
-            int32_t root = p->root[input];
-            p->root[output] = root;
-            if (p->last[output] > p->last[root]) p->last[root] = p->last[output];
-            if (!view) p->uses[root] = p->uses[output] > 1 ? p->uses[output] : 1;
-            else p->uses[root] += p->uses[output] - 1;
-            break;
-        }
-    }
-}
-
-static void group_by_first(ml_planner *p) {
-    int32_t nodes = p->graph->n_nodes;
-    memset(p->group, 0, (size_t)(nodes + 2) * sizeof p->group[0]);
-    for (int32_t t = 0; t < p->count; t++)
-        if (p->first[t] >= 0) p->group[p->first[t] + 1]++;
-    for (int32_t n = 0; n <= nodes; n++) p->group[n + 1] += p->group[n];
-    for (int32_t t = 0; t < p->count; t++)
-        if (p->first[t] >= 0) p->by_first[p->group[p->first[t]]++] = t;
-    for (int32_t n = nodes + 1; n > 0; n--) p->group[n] = p->group[n - 1];
-    p->group[0] = 0;
-}
-
 void ml_planner_plan_allocations(ml_planner *p) {
     ml_planner_reset_allocations(p);
-    find_lifetimes(p);
-    share_in_place(p);
-    group_by_first(p);
+    ml_planner_find_lifetimes(p);
 }
 
 void ml_planner_reset_allocations(ml_planner *p) {
@@ -388,35 +255,4 @@ int32_t ml_planner_records(const ml_planner *p, ml_record *records, int32_t room
         count++;
     }
     return count;
-}
-
-/* The largest sum of rounded sizes live at once: a sweep over nodes with starts and ends counted in place. */
-int64_t ml_planner_peaks(ml_planner *p, int32_t *peaks) {
-    *peaks = 0;
-    int64_t live = 0, most = 0, align = p->alignment;
-    int32_t nodes = p->graph->n_nodes > 0 ? p->graph->n_nodes : 1;
-    int64_t *ending = calloc((size_t)nodes + 1, sizeof *ending);
-    if (!ending) return -1;
-    for (int32_t n = 0; n < nodes; n++) {
-        for (int32_t k = p->group[n]; k < p->group[n + 1]; k++) {
-            int32_t t = p->by_first[k];
-            if (p->place[t] != ML_PLACE_ARENA || p->root[t] != t) continue;
-            int64_t size = (p->bytes[t] + align - 1) / align * align;
-            live += size;
-            if (p->last[t] < nodes) ending[p->last[t] + 1] += size;
-        }
-        live -= n > 0 ? ending[n] : 0;
-        if (live > most) *peaks = 0;
-        if (live >= most) {
-            most = live;
-            ++*peaks;
-        }
-    }
-    free(ending);
-    return most;
-}
-
-int64_t ml_planner_lower_bound(ml_planner *p) {
-    int32_t peaks;
-    return ml_planner_peaks(p, &peaks);
 }

@@ -25,9 +25,9 @@ typedef struct ml_broadcast {
     int64_t b_stride[ML_MAX_RANK];
 } ml_broadcast;
 
-/* Checks that inputs 0 and 1 broadcast, shapes output 0 and fills `blob`. */
 /* numpy's rule: dimensions from the right are equal or 1. ML_SHAPE_ERROR with both shapes otherwise. */
 ml_status ml_broadcast_shape(const ml_call *c, const ml_shape *a, const ml_shape *b, ml_shape *out);
+/* Checks that inputs 0 and 1 broadcast, shapes output 0 and fills `blob`. */
 ml_status ml_broadcast_prepare(const ml_call *c, ml_broadcast *blob);
 /* The same as a kernel's prepare, for blobs that are an ml_broadcast and nothing else. */
 ml_status ml_prepare_broadcast(const ml_call *c, ml_wish *wish);
@@ -51,38 +51,48 @@ static inline void ml_rows_next(const ml_broadcast *s, ml_rows *at) {
     }
 }
 
-/* Defines `static ml_status name(const ml_call *)`, which hands each row to
- * name##_row(a, b, y, n, kind, parameters). Output 0 may be exactly one of the inputs. */
-#define ML_BINARY_EVAL(name, in_type, out_type)                                                                  \
-    static ml_status name(const ml_call *c) {                                                                    \
-        const ml_broadcast *s = c->blob;                                                                         \
-        const in_type *a = ml_in(c, 0), *b = ml_in(c, 1);                                                        \
-        out_type *y = ml_out(c, 0);                                                                              \
-        ml_rows at = {0};                                                                                        \
-        for (int64_t r = 0; r < s->rows; r++, ml_rows_next(s, &at))                                              \
-            name##_row(a + at.a, b + at.b, y + r * s->row, s->row, s->row_kind, c->params);                      \
-        return ML_OK;                                                                                            \
+/* Defines eval `name`, which hands each row to name##_row(a, b, y, n, kind, p); `context` is what `p` is a pointer to, and
+ * FROM where it lies: c->params or c->derived. Output 0 may be exactly one of the inputs. */
+#define ML_BINARY_ROWS(name, in_type, out_type, FROM)                                    \
+    static ml_status name(const ml_call *c) {                                            \
+        const ml_broadcast *s = c->blob;                                                 \
+        const in_type *a = ml_in(c, 0), *b = ml_in(c, 1);                                \
+        out_type *y = ml_out(c, 0);                                                      \
+        ml_rows at = {0};                                                                \
+        for (int64_t r = 0; r < s->rows; r++, ml_rows_next(s, &at))                      \
+            name##_row(a + at.a, b + at.b, y + r * s->row, s->row, s->row_kind, c->FROM); \
+        return ML_OK;                                                                    \
     }
 
-/* The same for y = EXPRESSION of an element `u` of input 0 and `v` of input 1, with the parameters at hand as `p`. Each
- * element is read before it is written: that is all ivdep asserts. */
-#define ML_BINARY_KERNEL(name, in_type, out_type, params_type, EXPRESSION)                                       \
-    static inline out_type name##_one(in_type u, in_type v, const params_type *p) {                              \
-        (void)p;                                                                                                 \
-        return (EXPRESSION);                                                                                     \
-    }                                                                                                            \
-    static inline void name##_row(const in_type *a, const in_type *b, out_type *y, int64_t n, int32_t kind,      \
-                                  const params_type *p) {                                                        \
-        if (kind == ML_ROW_FULL) {                                                                               \
-            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = name##_one(a[i], b[i], p);               \
-        } else if (kind == ML_ROW_SCALAR_A) {                                                                    \
-            const in_type u = *a;                                                                                \
-            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = name##_one(u, b[i], p);                  \
-        } else {                                                                                                 \
-            const in_type v = *b;                                                                                \
-            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = name##_one(a[i], v, p);                  \
-        }                                                                                                        \
-    }                                                                                                            \
-    ML_BINARY_EVAL(name, in_type, out_type)
+/* The same for y = EXPRESSION of an element `u` of input 0, `v` of input 1 and of `p`. Each element is read before it is
+ * written: that is all ivdep asserts. */
+#define ML_BINARY(name, in_type, out_type, context, FROM, EXPRESSION)                                       \
+    static inline out_type name##_one(in_type u, in_type v, const context *p) {                             \
+        (void)p;                                                                                            \
+        return (EXPRESSION);                                                                                \
+    }                                                                                                       \
+    static inline void name##_row(const in_type *a, const in_type *b, out_type *y, int64_t n, int32_t kind, \
+                                  const context *p) {                                                       \
+        if (kind == ML_ROW_FULL) {                                                                          \
+            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = name##_one(a[i], b[i], p);          \
+        } else if (kind == ML_ROW_SCALAR_A) {                                                               \
+            const in_type u = *a;                                                                           \
+            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = name##_one(u, b[i], p);             \
+        } else {                                                                                            \
+            const in_type v = *b;                                                                           \
+            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = name##_one(a[i], v, p);             \
+        }                                                                                                   \
+    }                                                                                                       \
+    ML_BINARY_ROWS(name, in_type, out_type, FROM)
+
+/* A row whose prepare is ml_prepare_broadcast; `...` are the rows of its table. */
+#define ML_BINARY_KERNEL(kernel_name, params, ...)                                    \
+    {.abi = ML_KERNEL_ABI, .name = (kernel_name), ML_PARAMS_OF(params),               \
+     .blob_bytes = (int32_t)sizeof(ml_broadcast), .prepare = ml_prepare_broadcast,    \
+     .typed = (const ml_typed[]){__VA_ARGS__, {NULL, NULL, NULL, NULL}}}
+#define ML_BINARY_KERNEL_NO_PARAMS(kernel_name, ...)                                  \
+    {.abi = ML_KERNEL_ABI, .name = (kernel_name),                                     \
+     .blob_bytes = (int32_t)sizeof(ml_broadcast), .prepare = ml_prepare_broadcast,    \
+     .typed = (const ml_typed[]){__VA_ARGS__, {NULL, NULL, NULL, NULL}}}
 
 #endif

@@ -1,108 +1,123 @@
-/* resolve.c -- resolving a plan: the table of pointers, and the steps that a run goes through. */
-#include "run/engine.h"
-
+/* resolve.c -- resolving a residence: the table of pointers, and the steps that a run goes through. */
 #include <stdlib.h>
 
-static uint8_t nothing[64]; /* where tensors of no bytes point: never read, never written */
+#include "run/run.h"
 
-void ml_bind_buffers(ml_state *s) {
-    void **data = s->data + s->graph->frames[0].tensor_base;
-    for (int32_t i = 0; i < s->n_bound; i++) data[s->bound[i].tensor] = s->bound[i].data;
+/* Where tensors of no bytes point: never read, never written. */
+static uint8_t nothing[64];
+
+void ml_resolve_loose(ml_state *s, ml_residence *r) {
+    for (int32_t i = 0; i < s->n_bound; i++)
+        ml_now_data(r, 0)[s->bound[i].tensor] = s->bound[i].data;
+    if (s->graph->n_heap == 0) return;
+    for (int32_t frame = 0; frame < s->graph->n_frames; frame++) {
+        const ml_subgraph *sub = ml_frame_subgraph(s->graph, frame);
+        const ml_frame *f = &s->graph->frames[frame];
+        for (int32_t slot = 0; slot < sub->n_slots; slot++)
+            if (r->rows.tensors[f->slot_base + slot].storage == ML_STORAGE_HEAP)
+                r->data[f->tensor_base + sub->numbers[slot]] = s->heap[f->slot_base + slot].data;
+    }
 }
 
-void ml_bind_pointers(ml_state *s, int32_t frame) {
+static void resolve_pointers(ml_state *s, ml_residence *r, int32_t frame) {
     const ml_frame *f = &s->graph->frames[frame];
-    const ml_tensor *tensors = ml_frame_tensors(s->plan, frame);
-    void **data = s->data + f->tensor_base;
-    uint8_t *region = s->frames[frame].region;
-    int32_t count = s->graph->subgraphs[f->subgraph].io.n_tensors;
-    int64_t persistent = s->plan->frames[frame].persistent_start;
-    for (int32_t t = 0; t < count; t++) {
-        const ml_tensor *tensor = &tensors[t];
+    const ml_subgraph *sub = &s->graph->subgraphs[f->subgraph];
+    const ml_tensor *tensors = r->rows.tensors + f->slot_base;
+    void **data = r->data + f->tensor_base;
+    uint8_t *region = r->frames[frame].region,
+            *persistent = s->persistent + r->rows.frames[frame].persistent_start;
+    for (int32_t t = 0; t < sub->io.n_tensors; t++) {
+        if (sub->slots[t] < 0) {
+            data[t] = (void *)(uintptr_t)sub->constants[~sub->slots[t]].known;
+            continue;
+        }
+        const ml_tensor *tensor = &tensors[sub->slots[t]];
         switch ((ml_storage)tensor->storage) {
-        case ML_STORAGE_CONSTANT:
         case ML_STORAGE_FOLDED: data[t] = (void *)(uintptr_t)tensor->known; break;
         case ML_STORAGE_PERSISTENT:
-            data[t] = tensor->offset >= 0 ? s->persistent + persistent + tensor->offset : nothing;
+            data[t] = tensor->offset >= 0 ? persistent + tensor->offset : nothing;
             break;
-        case ML_STORAGE_BOUND:
-        case ML_STORAGE_SLOT: break;
-        default:
+        case ML_STORAGE_ARENA:
             data[t] = region && tensor->offset >= 0 ? region + tensor->offset
                       : tensor->bytes > 0           ? NULL
                                                     : nothing;
+            break;
+        default: data[t] = NULL; /* bound, heap: ml_resolve_loose; slots: the node that calls */
         }
     }
-    if (frame == 0) ml_bind_buffers(s);
-    s->generation++;
-    s->counters.resolves++;
 }
 
-static int32_t ticks_of(const ml_node_io *io, const ml_tensor *tensors) {
+static int32_t ticks_of(const ml_call *c) {
     int64_t bytes = 0;
-    for (int32_t i = 0; i < io->n_inputs; i++)
-        bytes += io->inputs[i] >= 0 ? tensors[io->inputs[i]].bytes : 0;
-    for (int32_t i = 0; i < io->n_outputs; i++) bytes += tensors[io->outputs[i]].bytes;
+    for (int32_t i = 0; i < c->n_inputs; i++) bytes += ml_in_tensor(c, i)->bytes;
+    for (int32_t i = 0; i < c->n_outputs; i++) bytes += ml_output(c, i)->bytes;
     return 1 + (int32_t)(bytes >> 12 > 1 << 20 ? 1 << 20 : bytes >> 12);
 }
 
-void ml_bind_steps(ml_state *s, int32_t frame, int32_t step, int32_t first) {
+ml_status (*ml_eval_of(const ml_node *node, const ml_node_plan *row))(const ml_call *call) {
+    if (row->status == ML_NODE_IS_VIEW) return ml_run_view;
+    if (!node->typed) return ml_run_python;
+    return row->packs_in_run ? ml_run_packing : node->typed->eval;
+}
+
+static void resolve_frame(ml_state *s, ml_residence *r, int32_t frame);
+
+/* Frames of a node's subgraphs lie in front of its own scratch, or in memory of their own. */
+static void resolve_children(ml_state *s, ml_residence *r, int32_t frame, int32_t n,
+                             uint8_t *room) {
+    for (int32_t k = 0; k < ml_frame_subgraph(s->graph, frame)->nodes[n].n_children; k++) {
+        int32_t child = ml_child_frame(s->graph, frame, n, k);
+        r->frames[child].region = r->frames[child].spilled ? s->spills[child].base : room;
+        resolve_frame(s, r, child);
+    }
+}
+
+static void resolve_step(ml_state *s, ml_residence *r, int32_t frame, int32_t n, ml_step *to) {
+    const ml_frame *f = &s->graph->frames[frame];
+    const ml_node *node = &s->graph->subgraphs[f->subgraph].nodes[n];
+    const ml_node_plan *row = &r->rows.nodes[f->node_base + n];
+    uint8_t *region = r->frames[frame].region, *scratch = s->work;
+    if (row->scratch_offset >= 0) scratch = region ? region + row->scratch_offset : NULL;
+    if (node->n_children > 0) resolve_children(s, r, frame, n, scratch);
+    if (scratch && node->n_children > 0) scratch += ml_children_room(s->graph, &r->rows, frame, n);
+    bool unsettled = row->stale || row->open;
+    to->call = ml_call_of(&r->engine, &r->envs[frame], frame, n, r->data + f->tensor_base);
+    to->call.scratch = scratch;
+    to->call.packed = row->packs_in_run ? NULL : row->packed;
+    to->eval = unsettled ? ml_run_unsettled : ml_eval_of(node, row);
+    to->ticks = ticks_of(&to->call);
+}
+
+static void resolve_frame(ml_state *s, ml_residence *r, int32_t frame) {
     const ml_frame *f = &s->graph->frames[frame];
     const ml_subgraph *sub = &s->graph->subgraphs[f->subgraph];
-    ml_tensor *tensors = ml_frame_tensors(s->plan, frame);
-    ml_step *steps = s->steps + f->node_base;
-    uint8_t *region = s->frames[frame].region;
-    s->engines[frame] = (struct ml_frame_engine){s->graph, s->plan, s, frame, f->subgraph};
-    s->envs[frame] = (ml_env){.tensors = tensors,
-                              .error = s->error,
-                              .core = &ml_core_table,
-                              .engine = &s->engines[frame]};
-    for (int32_t n = first; n < sub->io.n_nodes; n++) {
-        const ml_node *node = &sub->nodes[n];
-        const ml_node_plan *np = &s->plan->nodes[f->node_base + n];
-        if (np->status == ML_NODE_FOLDED || np->status == ML_NODE_IS_VIEW) continue;
-        bool in_arena = ml_scratch_in_arena(node, np);
-        int64_t scratch =
-            in_arena ? ml_planner_offsets(s->plan->frames[frame].planner)[sub->io.n_tensors + n]
-                     : -1;
-        bool python = (node->io->flags & ML_NODE_PYTHON) || !node->typed;
-        ml_step *to = &steps[step++];
-        to->eval = np->dynamic || np->status == ML_NODE_WAITS ? ml_run_dynamic
-                   : python                                   ? ml_run_python
-                                                              : node->typed->eval;
-        to->ticks = ticks_of(node->io, tensors);
-        to->call = (ml_call){.params = node->params,
-                             .derived = node->derived,
-                             .packed = np->packed,
-                             .blob = s->plan->blobs + f->blob_base + node->blob_start,
-                             .scratch = scratch >= 0            ? region + scratch
-                                        : np->scratch_bytes > 0 ? s->work
-                                                                : NULL,
-                             .inputs = node->io->inputs,
-                             .data = s->data + f->tensor_base,
-                             .env = &s->envs[frame],
-                             .n_inputs = node->io->n_inputs,
-                             .n_outputs = node->io->n_outputs,
-                             .node = n};
-        for (int k = 0; k < 2; k++) {
-            int32_t child = s->graph->children[f->node_base + n][k];
-            if (child >= 0 && s->plan->frames[child].planner)
-                ml_bind_frame(s, child,
-                              ml_outgrew_room(s->plan, child) ? s->frames[child].spill
-                                                              : (uint8_t *)to->call.scratch);
-        }
+    r->frame_engines[frame] = (struct ml_frame_engine){&r->engine, frame, f->subgraph};
+    r->envs[frame] = ml_frame_env(&r->engine, &r->frame_engines[frame]);
+    resolve_pointers(s, r, frame);
+    int32_t step = 0;
+    for (int32_t n = 0; n < sub->io.n_nodes; n++) {
+        ml_node_plan *row = &r->rows.nodes[f->node_base + n];
+        bool settled_view = row->status == ML_NODE_IS_VIEW && !r->learnt;
+        if (row->status == ML_NODE_FOLDED || settled_view) continue;
+        resolve_step(s, r, frame, n, &r->steps[f->node_base + step]);
+        if (r->learnt) row->step = step;
+        step++;
     }
-    s->frames[frame].n_steps = step;
-    if (frame == 0) s->plan->n_steps = step;
+    r->frames[frame].n_steps = step;
 }
 
-void ml_bind_frame(ml_state *s, int32_t frame, uint8_t *region) {
-    s->frames[frame].region = region;
-    ml_bind_pointers(s, frame);
-    ml_bind_steps(s, frame, 0, 0);
+void ml_resolve(ml_state *s, ml_residence *r) {
+    r->frames[0].region = s->arena.base;
+    resolve_frame(s, r, 0);
+    ml_resolve_loose(s, r);
+    r->at_base = s->arena.base;
+    r->at_persistent = s->persistent;
+    r->resolved = true;
+    s->counters.resolves++;
 }
 
-void ml_relocate(ml_state *s, int32_t frame, uint8_t *from, int64_t bytes, uint8_t *to) {
+void ml_relocate(ml_state *s, ml_residence *r, int32_t frame, const uint8_t *from, int64_t bytes,
+                 uint8_t *to) {
     const ml_graph *g = s->graph;
     uintptr_t start = (uintptr_t)from, end = start + (uintptr_t)bytes;
     int32_t below = frame + 1; /* frames are numbered callers first: those below follow */
@@ -111,28 +126,10 @@ void ml_relocate(ml_state *s, int32_t frame, uint8_t *from, int64_t bytes, uint8
     int32_t nodes = below < g->n_frames ? g->frames[below].node_base : g->total_nodes;
 #define MOVED(p) ((uintptr_t)(p) >= start && (uintptr_t)(p) < end ? to + ((uintptr_t)(p) - start) : (uint8_t *)(p))
     for (int32_t t = g->frames[frame].tensor_base; t < tensors - 1; t++)
-        s->data[t] = MOVED(s->data[t]);
+        r->data[t] = MOVED(r->data[t]);
     for (int32_t n = g->frames[frame].node_base; n < nodes; n++)
-        s->steps[n].call.scratch = MOVED(s->steps[n].call.scratch);
-    for (int32_t f = frame; f < below; f++) s->frames[f].region = MOVED(s->frames[f].region);
+        r->steps[n].call.scratch = MOVED(r->steps[n].call.scratch);
+    for (int32_t f = frame; f < below; f++) r->frames[f].region = MOVED(r->frames[f].region);
 #undef MOVED
-    s->generation++;
     s->counters.resolves++;
-}
-
-ml_status ml_reserve_spill(ml_state *s, int32_t frame, int64_t bytes, ml_error *error) {
-    ml_frame_state *fs = &s->frames[frame];
-    if (bytes <= fs->spill_bytes) return ML_OK;
-    uint8_t *spill = aligned_alloc(64, (size_t)((bytes + 63) & ~(int64_t)63));
-    if (!spill) {
-        error->needed = bytes;
-        error->available = fs->spill_bytes;
-        return ml_error_set(error, ML_ARENA_ERROR,
-                            "a loop body needs %lld bytes, has %lld, and the system gives no more",
-                            (long long)bytes, (long long)fs->spill_bytes);
-    }
-    free(fs->spill);
-    fs->spill = spill;
-    fs->spill_bytes = bytes;
-    return ML_OK;
 }

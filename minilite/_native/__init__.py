@@ -8,10 +8,12 @@ from minilite._native.graph import (
     Store,
     SubgraphDef,
     TensorDef,
+    choose_level,
     find_kernel,
     kernel_at,
     kernel_names,
     kernel_types,
+    level_names,
     match_kernel,
     pack_params,
 )
@@ -25,8 +27,9 @@ from minilite._native.memory import (
     plan_memory,
     strategies,
 )
+from minilite._native.plan import Plan, TensorState
 from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT, Arena, Planner
-from minilite._native.state import Plan, State, TensorState
+from minilite._native.state import Place, Shared, State
 from minilite._native.status import (
     BUSY,
     MAX_RANK,
@@ -36,6 +39,7 @@ from minilite._native.status import (
     NODE_VIEW,
     OPTIONS,
     TENSOR_OF_FILE,
+    TENSOR_SPARSE,
     TENSOR_VARIABLE,
 )
 
@@ -53,6 +57,7 @@ __all__ = [
     "PLACE_NONE",
     "PLACE_PERSISTENT",
     "TENSOR_OF_FILE",
+    "TENSOR_SPARSE",
     "TENSOR_VARIABLE",
     "UNPLACED",
     "Arena",
@@ -60,20 +65,24 @@ __all__ = [
     "Graph",
     "KernelInfo",
     "NodeDef",
+    "Place",
     "Placement",
     "Plan",
     "Planner",
     "QuantizationDef",
     "Refused",
+    "Shared",
     "State",
     "Store",
     "SubgraphDef",
     "TensorDef",
     "TensorState",
+    "choose_level",
     "find_kernel",
     "kernel_at",
     "kernel_names",
     "kernel_types",
+    "level_names",
     "match_kernel",
     "memory_lower_bound",
     "pack_params",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from minilite._native.state import Plan
+    from minilite._native.plan import Plan
 
 _MOST_STEPS = 8
 

@@ -154,6 +154,22 @@ def _pack_quantization(q: QuantizationDef) -> bytes:
     )
 
 
+def level_names() -> tuple[str, ...]:
+    """The levels of instructions that this machine has in this build, ascending."""
+    names: list[str] = []
+    while simd := lib.ml_simd_at(len(names)):
+        names.append(ffi.string(simd.level).decode())
+    return tuple(names)
+
+
+def choose_level(mask: str | None) -> Any:
+    """The level named by `mask`, or the best there is. Raises: InputError for names of none that is there."""
+    out, error = ffi.new("const ml_simd **"), fresh_error()
+    if lib.ml_simd_choose(ffi.NULL if mask is None else mask.encode(), out, error):
+        raise_error(error, None)
+    return out[0]
+
+
 class Store:
     """Owns an ml_store: weights packed for the inner loops, shared by all graphs of a Model."""
 
@@ -170,6 +186,75 @@ class Store:
         return int(lib.ml_store_bytes(self.pointer))
 
 
+class _Packer:
+    """The loading description as the arrays of structs that C copies."""
+
+    def __init__(self) -> None:
+        self.tensors, self.nodes, self.heads = bytearray(), bytearray(), bytearray()
+        self.quantizations, self.params = bytearray(), bytearray()
+        self.io: list[int] = []
+
+    def subgraph(self, subgraph: SubgraphDef) -> None:
+        starts = len(self.io), len(self.io) + len(subgraph.inputs)
+        self.io += (*subgraph.inputs, *subgraph.outputs)
+        self.heads += _SUBGRAPH.pack(
+            len(subgraph.tensors), len(subgraph.nodes),
+            starts[0], len(subgraph.inputs), starts[1], len(subgraph.outputs),
+        )  # fmt: skip
+        for tensor in subgraph.tensors:
+            self.tensor(tensor)
+        for node in subgraph.nodes:
+            self.node(node)
+
+    def tensor(self, tensor: TensorDef) -> None:
+        data, kind, shape, flags, quantization, offline = tensor
+        address, size = (data.__array_interface__["data"][0], data.nbytes) if data is not None else (0, 0)
+        rank, number = len(shape), -1
+        if quantization is not None:
+            number = len(self.quantizations) // _QUANTIZATION.size
+            self.quantizations += _pack_quantization(quantization)
+        self.tensors += _TENSOR.pack(address, size, kind, flags, rank, *shape, *_PAD[MAX_RANK - rank], number, offline)
+
+    def node(self, node: NodeDef) -> None:
+        self.nodes += _NODE.pack(
+            node.kernel, node.typed, node.flags, node.index, node.handler,
+            len(self.io), len(node.inputs), len(node.outputs), len(node.subgraphs), len(self.params),
+        )  # fmt: skip
+        self.io += (*node.inputs, *node.outputs, *node.subgraphs)
+        self.params += node.params
+        self.params += bytes(-len(self.params) % 16)
+
+    def definition(self, resources: int, root: int, store: Store, level: Any) -> tuple[Any, Any]:
+        """The ml_graph_def, and what has to live as long as it is read."""
+        assert _TENSOR.size == ffi.sizeof("ml_tensor_def")
+        assert _NODE.size == ffi.sizeof("ml_node_def")
+        assert _QUANTIZATION.size == ffi.sizeof("ml_quantization")
+        io = ffi.new("int32_t[]", self.io or 1)
+        rows = {
+            "subgraphs": ffi.cast("ml_subgraph_def *", ffi.from_buffer(self.heads)),
+            "tensors": ffi.cast("ml_tensor_def *", ffi.from_buffer(self.tensors)),
+            "nodes": ffi.cast("ml_node_def *", ffi.from_buffer(self.nodes)),
+            "quantizations": ffi.cast("ml_quantization *", ffi.from_buffer(self.quantizations)),
+            "params": ffi.cast("uint8_t *", ffi.from_buffer(self.params)),
+        }
+        counts = {
+            "params_bytes": len(self.params),
+            "n_io": len(self.io),
+            "n_subgraphs": len(self.heads) // _SUBGRAPH.size,
+            "n_quantizations": len(self.quantizations) // _QUANTIZATION.size,
+        }
+        fields = {
+            **rows,
+            **counts,
+            "io": io,
+            "store": store.pointer,
+            "simd": level,
+            "n_resources": resources,
+            "root": root,
+        }
+        return ffi.new("ml_graph_def *", fields), io
+
+
 class Graph:
     """Owns an ml_graph and whatever its constants and packed weights lie in."""
 
@@ -181,60 +266,12 @@ class Graph:
         keep: Iterable[Any],
         names: Names,
         store: Store,
+        level: Any,
     ) -> None:
-        tensors, nodes, heads, quantizations = bytearray(), bytearray(), bytearray(), bytearray()
-        io: list[int] = []
-        params = bytearray()
+        packer = _Packer()
         for subgraph in subgraphs:
-            inputs_start = len(io)
-            io += subgraph.inputs
-            outputs_start = len(io)
-            io += subgraph.outputs
-            heads += _SUBGRAPH.pack(
-                len(subgraph.tensors), len(subgraph.nodes),
-                inputs_start, len(subgraph.inputs), outputs_start, len(subgraph.outputs),
-            )  # fmt: skip
-            for data, kind, shape, flags, quantization, offline in subgraph.tensors:
-                address, size = (data.__array_interface__["data"][0], data.nbytes) if data is not None else (0, 0)
-                rank, number = len(shape), -1
-                if quantization is not None:
-                    number = len(quantizations) // _QUANTIZATION.size
-                    quantizations += _pack_quantization(quantization)
-                tensors += _TENSOR.pack(
-                    address, size, kind, flags, rank, *shape, *_PAD[MAX_RANK - rank], number, offline
-                )
-            for node in subgraph.nodes:
-                nodes += _NODE.pack(
-                    node.kernel, node.typed, node.flags, node.index, node.handler,
-                    len(io), len(node.inputs), len(node.outputs), len(node.subgraphs), len(params),
-                )  # fmt: skip
-                io += node.inputs
-                io += node.outputs
-                io += node.subgraphs
-                params += node.params
-                params += bytes(-len(params) % 16)
-        assert _TENSOR.size == ffi.sizeof("ml_tensor_def")
-        assert _NODE.size == ffi.sizeof("ml_node_def")
-        assert _QUANTIZATION.size == ffi.sizeof("ml_quantization")
-        io_array = ffi.new("int32_t[]", io or 1)
-        definition = ffi.new(
-            "ml_graph_def *",
-            {
-                "subgraphs": ffi.cast("ml_subgraph_def *", ffi.from_buffer(heads)),
-                "tensors": ffi.cast("ml_tensor_def *", ffi.from_buffer(tensors)),
-                "nodes": ffi.cast("ml_node_def *", ffi.from_buffer(nodes)),
-                "quantizations": ffi.cast("ml_quantization *", ffi.from_buffer(quantizations)),
-                "store": store.pointer,
-                "io": io_array,
-                "params": ffi.cast("uint8_t *", ffi.from_buffer(params)),
-                "params_bytes": len(params),
-                "n_io": len(io),
-                "n_subgraphs": len(subgraphs),
-                "n_resources": resources,
-                "root": root,
-                "n_quantizations": len(quantizations) // _QUANTIZATION.size,
-            },
-        )
+            packer.subgraph(subgraph)
+        definition, _io = packer.definition(resources, root, store, level)
         out = ffi.new("ml_graph **")
         error = fresh_error()
         if lib.ml_graph_new(definition, out, error):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -79,7 +80,8 @@ def write_shape(target: Any, shape: Shape) -> None:
 class Hooks(Protocol):
     """What C asks of Python during prepare and run; a hook that returns non-zero has failed inside C."""
 
-    exception: BaseException | None
+    exceptions: dict[int, BaseException]
+    """What hooks raised, by thread: a call takes out its own."""
 
     def eval(self, call: Call) -> int:
         """Computes a node."""
@@ -99,7 +101,7 @@ def _keep_exception(exception: BaseException | None, traceback: Any) -> None:
     hooks: Hooks = ffi.from_handle(frame["owner"])
     if "handed" in frame and not isinstance(exception, MiniliteError):
         _note(exception, hooks.label(frame["handed"].handler))
-    hooks.exception = exception.with_traceback(traceback)
+    hooks.exceptions[threading.get_ident()] = exception.with_traceback(traceback)
 
 
 def _note(exception: BaseException, text: str) -> None:

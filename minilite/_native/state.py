@@ -1,127 +1,77 @@
-"""Owning an ml_state and looking into its ml_plans."""
+"""Owning an ml_interpreter and its ml_states: memory, plans in force, runs, values in and out."""
 
 from __future__ import annotations
 
 import struct
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from minilite._core import ffi, lib
-from minilite._native.advice import BindAdvice, Outlook, advise_bind
 from minilite._native.graph import Graph
 from minilite._native.hooks import Hooks
-from minilite._native.status import BUSY, NODE_STATUSES, STORAGES, fresh_error, raise_error
-from minilite.errors import StateError
+from minilite._native.plan import Plan
+from minilite._native.status import BUSY, STORAGES, fresh_error, raise_error
+from minilite.errors import ArenaError, StateError
 
 Array = Any
 Shape = tuple[int, ...]
 _BINDING = struct.Struct("@Pqi4x")
+_COUNTERS = (
+    "invokes", "plans", "plan_hits", "nodes_prepared", "capacity_misses", "replans", "arena_moves", "resolves",
+    "rebinds", "plans_improved", "plans_evicted",
+)  # fmt: skip
 
 
-class TensorState(NamedTuple):
-    """A tensor in a plan: its shape (None while unknown), element type's code, bytes, storage class and offset in its frame's region."""
+class Place(NamedTuple):
+    """Where a tensor lies now: valid as long as the state's generation is this one."""
 
+    generation: int
     shape: Shape | None
     type: int
-    bytes: int
     storage: str
-    offset: int
-    root: int
-    dynamic: bool
+    bytes: int
+    address: int
+    """0: it has no memory."""
 
 
-class Plan:
-    """Holds an ml_plan; keeps what it belongs to alive."""
+class Shared:
+    """Owns an ml_interpreter: what all signatures of one interpreter share."""
 
-    def __init__(self, pointer: Any, owner: Any) -> None:
-        self._pointer = ffi.gc(pointer, lib.ml_plan_free)
-        self._owner = owner
+    def __init__(self, resources: int, subgraphs: int) -> None:
+        pointer = lib.ml_interpreter_new(resources, subgraphs)
+        if not pointer:
+            message = f"no memory for {resources} resources"
+            raise ArenaError(message)
+        self.pointer = ffi.gc(pointer, lib.ml_interpreter_free)
 
-    def __repr__(self) -> str:
-        return f"<Plan: arena {self.arena_bytes} bytes, lower bound {self.lower_bound}, {self.n_tensors} tensors>"
+    def cancel(self) -> None:
+        """Stops the run under way at its next node or block; any thread may call it."""
+        lib.ml_interpreter_cancel(self.pointer)
 
-    def is_at(self, pointer: Any) -> bool:
-        """Whether this is the plan at that address."""
-        return bool(self._pointer == pointer)
+    def reset_resources(self) -> None:
+        """Forgets resource variables and what CALL_ONCE has run. Raises: StateError."""
+        if lib.ml_interpreter_reset_resources(self.pointer):
+            raise StateError(BUSY)
 
-    @property
-    def arena_bytes(self) -> int:
-        """The arena's high-water mark in bytes."""
-        return int(lib.ml_plan_arena_bytes(self._pointer))
-
-    @property
-    def work_bytes(self) -> int:
-        """Bytes of the work block beside the arena that small scratch is taken from: at most 64 KiB."""
-        return int(lib.ml_plan_work_bytes(self._pointer))
-
-    @property
-    def n_tensors(self) -> int:
-        """How many tensors the main frame has."""
-        return int(self._owner.n_tensors)
-
-    @property
-    def lower_bound(self) -> int:
-        """The largest sum of bytes that are live at once."""
-        return int(lib.ml_plan_lower_bound(self._pointer))
-
-    def frames(self) -> list[tuple[int, int, int]]:
-        """(subgraph, calling frame, calling node) of every frame."""
-        parent, node = ffi.new("int32_t *"), ffi.new("int32_t *")
-        return [
-            (int(lib.ml_plan_frame_subgraph(self._pointer, frame, parent, node)), int(parent[0]), int(node[0]))
-            for frame in range(lib.ml_plan_frames(self._pointer))
-        ]
-
-    def tensor(self, index: int, frame: int = 0) -> TensorState:
-        """What the plan says of one tensor."""
-        t = lib.ml_plan_tensor(self._pointer, frame, index)
-        shape = tuple(t.shape.dims[0 : t.shape.rank]) if t.shaped else None
-        return TensorState(shape, t.type, t.bytes, STORAGES[t.storage], t.offset, t.root, bool(t.dynamic))
-
-    def shape(self, index: int) -> Shape | None:
-        """The shape of a tensor of the main frame, None while unknown."""
-        t = lib.ml_plan_tensor(self._pointer, 0, index)
-        return tuple(t.shape.dims[0 : t.shape.rank]) if t.shaped else None
-
-    def node_status(self, node: int, frame: int = 0) -> str:
-        """What becomes of the node at this position: waits, runs, folded, view."""
-        return NODE_STATUSES[lib.ml_plan_node_status(self._pointer, frame, node)]
-
-    def records(self, frame: int = 0) -> list[tuple[int, int, int, int, int]]:
-        """Usage records of a frame: (tensor, size in bytes, first node, last node, offset), both ends inclusive."""
-        room = lib.ml_plan_records(self._pointer, frame, ffi.NULL, 0)
-        records = ffi.new("ml_record[]", room or 1)
-        lib.ml_plan_records(self._pointer, frame, records, room)
-        return [(r.tensor, r.size, r.first, r.last, r.offset) for r in records[0:room]]
-
-    def without(self, tensors: Sequence[int]) -> Outlook:
-        """What the arena would be if these tensors left it. Raises: ArenaError."""
-        error, outlook = fresh_error(), ffi.new("ml_outlook *")
-        numbers = ffi.new("int32_t[]", list(tensors) or 1)
-        if lib.ml_plan_without(self._pointer, numbers, len(tensors), outlook, error):
-            raise_error(error, None)
-        return Outlook(outlook.arena_bytes, outlook.lower_bound, outlook.peaks)
-
-    def advise_bind(self) -> list[BindAdvice]:
-        """Which tensors, bound to buffers of the caller's, make the arena shrink: a few, one after the other.
-
-        Greedy: each step takes the tensor (or all those that share one place) whose leaving lowers the most bytes live
-        at once, or the number of nodes at which so many are. It ends once the arena is smaller, as a new plan by the same
-        strategy shows; the list is empty when nothing helps, say because scratch memory alone makes the peak.
-        """
-        return advise_bind(self)
+    def set_threads(self, threads: int) -> None:
+        """How many threads runs may use, the caller's included. Raises: StateError."""
+        if lib.ml_interpreter_set_threads(self.pointer, threads):
+            raise StateError(BUSY)
 
 
 class State:
-    """Owns an ml_state: one interpreter's memory and plans."""
+    """Owns an ml_state: the memory and the plans of one signature in use."""
 
-    def __init__(self, graph: Graph, strategy: str, options: int, hooks: Hooks) -> None:
+    def __init__(
+        self, graph: Graph, shared: Shared, strategy: str, options: int, cache_bytes: int, hooks: Hooks
+    ) -> None:
         self._graph = graph
         self._hooks = hooks
         self._handle = ffi.new_handle(hooks)
-        self._error = fresh_error()
+        self._errors: list[Any] = []
         table = {
             "owner": self._handle,
             "eval": lib.ml_hook_eval,
@@ -130,16 +80,19 @@ class State:
         }
         out = ffi.new("ml_state **")
         hooks_table = ffi.new("ml_hooks *", table)
-        self._check(lib.ml_state_new(graph.pointer, strategy.encode(), options, hooks_table, out, self._error))
+        error = fresh_error()
+        if lib.ml_state_new(
+            graph.pointer, shared.pointer, strategy.encode(), options, cache_bytes, hooks_table, out, error
+        ):
+            raise_error(error, graph.names)
         self.pointer = ffi.gc(out[0], lib.ml_state_free)
-        self._plan: Plan | None = None
+        self._generation = lib.ml_state_generation(self.pointer)
 
-    def _fail(self, status: int) -> None:
-        """Raises what the last call left: the hook's own exception, else the error's class."""
-        if status == lib.ML_BUSY:  # the error and the hooks' exception belong to the call that is running
+    def _fail(self, status: int, error: Any) -> None:
+        """Raises what a call left: the exception of a hook it called, else the error's class. The error is the call's own."""
+        if status == lib.ML_BUSY:
             raise StateError(BUSY)
-        error, self._error = self._error, fresh_error()
-        exception, self._hooks.exception = self._hooks.exception, None
+        exception = self._hooks.exceptions.pop(threading.get_ident(), None)
         if exception is not None:
             try:
                 raise exception
@@ -149,17 +102,21 @@ class State:
 
     def run(self) -> Callable[[], None]:
         """The steady path: a function that runs the plan in force, one call into C."""
-        run, pointer = lib.ml_state_run, self.pointer
+        run, pointer, errors = lib.ml_state_run, self.pointer, self._errors
 
         def invoke() -> None:
-            if status := run(pointer, self._error):
-                self._fail(status)
+            # Errors are kept for reuse; two threads never have the same one.
+            error = errors.pop() if errors else fresh_error()
+            if status := run(pointer, error):
+                self._fail(status, error)
+            errors.append(error)
 
         return invoke
 
-    def _check(self, status: int) -> None:
-        if status:
-            self._fail(status)
+    def _call(self, function: Callable[..., int], *arguments: Any) -> None:
+        error = fresh_error()
+        if status := function(self.pointer, *arguments, error):
+            self._fail(status, error)
 
     def prepare(self, spec: Sequence[int], bound: Sequence[tuple[int, int, int]] = ()) -> None:
         """Puts the plan for these rows of [tensor, rank, dims...] in force, and memory of the caller's,
@@ -170,82 +127,118 @@ class State:
             bindings = b"".join(map(_BINDING.pack, *zip(*bound, strict=True)))
             rows = ffi.cast("ml_binding *", ffi.from_buffer(bindings))
         words = ffi.new("int32_t[]", spec)
-        self._check(lib.ml_state_prepare(self.pointer, words, len(spec), rows, len(bound), self._error))
+        self._call(lib.ml_state_prepare, words, len(spec), rows, len(bound))
+
+    def _plan(self, function: Callable[..., int], *arguments: Any) -> Plan | None:
+        out = ffi.new("ml_plan **")
+        self._call(function, *arguments, out)
+        return Plan(out[0], self._graph) if out[0] else None
 
     def plan_for(self, spec: Sequence[int]) -> Plan:
         """The plan for these rows, not put in force."""
-        out = ffi.new("ml_plan **")
-        self._check(lib.ml_state_plan_for(self.pointer, ffi.new("int32_t[]", spec), len(spec), out, self._error))
-        return Plan(out[0], self._graph)
+        plan = self._plan(lib.ml_state_plan_for, ffi.new("int32_t[]", spec), len(spec))
+        assert plan is not None
+        return plan
 
     @property
     def plan(self) -> Plan | None:
         """The plan in force."""
-        pointer = lib.ml_state_plan(self.pointer)
-        if pointer and not (self._plan and self._plan.is_at(pointer)):
-            self._plan = Plan(lib.ml_plan_hold(pointer), self._graph)
-        return self._plan
-
-    def cancel(self) -> None:
-        """Stops the run under way at its next node; any thread may call it."""
-        lib.ml_state_cancel(self.pointer)
-
-    def pin(self, pinned: bool) -> None:
-        """Says whether views of the arena are alive."""
-        lib.ml_state_pin(self.pointer, pinned)
+        return self._plan(lib.ml_state_plan)
 
     @property
-    def running(self) -> bool:
-        """Whether a call is under way."""
-        return bool(lib.ml_state_is_running(self.pointer))
+    def memory(self) -> Plan | None:
+        """A copy of the residence in force: the plan with what runs have learnt."""
+        return self._plan(lib.ml_state_memory)
+
+    def pin(self, views: int) -> None:
+        """Counts views of the arena, up or down: while there are any, memory neither moves nor goes."""
+        lib.ml_state_pin(self.pointer, views)
 
     def trim(self) -> None:
         """Gives back memory that the plan in force does not need."""
-        self._check(lib.ml_state_trim(self.pointer, self._error))
+        self._call(lib.ml_state_trim)
 
     def release_memory(self) -> None:
         """Frees the arena; the plan stays."""
-        self._check(lib.ml_state_release_memory(self.pointer, self._error))
+        self._call(lib.ml_state_release_memory)
 
     def acquire_memory(self) -> None:
         """Takes the arena again for the plan in force."""
-        self._check(lib.ml_state_acquire_memory(self.pointer, self._error))
+        self._call(lib.ml_state_acquire_memory)
 
     def reset_variables(self) -> None:
         """Zeroes variable tensors."""
-        self._check(lib.ml_state_reset_variables(self.pointer, self._error))
-
-    def reset_resources(self) -> None:
-        """Forgets resource variables and what CALL_ONCE has run."""
-        self._check(lib.ml_state_reset_resources(self.pointer, self._error))
+        self._call(lib.ml_state_reset_variables)
 
     @property
     def generation(self) -> int:
         """Changes whenever a pointer or a shape does."""
-        return int(lib.ml_state_generation(self.pointer))
+        return int(self._generation[0])
 
     @property
     def arena_capacity(self) -> int:
         """Bytes of memory the arena holds."""
         return int(lib.ml_state_arena_capacity(self.pointer))
 
+    @property
+    def arena_bytes(self) -> int:
+        """Bytes the residence in force takes of it, capacities of dynamic tensors included."""
+        return int(lib.ml_state_arena_bytes(self.pointer))
+
+    def cached(self) -> tuple[int, int]:
+        """How many plans are kept, the one in force included, and the bytes they take with their residences."""
+        plans = ffi.new("int32_t *")
+        taken = lib.ml_state_cached(self.pointer, plans)
+        return int(plans[0]), int(taken)
+
     def counters(self) -> dict[str, int]:
-        """What was counted since the interpreter was made."""
-        c = lib.ml_state_counters(self.pointer)
-        names = (
-            "invokes", "plans", "plan_hits", "suffix_plans", "nodes_prepared", "arena_moves", "resolves",
-            "rebinds",
-            "plans_improved",
-        )  # fmt: skip
-        return {name: int(getattr(c, name)) for name in names}
+        """What was counted since the interpreter was made. Raises: StateError."""
+        c = ffi.new("ml_counters *")
+        if lib.ml_state_get_counters(self.pointer, c):
+            raise StateError(BUSY)
+        return {name: int(getattr(c, name)) for name in _COUNTERS}
 
-    def address(self, tensor: int, frame: int = 0) -> int:
-        """The address of a tensor's bytes, 0 when it has none."""
-        return int(ffi.cast("uintptr_t", lib.ml_state_data(self.pointer, frame, tensor)))
+    # Values -----------------------------------------------------------------------------------------------------------
 
-    def array(self, tensor: int, shape: Shape, dtype: Any, nbytes: int, frame: int = 0) -> Array:
+    def place(self, tensor: int) -> Place:
+        """Where a tensor of the main frame lies now. Raises: StateError."""
+        place = ffi.new("ml_place_now *")
+        generation = self.generation
+        self._call(lib.ml_state_place, tensor, place)
+        t = place.tensor
+        shape = tuple(t.shape.dims[0 : t.shape.rank]) if t.shaped else None
+        address = int(ffi.cast("uintptr_t", place.data))
+        return Place(generation, shape, t.type, STORAGES[t.storage], place.bytes, address)
+
+    def overwriter(self, tensor: int) -> int:
+        """The file's number of the first node that writes over a tensor once it is dead; -1 if it stays whole."""
+        node = ffi.new("int32_t *")
+        self._call(lib.ml_state_overwriter, tensor, node)
+        return int(node[0])
+
+    def read(self, tensor: int, place: Place, target: Array) -> bool:
+        """Copies a tensor's bytes into an array of as many; False if it is no longer at `place`. Raises: StateError."""
+        data = ffi.from_buffer(target, require_writable=True) if place.bytes else ffi.NULL
+        status = lib.ml_state_read(self.pointer, tensor, place.generation, data, place.bytes)
+        if status == lib.ML_BUSY:
+            raise StateError(BUSY)
+        return not status
+
+    def write(self, tensor: int, place: Place, source: Array) -> bool:
+        """Copies a C-contiguous array of as many bytes into a tensor; False if it is no longer at `place`. Raises: StateError."""
+        data = ffi.from_buffer(source) if place.bytes else ffi.NULL
+        status = lib.ml_state_write(self.pointer, tensor, place.generation, data, place.bytes)
+        if status == lib.ML_BUSY:
+            raise StateError(BUSY)
+        return not status
+
+    def write_heap(self, tensor: int, value: bytes) -> None:
+        """Gives a tensor of no fixed size its value. Raises: StateError, ArenaError."""
+        self._call(lib.ml_state_write_heap, tensor, ffi.from_buffer(value), len(value))
+
+    def array(self, place: Place, dtype: Any) -> Array:
         """A writable array over a tensor's bytes; valid until `generation` changes."""
-        if nbytes == 0:
-            return np.zeros(shape, dtype)
-        data = lib.ml_state_data(self.pointer, frame, tensor)
-        return np.frombuffer(ffi.buffer(data, nbytes), dtype).reshape(shape)
+        if place.bytes == 0 or not place.address:
+            return np.zeros(place.shape or (), dtype)
+        data = ffi.buffer(ffi.cast("void *", place.address), place.bytes)
+        return np.frombuffer(data, dtype).reshape(place.shape)

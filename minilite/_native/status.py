@@ -42,12 +42,13 @@ OPTIONS: dict[str, int] = {
     "keep_smaller": lib.ML_KEEP_SMALLER,
 }
 TENSOR_VARIABLE: int = lib.ML_TENSOR_VARIABLE
+TENSOR_SPARSE: int = lib.ML_TENSOR_SPARSE
 TENSOR_OF_FILE: int = lib.ML_TENSOR_OF_FILE
 NODE_PYTHON: int = lib.ML_NODE_PYTHON
 NODE_VIEW: int = lib.ML_NODE_VIEW
 NODE_TFLITE_SHARES: int = lib.ML_NODE_TFLITE_SHARES
 NODE_IN_PLACE: int = lib.ML_NODE_IN_PLACE
-STORAGES = ("none", "constant", "folded", "arena", "persistent", "resource", "bound", "slot")
+STORAGES = ("none", "constant", "folded", "arena", "persistent", "bound", "slot", "heap")
 BUSY = "the interpreter is running in another call: one call at a time"
 NODE_STATUSES = ("waits", "runs", "folded", "view")
 

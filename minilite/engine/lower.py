@@ -14,7 +14,8 @@ from minilite.errors import UnsupportedOpError, coordinates
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array, Model, Node, Subgraph, Tensor
 from minilite.ops import operators
-from minilite.ops.operator import Constants, Kernel, Operator, OpNode
+from minilite.ops_shared.operator import Constants, Kernel, Operator, OpNode
+from minilite.ops_shared.types import ABSENT
 
 _OFFLINE = "OfflineMemoryAllocation"
 
@@ -47,6 +48,7 @@ class _Lowering:
         self.table = operators()
         self.kernels: dict[str, _native.KernelInfo | None] = {}
         self.rows: dict[tuple[Any, ...], int] = {}
+        self.checked: dict[tuple[Any, ...], str] = {}
         self.handlers: list[Handler] = []
         self.resources: dict[tuple[str, str], int] = {}
         self.keep: list[Any] = []
@@ -81,6 +83,8 @@ class _Lowering:
         flags = _native.TENSOR_VARIABLE if tensor.is_variable else 0
         if tensor.data is not None and tensor.data is subgraph.tensors[tensor.index].data:
             flags |= _native.TENSOR_OF_FILE
+        if tensor.sparsity is not None:
+            flags |= _native.TENSOR_SPARSE
         return _native.TensorDef(tensor.data, tensor.type, tensor.shape, flags, self.quantization(tensor), offset)
 
     def quantization(self, tensor: Tensor) -> _native.QuantizationDef | None:
@@ -106,6 +110,7 @@ class _Lowering:
             node.options,
             node.custom_options,
             self.resources,
+            tuple([tensors[i] if i >= 0 else None for i in node.intermediates]),
         )
         if node.custom:
             return self.custom(node, at_hand)
@@ -116,13 +121,28 @@ class _Lowering:
             raise at_hand.refuse(
                 f"version {node.version} is not supported, versions {versions[0]} to {versions[-1]} are"
             )
-        if any(i < 0 for i in node.outputs):
-            raise at_hand.refuse("an output is absent")
-        lowered = operator.lower(at_hand)
+        self.check_operands(node, at_hand, operator)
+        lowered = operator.lowered(at_hand)
         if isinstance(lowered, Constants):
             self.fold(node, lowered.values, tensors)
             return None
         return self.kernel(node, at_hand, operator, lowered)
+
+    def check_operands(self, node: Node, at_hand: OpNode, operator: Operator) -> None:
+        """Refuses operands that the operator's row does not take: their number, presence and types."""
+        if not operator.takes:
+            if any(i < 0 for i in node.outputs):
+                raise at_hand.refuse("an output is absent")
+            return
+        inputs = tuple([ABSENT if t is None else int(t.type) for t in at_hand.inputs])
+        there = iter(at_hand.outputs)
+        outputs = tuple([ABSENT if i < 0 else int(next(there).type) for i in node.outputs])
+        key = (operator.name, inputs, outputs)
+        why = self.checked.get(key)
+        if why is None:
+            why = self.checked[key] = operator.refusal(inputs, outputs)
+        if why:
+            raise at_hand.refuse(why)
 
     def follow(self, node: Node, position: int, tensors: list[Tensor]) -> None:
         """Gives output 0 the type of an input."""

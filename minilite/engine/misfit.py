@@ -26,7 +26,7 @@ def as_array(tensor: Tensor, value: Any) -> Array:
         raise InputError(message, tensors=[tensor.name]) from None
 
 
-def misfit(tensor: Tensor, value: Any, array: Array, target: Array, *, bound: bool) -> InputError:
+def misfit(tensor: Tensor, value: Any, array: Array, target: Any, *, bound: bool) -> InputError:
     """Why `array`, which numpy makes of `value`, cannot be copied into the tensor's memory `target`.
 
     `bound` says that `target` is a buffer of the caller's.
@@ -36,14 +36,14 @@ def misfit(tensor: Tensor, value: Any, array: Array, target: Array, *, bound: bo
     return InputError(_HEAD + text, tensors=[tensor.name], shapes=[target.shape, array.shape])
 
 
-def _kept(tensor: Tensor, target: Array, *, bound: bool) -> str:
-    if target.flags.writeable and tensor.data is None:
+def _kept(tensor: Tensor, target: Any, *, bound: bool) -> str:
+    if target.writable and tensor.data is None:
         return ""
     kept = "bound to a read-only array" if bound and tensor.data is None else "constant"
     return f"tensor {tensor.index} ('{tensor.name}') is {kept}"
 
 
-def _type_misfit(tensor: Tensor, value: Any, array: Array, target: Array) -> str:
+def _type_misfit(tensor: Tensor, value: Any, array: Array, target: Any) -> str:
     where = f"for input {tensor.index}, name: {tensor.name}"
     if array.dtype == target.dtype and array.dtype.isnative:
         return ""
@@ -63,7 +63,7 @@ def _name(value: Any, array: Array) -> str:
     return f"{type(value).__name__} of {array.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
 
 
-def _conversion(tensor: Tensor, array: Array, target: Array) -> str:
+def _conversion(tensor: Tensor, array: Array, target: Any) -> str:
     """How the values are made the tensor's: quantized where it has a scale, else converted."""
     quantization = tensor.quantization
     dtype = target.dtype
@@ -85,7 +85,7 @@ _NO_INTEGERS = frozenset(kind for kind in TensorType if numpy_type(kind) is np.u
 """Packed types, whose arrays hold raw bytes."""
 
 
-def _shape_misfit(tensor: Tensor, array: Array, target: Array) -> str:
+def _shape_misfit(tensor: Tensor, array: Array, target: Any) -> str:
     shapes = f"shape {array.shape} where {target.shape} is allocated"
     if array.ndim != target.ndim:
         return (
@@ -99,7 +99,7 @@ def _shape_misfit(tensor: Tensor, array: Array, target: Array) -> str:
     )
 
 
-def _channels_first(array: Array, target: Array) -> str:
+def _channels_first(array: Array, target: Any) -> str:
     """The remedy for images whose channels come first where the tensor has them last."""
     if array.ndim != 4 or (array.shape[0], *array.shape[2:], array.shape[1]) != target.shape:
         return ""

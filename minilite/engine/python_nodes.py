@@ -10,7 +10,7 @@ import numpy as np
 from minilite import _native
 from minilite.errors import InputError, KernelError, coordinates, shortened
 from minilite.format.model import Array, Tensor
-from minilite.ops.operator import OpNode
+from minilite.ops_shared.operator import OpNode
 
 Shape = tuple[int, ...]
 
@@ -60,7 +60,7 @@ class PythonNodes:
 
     def __init__(self, handlers: Sequence[Handler]) -> None:
         self._handlers = handlers
-        self.exception: BaseException | None = None
+        self.exceptions: dict[int, BaseException] = {}
 
     def label(self, handler: int) -> str:
         """The coordinates of a node, for error lines."""
@@ -73,7 +73,7 @@ class PythonNodes:
         shapes = [array.shape for array in arrays]
         if handler.custom:
             _check_shapes(handler, call, shapes)
-        if any(call.output_shape(i) != shape for i, shape in enumerate(shapes)):
+        if handler.custom or any(call.output_shape(i) != shape for i, shape in enumerate(shapes)):
             arrays = [array.copy() if array.base is not None else array for array in arrays]
             if status := call.set_output_shapes(shapes):
                 return status
@@ -87,7 +87,8 @@ class PythonNodes:
             inputs = [array.copy() if array is not None else None for array in inputs]
             return handler.function(handler.node, *inputs)
         try:
-            return handler.function(handler.node, *inputs)
+            with np.errstate(all="ignore"):  # a reference computes infinities and NaN as C does, without a word
+                return handler.function(handler.node, *inputs)
         except BaseException as error:
             _forget(inputs, error)
             raise

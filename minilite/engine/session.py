@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from minilite._native import BUSY, MAX_RANK, Plan
+from minilite._native import MAX_RANK, Place, Plan, Shared
 from minilite.engine.binding import Binding, bindable
-from minilite.engine.graph import Program, new_state, spec_of
 from minilite.engine.misfit import as_array, misfit
+from minilite.engine.program import Program, new_state, spec_of
 from minilite.errors import InputError, InputRuntimeError, StateError
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Subgraph, Tensor
+from minilite.format.strings import pack_strings, unpack_strings
 
 Shape = tuple[int, ...]
+_TRIES = 8
+"""How often a copy looks again where its tensor lies, when other threads move it meanwhile."""
 
 
 class ArenaView:
@@ -27,6 +30,29 @@ class ArenaView:
     def __init__(self, session: Session, array: Array) -> None:
         self._session = session
         self.__array_interface__ = array.__array_interface__
+
+
+class Target(NamedTuple):
+    """Where a tensor lies and what array fits it."""
+
+    place: Place
+    dtype: Any
+    shape: Shape
+    writable: bool
+    text: bool
+    """Of no fixed size: strings."""
+
+    @property
+    def ndim(self) -> int:
+        """Its rank."""
+        return len(self.shape)
+
+
+class Wish(NamedTuple):
+    """Shapes by tensor, where they are not the file's, and the arrays that stand in for tensors."""
+
+    shapes: Mapping[int, Shape]
+    bound: Mapping[int, Binding]
 
 
 def check_resize(tensor: Tensor, shape: Shape) -> None:
@@ -42,51 +68,72 @@ def check_resize(tensor: Tensor, shape: Shape) -> None:
 
 
 class Session:
-    """One root subgraph of a Program with memory of its own. Not to be used by two threads at once: the second is refused."""
+    """One root subgraph of a Program with memory of its own. Of two threads that change things at once the second is refused."""
 
-    def __init__(self, program: Program, root: int, strategy: str, options: Mapping[str, bool]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        shared: Shared,
+        root: int,
+        strategy: str,
+        options: Mapping[str, bool],
+        cache_bytes: int,
+    ) -> None:
         self.program = program
         self.subgraph: Subgraph = program.model.subgraphs[root]
-        self.state = new_state(program, root, strategy, options)
+        self.state = new_state(program, shared, root, strategy, options, cache_bytes)
         self.invoke_unchecked = self.state.run()
         self.ready = False
         self._root = root
-        self._shapes: dict[int, Shape] = {}
-        self._pending: dict[int, Shape] = {}
+        self._in_force: Wish | None = None
+        self._asked = Wish({}, {})
+        self._touched: set[int] = set()
         self._released = False
-        self._arrays: dict[int, Array] = {}
+        self._targets: dict[int, Target] = {}
         self._generation = -1
         self._views: dict[int, weakref.ref[ArenaView]] = {}
-        self._bound: dict[int, Binding] = {}
-        self._bindings: dict[int, Binding | None] = {}
+        self._kept = {*self.subgraph.inputs, *self.subgraph.outputs}
 
     @property
     def plan(self) -> Plan | None:
-        """The plan in force; a run that fails may replace it."""
+        """The plan in force: what hangs on shapes alone, and never changes."""
         return self.state.plan
+
+    @property
+    def memory(self) -> Plan | None:
+        """A copy of the plan in force with what runs have learnt: shapes and places of dynamic tensors."""
+        return self.state.memory
 
     # Shapes ---------------------------------------------------------------------------------------------------------
 
     def shape(self, index: int) -> Shape:
-        """A tensor's shape: asked for, else planned, else the file's."""
-        if index in self._pending:
-            return self._pending[index]
-        plan = self.plan
-        planned = plan.shape(index) if plan is not None else None
-        return self.subgraph.tensors[index].shape if planned is None else planned
+        """A tensor's shape: asked for, else the one it has now, else the file's."""
+        asked = self._asked.shapes.get(index)
+        if asked is not None:
+            return asked
+        file = self.subgraph.tensors[index].shape
+        if self._in_force is None or index in self._in_force.shapes:
+            return file
+        now = self.state.place(index).shape
+        return file if now is None else now
 
     def resize(self, index: int, shape: Shape) -> None:
         """Asks for another shape; in force from the next `allocate`."""
-        check_resize(self.subgraph.tensors[index], shape)
-        if shape == self.shape(index):
-            return
-        self._pending[index] = shape
-        self.ready = False
+        tensor = self.subgraph.tensors[index]
+        check_resize(tensor, shape)
+        shapes = dict(self._asked.shapes)
+        if shape == tensor.shape:
+            shapes.pop(index, None)
+        else:
+            shapes[index] = shape
+        if shapes != self._asked.shapes:
+            self._touched.add(index)
+        self._ask(self._asked._replace(shapes=shapes))
 
-    def _wanted(self, changes: Mapping[int, Shape]) -> dict[int, Shape]:
-        tensors = self.subgraph.tensors
-        wanted = {**self._shapes, **changes}
-        return {index: shape for index, shape in wanted.items() if shape != tensors[index].shape}
+    def _ask(self, wish: Wish) -> None:
+        if not _same(wish, self._asked):
+            self._asked = wish
+            self.ready = False
 
     def allocate(self) -> None:
         """Puts the plan for the shapes and buffers asked for in force; if it is refused, the old ones stay.
@@ -105,21 +152,27 @@ class Session:
                 "memory are held, they have to be dropped before tensors are allocated anew"
             )
             raise StateError(message)
-        if self.state.running:
-            raise StateError(BUSY)
-        changes, self._pending = self._pending, {}
-        bindings, self._bindings = {**self._bound, **self._bindings}, {}
-        self.ready = self.plan is not None
-        wanted = self._wanted(changes)
-        bound = {index: binding for index, binding in bindings.items() if binding is not None}
-        self.state.prepare(spec_of(wanted), [(b.address, b.array.nbytes, index) for index, b in bound.items()])
-        self._shapes, self._bound = wanted, bound
-        self.ready = True
+        wish = self._asked
+        bound = [(b.address, b.array.nbytes, index) for index, b in sorted(wish.bound.items())]
+        try:
+            self.state.prepare(spec_of(wish.shapes), bound)
+        except StateError:  # refused because of others: what was asked for still is
+            raise
+        except Exception:
+            self._asked = self._in_force or Wish({}, {})
+            self._touched = set()
+            self.ready = self._in_force is not None
+            raise
+        self._in_force = wish
+        self._touched = set()
+        self.ready = self._asked is wish
         self._released = False
 
     def plan_for(self, shapes: Mapping[int, Shape]) -> Plan:
         """The plan for other shapes, not put in force."""
-        return self.state.plan_for(spec_of(self._wanted(shapes)))
+        tensors = self.subgraph.tensors
+        wanted = {**self._asked.shapes, **shapes}
+        return self.state.plan_for(spec_of({i: shape for i, shape in wanted.items() if shape != tensors[i].shape}))
 
     # Running ----------------------------------------------------------------------------------------------------------
 
@@ -145,11 +198,12 @@ class Session:
         if array is not None and lowered.offline_offset >= 0 and lowered.data is None:
             message = f"tensor {index} ('{tensor.name}') has the offset {lowered.offline_offset} in the file's memory plan: it cannot be bound"
             raise InputError(message, tensors=[tensor.name])
-        if array is None and index not in self._bound:
-            self._bindings.pop(index, None)
-            return
-        self._bindings[index] = None if array is None else bindable(self.subgraph, tensor, array)
-        self.ready = False
+        bound = dict(self._asked.bound)
+        if array is None:
+            bound.pop(index, None)
+        else:
+            bound[index] = bindable(self.subgraph, tensor, array)
+        self._ask(self._asked._replace(bound=bound))
 
     # Tensors ----------------------------------------------------------------------------------------------------------
 
@@ -161,87 +215,154 @@ class Session:
             raise InputError(message)
         return tensors[index]
 
-    def array(self, index: int) -> Array:
-        """A writable array over a tensor's bytes, for use before anything else is called. Raises: InputError, StateError."""
-        if self.state.running:
-            raise StateError(BUSY)
-        if index in self._pending:
-            raise self._resized(index)
+    def _target(self, index: int) -> Target:
+        """Where the tensor lies now. Raises: InputError, StateError."""
         generation = self.state.generation
         if generation != self._generation:
-            self._arrays.clear()
+            self._targets = {}
             self._generation = generation
-        array = self._arrays.get(index)
-        if array is None:
-            array = self._arrays[index] = self._make_array(index)
-        return array
+        if not self.ready:
+            self._check_shape_in_force(index)
+        target = self._targets.get(index)
+        if target is None:
+            target = self._targets[index] = self._look(index)
+        return target
 
-    def _resized(self, index: int) -> StateError:
-        name, shape = self.tensor(index).name, self._pending[index]
+    def _check_shape_in_force(self, index: int) -> None:
+        if index not in self._touched or self._in_force is None:
+            return
+        name, shape = self.tensor(index).name, self.shape(index)
         message = f"Tensor data is null. Run allocate_tensors() first: tensor {index} ('{name}') was resized to {shape}"
-        return StateError(message, tensors=[name], shapes=[shape])
+        raise StateError(message, tensors=[name], shapes=[shape])
 
-    def _make_array(self, index: int) -> Array:
+    def _look(self, index: int) -> Target:
         tensor = self.tensor(index)
-        if tensor.data is not None:
-            return tensor.data
-        entry = self.plan.tensor(index) if self.plan is not None else None
-        if entry is None or entry.shape is None or (entry.bytes > 0 and not self.state.address(index)):
+        place = self.state.place(index) if self._in_force is not None else None
+        text = tensor.type == TensorType.STRING
+        missing = place is None or place.shape is None or (not place.address and (place.bytes > 0 or text))
+        if place is None or place.shape is None or (missing and not (text and place.storage == "heap")):
             message = (
                 f"Tensor data is null. Run allocate_tensors() first: tensor {index} ('{tensor.name}') has no memory"
             )
             raise StateError(message, tensors=[tensor.name])
-        if tensor.type in (TensorType.STRING, TensorType.VARIANT):
+        if tensor.type == TensorType.VARIANT:
             message = f"tensor {index} ('{tensor.name}') is {tensor.type.name}: it cannot be read as an array"
             raise InputError(message, tensors=[tensor.name])
-        dtype = numpy_type(TensorType(entry.type))
-        if entry.storage == "bound":
-            flat: Array = self._bound[index].array.reshape(-1)
-            return flat[: entry.bytes // flat.itemsize].reshape(entry.shape)
-        array: Array = self.state.array(index, entry.shape, dtype, entry.bytes)
-        array.flags.writeable = entry.storage != "folded"
-        return array
+        dtype = np.dtype(object) if text else np.dtype(numpy_type(TensorType(place.type)))
+        shape = place.shape
+        if not text and dtype.itemsize * int(np.prod(shape, dtype=np.int64)) != place.bytes:
+            shape = (place.bytes // dtype.itemsize,)  # packed types: raw bytes
+        writable = place.storage not in ("constant", "folded")
+        if place.storage == "bound" and self._in_force is not None:
+            writable = bool(self._in_force.bound[index].array.flags.writeable)
+        return Target(place, dtype, shape, writable, text)
 
-    def get(self, index: int) -> Array:
-        """A copy of a tensor's values."""
-        return self.array(index).copy()
+    def get(self, index: int, into: Array | None = None) -> Array:
+        """A copy of a tensor's values, in `into` where that fits. Raises: InputError, StateError."""
+        for _ in range(_TRIES):
+            target = self._target(index)
+            if index not in self._kept:
+                self._check_whole(index)
+            place = target.place
+            if target.text:
+                raw = np.empty(place.bytes, np.uint8)
+                if self.state.read(index, place, raw):
+                    return unpack_strings(raw, target.shape)
+            else:
+                fits = into is not None and into.dtype == target.dtype and into.shape == target.shape
+                array = (
+                    into
+                    if fits and into is not None and into.flags.c_contiguous
+                    else np.empty(target.shape, target.dtype)
+                )
+                if self.state.read(index, place, array):
+                    return array
+            self._generation = -1
+        raise StateError(_MOVES, tensors=[self.tensor(index).name])
+
+    def _check_whole(self, index: int) -> None:
+        """Refuses tensors whose bytes have become another's. Raises: StateError."""
+        node = self.state.overwriter(index)
+        if node < 0:
+            return
+        name = self.tensor(index).name
+        message = (
+            f"tensor {index} ('{name}') was overwritten by node {node} ({self.subgraph.nodes[node].op}): its memory is "
+            "reused; experimental_preserve_all_tensors=True keeps every tensor"
+        )
+        raise StateError(message, tensors=[name])
 
     def set(self, index: int, value: Any) -> None:
         """Copies values into a tensor. Raises: InputError, StateError."""
-        tensor = self.tensor(index)
         if not self.ready:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
-            raise StateError(message, tensors=[tensor.name])
-        array = value if type(value) is np.ndarray else as_array(tensor, value)
-        target = self.array(index)
-        if (
-            array.dtype != target.dtype
-            or array.shape != target.shape
-            or not target.flags.writeable
-            or not array.dtype.isnative
-        ):
-            raise misfit(tensor, value, array, target, bound=index in self._bound)
-        target[...] = array
+            raise StateError(message, tensors=[self.tensor(index).name])
+        for _ in range(_TRIES):
+            target = self._target(index)
+            if target.text:
+                array = value if type(value) is np.ndarray else np.asarray(value, object)
+                if array.shape != target.shape or not target.writable:
+                    raise misfit(self.tensor(index), value, array.astype(object), target, bound=False)
+                self.state.write_heap(index, pack_strings(self.tensor(index), array))
+                self._generation = -1
+                return
+            array = value if type(value) is np.ndarray else as_array(self.tensor(index), value)
+            if (
+                array.dtype != target.dtype
+                or array.shape != target.shape
+                or not target.writable
+                or not array.dtype.isnative
+            ):
+                raise misfit(self.tensor(index), value, array, target, bound=target.place.storage == "bound")
+            if not array.flags.c_contiguous:
+                array = np.ascontiguousarray(array)
+            if self.state.write(index, target.place, array):
+                return
+            self._generation = -1
+        raise StateError(_MOVES, tensors=[self.tensor(index).name])
 
     def view(self, index: int) -> Callable[[], Array]:
         """A function that gives a live view of a tensor; while an array of it lives, memory does not move."""
         tensor = self.tensor(index)
 
         def live() -> Array:
-            array = self.array(index)
-            if array.nbytes == 0 or tensor.data is not None:
-                return array
-            if index in self._bound:
-                return array.view()
-            owner = ArenaView(self, array)
-            key = id(owner)
-            self._views[key] = weakref.ref(owner, lambda _: self._drop_view(key))
-            self.state.pin(True)
-            return np.asarray(owner)
+            if tensor.data is not None:
+                return tensor.data
+            target = self._target(index)
+            if target.text:
+                return self.get(index)
+            if target.place.storage == "bound" and self._in_force is not None:
+                flat: Array = self._in_force.bound[index].array.reshape(-1)
+                return flat[: target.place.bytes // flat.itemsize].reshape(target.shape)
+            return self._pinned(index)
 
         return live
 
+    def _pinned(self, index: int) -> Array:
+        """An array over the tensor's memory, which stays where it is from before it is looked up."""
+        self.state.pin(1)
+        try:
+            self._generation = -1
+            target = self._target(index)
+            array: Array = self.state.array(target.place, target.dtype)
+            array.flags.writeable = target.writable
+            owner = ArenaView(self, array)
+            key = id(owner)
+            self._views[key] = weakref.ref(owner, lambda _: self._drop_view(key))
+        except BaseException:
+            self.state.pin(-1)
+            raise
+        return np.asarray(owner)
+
     def _drop_view(self, key: int) -> None:
-        self._views.pop(key, None)
-        if not self._views:
-            self.state.pin(False)
+        del self._views[key]
+        self.state.pin(-1)
+
+
+def _same(a: Wish, b: Wish) -> bool:
+    """Whether two wishes come to the same plan and buffers."""
+    same_buffers = a.bound.keys() == b.bound.keys() and all(a.bound[i] is b.bound[i] for i in a.bound)
+    return same_buffers and a.shapes == b.shapes
+
+
+_MOVES = "the tensor moves all the time: other threads resize or trim this interpreter"

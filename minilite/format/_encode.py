@@ -11,7 +11,9 @@ from minilite.format.dtypes import TensorType, element_bits, numpy_type
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-_ALIASES = (TensorType.RESOURCE, TensorType.VARIANT, TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2)
+_ALIASES = (
+    TensorType.RESOURCE, TensorType.VARIANT, TensorType.BFLOAT16, TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2,
+)  # fmt: skip
 _TYPE_OF = {
     np.dtype(numpy_type(kind)): kind
     for kind in TensorType
@@ -40,8 +42,8 @@ def encode(values: NDArray[Any], kind: TensorType, raw: bool) -> NDArray[Any]:
     dtype, bits = np.dtype(numpy_type(kind)), element_bits(kind)
     if raw:
         return np.frombuffer(values.tobytes(), np.uint8)
-    if bits == 8 * dtype.itemsize:
-        return np.array(values, dtype, order="C")
+    if bits == 8 * dtype.itemsize and (kind != TensorType.BFLOAT16 or values.dtype.itemsize == 2):
+        return np.array(values if kind != TensorType.BFLOAT16 else values.view(dtype), dtype, order="C")
     if bits in (2, 4):
         return _packed(values, bits)
     if bits == 8 * values.dtype.itemsize:

@@ -134,3 +134,8 @@ def options_table(op: str) -> OptionsTable | None:
         return None
     union = "BuiltinOptions" if table in names_of("BuiltinOptions") else "BuiltinOptions2"
     return OptionsTable(table, union, names_of(union).index(table))
+
+
+def default_options(table: str) -> dict[str, Any]:
+    """The options of table `table` when a file leaves all of them out."""
+    return {field.name: field.empty for field in table_spec(table).fields if field.name}

@@ -21,17 +21,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minilite.format._encode import as_array, encode, encode_strings, type_of
-from minilite.format._flatbuffer import FlatBuffer
 from minilite.format._model_tree import model_tree, operator_code
-from minilite.format._spec import options_table
+from minilite.format._spec import default_options, options_table
+from minilite.format._tables import Tables
 from minilite.format._writer import check_fields, write_tree
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Model, Node, Signature, Subgraph, Tensor
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
-from minilite.format.reader import default_options, read_model
+from minilite.format.reader import read_model
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+    from minilite._native.file import File
 
 Shape = Sequence[int]
 Out = (
@@ -225,25 +227,31 @@ def write_model(model: Model, external_buffers: bool = False) -> bytes:
     return write_tree(model_tree(model), external_buffers)
 
 
+def as_read(model: Model) -> Model:
+    """The same model as a view of verified rows, `model.file`: itself if it is one, else written and read again.
+
+    Raises: ModelFormatError for one that is no valid model.
+    """
+    return model if model.file is not None else read_model(write_model(model))
+
+
 def with_metadata(source: bytes | bytearray | memoryview, name: str, payload: bytes) -> bytes:
     """The file with metadata `name` added or replaced, and all else that the schema knows kept.
 
     Raises: ModelFormatError for bytes that are not a model.
     """
-    read_model(source)
-    buffer = FlatBuffer(memoryview(source).toreadonly().cast("B"))
-    try:
-        model = buffer.decode("Model", buffer.root())
-        external = _gather_outside(buffer, model)
-    finally:
-        buffer.close()
+    file = read_model(source).file
+    assert file is not None
+    tables = Tables(file, bounded=True)
+    model = tables.table("Model", tables.root())
+    external = _gather_outside(file, model)
     buffers = [*(model["buffers"] or ({},)), {"data": bytes(payload)}]
     kept = [entry for entry in model["metadata"] or () if entry["name"] != name]
     kept.append({"name": name, "buffer": len(buffers) - 1})
     return write_tree({**model, "buffers": buffers, "metadata": kept}, external)
 
 
-def _gather_outside(buffer: FlatBuffer, model: dict[str, Any]) -> bool:
+def _gather_outside(file: File, model: dict[str, Any]) -> bool:
     """Bring bytes that lie outside the flatbuffer into the decoded tables; whether there were any."""
     found = False
     nodes = [node for graph in model["subgraphs"] or () for node in graph["operators"] or ()]
@@ -254,8 +262,7 @@ def _gather_outside(buffer: FlatBuffer, model: dict[str, Any]) -> bool:
     ):
         for table in tables:
             if table[offset] > 1:
-                start, count = buffer.outside(table[offset], table[size], offset)
-                table.update({field: bytes(buffer.data[start : start + count]), offset: 0, size: 0})
+                table.update({field: file.span(table[offset], table[size]), offset: 0, size: 0})
                 found = True
     return found
 

@@ -36,6 +36,37 @@ class TensorType(enum.IntEnum):
     FLOAT8_E4M3FN = 21
     FLOAT8_E5M2 = 22
 
+    @property
+    def suffix(self) -> str:
+        """How rows of operators, tables of kernels and C symbols spell the type: f32, s8, b8, string."""
+        return _SUFFIXES[self]
+
+
+_SUFFIXES: dict[TensorType, str] = {
+    TensorType.FLOAT32: "f32",
+    TensorType.FLOAT16: "f16",
+    TensorType.INT32: "s32",
+    TensorType.UINT8: "u8",
+    TensorType.INT64: "s64",
+    TensorType.STRING: "string",
+    TensorType.BOOL: "b8",
+    TensorType.INT16: "s16",
+    TensorType.COMPLEX64: "c64",
+    TensorType.INT8: "s8",
+    TensorType.FLOAT64: "f64",
+    TensorType.COMPLEX128: "c128",
+    TensorType.UINT64: "u64",
+    TensorType.RESOURCE: "resource",
+    TensorType.VARIANT: "variant",
+    TensorType.UINT32: "u32",
+    TensorType.UINT16: "u16",
+    TensorType.INT4: "s4",
+    TensorType.BFLOAT16: "bf16",
+    TensorType.INT2: "s2",
+    TensorType.UINT4: "u4",
+    TensorType.FLOAT8_E4M3FN: "f8e4m3",
+    TensorType.FLOAT8_E5M2: "f8e5m2",
+}
 
 _NUMPY: dict[TensorType, type[Any]] = {
     TensorType.FLOAT32: np.float32,
@@ -53,12 +84,13 @@ _NUMPY: dict[TensorType, type[Any]] = {
     TensorType.UINT64: np.uint64,
     TensorType.RESOURCE: np.int32,
     TensorType.UINT32: np.uint32,
+    TensorType.BFLOAT16: np.uint16,
     TensorType.UINT16: np.uint16,
 }
 
 
 def numpy_type(kind: TensorType) -> type[Any]:
-    """The numpy scalar class of an element type; packed types (INT4, INT2, ...) read as raw bytes."""
+    """The numpy scalar class of an element type; BFLOAT16 reads as its bits, packed types (INT4, INT2, ...) as raw bytes."""
     return _NUMPY.get(kind, np.uint8)
 
 
@@ -74,7 +106,6 @@ _BITS: dict[TensorType, int] = {
     TensorType.INT4: 4,
     TensorType.UINT4: 4,
     TensorType.INT2: 2,
-    TensorType.BFLOAT16: 16,
     TensorType.FLOAT8_E4M3FN: 8,
     TensorType.FLOAT8_E5M2: 8,
 }

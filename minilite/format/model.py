@@ -1,16 +1,45 @@
-"""The Model: what a file says, checked and frozen; bulk constants are views on the file's bytes."""
+"""The Model: what a file says, checked and frozen; bulk constants are views on the file's bytes.
+
+All of it are plain values, which may also be put together by hand. Of a Model that was read, tensors and nodes are made when
+they are looked at: see rows.py.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+import reprlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from numpy.typing import NDArray
+import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from numpy.typing import NDArray
+
+    from minilite._native.file import File
+
+    Array: TypeAlias = NDArray[Any]
+else:
+    Array = np.ndarray
+
+_SHORT = reprlib.Repr()
+_SHORT.maxtuple, _SHORT.maxdict, _SHORT.maxstring, _SHORT.maxother = 8, 12, 60, 200
+
+
+def _described(self: Any, fields: Mapping[str, Any]) -> str:
+    """Fields as a repr of one line."""
+    text = ", ".join(f"{name}={_SHORT.repr(value)}" for name, value in fields.items())
+    return f"{type(self).__name__}({text})"
+
+
+def _same_array(a: Any, b: Any) -> bool:
+    if a is None or b is None:
+        return a is b
+    return isinstance(b, np.ndarray) and (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
 
 
 class Tensor(NamedTuple):
@@ -30,6 +59,27 @@ class Tensor(NamedTuple):
     sparsity: Mapping[str, Any] | None = None
     has_rank: bool = False
 
+    def __eq__(self, other: object) -> bool:
+        """Equality as of tuples; constants by type, shape and bytes."""
+        if not isinstance(other, tuple) or len(other) != len(self):
+            return NotImplemented
+        return self[:5] == other[:5] and self[6:] == other[6:] and _same_array(self.data, other[5])
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return tuple.__hash__(self)
+
+    def __repr__(self) -> str:
+        shown: dict[str, Any] = self._asdict() | {"type": _Text(self.type.name)}
+        for name, default in self._field_defaults.items():
+            if shown[name] is default:
+                del shown[name]
+        if self.data is not None:
+            shown["data"] = _Text(f"{self.data.dtype} {self.data.shape}")
+        return _described(self, shown)
+
 
 class Node(NamedTuple):
     """One occurrence of an operator: tensor numbers of the same subgraph, -1 for an absent optional input."""
@@ -46,16 +96,28 @@ class Node(NamedTuple):
     custom_options: bytes = b""
     intermediates: tuple[int, ...] = ()
 
+    def __repr__(self) -> str:
+        shown = dict(zip(self._fields[:6], self, strict=False))
+        if self.custom:
+            shown.update(custom=True, custom_options=_Text(f"{len(self.custom_options)} bytes"))
+        if self.intermediates:
+            shown["intermediates"] = self.intermediates
+        return _described(self, shown)
+
 
 class Subgraph(NamedTuple):
     """Tensors, and nodes in execution order."""
 
     index: int  # type: ignore[assignment]  # a field, not tuple.index
     name: str
-    tensors: tuple[Tensor, ...]
+    tensors: Sequence[Tensor]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    nodes: tuple[Node, ...]
+    nodes: Sequence[Node]
+
+    def __repr__(self) -> str:
+        counts = {"tensors": _Text(f"<{len(self.tensors)}>"), "nodes": _Text(f"<{len(self.nodes)}>")}
+        return _described(self, self._asdict() | counts)
 
 
 class Signature(NamedTuple):
@@ -72,6 +134,27 @@ class Model(NamedTuple):
 
     version: int
     description: str
-    subgraphs: tuple[Subgraph, ...]
-    signatures: tuple[Signature, ...] = ()
+    subgraphs: Sequence[Subgraph]
+    signatures: Sequence[Signature] = ()
     metadata: Mapping[str, bytes] = {}
+
+    @property
+    def file(self) -> File | None:
+        """The verified rows that the subgraphs are views of; None when they were put together by hand."""
+        return getattr(self.subgraphs, "file", None)
+
+    def __repr__(self) -> str:
+        shown = self._asdict()
+        shown["subgraphs"] = _Text(f"<{len(self.subgraphs)}: {_SHORT.repr(list(self.subgraphs[:2]))}>")
+        shown["signatures"] = [signature.key for signature in self.signatures[:8]]
+        shown["metadata"] = list(self.metadata)[:8]
+        return _described(self, shown)
+
+
+class _Text(str):
+    """Text that a repr shows without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)

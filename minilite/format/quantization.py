@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import NamedTuple
+
+_SHORT = reprlib.Repr()
+_SHORT.maxtuple = 4
 
 
 class Quantization(NamedTuple):
@@ -15,6 +19,10 @@ class Quantization(NamedTuple):
     scales_tensor: int = -1
     """Of blockwise schemes, whose scales and zero points are tensors of the same subgraph; -1 when not."""
     zero_points_tensor: int = -1
+
+    def __repr__(self) -> str:
+        said = [f"{n}={_SHORT.repr(v)}" for n, v in self._asdict().items() if v != self._field_defaults[n]]
+        return f"Quantization({', '.join(said)})"
 
     @property
     def scale(self) -> float:

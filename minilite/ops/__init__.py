@@ -6,7 +6,7 @@ import functools
 import importlib
 import pkgutil
 
-from minilite.ops.operator import Operator
+from minilite.ops_shared.operator import Operator
 
 
 @functools.cache

@@ -1,22 +1,18 @@
-"""RELU, RELU6, RELU_N1_TO_1, RELU_0_TO_1, LOGISTIC: elementwise activations."""
+"""RELU, RELU6, RELU_N1_TO_1, RELU_0_TO_1, LEAKY_RELU, LOGISTIC: elementwise activations."""
 
 from __future__ import annotations
 
 import functools
 import math
-from typing import Any
 
 import numpy as np
 
-from minilite.format.dtypes import TensorType, numpy_type
-from minilite.format.model import Array, Tensor
-from minilite.ops.fixed_point import (
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-    round_half_away,
-    tensor_scale,
-)
-from minilite.ops.operator import Kernel, Operator, OpNode
+from minilite.format.dtypes import TensorType
+from minilite.format.model import Array
+from minilite.ops_shared.checks import check_output, quantized, quantized_or_bare
+from minilite.ops_shared.fixed_point import dequantize, input_of, quantize, quantized_clamp, rescale, scale_ratio
+from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.types import each
 
 _LIMITS = {
     "RELU": (0.0, math.inf),
@@ -24,96 +20,100 @@ _LIMITS = {
     "RELU_N1_TO_1": (-1.0, 1.0),
     "RELU_0_TO_1": (0.0, 1.0),
 }
-_BYTES = (TensorType.INT8, TensorType.UINT8)
-
-
-def lower_relu(node: OpNode) -> Kernel:
-    """float32; int8, uint8, int16 as quantized numbers."""
-    source = _source(node)
-    if source.type == TensorType.FLOAT32:
-        minimum, maximum = _LIMITS[node.op]
-        return Kernel("relu_f32", minimum=minimum, maximum=maximum)
-    if source.type in _BYTES:
-        return Kernel("lookup_8", table=reference_relu(node, _all_bytes(source)))
-    if source.type != TensorType.INT16:
-        raise node.refuse(f"type {source.type.name} is not supported")
-    return Kernel("relu_s16", **_relu_parameters(node))
 
 
 def reference_relu(node: OpNode, x: Array) -> Array:
     """y = min(max(x, minimum), maximum); quantized types requantize (double rounding) and clamp in the output's scale."""
+    low, high = _LIMITS[node.op]
     if x.dtype == np.float32:
-        minimum, maximum = _LIMITS[node.op]
-        return np.asarray(np.clip(x, np.float32(minimum), np.float32(maximum)))
-    p = _relu_parameters(node)
-    scaled = multiply_by_quantized_multiplier(x.astype(np.int32) - p["input_zero_point"], p["mantissa"], p["shift"])
-    y: Array = np.clip(scaled.astype(np.int64) + p["zero_point"], p["minimum"], p["maximum"])
-    return y.astype(x.dtype)
+        return np.asarray(np.clip(x, np.float32(low), np.float32(high)))
+    return rescale(node, x, scale_ratio(node), quantized_clamp(node.outputs[0], low, high))
 
 
-def lower_logistic(node: OpNode) -> Kernel:
-    """float32; int8, uint8 as quantized numbers."""
-    source, output = _source(node), node.outputs[0].quantization
-    if source.type == TensorType.FLOAT32:
-        return Kernel("logistic_f32")
-    if source.type not in _BYTES:
-        raise node.refuse(f"type {source.type.name} is not supported")
-    tensor_scale(node, source)
-    if output.scale != 1 / 256:
-        raise node.refuse(f"output scale {output.scale} must be 1/256")
-    return Kernel("lookup_8", table=reference_logistic(node, _all_bytes(source)))
+def reference_leaky_relu(node: OpNode, x: Array) -> Array:
+    """y = x where x > 0, else alpha * x; quantized: a multiplier for either, with double rounding."""
+    alpha = node.options["alpha"]
+    if x.dtype == np.float32:
+        return np.where(x > 0, x, np.float32(alpha) * x)
+    above, below = (rescale(node, x, scale_ratio(node, factor)) for factor in (1.0, alpha))
+    return np.where(x >= input_of(node).quantization.zero_point, above, below)
+
+
+def _check_logistic(node: OpNode) -> None:
+    quantized(node)
+    x, y = input_of(node), node.outputs[0]
+    if y.type == TensorType.INT16:
+        check_output(node, 1 / 32768, 0)
+        if x.quantization.zero_point:
+            raise node.refuse(f"input zero point {x.quantization.zero_point} must be 0")
+    elif y.type in (TensorType.INT8, TensorType.UINT8):
+        check_output(node, 1 / 256, -128 if y.type == TensorType.INT8 else 0)
 
 
 def reference_logistic(node: OpNode, x: Array) -> Array:
-    """y = 1 / (1 + exp(-x)); 8 bits: through float32, as TFLite's table."""
-    with np.errstate(over="ignore"):
-        if x.dtype == np.float32:
-            return np.asarray((1 / (1 + np.exp(-x.astype(np.float64)))).astype(np.float32))
-        q = _source(node).quantization
-        real = np.float32(q.scale) * (x.astype(np.int32) - q.zero_point).astype(np.float32)
-        y = np.float32(1) / (np.float32(1) + np.exp(-real.astype(np.float64)).astype(np.float32))
-    output = node.outputs[0].quantization
-    steps = round_half_away(y * (np.float32(1) / np.float32(output.scale))) + np.float32(output.zero_point)
-    info = np.iinfo(x.dtype)
-    return np.asarray(np.clip(steps, info.min, info.max).astype(x.dtype))
+    """y = 1 / (1 + exp(-x)); 8 bits through float32; 16 bits by lines between 256 values."""
+    if x.dtype.kind == "f":
+        return np.asarray((1 / (1 + np.exp(-x.astype(np.float64)))).astype(np.float32).astype(x.dtype))
+    if x.dtype == np.int16:
+        return _logistic_s16(x, input_of(node).quantization.scale)
+    real = dequantize(x, input_of(node)).astype(np.float64)
+    return quantize(1 / (1 + np.exp(-real).astype(np.float32)), node.outputs[0])
 
 
-def _source(node: OpNode) -> Tensor:
-    """The input, of the output's type."""
-    source = node.input(0)
-    if source is None:
-        raise node.refuse("takes one input")
-    if source.type != node.outputs[0].type:
-        raise node.refuse(f"input type {source.type.name} differs from output type {node.outputs[0].type.name}")
-    return source
+def _logistic_s16(x: Array, scale: float) -> Array:
+    """TFLite's 16-bit Logistic: |x| in steps of 1 / (3 * 4096), lines between 256 values of 65536 * sigmoid, 512 steps
+    apart; each is raised by half of what the line to the next one lacks in its middle."""
+    multiplier, shift = scale * 4096.0 * 3.0, 0
+    if scale != 2.0**-12:
+        while multiplier <= 32767.0 / 2.0 and shift <= 30:
+            multiplier, shift = multiplier * 2.0, shift + 1
+    here, middle, after = (65536 / (1 + np.exp(-(np.arange(256) + step) / 24)) for step in (0, 0.5, 1))
+    table = np.floor(here + (middle - (here + after) / 2) / 2 + 0.5).astype(np.int64)
+    scaled = (x.astype(np.int64) * int(min(multiplier, 32767)) + ((1 << shift) >> 1)) >> shift
+    size = np.abs(scaled)
+    at = np.minimum(size >> 9, 254)
+    y = np.where(size < 255 << 9, (table[at] << 9) + (size & 511) * (table[at + 1] - table[at]), 0x7FFF << 10)
+    return np.asarray((np.where(scaled >= 0, y + 512, (1 << 25) - y + 511) >> 10).astype(np.int16))
 
 
-def _all_bytes(tensor: Tensor) -> Array:
-    """Every value of an 8-bit type, in the order of the bytes that stand for them."""
-    return np.arange(256, dtype=np.uint8).view(numpy_type(tensor.type))
-
-
-def _relu_parameters(node: OpNode) -> dict[str, Any]:
-    source, output = _source(node), node.outputs[0]
-    scale = np.float32(tensor_scale(node, output))
-    mantissa, shift = quantize_multiplier(float(np.float32(tensor_scale(node, source)) / scale))
-    info, zero_point = np.iinfo(numpy_type(output.type)), output.quantization.zero_point
-    low, high = (float(round_half_away(np.asarray(np.float32(v) / scale))) + zero_point for v in _LIMITS[node.op])
-    return {
-        "mantissa": mantissa,
-        "shift": shift,
-        "input_zero_point": source.quantization.zero_point,
-        "zero_point": zero_point,
-        "minimum": int(max(low, info.min)),
-        "maximum": int(min(high, info.max)),
-    }
-
-
-_relu = functools.partial(Operator, lower=lower_relu, reference=reference_relu, in_place=(0,))
+_unary = functools.partial(Operator, in_place=(0,), takes="x -> y")
+_relu = functools.partial(
+    _unary,
+    reference=reference_relu,
+    types=each("T -> T", "f32 s8 u8 s16"),
+    params={"minimum": lambda node: _LIMITS[node.op][0], "maximum": lambda node: _LIMITS[node.op][1]},
+    check=quantized_or_bare,
+    kernel="relu",
+    rule={
+        "f32": "exact; NaN stays",
+        "s8 u8 s16": "`x - zp_x`, double rounding by `scale_x / scale_y` (float32), quantized clamp; 8 bits: a table",
+    },
+)
 OPERATORS = (
     _relu("RELU", range(1, 4)),
     _relu("RELU6", range(1, 4)),
     _relu("RELU_N1_TO_1", range(1, 2)),
     _relu("RELU_0_TO_1", range(1, 2)),
-    Operator("LOGISTIC", range(1, 4), lower=lower_logistic, reference=reference_logistic, in_place=(0,)),
+    _unary(
+        "LEAKY_RELU",
+        range(1, 3),
+        reference=reference_leaky_relu,
+        types=each("T -> T", "f32 s8 u8 s16"),
+        params={"alpha": "alpha"},
+        check=quantized_or_bare,
+        rule={"s8 u8 s16": "as RELU, where x is below its zero point by `scale_x * alpha / scale_y`; 8 bits: a table"},
+    ),
+    _unary(
+        "LOGISTIC",
+        range(1, 4),
+        reference=reference_logistic,
+        types=each("T -> T", "f32 f16 s8 u8 s16"),
+        check=_check_logistic,
+        rule={
+            "f32": "within 4 ULP of float64; LiteRT's reference is off by up to 2e-8 for x < -9 (it takes exp(x))",
+            "f16": "as f32, rounded once",
+            "s8 u8": "table: `half away(sigmoid(scale (x - zp)) / scale_y) + zp_y` through float32; output scale 1/256",
+            "s16": "256 values of `65536 sigmoid(i / 24)` and lines between them; output scale 1/32768",
+        },
+    ),
 )

@@ -10,126 +10,89 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Tensor
-from minilite.ops.fixed_point import (
+from minilite.ops_shared.checks import quantized, quantized_or_bare
+from minilite.ops_shared.fixed_point import (
     ACTIVATION_LIMITS,
     activation_range,
+    input_of,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     rounding_divide_by_pot,
-    tensor_scale,
 )
-from minilite.ops.operator import Kernel, Operator, OpNode
+from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.options import CLAMP, activation
+from minilite.ops_shared.types import each
 
 _UFUNCS = {"ADD": np.add, "MUL": np.multiply}
-_PLAIN = {TensorType.FLOAT32: "f32", TensorType.INT32: "s32", TensorType.INT64: "s64"}
-_QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+_BYTES = (TensorType.INT8, TensorType.UINT8)
 
 
-def lower_binary(node: OpNode) -> Kernel:
-    """float32, int32, int64; int8, uint8, int16 as quantized numbers."""
-    kind = _common_type(node)
-    if kind in _QUANTIZED:
-        return _lower_add(node) if node.op == "ADD" else _lower_mul(node)
-    suffix = _PLAIN.get(kind)
-    if suffix is None:
-        raise node.refuse(f"type {kind.name} is not supported")
-    low, high = _limits(node, kind)
-    name = node.op.lower()
-    if suffix != "f32":
-        return Kernel(f"{name}_{suffix}", minimum=low, maximum=high)
-    clamp = "" if math.isinf(low) and math.isinf(high) else "clamp_"
-    return Kernel(f"{name}_{clamp}f32", minimum=low, maximum=high)
+def _tensors(node: OpNode) -> tuple[Tensor, Tensor, Tensor]:
+    return input_of(node, 0), input_of(node, 1), node.outputs[0]
+
+
+def _is_quantized(node: OpNode) -> bool:
+    """8 bits always, 16 bits where there are scales."""
+    y = node.outputs[0]
+    return y.type in _BYTES or (y.type == TensorType.INT16 and bool(y.quantization.scales))
 
 
 def reference_binary(node: OpNode, a: Array, b: Array) -> Array:
     """y = clamp(a op b); integers wrap, NaN passes the clamp. Quantized types follow TFLite's reference kernels."""
-    kind = node.outputs[0].type
-    if kind in _QUANTIZED:
-        return (_reference_add if node.op == "ADD" else _reference_mul)(node, a, b)
-    low, high = _limits(node, kind)
-    with np.errstate(all="ignore"):
-        return np.asarray(np.clip(_UFUNCS[node.op](a, b), a.dtype.type(low), a.dtype.type(high)))
+    if _is_quantized(node):
+        return (_quantized_add if node.op == "ADD" else _quantized_mul)(node, a, b)
+    if a.dtype.kind == "c":  # numpy's own product may keep more digits on its way
+        y = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype)
+        y.real, y.imag = a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real
+        return y
+    return np.clip(_UFUNCS[node.op](a, b), *_limits(node, a.dtype))
 
 
-def _common_type(node: OpNode) -> TensorType:
-    """The type of both inputs and the output, once the activation is known to be a clamp."""
-    a, b = node.input(0), node.input(1)
-    if a is None or b is None:
-        raise node.refuse("takes two inputs")
-    kinds = (a.type, b.type, node.outputs[0].type)
-    if len(set(kinds)) != 1:
-        raise node.refuse(f"types {', '.join(kind.name for kind in kinds)} of inputs and output differ")
-    if _activation(node) not in ACTIVATION_LIMITS:
-        raise node.refuse(f"fused activation {_activation(node)} is not supported")
-    return kinds[0]
-
-
-def _activation(node: OpNode) -> str:
-    return str(node.options.get("fused_activation_function", "NONE"))
-
-
-def _limits(node: OpNode, kind: TensorType) -> tuple[Any, Any]:
+def _limits(node: OpNode, dtype: np.dtype[Any]) -> tuple[Any, Any]:
     """What the activation clamps to, as numbers of that type."""
-    low, high = ACTIVATION_LIMITS[_activation(node)]
-    if kind == TensorType.FLOAT32:
-        return low, high
-    info = np.iinfo(numpy_type(kind))
-    return int(max(low, info.min)), info.max if high > info.max else int(high)
+    low, high = ACTIVATION_LIMITS[activation(node)]
+    if dtype.kind == "f":
+        return dtype.type(low), dtype.type(high)
+    info = np.iinfo(dtype)
+    return dtype.type(max(low, info.min)), dtype.type(min(high, info.max))
 
 
-def _requantization(node: OpNode, multiplier: float) -> dict[str, Any]:
-    """The kernel parameters that turn a sum or product into the output."""
-    output = node.outputs[0]
-    if multiplier >= 1.0 and node.op == "ADD":
-        raise node.refuse(f"output scale is too small: the sum would be scaled by {multiplier}, which must be below 1")
-    mantissa, shift = quantize_multiplier(multiplier)
-    low, high = activation_range(output, _activation(node))
-    zero_point = output.quantization.zero_point
-    return {"mantissa": mantissa, "shift": shift, "zero_point": zero_point, "minimum": low, "maximum": high}
+def _requantize(node: OpNode, x: Array, multiplier: float) -> Array:
+    """Sums or products to the output, with double rounding and the activation's clamp."""
+    y = node.outputs[0]
+    scaled = multiply_by_quantized_multiplier(x, *quantize_multiplier(multiplier)).astype(np.int64)
+    return np.clip(scaled + y.quantization.zero_point, *activation_range(y, activation(node))).astype(
+        numpy_type(y.type)
+    )
 
 
-def _requantize(parameters: dict[str, Any], x: Array, kind: TensorType) -> Array:
-    scaled = multiply_by_quantized_multiplier(x, parameters["mantissa"], parameters["shift"])
-    y: Array = np.clip(scaled.astype(np.int64) + parameters["zero_point"], parameters["minimum"], parameters["maximum"])
-    return y.astype(numpy_type(kind))
+def _common_scale(node: OpNode) -> tuple[float, float]:
+    """Twice the larger input scale, and what sums in it, shifted left by 20 bits (15 of int16), are multiplied by."""
+    a, b, y = _tensors(node)
+    common = 2 * max(a.quantization.scale, b.quantization.scale)
+    return common, common / ((1 << (15 if y.type == TensorType.INT16 else 20)) * y.quantization.scale)
 
 
-def _operands(node: OpNode) -> tuple[Tensor, Tensor]:
-    a, b = node.inputs[:2]
-    assert a is not None
-    assert b is not None
-    return a, b
-
-
-def _add_scales(node: OpNode) -> tuple[int, float, list[float]]:
-    """The left shift, twice the larger input scale, and the scales of both inputs."""
-    scales = [tensor_scale(node, tensor) for tensor in _operands(node)]
-    left = 15 if node.outputs[0].type == TensorType.INT16 else 20
-    return left, 2 * max(scales), scales
-
-
-def _add_terms(node: OpNode, *inputs: Array) -> list[Array]:
-    """Each input in the common scale, twice the larger one's: (x - zero_point) << left, times scale / common scale."""
-    left, common, scales = _add_scales(node)
-    terms = []
-    for x, tensor, scale in zip(inputs, _operands(node), scales, strict=True):
-        shifted = ((x.astype(np.int64) - tensor.quantization.zero_point) << left).astype(np.int32)
-        terms.append(multiply_by_quantized_multiplier(shifted, *quantize_multiplier(scale / common)))
-    return terms
-
-
-def _add_requantization(node: OpNode) -> dict[str, Any]:
-    left, common, _ = _add_scales(node)
-    return _requantization(node, common / ((1 << left) * tensor_scale(node, node.outputs[0])))
+def _check_add(node: OpNode) -> None:
+    bare = node.outputs[0].type == TensorType.INT16
+    (quantized_or_bare if bare else quantized)(node)
+    if _is_quantized(node) and _power_of_two_shifts(node) is None:
+        _, multiplier = _common_scale(node)
+        if multiplier >= 1.0:
+            raise node.refuse(
+                f"output scale is too small: the sum would be scaled by {multiplier}, which must be below 1"
+            )
 
 
 def _power_of_two_shifts(node: OpNode) -> tuple[int, int] | None:
-    """How far int16 ADD shifts its inputs right when all scales are powers of two and all zero points 0; else None."""
-    tensors = (*_operands(node), node.outputs[0])
-    if not node.options.get("pot_scale_int16", True) or any(t.quantization.zero_point for t in tensors):
+    """How far int16 ADD shifts its inputs right when all scales are powers of two and all zero points 0; else None.
+
+    Raises: UnsupportedOpError."""
+    tensors = _tensors(node)
+    if tensors[2].type != TensorType.INT16 or not node.options["pot_scale_int16"]:
         return None
-    parts = [math.frexp(tensor_scale(node, t)) for t in tensors]
-    if any(fraction != 0.5 for fraction, _ in parts):
+    parts = [math.frexp(t.quantization.scale) for t in tensors]
+    if any(t.quantization.zero_point for t in tensors) or any(fraction != 0.5 for fraction, _ in parts):
         return None
     a, b, y = (exponent for _, exponent in parts)
     if max(a - y, b - y) > 0 or (a != y and b != y):
@@ -137,65 +100,62 @@ def _power_of_two_shifts(node: OpNode) -> tuple[int, int] | None:
     return y - a, y - b
 
 
-def _lower_add(node: OpNode) -> Kernel:
-    a, b = _operands(node)
-    if a.type != TensorType.INT16:
-        by_byte = np.arange(256, dtype=np.uint8).view(numpy_type(a.type))
-        a_table, b_table = _add_terms(node, by_byte, by_byte)
-        return Kernel("add_q8", a_table=a_table, b_table=b_table, **_add_requantization(node))
+def _quantized_add(node: OpNode, *inputs: Array) -> Array:
+    """TFLite's AddElementwise: both terms in a common scale, summed, requantized with double rounding."""
     shifts = _power_of_two_shifts(node)
     if shifts is not None:
-        low, high = activation_range(node.outputs[0], _activation(node))
-        return Kernel("add_pot_s16", minimum=low, maximum=high, a_shift=shifts[0], b_shift=shifts[1])
-    _, common, (a_scale, b_scale) = _add_scales(node)
-    (a_mantissa, a_shift), (b_mantissa, b_shift) = (quantize_multiplier(s / common) for s in (a_scale, b_scale))
-    zero_points: dict[str, Any] = {"a_zero_point": a.quantization.zero_point, "b_zero_point": b.quantization.zero_point}
-    inputs: dict[str, Any] = {
-        "a_mantissa": a_mantissa,
-        "a_shift": a_shift,
-        "b_mantissa": b_mantissa,
-        "b_shift": b_shift,
-    }
-    return Kernel("add_s16", **_add_requantization(node), **zero_points, **inputs)
+        sums = sum(rounding_divide_by_pot(x, shift) for x, shift in zip(inputs, shifts, strict=True))
+        return np.clip(sums, *activation_range(node.outputs[0], activation(node))).astype(np.int16)
+    common, multiplier = _common_scale(node)
+    left = 15 if inputs[0].dtype == np.int16 else 20
+    terms = []
+    for position, x in enumerate(inputs):
+        q = input_of(node, position).quantization
+        shifted = ((x.astype(np.int64) - q.zero_point) << left).astype(np.int32)
+        terms.append(multiply_by_quantized_multiplier(shifted, *quantize_multiplier(q.scale / common)))
+    return _requantize(node, terms[0] + terms[1], multiplier)
 
 
-def _reference_add(node: OpNode, a: Array, b: Array) -> Array:
-    """TFLite's AddElementwise: both terms in a common scale, summed, requantized with double rounding."""
-    kind = node.outputs[0].type
-    shifts = _power_of_two_shifts(node) if kind == TensorType.INT16 else None
-    if shifts is not None:
-        sums = rounding_divide_by_pot(a, shifts[0]) + rounding_divide_by_pot(b, shifts[1])
-        clamped: Array = np.clip(sums, *activation_range(node.outputs[0], _activation(node)))
-        return clamped.astype(np.int16)
-    x, y = _add_terms(node, a, b)
-    return _requantize(_add_requantization(node), x + y, kind)
+def _quantized_mul(node: OpNode, a: Array, b: Array) -> Array:
+    """TFLite's MulElementwise: the product less zero points, requantized; scales are multiplied in float32."""
+    zero_a, zero_b, _ = (tensor.quantization.zero_point for tensor in _tensors(node))
+    x, y, z = (np.float32(tensor.quantization.scale) for tensor in _tensors(node))
+    product = (a.astype(np.int64) - zero_a) * (b.astype(np.int64) - zero_b)
+    return _requantize(node, product.astype(np.int32), float(x * y / z))
 
 
-def _mul_requantization(node: OpNode) -> dict[str, Any]:
-    """TFLite multiplies the scales in float32."""
-    x, y, z = (np.float32(tensor_scale(node, tensor)) for tensor in (*_operands(node), node.outputs[0]))
-    return _requantization(node, float(x * y / z))
-
-
-def _lower_mul(node: OpNode) -> Kernel:
-    a, b = _operands(node)
-    flip = 128 if a.type == TensorType.INT8 else 0
-    name = "mul_s16" if a.type == TensorType.INT16 else "mul_q8"
-    zero_points: dict[str, Any] = {
-        "a_zero_point": a.quantization.zero_point + flip,
-        "b_zero_point": b.quantization.zero_point + flip,
-    }
-    return Kernel(name, flip=flip, **zero_points, **_mul_requantization(node))
-
-
-def _reference_mul(node: OpNode, a: Array, b: Array) -> Array:
-    """TFLite's MulElementwise: the product less zero points, requantized with double rounding."""
-    zero_points = [tensor.quantization.zero_point for tensor in _operands(node)]
-    product = (a.astype(np.int64) - zero_points[0]) * (b.astype(np.int64) - zero_points[1])
-    return _requantize(_mul_requantization(node), product.astype(np.int32), node.outputs[0].type)
-
-
+_WORDS = "without scales plain integers, which wrap"
 _binary = functools.partial(
-    Operator, lower=lower_binary, reference=reference_binary, in_place=(0, 1), output_follows=1, tflite_shares=True
+    Operator, takes="a b -> y", reference=reference_binary, in_place=(0, 1), output_follows=1, tflite_shares=True
 )
-OPERATORS = (_binary("ADD", range(1, 7)), _binary("MUL", range(1, 9)))
+OPERATORS = (
+    _binary(
+        "ADD",
+        range(1, 7),
+        types=each("T T -> T", "f32 f16 s8 u8 s16 s32 s64"),
+        params={**CLAMP, "pot_scale_int16": "pot_scale_int16"},
+        check=_check_add,
+        rule={
+            "f32 f16": "one rounding, clamp; NaN passes clamps",
+            "s32 s64": "wraps, clamp",
+            "s8 u8": "each operand `(x - zp) << 20`, double rounding by `scale / (2 max scale)` (float64 quotient): a table "
+            "each; the sum, double rounding by `2 max scale / (2^20 scale_y)`; quantized clamp",
+            "s16": "the same with `<< 15`; if `pot_scale_int16`, all scales are powers of two and all zero points 0: one "
+            f"operand is shifted right (ties away from zero), the sum saturates; {_WORDS}",
+        },
+    ),
+    _binary(
+        "MUL",
+        range(1, 9),
+        types=each("T T -> T", "f32 f16 s8 u8 s16 s32 u32 s64 c64"),
+        params=CLAMP,
+        check=quantized_or_bare,
+        rule={
+            "f32 f16": "one rounding, clamp; NaN passes clamps",
+            "s32 u32 s64": "wraps, clamp",
+            "c64": "`re re - im im`, `re im + im re`; no clamp",
+            "s8 u8 s16": "`(a - zp_a) * (b - zp_b)`, double rounding by `scale_a * scale_b / scale_y` (float32), quantized "
+            f"clamp; s16 {_WORDS}",
+        },
+    ),
+)

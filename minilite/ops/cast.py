@@ -6,42 +6,32 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array
-from minilite.ops.operator import Kernel, Operator, OpNode
+from minilite.ops_shared.fixed_point import input_of
+from minilite.ops_shared.operator import Operator, OpNode
 
-_SUFFIX = {
-    TensorType.FLOAT32: "f32",
-    TensorType.FLOAT16: "f16",
-    TensorType.FLOAT64: "f64",
-    TensorType.INT8: "s8",
-    TensorType.UINT8: "u8",
-    TensorType.INT16: "s16",
-    TensorType.INT32: "s32",
-    TensorType.INT64: "s64",
-    TensorType.BOOL: "b8",
-}
-
-
-def lower_cast(node: OpNode) -> Kernel:
-    """Between all pairs of float16, float32, float64, int8, uint8, int16, int32, int64, bool."""
-    source, output = node.input(0), node.outputs[0]
-    if source is None:
-        raise node.refuse("takes one input")
-    if source.type not in _SUFFIX or output.type not in _SUFFIX:
-        raise node.refuse(f"cast from {source.type.name} to {output.type.name} is not supported")
-    read_as = TensorType.UINT8 if source.type == TensorType.BOOL else source.type
-    return Kernel(f"cast_{_SUFFIX[read_as]}_{_SUFFIX[output.type]}")
+_TYPES = "f32|f16|bf16|f64|s8|u8|s16|u16|s32|u32|s64|b8|c64"
 
 
 def reference_cast(node: OpNode, x: Array) -> Array:
-    """Integers wrap, floats truncate towards 0 and saturate (NaN gives the highest value), to bool is x != 0."""
-    kind = np.dtype(numpy_type(node.outputs[0].type))
+    """Integers wrap, floats truncate towards 0 and saturate (NaN gives the highest value), to bool is x != 0; of complex
+    numbers the real part counts; bfloat16 is the upper half of a float32."""
+    source, target = input_of(node).type, node.outputs[0].type
+    if source == target:
+        return x.copy()
+    if source == TensorType.BFLOAT16:
+        x = (x.astype(np.uint32) << 16).view(np.float32)
+    x = x.real if x.dtype.kind == "c" else x
+    if target == TensorType.BFLOAT16:
+        return _bfloat_bits(x.astype(np.float32))
+    kind = np.dtype(numpy_type(target))
     if kind == np.bool_:
         return np.asarray(x != 0)
-    if kind.kind == "f":
-        with np.errstate(over="ignore"):
-            return (x.astype(np.float32) if kind == np.float16 else x).astype(kind)
-    if x.dtype.kind != "f":
-        return x.astype(kind)
+    if kind.kind in "fc":
+        return (x.astype(np.float32) if kind == np.float16 else x).astype(kind)
+    return x.astype(kind) if x.dtype.kind != "f" else _saturated(x, kind)
+
+
+def _saturated(x: Array, kind: np.dtype[np.integer]) -> Array:
     info = np.iinfo(kind)
     wide = np.trunc(x.astype(np.float64))
     inside = (wide >= info.min) & (wide < float(info.max) + 1)  # float(info.max) + 1 is exact, info.max may not be
@@ -49,4 +39,25 @@ def reference_cast(node: OpNode, x: Array) -> Array:
     return np.asarray(np.where(inside, np.where(inside, wide, 0).astype(kind), outside.astype(kind)))
 
 
-OPERATORS = (Operator("CAST", range(1, 10), lower=lower_cast, reference=reference_cast, in_place=(0,)),)
+def _bfloat_bits(x: Array) -> Array:
+    """To nearest, ties to even; NaN with nothing but its sign and the quiet bit."""
+    bits = x.view(np.uint32)
+    rounded = (bits.astype(np.uint64) + 0x7FFF + (bits >> 16 & 1)) >> 16
+    return np.where(np.isnan(x), bits >> 16 & 0x8000 | 0x7FC0, rounded).astype(np.uint16)
+
+
+OPERATORS = (
+    Operator(
+        "CAST",
+        range(1, 10),
+        takes="x -> y",
+        types=(f"{_TYPES} -> {_TYPES}",),
+        reference=reference_cast,
+        in_place=(0,),
+        rule={
+            "s8 u8 s16 u16 s32 u32 s64 b8": "to integers wraps; to floats to nearest, ties to even, f16 and bf16 through f32",
+            "f32 f16 bf16 f64": "to integers truncates towards zero, saturates, NaN gives the highest value; to bool `x != 0`",
+            "c64": "as its real part",
+        },
+    ),
+)

@@ -4,57 +4,46 @@ from __future__ import annotations
 
 import numpy as np
 
-from minilite.format.dtypes import TensorType, numpy_type
-from minilite.format.model import Array, Tensor
-from minilite.ops.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier, tensor_scale
-from minilite.ops.operator import Kernel, Operator, OpNode
+from minilite.format.dtypes import TensorType
+from minilite.format.model import Array
+from minilite.ops_shared.checks import check_quantized
+from minilite.ops_shared.fixed_point import input_of, multiply_by_quantized_multiplier, quantize_multiplier
+from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.types import each
 
 _UFUNCS = {"LESS": np.less}
-_PLAIN = {
-    TensorType.FLOAT32: "f32",
-    TensorType.INT16: "s16",
-    TensorType.INT32: "s32",
-    TensorType.INT64: "s64",
-}
 _BYTES = (TensorType.INT8, TensorType.UINT8)
 
 
-def lower_comparison(node: OpNode) -> Kernel:
-    """float32, int16, int32, int64; int8 and uint8 as quantized numbers."""
-    a, b = _operands(node)
-    name = node.op.lower()
-    if a.type in _BYTES:
-        by_byte = np.arange(256, dtype=np.uint8).view(numpy_type(a.type))
-        return Kernel(f"{name}_q8", a_table=_rescale(node, a, by_byte), b_table=_rescale(node, b, by_byte))
-    if a.type not in _PLAIN:
-        raise node.refuse(f"type {a.type.name} is not supported")
-    return Kernel(f"{name}_{_PLAIN[a.type]}")
+def _check(node: OpNode) -> None:
+    """16 bits are compared as they are."""
+    check_quantized(node, *(x for x in node.inputs if x is not None and x.type in _BYTES))
 
 
 def reference_comparison(node: OpNode, a: Array, b: Array) -> Array:
     """y = a < b; quantized numbers are compared after TFLite's rescaling."""
-    x, y = _operands(node)
-    if x.type in _BYTES:
-        a, b = _rescale(node, x, a), _rescale(node, y, b)
+    if input_of(node).type in _BYTES:
+        a, b = _rescaled(node, 0, a), _rescaled(node, 1, b)
     return np.asarray(_UFUNCS[node.op](a, b))
 
 
-def _operands(node: OpNode) -> tuple[Tensor, Tensor]:
-    a, b, output = node.input(0), node.input(1), node.outputs[0]
-    if a is None or b is None:
-        raise node.refuse("takes two inputs")
-    if a.type != b.type:
-        raise node.refuse(f"input types {a.type.name} and {b.type.name} differ")
-    if output.type != TensorType.BOOL:
-        raise node.refuse(f"output type {output.type.name} must be BOOL")
-    return a, b
-
-
-def _rescale(node: OpNode, tensor: Tensor, x: Array) -> Array:
+def _rescaled(node: OpNode, position: int, x: Array) -> Array:
     """(x - zero_point) << 8 times the scale, with double rounding: TFLite's ComparisonWithScaling."""
-    mantissa, shift = quantize_multiplier(tensor_scale(node, tensor))
-    shifted = (x.astype(np.int32) - tensor.quantization.zero_point) << 8
-    return multiply_by_quantized_multiplier(shifted, mantissa, shift)
+    q = input_of(node, position).quantization
+    return multiply_by_quantized_multiplier((x.astype(np.int32) - q.zero_point) << 8, *quantize_multiplier(q.scale))
 
 
-OPERATORS = (Operator("LESS", range(1, 4), lower=lower_comparison, reference=reference_comparison),)
+OPERATORS = (
+    Operator(
+        "LESS",
+        range(1, 4),
+        takes="a b -> y",
+        types=each("T T -> b8", "f32 f16 s8 u8 s16 s32 s64"),
+        reference=reference_comparison,
+        check=_check,
+        rule={
+            "f32 f16 s16 s32 s64": "exact; NaN is less than nothing; s16 by its integers, whatever the scales",
+            "s8 u8": "compares `(x - zp) << 8` after double rounding by the scale: a table each",
+        },
+    ),
+)

@@ -1,8 +1,8 @@
-"""WHILE, CALL_ONCE: subgraphs run inside the C loop; only the engine can run them."""
+"""WHILE, IF, CALL_ONCE: subgraphs run inside the C loop; only the engine can run them."""
 
 from __future__ import annotations
 
-from minilite.ops.operator import Kernel, Operator, OpNode
+from minilite.ops_shared.operator import Kernel, Operator, OpNode
 
 
 def lower_while(node: OpNode) -> Kernel:
@@ -15,6 +15,14 @@ def lower_while(node: OpNode) -> Kernel:
     return Kernel("while", (condition, body))
 
 
+def lower_if(node: OpNode) -> Kernel:
+    """The branches by subgraph number; their arity and types are checked in prepare."""
+    branches = node.options["then_subgraph_index"], node.options["else_subgraph_index"]
+    if min(branches) < 0:
+        raise node.refuse(f"branches are subgraphs {branches[0]} and {branches[1]}: both must be 0 or more")
+    return Kernel("if", branches)
+
+
 def lower_call_once(node: OpNode) -> Kernel:
     """The initialization subgraph by number."""
     called = node.options["init_subgraph_index"]
@@ -24,6 +32,9 @@ def lower_call_once(node: OpNode) -> Kernel:
 
 
 OPERATORS = (
-    Operator("WHILE", range(1, 2), lower_while, None),
-    Operator("CALL_ONCE", range(1, 2), lower_call_once, None),
+    Operator("WHILE", range(1, 2), lower_while, takes="carries...? -> results...?", types=("any...? -> any...?",)),
+    Operator(
+        "IF", range(1, 2), lower_if, takes="condition operands...? -> results...?", types=("b8 any...? -> any...?",)
+    ),
+    Operator("CALL_ONCE", range(1, 2), lower_call_once, takes="->", types=("->",)),
 )

@@ -6,9 +6,9 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops.operator import Kernel, Operator, OpNode
-from minilite.ops.packing import pack_panels, pad_rows
-from minilite.ops.window import (
+from minilite.ops_shared.operator import Kernel, Operator, OpNode
+from minilite.ops_shared.packing import pack_panels, pad_rows
+from minilite.ops_shared.window import (
     QUANTIZED,
     STRIDES,
     Weighted,

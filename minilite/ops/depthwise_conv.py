@@ -6,8 +6,8 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops.operator import Kernel, Operator, OpNode
-from minilite.ops.window import (
+from minilite.ops_shared.operator import Kernel, Operator, OpNode
+from minilite.ops_shared.window import (
     QUANTIZED,
     STRIDES,
     Weighted,

@@ -6,10 +6,18 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops.fixed_point import round_half_away
-from minilite.ops.operator import Kernel, Operator, OpNode
-from minilite.ops.packing import pack_panels
-from minilite.ops.window import QUANTIZED, Weighted, centered, clamp, clamp_params, offset_params, real_multipliers
+from minilite.ops_shared.fixed_point import round_half_away
+from minilite.ops_shared.operator import Kernel, Operator, OpNode
+from minilite.ops_shared.packing import pack_panels
+from minilite.ops_shared.window import (
+    QUANTIZED,
+    Weighted,
+    centered,
+    clamp,
+    clamp_params,
+    offset_params,
+    real_multipliers,
+)
 
 
 def lower_fully_connected(node: OpNode) -> Kernel:

@@ -7,8 +7,8 @@ import numpy as np
 from minilite.format.dtypes import TensorType as T
 from minilite.format.model import Array, Tensor
 from minilite.format.quantization import Quantization
-from minilite.ops.moving import moved, required
-from minilite.ops.operator import Kernel, Operator, OpNode
+from minilite.ops_shared.moving import moved, required
+from minilite.ops_shared.operator import Kernel, Operator, OpNode
 
 _PACKED = frozenset({T.INT32, T.FLOAT32, T.UINT8, T.UINT32, T.INT8, T.INT16, T.INT64})
 _CONCATENATED = _PACKED | {T.FLOAT16, T.BFLOAT16, T.BOOL}

@@ -7,8 +7,8 @@ import numpy as np
 from minilite.format.dtypes import TensorType as T
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array
-from minilite.ops.moving import arity, moved, required
-from minilite.ops.operator import Kernel, Operator, OpNode
+from minilite.ops_shared.moving import arity, moved, required
+from minilite.ops_shared.operator import Kernel, Operator, OpNode
 
 _TYPES = frozenset({T.FLOAT32, T.FLOAT16, T.BFLOAT16, T.UINT8, T.INT8, T.INT16, T.INT32, T.INT64, T.BOOL})
 _PADDINGS = frozenset({T.INT32, T.INT64, T.INT8, T.INT16})

@@ -8,8 +8,8 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops.operator import Kernel, Operator, OpNode
-from minilite.ops.window import QUANTIZED, axes, clamp, clamp_params, taps, window_params
+from minilite.ops_shared.operator import Kernel, Operator, OpNode
+from minilite.ops_shared.window import QUANTIZED, axes, clamp, clamp_params, taps, window_params
 
 _SIZES = {"stride_h": "stride_h", "stride_w": "stride_w", "filter_h": "filter_height", "filter_w": "filter_width"}
 

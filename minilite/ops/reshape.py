@@ -8,8 +8,8 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array
-from minilite.ops.moving import INDICES, arity, moved, required
-from minilite.ops.operator import Kernel, Operator, OpNode
+from minilite.ops_shared.moving import INDICES, arity, moved, required
+from minilite.ops_shared.operator import Kernel, Operator, OpNode
 
 
 def _new_shape(node: OpNode) -> tuple[int, ...]:

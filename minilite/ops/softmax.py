@@ -3,75 +3,86 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
-from minilite.format.dtypes import TensorType
+from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array
-from minilite.ops.fixed_point import (
+from minilite.ops_shared.checks import check_output, quantized
+from minilite.ops_shared.fixed_point import (
+    input_of,
+    multiply_by_quantized_multiplier,
     quantize_multiplier,
+    round_half_away,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
-    tensor_scale,
 )
-from minilite.ops.operator import Kernel, Operator, OpNode
+from minilite.ops_shared.operator import Operator, OpNode
 
-_BYTES = (TensorType.INT8, TensorType.UINT8)
-
-
-def lower_softmax(node: OpNode) -> Kernel:
-    """float32; int8 and uint8 as quantized numbers, to outputs of 1/256."""
-    source, output = node.input(0), node.outputs[0]
-    if source is None:
-        raise node.refuse("takes one input")
-    if source.type != output.type:
-        raise node.refuse(f"input type {source.type.name} differs from output type {output.type.name}")
-    if source.type == TensorType.FLOAT32:
-        return Kernel("softmax_f32", beta=_beta(node))
-    if source.type not in _BYTES:
-        raise node.refuse(f"type {source.type.name} is not supported")
-    scale, zero_point = output.quantization.scale, output.quantization.zero_point
-    lowest = -128 if source.type == TensorType.INT8 else 0
-    if abs(scale - 1 / 256) > 1e-3 / 256 or zero_point != lowest:
-        raise node.refuse(f"output scale {scale} and zero point {zero_point} must be 1/256 and {lowest}")
-    return Kernel("softmax_q8", exp_table=_exp_table(node), flip=-lowest)
+_OUTPUTS = {
+    (TensorType.INT8, TensorType.INT8): (1 / 256, -128),
+    (TensorType.UINT8, TensorType.UINT8): (1 / 256, 0),
+    (TensorType.INT8, TensorType.INT16): (1 / 65536, -32768),
+    (TensorType.INT16, TensorType.INT16): (1 / 32768, 0),
+}
+"""Scale and zero point that the arithmetic builds in, by types of input and output."""
 
 
-def reference_softmax(node: OpNode, x: Array) -> Array:
-    """Float: in float64. 8 bits: TFLite's reference kernel, in fixed point; it aborts where a sum is 512 or more, and
-    every y rounds to 0."""
-    if x.size == 0:
-        return x.copy()
-    if x.dtype == np.float32:
-        with np.errstate(all="ignore"):
-            wide = x.astype(np.float64)
-            exps = np.exp((wide - np.fmax.reduce(wide, axis=-1, keepdims=True)) * _beta(node))
-            return np.asarray((exps / exps.sum(axis=-1, keepdims=True)).astype(np.float32))
-    wide = x.astype(np.int64)
-    exps = _exp_table(node)[wide.max(axis=-1, keepdims=True) - wide]
-    info = np.iinfo(x.dtype)
-    total = rounding_divide_by_pot(exps, 12).astype(np.int64).sum(axis=-1, keepdims=True)
-    headroom = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)  # leading zero bits of the Q12.19 sum
-    shift = 12 - headroom + 31 - 8
-    fits = shift <= 31
-    scale = _one_over_one_plus(np.where(fits, (total << np.maximum(headroom, 0)) - (1 << 31), 0))
-    y = rounding_divide_by_pot(saturating_rounding_doubling_high_mul(exps, scale), np.minimum(shift, 31))
-    steps: Array = np.where(fits, y, 0).astype(np.int64) + info.min
-    return np.minimum(steps, info.max).astype(x.dtype)
+def _check(node: OpNode) -> None:
+    quantized(node)
+    x, y = input_of(node), node.outputs[0]
+    if (x.type, y.type) not in _OUTPUTS:
+        return
+    check_output(node, *_OUTPUTS[x.type, y.type])
+    if x.type != TensorType.INT16 and _multiplier(node) <= 1.0:
+        raise node.refuse(
+            f"beta times input scale is {_multiplier(node) / (1 << 26)}, too small for 26 fractional bits"
+        )
+
+
+def _multiplier(node: OpNode) -> float:
+    """What steps of 8-bit input are multiplied by to get Q5.26."""
+    return _beta(node) * input_of(node).quantization.scale * (1 << 26)
 
 
 def _beta(node: OpNode) -> float:
-    return float(np.float32(node.options.get("beta", 1.0)))
+    return float(np.float32(node.options["beta"]))
+
+
+def reference_softmax(node: OpNode, x: Array) -> Array:
+    """Float: in float64, but for what overflows float32. Integers: TFLite's reference kernels, in fixed point."""
+    if x.size == 0:
+        return np.zeros(x.shape, numpy_type(node.outputs[0].type))
+    if x.dtype.kind == "f":
+        wide = x.astype(np.float64)
+        exps = np.exp((wide - np.fmax.reduce(wide, axis=-1, keepdims=True)) * _beta(node)).astype(np.float32)
+        total = exps.sum(axis=-1, keepdims=True, dtype=np.float64).astype(np.float32)
+        return np.asarray((exps / total).astype(x.dtype))
+    return _softmax_s16(node, x) if x.dtype == np.int16 else _softmax_bytes(node, x)
+
+
+# 8 bits -------------------------------------------------------------------------------------------------------------------
+
+
+def _softmax_bytes(node: OpNode, x: Array) -> Array:
+    """TFLite aborts where a sum is 512 or more, and every y rounds to 0."""
+    wide = x.astype(np.int64)
+    exps = _exp_table(node)[wide.max(axis=-1, keepdims=True) - wide]
+    bits, info = (16, np.iinfo(np.int16)) if node.outputs[0].type == TensorType.INT16 else (8, np.iinfo(x.dtype))
+    total = rounding_divide_by_pot(exps, 12).astype(np.int64).sum(axis=-1, keepdims=True)
+    headroom = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)  # leading zero bits of the Q12.19 sum
+    shift = 12 - headroom + 31 - bits
+    fits = total < 512 << 19
+    scale = _one_over_one_plus(np.where(fits, (total << np.maximum(headroom, 0)) - (1 << 31), 0))
+    y = rounding_divide_by_pot(saturating_rounding_doubling_high_mul(exps, scale), np.where(fits, shift, 0))
+    steps: Array = np.where(fits, y, 0).astype(np.int64) + info.min
+    return np.asarray(np.minimum(steps, info.max).astype(info.dtype))
 
 
 def _exp_table(node: OpNode) -> Array:
     """exp(-i * scale * beta) for i in 0...255 in Q0.31, as gemmlowp computes it from Q5.26; 0 where TFLite skips."""
-    source = node.inputs[0]
-    assert source is not None
-    real = _beta(node) * tensor_scale(node, source) * (1 << 26)
-    if real <= 1.0:
-        raise node.refuse(f"beta times input scale is {real / (1 << 26)}, too small for 26 fractional bits")
-    mantissa, shift = quantize_multiplier(min(real, (1 << 31) - 1.0))
+    mantissa, shift = quantize_multiplier(min(_multiplier(node), (1 << 31) - 1.0))
     radius = math.floor(31 * (1 << 26) / (1 << shift))
     difference = -np.arange(256, dtype=np.int64)
     kept = difference >= -radius
@@ -122,8 +133,56 @@ def _saturating_shift_left(x: Array, exponent: int) -> Array:
     return np.asarray(np.clip(x << exponent, -(1 << 31), (1 << 31) - 1))
 
 
+# 16 bits ------------------------------------------------------------------------------------------------------------------
+
+
+def _softmax_s16(node: OpNode, x: Array) -> Array:
+    """exp in Q0.15 by lines over [-10, 0], its sum in Q16.15, the reciprocal of the sum's leading bits by lines."""
+    mantissa, shift = quantize_multiplier(input_of(node).quantization.scale * _beta(node) / (10.0 / 65535.0))
+    difference = x.astype(np.int32) - x.max(axis=-1, keepdims=True)
+    scaled = multiply_by_quantized_multiplier(difference, mantissa, shift).astype(np.int64)
+    exps = _on_lines(np.exp, -10.0, 0.0, scaled + 32767)
+    total = exps.sum(axis=-1, keepdims=True)
+    bits = np.frexp(np.maximum(total, 1).astype(np.float64))[1].astype(np.int64)
+    leading = (total << np.maximum(31 - bits, 0)) >> np.maximum(bits - 31, 0)
+    fraction = ((leading + (1 << 13)) >> 14) - (1 << 15) - (1 << 16)
+    inverse = _on_lines(lambda v: 1 / (1 + v), 0.0, 1.0, fraction)
+    half = (1 << (bits - 1)) >> 1
+    return np.asarray(np.clip((exps * inverse + half) >> (bits - 1), 0, 32767).astype(np.int16))
+
+
+def _on_lines(function: Callable[[Array], Array], low: float, high: float, x: Array) -> Array:
+    """A function over [low, high] in Q0.15, where int16 covers that: 512 lines between values, each of which is moved by
+    half of what its line would miss the function by in its middle."""
+    width = (high - low) / 512
+    at = low + np.arange(513) * width
+    values = function(at) * 32768
+    here, middle = round_half_away(values), function(at[:-1] + width / 2) * 32768
+    missed = round_half_away((values[1:] + here[:-1]) / 2) - round_half_away(middle)
+    ends = np.append(here[:-1] - round_half_away(missed / 2), here[-1:])
+    table = np.clip(ends, -32768, 32767).astype(np.int64)
+    inside = np.clip(x, -32768, 32767) + 32768
+    base = table[inside >> 7]
+    return np.asarray(base + (((table[(inside >> 7) + 1] - base) * (inside & 127) + 64) >> 7))
+
+
 OPERATORS = (
     Operator(
-        "SOFTMAX", range(1, 5), lower=lower_softmax, reference=reference_softmax, in_place=(0,), tflite_shares=True
+        "SOFTMAX",
+        range(1, 5),
+        takes="x -> y",
+        types=("f32 -> f32", "f16 -> f16", "s8 -> s8|s16", "u8 -> u8", "s16 -> s16"),
+        params={"beta": "beta"},
+        reference=reference_softmax,
+        in_place=(0,),
+        tflite_shares=True,
+        check=_check,
+        rule={
+            "f32": "exp within 2 ULP of the rounded `(x - max) * beta`; sum in 4 running parts; one division",
+            "f16": "in f32, rounded once",
+            "s8 u8": "`exp(-difference)` by gemmlowp's `exp_on_negative_values` (Q5.26 to Q0.31): a table; the sum in Q12.19; "
+            "its reciprocal by three Newton steps in Q2.29; product and shift each rounded. Output scale 1/256, to s16 1/65536",
+            "s16": "exp over [-10, 0] and 1 / (1 + x) over [0, 1] each by 512 lines; the sum in Q16.15. Output scale 1/32768",
+        },
     ),
 )

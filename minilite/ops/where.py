@@ -6,8 +6,8 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops.moving import arity, required
-from minilite.ops.operator import Kernel, Operator, OpNode
+from minilite.ops_shared.moving import arity, required
+from minilite.ops_shared.operator import Kernel, Operator, OpNode
 
 _KERNELS = {
     TensorType.BOOL: "where_b8",

@@ -1,76 +1,19 @@
-"""Three ways to run a model, which must agree: minilite's C kernels, its numpy references, and LiteRT's reference kernels."""
+"""What tests not yet moved to support.compare call it by."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from ai_edge_litert import interpreter as litert
-from numpy.typing import NDArray
-
-import minilite
-
-Array = NDArray[Any]
-EPS = float(np.finfo(np.float32).eps)
+from support.compare import EPS, REFERENCE, Array, compare, run_litert, run_minilite
+from support.compare import check as check_against
 
 
 def check(
     model: bytes, inputs: Sequence[Array], *, tolerance: float | Array = 0.0, against_litert: bool = True
-) -> list[Array]:
-    """Runs `model` on `inputs` all three ways and compares every output; returns those of the C kernels.
-
-    Inputs are resized to the arrays' shapes where they differ from the file's. Types and shapes are equal, integers
-    equal bit for bit, floats within `tolerance` (absolute, a number or an array). `against_litert=False` is for models
-    that LiteRT refuses or gets wrong: say why where you use it.
-    """
-    results = run_minilite(model, inputs)
-    compare(run_minilite(model, inputs, reference=True), results, tolerance, "C kernel against numpy reference")
-    if against_litert:
-        compare(run_litert(model, inputs), results, tolerance, "C kernel against LiteRT")
-    return results
+) -> list[Any]:
+    """support.compare.check, against LiteRT's reference kernels or nothing."""
+    return check_against(model, inputs, tolerance=tolerance, oracle=REFERENCE if against_litert else None)
 
 
-def run_minilite(model: bytes, inputs: Sequence[Array], *, reference: bool = False) -> list[Array]:
-    """The outputs of minilite; of its numpy references with `reference`."""
-    kinds = minilite.OpResolverType
-    resolver = kinds.BUILTIN_REF if reference else kinds.AUTO
-    return _run(minilite.Interpreter(model_content=model, experimental_op_resolver_type=resolver), inputs)
-
-
-def run_litert(model: bytes, inputs: Sequence[Array]) -> list[Array]:
-    """The outputs of LiteRT's reference kernels."""
-    resolver = litert.OpResolverType.BUILTIN_REF
-    return _run(litert.Interpreter(model_content=model, experimental_op_resolver_type=resolver), inputs)
-
-
-def compare(expected: Sequence[Array], found: Sequence[Array], tolerance: float | Array, what: str) -> None:
-    """Raises AssertionError with the first difference and how many there are."""
-    assert len(expected) == len(found), what
-    for number, (a, b) in enumerate(zip(expected, found, strict=True)):
-        where = f"{what}, output {number}"
-        assert a.dtype == b.dtype, f"{where}: {a.dtype} expected, found {b.dtype}"
-        assert a.shape == b.shape, f"{where}: shape {a.shape} expected, found {b.shape}"
-        if a.dtype.kind in "fc":
-            np.testing.assert_array_equal(np.isnan(a), np.isnan(b), err_msg=where)
-            with np.errstate(invalid="ignore"):
-                different = ~((a == b) | np.isnan(a) | (np.abs(a - b) <= tolerance))
-        else:
-            different = a != b
-        if different.any():
-            at = tuple(int(i) for i in np.argwhere(different)[0])
-            message = f"{where}: {different.sum()} of {a.size} differ, first {at}: {a[at]} expected, found {b[at]}"
-            raise AssertionError(message)
-
-
-def _run(interpreter: Any, inputs: Sequence[Array]) -> list[Array]:
-    details = interpreter.get_input_details()
-    assert len(details) == len(inputs), f"{len(details)} inputs wanted, {len(inputs)} given"
-    for detail, array in zip(details, inputs, strict=True):
-        if tuple(detail["shape"]) != array.shape:
-            interpreter.resize_tensor_input(detail["index"], array.shape)
-    interpreter.allocate_tensors()
-    for detail, array in zip(details, inputs, strict=True):
-        interpreter.set_tensor(detail["index"], array)
-    interpreter.invoke()
-    return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+__all__ = ["EPS", "Array", "check", "compare", "run_litert", "run_minilite"]

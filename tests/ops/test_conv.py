@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from compare import EPS, check, run_minilite
 from layers import FLOAT32, INT8, INT16, UINT8, Layer, window_options
+from one_node import OneNode, const, quantized
 
 import minilite
 from minilite.errors import ShapeError, UnsupportedOpError
@@ -58,6 +59,27 @@ def test_random(kind: TensorType, per_channel: bool) -> None:
         x, w = (int(rng.integers(1, 4)), height, width, depth), (outputs, kh, kw, depth)
         layer = Layer("CONV_2D", kind, x, w, options, per_channel=per_channel, seed=seed)
         check(layer.model, layer.inputs, tolerance=TOLERANCE)
+
+
+@pytest.mark.parametrize("stride", [(1, 2), (2, 1), (2, 2), (1, 3)])
+def test_a_pixel_wide_filter_that_skips_pixels(stride: tuple[int, int]) -> None:
+    x = np.arange(24, dtype=np.float32).reshape(1, 4, 6, 1)
+    inputs = [x, const(np.ones((1, 1, 1, 1)), np.float32), const([0], np.float32)]
+    y = OneNode("CONV_2D", inputs, window_options("VALID", stride)).check()
+    np.testing.assert_array_equal(y, x[:, :: stride[0], :: stride[1]])
+
+
+@pytest.mark.parametrize("scale", [2 / 3, 0.5, 0.25, 0.3])
+def test_multipliers_from_one_up(scale: float) -> None:
+    """Multipliers of 1.5, 2, 4 and 3.3: shifts to the left, by 1 and by more."""
+    one = Quantization((1.0,), (0,))
+    x = quantized(np.arange(-128, 128, dtype=np.int8).reshape(1, 16, 16, 1), 1.0, 0)
+    inputs = [x, const(np.ones((1, 1, 1, 1)), np.int8, one), const([0], np.int32, one)]
+    result = Quantization((float(np.float32(scale)),), (0,))
+    y = OneNode("CONV_2D", inputs, window_options("VALID"), quantization=result, version=3).check()
+    expected = np.clip(np.round(np.arange(-128, 128) / result.scale), -128, 127)
+    assert np.max(np.abs(y.ravel() - expected)) <= (scale == 0.3)  # there LiteRT rounds twice
+    assert y.ravel()[[130, 134]].tolist() == [round(2 / scale), round(6 / scale)]
 
 
 @pytest.mark.parametrize("bias_type", [np.int32, np.int64])

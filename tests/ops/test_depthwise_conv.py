@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from compare import EPS, check, run_minilite
 from layers import FLOAT32, INT8, INT16, UINT8, Layer, window_options
+from one_node import Given, OneNode, const
 
 from minilite.errors import ShapeError, UnsupportedOpError
 from minilite.format.dtypes import TensorType
+from minilite.format.quantization import Quantization
 
 OP = "DEPTHWISE_CONV_2D"
 KINDS = [(FLOAT32, False), (INT8, False), (INT8, True), (UINT8, False)]
@@ -82,6 +84,14 @@ def test_windows_beyond_what_float_sums_exactly(kind: TensorType, window: tuple[
         layer = Layer(OP, kind, (1, 301, 302, 5), weights.shape, options(padding, (100, 50)), weights=weights)
         layer.x[..., :2] = np.iinfo(layer.x.dtype).max
         check(layer.model, layer.inputs)
+
+
+def test_sums_beyond_what_float_counts_exactly() -> None:
+    """289 products of 255 * 255 add up to more than 2 ** 24, and the bias takes all but 5 away."""
+    most, one = np.full((1, 17, 17, 1), 255, np.uint8), Quantization((1.0,), (0,))
+    inputs = [Given(most, False, one), Given(most, True, one), const([5 - 289 * 255 * 255], np.int32, one)]
+    node = OneNode(OP, inputs, options("VALID"), kind=UINT8, quantization=one)
+    assert node.check().tolist() == [[[[5]]]]
 
 
 @pytest.mark.parametrize(

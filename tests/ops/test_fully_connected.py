@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from compare import EPS, check, run_minilite
 from layers import FLOAT32, INT8, UINT8, Layer
+from one_node import OneNode, const, quantized
 
 import minilite
 from minilite.errors import ShapeError, UnsupportedOpError
@@ -73,6 +74,15 @@ def test_no_rows(kind: TensorType) -> None:
     layer = Layer(OP, kind, (0, 6), (4, 6), {}, file_shape=(1, 6), version=5)
     (y,) = check(layer.model, layer.inputs, tolerance=TOLERANCE)
     assert y.shape == (0, 4)
+
+
+def test_results_far_beyond_the_outputs_range() -> None:
+    """Sums of 127 * 127 in steps of a millionth: more steps than an int32 counts. LiteRT's conversion is undefined in C++."""
+    one = Quantization((1.0,), (0,))
+    x = quantized(np.full((1, 1), 127, np.int8), 1.0, 0)
+    inputs = [x, const([[127], [-127], [0]], np.int8, one), const([0, 0, 0], np.int32, one)]
+    node = OneNode(OP, inputs, {}, quantization=Quantization((1e-6,), (0,)), version=4)
+    assert node.check(against_litert=False).tolist() == [[127, -128, 0]]
 
 
 def test_error_of_long_sums() -> None:

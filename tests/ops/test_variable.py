@@ -39,7 +39,7 @@ def test_accumulating_stream() -> None:
 
 def forget(interpreter: Any) -> None:
     """Resource variables become unassigned, and CALL_ONCE runs again."""
-    interpreter._session().state.reset_resources()
+    interpreter.reset_resources()
 
 
 def test_reset_all_variables_leaves_resource_variables_alone() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pathlib
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,10 +38,11 @@ def same(a: Any, b: Any) -> bool:
     """Equality of models, arrays included, NaN equal to itself."""
     if isinstance(a, np.ndarray):
         return isinstance(b, np.ndarray) and (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
-    if isinstance(a, tuple):
-        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, Sequence) and not isinstance(a, str | bytes):  # a read model's are views of rows
+        alike = type(a) is type(b) or (isinstance(b, Sequence) and not hasattr(a, "_fields"))
+        return alike and len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, Mapping):
+        return isinstance(b, Mapping) and a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
     if isinstance(a, float) and isinstance(b, float) and math.isnan(a):
         return math.isnan(b)
     return type(a) is type(b) and bool(a == b)
@@ -51,7 +53,7 @@ def everything() -> ModelBuilder:
     b = ModelBuilder(description="one of each, ünïcode")
     g = b.subgraph("main")
     x = g.input("x", (1, 4), signature=(-1, 4))
-    w = g.constant("w", np.arange(8, dtype=np.int8).reshape(2, 4), quantization=Quantization((0.5, 0.25), (0, 0), 0))
+    w = g.constant("w", np.arange(8, dtype=np.int8).reshape(2, 4), quantization=Quantization((0.5, 0.25), (3, -4), 0))
     bias = g.constant("bias", [1.0, 2.0])
     state = g.variable("state", (1, 2))
     options = {"fused_activation_function": "RELU6", "keep_num_dims": True}
@@ -122,7 +124,7 @@ def test_what_was_asked_for_is_what_is_read() -> None:
     assert w.type == TensorType.INT8
     assert w.data is not None
     assert w.data.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
-    assert w.quantization == Quantization((0.5, 0.25), (0, 0), 0)
+    assert w.quantization == Quantization((0.5, 0.25), (3, -4), 0)
     assert tensors["state"].is_variable
     assert (tensors["hi"].shape, tensors["hi"].has_rank, tensors["hi"].quantization.zero_point) == ((), False, -3)
     assert (tensors["c"].shape, tensors["c"].has_rank) == ((), True)
@@ -262,14 +264,13 @@ def test_with_metadata_keeps_the_rest() -> None:
     for external in (False, True):
         before = write_tree(tree, external)
         after = with_metadata(before, "mine", b"payload")
-        model = read_model(after)
-        assert model.metadata.pop("mine") == b"payload"  # type: ignore[attr-defined]
-        assert same(model, read_model(before))
+        model, expected = read_model(after), read_model(before)
+        assert same(model, expected._replace(metadata={**expected.metadata, "mine": b"payload"}))
         for kept in (b"own", np.float32([-1.0]).tobytes()):
             assert kept in after
         once_more = with_metadata(after, "mine", b"other")
         assert read_model(once_more).metadata["mine"] == b"other"
-        assert len(read_model(once_more).metadata) == len(model.metadata) + 1
+        assert len(read_model(once_more).metadata) == len(model.metadata)
         assert (after.find(b"\x01\x02\x03") > after.find(b"one of each")) or not external
 
 

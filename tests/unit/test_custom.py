@@ -248,9 +248,14 @@ def test_shape_functions_that_answer_nonsense(answer: Any, text: str) -> None:
         foo(with_shape(lambda node, x: x, lambda node, x: answer))
 
 
-def test_a_shape_function_is_believed_only_as_far_as_the_result() -> None:
-    """The result has its own shape, whatever was foretold."""
-    interpreter = ready(
-        custom_chain("Foo"), custom_ops={"Foo": with_shape(lambda node, x: x[:2], lambda node, x: (4,))}
-    )
-    assert run(interpreter, floats(1, 2, 3, 4))[0].tolist() == [1, 2]
+def test_a_result_keeps_to_its_shape_function() -> None:
+    """Memory was planned for what was foretold."""
+    lengths = [4, 2, 4]
+    function = with_shape(lambda node, x: x[: lengths.pop(0)], lambda node, x: (4,))
+    interpreter = ready(custom_chain("Foo"), custom_ops={"Foo": function})
+    assert run(interpreter, floats(1, 2, 3, 4))[0].tolist() == [1, 2, 3, 4]
+    text = r"^subgraph 0, node 0 \(Foo 'y'\): output 0 came with shape \(2\), its prepare said \(4\)$"
+    with pytest.raises(minilite.KernelError, match=text):
+        interpreter.invoke()
+    interpreter.invoke()
+    assert interpreter.get_tensor(2).tolist() == [1, 2, 3, 4]

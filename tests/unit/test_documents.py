@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from minilite.cli import _parser
+from minilite.report.operators import lines
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -74,8 +75,8 @@ def test_blocks_are_seen() -> None:
     counts = {named(path): sum(block.language == "python" for block in blocks(path)) for path in DOCUMENTS}
     assert {name: count for name, count in counts.items() if count} == {
         "README.md": 3,
-        "docs/architecture.md": 1,
         "docs/binding.md": 2,
+        "docs/kernels.md": 2,
         "docs/memory.md": 1,
     }
 
@@ -90,6 +91,11 @@ def test_links_lead_somewhere(path: pathlib.Path) -> None:
 def test_all_documents_are_listed() -> None:
     text = (ROOT / "docs" / "README.md").read_text()
     assert [path.name for path in DOCUMENTS[1:] if path.name != "README.md" and f"({path.name})" not in text] == []
+
+
+def test_operators_are_listed_as_their_rows_say() -> None:
+    """`python -m minilite.report.operators > docs/operators.md` prints it anew."""
+    assert (ROOT / "docs" / "operators.md").read_text().splitlines() == "\n".join(lines()).splitlines()
 
 
 def options_of(parser: argparse.ArgumentParser) -> dict[str, set[str]]:

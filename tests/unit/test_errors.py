@@ -87,7 +87,7 @@ def test_unsupported_operators_are_listed_at_once() -> None:
             "  ATAN2 x1 (subgraph 0, node 0): this operator is not supported",
             "  Strange x1 (subgraph 0, node 2): unresolved custom op: Strange, custom_ops has none",
             "  ADD x1 (subgraph 0, node 3): version 99 is not supported, versions 1 to 6 are",
-            "  RELU x1 (subgraph 1, node 0): input type STRING differs from output type FLOAT32",
+            "  RELU x1 (subgraph 1, node 0): types string -> f32 of x -> y are not supported, f32 -> f32 are",
         ]
         assert (caught.value.subgraph, caught.value.node, caught.value.op) == (0, 0, "ATAN2")
         assert [(found.op, found.nodes) for found in caught.value.operators] == [

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from built import (
+    COUNTER,
+    F32,
+    S32,
+    below,
+    floats,
+    integer,
+    loop,
+    next_count,
     ready,
     run,
 )
@@ -56,7 +66,7 @@ def test_folded_shapes_make_no_dynamic_tensor() -> None:
         before = interpreter.counters
         run(interpreter, x)
         assert interpreter.counters["nodes_prepared"] == before["nodes_prepared"]
-        assert interpreter.counters["suffix_plans"] == 0
+        assert interpreter.counters["capacity_misses"] == 0
         assert np.array_equal(interpreter.get_tensor(tensors["y"]), np.maximum(x, 0).reshape(-1, 2))
         assert interpreter.get_tensor(tensors["other"]).tolist() == [2 * size, 2]
         with pytest.raises(minilite.InputError, match="is constant"):
@@ -83,3 +93,27 @@ def test_folded_shape_that_does_not_fit_is_refused_at_the_resize() -> None:
         interpreter.allocate_tensors()
     x = np.ones((3, 4), np.float32)
     assert run(interpreter, x)[0].sum() == 12
+
+
+def test_folded_values_that_grow_from_turn_to_turn() -> None:
+    """A loop's x gains a leading dimension of 1 a turn, and puts out its shape before that, four times over."""
+
+    def body(graph: Any, carries: list[int]) -> list[int]:
+        count, x, _ = carries
+        shape = graph.node("SHAPE", [x], out=("shape", (1,), S32), options={"out_type": "INT32"})
+        joined = {"axis": 0}
+        target = graph.node(
+            "CONCATENATION", [graph.constant("one", integer(1)[None]), shape], out=("target", (2,), S32), options=joined
+        )
+        twice = graph.node("CONCATENATION", [shape, shape], out=("twice", (2,), S32), options=joined)
+        fourfold = graph.node("CONCATENATION", [twice, twice], out=("fourfold", (4,), S32), options=joined)
+        return [next_count(graph, count), graph.node("RESHAPE", [x, target], out=("wider", (1, 2))), fourfold]
+
+    carries = [COUNTER, ("x", (2,), F32), ("shapes", (4,), S32)]
+    interpreter = ready(loop(carries, below(5), body))
+    for _ in range(2):
+        count, x, shapes = run(interpreter, integer(0), floats(3, 4), np.zeros(4, np.int32))
+        assert count == 5
+        assert x.shape == (1, 1, 1, 1, 1, 2)
+        assert x.ravel().tolist() == [3, 4]
+        assert shapes.tolist() == [1, 1, 1, 1, 2] * 4

@@ -302,10 +302,24 @@ def test_builtin_ref_runs_the_numpy_references(monkeypatch: pytest.MonkeyPatch) 
     assert seen == ["RELU"] * 6
 
 
-def test_intermediates_can_always_be_read() -> None:
+def test_intermediates_are_whole_or_refused() -> None:
+    """In place, all five RELUs share one place: what was computed in between is gone, the first input is kept."""
     interpreter = ready(relu_chain(5))
+    assert all(interpreter.get_tensor(index).shape == (4,) for index in range(6))  # nothing has run
     run(interpreter, floats(-1, 2, 3, 4))
-    assert all(interpreter.get_tensor(index).shape == (4,) for index in range(6))
+    assert interpreter.get_tensor(4).tolist() == [0, 2, 3, 4]  # the last node writes elsewhere
+    for index in range(1, 4):
+        text = rf"tensor {index} \('y{index - 1}'\) was overwritten by node {index} \(RELU\): .*experimental_preserve_all_tensors"
+        with pytest.raises(minilite.StateError, match=text):
+            interpreter.get_tensor(index)
+    assert interpreter.get_tensor(0).tolist() == [-1, 2, 3, 4]
+    assert interpreter.get_tensor(5).tolist() == [0, 2, 3, 4]
+    keeps = ready(relu_chain(5), experimental_preserve_all_tensors=True)
+    run(keeps, floats(-1, 2, 3, 4))
+    assert all(keeps.get_tensor(index).tolist() == [0, 2, 3, 4] for index in range(1, 6))
+    apart = ready(relu_chain(2), in_place="none")
+    run(apart, floats(-1, 2, 3, 4))
+    assert apart.get_tensor(1).tolist() == [0, 2, 3, 4]  # dead, but nobody took its bytes
 
 
 def test_resizing_another_tensor_is_tolerated() -> None:

@@ -36,7 +36,6 @@ def parts(interpreter: minilite.Interpreter) -> dict[str, weakref.ref[Any]]:
         "state": session.state,
         "program": program,
         "graph": program.graph(0),
-        "plan": interpreter.plan,
     }
     return {name: weakref.ref(part) for name, part in found.items() if part is not None}
 

@@ -39,12 +39,14 @@ def test_going_back_to_a_size_is_a_hit() -> None:
 
 
 def test_the_plan_longest_unused_goes_first() -> None:
-    interpreter = ready(relu_chain())
+    one = ready(relu_chain())._session().state.cached()[1]
     room = 16
+    interpreter = ready(relu_chain(), plan_cache_bytes=room * (one + 8) + one // 2)
     for size in range(5, 5 + room - 1):
         resized(interpreter, size)
     assert count_since(interpreter, lambda: resized(interpreter, 4))["plan_hits"] == 1
-    assert count_since(interpreter, lambda: resized(interpreter, 1000))["plans"] == 1  # 5 had to go
+    grown = count_since(interpreter, lambda: resized(interpreter, 1000))  # 5 had to go
+    assert (grown["plans"], grown["plans_evicted"]) == (1, 1)
     assert count_since(interpreter, lambda: resized(interpreter, 4))["plan_hits"] == 1
     assert count_since(interpreter, lambda: resized(interpreter, 5))["plans"] == 1
     assert count_since(interpreter, lambda: resized(interpreter, 1000))["plan_hits"] == 1
@@ -207,42 +209,71 @@ def test_variable_tensor_of_impossible_size() -> None:
     assert interpreter.model.subgraphs[0].tensors[state].type == TensorType.FLOAT32
 
 
+class Crowd:
+    """Sixty tensors of random lifetimes, which a short search does not pack to the bound: x and a variable tensor (4,) in,
+    the last step's number and the sum of both out."""
+
+    def __init__(self) -> None:
+        rng = random.Random(1)
+        spans = [
+            (first, min(19, first + rng.randrange(1, 9)), rng.randrange(1, 60) * 16)
+            for first in (rng.randrange(19) for _ in range(60))
+        ]
+        builder = ModelBuilder()
+        graph = builder.subgraph()
+        x = graph.input("x", (4,), signature=(-1,))
+        tensors: dict[int, int] = {}
+        self.sizes: dict[int, list[int]] = {}
+        for step in range(20):
+            made = [k for k, (first, _, _) in enumerate(spans) if first == step]
+            read = [tensors[k] for k, (_, last, _) in enumerate(spans) if last == step]
+            self.sizes[step] = [spans[k][2] for k in made] + [1]
+            outs = [(f"t{k}", (spans[k][2],)) for k in made] + [(f"end{step}", (1,))]
+            results = graph.node("Step", [x, *read], out=outs, custom=True)
+            tensors.update(zip(made, results, strict=False))
+        self.kept = graph.variable("kept", (4,))
+        graph.output(results[-1], graph.node("ADD", [x, self.kept], out=("sum", (4,))))
+        self.model = builder.build()
+
+    def __call__(self, node: Any, *inputs: Array) -> tuple[Array, ...]:
+        total = sum(float(array.sum()) for array in inputs)
+        return tuple(np.full(size, total % 97 + k, np.float32) for k, size in enumerate(self.sizes[node.index]))
+
+    def shape(self, node: Any, *_: Any) -> list[tuple[int]]:
+        return [(size,) for size in self.sizes[node.index]]
+
+
+def above_its_bound(interpreter: minilite.Interpreter) -> bool:
+    assert interpreter.plan is not None
+    return interpreter.arena_bytes > interpreter.plan.lower_bound
+
+
 def test_a_plan_above_its_bound_improves_when_its_shapes_come_back() -> None:
-    """Sixty tensors of random lifetimes, which a short search does not pack to the bound; the answers stay."""
-    rng = random.Random(1)
-    spans = [
-        (first, min(19, first + rng.randrange(1, 9)), rng.randrange(1, 60) * 16)
-        for first in (rng.randrange(19) for _ in range(60))
-    ]
-    builder = ModelBuilder()
-    graph = builder.subgraph()
-    x = graph.input("x", (4,), signature=(-1,))
-    tensors: dict[int, int] = {}
-    sizes: dict[int, list[int]] = {}
-    for step in range(20):
-        made = [k for k, (first, _, _) in enumerate(spans) if first == step]
-        read = [tensors[k] for k, (_, last, _) in enumerate(spans) if last == step]
-        sizes[step] = [spans[k][2] for k in made] + [1]
-        outs = [(f"t{k}", (spans[k][2],)) for k in made] + [(f"end{step}", (1,))]
-        results = graph.node("Step", [x, *read], out=outs, custom=True)
-        tensors.update(zip(made, results, strict=False))
-    graph.output(results[-1])
-
-    class Step:
-        def __call__(self, node: Any, *inputs: Array) -> tuple[Array, ...]:
-            total = sum(float(array.sum()) for array in inputs)
-            return tuple(np.full(size, total % 97 + k, np.float32) for k, size in enumerate(sizes[node.index]))
-
-        def shape(self, node: Any, *_: Any) -> list[tuple[int]]:
-            return [(size,) for size in sizes[node.index]]
-
-    interpreter = ready(builder.build(), custom_ops={"Step": Step()})
+    crowd = Crowd()
+    interpreter = ready(crowd.model, custom_ops={"Step": crowd})
     assert interpreter.plan is not None
     before, bound = interpreter.arena_bytes, interpreter.plan.lower_bound
-    assert before > bound, "the short search is expected to miss the bound here"
-    (want,) = run(interpreter, floats(1, 2, 3, 4))
-    for size in (5, 4):
+    assert above_its_bound(interpreter), "the short search is expected to miss the bound here"
+    want, _ = run(interpreter, floats(1, 2, 3, 4))
+    for size in (1, 4):  # the sum of x and the variable takes no other
         resized(interpreter, size)
     assert interpreter.counters["plans_improved"] == 1
     assert bound <= interpreter.arena_bytes < before
     np.testing.assert_array_equal(run(interpreter, floats(1, 2, 3, 4))[0], want)
+
+
+def test_a_plan_in_force_is_not_improved_but_kept_with_its_variables() -> None:
+    """Another buffer for an input changes one pointer, and nothing else."""
+    crowd = Crowd()
+    interpreter = minilite.Interpreter(model_content=crowd.model, custom_ops={"Step": crowd})
+    for number in range(3):
+        interpreter.bind_tensor("x", np.full(4, number, np.float32))
+        interpreter.allocate_tensors()
+        if number == 0:
+            assert above_its_bound(interpreter), "the short search is expected to miss the bound here"
+            interpreter.set_tensor(crowd.kept, np.ones(4, np.float32))
+        interpreter.invoke()
+        assert interpreter.counters["rebinds"] == number
+        assert interpreter.counters["plans_improved"] == 0
+        assert interpreter.get_tensor(crowd.kept).tolist() == [1] * 4
+        assert interpreter.get_tensor(interpreter.get_output_details()[1]["index"]).tolist() == [number + 1] * 4

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from minilite.errors import MiniliteError, ModelFormatError, ModelNotFoundError
+from minilite.errors import ModelFormatError
 from minilite.format._model_tree import model_tree
 from minilite.format._writer import write_tree
 from minilite.format.builder import ModelBuilder
@@ -68,45 +68,6 @@ def raw_table(vtable: list[int], body: bytes, tail: bytes = b"") -> bytes:
     packed += bytes(-len(packed) % 4)
     root = 8 + len(packed)
     return struct.pack("<I4s", root, b"TFL3") + packed + struct.pack("<i", root - 8) + body + tail
-
-
-def test_missing_path(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(ModelNotFoundError, match=r"Could not open '.*/none.tflite': no such file") as caught:
-        load_model(tmp_path / "none.tflite")
-    assert isinstance(caught.value, FileNotFoundError)
-    assert isinstance(caught.value, ValueError)
-    with pytest.raises(ModelNotFoundError, match="null byte"):
-        load_model("a\0b")
-
-
-@pytest.mark.parametrize("load", ["map", "copy"])
-def test_directory_and_empty_file(tmp_path: pathlib.Path, load: Any) -> None:
-    (tmp_path / "empty.tflite").touch()
-    for path in (tmp_path, tmp_path / "empty.tflite"):
-        with pytest.raises(MiniliteError) as caught:
-            load_model(path, load)
-        assert isinstance(caught.value, ValueError)
-
-
-def test_load_is_map_or_copy(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(ValueError, match="load is 'mmap', expected 'map' or 'copy'"):
-        load_model(tmp_path, load="mmap")  # type: ignore[arg-type]
-
-
-def test_mapped_constants_are_the_file(tmp_path: pathlib.Path) -> None:
-    path = tmp_path / "small.tflite"
-    data = small().build()
-    path.write_bytes(data)
-    mapped, copied = load_model(path), load_model(path, load="copy")
-    with path.open("r+b") as file:  # the mapping sees it, the copy does not
-        file.seek(data.index(np.float32(31).tobytes()))
-        file.write(np.float32(99).tobytes())
-    w = first(mapped, "w").data
-    assert w is not None
-    assert w[3, 7] == 99
-    old = first(copied, "w").data
-    assert old is not None
-    assert old[3, 7] == 31
 
 
 @pytest.mark.parametrize("source", [bytes, bytearray, memoryview, lambda data: memoryview(bytearray(data)), "mmap"])
@@ -201,7 +162,7 @@ def test_tensors_of_one_buffer_may_differ_in_size() -> None:
     tree = model_tree(b.model())
     for index in (1, 2):
         tensor(tree, index)["buffer"] = 1
-    for order in ((0, 1, 2), (2, 1, 0)):
+    for order in ((0, 1, 2), (2, 1, 0), (1, 0, 2)):
         tree["subgraphs"][0]["tensors"] = [tensor(tree, index) for index in order]
         model = read_model(write_tree(tree))
         data = {each.name: each.data.tolist() for each in model.subgraphs[0].tensors if each.data is not None}
@@ -223,7 +184,8 @@ def test_packed_constants(kind: str, size: int, fits: bool) -> None:
     found = read_model(b.build()).subgraphs[0].tensors[0]
     assert found.shape == (5,)
     assert found.data is not None
-    assert (found.data.dtype, found.data.tolist()) == (np.uint8, list(range(size)))
+    expected = np.arange(size, dtype=np.uint8).view(np.uint16 if kind == "BFLOAT16" else np.uint8)
+    assert (found.data.dtype, found.data.tolist()) == (expected.dtype, expected.tolist())
 
 
 def test_strings_stay_bytes() -> None:
@@ -249,7 +211,8 @@ def test_operator_is_the_larger_of_two_codes() -> None:
 
 def test_absent_and_foreign_options_read_as_defaults() -> None:
     """As LiteRT does, which ignores a table that is not the operator's own."""
-    for options, kind in ((None, 0), ({}, "Pool2DOptions"), (None, 8), ({}, "FullyConnectedOptions")):
+    pool = {"padding": "VALID", "stride_w": 1, "stride_h": 1}
+    for options, kind in ((None, 0), (pool, "Pool2DOptions"), (None, 8), ({}, "FullyConnectedOptions")):
         data = changed(lambda t, o=options, k=kind: node(t).update(builtin_options=o, builtin_options_type=k))  # type: ignore[misc]
         found = read_model(data).subgraphs[0].nodes[0].options
         assert found["fused_activation_function"] == "NONE"

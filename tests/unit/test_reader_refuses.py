@@ -5,12 +5,12 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+import flatbuffers.table
 import numpy as np
 import pytest
 from test_reader import Tree, changed, node, raw_table, small, tensor
 
 from minilite.errors import ModelFormatError
-from minilite.format._flatbuffer import FlatBuffer
 from minilite.format.builder import ModelBuilder
 from minilite.format.quantization import Quantization
 from minilite.format.reader import read_model
@@ -50,7 +50,7 @@ REFUSED: list[tuple[str, Callable[[Tree], object]]] = [
         r"tensor 1: a variable tensor has data: buffer 1 of 128 bytes",
         lambda t: tensor(t, 1).update(is_variable=True),
     ),
-    (r"tensor 0: Tensor.buffer is 9, the model has 4 buffers", lambda t: tensor(t, 0).update(buffer=9)),
+    (r"tensor 0: Tensor.buffer is 4, the model has 4 buffers", lambda t: tensor(t, 0).update(buffer=4)),
     (
         r"tensor 0: Tensor.external_buffer is 1: data in other files is not supported",
         lambda t: tensor(t, 0).update(external_buffer=1),
@@ -70,8 +70,18 @@ REFUSED: list[tuple[str, Callable[[Tree], object]]] = [
         ),
     ),
     (
-        r"tensor 1: BlockwiseQuantization.scales is tensor 7, the subgraph has 4",
-        lambda t: tensor(t, 1).update(quantization={"details_type": "BlockwiseQuantization", "details": {"scales": 7}}),
+        r"tensor 2: QuantizationParameters.zero_point: number 0 is 1099511627776, expected one of 32 bits",
+        lambda t: tensor(t, 2).update(quantization={"scale": (1.0,), "zero_point": (2**40,)}),
+    ),
+    (
+        r"tensor 1: QuantizationParameters.zero_point: number 3 is -2147483649, expected one of 32 bits",
+        lambda t: tensor(t, 1).update(
+            quantization={"scale": (1.0,) * 4, "zero_point": (0, 0, 2**31 - 1, -(2**31) - 1)}
+        ),
+    ),
+    (
+        r"tensor 1: BlockwiseQuantization.scales is tensor 4, the subgraph has 4",
+        lambda t: tensor(t, 1).update(quantization={"details_type": "BlockwiseQuantization", "details": {"scales": 4}}),
     ),
     (
         r"tensor 1: QuantizationParameters.details_type: 9 is none of",
@@ -86,10 +96,10 @@ REFUSED: list[tuple[str, Callable[[Tree], object]]] = [
     (r"node 0 .*: Operator.inputs names tensor -2", lambda t: node(t).update(inputs=(-2,))),
     (r"node 0 .*: Operator.outputs names tensor -1", lambda t: node(t).update(outputs=(-1,))),
     (r"node 0 .*: Operator.intermediates names tensor 5", lambda t: node(t).update(intermediates=(5,))),
-    (r"node 0 \(\?\): Operator.opcode_index is 3, the model has 1 operator", lambda t: node(t).update(opcode_index=3)),
+    (r"node 0 \(\?\): Operator.opcode_index is 1, the model has 1 operator", lambda t: node(t).update(opcode_index=1)),
     (
-        r"node 0 .*: Operator.builtin_options_type: 200 is none of the 127 tables",
-        lambda t: node(t).update(builtin_options=None, builtin_options_type=200),
+        r"node 0 .*: Operator.builtin_options_type: 127 is none of the 127 tables",
+        lambda t: node(t).update(builtin_options=None, builtin_options_type=127),
     ),
     (
         r"node 0 .*: Operator.large_custom_options: 8 bytes at byte 9999999, beyond",
@@ -110,18 +120,26 @@ REFUSED: list[tuple[str, Callable[[Tree], object]]] = [
         lambda t: t["buffers"][1].update(data=None, offset=1000, size=1 << 40),
     ),
     (
+        r"buffer 1, Buffer.offset: 1099511627776 bytes at byte 100, beyond the file's \d+ bytes",
+        lambda t: t["buffers"][1].update(data=None, offset=100, size=1 << 40),
+    ),
+    (
+        r"node 0 .*: Operator.large_custom_options: 1099511627776 bytes at byte 100, beyond",
+        lambda t: node(t).update(large_custom_options_offset=100, large_custom_options_size=1 << 40),
+    ),
+    (
         r"buffer 1, Buffer.offset: 18446744073709551615 bytes at byte 18446744073709551615",
         lambda t: t["buffers"][1].update(data=None, offset=2**64 - 1, size=2**64 - 1),
     ),
     (
-        r"signature 0: TensorMap.tensor_index is 9, the subgraph has 4 tensors",
-        lambda t: t["signature_defs"][0]["inputs"][0].update(tensor_index=9),
+        r"signature 0: TensorMap.tensor_index is 4, the subgraph has 4 tensors",
+        lambda t: t["signature_defs"][0]["inputs"][0].update(tensor_index=4),
     ),
     (
-        r"signature 0: SignatureDef.subgraph_index is 3, the model has 1 subgraphs",
-        lambda t: t["signature_defs"][0].update(subgraph_index=3),
+        r"signature 0: SignatureDef.subgraph_index is 1, the model has 1 subgraphs",
+        lambda t: t["signature_defs"][0].update(subgraph_index=1),
     ),
-    (r"metadata 0: Metadata.buffer is 9, the model has 4 buffers", lambda t: t["metadata"][0].update(buffer=9)),
+    (r"metadata 0: Metadata.buffer is 4, the model has 4 buffers", lambda t: t["metadata"][0].update(buffer=4)),
 ]
 
 
@@ -129,9 +147,9 @@ REFUSED: list[tuple[str, Callable[[Tree], object]]] = [
 def test_refused(complaint: str, change: Callable[[Tree], object]) -> None:
     data = changed(change)
     if "details_type: 9" in complaint:  # a value that the builder does not write
-        place = data.index(struct.pack("<i", 0x5A5A))
-        buffer = FlatBuffer(memoryview(data))
-        data = patch_slot(buffer, "QuantizationParameters", place, 4, 9)
+        second = table_in(data, table_in(data, root_of(data), 2), 0, 1)
+        place = place_of(data, follow(data, place_of(data, second, 4)), 4)
+        data = data[:place] + b"\x09" + data[place + 1 :]
     with pytest.raises(ModelFormatError, match=complaint) as caught:
         read_model(data)
     text = str(caught.value)
@@ -140,18 +158,25 @@ def test_refused(complaint: str, change: Callable[[Tree], object]) -> None:
     assert isinstance(caught.value, ValueError)
 
 
-def patch_slot(buffer: FlatBuffer, table: str, dimension_at: int, slot: int, value: int) -> bytes:
-    """Set a one-byte slot of the table that holds its quantized_dimension at `dimension_at`."""
-    for position in range(dimension_at - 64, dimension_at):
-        try:
-            _, places = buffer.reader(table)(position)
-        except ModelFormatError:
-            continue
-        if places[6] and position + places[6] == dimension_at and places[slot]:
-            data = bytearray(buffer.data)
-            data[position + places[slot]] = value
-            return bytes(data)
-    pytest.fail("no such table")
+def follow(data: bytes, place: int) -> int:
+    """Where the offset at `place` leads."""
+    return place + int(struct.unpack_from("<I", data, place)[0])
+
+
+def root_of(data: bytes) -> int:
+    return follow(data, 0)
+
+
+def place_of(data: bytes, table: int, slot: int) -> int:
+    """Where a table keeps a slot, by flatbuffers' own reader."""
+    offset = flatbuffers.table.Table(data, table).Offset(4 + 2 * slot)
+    assert offset, "the slot is absent"
+    return int(table + offset)
+
+
+def table_in(data: bytes, table: int, slot: int, number: int = 0) -> int:
+    """Table `number` of a vector of tables."""
+    return follow(data, follow(data, place_of(data, table, slot)) + 4 + 4 * number)
 
 
 def test_errors_carry_coordinates() -> None:
@@ -172,6 +197,16 @@ def test_enum_out_of_range_is_refused() -> None:
     b = ModelBuilder()
     b.subgraph().node("MIRROR_PAD", [], [], options={"mode": "SYMMETRIC"})
     assert refusals(b.build(), 1, 77).count("MirrorPadOptions.mode: 77 is none of the 2 values REFLECT, SYMMETRIC") == 1
+
+
+def test_tables_within_tables_are_checked_at_once() -> None:
+    dense = {"format": "DENSE", "dense_size": 2, "array_segments_type": "NONE", "array_indices_type": "NONE"}
+    b = ModelBuilder()
+    layout = {"traversal_order": (0,), "block_map": (), "dim_metadata": (dense, {**dense, "format": "SPARSE_CSR"})}
+    b.subgraph().constant("c", np.ones(2, np.float32), shape=(2,), sparsity=layout)
+    assert "tensor 0: DimensionMetadata.format: 77 is none of the 2 values DENSE, SPARSE_CSR" in refusals(
+        b.build(), 1, 77
+    )
 
 
 def test_element_type_out_of_range_is_refused() -> None:
@@ -197,6 +232,7 @@ def refusals(data: bytes, old: int, new: int) -> str:
         (b"TFL3", "the model has 4 bytes, too few"),
         (bytes(100), r"file identifier at byte 4 is b'\\x00\\x00\\x00\\x00'"),
         (b"\x08\0\0\0TFL2" + bytes(92), "file identifier at byte 4 is b'TFL2'"),
+        (b"\x62\0\0\0TFL3" + bytes(92), "Model at byte 98: ends beyond the file's 100 bytes"),
         (b"\xff\xff\xff\xffTFL3" + bytes(92), "Model at byte 4294967295: ends beyond the file's 100 bytes"),
         (b"\x08\0\0\0TFL3" + b"\xff\xff\xff\x7f" + bytes(88), "Model: vtable at byte -2147483639 lies outside"),
         (b"\x08\0\0\0TFL3" + b"\0\0\0\x80" + bytes(88), "Model: vtable at byte 2147483656 lies outside"),
@@ -233,6 +269,49 @@ def test_tables_that_contradict_themselves(data: bytes, complaint: str) -> None:
         read_model(data)
 
 
+def ending_in_text(text: bytes, count: int) -> bytes:
+    """A model of one empty subgraph whose last bytes are its description, said to have `count` bytes."""
+    root = struct.pack("<III", 3, 8, 20)
+    subgraphs = struct.pack("<II", 1, 8) + b"\x04\0\x04\0" + struct.pack("<i", 4)
+    return raw_table([16, 4, 0, 8, 12], root, subgraphs + struct.pack("<I", count) + text)
+
+
+def test_what_ends_with_the_file_is_read_and_a_byte_more_is_not() -> None:
+    assert read_model(ending_in_text(b"text", 4)).description == "text"
+    assert read_model(ending_in_text(b"", 0)).description == ""
+    with pytest.raises(ModelFormatError, match=r"Model.description at byte \d+: 5 elements of 1 bytes, beyond"):
+        read_model(ending_in_text(b"text", 5))
+    with pytest.raises(ModelFormatError, match=r"Model.description at byte \d+: lies beyond"):
+        read_model(ending_in_text(b"", 0)[:-1])
+
+
+def test_vtables_end_with_the_file_and_not_behind_it() -> None:
+    data = bytearray(ending_in_text(b"\x04\0\x04\0", 4))
+    table = len(data) - 12  # of the subgraph: its vtable is now the text
+    data[table : table + 4] = struct.pack("<i", -8)
+    assert len(read_model(bytes(data)).subgraphs) == 1
+    data[table : table + 4] = struct.pack("<i", -9)
+    with pytest.raises(ModelFormatError, match=r"SubGraph: vtable at byte \d+ lies outside"):
+        read_model(bytes(data))
+    data[table : table + 4] = struct.pack("<i", -8)
+    data[-4] = 6
+    with pytest.raises(ModelFormatError, match=r"SubGraph: vtable at byte .* has sizes 6 and 4"):
+        read_model(bytes(data))
+    data = bytearray(ending_in_text(b"", 0))
+    data[table - 4] = 5  # odd, with room behind it
+    with pytest.raises(ModelFormatError, match=r"SubGraph: vtable at byte .* has sizes 5 and 4"):
+        read_model(bytes(data))
+
+
+def test_large_buffers_end_with_the_file() -> None:
+    b = ModelBuilder()
+    b.subgraph().constant("c", np.arange(100, dtype=np.uint8))
+    data = b.build(external_buffers=True)
+    assert read_model(data).subgraphs[0].tensors[0].data is not None
+    with pytest.raises(ModelFormatError, match=r"buffer 1, Buffer.offset: 100 bytes at byte .*, beyond"):
+        read_model(data[:-1])
+
+
 def test_every_truncation_is_refused() -> None:
     data = small().build()
     for size in range(len(data)):
@@ -245,13 +324,9 @@ def bomb(parts: Callable[[ModelBuilder], None], vector: str, count: int) -> byte
     b = ModelBuilder()
     parts(b)
     data = bytearray(b.build())
-    buffer = FlatBuffer(memoryview(bytes(data)))
-    values, places = buffer.reader("Model")(buffer.root())
-    graph = buffer.tables(buffer.root() + places[2], values[2], "")[0]
-    values, places = buffer.reader("SubGraph")(graph)
+    graph = table_in(data, root_of(data), 2)
     slot = {"tensors": 0, "operators": 3}[vector]
-    place = graph + places[slot]
-    target = buffer.tables(place, values[slot], "")[0]
+    place, target = place_of(data, graph, slot), table_in(data, graph, slot)
     # a new vector at the end: its offsets wrap around 2**32 only if they pointed back, so the tables move, too
     tail = len(data) + -len(data) % 4
     data.extend(bytes(tail - len(data)))
@@ -274,6 +349,12 @@ def heavy_name(b: ModelBuilder) -> None:
     b.subgraph().tensor("n" * 100_000, ())
 
 
+def small_vectors(b: ModelBuilder) -> None:
+    """None so long that it counts; together they are more than the rows of so small a file may be."""
+    ones = Quantization((1.0,) * 32, tuple(range(32)))
+    b.subgraph().tensor("n", (1,) * 31 + (32,), signature=(1,) * 32, quantization=ones._replace(quantized_dimension=31))
+
+
 def heavy_node(b: ModelBuilder) -> None:
     g = b.subgraph()
     g.tensor("x", ())
@@ -289,6 +370,7 @@ def heavy_custom(b: ModelBuilder) -> None:
     [
         (heavy_tensor, "tensors"),
         (heavy_name, "tensors"),
+        (small_vectors, "tensors"),
         (heavy_node, "operators"),
         (heavy_custom, "operators"),
     ],

@@ -1,4 +1,4 @@
-"""schema/tflite.fbs is the published schema, and _schema.py is what regenerate.py makes of it."""
+"""schema/tflite.fbs is the published schema, and the tables of Python and C are what regenerate.py makes of it."""
 
 from __future__ import annotations
 
@@ -56,12 +56,27 @@ def test_check_passes() -> None:
     assert subprocess.run([sys.executable, SCRIPT, "--check"], check=False).returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("target", "said", "wrong"),
+    [
+        ("PYTHON", "stride_w:int=0", "stride_w:long=0"),
+        ("C_NUMBERS", "ML_SLOT_Conv2DOptions_stride_w = 1", "ML_SLOT_Conv2DOptions_stride_w = 2"),
+        ("C_TABLES", "{\"stride_w\", ML_FORM_SCALAR, 'i', -1, 0}", "{\"stride_w\", ML_FORM_SCALAR, 'q', -1, 0}"),
+    ],
+)
 def test_check_fails_when_stale(
-    regenerate: types.ModuleType, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    regenerate: types.ModuleType,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    target: str,
+    said: str,
+    wrong: str,
 ) -> None:
-    stale = tmp_path / "_schema.py"
-    stale.write_text(regenerate.TARGET.read_text().replace("stride_w:int=0", "stride_w:long=0", 1))
-    monkeypatch.setattr(regenerate, "TARGET", stale)
+    stale = tmp_path / "stale"
+    text = getattr(regenerate, target).read_text()
+    assert said in text
+    stale.write_text(text.replace(said, wrong, 1))
+    monkeypatch.setattr(regenerate, target, stale)
     assert regenerate.main(["--check"]) == 1
     assert regenerate.main([]) == 0
     assert regenerate.main(["--check"]) == 0

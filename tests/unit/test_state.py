@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 from built import (
+    COUNTER,
+    S32,
     Array,
+    below,
     custom_chain,
     floats,
     head,
+    integer,
+    next_count,
     ready,
     relu_chain,
     request,
@@ -24,6 +29,7 @@ from built import (
 import minilite
 from minilite import KernelError, ShapeError, StateError
 from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
 
 # Failures, and what works after them ------------------------------------------------------------------------------------
 
@@ -140,6 +146,18 @@ def test_too_large_a_size_is_refused_and_the_old_one_runs() -> None:
     assert run(interpreter, floats(-1, 2, 3, 4))[0].tolist() == [0, 2, 3, 4]
 
 
+def test_too_large_an_input_that_no_kernel_measures() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (4,), signature=(-1,))
+    graph.output(graph.node("SHAPE", [x], out=("y", (1,), TensorType.INT32), options={"out_type": "INT32"}))
+    interpreter = ready(builder.build())
+    interpreter.resize_tensor_input(0, (2**31 - 1,) * 3)
+    with pytest.raises(ShapeError, match="more elements than an int64 counts"):
+        interpreter.allocate_tensors()
+    assert run(interpreter, floats(1, 2, 3, 4))[0].tolist() == [4]
+
+
 def test_constants_keep_their_shape() -> None:
     builder = ModelBuilder()
     graph = builder.subgraph()
@@ -165,6 +183,28 @@ def test_last_resize_before_allocation_counts() -> None:
     assert interpreter.get_tensor(0).shape == (16,)
 
 
+def test_variables_of_a_loop_and_of_its_caller_keep_apart() -> None:
+    """`outer` belongs to the main subgraph, `inner`, which is zero for good, to a loop's body, which adds it to x."""
+    builder = ModelBuilder()
+    main, test, body = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
+    for graph in (main, test, body):
+        graph.input(*COUNTER)
+        graph.input("x", (3,))
+    outer = main.variable("outer", (3,))
+    outs = [("count_out", (), S32), ("x_out", (3,))]
+    _, last = main.node("WHILE", [0, 1], out=outs, options={"cond_subgraph_index": 1, "body_subgraph_index": 2})
+    main.output(last, main.node("RELU", [outer], out=("outer_out", (3,))))
+    test.output(below(2)(test, [0]))
+    inner = body.variable("inner", (3,))
+    body.output(next_count(body, 0), body.node("ADD", [1, inner], out=("same", (3,))))
+    interpreter = ready(builder.build())
+    interpreter.set_tensor(outer, floats(100, 200, 300))
+    for _ in range(3):
+        same, kept = run(interpreter, integer(0), floats(1, 2, 3))
+        assert same.tolist() == [1, 2, 3]
+        assert kept.tolist() == interpreter.get_tensor(outer).tolist() == [100, 200, 300]
+
+
 # Views ------------------------------------------------------------------------------------------------------------------
 
 
@@ -187,6 +227,36 @@ def test_trim_under_a_live_view() -> None:
     assert interpreter._session().state.arena_capacity == 4096
     interpreter.invoke()
     assert interpreter.get_tensor(3).tolist() == [1, 1, 1, 1]
+
+
+def test_every_view_holds_the_arena_for_itself() -> None:
+    interpreter = ready(relu_chain())
+    resized(interpreter, 1_000_000)
+    resized(interpreter, 4)
+    a, b = interpreter.tensor(0)(), interpreter.tensor(3)()
+    del a
+    with pytest.raises(StateError, match="view"):
+        interpreter.trim()
+    interpreter.set_tensor(0, floats(-1, 2, 3, 4))
+    interpreter.invoke()
+    assert b.tolist() == [0, 2, 3, 4]
+    del b
+    interpreter.trim()
+
+
+def test_every_view_holds_what_a_run_would_move() -> None:
+    interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
+    run(interpreter, request(2))
+    a, b = interpreter.tensor(0)(), interpreter.tensor(2)()
+    a[:] = request(100_000)
+    del a
+    with pytest.raises(StateError, match="view"):
+        interpreter.invoke()
+    assert b.tolist() == wanted(2).tolist()
+    del b
+    interpreter.set_tensor(0, request(100_000))
+    interpreter.invoke()
+    assert np.array_equal(interpreter.get_tensor(2), wanted(100_000))
 
 
 def test_resize_under_a_live_view_waits_for_it() -> None:

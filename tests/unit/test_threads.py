@@ -72,7 +72,7 @@ def refused_calls(interpreter: minilite.Interpreter) -> list[Any]:
         lambda: interpreter.plan_for({0: (8,)}),
         interpreter.trim,
         interpreter.reset_all_variables,
-        interpreter._session().state.reset_resources,
+        interpreter.reset_resources,
         resize,
     ]
 

@@ -1,0 +1,68 @@
+/* simd.h -- the primitives and their levels, for kernels and packing, for tests and benchmarks, and for --version.
+ *
+ * A primitive is an inner loop; a level is a set of instructions (scalar, sse2, avx2, avx512) with one variant of each
+ * primitive. A program that works at one level has its ml_simd: constant, never freed, passed by pointer. Integers are equal
+ * at all levels, bit for bit; floats are within the bound stated at each primitive. No primitive allocates, reads or writes
+ * past the elements its arguments state, or asks for alignment beyond the element's.
+ *
+ * The cdef is this file after the C preprocessor, which is why it includes nothing but the list. */
+#ifndef ML_API_SIMD_H
+#define ML_API_SIMD_H
+
+/* y = min(max(a w + bias, low), high): rows of a, with weights packed by pack_f32 of the same level.
+ *
+ * A row of a is `pieces` stretches of k values, piece_stride elements apart, so that a window of an image needs no copy; a
+ * plain matrix is one piece. Products are summed 128 at a time in ascending order, and those sums in turn: errors stay below
+ * 8 eps of the sum of |a w|. A row's result depends neither on the rows it is computed with nor on how it is cut in pieces.
+ * NaN passes on. */
+typedef struct ml_matmul_f32_args {
+    const float *a;
+    int64_t rows;
+    int64_t a_stride; /* elements from row to row */
+    int64_t pieces; /* at least 1 */
+    int64_t piece_stride; /* elements */
+    int64_t k; /* elements of a piece; weights have pieces * k inputs */
+    int64_t n; /* outputs, elements of a row of y */
+    const float *packed;
+    const float *bias; /* n, or NULL */
+    float *y;
+    int64_t y_stride; /* elements from row to row, at least n */
+    float low;
+    float high;
+} ml_matmul_f32_args;
+
+/* y = clamp(ml_multiply_quantized(sum + bias, mantissa, shift) + zero, low, high), for rows of n sums, bit for bit as
+ * fixed_point.h has it; sums wrap. Mantissas are 0 or above, shifts -31 to 31. The low byte is written: the same bits for s8
+ * and u8. */
+typedef struct ml_requantize_args {
+    const int32_t *sums;
+    int64_t rows;
+    int64_t sums_stride; /* elements from row to row, at least n */
+    int64_t n;
+    const int32_t *bias; /* n, or NULL */
+    const int32_t *mantissas; /* n */
+    const int32_t *shifts; /* n */
+    int8_t *y;
+    int64_t y_stride; /* elements from row to row, at least n */
+    int32_t zero;
+    int32_t low;
+    int32_t high;
+} ml_requantize_args;
+
+/* Weights are packed in panels of matmul_f32_panel outputs, [panel][k][matmul_f32_panel], with zeros in excess. So many rows
+ * as matmul_f32_rows share a load of weights: blocks of rows should be multiples of it. */
+typedef struct ml_simd {
+    const char *level;
+    int32_t matmul_f32_panel;
+    int32_t matmul_f32_rows;
+#define PRIMITIVE(name, returns, parameters, levels) returns(*name) parameters;
+#include "simd/primitives.def"
+#undef PRIMITIVE
+} ml_simd;
+
+/* The levels that this machine has in this build, ascending; NULL past the last. */
+const ml_simd *ml_simd_at(int32_t i);
+/* The level named by `mask`, or, when that is NULL or empty, the best there is. */
+ml_status ml_simd_choose(const char *mask, const ml_simd **simd, ml_error *error);
+
+#endif

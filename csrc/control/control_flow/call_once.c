@@ -1,0 +1,28 @@
+/* call_once.c -- CALL_ONCE: its subgraph runs at the node's first turn in an interpreter's life, whichever signature comes first,
+ * and again after resources are reset. */
+#include "control/control.h"
+
+static ml_status prepare_call_once(const ml_call *c, ml_wish *wish) {
+    ml_child child = ml_child_of(c, 0);
+    if (child.io->n_inputs > 0 || child.io->n_outputs > 0)
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "the subgraph has %d inputs and %d outputs, must have none",
+                       child.io->n_inputs, child.io->n_outputs);
+    return c->data ? ML_OK : ml_child_sweep(c, &child, false, false);
+}
+
+static ml_status run_call_once(const ml_call *c) {
+    ml_interpreter *interpreter = c->env->engine->engine->state->interpreter;
+    ml_child child = ml_child_of(c, 0);
+    bool *called =
+        &interpreter->called_once[c->env->engine->engine->graph->frames[child.frame].subgraph];
+    if (*called) return ML_OK;
+    ml_status status = ml_child_run(c, &child);
+    *called = status == ML_OK;
+    return status;
+}
+
+ML_KERNELS(call_once) = {
+    ML_KERNEL_NO_PARAMS("call_once", 0, ML_KERNEL_HAS_EFFECTS, prepare_call_once, run_call_once),
+    ML_KERNELS_END,
+};

@@ -1,0 +1,218 @@
+/* while.c -- WHILE: runs its body for as long as its condition says so.
+ *
+ * A loop whose carries keep their shapes has two slots a carry in its scratch: one holds the value, the body writes the
+ * other, and they change hands after each iteration. A carry that the body passes through needs none; one whose new value
+ * is another input, a constant or a second copy of an output is copied into its slot. When a carry changes shape, or its shape
+ * is not known while planning, values travel through blocks that the state keeps from run to run, and the nodes of the body
+ * that read what changed are prepared again, each when it is reached. */
+#include "control/control.h"
+
+typedef struct while_blob {
+    int32_t
+        fixed; /* carries keep their shapes: scratch has two slots for each that is not passed through, in order */
+} while_blob;
+
+enum { CONDITION = 0, BODY = 1 };
+
+static int64_t slot_bytes(const ml_tensor *carry) { return ml_round_up(carry->bytes, 64); }
+
+static ml_status check_types(const ml_call *c, const ml_child *condition, const ml_child *body) {
+    if (c->n_inputs != c->n_outputs)
+        return ml_fail(c, ML_SHAPE_ERROR, "%d inputs and %d outputs: must be as many", c->n_inputs,
+                       c->n_outputs);
+    ml_status status = ml_child_check(c, condition, 1, "condition");
+    if (status == ML_OK) status = ml_child_check(c, body, c->n_outputs, "body");
+    if (status != ML_OK) return status;
+    if (condition->io->n_inputs != c->n_inputs || body->io->n_inputs != c->n_inputs)
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "condition and body take %d and %d inputs, the node carries %d",
+                       condition->io->n_inputs, body->io->n_inputs, c->n_inputs);
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        int32_t carry = ml_input(c, i)->type, back = ml_child_output(c, body, i)->type,
+                out = ml_output(c, i)->type;
+        if (carry != back || carry != out)
+            return ml_fail(c, ML_SHAPE_ERROR,
+                           "carry %d has type %s, the body gives back %s, the output has %s", i,
+                           ml_type_name(carry), ml_type_name(back), ml_type_name(out));
+    }
+    const ml_tensor *t = ml_child_output(c, condition, 0);
+    if (t->type != ML_B8)
+        return ml_fail(c, ML_SHAPE_ERROR, "the condition's output has type %s, must be b8",
+                       ml_type_name(t->type));
+    return ML_OK;
+}
+
+static ml_status check_condition(const ml_call *c, const ml_child *condition) {
+    const ml_tensor *t = ml_child_output(c, condition, 0);
+    if (!t->shaped || ml_elements(&t->shape) == 1) return ML_OK;
+    return ml_fail(c, ML_SHAPE_ERROR, "the condition's output has %lld elements, must have 1",
+                   (long long)ml_elements(&t->shape));
+}
+
+/* Whether the body gives back what it takes, so that its carries can lie in slots. */
+static bool keeps_shapes(const ml_call *c, const ml_child *body) {
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        const ml_tensor *out = ml_child_output(c, body, i), *in = ml_input(c, i);
+        if (!out->shaped || out->dynamic || ml_type_is_heap(in->type) ||
+            !ml_same_shape(&out->shape, &in->shape))
+            return false;
+    }
+    return true;
+}
+
+static ml_status prepare_while(const ml_call *c, ml_wish *wish) {
+    while_blob *blob = c->blob;
+    ml_child condition = ml_child_of(c, CONDITION), body = ml_child_of(c, BODY);
+    ml_status status = check_types(c, &condition, &body);
+    if (status != ML_OK) return status;
+    if (c->data) return ml_open_all(wish); /* in a run: shapes follow from running */
+    status = ml_child_sweep(c, &condition, false, false);
+    if (status == ML_OK) status = ml_child_sweep(c, &body, false, false);
+    if (status == ML_OK) status = check_condition(c, &condition);
+    if (status != ML_OK) return status;
+    blob->fixed = keeps_shapes(c, &body);
+    if (!blob->fixed) {
+        status = ml_child_sweep(c, &condition, true, false);
+        if (status == ML_OK) status = ml_child_sweep(c, &body, true, false);
+        return status == ML_OK ? ml_open_all(wish) : status;
+    }
+    for (int32_t i = 0; i < c->n_outputs && status == ML_OK; i++) {
+        ml_child_place_output(c, &body, i);
+        if (!ml_passes_through(&body, i)) ml_reserve(wish, 2 * slot_bytes(ml_input(c, i)));
+        status = ml_set_output(c, i, &ml_input(c, i)->shape);
+    }
+    return status;
+}
+
+static void copy(void *to, const void *from, int64_t bytes) {
+    if (bytes > 0 && to != from) memcpy(to, from, (size_t)bytes);
+}
+
+static ml_status ask_condition(const ml_call *c, const ml_child *condition, bool *go_on) {
+    ml_status status = ml_check_interrupt(c->env->engine->engine->state, 1);
+    if (status == ML_OK) status = ml_child_run(c, condition);
+    if (status == ML_OK) status = check_condition(c, condition);
+    if (status == ML_OK) *go_on = *(const uint8_t *)ml_child_value(c, condition, 0).data != 0;
+    return status;
+}
+
+/* Loops whose carries keep their shapes ---------------------------------------------------------------------------- */
+
+/* Points what reads and writes the carries at the slots of this turn; slots are walked, not kept, so that any number will do. */
+static void point_carries(const ml_call *c, const ml_child *condition, const ml_child *body,
+                          int turn) {
+    uint8_t *slot = c->scratch;
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        int64_t bytes = slot_bytes(ml_in_tensor(c, i));
+        bool passes = ml_passes_through(body, i);
+        void *value = passes ? c->data[c->inputs[i]] : slot + turn * bytes;
+        condition->data[condition->io->inputs[i]] = body->data[body->io->inputs[i]] = value;
+        if (!passes && ml_child_output_is_placed(c, body, i))
+            body->data[body->io->outputs[i]] = slot + (1 - turn) * bytes;
+        if (!passes) slot += 2 * bytes;
+    }
+}
+
+/* Copies into the slots of `turn`: from the node's operands, or from what the body gave. */
+static void fill_slots(const ml_call *c, const ml_child *body, int turn, bool first) {
+    uint8_t *slot = c->scratch;
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        if (ml_passes_through(body, i)) continue;
+        int64_t bytes = ml_in_tensor(c, i)->bytes, room = slot_bytes(ml_in_tensor(c, i));
+        copy(slot + turn * room, first ? ml_in(c, i) : body->data[body->io->outputs[i]], bytes);
+        slot += 2 * room;
+    }
+}
+
+static ml_status run_fixed(const ml_call *c, const ml_child *condition, const ml_child *body) {
+    int turn = 0;
+    fill_slots(c, body, turn, true);
+    for (;;) {
+        point_carries(c, condition, body, turn);
+        bool go_on;
+        ml_status status = ask_condition(c, condition, &go_on);
+        if (status == ML_OK && go_on) status = ml_child_run(c, body);
+        if (status != ML_OK) return status;
+        if (!go_on) break;
+        fill_slots(c, body, 1 - turn, false);
+        turn = 1 - turn;
+    }
+    for (int32_t i = 0; i < c->n_inputs; i++)
+        copy(ml_out(c, i), body->data[body->io->inputs[i]], ml_in_tensor(c, i)->bytes);
+    return ML_OK;
+}
+
+/* Loops whose carries change shape ---------------------------------------------------------------------------------- */
+
+static ml_status carry_in(const ml_call *c, const ml_child *body) {
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        ml_block *blocks = ml_carry_blocks(c, body, i);
+        const ml_tensor *t = ml_in_tensor(c, i);
+        ml_status status = blocks ? ml_block_set(&blocks[0], &t->shape, t->type, ml_in(c, i),
+                                                 ml_in_bytes(c, i), c->env->error)
+                                  : ML_ARENA_ERROR;
+        if (status != ML_OK) return status;
+    }
+    return ML_OK;
+}
+
+static ml_status carry_on(const ml_call *c, const ml_child *body, int turn) {
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        ml_value_now value = ml_child_value(c, body, i);
+        if (!value.tensor->shaped || (!value.data && value.bytes > 0))
+            return ml_fail(c, ML_KERNEL_ERROR, "the body computes no value for carry %d", i);
+        ml_block *blocks = ml_carry_blocks(c, body, i);
+        ml_status status = ml_block_set(&blocks[turn], &value.tensor->shape, value.tensor->type,
+                                        value.data, value.bytes, c->env->error);
+        if (status != ML_OK) return status;
+    }
+    return ML_OK;
+}
+
+static void offer_carries(const ml_call *c, const ml_child *child, const ml_child *body, int turn) {
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        const ml_block *b = &ml_carry_blocks(c, body, i)[turn];
+        ml_child_set_input(c, child, i, &b->shape, b->data, b->bytes);
+    }
+}
+
+static ml_status give_back(const ml_call *c, const ml_child *body, int turn) {
+    ml_status status = ML_OK;
+    for (int32_t i = 0; i < c->n_outputs && status == ML_OK; i++)
+        status = ml_set_output(c, i, &ml_carry_blocks(c, body, i)[turn].shape);
+    if (status == ML_OK) status = ml_settle(c);
+    for (int32_t i = 0; i < c->n_outputs && status == ML_OK; i++) {
+        const ml_block *b = &ml_carry_blocks(c, body, i)[turn];
+        if (ml_type_is_heap(b->type)) status = ml_set_bytes(c, i, b->bytes);
+        if (status == ML_OK) copy(ml_out(c, i), b->data, b->bytes);
+    }
+    return status;
+}
+
+static ml_status run_changing(const ml_call *c, const ml_child *condition, const ml_child *body) {
+    int turn = 0;
+    ml_status status = carry_in(c, body);
+    while (status == ML_OK) {
+        offer_carries(c, condition, body, turn);
+        offer_carries(c, body, body, turn);
+        bool go_on;
+        status = ask_condition(c, condition, &go_on);
+        if (status != ML_OK || !go_on) break;
+        status = ml_child_run(c, body);
+        if (status == ML_OK) status = carry_on(c, body, 1 - turn);
+        turn = 1 - turn;
+    }
+    return status == ML_OK ? give_back(c, body, turn) : status;
+}
+
+static ml_status run_while(const ml_call *c) {
+    const while_blob *blob = c->blob;
+    ml_child condition = ml_child_of(c, CONDITION), body = ml_child_of(c, BODY);
+    return blob->fixed ? run_fixed(c, &condition, &body) : run_changing(c, &condition, &body);
+}
+
+ML_KERNELS(while) = {
+    ML_KERNEL_NO_PARAMS("while", sizeof(while_blob), ML_KERNEL_HAS_EFFECTS | ML_KERNEL_SETS_SHAPES,
+                        prepare_while, run_while),
+    ML_KERNELS_END,
+};

@@ -1,0 +1,374 @@
+/* index.c -- a file becomes rows: operator codes, buffers, subgraphs, signatures, metadata. */
+#include "format/index.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SCHEMA_VERSION = 3, FIRST_BLOCK = 8 << 10, LARGEST_BLOCK = 1 << 20 };
+
+/* Memory of rows: blocks that grow, freed all at once. */
+typedef struct block {
+    struct block *next;
+    size_t bytes;
+    size_t used;
+} block;
+
+static const size_t HEAD = (sizeof(block) + 15) & ~(size_t)15;
+
+void *ml_index_take(ml_index *x, int64_t count, size_t each) {
+    block *b = x->file->blocks;
+    size_t bytes = ((size_t)count * each + 15) & ~(size_t)15;
+    x->taken += (int64_t)bytes;
+    if (x->taken > ML_ROWS_PER_BYTE * x->reader.bytes + ML_ROWS_ANYWAY) return NULL;
+    if (!b || bytes > b->bytes - b->used) {
+        size_t room = !b ? FIRST_BLOCK : b->bytes < LARGEST_BLOCK ? 2 * b->bytes : LARGEST_BLOCK;
+        if (room < bytes) room = bytes;
+        block *fresh = malloc(HEAD + room);
+        if (!fresh) return NULL;
+        *fresh = (block){b, room, 0};
+        x->file->blocks = b = fresh;
+    }
+    void *taken = (uint8_t *)b + HEAD + b->used;
+    b->used += bytes;
+    return taken;
+}
+
+ml_status ml_index_no_room(ml_index *x) {
+    ml_reader *r = &x->reader;
+    if (x->taken > ML_ROWS_PER_BYTE * r->bytes + ML_ROWS_ANYWAY)
+        return ml_refuse(r,
+                         "the file's %" PRId64
+                         " bytes are shared so often that they unfold to more "
+                         "than %" PRId64 " of rows",
+                         r->bytes, ML_ROWS_PER_BYTE * r->bytes + ML_ROWS_ANYWAY);
+    snprintf(r->error->text, sizeof r->error->text, "no memory for the rows of %" PRId64 " bytes",
+             r->bytes);
+    return ML_ARENA_ERROR;
+}
+
+static void set_part(ml_index *x, const char *part, int32_t number) {
+    x->reader.part = part;
+    x->reader.part_number = number;
+}
+
+/* The tables of a vector, and memory for a row each. */
+static ml_status take_rows(ml_index *x, const ml_table *t, int32_t slot, size_t each, ml_vector *v,
+                           void **rows, int32_t *count) {
+    ml_status status = ml_slot_tables(&x->reader, t, slot, v);
+    if (status != ML_OK) return status;
+    if (v->count > INT32_MAX) return ml_index_no_room(x);
+    *rows = ml_index_take(x, v->count, each);
+    if (!*rows) return ml_index_no_room(x);
+    *count = (int32_t)v->count;
+    return ML_OK;
+}
+
+ml_status ml_index_numbers(ml_index *x, const ml_table *t, int32_t slot, int32_t least,
+                           const int32_t **numbers, int32_t *count) {
+    ml_vector v;
+    *numbers = NULL;
+    *count = 0;
+    ml_status status = ml_slot_scalars(&x->reader, t, slot, &v);
+    if (status != ML_OK || !v.count) return status;
+    if (v.count > INT32_MAX) return ml_index_no_room(x);
+    int32_t *copy = ml_index_take(x, v.count, sizeof *copy);
+    if (!copy) return ml_index_no_room(x);
+    memcpy(copy, x->reader.data + v.at, (size_t)v.count * sizeof *copy);
+    for (int64_t i = 0; i < v.count; i++)
+        if (copy[i] < least || copy[i] >= x->n_tensors)
+            return ml_refuse(&x->reader, "%s.%s names tensor %d, the subgraph has %" PRId64,
+                             ml_schema_tables[t->number].name,
+                             ml_schema_slot_at(t->number, slot)->name, copy[i], x->n_tensors);
+    *numbers = copy;
+    *count = (int32_t)v.count;
+    return ML_OK;
+}
+
+static ml_status index_buffer(ml_index *x, int64_t at, ml_buffer_row *row) {
+    ml_reader *r = &x->reader;
+    ml_table t;
+    ml_vector v;
+    ml_status status = ml_open_table(r, ML_TABLE_Buffer, at, &t);
+    if (status == ML_OK) status = ml_slot_vector(r, &t, ML_SLOT_Buffer_data, &v);
+    if (status != ML_OK) return status;
+    *row = (ml_buffer_row){.data = {v.at, v.count}};
+    uint64_t offset = (uint64_t)ml_slot_integer(r, &t, ML_SLOT_Buffer_offset);
+    uint64_t bytes = (uint64_t)ml_slot_integer(r, &t, ML_SLOT_Buffer_size);
+    if (v.at || offset <= 1) return ML_OK;
+    if (offset > (uint64_t)r->bytes || bytes > (uint64_t)r->bytes - offset)
+        return ml_refuse_beyond(
+            r, offset < INT32_MAX && bytes < INT32_MAX ? (int64_t)(offset + bytes) : INT64_MAX,
+            "Buffer.offset: %" PRIu64 " bytes at byte %" PRIu64 ", beyond the file's %" PRId64
+            " bytes",
+            bytes, offset, r->bytes);
+    row->data = (ml_span){(int64_t)offset, (int64_t)bytes};
+    return ML_OK;
+}
+
+static ml_status index_operator(ml_index *x, int64_t at, ml_operator_row *row) {
+    ml_reader *r = &x->reader;
+    ml_table t;
+    ml_status status = ml_open_table(r, ML_TABLE_OperatorCode, at, &t);
+    if (status != ML_OK) return status;
+    int64_t old = ml_slot_integer(r, &t, ML_SLOT_OperatorCode_deprecated_builtin_code);
+    int64_t code = ml_slot_integer(r, &t, ML_SLOT_OperatorCode_builtin_code);
+    if (code < old) code = old;
+    if (code < 0) return ml_refuse(r, "builtin code %" PRId64 " is negative", code);
+    *row = (ml_operator_row){
+        .op = (int32_t)code, .table = -1, .custom = code == ML_BuiltinOperator_CUSTOM};
+    row->version = (int32_t)ml_slot_integer(r, &t, ML_SLOT_OperatorCode_version);
+    if (code < ml_schema_n_operators) row->table = ml_schema_operators[code].table;
+    if (!row->custom) return ML_OK;
+    status = ml_slot_text(r, &t, ML_SLOT_OperatorCode_custom_code, &row->name);
+    return status == ML_OK && !row->name.at ? ml_refuse(r, "a custom operator has no custom_code")
+                                            : status;
+}
+
+/* The operator of the node at `at`, for the error about that node. */
+static void name_operator(ml_index *x, int64_t at) {
+    ml_file_error *error = x->reader.error, kept = *error;
+    ml_table t;
+    uint64_t code = UINT64_MAX;
+    if (ml_open_table(&x->reader, ML_TABLE_Operator, at, &t) == ML_OK)
+        code = (uint64_t)ml_slot_integer(&x->reader, &t, ML_SLOT_Operator_opcode_index);
+    *error = kept;
+    if (code >= (uint64_t)x->file->n_operators) {
+        snprintf(error->op, sizeof error->op, "?");
+        return;
+    }
+    const ml_operator_row *row = &x->operators[code];
+    if (row->custom) {
+        size_t length = row->name.bytes < (int64_t)sizeof error->op ? (size_t)row->name.bytes
+                                                                    : sizeof error->op - 1;
+        memcpy(error->op, x->reader.data + row->name.at, length);
+        error->op[length] = 0;
+    } else if (row->op < ml_schema_n_operators) {
+        const char *name = ml_schema_enums[ML_ENUM_BuiltinOperator].values;
+        for (int32_t i = 0; i < row->op; i++) name = strchr(name, ' ') + 1;
+        snprintf(error->op, sizeof error->op, "%.*s", (int)strcspn(name, " "), name);
+    } else snprintf(error->op, sizeof error->op, "BUILTIN_%d", row->op);
+}
+
+static ml_status index_tensors(ml_index *x, const ml_table *t, ml_subgraph_row *row) {
+    ml_vector v;
+    void *rows;
+    ml_status status = take_rows(x, t, ML_SLOT_SubGraph_tensors, sizeof(ml_tensor_row), &v, &rows,
+                                 &row->n_tensors);
+    if (status != ML_OK) return status;
+    ml_tensor_row *tensors = rows;
+    row->tensors = tensors;
+    x->n_tensors = v.count;
+    for (int32_t i = 0; status == ML_OK && i < row->n_tensors; i++) {
+        x->reader.error->tensor = i;
+        status = ml_index_tensor(x, ml_vector_table(&x->reader, &v, i), &tensors[i]);
+    }
+    if (status == ML_OK) x->reader.error->tensor = -1;
+    return status;
+}
+
+static ml_status index_nodes(ml_index *x, const ml_table *t, ml_subgraph_row *row) {
+    ml_vector v;
+    void *rows;
+    ml_status status =
+        take_rows(x, t, ML_SLOT_SubGraph_operators, sizeof(ml_node_row), &v, &rows, &row->n_nodes);
+    if (status != ML_OK) return status;
+    ml_node_row *nodes = rows;
+    row->nodes = nodes;
+    for (int32_t i = 0; i < row->n_nodes; i++) {
+        int64_t at = ml_vector_table(&x->reader, &v, i);
+        x->reader.error->node = i;
+        status = ml_index_node(x, at, &nodes[i]);
+        if (status == ML_GRAPH_ERROR) name_operator(x, at);
+        if (status != ML_OK) return status;
+    }
+    x->reader.error->node = -1;
+    return ML_OK;
+}
+
+static ml_status index_subgraph(ml_index *x, int64_t at, ml_subgraph_row *row) {
+    ml_reader *r = &x->reader;
+    ml_table t;
+    *row = (ml_subgraph_row){.tensors = NULL};
+    ml_status status = ml_open_table(r, ML_TABLE_SubGraph, at, &t);
+    if (status == ML_OK) status = index_tensors(x, &t, row);
+    if (status == ML_OK)
+        status = ml_index_numbers(x, &t, ML_SLOT_SubGraph_inputs, 0, &row->inputs, &row->n_inputs);
+    if (status == ML_OK)
+        status =
+            ml_index_numbers(x, &t, ML_SLOT_SubGraph_outputs, 0, &row->outputs, &row->n_outputs);
+    if (status == ML_OK) status = ml_slot_text(r, &t, ML_SLOT_SubGraph_name, &row->name);
+    return status == ML_OK ? index_nodes(x, &t, row) : status;
+}
+
+static ml_status index_arguments(ml_index *x, const ml_table *t, int32_t slot, int32_t n_tensors,
+                                 const ml_argument_row **rows, int32_t *count) {
+    ml_reader *r = &x->reader;
+    ml_vector v;
+    void *taken;
+    ml_status status = take_rows(x, t, slot, sizeof(ml_argument_row), &v, &taken, count);
+    if (status != ML_OK) return status;
+    ml_argument_row *arguments = taken;
+    *rows = arguments;
+    for (int32_t i = 0; i < *count; i++) {
+        ml_table map;
+        status = ml_open_table(r, ML_TABLE_TensorMap, ml_vector_table(r, &v, i), &map);
+        if (status != ML_OK) return status;
+        int64_t tensor = ml_slot_integer(r, &map, ML_SLOT_TensorMap_tensor_index);
+        if (tensor >= n_tensors)
+            return ml_refuse(r,
+                             "TensorMap.tensor_index is %" PRId64 ", the subgraph has %d tensors",
+                             tensor, n_tensors);
+        arguments[i].tensor = tensor;
+        status = ml_slot_text(r, &map, ML_SLOT_TensorMap_name, &arguments[i].name);
+        if (status != ML_OK) return status;
+    }
+    return ML_OK;
+}
+
+static ml_status index_signature(ml_index *x, int64_t at, ml_signature_row *row) {
+    ml_reader *r = &x->reader;
+    ml_table t;
+    *row = (ml_signature_row){.subgraph = 0};
+    ml_status status = ml_open_table(r, ML_TABLE_SignatureDef, at, &t);
+    if (status == ML_OK)
+        status = ml_slot_text(r, &t, ML_SLOT_SignatureDef_signature_key, &row->key);
+    if (status != ML_OK) return status;
+    int64_t subgraph = ml_slot_integer(r, &t, ML_SLOT_SignatureDef_subgraph_index);
+    if (subgraph >= x->file->n_subgraphs)
+        return ml_refuse(r,
+                         "SignatureDef.subgraph_index is %" PRId64 ", the model has %d subgraphs",
+                         subgraph, x->file->n_subgraphs);
+    row->subgraph = (int32_t)subgraph;
+    int32_t tensors = x->file->subgraphs[subgraph].n_tensors;
+    status =
+        index_arguments(x, &t, ML_SLOT_SignatureDef_inputs, tensors, &row->inputs, &row->n_inputs);
+    if (status != ML_OK) return status;
+    return index_arguments(x, &t, ML_SLOT_SignatureDef_outputs, tensors, &row->outputs,
+                           &row->n_outputs);
+}
+
+static ml_status index_metadata(ml_index *x, int64_t at, ml_metadata_row *row) {
+    ml_reader *r = &x->reader;
+    ml_table t;
+    ml_status status = ml_open_table(r, ML_TABLE_Metadata, at, &t);
+    if (status != ML_OK) return status;
+    int64_t buffer = ml_slot_integer(r, &t, ML_SLOT_Metadata_buffer);
+    if (buffer >= x->file->n_buffers)
+        return ml_refuse(r, "Metadata.buffer is %" PRId64 ", the model has %d buffers", buffer,
+                         x->file->n_buffers);
+    row->data = x->buffers[buffer].data;
+    status = ml_unfold(r, row->data.bytes, ML_TABLE_Metadata, ML_SLOT_Metadata_buffer);
+    return status == ML_OK ? ml_slot_text(r, &t, ML_SLOT_Metadata_name, &row->name) : status;
+}
+
+/* What the tables of one vector of the Model become: `row` of the rows, for the table at `at`. */
+typedef ml_status (*index_row)(ml_index *x, int64_t at, void *rows, int32_t row);
+
+static ml_status buffer_row(ml_index *x, int64_t at, void *rows, int32_t row) {
+    return index_buffer(x, at, (ml_buffer_row *)rows + row);
+}
+
+static ml_status operator_row(ml_index *x, int64_t at, void *rows, int32_t row) {
+    return index_operator(x, at, (ml_operator_row *)rows + row);
+}
+
+static ml_status subgraph_row(ml_index *x, int64_t at, void *rows, int32_t row) {
+    x->reader.error->subgraph = row;
+    ml_status status = index_subgraph(x, at, (ml_subgraph_row *)rows + row);
+    if (status == ML_OK) x->reader.error->subgraph = -1;
+    return status;
+}
+
+static ml_status signature_row(ml_index *x, int64_t at, void *rows, int32_t row) {
+    return index_signature(x, at, (ml_signature_row *)rows + row);
+}
+
+static ml_status metadata_row(ml_index *x, int64_t at, void *rows, int32_t row) {
+    return index_metadata(x, at, (ml_metadata_row *)rows + row);
+}
+
+static ml_status index_each(ml_index *x, const ml_table *model, int32_t slot, const char *part,
+                            size_t each, index_row index, void **rows, int32_t *count) {
+    ml_vector v;
+    ml_status status = take_rows(x, model, slot, each, &v, rows, count);
+    for (int32_t i = 0; status == ML_OK && i < *count; i++) {
+        set_part(x, part, i);
+        status = index(x, ml_vector_table(&x->reader, &v, i), *rows, i);
+    }
+    if (status == ML_OK) set_part(x, NULL, 0);
+    return status;
+}
+
+static ml_status index_model(ml_index *x) {
+    ml_reader *r = &x->reader;
+    ml_file *f = x->file;
+    ml_table model;
+    void *rows;
+    if (r->bytes < 8)
+        return ml_refuse(r, "the model has %" PRId64 " bytes, too few for a .tflite file",
+                         r->bytes);
+    ml_status status = ml_open_table(r, ML_TABLE_Model, ml_u32_at(r, 0), &model);
+    if (status != ML_OK) return status;
+    int64_t version = ml_slot_integer(r, &model, ML_SLOT_Model_version);
+    if (version != SCHEMA_VERSION)
+        return ml_refuse(r, "Model.version is %" PRId64 ", expected %d", version, SCHEMA_VERSION);
+    f->version = SCHEMA_VERSION;
+    status = index_each(x, &model, ML_SLOT_Model_buffers, "buffer %d, ", sizeof(ml_buffer_row),
+                        buffer_row, &rows, &f->n_buffers);
+    if (status != ML_OK) return status;
+    f->buffers = x->buffers = rows;
+    status = index_each(x, &model, ML_SLOT_Model_operator_codes,
+                        "operator code %d: ", sizeof(ml_operator_row), operator_row, &rows,
+                        &f->n_operators);
+    if (status != ML_OK) return status;
+    f->operators = x->operators = rows;
+    status = index_each(x, &model, ML_SLOT_Model_subgraphs, NULL, sizeof(ml_subgraph_row),
+                        subgraph_row, &rows, &f->n_subgraphs);
+    if (status != ML_OK) return status;
+    f->subgraphs = rows;
+    if (!f->n_subgraphs) return ml_refuse(r, "Model.subgraphs is empty, expected at least one");
+    status = index_each(x, &model, ML_SLOT_Model_signature_defs,
+                        "signature %d: ", sizeof(ml_signature_row), signature_row, &rows,
+                        &f->n_signatures);
+    if (status != ML_OK) return status;
+    f->signatures = rows;
+    status = index_each(x, &model, ML_SLOT_Model_metadata, "metadata %d: ", sizeof(ml_metadata_row),
+                        metadata_row, &rows, &f->n_metadata);
+    f->metadata = rows;
+    return status == ML_OK ? ml_slot_text(r, &model, ML_SLOT_Model_description, &f->description)
+                           : status;
+}
+
+ml_status ml_file_new(const void *data, int64_t bytes, ml_file **file, ml_file_error *error) {
+    ml_index x = {.file = calloc(1, sizeof *x.file)};
+    ml_reader_init(&x.reader, data, bytes, error);
+    *file = x.file;
+    if (!x.file) return ml_index_no_room(&x);
+    x.file->data = data;
+    x.file->bytes = bytes;
+    ml_status status = index_model(&x);
+    if (status == ML_OK) return ML_OK;
+    ml_file_free(x.file);
+    *file = NULL;
+    return status;
+}
+
+void ml_file_free(ml_file *file) {
+    if (!file) return;
+    for (block *b = file->blocks; b;) {
+        block *next = b->next;
+        free(b);
+        b = next;
+    }
+    free(file);
+}
+
+ml_status ml_file_read_table(const void *data, int64_t bytes, int32_t table, int64_t at,
+                             ml_slot_value *values, ml_file_error *error) {
+    ml_reader r;
+    ml_table t;
+    ml_reader_init(&r, data, bytes, error);
+    ml_status status = ml_open_table(&r, table, at, &t);
+    return status == ML_OK ? ml_read_values(&r, &t, values, false) : status;
+}

@@ -1,0 +1,291 @@
+/* index_tensors.c -- tensors become rows: shape, quantization, where a constant's values lie. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "format/index.h"
+
+/* How the elements of a type lie: bits of one, 0 without a fixed size; bytes to align to. */
+static const struct {
+    uint8_t bits, alignment;
+} elements[] = {
+    [ML_TensorType_FLOAT32] = {32, 4},    [ML_TensorType_FLOAT16] = {16, 2},
+    [ML_TensorType_INT32] = {32, 4},      [ML_TensorType_UINT8] = {8, 1},
+    [ML_TensorType_INT64] = {64, 8},      [ML_TensorType_STRING] = {0, 4},
+    [ML_TensorType_BOOL] = {8, 1},        [ML_TensorType_INT16] = {16, 2},
+    [ML_TensorType_COMPLEX64] = {64, 8},  [ML_TensorType_INT8] = {8, 1},
+    [ML_TensorType_FLOAT64] = {64, 8},    [ML_TensorType_COMPLEX128] = {128, 16},
+    [ML_TensorType_UINT64] = {64, 8},     [ML_TensorType_RESOURCE] = {32, 4},
+    [ML_TensorType_VARIANT] = {0, 1},     [ML_TensorType_UINT32] = {32, 4},
+    [ML_TensorType_UINT16] = {16, 2},     [ML_TensorType_INT4] = {4, 1},
+    [ML_TensorType_BFLOAT16] = {16, 2},   [ML_TensorType_INT2] = {2, 1},
+    [ML_TensorType_UINT4] = {4, 1},       [ML_TensorType_FLOAT8_E4M3FN] = {8, 1},
+    [ML_TensorType_FLOAT8_E5M2] = {8, 1},
+};
+enum { TYPES = sizeof elements / sizeof elements[0] };
+
+/* Whether values of the type steer control: shapes, axes, paddings, indices. */
+static bool steers(int32_t type) {
+    return type == ML_TensorType_INT32 || type == ML_TensorType_INT64 ||
+           type == ML_TensorType_UINT32 || type == ML_TensorType_UINT64;
+}
+
+/* The name of a value of TensorType, as long as `length` says. */
+static const char *type_name(int32_t type, int *length) {
+    const char *name = ml_schema_enums[ML_ENUM_TensorType].values;
+    for (int32_t i = 0; i < type; i++) name = strchr(name, ' ') + 1;
+    *length = (int)strcspn(name, " ");
+    return name;
+}
+
+enum { SHAPE_TEXT = 4 + ML_MOST_DIMENSIONS * (int)sizeof "-2147483648," };
+
+/* A shape as Python prints it. */
+static const char *shape_text(const ml_tensor_row *row, char text[SHAPE_TEXT]) {
+    char *end = text + sprintf(text, "(");
+    for (int32_t i = 0; i < row->rank; i++)
+        end += sprintf(end, "%s%d", i ? ", " : "", row->shape[i]);
+    strcpy(end, row->rank == 1 ? ",)" : ")");
+    return text;
+}
+
+/* A vector of int32, copied: its elements may then be checked once and relied on. */
+static ml_status copy_integers(ml_index *x, const ml_table *t, int32_t slot, const int32_t **copy,
+                               int32_t *count) {
+    ml_vector v;
+    ml_status status = ml_slot_scalars(&x->reader, t, slot, &v);
+    if (status != ML_OK || !v.at) return status;
+    int32_t *taken = v.count > INT32_MAX ? NULL : ml_index_take(x, v.count, sizeof *taken);
+    if (!taken) return ml_index_no_room(x);
+    memcpy(taken, x->reader.data + v.at, (size_t)v.count * sizeof *taken);
+    *copy = taken;
+    *count = (int32_t)v.count;
+    return ML_OK;
+}
+
+/* The elements of the tensor's shape, if that shape can be: few dimensions, none negative, bytes
+ * that 64 bits count. */
+static ml_status count_elements(ml_index *x, const ml_tensor_row *row, int64_t *count) {
+    char text[SHAPE_TEXT];
+    if (row->rank > ML_MOST_DIMENSIONS)
+        return ml_refuse(&x->reader, "Tensor.shape has %d dimensions, the most is %d", row->rank,
+                         ML_MOST_DIMENSIONS);
+    /* numpy, too, counts an empty dimension as 1 when it asks whether the bytes can be counted */
+    int64_t extent = elements[row->type].bits > 8 ? elements[row->type].bits / 8 : 1, total = 1;
+    bool beyond = false;
+    for (int32_t i = 0; i < row->rank; i++) {
+        if (row->shape[i] < 0)
+            return ml_refuse(&x->reader, "Tensor.shape %s has a negative dimension",
+                             shape_text(row, text));
+        beyond |= row->shape[i] && __builtin_mul_overflow(extent, (int64_t)row->shape[i], &extent);
+        total = beyond ? 0 : total * row->shape[i];
+    }
+    if (beyond) {
+        int length;
+        const char *name = type_name(row->type, &length);
+        return ml_refuse(&x->reader,
+                         "Tensor.shape %s of %.*s has more bytes than 64 bits can count",
+                         shape_text(row, text), length, name);
+    }
+    *count = total;
+    return ML_OK;
+}
+
+/* Lets the tensor's data be a copy of the buffer's first row->bytes bytes, which tensors of one
+ * buffer share. */
+static ml_status copy_constant(ml_index *x, ml_buffer_row *buffer, ml_tensor_row *row) {
+    if (buffer->copied < row->bytes) {
+        ml_status status =
+            ml_unfold(&x->reader, row->bytes, ML_TABLE_Tensor, ML_SLOT_Tensor_buffer);
+        if (status != ML_OK) return status;
+        void *copy = ml_index_take(x, row->bytes, 1);
+        if (!copy) return ml_index_no_room(x);
+        memcpy(copy, x->reader.data + buffer->data.at, (size_t)row->bytes);
+        buffer->copy = copy;
+        buffer->copied = row->bytes;
+    }
+    row->data = buffer->copy;
+    row->data_at = -1;
+    return ML_OK;
+}
+
+/* Finds the values of the tensor in its buffer; refuses a buffer with too few bytes. */
+static ml_status index_constant(ml_index *x, ml_tensor_row *row, int64_t number) {
+    ml_reader *r = &x->reader;
+    int64_t count = 0;
+    ml_status status = count_elements(x, row, &count);
+    if (status != ML_OK) return status;
+    if (number >= x->file->n_buffers)
+        return ml_refuse(r, "Tensor.buffer is %" PRId64 ", the model has %d buffers", number,
+                         x->file->n_buffers);
+    ml_buffer_row *buffer = &x->buffers[number];
+    row->buffer = (int32_t)number;
+    if (!number || !buffer->data.at || (!buffer->data.bytes && count)) return ML_OK;
+    if (row->flags & ML_ROW_VARIABLE)
+        return ml_refuse(r, "a variable tensor has data: buffer %d of %" PRId64 " bytes",
+                         row->buffer, buffer->data.bytes);
+    int64_t bits = elements[row->type].bits, bytes = buffer->data.bytes;
+    if (bits && !row->sparsity_at) {
+        int64_t per_byte = bits < 8 ? 8 / bits : 1;
+        int64_t expected =
+            bits < 8 ? count / per_byte + (count % per_byte != 0) : count * (bits / 8);
+        if (bytes < expected) {
+            char text[SHAPE_TEXT];
+            int length;
+            const char *name = type_name(row->type, &length);
+            return ml_refuse(r, "buffer %d has %" PRId64 " bytes, shape %s of %.*s takes %" PRId64,
+                             row->buffer, bytes, shape_text(row, text), length, name, expected);
+        }
+        bytes = expected; /* LiteRT, too, passes over what is left of a longer buffer */
+    }
+    if (!bytes) {
+        static const _Alignas(16) uint8_t nothing[16];
+        row->data = nothing; /* constant all the same */
+        return ML_OK;
+    }
+    row->data = r->data + buffer->data.at;
+    row->data_at = buffer->data.at;
+    row->bytes = bytes;
+    bool aligned = (uintptr_t)row->data % elements[row->type].alignment == 0;
+    bool small = steers(row->type) && bytes <= ML_CONTROL_BYTES && !row->sparsity_at;
+    return aligned && !small ? ML_OK : copy_constant(x, buffer, row);
+}
+
+/* A scheme whose scales are tensors; leaves the row alone for a scheme of the writer's own. */
+static ml_status index_details(ml_index *x, const ml_table *quantization, int64_t member,
+                               int64_t at, ml_tensor_row *row) {
+    ml_reader *r = &x->reader;
+    const ml_schema_union *members = &ml_schema_unions[ML_UNION_QuantizationDetails];
+    ml_table t;
+    ml_slot_value values[ML_MOST_SLOTS];
+    ml_status status = ml_check_code(r, quantization, ML_SLOT_QuantizationParameters_details_type,
+                                     member, members->n_members, members->members);
+    if (status == ML_OK) status = ml_open_table(r, members->tables[member], at, &t);
+    if (status == ML_OK) status = ml_read_values(r, &t, values, true);
+    if (status != ML_OK || t.number == ML_TABLE_CustomQuantization) return status;
+    for (int32_t slot = 0; slot < 2; slot++) /* scales and zero_points, in both tables */
+        if (values[slot].integer < -1 || values[slot].integer >= x->n_tensors)
+            return ml_refuse(r, "%s.%s is tensor %" PRId64 ", the subgraph has %" PRId64,
+                             ml_schema_tables[t.number].name,
+                             ml_schema_slot_at(t.number, slot)->name, values[slot].integer,
+                             x->n_tensors);
+    row->scales_tensor = (int32_t)values[ML_SLOT_BlockwiseQuantization_scales].integer;
+    row->zero_points_tensor = (int32_t)values[ML_SLOT_BlockwiseQuantization_zero_points].integer;
+    row->quantization.block_size =
+        (int32_t)values[ML_SLOT_BlockwiseQuantization_block_size].integer;
+    row->flags |= ML_ROW_BLOCKWISE;
+    return ML_OK;
+}
+
+/* Scales as they lie in the file if they are aligned, else copied; zero points copied, as one where
+ * they are all equal. */
+static ml_status take_scales(ml_index *x, const ml_vector *scales, const ml_vector *zeros,
+                             ml_quantization *q) {
+    ml_reader *r = &x->reader;
+    q->scales = (const float *)(r->data + scales->at);
+    if ((uintptr_t)q->scales % sizeof(float)) {
+        float *copy = ml_index_take(x, scales->count, sizeof *copy);
+        if (!copy) return ml_index_no_room(x);
+        memcpy(copy, r->data + scales->at, (size_t)scales->count * sizeof *copy);
+        q->scales = copy;
+    }
+    int64_t first = ml_s64_at(r, zeros->at), count = 1;
+    for (int64_t i = 0; i < zeros->count; i++) {
+        int64_t zero = ml_s64_at(r, zeros->at + 8 * i);
+        if (zero < INT32_MIN || zero > INT32_MAX)
+            return ml_refuse(r,
+                             "QuantizationParameters.zero_point: number %" PRId64 " is %" PRId64
+                             ", expected one of 32 bits",
+                             i, zero);
+        if (zero != first) count = zeros->count;
+    }
+    int64_t *copy = ml_index_take(x, count, sizeof *copy);
+    if (!copy) return ml_index_no_room(x);
+    memcpy(copy, r->data + zeros->at, (size_t)count * sizeof *copy);
+    q->zero_points = copy;
+    q->n_zero_points = (int32_t)count;
+    q->n_scales = (int32_t)scales->count;
+    return ML_OK;
+}
+
+static ml_status index_quantization(ml_index *x, int64_t at, ml_tensor_row *row) {
+    ml_reader *r = &x->reader;
+    ml_table t;
+    ml_vector scales, zeros;
+    ml_status status = ml_open_table(r, ML_TABLE_QuantizationParameters, at, &t);
+    if (status != ML_OK) return status;
+    int64_t member = ml_slot_integer(r, &t, ML_SLOT_QuantizationParameters_details_type);
+    int64_t details = ml_slot_table(r, &t, ML_SLOT_QuantizationParameters_details);
+    int32_t dimension =
+        (int32_t)ml_slot_integer(r, &t, ML_SLOT_QuantizationParameters_quantized_dimension);
+    if (member && details) status = index_details(x, &t, member, details, row);
+    if (status != ML_OK) return status;
+    if (row->flags & ML_ROW_BLOCKWISE) {
+        row->quantization.dimension = dimension;
+        return ML_OK;
+    }
+    status = ml_slot_scalars(r, &t, ML_SLOT_QuantizationParameters_scale, &scales);
+    if (status != ML_OK || !scales.count) return status;
+    status = ml_slot_scalars(r, &t, ML_SLOT_QuantizationParameters_zero_point, &zeros);
+    if (status != ML_OK) return status;
+    if (zeros.count != scales.count || scales.count > INT32_MAX)
+        return ml_refuse(r,
+                         "QuantizationParameters: %" PRId64 " scales and %" PRId64
+                         " zero points, expected as many",
+                         scales.count, zeros.count);
+    if (scales.count > 1) {
+        char text[SHAPE_TEXT];
+        if (dimension < 0)
+            return ml_refuse(
+                r, "QuantizationParameters.quantized_dimension is %d, expected at least 0",
+                dimension);
+        if (dimension < row->rank && row->shape[dimension] != scales.count)
+            return ml_refuse(r,
+                             "%" PRId64 " scales along dimension %d of shape %s, expected as many",
+                             scales.count, dimension, shape_text(row, text));
+    }
+    row->quantization.dimension = dimension;
+    return take_scales(x, &scales, &zeros, &row->quantization);
+}
+
+ml_status ml_index_tensor(ml_index *x, int64_t at, ml_tensor_row *row) {
+    ml_reader *r = &x->reader;
+    ml_table t;
+    ml_slot_value values[ML_MOST_SLOTS];
+    ml_status status = ml_open_table(r, ML_TABLE_Tensor, at, &t);
+    if (status != ML_OK) return status;
+    int64_t type = ml_slot_integer(r, &t, ML_SLOT_Tensor_type);
+    if (type < 0 || type >= TYPES)
+        return ml_refuse(r, "Tensor.type: %" PRId64 " is none of the %d element types", type,
+                         TYPES);
+    int64_t external = ml_slot_integer(r, &t, ML_SLOT_Tensor_external_buffer);
+    if (external)
+        return ml_refuse(
+            r, "Tensor.external_buffer is %" PRId64 ": data in other files is not supported",
+            external);
+    bool variable = ml_slot_integer(r, &t, ML_SLOT_Tensor_is_variable),
+         ranked = ml_slot_integer(r, &t, ML_SLOT_Tensor_has_rank);
+    *row = (ml_tensor_row){.data_at = -1,
+                           .type = (int32_t)type,
+                           .signature_rank = -1,
+                           .scales_tensor = -1,
+                           .zero_points_tensor = -1};
+    row->flags = (variable ? ML_ROW_VARIABLE : 0) | (ranked ? ML_ROW_HAS_RANK : 0);
+    status = copy_integers(x, &t, ML_SLOT_Tensor_shape, &row->shape, &row->rank);
+    if (status != ML_OK) return status;
+    row->sparsity_at = ml_slot_table(r, &t, ML_SLOT_Tensor_sparsity);
+    if (row->sparsity_at) {
+        ml_table sparsity;
+        status = ml_open_table(r, ML_TABLE_SparsityParameters, row->sparsity_at, &sparsity);
+        if (status == ML_OK) status = ml_read_values(r, &sparsity, values, true);
+        if (status != ML_OK) return status;
+    }
+    status = ml_slot_text(r, &t, ML_SLOT_Tensor_name, &row->name);
+    if (status == ML_OK)
+        status = copy_integers(x, &t, ML_SLOT_Tensor_shape_signature, &row->signature,
+                               &row->signature_rank);
+    if (status == ML_OK)
+        status = index_constant(x, row, ml_slot_integer(r, &t, ML_SLOT_Tensor_buffer));
+    if (status != ML_OK) return status;
+    int64_t quantization = ml_slot_table(r, &t, ML_SLOT_Tensor_quantization);
+    return quantization ? index_quantization(x, quantization, row) : ML_OK;
+}

@@ -1,0 +1,12 @@
+/* map.c -- a file in memory: its pages come as they are read, its descriptor may go. */
+#include <stdint.h>
+#include <sys/mman.h>
+
+#include "api/minilite.h"
+
+void *ml_file_map(int32_t descriptor, int64_t bytes) {
+    void *data = mmap(NULL, (size_t)bytes, PROT_READ, MAP_SHARED, descriptor, 0);
+    return data == MAP_FAILED ? NULL : data;
+}
+
+void ml_file_unmap(void *data, int64_t bytes) { munmap(data, (size_t)bytes); }

@@ -1,0 +1,108 @@
+/* graph.h -- ml_graph: what never changes after loading, laid out for planning and running.
+ *
+ * Tensors that are computed (or fed, or variable) have a slot, a number of their own, so that plans hold rows for them alone;
+ * constants have one row a graph. Tables of pointers go by tensor. All of them are flat over the frames. */
+#ifndef ML_GRAPH_GRAPH_H
+#define ML_GRAPH_GRAPH_H
+
+#include <stdatomic.h>
+
+#include "core/error.h"
+#include "graph/store.h"
+#include "kernel.h"
+
+/* Calls that unfold beyond these are refused: memory stays in proportion to the file. */
+enum { ML_MAX_FRAMES = 4096, ML_MAX_UNFOLDED = 1 << 22 };
+
+typedef struct ml_node {
+    const ml_kernel *kernel;
+    const ml_typed *typed; /* NULL: runs in Python */
+    const void *params;
+    void *derived;         /* owned */
+    const ml_node_io *io;
+    int64_t blob_start;    /* in its frame's blobs */
+    int64_t memory_start;  /* in its frame's node memory */
+    int32_t index;         /* the file's node number */
+    int32_t handler;
+    int32_t child_start;   /* in the children of its frame */
+    int32_t n_children;
+    const int32_t *subgraphs;
+} ml_node;
+
+typedef struct ml_subgraph {
+    ml_tensor_def *tensors;
+    ml_node *nodes;
+    ml_planner_graph io;
+    const int32_t *slots;      /* by tensor, slots[-1] is the absent one: see ml_env */
+    const ml_tensor *constants; /* constants[0] is the absent tensor */
+    const int32_t *
+        reader_start; /* by slot: its readers are readers[reader_start[slot] .. reader_start[slot + 1]) */
+    const int32_t *readers; /* positions of nodes, ascending, each once */
+    const int32_t *numbers; /* by slot: the tensor's number */
+    int64_t blob_bytes;
+    int64_t memory_bytes; /* of nodes that keep something from run to run */
+    int32_t n_slots;
+    int32_t n_children;
+    bool planned_offline; /* some tensor has an offline offset */
+} ml_subgraph;
+
+/* A place a subgraph is run from. Its rows stand at slot_base + slot, its nodes' at node_base + position, its pointers at
+ * tensor_base + tensor (tensor_base - 1 is the absent tensor's), its nodes' frames at child_base + child_start. */
+typedef struct ml_frame {
+    int32_t subgraph;
+    int32_t parent; /* -1 for frame 0 */
+    int32_t parent_node;
+    int32_t tensor_base;
+    int32_t slot_base;
+    int32_t node_base;
+    int32_t child_base;
+    int32_t reserved;
+    int64_t blob_base;
+    int64_t memory_base;
+} ml_frame;
+
+struct ml_graph {
+    atomic_int holders; /* the caller, states and plans: they may be freed in any order */
+    ml_subgraph *subgraphs;
+    ml_frame *frames;
+    int32_t *children;
+    ml_tensor_def *tensor_defs;
+    ml_node *nodes;
+    ml_node_io *node_io;
+    int32_t *io;
+    uint8_t *params;
+    ml_quantization *quantizations;
+    int32_t *index_tables; /* slots, reader lists and numbers of all subgraphs */
+    ml_tensor *constants;
+    const struct ml_simd *simd;
+    ml_store *store;
+    ml_store *own; /* for constants that are not the file's */
+    int64_t blob_bytes;
+    int64_t memory_bytes;
+    int64_t n_nodes; /* of all subgraphs */
+    int32_t n_subgraphs;
+    int32_t n_frames;
+    int32_t total_tensors; /* of all frames, an absent one each included */
+    int32_t total_slots;
+    int32_t total_nodes;
+    int32_t total_children;
+    int32_t n_resources;
+    int32_t n_heap; /* tensors of all frames whose values lie in blocks of the state's */
+};
+
+/* check.c: every index, dimension and count of the description; ML_GRAPH_ERROR with the first fault. */
+ml_status ml_graph_check(const ml_graph_def *def, ml_error *error);
+/* derive.c: makes every node's derived block. */
+ml_status ml_graph_derive(ml_graph *graph, ml_error *error);
+ml_graph *ml_graph_hold(const ml_graph *graph);
+
+static inline const ml_subgraph *ml_frame_subgraph(const ml_graph *g, int32_t frame) {
+    return &g->subgraphs[g->frames[frame].subgraph];
+}
+/* The frame of child `k` of a node. */
+static inline int32_t ml_child_frame(const ml_graph *g, int32_t frame, int32_t node, int32_t k) {
+    return g->children[g->frames[frame].child_base +
+                       ml_frame_subgraph(g, frame)->nodes[node].child_start + k];
+}
+
+#endif

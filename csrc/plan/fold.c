@@ -1,0 +1,78 @@
+/* fold.c -- values known early: nodes that read nothing but known values, computed while planning. */
+#include <stdlib.h>
+
+#include "plan/plan.h"
+
+enum { POOL_BYTES = 1008, MOST_OPERANDS = 64 };
+
+/* Room for `bytes` in the plan's pool; chunks grow with what is asked for. */
+static void *take_from_pool(ml_plan *plan, int64_t bytes) {
+    int64_t rounded = ml_round_up(bytes, 16), size = rounded > POOL_BYTES ? rounded : POOL_BYTES;
+    if (!plan->folded || plan->folded->used + rounded > POOL_BYTES) {
+        ml_folded *pool = malloc(sizeof *pool + (size_t)size);
+        if (!pool) return NULL;
+        pool->next = plan->folded;
+        pool->used = 0;
+        plan->folded = pool;
+    }
+    void *place = plan->folded->bytes + plan->folded->used;
+    plan->folded->used += rounded;
+    return place;
+}
+
+/* Whether the node's outputs can be computed now: everything it reads is known, and they are small. */
+static bool can_fold(const ml_call *c, const ml_wish *wish, const ml_node *node) {
+    if (node->kernel->flags & (ML_KERNEL_HAS_EFFECTS | ML_KERNEL_SETS_SHAPES) || !node->typed ||
+        node->typed->pack || node->kernel->memory_bytes > 0)
+        return false;
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        const ml_tensor *t = ml_input(c, i);
+        if (t && !t->known && !(node->kernel->flags & ML_KERNEL_NEEDS_SHAPES_ONLY)) return false;
+    }
+    for (int32_t i = 0; i < c->n_outputs; i++) {
+        const ml_tensor *t = ml_output(c, i);
+        bool takes = t->storage == ML_STORAGE_ARENA ||
+                     t->storage == ML_STORAGE_BOUND; /* a bound one is refused later */
+        if (!takes || ml_elements(&t->shape) > ML_FOLD_ELEMENTS) return false;
+    }
+    return wish->scratch_bytes == 0 && c->n_inputs + c->n_outputs <= MOST_OPERANDS;
+}
+
+ml_status ml_fold(ml_engine *engine, const ml_call *c, const ml_wish *wish, int32_t frame,
+                  bool *folded) {
+    const ml_node *node = &ml_frame_subgraph(engine->graph, frame)->nodes[c->node];
+    *folded = false;
+    if (!engine->plan || !can_fold(c, wish, node)) return ML_OK;
+    /* eval finds operand i of a frame of its own at i: values and rows of the operands alone. */
+    void *data[MOST_OPERANDS + 1] = {NULL};
+    ml_tensor tensors[MOST_OPERANDS];
+    int32_t places[MOST_OPERANDS], slots[MOST_OPERANDS + 1], count = c->n_inputs + c->n_outputs;
+    slots[0] = ~0;
+    for (int32_t i = 0; i < count; i++) {
+        int32_t t = c->inputs[i];
+        places[i] = t < 0 ? -1 : i;
+        slots[i + 1] = i;
+        if (t < 0) continue;
+        tensors[i] = *ml_tensor_of(c, t);
+        data[i + 1] = i < c->n_inputs ? (void *)(uintptr_t)tensors[i].known
+                                      : take_from_pool(engine->plan, tensors[i].bytes);
+        if (i >= c->n_inputs && !data[i + 1])
+            return ml_error_memory(c->env->error, "folding", tensors[i].bytes, 0);
+    }
+    ml_env env = *c->env;
+    env.slots = slots + 1;
+    env.tensors = tensors;
+    ml_call call = *c;
+    call.inputs = places;
+    call.data = data + 1;
+    call.env = &env;
+    ml_status status = node->typed->eval(&call);
+    if (status != ML_OK) return status;
+    for (int32_t i = 0; i < c->n_outputs; i++) {
+        ml_tensor *t = &c->env->tensors[c->env->slots[c->inputs[c->n_inputs + i]]];
+        t->known = data[c->n_inputs + i + 1];
+        t->storage = ML_STORAGE_FOLDED;
+    }
+    *folded = true;
+    return ML_OK;
+}

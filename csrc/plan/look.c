@@ -1,0 +1,112 @@
+/* look.c -- what a plan says, for reports; every number that is asked with is checked. */
+#include <stdlib.h>
+
+#include "plan/plan.h"
+
+static bool has_frame(const ml_plan *plan, int32_t frame) {
+    return frame >= 0 && frame < plan->graph->n_frames;
+}
+
+int32_t ml_plan_frames(const ml_plan *plan) { return plan->graph->n_frames; }
+
+int32_t ml_plan_frame_subgraph(const ml_plan *plan, int32_t frame, int32_t *parent, int32_t *node) {
+    *parent = *node = -1;
+    if (!has_frame(plan, frame)) return -1;
+    *parent = plan->graph->frames[frame].parent;
+    *node = plan->graph->frames[frame].parent_node;
+    return plan->graph->frames[frame].subgraph;
+}
+
+const ml_tensor *ml_plan_tensor(const ml_plan *plan, int32_t frame, int32_t tensor) {
+    if (!has_frame(plan, frame) || tensor < 0 ||
+        tensor >= ml_frame_subgraph(plan->graph, frame)->io.n_tensors)
+        return NULL;
+    return ml_row_of(plan->graph, &plan->rows, frame, tensor);
+}
+
+int64_t ml_plan_arena_bytes(const ml_plan *plan) { return plan->rows.frames[0].region_bytes; }
+int64_t ml_plan_work_bytes(const ml_plan *plan) { return plan->rows.work_bytes; }
+int64_t ml_plan_lower_bound(const ml_plan *plan) { return plan->rows.frames[0].lower_bound; }
+
+int64_t ml_plan_own_bytes(const ml_plan *plan) {
+    int64_t bytes = (int64_t)sizeof *plan + ml_rows_bytes(plan->graph) + plan->words * 4 +
+                    plan->n_bound * (int64_t)sizeof *plan->bound;
+    for (const ml_folded *pool = plan->folded; pool; pool = pool->next)
+        bytes += (int64_t)sizeof *pool + 1024;
+    return bytes;
+}
+
+int32_t ml_plan_node(const ml_plan *plan, int32_t frame, int32_t position, int32_t *index) {
+    *index = -1;
+    if (!has_frame(plan, frame) || position < 0 ||
+        position >= ml_frame_subgraph(plan->graph, frame)->io.n_nodes)
+        return -1;
+    *index = ml_frame_subgraph(plan->graph, frame)->nodes[position].index;
+    const ml_node_plan *row = &plan->rows.nodes[plan->graph->frames[frame].node_base + position];
+    return row->stale ? ML_NODE_WAITS : row->status;
+}
+
+/* A planner with the plan's sizes and lifetimes, sharing as the plan was made with. Sharing may have been left out because that
+ * was smaller: the roots say so. */
+static ml_planner *planner_of(const ml_plan *plan, int32_t frame) {
+    const ml_subgraph *sub = ml_frame_subgraph(plan->graph, frame);
+    ml_placing placing = {
+        .graph = plan->graph,
+        .rows = (ml_rows *)(uintptr_t)&plan->rows, /* read alone: work_bytes is what it was */
+        .strategy = plan->strategy,
+        .options = plan->options,
+        .capacities = plan->capacities,
+        .offline = plan->words == 0};
+    ml_planner *planner = ml_place_planner(&placing, frame, plan->options);
+    bool same = planner != NULL;
+    for (int32_t t = 0; same && t < sub->io.n_tensors; t++)
+        same = sub->slots[t] < 0 ||
+               ml_planner_roots(planner)[t] == ml_row_of(plan->graph, &plan->rows, frame, t)->root;
+    if (same || !planner) return planner;
+    ml_planner_free(planner);
+    return ml_place_planner(&placing, frame, plan->options & ~(ML_SHARE_TFLITE | ML_SHARE_WIDE));
+}
+
+int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, int32_t room) {
+    if (!has_frame(plan, frame)) return 0;
+    ml_planner *planner = planner_of(plan, frame);
+    if (!planner) return -1;
+    const ml_subgraph *sub = ml_frame_subgraph(plan->graph, frame);
+    int32_t count = 0;
+    for (int32_t id = 0; id < sub->io.n_tensors + sub->io.n_nodes; id++) {
+        bool tensor = id < sub->io.n_tensors;
+        if (ml_planner_places(planner)[id] != ML_PLACE_ARENA || ml_planner_roots(planner)[id] != id)
+            continue;
+        int64_t size = ml_planner_bytes(planner)[id];
+        int64_t offset =
+            tensor ? ml_row_of(plan->graph, &plan->rows, frame, id)->offset
+                   : plan->rows.nodes[plan->graph->frames[frame].node_base + id - sub->io.n_tensors]
+                         .scratch_offset;
+        int32_t first = ml_planner_first_nodes(planner)[id];
+        if (size == 0 || first < 0 || offset < 0) continue;
+        if (count < room)
+            records[count] =
+                (ml_record){size, offset, first, ml_planner_last_nodes(planner)[id], id, 0};
+        count++;
+    }
+    ml_planner_free(planner);
+    return count;
+}
+
+ml_status ml_plan_without(const ml_plan *plan, const int32_t *tensors, int32_t count,
+                          ml_outlook *outlook, ml_error *error) {
+    const ml_planner_graph *io = &ml_frame_subgraph(plan->graph, 0)->io;
+    ml_planner *planner = planner_of(plan, 0);
+    if (!planner) return ml_error_memory(error, "planning", io->n_tensors, 0);
+    for (int32_t i = 0; i < count; i++)
+        if (tensors[i] >= 0 && tensors[i] < io->n_tensors)
+            ml_planner_places(planner)[tensors[i]] = ML_PLACE_NONE;
+    ml_planner_plan_allocations(planner);
+    ml_status status = ml_planner_execute_allocations(planner, 0, io->n_nodes - 1, error);
+    if (status == ML_OK) {
+        outlook->arena_bytes = ml_planner_high_water(planner, ML_PLACE_ARENA);
+        outlook->lower_bound = ml_planner_peaks(planner, &outlook->peaks);
+    }
+    ml_planner_free(planner);
+    return status;
+}

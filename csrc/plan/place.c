@@ -1,0 +1,168 @@
+/* place.c -- lifetimes and offsets: each frame's sizes go to a planner, what it answers goes into the rows.
+ *
+ * Frames are numbered callers first, so walking them backwards places callees before the scratch that holds them. */
+#include "plan/plan.h"
+
+int64_t ml_children_room(const ml_graph *g, const ml_rows *rows, int32_t frame, int32_t n) {
+    int64_t room = 0;
+    for (int32_t k = 0; k < ml_frame_subgraph(g, frame)->nodes[n].n_children; k++) {
+        int64_t region = rows->frames[ml_child_frame(g, frame, n, k)].region_bytes;
+        room = region > room ? region : room;
+    }
+    return ml_round_up(room, ML_ALIGNMENT);
+}
+
+/* The file's own memory plan holds for the file's own shapes, and where tensors may share memory at all. */
+static bool follows_file(const ml_placing *x, int32_t frame) {
+    return frame == 0 && x->offline && ml_frame_subgraph(x->graph, 0)->planned_offline &&
+           !(x->options & ML_KEEP_ALL);
+}
+
+/* Views have the bytes of what they look at, whatever either needed in the past. */
+static void level_views(const ml_subgraph *sub, const ml_tensor *tensors, int64_t *bytes) {
+    for (int32_t n = 0; n < sub->io.n_nodes; n++) {
+        const ml_node_io *io = sub->nodes[n].io;
+        if (!(io->flags & ML_NODE_VIEW) || io->n_inputs < 1 || io->n_outputs < 1 ||
+            io->inputs[0] < 0)
+            continue;
+        int32_t from = io->inputs[0], to = io->outputs[0];
+        if (sub->slots[from] < 0 || !tensors[sub->slots[to]].dynamic) continue;
+        if (tensors[sub->slots[from]].dynamic && bytes[to] > bytes[from]) bytes[from] = bytes[to];
+        bytes[to] = bytes[from];
+    }
+}
+
+static void describe_tensors(const ml_placing *x, int32_t frame, ml_planner *planner) {
+    const ml_frame *f = &x->graph->frames[frame];
+    const ml_subgraph *sub = &x->graph->subgraphs[f->subgraph];
+    const ml_tensor *tensors = x->rows->tensors + f->slot_base;
+    int64_t *bytes = ml_planner_bytes(planner);
+    uint8_t *places = ml_planner_places(planner), *pinned = ml_planner_pinned(planner);
+    bool offline = follows_file(x, frame);
+    for (int32_t slot = 0; slot < sub->n_slots; slot++) {
+        const ml_tensor *t = &tensors[slot];
+        int32_t number = sub->numbers[slot];
+        int64_t learnt = x->capacities && t->dynamic ? x->capacities[f->slot_base + slot] : 0;
+        int64_t now = t->shaped && (x->capacities || !t->dynamic) ? t->bytes : 0;
+        bytes[number] = now > learnt ? now : learnt;
+        pinned[number] = t->dynamic;
+        places[number] = t->storage == ML_STORAGE_ARENA        ? ML_PLACE_ARENA
+                         : t->storage == ML_STORAGE_PERSISTENT ? ML_PLACE_PERSISTENT
+                                                               : ML_PLACE_NONE;
+        if (offline && !t->dynamic && t->storage == ML_STORAGE_ARENA &&
+            sub->tensors[number].offline_offset >= 0)
+            ml_planner_fix(planner, number, sub->tensors[number].offline_offset);
+    }
+    level_views(sub, tensors, bytes);
+}
+
+static void describe_nodes(const ml_placing *x, int32_t frame, ml_planner *planner) {
+    const ml_frame *f = &x->graph->frames[frame];
+    const ml_subgraph *sub = &x->graph->subgraphs[f->subgraph];
+    int64_t *bytes = ml_planner_bytes(planner) + sub->io.n_tensors;
+    uint8_t *places = ml_planner_places(planner) + sub->io.n_tensors,
+            *skipped = ml_planner_skipped(planner);
+    for (int32_t n = 0; n < sub->io.n_nodes; n++) {
+        const ml_node_plan *row = &x->rows->nodes[f->node_base + n];
+        int64_t own = row->scratch_bytes, learnt = x->scratch ? x->scratch[f->node_base + n] : 0;
+        own = own > learnt ? own : learnt;
+        bool in_arena = ml_scratch_in_arena(&sub->nodes[n], own);
+        skipped[n] = row->status == ML_NODE_FOLDED;
+        bytes[n] = in_arena ? ml_children_room(x->graph, x->rows, frame, n) + own : 0;
+        places[n] = in_arena ? ML_PLACE_ARENA : ML_PLACE_NONE;
+        if (!in_arena && own > x->rows->work_bytes) x->rows->work_bytes = own;
+    }
+}
+
+ml_planner *ml_place_planner(const ml_placing *x, int32_t frame, int32_t options) {
+    const ml_planner_graph *io = &ml_frame_subgraph(x->graph, frame)->io;
+    if (frame > 0)
+        options &=
+            ~(int32_t)ML_KEEP_INPUTS; /* operands lie in slots; an input nobody else reads may go */
+    ml_planner *planner = ml_planner_new(io, x->strategy, options, ML_ALIGNMENT);
+    if (!planner) return NULL;
+    describe_tensors(x, frame, planner);
+    describe_nodes(x, frame, planner);
+    ml_planner_plan_allocations(planner);
+    return planner;
+}
+
+static ml_status plan_once(const ml_placing *x, int32_t frame, int32_t options,
+                           ml_planner **planner, ml_error *error) {
+    const ml_planner_graph *io = &ml_frame_subgraph(x->graph, frame)->io;
+    *planner = ml_place_planner(x, frame, options);
+    if (!*planner) return ml_error_memory(error, "planning", io->n_tensors, 0);
+    ml_status status = ml_planner_execute_allocations(*planner, 0, io->n_nodes - 1, error);
+    if (error->other >= 0) error->subgraph = x->graph->frames[frame].subgraph;
+    return status;
+}
+
+/* Plans with sharing in place; where that misses its bound, also without, and keeps the smaller. */
+static ml_status plan_frame(const ml_placing *x, int32_t frame, ml_planner **planner,
+                            ml_error *error) {
+    int32_t options = x->options, sharing = ML_SHARE_TFLITE | ML_SHARE_WIDE;
+    ml_status status = plan_once(x, frame, options, planner, error);
+    if (status != ML_OK || !(options & ML_KEEP_SMALLER) || !(options & sharing) ||
+        follows_file(x, frame))
+        return status;
+    int64_t shared = ml_planner_high_water(*planner, ML_PLACE_ARENA);
+    if (shared <= ml_planner_lower_bound(*planner)) return ML_OK;
+    ml_planner *apart;
+    status = plan_once(x, frame, options & ~sharing, &apart, error);
+    bool better = status == ML_OK && ml_planner_high_water(apart, ML_PLACE_ARENA) < shared;
+    ml_planner_free(better ? *planner : apart);
+    if (better) *planner = apart;
+    return status;
+}
+
+static void take_offsets(const ml_placing *x, int32_t frame, ml_planner *planner) {
+    const ml_graph *g = x->graph;
+    const ml_frame *f = &g->frames[frame];
+    const ml_subgraph *sub = &g->subgraphs[f->subgraph];
+    const int64_t *offsets = ml_planner_offsets(planner);
+    const int32_t *roots = ml_planner_roots(planner);
+    ml_tensor *tensors = x->rows->tensors + f->slot_base;
+    for (int32_t slot = 0; slot < sub->n_slots; slot++) {
+        if (tensors[slot].storage == ML_STORAGE_SLOT) continue; /* its caller places it */
+        tensors[slot].offset = offsets[sub->numbers[slot]];
+        tensors[slot].root = roots[sub->numbers[slot]];
+    }
+    for (int32_t n = 0; n < sub->io.n_nodes; n++) {
+        ml_node_plan *row = &x->rows->nodes[f->node_base + n];
+        const ml_node_io *io = sub->nodes[n].io;
+        row->scratch_offset = offsets[sub->io.n_tensors + n];
+        int64_t room = ml_children_room(g, x->rows, frame, n);
+        for (int32_t k = 0; k < sub->nodes[n].n_children; k++)
+            x->rows->frames[ml_child_frame(g, frame, n, k)].room = room;
+        if (!(io->flags & ML_NODE_VIEW) ||
+            (row->status != ML_NODE_RUNS && row->status != ML_NODE_IS_VIEW))
+            continue;
+        bool shares = io->inputs[0] >= 0 && roots[io->outputs[0]] == roots[io->inputs[0]];
+        row->status = shares ? ML_NODE_IS_VIEW : ML_NODE_RUNS;
+    }
+    x->rows->frames[frame].region_bytes = ml_planner_high_water(planner, ML_PLACE_ARENA);
+    x->rows->frames[frame].lower_bound = ml_planner_lower_bound(planner);
+}
+
+ml_status ml_place_frames(const ml_placing *x, ml_placed_fn placed, void *context,
+                          ml_error *error) {
+    int64_t persistent = 0;
+    x->rows->work_bytes = 0;
+    for (int32_t frame = x->graph->n_frames - 1; frame >= 0; frame--) {
+        ml_planner *planner;
+        ml_status status = plan_frame(x, frame, &planner, error);
+        if (status == ML_OK) take_offsets(x, frame, planner);
+        if (status == ML_OK) {
+            x->rows->frames[frame].persistent_start = persistent;
+            int64_t bytes = ml_planner_high_water(planner, ML_PLACE_PERSISTENT);
+            if (__builtin_add_overflow(persistent, bytes, &persistent))
+                status = ml_error_set(error, ML_ARENA_ERROR,
+                                      "variable tensors add up to more bytes than an int64 counts");
+        }
+        if (status == ML_OK && placed) status = placed(context, frame, planner);
+        ml_planner_free(planner);
+        if (status != ML_OK) return status;
+    }
+    x->rows->persistent_bytes = persistent;
+    return ML_OK;
+}

@@ -1,0 +1,180 @@
+/* plan.h -- ml_plan and the rows it is made of; the engine that prepares nodes, for a plan or for a residence.
+ *
+ * Rows are what preparing writes: shapes, blobs, folded values, places. A plan's rows never change once it is made. A
+ * residence of a plan with dynamic tensors starts with a copy of them, which its runs write. */
+#ifndef ML_PLAN_PLAN_H
+#define ML_PLAN_PLAN_H
+
+#include "graph/graph.h"
+
+enum { ML_ALIGNMENT = 64 };
+/* Scratch of up to this many bytes comes from the state's work block, one for all nodes; more of it is planned in the arena. */
+enum { ML_WORK_BYTES = 64 * 1024 };
+
+typedef struct ml_node_plan {
+    int64_t scratch_bytes; /* of the kernel's own, packing included */
+    int64_t
+        scratch_offset; /* in its frame's region, children's room first; -1: in the work block, or none */
+    union {
+        const void *packed; /* its constant weights, in a store */
+        int64_t pack_offset; /* packs_in_run: where in its own scratch */
+    };
+    uint8_t status; /* ml_node_status */
+    uint8_t open; /* its shapes hang on values: prepared whenever it is reached */
+    uint8_t packs_in_run; /* its weights are computed at run time */
+    uint8_t stale; /* not prepared for the shapes it reads now */
+    int32_t step; /* residences: its step in its frame, -1 = none */
+} ml_node_plan;
+
+typedef struct ml_frame_plan {
+    int64_t region_bytes; /* peak of the frame, in its caller's scratch (frame 0: in the arena) */
+    int64_t
+        room; /* what the caller's scratch offers; a frame that outgrew it has memory of its own */
+    int64_t lower_bound;
+    int64_t persistent_start; /* of its variable tensors, in the state's persistent memory */
+} ml_frame_plan;
+
+typedef struct ml_folded {
+    struct ml_folded *next;
+    int64_t used;
+    uint8_t bytes[];
+} ml_folded;
+
+typedef struct ml_rows {
+    ml_tensor *tensors; /* by slot, all frames */
+    ml_node_plan *nodes;
+    ml_frame_plan *frames;
+    uint8_t *blobs;
+    int64_t work_bytes; /* of the work block that its nodes need, at most ML_WORK_BYTES */
+    int64_t persistent_bytes;
+    int64_t worker_bytes; /* of scratch that every thread needs */
+} ml_rows;
+
+/* A bound tensor, and when it is live. */
+typedef struct ml_bound_life {
+    int32_t tensor;
+    int32_t first;
+    int32_t last;
+} ml_bound_life;
+
+struct ml_plan {
+    atomic_int holders;
+    const ml_graph *graph;
+    ml_rows rows;
+    ml_folded *folded;
+    ml_plan *source; /* whose folded values it shares; held */
+    int64_t *
+        capacities; /* of a residence's copy: bytes planned by slot; NULL: as many as the tensors have */
+    int32_t *spec; /* the key: rows of [tensor, rank, dims...] */
+    ml_bound_life
+        *bound; /* tensors whose memory is the caller's, by ascending number; part of the key */
+    int32_t words;
+    int32_t n_bound;
+    uint64_t hash; /* of the key */
+    int32_t options;
+    bool dynamic; /* some node is open or waits */
+    char strategy[32];
+};
+
+/* What prepares nodes: while planning with no residence, in a run with one. */
+typedef struct ml_engine {
+    const ml_graph *graph;
+    ml_rows *rows;
+    ml_plan *plan; /* while planning: whose pool takes folded values */
+    const ml_hooks *hooks;
+    const struct ml_simd *simd;
+    ml_error *error;
+    ml_counters *counters;
+    ml_state *state; /* in a run */
+    struct ml_residence *residence;
+} ml_engine;
+
+/* What env->engine points at. */
+struct ml_frame_engine {
+    ml_engine *engine;
+    int32_t frame;
+    int32_t subgraph;
+};
+
+/* The core as kernels see it (core_table.c). */
+extern const ml_core ml_core_table;
+
+/* What a plan is made from. */
+typedef struct ml_plan_request {
+    const ml_graph *graph;
+    const char *strategy;
+    int32_t options;
+    const int32_t *spec;
+    int32_t words;
+    const ml_binding *bound;
+    int32_t n_bound;
+    const ml_hooks *hooks;
+    const struct ml_simd *simd;
+    ml_counters *counters;
+} ml_plan_request;
+
+ml_status ml_plan_new(const ml_plan_request *request, ml_plan **plan, ml_error *error);
+ml_plan *ml_plan_hold(ml_plan *plan);
+/* A plan of the same key with a copy of `rows`, which are the plan's own or a residence's. */
+ml_status ml_plan_copy(ml_plan *plan, const ml_rows *rows, ml_plan **copy, ml_error *error);
+uint64_t ml_plan_hash(const int32_t *spec, int32_t words, const ml_binding *bound, int32_t n_bound);
+bool ml_plan_has_key(const ml_plan *plan, uint64_t hash, const int32_t *spec, int32_t words,
+                     const ml_binding *bound, int32_t n_bound);
+
+/* Rows. */
+ml_status ml_rows_allocate(ml_rows *rows, const ml_graph *graph, ml_error *error);
+void ml_rows_copy(ml_rows *to, const ml_rows *from, const ml_graph *graph);
+void ml_rows_free(ml_rows *rows);
+int64_t ml_rows_bytes(const ml_graph *graph);
+/* A tensor's row in a frame: the graph's for constants. */
+static inline const ml_tensor *ml_row_of(const ml_graph *g, const ml_rows *rows, int32_t frame,
+                                         int32_t tensor) {
+    const ml_subgraph *sub = ml_frame_subgraph(g, frame);
+    int32_t at = sub->slots[tensor];
+    return at >= 0 ? &rows->tensors[g->frames[frame].slot_base + at] : &sub->constants[~at];
+}
+
+/* sweep.c: what a node of a frame sees. */
+ml_env ml_frame_env(const ml_engine *engine, struct ml_frame_engine *frame_engine);
+/* Gives a frame's tensors what the file says of them; inputs and computed ones have no shape yet. */
+void ml_sweep_reset(ml_engine *engine, int32_t frame);
+/* Prepares every stale node of a frame whose inputs have their shapes; the others wait. */
+ml_status ml_sweep_frame(ml_engine *engine, int32_t frame);
+/* Calls the kernel's prepare and reserves what pack needs; `wish` says what it asked for. Notes where it failed. */
+ml_status ml_prepare_call(ml_engine *engine, const ml_call *call, int32_t frame, ml_wish *wish);
+ml_call ml_call_of(const ml_engine *engine, const ml_env *env, int32_t frame, int32_t node,
+                   void *const *data);
+/* fold.c: computes a node whose inputs are known; *folded says whether it did. */
+ml_status ml_fold(ml_engine *engine, const ml_call *call, const ml_wish *wish, int32_t frame,
+                  bool *folded);
+/* Fills in where an error happened, once. */
+ml_status ml_blame(ml_error *error, const ml_graph *graph, int32_t frame, int32_t node,
+                   ml_status status);
+
+/* place.c: lifetimes and offsets of all frames, callees first; `capacities` (by slot) stand in for the bytes of dynamic tensors
+ * where they are larger. */
+typedef struct ml_placing {
+    const ml_graph *graph;
+    ml_rows *rows;
+    const char *strategy;
+    int32_t options;
+    const int64_t *capacities; /* NULL: a plan, whose open tensors take nothing */
+    const int64_t *scratch; /* by node: what scratch needed so far; NULL with capacities */
+    bool offline; /* the file's own memory plan is in force */
+} ml_placing;
+
+/* Called with each frame's planner, callees first, before it is freed. */
+typedef ml_status (*ml_placed_fn)(void *context, int32_t frame, ml_planner *planner);
+ml_status ml_place_frames(const ml_placing *placing, ml_placed_fn placed, void *context,
+                          ml_error *error);
+/* A planner that knows a frame's sizes, lifetimes and sharing; nothing is placed. NULL without memory. */
+ml_planner *ml_place_planner(const ml_placing *placing, int32_t frame, int32_t options);
+/* Whether a node's scratch is planned in the arena: it is large, or subgraphs live in it. */
+static inline bool ml_scratch_in_arena(const ml_node *node, int64_t scratch_bytes) {
+    return node->n_children > 0 || scratch_bytes > ML_WORK_BYTES ||
+           (scratch_bytes > 0 && node->kernel->flags & ML_KERNEL_HAS_EFFECTS);
+}
+/* What the children of a node need of its scratch: the larger region, for they take turns. */
+int64_t ml_children_room(const ml_graph *graph, const ml_rows *rows, int32_t frame, int32_t node);
+
+#endif

@@ -1,0 +1,26 @@
+/* elementwise.c -- operators of one input whose output has its shape. */
+#include "rules/elementwise.h"
+
+ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish) {
+    (void)wish;
+    ml_elementwise *blob = c->blob;
+    blob->count = ml_elements(&ml_input(c, 0)->shape);
+    return ml_set_output(c, 0, &ml_input(c, 0)->shape);
+}
+
+ml_status ml_lookup(const ml_call *c) {
+    const int64_t n = ((const ml_elementwise *)c->blob)->count;
+    const uint8_t *x = ml_in(c, 0), *table = c->derived;
+    uint8_t *y = ml_out(c, 0);
+    for (int64_t i = 0; i < n; i++) y[i] = table[x[i]];
+    return ML_OK;
+}
+
+int64_t ml_derive_lookup(const ml_call *c, void *to, int32_t (*one)(int32_t x, const void *p),
+                         const void *p) {
+    uint8_t *table = to;
+    const bool is_signed = ml_input(c, 0)->type == ML_S8;
+    for (int32_t byte = 0; to && byte < 256; byte++)
+        table[byte] = (uint8_t)one(is_signed ? (int8_t)byte : byte, p);
+    return 256;
+}

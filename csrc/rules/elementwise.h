@@ -1,0 +1,80 @@
+/* elementwise.h -- operators of one input whose output has its shape: each element is a function of one, in place too.
+ *
+ * A family writes the function; the loop, the blob and the table of 256 entries that a function of one byte comes down to
+ * are made here:
+ *
+ *     ML_UNARY(leaky_relu_f32, float, float, ML_PARAMS_AS(leaky_params), x > 0.0f ? x : p.alpha * x)
+ *     ML_UNARY_QUANTIZED(leaky_relu, leaky, fill_leaky, leaky_one)
+ *     ML_KERNELS(...) = {
+ *         ML_UNARY_KERNEL("leaky_relu", leaky_params, {"f32 -> f32", NULL, NULL, leaky_relu_f32},
+ *                         ML_QUANTIZED_ROWS(leaky_relu)),
+ */
+#ifndef ML_RULES_ELEMENTWISE_H
+#define ML_RULES_ELEMENTWISE_H
+
+#include "kernel.h"
+#include "math/float_math.h"
+#include "rules/quantized.h"
+
+typedef struct ml_elementwise {
+    int64_t count;
+} ml_elementwise;
+
+/* Output 0 has the shape of input 0. */
+ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish);
+
+/* Where an expression's `p` comes from: a copy, so that stores cannot change it. */
+#define ML_NO_CONTEXT
+#define ML_PARAMS_AS(context) const context p = *(const context *)c->params;
+#define ML_DERIVED_AS(context) const context p = *(const context *)c->derived;
+
+/* Defines eval `name`: y[i] = EXPRESSION of an element `x` and of `p`, as one of the CONTEXTs above says. Each element is read
+ * before it is written: that is all ivdep asserts. */
+#define ML_UNARY(name, in_type, out_type, CONTEXT, EXPRESSION)                   \
+    static ml_status name(const ml_call *c) {                                    \
+        const int64_t n = ((const ml_elementwise *)c->blob)->count;              \
+        const in_type *source = ml_in(c, 0);                                     \
+        out_type *y = ml_out(c, 0);                                              \
+        CONTEXT                                                                  \
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                   \
+            const in_type x = source[i];                                         \
+            y[i] = (EXPRESSION);                                                 \
+        }                                                                        \
+        return ML_OK;                                                            \
+    }
+
+/* A function of quantized integers, `int32_t one(int32_t x, const context *p)`, whose context `void fill(const ml_call *,
+ * context *)` derives from scales: 16 bits are computed, 8 bits looked up in 256 entries. */
+#define ML_UNARY_QUANTIZED(name, context, fill, one)                                   \
+    static int64_t name##_derive(const ml_call *c, void *to) {                         \
+        if (to) fill(c, to);                                                           \
+        return (int64_t)sizeof(context);                                               \
+    }                                                                                  \
+    static int32_t name##_of_byte(int32_t x, const void *p) { return one(x, p); }      \
+    static int64_t name##_table(const ml_call *c, void *to) {                          \
+        context p;                                                                     \
+        fill(c, &p);                                                                   \
+        return ml_derive_lookup(c, to, name##_of_byte, &p);                            \
+    }                                                                                  \
+    ML_UNARY(name##_s16, int16_t, int16_t, ML_DERIVED_AS(context), (int16_t)one(x, &p))
+#define ML_QUANTIZED_ROWS(name)                                                        \
+    {"s8 -> s8", name##_table, NULL, ml_lookup}, {"u8 -> u8", name##_table, NULL, ml_lookup}, \
+        {"s16 -> s16", name##_derive, NULL, name##_s16}
+
+/* y[i] = table[x[i]], with the 256 bytes of the derived block. */
+ml_status ml_lookup(const ml_call *c);
+/* Derives them: entry by entry what `one` makes of the integer, s8 or u8 as input 0 is, that the byte stands for. */
+int64_t ml_derive_lookup(const ml_call *c, void *to, int32_t (*one)(int32_t x, const void *p),
+                         const void *p);
+
+/* A row whose prepare is ml_prepare_elementwise; `...` are the rows of its table. */
+#define ML_UNARY_KERNEL(kernel_name, params, ...)                                                  \
+    {.abi = ML_KERNEL_ABI, .name = (kernel_name), ML_PARAMS_OF(params),                            \
+     .blob_bytes = (int32_t)sizeof(ml_elementwise), .prepare = ml_prepare_elementwise,             \
+     .typed = (const ml_typed[]){__VA_ARGS__, {NULL, NULL, NULL, NULL}}}
+#define ML_UNARY_KERNEL_NO_PARAMS(kernel_name, ...)                                                \
+    {.abi = ML_KERNEL_ABI, .name = (kernel_name),                                                  \
+     .blob_bytes = (int32_t)sizeof(ml_elementwise), .prepare = ml_prepare_elementwise,             \
+     .typed = (const ml_typed[]){__VA_ARGS__, {NULL, NULL, NULL, NULL}}}
+
+#endif

@@ -1,0 +1,198 @@
+/* dynamic.c -- shapes that hang on values: what happens when such a node is reached.
+ *
+ * A node is unsettled when it is open (its shapes hang on values, so every run asks its prepare again) or stale (a shape it reads
+ * is not the one it was prepared for). Its step then points here instead of at its eval. When the run reaches it, all that it
+ * reads is there; it is prepared once, and only readers of outputs whose shape really differs become stale in turn. So a run
+ * that changes nothing prepares the open nodes alone, and one that changes k nodes costs in k: nothing is swept.
+ *
+ * Invariant: a step points at its eval only while the node is prepared for the shapes in the rows. Readers are marked in the very
+ * moment a row gets another shape (ml_set_output), so a run that fails half-way leaves nothing to mend: what was not prepared is
+ * still stale when the next run comes by. */
+#include <stdlib.h>
+
+#include "run/run.h"
+
+typedef struct reached {
+    ml_state *state;
+    ml_residence *residence;
+    const ml_node *node;
+    ml_node_plan *row;
+    int32_t frame;
+} reached;
+
+static reached where(const ml_call *call) {
+    const struct ml_frame_engine *fe = call->env->engine;
+    ml_engine *engine = fe->engine;
+    return (reached){
+        .state = engine->state,
+        .residence = engine->residence,
+        .node = &engine->graph->subgraphs[fe->subgraph].nodes[call->node],
+        .row = &engine->rows->nodes[engine->graph->frames[fe->frame].node_base + call->node],
+        .frame = fe->frame};
+}
+
+/* The step of a node, for writing; calls hand it round as const. */
+static ml_step *step_of(const reached *at) {
+    return &at->residence->steps[at->state->graph->frames[at->frame].node_base + at->row->step];
+}
+
+static ml_tensor *output_row(const ml_call *c, int32_t i) {
+    return &c->env->tensors[c->env->slots[c->inputs[c->n_inputs + i]]];
+}
+
+void ml_mark_readers(ml_residence *r, int32_t frame, int32_t tensor) {
+    const ml_graph *g = r->engine.graph;
+    const ml_frame *f = &g->frames[frame];
+    const ml_subgraph *sub = &g->subgraphs[f->subgraph];
+    int32_t slot = sub->slots[tensor];
+    if (slot < 0) return;
+    for (int32_t i = sub->reader_start[slot]; i < sub->reader_start[slot + 1]; i++) {
+        ml_node_plan *row = &r->rows.nodes[f->node_base + sub->readers[i]];
+        if (row->stale || row->step < 0) continue;
+        row->stale = 1;
+        r->steps[f->node_base + row->step].eval = ml_run_unsettled;
+    }
+}
+
+/* Places ---------------------------------------------------------------------------------------------------------------- */
+
+static ml_status make_needs(ml_state *s) {
+    if (s->needs) return ML_OK;
+    ml_need *needs =
+        calloc((size_t)(s->graph->total_slots + s->graph->total_nodes) + 1, sizeof *needs);
+    if (!needs)
+        return ml_error_memory(&s->error, "what runs learn",
+                               s->graph->total_slots * (int64_t)sizeof *needs, 0);
+    s->needs = needs;
+    s->scratch_needs = needs + s->graph->total_slots;
+    return ML_OK;
+}
+
+/* Points an output at memory that holds its bytes. */
+static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
+    ml_residence *r = at->residence;
+    int32_t number = c->inputs[c->n_inputs + i];
+    int64_t slot = at->state->graph->frames[at->frame].slot_base + c->env->slots[number];
+    ml_tensor *t = output_row(c, i);
+    void **data = &ml_now_data(r, at->frame)[number];
+    if (t->storage == ML_STORAGE_BOUND)
+        return ml_bound_check_bytes(at->state, r, number, &at->state->error);
+    if (t->storage != ML_STORAGE_ARENA) return ML_OK;
+    ml_need_note(&at->state->needs[slot], t->bytes, at->state->counters.invokes);
+    if (t->root != number && i == 0 && (at->node->io->flags & ML_NODE_VIEW) && c->inputs[0] >= 0) {
+        t->offset = ml_input(c, 0)->offset;
+        *data = ml_now_data(r, at->frame)[c->inputs[0]];
+        return ML_OK;
+    }
+    if (t->bytes > r->learnt->capacities[slot]) {
+        ml_status status = ml_grow(at->state, r, at->frame, number, t->bytes, &t->offset);
+        if (status != ML_OK) return status;
+        r->learnt->capacities[slot] = t->bytes;
+    }
+    uint8_t *region = r->frames[at->frame].region;
+    *data = t->offset >= 0 && region ? region + t->offset
+                                     : at->state->work; /* nothing is written where nothing is */
+    return ML_OK;
+}
+
+static ml_status place_scratch(const reached *at, const ml_call *c) {
+    const ml_graph *g = at->state->graph;
+    ml_residence *r = at->residence;
+    int64_t number = g->frames[at->frame].node_base + c->node, needs = at->row->scratch_bytes;
+    ml_need_note(&at->state->scratch_needs[number], needs, at->state->counters.invokes);
+    bool in_arena = ml_scratch_in_arena(at->node, needs);
+    if (in_arena && (needs > r->learnt->scratch[number] || at->row->scratch_offset < 0)) {
+        int32_t id = ml_frame_subgraph(g, at->frame)->io.n_tensors + c->node;
+        int64_t room = ml_children_room(g, &r->rows, at->frame, c->node);
+        ml_status status =
+            ml_grow(at->state, r, at->frame, id, room + needs, &at->row->scratch_offset);
+        if (status != ML_OK) return status;
+        r->learnt->scratch[number] = needs;
+    }
+    if (at->node->n_children > 0)
+        return ML_OK; /* theirs never grows in mid-run: frames that outgrow it move out */
+    uint8_t *region = r->frames[at->frame].region;
+    step_of(at)->call.scratch =
+        at->row->scratch_offset >= 0 ? region + at->row->scratch_offset : at->state->work;
+    return ML_OK;
+}
+
+/* Settling -------------------------------------------------------------------------------------------------------------- */
+
+static ml_status place_outputs(const reached *at, const ml_call *c) {
+    ml_status status = ML_OK;
+    for (int32_t i = 0; i < c->n_outputs && status == ML_OK; i++)
+        if (output_row(c, i)->shaped) status = place_output(at, c, i);
+    return status;
+}
+
+static ml_status check_ready(const ml_call *c) {
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        const ml_tensor *t = ml_input(c, i);
+        if (t && !t->shaped)
+            return ml_fail(c, ML_KERNEL_ERROR, "input %d has no shape when the node is reached", i);
+    }
+    return ML_OK;
+}
+
+/* Prepares a node that was never known to hang on values: first without them, to learn whether it does. From then on it is open,
+ * and asked with its values whenever it is reached. Nodes of the engine always are, but for those whose shapes are settled. */
+static ml_status prepare_closed(const reached *at, const ml_call *c, ml_wish *wish) {
+    ml_engine *engine = &at->residence->engine;
+    int32_t flags = at->node->kernel->flags;
+    if (flags & ML_KERNEL_HAS_EFFECTS) {
+        ml_status status = ml_prepare_call(engine, c, at->frame, wish);
+        at->row->open = wish->open || !(flags & ML_KERNEL_SETS_SHAPES);
+        return status;
+    }
+    ml_call blind = *c;
+    blind.data = NULL;
+    ml_status status = ml_prepare_call(engine, &blind, at->frame, wish);
+    at->row->open = status == ML_OK && wish->open;
+    return at->row->open ? ml_prepare_call(engine, c, at->frame, wish) : status;
+}
+
+/* Prepares the node of a call for what it reads now. */
+static ml_status prepare_again(const reached *at, const ml_call *c) {
+    ml_wish wish;
+    ml_status status = make_needs(at->state);
+    if (status == ML_OK) status = check_ready(c);
+    if (status == ML_OK && at->row->open)
+        status = ml_prepare_call(&at->residence->engine, c, at->frame, &wish);
+    else if (status == ML_OK) status = prepare_closed(at, c, &wish);
+    if (status == ML_OK && wish.open && !(at->node->kernel->flags & ML_KERNEL_SETS_SHAPES))
+        status = ml_fail(c, ML_KERNEL_ERROR, "its output shapes do not follow from its values");
+    if (status == ML_OK && wish.worker_bytes > 0 &&
+        !ml_interpreter_pool(at->state->interpreter, at->residence->rows.worker_bytes,
+                             &at->state->error))
+        status = ML_ARENA_ERROR;
+    if (status == ML_OK) status = place_scratch(at, c);
+    return status == ML_OK && !wish.open ? place_outputs(at, c) : status;
+}
+
+/* A view that shares its input's memory has nothing to compute. */
+static bool is_view(const reached *at, const ml_call *c) {
+    if (!(at->node->io->flags & ML_NODE_VIEW) || c->inputs[0] < 0) return false;
+    return output_row(c, 0)->root == ml_input(c, 0)->root &&
+           output_row(c, 0)->storage == ML_STORAGE_ARENA;
+}
+
+ml_status ml_run_unsettled(const ml_call *call) {
+    reached at = where(call);
+    ml_status status = prepare_again(&at, call);
+    if (status != ML_OK) return status;
+    ml_step *step = step_of(&at);
+    at.row->stale = 0;
+    at.row->status = is_view(&at, call) ? ML_NODE_IS_VIEW : ML_NODE_RUNS;
+    step->call.packed = at.row->packs_in_run ? NULL : at.row->packed;
+    ml_status (*eval)(const ml_call *) = ml_eval_of(at.node, at.row);
+    if (!at.row->open) step->eval = eval;
+    return eval(&step->call);
+}
+
+ml_status ml_settle_outputs(const ml_call *call) {
+    reached at = where(call);
+    if (!at.residence || !at.residence->learnt) return ML_OK;
+    ml_status status = make_needs(at.state);
+    return status == ML_OK ? place_outputs(&at, call) : status;
+}

@@ -1,0 +1,136 @@
+/* grow.c -- what outgrew its place in mid-run is placed alone, where it meets nothing that is live with it.
+ *
+ * Everything that was planned stays where it is. Behind it lies a heap of the frame's own: records that runs placed alone, each
+ * with its first and last node. A new one takes the lowest gap there among those whose lives cross its own. A run walks the
+ * frame in order and moves records that are dead behind `live`, so only few are looked at. When the heap makes the region much
+ * larger than its bound, the next run starts with a placement anew. */
+#include <stdlib.h>
+
+#include "run/run.h"
+
+/* Moves records that died before `node` behind the live ones; none of them can meet what is placed from here on. */
+static void retire(ml_alone_list *list, int32_t node) {
+    for (int32_t i = 0; i < list->live;) {
+        if (list->records[i].last >= node) {
+            i++;
+            continue;
+        }
+        ml_alone dead = list->records[i];
+        list->records[i] = list->records[--list->live];
+        list->records[list->live] = dead;
+    }
+}
+
+/* Takes the record's former place off the list: it moves. */
+static void forget(ml_alone_list *list, int32_t id) {
+    for (int32_t i = 0; i < list->count; i++) {
+        if (list->records[i].id != id) continue;
+        if (i < list->live) {
+            list->records[i] = list->records[--list->live];
+            i = list->live;
+        }
+        list->records[i] = list->records[--list->count];
+        return;
+    }
+}
+
+static int by_offset(const void *a, const void *b) {
+    int64_t x = ((const ml_alone *)a)->offset, y = ((const ml_alone *)b)->offset;
+    return (x > y) - (x < y);
+}
+
+/* The lowest offset behind what was planned at which `size` bytes meet no live record whose life crosses [first, last]. */
+static int64_t find_gap(ml_alone_list *list, int64_t size, int32_t first, int32_t last) {
+    qsort(list->records, (size_t)list->live, sizeof *list->records, by_offset);
+    int64_t at = list->planned;
+    for (int32_t i = 0; i < list->live; i++) {
+        const ml_alone *r = &list->records[i];
+        if (r->last < first || r->first > last || r->offset + r->size <= at) continue;
+        if (r->offset - at >= size) break;
+        at = r->offset + r->size;
+    }
+    return at;
+}
+
+static ml_status add_record(ml_alone_list *list, ml_alone record, ml_error *error) {
+    if (list->count == list->room) {
+        int32_t room = list->room ? 2 * list->room : 16;
+        ml_alone *records = realloc(list->records, (size_t)room * sizeof *records);
+        if (!records) return ml_error_memory(error, "places of dynamic tensors", room, list->room);
+        list->records = records;
+        list->room = room;
+    }
+    list->records[list->count++] = list->records[list->live]; /* the first dead one makes way */
+    list->records[list->live++] = record;
+    return ML_OK;
+}
+
+/* A child frame that outgrew its caller's scratch moves into memory of its own, with all that lies in it. */
+static ml_status spill(ml_state *s, ml_residence *r, int32_t frame, int64_t had, int64_t needs) {
+    ml_arena *arena = &s->spills[frame];
+    const uint8_t *from = r->frames[frame].region;
+    bool out = r->frames[frame].spilled;
+    ml_status status = ml_arena_commit(arena, needs, out ? had : 0, &s->error);
+    if (status != ML_OK) return status;
+    if (out && arena->base == from) return ML_OK;
+    int64_t lies = out ? had : r->rows.frames[frame].room < had ? r->rows.frames[frame].room : had;
+    if (!out && from && lies > 0) memcpy(arena->base, from, (size_t)lies);
+    if (from && lies > 0) ml_relocate(s, r, frame, from, lies, arena->base);
+    r->frames[frame].region = arena->base;
+    r->frames[frame].spilled = true;
+    return ML_OK;
+}
+
+/* Gives a frame that needs more than it has more memory, keeping what is live. */
+static ml_status enlarge(ml_state *s, ml_residence *r, int32_t frame, int64_t needs) {
+    int64_t had = r->rows.frames[frame].region_bytes;
+    if (frame > 0) {
+        bool fits = !r->frames[frame].spilled && needs <= r->rows.frames[frame].room;
+        return fits ? ML_OK : spill(s, r, frame, had, needs);
+    }
+    if (needs <= s->arena.capacity) return ML_OK;
+    const uint8_t *from = s->arena.base;
+    int64_t capacity = s->arena.capacity;
+    ml_status status = ml_arena_commit(&s->arena, needs, had, &s->error);
+    if (status != ML_OK) return status;
+    if (s->arena.base != from && from) ml_relocate(s, r, 0, from, capacity, s->arena.base);
+    r->frames[0].region = s->arena.base;
+    r->at_base = s->arena.base;
+    s->counters.arena_moves = s->arena.moves;
+    return ML_OK;
+}
+
+ml_status ml_grow(ml_state *s, ml_residence *r, int32_t frame, int32_t id, int64_t bytes,
+                  int64_t *offset) {
+    const ml_frame *f = &s->graph->frames[frame];
+    const ml_subgraph *sub = &s->graph->subgraphs[f->subgraph];
+    ml_alone_list *list = &r->learnt->alone[frame];
+    if (s->pinned)
+        return ml_error_set(
+            &s->error, ML_VIEW_HELD,
+            "tensors have to move while a view of the arena is held: drop the view");
+    if (bytes > INT64_MAX / 4)
+        return ml_error_memory(&s->error, "a tensor", bytes, s->arena.capacity);
+    bool tensor = id < sub->io.n_tensors;
+    int32_t first = tensor ? 0 : id - sub->io.n_tensors, last = first;
+    if (tensor) {
+        /* Outputs are placed when their node is reached; carried values come first. */
+        first = r->learnt->first[f->slot_base + sub->slots[id]];
+        last = r->learnt->last[f->slot_base + sub->slots[id]];
+    }
+    forget(list, id);
+    retire(list, first);
+    int64_t size = ml_round_up(bytes, ML_ALIGNMENT), at = find_gap(list, size, first, last), end;
+    if (__builtin_add_overflow(at, size, &end))
+        return ml_error_memory(&s->error, "the arena", bytes, s->arena.capacity);
+    ml_status status = enlarge(s, r, frame, end);
+    if (status == ML_OK)
+        status = add_record(list, (ml_alone){at, size, id, first, last}, &s->error);
+    if (status != ML_OK) return status;
+    if (end > r->rows.frames[frame].region_bytes) r->rows.frames[frame].region_bytes = end;
+    *offset = at;
+    r->learnt->grew = true;
+    s->counters.capacity_misses++;
+    s->generation++;
+    return ML_OK;
+}

@@ -1,0 +1,32 @@
+/* run.h -- the loop that runs nodes, and what it does where shapes hang on values. */
+#ifndef ML_RUN_RUN_H
+#define ML_RUN_RUN_H
+
+#include "state/state.h"
+
+/* loop.c: runs a frame; its pointers are resolved. */
+ml_status ml_run_frame(ml_state *state, ml_residence *residence, int32_t frame);
+/* Lets Python handle signals every 50 ms of work; spends `ticks` of the budget between two looks at the clock. */
+ml_status ml_check_interrupt(ml_state *state, int32_t ticks);
+/* The same for the pool, which asks between blocks; `owner` is the state. */
+ml_status ml_poll_state(void *owner);
+/* Eval through the hook. */
+ml_status ml_run_python(const ml_call *call);
+/* Eval of nodes whose weights are computed at run time: packs them first. */
+ml_status ml_run_packing(const ml_call *call);
+/* Eval of views: nothing is left to do. */
+ml_status ml_run_view(const ml_call *call);
+
+/* dynamic.c: eval of nodes that are not prepared for what they read now: prepares, settles, computes. */
+ml_status ml_run_unsettled(const ml_call *call);
+/* Makes room for outputs whose shapes eval has given. */
+ml_status ml_settle_outputs(const ml_call *call);
+/* Marks the readers of a tensor whose shape has changed. */
+void ml_mark_readers(ml_residence *residence, int32_t frame, int32_t tensor);
+
+/* grow.c: places a record of a frame alone, where it meets nothing that is live with it. `id` is a tensor, or n_tensors plus
+ * the position of a node for its scratch; *offset is where it now lies. */
+ml_status ml_grow(ml_state *state, ml_residence *residence, int32_t frame, int32_t id,
+                  int64_t bytes, int64_t *offset);
+
+#endif

@@ -1,0 +1,35 @@
+/* cpu.c -- asks the processor by CPUID, and what the system saves at a change of threads by XGETBV. */
+#include "cpu.h"
+
+#if defined(__x86_64__)
+
+#include <cpuid.h>
+#include <stdint.h>
+
+/* Bits of XCR0. */
+enum { SAVES_YMM = 0x06, SAVES_ZMM = 0xE6 };
+
+static uint32_t saved_registers(void) {
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return low;
+}
+
+ml_cpu ml_cpu_probe(void) {
+    ml_cpu cpu = {.sse2 = true};
+    uint32_t a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return cpu;
+    bool fma = (c & bit_FMA) && (c & bit_AVX);
+    uint32_t saved = saved_registers();
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return cpu;
+    const uint32_t all = bit_AVX512F | bit_AVX512BW | bit_AVX512VL | bit_AVX512DQ;
+    cpu.avx2 = fma && (b & bit_AVX2) && (saved & SAVES_YMM) == SAVES_YMM;
+    cpu.avx512 = cpu.avx2 && (b & all) == all && (saved & SAVES_ZMM) == SAVES_ZMM;
+    return cpu;
+}
+
+#else
+
+ml_cpu ml_cpu_probe(void) { return (ml_cpu){.sse2 = false}; }
+
+#endif

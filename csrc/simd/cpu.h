@@ -1,0 +1,16 @@
+/* cpu.h -- what the processor can do, and what the system saves for its threads. */
+#ifndef ML_CPU_H
+#define ML_CPU_H
+
+#include <stdbool.h>
+
+typedef struct ml_cpu {
+    bool sse2;
+    bool avx2;   /* with fma, and the system saves ymm registers */
+    bool avx512; /* f, bw, vl, dq, and the system saves zmm registers */
+} ml_cpu;
+
+/* Asks the processor: some microseconds in a virtual machine. */
+ml_cpu ml_cpu_probe(void);
+
+#endif

@@ -1,0 +1,102 @@
+/* levels.c -- the table of each level, and which one serves.
+ *
+ * A table begins with the scalar variants; where the list of primitives names a variant of the level, or of one below, that
+ * one comes later and so takes the place. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "cpu.h"
+#include "simd.h"
+
+#pragma GCC diagnostic ignored "-Woverride-init"
+
+#define PRIMITIVE(name, returns, parameters, levels) .name = ml_##name##_scalar, levels
+#define SSE2(name)
+#define AVX2(name)
+#define AVX512(name)
+
+static const ml_simd scalar = {
+    .level = "scalar",
+    .matmul_f32_panel = ML_PANEL_F32_SCALAR,
+    .matmul_f32_rows = ML_ROWS_F32_SCALAR,
+#include "primitives.def"
+};
+
+#ifdef ML_HAS_SSE2
+#undef SSE2
+#define SSE2(name) .name = ml_##name##_sse2,
+static const ml_simd sse2 = {
+    .level = "sse2",
+    .matmul_f32_panel = ML_PANEL_F32_SSE2,
+    .matmul_f32_rows = ML_ROWS_F32_SSE2,
+#include "primitives.def"
+};
+#endif
+
+#ifdef ML_HAS_AVX2
+#undef AVX2
+#define AVX2(name) .name = ml_##name##_avx2,
+static const ml_simd avx2 = {
+    .level = "avx2",
+    .matmul_f32_panel = ML_PANEL_F32_AVX2,
+    .matmul_f32_rows = ML_ROWS_F32_AVX2,
+#include "primitives.def"
+};
+#endif
+
+#ifdef ML_HAS_AVX512
+#undef AVX512
+#define AVX512(name) .name = ml_##name##_avx512,
+static const ml_simd avx512 = {
+    .level = "avx512",
+    .matmul_f32_panel = ML_PANEL_F32_AVX2,
+    .matmul_f32_rows = ML_ROWS_F32_AVX512,
+#include "primitives.def"
+};
+#endif
+
+enum { MOST_LEVELS = 8 };
+
+/* The levels that this machine has, ascending; returns how many. */
+static int available(const ml_simd *levels[MOST_LEVELS]) {
+    ml_cpu cpu = ml_cpu_probe();
+    int count = 0;
+    levels[count++] = &scalar;
+#ifdef ML_HAS_SSE2
+    if (cpu.sse2) levels[count++] = &sse2;
+#endif
+#ifdef ML_HAS_AVX2
+    if (cpu.avx2) levels[count++] = &avx2;
+#endif
+#ifdef ML_HAS_AVX512
+    if (cpu.avx512) levels[count++] = &avx512;
+#endif
+    (void)cpu;
+    return count;
+}
+
+const ml_simd *ml_simd_at(int32_t i) {
+    const ml_simd *levels[MOST_LEVELS];
+    int count = available(levels);
+    return i >= 0 && i < count ? levels[i] : NULL;
+}
+
+ml_status ml_simd_choose(const char *mask, const ml_simd **simd, ml_error *error) {
+    const ml_simd *levels[MOST_LEVELS];
+    char names[96] = "";
+    size_t used = 0;
+    int count = available(levels);
+    *simd = levels[count - 1];
+    if (!mask || !*mask) return ML_OK;
+    for (int i = 0; i < count; i++) {
+        *simd = levels[i];
+        if (strcmp(mask, levels[i]->level) == 0) return ML_OK;
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                                 levels[i]->level);
+    }
+    *simd = NULL;
+    return ml_error_set(
+        error, ML_BINDING_ERROR,
+        "MINILITE_ISA is '%.32s', which is not among the levels of this machine: %s", mask, names);
+}

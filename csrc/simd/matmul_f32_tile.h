@@ -1,0 +1,145 @@
+/* matmul_f32_tile.h -- matmul_f32 in register tiles, for vectors of any width.
+ *
+ * The file that includes it names its FUNCTION and says what its vectors are: VECTOR and LANES, the level's ROWS and PANEL,
+ * ZERO(), BROADCAST(x), LOAD(p), LOAD_PART(p, count), STORE(p, v), STORE_PART(p, v, count), MULTIPLY_ADD(a, b, sum),
+ * ADD(a, b), MAX(limit, v) and MIN(limit, v), which give v when it is NaN; and which TILES there are.
+ *
+ * A tile is some rows times some panels, both constants where it is inlined, so that its sums stay in registers: in each
+ * step of k the weights of the panels are loaded once and meet one value of each row. Few rows take more panels, which keeps
+ * more sums in flight. */
+#include "simd.h"
+
+enum {
+    VECTORS = PANEL / LANES, /* in a panel */
+    MOST_PANELS = 8,
+    MOST_SUMS = 32,
+    /* Of weights that all rows meet before the next ones are read, so that they stay in the cache. */
+    NEAR_FLOATS = 64 * 1024
+};
+
+/* Where a tile begins. */
+typedef struct tile_place {
+    int64_t row;
+    int64_t panel;
+    int64_t panel_floats;
+} tile_place;
+
+#define INLINE __attribute__((always_inline)) static inline
+
+/* sums += `count` steps of k. Rows go in groups of four, so that few registers hold their addresses: the empty asm hides that
+ * one group's address follows from another's. */
+INLINE void add_products(const float *a, int64_t a_stride, const float *w, int64_t panel_floats,
+                         int64_t count, const int rows, const int panels, VECTOR *sums) {
+    const int vectors = panels * VECTORS;
+    const float *group[(ROWS + 3) / 4];
+#pragma GCC unroll 8
+    for (int g = 0; g < (rows + 3) / 4; g++) {
+        group[g] = a + 4 * g * a_stride;
+        __asm__("" : "+r"(group[g]));
+    }
+    for (int64_t j = 0; j < count; j++) {
+        VECTOR weights[MOST_PANELS];
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; v++) {
+            const float *panel = w + v / VECTORS * panel_floats;
+            weights[v] = LOAD(panel + j * PANEL + v % VECTORS * LANES);
+        }
+#pragma GCC unroll 16
+        for (int r = 0; r < rows; r++) {
+            VECTOR x = BROADCAST(group[r / 4][r % 4 * a_stride + j]);
+#pragma GCC unroll 8
+            for (int v = 0; v < vectors; v++) {
+                int i = r * vectors + v;
+                sums[i] = MULTIPLY_ADD(x, weights[v], sums[i]);
+            }
+        }
+    }
+}
+
+/* Adds bias to the sums of a tile, clamps, and writes the columns that exist. */
+INLINE void store_tile(const ml_matmul_f32_args *p, const tile_place *at, const VECTOR *total,
+                       const int rows, const int vectors) {
+    VECTOR low = BROADCAST(p->low), high = BROADCAST(p->high);
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) {
+        int64_t column = at->panel * PANEL + v * LANES, left = p->n - column;
+        if (left <= 0) return;
+        int part = left < LANES ? (int)left : LANES;
+        float *y = p->y + at->row * p->y_stride + column;
+        VECTOR bias = ZERO();
+        if (p->bias)
+            bias = part == LANES ? LOAD(p->bias + column) : LOAD_PART(p->bias + column, part);
+#pragma GCC unroll 16
+        for (int r = 0; r < rows; r++, y += p->y_stride) {
+            VECTOR value = MIN(high, MAX(low, ADD(total[r * vectors + v], bias)));
+            if (part == LANES) STORE(y, value);
+            else STORE_PART(y, value, part);
+        }
+    }
+}
+
+INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int rows,
+                 const int panels) {
+    const int count = rows * panels * VECTORS;
+    VECTOR total[MOST_SUMS], sums[MOST_SUMS];
+    const float *w = p->packed + at->panel * at->panel_floats;
+    int64_t room = ML_CHUNK_F32;
+#pragma GCC unroll 32
+    for (int i = 0; i < count; i++) total[i] = sums[i] = ZERO();
+    for (int64_t piece = 0; piece < p->pieces; piece++) {
+        const float *a = p->a + at->row * p->a_stride + piece * p->piece_stride;
+        for (int64_t left = p->k; left > 0;) {
+            int64_t steps = left < room ? left : room;
+            add_products(a, p->a_stride, w, at->panel_floats, steps, rows, panels, sums);
+            a += steps;
+            w += steps * PANEL;
+            left -= steps;
+            room -= steps;
+            if (room > 0) continue;
+            room = ML_CHUNK_F32;
+#pragma GCC unroll 32
+            for (int i = 0; i < count; i++) {
+                total[i] = ADD(total[i], sums[i]);
+                sums[i] = ZERO();
+            }
+        }
+    }
+#pragma GCC unroll 32
+    for (int i = 0; i < count; i++) total[i] = ADD(total[i], sums[i]);
+    store_tile(p, at, total, rows, panels * VECTORS);
+}
+
+#define DEFINE(rows, panels)                                                                        \
+    static void tile_##rows##x##panels(const ml_matmul_f32_args *p, const tile_place *at) {         \
+        tile(p, at, rows, panels);                                                                  \
+    }
+TILES(DEFINE)
+
+typedef void tile_fn(const ml_matmul_f32_args *p, const tile_place *at);
+
+#define ENTRY(rows, panels) [rows][panels] = tile_##rows##x##panels,
+static tile_fn *const tiles[ROWS + 1][MOST_PANELS + 1] = {TILES(ENTRY)};
+
+/* All rows meet panels first to end - 1; the rows are shared evenly among as few tiles as hold them. */
+static void meet(const ml_matmul_f32_args *p, int64_t first, int64_t end, int64_t panel_floats) {
+    int64_t parts = (p->rows + ROWS - 1) / ROWS, next = 0;
+    for (int64_t part = 0; part < parts; part++) {
+        int64_t row = next;
+        next = row + (p->rows - row + parts - part - 1) / (parts - part);
+        int width = MOST_PANELS;
+        for (int64_t panel = first; panel < end; panel += width) {
+            while (width > end - panel || !tiles[next - row][width]) width /= 2;
+            tile_place at = {row, panel, panel_floats};
+            tiles[next - row][width](p, &at);
+        }
+    }
+}
+
+void FUNCTION(const ml_matmul_f32_args *p) {
+    int64_t panels = (p->n + PANEL - 1) / PANEL, panel_floats = p->pieces * p->k * PANEL;
+    int64_t near =
+        panel_floats > 0 ? NEAR_FLOATS / panel_floats / MOST_PANELS * MOST_PANELS : panels;
+    if (near < MOST_PANELS) near = MOST_PANELS;
+    for (int64_t first = 0; first < panels; first += near)
+        meet(p, first, panels - first < near ? panels : first + near, panel_floats);
+}

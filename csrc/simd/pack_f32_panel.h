@@ -1,0 +1,34 @@
+/* pack_f32_panel.h -- pack_f32 by transposing squares of 4 x 4; who includes it names its FUNCTION and PANEL, a multiple of 4. */
+#include <emmintrin.h>
+#include <string.h>
+
+#include "simd.h"
+
+/* Four inputs of four outputs: `to` gets a row of PANEL for each input. */
+static inline void transpose_square(const float *w, int64_t k, float *to) {
+    __m128 a = _mm_loadu_ps(w), b = _mm_loadu_ps(w + k), c = _mm_loadu_ps(w + 2 * k),
+           d = _mm_loadu_ps(w + 3 * k);
+    _MM_TRANSPOSE4_PS(a, b, c, d);
+    _mm_storeu_ps(to, a);
+    _mm_storeu_ps(to + PANEL, b);
+    _mm_storeu_ps(to + 2 * PANEL, c);
+    _mm_storeu_ps(to + 3 * PANEL, d);
+}
+
+static void pack_columns(const float *w, int64_t k, int64_t first, int64_t end, float *to) {
+    for (int64_t i = first; i < end; i++)
+        for (int64_t j = 0; j < k; j++) to[j * PANEL + i] = w[i * k + j];
+}
+
+void FUNCTION(const float *w, int64_t n, int64_t k, float *packed) {
+    for (int64_t left = n; left > 0; left -= PANEL, w += PANEL * k, packed += PANEL * k) {
+        int64_t width = left < PANEL ? left : PANEL, squares = width / 4 * 4, whole = k / 4 * 4;
+        if (width < PANEL) memset(packed, 0, (size_t)(PANEL * k) * sizeof *packed);
+        for (int64_t j = 0; j < whole; j += 4)
+            for (int64_t i = 0; i < squares; i += 4)
+                transpose_square(w + i * k + j, k, packed + j * PANEL + i);
+        for (int64_t i = 0; i < squares; i++)
+            for (int64_t j = whole; j < k; j++) packed[j * PANEL + i] = w[i * k + j];
+        pack_columns(w, k, squares, width, packed);
+    }
+}

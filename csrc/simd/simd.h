@@ -1,0 +1,40 @@
+/* simd.h -- the primitives, for those who call them and for the files that hold their variants. */
+#ifndef ML_SIMD_H
+#define ML_SIMD_H
+
+#include "api/minilite.h"
+#include "api/simd.h"
+
+/* Functions of each primitive's type: ml_matmul_f32_fn; and the variants there may be: ml_matmul_f32_avx2, ... */
+#define SSE2(name) ml_##name##_fn ml_##name##_sse2;
+#define AVX2(name) ml_##name##_fn ml_##name##_avx2;
+#define AVX512(name) ml_##name##_fn ml_##name##_avx512;
+#define PRIMITIVE(name, returns, parameters, levels)  \
+    typedef returns ml_##name##_fn parameters;        \
+    ml_##name##_fn ml_##name##_scalar;                \
+    levels
+#include "primitives.def"
+#undef PRIMITIVE
+#undef SSE2
+#undef AVX2
+#undef AVX512
+
+/* Columns in a panel and rows in a tile of matmul_f32's variants. */
+enum {
+    ML_PANEL_F32_SCALAR = 1,
+    ML_ROWS_F32_SCALAR = 1,
+    ML_PANEL_F32_SSE2 = 8,
+    ML_ROWS_F32_SSE2 = 6,
+    ML_PANEL_F32_AVX2 = 16, /* avx512's too: a tile there is two panels wide */
+    ML_ROWS_F32_AVX2 = 6,
+    ML_ROWS_F32_AVX512 = 14,
+    ML_CHUNK_F32 = 128      /* products summed at a time */
+};
+
+/* Floats of weights (n, k) packed for `simd`; the caller has checked that the product is small enough. */
+static inline int64_t ml_packed_f32(const ml_simd *simd, int64_t n, int64_t k) {
+    int64_t panel = simd->matmul_f32_panel;
+    return (n + panel - 1) / panel * panel * k;
+}
+
+#endif

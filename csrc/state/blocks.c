@@ -1,0 +1,34 @@
+/* blocks.c -- memory outside the arena that grows as needed and keeps its room between runs. */
+#include <stdlib.h>
+
+#include "state/state.h"
+
+void ml_blocks_free(ml_block *blocks, int64_t count) {
+    for (int64_t i = 0; blocks && i < count; i++) free(blocks[i].data);
+    free(blocks);
+}
+
+ml_status ml_block_reserve(ml_block *b, int64_t bytes, ml_error *error) {
+    if (bytes <= b->capacity && b->data) return ML_OK;
+    /* Half as much again, so that what grows step by step is moved seldom. */
+    int64_t wanted =
+        bytes < INT64_MAX / 2 - 128 ? ml_round_up(bytes + (b->data ? bytes / 2 : 0) + 1, 64) : -1;
+    void *data = wanted < 0 ? NULL : aligned_alloc(64, (size_t)wanted);
+    if (!data) return ml_error_memory(error, "a value beside the arena", bytes, b->capacity);
+    free(b->data);
+    b->data = data;
+    b->capacity = wanted;
+    return ML_OK;
+}
+
+ml_status ml_block_set(ml_block *b, const ml_shape *shape, int32_t type, const void *data,
+                       int64_t bytes, ml_error *error) {
+    ml_status status = ml_block_reserve(b, bytes, error);
+    if (status != ML_OK) return status;
+    if (bytes > 0) memmove(b->data, data, (size_t)bytes);
+    b->shape = *shape;
+    b->type = type;
+    b->bytes = bytes;
+    b->assigned = true;
+    return ML_OK;
+}

@@ -1,0 +1,74 @@
+/* cache.c -- residences by the key of their plan: found by hash, bounded in bytes, the longest unused leave first. */
+#include <stdlib.h>
+
+#include "state/state.h"
+
+ml_residence *ml_cache_find(ml_state *s, const int32_t *spec, int32_t words,
+                            const ml_binding *bound, int32_t n_bound) {
+    uint64_t hash = ml_plan_hash(spec, words, bound, n_bound);
+    for (ml_residence *r = s->buckets[hash % ML_BUCKETS]; r; r = r->next)
+        if (ml_plan_has_key(r->plan, hash, spec, words, bound, n_bound)) return r;
+    return NULL;
+}
+
+void ml_cache_add(ml_state *s, ml_residence *r) {
+    ml_residence **bucket = &s->buckets[r->plan->hash % ML_BUCKETS];
+    r->next = *bucket;
+    *bucket = r;
+    s->n_cached++;
+    s->cached_bytes += r->bytes;
+}
+
+static void drop(ml_state *s, ml_residence *r) {
+    ml_residence **at = &s->buckets[r->plan->hash % ML_BUCKETS];
+    while (*at != r) at = &(*at)->next;
+    *at = r->next;
+    s->n_cached--;
+    s->cached_bytes -= r->bytes;
+    ml_residence_free(r);
+}
+
+void ml_cache_evict(ml_state *s) {
+    while (s->cached_bytes > s->cache_bytes && s->n_cached > 1) {
+        ml_residence *oldest = NULL;
+        for (int i = 0; i < ML_BUCKETS; i++)
+            for (ml_residence *r = s->buckets[i]; r; r = r->next)
+                if (r != s->now && (!oldest || r->used < oldest->used)) oldest = r;
+        if (!oldest) return;
+        drop(s, oldest);
+        s->counters.plans_evicted++;
+    }
+}
+
+void ml_cache_drop_all_but(ml_state *s, const ml_residence *kept) {
+    for (int i = 0; i < ML_BUCKETS; i++)
+        for (ml_residence *r = s->buckets[i], *next; r; r = next) {
+            next = r->next;
+            if (r != kept) drop(s, r);
+        }
+}
+
+void ml_cache_improve(ml_state *s, ml_residence *r) {
+    ml_plan *plan = r->plan, *better;
+    if (r->improved || r == s->now || r->learnt || strcmp(s->strategy, "default") != 0) return;
+    if (plan->rows.frames[0].region_bytes <= plan->rows.frames[0].lower_bound) return;
+    r->improved = true;
+    ml_error quiet = ML_NO_ERROR;
+    if (ml_plan_copy(plan, &plan->rows, &better, &quiet) != ML_OK) return;
+    ml_placing placing = {.graph = plan->graph,
+                          .rows = &better->rows,
+                          .strategy = plan->strategy,
+                          .options = plan->options | ML_SEARCH_LONG,
+                          .offline = plan->words == 0};
+    ml_status status = ml_place_frames(&placing, NULL, NULL, &quiet);
+    if (status == ML_OK &&
+        better->rows.frames[0].region_bytes < plan->rows.frames[0].region_bytes) {
+        r->plan = better;
+        r->rows = better->rows;
+        r->resolved = false;
+        ml_plan_free(plan);
+        s->counters.plans_improved++;
+    } else {
+        ml_plan_free(better);
+    }
+}

@@ -1,0 +1,220 @@
+/* copy.c -- values in and out of tensors, and where they lie, safe against runs, resizes and trims of other threads. */
+#include <stdlib.h>
+
+#include "state/state.h"
+
+static bool has_tensor(const ml_state *s, int32_t tensor) {
+    return tensor >= 0 && tensor < ml_frame_subgraph(s->graph, 0)->io.n_tensors;
+}
+
+static ml_block *heap_of(const ml_state *s, int32_t tensor) {
+    return &s->heap[s->graph->frames[0].slot_base + ml_frame_subgraph(s->graph, 0)->slots[tensor]];
+}
+
+/* Whether the bytes that a tensor's row speaks of are there: a run that failed may have shaped it without giving it room. */
+static bool has_room(const ml_state *s, int32_t tensor, const ml_tensor *t) {
+    const ml_residence *r = s->now;
+    if (t->storage != ML_STORAGE_ARENA || !r->learnt || !t->dynamic) return true;
+    const ml_subgraph *sub = ml_frame_subgraph(s->graph, 0);
+    int32_t root = t->root >= 0 ? t->root : tensor;
+    return t->bytes <= r->learnt->capacities[s->graph->frames[0].slot_base + sub->slots[root]];
+}
+
+/* The tensor's bytes now; NULL when it has none. */
+static void *find(const ml_state *s, int32_t tensor, int64_t *bytes) {
+    const ml_tensor *t = ml_row_of(s->graph, &s->now->rows, 0, tensor);
+    *bytes = t->bytes;
+    if (t->storage == ML_STORAGE_HEAP) {
+        const ml_block *block = heap_of(s, tensor);
+        *bytes = block->bytes;
+        return block->assigned ? block->data : NULL;
+    }
+    bool arena_gone = t->storage == ML_STORAGE_ARENA && !s->arena.base;
+    return !t->shaped || arena_gone || !has_room(s, tensor, t) ? NULL
+                                                               : ml_now_data(s->now, 0)[tensor];
+}
+
+ml_status ml_state_place(ml_state *s, int32_t tensor, ml_place_now *place, ml_error *error) {
+    ml_status status = ml_enter_copy(s->interpreter);
+    if (status != ML_OK) return status;
+    *place = (ml_place_now){.data = NULL};
+    if (!s->now) status = ml_error_set(error, ML_NOT_READY, "no tensors are allocated");
+    else if (!has_tensor(s, tensor))
+        status = ml_error_set(error, ML_NOT_READY, "there is no tensor %d", tensor);
+    if (status == ML_OK) {
+        place->tensor = *ml_row_of(s->graph, &s->now->rows, 0, tensor);
+        place->data = find(s, tensor, &place->bytes);
+    }
+    ml_leave(s->interpreter);
+    return status;
+}
+
+/* Finds the bytes for a copy; NULL and a status when they are not what the caller thinks. */
+static void *find_for_copy(ml_state *s, int32_t tensor, uint64_t generation, int64_t bytes,
+                           ml_status *status) {
+    *status = ml_enter_copy(s->interpreter);
+    if (*status != ML_OK) return NULL;
+    int64_t there = -1;
+    void *data = NULL;
+    if (s->now && s->generation == generation && has_tensor(s, tensor))
+        data = find(s, tensor, &there);
+    if (there == bytes && (data || bytes == 0)) return data;
+    *status = ML_NOT_READY;
+    ml_leave(s->interpreter);
+    return NULL;
+}
+
+ml_status ml_state_read(ml_state *s, int32_t tensor, uint64_t generation, void *to, int64_t bytes) {
+    ml_status status;
+    const void *data = find_for_copy(s, tensor, generation, bytes, &status);
+    if (status != ML_OK) return status;
+    if (bytes > 0) memcpy(to, data, (size_t)bytes);
+    ml_leave(s->interpreter);
+    return ML_OK;
+}
+
+ml_status ml_state_write(ml_state *s, int32_t tensor, uint64_t generation, const void *from,
+                         int64_t bytes) {
+    ml_status status;
+    void *data = find_for_copy(s, tensor, generation, bytes, &status);
+    if (status != ML_OK) return status;
+    uint8_t storage = ml_row_of(s->graph, &s->now->rows, 0, tensor)->storage;
+    if (storage == ML_STORAGE_CONSTANT || storage == ML_STORAGE_FOLDED) status = ML_NOT_READY;
+    else if (bytes > 0) memmove(data, from, (size_t)bytes);
+    ml_leave(s->interpreter);
+    return status;
+}
+
+ml_status ml_state_write_heap(ml_state *s, int32_t tensor, const void *from, int64_t bytes,
+                              ml_error *error) {
+    ml_status status = ml_enter_copy(s->interpreter);
+    if (status != ML_OK) return status;
+    if (!s->now || !has_tensor(s, tensor))
+        status = ml_error_set(error, ML_NOT_READY, "no tensors are allocated");
+    else if (ml_row_of(s->graph, &s->now->rows, 0, tensor)->storage != ML_STORAGE_HEAP)
+        status = ml_error_set(error, ML_NOT_READY, "tensor %d is of fixed size", tensor);
+    if (status == ML_OK) {
+        const ml_tensor *t = ml_row_of(s->graph, &s->now->rows, 0, tensor);
+        ml_block *block = heap_of(s, tensor);
+        status = ml_block_set(block, &t->shape, t->type, from, bytes, error);
+        if (status == ML_OK) ml_now_data(s->now, 0)[tensor] = block->data;
+    }
+    ml_leave(s->interpreter);
+    return status;
+}
+
+/* Overwriting ------------------------------------------------------------------------------------------------------- */
+
+/* The first record, in the order of the run, that took bytes of [offset, end) after node `last`; -1 if none did. */
+static int32_t find_overwriter(const ml_record *records, int32_t count, int64_t offset, int64_t end,
+                               int32_t last) {
+    int32_t found = -1;
+    for (int32_t i = 0; i < count; i++) {
+        const ml_record *r = &records[i];
+        bool later = r->first > last && r->offset < end && offset < r->offset + r->size;
+        if (later && (found < 0 || r->first < records[found].first)) found = i;
+    }
+    return found;
+}
+
+/* The first node behind `producer` (-1: an input) that computes another tensor into the same memory, in place; -1 if none does. */
+static int32_t find_heir(const ml_subgraph *sub, const ml_plan *plan, int32_t tensor,
+                         int32_t producer) {
+    int32_t root = ml_plan_tensor(plan, 0, tensor)->root;
+    for (int32_t n = producer + 1; n < sub->io.n_nodes; n++) {
+        const ml_node_io *io = sub->nodes[n].io;
+        if (io->n_outputs == 0 || io->flags & ML_NODE_VIEW) continue;
+        const ml_tensor *out = ml_plan_tensor(plan, 0, io->outputs[0]);
+        if (out->storage == ML_STORAGE_ARENA && out->root == root) return n;
+    }
+    return -1;
+}
+
+static int32_t producer_of(const ml_subgraph *sub, int32_t tensor) {
+    for (int32_t n = 0; n < sub->io.n_nodes; n++)
+        for (int32_t i = 0; i < sub->nodes[n].io->n_outputs; i++)
+            if (sub->nodes[n].io->outputs[i] == tensor) return n;
+    return -1;
+}
+
+ml_status ml_state_overwriter(ml_state *s, int32_t tensor, int32_t *node, ml_error *error) {
+    ml_plan *plan;
+    *node = -1;
+    ml_status status = ml_enter_copy(s->interpreter);
+    if (status != ML_OK) return status;
+    bool ran = s->now && s->now->ran;
+    ml_leave(s->interpreter);
+    if (!ran) return ML_OK; /* all is as it was when it was allocated */
+    status = ml_state_memory(s, &plan, error);
+    if (status != ML_OK || !plan) return status;
+    const ml_tensor *t = ml_plan_tensor(plan, 0, tensor);
+    const ml_subgraph *sub = ml_frame_subgraph(s->graph, 0);
+    int32_t count = t && t->storage == ML_STORAGE_ARENA && t->offset >= 0
+                        ? ml_plan_records(plan, 0, NULL, 0)
+                        : 0;
+    ml_record *records = count > 0 ? malloc((size_t)count * sizeof *records) : NULL;
+    if (records) {
+        ml_plan_records(plan, 0, records, count);
+        int32_t last = -1, heir = find_heir(sub, plan, tensor, producer_of(sub, tensor));
+        for (int32_t i = 0; i < count; i++)
+            if (records[i].tensor == t->root) last = records[i].last;
+        int32_t found = find_overwriter(records, count, t->offset, t->offset + t->bytes, last);
+        int32_t position = heir >= 0 ? heir : found >= 0 ? records[found].first : -1;
+        if (position >= 0 && position < sub->io.n_nodes) *node = sub->nodes[position].index;
+        free(records);
+    }
+    ml_plan_free(plan);
+    return status;
+}
+
+/* Reading the state ------------------------------------------------------------------------------------------------- */
+
+ml_status ml_state_plan(ml_state *s, ml_plan **plan, ml_error *error) {
+    (void)error;
+    *plan = NULL;
+    ml_status status = ml_enter_copy(s->interpreter);
+    if (status != ML_OK) return status;
+    if (s->now) *plan = ml_plan_hold(s->now->plan);
+    ml_leave(s->interpreter);
+    return ML_OK;
+}
+
+ml_status ml_state_memory(ml_state *s, ml_plan **plan, ml_error *error) {
+    *plan = NULL;
+    ml_status status = ml_enter_copy(s->interpreter);
+    if (status != ML_OK) return status;
+    const ml_residence *r = s->now;
+    if (r && !r->learnt) *plan = ml_plan_hold(r->plan);
+    else if (r) {
+        size_t bytes = (size_t)s->graph->total_slots * sizeof(int64_t);
+        status = ml_plan_copy(r->plan, &r->rows, plan, error);
+        if (status == ML_OK && !((*plan)->capacities = malloc(bytes + 1))) {
+            ml_plan_free(*plan);
+            *plan = NULL;
+            status = ml_error_memory(error, "a copy of what runs have learnt", (int64_t)bytes, 0);
+        }
+        if (status == ML_OK) memcpy((*plan)->capacities, r->learnt->capacities, bytes);
+    }
+    ml_leave(s->interpreter);
+    return status;
+}
+
+ml_status ml_state_get_counters(ml_state *s, ml_counters *counters) {
+    ml_status status = ml_enter_copy(s->interpreter);
+    if (status != ML_OK) return status;
+    *counters = s->counters;
+    ml_leave(s->interpreter);
+    return ML_OK;
+}
+
+int64_t ml_state_arena_capacity(const ml_state *s) { return s->arena.capacity; }
+int64_t ml_state_arena_bytes(const ml_state *s) {
+    return s->now ? s->now->rows.frames[0].region_bytes : 0;
+}
+
+int64_t ml_state_cached(const ml_state *s, int32_t *plans) {
+    *plans = s->n_cached;
+    return s->cached_bytes;
+}
+
+const uint64_t *ml_state_generation(const ml_state *s) { return &s->generation; }

@@ -1,0 +1,79 @@
+/* interpreter.c -- what the states of one interpreter share: whose turn it is, resources, what CALL_ONCE has run. */
+#include <sched.h>
+#include <stdlib.h>
+
+#include "state/state.h"
+
+ml_interpreter *ml_interpreter_new(int32_t resources, int32_t subgraphs) {
+    if (resources < 0 || subgraphs < 0) return NULL;
+    ml_interpreter *p = calloc(1, sizeof *p);
+    if (!p) return NULL;
+    atomic_init(&p->holders, 1);
+    atomic_init(&p->turn, ML_TURN_FREE);
+    atomic_init(&p->cancel, 0);
+    p->n_resources = resources;
+    p->n_subgraphs = subgraphs;
+    p->threads = 1;
+    p->resources = calloc((size_t)resources + 1, sizeof *p->resources);
+    p->called_once = calloc((size_t)subgraphs + 1, sizeof *p->called_once);
+    if (p->resources && p->called_once) return p;
+    ml_interpreter_free(p);
+    return NULL;
+}
+
+ml_interpreter *ml_interpreter_hold(ml_interpreter *p) {
+    atomic_fetch_add(&p->holders, 1);
+    return p;
+}
+
+void ml_interpreter_free(ml_interpreter *p) {
+    if (!p || atomic_fetch_sub(&p->holders, 1) > 1) return;
+    if (p->resources) ml_blocks_free(p->resources, p->n_resources);
+    ml_pool_free(p->pool);
+    free(p->called_once);
+    free(p);
+}
+
+/* Copies are short, so whoever may run next waits for one by giving up its time slice; nobody ever waits for a call. */
+static ml_status take_turn(ml_interpreter *p, int turn) {
+    for (;;) {
+        int found = ML_TURN_FREE;
+        if (atomic_compare_exchange_weak_explicit(&p->turn, &found, turn, memory_order_acquire,
+                                                  memory_order_relaxed))
+            return ML_OK;
+        if (found == ML_TURN_CALL) return ML_BUSY;
+        if (found == ML_TURN_COPY) sched_yield();
+    }
+}
+
+ml_status ml_enter(ml_interpreter *p) { return take_turn(p, ML_TURN_CALL); }
+ml_status ml_enter_copy(ml_interpreter *p) { return take_turn(p, ML_TURN_COPY); }
+void ml_leave(ml_interpreter *p) {
+    atomic_store_explicit(&p->turn, ML_TURN_FREE, memory_order_release);
+}
+
+void ml_interpreter_cancel(ml_interpreter *p) { atomic_store(&p->cancel, 1); }
+
+ml_status ml_interpreter_reset_resources(ml_interpreter *p) {
+    ml_status status = ml_enter(p);
+    if (status != ML_OK) return status;
+    for (int32_t r = 0; r < p->n_resources; r++) p->resources[r].assigned = false;
+    memset(p->called_once, 0, (size_t)p->n_subgraphs);
+    ml_leave(p);
+    return ML_OK;
+}
+
+ml_status ml_interpreter_set_threads(ml_interpreter *p, int32_t threads) {
+    ml_status status = ml_enter(p);
+    if (status != ML_OK) return status;
+    ml_error quiet = ML_NO_ERROR;
+    p->threads = threads < 1 ? 1 : threads;
+    if (p->pool) status = ml_pool_set_threads(p->pool, p->threads, &quiet);
+    ml_leave(p);
+    return status;
+}
+
+ml_pool *ml_interpreter_pool(ml_interpreter *p, int64_t worker_bytes, ml_error *error) {
+    if (!p->pool && ml_pool_new(p->threads, &p->pool, error) != ML_OK) return NULL;
+    return ml_pool_reserve(p->pool, worker_bytes, error) == ML_OK ? p->pool : NULL;
+}

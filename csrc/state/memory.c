@@ -1,0 +1,103 @@
+/* memory.c -- taking memory: all that a residence needs is obtained, then swapped in; a refusal changes nothing. */
+#include <stdlib.h>
+
+#include "state/state.h"
+
+static ml_status refuse_view(const ml_state *s, int64_t needs, ml_error *error) {
+    return ml_error_set(
+        error, ML_VIEW_HELD,
+        "the arena has to grow from %lld to %lld bytes while a view of it is held: drop the view",
+        (long long)s->arena.capacity, (long long)needs);
+}
+
+ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
+    int64_t needs = r->rows.frames[0].region_bytes, variables = r->rows.persistent_bytes;
+    if (s->pinned && needs > s->arena.capacity) return refuse_view(s, needs, error);
+    uint8_t *persistent = NULL, *work = NULL;
+    if (variables > s->persistent_capacity) {
+        persistent = variables > INT64_MAX - 128
+                         ? NULL
+                         : aligned_alloc(64, (size_t)ml_round_up(variables, 64));
+        if (!persistent)
+            return ml_error_memory(error, "variable tensors", variables, s->persistent_capacity);
+    }
+    if (!s->work && !(work = aligned_alloc(64, ML_WORK_BYTES))) {
+        free(persistent);
+        return ml_error_memory(error, "a work block", ML_WORK_BYTES, 0);
+    }
+    bool threads = s->interpreter->threads > 1 || r->rows.worker_bytes > 0;
+    if (threads && !ml_interpreter_pool(s->interpreter, r->rows.worker_bytes, error)) {
+        free(persistent);
+        free(work);
+        return ML_ARENA_ERROR;
+    }
+    /* The last step that can fail; an arena that cannot grow stays as it is. */
+    ml_status status = ml_arena_commit(&s->arena, needs, 0, error);
+    if (status != ML_OK) {
+        free(persistent);
+        free(work);
+        return status;
+    }
+    s->counters.arena_moves = s->arena.moves;
+    if (persistent) {
+        free(s->persistent);
+        s->persistent = persistent;
+        s->persistent_capacity = variables;
+    }
+    if (work) s->work = work;
+    return ML_OK;
+}
+
+static ml_status refuse_views(const ml_state *s, ml_error *error) {
+    if (!s->pinned) return ML_OK;
+    return ml_error_set(error, ML_VIEW_HELD,
+                        "the arena cannot be given back while a view of it is held: drop the view");
+}
+
+ml_status ml_state_trim(ml_state *s, ml_error *error) {
+    ml_status status = ml_enter(s->interpreter);
+    if (status != ML_OK) return status;
+    status = refuse_views(s, error);
+    if (status == ML_OK) {
+        ml_cache_drop_all_but(s, s->now);
+        ml_arena_shrink(&s->arena, s->now ? s->now->rows.frames[0].region_bytes : 0);
+    }
+    ml_leave(s->interpreter);
+    return status;
+}
+
+ml_status ml_state_release_memory(ml_state *s, ml_error *error) {
+    ml_status status = ml_enter(s->interpreter);
+    if (status != ML_OK) return status;
+    status = refuse_views(s, error);
+    if (status == ML_OK) {
+        ml_arena_release(&s->arena);
+        if (s->now) ml_resolve(s, s->now);
+        s->generation++;
+    }
+    ml_leave(s->interpreter);
+    return status;
+}
+
+ml_status ml_state_acquire_memory(ml_state *s, ml_error *error) {
+    ml_status status = ml_enter(s->interpreter);
+    if (status != ML_OK) return status;
+    if (s->now) {
+        status = ml_acquire(s, s->now, error);
+        if (status == ML_OK) ml_resolve(s, s->now);
+        s->generation++;
+    }
+    ml_leave(s->interpreter);
+    return status;
+}
+
+ml_status ml_state_reset_variables(ml_state *s, ml_error *error) {
+    ml_status status = ml_enter(s->interpreter);
+    if (status != ML_OK) return status;
+    (void)error;
+    if (s->now && s->now->rows.persistent_bytes > 0)
+        memset(s->persistent, 0, (size_t)s->now->rows.persistent_bytes);
+    if (s->node_memory) memset(s->node_memory, 0, (size_t)s->graph->memory_bytes);
+    ml_leave(s->interpreter);
+    return ML_OK;
+}

@@ -1,0 +1,223 @@
+/* state.h -- what runs change: interpreters, states, and residences, a plan in a state's memory. */
+#ifndef ML_STATE_STATE_H
+#define ML_STATE_STATE_H
+
+#include "plan/plan.h"
+#include "threads/pool.h"
+
+/* Interpreter ------------------------------------------------------------------------------------------------------ */
+
+/* A block outside the arena: resource variables, carries of loops whose shapes change, values of no fixed size. It keeps its
+ * room from run to run. */
+typedef struct ml_block {
+    void *data;
+    int64_t capacity;
+    int64_t bytes;
+    ml_shape shape;
+    int32_t type;
+    bool assigned;
+} ml_block;
+
+/* Whose turn it is: nobody's, a copy's in or out of a tensor, or a call's that changes things. */
+enum { ML_TURN_FREE = 0, ML_TURN_COPY = 1, ML_TURN_CALL = 2 };
+
+struct ml_interpreter {
+    atomic_int holders;
+    atomic_int turn;
+    atomic_int cancel;
+    int32_t n_resources;
+    int32_t n_subgraphs;
+    int32_t threads;
+    ml_block *resources;
+    bool *called_once; /* by subgraph */
+    ml_pool
+        *pool; /* made by the first plan that asks for workers' scratch, or by the second thread */
+};
+
+ml_interpreter *ml_interpreter_hold(ml_interpreter *interpreter);
+/* Takes the turn of a call: waits for copies, ML_BUSY while another call has it. */
+ml_status ml_enter(ml_interpreter *interpreter);
+/* Takes the turn of a copy: waits for other copies, ML_BUSY while a call has it. */
+ml_status ml_enter_copy(ml_interpreter *interpreter);
+void ml_leave(ml_interpreter *interpreter);
+
+/* The pool, with scratch for `worker_bytes` a worker; NULL, and the error, without memory. */
+ml_pool *ml_interpreter_pool(ml_interpreter *interpreter, int64_t worker_bytes, ml_error *error);
+
+/* blocks.c: makes room for `bytes`, dropping the content. */
+ml_status ml_block_reserve(ml_block *block, int64_t bytes, ml_error *error);
+ml_status ml_block_set(ml_block *block, const ml_shape *shape, int32_t type, const void *data,
+                       int64_t bytes, ml_error *error);
+void ml_blocks_free(ml_block *blocks, int64_t count);
+
+/* What a dynamic tensor needed: a maximum over runs that decays towards what recent ones took. */
+typedef struct ml_need {
+    int64_t capacity; /* up to the run before the last that noted something */
+    int64_t recent; /* the most in that run */
+    int64_t run; /* its number */
+} ml_need;
+
+/* The capacity to plan with at run number `now`: each run since took a sixteenth of the way to `recent`. */
+static inline int64_t ml_need_capacity(const ml_need *n, int64_t now) {
+    int64_t capacity = n->capacity > n->recent ? n->capacity : n->recent;
+    for (int64_t run = n->run; run < now && capacity > n->recent; run++) {
+        int64_t step = (capacity - n->recent) / 16;
+        if (step == 0) return n->recent;
+        capacity -= step;
+    }
+    return capacity;
+}
+
+static inline void ml_need_note(ml_need *n, int64_t bytes, int64_t now) {
+    if (n->run != now) *n = (ml_need){ml_need_capacity(n, now), 0, now};
+    if (bytes > n->recent) n->recent = bytes;
+}
+
+/* Residence -------------------------------------------------------------------------------------------------------- */
+
+typedef struct ml_step {
+    ml_status (*eval)(const ml_call *call);
+    ml_call call;
+    int32_t ticks; /* about 4 KiB of operands each */
+    int32_t reserved;
+} ml_step;
+
+typedef struct ml_frame_now {
+    uint8_t *region;
+    int32_t n_steps;
+    bool spilled; /* it outgrew its caller's scratch in mid-run and lies in the state's spill */
+} ml_frame_now;
+
+/* A record that a run placed by itself, behind what was planned: a tensor, or n_tensors plus a node's position for scratch. */
+typedef struct ml_alone {
+    int64_t offset;
+    int64_t size; /* a multiple of the alignment */
+    int32_t id;
+    int32_t first;
+    int32_t last;
+} ml_alone;
+
+/* The records of a frame that lie alone. A run walks the frame in order, so those that are dead at the node reached are moved
+ * behind `live`, and looked at no more until the frame is run again. */
+typedef struct ml_alone_list {
+    ml_alone *records;
+    int32_t count;
+    int32_t live;
+    int32_t room;
+    int64_t planned; /* bytes of the region that placement gave out */
+} ml_alone_list;
+
+/* What runs learn of a plan with dynamic tensors. */
+typedef struct ml_learnt {
+    int64_t *capacities; /* by slot: bytes that are planned, of the root where memory is shared */
+    int64_t *scratch; /* by node: bytes of its own scratch that are planned */
+    int32_t *first; /* by slot: the first and last node of its root's life */
+    int32_t *last;
+    ml_alone_list *alone; /* by frame */
+    bool grew; /* something was placed alone since the last placement */
+} ml_learnt;
+
+typedef struct ml_residence {
+    struct ml_residence *next; /* of the same bucket */
+    ml_plan *plan;
+    ml_rows rows; /* the plan's own tables, or copies that runs write */
+    ml_learnt *learnt; /* NULL: the plan has no dynamic tensor, rows are its own */
+    ml_engine engine;
+    ml_env *envs; /* by frame */
+    struct ml_frame_engine *frame_engines;
+    ml_frame_now *frames;
+    void **data; /* by tensor of all frames */
+    ml_step *steps; /* by node of all frames, without gaps in a frame */
+    const uint8_t *at_base; /* where arena and persistent memory lay when pointers were made */
+    const uint8_t *at_persistent;
+    int64_t used; /* the state's clock at last use */
+    int64_t bytes; /* plan and tables */
+    bool resolved;
+    bool improved; /* a longer search was given its chance */
+    bool ran; /* since it was put in force */
+} ml_residence;
+
+/* State -------------------------------------------------------------------------------------------------------------- */
+
+enum { ML_BUCKETS = 256 };
+
+struct ml_state {
+    ml_graph *graph;
+    ml_interpreter *interpreter;
+    ml_hooks hooks;
+    const struct ml_simd *simd;
+    char strategy[32];
+    int32_t options;
+    atomic_int pinned; /* views of the arena that are alive */
+    ml_arena arena;
+    ml_arena *spills; /* by frame: memory of frames that outgrew their caller's scratch */
+    uint8_t *persistent;
+    int64_t persistent_capacity;
+    uint8_t *work; /* ML_WORK_BYTES */
+    uint8_t *node_memory; /* graph->memory_bytes */
+    ml_block *heap; /* by slot; NULL where the graph has no tensor of no fixed size */
+    ml_block *carries; /* two by slot; made by the first loop whose carries change shape */
+    ml_need *needs; /* by slot: what dynamic tensors needed; made by the first */
+    ml_need *scratch_needs; /* by node, behind them */
+    ml_binding *bound; /* of frame 0, in force, by ascending tensor */
+    int32_t n_bound;
+    int32_t n_cached;
+    int64_t cached_bytes;
+    int64_t cache_bytes;
+    ml_residence *now; /* in force, also in its bucket */
+    ml_residence *buckets[ML_BUCKETS];
+    int64_t clock;
+    int64_t ticks;
+    int64_t poll_at; /* ns of the monotonic clock */
+    uint64_t generation;
+    ml_counters counters;
+    ml_error error; /* of the call under way: what all calls of kernels point at */
+};
+
+/* cache.c */
+ml_residence *ml_cache_find(ml_state *state, const int32_t *spec, int32_t words,
+                            const ml_binding *bound, int32_t n_bound);
+void ml_cache_add(ml_state *state, ml_residence *residence);
+/* Drops what was longest unused until the bound is kept; never the residence in force. */
+void ml_cache_evict(ml_state *state);
+void ml_cache_drop_all_but(ml_state *state, const ml_residence *kept);
+/* The default planner searches for at most about 200 us. A plan that it left above its bound gets a longer search when its shapes
+ * come back, once; a smaller one takes its place, as a new plan. */
+void ml_cache_improve(ml_state *state, ml_residence *residence);
+
+/* residence.c */
+ml_status ml_residence_new(ml_state *state, ml_plan *plan, ml_residence **residence,
+                           ml_error *error);
+void ml_residence_free(ml_residence *residence);
+/* Lays a residence with dynamic tensors out anew, with the capacities that runs have learnt, and takes the memory for it; false,
+ * and nothing has changed, when the system gives too little. Pointers have to be resolved afterwards. */
+bool ml_residence_renew(ml_state *state, ml_residence *residence);
+
+/* resolve.c: points every tensor and step of a residence into the state's memory. */
+void ml_resolve(ml_state *state, ml_residence *residence);
+/* The caller's buffers, and values of no fixed size. */
+void ml_resolve_loose(ml_state *state, ml_residence *residence);
+/* In the frame and those below it, points into [from, from + bytes) become points into `to`. */
+void ml_relocate(ml_state *state, ml_residence *residence, int32_t frame, const uint8_t *from,
+                 int64_t bytes, uint8_t *to);
+/* What a step runs once its shapes are settled. */
+ml_status (*ml_eval_of(const ml_node *node, const ml_node_plan *row))(const ml_call *call);
+
+/* bound.c: whether every buffer holds its tensor: all of it, and at no time another live tensor's bytes. */
+ml_status ml_bound_check(const ml_plan *plan, const ml_rows *rows, const ml_binding *bound,
+                         int32_t n_bound, ml_error *error);
+/* The bytes of one tensor alone: what a run asks when shapes change under it. */
+ml_status ml_bound_check_bytes(const ml_state *state, const ml_residence *residence, int32_t tensor,
+                               ml_error *error);
+
+/* memory.c: takes all memory that a residence needs, or none. */
+ml_status ml_acquire(ml_state *state, const ml_residence *residence, ml_error *error);
+
+static inline ml_tensor *ml_now_tensors(const ml_residence *r, int32_t frame) {
+    return r->rows.tensors + r->plan->graph->frames[frame].slot_base;
+}
+static inline void **ml_now_data(const ml_residence *r, int32_t frame) {
+    return r->data + r->plan->graph->frames[frame].tensor_base;
+}
+
+#endif

@@ -1,0 +1,217 @@
+"""Owning an ml_file: the verified rows of a .tflite file, and the file's bytes that they point into."""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import Any
+
+from minilite._core import ffi, lib
+from minilite.errors import ArenaError, ModelFormatError, coordinates
+
+Array = Any
+Ints = tuple[int, ...]
+
+_VARIABLE: int = lib.ML_ROW_VARIABLE
+_HAS_RANK: int = lib.ML_ROW_HAS_RANK
+_BLOCKWISE: int = lib.ML_ROW_BLOCKWISE
+VALUE_BYTES: int = ffi.sizeof("ml_slot_value")
+"""What the value of a slot takes: 8 bytes of number or position, 8 of elements."""
+_TENSOR = struct.Struct("@PqqqqPPPP4iq8i")
+_NODE = struct.Struct("@PPPPqq8i")
+# Tuples, not classes: one is made for every tensor and node that is looked at.
+TensorRow = tuple[str, int, Ints, "Ints | None", Any, int, int, "tuple[Any, ...] | None", bool, int, bool]
+"""Name, type, shape, signature; data, where in them the values begin, and their bytes; quantization, whether a variable,
+position of the SparsityParameters (0: dense), whether ranked. The data are the file's or a copy's, None if computed; the
+quantization is scales, zero points, dimension, block size, tensor of scales, tensor of zero points, None if there is none."""
+NodeRow = tuple[int, str, int, Ints, Ints, bytes, bool, bytes, Ints]
+"""Operator code, name of a custom one, version, inputs, outputs; options, VALUE_BYTES a slot; whether custom, custom options,
+intermediates."""
+
+
+def map_file(path: str | os.PathLike[str]) -> memoryview | bytes:
+    """A file's bytes, read-only. The mapping goes with the last view of it; no descriptor stays open.
+
+    What cannot be mapped, a pipe or an empty file, is read. Raises: OSError, ValueError for a path with a null byte.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        size = os.fstat(descriptor).st_size
+        pointer = lib.ml_file_map(descriptor, size) if size else ffi.NULL
+        if not pointer:
+            return read_file(descriptor)
+    finally:
+        os.close(descriptor)
+    unmap = lib.ml_file_unmap  # bound here: when the interpreter exits, modules go before objects
+    return memoryview(ffi.buffer(ffi.gc(pointer, lambda mapped: unmap(mapped, size)), size)).toreadonly()
+
+
+def read_file(path: str | os.PathLike[str] | int) -> bytes:
+    """A file's bytes, copied; of a descriptor, which stays open, what is left. Raises: OSError, ValueError."""
+    with open(path, "rb", closefd=not isinstance(path, int)) as file:
+        return file.read()
+
+
+def _refusal(status: int, error: Any, size: int) -> Exception:
+    """The exception that an ml_file_error stands for."""
+    text = ffi.string(error.text).decode(errors="replace")
+    if status != lib.ML_GRAPH_ERROR:
+        return ArenaError(text)
+    if error.reach > size:
+        text += f"; the file ends at byte {size}, its tables reach to byte {error.reach}: truncated?"
+    subgraph, node, tensor = error.subgraph, error.node, error.tensor
+    if subgraph < 0:
+        return ModelFormatError(text)
+    if node >= 0:
+        op = " ".join(ffi.string(error.op).decode(errors="replace").split())[:80]
+        return ModelFormatError(f"{coordinates(subgraph, node, op)}: {text}", subgraph=subgraph, node=node, op=op)
+    where = f"subgraph {subgraph}, tensor {tensor}" if tensor >= 0 else f"subgraph {subgraph}"
+    return ModelFormatError(f"{where}: {text}", subgraph=subgraph)
+
+
+class File:
+    """A verified file. `data` are its bytes, `rows` the ml_file, for those who read rows without making objects.
+
+    What `rows` leads to (``rows.subgraphs[0].tensors[7].shape``, say) lives as long as the File, and does not keep it alive.
+    """
+
+    __slots__ = ("_pointer", "_view", "data", "rows")
+
+    def __init__(self, data: Array) -> None:
+        """Verifies `data`, a uint8 array. Raises: ModelFormatError, ArenaError."""
+        self.data = data
+        self._view = memoryview(data)
+        self._pointer = ffi.from_buffer("uint8_t[]", data)
+        out, error = ffi.new("ml_file **"), ffi.new("ml_file_error *")
+        if status := lib.ml_file_new(self._pointer, len(data), out, error):
+            raise _refusal(status, error, len(data))
+        self.rows = ffi.gc(out[0], lib.ml_file_free)
+
+    def text(self, span: Any) -> str:
+        """A string of the file; bytes that are not UTF-8 read as replacement characters."""
+        at = span.at
+        return str(self._view[at : at + span.bytes], "utf-8", "replace")
+
+    def span(self, at: int, size: int) -> bytes:
+        """A copy of bytes of the file."""
+        return bytes(self._view[at : at + size])
+
+    def signature(self, number: int) -> tuple[str, list[tuple[str, int]], list[tuple[str, int]], int]:
+        """A signature's key, its inputs and outputs by name, its subgraph."""
+        row = self.rows.signatures[number]
+        inputs, outputs = (
+            [(self.text(rows[i].name), rows[i].tensor) for i in range(count)]
+            for rows, count in ((row.inputs, row.n_inputs), (row.outputs, row.n_outputs))
+        )
+        return self.text(row.key), inputs, outputs, row.subgraph
+
+    def metadata(self) -> list[tuple[str, bytes]]:
+        """All entries of the metadata."""
+        rows = (self.rows.metadata[i] for i in range(self.rows.n_metadata))
+        return [(self.text(row.name), self.span(row.data.at, row.data.bytes)) for row in rows]
+
+    def subgraph(self, number: int) -> SubgraphRows:
+        """The rows of a subgraph."""
+        return SubgraphRows(self, self.rows.subgraphs[number])
+
+    def read_table(self, table: int, slots: int, at: int) -> bytes:
+        """The values of a table's slots, 16 bytes each. Raises: ModelFormatError."""
+        values, error = ffi.new("ml_slot_value[]", slots), ffi.new("ml_file_error *")
+        if status := lib.ml_file_read_table(self._pointer, len(self.data), table, at, values, error):
+            raise _refusal(status, error, len(self.data))
+        return bytes(ffi.buffer(values))
+
+
+class SubgraphRows:
+    """The rows of a subgraph, as plain values one by one."""
+
+    __slots__ = (
+        "_file",
+        "_nodes",
+        "_nodes_view",
+        "_operators",
+        "_tensors",
+        "_tensors_view",
+        "n_nodes",
+        "n_tensors",
+        "rows",
+    )
+
+    def __init__(self, file: File, rows: Any) -> None:
+        self.rows = rows
+        self.n_tensors: int = rows.n_tensors
+        self.n_nodes: int = rows.n_nodes
+        self._file = file
+        self._operators = file.rows.operators
+        self._tensors = tensors = rows.tensors
+        self._nodes = nodes = rows.nodes
+        self._tensors_view = ffi.buffer(tensors, rows.n_tensors * _TENSOR.size)
+        self._nodes_view = ffi.buffer(nodes, rows.n_nodes * _NODE.size)
+
+    def tensor(self, number: int) -> TensorRow:
+        """A tensor's row."""
+        (
+            _, size, at, name_at, name_bytes, _, _, _, _, n_scales, n_zeros, dimension, block, sparsity_at, kind, rank,
+            signature_rank, scales_tensor, zeros_tensor, _, flags, _,
+        ) = _TENSOR.unpack_from(self._tensors_view, number * _TENSOR.size)  # fmt: skip
+        row, file = self._tensors[number], self._file
+        data: Any = None
+        if at >= 0:
+            data = file.data
+        elif row.data:
+            data, at = bytes(ffi.buffer(row.data, size)), 0
+        quantization: Any = None
+        if n_scales:
+            held = row.quantization
+            zeros = tuple(ffi.unpack(held.zero_points, n_zeros))
+            zeros = zeros if n_zeros == n_scales else zeros * n_scales
+            quantization = tuple(ffi.unpack(held.scales, n_scales)), zeros, dimension, 0, -1, -1
+        elif flags & _BLOCKWISE:
+            quantization = (), (), dimension, block, scales_tensor, zeros_tensor
+        return (
+            str(file._view[name_at : name_at + name_bytes], "utf-8", "replace"),
+            kind,
+            tuple(ffi.unpack(row.shape, rank)) if rank else (),
+            None if signature_rank < 0 else tuple(ffi.unpack(row.signature, signature_rank)),
+            data,
+            at,
+            size,
+            quantization,
+            flags & _VARIABLE != 0,
+            sparsity_at,
+            flags & _HAS_RANK != 0,
+        )
+
+    def node(self, number: int) -> NodeRow:
+        """A node's row."""
+        _, _, _, _, at, size, code, op, version, n_inputs, n_outputs, n_intermediates, _, n_options = _NODE.unpack_from(
+            self._nodes_view, number * _NODE.size
+        )
+        row, file = self._nodes[number], self._file
+        custom = self._operators[code].custom
+        return (
+            op,
+            file.text(self._operators[code].name) if custom else "",
+            version,
+            tuple(ffi.unpack(row.inputs, n_inputs)) if n_inputs else (),
+            tuple(ffi.unpack(row.outputs, n_outputs)) if n_outputs else (),
+            bytes(ffi.buffer(row.options, n_options * VALUE_BYTES)) if n_options else b"",
+            custom != 0,
+            file.span(at, size) if size else b"",
+            tuple(ffi.unpack(row.intermediates, n_intermediates)) if n_intermediates else (),
+        )
+
+    @property
+    def name(self) -> str:
+        """The subgraph's name."""
+        return self._file.text(self.rows.name)
+
+    @property
+    def inputs(self) -> Ints:
+        """The subgraph's inputs."""
+        return tuple(ffi.unpack(self.rows.inputs, self.rows.n_inputs)) if self.rows.n_inputs else ()
+
+    @property
+    def outputs(self) -> Ints:
+        """The subgraph's outputs."""
+        return tuple(ffi.unpack(self.rows.outputs, self.rows.n_outputs)) if self.rows.n_outputs else ()

@@ -1,0 +1,130 @@
+"""Looking into an ml_plan: what it says of tensors, nodes and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from minilite._core import ffi, lib
+from minilite._native.advice import BindAdvice, Outlook, advise_bind
+from minilite._native.status import NODE_STATUSES, STORAGES, fresh_error, raise_error
+from minilite.errors import ArenaError, InputError
+
+Shape = tuple[int, ...]
+
+
+class TensorState(NamedTuple):
+    """A tensor in a plan: its shape (None while unknown), element type's code, bytes, storage class and offset in its frame's region."""
+
+    shape: Shape | None
+    type: int
+    bytes: int
+    storage: str
+    offset: int
+    root: int
+    dynamic: bool
+
+
+class Plan:
+    """Holds an ml_plan; keeps what it belongs to alive."""
+
+    def __init__(self, pointer: Any, owner: Any) -> None:
+        self._pointer = ffi.gc(pointer, lib.ml_plan_free)
+        self._owner = owner
+
+    def __repr__(self) -> str:
+        return f"<Plan: arena {self.arena_bytes} bytes, lower bound {self.lower_bound}, {self.n_tensors} tensors>"
+
+    @property
+    def arena_bytes(self) -> int:
+        """The arena's high-water mark in bytes."""
+        return int(lib.ml_plan_arena_bytes(self._pointer))
+
+    @property
+    def work_bytes(self) -> int:
+        """Bytes of the work block beside the arena that small scratch is taken from: at most 64 KiB."""
+        return int(lib.ml_plan_work_bytes(self._pointer))
+
+    @property
+    def n_tensors(self) -> int:
+        """How many tensors the main frame has."""
+        return int(self._owner.n_tensors)
+
+    @property
+    def lower_bound(self) -> int:
+        """The largest sum of bytes that are live at once."""
+        return int(lib.ml_plan_lower_bound(self._pointer))
+
+    def frames(self) -> list[tuple[int, int, int]]:
+        """(subgraph, calling frame, calling node) of every frame."""
+        parent, node = ffi.new("int32_t *"), ffi.new("int32_t *")
+        return [
+            (int(lib.ml_plan_frame_subgraph(self._pointer, frame, parent, node)), int(parent[0]), int(node[0]))
+            for frame in range(lib.ml_plan_frames(self._pointer))
+        ]
+
+    @property
+    def own_bytes(self) -> int:
+        """Bytes that the plan itself takes."""
+        return int(lib.ml_plan_own_bytes(self._pointer))
+
+    def tensor(self, index: int, frame: int = 0) -> TensorState:
+        """What the plan says of one tensor. Raises: InputError for a tensor or frame that is not there."""
+        t = lib.ml_plan_tensor(self._pointer, frame, index)
+        if not t:
+            message = f"frame {frame} has no tensor {index}: the plan has {lib.ml_plan_frames(self._pointer)} frames"
+            raise InputError(message)
+        shape = tuple(t.shape.dims[0 : t.shape.rank]) if t.shaped else None
+        return TensorState(shape, t.type, t.bytes, STORAGES[t.storage], t.offset, t.root, bool(t.dynamic))
+
+    def shape(self, index: int) -> Shape | None:
+        """The shape of a tensor of the main frame, None while unknown."""
+        return self.tensor(index).shape
+
+    def node_status(self, node: int, frame: int = 0) -> str:
+        """What becomes of the node at this position: waits, runs, folded, view. Raises: InputError."""
+        return self.node(node, frame)[1]
+
+    def node(self, position: int, frame: int = 0) -> tuple[int, str]:
+        """The file's number of the node at this position, and what becomes of it. Raises: InputError."""
+        index = ffi.new("int32_t *")
+        status = lib.ml_plan_node(self._pointer, frame, position, index)
+        if status < 0:
+            message = f"frame {frame} has no node at position {position}"
+            raise InputError(message)
+        return int(index[0]), NODE_STATUSES[status]
+
+    def nodes(self, frame: int = 0) -> list[tuple[int, str]]:
+        """The file's number of every node of a frame, in the order they run, and what becomes of it."""
+        index = ffi.new("int32_t *")
+        found: list[tuple[int, str]] = []
+        while (status := lib.ml_plan_node(self._pointer, frame, len(found), index)) >= 0:
+            found.append((int(index[0]), NODE_STATUSES[status]))
+        return found
+
+    def records(self, frame: int = 0) -> list[tuple[int, int, int, int, int]]:
+        """Usage records of a frame: (tensor, size in bytes, first node, last node, offset), both ends inclusive."""
+        room = lib.ml_plan_records(self._pointer, frame, ffi.NULL, 0)
+        if room < 0:
+            message = "no memory to list a plan's records"
+            raise ArenaError(message)
+        records = ffi.new("ml_record[]", room or 1)
+        lib.ml_plan_records(self._pointer, frame, records, room)
+        return [(r.tensor, r.size, r.first, r.last, r.offset) for r in records[0:room]]
+
+    def without(self, tensors: Sequence[int]) -> Outlook:
+        """What the arena would be if these tensors left it. Raises: ArenaError."""
+        error, outlook = fresh_error(), ffi.new("ml_outlook *")
+        numbers = ffi.new("int32_t[]", list(tensors) or 1)
+        if lib.ml_plan_without(self._pointer, numbers, len(tensors), outlook, error):
+            raise_error(error, None)
+        return Outlook(outlook.arena_bytes, outlook.lower_bound, outlook.peaks)
+
+    def advise_bind(self) -> list[BindAdvice]:
+        """Which tensors, bound to buffers of the caller's, make the arena shrink: a few, one after the other.
+
+        Greedy: each step takes the tensor (or all those that share one place) whose leaving lowers the most bytes live
+        at once, or the number of nodes at which so many are. It ends once the arena is smaller, as a new plan by the same
+        strategy shows; the list is empty when nothing helps, say because scratch memory alone makes the peak.
+        """
+        return advise_bind(self)

@@ -1,0 +1,96 @@
+"""Program: a Model lowered once, its C graphs by root subgraph, and states over them."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from minilite import _native
+from minilite.engine.lower import lower, node_label
+from minilite.engine.python_nodes import PythonNodes
+from minilite.format.dtypes import TensorType, element_bits
+from minilite.format.model import Model
+from minilite.memory.order import OrderNode, lower_peak_order
+
+Shape = tuple[int, ...]
+
+
+class ModelNames(NamedTuple):
+    """Names nodes and tensors of a Model for error lines; C graphs hold it, and not the Program that holds them."""
+
+    model: Model
+
+    def node_label(self, subgraph: int, node: int) -> tuple[str, str]:
+        """The operator and the name of the first output of a node."""
+        return node_label(self.model, subgraph, node)
+
+    def tensor_name(self, subgraph: int, tensor: int) -> str:
+        """The name of a tensor."""
+        return self.model.subgraphs[subgraph].tensors[tensor].name
+
+
+class Program:
+    """A Model lowered once; C graphs by root subgraph, shared by every Session."""
+
+    def __init__(self, model: Model, custom_ops: Mapping[str, Any], *, reference: bool, reorder: bool = False) -> None:
+        self.model = model
+        self.lowered = lower(model, custom_ops, reference=reference)
+        self.store = _native.Store()
+        self._level = _native.choose_level(os.environ.get("MINILITE_ISA"))
+        self._reorder = reorder
+        self._graphs: dict[int, _native.Graph] = {}
+
+    def shared(self) -> _native.Shared:
+        """What the sessions of one interpreter share."""
+        return _native.Shared(self.lowered.resources, len(self.model.subgraphs))
+
+    def graph(self, root: int) -> _native.Graph:
+        """The C graph whose main subgraph is `root`."""
+        if root not in self._graphs:
+            low = self.lowered
+            subgraphs = self._reordered(root) if self._reorder else low.subgraphs
+            names = ModelNames(self.model)
+            self._graphs[root] = _native.Graph(subgraphs, low.resources, root, low.keep, names, self.store, self._level)
+        return self._graphs[root]
+
+    def _reordered(self, root: int) -> tuple[_native.SubgraphDef, ...]:
+        """The subgraphs with the root's nodes in an order of lower peak, where there is one and nodes have no effects."""
+        graph = self.lowered.subgraphs[root]
+        files = self.model.subgraphs[root].nodes
+        if any(tensor.offline_offset >= 0 for tensor in graph.tensors):  # the file's memory plan is made for its order
+            return self.lowered.subgraphs
+        if any(
+            node.subgraphs or files[node.index].custom or "VARIABLE" in files[node.index].op for node in graph.nodes
+        ):
+            return self.lowered.subgraphs
+        sizes = [
+            0
+            if t.data is not None or t.flags & _native.TENSOR_VARIABLE
+            else math.prod(t.shape) * element_bits(TensorType(t.type)) // 8
+            for t in graph.tensors
+        ]
+        nodes = [OrderNode(node.inputs, node.outputs) for node in graph.nodes]
+        order = lower_peak_order(nodes, sizes, graph.inputs, graph.outputs)
+        if order is None:
+            return self.lowered.subgraphs
+        better = graph._replace(nodes=[graph.nodes[n] for n in order])
+        return (*self.lowered.subgraphs[:root], better, *self.lowered.subgraphs[root + 1 :])
+
+
+def new_state(
+    program: Program, shared: _native.Shared, root: int, strategy: str, options: Mapping[str, bool], cache_bytes: int
+) -> _native.State:
+    """A C state over the program's graph for `root`."""
+    hooks = PythonNodes(program.lowered.handlers)
+    bits = sum(_native.OPTIONS[name] for name, on in options.items() if on)
+    return _native.State(program.graph(root), shared, strategy, bits, cache_bytes, hooks)
+
+
+def spec_of(shapes: Mapping[int, Shape]) -> list[int]:
+    """The key of a plan: rows of [tensor, rank, dims...] by ascending tensor."""
+    spec: list[int] = []
+    for tensor in sorted(shapes):
+        spec += (tensor, len(shapes[tensor]), *shapes[tensor])
+    return spec

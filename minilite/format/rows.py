@@ -1,0 +1,209 @@
+"""Views of a verified file's rows as the values of a Model: each is made when it is looked at first, and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import numpy as np
+
+from minilite.format._spec import operator_names, options_table
+from minilite.format._tables import Tables
+from minilite.format.dtypes import TensorType, element_bits, numpy_type
+from minilite.format.model import Model, Node, Signature, Subgraph, Tensor
+from minilite.format.quantization import NOT_QUANTIZED, Quantization
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minilite._native.file import File, SubgraphRows
+    from minilite.format.model import Array
+
+_T = TypeVar("_T")
+_TYPES = tuple(TensorType)
+_BYTES = np.dtype(np.uint8)
+
+
+def _dtype(kind: TensorType) -> np.dtype[Any] | None:
+    """How numpy sees a type's elements; None for those that it does not have, whose constants are raw bytes."""
+    dtype, bits = np.dtype(numpy_type(kind)), element_bits(kind)
+    return dtype if bits and bits == 8 * dtype.itemsize else None
+
+
+_DTYPES = tuple(map(_dtype, _TYPES))
+
+
+class Rows(Sequence[_T]):
+    """A sequence whose elements are made from rows when they are looked at; equal to any sequence of equal elements."""
+
+    __slots__ = ("_made",)
+
+    def __init__(self, count: int) -> None:
+        self._made: list[_T | None] = [None] * count
+
+    def _make(self, number: int) -> _T:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    @overload
+    def __getitem__(self, index: int) -> _T: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[_T, ...]: ...
+    def __getitem__(self, index: int | slice) -> _T | tuple[_T, ...]:
+        made = self._made[index]
+        if isinstance(index, slice):
+            return tuple([self[number] for number in range(*index.indices(len(self._made)))])
+        if made is None:
+            made = self._made[index] = self._make(index if index >= 0 else index + len(self._made))
+        return made  # type: ignore[return-value]  # what is no slice gives one element
+
+    def __iter__(self) -> Iterator[_T]:
+        for number, made in enumerate(self._made):
+            yield self[number] if made is None else made
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, tuple | list | Rows):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} {type(self).__name__.lower()}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (tuple(self),)
+
+
+class Tensors(Rows[Tensor]):
+    """The tensors of a subgraph."""
+
+    __slots__ = ("_rows", "_tables")
+
+    def __init__(self, rows: SubgraphRows, tables: Tables) -> None:
+        super().__init__(rows.n_tensors)
+        self._rows = rows
+        self._tables = tables
+
+    def _make(self, number: int) -> Tensor:
+        (name, code, shape, signature, data, at, size, quantization, variable, sparsity_at, has_rank) = (
+            self._rows.tensor(number)
+        )
+        array: Array | None = None
+        if data is not None:
+            dtype = _DTYPES[code]
+            raw = dtype is None or sparsity_at
+            array = _array((size,) if raw else shape, _BYTES if dtype is None or raw else dtype, data, at)
+        return Tensor(
+            number,
+            name,
+            _TYPES[code],
+            shape,
+            signature,
+            array,
+            NOT_QUANTIZED if quantization is None else Quantization(*quantization),
+            variable,
+            self._tables.table("SparsityParameters", sparsity_at) if sparsity_at else None,
+            has_rank,
+        )
+
+
+def _array(shape: tuple[int, ...], dtype: np.dtype[Any], data: Array | bytes, start: int) -> Array:
+    """A read-only array on read-only bytes."""
+    if 0 in shape:  # numpy refuses an empty array at the end of its buffer
+        array: Array = np.empty(shape, dtype)
+        array.flags.writeable = False
+        return array
+    return np.ndarray(shape, dtype, data, start)
+
+
+class Nodes(Rows[Node]):
+    """The nodes of a subgraph."""
+
+    __slots__ = ("_rows", "_tables")
+
+    def __init__(self, rows: SubgraphRows, tables: Tables) -> None:
+        super().__init__(rows.n_nodes)
+        self._rows = rows
+        self._tables = tables
+
+    def _make(self, number: int) -> Node:
+        code, name, version, inputs, outputs, values, custom, payload, intermediates = self._rows.node(number)
+        op = name if custom else operator_name(code)
+        table = None if custom else options_table(op)
+        options = self._tables.options(table.table, values) if table is not None else {}
+        return Node(number, op, version, inputs, outputs, options, custom, payload, intermediates)
+
+
+def operator_name(code: int) -> str:
+    """The name of a builtin operator, BUILTIN_999 for one that is newer than the schema."""
+    names = operator_names()
+    return names[code] if code < len(names) else f"BUILTIN_{code}"
+
+
+class Subgraphs(Rows[Subgraph]):
+    """The subgraphs of a file."""
+
+    __slots__ = ("_tables", "file")
+
+    def __init__(self, file: File) -> None:
+        super().__init__(file.rows.n_subgraphs)
+        self.file = file
+        self._tables = Tables(file)
+
+    def _make(self, number: int) -> Subgraph:
+        rows = self.file.subgraph(number)
+        tensors, nodes = Tensors(rows, self._tables), Nodes(rows, self._tables)
+        return Subgraph(number, rows.name, tensors, rows.inputs, rows.outputs, nodes)
+
+
+class Signatures(Rows[Signature]):
+    """The signatures of a file."""
+
+    __slots__ = ("_file",)
+
+    def __init__(self, file: File) -> None:
+        super().__init__(file.rows.n_signatures)
+        self._file = file
+
+    def _make(self, number: int) -> Signature:
+        key, inputs, outputs, subgraph = self._file.signature(number)
+        return Signature(key, dict(inputs), dict(outputs), subgraph)
+
+
+class Metadata(Mapping[str, bytes]):
+    """The named buffers of a file, copied at the first look."""
+
+    __slots__ = ("_entries", "_file")
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self._entries: dict[str, bytes] | None = None
+
+    def _all(self) -> dict[str, bytes]:
+        if self._entries is None:
+            self._entries = dict(self._file.metadata())
+        return self._entries
+
+    def __getitem__(self, name: str) -> bytes:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def __repr__(self) -> str:
+        return f"<metadata {', '.join(self)}>"
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return dict, (self._all(),)
+
+
+def model_of(file: File) -> Model:
+    """The Model that a file holds."""
+    return Model(file.rows.version, file.text(file.rows.description), Subgraphs(file), Signatures(file), Metadata(file))

@@ -1,0 +1,36 @@
+"""Options that become kernel parameters by translation: small functions of the node for a row's `params`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from minilite.ops_shared.fixed_point import ACTIVATION_LIMITS
+from minilite.ops_shared.operator import OpNode, Param
+
+
+def activation(node: OpNode) -> str:
+    """The node's fused activation, which must be a clamp. Raises: UnsupportedOpError."""
+    name = node.options["fused_activation_function"]
+    if name not in ACTIVATION_LIMITS:
+        raise node.refuse(f"fused activation {name} is not supported, only {', '.join(ACTIVATION_LIMITS)} are")
+    return str(name)
+
+
+def _minimum(node: OpNode) -> float:
+    return ACTIVATION_LIMITS[activation(node)][0]
+
+
+def _maximum(node: OpNode) -> float:
+    return ACTIVATION_LIMITS[activation(node)][1]
+
+
+CLAMP: Mapping[str, Param] = {"minimum": _minimum, "maximum": _maximum}
+"""A row's params, by ML_CLAMP_FIELDS of csrc/rules/quantized.h: what the fused activation clamps to, as reals."""
+
+
+def same_padding(node: OpNode) -> int:
+    """1 for SAME, 0 for VALID. Raises: UnsupportedOpError."""
+    padding = node.options["padding"]
+    if padding not in ("SAME", "VALID"):
+        raise node.refuse(f"padding must be SAME or VALID, it is {padding}")
+    return int(padding == "SAME")

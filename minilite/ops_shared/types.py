@@ -1,0 +1,105 @@
+"""Operand types as rows spell them, the same as in csrc/kernel.h: "f32 f32 -> f32", "s16 s8 s64? -> s16", "x4... -> x4"."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from minilite.format.dtypes import TensorType, element_bits
+
+ABSENT = -1
+"""Stands for an operand that is not there, where operands are given by their types' codes."""
+
+_BY_SUFFIX = {kind.suffix: frozenset({int(kind)}) for kind in TensorType}
+_GROUPS = {
+    "any": frozenset(int(kind) for kind in TensorType),
+    **{
+        f"x{size}": frozenset(int(kind) for kind in TensorType if element_bits(kind) == 8 * size)
+        for size in (1, 2, 4, 8, 16)
+    },
+}
+
+
+class Operand(NamedTuple):
+    """One word of a signature, or of a row's `takes`."""
+
+    word: str
+    """A type, "|" between alternatives, or a name; without the marks behind it."""
+    optional: bool
+    """"?": may be absent."""
+    repeats: bool
+    """"...": stands for one or more, with "?" for none or more."""
+
+
+class Operands(NamedTuple):
+    """Inputs and outputs."""
+
+    inputs: tuple[Operand, ...]
+    outputs: tuple[Operand, ...]
+
+
+@functools.cache
+def parse(text: str) -> Operands:
+    """The operands of "x axis? more... -> y"."""
+    inputs, _, outputs = text.partition("->")
+    return Operands(*(tuple(_operand(word) for word in side.split()) for side in (inputs, outputs)))
+
+
+def _operand(word: str) -> Operand:
+    name = word.rstrip("?.")
+    return Operand(name, "?" in word, "..." in word)
+
+
+@functools.cache
+def types_of(word: str) -> frozenset[int]:
+    """The codes of the types that a word stands for. Raises: KeyError for a word that is none."""
+    return frozenset().union(*(_GROUPS[part] if part in _GROUPS else _BY_SUFFIX[part] for part in word.split("|")))
+
+
+def each(signature: str, types: str) -> tuple[str, ...]:
+    """The signature once for every type of "f32 s8 ...", in the place of the letter T: each("T s32 -> T", "f32 s8")."""
+    return tuple(
+        " ".join(kind + word[1:] if word.rstrip("?.") == "T" else word for word in signature.split())
+        for kind in types.split()
+    )
+
+
+def written_out(signature: str) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """The codes of inputs and of outputs in every combination that a signature stands for; repeated operands twice."""
+    inputs, outputs = parse(signature)
+    yield from itertools.product(_combinations(inputs), _combinations(outputs))
+
+
+def _combinations(operands: tuple[Operand, ...]) -> list[tuple[int, ...]]:
+    kinds = [sorted(types_of(operand.word)) for operand in operands for _ in range(2 if operand.repeats else 1)]
+    return list(itertools.product(*kinds))
+
+
+def at(operands: tuple[Operand, ...], position: int) -> Operand | None:
+    """The operand that stands for input or output `position`; None beyond the last."""
+    if position < len(operands):
+        return operands[position]
+    return operands[-1] if operands and operands[-1].repeats else None
+
+
+def misfits(operands: tuple[Operand, ...], kinds: Sequence[int]) -> int:
+    """How many operands of one side are of other types than the signature's, or missing, or too many."""
+    wrong = 0
+    for position in range(max(len(operands), len(kinds))):
+        operand = at(operands, position)
+        kind = kinds[position] if position < len(kinds) else ABSENT
+        if operand is None:
+            wrong += 1
+        elif kind == ABSENT:
+            wrong += not operand.optional
+        else:
+            wrong += kind not in types_of(operand.word)
+    return wrong
+
+
+def spelled(inputs: Sequence[int], outputs: Sequence[int]) -> str:
+    """The signature of a node, "-" for operands that are absent."""
+    sides = (" ".join("-" if kind < 0 else TensorType(kind).suffix for kind in side) for side in (inputs, outputs))
+    return " -> ".join(sides)

@@ -1,0 +1,71 @@
+"""docs/operators.md, printed from the operators' rows: python -m minilite.report.operators > docs/operators.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from minilite._native import find_kernel, kernel_types, match_kernel
+from minilite.ops import operators
+from minilite.ops_shared.operator import Operator
+from minilite.ops_shared.types import written_out
+
+_HEAD = """\
+# Operators
+
+What runs, in which versions and types, spelled as in [kernel.h](../csrc/kernel.h): "?" may be absent, "..." and more like it, "|"
+either. *numpy* stands behind types that have no C kernel, or only some of them have: there the numpy reference runs. Printed from the
+operators' rows by `python -m minilite.report.operators`.
+
+| operator | versions | takes | types |
+|---|---|---|---|"""
+_RULES = """
+## How results are rounded
+
+[numerics.md](numerics.md) explains the words, and says where results differ from LiteRT's on purpose. Oracle: BUILTIN_REF unless it says
+otherwise.
+
+| operator | types of its first input | rule |
+|---|---|---|"""
+
+
+def _versions(row: Operator) -> str:
+    return f"{row.versions[0]} to {row.versions[-1]}" if len(row.versions) > 1 else str(row.versions[0])
+
+
+def _types(row: Operator) -> str:
+    return "<br>".join(f"`{text}`{_numpy(row, text)}" for text in row.types)
+
+
+def _numpy(row: Operator, signature: str) -> str:
+    """The mark of a signature that runs in numpy, in part or as a whole."""
+    kernel = find_kernel(row.kernel_name)
+    assert kernel is not None
+    table = kernel_types(kernel)
+    if any(text in (signature, "*") and has_eval for text, has_eval in table) or row.reference is None:
+        return ""
+    matched = [match_kernel(kernel, *sides) for sides in written_out(signature)]
+    return "" if all(found >= 0 and table[found][1] for found in matched) else " *numpy*"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def lines() -> Iterator[str]:
+    """The page as Markdown, line by line."""
+    rows = [row for _, row in sorted(operators().items()) if row.takes]
+    yield _HEAD
+    for row in rows:
+        yield f"| {row.name} | {_versions(row)} | `{_cell(row.takes)}` | {_cell(_types(row))} |"
+    yield _RULES
+    seen: list[object] = []
+    for row in rows:
+        if row.rule and row.rule not in seen:
+            alike = ", ".join(other.name for other in rows if other.rule == row.rule)
+            seen.append(row.rule)
+            for types, rule in row.rule.items():
+                yield f"| {alike} | {types} | {_cell(rule)} |"
+
+
+if __name__ == "__main__":
+    print("\n".join(lines()))

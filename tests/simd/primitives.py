@@ -1,0 +1,116 @@
+"""The primitives of each level that this machine has, called with numpy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minilite._core import ffi, lib
+
+Place = Callable[[NDArray], NDArray]
+"""Where a test puts a primitive's operands: see guarded.py."""
+
+
+def _levels() -> Iterator[tuple[str, Any]]:
+    i = 0
+    while simd := lib.ml_simd_at(i):
+        yield ffi.string(simd.level).decode(), simd
+        i += 1
+
+
+SIMD: dict[str, Any] = dict(_levels())
+"""The table of each level, ascending."""
+PRIMITIVES = [name for name, field in ffi.typeof("ml_simd").fields if field.type.kind == "function"]
+"""The names of the list, csrc/simd/primitives.def."""
+
+
+def pointer(array: NDArray | None, kind: str) -> Any:
+    return ffi.NULL if array is None else ffi.cast(kind, array.ctypes.data)
+
+
+def pack_f32(simd: Any, w: NDArray) -> NDArray:
+    """Weights (n, k) as this level's panels, (panels, k, panel)."""
+    n, k = w.shape
+    panel = simd.matmul_f32_panel
+    packed = np.full((-(-n // panel), k, panel), np.nan, np.float32)
+    simd.pack_f32(pointer(w, "float *"), n, k, pointer(packed, "float *"))
+    return packed
+
+
+def matmul_f32(
+    simd: Any,
+    a: NDArray,
+    packed: NDArray,
+    n: int,
+    *,
+    bias: NDArray | None = None,
+    y: NDArray | None = None,
+    low: float = -np.inf,
+    high: float = np.inf,
+) -> NDArray:
+    """Rows of `a`, (rows, k) or (rows, pieces, k) with any strides, times weights packed for n outputs; into `y` if given."""
+    if a.ndim == 2:
+        a = a[:, None, :]
+    rows, pieces, k = a.shape
+    y = np.empty((rows, n), np.float32) if y is None else y
+    assert all(array.size == 0 or array.strides[-1] == 4 for array in (a, y))
+    args = ffi.new(
+        "ml_matmul_f32_args *",
+        {
+            "a": pointer(a, "float *"),
+            "rows": rows,
+            "a_stride": a.strides[0] // 4,
+            "pieces": pieces,
+            "piece_stride": a.strides[1] // 4,
+            "k": k,
+            "n": n,
+            "packed": pointer(packed, "float *"),
+            "bias": pointer(bias, "float *"),
+            "y": pointer(y, "float *"),
+            "y_stride": y.strides[0] // 4,
+            "low": low,
+            "high": high,
+        },
+    )
+    simd.matmul_f32(args)
+    return y
+
+
+def requantize(
+    simd: Any,
+    sums: NDArray,
+    mantissas: NDArray,
+    shifts: NDArray,
+    *,
+    bias: NDArray | None = None,
+    y: NDArray | None = None,
+    zero: int = 0,
+    low: int = -128,
+    high: int = 127,
+) -> NDArray:
+    """Rows of int32 sums, (rows, n), as bytes; into `y` if given."""
+    rows, n = sums.shape
+    y = np.empty((rows, n), np.int8) if y is None else y
+    assert y.size == 0 or (sums.strides[1], y.strides[1]) == (4, 1)
+    args = ffi.new(
+        "ml_requantize_args *",
+        {
+            "sums": pointer(sums, "int32_t *"),
+            "rows": rows,
+            "sums_stride": sums.strides[0] // 4,
+            "n": n,
+            "bias": pointer(bias, "int32_t *"),
+            "mantissas": pointer(mantissas, "int32_t *"),
+            "shifts": pointer(shifts, "int32_t *"),
+            "y": pointer(y, "int8_t *"),
+            "y_stride": y.strides[0],
+            "zero": zero,
+            "low": low,
+            "high": high,
+        },
+    )
+    simd.requantize(args)
+    return y

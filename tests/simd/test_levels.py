@@ -1,0 +1,96 @@
+"""The list of primitives and levels: which there are, how one is chosen, and that each primitive is tested."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+from primitives import PRIMITIVES, SIMD
+
+from minilite._core import ffi, lib
+
+HERE = pathlib.Path(__file__).parent
+SOURCES = HERE.parents[1] / "csrc" / "simd"
+NAMES = ["scalar", "sse2", "avx2", "avx512"]
+
+
+def choose(mask: str | None) -> tuple[int, str, str]:
+    """(status, level, text of the error)."""
+    simd, error = ffi.new("const ml_simd **"), ffi.new("ml_error *")
+    status = lib.ml_simd_choose(ffi.NULL if mask is None else mask.encode(), simd, error)
+    level = ffi.string(simd[0].level).decode() if simd[0] else ""
+    return status, level, ffi.string(error.text).decode()
+
+
+def test_levels_ascend_from_scalar() -> None:
+    assert list(SIMD) == NAMES[: len(SIMD)]
+    assert lib.ml_simd_at(-1) == ffi.NULL
+    assert lib.ml_simd_at(len(SIMD)) == ffi.NULL
+
+
+@pytest.mark.skipif(not pathlib.Path("/proc/cpuinfo").exists(), reason="the system does not say what the processor has")
+def test_levels_are_those_of_the_processor() -> None:
+    found = re.search(r"^flags\s*:(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    flags = set(found[1].split()) if found else set()
+    needs = {"sse2": {"sse2"}, "avx2": {"avx2", "fma"}, "avx512": {"avx512f", "avx512bw", "avx512vl", "avx512dq"}}
+    assert set(SIMD) - {"scalar"} == {level for level, wanted in needs.items() if wanted <= flags}
+
+
+def test_the_best_level_serves_unless_one_is_named() -> None:
+    assert choose(None) == choose("") == (lib.ML_OK, list(SIMD)[-1], "")
+    for level in SIMD:
+        assert choose(level) == (lib.ML_OK, level, "")
+
+
+@pytest.mark.parametrize("mask", ["avx9", "AVX2", "scalar ", "sse2,avx2", "x" * 1000])
+def test_a_level_that_is_not_there_is_refused_with_those_that_are(mask: str) -> None:
+    status, level, text = choose(mask)
+    assert status != lib.ML_OK
+    assert level == ""
+    assert f"'{mask[:32]}'" in text
+    assert text.endswith(": " + ", ".join(SIMD))
+
+
+def test_each_variant_in_the_list_is_a_file_and_serves_its_level() -> None:
+    rows = re.findall(r"^PRIMITIVE\((\w+),.*?\)\)?,? *((?:\w+\(\w+\) *)*)\)$", listed(), re.MULTILINE)
+    assert [name for name, _ in rows] == PRIMITIVES
+    stated = {f"{name}_scalar" for name in PRIMITIVES}
+    for name, variants in rows:
+        for level, same in re.findall(r"(\w+)\((\w+)\)", variants):
+            assert same == name
+            stated.add(f"{name}_{level.lower()}")
+    files = {path.stem for path in SOURCES.glob("*.c")} - {"cpu", "levels"}
+    assert files == stated
+    for name in PRIMITIVES:
+        below = None
+        for level, simd in SIMD.items():
+            variant = getattr(simd, name)
+            assert (variant != below) == (f"{name}_{level}" in stated), f"{name} at {level}"
+            below = variant
+
+
+def listed() -> str:
+    return (SOURCES / "primitives.def").read_text()
+
+
+def test_each_primitive_is_tested() -> None:
+    assert {path.stem for path in HERE.glob("test_*.py")} == {"test_levels", *(f"test_{name}" for name in PRIMITIVES)}
+
+
+def test_a_read_past_a_guarded_array_ends_the_process() -> None:
+    """What the other tests here rely on."""
+    program = "import ctypes, numpy as np, guarded\na = guarded.{0}(np.zeros(3, np.float32))\nctypes.string_at(a.ctypes.data + {1}, 1)"
+    quiet = {f"{name}_OPTIONS": "detect_leaks=0:handle_segv=0" for name in ("ASAN", "UBSAN")}  # this fault is meant
+    for place, offset, dies in [
+        ("at_end", 12, True),
+        ("at_end", 11, False),
+        ("at_start", -1, True),
+        ("at_start", 0, False),
+    ]:
+        command = [sys.executable, "-c", program.format(place, offset)]
+        ran = subprocess.run(command, env={**os.environ, **quiet, "PYTHONPATH": str(HERE)}, check=False)
+        assert (ran.returncode != 0) == dies, f"{place} {offset}"

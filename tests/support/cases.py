@@ -1,0 +1,60 @@
+"""What test_every_type needs to try an operator in all the types its row names.
+
+The tests of a family have `EVERY_TYPE`: operator -> Case, from which a node is made for each combination of types. Where
+that depends on the types it is a function (rng, inputs, outputs) -> Case, types spelled as in rows; where a Case
+cannot say it, the function returns a OneNode and what to call its `check` with.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from support.compare import REFERENCE
+from support.node import Given, OneNode, Out, scaled, values
+
+from minilite.format.quantization import Quantization
+
+
+class Case(NamedTuple):
+    """Inputs at random: of a shape, or a constant array as it stands, cast to the operand's type; None: absent."""
+
+    inputs: Sequence[Any]
+    """By operand: a tuple is a shape, anything else the values of a constant."""
+    options: Mapping[str, Any] = {}
+    quantization: Mapping[str, Quantization] = {}
+    """Of the outputs, by type; at random where it has none."""
+    tolerance: float = 0.0
+    """Of floats, absolute."""
+    oracle: Any = REFERENCE
+    version: int = 1
+
+    def node(self, op: str, rng: np.random.Generator, inputs: Sequence[str], outputs: Sequence[str]) -> OneNode:
+        """The node with operands of these types."""
+        given = [self._input(rng, kind, said) for kind, said in zip(inputs, self.inputs, strict=False)]
+        outs = [Out(kind, self.quantization.get(kind) or scaled(rng, kind)) for kind in outputs]
+        return OneNode(op, given, self.options, outs=outs, version=self.version)
+
+    def _input(self, rng: np.random.Generator, kind: str, said: Any) -> Given | None:
+        if said is None:
+            return None
+        if isinstance(said, tuple):
+            return Given(values(rng, kind, said), quantization=scaled(rng, kind), kind=kind)
+        return Given(np.asarray(said).astype(values(rng, kind, ()).dtype), constant=True, kind=kind)
+
+
+Types = tuple[str, ...]
+Special = Callable[[np.random.Generator, Types, Types], "Case | tuple[OneNode, Mapping[str, Any]]"]
+
+
+def check_types(op: str, said: Case | Special, inputs: Types, outputs: Types) -> None:
+    """Runs an operator on operands of these types every way there is, and compares."""
+    rng = np.random.default_rng(zlib.crc32(repr((op, inputs, outputs)).encode()))
+    case = said if isinstance(said, Case) else said(rng, inputs, outputs)
+    if isinstance(case, Case):
+        case.node(op, rng, inputs, outputs).check(tolerance=case.tolerance, oracle=case.oracle)
+    else:
+        node, how = case
+        node.check(**how)

@@ -1,0 +1,148 @@
+"""Two and more threads on one interpreter: each call is served or refused, says why, and memory stays whole.
+
+Each case runs for a second or two, in a process of its own. What it does is bounded by time, but the verdict is not
+a matter of luck: whatever happens in between, only these answers are right.
+"""
+
+from __future__ import annotations
+
+import collections
+import random
+import re
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from built import graph_with, ready
+from marks import failing, named
+from processes import TESTS, apart, in_subprocess
+
+from minilite.errors import InputError, ShapeError, StateError
+from minilite.format.dtypes import TensorType
+
+UNHELD = "that nobody runs is asked before memory is used, and not held while it is"
+FAILS_TODAY = failing({})
+"""What the engine gets wrong so far."""
+
+
+def in_threads(seconds: float, *calls: Callable[[], object]) -> None:
+    """Makes each call over and over in a thread of its own; fails with what they raise."""
+    end, raised = time.monotonic() + seconds, collections.Counter[str]()
+
+    def repeat(call: Callable[[], object]) -> None:
+        try:
+            while time.monotonic() < end:
+                call()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is not allowed
+            raised[f"{type(error).__name__}: {error}"] += 1
+
+    threads = [threading.Thread(target=repeat, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not raised, raised
+
+
+def but_for(errors: Any, call: Callable[[], object]) -> Callable[[], object]:
+    """The call, which may be refused with one of these, if it says why."""
+
+    def tried() -> None:
+        try:
+            call()
+        except errors as error:
+            if not str(error):
+                raise AssertionError(type(error)) from error
+
+    return tried
+
+
+def read_while_another_thread_resizes(what: str) -> None:
+    model = graph_with(lambda g: [g.node("RELU", [g.input("x", (2, 4), signature=(-1, 4))], out=("y", (2, 4)))])
+    interpreter, dice = ready(model), random.Random(1)
+
+    def resize() -> None:
+        interpreter.resize_tensor_input(0, (dice.choice([1, 10, 1000, 100_000, 300_000]), 4))
+        interpreter.allocate_tensors()
+        interpreter.invoke()
+        interpreter.trim()
+
+    def set_ones() -> None:
+        shape = tuple(interpreter.get_input_details()[0]["shape"])
+        interpreter.set_tensor(0, np.ones(shape, np.float32))
+
+    def look() -> None:
+        assert interpreter.counters["invokes"] >= 0
+        assert interpreter.arena_bytes >= 0
+
+    reads: dict[str, Callable[[], object]] = {
+        "get_tensor": lambda: interpreter.get_tensor(0),
+        "set_tensor": set_ones,
+        "tensor": lambda: interpreter.tensor(0)()[-1].sum(),
+        "details": interpreter.get_tensor_details,
+        "counters": look,
+    }
+    errors = (StateError, InputError) if what == "set_tensor" else StateError  # the shape may be another by now
+    readers = [but_for(errors, reads[what])] * (1 if what == "tensor" else 3)  # too many views leave nobody to resize
+    in_threads(1.8, but_for(StateError, resize), *readers)
+    interpreter.resize_tensor_input(0, (2, 4))
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(0, np.ones((2, 4), np.float32))
+    interpreter.invoke()
+    assert interpreter.get_tensor(1).tolist() == [[1] * 4] * 2
+
+
+@pytest.mark.parametrize("name", named(["get_tensor", "set_tensor", "tensor", "details", "counters"], FAILS_TODAY))
+def test_reading_while_another_thread_resizes(name: str) -> None:
+    apart(read_while_another_thread_resizes, name)
+
+
+def fail_in_four_threads() -> None:
+    def build(g: Any) -> list[int]:
+        x, shape = g.input("x", (2, 4)), g.input("s", (2,), TensorType.INT32)
+        return [g.node("RESHAPE", [x, shape], out=("y", (2, 4)))]
+
+    interpreter = ready(graph_with(build))  # the shape is (0, 0): every run is refused
+    with pytest.raises(ShapeError) as caught:
+        interpreter.invoke()
+    refusal = str(caught.value)
+
+    def invoke() -> None:
+        try:
+            interpreter.invoke()
+        except (ShapeError, StateError) as error:
+            if str(error) != refusal and "running" not in str(error):
+                raise AssertionError(repr(error)) from error
+
+    in_threads(1.5, *[invoke] * 4)
+
+
+@pytest.mark.parametrize("name", named(["errors"], FAILS_TODAY))
+def test_every_thread_gets_its_own_error(name: str) -> None:
+    apart(fail_in_four_threads)
+
+
+def hammer(threads: int) -> None:
+    """Any mix of calls for two seconds; a fault or a crash shows in the status."""
+    tool = str(TESTS.parent / "tools" / "hammer.py")
+    arguments = [tool, "--seconds", "2", "--threads", str(threads)]
+    run = f"import runpy, sys; sys.argv = {arguments}; runpy.run_path({tool!r}, run_name='__main__')"
+    status, output = in_subprocess(run)
+    assert status == 0, output
+    assert output.count("served") == 15
+    refused = re.findall(r"(busy|view held|not ready|other size|cancelled) \d", output)
+    # Alone, an output whose shape is open may have no value yet; nobody else is in the way.
+    assert set(refused) <= {"not ready"} if threads == 1 else "busy" in refused
+
+
+def test_all_calls_in_turn() -> None:
+    """One thread is refused nothing."""
+    hammer(1)
+
+
+@pytest.mark.parametrize("name", named(["hammer"], FAILS_TODAY))
+def test_all_calls_in_eight_threads(name: str) -> None:
+    hammer(8)

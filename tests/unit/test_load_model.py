@@ -1,0 +1,168 @@
+"""Files by path: mapped or copied, named in every error, and what is wrong with those that are no model."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from test_reader import changed, first, node, small
+
+import minilite
+from minilite.errors import MiniliteError, ModelFormatError, ModelNotFoundError
+from minilite.format.reader import load_model, read_model
+
+
+def test_missing_path(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(ModelNotFoundError, match=r"Could not open '.*/none.tflite': no such file") as caught:
+        load_model(tmp_path / "none.tflite")
+    assert isinstance(caught.value, FileNotFoundError)
+    assert isinstance(caught.value, ValueError)
+    with pytest.raises(ModelNotFoundError, match="null byte"):
+        load_model("a\0b")
+
+
+@pytest.mark.parametrize("load", ["map", "copy"])
+def test_directory_and_empty_file(tmp_path: pathlib.Path, load: Any) -> None:
+    (tmp_path / "empty.tflite").touch()
+    for path in (tmp_path, tmp_path / "empty.tflite"):
+        with pytest.raises(MiniliteError) as caught:
+            load_model(path, load)
+        assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize("load", ["map", "copy"])
+def test_errors_name_the_file(tmp_path: pathlib.Path, load: Any) -> None:
+    path = tmp_path / "wrong.tflite"
+    path.write_bytes(changed(lambda t: node(t).update(inputs=(9,))))
+    with pytest.raises(ModelFormatError) as caught:
+        load_model(path, load)
+    assert str(caught.value) == (
+        f"'{path}': subgraph 0, node 0 (FULLY_CONNECTED): Operator.inputs names tensor 9, the subgraph has 4"
+    )
+    assert (caught.value.subgraph, caught.value.node, caught.value.op) == (0, 0, "FULLY_CONNECTED")
+
+
+@pytest.mark.parametrize(
+    ("content", "guess"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\n", "a Git LFS pointer"),
+        (b"\xef\xbb\xbf\n <!DOCTYPE html><html></html>", "an HTML page"),
+        (b"<HTML><body>404</body></HTML>", "an HTML page"),
+        (b'<?xml version="1.0"?><Error/>', "an HTML page"),
+        (b"PK\x03\x04" + bytes(30), "a zip archive"),
+        (b"\x89HDF\r\n\x1a\n" + bytes(30), "an HDF5 file"),
+        (b"\x1f\x8b\x08" + bytes(30), "a gzip archive"),
+        (b"nothing that is known", None),
+    ],
+)
+def test_what_is_found_in_place_of_a_model(tmp_path: pathlib.Path, content: bytes, guess: str | None) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(content)
+    with pytest.raises(ModelFormatError) as caught:
+        load_model(path)
+    said = str(caught.value)
+    assert said.startswith(f"'{path}': file identifier at byte 4 is {content[4:8]!r}, a .tflite file has b'TFL3'")
+    assert (f": it looks like {guess}" in said) if guess else said.endswith("b'TFL3'")
+
+
+def test_truncated_files_are_told(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "half.tflite"
+    data = small().build()
+    for size in (len(data) // 2, len(data) - 8):
+        path.write_bytes(data[:size])
+        reach = f"the file ends at byte {size}, its tables reach to byte (\\d+): truncated\\?$"
+        with pytest.raises(ModelFormatError, match=reach):
+            load_model(path)
+    with pytest.raises(ModelFormatError) as caught:  # nothing was cut off here
+        read_model(b"\xff\xff\xff\x7fTFL3" + bytes(92))
+    assert "truncated" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_bytes_for_a_path(tmp_path: pathlib.Path, kind: Any) -> None:
+    data = small().build()
+    path = tmp_path / "small.tflite"
+    path.write_bytes(data)
+    assert load_model(kind(data)) == read_model(data)
+    assert load_model(kind(bytes(path))) == read_model(data)
+    for wrong in (b"", b"none.tflite", b"\0" * 100, b"x" * 1_000_000):
+        with pytest.raises(ModelNotFoundError) as caught:
+            load_model(kind(wrong))
+        assert str(caught.value).startswith(f"{len(wrong)} bytes came for a path: no file is called so")
+        assert len(str(caught.value)) < 120
+
+
+def test_what_cannot_be_mapped_is_read(tmp_path: pathlib.Path) -> None:
+    data = small().build()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["/bin/sh", "-c", f"cat > {pipe}"], stdin=subprocess.PIPE) as writer:
+        assert writer.stdin is not None
+        writer.stdin.write(data)
+        writer.stdin.close()
+        assert load_model(pipe) == read_model(data)
+
+
+def test_load_is_map_or_copy(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(ValueError, match="load is 'mmap', expected 'map' or 'copy'"):
+        load_model(tmp_path, load="mmap")  # type: ignore[arg-type]
+
+
+def test_mapped_constants_are_the_file(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "small.tflite"
+    data = small().build()
+    path.write_bytes(data)
+    mapped, copied = load_model(path), load_model(path, load="copy")
+    with path.open("r+b") as file:  # the mapping sees it, the copy does not
+        file.seek(data.index(np.float32(31).tobytes()))
+        file.write(np.float32(99).tobytes())
+    w = first(mapped, "w").data
+    assert w is not None
+    assert w[3, 7] == 99
+    old = first(copied, "w").data
+    assert old is not None
+    assert old[3, 7] == 31
+
+
+def test_reading_imports_nothing_that_takes_long() -> None:
+    code = f"""
+import sys, types, numpy
+package = types.ModuleType("minilite")  # not the whole of it, which comes along with any part
+package.__path__ = {list(minilite.__path__)!r}
+sys.modules["minilite"] = package
+before = set(sys.modules)
+import minilite.format.reader
+print(*sorted(set(sys.modules) - before))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    brought = set(done.stdout.split())
+    assert "minilite.format.rows" in brought
+    slow = {
+        "pathlib",
+        "numpy.typing",
+        "urllib",
+        "ipaddress",
+        "difflib",
+        "flatbuffers",
+        "mmap",
+        "dataclasses",
+        "inspect",
+    }
+    assert not brought & slow
+
+
+def test_a_model_alive_at_exit_makes_no_noise(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "small.tflite"
+    path.write_bytes(small().build())
+    code = f"""
+import builtins, minilite
+builtins.kept = minilite.load_model({str(path)!r})
+builtins.tensors = list(builtins.kept.subgraphs[0].tensors)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")

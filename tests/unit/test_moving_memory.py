@@ -1,0 +1,146 @@
+"""Memory that moves or grows in the middle of a run, or between runs: whoever holds a pointer into it has to follow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from built import (
+    COUNTER,
+    S32,
+    Array,
+    below,
+    floats,
+    head,
+    integer,
+    next_count,
+    ready,
+    relu_chain,
+    request,
+    resized,
+    run,
+    variable,
+    wanted,
+)
+from processes import apart
+
+from minilite.format.builder import ModelBuilder
+
+
+def loop_before_a_dynamic_node() -> bytes:
+    """count, x, req -> RELU of what a WHILE made of x (three turns of t = RELU(x), x = t + (t + x)), and RELU of Head(req)."""
+    builder = ModelBuilder()
+    main, test, body = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
+    for graph in (main, test, body):
+        graph.input(*COUNTER)
+        graph.input("x", (3,))
+    req = main.input("req", (4,))
+    outs = [("count_out", (), S32), ("x_out", (3,))]
+    _, x = main.node("WHILE", [0, 1], out=outs, options={"cond_subgraph_index": 1, "body_subgraph_index": 2})
+    looped = main.node("RELU", [x], out=("looped", (3,)))
+    heads = main.node("Head", [req], out=("heads", (1,)), custom=True)
+    main.output(looped, main.node("RELU", [heads], out=("y", (1,))))
+    test.output(below(3)(test, [0]))
+    t = body.node("RELU", [1], out=("t", (3,)))
+    once = body.node("ADD", [t, 1], out=("once", (3,)))
+    body.output(next_count(body, 0), body.node("ADD", [t, once], out=("twice", (3,))))
+    return builder.build()
+
+
+@pytest.mark.parametrize("planner", ["default", "greedy_by_size"])
+def test_arena_that_moves_behind_a_loop(planner: str) -> None:
+    """The third run is the first whose loop runs in memory that an earlier run, under way, took anew."""
+    interpreter = ready(loop_before_a_dynamic_node(), custom_ops={"Head": head}, planner=planner)
+    for count in (2, 5_000_000, 5_000_000, 2):
+        looped, y = run(interpreter, integer(0), floats(1, 2, 3), request(count))
+        assert looped.tolist() == [27, 54, 81]
+        assert np.array_equal(y, wanted(count))
+    assert interpreter.arena_bytes > 20_000_000
+
+
+def loop_whose_body_grows() -> bytes:
+    """count, other -> a WHILE whose body runs an inner WHILE, then assigns RELU(Swell(count)) to a variable.
+
+    The carries keep their shapes. `other` may take any size; the body adds what the inner loop makes of 1 (three turns of
+    x = x + x, so 8) to it.
+    """
+    builder = ModelBuilder()
+    main, test, body = (builder.subgraph(name) for name in ("main", "condition", "body"))
+    inner_test, inner_body = builder.subgraph("inner_condition"), builder.subgraph("inner_body")
+    for graph in (main, test, body):
+        graph.input(*COUNTER)
+        graph.input("other", (4,), signature=(-1,))
+    for graph in (inner_test, inner_body):
+        graph.input(*COUNTER)
+        graph.input("x", (1,))
+    outs = [("count_out", (), S32), ("other_out", (4,))]
+    main.output(*main.node("WHILE", [0, 1], out=outs, options={"cond_subgraph_index": 1, "body_subgraph_index": 2}))
+    test.output(below(4)(test, [0]))
+    inner_test.output(below(3)(inner_test, [0]))
+    doubled = inner_body.node("ADD", [inner_body.node("RELU", [1], out=("same", (1,))), 1], out=("doubled", (1,)))
+    inner_body.output(next_count(inner_body, 0), doubled)
+    starts = [body.constant("zero", integer(0)), body.constant("start", floats(1))]
+    outs = [("inner_count", (), S32), ("eight", (1,))]
+    calls = {"cond_subgraph_index": 3, "body_subgraph_index": 4}
+    _, eight = body.node("WHILE", starts, out=outs, options=calls)
+    vector = body.node("Swell", [0], out=("vector", (1,)), custom=True)
+    body.node("ASSIGN_VARIABLE", [variable(body), body.node("RELU", [vector], out=("vector2", (1,)))])
+    body.output(next_count(body, 0), body.node("ADD", [1, eight], out=("sum", (4,))))
+    return builder.build()
+
+
+def swell(node: Any, n: Array) -> Array:
+    return np.ones((4_000_000, 4_000_000, 1_000_000, 300_000)[int(n)], np.float32)
+
+
+def grow_the_body(planner: str) -> None:
+    """Another size in between, so that the plan comes back from the cache with the room that an earlier run gave it."""
+    interpreter = ready(loop_whose_body_grows(), custom_ops={"Swell": swell}, planner=planner)
+    for start, size in ((2, 4), (3, 100), (2, 4), (0, 4), (3, 7), (0, 4)):
+        interpreter.resize_tensor_input(1, (size,))
+        interpreter.allocate_tensors()
+        count, other = run(interpreter, integer(start), np.arange(size, dtype=np.float32))
+        assert count == 4
+        assert np.array_equal(other, np.arange(size) + 8 * (4 - start))
+
+
+@pytest.mark.parametrize("planner", ["default", "greedy_by_size"])
+def test_loop_body_that_grows_in_mid_run(planner: str) -> None:
+    """The inner loop's scratch lies in the region of the body, which outgrows it after that loop has run.
+
+    In a process whose malloc gives every large block back to the system at once, so that a stale pointer shows.
+    """
+    apart(grow_the_body, planner, MALLOC_MMAP_THRESHOLD_="65536")
+
+
+# Between runs -----------------------------------------------------------------------------------------------------------
+
+
+def test_variables_that_move_while_the_arena_stays() -> None:
+    """A plan that comes back finds the arena where it was, and the variables elsewhere."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x, state = graph.input("x", (4,), signature=(-1,)), graph.variable("state", (100_000,))
+    outs = [graph.node("RELU", [tensor], out=(f"y{tensor}", (4,))) for tensor in (state, x)]
+    graph.output(*outs)
+    interpreter = ready(builder.build())
+    for size in (4_000_000, 4):  # from now on the arena is large enough for all that follows
+        resized(interpreter, size)
+    for size in (100_000, 400_000, 100_000, 1_000_000, 400_000, 100_000):
+        interpreter.resize_tensor_input(state, (size,))
+        interpreter.allocate_tensors()
+        assert interpreter.get_tensor(state).shape == (size,)
+        assert not interpreter.get_tensor(state).any()
+        interpreter.set_tensor(state, np.ones(size, np.float32))
+        interpreter.set_tensor(x, floats(-1, 2, 3, 4))
+        interpreter.invoke()
+        assert np.array_equal(interpreter.get_tensor(outs[0]), np.ones(size))
+        assert interpreter.get_tensor(outs[1]).tolist() == [0, 2, 3, 4]
+
+
+def test_the_first_place_of_the_arena_counts_as_a_move() -> None:
+    interpreter = ready(relu_chain())
+    assert interpreter.counters["arena_moves"] == 1
+    resized(interpreter, 4)
+    assert interpreter.counters["arena_moves"] == 1
