@@ -115,7 +115,8 @@ int64_t ml_state_arena_capacity(const ml_state *state);
 int64_t ml_state_arena_bytes(const ml_state *state);
 /* Plans in the cache, the one in force included, and the bytes they take with their residences. */
 int64_t ml_state_cached(const ml_state *state, int32_t *plans);
-/* Where the number lies that changes whenever a pointer or a shape does; valid as long as the state. */
+/* Where the number lies that changes whenever a pointer or a shape does, and comes back with a plan whose pointers and shapes are
+ * still what they were; valid as long as the state. */
 const uint64_t *ml_state_generation(const ml_state *state);
 
 /* For hooks: what a call is about. */

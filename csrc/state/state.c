@@ -34,7 +34,6 @@ ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char 
     s->options = options;
     s->simd = graph->simd;
     s->cache_bytes = cache_bytes;
-    s->generation = 1;
     s->error = ML_NO_ERROR;
     strncpy(s->strategy, strategy, sizeof s->strategy - 1);
     if (allocate_tables(s, graph)) {
@@ -102,13 +101,16 @@ static bool stands(const ml_state *s, const ml_residence *r) {
 }
 
 static void put_in_force(ml_state *s, ml_residence *r, bool rebinds) {
-    bool only_buffers = rebinds && s->now == r && stands(s, r);
-    if (only_buffers) s->counters.rebinds++;
+    bool stood = stands(s, r), only_buffers = rebinds && s->now == r && stood;
     s->now = r;
-    s->generation++;
-    if (stands(s, r)) ml_resolve_loose(s, r);
+    if (stood) ml_resolve_loose(s, r);
     else ml_resolve(s, r);
-    if (only_buffers) return;
+    if (!stood || rebinds) ml_changed(s);
+    else s->generation = r->generation;
+    if (only_buffers) {
+        s->counters.rebinds++;
+        return;
+    }
     r->ran = false;
     if (r->rows.persistent_bytes > 0) memset(s->persistent, 0, (size_t)r->rows.persistent_bytes);
     if (s->node_memory) memset(s->node_memory, 0, (size_t)s->graph->memory_bytes);
@@ -214,7 +216,7 @@ static void place_anew(ml_state *s, ml_residence *r) {
         ml_resolve(s, r);
         move_inputs(s, r, inputs, false);
         s->counters.replans++;
-        s->generation++;
+        ml_changed(s);
     }
     free(inputs);
 }

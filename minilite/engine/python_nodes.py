@@ -9,7 +9,10 @@ import numpy as np
 
 from minilite import _native
 from minilite.errors import InputError, KernelError, coordinates, shortened
+from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Tensor
+from minilite.format.packed import PACKED, pack, unpack
+from minilite.format.strings import pack_strings, unpack_strings
 from minilite.ops_shared.operator import OpNode
 
 Shape = tuple[int, ...]
@@ -25,6 +28,8 @@ class Handler(NamedTuple):
     dtypes_out: tuple[Any, ...]
     custom: bool
     """The function is the caller's: its inputs are copies, which it may keep beyond its call."""
+    writes: tuple[int, ...] = ()
+    """Variable inputs whose new values the function gives behind the outputs."""
 
 
 def node_coordinates(node: OpNode) -> str:
@@ -55,6 +60,19 @@ def check_custom(node: OpNode, function: Callable[..., Any], shape: Callable[...
             raise InputError(message, subgraph=node.subgraph, node=node.index, op=node.op) from None
 
 
+def _input(call: _native.Call, position: int, tensor: Tensor | None) -> Array | None:
+    """The values of an input, None when it is absent."""
+    if tensor is None:
+        return None
+    shape = call.input_shape(position) or ()
+    if tensor.type == TensorType.STRING:
+        return unpack_strings(call.input_bytes(position), shape)
+    if tensor.type in PACKED:
+        return unpack(np.frombuffer(call.input_bytes(position), np.uint8), tensor.type, shape)
+    array: Array = call.input_array(position, numpy_type(tensor.type))
+    return array
+
+
 class PythonNodes:
     """Runs the nodes that C hands over."""
 
@@ -69,7 +87,11 @@ class PythonNodes:
     def eval(self, call: _native.Call) -> int:
         """Computes one node and stores its outputs."""
         handler = self._handlers[call.handler]
-        arrays = _outputs(handler, self._results(handler, call))
+        results = self._results(handler, call)
+        written: tuple[Array, ...] = ()
+        if handler.writes:
+            results, written = results[: -len(handler.writes)], results[-len(handler.writes) :]
+        arrays = _outputs(handler, results)
         shapes = [array.shape for array in arrays]
         if handler.custom:
             _check_shapes(handler, call, shapes)
@@ -78,11 +100,20 @@ class PythonNodes:
             if status := call.set_output_shapes(shapes):
                 return status
         for i, array in enumerate(arrays):
-            np.copyto(call.output_array(i, array.dtype), array)
+            tensor = handler.node.outputs[i]
+            if tensor.type in PACKED:
+                call.write_bytes(i, pack(array, tensor.type).tobytes(), sized=True)
+            elif tensor.type == TensorType.STRING:
+                if status := call.write_bytes(i, pack_strings(tensor, array), sized=False):
+                    return status
+            else:
+                np.copyto(call.output_array(i, array.dtype), array)
+        for position, array in zip(handler.writes, written, strict=True):
+            np.copyto(call.input_array(position, array.dtype, writable=True), array)
         return 0
 
     def _results(self, handler: Handler, call: _native.Call) -> Any:
-        inputs = [call.input_array(i, dtype) if dtype else None for i, dtype in enumerate(handler.dtypes_in)]
+        inputs = [_input(call, i, tensor) for i, tensor in enumerate(handler.node.inputs)]
         if handler.custom:
             inputs = [array.copy() if array is not None else None for array in inputs]
             return handler.function(handler.node, *inputs)
