@@ -186,7 +186,9 @@ class _Lowering:
         flags = self.flags.get((operator.name, python))
         if flags is None:
             flags = self.flags[operator.name, python] = _flags(operator, python)
-        handler = self.handler(at_hand, operator.reference, None) if python and operator.reference else -1
+        handler = -1
+        if python and operator.reference is not None:
+            handler = self.handler(at_hand, operator.reference, None, writes=operator.writes)
         params = _native.pack_params(info, kernel.params, self.keep) if kernel.params or info.fields else b""
         return _native.NodeDef(
             info.address,
@@ -214,11 +216,17 @@ class _Lowering:
         )
 
     def handler(
-        self, node: OpNode, function: Callable[..., Any], shape: Callable[..., Any] | None, *, custom: bool = False
+        self,
+        node: OpNode,
+        function: Callable[..., Any],
+        shape: Callable[..., Any] | None,
+        *,
+        custom: bool = False,
+        writes: tuple[int, ...] = (),
     ) -> int:
         dtypes_in = tuple(numpy_type(t.type) if t is not None else None for t in node.inputs)
         dtypes_out = tuple(np.object_ if t.type == TensorType.STRING else numpy_type(t.type) for t in node.outputs)
-        self.handlers.append(Handler(node, function, shape, dtypes_in, dtypes_out, custom))
+        self.handlers.append(Handler(node, function, shape, dtypes_in, dtypes_out, custom, writes))
         return len(self.handlers) - 1
 
 
