@@ -77,8 +77,10 @@ ml_status ml_state_plan(ml_state *state, ml_plan **plan, ml_error *error);
 ml_status ml_state_memory(ml_state *state, ml_plan **plan, ml_error *error);
 void ml_plan_free(ml_plan *plan);
 
-/* Runs the plan in force, node by node. */
-ml_status ml_state_run(ml_state *state, ml_error *error);
+/* Runs the plan in force, node by node. 0 when all went well, else the address of an ml_error of the caller's own, for
+ * ml_error_free: so each of several threads that fail has its own, and a run that does not fail passes none. */
+uintptr_t ml_state_run(ml_state *state);
+void ml_error_free(ml_error *error);
 /* Counts caller-visible views of the arena, up or down: while there are any, memory neither moves nor goes. To be called
  * before the view's place is asked for. */
 void ml_state_pin(ml_state *state, int32_t views);

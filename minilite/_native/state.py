@@ -102,16 +102,17 @@ class State:
 
     def run(self) -> Callable[[], None]:
         """The steady path: a function that runs the plan in force, one call into C."""
-        run, pointer, errors = lib.ml_state_run, self.pointer, self._errors
+        run, pointer, fail = lib.ml_state_run, self.pointer, self._run_failed
 
         def invoke() -> None:
-            # Errors are kept for reuse; two threads never have the same one.
-            error = errors.pop() if errors else fresh_error()
-            if status := run(pointer, error):
-                self._fail(status, error)
-            errors.append(error)
+            if failed := run(pointer):
+                fail(failed)
 
         return invoke
+
+    def _run_failed(self, address: int) -> None:
+        error = ffi.gc(ffi.cast("ml_error *", address), lib.ml_error_free)
+        self._fail(error.status, error)
 
     def _call(self, function: Callable[..., int], *arguments: Any) -> None:
         error = fresh_error()
