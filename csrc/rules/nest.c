@@ -318,9 +318,9 @@ void ml_nest_pad(const ml_nest *nest, const void *from, void *to, int64_t bytes,
     if (nest->n > 0 && nest->run > 0) {
         for (int i = 0; i < 4; i++) memcpy(w.equal + 16 * i, equal, 16);
         pad_from(&w, 0, w.to + nest->start);
-    } else {
+    } else if (nest->run > 0) {
         fill(w.to, nest->start, equal);
-        if (nest->run > 0) memcpy(w.to + nest->start, from, (size_t)nest->run);
+        memcpy(w.to + nest->start, from, (size_t)nest->run);
         w.to += nest->start + nest->run;
     }
     fill(w.to, (uint8_t *)to + bytes - w.to, equal);

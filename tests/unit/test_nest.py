@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from built import bound
 from support.node import OneNode, const, counting
 
 
@@ -41,3 +42,12 @@ def test_fills_of_every_width(value: Any) -> None:
         for after in (0, 2, 9, 4097):
             found = OneNode("PADV2", [x, const([[before, after]]), const(value, value.dtype)]).run()
             np.testing.assert_array_equal(found, np.pad(x, (before, after), constant_values=value))
+
+
+def test_padding_of_nothing_stays_in_its_output() -> None:
+    whole = np.zeros(200, np.float32)
+    start = -whole.ctypes.data % 64 // 4
+    place = whole[start : start + 35].reshape(7, 5)
+    node = OneNode("PADV2", [np.zeros((0, 3), np.float32), const([[7, 0], [2, 0]]), const(3, np.float32)])
+    bound(node.model, {"y": place}).invoke()
+    assert whole.tolist() == [0] * start + [3] * 35 + [0] * (165 - start)
