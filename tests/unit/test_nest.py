@@ -44,10 +44,30 @@ def test_fills_of_every_width(value: Any) -> None:
             np.testing.assert_array_equal(found, np.pad(x, (before, after), constant_values=value))
 
 
+def written(node: OneNode, shape: tuple[int, ...], dtype: Any) -> Any:
+    """The output, made in the middle of an array whose other bytes must stay."""
+    count = int(np.prod(shape))
+    whole = np.full(count + 200, 99, dtype)
+    start = -whole.ctypes.data % 64 // whole.itemsize + 64 // whole.itemsize
+    place = whole[start : start + count].reshape(shape)
+    interpreter = bound(node.model, {"y": place})
+    for detail, array in zip(interpreter.get_input_details(), node.arrays, strict=True):
+        interpreter.set_tensor(detail["index"], array)
+    interpreter.invoke()
+    assert (np.delete(whole, np.s_[start : start + count]) == 99).all()
+    return place
+
+
 def test_padding_of_nothing_stays_in_its_output() -> None:
-    whole = np.zeros(200, np.float32)
-    start = -whole.ctypes.data % 64 // 4
-    place = whole[start : start + 35].reshape(7, 5)
-    node = OneNode("PADV2", [np.zeros((0, 3), np.float32), const([[7, 0], [2, 0]]), const(3, np.float32)])
-    bound(node.model, {"y": place}).invoke()
-    assert whole.tolist() == [0] * start + [3] * 35 + [0] * (165 - start)
+    paddings = const([[7, 0], [2, 0]])
+    node = OneNode("PADV2", [np.zeros((0, 3), np.float32), paddings, const(3, np.float32)])
+    assert (written(node, (7, 5), np.float32) == 3).all()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.float32, np.int64])
+@pytest.mark.parametrize("narrow", [2, 3, 5, 7, 9])
+def test_moves_of_whole_vectors_stay_in_their_output(narrow: int, dtype: Any) -> None:
+    for length in (*range(2, 20), 33, 50):
+        for shape in ((narrow, length), (length, narrow)):
+            x = counting(shape, dtype)
+            np.testing.assert_array_equal(written(OneNode("TRANSPOSE", [x, const([1, 0])]), shape[::-1], dtype), x.T)
