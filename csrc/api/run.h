@@ -77,8 +77,10 @@ ml_status ml_state_plan(ml_state *state, ml_plan **plan, ml_error *error);
 ml_status ml_state_memory(ml_state *state, ml_plan **plan, ml_error *error);
 void ml_plan_free(ml_plan *plan);
 
-/* Runs the plan in force, node by node. */
-ml_status ml_state_run(ml_state *state, ml_error *error);
+/* Runs the plan in force, node by node. 0 when all went well, else the address of an ml_error of the caller's own, for
+ * ml_error_free: so each of several threads that fail has its own, and a run that does not fail passes none. */
+uintptr_t ml_state_run(ml_state *state);
+void ml_error_free(ml_error *error);
 /* Counts caller-visible views of the arena, up or down: while there are any, memory neither moves nor goes. To be called
  * before the view's place is asked for. */
 void ml_state_pin(ml_state *state, int32_t views);
@@ -115,7 +117,8 @@ int64_t ml_state_arena_capacity(const ml_state *state);
 int64_t ml_state_arena_bytes(const ml_state *state);
 /* Plans in the cache, the one in force included, and the bytes they take with their residences. */
 int64_t ml_state_cached(const ml_state *state, int32_t *plans);
-/* Where the number lies that changes whenever a pointer or a shape does; valid as long as the state. */
+/* Where the number lies that changes whenever a pointer or a shape does, and comes back with a plan whose pointers and shapes are
+ * still what they were; valid as long as the state. */
 const uint64_t *ml_state_generation(const ml_state *state);
 
 /* For hooks: what a call is about. */

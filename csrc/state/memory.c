@@ -73,7 +73,7 @@ ml_status ml_state_release_memory(ml_state *s, ml_error *error) {
     if (status == ML_OK) {
         ml_arena_release(&s->arena);
         if (s->now) ml_resolve(s, s->now);
-        s->generation++;
+        ml_changed(s);
     }
     ml_leave(s->interpreter);
     return status;
@@ -85,7 +85,7 @@ ml_status ml_state_acquire_memory(ml_state *s, ml_error *error) {
     if (s->now) {
         status = ml_acquire(s, s->now, error);
         if (status == ML_OK) ml_resolve(s, s->now);
-        s->generation++;
+        ml_changed(s);
     }
     ml_leave(s->interpreter);
     return status;

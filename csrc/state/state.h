@@ -134,6 +134,7 @@ typedef struct ml_residence {
     int64_t bytes; /* plan and tables */
     bool resolved;
     bool improved; /* a longer search was given its chance */
+    uint64_t generation; /* the state's when a pointer or a shape last changed */
     bool ran; /* since it was put in force */
 } ml_residence;
 
@@ -169,7 +170,8 @@ struct ml_state {
     int64_t clock;
     int64_t ticks;
     int64_t poll_at; /* ns of the monotonic clock */
-    uint64_t generation;
+    uint64_t generation; /* of the residence in force */
+    uint64_t generations; /* given out so far */
     ml_counters counters;
     ml_error error; /* of the call under way: what all calls of kernels point at */
 };
@@ -212,6 +214,12 @@ ml_status ml_bound_check_bytes(const ml_state *state, const ml_residence *reside
 
 /* memory.c: takes all memory that a residence needs, or none. */
 ml_status ml_acquire(ml_state *state, const ml_residence *residence, ml_error *error);
+
+/* A pointer or a shape of the residence in force is not what it was. */
+static inline void ml_changed(ml_state *s) {
+    s->generation = ++s->generations;
+    if (s->now) s->now->generation = s->generation;
+}
 
 static inline ml_tensor *ml_now_tensors(const ml_residence *r, int32_t frame) {
     return r->rows.tensors + r->plan->graph->frames[frame].slot_base;

@@ -7,6 +7,8 @@ import contextlib
 import io
 import pathlib
 import re
+import shutil
+import subprocess
 import textwrap
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -61,6 +63,18 @@ def adjoining(path: pathlib.Path, block: Block, following: Block) -> bool:
     """Whether nothing but blank lines and fences lies between two blocks."""
     between = path.read_text().splitlines()[block.line - 1 + block.text.count("\n") : following.line - 1]
     return all(line.strip() in ("", "```") for line in between)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_kernels_in_c_compile(tmp_path: pathlib.Path) -> None:
+    """Not a warning; what a linker would add is the core's."""
+    found = [block.text for block in blocks(ROOT / "docs" / "kernels.md") if block.language == "c"]
+    assert found
+    for number, text in enumerate(found):
+        source = tmp_path / f"kernel{number}.c"
+        source.write_text(text)
+        flags = ["-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-fsyntax-only"]
+        subprocess.run(["cc", *flags, f"-I{ROOT / 'csrc'}", str(source)], check=True)
 
 
 def test_ten_lines_print_what_they_promise(monkeypatch: pytest.MonkeyPatch) -> None:
