@@ -90,6 +90,7 @@ def test_blocks_are_seen() -> None:
     assert {name: count for name, count in counts.items() if count} == {
         "README.md": 3,
         "docs/binding.md": 2,
+        "docs/dynamic.md": 5,
         "docs/kernels.md": 2,
         "docs/memory.md": 1,
     }
