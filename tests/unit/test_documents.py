@@ -93,6 +93,7 @@ def test_blocks_are_seen() -> None:
         "docs/dynamic.md": 5,
         "docs/kernels.md": 2,
         "docs/memory.md": 1,
+        "docs/threads.md": 3,
     }
 
 
