@@ -188,7 +188,11 @@ class _Lowering:
         flags |= _native.NODE_PYTHON if python else 0
         if python and not operator.view:  # numpy writes outputs after reading all inputs; views must stay skippable
             flags &= ~(0xFF * _native.NODE_IN_PLACE)
-        handler = self.handler(at_hand, operator.reference, None) if python and operator.reference else -1
+        handler = (
+            self.handler(at_hand, operator.reference, None, writes=operator.writes)
+            if python and operator.reference
+            else -1
+        )
         params = _native.pack_params(info, kernel.params, self.keep)
         return _native.NodeDef(
             info.address, typed, flags, node.index, handler, node.inputs, node.outputs, kernel.subgraphs, params
@@ -208,11 +212,17 @@ class _Lowering:
         )
 
     def handler(
-        self, node: OpNode, function: Callable[..., Any], shape: Callable[..., Any] | None, *, custom: bool = False
+        self,
+        node: OpNode,
+        function: Callable[..., Any],
+        shape: Callable[..., Any] | None,
+        *,
+        custom: bool = False,
+        writes: tuple[int, ...] = (),
     ) -> int:
         dtypes_in = tuple(numpy_type(t.type) if t is not None else None for t in node.inputs)
         dtypes_out = tuple(np.object_ if t.type == TensorType.STRING else numpy_type(t.type) for t in node.outputs)
-        self.handlers.append(Handler(node, function, shape, dtypes_in, dtypes_out, custom))
+        self.handlers.append(Handler(node, function, shape, dtypes_in, dtypes_out, custom, writes))
         return len(self.handlers) - 1
 
 
