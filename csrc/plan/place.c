@@ -83,6 +83,7 @@ ml_planner *ml_place_planner(const ml_placing *x, int32_t frame, int32_t options
     if (!planner) return NULL;
     describe_tensors(x, frame, planner);
     describe_nodes(x, frame, planner);
+    if (x->orders && x->orders[frame].tensors) ml_planner_use_order(planner, &x->orders[frame]);
     ml_planner_plan_allocations(planner);
     return planner;
 }

@@ -252,6 +252,7 @@ static ml_status fill(ml_plan *p, const ml_plan_request *r, ml_error *error) {
                           .rows = &p->rows,
                           .strategy = p->strategy,
                           .options = p->options,
+                          .orders = r->orders,
                           .offline = r->words == 0};
     return ml_place_frames(&placing, note_bound, p, error);
 }

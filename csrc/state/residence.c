@@ -81,6 +81,7 @@ static ml_status place(ml_state *s, ml_residence *r, ml_error *error) {
                           .options = r->plan->options,
                           .capacities = l->capacities,
                           .scratch = l->scratch,
+                          .orders = s->orders,
                           .offline = r->plan->words == 0};
     return ml_place_frames(&placing, note_placed, r, error);
 }
