@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from minilite._native import MAX_RANK, Place, Plan, Shared
+from minilite._native import MAX_RANK, Plan, Shared
 from minilite.engine.binding import Binding, bindable
 from minilite.engine.misfit import as_array, misfit
 from minilite.engine.program import Program, new_state, spec_of
+from minilite.engine.target import ArenaView, Target
 from minilite.errors import InputError, InputRuntimeError, StateError
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Subgraph, Tensor
@@ -25,36 +26,6 @@ _SMALL = 2048
 """Bytes up to which copies are made under the GIL; numpy lets it go for large ones."""
 _MOST_REQUESTS = 2048
 """Validated shapes, keys of plans and places that are remembered; beyond it all are forgotten at once."""
-
-
-class ArenaView:
-    """The owner of a live view: numpy arrays made from it keep it, and while it lives the arena stays where it is."""
-
-    __slots__ = ("__array_interface__", "__weakref__", "_session")
-
-    def __init__(self, session: Session, array: Array) -> None:
-        self._session = session
-        self.__array_interface__ = array.__array_interface__
-
-
-class Target(NamedTuple):
-    """Where a tensor lies and what array fits it."""
-
-    place: Place
-    dtype: Any
-    shape: Shape
-    writable: bool
-    text: bool
-    """Of no fixed size: strings."""
-    array: Array | None
-    """Over the memory itself, for small tensors that are copied under the GIL; None: copies are C's."""
-    packed: TensorType | None
-    """The type whose elements are less than a byte; arrays then hold values, memory holds packed ones."""
-
-    @property
-    def ndim(self) -> int:
-        """Its rank."""
-        return len(self.shape)
 
 
 def check_resize(tensor: Tensor, shape: Shape) -> None:
@@ -292,7 +263,7 @@ class Session:
             writable = bool(self._bound[index].array.flags.writeable)
         packed = kind if kind in PACKED else None
         small = place.storage == "arena" and 0 < place.bytes <= _SMALL and packed is None and index in self._kept
-        array = self.state.array(place, dtype) if small and self.state.stays_mapped else None
+        array = self.state.array(place, dtype) if small and self.state.usage().stays_mapped else None
         return Target(place, dtype, place.shape, writable, text, array, packed)
 
     def get(self, index: int, into: Array | None = None) -> Array:
