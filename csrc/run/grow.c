@@ -1,9 +1,14 @@
 /* grow.c -- what outgrew its place in mid-run is placed alone, where it meets nothing that is live with it.
  *
- * Everything that was planned stays where it is. Behind it lies a heap of the frame's own: records that runs placed alone, each
- * with its first and last node. A new one takes the lowest gap there among those whose lives cross its own. A run walks the
- * frame in order and moves records that are dead behind `live`, so only few are looked at. When the heap makes the region much
- * larger than its bound, the next run starts with a placement anew. */
+ * Everything that was planned stays where it is. Behind it lies a heap of the frame's own: records that runs placed alone,
+ * each with its first and last node. A new one takes the lowest gap there among those whose lives cross its own. So it
+ * cannot meet what was planned (that ends where the heap begins), nor anything else that grew. The place it leaves stays
+ * empty.
+ *
+ * A list holds the live records first, then the dead: [0, live) may still meet what is placed, [live, count) died before
+ * the node reached. Runs walk a frame in order, so only few are looked at; a frame that is run again starts with all of
+ * them live, since places last from run to run. When the heap makes the region much larger than its bound, the next run
+ * starts with a placement anew, and lists are empty again. */
 #include <stdlib.h>
 
 #include "run/run.h"
@@ -21,7 +26,8 @@ static void retire(ml_alone_list *list, int32_t node) {
     }
 }
 
-/* Takes the record's former place off the list: it moves. */
+/* Takes the record's former place off the list: it moves. Nothing is copied from there, for outputs are placed before they
+ * are written. */
 static void forget(ml_alone_list *list, int32_t id) {
     for (int32_t i = 0; i < list->count; i++) {
         if (list->records[i].id != id) continue;
@@ -81,7 +87,8 @@ static ml_status spill(ml_state *s, ml_residence *r, int32_t frame, int64_t had,
     return ML_OK;
 }
 
-/* Gives a frame that needs more than it has more memory, keeping what is live. */
+/* Gives a frame that needs more than it has more memory, keeping what is live. A frame below has the room that placement
+ * gave it in its caller's scratch, and must not go beyond, for there begins what is the caller's. */
 static ml_status enlarge(ml_state *s, ml_residence *r, int32_t frame, int64_t needs) {
     int64_t had = r->rows.frames[frame].region_bytes;
     if (frame > 0) {
@@ -100,6 +107,9 @@ static ml_status enlarge(ml_state *s, ml_residence *r, int32_t frame, int64_t ne
     return ML_OK;
 }
 
+/* Pinned is refused even if the arena would stay where it is: whoever holds a view of this tensor would be left with its
+ * old place. To do: a refusal of memory comes when the record's former place is forgotten, while the row still names it;
+ * what grows later may be given the same bytes. */
 ml_status ml_grow(ml_state *s, ml_residence *r, int32_t frame, int32_t id, int64_t bytes,
                   int64_t *offset) {
     const ml_frame *f = &s->graph->frames[frame];
