@@ -44,8 +44,6 @@ typedef struct depthwise_source {
     ml_taps across;
 } depthwise_source;
 
-/* sums[o] = sum over the window of x * filter, of all outputs. */
-void ml_depthwise_sum(const depthwise_source *s, float *sums);
 /* A source for all pixels of output line `line`, counted over all batches. */
 depthwise_source ml_depthwise_source(const depthwise_blob *blob, int64_t line, const float *filter);
 /* Points `s` at the window of output pixel (line, ox), whose lines begin at `lines`. */

@@ -1,42 +1,5 @@
-/* floats.c -- depthwise sums of floats, which bytes use as well: a tap is a product of vectors over the outputs. */
-#include "kernels/depthwise_conv/depthwise_conv.h"
-
-enum { CHUNK = 16 };
-
-typedef float v4f32 __attribute__((vector_size(16), aligned(4)));
-
-/* sums[j] = sum over the window of x * filter, outputs first .. first + 4 * vectors - 1; `vectors` is a constant. */
-__attribute__((always_inline)) static inline void
-sum_vectors(const depthwise_source *s, int64_t first, const int vectors, float *sums) {
-    v4f32 sum[CHUNK / 4] = {0};
-    for (int64_t ky = s->down.first; ky < s->down.end; ky++) {
-        const float *x = s->x + ky * s->line_step + s->across.first * s->tap_step + first;
-        const float *w = s->filter + ky * s->filter_step + s->across.first * s->outputs + first;
-        for (int64_t kx = s->across.first; kx < s->across.end;
-             kx++, x += s->tap_step, w += s->outputs) {
-#pragma GCC unroll 4
-            for (int v = 0; v < vectors; v++)
-                sum[v] += *(const v4f32 *)(x + 4 * v) * *(const v4f32 *)(w + 4 * v);
-        }
-    }
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) *(v4f32 *)(sums + 4 * v) = sum[v];
-}
-
-void ml_depthwise_sum(const depthwise_source *s, float *sums) {
-    int64_t first = 0;
-    for (; first + CHUNK <= s->outputs; first += CHUNK)
-        sum_vectors(s, first, CHUNK / 4, sums + first);
-    for (; first + 4 <= s->outputs; first += 4) sum_vectors(s, first, 1, sums + first);
-    for (; first < s->outputs; first++) {
-        float sum = 0.0f;
-        for (int64_t ky = s->down.first; ky < s->down.end; ky++)
-            for (int64_t kx = s->across.first; kx < s->across.end; kx++)
-                sum += s->x[ky * s->line_step + kx * s->tap_step + first] *
-                       s->filter[ky * s->filter_step + kx * s->outputs + first];
-        sums[first] = sum;
-    }
-}
+/* floats.c -- depthwise convolution of floats. */
+#include "kernels/depthwise_conv/sum.h"
 
 depthwise_source ml_depthwise_source(const depthwise_blob *blob, int64_t line,
                                      const float *filter) {

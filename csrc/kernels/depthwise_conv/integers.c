@@ -2,7 +2,7 @@
  *
  * Bytes are summed in float, which is exact: a product is at most 255 * 255 and the sum of EXACT_TAPS of them at most 2^24;
  * larger windows are summed piece by piece in integers. They are first written out as lines of one float an output. */
-#include "kernels/depthwise_conv/depthwise_conv.h"
+#include "kernels/depthwise_conv/sum.h"
 
 enum { EXACT_TAPS = 256 };
 
