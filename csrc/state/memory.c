@@ -71,7 +71,8 @@ ml_status ml_state_release_memory(ml_state *s, ml_error *error) {
     if (status != ML_OK) return status;
     status = refuse_views(s, error);
     if (status == ML_OK) {
-        ml_arena_release(&s->arena);
+        if (s->arena.reserved) ml_arena_shrink(&s->arena, 0);
+        else ml_arena_release(&s->arena);
         if (s->now) ml_resolve(s, s->now);
         ml_changed(s);
     }

@@ -24,6 +24,7 @@ enum { ML_TURN_FREE = 0, ML_TURN_COPY = 1, ML_TURN_CALL = 2 };
 struct ml_interpreter {
     atomic_int holders;
     atomic_int turn;
+    atomic_uint_fast64_t sequence; /* odd while a call has the turn */
     atomic_int cancel;
     int32_t n_resources;
     int32_t n_subgraphs;

@@ -46,6 +46,7 @@ class Shared:
             message = f"no memory for {resources} resources"
             raise ArenaError(message)
         self.pointer = ffi.gc(pointer, lib.ml_interpreter_free)
+        self.sequence = lib.ml_interpreter_sequence(self.pointer)
 
     def cancel(self) -> None:
         """Stops the run under way at its next node or block; any thread may call it."""
@@ -86,7 +87,7 @@ class State:
         ):
             raise_error(error, graph.names)
         self.pointer = ffi.gc(out[0], lib.ml_state_free)
-        self._generation = lib.ml_state_generation(self.pointer)
+        self.generations = lib.ml_state_generation(self.pointer)
 
     def _fail(self, status: int, error: Any) -> None:
         """Raises what a call left: the exception of a hook it called, else the error's class. The error is the call's own."""
@@ -102,16 +103,17 @@ class State:
 
     def run(self) -> Callable[[], None]:
         """The steady path: a function that runs the plan in force, one call into C."""
-        run, pointer, errors = lib.ml_state_run, self.pointer, self._errors
+        run, pointer, fail = lib.ml_state_run, self.pointer, self._run_failed
 
         def invoke() -> None:
-            # Errors are kept for reuse; two threads never have the same one.
-            error = errors.pop() if errors else fresh_error()
-            if status := run(pointer, error):
-                self._fail(status, error)
-            errors.append(error)
+            if failed := run(pointer):
+                fail(failed)
 
         return invoke
+
+    def _run_failed(self, address: int) -> None:
+        error = ffi.gc(ffi.cast("ml_error *", address), lib.ml_error_free)
+        self._fail(error.status, error)
 
     def _call(self, function: Callable[..., int], *arguments: Any) -> None:
         error = fresh_error()
@@ -180,7 +182,7 @@ class State:
     @property
     def generation(self) -> int:
         """Changes whenever a pointer or a shape does."""
-        return int(self._generation[0])
+        return int(self.generations[0])
 
     @property
     def arena_capacity(self) -> int:
@@ -242,6 +244,11 @@ class State:
     def write_heap(self, tensor: int, value: bytes) -> None:
         """Gives a tensor of no fixed size its value. Raises: StateError, ArenaError."""
         self._call(lib.ml_state_write_heap, tensor, ffi.from_buffer(value), len(value))
+
+    @property
+    def stays_mapped(self) -> bool:
+        """Whether the arena's addresses can be read and written as long as the state lives, whoever resizes or trims it."""
+        return bool(lib.ml_state_stays_mapped(self.pointer))
 
     def array(self, place: Place, dtype: Any) -> Array:
         """A writable array over a tensor's bytes; valid until `generation` changes."""

@@ -21,6 +21,8 @@ from minilite.format.strings import pack_strings, unpack_strings
 Shape = tuple[int, ...]
 _TRIES = 8
 """How often a copy looks again where its tensor lies, when other threads move it meanwhile."""
+_SMALL = 2048
+"""Bytes up to which copies are made under the GIL; numpy lets it go for large ones."""
 _MOST_REQUESTS = 2048
 """Validated shapes, keys of plans and places that are remembered; beyond it all are forgotten at once."""
 
@@ -44,6 +46,8 @@ class Target(NamedTuple):
     writable: bool
     text: bool
     """Of no fixed size: strings."""
+    array: Array | None
+    """Over the memory itself, for small tensors that are copied under the GIL; None: copies are C's."""
     packed: TensorType | None
     """The type whose elements are less than a byte; arrays then hold values, memory holds packed ones."""
 
@@ -94,6 +98,8 @@ class Session:
         self._targets: dict[int, Target] = {}
         self._all_targets: dict[int, dict[int, Target]] = {}
         self._generation = -1
+        self._generations = self.state.generations
+        self._sequence = shared.sequence
         self._views: dict[int, weakref.ref[ArenaView]] = {}
         self._kept = {*self.subgraph.inputs, *self.subgraph.outputs}
 
@@ -284,10 +290,22 @@ class Session:
         writable = place.storage not in ("constant", "folded")
         if place.storage == "bound":
             writable = bool(self._bound[index].array.flags.writeable)
-        return Target(place, dtype, place.shape, writable, text, kind if kind in PACKED else None)
+        packed = kind if kind in PACKED else None
+        small = place.storage == "arena" and 0 < place.bytes <= _SMALL and packed is None and index in self._kept
+        array = self.state.array(place, dtype) if small and self.state.stays_mapped else None
+        return Target(place, dtype, place.shape, writable, text, array, packed)
 
     def get(self, index: int, into: Array | None = None) -> Array:
         """A copy of a tensor's values, in `into` where that fits. Raises: InputError, StateError."""
+        # Small ones are copied under the GIL, out of memory that stays mapped; the sequence says whether a call of another
+        # thread came in between. It is odd while one is under way.
+        target = self._targets.get(index)
+        if target is not None and target.array is not None and into is None and self.ready:
+            sequence = self._sequence[0]
+            if not sequence & 1 and self._generations[0] == self._generation:
+                copy = target.array.copy()
+                if self._sequence[0] == sequence:
+                    return copy
         for _ in range(_TRIES):
             target = self._target(index)
             if index not in self._kept:
@@ -330,6 +348,14 @@ class Session:
         if not self.ready:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
             raise StateError(message, tensors=[self.tensor(index).name])
+        known = self._targets.get(index)
+        if known is not None and known.array is not None and type(value) is np.ndarray:
+            fits = value.dtype == known.dtype and value.shape == known.shape
+            sequence = self._sequence[0]
+            if fits and not sequence & 1 and self._generations[0] == self._generation:
+                known.array[...] = value  # see get
+                if self._sequence[0] == sequence:
+                    return
         for _ in range(_TRIES):
             target = self._target(index)
             if target.text:
