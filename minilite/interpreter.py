@@ -23,6 +23,7 @@ from minilite.engine.program import Program
 from minilite.engine.session import Session
 from minilite.errors import InputError, MiniliteError, StateError
 from minilite.format.model import Array, Model, Signature, Subgraph, Tensor
+from minilite.format.values import constant_values
 from minilite.signature import SignatureRunner, run_once
 
 Shape = tuple[int, ...]
@@ -194,7 +195,7 @@ class Interpreter:
         if tensor.data is None:
             message = "Tensor data is null. Run allocate_tensors() first"
             raise StateError(message, tensors=[tensor.name])
-        return tensor.data.copy()
+        return constant_values(tensor)
 
     def tensor(self, tensor_index: TensorKey) -> Callable[[], Array]:
         """A function that gives a live, writable view of a tensor's memory. While a view lives, memory does not move."""
@@ -350,6 +351,15 @@ class Interpreter:
     def counters(self) -> dict[str, int]:
         """Counts since the interpreter was made: invokes, plans, plan_hits, nodes_prepared, capacity_misses, ..."""
         return self._session().state.counters()
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of the blocks beside the arena: strings, carries of loops whose shapes change, resource variables.
+
+        They keep their room from run to run; `trim` gives back what no value takes. Raises: StateError.
+        """
+        shared = self._shared.block_bytes if self._shared is not None else 0
+        return shared + sum(session.state.block_bytes for session in self._sessions.values())
 
     @property
     def arena_bytes(self) -> int:

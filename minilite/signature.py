@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from minilite.details import TensorDetails, tensor_details
+from minilite.engine.misfit import as_array
 from minilite.engine.session import Session
 from minilite.errors import InputError
 from minilite.format.model import Array, Signature
@@ -66,7 +65,7 @@ class SignatureRunner:
             if name not in expected:
                 message = f"Invalid Input name ({name}) for SignatureDef: takes {', '.join(expected)}"
                 raise InputError(message)
-        arrays = {expected[name]: np.asarray(value) for name, value in inputs.items()}
+        arrays = {expected[name]: as_array(self._session.tensor(expected[name]), v) for name, v in inputs.items()}
         return run_once(self._session, arrays, self._signature.outputs, {})
 
     def get_input_details(self) -> dict[str, TensorDetails]:

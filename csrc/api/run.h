@@ -45,6 +45,8 @@ void ml_interpreter_free(ml_interpreter *interpreter);
 void ml_interpreter_cancel(ml_interpreter *interpreter);
 /* Forgets resource variables, tables and what CALL_ONCE has run. */
 ml_status ml_interpreter_reset_resources(ml_interpreter *interpreter);
+/* Bytes of the blocks of resource variables. */
+ml_status ml_interpreter_block_bytes(ml_interpreter *interpreter, int64_t *bytes);
 /* How many threads runs may use, the caller's included; from the next run on. */
 ml_status ml_interpreter_set_threads(ml_interpreter *interpreter, int32_t threads);
 
@@ -105,12 +107,14 @@ ml_status ml_state_read(ml_state *state, int32_t tensor, uint64_t generation, vo
                         int64_t bytes);
 ml_status ml_state_write(ml_state *state, int32_t tensor, uint64_t generation, const void *from,
                          int64_t bytes);
-/* Gives a tensor of no fixed size (heap) its value. */
-ml_status ml_state_write_heap(ml_state *state, int32_t tensor, const void *from, int64_t bytes,
-                              ml_error *error);
+/* Gives a tensor of no fixed size (heap) its value, if `generation` is still the state's; else ML_NOT_READY. */
+ml_status ml_state_write_heap(ml_state *state, int32_t tensor, uint64_t generation,
+                              const void *from, int64_t bytes, ml_error *error);
 
 ml_status ml_state_get_counters(ml_state *state, ml_counters *counters);
 int64_t ml_state_arena_capacity(const ml_state *state);
+/* Bytes of blocks beside the arena: values of no fixed size, carries of loops whose shapes change. */
+ml_status ml_state_block_bytes(ml_state *state, int64_t *bytes);
 /* Of the residence in force: the arena it takes, capacities of dynamic tensors included; 0 when none is. */
 int64_t ml_state_arena_bytes(const ml_state *state);
 /* Plans in the cache, the one in force included, and the bytes they take with their residences. */

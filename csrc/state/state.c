@@ -101,9 +101,12 @@ static bool stands(const ml_state *s, const ml_residence *r) {
     return r->resolved && r->at_base == s->arena.base && r->at_persistent == s->persistent;
 }
 
-static void put_in_force(ml_state *s, ml_residence *r, bool rebinds) {
+static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, ml_block *fresh) {
     bool only_buffers = rebinds && s->now == r && stands(s, r);
-    if (only_buffers) s->counters.rebinds++;
+    if (only_buffers) {
+        s->counters.rebinds++;
+        ml_blocks_free(fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
+    } else ml_heap_enter(s, r, fresh);
     s->now = r;
     s->generation++;
     if (stands(s, r)) ml_resolve_loose(s, r);
@@ -125,9 +128,12 @@ static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding
     bool made;
     ml_status status = find_or_make(s, request, &r, &made, error);
     if (status != ML_OK) return status;
+    ml_block *fresh = NULL;
     status = ml_bound_check(r->plan, &r->rows, request->bound, request->n_bound, error);
+    if (status == ML_OK) status = ml_heap_acquire(s, r, &fresh, error);
     if (status == ML_OK) status = ml_acquire(s, r, error);
     if (status != ML_OK) {
+        ml_blocks_free(fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
         if (made) ml_residence_free(r);
         return status;
     }
@@ -138,7 +144,7 @@ static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding
     r->used = ++s->clock;
     if (made) ml_cache_add(s, r);
     else s->counters.plan_hits++;
-    put_in_force(s, r, rebinds);
+    put_in_force(s, r, rebinds, fresh);
     if (made) ml_cache_evict(s);
     return ML_OK;
 }

@@ -56,6 +56,14 @@ class Shared:
         if lib.ml_interpreter_reset_resources(self.pointer):
             raise StateError(BUSY)
 
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of the blocks of resource variables. Raises: StateError."""
+        found = ffi.new("int64_t *")
+        if lib.ml_interpreter_block_bytes(self.pointer, found):
+            raise StateError(BUSY)
+        return int(found[0])
+
     def set_threads(self, threads: int) -> None:
         """How many threads runs may use, the caller's included. Raises: StateError."""
         if lib.ml_interpreter_set_threads(self.pointer, threads):
@@ -232,9 +240,22 @@ class State:
             raise StateError(BUSY)
         return not status
 
-    def write_heap(self, tensor: int, value: bytes) -> None:
-        """Gives a tensor of no fixed size its value. Raises: StateError, ArenaError."""
-        self._call(lib.ml_state_write_heap, tensor, ffi.from_buffer(value), len(value))
+    def write_heap(self, tensor: int, place: Place, value: Array) -> bool:
+        """Gives a tensor of no fixed size its bytes; False if it is no longer at `place`. Raises: StateError, ArenaError."""
+        error = fresh_error()
+        data = ffi.from_buffer(value)
+        status = lib.ml_state_write_heap(self.pointer, tensor, place.generation, data, value.nbytes, error)
+        if status not in (lib.ML_OK, lib.ML_NOT_READY):
+            self._fail(status, error)
+        return not status
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of the blocks beside the arena: strings, carries of loops whose shapes change. Raises: StateError."""
+        found = ffi.new("int64_t *")
+        if lib.ml_state_block_bytes(self.pointer, found):
+            raise StateError(BUSY)
+        return int(found[0])
 
     def array(self, place: Place, dtype: Any) -> Array:
         """A writable array over a tensor's bytes; valid until `generation` changes."""

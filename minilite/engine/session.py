@@ -10,13 +10,12 @@ import numpy as np
 
 from minilite._native import MAX_RANK, Place, Plan, Shared
 from minilite.engine.binding import Binding, bindable
-from minilite.engine.misfit import as_array, misfit
+from minilite.engine.misfit import as_array, encode, misfit
 from minilite.engine.program import Program, new_state, spec_of
-from minilite.errors import InputError, InputRuntimeError, StateError
-from minilite.format.dtypes import TensorType, numpy_type
+from minilite.errors import InputError, InputRuntimeError, KernelError, StateError
+from minilite.format.dtypes import TensorType
 from minilite.format.model import Array, Subgraph, Tensor
-from minilite.format.packed import PACKED, pack, unpack
-from minilite.format.strings import pack_strings, unpack_strings
+from minilite.format.values import ENCODED, array_type, constant_values, decoded
 
 Shape = tuple[int, ...]
 _TRIES = 8
@@ -40,10 +39,8 @@ class Target(NamedTuple):
     dtype: Any
     shape: Shape
     writable: bool
-    text: bool
-    """Of no fixed size: strings."""
-    packed: TensorType | None
-    """The type whose elements are less than a byte; arrays then hold values, memory holds packed ones."""
+    encoded: TensorType | None
+    """The type, where an array of values is not the tensor's bytes: strings, elements of less than a byte."""
 
     @property
     def ndim(self) -> int:
@@ -241,9 +238,7 @@ class Session:
     def _look(self, index: int) -> Target:
         tensor = self.tensor(index)
         place = self.state.place(index) if self._in_force is not None else None
-        text = tensor.type == TensorType.STRING
-        missing = place is None or place.shape is None or (not place.address and (place.bytes > 0 or text))
-        if place is None or place.shape is None or (missing and not (text and place.storage == "heap")):
+        if place is None or place.shape is None or (not place.address and place.bytes > 0):
             message = (
                 f"Tensor data is null. Run allocate_tensors() first: tensor {index} ('{tensor.name}') has no memory"
             )
@@ -251,12 +246,14 @@ class Session:
         if tensor.type == TensorType.VARIANT:
             message = f"tensor {index} ('{tensor.name}') is {tensor.type.name}: it cannot be read as an array"
             raise InputError(message, tensors=[tensor.name])
-        kind = TensorType(place.type)
-        dtype = np.dtype(object) if text else np.dtype(numpy_type(kind))
+        kind, shape = TensorType(place.type), place.shape
+        encoded, dtype = kind if kind in ENCODED and tensor.sparsity is None else None, array_type(kind)
+        if encoded is None and tensor.sparsity is not None:
+            shape = (place.bytes // dtype.itemsize,)  # the bytes of the sparse form
         writable = place.storage not in ("constant", "folded")
         if place.storage == "bound" and self._in_force is not None:
             writable = bool(self._in_force.bound[index].array.flags.writeable)
-        return Target(place, dtype, place.shape, writable, text, kind if kind in PACKED else None)
+        return Target(place, dtype, shape, writable, encoded)
 
     def get(self, index: int, into: Array | None = None) -> Array:
         """A copy of a tensor's values, in `into` where that fits. Raises: InputError, StateError."""
@@ -265,14 +262,10 @@ class Session:
             if index not in self._kept:
                 self._check_whole(index)
             place = target.place
-            if target.text:
+            if target.encoded is not None:
                 raw = np.empty(place.bytes, np.uint8)
                 if self.state.read(index, place, raw):
-                    return unpack_strings(raw, target.shape)
-            elif target.packed is not None:
-                raw = np.empty(place.bytes, np.uint8)
-                if self.state.read(index, place, raw):
-                    return unpack(raw, target.packed, target.shape)
+                    return self._decoded(index, raw, target)
             else:
                 fits = into is not None and into.dtype == target.dtype and into.shape == target.shape
                 array = (
@@ -284,6 +277,17 @@ class Session:
                     return array
             self._generation = -1
         raise StateError(_MOVES, tensors=[self.tensor(index).name])
+
+    def _decoded(self, index: int, raw: Array, target: Target) -> Array:
+        name = self.tensor(index).name
+        if target.encoded == TensorType.STRING and not target.place.address:
+            message = f"tensor {index} ('{name}') has no value yet: invoke() computes it"
+            raise StateError(message, tensors=[name])
+        try:
+            return decoded(raw, target.encoded or TensorType.UINT8, target.shape)
+        except ValueError as error:  # what a run that failed half-way left
+            message = f"tensor {index} ('{name}'): {error}"
+            raise KernelError(message, tensors=[name]) from None
 
     def _check_whole(self, index: int) -> None:
         """Refuses tensors whose bytes have become another's. Raises: StateError."""
@@ -304,14 +308,8 @@ class Session:
             raise StateError(message, tensors=[self.tensor(index).name])
         for _ in range(_TRIES):
             target = self._target(index)
-            if target.text:
-                array = value if type(value) is np.ndarray else np.asarray(value, object)
-                if array.shape != target.shape or not target.writable:
-                    raise misfit(self.tensor(index), value, array.astype(object), target, bound=False)
-                self.state.write_heap(index, pack_strings(self.tensor(index), array))
-                self._generation = -1
-                return
-            array = value if type(value) is np.ndarray else as_array(self.tensor(index), value)
+            plain = type(value) is np.ndarray and target.encoded is None
+            array = value if plain else as_array(self.tensor(index), value)
             if (
                 array.dtype != target.dtype
                 or array.shape != target.shape
@@ -319,24 +317,29 @@ class Session:
                 or not array.dtype.isnative
             ):
                 raise misfit(self.tensor(index), value, array, target, bound=target.place.storage == "bound")
-            if target.packed is not None:
-                array = pack(array, target.packed)
+            if target.encoded is not None:
+                array = encode(self.tensor(index), array)
             elif not array.flags.c_contiguous:
                 array = np.ascontiguousarray(array)
-            if self.state.write(index, target.place, array):
+            heap = target.encoded == TensorType.STRING
+            if (self.state.write_heap if heap else self.state.write)(index, target.place, array):
+                self._generation = -1 if heap else self._generation
                 return
             self._generation = -1
         raise StateError(_MOVES, tensors=[self.tensor(index).name])
 
     def view(self, index: int) -> Callable[[], Array]:
-        """A function that gives a live view of a tensor; while an array of it lives, memory does not move."""
+        """A function that gives a live view of a tensor; while an array of it lives, memory does not move.
+
+        Of strings and of elements of less than a byte it gives copies.
+        """
         tensor = self.tensor(index)
 
         def live() -> Array:
             if tensor.data is not None:
-                return tensor.data
+                return tensor.data if tensor.type not in ENCODED else constant_values(tensor)
             target = self._target(index)
-            if target.text or target.packed is not None:
+            if target.encoded is not None:
                 return self.get(index)
             if target.place.storage == "bound" and self._in_force is not None:
                 flat: Array = self._in_force.bound[index].array.reshape(-1)
