@@ -127,18 +127,35 @@ struct ml_kernel {
 #define ML_C_f32 float
 #define ML_C_f64 double
 #define ML_C_array ml_array
-#define ML_KIND_i32 'i'
-#define ML_KIND_i64 'q'
-#define ML_KIND_f32 'f'
-#define ML_KIND_f64 'd'
-#define ML_KIND_array 'a'
 #define ML_MEMBER(params, kind, field) ML_C_##kind field;
-#define ML_ROW(params, kind, field) {#field, ML_KIND_##kind, (int32_t)offsetof(params, field)},
+#define ML_ROW(params, kind, field) ML_ROW_##kind(params, field)
+#define ML_ROW_i32(params, field) ML_ROW_AT(params, 'i', field)
+#define ML_ROW_i64(params, field) ML_ROW_AT(params, 'q', field)
+#define ML_ROW_f32(params, field) ML_ROW_AT(params, 'f', field)
+#define ML_ROW_f64(params, field) ML_ROW_AT(params, 'd', field)
+#define ML_ROW_array(params, field) ML_ROW_AT(params, 'a', field)
+#define ML_ROW_AT(params, letter, field) {#field, letter, (int32_t)offsetof(params, field)},
 #define ML_PARAMS(params, FIELDS)   \
     typedef struct params {         \
         FIELDS(ML_MEMBER, params)   \
     } params;                       \
     static const ml_field params##_fields[] = {FIELDS(ML_ROW, params)};
+/* Fields that several operators share are a group: ML_GROUP(ml_window_params, ML_WINDOW_FIELDS) declares its struct, and
+ *     #define ML_C_window ml_window_params
+ *     #define ML_ROW_window(params, member) ML_WINDOW_FIELDS(ML_GROUP_ROW, (params, member))
+ * make it a kind, so that X(S, window, window) puts a member `window` among the parameters. Python passes its fields by their
+ * own names, as any other. Groups are of i32 and f32 alone: a struct of these has no holes. */
+#define ML_GROUP(group, FIELDS)   \
+    typedef struct group {        \
+        FIELDS(ML_MEMBER, group)  \
+    } group;
+#define ML_GROUP_ROW(place, kind, field) ML_GROUP_ROW_OF(ML_PLACE place, kind, field)
+#define ML_PLACE(params, member) params, member
+#define ML_GROUP_ROW_OF(...) ML_GROUP_ROW_AT(__VA_ARGS__)
+#define ML_GROUP_ROW_AT(params, member, kind, field) \
+    {#field, ML_LETTER_##kind, (int32_t)offsetof(params, member.field)},
+#define ML_LETTER_i32 'i'
+#define ML_LETTER_f32 'f'
 /* The parameters of a row: {ML_KERNEL_ABI, ..., ML_PARAMS_OF(clamp_params), ...}. */
 #define ML_PARAMS_OF(params)                                                              \
     .fields = params##_fields, .n_fields = (int32_t)(sizeof params##_fields / sizeof params##_fields[0]), \

@@ -43,6 +43,9 @@ ml_interpreter *ml_interpreter_new(int32_t resources, int32_t subgraphs);
 void ml_interpreter_free(ml_interpreter *interpreter);
 /* Makes the run that is under way stop with ML_CANCELLED at its next node or block; any thread may call it. */
 void ml_interpreter_cancel(ml_interpreter *interpreter);
+/* Where the number lies that a call which changes things counts up when it begins and when it ends: odd while one is under way.
+ * Who copies bytes without taking a turn compares it before and after. Valid as long as the interpreter. */
+const uint64_t *ml_interpreter_sequence(const ml_interpreter *interpreter);
 /* Forgets resource variables, tables and what CALL_ONCE has run. */
 ml_status ml_interpreter_reset_resources(ml_interpreter *interpreter);
 /* Bytes of the blocks of resource variables. */
@@ -79,8 +82,10 @@ ml_status ml_state_plan(ml_state *state, ml_plan **plan, ml_error *error);
 ml_status ml_state_memory(ml_state *state, ml_plan **plan, ml_error *error);
 void ml_plan_free(ml_plan *plan);
 
-/* Runs the plan in force, node by node. */
-ml_status ml_state_run(ml_state *state, ml_error *error);
+/* Runs the plan in force, node by node. 0 when all went well, else the address of an ml_error of the caller's own, for
+ * ml_error_free: so each of several threads that fail has its own, and a run that does not fail passes none. */
+uintptr_t ml_state_run(ml_state *state);
+void ml_error_free(ml_error *error);
 /* Counts caller-visible views of the arena, up or down: while there are any, memory neither moves nor goes. To be called
  * before the view's place is asked for. */
 void ml_state_pin(ml_state *state, int32_t views);
@@ -115,11 +120,14 @@ ml_status ml_state_get_counters(ml_state *state, ml_counters *counters);
 int64_t ml_state_arena_capacity(const ml_state *state);
 /* Bytes of blocks beside the arena: values of no fixed size, carries of loops whose shapes change. */
 ml_status ml_state_block_bytes(ml_state *state, int64_t *bytes);
+/* Whether the arena's addresses stay readable and writable as long as the state lives, whoever resizes or trims it. */
+int32_t ml_state_stays_mapped(const ml_state *state);
 /* Of the residence in force: the arena it takes, capacities of dynamic tensors included; 0 when none is. */
 int64_t ml_state_arena_bytes(const ml_state *state);
 /* Plans in the cache, the one in force included, and the bytes they take with their residences. */
 int64_t ml_state_cached(const ml_state *state, int32_t *plans);
-/* Where the number lies that changes whenever a pointer or a shape does; valid as long as the state. */
+/* Where the number lies that changes whenever a pointer or a shape does, and comes back with a plan whose pointers and shapes are
+ * still what they were; valid as long as the state. */
 const uint64_t *ml_state_generation(const ml_state *state);
 
 /* For hooks: what a call is about. */

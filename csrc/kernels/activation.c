@@ -28,10 +28,8 @@ typedef struct leaky {
     ml_rescale above, below;
 } leaky;
 static void fill_leaky(const ml_call *c, leaky *p) {
-    const ml_affine in = ml_input_affine(c, 0), out = ml_output_affine(c, 0);
-    const float alpha = ((const leaky_params *)c->params)->alpha;
-    p->above = ml_rescale_of(in, out, (double)(in.scale / out.scale));
-    p->below = ml_rescale_of(in, out, (double)(in.scale * alpha / out.scale));
+    p->above = ml_rescale_by(c, 1.0f);
+    p->below = ml_rescale_by(c, ((const leaky_params *)c->params)->alpha);
 }
 static inline int32_t leaky_one(int32_t x, const leaky *p) {
     return ml_rescale_one(x, x >= p->above.input_zero_point ? &p->above : &p->below);
@@ -75,12 +73,8 @@ static int64_t derive_logistic_s16(const ml_call *c, void *to) {
     logistic_table_s16 *p = to;
     if (!p) return (int64_t)sizeof *p;
     double multiplier = (double)ml_input_affine(c, 0).scale * 4096.0 * 3.0;
-    if (ml_input_affine(c, 0).scale == 0x1p-12f) {
-        p->multiplier = 3;
-    } else {
-        for (; multiplier <= 32767.0 / 2.0 && p->shift <= 30; p->shift++) multiplier *= 2.0;
-        p->multiplier = (int32_t)fmin(multiplier, 32767.0);
-    }
+    for (; multiplier <= 32767.0 / 2.0 && p->shift <= 30; p->shift++) multiplier *= 2.0;
+    p->multiplier = (int32_t)fmin(multiplier, 32767.0);
     for (int i = 0; i < 256; i++) {
         const double y = sigmoid_of(i), middle = (y + sigmoid_of(i + 1)) / 2;
         p->table[i] = (uint16_t)floor(y + (sigmoid_of(i + 0.5) - middle) / 2 + 0.5);

@@ -22,7 +22,6 @@ ML_PARAMS(add_params, ADD_FIELDS)
 
 /* Floats ------------------------------------------------------------------------------------------------------------- */
 
-#define CLAMP_F32(x, p) clamp_f32((x), (p)->minimum, (p)->maximum)
 static inline float clamp_f32(float x, float minimum, float maximum) {
     x = x < minimum ? minimum : x;
     return x > maximum ? maximum : x;
@@ -35,15 +34,15 @@ static inline uint16_t half_of(float x, float minimum, float maximum) {
 /* Evals `op`_f32 and `op`_f16; a clamp is left out where it does nothing. Sums and products of halves are exact enough in
  * float: one rounding. */
 #define FLOATS(op, context, OPERATION)                                                                     \
-    ML_BINARY(op##_plain_f32, float, float, void, params, OPERATION(u, v))                                 \
-    ML_BINARY(op##_clamped_f32, float, float, context, params, CLAMP_F32(OPERATION(u, v), p))              \
+    ML_BINARY(op##_plain_f32, float, float, ML_NO_CONTEXT, OPERATION(u, v))                                 \
+    ML_BINARY(op##_clamped_f32, float, float, ML_PARAMS_AS(context), clamp_f32(OPERATION(u, v), p.minimum, p.maximum))              \
     static ml_status op##_f32(const ml_call *c) {                                                          \
         const context *p = c->params;                                                                      \
         const bool clamps = p->minimum > -__builtin_inff() || p->maximum < __builtin_inff();               \
         return clamps ? op##_clamped_f32(c) : op##_plain_f32(c);                                           \
     }                                                                                                      \
-    ML_BINARY(op##_f16, uint16_t, uint16_t, context, params,                                               \
-              half_of(OPERATION(FLOAT(u), FLOAT(v)), p->minimum, p->maximum))
+    ML_BINARY(op##_f16, uint16_t, uint16_t, ML_PARAMS_AS(context),                                               \
+              half_of(OPERATION(FLOAT(u), FLOAT(v)), p.minimum, p.maximum))
 #define ADD(u, v) ((u) + (v))
 #define MUL(u, v) ((u) * (v))
 FLOATS(add, add_params, ADD)
@@ -52,7 +51,7 @@ FLOATS(mul, clamp_params, MUL)
 typedef struct complex_f32 {
     float re, im;
 } complex_f32;
-ML_BINARY(mul_c64, complex_f32, complex_f32, void, params,
+ML_BINARY(mul_c64, complex_f32, complex_f32, ML_NO_CONTEXT,
           ((complex_f32){u.re * v.re - u.im * v.im, u.re * v.im + u.im * v.re}))
 
 /* Integers ----------------------------------------------------------------------------------------------------------- */
@@ -77,10 +76,10 @@ static int64_t derive_limits(const ml_call *c, void *to) {
     return (int64_t)sizeof(limits);
 }
 
-#define CLAMP(type, x) ((type)(x) < (type)p->least ? (type)p->least : (type)(x) > (type)p->most ? (type)p->most : (type)(x))
+#define CLAMP(type, x) ((type)(x) < (type)p.least ? (type)p.least : (type)(x) > (type)p.most ? (type)p.most : (type)(x))
 /* Computed in `wide`, unsigned, where sums and products wrap. */
 #define WRAPPING(op, suffix, type, wide, OPERATION)             \
-    ML_BINARY(op##_##suffix, type, type, limits, derived,       \
+    ML_BINARY(op##_##suffix, type, type, ML_DERIVED_AS(limits),       \
               CLAMP(type, (type)OPERATION((wide)u, (wide)v)))
 WRAPPING(add, s32, int32_t, uint32_t, ADD)
 WRAPPING(add, s64, int64_t, uint64_t, ADD)
@@ -165,8 +164,9 @@ static int64_t derive_add_q8(const ml_call *c, void *to) {
     }
     return (int64_t)sizeof *p;
 }
-static inline void add_q8_row(const uint8_t *a, const uint8_t *b, uint8_t *y, int64_t n,
-                              int32_t kind, const add_bytes *p) {
+static void add_q8_row(const ml_call *c, const uint8_t *a, const uint8_t *b, uint8_t *y, int64_t n,
+                       int32_t kind) {
+    const add_bytes *p = c->derived;
     const int64_t da = kind != ML_ROW_SCALAR_A, db = kind != ML_ROW_SCALAR_B;
     int32_t sums[CHUNK];
     for (int64_t at = 0; at < n; at += CHUNK) {
@@ -175,7 +175,7 @@ static inline void add_q8_row(const uint8_t *a, const uint8_t *b, uint8_t *y, in
         rescale_row(sums, y + at, m, &p->out);
     }
 }
-ML_BINARY_ROWS(add_q8, uint8_t, uint8_t, derived)
+ML_BINARY_ROWS(add_q8, uint8_t, uint8_t)
 
 static int64_t derive_mul(const ml_call *c, void *to) {
     quantized *p = to;
@@ -188,8 +188,9 @@ static int64_t derive_mul(const ml_call *c, void *to) {
     p->b.input_zero_point = b.zero_point + p->flip;
     return (int64_t)sizeof *p;
 }
-static inline void mul_q8_row(const uint8_t *a, const uint8_t *b, uint8_t *y, int64_t n,
-                              int32_t kind, const quantized *p) {
+static void mul_q8_row(const ml_call *c, const uint8_t *a, const uint8_t *b, uint8_t *y, int64_t n,
+                       int32_t kind) {
+    const quantized *p = c->derived;
     const int32_t flip = p->flip, za = p->a.input_zero_point, zb = p->b.input_zero_point;
     int32_t products[CHUNK];
     for (int64_t at = 0; at < n; at += CHUNK) {
@@ -206,7 +207,7 @@ static inline void mul_q8_row(const uint8_t *a, const uint8_t *b, uint8_t *y, in
         rescale_row(products, y + at, m, &p->out);
     }
 }
-ML_BINARY_ROWS(mul_q8, uint8_t, uint8_t, derived)
+ML_BINARY_ROWS(mul_q8, uint8_t, uint8_t)
 
 /* 16 bits: plain integers where there are no scales; ADD by shifts where scales are powers of two; or in general. */
 typedef enum { PLAIN, SHIFTED, GENERAL } word_kind;
@@ -248,17 +249,17 @@ static int64_t derive_mul_s16(const ml_call *c, void *to) {
 
 WRAPPING(add_plain, s16, int16_t, uint32_t, ADD)
 WRAPPING(mul_plain, s16, int16_t, uint32_t, MUL)
-ML_BINARY(add_shifted_s16, int16_t, int16_t, words, derived,
-          (int16_t)ml_clamp_s32(ml_rounding_shift_right(u, p->q.a.shift) +
-                                    ml_rounding_shift_right(v, p->q.b.shift),
-                                p->q.out.least, p->q.out.most))
-ML_BINARY(add_general_s16, int16_t, int16_t, words, derived,
-          (int16_t)ml_rescale_one(add_term(u, &p->q.a, 15) + add_term(v, &p->q.b, 15), &p->q.out))
 static inline int32_t product(int32_t a, int32_t b, const quantized *p) {
     return (int32_t)((uint32_t)(a - p->a.input_zero_point) * (uint32_t)(b - p->b.input_zero_point));
 }
-ML_BINARY(mul_general_s16, int16_t, int16_t, words, derived,
-          (int16_t)ml_rescale_one(product(u, v, &p->q), &p->q.out))
+ML_BINARY(add_shifted_s16, int16_t, int16_t, ML_DERIVED_AS(words),
+          (int16_t)ml_clamp_s32(ml_rounding_shift_right(u, p.q.a.shift) +
+                                    ml_rounding_shift_right(v, p.q.b.shift),
+                                p.q.out.least, p.q.out.most))
+ML_BINARY(add_general_s16, int16_t, int16_t, ML_DERIVED_AS(words),
+          (int16_t)ml_rescale_one(add_term(u, &p.q.a, 15) + add_term(v, &p.q.b, 15), &p.q.out))
+ML_BINARY(mul_general_s16, int16_t, int16_t, ML_DERIVED_AS(words),
+          (int16_t)ml_rescale_one(product(u, v, &p.q), &p.q.out))
 static ml_status add_s16(const ml_call *c) {
     const word_kind kind = ((const words *)c->derived)->kind;
     return kind == PLAIN     ? add_plain_s16(c)

@@ -4,100 +4,96 @@
  * All types sum in float. For bytes this is exact: a product is at most 255 * 255 and the sum of EXACT_TAPS of them at
  * most 2^24; larger windows are summed piece by piece in integers. Bytes, and channels with several filters, are first
  * written out as lines of one float an output. */
-#include "math/fixed_point.h"
+#include "rules/matmul.h"
 #include "rules/window.h"
 
 enum { CHUNK = 16, EXACT_TAPS = 256 };
 
 typedef float v4f32 __attribute__((vector_size(16), aligned(4)));
 
-#define WINDOW_FIELDS(X, S) \
-    X(S, i32, same) X(S, i32, stride_h) X(S, i32, stride_w) X(S, i32, dilation_h) X(S, i32, dilation_w)
-#define FLOAT_FIELDS(X, S) WINDOW_FIELDS(X, S) X(S, f32, minimum) X(S, f32, maximum)
-/* The offset of an input or filter is its zero point. mantissas, shifts: one int32 an output. */
-#define INTEGER_FIELDS(X, S)                                                                                     \
-    WINDOW_FIELDS(X, S) X(S, i32, minimum) X(S, i32, maximum) X(S, i32, input_offset) X(S, i32, filter_offset) \
-    X(S, i32, output_offset) X(S, array, mantissas) X(S, array, shifts)
-ML_PARAMS(depthwise_float_params, FLOAT_FIELDS)
-ML_PARAMS(depthwise_integer_params, INTEGER_FIELDS)
-/* What all kernels' parameters begin with. */
-typedef struct window_params {
-    WINDOW_FIELDS(ML_MEMBER, window_params)
-} window_params;
+#define DEPTHWISE_FIELDS(X, S) X(S, window, window) ML_CLAMP_FIELDS(X, S)
+ML_PARAMS(depthwise_params, DEPTHWISE_FIELDS)
 
 typedef struct depthwise_blob {
     ml_window window;
-    int64_t outputs;
-    int64_t multiplier;
-    int64_t filter_floats; /* where in scratch the filter as floats begins */
-    int64_t
-        piece_floats; /* where in scratch sums of one pixel begin, as floats, then as integers */
-    bool direct; /* the input's lines are the lines to sum */
+    int32_t outputs;
+    int32_t multiplier;
+    int32_t direct; /* the input's lines are the lines to sum */
 } depthwise_blob;
 
-static ml_status prepare_window(const ml_call *c) {
-    depthwise_blob *blob = c->blob;
-    const window_params *params = c->params;
-    const ml_shape *x = &ml_input(c, 0)->shape, *w = &ml_input(c, 1)->shape;
-    const ml_tensor *bias = ml_input(c, 2);
-    char text[96];
-    if (w->rank != 4 || w->dims[0] != 1)
-        return ml_fail(c, ML_SHAPE_ERROR,
-                       "filter must be (1, height, width, outputs), its shape is %s",
-                       ml_shape_text(w, text));
-    ml_window *window = &blob->window;
-    window->y = (ml_window_axis){
-        .size = w->dims[1], .stride = params->stride_h, .dilation = params->dilation_h};
-    window->x = (ml_window_axis){
-        .size = w->dims[2], .stride = params->stride_w, .dilation = params->dilation_w};
-    ml_status status = ml_window_prepare(c, window, x, params->same);
-    if (status != ML_OK) return status;
-    if (x->dims[3] <= 0 || w->dims[3] % x->dims[3] != 0)
-        return ml_fail(c, ML_SHAPE_ERROR, "%d filters are not a multiple of the input depth %d",
-                       w->dims[3], x->dims[3]);
-    if (bias && ml_elements(&bias->shape) != w->dims[3])
-        return ml_fail(c, ML_SHAPE_ERROR, "bias of %lld values does not match %d outputs",
-                       (long long)ml_elements(&bias->shape), w->dims[3]);
-    blob->outputs = w->dims[3];
-    blob->multiplier = w->dims[3] / x->dims[3];
-    ml_shape y = {4, {x->dims[0], (int32_t)window->y.out, (int32_t)window->x.out, w->dims[3]}};
-    return ml_set_output(c, 0, &y);
+/* Floats of the lines of one window row, at the start of scratch. */
+static inline int64_t lines_floats(const depthwise_blob *blob) {
+    return (int64_t)blob->window.x.in * blob->outputs * blob->window.y.size;
 }
 
-/* Scratch: the lines of one window row, and for integers the filter and a pixel's sums, all as floats. */
-static ml_status prepare_scratch(const ml_call *c, ml_wish *wish, bool integer) {
+/* A worker's scratch: for floats and bytes the lines of one window row as floats; for integers a pixel's sums in floats or 32
+ * bits, and those of a line of output in 32 bits, or of a pixel in 64. */
+typedef struct layout {
+    int64_t piece;
+    int64_t sums;
+    int64_t bytes;
+} layout;
+
+static layout lay_out(const depthwise_blob *blob, int32_t type) {
+    int64_t n = blob->outputs, wide = type == ML_S16 ? n * 8 : n * blob->window.x.out * 4;
+    layout l = {.piece = blob->direct ? 0 : ml_round_up(lines_floats(blob) * 4, 64)};
+    l.sums = l.piece + (type == ML_F32 ? 0 : ml_round_up(n * 4, 64));
+    l.bytes = l.sums + (type == ML_F32 ? 0 : wide);
+    return l;
+}
+
+static ml_status prepare_scratch(const ml_call *c, ml_wish *wish) {
     depthwise_blob *blob = c->blob;
     const ml_window *w = &blob->window;
-    blob->direct = !integer && blob->multiplier == 1;
-    if (blob->direct) return ML_OK;
-    int64_t line, lines, filter = w->y.size * w->x.size * blob->outputs;
-    if (__builtin_mul_overflow(w->x.in, blob->outputs, &line) ||
-        __builtin_mul_overflow(line, w->y.size, &lines) || lines > INT64_MAX / 64 ||
-        filter > INT64_MAX / 64)
-        return ml_fail(c, ML_SHAPE_ERROR, "lines of %lld x %lld values are too large",
-                       (long long)w->x.in, (long long)blob->outputs);
-    blob->filter_floats = lines;
-    blob->piece_floats = lines + filter;
-    wish->scratch_bytes =
-        (integer ? blob->piece_floats + 2 * blob->outputs : lines) * (int64_t)sizeof(float);
+    int32_t type = ml_input(c, 0)->type, longer = w->x.in > w->x.out ? w->x.in : w->x.out;
+    int64_t line = (int64_t)longer * blob->outputs, lines;
+    blob->direct = type == ML_S16 || (type == ML_F32 && blob->multiplier == 1);
+    if (__builtin_mul_overflow(line, w->y.size, &lines) || lines > INT64_MAX / 64)
+        return ml_fail(c, ML_SHAPE_ERROR, "lines of %d x %d values are too large", longer,
+                       blob->outputs);
+    wish->worker_bytes = lay_out(blob, type).bytes;
     return ML_OK;
 }
 
-static ml_status prepare_depthwise_f32(const ml_call *c, ml_wish *wish) {
-    ml_status status = prepare_window(c);
-    return status == ML_OK ? prepare_scratch(c, wish, false) : status;
+static ml_status prepare_depthwise(const ml_call *c, ml_wish *wish) {
+    const depthwise_params *params = c->params;
+    depthwise_blob *blob = c->blob;
+    ml_window *window = &blob->window;
+    const ml_shape *x = &ml_input(c, 0)->shape, *w = &ml_input(c, 1)->shape;
+    char text[96];
+    ml_status status =
+        ml_window_prepare_filter(c, window, &params->window, "(1, height, width, outputs)");
+    if (status != ML_OK) return status;
+    if (w->dims[0] != 1)
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "filter must be (1, height, width, outputs), its shape is %s",
+                       ml_shape_text(w, text));
+    if (x->dims[3] <= 0 || w->dims[3] % x->dims[3] != 0)
+        return ml_fail(c, ML_SHAPE_ERROR, "%d filters are not a multiple of the input depth %d",
+                       w->dims[3], x->dims[3]);
+    blob->outputs = w->dims[3];
+    blob->multiplier = w->dims[3] / x->dims[3];
+    ml_shape y = {4, {x->dims[0], window->y.out, window->x.out, w->dims[3]}};
+    status = ml_check_weighted(c, c->derived, w->dims[3]);
+    if (status == ML_OK) status = ml_set_output(c, 0, &y);
+    /* The packed filter has its zero point taken off. */
+    if (c->derived) wish->layout = ((const ml_weighted *)c->derived)->w_zero;
+    return status == ML_OK ? prepare_scratch(c, wish) : status;
 }
 
-static ml_status prepare_depthwise_integer(const ml_call *c, ml_wish *wish) {
-    const depthwise_integer_params *params = c->params;
-    const depthwise_blob *blob = c->blob;
-    ml_status status = prepare_window(c);
-    if (status != ML_OK) return status;
-    if (params->mantissas.bytes != blob->outputs * (int64_t)sizeof(int32_t))
-        return ml_fail(c, ML_SHAPE_ERROR, "%lld scales do not match %lld outputs",
-                       (long long)(params->mantissas.bytes / (int64_t)sizeof(int32_t)),
-                       (long long)blob->outputs);
-    return prepare_scratch(c, wish, true);
+/* The filter of bytes as floats, less its zero point. */
+static int64_t pack_bytes(const ml_call *c, void *to) {
+    const ml_tensor *filter = ml_input(c, 1);
+    const ml_weighted *w = c->derived;
+    int64_t count = ml_elements(&filter->shape);
+    const int8_t *s8 = ml_value(c, 1);
+    const uint8_t *u8 = ml_value(c, 1);
+    float *y = to;
+    if (filter->type == ML_S8)
+        for (int64_t i = 0; y && i < count; i++) y[i] = (float)(s8[i] - w->w_zero);
+    else
+        for (int64_t i = 0; y && i < count; i++) y[i] = (float)(u8[i] - 128 - w->w_zero);
+    return count * (int64_t)sizeof(float);
 }
 
 /* The window of one pixel: lines `line_step` floats apart, taps in them `tap_step` apart, from `x` (line 0, tap 0). The
@@ -157,10 +153,10 @@ static source source_of_line(const depthwise_blob *blob, int64_t line, const flo
     const ml_window *w = &blob->window;
     return (source){
         .filter = filter,
-        .filter_step = w->x.size * blob->outputs,
+        .filter_step = (int64_t)w->x.size * blob->outputs,
         .outputs = blob->outputs,
-        .tap_step = w->x.dilation * blob->outputs,
-        .line_step = w->x.in * blob->outputs,
+        .tap_step = (int64_t)w->x.dilation * blob->outputs,
+        .line_step = (int64_t)w->x.in * blob->outputs,
         .down = ml_window_taps(&w->y, line % w->y.out),
     };
 }
@@ -177,9 +173,7 @@ static void repeat_f32(const float *x, int64_t count, int64_t multiplier, float 
 }
 
 /* y = min(max(sums + bias, low), high). */
-static void store_f32(const depthwise_float_params *p, const float *bias, int64_t count,
-                      float *restrict y) {
-    float low = p->minimum, high = p->maximum;
+static void store_f32(const float *bias, int64_t count, float low, float high, float *restrict y) {
     for (int64_t i = 0; i < count; i++) {
         float v = y[i] + (bias ? bias[i] : 0.0f);
         v = v < low ? low : v;
@@ -187,27 +181,26 @@ static void store_f32(const depthwise_float_params *p, const float *bias, int64_
     }
 }
 
-static ml_status depthwise_conv_2d_f32(const ml_call *c) {
+static ml_status lines_f32(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                           void *args) {
+    const depthwise_params *p = c->params;
     const depthwise_blob *blob = c->blob;
     const ml_window *w = &blob->window;
     const float *x = ml_in(c, 0), *bias = ml_in_optional(c, 2);
-    float *y = ml_out(c, 0);
-    for (int64_t line = 0; line < w->batches * w->y.out; line++) {
+    float *y = (float *)ml_out(c, 0) + first * w->x.out * blob->outputs;
+    (void)args;
+    for (int64_t line = first; line < end; line++) {
         source s = source_of_line(blob, line, ml_in(c, 1));
-        const float *lines = c->scratch;
+        float *lines = ml_worker_scratch(c, worker);
         int64_t batch = line / w->y.out;
-        if (blob->direct) {
-            lines = x + line_index(w, batch, &s.down, 0);
-            s.line_step *= w->y.dilation;
-        } else {
-            for (int64_t ky = s.down.first; ky < s.down.end; ky++)
-                repeat_f32(x + line_index(w, batch, &s.down, ky), w->x.in * w->channels,
-                           blob->multiplier, (float *)c->scratch + ky * s.line_step);
-        }
+        for (int64_t ky = s.down.first; ky < s.down.end && !blob->direct; ky++)
+            repeat_f32(x + line_index(w, batch, &s.down, ky), (int64_t)w->x.in * w->channels,
+                       blob->multiplier, lines + ky * s.line_step);
+        if (blob->direct) s.line_step *= w->y.dilation;
         for (int64_t ox = 0; ox < w->x.out; ox++, y += blob->outputs) {
-            aim(&s, blob, lines, ox);
+            aim(&s, blob, blob->direct ? x + line_index(w, batch, &s.down, 0) : lines, ox);
             sum_pixel(&s, y);
-            store_f32(c->params, bias, blob->outputs, y);
+            store_f32(bias, blob->outputs, p->minimum, p->maximum, y);
         }
     }
     return ML_OK;
@@ -247,45 +240,127 @@ static void sum_pixel_integer(const source *whole, int32_t *restrict sums, float
         }
 }
 
-static ml_status depthwise_integer(const ml_call *c, const bool is_signed) {
-    const depthwise_integer_params *p = c->params;
+static ml_status lines_bytes(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                             void *args) {
     const depthwise_blob *blob = c->blob;
     const ml_window *w = &blob->window;
-    float *lines = c->scratch, *filter = lines + blob->filter_floats,
-          *piece = lines + blob->piece_floats;
-    int32_t *sums = (int32_t *)(piece + blob->outputs);
-    int8_t *y = ml_out(c, 0);
-    ml_requantizer to_output = {ml_in_optional(c, 2), p->mantissas.data, p->shifts.data,
-                                p->output_offset,     p->minimum,        p->maximum};
-    expand_integer(ml_in(c, 1), is_signed, 0, blob->piece_floats - blob->filter_floats, 1,
-                   p->filter_offset, filter);
-    for (int64_t line = 0; line < w->batches * w->y.out; line++) {
-        source s = source_of_line(blob, line, filter);
+    const ml_weighted *derived = c->derived;
+    const bool is_signed = ml_in_tensor(c, 0)->type == ML_S8;
+    layout l = lay_out(blob, ML_S8);
+    char *scratch = ml_worker_scratch(c, worker);
+    float *lines = (float *)scratch, *piece = (float *)(scratch + l.piece);
+    int32_t *sums = (int32_t *)(scratch + l.sums);
+    int64_t n = blob->outputs;
+    (void)args;
+    for (int64_t line = first; line < end; line++) {
+        source s = source_of_line(blob, line, c->packed);
         for (int64_t ky = s.down.first; ky < s.down.end; ky++)
             expand_integer(ml_in(c, 0), is_signed, line_index(w, line / w->y.out, &s.down, ky),
-                           w->x.in * w->channels, blob->multiplier, p->input_offset,
+                           (int64_t)w->x.in * w->channels, blob->multiplier, derived->x_zero,
                            lines + ky * s.line_step);
-        for (int64_t ox = 0; ox < w->x.out; ox++, y += blob->outputs) {
+        for (int64_t ox = 0; ox < w->x.out; ox++) {
             aim(&s, blob, lines, ox);
-            sum_pixel_integer(&s, sums, piece);
-            ml_requantize(&to_output, sums, 0, blob->outputs, y);
+            sum_pixel_integer(&s, sums + ox * n, piece);
         }
+        ml_requantized r = {ml_in_optional(c, 2),
+                            sums,
+                            w->x.out,
+                            0,
+                            n,
+                            (int8_t *)ml_out(c, 0) + line * w->x.out * n,
+                            n};
+        ml_requantize_sums(c, &r, ML_S8);
     }
     return ML_OK;
 }
 
-static ml_status depthwise_conv_2d_s8(const ml_call *c) { return depthwise_integer(c, true); }
-static ml_status depthwise_conv_2d_u8(const ml_call *c) { return depthwise_integer(c, false); }
+/* sums[o] += x[o / multiplier] * filter[o], exact. */
+static inline void add_tap_s16(const int16_t *x, const int8_t *filter, int64_t outputs,
+                               int64_t multiplier, int32_t *restrict sums) {
+    if (multiplier == 1)
+        for (int64_t o = 0; o < outputs; o++) sums[o] += x[o] * filter[o];
+    else
+        for (int64_t o = 0; o < outputs; o++) sums[o] += x[o / multiplier] * filter[o];
+}
+
+/* A pixel of int16: EXACT_TAPS products of at most 2^22 fit into 32 bits. */
+static void sum_pixel_s16(const ml_call *c, int64_t line, int64_t ox, int32_t *piece,
+                          int64_t *sums) {
+    const depthwise_blob *blob = c->blob;
+    const ml_window *w = &blob->window;
+    ml_taps down = ml_window_taps(&w->y, line % w->y.out), across = ml_window_taps(&w->x, ox);
+    int64_t n = blob->outputs, taps = 0;
+    memset(sums, 0, (size_t)n * sizeof *sums);
+    memset(piece, 0, (size_t)n * sizeof *piece);
+    for (int64_t ky = down.first; ky < down.end; ky++)
+        for (int64_t kx = across.first; kx < across.end; kx++) {
+            const int16_t *x = (const int16_t *)ml_in(c, 0) +
+                               line_index(w, line / w->y.out, &down, ky) +
+                               (across.start + kx * w->x.dilation) * w->channels;
+            const int8_t *filter = (const int8_t *)ml_in(c, 1) + (ky * w->x.size + kx) * n;
+            add_tap_s16(x, filter, n, blob->multiplier, piece);
+            if (++taps % EXACT_TAPS == 0)
+                for (int64_t o = 0; o < n; o++) sums[o] += piece[o], piece[o] = 0;
+        }
+    for (int64_t o = 0; o < n; o++) sums[o] += piece[o];
+}
+
+static ml_status lines_s16(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                           void *args) {
+    const depthwise_blob *blob = c->blob;
+    const ml_window *w = &blob->window;
+    layout l = lay_out(blob, ML_S16);
+    char *scratch = ml_worker_scratch(c, worker);
+    int32_t *piece = (int32_t *)(scratch + l.piece);
+    int64_t n = blob->outputs, *sums = (int64_t *)(scratch + l.sums);
+    int16_t *y = (int16_t *)ml_out(c, 0) + first * w->x.out * n;
+    (void)args;
+    for (int64_t line = first; line < end; line++)
+        for (int64_t ox = 0; ox < w->x.out; ox++, y += n) {
+            sum_pixel_s16(c, line, ox, piece, sums);
+            ml_requantized r = {ml_in_optional(c, 2), sums, 1, 0, n, y, n};
+            ml_requantize_wide(c, &r);
+        }
+    return ML_OK;
+}
+
+/* Lines of output are items of work. */
+static ml_status run_lines(const ml_call *c, ml_body body) {
+    const depthwise_blob *blob = c->blob;
+    const ml_window *w = &blob->window;
+    int64_t cost = (int64_t)w->x.out * blob->outputs * w->y.size * w->x.size;
+    return ml_parallel(c, (int64_t)w->batches * w->y.out, ml_work_grain(4 * cost), body, NULL);
+}
+
+static ml_status depthwise_conv_2d_f32(const ml_call *c) { return run_lines(c, lines_f32); }
+static ml_status depthwise_conv_2d_bytes(const ml_call *c) { return run_lines(c, lines_bytes); }
+static ml_status depthwise_conv_2d_s16(const ml_call *c) { return run_lines(c, lines_s16); }
+
+#define DERIVE(type, ...)                                                                             \
+    static int64_t derive_##type(const ml_call *c, void *to) {                                        \
+        static const ml_weighted_rule rule = {.axis = 3, __VA_ARGS__};                                \
+        const depthwise_params *p = c->params; \
+        return ml_derive_weighted(c, to, &rule, p->minimum, p->maximum); \
+    }
+DERIVE(s8, .multiplier = ML_MULTIPLIER_FIXED, .symmetric_weights = true)
+DERIVE(u8, .multiplier = ML_MULTIPLIER_SINGLE)
+DERIVE(s16, .multiplier = ML_MULTIPLIER_FIXED, .symmetric = true)
+
+static const ml_typed depthwise_conv_2d[] = {
+    {"f32 f32 f32? -> f32", NULL, NULL, depthwise_conv_2d_f32},
+    {"s8 s8 s32? -> s8", derive_s8, pack_bytes, depthwise_conv_2d_bytes},
+    {"u8 u8 s32? -> u8", derive_u8, pack_bytes, depthwise_conv_2d_bytes},
+    {"s16 s8 s64? -> s16", derive_s16, NULL, depthwise_conv_2d_s16},
+    {NULL, NULL, NULL, NULL},
+};
 
 ML_KERNELS(depthwise_conv) = {
-    ML_KERNEL("depthwise_conv_2d_f32", depthwise_float_params, sizeof(depthwise_blob), 0,
-              prepare_depthwise_f32, depthwise_conv_2d_f32),
-    ML_KERNEL("depthwise_conv_2d_s8", depthwise_integer_params, sizeof(depthwise_blob), 0,
-              prepare_depthwise_integer, depthwise_conv_2d_s8),
-    ML_KERNEL("depthwise_conv_2d_u8", depthwise_integer_params, sizeof(depthwise_blob), 0,
-              prepare_depthwise_integer, depthwise_conv_2d_u8),
-    /* int16 with int8 weights: shapes here, arithmetic in numpy. */
-    ML_KERNEL("depthwise_conv_2d_s16", depthwise_integer_params, sizeof(depthwise_blob), 0,
-              prepare_depthwise_integer, NULL),
+    {.abi = ML_KERNEL_ABI,
+     .name = "depthwise_conv_2d",
+     ML_PARAMS_OF(depthwise_params),
+     .blob_bytes = sizeof(depthwise_blob),
+     .packs = 1,
+     .prepare = prepare_depthwise,
+     .typed = depthwise_conv_2d},
     ML_KERNELS_END,
 };

@@ -44,19 +44,4 @@ static inline int32_t ml_clamp_s32(int32_t x, int32_t low, int32_t high) {
     return x < low ? low : x > high ? high : x;
 }
 
-/* How the sums of a row become bytes: bias, multiplier and shift of each output, then zero point and limits. */
-typedef struct ml_requantizer {
-    const int32_t *bias;      /* or NULL */
-    const int32_t *mantissas;
-    const int32_t *shifts;
-    int32_t zero;
-    int32_t low;
-    int32_t high;
-} ml_requantizer;
-
-/* y[i] = clamp(ml_multiply_quantized(sums[i] + bias[i], mantissas[i], shifts[i]) + zero, low, high), outputs first to
- * first + n - 1 of `r`. The low byte is written: the same bits for s8 and u8. See requantize.c. */
-void ml_requantize(const ml_requantizer *r, const int32_t *sums, int64_t first, int64_t n,
-                   int8_t *y);
-
 #endif

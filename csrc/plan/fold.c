@@ -35,7 +35,8 @@ static bool can_fold(const ml_call *c, const ml_wish *wish, const ml_node *node)
                      t->storage == ML_STORAGE_BOUND; /* a bound one is refused later */
         if (!takes || ml_elements(&t->shape) > ML_FOLD_ELEMENTS) return false;
     }
-    return wish->scratch_bytes == 0 && c->n_inputs + c->n_outputs <= MOST_OPERANDS;
+    return wish->scratch_bytes == 0 && wish->worker_bytes == 0 &&
+           c->n_inputs + c->n_outputs <= MOST_OPERANDS;
 }
 
 ml_status ml_fold(ml_engine *engine, const ml_call *c, const ml_wish *wish, int32_t frame,

@@ -87,6 +87,7 @@ void ml_plan_free(ml_plan *plan) {
     }
     ml_rows_free(&plan->rows);
     free(plan->capacities);
+    free(plan->deaths);
     free(plan->spec);
     free(plan->bound);
     ml_plan_free(plan->source);
@@ -216,6 +217,14 @@ static ml_status mark_bound(ml_plan *p, const ml_binding *bound, ml_error *error
 /* Notes when bound tensors are live: the planner knows, and plans keep none. */
 static ml_status note_bound(void *context, int32_t frame, ml_planner *planner) {
     ml_plan *p = context;
+#ifdef ML_DEBUG
+    const ml_frame *f = &p->graph->frames[frame];
+    const ml_subgraph *sub = &p->graph->subgraphs[f->subgraph];
+    if (!p->deaths) p->deaths = calloc((size_t)p->graph->total_slots + 1, sizeof *p->deaths);
+    for (int32_t slot = 0; p->deaths && slot < sub->n_slots; slot++)
+        p->deaths[f->slot_base + slot] =
+            ml_planner_last_nodes(planner)[ml_planner_roots(planner)[sub->numbers[slot]]];
+#endif
     for (int32_t i = 0; frame == 0 && i < p->n_bound; i++) {
         p->bound[i].first = ml_planner_first_nodes(planner)[p->bound[i].tensor];
         p->bound[i].last = ml_planner_last_nodes(planner)[p->bound[i].tensor];

@@ -72,6 +72,7 @@ struct ml_plan {
     int32_t n_bound;
     uint64_t hash; /* of the key */
     int32_t options;
+    int32_t *deaths; /* debug builds: by slot, the last node of its root's life */
     bool dynamic; /* some node is open or waits */
     char strategy[32];
 };

@@ -131,6 +131,6 @@ ml_status ml_grow(ml_state *s, ml_residence *r, int32_t frame, int32_t id, int64
     *offset = at;
     r->learnt->grew = true;
     s->counters.capacity_misses++;
-    s->generation++;
+    ml_changed(s);
     return ML_OK;
 }

@@ -39,12 +39,14 @@ ml_status ml_poll_state(void *owner) { return ml_check_interrupt(owner, 1); }
 /* Debug builds fill the memory of tensors that nobody reads any more, so that a lifetime or a sharing that is wrong shows. */
 static void poison_dead(const ml_state *s, const ml_residence *r, int32_t frame, int32_t node) {
     const ml_subgraph *sub = ml_frame_subgraph(s->graph, frame);
-    for (int32_t slot = 0; slot < sub->n_slots; slot++) {
+    int32_t base = s->graph->frames[frame].slot_base;
+    const int32_t *deaths = r->learnt ? r->learnt->last : r->plan->deaths;
+    for (int32_t slot = 0; deaths && slot < sub->n_slots; slot++) {
         const ml_tensor *t = &ml_now_tensors(r, frame)[slot];
         int32_t number = sub->numbers[slot];
-        bool dies = r->deaths && r->deaths[s->graph->frames[frame].slot_base + slot] == node;
-        if (dies && t->storage == ML_STORAGE_ARENA && t->root == number && t->offset >= 0 &&
-            t->bytes > 0)
+        bool dies =
+            deaths[base + slot] == node && t->storage == ML_STORAGE_ARENA && t->root == number;
+        if (dies && t->offset >= 0 && t->shaped && t->bytes > 0)
             memset(ml_now_data(r, frame)[number], 0xA5, (size_t)t->bytes);
     }
 }

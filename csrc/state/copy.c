@@ -25,7 +25,7 @@ static void *find(const ml_state *s, int32_t tensor, int64_t *bytes) {
         *bytes = block->assigned ? block->bytes : 0;
         return block->assigned ? block->data : NULL;
     }
-    bool arena_gone = t->storage == ML_STORAGE_ARENA && !s->arena.base;
+    bool arena_gone = t->storage == ML_STORAGE_ARENA && s->arena.capacity == 0;
     return !t->shaped || arena_gone || !has_room(s, tensor, t) ? NULL
                                                                : ml_now_data(s->now, 0)[tensor];
 }
@@ -186,6 +186,7 @@ ml_status ml_state_get_counters(ml_state *s, ml_counters *counters) {
 }
 
 int64_t ml_state_arena_capacity(const ml_state *s) { return s->arena.capacity; }
+int32_t ml_state_stays_mapped(const ml_state *s) { return s->arena.reserved > 0; }
 int64_t ml_state_arena_bytes(const ml_state *s) {
     return s->now ? s->now->rows.frames[0].region_bytes : 0;
 }

@@ -46,10 +46,22 @@ static ml_status take_turn(ml_interpreter *p, int turn) {
     }
 }
 
-ml_status ml_enter(ml_interpreter *p) { return take_turn(p, ML_TURN_CALL); }
+ml_status ml_enter(ml_interpreter *p) {
+    ml_status status = take_turn(p, ML_TURN_CALL);
+    if (status == ML_OK) atomic_fetch_add_explicit(&p->sequence, 1, memory_order_acq_rel);
+    return status;
+}
+
 ml_status ml_enter_copy(ml_interpreter *p) { return take_turn(p, ML_TURN_COPY); }
 void ml_leave(ml_interpreter *p) {
+    /* A copy's turn leaves the sequence alone; in a call's it is odd. */
+    if (atomic_load_explicit(&p->sequence, memory_order_relaxed) & 1)
+        atomic_fetch_add_explicit(&p->sequence, 1, memory_order_acq_rel);
     atomic_store_explicit(&p->turn, ML_TURN_FREE, memory_order_release);
+}
+
+const uint64_t *ml_interpreter_sequence(const ml_interpreter *p) {
+    return (const uint64_t *)(const void *)&p->sequence;
 }
 
 void ml_interpreter_cancel(ml_interpreter *p) { atomic_store(&p->cancel, 1); }

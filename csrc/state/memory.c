@@ -62,8 +62,10 @@ ml_status ml_state_trim(ml_state *s, ml_error *error) {
         ml_cache_drop_all_but(s, s->now);
         ml_arena_shrink(&s->arena, s->now ? s->now->rows.frames[0].region_bytes : 0);
         ml_heap_trim(s);
-        if (s->now) ml_resolve_loose(s, s->now);
-        s->generation++;
+        if (s->now && s->graph->n_heap > 0) {
+            ml_resolve_loose(s, s->now);
+            ml_changed(s);
+        }
     }
     ml_leave(s->interpreter);
     return status;
@@ -74,9 +76,10 @@ ml_status ml_state_release_memory(ml_state *s, ml_error *error) {
     if (status != ML_OK) return status;
     status = refuse_views(s, error);
     if (status == ML_OK) {
-        ml_arena_release(&s->arena);
+        if (s->arena.reserved) ml_arena_shrink(&s->arena, 0);
+        else ml_arena_release(&s->arena);
         if (s->now) ml_resolve(s, s->now);
-        s->generation++;
+        ml_changed(s);
     }
     ml_leave(s->interpreter);
     return status;
@@ -88,7 +91,7 @@ ml_status ml_state_acquire_memory(ml_state *s, ml_error *error) {
     if (s->now) {
         status = ml_acquire(s, s->now, error);
         if (status == ML_OK) ml_resolve(s, s->now);
-        s->generation++;
+        ml_changed(s);
     }
     ml_leave(s->interpreter);
     return status;

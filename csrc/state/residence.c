@@ -131,6 +131,7 @@ bool ml_residence_renew(ml_state *s, ml_residence *r) {
     r->bytes = old.bytes;
     r->improved = old.improved;
     r->ran = old.ran;
+    r->generation = old.generation;
     r->engine.rows = &r->rows;
     r->engine.residence = r;
     *fresh = old;

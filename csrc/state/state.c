@@ -34,7 +34,6 @@ ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char 
     s->options = options;
     s->simd = graph->simd;
     s->cache_bytes = cache_bytes;
-    s->generation = 1;
     s->error = ML_NO_ERROR;
     strncpy(s->strategy, strategy, sizeof s->strategy - 1);
     if (allocate_tables(s, graph)) {
@@ -102,16 +101,18 @@ static bool stands(const ml_state *s, const ml_residence *r) {
 }
 
 static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, ml_block *fresh) {
-    bool only_buffers = rebinds && s->now == r && stands(s, r);
+    bool stood = stands(s, r), only_buffers = rebinds && s->now == r && stood;
+    if (only_buffers) ml_blocks_free(fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
+    else ml_heap_enter(s, r, fresh);
+    s->now = r;
+    if (stood) ml_resolve_loose(s, r);
+    else ml_resolve(s, r);
+    if (!stood || rebinds) ml_changed(s);
+    else s->generation = r->generation;
     if (only_buffers) {
         s->counters.rebinds++;
-        ml_blocks_free(fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
-    } else ml_heap_enter(s, r, fresh);
-    s->now = r;
-    s->generation++;
-    if (stands(s, r)) ml_resolve_loose(s, r);
-    else ml_resolve(s, r);
-    if (only_buffers) return;
+        return;
+    }
     r->ran = false;
     if (r->rows.persistent_bytes > 0) memset(s->persistent, 0, (size_t)r->rows.persistent_bytes);
     if (s->node_memory) memset(s->node_memory, 0, (size_t)s->graph->memory_bytes);
@@ -220,38 +221,57 @@ static void place_anew(ml_state *s, ml_residence *r) {
         ml_resolve(s, r);
         move_inputs(s, r, inputs, false);
         s->counters.replans++;
-        s->generation++;
+        ml_changed(s);
     }
     free(inputs);
 }
 
-ml_status ml_state_run(ml_state *s, ml_error *error) {
+/* For when there is no memory for an error, and when another call is running. */
+static const ml_error no_memory = {.status = ML_ARENA_ERROR,
+                                   .subgraph = -1,
+                                   .node = -1,
+                                   .tensor = -1,
+                                   .other = -1,
+                                   .text = "no memory to say what went wrong"};
+static const ml_error busy = {
+    .status = ML_BUSY, .subgraph = -1, .node = -1, .tensor = -1, .other = -1};
+
+void ml_error_free(ml_error *error) {
+    if (error != &busy && error != &no_memory) free(error);
+}
+
+/* The error of a run that failed becomes the caller's. */
+static uintptr_t give_error(ml_state *s, ml_status status) {
+    ml_error *error = malloc(sizeof *error);
+    if (error) *error = s->error;
+    if (error && error->status == ML_OK) error->status = status;
+    s->error = ML_NO_ERROR;
+    return (uintptr_t)(error ? error : &no_memory);
+}
+
+uintptr_t ml_state_run(ml_state *s) {
     ml_status status = ml_enter(s->interpreter);
-    if (status != ML_OK) return status;
+    if (status != ML_OK) return (uintptr_t)&busy;
     ml_residence *r = s->now;
-    if (!r || (!s->arena.base && r->rows.frames[0].region_bytes > 0)) {
-        status = ml_error_set(error, ML_NOT_READY,
+    bool released = r && s->arena.capacity == 0 && r->rows.frames[0].region_bytes > 0;
+    if (!r || released) {
+        status = ml_error_set(&s->error, ML_NOT_READY,
                               r ? "the arena's memory was released" : "no tensors are allocated");
-        ml_leave(s->interpreter);
-        return status;
+    } else {
+        if (r->learnt && r->learnt->grew) place_anew(s, r);
+        atomic_store_explicit(&s->interpreter->cancel, 0, memory_order_relaxed);
+        s->poll_at = 0;
+        r->ran = true;
+        ml_pool *pool = s->interpreter->pool;
+        ml_watch watch = {&s->interpreter->cancel, ml_poll_state, s};
+        if (pool) ml_pool_enter_run(pool, &watch);
+        status = ml_run_frame(s, r, 0);
+        if (pool) ml_pool_leave_run(pool);
+        s->counters.invokes++;
     }
-    if (r->learnt && r->learnt->grew) place_anew(s, r);
-    atomic_store_explicit(&s->interpreter->cancel, 0, memory_order_relaxed);
-    s->poll_at = 0;
-    s->error.status = ML_OK;
-    r->ran = true;
-    ml_pool *pool = s->interpreter->pool;
-    ml_watch watch = {&s->interpreter->cancel, ml_poll_state, s};
-    if (pool) ml_pool_enter_run(pool, &watch);
-    status = ml_run_frame(s, r, 0);
-    if (pool) ml_pool_leave_run(pool);
-    s->counters.invokes++;
-    if (status != ML_OK) {
-        *error = s->error;
-        s->error = ML_NO_ERROR;
-    }
+    uintptr_t failed = status == ML_OK ? 0 : give_error(s, status);
     ml_leave(s->interpreter);
-    return status;
+    return failed;
 }
 
 void ml_state_pin(ml_state *s, int32_t views) { atomic_fetch_add(&s->pinned, views); }

@@ -24,6 +24,7 @@ enum { ML_TURN_FREE = 0, ML_TURN_COPY = 1, ML_TURN_CALL = 2 };
 struct ml_interpreter {
     atomic_int holders;
     atomic_int turn;
+    atomic_uint_fast64_t sequence; /* odd while a call has the turn */
     atomic_int cancel;
     int32_t n_resources;
     int32_t n_subgraphs;
@@ -137,6 +138,7 @@ typedef struct ml_residence {
     int64_t bytes; /* plan and tables */
     bool resolved;
     bool improved; /* a longer search was given its chance */
+    uint64_t generation; /* the state's when a pointer or a shape last changed */
     bool ran; /* since it was put in force */
 } ml_residence;
 
@@ -172,7 +174,8 @@ struct ml_state {
     int64_t clock;
     int64_t ticks;
     int64_t poll_at; /* ns of the monotonic clock */
-    uint64_t generation;
+    uint64_t generation; /* of the residence in force */
+    uint64_t generations; /* given out so far */
     ml_counters counters;
     ml_error error; /* of the call under way: what all calls of kernels point at */
 };
@@ -227,6 +230,12 @@ void ml_heap_enter(ml_state *state, const ml_residence *residence, ml_block *fre
 void ml_heap_reset_variables(ml_state *state);
 /* Gives back the room that no value takes, and what runs alone need. Pointers have to be resolved afterwards. */
 void ml_heap_trim(ml_state *state);
+
+/* A pointer or a shape of the residence in force is not what it was. */
+static inline void ml_changed(ml_state *s) {
+    s->generation = ++s->generations;
+    if (s->now) s->now->generation = s->generation;
+}
 
 static inline ml_tensor *ml_now_tensors(const ml_residence *r, int32_t frame) {
     return r->rows.tensors + r->plan->graph->frames[frame].slot_base;

@@ -7,6 +7,7 @@ import struct
 from typing import Any
 
 from minilite._core import ffi, lib
+from minilite._native.graph import Store
 from minilite.errors import ArenaError, ModelFormatError, coordinates
 
 Array = Any
@@ -75,17 +76,25 @@ class File:
     What `rows` leads to (``rows.subgraphs[0].tensors[7].shape``, say) lives as long as the File, and does not keep it alive.
     """
 
-    __slots__ = ("_pointer", "_view", "data", "rows")
+    __slots__ = ("_pointer", "_store", "_view", "data", "rows")
 
     def __init__(self, data: Array) -> None:
         """Verifies `data`, a uint8 array. Raises: ModelFormatError, ArenaError."""
         self.data = data
+        self._store: Store | None = None
         self._view = memoryview(data)
         self._pointer = ffi.from_buffer("uint8_t[]", data)
         out, error = ffi.new("ml_file **"), ffi.new("ml_file_error *")
         if status := lib.ml_file_new(self._pointer, len(data), out, error):
             raise _refusal(status, error, len(data))
         self.rows = ffi.gc(out[0], lib.ml_file_free)
+
+    @property
+    def store(self) -> Store:
+        """Weights packed from this file's constants, for all that run it."""
+        if self._store is None:
+            self._store = Store()
+        return self._store
 
     def text(self, span: Any) -> str:
         """A string of the file; bytes that are not UTF-8 read as replacement characters."""

@@ -34,10 +34,10 @@ class Call:
         array.flags.writeable = writable
         return array
 
-    def input_array(self, position: int, dtype: Any) -> Array:
-        """A read-only view of input `position`; None when it is absent."""
+    def input_array(self, position: int, dtype: Any, *, writable: bool = False) -> Array:
+        """A view of input `position`, None when it is absent. Only variables may be written."""
         operand = lib.ml_call_operand(self._call, position)
-        return self._array(operand, dtype, writable=False) if operand.tensor else None
+        return self._array(operand, dtype, writable=writable) if operand.tensor else None
 
     def input_shape(self, position: int) -> Shape | None:
         """The shape of input `position`; None when it is absent."""

@@ -37,7 +37,7 @@ class Program:
     def __init__(self, model: Model, custom_ops: Mapping[str, Any], *, reference: bool, reorder: bool = False) -> None:
         self.model = model
         self.lowered = lower(model, custom_ops, reference=reference)
-        self.store = _native.Store()
+        self.store = model.file.store if model.file is not None else _native.Store()
         self._level = _native.choose_level(os.environ.get("MINILITE_ISA"))
         self._reorder = reorder
         self._graphs: dict[int, _native.Graph] = {}

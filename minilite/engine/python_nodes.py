@@ -27,6 +27,8 @@ class Handler(NamedTuple):
     shape: Callable[..., Any] | None
     custom: bool
     """The function is the caller's: its inputs are copies, which it may keep beyond its call."""
+    writes: tuple[int, ...] = ()
+    """Variable inputs whose new values the function gives behind the outputs."""
 
 
 def node_coordinates(node: OpNode) -> str:
@@ -98,7 +100,11 @@ class PythonNodes:
     def eval(self, call: _native.Call) -> int:
         """Computes one node and stores its outputs."""
         handler = self._handlers[call.handler]
-        arrays = _outputs(handler, self._results(handler, call))
+        results = self._results(handler, call)
+        written: tuple[Array, ...] = ()
+        if handler.writes:
+            results, written = results[: -len(handler.writes)], results[-len(handler.writes) :]
+        arrays = _outputs(handler, results)
         shapes = [array.shape for array in arrays]
         if handler.custom:
             _check_shapes(handler, call, shapes)
@@ -112,6 +118,8 @@ class PythonNodes:
                 np.copyto(call.output_array(i, array.dtype), array)
             elif status := call.write_bytes(i, _encoded(handler, i, array), sized=kind != TensorType.STRING):
                 return status
+        for position, array in zip(handler.writes, written, strict=True):
+            np.copyto(call.input_array(position, array.dtype, writable=True), array)
         return 0
 
     def _results(self, handler: Handler, call: _native.Call) -> Any:

@@ -64,9 +64,8 @@ def _logistic_s16(x: Array, scale: float) -> Array:
     """TFLite's 16-bit Logistic: |x| in steps of 1 / (3 * 4096), lines between 256 values of 65536 * sigmoid, 512 steps
     apart; each is raised by half of what the line to the next one lacks in its middle."""
     multiplier, shift = scale * 4096.0 * 3.0, 0
-    if scale != 2.0**-12:
-        while multiplier <= 32767.0 / 2.0 and shift <= 30:
-            multiplier, shift = multiplier * 2.0, shift + 1
+    while multiplier <= 32767.0 / 2.0 and shift <= 30:
+        multiplier, shift = multiplier * 2.0, shift + 1
     here, middle, after = (65536 / (1 + np.exp(-(np.arange(256) + step) / 24)) for step in (0, 0.5, 1))
     table = np.floor(here + (middle - (here + after) / 2) / 2 + 0.5).astype(np.int64)
     scaled = (x.astype(np.int64) * int(min(multiplier, 32767)) + ((1 << shift) >> 1)) >> shift
@@ -77,32 +76,24 @@ def _logistic_s16(x: Array, scale: float) -> Array:
 
 
 _unary = functools.partial(Operator, in_place=(0,), takes="x -> y")
+_piecewise = functools.partial(_unary, types=each("T -> T", "f32 s8 u8 s16"), check=quantized_or_bare)
 _relu = functools.partial(
-    _unary,
+    _piecewise,
     reference=reference_relu,
-    types=each("T -> T", "f32 s8 u8 s16"),
     params={"minimum": lambda node: _LIMITS[node.op][0], "maximum": lambda node: _LIMITS[node.op][1]},
-    check=quantized_or_bare,
     kernel="relu",
     rule={
         "f32": "exact; NaN stays",
         "s8 u8 s16": "`x - zp_x`, double rounding by `scale_x / scale_y` (float32), quantized clamp; 8 bits: a table",
     },
 )
+_LEAKY = {"s8 u8 s16": "as RELU, but below the zero point by `scale_x * alpha / scale_y`; 8 bits: a table"}
 OPERATORS = (
     _relu("RELU", range(1, 4)),
     _relu("RELU6", range(1, 4)),
     _relu("RELU_N1_TO_1", range(1, 2)),
     _relu("RELU_0_TO_1", range(1, 2)),
-    _unary(
-        "LEAKY_RELU",
-        range(1, 3),
-        reference=reference_leaky_relu,
-        types=each("T -> T", "f32 s8 u8 s16"),
-        params={"alpha": "alpha"},
-        check=quantized_or_bare,
-        rule={"s8 u8 s16": "as RELU, where x is below its zero point by `scale_x * alpha / scale_y`; 8 bits: a table"},
-    ),
+    _piecewise("LEAKY_RELU", range(1, 3), reference=reference_leaky_relu, params={"alpha": "alpha"}, rule=_LEAKY),
     _unary(
         "LOGISTIC",
         range(1, 4),

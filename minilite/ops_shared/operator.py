@@ -97,6 +97,8 @@ class Operator(NamedTuple):
     """Refuses what types do not tell: quantization, options. Raises: UnsupportedOpError."""
     kernel: str = ""
     """The C kernel; the operator's name in lower case when empty."""
+    writes: tuple[int, ...] = ()
+    """Inputs that are variable tensors and written; the reference gives their new values behind the outputs."""
     rule: Mapping[str, str] = {}
     """How it computes, for docs/operators.md, by types of input 0 ("s8 u8"), "" for all of them."""
 
@@ -107,6 +109,10 @@ class Operator(NamedTuple):
 
     def lowered(self, node: OpNode) -> Kernel | Constants:
         """What the node becomes. Raises: UnsupportedOpError."""
+        for position in self.writes:
+            written = node.input(position)
+            if written is not None and not written.is_variable:
+                raise node.refuse(f"input {position} ('{written.name}') is written: it must be a variable tensor")
         if self.check is not None:
             self.check(node)
         if self.lower is not None:
