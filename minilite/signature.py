@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minilite.details import TensorDetails, tensor_details
@@ -39,6 +39,24 @@ def _taken(session: Session, index: int, name: str, target: Array | None) -> Arr
         raise InputError(message, tensors=[name], shapes=[target.shape, found.shape])
     target[...] = found
     return target
+
+
+def find_signature(signatures: Sequence[Signature], key: str | None) -> Signature:
+    """The signature of that key; None stands for the only one. Raises: InputError."""
+    if key is None and len(signatures) == 1:
+        return signatures[0]
+    if key is None:
+        message = (
+            f"SignatureDef signature_key is None and model has {len(signatures)} Signatures. "
+            "None is only allowed when the model has 1 SignatureDef"
+        )
+        raise InputError(message)
+    for signature in signatures:
+        if signature.key == key:
+            return signature
+    names = ", ".join(s.key for s in signatures) or "none"
+    message = f'Invalid signature_key provided: "{key}". The model has {names}'
+    raise InputError(message)
 
 
 class SignatureRunner:

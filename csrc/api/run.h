@@ -117,17 +117,22 @@ ml_status ml_state_write_heap(ml_state *state, int32_t tensor, uint64_t generati
                               const void *from, int64_t bytes, ml_error *error);
 
 ml_status ml_state_get_counters(ml_state *state, ml_counters *counters);
-int64_t ml_state_arena_capacity(const ml_state *state);
-/* Bytes of blocks beside the arena: values of no fixed size, carries of loops whose shapes change. */
-ml_status ml_state_block_bytes(ml_state *state, int64_t *bytes);
-/* Whether the arena's addresses stay readable and writable as long as the state lives, whoever resizes or trims it. */
-int32_t ml_state_stays_mapped(const ml_state *state);
-/* Of the residence in force: the arena it takes, capacities of dynamic tensors included; 0 when none is. */
-int64_t ml_state_arena_bytes(const ml_state *state);
-/* Plans in the cache, the one in force included, and the bytes they take with their residences. */
-int64_t ml_state_cached(const ml_state *state, int32_t *plans);
+
+/* Bytes that a state takes now. */
+typedef struct ml_usage {
+    int64_t arena_bytes; /* of the residence in force, capacities of dynamic tensors included */
+    int64_t arena_capacity; /* held, in force or not */
+    int64_t
+        block_bytes; /* of blocks beside the arena: values of no fixed size, carries of loops whose shapes change */
+    int64_t cached_bytes; /* of the plans in the cache, with their residences */
+    int32_t cached_plans; /* the one in force included */
+    int32_t
+        stays_mapped; /* the arena's addresses can be read and written as long as the state lives */
+} ml_usage;
+ml_status ml_state_get_usage(ml_state *state, ml_usage *usage);
 /* Where the number lies that changes whenever a pointer or a shape does, and comes back with a plan whose pointers and shapes are
- * still what they were; valid as long as the state. */
+ * still what they were; valid as long as the state. It is written atomically and may be read at any time: what was looked up with
+ * it is used by calls that compare it again, in their turn. */
 const uint64_t *ml_state_generation(const ml_state *state);
 
 /* For hooks: what a call is about. */

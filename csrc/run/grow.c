@@ -41,7 +41,7 @@ static int by_offset(const void *a, const void *b) {
 
 /* The lowest offset behind what was planned at which `size` bytes meet no live record whose life crosses [first, last]. */
 static int64_t find_gap(ml_alone_list *list, int64_t size, int32_t first, int32_t last) {
-    qsort(list->records, (size_t)list->live, sizeof *list->records, by_offset);
+    if (list->live > 1) qsort(list->records, (size_t)list->live, sizeof *list->records, by_offset);
     int64_t at = list->planned;
     for (int32_t i = 0; i < list->live; i++) {
         const ml_alone *r = &list->records[i];

@@ -52,7 +52,8 @@ static void *find_for_copy(ml_state *s, int32_t tensor, uint64_t generation, int
     if (*status != ML_OK) return NULL;
     int64_t there = -1;
     void *data = NULL;
-    if (s->now && s->generation == generation && has_tensor(s, tensor))
+    if (s->now && atomic_load_explicit(&s->generation, memory_order_relaxed) == generation &&
+        has_tensor(s, tensor))
         data = find(s, tensor, &there);
     if (there == bytes && (data || bytes == 0)) return data;
     *status = ML_NOT_READY;
@@ -185,15 +186,23 @@ ml_status ml_state_get_counters(ml_state *s, ml_counters *counters) {
     return ML_OK;
 }
 
-int64_t ml_state_arena_capacity(const ml_state *s) { return s->arena.capacity; }
-int32_t ml_state_stays_mapped(const ml_state *s) { return s->arena.reserved > 0; }
-int64_t ml_state_arena_bytes(const ml_state *s) {
-    return s->now ? s->now->rows.frames[0].region_bytes : 0;
+ml_status ml_state_get_usage(ml_state *s, ml_usage *usage) {
+    ml_status status = ml_enter_copy(s->interpreter);
+    if (status != ML_OK) return status;
+    *usage =
+        (ml_usage){.arena_bytes = s->now ? s->now->rows.frames[0].region_bytes : 0,
+                   .arena_capacity = s->arena.capacity,
+                   .block_bytes = ml_blocks_bytes(s->heap, s->graph->total_slots) +
+                                  ml_blocks_bytes(s->carries, 2 * (int64_t)s->graph->total_slots),
+                   .cached_bytes = s->cached_bytes,
+                   .cached_plans = s->n_cached,
+                   .stays_mapped = s->arena.reserved > 0};
+    ml_leave(s->interpreter);
+    return ML_OK;
 }
 
-int64_t ml_state_cached(const ml_state *s, int32_t *plans) {
-    *plans = s->n_cached;
-    return s->cached_bytes;
+const uint64_t *ml_state_generation(const ml_state *s) {
+    _Static_assert(sizeof s->generation == sizeof(uint64_t),
+                   "an atomic number is a number in memory");
+    return (const uint64_t *)&s->generation;
 }
-
-const uint64_t *ml_state_generation(const ml_state *s) { return &s->generation; }

@@ -132,12 +132,3 @@ void ml_heap_trim(ml_state *s) {
     for (int32_t r = 0; r < s->interpreter->n_resources; r++)
         ml_block_fit(&s->interpreter->resources[r]);
 }
-
-ml_status ml_state_block_bytes(ml_state *s, int64_t *bytes) {
-    ml_status status = ml_enter_copy(s->interpreter);
-    if (status != ML_OK) return status;
-    *bytes = ml_blocks_bytes(s->heap, s->graph->total_slots) +
-             ml_blocks_bytes(s->carries, 2 * (int64_t)s->graph->total_slots);
-    ml_leave(s->interpreter);
-    return ML_OK;
-}

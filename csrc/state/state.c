@@ -108,7 +108,7 @@ static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, ml_block *f
     if (stood) ml_resolve_loose(s, r);
     else ml_resolve(s, r);
     if (!stood || rebinds) ml_changed(s);
-    else s->generation = r->generation;
+    else atomic_store_explicit(&s->generation, r->generation, memory_order_relaxed);
     if (only_buffers) {
         s->counters.rebinds++;
         return;

@@ -174,7 +174,7 @@ struct ml_state {
     int64_t clock;
     int64_t ticks;
     int64_t poll_at; /* ns of the monotonic clock */
-    uint64_t generation; /* of the residence in force */
+    _Atomic uint64_t generation; /* of the residence in force; Python reads it without the turn */
     uint64_t generations; /* given out so far */
     ml_counters counters;
     ml_error error; /* of the call under way: what all calls of kernels point at */
@@ -233,8 +233,9 @@ void ml_heap_trim(ml_state *state);
 
 /* A pointer or a shape of the residence in force is not what it was. */
 static inline void ml_changed(ml_state *s) {
-    s->generation = ++s->generations;
-    if (s->now) s->now->generation = s->generation;
+    uint64_t generation = ++s->generations;
+    atomic_store_explicit(&s->generation, generation, memory_order_relaxed);
+    if (s->now) s->now->generation = generation;
 }
 
 static inline ml_tensor *ml_now_tensors(const ml_residence *r, int32_t frame) {

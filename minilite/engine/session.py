@@ -12,7 +12,7 @@ from minilite._native import MAX_RANK, Plan, Shared
 from minilite.engine.binding import Binding, bindable
 from minilite.engine.misfit import as_array, encode, misfit
 from minilite.engine.program import Program, new_state, spec_of
-from minilite.engine.target import Target, decoded_values, target_at
+from minilite.engine.target import ArenaView, Target, decoded_values, target_at
 from minilite.errors import InputError, InputRuntimeError, StateError
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array, Subgraph, Tensor
@@ -25,16 +25,6 @@ _SMALL = 2048
 """Bytes up to which copies are made under the GIL; numpy lets it go for large ones."""
 _MOST_REQUESTS = 2048
 """Validated shapes, keys of plans and places that are remembered; beyond it all are forgotten at once."""
-
-
-class ArenaView:
-    """The owner of a live view: numpy arrays made from it keep it, and while it lives the arena stays where it is."""
-
-    __slots__ = ("__array_interface__", "__weakref__", "_session")
-
-    def __init__(self, session: Session, array: Array) -> None:
-        self._session = session
-        self.__array_interface__ = array.__array_interface__
 
 
 def check_resize(tensor: Tensor, shape: Shape) -> None:
@@ -258,7 +248,7 @@ class Session:
         at_caller = place is not None and place.storage == "bound"
         target = target_at(tensor, place, self._bound[index].array if at_caller else None)
         small = target.place.storage == "arena" and 0 < target.place.bytes <= _SMALL and target.encoded is None
-        if small and index in self._kept and self.state.stays_mapped:
+        if small and index in self._kept and self.state.usage().stays_mapped:
             target = target._replace(array=self.state.array(target.place, target.dtype))
         return target
 

@@ -1,8 +1,8 @@
-"""Where a tensor of a session lies now, and which arrays hold its values."""
+"""Where a tensor lies, what array fits it, and what a live view of it holds on to."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minilite._native import Place
 from minilite.errors import InputError, KernelError, StateError
@@ -10,7 +10,20 @@ from minilite.format.dtypes import TensorType
 from minilite.format.model import Array, Tensor
 from minilite.format.values import ENCODED, array_type, decoded
 
+if TYPE_CHECKING:
+    from minilite.engine.session import Session
+
 Shape = tuple[int, ...]
+
+
+class ArenaView:
+    """The owner of a live view: numpy arrays made from it keep it, and while it lives the arena stays where it is."""
+
+    __slots__ = ("__array_interface__", "__weakref__", "_session")
+
+    def __init__(self, session: Session, array: Array) -> None:
+        self._session = session
+        self.__array_interface__ = array.__array_interface__
 
 
 class Target(NamedTuple):
