@@ -23,8 +23,9 @@ from minilite.details import NodeDetails, TensorDetails, node_details, tensor_de
 from minilite.engine.program import Program
 from minilite.engine.session import Session
 from minilite.errors import InputError, MiniliteError, StateError
-from minilite.format.model import Array, Model, Signature, Subgraph, Tensor
-from minilite.signature import SignatureRunner, run_once
+from minilite.format.model import Array, Model, Subgraph, Tensor
+from minilite.format.values import constant_values
+from minilite.signature import SignatureRunner, find_signature, run_once
 
 Shape = tuple[int, ...]
 _Self = TypeVar("_Self", bound="Interpreter")
@@ -213,7 +214,7 @@ class Interpreter:
         if tensor.data is None:
             message = "Tensor data is null. Run allocate_tensors() first"
             raise StateError(message, tensors=[tensor.name])
-        return tensor.data.copy()
+        return constant_values(tensor)
 
     def tensor(self, tensor_index: TensorKey) -> Callable[[], Array]:
         """A function that gives a live, writable view of a tensor's memory. While a view lives, memory does not move."""
@@ -288,23 +289,7 @@ class Interpreter:
 
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
         """The runner of a signature; None stands for the only one. Raises: InputError."""
-        signatures = self.model.signatures
-        if signature_key is None:
-            if len(signatures) != 1:
-                message = (
-                    f"SignatureDef signature_key is None and model has {len(signatures)} Signatures. "
-                    "None is only allowed when the model has 1 SignatureDef"
-                )
-                raise InputError(message)
-            return self._runner(signatures[0])
-        for signature in signatures:
-            if signature.key == signature_key:
-                return self._runner(signature)
-        names = ", ".join(s.key for s in signatures) or "none"
-        message = f'Invalid signature_key provided: "{signature_key}". The model has {names}'
-        raise InputError(message)
-
-    def _runner(self, signature: Signature) -> SignatureRunner:
+        signature = find_signature(self.model.signatures, signature_key)
         return SignatureRunner(signature, self._session(signature.subgraph), self._options.compress_zero_points)
 
     # Our additions ------------------------------------------------------------------------------------------------------
@@ -368,6 +353,15 @@ class Interpreter:
     def counters(self) -> dict[str, int]:
         """Counts since the interpreter was made: invokes, plans, plan_hits, nodes_prepared, capacity_misses, ..."""
         return self._session().state.counters()
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of the blocks beside the arena: strings, carries of loops whose shapes change, resource variables.
+
+        They keep their room from run to run; `trim` gives back what no value takes. Raises: StateError.
+        """
+        shared = self._shared.block_bytes if self._shared is not None else 0
+        return shared + sum(session.state.usage().block_bytes for session in self._sessions.values())
 
     @property
     def arena_bytes(self) -> int:

@@ -48,6 +48,8 @@ void ml_interpreter_cancel(ml_interpreter *interpreter);
 const uint64_t *ml_interpreter_sequence(const ml_interpreter *interpreter);
 /* Forgets resource variables, tables and what CALL_ONCE has run. */
 ml_status ml_interpreter_reset_resources(ml_interpreter *interpreter);
+/* Bytes of the blocks of resource variables. */
+ml_status ml_interpreter_block_bytes(ml_interpreter *interpreter, int64_t *bytes);
 /* How many threads runs may use, the caller's included; from the next run on. */
 ml_status ml_interpreter_set_threads(ml_interpreter *interpreter, int32_t threads);
 
@@ -110,9 +112,9 @@ ml_status ml_state_read(ml_state *state, int32_t tensor, uint64_t generation, vo
                         int64_t bytes);
 ml_status ml_state_write(ml_state *state, int32_t tensor, uint64_t generation, const void *from,
                          int64_t bytes);
-/* Gives a tensor of no fixed size (heap) its value. */
-ml_status ml_state_write_heap(ml_state *state, int32_t tensor, const void *from, int64_t bytes,
-                              ml_error *error);
+/* Gives a tensor of no fixed size (heap) its value, if `generation` is still the state's; else ML_NOT_READY. */
+ml_status ml_state_write_heap(ml_state *state, int32_t tensor, uint64_t generation,
+                              const void *from, int64_t bytes, ml_error *error);
 
 ml_status ml_state_get_counters(ml_state *state, ml_counters *counters);
 
@@ -120,6 +122,8 @@ ml_status ml_state_get_counters(ml_state *state, ml_counters *counters);
 typedef struct ml_usage {
     int64_t arena_bytes; /* of the residence in force, capacities of dynamic tensors included */
     int64_t arena_capacity; /* held, in force or not */
+    int64_t
+        block_bytes; /* of blocks beside the arena: values of no fixed size, carries of loops whose shapes change */
     int64_t cached_bytes; /* of the plans in the cache, with their residences */
     int32_t cached_plans; /* the one in force included */
     int32_t

@@ -42,9 +42,9 @@ void ml_sweep_reset(ml_engine *engine, int32_t frame) {
                                     .root = number,
                                     .type = (uint8_t)def->type,
                                     .dynamic = !variable, /* until it is swept */
-                                    .storage = variable                     ? ML_STORAGE_PERSISTENT
-                                               : ml_type_is_heap(def->type) ? ML_STORAGE_HEAP
-                                                                            : ML_STORAGE_ARENA,
+                                    .storage = ml_type_is_heap(def->type) ? ML_STORAGE_HEAP
+                                               : variable                 ? ML_STORAGE_PERSISTENT
+                                                                          : ML_STORAGE_ARENA,
                                     .shaped = variable};
         if (variable) tensors[slot].bytes = ml_bytes_of(ml_elements(&def->shape), def->type);
     }

@@ -76,10 +76,8 @@ static ml_status settle(const ml_call *c) { return ml_settle_outputs(c); }
 /* The block of a tensor of no fixed size; NULL for all others, and while planning. */
 static ml_block *heap_of(const ml_call *c, int32_t tensor) {
     const struct ml_frame_engine *fe = c->env->engine;
-    ml_state *s = fe->engine->state;
-    int32_t slot = tensor < 0 ? -1 : c->env->slots[tensor];
-    if (!s || !s->heap || slot < 0 || c->env->tensors[slot].storage != ML_STORAGE_HEAP) return NULL;
-    return &s->heap[s->graph->frames[fe->frame].slot_base + slot];
+    ml_residence *r = fe->engine->residence;
+    return r ? ml_heap_block(fe->engine->state, r, fe->frame, tensor) : NULL;
 }
 
 /* Strings are settled by this alone: their shape says how many there are, and nothing of their bytes. */
@@ -90,6 +88,7 @@ static ml_status set_bytes(const ml_call *c, int i, int64_t bytes) {
     ml_status status = ml_block_reserve(block, bytes, c->env->error);
     if (status != ML_OK) return status;
     block->bytes = bytes;
+    block->shape = ml_output(c, i)->shape;
     block->assigned = true;
     ml_now_data(c->env->engine->engine->residence, c->env->engine->frame)[tensor] = block->data;
     return ML_OK;

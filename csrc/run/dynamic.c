@@ -94,7 +94,8 @@ static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
     if (t->bytes > r->learnt->capacities[slot]) {
         ml_status status = ml_grow(at->state, r, at->frame, number, t->bytes, &t->offset);
         if (status != ML_OK) return status;
-        r->learnt->capacities[slot] = t->bytes;
+        r->learnt->capacities[slot] =
+            ml_round_up(t->bytes, ML_ALIGNMENT); /* as its record has it */
     }
     uint8_t *region = r->frames[at->frame].region;
     *data = t->offset >= 0 && region ? region + t->offset

@@ -45,13 +45,16 @@ static int by_offset(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The lowest offset behind what was planned at which `size` bytes meet no live record whose life crosses [first, last]. */
-static int64_t find_gap(ml_alone_list *list, int64_t size, int32_t first, int32_t last) {
+/* The lowest offset behind what was planned at which `size` bytes of `id` meet no other live record whose life crosses
+ * [first, last]. */
+static int64_t find_gap(ml_alone_list *list, int32_t id, int64_t size, int32_t first,
+                        int32_t last) {
     if (list->live > 1) qsort(list->records, (size_t)list->live, sizeof *list->records, by_offset);
     int64_t at = list->planned;
     for (int32_t i = 0; i < list->live; i++) {
         const ml_alone *r = &list->records[i];
-        if (r->last < first || r->first > last || r->offset + r->size <= at) continue;
+        if (r->id == id || r->last < first || r->first > last || r->offset + r->size <= at)
+            continue;
         if (r->offset - at >= size) break;
         at = r->offset + r->size;
     }
@@ -108,8 +111,7 @@ static ml_status enlarge(ml_state *s, ml_residence *r, int32_t frame, int64_t ne
 }
 
 /* Pinned is refused even if the arena would stay where it is: whoever holds a view of this tensor would be left with its
- * old place. To do: a refusal of memory comes when the record's former place is forgotten, while the row still names it;
- * what grows later may be given the same bytes. */
+ * old place. */
 ml_status ml_grow(ml_state *s, ml_residence *r, int32_t frame, int32_t id, int64_t bytes,
                   int64_t *offset) {
     const ml_frame *f = &s->graph->frames[frame];
@@ -128,12 +130,14 @@ ml_status ml_grow(ml_state *s, ml_residence *r, int32_t frame, int32_t id, int64
         first = r->learnt->first[f->slot_base + sub->slots[id]];
         last = r->learnt->last[f->slot_base + sub->slots[id]];
     }
-    forget(list, id);
     retire(list, first);
-    int64_t size = ml_round_up(bytes, ML_ALIGNMENT), at = find_gap(list, size, first, last), end;
+    int64_t size = ml_round_up(bytes, ML_ALIGNMENT), end;
+    int64_t at = find_gap(list, id, size, first, last);
     if (__builtin_add_overflow(at, size, &end))
         return ml_error_memory(&s->error, "the arena", bytes, s->arena.capacity);
+    /* The former place is given up only here, where memory is no longer refused: until then the row names it. */
     ml_status status = enlarge(s, r, frame, end);
+    if (status == ML_OK) forget(list, id);
     if (status == ML_OK)
         status = add_record(list, (ml_alone){at, size, id, first, last}, &s->error);
     if (status != ML_OK) return status;

@@ -37,3 +37,20 @@ ml_status ml_block_set(ml_block *b, const ml_shape *shape, int32_t type, const v
     b->assigned = true;
     return ML_OK;
 }
+
+void ml_block_fit(ml_block *b) {
+    int64_t room = b->assigned ? ml_round_up(b->bytes + 1, 64) : 0;
+    if (room >= b->capacity) return;
+    void *data = room > 0 ? aligned_alloc(64, (size_t)room) : NULL;
+    if (room > 0 && !data) return;
+    if (data && b->bytes > 0) memcpy(data, b->data, (size_t)b->bytes);
+    free(b->data);
+    b->data = data;
+    b->capacity = room;
+}
+
+int64_t ml_blocks_bytes(const ml_block *blocks, int64_t count) {
+    int64_t bytes = 0;
+    for (int64_t i = 0; blocks && i < count; i++) bytes += blocks[i].capacity;
+    return bytes;
+}

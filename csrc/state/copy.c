@@ -12,10 +12,6 @@ static bool has_tensor(const ml_state *s, int32_t tensor) {
     return tensor >= 0 && tensor < ml_frame_subgraph(s->graph, 0)->io.n_tensors;
 }
 
-static ml_block *heap_of(const ml_state *s, int32_t tensor) {
-    return &s->heap[s->graph->frames[0].slot_base + ml_frame_subgraph(s->graph, 0)->slots[tensor]];
-}
-
 /* Whether the bytes that a tensor's row speaks of are there: a run that failed may have shaped it without giving it room. The
  * capacity tells, for it is raised only after a place was found. */
 static bool has_room(const ml_state *s, int32_t tensor, const ml_tensor *t) {
@@ -31,8 +27,8 @@ static void *find(const ml_state *s, int32_t tensor, int64_t *bytes) {
     const ml_tensor *t = ml_row_of(s->graph, &s->now->rows, 0, tensor);
     *bytes = t->bytes;
     if (t->storage == ML_STORAGE_HEAP) {
-        const ml_block *block = heap_of(s, tensor);
-        *bytes = block->bytes;
+        const ml_block *block = ml_heap_block(s, s->now, 0, tensor);
+        *bytes = block->assigned ? block->bytes : 0;
         return block->assigned ? block->data : NULL;
     }
     bool arena_gone = t->storage == ML_STORAGE_ARENA && s->arena.capacity == 0;
@@ -92,25 +88,6 @@ ml_status ml_state_write(ml_state *s, int32_t tensor, uint64_t generation, const
     uint8_t storage = ml_row_of(s->graph, &s->now->rows, 0, tensor)->storage;
     if (storage == ML_STORAGE_CONSTANT || storage == ML_STORAGE_FOLDED) status = ML_NOT_READY;
     else if (bytes > 0) memmove(data, from, (size_t)bytes);
-    ml_leave(s->interpreter);
-    return status;
-}
-
-/* No generation: the block takes a value of any length, and its tensor cannot move. */
-ml_status ml_state_write_heap(ml_state *s, int32_t tensor, const void *from, int64_t bytes,
-                              ml_error *error) {
-    ml_status status = ml_enter_copy(s->interpreter);
-    if (status != ML_OK) return status;
-    if (!s->now || !has_tensor(s, tensor))
-        status = ml_error_set(error, ML_NOT_READY, "no tensors are allocated");
-    else if (ml_row_of(s->graph, &s->now->rows, 0, tensor)->storage != ML_STORAGE_HEAP)
-        status = ml_error_set(error, ML_NOT_READY, "tensor %d is of fixed size", tensor);
-    if (status == ML_OK) {
-        const ml_tensor *t = ml_row_of(s->graph, &s->now->rows, 0, tensor);
-        ml_block *block = heap_of(s, tensor);
-        status = ml_block_set(block, &t->shape, t->type, from, bytes, error);
-        if (status == ML_OK) ml_now_data(s->now, 0)[tensor] = block->data;
-    }
     ml_leave(s->interpreter);
     return status;
 }
@@ -228,11 +205,14 @@ ml_status ml_state_get_counters(ml_state *s, ml_counters *counters) {
 ml_status ml_state_get_usage(ml_state *s, ml_usage *usage) {
     ml_status status = ml_enter_copy(s->interpreter);
     if (status != ML_OK) return status;
-    *usage = (ml_usage){.arena_bytes = s->now ? s->now->rows.frames[0].region_bytes : 0,
-                        .arena_capacity = s->arena.capacity,
-                        .cached_bytes = s->cached_bytes,
-                        .cached_plans = s->n_cached,
-                        .stays_mapped = s->arena.reserved > 0};
+    *usage =
+        (ml_usage){.arena_bytes = s->now ? s->now->rows.frames[0].region_bytes : 0,
+                   .arena_capacity = s->arena.capacity,
+                   .block_bytes = ml_blocks_bytes(s->heap, s->graph->total_slots) +
+                                  ml_blocks_bytes(s->carries, 2 * (int64_t)s->graph->total_slots),
+                   .cached_bytes = s->cached_bytes,
+                   .cached_plans = s->n_cached,
+                   .stays_mapped = s->arena.reserved > 0};
     ml_leave(s->interpreter);
     return ML_OK;
 }

@@ -86,6 +86,14 @@ ml_status ml_interpreter_reset_resources(ml_interpreter *p) {
     return ML_OK;
 }
 
+ml_status ml_interpreter_block_bytes(ml_interpreter *p, int64_t *bytes) {
+    ml_status status = ml_enter_copy(p);
+    if (status != ML_OK) return status;
+    *bytes = ml_blocks_bytes(p->resources, p->n_resources);
+    ml_leave(p);
+    return ML_OK;
+}
+
 /* Where there is no pool yet, the next plan put in force makes one of the right size. */
 ml_status ml_interpreter_set_threads(ml_interpreter *p, int32_t threads) {
     ml_status status = ml_enter(p);

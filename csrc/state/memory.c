@@ -71,6 +71,11 @@ ml_status ml_state_trim(ml_state *s, ml_error *error) {
     if (status == ML_OK) {
         ml_cache_drop_all_but(s, s->now);
         ml_arena_shrink(&s->arena, s->now ? s->now->rows.frames[0].region_bytes : 0);
+        ml_heap_trim(s);
+        if (s->now && s->graph->n_heap > 0) {
+            ml_resolve_loose(s, s->now);
+            ml_changed(s);
+        }
     }
     ml_leave(s->interpreter);
     return status;
@@ -111,6 +116,7 @@ ml_status ml_state_reset_variables(ml_state *s, ml_error *error) {
     (void)error;
     if (s->now && s->now->rows.persistent_bytes > 0)
         memset(s->persistent, 0, (size_t)s->now->rows.persistent_bytes);
+    ml_heap_reset_variables(s);
     if (s->node_memory) memset(s->node_memory, 0, (size_t)s->graph->memory_bytes);
     ml_leave(s->interpreter);
     return ML_OK;

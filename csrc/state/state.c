@@ -120,8 +120,10 @@ static bool stands(const ml_state *s, const ml_residence *r) {
 
 /* With the same residence and other buffers, nothing but pointers to buffers changes: values and variables stay. In any
  * other case tensors are allocated anew in LiteRT's sense, and variables start from zero, even if it is the same residence. */
-static void put_in_force(ml_state *s, ml_residence *r, bool rebinds) {
+static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, ml_block *fresh) {
     bool stood = stands(s, r), only_buffers = rebinds && s->now == r && stood;
+    if (only_buffers) ml_blocks_free(fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
+    else ml_heap_enter(s, r, fresh);
     s->now = r;
     if (stood) ml_resolve_loose(s, r);
     else ml_resolve(s, r);
@@ -148,9 +150,12 @@ static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding
     bool made;
     ml_status status = find_or_make(s, request, &r, &made, error);
     if (status != ML_OK) return status;
+    ml_block *fresh = NULL;
     status = ml_bound_check(r->plan, &r->rows, request->bound, request->n_bound, error);
+    if (status == ML_OK) status = ml_heap_acquire(s, r, &fresh, error);
     if (status == ML_OK) status = ml_acquire(s, r, error);
     if (status != ML_OK) {
+        ml_blocks_free(fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
         if (made) ml_residence_free(r);
         return status;
     }
@@ -161,7 +166,7 @@ static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding
     r->used = ++s->clock;
     if (made) ml_cache_add(s, r);
     else s->counters.plan_hits++;
-    put_in_force(s, r, rebinds);
+    put_in_force(s, r, rebinds, fresh);
     if (made) ml_cache_evict(s);
     return ML_OK;
 }

@@ -44,6 +44,8 @@ class Usage(NamedTuple):
     """Of the residence in force, capacities of dynamic tensors included; 0 when none is."""
     arena_capacity: int
     """That the arena holds, in force or not."""
+    block_bytes: int
+    """Of blocks beside the arena: strings, carries of loops whose shapes change."""
     cached_bytes: int
     """Of the plans that are kept, with their residences."""
     cached_plans: int
@@ -71,6 +73,14 @@ class Shared:
         """Forgets resource variables and what CALL_ONCE has run. Raises: StateError."""
         if lib.ml_interpreter_reset_resources(self.pointer):
             raise StateError(BUSY)
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of the blocks of resource variables. Raises: StateError."""
+        found = ffi.new("int64_t *")
+        if lib.ml_interpreter_block_bytes(self.pointer, found):
+            raise StateError(BUSY)
+        return int(found[0])
 
     def set_threads(self, threads: int) -> None:
         """How many threads runs may use, the caller's included. Raises: StateError."""
@@ -204,7 +214,7 @@ class State:
         u = ffi.new("ml_usage *")
         if lib.ml_state_get_usage(self.pointer, u):
             raise StateError(BUSY)
-        bytes_taken = (int(u.arena_bytes), int(u.arena_capacity), int(u.cached_bytes))
+        bytes_taken = (int(u.arena_bytes), int(u.arena_capacity), int(u.block_bytes), int(u.cached_bytes))
         return Usage(*bytes_taken, int(u.cached_plans), bool(u.stays_mapped))
 
     def counters(self) -> dict[str, int]:
@@ -248,9 +258,14 @@ class State:
             raise StateError(BUSY)
         return not status
 
-    def write_heap(self, tensor: int, value: bytes) -> None:
-        """Gives a tensor of no fixed size its value. Raises: StateError, ArenaError."""
-        self._call(lib.ml_state_write_heap, tensor, ffi.from_buffer(value), len(value))
+    def write_heap(self, tensor: int, place: Place, value: Array) -> bool:
+        """Gives a tensor of no fixed size its bytes; False if it is no longer at `place`. Raises: StateError, ArenaError."""
+        error = fresh_error()
+        data = ffi.from_buffer(value)
+        status = lib.ml_state_write_heap(self.pointer, tensor, place.generation, data, value.nbytes, error)
+        if status not in (lib.ML_OK, lib.ML_NOT_READY):
+            self._fail(status, error)
+        return not status
 
     def array(self, place: Place, dtype: Any) -> Array:
         """A writable array over a tensor's bytes; valid until `generation` changes."""

@@ -10,14 +10,13 @@ import numpy as np
 
 from minilite._native import MAX_RANK, Plan, Shared
 from minilite.engine.binding import Binding, bindable
-from minilite.engine.misfit import as_array, misfit
+from minilite.engine.misfit import as_array, encode, misfit
 from minilite.engine.program import Program, new_state, spec_of
-from minilite.engine.target import ArenaView, Target
+from minilite.engine.target import ArenaView, Target, decoded_values, target_at
 from minilite.errors import InputError, InputRuntimeError, StateError
-from minilite.format.dtypes import TensorType, numpy_type
+from minilite.format.dtypes import TensorType
 from minilite.format.model import Array, Subgraph, Tensor
-from minilite.format.packed import PACKED, pack, unpack
-from minilite.format.strings import pack_strings, unpack_strings
+from minilite.format.values import ENCODED, constant_values
 
 Shape = tuple[int, ...]
 _TRIES = 8
@@ -246,25 +245,12 @@ class Session:
     def _look(self, index: int) -> Target:
         tensor = self.tensor(index)
         place = self.state.place(index) if self._in_force is not None else None
-        text = tensor.type == TensorType.STRING
-        missing = place is None or place.shape is None or (not place.address and (place.bytes > 0 or text))
-        if place is None or place.shape is None or (missing and not (text and place.storage == "heap")):
-            message = (
-                f"Tensor data is null. Run allocate_tensors() first: tensor {index} ('{tensor.name}') has no memory"
-            )
-            raise StateError(message, tensors=[tensor.name])
-        if tensor.type == TensorType.VARIANT:
-            message = f"tensor {index} ('{tensor.name}') is {tensor.type.name}: it cannot be read as an array"
-            raise InputError(message, tensors=[tensor.name])
-        kind = TensorType(place.type)
-        dtype = np.dtype(object) if text else np.dtype(numpy_type(kind))
-        writable = place.storage not in ("constant", "folded")
-        if place.storage == "bound":
-            writable = bool(self._bound[index].array.flags.writeable)
-        packed = kind if kind in PACKED else None
-        small = place.storage == "arena" and 0 < place.bytes <= _SMALL and packed is None and index in self._kept
-        array = self.state.array(place, dtype) if small and self.state.usage().stays_mapped else None
-        return Target(place, dtype, place.shape, writable, text, array, packed)
+        at_caller = place is not None and place.storage == "bound"
+        target = target_at(tensor, place, self._bound[index].array if at_caller else None)
+        small = target.place.storage == "arena" and 0 < target.place.bytes <= _SMALL and target.encoded is None
+        if small and index in self._kept and self.state.usage().stays_mapped:
+            target = target._replace(array=self.state.array(target.place, target.dtype))
+        return target
 
     def get(self, index: int, into: Array | None = None) -> Array:
         """A copy of a tensor's values, in `into` where that fits. Raises: InputError, StateError."""
@@ -282,14 +268,10 @@ class Session:
             if index not in self._kept:
                 self._check_whole(index)
             place = target.place
-            if target.text:
+            if target.encoded is not None:
                 raw = np.empty(place.bytes, np.uint8)
                 if self.state.read(index, place, raw):
-                    return unpack_strings(raw, target.shape)
-            elif target.packed is not None:
-                raw = np.empty(place.bytes, np.uint8)
-                if self.state.read(index, place, raw):
-                    return unpack(raw, target.packed, target.shape)
+                    return decoded_values(self.tensor(index), raw, target)
             else:
                 fits = into is not None and into.dtype == target.dtype and into.shape == target.shape
                 array = (
@@ -329,14 +311,8 @@ class Session:
                     return
         for _ in range(_TRIES):
             target = self._target(index)
-            if target.text:
-                array = value if type(value) is np.ndarray else np.asarray(value, object)
-                if array.shape != target.shape or not target.writable:
-                    raise misfit(self.tensor(index), value, array.astype(object), target, bound=False)
-                self.state.write_heap(index, pack_strings(self.tensor(index), array))
-                self._forget_target(index)
-                return
-            array = value if type(value) is np.ndarray else as_array(self.tensor(index), value)
+            plain = type(value) is np.ndarray and target.encoded is None
+            array = value if plain else as_array(self.tensor(index), value)
             if (
                 array.dtype != target.dtype
                 or array.shape != target.shape
@@ -344,24 +320,28 @@ class Session:
                 or not array.dtype.isnative
             ):
                 raise misfit(self.tensor(index), value, array, target, bound=target.place.storage == "bound")
-            if target.packed is not None:
-                array = pack(array, target.packed)
+            if target.encoded is not None:
+                array = encode(self.tensor(index), array)
             elif not array.flags.c_contiguous:
                 array = np.ascontiguousarray(array)
-            if self.state.write(index, target.place, array):
+            write = self.state.write_heap if target.encoded == TensorType.STRING else self.state.write
+            if write(index, target.place, array):
                 return
             self._forget_target(index)
         raise StateError(_MOVES, tensors=[self.tensor(index).name])
 
     def view(self, index: int) -> Callable[[], Array]:
-        """A function that gives a live view of a tensor; while an array of it lives, memory does not move."""
+        """A function that gives a live view of a tensor; while an array of it lives, memory does not move.
+
+        Of strings and of elements of less than a byte it gives copies.
+        """
         tensor = self.tensor(index)
 
         def live() -> Array:
             if tensor.data is not None:
-                return tensor.data
+                return tensor.data if tensor.type not in ENCODED else constant_values(tensor)
             target = self._target(index)
-            if target.text or target.packed is not None:
+            if target.encoded is not None:
                 return self.get(index)
             if target.place.storage == "bound":
                 flat: Array = self._bound[index].array.reshape(-1)

@@ -115,7 +115,6 @@ def test_loop_body_that_grows_in_mid_run(planner: str) -> None:
     apart(grow_the_body, planner, MALLOC_MMAP_THRESHOLD_="65536")
 
 
-@pytest.mark.xfail(strict=True, reason="a refusal forgets the place that the tensor keeps")
 def test_memory_refused_for_a_tensor_that_had_grown() -> None:
     """Its place stays its own: what grows in a later run, while it is alive, lies elsewhere."""
 
