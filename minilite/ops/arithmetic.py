@@ -96,7 +96,9 @@ def _check_sub(node: OpNode) -> None:
 def _check_zero_points(node: OpNode) -> None:
     for tensor in _tensors(node):
         if tensor.quantization.zero_point:
-            raise node.refuse(f"tensor '{tensor.name}' has the zero point {tensor.quantization.zero_point}, it must be 0")
+            raise node.refuse(
+                f"tensor '{tensor.name}' has the zero point {tensor.quantization.zero_point}, it must be 0"
+            )
 
 
 def _power_of_two_shifts(node: OpNode) -> tuple[int, int] | None:

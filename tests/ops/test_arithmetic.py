@@ -144,7 +144,9 @@ def test_no_elements_write_none(op: str) -> None:
         before = buffer.copy()
         interpreter.set_tensor(0, x[:size])
         interpreter.invoke()
-        assert buffer.tolist() == ([{"ADD": 6, "SUB": -4, "MUL": 5, "SQUARED_DIFFERENCE": 16}[op], 8] if size else before.tolist())
+        assert buffer.tolist() == (
+            [{"ADD": 6, "SUB": -4, "MUL": 5, "SQUARED_DIFFERENCE": 16}[op], 8] if size else before.tolist()
+        )
 
 
 @pytest.mark.parametrize("op", OPS)
