@@ -48,6 +48,7 @@ ml_status ml_state_place(ml_state *s, int32_t tensor, ml_place_now *place, ml_er
     if (status == ML_OK) {
         place->tensor = *ml_row_of(s->graph, &s->now->rows, 0, tensor);
         place->data = find(s, tensor, &place->bytes);
+        place->generation = atomic_load_explicit(&s->generation, memory_order_relaxed);
     }
     ml_leave(s->interpreter);
     return status;

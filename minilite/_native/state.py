@@ -229,12 +229,11 @@ class State:
     def place(self, tensor: int) -> Place:
         """Where a tensor of the main frame lies now. Raises: StateError."""
         place = ffi.new("ml_place_now *")
-        generation = self.generation
         self._call(lib.ml_state_place, tensor, place)
         t = place.tensor
         shape = tuple(t.shape.dims[0 : t.shape.rank]) if t.shaped else None
         address = int(ffi.cast("uintptr_t", place.data))
-        return Place(generation, shape, t.type, STORAGES[t.storage], place.bytes, address)
+        return Place(int(place.generation), shape, t.type, STORAGES[t.storage], place.bytes, address)
 
     def overwriter(self, tensor: int) -> int:
         """The file's number of the first node that writes over a tensor once it is dead; -1 if it stays whole."""

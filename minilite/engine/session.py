@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -65,9 +66,12 @@ class Session:
         self._bound_asked: dict[int, Binding] = {}
         self._bound: dict[int, Binding] = {}
         self._released = False
-        self._targets: dict[int, Target] = {}
+        self._allocating = threading.RLock()
+        self._known: tuple[int, dict[int, Target]] = (
+            -1,
+            {},
+        )  # a generation's targets: one pair, so threads see both or none
         self._all_targets: dict[int, dict[int, Target]] = {}
-        self._generation = -1
         self._generations = self.state.generations
         self._sequence = shared.sequence
         self._views: dict[int, weakref.ref[ArenaView]] = {}
@@ -132,6 +136,10 @@ class Session:
                 self.state.acquire_memory()
                 self._released = False
             return
+        with self._allocating:  # what C has in force and what is noted here change together
+            self._allocate()
+
+    def _allocate(self) -> None:
         if self._views:
             message = (
                 f"There is at least 1 reference to internal data in the interpreter: {len(self._views)} views of its "
@@ -219,21 +227,22 @@ class Session:
 
     def _target(self, index: int) -> Target:
         """Where the tensor lies now. Raises: InputError, StateError."""
-        generation = self.state.generation
-        if generation != self._generation:
+        now, (generation, targets) = self.state.generation, self._known
+        if now != generation:
             if len(self._all_targets) >= _MOST_REQUESTS:
                 self._all_targets.clear()
-            self._targets = self._all_targets.setdefault(generation, {})
-            self._generation = generation
+            generation, targets = self._known = (now, self._all_targets.setdefault(now, {}))
         if not self.ready:
             self._check_shape_in_force(index)
-        target = self._targets.get(index)
+        target = targets.get(index)
         if target is None:
-            target = self._targets[index] = self._look(index)
+            target = self._look(index)
+            if target.place.generation == generation:  # another thread may have resized meanwhile
+                targets[index] = target
         return target
 
     def _forget_target(self, index: int) -> None:
-        self._targets.pop(index, None)
+        self._known[1].pop(index, None)
 
     def _check_shape_in_force(self, index: int) -> None:
         if index not in self._touched or self._in_force is None:
@@ -256,10 +265,11 @@ class Session:
         """A copy of a tensor's values, in `into` where that fits. Raises: InputError, StateError."""
         # Small ones are copied under the GIL, out of memory that stays mapped; the sequence says whether a call of another
         # thread came in between. It is odd while one is under way.
-        target = self._targets.get(index)
+        generation, targets = self._known
+        target = targets.get(index)
         if target is not None and target.array is not None and into is None and self.ready:
             sequence = self._sequence[0]
-            if not sequence & 1 and self._generations[0] == self._generation:
+            if not sequence & 1 and self._generations[0] == generation:
                 copy = target.array.copy()
                 if self._sequence[0] == sequence:
                     return copy
@@ -301,11 +311,12 @@ class Session:
         if not self.ready:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
             raise StateError(message, tensors=[self.tensor(index).name])
-        known = self._targets.get(index)
+        generation, targets = self._known
+        known = targets.get(index)
         if known is not None and known.array is not None and type(value) is np.ndarray:
             fits = value.dtype == known.dtype and value.shape == known.shape
             sequence = self._sequence[0]
-            if fits and not sequence & 1 and self._generations[0] == self._generation:
+            if fits and not sequence & 1 and self._generations[0] == generation:
                 known.array[...] = value  # see get
                 if self._sequence[0] == sequence:
                     return
