@@ -101,7 +101,7 @@ ml_status ml_state_reset_variables(ml_state *state, ml_error *error);
 typedef struct ml_place_now {
     ml_tensor tensor;
     void *data; /* NULL: it has no memory now */
-    int64_t bytes;       /* at data */
+    int64_t bytes; /* at data */
     uint64_t generation; /* for which all of this holds */
 } ml_place_now;
 ml_status ml_state_place(ml_state *state, int32_t tensor, ml_place_now *place, ml_error *error);

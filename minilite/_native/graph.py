@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,13 @@ from minilite.errors import ArenaError
 
 Array = Any
 Shape = tuple[int, ...]
+
+
+def include_folder() -> str:
+    """The folder of the headers that came with the core."""
+    from minilite import _core
+
+    return str(Path(_core.__file__).parent / "include")
 
 
 class KernelInfo(NamedTuple):

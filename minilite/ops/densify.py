@@ -93,7 +93,7 @@ def lower_densify(node: OpNode) -> Constants:
     return Constants((_dense(node, source),))
 
 
-def reference_densify(node: OpNode, x: Array) -> Array:
+def reference_densify(node: OpNode, _: Array) -> Array:
     """Stored values where their indices say, zeros elsewhere."""
     source = node.inputs[0]
     assert source is not None
