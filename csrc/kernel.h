@@ -127,18 +127,37 @@ struct ml_kernel {
 #define ML_C_f32 float
 #define ML_C_f64 double
 #define ML_C_array ml_array
-#define ML_KIND_i32 'i'
-#define ML_KIND_i64 'q'
-#define ML_KIND_f32 'f'
-#define ML_KIND_f64 'd'
-#define ML_KIND_array 'a'
 #define ML_MEMBER(params, kind, field) ML_C_##kind field;
-#define ML_ROW(params, kind, field) {#field, ML_KIND_##kind, (int32_t)offsetof(params, field)},
+#define ML_ROW(params, kind, field) ML_ROW_##kind(params, field)
+#define ML_ROW_i32(params, field) ML_ROW_AT(params, 'i', field)
+#define ML_ROW_i64(params, field) ML_ROW_AT(params, 'q', field)
+#define ML_ROW_f32(params, field) ML_ROW_AT(params, 'f', field)
+#define ML_ROW_f64(params, field) ML_ROW_AT(params, 'd', field)
+#define ML_ROW_array(params, field) ML_ROW_AT(params, 'a', field)
+#define ML_ROW_AT(params, letter, field) {#field, letter, (int32_t)offsetof(params, field)},
 #define ML_PARAMS(params, FIELDS)   \
     typedef struct params {         \
         FIELDS(ML_MEMBER, params)   \
     } params;                       \
-    static const ml_field params##_fields[] = {FIELDS(ML_ROW, params)};
+    ML_FIELDS(params, FIELDS)
+/* The table alone, of a struct that ML_GROUP declares: for families of several files. */
+#define ML_FIELDS(params, FIELDS) static const ml_field params##_fields[] = {FIELDS(ML_ROW, params)};
+/* Fields that several operators share are a group: ML_GROUP(ml_window_params, ML_WINDOW_FIELDS) declares its struct, and
+ *     #define ML_C_window ml_window_params
+ *     #define ML_ROW_window(params, member) ML_WINDOW_FIELDS(ML_GROUP_ROW, (params, member))
+ * make it a kind, so that X(S, window, window) puts a member `window` among the parameters. Python passes its fields by their
+ * own names, as any other. Groups are of i32 and f32 alone: a struct of these has no holes. */
+#define ML_GROUP(group, FIELDS)   \
+    typedef struct group {        \
+        FIELDS(ML_MEMBER, group)  \
+    } group;
+#define ML_GROUP_ROW(place, kind, field) ML_GROUP_ROW_OF(ML_PLACE place, kind, field)
+#define ML_PLACE(params, member) params, member
+#define ML_GROUP_ROW_OF(...) ML_GROUP_ROW_AT(__VA_ARGS__)
+#define ML_GROUP_ROW_AT(params, member, kind, field) \
+    {#field, ML_LETTER_##kind, (int32_t)offsetof(params, member.field)},
+#define ML_LETTER_i32 'i'
+#define ML_LETTER_f32 'f'
 /* The parameters of a row: {ML_KERNEL_ABI, ..., ML_PARAMS_OF(clamp_params), ...}. */
 #define ML_PARAMS_OF(params)                                                              \
     .fields = params##_fields, .n_fields = (int32_t)(sizeof params##_fields / sizeof params##_fields[0]), \
@@ -152,6 +171,8 @@ struct ml_kernel {
 #define ML_KERNEL_NO_PARAMS(kernel_name, blob_size, kernel_flags, prepare_fn, eval_fn)                        \
     {.abi = ML_KERNEL_ABI, .flags = (kernel_flags), .name = (kernel_name), .blob_bytes = (int32_t)(blob_size), \
      .prepare = (prepare_fn), .typed = (const ml_typed[]){{"*", NULL, NULL, eval_fn}, {NULL, NULL, NULL, NULL}}}
+/* The table of a row: {.name = "pad", ..., ML_TYPED({"f32 s32", NULL, NULL, pad}, {...})}. */
+#define ML_TYPED(...) .typed = (const ml_typed[]){__VA_ARGS__, {NULL, NULL, NULL, NULL}}
 /* ML_KERNELS(conv) = { rows, ML_KERNELS_END }; the build finds the table by the file's or folder's stem. */
 #define ML_KERNELS(family)                        \
     extern const ml_kernel ml_kernels_##family[]; \

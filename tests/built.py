@@ -21,6 +21,13 @@ def floats(*values: float) -> Array:
     return np.array(values, np.float32)
 
 
+def texts(*values: bytes | str, shape: tuple[int, ...] | None = None) -> Array:
+    """An array of objects."""
+    found = np.empty(len(values), object)
+    found[:] = values
+    return found.reshape(shape if shape is not None else (len(values),))
+
+
 def ready(model: bytes, **options: Any) -> minilite.Interpreter:
     """An interpreter with its tensors allocated."""
     interpreter = minilite.Interpreter(model_content=model, **options)

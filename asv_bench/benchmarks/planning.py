@@ -3,26 +3,45 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
-from minilite import memory
-from minilite.memory import tables
+from . import common
+
+NETWORKS = ("mobilenet_v1", "mobilenet_v2", "deeplab_v3", "inception_v3", "posenet", "blazeface")
 
 
+@common.suite
 class SharedObjects:
     """The article's first table: bytes that a strategy's objects take."""
 
-    params = (tables.SHARED_OBJECTS, tuple(tables.NETWORKS))
+    params: Any = (
+        (
+            "shared_greedy_by_size",
+            "shared_greedy_by_size_improved",
+            "shared_greedy_by_breadth",
+            "greedy_in_order",
+            "min_cost_flow",
+            "equality",
+        ),
+        NETWORKS,
+    )
     param_names = ("strategy", "network")
-    strategies_bound = staticmethod(memory.shared_objects_bound)
+    deterministic = True
+    bound = "shared_objects_bound"
 
     def setup(self, _: str, network: str) -> None:
-        self.records = tables.problem(network)
+        with common.if_there():
+            from minilite import memory
+            from minilite.memory import tables
+
+            self.plan, self.least = memory.plan, getattr(memory, self.bound)
+            self.records = tables.problem(network)
 
     def track_bytes(self, strategy: str, _: str) -> int:
-        return memory.plan(self.records, strategy, 1).arena_bytes
+        return int(self.plan(self.records, strategy, 1).arena_bytes)
 
     def track_over_lower_bound(self, strategy: str, _: str) -> float:
-        return memory.plan(self.records, strategy, 1).arena_bytes / self.strategies_bound(self.records, 1)
+        return self.track_bytes(strategy, _) / int(self.least(self.records, 1))
 
     track_bytes.unit = "bytes"  # type: ignore[attr-defined]
     track_over_lower_bound.unit = "ratio"  # type: ignore[attr-defined]
@@ -31,8 +50,11 @@ class SharedObjects:
 class Offsets(SharedObjects):
     """The article's second table: bytes of the arena."""
 
-    params = (tables.OFFSETS, tuple(tables.NETWORKS))
-    strategies_bound = staticmethod(memory.lower_bound)
+    params = (
+        ("greedy_by_size", "greedy_by_breadth", "strip_packing", "tflm", "tflite", "default", "naive"),
+        NETWORKS,
+    )
+    bound = "lower_bound"
 
 
 class Pass:
@@ -44,10 +66,14 @@ class Pass:
     def setup(self, _: str, records: int) -> None:
         draw = random.Random(records)
         starts = [draw.randrange(records) for _ in range(records)]
-        self.records = [
-            memory.UsageRecord(i, draw.randrange(1, 1 << 20), first, first + draw.randrange(records // 10))
-            for i, first in enumerate(starts)
-        ]
+        with common.if_there():
+            from minilite import memory
+
+            self.plan = memory.plan
+            self.records = [
+                memory.UsageRecord(i, draw.randrange(1, 1 << 20), first, first + draw.randrange(records // 10))
+                for i, first in enumerate(starts)
+            ]
 
     def time_plan(self, strategy: str, _: int) -> None:
-        memory.plan(self.records, strategy)
+        self.plan(self.records, strategy)

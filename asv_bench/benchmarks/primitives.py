@@ -7,13 +7,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minilite._core import ffi, lib
+from . import common
 
 LEVELS = ["scalar", "sse2", "avx2", "avx512"]
 
 
+def core() -> Any:
+    """The core's module, with ffi and lib; n/a where it has no primitives to be called."""
+    with common.if_there():
+        from minilite import _core
+
+        assert _core.lib.ml_simd_choose
+        return _core
+
+
 def level(name: str) -> Any:
     """The table of a level; a level that this machine lacks is skipped."""
+    ffi, lib = core().ffi, core().lib
     simd, error = ffi.new("const ml_simd **"), ffi.new("ml_error *")
     if lib.ml_simd_choose(name.encode(), simd, error):
         raise NotImplementedError(ffi.string(error.text).decode())
@@ -21,7 +31,7 @@ def level(name: str) -> Any:
 
 
 def pointer(kind: str, array: NDArray[Any]) -> Any:
-    return ffi.cast(kind, array.ctypes.data)
+    return core().ffi.cast(kind, array.ctypes.data)
 
 
 class MatmulF32:
@@ -40,7 +50,7 @@ class MatmulF32:
         self.arrays = [rng.uniform(-1, 1, (rows, self.k)).astype(np.float32), np.empty((rows, self.n), np.float32)]
         self.time_pack_f32(name, shape)
         a, y = (pointer("float *", array) for array in self.arrays)
-        self.args = ffi.new(
+        self.args = core().ffi.new(
             "ml_matmul_f32_args *",
             {
                 "a": a,
@@ -83,7 +93,7 @@ class Requantize:
         }
         fields = {key: pointer("void *", array) for key, array in self.arrays.items()}
         sizes = {"rows": rows, "n": n, "sums_stride": n, "y_stride": n, "low": -128, "high": 127}
-        self.args = ffi.new("ml_requantize_args *", {**fields, **sizes})
+        self.args = core().ffi.new("ml_requantize_args *", {**fields, **sizes})
 
     def time_requantize(self, _: str, __: str) -> None:
         self.simd.requantize(self.args)

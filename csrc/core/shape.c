@@ -19,6 +19,7 @@ static const type_row types[] = {
     [ML_VARIANT] = {"variant", 0}, [ML_U32] = {"u32", 32},
     [ML_U16] = {"u16", 16},        [ML_S4] = {"s4", 4},
     [ML_BF16] = {"bf16", 16},      [ML_S2] = {"s2", 2},
+    [ML_U4] = {"u4", 4},
 };
 enum { TYPES = sizeof types / sizeof types[0] };
 

@@ -74,7 +74,7 @@ typedef struct wide {
             w->to[k] = (value);                     \
         }                                           \
         return;
-static void read(wide *w, int32_t type, const void *x, int64_t n) {
+static __attribute__((cold)) void read(wide *w, int32_t type, const void *x, int64_t n) {
     w->is_float =
         type == ML_F32 || type == ML_F16 || type == ML_BF16 || type == ML_F64 || type == ML_C64;
     switch (type) {
@@ -101,7 +101,7 @@ static void read(wide *w, int32_t type, const void *x, int64_t n) {
         for (int64_t k = 0; k < n; k++) ((type *)y)[k] = w->is_float ? (real) : (integer);                 \
         return;
 #define WRITE_INT(code, type, saturate) WRITE(code, type, saturate(w->f[k]), (type)w->i[k])
-static void write(const wide *w, int32_t type, void *y, int64_t n) {
+static __attribute__((cold)) void write(const wide *w, int32_t type, void *y, int64_t n) {
     switch (type) {
         WRITE(F32, float, (float)w->f[k], (float)w->i[k])
         WRITE(F64, double, w->f[k], (double)w->i[k])

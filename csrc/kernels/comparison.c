@@ -29,12 +29,17 @@ static int64_t derive_bytes(const ml_call *c, void *to) {
 
 /* Evals and the rows of a comparison, which is a C expression of two numbers. */
 #define COMPARISON(name, OF)                                                                       \
-    ML_BINARY(name##_f32, float, uint8_t, void, params, OF(u, v))                                  \
-    ML_BINARY(name##_f16, uint16_t, uint8_t, void, params, OF(ml_float_of_half(u), ml_float_of_half(v))) \
-    ML_BINARY(name##_s16, int16_t, uint8_t, void, params, OF(u, v))                                \
-    ML_BINARY(name##_s32, int32_t, uint8_t, void, params, OF(u, v))                                \
-    ML_BINARY(name##_s64, int64_t, uint8_t, void, params, OF(u, v))                                \
-    ML_BINARY(name##_q8, uint8_t, uint8_t, compared_bytes, derived, OF(p->a[u], p->b[v]))
+    ML_BINARY(name##_f32, float, uint8_t, ML_NO_CONTEXT, OF(u, v))                                  \
+    ML_BINARY(name##_f16, uint16_t, uint8_t, ML_NO_CONTEXT, OF(ml_float_of_half(u), ml_float_of_half(v))) \
+    ML_BINARY(name##_s16, int16_t, uint8_t, ML_NO_CONTEXT, OF(u, v))                                \
+    ML_BINARY(name##_s32, int32_t, uint8_t, ML_NO_CONTEXT, OF(u, v))                                \
+    ML_BINARY(name##_s64, int64_t, uint8_t, ML_NO_CONTEXT, OF(u, v))                                \
+    static void name##_q8_row(const ml_call *c, const uint8_t *a, const uint8_t *b, uint8_t *y, int64_t n, int32_t kind) { \
+        const compared_bytes *p = c->derived; \
+        const int64_t da = kind != ML_ROW_SCALAR_A, db = kind != ML_ROW_SCALAR_B;                 \
+        for (int64_t i = 0; i < n; i++) y[i] = OF(p->a[a[i * da]], p->b[b[i * db]]);              \
+    }                                                                                             \
+    ML_BINARY_ROWS(name##_q8, uint8_t, uint8_t)
 #define COMPARISON_KERNEL(name)                                                                    \
     ML_BINARY_KERNEL_NO_PARAMS(#name, {"f32 f32 -> b8", NULL, NULL, name##_f32},                   \
                                {"f16 f16 -> b8", NULL, NULL, name##_f16},                          \

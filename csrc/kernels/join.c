@@ -1,45 +1,33 @@
 /* join.c -- CONCATENATION along a dimension, PACK along a new one: for every outer position, a run from each input. */
-#include "rules/rows.h"
+#include <math.h>
 
-/* axis may be negative. A uint8 CONCATENATION whose inputs have other scales than its output goes through a table of 256
- * bytes an input. */
+#include "rules/nest.h"
+#include "rules/packed.h"
+#include "rules/quantized.h"
+#include "rules/values.h"
+
+/* axis may be negative. */
 #define JOIN_FIELDS(X, S) X(S, i32, axis)
 ML_PARAMS(join_params, JOIN_FIELDS)
-#define TABLES_FIELDS(X, S) X(S, i32, axis) X(S, array, tables)
-ML_PARAMS(tables_params, TABLES_FIELDS)
 
 typedef struct join_blob {
     int64_t outer; /* positions before the axis */
-    int64_t inner; /* bytes of one index of the axis */
-    int64_t step; /* bytes of an outer position of the output */
+    int64_t inner; /* bytes of one index of the axis; of packed types elements */
+    int64_t step; /* the same of an outer position of the output */
     int32_t axis; /* dimension of the inputs that is joined; -1: each input is one index */
 } join_blob;
-
-static int64_t product(const int32_t *dims, int32_t first, int32_t end) {
-    ml_shape some = {.rank = end - first};
-    memcpy(some.dims, dims + first, (size_t)some.rank * sizeof *dims);
-    return ml_elements(&some);
-}
 
 /* Sets the output's shape and the blob; the joined dimension is number `axis` of the output. */
 static ml_status finish(const ml_call *c, const ml_shape *shape, int32_t axis, bool packed) {
     join_blob *blob = c->blob;
+    int64_t element = ml_type_bytes(ml_output(c, 0)->type);
     ml_status status = ml_set_output(c, 0, shape);
     if (status != ML_OK || ml_elements(shape) == 0) return status;
-    blob->outer = product(shape->dims, 0, axis);
-    blob->inner =
-        product(shape->dims, axis + 1, shape->rank) * ml_type_bytes(ml_output(c, 0)->type);
+    blob->outer = ml_elements_of(shape, 0, axis);
+    blob->inner = ml_elements_of(shape, axis + 1, shape->rank) * (element ? element : 1);
     blob->step = blob->inner * shape->dims[axis];
     blob->axis = packed ? -1 : axis;
     return ML_OK;
-}
-
-/* The axis counted from the front, -1 (and the error) when it is none of `rank`. */
-static int32_t find_axis(const ml_call *c, int32_t axis, int32_t rank) {
-    int32_t counted = axis < 0 ? axis + rank : axis;
-    if (counted >= 0 && counted < rank) return counted;
-    ml_fail(c, ML_SHAPE_ERROR, "axis %d, expected %d to %d", axis, -rank, rank - 1);
-    return -1;
 }
 
 static ml_status prepare_pack(const ml_call *c, ml_wish *wish) {
@@ -49,8 +37,9 @@ static ml_status prepare_pack(const ml_call *c, ml_wish *wish) {
         return ml_fail(c, ML_SHAPE_ERROR,
                        "inputs of rank %d would make an output of rank %d, at most %d is supported",
                        first->rank, first->rank + 1, ML_MAX_RANK);
-    int32_t axis = find_axis(c, params->axis, first->rank + 1);
-    if (axis < 0) return ML_SHAPE_ERROR;
+    int32_t axis;
+    ml_status status = ml_axis(c, params->axis, first->rank + 1, &axis);
+    if (status != ML_OK) return status;
     for (int i = 1; i < c->n_inputs; i++) {
         char one[96], other[96];
         if (!ml_same_shape(first, &ml_input(c, i)->shape))
@@ -66,11 +55,12 @@ static ml_status prepare_pack(const ml_call *c, ml_wish *wish) {
 
 /* Scalars join to a vector (LiteRT takes only constant ones). */
 static ml_status prepare_concatenation(const ml_call *c, ml_wish *wish) {
-    const int32_t *params_axis = c->params; /* the first field of both kinds of parameters */
+    const join_params *params = c->params;
     const ml_shape *first = &ml_input(c, 0)->shape;
-    bool scalars = first->rank == 0 && *params_axis == 0;
-    int32_t axis = scalars ? 0 : find_axis(c, *params_axis, first->rank);
-    if (axis < 0) return ML_SHAPE_ERROR;
+    bool scalars = first->rank == 0 && params->axis == 0;
+    int32_t axis;
+    ml_status status = ml_axis(c, params->axis, scalars ? 1 : first->rank, &axis);
+    if (status != ML_OK) return status;
     ml_shape shape = *first;
     int64_t total = 0;
     for (int i = 0; i < c->n_inputs; i++) {
@@ -110,19 +100,66 @@ static ml_status join(const ml_call *c) {
     if (ml_out_tensor(c, 0)->bytes == 0) return ML_OK;
     for (int i = 0; i < c->n_inputs; i++) {
         int64_t run = run_of(c, blob, i);
-        ml_copy_rows(y, blob->step, ml_in(c, i), run, run, blob->outer);
+        ml_copy_runs(y, ml_in(c, i), run, (ml_turns){1, 0, 0},
+                     (ml_turns){blob->outer, blob->step, run});
         y += run;
     }
     return ML_OK;
 }
 
-static ml_status concatenation_u8(const ml_call *c) {
-    const tables_params *params = c->params;
+/* Packed elements can only be put one behind the other. */
+static ml_status join_nibbles(const ml_call *c) {
     const join_blob *blob = c->blob;
-    uint8_t *y = ml_out(c, 0);
+    int64_t at = 0;
     if (ml_out_tensor(c, 0)->bytes == 0) return ML_OK;
+    for (int64_t k = 0; k < blob->outer; k++) {
+        for (int i = 0; i < c->n_inputs; i++) {
+            int64_t run = run_of(c, blob, i);
+            ml_append_nibbles(ml_out(c, 0), at, ml_in(c, i), k * run, run);
+            at += run;
+        }
+    }
+    return ML_OK;
+}
+
+/* What uint8 inputs of other scales than the output's go through. */
+typedef struct join_tables {
+    bool apart; /* some have; else there are no tables */
+    uint8_t tables[]; /* 256 bytes an input */
+} join_tables;
+
+/* The output's byte for each byte of an input, in LiteRT's float arithmetic, halves away from zero. */
+static void fill_table(ml_affine x, ml_affine y, uint8_t *table) {
+    bool same = x.scale == y.scale && x.zero_point == y.zero_point;
+    float scale = x.scale * (1.0f / y.scale), bias = (float)-x.zero_point * scale;
+    for (int32_t v = 0; v < 256; v++) {
+        double real = (double)((float)v * scale + bias);
+        double rounded = trunc(real + copysign(0.5, real)) + y.zero_point;
+        table[v] = (uint8_t)(same ? v : !(rounded > 0.0) ? 0 : rounded > 255.0 ? 255 : rounded);
+    }
+}
+
+static int64_t derive_tables(const ml_call *c, void *to) {
+    ml_affine y = ml_output_affine(c, 0);
+    join_tables *t = to;
+    bool apart = false;
     for (int i = 0; i < c->n_inputs; i++) {
-        const uint8_t *x = ml_in(c, i), *table = (const uint8_t *)params->tables.data + 256 * i;
+        ml_affine x = ml_input_affine(c, i);
+        apart |= x.scale != y.scale || x.zero_point != y.zero_point;
+    }
+    if (t) t->apart = apart;
+    for (int i = 0; t && apart && i < c->n_inputs; i++)
+        fill_table(ml_input_affine(c, i), y, t->tables + 256 * i);
+    return (int64_t)sizeof *t + (apart ? 256 * (int64_t)c->n_inputs : 0);
+}
+
+static ml_status concatenation_u8(const ml_call *c) {
+    const join_blob *blob = c->blob;
+    const join_tables *t = c->derived;
+    uint8_t *y = ml_out(c, 0);
+    if (!t->apart || ml_out_tensor(c, 0)->bytes == 0) return join(c);
+    for (int i = 0; i < c->n_inputs; i++) {
+        const uint8_t *x = ml_in(c, i), *table = t->tables + 256 * i;
         int64_t run = run_of(c, blob, i);
         for (int64_t k = 0; k < blob->outer; k++)
             for (int64_t j = 0; j < run; j++) y[k * blob->step + j] = table[x[k * run + j]];
@@ -131,10 +168,13 @@ static ml_status concatenation_u8(const ml_call *c) {
     return ML_OK;
 }
 
+#define ROW(kernel_name, prepare_fn, ...)                                                   \
+    {.abi = ML_KERNEL_ABI, .name = (kernel_name), ML_PARAMS_OF(join_params),                \
+     .blob_bytes = sizeof(join_blob), .prepare = (prepare_fn), ML_TYPED(__VA_ARGS__)}
 ML_KERNELS(join) = {
-    ML_KERNEL("pack", join_params, sizeof(join_blob), 0, prepare_pack, join),
-    ML_KERNEL("concatenation", join_params, sizeof(join_blob), 0, prepare_concatenation, join),
-    ML_KERNEL("concatenation_u8", tables_params, sizeof(join_blob), 0, prepare_concatenation,
-              concatenation_u8),
+    ROW("pack", prepare_pack, {"x1|x2|x4|x8... -> any", NULL, NULL, join}),
+    ROW("concatenation", prepare_concatenation,
+        {"u8... -> u8", derive_tables, NULL, concatenation_u8},
+        {"s4... -> s4", NULL, NULL, join_nibbles}, {"x1|x2|x4|x8... -> any", NULL, NULL, join}),
     ML_KERNELS_END,
 };

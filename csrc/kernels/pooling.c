@@ -2,34 +2,47 @@
  * outputs are taken to have the same scale and zero point, as in TFLite. */
 #include <float.h>
 
-#include "math/fixed_point.h"
+#include "rules/quantized.h"
 #include "rules/window.h"
 
 enum { CHUNK = 32 };
 
-#define SIZE_FIELDS(X, S) \
-    X(S, i32, same) X(S, i32, stride_h) X(S, i32, stride_w) X(S, i32, filter_h) X(S, i32, filter_w)
-#define FLOAT_FIELDS(X, S) SIZE_FIELDS(X, S) X(S, f32, minimum) X(S, f32, maximum)
-#define INTEGER_FIELDS(X, S) SIZE_FIELDS(X, S) X(S, i32, minimum) X(S, i32, maximum)
-ML_PARAMS(pool_float_params, FLOAT_FIELDS)
-ML_PARAMS(pool_integer_params, INTEGER_FIELDS)
-/* What all kernels' parameters begin with. */
-typedef struct size_params {
-    SIZE_FIELDS(ML_MEMBER, size_params)
-} size_params;
+#define POOL_FIELDS(X, S)                                                                           \
+    X(S, i32, same) X(S, i32, stride_h) X(S, i32, stride_w) X(S, i32, filter_h) X(S, i32, filter_w) \
+    ML_CLAMP_FIELDS(X, S)
+ML_PARAMS(pool_params, POOL_FIELDS)
+
+/* The limits of an integer output. */
+typedef struct pool_limits {
+    int32_t low;
+    int32_t high;
+} pool_limits;
 
 static ml_status prepare_pool(const ml_call *c, ml_wish *wish) {
-    const size_params *params = c->params;
+    const pool_params *params = c->params;
     ml_window *window = c->blob;
     const ml_shape *x = &ml_input(c, 0)->shape;
     window->y =
         (ml_window_axis){.size = params->filter_h, .stride = params->stride_h, .dilation = 1};
     window->x =
         (ml_window_axis){.size = params->filter_w, .stride = params->stride_w, .dilation = 1};
-    ml_status status = ml_window_prepare(c, window, x, params->same);
+    ml_status status = ml_window_prepare(c, window, params->same);
     if (status != ML_OK) return status;
-    ml_shape y = {4, {x->dims[0], (int32_t)window->y.out, (int32_t)window->x.out, x->dims[3]}};
+    ml_shape y = {4, {x->dims[0], window->y.out, window->x.out, x->dims[3]}};
     return ml_set_output(c, 0, &y);
+}
+
+static int64_t derive_limits(const ml_call *c, void *to) {
+    const pool_params *params = c->params;
+    pool_limits *limits = to;
+    ml_affine y = ml_output_affine(c, 0);
+    bool clamps = params->minimum >= -__FLT_MAX__ || params->maximum <= __FLT_MAX__;
+    if (clamps && !(y.scale > 0.0f)) {
+        ml_fail(c, ML_UNSUPPORTED, "output must have a positive scale, it has %g", (double)y.scale);
+        return -1;
+    }
+    if (to) ml_quantized_clamp(params->minimum, params->maximum, y, &limits->low, &limits->high);
+    return sizeof *limits;
 }
 
 static inline float sum_f32(float a, float b) { return a + b; }
@@ -49,16 +62,34 @@ static inline int32_t mean_s32(int32_t sum, int64_t count) {
     return (int32_t)((sum + (sum > 0 ? half : -half)) / (double)count);
 }
 
-/* Defines eval: MERGE(total, value) over a window, FINISH(total, count) of its result, both clamped. CHUNK channels of a
- * pixel at a time. */
-#define EVAL_POOL(name, params_type, element, total_type, initial, MERGE, FINISH, CLAMP)                                 \
-    static ml_status name(const ml_call *c) {                                                                          \
-        const params_type *params = c->params;                                                                         \
+static inline void find_limits_f32(const ml_call *c, float *low, float *high) {
+    *low = ((const pool_params *)c->params)->minimum;
+    *high = ((const pool_params *)c->params)->maximum;
+}
+static inline void find_limits_s32(const ml_call *c, int32_t *low, int32_t *high) {
+    const pool_limits *limits = c->derived;
+    *low = limits->low;
+    *high = limits->high;
+}
+
+/* Lines of output that are a block of work of some size. */
+static inline int64_t lines_of_work(const ml_window *w) {
+    int64_t line = (int64_t)w->x.out * w->channels * w->y.size * w->x.size;
+    return 1 + (16 << 10) / (line > 0 ? line : 1);
+}
+
+/* Defines eval: MERGE(total, value) over a window, FINISH(total, count) of its result, both clamped as a `limit`. CHUNK
+ * channels of a pixel at a time; lines of output are blocks of work. */
+#define EVAL_POOL(name, element, total_type, initial, MERGE, FINISH, limit)                                             \
+    static ml_status name##_lines(const ml_call *c, int64_t start, int64_t end, int32_t worker, void *args) {          \
         const ml_window *w = c->blob;                                                                                  \
         const element *x = ml_in(c, 0);                                                                                \
-        element *y = ml_out(c, 0);                                                                                     \
-        int64_t lines = w->batches * w->y.out, channels = w->channels;                                                 \
-        for (int64_t pixel = 0; pixel < lines * w->x.out; pixel++, y += channels) {                                    \
+        int64_t channels = w->channels;                                                                                \
+        element *y = (element *)ml_out(c, 0) + start * w->x.out * channels;                                            \
+        C_##limit low, high;                                                                                           \
+        (void)worker, (void)args;                                                                                      \
+        find_limits_##limit(c, &low, &high);                                                                           \
+        for (int64_t pixel = start * w->x.out; pixel < end * w->x.out; pixel++, y += channels) {                       \
             int64_t line = pixel / w->x.out, batch = line / w->y.out;                                                  \
             ml_taps down = ml_window_taps(&w->y, line % w->y.out), across = ml_window_taps(&w->x, pixel % w->x.out);   \
             int64_t count = (down.end - down.first) * (across.end - across.first);                                     \
@@ -73,35 +104,41 @@ static inline int32_t mean_s32(int32_t sum, int64_t count) {
                         for (int j = 0; j < width; j++) totals[j] = MERGE(totals[j], source[j]);                       \
                     }                                                                                                  \
                 for (int j = 0; j < width; j++)                                                                        \
-                    y[first + j] = (element)CLAMP(FINISH(totals[j], count), params->minimum, params->maximum);         \
+                    y[first + j] = (element)clamp_##limit(FINISH(totals[j], count), low, high);                        \
             }                                                                                                          \
         }                                                                                                              \
         return ML_OK;                                                                                                  \
+    }                                                                                                                  \
+    static ml_status name(const ml_call *c) {                                                                          \
+        const ml_window *w = c->blob;                                                                                  \
+        return ml_parallel(c, (int64_t)w->batches * w->y.out, lines_of_work(w), name##_lines, NULL);                   \
     }
+#define C_f32 float
+#define C_s32 int32_t
+#define clamp_s32 ml_clamp_s32
 #define DIVIDE_F32(total, count) ((total) / (float)(count))
 #define KEEP(total, count) ((void)(count), (total))
-EVAL_POOL(average_pool_f32, pool_float_params, float, float, 0.0f, sum_f32, DIVIDE_F32, clamp_f32)
-EVAL_POOL(average_pool_s8, pool_integer_params, int8_t, int32_t, 0, sum_s32, mean_s32, ml_clamp_s32)
-EVAL_POOL(average_pool_u8, pool_integer_params, uint8_t, int32_t, 0, sum_s32, mean_s32,
-          ml_clamp_s32)
-EVAL_POOL(average_pool_s16, pool_integer_params, int16_t, int32_t, 0, sum_s32, mean_s32,
-          ml_clamp_s32)
-EVAL_POOL(max_pool_f32, pool_float_params, float, float, -FLT_MAX, max_f32, KEEP, clamp_f32)
-EVAL_POOL(max_pool_s8, pool_integer_params, int8_t, int8_t, INT8_MIN, max_s8, KEEP, ml_clamp_s32)
-EVAL_POOL(max_pool_u8, pool_integer_params, uint8_t, uint8_t, 0, max_u8, KEEP, ml_clamp_s32)
-EVAL_POOL(max_pool_s16, pool_integer_params, int16_t, int16_t, INT16_MIN, max_s16, KEEP,
-          ml_clamp_s32)
+EVAL_POOL(average_pool_f32, float, float, 0.0f, sum_f32, DIVIDE_F32, f32)
+EVAL_POOL(average_pool_s8, int8_t, int32_t, 0, sum_s32, mean_s32, s32)
+EVAL_POOL(average_pool_u8, uint8_t, int32_t, 0, sum_s32, mean_s32, s32)
+EVAL_POOL(average_pool_s16, int16_t, int32_t, 0, sum_s32, mean_s32, s32)
+EVAL_POOL(max_pool_f32, float, float, -FLT_MAX, max_f32, KEEP, f32)
+EVAL_POOL(max_pool_s8, int8_t, int8_t, INT8_MIN, max_s8, KEEP, s32)
+EVAL_POOL(max_pool_u8, uint8_t, uint8_t, 0, max_u8, KEEP, s32)
+EVAL_POOL(max_pool_s16, int16_t, int16_t, INT16_MIN, max_s16, KEEP, s32)
 
-#define ROW(type, params, operation) \
-    ML_KERNEL(#operation "_2d_" #type, params, sizeof(ml_window), 0, prepare_pool, operation##_##type)
-ML_KERNELS(pooling) = {
-    ROW(f32, pool_float_params, average_pool),
-    ROW(s8, pool_integer_params, average_pool),
-    ROW(u8, pool_integer_params, average_pool),
-    ROW(s16, pool_integer_params, average_pool),
-    ROW(f32, pool_float_params, max_pool),
-    ROW(s8, pool_integer_params, max_pool),
-    ROW(u8, pool_integer_params, max_pool),
-    ROW(s16, pool_integer_params, max_pool),
-    ML_KERNELS_END,
-};
+#define TYPED(operation)                                   \
+    static const ml_typed operation##_2d[] = {             \
+        {"f32 -> f32", NULL, NULL, operation##_f32},              \
+        {"s8 -> s8", derive_limits, NULL, operation##_s8},       \
+        {"u8 -> u8", derive_limits, NULL, operation##_u8},       \
+        {"s16 -> s16", derive_limits, NULL, operation##_s16},     \
+        {NULL, NULL, NULL, NULL},                          \
+    };
+TYPED(average_pool)
+TYPED(max_pool)
+
+#define ROW(operation)                                                                             \
+    {.abi = ML_KERNEL_ABI, .name = #operation, ML_PARAMS_OF(pool_params),                          \
+     .blob_bytes = sizeof(ml_window), .prepare = prepare_pool, .typed = operation}
+ML_KERNELS(pooling) = {ROW(average_pool_2d), ROW(max_pool_2d), ML_KERNELS_END};

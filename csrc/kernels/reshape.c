@@ -1,16 +1,16 @@
 /* reshape.c -- RESHAPE (the same elements under another shape) and SHAPE (a shape as a tensor of numbers). */
-#include "kernel.h"
+#include "rules/strings.h"
 
-/* from_tensor: input 1 holds the shape if it has rank 1; else, and always without it, new_shape (int32) does. */
-#define RESHAPE_FIELDS(X, S) X(S, i32, from_tensor) X(S, array, new_shape)
+/* Input 1 holds the shape if it is an int32 vector; else new_shape (int32) does. */
+#define RESHAPE_FIELDS(X, S) X(S, array, new_shape)
 ML_PARAMS(reshape_params, RESHAPE_FIELDS)
 
 /* The shape asked for, -1 standing for what is left; *count is its rank, *open says that its value is not known yet. */
 static const int32_t *target_shape(const ml_call *c, int64_t *count, bool *open) {
     const reshape_params *params = c->params;
-    const ml_tensor *tensor = params->from_tensor ? ml_input(c, 1) : NULL;
+    const ml_tensor *tensor = ml_input(c, 1);
     *open = false;
-    if (tensor && tensor->shape.rank == 1) {
+    if (tensor && tensor->type == ML_S32 && tensor->shape.rank == 1) {
         const int32_t *value = ml_value(c, 1);
         *count = tensor->shape.dims[0];
         *open = value == NULL && *count > 0;
@@ -66,7 +66,7 @@ static ml_status prepare_reshape(const ml_call *c, ml_wish *wish) {
     int64_t count;
     bool open;
     const int32_t *value = target_shape(c, &count, &open);
-    if (open) return ml_open_all(wish);
+    if (open) return ml_open(wish, 0);
     ml_shape shape;
     int32_t wildcard = -1;
     ml_status status = read_target(c, value, count, &shape, &wildcard);
@@ -88,6 +88,8 @@ static ml_status reshape(const ml_call *c) {
     return ML_OK;
 }
 
+static ml_status reshape_strings(const ml_call *c) { return ml_copy_strings(c, 0, 0); }
+
 static ml_status prepare_shape(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, &(ml_shape){.rank = 1, .dims = {ml_input(c, 0)->shape.rank}});
 }
@@ -107,8 +109,16 @@ static ml_status shape_s64(const ml_call *c) {
 }
 
 ML_KERNELS(reshape) = {
-    ML_KERNEL("reshape", reshape_params, 0, 0, prepare_reshape, reshape),
-    ML_KERNEL_NO_PARAMS("shape_s32", 0, ML_KERNEL_NEEDS_SHAPES_ONLY, prepare_shape, shape_s32),
-    ML_KERNEL_NO_PARAMS("shape_s64", 0, ML_KERNEL_NEEDS_SHAPES_ONLY, prepare_shape, shape_s64),
+    {.abi = ML_KERNEL_ABI,
+     .name = "reshape",
+     ML_PARAMS_OF(reshape_params),
+     .prepare = prepare_reshape,
+     ML_TYPED({"string any? -> string", NULL, NULL, reshape_strings},
+              {"any any? -> any", NULL, NULL, reshape})},
+    {.abi = ML_KERNEL_ABI,
+     .name = "shape",
+     .flags = ML_KERNEL_NEEDS_SHAPES_ONLY,
+     .prepare = prepare_shape,
+     ML_TYPED({"any -> s32", NULL, NULL, shape_s32}, {"any -> s64", NULL, NULL, shape_s64})},
     ML_KERNELS_END,
 };

@@ -4,7 +4,9 @@
  * for several whole dimensions, one of new_axis_mask for none, and one of shrink_axis_mask takes a single index and drops
  * the dimension. Prepare resolves it into one slice_axis per input dimension. Values that do not bear on the shape (the begin
  * of a shrunk dimension; with `offset`, where end counts from begin, every begin) may be unknown until the run. */
-#include "rules/rows.h"
+#include "rules/nest.h"
+#include "rules/pick.h"
+#include "rules/values.h"
 
 #define SLICE_FIELDS(X, S)                                                                             \
     X(S, i32, begin_mask) X(S, i32, end_mask) X(S, i32, ellipsis_mask) X(S, i32, new_axis_mask)        \
@@ -14,20 +16,15 @@ ML_PARAMS(slice_params, SLICE_FIELDS)
 /* What is taken from one input dimension. */
 typedef struct slice_axis {
     int32_t size;
-    int32_t late; /* the entry of `begin` that eval reads; -1 when `start` stands */
+    int32_t entry; /* of begin, end and strides; -1: none, all of it is taken */
     int64_t start;
     int64_t stride;
     int64_t count;
-    int64_t pitch; /* bytes from one index to the next in the input */
 } slice_axis;
 
 typedef struct slice_blob {
-    slice_axis axes[ML_MAX_RANK];
-    int32_t rank;
-    int32_t n_loops;
-    int64_t run; /* bytes that lie together, innermost */
-    int64_t counts[ML_MAX_RANK]; /* loops around the run, outermost first */
-    int64_t steps[ML_MAX_RANK];
+    ml_nest nest; /* in bytes of the input; of strings in strings */
+    int8_t late[ML_MAX_RANK]; /* by input dimension: 1 + the entry of begin that eval reads, or 0 */
 } slice_blob;
 
 static bool in_mask(int32_t mask, int i) { return ((uint32_t)mask >> i & 1) != 0; }
@@ -49,8 +46,8 @@ static int64_t steps_between(int64_t start, int64_t end, int64_t stride) {
 }
 
 /* Only a shrunk dimension or an `offset` range can reach outside. */
-static ml_status check_range(const slice_axis *a, int dimension, ml_status status,
-                             const ml_call *c) {
+static ml_status check_range(const ml_call *c, const slice_axis *a, int dimension,
+                             ml_status status) {
     int64_t last = a->start + (a->count - 1) * a->stride;
     if (a->count == 0 || (a->start >= 0 && a->start < a->size && last >= 0 && last < a->size))
         return ML_OK;
@@ -61,17 +58,19 @@ static ml_status check_range(const slice_axis *a, int dimension, ml_status statu
                    (long long)a->start, (long long)last, dimension, a->size);
 }
 
-/* begin, end and strides as far as they are known. */
+/* begin, end and strides as far as they are known, and what an index outside is. */
 typedef struct slice_values {
     const int32_t *begin;
     const int32_t *end;
     const int32_t *strides;
+    ml_status outside;
 } slice_values;
 
-/* Entry `i` applied to a dimension; *open is set when a value that the shape needs is not known. */
-static ml_status resolve_axis(const ml_call *c, const slice_values *v, int i, slice_axis *a,
-                              int dimension, bool *open) {
+/* The entry of an axis applied to it; *open is set when a value that the shape needs is not known. */
+static ml_status resolve_axis(const ml_call *c, const slice_values *v, slice_axis *a, int dimension,
+                              bool *open) {
     const slice_params *params = c->params;
+    int i = a->entry;
     bool shrink = in_mask(params->shrink_axis_mask, i), to_end = in_mask(params->end_mask, i);
     bool from_edge = in_mask(params->begin_mask, i);
     a->stride = v->strides[i];
@@ -79,7 +78,6 @@ static ml_status resolve_axis(const ml_call *c, const slice_values *v, int i, sl
         return ml_fail(c, ML_SHAPE_ERROR, "stride %d of entry %d is not supported", v->strides[i],
                        i);
     bool begin_known = from_edge || v->begin;
-    a->late = begin_known ? -1 : i;
     int64_t edge = a->stride > 0 ? 0 : (int64_t)a->size - 1;
     a->start = from_edge ? edge : v->begin ? clamp_index(v->begin[i], a->size, a->stride) : 0;
     if (shrink) {
@@ -97,17 +95,7 @@ static ml_status resolve_axis(const ml_call *c, const slice_values *v, int i, sl
         if (!to_end && v->end) end = clamp_index(v->end[i], a->size, a->stride);
         a->count = steps_between(a->start, end, a->stride);
     }
-    return begin_known ? check_range(a, dimension, ML_SHAPE_ERROR, c) : ML_OK;
-}
-
-static ml_status append(const ml_call *c, ml_shape *shape, int64_t dim) {
-    if (shape->rank == ML_MAX_RANK)
-        return ml_fail(c, ML_SHAPE_ERROR, "the result has more than %d dimensions", ML_MAX_RANK);
-    if (dim > INT32_MAX)
-        return ml_fail(c, ML_SHAPE_ERROR, "dimension %d of the result would be %lld", shape->rank,
-                       (long long)dim);
-    shape->dims[shape->rank++] = (int32_t)dim;
-    return ML_OK;
+    return begin_known ? check_range(c, a, dimension, v->outside) : ML_OK;
 }
 
 /* begin, end and strides are vectors of one length; *n is it. */
@@ -129,10 +117,10 @@ static ml_status check_entries(const ml_call *c, int32_t *n) {
 }
 
 /* Walks the entries along the input's dimensions. */
-static ml_status resolve(const ml_call *c, const slice_values *v, slice_blob *blob, int32_t n,
+static ml_status resolve(const ml_call *c, const slice_values *v, slice_axis *axes, int32_t n,
                          ml_shape *shape, bool *open) {
     const slice_params *params = c->params;
-    int32_t rank = blob->rank, axis = 0, entries = 0;
+    int32_t rank = ml_input(c, 0)->shape.rank, axis = 0, entries = 0;
     bool ellipsis = false;
     ml_status status = ML_OK;
     for (int i = 0; i < n; i++)
@@ -144,106 +132,110 @@ static ml_status resolve(const ml_call *c, const slice_values *v, slice_blob *bl
             /* At least one dimension, as in LiteRT; the entries that then find none left are ignored. */
             int32_t width = rank - entries < 1 ? 1 : rank - entries;
             for (; width > 0 && axis < rank && status == ML_OK; width--)
-                status = append(c, shape, blob->axes[axis++].size);
+                status = ml_append_dim(c, shape, axes[axis++].size);
         } else if (in_mask(params->new_axis_mask, i)) {
-            status = append(c, shape, 1);
+            status = ml_append_dim(c, shape, 1);
         } else if (axis < rank) {
-            slice_axis *a = &blob->axes[axis];
-            status = resolve_axis(c, v, i, a, axis++, open);
+            slice_axis *a = &axes[axis];
+            a->entry = i;
+            status = resolve_axis(c, v, a, axis++, open);
             if (status == ML_OK && !in_mask(params->shrink_axis_mask, i))
-                status = append(c, shape, a->count);
+                status = ml_append_dim(c, shape, a->count);
         } else if (!ellipsis) {
             return ml_fail(c, ML_SHAPE_ERROR, "%d entries for an input of rank %d", entries, rank);
         }
     }
-    for (; axis < rank && status == ML_OK; axis++) status = append(c, shape, blob->axes[axis].size);
+    for (; axis < rank && status == ML_OK; axis++)
+        status = ml_append_dim(c, shape, axes[axis].size);
     return status;
 }
 
-/* Joins dimensions whose bytes follow each other: first into the run, then into one another. */
-static void fold_loops(slice_blob *blob, int64_t element) {
-    int64_t pitch = element;
-    for (int32_t i = blob->rank - 1; i >= 0; i--) {
-        blob->axes[i].pitch = pitch;
-        pitch *= blob->axes[i].size;
+static void build(const ml_call *c, slice_blob *blob, const slice_axis *axes, bool begin_known) {
+    const slice_params *params = c->params;
+    const ml_tensor *x = ml_input(c, 0);
+    int64_t pitches[ML_MAX_RANK], pitch = ml_unit(x), start = 0;
+    ml_nest_begin(&blob->nest, pitch);
+    for (int32_t i = x->shape.rank - 1; i >= 0; i--) {
+        bool late =
+            !begin_known && axes[i].entry >= 0 && !in_mask(params->begin_mask, axes[i].entry);
+        if (late) blob->late[i] = (int8_t)(axes[i].entry + 1);
+        else start += axes[i].start * pitch;
+        pitches[i] = pitch;
+        pitch *= axes[i].size;
     }
-    blob->n_loops = 0;
-    for (int32_t i = 0; i < blob->rank; i++) {
-        int64_t count = blob->axes[i].count;
-        if (count == 1) continue; /* whatever its stride */
-        int64_t step = blob->axes[i].stride * blob->axes[i].pitch;
-        int32_t last = blob->n_loops - 1;
-        if (last >= 0 && blob->steps[last] == count * step) {
-            blob->counts[last] *= count;
-            blob->steps[last] = step;
-        } else {
-            blob->counts[blob->n_loops] = count;
-            blob->steps[blob->n_loops++] = step;
-        }
-    }
-    blob->run = element;
-    if (blob->n_loops > 0 && blob->steps[blob->n_loops - 1] == element)
-        blob->run *= blob->counts[--blob->n_loops];
+    for (int32_t i = 0; i < x->shape.rank; i++)
+        ml_nest_add(&blob->nest, axes[i].count, axes[i].stride * pitches[i]);
+    ml_nest_end(&blob->nest);
+    blob->nest.start = start;
 }
 
 static ml_status prepare_strided_slice(const ml_call *c, ml_wish *wish) {
     const ml_tensor *x = ml_input(c, 0);
-    slice_blob *blob = c->blob;
-    slice_values values = {ml_value(c, 1), ml_value(c, 2), ml_value(c, 3)};
+    slice_axis axes[ML_MAX_RANK];
+    slice_values values = {ml_value(c, 1), ml_value(c, 2), ml_value(c, 3), ML_SHAPE_ERROR};
     int32_t n;
     ml_status status = check_entries(c, &n);
     if (status != ML_OK) return status;
-    if (n > 0 && !values.strides) return ml_open_all(wish);
-    blob->rank = x->shape.rank;
-    for (int32_t i = 0; i < blob->rank; i++) {
+    if (n > 0 && !values.strides) return ml_open(wish, 0);
+    for (int32_t i = 0; i < x->shape.rank; i++) {
         int32_t size = x->shape.dims[i];
-        blob->axes[i] = (slice_axis){.size = size, .late = -1, .stride = 1, .count = size};
+        axes[i] = (slice_axis){.size = size, .entry = -1, .stride = 1, .count = size};
     }
     ml_shape shape = {.rank = 0};
     bool open = false;
-    status = resolve(c, &values, blob, n, &shape, &open);
+    status = resolve(c, &values, axes, n, &shape, &open);
     if (status != ML_OK) return status;
-    if (open) return ml_open_all(wish);
+    if (open) return ml_open(wish, 0);
     status = ml_set_output(c, 0, &shape);
     if (status == ML_OK && ml_elements(&shape) > 0 && ml_elements(&x->shape) > 0)
-        fold_loops(blob, ml_type_bytes(x->type));
+        build(c, c->blob, axes, values.begin != NULL);
     return status;
 }
 
-static uint8_t *copy_loops(const slice_blob *blob, int32_t loop, const uint8_t *x, uint8_t *y) {
-    if (loop == blob->n_loops) {
-        memcpy(y, x, (size_t)blob->run);
-        return y + blob->run;
+/* Adds to *start what the begins move it that only now are known. */
+static ml_status add_late(const ml_call *c, int64_t *start) {
+    const slice_blob *blob = c->blob;
+    const ml_tensor *x = ml_in_tensor(c, 0);
+    int64_t pitch = ml_unit(x), any;
+    memcpy(&any, blob->late, sizeof any);
+    for (int32_t i = x->shape.rank - 1; i >= 0 && any; i--) {
+        slice_axis a = {.size = x->shape.dims[i], .entry = blob->late[i] - 1};
+        if (a.entry >= 0) {
+            const slice_values values = {ml_in(c, 1), ml_in(c, 2), ml_in(c, 3), ML_KERNEL_ERROR};
+            bool open;
+            ml_status status = resolve_axis(c, &values, &a, i, &open);
+            if (status != ML_OK) return status;
+            *start += a.start * pitch;
+        }
+        pitch *= a.size;
     }
-    int64_t count = blob->counts[loop], step = blob->steps[loop];
-    if (loop == blob->n_loops - 1) {
-        ml_copy_rows(y, blob->run, x, step, blob->run, count);
-        return y + count * blob->run;
-    }
-    for (int64_t i = 0; i < count; i++) y = copy_loops(blob, loop + 1, x + i * step, y);
-    return y;
+    return ML_OK;
 }
 
 static ml_status strided_slice(const ml_call *c) {
     const slice_blob *blob = c->blob;
-    const int32_t *begin = ml_in(c, 1);
+    int64_t start = 0;
     if (ml_out_tensor(c, 0)->bytes == 0) return ML_OK;
-    int64_t first = 0;
-    for (int32_t i = 0; i < blob->rank; i++) {
-        slice_axis a = blob->axes[i];
-        if (a.late >= 0) {
-            a.start = clamp_index(begin[a.late], a.size, a.stride);
-            ml_status status = check_range(&a, i, ML_KERNEL_ERROR, c);
-            if (status != ML_OK) return status;
-        }
-        first += a.start * a.pitch;
-    }
-    copy_loops(blob, 0, (const uint8_t *)ml_in(c, 0) + first, ml_out(c, 0));
-    return ML_OK;
+    ml_status status = add_late(c, &start);
+    if (status == ML_OK)
+        ml_nest_gather(&blob->nest, (const uint8_t *)ml_in(c, 0) + start, ml_out(c, 0));
+    return status;
 }
 
+static ml_status pick(const ml_call *c, int64_t k, int64_t *index) {
+    *index = ml_nest_at(&((const slice_blob *)c->blob)->nest, k);
+    return add_late(c, index);
+}
+
+static ml_status strided_slice_picked(const ml_call *c) { return ml_pick_elements(c, pick); }
+
 ML_KERNELS(slice) = {
-    ML_KERNEL("strided_slice", slice_params, sizeof(slice_blob), 0, prepare_strided_slice,
-              strided_slice),
+    {.abi = ML_KERNEL_ABI,
+     .name = "strided_slice",
+     ML_PARAMS_OF(slice_params),
+     .blob_bytes = sizeof(slice_blob),
+     .prepare = prepare_strided_slice,
+     ML_TYPED({"x1|x2|x4|x8|x16 s32 s32 s32 -> any", NULL, NULL, strided_slice},
+              {"string s32 s32 s32 -> string", NULL, NULL, strided_slice_picked})},
     ML_KERNELS_END,
 };

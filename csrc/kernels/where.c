@@ -6,30 +6,6 @@ typedef struct where_blob {
     int64_t count; /* rows */
 } where_blob;
 
-typedef bool (*is_true_fn)(const void *x, int64_t i);
-
-/* WHERE_KERNEL(f32, float): prepare_where_f32 and where_f32. */
-#define WHERE_KERNEL(suffix, type)                                                                         \
-    static bool is_true_##suffix(const void *x, int64_t i) { return ((const type *)x)[i] != 0; }           \
-    static ml_status prepare_where_##suffix(const ml_call *c, ml_wish *wish) { return prepare_where(c, wish, is_true_##suffix); }  \
-    static ml_status where_##suffix(const ml_call *c) { return where(c, is_true_##suffix); }
-
-static inline ml_status prepare_where(const ml_call *c, ml_wish *wish, is_true_fn is_true) {
-    const ml_shape *shape = &ml_input(c, 0)->shape;
-    where_blob *blob = c->blob;
-    if (shape->rank == 0)
-        return ml_fail(c, ML_SHAPE_ERROR, "the condition has rank 0, expected 1 or more");
-    int64_t elements = ml_elements(shape), count = 0;
-    const void *x = ml_value(c, 0);
-    if (!x && elements > 0) return ml_open_all(wish);
-    for (int64_t i = 0; i < elements; i++) count += is_true(x, i);
-    if (count > INT32_MAX)
-        return ml_fail(c, ML_SHAPE_ERROR, "%lld elements are true, at most %d fit a dimension",
-                       (long long)count, INT32_MAX);
-    blob->count = count;
-    return ml_set_output(c, 0, &(ml_shape){.rank = 2, .dims = {(int32_t)count, shape->rank}});
-}
-
 /* Steps the coordinates of all dimensions but the last to their next value. */
 static inline void next_row(int64_t *at, const ml_shape *shape) {
     for (int32_t d = shape->rank - 2; d >= 0; d--) {
@@ -38,30 +14,66 @@ static inline void next_row(int64_t *at, const ml_shape *shape) {
     }
 }
 
-static inline ml_status where(const ml_call *c, is_true_fn is_true) {
-    const where_blob *blob = c->blob;
-    const ml_shape *shape = &ml_in_tensor(c, 0)->shape;
-    const void *x = ml_in(c, 0);
-    int64_t *y = ml_out(c, 0), at[ML_MAX_RANK] = {0};
-    int64_t elements = ml_elements(shape), last = shape->dims[shape->rank - 1], rows = 0;
-    for (int64_t start = 0; start < elements; start += last, next_row(at, shape)) {
-        for (int64_t i = 0; i < last; i++) {
-            if (!is_true(x, start + i) || rows++ >= blob->count) continue;
-            for (int32_t d = 0; d < shape->rank - 1; d++) *y++ = at[d];
-            *y++ = i;
-        }
+/* Integers are told by their width alone. */
+#define WHERE_KERNEL(suffix, type)                                                                     \
+    static int64_t count_##suffix(const void *values, int64_t elements) {                              \
+        const type *x = values;                                                                        \
+        int64_t count = 0;                                                                             \
+        for (int64_t i = 0; i < elements; i++) count += x[i] != 0;                                     \
+        return count;                                                                                  \
+    }                                                                                                  \
+    static ml_status where_##suffix(const ml_call *c) {                                                \
+        const where_blob *blob = c->blob;                                                              \
+        const ml_shape *shape = &ml_in_tensor(c, 0)->shape;                                            \
+        const type *x = ml_in(c, 0);                                                                   \
+        int64_t *y = ml_out(c, 0), at[ML_MAX_RANK] = {0};                                              \
+        int64_t elements = ml_elements(shape), last = shape->dims[shape->rank - 1], rows = 0;          \
+        for (int64_t start = 0; start < elements; start += last, next_row(at, shape)) {                \
+            for (int64_t i = 0; i < last; i++) {                                                       \
+                if (x[start + i] == 0 || rows++ >= blob->count) continue;                              \
+                for (int32_t d = 0; d < shape->rank - 1; d++) *y++ = at[d];                            \
+                *y++ = i;                                                                              \
+            }                                                                                          \
+        }                                                                                              \
+        return rows == blob->count ? ML_OK : changed(c, rows);                                         \
     }
-    if (rows == blob->count) return ML_OK;
+
+static ml_status changed(const ml_call *c, int64_t rows) {
     return ml_fail(c, ML_KERNEL_ERROR,
                    "the condition changed while it was read: %lld elements were true, now %lld are",
-                   (long long)blob->count, (long long)rows);
+                   (long long)((const where_blob *)c->blob)->count, (long long)rows);
 }
 
-WHERE_KERNEL(b8, uint8_t)
-WHERE_KERNEL(s8, int8_t)
-WHERE_KERNEL(s32, int32_t)
-WHERE_KERNEL(s64, int64_t)
+WHERE_KERNEL(x1, uint8_t)
+WHERE_KERNEL(x4, uint32_t)
+WHERE_KERNEL(x8, uint64_t)
 WHERE_KERNEL(f32, float)
 
-#define ROW(suffix) ML_KERNEL_NO_PARAMS("where_" #suffix, sizeof(where_blob), 0, prepare_where_##suffix, where_##suffix)
-ML_KERNELS(where) = {ROW(b8), ROW(s8), ROW(s32), ROW(s64), ROW(f32), ML_KERNELS_END};
+static ml_status prepare_where(const ml_call *c, ml_wish *wish) {
+    const ml_tensor *condition = ml_input(c, 0);
+    const ml_shape *shape = &condition->shape;
+    where_blob *blob = c->blob;
+    if (shape->rank == 0)
+        return ml_fail(c, ML_SHAPE_ERROR, "the condition has rank 0, expected 1 or more");
+    int64_t elements = ml_elements(shape), bytes = ml_type_bytes(condition->type);
+    const void *x = ml_value(c, 0);
+    if (!x && elements > 0) return ml_open(wish, 0);
+    blob->count = condition->type == ML_F32 ? count_f32(x, elements)
+                  : bytes == 1              ? count_x1(x, elements)
+                  : bytes == 4              ? count_x4(x, elements)
+                                            : count_x8(x, elements);
+    if (blob->count > INT32_MAX)
+        return ml_fail(c, ML_SHAPE_ERROR, "%lld elements are true, at most %d fit a dimension",
+                       (long long)blob->count, INT32_MAX);
+    return ml_set_output(c, 0, &(ml_shape){.rank = 2, .dims = {(int32_t)blob->count, shape->rank}});
+}
+
+ML_KERNELS(where) = {
+    {.abi = ML_KERNEL_ABI,
+     .name = "where",
+     .blob_bytes = sizeof(where_blob),
+     .prepare = prepare_where,
+     ML_TYPED({"b8|s8|u8 -> s64", NULL, NULL, where_x1}, {"s32|u32 -> s64", NULL, NULL, where_x4},
+              {"s64 -> s64", NULL, NULL, where_x8}, {"f32 -> s64", NULL, NULL, where_f32})},
+    ML_KERNELS_END,
+};

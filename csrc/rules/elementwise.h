@@ -14,6 +14,7 @@
 
 #include "kernel.h"
 #include "math/float_math.h"
+#include "rules/context.h"
 #include "rules/quantized.h"
 
 typedef struct ml_elementwise {
@@ -23,12 +24,7 @@ typedef struct ml_elementwise {
 /* Output 0 has the shape of input 0. */
 ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish);
 
-/* Where an expression's `p` comes from: a copy, so that stores cannot change it. */
-#define ML_NO_CONTEXT
-#define ML_PARAMS_AS(context) const context p = *(const context *)c->params;
-#define ML_DERIVED_AS(context) const context p = *(const context *)c->derived;
-
-/* Defines eval `name`: y[i] = EXPRESSION of an element `x` and of `p`, as one of the CONTEXTs above says. Each element is read
+/* Defines eval `name`: y[i] = EXPRESSION of an element `x` and of `p`, as a CONTEXT of rules/context.h says. Each element is read
  * before it is written: that is all ivdep asserts. */
 #define ML_UNARY(name, in_type, out_type, CONTEXT, EXPRESSION)                   \
     static ml_status name(const ml_call *c) {                                    \

@@ -86,3 +86,8 @@ ml_rescale ml_rescale_clamped(ml_affine in, ml_affine out, double multiplier, fl
 ml_rescale ml_rescale_of(ml_affine in, ml_affine out, double multiplier) {
     return ml_rescale_clamped(in, out, multiplier, -__builtin_inff(), __builtin_inff());
 }
+
+ml_rescale ml_rescale_by(const ml_call *c, float factor) {
+    const ml_affine in = ml_input_affine(c, 0), out = ml_output_affine(c, 0);
+    return ml_rescale_of(in, out, (double)(in.scale * factor / out.scale));
+}

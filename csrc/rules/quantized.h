@@ -50,6 +50,8 @@ typedef struct ml_rescale {
 } ml_rescale;
 /* To all numbers of the output's type (of 16 bits at most; to 32, the zero point must be 0). */
 ml_rescale ml_rescale_of(ml_affine in, ml_affine out, double multiplier);
+/* Input 0 to output 0, by input scale * factor / output scale in float. */
+ml_rescale ml_rescale_by(const ml_call *c, float factor);
 /* To what a clamp leaves of them. */
 ml_rescale ml_rescale_clamped(ml_affine in, ml_affine out, double multiplier, float minimum,
                               float maximum);

@@ -58,7 +58,6 @@ ml_status ml_prepare_reduce(const ml_call *c, ml_wish *wish, ml_reduce *r, int32
     }
     status = ml_set_output(c, 0, &out);
     if (status != ML_OK) return status;
-    r->rows = 0;
     r->outputs = ml_elements(&out);
     if (ml_elements(x) > 0) collapse(x, mask, r);
     ml_reserve(wish, r->outputs * bytes);

@@ -3,27 +3,31 @@
 
 #include "math/matmul.h"
 
-static ml_status prepare_axis(const ml_call *c, ml_window_axis *axis, const char *name, int64_t in,
+static ml_status prepare_axis(const ml_call *c, ml_window_axis *axis, const char *name, int32_t in,
                               bool same) {
-    int64_t extent = (axis->size - 1) * axis->dilation + 1;
+    int64_t extent = ((int64_t)axis->size - 1) * axis->dilation + 1, stride = axis->stride;
     axis->in = in;
     axis->before = 0;
+    if (extent > INT32_MAX)
+        return ml_fail(c, ML_SHAPE_ERROR, "a window of %s %lld is larger than %d", name,
+                       (long long)extent, INT32_MAX);
     if (same) {
-        axis->out = (in + axis->stride - 1) / axis->stride;
-        int64_t padding = (axis->out - 1) * axis->stride + extent - in;
-        if (axis->out > 0 && padding > 0) axis->before = padding / 2;
+        axis->out = (int32_t)((in + stride - 1) / stride);
+        int64_t padding = (axis->out - 1) * stride + extent - in;
+        if (axis->out > 0 && padding > 0) axis->before = (int32_t)(padding / 2);
         return ML_OK;
     }
-    axis->out = (in + axis->stride - extent) / axis->stride;
-    if (axis->out < 0)
-        return ml_fail(
-            c, ML_SHAPE_ERROR,
-            "a window of %s %lld does not fit into the input's %s of %lld (VALID padding)", name,
-            (long long)extent, name, (long long)in);
+    int64_t out = (in + stride - extent) / stride;
+    if (out < 0)
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "a window of %s %lld does not fit into the input's %s of %d (VALID padding)",
+                       name, (long long)extent, name, in);
+    axis->out = (int32_t)out;
     return ML_OK;
 }
 
-ml_status ml_window_prepare(const ml_call *c, ml_window *window, const ml_shape *input, bool same) {
+ml_status ml_window_prepare(const ml_call *c, ml_window *window, bool same) {
+    const ml_shape *input = &ml_input(c, 0)->shape;
     char text[96];
     if (input->rank != 4)
         return ml_fail(c, ML_SHAPE_ERROR,
@@ -32,37 +36,60 @@ ml_status ml_window_prepare(const ml_call *c, ml_window *window, const ml_shape 
     window->batches = input->dims[0];
     window->channels = input->dims[3];
     if (window->y.size <= 0 || window->x.size <= 0)
-        return ml_fail(c, ML_SHAPE_ERROR, "the window of %lld x %lld is empty",
-                       (long long)window->y.size, (long long)window->x.size);
+        return ml_fail(c, ML_SHAPE_ERROR, "the window of %d x %d is empty", window->y.size,
+                       window->x.size);
     ml_status status = prepare_axis(c, &window->y, "height", input->dims[1], same);
     if (status == ML_OK) status = prepare_axis(c, &window->x, "width", input->dims[2], same);
     return status;
 }
 
-/* What gathering does with `count` elements: zeros where `from` is NULL. */
-typedef void copy_fn(void *to, const void *from, int64_t count, int32_t zero);
+ml_status ml_window_prepare_filter(const ml_call *c, ml_window *window,
+                                   const ml_window_params *params, const char *layout) {
+    const ml_shape *w = &ml_input(c, 1)->shape;
+    char text[96];
+    if (w->rank != 4)
+        return ml_fail(c, ML_SHAPE_ERROR, "filter must be %s, its shape is %s", layout,
+                       ml_shape_text(w, text));
+    window->y = (ml_window_axis){
+        .size = w->dims[1], .stride = params->stride_h, .dilation = params->dilation_h};
+    window->x = (ml_window_axis){
+        .size = w->dims[2], .stride = params->stride_w, .dilation = params->dilation_w};
+    return ml_window_prepare(c, window, params->same);
+}
+
+/* What gathering does with `count` elements: `outside` where `from` is NULL. */
+typedef void copy_fn(void *to, const void *from, int64_t count, int16_t outside);
 
 typedef struct gather_kind {
     copy_fn *copy;
     int64_t from_bytes; /* per element of the input */
     int64_t to_bytes;   /* per element of a row */
-    int32_t zero;
+    int16_t outside;
 } gather_kind;
 
-static void copy_f32(void *to, const void *from, int64_t count, int32_t zero) {
-    (void)zero;
+static void copy_f32(void *to, const void *from, int64_t count, int16_t outside) {
+    (void)outside;
     if (from) memcpy(to, from, (size_t)count * sizeof(float));
     else memset(to, 0, (size_t)count * sizeof(float));
 }
 
-static void copy_s8(void *to, const void *from, int64_t count, int32_t zero) {
-    if (from) ml_widen_s8(from, count, (int16_t)zero, to);
-    else memset(to, 0, (size_t)count * sizeof(int16_t));
+static void fill_s16(int16_t *to, int64_t count, int16_t value) {
+    for (int64_t i = 0; i < count; i++) to[i] = value;
 }
 
-static void copy_u8(void *to, const void *from, int64_t count, int32_t zero) {
-    if (from) ml_widen_u8(from, count, (int16_t)zero, to);
-    else memset(to, 0, (size_t)count * sizeof(int16_t));
+static void copy_s8(void *to, const void *from, int64_t count, int16_t outside) {
+    if (from) ml_widen_s8(from, count, to);
+    else fill_s16(to, count, outside);
+}
+
+static void copy_u8(void *to, const void *from, int64_t count, int16_t outside) {
+    if (from) ml_widen_u8(from, count, to);
+    else fill_s16(to, count, outside);
+}
+
+static void copy_s16(void *to, const void *from, int64_t count, int16_t outside) {
+    if (from) memcpy(to, from, (size_t)count * sizeof(int16_t));
+    else fill_s16(to, count, outside);
 }
 
 /* One line of one window: `width` taps from `line`, the input's line at the first channel wanted (NULL: outside). */
@@ -70,22 +97,22 @@ static inline void gather_line(const ml_window *w, const gather_kind *kind, cons
                                ml_taps taps, int64_t depth, char *to) {
     int64_t step = depth * kind->to_bytes, pixel = w->channels * kind->from_bytes;
     if (!line) taps.first = taps.end = w->x.size;
-    if (taps.first > 0) kind->copy(to, NULL, taps.first * depth, 0);
+    if (taps.first > 0) kind->copy(to, NULL, taps.first * depth, kind->outside);
     if (w->x.dilation == 1 && depth == w->channels && taps.end > taps.first) {
         kind->copy(to + taps.first * step, line + (taps.start + taps.first) * pixel,
-                   (taps.end - taps.first) * depth, kind->zero);
+                   (taps.end - taps.first) * depth, kind->outside);
     } else {
         for (int64_t t = taps.first; t < taps.end; t++)
             kind->copy(to + t * step, line + (taps.start + t * w->x.dilation) * pixel, depth,
-                       kind->zero);
+                       kind->outside);
     }
     if (taps.end < w->x.size)
-        kind->copy(to + taps.end * step, NULL, (w->x.size - taps.end) * depth, 0);
+        kind->copy(to + taps.end * step, NULL, (w->x.size - taps.end) * depth, kind->outside);
 }
 
 static void gather(const ml_window *w, const gather_kind *kind, const char *x, int64_t channel,
                    int64_t depth, int64_t first, int64_t count, int64_t stride, char *rows) {
-    int64_t line_bytes = w->x.in * w->channels * kind->from_bytes;
+    int64_t line_bytes = (int64_t)w->x.in * w->channels * kind->from_bytes;
     int64_t step = w->x.size * depth * kind->to_bytes,
             excess = stride * kind->to_bytes - w->y.size * step;
     int64_t ox = first % w->x.out, oy = first / w->x.out % w->y.out,
@@ -117,16 +144,12 @@ void ml_window_gather_f32(const ml_window *window, const float *x, int64_t chann
            window->y.size * window->x.size * depth, (char *)rows);
 }
 
-void ml_window_gather_s8(const ml_window *window, const int8_t *x, int64_t channel, int64_t depth,
-                         int64_t first, int64_t count, int32_t zero, int64_t stride,
-                         int16_t *rows) {
-    gather_kind kind = {copy_s8, 1, sizeof(int16_t), zero};
-    gather(window, &kind, (const char *)x, channel, depth, first, count, stride, (char *)rows);
-}
-
-void ml_window_gather_u8(const ml_window *window, const uint8_t *x, int64_t channel, int64_t depth,
-                         int64_t first, int64_t count, int32_t zero, int64_t stride,
-                         int16_t *rows) {
-    gather_kind kind = {copy_u8, 1, sizeof(int16_t), zero};
-    gather(window, &kind, (const char *)x, channel, depth, first, count, stride, (char *)rows);
+void ml_window_gather_s16(const ml_window *window, int32_t type, const void *x, int64_t channel,
+                          int64_t depth, int64_t first, int64_t count, int16_t outside,
+                          int64_t stride, int16_t *rows) {
+    gather_kind kind = {type == ML_S8   ? copy_s8
+                        : type == ML_U8 ? copy_u8
+                                        : copy_s16,
+                        ml_type_bytes(type), sizeof(int16_t), outside};
+    gather(window, &kind, x, channel, depth, first, count, stride, (char *)rows);
 }

@@ -4,21 +4,28 @@
 
 #include "kernel.h"
 
-/* Sizes are int64_t so that no product of a stride, a dilation and a position overflows. */
+/* The options of a filter's window. */
+#define ML_WINDOW_FIELDS(X, S) \
+    X(S, i32, same) X(S, i32, stride_h) X(S, i32, stride_w) X(S, i32, dilation_h) X(S, i32, dilation_w)
+ML_GROUP(ml_window_params, ML_WINDOW_FIELDS)
+#define ML_C_window ml_window_params
+#define ML_ROW_window(params, member) ML_WINDOW_FIELDS(ML_GROUP_ROW, (params, member))
+
+/* Positions are counted in int64_t: no product of a stride, a dilation and a position overflows. */
 typedef struct ml_window_axis {
-    int64_t in;
-    int64_t out;
-    int64_t size; /* of the window, in taps */
-    int64_t stride;
-    int64_t dilation;
-    int64_t before; /* padding before the first element */
+    int32_t in;
+    int32_t out;
+    int32_t size; /* of the window, in taps */
+    int32_t stride;
+    int32_t dilation;
+    int32_t before; /* padding before the first element */
 } ml_window_axis;
 
 typedef struct ml_window {
     ml_window_axis y;
     ml_window_axis x;
-    int64_t batches;
-    int64_t channels; /* of the input */
+    int32_t batches;
+    int32_t channels; /* of the input */
 } ml_window;
 
 /* The taps of one window that lie inside the input: first <= tap < end; tap t reads start + t * dilation. */
@@ -28,20 +35,27 @@ typedef struct ml_taps {
     int64_t start;
 } ml_taps;
 
-/* Fills in, out, before of both axes from the input's shape and TFLite's padding rule (ComputeOutSize, ComputePadding):
+/* Fills in, out, before of both axes from input 0's shape and TFLite's padding rule (ComputeOutSize, ComputePadding):
  * SAME: out = ceil(in / stride), half of the padding, rounded down, comes first; VALID: only whole windows (none at
  * all if less than a stride is missing; refused if more is). The caller has set size, stride, dilation > 0. */
-ml_status ml_window_prepare(const ml_call *c, ml_window *window, const ml_shape *input, bool same);
+ml_status ml_window_prepare(const ml_call *c, ml_window *window, bool same);
+/* The same for the window of input 1, a filter of rank 4 with height and width in the middle; `layout` names its dimensions. */
+ml_status ml_window_prepare_filter(const ml_call *c, ml_window *window,
+                                   const ml_window_params *params, const char *layout);
+
+static inline int64_t ml_window_pixels(const ml_window *w) {
+    return (int64_t)w->batches * w->y.out *
+           w->x.out; /* an output's elements were counted: it fits */
+}
 
 /* Writes the windows of output pixels first .. first + count - 1 as rows of height * width * depth elements to `rows`;
  * `depth` channels from `channel` on. Outside the input stand zeros. */
 void ml_window_gather_f32(const ml_window *window, const float *x, int64_t channel, int64_t depth,
                           int64_t first, int64_t count, float *rows);
-/* The same for bytes, widened to int16 with `zero` subtracted; rows are `stride` long, filled up with zeros. */
-void ml_window_gather_s8(const ml_window *window, const int8_t *x, int64_t channel, int64_t depth,
-                         int64_t first, int64_t count, int32_t zero, int64_t stride, int16_t *rows);
-void ml_window_gather_u8(const ml_window *window, const uint8_t *x, int64_t channel, int64_t depth,
-                         int64_t first, int64_t count, int32_t zero, int64_t stride, int16_t *rows);
+/* The same for integers (s8, u8, s16), widened, with `outside` outside; rows are `stride` long, filled up with zeros. */
+void ml_window_gather_s16(const ml_window *window, int32_t type, const void *x, int64_t channel,
+                          int64_t depth, int64_t first, int64_t count, int16_t outside,
+                          int64_t stride, int16_t *rows);
 
 static inline ml_taps ml_window_taps(const ml_window_axis *axis, int64_t out) {
     int64_t start = out * axis->stride - axis->before, dilation = axis->dilation;

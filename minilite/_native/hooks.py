@@ -34,10 +34,10 @@ class Call:
         array.flags.writeable = writable
         return array
 
-    def input_array(self, position: int, dtype: Any) -> Array:
-        """A read-only view of input `position`; None when it is absent."""
+    def input_array(self, position: int, dtype: Any, *, writable: bool = False) -> Array:
+        """A view of input `position`, None when it is absent. Only variables may be written."""
         operand = lib.ml_call_operand(self._call, position)
-        return self._array(operand, dtype, writable=False) if operand.tensor else None
+        return self._array(operand, dtype, writable=writable) if operand.tensor else None
 
     def input_shape(self, position: int) -> Shape | None:
         """The shape of input `position`; None when it is absent."""
@@ -47,6 +47,18 @@ class Call:
     def output_array(self, position: int, dtype: Any) -> Array:
         """A writable view of output `position`."""
         return self._array(lib.ml_call_output(self._call, position), dtype, writable=True)
+
+    def input_bytes(self, position: int) -> bytes:
+        """A copy of the bytes of input `position`, packed or strings as they may be."""
+        operand = lib.ml_call_operand(self._call, position)
+        return bytes(ffi.buffer(operand.data, operand.bytes)) if operand.bytes else b""
+
+    def write_bytes(self, position: int, data: bytes, *, sized: bool) -> int:
+        """Fills output `position`, which takes as many bytes where it has no fixed size (`sized` is false); returns a status."""
+        status = 0 if sized else int(lib.ml_call_set_bytes(self._call, position, len(data)))
+        if not status and data:
+            ffi.memmove(lib.ml_call_output(self._call, position).data, data, len(data))
+        return status
 
     def output_shape(self, position: int) -> Shape | None:
         """The shape of output `position`, None while it is not known."""

@@ -49,10 +49,14 @@ class Usage(NamedTuple):
     """Of the residence in force, capacities of dynamic tensors included; 0 when none is."""
     arena_capacity: int
     """That the arena holds, in force or not."""
+    block_bytes: int
+    """Of blocks beside the arena: strings, carries of loops whose shapes change."""
     cached_bytes: int
     """Of the plans that are kept, with their residences."""
     cached_plans: int
     """How many these are, the one in force included."""
+    stays_mapped: bool
+    """The arena's addresses can be read and written as long as the state lives, whoever resizes or trims it."""
 
 
 class Shared:
@@ -64,6 +68,7 @@ class Shared:
             message = f"no memory for {resources} resources"
             raise ArenaError(message)
         self.pointer = ffi.gc(pointer, lib.ml_interpreter_free)
+        self.sequence = lib.ml_interpreter_sequence(self.pointer)
 
     def cancel(self) -> None:
         """Stops the run under way at its next node or block; any thread may call it."""
@@ -73,6 +78,14 @@ class Shared:
         """Forgets resource variables and what CALL_ONCE has run. Raises: StateError."""
         if lib.ml_interpreter_reset_resources(self.pointer):
             raise StateError(BUSY)
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of the blocks of resource variables. Raises: StateError."""
+        found = ffi.new("int64_t *")
+        if lib.ml_interpreter_block_bytes(self.pointer, found):
+            raise StateError(BUSY)
+        return int(found[0])
 
     def set_threads(self, threads: int) -> None:
         """How many threads runs may use, the caller's included. Raises: StateError."""
@@ -104,7 +117,7 @@ class State:
         ):
             raise_error(error, graph.names)
         self.pointer = ffi.gc(out[0], lib.ml_state_free)
-        self._generation = lib.ml_state_generation(self.pointer)
+        self.generations = lib.ml_state_generation(self.pointer)
 
     def _fail(self, status: int, error: Any) -> None:
         """Raises what a call left: the exception of a hook it called, else the error's class. The error is the call's own."""
@@ -120,41 +133,49 @@ class State:
 
     def run(self) -> Callable[[], None]:
         """The steady path: a function that runs the plan in force, one call into C."""
-        run, pointer, errors = lib.ml_state_run, self.pointer, self._errors
+        run, pointer, fail = lib.ml_state_run, self.pointer, self._run_failed
 
         def invoke() -> None:
-            # Errors are kept for reuse; two threads never have the same one.
-            error = errors.pop() if errors else fresh_error()
-            if status := run(pointer, error):
-                self._fail(status, error)
-            errors.append(error)
+            if failed := run(pointer):
+                fail(failed)
 
         return invoke
+
+    def _run_failed(self, address: int) -> None:
+        error = ffi.gc(ffi.cast("ml_error *", address), lib.ml_error_free)
+        self._fail(error.status, error)
 
     def _call(self, function: Callable[..., int], *arguments: Any) -> None:
         error = fresh_error()
         if status := function(self.pointer, *arguments, error):
             self._fail(status, error)
 
-    def prepare(self, spec: Sequence[int], bound: Sequence[tuple[int, int, int]] = ()) -> None:
-        """Puts the plan for these rows of [tensor, rank, dims...] in force, and memory of the caller's,
-        by (address, bytes, tensor), which the caller keeps until it calls again without it and nothing is raised.
+    def spec(self, rows: Sequence[int]) -> tuple[Any, int]:
+        """Rows of [tensor, rank, dims...] in C's form, the key of a plan."""
+        return ffi.new("int32_t[]", rows or 1), len(rows)
+
+    def prepare(self, spec: tuple[Any, int], bound: Sequence[tuple[int, int, int]] = ()) -> None:
+        """Puts the plan of that key in force, and memory of the caller's, by (address, bytes, tensor), which the caller keeps
+        until it calls again without it and nothing is raised.
         """
         rows: Any = ffi.NULL
         if bound:
             bindings = b"".join(map(_BINDING.pack, *zip(*bound, strict=True)))
             rows = ffi.cast("ml_binding *", ffi.from_buffer(bindings))
-        words = ffi.new("int32_t[]", spec)
-        self._call(lib.ml_state_prepare, words, len(spec), rows, len(bound))
+        errors = self._errors
+        error = errors.pop() if errors else fresh_error()
+        if status := lib.ml_state_prepare(self.pointer, spec[0], spec[1], rows, len(bound), error):
+            self._fail(status, error)
+        errors.append(error)
 
     def _plan(self, function: Callable[..., int], *arguments: Any) -> Plan | None:
         out = ffi.new("ml_plan **")
         self._call(function, *arguments, out)
         return Plan(out[0], self._graph) if out[0] else None
 
-    def plan_for(self, spec: Sequence[int]) -> Plan:
-        """The plan for these rows, not put in force."""
-        plan = self._plan(lib.ml_state_plan_for, ffi.new("int32_t[]", spec), len(spec))
+    def plan_for(self, spec: tuple[Any, int]) -> Plan:
+        """The plan of that key, not put in force."""
+        plan = self._plan(lib.ml_state_plan_for, spec[0], spec[1])
         assert plan is not None
         return plan
 
@@ -191,14 +212,15 @@ class State:
     @property
     def generation(self) -> int:
         """Changes whenever a pointer or a shape does."""
-        return int(self._generation[0])
+        return int(self.generations[0])
 
     def usage(self) -> Usage:
         """The bytes it takes now. Raises: StateError."""
         u = ffi.new("ml_usage *")
         if lib.ml_state_get_usage(self.pointer, u):
             raise StateError(BUSY)
-        return Usage(*(int(getattr(u, name)) for name in Usage._fields))
+        bytes_taken = (int(u.arena_bytes), int(u.arena_capacity), int(u.block_bytes), int(u.cached_bytes))
+        return Usage(*bytes_taken, int(u.cached_plans), bool(u.stays_mapped))
 
     def counters(self) -> dict[str, int]:
         """What was counted since the interpreter was made. Raises: StateError."""
@@ -241,9 +263,14 @@ class State:
             raise StateError(BUSY)
         return not status
 
-    def write_heap(self, tensor: int, value: bytes) -> None:
-        """Gives a tensor of no fixed size its value. Raises: StateError, ArenaError."""
-        self._call(lib.ml_state_write_heap, tensor, ffi.from_buffer(value), len(value))
+    def write_heap(self, tensor: int, place: Place, value: Array) -> bool:
+        """Gives a tensor of no fixed size its bytes; False if it is no longer at `place`. Raises: StateError, ArenaError."""
+        error = fresh_error()
+        data = ffi.from_buffer(value)
+        status = lib.ml_state_write_heap(self.pointer, tensor, place.generation, data, value.nbytes, error)
+        if status not in (lib.ML_OK, lib.ML_NOT_READY):
+            self._fail(status, error)
+        return not status
 
     def array(self, place: Place, dtype: Any) -> Array:
         """A writable array over a tensor's bytes; valid until `generation` changes."""

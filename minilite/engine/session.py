@@ -4,55 +4,27 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from minilite._native import MAX_RANK, Place, Plan, Shared
+from minilite._native import MAX_RANK, Plan, Shared
 from minilite.engine.binding import Binding, bindable
-from minilite.engine.misfit import as_array, misfit
+from minilite.engine.misfit import as_array, encode, misfit
 from minilite.engine.program import Program, new_state, spec_of
+from minilite.engine.target import ArenaView, Target, decoded_values, target_at
 from minilite.errors import InputError, InputRuntimeError, StateError
-from minilite.format.dtypes import TensorType, numpy_type
+from minilite.format.dtypes import TensorType
 from minilite.format.model import Array, Subgraph, Tensor
-from minilite.format.strings import pack_strings, unpack_strings
+from minilite.format.values import ENCODED, constant_values
 
 Shape = tuple[int, ...]
 _TRIES = 8
 """How often a copy looks again where its tensor lies, when other threads move it meanwhile."""
-
-
-class ArenaView:
-    """The owner of a live view: numpy arrays made from it keep it, and while it lives the arena stays where it is."""
-
-    __slots__ = ("__array_interface__", "__weakref__", "_session")
-
-    def __init__(self, session: Session, array: Array) -> None:
-        self._session = session
-        self.__array_interface__ = array.__array_interface__
-
-
-class Target(NamedTuple):
-    """Where a tensor lies and what array fits it."""
-
-    place: Place
-    dtype: Any
-    shape: Shape
-    writable: bool
-    text: bool
-    """Of no fixed size: strings."""
-
-    @property
-    def ndim(self) -> int:
-        """Its rank."""
-        return len(self.shape)
-
-
-class Wish(NamedTuple):
-    """Shapes by tensor, where they are not the file's, and the arrays that stand in for tensors."""
-
-    shapes: Mapping[int, Shape]
-    bound: Mapping[int, Binding]
+_SMALL = 2048
+"""Bytes up to which copies are made under the GIL; numpy lets it go for large ones."""
+_MOST_REQUESTS = 2048
+"""Validated shapes, keys of plans and places that are remembered; beyond it all are forgotten at once."""
 
 
 def check_resize(tensor: Tensor, shape: Shape) -> None:
@@ -85,12 +57,19 @@ class Session:
         self.invoke_unchecked = self.state.run()
         self.ready = False
         self._root = root
-        self._in_force: Wish | None = None
-        self._asked = Wish({}, {})
+        self._asked: dict[int, Shape] = {}
+        self._valid: dict[tuple[Any, ...], Shape] = {}
+        self._specs: dict[tuple[tuple[int, Shape], ...], Any] = {}
+        self._in_force: tuple[tuple[int, Shape], ...] | None = None
         self._touched: set[int] = set()
+        self._bound_asked: dict[int, Binding] = {}
+        self._bound: dict[int, Binding] = {}
         self._released = False
         self._targets: dict[int, Target] = {}
+        self._all_targets: dict[int, dict[int, Target]] = {}
         self._generation = -1
+        self._generations = self.state.generations
+        self._sequence = shared.sequence
         self._views: dict[int, weakref.ref[ArenaView]] = {}
         self._kept = {*self.subgraph.inputs, *self.subgraph.outputs}
 
@@ -108,32 +87,39 @@ class Session:
 
     def shape(self, index: int) -> Shape:
         """A tensor's shape: asked for, else the one it has now, else the file's."""
-        asked = self._asked.shapes.get(index)
+        asked = self._asked.get(index)
         if asked is not None:
             return asked
-        file = self.subgraph.tensors[index].shape
-        if self._in_force is None or index in self._in_force.shapes:
-            return file
-        now = self.state.place(index).shape
-        return file if now is None else now
+        now = self.state.place(index).shape if self._in_force is not None else None
+        return self.subgraph.tensors[index].shape if now is None else now
+
+    def resize_again(self, key: Any, size: Any) -> bool:
+        """Asks for a shape that was found valid before, by whatever says which tensor; False if it was not."""
+        try:
+            shape = self._valid.get((key, *size))
+        except TypeError:
+            return False
+        asked = self._asked.get(key)
+        if shape is None or asked is None:
+            return False
+        if asked != shape:
+            self._ask(key, shape)
+        return True
 
     def resize(self, index: int, shape: Shape) -> None:
         """Asks for another shape; in force from the next `allocate`."""
         tensor = self.subgraph.tensors[index]
         check_resize(tensor, shape)
-        shapes = dict(self._asked.shapes)
-        if shape == tensor.shape:
-            shapes.pop(index, None)
-        else:
-            shapes[index] = shape
-        if shapes != self._asked.shapes:
-            self._touched.add(index)
-        self._ask(self._asked._replace(shapes=shapes))
+        if len(self._valid) >= _MOST_REQUESTS:
+            self._valid.clear()
+        self._valid[(index, *shape)] = shape
+        if self._asked.setdefault(index, tensor.shape) != shape:
+            self._ask(index, shape)
 
-    def _ask(self, wish: Wish) -> None:
-        if not _same(wish, self._asked):
-            self._asked = wish
-            self.ready = False
+    def _ask(self, index: int, shape: Shape) -> None:
+        self._asked[index] = shape
+        self._touched.add(index)
+        self.ready = False
 
     def allocate(self) -> None:
         """Puts the plan for the shapes and buffers asked for in force; if it is refused, the old ones stay.
@@ -152,27 +138,42 @@ class Session:
                 "memory are held, they have to be dropped before tensors are allocated anew"
             )
             raise StateError(message)
-        wish = self._asked
-        bound = [(b.address, b.array.nbytes, index) for index, b in sorted(wish.bound.items())]
+        wish, bound = tuple(self._asked.items()), self._bound_asked
+        spec = self._specs.get(wish)
+        if spec is None:
+            spec = self._spec(wish)
         try:
-            self.state.prepare(spec_of(wish.shapes), bound)
+            if bound:
+                rows = [(b.address, b.array.nbytes, index) for index, b in sorted(bound.items())]
+                self.state.prepare(spec, rows)
+            else:
+                self.state.prepare(spec)
         except StateError:  # refused because of others: what was asked for still is
             raise
         except Exception:
-            self._asked = self._in_force or Wish({}, {})
-            self._touched = set()
+            self._asked = dict(self._in_force or ())
+            self._bound_asked = self._bound
+            self._touched.clear()
             self.ready = self._in_force is not None
             raise
-        self._in_force = wish
-        self._touched = set()
-        self.ready = self._asked is wish
+        self._in_force, self._bound = wish, bound
+        self._touched.clear()
         self._released = False
+        self.ready = wish == tuple(self._asked.items()) and self._bound_asked is bound
+
+    def _spec(self, wish: tuple[tuple[int, Shape], ...]) -> Any:
+        """The key of a plan in C's form, kept for the next time."""
+        tensors = self.subgraph.tensors
+        if len(self._specs) >= _MOST_REQUESTS:
+            self._specs.clear()
+        spec = self.state.spec(spec_of({index: shape for index, shape in wish if shape != tensors[index].shape}))
+        self._specs[wish] = spec
+        return spec
 
     def plan_for(self, shapes: Mapping[int, Shape]) -> Plan:
         """The plan for other shapes, not put in force."""
-        tensors = self.subgraph.tensors
-        wanted = {**self._asked.shapes, **shapes}
-        return self.state.plan_for(spec_of({i: shape for i, shape in wanted.items() if shape != tensors[i].shape}))
+        wish = {**self._asked, **shapes}
+        return self.state.plan_for(self._spec(tuple(wish.items())))
 
     # Running ----------------------------------------------------------------------------------------------------------
 
@@ -198,12 +199,13 @@ class Session:
         if array is not None and lowered.offline_offset >= 0 and lowered.data is None:
             message = f"tensor {index} ('{tensor.name}') has the offset {lowered.offline_offset} in the file's memory plan: it cannot be bound"
             raise InputError(message, tensors=[tensor.name])
-        bound = dict(self._asked.bound)
-        if array is None:
-            bound.pop(index, None)
-        else:
+        bound = dict(self._bound_asked)
+        if array is not None:
             bound[index] = bindable(self.subgraph, tensor, array)
-        self._ask(self._asked._replace(bound=bound))
+        elif bound.pop(index, None) is None:
+            return
+        self._bound_asked = bound
+        self.ready = False
 
     # Tensors ----------------------------------------------------------------------------------------------------------
 
@@ -219,7 +221,9 @@ class Session:
         """Where the tensor lies now. Raises: InputError, StateError."""
         generation = self.state.generation
         if generation != self._generation:
-            self._targets = {}
+            if len(self._all_targets) >= _MOST_REQUESTS:
+                self._all_targets.clear()
+            self._targets = self._all_targets.setdefault(generation, {})
             self._generation = generation
         if not self.ready:
             self._check_shape_in_force(index)
@@ -227,6 +231,9 @@ class Session:
         if target is None:
             target = self._targets[index] = self._look(index)
         return target
+
+    def _forget_target(self, index: int) -> None:
+        self._targets.pop(index, None)
 
     def _check_shape_in_force(self, index: int) -> None:
         if index not in self._touched or self._in_force is None:
@@ -238,36 +245,33 @@ class Session:
     def _look(self, index: int) -> Target:
         tensor = self.tensor(index)
         place = self.state.place(index) if self._in_force is not None else None
-        text = tensor.type == TensorType.STRING
-        missing = place is None or place.shape is None or (not place.address and (place.bytes > 0 or text))
-        if place is None or place.shape is None or (missing and not (text and place.storage == "heap")):
-            message = (
-                f"Tensor data is null. Run allocate_tensors() first: tensor {index} ('{tensor.name}') has no memory"
-            )
-            raise StateError(message, tensors=[tensor.name])
-        if tensor.type == TensorType.VARIANT:
-            message = f"tensor {index} ('{tensor.name}') is {tensor.type.name}: it cannot be read as an array"
-            raise InputError(message, tensors=[tensor.name])
-        dtype = np.dtype(object) if text else np.dtype(numpy_type(TensorType(place.type)))
-        shape = place.shape
-        if not text and dtype.itemsize * int(np.prod(shape, dtype=np.int64)) != place.bytes:
-            shape = (place.bytes // dtype.itemsize,)  # packed types: raw bytes
-        writable = place.storage not in ("constant", "folded")
-        if place.storage == "bound" and self._in_force is not None:
-            writable = bool(self._in_force.bound[index].array.flags.writeable)
-        return Target(place, dtype, shape, writable, text)
+        at_caller = place is not None and place.storage == "bound"
+        target = target_at(tensor, place, self._bound[index].array if at_caller else None)
+        small = target.place.storage == "arena" and 0 < target.place.bytes <= _SMALL and target.encoded is None
+        if small and index in self._kept and self.state.usage().stays_mapped:
+            target = target._replace(array=self.state.array(target.place, target.dtype))
+        return target
 
     def get(self, index: int, into: Array | None = None) -> Array:
         """A copy of a tensor's values, in `into` where that fits. Raises: InputError, StateError."""
+        # Small ones are copied under the GIL, out of memory that stays mapped; the sequence says whether a call of another
+        # thread came in between. It is odd while one is under way.
+        target = self._targets.get(index)
+        if target is not None and target.array is not None and into is None and self.ready:
+            sequence = self._sequence[0]
+            if not sequence & 1 and self._generations[0] == self._generation:
+                copy = target.array.copy()
+                if self._sequence[0] == sequence:
+                    return copy
         for _ in range(_TRIES):
             target = self._target(index)
             if index not in self._kept:
                 self._check_whole(index)
             place = target.place
-            if target.text:
+            if target.encoded is not None:
                 raw = np.empty(place.bytes, np.uint8)
                 if self.state.read(index, place, raw):
-                    return unpack_strings(raw, target.shape)
+                    return decoded_values(self.tensor(index), raw, target)
             else:
                 fits = into is not None and into.dtype == target.dtype and into.shape == target.shape
                 array = (
@@ -277,7 +281,7 @@ class Session:
                 )
                 if self.state.read(index, place, array):
                     return array
-            self._generation = -1
+            self._forget_target(index)
         raise StateError(_MOVES, tensors=[self.tensor(index).name])
 
     def _check_whole(self, index: int) -> None:
@@ -297,16 +301,18 @@ class Session:
         if not self.ready:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
             raise StateError(message, tensors=[self.tensor(index).name])
+        known = self._targets.get(index)
+        if known is not None and known.array is not None and type(value) is np.ndarray:
+            fits = value.dtype == known.dtype and value.shape == known.shape
+            sequence = self._sequence[0]
+            if fits and not sequence & 1 and self._generations[0] == self._generation:
+                known.array[...] = value  # see get
+                if self._sequence[0] == sequence:
+                    return
         for _ in range(_TRIES):
             target = self._target(index)
-            if target.text:
-                array = value if type(value) is np.ndarray else np.asarray(value, object)
-                if array.shape != target.shape or not target.writable:
-                    raise misfit(self.tensor(index), value, array.astype(object), target, bound=False)
-                self.state.write_heap(index, pack_strings(self.tensor(index), array))
-                self._generation = -1
-                return
-            array = value if type(value) is np.ndarray else as_array(self.tensor(index), value)
+            plain = type(value) is np.ndarray and target.encoded is None
+            array = value if plain else as_array(self.tensor(index), value)
             if (
                 array.dtype != target.dtype
                 or array.shape != target.shape
@@ -314,25 +320,31 @@ class Session:
                 or not array.dtype.isnative
             ):
                 raise misfit(self.tensor(index), value, array, target, bound=target.place.storage == "bound")
-            if not array.flags.c_contiguous:
+            if target.encoded is not None:
+                array = encode(self.tensor(index), array)
+            elif not array.flags.c_contiguous:
                 array = np.ascontiguousarray(array)
-            if self.state.write(index, target.place, array):
+            write = self.state.write_heap if target.encoded == TensorType.STRING else self.state.write
+            if write(index, target.place, array):
                 return
-            self._generation = -1
+            self._forget_target(index)
         raise StateError(_MOVES, tensors=[self.tensor(index).name])
 
     def view(self, index: int) -> Callable[[], Array]:
-        """A function that gives a live view of a tensor; while an array of it lives, memory does not move."""
+        """A function that gives a live view of a tensor; while an array of it lives, memory does not move.
+
+        Of strings and of elements of less than a byte it gives copies.
+        """
         tensor = self.tensor(index)
 
         def live() -> Array:
             if tensor.data is not None:
-                return tensor.data
+                return tensor.data if tensor.type not in ENCODED else constant_values(tensor)
             target = self._target(index)
-            if target.text:
+            if target.encoded is not None:
                 return self.get(index)
-            if target.place.storage == "bound" and self._in_force is not None:
-                flat: Array = self._in_force.bound[index].array.reshape(-1)
+            if target.place.storage == "bound":
+                flat: Array = self._bound[index].array.reshape(-1)
                 return flat[: target.place.bytes // flat.itemsize].reshape(target.shape)
             return self._pinned(index)
 
@@ -342,8 +354,7 @@ class Session:
         """An array over the tensor's memory, which stays where it is from before it is looked up."""
         self.state.pin(1)
         try:
-            self._generation = -1
-            target = self._target(index)
+            target = self._look(index)
             array: Array = self.state.array(target.place, target.dtype)
             array.flags.writeable = target.writable
             owner = ArenaView(self, array)
@@ -357,12 +368,6 @@ class Session:
     def _drop_view(self, key: int) -> None:
         del self._views[key]
         self.state.pin(-1)
-
-
-def _same(a: Wish, b: Wish) -> bool:
-    """Whether two wishes come to the same plan and buffers."""
-    same_buffers = a.bound.keys() == b.bound.keys() and all(a.bound[i] is b.bound[i] for i in a.bound)
-    return same_buffers and a.shapes == b.shapes
 
 
 _MOVES = "the tensor moves all the time: other threads resize or trim this interpreter"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minilite.format.dtypes import TensorType, element_bits, numpy_type
+from minilite.format.packed import pack
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -45,26 +46,8 @@ def encode(values: NDArray[Any], kind: TensorType, raw: bool) -> NDArray[Any]:
     if bits == 8 * dtype.itemsize and (kind != TensorType.BFLOAT16 or values.dtype.itemsize == 2):
         return np.array(values if kind != TensorType.BFLOAT16 else values.view(dtype), dtype, order="C")
     if bits in (2, 4):
-        return _packed(values, bits)
+        return pack(values, kind)
     if bits == 8 * values.dtype.itemsize:
         return np.frombuffer(values.tobytes(), np.uint8)
     message = f"{values.dtype} values do not make a constant of {kind.name}"
     raise ValueError(message)
-
-
-def _packed(values: NDArray[Any], bits: int) -> NDArray[np.uint8]:
-    """Values of 2 or 4 bits, several to a byte, the first in the lowest bits."""
-    per_byte = 8 // bits
-    flat = values.astype(np.int64).ravel() & ((1 << bits) - 1)
-    flat = np.concatenate([flat, np.zeros(-len(flat) % per_byte, np.int64)]).reshape(-1, per_byte)
-    packed: NDArray[np.uint8] = (flat << np.arange(0, 8, bits)).sum(axis=1).astype(np.uint8)
-    return packed
-
-
-def encode_strings(values: NDArray[Any]) -> NDArray[np.uint8]:
-    """The data of a STRING tensor: count, offsets from the start of the data, one more for its end, and the bytes."""
-    items = [item.encode() if isinstance(item, str) else bytes(item) for item in values.ravel().tolist()]
-    start = 4 * (len(items) + 2)
-    ends = np.cumsum([start, *map(len, items)])
-    header = np.array([len(items), *ends], "<i4").tobytes()
-    return np.frombuffer(header + b"".join(items), np.uint8)

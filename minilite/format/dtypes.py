@@ -86,11 +86,13 @@ _NUMPY: dict[TensorType, type[Any]] = {
     TensorType.UINT32: np.uint32,
     TensorType.BFLOAT16: np.uint16,
     TensorType.UINT16: np.uint16,
+    TensorType.INT4: np.int8,
+    TensorType.INT2: np.int8,
 }
 
 
 def numpy_type(kind: TensorType) -> type[Any]:
-    """The numpy scalar class of an element type; BFLOAT16 reads as its bits, packed types (INT4, INT2, ...) as raw bytes."""
+    """The numpy scalar class of an element type's values: int8 or uint8 for packed ones, uint16 for the bits of BFLOAT16."""
     return _NUMPY.get(kind, np.uint8)
 
 

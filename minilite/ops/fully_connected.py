@@ -2,57 +2,67 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
 from minilite.ops_shared.fixed_point import round_half_away
-from minilite.ops_shared.operator import Kernel, Operator, OpNode
-from minilite.ops_shared.packing import pack_panels
-from minilite.ops_shared.window import (
-    QUANTIZED,
-    Weighted,
+from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.options import CLAMP
+from minilite.ops_shared.weighted import (
+    add_bias,
     centered,
     clamp,
-    clamp_params,
-    offset_params,
+    dense,
+    hybrid_product,
+    is_hybrid,
     real_multipliers,
 )
 
 
-def lower_fully_connected(node: OpNode) -> Kernel:
-    """float32, int8 with scales per tensor or output, uint8 with one scale; weights may be computed."""
-    tensors = Weighted.of(node)
+def _check(node: OpNode) -> None:
+    dense(node)
     layout = node.options["weights_format"]
     if layout != "DEFAULT":
         raise node.refuse(f"weights format {layout} is not supported, only DEFAULT is")
-    params = {"keep_dims": int(node.options["keep_num_dims"]), **clamp_params(node)}
-    weights = tensors.weights.data
-    if tensors.x.type != TensorType.FLOAT32:
-        reals = np.ascontiguousarray(real_multipliers(node, axis=0))
-        kernel = f"fully_connected_{QUANTIZED[tensors.x.type]}"
-        return Kernel(kernel, **params, **offset_params(node), multipliers=reals)
-    panels = np.empty(0, np.float32)
-    if weights is not None and weights.ndim == 2:
-        panels = pack_panels(weights[np.newaxis])
-    return Kernel("fully_connected_f32", **params, panels=panels)
 
 
 def reference_fully_connected(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:
-    """y = clamp(bias + x @ weights.T); integers are requantized by one rounding of a float64 product."""
-    rows = centered(node, x, 0).reshape(-1, weights.shape[1])
-    sums = rows @ centered(node, weights, 1).T
-    if bias is not None:
-        sums = sums + bias
-    shape = (*x.shape[:-1], weights.shape[0]) if node.options["keep_num_dims"] else sums.shape
+    """y = clamp(bias + x @ weights.T); integers are requantized by one rounding of a float64 product.
+
+    Weights without depth give zeros, whatever the bias, as in TFLite."""
+    outputs, depth = weights.shape
+    rows = x.size // depth if depth else math.prod(x.shape[:-1])
+    shape = (*x.shape[:-1], outputs) if node.options["keep_num_dims"] else (rows, outputs)
+    if depth == 0:
+        return np.zeros(shape, x.dtype)
+    if is_hybrid(node):
+        return clamp(node, hybrid_product(node, x.reshape(rows, depth), weights, bias)).reshape(shape)
+    sums = centered(node, x, 0).reshape(rows, depth) @ centered(node, weights, 1).T
     if x.dtype.kind == "f":
-        return clamp(node, sums).reshape(shape)
-    limits, zero = clamp_params(node), node.outputs[0].quantization.zero_point
-    scaled: Array = round_half_away(sums * real_multipliers(node, axis=0)) + zero
-    limited: Array = np.clip(scaled, limits["minimum"], limits["maximum"]).astype(x.dtype)
-    return limited.reshape(shape)
+        return clamp(node, sums if bias is None else sums + bias).reshape(shape)
+    scaled = round_half_away(add_bias(sums, bias) * real_multipliers(node, outputs))
+    return clamp(node, scaled + node.outputs[0].quantization.zero_point).reshape(shape)
 
 
 OPERATORS = (
-    Operator("FULLY_CONNECTED", range(1, 15), lower=lower_fully_connected, reference=reference_fully_connected),
+    Operator(
+        "FULLY_CONNECTED",
+        range(1, 15),
+        takes="x weights bias? -> y",
+        types=(
+            "f32 f32|s8|s4 f32? -> f32",
+            "s8 s8|s4 s32? -> s8",
+            "u8 u8 s32? -> u8",
+            "s16 s8|s4 s64|s32? -> s16",
+        ),
+        params={"keep_dims": "keep_num_dims", "asymmetric": "asymmetric_quantize_inputs", **CLAMP},
+        check=_check,
+        reference=reference_fully_connected,
+        rule={
+            "f32": "dot products within 8 eps of the sum of |x w|; with integer weights each row quantized by itself",
+            "s8 u8 s16": "round(sum * (float64(scale_x) * scale_w / scale_y)), ties away from zero",
+        },
+    ),
 )

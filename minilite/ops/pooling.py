@@ -1,4 +1,7 @@
-"""AVERAGE_POOL_2D, MAX_POOL_2D: over the part of each window that lies inside the input."""
+"""AVERAGE_POOL_2D, MAX_POOL_2D: over the part of each window that lies inside the input.
+
+Quantized inputs and outputs are taken to have the same scale and zero point, as in TFLite.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,11 @@ import functools
 
 import numpy as np
 
-from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops_shared.operator import Kernel, Operator, OpNode
-from minilite.ops_shared.window import QUANTIZED, axes, clamp, clamp_params, taps, window_params
-
-_SIZES = {"stride_h": "stride_h", "stride_w": "stride_w", "filter_h": "filter_height", "filter_w": "filter_width"}
-
-
-def lower_pool(node: OpNode) -> Kernel:
-    """float32, int8, uint8, int16; input and output are taken to have the same scale and zero point, as in TFLite."""
-    kinds = {TensorType.FLOAT32: "f32", **QUANTIZED}
-    x = node.input(0)
-    if x is None or not node.outputs:
-        raise node.refuse("needs an input and an output")
-    if x.type not in kinds or node.outputs[0].type != x.type:
-        raise node.refuse(f"types of input and output {x.type.name}, {node.outputs[0].type.name} are not supported")
-    params = {**window_params(node, _SIZES), **clamp_params(node)}
-    return Kernel(f"{node.op.lower()}_{kinds[x.type]}", **params)
+from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.options import CLAMP, positive, same_padding
+from minilite.ops_shared.weighted import clamp
+from minilite.ops_shared.window import axes, taps
 
 
 def reference_average_pool(node: OpNode, x: Array) -> Array:
@@ -34,24 +24,37 @@ def reference_average_pool(node: OpNode, x: Array) -> Array:
     if x.dtype.kind == "f":
         return clamp(node, sum(seen for _, _, seen in taps(x, down, across)) / np.asarray(counts, np.float32))
     sums = np.asarray(sum(seen for _, _, seen in taps(x.astype(np.int64), down, across)))
-    return _clamp_integers(node, np.sign(sums) * ((np.abs(sums) + counts // 2) // counts), x)
+    return clamp(node, np.sign(sums) * ((np.abs(sums) + counts // 2) // counts))
 
 
 def reference_max_pool(node: OpNode, x: Array) -> Array:
-    """The maximum."""
+    """The maximum, at least the lowest number of the type; NaN is skipped, as in TFLite."""
     down, across = axes(node, x, node.options["filter_height"], node.options["filter_width"])
-    lowest = float(np.finfo(x.dtype).min) if x.dtype.kind == "f" else int(np.iinfo(x.dtype).min)
-    y = functools.reduce(np.maximum, (seen for _, _, seen in taps(x, down, across, outside=lowest)))
-    return clamp(node, y) if x.dtype.kind == "f" else _clamp_integers(node, y, x)
+    lowest = np.finfo(x.dtype).min if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    seen = (part for _, _, part in taps(x, down, across, outside=float(lowest)))
+    y: Array = functools.reduce(np.fmax, seen, np.asarray(lowest, x.dtype))
+    return clamp(node, y)
 
 
-def _clamp_integers(node: OpNode, y: Array, x: Array) -> Array:
-    limits = clamp_params(node)
-    limited: Array = np.clip(y, limits["minimum"], limits["maximum"]).astype(x.dtype)
-    return limited
-
-
+_pool = functools.partial(
+    Operator,
+    versions=range(1, 4),
+    takes="x -> y",
+    types=("f32 -> f32", "s8 -> s8", "u8 -> u8", "s16 -> s16"),
+    params={
+        "same": same_padding,
+        "stride_h": positive("stride_h"),
+        "stride_w": positive("stride_w"),
+        "filter_h": positive("filter_height"),
+        "filter_w": positive("filter_width"),
+        **CLAMP,
+    },
+)
 OPERATORS = (
-    Operator("AVERAGE_POOL_2D", range(1, 4), lower=lower_pool, reference=reference_average_pool),
-    Operator("MAX_POOL_2D", range(1, 4), lower=lower_pool, reference=reference_max_pool),
+    _pool(
+        "AVERAGE_POOL_2D",
+        reference=reference_average_pool,
+        rule={"f32": "one division of the sum", "s8 u8 s16": "the sum divided, ties away from zero"},
+    ),
+    _pool("MAX_POOL_2D", reference=reference_max_pool, rule={"": "exact; NaN is skipped"}),
 )

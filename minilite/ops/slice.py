@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops_shared.moving import arity, moved, required
-from minilite.ops_shared.operator import Kernel, Operator, OpNode
+from minilite.ops_shared.moving import WHOLE_BYTES
+from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.types import each
 
 _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
-
-
-def lower_strided_slice(node: OpNode) -> Kernel:
-    """Any type of whole bytes; begin, end and strides are int32."""
-    arity(node, 4)
-    moved(node)
-    for position, name in enumerate(("begin", "end", "strides"), start=1):
-        required(node, position, frozenset({TensorType.INT32}), name)
-    return Kernel("strided_slice", **{mask: node.options[mask] for mask in _MASKS}, offset=int(node.options["offset"]))
 
 
 def reference_strided_slice(node: OpNode, x: Array, begin: Array, end: Array, strides: Array) -> Array:
@@ -59,4 +50,13 @@ def _key(bit: dict[str, bool], size: int, begin: int, end: int, stride: int, off
     return slice(start, None if bit["end_mask"] else end, stride)
 
 
-OPERATORS = (Operator("STRIDED_SLICE", range(1, 9), lower_strided_slice, reference_strided_slice),)
+OPERATORS = (
+    Operator(
+        "STRIDED_SLICE",
+        range(1, 9),
+        takes="x begin end strides -> y",
+        types=each("T s32 s32 s32 -> T", WHOLE_BYTES + " string"),
+        params={name: name for name in (*_MASKS, "offset")},
+        reference=reference_strided_slice,
+    ),
+)

@@ -72,6 +72,10 @@ class Operator(NamedTuple):
 
     name: str
     versions: range
+    takes: str
+    """The operands by name: "x axis? -> y"; "?" behind a name: may be absent, "...": and more like it."""
+    types: tuple[str, ...]
+    """Every combination of operand types that runs, in C or in numpy, spelled as in csrc/kernel.h."""
     lower: Lower | None = None
     """Only where the row cannot say it: chooses kernel and parameters itself.
 
@@ -87,16 +91,14 @@ class Operator(NamedTuple):
     """Output 0 takes the type of this input, whatever the file says of it, as TFLite's Prepare has it."""
     tflite_shares: bool = False
     """TFLite's own planner shares memory in place for this operator."""
-    takes: str = ""
-    """The operands by name: "x axis? -> y"; "?" behind a name: may be absent, "...": and more like it."""
-    types: tuple[str, ...] = ()
-    """Every combination of operand types that runs, in C or in numpy, spelled as in csrc/kernel.h."""
     params: Mapping[str, str | Param] = {}
     """The kernel's fields: by the option that has the value, or by a function of the node."""
     check: Callable[[OpNode], None] | None = None
     """Refuses what types do not tell: quantization, options. Raises: UnsupportedOpError."""
     kernel: str = ""
     """The C kernel; the operator's name in lower case when empty."""
+    writes: tuple[int, ...] = ()
+    """Inputs that are variable tensors and written; the reference gives their new values behind the outputs."""
     rule: Mapping[str, str] = {}
     """How it computes, for docs/operators.md, by types of input 0 ("s8 u8"), "" for all of them."""
 
@@ -107,6 +109,10 @@ class Operator(NamedTuple):
 
     def lowered(self, node: OpNode) -> Kernel | Constants:
         """What the node becomes. Raises: UnsupportedOpError."""
+        for position in self.writes:
+            written = node.input(position)
+            if written is not None and not written.is_variable:
+                raise node.refuse(f"input {position} ('{written.name}') is written: it must be a variable tensor")
         if self.check is not None:
             self.check(node)
         if self.lower is not None:

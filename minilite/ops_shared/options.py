@@ -34,3 +34,15 @@ def same_padding(node: OpNode) -> int:
     if padding not in ("SAME", "VALID"):
         raise node.refuse(f"padding must be SAME or VALID, it is {padding}")
     return int(padding == "SAME")
+
+
+def positive(option: str) -> Param:
+    """An option that counts something: at least 1, 1 where the operator has no such option."""
+
+    def count(node: OpNode) -> int:
+        value = node.options.get(option, 1)
+        if not 0 < value < 1 << 31:
+            raise node.refuse(f"{option} must be positive, it is {value}")
+        return int(value)
+
+    return count

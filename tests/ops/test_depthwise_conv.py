@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compare import EPS, check, run_minilite
-from layers import FLOAT32, INT8, INT16, UINT8, Layer, window_options
-from one_node import Given, OneNode, const
+from support.compare import EPS
+from support.node import Given, OneNode, const
+from support.weighted import Layer, same_for_any_number_of_threads, window_options
 
 from minilite.errors import ShapeError, UnsupportedOpError
-from minilite.format.dtypes import TensorType
 from minilite.format.quantization import Quantization
 
 OP = "DEPTHWISE_CONV_2D"
-KINDS = [(FLOAT32, False), (INT8, False), (INT8, True), (UINT8, False)]
+KINDS = [("f32", False), ("s8", False), ("s8", True), ("u8", False)]
 TOLERANCE = 150 * EPS  # a few eps of the sum of |x w| over a window
 
 
@@ -23,17 +22,28 @@ def options(padding: str, stride: Any = (1, 1), dilation: Any = (1, 1), multipli
     return window_options(padding, stride, dilation, depth_multiplier=multiplier, **more)
 
 
+def every(rng: Any, inputs: Any, outputs: Any) -> Any:
+    layer = Layer(
+        OP, " ".join(inputs), (2, 6, 7, 4), (1, 3, 2, 8), options("SAME", (2, 1), multiplier=2),
+        per_channel=inputs[1] == "s8", version=5,
+    )  # fmt: skip
+    return layer, {"tolerance": TOLERANCE}
+
+
+EVERY_TYPE = {OP: every}
+
+
 @pytest.mark.parametrize(("kind", "per_channel"), KINDS)
 @pytest.mark.parametrize("channels", [1, 3, 16, 17, 40])
 @pytest.mark.parametrize("multiplier", [1, 2, 3, 8, 21])
-def test_channels(channels: int, multiplier: int, kind: TensorType, per_channel: bool) -> None:
+def test_channels(channels: int, multiplier: int, kind: str, per_channel: bool) -> None:
     for activation in ("NONE", "RELU", "RELU6", "RELU_N1_TO_1"):
         layer = Layer(
             OP, kind, (2, 6, 5, channels), (1, 3, 3, channels * multiplier),
             options("SAME", multiplier=multiplier, fused_activation_function=activation),
             per_channel=per_channel, seed=channels,
         )  # fmt: skip
-        check(layer.model, layer.inputs, tolerance=TOLERANCE)
+        layer.check(tolerance=TOLERANCE)
 
 
 @pytest.mark.parametrize("per_channel", [False, True])
@@ -41,14 +51,14 @@ def test_int16(per_channel: bool) -> None:
     for seed, activation in enumerate(("NONE", "RELU", "RELU6", "RELU_N1_TO_1")):
         chosen = options("SAME", (1, 2), multiplier=3, fused_activation_function=activation)
         layer = Layer(
-            OP, INT16, (2, 6, 7, 5), (1, 3, 3, 15), chosen,
-            per_channel=per_channel, bias_type=np.int64, seed=seed, version=5,
+            OP, "s16", (2, 6, 7, 5), (1, 3, 3, 15), chosen,
+            per_channel=per_channel, seed=seed, version=5,
         )  # fmt: skip
-        check(layer.model, layer.inputs)
+        layer.check()
 
 
 @pytest.mark.parametrize(("kind", "per_channel"), KINDS)
-def test_random_windows(kind: TensorType, per_channel: bool) -> None:
+def test_random_windows(kind: str, per_channel: bool) -> None:
     rng = np.random.default_rng(11)
     for seed in range(60):
         height, width, channels = (int(v) for v in rng.integers(3, 14, 3))
@@ -58,39 +68,39 @@ def test_random_windows(kind: TensorType, per_channel: bool) -> None:
         chosen = options(padding, (stride_h, stride_w), dilation)
         x = (int(rng.integers(1, 4)), height, width, channels)
         layer = Layer(OP, kind, x, (1, kh, kw, channels), chosen, per_channel=per_channel, seed=seed)
-        check(layer.model, layer.inputs, tolerance=TOLERANCE)
+        layer.check(tolerance=TOLERANCE)
 
 
-@pytest.mark.parametrize("kind", [FLOAT32, INT8, UINT8])
-def test_computed_weights_absent_bias_resized_input(kind: TensorType) -> None:
+@pytest.mark.parametrize("kind", ["f32", "s8", "u8"])
+def test_computed_weights_absent_bias_resized_input(kind: str) -> None:
     x, w = (2, 7, 7, 20), (1, 3, 3, 20)
     layer = Layer(OP, kind, x, w, options("SAME", (2, 2)), constant_weights=False, file_shape=(1, 4, 4, 20))
-    check(layer.model, layer.inputs, tolerance=TOLERANCE)
+    layer.check(tolerance=TOLERANCE)
     layer = Layer(OP, kind, x, w, options("SAME"), bias="missing")
-    check(layer.model, layer.inputs, tolerance=TOLERANCE)
+    layer.check(tolerance=TOLERANCE)
     layer = Layer(OP, kind, x, w, options("SAME"), bias="absent")
-    check(layer.model, layer.inputs, tolerance=TOLERANCE, against_litert=False)  # LiteRT refuses a bias of -1
+    layer.check(tolerance=TOLERANCE, oracle=None)  # LiteRT refuses a bias of -1
     layer = Layer(OP, kind, (0, 7, 7, 20), w, options("SAME"), file_shape=x)
-    check(layer.model, layer.inputs)
+    layer.check()
 
 
-@pytest.mark.parametrize("kind", [INT8, UINT8])
+@pytest.mark.parametrize("kind", ["s8", "u8"])
 @pytest.mark.parametrize("window", [(1, 300), (17, 17), (300, 2)])
-def test_windows_beyond_what_float_sums_exactly(kind: TensorType, window: tuple[int, int]) -> None:
-    weights = np.full((1, *window, 5), 127 if kind == INT8 else 255)
-    weights = weights.astype(np.int8 if kind == INT8 else np.uint8)
+def test_windows_beyond_what_float_sums_exactly(kind: str, window: tuple[int, int]) -> None:
+    weights = np.full((1, *window, 5), 127 if kind == "s8" else 255)
+    weights = weights.astype(np.int8 if kind == "s8" else np.uint8)
     weights[..., 1:] -= np.arange(4, dtype=weights.dtype)
     for padding in ("SAME", "VALID"):
         layer = Layer(OP, kind, (1, 301, 302, 5), weights.shape, options(padding, (100, 50)), weights=weights)
         layer.x[..., :2] = np.iinfo(layer.x.dtype).max
-        check(layer.model, layer.inputs)
+        layer.check()
 
 
 def test_sums_beyond_what_float_counts_exactly() -> None:
     """289 products of 255 * 255 add up to more than 2 ** 24, and the bias takes all but 5 away."""
     most, one = np.full((1, 17, 17, 1), 255, np.uint8), Quantization((1.0,), (0,))
     inputs = [Given(most, False, one), Given(most, True, one), const([5 - 289 * 255 * 255], np.int32, one)]
-    node = OneNode(OP, inputs, options("VALID"), kind=UINT8, quantization=one)
+    node = OneNode(OP, inputs, options("VALID"), kind="u8", quantization=one)
     assert node.check().tolist() == [[[[5]]]]
 
 
@@ -105,19 +115,43 @@ def test_sums_beyond_what_float_counts_exactly() -> None:
     ],
 )
 def test_shapes_refused(x: Any, w: Any, chosen: Any, words: str) -> None:
-    for kind in (FLOAT32, INT8):
+    for kind in ("f32", "s8"):
         layer = Layer(OP, kind, x, w, chosen)
         with pytest.raises(ShapeError, match=words):
-            run_minilite(layer.model, layer.inputs)
+            layer.run()
 
 
 def test_bias_length_refused() -> None:
-    layer = Layer(OP, FLOAT32, (1, 5, 5, 3), (1, 3, 3, 6), options("SAME"), bias_length=3)
+    layer = Layer(OP, "f32", (1, 5, 5, 3), (1, 3, 3, 6), options("SAME"), bias_length=3)
     with pytest.raises(ShapeError, match="bias of 3 values does not match 6 outputs"):
-        run_minilite(layer.model, layer.inputs)
+        layer.run()
 
 
 def test_options_refused() -> None:
-    layer = Layer(OP, FLOAT32, (1, 5, 5, 3), (1, 3, 3, 3), options("SAME", stride=(0, 1)))
+    layer = Layer(OP, "f32", (1, 5, 5, 3), (1, 3, 3, 3), options("SAME", stride=(0, 1)))
     with pytest.raises(UnsupportedOpError, match="stride_h must be positive, it is 0"):
-        run_minilite(layer.model, layer.inputs)
+        layer.run()
+
+
+@pytest.mark.parametrize("types", ["f32", "s8", "u8", "s16"])
+@pytest.mark.parametrize("multiplier", [1, 2])
+def test_threads(types: str, multiplier: int) -> None:
+    layer = Layer(
+        OP, types, (2, 60, 61, 32), (1, 3, 3, 32 * multiplier), options("SAME", multiplier=multiplier), version=5
+    )
+    same_for_any_number_of_threads(layer)
+
+
+@pytest.mark.parametrize("types", ["f32 s8 f32", "s8 s4 s32"])
+@pytest.mark.parametrize("multiplier", [1, 3])
+def test_hybrid_and_small_weights(types: str, multiplier: int) -> None:
+    """Hybrids: each batch quantized by itself. LiteRT's want a scale for each output."""
+    for seed in range(12):
+        layer = Layer(
+            OP, types, (3, 6, 7, 5), (1, 3, 2, 5 * multiplier), options("SAME", (1, 1 + seed % 2), multiplier=multiplier),
+            per_channel=types[0] == "f" or seed % 2 == 1, version=6, seed=seed, constant_weights=seed % 3 > 0,
+        )  # fmt: skip
+        if types[0] == "f":
+            layer.x[0] *= 3
+        tolerance = 1e-6 * max(1.0, float(np.abs(layer.run()).max())) if types[0] == "f" else 0.0
+        layer.check(tolerance=tolerance)

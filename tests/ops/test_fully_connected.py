@@ -6,19 +6,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compare import EPS, check, run_minilite
-from layers import FLOAT32, INT8, UINT8, Layer
-from one_node import OneNode, const, quantized
+from support.compare import EPS, REFERENCE, check_steps, run_minilite
+from support.node import Given, OneNode, Out, const, dtype_of, quantized
+from support.weighted import Layer, same_for_any_number_of_threads
 
-import minilite
 from minilite.errors import ShapeError, UnsupportedOpError
-from minilite.format.builder import ModelBuilder
-from minilite.format.dtypes import TensorType
 from minilite.format.quantization import Quantization
 
 OP = "FULLY_CONNECTED"
-KINDS = [(FLOAT32, False), (INT8, False), (INT8, True), (UINT8, False)]
+KINDS = [("f32", False), ("s8", False), ("s8", True), ("u8", False)]
 TOLERANCE = 1500 * EPS  # a few eps of the sum of |x w| over a row
+
+
+def every(rng: Any, inputs: Any, outputs: Any) -> Any:
+    more = {"quantized_bias_type": "INT32" if inputs[2] == "s32" else "INT64"}
+    layer = Layer(OP, " ".join(inputs), (6, 33), (9, 33), more, per_channel=inputs[1] in ("s8", "s4"), version=12)
+    return layer, {"tolerance": TOLERANCE}
+
+
+EVERY_TYPE = {OP: every}
 SHAPES = [
     ((1, 1), (1, 1)),
     ((1, 10), (3, 10)),
@@ -35,44 +41,128 @@ SHAPES = [
 @pytest.mark.parametrize(("kind", "per_channel"), KINDS)
 @pytest.mark.parametrize(("x", "w"), SHAPES)
 @pytest.mark.parametrize("keep_num_dims", [False, True])
-def test_shapes(
-    x: tuple[int, ...], w: tuple[int, int], keep_num_dims: bool, kind: TensorType, per_channel: bool
-) -> None:
+def test_shapes(x: tuple[int, ...], w: tuple[int, int], keep_num_dims: bool, kind: str, per_channel: bool) -> None:
     for activation in ("NONE", "RELU", "RELU6", "RELU_N1_TO_1"):
         options = {"keep_num_dims": keep_num_dims, "fused_activation_function": activation}
         layer = Layer(OP, kind, x, w, options, per_channel=per_channel, version=5, seed=len(x) * w[0])
-        check(layer.model, layer.inputs, tolerance=TOLERANCE)
+        layer.check(tolerance=TOLERANCE)
 
 
-@pytest.mark.parametrize(("kind", "version"), [(FLOAT32, 1), (UINT8, 1), (INT8, 4), (INT8, 9), (INT8, 12)])
-def test_random(kind: TensorType, version: int) -> None:
+@pytest.mark.parametrize(("kind", "version"), [("f32", 1), ("u8", 1), ("s8", 4), ("s8", 9), ("s8", 12)])
+def test_random(kind: str, version: int) -> None:
     rng = np.random.default_rng(version)
     for seed in range(60):
         rows, depth, outputs = (int(v) for v in rng.integers(1, (12, 300, 60)))
         bias = ("constant", "absent", "missing")[seed % 3]
         layer = Layer(OP, kind, (rows, depth), (outputs, depth), {}, bias=bias, version=version, seed=seed)
-        check(layer.model, layer.inputs, tolerance=TOLERANCE)
+        layer.check(tolerance=TOLERANCE)
 
 
-@pytest.mark.parametrize("kind", [FLOAT32, INT8, UINT8])
-def test_computed_weights_and_resized_input(kind: TensorType) -> None:
+HYBRID = 1e-6  # of the outputs, at most about 1: a product of the scales is rounded in another order
+
+
+@pytest.mark.parametrize("asymmetric", [False, True])
+@pytest.mark.parametrize("types", ["f32 s8 f32", "f32 s4 f32"])
+def test_hybrid(types: str, asymmetric: bool) -> None:
+    """Rows quantized one by one; a row of zeros, and one of a single sign; all forms of scales, bias and weights."""
+    rng = np.random.default_rng(asymmetric)
+    for seed in range(40):
+        rows, depth, outputs = (int(v) for v in rng.integers(1, (12, 200, 40)))
+        options = {"asymmetric_quantize_inputs": asymmetric, "fused_activation_function": ("NONE", "RELU6")[seed % 2]}
+        layer = Layer(
+            OP, types, (rows, depth), (outputs, depth), options, per_channel=seed % 4 > 1, seed=seed, version=12,
+            bias=("constant", "absent", "missing", "computed")[seed // 4 % 4], constant_weights=seed % 5 > 0,
+        )  # fmt: skip
+        layer.x[0] = 0 if seed % 3 else np.abs(layer.x[0])
+        y = layer.run()
+        top = max(1.0, float(np.abs(y).max()))
+        layer.check(tolerance=HYBRID * top)
+
+
+def test_hybrid_of_inputs_that_are_no_numbers() -> None:
+    """Defined, whatever they are: LiteRT's conversion is not."""
+    layer = Layer(OP, "f32 s8 f32", (3, 8), (4, 8), {}, version=12)
+    layer.x[0, 0], layer.x[1, 1], layer.x[2, 2] = np.nan, np.inf, -np.inf
+    assert layer.run().shape == (3, 4)
+
+
+@pytest.mark.parametrize("types", ["s8 s4 s32", "s16 s4 s64", "s16 s4 s32", "s16 s8 s32", "s16 s8 s64"])
+def test_small_weights_and_wide_sums(types: str) -> None:
+    """int4 weights, an odd number of them too, and int16 inputs: all forms of scales, bias and weights."""
+    rng = np.random.default_rng(5)
+    options = {"quantized_bias_type": "INT32" if types[-3:] == "s32" else "INT64"}
+    for seed in range(24):
+        rows, depth, outputs = (int(v) for v in rng.integers(1, (12, 700, 40)))
+        layer = Layer(
+            OP, types, (rows, depth), (outputs, depth), options, per_channel=seed % 4 > 1, seed=seed, version=12,
+            bias=("constant", "computed", "missing")[seed % 3], constant_weights=seed % 5 > 0,
+        )  # fmt: skip
+        layer.check()
+
+
+@pytest.mark.parametrize("kind", ["s8", "s16"])
+def test_ties_round_away_from_zero(kind: str) -> None:
+    def whole(scale: float) -> Quantization:
+        return Quantization((scale,), (0,))
+
+    x, weights = np.array([[1], [-1], [3]], dtype_of(kind)), np.arange(-7, 8, dtype=np.int8)[:, np.newaxis]
+    inputs = [Given(x, quantization=whole(1.0)), const(weights, np.int8, whole(1.0))]
+    y = OneNode(OP, inputs, outs=[Out(kind, whole(2.0))], version=9).check()
+    np.testing.assert_array_equal(y[0], [-4, -3, -3, -2, -2, -1, -1, 0, 1, 1, 2, 2, 3, 3, 4])
+
+
+def test_wide_sums_do_not_overflow() -> None:
+    """1000 products of 2^22 are more than 32 bits hold."""
+    x, weights = np.full((1, 1000), -32768, np.int16), np.full((3, 1000), -128, np.int8)
+    for bias in ("constant", "missing"):
+        layer = Layer(OP, "s16", x.shape, weights.shape, {}, weights=weights, bias=bias, version=12, y_scale=(10, 20))
+        layer.x[...] = x
+        y = layer.check()
+        assert (y > 0).all()
+
+
+@pytest.mark.parametrize("types", ["f32", "s8", "u8", "s16", "s8 s4 s32", "f32 s8 f32"])
+def test_weights_that_change_are_packed_anew(types: str) -> None:
+    """LiteRT's hybrids keep the weights they saw first: not compared."""
+    options = {"asymmetric_quantize_inputs": True}
+    layer = Layer(OP, types, (5, 70), (19, 70), options, constant_weights=False, version=12, y_scale=(2.0, 4.0), seed=7)
+    x, weights = layer.arrays
+    steps = [[x, weights], [x, weights // 2], [x, weights]]
+    oracle = None if types == "f32 s8 f32" else REFERENCE
+    outputs = check_steps(layer.model, steps, tolerance=TOLERANCE, oracle=oracle)
+    assert not np.array_equal(outputs[0][0], outputs[1][0])
+    np.testing.assert_array_equal(outputs[0][0], outputs[2][0])
+
+
+@pytest.mark.parametrize("kind", ["f32", "s8", "u8"])
+def test_computed_weights_and_resized_input(kind: str) -> None:
     layer = Layer(OP, kind, (5, 70), (19, 70), {}, constant_weights=False, file_shape=(1, 70), version=5)
-    check(layer.model, layer.inputs, tolerance=TOLERANCE)
+    layer.check(tolerance=TOLERANCE)
     layer = Layer(OP, kind, (5, 70), (19, 70), {}, file_shape=(1, 70), version=5)
-    check(layer.model, layer.inputs, tolerance=TOLERANCE)
+    layer.check(tolerance=TOLERANCE)
+
+
+@pytest.mark.parametrize("kind", ["f32", "s8", "u8"])
+@pytest.mark.parametrize("x", [(3, 0), (2, 3, 0), (0,), (0, 5), (0, 0)])
+def test_no_depth(kind: str, x: tuple[int, ...]) -> None:
+    """Zeros, whatever bias and zero points are: what LiteRT gives."""
+    layer = Layer(OP, kind, x, (4, 0), {}, version=5)
+    y = layer.check()
+    assert y.shape[-1] == 4
+    np.testing.assert_array_equal(y, 0)
 
 
 def test_rows_regroup() -> None:
     """Without keep_num_dims, rows need not follow the last dimension."""
-    layer = Layer(OP, FLOAT32, (2, 3, 4), (5, 12), {})
-    (y,) = check(layer.model, layer.inputs, tolerance=TOLERANCE)
+    layer = Layer(OP, "f32", (2, 3, 4), (5, 12), {})
+    y = layer.check(tolerance=TOLERANCE)
     assert y.shape == (2, 5)
 
 
-@pytest.mark.parametrize("kind", [FLOAT32, INT8])
-def test_no_rows(kind: TensorType) -> None:
+@pytest.mark.parametrize("kind", ["f32", "s8"])
+def test_no_rows(kind: str) -> None:
     layer = Layer(OP, kind, (0, 6), (4, 6), {}, file_shape=(1, 6), version=5)
-    (y,) = check(layer.model, layer.inputs, tolerance=TOLERANCE)
+    y = layer.check(tolerance=TOLERANCE)
     assert y.shape == (0, 4)
 
 
@@ -82,14 +172,14 @@ def test_results_far_beyond_the_outputs_range() -> None:
     x = quantized(np.full((1, 1), 127, np.int8), 1.0, 0)
     inputs = [x, const([[127], [-127], [0]], np.int8, one), const([0, 0, 0], np.int32, one)]
     node = OneNode(OP, inputs, {}, quantization=Quantization((1e-6,), (0,)), version=4)
-    assert node.check(against_litert=False).tolist() == [[127, -128, 0]]
+    assert node.check(oracle=None).tolist() == [[127, -128, 0]]
 
 
 def test_error_of_long_sums() -> None:
     """Within 8 eps of the sum of |x w|, where all of it is positive and long: the worst case of running sums."""
     rng = np.random.default_rng(3)
     weights = rng.random((33, 20000)).astype(np.float32)
-    layer = Layer(OP, FLOAT32, (9, 20000), weights.shape, {}, weights=weights)
+    layer = Layer(OP, "f32", (9, 20000), weights.shape, {}, weights=weights)
     x = rng.random(layer.x.shape).astype(np.float32)
     (y,) = run_minilite(layer.model, [x])
     exact = x.astype(np.float64) @ weights.T.astype(np.float64) + layer.bias
@@ -97,8 +187,8 @@ def test_error_of_long_sums() -> None:
 
 
 def test_rows_do_not_depend_on_each_other() -> None:
-    layer = Layer(OP, FLOAT32, (23, 333), (37, 333), {})
-    (together,) = run_minilite(layer.model, layer.inputs)
+    layer = Layer(OP, "f32", (23, 333), (37, 333), {})
+    together = layer.run()
     for i in range(23):
         np.testing.assert_array_equal(run_minilite(layer.model, [layer.x[i : i + 1]])[0][0], together[i])
 
@@ -108,37 +198,43 @@ def test_rows_do_not_depend_on_each_other() -> None:
     [
         ((2, 7), (5, 6), {}, r"shape \(2, 7\) does not split into rows of the weights' depth 6"),
         ((2, 6), (5, 6, 1), {}, r"shape is \(5, 6, 1\)"),
-        ((2, 6), (5, 0), {}, "depth 0"),
+        ((2, 6), (5, 0), {}, r"shape \(2, 6\) does not split into rows of the weights' depth 0"),
         ((3, 4), (5, 6), {"keep_num_dims": True}, r"shape \(3, 4\) does not match the weights' depth 6"),
     ],
 )
 def test_shapes_refused(x: Any, w: Any, options: Any, words: str) -> None:
-    for kind in (FLOAT32, INT8):
+    for kind in ("f32", "s8"):
         layer = Layer(OP, kind, x, w, options, version=5)
         with pytest.raises(ShapeError, match=words):
-            run_minilite(layer.model, layer.inputs)
+            layer.run()
 
 
 def test_bias_length_refused() -> None:
-    layer = Layer(OP, FLOAT32, (2, 6), (5, 6), {}, bias_length=4)
+    layer = Layer(OP, "f32", (2, 6), (5, 6), {}, bias_length=4)
     with pytest.raises(ShapeError, match="bias of 4 values does not match 5 outputs"):
-        run_minilite(layer.model, layer.inputs)
+        layer.run()
 
 
 @pytest.mark.parametrize(
-    ("kind", "options", "words"),
+    ("options", "words"),
     [
-        (FLOAT32, {}, "INT8 weights with FLOAT32 input .hybrid. are not supported yet"),
-        (TensorType.INT8, {"weights_format": "SHUFFLED4x16INT8"}, "weights format SHUFFLED4x16INT8 is not supported"),
-        (TensorType.INT8, {"fused_activation_function": "SIGN_BIT"}, "fused activation SIGN_BIT is not supported"),
+        ({"weights_format": "SHUFFLED4x16INT8"}, "weights format SHUFFLED4x16INT8 is not supported"),
+        ({"fused_activation_function": "SIGN_BIT"}, "fused activation SIGN_BIT is not supported"),
     ],
 )
-def test_refused(kind: TensorType, options: Any, words: str) -> None:
-    builder = ModelBuilder()
-    g = builder.subgraph()
-    one = Quantization((0.1,), (0,))
-    weights = g.constant("w", np.zeros((4, 3), np.int8), quantization=one)
-    x = g.input("x", (2, 3), kind, quantization=one)
-    g.output(g.node(OP, [x, weights, -1], out=("y", (2, 4), kind, one), options=options))
-    with pytest.raises(UnsupportedOpError, match=words):
-        minilite.Interpreter(model_content=builder.build()).allocate_tensors()
+def test_options_refused(options: Any, words: str) -> None:
+    Layer(OP, "s8", (2, 3), (4, 3), options, version=5).refused(UnsupportedOpError, words)
+
+
+@pytest.mark.parametrize("types", ["s8 f32 s32", "f32 s16 f32", "s8 s8 f32"])
+def test_types_refused(types: str) -> None:
+    Layer(OP, types, (2, 3), (4, 3), {}).refused(
+        UnsupportedOpError, f"types {types} -> {types.split()[0]} of x weights"
+    )
+
+
+@pytest.mark.parametrize("types", ["f32", "s8", "u8", "s16", "f32 s8 f32"])
+@pytest.mark.parametrize("rows", [1, 300])
+def test_threads(types: str, rows: int) -> None:
+    """Blocks of outputs, and of rows."""
+    same_for_any_number_of_threads(Layer(OP, types, (rows, 700), (900, 700), {}, version=12))

@@ -47,6 +47,25 @@ def run_litert(model: bytes, inputs: Sequence[Array], oracle: Any = REFERENCE) -
     return _run(litert.Interpreter(model_content=model, experimental_op_resolver_type=oracle), inputs)
 
 
+def check_steps(
+    model: bytes, steps: Sequence[Sequence[Array]], *, tolerance: float | Array = 0.0, oracle: Any = REFERENCE
+) -> list[list[Array]]:
+    """The same for a model with state: one interpreter of each kind, invoked once a step; returns the outputs by step."""
+    kinds = minilite.OpResolverType
+    resolvers = {"C": kinds.AUTO, "numpy": kinds.BUILTIN_REF}
+    results: dict[str, list[list[Array]]] = {}
+    for name, resolver in resolvers.items():
+        interpreter = minilite.Interpreter(model_content=model, experimental_op_resolver_type=resolver)
+        results[name] = [_run(interpreter, inputs, first=not i) for i, inputs in enumerate(steps)]
+    if oracle is not None:
+        theirs = litert.Interpreter(model_content=model, experimental_op_resolver_type=oracle)
+        results["LiteRT"] = [_run(theirs, inputs, first=not i) for i, inputs in enumerate(steps)]
+    for name in list(results)[1:]:
+        for step, (expected, found) in enumerate(zip(results[name], results["C"], strict=True)):
+            compare(expected, found, tolerance, f"C kernel against {name}, step {step}")
+    return results["C"]
+
+
 def compare(expected: Sequence[Array], found: Sequence[Array], tolerance: float | Array, what: str) -> None:
     """Raises AssertionError with the first difference and how many there are."""
     assert len(expected) == len(found), what
@@ -66,13 +85,14 @@ def compare(expected: Sequence[Array], found: Sequence[Array], tolerance: float 
             raise AssertionError(message)
 
 
-def _run(interpreter: Any, inputs: Sequence[Array]) -> list[Array]:
+def _run(interpreter: Any, inputs: Sequence[Array], *, first: bool = True) -> list[Array]:
     details = interpreter.get_input_details()
     assert len(details) == len(inputs), f"{len(details)} inputs wanted, {len(inputs)} given"
     for detail, array in zip(details, inputs, strict=True):
-        if tuple(detail["shape"]) != array.shape:
+        if first and tuple(detail["shape"]) != array.shape:
             interpreter.resize_tensor_input(detail["index"], array.shape)
-    interpreter.allocate_tensors()
+    if first:
+        interpreter.allocate_tensors()
     for detail, array in zip(details, inputs, strict=True):
         interpreter.set_tensor(detail["index"], array)
     interpreter.invoke()

@@ -54,6 +54,8 @@ class Given(NamedTuple):
     kind: str | TensorType | None = None
     shape: Sequence[int] | None = None
     """The file's shape, that of the array if not given."""
+    variable: bool = False
+    """A variable tensor of the array's shape and type, which begins as zeros."""
 
 
 def const(values: ArrayLike, dtype: Any = np.int32, quantization: Quantization = NOT_QUANTIZED) -> Given:
@@ -106,7 +108,9 @@ class OneNode:
                 continue
             kind_in = kind_of(value.array if value.kind is None else value.kind)
             shape = value.array.shape if value.shape is None else value.shape
-            if value.constant:
+            if value.variable:
+                numbers.append(g.variable(f"v{position}", shape, kind_in, quantization=value.quantization))
+            elif value.constant:
                 numbers.append(g.constant(f"c{position}", value.array, kind_in, quantization=value.quantization))
             else:
                 numbers.append(g.input(f"x{position}", shape, kind_in, quantization=value.quantization))
@@ -117,7 +121,7 @@ class OneNode:
         made = [(f"y{i or ''}", out.shape, kind_of(out.kind), out.quantization) for i, out in enumerate(outs)]
         g.output(*g.node(op, numbers, out=made, options=options or {}, version=version))
         self.model = builder.build()
-        self.arrays = [v.array for v in given if v is not None and not v.constant]
+        self.arrays = [v.array for v in given if v is not None and not (v.constant or v.variable)]
 
     def check(self, *, tolerance: float | Array = 0.0, oracle: Any = REFERENCE) -> Array:
         """Output 0, once C kernel, numpy reference and LiteRT agree on all; see support.compare.check."""
@@ -144,14 +148,18 @@ def counting(shape: Sequence[int], dtype: Any = np.float32) -> Array:
 def values(rng: np.random.Generator, kind: str | TensorType, shape: Sequence[int], spread: float = 3.0) -> Array:
     """Normal floats of that spread, or integers over the whole range of the type."""
     dtype = dtype_of(kind)
+    if dtype.kind == "S":
+        words = [rng.bytes(int(n)) for n in rng.integers(0, 6, int(np.prod(shape)))]
+        return np.array([*words, None], object)[:-1].reshape(shape)  # numpy itself would cut zeros off at their ends
     if dtype.kind == "c":
         return (rng.normal(size=shape) * spread + 1j * rng.normal(size=shape) * spread).astype(dtype)
     if dtype.kind == "f":
         return np.asarray(rng.normal(size=shape) * spread).astype(dtype)
     if dtype.kind == "b":
         return np.asarray(rng.integers(0, 2, shape)).astype(dtype)
-    info = np.iinfo(dtype)
-    return np.asarray(rng.integers(info.min, info.max, shape, dtype, endpoint=True))
+    bits, info = element_bits(kind_of(kind)), np.iinfo(dtype)
+    least, most = (info.min, info.max) if bits >= 8 else (info.min >> 8 - bits, info.max >> 8 - bits)
+    return np.asarray(rng.integers(least, most, shape, dtype, endpoint=True))
 
 
 def scaled(rng: np.random.Generator, kind: str | TensorType, low: float = 1e-3, high: float = 0.5) -> Quantization:

@@ -7,6 +7,8 @@ import contextlib
 import io
 import pathlib
 import re
+import shutil
+import subprocess
 import textwrap
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -63,6 +65,18 @@ def adjoining(path: pathlib.Path, block: Block, following: Block) -> bool:
     return all(line.strip() in ("", "```") for line in between)
 
 
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_kernels_in_c_compile(tmp_path: pathlib.Path) -> None:
+    """Not a warning; what a linker would add is the core's."""
+    found = [block.text for block in blocks(ROOT / "docs" / "kernels.md") if block.language == "c"]
+    assert found
+    for number, text in enumerate(found):
+        source = tmp_path / f"kernel{number}.c"
+        source.write_text(text)
+        flags = ["-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-fsyntax-only"]
+        subprocess.run(["cc", *flags, f"-I{ROOT / 'csrc'}", str(source)], check=True)
+
+
 def test_ten_lines_print_what_they_promise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     example = next(block for block in blocks(ROOT / "README.md") if block.language == "python")
@@ -75,9 +89,12 @@ def test_blocks_are_seen() -> None:
     counts = {named(path): sum(block.language == "python" for block in blocks(path)) for path in DOCUMENTS}
     assert {name: count for name, count in counts.items() if count} == {
         "README.md": 3,
+        "docs/architecture.md": 2,
         "docs/binding.md": 2,
+        "docs/dynamic.md": 5,
         "docs/kernels.md": 2,
         "docs/memory.md": 1,
+        "docs/threads.md": 3,
     }
 
 

@@ -1,0 +1,144 @@
+"""Counting what an operation does, in a process of its own: calls of the allocator, or instructions under valgrind.
+
+Both need a C compiler, for a small library: one that stands before malloc and its like, or one that tells callgrind when to
+count. What is counted is the whole call from Python, the bytecode interpreter's part included; it hangs on the Python and
+the compiler at hand, so figures compare within one machine, between commits. valgrind has no AVX-512: primitives run at the
+highest level below it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import itertools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from . import common, operations
+
+REPEAT = 8
+"""Times that each operation is called while counting; what is reported is the whole count over it."""
+
+ALLOCATIONS = r"""
+#include <stddef.h>
+static long counted;
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+extern void *__libc_memalign(size_t, size_t);
+void *malloc(size_t n) { counted++; return __libc_malloc(n); }
+void *calloc(size_t m, size_t n) { counted++; return __libc_calloc(m, n); }
+void *realloc(void *p, size_t n) { counted++; return __libc_realloc(p, n); }
+void *aligned_alloc(size_t a, size_t n) { counted++; return __libc_memalign(a, n); }
+int posix_memalign(void **p, size_t a, size_t n) { counted++; *p = __libc_memalign(a, n); return *p ? 0 : 12; }
+long costs_start(void) { counted = 0; return 0; }
+long costs_stop(const char *label) { (void)label; return counted; }
+"""
+INSTRUCTIONS = r"""
+#include <valgrind/callgrind.h>
+long costs_start(void) { CALLGRIND_ZERO_STATS; CALLGRIND_START_INSTRUMENTATION; return 0; }
+long costs_stop(const char *label) { CALLGRIND_STOP_INSTRUMENTATION; CALLGRIND_DUMP_STATS_AT(label); return 0; }
+"""
+MAIN = "import sys; sys.path.insert(0, sys.argv[1]); from benchmarks import costs; costs.count(sys.argv[2])"
+
+
+def allocations() -> dict[str, float]:
+    """Calls of the allocator by operation. Raises: NotImplementedError, with the reason, where they cannot be counted."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = _library(Path(folder), ALLOCATIONS)
+        return _counts(_run([], folder, library, {"LD_PRELOAD": str(library)}))
+
+
+def instructions() -> dict[str, float]:
+    """Instructions by operation. Raises: NotImplementedError, with the reason, where they cannot be counted."""
+    if shutil.which("valgrind") is None:
+        message = "valgrind is not installed"
+        raise NotImplementedError(message)
+    with tempfile.TemporaryDirectory() as folder:
+        library = _library(Path(folder), INSTRUCTIONS)
+        tool = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=out"]
+        known = set(_run(tool, folder, library, {"MINILITE_ISA": os.environ.get("MINILITE_ISA", "avx2")}))
+        found: dict[str, float] = {}
+        for path in Path(folder).glob("out*"):
+            text = path.read_text()
+            label = re.search(r"^desc: Trigger: Client Request: (.*)$", text, re.MULTILINE)
+            total = re.search(r"^totals: (\d+)$", text, re.MULTILINE)
+            if label and total:
+                found[label[1]] = int(total[1])
+        return _counts({name: found[name] for name in known if name in found})
+
+
+def _counts(found: Mapping[str, float]) -> dict[str, float]:
+    """Per call, without what the counting itself costs."""
+    nothing = found.get("nothing", 0)
+    return {name: (count - nothing) / REPEAT for name, count in found.items() if name != "nothing"}
+
+
+def _library(folder: Path, source: str) -> Path:
+    compiler = next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
+    if compiler is None or not sys.platform.startswith("linux"):
+        message = "counting needs a C compiler on Linux"
+        raise NotImplementedError(message)
+    (folder / "costs.c").write_text(source)
+    target = folder / "costs.so"
+    command = [compiler, "-O1", "-fPIC", "-fno-builtin", "-shared", "-o", str(target), str(folder / "costs.c")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        message = f"the counting library cannot be built: {(done.stderr.splitlines() or ['no reason'])[0]}"
+        raise NotImplementedError(message)
+    return target
+
+
+def _run(tool: list[str], folder: str, library: Path, environment: Mapping[str, str]) -> dict[str, float]:
+    flags = ["-S"] if sys.flags.no_site else []
+    here = str(Path(__file__).resolve().parents[1])
+    fixed = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*tool, sys.executable, *flags, "-c", MAIN, here, str(library)],
+        cwd=folder,
+        env={**os.environ, **fixed, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        message = f"counting failed: {(done.stderr.strip().splitlines() or [f'exit {done.returncode}'])[-1]}"
+        raise NotImplementedError(message)
+    counts: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return counts
+
+
+def count(library: str) -> None:
+    """The process that counts: prints a JSON object of counts by operation. Those that a version cannot do are left out."""
+    made = ctypes.CDLL(library)
+    made.costs_stop.argtypes = [ctypes.c_char_p]
+    made.costs_stop.restype = ctypes.c_long
+    found: dict[str, float] = {}
+    for name, prepare in {"nothing": lambda _: int, **operations.ALL}.items():
+        try:
+            with common.if_there():
+                found[name] = _counted(made, name, prepare(common.interpreter))
+        except NotImplementedError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+    print(json.dumps(found))
+
+
+def _counted(made: Any, name: str, call: operations.Operation) -> float:
+    """The count of REPEAT calls after two rounds of them that warm up, with the garbage collector off."""
+    label, start, stop = name.encode(), made.costs_start, made.costs_stop
+    for _ in itertools.repeat(None, 2 * REPEAT):
+        call()
+    gc.collect()
+    gc.disable()
+    start()
+    for _ in itertools.repeat(None, REPEAT):
+        call()
+    counted = float(stop(label))
+    gc.enable()
+    return counted

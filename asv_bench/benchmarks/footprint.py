@@ -1,0 +1,81 @@
+"""Bytes: of arenas and how far they are from the least possible, of memory at its peak, of the package."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+
+from . import common, dynamic_family
+
+MODELS = ["conv", "chain 1", "chain 10", "chain 100"]
+
+
+@common.suite
+class Arena:
+    """A plan's arena; `resized` is after going up four sizes and back, which should leave nothing behind in the plan."""
+
+    params = [MODELS]
+    param_names = ["model"]
+    unit = "bytes"
+    deterministic = True
+
+    def setup(self, name: str) -> None:
+        with common.if_there():
+            self.interpreter, self.source, _ = common.ready(name)
+        self.name = name
+
+    def track_arena(self, _: str) -> int:
+        return int(self.interpreter.arena_bytes)
+
+    def track_over_lower_bound(self, _: str) -> int:
+        with common.if_there():
+            return int(self.interpreter.plan.arena_bytes - self.interpreter.plan.lower_bound)
+
+    def track_arena_resized(self, _: str) -> int:
+        for step in (4, 0):
+            common.resize(self.interpreter, self.source, common.shape(self.name, step))
+        return int(self.interpreter.arena_bytes)
+
+
+class Peak:
+    """The process's largest resident memory after loading a chain and running it at sixteen sizes."""
+
+    params = [["chain 1000", "dynamic"]]
+    param_names = ["model"]
+
+    def setup(self, name: str) -> None:
+        with common.if_there():
+            if name == "dynamic":
+                dynamic_family.model(dynamic_family.draw("branches", 200, 50))
+            else:
+                common.ready(name)
+
+    def peakmem_sixteen_sizes(self, name: str) -> None:
+        if name == "dynamic":
+            runner = dynamic_family.Runner(dynamic_family.draw("branches", 200, 50), common.interpreter)
+            for turn in range(16):
+                runner.run(turn)
+            return
+        interpreter, source, _ = common.ready(name)
+        for step in range(16):
+            common.resize(interpreter, source, common.shape(name, step))
+            interpreter.invoke()
+
+
+@common.suite
+class Package:
+    """What an installation takes."""
+
+    unit = "bytes"
+    deterministic = True
+    tolerance = 0.01
+
+    def track_wheel(self) -> int:
+        """The package's files, deflated one by one as in a wheel."""
+        with common.if_there():
+            import minilite
+            from minilite import _core
+
+            folder = Path(minilite.__file__).parent
+            files = {path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".pyc", ".so")}
+            return sum(len(zlib.compress(path.read_bytes())) for path in (*files, Path(_core.__file__)))

@@ -1,0 +1,47 @@
+"""A steady run, and what each further node adds to it."""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+from . import common
+
+
+class Invoke:
+    """One call of `invoke`."""
+
+    params = [["conv", "chain 1", "chain 10", "chain 100", "chain 1000"]]
+    param_names = ["model"]
+
+    def setup(self, name: str) -> None:
+        with common.if_there():
+            self.interpreter, _, _ = common.ready(name)
+
+    def time_invoke(self, _: str) -> None:
+        self.interpreter.invoke()
+
+
+@common.suite
+class Node:
+    """What a node costs: each ADD of one row of 16 floats that a chain is longer by."""
+
+    unit = "ns"
+
+    def setup(self) -> None:
+        with common.if_there():
+            self.short, _, _ = common.ready("chain 1")
+            self.long, _, _ = common.ready("chain 1001")
+
+    def _once(self) -> float:
+        clock, times = time.thread_time_ns, range(20)
+        start = clock()
+        for _ in times:
+            self.long.invoke()
+        between = clock()
+        for _ in times:
+            self.short.invoke()
+        return (2 * between - start - clock()) / len(times) / 1000
+
+    def track_further_node(self) -> float:
+        return statistics.median(self._once() for _ in range(100))

@@ -1,0 +1,92 @@
+"""minilite beside other runtimes on the same work, in one process and taking turns: ratios, for times do not compare across days.
+
+A ratio is minilite's cost over the other's, the median over rounds: below 1 minilite is ahead. "minilite" itself is a second
+interpreter of its own, which shows what noise there is. CPU time of the calling thread, one thread each.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+from . import common, operations
+
+RUNTIMES = ["minilite", "litert", "litert-builtin", "tflite-micro"]
+ROUNDS, SLICE = 15, 1_000_000
+"""Rounds of each case, and the nanoseconds that a side's turn takes at least."""
+
+
+def _litert(**options: Any) -> Any:
+    from ai_edge_litert.interpreter import Interpreter
+
+    return Interpreter(**options)
+
+
+def _litert_builtin(**options: Any) -> Any:
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    chosen = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    return Interpreter(experimental_op_resolver_type=chosen, **options)
+
+
+def _micro(case: str) -> operations.Operation:
+    """tflite-micro's `invoke`, the one operation it has in common with the others."""
+    from tflite_micro.python.tflite_micro import runtime
+
+    content = common.model(case.removeprefix("invoke, "))
+    interpreter = runtime.Interpreter.from_bytes(content, arena_size=1 << 20)
+    keeps: Callable[[], Any] = interpreter.invoke
+    return keeps
+
+
+def _prepare(case: str, runtime: str) -> operations.Operation:
+    if runtime == "tflite-micro":
+        if case not in operations.RUNS:
+            message = "tflite-micro can only invoke"
+            raise NotImplementedError(message)
+        return _micro(case)
+    make = {"minilite": common.interpreter, "litert": _litert, "litert-builtin": _litert_builtin}[runtime]
+    return operations.API[case](make)
+
+
+def _turn(call: operations.Operation, times: int) -> float:
+    """Nanoseconds per call."""
+    start = time.thread_time_ns()
+    for _ in range(times):
+        call()
+    return (time.thread_time_ns() - start) / times
+
+
+def _times(call: operations.Operation) -> int:
+    """How many calls fill a slice; warms up."""
+    _turn(call, 4)
+    return max(2, int(SLICE / max(1.0, _turn(call, 8))))
+
+
+def ratio(case: str, runtime: str) -> float:
+    """minilite's cost of a case over a runtime's. Raises: what the runtime raises where it cannot do that."""
+    ours, theirs = _prepare(case, "minilite"), _prepare(case, runtime)
+    counts = _times(ours), _times(theirs)
+    found = []
+    for turn in range(ROUNDS):
+        sides = [(ours, counts[0]), (theirs, counts[1])]
+        costs = [_turn(*side) for side in (sides if turn % 2 else sides[::-1])]
+        mine, other = costs if turn % 2 else costs[::-1]
+        found.append(mine / max(1.0, other))
+    return statistics.median(found)
+
+
+@common.suite
+class Ratio:
+    """minilite's cost over a runtime's."""
+
+    params = [list(operations.API), RUNTIMES]
+    param_names = ["operation", "runtime"]
+    unit = "minilite / runtime"
+    timeout = 120
+
+    def track_ratio(self, operation: str, runtime: str) -> float:
+        with common.if_there():
+            return ratio(operation, runtime)

@@ -1,0 +1,66 @@
+"""resize_tensor_input + allocate_tensors: to the shape in force, to one seen before, to new ones, up and down."""
+
+from __future__ import annotations
+
+import itertools
+
+from . import common
+
+MODELS = ["conv", "chain 1", "chain 10", "chain 100"]
+SIZES = 64
+"""More than an interpreter of the first versions kept plans for."""
+
+
+class Resize:
+    """Times; `new` goes through 64 sizes that no earlier run of the same interpreter had within its last 64."""
+
+    params = [MODELS]
+    param_names = ["model"]
+
+    def setup(self, name: str) -> None:
+        with common.if_there():
+            self.interpreter, self.source, _ = common.ready(name)
+            self.shapes = [common.shape(name, step) for step in range(SIZES)]
+            for step in (1, 0):
+                self.to(step)
+        self.two = itertools.cycle((1, 0))
+        self.many = itertools.cycle([step * 37 % SIZES for step in range(1, SIZES + 1)])
+
+    def to(self, step: int) -> None:
+        common.resize(self.interpreter, self.source, self.shapes[step])
+
+    def time_same(self, _: str) -> None:
+        self.to(0)
+
+    def time_seen(self, _: str) -> None:
+        self.to(next(self.two))
+
+    def time_new(self, _: str) -> None:
+        self.to(next(self.many))
+
+    def time_plan_for(self, _: str) -> None:
+        self.interpreter.plan_for({self.source: self.shapes[3]})
+
+
+class Direction:
+    """Times of 63 resizes in a row, each to a size the interpreter has never had: ever larger, ever smaller."""
+
+    params = [MODELS]
+    param_names = ["model"]
+    number = 1
+    repeat = (5, 30, 2.0)
+
+    def setup(self, name: str) -> None:
+        with common.if_there():
+            self.interpreter, self.source, _ = common.ready(name)
+            self.shapes = [common.shape(name, step) for step in range(SIZES)]
+            common.resize(self.interpreter, self.source, common.shape(name, SIZES))
+            common.resize(self.interpreter, self.source, self.shapes[0])
+
+    def time_grow(self, _: str) -> None:
+        for shape in self.shapes[1:]:
+            common.resize(self.interpreter, self.source, shape)
+
+    def time_shrink(self, _: str) -> None:
+        for shape in self.shapes[:0:-1]:
+            common.resize(self.interpreter, self.source, shape)

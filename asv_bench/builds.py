@@ -1,0 +1,63 @@
+"""minilite as it was at some commit, built and put into a folder of its own; the working tree counts as a commit."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+WORKING_TREE = "WORKING_TREE"
+"""Stands for what is checked out, changes and new files included."""
+
+
+def git(*arguments: str, root: Path = ROOT) -> str:
+    """What git prints. Raises: subprocess.CalledProcessError."""
+    command = ["git", "-C", str(root), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def commit_of(name: str, root: Path = ROOT) -> str:
+    """The full hash of a commit by any of its names, WORKING_TREE unchanged. Raises: SystemExit for an unknown name."""
+    if name == WORKING_TREE:
+        return name
+    try:
+        return git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", root=root)
+    except subprocess.CalledProcessError:
+        sys.exit(f"{name}: no such commit")
+
+
+def export(commit: str, folder: Path, root: Path = ROOT) -> None:
+    """Writes the files of a commit into a folder, which it makes. Raises: subprocess.CalledProcessError."""
+    folder.mkdir(parents=True)
+    names = ""
+    if commit == WORKING_TREE:
+        listed = git("ls-files", "-z", "--cached", "--others", "--exclude-standard", root=root).split("\0")
+        names = "\0".join(name for name in listed if name and (root / name).is_file())
+        command = ["tar", "-C", str(root), "-c", "--null", "-T", "-"]
+    else:
+        command = ["git", "-C", str(root), "archive", "--format=tar", commit]
+    packed = subprocess.run(command, input=names.encode(), capture_output=True, check=True).stdout
+    subprocess.run(["tar", "-C", str(folder), "-x"], input=packed, check=True)
+
+
+def install(source: Path, target: Path) -> None:
+    """Builds the package of a source tree into `target`, with the build tools at hand if they are installed.
+
+    Raises: subprocess.CalledProcessError, whose message went to stderr.
+    """
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check"]
+    if all(importlib.util.find_spec(name) for name in ("scikit_build_core", "cffi", "ninja", "cmake")):
+        command.append("--no-build-isolation")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    built = [*command, f"--config-settings=build-dir={source / 'built'}", "--target", str(target), str(source)]
+    subprocess.run(built, check=True, env={**os.environ, "PATH": path})
+
+
+def environment(target: Path) -> dict[str, str]:
+    """Variables under which `python -S` imports the package from `target` and all else from where this Python has it."""
+    paths = [str(target), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -1,0 +1,120 @@
+"""Compares the deterministic figures of two commits, and fails when one got worse.
+
+usage: python -m asv_bench.gate [BASE [NEW]] [--bench REGEX] [--accept REGEX]
+
+BASE is HEAD, NEW the working tree, unless given. Both are built, both measured by the benchmarks of this checkout. A figure is
+worse when it grew by more than its tolerance (0 but for instructions, 2 %, and the wheel's bytes, 1 %), or when it is gone: it
+applied to BASE and no longer does. What cannot be measured on this machine at all, instructions without valgrind, is skipped
+and said. A change that has its reason names the figures that may get worse, in a line of its commit's message:
+
+    Accept-figures: counted.Instructions.*resize new
+
+or `--accept` does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from asv_bench import builds
+
+Figures = dict[str, dict[str, Any]]
+
+
+class Change(NamedTuple):
+    """A figure that is not what it was."""
+
+    figure: str
+    before: float
+    after: float | None
+    """None: it no longer applies."""
+    worse: bool
+
+    def __str__(self) -> str:
+        if self.after is None:
+            return f"{self.figure}: was {self.before:g}, is gone"
+        relative = f" ({self.after / self.before - 1:+.1%})" if self.before else ""
+        return f"{self.figure}: {self.before:g} -> {self.after:g}{relative}"
+
+
+def measure(commit: str, folder: Path, wanted: str = "", root: Path = builds.ROOT) -> Figures:
+    """The figures of a commit, built within `folder`."""
+    source, target = folder / "source", folder / "package"
+    builds.export(commit, source, root)
+    builds.install(source, target)
+    command = [sys.executable, "-S", str(Path(__file__).with_name("figures.py")), "--bench", wanted]
+    done = subprocess.run(
+        command, cwd=folder, env=builds.environment(target), stdout=subprocess.PIPE, text=True, check=True
+    )
+    found: Figures = json.loads(done.stdout)
+    return found
+
+
+def compare(before: Figures, after: Figures) -> list[Change]:
+    """Every change beyond tolerance, for better or worse; figures that BASE does not have are new and no change."""
+    changes = []
+    for figure, row in before.items():
+        if "value" not in row:
+            continue
+        now = after.get(figure, {}).get("value")
+        if now is None:
+            changes.append(Change(figure, row["value"], None, True))
+        elif abs(now - row["value"]) > row["tolerance"] * abs(row["value"]):
+            changes.append(Change(figure, row["value"], now, now > row["value"]))
+    return changes
+
+
+def skipped(figures: Figures) -> list[str]:
+    """Reasons for which figures do not apply, each with their number."""
+    reasons = [row["reason"] for row in figures.values() if "reason" in row]
+    return [f"{reasons.count(reason)} figures: {reason}" for reason in sorted(set(reasons))]
+
+
+def accepted_by(base: str, new: str, root: Path = builds.ROOT) -> list[str]:
+    """Regular expressions that the messages of the commits between accept."""
+    span = f"{base}..{'HEAD' if new == builds.WORKING_TREE else new}"
+    return re.findall(r"^Accept-figures: *(\S.*?) *$", builds.git("log", "--format=%B", span, root=root), re.MULTILINE)
+
+
+def judge(before: Figures, after: Figures, accepted: Sequence[str] = ()) -> int:
+    """Prints what changed; how many figures got worse and are not accepted."""
+    worse = 0
+    for change in compare(before, after):
+        let = any(re.search(expression, change.figure) for expression in accepted)
+        worse += change.worse and not let
+        print(("accepted  " if let and change.worse else "WORSE     " if change.worse else "better    ") + str(change))
+    for reason in skipped(after):
+        print(f"skipped   {reason}")
+    compared = sum("value" in row for row in before.values())
+    print(f"{compared} figures compared, {worse} worse")
+    return worse
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Builds, measures, compares; 1 if a figure got worse."""
+    parser = argparse.ArgumentParser(prog="python -m asv_bench.gate", description=__doc__.splitlines()[0])
+    parser.add_argument("base", nargs="?", default="HEAD")
+    parser.add_argument("new", nargs="?", default=builds.WORKING_TREE)
+    parser.add_argument("--bench", default="", metavar="REGEX", help="only figures whose name has this")
+    parser.add_argument("--accept", default=[], action="append", metavar="REGEX", help="figures that may get worse")
+    parser.add_argument("--root", type=Path, default=builds.ROOT, help="the checkout whose commits are compared")
+    args = parser.parse_args(arguments)
+    commits = [builds.commit_of(name, args.root) for name in (args.base, args.new)]
+    found = []
+    for commit in commits:
+        with tempfile.TemporaryDirectory() as folder:
+            found.append(measure(commit, Path(folder), args.bench, args.root))
+    accepted = [*args.accept, *accepted_by(commits[0], commits[1], args.root)]
+    return 1 if judge(found[0], found[1], accepted) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

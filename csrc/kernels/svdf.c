@@ -1,0 +1,250 @@
+/* svdf.c -- SVDF: a fully connected layer factored in two. Its state (batch, filters * memory) keeps the last `memory` activations
+ * of each filter, the newest last; they are weighted in time and summed, `rank` filters a unit. */
+#include "math/quantize_row.h"
+#include "rules/matmul.h"
+
+enum { X, FEATURES, TIMES, BIAS, STATE };
+
+#define SVDF_FIELDS(X, S) X(S, i32, rank) X(S, i32, asymmetric) ML_CLAMP_FIELDS(X, S)
+ML_PARAMS(svdf_params, SVDF_FIELDS)
+
+typedef struct svdf_blob {
+    int64_t row_offset; /* in scratch: a row of x as s16 */
+    int32_t batches;
+    int32_t depth; /* of x */
+    int32_t filters;
+    int32_t memory;
+} svdf_blob;
+
+/* From the quantization: integers are scaled twice, to the state and to the output; hybrid ones by their weights' scales. */
+typedef struct svdf_derived {
+    int32_t x_zero;
+    int32_t y_zero;
+    int32_t state_mantissa;
+    int32_t state_shift;
+    int32_t y_mantissa;
+    int32_t y_shift;
+    float feature_scale;
+    float time_scale;
+} svdf_derived;
+
+static ml_status expect(const ml_call *c, const char *name, int i, int32_t rows, int64_t columns) {
+    const ml_shape *shape = &ml_input(c, i)->shape;
+    char text[96];
+    if (shape->rank == 2 && shape->dims[0] == rows && shape->dims[1] == columns) return ML_OK;
+    return ml_fail(c, ML_SHAPE_ERROR, "%s must be (%d, %lld), its shape is %s", name, rows,
+                   (long long)columns, ml_shape_text(shape, text));
+}
+
+static ml_status prepare_svdf(const ml_call *c, ml_wish *wish) {
+    const svdf_params *params = c->params;
+    svdf_blob *blob = c->blob;
+    const ml_shape *x = &ml_input(c, X)->shape, *times = &ml_input(c, TIMES)->shape;
+    const ml_tensor *bias = ml_input(c, BIAS);
+    char text[96];
+    if (x->rank != 2 || times->rank != 2)
+        return ml_fail(c, ML_SHAPE_ERROR, "%s must have 2 dimensions, its shape is %s",
+                       x->rank != 2 ? "input" : "weights_time",
+                       ml_shape_text(x->rank != 2 ? x : times, text));
+    blob->batches = x->dims[0];
+    blob->depth = x->dims[1];
+    blob->filters = times->dims[0];
+    blob->memory = times->dims[1];
+    if (blob->memory <= 0 || blob->filters % params->rank != 0)
+        return ml_fail(c, ML_SHAPE_ERROR, "%d filters of %d do not split into units of rank %d",
+                       blob->filters, blob->memory, params->rank);
+    ml_shape y = {2, {blob->batches, blob->filters / params->rank}};
+    ml_status status = expect(c, "weights_feature", FEATURES, blob->filters, blob->depth);
+    if (status == ML_OK)
+        status = expect(c, "state", STATE, blob->batches, (int64_t)blob->filters * blob->memory);
+    if (status == ML_OK && bias && ml_elements(&bias->shape) != y.dims[1])
+        status = ml_fail(c, ML_SHAPE_ERROR, "bias of %lld values does not match %d units",
+                         (long long)ml_elements(&bias->shape), y.dims[1]);
+    if (status != ML_OK) return status;
+    ml_reserve(wish, (int64_t)blob->filters * (int64_t)sizeof(int32_t));
+    if (ml_input(c, FEATURES)->type == ML_S8)
+        blob->row_offset = ml_reserve(wish, ml_padded_row(blob->depth) * (int64_t)sizeof(int16_t));
+    return ml_set_output(c, 0, &y);
+}
+
+static int64_t pack_f32(const ml_call *c, void *to) { return ml_pack_weights_f32(c, to, 1); }
+
+/* Moves a state of `elements` by one, so that each filter's oldest activation falls out; the newest are written next. */
+#define SHIFT(state, elements) \
+    if ((elements) > 1) memmove((state), (state) + 1, (size_t)((elements)-1) * sizeof *(state))
+
+static int64_t state_elements(const svdf_blob *blob) {
+    return (int64_t)blob->batches * blob->filters * blob->memory;
+}
+
+/* Filter f's newest activation of batch b. */
+#define NEWEST(state, blob, b, f) (state)[(((b) * (blob)->filters + (f)) + 1) * (blob)->memory - 1]
+
+/* Floats: what a unit sums in time, of weights that are floats or (scaled) bytes. */
+static float sum_in_time(const svdf_blob *blob, const float *state, const void *times, float scale,
+                         int64_t filter) {
+    float sum = 0.0f;
+    const float *f32 = (const float *)times + filter * blob->memory;
+    const int8_t *s8 = (const int8_t *)times + filter * blob->memory;
+    if (scale > 0.0f)
+        for (int64_t i = 0; i < blob->memory; i++) sum += state[i] * ((float)s8[i] * scale);
+    else
+        for (int64_t i = 0; i < blob->memory; i++) sum += state[i] * f32[i];
+    return sum;
+}
+
+static void finish_floats(const ml_call *c, float time_scale) {
+    const svdf_params *params = c->params;
+    const svdf_blob *blob = c->blob;
+    const float *state = ml_variable(c, STATE), *bias = ml_in_optional(c, BIAS);
+    float *y = ml_out(c, 0);
+    int64_t units = blob->filters / params->rank;
+    for (int64_t b = 0; b < blob->batches; b++)
+        for (int64_t u = 0; u < units; u++) {
+            float sum = bias ? bias[u] : 0.0f, of_rank = 0.0f;
+            for (int64_t f = u * params->rank; f < (u + 1) * params->rank; f++)
+                of_rank += sum_in_time(blob, state + (b * blob->filters + f) * blob->memory,
+                                       ml_in(c, TIMES), time_scale, f);
+            sum += of_rank;
+            sum = sum < params->minimum ? params->minimum : sum;
+            y[b * units + u] = sum > params->maximum ? params->maximum : sum;
+        }
+}
+
+static ml_status svdf_f32(const ml_call *c) {
+    const svdf_blob *blob = c->blob;
+    float *state = ml_variable(c, STATE), *products = c->scratch;
+    SHIFT(state, state_elements(blob));
+    for (int64_t b = 0; b < blob->batches; b++) {
+        ml_matmul_f32_args product = {
+            .a = (const float *)ml_in(c, X) + b * blob->depth,
+            .rows = 1,
+            .pieces = 1,
+            .packed = c->packed,
+            .k = blob->depth,
+            .n = blob->filters,
+            .y = products,
+            .y_stride = blob->filters,
+            .low = -__builtin_inff(),
+            .high = __builtin_inff(),
+        };
+        c->env->simd->matmul_f32(&product);
+        for (int64_t f = 0; f < blob->filters; f++) NEWEST(state, blob, b, f) = products[f];
+    }
+    finish_floats(c, 0.0f);
+    return ML_OK;
+}
+
+static ml_status svdf_hybrid(const ml_call *c) {
+    const svdf_blob *blob = c->blob;
+    const svdf_derived *derived = c->derived;
+    int64_t k = ml_padded_row(blob->depth);
+    const int8_t *weights = c->packed;
+    float *state = ml_variable(c, STATE);
+    int32_t *sums = c->scratch;
+    int16_t *row = ml_scratch(c, blob->row_offset);
+    SHIFT(state, state_elements(blob));
+    for (int64_t b = 0; b < blob->batches; b++) {
+        float scale = ml_quantize_row((const float *)ml_in(c, X) + b * blob->depth, blob->depth,
+                                      ((const svdf_params *)c->params)->asymmetric, row);
+        memset(row + blob->depth, 0, (size_t)(k - blob->depth) * sizeof *row);
+        ml_matmul_s16s8(row, 1, weights, k, blob->filters, sums, false);
+        for (int64_t f = 0; f < blob->filters; f++)
+            NEWEST(state, blob, b, f) = (float)sums[f] * (scale * derived->feature_scale);
+    }
+    finish_floats(c, derived->time_scale);
+    return ML_OK;
+}
+
+/* Integers: int32 sums, which wrap. TFLite clamps to int8 alone, whatever the activation. */
+static void finish_integers(const ml_call *c) {
+    const svdf_params *params = c->params;
+    const svdf_blob *blob = c->blob;
+    const svdf_derived *derived = c->derived;
+    const int16_t *state = ml_variable(c, STATE), *times = ml_in(c, TIMES);
+    const int32_t *bias = ml_in_optional(c, BIAS);
+    int8_t *y = ml_out(c, 0);
+    int64_t units = blob->filters / params->rank, terms = (int64_t)params->rank * blob->memory;
+    for (int64_t b = 0; b < blob->batches; b++)
+        for (int64_t u = 0; u < units; u++) {
+            const int16_t *s = state + (b * units + u) * terms, *w = times + u * terms;
+            int64_t sum = bias ? bias[u] : 0;
+            for (int64_t i = 0; i < terms; i++) sum += (int32_t)s[i] * w[i];
+            int32_t scaled =
+                ml_multiply_quantized((int32_t)sum, derived->y_mantissa, derived->y_shift);
+            y[b * units + u] = (int8_t)ml_clamp_s32(
+                (int32_t)((uint32_t)scaled + (uint32_t)derived->y_zero), INT8_MIN, INT8_MAX);
+        }
+}
+
+static ml_status svdf_s8(const ml_call *c) {
+    const svdf_blob *blob = c->blob;
+    const svdf_derived *derived = c->derived;
+    int64_t k = ml_padded_row(blob->depth);
+    const int8_t *weights = c->packed, *x = ml_in(c, X);
+    int16_t *state = ml_variable(c, STATE), *row = ml_scratch(c, blob->row_offset);
+    int32_t *sums = c->scratch;
+    SHIFT(state, state_elements(blob));
+    for (int64_t b = 0; b < blob->batches; b++, x += blob->depth) {
+        for (int64_t i = 0; i < blob->depth; i++) row[i] = (int16_t)(x[i] - derived->x_zero);
+        memset(row + blob->depth, 0, (size_t)(k - blob->depth) * sizeof *row);
+        ml_matmul_s16s8(row, 1, weights, k, blob->filters, sums, false);
+        for (int64_t f = 0; f < blob->filters; f++)
+            NEWEST(state, blob, b, f) = (int16_t)ml_clamp_s32(
+                ml_multiply_quantized(sums[f], derived->state_mantissa, derived->state_shift),
+                INT16_MIN, INT16_MAX);
+    }
+    finish_integers(c);
+    return ML_OK;
+}
+
+/* The scale of input i, which must have one; 0 after a refusal. */
+static float one_scale(const ml_call *c, const ml_quantization *q, const char *name) {
+    if (q && q->n_scales == 1 && q->scales[0] > 0.0f && q->scales[0] <= __FLT_MAX__)
+        return q->scales[0];
+    ml_fail(c, ML_UNSUPPORTED, "%s must have one positive scale", name);
+    return 0.0f;
+}
+
+static int64_t derive_hybrid(const ml_call *c, void *to) {
+    svdf_derived made = {
+        .feature_scale = one_scale(c, ml_input_quantization(c, FEATURES), "weights_feature"),
+        .time_scale = one_scale(c, ml_input_quantization(c, TIMES), "weights_time")};
+    if (!(made.feature_scale > 0.0f && made.time_scale > 0.0f)) return -1;
+    if (to) memcpy(to, &made, sizeof made);
+    return sizeof made;
+}
+
+static int64_t derive_s8(const ml_call *c, void *to) {
+    double x = one_scale(c, ml_input_quantization(c, X), "input"),
+           features = one_scale(c, ml_input_quantization(c, FEATURES), "weights_feature"),
+           times = one_scale(c, ml_input_quantization(c, TIMES), "weights_time"),
+           state = one_scale(c, ml_input_quantization(c, STATE), "state"),
+           y = one_scale(c, ml_output_quantization(c, 0), "output");
+    if (!(x > 0.0 && features > 0.0 && times > 0.0 && state > 0.0 && y > 0.0)) return -1;
+    svdf_derived made = {.x_zero = ml_input_affine(c, X).zero_point,
+                         .y_zero = ml_output_affine(c, 0).zero_point};
+    ml_quantize_multiplier(x * features / state, &made.state_mantissa, &made.state_shift);
+    ml_quantize_multiplier(state * times / y, &made.y_mantissa, &made.y_shift);
+    if (to) memcpy(to, &made, sizeof made);
+    return sizeof made;
+}
+
+static const ml_typed svdf[] = {
+    {"f32 f32 f32 f32? f32 -> f32", NULL, pack_f32, svdf_f32},
+    {"f32 s8 s8 f32? f32 -> f32", derive_hybrid, ml_pack_weights_s8, svdf_hybrid},
+    {"s8 s8 s16 s32? s16 -> s8", derive_s8, ml_pack_weights_s8, svdf_s8},
+    {NULL, NULL, NULL, NULL},
+};
+
+ML_KERNELS(svdf) = {
+    {.abi = ML_KERNEL_ABI,
+     .flags = ML_KERNEL_HAS_EFFECTS,
+     .name = "svdf",
+     ML_PARAMS_OF(svdf_params),
+     .blob_bytes = sizeof(svdf_blob),
+     .packs = FEATURES,
+     .prepare = prepare_svdf,
+     .typed = svdf},
+    ML_KERNELS_END,
+};

@@ -1,0 +1,9 @@
+/* context.h -- where the `p` of an expression in ML_UNARY or ML_BINARY comes from: a copy, which stores cannot change. */
+#ifndef ML_RULES_CONTEXT_H
+#define ML_RULES_CONTEXT_H
+
+#define ML_NO_CONTEXT
+#define ML_PARAMS_AS(context) const context p = *(const context *)c->params;
+#define ML_DERIVED_AS(context) const context p = *(const context *)c->derived;
+
+#endif

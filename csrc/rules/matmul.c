@@ -1,0 +1,274 @@
+/* matmul.c -- blocks of rows times packed weights. */
+#include "rules/matmul.h"
+
+enum { WORK = 1 << 20, LEAST_COLUMNS = 64, BLOCK_BYTES = 64 << 10 };
+
+static int64_t min_s64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t blocks_of(int64_t count, int64_t block) {
+    return block > 0 ? (count + block - 1) / block : 0;
+}
+
+int64_t ml_work_grain(int64_t cost) { return cost < WORK ? WORK / (cost > 0 ? cost : 1) : 1; }
+
+/* Weights ---------------------------------------------------------------------------------------------------------- */
+
+static int64_t too_large(const ml_call *c) {
+    char text[96];
+    ml_fail(c, ML_SHAPE_ERROR, "weights of shape %s are too large to pack",
+            ml_shape_text(&ml_input(c, 1)->shape, text));
+    return -1;
+}
+
+int64_t ml_pack_weights_f32(const ml_call *c, void *to, int32_t groups) {
+    const ml_simd *simd = c->env->simd;
+    const ml_shape *shape = &ml_input(c, 1)->shape;
+    int64_t n = shape->dims[0] / groups, k = n > 0 ? ml_elements(shape) / shape->dims[0] : 0, bytes;
+    if (__builtin_mul_overflow((n + simd->matmul_f32_panel) * (int64_t)sizeof(float) * groups, k,
+                               &bytes))
+        return too_large(c);
+    int64_t floats = ml_packed_f32(simd, n, k);
+    for (int32_t g = 0; to && g < groups; g++)
+        simd->pack_f32((const float *)ml_value(c, 1) + g * n * k, n, k, (float *)to + g * floats);
+    return floats * groups * (int64_t)sizeof(float);
+}
+
+int64_t ml_pack_weights_s8(const ml_call *c, void *to) {
+    const ml_tensor *weights = ml_input(c, 1);
+    int64_t n = weights->shape.dims[0], k = n > 0 ? ml_elements(&weights->shape) / n : 0, bytes;
+    if (__builtin_mul_overflow(ml_padded_row(k), n, &bytes)) return too_large(c);
+    if (to) ml_pad_rows(weights->type, ml_value(c, 1), n, k, to);
+    return bytes;
+}
+
+/* Integers --------------------------------------------------------------------------------------------------------- */
+
+/* Whether zero points are folded into the bias in scratch, for weights or bias are computed. Without a zero point of the
+ * input there is nothing to fold. */
+static bool folds_in_run(const ml_call *c, const ml_integer_rule *rule) {
+    const ml_weighted *w = c->derived;
+    return w && rule->folds && !w->bias && w->x_zero;
+}
+
+/* Where a block's parts lie in a worker's scratch. */
+typedef struct layout {
+    int64_t sums; /* behind the rows */
+    int64_t own;
+    int64_t bytes;
+} layout;
+
+static layout lay_out(const ml_blocks *b, const ml_integer_rule *rule) {
+    int64_t row = ml_padded_row(b->k) * (int64_t)sizeof(int16_t);
+    layout l = {.sums = ml_round_up(b->block * row, 64)};
+    l.own = l.sums + ml_round_up((int64_t)b->block * b->n * (rule->wide ? 8 : 4), 64);
+    l.bytes = l.own + (int64_t)b->block * b->own_bytes;
+    return l;
+}
+
+ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_blocks *b,
+                              const ml_integer_rule *rule) {
+    int64_t row = ml_padded_row(b->k) * (int64_t)sizeof(int16_t) + b->n * (int64_t)sizeof(int64_t);
+    if (b->k > INT64_MAX / 16384)
+        return ml_fail(c, ML_SHAPE_ERROR, "rows of %lld values are too long", (long long)b->k);
+    int64_t rows = BLOCK_BYTES / row;
+    rows = rows < ML_TILE_ROWS ? ML_TILE_ROWS : rows;
+    b->block = (int32_t)min_s64(b->rows, rows);
+    wish->worker_bytes = lay_out(b, rule).bytes;
+    if (folds_in_run(c, rule))
+        ml_reserve(wish, 2 * (int64_t)b->n * b->groups * (int64_t)sizeof(int32_t));
+    return ML_OK;
+}
+
+static const int32_t *folded_bias(const ml_call *c, const ml_blocks *b,
+                                  const ml_integer_rule *rule) {
+    const ml_weighted *w = c->derived;
+    const int32_t *bias = ml_in_optional(c, 2);
+    if (!rule->folds) return NULL;
+    if (!folds_in_run(c, rule)) return w->bias ? w->bias : bias;
+    int64_t n = (int64_t)b->n * b->groups;
+    int32_t *sums = c->scratch, *folded = sums + n;
+    ml_sum_weights(ml_in_tensor(c, 1)->type, ml_in(c, 1), n, b->k, sums);
+    ml_fold_bias(w, bias, sums, n, b->k, folded);
+    return folded;
+}
+
+/* sums[r][i] -= zero * (sum of row r). */
+static void subtract_weight_zero(const int16_t *rows, int64_t count, int64_t k, int32_t zero,
+                                 int64_t n, int32_t *sums) {
+    for (int64_t r = 0; r < count; r++) {
+        int64_t total = 0;
+        for (int64_t j = 0; j < k; j++) total += rows[r * k + j];
+        uint32_t sum = (uint32_t)total * (uint32_t)zero;
+        for (int64_t i = 0; i < n; i++)
+            sums[r * n + i] = (int32_t)((uint32_t)sums[r * n + i] - sum);
+    }
+}
+
+typedef struct integer_args {
+    const ml_blocks *blocks;
+    const ml_integer_rule *rule;
+    const int32_t *bias;
+} integer_args;
+
+static ml_status integer_body(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                              void *args) {
+    const integer_args *a = args;
+    const ml_blocks *blocks = a->blocks;
+    const ml_weighted *w = c->derived;
+    const int8_t *weights = c->packed;
+    int64_t k = ml_padded_row(blocks->k), n = blocks->n;
+    layout l = lay_out(blocks, a->rule);
+    char *scratch = ml_worker_scratch(c, worker);
+    for (int64_t i = first; i < end; i++) {
+        ml_block b = {.first = i * blocks->block, .rows = scratch, .bias = a->bias};
+        b.sums = scratch + l.sums;
+        b.own = scratch + l.own;
+        b.count = min_s64(blocks->block, blocks->rows - b.first);
+        for (b.group = 0; b.group < blocks->groups; b.group++) {
+            a->rule->fill(c, &b);
+            ml_matmul_s16s8(b.rows, b.count, weights + b.group * n * k, k, n, b.sums,
+                            a->rule->wide);
+            if (w->w_zero && !a->rule->wide)
+                subtract_weight_zero(b.rows, b.count, k, w->w_zero, n, b.sums);
+            a->rule->finish(c, &b);
+        }
+    }
+    return ML_OK;
+}
+
+ml_status ml_multiply_integers(const ml_call *c, const ml_blocks *b, const ml_integer_rule *rule) {
+    integer_args args = {b, rule, folded_bias(c, b, rule)};
+    int64_t cost = b->block * b->k * b->n * b->groups;
+    return ml_parallel(c, blocks_of(b->rows, b->block), ml_work_grain(cost), integer_body, &args);
+}
+
+/* Sums to outputs -------------------------------------------------------------------------------------------------- */
+
+void ml_requantize_sums(const ml_call *c, const ml_requantized *r, int32_t type) {
+    const ml_weighted *w = c->derived;
+    const int32_t *bias = r->bias ? (const int32_t *)r->bias + r->first : NULL, *sums = r->sums;
+    if (type != ML_S16) {
+        ml_requantize_args args = {.sums = sums,
+                                   .rows = r->rows,
+                                   .sums_stride = r->n,
+                                   .n = r->n,
+                                   .bias = bias,
+                                   .mantissas = w->mantissas + r->first,
+                                   .shifts = w->shifts + r->first,
+                                   .y = r->y,
+                                   .y_stride = r->y_stride,
+                                   .zero = w->y_zero,
+                                   .low = w->low,
+                                   .high = w->high};
+        c->env->simd->requantize(&args);
+        return;
+    }
+    int16_t *y = r->y;
+    for (int64_t row = 0; row < r->rows; row++, sums += r->n, y += r->y_stride)
+        for (int64_t i = 0; i < r->n; i++) {
+            int64_t o = r->first + i;
+            int32_t sum = (int32_t)((uint32_t)sums[i] + (bias ? (uint32_t)bias[i] : 0));
+            int32_t scaled = ml_multiply_quantized(sum, w->mantissas[o], w->shifts[o]);
+            y[i] = (int16_t)ml_clamp_s32((int32_t)((uint32_t)scaled + (uint32_t)w->y_zero), w->low,
+                                         w->high);
+        }
+}
+
+void ml_scale_sums(const ml_call *c, const ml_requantized *r, const float *scales, float minimum,
+                   float maximum) {
+    const float *of_weights = ((const ml_weighted *)c->derived)->scales + r->first;
+    const float *bias = r->bias ? (const float *)r->bias + r->first : NULL;
+    const int32_t *sums = r->sums;
+    float *y = r->y;
+    for (int64_t row = 0; row < r->rows; row++, sums += r->n, y += r->y_stride)
+        for (int64_t i = 0; i < r->n; i++) {
+            float v = (bias ? bias[i] : 0.0f) + (float)sums[i] * (scales[row] * of_weights[i]);
+            v = v < minimum ? minimum : v;
+            y[i] = v > maximum ? maximum : v;
+        }
+}
+
+void ml_requantize_wide(const ml_call *c, const ml_requantized *r) {
+    const ml_weighted *w = c->derived;
+    const int64_t *bias = r->bias, *sums = r->sums;
+    int16_t *y = r->y;
+    for (int64_t row = 0; row < r->rows; row++, sums += r->n, y += r->y_stride)
+        for (int64_t i = 0; i < r->n; i++) {
+            int64_t o = r->first + i;
+            int64_t sum = (int64_t)((uint64_t)sums[i] + (bias ? (uint64_t)bias[o] : 0));
+            int32_t scaled = ml_multiply_quantized_s64(sum, w->mantissas[o], w->shifts[o]);
+            y[i] = (int16_t)ml_clamp_s32((int32_t)((uint32_t)scaled + (uint32_t)w->y_zero), w->low,
+                                         w->high);
+        }
+}
+
+/* Floats ----------------------------------------------------------------------------------------------------------- */
+
+ml_status ml_prepare_floats(const ml_call *c, ml_wish *wish, ml_blocks *b, bool filled) {
+    if (b->k > INT64_MAX / 16384)
+        return ml_fail(c, ML_SHAPE_ERROR, "rows of %lld values are too long", (long long)b->k);
+    int64_t tile = c->env->simd->matmul_f32_rows, row_bytes = b->k * (int64_t)sizeof(float);
+    int64_t rows =
+        filled ? BLOCK_BYTES / (row_bytes > 0 ? row_bytes : 1) : ml_work_grain(b->k * b->n);
+    rows = rows < 4 * tile ? 4 * tile : rows / tile * tile;
+    b->block = (int32_t)min_s64(b->rows, rows);
+    if (filled) wish->worker_bytes = b->block * row_bytes;
+    return ML_OK;
+}
+
+typedef struct float_args {
+    const ml_blocks *blocks;
+    ml_block_fn *fill;
+    int64_t columns; /* outputs of a block: whole panels, or all */
+    float low;
+    float high;
+} float_args;
+
+static ml_status float_body(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                            void *args) {
+    const float_args *a = args;
+    const ml_blocks *blocks = a->blocks;
+    const ml_simd *simd = c->env->simd;
+    const float *x = ml_in(c, 0), *bias = ml_in_optional(c, 2), *packed = c->packed;
+    int64_t k = blocks->k, n = blocks->n, stride = n * blocks->groups;
+    int64_t across = blocks_of(n, a->columns);
+    for (int64_t i = first; i < end; i++) {
+        ml_block b = {.first = i / across * blocks->block, .rows = ml_worker_scratch(c, worker)};
+        b.count = min_s64(blocks->block, blocks->rows - b.first);
+        int64_t column = i % across * a->columns;
+        for (b.group = 0; b.group < blocks->groups; b.group++) {
+            int64_t output = b.group * n + column;
+            if (a->fill) a->fill(c, &b);
+            ml_matmul_f32_args product = {
+                .a = a->fill ? b.rows : x + b.first * k,
+                .rows = b.count,
+                .a_stride = k,
+                .pieces = 1,
+                .k = k,
+                .n = min_s64(a->columns, n - column),
+                .packed = packed + b.group * ml_packed_f32(simd, n, k) + column * k,
+                .bias = bias ? bias + output : NULL,
+                .y = (float *)ml_out(c, 0) + b.first * stride + output,
+                .y_stride = stride,
+                .low = a->low,
+                .high = a->high,
+            };
+            simd->matmul_f32(&product);
+        }
+    }
+    return ML_OK;
+}
+
+/* Few rows of their own memory are worth dividing by columns. */
+static int64_t columns_of(const ml_blocks *b, bool filled) {
+    int64_t row = b->block * b->k;
+    if (filled || b->groups > 1 || blocks_of(b->rows, b->block) > 8) return b->n > 0 ? b->n : 1;
+    return ml_round_up(ml_work_grain(row) + 1, LEAST_COLUMNS);
+}
+
+ml_status ml_multiply_floats(const ml_call *c, const ml_blocks *b, ml_block_fn *fill, float minimum,
+                             float maximum) {
+    float_args args = {b, fill, columns_of(b, fill != NULL), minimum, maximum};
+    int64_t blocks = blocks_of(b->rows, b->block) * blocks_of(b->n, args.columns);
+    int64_t cost = b->block * b->k * b->groups * min_s64(args.columns, b->n);
+    return ml_parallel(c, blocks, ml_work_grain(cost), float_body, &args);
+}

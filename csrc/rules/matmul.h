@@ -1,0 +1,79 @@
+/* matmul.h -- rows of an input, a block at a time, times packed weights (input 1) plus bias (input 2): what convolutions and
+ * fully connected layers come down to. */
+#ifndef ML_RULES_MATMUL_H
+#define ML_RULES_MATMUL_H
+
+#include "math/matmul.h"
+#include "rules/weighted.h"
+#include "simd/simd.h"
+
+/* The pack of weights (outputs, ...): floats in panels, each of `groups` groups by itself; s8, u8 (less 128) and s4 as s8 in
+ * rows of ml_padded_row elements. */
+int64_t ml_pack_weights_f32(const ml_call *c, void *to, int32_t groups);
+int64_t ml_pack_weights_s8(const ml_call *c, void *to);
+
+/* In a blob: the product's sizes. */
+typedef struct ml_blocks {
+    int64_t rows;
+    int64_t k; /* values of a row */
+    int32_t n; /* outputs of a group */
+    int32_t groups; /* each has rows of its own, and writes n of a row's n * groups outputs */
+    int32_t block; /* rows at a time */
+    int32_t own_bytes; /* a row, of scratch that `fill` writes and `finish` reads */
+} ml_blocks;
+
+/* Rows first .. first + count - 1 of one group; its memory is a worker's. */
+typedef struct ml_block {
+    int64_t first;
+    int64_t count;
+    int32_t group;
+    void *rows; /* of ml_padded_row(k) s16 each, or of k floats */
+    void *sums; /* of n int32 or int64 each */
+    void *own;
+    const int32_t *bias; /* of all groups, zero points folded in; NULL when there is none */
+} ml_block;
+
+typedef void ml_block_fn(const ml_call *c, const ml_block *b);
+
+/* How integers are multiplied: `fill` writes a block's rows, `finish` makes outputs of their sums. */
+typedef struct ml_integer_rule {
+    ml_block_fn *fill;
+    ml_block_fn *finish;
+    bool folds; /* `finish` reads `bias` */
+    bool wide; /* sums are int64 */
+} ml_integer_rule;
+
+/* Prepare: the block's size and scratch. ML_SHAPE_ERROR when a row is too long. */
+ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_blocks *b,
+                              const ml_integer_rule *rule);
+/* Eval; c->derived is an ml_weighted. */
+ml_status ml_multiply_integers(const ml_call *c, const ml_blocks *b, const ml_integer_rule *rule);
+
+/* The same for floats: `fill` is NULL where the rows are the input itself. */
+ml_status ml_prepare_floats(const ml_call *c, ml_wish *wish, ml_blocks *b, bool filled);
+ml_status ml_multiply_floats(const ml_call *c, const ml_blocks *b, ml_block_fn *fill, float minimum,
+                             float maximum);
+
+/* So many items of work, of `cost` multiplications each, make a block that is worth a thread's while. */
+int64_t ml_work_grain(int64_t cost);
+
+/* What multipliers make of the sums of a block, for `finish`: n outputs from `first` on of `rows` rows, y_stride elements
+ * apart in y; bias (of all outputs) may be NULL. */
+typedef struct ml_requantized {
+    const void *bias; /* int32, of int64 sums int64, of floats float */
+    const void *sums; /* rows of n int32, or int64 */
+    int64_t rows;
+    int64_t first;
+    int64_t n;
+    void *y;
+    int64_t y_stride;
+} ml_requantized;
+/* To s8 or u8 (the low byte is the same), or to s16. */
+void ml_requantize_sums(const ml_call *c, const ml_requantized *r, int32_t type);
+/* To floats within [minimum, maximum], each row with a scale of its own. */
+void ml_scale_sums(const ml_call *c, const ml_requantized *r, const float *scales, float minimum,
+                   float maximum);
+/* Of int64 sums to s16, by the 16-bit multiplier. */
+void ml_requantize_wide(const ml_call *c, const ml_requantized *r);
+
+#endif

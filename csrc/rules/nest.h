@@ -1,0 +1,85 @@
+/* nest.h -- ONE nest of copies with steps: what slicing, padding, transposing, joining, tiling and gathering come down to.
+ *
+ * A nest copies runs of bytes between two places. On one side, the packed one, the runs lie one behind the other. On the
+ * other each dimension has a step of its own, which may be negative (reversed) or 0 (repeated). Prepare builds it from the
+ * outermost dimension inwards; dimensions that come to one step are merged on the way, so most nests have one or two. */
+#ifndef ML_RULES_NEST_H
+#define ML_RULES_NEST_H
+
+#include "kernel.h"
+
+typedef struct ml_nest {
+    int64_t start; /* bytes to the first run on the stepping side */
+    int64_t run; /* bytes */
+    int64_t steps[ML_MAX_RANK]; /* bytes, by dimension, outermost first */
+    int32_t counts[ML_MAX_RANK];
+    int16_t n; /* dimensions around the run */
+    int16_t
+        across; /* the one whose runs lie together where the innermost one's do not: a matrix is transposed; -1: none */
+} ml_nest;
+
+/* Prepare. No dimension yet, around runs of `element` bytes; 0 where there is nothing to copy. */
+void ml_nest_begin(ml_nest *nest, int64_t element);
+/* A dimension of `count` (> 0) indices, `step` bytes apart, within those added before; at most ML_MAX_RANK of them. */
+void ml_nest_add(ml_nest *nest, int64_t count, int64_t step);
+/* Once all are added: lengthens the run by what lies together. */
+void ml_nest_end(ml_nest *nest);
+
+/* Eval. From the stepping side, `start` bytes behind `from`, to a packed `to`. */
+void ml_nest_gather(const ml_nest *nest, const void *from, void *to);
+/* From a packed `from` into the `bytes` at `to`, where the runs follow each other (steps > 0); what lies between them is
+ * filled with `equal`: 16 bytes of equal elements. */
+void ml_nest_pad(const ml_nest *nest, const void *from, void *to, int64_t bytes,
+                 const uint8_t equal[16]);
+/* Where the packed side's byte `at` lies on the other. */
+int64_t ml_nest_at(const ml_nest *nest, int64_t at);
+
+/* The eval of kernels whose blob is a nest and nothing else: output 0 from input 0, bytes, packed elements or strings. */
+ml_status ml_nest_move(const ml_call *c);
+
+/* One loop of a copy: how often, and the bytes from one turn to the next on both sides. */
+typedef struct ml_turns {
+    int64_t count;
+    int64_t to;
+    int64_t from;
+} ml_turns;
+
+/* Copies a run of bytes in two loops; `to` and `from` never overlap. */
+void ml_copy_runs(void *to, const void *from, int64_t run, ml_turns outer, ml_turns inner);
+/* Copies `count` runs of `run` bytes, the i-th from `from` + indices[i] * run, one behind the other. */
+void ml_copy_indexed(void *to, const void *from, int64_t run, const int64_t *indices,
+                     int64_t count);
+/* Puts `count` copies of the `run` bytes at `to` behind them. */
+void ml_repeat(void *to, int64_t run, int64_t count);
+
+/* LOOP(MOVE) with the MOVE(to, from, run) that is best for runs of so many bytes: up to 64 they are one or two moves, where a
+ * call of memcpy would cost as much as a dozen. */
+#define ML_BY_RUN(run, LOOP)                 \
+    do {                                     \
+        if ((run) > 64) LOOP(ML_MOVE_ANY)    \
+        else if ((run) > 32) LOOP(ML_MOVE_64)\
+        else if ((run) > 16) LOOP(ML_MOVE_32)\
+        else if ((run) == 16) LOOP(ML_MOVE_16)\
+        else if ((run) > 8) LOOP(ML_MOVE_15) \
+        else if ((run) == 8) LOOP(ML_MOVE_8) \
+        else if ((run) > 4) LOOP(ML_MOVE_7)  \
+        else if ((run) == 4) LOOP(ML_MOVE_4) \
+        else if ((run) == 3) LOOP(ML_MOVE_3) \
+        else if ((run) == 2) LOOP(ML_MOVE_2) \
+        else LOOP(ML_MOVE_1)                 \
+    } while (0)
+#define ML_MOVE_1(to, from, run) memcpy(to, from, 1)
+#define ML_MOVE_2(to, from, run) memcpy(to, from, 2)
+#define ML_MOVE_3(to, from, run) ML_MOVE_ENDS(to, from, run, 2)
+#define ML_MOVE_4(to, from, run) memcpy(to, from, 4)
+#define ML_MOVE_7(to, from, run) ML_MOVE_ENDS(to, from, run, 4)
+#define ML_MOVE_8(to, from, run) memcpy(to, from, 8)
+#define ML_MOVE_15(to, from, run) ML_MOVE_ENDS(to, from, run, 8)
+#define ML_MOVE_16(to, from, run) memcpy(to, from, 16)
+#define ML_MOVE_32(to, from, run) ML_MOVE_ENDS(to, from, run, 16)
+#define ML_MOVE_64(to, from, run) ML_MOVE_ENDS(to, from, run, 32)
+#define ML_MOVE_ANY(to, from, run) memcpy(to, from, (size_t)(run))
+#define ML_MOVE_ENDS(to, from, run, half) \
+    (memcpy(to, from, half), memcpy((to) + (run) - (half), (from) + (run) - (half), half))
+
+#endif

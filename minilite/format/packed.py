@@ -1,0 +1,32 @@
+"""Elements of less than a byte: several to a byte, the first in the lowest bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minilite.format.dtypes import TensorType, element_bits, numpy_type
+
+PACKED = frozenset(kind for kind in TensorType if 0 < element_bits(kind) < 8)
+"""The types whose elements are packed."""
+
+
+def pack(values: NDArray[Any], kind: TensorType) -> NDArray[np.uint8]:
+    """The bytes of one value an element; bits beyond the element's are dropped, those left over at the end are 0."""
+    bits = element_bits(kind)
+    flat = values.astype(np.int64).ravel() & ((1 << bits) - 1)
+    flat = np.concatenate([flat, np.zeros(-len(flat) * bits % 8 // bits, np.int64)]).reshape(-1, 8 // bits)
+    packed: NDArray[np.uint8] = (flat << np.arange(0, 8, bits)).sum(axis=1).astype(np.uint8)
+    return packed
+
+
+def unpack(data: NDArray[np.uint8], kind: TensorType, shape: Sequence[int]) -> NDArray[Any]:
+    """The values in bytes, in that shape: uint8 for UINT4, int8 for the signed types."""
+    bits, dtype = element_bits(kind), np.dtype(numpy_type(kind))
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    high = (data.reshape(-1, 1) >> shifts << np.uint8(8 - bits)).astype(np.uint8).view(dtype)  # in the highest bits
+    values: NDArray[Any] = (high >> np.array(8 - bits, dtype)).reshape(-1)[: int(np.prod(shape))].reshape(shape)
+    return values

@@ -1,0 +1,32 @@
+"""GATHER: the slices of an axis that indices name; with batch_dims, each batch by indices of its own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minilite.format.model import Array
+from minilite.ops_shared.moving import WHOLE_BYTES
+from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.types import each
+
+
+def reference(node: OpNode, x: Array, indices: Array) -> Array:
+    """numpy's take, batch by batch."""
+    axis, batch = node.options["axis"] % x.ndim, node.options["batch_dims"]
+    batch += indices.ndim if batch < 0 else 0
+    if indices.size and indices.min() < 0:
+        message = f"index {indices.min()} is negative"
+        raise IndexError(message)
+    y = np.empty((*x.shape[:axis], *indices.shape[batch:], *x.shape[axis + 1 :]), x.dtype)
+    for at in np.ndindex(*x.shape[:batch]):
+        y[at] = x[at].take(indices[at], axis=axis - batch)
+    return y
+
+
+TYPES = each("T s16|s32|s64 -> T", WHOLE_BYTES + " s4 u4 string")
+PARAMS = {"axis": "axis", "batch_dims": "batch_dims"}
+OPERATORS = (
+    Operator(
+        "GATHER", range(1, 9), takes="x indices -> y", types=TYPES, params=PARAMS, reference=reference, output_follows=0
+    ),
+)

@@ -1,0 +1,155 @@
+"""Operators that multiply their input (0) with weights (1) and add a bias (2): what their numpy references share.
+
+What their kernels make of the quantization stands in csrc/rules/weighted.c, which refuses what cannot be; references may
+take it to be whole.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minilite.format.dtypes import TensorType, numpy_type
+from minilite.format.model import Array, Tensor
+from minilite.ops_shared.fixed_point import (
+    ACTIVATION_LIMITS,
+    activation_range,
+    multiply_by_quantized_multiplier,
+    multiply_by_quantized_multiplier_s64,
+    quantize_multipliers,
+    round_half_away,
+)
+from minilite.ops_shared.operator import OpNode
+from minilite.ops_shared.options import activation
+
+
+def dense(node: OpNode) -> None:
+    """A row's `check`: the weights are dense. Raises: UnsupportedOpError."""
+    weights = node.inputs[1]
+    if weights is not None and weights.sparsity is not None:
+        raise node.refuse(f"weights '{weights.name}' are sparse, only dense ones are supported")
+
+
+def _tensor(node: OpNode, position: int) -> Tensor:
+    tensor = node.inputs[position]
+    assert tensor is not None
+    return tensor
+
+
+def per_output(node: OpNode) -> bool:
+    """Whether each output's weights have a scale of their own."""
+    return len(_tensor(node, 1).quantization.scales) > 1
+
+
+def weight_scales(node: OpNode, outputs: int) -> Array:
+    """The scale of each output's weights, in float64."""
+    scales = np.array(_tensor(node, 1).quantization.scales, np.float64)
+    return scales if len(scales) == outputs else np.full(outputs, scales[0])
+
+
+def real_multipliers(node: OpNode, outputs: int, *, single: bool = False) -> Array:
+    """What to multiply the sums of an integer node's outputs with, in float64.
+
+    `single` rounds the product of both scales to float32, as TFLite does for uint8 convolutions."""
+    product = _tensor(node, 0).quantization.scale * weight_scales(node, outputs)
+    if single:
+        product = product.astype(np.float32).astype(np.float64)
+    real: Array = product / node.outputs[0].quantization.scale
+    return real
+
+
+def centered(node: OpNode, x: Array, position: int) -> Array:
+    """Input `position` as float64, less its zero point when quantized."""
+    zero = _tensor(node, position).quantization.zero_point if x.dtype.kind in "iu" else 0
+    return x.astype(np.float64) - zero
+
+
+def clamp(node: OpNode, y: Array) -> Array:
+    """Outputs limited by the node's fused activation, in the output's type: reals as float32, integers as quantized."""
+    output = node.outputs[0]
+    name = activation(node)
+    low, high = ACTIVATION_LIMITS[name] if output.type == TensorType.FLOAT32 else activation_range(output, name)
+    kind = np.dtype(numpy_type(output.type))
+    limited: Array = (
+        np.clip(y.astype(kind), kind.type(low), kind.type(high)) if kind.kind == "f" else np.clip(y, low, high)
+    )
+    return limited.astype(kind)
+
+
+def add_bias(sums: Array, bias: Array | None) -> Array:
+    """Integer sums (float64, exact) plus the bias, in int64."""
+    total: Array = sums.astype(np.int64) + (0 if bias is None else bias.astype(np.int64))
+    return total
+
+
+def requantize(node: OpNode, sums: Array, bias: Array | None) -> Array:
+    """Sums (float64, exact for integers; outputs last) to outputs: bias, requantization of integers, clamp.
+
+    int8 and uint8 requantize by double rounding; int16 by a multiplier of 16 bits, unless its bias is int32."""
+    output = node.outputs[0]
+    if output.type == TensorType.FLOAT32:
+        return clamp(node, sums if bias is None else sums + bias)
+    reals = real_multipliers(node, sums.shape[-1], single=output.type == TensorType.UINT8)
+    mantissas, shifts = quantize_multipliers(reals)
+    total = add_bias(sums, bias)
+    if output.type == TensorType.INT16 and (bias is None or bias.dtype == np.int64):
+        scaled = multiply_by_quantized_multiplier_s64(total, mantissas, shifts)
+    else:
+        scaled = multiply_by_quantized_multiplier(total.astype(np.int32), mantissas, shifts)
+    return clamp(node, scaled.astype(np.int64) + output.quantization.zero_point)
+
+
+def quantize_rows(x: Array, *, asymmetric: bool) -> tuple[Array, Array, Array]:
+    """Each row of float32 as integers in float64, its scale (float32) and its zero point: TFLite's SymmetricQuantizeFloats,
+    or AsymmetricQuantizeFloats. A row of zeros has scale 1."""
+    least = np.minimum(x.min(axis=1, initial=0.0), 0.0)[:, np.newaxis]
+    most = np.maximum(x.max(axis=1, initial=0.0), 0.0)[:, np.newaxis]
+    flat = least == most
+    zero: Array
+    scale: Array
+    if asymmetric:
+        low, real = -128.0, np.where(flat, 1.0, (most.astype(np.float64) - least) / 255.0)
+        from_least, from_most = -128.0 - least / real, 127.0 - most / real
+        nearer = 128.0 + np.abs(least / real) < 127.0 + np.abs(most / real)
+        zero = round_half_away(np.clip(np.where(nearer, from_least, from_most), -128.0, 127.0))
+        scale = real.astype(np.float32)
+        zero, inverse = np.where(flat, 0.0, zero), np.float32(1) / scale
+    else:
+        low, span = -127.0, np.where(flat, np.float32(127), np.maximum(-least, most))
+        scale, inverse = span / np.float32(127), np.float32(127) / span
+        zero = np.zeros_like(scale)
+    steps = round_half_away(zero.astype(np.float32) + x * inverse)
+    return np.clip(steps, low, 127.0).astype(np.float64), scale.astype(np.float32), zero.astype(np.float64)
+
+
+def is_hybrid(node: OpNode) -> bool:
+    """Whether a float input meets integer weights."""
+    return _tensor(node, 0).type == TensorType.FLOAT32 != _tensor(node, 1).type
+
+
+def convolved(node: OpNode, x: Array, weights: Array, *, asymmetric: bool) -> tuple[Array, Array, Array | None]:
+    """Image and filter as what is multiplied and summed, in float64: integers less their zero points.
+
+    The third is None but for a float image and integer weights: each batch of the image is quantized, and that is their scale."""
+    weights = centered(node, weights, 1)
+    if not is_hybrid(node):
+        return centered(node, x, 0), weights, None
+    steps, scale, zero = quantize_rows(x.reshape(len(x), -1), asymmetric=asymmetric)
+    return (steps - zero).reshape(x.shape), weights, scale.reshape(-1, *(1,) * (x.ndim - 1))
+
+
+def finish(node: OpNode, sums: Array, scale: Array | None, bias: Array | None) -> Array:
+    """Sums (outputs last) to outputs; those of quantized inputs are bias + sums * (scale * scale_w), in float32."""
+    if scale is None:
+        return requantize(node, sums, bias)
+    product: Array = sums.astype(np.float32) * (scale * weight_scales(node, sums.shape[-1]).astype(np.float32))
+    return clamp(node, product if bias is None else bias + product)
+
+
+def hybrid_product(node: OpNode, x: Array, weights: Array, bias: Array | None) -> Array:
+    """Rows of float32 times integer weights, as float32: bias + (x_q - zero) @ w * (scale_x * scale_w), each row quantized by
+    itself."""
+    rows, scale, zero = quantize_rows(x, asymmetric=bool(node.options["asymmetric_quantize_inputs"]))
+    sums = ((rows - zero) @ weights.astype(np.float64).T).astype(np.float32)
+    scales = scale * weight_scales(node, len(weights)).astype(np.float32)
+    product: Array = sums * scales
+    return product if bias is None else bias + product

@@ -1,0 +1,168 @@
+"""The gate: what it calls worse, and that it catches work planted in a scratch clone."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asv_bench import builds, gate
+
+COUNTS = r"counted\.(Counters|Allocations|Instructions)"
+
+
+def figure(value: float | None, tolerance: float = 0.0) -> dict[str, Any]:
+    row: dict[str, Any] = {"unit": "count", "tolerance": tolerance}
+    return row | ({"reason": "not there"} if value is None else {"value": value})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "worse"),
+    [
+        (figure(3), figure(3), 0),
+        (figure(3), figure(4), 1),
+        (figure(0), figure(1), 1),
+        (figure(4), figure(3), 0),
+        (figure(3), figure(None), 1),
+        (figure(None), figure(3), 0),
+        (figure(100, 0.02), figure(102, 0.02), 0),
+        (figure(100, 0.02), figure(102.1, 0.02), 1),
+    ],
+)
+def test_worse_is_more_than_the_tolerance_or_gone(before: Any, after: Any, worse: int) -> None:
+    assert gate.judge({"a.B.track_c": before}, {"a.B.track_c": after}) == worse
+    assert gate.judge({"a.B.track_c": before}, {"a.B.track_c": after}, accepted=["track_c"]) == 0
+
+
+def test_a_figure_that_is_no_longer_measured_is_gone() -> None:
+    assert gate.judge({"a.B.track_c": figure(1)}, {}) == 1
+
+
+def test_changes_and_reasons_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    gate.judge({"x": figure(4), "y": figure(None)}, {"x": figure(5), "y": figure(None)})
+    assert capsys.readouterr().out.splitlines() == [
+        "WORSE     x: 4 -> 5 (+25.0%)",
+        "skipped   1 figures: not there",
+        "1 figures compared, 1 worse",
+    ]
+
+
+def test_a_commit_s_message_accepts_figures(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "commit", "--allow-empty", "-m", "first\n\nAccept-figures: before.*")
+    git(tmp_path, "commit", "--allow-empty", "-m", "second\n\nWhy.\nAccept-figures: resize new, conv ")
+    assert gate.accepted_by("HEAD~1", builds.WORKING_TREE, tmp_path) == ["resize new, conv"]
+    assert gate.accepted_by("HEAD", "HEAD", tmp_path) == []
+
+
+# Planted work ----------------------------------------------------------------------------------------------------------
+
+
+def replaced(root: Path, pattern: str, text: str, *globs: str) -> None:
+    """Replaces the one place in the clone that a regular expression finds."""
+    found = 0
+    for path in (path for glob in globs for path in sorted(root.glob(glob))):
+        changed, times = re.subn(pattern, text, path.read_text(), flags=re.MULTILINE)
+        if times:
+            path.write_text(changed)
+        found += times
+    assert found == 1, f"{pattern}: found {found} times"
+
+
+def more_planning(root: Path) -> None:
+    """Every fifth plan is made twice: 20 % of extra work."""
+    call = "return s->plan(problem);"
+    twice = (
+        "{ static int32_t calls; ml_record kept[1024]; bool again = ++calls % 5 == 0 && problem->count <= 1024;"
+        " if (again) memcpy(kept, problem->records, (size_t)problem->count * sizeof *kept);"
+        " if (again && s->plan(problem) == ML_PLAN_OK)"
+        " memcpy(problem->records, kept, (size_t)problem->count * sizeof *kept); return s->plan(problem); }"
+    )
+    replaced(root, re.escape(call), twice, "csrc/memory/strategies.c")
+    replaced(root, r"^#include <string\.h>$", "#include <string.h>\n#include <stdbool.h>", "csrc/memory/strategies.c")
+
+
+def a_malloc_per_run(root: Path) -> None:
+    """ml_state_run takes and frees a block."""
+    heading = r"^(ml_status ml_state_run\(ml_state \*\w+,\s*ml_error \*\w+\) \{)$"
+    block = r"\1\n    void *volatile block = malloc(48);\n    free(block);"
+    replaced(root, heading, block, "csrc/run/*.c", "csrc/state/*.c")
+    for path in (*root.glob("csrc/run/*.c"), *root.glob("csrc/state/*.c")):
+        if "void *volatile block" in (text := path.read_text()):
+            path.write_text("#include <stdlib.h>\n" + text)
+
+
+def a_preparation_per_resize(root: Path) -> None:
+    """allocate_tensors forgets the plans that are not in force, so that sizes seen before are prepared again."""
+    call = r"^        self\._session\(\)\.allocate\(\)$"
+    forget = "        if self._sessions and self.plan is not None:\n            self.trim()\n"
+    replaced(root, call, forget + "        self._session().allocate()", "minilite/interpreter.py")
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clone of this checkout, what is not committed included."""
+    root = tmp_path_factory.mktemp("clone") / "minilite"
+    builds.export(builds.WORKING_TREE, root)
+    git(root, "init", "--quiet")
+    commit(root, "as it is")
+    return root
+
+
+def git(root: Path, *arguments: str) -> None:
+    identity = ("-c", "user.name=gate", "-c", "user.email=gate@localhost", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", "-C", str(root), *identity, *arguments], check=True, capture_output=True)
+
+
+def commit(root: Path, message: str) -> None:
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", message)
+
+
+@pytest.fixture(scope="module")
+def before(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> gate.Figures:
+    return gate.measure("HEAD", tmp_path_factory.mktemp("before"), COUNTS, clone)
+
+
+PLANTED = [
+    (a_malloc_per_run, r"track_allocations\('invoke, chain 1'\): "),
+    (a_preparation_per_resize, r"track_nodes_prepared_per_seen_resize\('chain 10'\): 0 -> "),
+    (a_preparation_per_resize, r"track_c_calls_per_seen_resize\('chain 10'\): "),
+    (more_planning, r"track_instructions\('plan default, 126 records'\)"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not shutil.which("cc") or "libasan" in os.environ.get("LD_PRELOAD", ""), reason="needs cc, and no AddressSanitizer"
+)
+@pytest.mark.parametrize(("plant", "caught"), PLANTED, ids=lambda value: getattr(value, "__name__", ""))
+def test_planted_work_is_caught(
+    plant: Callable[[Path], None],
+    caught: str,
+    clone: Path,
+    before: gate.Figures,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if "instructions" in caught and not shutil.which("valgrind"):
+        pytest.skip("valgrind is not installed")
+    git(clone, "reset", "--quiet", "--hard")
+    plant(clone)
+    after = gate.measure(builds.WORKING_TREE, tmp_path, COUNTS, clone)
+    git(clone, "reset", "--quiet", "--hard")
+    capsys.readouterr()
+    assert gate.judge(before, after) > 0
+    worse = [line for line in capsys.readouterr().out.splitlines() if line.startswith("WORSE")]
+    assert [line for line in worse if re.search(caught, line)], worse
+
+
+@pytest.mark.slow
+def test_the_same_tree_is_no_worse(clone: Path, before: gate.Figures, tmp_path: Path) -> None:
+    assert gate.judge(before, gate.measure("HEAD", tmp_path, COUNTS, clone)) == 0

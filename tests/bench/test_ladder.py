@@ -1,0 +1,53 @@
+"""The ladder: all variants place every tensor alike, and each step looks at less than the one before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from asv_bench.benchmarks import dynamic_family
+from asv_bench.ladder import chart, variants
+from asv_bench.ladder.variants import Measured
+
+pytestmark = pytest.mark.skipif(variants.compiler() is None, reason="no C compiler")
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, str], Measured]:
+    problem = dynamic_family.problem(dynamic_family.draw("branches", 200, 50))
+    return variants.measure(tmp_path_factory.mktemp("ladder"), problem, runs=3, rounds=1)
+
+
+def test_variants_place_alike(found: dict[tuple[int, str], Measured]) -> None:
+    assert len(found) == len(variants.STEPS) * len(variants.STORES)
+    assert len({(row.digest, row.high_water) for row in found.values()}) == 1
+
+
+def test_steps_look_at_less(found: dict[tuple[int, str], Measured]) -> None:
+    steps = [found[step, "vector"] for step in range(len(variants.STEPS))]
+    assert steps[3].tensors < steps[2].tensors / 4
+    assert steps[4].scanned < steps[3].scanned
+    assert steps[5].scanned < steps[4].scanned / 4
+
+
+def test_stores_look_at_the_same(found: dict[tuple[int, str], Measured]) -> None:
+    for step in range(len(variants.STEPS)):
+        assert len({found[step, store].scanned for store in variants.STORES}) == 1
+
+
+def test_a_problem_that_ends_early_is_refused(tmp_path: Path) -> None:
+    import subprocess
+
+    program = variants.build(tmp_path, 5)
+    done = subprocess.run([str(program), "1"], input="3 1 16\n-1 16", capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "ends too early" in done.stderr
+
+
+def test_the_chart_shows_steps_and_the_article() -> None:
+    shares = [dict.fromkeys(chart.COLOURS, share) for share in (12.0, 3.0)]
+    text = chart.draw(["first", "second"], shares, [54.3, None])
+    assert "48.0 %" in text
+    assert "12.0 %" in text
+    assert text.count("stroke-dasharray") == 1
