@@ -37,6 +37,23 @@ class Place(NamedTuple):
     """0: it has no memory."""
 
 
+class Usage(NamedTuple):
+    """Bytes that a state takes now."""
+
+    arena_bytes: int
+    """Of the residence in force, capacities of dynamic tensors included; 0 when none is."""
+    arena_capacity: int
+    """That the arena holds, in force or not."""
+    block_bytes: int
+    """Of blocks beside the arena: strings, carries of loops whose shapes change."""
+    cached_bytes: int
+    """Of the plans that are kept, with their residences."""
+    cached_plans: int
+    """How many these are, the one in force included."""
+    stays_mapped: bool
+    """The arena's addresses can be read and written as long as the state lives, whoever resizes or trims it."""
+
+
 class Shared:
     """Owns an ml_interpreter: what all signatures of one interpreter share."""
 
@@ -56,6 +73,14 @@ class Shared:
         """Forgets resource variables and what CALL_ONCE has run. Raises: StateError."""
         if lib.ml_interpreter_reset_resources(self.pointer):
             raise StateError(BUSY)
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of the blocks of resource variables. Raises: StateError."""
+        found = ffi.new("int64_t *")
+        if lib.ml_interpreter_block_bytes(self.pointer, found):
+            raise StateError(BUSY)
+        return int(found[0])
 
     def set_threads(self, threads: int) -> None:
         """How many threads runs may use, the caller's included. Raises: StateError."""
@@ -184,21 +209,13 @@ class State:
         """Changes whenever a pointer or a shape does."""
         return int(self.generations[0])
 
-    @property
-    def arena_capacity(self) -> int:
-        """Bytes of memory the arena holds."""
-        return int(lib.ml_state_arena_capacity(self.pointer))
-
-    @property
-    def arena_bytes(self) -> int:
-        """Bytes the residence in force takes of it, capacities of dynamic tensors included."""
-        return int(lib.ml_state_arena_bytes(self.pointer))
-
-    def cached(self) -> tuple[int, int]:
-        """How many plans are kept, the one in force included, and the bytes they take with their residences."""
-        plans = ffi.new("int32_t *")
-        taken = lib.ml_state_cached(self.pointer, plans)
-        return int(plans[0]), int(taken)
+    def usage(self) -> Usage:
+        """The bytes it takes now. Raises: StateError."""
+        u = ffi.new("ml_usage *")
+        if lib.ml_state_get_usage(self.pointer, u):
+            raise StateError(BUSY)
+        bytes_taken = (int(u.arena_bytes), int(u.arena_capacity), int(u.block_bytes), int(u.cached_bytes))
+        return Usage(*bytes_taken, int(u.cached_plans), bool(u.stays_mapped))
 
     def counters(self) -> dict[str, int]:
         """What was counted since the interpreter was made. Raises: StateError."""
@@ -212,12 +229,11 @@ class State:
     def place(self, tensor: int) -> Place:
         """Where a tensor of the main frame lies now. Raises: StateError."""
         place = ffi.new("ml_place_now *")
-        generation = self.generation
         self._call(lib.ml_state_place, tensor, place)
         t = place.tensor
         shape = tuple(t.shape.dims[0 : t.shape.rank]) if t.shaped else None
         address = int(ffi.cast("uintptr_t", place.data))
-        return Place(generation, shape, t.type, STORAGES[t.storage], place.bytes, address)
+        return Place(int(place.generation), shape, t.type, STORAGES[t.storage], place.bytes, address)
 
     def overwriter(self, tensor: int) -> int:
         """The file's number of the first node that writes over a tensor once it is dead; -1 if it stays whole."""
@@ -241,14 +257,14 @@ class State:
             raise StateError(BUSY)
         return not status
 
-    def write_heap(self, tensor: int, value: bytes) -> None:
-        """Gives a tensor of no fixed size its value. Raises: StateError, ArenaError."""
-        self._call(lib.ml_state_write_heap, tensor, ffi.from_buffer(value), len(value))
-
-    @property
-    def stays_mapped(self) -> bool:
-        """Whether the arena's addresses can be read and written as long as the state lives, whoever resizes or trims it."""
-        return bool(lib.ml_state_stays_mapped(self.pointer))
+    def write_heap(self, tensor: int, place: Place, value: Array) -> bool:
+        """Gives a tensor of no fixed size its bytes; False if it is no longer at `place`. Raises: StateError, ArenaError."""
+        error = fresh_error()
+        data = ffi.from_buffer(value)
+        status = lib.ml_state_write_heap(self.pointer, tensor, place.generation, data, value.nbytes, error)
+        if status not in (lib.ML_OK, lib.ML_NOT_READY):
+            self._fail(status, error)
+        return not status
 
     def array(self, place: Place, dtype: Any) -> Array:
         """A writable array over a tensor's bytes; valid until `generation` changes."""

@@ -11,7 +11,6 @@ from minilite import _native
 from minilite.engine.python_nodes import Handler, check_custom
 from minilite.engine.refusals import gathered, too_many_dimensions, unresolved
 from minilite.errors import UnsupportedOpError, coordinates
-from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Model, Node, Subgraph, Tensor
 from minilite.ops import operators
 from minilite.ops_shared.operator import Constants, Kernel, Operator, OpNode
@@ -139,11 +138,7 @@ class _Lowering:
         key = (operator.name, kinds)
         why = self.checked.get(key)
         if why is None:
-            if operator.takes:
-                why = operator.refusal(*kinds)
-            else:
-                why = "an output is absent" if ABSENT in kinds[1] else ""
-            self.checked[key] = why
+            why = self.checked[key] = operator.refusal(*kinds)
         if why:
             raise node.refuse(why)
 
@@ -224,9 +219,7 @@ class _Lowering:
         custom: bool = False,
         writes: tuple[int, ...] = (),
     ) -> int:
-        dtypes_in = tuple(numpy_type(t.type) if t is not None else None for t in node.inputs)
-        dtypes_out = tuple(np.object_ if t.type == TensorType.STRING else numpy_type(t.type) for t in node.outputs)
-        self.handlers.append(Handler(node, function, shape, dtypes_in, dtypes_out, custom, writes))
+        self.handlers.append(Handler(node, function, shape, custom, writes))
         return len(self.handlers) - 1
 
 
