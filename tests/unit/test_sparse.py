@@ -71,7 +71,7 @@ def model(stored: Array, sparsity: Any, shape: Any) -> bytes:
     builder = ModelBuilder()
     g = builder.subgraph()
     kind = kind_of(stored)
-    c = g.constant("c", stored.tobytes(), kind, shape=shape, sparsity=sparsity)
+    c = g.constant("c", stored, kind, shape=shape, sparsity=sparsity)
     g.output(*g.node("DENSIFY", [c], out=[("y", shape, kind)]))
     return builder.build()
 

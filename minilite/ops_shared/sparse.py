@@ -1,4 +1,4 @@
-"""DENSIFY: a constant in sparse form (TFLite's generalization of compressed rows and blocks) made dense while loading."""
+"""Constants in sparse form, TFLite's generalization of compressed rows and blocks, made dense: what DENSIFY does."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from minilite.format.dtypes import TensorType, numpy_type
+from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array, Tensor
-from minilite.ops_shared.operator import Constants, Operator, OpNode
-
-_TYPES = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.INT8)
+from minilite.ops_shared.operator import OpNode
 
 
 def _level(row: Mapping[str, Any], parents: Array) -> tuple[Array, Array, Array, int]:
@@ -65,7 +63,8 @@ def positions(shape: tuple[int, ...], sparsity: Mapping[str, Any]) -> Array:
     return flat
 
 
-def _dense(node: OpNode, source: Tensor) -> Array:
+def dense_values(node: OpNode, source: Tensor) -> Array:
+    """Stored values where their indices say, zeros elsewhere. Raises: UnsupportedOpError."""
     if source.data is None or source.sparsity is None:
         raise node.refuse(f"input 0 ('{source.name}') must be a sparse constant")
     dense = np.zeros(source.shape, numpy_type(source.type))
@@ -78,26 +77,3 @@ def _dense(node: OpNode, source: Tensor) -> Array:
         raise node.refuse(f"'{source.name}' stores {len(stored)} values, its sparse form has {len(flat)}")
     dense.reshape(-1)[flat] = stored
     return dense
-
-
-def lower_densify(node: OpNode) -> Constants:
-    """What the file alone decides. Raises: UnsupportedOpError."""
-    source = node.input(0)
-    if source is None or len(node.outputs) != 1:
-        raise node.refuse("it takes one input and gives one output")
-    if source.type not in _TYPES or node.outputs[0].type != source.type:
-        kinds = ", ".join(kind.suffix for kind in _TYPES)
-        raise node.refuse(
-            f"types {source.type.suffix} -> {node.outputs[0].type.suffix}, equal ones of {kinds} are supported"
-        )
-    return Constants((_dense(node, source),))
-
-
-def reference_densify(node: OpNode, _: Array) -> Array:
-    """Stored values where their indices say, zeros elsewhere."""
-    source = node.inputs[0]
-    assert source is not None
-    return _dense(node, source)
-
-
-OPERATORS = (Operator("DENSIFY", range(1, 2), lower_densify, reference_densify),)
