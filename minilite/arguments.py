@@ -12,8 +12,8 @@ from minilite.details import TensorDetails
 from minilite.engine.misfit import as_array
 from minilite.engine.session import check_resize
 from minilite.errors import InputError, InputRuntimeError, InputTypeError, shortened
-from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array, Subgraph, Tensor
+from minilite.format.values import array_type
 
 Shape = tuple[int, ...]
 TensorKey: TypeAlias = "int | str | TensorDetails"
@@ -100,7 +100,7 @@ def output_arrays(
         if name not in outputs:
             message = f"out has '{name}', {names('outputs', subgraph, subgraph.outputs)}"
             raise InputError(message)
-        wanted = np.dtype(numpy_type(subgraph.tensors[outputs[name]].type))
+        wanted = array_type(subgraph.tensors[outputs[name]].type)
         if not isinstance(array, np.ndarray) or array.dtype != wanted or not array.flags.writeable:
             got = f"of dtype {array.dtype}" if isinstance(array, np.ndarray) else f"of type {type(array).__name__}"
             message = f"out['{name}'] is {got}, must be a writable array of dtype {wanted}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -22,8 +23,9 @@ from minilite.details import NodeDetails, TensorDetails, node_details, tensor_de
 from minilite.engine.program import Program
 from minilite.engine.session import Session
 from minilite.errors import InputError, MiniliteError, StateError
-from minilite.format.model import Array, Model, Signature, Subgraph, Tensor
-from minilite.signature import SignatureRunner, run_once
+from minilite.format.model import Array, Model, Subgraph, Tensor
+from minilite.format.values import constant_values
+from minilite.signature import SignatureRunner, find_signature, run_once
 
 Shape = tuple[int, ...]
 _Self = TypeVar("_Self", bound="Interpreter")
@@ -33,11 +35,12 @@ class Interpreter:
     """Runs a .tflite model: from a path, a model's bytes, or a Model.
 
     Parameters up to `experimental_force_delegate_node_profiling` are LiteRT's; those about delegates are accepted and
-    have no effect, for there are none, and neither has `num_threads`: runs take one thread. Ours: `custom_ops` maps the
-    names of custom operators to functions ``f(node, *arrays) -> array or tuple of arrays`` (`node` has `custom_options`,
-    `inputs`, `outputs`; an attribute ``shape(node, *shapes)`` of the function makes its shapes known early); `planner`
-    names a planning strategy; `in_place` is "wide", "tflite" or "none"; `preserve_inputs=False` lets the arena reuse graph
-    inputs after their last reader; `reorder=True` looks for an execution order with a lower peak; `load` is "map" or "copy".
+    have no effect, for there are none. Ours: `custom_ops` maps the names of custom operators to functions
+    ``f(node, *arrays) -> array or tuple of arrays`` (`node` has `custom_options`, `inputs`, `outputs`; an attribute
+    ``shape(node, *shapes)`` of the function makes its shapes known early); `planner` names a planning strategy; `in_place`
+    is "wide", "tflite" or "none"; `preserve_inputs=False` lets the arena reuse graph inputs after their last reader;
+    `reorder=True` looks for an execution order with a lower peak; `load` is "map" or "copy"; `plan_cache_bytes` bounds
+    what kept plans take, tables included.
 
     Wherever a tensor's number is taken, its name or its details do as well.
 
@@ -85,6 +88,7 @@ class Interpreter:
             message = "No subgraph in the model."
             raise InputError(message)
         self._program: Program | None = None
+        self._making = threading.RLock()  # what is made at first use is made once, whichever thread comes first
         self._shared: Shared | None = None
         self._sessions: dict[int, Session] = {}
         self._early_shapes: dict[int, Shape] = {}
@@ -92,43 +96,57 @@ class Interpreter:
     def __repr__(self) -> str:
         graph = self.model.subgraphs[0]
         session = self._sessions.get(0)
-        memory = f", arena {session.state.arena_bytes} bytes" if session and session.ready else ", not allocated"
+        memory = ", not allocated"
+        if session and session.ready:
+            try:
+                memory = f", arena {session.state.usage().arena_bytes} bytes"
+            except StateError:
+                memory = ", running"
         return f"<Interpreter: {len(graph.nodes)} nodes, {len(graph.tensors)} tensors{memory}>"
 
     def clone(self: _Self) -> _Self:  # noqa: PYI019 - typing.Self came with Python 3.11
         """Another interpreter of the same class over the same lowered model: own memory and shapes, shared weights."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
+        other._program = self._lowered()
+        other._making = threading.RLock()
         other._shared = None
         other._sessions = {}
         other._early_shapes = {}
-        other._program = self._lowered()
         return other
 
     # Sessions -----------------------------------------------------------------------------------------------------------
 
     def _lowered(self) -> Program:
-        if self._program is None:
-            wanted = self._options
-            self._program = Program(self.model, wanted.custom_ops, reference=wanted.reference, reorder=wanted.reorder)
-        return self._program
+        with self._making:
+            if self._program is None:
+                wanted = self._options
+                self._program = Program(
+                    self.model, wanted.custom_ops, reference=wanted.reference, reorder=wanted.reorder
+                )
+            return self._program
 
     def _session(self, subgraph: int = 0) -> Session:
         session = self._sessions.get(subgraph)
-        if session is None:
-            self._subgraph(subgraph)
-            wanted = self._options
-            program = self._lowered()
-            if self._shared is None:
-                self._shared = program.shared()
-                self._shared.set_threads(wanted.threads)
-            session = self._sessions[subgraph] = Session(
-                program, self._shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes
-            )
-            if subgraph == 0:
-                for index, shape in self._early_shapes.items():
-                    session.resize(index, shape)
-                self._early_shapes = {}
+        if session is not None:
+            return session
+        self._subgraph(subgraph)
+        with self._making:
+            if subgraph not in self._sessions:
+                self._sessions[subgraph] = self._new_session(subgraph)
+            return self._sessions[subgraph]
+
+    def _new_session(self, subgraph: int) -> Session:
+        wanted = self._options
+        program = self._lowered()
+        if self._shared is None:
+            self._shared = program.shared()
+            self._shared.set_threads(wanted.threads)
+        session = Session(program, self._shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes)
+        if subgraph == 0:
+            for index, shape in self._early_shapes.items():
+                session.resize(index, shape)
+            self._early_shapes = {}
         return session
 
     # LiteRT's surface ---------------------------------------------------------------------------------------------------
@@ -155,7 +173,7 @@ class Interpreter:
 
     def reset_all_variables(self) -> None:
         """Zeroes variable tensors. Resource variables and what CALL_ONCE has run stay as they are, as in LiteRT."""
-        for session in self._sessions.values():
+        for session in tuple(self._sessions.values()):  # other threads may begin one meanwhile
             session.state.reset_variables()
 
     def resize_tensor_input(self, input_index: TensorKey, tensor_size: Dims, strict: bool = False) -> None:
@@ -196,7 +214,7 @@ class Interpreter:
         if tensor.data is None:
             message = "Tensor data is null. Run allocate_tensors() first"
             raise StateError(message, tensors=[tensor.name])
-        return tensor.data.copy()
+        return constant_values(tensor)
 
     def tensor(self, tensor_index: TensorKey) -> Callable[[], Array]:
         """A function that gives a live, writable view of a tensor's memory. While a view lives, memory does not move."""
@@ -271,23 +289,7 @@ class Interpreter:
 
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
         """The runner of a signature; None stands for the only one. Raises: InputError."""
-        signatures = self.model.signatures
-        if signature_key is None:
-            if len(signatures) != 1:
-                message = (
-                    f"SignatureDef signature_key is None and model has {len(signatures)} Signatures. "
-                    "None is only allowed when the model has 1 SignatureDef"
-                )
-                raise InputError(message)
-            return self._runner(signatures[0])
-        for signature in signatures:
-            if signature.key == signature_key:
-                return self._runner(signature)
-        names = ", ".join(s.key for s in signatures) or "none"
-        message = f'Invalid signature_key provided: "{signature_key}". The model has {names}'
-        raise InputError(message)
-
-    def _runner(self, signature: Signature) -> SignatureRunner:
+        signature = find_signature(self.model.signatures, signature_key)
         return SignatureRunner(signature, self._session(signature.subgraph), self._options.compress_zero_points)
 
     # Our additions ------------------------------------------------------------------------------------------------------
@@ -330,8 +332,7 @@ class Interpreter:
 
     @property
     def memory(self) -> Plan | None:
-        """A copy of the plan in force with what runs have learnt of it: shapes and places of dynamic tensors. None before
-        allocate_tensors."""
+        """A copy of the plan in force with what runs have learnt: shapes, places of dynamic tensors. None before allocation."""
         session = self._sessions.get(0)
         return session.memory if session is not None else None
 
@@ -345,7 +346,7 @@ class Interpreter:
 
         Raises: StateError while a view of the arena is held.
         """
-        for session in self._sessions.values():
+        for session in tuple(self._sessions.values()):  # other threads may begin one meanwhile
             session.state.trim()
 
     @property
@@ -354,10 +355,19 @@ class Interpreter:
         return self._session().state.counters()
 
     @property
+    def block_bytes(self) -> int:
+        """Bytes of the blocks beside the arena: strings, carries of loops whose shapes change, resource variables.
+
+        They keep their room from run to run; `trim` gives back what no value takes. Raises: StateError.
+        """
+        shared = self._shared.block_bytes if self._shared is not None else 0
+        return shared + sum(session.state.usage().block_bytes for session in self._sessions.values())
+
+    @property
     def arena_bytes(self) -> int:
-        """Bytes of the arena that the plan in force takes, capacities of dynamic tensors included; 0 before allocate_tensors."""
+        """Bytes that the plan in force takes, capacities of dynamic tensors included. Raises: StateError while busy."""
         session = self._sessions.get(0)
-        return session.state.arena_bytes if session is not None else 0
+        return session.state.usage().arena_bytes if session is not None else 0
 
 
 class InterpreterWithCustomOps(Interpreter):
@@ -368,10 +378,7 @@ class InterpreterWithCustomOps(Interpreter):
 
     def __init__(self, custom_op_registerers: Sequence[Any] | None = None, **kwargs: Any) -> None:
         if custom_op_registerers:
-            message = (
-                "custom_op_registerers are C++ and cannot be loaded, "
-                "must be empty: give Python functions by operator name, as in custom_ops={'Name': function}"
-            )
+            message = "custom_op_registerers are C++ and cannot be loaded: give Python functions, as in custom_ops={'Name': function}"
             raise InputError(message)
         super().__init__(**kwargs)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from minilite.details import TensorDetails, tensor_details
+from minilite.engine.misfit import as_array
 from minilite.engine.session import Session
 from minilite.errors import InputError
 from minilite.format.model import Array, Signature
@@ -42,6 +41,24 @@ def _taken(session: Session, index: int, name: str, target: Array | None) -> Arr
     return target
 
 
+def find_signature(signatures: Sequence[Signature], key: str | None) -> Signature:
+    """The signature of that key; None stands for the only one. Raises: InputError."""
+    if key is None and len(signatures) == 1:
+        return signatures[0]
+    if key is None:
+        message = (
+            f"SignatureDef signature_key is None and model has {len(signatures)} Signatures. "
+            "None is only allowed when the model has 1 SignatureDef"
+        )
+        raise InputError(message)
+    for signature in signatures:
+        if signature.key == key:
+            return signature
+    names = ", ".join(s.key for s in signatures) or "none"
+    message = f'Invalid signature_key provided: "{key}". The model has {names}'
+    raise InputError(message)
+
+
 class SignatureRunner:
     """Calls one signature: inputs by name, resized to the arrays given; outputs by name, owned copies."""
 
@@ -66,7 +83,7 @@ class SignatureRunner:
             if name not in expected:
                 message = f"Invalid Input name ({name}) for SignatureDef: takes {', '.join(expected)}"
                 raise InputError(message)
-        arrays = {expected[name]: np.asarray(value) for name, value in inputs.items()}
+        arrays = {expected[name]: as_array(self._session.tensor(expected[name]), v) for name, v in inputs.items()}
         return run_once(self._session, arrays, self._signature.outputs, {})
 
     def get_input_details(self) -> dict[str, TensorDetails]:

@@ -21,6 +21,13 @@ def floats(*values: float) -> Array:
     return np.array(values, np.float32)
 
 
+def texts(*values: bytes | str, shape: tuple[int, ...] | None = None) -> Array:
+    """An array of objects."""
+    found = np.empty(len(values), object)
+    found[:] = values
+    return found.reshape(shape if shape is not None else (len(values),))
+
+
 def ready(model: bytes, **options: Any) -> minilite.Interpreter:
     """An interpreter with its tensors allocated."""
     interpreter = minilite.Interpreter(model_content=model, **options)
@@ -85,7 +92,7 @@ def head(node: Any, x: Array) -> Array:
 
 def request(count: int, size: int = 4) -> Array:
     """The input on which `head` gives `count` values: size - 1 of them, counted up from 1, over and over."""
-    return np.arange(size, dtype=np.float32) + np.eye(1, size, dtype=np.float32)[0] * count
+    return np.arange(size, dtype=np.float32) + np.eye(1, size, dtype=np.float32)[0] * np.float32(count)
 
 
 def wanted(count: int, size: int = 4) -> Array:

@@ -43,8 +43,13 @@ ml_interpreter *ml_interpreter_new(int32_t resources, int32_t subgraphs);
 void ml_interpreter_free(ml_interpreter *interpreter);
 /* Makes the run that is under way stop with ML_CANCELLED at its next node or block; any thread may call it. */
 void ml_interpreter_cancel(ml_interpreter *interpreter);
+/* Where the number lies that a call which changes things counts up when it begins and when it ends: odd while one is under way.
+ * Who copies bytes without taking a turn compares it before and after. Valid as long as the interpreter. */
+const uint64_t *ml_interpreter_sequence(const ml_interpreter *interpreter);
 /* Forgets resource variables, tables and what CALL_ONCE has run. */
 ml_status ml_interpreter_reset_resources(ml_interpreter *interpreter);
+/* Bytes of the blocks of resource variables. */
+ml_status ml_interpreter_block_bytes(ml_interpreter *interpreter, int64_t *bytes);
 /* How many threads runs may use, the caller's included; from the next run on. */
 ml_status ml_interpreter_set_threads(ml_interpreter *interpreter, int32_t threads);
 
@@ -77,8 +82,10 @@ ml_status ml_state_plan(ml_state *state, ml_plan **plan, ml_error *error);
 ml_status ml_state_memory(ml_state *state, ml_plan **plan, ml_error *error);
 void ml_plan_free(ml_plan *plan);
 
-/* Runs the plan in force, node by node. */
-ml_status ml_state_run(ml_state *state, ml_error *error);
+/* Runs the plan in force, node by node. 0 when all went well, else the address of an ml_error of the caller's own, for
+ * ml_error_free: so each of several threads that fail has its own, and a run that does not fail passes none. */
+uintptr_t ml_state_run(ml_state *state);
+void ml_error_free(ml_error *error);
 /* Counts caller-visible views of the arena, up or down: while there are any, memory neither moves nor goes. To be called
  * before the view's place is asked for. */
 void ml_state_pin(ml_state *state, int32_t views);
@@ -105,18 +112,27 @@ ml_status ml_state_read(ml_state *state, int32_t tensor, uint64_t generation, vo
                         int64_t bytes);
 ml_status ml_state_write(ml_state *state, int32_t tensor, uint64_t generation, const void *from,
                          int64_t bytes);
-/* Gives a tensor of no fixed size (heap) its value. */
-ml_status ml_state_write_heap(ml_state *state, int32_t tensor, const void *from, int64_t bytes,
-                              ml_error *error);
+/* Gives a tensor of no fixed size (heap) its value, if `generation` is still the state's; else ML_NOT_READY. */
+ml_status ml_state_write_heap(ml_state *state, int32_t tensor, uint64_t generation,
+                              const void *from, int64_t bytes, ml_error *error);
 
 ml_status ml_state_get_counters(ml_state *state, ml_counters *counters);
-int64_t ml_state_arena_capacity(const ml_state *state);
-/* Of the residence in force: the arena it takes, capacities of dynamic tensors included; 0 when none is. */
-int64_t ml_state_arena_bytes(const ml_state *state);
-/* Plans in the cache, the one in force included, and the bytes they take with their residences. */
-int64_t ml_state_cached(const ml_state *state, int32_t *plans);
+
+/* Bytes that a state takes now. */
+typedef struct ml_usage {
+    int64_t arena_bytes; /* of the residence in force, capacities of dynamic tensors included */
+    int64_t arena_capacity; /* held, in force or not */
+    int64_t
+        block_bytes; /* of blocks beside the arena: values of no fixed size, carries of loops whose shapes change */
+    int64_t cached_bytes; /* of the plans in the cache, with their residences */
+    int32_t cached_plans; /* the one in force included */
+    int32_t
+        stays_mapped; /* the arena's addresses can be read and written as long as the state lives */
+} ml_usage;
+ml_status ml_state_get_usage(ml_state *state, ml_usage *usage);
 /* Where the number lies that changes whenever a pointer or a shape does, and comes back with a plan whose pointers and shapes are
- * still what they were; valid as long as the state. */
+ * still what they were; valid as long as the state. It is written atomically and may be read at any time: what was looked up with
+ * it is used by calls that compare it again, in their turn. */
 const uint64_t *ml_state_generation(const ml_state *state);
 
 /* For hooks: what a call is about. */

@@ -4,6 +4,7 @@
  * and no input of its subgraph, and stands before all its readers. (Kernels that keep state write their variable inputs.) */
 #include <stdlib.h>
 
+#include "core/strings.h"
 #include "graph/graph.h"
 
 /* What is known of a tensor while the nodes are walked in order. */
@@ -45,6 +46,12 @@ static ml_status check_tensor(const ml_graph_def *def, const ml_tensor_def *t, i
                      "tensor %d, a constant of shape %s, has %lld bytes, needs %lld", number,
                      ml_shape_text(&t->shape, text), (long long)t->bytes,
                      (long long)ml_bytes_of(elements, t->type));
+        return refuse(error, s, -1, number);
+    }
+    char why[128];
+    if (t->data && t->type == ML_STRING &&
+        !ml_strings_are_whole(t->data, t->bytes, elements, why)) {
+        ml_error_set(error, ML_GRAPH_ERROR, "tensor %d, a constant, %s", number, why);
         return refuse(error, s, -1, number);
     }
     return ML_OK;

@@ -24,8 +24,7 @@ typedef struct slice_axis {
 
 typedef struct slice_blob {
     ml_nest nest; /* in bytes of the input; of strings in strings */
-    int8_t late
-        [ML_MAX_RANK]; /* by input dimension: the entry of `begin` that eval reads; -1 when `nest` counts its start in */
+    int8_t late[ML_MAX_RANK]; /* by input dimension: 1 + the entry of begin that eval reads, or 0 */
 } slice_blob;
 
 static bool in_mask(int32_t mask, int i) { return ((uint32_t)mask >> i & 1) != 0; }
@@ -99,13 +98,6 @@ static ml_status resolve_axis(const ml_call *c, const slice_values *v, slice_axi
     return begin_known ? check_range(c, a, dimension, v->outside) : ML_OK;
 }
 
-static ml_status append(const ml_call *c, ml_shape *shape, int64_t dim) {
-    if (dim > INT32_MAX)
-        return ml_fail(c, ML_SHAPE_ERROR, "dimension %d of the result would be %lld", shape->rank,
-                       (long long)dim);
-    return ml_append_dims(c, shape, &(ml_shape){.rank = 1, .dims = {(int32_t)dim}}, 0, 1);
-}
-
 /* begin, end and strides are vectors of one length; *n is it. */
 static ml_status check_entries(const ml_call *c, int32_t *n) {
     static const char *const names[] = {"", "begin", "end", "strides"};
@@ -140,20 +132,21 @@ static ml_status resolve(const ml_call *c, const slice_values *v, slice_axis *ax
             /* At least one dimension, as in LiteRT; the entries that then find none left are ignored. */
             int32_t width = rank - entries < 1 ? 1 : rank - entries;
             for (; width > 0 && axis < rank && status == ML_OK; width--)
-                status = append(c, shape, axes[axis++].size);
+                status = ml_append_dim(c, shape, axes[axis++].size);
         } else if (in_mask(params->new_axis_mask, i)) {
-            status = append(c, shape, 1);
+            status = ml_append_dim(c, shape, 1);
         } else if (axis < rank) {
             slice_axis *a = &axes[axis];
             a->entry = i;
             status = resolve_axis(c, v, a, axis++, open);
             if (status == ML_OK && !in_mask(params->shrink_axis_mask, i))
-                status = append(c, shape, a->count);
+                status = ml_append_dim(c, shape, a->count);
         } else if (!ellipsis) {
             return ml_fail(c, ML_SHAPE_ERROR, "%d entries for an input of rank %d", entries, rank);
         }
     }
-    for (; axis < rank && status == ML_OK; axis++) status = append(c, shape, axes[axis].size);
+    for (; axis < rank && status == ML_OK; axis++)
+        status = ml_append_dim(c, shape, axes[axis].size);
     return status;
 }
 
@@ -165,8 +158,8 @@ static void build(const ml_call *c, slice_blob *blob, const slice_axis *axes, bo
     for (int32_t i = x->shape.rank - 1; i >= 0; i--) {
         bool late =
             !begin_known && axes[i].entry >= 0 && !in_mask(params->begin_mask, axes[i].entry);
-        blob->late[i] = (int8_t)(late ? axes[i].entry : -1);
-        start += late ? 0 : axes[i].start * pitch;
+        if (late) blob->late[i] = (int8_t)(axes[i].entry + 1);
+        else start += axes[i].start * pitch;
         pitches[i] = pitch;
         pitch *= axes[i].size;
     }
@@ -203,9 +196,10 @@ static ml_status prepare_strided_slice(const ml_call *c, ml_wish *wish) {
 static ml_status add_late(const ml_call *c, int64_t *start) {
     const slice_blob *blob = c->blob;
     const ml_tensor *x = ml_in_tensor(c, 0);
-    int64_t pitch = ml_unit(x);
-    for (int32_t i = x->shape.rank - 1; i >= 0; i--) {
-        slice_axis a = {.size = x->shape.dims[i], .entry = blob->late[i]};
+    int64_t pitch = ml_unit(x), any;
+    memcpy(&any, blob->late, sizeof any);
+    for (int32_t i = x->shape.rank - 1; i >= 0 && any; i--) {
+        slice_axis a = {.size = x->shape.dims[i], .entry = blob->late[i] - 1};
         if (a.entry >= 0) {
             const slice_values values = {ml_in(c, 1), ml_in(c, 2), ml_in(c, 3), ML_KERNEL_ERROR};
             bool open;

@@ -21,31 +21,18 @@ static ml_status prepare_transpose(const ml_call *c, ml_wish *wish) {
         if (status != ML_OK) return status;
         if (seen >> axis & 1)
             return ml_fail(c, ML_SHAPE_ERROR, "perm has dimension %d twice", axis);
-        ml_append_dims(c, &shape, &x->shape, axis, axis + 1);
+        ml_append_dim(c, &shape, x->shape.dims[axis]);
         ml_nest_add(c->blob, x->shape.dims[axis], pitches[axis]);
     }
     ml_nest_end(c->blob);
     return ml_set_output(c, 0, &shape);
 }
 
-static ml_status transpose(const ml_call *c) {
-    if (ml_out_tensor(c, 0)->bytes > 0) ml_nest_gather(c->blob, ml_in(c, 0), ml_out(c, 0));
-    return ML_OK;
-}
-
-static ml_status pick(const ml_call *c, int64_t k, int64_t *index) {
-    *index = ml_nest_at(c->blob, k);
-    return ML_OK;
-}
-
-static ml_status transpose_picked(const ml_call *c) { return ml_pick_elements(c, pick); }
-
 ML_KERNELS(transpose) = {
     {.abi = ML_KERNEL_ABI,
      .name = "transpose",
      .blob_bytes = sizeof(ml_nest),
      .prepare = prepare_transpose,
-     ML_TYPED({"x1|x2|x4|x8|x16 s32 -> any", NULL, NULL, transpose},
-              {"s4|u4 s32 -> any", NULL, NULL, transpose_picked})},
+     ML_TYPED({"any s32 -> any", NULL, NULL, ml_nest_move})},
     ML_KERNELS_END,
 };

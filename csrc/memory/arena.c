@@ -78,9 +78,9 @@ void ml_arena_shrink(ml_arena *arena, int64_t bytes) {
     if (rounded >= arena->capacity) return;
     uint8_t *from = arena->base + rounded;
     size_t rest = (size_t)(arena->capacity - rounded);
-    if (arena->reserved) { /* fresh pages without access take the place of those given back */
-        void *fresh = mmap(from, rest, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-        if (fresh == MAP_FAILED) return;
+    if (arena
+            ->reserved) { /* pages go, addresses stay: who copies out of them without a turn meets zeros, not a fault */
+        if (madvise(from, rest, MADV_DONTNEED) != 0) return;
     } else if (rounded == 0) {
         ml_arena_release(arena);
         return;

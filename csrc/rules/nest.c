@@ -1,10 +1,15 @@
 /* nest.c -- builds and walks the nest of copies: planes of runs, small matrices transposed in registers, gaps filled. */
 #include "rules/nest.h"
 
+#include "rules/pick.h"
+
 /* Building ----------------------------------------------------------------------------------------------------------- */
 
 void ml_nest_begin(ml_nest *nest, int64_t element) {
-    *nest = (ml_nest){.run = element, .across = -1};
+    nest->start = 0;
+    nest->run = element;
+    nest->n = 0;
+    nest->across = -1;
 }
 
 void ml_nest_add(ml_nest *nest, int64_t count, int64_t step) {
@@ -258,53 +263,65 @@ void ml_nest_gather(const ml_nest *nest, const void *from, void *to) {
     gather_from(&w, 0, x, to);
 }
 
+static ml_status pick(const ml_call *c, int64_t k, int64_t *index) {
+    *index = ml_nest_at(c->blob, k);
+    return ML_OK;
+}
+
+ml_status ml_nest_move(const ml_call *c) {
+    if (ml_type_bytes(ml_out_tensor(c, 0)->type) == 0) return ml_pick_elements(c, pick);
+    if (ml_out_tensor(c, 0)->bytes > 0) ml_nest_gather(c->blob, ml_in(c, 0), ml_out(c, 0));
+    return ML_OK;
+}
+
+/* `bytes` of equal elements, so that the last move may begin at any of them. */
+static void fill(uint8_t *to, int64_t bytes, const uint8_t equal[16]) {
+    if (bytes <= 0) return;
+    memcpy(to, equal, bytes < 16 ? (size_t)bytes : 16);
+    if (bytes <= 16) return;
+    ml_repeat(to, 16, bytes / 16 - 1);
+    memcpy(to + bytes - 16, equal, 16);
+}
+
 typedef struct pad_walk {
     const ml_nest *nest;
     const uint8_t *from; /* what is copied next */
     uint8_t *to; /* what is written next */
-    uint8_t fill[64];
-    bool uniform; /* all its bytes are alike */
+    uint8_t equal[64];
 } pad_walk;
 
-/* All elements are equal, so that the last move may begin at any of them. */
-static void fill(const pad_walk *w, uint8_t *to, int64_t bytes) {
-    if (w->uniform && bytes > 64) {
-        memset(to, w->fill[0], (size_t)bytes);
-    } else if (bytes > 64) {
-        for (int64_t i = 0; i < bytes - 64; i += 64) memcpy(to + i, w->fill, 64);
-        memcpy(to + bytes - 64, w->fill, 64);
-    } else if (bytes > 0) {
-        memcpy(to, w->fill, (size_t)bytes);
-    }
-}
-
-/* One dimension of runs, then the gaps between them. */
-static void pad_line(pad_walk *w, uint8_t *at, int64_t count, int64_t step) {
+/* The innermost dimension: its runs, then the gaps between them. */
+static void pad_line(pad_walk *w, uint8_t *at) {
+    int64_t count = w->nest->counts[w->nest->n - 1], step = w->nest->steps[w->nest->n - 1];
     int64_t run = w->nest->run, gap = step - run;
-    fill(w, w->to, at - w->to);
+    fill(w->to, at - w->to, w->equal);
     ml_copy_runs(at, w->from, run, (ml_turns){1, 0, 0}, (ml_turns){count, step, run});
     if (gap <= 64)
-        ml_copy_runs(at + run, w->fill, gap, (ml_turns){1, 0, 0}, (ml_turns){count - 1, step, 0});
+        ml_copy_runs(at + run, w->equal, gap, (ml_turns){1, 0, 0}, (ml_turns){count - 1, step, 0});
     else
-        for (int64_t i = 0; i < count - 1; i++) fill(w, at + i * step + run, gap);
+        for (int64_t i = 0; i < count - 1; i++) fill(at + i * step + run, gap, w->equal);
     w->from += count * run;
     w->to = at + (count - 1) * step + run;
 }
 
 static void pad_from(pad_walk *w, int32_t d, uint8_t *at) {
-    const ml_nest *nest = w->nest;
-    if (d >= nest->n - 1) {
-        pad_line(w, at, nest->n ? nest->counts[d] : 1, nest->n ? nest->steps[d] : 0);
+    if (d == w->nest->n - 1) {
+        pad_line(w, at);
         return;
     }
-    for (int64_t i = 0; i < nest->counts[d]; i++) pad_from(w, d + 1, at + i * nest->steps[d]);
+    for (int64_t i = 0; i < w->nest->counts[d]; i++) pad_from(w, d + 1, at + i * w->nest->steps[d]);
 }
 
 void ml_nest_pad(const ml_nest *nest, const void *from, void *to, int64_t bytes,
                  const uint8_t equal[16]) {
     pad_walk w = {.nest = nest, .from = from, .to = to};
-    for (int i = 0; i < 4; i++) memcpy(w.fill + 16 * i, equal, 16);
-    w.uniform = memcmp(w.fill, w.fill + 1, 15) == 0;
-    if (nest->run > 0) pad_from(&w, 0, w.to + nest->start);
-    fill(&w, w.to, (uint8_t *)to + bytes - w.to);
+    if (nest->n > 0 && nest->run > 0) {
+        for (int i = 0; i < 4; i++) memcpy(w.equal + 16 * i, equal, 16);
+        pad_from(&w, 0, w.to + nest->start);
+    } else if (nest->run > 0) {
+        fill(w.to, nest->start, equal);
+        memcpy(w.to + nest->start, from, (size_t)nest->run);
+        w.to += nest->start + nest->run;
+    }
+    fill(w.to, (uint8_t *)to + bytes - w.to, equal);
 }

@@ -34,6 +34,9 @@ void ml_nest_pad(const ml_nest *nest, const void *from, void *to, int64_t bytes,
 /* Where the packed side's byte `at` lies on the other. */
 int64_t ml_nest_at(const ml_nest *nest, int64_t at);
 
+/* The eval of kernels whose blob is a nest and nothing else: output 0 from input 0, bytes, packed elements or strings. */
+ml_status ml_nest_move(const ml_call *c);
+
 /* One loop of a copy: how often, and the bytes from one turn to the next on both sides. */
 typedef struct ml_turns {
     int64_t count;

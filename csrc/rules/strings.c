@@ -1,21 +1,12 @@
 /* strings.c -- strings read from a tensor, each checked against the tensor's bytes, and written to another. */
 #include "rules/strings.h"
 
-static int64_t read_s32(const uint8_t *data, int64_t i) {
-    int32_t value;
-    memcpy(&value, data + 4 * i, 4);
-    return value;
-}
-
-static void write_s32(uint8_t *data, int64_t i, int64_t value) {
-    int32_t narrow = (int32_t)value;
-    memcpy(data + 4 * i, &narrow, 4);
-}
+#include "core/strings.h"
 
 ml_status ml_open_strings(const ml_call *c, int i, ml_strings *strings) {
     int64_t elements = ml_elements(&ml_in_tensor(c, i)->shape);
     *strings = (ml_strings){ml_in(c, i), ml_in_bytes(c, i), 0};
-    if (strings->bytes >= 4) strings->count = read_s32(strings->data, 0);
+    if (strings->bytes >= 4) strings->count = ml_string_word(strings->data, 0);
     if (strings->count == elements && (elements == 0 || strings->bytes / 4 - 2 >= elements))
         return ML_OK;
     return ml_fail(c, ML_KERNEL_ERROR,
@@ -24,7 +15,8 @@ ml_status ml_open_strings(const ml_call *c, int i, ml_strings *strings) {
 }
 
 ml_status ml_string_at(const ml_call *c, const ml_strings *strings, int64_t index, ml_string *out) {
-    int64_t start = read_s32(strings->data, index + 1), end = read_s32(strings->data, index + 2);
+    int64_t start = ml_string_word(strings->data, index + 1),
+            end = ml_string_word(strings->data, index + 2);
     *out = (ml_string){strings->data + start, end - start};
     if (start >= 0 && end >= start && end <= strings->bytes) return ML_OK;
     return ml_fail(c, ML_KERNEL_ERROR,
@@ -42,7 +34,7 @@ static ml_status find(const ml_call *c, const ml_strings *strings, ml_pick *pick
 ml_status ml_pick_strings(const ml_call *c, int input, int output, int64_t count, ml_pick *pick) {
     ml_strings strings;
     ml_string string = {NULL, 0};
-    int64_t at = 4 * (count + 2), bytes = at;
+    int64_t at = ml_strings_head(count), bytes = at;
     ml_status status = ml_open_strings(c, input, &strings);
     for (int64_t k = 0; k < count && status == ML_OK; k++) {
         status = find(c, &strings, pick, k, &string);
@@ -54,15 +46,15 @@ ml_status ml_pick_strings(const ml_call *c, int input, int output, int64_t count
     if (status == ML_OK) status = ml_set_bytes(c, output, bytes);
     if (status != ML_OK) return status;
     uint8_t *to = ml_out(c, output);
-    write_s32(to, 0, count);
-    write_s32(to, 1, at);
+    ml_set_string_word(to, 0, count);
+    ml_set_string_word(to, 1, at);
     for (int64_t k = 0; k < count; k++) {
         status = find(c, &strings, pick, k, &string);
         if (status == ML_OK && string.bytes > bytes - at)
             status = ml_fail(c, ML_KERNEL_ERROR, "input %d changed while it was read", input);
         if (status != ML_OK) return status;
         memcpy(to + at, string.from, (size_t)string.bytes);
-        write_s32(to, k + 2, at += string.bytes);
+        ml_set_string_word(to, k + 2, at += string.bytes);
     }
     return ML_OK;
 }

@@ -21,15 +21,22 @@ ml_status ml_axis(const ml_call *c, int64_t axis, int32_t rank, int32_t *out) {
                    rank - 1);
 }
 
+ml_status ml_append_dim(const ml_call *c, ml_shape *to, int64_t dim) {
+    if (to->rank == ML_MAX_RANK)
+        return ml_fail(c, ML_SHAPE_ERROR, "the result has more than %d dimensions", ML_MAX_RANK);
+    if (dim > INT32_MAX)
+        return ml_fail(c, ML_SHAPE_ERROR, "dimension %d of the result would be %lld", to->rank,
+                       (long long)dim);
+    to->dims[to->rank++] = (int32_t)dim;
+    return ML_OK;
+}
+
 ml_status ml_append_dims(const ml_call *c, ml_shape *to, const ml_shape *from, int32_t first,
                          int32_t end) {
-    for (int32_t d = first; d < end; d++) {
-        if (to->rank == ML_MAX_RANK)
-            return ml_fail(c, ML_SHAPE_ERROR, "the result has more than %d dimensions",
-                           ML_MAX_RANK);
-        to->dims[to->rank++] = from->dims[d];
-    }
-    return ML_OK;
+    ml_status status = ML_OK;
+    for (int32_t d = first; d < end && status == ML_OK; d++)
+        status = ml_append_dim(c, to, from->dims[d]);
+    return status;
 }
 
 int64_t ml_elements_of(const ml_shape *shape, int32_t first, int32_t end) {

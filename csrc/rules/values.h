@@ -8,7 +8,9 @@
 bool ml_read_index(const ml_tensor *tensor, const void *value, int64_t index, int64_t *out);
 /* The axis counted from the front; ML_SHAPE_ERROR when it is none of `rank`. */
 ml_status ml_axis(const ml_call *c, int64_t axis, int32_t rank, int32_t *out);
-/* Puts the dimensions first .. end - 1 of `from` behind those of `to`; ML_SHAPE_ERROR when they become too many. */
+/* Puts a dimension behind those of `to`; ML_SHAPE_ERROR when they become too many, or it is too long. */
+ml_status ml_append_dim(const ml_call *c, ml_shape *to, int64_t dim);
+/* Puts the dimensions first .. end - 1 of `from` behind those of `to`. */
 ml_status ml_append_dims(const ml_call *c, ml_shape *to, const ml_shape *from, int32_t first,
                          int32_t end);
 /* Elements of the dimensions first .. end - 1, 1 when there are none. */

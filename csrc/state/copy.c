@@ -1,4 +1,9 @@
-/* copy.c -- values in and out of tensors, and where they lie, safe against runs, resizes and trims of other threads. */
+/* copy.c -- values in and out of tensors, and where they lie, safe against runs, resizes and trims of other threads.
+ *
+ * Everything here takes the turn of a copy, so that no call changes anything meanwhile, and gives it back before it
+ * returns. A copy is two steps in Python: ask for the place, make an array of that shape, copy. In between another thread
+ * may have put another size in force, so the second step names the generation it was told in the first; C refuses a copy
+ * for another one and Python asks again. Nothing here makes a pointer last: views are kept valid by pins. */
 #include <stdlib.h>
 
 #include "state/state.h"
@@ -7,11 +12,8 @@ static bool has_tensor(const ml_state *s, int32_t tensor) {
     return tensor >= 0 && tensor < ml_frame_subgraph(s->graph, 0)->io.n_tensors;
 }
 
-static ml_block *heap_of(const ml_state *s, int32_t tensor) {
-    return &s->heap[s->graph->frames[0].slot_base + ml_frame_subgraph(s->graph, 0)->slots[tensor]];
-}
-
-/* Whether the bytes that a tensor's row speaks of are there: a run that failed may have shaped it without giving it room. */
+/* Whether the bytes that a tensor's row speaks of are there: a run that failed may have shaped it without giving it room. The
+ * capacity tells, for it is raised only after a place was found. */
 static bool has_room(const ml_state *s, int32_t tensor, const ml_tensor *t) {
     const ml_residence *r = s->now;
     if (t->storage != ML_STORAGE_ARENA || !r->learnt || !t->dynamic) return true;
@@ -25,15 +27,17 @@ static void *find(const ml_state *s, int32_t tensor, int64_t *bytes) {
     const ml_tensor *t = ml_row_of(s->graph, &s->now->rows, 0, tensor);
     *bytes = t->bytes;
     if (t->storage == ML_STORAGE_HEAP) {
-        const ml_block *block = heap_of(s, tensor);
-        *bytes = block->bytes;
+        const ml_block *block = ml_heap_block(s, s->now, 0, tensor);
+        *bytes = block->assigned ? block->bytes : 0;
         return block->assigned ? block->data : NULL;
     }
-    bool arena_gone = t->storage == ML_STORAGE_ARENA && !s->arena.base;
+    bool arena_gone = t->storage == ML_STORAGE_ARENA && s->arena.capacity == 0;
     return !t->shaped || arena_gone || !has_room(s, tensor, t) ? NULL
                                                                : ml_now_data(s->now, 0)[tensor];
 }
 
+/* Answers for tensors without memory as well: reports ask about all of them. What has to stay where it is has to be pinned
+ * first. */
 ml_status ml_state_place(ml_state *s, int32_t tensor, ml_place_now *place, ml_error *error) {
     ml_status status = ml_enter_copy(s->interpreter);
     if (status != ML_OK) return status;
@@ -56,7 +60,8 @@ static void *find_for_copy(ml_state *s, int32_t tensor, uint64_t generation, int
     if (*status != ML_OK) return NULL;
     int64_t there = -1;
     void *data = NULL;
-    if (s->now && s->generation == generation && has_tensor(s, tensor))
+    if (s->now && atomic_load_explicit(&s->generation, memory_order_relaxed) == generation &&
+        has_tensor(s, tensor))
         data = find(s, tensor, &there);
     if (there == bytes && (data || bytes == 0)) return data;
     *status = ML_NOT_READY;
@@ -73,6 +78,8 @@ ml_status ml_state_read(ml_state *s, int32_t tensor, uint64_t generation, void *
     return ML_OK;
 }
 
+/* memmove: the source may be a view of the very tensor. Constants lie in the mapped file, folded values belong to a plan that
+ * others share. */
 ml_status ml_state_write(ml_state *s, int32_t tensor, uint64_t generation, const void *from,
                          int64_t bytes) {
     ml_status status;
@@ -85,27 +92,13 @@ ml_status ml_state_write(ml_state *s, int32_t tensor, uint64_t generation, const
     return status;
 }
 
-ml_status ml_state_write_heap(ml_state *s, int32_t tensor, const void *from, int64_t bytes,
-                              ml_error *error) {
-    ml_status status = ml_enter_copy(s->interpreter);
-    if (status != ML_OK) return status;
-    if (!s->now || !has_tensor(s, tensor))
-        status = ml_error_set(error, ML_NOT_READY, "no tensors are allocated");
-    else if (ml_row_of(s->graph, &s->now->rows, 0, tensor)->storage != ML_STORAGE_HEAP)
-        status = ml_error_set(error, ML_NOT_READY, "tensor %d is of fixed size", tensor);
-    if (status == ML_OK) {
-        const ml_tensor *t = ml_row_of(s->graph, &s->now->rows, 0, tensor);
-        ml_block *block = heap_of(s, tensor);
-        status = ml_block_set(block, &t->shape, t->type, from, bytes, error);
-        if (status == ML_OK) ml_now_data(s->now, 0)[tensor] = block->data;
-    }
-    ml_leave(s->interpreter);
-    return status;
-}
-
 /* Overwriting ------------------------------------------------------------------------------------------------------- */
 
-/* The first record, in the order of the run, that took bytes of [offset, end) after node `last`; -1 if none did. */
+/* Whether an intermediate tensor still has its own bytes is no state that runs keep: it follows from the plan, and is
+ * worked out when somebody asks. Two ways lead to an end: another record took the place after the last reader, or a node
+ * computed in place.
+ *
+ * The first record, in the order of the run, that took bytes of [offset, end) after node `last`; -1 if none did. */
 static int32_t find_overwriter(const ml_record *records, int32_t count, int64_t offset, int64_t end,
                                int32_t last) {
     int32_t found = -1;
@@ -117,7 +110,8 @@ static int32_t find_overwriter(const ml_record *records, int32_t count, int64_t 
     return found;
 }
 
-/* The first node behind `producer` (-1: an input) that computes another tensor into the same memory, in place; -1 if none does. */
+/* The first node behind `producer` (-1: an input) that computes another tensor into the same memory, in place; -1 if none
+ * does. */
 static int32_t find_heir(const ml_subgraph *sub, const ml_plan *plan, int32_t tensor,
                          int32_t producer) {
     int32_t root = ml_plan_tensor(plan, 0, tensor)->root;
@@ -179,6 +173,7 @@ ml_status ml_state_plan(ml_state *s, ml_plan **plan, ml_error *error) {
     return ML_OK;
 }
 
+/* Holding the plan is enough where runs write nothing. Else rows are copied under the turn: what is printed is one moment. */
 ml_status ml_state_memory(ml_state *s, ml_plan **plan, ml_error *error) {
     *plan = NULL;
     ml_status status = ml_enter_copy(s->interpreter);
@@ -207,14 +202,23 @@ ml_status ml_state_get_counters(ml_state *s, ml_counters *counters) {
     return ML_OK;
 }
 
-int64_t ml_state_arena_capacity(const ml_state *s) { return s->arena.capacity; }
-int64_t ml_state_arena_bytes(const ml_state *s) {
-    return s->now ? s->now->rows.frames[0].region_bytes : 0;
+ml_status ml_state_get_usage(ml_state *s, ml_usage *usage) {
+    ml_status status = ml_enter_copy(s->interpreter);
+    if (status != ML_OK) return status;
+    *usage =
+        (ml_usage){.arena_bytes = s->now ? s->now->rows.frames[0].region_bytes : 0,
+                   .arena_capacity = s->arena.capacity,
+                   .block_bytes = ml_blocks_bytes(s->heap, s->graph->total_slots) +
+                                  ml_blocks_bytes(s->carries, 2 * (int64_t)s->graph->total_slots),
+                   .cached_bytes = s->cached_bytes,
+                   .cached_plans = s->n_cached,
+                   .stays_mapped = s->arena.reserved > 0};
+    ml_leave(s->interpreter);
+    return ML_OK;
 }
 
-int64_t ml_state_cached(const ml_state *s, int32_t *plans) {
-    *plans = s->n_cached;
-    return s->cached_bytes;
+const uint64_t *ml_state_generation(const ml_state *s) {
+    _Static_assert(sizeof s->generation == sizeof(uint64_t),
+                   "an atomic number is a number in memory");
+    return (const uint64_t *)&s->generation;
 }
-
-const uint64_t *ml_state_generation(const ml_state *s) { return &s->generation; }

@@ -24,6 +24,7 @@ enum { ML_TURN_FREE = 0, ML_TURN_COPY = 1, ML_TURN_CALL = 2 };
 struct ml_interpreter {
     atomic_int holders;
     atomic_int turn;
+    atomic_uint_fast64_t sequence; /* odd while a call has the turn */
     atomic_int cancel;
     int32_t n_resources;
     int32_t n_subgraphs;
@@ -48,6 +49,9 @@ ml_pool *ml_interpreter_pool(ml_interpreter *interpreter, int64_t worker_bytes, 
 ml_status ml_block_reserve(ml_block *block, int64_t bytes, ml_error *error);
 ml_status ml_block_set(ml_block *block, const ml_shape *shape, int32_t type, const void *data,
                        int64_t bytes, ml_error *error);
+/* Leaves a block the room of its value, none without one. */
+void ml_block_fit(ml_block *block);
+int64_t ml_blocks_bytes(const ml_block *blocks, int64_t count);
 void ml_blocks_free(ml_block *blocks, int64_t count);
 
 /* What a dynamic tensor needed: a maximum over runs that decays towards what recent ones took. */
@@ -161,6 +165,7 @@ struct ml_state {
     ml_need *needs; /* by slot: what dynamic tensors needed; made by the first */
     ml_need *scratch_needs; /* by node, behind them */
     ml_binding *bound; /* of frame 0, in force, by ascending tensor */
+    ml_placing_order *orders; /* by frame: how the last plan was placed */
     int32_t n_bound;
     int32_t n_cached;
     int64_t cached_bytes;
@@ -170,7 +175,7 @@ struct ml_state {
     int64_t clock;
     int64_t ticks;
     int64_t poll_at; /* ns of the monotonic clock */
-    uint64_t generation; /* of the residence in force */
+    _Atomic uint64_t generation; /* of the residence in force; Python reads it without the turn */
     uint64_t generations; /* given out so far */
     ml_counters counters;
     ml_error error; /* of the call under way: what all calls of kernels point at */
@@ -215,10 +220,23 @@ ml_status ml_bound_check_bytes(const ml_state *state, const ml_residence *reside
 /* memory.c: takes all memory that a residence needs, or none. */
 ml_status ml_acquire(ml_state *state, const ml_residence *residence, ml_error *error);
 
+/* heap.c: the block of a tensor of no fixed size; NULL for others. */
+ml_block *ml_heap_block(const ml_state *state, const ml_residence *residence, int32_t frame,
+                        int32_t tensor);
+/* Blocks by slot of the main subgraph for inputs and variables whose shapes the residence changes, NULL where there are none;
+ * then what can fail no more: they take their places, and what nodes computed is forgotten. */
+ml_status ml_heap_acquire(const ml_state *state, const ml_residence *residence, ml_block **fresh,
+                          ml_error *error);
+void ml_heap_enter(ml_state *state, const ml_residence *residence, ml_block *fresh);
+void ml_heap_reset_variables(ml_state *state);
+/* Gives back the room that no value takes, and what runs alone need. Pointers have to be resolved afterwards. */
+void ml_heap_trim(ml_state *state);
+
 /* A pointer or a shape of the residence in force is not what it was. */
 static inline void ml_changed(ml_state *s) {
-    s->generation = ++s->generations;
-    if (s->now) s->now->generation = s->generation;
+    uint64_t generation = ++s->generations;
+    atomic_store_explicit(&s->generation, generation, memory_order_relaxed);
+    if (s->now) s->now->generation = generation;
 }
 
 static inline ml_tensor *ml_now_tensors(const ml_residence *r, int32_t frame) {

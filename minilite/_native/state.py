@@ -37,6 +37,23 @@ class Place(NamedTuple):
     """0: it has no memory."""
 
 
+class Usage(NamedTuple):
+    """Bytes that a state takes now."""
+
+    arena_bytes: int
+    """Of the residence in force, capacities of dynamic tensors included; 0 when none is."""
+    arena_capacity: int
+    """That the arena holds, in force or not."""
+    block_bytes: int
+    """Of blocks beside the arena: strings, carries of loops whose shapes change."""
+    cached_bytes: int
+    """Of the plans that are kept, with their residences."""
+    cached_plans: int
+    """How many these are, the one in force included."""
+    stays_mapped: bool
+    """The arena's addresses can be read and written as long as the state lives, whoever resizes or trims it."""
+
+
 class Shared:
     """Owns an ml_interpreter: what all signatures of one interpreter share."""
 
@@ -46,6 +63,7 @@ class Shared:
             message = f"no memory for {resources} resources"
             raise ArenaError(message)
         self.pointer = ffi.gc(pointer, lib.ml_interpreter_free)
+        self.sequence = lib.ml_interpreter_sequence(self.pointer)
 
     def cancel(self) -> None:
         """Stops the run under way at its next node or block; any thread may call it."""
@@ -55,6 +73,14 @@ class Shared:
         """Forgets resource variables and what CALL_ONCE has run. Raises: StateError."""
         if lib.ml_interpreter_reset_resources(self.pointer):
             raise StateError(BUSY)
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of the blocks of resource variables. Raises: StateError."""
+        found = ffi.new("int64_t *")
+        if lib.ml_interpreter_block_bytes(self.pointer, found):
+            raise StateError(BUSY)
+        return int(found[0])
 
     def set_threads(self, threads: int) -> None:
         """How many threads runs may use, the caller's included. Raises: StateError."""
@@ -86,7 +112,7 @@ class State:
         ):
             raise_error(error, graph.names)
         self.pointer = ffi.gc(out[0], lib.ml_state_free)
-        self._generation = lib.ml_state_generation(self.pointer)
+        self.generations = lib.ml_state_generation(self.pointer)
 
     def _fail(self, status: int, error: Any) -> None:
         """Raises what a call left: the exception of a hook it called, else the error's class. The error is the call's own."""
@@ -102,16 +128,17 @@ class State:
 
     def run(self) -> Callable[[], None]:
         """The steady path: a function that runs the plan in force, one call into C."""
-        run, pointer, errors = lib.ml_state_run, self.pointer, self._errors
+        run, pointer, fail = lib.ml_state_run, self.pointer, self._run_failed
 
         def invoke() -> None:
-            # Errors are kept for reuse; two threads never have the same one.
-            error = errors.pop() if errors else fresh_error()
-            if status := run(pointer, error):
-                self._fail(status, error)
-            errors.append(error)
+            if failed := run(pointer):
+                fail(failed)
 
         return invoke
+
+    def _run_failed(self, address: int) -> None:
+        error = ffi.gc(ffi.cast("ml_error *", address), lib.ml_error_free)
+        self._fail(error.status, error)
 
     def _call(self, function: Callable[..., int], *arguments: Any) -> None:
         error = fresh_error()
@@ -180,23 +207,15 @@ class State:
     @property
     def generation(self) -> int:
         """Changes whenever a pointer or a shape does."""
-        return int(self._generation[0])
+        return int(self.generations[0])
 
-    @property
-    def arena_capacity(self) -> int:
-        """Bytes of memory the arena holds."""
-        return int(lib.ml_state_arena_capacity(self.pointer))
-
-    @property
-    def arena_bytes(self) -> int:
-        """Bytes the residence in force takes of it, capacities of dynamic tensors included."""
-        return int(lib.ml_state_arena_bytes(self.pointer))
-
-    def cached(self) -> tuple[int, int]:
-        """How many plans are kept, the one in force included, and the bytes they take with their residences."""
-        plans = ffi.new("int32_t *")
-        taken = lib.ml_state_cached(self.pointer, plans)
-        return int(plans[0]), int(taken)
+    def usage(self) -> Usage:
+        """The bytes it takes now. Raises: StateError."""
+        u = ffi.new("ml_usage *")
+        if lib.ml_state_get_usage(self.pointer, u):
+            raise StateError(BUSY)
+        bytes_taken = (int(u.arena_bytes), int(u.arena_capacity), int(u.block_bytes), int(u.cached_bytes))
+        return Usage(*bytes_taken, int(u.cached_plans), bool(u.stays_mapped))
 
     def counters(self) -> dict[str, int]:
         """What was counted since the interpreter was made. Raises: StateError."""
@@ -239,9 +258,14 @@ class State:
             raise StateError(BUSY)
         return not status
 
-    def write_heap(self, tensor: int, value: bytes) -> None:
-        """Gives a tensor of no fixed size its value. Raises: StateError, ArenaError."""
-        self._call(lib.ml_state_write_heap, tensor, ffi.from_buffer(value), len(value))
+    def write_heap(self, tensor: int, place: Place, value: Array) -> bool:
+        """Gives a tensor of no fixed size its bytes; False if it is no longer at `place`. Raises: StateError, ArenaError."""
+        error = fresh_error()
+        data = ffi.from_buffer(value)
+        status = lib.ml_state_write_heap(self.pointer, tensor, place.generation, data, value.nbytes, error)
+        if status not in (lib.ML_OK, lib.ML_NOT_READY):
+            self._fail(status, error)
+        return not status
 
     def array(self, place: Place, dtype: Any) -> Array:
         """A writable array over a tensor's bytes; valid until `generation` changes."""

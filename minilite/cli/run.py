@@ -14,7 +14,9 @@ import numpy as np
 from minilite.cli import arguments, digits
 from minilite.details import TensorDetails
 from minilite.errors import InputError
+from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
+from minilite.format.values import integer_limits
 from minilite.interpreter import Interpreter
 from minilite.report import cut, duration, shape_text, table
 
@@ -30,8 +32,9 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("model", metavar="MODEL", nargs="?", help="a .tflite file")
     parser.add_argument(
-        "--input", metavar="NAME=FILE.npy", action="append", default=[],
-        help="an input's values, which set its shape too; inputs not given are random; may be repeated",
+        "--input", metavar="NAME=FILE", action="append", default=[],
+        help="an input's values, which set its shape too: a .npy file, for strings also a .txt file of one a line; "
+        "inputs not given are random; may be repeated",
     )  # fmt: skip
     arguments.add_shape(parser)
     parser.add_argument("--out", metavar="DIR", type=Path, help="write each output of the last run to DIR/NAME.npy")
@@ -77,7 +80,8 @@ def run_model(options: argparse.Namespace) -> None:
     rng = np.random.default_rng(options.seed or 0)
     for detail in interpreter.get_input_details():
         index = detail["index"]
-        interpreter.set_tensor(index, given[index] if index in given else _random(detail, rng))
+        kind = interpreter.model.subgraphs[0].tensors[index].type
+        interpreter.set_tensor(index, given[index] if index in given else _random(detail, kind, rng))
     times = _timed(interpreter, options.repeat)
     outputs = [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
     graph = interpreter.model.subgraphs[0]
@@ -102,10 +106,12 @@ def _timed(interpreter: Interpreter, repeat: int) -> list[float]:
 
 
 def _load(path: str) -> Array:
+    if path.endswith(".txt"):
+        return np.array([*Path(path).read_bytes().splitlines(), None], object)[:-1]
     try:
         array = np.load(path, allow_pickle=False)
     except (ValueError, EOFError):
-        message = f"{path} is not a .npy file of numbers"
+        message = f"{path} is not a .npy file of numbers or strings"
         raise InputError(message) from None
     if not isinstance(array, np.ndarray):
         message = f"{path} is not a .npy file but an archive of several"
@@ -113,17 +119,18 @@ def _load(path: str) -> Array:
     return array
 
 
-def _random(detail: TensorDetails, rng: np.random.Generator) -> Array:
-    """Values that any model takes: floats in [-1, 1), bytes over their range, other integers 0 or 1."""
+def _random(detail: TensorDetails, kind: TensorType, rng: np.random.Generator) -> Array:
+    """Values that any model takes: floats in [-1, 1), bytes over their range, other integers 0 or 1, strings of a letter."""
     shape, dtype = tuple(int(dim) for dim in detail["shape"]), np.dtype(detail["dtype"])
+    if kind == TensorType.STRING:
+        return rng.choice(np.array(["a", "b", "c"], object), shape)
     if dtype.kind not in "fciub":
         message = f"input '{detail['name']}' is of type {dtype}: give it with --input"
         raise InputError(message)
     if dtype.kind in "fc":
         return rng.uniform(-1, 1, shape).astype(dtype)
     if dtype.kind in "iu" and dtype.itemsize == 1:
-        info = np.iinfo(dtype)
-        return rng.integers(info.min, info.max, shape, endpoint=True).astype(dtype)
+        return rng.integers(*integer_limits(kind), shape, endpoint=True).astype(dtype)
     return rng.integers(0, 2, shape).astype(dtype)
 
 
@@ -137,11 +144,25 @@ def _print_tensors(interpreter: Interpreter, given: dict[int, Array], outputs: l
     rows: list[list[str]] = []
     for detail in interpreter.get_input_details():
         source = "given" if detail["index"] in given else "random"
-        dtype = np.dtype(detail["dtype"]).name
-        rows.append(["input", cut(detail["name"]), shape_text(detail["shape"].tolist()), dtype, source])
+        rows.append(["input", cut(detail["name"]), shape_text(detail["shape"].tolist()), _type(detail), source])
     for detail, array in zip(interpreter.get_output_details(), outputs, strict=True):
-        rows.append(["output", cut(detail["name"]), shape_text(array.shape), array.dtype.name, _first_values(array)])
+        rows.append(["output", cut(detail["name"]), shape_text(array.shape), _type(detail), _first_values(array)])
     print(table(["", "name", "shape", "type", "values"], rows))
+
+
+def _type(detail: TensorDetails) -> str:
+    dtype = np.dtype(detail["dtype"])
+    return "string" if dtype.kind == "S" else dtype.name
+
+
+def _without_objects(name: str, array: Array) -> Array:
+    """The array as a .npy file of plain types holds it."""
+    if array.dtype != object:
+        return array
+    if any(value.endswith(b"\0") for value in array.ravel()):
+        message = f"output '{name}' has strings that end in a zero byte: a .npy file cannot hold them"
+        raise InputError(message)
+    return array.astype(bytes)
 
 
 def _write(folder: Path, details: list[TensorDetails], outputs: list[Array]) -> None:
@@ -154,5 +175,5 @@ def _write(folder: Path, details: list[TensorDetails], outputs: list[Array]) -> 
         while name in taken:
             name, number = f"{stem}_{number}", number + 1
         taken.add(name)
-        np.save(folder / f"{name}.npy", array, allow_pickle=False)
+        np.save(folder / f"{name}.npy", _without_objects(detail["name"], array), allow_pickle=False)
         print(f"wrote {folder / name}.npy")

@@ -41,7 +41,7 @@ def _tensor_misfit(tensor: Tensor) -> str | None:
     if tensor.is_variable:
         return "it is a variable"
     whole = np.dtype(numpy_type(tensor.type)).itemsize * 8 == element_bits(tensor.type)
-    if not whole or tensor.type == TensorType.RESOURCE:
+    if not whole or tensor.type in (TensorType.RESOURCE, TensorType.STRING):
         return f"no array holds elements of type {tensor.type.name}"
     return None
 

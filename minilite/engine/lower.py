@@ -11,13 +11,16 @@ from minilite import _native
 from minilite.engine.python_nodes import Handler, check_custom
 from minilite.engine.refusals import gathered, too_many_dimensions, unresolved
 from minilite.errors import UnsupportedOpError, coordinates
-from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Model, Node, Subgraph, Tensor
 from minilite.ops import operators
 from minilite.ops_shared.operator import Constants, Kernel, Operator, OpNode
 from minilite.ops_shared.types import ABSENT
 
 _OFFLINE = "OfflineMemoryAllocation"
+
+
+Kinds = tuple[tuple[int, ...], tuple[int, ...]]
+"""The types of inputs and of outputs, by code; -1 = absent."""
 
 
 class Lowered(NamedTuple):
@@ -49,6 +52,7 @@ class _Lowering:
         self.kernels: dict[str, _native.KernelInfo | None] = {}
         self.rows: dict[tuple[Any, ...], int] = {}
         self.checked: dict[tuple[Any, ...], str] = {}
+        self.flags: dict[tuple[str, bool], int] = {}
         self.handlers: list[Handler] = []
         self.resources: dict[tuple[str, str], int] = {}
         self.keep: list[Any] = []
@@ -121,28 +125,22 @@ class _Lowering:
             raise at_hand.refuse(
                 f"version {node.version} is not supported, versions {versions[0]} to {versions[-1]} are"
             )
-        self.check_operands(node, at_hand, operator)
+        kinds = _kinds(node, tensors)
+        self.check_operands(at_hand, operator, kinds)
         lowered = operator.lowered(at_hand)
         if isinstance(lowered, Constants):
             self.fold(node, lowered.values, tensors)
             return None
-        return self.kernel(node, at_hand, operator, lowered)
+        return self.kernel(node, at_hand, operator, lowered, kinds)
 
-    def check_operands(self, node: Node, at_hand: OpNode, operator: Operator) -> None:
+    def check_operands(self, node: OpNode, operator: Operator, kinds: Kinds) -> None:
         """Refuses operands that the operator's row does not take: their number, presence and types."""
-        if not operator.takes:
-            if any(i < 0 for i in node.outputs):
-                raise at_hand.refuse("an output is absent")
-            return
-        inputs = tuple([ABSENT if t is None else int(t.type) for t in at_hand.inputs])
-        there = iter(at_hand.outputs)
-        outputs = tuple([ABSENT if i < 0 else int(next(there).type) for i in node.outputs])
-        key = (operator.name, inputs, outputs)
+        key = (operator.name, kinds)
         why = self.checked.get(key)
         if why is None:
-            why = self.checked[key] = operator.refusal(inputs, outputs)
+            why = self.checked[key] = operator.refusal(*kinds)
         if why:
-            raise at_hand.refuse(why)
+            raise node.refuse(why)
 
     def follow(self, node: Node, position: int, tensors: list[Tensor]) -> None:
         """Gives output 0 the type of an input."""
@@ -165,37 +163,38 @@ class _Lowering:
             raise LookupError(message)
         return info
 
-    def typed(self, info: _native.KernelInfo, node: OpNode) -> int:
+    def typed(self, info: _native.KernelInfo, kinds: Kinds) -> int:
         """The row of the kernel's table that runs these operand types in C; -1 if none does."""
-        inputs = tuple([-1 if t is None else int(t.type) for t in node.inputs])
-        outputs = tuple([int(t.type) for t in node.outputs])
-        key = (info.name, inputs, outputs)
+        key = (info.name, kinds)
         row = self.rows.get(key)
         if row is None:
-            row = _native.match_kernel(info, inputs, outputs)
+            row = _native.match_kernel(info, *kinds)
             if row >= 0 and not _native.kernel_types(info)[row][1]:
                 row = -1
             self.rows[key] = row
         return row
 
-    def kernel(self, node: Node, at_hand: OpNode, operator: Operator, kernel: Kernel) -> _native.NodeDef:
+    def kernel(self, node: Node, at_hand: OpNode, operator: Operator, kernel: Kernel, kinds: Kinds) -> _native.NodeDef:
         info = self.find(kernel.name)
-        typed = self.typed(info, at_hand)
+        typed = self.typed(info, kinds)
         python = operator.reference is not None and (self.reference or typed < 0)
-        flags = sum(_native.NODE_IN_PLACE << i for i in operator.in_place)
-        flags |= _native.NODE_VIEW if operator.view else 0
-        flags |= _native.NODE_TFLITE_SHARES if operator.tflite_shares else 0
-        flags |= _native.NODE_PYTHON if python else 0
-        if python and not operator.view:  # numpy writes outputs after reading all inputs; views must stay skippable
-            flags &= ~(0xFF * _native.NODE_IN_PLACE)
-        handler = (
-            self.handler(at_hand, operator.reference, None, writes=operator.writes)
-            if python and operator.reference
-            else -1
-        )
-        params = _native.pack_params(info, kernel.params, self.keep)
+        flags = self.flags.get((operator.name, python))
+        if flags is None:
+            flags = self.flags[operator.name, python] = _flags(operator, python)
+        handler = -1
+        if python and operator.reference is not None:
+            handler = self.handler(at_hand, operator.reference, None, writes=operator.writes)
+        params = _native.pack_params(info, kernel.params, self.keep) if kernel.params or info.fields else b""
         return _native.NodeDef(
-            info.address, typed, flags, node.index, handler, node.inputs, node.outputs, kernel.subgraphs, params
+            info.address,
+            typed,
+            flags,
+            node.index,
+            handler,
+            node.inputs,
+            node.outputs,
+            kernel.subgraphs,
+            params,
         )
 
     def custom(self, node: Node, at_hand: OpNode) -> _native.NodeDef:
@@ -220,10 +219,26 @@ class _Lowering:
         custom: bool = False,
         writes: tuple[int, ...] = (),
     ) -> int:
-        dtypes_in = tuple(numpy_type(t.type) if t is not None else None for t in node.inputs)
-        dtypes_out = tuple(np.object_ if t.type == TensorType.STRING else numpy_type(t.type) for t in node.outputs)
-        self.handlers.append(Handler(node, function, shape, dtypes_in, dtypes_out, custom, writes))
+        self.handlers.append(Handler(node, function, shape, custom, writes))
         return len(self.handlers) - 1
+
+
+def _kinds(node: Node, tensors: list[Tensor]) -> Kinds:
+    """The types of a node's operands, by code."""
+    return (
+        tuple([int(tensors[i].type) if i >= 0 else ABSENT for i in node.inputs]),
+        tuple([int(tensors[i].type) if i >= 0 else ABSENT for i in node.outputs]),
+    )
+
+
+def _flags(operator: Operator, python: bool) -> int:
+    flags = sum(_native.NODE_IN_PLACE << i for i in operator.in_place)
+    flags |= _native.NODE_VIEW if operator.view else 0
+    flags |= _native.NODE_TFLITE_SHARES if operator.tflite_shares else 0
+    flags |= _native.NODE_PYTHON if python else 0
+    if python and not operator.view:  # numpy writes outputs after reading all inputs; views must stay skippable
+        flags &= ~(0xFF * _native.NODE_IN_PLACE)
+    return flags
 
 
 def lower(model: Model, custom_ops: Mapping[str, Any], *, reference: bool = False) -> Lowered:

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from minilite.errors import InputError, shortened
-from minilite.format.dtypes import TensorType, numpy_type
+from minilite.format.dtypes import TensorType
 from minilite.format.model import Array, Tensor
+from minilite.format.packed import pack
+from minilite.format.strings import as_strings, encode_strings
+from minilite.format.values import integer_limits, range_fault
 
 _HEAD = "Cannot set tensor: "
 _NUMBERS = "biufc"
@@ -16,14 +19,28 @@ _NUMBERS = "biufc"
 
 
 def as_array(tensor: Tensor, value: Any) -> Array:
-    """The value as numpy has it. Raises: InputError where it has no one shape."""
+    """The value as numpy has it, strings as objects. Raises: InputError where it has no one shape."""
     try:
-        return np.asarray(value)
+        return as_strings(value) if tensor.type == TensorType.STRING else np.asarray(value)
     except ValueError as error:
         message = (
             f"{_HEAD}Failed to convert value into readable tensor: tensor {tensor.index} ('{tensor.name}'): {error}"
         )
         raise InputError(message, tensors=[tensor.name]) from None
+
+
+def encode(tensor: Tensor, array: Array) -> Array:
+    """The bytes of values whose array is not the tensor's bytes: strings, packed elements. Raises: InputError."""
+    if tensor.type == TensorType.STRING:
+        try:
+            return np.frombuffer(encode_strings(array), np.uint8)
+        except ValueError as error:
+            message = f"{_HEAD}tensor {tensor.index} ('{tensor.name}') takes {error}"
+            raise InputError(message, tensors=[tensor.name]) from None
+    if fault := range_fault(array, tensor.type):
+        message = f"{_HEAD}{fault}: tensor {tensor.index} ('{tensor.name}')"
+        raise InputError(message, tensors=[tensor.name])
+    return pack(array, tensor.type)
 
 
 def misfit(tensor: Tensor, value: Any, array: Array, target: Any, *, bound: bool) -> InputError:
@@ -53,6 +70,8 @@ def _type_misfit(tensor: Tensor, value: Any, array: Array, target: Any) -> str:
             f"convert it with .astype('{target.dtype.name}')"
         )
     wanted = f"expected type {tensor.type.name} {where}"
+    if tensor.type == TensorType.STRING:
+        return f"Got value of type {array.dtype.name.upper()} but {wanted}; pass bytes or str, an array of shape {target.shape}"
     if array.dtype.kind not in _NUMBERS:
         return f"Got value of type {_name(value, array)} but {wanted}; pass an array of numbers of shape {target.shape}"
     return f"Got value of type {array.dtype.name.upper()} but {wanted}; {_conversion(tensor, array, target)}"
@@ -69,20 +88,20 @@ def _conversion(tensor: Tensor, array: Array, target: Any) -> str:
     dtype = target.dtype
     if dtype.kind not in "iu" or not quantization.scales or tensor.type in _NO_INTEGERS:
         return f"convert it with .astype('{dtype.name}')"
-    limits = np.iinfo(dtype)
-    clip = f".clip({limits.min}, {limits.max}).astype('{dtype.name}')"
+    least, most = integer_limits(tensor.type)
+    clip = f".clip({least}, {most}).astype('{dtype.name}')"
     if quantization.per_channel:
         return f"quantize real values x by channel with np.round(x / scales + zero_points){clip}"
     scale, zero_point = float(quantization.scale), int(quantization.zero_point)
     sign = "-" if zero_point < 0 else "+"
     advice = f"quantize real values x with np.round(x / {scale:.9g} {sign} {abs(zero_point)}){clip}"
-    if array.dtype == np.uint8 and dtype == np.int8:
+    if array.dtype == np.uint8 and tensor.type == TensorType.INT8:
         advice += "; pixels p and values quantized to uint8 become int8 with (p.astype('int16') - 128).astype('int8')"
     return advice
 
 
-_NO_INTEGERS = frozenset(kind for kind in TensorType if numpy_type(kind) is np.uint8 and kind is not TensorType.UINT8)
-"""Packed types, whose arrays hold raw bytes."""
+_NO_INTEGERS = frozenset({TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2})
+"""Types whose arrays hold raw bytes."""
 
 
 def _shape_misfit(tensor: Tensor, array: Array, target: Any) -> str:

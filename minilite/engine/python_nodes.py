@@ -11,8 +11,9 @@ from minilite import _native
 from minilite.errors import InputError, KernelError, coordinates, shortened
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Tensor
-from minilite.format.packed import PACKED, pack, unpack
-from minilite.format.strings import pack_strings, unpack_strings
+from minilite.format.packed import pack
+from minilite.format.strings import as_strings, encode_strings
+from minilite.format.values import ENCODED, array_type, decoded, range_fault
 from minilite.ops_shared.operator import OpNode
 
 Shape = tuple[int, ...]
@@ -24,8 +25,6 @@ class Handler(NamedTuple):
     node: OpNode
     function: Callable[..., Any]
     shape: Callable[..., Any] | None
-    dtypes_in: tuple[Any, ...]
-    dtypes_out: tuple[Any, ...]
     custom: bool
     """The function is the caller's: its inputs are copies, which it may keep beyond its call."""
     writes: tuple[int, ...] = ()
@@ -60,17 +59,31 @@ def check_custom(node: OpNode, function: Callable[..., Any], shape: Callable[...
             raise InputError(message, subgraph=node.subgraph, node=node.index, op=node.op) from None
 
 
-def _input(call: _native.Call, position: int, tensor: Tensor | None) -> Array | None:
+def _input(handler: Handler, call: _native.Call, position: int) -> Array | None:
     """The values of an input, None when it is absent."""
+    tensor = handler.node.inputs[position]
     if tensor is None:
         return None
-    shape = call.input_shape(position) or ()
-    if tensor.type == TensorType.STRING:
-        return unpack_strings(call.input_bytes(position), shape)
-    if tensor.type in PACKED:
-        return unpack(np.frombuffer(call.input_bytes(position), np.uint8), tensor.type, shape)
-    array: Array = call.input_array(position, numpy_type(tensor.type))
-    return array
+    if tensor.type not in ENCODED:
+        array: Array = call.input_array(position, numpy_type(tensor.type))
+        return array
+    try:
+        return decoded(call.input_bytes(position), tensor.type, call.input_shape(position) or ())
+    except ValueError as error:
+        raise _fault(handler, f"input {position}: {error}", tensor) from None
+
+
+def _encoded(handler: Handler, position: int, array: Array) -> bytes:
+    """The bytes of an output of an ENCODED type."""
+    tensor = handler.node.outputs[position]
+    if tensor.type != TensorType.STRING:
+        if fault := range_fault(array, tensor.type):
+            raise _fault(handler, f"output {position}: {fault}", tensor)
+        return pack(array, tensor.type).tobytes()
+    try:
+        return encode_strings(array)
+    except ValueError as error:
+        raise _fault(handler, f"output {position} takes {error}", tensor) from None
 
 
 class PythonNodes:
@@ -100,20 +113,17 @@ class PythonNodes:
             if status := call.set_output_shapes(shapes):
                 return status
         for i, array in enumerate(arrays):
-            tensor = handler.node.outputs[i]
-            if tensor.type in PACKED:
-                call.write_bytes(i, pack(array, tensor.type).tobytes(), sized=True)
-            elif tensor.type == TensorType.STRING:
-                if status := call.write_bytes(i, pack_strings(tensor, array), sized=False):
-                    return status
-            else:
+            kind = handler.node.outputs[i].type
+            if kind not in ENCODED:
                 np.copyto(call.output_array(i, array.dtype), array)
+            elif status := call.write_bytes(i, _encoded(handler, i, array), sized=kind != TensorType.STRING):
+                return status
         for position, array in zip(handler.writes, written, strict=True):
             np.copyto(call.input_array(position, array.dtype, writable=True), array)
         return 0
 
     def _results(self, handler: Handler, call: _native.Call) -> Any:
-        inputs = [_input(call, i, tensor) for i, tensor in enumerate(handler.node.inputs)]
+        inputs = [_input(handler, call, i) for i in range(len(handler.node.inputs))]
         if handler.custom:
             inputs = [array.copy() if array is not None else None for array in inputs]
             return handler.function(handler.node, *inputs)
@@ -128,8 +138,8 @@ class PythonNodes:
         """The output shapes of a custom node, by its shape function. One output's may be given bare, () for a scalar."""
         handler = self._handlers[call.handler]
         assert handler.shape is not None
-        shapes = handler.shape(handler.node, *(call.input_shape(i) for i in range(len(handler.dtypes_in))))
-        count = len(handler.dtypes_out)
+        shapes = handler.shape(handler.node, *(call.input_shape(i) for i in range(len(handler.node.inputs))))
+        count = len(handler.node.outputs)
         try:
             if count == 1 and all(isinstance(dim, (int, np.integer)) for dim in shapes):
                 shapes = [shapes]
@@ -166,7 +176,7 @@ def _forget(inputs: list[Array | None], error: BaseException) -> None:
 
 def _outputs(handler: Handler, results: Any) -> list[Array]:
     """What a function gave, as one array an output of the right dtype. Raises: KernelError."""
-    count = len(handler.dtypes_out)
+    count = len(handler.node.outputs)
     if results is None and count:
         raise _fault(handler, f"the function gave None, the node has {_count(count)}")
     if not isinstance(results, tuple):
@@ -174,14 +184,15 @@ def _outputs(handler: Handler, results: Any) -> list[Array]:
     if len(results) != count:
         raise _fault(handler, f"the function gave {_count(len(results))}, the node has {count}")
     arrays = []
-    for i, (result, dtype) in enumerate(zip(results, handler.dtypes_out, strict=True)):
-        array = np.asarray(result)
-        if array.dtype != dtype:
-            came = type(result).__name__ if array.dtype.kind not in "biufc" else str(array.dtype)
-            wanted = np.dtype(dtype)
-            advice = f": convert it with .astype('{wanted}')" if array.dtype.kind in "biufc" else ""
-            text = f"output {i} came as {came}, the model says {wanted}{advice}"
-            raise _fault(handler, text, handler.node.outputs[i])
+    for i, (result, tensor) in enumerate(zip(results, handler.node.outputs, strict=True)):
+        text, wanted = tensor.type == TensorType.STRING, array_type(tensor.type)
+        array = as_strings(result) if text else np.asarray(result)
+        if array.dtype != wanted:
+            numbers = array.dtype.kind in "biufc"
+            came = str(array.dtype) if numbers else type(result).__name__
+            says = "strings (bytes or str)" if text else str(wanted)
+            advice = f": convert it with .astype('{wanted}')" if numbers and not text else ""
+            raise _fault(handler, f"output {i} came as {came}, the model says {says}{advice}", tensor)
         arrays.append(array)
     return arrays
 

@@ -4,53 +4,27 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from minilite._native import MAX_RANK, Place, Plan, Shared
+from minilite._native import MAX_RANK, Plan, Shared
 from minilite.engine.binding import Binding, bindable
-from minilite.engine.misfit import as_array, misfit
+from minilite.engine.misfit import as_array, encode, misfit
 from minilite.engine.program import Program, new_state, spec_of
+from minilite.engine.target import ArenaView, Target, decoded_values, target_at
 from minilite.errors import InputError, InputRuntimeError, StateError
-from minilite.format.dtypes import TensorType, numpy_type
+from minilite.format.dtypes import TensorType
 from minilite.format.model import Array, Subgraph, Tensor
-from minilite.format.packed import PACKED, pack, unpack
-from minilite.format.strings import pack_strings, unpack_strings
+from minilite.format.values import ENCODED, constant_values
 
 Shape = tuple[int, ...]
 _TRIES = 8
 """How often a copy looks again where its tensor lies, when other threads move it meanwhile."""
+_SMALL = 2048
+"""Bytes up to which copies are made under the GIL; numpy lets it go for large ones."""
 _MOST_REQUESTS = 2048
 """Validated shapes, keys of plans and places that are remembered; beyond it all are forgotten at once."""
-
-
-class ArenaView:
-    """The owner of a live view: numpy arrays made from it keep it, and while it lives the arena stays where it is."""
-
-    __slots__ = ("__array_interface__", "__weakref__", "_session")
-
-    def __init__(self, session: Session, array: Array) -> None:
-        self._session = session
-        self.__array_interface__ = array.__array_interface__
-
-
-class Target(NamedTuple):
-    """Where a tensor lies and what array fits it."""
-
-    place: Place
-    dtype: Any
-    shape: Shape
-    writable: bool
-    text: bool
-    """Of no fixed size: strings."""
-    packed: TensorType | None
-    """The type whose elements are less than a byte; arrays then hold values, memory holds packed ones."""
-
-    @property
-    def ndim(self) -> int:
-        """Its rank."""
-        return len(self.shape)
 
 
 def check_resize(tensor: Tensor, shape: Shape) -> None:
@@ -94,6 +68,8 @@ class Session:
         self._targets: dict[int, Target] = {}
         self._all_targets: dict[int, dict[int, Target]] = {}
         self._generation = -1
+        self._generations = self.state.generations
+        self._sequence = shared.sequence
         self._views: dict[int, weakref.ref[ArenaView]] = {}
         self._kept = {*self.subgraph.inputs, *self.subgraph.outputs}
 
@@ -269,38 +245,33 @@ class Session:
     def _look(self, index: int) -> Target:
         tensor = self.tensor(index)
         place = self.state.place(index) if self._in_force is not None else None
-        text = tensor.type == TensorType.STRING
-        missing = place is None or place.shape is None or (not place.address and (place.bytes > 0 or text))
-        if place is None or place.shape is None or (missing and not (text and place.storage == "heap")):
-            message = (
-                f"Tensor data is null. Run allocate_tensors() first: tensor {index} ('{tensor.name}') has no memory"
-            )
-            raise StateError(message, tensors=[tensor.name])
-        if tensor.type == TensorType.VARIANT:
-            message = f"tensor {index} ('{tensor.name}') is {tensor.type.name}: it cannot be read as an array"
-            raise InputError(message, tensors=[tensor.name])
-        kind = TensorType(place.type)
-        dtype = np.dtype(object) if text else np.dtype(numpy_type(kind))
-        writable = place.storage not in ("constant", "folded")
-        if place.storage == "bound":
-            writable = bool(self._bound[index].array.flags.writeable)
-        return Target(place, dtype, place.shape, writable, text, kind if kind in PACKED else None)
+        at_caller = place is not None and place.storage == "bound"
+        target = target_at(tensor, place, self._bound[index].array if at_caller else None)
+        small = target.place.storage == "arena" and 0 < target.place.bytes <= _SMALL and target.encoded is None
+        if small and index in self._kept and self.state.usage().stays_mapped:
+            target = target._replace(array=self.state.array(target.place, target.dtype))
+        return target
 
     def get(self, index: int, into: Array | None = None) -> Array:
         """A copy of a tensor's values, in `into` where that fits. Raises: InputError, StateError."""
+        # Small ones are copied under the GIL, out of memory that stays mapped; the sequence says whether a call of another
+        # thread came in between. It is odd while one is under way.
+        target = self._targets.get(index)
+        if target is not None and target.array is not None and into is None and self.ready:
+            sequence = self._sequence[0]
+            if not sequence & 1 and self._generations[0] == self._generation:
+                copy = target.array.copy()
+                if self._sequence[0] == sequence:
+                    return copy
         for _ in range(_TRIES):
             target = self._target(index)
             if index not in self._kept:
                 self._check_whole(index)
             place = target.place
-            if target.text:
+            if target.encoded is not None:
                 raw = np.empty(place.bytes, np.uint8)
                 if self.state.read(index, place, raw):
-                    return unpack_strings(raw, target.shape)
-            elif target.packed is not None:
-                raw = np.empty(place.bytes, np.uint8)
-                if self.state.read(index, place, raw):
-                    return unpack(raw, target.packed, target.shape)
+                    return decoded_values(self.tensor(index), raw, target)
             else:
                 fits = into is not None and into.dtype == target.dtype and into.shape == target.shape
                 array = (
@@ -330,16 +301,18 @@ class Session:
         if not self.ready:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
             raise StateError(message, tensors=[self.tensor(index).name])
+        known = self._targets.get(index)
+        if known is not None and known.array is not None and type(value) is np.ndarray:
+            fits = value.dtype == known.dtype and value.shape == known.shape
+            sequence = self._sequence[0]
+            if fits and not sequence & 1 and self._generations[0] == self._generation:
+                known.array[...] = value  # see get
+                if self._sequence[0] == sequence:
+                    return
         for _ in range(_TRIES):
             target = self._target(index)
-            if target.text:
-                array = value if type(value) is np.ndarray else np.asarray(value, object)
-                if array.shape != target.shape or not target.writable:
-                    raise misfit(self.tensor(index), value, array.astype(object), target, bound=False)
-                self.state.write_heap(index, pack_strings(self.tensor(index), array))
-                self._forget_target(index)
-                return
-            array = value if type(value) is np.ndarray else as_array(self.tensor(index), value)
+            plain = type(value) is np.ndarray and target.encoded is None
+            array = value if plain else as_array(self.tensor(index), value)
             if (
                 array.dtype != target.dtype
                 or array.shape != target.shape
@@ -347,24 +320,28 @@ class Session:
                 or not array.dtype.isnative
             ):
                 raise misfit(self.tensor(index), value, array, target, bound=target.place.storage == "bound")
-            if target.packed is not None:
-                array = pack(array, target.packed)
+            if target.encoded is not None:
+                array = encode(self.tensor(index), array)
             elif not array.flags.c_contiguous:
                 array = np.ascontiguousarray(array)
-            if self.state.write(index, target.place, array):
+            write = self.state.write_heap if target.encoded == TensorType.STRING else self.state.write
+            if write(index, target.place, array):
                 return
             self._forget_target(index)
         raise StateError(_MOVES, tensors=[self.tensor(index).name])
 
     def view(self, index: int) -> Callable[[], Array]:
-        """A function that gives a live view of a tensor; while an array of it lives, memory does not move."""
+        """A function that gives a live view of a tensor; while an array of it lives, memory does not move.
+
+        Of strings and of elements of less than a byte it gives copies.
+        """
         tensor = self.tensor(index)
 
         def live() -> Array:
             if tensor.data is not None:
-                return tensor.data
+                return tensor.data if tensor.type not in ENCODED else constant_values(tensor)
             target = self._target(index)
-            if target.text or target.packed is not None:
+            if target.encoded is not None:
                 return self.get(index)
             if target.place.storage == "bound":
                 flat: Array = self._bound[index].array.reshape(-1)

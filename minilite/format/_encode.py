@@ -51,12 +51,3 @@ def encode(values: NDArray[Any], kind: TensorType, raw: bool) -> NDArray[Any]:
         return np.frombuffer(values.tobytes(), np.uint8)
     message = f"{values.dtype} values do not make a constant of {kind.name}"
     raise ValueError(message)
-
-
-def encode_strings(values: NDArray[Any]) -> NDArray[np.uint8]:
-    """The data of a STRING tensor: count, offsets from the start of the data, one more for its end, and the bytes."""
-    items = [item.encode() if isinstance(item, str) else bytes(item) for item in values.ravel().tolist()]
-    start = 4 * (len(items) + 2)
-    ends = np.cumsum([start, *map(len, items)])
-    header = np.array([len(items), *ends], "<i4").tobytes()
-    return np.frombuffer(header + b"".join(items), np.uint8)

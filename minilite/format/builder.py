@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minilite.format._encode import as_array, encode, encode_strings, type_of
+from minilite.format._encode import as_array, encode, type_of
 from minilite.format._model_tree import model_tree, operator_code
 from minilite.format._spec import default_options, options_table
 from minilite.format._tables import Tables
@@ -29,6 +29,7 @@ from minilite.format.dtypes import TensorType
 from minilite.format.model import Model, Node, Signature, Subgraph, Tensor
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 from minilite.format.reader import read_model
+from minilite.format.strings import as_strings, encode_strings
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -179,7 +180,8 @@ class SubgraphBuilder:
         """
         values = as_array(array)
         if values.dtype.kind in "SUO":
-            kind, data = TensorType.STRING, encode_strings(values)
+            values = as_strings(array)
+            kind, data = TensorType.STRING, np.frombuffer(encode_strings(values), np.uint8)
         else:
             kind = type_of(values.dtype) if type is None else TensorType(type)
             data = encode(values, kind, raw=shape is not None or sparsity is not None)

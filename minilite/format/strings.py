@@ -9,46 +9,55 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
-from minilite.errors import InputError, ModelFormatError
-from minilite.format.model import Array, Tensor
+from numpy.typing import NDArray
 
 _MOST = 2**31 - 1
 
 
-def pack_strings(tensor: Tensor, values: Array) -> bytes:
-    """The bytes of a string tensor whose elements are bytes or str (as UTF-8). Raises: InputError."""
+def as_strings(value: Any) -> NDArray[Any]:
+    """A caller's value as an array of objects; nothing but arrays that are no strings come back with a dtype of their own."""
+    if not isinstance(value, np.ndarray):
+        return np.asarray(value, object)
+    return value.astype(object) if value.dtype.kind in "SU" else value
+
+
+def encode_strings(values: NDArray[Any]) -> bytes:
+    """The bytes of a string tensor whose elements are bytes or str (as UTF-8).
+
+    Raises: ValueError, which says what `values` cannot be: "strings, ...".
+    """
     parts = []
-    for value in values.reshape(-1).tolist():
+    for value in values.ravel().tolist():
         if not isinstance(value, (bytes, str)):
-            message = (
-                f"Cannot set tensor: tensor {tensor.index} ('{tensor.name}') takes strings, "
-                f"got an element of type {type(value).__name__}"
-            )
-            raise InputError(message, tensors=[tensor.name])
-        parts.append(value.encode() if isinstance(value, str) else value)
-    head = 4 * (len(parts) + 2)
-    ends = np.cumsum([head, *map(len, parts)])
+            message = f"strings (bytes or str), got an element of type {type(value).__name__}"
+            raise ValueError(message)  # noqa: TRY004 - one class for all that callers turn into their own
+        try:
+            parts.append(value.encode() if isinstance(value, str) else value)
+        except UnicodeEncodeError as error:
+            message = f"strings that UTF-8 can write: {error}"
+            raise ValueError(message) from None
+    ends = np.cumsum([4 * (len(parts) + 2), *map(len, parts)])
     if ends[-1] > _MOST:
-        message = (
-            f"Cannot set tensor: tensor {tensor.index} ('{tensor.name}') would take {ends[-1]} bytes, at most {_MOST}"
-        )
-        raise InputError(message, tensors=[tensor.name])
+        message = f"strings of at most {_MOST} bytes in all, got {ends[-1]}"
+        raise ValueError(message)
     return np.array([len(parts), *ends], "<i4").tobytes() + b"".join(parts)
 
 
-def unpack_strings(raw: Any, shape: tuple[int, ...]) -> Array:
-    """An array of bytes objects from a string tensor's bytes. Raises: ModelFormatError if they are not laid out as such."""
+def decode_strings(raw: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """An array of bytes objects from a string tensor's bytes. Raises: ValueError if they are not laid out as such."""
     data = bytes(raw)
     count = int(np.prod(shape, dtype=np.int64))
     found = np.empty(count, object)
     if not data and count == 0:
         return found.reshape(shape)
-    there = int.from_bytes(data[:4], "little", signed=True)
-    offsets = np.frombuffer(data, "<i4", max(0, min(there + 1, len(data) // 4 - 1)), 4)
-    if there != count or len(offsets) != count + 1 or offsets[-1] > len(data) or (np.diff(offsets) < 0).any():
+    words = np.frombuffer(data, "<i4", len(data) // 4)
+    there, offsets = int(words[0]) if words.size else 0, words[1 : count + 2]
+    inside = (
+        len(offsets) == count + 1 and offsets[0] >= 0 and offsets[-1] <= len(data) and (np.diff(offsets) >= 0).all()
+    )
+    if there != count or not inside:
         message = f"a string tensor of shape {shape} has {there} strings in {len(data)} bytes, must have {count}"
-        raise ModelFormatError(message)
+        raise ValueError(message)
     for i in range(count):
         found[i] = data[offsets[i] : offsets[i + 1]]
     return found.reshape(shape)

@@ -33,7 +33,20 @@ def _versions(row: Operator) -> str:
 
 
 def _types(row: Operator) -> str:
-    return "<br>".join(f"`{text}`{_numpy(row, text)}" for text in row.types)
+    """The signatures; those that differ in the type of the first input alone are one, of a letter T."""
+    marks = {text: _numpy(row, text) for text in row.types}
+    alike: dict[tuple[str, str], list[str]] = {}
+    for text in row.types:
+        kind = text.split()[0].rstrip("?.")
+        pattern = " ".join("T" + word[len(kind) :] if word.rstrip("?.") == kind else word for word in text.split())
+        alike.setdefault((pattern, marks[text]), []).append(kind)
+    lines = []
+    for (pattern, mark), kinds in alike.items():
+        if len(kinds) > 2 and "->" not in kinds:
+            lines.append(f"`{pattern}`{mark}, T = {', '.join(kinds)}")
+        else:
+            lines += [f"`{text}`{mark}" for text in row.types if text.split()[0].rstrip("?.") in kinds]
+    return "<br>".join(dict.fromkeys(lines))
 
 
 def _numpy(row: Operator, signature: str) -> str:
@@ -53,7 +66,7 @@ def _cell(text: str) -> str:
 
 def lines() -> Iterator[str]:
     """The page as Markdown, line by line."""
-    rows = [row for _, row in sorted(operators().items()) if row.takes]
+    rows = [row for _, row in sorted(operators().items())]
     yield _HEAD
     for row in rows:
         yield f"| {row.name} | {_versions(row)} | `{_cell(row.takes)}` | {_cell(_types(row))} |"

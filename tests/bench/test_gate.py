@@ -131,7 +131,7 @@ def before(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> gate.Figure
 
 
 PLANTED = [
-    (a_malloc_per_run, r"track_allocations\('invoke, chain 1'\): 0 -> 1$"),
+    (a_malloc_per_run, r"track_allocations\('invoke, chain 1'\): "),
     (a_preparation_per_resize, r"track_nodes_prepared_per_seen_resize\('chain 10'\): 0 -> "),
     (a_preparation_per_resize, r"track_c_calls_per_seen_resize\('chain 10'\): "),
     (more_planning, r"track_instructions\('plan default, 126 records'\)"),

@@ -216,3 +216,23 @@ def test_module_and_version(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert b"Traceback" not in done.stderr
+
+
+def test_run_reads_shows_and_writes_strings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("words", (2,), TensorType.STRING, signature=(-1,))
+    graph.output(graph.node("RESHAPE", [x], out=("y", None, TensorType.STRING), options={"new_shape": [-1, 1]}))
+    path, text, array = tmp_path / "m.tflite", tmp_path / "words.txt", tmp_path / "words.npy"
+    path.write_bytes(builder.build())
+    text.write_text("one\n\nfünf\n")
+    np.save(array, np.array(["one", "", "fünf"]))
+    assert main(["run", str(path)]) == 0
+    assert "string  random" in capsys.readouterr().out
+    for given in (text, array):
+        out = tmp_path / given.suffix
+        assert main(["run", str(path), "--input", f"words={given}", "--out", str(out)]) == 0
+        assert "y      3x1    string  b'one' b'' b'f\\xc3\\xbcnf'" in capsys.readouterr().out
+        assert np.load(out / "y.npy").tolist() == [[b"one"], [b""], ["fünf".encode()]]
+    text.write_bytes(b"zero\0\n")
+    assert "zero byte" in refused(capsys, "run", str(path), "--input", f"words={text}", "--out", str(tmp_path / "no"))

@@ -39,7 +39,7 @@ def test_going_back_to_a_size_is_a_hit() -> None:
 
 
 def test_the_plan_longest_unused_goes_first() -> None:
-    one = ready(relu_chain())._session().state.cached()[1]
+    one = ready(relu_chain())._session().state.usage().cached_bytes
     room = 16
     interpreter = ready(relu_chain(), plan_cache_bytes=room * (one + 8) + one // 2)
     for size in range(5, 5 + room - 1):
@@ -144,7 +144,7 @@ def test_release_and_acquire() -> None:
     interpreter = ready(relu_chain(3, 100_000))
     session = interpreter._session()
     session.release_memory()
-    assert session.state.arena_capacity == 0
+    assert session.state.usage().arena_capacity == 0
     for call in (interpreter.invoke, lambda: interpreter.get_tensor(0), lambda: interpreter.tensor(3)()):
         with pytest.raises(StateError):
             call()

@@ -216,7 +216,7 @@ def test_trim_under_a_live_view() -> None:
     view[:] = 1
     with pytest.raises(StateError, match="view"):
         interpreter.trim()
-    assert interpreter._session().state.arena_capacity > 1_000_000
+    assert interpreter._session().state.usage().arena_capacity > 1_000_000
     part = view[1:]
     del view
     with pytest.raises(StateError, match="view"):
@@ -224,7 +224,7 @@ def test_trim_under_a_live_view() -> None:
     assert part.tolist() == [1, 1, 1]
     del part
     interpreter.trim()
-    assert interpreter._session().state.arena_capacity == 4096
+    assert interpreter._session().state.usage().arena_capacity == 4096
     interpreter.invoke()
     assert interpreter.get_tensor(3).tolist() == [1, 1, 1, 1]
 

@@ -20,6 +20,7 @@ from built import (
 
 import minilite
 from minilite import KernelError, StateError
+from minilite.engine.session import Session
 
 # Threads and signals ----------------------------------------------------------------------------------------------------
 
@@ -122,6 +123,42 @@ def test_calls_from_within_a_custom_operator_are_refused() -> None:
     run(interpreter, floats(1, 2, 3, 4))
     assert len(found) == 9
     assert set(found) == {"the interpreter is running in another call: one call at a time"}
+
+
+def test_threads_that_come_first_at_once_get_one_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def slowly(*arguments: Any) -> Session:
+        made.append(threading.get_ident())
+        time.sleep(0.1)  # the others come meanwhile
+        return Session(*arguments)
+
+    monkeypatch.setattr("minilite.interpreter.Session", slowly)
+    interpreter = minilite.Interpreter(model_content=custom_chain("Same"), custom_ops={"Same": lambda node, x: x})
+    barrier, found = threading.Barrier(4), []
+
+    def first_use() -> None:
+        barrier.wait()
+        found.append(interpreter._session())
+
+    threads = [threading.Thread(target=first_use) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 1
+    assert len(found) == 4
+    assert len(set(map(id, found))) == 1
+
+
+def test_what_is_said_of_an_interpreter_that_runs() -> None:
+    with (blocked := Blocked()) as interpreter:
+        assert repr(interpreter) == "<Interpreter: 2 nodes, 3 tensors, running>"
+        for ask in (lambda: interpreter.arena_bytes, lambda: interpreter.counters):
+            with pytest.raises(StateError, match="running"):
+                ask()
+    assert blocked.error is None
+    assert repr(interpreter) == f"<Interpreter: 2 nodes, 3 tensors, arena {interpreter.arena_bytes} bytes>"
 
 
 def test_two_interpreters_of_one_model_in_two_threads() -> None:

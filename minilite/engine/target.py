@@ -1,0 +1,76 @@
+"""Where a tensor lies, what array fits it, and what a live view of it holds on to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from minilite._native import Place
+from minilite.errors import InputError, KernelError, StateError
+from minilite.format.dtypes import TensorType
+from minilite.format.model import Array, Tensor
+from minilite.format.values import ENCODED, array_type, decoded
+
+if TYPE_CHECKING:
+    from minilite.engine.session import Session
+
+Shape = tuple[int, ...]
+
+
+class ArenaView:
+    """The owner of a live view: numpy arrays made from it keep it, and while it lives the arena stays where it is."""
+
+    __slots__ = ("__array_interface__", "__weakref__", "_session")
+
+    def __init__(self, session: Session, array: Array) -> None:
+        self._session = session
+        self.__array_interface__ = array.__array_interface__
+
+
+class Target(NamedTuple):
+    """Where a tensor lies and what array fits it."""
+
+    place: Place
+    dtype: Any
+    shape: Shape
+    writable: bool
+    encoded: TensorType | None
+    """The type, where an array of values is not the tensor's bytes: strings, elements of less than a byte."""
+    array: Array | None = None
+    """Over the memory itself, for small tensors that are copied under the GIL; None: copies are C's."""
+
+    @property
+    def ndim(self) -> int:
+        """Its rank."""
+        return len(self.shape)
+
+
+def target_at(tensor: Tensor, place: Place | None, bound: Array | None) -> Target:
+    """What fits a tensor at a place, or in a buffer of the caller's. Raises: InputError, StateError."""
+    if place is None or place.shape is None or (not place.address and place.bytes > 0):
+        message = (
+            f"Tensor data is null. Run allocate_tensors() first: tensor {tensor.index} ('{tensor.name}') has no memory"
+        )
+        raise StateError(message, tensors=[tensor.name])
+    if tensor.type == TensorType.VARIANT:
+        message = f"tensor {tensor.index} ('{tensor.name}') is {tensor.type.name}: it cannot be read as an array"
+        raise InputError(message, tensors=[tensor.name])
+    kind, shape, sparse = TensorType(place.type), place.shape, tensor.sparsity is not None
+    dtype = array_type(kind)
+    if sparse:
+        shape = (place.bytes // dtype.itemsize,)  # the bytes of the sparse form
+    writable = place.storage not in ("constant", "folded")
+    if bound is not None:
+        writable = bool(bound.flags.writeable)
+    return Target(place, dtype, shape, writable, kind if kind in ENCODED and not sparse else None)
+
+
+def decoded_values(tensor: Tensor, raw: Array, target: Target) -> Array:
+    """The values in the bytes of an encoded target. Raises: StateError, KernelError."""
+    if target.encoded == TensorType.STRING and not target.place.address:
+        message = f"tensor {tensor.index} ('{tensor.name}') has no value yet: invoke() computes it"
+        raise StateError(message, tensors=[tensor.name])
+    try:
+        return decoded(raw, TensorType(target.place.type), target.shape)
+    except ValueError as error:  # what a run that failed half-way left
+        message = f"tensor {tensor.index} ('{tensor.name}'): {error}"
+        raise KernelError(message, tensors=[tensor.name]) from None
