@@ -139,7 +139,9 @@ struct ml_kernel {
     typedef struct params {         \
         FIELDS(ML_MEMBER, params)   \
     } params;                       \
-    static const ml_field params##_fields[] = {FIELDS(ML_ROW, params)};
+    ML_FIELDS(params, FIELDS)
+/* The table alone, of a struct that ML_GROUP declares: for families of several files. */
+#define ML_FIELDS(params, FIELDS) static const ml_field params##_fields[] = {FIELDS(ML_ROW, params)};
 /* Fields that several operators share are a group: ML_GROUP(ml_window_params, ML_WINDOW_FIELDS) declares its struct, and
  *     #define ML_C_window ml_window_params
  *     #define ML_ROW_window(params, member) ML_WINDOW_FIELDS(ML_GROUP_ROW, (params, member))

@@ -92,7 +92,7 @@ def head(node: Any, x: Array) -> Array:
 
 def request(count: int, size: int = 4) -> Array:
     """The input on which `head` gives `count` values: size - 1 of them, counted up from 1, over and over."""
-    return np.arange(size, dtype=np.float32) + np.eye(1, size, dtype=np.float32)[0] * count
+    return np.arange(size, dtype=np.float32) + np.eye(1, size, dtype=np.float32)[0] * np.float32(count)
 
 
 def wanted(count: int, size: int = 4) -> Array:

@@ -135,7 +135,7 @@ class Call(NamedTuple):
 
 
 def ramp(size: int) -> Any:
-    return np.arange(size, dtype=np.float32) - size // 2
+    return np.arange(size, dtype=np.float32) - np.float32(size // 2)
 
 
 def check(found: Any, x: Any) -> None:

@@ -1,7 +1,10 @@
-/* activation.c -- RELU, RELU6, RELU_N1_TO_1, RELU_0_TO_1, LEAKY_RELU, LOGISTIC: one input, element by element. */
+/* activation.c -- RELU, RELU6, RELU_N1_TO_1, RELU_0_TO_1, LEAKY_RELU, LOGISTIC, TANH, ELU, HARD_SWISH, GELU: one input, element
+ * by element. */
 #include "rules/elementwise.h"
 
 #include <math.h>
+
+#include "rules/real_table.h"
 
 /* RELU and its like: y = min(max(x, minimum), maximum); NaN stays NaN. */
 ML_PARAMS(clamp_params, ML_CLAMP_FIELDS)
@@ -46,20 +49,9 @@ ML_UNARY(logistic_f32, float, float, ML_NO_CONTEXT, logistic_one(x))
 ML_UNARY(logistic_f16, uint16_t, uint16_t, ML_NO_CONTEXT,
          ml_half_of_float(logistic_one(ml_float_of_half(x))))
 
-/* 8 bits: through float. */
-static int32_t logistic_of_byte(int32_t x, const void *affines) {
-    const ml_affine *in = affines, *out = in + 1;
-    const float real = in->scale * (float)(x - in->zero_point);
-    const float y =
-        1.0f / (1.0f + (float)exp(-(double)real)); /* exp in double: the same on every libm */
-    const float step = ml_round_half_away(y * (1.0f / out->scale)) + (float)out->zero_point;
-    const float least = (float)ml_type_least(out->type), most = (float)ml_type_most(out->type);
-    return (int32_t)(step < least ? least : step > most ? most : step);
-}
-static int64_t logistic_table(const ml_call *c, void *to) {
-    const ml_affine affines[2] = {ml_input_affine(c, 0), ml_output_affine(c, 0)};
-    return ml_derive_lookup(c, to, logistic_of_byte, affines);
-}
+/* 8 bits: through float; exp in double, which is the same on every libm. */
+static float logistic_of(float x, const void *p) { return 1.0f / (1.0f + (float)exp(-(double)x)); }
+ML_REAL_TABLES(logistic, logistic_of)
 
 /* 16 bits: |x| in steps of 1 / (3 * 4096), and lines between 256 values, 512 steps apart; each is raised by half of what the line
  * to the next one lacks in its middle. */
@@ -79,6 +71,7 @@ static int64_t derive_logistic_s16(const ml_call *c, void *to) {
         const double y = sigmoid_of(i), middle = (y + sigmoid_of(i + 1)) / 2;
         p->table[i] = (uint16_t)floor(y + (sigmoid_of(i + 0.5) - middle) / 2 + 0.5);
     }
+    p->table[255] = UINT16_MAX; /* of TFLite's table, the one that is not rounded */
     return (int64_t)sizeof *p;
 }
 static inline int16_t logistic_one_s16(int32_t x, const logistic_table_s16 *p) {
@@ -95,6 +88,102 @@ static inline int16_t logistic_one_s16(int32_t x, const logistic_table_s16 *p) {
 ML_UNARY(logistic_s16, int16_t, int16_t, const logistic_table_s16 *p = c->derived;
          , logistic_one_s16(x, p))
 
+/* TANH: within 3 ULP; 8 bits through float; 16 bits by the table of LOGISTIC, for tanh(x) = 2 sigmoid(2 x) - 1. */
+ML_UNARY(tanh_f32, float, float, ML_NO_CONTEXT, ml_tanh_f32(x))
+ML_UNARY(tanh_f16, uint16_t, uint16_t, ML_NO_CONTEXT,
+         ml_half_of_float(ml_tanh_f32(ml_float_of_half(x))))
+static float tanh_of(float x, const void *p) { return (float)tanh((double)x); }
+ML_REAL_TABLES(tanh, tanh_of)
+static inline int16_t tanh_one_s16(int32_t x, const logistic_table_s16 *p) {
+    const int32_t half = p->shift > 0 ? 1 << (p->shift - 1) : 0;
+    const int32_t scaled = (x * p->multiplier + half) >> p->shift;
+    const uint32_t size = (uint32_t)(scaled < 0 ? -scaled : scaled), at = size >> 8;
+    int32_t y = 0xFFFF << 8;
+    if (at < 255)
+        y = (p->table[at] << 8) + (int32_t)(size & 0xFF) * (p->table[at + 1] - p->table[at]);
+    y -= 1 << 23;
+    return (int16_t)((scaled >= 0 ? y + (1 << 7) : -y + (1 << 7) - 1) >> 8);
+}
+ML_UNARY(tanh_s16, int16_t, int16_t, const logistic_table_s16 *p = c->derived;, tanh_one_s16(x, p))
+
+/* ELU: y = x, below 0 exp(x) - 1. */
+ML_UNARY(elu_f32, float, float, ML_NO_CONTEXT, x < 0.0f ? ml_expm1_negative_f32(x) : x)
+static float elu_of(float x, const void *p) { return x < 0.0f ? (float)expm1((double)x) : x; }
+ML_REAL_TABLES(elu, elu_of)
+
+/* HARD_SWISH: y = x * min(max(x + 3, 0), 6) / 6. */
+static inline float hard_swish_one(float x) {
+    float gate = x + 3.0f;
+    gate = 0.0f < gate ? gate : 0.0f;
+    return x * (gate < 6.0f ? gate : 6.0f) / 6.0f;
+}
+ML_UNARY(hard_swish_f32, float, float, ML_NO_CONTEXT, hard_swish_one(x))
+/* 8 bits: (x - zero_point) * 128 times a gate in [0, 1], each in 16 bits; TFLite's own roundings. */
+typedef struct hard_swish {
+    int32_t zero_point, output_zero_point, least, most;
+    int32_t mantissa, right; /* 128th parts of input steps to output steps: 16 bits, a shift */
+    int32_t gate_mantissa, gate_shift; /* the same to the gate's 3 / 32768 */
+} hard_swish;
+static int32_t of_16_bits(int32_t mantissa) {
+    return mantissa >= INT32_MAX - (1 << 15) ? INT16_MAX : (mantissa + (1 << 15)) >> 16;
+}
+static inline int32_t high_mul_s16(int32_t a, int32_t b) { return (a * b + (1 << 14)) >> 15; }
+static inline int32_t cut_s16(int32_t x) { return ml_clamp_s32(x, INT16_MIN, INT16_MAX); }
+static int32_t hard_swish_of_byte(int32_t x, const void *context) {
+    const hard_swish *p = context;
+    const int32_t fine = (x - p->zero_point) * 128, up = p->gate_shift > 0 ? p->gate_shift : 0;
+    int32_t gate =
+        up > 15 ? (fine > 0) - (fine < 0) : fine; /* beyond 15 bits all but 0 saturates */
+    gate = up > 0 ? cut_s16(gate * (1 << (up > 15 ? 15 : up - 1))) : gate;
+    gate = high_mul_s16(gate, p->gate_mantissa);
+    gate = up > 0 ? cut_s16(gate * 2) : ml_rounding_shift_right(gate, -p->gate_shift);
+    gate = (gate + (1 << 15)) >> 1;
+    const int32_t y = gate * high_mul_s16(fine, p->mantissa) / (1 << 15);
+    return ml_clamp_s32(ml_rounding_shift_right(y, p->right) + p->output_zero_point, p->least,
+                        p->most);
+}
+static int64_t derive_hard_swish(const ml_call *c, void *to) {
+    const ml_affine in = ml_input_affine(c, 0), out = ml_output_affine(c, 0);
+    const float fine = (1.0f / 128.0f) * in.scale;
+    int32_t mantissa, shift, gate_mantissa, gate_shift;
+    ml_quantize_multiplier((double)(fine / out.scale), &mantissa, &shift);
+    ml_quantize_multiplier((double)(fine / (3.0f / 32768.0f)), &gate_mantissa, &gate_shift);
+    const hard_swish p = {in.zero_point,
+                          out.zero_point,
+                          ml_type_least(out.type),
+                          ml_type_most(out.type),
+                          of_16_bits(mantissa),
+                          shift < 0 ? -shift : 0,
+                          of_16_bits(gate_mantissa),
+                          gate_shift};
+    return ml_derive_lookup(c, to, hard_swish_of_byte, &p);
+}
+
+/* GELU: y = x / 2 * erfc(-x / sqrt(2)), or with tanh(sqrt(2 / pi) * (x + 0.044715 x^3)) + 1 in erfc's place. */
+#define GELU_FIELDS(X, S) X(S, i32, approximate)
+ML_PARAMS(gelu_params, GELU_FIELDS)
+static inline float gelu_argument(float x) { return 0.797884561f * (x + 0.044715f * x * x * x); }
+ML_UNARY(gelu_tanh_f32, float, float, ML_NO_CONTEXT,
+         0.5f * x * (1.0f + ml_tanh_f32(gelu_argument(x))))
+ML_UNARY(gelu_erfc_f32, float, float, ML_NO_CONTEXT, 0.5f * x * erfcf(x * -0.707106769f))
+static ml_status gelu_f32(const ml_call *c) {
+    return ((const gelu_params *)c->params)->approximate ? gelu_tanh_f32(c) : gelu_erfc_f32(c);
+}
+static float gelu_of(float x, const void *params) {
+    const float factor = ((const gelu_params *)params)->approximate
+                             ? 1.0f + (float)tanh((double)gelu_argument(x))
+                             : (float)erfc((double)(x * -0.707106769f));
+    return 0.5f * x * factor;
+}
+ML_UNARY(gelu_f16, uint16_t, uint16_t, const void *p = c->params;
+         , ml_half_of_float(gelu_of(ml_float_of_half(x), p)))
+static int64_t gelu_bytes(const ml_call *c, void *to) {
+    return ml_derive_real_bytes(c, to, gelu_of, c->params);
+}
+static int64_t gelu_lines(const ml_call *c, void *to) {
+    return ml_derive_real_lines(c, to, gelu_of, c->params);
+}
+
 ML_KERNELS(activation) = {
     ML_UNARY_KERNEL("relu", clamp_params, {"f32 -> f32", NULL, NULL, relu_f32},
                     ML_QUANTIZED_ROWS(relu)),
@@ -102,8 +191,19 @@ ML_KERNELS(activation) = {
                     ML_QUANTIZED_ROWS(leaky_relu)),
     ML_UNARY_KERNEL_NO_PARAMS("logistic", {"f32 -> f32", NULL, NULL, logistic_f32},
                               {"f16 -> f16", NULL, NULL, logistic_f16},
-                              {"s8 -> s8", logistic_table, NULL, ml_lookup},
-                              {"u8 -> u8", logistic_table, NULL, ml_lookup},
+                              ML_REAL_BYTES_ROW("s8", logistic), ML_REAL_BYTES_ROW("u8", logistic),
                               {"s16 -> s16", derive_logistic_s16, NULL, logistic_s16}),
+    ML_UNARY_KERNEL_NO_PARAMS("tanh", {"f32 -> f32", NULL, NULL, tanh_f32},
+                              {"f16 -> f16", NULL, NULL, tanh_f16}, ML_REAL_BYTES_ROW("s8", tanh),
+                              ML_REAL_BYTES_ROW("u8", tanh),
+                              {"s16 -> s16", derive_logistic_s16, NULL, tanh_s16}),
+    ML_UNARY_KERNEL_NO_PARAMS("elu", {"f32 -> f32", NULL, NULL, elu_f32},
+                              ML_REAL_BYTES_ROW("s8", elu)),
+    ML_UNARY_KERNEL_NO_PARAMS("hard_swish", {"f32 -> f32", NULL, NULL, hard_swish_f32},
+                              {"s8 -> s8", derive_hard_swish, NULL, ml_lookup},
+                              {"u8 -> u8", derive_hard_swish, NULL, ml_lookup}),
+    ML_UNARY_KERNEL("gelu", gelu_params, {"f32 -> f32", NULL, NULL, gelu_f32},
+                    {"f16 -> f16", NULL, NULL, gelu_f16}, ML_REAL_BYTES_ROW("s8", gelu),
+                    ML_REAL_BYTES_ROW("u8", gelu), ML_REAL_LINES_ROW(gelu)),
     ML_KERNELS_END,
 };

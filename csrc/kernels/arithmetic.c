@@ -1,10 +1,12 @@
-/* arithmetic.c -- ADD, MUL: elementwise with numpy's broadcasting and a fused clamp; output 0 may be either input.
+/* arithmetic.c -- ADD, SUB, MUL, SQUARED_DIFFERENCE: elementwise with numpy's broadcasting and a fused clamp; output 0 may be either input.
  *
  * Floats: one rounding per operation; without an activation nothing is clamped, so infinities stay. NaN passes every clamp.
- * Integers wrap. Quantized ADD and MUL follow TFLite's reference kernels bit for bit (double rounding, fixed_point.h):
+ * Integers wrap. Quantized ones follow TFLite's reference kernels bit for bit (double rounding, fixed_point.h):
  *
  *     ADD  T1[a] + T2[b], requantized, where T(x) is (x - zero_point) << 20, scaled: a function of one byte, hence a table.
  *          16 bits: << 15, computed; with power-of-two scales one operand is shifted and the sum saturates.
+ *     SUB  the same, T1[a] - T2[b].
+ *     SQUARED_DIFFERENCE (T1[a] - T2[b])^2, with << 7.
  *     MUL  (a - zero_point) * (b - zero_point), requantized.
  *
  * One function serves s8 and u8: bytes are read as u8, after flipping their top bit where they are signed. 16 bits without
@@ -31,8 +33,8 @@ static inline uint16_t half_of(float x, float minimum, float maximum) {
 }
 #define FLOAT(h) ml_float_of_half(h)
 
-/* Evals `op`_f32 and `op`_f16; a clamp is left out where it does nothing. Sums and products of halves are exact enough in
- * float: one rounding. */
+/* Evals `op`_f32, where a clamp is left out if it does nothing, and `op`_f16: sums and products of halves are exact enough in
+ * float for one rounding. */
 #define FLOATS(op, context, OPERATION)                                                                     \
     ML_BINARY(op##_plain_f32, float, float, ML_NO_CONTEXT, OPERATION(u, v))                                 \
     ML_BINARY(op##_clamped_f32, float, float, ML_PARAMS_AS(context), clamp_f32(OPERATION(u, v), p.minimum, p.maximum))              \
@@ -40,13 +42,20 @@ static inline uint16_t half_of(float x, float minimum, float maximum) {
         const context *p = c->params;                                                                      \
         const bool clamps = p->minimum > -__builtin_inff() || p->maximum < __builtin_inff();               \
         return clamps ? op##_clamped_f32(c) : op##_plain_f32(c);                                           \
-    }                                                                                                      \
+    }
+#define HALVES(op, context, OPERATION)                                                                     \
     ML_BINARY(op##_f16, uint16_t, uint16_t, ML_PARAMS_AS(context),                                               \
               half_of(OPERATION(FLOAT(u), FLOAT(v)), p.minimum, p.maximum))
 #define ADD(u, v) ((u) + (v))
+#define SUB(u, v) ((u) - (v))
 #define MUL(u, v) ((u) * (v))
+#define SQUARE(u, v) (((u) - (v)) * ((u) - (v)))
 FLOATS(add, add_params, ADD)
+FLOATS(sub, add_params, SUB)
 FLOATS(mul, clamp_params, MUL)
+HALVES(add, add_params, ADD)
+HALVES(mul, clamp_params, MUL)
+ML_BINARY(squared_difference_f32, float, float, ML_NO_CONTEXT, SQUARE(u, v))
 
 typedef struct complex_f32 {
     float re, im;
@@ -83,9 +92,13 @@ static int64_t derive_limits(const ml_call *c, void *to) {
               CLAMP(type, (type)OPERATION((wide)u, (wide)v)))
 WRAPPING(add, s32, int32_t, uint32_t, ADD)
 WRAPPING(add, s64, int64_t, uint64_t, ADD)
+WRAPPING(sub, s32, int32_t, uint32_t, SUB)
+WRAPPING(sub, s64, int64_t, uint64_t, SUB)
 WRAPPING(mul, s32, int32_t, uint32_t, MUL)
 WRAPPING(mul, u32, uint32_t, uint32_t, MUL)
 WRAPPING(mul, s64, int64_t, uint64_t, MUL)
+ML_BINARY(squared_difference_s32, int32_t, int32_t, ML_NO_CONTEXT,
+          (int32_t)SQUARE((uint32_t)u, (uint32_t)v))
 
 /* Quantized ---------------------------------------------------------------------------------------------------------- */
 
@@ -136,34 +149,42 @@ typedef struct add_bytes {
 } add_bytes;
 
 /* Both inputs in a common scale, twice the larger one's, shifted left by as many bits as a sum of them leaves. */
-static void fill_add(const ml_call *c, quantized *p, int32_t left) {
-    const ml_affine a = ml_input_affine(c, 0), b = ml_input_affine(c, 1),
-                    y = ml_output_affine(c, 0);
+static double fill_terms(const ml_call *c, quantized *p) {
+    const ml_affine a = ml_input_affine(c, 0), b = ml_input_affine(c, 1);
     const double common = 2 * (double)(a.scale > b.scale ? a.scale : b.scale);
-    p->out = output_of(c, common / ((double)(1 << left) * (double)y.scale));
     p->a.input_zero_point = a.zero_point;
     p->b.input_zero_point = b.zero_point;
     ml_quantize_multiplier((double)a.scale / common, &p->a.mantissa, &p->a.shift);
     ml_quantize_multiplier((double)b.scale / common, &p->b.mantissa, &p->b.shift);
+    return common;
+}
+static void fill_add(const ml_call *c, quantized *p, int32_t left) {
+    const double common = fill_terms(c, p), y_scale = (double)ml_output_affine(c, 0).scale;
+    p->out = output_of(c, common / ((double)(1 << left) * y_scale));
 }
 static inline int32_t add_term(int32_t x, const ml_rescale *p, int32_t left) {
     const uint32_t shifted = (uint32_t)(x - p->input_zero_point) << left;
     return ml_multiply_quantized((int32_t)shifted, p->mantissa, p->shift);
 }
 
-static int64_t derive_add_q8(const ml_call *c, void *to) {
-    add_bytes *p = to;
-    if (!p) return (int64_t)sizeof *p;
-    quantized q;
-    fill_add(c, &q, 20);
-    p->out = q.out;
+/* The terms of all bytes; `sign` is that of the second. */
+static void fill_bytes(const ml_call *c, add_bytes *p, const quantized *q, int32_t left,
+                       int32_t sign) {
+    p->out = q->out;
     for (int32_t byte = 0; byte < 256; byte++) {
         const int32_t x = ml_input(c, 0)->type == ML_S8 ? (int8_t)byte : byte;
-        p->a[byte] = add_term(x, &q.a, 20);
-        p->b[byte] = add_term(x, &q.b, 20);
+        p->a[byte] = add_term(x, &q->a, left);
+        p->b[byte] = sign * add_term(x, &q->b, left);
     }
-    return (int64_t)sizeof *p;
 }
+static int64_t derive_bytes(const ml_call *c, void *to, int32_t sign) {
+    quantized q;
+    if (to) fill_add(c, &q, 20);
+    if (to) fill_bytes(c, to, &q, 20, sign);
+    return (int64_t)sizeof(add_bytes);
+}
+static int64_t derive_add_q8(const ml_call *c, void *to) { return derive_bytes(c, to, 1); }
+static int64_t derive_sub_q8(const ml_call *c, void *to) { return derive_bytes(c, to, -1); }
 static void add_q8_row(const ml_call *c, const uint8_t *a, const uint8_t *b, uint8_t *y, int64_t n,
                        int32_t kind) {
     const add_bytes *p = c->derived;
@@ -176,6 +197,31 @@ static void add_q8_row(const ml_call *c, const uint8_t *a, const uint8_t *b, uin
     }
 }
 ML_BINARY_ROWS(add_q8, uint8_t, uint8_t)
+
+static int64_t derive_squared_difference(const ml_call *c, void *to) {
+    if (!to) return (int64_t)sizeof(add_bytes);
+    const ml_affine y = ml_output_affine(c, 0);
+    quantized q;
+    const double common = fill_terms(c, &q);
+    q.out = ml_rescale_of((ml_affine){0}, y, common * common / ((1 << 14) * (double)y.scale));
+    fill_bytes(c, to, &q, 7, -1);
+    return (int64_t)sizeof(add_bytes);
+}
+static void squared_difference_s8_row(const ml_call *c, const uint8_t *a, const uint8_t *b,
+                                      uint8_t *y, int64_t n, int32_t kind) {
+    const add_bytes *p = c->derived;
+    const int64_t da = kind != ML_ROW_SCALAR_A, db = kind != ML_ROW_SCALAR_B;
+    int32_t squares[CHUNK];
+    for (int64_t at = 0; at < n; at += CHUNK) {
+        const int64_t m = n - at < CHUNK ? n - at : CHUNK;
+        for (int64_t i = 0; i < m; i++) {
+            const int32_t difference = p->a[a[(at + i) * da]] + p->b[b[(at + i) * db]];
+            squares[i] = difference * difference;
+        }
+        rescale_row(squares, y + at, m, &p->out);
+    }
+}
+ML_BINARY_ROWS(squared_difference_s8, uint8_t, uint8_t)
 
 static int64_t derive_mul(const ml_call *c, void *to) {
     quantized *p = to;
@@ -258,6 +304,12 @@ ML_BINARY(add_shifted_s16, int16_t, int16_t, ML_DERIVED_AS(words),
                                 p.q.out.least, p.q.out.most))
 ML_BINARY(add_general_s16, int16_t, int16_t, ML_DERIVED_AS(words),
           (int16_t)ml_rescale_one(add_term(u, &p.q.a, 15) + add_term(v, &p.q.b, 15), &p.q.out))
+ML_BINARY(sub_shifted_s16, int16_t, int16_t, ML_DERIVED_AS(words),
+          (int16_t)ml_clamp_s32(ml_rounding_shift_right(u, p.q.a.shift) -
+                                    ml_rounding_shift_right(v, p.q.b.shift),
+                                p.q.out.least, p.q.out.most))
+ML_BINARY(sub_general_s16, int16_t, int16_t, ML_DERIVED_AS(words),
+          (int16_t)ml_rescale_one(add_term(u, &p.q.a, 15) - add_term(v, &p.q.b, 15), &p.q.out))
 ML_BINARY(mul_general_s16, int16_t, int16_t, ML_DERIVED_AS(words),
           (int16_t)ml_rescale_one(product(u, v, &p.q), &p.q.out))
 static ml_status add_s16(const ml_call *c) {
@@ -265,6 +317,9 @@ static ml_status add_s16(const ml_call *c) {
     return kind == PLAIN     ? add_plain_s16(c)
            : kind == SHIFTED ? add_shifted_s16(c)
                              : add_general_s16(c);
+}
+static ml_status sub_s16(const ml_call *c) {
+    return ((const words *)c->derived)->kind == SHIFTED ? sub_shifted_s16(c) : sub_general_s16(c);
 }
 static ml_status mul_s16(const ml_call *c) {
     return ((const words *)c->derived)->kind == PLAIN ? mul_plain_s16(c) : mul_general_s16(c);
@@ -278,6 +333,12 @@ ML_KERNELS(arithmetic) = {
                      {"s8 s8 -> s8", derive_add_q8, NULL, add_q8},
                      {"u8 u8 -> u8", derive_add_q8, NULL, add_q8},
                      {"s16 s16 -> s16", derive_add_s16, NULL, add_s16}),
+    ML_BINARY_KERNEL("sub", add_params, {"f32 f32 -> f32", NULL, NULL, sub_f32},
+                     {"s32 s32 -> s32", derive_limits, NULL, sub_s32},
+                     {"s64 s64 -> s64", derive_limits, NULL, sub_s64},
+                     {"s8 s8 -> s8", derive_sub_q8, NULL, add_q8},
+                     {"u8 u8 -> u8", derive_sub_q8, NULL, add_q8},
+                     {"s16 s16 -> s16", derive_add_s16, NULL, sub_s16}),
     ML_BINARY_KERNEL(
         "mul", clamp_params, {"f32 f32 -> f32", NULL, NULL, mul_f32},
         {"f16 f16 -> f16", NULL, NULL, mul_f16}, {"s32 s32 -> s32", derive_limits, NULL, mul_s32},
@@ -285,5 +346,10 @@ ML_KERNELS(arithmetic) = {
         {"s64 s64 -> s64", derive_limits, NULL, mul_s64}, {"c64 c64 -> c64", NULL, NULL, mul_c64},
         {"s8 s8 -> s8", derive_mul, NULL, mul_q8}, {"u8 u8 -> u8", derive_mul, NULL, mul_q8},
         {"s16 s16 -> s16", derive_mul_s16, NULL, mul_s16}),
+    ML_BINARY_KERNEL_NO_PARAMS("squared_difference",
+                               {"f32 f32 -> f32", NULL, NULL, squared_difference_f32},
+                               {"s32 s32 -> s32", NULL, NULL, squared_difference_s32},
+                               {"s8 s8 -> s8", derive_squared_difference, NULL,
+                                squared_difference_s8}),
     ML_KERNELS_END,
 };

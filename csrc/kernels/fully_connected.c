@@ -56,7 +56,7 @@ static ml_status prepare_fully_connected(const ml_call *c, ml_wish *wish) {
     *blocks = (ml_blocks){.rows = rows, .k = w->dims[1], .n = w->dims[0], .groups = 1};
     const ml_integer_rule *rule = integer_rule(c);
     if (!rule) return ml_prepare_floats(c, wish, blocks, false);
-    if (ml_input(c, 0)->type == ML_F32) blocks->own_bytes = sizeof(ml_row_scale);
+    if (ml_input(c, 0)->type == ML_F32) blocks->own_bytes = sizeof(float);
     return ml_prepare_integers(c, wish, blocks, rule);
 }
 
@@ -115,8 +115,8 @@ static inline int32_t scale_sum(const ml_weighted *w, double sum, double multipl
             }                                                                                      \
     }
 /* Of bytes, an output's low byte is the same bits whether it has a sign. */
-FINISH(bytes, int32_t, int32_t, b->extra, int8_t)
-FINISH(s16, int32_t, int32_t, b->extra, int16_t)
+FINISH(bytes, int32_t, int32_t, b->bias, int8_t)
+FINISH(s16, int32_t, int32_t, b->bias, int16_t)
 FINISH(wide, int64_t, int64_t, ml_in_optional(c, 2), int16_t)
 
 /* Hybrid: each row of a float input is quantized by itself, sums are scaled back and added to the bias. */
@@ -125,7 +125,7 @@ static void quantize(const ml_call *c, const ml_block *b) {
     const ml_blocks *blocks = c->blob;
     int64_t k = blocks->k, stride = ml_padded_row(k);
     bool asymmetric = ((const fc_params *)c->params)->asymmetric;
-    ml_row_scale *scales = b->own;
+    float *scales = b->own;
     for (int64_t r = 0; r < b->count; r++) {
         int16_t *row = (int16_t *)b->rows + r * stride;
         scales[r] =
@@ -136,34 +136,20 @@ static void quantize(const ml_call *c, const ml_block *b) {
 
 static void finish_hybrid(const ml_call *c, const ml_block *b) {
     const fc_params *p = c->params;
-    const ml_blocks *blocks = c->blob;
-    const ml_weighted *w = c->derived;
-    const ml_row_scale *scales = b->own;
-    const int32_t *sums = b->sums;
-    const float *bias = ml_in_optional(c, 2);
-    int64_t n = blocks->n;
-    float *y = (float *)ml_out(c, 0) + b->first * n;
-    for (int64_t r = 0; r < b->count; r++, sums += n, y += n)
-        for (int64_t i = 0; i < n; i++) {
-            int32_t sum = sums[i] - (b->extra ? b->extra[i] * scales[r].zero : 0);
-            float v = (bias ? bias[i] : 0.0f) + (float)sum * (scales[r].scale * w->scales[i]);
-            v = v < p->minimum ? p->minimum : v;
-            y[i] = v > p->maximum ? p->maximum : v;
-        }
+    int64_t n = ((const ml_blocks *)c->blob)->n;
+    ml_requantized r = {
+        ml_in_optional(c, 2), b->sums, b->count, 0, n, (float *)ml_out(c, 0) + b->first * n, n};
+    ml_scale_sums(c, &r, b->own, p->minimum, p->maximum);
 }
 
 static const ml_integer_rule *integer_rule(const ml_call *c) {
-    static const ml_integer_rule bytes = {widen, finish_bytes, ML_EXTRA_BIAS, false},
-                                 s16 = {widen, finish_s16, ML_EXTRA_BIAS, false},
-                                 wide = {widen, finish_wide, ML_EXTRA_NONE, true},
-                                 symmetric = {quantize, finish_hybrid, ML_EXTRA_NONE, false},
-                                 asymmetric = {quantize, finish_hybrid, ML_EXTRA_SUMS, false};
+    static const ml_integer_rule bytes = {widen, finish_bytes, .folds = true},
+                                 s16 = {widen, finish_s16, .folds = true},
+                                 wide = {widen, finish_wide, .wide = true},
+                                 hybrid = {quantize, finish_hybrid, .folds = false};
     const ml_tensor *bias = ml_input(c, 2);
     switch (ml_input(c, 0)->type) {
-    case ML_F32:
-        return ml_input(c, 1)->type == ML_F32               ? NULL
-               : ((const fc_params *)c->params)->asymmetric ? &asymmetric
-                                                            : &symmetric;
+    case ML_F32: return ml_input(c, 1)->type == ML_F32 ? NULL : &hybrid;
     case ML_S16: return bias && bias->type == ML_S32 ? &s16 : &wide;
     default: return &bytes;
     }

@@ -1,8 +1,8 @@
-/* reduction.c -- MEAN over any set of dimensions.
+/* reduction.c -- MEAN, SUM, REDUCE_MAX, _MIN, _PROD, _ANY, _ALL over any set of dimensions.
  *
  * f32: sums in float32, eight side by side along a reduced last dimension, and one division. s32, s64: sums wrap in int64,
  * divided towards 0. 8 and 16 bits: TFLite's QuantizedMeanOrSum: int32 sum less zero points, one requantization (double
- * rounding) by a multiplier that holds 1 / count.
+ * rounding) by a multiplier that holds 1 / count; SUM scales in float32, as LiteRT's optimized kernel.
  */
 #include "rules/quantized.h"
 #include "rules/reduce.h"
@@ -87,7 +87,128 @@ MEAN_QUANTIZED(s8, int8_t)
 MEAN_QUANTIZED(u8, uint8_t)
 MEAN_QUANTIZED(s16, int16_t)
 
+/* Sums: those narrower than what they are summed in pass through scratch. */
+static ml_status prepare_sum(const ml_call *c, ml_wish *wish) {
+    const int32_t type = ml_input(c, 0)->type;
+    const int64_t bytes = type == ML_F32 || type == ML_S64 ? 0 : type == ML_S32 ? 8 : 4;
+    return ml_prepare_reduce(c, wish, c->blob, ((const reduce_params *)c->params)->keep_dims,
+                             bytes);
+}
+
+static ml_status prepare_plain(const ml_call *c, ml_wish *wish) {
+    return ml_prepare_reduce(c, wish, c->blob, ((const reduce_params *)c->params)->keep_dims, 0);
+}
+
+static ml_status reduce_sum_f32(const ml_call *c) {
+    sum_f32(ml_in(c, 0), ml_out(c, 0), c->blob);
+    return ML_OK;
+}
+
+static ml_status reduce_sum_s64(const ml_call *c) {
+    sum_s64(ml_in(c, 0), ml_out(c, 0), c->blob);
+    return ML_OK;
+}
+
+static ml_status reduce_sum_s32(const ml_call *c) {
+    const ml_reduce *r = c->blob;
+    const uint64_t *sums = c->scratch;
+    int32_t *y = ml_out(c, 0);
+    sum_s32(ml_in(c, 0), c->scratch, r);
+    for (int64_t i = 0; i < r->outputs; i++) y[i] = (int32_t)sums[i];
+    return ML_OK;
+}
+
+typedef struct sum_scale {
+    float scale;
+    float bias; /* an element's, of its zero point */
+    float zero_point;
+    float least;
+    float most;
+} sum_scale;
+
+static int64_t derive_sum(const ml_call *c, void *to) {
+    const ml_affine in = ml_input_affine(c, 0), out = ml_output_affine(c, 0);
+    sum_scale *made = to;
+    if (made) {
+        made->scale = out.scale > 0.0f ? in.scale / out.scale : 0.0f;
+        made->bias = (float)-in.zero_point * made->scale;
+        made->zero_point = (float)out.zero_point;
+        made->least = (float)ml_type_least(out.type);
+        made->most = (float)ml_type_most(out.type);
+    }
+    return (int64_t)sizeof(sum_scale);
+}
+
+static int32_t scaled_sum(const sum_scale *p, uint32_t sum, int64_t count) {
+    const float scaled = (float)(int32_t)sum * p->scale;
+    float v = ml_round_half_away(scaled + p->bias * (float)count) + p->zero_point;
+    v = v < p->least ? p->least : v;
+    return (int32_t)(v > p->most ? p->most : v);
+}
+
+#define SUM_QUANTIZED(suffix, type)                                              \
+    static ml_status reduce_sum_##suffix(const ml_call *c) {                     \
+        const ml_reduce *r = c->blob;                                            \
+        const uint32_t *sums = c->scratch;                                       \
+        type *y = ml_out(c, 0);                                                  \
+        sum_##suffix(ml_in(c, 0), c->scratch, r);                                \
+        for (int64_t i = 0; i < r->outputs; i++)                                 \
+            y[i] = (type)scaled_sum(c->derived, sums[i], r->count);              \
+        return ML_OK;                                                            \
+    }
+SUM_QUANTIZED(s8, int8_t)
+SUM_QUANTIZED(u8, uint8_t)
+SUM_QUANTIZED(s16, int16_t)
+
+/* What is reduced in its own type, straight into the output. */
+#define PLAIN(name, type, START, STEP)                                           \
+    ML_REDUCE(name##_all, type, type, START, STEP, STEP)                         \
+    static ml_status name(const ml_call *c) {                                    \
+        name##_all(ml_in(c, 0), ml_out(c, 0), c->blob);                          \
+        return ML_OK;                                                            \
+    }
+#define GREATER(a, b) ((b) > (a) ? (b) : (a))
+#define LESS(a, b) ((b) < (a) ? (b) : (a))
+#define LIMITS(suffix, type, LEAST, MOST)                                        \
+    PLAIN(max_##suffix, type, LEAST, GREATER)                                    \
+    PLAIN(min_##suffix, type, MOST, LESS)
+LIMITS(f32, float, -__FLT_MAX__, __FLT_MAX__)
+LIMITS(s8, int8_t, INT8_MIN, INT8_MAX)
+LIMITS(u8, uint8_t, 0, UINT8_MAX)
+LIMITS(s16, int16_t, INT16_MIN, INT16_MAX)
+LIMITS(s32, int32_t, INT32_MIN, INT32_MAX)
+LIMITS(s64, int64_t, INT64_MIN, INT64_MAX)
+
+#define TIMES(a, b) ((a) * (b))
+PLAIN(prod_f32, float, 1.0f, TIMES)
+PLAIN(prod_s32, uint32_t, 1, TIMES)
+PLAIN(prod_s64, uint64_t, 1, TIMES)
+#define EITHER(a, b) ((uint8_t)((a) | ((b) != 0)))
+#define BOTH(a, b) ((uint8_t)((a) & ((b) != 0)))
+PLAIN(any_b8, uint8_t, 0, EITHER)
+PLAIN(all_b8, uint8_t, 1, BOTH)
+
+#define REDUCTION(kernel_name, prepare_fn, ...)                                  \
+    {.abi = ML_KERNEL_ABI, .name = (kernel_name), ML_PARAMS_OF(reduce_params),   \
+     .blob_bytes = (int32_t)sizeof(ml_reduce), .prepare = (prepare_fn), ML_TYPED(__VA_ARGS__)}
+#define LIMIT_ROWS(name)                                                         \
+    {"f32 s32 -> f32", NULL, NULL, name##_f32}, {"s8 s32 -> s8", NULL, NULL, name##_s8}, \
+        {"u8 s32 -> u8", NULL, NULL, name##_u8}, {"s16 s32 -> s16", NULL, NULL, name##_s16}, \
+        {"s32 s32 -> s32", NULL, NULL, name##_s32}, {"s64 s32 -> s64", NULL, NULL, name##_s64}
+
 ML_KERNELS(reduction) = {
+    REDUCTION("sum", prepare_sum, {"f32 s32 -> f32", NULL, NULL, reduce_sum_f32},
+              {"s32 s32 -> s32", NULL, NULL, reduce_sum_s32},
+              {"s64 s32 -> s64", NULL, NULL, reduce_sum_s64},
+              {"s8 s32 -> s8", derive_sum, NULL, reduce_sum_s8},
+              {"u8 s32 -> u8", derive_sum, NULL, reduce_sum_u8},
+              {"s16 s32 -> s16", derive_sum, NULL, reduce_sum_s16}),
+    REDUCTION("reduce_max", prepare_plain, LIMIT_ROWS(max)),
+    REDUCTION("reduce_min", prepare_plain, LIMIT_ROWS(min)),
+    REDUCTION("reduce_prod", prepare_plain, {"f32 s32 -> f32", NULL, NULL, prod_f32},
+              {"s32 s32 -> s32", NULL, NULL, prod_s32}, {"s64 s32 -> s64", NULL, NULL, prod_s64}),
+    REDUCTION("reduce_any", prepare_plain, {"b8 s32 -> b8", NULL, NULL, any_b8}),
+    REDUCTION("reduce_all", prepare_plain, {"b8 s32 -> b8", NULL, NULL, all_b8}),
     {.abi = ML_KERNEL_ABI,
      .name = "mean",
      ML_PARAMS_OF(reduce_params),

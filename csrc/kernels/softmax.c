@@ -115,24 +115,6 @@ static int64_t derive_bytes(const ml_call *c, void *to) {
     return 256 * (int64_t)sizeof *exps;
 }
 
-/* x * 2^exponent, saturating: gemmlowp's SaturatingRoundingMultiplyByPOT for exponent > 0. */
-static inline int32_t saturating_shift_left(int32_t x, int32_t exponent) {
-    int32_t limit = (int32_t)((1u << (31 - exponent)) - 1);
-    return x > limit ? INT32_MAX : x < -limit ? INT32_MIN : (int32_t)((uint32_t)x << exponent);
-}
-
-/* gemmlowp's one_over_one_plus_x_for_x_in_0_1: 1 / (1 + x) in Q0.31 for x in Q0.31, three Newton steps in Q2.29. */
-static int32_t one_over_one_plus(int32_t x) {
-    int32_t half_denominator = (int32_t)(((int64_t)x + INT32_MAX + 1) >> 1);
-    int32_t r =
-        1515870810 + ml_doubling_high_mul(-1010580540, half_denominator); /* 48/17 - 32/17 d */
-    for (int step = 0; step < 3; step++) {
-        int32_t error = (1 << 29) - ml_doubling_high_mul(half_denominator, r);
-        r += saturating_shift_left(ml_doubling_high_mul(error, r), 2);
-    }
-    return saturating_shift_left(r, 1);
-}
-
 /* A row of bytes, flipped to u8 order by `flip`, to outputs of `bits` that start at `lowest`. Where the sum is 512 or more LiteRT
  * aborts: every y rounds to 0. */
 #define BYTES_ROW(name, out_type, flip, bits, lowest)                                                   \
@@ -145,7 +127,7 @@ static int32_t one_over_one_plus(int32_t x) {
         const bool fits = sum < (int64_t)512 << 19; /* the maximum adds 1: sum > 0 */                   \
         const int32_t headroom = fits ? __builtin_clz((uint32_t)sum) : 0;                               \
         const int32_t scale =                                                                           \
-            fits ? one_over_one_plus((int32_t)(((uint32_t)sum << headroom) - (1u << 31))) : 0;          \
+            fits ? ml_one_over_one_plus((int32_t)(((uint32_t)sum << headroom) - (1u << 31))) : 0;          \
         const int32_t shift = fits ? 12 - headroom + 31 - (bits) : 0;                                   \
         for (int64_t i = 0; i < n; i++) {                                                               \
             int32_t v = ml_doubling_high_mul(scale, exps[high - (x[i] ^ (flip))]);                      \

@@ -145,14 +145,12 @@ static ml_status svdf_hybrid(const ml_call *c) {
     int16_t *row = ml_scratch(c, blob->row_offset);
     SHIFT(state, state_elements(blob));
     for (int64_t b = 0; b < blob->batches; b++) {
-        ml_row_scale scale =
-            ml_quantize_row((const float *)ml_in(c, X) + b * blob->depth, blob->depth,
-                            ((const svdf_params *)c->params)->asymmetric, row);
-        for (int64_t i = 0; i < blob->depth; i++) row[i] = (int16_t)(row[i] - scale.zero);
+        float scale = ml_quantize_row((const float *)ml_in(c, X) + b * blob->depth, blob->depth,
+                                      ((const svdf_params *)c->params)->asymmetric, row);
         memset(row + blob->depth, 0, (size_t)(k - blob->depth) * sizeof *row);
         ml_matmul_s16s8(row, 1, weights, k, blob->filters, sums, false);
         for (int64_t f = 0; f < blob->filters; f++)
-            NEWEST(state, blob, b, f) = (float)sums[f] * (scale.scale * derived->feature_scale);
+            NEWEST(state, blob, b, f) = (float)sums[f] * (scale * derived->feature_scale);
     }
     finish_floats(c, derived->time_scale);
     return ML_OK;

@@ -40,6 +40,17 @@ static inline int32_t ml_multiply_quantized_s64(int64_t x, int32_t mantissa, int
     return (int32_t)((x * reduced + ((int64_t)1 << (total - 1))) >> total);
 }
 
+/* SaturatingRoundingMultiplyByPOT: x * 2^exponent, saturating; 0 < exponent < 31. */
+static inline int32_t ml_saturating_shift_left(int32_t x, int32_t exponent) {
+    int32_t limit = (int32_t)((1u << (31 - exponent)) - 1);
+    return x > limit ? INT32_MAX : x < -limit ? INT32_MIN : (int32_t)((uint32_t)x << exponent);
+}
+
+/* one_over_one_plus_x_for_x_in_0_1: 1 / (1 + x) in Q0.31 for x in Q0.31, by three Newton steps in Q2.29. */
+int32_t ml_one_over_one_plus(int32_t x);
+/* GetInvSqrtQuantizedMultiplierExp: 1 / sqrt(x) ~ mantissa * 2^(shift - 31) for x >= 0 (0 counts as 1), by five Newton steps. */
+void ml_inverse_sqrt(int32_t x, int32_t *mantissa, int32_t *shift);
+
 static inline int32_t ml_clamp_s32(int32_t x, int32_t low, int32_t high) {
     return x < low ? low : x > high ? high : x;
 }

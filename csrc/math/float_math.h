@@ -41,6 +41,57 @@ static inline float ml_exp_f32(float x) {
            ml_float_of_bits((uint32_t)(power - half + 127) << 23);
 }
 
+/* log(x) within 2 ULP, subnormal numbers included: the exponent times ln 2 (in two parts) and a polynomial for log(1 + f),
+ * sqrt(1/2) <= 1 + f < sqrt(2). -infinity for 0, NaN below. */
+static inline float ml_log_f32(float x) {
+    const float scaled = x < 1.17549435e-38f ? x * 8388608.0f : x;
+    const uint32_t bits = ml_bits_of_float(scaled) + (0x3F800000u - 0x3F3504F3u);
+    const float e = (float)((int32_t)(bits >> 23) - 127) - (x < 1.17549435e-38f ? 23.0f : 0.0f);
+    const float f = ml_float_of_bits((bits & 0x007FFFFFu) + 0x3F3504F3u) - 1.0f;
+    float p = 7.0376836292e-2f;
+    p = p * f - 1.1514610310e-1f;
+    p = p * f + 1.1676998740e-1f;
+    p = p * f - 1.2420140846e-1f;
+    p = p * f + 1.4249322787e-1f;
+    p = p * f - 1.6668057665e-1f;
+    p = p * f + 2.0000714765e-1f;
+    p = p * f - 2.4999993993e-1f;
+    p = p * f + 3.3333331174e-1f;
+    const float square = f * f;
+    float y = f * square * p - 2.12194440e-4f * e - 0.5f * square;
+    y = (f + y) + 0.693359375f * e;
+    y = x < __builtin_inff() ? y : x; /* infinity, NaN */
+    y = x == 0.0f ? -__builtin_inff() : y;
+    return x < 0.0f ? __builtin_nanf("") : y;
+}
+
+/* exp(x) - 1 within 3 ULP for x <= 0, NaN for NaN; near 0 by a polynomial. */
+static inline float ml_expm1_negative_f32(float x) {
+    float p = 2.75573192e-7f;
+    p = p * x + 2.75573192e-6f;
+    p = p * x + 2.48015873e-5f;
+    p = p * x + 1.98412698e-4f;
+    p = p * x + 1.38888889e-3f;
+    p = p * x + 8.33333333e-3f;
+    p = p * x + 4.16666667e-2f;
+    p = p * x + 1.66666667e-1f;
+    p = p * x + 0.5f;
+    const float far = ml_exp_f32(x) - 1.0f, near = x + x * x * p;
+    return x < -0.7f ? far : near;
+}
+
+/* tanh(x) within 3 ULP, NaN for NaN: 1 - 2 / (exp(2 |x|) + 1), near 0 an odd polynomial. */
+static inline float ml_tanh_f32(float x) {
+    const float size = __builtin_fabsf(x), square = x * x;
+    float p = -5.70498872745e-3f;
+    p = p * square + 2.06390887954e-2f;
+    p = p * square - 5.37397155531e-2f;
+    p = p * square + 1.33314422036e-1f;
+    p = p * square - 3.33332819422e-1f;
+    const float near = x + x * square * p, far = 1.0f - 2.0f / (ml_exp_f32(size + size) + 1.0f);
+    return size < 0.625f ? near : __builtin_copysignf(far, x);
+}
+
 /* binary16 to binary32, exact. The exponent is moved by a product, which also makes subnormals right. */
 static inline float ml_float_of_half(uint16_t half) {
     uint32_t magnitude = (uint32_t)(half & 0x7FFF) << 13, sign = (uint32_t)(half & 0x8000) << 16;

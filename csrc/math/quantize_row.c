@@ -8,30 +8,34 @@ static inline int16_t step(float v, float low, float high) {
     return (int16_t)(v + (v < 0.0f ? -0.49999997f : 0.49999997f));
 }
 
-ml_row_scale ml_quantize_row(const float *x, int64_t k, bool asymmetric, int16_t *row) {
-    float least = 0.0f, most = 0.0f;
+/* The step of 0 between least <= 0 and most >= 0: from the end that is nearer. */
+static int16_t step_of_zero(double least, double most, double scale) {
+    double from_least = -128.0 - least / scale, from_most = 127.0 - most / scale;
+    double zero = 128.0 - least / scale < 127.0 + most / scale ? from_least : from_most;
+    zero = zero > -128.0 ? zero : -128.0;
+    zero = zero < 127.0 ? zero : 127.0;
+    return (int16_t)(zero + (zero < 0 ? -0.5 : 0.5));
+}
+
+float ml_quantize_row(const float *x, int64_t k, bool asymmetric, int16_t *row) {
+    float least = 0.0f, most = 0.0f, scale = 1.0f, inverse = 0.0f, low = -127.0f;
+    int16_t zero = 0;
     for (int64_t i = 0; i < k; i++) {
         least = x[i] < least ? x[i] : least;
         most = x[i] > most ? x[i] : most;
     }
-    ml_row_scale made = {1.0f, 0};
-    float inverse = 0.0f, low = -127.0f;
     if (least < most && asymmetric) {
-        double scale = ((double)most - (double)least) / 255.0;
-        double from_least = -128.0 - least / scale, from_most = 127.0 - most / scale;
-        double least_error = 128.0 + (least < 0 ? -least : least) / scale;
-        double most_error = 127.0 + (most < 0 ? -most : most) / scale;
-        double zero = least_error < most_error ? from_least : from_most;
-        zero = zero <= -128.0 ? -128.0 : zero >= 127.0 ? 127.0 : zero;
-        made.scale = (float)scale;
-        made.zero = (int32_t)(zero + (zero < 0 ? -0.5 : 0.5));
-        inverse = 1.0f / made.scale;
+        double steps = ((double)most - (double)least) / 255.0;
+        zero = step_of_zero(least, most, steps);
+        scale = (float)steps;
+        inverse = 1.0f / scale;
         low = -128.0f;
     } else if (least < most) {
         float range = -least > most ? -least : most;
-        made.scale = range / 127.0f;
+        scale = range / 127.0f;
         inverse = 127.0f / range;
     }
-    for (int64_t i = 0; i < k; i++) row[i] = step((float)made.zero + x[i] * inverse, low, 127.0f);
-    return made;
+    for (int64_t i = 0; i < k; i++)
+        row[i] = (int16_t)(step((float)zero + x[i] * inverse, low, 127.0f) - zero);
+    return scale;
 }

@@ -37,6 +37,11 @@ typedef struct ml_problem {
     int64_t capacity; /* in: stop at any plan within it; 0 = minimize */
     int64_t max_nodes; /* in: budget of search nodes; 0 = none */
     double max_seconds; /* in: budget of CPU seconds; 0 = none */
+    /* Default planner only: in, an order of records that a similar problem was planned well with, hinted of them (0 = none: then
+     * more is searched); out, the order of this plan. NULL = not asked for; else there is room for `count`. */
+    int32_t *order;
+    int32_t hinted;
+    int32_t spare;
     /* Results. */
     int64_t arena_bytes;
     int64_t lower_bound; /* largest sum of rounded sizes live at once */
@@ -82,6 +87,14 @@ typedef enum {
 
 typedef struct ml_planner ml_planner;
 
+/* Tensors in the order in which a planner placed them last; handed to the next one of the same graph, it spares most of the
+ * search. `tensors` has room for n_tensors + n_nodes; count 0 = nothing yet. */
+typedef struct ml_placing_order {
+    int32_t *tensors;
+    int32_t count;
+    int32_t reserved;
+} ml_placing_order;
+
 ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, int32_t options,
                            int32_t alignment);
 void ml_planner_free(ml_planner *planner);
@@ -95,6 +108,9 @@ uint8_t *ml_planner_pinned(
 /* Puts a tensor at a given offset, any that its element type allows; before plan_allocations. It is then freed after its last
  * reader, graph inputs too. Fixed tensors that overlap while both are live are refused by execute_allocations. */
 void ml_planner_fix(ml_planner *planner, int32_t tensor, int64_t offset);
+
+/* The order to begin with and to leave behind; borrowed. */
+void ml_planner_use_order(ml_planner *planner, ml_placing_order *order);
 
 void ml_planner_plan_allocations(ml_planner *planner);
 ml_status ml_planner_execute_allocations(ml_planner *planner, int32_t first, int32_t last,

@@ -65,6 +65,7 @@ void ml_planner_fix(ml_planner *p, int32_t tensor, int64_t offset) {
     p->fixed[tensor] = offset;
 }
 
+void ml_planner_use_order(ml_planner *p, ml_placing_order *order) { p->order = order; }
 void ml_planner_free(ml_planner *p) { free(p); }
 int64_t *ml_planner_bytes(ml_planner *p) { return p->bytes; }
 uint8_t *ml_planner_places(ml_planner *p) { return p->place; }
@@ -156,15 +157,44 @@ static ml_status check_fixed(const ml_planner *p, int32_t count, int32_t from, m
     return ML_OK;
 }
 
+/* Records by the order that tensors were placed in last: those it names first, as many as `hinted`. NULL without memory. */
+static int32_t *order_records(const ml_planner *p, int32_t count, int32_t *hinted) {
+    int32_t *order = malloc(((size_t)count + (size_t)p->count + 1) * sizeof *order),
+            *record_of = order + count;
+    *hinted = 0;
+    if (!order) return NULL;
+    for (int32_t t = 0; t < p->count; t++) record_of[t] = -1;
+    for (int32_t i = 0; i < count; i++) record_of[p->records[i].tensor] = i;
+    for (int32_t i = 0; i < p->order->count; i++) {
+        int32_t record = record_of[p->order->tensors[i]];
+        if (record >= 0) order[(*hinted)++] = record;
+        if (record >= 0) record_of[p->order->tensors[i]] = -1;
+    }
+    if (*hinted == 0) return order;
+    for (int32_t i = 0; i < count; i++) /* newcomers come last */
+        if (record_of[p->records[i].tensor] >= 0) order[(*hinted)++] = i;
+    return order;
+}
+
+static void keep_order(const ml_planner *p, const int32_t *order, int32_t count) {
+    p->order->count = count;
+    for (int32_t i = 0; i < count; i++) p->order->tensors[i] = p->records[order[i]].tensor;
+}
+
 /* Places the candidates, records[fixed .. count), around the active ones before them. */
 static ml_status place_records(ml_planner *p, int32_t count, int32_t fixed, ml_error *error) {
     if (p->n_fixed > 0 && check_fixed(p, count, fixed, error) != ML_OK) return ML_ARENA_ERROR;
     ml_problem problem = {.records = p->records, .count = count, .alignment = p->alignment};
+    int32_t *order = p->order && fixed == 0 ? order_records(p, count, &problem.hinted) : NULL;
+    problem.order = order;
     bool longer = p->options & ML_SEARCH_LONG;
     problem.max_nodes = longer ? LONG_SEARCH_NODES : EXACT_SEARCH_NODES;
     ml_plan_status status = ml_memory_plan(longer ? "exact" : p->strategy, &problem);
     if (status == ML_PLAN_UNSUPPORTED && (fixed > 0 || p->n_fixed > 0))
         status = ml_memory_plan("greedy_by_size", &problem);
+    if (status == ML_PLAN_OK && order && strcmp(p->strategy, "default") == 0 && !longer)
+        keep_order(p, order, count);
+    free(order);
     if (status != ML_PLAN_OK) return fail_plan(p, status, error);
     for (int32_t i = fixed; i < count; i++) {
         const ml_record *record = &p->records[i];

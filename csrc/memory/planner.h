@@ -13,6 +13,7 @@ struct ml_planner {
     int32_t alignment;
     int32_t count; /* tensors and temporaries */
     int32_t last_active; /* the node up to which memory was planned, -1 = none */
+    ml_placing_order *order; /* borrowed, or NULL */
     int32_t n_active;
     int32_t n_fixed; /* tensors with an offset of the caller's */
     int64_t high_water;

@@ -1,4 +1,8 @@
-/* look.c -- what a plan says, for reports; every number that is asked with is checked. */
+/* look.c -- what a plan says, for reports; every number that is asked with is checked.
+ *
+ * A plan keeps offsets and roots, not lifetimes, which reports alone want. They are found again by a planner that is told
+ * the same as the one which placed the plan, so what is printed is what was planned. The plan may also be the copy of a
+ * residence; it then has the capacities that it was placed with. */
 #include <stdlib.h>
 
 #include "plan/plan.h"
@@ -28,6 +32,7 @@ int64_t ml_plan_arena_bytes(const ml_plan *plan) { return plan->rows.frames[0].r
 int64_t ml_plan_work_bytes(const ml_plan *plan) { return plan->rows.work_bytes; }
 int64_t ml_plan_lower_bound(const ml_plan *plan) { return plan->rows.frames[0].lower_bound; }
 
+/* Folded values are counted with the plan that made them. */
 int64_t ml_plan_own_bytes(const ml_plan *plan) {
     int64_t bytes = (int64_t)sizeof *plan + ml_rows_bytes(plan->graph) + plan->words * 4 +
                     plan->n_bound * (int64_t)sizeof *plan->bound;
@@ -46,8 +51,8 @@ int32_t ml_plan_node(const ml_plan *plan, int32_t frame, int32_t position, int32
     return row->stale ? ML_NODE_WAITS : row->status;
 }
 
-/* A planner with the plan's sizes and lifetimes, sharing as the plan was made with. Sharing may have been left out because that
- * was smaller: the roots say so. */
+/* A planner with the plan's sizes and lifetimes, sharing as the plan was made with. Sharing may have been left out because
+ * that was smaller: the roots say so. */
 static ml_planner *planner_of(const ml_plan *plan, int32_t frame) {
     const ml_subgraph *sub = ml_frame_subgraph(plan->graph, frame);
     ml_placing placing = {
@@ -93,6 +98,8 @@ int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, 
     return count;
 }
 
+/* Answers what binding would bring without binding: the same lifetimes, placed anew without these tensors. A root that
+ * leaves takes its class with it, as tensors that share a place do. */
 ml_status ml_plan_without(const ml_plan *plan, const int32_t *tensors, int32_t count,
                           ml_outlook *outlook, ml_error *error) {
     const ml_planner_graph *io = &ml_frame_subgraph(plan->graph, 0)->io;

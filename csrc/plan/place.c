@@ -1,6 +1,15 @@
 /* place.c -- lifetimes and offsets: each frame's sizes go to a planner, what it answers goes into the rows.
  *
- * Frames are numbered callers first, so walking them backwards places callees before the scratch that holds them. */
+ * Frames are numbered callers first, so walking them backwards places callees before the scratch that holds them. The scratch
+ * record of a node with subgraphs is
+ *
+ *     | room: the largest region of its frames | the kernel's own scratch |
+ *
+ * and lives at that node alone, so that a loop's peak is a record among others, and one bound covers the model.
+ *
+ * A plan is placed with what it knows; tensors whose shape is open take nothing. A residence with such tensors is placed by the
+ * same code over its own rows, with capacities for what it does not know. Either way only rows are written: shapes, blobs and
+ * folded values stay as they are, and a failure leaves rows that nobody has seen yet. */
 #include "plan/plan.h"
 
 int64_t ml_children_room(const ml_graph *g, const ml_rows *rows, int32_t frame, int32_t n) {
@@ -12,13 +21,16 @@ int64_t ml_children_room(const ml_graph *g, const ml_rows *rows, int32_t frame, 
     return ml_round_up(room, ML_ALIGNMENT);
 }
 
-/* The file's own memory plan holds for the file's own shapes, and where tensors may share memory at all. */
+/* The file's own memory plan holds for the file's own shapes, and where tensors may share memory at all. It says nothing of
+ * subgraphs that nodes call. */
 static bool follows_file(const ml_placing *x, int32_t frame) {
     return frame == 0 && x->offline && ml_frame_subgraph(x->graph, 0)->planned_offline &&
            !(x->options & ML_KEEP_ALL);
 }
 
-/* Views have the bytes of what they look at, whatever either needed in the past. */
+/* Views have the bytes of what they look at, whatever either needed in the past: the planner lets tensors share memory only
+ * when they have as many bytes, and a view that lost its place would have to be copied. Chains of views are levelled front
+ * to back. */
 static void level_views(const ml_subgraph *sub, const ml_tensor *tensors, int64_t *bytes) {
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         const ml_node_io *io = sub->nodes[n].io;
@@ -32,6 +44,8 @@ static void level_views(const ml_subgraph *sub, const ml_tensor *tensors, int64_
     }
 }
 
+/* Bytes by tensor: what is known, what earlier runs needed where that is more, nothing for what a plan leaves open. Dynamic
+ * tensors are pinned, in the planner's sense: they share with views alone, for of two that share in place one may grow. */
 static void describe_tensors(const ml_placing *x, int32_t frame, ml_planner *planner) {
     const ml_frame *f = &x->graph->frames[frame];
     const ml_subgraph *sub = &x->graph->subgraphs[f->subgraph];
@@ -56,6 +70,8 @@ static void describe_tensors(const ml_placing *x, int32_t frame, ml_planner *pla
     level_views(sub, tensors, bytes);
 }
 
+/* Scratch by node. What is small comes from the work block, for one node runs at a time; its size is noted on the way. A
+ * node with effects may run others while its scratch is in use, so its scratch is always a record. */
 static void describe_nodes(const ml_placing *x, int32_t frame, ml_planner *planner) {
     const ml_frame *f = &x->graph->frames[frame];
     const ml_subgraph *sub = &x->graph->subgraphs[f->subgraph];
@@ -83,6 +99,7 @@ ml_planner *ml_place_planner(const ml_placing *x, int32_t frame, int32_t options
     if (!planner) return NULL;
     describe_tensors(x, frame, planner);
     describe_nodes(x, frame, planner);
+    if (x->orders && x->orders[frame].tensors) ml_planner_use_order(planner, &x->orders[frame]);
     ml_planner_plan_allocations(planner);
     return planner;
 }
@@ -97,7 +114,8 @@ static ml_status plan_once(const ml_placing *x, int32_t frame, int32_t options,
     return status;
 }
 
-/* Plans with sharing in place; where that misses its bound, also without, and keeps the smaller. */
+/* Plans with sharing in place; where that misses its bound, also without, and keeps the smaller. (Sharing lengthens lives:
+ * a class of tensors is one record from the first node of the first to the last of the last, harder to fit between others.) */
 static ml_status plan_frame(const ml_placing *x, int32_t frame, ml_planner **planner,
                             ml_error *error) {
     int32_t options = x->options, sharing = ML_SHARE_TFLITE | ML_SHARE_WIDE;
@@ -115,6 +133,8 @@ static ml_status plan_frame(const ml_placing *x, int32_t frame, ml_planner **pla
     return status;
 }
 
+/* What the planner answered becomes rows. Whether a view is one shows only here: sharing may have been left out, or refused
+ * because of a graph output or a bound tensor, and then the node runs and copies. */
 static void take_offsets(const ml_placing *x, int32_t frame, ml_planner *planner) {
     const ml_graph *g = x->graph;
     const ml_frame *f = &g->frames[frame];
@@ -144,6 +164,8 @@ static void take_offsets(const ml_placing *x, int32_t frame, ml_planner *planner
     x->rows->frames[frame].lower_bound = ml_planner_lower_bound(planner);
 }
 
+/* Variables of all frames lie in one block of the state's, frame after frame: they are no part of any region, so that they
+ * stay where they are when the arena is laid out anew. */
 ml_status ml_place_frames(const ml_placing *x, ml_placed_fn placed, void *context,
                           ml_error *error) {
     int64_t persistent = 0;

@@ -1,10 +1,20 @@
-/* plan.c -- ml_plan: made once for its key, by a sweep and a placement; then held, read and copied. */
+/* plan.c -- ml_plan: made once for its key, by a sweep and a placement; then held, read and copied.
+ *
+ * A plan hangs on its key alone: the shapes that were asked for, and which tensors are bound. It has offsets and no
+ * pointers into memory that a state has, so it can be printed, kept, and used by several residences while runs go on.
+ * Making one writes into the new plan and nothing else (but for counters and the store of packed weights), so a refusal is
+ * answered by throwing it away.
+ *
+ * Rows are one allocation a kind, flat over the frames of the graph, and have no pointers into each other. So a copy is
+ * four memcpy; what rows point at (folded values, packed weights, constants) belongs to a plan that is held, to a store, or
+ * to the graph. */
 #include "plan/plan.h"
 
 #include <stdlib.h>
 
 /* Rows ----------------------------------------------------------------------------------------------------------- */
 
+/* What the cache's bound counts of a plan, and once more of a residence with rows of its own. */
 int64_t ml_rows_bytes(const ml_graph *g) {
     return g->total_slots * (int64_t)sizeof(ml_tensor) +
            g->total_nodes * (int64_t)sizeof(ml_node_plan) +
@@ -20,6 +30,7 @@ ml_status ml_rows_allocate(ml_rows *rows, const ml_graph *g, ml_error *error) {
     return ml_error_memory(error, "a plan", ml_rows_bytes(g), 0);
 }
 
+/* Both sides belong to the same graph, so all tables are of the same lengths. */
 void ml_rows_copy(ml_rows *to, const ml_rows *from, const ml_graph *g) {
     memcpy(to->tensors, from->tensors, (size_t)g->total_slots * sizeof *to->tensors);
     memcpy(to->nodes, from->nodes, (size_t)g->total_nodes * sizeof *to->nodes);
@@ -39,6 +50,8 @@ void ml_rows_free(ml_rows *rows) {
 
 /* Key ------------------------------------------------------------------------------------------------------------- */
 
+/* The key is hashed as it came: rows ascend by tensor, and shapes equal to the file's are left out by the caller, so that a
+ * size has one spelling. Of buffers only the tensors count: another buffer under the same tensor is the same plan. */
 uint64_t ml_plan_hash(const int32_t *spec, int32_t words, const ml_binding *bound,
                       int32_t n_bound) {
     uint64_t hash = 1469598103934665603u; /* FNV-1a over words */
@@ -59,6 +72,7 @@ bool ml_plan_has_key(const ml_plan *p, uint64_t hash, const int32_t *spec, int32
 
 /* Life ------------------------------------------------------------------------------------------------------------ */
 
+/* A failure leaves a plan that ml_plan_free takes apart as far as it came. */
 static ml_status allocate_plan(const ml_graph *g, int32_t words, int32_t n_bound, ml_plan **plan,
                                ml_error *error) {
     ml_plan *p = *plan = calloc(1, sizeof *p);
@@ -73,6 +87,7 @@ static ml_status allocate_plan(const ml_graph *g, int32_t words, int32_t n_bound
     return ml_rows_allocate(&p->rows, g, error);
 }
 
+/* Plans are held by residences, by copies that share folded values, and by Python; the last one frees, in any thread. */
 ml_plan *ml_plan_hold(ml_plan *plan) {
     atomic_fetch_add(&plan->holders, 1);
     return plan;
@@ -95,6 +110,8 @@ void ml_plan_free(ml_plan *plan) {
     free(plan);
 }
 
+/* The copy holds the plan that has the folded values, never a copy of it: chains would keep every residence that was ever
+ * looked at. */
 ml_status ml_plan_copy(ml_plan *plan, const ml_rows *rows, ml_plan **copy, ml_error *error) {
     ml_status status = allocate_plan(plan->graph, plan->words, plan->n_bound, copy, error);
     if (status != ML_OK) {
@@ -116,12 +133,15 @@ ml_status ml_plan_copy(ml_plan *plan, const ml_rows *rows, ml_plan **copy, ml_er
 
 /* Making ---------------------------------------------------------------------------------------------------------- */
 
+/* Errors about a tensor name it by number; Python puts the name behind it. */
 static ml_status blame_tensor(const ml_plan *p, ml_error *error, int32_t tensor) {
     error->subgraph = p->graph->frames[0].subgraph;
     error->tensor = tensor;
     return (ml_status)error->status;
 }
 
+/* Any tensor may be resized, as in LiteRT, but what a node computes is given its shape by that node. Variables have theirs
+ * from here alone, so it is checked here; inputs are checked in shape_inputs, whether they were resized or not. */
 static ml_status resize_tensor(ml_plan *p, int32_t number, const ml_shape *shape, ml_error *error) {
     char text[96];
     const ml_subgraph *sub = ml_frame_subgraph(p->graph, 0);
@@ -165,6 +185,7 @@ static ml_status apply_spec(ml_plan *p, ml_error *error) {
     return ML_OK;
 }
 
+/* Where known shapes come from: everything the sweep knows starts with these and with constants. */
 static ml_status shape_inputs(ml_plan *p, ml_error *error) {
     const ml_subgraph *sub = ml_frame_subgraph(p->graph, 0);
     char text[96];
@@ -192,6 +213,8 @@ static ml_status shape_inputs(ml_plan *p, ml_error *error) {
     return ML_OK;
 }
 
+/* A bound tensor has no bytes in the arena and shares with no other, which its storage alone tells the planner. Whether the
+ * buffer is large enough is no matter of the plan: see state/bound.c. */
 static ml_status mark_bound(ml_plan *p, const ml_binding *bound, ml_error *error) {
     const ml_subgraph *sub = ml_frame_subgraph(p->graph, 0);
     for (int32_t i = 0; i < p->n_bound; i++) {
@@ -232,6 +255,8 @@ static ml_status note_bound(void *context, int32_t frame, ml_planner *planner) {
     return ML_OK;
 }
 
+/* Frames below are reset here and swept by the prepare of the node that calls them, which knows their operands. A plan is
+ * dynamic when any node of any frame is open or stale: stale are those that wait, and all nodes of the frames below them. */
 static ml_status fill(ml_plan *p, const ml_plan_request *r, ml_error *error) {
     ml_engine engine = {.graph = r->graph,
                         .rows = &p->rows,
@@ -252,6 +277,7 @@ static ml_status fill(ml_plan *p, const ml_plan_request *r, ml_error *error) {
                           .rows = &p->rows,
                           .strategy = p->strategy,
                           .options = p->options,
+                          .orders = r->orders,
                           .offline = r->words == 0};
     return ml_place_frames(&placing, note_bound, p, error);
 }

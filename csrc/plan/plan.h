@@ -113,6 +113,7 @@ typedef struct ml_plan_request {
     const ml_hooks *hooks;
     const struct ml_simd *simd;
     ml_counters *counters;
+    ml_placing_order *orders; /* of the state's last plan, by frame */
 } ml_plan_request;
 
 ml_status ml_plan_new(const ml_plan_request *request, ml_plan **plan, ml_error *error);
@@ -162,6 +163,7 @@ typedef struct ml_placing {
     int32_t options;
     const int64_t *capacities; /* NULL: a plan, whose open tensors take nothing */
     const int64_t *scratch; /* by node: what scratch needed so far; NULL with capacities */
+    ml_placing_order *orders; /* by frame, or NULL */
     bool offline; /* the file's own memory plan is in force */
 } ml_placing;
 

@@ -1,8 +1,21 @@
-/* sweep.c -- the prepare sweep: shapes, blobs and folded values, node by node, as far as shapes are known. */
+/* sweep.c -- the prepare sweep: shapes, blobs and folded values, node by node, as far as shapes are known.
+ *
+ * One walk in the order of execution. When it has passed a node,
+ *
+ *   - an output that is shaped and not dynamic has the shape that every run will find, so whoever reads it may rely on it;
+ *   - any other output is dynamic: open, because the node's prepare said so, or because the node waits;
+ *   - the node is stale unless its prepare has accepted just the shapes that its rows have.
+ *
+ * A node waits when an input is dynamic. Its prepare is not called, for there is nothing it could check, and so nobody knows yet
+ * whether it would be open: the run finds out (run/dynamic.c).
+ *
+ * Runs call the same prepare, with values. That is why ml_prepare_call and below know of neither plan nor run, but write into
+ * whatever rows their engine has. */
 #include <stdlib.h>
 
 #include "plan/plan.h"
 
+/* The environment of a frame: one for all its nodes, so that a call is small. */
 ml_env ml_frame_env(const ml_engine *engine, struct ml_frame_engine *fe) {
     const ml_frame *f = &engine->graph->frames[fe->frame];
     const ml_subgraph *sub = &engine->graph->subgraphs[f->subgraph];
@@ -35,6 +48,7 @@ void ml_sweep_reset(ml_engine *engine, int32_t frame) {
                                     .shaped = variable};
         if (variable) tensors[slot].bytes = ml_bytes_of(ml_elements(&def->shape), def->type);
     }
+    /* Operands of a subgraph lie wherever the node that calls it has them. */
     for (int32_t i = 0; frame > 0 && i < sub->io.n_inputs; i++) {
         int32_t slot = sub->io.inputs[i] < 0 ? -1 : sub->slots[sub->io.inputs[i]];
         if (slot >= 0) tensors[slot].storage = ML_STORAGE_SLOT;
@@ -44,6 +58,7 @@ void ml_sweep_reset(ml_engine *engine, int32_t frame) {
             (ml_node_plan){.scratch_offset = -1, .stale = 1, .step = -1};
 }
 
+/* Frames below come first: the node that really failed stays named, not the WHILE around it. */
 ml_status ml_blame(ml_error *error, const ml_graph *g, int32_t frame, int32_t node,
                    ml_status status) {
     if (error->node < 0) {
@@ -69,12 +84,15 @@ ml_call ml_call_of(const ml_engine *engine, const ml_env *env, int32_t frame, in
                      .node = n};
 }
 
+/* ml_reserve answers an overflow with -1 once and for all, so that kernels need not check each sum. */
 static ml_status too_much_scratch(ml_error *error) {
     return ml_error_set(error, ML_SHAPE_ERROR,
                         "its scratch memory adds up to more bytes than an int64 counts");
 }
 
-/* The node's weights in the layout of the level: from a store, or room in scratch to pack them in each run. */
+/* The node's weights in the layout of the level: from a store, or room in scratch to pack them in each run. It comes after
+ * prepare, because pack reads the blob. Folded weights are packed in each run as well: a store outlives the plan that they
+ * belong to. What the file has goes to the Model's store, what lowering made to the graph's own, which goes with it. */
 static ml_status provide_packed(ml_engine *engine, const ml_call *c, const ml_node *node,
                                 ml_node_plan *row, ml_wish *wish) {
     const ml_graph *g = engine->graph;
@@ -96,6 +114,9 @@ static ml_status provide_packed(ml_engine *engine, const ml_call *c, const ml_no
     return wish->scratch_bytes < 0 ? too_much_scratch(c->env->error) : ML_OK;
 }
 
+/* Blobs are zeroed first, so that one that is prepared again does not depend on what was there. With an open output the blob
+ * may be half filled, so weights are not packed by it. Room for workers only grows, and is
+ * the maximum over all nodes: they take turns. */
 ml_status ml_prepare_call(ml_engine *engine, const ml_call *c, int32_t frame, ml_wish *wish) {
     const ml_graph *g = engine->graph;
     const ml_node *node = &ml_frame_subgraph(g, frame)->nodes[c->node];
@@ -113,7 +134,8 @@ ml_status ml_prepare_call(ml_engine *engine, const ml_call *c, int32_t frame, ml
     return status == ML_OK ? ML_OK : ml_blame(c->env->error, g, frame, c->node, status);
 }
 
-/* Marks outputs whose shapes a run will give: those that prepare left open, or all. */
+/* Marks outputs whose shapes a run will give: those that prepare left open, or all. The shape that the file states for them
+ * is a hint at best, so they lose it: unknown is better than wrong. */
 static void leave_open(const ml_call *c, uint32_t open) {
     for (int32_t i = 0; i < c->n_outputs; i++) {
         int32_t slot = c->env->slots[c->inputs[c->n_inputs + i]];
@@ -129,6 +151,7 @@ static void leave_open(const ml_call *c, uint32_t open) {
     }
 }
 
+/* A node that is open has been prepared, and is not stale: what waits in it is values, not shapes. */
 static ml_status sweep_node(ml_engine *engine, const ml_env *env, int32_t frame, int32_t n) {
     ml_node_plan *row = &engine->rows->nodes[engine->graph->frames[frame].node_base + n];
     ml_call c = ml_call_of(engine, env, frame, n, NULL);

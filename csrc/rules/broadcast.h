@@ -54,10 +54,12 @@ static inline void ml_rows_next(const ml_broadcast *s, ml_rows *at) {
 
 /* Defines eval `name`, which hands each row to name##_row(c, a, b, y, n, kind). One row is all that most nodes have: they go
  * straight to it. Output 0 may be exactly one of the inputs. */
-#define ML_BINARY_ROWS(name, in_type, out_type)                                                      \
+#define ML_BINARY_ROWS(name, in_type, out_type) ML_BINARY_ROWS_OF(name, in_type, in_type, out_type)
+#define ML_BINARY_ROWS_OF(name, a_type, b_type, out_type)                                            \
     static __attribute__((noinline)) ml_status name##_nest(const ml_call *c) {                       \
         const ml_broadcast *s = c->blob;                                                             \
-        const in_type *a = ml_in(c, 0), *b = ml_in(c, 1);                                            \
+        const a_type *a = ml_in(c, 0);                                                               \
+        const b_type *b = ml_in(c, 1);                                                               \
         out_type *y = ml_out(c, 0);                                                                  \
         ml_rows at = {0};                                                                            \
         for (int64_t r = 0; r < s->rows; r++, ml_rows_next(s, &at))                                  \
@@ -74,30 +76,34 @@ static inline void ml_rows_next(const ml_broadcast *s, ml_rows *at) {
 /* The same for y = EXPRESSION of an element `u` of input 0, `v` of input 1, and of `p`, as a CONTEXT of rules/context.h says.
  * Each element is read before it is written: that is all ivdep asserts. */
 #define ML_BINARY(name, in_type, out_type, CONTEXT, EXPRESSION)                                      \
-    static __attribute__((noinline)) void name##_row(const ml_call *c, const in_type *a,             \
-                                                     const in_type *b, out_type *y, int64_t n,       \
+    ML_BINARY_OF(name, in_type, in_type, out_type, CONTEXT, EXPRESSION)
+/* The same for inputs of two types. */
+#define ML_BINARY_OF(name, a_type, b_type, out_type, CONTEXT, EXPRESSION)                            \
+    static __attribute__((noinline)) void name##_row(const ml_call *c, const a_type *a,              \
+                                                     const b_type *b, out_type *y, int64_t n,        \
                                                      int32_t kind) {                                 \
         CONTEXT                                                                                      \
         if (kind == ML_ROW_FULL) {                                                                   \
             _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                                   \
-                const in_type u = a[i], v = b[i];                                                    \
+                const a_type u = a[i];                                                               \
+                const b_type v = b[i];                                                               \
                 y[i] = (EXPRESSION);                                                                 \
             }                                                                                        \
         } else if (kind == ML_ROW_SCALAR_A) {                                                        \
-            const in_type u = *a;                                                                    \
+            const a_type u = *a;                                                                     \
             _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                                   \
-                const in_type v = b[i];                                                              \
+                const b_type v = b[i];                                                               \
                 y[i] = (EXPRESSION);                                                                 \
             }                                                                                        \
         } else {                                                                                     \
-            const in_type v = *b;                                                                    \
+            const b_type v = *b;                                                                     \
             _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                                   \
-                const in_type u = a[i];                                                              \
+                const a_type u = a[i];                                                               \
                 y[i] = (EXPRESSION);                                                                 \
             }                                                                                        \
         }                                                                                            \
     }                                                                                                \
-    ML_BINARY_ROWS(name, in_type, out_type)
+    ML_BINARY_ROWS_OF(name, a_type, b_type, out_type)
 
 /* A row whose prepare is ml_prepare_broadcast; `...` are the rows of its table. */
 #define ML_BINARY_KERNEL(kernel_name, params, ...)                                    \

@@ -42,10 +42,11 @@ int64_t ml_pack_weights_s8(const ml_call *c, void *to) {
 
 /* Integers --------------------------------------------------------------------------------------------------------- */
 
-/* Whether what a rule wants beside sums was derived, or is nothing but the bias itself. */
-static bool has_extra(const ml_weighted *w, ml_extra extra) {
-    return extra == ML_EXTRA_NONE ||
-           (extra == ML_EXTRA_SUMS ? w->sums != NULL : w->bias || !w->x_zero);
+/* Whether zero points are folded into the bias in scratch, for weights or bias are computed. Without a zero point of the
+ * input there is nothing to fold. */
+static bool folds_in_run(const ml_call *c, const ml_integer_rule *rule) {
+    const ml_weighted *w = c->derived;
+    return w && rule->folds && !w->bias && w->x_zero;
 }
 
 /* Where a block's parts lie in a worker's scratch. */
@@ -72,22 +73,21 @@ ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_blocks *b,
     rows = rows < ML_TILE_ROWS ? ML_TILE_ROWS : rows;
     b->block = (int32_t)min_s64(b->rows, rows);
     wish->worker_bytes = lay_out(b, rule).bytes;
-    if (c->derived && !has_extra(c->derived, rule->extra))
+    if (folds_in_run(c, rule))
         ml_reserve(wish, 2 * (int64_t)b->n * b->groups * (int64_t)sizeof(int32_t));
     return ML_OK;
 }
 
-/* What the rule wants beside sums: derived, or made in scratch where weights or bias are computed. */
-static const int32_t *find_extra(const ml_call *c, const ml_blocks *b, ml_extra extra) {
+static const int32_t *folded_bias(const ml_call *c, const ml_blocks *b,
+                                  const ml_integer_rule *rule) {
     const ml_weighted *w = c->derived;
-    const int32_t *sums = w->sums, *bias = ml_in_optional(c, 2);
-    if (extra == ML_EXTRA_NONE) return NULL;
-    if (has_extra(w, extra)) return extra == ML_EXTRA_SUMS ? sums : w->bias ? w->bias : bias;
+    const int32_t *bias = ml_in_optional(c, 2);
+    if (!rule->folds) return NULL;
+    if (!folds_in_run(c, rule)) return w->bias ? w->bias : bias;
     int64_t n = (int64_t)b->n * b->groups;
-    int32_t *made = c->scratch, *folded = made + n;
-    if (!sums) ml_sum_weights(ml_in_tensor(c, 1)->type, ml_in(c, 1), n, b->k, made);
-    if (extra == ML_EXTRA_SUMS) return made;
-    ml_fold_bias(w, bias, sums ? sums : made, n, b->k, folded);
+    int32_t *sums = c->scratch, *folded = sums + n;
+    ml_sum_weights(ml_in_tensor(c, 1)->type, ml_in(c, 1), n, b->k, sums);
+    ml_fold_bias(w, bias, sums, n, b->k, folded);
     return folded;
 }
 
@@ -106,7 +106,7 @@ static void subtract_weight_zero(const int16_t *rows, int64_t count, int64_t k, 
 typedef struct integer_args {
     const ml_blocks *blocks;
     const ml_integer_rule *rule;
-    const int32_t *extra;
+    const int32_t *bias;
 } integer_args;
 
 static ml_status integer_body(const ml_call *c, int64_t first, int64_t end, int32_t worker,
@@ -119,7 +119,7 @@ static ml_status integer_body(const ml_call *c, int64_t first, int64_t end, int3
     layout l = lay_out(blocks, a->rule);
     char *scratch = ml_worker_scratch(c, worker);
     for (int64_t i = first; i < end; i++) {
-        ml_block b = {.first = i * blocks->block, .rows = scratch, .extra = a->extra};
+        ml_block b = {.first = i * blocks->block, .rows = scratch, .bias = a->bias};
         b.sums = scratch + l.sums;
         b.own = scratch + l.own;
         b.count = min_s64(blocks->block, blocks->rows - b.first);
@@ -136,7 +136,7 @@ static ml_status integer_body(const ml_call *c, int64_t first, int64_t end, int3
 }
 
 ml_status ml_multiply_integers(const ml_call *c, const ml_blocks *b, const ml_integer_rule *rule) {
-    integer_args args = {b, rule, find_extra(c, b, rule->extra)};
+    integer_args args = {b, rule, folded_bias(c, b, rule)};
     int64_t cost = b->block * b->k * b->n * b->groups;
     return ml_parallel(c, blocks_of(b->rows, b->block), ml_work_grain(cost), integer_body, &args);
 }
@@ -170,6 +170,20 @@ void ml_requantize_sums(const ml_call *c, const ml_requantized *r, int32_t type)
             int32_t scaled = ml_multiply_quantized(sum, w->mantissas[o], w->shifts[o]);
             y[i] = (int16_t)ml_clamp_s32((int32_t)((uint32_t)scaled + (uint32_t)w->y_zero), w->low,
                                          w->high);
+        }
+}
+
+void ml_scale_sums(const ml_call *c, const ml_requantized *r, const float *scales, float minimum,
+                   float maximum) {
+    const float *of_weights = ((const ml_weighted *)c->derived)->scales + r->first;
+    const float *bias = r->bias ? (const float *)r->bias + r->first : NULL;
+    const int32_t *sums = r->sums;
+    float *y = r->y;
+    for (int64_t row = 0; row < r->rows; row++, sums += r->n, y += r->y_stride)
+        for (int64_t i = 0; i < r->n; i++) {
+            float v = (bias ? bias[i] : 0.0f) + (float)sums[i] * (scales[row] * of_weights[i]);
+            v = v < minimum ? minimum : v;
+            y[i] = v > maximum ? maximum : v;
         }
 }
 

@@ -30,22 +30,16 @@ typedef struct ml_block {
     void *rows; /* of ml_padded_row(k) s16 each, or of k floats */
     void *sums; /* of n int32 or int64 each */
     void *own;
-    const int32_t *extra; /* of all groups: what the rule's `extra` says */
+    const int32_t *bias; /* of all groups, zero points folded in; NULL when there is none */
 } ml_block;
 
 typedef void ml_block_fn(const ml_call *c, const ml_block *b);
-
-typedef enum ml_extra {
-    ML_EXTRA_NONE,
-    ML_EXTRA_BIAS, /* the bias with zero points folded in; NULL when there is none */
-    ML_EXTRA_SUMS /* the sums of the weights */
-} ml_extra;
 
 /* How integers are multiplied: `fill` writes a block's rows, `finish` makes outputs of their sums. */
 typedef struct ml_integer_rule {
     ml_block_fn *fill;
     ml_block_fn *finish;
-    ml_extra extra;
+    bool folds; /* `finish` reads `bias` */
     bool wide; /* sums are int64 */
 } ml_integer_rule;
 
@@ -66,7 +60,7 @@ int64_t ml_work_grain(int64_t cost);
 /* What multipliers make of the sums of a block, for `finish`: n outputs from `first` on of `rows` rows, y_stride elements
  * apart in y; bias (of all outputs) may be NULL. */
 typedef struct ml_requantized {
-    const void *bias; /* int32, of s64 sums int64 */
+    const void *bias; /* int32, of int64 sums int64, of floats float */
     const void *sums; /* rows of n int32, or int64 */
     int64_t rows;
     int64_t first;
@@ -76,6 +70,9 @@ typedef struct ml_requantized {
 } ml_requantized;
 /* To s8 or u8 (the low byte is the same), or to s16. */
 void ml_requantize_sums(const ml_call *c, const ml_requantized *r, int32_t type);
+/* To floats within [minimum, maximum], each row with a scale of its own. */
+void ml_scale_sums(const ml_call *c, const ml_requantized *r, const float *scales, float minimum,
+                   float maximum);
 /* Of int64 sums to s16, by the 16-bit multiplier. */
 void ml_requantize_wide(const ml_call *c, const ml_requantized *r);
 

@@ -2,6 +2,7 @@
 #include "rules/weighted.h"
 
 #include "math/matmul.h"
+#include "math/quantize_row.h"
 
 static const char *const names[] = {"input", "weights", "bias"};
 
@@ -90,20 +91,19 @@ static void make_multipliers(const ml_call *c, room *r, ml_weighted *w,
     }
 }
 
-/* Sums of the weights and the folded bias, where the file has what they are made of. */
-static void make_sums(const ml_call *c, room *r, ml_weighted *w, const ml_weighted_rule *rule) {
+/* The folded bias, where the file has what it is made of. */
+static void make_bias(const ml_call *c, room *r, ml_weighted *w, const ml_weighted_rule *rule) {
     const ml_tensor *weights = ml_input(c, 1), *bias = ml_input(c, 2);
     const void *values = ml_value(c, 1), *bias_values = ml_value(c, 2);
     int64_t n = w->outputs, k = n > 0 ? ml_elements(&weights->shape) / n : 0;
-    if (rule->axis != 0 || rule->symmetric || !values) return;
-    int32_t *sums = take(r, n, sizeof *sums), *folded = NULL;
-    w->sums = sums;
-    if (r->base) ml_sum_weights(weights->type, values, n, k, sums);
-    if (rule->multiplier == ML_MULTIPLIER_SCALE ||
+    if (rule->axis != 0 || rule->symmetric || rule->multiplier == ML_MULTIPLIER_SCALE || !values ||
         (bias && (!bias_values || ml_elements(&bias->shape) != n)))
         return;
-    w->bias = folded = take(r, n, sizeof *folded);
-    if (r->base) ml_fold_bias(w, bias_values, sums, n, k, folded);
+    int32_t *folded = take(r, n, sizeof *folded);
+    w->bias = folded;
+    if (!r->base) return;
+    ml_sum_weights(weights->type, values, n, k, folded);
+    ml_fold_bias(w, bias_values, folded, n, k, folded);
 }
 
 int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *rule, float minimum,
@@ -131,7 +131,7 @@ int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *r
         ml_quantized_clamp(minimum, maximum, ml_output_affine(c, 0), &w->low, &w->high);
     }
     make_multipliers(c, &r, w, rule, scale_x, scale_y);
-    make_sums(c, &r, w, rule);
+    make_bias(c, &r, w, rule);
     if (to) memcpy(to, w, sizeof *w);
     return r.used;
 }
@@ -157,6 +157,28 @@ void ml_fold_bias(const ml_weighted *w, const int32_t *bias, const int32_t *sums
     for (int64_t i = 0; i < n; i++)
         to[i] = (int32_t)((bias ? (uint32_t)bias[i] : 0) -
                           (uint32_t)w->x_zero * ((uint32_t)sums[i] - all));
+}
+
+static int64_t values_bytes(const ml_tensor *x) {
+    return ml_round_up(ml_elements(&x->shape) * (int64_t)sizeof(int16_t), 64);
+}
+
+void ml_reserve_quantized_input(const ml_call *c, ml_wish *wish) {
+    const ml_tensor *x = ml_input(c, 0);
+    ml_reserve(wish, values_bytes(x) + x->shape.dims[0] * (int64_t)sizeof(float));
+}
+
+ml_quantized_input ml_quantized_input_of(const ml_call *c) {
+    return (ml_quantized_input){c->scratch, ml_scratch(c, values_bytes(ml_in_tensor(c, 0)))};
+}
+
+void ml_quantize_input(const ml_call *c, bool asymmetric) {
+    const ml_tensor *x = ml_in_tensor(c, 0);
+    ml_quantized_input to = ml_quantized_input_of(c);
+    int64_t batches = x->shape.dims[0], each = batches ? ml_elements(&x->shape) / batches : 0;
+    for (int64_t b = 0; b < batches; b++)
+        to.scales[b] = ml_quantize_row((const float *)ml_in(c, 0) + b * each, each, asymmetric,
+                                       to.values + b * each);
 }
 
 ml_status ml_check_weighted(const ml_call *c, const ml_weighted *w, int32_t outputs) {

@@ -15,7 +15,7 @@ typedef enum ml_multiplier {
 
 typedef struct ml_weighted_rule {
     ml_multiplier multiplier;
-    int32_t axis; /* of the weights: along it lie the outputs; sums are made where it is 0 */
+    int32_t axis; /* of the weights: along it lie the outputs; a bias is folded where it is 0 */
     bool symmetric_weights; /* their zero points must be 0 */
     bool symmetric; /* all zero points must be 0 */
 } ml_weighted_rule;
@@ -32,7 +32,6 @@ typedef struct ml_weighted {
     const int32_t *shifts;
     const double *reals; /* DOUBLE */
     const float *scales; /* SCALE */
-    const int32_t *sums; /* of each output's weights as packed; NULL while they are computed */
     const int32_t *bias; /* ml_fold_bias; NULL while weights or bias are computed */
 } ml_weighted;
 
@@ -46,6 +45,18 @@ void ml_sum_weights(int32_t type, const void *weights, int64_t n, int64_t k, int
  * the sum of x * w_zero. Wraps. bias may be NULL; `to` may be `sums`. */
 void ml_fold_bias(const ml_weighted *w, const int32_t *bias, const int32_t *sums, int64_t n,
                   int64_t k, int32_t *to);
+
+/* A float input 0, each batch (index of its first dimension) quantized by itself into scratch, at its start: steps less that
+ * of 0, and their scale. */
+typedef struct ml_quantized_input {
+    int16_t *values;
+    float *scales; /* one a batch */
+} ml_quantized_input;
+/* Prepare; before anything else is reserved. */
+void ml_reserve_quantized_input(const ml_call *c, ml_wish *wish);
+/* Eval. */
+void ml_quantize_input(const ml_call *c, bool asymmetric);
+ml_quantized_input ml_quantized_input_of(const ml_call *c);
 
 /* Prepare: whether a bias, if there is one, has a value for each output, and the arrays of `w`, if there are any, too. */
 ml_status ml_check_weighted(const ml_call *c, const ml_weighted *w, int32_t outputs);

@@ -1,13 +1,13 @@
 /* dynamic.c -- shapes that hang on values: what happens when such a node is reached.
  *
- * A node is unsettled when it is open (its shapes hang on values, so every run asks its prepare again) or stale (a shape it reads
- * is not the one it was prepared for). Its step then points here instead of at its eval. When the run reaches it, all that it
- * reads is there; it is prepared once, and only readers of outputs whose shape really differs become stale in turn. So a run
- * that changes nothing prepares the open nodes alone, and one that changes k nodes costs in k: nothing is swept.
+ * A node is unsettled when it is open (its shapes hang on values, so every run asks its prepare again) or stale (a shape it
+ * reads is not the one it was prepared for). Its step then points here instead of at its eval. When the run reaches it, all
+ * that it reads is there; it is prepared once, and only readers of outputs whose shape really differs become stale in turn.
+ * So a run that changes nothing prepares the open nodes alone, and one that changes k nodes costs in k: nothing is swept.
  *
- * Invariant: a step points at its eval only while the node is prepared for the shapes in the rows. Readers are marked in the very
- * moment a row gets another shape (ml_set_output), so a run that fails half-way leaves nothing to mend: what was not prepared is
- * still stale when the next run comes by. */
+ * Invariant: a step points at its eval only while the node is prepared for the shapes in the rows. Readers are marked in
+ * the very moment a row gets another shape (ml_set_output), so a run that fails half-way leaves nothing to mend: what was
+ * not prepared is still stale when the next run comes by. */
 #include <stdlib.h>
 
 #include "run/run.h"
@@ -31,7 +31,8 @@ static reached where(const ml_call *call) {
         .frame = fe->frame};
 }
 
-/* The step of a node, for writing; calls hand it round as const. */
+/* The step of a node, for writing; calls hand it round as const. There is one: whoever comes here has residence->learnt,
+ * and then rows know their steps. */
 static ml_step *step_of(const reached *at) {
     return &at->residence->steps[at->state->graph->frames[at->frame].node_base + at->row->step];
 }
@@ -40,6 +41,9 @@ static ml_tensor *output_row(const ml_call *c, int32_t i) {
     return &c->env->tensors[c->env->slots[c->inputs[c->n_inputs + i]]];
 }
 
+/* Costs in the number of readers. Constants have none to mark, folded nodes no step. A reader that is stale already has its
+ * step pointed here. Readers stand behind the node that is running, so none that runs is changed under itself; in the
+ * frames of subgraphs it is the calling node that gives inputs their shapes, before it runs them. */
 void ml_mark_readers(ml_residence *r, int32_t frame, int32_t tensor) {
     const ml_graph *g = r->engine.graph;
     const ml_frame *f = &g->frames[frame];
@@ -56,6 +60,7 @@ void ml_mark_readers(ml_residence *r, int32_t frame, int32_t tensor) {
 
 /* Places ---------------------------------------------------------------------------------------------------------------- */
 
+/* By the first run that needs them: models without dynamic tensors pay nothing. */
 static ml_status make_needs(ml_state *s) {
     if (s->needs) return ML_OK;
     ml_need *needs =
@@ -68,7 +73,9 @@ static ml_status make_needs(ml_state *s) {
     return ML_OK;
 }
 
-/* Points an output at memory that holds its bytes. */
+/* Points an output at memory that holds its bytes. Needs are noted whatever becomes of it: also a shape that fitted says
+ * how far a capacity may decay. A view goes where its input lies, grown or not, and so never grows itself; the capacity
+ * under it is the root's. */
 static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
     ml_residence *r = at->residence;
     int32_t number = c->inputs[c->n_inputs + i];
@@ -87,7 +94,8 @@ static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
     if (t->bytes > r->learnt->capacities[slot]) {
         ml_status status = ml_grow(at->state, r, at->frame, number, t->bytes, &t->offset);
         if (status != ML_OK) return status;
-        r->learnt->capacities[slot] = t->bytes;
+        r->learnt->capacities[slot] =
+            ml_round_up(t->bytes, ML_ALIGNMENT); /* as its record has it */
     }
     uint8_t *region = r->frames[at->frame].region;
     *data = t->offset >= 0 && region ? region + t->offset
@@ -95,6 +103,8 @@ static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
     return ML_OK;
 }
 
+/* Scratch that comes to want more than the work block moves into the region like a tensor that grew, and stays there until
+ * the next placement, even if later runs want less. */
 static ml_status place_scratch(const reached *at, const ml_call *c) {
     const ml_graph *g = at->state->graph;
     ml_residence *r = at->residence;
@@ -119,6 +129,7 @@ static ml_status place_scratch(const reached *at, const ml_call *c) {
 
 /* Settling -------------------------------------------------------------------------------------------------------------- */
 
+/* Outputs that are not shaped yet are the business of an eval that sets shapes: it settles when it has. */
 static ml_status place_outputs(const reached *at, const ml_call *c) {
     ml_status status = ML_OK;
     for (int32_t i = 0; i < c->n_outputs && status == ML_OK; i++)
@@ -126,6 +137,8 @@ static ml_status place_outputs(const reached *at, const ml_call *c) {
     return status;
 }
 
+/* Nodes run in order and each settles its outputs: only behind an eval that should have set a shape and did not is one
+ * missing. */
 static ml_status check_ready(const ml_call *c) {
     for (int32_t i = 0; i < c->n_inputs; i++) {
         const ml_tensor *t = ml_input(c, i);
@@ -135,8 +148,9 @@ static ml_status check_ready(const ml_call *c) {
     return ML_OK;
 }
 
-/* Prepares a node that was never known to hang on values: first without them, to learn whether it does. From then on it is open,
- * and asked with its values whenever it is reached. Nodes of the engine always are, but for those whose shapes are settled. */
+/* Prepares a node that was never known to hang on values: first without them, to learn whether it does. From then on it is
+ * open, and asked with its values whenever it is reached. Nodes of the engine always are, but for those whose shapes are
+ * settled. */
 static ml_status prepare_closed(const reached *at, const ml_call *c, ml_wish *wish) {
     ml_engine *engine = &at->residence->engine;
     int32_t flags = at->node->kernel->flags;
@@ -152,7 +166,9 @@ static ml_status prepare_closed(const reached *at, const ml_call *c, ml_wish *wi
     return at->row->open ? ml_prepare_call(engine, c, at->frame, wish) : status;
 }
 
-/* Prepares the node of a call for what it reads now. */
+/* Prepares the node of a call for what it reads now, and finds places for what it asks for. Where shapes stay open with all
+ * values at hand, eval sets them, and that only kernels do which say so. A failure leaves the node stale or open, as it
+ * was. */
 static ml_status prepare_again(const reached *at, const ml_call *c) {
     ml_wish wish;
     ml_status status = make_needs(at->state);
@@ -177,6 +193,8 @@ static bool is_view(const reached *at, const ml_call *c) {
            output_row(c, 0)->storage == ML_STORAGE_ARENA;
 }
 
+/* Open nodes keep their step pointed here and so are asked in every run. The others get their eval back; it stays until a
+ * shape that they read differs. */
 ml_status ml_run_unsettled(const ml_call *call) {
     reached at = where(call);
     ml_status status = prepare_again(&at, call);
@@ -190,6 +208,7 @@ ml_status ml_run_unsettled(const ml_call *call) {
     return eval(&step->call);
 }
 
+/* For a plan without dynamic tensors all places are given. */
 ml_status ml_settle_outputs(const ml_call *call) {
     reached at = where(call);
     if (!at.residence || !at.residence->learnt) return ML_OK;

@@ -1,9 +1,14 @@
 /* grow.c -- what outgrew its place in mid-run is placed alone, where it meets nothing that is live with it.
  *
- * Everything that was planned stays where it is. Behind it lies a heap of the frame's own: records that runs placed alone, each
- * with its first and last node. A new one takes the lowest gap there among those whose lives cross its own. A run walks the
- * frame in order and moves records that are dead behind `live`, so only few are looked at. When the heap makes the region much
- * larger than its bound, the next run starts with a placement anew. */
+ * Everything that was planned stays where it is. Behind it lies a heap of the frame's own: records that runs placed alone,
+ * each with its first and last node. A new one takes the lowest gap there among those whose lives cross its own. So it
+ * cannot meet what was planned (that ends where the heap begins), nor anything else that grew. The place it leaves stays
+ * empty.
+ *
+ * A list holds the live records first, then the dead: [0, live) may still meet what is placed, [live, count) died before
+ * the node reached. Runs walk a frame in order, so only few are looked at; a frame that is run again starts with all of
+ * them live, since places last from run to run. When the heap makes the region much larger than its bound, the next run
+ * starts with a placement anew, and lists are empty again. */
 #include <stdlib.h>
 
 #include "run/run.h"
@@ -21,7 +26,8 @@ static void retire(ml_alone_list *list, int32_t node) {
     }
 }
 
-/* Takes the record's former place off the list: it moves. */
+/* Takes the record's former place off the list: it moves. Nothing is copied from there, for outputs are placed before they
+ * are written. */
 static void forget(ml_alone_list *list, int32_t id) {
     for (int32_t i = 0; i < list->count; i++) {
         if (list->records[i].id != id) continue;
@@ -39,13 +45,16 @@ static int by_offset(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The lowest offset behind what was planned at which `size` bytes meet no live record whose life crosses [first, last]. */
-static int64_t find_gap(ml_alone_list *list, int64_t size, int32_t first, int32_t last) {
+/* The lowest offset behind what was planned at which `size` bytes of `id` meet no other live record whose life crosses
+ * [first, last]. */
+static int64_t find_gap(ml_alone_list *list, int32_t id, int64_t size, int32_t first,
+                        int32_t last) {
     if (list->live > 1) qsort(list->records, (size_t)list->live, sizeof *list->records, by_offset);
     int64_t at = list->planned;
     for (int32_t i = 0; i < list->live; i++) {
         const ml_alone *r = &list->records[i];
-        if (r->last < first || r->first > last || r->offset + r->size <= at) continue;
+        if (r->id == id || r->last < first || r->first > last || r->offset + r->size <= at)
+            continue;
         if (r->offset - at >= size) break;
         at = r->offset + r->size;
     }
@@ -81,7 +90,8 @@ static ml_status spill(ml_state *s, ml_residence *r, int32_t frame, int64_t had,
     return ML_OK;
 }
 
-/* Gives a frame that needs more than it has more memory, keeping what is live. */
+/* Gives a frame that needs more than it has more memory, keeping what is live. A frame below has the room that placement
+ * gave it in its caller's scratch, and must not go beyond, for there begins what is the caller's. */
 static ml_status enlarge(ml_state *s, ml_residence *r, int32_t frame, int64_t needs) {
     int64_t had = r->rows.frames[frame].region_bytes;
     if (frame > 0) {
@@ -100,6 +110,8 @@ static ml_status enlarge(ml_state *s, ml_residence *r, int32_t frame, int64_t ne
     return ML_OK;
 }
 
+/* Pinned is refused even if the arena would stay where it is: whoever holds a view of this tensor would be left with its
+ * old place. */
 ml_status ml_grow(ml_state *s, ml_residence *r, int32_t frame, int32_t id, int64_t bytes,
                   int64_t *offset) {
     const ml_frame *f = &s->graph->frames[frame];
@@ -118,12 +130,14 @@ ml_status ml_grow(ml_state *s, ml_residence *r, int32_t frame, int32_t id, int64
         first = r->learnt->first[f->slot_base + sub->slots[id]];
         last = r->learnt->last[f->slot_base + sub->slots[id]];
     }
-    forget(list, id);
     retire(list, first);
-    int64_t size = ml_round_up(bytes, ML_ALIGNMENT), at = find_gap(list, size, first, last), end;
+    int64_t size = ml_round_up(bytes, ML_ALIGNMENT), end;
+    int64_t at = find_gap(list, id, size, first, last);
     if (__builtin_add_overflow(at, size, &end))
         return ml_error_memory(&s->error, "the arena", bytes, s->arena.capacity);
+    /* The former place is given up only here, where memory is no longer refused: until then the row names it. */
     ml_status status = enlarge(s, r, frame, end);
+    if (status == ML_OK) forget(list, id);
     if (status == ML_OK)
         status = add_record(list, (ml_alone){at, size, id, first, last}, &s->error);
     if (status != ML_OK) return status;

@@ -1,4 +1,11 @@
-/* loop.c -- the one loop that runs nodes, and what stops it. */
+/* loop.c -- the one loop that runs nodes, and what stops it.
+ *
+ * A step has everything its node needs: the loop decides nothing, looks nothing up and resolves nothing. What is special
+ * about a node (numpy, weights that are packed first, shapes that are not settled) is another function in its step.
+ *
+ * Where it can be stopped: before each step, before each turn of a loop, before each block of parallel work. The cancel
+ * flag is read each time, for that costs a load. The clock costs more, so it is looked at when enough work has gone by,
+ * counted in ticks, and Python is asked for signals when 50 ms have. */
 #include <time.h>
 
 #include "run/run.h"
@@ -14,6 +21,7 @@ static int64_t now_ns(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* The first look of a run starts the 50 ms: a run that is shorter never enters Python. */
 static ml_status look_at_clock(ml_state *s) {
     s->ticks = TICKS_PER_LOOK;
     int64_t now = now_ns();
@@ -25,6 +33,7 @@ static ml_status look_at_clock(ml_state *s) {
                : ML_OK;
 }
 
+/* Ticks are the state's and go on from run to run, so that many short runs are no burden either. */
 ml_status ml_check_interrupt(ml_state *s, int32_t ticks) {
     if (atomic_load_explicit(&s->interpreter->cancel, memory_order_relaxed))
         return ml_error_set(&s->error, ML_CANCELLED, "the run was cancelled");
@@ -52,6 +61,8 @@ static void poison_dead(const ml_state *s, const ml_residence *r, int32_t frame,
 }
 #endif
 
+/* Frames of subgraphs come here from within an eval of the frame above. Steps may be changed while the loop runs over them,
+ * those behind it by ml_mark_readers, the one under way by ml_run_unsettled; their number stays. */
 ml_status ml_run_frame(ml_state *s, ml_residence *r, int32_t frame) {
     const ml_frame_now *now = &r->frames[frame];
     const ml_step *step = r->steps + s->graph->frames[frame].node_base, *end = step + now->n_steps;
@@ -67,6 +78,7 @@ ml_status ml_run_frame(ml_state *s, ml_residence *r, int32_t frame) {
     return ML_OK;
 }
 
+/* In each run: weights that are computed may differ. */
 ml_status ml_run_packing(const ml_call *call) {
     const struct ml_frame_engine *fe = call->env->engine;
     const ml_graph *g = fe->engine->graph;
@@ -79,11 +91,13 @@ ml_status ml_run_packing(const ml_call *call) {
     return node->typed->eval(&packed);
 }
 
+/* A view has a step where runs may change shapes, and only there. */
 ml_status ml_run_view(const ml_call *call) {
     (void)call;
     return ML_OK;
 }
 
+/* The exception waits in Python, by thread; the text is for the case that there is none. */
 ml_status ml_run_python(const ml_call *call) {
     ml_state *s = call->env->engine->engine->state;
     ml_status status = (ml_status)s->hooks.eval(s->hooks.owner, call);

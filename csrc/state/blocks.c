@@ -1,4 +1,8 @@
-/* blocks.c -- memory outside the arena that grows as needed and keeps its room between runs. */
+/* blocks.c -- memory outside the arena that grows as needed and keeps its room between runs.
+ *
+ * For values whose size no plan can know, and that outlive a node, an iteration or a run: resource variables, carries that
+ * change their shape, strings. A block belongs to one tensor or variable and is never shared, so whoever sets it need not
+ * ask who reads it. Its room never shrinks: in a steady state nothing is allocated. */
 #include <stdlib.h>
 
 #include "state/state.h"
@@ -21,6 +25,7 @@ ml_status ml_block_reserve(ml_block *b, int64_t bytes, ml_error *error) {
     return ML_OK;
 }
 
+/* A refusal leaves the block's value as it was; `data` may be the block's own. */
 ml_status ml_block_set(ml_block *b, const ml_shape *shape, int32_t type, const void *data,
                        int64_t bytes, ml_error *error) {
     ml_status status = ml_block_reserve(b, bytes, error);

@@ -1,8 +1,14 @@
-/* cache.c -- residences by the key of their plan: found by hash, bounded in bytes, the longest unused leave first. */
+/* cache.c -- residences by the key of their plan: found by hash, bounded in bytes, the longest unused leave first.
+ *
+ * The residence in force is in the cache like any other, so that going back to it is going anywhere. It counts towards the
+ * bound but never leaves, and neither does anything while it is the only one: a bound of 0 keeps just that one. Plans that
+ * somebody holds live on without their residence. */
 #include <stdlib.h>
 
 #include "state/state.h"
 
+/* O(1) while there are about as many residences as buckets; beyond that buckets are searched. Keys are compared in full: a
+ * hash that two sizes share does no harm. */
 ml_residence *ml_cache_find(ml_state *s, const int32_t *spec, int32_t words,
                             const ml_binding *bound, int32_t n_bound) {
     uint64_t hash = ml_plan_hash(spec, words, bound, n_bound);
@@ -28,6 +34,7 @@ static void drop(ml_state *s, ml_residence *r) {
     ml_residence_free(r);
 }
 
+/* A search through all for each that leaves: that happens when a new size was made, which costs far more. */
 void ml_cache_evict(ml_state *s) {
     while (s->cached_bytes > s->cache_bytes && s->n_cached > 1) {
         ml_residence *oldest = NULL;
@@ -48,6 +55,10 @@ void ml_cache_drop_all_but(ml_state *s, const ml_residence *kept) {
         }
 }
 
+/* Never the residence in force, whose tensors would move under their values; it gets its chance when it comes back. A
+ * dynamic one is placed anew after runs, and its bound is not the plan's. The better plan is a new plan, for somebody may
+ * hold the old one; its folded values are the old one's, which it keeps alive. Any failure, memory included, leaves things
+ * as they were. */
 void ml_cache_improve(ml_state *s, ml_residence *r) {
     ml_plan *plan = r->plan, *better;
     if (r->improved || r == s->now || r->learnt || strcmp(s->strategy, "default") != 0) return;

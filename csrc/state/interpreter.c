@@ -1,4 +1,12 @@
-/* interpreter.c -- what the states of one interpreter share: whose turn it is, resources, what CALL_ONCE has run. */
+/* interpreter.c -- what the states of one interpreter share: whose turn it is, resources, what CALL_ONCE has run.
+ *
+ * The turn is the one lock of an interpreter. It is not a mutex: whoever comes while a call has it is refused instead of
+ * kept waiting, so that a function which a run calls cannot wait for that very run, and a program that shares an
+ * interpreter among threads hears of it.
+ *
+ * Everything of an interpreter and its states may be read and written in a call's turn; in a copy's it is read, and bytes
+ * of tensors are written. No turn is needed for cancel, the sequence and pins, which are atomic, nor for the generation,
+ * which is compared again in a turn. */
 #include <sched.h>
 #include <stdlib.h>
 
@@ -64,8 +72,11 @@ const uint64_t *ml_interpreter_sequence(const ml_interpreter *p) {
     return (const uint64_t *)(const void *)&p->sequence;
 }
 
+/* No turn: it has to work while a run goes on. The next run begins by clearing it, so one that comes late is lost, not
+ * late. */
 void ml_interpreter_cancel(ml_interpreter *p) { atomic_store(&p->cancel, 1); }
 
+/* Blocks keep their room. */
 ml_status ml_interpreter_reset_resources(ml_interpreter *p) {
     ml_status status = ml_enter(p);
     if (status != ML_OK) return status;
@@ -83,6 +94,7 @@ ml_status ml_interpreter_block_bytes(ml_interpreter *p, int64_t *bytes) {
     return ML_OK;
 }
 
+/* Where there is no pool yet, the next plan put in force makes one of the right size. */
 ml_status ml_interpreter_set_threads(ml_interpreter *p, int32_t threads) {
     ml_status status = ml_enter(p);
     if (status != ML_OK) return status;
@@ -93,6 +105,7 @@ ml_status ml_interpreter_set_threads(ml_interpreter *p, int32_t threads) {
     return status;
 }
 
+/* Scratch of workers only grows: plans of other sizes will come back. */
 ml_pool *ml_interpreter_pool(ml_interpreter *p, int64_t worker_bytes, ml_error *error) {
     if (!p->pool && ml_pool_new(p->threads, &p->pool, error) != ML_OK) return NULL;
     return ml_pool_reserve(p->pool, worker_bytes, error) == ML_OK ? p->pool : NULL;

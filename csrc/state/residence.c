@@ -1,8 +1,18 @@
-/* residence.c -- a plan in a state's memory: its tables of pointers and steps, and what runs learn beyond it. */
+/* residence.c -- a plan in a state's memory: its tables of pointers and steps, and what runs learn beyond it.
+ *
+ * Without dynamic tensors a residence reads the plan's own rows, and runs write nothing but values. With them it has a copy of the
+ * rows, which runs keep true (run/dynamic.c), and `learnt`: what placement gave each tensor, and when it lives. Then
+ *
+ *   - offsets of rows are the residence's, placed with capacities; the plan's own offsets serve nobody;
+ *   - `capacities[slot]` bytes lie at a tensor's offset, whatever its shape is now; 0 where it has no place;
+ *   - shapes, blobs, `open` and `stale` outlive a placement anew: they are knowledge, not places.
+ *
+ * What a tensor needed is noted in the state, not here, so that a size never seen before starts with what other sizes took. */
 #include <stdlib.h>
 
 #include "state/state.h"
 
+/* What the cache counts. Places of what grew are not in it: the next placement drops them. */
 static int64_t table_bytes(const ml_graph *g, bool learns) {
     int64_t bytes = (int64_t)sizeof(ml_residence) + g->total_tensors * (int64_t)sizeof(void *) +
                     g->total_nodes * (int64_t)sizeof(ml_step) +
@@ -27,6 +37,7 @@ static ml_status allocate_learnt(ml_residence *r, const ml_graph *g, ml_error *e
     return ml_error_memory(error, "what runs learn", table_bytes(g, true), 0);
 }
 
+/* All tables at once, by the graph's counts. They are never resized: no run can need more. */
 static ml_status allocate(ml_residence *r, ml_plan *plan, ml_error *error) {
     const ml_graph *g = plan->graph;
     r->plan = plan;
@@ -42,7 +53,9 @@ static ml_status allocate(ml_residence *r, ml_plan *plan, ml_error *error) {
     return plan->dynamic ? allocate_learnt(r, g, error) : ML_OK;
 }
 
-/* Notes what the planner gave each record of a frame, and how long it lives. */
+/* Notes what the planner gave each record of a frame, and how long it lives: a class that shares memory has one record, so
+ * each of its tensors gets the capacity and the life of the root. Whatever lay alone has a place among the others now, and
+ * frames that had moved out are back in their callers' scratch. */
 static ml_status note_placed(void *context, int32_t frame, ml_planner *planner) {
     ml_residence *r = context;
     const ml_graph *g = r->plan->graph;
@@ -68,6 +81,7 @@ static ml_status note_placed(void *context, int32_t frame, ml_planner *planner) 
     return ML_OK;
 }
 
+/* Capacities go in as what was needed so far, and come out, by note_placed, as what was given. */
 static ml_status place(ml_state *s, ml_residence *r, ml_error *error) {
     const ml_graph *g = r->plan->graph;
     ml_learnt *l = r->learnt;
@@ -81,11 +95,13 @@ static ml_status place(ml_state *s, ml_residence *r, ml_error *error) {
                           .options = r->plan->options,
                           .capacities = l->capacities,
                           .scratch = l->scratch,
+                          .orders = s->orders,
                           .offline = r->plan->words == 0};
     return ml_place_frames(&placing, note_placed, r, error);
 }
 
-/* A residence of the plan whose rows, if runs write them, start as a copy of `rows`. The plan stays the caller's on failure. */
+/* A residence of the plan whose rows, if runs write them, start as a copy of `rows`. The plan stays the caller's on
+ * failure. Errors of runs go to the state's, so that the calls in steps can point at it for good. */
 static ml_status make(ml_state *s, ml_plan *plan, const ml_rows *rows, ml_residence **residence,
                       ml_error *error) {
     ml_residence *r = *residence = calloc(1, sizeof *r);
@@ -115,6 +131,8 @@ ml_status ml_residence_new(ml_state *s, ml_plan *plan, ml_residence **residence,
     return make(s, plan, &plan->rows, residence, error);
 }
 
+/* Made beside the old one, then swapped in where it stands, since the cache and the state point at it. Nothing of the old
+ * one is reused but the rows' content; that two of them exist for a moment is the price of a failure that changes nothing. */
 bool ml_residence_renew(ml_state *s, ml_residence *r) {
     ml_error quiet = ML_NO_ERROR;
     ml_residence *fresh;
@@ -140,6 +158,7 @@ bool ml_residence_renew(ml_state *s, ml_residence *r) {
     return true;
 }
 
+/* Also takes apart what was made half, and what gave its plan away (plan == NULL). */
 void ml_residence_free(ml_residence *r) {
     if (!r) return;
     if (r->learnt) {

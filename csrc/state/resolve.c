@@ -1,4 +1,12 @@
-/* resolve.c -- resolving a residence: the table of pointers, and the steps that a run goes through. */
+/* resolve.c -- resolving a residence: the table of pointers, and the steps that a run goes through.
+ *
+ * Offsets become pointers here and nowhere else (but for what runs place themselves), once for each time that arena or
+ * variables moved. A run resolves nothing, and a size that comes back finds its tables as it left them, if memory lies
+ * where it did.
+ *
+ * Some pointers are not the residence's to know: buffers of the caller and blocks of strings change without it, so they are
+ * put in whenever it is put in force (ml_resolve_loose). Operands of subgraphs are put in by the node that calls them, in
+ * each run. */
 #include <stdlib.h>
 
 #include "run/run.h"
@@ -19,6 +27,8 @@ void ml_resolve_loose(ml_state *s, ml_residence *r) {
     }
 }
 
+/* A tensor without bytes points at something, for kernels hand pointers to memcpy, which wants one even for nothing. One
+ * with bytes and no place points nowhere: a run gives it one before anybody looks. */
 static void resolve_pointers(ml_state *s, ml_residence *r, int32_t frame) {
     const ml_frame *f = &s->graph->frames[frame];
     const ml_subgraph *sub = &s->graph->subgraphs[f->subgraph];
@@ -47,6 +57,7 @@ static void resolve_pointers(ml_state *s, ml_residence *r, int32_t frame) {
     }
 }
 
+/* Rough is enough: it only spreads looks at the clock over the run. Shapes may change later; the ticks stay. */
 static int32_t ticks_of(const ml_call *c) {
     int64_t bytes = 0;
     for (int32_t i = 0; i < c->n_inputs; i++) bytes += ml_in_tensor(c, i)->bytes;
@@ -54,6 +65,7 @@ static int32_t ticks_of(const ml_call *c) {
     return 1 + (int32_t)(bytes >> 12 > 1 << 20 ? 1 << 20 : bytes >> 12);
 }
 
+/* A reference in numpy takes the place of an eval that C does not have for these types. */
 ml_status (*ml_eval_of(const ml_node *node, const ml_node_plan *row))(const ml_call *call) {
     if (row->status == ML_NODE_IS_VIEW) return ml_run_view;
     if (!node->typed) return ml_run_python;
@@ -72,6 +84,7 @@ static void resolve_children(ml_state *s, ml_residence *r, int32_t frame, int32_
     }
 }
 
+/* There may be no region, while memory is released: pointers into it are NULL, and the state refuses to run. */
 static void resolve_step(ml_state *s, ml_residence *r, int32_t frame, int32_t n, ml_step *to) {
     const ml_frame *f = &s->graph->frames[frame];
     const ml_node *node = &s->graph->subgraphs[f->subgraph].nodes[n];
@@ -88,6 +101,8 @@ static void resolve_step(ml_state *s, ml_residence *r, int32_t frame, int32_t n,
     to->ticks = ticks_of(&to->call);
 }
 
+/* Steps stand without gaps, so that the loop tests nothing. Where runs change steps, rows say which one is theirs; a view
+ * has a step there as well, for its input may get another place under way, and the view has to follow. */
 static void resolve_frame(ml_state *s, ml_residence *r, int32_t frame) {
     const ml_frame *f = &s->graph->frames[frame];
     const ml_subgraph *sub = &s->graph->subgraphs[f->subgraph];
@@ -116,6 +131,8 @@ void ml_resolve(ml_state *s, ml_residence *r) {
     s->counters.resolves++;
 }
 
+/* For growth in mid-run: values have moved with their bytes, so pointers into them move by the same distance; resolving would
+ * forget what carries and branches have put in. Anything that points elsewhere stays. */
 void ml_relocate(ml_state *s, ml_residence *r, int32_t frame, const uint8_t *from, int64_t bytes,
                  uint8_t *to) {
     const ml_graph *g = s->graph;

@@ -1,4 +1,11 @@
-/* state.c -- ml_state: putting plans in force, one at a time, and running the one that is. */
+/* state.c -- ml_state: putting plans in force, one at a time, and running the one that is.
+ *
+ * Putting in force is a transaction. What can fail comes first and touches nothing that is in use: find or make the
+ * residence, check the buffers, take memory. Then, without a way to fail: buffers, the clock of the cache, pointers,
+ * variables.
+ *
+ * The generation belongs to the residence in force: a number that no other moment of this state had with other pointers or
+ * shapes. It comes back with the residence, so that what Python has learnt of places under a number stays true. */
 #include "state/state.h"
 
 #include <stdlib.h>
@@ -9,12 +16,19 @@
 
 static bool allocate_tables(ml_state *s, const ml_graph *g) {
     s->spills = calloc((size_t)g->n_frames, sizeof *s->spills);
+    s->orders = calloc((size_t)g->n_frames, sizeof *s->orders);
+    for (int32_t f = 0; s->orders && f < g->n_frames; f++) {
+        const ml_planner_graph *io = &ml_frame_subgraph(g, f)->io;
+        s->orders[f].tensors = calloc((size_t)(io->n_tensors + io->n_nodes) + 1, sizeof(int32_t));
+        if (!s->orders[f].tensors) return false;
+    }
     if (g->n_heap > 0) s->heap = calloc((size_t)g->total_slots + 1, sizeof *s->heap);
     if (g->memory_bytes > 0) {
         s->node_memory = aligned_alloc(64, (size_t)g->memory_bytes);
         if (s->node_memory) memset(s->node_memory, 0, (size_t)g->memory_bytes);
     }
-    return s->spills && (g->n_heap == 0 || s->heap) && (g->memory_bytes == 0 || s->node_memory);
+    return s->spills && s->orders && (g->n_heap == 0 || s->heap) &&
+           (g->memory_bytes == 0 || s->node_memory);
 }
 
 ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char *strategy,
@@ -56,6 +70,8 @@ void ml_state_free(ml_state *s) {
     free(s->work);
     free(s->node_memory);
     free(s->needs);
+    for (int32_t f = 0; s->orders && f < s->graph->n_frames; f++) free(s->orders[f].tensors);
+    free(s->orders);
     free(s->bound);
     ml_graph_free(s->graph);
     ml_interpreter_free(s->interpreter);
@@ -64,6 +80,7 @@ void ml_state_free(ml_state *s) {
 
 /* Preparing --------------------------------------------------------------------------------------------------------- */
 
+/* Strategy and options are the state's for life, so no key has to name them. */
 static ml_plan_request request_of(ml_state *s, const int32_t *spec, int32_t words,
                                   const ml_binding *bound, int32_t n_bound) {
     return (ml_plan_request){.graph = s->graph,
@@ -75,7 +92,8 @@ static ml_plan_request request_of(ml_state *s, const int32_t *spec, int32_t word
                              .n_bound = n_bound,
                              .hooks = &s->hooks,
                              .simd = s->simd,
-                             .counters = &s->counters};
+                             .counters = &s->counters,
+                             .orders = s->orders};
 }
 
 /* The residence with this key, from the cache or made; *made says which. */
@@ -100,6 +118,8 @@ static bool stands(const ml_state *s, const ml_residence *r) {
     return r->resolved && r->at_base == s->arena.base && r->at_persistent == s->persistent;
 }
 
+/* With the same residence and other buffers, nothing but pointers to buffers changes: values and variables stay. In any
+ * other case tensors are allocated anew in LiteRT's sense, and variables start from zero, even if it is the same residence. */
 static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, ml_block *fresh) {
     bool stood = stands(s, r), only_buffers = rebinds && s->now == r && stood;
     if (only_buffers) ml_blocks_free(fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
@@ -118,6 +138,7 @@ static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, ml_block *f
     if (s->node_memory) memset(s->node_memory, 0, (size_t)s->graph->memory_bytes);
 }
 
+/* By bytes, padding included: Python writes all of them. */
 static bool differ(const ml_binding *a, int32_t count_a, const ml_binding *b, int32_t count_b) {
     return count_a != count_b || (count_a > 0 && memcmp(a, b, (size_t)count_a * sizeof *a) != 0);
 }
@@ -167,6 +188,8 @@ ml_status ml_state_prepare(ml_state *s, const int32_t *spec, int32_t words,
     return status;
 }
 
+/* A call's turn, though nothing changes: it packs weights and asks shape functions of custom operators. Its work is not
+ * counted. */
 ml_status ml_state_plan_for(ml_state *s, const int32_t *spec, int32_t words, ml_plan **plan,
                             ml_error *error) {
     *plan = NULL;
@@ -189,7 +212,8 @@ ml_status ml_state_plan_for(ml_state *s, const int32_t *spec, int32_t words, ml_
 
 /* Running ------------------------------------------------------------------------------------------------------------ */
 
-/* The bytes of all graph inputs in the arena, one after the other, copied out into `saved` or back in; returns their sum. */
+/* The bytes of all graph inputs in the arena, one after the other, copied out into `saved` or back in; returns their sum.
+ * Inputs are what has a value between a set_tensor and a run; everything else in the arena is computed again. */
 static int64_t move_inputs(const ml_state *s, const ml_residence *r, uint8_t *saved, bool out) {
     const ml_subgraph *sub = ml_frame_subgraph(s->graph, 0);
     int64_t at = 0;
@@ -206,8 +230,9 @@ static int64_t move_inputs(const ml_state *s, const ml_residence *r, uint8_t *sa
     return at;
 }
 
-/* A run left the arena well above its bound: lays it out anew with what was learnt, keeping inputs and variables. Failing is
- * no failure: the old places hold. */
+/* A run left the arena well above its bound: lays it out anew with what was learnt, keeping inputs and variables. Failing
+ * is no failure: the old places hold. At the start of a run, not at the end of the one that grew: its outputs have yet to
+ * be read. */
 static void place_anew(ml_state *s, ml_residence *r) {
     const ml_frame_plan *row = &r->rows.frames[0];
     bool spilled = false;
@@ -249,6 +274,7 @@ static uintptr_t give_error(ml_state *s, ml_status status) {
     return (uintptr_t)(error ? error : &no_memory);
 }
 
+/* The error of the state is empty whenever no run is under way, as every call in the steps points at it. */
 uintptr_t ml_state_run(ml_state *s) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return (uintptr_t)&busy;

@@ -139,11 +139,7 @@ class _Lowering:
         key = (operator.name, kinds)
         why = self.checked.get(key)
         if why is None:
-            if operator.takes:
-                why = operator.refusal(*kinds)
-            else:
-                why = "an output is absent" if ABSENT in kinds[1] else ""
-            self.checked[key] = why
+            why = self.checked[key] = operator.refusal(*kinds)
         if why:
             raise node.refuse(why)
 

@@ -1,4 +1,4 @@
-"""RELU, RELU6, RELU_N1_TO_1, RELU_0_TO_1, LEAKY_RELU, LOGISTIC: elementwise activations."""
+"""RELU, RELU6, RELU_N1_TO_1, RELU_0_TO_1, LEAKY_RELU, LOGISTIC, TANH, ELU, HARD_SWISH, GELU: elementwise activations."""
 
 from __future__ import annotations
 
@@ -10,8 +10,16 @@ import numpy as np
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
 from minilite.ops_shared.checks import check_output, quantized, quantized_or_bare
-from minilite.ops_shared.fixed_point import dequantize, input_of, quantize, quantized_clamp, rescale, scale_ratio
+from minilite.ops_shared.fixed_point import (
+    input_of,
+    quantize_multiplier,
+    quantized_clamp,
+    rescale,
+    rounding_divide_by_pot,
+    scale_ratio,
+)
 from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.real_table import by_real
 from minilite.ops_shared.types import each
 
 _LIMITS = {
@@ -56,23 +64,138 @@ def reference_logistic(node: OpNode, x: Array) -> Array:
         return np.asarray((1 / (1 + np.exp(-x.astype(np.float64)))).astype(np.float32).astype(x.dtype))
     if x.dtype == np.int16:
         return _logistic_s16(x, input_of(node).quantization.scale)
-    real = dequantize(x, input_of(node)).astype(np.float64)
-    return quantize(1 / (1 + np.exp(-real).astype(np.float32)), node.outputs[0])
+    return by_real(node, x, lambda real: 1 / (1 + np.exp(-real).astype(np.float32)))
 
 
-def _logistic_s16(x: Array, scale: float) -> Array:
-    """TFLite's 16-bit Logistic: |x| in steps of 1 / (3 * 4096), lines between 256 values of 65536 * sigmoid, 512 steps
-    apart; each is raised by half of what the line to the next one lacks in its middle."""
+def _sigmoids(x: Array, scale: float) -> tuple[Array, Array]:
+    """|x| in steps of 1 / (3 * 4096) with x's sign, and 256 values of 65536 * sigmoid, 512 such steps apart; each is raised
+    by half of what the line to the next one lacks in its middle, and the last is the highest."""
     multiplier, shift = scale * 4096.0 * 3.0, 0
     while multiplier <= 32767.0 / 2.0 and shift <= 30:
         multiplier, shift = multiplier * 2.0, shift + 1
     here, middle, after = (65536 / (1 + np.exp(-(np.arange(256) + step) / 24)) for step in (0, 0.5, 1))
     table = np.floor(here + (middle - (here + after) / 2) / 2 + 0.5).astype(np.int64)
-    scaled = (x.astype(np.int64) * int(min(multiplier, 32767)) + ((1 << shift) >> 1)) >> shift
+    table[255] = 65535
+    return (x.astype(np.int64) * int(min(multiplier, 32767)) + ((1 << shift) >> 1)) >> shift, table
+
+
+def _logistic_s16(x: Array, scale: float) -> Array:
+    """TFLite's 16-bit Logistic: lines between sigmoids."""
+    scaled, table = _sigmoids(x, scale)
     size = np.abs(scaled)
     at = np.minimum(size >> 9, 254)
     y = np.where(size < 255 << 9, (table[at] << 9) + (size & 511) * (table[at + 1] - table[at]), 0x7FFF << 10)
     return np.asarray((np.where(scaled >= 0, y + 512, (1 << 25) - y + 511) >> 10).astype(np.int16))
+
+
+def _tanh_s16(x: Array, scale: float) -> Array:
+    """TFLite's 16-bit Tanh: 2 sigmoid(2 x) - 1 on the same lines."""
+    scaled, table = _sigmoids(x, scale)
+    size = np.abs(scaled)
+    at = np.minimum(size >> 8, 254)
+    y = np.where(size < 255 << 8, (table[at] << 8) + (size & 255) * (table[at + 1] - table[at]), 0xFFFF << 8) - (
+        1 << 23
+    )
+    return np.asarray((np.where(scaled >= 0, y + 128, 127 - y) >> 8).astype(np.int16))
+
+
+def _check_tanh(node: OpNode) -> None:
+    quantized(node)
+    if node.outputs[0].type == TensorType.INT16:
+        check_output(node, 1 / 32768, 0)
+        if input_of(node).quantization.zero_point:
+            raise node.refuse(f"input zero point {input_of(node).quantization.zero_point} must be 0")
+
+
+def reference_tanh(node: OpNode, x: Array) -> Array:
+    """y = tanh(x); 8 bits through float32; 16 bits by lines between 256 values."""
+    if x.dtype.kind == "f":
+        return np.asarray(np.tanh(x.astype(np.float64)).astype(np.float32).astype(x.dtype))
+    if x.dtype == np.int16:
+        return _tanh_s16(x, input_of(node).quantization.scale)
+    return by_real(node, x, np.tanh)
+
+
+def _elu(x: Array) -> Array:
+    return np.where(x < 0, np.expm1(np.minimum(x, 0)), x)
+
+
+def reference_elu(node: OpNode, x: Array) -> Array:
+    """y = x, below 0 exp(x) - 1; 8 bits through float32."""
+    if x.dtype.kind == "f":
+        return np.asarray(_elu(x.astype(np.float64)).astype(x.dtype))
+    return by_real(node, x, _elu)
+
+
+def _hard_swish_multipliers(node: OpNode) -> tuple[tuple[int, int], tuple[int, int]]:
+    """(mantissa of 16 bits, shift) from 128th parts of an input step to output steps, and to the gate's 3 / 32768."""
+    fine = np.float32(1 / 128) * np.float32(input_of(node).quantization.scale)
+
+    def short(real: float) -> tuple[int, int]:
+        mantissa, shift = quantize_multiplier(real)
+        return (32767 if mantissa >= (1 << 31) - 1 - (1 << 15) else (mantissa + (1 << 15)) >> 16), shift
+
+    y_scale = np.float32(node.outputs[0].quantization.scale)
+    return short(float(fine / y_scale)), short(float(fine / np.float32(3 / 32768)))
+
+
+def _check_hard_swish(node: OpNode) -> None:
+    quantized(node)
+    if node.outputs[0].type != TensorType.FLOAT32 and _hard_swish_multipliers(node)[0][1] > 0:
+        raise node.refuse("output scale is too small: it must exceed the 128th part of the input scale")
+
+
+def reference_hard_swish(node: OpNode, x: Array) -> Array:
+    """y = x * min(max(x + 3, 0), 6) / 6; 8 bits in TFLite's fixed point of 16 bits."""
+    if x.dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            gate = np.fmin(np.fmax(x + np.float32(3), np.float32(0)), np.float32(6))
+            return np.asarray(x * gate / np.float32(6))
+    (mantissa, shift), (gate_mantissa, gate_shift) = _hard_swish_multipliers(node)
+    fine = (x.astype(np.int64) - input_of(node).quantization.zero_point) * 128
+    up = max(gate_shift, 0)
+    gate = _s16(fine * (1 << min(up - 1, 30))) if up else fine
+    gate = (gate * gate_mantissa + (1 << 14)) >> 15
+    gate = _s16(gate * 2) if up else rounding_divide_by_pot(gate, -gate_shift).astype(np.int64)
+    product = ((gate + (1 << 15)) >> 1) * ((fine * mantissa + (1 << 14)) >> 15)
+    y = rounding_divide_by_pot(np.sign(product) * (np.abs(product) >> 15), -shift)
+    info = np.iinfo(x.dtype)
+    return np.asarray(np.clip(y + node.outputs[0].quantization.zero_point, info.min, info.max).astype(x.dtype))
+
+
+def _s16(x: Array) -> Array:
+    return np.clip(x, -32768, 32767)
+
+
+def _check_gelu(node: OpNode) -> None:
+    quantized(node)
+    for tensor in (input_of(node), node.outputs[0]):
+        if tensor.type == TensorType.INT16 and tensor.quantization.zero_point:
+            raise node.refuse(
+                f"tensor '{tensor.name}' has the zero point {tensor.quantization.zero_point}, it must be 0"
+            )
+
+
+def reference_gelu(node: OpNode, x: Array) -> Array:
+    """y = x / 2 * erfc(-x / sqrt(2)), or with 1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)); integers through float32."""
+    function = _gelu_tanh if node.options["approximate"] else _gelu_erfc
+    if x.dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            return np.asarray(function(x.astype(np.float32)).astype(x.dtype))
+    return by_real(node, x, lambda real: function(real.astype(np.float32)))
+
+
+def _gelu_tanh(x: Array) -> Array:
+    """In float32, but for tanh."""
+    inner = np.float32(math.sqrt(2 / math.pi)) * (x + np.float32(0.044715) * x * x * x)
+    return np.float32(0.5) * x * (np.float32(1) + np.tanh(inner.astype(np.float64)).astype(np.float32))
+
+
+def _gelu_erfc(x: Array) -> Array:
+    """In float32, but for erfc."""
+    argument = x * np.float32(-math.sqrt(0.5))
+    erfc = np.array([math.erfc(value) for value in argument.reshape(-1)], np.float64).reshape(x.shape)
+    return np.float32(0.5) * x * erfc.astype(np.float32)
 
 
 _unary = functools.partial(Operator, in_place=(0,), takes="x -> y")
@@ -105,6 +228,53 @@ OPERATORS = (
             "f16": "as f32, rounded once",
             "s8 u8": "table: `half away(sigmoid(scale (x - zp)) / scale_y) + zp_y` through float32; output scale 1/256",
             "s16": "256 values of `65536 sigmoid(i / 24)` and lines between them; output scale 1/32768",
+        },
+    ),
+    _unary(
+        "TANH",
+        range(1, 4),
+        reference=reference_tanh,
+        types=each("T -> T", "f32 f16 s8 u8 s16"),
+        check=_check_tanh,
+        rule={
+            "f32": "within 3 ULP",
+            "f16": "as f32, rounded once",
+            "s8 u8": "table: `half away(tanh(scale (x - zp)) / scale_y) + zp_y` through float32",
+            "s16": "2 sigmoid(2 x) - 1 on LOGISTIC's lines; output scale 1/32768",
+        },
+    ),
+    _unary(
+        "ELU",
+        range(1, 2),
+        reference=reference_elu,
+        types=each("T -> T", "f32 s8"),
+        check=quantized,
+        rule={"f32": "within 3 ULP", "s8": "table, through float32 (oracle: LiteRT's optimized kernel)"},
+    ),
+    _unary(
+        "HARD_SWISH",
+        range(1, 2),
+        reference=reference_hard_swish,
+        types=each("T -> T", "f32 s8 u8"),
+        check=_check_hard_swish,
+        rule={
+            "f32": "`x * gate / 6`, each rounded",
+            "s8 u8": "`(x - zp) * 128` by a multiplier of 16 bits, times a gate in Q0.15 (truncated), shifted (ties away from "
+            "zero): a table",
+        },
+    ),
+    _unary(
+        "GELU",
+        range(1, 4),
+        reference=reference_gelu,
+        types=each("T -> T", "f32 f16 s8 u8 s16"),
+        params={"approximate": "approximate"},
+        check=_check_gelu,
+        rule={
+            "f32": "by erfc or tanh, as the option says; within 4 ULP of the larger term",
+            "f16": "as f32, rounded once",
+            "s8 u8": "table, through float32",
+            "s16": "512 lines over all of int16, computed in float32",
         },
     ),
 )

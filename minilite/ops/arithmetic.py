@@ -1,9 +1,10 @@
-"""ADD, MUL: elementwise with numpy's broadcasting and a fused activation."""
+"""ADD, SUB, MUL, SQUARED_DIFFERENCE: elementwise with numpy's broadcasting and a fused activation."""
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.options import CLAMP, activation
 from minilite.ops_shared.types import each
 
-_UFUNCS = {"ADD": np.add, "MUL": np.multiply}
+_UFUNCS = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply}
 _BYTES = (TensorType.INT8, TensorType.UINT8)
 
 
@@ -40,12 +41,13 @@ def _is_quantized(node: OpNode) -> bool:
 def reference_binary(node: OpNode, a: Array, b: Array) -> Array:
     """y = clamp(a op b); integers wrap, NaN passes the clamp. Quantized types follow TFLite's reference kernels."""
     if _is_quantized(node):
-        return (_quantized_add if node.op == "ADD" else _quantized_mul)(node, a, b)
+        return (_quantized_mul if node.op == "MUL" else _quantized_add)(node, a, b)
     if a.dtype.kind == "c":  # numpy's own product may keep more digits on its way
         y = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype)
         y.real, y.imag = a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real
         return y
-    return np.clip(_UFUNCS[node.op](a, b), *_limits(node, a.dtype))
+    with np.errstate(all="ignore"):
+        return np.clip(_UFUNCS[node.op](a, b), *_limits(node, a.dtype))
 
 
 def _limits(node: OpNode, dtype: np.dtype[Any]) -> tuple[Any, Any]:
@@ -84,6 +86,21 @@ def _check_add(node: OpNode) -> None:
             )
 
 
+def _check_sub(node: OpNode) -> None:
+    quantized(node)
+    if node.outputs[0].type == TensorType.INT16:
+        _check_zero_points(node)
+        _power_of_two_shifts(node)
+
+
+def _check_zero_points(node: OpNode) -> None:
+    for tensor in _tensors(node):
+        if tensor.quantization.zero_point:
+            raise node.refuse(
+                f"tensor '{tensor.name}' has the zero point {tensor.quantization.zero_point}, it must be 0"
+            )
+
+
 def _power_of_two_shifts(node: OpNode) -> tuple[int, int] | None:
     """How far int16 ADD shifts its inputs right when all scales are powers of two and all zero points 0; else None.
 
@@ -101,19 +118,24 @@ def _power_of_two_shifts(node: OpNode) -> tuple[int, int] | None:
 
 
 def _quantized_add(node: OpNode, *inputs: Array) -> Array:
-    """TFLite's AddElementwise: both terms in a common scale, summed, requantized with double rounding."""
+    """TFLite's AddElementwise and SubElementwise: both terms in a common scale, requantized with double rounding."""
     shifts = _power_of_two_shifts(node)
     if shifts is not None:
-        sums = sum(rounding_divide_by_pot(x, shift) for x, shift in zip(inputs, shifts, strict=True))
-        return np.clip(sums, *activation_range(node.outputs[0], activation(node))).astype(np.int16)
+        a, b = (rounding_divide_by_pot(x, shift) for x, shift in zip(inputs, shifts, strict=True))
+        return np.clip(_UFUNCS[node.op](a, b), *activation_range(node.outputs[0], activation(node))).astype(np.int16)
     common, multiplier = _common_scale(node)
     left = 15 if inputs[0].dtype == np.int16 else 20
+    return _requantize(node, _UFUNCS[node.op](*_terms(node, inputs, common, left)), multiplier)
+
+
+def _terms(node: OpNode, inputs: Sequence[Array], common: float, left: int) -> list[Array]:
+    """Both inputs less their zero points, shifted left, in a common scale."""
     terms = []
     for position, x in enumerate(inputs):
         q = input_of(node, position).quantization
         shifted = ((x.astype(np.int64) - q.zero_point) << left).astype(np.int32)
         terms.append(multiply_by_quantized_multiplier(shifted, *quantize_multiplier(q.scale / common)))
-    return _requantize(node, terms[0] + terms[1], multiplier)
+    return terms
 
 
 def _quantized_mul(node: OpNode, a: Array, b: Array) -> Array:
@@ -122,6 +144,30 @@ def _quantized_mul(node: OpNode, a: Array, b: Array) -> Array:
     x, y, z = (np.float32(tensor.quantization.scale) for tensor in _tensors(node))
     product = (a.astype(np.int64) - zero_a) * (b.astype(np.int64) - zero_b)
     return _requantize(node, product.astype(np.int32), float(x * y / z))
+
+
+def _squares_multiplier(node: OpNode) -> tuple[float, float]:
+    """The common scale of both terms, and what their squared difference is multiplied by."""
+    common, _ = _common_scale(node)
+    return common, common * common / ((1 << 14) * node.outputs[0].quantization.scale)
+
+
+def _check_squared_difference(node: OpNode) -> None:
+    quantized(node)
+    if node.outputs[0].type == TensorType.INT8 and _squares_multiplier(node)[1] >= 1.0:
+        raise node.refuse(f"output scale is too small: squares would be scaled by {_squares_multiplier(node)[1]}")
+
+
+def reference_squared_difference(node: OpNode, a: Array, b: Array) -> Array:
+    """y = (a - b)^2; int32 wraps. Quantized: both terms in a common scale with 7 bits more, requantized."""
+    if a.dtype != np.int8:
+        with np.errstate(all="ignore"):
+            return np.square(a - b)
+    common, multiplier = _squares_multiplier(node)
+    x, y = _terms(node, (a, b), common, 7)
+    output = node.outputs[0]
+    scaled = multiply_by_quantized_multiplier(np.square(x - y), *quantize_multiplier(multiplier)).astype(np.int64)
+    return np.clip(scaled + output.quantization.zero_point, -128, 127).astype(np.int8)
 
 
 _WORDS = "without scales plain integers, which wrap"
@@ -142,6 +188,30 @@ OPERATORS = (
             "each; the sum, double rounding by `2 max scale / (2^20 scale_y)`; quantized clamp",
             "s16": "the same with `<< 15`; if `pot_scale_int16`, all scales are powers of two and all zero points 0: one "
             f"operand is shifted right (ties away from zero), the sum saturates; {_WORDS}",
+        },
+    ),
+    _binary(
+        "SUB",
+        range(1, 6),
+        types=each("T T -> T", "f32 s8 u8 s16 s32 s64"),
+        params={**CLAMP, "pot_scale_int16": "pot_scale_int16"},
+        check=_check_sub,
+        rule={
+            "f32": "one rounding, clamp; NaN passes clamps",
+            "s32 s64": "wraps, clamp",
+            "s8 u8 s16": "as ADD; s16 is always quantized",
+        },
+    ),
+    _binary(
+        "SQUARED_DIFFERENCE",
+        range(1, 3),
+        types=each("T T -> T", "f32 s8 s32"),
+        reference=reference_squared_difference,
+        check=_check_squared_difference,
+        rule={
+            "f32": "two roundings",
+            "s32": "wraps",
+            "s8": "each operand as in ADD with `<< 7`; the square, double rounding by `(2 max scale)^2 / (2^14 scale_y)`",
         },
     ),
     _binary(

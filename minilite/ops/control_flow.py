@@ -32,9 +32,15 @@ def lower_call_once(node: OpNode) -> Kernel:
 
 
 OPERATORS = (
-    Operator("WHILE", range(1, 2), lower_while, takes="carries...? -> results...?", types=("any...? -> any...?",)),
     Operator(
-        "IF", range(1, 2), lower_if, takes="condition operands...? -> results...?", types=("b8 any...? -> any...?",)
+        "WHILE", range(1, 2), lower=lower_while, takes="carries...? -> results...?", types=("any...? -> any...?",)
     ),
-    Operator("CALL_ONCE", range(1, 2), lower_call_once, takes="->", types=("->",)),
+    Operator(
+        "IF",
+        range(1, 2),
+        lower=lower_if,
+        takes="condition operands...? -> results...?",
+        types=("b8 any...? -> any...?",),
+    ),
+    Operator("CALL_ONCE", range(1, 2), lower=lower_call_once, takes="->", types=("->",)),
 )

@@ -7,14 +7,14 @@ import numpy as np
 from minilite.format.model import Array
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.options import CLAMP
-from minilite.ops_shared.weighted import centered, dense, requantize
+from minilite.ops_shared.weighted import convolved, dense, finish, per_output
 from minilite.ops_shared.window import WINDOW, axes, taps
 
 
 def reference_conv(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:
     """y[b, i, j, o] = clamp(bias[o] + sum over taps and channels of x * w), zero outside; sums in float64."""
     down, across = axes(node, x, *weights.shape[1:3])
-    x, weights = centered(node, x, 0), centered(node, weights, 1)
+    x, weights, scale = convolved(node, x, weights, asymmetric=per_output(node))
     groups, outputs = x.shape[3] // weights.shape[3], weights.shape[0]
     sums = np.zeros((x.shape[0], down.out, across.out, outputs))
     inputs_of, outputs_of = weights.shape[3], outputs // groups
@@ -22,7 +22,7 @@ def reference_conv(node: OpNode, x: Array, weights: Array, bias: Array | None = 
         for g in range(groups):
             columns = slice(g * outputs_of, (g + 1) * outputs_of)
             sums[..., columns] += seen[..., g * inputs_of : (g + 1) * inputs_of] @ weights[columns, i, j].T
-    return requantize(node, sums, bias)
+    return finish(node, sums, scale, bias)
 
 
 OPERATORS = (
@@ -30,12 +30,18 @@ OPERATORS = (
         "CONV_2D",
         range(1, 9),
         takes="x filter bias? -> y",
-        types=("f32 f32 f32? -> f32", "s8 s8 s32? -> s8", "u8 u8 s32? -> u8", "s16 s8 s64|s32? -> s16"),
+        types=(
+            "f32 f32|s8|s4 f32? -> f32",
+            "s8 s8|s4 s32? -> s8",
+            "u8 u8 s32? -> u8",
+            "s16 s8|s4 s64|s32? -> s16",
+        ),
         params={**WINDOW, **CLAMP},
         check=dense,
         reference=reference_conv,
         rule={
-            "f32": "dot products within 8 eps of the sum of |x w|",
+            "f32": "dot products within 8 eps of the sum of |x w|; with integer weights each batch quantized by itself, "
+            "symmetrically where the weights have one scale",
             "s8": "int32 sums, double rounding by float64(scale_x * scale_w) / scale_y",
             "u8": "int32 sums, double rounding by float32(scale_x * scale_w) / scale_y",
             "s16": "int64 sums and a multiplier of 16 bits; with an int32 bias as s8",

@@ -7,19 +7,19 @@ import numpy as np
 from minilite.format.model import Array
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.options import CLAMP
-from minilite.ops_shared.weighted import centered, dense, requantize
+from minilite.ops_shared.weighted import convolved, dense, finish
 from minilite.ops_shared.window import WINDOW, axes, taps
 
 
 def reference_depthwise_conv(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:
     """y[b, i, j, o] = clamp(bias[o] + sum over taps of x[..., o // multiplier] * w[..., o]), zero outside."""
     down, across = axes(node, x, *weights.shape[1:3])
-    x, weights = centered(node, x, 0), centered(node, weights, 1)
+    x, weights, scale = convolved(node, x, weights, asymmetric=True)
     x = np.repeat(x, weights.shape[3] // x.shape[3], axis=3)
     sums = np.zeros((x.shape[0], down.out, across.out, weights.shape[3]))
     for i, j, seen in taps(x, down, across):
         sums += seen * weights[0, i, j]
-    return requantize(node, sums, bias)
+    return finish(node, sums, scale, bias)
 
 
 OPERATORS = (
@@ -27,12 +27,12 @@ OPERATORS = (
         "DEPTHWISE_CONV_2D",
         range(1, 8),
         takes="x filter bias? -> y",
-        types=("f32 f32 f32? -> f32", "s8 s8 s32? -> s8", "u8 u8 s32? -> u8", "s16 s8 s64? -> s16"),
+        types=("f32 f32|s8 f32? -> f32", "s8 s8|s4 s32? -> s8", "u8 u8 s32? -> u8", "s16 s8 s64? -> s16"),
         params={**WINDOW, **CLAMP},
         check=dense,
         reference=reference_depthwise_conv,
         rule={
-            "f32": "dot products within 8 eps of the sum of |x w|",
+            "f32": "dot products within 8 eps of the sum of |x w|; with integer weights each batch quantized by itself",
             "s8": "int32 sums, double rounding by float64(scale_x * scale_w) / scale_y",
             "u8": "int32 sums, double rounding by float32(scale_x * scale_w) / scale_y",
             "s16": "int64 sums and a multiplier of 16 bits",

@@ -16,6 +16,7 @@ from minilite.ops_shared.weighted import (
     clamp,
     dense,
     hybrid_product,
+    is_hybrid,
     real_multipliers,
 )
 
@@ -36,7 +37,7 @@ def reference_fully_connected(node: OpNode, x: Array, weights: Array, bias: Arra
     shape = (*x.shape[:-1], outputs) if node.options["keep_num_dims"] else (rows, outputs)
     if depth == 0:
         return np.zeros(shape, x.dtype)
-    if x.dtype.kind == "f" and weights.dtype.kind == "i":
+    if is_hybrid(node):
         return clamp(node, hybrid_product(node, x.reshape(rows, depth), weights, bias)).reshape(shape)
     sums = centered(node, x, 0).reshape(rows, depth) @ centered(node, weights, 1).T
     if x.dtype.kind == "f":

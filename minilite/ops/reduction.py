@@ -1,26 +1,32 @@
-"""MEAN: over any set of dimensions."""
+"""MEAN, SUM, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, REDUCE_ANY, REDUCE_ALL: over any set of dimensions."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops_shared.checks import quantized_or_bare
+from minilite.ops_shared.checks import QUANTIZED, quantized_or_bare
 from minilite.ops_shared.fixed_point import (
     input_of,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
+    round_half_away,
     scale_ratio,
 )
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.types import each
 
 
+def _over(x: Array, axes: Array) -> tuple[int, ...]:
+    return tuple({int(axis) % x.ndim for axis in axes.ravel()}) if x.ndim else ()
+
+
 def reference_mean(node: OpNode, x: Array, axes: Array) -> Array:
     """The sum over the axes by their count; of no elements NaN or 0. Integers divide towards 0, quantized ones as TFLite."""
-    over = tuple({int(axis) % x.ndim for axis in axes.ravel()}) if x.ndim else ()
-    keep = bool(node.options["keep_dims"])
+    over, keep = _over(x, axes), bool(node.options["keep_dims"])
     count = int(np.prod([x.shape[axis] for axis in over], dtype=np.int64))
     if x.dtype == np.float32:
         total = x.astype(np.float64).sum(axis=over, keepdims=keep)
@@ -38,7 +44,111 @@ def reference_mean(node: OpNode, x: Array, axes: Array) -> Array:
     return np.asarray(np.clip(scaled + node.outputs[0].quantization.zero_point, info.min, info.max).astype(x.dtype))
 
 
+def reference_sum(node: OpNode, x: Array, axes: Array) -> Array:
+    """The sum over the axes, wrapping; quantized integers are requantized, as by TFLite."""
+    over, keep = _over(x, axes), bool(node.options["keep_dims"])
+    if x.dtype == np.float32:
+        return np.asarray(x.astype(np.float64).sum(axis=over, keepdims=keep).astype(np.float32))
+    total = np.asarray(x.astype(np.int64).sum(axis=over, keepdims=keep))
+    before, after = input_of(node).quantization, node.outputs[0].quantization
+    if input_of(node).type not in QUANTIZED:
+        return total.astype(x.dtype)
+    count = int(np.prod([x.shape[axis] for axis in over], dtype=np.int64))
+    scale = np.float32(scale_ratio(node)) if after.scale else np.float32(0)
+    bias = np.float32(-before.zero_point) * scale * np.float32(count)
+    steps = round_half_away(total.astype(np.int32).astype(np.float32) * scale + bias) + np.float32(after.zero_point)
+    info = np.iinfo(x.dtype)
+    return np.asarray(np.clip(steps, info.min, info.max).astype(x.dtype))
+
+
+def _one_scale(node: OpNode) -> None:
+    """A row's `check`: quantized integers have one scale and zero point on both sides."""
+    quantized_or_bare(node)
+    before, after = input_of(node), node.outputs[0]
+    if before.type in QUANTIZED and (
+        (before.quantization.scale, before.quantization.zero_point)
+        != (after.quantization.scale, after.quantization.zero_point)
+    ):
+        raise node.refuse("input and output must have the same scale and zero point")
+
+
+def _start(node: OpNode, x: Array) -> Any:
+    """What REDUCE_MAX and REDUCE_MIN begin with: the other end of the type."""
+    info: Any = np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype)
+    return info.min if node.op == "REDUCE_MAX" else info.max
+
+
+def reference_limit(node: OpNode, x: Array, axes: Array) -> Array:
+    """The largest or smallest element; of none the other end of the type, and NaN is passed over."""
+    function = np.fmax if node.op == "REDUCE_MAX" else np.fmin
+    keep = bool(node.options["keep_dims"])
+    return np.asarray(function.reduce(x, axis=_over(x, axes), keepdims=keep, initial=_start(node, x)), x.dtype)
+
+
+def reference_prod(node: OpNode, x: Array, axes: Array) -> Array:
+    """The product over the axes, of integers wrapping."""
+    wide = x.astype(np.float64) if x.dtype == np.float32 else x
+    return np.asarray(wide.prod(axis=_over(x, axes), keepdims=bool(node.options["keep_dims"])).astype(x.dtype))
+
+
+def reference_logical(node: OpNode, x: Array, axes: Array) -> Array:
+    """Whether any, or every, element is true."""
+    function = np.any if node.op == "REDUCE_ANY" else np.all
+    return np.asarray(function(x, axis=_over(x, axes), keepdims=bool(node.options["keep_dims"])))
+
+
+_KEEP = {"keep_dims": "keep_dims"}
+_LIMITED = each("T s32 -> T", "f32 s8 u8 s16 s32 s64")
+
 OPERATORS = (
+    Operator(
+        "SUM",
+        range(1, 3),
+        takes="x axes -> y",
+        types=_LIMITED,
+        params=_KEEP,
+        reference=reference_sum,
+        check=quantized_or_bare,
+        rule={
+            "f32": "as MEAN's sums",
+            "s32 s64": "wraps",
+            "s8 u8 s16": "`half away(sum * scale + (-zp_x * scale) * count) + zp_y` in float32, scale = `scale_x / scale_y` "
+            "(oracle: LiteRT's optimized kernel; its reference one uses a multiplier that is not set)",
+        },
+    ),
+    *(
+        Operator(
+            op,
+            range(1, 4),
+            takes="x axes -> y",
+            types=_LIMITED,
+            params=_KEEP,
+            reference=reference_limit,
+            check=_one_scale,
+            rule={"f32": "NaN is passed over"},
+        )
+        for op in ("REDUCE_MAX", "REDUCE_MIN")
+    ),
+    Operator(
+        "REDUCE_PROD",
+        range(1, 3),
+        takes="x axes -> y",
+        types=each("T s32 -> T", "f32 s32 s64"),
+        params=_KEEP,
+        reference=reference_prod,
+        rule={"s32 s64": "wraps"},
+    ),
+    *(
+        Operator(
+            op,
+            range(1, 2),
+            takes="x axes -> y",
+            types=("b8 s32 -> b8",),
+            params=_KEEP,
+            reference=reference_logical,
+        )
+        for op in ("REDUCE_ANY", "REDUCE_ALL")
+    ),
     Operator(
         "MEAN",
         range(1, 4),

@@ -13,6 +13,7 @@ from minilite.ops_shared.checks import check_output, quantized
 from minilite.ops_shared.fixed_point import (
     input_of,
     multiply_by_quantized_multiplier,
+    one_over_one_plus,
     quantize_multiplier,
     round_half_away,
     rounding_divide_by_pot,
@@ -74,7 +75,7 @@ def _softmax_bytes(node: OpNode, x: Array) -> Array:
     headroom = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)  # leading zero bits of the Q12.19 sum
     shift = 12 - headroom + 31 - bits
     fits = total < 512 << 19
-    scale = _one_over_one_plus(np.where(fits, (total << np.maximum(headroom, 0)) - (1 << 31), 0))
+    scale = one_over_one_plus(np.where(fits, (total << np.maximum(headroom, 0)) - (1 << 31), 0))
     y = rounding_divide_by_pot(saturating_rounding_doubling_high_mul(exps, scale), np.where(fits, shift, 0))
     steps: Array = np.where(fits, y, 0).astype(np.int64) + info.min
     return np.asarray(np.minimum(steps, info.max).astype(info.dtype))
@@ -116,21 +117,6 @@ def _exp_below_quarter(a: Array) -> Array:
     high_terms = multiply(rounding_divide_by_pot(x4, 2) + x3, 715827883) + x2
     exp_minus_eighth = 1895147668
     return exp_minus_eighth + multiply(x + rounding_divide_by_pot(high_terms, 1), exp_minus_eighth)
-
-
-def _one_over_one_plus(x: Array) -> Array:
-    """gemmlowp's one_over_one_plus_x_for_x_in_0_1 in Q0.31: three Newton steps in Q2.29."""
-    multiply = saturating_rounding_doubling_high_mul
-    half_denominator = (x + (1 << 31)) >> 1
-    r = 1515870810 + multiply(half_denominator, -1010580540).astype(np.int64)
-    for _ in range(3):
-        error = (1 << 29) - multiply(half_denominator, r).astype(np.int64)
-        r = r + _saturating_shift_left(multiply(error, r).astype(np.int64), 2)
-    return _saturating_shift_left(r, 1)
-
-
-def _saturating_shift_left(x: Array, exponent: int) -> Array:
-    return np.asarray(np.clip(x << exponent, -(1 << 31), (1 << 31) - 1))
 
 
 # 16 bits ------------------------------------------------------------------------------------------------------------------

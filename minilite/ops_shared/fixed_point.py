@@ -82,6 +82,41 @@ def multiply_by_quantized_multiplier_s64(x: Array, mantissa: Array | int, shift:
     return ((np.asarray(x, np.int64) * reduced + (np.int64(1) << (total - 1))) >> total).astype(np.int32)
 
 
+def one_over_one_plus(x: Array) -> Array:
+    """gemmlowp's one_over_one_plus_x_for_x_in_0_1 in Q0.31: three Newton steps in Q2.29."""
+    multiply = saturating_rounding_doubling_high_mul
+    half_denominator = (x + (1 << 31)) >> 1
+    r = 1515870810 + multiply(half_denominator, -1010580540).astype(np.int64)
+    for _ in range(3):
+        error = (1 << 29) - multiply(half_denominator, r).astype(np.int64)
+        r = r + saturating_shift_left(multiply(error, r).astype(np.int64), 2)
+    return saturating_shift_left(r, 1)
+
+
+def saturating_shift_left(x: Array, exponent: int) -> Array:
+    """x * 2**exponent within int32: gemmlowp's SaturatingRoundingMultiplyByPOT."""
+    return np.asarray(np.clip(x << exponent, -(1 << 31), (1 << 31) - 1))
+
+
+def inverse_sqrt(x: int) -> tuple[int, int]:
+    """(mantissa, shift) of 1 / sqrt(x), x >= 0, where 0 counts as 1: TFLite's GetInvSqrtQuantizedMultiplierExp."""
+    if x <= 1:
+        return (1 << 31) - 1, 0
+    right = 11
+    while x >= 1 << 29:
+        x, right = x // 4, right + 1
+    pairs = (31 - x.bit_length()) // 2 - 1
+    right -= pairs
+    multiply = saturating_rounding_doubling_high_mul
+    half = rounding_divide_by_pot(np.asarray((x << 2 * pairs) >> 1), 1)
+    y = np.asarray(1 << 28, np.int64)
+    for _ in range(5):
+        cube = saturating_shift_left(multiply(multiply(y, y), y).astype(np.int64), 6)
+        y = saturating_shift_left(multiply(y, 3 << 27).astype(np.int64) - multiply(half, cube), 3)
+    mantissa = int(multiply(y, 1518500250))
+    return (mantissa << -right, 0) if right < 0 else (mantissa, -right)
+
+
 def round_half_away(x: Array) -> Array:
     """TfLiteRound: to the nearest integer, ties away from zero (numpy rounds them to even)."""
     below_half = np.nextafter(x.dtype.type(0.5), x.dtype.type(0))

@@ -72,6 +72,10 @@ class Operator(NamedTuple):
 
     name: str
     versions: range
+    takes: str
+    """The operands by name: "x axis? -> y"; "?" behind a name: may be absent, "...": and more like it."""
+    types: tuple[str, ...]
+    """Every combination of operand types that runs, in C or in numpy, spelled as in csrc/kernel.h."""
     lower: Lower | None = None
     """Only where the row cannot say it: chooses kernel and parameters itself.
 
@@ -87,10 +91,6 @@ class Operator(NamedTuple):
     """Output 0 takes the type of this input, whatever the file says of it, as TFLite's Prepare has it."""
     tflite_shares: bool = False
     """TFLite's own planner shares memory in place for this operator."""
-    takes: str = ""
-    """The operands by name: "x axis? -> y"; "?" behind a name: may be absent, "...": and more like it."""
-    types: tuple[str, ...] = ()
-    """Every combination of operand types that runs, in C or in numpy, spelled as in csrc/kernel.h."""
     params: Mapping[str, str | Param] = {}
     """The kernel's fields: by the option that has the value, or by a function of the node."""
     check: Callable[[OpNode], None] | None = None

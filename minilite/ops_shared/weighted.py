@@ -35,6 +35,11 @@ def _tensor(node: OpNode, position: int) -> Tensor:
     return tensor
 
 
+def per_output(node: OpNode) -> bool:
+    """Whether each output's weights have a scale of their own."""
+    return len(_tensor(node, 1).quantization.scales) > 1
+
+
 def weight_scales(node: OpNode, outputs: int) -> Array:
     """The scale of each output's weights, in float64."""
     scales = np.array(_tensor(node, 1).quantization.scales, np.float64)
@@ -114,6 +119,30 @@ def quantize_rows(x: Array, *, asymmetric: bool) -> tuple[Array, Array, Array]:
         zero = np.zeros_like(scale)
     steps = round_half_away(zero.astype(np.float32) + x * inverse)
     return np.clip(steps, low, 127.0).astype(np.float64), scale.astype(np.float32), zero.astype(np.float64)
+
+
+def is_hybrid(node: OpNode) -> bool:
+    """Whether a float input meets integer weights."""
+    return _tensor(node, 0).type == TensorType.FLOAT32 != _tensor(node, 1).type
+
+
+def convolved(node: OpNode, x: Array, weights: Array, *, asymmetric: bool) -> tuple[Array, Array, Array | None]:
+    """Image and filter as what is multiplied and summed, in float64: integers less their zero points.
+
+    The third is None but for a float image and integer weights: each batch of the image is quantized, and that is their scale."""
+    weights = centered(node, weights, 1)
+    if not is_hybrid(node):
+        return centered(node, x, 0), weights, None
+    steps, scale, zero = quantize_rows(x.reshape(len(x), -1), asymmetric=asymmetric)
+    return (steps - zero).reshape(x.shape), weights, scale.reshape(-1, *(1,) * (x.ndim - 1))
+
+
+def finish(node: OpNode, sums: Array, scale: Array | None, bias: Array | None) -> Array:
+    """Sums (outputs last) to outputs; those of quantized inputs are bias + sums * (scale * scale_w), in float32."""
+    if scale is None:
+        return requantize(node, sums, bias)
+    product: Array = sums.astype(np.float32) * (scale * weight_scales(node, sums.shape[-1]).astype(np.float32))
+    return clamp(node, product if bias is None else bias + product)
 
 
 def hybrid_product(node: OpNode, x: Array, weights: Array, bias: Array | None) -> Array:

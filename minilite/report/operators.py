@@ -66,7 +66,7 @@ def _cell(text: str) -> str:
 
 def lines() -> Iterator[str]:
     """The page as Markdown, line by line."""
-    rows = [row for _, row in sorted(operators().items()) if row.takes]
+    rows = [row for _, row in sorted(operators().items())]
     yield _HEAD
     for row in rows:
         yield f"| {row.name} | {_versions(row)} | `{_cell(row.takes)}` | {_cell(_types(row))} |"

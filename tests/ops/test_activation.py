@@ -1,4 +1,4 @@
-"""RELU, RELU6, RELU_N1_TO_1, RELU_0_TO_1, LEAKY_RELU, LOGISTIC: integers bit for bit (oracle: BUILTIN_REF)."""
+"""RELU, ..., LEAKY_RELU, LOGISTIC, TANH, ELU, HARD_SWISH, GELU: integers bit for bit (oracle: BUILTIN_REF)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.cases import Case
-from support.compare import EPS, REFERENCE, compare, run_minilite
+from support.compare import BUILTIN, EPS, REFERENCE, compare, run_minilite
 from support.node import ALL_BYTES, Array, Given, OneNode, dtype_of, scaled, values
 
 from minilite.errors import UnsupportedOpError
@@ -35,6 +35,21 @@ def logistic(rng: Any, inputs: Any, outputs: Any) -> Case:
     return Case([(3, 50)], quantization=SIGMOID, tolerance=2 * EPS if inputs == ("f32",) else 2.0**-11)
 
 
+def tanh(rng: Any, inputs: Any, outputs: Any) -> Case:
+    quantization = {"s16": Quantization((1 / 32768,), (0,))}
+    return Case([(3, 50)], quantization=quantization, tolerance=3 * EPS if inputs == ("f32",) else 2.0**-11)
+
+
+def hard_swish(rng: Any, inputs: Any, outputs: Any) -> Case:
+    """LiteRT wants output scales that exceed the 128th part of the input's."""
+    return Case([(3, 50)], quantization={kind: scaled(rng, kind, 0.1, 0.5) for kind in ("s8", "u8")})
+
+
+def gelu(rng: Any, inputs: Any, outputs: Any) -> Case:
+    """Halves: LiteRT rounds each step."""
+    return Case([(3, 50)], {"approximate": False}, tolerance=4 * EPS if inputs == ("f32",) else 0.01)
+
+
 EVERY_TYPE = {
     "RELU": Case([(3, 50)]),
     "RELU6": Case([(3, 50)]),
@@ -42,6 +57,10 @@ EVERY_TYPE = {
     "RELU_0_TO_1": bounded,
     "LEAKY_RELU": Case([(3, 50)], {"alpha": 0.1}),
     "LOGISTIC": logistic,
+    "TANH": tanh,
+    "ELU": Case([(3, 50)], tolerance=2 * EPS, oracle=BUILTIN),
+    "HARD_SWISH": hard_swish,
+    "GELU": gelu,
 }
 
 
@@ -96,6 +115,41 @@ def test_quantized_logistic(kind: str) -> None:
             OneNode("LOGISTIC", [Given(all_of(kind), quantization=q)], quantization=SIGMOID[kind]).check()
 
 
+@pytest.mark.parametrize("op", ["TANH", "ELU", "GELU", "HARD_SWISH"])
+def test_smooth_floats(op: str) -> None:
+    """LiteRT's ELU has no reference kernel."""
+    rng = np.random.default_rng(1)
+    for x in (EXTREMES, *(values(rng, "f32", s, size) for s in ((), (0, 2), (999,)) for size in (0.1, 1, 10))):
+        for options in ({"approximate": False}, {"approximate": True}) if op == "GELU" else ({},):
+            node = OneNode(op, [x], options)
+            size = np.where(np.isfinite(x), np.abs(x), 0) if op == "GELU" else np.abs(node.run(reference=True))
+            kinds = BUILTIN if op == "ELU" else REFERENCE
+            limit = 0.0 if op == "HARD_SWISH" else 3 * EPS * np.where(np.isfinite(size), size, 0) + 1e-37
+            node.check(tolerance=limit, oracle=None if options.get("approximate") and x is EXTREMES else kinds)
+
+
+@pytest.mark.parametrize("op", ["TANH", "ELU", "GELU", "HARD_SWISH"])
+@pytest.mark.parametrize("kind", ["s8", "u8", "s16"])
+def test_smooth_integers(op: str, kind: str) -> None:
+    rng = np.random.default_rng(4)
+    if (op, kind) in (("ELU", "u8"), ("ELU", "s16"), ("HARD_SWISH", "s16")):
+        return
+    for turn in range(8):
+        q = scaled(rng, kind, 1e-3, 0.4) if kind != "s16" else scaled(rng, kind, 2e-5, 1e-3)
+        out = Quantization((float(np.float32(q.scale * rng.uniform(0.3, 2))),), scaled(rng, kind).zero_points)
+        if op == "TANH" and kind == "s16":
+            out = SIGMOID[kind]
+        options = {"approximate": turn % 2 == 1} if op == "GELU" else {}
+        kinds = BUILTIN if op == "ELU" else REFERENCE
+        OneNode(op, [Given(all_of(kind), quantization=q)], options, quantization=out).check(oracle=kinds)
+
+
+def test_tanh_in_powers_of_two() -> None:
+    for exponent in range(-13, 0):
+        q = Quantization((2.0**exponent,), (0,))
+        OneNode("TANH", [Given(all_of("s16"), quantization=q)], quantization=SIGMOID["s16"]).check()
+
+
 def test_halves() -> None:
     OneNode("LOGISTIC", [all_of("f16")]).check(tolerance=2.0**-11)
 
@@ -122,5 +176,7 @@ def test_refusals() -> None:
     )
     bad = OneNode("LOGISTIC", [byte], quantization=Quantization((0.1,), (0,)))
     bad.refused(UnsupportedOpError, r"output scale 0\.1.* and zero point 0 must be 1/256 and -128")
+    small = OneNode("HARD_SWISH", [byte], quantization=Quantization((1e-4,), (0,)))
+    small.refused(UnsupportedOpError, "output scale is too small")
     half = OneNode("RELU", [byte])
     half.refused(UnsupportedOpError, "tensor 'y' must have a scale", by_litert=False)  # LiteRT divides by 0

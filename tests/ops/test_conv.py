@@ -108,6 +108,46 @@ def test_long_lines(padding: str) -> None:
         layer.check(tolerance=TOLERANCE)
 
 
+@pytest.mark.parametrize("types", ["f32 s8 f32", "f32 s4 f32"])
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_hybrid(types: str, per_channel: bool) -> None:
+    """Each batch quantized by itself: symmetrically, or asymmetrically where outputs have scales of their own."""
+    for case, (x, w, padding, stride, dilation) in enumerate(SHAPES):
+        options = window_options(padding, stride, dilation, fused_activation_function=ACTIVATIONS[case % 4])
+        layer = Layer(
+            "CONV_2D",
+            types,
+            x,
+            w,
+            options,
+            per_channel=per_channel,
+            seed=case,
+            version=5,
+            constant_weights=case % 3 > 0,
+        )
+        layer.x[0] *= 3
+        layer.check(tolerance=1e-6 * max(1.0, float(np.abs(layer.run()).max(initial=0))))
+
+
+@pytest.mark.parametrize("types", ["s8 s4 s32", "s16 s4 s64", "s16 s4 s32"])
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_small_weights(types: str, per_channel: bool) -> None:
+    more = {"quantized_bias_type": "INT32" if types[-3:] == "s32" else "INT64"}
+    for case, (x, w, padding, stride, dilation) in enumerate(SHAPES):
+        options = window_options(padding, stride, dilation, **more)
+        Layer(
+            "CONV_2D",
+            types,
+            x,
+            w,
+            options,
+            per_channel=per_channel,
+            seed=case,
+            version=7,
+            constant_weights=case % 3 > 0,
+        ).check()
+
+
 @pytest.mark.parametrize("bias_type", ["s32", "s64"])
 @pytest.mark.parametrize("per_channel", [False, True])
 def test_int16(bias_type: str, per_channel: bool) -> None:
@@ -243,7 +283,7 @@ def test_options_refused(options: Any, words: str) -> None:
     [
         ("s8 f32 s32", r"types s8 f32 s32 -> s8 of x filter bias\? -> y are not supported"),
         ("s16 s16 s32", "types s16 s16 s32 -> s16"),
-        ("f32 f32 s32", "f32 f32 f32. -> f32 are"),
+        ("f32 f32 s32", r"f32 f32\|s8\|s4 f32. -> f32 are"),
         ("s8 s8 f32", "types s8 s8 f32"),
     ],
 )

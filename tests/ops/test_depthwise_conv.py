@@ -140,3 +140,18 @@ def test_threads(types: str, multiplier: int) -> None:
         OP, types, (2, 60, 61, 32), (1, 3, 3, 32 * multiplier), options("SAME", multiplier=multiplier), version=5
     )
     same_for_any_number_of_threads(layer)
+
+
+@pytest.mark.parametrize("types", ["f32 s8 f32", "s8 s4 s32"])
+@pytest.mark.parametrize("multiplier", [1, 3])
+def test_hybrid_and_small_weights(types: str, multiplier: int) -> None:
+    """Hybrids: each batch quantized by itself. LiteRT's want a scale for each output."""
+    for seed in range(12):
+        layer = Layer(
+            OP, types, (3, 6, 7, 5), (1, 3, 2, 5 * multiplier), options("SAME", (1, 1 + seed % 2), multiplier=multiplier),
+            per_channel=types[0] == "f" or seed % 2 == 1, version=6, seed=seed, constant_weights=seed % 3 > 0,
+        )  # fmt: skip
+        if types[0] == "f":
+            layer.x[0] *= 3
+        tolerance = 1e-6 * max(1.0, float(np.abs(layer.run()).max())) if types[0] == "f" else 0.0
+        layer.check(tolerance=tolerance)

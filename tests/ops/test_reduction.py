@@ -1,4 +1,4 @@
-"""MEAN: integers bit for bit (oracle: BUILTIN_REF)."""
+"""MEAN and its like: integers bit for bit (oracle: BUILTIN_REF)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.cases import Case
-from support.compare import EPS
+from support.compare import BUILTIN, EPS, REFERENCE
 from support.node import Array, Given, OneNode, const, dtype_of, quantized, scaled, values
 
 from minilite.errors import ShapeError, UnsupportedOpError
@@ -33,7 +33,39 @@ CASES: list[tuple[Any, Any]] = [
     ((2, 3, 4, 5, 2), [1, 3]),
     ((2, 2, 2, 2, 2), [-1, 0]),
 ]
-EVERY_TYPE = {"MEAN": Case([(3, 17, 5), [1, 2]], version=2, tolerance=16 * EPS)}
+
+
+def oracle_of(op: str, kind: str) -> Any:
+    """LiteRT's reference SUM of quantized integers uses a multiplier that is not set: the optimized one is the oracle."""
+    return BUILTIN if op == "SUM" and kind in ("s8", "u8", "s16") else REFERENCE
+
+
+EVERY_TYPE: dict[str, Any] = {
+    "MEAN": Case([(3, 17, 5), [1, 2]], version=2, tolerance=16 * EPS),
+    "REDUCE_ANY": Case([(3, 2, 2), [1, 2]]),
+    "REDUCE_ALL": Case([(3, 2, 2), [1, 2]]),
+    "REDUCE_PROD": Case([(3, 5, 2), [1, 2]], tolerance=1.0),
+    **{
+        op: lambda rng, inputs, outputs, op=op: (
+            reduction(op, rng, inputs[0], (3, 17, 5), [1, 2]),
+            {"tolerance": 400 * EPS, "oracle": oracle_of(op, inputs[0])},
+        )
+        for op in ("SUM", "REDUCE_MAX", "REDUCE_MIN")
+    },
+}
+
+
+def reduction(op: str, rng: np.random.Generator, kind: str, shape: Any, axes: Any, keep: bool = False) -> OneNode:
+    """With one scale and zero point on both sides."""
+    quantization = scaled(rng, kind)
+    x = values(rng, kind, shape)
+    return OneNode(
+        op,
+        [Given(x, quantization=quantization), const(axes)],
+        {"keep_dims": keep},
+        quantization=quantization,
+        version=2,
+    )
 
 
 def mean(
@@ -104,3 +136,46 @@ def test_refusals() -> None:
     wide = OneNode("MEAN", [x, const([0], np.int64)])
     wide.refused(UnsupportedOpError, "types f32 s64 -> f32 of x axes -> y are not supported, f32 s32 -> f32 are")
     OneNode("MEAN", [x]).refused(UnsupportedOpError, r"input 1 \(axes\) is absent")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("op", ["SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"])
+def test_others(op: str, kind: str) -> None:
+    rng = np.random.default_rng(9)
+    if op == "REDUCE_PROD" and kind in ("s8", "u8", "s16"):
+        return
+    for shape, axes in [*CASES, ((0, 3), [1]), ((0, 3), [0]), ((2, 0, 3), [1, 2])]:
+        if op == "REDUCE_PROD" and kind == "f32":
+            shape = tuple(min(s, 3) for s in shape)
+        if 0 in shape and oracle_of(op, kind) is BUILTIN:
+            continue  # LiteRT leaves the outputs as they are
+        node = reduction(op, rng, kind, shape, axes, bool(rng.integers(2)))
+        x = node.arrays[0].astype(np.float64)
+        if op == "REDUCE_PROD":
+            node.check(tolerance=np.inf if kind != "f32" else 40 * EPS * max(1.0, float(np.abs(x).max(initial=0)) ** 9))
+        else:
+            node.check(tolerance=16 * EPS * max(1.0, float(np.abs(x).sum())), oracle=oracle_of(op, kind))
+
+
+@pytest.mark.parametrize("kind", ["s8", "u8", "s16"])
+def test_sum_of_other_scales(kind: str) -> None:
+    rng = np.random.default_rng(9)
+    for shape, axes in CASES:
+        x = Given(values(rng, kind, shape), quantization=scaled(rng, kind))
+        OneNode("SUM", [x, const(axes)], {"keep_dims": False}, quantization=scaled(rng, kind), version=2).check(
+            oracle=BUILTIN
+        )
+
+
+@pytest.mark.parametrize("op", ["REDUCE_ANY", "REDUCE_ALL"])
+def test_logical(op: str) -> None:
+    rng = np.random.default_rng(9)
+    for shape, axes in [*CASES, ((0, 3), [0]), ((3, 0), [0])]:
+        for share in (0.02, 0.98):
+            OneNode(op, [rng.random(shape) < share, const(axes)], {"keep_dims": False}).check()
+
+
+def test_scales_that_differ() -> None:
+    x = quantized(np.zeros((2, 3), np.int16), 0.5, 0)
+    node = OneNode("REDUCE_MAX", [x, const([0])], {"keep_dims": False}, quantization=Quantization((1.0,), (0,)))
+    node.refused(UnsupportedOpError, "must have the same scale")

@@ -245,8 +245,8 @@ def test_shape_refused_in_mid_run_then_usable_again() -> None:
 
 
 def test_inputs_survive_a_placement_between_runs() -> None:
-    """A large run leaves its tensors behind what was planned; the next one starts with all of it planned anew, largest first,
-    and the inputs no longer lie in front."""
+    """A large run leaves its tensors behind what was planned; the next one starts with all of it planned anew, and what was set
+    before that is still there."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     inputs = [graph.input(name, (4,)) for name in "ab"]
@@ -261,7 +261,6 @@ def test_inputs_survive_a_placement_between_runs() -> None:
     run(interpreter, request(5000), request(5000))
     memory = interpreter.memory
     assert memory is not None
-    assert max(memory.tensor(index).offset for index in inputs) > 64
     assert interpreter.arena_bytes == memory.arena_bytes == memory.lower_bound
     assert interpreter.counters["replans"] == 1
     interpreter.invoke()

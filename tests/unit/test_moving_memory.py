@@ -25,6 +25,7 @@ from built import (
 )
 from processes import apart
 
+from minilite import ArenaError
 from minilite.format.builder import ModelBuilder
 
 
@@ -112,6 +113,36 @@ def test_loop_body_that_grows_in_mid_run(planner: str) -> None:
     In a process whose malloc gives every large block back to the system at once, so that a stale pointer shows.
     """
     apart(grow_the_body, planner, MALLOC_MMAP_THRESHOLD_="65536")
+
+
+def test_memory_refused_for_a_tensor_that_had_grown() -> None:
+    """Its place stays its own: what grows in a later run, while it is alive, lies elsewhere."""
+
+    def column(node: Any, x: Array) -> Array:
+        return np.full((int(x[0]), 1), x[0], np.float32)
+
+    def row(node: Any, x: Array) -> Array:
+        return np.ones((1, int(x[0])), np.float32)
+
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    large = graph.input("large", (1_000_000,))  # so that what grows is no reason to place all anew
+    x, z = graph.input("x", (1,)), graph.input("z", (4,))
+    sides = [graph.node(name, [x], out=(name, (1, 1)), custom=True) for name in ("Column", "Row")]
+    square = graph.node("ADD", sides, out=("square", (1, 1)))
+    other = graph.node("Head", [z], out=("other", (1,)), custom=True)
+    last = [graph.node("RELU", [tensor], out=(f"y{tensor}", (1,))) for tensor in (square, other, large)]
+    graph.output(*last)
+    interpreter = ready(builder.build(), custom_ops={"Column": column, "Row": row, "Head": head})
+    zeros = np.zeros(1_000_000, np.float32)
+    for count in (2, 2):
+        run(interpreter, zeros, floats(40), request(count))
+    with pytest.raises(ArenaError, match="the arena needs"):
+        run(interpreter, zeros, floats(140_000), request(2))  # a square of 78 GB, beyond the range of addresses
+    for count in (2, 1500):
+        found, head_found, _ = run(interpreter, zeros, floats(40), request(count))
+        assert found.tolist() == [[41] * 40] * 40
+        assert np.array_equal(head_found, wanted(count))
 
 
 # Between runs -----------------------------------------------------------------------------------------------------------

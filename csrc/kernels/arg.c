@@ -1,0 +1,70 @@
+/* arg.c -- ARG_MAX and ARG_MIN: where along a dimension the largest or smallest element is, the first of equals;
+ * NaN is passed over. */
+#include "rules/values.h"
+
+typedef struct arg_blob {
+    int64_t outer;
+    int64_t size;
+    int64_t inner;
+} arg_blob;
+
+static ml_status prepare_arg(const ml_call *c, ml_wish *wish) {
+    const ml_shape *x = &ml_input(c, 0)->shape;
+    const ml_tensor *axes = ml_input(c, 1);
+    arg_blob *blob = c->blob;
+    if (ml_elements(&axes->shape) != 1)
+        return ml_fail(c, ML_SHAPE_ERROR, "axis must be one number, it has %lld",
+                       (long long)ml_elements(&axes->shape));
+    const void *value = ml_value(c, 1);
+    if (!value) return ml_open_all(wish);
+    int64_t wanted = 0;
+    int32_t axis;
+    ml_read_index(axes, value, 0, &wanted);
+    ml_status status = ml_axis(c, wanted, x->rank, &axis);
+    ml_shape y = {.rank = 0};
+    if (status == ML_OK) status = ml_append_dims(c, &y, x, 0, axis);
+    if (status == ML_OK) status = ml_append_dims(c, &y, x, axis + 1, x->rank);
+    if (status != ML_OK) return status;
+    *blob =
+        (arg_blob){ml_elements_of(x, 0, axis), x->dims[axis], ml_elements_of(x, axis + 1, x->rank)};
+    if (blob->size == 0 && ml_elements(&y) > 0)
+        return ml_fail(c, ML_SHAPE_ERROR, "dimension %d is 0: there is nothing to choose from",
+                       axis);
+    return ml_set_output(c, 0, &y);
+}
+
+#define ARG(name, element, BETTER, WORST)                                                            \
+    static ml_status name(const ml_call *c) {                                              \
+        const arg_blob *b = c->blob;                                                       \
+        const element *x = ml_in(c, 0);                                                       \
+        const bool wide = ml_out_tensor(c, 0)->type == ML_S64;                             \
+        int64_t *y = ml_out(c, 0);                                                         \
+        for (int64_t o = 0, at = 0; o < b->outer; o++)                                     \
+            for (int64_t i = 0; i < b->inner; i++, at++) {                                 \
+                const element *from = x + o * b->size * b->inner + i;                         \
+                element best = (WORST);                                                        \
+                int64_t found = 0;                                                         \
+                for (int64_t k = 0; k < b->size; k++)                                      \
+                    if (from[k * b->inner] BETTER best) best = from[k * b->inner], found = k; \
+                if (wide) y[at] = found;                                                   \
+                else ((int32_t *)y)[at] = (int32_t)found;                                  \
+            }                                                                              \
+        return ML_OK;                                                                      \
+    }
+#define ARGS(suffix, type, LEAST, MOST) \
+    ARG(max_##suffix, type, >, LEAST)   \
+    ARG(min_##suffix, type, <, MOST)
+ARGS(f32, float, -__builtin_inff(), __builtin_inff())
+ARGS(s8, int8_t, INT8_MIN, INT8_MAX)
+ARGS(u8, uint8_t, 0, UINT8_MAX)
+ARGS(s32, int32_t, INT32_MIN, INT32_MAX)
+
+#define ARG_KERNEL(kernel_name, which)                                                         \
+    {.abi = ML_KERNEL_ABI, .name = (kernel_name), .blob_bytes = (int32_t)sizeof(arg_blob),    \
+     .prepare = prepare_arg,                                                                  \
+     ML_TYPED({"f32 s32|s64 -> s32|s64", NULL, NULL, which##_f32},                             \
+              {"s8 s32|s64 -> s32|s64", NULL, NULL, which##_s8},                               \
+              {"u8|b8 s32|s64 -> s32|s64", NULL, NULL, which##_u8},                            \
+              {"s32 s32|s64 -> s32|s64", NULL, NULL, which##_s32})}
+
+ML_KERNELS(arg) = {ARG_KERNEL("arg_max", max), ARG_KERNEL("arg_min", min), ML_KERNELS_END};

@@ -1,0 +1,118 @@
+/* lines.c -- float convolutions whose rows are stretches of the input's lines, or of copies with zeros around them. */
+#include "kernels/conv/conv.h"
+
+enum { LEAST_LINE = 6, LEAST_LINES = 4, BUFFER_FLOATS = 64 << 10 };
+
+/* Lines of the input that `lines` lines of output see, and the floats in a copy of one. */
+static int64_t lines_seen(const ml_window *w, int64_t lines) {
+    return (lines - 1) * w->y.stride + (int64_t)(w->y.size - 1) * w->y.dilation + 1;
+}
+static int64_t line_floats(const ml_window *w) {
+    int64_t pixels =
+        (w->x.out - 1) * (int64_t)w->x.stride + (int64_t)(w->x.size - 1) * w->x.dilation + 1;
+    return pixels * w->channels;
+}
+
+static bool reaches_beyond(const ml_window_axis *a) {
+    return a->before > 0 ||
+           (a->out - 1) * (int64_t)a->stride + (int64_t)(a->size - 1) * a->dilation >= a->in;
+}
+
+/* A line of a window is one stretch, and lines of output are long enough to be worth a product each. */
+bool ml_conv_prepare_lines(conv_blob *blob, ml_wish *wish) {
+    const ml_window *w = &blob->window;
+    bool stretches = w->x.size == 1 || (w->x.dilation == 1 && blob->blocks.groups == 1);
+    if (!stretches || w->x.out < LEAST_LINE || w->channels > INT32_MAX / w->x.in) return false;
+    int64_t cost = w->x.out * blob->blocks.k * blob->blocks.n * blob->blocks.groups;
+    int64_t lines = ml_work_grain(cost), all = (int64_t)w->batches * w->y.out;
+    lines = lines < LEAST_LINES ? LEAST_LINES : lines;
+    lines = ml_min_s64(lines, ml_min_s64(w->y.out, (all + 7) / 8));
+    blob->padded = reaches_beyond(&w->y) || reaches_beyond(&w->x);
+    if (blob->padded) {
+        int64_t fit = BUFFER_FLOATS / line_floats(w) - lines_seen(w, 1);
+        lines = ml_min_s64(lines, fit < 0 ? 1 : 1 + fit / w->y.stride);
+        if (line_floats(w) > INT32_MAX) return false;
+        wish->worker_bytes = lines_seen(w, lines) * line_floats(w) * (int64_t)sizeof(float);
+    }
+    blob->lines = (int16_t)ml_min_s64(lines > 0 ? lines : 1, INT16_MAX);
+    blob->source = CONV_LINES;
+    return true;
+}
+
+/* Copies what `lines` output lines of a batch see, from line `first` on, with zeros around the input. */
+static void copy_lines(const ml_window *w, const float *x, int64_t batch, int64_t first,
+                       int64_t lines, float *to) {
+    int64_t channels = w->channels, floats = line_floats(w), left = w->x.before * channels;
+    int64_t inside = ml_min_s64(w->x.in * channels, floats - left);
+    if (inside < 0) inside = 0;
+    for (int64_t i = 0; i < lines_seen(w, lines); i++, to += floats) {
+        int64_t iy = first * w->y.stride - w->y.before + i;
+        if (iy < 0 || iy >= w->y.in) {
+            memset(to, 0, (size_t)floats * sizeof *to);
+            continue;
+        }
+        memset(to, 0, (size_t)ml_min_s64(left, floats) * sizeof *to);
+        memcpy(to + left, x + (batch * w->y.in + iy) * w->x.in * channels,
+               (size_t)inside * sizeof *to);
+        if (left + inside < floats)
+            memset(to + left + inside, 0, (size_t)(floats - left - inside) * sizeof *to);
+    }
+}
+
+/* One line of output: `line` is where its windows begin, in lines of `step` floats. */
+static void multiply_line(const ml_call *c, const float *line, int64_t step, float *y) {
+    const conv_params *params = c->params;
+    const conv_blob *blob = c->blob;
+    const ml_window *w = &blob->window;
+    const ml_blocks *b = &blob->blocks;
+    const float *bias = ml_in_optional(c, 2), *packed = c->packed;
+    for (int64_t g = 0; g < b->groups; g++) {
+        ml_matmul_f32_args product = {
+            .a = line + g * blob->depth,
+            .rows = w->x.out,
+            .a_stride = (int64_t)w->x.stride * w->channels,
+            .pieces = w->y.size,
+            .piece_stride = w->y.dilation * step,
+            .k = (int64_t)w->x.size * blob->depth,
+            .n = b->n,
+            .packed = packed + g * ml_packed_f32(c->env->simd, b->n, b->k),
+            .bias = bias ? bias + g * b->n : NULL,
+            .y = y + g * b->n,
+            .y_stride = (int64_t)b->n * b->groups,
+            .low = params->minimum,
+            .high = params->maximum,
+        };
+        c->env->simd->matmul_f32(&product);
+    }
+}
+
+static ml_status lines_body(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                            void *args) {
+    const conv_blob *blob = c->blob;
+    const ml_window *w = &blob->window;
+    const float *x = ml_in(c, 0);
+    int64_t outputs = (int64_t)w->x.out * blob->blocks.n * blob->blocks.groups;
+    (void)args;
+    for (int64_t count; first < end; first += count) {
+        int64_t batch = first / w->y.out, line = first % w->y.out;
+        int64_t step = (int64_t)w->x.in * w->channels;
+        const float *from = x + (batch * w->y.in + line * w->y.stride) * step;
+        count = ml_min_s64(end - first, w->y.out - line);
+        if (blob->padded) {
+            float *copy = ml_worker_scratch(c, worker);
+            copy_lines(w, x, batch, line, count, copy);
+            from = copy;
+            step = line_floats(w);
+        }
+        for (int64_t i = 0; i < count; i++)
+            multiply_line(c, from + i * w->y.stride * step, step,
+                          (float *)ml_out(c, 0) + (first + i) * outputs);
+    }
+    return ML_OK;
+}
+
+ml_status ml_conv_multiply_lines(const ml_call *c) {
+    const conv_blob *blob = c->blob;
+    const ml_window *w = &blob->window;
+    return ml_parallel(c, (int64_t)w->batches * w->y.out, blob->lines, lines_body, NULL);
+}

@@ -1,0 +1,191 @@
+/* resize.c -- RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: height and width of (batch, height, width, channels) made new.
+ *
+ * Bilinear: f32 and u8 blend in float32 (u8 rounded half up); s8 and s16 in units of 1 / 1024, rounded
+ * half away from zero.
+ */
+#include "rules/values.h"
+
+#define RESIZE_FIELDS(X, S) X(S, i32, align_corners) X(S, i32, half_pixel_centers)
+ML_PARAMS(resize_params, RESIZE_FIELDS)
+
+typedef struct resize_blob {
+    int64_t batches;
+    int64_t channels;
+    int32_t in[2]; /* height, width */
+    int32_t out[2];
+    int64_t taps; /* offset of the columns' taps in scratch */
+} resize_blob;
+
+/* What one output row or column is blended of. */
+typedef struct tap {
+    int32_t first;
+    int32_t second;
+    union {
+        float real; /* the part that `second` has */
+        int32_t fixed; /* of 1024 */
+    } part;
+} tap;
+
+static ml_status prepare_resize(const ml_call *c, ml_wish *wish) {
+    const ml_shape *x = &ml_input(c, 0)->shape;
+    const ml_tensor *sizes = ml_input(c, 1);
+    resize_blob *blob = c->blob;
+    char text[96];
+    if (x->rank != 4)
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "input must be (batch, height, width, channels), its shape is %s",
+                       ml_shape_text(x, text));
+    if (sizes->shape.rank != 1 || sizes->shape.dims[0] != 2)
+        return ml_fail(c, ML_SHAPE_ERROR, "size must be (height, width), its shape is %s",
+                       ml_shape_text(&sizes->shape, text));
+    const void *value = ml_value(c, 1);
+    if (!value) return ml_open_all(wish);
+    ml_shape y = *x;
+    for (int32_t i = 0; i < 2; i++) {
+        int64_t size = 0;
+        ml_read_index(sizes, value, i, &size);
+        if (size <= 0 || size > 1 << 20)
+            return ml_fail(c, ML_SHAPE_ERROR, "size %lld of dimension %d, expected 1 to %d",
+                           (long long)size, i + 1, 1 << 20);
+        if (x->dims[i + 1] > 1 << 20 || x->dims[i + 1] == 0)
+            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d of the input is %d, expected 1 to %d",
+                           i + 1, x->dims[i + 1], 1 << 20);
+        blob->in[i] = x->dims[i + 1];
+        blob->out[i] = y.dims[i + 1] = (int32_t)size;
+    }
+    blob->batches = x->dims[0];
+    blob->channels = x->dims[3];
+    blob->taps = ml_reserve(wish, ((int64_t)blob->out[0] + blob->out[1]) * (int64_t)sizeof(tap));
+    return ml_set_output(c, 0, &y);
+}
+
+static float real_scale(const resize_params *p, int32_t in, int32_t out) {
+    return p->align_corners && out > 1 ? (float)(in - 1) / (float)(out - 1)
+                                       : (float)in / (float)out;
+}
+
+static int32_t min_s32(int32_t a, int32_t b) { return a < b ? a : b; }
+static int32_t max_s32(int32_t a, int32_t b) { return a > b ? a : b; }
+
+static void find_real(const resize_params *p, int32_t in, int32_t out, tap *taps) {
+    const float scale = real_scale(p, in, out);
+    for (int32_t i = 0; i < out; i++) {
+        const float at =
+            p->half_pixel_centers ? ((float)i + 0.5f) * scale - 0.5f : (float)i * scale;
+        taps[i].first = min_s32(max_s32((int32_t)__builtin_floorf(at), 0), in - 1);
+        taps[i].second = max_s32(min_s32((int32_t)__builtin_ceilf(at), in - 1), 0);
+        taps[i].part.real = at - (float)taps[i].first;
+    }
+}
+
+static void find_fixed(const resize_params *p, int32_t in, int32_t out, tap *taps) {
+    const bool corners = p->align_corners && out > 1;
+    const int64_t of = corners ? out - 1 : out;
+    const int64_t scale = ((int64_t)1024 * (corners ? in - 1 : in) + of / 2) / of;
+    for (int32_t i = 0; i < out; i++) {
+        const int64_t at = p->half_pixel_centers ? i * scale + scale / 2 - 512 : i * scale;
+        taps[i].first = min_s32(max_s32((int32_t)(at / 1024), 0), in - 1);
+        taps[i].second = max_s32(min_s32((int32_t)((at + 1023) / 1024), in - 1), 0);
+        taps[i].part.fixed = (int32_t)(at - (int64_t)1024 * taps[i].first);
+    }
+}
+
+static inline float blend_real(float a, float b, float d, float e, float down, float across) {
+    return a * (1.0f - down) * (1.0f - across) + b * down * (1.0f - across) +
+           d * (1.0f - down) * across + e * down * across;
+}
+
+static inline float blend_rounded(float a, float b, float d, float e, float down, float across) {
+    return blend_real(a, b, d, e, down, across) + 0.5f;
+}
+
+static inline int32_t blend_fixed(int32_t a, int32_t b, int32_t d, int32_t e, int32_t down,
+                                  int32_t across) {
+    const int64_t sum = (int64_t)a * (1024 - down) * (1024 - across) +
+                        (int64_t)b * down * (1024 - across) + (int64_t)d * (1024 - down) * across +
+                        (int64_t)e * down * across;
+    return (int32_t)((sum + (sum > 0 ? 1 << 19 : -(1 << 19))) / (1 << 20));
+}
+
+#define BILINEAR(suffix, type, find, member, BLEND)                                                \
+    static ml_status bilinear_rows_##suffix(const ml_call *c, int64_t first, int64_t end,          \
+                                            int32_t worker, void *args) {                          \
+        const resize_blob *b = c->blob;                                                            \
+        const tap *down = args, *across = down + b->out[0];                                        \
+        const int64_t line = b->in[1] * b->channels;                                               \
+        type *y = (type *)ml_out(c, 0) + first * b->out[1] * b->channels;                          \
+        (void)worker;                                                                              \
+        for (int64_t row = first; row < end; row++) {                                              \
+            const tap d = down[row % b->out[0]];                                                   \
+            const type *x = (const type *)ml_in(c, 0) + row / b->out[0] * b->in[0] * line;         \
+            for (int32_t i = 0; i < b->out[1]; i++, y += b->channels) {                            \
+                const tap a = across[i];                                                           \
+                const type *nw = x + d.first * line + a.first * b->channels;                       \
+                const type *sw = x + d.second * line + a.first * b->channels;                      \
+                const type *ne = x + d.first * line + a.second * b->channels;                      \
+                const type *se = x + d.second * line + a.second * b->channels;                     \
+                for (int64_t k = 0; k < b->channels; k++)                                          \
+                    y[k] = (type)BLEND(nw[k], sw[k], ne[k], se[k], d.part.member, a.part.member);  \
+            }                                                                                      \
+        }                                                                                          \
+        return ML_OK;                                                                              \
+    }                                                                                              \
+    static ml_status bilinear_##suffix(const ml_call *c) {                                         \
+        const resize_blob *b = c->blob;                                                            \
+        tap *taps = ml_scratch(c, b->taps);                                                        \
+        find(c->params, b->in[0], b->out[0], taps);                                                \
+        find(c->params, b->in[1], b->out[1], taps + b->out[0]);                                    \
+        const int64_t cost = b->out[1] * b->channels;                                              \
+        return ml_parallel(c, b->batches * b->out[0], cost < 1 << 16 ? (1 << 16) / (cost + 1) + 1 : 1, \
+                           bilinear_rows_##suffix, taps);                                          \
+    }
+BILINEAR(f32, float, find_real, real, blend_real)
+BILINEAR(u8, uint8_t, find_real, real, blend_rounded)
+BILINEAR(s8, int8_t, find_fixed, fixed, blend_fixed)
+BILINEAR(s16, int16_t, find_fixed, fixed, blend_fixed)
+
+static void find_nearest(const resize_params *p, int32_t in, int32_t out, tap *taps) {
+    const float scale = real_scale(p, in, out), offset = p->half_pixel_centers ? 0.5f : 0.0f;
+    for (int32_t i = 0; i < out; i++) {
+        const float at = ((float)i + offset) * scale;
+        const int32_t nearest =
+            p->align_corners ? (int32_t)__builtin_roundf(at) : (int32_t)__builtin_floorf(at);
+        taps[i].first = max_s32(min_s32(nearest, in - 1), 0);
+    }
+}
+
+static ml_status nearest(const ml_call *c) {
+    const resize_blob *b = c->blob;
+    tap *down = ml_scratch(c, b->taps), *across = down + b->out[0];
+    find_nearest(c->params, b->in[0], b->out[0], down);
+    find_nearest(c->params, b->in[1], b->out[1], across);
+    const size_t pixel = (size_t)(b->channels * ml_type_bytes(ml_out_tensor(c, 0)->type));
+    const char *x = ml_in(c, 0);
+    char *y = ml_out(c, 0);
+    const size_t line = pixel * (size_t)b->in[1];
+    for (int64_t n = 0; n < b->batches; n++, x += line * (size_t)b->in[0])
+        for (int32_t i = 0; i < b->out[0]; i++)
+            for (int32_t k = 0; k < b->out[1]; k++, y += pixel)
+                memcpy(y, x + line * (size_t)down[i].first + pixel * (size_t)across[k].first,
+                       pixel);
+    return ML_OK;
+}
+
+ML_KERNELS(resize) = {
+    {.abi = ML_KERNEL_ABI,
+     .name = "resize_bilinear",
+     ML_PARAMS_OF(resize_params),
+     .blob_bytes = (int32_t)sizeof(resize_blob),
+     .prepare = prepare_resize,
+     ML_TYPED({"f32 s32 -> f32", NULL, NULL, bilinear_f32},
+              {"u8 s32 -> u8", NULL, NULL, bilinear_u8}, {"s8 s32 -> s8", NULL, NULL, bilinear_s8},
+              {"s16 s32 -> s16", NULL, NULL, bilinear_s16})},
+    {.abi = ML_KERNEL_ABI,
+     .name = "resize_nearest_neighbor",
+     ML_PARAMS_OF(resize_params),
+     .blob_bytes = (int32_t)sizeof(resize_blob),
+     .prepare = prepare_resize,
+     ML_TYPED({"f32 s32 -> f32", NULL, NULL, nearest}, {"u8 s32 -> u8", NULL, NULL, nearest},
+              {"s8 s32 -> s8", NULL, NULL, nearest}, {"s16 s32 -> s16", NULL, NULL, nearest})},
+    ML_KERNELS_END,
+};

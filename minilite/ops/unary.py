@@ -1,0 +1,199 @@
+"""ABS, NEG, EXP, LOG, SQRT, RSQRT, SQUARE, SIN, COS, FLOOR, CEIL, ROUND, SIGN: functions of one number."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+from minilite.format.dtypes import TensorType
+from minilite.format.model import Array
+from minilite.ops_shared.checks import quantized, quantized_or_bare
+from minilite.ops_shared.fixed_point import (
+    dequantize,
+    input_of,
+    inverse_sqrt,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    rescale,
+    scale_ratio,
+)
+from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.real_table import by_real
+from minilite.ops_shared.types import each
+
+_FUNCTIONS: dict[str, Callable[[Array], Array]] = {
+    "EXP": np.exp,
+    "SQUARE": np.square,
+    "SIN": np.sin,
+    "COS": np.cos,
+    "FLOOR": np.floor,
+    "CEIL": np.ceil,
+    "ROUND": np.rint,
+    "SIGN": np.sign,
+}
+
+
+def reference_function(node: OpNode, x: Array) -> Array:
+    """numpy's function of that name in float64, rounded once; ROUND takes ties to even; quantized: a table of reals."""
+    function = _FUNCTIONS[node.op]
+    if x.dtype.kind == "i" and node.op == "EXP":
+        return by_real(node, x, function)
+    wide = x.astype(np.float64) if x.dtype.kind == "f" else x
+    with np.errstate(all="ignore"):
+        y = function(wide)
+        return np.asarray((y.astype(np.float32) if x.dtype == np.float16 else y).astype(x.dtype))
+
+
+def reference_abs(node: OpNode, x: Array) -> Array:
+    """y = |x|; the lowest integer stays. Quantized: |x - zero_point| rescaled."""
+    q = input_of(node).quantization
+    if x.dtype not in (np.int8, np.int16) or not q.scales:
+        return np.abs(x)
+    size = np.abs(x.astype(np.int32) - q.zero_point)
+    return rescale(node, size + q.zero_point, scale_ratio(node))
+
+
+def reference_neg(node: OpNode, x: Array) -> Array:  # noqa: ARG001
+    """y = -x, whatever the scales; integers wrap."""
+    return np.negative(x)
+
+
+def reference_log(node: OpNode, x: Array) -> Array:
+    """y = log(x). Quantized: the lowest output where x is not positive."""
+    if x.dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            return np.asarray(np.log(x.astype(np.float64)).astype(x.dtype))
+    q = node.outputs[0].quantization
+    lowest = np.float32(np.iinfo(x.dtype).min - q.zero_point) * np.float32(q.scale)
+    return by_real(node, x, lambda real: np.where(real <= 0, lowest, np.log(real)))
+
+
+def _check_positive(node: OpNode, x: Array) -> None:
+    zero_point = input_of(node).quantization.zero_point
+    if (x < zero_point).any():
+        at = int(np.argmax(x.reshape(-1) < zero_point))
+        raise ValueError(f"element {at} is {x.flat[at]}, below the zero point {zero_point}: it has no root")
+
+
+def reference_sqrt(node: OpNode, x: Array) -> Array:
+    """y = sqrt(x). Quantized: in float32, truncated; negative numbers are refused."""
+    if x.dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            return np.sqrt(x)
+    _check_positive(node, x)
+    q = node.outputs[0].quantization
+    steps = np.trunc(np.sqrt(dequantize(x, input_of(node))) / np.float32(q.scale))
+    return np.asarray(np.clip(steps + q.zero_point, *_limits(x)).astype(x.dtype))
+
+
+def _limits(x: Array) -> tuple[int, int]:
+    info = np.iinfo(x.dtype)
+    return int(info.min), int(info.max)
+
+
+def reference_rsqrt(node: OpNode, x: Array) -> Array:
+    """y = 1 / sqrt(x). Quantized: of 0 the highest output, negative numbers are refused; 8 bits in fixed point."""
+    if x.dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            return np.asarray(np.float32(1) / np.sqrt(x))
+    _check_positive(node, x)
+    x_scale, y_scale = (np.float32(t.quantization.scale) for t in (input_of(node), node.outputs[0]))
+    if x.dtype == np.int16:
+        highest = np.float32(32767) * y_scale
+        return by_real(node, x, lambda real: np.where(real <= 0, highest, _rsqrt(real)))
+    mantissa, shift = quantize_multiplier(1 / float(np.sqrt(x_scale) * y_scale))
+    low, high = _limits(x)
+    table = [high]
+    for size in range(1, 256):
+        root, right = inverse_sqrt(size)
+        fine = multiply_by_quantized_multiplier(np.asarray(1), root, right + 20)
+        y = int(multiply_by_quantized_multiplier(fine, mantissa, shift - 20)) + node.outputs[0].quantization.zero_point
+        table.append(min(max(y, low), high))
+    return np.asarray(table, x.dtype)[x.astype(np.int32) - input_of(node).quantization.zero_point]
+
+
+def _rsqrt(real: Array) -> Array:
+    """In float32, as the kernel has it."""
+    return np.asarray(np.float32(1) / np.sqrt(real.astype(np.float32)))
+
+
+def _check_symmetric(node: OpNode) -> None:
+    """Scales; zero points of 16 bits are 0."""
+    quantized(node)
+    for tensor in (input_of(node), node.outputs[0]):
+        if tensor.type == TensorType.INT16 and tensor.quantization.zero_point:
+            raise node.refuse(
+                f"tensor '{tensor.name}' has the zero point {tensor.quantization.zero_point}, it must be 0"
+            )
+
+
+def _check_abs(node: OpNode) -> None:
+    (quantized_or_bare if input_of(node).type == TensorType.INT16 else quantized)(node)
+
+
+_unary = functools.partial(Operator, in_place=(0,), takes="x -> y", reference=reference_function)
+_LINES = "512 lines over all of int16, computed in float32; zero points 0"
+_BYTES = "table: through float32, `half away(y / scale_y) + zp_y`"
+_ROOT = "1/sqrt and 1 in fixed point: five Newton steps, 20 fractional bits, double rounding; of 0 the highest output"
+OPERATORS = (
+    _unary(
+        "ABS",
+        range(1, 6),
+        types=each("T -> T", "f32 s8 s16 s32"),
+        reference=reference_abs,
+        check=_check_abs,
+        rule={"s8 s16": "`abs(x - zp_x)`, double rounding by `scale_x / scale_y` (float32); s16 without scales wraps"},
+    ),
+    _unary(
+        "NEG",
+        range(1, 2),
+        types=each("T -> T", "f32 f16 s8 s16 s32 s64"),
+        reference=reference_neg,
+        rule={"s8 s16 s32 s64": "the integer's own, whatever the scales; wraps"},
+    ),
+    _unary(
+        "EXP",
+        range(1, 3),
+        types=each("T -> T", "f32 s8 s16"),
+        check=_check_symmetric,
+        rule={"f32": "within 2 ULP", "s8": _BYTES, "s16": _LINES},
+    ),
+    _unary(
+        "LOG",
+        range(1, 3),
+        types=each("T -> T", "f32 s8 s16"),
+        reference=reference_log,
+        check=_check_symmetric,
+        rule={"f32": "within 2 ULP", "s8": _BYTES + "; not positive: the lowest", "s16": _LINES},
+    ),
+    _unary(
+        "SQRT",
+        range(1, 3),
+        types=each("T -> T", "f32 s8 s16"),
+        reference=reference_sqrt,
+        check=_check_symmetric,
+        rule={"f32": "one rounding", "s8 s16": "in float32, truncated; negative numbers are refused"},
+    ),
+    _unary(
+        "RSQRT",
+        range(1, 4),
+        types=each("T -> T", "f32 s8 s16"),
+        reference=reference_rsqrt,
+        check=_check_symmetric,
+        rule={"f32": "two roundings", "s8": _ROOT, "s16": _LINES + "; negative numbers are refused"},
+    ),
+    _unary("SQUARE", range(1, 2), types=("f32 -> f32",), rule={"": "one rounding"}),
+    _unary("SIN", range(1, 3), types=each("T -> T", "f32 f16"), rule={"f32": "libm's", "f16": "as f32, rounded once"}),
+    _unary("COS", range(1, 3), types=each("T -> T", "f32 f16"), rule={"f32": "libm's", "f16": "as f32, rounded once"}),
+    _unary("FLOOR", range(1, 2), types=each("T -> T", "f32 f16"), rule={"": "exact"}),
+    _unary("CEIL", range(1, 2), types=("f32 -> f32",), rule={"": "exact (oracle: LiteRT's optimized kernel)"}),
+    _unary(
+        "ROUND",
+        range(1, 2),
+        types=each("T -> T", "f32 f16"),
+        rule={"": "exact, ties to even (oracle: LiteRT's optimized kernel)"},
+    ),
+    _unary("SIGN", range(1, 3), types=each("T -> T", "f32 f64 s32"), rule={"": "exact; NaN stays"}),
+)
