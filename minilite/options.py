@@ -171,9 +171,8 @@ def check_custom_ops(custom_ops: Any) -> dict[str, CustomOp]:
             continue
         for what, value in (("", function), (".shape", getattr(function, "shape", None))):
             if not callable(value) and not (what and value is None):
-                message = (
-                    f"custom_ops['{name}']{what} is of type {type(value).__name__}, must be a function or a kernel"
-                )
+                must = "function" if what else "function or a kernel"
+                message = f"custom_ops['{name}']{what} is of type {type(value).__name__}, must be a {must}"
                 raise InputError(message, op=name)
     return dict(custom_ops)
 

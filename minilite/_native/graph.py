@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +18,8 @@ Shape = tuple[int, ...]
 
 def include_folder() -> str:
     """The folder of the headers that came with the core."""
+    from pathlib import Path  # it takes long to import
+
     from minilite import _core
 
     return str(Path(_core.__file__).parent / "include")
