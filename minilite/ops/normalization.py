@@ -27,7 +27,7 @@ def _check_l2(node: OpNode) -> None:
 
 def _saturating_shift(x: Array, exponent: int) -> Array:
     info = np.iinfo(np.int32)
-    return np.clip(x.astype(np.int64) << exponent, info.min, info.max).astype(np.int32)
+    return np.asarray(np.clip(x.astype(np.int64) << exponent, info.min, info.max).astype(np.int32))
 
 
 def _inverse_root(total: int) -> tuple[int, int]:
@@ -40,7 +40,7 @@ def _inverse_root(total: int) -> tuple[int, int]:
     pairs = (32 - total.bit_length() - 1) // 2 - 1
     right, total = right - pairs, total << 2 * pairs
     high = saturating_rounding_doubling_high_mul
-    half, three_halves = rounding_divide_by_pot(np.int32(total >> 1), 1), np.int32(3 << 27)
+    half, three_halves = rounding_divide_by_pot(np.asarray(total >> 1), 1), np.asarray(3 << 27)
     x = np.asarray(1 << 28, np.int32)
     for _ in range(5):
         cube = _saturating_shift(high(high(x, x), x), 6)

@@ -55,16 +55,10 @@ def reference_dequantize(node: OpNode, x: Array) -> Array:
 
 def lower_densify(node: OpNode) -> Constants:
     """What the file alone decides. Raises: UnsupportedOpError."""
-    source, kinds = node.input(0), (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.INT8)
-    if source is None or len(node.outputs) != 1:
-        raise node.refuse("it takes one input and gives one output")
-    if source.type not in kinds or node.outputs[0].type != source.type:
-        said = f"{source.type.suffix} -> {node.outputs[0].type.suffix}"
-        raise node.refuse(f"types {said} are not supported, equal ones of f32, f16, s8 are")
-    return Constants((dense_values(node, source),))
+    return Constants((dense_values(node, input_of(node)),))
 
 
-def reference_densify(node: OpNode, x: Array) -> Array:
+def reference_densify(node: OpNode, _: Array) -> Array:
     """Stored values where their indices say, zeros elsewhere."""
     return dense_values(node, input_of(node))
 
@@ -82,7 +76,14 @@ def _channels(tensor: Tensor, rank: int) -> tuple[Array, Array]:
 
 
 OPERATORS = (
-    Operator("DENSIFY", range(1, 2), lower_densify, reference_densify),
+    Operator(
+        "DENSIFY",
+        range(1, 2),
+        takes="x -> y",
+        types=("f32 -> f32", "f16 -> f16", "s8 -> s8"),
+        lower=lower_densify,
+        reference=reference_densify,
+    ),
     Operator(
         "QUANTIZE",
         range(1, 7),

@@ -8,7 +8,7 @@ from minilite.format.model import Array
 from minilite.ops_shared.operator import Operator, OpNode
 
 
-def reference_topk(node: OpNode, x: Array, k: Array) -> tuple[Array, Array]:
+def reference_topk(_: OpNode, x: Array, k: Array) -> tuple[Array, Array]:
     """Largest first, of equals the first; and where they were."""
     count = int(k.ravel()[0])
     order = x.shape[-1] - 1 - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
