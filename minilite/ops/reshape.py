@@ -55,12 +55,12 @@ def check_expand_dims(node: OpNode) -> None:
         check_same_scale(node, node.inputs[0], "the input")
 
 
-def reference_expand_dims(node: OpNode, x: Array, axis: Array) -> Array:
+def reference_expand_dims(node: OpNode, x: Array, axis: Array) -> Array:  # noqa: ARG001
     """numpy's expand_dims."""
     return np.expand_dims(x, int(axis.reshape(())))
 
 
-def reference_rank(node: OpNode, x: Array) -> Array:
+def reference_rank(node: OpNode, x: Array) -> Array:  # noqa: ARG001
     """The number of dimensions of x."""
     return np.array(x.ndim, np.int32)
 

@@ -50,7 +50,7 @@ def _key(bit: dict[str, bool], size: int, begin: int, end: int, stride: int, off
     return slice(start, None if bit["end_mask"] else end, stride)
 
 
-def reference_slice(node: OpNode, x: Array, begin: Array, size: Array) -> Array:
+def reference_slice(node: OpNode, x: Array, begin: Array, size: Array) -> Array:  # noqa: ARG001
     """From each dimension `size` indices; -1: all that are left."""
     keys = []
     for dim, first, count in zip(x.shape, begin.tolist(), size.tolist(), strict=True):
@@ -62,7 +62,7 @@ def reference_slice(node: OpNode, x: Array, begin: Array, size: Array) -> Array:
     return np.array(x[tuple(keys)], order="C")
 
 
-def reference_reverse(node: OpNode, x: Array, axes: Array) -> Array:
+def reference_reverse(node: OpNode, x: Array, axes: Array) -> Array:  # noqa: ARG001
     """numpy's flip."""
     return np.array(np.flip(x, tuple(axes.tolist())), order="C")
 

@@ -281,8 +281,8 @@ def test_slice_begins_outside_in_the_run() -> None:
 
 @pytest.mark.parametrize("axes", [[0], [1, 2], [-1], [0, 1, 2, 3, 4], [3, 1], []])
 def test_reverse(axes: Any) -> None:
-    for given in (const(axes), np.array(axes, np.int32)):
-        result = OneNode("REVERSE_V2", [CUBE, given]).check(oracle=None)
+    for entries in (const(axes), np.array(axes, np.int32)):
+        result = OneNode("REVERSE_V2", [CUBE, entries]).check(oracle=None)
         np.testing.assert_array_equal(result, np.flip(CUBE, tuple(axes)))
 
 
