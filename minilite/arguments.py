@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from minilite.details import TensorDetails
-from minilite.engine.misfit import as_array
+from minilite.engine.misfit import numbers_or_strings
 from minilite.engine.session import check_resize
 from minilite.errors import InputError, InputRuntimeError, InputTypeError, shortened
 from minilite.format.model import Array, Subgraph, Tensor
@@ -84,7 +84,7 @@ def input_arrays(subgraph: Subgraph, inputs: Sequence[Any]) -> dict[int, Array]:
             f"got inputs {sorted(got)}, the model takes {sorted(subgraph.tensors[i].name for i in subgraph.inputs)}"
         )
         raise InputError(message)
-    return {number: as_array(subgraph.tensors[number], value) for number, value in given.items()}
+    return {number: numbers_or_strings(subgraph.tensors[number], value) for number, value in given.items()}
 
 
 def output_arrays(
@@ -126,19 +126,43 @@ def check_strict(tensor: Tensor, shape: Shape) -> None:
             raise InputRuntimeError(message, tensors=[tensor.name], shapes=[signature, shape])
 
 
+def _dims(tensor: Tensor, tensor_size: Any) -> Shape:
+    """A shape of whatever counts as whole numbers. Raises: InputError."""
+    where = f"tensor {tensor.index} ('{tensor.name}')"
+    like = (
+        "give every dimension, as in ("
+        + ", ".join(map(str, tensor.shape))
+        + ("," if len(tensor.shape) == 1 else "")
+        + ")"
+    )
+    try:
+        array = np.asarray(tensor_size)
+    except ValueError:
+        array = np.empty((0, 0))
+    if array.ndim != 1:
+        message = f"Shape should be 1D instead of {array.ndim}: {where}, got {shortened(repr(tensor_size))}: {like}"
+        raise InputError(message, tensors=[tensor.name])
+    try:
+        shape = tuple(map(int, tensor_size))
+    except (TypeError, ValueError):
+        message = f"the shape {shortened(repr(tensor_size))} of {where} is not of whole numbers: {like}"
+        raise InputTypeError(message, tensors=[tensor.name]) from None
+    if array.dtype.kind == "f" and (array != np.array(shape)).any():
+        message = f"the shape {shortened(repr(tensor_size))} of {where} is not of whole numbers: {like}"
+        raise InputTypeError(message, tensors=[tensor.name])
+    return shape
+
+
 def wanted_shape(tensors: Sequence[Tensor], index: int, tensor_size: Dims) -> tuple[Tensor, Shape]:
     """The tensor and the shape that a caller asks for. Raises: InputError."""
     if not 0 <= index < len(tensors):
         message = f"tensor_index {index} < {len(tensors)} was not true: the model has tensors 0 to {len(tensors) - 1}"
         raise InputRuntimeError(message)
     # numpy's ndim of a list takes longer than all the rest: a plain sequence of numbers does without it.
-    if (
-        not (type(tensor_size) in (tuple, list) and all(type(d) is int for d in tensor_size))
-        and np.ndim(tensor_size) != 1
-    ):
-        message = f"Shape should be 1D instead of {np.ndim(tensor_size)}: tensor {index} ('{tensors[index].name}')"
-        raise InputError(message, tensors=[tensors[index].name])
-    shape = tuple(map(int, tensor_size))
+    if type(tensor_size) in (tuple, list) and all(type(d) is int for d in tensor_size):
+        shape = tuple(tensor_size)
+    else:
+        shape = _dims(tensors[index], tensor_size)
     if shape and (min(shape) < 0 or max(shape) >= 2**31):
         message = (
             f"BytesRequired number of elements overflowed: tensor {index} ('{tensors[index].name}') cannot take the "

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minilite.details import TensorDetails, tensor_details
-from minilite.engine.misfit import as_array
+from minilite.engine.misfit import numbers_or_strings
 from minilite.engine.session import Session
-from minilite.errors import InputError
+from minilite.errors import InputError, InputTypeError
 from minilite.format.model import Array, Signature
 
 
@@ -70,9 +70,12 @@ class SignatureRunner:
     def __repr__(self) -> str:
         return f"SignatureRunner('{self._signature.key}', inputs={list(self._signature.inputs)})"
 
-    def __call__(self, **inputs: Any) -> dict[str, Array]:
-        """Runs the signature. Raises: InputError for names, types; ShapeError for shapes the model refuses."""
+    def __call__(self, *by_position: Any, **inputs: Any) -> dict[str, Array]:
+        """Runs the signature on arrays by name. Raises: InputError for names, types; ShapeError for shapes the model refuses."""
         expected = self._signature.inputs
+        if by_position:
+            message = f"a signature takes its arrays by name: {', '.join(f'{name}=...' for name in expected)}"
+            raise InputTypeError(message)
         if len(inputs) != len(expected):
             message = (
                 f"Invalid number of inputs provided for running a SignatureDef, expected {len(expected)} vs "
@@ -83,7 +86,9 @@ class SignatureRunner:
             if name not in expected:
                 message = f"Invalid Input name ({name}) for SignatureDef: takes {', '.join(expected)}"
                 raise InputError(message)
-        arrays = {expected[name]: as_array(self._session.tensor(expected[name]), v) for name, v in inputs.items()}
+        arrays = {
+            expected[name]: numbers_or_strings(self._session.tensor(expected[name]), v) for name, v in inputs.items()
+        }
         return run_once(self._session, arrays, self._signature.outputs, {})
 
     def get_input_details(self) -> dict[str, TensorDetails]:

@@ -24,6 +24,10 @@ ml_status ml_error_memory(ml_error *error, const char *what, int64_t needed, int
         error->needed = needed;
         error->available = available;
     }
+    if (available <= 0)
+        return ml_error_set(error, ML_ARENA_ERROR,
+                            "%s needs %lld bytes, which the system does not give", what,
+                            (long long)needed);
     return ml_error_set(error, ML_ARENA_ERROR,
                         "%s needs %lld bytes, has %lld, and the system gives no more", what,
                         (long long)needed, (long long)available);

@@ -22,11 +22,22 @@ def as_array(tensor: Tensor, value: Any) -> Array:
     """The value as numpy has it, strings as objects. Raises: InputError where it has no one shape."""
     try:
         return as_strings(value) if tensor.type == TensorType.STRING else np.asarray(value)
-    except ValueError as error:
+    except ValueError:
         message = (
-            f"{_HEAD}Failed to convert value into readable tensor: tensor {tensor.index} ('{tensor.name}'): {error}"
+            f"{_HEAD}Failed to convert value into readable tensor: tensor {tensor.index} ('{tensor.name}'): "
+            f"the parts of the {type(value).__name__} differ in shape; pass an array of numbers of one shape"
         )
         raise InputError(message, tensors=[tensor.name]) from None
+
+
+def numbers_or_strings(tensor: Tensor, value: Any) -> Array:
+    """The value as numpy has it, before its shape is asked for. Raises: InputError where it is neither numbers nor strings."""
+    array = as_array(tensor, value)
+    if array.dtype.kind not in _NUMBERS and tensor.type != TensorType.STRING:
+        where = f"for input {tensor.index}, name: {tensor.name}"
+        message = f"{_HEAD}Got value of type {_name(value, array)} but expected type {tensor.type.name} {where}; pass an array of numbers"
+        raise InputError(message, tensors=[tensor.name])
+    return array
 
 
 def encode(tensor: Tensor, array: Array) -> Array:
@@ -109,13 +120,20 @@ def _shape_misfit(tensor: Tensor, array: Array, target: Any) -> str:
     if array.ndim != target.ndim:
         return (
             f"Dimension mismatch. Got {array.ndim} but expected {target.ndim} for input {tensor.index}, "
-            f"name: {tensor.name}: {shapes}"
+            f"name: {tensor.name}: {shapes}{_batch(array, target)}"
         )
     at = next(i for i, (a, b) in enumerate(zip(array.shape, target.shape, strict=True)) if a != b)
     return (
         f"Dimension mismatch. Got {array.shape[at]} but expected {target.shape[at]} for dimension {at} of input "
         f"{tensor.index}, name: {shortened(tensor.name)}: {shapes}{_channels_first(array, target)}"
     )
+
+
+def _batch(array: Array, target: Any) -> str:
+    """The remedy where nothing but a first dimension of 1 is missing, or too much."""
+    if (1, *array.shape) == target.shape:
+        return "; add the first dimension with x[None]"
+    return "; take the first dimension off with x[0]" if array.shape == (1, *target.shape) else ""
 
 
 def _channels_first(array: Array, target: Any) -> str:

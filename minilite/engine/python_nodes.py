@@ -186,7 +186,11 @@ def _outputs(handler: Handler, results: Any) -> list[Array]:
     arrays = []
     for i, (result, tensor) in enumerate(zip(results, handler.node.outputs, strict=True)):
         text, wanted = tensor.type == TensorType.STRING, array_type(tensor.type)
-        array = as_strings(result) if text else np.asarray(result)
+        try:
+            array = as_strings(result) if text else np.asarray(result)
+        except ValueError:
+            fault = f"output {i} came as {type(result).__name__} whose parts differ in shape"
+            raise _fault(handler, fault, tensor) from None
         if array.dtype != wanted:
             numbers = array.dtype.kind in "biufc"
             came = str(array.dtype) if numbers else type(result).__name__

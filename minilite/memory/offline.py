@@ -53,7 +53,9 @@ def parse_offsets(model: Model, payload: bytes) -> list[int]:
         if offset < LEFT:
             message = f"metadata {NAME}: {_label(subgraph, tensor)}: offset {offset}, must be {LEFT} or more"
             raise ModelFormatError(message, subgraph=subgraph, tensors=[tensor.name])
-        width = np.dtype(numpy_type(tensor.type)).itemsize
+        width = max(
+            1, np.dtype(numpy_type(tensor.type)).itemsize
+        )  # strings have no place in the arena: theirs is not used
         if offset > 0 and tensor.data is None and offset % width:
             message = (
                 f"metadata {NAME}: {_label(subgraph, tensor)}: offset {offset}, must be a multiple of the {width} bytes of "

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from built import floats, ready, relu_chain
+from built import floats, one_signature, ready, relu_chain
 
 import minilite
 from minilite.arguments import tensor_number
@@ -239,3 +239,77 @@ def test_a_model_in_the_place_of_a_path() -> None:
     with pytest.raises(minilite.ModelFormatError) as caught:
         minilite.Interpreter(bytes(100_000))
     assert len(str(caught.value)) < 300
+
+
+# Shapes and values that say too little ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        (5, r"^Shape should be 1D instead of 0: tensor 0 \('x'\), got 5: give every dimension, as in \(4,\)$"),
+        ("4", "^Shape should be 1D instead of 0: tensor 0 .*got '4': give every"),
+        ([[1], [2, 3]], "^Shape should be 1D instead of 2"),
+        (
+            (None,),
+            r"^the shape \(None,\) of tensor 0 \('x'\) is not of whole numbers: give every dimension, as in \(4,\)$",
+        ),
+        ((1.5,), r"^the shape \(1\.5,\) of tensor 0 \('x'\) is not of whole numbers"),
+        (np.array([np.nan]), r"^the shape array\(\[nan\]\) of tensor 0 \('x'\) is not of whole numbers"),
+        (("four",), r"^the shape \('four',\) of tensor 0 \('x'\) is not of whole numbers"),
+    ],
+)
+def test_shapes_are_told_from_what_is_none(size: Any, message: str) -> None:
+    interpreter = ready(relu_chain())
+    with pytest.raises(InputError, match=message):
+        interpreter.resize_tensor_input(0, size)
+    for taken in ((2.0,), np.array([2.0]), ("2",), np.array([2], np.uint8), [np.int64(2)]):  # as in LiteRT
+        interpreter.resize_tensor_input(0, taken)  # type: ignore[arg-type]
+        interpreter.allocate_tensors()
+        assert interpreter.get_tensor(0).shape == (2,)
+
+
+@pytest.mark.parametrize("value", [None, "text", object(), {1: 2}, np.array(["a"])])
+def test_what_is_no_number_is_refused_before_its_shape_is_asked_for(value: Any) -> None:
+    interpreter = ready(one_signature())
+    name = "ndarray of <U1" if isinstance(value, np.ndarray) else type(value).__name__
+    text = (
+        rf"^Cannot set tensor: Got value of type {name} but expected type FLOAT32 for input 0, name: x; pass an array"
+    )
+    inputs = [lambda: interpreter.run({"x": value}), lambda: interpreter.get_signature_runner()(a=value)]
+    for call in inputs + ([] if isinstance(value, dict) else [lambda: interpreter.run(value)]):
+        with pytest.raises(InputError, match=text):
+            call()
+    assert interpreter.get_tensor(0).shape == (1, 4)
+
+
+def test_a_missing_or_spare_first_dimension_is_named() -> None:
+    interpreter = ready(one_signature())
+    with pytest.raises(
+        InputError, match=r"shape \(4,\) where \(1, 4\) is allocated; add the first dimension with x\[None\]$"
+    ):
+        interpreter.set_tensor(0, np.zeros(4, np.float32))
+    with pytest.raises(InputError, match=r"is allocated; take the first dimension off with x\[0\]$"):
+        interpreter.set_tensor(0, np.zeros((1, 1, 4), np.float32))
+    with pytest.raises(InputError, match=r"shape \(3,\) where \(1, 4\) is allocated$"):
+        interpreter.set_tensor(0, np.zeros(3, np.float32))
+
+
+def test_signatures_take_arrays_by_name() -> None:
+    with pytest.raises(InputTypeError, match=r"^a signature takes its arrays by name: a=\.\.\.$"):
+        ready(one_signature()).get_signature_runner()(np.zeros((1, 4), np.float32))
+
+
+def test_memory_that_is_not_there_is_stated() -> None:
+    huge = (2**31 - 1, 2**18)
+    fresh = minilite.Interpreter(model_content=relu_chain())
+    fresh.resize_tensor_input(0, huge)
+    with pytest.raises(minilite.ArenaError, match=r"^the arena needs \d+ bytes, which the system does not give$"):
+        fresh.allocate_tensors()
+    interpreter = ready(relu_chain())
+    interpreter.resize_tensor_input(0, huge)
+    with pytest.raises(
+        minilite.ArenaError, match=r"^the arena needs \d+ bytes, has \d+, and the system gives no more$"
+    ):
+        interpreter.allocate_tensors()
+    interpreter.invoke()

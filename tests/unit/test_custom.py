@@ -168,6 +168,7 @@ def test_functions_that_can_be_called_are_taken(function: Any) -> None:
         (1, (), "the function gave 0 outputs, the node has 1$"),
         (1, np.zeros(4), r"output 0 came as float64, the model says float32: convert it with \.astype\('float32'\)$"),
         (1, "text", "output 0 came as str, the model says float32$"),
+        (1, [[1.0], [2.0, 3.0]], "output 0 came as list whose parts differ in shape$"),
         (2, (floats(1), None), "output 1 came as NoneType, the model says float32$"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,9 +10,11 @@ import numpy as np
 import pytest
 from built import COUNTER, Array, agree, below, graph_with, litert, loop, next_count, ready, run, texts, variable
 
+import minilite
 from minilite import KernelError
-from minilite.format.builder import ModelBuilder
+from minilite.format.builder import ModelBuilder, with_metadata
 from minilite.format.dtypes import TensorType
+from minilite.memory import offline
 
 TEXT = TensorType.STRING
 
@@ -184,3 +187,27 @@ def test_resource_variables_give_their_room_back() -> None:
     assert i.block_bytes < 1024
     i.invoke()
     assert i.get_tensor(i.get_output_details()[0]["index"]).tolist() == [b"b"]
+
+
+@pytest.mark.parametrize(
+    "options", [{"experimental_preserve_all_tensors": True}, {"preserve_inputs": False}, {"in_place": "none"}]
+)
+def test_options_of_memory(options: dict[str, Any]) -> None:
+    model = spun(1, lambda g, c: [gathered(g, c[0], [2, 0, 1])])
+    agree(model, [ZERO, ABC], [ZERO, XYZ], **options)
+    i = ready(model, experimental_preserve_all_tensors=True)
+    run(i, ZERO, ABC)
+    assert i.get_tensor(1).tolist() == ABC.tolist()
+
+
+@pytest.mark.parametrize("offset", [-1, 0, 7, 64])
+def test_a_file_s_memory_plan_moves_no_strings(offset: int) -> None:
+    """Strings lie beside the arena, whatever offset a file gives them."""
+    model = spun(1, lambda g, c: [gathered(g, c[0], [2, 0, 1])])
+    tensors = sum(len(subgraph.tensors) for subgraph in minilite.Interpreter(model_content=model).model.subgraphs)
+    words = [1, 3, tensors, -1, offset, *[-1] * (tensors - 2)]
+    planned = with_metadata(model, offline.NAME, struct.pack(f"<{len(words)}i", *words))
+    i = ready(planned)
+    assert i.plan is not None
+    assert i.plan.tensor(1).storage == "heap"
+    assert run(i, ZERO, ABC)[1].tolist() == ABC.tolist()
