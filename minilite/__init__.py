@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from minilite.engine.user_kernels import get_include, kernel
 from minilite.errors import (
     ArenaError,
     InputError,
@@ -31,6 +32,8 @@ __all__ = [
     "StateError",
     "UnsupportedOpError",
     "__version__",
+    "get_include",
+    "kernel",
     "load_model",
 ]
 

@@ -35,12 +35,12 @@ class Interpreter:
     """Runs a .tflite model: from a path, a model's bytes, or a Model.
 
     Parameters up to `experimental_force_delegate_node_profiling` are LiteRT's; those about delegates are accepted and
-    have no effect, for there are none. Ours: `custom_ops` maps the names of custom operators to functions
-    ``f(node, *arrays) -> array or tuple of arrays`` (`node` has `custom_options`, `inputs`, `outputs`; an attribute
-    ``shape(node, *shapes)`` of the function makes its shapes known early); `planner` names a planning strategy; `in_place`
-    is "wide", "tflite" or "none"; `preserve_inputs=False` lets the arena reuse graph inputs after their last reader;
-    `reorder=True` looks for an execution order with a lower peak; `load` is "map" or "copy"; `plan_cache_bytes` bounds
-    what kept plans take, tables included.
+    have no effect, for there are none. Ours: `custom_ops` maps the names of custom operators to kernels
+    (`minilite.kernel`) or to functions ``f(node, *arrays) -> array or tuple of arrays`` (`node` has `custom_options`,
+    `inputs`, `outputs`; an attribute ``shape(node, *shapes)`` makes their shapes known early); `planner` names a planning
+    strategy; `in_place` is "wide", "tflite" or "none"; `preserve_inputs=False` lets the arena reuse graph inputs after
+    their last reader; `reorder=True` looks for an execution order with a lower peak; `load` is "map" or "copy";
+    `plan_cache_bytes` bounds what kept plans take, tables included.
 
     Wherever a tensor's number is taken, its name or its details do as well.
 
@@ -61,7 +61,7 @@ class Interpreter:
         experimental_disable_delegate_node_fusion: bool = False,  # noqa: ARG002
         experimental_force_delegate_node_profiling: bool = False,  # noqa: ARG002
         *,
-        custom_ops: Mapping[str, options.CustomFunction] | None = None,
+        custom_ops: Mapping[str, options.CustomOp] | None = None,
         planner: options.Planner = "default",
         in_place: options.InPlace | None = None,
         preserve_inputs: bool = True,

@@ -10,6 +10,7 @@ import numpy as np
 
 from minilite._native.memory import strategies
 from minilite.compat import OpResolverType, resolver_type
+from minilite.engine.user_kernels import UserKernel
 from minilite.errors import InputError, InputTypeError, ModelFormatError
 from minilite.format.model import Array, Model
 from minilite.format.origin import explained
@@ -41,6 +42,8 @@ Load: TypeAlias = Literal["map", "copy"]
 """Whether a file is mapped, and must not change, or read whole first."""
 CustomFunction: TypeAlias = Callable[..., Any]
 """``f(node, *arrays) -> array or tuple of arrays``; an attribute ``shape(node, *shapes)`` makes its shapes known early."""
+CustomOp: TypeAlias = CustomFunction | UserKernel
+"""What computes a custom operator."""
 Content: TypeAlias = "bytes | bytearray | memoryview | mmap.mmap | Array"
 """A model's bytes."""
 Path: TypeAlias = "str | bytes | os.PathLike[str]"
@@ -59,7 +62,7 @@ _IN_PLACE: dict[str, dict[str, bool]] = {
 class Options(NamedTuple):
     """What the constructor was asked for beside the model, checked."""
 
-    custom_ops: Mapping[str, CustomFunction]
+    custom_ops: Mapping[str, CustomOp]
     reference: bool
     """Every node runs its numpy reference."""
     reorder: bool
@@ -153,8 +156,8 @@ def check_delegates(delegates: Sequence[Any] | None) -> None:
         raise InputError(message)
 
 
-def check_custom_ops(custom_ops: Any) -> dict[str, CustomFunction]:
-    """The functions by operator name. Raises: InputError."""
+def check_custom_ops(custom_ops: Any) -> dict[str, CustomOp]:
+    """The functions and kernels by operator name. Raises: InputError."""
     if custom_ops is None:
         return {}
     if not isinstance(custom_ops, Mapping):
@@ -164,9 +167,12 @@ def check_custom_ops(custom_ops: Any) -> dict[str, CustomFunction]:
         if not isinstance(name, str):
             message = f"custom_ops has the key {name!r}, must be the name of an operator"
             raise InputError(message)
+        if isinstance(function, UserKernel):
+            continue
         for what, value in (("", function), (".shape", getattr(function, "shape", None))):
             if not callable(value) and not (what and value is None):
-                message = f"custom_ops['{name}']{what} is of type {type(value).__name__}, must be a function"
+                must = "function" if what else "function or a kernel"
+                message = f"custom_ops['{name}']{what} is of type {type(value).__name__}, must be a {must}"
                 raise InputError(message, op=name)
     return dict(custom_ops)
 

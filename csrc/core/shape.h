@@ -1,7 +1,9 @@
-/* shape.h -- shapes, element types and arithmetic that cannot overflow: everyone may include it, kernels of users too. */
+/* shape.h -- shapes, element types and arithmetic that cannot overflow: everyone may include it, kernels of users too, so all
+ * of it is inline. */
 #ifndef ML_CORE_SHAPE_H
 #define ML_CORE_SHAPE_H
 
+#include <stdio.h>
 #include <string.h>
 
 #include "api/minilite.h"
@@ -22,8 +24,35 @@ static inline bool ml_same_shape(const ml_shape *a, const ml_shape *b) {
     return a->rank == b->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof a->dims[0]) == 0;
 }
 
+/* A type as the kernels' tables spell it, and its bits per element: 0 for types of no fixed size. */
+typedef struct ml_type_row {
+    const char *name;
+    int32_t bits;
+} ml_type_row;
+
+/* NULL for numbers that are no type. */
+static inline const ml_type_row *ml_type_row_of(int32_t type) {
+    static const ml_type_row rows[] = {
+        [ML_F32] = {"f32", 32},        [ML_F16] = {"f16", 16},
+        [ML_S32] = {"s32", 32},        [ML_U8] = {"u8", 8},
+        [ML_S64] = {"s64", 64},        [ML_STRING] = {"string", 0},
+        [ML_B8] = {"b8", 8},           [ML_S16] = {"s16", 16},
+        [ML_C64] = {"c64", 64},        [ML_S8] = {"s8", 8},
+        [ML_F64] = {"f64", 64},        [ML_C128] = {"c128", 128},
+        [ML_U64] = {"u64", 64},        [ML_RESOURCE] = {"resource", 32},
+        [ML_VARIANT] = {"variant", 0}, [ML_U32] = {"u32", 32},
+        [ML_U16] = {"u16", 16},        [ML_S4] = {"s4", 4},
+        [ML_BF16] = {"bf16", 16},      [ML_S2] = {"s2", 2},
+        [ML_U4] = {"u4", 4},
+    };
+    return type >= 0 && type < (int32_t)(sizeof rows / sizeof rows[0]) ? &rows[type] : NULL;
+}
+
 /* Bits per element, packed types included; 0 for strings and other types of no fixed size. */
-int64_t ml_type_bits(int32_t type);
+static inline int64_t ml_type_bits(int32_t type) {
+    const ml_type_row *row = ml_type_row_of(type);
+    return row ? row->bits : 0;
+}
 /* Whole bytes per element; 0 for types of no fixed size and for those packed below a byte. */
 static inline int64_t ml_type_bytes(int32_t type) { return ml_type_bits(type) / 8; }
 /* Bytes of `elements` (>= 0) of a type; packed types round up. */
@@ -32,14 +61,21 @@ static inline int64_t ml_bytes_of(int64_t elements, int32_t type) {
     return bits >= 8 ? elements * (bits / 8) : (elements * bits + 7) / 8;
 }
 /* "f32": a type as the kernels' tables spell it; "?" for numbers that are none. */
-const char *ml_type_name(int32_t type);
-/* The type that is spelled so, -1 if none is. */
-int32_t ml_type_named(const char *name, size_t length);
+static inline const char *ml_type_name(int32_t type) {
+    const ml_type_row *row = ml_type_row_of(type);
+    return row ? row->name : "?";
+}
 /* Types of no fixed size, whose bytes lie in blocks of their own. */
 static inline bool ml_type_is_heap(int32_t type) { return type == ML_STRING || type == ML_VARIANT; }
 
 /* "(1, 64, 64, 3)" into `text`, for messages; returns text. */
-const char *ml_shape_text(const ml_shape *shape, char text[96]);
+static inline const char *ml_shape_text(const ml_shape *shape, char text[96]) {
+    int used = snprintf(text, 96, "(");
+    for (int32_t i = 0; i < shape->rank && used < 80; i++)
+        used += snprintf(text + used, (size_t)(96 - used), i ? ", %d" : "%d", shape->dims[i]);
+    snprintf(text + used, (size_t)(96 - used), ")");
+    return text;
+}
 
 /* Up to a multiple of `alignment`, a power of two; bytes <= INT64_MAX - alignment. */
 static inline int64_t ml_round_up(int64_t bytes, int64_t alignment) {

@@ -27,6 +27,21 @@ const ml_kernel *ml_kernel_find(const char *name) {
     return NULL;
 }
 
+/* Python packs the fields one behind the other, each at a multiple of its size (arrays: of 8). */
+static const ml_field *find_misplaced(const ml_kernel *k) {
+    int64_t at = 0;
+    for (int32_t i = 0; i < k->n_fields; i++) {
+        const ml_field *f = &k->fields[i];
+        char kind = f->name ? f->kind : 0;
+        int64_t size = kind == 'i' || kind == 'f' ? 4 : kind == 'q' || kind == 'd' ? 8 : 16;
+        at = ml_round_up(at, size < 8 ? size : 8);
+        bool known = size < 16 || kind == 'a';
+        if (!known || f->offset != at || at + size > k->params_bytes) return f;
+        at += size;
+    }
+    return NULL;
+}
+
 ml_status ml_kernel_describe(const ml_kernel *k, ml_kernel_info *info, ml_error *error) {
     if (!k) return ml_error_set(error, ML_GRAPH_ERROR, "there is no kernel at address 0");
     if (k->abi != ML_KERNEL_ABI)
@@ -34,13 +49,34 @@ ml_status ml_kernel_describe(const ml_kernel *k, ml_kernel_info *info, ml_error 
             error, ML_GRAPH_ERROR,
             "the kernel was compiled for version %d of kernel.h, this is version %d", k->abi,
             ML_KERNEL_ABI);
-    if (!k->name || !k->prepare || !k->typed || k->params_bytes < 0 || k->blob_bytes < 0 ||
-        k->memory_bytes < 0)
+    if (!k->name || !k->prepare || !k->typed)
         return ml_error_set(error, ML_GRAPH_ERROR,
                             "kernel '%s' lacks a name, prepare or its table of types",
                             k->name ? k->name : "");
+    if (k->params_bytes < 0 || k->blob_bytes < 0 || k->memory_bytes < 0 || k->packs < 0 ||
+        k->n_fields < 0 || (k->n_fields > 0 && !k->fields))
+        return ml_error_set(error, ML_GRAPH_ERROR,
+                            "kernel '%s' has counts that cannot be: %d fields in %d bytes of "
+                            "parameters, a blob of %d, memory of %d bytes, packs input %d",
+                            k->name, k->n_fields, k->params_bytes, k->blob_bytes, k->memory_bytes,
+                            k->packs);
+    const ml_field *misplaced = find_misplaced(k);
+    if (misplaced)
+        return ml_error_set(
+            error, ML_GRAPH_ERROR,
+            "kernel '%s' has the field '%s' at byte %d of its %d of parameters: declare "
+            "them by ML_PARAMS",
+            k->name, misplaced->name ? misplaced->name : "", misplaced->offset, k->params_bytes);
     *info = (ml_kernel_info){k->name, k->fields, k->n_fields, k->params_bytes, k->flags, 0};
     return ML_OK;
+}
+
+/* The type that is spelled so, -1 if none is. */
+static int32_t type_named(const char *name, size_t length) {
+    const ml_type_row *row;
+    for (int32_t t = 0; (row = ml_type_row_of(t)) != NULL; t++)
+        if (strlen(row->name) == length && memcmp(row->name, name, length) == 0) return t;
+    return -1;
 }
 
 /* Whether `type` is one of the alternatives in [from, end): names and groups split by "|". */
@@ -55,7 +91,7 @@ static bool takes(const char *from, const char *end, int32_t type) {
             for (size_t i = 1; i < length; i++) bytes = bytes * 10 + (from[i] - '0');
             if (bytes == ml_type_bytes(type)) return true;
         }
-        if (ml_type_named(from, length) == type) return true;
+        if (type_named(from, length) == type) return true;
     }
     return false;
 }

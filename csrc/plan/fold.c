@@ -72,7 +72,10 @@ ml_status ml_fold(ml_engine *engine, const ml_call *c, const ml_wish *wish, int3
         if (i >= c->n_inputs && !data[i + 1])
             return ml_error_memory(c->env->error, "folding", tensors[i].bytes, 0);
     }
+    struct ml_frame_engine here = *c->env->engine;
+    here.numbers = c->inputs;
     ml_env env = *c->env;
+    env.engine = &here;
     env.slots = slots + 1;
     env.tensors = tensors;
     ml_call call = *c;

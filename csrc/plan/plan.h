@@ -95,6 +95,7 @@ struct ml_frame_engine {
     ml_engine *engine;
     int32_t frame;
     int32_t subgraph;
+    const int32_t *numbers; /* folding: the tensors behind the call's own numbers; else NULL */
 };
 
 /* The core as kernels see it (core_table.c). */

@@ -178,7 +178,8 @@ static ml_status sweep_node(ml_engine *engine, const ml_env *env, int32_t frame,
 }
 
 ml_status ml_sweep_frame(ml_engine *engine, int32_t frame) {
-    struct ml_frame_engine fe = {engine, frame, engine->graph->frames[frame].subgraph};
+    struct ml_frame_engine fe = {
+        .engine = engine, .frame = frame, .subgraph = engine->graph->frames[frame].subgraph};
     ml_env env = ml_frame_env(engine, &fe);
     int32_t nodes = ml_frame_subgraph(engine->graph, frame)->io.n_nodes;
     for (int32_t n = 0; n < nodes; n++) {

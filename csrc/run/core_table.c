@@ -82,9 +82,11 @@ static ml_block *heap_of(const ml_call *c, int32_t tensor) {
 
 /* Strings are settled by this alone: their shape says how many there are, and nothing of their bytes. */
 static ml_status set_bytes(const ml_call *c, int i, int64_t bytes) {
-    int32_t tensor = c->inputs[c->n_inputs + i];
+    int32_t tensor = i >= 0 && i < c->n_outputs ? c->inputs[c->n_inputs + i] : -1;
     ml_block *block = heap_of(c, tensor);
-    if (!block) return ml_fail(c, ML_KERNEL_ERROR, "output %d has a type of fixed size", i);
+    if (!block) return ml_fail(c, ML_KERNEL_ERROR, "there is no output %d of no fixed size", i);
+    if (bytes < 0)
+        return ml_fail(c, ML_KERNEL_ERROR, "output %d asks for %lld bytes", i, (long long)bytes);
     ml_status status = ml_block_reserve(block, bytes, c->env->error);
     if (status != ML_OK) return status;
     block->bytes = bytes;
@@ -154,6 +156,7 @@ static void *memory(const ml_call *c) {
 static const ml_quantization *quantization(const ml_call *c, int32_t tensor) {
     const struct ml_frame_engine *fe = c->env->engine;
     const ml_graph *g = fe->engine->graph;
+    if (fe->numbers && tensor >= 0) tensor = fe->numbers[tensor];
     int32_t number = tensor < 0 ? -1 : g->subgraphs[fe->subgraph].tensors[tensor].quantization;
     return number < 0 ? NULL : &g->quantizations[number];
 }

@@ -106,7 +106,7 @@ static void resolve_step(ml_state *s, ml_residence *r, int32_t frame, int32_t n,
 static void resolve_frame(ml_state *s, ml_residence *r, int32_t frame) {
     const ml_frame *f = &s->graph->frames[frame];
     const ml_subgraph *sub = &s->graph->subgraphs[f->subgraph];
-    r->frame_engines[frame] = (struct ml_frame_engine){&r->engine, frame, f->subgraph};
+    r->frame_engines[frame] = (struct ml_frame_engine){&r->engine, frame, f->subgraph, NULL};
     r->envs[frame] = ml_frame_env(&r->engine, &r->frame_engines[frame]);
     resolve_pointers(s, r, frame);
     int32_t step = 0;

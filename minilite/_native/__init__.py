@@ -10,6 +10,7 @@ from minilite._native.graph import (
     TensorDef,
     choose_level,
     find_kernel,
+    include_folder,
     kernel_at,
     kernel_names,
     kernel_types,
@@ -29,7 +30,7 @@ from minilite._native.memory import (
 )
 from minilite._native.plan import Plan, TensorState
 from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT, Arena, Planner
-from minilite._native.state import Place, Shared, State
+from minilite._native.state import Place, Shared, State, debug_build
 from minilite._native.status import (
     BUSY,
     MAX_RANK,
@@ -78,7 +79,9 @@ __all__ = [
     "TensorDef",
     "TensorState",
     "choose_level",
+    "debug_build",
     "find_kernel",
+    "include_folder",
     "kernel_at",
     "kernel_names",
     "kernel_types",

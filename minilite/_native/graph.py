@@ -16,6 +16,15 @@ Array = Any
 Shape = tuple[int, ...]
 
 
+def include_folder() -> str:
+    """The folder of the headers that came with the core."""
+    from pathlib import Path  # it takes long to import
+
+    from minilite import _core
+
+    return str(Path(_core.__file__).parent / "include")
+
+
 class KernelInfo(NamedTuple):
     """A kernel's row: where it lies, its parameters' names and their struct layout."""
 

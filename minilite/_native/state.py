@@ -25,6 +25,11 @@ _COUNTERS = (
 )  # fmt: skip
 
 
+def debug_build() -> bool:
+    """Whether runs overwrite every tensor that dies (the core was built with ML_DEBUG)."""
+    return bool(lib.ml_debug_build())
+
+
 class Place(NamedTuple):
     """Where a tensor lies now: valid as long as the state's generation is this one."""
 

@@ -41,9 +41,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--repeat", metavar="N", type=arguments.positive, default=1, help="runs; their median is printed"
     )
-    parser.add_argument(
-        "--threads", metavar="N", type=arguments.positive, help="as LiteRT's num_threads; runs take one thread so far"
-    )
+    parser.add_argument("--threads", metavar="N", type=arguments.positive, help="how many a run may use (default: 1)")
     parser.add_argument("--seed", metavar="N", type=arguments.natural, help="of the random inputs (default: 0)")
     arguments.add_planner(parser)
     parser.set_defaults(execute=execute)

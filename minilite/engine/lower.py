@@ -10,11 +10,12 @@ import numpy as np
 from minilite import _native
 from minilite.engine.python_nodes import Handler, check_custom
 from minilite.engine.refusals import gathered, too_many_dimensions, unresolved
+from minilite.engine.user_kernels import UserKernel
 from minilite.errors import UnsupportedOpError, coordinates
 from minilite.format.model import Array, Model, Node, Subgraph, Tensor
 from minilite.ops import operators
 from minilite.ops_shared.operator import Constants, Kernel, Operator, OpNode
-from minilite.ops_shared.types import ABSENT
+from minilite.ops_shared.types import ABSENT, spelled
 
 _OFFLINE = "OfflineMemoryAllocation"
 
@@ -117,7 +118,7 @@ class _Lowering:
             tuple([tensors[i] if i >= 0 else None for i in node.intermediates]),
         )
         if node.custom:
-            return self.custom(node, at_hand)
+            return self.custom(node, at_hand, _kinds(node, tensors))
         if operator is None:
             raise at_hand.refuse("this operator is not supported")
         if node.version not in operator.versions:
@@ -165,7 +166,7 @@ class _Lowering:
 
     def typed(self, info: _native.KernelInfo, kinds: Kinds) -> int:
         """The row of the kernel's table that runs these operand types in C; -1 if none does."""
-        key = (info.name, kinds)
+        key = (info.address, kinds)
         row = self.rows.get(key)
         if row is None:
             row = _native.match_kernel(info, *kinds)
@@ -197,10 +198,12 @@ class _Lowering:
             params,
         )
 
-    def custom(self, node: Node, at_hand: OpNode) -> _native.NodeDef:
+    def custom(self, node: Node, at_hand: OpNode, kinds: Kinds) -> _native.NodeDef:
         function = self.custom_ops.get(node.op)
         if function is None:
             raise at_hand.refuse(unresolved(node.op, self.custom_ops))
+        if isinstance(function, UserKernel):
+            return self.compiled(node, at_hand, function, kinds)
         shape = getattr(function, "shape", None)
         check_custom(at_hand, function, shape)
         info = self.find("custom")
@@ -209,6 +212,15 @@ class _Lowering:
         return _native.NodeDef(
             info.address, -1, _native.NODE_PYTHON, node.index, handler, node.inputs, node.outputs, (), params
         )
+
+    def compiled(self, node: Node, at_hand: OpNode, kernel: UserKernel, kinds: Kinds) -> _native.NodeDef:
+        """A custom operator whose kernel was compiled elsewhere."""
+        typed = self.typed(kernel.info, kinds)
+        if typed < 0 or ABSENT in kinds[1]:
+            raise at_hand.refuse(f"types {spelled(*kinds)} are not what its kernel takes, {kernel.types()}")
+        params = kernel.params(at_hand, self.keep)
+        self.keep.append(kernel)
+        return _native.NodeDef(kernel.info.address, typed, 0, node.index, -1, node.inputs, node.outputs, (), params)
 
     def handler(
         self,

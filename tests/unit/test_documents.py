@@ -46,6 +46,8 @@ def named(path: pathlib.Path) -> str:
 @pytest.mark.parametrize("path", [path for path in DOCUMENTS if "```python" in path.read_text()], ids=named)
 def test_python_runs_and_prints_what_is_said(path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A document's blocks run one after the other, as a reader would; a block without a language shows the output."""
+    if '"cc"' in path.read_text() and shutil.which("cc") is None:
+        pytest.skip("there is no C compiler")
     monkeypatch.chdir(ROOT)
     names: dict[str, Any] = {"__name__": "__main__"}
     found = blocks(path)
@@ -92,7 +94,7 @@ def test_blocks_are_seen() -> None:
         "docs/architecture.md": 2,
         "docs/binding.md": 2,
         "docs/dynamic.md": 5,
-        "docs/kernels.md": 2,
+        "docs/kernels.md": 4,
         "docs/memory.md": 1,
         "docs/threads.md": 3,
     }

@@ -38,8 +38,8 @@ def test_literals_are_taken_by_the_constructor() -> None:
         ({"in_place": "nope"}, r"^in_place is 'nope', must be one of none, tflite, wide$"),
         ({"load": "nope"}, r"^load is 'nope', must be one of map, copy$"),
         ({"custom_ops": ["Foo"]}, r"^custom_ops is of type list, must map names of operators to functions$"),
-        ({"custom_ops": {"Foo": 3}}, r"^custom_ops\['Foo'\] is of type int, must be a function$"),
-        ({"custom_ops": {"Foo": None}}, r"^custom_ops\['Foo'\] is of type NoneType, must be a function$"),
+        ({"custom_ops": {"Foo": 3}}, r"^custom_ops\['Foo'\] is of type int, must be a function or a kernel$"),
+        ({"custom_ops": {"Foo": None}}, r"^custom_ops\['Foo'\] is of type NoneType, must be a function or a kernel$"),
         ({"custom_ops": {3: min}}, r"^custom_ops has the key 3, must be the name of an operator$"),
     ],
 )

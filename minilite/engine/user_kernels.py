@@ -1,0 +1,104 @@
+"""Kernels compiled elsewhere: rows of csrc/kernel.h that a custom operator runs, given by their addresses."""
+
+from __future__ import annotations
+
+import operator
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from minilite import _native
+from minilite.errors import InputError, InputTypeError, ModelFormatError
+from minilite.ops_shared.operator import OpNode
+
+Params: TypeAlias = "Mapping[str, Any] | Callable[[OpNode], Mapping[str, Any]]"
+"""A kernel's parameters by name, or a function of the node that gives them: of its `custom_options`, say."""
+
+
+class UserKernel:
+    """A kernel compiled elsewhere, to be given as ``custom_ops={"Name": kernel}``; made by `kernel`."""
+
+    __slots__ = ("_keep", "_params", "info")
+
+    def __init__(self, info: _native.KernelInfo, params: Params, keep: Any) -> None:
+        self.info = info
+        self._params = params
+        self._keep = keep
+
+    def __repr__(self) -> str:
+        types = ", ".join(f"'{types}'" for types, _ in _native.kernel_types(self.info))
+        return f"<C kernel '{self.info.name}' at {self.info.address:#x}: {types}>"
+
+    def types(self) -> str:
+        """The operand types it takes, for messages."""
+        return ", ".join(types for types, runs in _native.kernel_types(self.info) if runs)
+
+    def params(self, node: OpNode, keep: list[Any]) -> bytes:
+        """The bytes of its parameters for a node; arrays go into `keep`. Raises: InputError, and what the function raised."""
+        found = self._params(node) if callable(self._params) else self._params
+        if not isinstance(found, Mapping):
+            raise _unfit(node, f"the parameters came as {type(found).__name__}, must be a mapping by name")
+        names = [field for field, _ in self.info.fields]
+        if sorted(map(str, found)) != sorted(names):
+            takes = f"takes the parameters {', '.join(names)}" if names else "takes no parameters"
+            raise _unfit(node, f"kernel '{self.info.name}' {takes}, got {', '.join(map(str, found)) or 'none'}")
+        packed = {field: _checked(node, field, kind, found[field]) for field, kind in self.info.fields}
+        return _native.pack_params(self.info, packed, keep)
+
+
+def _unfit(node: OpNode, text: str) -> InputError:
+    message = f"custom_ops['{node.op}']: {text}"
+    return InputError(message, subgraph=node.subgraph, node=node.index, op=node.op)
+
+
+_NUMBERS = {"i": "an int32", "q": "an int64", "f": "a float32", "d": "a float64"}
+
+
+def _checked(node: OpNode, field: str, kind: str, value: Any) -> Any:
+    """A parameter's value as it is packed. Raises: InputError."""
+    if kind == "a":
+        array = np.frombuffer(value, np.uint8) if isinstance(value, (bytes, bytearray)) else np.asarray(value)
+        if array.dtype.kind not in "biufc":
+            raise _unfit(
+                node, f"parameter '{field}' is of type {type(value).__name__}, must be bytes or an array of numbers"
+            )
+        return array
+    try:
+        struct.pack(f"={kind}", value)
+    except (struct.error, OverflowError, TypeError):
+        raise _unfit(node, f"parameter '{field}' is {value!r}, must be {_NUMBERS[kind]}") from None
+    return value
+
+
+def kernel(address: int, params: Params | None = None, *, keep: Any = None) -> UserKernel:
+    """A kernel compiled against `get_include()`, by the address of its ml_kernel row.
+
+    `params` gives the row's fields: numbers, and bytes or arrays for those of kind `array`; a function of the node can
+    read them from its `custom_options`. `keep` is kept alive as long as the kernel is used: the library, where that would
+    unload its code. The code is trusted: what it does wrong can end the process. See docs/kernels.md.
+    Raises: InputError for a row that was compiled against another version of kernel.h, or is not whole.
+    """
+    try:
+        place = operator.index(address)
+    except TypeError:
+        message = (
+            f"a kernel's address is of type {type(address).__name__}, must be a number: ctypes.addressof of its row"
+        )
+        raise InputTypeError(message) from None
+    if not callable(params) and not isinstance(params, Mapping) and params is not None:
+        message = f"params is of type {type(params).__name__}, must map the kernel's fields to values, or be a function of the node"
+        raise InputTypeError(message)
+    if not 0 <= place < 2**64:
+        message = f"{place} is no address"
+        raise InputError(message)
+    try:
+        return UserKernel(_native.kernel_at(place), {} if params is None else params, keep)
+    except ModelFormatError as error:
+        raise InputError(str(error)) from None
+
+
+def get_include() -> str:
+    """The folder of the headers that kernels are compiled against: ``cc -shared -fPIC -I... my_kernel.c``."""
+    return _native.include_folder()

@@ -1,0 +1,347 @@
+"""Kernels compiled elsewhere (user_kernels.c), given by the addresses of their rows: every part of the contract."""
+
+from __future__ import annotations
+
+import ctypes
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from built import COUNTER, below, count_since, floats, graph_with, loop, next_count, ready, resized, run, texts
+
+import minilite
+from minilite import InputError, KernelError, ShapeError, UnsupportedOpError
+from minilite.format.dtypes import TensorType
+from minilite.format.quantization import Quantization
+
+SOURCE = pathlib.Path(__file__).with_name("user_kernels.c")
+COMPILER = shutil.which("cc")
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+
+Address = Callable[[str], int]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Address:
+    """Where the rows of the compiled file lie, by name."""
+    library = tmp_path_factory.mktemp("kernels") / "user_kernels.so"
+    flags = ["-std=c11", "-O2", "-shared", "-fPIC", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror"]
+    include = f"-I{minilite.get_include()}"
+    subprocess.run([str(COMPILER), *flags, "-Wl,-z,defs", include, "-o", str(library), str(SOURCE)], check=True)
+    loaded = ctypes.CDLL(str(library))
+    return lambda name: ctypes.addressof(ctypes.c_char.in_dll(loaded, name))
+
+
+def one(inputs: list[Any], outs: list[Any], custom_options: bytes = b"") -> bytes:
+    """A model of the custom operator Mine alone; inputs are (shape, type, ...) or arrays, which become constants."""
+
+    def build(g: Any) -> Any:
+        made = [
+            g.constant(f"c{i}", given) if isinstance(given, np.ndarray) else g.input(f"x{i}", *given[:2], **dict(given[2:]))
+            for i, given in enumerate(inputs)
+        ]  # fmt: skip
+        out = [(f"y{i}", *out) for i, out in enumerate(outs)]
+        return g.node("Mine", made, out=out, custom=True, custom_options=custom_options)
+
+    return graph_with(build)
+
+
+F32, S32, S8 = TensorType.FLOAT32, TensorType.INT32, TensorType.INT8
+VECTOR = ((4,), F32, ("signature", (-1,)))
+
+
+def mine(model: bytes, row: int, params: Any = None, **options: Any) -> minilite.Interpreter:
+    return ready(model, custom_ops={"Mine": minilite.kernel(row, params)}, **options)
+
+
+# What a row gives -------------------------------------------------------------------------------------------------------
+
+
+def test_headers_are_all_that_a_kernel_includes() -> None:
+    folder = pathlib.Path(minilite.get_include())
+    assert (folder / "kernel.h").exists()
+    sources = [path.read_text() for path in folder.rglob("*.h")]
+    included = {line.split('"')[1] for text in sources for line in text.splitlines() if line.startswith('#include "')}
+    assert all((folder / name).exists() for name in included)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_parallel_and_sizes(address: Address, threads: int) -> None:
+    i = mine(one([VECTOR], [((4,), F32)]), address("my_relu"), {"minimum": 0.5}, num_threads=threads)
+    for size in (4, 1000, 0, 4):
+        resized(i, size)
+        x = np.random.default_rng(size).normal(size=size).astype(np.float32)
+        assert run(i, x)[0].tolist() == np.maximum(x, np.float32(0.5)).tolist()
+    resized(i, 1000)
+    x = np.full(1000, 1, np.float32)
+    x[[500, 900]] = 13
+    with pytest.raises(
+        KernelError, match=r"^subgraph 0, node 0 \(Mine 'y0'\): element 500 is 13, which brings bad luck$"
+    ):
+        run(i, x)
+
+
+def test_a_run_calls_no_python(address: Address) -> None:
+    def calls(interpreter: minilite.Interpreter) -> list[tuple[str, str]]:
+        seen: list[tuple[str, str]] = []
+
+        def note(frame: Any, event: str, argument: Any) -> None:
+            seen.append((event, getattr(argument, "__name__", None) or frame.f_code.co_name))
+
+        interpreter.invoke()
+        sys.setprofile(note)
+        interpreter.invoke()
+        sys.setprofile(None)
+        return seen
+
+    built_in = ready(graph_with(lambda g: [g.node("RELU", [g.input("x", (4,))], out=("y", (4,)))]))
+    ours = mine(one([VECTOR], [((4,), F32)]), address("my_relu"), {"minimum": 0})
+    assert calls(ours) == calls(built_in)
+    assert [name for event, name in calls(ours) if event == "c_call"].count("ml_state_run") <= 1
+
+
+def test_derived_from_quantization(address: Address) -> None:
+    of_input, of_output = Quantization((0.5,), (3,)), Quantization((0.25,), (-7,))
+    x = np.arange(-128, 128).astype(np.int8)
+    real = 2 * 0.5 * (x.astype(float) - 3)
+    wanted = np.clip(np.round(real / 0.25 - 7), -128, 127).astype(np.int8)
+    given = ((256,), S8, ("quantization", of_input))
+    for row in ("my_double", "my_double_at_once"):
+        i = mine(one([given], [((256,), S8, of_output)]), address(row))
+        assert run(i, x)[0].tolist() == wanted.tolist()
+    with pytest.raises(UnsupportedOpError, match=r"node 0 \(Mine 'y0'\): input and output must be quantized"):
+        mine(one([given[:2]], [((256,), S8)]), address("my_double"))
+
+
+def test_folded_values_know_their_quantization(address: Address) -> None:
+    """Of a constant small enough the kernel runs while planning, on operands that have numbers of their own there."""
+
+    def build(g: Any) -> list[int]:
+        for k in range(3):  # so that numbers differ
+            g.constant(f"unused{k}", np.zeros(1, np.int8), quantization=Quantization((99.0,), (1,)))
+        x = g.constant("x", np.array([3, 4, 5], np.int8), quantization=Quantization((0.5,), (3,)))
+        return [g.node("Mine", [x], out=("y", (3,), S8, Quantization((0.25,), (-7,))), custom=True)]
+
+    i = mine(graph_with(build), address("my_double_at_once"))
+    assert i.plan is not None
+    assert i.plan.tensor(i.get_output_details()[0]["index"]).storage == "folded"
+    assert run(i)[0].tolist() == [-7, -3, 1]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("constant", [True, False])
+def test_packed_weights_and_both_kinds_of_scratch(address: Address, constant: bool, threads: int) -> None:
+    rng = np.random.default_rng(1)
+    w = rng.integers(-4, 5, (3, 2)).astype(np.float32)
+    x_in, w_in = ((5, 3), F32, ("signature", (-1, 3))), ((3, 2), F32)
+    model = one([x_in, w if constant else w_in], [((5, 2), F32)])
+    i = mine(model, address("my_product"), num_threads=threads)
+    for rows in (5, 300, 1):
+        i.resize_tensor_input(0, (rows, 3))
+        i.allocate_tensors()
+        x = rng.integers(-4, 5, (rows, 3)).astype(np.float32)
+        y = x @ w
+        assert run(i, *([x] if constant else [x, w]))[0].tolist() == (y - y.sum(1, keepdims=True)).tolist()
+    i.resize_tensor_input(0, (5, 4))
+    with pytest.raises(ShapeError, match=r"^subgraph 0, node 0 \(Mine 'y0'\): \(5, 4\) times \(3, 2\), both f32$"):
+        i.allocate_tensors()
+
+
+def test_outputs_whose_shape_hangs_on_values(address: Address) -> None:
+    def build(g: Any) -> list[int]:
+        y = g.node("Mine", [g.input("x", (4,))], out=("y", None), custom=True)
+        return [g.node("RELU6", [y], out=("z", None))]
+
+    i = mine(graph_with(build), address("my_positive"))
+    for x in (floats(1, -2, 3, 9), floats(-1, -1, -1, -1), floats(1, 2, 3, 4)):
+        assert run(i, x)[0].tolist() == np.minimum(x[x > 0], 6).tolist()
+    i = mine(one([VECTOR, ((), S32)], [(None, F32), (None, F32)]), address("my_split"))
+    for at in (1, 4, 0):
+        first, second = run(i, floats(1, 2, 3, 4), np.array(at, np.int32))
+        assert (first.tolist(), second.tolist()) == ([1, 2, 3, 4][:at], [1, 2, 3, 4][at:])
+    with pytest.raises(KernelError, match=r"node 0 \(Mine 'y0'\): split at 5 of 4 elements"):
+        run(i, floats(1, 2, 3, 4), np.array(5, np.int32))
+
+
+def test_strings(address: Address) -> None:
+    i = mine(one([((3,), TensorType.STRING)], [((3,), TensorType.STRING)]), address("my_backwards"))
+    assert run(i, texts("abc", "", "de\0"))[0].tolist() == [b"cba", b"", b"\0ed"]
+
+
+# Memory of a node -------------------------------------------------------------------------------------------------------
+
+
+def test_memory_lasts_until_it_is_reset(address: Address) -> None:
+    def build(g: Any) -> list[int]:
+        x = g.input("x", (4,), signature=(-1,))
+        return [g.node("Mine", [x], out=(f"y{k}", (), S32), custom=True) for k in range(2)]
+
+    i = mine(graph_with(build), address("my_count"))
+    other = i.clone()
+    other.allocate_tensors()
+
+    def counted(interpreter: minilite.Interpreter) -> list[int]:
+        interpreter.invoke()
+        return [int(interpreter.get_tensor(d["index"])) for d in interpreter.get_output_details()]
+
+    assert [counted(i) for _ in range(3)] == [[1, 1], [2, 2], [3, 3]]
+    assert counted(other) == [1, 1]
+    i.allocate_tensors()  # nothing changes
+    assert counted(i) == [4, 4]
+    i.reset_all_variables()
+    assert counted(i) == [1, 1]
+    resized(i, 5)
+    assert counted(i) == [1, 1]
+    resized(i, 4)
+    assert [counted(i), counted(i)] == [[1, 1], [2, 2]]
+
+
+def test_memory_of_a_node_in_a_loop(address: Address) -> None:
+    def body(g: Any, carries: list[int]) -> list[int]:
+        return [next_count(g, carries[0]), g.node("Mine", [carries[1]], out=("n", (), S32), custom=True)]
+
+    i = mine(loop([COUNTER, ("n", (), S32)], below(3), body), address("my_count"))
+    zero = np.array(0, np.int32)
+    assert [int(run(i, zero, zero)[1]) for _ in range(2)] == [3, 6]
+
+
+# Parameters -------------------------------------------------------------------------------------------------------------
+
+
+def test_parameters_of_every_kind(address: Address) -> None:
+    params = {"a": -5, "b": 0.1, "c": b"\1\0\3\0", "d": 0.5, "e": 2**40}
+    i = mine(one([VECTOR], [(None, TensorType.FLOAT64)]), address("my_all"), params)
+    assert run(i, floats(0, 0, 0, 0))[0].tolist() == [-5, 0.1, 0.5, 2.0**40, 1, 0, 3, 0]
+
+
+def test_parameters_from_custom_options(address: Address) -> None:
+    """A function of the node is asked once, when the model is lowered; clones share what it gave."""
+    asked: list[str] = []
+
+    def params(node: Any) -> dict[str, Any]:
+        asked.append(node.outputs[0].name)
+        return {"minimum": struct.unpack("<f", node.custom_options)[0]}
+
+    i = mine(one([VECTOR], [((4,), F32)], struct.pack("<f", 2.5)), address("my_relu"), params)
+    other = i.clone()
+    other.allocate_tensors()
+    for interpreter in (i, other):
+        assert run(interpreter, floats(1, 2, 3, 4))[0].tolist() == [2.5, 2.5, 3, 4]
+    assert asked == ["y0"]
+
+
+def test_an_exception_of_the_function_comes_through(address: Address) -> None:
+    def params(node: Any) -> dict[str, Any]:
+        return {"minimum": node.custom_options[7]}
+
+    with pytest.raises(IndexError):
+        mine(one([VECTOR], [((4,), F32)]), address("my_relu"), params)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        (None, "kernel 'my_relu' takes the parameters minimum, got none"),
+        ({"maximum": 1}, "kernel 'my_relu' takes the parameters minimum, got maximum"),
+        ({"minimum": 1, "maximum": 2}, "takes the parameters minimum, got minimum, maximum"),
+        ({"minimum": "low"}, "parameter 'minimum' is 'low', must be a float32"),
+        ({"minimum": 1e300}, r"parameter 'minimum' is 1e\+300, must be a float32"),
+        (lambda node: 3, "the parameters came as int, must be a mapping by name"),
+    ],
+)
+def test_parameters_that_do_not_fit(address: Address, params: Any, message: str) -> None:
+    with pytest.raises(InputError, match=rf"^custom_ops\['Mine'\]: .*{message}"):
+        mine(one([VECTOR], [((4,), F32)]), address("my_relu"), params)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("a", 2**31, "parameter 'a' is 2147483648, must be an int32"),
+        ("a", 1.5, "parameter 'a' is 1.5, must be an int32"),
+        ("e", 2**63, "must be an int64"),
+        ("c", "text", "parameter 'c' is of type str, must be bytes or an array of numbers"),
+        ("c", [object()], "parameter 'c' is of type list, must be bytes"),
+    ],
+)
+def test_values_that_do_not_fit(address: Address, field: str, value: Any, message: str) -> None:
+    params = {"a": 1, "b": 1, "c": b"", "d": 1, "e": 1, field: value}
+    with pytest.raises(InputError, match=message):
+        mine(one([VECTOR], [(None, TensorType.FLOAT64)]), address("my_all"), params)
+
+
+# What is refused --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("of_another_abi", "^the kernel was compiled for version 3 of kernel.h, this is version 2$"),
+        ("without_table", "^kernel 'without_table' lacks a name, prepare or its table of types$"),
+        ("of_no_memory", "^kernel 'of_no_memory' has counts that cannot be: .*memory of -1 bytes"),
+        ("of_misplaced_fields", "^kernel 'of_misplaced_fields' has the field 'a' at byte 4 of its 8 of parameters"),
+    ],
+)
+def test_rows_that_are_refused(address: Address, row: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        minilite.kernel(address(row))
+
+
+def test_what_is_no_address_and_no_mapping(address: Address) -> None:
+    with pytest.raises(InputError, match=r"^there is no kernel at address 0$"):
+        minilite.kernel(0)
+    with pytest.raises(InputError, match=r"^-1 is no address$"):
+        minilite.kernel(-1)
+    with pytest.raises(TypeError, match=r"^a kernel's address is of type str, must be a number: ctypes.addressof"):
+        minilite.kernel("my_relu")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^params is of type list, must map"):
+        minilite.kernel(address("my_relu"), [1])  # type: ignore[arg-type]
+
+
+def test_types_that_its_table_lacks(address: Address) -> None:
+    message = r"subgraph 0, node 0 \(Mine 'y0'\): types s32 -> f32 are not what its kernel takes, f32 -> f32"
+    with pytest.raises(UnsupportedOpError, match=message):
+        mine(one([((4,), S32)], [((4,), F32)]), address("my_relu"), {"minimum": 0})
+    with pytest.raises(UnsupportedOpError, match="types f32 f32 -> f32 are not"):
+        mine(one([VECTOR, VECTOR], [((4,), F32)]), address("my_relu"), {"minimum": 0})
+
+
+def test_it_says_what_it_is(address: Address) -> None:
+    assert repr(minilite.kernel(address("my_split"))).endswith(": 'f32 s32 -> f32 f32'>")
+
+
+def test_what_is_kept_alive(address: Address) -> None:
+    """`keep` stays as long as anything that could call the code."""
+    import weakref
+
+    class Library:
+        pass
+
+    library = Library()
+    alive = weakref.ref(library)
+    kernel = minilite.kernel(address("my_relu"), {"minimum": 0}, keep=library)
+    i = ready(one([VECTOR], [((4,), F32)]), custom_ops={"Mine": kernel})
+    plan = i.plan
+    del library, kernel
+    assert alive() is not None
+    del i
+    assert alive() is not None
+    assert plan is not None
+    del plan
+    assert alive() is None
+
+
+def test_reference_kernels_and_sizes_are_no_different(address: Address) -> None:
+    resolver = minilite.OpResolverType.BUILTIN_REF
+    model = one([VECTOR], [((4,), F32)])
+    i = mine(model, address("my_relu"), {"minimum": 0}, experimental_op_resolver_type=resolver)
+    assert run(i, floats(-1, 2, -3, 4))[0].tolist() == [0, 2, 0, 4]
+    resized(i, 6)
+    counted = count_since(i, lambda: resized(i, 4))
+    assert (counted["plans"], counted["plan_hits"]) == (0, 1)
