@@ -237,10 +237,10 @@ static void fill_row(const ml_call *c, const rows_of *r, int64_t row, int16_t *t
 }
 
 static float hybrid_row(const ml_call *c, const rows_of *r, int64_t row, int16_t *to) {
-    const product_blob *b = c->blob;
+    const int64_t k = ((const product_blob *)c->blob)->k;
     const bool asymmetric = ((const batch_matmul_params *)c->params)->asymmetric;
-    const float scale = ml_quantize_row((const float *)r->x + row * b->k, b->k, asymmetric, to);
-    return scale * ((const product_scale *)c->derived)->scale;
+    return ml_quantize_row((const float *)r->x + row * k, k, asymmetric, to) *
+           ((const product_scale *)c->derived)->scale;
 }
 
 static void finish(const ml_call *c, const product_scale *p, int64_t at, int64_t count,
