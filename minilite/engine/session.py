@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
 from collections.abc import Callable, Mapping
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minilite._native import MAX_RANK, Plan, Shared
+from minilite._native import BUSY, MAX_RANK, Plan, Shared
 from minilite.engine.binding import Binding, bindable
 from minilite.engine.misfit import as_array, encode, misfit
 from minilite.engine.program import Program, new_state, spec_of
@@ -22,8 +23,8 @@ from minilite.format.values import ENCODED, constant_values
 Shape = tuple[int, ...]
 _TRIES = 8
 """How often a copy looks again where its tensor lies, when other threads move it meanwhile."""
-_SMALL = 2048
-"""Bytes up to which copies are made under the GIL; numpy lets it go for large ones."""
+_SMALL = 500 if int(np.__version__.split(".")[0]) >= 2 else 0
+"""Elements up to which copies are made under the GIL; numpy lets it go for more, and before 2.0 for any."""
 _MOST_REQUESTS = 2048
 """Validated shapes, keys of plans and places that are remembered; beyond it all are forgotten at once."""
 
@@ -256,7 +257,7 @@ class Session:
         place = self.state.place(index) if self._in_force is not None else None
         at_caller = place is not None and place.storage == "bound"
         target = target_at(tensor, place, self._bound[index].array if at_caller else None)
-        small = target.place.storage == "arena" and 0 < target.place.bytes <= _SMALL and target.encoded is None
+        small = target.place.storage == "arena" and 0 < math.prod(target.shape) <= _SMALL and target.encoded is None
         if small and index in self._kept and self.state.usage().stays_mapped:
             target = target._replace(array=self.state.array(target.place, target.dtype))
         return target
@@ -289,10 +290,21 @@ class Session:
                     if fits and into is not None and into.flags.c_contiguous
                     else np.empty(target.shape, target.dtype)
                 )
-                if self.state.read(index, place, array):
+                small = target.array
+                if self.state.read(index, place, array) if small is None else self._undisturbed(target, array, small):
                     return array
             self._forget_target(index)
         raise StateError(_MOVES, tensors=[self.tensor(index).name])
+
+    def _undisturbed(self, target: Target, to: Array, source: Array) -> bool:
+        """Copies a small tensor under the GIL; False if a call came in between, or has moved it. Raises: StateError."""
+        sequence = self._sequence[0]
+        if sequence & 1:
+            raise StateError(BUSY)
+        if self._generations[0] != target.place.generation:
+            return False
+        to[...] = source
+        return bool(self._sequence[0] == sequence)
 
     def _check_whole(self, index: int) -> None:
         """Refuses tensors whose bytes have become another's. Raises: StateError."""
@@ -335,8 +347,12 @@ class Session:
                 array = encode(self.tensor(index), array)
             elif not array.flags.c_contiguous:
                 array = np.ascontiguousarray(array)
-            write = self.state.write_heap if target.encoded == TensorType.STRING else self.state.write
-            if write(index, target.place, array):
+            if target.array is not None:
+                written = self._undisturbed(target, target.array, array)
+            else:
+                write = self.state.write_heap if target.encoded == TensorType.STRING else self.state.write
+                written = write(index, target.place, array)
+            if written:
                 return
             self._forget_target(index)
         raise StateError(_MOVES, tensors=[self.tensor(index).name])

@@ -95,6 +95,29 @@ def test_reading_while_another_thread_resizes(name: str) -> None:
     apart(read_while_another_thread_resizes, name)
 
 
+def write_and_read_at_once(size: int, kind: str) -> None:
+    def build(g: Any) -> list[int]:
+        x = g.input("x", (size,), TensorType[kind])
+        return [g.node("SHAPE", [x], out=("y", (1,), TensorType.INT32), options={"out_type": "INT32"})]
+
+    interpreter, dtype = ready(graph_with(build)), np.float32 if kind == "FLOAT32" else np.uint8
+    interpreter.set_tensor(0, np.zeros(size, dtype))
+
+    def write(value: int) -> None:
+        interpreter.set_tensor(0, np.full(size, value, dtype))
+
+    def read() -> None:
+        found = np.unique(interpreter.get_tensor(0))
+        assert len(found) == 1, found
+
+    in_threads(1.0, lambda: write(1), lambda: write(2), read, read)
+
+
+@pytest.mark.parametrize(("size", "kind"), [(16, "FLOAT32"), (2000, "UINT8"), (100_000, "FLOAT32")])
+def test_copies_are_whole(size: int, kind: str) -> None:
+    apart(write_and_read_at_once, size, kind)
+
+
 def fail_in_four_threads() -> None:
     def build(g: Any) -> list[int]:
         x, shape = g.input("x", (2, 4)), g.input("s", (2,), TensorType.INT32)
