@@ -61,6 +61,9 @@ def execute(options: argparse.Namespace) -> None:
 
 def run_model(options: argparse.Namespace) -> None:
     """Any model, on the arrays given or on random ones."""
+    if options.out is not None and options.out.exists() and not options.out.is_dir():
+        message = f"--out {options.out}: is a file, must be a folder"
+        raise InputError(message)
     started = time.perf_counter()
     interpreter = Interpreter(options.model, num_threads=options.threads, planner=options.planner)
     loaded = time.perf_counter()
