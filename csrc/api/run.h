@@ -102,10 +102,13 @@ typedef struct ml_place_now {
     ml_tensor tensor;
     void *data; /* NULL: it has no memory now */
     int64_t bytes; /* at data */
+    uint64_t generation; /* for which all of this holds */
 } ml_place_now;
 ml_status ml_state_place(ml_state *state, int32_t tensor, ml_place_now *place, ml_error *error);
 /* The file's number of the first node that writes over a tensor of the main frame once it is dead; -1 if it stays whole. */
 ml_status ml_state_overwriter(ml_state *state, int32_t tensor, int32_t *node, ml_error *error);
+/* 1: built with ML_DEBUG, so that runs overwrite every tensor that dies, and check that nothing is written behind live ones. */
+int32_t ml_debug_build(void);
 /* Copies `bytes` out of or into a tensor of the main frame, if it still has as many and `generation` is still the state's. No
  * run, resize or trim goes on meanwhile; ML_BUSY when one does. */
 ml_status ml_state_read(ml_state *state, int32_t tensor, uint64_t generation, void *to,

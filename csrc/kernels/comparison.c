@@ -1,6 +1,8 @@
-/* comparison.c -- LESS: elementwise with numpy's broadcasting, to bool. NaN is less than nothing.
+/* comparison.c -- LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, NOT_EQUAL: elementwise with numpy's broadcasting, to bool. NaN
+ * is less than nothing, and equal to nothing.
  *
- * 8 bits: TFLite compares (x - zero_point) << 8 scaled with double rounding: a function of one byte, hence a table.
+ * 8 bits: TFLite compares (x - zero_point) << 8 scaled with double rounding: a function of one byte, hence a table. EQUAL
+ * and NOT_EQUAL of 16 bits do so too, where there are scales.
  */
 #include "math/float_math.h"
 #include "rules/broadcast.h"
@@ -31,7 +33,6 @@ static int64_t derive_bytes(const ml_call *c, void *to) {
 #define COMPARISON(name, OF)                                                                       \
     ML_BINARY(name##_f32, float, uint8_t, ML_NO_CONTEXT, OF(u, v))                                  \
     ML_BINARY(name##_f16, uint16_t, uint8_t, ML_NO_CONTEXT, OF(ml_float_of_half(u), ml_float_of_half(v))) \
-    ML_BINARY(name##_s16, int16_t, uint8_t, ML_NO_CONTEXT, OF(u, v))                                \
     ML_BINARY(name##_s32, int32_t, uint8_t, ML_NO_CONTEXT, OF(u, v))                                \
     ML_BINARY(name##_s64, int64_t, uint8_t, ML_NO_CONTEXT, OF(u, v))                                \
     static void name##_q8_row(const ml_call *c, const uint8_t *a, const uint8_t *b, uint8_t *y, int64_t n, int32_t kind) { \
@@ -40,16 +41,65 @@ static int64_t derive_bytes(const ml_call *c, void *to) {
         for (int64_t i = 0; i < n; i++) y[i] = OF(p->a[a[i * da]], p->b[b[i * db]]);              \
     }                                                                                             \
     ML_BINARY_ROWS(name##_q8, uint8_t, uint8_t)
-#define COMPARISON_KERNEL(name)                                                                    \
+#define COMPARISON_KERNEL(name, derive_s16, eval_s16, ...)                                                                  \
     ML_BINARY_KERNEL_NO_PARAMS(#name, {"f32 f32 -> b8", NULL, NULL, name##_f32},                   \
                                {"f16 f16 -> b8", NULL, NULL, name##_f16},                          \
-                               {"s16 s16 -> b8", NULL, NULL, name##_s16},                          \
+                               {"s16 s16 -> b8", derive_s16, NULL, eval_s16},                          \
                                {"s32 s32 -> b8", NULL, NULL, name##_s32},                          \
                                {"s64 s64 -> b8", NULL, NULL, name##_s64},                          \
                                {"s8 s8 -> b8", derive_bytes, NULL, name##_q8},                     \
-                               {"u8 u8 -> b8", derive_bytes, NULL, name##_q8})
+                               {"u8 u8 -> b8", derive_bytes, NULL, name##_q8}, ##__VA_ARGS__)
 
 #define LESS(u, v) ((u) < (v))
+#define LESS_EQUAL(u, v) ((u) <= (v))
+#define GREATER(u, v) ((u) > (v))
+#define GREATER_EQUAL(u, v) ((u) >= (v))
+#define EQUAL(u, v) ((u) == (v))
+#define NOT_EQUAL(u, v) ((u) != (v))
 COMPARISON(less, LESS)
+COMPARISON(less_equal, LESS_EQUAL)
+COMPARISON(greater, GREATER)
+COMPARISON(greater_equal, GREATER_EQUAL)
+COMPARISON(equal, EQUAL)
+COMPARISON(not_equal, NOT_EQUAL)
+ML_BINARY(less_s16, int16_t, uint8_t, ML_NO_CONTEXT, LESS(u, v))
+ML_BINARY(less_equal_s16, int16_t, uint8_t, ML_NO_CONTEXT, LESS_EQUAL(u, v))
+ML_BINARY(greater_s16, int16_t, uint8_t, ML_NO_CONTEXT, GREATER(u, v))
+ML_BINARY(greater_equal_s16, int16_t, uint8_t, ML_NO_CONTEXT, GREATER_EQUAL(u, v))
 
-ML_KERNELS(comparison) = {COMPARISON_KERNEL(less), ML_KERNELS_END};
+/* 16 bits, scaled. */
+typedef struct compared_words {
+    ml_rescale a, b;
+    int32_t plain;
+} compared_words;
+static int64_t derive_words(const ml_call *c, void *to) {
+    compared_words *p = to;
+    if (!p) return (int64_t)sizeof *p;
+    const ml_affine a = ml_input_affine(c, 0), b = ml_input_affine(c, 1);
+    p->a.input_zero_point = a.zero_point;
+    p->b.input_zero_point = b.zero_point;
+    ml_quantize_multiplier((double)a.scale, &p->a.mantissa, &p->a.shift);
+    ml_quantize_multiplier((double)b.scale, &p->b.mantissa, &p->b.shift);
+    p->plain = a.scale == 0.0f;
+    return (int64_t)sizeof *p;
+}
+static inline int32_t term(int32_t x, const ml_rescale *p) {
+    return ml_multiply_quantized((x - p->input_zero_point) * (1 << 8), p->mantissa, p->shift);
+}
+ML_BINARY(equal_words, int16_t, uint8_t, ML_DERIVED_AS(compared_words),
+          p.plain ? u == v : term(u, &p.a) == term(v, &p.b))
+ML_BINARY(not_equal_words, int16_t, uint8_t, ML_DERIVED_AS(compared_words),
+          p.plain ? u != v : term(u, &p.a) != term(v, &p.b))
+ML_BINARY(equal_b8, uint8_t, uint8_t, ML_NO_CONTEXT, (u != 0) == (v != 0))
+ML_BINARY(not_equal_b8, uint8_t, uint8_t, ML_NO_CONTEXT, (u != 0) != (v != 0))
+
+ML_KERNELS(comparison) = {
+    COMPARISON_KERNEL(less, NULL, less_s16),
+    COMPARISON_KERNEL(less_equal, NULL, less_equal_s16),
+    COMPARISON_KERNEL(greater, NULL, greater_s16),
+    COMPARISON_KERNEL(greater_equal, NULL, greater_equal_s16),
+    COMPARISON_KERNEL(equal, derive_words, equal_words, {"b8 b8 -> b8", NULL, NULL, equal_b8}),
+    COMPARISON_KERNEL(not_equal, derive_words, not_equal_words,
+                      {"b8 b8 -> b8", NULL, NULL, not_equal_b8}),
+    ML_KERNELS_END,
+};

@@ -8,32 +8,24 @@
 #define BFLOAT(u, op, v) (ml_float_of_bfloat(u) op ml_float_of_bfloat(v) ? u : v)
 
 /* Evals and the row of an operator. */
-#define EXTREMUM(name, OF, op)                                                              \
-    ML_BINARY(name##_f32, float, float, ML_NO_CONTEXT, OF(u, v))                            \
-    ML_BINARY(name##_f64, double, double, ML_NO_CONTEXT, OF(u, v))                          \
-    ML_BINARY(name##_f16, uint16_t, uint16_t, ML_NO_CONTEXT, HALF(u, op, v))                \
-    ML_BINARY(name##_bf16, uint16_t, uint16_t, ML_NO_CONTEXT, BFLOAT(u, op, v))             \
-    ML_BINARY(name##_s8, int8_t, int8_t, ML_NO_CONTEXT, OF(u, v))                           \
-    ML_BINARY(name##_u8, uint8_t, uint8_t, ML_NO_CONTEXT, OF(u, v))                         \
-    ML_BINARY(name##_s16, int16_t, int16_t, ML_NO_CONTEXT, OF(u, v))                        \
-    ML_BINARY(name##_u16, uint16_t, uint16_t, ML_NO_CONTEXT, OF(u, v))                      \
-    ML_BINARY(name##_s32, int32_t, int32_t, ML_NO_CONTEXT, OF(u, v))                        \
-    ML_BINARY(name##_u32, uint32_t, uint32_t, ML_NO_CONTEXT, OF(u, v))                      \
-    ML_BINARY(name##_s64, int64_t, int64_t, ML_NO_CONTEXT, OF(u, v))                        \
-    ML_BINARY(name##_u64, uint64_t, uint64_t, ML_NO_CONTEXT, OF(u, v))
-#define EXTREMUM_KERNEL(name)                                                               \
-    ML_BINARY_KERNEL_NO_PARAMS(                                                             \
-        #name, {"f32 f32 -> f32", NULL, NULL, name##_f32},                                  \
-        {"f64 f64 -> f64", NULL, NULL, name##_f64},                                         \
-        {"f16 f16 -> f16", NULL, NULL, name##_f16},                                         \
-        {"bf16 bf16 -> bf16", NULL, NULL, name##_bf16},                                     \
-        {"s8 s8 -> s8", NULL, NULL, name##_s8}, {"u8 u8 -> u8", NULL, NULL, name##_u8},     \
-        {"b8 b8 -> b8", NULL, NULL, name##_u8}, {"s16 s16 -> s16", NULL, NULL, name##_s16}, \
-        {"u16 u16 -> u16", NULL, NULL, name##_u16},                                         \
-        {"s32 s32 -> s32", NULL, NULL, name##_s32},                                         \
-        {"u32 u32 -> u32", NULL, NULL, name##_u32},                                         \
-        {"s64 s64 -> s64", NULL, NULL, name##_s64},                                         \
-        {"u64 u64 -> u64", NULL, NULL, name##_u64})
+#define EXTREMUM(name, OF, op) \
+    ML_BINARY(name##_f32, float, float, ML_NO_CONTEXT, OF(u, v)) \
+    ML_BINARY(name##_s8, int8_t, int8_t, ML_NO_CONTEXT, OF(u, v)) \
+    ML_BINARY(name##_u8, uint8_t, uint8_t, ML_NO_CONTEXT, OF(u, v)) \
+    ML_BINARY(name##_s16, int16_t, int16_t, ML_NO_CONTEXT, OF(u, v)) \
+    ML_BINARY(name##_s32, int32_t, int32_t, ML_NO_CONTEXT, OF(u, v)) \
+    ML_BINARY(name##_s64, int64_t, int64_t, ML_NO_CONTEXT, OF(u, v)) \
+    ML_BINARY(name##_f16, uint16_t, uint16_t, ML_NO_CONTEXT, HALF(u, op, v)) \
+    ML_BINARY(name##_bf16, uint16_t, uint16_t, ML_NO_CONTEXT, BFLOAT(u, op, v))
+#define EXTREMUM_KERNEL(name) \
+    ML_BINARY_KERNEL_NO_PARAMS(#name, {"f32 f32 -> f32", NULL, NULL, name##_f32}, \
+        {"f16 f16 -> f16", NULL, NULL, name##_f16}, \
+        {"bf16 bf16 -> bf16", NULL, NULL, name##_bf16}, \
+        {"s8 s8 -> s8", NULL, NULL, name##_s8}, \
+        {"u8 u8 -> u8", NULL, NULL, name##_u8}, \
+        {"s16 s16 -> s16", NULL, NULL, name##_s16}, \
+        {"s32 s32 -> s32", NULL, NULL, name##_s32}, \
+        {"s64 s64 -> s64", NULL, NULL, name##_s64})
 
 EXTREMUM(maximum, GREATER, >)
 EXTREMUM(minimum, LESSER, <)

@@ -1,4 +1,5 @@
-/* gather.c -- GATHER: the slices of an axis that indices name; with batch_dims, each batch by indices of its own. */
+/* gather.c -- GATHER: the slices of an axis that indices name; with batch_dims, each batch by indices of its own.
+ * GATHER_ND: what is left of the dimensions behind the axes that each row of indices names. */
 #include "rules/nest.h"
 #include "rules/pick.h"
 #include "rules/values.h"
@@ -64,6 +65,72 @@ static ml_status pick(const ml_call *c, int64_t k, int64_t *index) {
 
 static ml_status gather_picked(const ml_call *c) { return ml_pick_elements(c, pick); }
 
+/* GATHER_ND -------------------------------------------------------------------------------------------------------------- */
+
+static ml_status prepare_gather_nd(const ml_call *c, ml_wish *wish) {
+    const ml_shape *x = &ml_input(c, 0)->shape, *indices = &ml_input(c, 1)->shape;
+    ml_shape shape = {.rank = 0};
+    if (x->rank < 1 || indices->rank < 1)
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "input of rank %d, indices of rank %d, expected 1 or more", x->rank,
+                       indices->rank);
+    int32_t depth = indices->dims[indices->rank - 1];
+    if (depth > x->rank)
+        return ml_fail(c, ML_SHAPE_ERROR, "indices name %d axes, the input has rank %d", depth,
+                       x->rank);
+    ml_status status = ml_append_dims(c, &shape, indices, 0, indices->rank - 1);
+    if (status == ML_OK) status = ml_append_dims(c, &shape, x, depth, x->rank);
+    return status == ML_OK ? ml_set_output(c, 0, &shape) : status;
+}
+
+/* Which slice of the input row `row` of the indices names. */
+static ml_status slice_of(const ml_call *c, int64_t row, int64_t *slice) {
+    const ml_tensor *indices = ml_in_tensor(c, 1);
+    const ml_shape *x = &ml_in_tensor(c, 0)->shape;
+    int32_t depth = indices->shape.dims[indices->shape.rank - 1];
+    *slice = 0;
+    for (int32_t d = 0; d < depth; d++) {
+        int64_t index;
+        ml_read_index(indices, ml_in(c, 1), row * depth + d, &index);
+        if (index < 0 || index >= x->dims[d])
+            return ml_fail(c, ML_KERNEL_ERROR,
+                           "index %lld of row %lld is outside dimension %d of size %d",
+                           (long long)index, (long long)row, d, x->dims[d]);
+        *slice = *slice * x->dims[d] + index;
+    }
+    return ML_OK;
+}
+
+/* Elements of a slice. */
+static int64_t slice_elements(const ml_call *c) {
+    const ml_shape *x = &ml_in_tensor(c, 0)->shape, *indices = &ml_in_tensor(c, 1)->shape;
+    return ml_elements_of(x, indices->dims[indices->rank - 1], x->rank);
+}
+
+static ml_status gather_nd(const ml_call *c) {
+    int64_t run = slice_elements(c) * ml_type_bytes(ml_in_tensor(c, 0)->type), slices[256], n;
+    const ml_tensor *y = ml_out_tensor(c, 0);
+    if (y->bytes == 0) return ML_OK;
+    for (int64_t first = 0, rows = y->bytes / run; first < rows; first += n) {
+        n = rows - first < 256 ? rows - first : 256;
+        for (int64_t i = 0; i < n; i++) {
+            ml_status status = slice_of(c, first + i, &slices[i]);
+            if (status != ML_OK) return status;
+        }
+        ml_copy_indexed((uint8_t *)ml_out(c, 0) + first * run, ml_in(c, 0), run, slices, n);
+    }
+    return ML_OK;
+}
+
+static ml_status pick_nd(const ml_call *c, int64_t k, int64_t *index) {
+    int64_t elements = slice_elements(c);
+    ml_status status = slice_of(c, k / elements, index);
+    *index = *index * elements + k % elements;
+    return status;
+}
+
+static ml_status gather_nd_picked(const ml_call *c) { return ml_pick_elements(c, pick_nd); }
+
 ML_KERNELS(gather) = {
     {.abi = ML_KERNEL_ABI,
      .name = "gather",
@@ -72,5 +139,10 @@ ML_KERNELS(gather) = {
      .prepare = prepare_gather,
      ML_TYPED({"x1|x2|x4|x8|x16 s16|s32|s64 -> any", NULL, NULL, gather},
               {"s4|u4|string s16|s32|s64 -> any", NULL, NULL, gather_picked})},
+    {.abi = ML_KERNEL_ABI,
+     .name = "gather_nd",
+     .prepare = prepare_gather_nd,
+     ML_TYPED({"x1|x2|x4|x8|x16 s16|s32|s64 -> any", NULL, NULL, gather_nd},
+              {"string s16|s32|s64 -> string", NULL, NULL, gather_nd_picked})},
     ML_KERNELS_END,
 };

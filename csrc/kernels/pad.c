@@ -1,4 +1,5 @@
-/* pad.c -- PAD, PADV2: a value around the input. The output is walked from front to back: runs of the input, values between. */
+/* pad.c -- PAD, PADV2: a value around the input. The output is walked from front to back: runs of the input, values between.
+ * MIRROR_PAD: the input, then its reflection around it. */
 #include "rules/nest.h"
 #include "rules/quantized.h"
 #include "rules/values.h"
@@ -88,7 +89,89 @@ static ml_status pad(const ml_call *c) {
     return ML_OK;
 }
 
+/* MIRROR_PAD ------------------------------------------------------------------------------------------------------------- */
+
+/* reflect: the edge is not repeated. */
+#define MIRROR_FIELDS(X, S) X(S, i32, reflect)
+ML_PARAMS(mirror_params, MIRROR_FIELDS)
+
+typedef struct mirror_blob {
+    int32_t reflect;
+    int32_t before[ML_MAX_RANK];
+    int64_t pitches[ML_MAX_RANK]; /* bytes of one index, of the output */
+} mirror_blob;
+
+static ml_status prepare_mirror_pad(const ml_call *c, ml_wish *wish) {
+    const ml_tensor *x = ml_input(c, 0);
+    const ml_shape *paddings = &ml_input(c, 1)->shape;
+    mirror_blob *blob = c->blob;
+    char text[96];
+    if (paddings->rank != 2 || paddings->dims[0] != x->shape.rank || paddings->dims[1] != 2)
+        return ml_fail(c, ML_SHAPE_ERROR, "paddings have the shape %s, expected (%d, 2)",
+                       ml_shape_text(paddings, text), x->shape.rank);
+    const void *value = ml_value(c, 1);
+    if (!value && x->shape.rank > 0) return ml_open(wish, 0);
+    ml_shape shape = x->shape;
+    int64_t before[ML_MAX_RANK] = {0}, pitch = ml_type_bytes(x->type);
+    ml_status status = read_paddings(c, value, &shape, before);
+    if (status != ML_OK) return status;
+    blob->reflect = ((const mirror_params *)c->params)->reflect;
+    for (int32_t d = 0; d < shape.rank; d++) {
+        int64_t most = x->shape.dims[d] - blob->reflect;
+        int64_t behind = shape.dims[d] - x->shape.dims[d] - before[d];
+        if (before[d] > (most > 0 ? most : 0) || behind > (most > 0 ? most : 0))
+            return ml_fail(c, ML_SHAPE_ERROR,
+                           "dimension %d of size %d is padded by %lld and %lld, at most %lld is "
+                           "reflected",
+                           d, x->shape.dims[d], (long long)before[d], (long long)behind,
+                           (long long)(most > 0 ? most : 0));
+        blob->before[d] = (int32_t)before[d];
+    }
+    status = ml_set_output(c, 0, &shape);
+    if (status != ML_OK || ml_elements(&shape) == 0) return status;
+    for (int32_t d = shape.rank - 1; d >= 0; pitch *= shape.dims[d--]) blob->pitches[d] = pitch;
+    return ML_OK;
+}
+
+/* Fills what dimension `d` of the output has at `to`: its middle first, whose indices are then copied outwards. */
+static void mirror_from(const ml_call *c, int32_t d, const uint8_t **from, uint8_t *to) {
+    const mirror_blob *b = c->blob;
+    const ml_shape *x = &ml_in_tensor(c, 0)->shape, *y = &ml_out_tensor(c, 0)->shape;
+    int64_t pitch = b->pitches[d], size = x->dims[d];
+    int64_t behind = y->dims[d] - size - b->before[d];
+    uint8_t *first = to + b->before[d] * pitch, *last = first + (size - 1) * pitch;
+    if (d == x->rank - 1) {
+        memcpy(first, *from, (size_t)(size * pitch));
+        *from += size * pitch;
+    } else {
+        for (int64_t i = 0; i < size; i++) mirror_from(c, d + 1, from, first + i * pitch);
+    }
+    ml_copy_runs(first - pitch, first + b->reflect * pitch, pitch, (ml_turns){1, 0, 0},
+                 (ml_turns){b->before[d], -pitch, pitch});
+    ml_copy_runs(last + pitch, last - b->reflect * pitch, pitch, (ml_turns){1, 0, 0},
+                 (ml_turns){behind, pitch, -pitch});
+}
+
+static ml_status mirror_pad(const ml_call *c) {
+    const ml_tensor *x = ml_in_tensor(c, 0);
+    const uint8_t *from = ml_in(c, 0);
+    if (ml_out_tensor(c, 0)->bytes == 0) return ML_OK;
+    if (x->shape.rank == 0) memcpy(ml_out(c, 0), from, (size_t)ml_type_bytes(x->type));
+    else mirror_from(c, 0, &from, ml_out(c, 0));
+    return ML_OK;
+}
+
 #define ROW(kernel_name)                                                             \
     {.abi = ML_KERNEL_ABI, .name = (kernel_name), .blob_bytes = sizeof(ml_nest),     \
      .prepare = prepare_pad, ML_TYPED({"x1|x2|x4|x8 s8|s16|s32|s64 any? -> any", derive_fill, NULL, pad})}
-ML_KERNELS(pad) = {ROW("pad"), ROW("padv2"), ML_KERNELS_END};
+ML_KERNELS(pad) = {
+    ROW("pad"),
+    ROW("padv2"),
+    {.abi = ML_KERNEL_ABI,
+     .name = "mirror_pad",
+     ML_PARAMS_OF(mirror_params),
+     .blob_bytes = sizeof(mirror_blob),
+     .prepare = prepare_mirror_pad,
+     ML_TYPED({"x1|x2|x4|x8|x16 s32|s64 -> any", NULL, NULL, mirror_pad})},
+    ML_KERNELS_END,
+};

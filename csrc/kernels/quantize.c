@@ -105,6 +105,13 @@ static inline int32_t to_s32(int32_t x, const ml_rescale *p) {
 ML_UNARY(requantize_s16_s32, int16_t, int32_t, ML_DERIVED_AS(ml_rescale), to_s32(x, &p))
 
 ML_KERNELS(quantize) = {
+    /* Made dense while the file is loaded: no node of it is left to run. */
+    {.abi = ML_KERNEL_ABI,
+     .flags = ML_KERNEL_TAKES_SPARSE,
+     .name = "densify",
+     .blob_bytes = (int32_t)sizeof(ml_elementwise),
+     .prepare = ml_prepare_elementwise,
+     .typed = (const ml_typed[]){{NULL, NULL, NULL, NULL}}},
     {.abi = ML_KERNEL_ABI,
      .name = "quantize",
      .blob_bytes = (int32_t)sizeof(quantize_blob),

@@ -1,5 +1,7 @@
-/* reshape.c -- RESHAPE (the same elements under another shape) and SHAPE (a shape as a tensor of numbers). */
+/* reshape.c -- RESHAPE, SQUEEZE and EXPAND_DIMS (the same elements under another shape), SHAPE and RANK (a shape as a tensor
+ * of numbers). */
 #include "rules/strings.h"
+#include "rules/values.h"
 
 /* Input 1 holds the shape if it is an int32 vector; else new_shape (int32) does. */
 #define RESHAPE_FIELDS(X, S) X(S, array, new_shape)
@@ -90,6 +92,59 @@ static ml_status reshape(const ml_call *c) {
 
 static ml_status reshape_strings(const ml_call *c) { return ml_copy_strings(c, 0, 0); }
 
+/* The dimensions of 1 that go, as int32; none: all of them. */
+#define SQUEEZE_FIELDS(X, S) X(S, array, squeeze_dims)
+ML_PARAMS(squeeze_params, SQUEEZE_FIELDS)
+
+static ml_status prepare_squeeze(const ml_call *c, ml_wish *wish) {
+    const squeeze_params *params = c->params;
+    const ml_shape *from = &ml_input(c, 0)->shape;
+    const int32_t *dims = params->squeeze_dims.data;
+    int64_t count = params->squeeze_dims.bytes / (int64_t)sizeof *dims;
+    bool goes[ML_MAX_RANK] = {false};
+    for (int64_t i = 0; i < count; i++) {
+        int32_t axis;
+        ml_status status = ml_axis(c, dims[i], from->rank, &axis);
+        if (status != ML_OK) return status;
+        if (from->dims[axis] != 1)
+            return ml_fail(c, ML_SHAPE_ERROR, "squeezed dimension %d has size %d, expected 1", axis,
+                           from->dims[axis]);
+        goes[axis] = true;
+    }
+    ml_shape shape = {.rank = 0};
+    for (int32_t d = 0; d < from->rank; d++)
+        if (count > 0 ? !goes[d] : from->dims[d] != 1) shape.dims[shape.rank++] = from->dims[d];
+    return ml_set_output(c, 0, &shape);
+}
+
+static ml_status prepare_expand_dims(const ml_call *c, ml_wish *wish) {
+    const ml_shape *from = &ml_input(c, 0)->shape, *given = &ml_input(c, 1)->shape;
+    const void *value = ml_value(c, 1);
+    ml_shape shape = {.rank = 0};
+    char text[96];
+    int64_t at;
+    int32_t axis;
+    if (ml_elements(given) != 1)
+        return ml_fail(c, ML_SHAPE_ERROR, "axis has the shape %s, expected one element",
+                       ml_shape_text(given, text));
+    if (!value) return ml_open(wish, 0);
+    ml_read_index(ml_input(c, 1), value, 0, &at);
+    ml_status status = ml_axis(c, at, from->rank + 1, &axis);
+    if (status == ML_OK) status = ml_append_dims(c, &shape, from, 0, axis);
+    if (status == ML_OK) status = ml_append_dim(c, &shape, 1);
+    if (status == ML_OK) status = ml_append_dims(c, &shape, from, axis, from->rank);
+    return status == ML_OK ? ml_set_output(c, 0, &shape) : status;
+}
+
+static ml_status prepare_rank(const ml_call *c, ml_wish *wish) {
+    return ml_set_output(c, 0, &(ml_shape){.rank = 0});
+}
+
+static ml_status rank(const ml_call *c) {
+    *(int32_t *)ml_out(c, 0) = ml_in_tensor(c, 0)->shape.rank;
+    return ML_OK;
+}
+
 static ml_status prepare_shape(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, &(ml_shape){.rank = 1, .dims = {ml_input(c, 0)->shape.rank}});
 }
@@ -120,5 +175,21 @@ ML_KERNELS(reshape) = {
      .flags = ML_KERNEL_NEEDS_SHAPES_ONLY,
      .prepare = prepare_shape,
      ML_TYPED({"any -> s32", NULL, NULL, shape_s32}, {"any -> s64", NULL, NULL, shape_s64})},
+    {.abi = ML_KERNEL_ABI,
+     .name = "squeeze",
+     ML_PARAMS_OF(squeeze_params),
+     .prepare = prepare_squeeze,
+     ML_TYPED({"string -> string", NULL, NULL, reshape_strings},
+              {"any -> any", NULL, NULL, reshape})},
+    {.abi = ML_KERNEL_ABI,
+     .name = "expand_dims",
+     .prepare = prepare_expand_dims,
+     ML_TYPED({"string s32|s64 -> string", NULL, NULL, reshape_strings},
+              {"any s32|s64 -> any", NULL, NULL, reshape})},
+    {.abi = ML_KERNEL_ABI,
+     .name = "rank",
+     .flags = ML_KERNEL_NEEDS_SHAPES_ONLY,
+     .prepare = prepare_rank,
+     ML_TYPED({"any -> s32", NULL, NULL, rank})},
     ML_KERNELS_END,
 };

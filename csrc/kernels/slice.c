@@ -1,4 +1,5 @@
-/* slice.c -- STRIDED_SLICE: from each dimension every stride-th index of a range; ranges follow numpy's rules.
+/* slice.c -- STRIDED_SLICE: from each dimension every stride-th index of a range; ranges follow numpy's rules. SLICE: a range
+ * of each by its first index and its length. REVERSE_V2: all of it, some dimensions backwards.
  *
  * The indices (begin, end, stride) are a specification: one entry per input dimension, but an entry of ellipsis_mask stands
  * for several whole dimensions, one of new_axis_mask for none, and one of shrink_axis_mask takes a single index and drops
@@ -229,6 +230,137 @@ static ml_status pick(const ml_call *c, int64_t k, int64_t *index) {
 
 static ml_status strided_slice_picked(const ml_call *c) { return ml_pick_elements(c, pick); }
 
+/* SLICE ------------------------------------------------------------------------------------------------------------------ */
+
+typedef struct box_blob {
+    ml_nest nest; /* in bytes of the input; of strings and packed types in elements */
+    bool late; /* begin is known in the run alone: the nest starts at 0 */
+} box_blob;
+
+/* How many elements a box begins behind the first, times the unit. */
+static ml_status box_start(const ml_call *c, const ml_shape *box, const void *begin,
+                           ml_status outside, int64_t *start) {
+    const ml_tensor *x = ml_input(c, 0);
+    int64_t pitch = ml_unit(x), first;
+    *start = 0;
+    for (int32_t d = x->shape.rank - 1; d >= 0; pitch *= x->shape.dims[d--]) {
+        ml_read_index(ml_input(c, 1), begin, d, &first);
+        if (first < 0 || first > x->shape.dims[d] - box->dims[d])
+            return ml_fail(c, outside, "%d indices from %lld on leave dimension %d of size %d",
+                           box->dims[d], (long long)first, d, x->shape.dims[d]);
+        *start += first * pitch;
+    }
+    return ML_OK;
+}
+
+/* The shape of the box; *open where it hangs on a begin that is not known. */
+static ml_status box_shape(const ml_call *c, const void *begin, const void *size, ml_shape *box,
+                           bool *open) {
+    for (int32_t d = 0; d < box->rank; d++) {
+        int64_t count, first = 0, whole = box->dims[d];
+        ml_read_index(ml_input(c, 2), size, d, &count);
+        if (count < -1 || count > whole)
+            return ml_fail(c, ML_SHAPE_ERROR, "size %lld of dimension %d, expected -1 to %lld",
+                           (long long)count, d, (long long)whole);
+        if (count == -1 && begin) ml_read_index(ml_input(c, 1), begin, d, &first);
+        if (first < 0 || first > whole)
+            return ml_fail(c, ML_SHAPE_ERROR, "begin %lld of dimension %d, expected 0 to %lld",
+                           (long long)first, d, (long long)whole);
+        *open |= count == -1 && !begin;
+        box->dims[d] = (int32_t)(count == -1 ? whole - first : count);
+    }
+    return ML_OK;
+}
+
+static ml_status prepare_slice(const ml_call *c, ml_wish *wish) {
+    const ml_tensor *x = ml_input(c, 0);
+    const void *begin = ml_value(c, 1), *size = ml_value(c, 2);
+    ml_shape box = x->shape;
+    char text[96];
+    for (int i = 1; i <= 2; i++) {
+        const ml_shape *given = &ml_input(c, i)->shape;
+        if (given->rank != 1 || given->dims[0] != box.rank)
+            return ml_fail(c, ML_SHAPE_ERROR, "%s has the shape %s, the input rank %d",
+                           i == 1 ? "begin" : "size", ml_shape_text(given, text), box.rank);
+    }
+    if (!size && box.rank > 0) return ml_open(wish, 0);
+    bool open = false;
+    int64_t start = 0, pitches[ML_MAX_RANK], pitch = ml_unit(x);
+    ml_status status = box_shape(c, begin, size, &box, &open);
+    if (status == ML_OK && open) return ml_open(wish, 0);
+    if (status == ML_OK && begin) status = box_start(c, &box, begin, ML_SHAPE_ERROR, &start);
+    if (status == ML_OK) status = ml_set_output(c, 0, &box);
+    if (status != ML_OK || ml_elements(&box) == 0) return status;
+    box_blob *blob = c->blob;
+    blob->late = !begin;
+    ml_nest_begin(&blob->nest, pitch);
+    for (int32_t d = box.rank - 1; d >= 0; pitch *= x->shape.dims[d--]) pitches[d] = pitch;
+    for (int32_t d = 0; d < box.rank; d++) ml_nest_add(&blob->nest, box.dims[d], pitches[d]);
+    ml_nest_end(&blob->nest);
+    blob->nest.start = start;
+    return ML_OK;
+}
+
+static ml_status pick_in_box(const ml_call *c, int64_t k, int64_t *index) {
+    const box_blob *blob = c->blob;
+    int64_t start = 0;
+    ml_status status = ML_OK;
+    if (blob->late)
+        status = box_start(c, &ml_out_tensor(c, 0)->shape, ml_in(c, 1), ML_KERNEL_ERROR, &start);
+    *index = start + ml_nest_at(&blob->nest, k);
+    return status;
+}
+
+static ml_status slice(const ml_call *c) {
+    const box_blob *blob = c->blob;
+    int64_t start = 0;
+    ml_status status = ML_OK;
+    if (blob->late)
+        status = box_start(c, &ml_out_tensor(c, 0)->shape, ml_in(c, 1), ML_KERNEL_ERROR, &start);
+    if (status == ML_OK && ml_out_tensor(c, 0)->bytes > 0)
+        ml_nest_gather(&blob->nest, (const uint8_t *)ml_in(c, 0) + start, ml_out(c, 0));
+    return status;
+}
+
+static ml_status slice_picked(const ml_call *c) { return ml_pick_elements(c, pick_in_box); }
+
+/* REVERSE_V2 ------------------------------------------------------------------------------------------------------------- */
+
+static ml_status prepare_reverse(const ml_call *c, ml_wish *wish) {
+    const ml_tensor *x = ml_input(c, 0), *axes = ml_input(c, 1);
+    const void *value = ml_value(c, 1);
+    int64_t pitches[ML_MAX_RANK], pitch = ml_unit(x), start = 0;
+    uint32_t backwards = 0;
+    char text[96];
+    if (axes->shape.rank != 1)
+        return ml_fail(c, ML_SHAPE_ERROR, "axes have the shape %s, expected a vector",
+                       ml_shape_text(&axes->shape, text));
+    if (!value && axes->shape.dims[0] > 0) return ml_open(wish, 0);
+    for (int32_t i = 0; i < axes->shape.dims[0]; i++) {
+        int64_t given;
+        int32_t axis;
+        ml_read_index(axes, value, i, &given);
+        ml_status status = ml_axis(c, given, x->shape.rank, &axis);
+        if (status != ML_OK) return status;
+        if (backwards >> axis & 1)
+            return ml_fail(c, ML_SHAPE_ERROR, "axes have dimension %d twice", axis);
+        backwards |= 1u << axis;
+    }
+    ml_status status = ml_set_output(c, 0, &x->shape);
+    if (status != ML_OK || ml_elements(&x->shape) == 0) return status;
+    ml_nest_begin(c->blob, pitch);
+    for (int32_t d = x->shape.rank - 1; d >= 0; d--) {
+        bool back = backwards >> d & 1;
+        pitches[d] = back ? -pitch : pitch;
+        if (back) start += (x->shape.dims[d] - 1) * pitch;
+        pitch *= x->shape.dims[d];
+    }
+    for (int32_t d = 0; d < x->shape.rank; d++) ml_nest_add(c->blob, x->shape.dims[d], pitches[d]);
+    ml_nest_end(c->blob);
+    ((ml_nest *)c->blob)->start = start;
+    return ML_OK;
+}
+
 ML_KERNELS(slice) = {
     {.abi = ML_KERNEL_ABI,
      .name = "strided_slice",
@@ -237,5 +369,18 @@ ML_KERNELS(slice) = {
      .prepare = prepare_strided_slice,
      ML_TYPED({"x1|x2|x4|x8|x16 s32 s32 s32 -> any", NULL, NULL, strided_slice},
               {"string s32 s32 s32 -> string", NULL, NULL, strided_slice_picked})},
+    {.abi = ML_KERNEL_ABI,
+     .name = "slice",
+     .blob_bytes = sizeof(box_blob),
+     .prepare = prepare_slice,
+     ML_TYPED({"x1|x2|x4|x8|x16 s32 s32 -> any", NULL, NULL, slice},
+              {"x1|x2|x4|x8|x16 s64 s64 -> any", NULL, NULL, slice},
+              {"s4|string s32 s32 -> any", NULL, NULL, slice_picked},
+              {"s4|string s64 s64 -> any", NULL, NULL, slice_picked})},
+    {.abi = ML_KERNEL_ABI,
+     .name = "reverse_v2",
+     .blob_bytes = sizeof(ml_nest),
+     .prepare = prepare_reverse,
+     ML_TYPED({"x1|x2|x4|x8|x16|string s32 -> any", NULL, NULL, ml_nest_move})},
     ML_KERNELS_END,
 };

@@ -8,6 +8,7 @@
  * counted in ticks, and Python is asked for signals when 50 ms have. */
 #include <time.h>
 
+#include "run/debug.h"
 #include "run/run.h"
 
 enum { TICKS_PER_LOOK = 64 };
@@ -44,23 +45,6 @@ ml_status ml_poll_state(void *owner) { return ml_check_interrupt(owner, 1); }
 
 /* The loop ----------------------------------------------------------------------------------------------------------- */
 
-#ifdef ML_DEBUG
-/* Debug builds fill the memory of tensors that nobody reads any more, so that a lifetime or a sharing that is wrong shows. */
-static void poison_dead(const ml_state *s, const ml_residence *r, int32_t frame, int32_t node) {
-    const ml_subgraph *sub = ml_frame_subgraph(s->graph, frame);
-    int32_t base = s->graph->frames[frame].slot_base;
-    const int32_t *deaths = r->learnt ? r->learnt->last : r->plan->deaths;
-    for (int32_t slot = 0; deaths && slot < sub->n_slots; slot++) {
-        const ml_tensor *t = &ml_now_tensors(r, frame)[slot];
-        int32_t number = sub->numbers[slot];
-        bool dies =
-            deaths[base + slot] == node && t->storage == ML_STORAGE_ARENA && t->root == number;
-        if (dies && t->offset >= 0 && t->shaped && t->bytes > 0)
-            memset(ml_now_data(r, frame)[number], 0xA5, (size_t)t->bytes);
-    }
-}
-#endif
-
 /* Frames of subgraphs come here from within an eval of the frame above. Steps may be changed while the loop runs over them,
  * those behind it by ml_mark_readers, the one under way by ml_run_unsettled; their number stays. */
 ml_status ml_run_frame(ml_state *s, ml_residence *r, int32_t frame) {
@@ -68,11 +52,18 @@ ml_status ml_run_frame(ml_state *s, ml_residence *r, int32_t frame) {
     const ml_step *step = r->steps + s->graph->frames[frame].node_base, *end = step + now->n_steps;
     if (r->learnt) r->learnt->alone[frame].live = r->learnt->alone[frame].count;
     for (; step < end; step++) {
+#ifdef ML_DEBUG
+        ml_guards guards;
+        ml_debug_guard(r, frame, step, &guards);
+#endif
         ml_status status = ml_check_interrupt(s, step->ticks);
         if (status == ML_OK) status = step->eval(&step->call);
+#ifdef ML_DEBUG
+        if (status == ML_OK) status = ml_debug_check(r, frame, step, &guards, &s->error);
+#endif
         if (status != ML_OK) return ml_blame(&s->error, s->graph, frame, step->call.node, status);
 #ifdef ML_DEBUG
-        poison_dead(s, r, frame, step->call.node);
+        ml_debug_poison(r, frame, step->call.node);
 #endif
     }
     return ML_OK;

@@ -48,6 +48,7 @@ ml_status ml_state_place(ml_state *s, int32_t tensor, ml_place_now *place, ml_er
     if (status == ML_OK) {
         place->tensor = *ml_row_of(s->graph, &s->now->rows, 0, tensor);
         place->data = find(s, tensor, &place->bytes);
+        place->generation = atomic_load_explicit(&s->generation, memory_order_relaxed);
     }
     ml_leave(s->interpreter);
     return status;
@@ -131,6 +132,14 @@ static int32_t producer_of(const ml_subgraph *sub, int32_t tensor) {
     return -1;
 }
 
+int32_t ml_debug_build(void) {
+#ifdef ML_DEBUG
+    return 1;
+#else
+    return 0;
+#endif
+}
+
 ml_status ml_state_overwriter(ml_state *s, int32_t tensor, int32_t *node, ml_error *error) {
     ml_plan *plan;
     *node = -1;
@@ -154,6 +163,8 @@ ml_status ml_state_overwriter(ml_state *s, int32_t tensor, int32_t *node, ml_err
             if (records[i].tensor == t->root) last = records[i].last;
         int32_t found = find_overwriter(records, count, t->offset, t->offset + t->bytes, last);
         int32_t position = heir >= 0 ? heir : found >= 0 ? records[found].first : -1;
+        if (position < 0 && ml_debug_build())
+            position = last; /* what dies is overwritten at once */
         if (position >= 0 && position < sub->io.n_nodes) *node = sub->nodes[position].index;
         free(records);
     }

@@ -30,7 +30,7 @@ from minilite._native.memory import (
 )
 from minilite._native.plan import Plan, TensorState
 from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT, Arena, Planner
-from minilite._native.state import Place, Shared, State
+from minilite._native.state import Place, Shared, State, debug_build
 from minilite._native.status import (
     BUSY,
     MAX_RANK,
@@ -79,6 +79,7 @@ __all__ = [
     "TensorDef",
     "TensorState",
     "choose_level",
+    "debug_build",
     "find_kernel",
     "include_folder",
     "kernel_at",

@@ -25,6 +25,11 @@ _COUNTERS = (
 )  # fmt: skip
 
 
+def debug_build() -> bool:
+    """Whether runs overwrite every tensor that dies (the core was built with ML_DEBUG)."""
+    return bool(lib.ml_debug_build())
+
+
 class Place(NamedTuple):
     """Where a tensor lies now: valid as long as the state's generation is this one."""
 
@@ -229,12 +234,11 @@ class State:
     def place(self, tensor: int) -> Place:
         """Where a tensor of the main frame lies now. Raises: StateError."""
         place = ffi.new("ml_place_now *")
-        generation = self.generation
         self._call(lib.ml_state_place, tensor, place)
         t = place.tensor
         shape = tuple(t.shape.dims[0 : t.shape.rank]) if t.shaped else None
         address = int(ffi.cast("uintptr_t", place.data))
-        return Place(generation, shape, t.type, STORAGES[t.storage], place.bytes, address)
+        return Place(int(place.generation), shape, t.type, STORAGES[t.storage], place.bytes, address)
 
     def overwriter(self, tensor: int) -> int:
         """The file's number of the first node that writes over a tensor once it is dead; -1 if it stays whole."""

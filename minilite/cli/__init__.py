@@ -25,15 +25,17 @@ class _Parser(argparse.ArgumentParser):
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        from minilite import __version__
+        from minilite import __version__, _native
 
-        print(f"minilite {__version__}")
+        print(f"minilite {__version__}, instructions: {', '.join(_native.level_names())}")
         parser.exit()
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="minilite", description="Run .tflite models and look inside them.")
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, help="print the version and the levels of instructions that run here"
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.add_parser(commands)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import threading
 import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from minilite._native import MAX_RANK, Plan, Shared
+from minilite._native import BUSY, MAX_RANK, Plan, Shared
 from minilite.engine.binding import Binding, bindable
 from minilite.engine.misfit import as_array, encode, misfit
 from minilite.engine.program import Program, new_state, spec_of
@@ -21,8 +23,8 @@ from minilite.format.values import ENCODED, constant_values
 Shape = tuple[int, ...]
 _TRIES = 8
 """How often a copy looks again where its tensor lies, when other threads move it meanwhile."""
-_SMALL = 2048
-"""Bytes up to which copies are made under the GIL; numpy lets it go for large ones."""
+_SMALL = 500 if int(np.__version__.split(".")[0]) >= 2 else 0
+"""Elements up to which copies are made under the GIL; numpy lets it go for more, and before 2.0 for any."""
 _MOST_REQUESTS = 2048
 """Validated shapes, keys of plans and places that are remembered; beyond it all are forgotten at once."""
 
@@ -65,9 +67,12 @@ class Session:
         self._bound_asked: dict[int, Binding] = {}
         self._bound: dict[int, Binding] = {}
         self._released = False
-        self._targets: dict[int, Target] = {}
+        self._allocating = threading.RLock()
+        self._known: tuple[int, dict[int, Target]] = (
+            -1,
+            {},
+        )  # a generation's targets: one pair, so threads see both or none
         self._all_targets: dict[int, dict[int, Target]] = {}
-        self._generation = -1
         self._generations = self.state.generations
         self._sequence = shared.sequence
         self._views: dict[int, weakref.ref[ArenaView]] = {}
@@ -132,6 +137,10 @@ class Session:
                 self.state.acquire_memory()
                 self._released = False
             return
+        with self._allocating:  # what C has in force and what is noted here change together
+            self._allocate()
+
+    def _allocate(self) -> None:
         if self._views:
             message = (
                 f"There is at least 1 reference to internal data in the interpreter: {len(self._views)} views of its "
@@ -219,21 +228,22 @@ class Session:
 
     def _target(self, index: int) -> Target:
         """Where the tensor lies now. Raises: InputError, StateError."""
-        generation = self.state.generation
-        if generation != self._generation:
+        now, (generation, targets) = self.state.generation, self._known
+        if now != generation:
             if len(self._all_targets) >= _MOST_REQUESTS:
                 self._all_targets.clear()
-            self._targets = self._all_targets.setdefault(generation, {})
-            self._generation = generation
+            generation, targets = self._known = (now, self._all_targets.setdefault(now, {}))
         if not self.ready:
             self._check_shape_in_force(index)
-        target = self._targets.get(index)
+        target = targets.get(index)
         if target is None:
-            target = self._targets[index] = self._look(index)
+            target = self._look(index)
+            if target.place.generation == generation:  # another thread may have resized meanwhile
+                targets[index] = target
         return target
 
     def _forget_target(self, index: int) -> None:
-        self._targets.pop(index, None)
+        self._known[1].pop(index, None)
 
     def _check_shape_in_force(self, index: int) -> None:
         if index not in self._touched or self._in_force is None:
@@ -247,7 +257,7 @@ class Session:
         place = self.state.place(index) if self._in_force is not None else None
         at_caller = place is not None and place.storage == "bound"
         target = target_at(tensor, place, self._bound[index].array if at_caller else None)
-        small = target.place.storage == "arena" and 0 < target.place.bytes <= _SMALL and target.encoded is None
+        small = target.place.storage == "arena" and 0 < math.prod(target.shape) <= _SMALL and target.encoded is None
         if small and index in self._kept and self.state.usage().stays_mapped:
             target = target._replace(array=self.state.array(target.place, target.dtype))
         return target
@@ -256,10 +266,11 @@ class Session:
         """A copy of a tensor's values, in `into` where that fits. Raises: InputError, StateError."""
         # Small ones are copied under the GIL, out of memory that stays mapped; the sequence says whether a call of another
         # thread came in between. It is odd while one is under way.
-        target = self._targets.get(index)
+        generation, targets = self._known
+        target = targets.get(index)
         if target is not None and target.array is not None and into is None and self.ready:
             sequence = self._sequence[0]
-            if not sequence & 1 and self._generations[0] == self._generation:
+            if not sequence & 1 and self._generations[0] == generation:
                 copy = target.array.copy()
                 if self._sequence[0] == sequence:
                     return copy
@@ -279,10 +290,21 @@ class Session:
                     if fits and into is not None and into.flags.c_contiguous
                     else np.empty(target.shape, target.dtype)
                 )
-                if self.state.read(index, place, array):
+                small = target.array
+                if self.state.read(index, place, array) if small is None else self._undisturbed(target, array, small):
                     return array
             self._forget_target(index)
         raise StateError(_MOVES, tensors=[self.tensor(index).name])
+
+    def _undisturbed(self, target: Target, to: Array, source: Array) -> bool:
+        """Copies a small tensor under the GIL; False if a call came in between, or has moved it. Raises: StateError."""
+        sequence = self._sequence[0]
+        if sequence & 1:
+            raise StateError(BUSY)
+        if self._generations[0] != target.place.generation:
+            return False
+        to[...] = source
+        return bool(self._sequence[0] == sequence)
 
     def _check_whole(self, index: int) -> None:
         """Refuses tensors whose bytes have become another's. Raises: StateError."""
@@ -301,11 +323,12 @@ class Session:
         if not self.ready:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
             raise StateError(message, tensors=[self.tensor(index).name])
-        known = self._targets.get(index)
+        generation, targets = self._known
+        known = targets.get(index)
         if known is not None and known.array is not None and type(value) is np.ndarray:
             fits = value.dtype == known.dtype and value.shape == known.shape
             sequence = self._sequence[0]
-            if fits and not sequence & 1 and self._generations[0] == self._generation:
+            if fits and not sequence & 1 and self._generations[0] == generation:
                 known.array[...] = value  # see get
                 if self._sequence[0] == sequence:
                     return
@@ -324,8 +347,12 @@ class Session:
                 array = encode(self.tensor(index), array)
             elif not array.flags.c_contiguous:
                 array = np.ascontiguousarray(array)
-            write = self.state.write_heap if target.encoded == TensorType.STRING else self.state.write
-            if write(index, target.place, array):
+            if target.array is not None:
+                written = self._undisturbed(target, target.array, array)
+            else:
+                write = self.state.write_heap if target.encoded == TensorType.STRING else self.state.write
+                written = write(index, target.place, array)
+            if written:
                 return
             self._forget_target(index)
         raise StateError(_MOVES, tensors=[self.tensor(index).name])

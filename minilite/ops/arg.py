@@ -14,9 +14,7 @@ def reference_arg(node: OpNode, x: Array, axis: Array) -> Array:
     along = np.moveaxis(x, int(axis.ravel()[0]), 0)
     best, found = along[0].copy(), np.zeros(along.shape[1:], numpy_type(node.outputs[0].type))
     for k in range(1, len(along)):
-        better = (along[k] > best if node.op == "ARG_MAX" else along[k] < best) | (
-            (best != best) & (along[k] == along[k])
-        )
+        better = (along[k] > best if node.op == "ARG_MAX" else along[k] < best) | (np.isnan(best) & ~np.isnan(along[k]))
         best, found = np.where(better, along[k], best), np.where(better, found.dtype.type(k), found)
     return np.asarray(found)
 

@@ -162,7 +162,7 @@ def reference_squared_difference(node: OpNode, a: Array, b: Array) -> Array:
     """y = (a - b)^2; int32 wraps. Quantized: both terms in a common scale with 7 bits more, requantized."""
     if a.dtype != np.int8:
         with np.errstate(all="ignore"):
-            return np.square(a - b)
+            return np.asarray(np.square(a - b))
     common, multiplier = _squares_multiplier(node)
     x, y = _terms(node, (a, b), common, 7)
     output = node.outputs[0]

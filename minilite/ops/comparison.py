@@ -1,6 +1,8 @@
-"""LESS: elementwise comparison with numpy's broadcasting, to bool."""
+"""LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, NOT_EQUAL: elementwise comparison with numpy's broadcasting, to bool."""
 
 from __future__ import annotations
+
+import functools
 
 import numpy as np
 
@@ -11,20 +13,35 @@ from minilite.ops_shared.fixed_point import input_of, multiply_by_quantized_mult
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.types import each
 
-_UFUNCS = {"LESS": np.less}
+_UFUNCS = {
+    "LESS": np.less,
+    "LESS_EQUAL": np.less_equal,
+    "GREATER": np.greater,
+    "GREATER_EQUAL": np.greater_equal,
+    "EQUAL": np.equal,
+    "NOT_EQUAL": np.not_equal,
+}
 _BYTES = (TensorType.INT8, TensorType.UINT8)
+_EQUALITIES = ("EQUAL", "NOT_EQUAL")
+
+
+def _scaled(node: OpNode) -> bool:
+    """8 bits always; 16 bits for equality, where there are scales."""
+    x = input_of(node)
+    words = x.type == TensorType.INT16 and node.op in _EQUALITIES
+    return x.type in _BYTES or (words and bool(x.quantization.scales))
 
 
 def _check(node: OpNode) -> None:
-    """16 bits are compared as they are."""
-    check_quantized(node, *(x for x in node.inputs if x is not None and x.type in _BYTES))
+    if _scaled(node):
+        check_quantized(node, *node.inputs)
 
 
 def reference_comparison(node: OpNode, a: Array, b: Array) -> Array:
-    """y = a < b; quantized numbers are compared after TFLite's rescaling."""
-    if input_of(node).type in _BYTES:
+    """y = a < b and its like; quantized numbers are compared after TFLite's rescaling, strings by their bytes."""
+    if _scaled(node):
         a, b = _rescaled(node, 0, a), _rescaled(node, 1, b)
-    return np.asarray(_UFUNCS[node.op](a, b))
+    return np.asarray(_UFUNCS[node.op](a, b)).astype(np.bool_)
 
 
 def _rescaled(node: OpNode, position: int, x: Array) -> Array:
@@ -33,17 +50,28 @@ def _rescaled(node: OpNode, position: int, x: Array) -> Array:
     return multiply_by_quantized_multiplier((x.astype(np.int32) - q.zero_point) << 8, *quantize_multiplier(q.scale))
 
 
+_comparison = functools.partial(Operator, takes="a b -> y", reference=reference_comparison, check=_check)
+_order = functools.partial(
+    _comparison,
+    types=each("T T -> b8", "f32 f16 s8 u8 s16 s32 s64"),
+    rule={
+        "f32 f16 s16 s32 s64": "exact; NaN is less than nothing; s16 by its integers, whatever the scales",
+        "s8 u8": "compares `(x - zp) << 8` after double rounding by the scale: a table each",
+    },
+)
+_equality = functools.partial(
+    _comparison,
+    types=each("T T -> b8", "f32 f16 s8 u8 s16 s32 s64 b8 string"),
+    rule={
+        "f32 f16 s32 s64 b8 string": "exact; NaN equals nothing",
+        "s8 u8 s16": "compares `(x - zp) << 8` after double rounding by the scale; s16 without scales plain integers",
+    },
+)
 OPERATORS = (
-    Operator(
-        "LESS",
-        range(1, 4),
-        takes="a b -> y",
-        types=each("T T -> b8", "f32 f16 s8 u8 s16 s32 s64"),
-        reference=reference_comparison,
-        check=_check,
-        rule={
-            "f32 f16 s16 s32 s64": "exact; NaN is less than nothing; s16 by its integers, whatever the scales",
-            "s8 u8": "compares `(x - zp) << 8` after double rounding by the scale: a table each",
-        },
-    ),
+    _order("LESS", range(1, 4)),
+    _order("LESS_EQUAL", range(1, 3)),
+    _order("GREATER", range(1, 3)),
+    _order("GREATER_EQUAL", range(1, 4)),
+    _equality("EQUAL", range(1, 6)),
+    _equality("NOT_EQUAL", range(1, 5)),
 )

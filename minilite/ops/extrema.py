@@ -1,4 +1,4 @@
-"""MAXIMUM, MINIMUM, STABLEHLO_MAXIMUM, STABLEHLO_MINIMUM: the greater or the lesser of two, with numpy's broadcasting."""
+"""MAXIMUM, MINIMUM: the greater or the lesser of two, with numpy's broadcasting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from minilite.ops_shared.types import each
 def reference_extremum(node: OpNode, a: Array, b: Array) -> Array:
     """y = a where it is greater (lesser), else b, so also where one is NaN; integers as they are, whatever the scales."""
     x, y = (_real(node, array) for array in (a, b))
-    return np.asarray(np.where(x > y if node.op.endswith("MAXIMUM") else x < y, a, b))
+    return np.asarray(np.where(x > y if node.op == "MAXIMUM" else x < y, a, b))
 
 
 def _real(node: OpNode, x: Array) -> Array:
@@ -32,10 +32,7 @@ _binary = functools.partial(
     rule={"": "exact; the second where neither is greater; integers as they are, whatever the scales"},
 )
 _OWN = each("T T -> T", "f32 f16 bf16 s8 u8 s16 s32 s64")
-_STABLE = each("T T -> T", "f32 f16 bf16 f64 s8 u8 b8 s16 u16 s32 u32 s64 u64")
 OPERATORS = (
     _binary("MAXIMUM", range(1, 5), types=_OWN),
     _binary("MINIMUM", range(1, 5), types=_OWN),
-    _binary("STABLEHLO_MAXIMUM", range(1, 2), types=_STABLE, kernel="maximum"),
-    _binary("STABLEHLO_MINIMUM", range(1, 2), types=_STABLE, kernel="minimum"),
 )

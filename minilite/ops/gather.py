@@ -1,4 +1,4 @@
-"""GATHER: the slices of an axis that indices name; with batch_dims, each batch by indices of its own."""
+"""GATHER: the slices of an axis that indices name; with batch_dims, each batch by indices of its own. GATHER_ND: by several axes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,30 @@ def reference(node: OpNode, x: Array, indices: Array) -> Array:
     return y
 
 
+def reference_nd(node: OpNode, x: Array, indices: Array) -> Array:  # noqa: ARG001
+    """numpy's indexing by as many axes as the last dimension of the indices has entries."""
+    depth = indices.shape[-1]
+    bounds = np.array(x.shape[:depth])
+    if indices.size and ((indices < 0) | (indices >= bounds)).any():
+        message = f"indices leave the dimensions {x.shape[:depth]}"
+        raise IndexError(message)
+    if depth == 0:
+        return np.array(np.broadcast_to(x, indices.shape[:-1] + x.shape), order="C")
+    return np.array(x[tuple(indices[..., i] for i in range(depth))], order="C")
+
+
 TYPES = each("T s16|s32|s64 -> T", WHOLE_BYTES + " s4 u4 string")
 PARAMS = {"axis": "axis", "batch_dims": "batch_dims"}
 OPERATORS = (
     Operator(
         "GATHER", range(1, 9), takes="x indices -> y", types=TYPES, params=PARAMS, reference=reference, output_follows=0
+    ),
+    Operator(
+        "GATHER_ND",
+        range(1, 6),
+        takes="x indices -> y",
+        types=each("T s16|s32|s64 -> T", WHOLE_BYTES + " string"),
+        reference=reference_nd,
+        output_follows=0,
     ),
 )

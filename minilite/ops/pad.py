@@ -1,4 +1,4 @@
-"""PAD, PADV2: a value around the input."""
+"""PAD, PADV2: a value around the input. MIRROR_PAD: its reflection."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from minilite.format.dtypes import TensorType as T
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array
-from minilite.ops_shared.moving import check_same_scale
+from minilite.ops_shared.moving import WHOLE_BYTES, check_same_scale
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.types import each
 
@@ -36,7 +36,24 @@ def reference_pad(node: OpNode, x: Array, paddings: Array, value: Array | None =
     return np.pad(x, paddings, constant_values=zero if value is None else value.reshape(())) if x.ndim else x
 
 
-OPERATORS = tuple(
+def check_mirror_pad(node: OpNode) -> None:
+    """The two ways to reflect that there are; scale and zero point stay as they are."""
+    if node.inputs[0] is not None:
+        check_same_scale(node, node.inputs[0], "the input")
+    if node.options["mode"] not in ("REFLECT", "SYMMETRIC"):
+        raise node.refuse(f"mode {node.options['mode']} is not supported")
+
+
+def reference_mirror_pad(node: OpNode, x: Array, paddings: Array) -> Array:
+    """numpy's pad; one reflection at most."""
+    most = np.array(x.shape) - (node.options["mode"] == "REFLECT")
+    if (paddings < 0).any() or (paddings > most[:, None]).any():
+        message = f"paddings {paddings.tolist()} of the shape {x.shape}"
+        raise ValueError(message)
+    return np.pad(x, paddings, mode=node.options["mode"].lower()) if x.size else np.array(x)
+
+
+_PADS = tuple(
     Operator(
         name,
         range(1, 7),
@@ -46,4 +63,16 @@ OPERATORS = tuple(
         reference=reference_pad,
     )
     for name in ("PAD", "PADV2")
+)
+OPERATORS = (
+    *_PADS,
+    Operator(
+        "MIRROR_PAD",
+        range(1, 4),
+        takes="x paddings -> y",
+        types=each("T s32|s64 -> T", WHOLE_BYTES),
+        params={"reflect": lambda node: int(node.options["mode"] == "REFLECT")},
+        check=check_mirror_pad,
+        reference=reference_mirror_pad,
+    ),
 )

@@ -1,4 +1,5 @@
-"""QUANTIZE and DEQUANTIZE: between real numbers and integers, and between integers of different scales."""
+"""QUANTIZE and DEQUANTIZE: between real numbers and integers, and between integers of different scales; DENSIFY, whose
+sparse constants stand before a DEQUANTIZE."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from minilite.format.model import Array, Tensor
 from minilite.ops_shared.checks import check_channels, check_quantized
 from minilite.ops_shared.fixed_point import input_of, rescale, round_half_away, scale_ratio
 from minilite.ops_shared.operator import Constants, Kernel, Operator, OpNode
+from minilite.ops_shared.sparse import dense_values
 
 
 def _check_quantize(node: OpNode) -> None:
@@ -51,6 +53,16 @@ def reference_dequantize(node: OpNode, x: Array) -> Array:
     return np.asarray(scales * (x.astype(np.int32) - zero_points).astype(np.float32)).reshape(x.shape)
 
 
+def lower_densify(node: OpNode) -> Constants:
+    """What the file alone decides. Raises: UnsupportedOpError."""
+    return Constants((dense_values(node, input_of(node)),))
+
+
+def reference_densify(node: OpNode, _: Array) -> Array:
+    """Stored values where their indices say, zeros elsewhere."""
+    return dense_values(node, input_of(node))
+
+
 def _channels(tensor: Tensor, rank: int) -> tuple[Array, Array]:
     """Scales and zero points, in a shape that broadcasts against the tensor's."""
     q = tensor.quantization
@@ -64,6 +76,14 @@ def _channels(tensor: Tensor, rank: int) -> tuple[Array, Array]:
 
 
 OPERATORS = (
+    Operator(
+        "DENSIFY",
+        range(1, 2),
+        takes="x -> y",
+        types=("f32 -> f32", "f16 -> f16", "s8 -> s8"),
+        lower=lower_densify,
+        reference=reference_densify,
+    ),
     Operator(
         "QUANTIZE",
         range(1, 7),

@@ -80,7 +80,7 @@ def _start(node: OpNode, x: Array) -> Any:
 
 def reference_limit(node: OpNode, x: Array, axes: Array) -> Array:
     """The largest or smallest element; of none the other end of the type, and NaN is passed over."""
-    function = np.fmax if node.op == "REDUCE_MAX" else np.fmin
+    function: Any = np.fmax if node.op == "REDUCE_MAX" else np.fmin
     keep = bool(node.options["keep_dims"])
     return np.asarray(function.reduce(x, axis=_over(x, axes), keepdims=keep, initial=_start(node, x)), x.dtype)
 

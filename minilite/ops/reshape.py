@@ -1,4 +1,4 @@
-"""RESHAPE: the same elements under another shape. SHAPE: a shape as a tensor."""
+"""RESHAPE, SQUEEZE, EXPAND_DIMS: the same elements under another shape. SHAPE, RANK: a shape, or its length, as a tensor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array
-from minilite.ops_shared.moving import WHOLE_BYTES
+from minilite.ops_shared.moving import WHOLE_BYTES, check_same_scale
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.types import each
 
@@ -43,6 +43,28 @@ def reference_shape(node: OpNode, x: Array) -> Array:
     return np.array(x.shape, numpy_type(node.outputs[0].type))
 
 
+def reference_squeeze(node: OpNode, x: Array) -> Array:
+    """numpy's squeeze; without dimensions in the options all of 1 go."""
+    dims = node.options["squeeze_dims"]
+    return np.squeeze(x, tuple(int(dim) for dim in dims) if dims is not None and len(dims) else None)
+
+
+def check_expand_dims(node: OpNode) -> None:
+    """One scale and zero point."""
+    if node.inputs[0] is not None:
+        check_same_scale(node, node.inputs[0], "the input")
+
+
+def reference_expand_dims(node: OpNode, x: Array, axis: Array) -> Array:  # noqa: ARG001
+    """numpy's expand_dims."""
+    return np.expand_dims(x, int(axis.reshape(())))
+
+
+def reference_rank(node: OpNode, x: Array) -> Array:  # noqa: ARG001
+    """The number of dimensions of x."""
+    return np.array(x.ndim, np.int32)
+
+
 OPERATORS = (
     Operator(
         "RESHAPE",
@@ -63,5 +85,34 @@ OPERATORS = (
         types=each("T -> s32|s64", WHOLE_BYTES + " s4 u4 s2 string resource"),
         check=check_shape,
         reference=reference_shape,
+    ),
+    Operator(
+        "SQUEEZE",
+        range(1, 3),
+        takes="x -> y",
+        types=each("T -> T", WHOLE_BYTES + " s4 string"),
+        params={"squeeze_dims": lambda node: np.array(node.options["squeeze_dims"] or (), np.int32)},
+        reference=reference_squeeze,
+        in_place=(0,),
+        view=True,
+        tflite_shares=True,
+    ),
+    Operator(
+        "EXPAND_DIMS",
+        range(1, 2),
+        takes="x axis -> y",
+        types=each("T s32|s64 -> T", WHOLE_BYTES + " s4 string"),
+        check=check_expand_dims,
+        reference=reference_expand_dims,
+        in_place=(0,),
+        view=True,
+        tflite_shares=True,
+    ),
+    Operator(
+        "RANK",
+        range(1, 2),
+        takes="x -> y",
+        types=each("T -> s32", WHOLE_BYTES + " s4 string"),
+        reference=reference_rank,
     ),
 )

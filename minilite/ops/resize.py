@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from minilite.format.model import Array
@@ -47,7 +49,7 @@ def reference_bilinear(node: OpNode, x: Array, size: Array) -> Array:
     find, one = (_real, np.float32(1)) if real else (_fixed, 1024)
     top, bottom, down = find(node, x.shape[1], height)
     left, right, across = find(node, x.shape[2], width)
-    wide = x.astype(np.float32 if real else np.int64)
+    wide: Any = x.astype(np.float32 if real else np.int64)
     down, across = down[:, np.newaxis, np.newaxis], across[:, np.newaxis]
     total = (
         wide[:, top][:, :, left] * (one - down) * (one - across)

@@ -1,4 +1,4 @@
-"""STRIDED_SLICE: x[begin:end:stride, ..., newaxis, index], numpy's slicing as data."""
+"""STRIDED_SLICE: x[begin:end:stride, ..., newaxis, index], numpy's slicing as data. SLICE: a box; REVERSE_V2: backwards."""
 
 from __future__ import annotations
 
@@ -50,6 +50,23 @@ def _key(bit: dict[str, bool], size: int, begin: int, end: int, stride: int, off
     return slice(start, None if bit["end_mask"] else end, stride)
 
 
+def reference_slice(node: OpNode, x: Array, begin: Array, size: Array) -> Array:  # noqa: ARG001
+    """From each dimension `size` indices; -1: all that are left."""
+    keys = []
+    for dim, first, count in zip(x.shape, begin.tolist(), size.tolist(), strict=True):
+        taken = dim - first if count == -1 else count
+        if not 0 <= first <= first + taken <= dim:
+            message = f"{taken} indices from {first} on leave a dimension of size {dim}"
+            raise IndexError(message)
+        keys.append(slice(first, first + taken))
+    return np.array(x[tuple(keys)], order="C")
+
+
+def reference_reverse(node: OpNode, x: Array, axes: Array) -> Array:  # noqa: ARG001
+    """numpy's flip."""
+    return np.array(np.flip(x, tuple(axes.tolist())), order="C")
+
+
 OPERATORS = (
     Operator(
         "STRIDED_SLICE",
@@ -58,5 +75,22 @@ OPERATORS = (
         types=each("T s32 s32 s32 -> T", WHOLE_BYTES + " string"),
         params={name: name for name in (*_MASKS, "offset")},
         reference=reference_strided_slice,
+    ),
+    Operator(
+        "SLICE",
+        range(1, 9),
+        takes="x begin size -> y",
+        types=(
+            *each("T s32 s32 -> T", WHOLE_BYTES + " s4 string"),
+            *each("T s64 s64 -> T", WHOLE_BYTES + " s4 string"),
+        ),
+        reference=reference_slice,
+    ),
+    Operator(
+        "REVERSE_V2",
+        range(1, 4),
+        takes="x axes -> y",
+        types=each("T s32 -> T", WHOLE_BYTES + " string"),
+        reference=reference_reverse,
     ),
 )

@@ -1,4 +1,4 @@
-"""GATHER: C kernel, numpy reference and LiteRT (BUILTIN_REF) agree."""
+"""GATHER, GATHER_ND: C kernel, numpy reference and LiteRT (BUILTIN_REF) agree."""
 
 from __future__ import annotations
 
@@ -27,7 +27,16 @@ def every_type(rng: Any, inputs: Any, outputs: Any) -> Case:
     return Case([(2, 5, 3), [[4, 0], [1, 1]]], {"axis": -2}, oracle=REFERENCE if by_litert else None)
 
 
-EVERY_TYPE = {"GATHER": every_type}
+ND_BY_LITERT = "f32 f16 s8 u8 b8 s16 s32 s64 string"
+
+
+def every_type_nd(rng: Any, inputs: Any, outputs: Any) -> Case:
+    """Two of three axes."""
+    oracle = REFERENCE if inputs[0] in ND_BY_LITERT.split() else None
+    return Case([(2, 5, 3), [[1, 4], [0, 1], [1, 1]]], oracle=oracle)
+
+
+EVERY_TYPE = {"GATHER": every_type, "GATHER_ND": every_type_nd}
 X = counting((2, 3, 4, 5))
 
 
@@ -53,3 +62,23 @@ def test_refused() -> None:
     OneNode("GATHER", [X, const([[0]] * 3)], {"axis": 1, "batch_dims": 1}).refused(ShapeError, "dimension 0 is 2 of")
     OneNode("GATHER", [X, const([0])], {"axis": 4}).refused(ShapeError, "axis 4")
     OneNode("GATHER", [X, const(np.zeros((1,) * 6))], {"axis": 1}).refused(ShapeError, "more than 8", by_litert=False)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+@pytest.mark.parametrize("rows", [(), (3,), (2, 2), (700,)])
+def test_nd(depth: int, rows: Any) -> None:
+    rng = np.random.default_rng(depth)
+    indices = np.stack([rng.integers(0, size, rows, np.int32) for size in X.shape[:depth]], axis=-1)
+    result = OneNode("GATHER_ND", [X, indices]).check()
+    np.testing.assert_array_equal(result, X[tuple(indices[..., d] for d in range(depth))])
+    np.testing.assert_array_equal(OneNode("GATHER_ND", [X, const(indices)]).run(), result)
+
+
+@pytest.mark.parametrize("indices", [[[0, 0], [1, 3]], [[0, 0], [-1, 0]], [[2, 0]]])
+def test_nd_indices_outside(indices: Any) -> None:
+    OneNode("GATHER_ND", [X, np.array(indices, np.int32)]).refused(KernelError, "index .* is outside dimension")
+
+
+def test_nd_refused() -> None:
+    OneNode("GATHER_ND", [X, const([[0] * 5])]).refused(ShapeError, "indices name 5 axes, the input has rank 4")
+    OneNode("GATHER_ND", [X, const(0)]).refused(ShapeError, "input of rank 4, indices of rank 0, expected 1 or more")

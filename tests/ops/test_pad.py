@@ -1,4 +1,4 @@
-"""PAD, PADV2: C kernel, numpy reference and LiteRT (BUILTIN_REF) agree; what LiteRT refuses is refused."""
+"""PAD, PADV2, MIRROR_PAD: C kernel, numpy reference and LiteRT (BUILTIN_REF) agree; what LiteRT refuses is refused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.compare import REFERENCE
-from support.node import Given, OneNode, const, counting, quantized, scaled, values
+from support.node import Given, OneNode, const, counting, dtype_of, quantized, scaled, values
 
 import minilite
 from minilite.errors import ShapeError, UnsupportedOpError
@@ -31,7 +31,18 @@ def every_type(rng: Any, inputs: Any, outputs: Any) -> Any:
     return node, {"oracle": None if kind == "bf16" else REFERENCE}
 
 
-EVERY_TYPE = {"PAD": every_type, "PADV2": every_type}
+MIRRORED_BY_LITERT = "f32 s8 u8 s16 s32 s64"
+
+
+def mirrored(rng: Any, inputs: Any, outputs: Any) -> Any:
+    """Both ends of two dimensions; one quantization for both sides."""
+    q, paddings = scaled(rng, inputs[0]), const([[0, 0], [1, 2], [3, 1]], dtype_of(inputs[1]))
+    x = Given(values(rng, inputs[0], (2, 3, 4)), quantization=q, kind=inputs[0])
+    node = OneNode("MIRROR_PAD", [x, paddings], {"mode": "REFLECT"}, kind=inputs[0], quantization=q)
+    return node, {"oracle": REFERENCE if inputs[0] in MIRRORED_BY_LITERT.split() else None}
+
+
+EVERY_TYPE = {"PAD": every_type, "PADV2": every_type, "MIRROR_PAD": mirrored}
 PADS = [
     ((4,), [[1, 2]]),
     ((4,), [[0, 0]]),
@@ -161,3 +172,38 @@ def test_resize_and_change_of_paddings_between_runs() -> None:
         interpreter.set_tensor(1, np.array([[0, 0], [-1, 0]], np.int32))
         with pytest.raises(ShapeError, match="dimension 1 is padded by -1 and 0"):
             interpreter.invoke()
+
+
+@pytest.mark.parametrize("mode", ["REFLECT", "SYMMETRIC"])
+@pytest.mark.parametrize(
+    ("shape", "paddings"),
+    [
+        ((4,), [[3, 2]]),
+        ((2, 3), [[0, 0], [0, 0]]),
+        ((1, 5, 4, 3), [[0, 0], [1, 2], [3, 3], [0, 0]]),
+        ((2, 3, 40), [[1, 0], [2, 1], [39, 20]]),
+    ],
+)
+def test_mirror(mode: str, shape: Any, paddings: Any) -> None:
+    x = counting(shape)
+    expected = np.pad(x, paddings, mode=mode.lower())  # type: ignore[call-overload]
+    for wrap in (const, lambda value: np.array(value, np.int32)):
+        result = OneNode("MIRROR_PAD", [x, wrap(paddings)], {"mode": mode}).check()
+        np.testing.assert_array_equal(result, expected)
+
+
+def test_mirror_refused() -> None:
+    x = counting((2, 3))
+
+    def refused(mode: str, paddings: Any, message: str, by_litert: bool = True) -> None:
+        for wrap in (const, lambda value: np.array(value, np.int32)):
+            OneNode("MIRROR_PAD", [x, wrap(paddings)], {"mode": mode}).refused(ShapeError, message, by_litert=by_litert)
+
+    refused("REFLECT", [[2, 0], [0, 0]], "dimension 0 of size 2 is padded by 2 and 0, at most 1 is reflected")
+    refused("SYMMETRIC", [[0, 0], [0, 4]], "dimension 1 of size 3 is padded by 0 and 4, at most 3 is reflected")
+    refused("REFLECT", [[0, 0], [-1, 0]], "dimension 1 is padded by -1 and 0, expected 0 or more", by_litert=False)
+    refused("REFLECT", [[1, 1]], "paddings have the shape .1, 2., expected .2, 2.")
+    scaled_input = OneNode(
+        "MIRROR_PAD", [quantized(counting((2,), np.int8), 0.5, 1), const([[1, 0]])], {"mode": "REFLECT"}
+    )
+    scaled_input.refused(UnsupportedOpError, "of the input do not match")

@@ -9,6 +9,7 @@ import pytest
 from support.cases import Case
 from support.compare import REFERENCE
 from support.node import Array, Given, OneNode, const, dtype_of, quantized, scaled, values
+from support.sparse import SparseNode, compressed, model, sparse
 
 import minilite
 from minilite.errors import ShapeError, UnsupportedOpError
@@ -26,7 +27,12 @@ def every_quantize(rng: np.random.Generator, inputs: Any, outputs: Any) -> tuple
     return OneNode("QUANTIZE", [Given(x, quantization=q)], kind=target, quantization=q_out), {}
 
 
-EVERY_TYPE = {"QUANTIZE": every_quantize, "DEQUANTIZE": Case([(2, 3, 40)])}
+def every_densify(rng: np.random.Generator, inputs: Any, outputs: Any) -> Any:
+    x = sparse(rng, dtype_of(outputs[0]).type)
+    return SparseNode(model(*compressed(x), x.shape)), {}
+
+
+EVERY_TYPE = {"QUANTIZE": every_quantize, "DEQUANTIZE": Case([(2, 3, 40)]), "DENSIFY": every_densify}
 
 
 def by_channel(rng: np.random.Generator, kind: str, axis: int, count: int) -> Quantization:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.cases import Case
 from support.compare import REFERENCE, run_litert
-from support.node import OneNode, const, counting
+from support.node import Given, OneNode, const, counting, dtype_of, quantized, values
 
 import minilite
 from minilite.errors import ShapeError, UnsupportedOpError
@@ -28,7 +28,31 @@ def every_type(rng: Any, inputs: Any, outputs: Any) -> Case:
     return Case([(5, 3), [3, 5]], {"new_shape": [3, 5] if inputs[1] == "s64" else []}, oracle=oracle)
 
 
-EVERY_TYPE = {"RESHAPE": every_type, "SHAPE": every_type}
+def squeezed(rng: Any, inputs: Any, outputs: Any) -> Case:
+    """One of two dimensions of 1 goes."""
+    oracle = None if inputs[0] in ("bf16", "c128") else REFERENCE
+    return Case([(3, 1, 5, 1)], {"squeeze_dims": [-1]}, oracle=oracle)
+
+
+def expanded(rng: Any, inputs: Any, outputs: Any) -> Any:
+    """Input and output have one scale: none here."""
+    axis = Given(np.array([1], dtype_of(inputs[1])), constant=True)
+    node = OneNode("EXPAND_DIMS", [Given(values(rng, inputs[0], (3, 5)), kind=inputs[0]), axis])
+    return node, {"oracle": None if inputs[0] in ("bf16", "c128") else REFERENCE}
+
+
+def ranked(rng: Any, inputs: Any, outputs: Any) -> Case:
+    """Three dimensions."""
+    return Case([(3, 1, 5)], oracle=None if inputs[0] in ("bf16", "c128") else REFERENCE)
+
+
+EVERY_TYPE = {
+    "RESHAPE": every_type,
+    "SHAPE": every_type,
+    "SQUEEZE": squeezed,
+    "EXPAND_DIMS": expanded,
+    "RANK": ranked,
+}
 RESHAPES = [
     # from, to, result
     ((4, 6), [24], (24,)),
@@ -180,3 +204,45 @@ def test_a_computed_shape_is_known_before_the_run() -> None:
             interpreter.get_tensor(interpreter.get_output_details()[0]["index"]),
             counting(size).reshape(batch_of, columns),
         )
+
+
+@pytest.mark.parametrize(
+    ("shape", "dims", "result"),
+    [
+        ((1, 3, 1, 2), [], (3, 2)),
+        ((1, 3, 1, 2), [0], (3, 1, 2)),
+        ((1, 3, 1, 2), [-2, 0], (3, 2)),
+        ((1, 1), [], ()),
+        ((0, 1), [1], (0,)),
+    ],
+)
+def test_squeeze(shape: Any, dims: Any, result: Any) -> None:
+    assert OneNode("SQUEEZE", [counting(shape)], {"squeeze_dims": dims}).check().shape == result
+
+
+def test_squeeze_refused() -> None:
+    x = counting((1, 3))
+    OneNode("SQUEEZE", [x], {"squeeze_dims": [1]}).refused(ShapeError, "squeezed dimension 1 has size 3, expected 1")
+    OneNode("SQUEEZE", [x], {"squeeze_dims": [2]}).refused(ShapeError, "axis 2, expected -2 to 1")
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_expand_dims(axis: int, kind: Any) -> None:
+    x = counting((2, 3))
+    result = np.expand_dims(x, axis).shape
+    assert OneNode("EXPAND_DIMS", [x, const(axis, kind)]).check().shape == result
+    assert OneNode("EXPAND_DIMS", [x, np.array([axis], kind)]).check().shape == result
+
+
+def test_expand_dims_refused() -> None:
+    scaled = OneNode("EXPAND_DIMS", [quantized(counting((2, 3), np.int8), 0.5, 1), const(0)])
+    scaled.refused(UnsupportedOpError, "scale and zero point .0.5, 1. of the input do not match .0.0, 0. of the output")
+    x = counting((2, 3))
+    OneNode("EXPAND_DIMS", [x, const(3)]).refused(ShapeError, "axis 3, expected -3 to 2")
+    OneNode("EXPAND_DIMS", [x, const([0, 1])]).refused(ShapeError, "axis has the shape .2., expected one element")
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 0, 5)])
+def test_rank(shape: Any) -> None:
+    assert OneNode("RANK", [counting(shape)], kind=TensorType.INT32).check() == len(shape)

@@ -37,7 +37,18 @@ def every_type(rng: Any, inputs: Any, outputs: Any) -> Case:
     return Case([(3, 5, 3), *takes], options, oracle=None if inputs[0] in ("bf16", "c128") else REFERENCE)
 
 
-EVERY_TYPE = {"STRIDED_SLICE": every_type}
+def boxes(rng: Any, inputs: Any, outputs: Any) -> Case:
+    """A box, or two dimensions backwards."""
+    taken = [[1, 0, 1], [2, -1, 2]] if len(inputs) == 3 else [[0, 1]]
+    return Case([(3, 5, 3), *taken], oracle=REFERENCE if inputs[0] in BY_LITERT[len(inputs)].split() else None)
+
+
+BY_LITERT = {
+    3: "f32 f16 f64 s8 u8 b8 s16 u16 s32 u32 s64 u64 c64 s4 string",
+    2: "f32 f16 s8 u8 b8 s16 s32 s64",
+}
+"""Types that LiteRT takes, by the number of inputs."""
+EVERY_TYPE = {"STRIDED_SLICE": every_type, "SLICE": boxes, "REVERSE_V2": boxes}
 
 
 X = counting((4, 6))
@@ -233,3 +244,48 @@ def test_resized() -> None:
         interpreter.invoke()
         y = interpreter.get_output_details()[0]
         np.testing.assert_array_equal(interpreter.get_tensor(y["index"]), counting(shape)[1:-1:2, -1:0:-2])
+
+
+@pytest.mark.parametrize("known", [(True, True), (False, True), (True, False), (False, False)])
+@pytest.mark.parametrize(("begin", "size"), [([1, 2], [2, 3]), ([0, 0], [4, 6]), ([3, 1], [-1, -1]), ([2, 5], [1, 0])])
+def test_slice(begin: Any, size: Any, known: Any) -> None:
+    entries = [const(v) if k else np.array(v, np.int32) for v, k in zip((begin, size), known, strict=True)]
+    ends = [b + n if n >= 0 else d for b, n, d in zip(begin, size, X.shape, strict=True)]
+    expected = X[begin[0] : ends[0], begin[1] : ends[1]]
+    result = OneNode("SLICE", [X, *entries]).check(oracle=oracle(expected, all(known)))
+    np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize(
+    ("begin", "size", "message"),
+    [
+        ([1, 0], [4, 6], "4 indices from 1 on leave dimension 0 of size 4"),
+        ([0, 0], [5, 6], "size 5 of dimension 0, expected -1 to 4"),
+        ([0, 0], [4, -2], "size -2 of dimension 1, expected -1 to 6"),
+        ([0, 0, 0], [4, 6, 1], "begin has the shape .3., the input rank 2"),
+    ],
+)
+def test_slice_refused(begin: Any, size: Any, message: str) -> None:
+    OneNode("SLICE", [X, const(begin), const(size)]).refused(ShapeError, message)
+    OneNode("SLICE", [X, np.array(begin, np.int32), np.array(size, np.int32)]).refused(ShapeError, message)
+
+
+def test_slice_begins_outside_in_the_run() -> None:
+    OneNode("SLICE", [X, np.array([3, -1], np.int32), const([1, 1])]).refused(
+        KernelError, "1 indices from -1 on leave dimension 1 of size 6", by_litert=False
+    )  # LiteRT reads what lies before the input
+    OneNode("SLICE", [X, np.array([4, 0], np.int32), const([1, 1])]).refused(
+        KernelError, "1 indices from 4 on leave dimension 0", by_litert=False
+    )  # LiteRT reads what lies behind it
+
+
+@pytest.mark.parametrize("axes", [[0], [1, 2], [-1], [0, 1, 2, 3, 4], [3, 1], []])
+def test_reverse(axes: Any) -> None:
+    for entries in (const(axes), np.array(axes, np.int32)):
+        result = OneNode("REVERSE_V2", [CUBE, entries]).check(oracle=None)
+        np.testing.assert_array_equal(result, np.flip(CUBE, tuple(axes)))
+
+
+def test_reverse_refused() -> None:
+    OneNode("REVERSE_V2", [X, const([2])]).refused(ShapeError, "axis 2, expected -2 to 1")
+    OneNode("REVERSE_V2", [X, const([1, -1])]).refused(ShapeError, "axes have dimension 1 twice", by_litert=False)

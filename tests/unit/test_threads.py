@@ -8,8 +8,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import pytest
 from built import (
     custom_chain,
@@ -58,6 +60,16 @@ class Blocked:
         self.go.set()
         self.thread.join(60)
         assert not self.thread.is_alive()
+
+
+class Numbers:
+    """A sequence that others count up: its numbers in turn, then the rest."""
+
+    def __init__(self, numbers: Iterable[int], rest: int) -> None:
+        self.numbers, self.rest = iter(numbers), rest
+
+    def __getitem__(self, _: int) -> int:
+        return next(self.numbers, self.rest)
 
 
 def refused_calls(interpreter: minilite.Interpreter) -> list[Any]:
@@ -159,6 +171,27 @@ def test_what_is_said_of_an_interpreter_that_runs() -> None:
                 ask()
     assert blocked.error is None
     assert repr(interpreter) == f"<Interpreter: 2 nodes, 3 tensors, arena {interpreter.arena_bytes} bytes>"
+
+
+@pytest.mark.skipif(np.__version__ < "2", reason="all copies are made in C: numpy lets go of the GIL")
+def test_a_small_copy_that_a_call_overtakes_is_made_again() -> None:
+    interpreter = ready(custom_chain("Same"), custom_ops={"Same": lambda node, x: x})
+    session = interpreter._session()
+    interpreter.set_tensor(0, floats(1, 2, 3, 4))
+    assert interpreter.get_tensor(0).tolist() == [1, 2, 3, 4]
+    session._sequence = Numbers([2, 4], rest=4)
+    assert interpreter.get_tensor(0).tolist() == [1, 2, 3, 4]
+    session._sequence = Numbers([4, 6], rest=6)
+    interpreter.set_tensor(0, floats(5, 6, 7, 8))
+    session._sequence = Numbers([6], rest=7)  # a call began and goes on
+    for copy in (lambda: interpreter.get_tensor(0), lambda: interpreter.set_tensor(0, floats(0, 0, 0, 0))):
+        with pytest.raises(StateError, match="running"):
+            copy()
+    session._sequence = Numbers(range(8, 100, 2), rest=0)
+    with pytest.raises(StateError, match="moves all the time"):
+        interpreter.get_tensor(0)
+    session._sequence = Numbers([], rest=100)
+    assert interpreter.get_tensor(0).tolist() == [5, 6, 7, 8]
 
 
 def test_two_interpreters_of_one_model_in_two_threads() -> None:

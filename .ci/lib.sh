@@ -1,0 +1,50 @@
+# lib.sh -- what the scripts here share; sourced, never run. It makes a copy of this checkout in a temporary folder, with what is not
+# committed yet, and ../shared beside it when that is there. Nothing is written into the checkout itself.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+work=$(mktemp -d)
+copy=$work/minilite
+jobs=${JOBS:-2} # processes at a time: compilers, test runners
+trap 'rm -rf "$work"' EXIT
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_QUIET=1 PIP_NO_WARN_CONFLICTS=1 MPLBACKEND=agg CMAKE_BUILD_PARALLEL_LEVEL=$jobs
+
+step() { printf '\n== %s (%d s)\n' "$*" "$SECONDS"; }
+
+take_copy() {
+    # The checkout may belong to another user.
+    export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
+    git clone --quiet "$root" "$copy"
+    git -C "$root" diff --binary HEAD >"$work/changes.patch"
+    [[ ! -s $work/changes.patch ]] || git -C "$copy" apply "$work/changes.patch"
+    git -C "$root" ls-files -z --others --exclude-standard | tar -C "$root" -c --null -T - | tar -C "$copy" -x
+    [[ ! -d $root/../shared ]] || ln -s "$(cd "$root/../shared" && pwd)" "$work/shared"
+}
+
+# install_apart PYTHON FOLDER [what to give to pip]: the copy with its test extra, not editable, in a new virtual environment. An
+# editable install elsewhere would win over a special build of the core, and so would the checkout's own package.
+install_apart() {
+    "$1" -m venv "$2"
+    "$2/bin/pip" install "$copy[test]" -C install.strip=false "${@:3}"
+    rm -rf "$copy/build"
+}
+
+# test_apart PYTHON [what to give to pytest]: tests of the copy on the package that this Python has installed.
+test_apart() {
+    (
+        cd "$work"
+        export PYTHONSAFEPATH=1 PYTHONDONTWRITEBYTECODE=1
+        "$1" -m pytest -q -p no:cacheprovider -c "$copy/pyproject.toml" --rootdir "$copy" "${@:2}"
+    )
+}
+
+# has_symbols PYTHON NAME...: fails unless the core that is installed speaks of each name: what a special build brings with it.
+has_symbols() {
+    PYTHONSAFEPATH=1 "$1" - "${@:2}" <<'PYTHON'
+import pathlib, sys
+import minilite._core as core
+library = pathlib.Path(core.__file__).read_bytes()
+missing = [name for name in sys.argv[1:] if name.encode() not in library]
+sys.exit(f"{core.__file__} has no {', '.join(missing)}" if missing else 0)
+PYTHON
+}

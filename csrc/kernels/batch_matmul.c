@@ -1,0 +1,371 @@
+/* batch_matmul.c -- BATCH_MATMUL: matrices of x times those of y, whose other dimensions broadcast.
+ *
+ * y's matrices are packed as weights are: floats in panels, bytes in padded rows, s16 in rows as they are. Integers have
+ * their zero points removed, but for sums as s32, which TFLite takes without; hybrid rows are quantized by themselves.
+ */
+#include "math/quantize_row.h"
+#include "rules/broadcast.h"
+#include "rules/matmul.h"
+#include "rules/values.h"
+
+enum { ROWS = 32 };
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+#define BATCH_MATMUL_FIELDS(X, S) X(S, i32, adj_x) X(S, i32, adj_y) X(S, i32, asymmetric)
+ML_PARAMS(batch_matmul_params, BATCH_MATMUL_FIELDS)
+
+typedef struct product_blob {
+    int64_t m;
+    int64_t k;
+    int64_t n;
+    int64_t batches;
+    int64_t of_x; /* matrices */
+    int64_t of_y;
+    ml_shape outer; /* of the output, less its matrices */
+    int32_t x_step[ML_MAX_RANK]; /* matrices to step per index of a dimension */
+    int32_t y_step[ML_MAX_RANK];
+} product_blob;
+
+static ml_shape outer_of(const ml_shape *shape) {
+    ml_shape outer = *shape;
+    outer.rank -= 2;
+    return outer;
+}
+
+static void find_steps(const ml_shape *whole, const ml_shape *from, int32_t *steps) {
+    int32_t step = 1;
+    for (int32_t d = whole->rank - 1; d >= 0; d--) {
+        const int32_t at = d - whole->rank + from->rank;
+        const int32_t size = at >= 0 ? from->dims[at] : 1;
+        steps[d] = size == 1 ? 0 : step;
+        step *= size;
+    }
+}
+
+static int64_t x_bytes(const ml_call *c) { return ml_input(c, 0)->type == ML_F32 ? 4 : 2; }
+
+/* Rows of x as the product wants them, in a worker's scratch; then their sums. */
+static int64_t sums_at(const product_blob *b) {
+    return ml_round_up(ROWS * ml_padded_row(b->k) * (int64_t)sizeof(int16_t), 64);
+}
+
+static ml_status prepare_batch_matmul(const ml_call *c, ml_wish *wish) {
+    const batch_matmul_params *p = c->params;
+    const ml_shape *x = &ml_input(c, 0)->shape, *y = &ml_input(c, 1)->shape;
+    product_blob *b = c->blob;
+    char one[96], other[96];
+    if (x->rank < 2 || y->rank < 2)
+        return ml_fail(c, ML_SHAPE_ERROR, "x and y must be matrices, their shapes are %s and %s",
+                       ml_shape_text(x, one), ml_shape_text(y, other));
+    const int32_t *x_dims = x->dims + x->rank - 2, *y_dims = y->dims + y->rank - 2;
+    b->m = x_dims[p->adj_x ? 1 : 0];
+    b->k = x_dims[p->adj_x ? 0 : 1];
+    b->n = y_dims[p->adj_y ? 0 : 1];
+    if (y_dims[p->adj_y ? 1 : 0] != b->k)
+        return ml_fail(c, ML_SHAPE_ERROR, "rows of %lld in x and columns of %d in y do not match",
+                       (long long)b->k, y_dims[p->adj_y ? 1 : 0]);
+    const ml_shape x_outer = outer_of(x), y_outer = outer_of(y);
+    ml_status status = ml_broadcast_shape(c, &x_outer, &y_outer, &b->outer);
+    if (status != ML_OK) return status;
+    find_steps(&b->outer, &x_outer, b->x_step);
+    find_steps(&b->outer, &y_outer, b->y_step);
+    b->batches = ml_elements(&b->outer);
+    b->of_x = ml_elements(&x_outer);
+    b->of_y = ml_elements(&y_outer);
+    ml_shape z = b->outer;
+    status = ml_append_dim(c, &z, b->m);
+    if (status == ML_OK) status = ml_append_dim(c, &z, b->n);
+    if (status == ML_OK) status = ml_set_output(c, 0, &z);
+    if (status != ML_OK) return status;
+    if (p->adj_x) ml_reserve(wish, ml_elements(x) * x_bytes(c));
+    wish->worker_bytes = sums_at(b) + ROWS * b->n * (int64_t)sizeof(int64_t);
+    return ML_OK;
+}
+
+/* Where element (i, j) of y's matrix transposed is: output i, input j. */
+typedef struct source {
+    int64_t i_step;
+    int64_t j_step;
+} source;
+static source source_of(const ml_call *c) {
+    const product_blob *b = c->blob;
+    const bool rows = ((const batch_matmul_params *)c->params)->adj_y;
+    return rows ? (source){b->k, 1} : (source){1, b->n};
+}
+
+static int64_t too_large(const ml_call *c) {
+    ml_fail(c, ML_SHAPE_ERROR, "y is too large to pack");
+    return -1;
+}
+
+static int64_t pack_f32(const ml_call *c, void *to) {
+    const product_blob *b = c->blob;
+    const ml_simd *simd = c->env->simd;
+    const int64_t panel = simd->matmul_f32_panel;
+    int64_t bytes;
+    if (__builtin_mul_overflow((b->n + panel) * 4, b->k, &bytes) ||
+        __builtin_mul_overflow(bytes, b->of_y, &bytes))
+        return too_large(c);
+    const int64_t one = ml_packed_f32(simd, b->n, b->k);
+    const source s = source_of(c);
+    for (int64_t y = 0; to && y < b->of_y; y++) {
+        const float *from = (const float *)ml_value(c, 1) + y * b->n * b->k;
+        float *packed = (float *)to + y * one;
+        if (s.j_step == 1) {
+            simd->pack_f32(from, b->n, b->k, packed);
+            continue;
+        }
+        for (int64_t i = 0; i < b->n; i += panel, packed += panel * b->k) {
+            const int64_t width = smaller(panel, b->n - i);
+            for (int64_t j = 0; j < b->k; j++)
+                for (int64_t at = 0; at < panel; at++)
+                    packed[j * panel + at] = at < width ? from[j * b->n + i + at] : 0.0f;
+        }
+    }
+    return one * b->of_y * (int64_t)sizeof(float);
+}
+
+/* Rows of y's columns: `stride` elements each, zeros in excess. */
+#define PACK(name, type, STRIDE)                                                             \
+    static int64_t name(const ml_call *c, void *to) {                                        \
+        const product_blob *b = c->blob;                                                     \
+        const int64_t stride = STRIDE(b->k);                                                 \
+        const source s = source_of(c);                                                       \
+        int64_t bytes;                                                                       \
+        if (__builtin_mul_overflow(stride * (int64_t)sizeof(type), b->n, &bytes) ||          \
+            __builtin_mul_overflow(bytes, b->of_y, &bytes))                                  \
+            return too_large(c);                                                             \
+        type *row = to;                                                                      \
+        for (int64_t y = 0; to && y < b->of_y; y++) {                                        \
+            const type *from = (const type *)ml_value(c, 1) + y * b->n * b->k;               \
+            for (int64_t i = 0; i < b->n; i++, row += stride)                                \
+                for (int64_t j = 0; j < stride; j++)                                         \
+                    row[j] = (type)(j < b->k ? from[i * s.i_step + j * s.j_step] : 0);       \
+        }                                                                                    \
+        return bytes;                                                                        \
+    }
+PACK(pack_s8, int8_t, ml_padded_row)
+#define AS_IT_IS(k) (k)
+PACK(pack_s16, int16_t, AS_IT_IS)
+
+typedef struct product_scale {
+    int32_t x_zero;
+    int32_t y_zero;
+    int32_t zero;
+    int32_t mantissa;
+    int32_t shift;
+    float scale; /* y's, of hybrid products */
+} product_scale;
+
+static int64_t derive_product(const ml_call *c, void *to) {
+    const ml_affine x = ml_input_affine(c, 0), y = ml_input_affine(c, 1),
+                    z = ml_output_affine(c, 0);
+    product_scale *made = to;
+    if (made) {
+        *made = (product_scale){x.zero_point, y.zero_point, z.zero_point, 0, 0, y.scale};
+        if (ml_output(c, 0)->type == ML_S32) made->x_zero = made->y_zero = 0;
+        const double product = (double)(x.scale * y.scale);
+        if (z.scale > 0.0f)
+            ml_quantize_multiplier(product / (double)z.scale, &made->mantissa, &made->shift);
+    }
+    return (int64_t)sizeof(product_scale);
+}
+
+/* A block of rows: of batch `batch`, from row `first` on. */
+typedef struct rows_of {
+    const void *x; /* its matrix's first row, as rows */
+    int64_t y; /* the matrix of y */
+    int64_t first;
+    int64_t count;
+    int64_t at; /* the block's first element of the output */
+} rows_of;
+
+static rows_of find_rows(const ml_call *c, int64_t block) {
+    const product_blob *b = c->blob;
+    const int64_t blocks = (b->m + ROWS - 1) / ROWS;
+    rows_of r = {.first = block % blocks * ROWS};
+    int64_t batch = block / blocks, x = 0;
+    r.count = smaller(ROWS, b->m - r.first);
+    r.at = (batch * b->m + r.first) * b->n;
+    for (int32_t d = b->outer.rank - 1; d >= 0; d--) {
+        const int64_t index = batch % b->outer.dims[d];
+        batch /= b->outer.dims[d];
+        x += index * b->x_step[d];
+        r.y += index * b->y_step[d];
+    }
+    const bool turned = ((const batch_matmul_params *)c->params)->adj_x;
+    const int64_t bytes = ml_type_bytes(ml_in_tensor(c, 0)->type);
+    r.x = (const char *)(turned ? c->scratch : ml_in(c, 0)) + (x * b->m + r.first) * b->k * bytes;
+    return r;
+}
+
+static ml_status floats(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
+    const product_blob *b = c->blob;
+    const int64_t one = ml_packed_f32(c->env->simd, b->n, b->k);
+    (void)worker, (void)args;
+    for (int64_t i = first; i < end; i++) {
+        const rows_of r = find_rows(c, i);
+        const ml_matmul_f32_args product = {
+            .a = r.x,
+            .rows = r.count,
+            .a_stride = b->k,
+            .pieces = 1,
+            .k = b->k,
+            .n = b->n,
+            .packed = (const float *)c->packed + r.y * one,
+            .y = (float *)ml_out(c, 0) + r.at,
+            .y_stride = b->n,
+            .low = -__builtin_inff(),
+            .high = __builtin_inff(),
+        };
+        c->env->simd->matmul_f32(&product);
+    }
+    return ML_OK;
+}
+
+/* Row `r` of bytes or words, widened, less the zero point. */
+static void fill_row(const ml_call *c, const rows_of *r, int64_t row, int16_t *to) {
+    const product_blob *b = c->blob;
+    const int32_t zero = ((const product_scale *)c->derived)->x_zero;
+    const int8_t *s8 = (const int8_t *)r->x + row * b->k;
+    const int16_t *s16 = (const int16_t *)r->x + row * b->k;
+    if (ml_in_tensor(c, 0)->type == ML_S8)
+        for (int64_t j = 0; j < b->k; j++) to[j] = (int16_t)(s8[j] - zero);
+    else
+        for (int64_t j = 0; j < b->k; j++) to[j] = s16[j];
+}
+
+static float hybrid_row(const ml_call *c, const rows_of *r, int64_t row, int16_t *to) {
+    const int64_t k = ((const product_blob *)c->blob)->k;
+    const bool asymmetric = ((const batch_matmul_params *)c->params)->asymmetric;
+    return ml_quantize_row((const float *)r->x + row * k, k, asymmetric, to) *
+           ((const product_scale *)c->derived)->scale;
+}
+
+static void finish(const ml_call *c, const product_scale *p, int64_t at, int64_t count,
+                   const void *sums, bool wide) {
+    const int32_t type = ml_out_tensor(c, 0)->type;
+    const int32_t least = ml_type_least(type), most = ml_type_most(type);
+    int8_t *s8 = (int8_t *)ml_out(c, 0) + at;
+    int16_t *s16 = (int16_t *)ml_out(c, 0) + at;
+    int32_t *s32 = (int32_t *)ml_out(c, 0) + at;
+    for (int64_t i = 0; i < count; i++) {
+        if (type == ML_S32) {
+            s32[i] = ((const int32_t *)sums)[i];
+            continue;
+        }
+        const int32_t scaled =
+            wide ? ml_multiply_quantized_s64(((const int64_t *)sums)[i], p->mantissa, p->shift)
+                 : ml_multiply_quantized(((const int32_t *)sums)[i], p->mantissa, p->shift);
+        const int32_t y =
+            ml_clamp_s32((int32_t)((uint32_t)scaled + (uint32_t)p->zero), least, most);
+        if (type == ML_S8) s8[i] = (int8_t)y;
+        else s16[i] = (int16_t)y;
+    }
+}
+
+static int32_t sum_of(const int16_t *row, int64_t k) {
+    int64_t total = 0;
+    for (int64_t j = 0; j < k; j++) total += row[j];
+    return (int32_t)total;
+}
+
+/* Bytes in y: x may be float (each row quantized by itself), s8 or s16. */
+static ml_status bytes(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
+    const product_blob *b = c->blob;
+    const product_scale *p = c->derived;
+    const int32_t type = ml_in_tensor(c, 0)->type;
+    const bool wide = type == ML_S16;
+    const int64_t k = ml_padded_row(b->k);
+    int16_t *rows = ml_worker_scratch(c, worker);
+    void *sums = (char *)rows + sums_at(b);
+    float scales[ROWS];
+    (void)args;
+    for (int64_t i = first; i < end; i++) {
+        const rows_of r = find_rows(c, i);
+        for (int64_t row = 0; row < r.count; row++) {
+            int16_t *to = rows + row * k;
+            memset(to + b->k, 0, (size_t)(k - b->k) * sizeof *to);
+            if (type == ML_F32) scales[row] = hybrid_row(c, &r, row, to);
+            else fill_row(c, &r, row, to);
+        }
+        ml_matmul_s16s8(rows, r.count, (const int8_t *)c->packed + r.y * b->n * k, k, b->n, sums,
+                        wide);
+        for (int64_t row = 0; row < r.count; row++) {
+            int32_t *s32 = (int32_t *)sums + row * b->n;
+            float *y = (float *)ml_out(c, 0) + r.at + row * b->n;
+            const uint32_t zero = (uint32_t)p->y_zero * (uint32_t)sum_of(rows + row * k, b->k);
+            for (int64_t n = 0; type == ML_F32 && n < b->n; n++) y[n] = (float)s32[n] * scales[row];
+            for (int64_t n = 0; type == ML_S8 && n < b->n; n++)
+                s32[n] = (int32_t)((uint32_t)s32[n] - zero);
+        }
+        if (type != ML_F32) finish(c, p, r.at, r.count * b->n, sums, wide);
+    }
+    return ML_OK;
+}
+
+/* s16 in both. */
+static ml_status words(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
+    const product_blob *b = c->blob;
+    (void)worker, (void)args;
+    for (int64_t i = first; i < end; i++) {
+        const rows_of r = find_rows(c, i);
+        for (int64_t row = 0; row < r.count; row++)
+            for (int64_t n = 0; n < b->n; n++) {
+                const int16_t *u = (const int16_t *)r.x + row * b->k;
+                const int16_t *v = (const int16_t *)c->packed + (r.y * b->n + n) * b->k;
+                int64_t sum = 0;
+                for (int64_t j = 0; j < b->k; j++) sum += (int32_t)u[j] * v[j];
+                finish(c, c->derived, r.at + row * b->n + n, 1, &sum, true);
+            }
+    }
+    return ML_OK;
+}
+
+/* x's matrices, whose columns are the rows that are wanted, turned into scratch. */
+#define TURN(type)                                                                           \
+    for (int64_t x = 0; x < b->of_x * b->k * b->m; x += b->k * b->m)                         \
+        for (int64_t j = 0; j < b->k; j++)                                                   \
+            for (int64_t i = 0; i < b->m; i++)                                               \
+                ((type *)c->scratch)[x + i * b->k + j] = ((const type *)ml_in(c, 0))[x + j * b->m + i];
+
+static ml_status run(const ml_call *c, ml_body body) {
+    const product_blob *b = c->blob;
+    const int32_t type = ml_in_tensor(c, 0)->type;
+    if (((const batch_matmul_params *)c->params)->adj_x) {
+        if (type == ML_F32) {
+            TURN(float)
+        } else if (type == ML_S8) {
+            TURN(int8_t)
+        } else {
+            TURN(int16_t)
+        }
+    }
+    return ml_parallel(c, b->batches * ((b->m + ROWS - 1) / ROWS),
+                       ml_work_grain(smaller(ROWS, b->m) * b->k * b->n), body, NULL);
+}
+
+static ml_status run_floats(const ml_call *c) {
+    const product_blob *b = c->blob;
+    if (b->k > 0) return run(c, floats);
+    memset(ml_out(c, 0), 0, (size_t)(b->batches * b->m * b->n) * sizeof(float));
+    return ML_OK;
+}
+static ml_status run_bytes(const ml_call *c) { return run(c, bytes); }
+static ml_status run_words(const ml_call *c) { return run(c, words); }
+
+ML_KERNELS(batch_matmul) = {
+    {.abi = ML_KERNEL_ABI,
+     .name = "batch_matmul",
+     ML_PARAMS_OF(batch_matmul_params),
+     .blob_bytes = (int32_t)sizeof(product_blob),
+     .packs = 1,
+     .prepare = prepare_batch_matmul,
+     ML_TYPED({"f32 f32 -> f32", NULL, pack_f32, run_floats},
+              {"f32 s8 -> f32", derive_product, pack_s8, run_bytes},
+              {"s8 s8 -> s8|s32", derive_product, pack_s8, run_bytes},
+              {"s16 s8 -> s16", derive_product, pack_s8, run_bytes},
+              {"s16 s16 -> s16", derive_product, pack_s16, run_words})},
+    ML_KERNELS_END,
+};

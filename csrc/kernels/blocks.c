@@ -1,0 +1,251 @@
+/* blocks.c -- DEPTH_TO_SPACE, SPACE_TO_DEPTH: blocks of pixels as channels; SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: as batches,
+ * padded or cropped. */
+#include "rules/nest.h"
+#include "rules/quantized.h"
+#include "rules/values.h"
+
+/* Blocks and channels ---------------------------------------------------------------------------------------------------- */
+
+#define DEPTH_FIELDS(X, S) X(S, i32, block_size)
+ML_PARAMS(depth_params, DEPTH_FIELDS)
+
+static ml_status check_block(const ml_call *c, int32_t block) {
+    const ml_shape *x = &ml_input(c, 0)->shape;
+    char text[96];
+    if (x->rank != 4)
+        return ml_fail(c, ML_SHAPE_ERROR, "input has the shape %s, expected 4 dimensions",
+                       ml_shape_text(x, text));
+    if (block >= 1 && block <= 32767) return ML_OK;
+    return ml_fail(c, ML_SHAPE_ERROR, "block_size is %d, expected 1 to 32767", block);
+}
+
+/* Six dimensions in the order they have in the output, and the elements between their indices in the input. */
+static void build(const ml_call *c, const int64_t counts[6], const int64_t steps[6]) {
+    int64_t element = ml_type_bytes(ml_input(c, 0)->type);
+    ml_nest_begin(c->blob, element);
+    for (int i = 0; i < 6; i++) ml_nest_add(c->blob, counts[i], steps[i] * element);
+    ml_nest_end(c->blob);
+}
+
+static ml_status prepare_depth_to_space(const ml_call *c, ml_wish *wish) {
+    int32_t b = ((const depth_params *)c->params)->block_size;
+    const ml_shape *x = &ml_input(c, 0)->shape;
+    ml_status status = check_block(c, b);
+    if (status != ML_OK) return status;
+    int64_t height = x->dims[1], width = x->dims[2], depth = x->dims[3];
+    if (depth % (b * b) != 0)
+        return ml_fail(c, ML_SHAPE_ERROR, "depth %d is no multiple of %d, the block's area",
+                       x->dims[3], b * b);
+    int64_t channels = depth / (b * b);
+    ml_shape shape = {.rank = 0};
+    ml_append_dim(c, &shape, x->dims[0]);
+    status = ml_append_dim(c, &shape, height * b);
+    if (status == ML_OK) status = ml_append_dim(c, &shape, width * b);
+    if (status == ML_OK) status = ml_append_dim(c, &shape, channels);
+    if (status == ML_OK) status = ml_set_output(c, 0, &shape);
+    if (status != ML_OK || ml_elements(&shape) == 0) return status;
+    const int64_t counts[] = {x->dims[0], height, b, width, b, channels};
+    const int64_t steps[] = {
+        height * width * depth, width * depth, b * channels, depth, channels, 1};
+    build(c, counts, steps);
+    return ML_OK;
+}
+
+static ml_status prepare_space_to_depth(const ml_call *c, ml_wish *wish) {
+    int32_t b = ((const depth_params *)c->params)->block_size;
+    const ml_shape *x = &ml_input(c, 0)->shape;
+    ml_status status = check_block(c, b);
+    if (status != ML_OK) return status;
+    int64_t height = x->dims[1], width = x->dims[2], depth = x->dims[3];
+    if (height % b != 0 || width % b != 0)
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "height %d and width %d are no multiples of block_size %d", x->dims[1],
+                       x->dims[2], b);
+    ml_shape shape = {.rank = 3, .dims = {x->dims[0], x->dims[1] / b, x->dims[2] / b}};
+    status = ml_append_dim(c, &shape, depth * b * b);
+    if (status == ML_OK) status = ml_set_output(c, 0, &shape);
+    if (status != ML_OK || ml_elements(&shape) == 0) return status;
+    const int64_t counts[] = {x->dims[0], height / b, width / b, b, b, depth};
+    const int64_t steps[] = {
+        height * width * depth, b * width * depth, b * depth, width * depth, depth, 1};
+    build(c, counts, steps);
+    return ML_OK;
+}
+
+/* Blocks and batches ----------------------------------------------------------------------------------------------------- */
+
+/* The side of the pixels (n, height, width) and that of the blocks (height, width, n, rows, columns). */
+typedef struct batch_blob {
+    int64_t batches; /* of the pixels */
+    int64_t size[2]; /* of the pixels */
+    int64_t
+        before[2]; /* rows and columns of blocks in front of them: padding, or what is cropped */
+    int64_t block[2];
+    int64_t blocks[2]; /* of each position in a block: rows and columns */
+    int64_t run; /* bytes of a pixel */
+} batch_blob;
+
+/* Checks the shapes of `block` and of `pairs`, paddings or crops; *m is how many dimensions have blocks. */
+static ml_status check_shapes(const ml_call *c, const char *pairs, int32_t *m) {
+    const ml_shape *x = &ml_input(c, 0)->shape, *block = &ml_input(c, 1)->shape;
+    const ml_shape *around = &ml_input(c, 2)->shape;
+    char text[96];
+    *m = x->rank - 2;
+    if (x->rank != 3 && x->rank != 4)
+        return ml_fail(c, ML_SHAPE_ERROR, "input has the shape %s, expected 3 or 4 dimensions",
+                       ml_shape_text(x, text));
+    if (block->rank != 1 || block->dims[0] != *m)
+        return ml_fail(c, ML_SHAPE_ERROR, "block has the shape %s, expected (%d)",
+                       ml_shape_text(block, text), *m);
+    if (around->rank != 2 || around->dims[0] != *m || around->dims[1] != 2)
+        return ml_fail(c, ML_SHAPE_ERROR, "%s have the shape %s, expected (%d, 2)", pairs,
+                       ml_shape_text(around, text), *m);
+    return ML_OK;
+}
+
+/* Reads the block of dimension `d` and what goes before and behind it. */
+static ml_status read_dimension(const ml_call *c, const char *pairs, int32_t d, batch_blob *b,
+                                int64_t *behind) {
+    const int32_t *block = ml_value(c, 1), *around = ml_value(c, 2);
+    b->block[d] = block[d];
+    b->before[d] = around[2 * d];
+    *behind = around[2 * d + 1];
+    if (block[d] < 1)
+        return ml_fail(c, ML_SHAPE_ERROR, "block %d is %d, expected 1 or more", d, block[d]);
+    if (b->before[d] >= 0 && *behind >= 0) return ML_OK;
+    return ml_fail(c, ML_SHAPE_ERROR, "%s of dimension %d are %d and %d, expected 0 or more", pairs,
+                   d + 1, around[2 * d], around[2 * d + 1]);
+}
+
+static ml_status prepare_space_to_batch(const ml_call *c, ml_wish *wish) {
+    const ml_tensor *x = ml_input(c, 0);
+    int32_t m;
+    ml_status status = check_shapes(c, "paddings", &m);
+    if (status != ML_OK) return status;
+    if (!ml_value(c, 1) || !ml_value(c, 2)) return ml_open(wish, 0);
+    batch_blob b = {.batches = x->shape.dims[0], .size = {1, 1}, .block = {1, 1}, .blocks = {1, 1}};
+    for (int32_t d = 0; d < m; d++) {
+        int64_t behind;
+        status = read_dimension(c, "paddings", d, &b, &behind);
+        if (status != ML_OK) return status;
+        b.size[d] = x->shape.dims[d + 1];
+        int64_t padded = b.size[d] + b.before[d] + behind;
+        b.blocks[d] = padded / b.block[d];
+        if (padded % b.block[d] != 0)
+            return ml_fail(c, ML_SHAPE_ERROR,
+                           "dimension %d, padded to %lld, is no multiple of its block %lld", d + 1,
+                           (long long)padded, (long long)b.block[d]);
+    }
+    ml_shape shape = {.rank = 0};
+    int64_t area = b.block[0] * b.block[1];
+    status = area > INT32_MAX ? ml_append_dim(c, &shape, area)
+                              : ml_append_dim(c, &shape, b.batches * area);
+    for (int32_t d = 0; d < m && status == ML_OK; d++)
+        status = ml_append_dim(c, &shape, b.blocks[d]);
+    if (status == ML_OK) status = ml_append_dim(c, &shape, x->shape.dims[m + 1]);
+    b.run = x->shape.dims[m + 1] * ml_type_bytes(x->type);
+    *(batch_blob *)c->blob = b;
+    return status == ML_OK ? ml_set_output(c, 0, &shape) : status;
+}
+
+static ml_status prepare_batch_to_space(const ml_call *c, ml_wish *wish) {
+    const ml_tensor *x = ml_input(c, 0);
+    int32_t m;
+    ml_status status = check_shapes(c, "crops", &m);
+    if (status != ML_OK) return status;
+    if (!ml_value(c, 1) || !ml_value(c, 2)) return ml_open(wish, 0);
+    batch_blob b = {.size = {1, 1}, .block = {1, 1}, .blocks = {1, 1}};
+    for (int32_t d = 0; d < m; d++) {
+        int64_t behind;
+        status = read_dimension(c, "crops", d, &b, &behind);
+        if (status != ML_OK) return status;
+        b.blocks[d] = x->shape.dims[d + 1];
+        b.size[d] = b.blocks[d] * b.block[d] - b.before[d] - behind;
+        if (b.size[d] < 0)
+            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d of size %lld is cropped by %lld", d + 1,
+                           (long long)(b.blocks[d] * b.block[d]),
+                           (long long)(b.before[d] + behind));
+    }
+    int64_t area = b.block[0] * b.block[1];
+    if (x->shape.dims[0] % area != 0)
+        return ml_fail(c, ML_SHAPE_ERROR, "batch %d is no multiple of %lld, the block's area",
+                       x->shape.dims[0], (long long)area);
+    b.batches = x->shape.dims[0] / area;
+    ml_shape shape = {.rank = 1, .dims = {(int32_t)b.batches}};
+    for (int32_t d = 0; d < m && status == ML_OK; d++) status = ml_append_dim(c, &shape, b.size[d]);
+    if (status == ML_OK) status = ml_append_dim(c, &shape, x->shape.dims[m + 1]);
+    b.run = x->shape.dims[m + 1] * ml_type_bytes(x->type);
+    *(batch_blob *)c->blob = b;
+    return status == ML_OK ? ml_set_output(c, 0, &shape) : status;
+}
+
+/* Bytes to a pixel among the blocks. */
+static int64_t block_at(const batch_blob *b, int64_t n, int64_t row, int64_t column) {
+    int64_t y = row + b->before[0], x = column + b->before[1];
+    int64_t batch = (y % b->block[0] * b->block[1] + x % b->block[1]) * b->batches + n;
+    return ((batch * b->blocks[0] + y / b->block[0]) * b->blocks[1] + x / b->block[1]) * b->run;
+}
+
+/* Row by row, and in a row the pixels of one column of blocks after those of another: they lie together among the blocks. */
+static void copy_blocks(const batch_blob *b, uint8_t *to, const uint8_t *from, bool to_pixels) {
+    int64_t apart = b->block[1] * b->run;
+    for (int64_t line = 0; line < b->batches * b->size[0]; line++) {
+        int64_t n = line / b->size[0], row = line % b->size[0];
+        for (int64_t i = 0; i < b->block[1] && i < b->size[1]; i++) {
+            int64_t count = (b->size[1] - i - 1) / b->block[1] + 1;
+            int64_t pixel = (line * b->size[1] + i) * b->run, block = block_at(b, n, row, i);
+            ml_turns inner = {count, to_pixels ? apart : b->run, to_pixels ? b->run : apart};
+            ml_copy_runs(to + (to_pixels ? pixel : block), from + (to_pixels ? block : pixel),
+                         b->run, (ml_turns){1, 0, 0}, inner);
+        }
+    }
+}
+
+/* Quantized tensors are padded with their 0. */
+static int64_t derive_zero(const ml_call *c, void *to) {
+    int32_t type = ml_input(c, 0)->type;
+    bool quantized = type == ML_S8 || type == ML_U8 || type == ML_S16;
+    if (to) *(int64_t *)to = quantized ? ml_output_affine(c, 0).zero_point : 0;
+    return sizeof(int64_t);
+}
+
+static ml_status space_to_batch(const ml_call *c) {
+    const ml_tensor *y = ml_out_tensor(c, 0);
+    int64_t element = ml_type_bytes(y->type);
+    if (y->bytes == 0) return ML_OK;
+    memcpy(ml_out(c, 0), c->derived, (size_t)element);
+    ml_repeat(ml_out(c, 0), element, y->bytes / element - 1);
+    copy_blocks(c->blob, ml_out(c, 0), ml_in(c, 0), false);
+    return ML_OK;
+}
+
+static ml_status batch_to_space(const ml_call *c) {
+    if (ml_out_tensor(c, 0)->bytes > 0) copy_blocks(c->blob, ml_out(c, 0), ml_in(c, 0), true);
+    return ML_OK;
+}
+
+ML_KERNELS(blocks) = {
+    {.abi = ML_KERNEL_ABI,
+     .name = "depth_to_space",
+     ML_PARAMS_OF(depth_params),
+     .blob_bytes = sizeof(ml_nest),
+     .prepare = prepare_depth_to_space,
+     ML_TYPED({"x1|x2|x4|x8|x16 -> any", NULL, NULL, ml_nest_move})},
+    {.abi = ML_KERNEL_ABI,
+     .name = "space_to_depth",
+     ML_PARAMS_OF(depth_params),
+     .blob_bytes = sizeof(ml_nest),
+     .prepare = prepare_space_to_depth,
+     ML_TYPED({"x1|x2|x4|x8|x16 -> any", NULL, NULL, ml_nest_move})},
+    {.abi = ML_KERNEL_ABI,
+     .name = "space_to_batch_nd",
+     .blob_bytes = sizeof(batch_blob),
+     .prepare = prepare_space_to_batch,
+     ML_TYPED({"x1|x2|x4|x8 s32 s32 -> any", derive_zero, NULL, space_to_batch})},
+    {.abi = ML_KERNEL_ABI,
+     .name = "batch_to_space_nd",
+     .blob_bytes = sizeof(batch_blob),
+     .prepare = prepare_batch_to_space,
+     ML_TYPED({"x1|x2|x4|x8 s32 s32 -> any", NULL, NULL, batch_to_space})},
+    ML_KERNELS_END,
+};

@@ -1,0 +1,27 @@
+/* complex.c -- REAL, IMAG, COMPLEX_ABS: what a complex number is made of. */
+#include <math.h>
+
+#include "rules/elementwise.h"
+
+typedef struct c64 {
+    float re, im;
+} c64;
+typedef struct c128 {
+    double re, im;
+} c128;
+ML_UNARY(real_c64, c64, float, ML_NO_CONTEXT, x.re)
+ML_UNARY(real_c128, c128, double, ML_NO_CONTEXT, x.re)
+ML_UNARY(imag_c64, c64, float, ML_NO_CONTEXT, x.im)
+ML_UNARY(imag_c128, c128, double, ML_NO_CONTEXT, x.im)
+ML_UNARY(abs_c64, c64, float, ML_NO_CONTEXT, hypotf(x.re, x.im))
+ML_UNARY(abs_c128, c128, double, ML_NO_CONTEXT, hypot(x.re, x.im))
+
+#define COMPLEX(name, of)                                                    \
+    ML_UNARY_KERNEL_NO_PARAMS(name, {"c64 -> f32", NULL, NULL, of##_c64}, \
+                              {"c128 -> f64", NULL, NULL, of##_c128})
+ML_KERNELS(complex) = {
+    COMPLEX("real", real),
+    COMPLEX("imag", imag),
+    COMPLEX("complex_abs", abs),
+    ML_KERNELS_END,
+};

@@ -1,0 +1,133 @@
+/* fill.c -- FILL, ZEROS_LIKE: one value everywhere; RANGE: numbers a step apart. */
+#include <math.h>
+
+#include "rules/nest.h"
+#include "rules/strings.h"
+#include "rules/values.h"
+
+static ml_status prepare_fill(const ml_call *c, ml_wish *wish) {
+    const ml_tensor *dims = ml_input(c, 0);
+    const void *value = ml_value(c, 0);
+    ml_shape shape = {.rank = 0};
+    char text[96];
+    if (dims->shape.rank != 1)
+        return ml_fail(c, ML_SHAPE_ERROR, "dims have the shape %s, expected a vector",
+                       ml_shape_text(&dims->shape, text));
+    if (ml_elements(&ml_input(c, 1)->shape) != 1)
+        return ml_fail(c, ML_SHAPE_ERROR, "the value has the shape %s, expected one element",
+                       ml_shape_text(&ml_input(c, 1)->shape, text));
+    if (!value && dims->shape.dims[0] > 0) return ml_open(wish, 0);
+    for (int32_t d = 0; d < dims->shape.dims[0]; d++) {
+        int64_t dim;
+        ml_read_index(dims, value, d, &dim);
+        if (dim < 0)
+            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d is %lld, expected 0 or more", d,
+                           (long long)dim);
+        ml_status status = ml_append_dim(c, &shape, dim);
+        if (status != ML_OK) return status;
+    }
+    return ml_set_output(c, 0, &shape);
+}
+
+static ml_status fill(const ml_call *c) {
+    const ml_tensor *y = ml_out_tensor(c, 0);
+    int64_t element = ml_type_bytes(y->type);
+    if (y->bytes == 0) return ML_OK;
+    memcpy(ml_out(c, 0), ml_in(c, 1), (size_t)element);
+    ml_repeat(ml_out(c, 0), element, y->bytes / element - 1);
+    return ML_OK;
+}
+
+static ml_status pick_first(const ml_call *c, int64_t k, int64_t *index) {
+    *index = 0;
+    return ML_OK;
+}
+
+static ml_status fill_strings(const ml_call *c) {
+    return ml_pick_strings(c, 1, 0, ml_elements(&ml_out_tensor(c, 0)->shape), pick_first);
+}
+
+static ml_status prepare_zeros(const ml_call *c, ml_wish *wish) {
+    return ml_set_output(c, 0, &ml_input(c, 0)->shape);
+}
+
+static ml_status zeros(const ml_call *c) {
+    int64_t bytes = ml_out_tensor(c, 0)->bytes;
+    if (bytes > 0) memset(ml_out(c, 0), 0, (size_t)bytes);
+    return ML_OK;
+}
+
+/* Numbers from start up or down to (not including) limit; negative where the step does not lead there. */
+static int64_t count_integers(const ml_call *c) {
+    int64_t of[3];
+    for (int i = 0; i < 3; i++) ml_read_index(ml_input(c, i), ml_value(c, i), 0, &of[i]);
+    if (of[2] == 0 || (of[0] != of[1] && (of[0] < of[1]) != (of[2] > 0))) return -1;
+    uint64_t low = (uint64_t)(of[2] > 0 ? of[0] : of[1]);
+    uint64_t high = (uint64_t)(of[2] > 0 ? of[1] : of[0]);
+    uint64_t step = of[2] > 0 ? (uint64_t)of[2] : 0 - (uint64_t)of[2];
+    uint64_t count = (high - low) / step + ((high - low) % step != 0);
+    return count > INT64_MAX ? INT64_MAX : (int64_t)count;
+}
+
+static int64_t count_floats(const ml_call *c) {
+    float start = *(const float *)ml_value(c, 0), limit = *(const float *)ml_value(c, 1);
+    float step = *(const float *)ml_value(c, 2);
+    bool leads = (start <= limit && step > 0) || (start >= limit && step < 0);
+    float count = ceilf(fabsf((limit - start) / step));
+    return !leads || isnan(count) ? -1 : count < 0x1p31f ? (int64_t)count : INT64_MAX;
+}
+
+static ml_status prepare_range(const ml_call *c, ml_wish *wish) {
+    static const char *const names[] = {"start", "limit", "delta"};
+    bool known = true;
+    char text[96];
+    for (int i = 0; i < 3; i++) {
+        const ml_shape *shape = &ml_input(c, i)->shape;
+        if (ml_elements(shape) != 1)
+            return ml_fail(c, ML_SHAPE_ERROR, "%s has the shape %s, expected one element", names[i],
+                           ml_shape_text(shape, text));
+        known &= ml_value(c, i) != NULL;
+    }
+    if (!known) return ml_open(wish, 0);
+    int64_t count = ml_input(c, 0)->type == ML_F32 ? count_floats(c) : count_integers(c);
+    if (count < 0) return ml_fail(c, ML_SHAPE_ERROR, "delta does not lead from start to limit");
+    ml_shape shape = {.rank = 0};
+    ml_status status = ml_append_dim(c, &shape, count);
+    return status == ML_OK ? ml_set_output(c, 0, &shape) : status;
+}
+
+/* Sums are made in `wide`, which wraps. */
+#define RANGE(name, type, wide)                                                 \
+    static ml_status name(const ml_call *c) {                                   \
+        type at = *(const type *)ml_in(c, 0), step = *(const type *)ml_in(c, 2);\
+        type *y = ml_out(c, 0);                                                 \
+        int64_t count = ml_out_tensor(c, 0)->shape.dims[0];                     \
+        for (int64_t i = 0; i < count; i++) {                                   \
+            y[i] = at;                                                          \
+            at = (type)((wide)at + (wide)step);                                 \
+        }                                                                       \
+        return ML_OK;                                                           \
+    }
+RANGE(range_f32, float, float)
+RANGE(range_s32, int32_t, uint32_t)
+RANGE(range_s64, int64_t, uint64_t)
+
+ML_KERNELS(fill) = {
+    {.abi = ML_KERNEL_ABI,
+     .name = "fill",
+     .prepare = prepare_fill,
+     ML_TYPED({"s32|s64 string -> string", NULL, NULL, fill_strings},
+              {"s32|s64 x1|x2|x4|x8|x16 -> any", NULL, NULL, fill})},
+    {.abi = ML_KERNEL_ABI,
+     .name = "zeros_like",
+     .flags = ML_KERNEL_NEEDS_SHAPES_ONLY,
+     .prepare = prepare_zeros,
+     ML_TYPED({"f32|s32|s64 -> any", NULL, NULL, zeros})},
+    {.abi = ML_KERNEL_ABI,
+     .name = "range",
+     .prepare = prepare_range,
+     ML_TYPED({"f32 f32 f32 -> f32", NULL, NULL, range_f32},
+              {"s32 s32 s32 -> s32", NULL, NULL, range_s32},
+              {"s64 s64 s64 -> s64", NULL, NULL, range_s64})},
+    ML_KERNELS_END,
+};

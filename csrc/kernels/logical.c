@@ -1,0 +1,43 @@
+/* logical.c -- LOGICAL_AND, LOGICAL_OR, LOGICAL_NOT, BITWISE_XOR, RIGHT_SHIFT: truth values and bits, with numpy's
+ * broadcasting. */
+#include "rules/broadcast.h"
+#include "rules/elementwise.h"
+
+ML_UNARY(logical_not_b8, uint8_t, uint8_t, ML_NO_CONTEXT, x == 0)
+ML_BINARY(logical_and_b8, uint8_t, uint8_t, ML_NO_CONTEXT, (u != 0) & (v != 0))
+ML_BINARY(logical_or_b8, uint8_t, uint8_t, ML_NO_CONTEXT, (u | v) != 0)
+
+ML_BINARY(xor_x1, uint8_t, uint8_t, ML_NO_CONTEXT, u ^ v)
+ML_BINARY(xor_x2, uint16_t, uint16_t, ML_NO_CONTEXT, u ^ v)
+ML_BINARY(xor_x4, uint32_t, uint32_t, ML_NO_CONTEXT, u ^ v)
+
+/* By 0 where the number of bits is negative, by all but one where it is more; signs are kept. */
+static inline int32_t bits_of(int64_t bits, int32_t most) {
+    return bits < 0 ? 0 : bits > most ? most : (int32_t)bits;
+}
+#define SHIFT(type, most)                                            \
+    ML_BINARY(right_shift_##type, type##_t, type##_t, ML_NO_CONTEXT, \
+              (type##_t)(u >> bits_of((int64_t)v, most)))
+SHIFT(int8, 7)
+SHIFT(uint8, 7)
+SHIFT(int16, 15)
+SHIFT(uint16, 15)
+SHIFT(int32, 31)
+SHIFT(uint32, 31)
+
+ML_KERNELS(logical) = {
+    ML_UNARY_KERNEL_NO_PARAMS("logical_not", {"b8 -> b8", NULL, NULL, logical_not_b8}),
+    ML_BINARY_KERNEL_NO_PARAMS("logical_and", {"b8 b8 -> b8", NULL, NULL, logical_and_b8}),
+    ML_BINARY_KERNEL_NO_PARAMS("logical_or", {"b8 b8 -> b8", NULL, NULL, logical_or_b8}),
+    ML_BINARY_KERNEL_NO_PARAMS(
+        "bitwise_xor", {"s8 s8 -> s8", NULL, NULL, xor_x1}, {"u8 u8 -> u8", NULL, NULL, xor_x1},
+        {"s16 s16 -> s16", NULL, NULL, xor_x2}, {"u16 u16 -> u16", NULL, NULL, xor_x2},
+        {"s32 s32 -> s32", NULL, NULL, xor_x4}, {"u32 u32 -> u32", NULL, NULL, xor_x4}),
+    ML_BINARY_KERNEL_NO_PARAMS("right_shift", {"s8 s8 -> s8", NULL, NULL, right_shift_int8},
+                               {"u8 u8 -> u8", NULL, NULL, right_shift_uint8},
+                               {"s16 s16 -> s16", NULL, NULL, right_shift_int16},
+                               {"u16 u16 -> u16", NULL, NULL, right_shift_uint16},
+                               {"s32 s32 -> s32", NULL, NULL, right_shift_int32},
+                               {"u32 u32 -> u32", NULL, NULL, right_shift_uint32}),
+    ML_KERNELS_END,
+};

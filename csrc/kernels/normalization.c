@@ -1,0 +1,135 @@
+/* normalization.c -- L2_NORMALIZATION along the last dimension, LOCAL_RESPONSE_NORMALIZATION along the channels.
+ *
+ * Bytes: the reciprocal square root of an int32 sum of squares, by five Newton steps in fixed point (TFLite's
+ * GetInvSqrtQuantizedMultiplierExp); an output of scale 1 / 128.
+ */
+#include <math.h>
+
+#include "rules/quantized.h"
+#include "rules/values.h"
+
+#define RESPONSE_FIELDS(X, S) X(S, i32, radius) X(S, f32, bias) X(S, f32, alpha) X(S, f32, beta)
+ML_PARAMS(response_params, RESPONSE_FIELDS)
+ML_PARAMS(l2_params, ML_CLAMP_FIELDS)
+
+typedef struct rows_blob {
+    int64_t rows;
+    int64_t depth;
+} rows_blob;
+
+static ml_status prepare_rows(const ml_call *c, ml_wish *wish) {
+    const ml_shape *x = &ml_input(c, 0)->shape;
+    rows_blob *blob = c->blob;
+    (void)wish;
+    if (x->rank < 1) return ml_fail(c, ML_SHAPE_ERROR, "the input is a scalar");
+    blob->rows = ml_elements_of(x, 0, x->rank - 1);
+    blob->depth = x->dims[x->rank - 1];
+    return ml_set_output(c, 0, x);
+}
+
+static ml_status l2_f32(const ml_call *c) {
+    const rows_blob *b = c->blob;
+    const l2_params *p = c->params;
+    const float *x = ml_in(c, 0);
+    float *y = ml_out(c, 0);
+    for (int64_t r = 0; r < b->rows; r++, x += b->depth, y += b->depth) {
+        float sum = 0.0f;
+        for (int64_t i = 0; i < b->depth; i++) sum += x[i] * x[i];
+        float norm = sqrtf(sum);
+        norm = norm < 1e-6f ? 1e-6f : norm;
+        for (int64_t i = 0; i < b->depth; i++) {
+            const float v = x[i] / norm;
+            y[i] = v < p->minimum ? p->minimum : v > p->maximum ? p->maximum : v;
+        }
+    }
+    return ML_OK;
+}
+
+/* x * 2^exponent, saturating. */
+static int32_t shifted(int32_t x, int32_t exponent) {
+    const int64_t v = (int64_t)x * ((int64_t)1 << exponent);
+    return (int32_t)(v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v);
+}
+
+static void inverse_root(int32_t sum, int32_t *mantissa, int32_t *shift) {
+    *mantissa = INT32_MAX;
+    *shift = 0;
+    if (sum <= 1) return;
+    int32_t right = 11;
+    for (; sum >= 1 << 29; right++) sum /= 4;
+    const int32_t pairs = (__builtin_clz((uint32_t)sum) - 1) / 2 - 1;
+    right -= pairs;
+    sum <<= 2 * pairs;
+    /* 3 integer bits: 1.5 is 3 << 27. */
+    const int32_t half = ml_rounding_shift_right(sum >> 1, 1), three_halves = 3 << 27;
+    int32_t x = 1 << 28;
+    for (int i = 0; i < 5; i++) {
+        const int32_t cube = shifted(ml_doubling_high_mul(ml_doubling_high_mul(x, x), x), 6);
+        x = shifted(ml_doubling_high_mul(three_halves, x) - ml_doubling_high_mul(half, cube), 3);
+    }
+    *mantissa = ml_doubling_high_mul(x, 1518500250); /* sqrt(2) / 2 */
+    if (right < 0) *mantissa <<= -right;
+    *shift = right < 0 ? 0 : -right;
+}
+
+static int64_t derive_zero(const ml_call *c, void *to) {
+    if (to) *(ml_affine *)to = ml_input_affine(c, 0);
+    return (int64_t)sizeof(ml_affine);
+}
+
+/* Outputs are in steps of 1 / 128: u8 has the factor in the integer, s8 in the multiplier. */
+#define L2_BYTES(suffix, type, FACTOR, MORE, ZERO, LEAST, MOST)                          \
+    static ml_status l2_##suffix(const ml_call *c) {                                     \
+        const rows_blob *b = c->blob;                                                    \
+        const int32_t zero = ((const ml_affine *)c->derived)->zero_point;                \
+        const type *x = ml_in(c, 0);                                                     \
+        type *y = ml_out(c, 0);                                                          \
+        for (int64_t r = 0; r < b->rows; r++, x += b->depth, y += b->depth) {            \
+            uint32_t sum = 0;                                                            \
+            int32_t mantissa, shift;                                                     \
+            for (int64_t i = 0; i < b->depth; i++)                                       \
+                sum += (uint32_t)((x[i] - zero) * (x[i] - zero));                        \
+            inverse_root((int32_t)sum, &mantissa, &shift);                               \
+            for (int64_t i = 0; i < b->depth; i++) {                                     \
+                const int32_t v =                                                        \
+                    ml_multiply_quantized((FACTOR) * (x[i] - zero), mantissa, shift + (MORE)); \
+                y[i] = (type)ml_clamp_s32(v + (ZERO), LEAST, MOST);                      \
+            }                                                                            \
+        }                                                                                \
+        return ML_OK;                                                                    \
+    }
+L2_BYTES(u8, uint8_t, 128, 0, 128, 0, UINT8_MAX)
+L2_BYTES(s8, int8_t, 1, 7, 0, INT8_MIN, INT8_MAX)
+
+static ml_status response_f32(const ml_call *c) {
+    const rows_blob *b = c->blob;
+    const response_params *p = c->params;
+    const float *x = ml_in(c, 0);
+    float *y = ml_out(c, 0);
+    for (int64_t r = 0; r < b->rows; r++, x += b->depth, y += b->depth)
+        for (int64_t i = 0; i < b->depth; i++) {
+            const int64_t first = i < p->radius ? 0 : i - p->radius;
+            const int64_t end = b->depth - i > p->radius ? i + p->radius : b->depth;
+            float sum = 0.0f;
+            for (int64_t k = first; k < end; k++) sum += x[k] * x[k];
+            y[i] = x[i] * powf(p->bias + p->alpha * sum, -p->beta);
+        }
+    return ML_OK;
+}
+
+ML_KERNELS(normalization) = {
+    {.abi = ML_KERNEL_ABI,
+     .name = "l2_normalization",
+     ML_PARAMS_OF(l2_params),
+     .blob_bytes = (int32_t)sizeof(rows_blob),
+     .prepare = prepare_rows,
+     ML_TYPED({"f32 -> f32", NULL, NULL, l2_f32}, {"u8 -> u8", derive_zero, NULL, l2_u8},
+              {"s8 -> s8", derive_zero, NULL, l2_s8})},
+    {.abi = ML_KERNEL_ABI,
+     .name = "local_response_normalization",
+     ML_PARAMS_OF(response_params),
+     .blob_bytes = (int32_t)sizeof(rows_blob),
+     .prepare = prepare_rows,
+     ML_TYPED({"f32 -> f32", NULL, NULL, response_f32})},
+    ML_KERNELS_END,
+};

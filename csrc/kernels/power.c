@@ -1,0 +1,38 @@
+/* power.c -- POW, ATAN2: functions of two numbers by libm, with numpy's broadcasting. */
+#include <math.h>
+
+#include "math/float_math.h"
+#include "rules/broadcast.h"
+
+ML_BINARY(pow_f32, float, float, ML_NO_CONTEXT, powf(u, v))
+/* By squaring, wrapping; exponents below 0 are refused. */
+static inline int32_t power(int32_t base, int32_t exponent) {
+    uint32_t y = 1, square = (uint32_t)base;
+    for (; exponent > 0; exponent >>= 1, square *= square)
+        if (exponent & 1) y *= square;
+    return (int32_t)y;
+}
+ML_BINARY(pow_any_s32, int32_t, int32_t, ML_NO_CONTEXT, power(u, v))
+static ml_status pow_s32(const ml_call *c) {
+    const int64_t n = ml_elements(&ml_in_tensor(c, 1)->shape);
+    const int32_t *exponents = ml_in(c, 1);
+    for (int64_t i = 0; i < n; i++)
+        if (exponents[i] < 0)
+            return ml_fail(c, ML_KERNEL_ERROR, "exponent %d of element %lld is below 0",
+                           exponents[i], (long long)i);
+    return pow_any_s32(c);
+}
+
+ML_BINARY(atan2_f32, float, float, ML_NO_CONTEXT, atan2f(u, v))
+ML_BINARY(atan2_f64, double, double, ML_NO_CONTEXT, atan2(u, v))
+ML_BINARY(atan2_f16, uint16_t, uint16_t, ML_NO_CONTEXT,
+          ml_half_of_float(atan2f(ml_float_of_half(u), ml_float_of_half(v))))
+
+ML_KERNELS(power) = {
+    ML_BINARY_KERNEL_NO_PARAMS("pow", {"f32 f32 -> f32", NULL, NULL, pow_f32},
+                               {"s32 s32 -> s32", NULL, NULL, pow_s32}),
+    ML_BINARY_KERNEL_NO_PARAMS("atan2", {"f32 f32 -> f32", NULL, NULL, atan2_f32},
+                               {"f64 f64 -> f64", NULL, NULL, atan2_f64},
+                               {"f16 f16 -> f16", NULL, NULL, atan2_f16}),
+    ML_KERNELS_END,
+};

@@ -1,0 +1,114 @@
+/* select.c -- SELECT, SELECT_V2: x where the condition holds, else y; three inputs with numpy's broadcasting (SELECT_V2), or a
+ * condition of one number, of rows, of elements (SELECT). */
+#include "rules/broadcast.h"
+
+typedef struct select_blob {
+    int32_t rank;
+    int32_t dims[ML_MAX_RANK];
+    int64_t strides[3][ML_MAX_RANK]; /* elements; 0 where an input broadcasts */
+} select_blob;
+
+/* The strides of input `i`, whose dimensions stand under the output's last ones, or from the first on. */
+static void fill_strides(const ml_call *c, int i, const ml_shape *out, bool from_first) {
+    select_blob *blob = c->blob;
+    const ml_shape *shape = &ml_input(c, i)->shape;
+    const int32_t shift = from_first ? 0 : out->rank - shape->rank;
+    int64_t stride = 1;
+    for (int32_t d = shape->rank - 1; d >= 0; d--) {
+        blob->strides[i][d + shift] = shape->dims[d] == 1 ? 0 : stride;
+        stride *= shape->dims[d];
+    }
+}
+
+static ml_status prepare_select_v2(const ml_call *c, ml_wish *wish) {
+    (void)wish;
+    select_blob *blob = c->blob;
+    ml_shape pair, out;
+    ml_status status = ml_broadcast_shape(c, &ml_input(c, 1)->shape, &ml_input(c, 2)->shape, &pair);
+    if (status == ML_OK) status = ml_broadcast_shape(c, &ml_input(c, 0)->shape, &pair, &out);
+    if (status == ML_OK) status = ml_set_output(c, 0, &out);
+    if (status != ML_OK) return status;
+    blob->rank = out.rank;
+    memcpy(blob->dims, out.dims, sizeof out.dims[0] * (size_t)out.rank);
+    for (int i = 0; i < 3; i++) fill_strides(c, i, &out, false);
+    return ML_OK;
+}
+
+static ml_status prepare_select(const ml_call *c, ml_wish *wish) {
+    (void)wish;
+    select_blob *blob = c->blob;
+    const ml_shape *condition = &ml_input(c, 0)->shape, *x = &ml_input(c, 1)->shape,
+                   *y = &ml_input(c, 2)->shape;
+    char left[96], right[96];
+    if (!ml_same_shape(x, y))
+        return ml_fail(c, ML_SHAPE_ERROR, "shapes %s and %s of x and y must be equal",
+                       ml_shape_text(x, left), ml_shape_text(y, right));
+    const bool rows = condition->rank == 1 && x->rank > 0 && condition->dims[0] == x->dims[0];
+    if (condition->rank != 0 && !rows && !ml_same_shape(condition, x))
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "the condition's shape %s must be x's %s, its first dimension, or ()",
+                       ml_shape_text(condition, left), ml_shape_text(x, right));
+    blob->rank = x->rank;
+    memcpy(blob->dims, x->dims, sizeof x->dims[0] * (size_t)x->rank);
+    for (int i = 0; i < 3; i++) fill_strides(c, i, x, true);
+    return ml_set_output(c, 0, x);
+}
+
+/* Steps to the next row, which is the last dimension; false behind the last one. */
+static bool next_row(const select_blob *s, int32_t index[ML_MAX_RANK], int64_t at[3]) {
+    for (int32_t d = s->rank - 2; d >= 0; d--) {
+        const bool more = ++index[d] < s->dims[d];
+        for (int i = 0; i < 3; i++)
+            at[i] += more ? s->strides[i][d] : -s->strides[i][d] * (s->dims[d] - 1);
+        if (more) return true;
+        index[d] = 0;
+    }
+    return false;
+}
+#define SELECT(name, type)                                                                         \
+    static ml_status name(const ml_call *c) {                                                      \
+        const select_blob *s = c->blob;                                                            \
+        const uint8_t *condition = ml_in(c, 0);                                                    \
+        const type *x = ml_in(c, 1), *y = ml_in(c, 2);                                             \
+        type *out = ml_out(c, 0);                                                                  \
+        int32_t index[ML_MAX_RANK] = {0};                                                          \
+        int64_t at[3] = {0}, steps[3] = {0};                                                       \
+        if (ml_elements(&ml_out_tensor(c, 0)->shape) == 0) return ML_OK;                           \
+        const int32_t last = s->rank - 1, n = s->rank ? s->dims[last] : 1;                         \
+        for (int i = 0; s->rank && i < 3; i++) steps[i] = s->strides[i][last];                     \
+        do {                                                                                       \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                out[i] = condition[at[0] + i * steps[0]] ? x[at[1] + i * steps[1]]                 \
+                                                         : y[at[2] + i * steps[2]];                \
+            out += n;                                                                              \
+        } while (next_row(s, index, at));                                                          \
+        return ML_OK;                                                                              \
+    }
+SELECT(select_x1, uint8_t)
+SELECT(select_x2, uint16_t)
+SELECT(select_x4, uint32_t)
+SELECT(select_x8, uint64_t)
+
+#define SELECT_KERNEL(kernel_name, prepare_fn)                                                     \
+    {.abi = ML_KERNEL_ABI, .name = (kernel_name), .blob_bytes = (int32_t)sizeof(select_blob),      \
+     .prepare = (prepare_fn),                                                                      \
+     ML_TYPED({"b8 f32 f32 -> f32", NULL, NULL, select_x4},                                        \
+              {"b8 s32 s32 -> s32", NULL, NULL, select_x4},                                        \
+              {"b8 u32 u32 -> u32", NULL, NULL, select_x4},                                        \
+              {"b8 f16 f16 -> f16", NULL, NULL, select_x2},                                        \
+              {"b8 bf16 bf16 -> bf16", NULL, NULL, select_x2},                                     \
+              {"b8 s16 s16 -> s16", NULL, NULL, select_x2},                                        \
+              {"b8 u16 u16 -> u16", NULL, NULL, select_x2},                                        \
+              {"b8 s8 s8 -> s8", NULL, NULL, select_x1},                                           \
+              {"b8 u8 u8 -> u8", NULL, NULL, select_x1},                                           \
+              {"b8 b8 b8 -> b8", NULL, NULL, select_x1},                                           \
+              {"b8 f64 f64 -> f64", NULL, NULL, select_x8},                                        \
+              {"b8 s64 s64 -> s64", NULL, NULL, select_x8},                                        \
+              {"b8 u64 u64 -> u64", NULL, NULL, select_x8},                                        \
+              {"b8 c64 c64 -> c64", NULL, NULL, select_x8})}
+
+ML_KERNELS(select) = {
+    SELECT_KERNEL("select", prepare_select),
+    SELECT_KERNEL("select_v2", prepare_select_v2),
+    ML_KERNELS_END,
+};

@@ -1,0 +1,98 @@
+/* stablehlo.c -- STABLEHLO_ADD, _MULTIPLY, _MAXIMUM, _MINIMUM, _AND, _SHIFT_LEFT: elementwise on equal shapes, whatever the scales. Integers
+ * wrap; of truth values a sum is "or", a product "and"; where one number is NaN the extremum is the first.
+ */
+#include "math/float_math.h"
+#include "rules/broadcast.h"
+
+static ml_status prepare_equal(const ml_call *c, ml_wish *wish) {
+    (void)wish;
+    const ml_shape *a = &ml_input(c, 0)->shape, *b = &ml_input(c, 1)->shape;
+    if (!ml_same_shape(a, b)) {
+        char left[96], right[96];
+        return ml_fail(c, ML_SHAPE_ERROR, "shapes %s and %s must be equal", ml_shape_text(a, left),
+                       ml_shape_text(b, right));
+    }
+    return ml_broadcast_prepare(c, c->blob);
+}
+
+#define ADD(u, v) ((u) + (v))
+#define MULTIPLY(u, v) ((u) * (v))
+#define MAXIMUM(u, v) ((u) < (v) ? (v) : (u))
+#define MINIMUM(u, v) ((v) < (u) ? (v) : (u))
+#define AND(u, v) ((u) & (v))
+#define OR(u, v) ((u) | (v))
+
+/* Evals of integers, computed in `wide` types, which are unsigned where they may wrap. */
+#define INTEGER(name, OF, suffix, type, wide) \
+    ML_BINARY(name##_##suffix, type, type, ML_NO_CONTEXT, (type)OF((wide)u, (wide)v))
+#define WRAPPING(name, OF)                       \
+    INTEGER(name, OF, x1, uint8_t, uint32_t)     \
+    INTEGER(name, OF, x2, uint16_t, uint32_t)    \
+    INTEGER(name, OF, x4, uint32_t, uint32_t)    \
+    INTEGER(name, OF, x8, uint64_t, uint64_t)
+#define ORDERED(name, OF)                        \
+    INTEGER(name, OF, s8, int8_t, int8_t)        \
+    INTEGER(name, OF, u8, uint8_t, uint8_t)      \
+    INTEGER(name, OF, s16, int16_t, int16_t)     \
+    INTEGER(name, OF, u16, uint16_t, uint16_t)   \
+    INTEGER(name, OF, s32, int32_t, int32_t)     \
+    INTEGER(name, OF, u32, uint32_t, uint32_t)   \
+    INTEGER(name, OF, s64, int64_t, int64_t)     \
+    INTEGER(name, OF, u64, uint64_t, uint64_t)
+#define FLOATS(name, OF)                                       \
+    ML_BINARY(name##_f32, float, float, ML_NO_CONTEXT, OF(u, v)) \
+    ML_BINARY(name##_f64, double, double, ML_NO_CONTEXT, OF(u, v)) \
+    ML_BINARY(name##_f16, uint16_t, uint16_t, ML_NO_CONTEXT,   \
+              ml_half_of_float(OF(ml_float_of_half(u), ml_float_of_half(v))))
+#define TRUTH(name, OF) \
+    ML_BINARY(name##_b8, uint8_t, uint8_t, ML_NO_CONTEXT, OF((u != 0), (v != 0)))
+
+FLOATS(add, ADD)
+WRAPPING(add, ADD)
+TRUTH(add, OR)
+FLOATS(multiply, MULTIPLY)
+WRAPPING(multiply, MULTIPLY)
+TRUTH(multiply, AND)
+FLOATS(maximum, MAXIMUM)
+ORDERED(maximum, MAXIMUM)
+TRUTH(maximum, OR)
+FLOATS(minimum, MINIMUM)
+ORDERED(minimum, MINIMUM)
+TRUTH(minimum, AND)
+WRAPPING(and, AND)
+TRUTH(and, AND)
+
+static inline uint32_t shift_left(uint32_t x, int32_t bits, int32_t width) {
+    return bits < 0 || bits >= width ? 0 : x << bits;
+}
+#define SHIFT(suffix, type, width)                                            \
+    ML_BINARY(shift_left_##suffix, type, type, ML_NO_CONTEXT,                 \
+              (type)shift_left((uint32_t)u, v, width))
+SHIFT(s8, int8_t, 8)
+SHIFT(s16, int16_t, 16)
+SHIFT(s32, int32_t, 32)
+
+#define SAME(kind, eval) {kind " " kind " -> " kind, NULL, NULL, eval}
+#define FLOAT_ROWS(name) SAME("f32", name##_f32), SAME("f64", name##_f64), SAME("f16", name##_f16)
+#define WRAPPING_ROWS(name)                                                                   \
+    SAME("s8", name##_x1), SAME("u8", name##_x1), SAME("s16", name##_x2), SAME("u16", name##_x2), \
+        SAME("s32", name##_x4), SAME("u32", name##_x4), SAME("s64", name##_x8),               \
+        SAME("u64", name##_x8), SAME("b8", name##_b8)
+#define ORDERED_ROWS(name)                                                                    \
+    SAME("s8", name##_s8), SAME("u8", name##_u8), SAME("s16", name##_s16),                    \
+        SAME("u16", name##_u16), SAME("s32", name##_s32), SAME("u32", name##_u32),            \
+        SAME("s64", name##_s64), SAME("u64", name##_u64), SAME("b8", name##_b8)
+#define EQUAL_SHAPES(kernel_name, ...)                                                        \
+    {.abi = ML_KERNEL_ABI, .name = (kernel_name), .blob_bytes = (int32_t)sizeof(ml_broadcast), \
+     .prepare = prepare_equal, ML_TYPED(__VA_ARGS__)}
+
+ML_KERNELS(stablehlo) = {
+    EQUAL_SHAPES("stablehlo_add", FLOAT_ROWS(add), WRAPPING_ROWS(add)),
+    EQUAL_SHAPES("stablehlo_multiply", FLOAT_ROWS(multiply), WRAPPING_ROWS(multiply)),
+    EQUAL_SHAPES("stablehlo_maximum", FLOAT_ROWS(maximum), ORDERED_ROWS(maximum)),
+    EQUAL_SHAPES("stablehlo_minimum", FLOAT_ROWS(minimum), ORDERED_ROWS(minimum)),
+    EQUAL_SHAPES("stablehlo_and", WRAPPING_ROWS(and)),
+    EQUAL_SHAPES("stablehlo_shift_left", SAME("s8", shift_left_s8), SAME("s16", shift_left_s16),
+                 SAME("s32", shift_left_s32)),
+    ML_KERNELS_END,
+};

@@ -1,0 +1,119 @@
+/* tile.c -- TILE: the input several times along each dimension; BROADCAST_TO: its dimensions of 1 as often as a shape says. */
+#include "rules/nest.h"
+#include "rules/pick.h"
+#include "rules/values.h"
+
+static ml_status prepare_tile(const ml_call *c, ml_wish *wish) {
+    const ml_shape *x = &ml_input(c, 0)->shape, *multiples = &ml_input(c, 1)->shape;
+    const void *value = ml_value(c, 1);
+    ml_shape shape = {.rank = 0};
+    char text[96];
+    if (multiples->rank != 1 || multiples->dims[0] != x->rank)
+        return ml_fail(c, ML_SHAPE_ERROR, "multiples have the shape %s, the input rank %d",
+                       ml_shape_text(multiples, text), x->rank);
+    if (!value && x->rank > 0) return ml_open(wish, 0);
+    for (int32_t d = 0; d < x->rank; d++) {
+        int64_t times;
+        ml_read_index(ml_input(c, 1), value, d, &times);
+        if (times < 0 || times > INT32_MAX)
+            return ml_fail(c, ML_SHAPE_ERROR, "multiple %d is %lld, expected 0 to %d", d,
+                           (long long)times, INT32_MAX);
+        ml_status status = ml_append_dim(c, &shape, times * x->dims[d]);
+        if (status != ML_OK) return status;
+    }
+    return ml_set_output(c, 0, &shape);
+}
+
+/* Writes the indices of dimension `d` once, then what they made as often as is left; returns the bytes. */
+static int64_t tile_from(const ml_shape *x, const ml_shape *y, int32_t d, int64_t element,
+                         const uint8_t **from, uint8_t *to) {
+    if (d == x->rank) {
+        memcpy(to, *from, (size_t)element);
+        *from += element;
+        return element;
+    }
+    int64_t bytes = 0, times = y->dims[d] / x->dims[d];
+    if (ml_elements_of(x, d + 1, x->rank) == ml_elements_of(y, d + 1, y->rank)) {
+        bytes = ml_elements_of(x, d, x->rank) * element;
+        memcpy(to, *from, (size_t)bytes);
+        *from += bytes;
+    } else {
+        for (int32_t i = 0; i < x->dims[d]; i++)
+            bytes += tile_from(x, y, d + 1, element, from, to + bytes);
+    }
+    ml_repeat(to, bytes, times - 1);
+    return bytes * times;
+}
+
+static ml_status tile(const ml_call *c) {
+    const ml_tensor *x = ml_in_tensor(c, 0), *y = ml_out_tensor(c, 0);
+    const uint8_t *from = ml_in(c, 0);
+    if (y->bytes > 0)
+        tile_from(&x->shape, &y->shape, 0, ml_type_bytes(x->type), &from, ml_out(c, 0));
+    return ML_OK;
+}
+
+static ml_status pick_in_tile(const ml_call *c, int64_t k, int64_t *index) {
+    const ml_shape *x = &ml_in_tensor(c, 0)->shape, *y = &ml_out_tensor(c, 0)->shape;
+    int64_t pitch = 1;
+    *index = 0;
+    for (int32_t d = x->rank - 1; d >= 0; d--) {
+        *index += k % y->dims[d] % x->dims[d] * pitch;
+        k /= y->dims[d];
+        pitch *= x->dims[d];
+    }
+    return ML_OK;
+}
+
+static ml_status tile_strings(const ml_call *c) { return ml_pick_elements(c, pick_in_tile); }
+
+static ml_status prepare_broadcast_to(const ml_call *c, ml_wish *wish) {
+    const ml_tensor *x = ml_input(c, 0), *given = ml_input(c, 1);
+    const void *value = ml_value(c, 1);
+    ml_shape shape = {.rank = 0};
+    char text[96], other[96];
+    if (given->shape.rank != 1)
+        return ml_fail(c, ML_SHAPE_ERROR, "shape has the shape %s, expected a vector",
+                       ml_shape_text(&given->shape, text));
+    if (!value && given->shape.dims[0] > 0) return ml_open(wish, 0);
+    ml_status status = ML_OK;
+    for (int32_t d = 0; d < given->shape.dims[0] && status == ML_OK; d++) {
+        int64_t dim;
+        ml_read_index(given, value, d, &dim);
+        if (dim < 0)
+            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d is %lld, expected 0 or more", d,
+                           (long long)dim);
+        status = ml_append_dim(c, &shape, dim);
+    }
+    if (status != ML_OK) return status;
+    int64_t steps[ML_MAX_RANK] = {0}, pitch = ml_unit(x);
+    int32_t more = shape.rank - x->shape.rank;
+    bool fits = more >= 0;
+    for (int32_t d = x->shape.rank - 1; fits && d >= 0; pitch *= x->shape.dims[d--]) {
+        fits = x->shape.dims[d] == 1 || x->shape.dims[d] == shape.dims[d + more];
+        steps[d + more] = x->shape.dims[d] == 1 ? 0 : pitch;
+    }
+    if (!fits)
+        return ml_fail(c, ML_SHAPE_ERROR, "shape %s does not broadcast to %s",
+                       ml_shape_text(&x->shape, text), ml_shape_text(&shape, other));
+    status = ml_set_output(c, 0, &shape);
+    if (status != ML_OK || ml_elements(&shape) == 0) return status;
+    ml_nest_begin(c->blob, ml_unit(x));
+    for (int32_t d = 0; d < shape.rank; d++) ml_nest_add(c->blob, shape.dims[d], steps[d]);
+    ml_nest_end(c->blob);
+    return ML_OK;
+}
+
+ML_KERNELS(tile) = {
+    {.abi = ML_KERNEL_ABI,
+     .name = "tile",
+     .prepare = prepare_tile,
+     ML_TYPED({"x1|x2|x4|x8|x16 s32|s64 -> any", NULL, NULL, tile},
+              {"string s32|s64 -> string", NULL, NULL, tile_strings})},
+    {.abi = ML_KERNEL_ABI,
+     .name = "broadcast_to",
+     .blob_bytes = sizeof(ml_nest),
+     .prepare = prepare_broadcast_to,
+     ML_TYPED({"x1|x2|x4|x8|x16|string s32|s64 -> any", NULL, NULL, ml_nest_move})},
+    ML_KERNELS_END,
+};

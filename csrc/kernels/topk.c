@@ -1,0 +1,88 @@
+/* topk.c -- TOPK_V2: the k largest of each row of the last dimension, largest first, of equals the first. */
+#include "rules/values.h"
+
+typedef struct topk_blob {
+    int64_t rows;
+    int64_t size;
+    int64_t k;
+} topk_blob;
+
+static ml_status prepare_topk(const ml_call *c, ml_wish *wish) {
+    const ml_shape *x = &ml_input(c, 0)->shape;
+    const ml_tensor *count = ml_input(c, 1);
+    topk_blob *b = c->blob;
+    if (x->rank < 1) return ml_fail(c, ML_SHAPE_ERROR, "the input is a scalar");
+    if (ml_elements(&count->shape) != 1)
+        return ml_fail(c, ML_SHAPE_ERROR, "k must be one number, it has %lld",
+                       (long long)ml_elements(&count->shape));
+    const void *value = ml_value(c, 1);
+    if (!value) return ml_open_all(wish);
+    ml_read_index(count, value, 0, &b->k);
+    b->size = x->dims[x->rank - 1];
+    b->rows = ml_elements_of(x, 0, x->rank - 1);
+    if (b->k < 0 || b->k > b->size)
+        return ml_fail(c, ML_SHAPE_ERROR, "k is %lld, expected 0 to %lld", (long long)b->k,
+                       (long long)b->size);
+    ml_shape y = *x;
+    y.dims[y.rank - 1] = (int32_t)b->k;
+    ml_reserve(wish, b->k * (int64_t)sizeof(int64_t));
+    ml_status status = ml_set_output(c, 0, &y);
+    return status == ML_OK ? ml_set_output(c, 1, &y) : status;
+}
+
+/* A heap of the best so far, the worst of them on top; then they are taken out from the worst on. Of equals the later is the
+ * worse one. */
+#define WORSE(a, b) (x[a] < x[b] || (!(x[b] < x[a]) && (a) > (b)))
+#define TOPK(suffix, type)                                                               \
+    static void sift_##suffix(const type *x, int64_t *heap, int64_t n, int64_t at) {     \
+        for (int64_t child; (child = 2 * at + 1) < n; at = child) {                      \
+            if (child + 1 < n && WORSE(heap[child + 1], heap[child])) child++;           \
+            if (!WORSE(heap[child], heap[at])) return;                                   \
+            const int64_t moved = heap[at];                                              \
+            heap[at] = heap[child];                                                      \
+            heap[child] = moved;                                                         \
+        }                                                                                \
+    }                                                                                    \
+    static ml_status topk_##suffix(const ml_call *c) {                                   \
+        const topk_blob *b = c->blob;                                                    \
+        const type *x = ml_in(c, 0);                                                     \
+        type *y = ml_out(c, 0);                                                          \
+        int32_t *found_at = ml_out(c, 1);                                                \
+        int64_t *heap = c->scratch, done = 0;                                            \
+        for (int64_t r = 0; b->k > 0 && r < b->rows; r++, x += b->size, done += b->k) {  \
+            for (int64_t i = 0; i < b->k; i++) heap[i] = i;                              \
+            for (int64_t i = b->k / 2; i-- > 0;) sift_##suffix(x, heap, b->k, i);        \
+            for (int64_t i = b->k; i < b->size; i++)                                     \
+                if (WORSE(heap[0], i)) {                                                 \
+                    heap[0] = i;                                                         \
+                    sift_##suffix(x, heap, b->k, 0);                                     \
+                }                                                                        \
+            for (int64_t i = b->k - 1; i >= 0; i--) {                                    \
+                const int64_t found = heap[0];                                           \
+                y[done + i] = x[found];                                                  \
+                found_at[done + i] = (int32_t)found;                                     \
+                heap[0] = heap[i];                                                       \
+                sift_##suffix(x, heap, i, 0);                                            \
+            }                                                                            \
+        }                                                                                \
+        return ML_OK;                                                                    \
+    }
+TOPK(f32, float)
+TOPK(u8, uint8_t)
+TOPK(s8, int8_t)
+TOPK(s16, int16_t)
+TOPK(s32, int32_t)
+TOPK(s64, int64_t)
+
+ML_KERNELS(topk) = {
+    {.abi = ML_KERNEL_ABI,
+     .name = "topk_v2",
+     .blob_bytes = (int32_t)sizeof(topk_blob),
+     .prepare = prepare_topk,
+     ML_TYPED({"f32 s32 -> f32 s32", NULL, NULL, topk_f32},
+              {"u8 s32 -> u8 s32", NULL, NULL, topk_u8}, {"s8 s32 -> s8 s32", NULL, NULL, topk_s8},
+              {"s16 s32 -> s16 s32", NULL, NULL, topk_s16},
+              {"s32 s32 -> s32 s32", NULL, NULL, topk_s32},
+              {"s64 s32 -> s64 s32", NULL, NULL, topk_s64})},
+    ML_KERNELS_END,
+};

@@ -1,0 +1,295 @@
+/* transpose_conv.c -- TRANSPOSE_CONV: every input pixel, times weights of (outputs, height, width, depth), is added to the
+ * window of outputs that it stands for. The first operand is the output's shape.
+ *
+ * Blocks of pixels are multiplied by the weights of all taps at once; the products are then added where they belong.
+ */
+#include "rules/matmul.h"
+#include "rules/values.h"
+#include "rules/window.h"
+
+#define TRANSPOSE_CONV_FIELDS(X, S) \
+    X(S, i32, same) X(S, i32, stride_h) X(S, i32, stride_w) ML_CLAMP_FIELDS(X, S)
+ML_PARAMS(transpose_conv_params, TRANSPOSE_CONV_FIELDS)
+
+typedef struct transpose_conv_blob {
+    int32_t in[2];
+    int32_t out[2];
+    int32_t taps[2];
+    int32_t before[2]; /* outputs cut off */
+    int64_t batches;
+    int64_t depth;
+    int64_t outputs;
+    int64_t block; /* pixels at a time */
+    int64_t rows; /* in scratch: integer pixels, products, sums of outputs */
+    int64_t products;
+    int64_t sums;
+} transpose_conv_blob;
+
+/* The node as operators of weights are: input, weights, bias. */
+typedef struct weighted_call {
+    int32_t operands[4];
+    ml_call call;
+} weighted_call;
+static const ml_call *weighted(const ml_call *c, weighted_call *w) {
+    w->operands[0] = c->inputs[2];
+    w->operands[1] = c->inputs[1];
+    w->operands[2] = c->n_inputs > 3 ? c->inputs[3] : -1;
+    w->operands[3] = c->inputs[c->n_inputs];
+    w->call = *c;
+    w->call.inputs = w->operands;
+    w->call.n_inputs = 3;
+    return &w->call;
+}
+
+static bool is_wide(const ml_call *c) { return ml_input(c, 2)->type == ML_S16; }
+
+static ml_status check_shapes(const ml_call *c) {
+    const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape,
+                   *sizes = &ml_input(c, 0)->shape;
+    char text[96];
+    if (x->rank != 4)
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "input must be (batch, height, width, channels), its shape is %s",
+                       ml_shape_text(x, text));
+    if (w->rank != 4)
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "filter must be (outputs, height, width, depth), its shape is %s",
+                       ml_shape_text(w, text));
+    if (w->dims[3] != x->dims[3])
+        return ml_fail(c, ML_SHAPE_ERROR, "filter depth %d does not match input depth %d",
+                       w->dims[3], x->dims[3]);
+    if (sizes->rank != 1 || sizes->dims[0] != 4)
+        return ml_fail(c, ML_SHAPE_ERROR, "the output's shape must be four numbers, it is %s",
+                       ml_shape_text(sizes, text));
+    return ML_OK;
+}
+
+/* The output's shape as it is given; each side must be one that a convolution makes the input's of. */
+static ml_status read_shape(const ml_call *c, const void *value, ml_shape *y) {
+    const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
+    const transpose_conv_params *p = c->params;
+    transpose_conv_blob *blob = c->blob;
+    y->rank = 4;
+    for (int32_t i = 0; i < 4; i++) {
+        int64_t dim = 0;
+        ml_read_index(ml_input(c, 0), value, i, &dim);
+        if (dim < 0 || dim > INT32_MAX)
+            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d of the output would be %lld", i,
+                           (long long)dim);
+        y->dims[i] = (int32_t)dim;
+    }
+    if (y->dims[0] != x->dims[0] || y->dims[3] != w->dims[0])
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "output of batch %d and depth %d does not match batch %d and %d outputs",
+                       y->dims[0], y->dims[3], x->dims[0], w->dims[0]);
+    for (int32_t i = 0; i < 2; i++) {
+        const int64_t stride = i ? p->stride_w : p->stride_h;
+        blob->in[i] = x->dims[i + 1];
+        blob->out[i] = y->dims[i + 1];
+        blob->taps[i] = w->dims[i + 1];
+        const int64_t windows = p->same ? (blob->out[i] + stride - 1) / stride
+                                        : (blob->out[i] + stride - blob->taps[i]) / stride;
+        const int64_t excess = (windows - 1) * stride + blob->taps[i] - blob->out[i];
+        blob->before[i] = (int32_t)(excess > 0 ? excess / 2 : 0);
+    }
+    return ML_OK;
+}
+
+static ml_status prepare_transpose_conv(const ml_call *c, ml_wish *wish) {
+    const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
+    transpose_conv_blob *b = c->blob;
+    weighted_call as;
+    ml_status status = check_shapes(c);
+    if (status == ML_OK) status = ml_check_weighted(weighted(c, &as), c->derived, w->dims[0]);
+    if (status != ML_OK) return status;
+    const void *value = ml_value(c, 0);
+    if (!value) return ml_open_all(wish);
+    ml_shape y;
+    status = read_shape(c, value, &y);
+    if (status == ML_OK) status = ml_set_output(c, 0, &y);
+    if (status != ML_OK) return status;
+    b->batches = x->dims[0];
+    b->depth = x->dims[3];
+    b->outputs = w->dims[0];
+    const int64_t n = ml_elements_of(w, 0, 3), pixels = ml_elements_of(x, 0, 3);
+    const int64_t element = is_wide(c) ? 8 : 4;
+    if (n > INT64_MAX / 64 / 1024 || b->depth > INT64_MAX / 16384)
+        return ml_fail(c, ML_SHAPE_ERROR, "a filter of %lld values a channel is too large",
+                       (long long)n);
+    b->block = ml_min_s64(pixels, 1 + (1 << 18) / (n + 1));
+    b->products = ml_reserve(wish, b->block * n * element);
+    if (ml_input(c, 2)->type == ML_F32) return ML_OK;
+    b->rows = ml_reserve(wish, b->block * ml_padded_row(b->depth) * (int64_t)sizeof(int16_t));
+    b->sums = ml_reserve(wish, ml_elements(&y) * element);
+    return ML_OK;
+}
+
+/* The weights' taps lie outermost, so that a tap's outputs stand side by side. */
+static int64_t source_of(const transpose_conv_blob *b, int64_t i) {
+    const int64_t taps = (int64_t)b->taps[0] * b->taps[1];
+    return (i % b->outputs * taps + i / b->outputs) * b->depth;
+}
+
+static int64_t pack_f32(const ml_call *c, void *to) {
+    const transpose_conv_blob *b = c->blob;
+    const ml_simd *simd = c->env->simd;
+    const int64_t panel = simd->matmul_f32_panel, n = ml_elements_of(&ml_input(c, 1)->shape, 0, 3);
+    const float *w = ml_value(c, 1);
+    float *packed = to;
+    for (int64_t i = 0; to && i < ml_round_up(n, panel); i++) {
+        const float *from = i < n ? w + source_of(b, i) : NULL;
+        float *at = packed + i / panel * panel * b->depth + i % panel;
+        for (int64_t j = 0; j < b->depth; j++) at[j * panel] = from ? from[j] : 0.0f;
+    }
+    return ml_packed_f32(simd, n, b->depth) * (int64_t)sizeof(float);
+}
+
+static int64_t pack_s8(const ml_call *c, void *to) {
+    const transpose_conv_blob *b = c->blob;
+    const int64_t n = ml_elements_of(&ml_input(c, 1)->shape, 0, 3), k = ml_padded_row(b->depth);
+    const uint8_t *w = ml_value(c, 1);
+    const int32_t less = ml_input(c, 1)->type == ML_U8 ? 128 : 0;
+    int8_t *row = to;
+    for (int64_t i = 0; to && i < n; i++, row += k) {
+        const uint8_t *from = w + source_of(b, i);
+        for (int64_t j = 0; j < k; j++) row[j] = (int8_t)(j < b->depth ? from[j] - less : 0);
+    }
+    return n * k;
+}
+
+/* Adds the products of pixels first .. first + count - 1 to the outputs they belong to. */
+#define SCATTER(name, type)                                                                      \
+    static void name(const ml_call *c, const type *products, int64_t first, int64_t count,       \
+                     type *y) {                                                                  \
+        const transpose_conv_blob *b = c->blob;                                                  \
+        const transpose_conv_params *p = c->params;                                              \
+        const int64_t outputs = b->outputs, line = b->out[1] * outputs;                          \
+        for (int64_t i = first; i < first + count; i++) {                                        \
+            const int64_t ix = i % b->in[1], iy = i / b->in[1] % b->in[0];                       \
+            type *image = y + i / b->in[1] / b->in[0] * b->out[0] * line;                        \
+            for (int64_t t = 0; t < b->taps[0]; t++) {                                           \
+                const int64_t oy = iy * p->stride_h - b->before[0] + t;                          \
+                for (int64_t s = 0; s < b->taps[1]; s++, products += outputs) {                  \
+                    const int64_t ox = ix * p->stride_w - b->before[1] + s;                      \
+                    if (oy < 0 || oy >= b->out[0] || ox < 0 || ox >= b->out[1]) continue;        \
+                    type *to = image + oy * line + ox * outputs;                                 \
+                    for (int64_t o = 0; o < outputs; o++) to[o] += products[o];                  \
+                }                                                                                \
+            }                                                                                    \
+        }                                                                                        \
+    }
+SCATTER(scatter_f32, float)
+SCATTER(scatter_u32, uint32_t)
+SCATTER(scatter_u64, uint64_t)
+
+static ml_status transpose_conv_f32(const ml_call *c) {
+    const transpose_conv_blob *b = c->blob;
+    const transpose_conv_params *p = c->params;
+    const float *bias = ml_in_optional(c, 3);
+    const int64_t pixels = b->batches * b->in[0] * b->in[1], outputs = b->outputs;
+    const int64_t all = b->batches * b->out[0] * b->out[1];
+    float *y = ml_out(c, 0), *products = ml_scratch(c, b->products);
+    for (int64_t i = 0; i < all; i++)
+        for (int64_t o = 0; o < outputs; o++) y[i * outputs + o] = 0.0f;
+    for (int64_t first = 0, count; first < pixels && b->depth > 0; first += count) {
+        count = ml_min_s64(b->block, pixels - first);
+        const int64_t n = outputs * b->taps[0] * b->taps[1];
+        const ml_matmul_f32_args product = {
+            .a = (const float *)ml_in(c, 2) + first * b->depth,
+            .rows = count,
+            .a_stride = b->depth,
+            .pieces = 1,
+            .k = b->depth,
+            .n = n,
+            .packed = c->packed,
+            .y = products,
+            .y_stride = n,
+            .low = -__builtin_inff(),
+            .high = __builtin_inff(),
+        };
+        c->env->simd->matmul_f32(&product);
+        scatter_f32(c, products, first, count, y);
+    }
+    for (int64_t i = 0; i < all; i++)
+        for (int64_t o = 0; o < outputs; o++) {
+            float v = y[i * outputs + o] + (bias ? bias[o] : 0.0f);
+            v = v < p->minimum ? p->minimum : v;
+            y[i * outputs + o] = v > p->maximum ? p->maximum : v;
+        }
+    return ML_OK;
+}
+
+/* A row of a pixel's channels less their zero point. */
+static void fill_row(const ml_call *c, int64_t pixel, int16_t *row) {
+    const transpose_conv_blob *b = c->blob;
+    const int32_t zero = ((const ml_weighted *)c->derived)->x_zero, type = ml_in_tensor(c, 2)->type;
+    const int8_t *s8 = (const int8_t *)ml_in(c, 2) + pixel * b->depth;
+    const uint8_t *u8 = (const uint8_t *)s8;
+    const int16_t *s16 = (const int16_t *)ml_in(c, 2) + pixel * b->depth;
+    for (int64_t j = 0; j < b->depth; j++)
+        row[j] = type == ML_S16 ? s16[j] : (int16_t)((type == ML_S8 ? s8[j] : u8[j]) - zero);
+    memset(row + b->depth, 0, (size_t)(ml_padded_row(b->depth) - b->depth) * sizeof *row);
+}
+
+static void multiply(const ml_call *c, int64_t first, int64_t count) {
+    const transpose_conv_blob *b = c->blob;
+    const int32_t w_zero = ((const ml_weighted *)c->derived)->w_zero;
+    const int64_t k = ml_padded_row(b->depth), n = b->outputs * b->taps[0] * b->taps[1];
+    const bool wide = is_wide(c);
+    int16_t *rows = ml_scratch(c, b->rows);
+    void *products = ml_scratch(c, b->products), *sums = ml_scratch(c, b->sums);
+    for (int64_t i = 0; i < count; i++) fill_row(c, first + i, rows + i * k);
+    ml_matmul_s16s8(rows, count, c->packed, k, n, products, wide);
+    for (int64_t i = 0; w_zero && !wide && i < count; i++) {
+        uint32_t *product = (uint32_t *)products + i * n;
+        int64_t total = 0;
+        for (int64_t j = 0; j < k; j++) total += rows[i * k + j];
+        for (int64_t j = 0; j < n; j++) product[j] -= (uint32_t)total * (uint32_t)w_zero;
+    }
+    if (wide) scatter_u64(c, products, first, count, sums);
+    else scatter_u32(c, products, first, count, sums);
+}
+
+static ml_status transpose_conv_integer(const ml_call *c) {
+    const transpose_conv_blob *b = c->blob;
+    const int64_t pixels = b->batches * b->in[0] * b->in[1];
+    const int64_t all = b->batches * b->out[0] * b->out[1];
+    const bool wide = is_wide(c);
+    void *sums = ml_scratch(c, b->sums);
+    weighted_call as;
+    memset(sums, 0, (size_t)(all * b->outputs * (wide ? 8 : 4)));
+    for (int64_t first = 0, count; first < pixels; first += count) {
+        count = ml_min_s64(b->block, pixels - first);
+        multiply(c, first, count);
+    }
+    const ml_requantized r = {ml_in_optional(c, 3), sums,         all,       0,
+                              b->outputs,           ml_out(c, 0), b->outputs};
+    if (wide) ml_requantize_wide(weighted(c, &as), &r);
+    else ml_requantize_sums(weighted(c, &as), &r, ml_out_tensor(c, 0)->type);
+    return ML_OK;
+}
+
+#define DERIVE(type, ...)                                                                     \
+    static int64_t derive_##type(const ml_call *c, void *to) {                                \
+        static const ml_weighted_rule rule = {__VA_ARGS__};                                   \
+        const transpose_conv_params *p = c->params;                                           \
+        weighted_call as;                                                                     \
+        return ml_derive_weighted(weighted(c, &as), to, &rule, p->minimum, p->maximum);       \
+    }
+DERIVE(s8, .multiplier = ML_MULTIPLIER_FIXED, .symmetric_weights = true)
+DERIVE(u8, .multiplier = ML_MULTIPLIER_SINGLE)
+DERIVE(s16, .multiplier = ML_MULTIPLIER_FIXED, .symmetric = true)
+
+ML_KERNELS(transpose_conv) = {
+    {.abi = ML_KERNEL_ABI,
+     .name = "transpose_conv",
+     ML_PARAMS_OF(transpose_conv_params),
+     .blob_bytes = (int32_t)sizeof(transpose_conv_blob),
+     .packs = 1,
+     .prepare = prepare_transpose_conv,
+     ML_TYPED({"s32 f32 f32 f32? -> f32", NULL, pack_f32, transpose_conv_f32},
+              {"s32 s8 s8 s32? -> s8", derive_s8, pack_s8, transpose_conv_integer},
+              {"s32 u8 u8 s32? -> u8", derive_u8, pack_s8, transpose_conv_integer},
+              {"s32 s8 s16 s64? -> s16", derive_s16, pack_s8, transpose_conv_integer})},
+    ML_KERNELS_END,
+};

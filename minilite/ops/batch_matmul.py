@@ -1,0 +1,72 @@
+"""BATCH_MATMUL: matrices times matrices, whose other dimensions broadcast."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minilite.format.dtypes import TensorType
+from minilite.format.model import Array
+from minilite.ops_shared.checks import check_quantized
+from minilite.ops_shared.fixed_point import (
+    input_of,
+    multiply_by_quantized_multiplier,
+    multiply_by_quantized_multiplier_s64,
+    quantize_multiplier,
+)
+from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.weighted import quantize_rows
+
+
+def _check(node: OpNode) -> None:
+    x, y, z = input_of(node), input_of(node, 1), node.outputs[0]
+    check_quantized(node, *(t for t in (x, y, z) if t.type not in (TensorType.FLOAT32, TensorType.INT32)))
+    if x.type == TensorType.INT16 and any(t.quantization.zero_point for t in (x, y, z)):
+        raise node.refuse("zero points must be 0 where x is s16")
+    if x.type == TensorType.FLOAT32 and y.quantization.zero_point:
+        raise node.refuse("the zero point of y must be 0 where x is f32")
+
+
+def reference_batch_matmul(node: OpNode, x: Array, y: Array) -> Array:
+    """x @ y, either transposed where the options say so; rows of hybrid products are quantized by themselves."""
+    if node.options["adj_x"]:
+        x = np.swapaxes(x, -1, -2)
+    if node.options["adj_y"]:
+        y = np.swapaxes(y, -1, -2)
+    if y.dtype == np.float32:
+        return np.asarray((x.astype(np.float64) @ y.astype(np.float64)).astype(np.float32))
+    before, weights, after = (t.quantization for t in (input_of(node), input_of(node, 1), node.outputs[0]))
+    if x.dtype == np.float32:
+        asymmetric = bool(node.options["asymmetric_quantize_inputs"])
+        rows, scale, zero = quantize_rows(x.reshape(-1, x.shape[-1]), asymmetric=asymmetric)
+        sums = ((rows - zero).reshape(x.shape) @ y.astype(np.float64)).astype(np.float32)
+        return np.asarray(sums * (scale.reshape(*x.shape[:-1], 1) * np.float32(weights.scale)))
+    if node.outputs[0].type == TensorType.INT32:
+        return np.asarray((x.astype(np.int64) @ y.astype(np.int64)).astype(np.int32))
+    total = (x.astype(np.int64) - before.zero_point) @ (y.astype(np.int64) - weights.zero_point)
+    product = float(np.float32(before.scale) * np.float32(weights.scale))
+    multiplier = quantize_multiplier(product / after.scale)
+    scaled = (
+        multiply_by_quantized_multiplier(total.astype(np.int32), *multiplier)
+        if x.dtype == np.int8
+        else multiply_by_quantized_multiplier_s64(total, *multiplier)
+    )
+    info = np.iinfo(x.dtype)
+    return np.asarray(np.clip(scaled.astype(np.int64) + after.zero_point, info.min, info.max).astype(x.dtype))
+
+
+OPERATORS = (
+    Operator(
+        "BATCH_MATMUL",
+        range(1, 5),
+        takes="x y -> z",
+        types=("f32 f32 -> f32", "f32 s8 -> f32", "s8 s8 -> s8|s32", "s16 s8 -> s16", "s16 s16 -> s16"),
+        params={"adj_x": "adj_x", "adj_y": "adj_y", "asymmetric": "asymmetric_quantize_inputs"},
+        check=_check,
+        reference=reference_batch_matmul,
+        rule={
+            "f32": "dot products within 8 eps of the sum of |x y|; with integer y each row quantized by itself",
+            "s8": "int32 sums, double rounding by float32(scale_x * scale_y) / scale_z; to s32 the sums, zero points left in, as TFLite",
+            "s16": "int64 sums and a multiplier of 16 bits",
+        },
+    ),
+)

@@ -1,0 +1,54 @@
+"""SEGMENT_SUM and UNSORTED_SEGMENT_SUM, _PROD, _MAX, _MIN: rows put together by the segment each belongs to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minilite.errors import KernelError
+from minilite.format.model import Array
+from minilite.ops_shared.operator import Operator, OpNode
+
+_FUNCTIONS: dict[str, Any] = {"SUM": np.add, "PROD": np.multiply, "MAX": np.maximum, "MIN": np.minimum}
+
+
+def _start(kind: str, dtype: np.dtype[Any]) -> Any:
+    """What a segment begins with, and one without rows keeps."""
+    info: Any = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+    return {"SUM": 0, "PROD": 1, "MAX": info.min, "MIN": info.max}[kind]
+
+
+def reference_segment(node: OpNode, x: Array, ids: Array, count: Array | None = None) -> Array:
+    """Negative segment numbers are passed over; integers wrap."""
+    kind = node.op.rpartition("_")[2]
+    segments = int(count.ravel()[0]) if count is not None else int(ids[-1]) + 1 if ids.size else 0
+    flat = ids.ravel()
+    if flat.size and flat.max() >= segments:
+        message = f"segment number {int(flat.argmax())} is {flat.max()}, expected less than {segments}"
+        raise KernelError(message)
+    rows = x.reshape(flat.size, *x.shape[ids.ndim :])
+    y = np.full((segments, *x.shape[ids.ndim :]), _start(kind, x.dtype), x.dtype)
+    _FUNCTIONS[kind].at(y, flat[flat >= 0], rows[flat >= 0])
+    return y
+
+
+OPERATORS = (
+    Operator(
+        "SEGMENT_SUM",
+        range(1, 2),
+        takes="x segments -> y",
+        types=("f32 s32 -> f32", "s32 s32 -> s32"),
+        reference=reference_segment,
+    ),
+    *(
+        Operator(
+            f"UNSORTED_SEGMENT_{kind}",
+            range(1, 2),
+            takes="x segments count -> y",
+            types=("f32 s32 s32 -> f32", "s32 s32 s32 -> s32"),
+            reference=reference_segment,
+        )
+        for kind in _FUNCTIONS
+    ),
+)

@@ -1,0 +1,27 @@
+"""TOPK_V2: the k largest of each row of the last dimension."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minilite.format.model import Array
+from minilite.ops_shared.operator import Operator, OpNode
+
+
+def reference_topk(_: OpNode, x: Array, k: Array) -> tuple[Array, Array]:
+    """Largest first, of equals the first; and where they were."""
+    count = int(k.ravel()[0])
+    order = x.shape[-1] - 1 - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+    chosen = order[..., :count]
+    return np.take_along_axis(x, chosen, axis=-1), chosen.astype(np.int32)
+
+
+OPERATORS = (
+    Operator(
+        "TOPK_V2",
+        range(1, 4),
+        takes="x k -> values indices",
+        types=tuple(f"{kind} s32 -> {kind} s32" for kind in ["f32", "u8", "s8", "s16", "s32", "s64"]),
+        reference=reference_topk,
+    ),
+)

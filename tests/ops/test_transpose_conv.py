@@ -1,0 +1,103 @@
+"""TRANSPOSE_CONV: float, quantized as a whole and by channel; output shapes known and computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support.node import Given, OneNode, Out, const
+from support.weighted import drawn, tensor_quantization, weight_quantization
+
+from minilite.errors import ShapeError
+from minilite.format.quantization import NOT_QUANTIZED, Quantization
+
+TYPES = {"f32": ("f32", "f32"), "s8": ("s8", "s32"), "u8": ("u8", "s32"), "s16": ("s8", "s64")}
+
+
+def layer(
+    kind: str,
+    x_shape: Any = (2, 3, 4, 5),
+    taps: Any = (3, 2),
+    outputs: int = 7,
+    stride: Any = (1, 1),
+    padding: str = "SAME",
+    *,
+    bias: bool = True,
+    per_channel: bool = False,
+    constant: bool = True,
+    more: Any = (0, 0),
+    activation: str = "NONE",
+) -> OneNode:
+    rng = np.random.default_rng(5)
+    w_kind, b_kind = TYPES[kind]
+    if padding == "SAME":
+        size = [n * s - e for n, s, e in zip(x_shape[1:3], stride, more, strict=True)]
+    else:
+        size = [(n - 1) * s + t + e for n, s, t, e in zip(x_shape[1:3], stride, taps, more, strict=True)]
+    x_q = tensor_quantization(rng, kind, 0.01, 0.05)
+    w_q = weight_quantization(rng, w_kind, outputs if per_channel else 0, 0)
+    y_q = tensor_quantization(rng, kind, *((3.0, 30.0) if kind == "s16" else (0.2, 1.0)))
+    inputs = [
+        Given(np.array([x_shape[0], *size, outputs], np.int32), constant),
+        Given(drawn(rng, w_kind, (outputs, *taps, x_shape[3])), constant, w_q),
+        Given(drawn(rng, kind, x_shape), quantization=x_q),
+    ]
+    if bias:
+        dtype = {"f32": np.float32, "s32": np.int32, "s64": np.int64}[b_kind]
+        scales = tuple(float(np.float32(x_q.scale * s)) for s in w_q.scales)
+        b_q = Quantization(scales, (0,) * len(scales)) if scales else NOT_QUANTIZED
+        inputs.append(const(rng.integers(-3000, 3000, outputs) / (1000 if kind == "f32" else 1), dtype, b_q))
+    options = {
+        "padding": padding,
+        "stride_h": stride[0],
+        "stride_w": stride[1],
+        "fused_activation_function": activation,
+    }
+    return OneNode("TRANSPOSE_CONV", inputs, options, outs=[Out(kind, y_q)], version=4)
+
+
+def every_type(rng: np.random.Generator, inputs: Any, outputs: Any) -> Any:
+    return layer(outputs[0]), {"tolerance": 1e-4}
+
+
+EVERY_TYPE = {"TRANSPOSE_CONV": every_type}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_windows(kind: str, padding: str) -> None:
+    for stride in ((1, 1), (2, 2), (2, 3), (4, 1)):
+        for taps in ((1, 1), (2, 2), (3, 3), (4, 2), (5, 7)):
+            layer(kind, taps=taps, stride=stride, padding=padding).check(tolerance=1e-4)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_operands(kind: str) -> None:
+    layer(kind, bias=False).check(tolerance=1e-4)
+    layer(kind, constant=False, stride=(2, 2)).check(tolerance=1e-4)
+    layer(kind, stride=(3, 3), more=(1, 2)).check(tolerance=1e-4)
+    layer(kind, (1, 9, 9, 33), (3, 3), 40, (2, 2)).check(tolerance=1e-3)
+    layer(kind, activation="RELU").check(tolerance=1e-4)
+    if kind in ("s8", "s16"):
+        layer(kind, per_channel=True, stride=(2, 2)).check()
+        layer(kind, per_channel=True, bias=False).check()
+
+
+def test_refusals() -> None:
+    options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
+    x, w = np.zeros((1, 3, 3, 2), np.float32), np.zeros((4, 2, 2, 2), np.float32)
+    for shape, message in (
+        ([1, 3, 3, 5], "does not match"),
+        ([2, 3, 3, 4], "does not match"),
+        ([1, -3, 3, 4], "would"),
+    ):
+        OneNode("TRANSPOSE_CONV", [const(shape), w, x], options, kind="f32").refused(
+            ShapeError, message, by_litert=False
+        )
+    OneNode("TRANSPOSE_CONV", [const([1, 3, 3, 4]), w[..., :1], x], options, kind="f32").refused(
+        ShapeError, "filter depth 1"
+    )
+    OneNode("TRANSPOSE_CONV", [const([3, 3, 4]), w, x], options, kind="f32").refused(
+        ShapeError, "four numbers", by_litert=False
+    )
