@@ -170,16 +170,30 @@ def test_constants_are_strings_too() -> None:
 
 
 def test_a_variable_of_strings() -> None:
-    def build(g: Any) -> list[int]:
-        v = g.variable("v", (2,), TEXT)
-        return [g.node("RESHAPE", [v], out=("y", (2, 1), TEXT), options={"new_shape": [2, 1]})]
+    """It starts empty, keeps its value from run to run, and is empty again when it is reset or tensors are allocated anew."""
 
-    i = ready(graph_with(build))
-    assert run(i)[0].tolist() == [[b""], [b""]]
-    i.set_tensor(0, texts("a", "b"))
-    assert run(i)[0].tolist() == [[b"a"], [b"b"]]
-    i.reset_all_variables()
-    assert run(i)[0].tolist() == [[b""], [b""]]
+    def build(g: Any) -> list[int]:
+        v, x = g.variable("v", (2,), TEXT), g.input("x", (4,), signature=(-1,))
+        y = g.node("RESHAPE", [v], out=("y", (2, 1), TEXT), options={"new_shape": [2, 1]})
+        return [y, g.node("RELU", [x], out=("z", None))]
+
+    i, empty, kept = ready(graph_with(build)), [[b""], [b""]], [[b"a"], [b"b"]]
+
+    def value() -> list[list[bytes]]:
+        i.invoke()
+        found: list[list[bytes]] = i.get_tensor("y").tolist()
+        return found
+
+    assert value() == empty
+    for size in (5, 4):
+        i.set_tensor("v", texts("a", "b"))
+        assert [value(), value()] == [kept, kept]
+        i.reset_all_variables()
+        assert value() == empty
+        i.set_tensor("v", texts("a", "b"))
+        i.resize_tensor_input("x", (size,))
+        i.allocate_tensors()
+        assert value() == empty
 
 
 def test_by_name_and_through_signatures() -> None:
