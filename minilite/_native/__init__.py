@@ -3,11 +3,7 @@
 from minilite._native.graph import (
     Graph,
     KernelInfo,
-    NodeDef,
-    QuantizationDef,
     Store,
-    SubgraphDef,
-    TensorDef,
     choose_level,
     find_kernel,
     include_folder,
@@ -19,6 +15,7 @@ from minilite._native.graph import (
     pack_params,
 )
 from minilite._native.hooks import Call
+from minilite._native.lowering import FOLDS, FOLLOWS, TRAITS, Answer, Lowering
 from minilite._native.memory import (
     MAX_BYTES,
     UNPLACED,
@@ -46,6 +43,8 @@ from minilite._native.status import (
 
 __all__ = [
     "BUSY",
+    "FOLDS",
+    "FOLLOWS",
     "FOREVER",
     "MAX_BYTES",
     "MAX_RANK",
@@ -60,23 +59,22 @@ __all__ = [
     "TENSOR_OF_FILE",
     "TENSOR_SPARSE",
     "TENSOR_VARIABLE",
+    "TRAITS",
     "UNPLACED",
+    "Answer",
     "Arena",
     "Call",
     "Graph",
     "KernelInfo",
-    "NodeDef",
+    "Lowering",
     "Place",
     "Placement",
     "Plan",
     "Planner",
-    "QuantizationDef",
     "Refused",
     "Shared",
     "State",
     "Store",
-    "SubgraphDef",
-    "TensorDef",
     "TensorState",
     "choose_level",
     "debug_build",
