@@ -35,8 +35,11 @@ typedef struct ml_answer {
     int32_t params_bytes;
     int32_t n_subgraphs;
     int32_t typed; /* as in ml_node_def */
-    int32_t flags;
+    int32_t flags; /* the same, or ML_ANSWER_WIDENS alone */
 } ml_answer;
+
+/* Constant halves become constant floats, and the node vanishes. */
+#define ML_ANSWER_WIDENS 128
 
 typedef struct ml_lowering {
     ml_graph_def
@@ -57,7 +60,7 @@ typedef struct ml_lowering {
  * ML_GRAPH_ERROR when all nodes or tensors together are more than 31 bits count, ML_ARENA_ERROR. */
 ml_status ml_lowering_new(const ml_file *file, const int32_t *traits, ml_lowering **lowering,
                           ml_error *error);
-/* Answers by kind; nodes of a kind without one (NULL) vanish. A node's handler is its number in the
+/* Answers by kind; nodes of a kind without one (NULL) vanish, those that widen are done here. A node's handler is its number in the
  * file, all subgraphs counted through. Everything is copied. */
 ml_status ml_lowering_fill(ml_lowering *lowering, const ml_answer *const *answers, ml_error *error);
 void ml_lowering_free(ml_lowering *lowering);

@@ -143,9 +143,11 @@ static part add_option(ml_kinds *k, const ml_file *file, const ml_schema_slot *s
     case ML_FORM_SCALAR:
     case ML_FORM_ENUM:
         return add_bytes(k, &value->integer, sizeof value->integer) ? GOES_ON : NO_ROOM;
+    case ML_FORM_STRING:
     case ML_FORM_SCALARS:
     case ML_FORM_ENUMS: {
-        int64_t count = value->at ? value->count : -1, width = ml_code_bytes(slot->code);
+        int64_t count = value->at ? value->count : -1;
+        int64_t width = slot->form == ML_FORM_STRING ? 1 : ml_code_bytes(slot->code);
         if (count > MOST_OPTION_BYTES / width) return ALONE;
         if (!add_bytes(k, &count, sizeof count)) return NO_ROOM;
         return count <= 0 || add_bytes(k, file->data + value->at, count * width) ? GOES_ON
@@ -220,13 +222,30 @@ static int32_t add_kind(ml_kinds *k, const ml_sorted *s, int32_t node, int64_t s
     return k->n_kinds++;
 }
 
+/* Whether the node becomes a constant; marks its outputs then. Those that C widens may still be of one kind. */
+static bool folds(const ml_sorted *s, const ml_node_row *n, int32_t traits) {
+    if (!(traits & ML_TRAIT_FOLDS) || !n->n_inputs || n->inputs[0] < 0) return false;
+    const ml_tensor_def *x = &s->tensors[n->inputs[0]];
+    if (!x->data && !s->folded[n->inputs[0]]) return false;
+    for (int32_t i = 0; i < n->n_outputs; i++) s->folded[n->outputs[i]] = 1;
+    return true;
+}
+
+/* Whether a node that folds is what ml_widen does: halves that lie one by one become floats. */
+static bool widens(const ml_sorted *s, const ml_node_row *n) {
+    return n->n_inputs == 1 && n->n_outputs == 1 && n->outputs[0] != n->inputs[0] &&
+           s->tensors[n->inputs[0]].type == ML_F16 && s->tensors[n->outputs[0]].type == ML_F32 &&
+           !(s->tensors[n->inputs[0]].flags & ML_TENSOR_SPARSE) &&
+           s->rows->tensors[n->inputs[0]].rank <= ML_MAX_RANK;
+}
+
 int32_t ml_kind_of(ml_kinds *k, const ml_sorted *s, int32_t node, int32_t traits) {
     const ml_node_row *n = &s->rows->nodes[node];
     int64_t start = k->key_bytes;
-    bool folds = traits & ML_TRAIT_FOLDS && n->n_inputs && n->inputs[0] >= 0 &&
-                 (s->tensors[n->inputs[0]].data || s->folded[n->inputs[0]]);
-    for (int32_t i = 0; folds && i < n->n_outputs; i++) s->folded[n->outputs[i]] = 1;
-    part p = traits & ML_TRAIT_KIND && !folds ? add_node(k, s, n, traits) : ALONE;
+    int32_t constant = folds(s, n, traits);
+    bool alone = !(traits & ML_TRAIT_KIND) || (constant && !widens(s, n));
+    if (!alone && traits & ML_TRAIT_FOLDS && !add_bytes(k, &constant, sizeof constant)) return -1;
+    part p = alone ? ALONE : add_node(k, s, n, traits);
     if (p == NO_ROOM || !make_room(k)) return -1;
     int64_t bytes = k->key_bytes - start;
     if (p == ALONE || bytes > INT32_MAX) {

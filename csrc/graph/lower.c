@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/schema.h"
+#include "core/shape.h"
+#include "math/float_math.h"
 
 /* A lowering and what it owns. */
 typedef struct lowering {
@@ -16,11 +17,24 @@ typedef struct lowering {
     int32_t *node_kinds;
     int32_t *io;
     uint8_t *params;
+    struct widened *widened;
 } lowering;
+
+/* Constants that were widened, aligned to 64 as those of arenas are. */
+typedef struct widened {
+    struct widened *next;
+    float *values;
+} widened;
 
 void ml_lowering_free(ml_lowering *shown) {
     if (!shown) return;
     lowering *l = (lowering *)shown;
+    for (widened *w = l->widened; w;) {
+        widened *next = w->next;
+        free(w->values);
+        free(w);
+        w = next;
+    }
     free(l->kinds.kinds);
     free(l->kinds.table);
     free(l->kinds.keys);
@@ -175,9 +189,35 @@ static void fill_node(lowering *l, const ml_node_row *row, const ml_answer *answ
     add_numbers(l, answer->subgraphs, answer->n_subgraphs);
 }
 
-static void fill_subgraphs(lowering *l, const ml_answer *const *answers, const int64_t *params) {
+static ml_status widen(lowering *l, const ml_tensor_def *x, ml_tensor_def *y, ml_error *error) {
+    int64_t count = ml_elements(&x->shape);
+    if (!x->data || count < 0 || x->bytes < 2 * count)
+        return ml_error_set(error, ML_GRAPH_ERROR, "a constant of %lld halves has %lld bytes",
+                            (long long)count, (long long)x->bytes);
+    widened *w = malloc(sizeof *w);
+    float *values = aligned_alloc(64, (size_t)ml_round_up(4 * count + 1, 64));
+    if (!w || !values) {
+        free(w);
+        free(values);
+        return ml_error_memory(error, "a constant made float32", 4 * count, 0);
+    }
+    const uint16_t *halves = x->data;
+    for (int64_t i = 0; i < count; i++) values[i] = ml_float_of_half(halves[i]);
+    *w = (widened){l->widened, values};
+    l->widened = w;
+    y->data = values;
+    y->bytes = 4 * count;
+    y->shape = x->shape;
+    y->flags &= ~ML_TENSOR_OF_FILE;
+    return ML_OK;
+}
+
+static ml_status fill_subgraphs(lowering *l, const ml_answer *const *answers, const int64_t *params,
+                                ml_error *error) {
     const ml_file *file = l->shown.file;
     ml_node_def *to = l->nodes;
+    ml_tensor_def *tensors = l->shown.tensors;
+    ml_status status = ML_OK;
     int32_t number = 0;
     for (int32_t g = 0; g < file->n_subgraphs; g++) {
         const ml_subgraph_row *rows = &file->subgraphs[g];
@@ -188,13 +228,18 @@ static void fill_subgraphs(lowering *l, const ml_answer *const *answers, const i
                                   .outputs_start = add_numbers(l, rows->outputs, rows->n_outputs),
                                   .n_outputs = rows->n_outputs};
         ml_node_def *first = to;
-        for (int32_t n = 0; n < rows->n_nodes; n++, number++) {
+        for (int32_t n = 0; n < rows->n_nodes && status == ML_OK; n++, number++) {
+            const ml_node_row *row = &rows->nodes[n];
             int32_t kind = l->node_kinds[number];
-            if (answers[kind])
-                fill_node(l, &rows->nodes[n], answers[kind], params[kind], n, number, to++);
+            const ml_answer *answer = answers[kind];
+            if (answer && answer->flags == ML_ANSWER_WIDENS)
+                status = widen(l, &tensors[row->inputs[0]], &tensors[row->outputs[0]], error);
+            else if (answer) fill_node(l, row, answer, params[kind], n, number, to++);
         }
         head->n_nodes = (int32_t)(to - first);
+        tensors += rows->n_tensors;
     }
+    return status;
 }
 
 /* How many numbers the nodes' operands and subgraphs are. */
@@ -242,9 +287,10 @@ ml_status ml_lowering_fill(ml_lowering *shown, const ml_answer *const *answers, 
     for (int32_t k = 0; there && k < shown->n_kinds; k++)
         if (answers[k] && answers[k]->params_bytes)
             memcpy(l->params + params[k], answers[k]->params, (size_t)answers[k]->params_bytes);
-    if (there) fill_subgraphs(l, answers, params);
+    ml_status status = there ? fill_subgraphs(l, answers, params, error)
+                             : ml_error_memory(error, "lowering", n_io, 0);
     free(params);
-    if (!there) return ml_error_memory(error, "lowering", n_io, 0);
+    if (status != ML_OK) return status;
     def->io = l->io;
     def->params = l->params;
     def->nodes = l->nodes;

@@ -15,7 +15,7 @@ from minilite._native.graph import (
     pack_params,
 )
 from minilite._native.hooks import Call
-from minilite._native.lowering import FOLDS, FOLLOWS, TRAITS, Answer, Lowering
+from minilite._native.lowering import FOLDS, FOLLOWS, TRAITS, Answer, Lowering, widening
 from minilite._native.memory import (
     MAX_BYTES,
     UNPLACED,
@@ -89,4 +89,5 @@ __all__ = [
     "pack_params",
     "plan_memory",
     "strategies",
+    "widening",
 ]

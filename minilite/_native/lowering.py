@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from minilite._core import ffi, lib
 from minilite._native.status import MAX_RANK, fresh_error, raise_error
@@ -19,10 +22,15 @@ FOLLOWS: int = lib.ML_TRAIT_FOLLOWS
 TRAITS: dict[str, int] = {
     "node": 0,
     "kind": lib.ML_TRAIT_KIND,
+    "model": lib.ML_TRAIT_KIND,
     "ratio": lib.ML_TRAIT_KIND | lib.ML_TRAIT_RATIO,
     "scales": lib.ML_TRAIT_KIND | lib.ML_TRAIT_SCALES,
 }
 """What lowering an operator's nodes hangs on, by the words of operators' rows."""
+
+
+def _release(_lowering: Lowering, _bytes: Any) -> None:
+    """Called when the last view of a constant goes: the lowering went no earlier."""
 
 
 class Answer:
@@ -39,6 +47,11 @@ class Answer:
         """Its nodes run in Python."""
         fields = (kernel, values, numbers, len(params), len(subgraphs), typed, flags)
         self.pointer = ffi.new("ml_answer *", fields)
+
+
+def widening() -> Answer:
+    """The answer of nodes that make constant halves constant floats: C does it."""
+    return Answer(ffi.NULL, -1, lib.ML_ANSWER_WIDENS, b"", (), ())
 
 
 class Lowering:
@@ -101,6 +114,16 @@ class Lowering:
     def tensor(self, subgraph: int, number: int) -> Any:
         """A tensor's ml_tensor_def."""
         return self.pointer.tensors[self._start(subgraph)[0] + number]
+
+    def widened(self, subgraph: int, number: int) -> Array:
+        """The values of a tensor of halves that are floats now, read-only; they keep the lowering alive."""
+        tensor = self.tensor(subgraph, number)
+        shape = tuple(tensor.shape.dims[0 : tensor.shape.rank])
+        if not tensor.bytes:
+            return np.zeros(shape, np.float32)
+        kept = ffi.gc(ffi.cast("char *", tensor.data), functools.partial(_release, self))
+        flat = np.frombuffer(memoryview(ffi.buffer(kept, tensor.bytes)).toreadonly(), np.float32)
+        return flat.reshape(shape)
 
     def set_constant(self, subgraph: int, number: int, value: Array) -> None:
         """Makes a tensor a constant, of the shape and the bytes of the array, which is kept."""

@@ -105,13 +105,14 @@ def _find_kernel(name: str) -> _native.KernelInfo:
     return info
 
 
+@functools.lru_cache(_MOST_ANSWERS)
 def _typed(info: _native.KernelInfo, kinds: Kinds) -> int:
     """The row of the kernel's table that runs these operand types in C; -1 if none does."""
     row = _native.match_kernel(info, *kinds)
     return row if row >= 0 and _native.kernel_types(info)[row][1] else -1
 
 
-@functools.cache
+@functools.lru_cache(_MOST_ANSWERS)
 def _refusal(name: str, kinds: Kinds) -> str:
     operator = find_operator(name)
     return operator.refusal(*kinds) if operator is not None else ""
@@ -135,11 +136,9 @@ class _Lowering:
             answer = _answers.get((key, self.reference)) if key else None
             try:
                 if answer is None:
-                    answer = self.answer(subgraph, node, number)
+                    answer = self.answer(subgraph, node, number, alone=not key)
                     if key and answer is not None:
-                        if len(_answers) >= _MOST_ANSWERS:
-                            _answers.clear()
-                        _answers[key, self.reference] = answer
+                        self.keep(key, subgraph, node, answer)
                 elif answer.python:
                     self.reference_of(self.model.subgraphs[subgraph].nodes[node].op, number)
             except UnsupportedOpError:
@@ -152,6 +151,14 @@ class _Lowering:
             self.place_offline()
         return Lowered(self.operands, Handlers(self.operands, self.functions))
 
+    def keep(self, key: bytes, subgraph: int, node: int, answer: _native.Answer) -> None:
+        """Keeps what a kind lowers to for other models, where it hangs on nothing of this one."""
+        operator = find_operator(self.model.subgraphs[subgraph].nodes[node].op)
+        if operator is not None and operator.asks_about != "model":
+            if len(_answers) >= _MOST_ANSWERS:
+                _answers.clear()
+            _answers[key, self.reference] = answer
+
     def refusals(self, kinds: set[int]) -> list[UnsupportedOpError]:
         """Every node of these kinds refused by itself, and every tensor that is."""
         found: list[UnsupportedOpError] = []
@@ -160,7 +167,7 @@ class _Lowering:
                 kind = self.lowering.kind_of(subgraph.index, number)
                 try:
                     if kind in kinds:
-                        self.answer(subgraph.index, number, kind)
+                        self.answer(subgraph.index, number, kind, alone=True)
                 except UnsupportedOpError as refusal:
                     found.append(refusal)
             if self.lowering.too_many_dimensions:
@@ -168,8 +175,11 @@ class _Lowering:
                 found += [too_many_dimensions(subgraph, tensor) for tensor in deep]
         return found
 
-    def answer(self, subgraph: int, number: int, kind: int) -> _native.Answer | None:
-        """What a node lowers to; None if it becomes a constant. Raises: UnsupportedOpError, InputError."""
+    def answer(self, subgraph: int, number: int, kind: int, *, alone: bool) -> _native.Answer | None:
+        """What a node lowers to; None if it has become a constant, as one of a kind of its own may.
+
+        Raises: UnsupportedOpError, InputError.
+        """
         node = self.operands.node(subgraph, number)
         row = self.model.subgraphs[subgraph].nodes[number]
         if row.custom:
@@ -186,6 +196,8 @@ class _Lowering:
         params, subgraphs = operator.lowered(node)
         source = node.input(0)
         if operator.folds is not None and source is not None and source.data is not None:
+            if not alone:
+                return _native.widening()
             for index, value in zip(row.outputs, operator.folds(node), strict=True):
                 self.operands.fold(subgraph, index, value)
             return None

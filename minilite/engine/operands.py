@@ -21,7 +21,12 @@ class Operands:
     def tensor(self, subgraph: int, number: int) -> Tensor:
         """A tensor as lowering leaves it."""
         tensor = self._folded.get((subgraph, number)) or self.model.subgraphs[subgraph].tensors[number]
-        code = self.lowering.tensor(subgraph, number).type
+        definition = self.lowering.tensor(subgraph, number)
+        code = definition.type
+        if definition.data and tensor.data is None:  # C has widened it
+            value = self.lowering.widened(subgraph, number)
+            shape = value.shape
+            tensor = self._folded[subgraph, number] = tensor._replace(data=value, shape=shape)
         return tensor if tensor.type == code else tensor._replace(type=TensorType(code))
 
     def fold(self, subgraph: int, number: int, value: Array) -> None:
