@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from minilite.details import TensorDetails
 from minilite.engine.misfit import numbers_or_strings
 from minilite.engine.session import check_resize
 from minilite.errors import InputError, InputRuntimeError, InputTypeError, shortened
-from minilite.format.model import Array, Subgraph, Tensor
 from minilite.format.values import array_type
+
+if TYPE_CHECKING:
+    from minilite.details import TensorDetails
+    from minilite.format.model import Array, Subgraph, Tensor
 
 Shape = tuple[int, ...]
 TensorKey: TypeAlias = "int | str | TensorDetails"

@@ -1,5 +1,7 @@
 """The seam: the only package that touches ffi and lib. Statuses become exceptions, lifetimes are tied together here."""
 
+from typing import TYPE_CHECKING, Any
+
 from minilite._native.graph import (
     Graph,
     KernelInfo,
@@ -16,17 +18,7 @@ from minilite._native.graph import (
 )
 from minilite._native.hooks import Call
 from minilite._native.lowering import FOLDS, FOLLOWS, TRAITS, Answer, Lowering, widening
-from minilite._native.memory import (
-    MAX_BYTES,
-    UNPLACED,
-    Placement,
-    Refused,
-    memory_lower_bound,
-    plan_memory,
-    strategies,
-)
 from minilite._native.plan import Plan, TensorState
-from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT, Arena, Planner
 from minilite._native.state import Place, Shared, State, debug_build
 from minilite._native.status import (
     BUSY,
@@ -40,6 +32,34 @@ from minilite._native.status import (
     TENSOR_SPARSE,
     TENSOR_VARIABLE,
 )
+
+if TYPE_CHECKING:
+    from minilite._native.memory import (
+        MAX_BYTES,
+        UNPLACED,
+        Placement,
+        Refused,
+        memory_lower_bound,
+        plan_memory,
+        strategies,
+    )
+    from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT, Arena, Planner
+else:
+    _LATER = {
+        "memory": ("MAX_BYTES", "UNPLACED", "Placement", "Refused", "memory_lower_bound", "plan_memory", "strategies"),
+        "planner": ("FOREVER", "PLACE_ARENA", "PLACE_NONE", "PLACE_PERSISTENT", "Arena", "Planner"),
+    }
+
+    def __getattr__(name: str) -> Any:
+        """What running a model does not need is imported when it is asked for."""
+        for module, names in _LATER.items():
+            if name in names:
+                from importlib import import_module
+
+                return getattr(import_module(f"{__name__}.{module}"), name)
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+
 
 __all__ = [
     "BUSY",

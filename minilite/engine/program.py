@@ -12,7 +12,6 @@ from minilite.engine.lower import lower, node_label
 from minilite.engine.python_nodes import PythonNodes
 from minilite.format.dtypes import TensorType, element_bits
 from minilite.format.model import Model
-from minilite.memory.order import OrderNode, lower_peak_order
 
 Shape = tuple[int, ...]
 
@@ -57,6 +56,8 @@ class Program:
 
     def _order(self, root: int) -> list[int] | None:
         """An order of lower peak for the nodes of the root, where there is one and nodes have no effects."""
+        from minilite.memory.order import OrderNode, lower_peak_order  # seldom asked for, long to import
+
         graph, lowering = self.model.subgraphs[root], self.lowered.lowering
         tensors = [lowering.tensor(root, i) for i in range(len(graph.tensors))]
         if any(tensor.offline_offset >= 0 for tensor in tensors):  # the file's memory plan is made for its order

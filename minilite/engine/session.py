@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import threading
 import weakref
+from _thread import RLock  # threading takes long to import
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -67,7 +67,7 @@ class Session:
         self._bound_asked: dict[int, Binding] = {}
         self._bound: dict[int, Binding] = {}
         self._released = False
-        self._allocating = threading.RLock()
+        self._allocating = RLock()
         self._known: tuple[int, dict[int, Target]] = (
             -1,
             {},
