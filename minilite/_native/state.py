@@ -102,7 +102,6 @@ class State:
         self._graph = graph
         self._hooks = hooks
         self._handle = ffi.new_handle(hooks)
-        self._errors: list[Any] = []
         table = {
             "owner": self._handle,
             "eval": lib.ml_hook_eval,
@@ -133,7 +132,7 @@ class State:
 
     def run(self) -> Callable[[], None]:
         """The steady path: a function that runs the plan in force, one call into C."""
-        run, pointer, fail = lib.ml_state_run, self.pointer, self._run_failed
+        run, pointer, fail = lib.ml_state_run, self.pointer, self._raise
 
         def invoke() -> None:
             if failed := run(pointer):
@@ -141,7 +140,7 @@ class State:
 
         return invoke
 
-    def _run_failed(self, address: int) -> None:
+    def _raise(self, address: int) -> None:
         error = ffi.gc(ffi.cast("ml_error *", address), lib.ml_error_free)
         self._fail(error.status, error)
 
@@ -162,11 +161,8 @@ class State:
         if bound:
             bindings = b"".join(map(_BINDING.pack, *zip(*bound, strict=True)))
             rows = ffi.cast("ml_binding *", ffi.from_buffer(bindings))
-        errors = self._errors
-        error = errors.pop() if errors else fresh_error()
-        if status := lib.ml_state_prepare(self.pointer, spec[0], spec[1], rows, len(bound), error):
-            self._fail(status, error)
-        errors.append(error)
+        if failed := lib.ml_state_prepare(self.pointer, spec[0], spec[1], rows, len(bound)):
+            self._raise(failed)
 
     def _plan(self, function: Callable[..., int], *arguments: Any) -> Plan | None:
         out = ffi.new("ml_plan **")
