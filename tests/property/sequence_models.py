@@ -101,7 +101,9 @@ def _dynamic() -> Sequenced:
         indices = g.node("WHERE", [mask], out=("indices", (2, 1), TensorType.INT64))
         found = g.node("GATHER", [x, indices], out=("found", (2, 1)))
         twice = g.node("ADD", [found, found], out=("twice", (4, 1)))
-        numbers = g.node("RANGE", [g.constant("from", integer(0)), count, g.constant("by", integer(1))], out=("n", (1,), S32))
+        numbers = g.node(
+            "RANGE", [g.constant("from", integer(0)), count, g.constant("by", integer(1))], out=("n", (1,), S32)
+        )
         tall = g.node("RESHAPE", [g.node("CAST", [numbers], out=("floats", (1,))), shape], out=("tall", (1, 1)))
         wide = g.node("RELU", [tall], out=("wide", (1, 1)))
         picked = g.node("GATHER", [x, pick], out=("picked", (2,)))
@@ -165,7 +167,11 @@ def _growing_loop() -> Sequenced:
     def body(g: Any, c: list[int]) -> list[int]:
         x, i, pick = c
         up = g.node("RELU", [x], out=("up", (2, 4)))
-        return [g.node("CONCATENATION", [up, _row(g, x, pick)], out=("more", (3, 4)), options={"axis": 0}), next_count(g, i), pick]
+        return [
+            g.node("CONCATENATION", [up, _row(g, x, pick)], out=("more", (3, 4)), options={"axis": 0}),
+            next_count(g, i),
+            pick,
+        ]
 
     def feed(size: int, rng: np.random.Generator) -> list[Array]:
         return [_values(rng, size, 4), _start(rng, 6), _ints(int(rng.integers(0, size)))]
