@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from minilite._core import ffi, lib
-from minilite._native.status import Names, fresh_error, raise_error
-from minilite.errors import ArenaError
+from minilite._native.status import Names, exception_of, fresh_error, fresh_errors, raise_error
+from minilite.errors import ArenaError, MiniliteError
 
 if TYPE_CHECKING:
     from minilite._native.lowering import Lowering
@@ -141,6 +141,14 @@ class Store:
         return int(lib.ml_store_bytes(self.pointer))
 
 
+def _refusals(description: Any, names: Names) -> list[MiniliteError]:
+    """The errors of all nodes that C refuses."""
+    nodes = sum(description.subgraphs[number].n_nodes for number in range(description.n_subgraphs))
+    errors = fresh_errors(max(nodes, 1))
+    lib.ml_graph_new(description, ffi.new("ml_graph **"), errors, len(errors))
+    return [exception_of(error, names) for error in errors if error.status]
+
+
 class Graph:
     """Owns an ml_graph, and what it was made of: its constants lie there."""
 
@@ -163,7 +171,9 @@ class Graph:
             description.nodes = nodes
         out = ffi.new("ml_graph **")
         error = fresh_error()
-        if lib.ml_graph_new(description, out, error):
+        if lib.ml_graph_new(description, out, error, 1):
+            if error.status == lib.ML_UNSUPPORTED:
+                raise names.gathered(_refusals(description, names))
             raise_error(error, names)
         self.pointer = ffi.gc(out[0], lib.ml_graph_free)
         self.names = names
