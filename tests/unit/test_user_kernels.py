@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import pathlib
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -85,6 +86,19 @@ def test_parallel_and_sizes(address: Address, threads: int) -> None:
         KernelError, match=r"^subgraph 0, node 0 \(Mine 'y0'\): element 500 is 13, which brings bad luck$"
     ):
         run(i, x)
+
+
+def test_signals_are_heard_between_blocks_of_any_length(address: Address) -> None:
+    """After 50 ms, which are ten blocks, whatever holds up the process: the clock is looked at between any two."""
+    interpreter = mine(one([VECTOR], [((4,), F32)]), address("my_slow"))
+    resized(interpreter, 1000)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interpreter.invoke()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert 1 <= interpreter.get_tensor(1).sum() <= 12
 
 
 def test_a_run_calls_no_python(address: Address) -> None:
