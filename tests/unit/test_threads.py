@@ -194,7 +194,8 @@ def test_a_small_copy_that_a_call_overtakes_is_made_again(kind: str) -> None:
 
 
 def test_a_copy_that_is_moved_away_from_time_and_again_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    interpreter = ready(custom_chain("Same"), custom_ops={"Same": lambda node, x: x})
+    options = {"custom_ops": {"Same": lambda node, x: x}, "experimental_preserve_all_tensors": True}
+    interpreter = ready(custom_chain("Same"), **options)
     monkeypatch.setattr(interpreter._session().state, "read", lambda *_: False)
     interpreter.invoke()
     with pytest.raises(StateError, match="moves all the time"):

@@ -18,6 +18,7 @@ from built import COUNTER, below, count_since, floats, graph_with, loop, next_co
 
 import minilite
 from minilite import InputError, KernelError, ShapeError, UnsupportedOpError
+from minilite._native import debug_build
 from minilite.format.dtypes import TensorType
 from minilite.format.quantization import Quantization
 
@@ -70,6 +71,14 @@ def test_headers_are_all_that_a_kernel_includes() -> None:
     sources = [path.read_text() for path in folder.rglob("*.h")]
     included = {line.split('"')[1] for text in sources for line in text.splitlines() if line.startswith('#include "')}
     assert all((folder / name).exists() for name in included)
+
+
+@pytest.mark.skipif(not debug_build(), reason="debug builds look for this")
+@pytest.mark.parametrize(("in_scratch", "where"), [(0, "the end of output 0"), (1, "its scratch")])
+def test_a_write_behind_what_a_kernel_has_is_seen(address: Address, in_scratch: int, where: str) -> None:
+    interpreter = mine(one([VECTOR], [((4,), F32)]), address("my_overrun"), {"in_scratch": in_scratch})
+    with pytest.raises(KernelError, match=f"byte 0 behind {where} was written"):
+        interpreter.invoke()
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -106,6 +106,31 @@ const ml_kernel my_slow = {.abi = ML_KERNEL_ABI,
                            .prepare = prepare_same,
                            ML_TYPED({"f32 -> f32", NULL, NULL, slow})};
 
+/* Wrong: writes a byte behind its scratch, or behind its output. ---------------------------------------------------------- */
+#define OVERRUN_FIELDS(X, S) X(S, i32, in_scratch)
+ML_PARAMS(overrun_params, OVERRUN_FIELDS)
+enum { OVERRUN_SCRATCH = 64 };
+
+static ml_status prepare_overrun(const ml_call *c, ml_wish *wish) {
+    ml_reserve(wish, OVERRUN_SCRATCH);
+    return ml_set_output(c, 0, &ml_input(c, 0)->shape);
+}
+
+static ml_status overrun(const ml_call *c) {
+    const ml_tensor *y = ml_out_tensor(c, 0);
+    memset(ml_out(c, 0), 0, (size_t)y->bytes);
+    if (((const overrun_params *)c->params)->in_scratch)
+        *((char *)ml_scratch(c, 0) + OVERRUN_SCRATCH) = 1;
+    else *((char *)ml_out(c, 0) + y->bytes) = 1;
+    return ML_OK;
+}
+
+const ml_kernel my_overrun = {.abi = ML_KERNEL_ABI,
+                              .name = "my_overrun",
+                              ML_PARAMS_OF(overrun_params),
+                              .prepare = prepare_overrun,
+                              ML_TYPED({"f32 -> f32", NULL, NULL, overrun})};
+
 /* Packed: y = x w, w transposed once a Model, or in each run; sums of rows in scratch, of workers in theirs. ------------- */
 typedef struct product_blob {
     int64_t rows, depth, columns;
