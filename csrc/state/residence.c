@@ -129,7 +129,7 @@ static ml_status place(ml_state *s, ml_residence *r, ml_error *error) {
                           .options = (int32_t)r->plan->options,
                           .capacities = l->capacities,
                           .scratch = l->scratch,
-                          .orders = s->orders,
+                          .planners = s->planners,
                           .offline = r->plan->words == 0};
     return ml_place_frames(&placing, note_placed, r, error);
 }
