@@ -11,13 +11,18 @@ typedef struct ml_conflicts {
     int32_t most; /* in one list */
 } ml_conflicts;
 
-/* Lists what `count` records, by ascending first node, have in common; nothing where that is no gain over looking at all of
+/* Lists what `count` records have in common; nothing where that is no gain over looking at all of
  * them, or without memory. */
 void ml_conflicts_find(ml_conflicts *conflicts, const ml_record *records, int32_t count);
 void ml_conflicts_free(ml_conflicts *conflicts);
 
+typedef struct ml_stretch {
+    int64_t offset;
+    int64_t end;
+} ml_stretch;
+
 /* What ml_layout_place finds, for record `i`: `offset` is by record, -1 where it is not placed; `room` takes conflicts->most. */
 int64_t ml_conflicts_place(const ml_conflicts *conflicts, int32_t i, const int64_t *size,
-                           const int64_t *offset, ml_placed *room, ml_fit fit);
+                           const int64_t *offset, ml_stretch *room, ml_fit fit);
 
 #endif

@@ -1,7 +1,7 @@
 /* listing.c -- the records of a whole graph, and what they have in common, kept from one plan to the next.
  *
  * Sizes come and go, lifetimes stay: as long as the same tensors need memory, lists of which are live at once hold. They are
- * made when a second plan has the records of the one before, for many graphs are planned but once. */
+ * made for the first records there are, for who keeps a planner plans again; for others when a second plan has the same ones. */
 #include <stdlib.h>
 
 #include "memory/planner.h"
@@ -39,10 +39,12 @@ bool ml_planner_list(ml_planner *p, int32_t count) {
         l->tensors[i] = p->records[i].tensor;
         l->record_of[l->tensors[i]] = i;
     }
+    bool first = !l->used;
+    l->used = true;
     l->count = count;
     l->listed = false;
     ml_conflicts_free(&l->conflicts);
-    return false;
+    return first && count > 0 && p->order->count > 0 && make_lists(p);
 }
 
 /* Records stand by ascending first node: whoever ended before one begins has left. */

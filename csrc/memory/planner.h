@@ -13,6 +13,7 @@ typedef struct ml_listing {
     int32_t *record_of; /* by tensor; -1 = none */
     int32_t count;
     bool listed;
+    bool used; /* there were records before */
     ml_conflicts conflicts;
 } ml_listing;
 

@@ -14,6 +14,7 @@ typedef struct ml_passes {
     int64_t *best; /* of the best one */
     ml_placed *room;
     ml_placed *fixed;
+    ml_stretch *spans; /* in the same place as `room` */
     int32_t *order;
     int32_t *trial;
     int32_t waiting; /* records to be placed: those that `order` and `trial` have */
@@ -26,6 +27,9 @@ typedef struct ml_passes {
 bool ml_passes_begin(ml_passes *passes, const ml_problem *problem);
 /* Places the records in `order`; returns the height, or `limit` as soon as it is reached. */
 int64_t ml_passes_place(ml_passes *passes, const int32_t *order, ml_fit fit, int64_t limit);
+/* Places, again and again, the record that can lie lowest, of equal ones the first in `order`, on top of what is placed; returns
+ * the height, or `limit` as soon as it is reached. Takes lists of conflicts. */
+int64_t ml_passes_rise(ml_passes *passes, const int32_t *order, int64_t limit);
 /* Makes the last pass, in `order`, the best one. */
 void ml_passes_keep(ml_passes *passes, const int32_t *order);
 /* Gives the problem the best pass's offsets, and frees the memory. */
