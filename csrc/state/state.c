@@ -142,10 +142,12 @@ static ml_status find_or_make(ml_state *s, const ml_plan_request *request, ml_re
     return status;
 }
 
-/* With the same residence and other buffers, nothing but pointers to buffers changes: values and variables stay. In any
- * other case tensors are allocated anew in LiteRT's sense, and variables start from zero, even if it is the same residence. */
-static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, ml_block *fresh) {
-    bool stood = ml_stands(s, r), only_buffers = rebinds && s->now == r && stood;
+/* With the same residence, and nobody having asked for shapes, nothing but pointers to buffers changes: values and variables
+ * stay. In any other case tensors are allocated anew in LiteRT's sense, and variables start from zero, also when shapes came
+ * back to what they were. */
+static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, bool resized,
+                         ml_block *fresh) {
+    bool stood = ml_stands(s, r), only_buffers = !resized && s->now == r;
     if (only_buffers) ml_blocks_free(fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
     else ml_heap_enter(s, r, fresh);
     s->now = r;
@@ -155,7 +157,7 @@ static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, ml_block *f
     if (!stood || rebinds) ml_changed(s);
     else atomic_store_explicit(&s->generation, r->generation, memory_order_relaxed);
     if (only_buffers) {
-        s->counters.rebinds++;
+        s->counters.rebinds += rebinds;
         return;
     }
     r->ran = false;
@@ -170,7 +172,7 @@ static bool differ(const ml_binding *a, int32_t count_a, const ml_binding *b, in
 
 /* Everything that can fail comes first; then the old bindings go and the residence is in force. */
 static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding *copy,
-                         ml_error *error) {
+                         bool resized, ml_error *error) {
     ml_residence *r;
     bool made;
     ml_status status = find_or_make(s, request, &r, &made, error);
@@ -191,7 +193,7 @@ static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding
     r->used = ++s->clock;
     if (made) ml_cache_add(s, r);
     else s->counters.plan_hits++;
-    put_in_force(s, r, rebinds, fresh);
+    put_in_force(s, r, rebinds, resized, fresh);
     if (made) ml_cache_evict(s);
     return ML_OK;
 }
@@ -284,7 +286,7 @@ static uintptr_t give_error(ml_state *s, ml_status status) {
 }
 
 uintptr_t ml_state_prepare(ml_state *s, const int32_t *spec, int32_t words,
-                           const ml_binding *bindings, int32_t n_bindings) {
+                           const ml_binding *bindings, int32_t n_bindings, int32_t resized) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return (uintptr_t)&busy;
     ml_binding *copy = n_bindings > 0 ? malloc((size_t)n_bindings * sizeof *copy) : NULL;
@@ -298,7 +300,7 @@ uintptr_t ml_state_prepare(ml_state *s, const int32_t *spec, int32_t words,
     } else {
         if (copy) memcpy(copy, bindings, (size_t)n_bindings * sizeof *copy);
         ml_plan_request request = request_of(s, spec, words, copy, n_bindings);
-        status = prepare(s, &request, copy, &s->error);
+        status = prepare(s, &request, copy, resized != 0, &s->error);
     }
     if (status != ML_OK) free(copy);
     uintptr_t failed = status == ML_OK ? 0 : give_error(s, status);

@@ -137,9 +137,7 @@ def convolved(node: OpNode, x: Array, weights: Array, *, asymmetric: bool) -> tu
     return (steps - zero).reshape(x.shape), weights, scale.reshape(-1, *(1,) * (x.ndim - 1))
 
 
-def finish(
-    node: OpNode, sums: Array, scale: Array | None, bias: Array | None, *, weights_first: bool = False
-) -> Array:
+def finish(node: OpNode, sums: Array, scale: Array | None, bias: Array | None, *, weights_first: bool = False) -> Array:
     """Sums (outputs last) to outputs; those of quantized inputs are bias + sums * (scale * scale_w), in float32.
 
     `weights_first` makes it bias + (sums * scale_w) * scale."""
