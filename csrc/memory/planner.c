@@ -207,7 +207,7 @@ static void keep_order(const ml_planner *p, const int32_t *order, int32_t count)
  * little at its first visit, the rest at its second; the first plan of all is given more, for its order serves the others. */
 static ml_plan_status place_graph(ml_planner *p, ml_problem *problem) {
     int32_t count = problem->count;
-    ml_hints hints = {0};
+    ml_hints hints = {.longer = p->longer};
     bool same = ml_planner_list(p, count);
     if (same) p->bound = ml_planner_listed_bound(p);
     if (same && p->listing.conflicts.count > 0) hints.conflicts = &p->listing.conflicts;

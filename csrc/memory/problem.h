@@ -25,6 +25,7 @@ typedef struct ml_hints {
     int32_t *
         order; /* in, the first `hinted` records: the order that a similar problem was planned well with; out, this plan's, all of them */
     int32_t hinted;
+    bool longer; /* all of the budget may go into the search */
     const struct ml_conflicts *conflicts; /* or NULL */
     int64_t bound; /* the lower bound, -1 = not known yet */
     int64_t

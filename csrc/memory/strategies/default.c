@@ -6,7 +6,7 @@
  *   2. by size, by area (size x life);
  *   3. from the bottom up, the longest-lived first, which mostly does where graphs are wide and long-lived tensors many;
  *      where an order was handed in it comes before 2;
- *   4. a dive: the exact search for a plan at the bound, with a few alternatives to that;
+ *   4. a dive: the exact search for a plan at the bound, with a few alternatives to that (or with many, in a longer search);
  *   5. moves: a record goes before an earlier one, if that does no harm.
  *
  * 2 and 5 place by best fit and by first fit. The budget is counted in looks at placed records, so that the outcome is the
@@ -76,7 +76,8 @@ static void dive(attempt *a, const ml_problem *p) {
     ml_passes *s = &a->passes;
     int64_t n = s->waiting, look = 3 * n / 2 + 1, nodes = (a->work - s->looks) / look, visited = 0;
     if (!wanting(a) || s->n_fixed > 0 || n > MOST_TO_DIVE || nodes < n) return;
-    if (ml_exact_dive(p, a->bound, nodes < 4 * n ? nodes : 4 * n, s->offset, &visited)) {
+    bool all = p->hints && p->hints->longer;
+    if (ml_exact_dive(p, a->bound, nodes < 4 * n || all ? nodes : 4 * n, s->offset, &visited)) {
         memcpy(s->trial, s->order, (size_t)n * sizeof *s->trial);
         keep(a, s->trial, a->bound);
     }
