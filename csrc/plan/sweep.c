@@ -183,6 +183,10 @@ static ml_status sweep_node(ml_engine *engine, const ml_env *env, int32_t frame,
     row->status = ML_NODE_RUNS;
     leave_open(&c, wish.open);
     if (row->open) return ML_OK;
+    const ml_tensor *first = ml_input(&c, 0);
+    int32_t by_shape = engine->graph->subgraphs[env->engine->subgraph].nodes[n].kernel->flags &
+                       ML_KERNEL_NEEDS_SHAPES_ONLY;
+    if (first && !ml_known(first) && !by_shape) return ML_OK;
     bool folded = false;
     status = ml_fold(engine, &c, &wish, frame, &folded);
     if (folded) row->status = ML_NODE_FOLDED;
