@@ -94,6 +94,9 @@ static ml_status take_scratch(ml_error *error, ml_node_plan *row, const ml_wish 
         return ml_error_set(error, ML_SHAPE_ERROR,
                             "its scratch memory adds up to %lld bytes, at most %lld are supported",
                             (long long)wish->scratch_bytes, (long long)UINT32_MAX * ML_ALIGNMENT);
+#ifdef ML_DEBUG
+    blocks += blocks > 0 && blocks < UINT32_MAX; /* run/debug.c guards it */
+#endif
     row->scratch_blocks = (uint32_t)blocks;
     return ML_OK;
 }
