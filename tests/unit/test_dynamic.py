@@ -15,7 +15,6 @@ from built import (
     litert,
     ready,
     request,
-    resized,
     run,
     wanted,
 )
