@@ -205,7 +205,7 @@ void ml_cache_add(ml_state *state, ml_residence *residence);
 /* Drops what was longest unused until the bound is kept; never the residence in force. */
 void ml_cache_evict(ml_state *state);
 void ml_cache_drop_all_but(ml_state *state, const ml_residence *kept);
-/* The default planner searches for at most about 200 us. A plan that it left above its bound gets a longer search when its shapes
+/* The default planner searches for about 0.2 us a record. A plan that it left above its bound gets the rest of 200 us when its shapes
  * come back, once; a smaller one takes its place, as a new plan. Returns the residence that the cache has then. */
 ml_residence *ml_cache_improve(ml_state *state, ml_residence *residence);
 
