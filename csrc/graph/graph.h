@@ -93,7 +93,7 @@ struct ml_graph {
 /* check.c: every index, dimension and count of the description; ML_GRAPH_ERROR with the first fault. */
 ml_status ml_graph_check(const ml_graph_def *def, ml_error *error);
 /* derive.c: makes every node's derived block. */
-ml_status ml_graph_derive(ml_graph *graph, ml_error *error);
+ml_status ml_graph_derive(ml_graph *graph, ml_error *errors, int32_t n_errors);
 ml_graph *ml_graph_hold(const ml_graph *graph);
 
 static inline const ml_subgraph *ml_frame_subgraph(const ml_graph *g, int32_t frame) {

@@ -5,7 +5,7 @@
  *
  * Where it can be stopped: before each step, before each turn of a loop, before each block of parallel work. The cancel
  * flag is read each time, for that costs a load. The clock costs more, so it is looked at when enough work has gone by,
- * counted in ticks, and Python is asked for signals when 50 ms have. */
+ * counted in ticks, and Python is asked for signals when 50 ms have. A block is always enough: it may take milliseconds. */
 #include <time.h>
 
 #include "run/debug.h"
@@ -41,7 +41,7 @@ ml_status ml_check_interrupt(ml_state *s, int32_t ticks) {
     return (s->ticks -= ticks) < 0 ? look_at_clock(s) : ML_OK;
 }
 
-ml_status ml_poll_state(void *owner) { return ml_check_interrupt(owner, 1); }
+ml_status ml_poll_state(void *owner) { return ml_check_interrupt(owner, TICKS_PER_LOOK + 1); }
 
 /* The loop ----------------------------------------------------------------------------------------------------------- */
 
