@@ -184,7 +184,7 @@ int32_t ml_call_handler(const ml_call *c) {
 static ml_operand operand(const ml_call *c, int32_t t) {
     if (t < 0) return (ml_operand){NULL, NULL, 0};
     const ml_tensor *tensor = ml_tensor_of(c, t);
-    void *data = c->data ? c->data[t] : (void *)(uintptr_t)tensor->known;
+    void *data = ml_reached(c) ? c->env->data[t] : (void *)(uintptr_t)ml_known(tensor);
     return (ml_operand){tensor, data, bytes_of(c, t)};
 }
 

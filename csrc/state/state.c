@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "memory/problem.h"
 #include "run/run.h"
 
 /* Life ------------------------------------------------------------------------------------------------------------ */
@@ -17,6 +18,8 @@
 static bool allocate_tables(ml_state *s, const ml_graph *g) {
     s->spills = calloc((size_t)g->n_frames, sizeof *s->spills);
     s->orders = calloc((size_t)g->n_frames, sizeof *s->orders);
+    s->frame_engines = calloc((size_t)g->n_frames, sizeof *s->frame_engines);
+    s->envs = calloc((size_t)g->n_frames, sizeof *s->envs);
     for (int32_t f = 0; s->orders && f < g->n_frames; f++) {
         const ml_planner_graph *io = &ml_frame_subgraph(g, f)->io;
         s->orders[f].tensors = calloc((size_t)(io->n_tensors + io->n_nodes) + 1, sizeof(int32_t));
@@ -27,8 +30,23 @@ static bool allocate_tables(ml_state *s, const ml_graph *g) {
         s->node_memory = aligned_alloc(64, (size_t)g->memory_bytes);
         if (s->node_memory) memset(s->node_memory, 0, (size_t)g->memory_bytes);
     }
-    return s->spills && s->orders && (g->n_heap == 0 || s->heap) &&
+    return s->spills && s->orders && s->frame_engines && s->envs && (g->n_heap == 0 || s->heap) &&
            (g->memory_bytes == 0 || s->node_memory);
+}
+
+/* What the calls of all residences share. Errors of runs go to the state's. */
+static void enter_graph(ml_state *s) {
+    s->engine = (ml_engine){.graph = s->graph,
+                            .hooks = &s->hooks,
+                            .simd = s->simd,
+                            .error = &s->error,
+                            .counters = &s->counters,
+                            .state = s};
+    for (int32_t f = 0; f < s->graph->n_frames; f++) {
+        s->frame_engines[f] =
+            (struct ml_frame_engine){&s->engine, f, s->graph->frames[f].subgraph, NULL};
+        s->envs[f] = ml_frame_env(&s->engine, &s->frame_engines[f]);
+    }
 }
 
 ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char *strategy,
@@ -40,17 +58,22 @@ ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char 
         return ml_error_set(error, ML_GRAPH_ERROR,
                             "the graph numbers %d resources, the interpreter has %d",
                             graph->n_resources, interpreter->n_resources);
+    int32_t named = ml_strategy_named(strategy);
+    if (named < 0)
+        return ml_error_set(error, ML_ARENA_ERROR, "there is no planning strategy '%s'", strategy);
     ml_state *s = calloc(1, sizeof *s);
     if (!s) return ml_error_memory(error, "an interpreter", (int64_t)sizeof *s, 0);
+    atomic_store(&s->holders, 1);
     s->graph = ml_graph_hold(graph);
     s->interpreter = ml_interpreter_hold(interpreter);
     s->hooks = *hooks;
+    s->strategy = named;
     s->options = options;
     s->simd = graph->simd;
     s->cache_bytes = cache_bytes;
     s->error = ML_NO_ERROR;
-    strncpy(s->strategy, strategy, sizeof s->strategy - 1);
     if (allocate_tables(s, graph)) {
+        enter_graph(s);
         *state = s;
         return ML_OK;
     }
@@ -59,13 +82,15 @@ ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char 
 }
 
 void ml_state_free(ml_state *s) {
-    if (!s) return;
+    if (!s || atomic_fetch_sub(&s->holders, 1) > 1) return;
     ml_cache_drop_all_but(s, NULL);
     ml_arena_release(&s->arena);
     for (int32_t f = 0; s->spills && f < s->graph->n_frames; f++) ml_arena_release(&s->spills[f]);
     ml_blocks_free(s->heap, s->graph->total_slots);
     ml_blocks_free(s->carries, 2 * (int64_t)s->graph->total_slots);
     free(s->spills);
+    free(s->frame_engines);
+    free(s->envs);
     free(s->persistent);
     free(s->work);
     free(s->node_memory);
@@ -102,7 +127,7 @@ static ml_status find_or_make(ml_state *s, const ml_plan_request *request, ml_re
     *r = ml_cache_find(s, request->spec, request->words, request->bound, request->n_bound);
     *made = !*r;
     if (*r) {
-        ml_cache_improve(s, *r);
+        *r = ml_cache_improve(s, *r);
         return ML_OK;
     }
     ml_plan *plan;
@@ -113,20 +138,16 @@ static ml_status find_or_make(ml_state *s, const ml_plan_request *request, ml_re
     return status;
 }
 
-/* True when no pointer of the residence but those into loose memory has to change. */
-static bool stands(const ml_state *s, const ml_residence *r) {
-    return r->resolved && r->at_base == s->arena.base && r->at_persistent == s->persistent;
-}
-
 /* With the same residence, and nobody having asked for shapes, nothing but pointers to buffers changes: values and variables
  * stay. In any other case tensors are allocated anew in LiteRT's sense, and variables start from zero, also when shapes came
  * back to what they were. */
 static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, bool resized,
                          ml_block *fresh) {
-    bool stood = stands(s, r), only_buffers = !resized && s->now == r;
+    bool stood = ml_stands(s, r), only_buffers = !resized && s->now == r;
     if (only_buffers) ml_blocks_free(fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
     else ml_heap_enter(s, r, fresh);
     s->now = r;
+    ml_enter_residence(s, r);
     if (stood) ml_resolve_loose(s, r);
     else ml_resolve(s, r);
     if (!stood || rebinds) ml_changed(s);
@@ -136,7 +157,7 @@ static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, bool resize
         return;
     }
     r->ran = false;
-    if (r->rows.persistent_bytes > 0) memset(s->persistent, 0, (size_t)r->rows.persistent_bytes);
+    if (r->rows->persistent_bytes > 0) memset(s->persistent, 0, (size_t)r->rows->persistent_bytes);
     if (s->node_memory) memset(s->node_memory, 0, (size_t)s->graph->memory_bytes);
 }
 
@@ -153,7 +174,7 @@ static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding
     ml_status status = find_or_make(s, request, &r, &made, error);
     if (status != ML_OK) return status;
     ml_block *fresh = NULL;
-    status = ml_bound_check(r->plan, &r->rows, request->bound, request->n_bound, error);
+    status = ml_bound_check(r->plan, r->rows, request->bound, request->n_bound, error);
     if (status == ML_OK) status = ml_heap_acquire(s, r, &fresh, error);
     if (status == ML_OK) status = ml_acquire(s, r, error);
     if (status != ML_OK) {
@@ -204,7 +225,7 @@ static int64_t move_inputs(const ml_state *s, const ml_residence *r, uint8_t *sa
     int64_t at = 0;
     for (int32_t i = 0; i < sub->io.n_inputs; i++) {
         int32_t t = sub->io.inputs[i];
-        const ml_tensor *row = t < 0 ? NULL : ml_row_of(s->graph, &r->rows, 0, t);
+        const ml_tensor *row = t < 0 ? NULL : ml_row_of(s->graph, r->rows, 0, t);
         if (!row || row->storage != ML_STORAGE_ARENA || row->bytes == 0) continue;
         void *data = ml_now_data(r, 0)[t];
         if (!data) continue;
@@ -219,7 +240,7 @@ static int64_t move_inputs(const ml_state *s, const ml_residence *r, uint8_t *sa
  * is no failure: the old places hold. At the start of a run, not at the end of the one that grew: its outputs have yet to
  * be read. */
 static void place_anew(ml_state *s, ml_residence *r) {
-    const ml_frame_plan *row = &r->rows.frames[0];
+    const ml_frame_plan *row = &r->rows->frames[0];
     bool spilled = false;
     for (int32_t f = 1; f < s->graph->n_frames; f++) spilled |= r->frames[f].spilled;
     if (s->pinned || (!spilled && row->region_bytes <= row->lower_bound + row->lower_bound / 4))
@@ -228,6 +249,7 @@ static void place_anew(ml_state *s, ml_residence *r) {
     if (!inputs) return;
     move_inputs(s, r, inputs, true);
     if (ml_residence_renew(s, r)) {
+        ml_enter_residence(s, r);
         ml_resolve(s, r);
         move_inputs(s, r, inputs, false);
         s->counters.replans++;
@@ -287,7 +309,7 @@ uintptr_t ml_state_run(ml_state *s) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return (uintptr_t)&busy;
     ml_residence *r = s->now;
-    bool released = r && s->arena.capacity == 0 && r->rows.frames[0].region_bytes > 0;
+    bool released = r && s->arena.capacity == 0 && r->rows->frames[0].region_bytes > 0;
     if (!r || released) {
         status = ml_error_set(&s->error, ML_NOT_READY,
                               r ? "the arena's memory was released" : "no tensors are allocated");
@@ -308,6 +330,12 @@ uintptr_t ml_state_run(ml_state *s) {
     return failed;
 }
 
-int32_t ml_state_pin(ml_state *s, int32_t views) {
-    return atomic_fetch_add(&s->pinned, views) + views;
+void ml_state_pin(ml_state *s) {
+    atomic_fetch_add(&s->holders, 1);
+    atomic_fetch_add(&s->pinned, 1);
+}
+
+void ml_state_unpin(ml_state *s) {
+    atomic_fetch_sub(&s->pinned, 1);
+    ml_state_free(s);
 }

@@ -12,7 +12,6 @@ from built import (
     S32,
     Array,
     below,
-    bound,
     custom_chain,
     floats,
     head,
@@ -53,28 +52,6 @@ def test_state_of_a_stream_survives_resizes() -> None:
     assert run(interpreter, floats(0, 0, 10))[0] == [111]
     resized(interpreter, 2)
     assert run(interpreter, floats(0, 1000))[0] == [1111]
-
-
-def test_variables_live_on_exactly_if_no_shape_is_asked_for() -> None:
-    """The same buffer again changes as little as another one; shapes that went and came back begin anew, whatever is bound."""
-    builder = ModelBuilder()
-    graph = builder.subgraph()
-    x = graph.input("x", (4,), signature=(-1,))
-    state = graph.variable("state", (1,))
-    y = graph.node("ADD", [x, state], out=("y", (4,)))
-    graph.output(y)
-    first, second = floats(1, 2, 3, 4), floats(5, 6, 7, 8)
-    interpreter = bound(builder.build(), {"x": first})
-    for array, back_and_forth, kept in ((first, False, 1), (second, False, 1), (second, True, 0), (first, True, 0)):
-        interpreter.set_tensor(state, floats(1))
-        interpreter.bind_tensor("x", array)
-        if back_and_forth:
-            interpreter.resize_tensor_input("x", (3,))
-            interpreter.resize_tensor_input("x", (4,))
-        interpreter.allocate_tensors()
-        assert interpreter.get_tensor(state) == kept
-        interpreter.invoke()
-        assert interpreter.get_tensor(y).tolist() == (array + kept).tolist()
 
 
 def test_python_operator_that_raises_then_works() -> None:

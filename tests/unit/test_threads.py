@@ -175,6 +175,7 @@ def test_what_is_said_of_an_interpreter_that_runs() -> None:
     assert repr(interpreter) == f"<Interpreter: 2 nodes, 3 tensors, arena {interpreter.arena_bytes} bytes>"
 
 
+@pytest.mark.skipif(np.__version__ < "2", reason="all copies are made in C: numpy lets go of the GIL")
 @pytest.mark.parametrize("kind", ["get", "set"])
 def test_a_small_copy_that_a_call_overtakes_is_made_again(kind: str) -> None:
     interpreter = ready(custom_chain("Same"), custom_ops={"Same": lambda node, x: x})
@@ -184,16 +185,12 @@ def test_a_small_copy_that_a_call_overtakes_is_made_again(kind: str) -> None:
     place = session.state.place(0)
     session._sequence = Overtaken(session, lambda: session.state.write(0, place, floats(9, 9, 9, 9)))
     if kind == "get":
-        copy = interpreter.get_tensor(0)
-        if session._sequence.looks == 0:  # numpy lets go of the GIL, so that C copies
-            session._sequence.call()
-            copy = interpreter.get_tensor(0)
-        assert copy.tolist() == [9, 9, 9, 9]
+        assert interpreter.get_tensor(0).tolist() == [9, 9, 9, 9]
     else:
         interpreter.set_tensor(0, floats(5, 6, 7, 8))
-        assert session._sequence.looks >= 2
         assert session.state.read(0, place, found := floats(0, 0, 0, 0))
         assert found.tolist() == [5, 6, 7, 8]
+    assert session._sequence.looks >= 2
 
 
 def test_a_copy_that_is_moved_away_from_time_and_again_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
