@@ -93,10 +93,10 @@ static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
         return ML_OK;
     }
     if (t->bytes > r->learnt->capacities[slot]) {
-        ml_status status = ml_grow(at->state, r, at->frame, number, t->bytes, &t->offset);
+        int64_t capacity = ml_capacity_for(t->bytes);
+        ml_status status = ml_grow(at->state, r, at->frame, number, capacity, &t->offset);
         if (status != ML_OK) return status;
-        r->learnt->capacities[slot] =
-            ml_round_up(t->bytes, ML_ALIGNMENT); /* as its record has it */
+        r->learnt->capacities[slot] = capacity;
     }
     uint8_t *region = r->frames[at->frame].region;
     *data = t->offset >= 0 && region ? region + t->offset
@@ -115,10 +115,11 @@ static ml_status place_scratch(const reached *at, const ml_call *c) {
     if (in_arena && (needs > r->learnt->scratch[number] || at->row->scratch_block < 0)) {
         int32_t id = ml_frame_subgraph(g, at->frame)->io.n_tensors + c->node;
         int64_t room = ml_children_room(g, r->rows, at->frame, c->node), offset = -1;
-        ml_status status = ml_grow(at->state, r, at->frame, id, room + needs, &offset);
+        int64_t capacity = ml_capacity_for(needs);
+        ml_status status = ml_grow(at->state, r, at->frame, id, room + capacity, &offset);
         if (status == ML_OK) status = ml_set_scratch_offset(at->row, offset, &at->state->error);
         if (status != ML_OK) return status;
-        r->learnt->scratch[number] = needs;
+        r->learnt->scratch[number] = capacity;
     }
     if (at->node->n_children > 0)
         return ML_OK; /* theirs never grows in mid-run: frames that outgrow it move out */

@@ -119,10 +119,11 @@ static ml_status note_placed(void *context, int32_t frame, ml_planner *planner) 
 static ml_status place(ml_state *s, ml_residence *r, ml_error *error) {
     const ml_graph *g = r->plan->graph;
     ml_learnt *l = r->learnt;
+    int64_t run = s->counters.invokes;
     for (int32_t slot = 0; slot < g->total_slots; slot++)
-        l->capacities[slot] = s->needs ? ml_need_capacity(&s->needs[slot], s->counters.invokes) : 0;
+        l->capacities[slot] = s->needs ? ml_capacity_for(ml_need_at(&s->needs[slot], run)) : 0;
     for (int32_t n = 0; n < g->total_nodes; n++)
-        l->scratch[n] = s->needs ? ml_need_capacity(&s->scratch_needs[n], s->counters.invokes) : 0;
+        l->scratch[n] = s->needs ? ml_capacity_for(ml_need_at(&s->scratch_needs[n], run)) : 0;
     ml_placing placing = {.graph = g,
                           .rows = r->rows,
                           .strategy = ml_memory_strategy_name((int32_t)r->plan->strategy),

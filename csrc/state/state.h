@@ -54,27 +54,35 @@ void ml_block_fit(ml_block *block);
 int64_t ml_blocks_bytes(const ml_block *blocks, int64_t count);
 void ml_blocks_free(ml_block *blocks, int64_t count);
 
-/* What a dynamic tensor needed: a maximum over runs that decays towards what recent ones took. */
+/* What a dynamic tensor needed: the most in the last 64 to 128 runs. */
 typedef struct ml_need {
-    int64_t capacity; /* up to the run before the last that noted something */
-    int64_t recent; /* the most in that run */
-    int64_t run; /* its number */
+    int64_t peak; /* the most in the window of 64 runs that it was last noted in */
+    int64_t before; /* the most in the window before that */
+    int64_t last;
+    int64_t window;
 } ml_need;
 
-/* The capacity to plan with at run number `now`: each run since took a sixteenth of the way to `recent`. */
-static inline int64_t ml_need_capacity(const ml_need *n, int64_t now) {
-    int64_t capacity = n->capacity > n->recent ? n->capacity : n->recent;
-    for (int64_t run = n->run; run < now && capacity > n->recent; run++) {
-        int64_t step = (capacity - n->recent) / 16;
-        if (step == 0) return n->recent;
-        capacity -= step;
-    }
-    return capacity;
+enum { ML_NEED_WINDOW = 64 };
+
+/* A node that is not prepared needs what it last did. */
+static inline int64_t ml_need_at(const ml_need *n, int64_t run) {
+    int64_t age = run / ML_NEED_WINDOW - n->window;
+    return age > 1 ? n->last : age == 1 || n->peak > n->before ? n->peak : n->before;
 }
 
-static inline void ml_need_note(ml_need *n, int64_t bytes, int64_t now) {
-    if (n->run != now) *n = (ml_need){ml_need_capacity(n, now), 0, now};
-    if (bytes > n->recent) n->recent = bytes;
+static inline void ml_need_note(ml_need *n, int64_t bytes, int64_t run) {
+    int64_t window = run / ML_NEED_WINDOW;
+    if (window != n->window)
+        *n = (ml_need){0, window == n->window + 1 ? n->peak : n->last, 0, window};
+    if (bytes > n->peak) n->peak = bytes;
+    n->last = bytes;
+}
+
+/* The capacity for a need: up to a quarter more, in steps of a quarter of a power of two, so that what creeps up grows seldom
+ * and what varies a little needs the same every time. */
+static inline int64_t ml_capacity_for(int64_t bytes) {
+    if (bytes <= 4 * ML_ALIGNMENT || bytes > INT64_MAX / 4) return ml_round_up(bytes, ML_ALIGNMENT);
+    return ml_round_up(bytes, (int64_t)1 << (61 - __builtin_clzll((uint64_t)bytes)));
 }
 
 /* Residence -------------------------------------------------------------------------------------------------------- */
