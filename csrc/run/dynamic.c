@@ -114,7 +114,7 @@ static ml_status place_scratch(const reached *at, const ml_call *c) {
     bool in_arena = ml_scratch_in_arena(at->node, needs);
     if (in_arena && (needs > r->learnt->scratch[number] || at->row->scratch_block < 0)) {
         int32_t id = ml_frame_subgraph(g, at->frame)->io.n_tensors + c->node;
-        int64_t room = ml_children_room(g, r->rows, at->frame, c->node), offset = -1;
+        int64_t room = ml_room_of(r, at->frame, c->node), offset = ml_scratch_offset(at->row);
         int64_t capacity = ml_capacity_for(needs);
         ml_status status = ml_grow(at->state, r, at->frame, id, room + capacity, &offset);
         if (status == ML_OK) status = ml_set_scratch_offset(at->row, offset, &at->state->error);

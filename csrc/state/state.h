@@ -262,6 +262,14 @@ static inline bool ml_has_step(const ml_node_plan *row, bool dynamic) {
     return row->status != ML_NODE_FOLDED && (row->status != ML_NODE_IS_VIEW || dynamic);
 }
 
+/* What the frames of a node's subgraphs have of its scratch. */
+static inline int64_t ml_room_of(const ml_residence *r, int32_t frame, int32_t node) {
+    const ml_graph *g = r->plan->graph;
+    if (!r->learnt) return ml_children_room(g, r->rows, frame, node);
+    if (ml_frame_subgraph(g, frame)->nodes[node].n_children == 0) return 0;
+    return r->learnt->alone[ml_child_frame(g, frame, node, 0)].offered;
+}
+
 static inline ml_tensor *ml_now_tensors(const ml_residence *r, int32_t frame) {
     return r->rows->tensors + r->plan->graph->frames[frame].slot_base;
 }

@@ -110,20 +110,6 @@ def test_prediction_serves_the_next_size() -> None:
     assert count_since(interpreter, lambda: check_where(interpreter, 64, 128))["capacity_misses"] == 1
 
 
-def test_capacity_decays_towards_recent_needs() -> None:
-    interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
-    run(interpreter, request(100_000))
-    once = interpreter.arena_bytes
-    run(interpreter, request(10))
-    resized(interpreter, 5)
-    assert interpreter.arena_bytes > 0.4 * once > 160_000  # another size plans for what was needed lately
-    resized(interpreter, 4)
-    for _ in range(100):
-        run(interpreter, request(10))
-    resized(interpreter, 6)
-    assert interpreter.arena_bytes < once / 10
-
-
 def test_capacity_of_a_large_run_is_kept_for_another_size() -> None:
     interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
     run(interpreter, request(100_000))
