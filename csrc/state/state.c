@@ -43,8 +43,8 @@ static void enter_graph(ml_state *s) {
                             .counters = &s->counters,
                             .state = s};
     for (int32_t f = 0; f < s->graph->n_frames; f++) {
-        s->frame_engines[f] =
-            (struct ml_frame_engine){&s->engine, f, s->graph->frames[f].subgraph, NULL};
+        s->frame_engines[f] = (struct ml_frame_engine){
+            .engine = &s->engine, .frame = f, .subgraph = s->graph->frames[f].subgraph};
         s->envs[f] = ml_frame_env(&s->engine, &s->frame_engines[f]);
     }
 }
