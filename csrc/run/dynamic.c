@@ -74,7 +74,7 @@ static ml_status make_needs(ml_state *s) {
 }
 
 /* Points an output at memory that holds its bytes. Needs are noted whatever becomes of it: also a shape that fitted says
- * how far a capacity may decay. A view goes where its input lies, grown or not, and so never grows itself; the capacity
+ * what is still needed. A view goes where its input lies, grown or not, and so never grows itself; the capacity
  * under it is the root's. */
 static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
     ml_residence *r = at->residence;
@@ -92,10 +92,11 @@ static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
         return ML_OK;
     }
     if (t->bytes > r->learnt->capacities[slot]) {
-        int64_t capacity = ml_capacity_for(t->bytes);
-        ml_status status = ml_grow(at->state, r, at->frame, number, capacity, &t->offset);
+        int64_t room =
+            t->bytes > INT64_MAX / 4 ? t->bytes : ml_need_room(&at->state->needs[slot], t->bytes);
+        ml_status status = ml_grow(at->state, r, at->frame, number, room, &t->offset);
         if (status != ML_OK) return status;
-        r->learnt->capacities[slot] = capacity;
+        r->learnt->capacities[slot] = ml_round_up(room, ML_ALIGNMENT); /* as its record has it */
     }
     uint8_t *region = r->frames[at->frame].region;
     *data = t->offset >= 0 && region ? region + t->offset
@@ -115,11 +116,10 @@ static ml_status place_scratch(const reached *at, const ml_call *c) {
     if (in_arena && (needs > r->learnt->scratch[number] || at->row->scratch_block < 0)) {
         int32_t id = ml_frame_subgraph(at->state->graph, at->frame)->io.n_tensors + c->node;
         int64_t room = ml_room_of(r, at->frame, c->node), offset = ml_scratch_offset(at->row);
-        int64_t capacity = ml_capacity_for(needs);
-        ml_status status = ml_grow(at->state, r, at->frame, id, room + capacity, &offset);
+        ml_status status = ml_grow(at->state, r, at->frame, id, room + needs, &offset);
         if (status == ML_OK) status = ml_set_scratch_offset(at->row, offset, &at->state->error);
         if (status != ML_OK) return status;
-        r->learnt->scratch[number] = capacity;
+        r->learnt->scratch[number] = needs;
     }
     if (at->node->n_children > 0)
         return ML_OK; /* theirs never grows in mid-run: frames that outgrow it move out */

@@ -64,8 +64,9 @@ static ml_status allocate(ml_plan *plan, ml_residence **residence, ml_error *err
     const ml_graph *g = plan->graph;
     size_t steps = 0;
     for (int32_t frame = 0; frame < g->n_frames; frame++) steps += (size_t)count_steps(plan, frame);
-    ml_residence *r = *residence = calloc(1, block_bytes(g, steps));
+    ml_residence *r = *residence = malloc(block_bytes(g, steps));
     if (!r) return ml_error_memory(error, "a plan's pointers", (int64_t)block_bytes(g, steps), 0);
+    memset(r, 0, sizeof *r + (size_t)g->n_frames * sizeof *r->frames);
     r->plan = plan;
     r->rows = &plan->rows;
     r->steps = (ml_step *)(void *)((uint8_t *)r + block_bytes(g, 0));
@@ -73,6 +74,7 @@ static ml_status allocate(ml_plan *plan, ml_residence **residence, ml_error *err
         r->frames[frame].first_step = first;
         r->frames[frame].n_steps = (uint32_t)count_steps(plan, frame) & INT32_MAX;
         first += (int32_t)r->frames[frame].n_steps;
+        ml_now_data(r, frame)[-1] = NULL; /* all else is resolved before anybody looks */
     }
     if (!plan->dynamic) return ML_OK;
     r->learnt = new_learnt(g);
@@ -119,18 +121,17 @@ static ml_status note_placed(void *context, int32_t frame, ml_planner *planner) 
 static ml_status place(ml_state *s, ml_residence *r, ml_error *error) {
     const ml_graph *g = r->plan->graph;
     ml_learnt *l = r->learnt;
-    int64_t run = s->counters.invokes;
     for (int32_t slot = 0; slot < g->total_slots; slot++)
-        l->capacities[slot] = s->needs ? ml_capacity_for(ml_need_at(&s->needs[slot], run)) : 0;
+        l->capacities[slot] = s->needs ? ml_need_capacity(&s->needs[slot], s->counters.invokes) : 0;
     for (int32_t n = 0; n < g->total_nodes; n++)
-        l->scratch[n] = s->needs ? ml_capacity_for(ml_need_at(&s->scratch_needs[n], run)) : 0;
+        l->scratch[n] = s->needs ? ml_need_capacity(&s->scratch_needs[n], s->counters.invokes) : 0;
     ml_placing placing = {.graph = g,
                           .rows = r->rows,
                           .strategy = ml_memory_strategy_name((int32_t)r->plan->strategy),
                           .options = (int32_t)r->plan->options,
                           .capacities = l->capacities,
                           .scratch = l->scratch,
-                          .orders = s->orders,
+                          .planners = s->planners,
                           .offline = r->plan->words == 0};
     return ml_place_frames(&placing, note_placed, r, error);
 }

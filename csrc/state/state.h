@@ -54,35 +54,42 @@ void ml_block_fit(ml_block *block);
 int64_t ml_blocks_bytes(const ml_block *blocks, int64_t count);
 void ml_blocks_free(ml_block *blocks, int64_t count);
 
-/* What a dynamic tensor needed: the most in the last 64 to 128 runs. */
+/* What a dynamic tensor needed: the most of its last 32 to 64 runs. A sliding maximum that forgets slowly lets lengths that
+ * are drawn anew in every run outgrow it time and again; two windows do not, and forget a peak all the same. */
+enum { ML_WINDOW = 32 };
 typedef struct ml_need {
-    int64_t peak; /* the most in the window of 64 runs that it was last noted in */
-    int64_t before; /* the most in the window before that */
-    int64_t last;
-    int64_t window;
+    int64_t most; /* in the window of `run` */
+    int64_t before; /* in the window before it */
+    int64_t last; /* in `run` */
+    int64_t run; /* the last one that noted something */
+    int64_t outgrown_at; /* the last run that needed more than all before */
+    int64_t outgrown; /* how many did */
 } ml_need;
 
-enum { ML_NEED_WINDOW = 64 };
+static inline int64_t ml_most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* A node that is not prepared needs what it last did. */
-static inline int64_t ml_need_at(const ml_need *n, int64_t run) {
-    int64_t age = run / ML_NEED_WINDOW - n->window;
-    return age > 1 ? n->last : age == 1 || n->peak > n->before ? n->peak : n->before;
+/* What to plan with at run number `now`. Who has outgrown it twice will again: it gets a sixteenth more. */
+static inline int64_t ml_need_room(const ml_need *n, int64_t bytes) {
+    return n->outgrown > 1 ? bytes + bytes / 16 : bytes;
+}
+static inline int64_t ml_need_capacity(const ml_need *n, int64_t now) {
+    int64_t passed = now / ML_WINDOW - n->run / ML_WINDOW;
+    if (passed > 1) return n->last;
+    return ml_need_room(n, passed > 0 ? n->most : ml_most(n->most, n->before));
 }
 
-static inline void ml_need_note(ml_need *n, int64_t bytes, int64_t run) {
-    int64_t window = run / ML_NEED_WINDOW;
-    if (window != n->window)
-        *n = (ml_need){0, window == n->window + 1 ? n->peak : n->last, 0, window};
-    if (bytes > n->peak) n->peak = bytes;
-    n->last = bytes;
-}
-
-/* The capacity for a need: up to a quarter more, in steps of a quarter of a power of two, so that what creeps up grows seldom
- * and what varies a little needs the same every time. */
-static inline int64_t ml_capacity_for(int64_t bytes) {
-    if (bytes <= 4 * ML_ALIGNMENT || bytes > INT64_MAX / 4) return ml_round_up(bytes, ML_ALIGNMENT);
-    return ml_round_up(bytes, (int64_t)1 << (61 - __builtin_clzll((uint64_t)bytes)));
+static inline void ml_need_note(ml_need *n, int64_t bytes, int64_t now) {
+    int64_t passed = now / ML_WINDOW - n->run / ML_WINDOW;
+    if (passed > 1) *n = (ml_need){.before = n->last, .outgrown_at = -1};
+    else if (passed > 0) *n = (ml_need){0, n->most, 0, now, n->outgrown_at, n->outgrown};
+    int64_t held = ml_most(n->most, n->before);
+    if (held > 0 && bytes > held && n->outgrown_at != now) {
+        n->outgrown_at = now;
+        n->outgrown++;
+    }
+    n->last = n->run == now ? ml_most(n->last, bytes) : bytes;
+    n->most = ml_most(n->most, bytes);
+    n->run = now;
 }
 
 /* Residence -------------------------------------------------------------------------------------------------------- */
@@ -173,7 +180,7 @@ struct ml_state {
     ml_need *needs; /* by slot: what dynamic tensors needed; made by the first */
     ml_need *scratch_needs; /* by node, behind them */
     ml_binding *bound; /* of frame 0, in force, by ascending tensor */
-    ml_placing_order *orders; /* by frame: how the last plan was placed */
+    ml_frame_planner *planners; /* by frame */
     int32_t n_bound;
     int32_t n_cached;
     int64_t cached_bytes;

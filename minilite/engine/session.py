@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import threading
+from _thread import RLock  # threading takes long to import
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from minilite._native import Plan, Shared
+from minilite._native import OPTIONS, Plan, Shared
 from minilite.engine.binding import Binding, bindable
 from minilite.engine.misfit import as_array, check_resize, encode, misfit
 from minilite.engine.program import Program, new_state, spec_of
@@ -41,7 +41,7 @@ class Session:
         shared: Shared,
         root: int,
         strategy: str,
-        options: Mapping[str, bool],
+        options: int,
         cache_bytes: int,
     ) -> None:
         self.program = program
@@ -59,13 +59,13 @@ class Session:
         self._bound_asked: dict[int, Binding] = {}
         self._bound: dict[int, Binding] = {}
         self._released = False
-        self._allocating = threading.RLock()
+        self._allocating = RLock()
         self._known: tuple[int, _Targets, _Small] = (-1, {}, {})  # of one generation: threads see all of it or none
         self._all_known: dict[int, tuple[int, _Targets, _Small]] = {}
         self._generations = self.state.generations
         self._sequence = shared.sequence
         self._owners: dict[int, tuple[int, Shape, Any, Any]] = {}  # of views; kept for the next where runs move nothing
-        self._kept = {*self.subgraph.outputs, *(self.subgraph.inputs if options["keep_inputs"] else ())}
+        self._kept = {*self.subgraph.outputs, *(self.subgraph.inputs if options & OPTIONS["keep_inputs"] else ())}
 
     @property
     def plan(self) -> Plan | None:
@@ -170,12 +170,13 @@ class Session:
 
     def _spec(self, shapes: Mapping[int, Shape]) -> Any:
         """The key of a plan in C's form."""
+        if not shapes:
+            return self.state.spec(())
         tensors = self.subgraph.tensors
         if len(self._specs) >= _MOST_REQUESTS:
             self._specs.clear()
-        return self.state.spec(
-            spec_of({index: shape for index, shape in shapes.items() if shape != tensors[index].shape})
-        )
+        wish = {index: shape for index, shape in shapes.items() if shape != tensors[index].shape}
+        return self.state.spec(spec_of(wish))
 
     def plan_for(self, shapes: Mapping[int, Shape]) -> Plan:
         """The plan for other shapes, not put in force."""
@@ -205,11 +206,10 @@ class Session:
 
     def bind(self, index: int, array: Array | None) -> None:
         """The caller's array stands in for a tensor from the next `allocate` on; None ends it. Raises: InputError."""
-        tensor = self.tensor(index)
-        lowered = self.program.lowered.subgraphs[self._root].tensors[index]  # lowering may settle type or value
-        tensor = tensor._replace(type=TensorType(lowered.type), data=lowered.data)
-        if array is not None and lowered.offline_offset >= 0 and lowered.data is None:
-            message = f"tensor {index} ('{tensor.name}') has the offset {lowered.offline_offset} in the file's memory plan: it cannot be bound"
+        tensor = self.program.lowered.operands.tensor(self._root, self.tensor(index).index)
+        offset = self.program.lowered.lowering.tensor(self._root, index).offline_offset
+        if array is not None and offset >= 0 and tensor.data is None:
+            message = f"tensor {index} ('{tensor.name}') has the offset {offset} in the file's memory plan: it cannot be bound"
             raise InputError(message, tensors=[tensor.name])
         bound = dict(self._bound_asked)
         if array is not None:

@@ -1,9 +1,8 @@
-"""Capacities of dynamic tensors: what is kept ready for the next run, and how seldom it does not suffice."""
+"""What dynamic tensors are planned with: the most of their last runs, and more once they have outgrown it."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from built import (
     COUNTER,
     F32,
@@ -18,67 +17,66 @@ from built import (
     resized,
     run,
     variable,
-    wanted,
 )
 
-import minilite
 from minilite.format.builder import ModelBuilder
 
 
-def ask(interpreter: minilite.Interpreter, count: int) -> None:
-    assert np.array_equal(run(interpreter, request(count))[0], wanted(count))
-
-
-def chain() -> minilite.Interpreter:
-    """x -> Head -> RELU, after a first run of 4 values."""
+def test_capacity_forgets_what_was_needed_long_ago() -> None:
     interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
-    ask(interpreter, 4)
-    return interpreter
+    run(interpreter, request(100_000))
+    once = interpreter.arena_bytes
+    run(interpreter, request(10))
+    resized(interpreter, 5)
+    assert interpreter.arena_bytes > 0.4 * once > 160_000  # another size plans for what was needed lately
+    resized(interpreter, 4)
+    for _ in range(100):
+        run(interpreter, request(10))
+    resized(interpreter, 6)
+    assert interpreter.arena_bytes < once / 10
 
 
-def test_what_creeps_up_grows_in_quarters_of_powers_of_two() -> None:
-    """From 16 to 16 Ki bytes a value at a time: every 64 bytes up to 256, then four times an octave."""
-    interpreter = chain()
-    counted = count_since(interpreter, lambda: [ask(interpreter, count) for count in range(4, 4097)])
-    steps = 3 + 4 * 6
-    assert counted["capacity_misses"] == 2 * steps
-    assert counted["replans"] <= steps + 1  # the first run has grown too
+def test_growth_ends_where_lengths_vary() -> None:
+    """Lengths between n and 1.5 n, in an order without end: each maximum that comes may be new, but not for ever."""
+    interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
+    lengths = [1000 + 500 * (step * 377 % 610) // 610 for step in range(200)]
+    grown = count_since(interpreter, lambda: [run(interpreter, request(length)) for length in lengths[:20]])
+    assert 2 <= grown["capacity_misses"] <= 6  # of two tensors
+    later = count_since(interpreter, lambda: [run(interpreter, request(length)) for length in lengths[20:]])
+    assert (later["capacity_misses"], later["replans"]) == (0, 0)
 
 
-@pytest.mark.parametrize(
-    ("count", "room"), [(1, 16), (17, 32), (64, 64), (65, 80), (100, 112), (129, 160), (1025, 1280)]
-)
-def test_room_beyond_what_is_needed(count: int, room: int) -> None:
-    interpreter = chain()
-    ask(interpreter, max(count, 5))
-    counted = count_since(interpreter, lambda: ask(interpreter, room))
-    assert counted["capacity_misses"] == 0
-    assert count_since(interpreter, lambda: ask(interpreter, room + 1))["capacity_misses"] == 2
+def test_capacity_of_a_large_run_is_kept_for_another_size() -> None:
+    interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
+    run(interpreter, request(100_000))
+    peak = interpreter.arena_bytes
+    run(interpreter, request(10))
+    resized(interpreter, 5)
+    assert 0.4 * peak < interpreter.arena_bytes <= peak
+
+
+def test_what_creeps_up_grows_with_the_logarithm() -> None:
+    """A value more in each run: the room for a sixteenth more makes the steps longer and longer."""
+    interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
+    grown = [
+        count_since(interpreter, lambda first=first: [run(interpreter, request(first + n)) for n in range(first)])
+        for first in (1000, 2000, 4000)
+    ]
+    assert [counted["capacity_misses"] for counted in grown[1:]] == [22, 22]  # of two tensors, eleven an octave
+    assert all(counted["replans"] <= 12 for counted in grown)
 
 
 def test_sizes_in_turn_stay_as_they_are() -> None:
     """After one round nothing grows, nothing is placed anew, and the arena stays."""
-    interpreter = chain()
+    interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
     rounds = [700, 1000, 30, 900]
     for count in rounds:
-        ask(interpreter, count)
-    ask(interpreter, 30)
+        run(interpreter, request(count))
+    run(interpreter, request(30))
     arena = interpreter.arena_bytes
-    counted = count_since(interpreter, lambda: [ask(interpreter, count) for count in rounds * 8])
+    counted = count_since(interpreter, lambda: [run(interpreter, request(count)) for count in rounds * 8])
     assert (counted["capacity_misses"], counted["replans"], counted["resolves"]) == (0, 0, 0)
     assert interpreter.arena_bytes == arena
-
-
-def test_a_large_run_is_forgotten_after_128_others() -> None:
-    interpreter = chain()
-    ask(interpreter, 100_000)
-    once = interpreter.arena_bytes
-    for size, runs, share in ((5, 60, 0.9), (6, 128, 0.01)):
-        for _ in range(runs):
-            ask(interpreter, 10)
-        resized(interpreter, size)
-        assert (interpreter.arena_bytes > share * once) == (runs < 128)
-        resized(interpreter, 4)
 
 
 # Bodies of loops --------------------------------------------------------------------------------------------------------
