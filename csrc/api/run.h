@@ -56,7 +56,6 @@ ml_status ml_interpreter_set_threads(ml_interpreter *interpreter, int32_t thread
 ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char *strategy,
                        int32_t options, int64_t cache_bytes, const ml_hooks *hooks,
                        ml_state **state, ml_error *error);
-/* It goes with its last view (ml_state_pin). */
 void ml_state_free(ml_state *state);
 
 /* The caller's buffer in place of a tensor of the main subgraph. */
