@@ -167,6 +167,7 @@ struct ml_state {
     const struct ml_simd *simd;
     int32_t strategy; /* its place in the table */
     int32_t options;
+    atomic_int holders; /* the caller and every view: a collector may finalize them in any order */
     atomic_int pinned; /* views of the arena that are alive */
     ml_arena arena;
     ml_arena *spills; /* by frame: memory of frames that outgrew their caller's scratch */

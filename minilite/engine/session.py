@@ -383,12 +383,12 @@ class Session:
 
     def _pinned(self, index: int) -> Array:
         """An array over the tensor's memory, which stays where it is from before it is looked up."""
-        self.state.pin(1)
+        self.state.pin()
         try:
             target = self._look(index)
             memory = self.state.pinned_buffer(target.place)
         except BaseException:
-            self.state.pin(-1)
+            self.state.unpin()
             raise
         array: Array = _ndarray(target.shape, target.dtype, memory)
         array.flags.writeable = target.writable
