@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from minilite.details import TensorDetails
-from minilite.engine.misfit import numbers_or_strings
-from minilite.engine.session import check_resize
+from minilite.engine.misfit import check_resize, numbers_or_strings
 from minilite.errors import InputError, InputRuntimeError, InputTypeError, shortened
 from minilite.format.model import Array, Subgraph, Tensor
 from minilite.format.values import array_type

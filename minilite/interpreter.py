@@ -19,7 +19,7 @@ from minilite.arguments import (
     wanted_shape,
 )
 from minilite.compat import Delegate, OpResolverType, load_delegate
-from minilite.details import NodeDetails, TensorDetails, node_details, tensor_details
+from minilite.details import Description, NodeDetails, TensorDetails, node_details
 from minilite.engine.program import Program
 from minilite.engine.session import Session
 from minilite.errors import InputError, MiniliteError, StateError
@@ -92,6 +92,7 @@ class Interpreter:
         self._shared: Shared | None = None
         self._sessions: dict[int, Session] = {}
         self._early_shapes: dict[int, Shape] = {}
+        self._described: dict[tuple[int, int], Description] = {}
 
     def __repr__(self) -> str:
         graph = self.model.subgraphs[0]
@@ -218,10 +219,11 @@ class Interpreter:
 
     def tensor(self, tensor_index: TensorKey) -> Callable[[], Array]:
         """A function that gives a live, writable view of a tensor's memory. While a view lives, memory does not move."""
-        number = self._tensor(tensor_number(self._subgraph(), tensor_index)).index
+        number = tensor_index if type(tensor_index) is int else tensor_number(self._subgraph(), tensor_index)
         session = self._sessions.get(0)
         if session is not None:
             return session.view(number)
+        self._tensor(number)
         return lambda: self._session().view(number)()
 
     def _subgraph(self, index: int = 0) -> Subgraph:
@@ -239,13 +241,16 @@ class Interpreter:
         return tensors[index]
 
     def _details(self, index: int, subgraph: int = 0) -> TensorDetails:
-        tensor = self._tensor(index, subgraph)
+        described = self._described.get((subgraph, index))
+        if described is None:
+            tensor = self._tensor(index, subgraph)
+            described = Description(tensor, compress_zero_points=self._options.compress_zero_points)
+            self._described[subgraph, index] = described
         session = self._sessions.get(subgraph)
         if session is not None:
-            shape = session.shape(index)
-        else:
-            shape = self._early_shapes.get(index, tensor.shape) if subgraph == 0 else tensor.shape
-        return tensor_details(tensor, shape, compress_zero_points=self._options.compress_zero_points)
+            return described.of(session.shape(index))
+        shape = self.model.subgraphs[subgraph].tensors[index].shape
+        return described.of(self._early_shapes.get(index, shape) if subgraph == 0 else shape)
 
     def get_input_details(self) -> list[TensorDetails]:
         """Details of every input: name, index, shape, shape_signature, dtype, quantization, ..."""
@@ -347,7 +352,7 @@ class Interpreter:
         Raises: StateError while a view of the arena is held.
         """
         for session in tuple(self._sessions.values()):  # other threads may begin one meanwhile
-            session.state.trim()
+            session.trim()
 
     @property
     def counters(self) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from minilite.details import TensorDetails, tensor_details
+from minilite.details import Description, TensorDetails
 from minilite.engine.misfit import numbers_or_strings
 from minilite.engine.session import Session
 from minilite.errors import InputError, InputTypeError
@@ -101,6 +101,5 @@ class SignatureRunner:
 
     def _details(self, index: int) -> TensorDetails:
         session = self._session
-        return tensor_details(
-            session.tensor(index), session.shape(index), compress_zero_points=self._compress_zero_points
-        )
+        described = Description(session.tensor(index), compress_zero_points=self._compress_zero_points)
+        return described.of(session.shape(index))

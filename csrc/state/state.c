@@ -300,4 +300,6 @@ uintptr_t ml_state_run(ml_state *s) {
     return failed;
 }
 
-void ml_state_pin(ml_state *s, int32_t views) { atomic_fetch_add(&s->pinned, views); }
+int32_t ml_state_pin(ml_state *s, int32_t views) {
+    return atomic_fetch_add(&s->pinned, views) + views;
+}

@@ -7,8 +7,6 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from minilite._core import ffi, lib
 from minilite._native.graph import Graph
 from minilite._native.hooks import Hooks
@@ -40,6 +38,8 @@ class Place(NamedTuple):
     bytes: int
     address: int
     """0: it has no memory."""
+    settled: bool
+    """Runs change no shape, so they move nothing."""
 
 
 class Usage(NamedTuple):
@@ -189,9 +189,21 @@ class State:
         """A copy of the residence in force: the plan with what runs have learnt."""
         return self._plan(lib.ml_state_memory)
 
-    def pin(self, views: int) -> None:
-        """Counts views of the arena, up or down: while there are any, memory neither moves nor goes."""
-        lib.ml_state_pin(self.pointer, views)
+    def pin(self, views: int) -> int:
+        """Counts views of the arena, up or down: while there are any, memory neither moves nor goes. Gives their number."""
+        return int(lib.ml_state_pin(self.pointer, views))
+
+    def buffer(self, place: Place) -> Any:
+        """A tensor's bytes as a buffer; valid until `generation` changes, readable as long as addresses stay mapped."""
+        return ffi.buffer(ffi.cast("char *", place.address), place.bytes)
+
+    def pinned_buffer(self, place: Place) -> Any:
+        """A tensor's bytes as a buffer. It takes over a pin, and keeps the memory, for as long as it or an array over it lives."""
+        memory = ffi.gc(ffi.cast("char *", place.address), self._unpin)
+        return ffi.buffer(memory, place.bytes)
+
+    def _unpin(self, _: Any) -> None:
+        lib.ml_state_pin(self.pointer, -1)
 
     def trim(self) -> None:
         """Gives back memory that the plan in force does not need."""
@@ -238,7 +250,9 @@ class State:
         t = place.tensor
         shape = tuple(t.shape.dims[0 : t.shape.rank]) if t.shaped else None
         address = int(ffi.cast("uintptr_t", place.data))
-        return Place(int(place.generation), shape, t.type, STORAGES[t.storage], place.bytes, address)
+        return Place(
+            int(place.generation), shape, t.type, STORAGES[t.storage], place.bytes, address, bool(place.settled)
+        )
 
     def overwriter(self, tensor: int) -> int:
         """The file's number of the first node that writes over a tensor once it is dead; -1 if it stays whole."""
@@ -270,10 +284,3 @@ class State:
         if status not in (lib.ML_OK, lib.ML_NOT_READY):
             self._fail(status, error)
         return not status
-
-    def array(self, place: Place, dtype: Any) -> Array:
-        """A writable array over a tensor's bytes; valid until `generation` changes."""
-        if place.bytes == 0 or not place.address:
-            return np.zeros(place.shape or (), dtype)
-        data = ffi.buffer(ffi.cast("void *", place.address), place.bytes)
-        return np.frombuffer(data, dtype).reshape(place.shape)

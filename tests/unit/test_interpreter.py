@@ -331,6 +331,15 @@ def test_intermediates_are_whole_or_refused() -> None:
         assert apart.get_tensor(1).tolist() == [0, 2, 3, 4]  # dead, but nobody took its bytes
 
 
+def test_an_input_that_may_be_reused_is_whole_or_refused() -> None:
+    interpreter = ready(relu_chain(5), preserve_inputs=False)
+    interpreter.set_tensor(0, floats(-1, 2, 3, 4))
+    assert interpreter.get_tensor(0).tolist() == [-1, 2, 3, 4]
+    interpreter.invoke()
+    with pytest.raises(minilite.StateError, match=r"tensor 0 \('x'\) was overwritten by node 0 \(RELU\)"):
+        interpreter.get_tensor(0)
+
+
 def test_resizing_another_tensor_is_tolerated() -> None:
     interpreter = ready(relu_chain())
     interpreter.resize_tensor_input(3, (9,))
