@@ -200,6 +200,9 @@ void ml_residence_free(ml_residence *residence);
  * and nothing has changed, when the system gives too little. Pointers have to be resolved afterwards. */
 bool ml_residence_renew(ml_state *state, ml_residence *residence);
 
+/* memory.c: variables, and what kernels keep, as they are before the first run. */
+void ml_begin_variables(ml_state *state, const ml_residence *residence);
+
 /* resolve.c: points every tensor and step of a residence into the state's memory. */
 void ml_resolve(ml_state *state, ml_residence *residence);
 /* The caller's buffers, and values of no fixed size. */

@@ -1,0 +1,333 @@
+/* lstm.c -- LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM, BIDIRECTIONAL_SEQUENCE_LSTM: shapes, and where everything lies. */
+#include "lstm.h"
+
+ML_FIELDS(lstm_params, LSTM_FIELDS)
+
+static const lstm_place one = {.first = 1, .output_state = 18, .cell_state = 19, .norms = 20};
+static const lstm_place forwards = {
+    .first = 1, .output_state = 35, .cell_state = 36, .aux = 39, .aux_weights = 40};
+static const lstm_place backwards = {.first = 18,
+                                     .output_state = 37,
+                                     .cell_state = 38,
+                                     .aux = 39,
+                                     .aux_weights = 44,
+                                     .output = 1,
+                                     .backward = true};
+
+/* An auxiliary input without weights is what goes backwards. */
+int32_t ml_lstm_places(const ml_call *c, lstm_place places[2]) {
+    const lstm_params *params = c->params;
+    if (c->n_inputs <= 24) {
+        places[0] = one;
+        if (c->n_inputs <= 20 || !ml_input(c, 21)) places[0].norms = 0;
+        return 1;
+    }
+    places[0] = forwards;
+    places[1] = backwards;
+    for (int i = 0; i < 2; i++)
+        if (!ml_input(c, 39) || !ml_input(c, 41)) places[i].aux = 0;
+    if (ml_input(c, 39) && !ml_input(c, 41)) places[1].x = 39;
+    if (params->merged) places[1].output = 0, places[1].behind = true;
+    return 2;
+}
+
+/* Layout --------------------------------------------------------------------------------------------------------------- */
+
+bool ml_lstm_describe(const ml_call *c, const lstm_place *at, int64_t derived, lstm_run *run) {
+    *run = (lstm_run){.at = *at, .skipped = !ml_input(c, at->first), .known = true};
+    int32_t skipped = run->skipped, n = ML_MAX_GATES - skipped;
+    if (!ml_gates_of(c, at->first + skipped, n, &run->input) ||
+        !ml_gates_of(c, at->first + 4 + skipped, n, &run->recurrent))
+        return false;
+    if (at->aux && !ml_gates_of(c, at->aux_weights + skipped, n, &run->aux)) return false;
+    if (ml_input(c, at->first + 15) && !ml_gates_of(c, at->first + 15, 1, &run->projection))
+        return false;
+    const ml_gates *all[] = {&run->input, &run->aux, &run->recurrent, &run->projection};
+    for (int i = 0; i < 4; i++)
+        if (all[i]->n > 0) {
+            run->known &= ml_gates_known(c, all[i]);
+            run->bytes += ml_pack_gates(c, all[i], NULL);
+        }
+    run->weights_at = derived;
+    return true;
+}
+
+static void pack(const ml_call *c, const lstm_run *run, char *to) {
+    const ml_gates *all[] = {&run->input, &run->aux, &run->recurrent, &run->projection};
+    for (int i = 0; i < 4; i++)
+        if (all[i]->n > 0) to += ml_pack_gates(c, all[i], to);
+}
+
+const char *ml_lstm_weights(const ml_call *c, const lstm_run *run) {
+    if (run->known) return (const char *)c->derived + run->weights_at;
+    pack(c, run, ml_scratch(c, run->weights_at));
+    return ml_scratch(c, run->weights_at);
+}
+
+int64_t ml_lstm_derive_floats(const ml_call *c, void *to) {
+    lstm_place places[2];
+    lstm_run run;
+    int64_t bytes = 0;
+    for (int32_t i = 0, n = ml_lstm_places(c, places); i < n; i++) {
+        if (!ml_lstm_describe(c, &places[i], bytes, &run) || !run.known) continue;
+        if (to) pack(c, &run, (char *)to + bytes);
+        bytes += run.bytes;
+    }
+    return bytes;
+}
+
+/* `a` times `b` pieces of scratch. */
+static int64_t reserve(lstm_run *run, int64_t a, int64_t b, int64_t bytes) {
+    int64_t at = run->scratch, size;
+    if (at < 0 || __builtin_mul_overflow(a, b, &size) ||
+        __builtin_mul_overflow(size, bytes, &size) ||
+        __builtin_add_overflow(size, at + 63, &size)) {
+        run->scratch = -1;
+        return 0;
+    }
+    run->scratch = size & ~(int64_t)63;
+    return at;
+}
+
+static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+
+void ml_lstm_lay_out(const ml_call *c, int64_t scratch, lstm_run *run) {
+    const lstm_params *params = c->params;
+    const ml_shape *x = &ml_input(c, run->at.x)->shape;
+    bool major = params->time_major, integers = run->input.type != ML_F32;
+    int64_t cells = run->input.outputs, gates = run->input.n;
+    run->steps = x->rank == 2 ? 1 : x->dims[major ? 0 : 1];
+    run->batches = x->rank == 2 ? x->dims[0] : x->dims[major ? 1 : 0];
+    run->chunk = run->batches > 32 ? 1 : 64 / (run->batches > 0 ? run->batches : 1);
+    if (run->chunk > run->steps) run->chunk = run->steps;
+    run->scratch = scratch;
+    if (!run->known) run->weights_at = reserve(run, 1, 1, run->bytes);
+    int64_t rows = (int64_t)run->chunk * run->batches, batches = run->batches;
+    run->input_sums_at = reserve(run, rows, cells, gates * 4);
+    if (run->aux.n) run->aux_sums_at = reserve(run, rows, cells, gates * 4);
+    run->recurrent_sums_at =
+        reserve(run, batches, max(cells * gates, run->recurrent.k), sizeof(float));
+    run->hidden_at = reserve(run, batches, cells, sizeof(float));
+    run->gates_at = reserve(run, ML_MAX_GATES, cells, sizeof(float));
+    if (!integers) return;
+    int64_t input = rows * ml_padded_row(max(run->input.k, run->aux.k)),
+            state = batches * ml_padded_row(max(run->recurrent.k, cells));
+    run->quantized_at = reserve(run, 1, max(input, state), sizeof(int16_t));
+    run->scales_at = reserve(run, 1, max(rows, batches), sizeof(float));
+}
+
+int32_t ml_lstm_runs(const ml_call *c, int64_t head, lstm_run runs[2]) {
+    lstm_place places[2];
+    int32_t n = ml_lstm_places(c, places);
+    int64_t derived = head, scratch = 0;
+    for (int32_t i = 0; i < n; i++) {
+        ml_lstm_describe(c, &places[i], derived, &runs[i]);
+        ml_lstm_lay_out(c, scratch, &runs[i]);
+        if (runs[i].known) derived += runs[i].bytes;
+        scratch = runs[i].scratch;
+    }
+    return n;
+}
+
+lstm_pitches ml_lstm_pitches_of(const ml_call *c, const lstm_run *run, int64_t steps) {
+    int64_t cells = run->input.outputs, batches = run->batches;
+    if (((const lstm_params *)c->params)->time_major)
+        return (lstm_pitches){steps * batches * cells, batches * cells, cells};
+    return (lstm_pitches){steps * cells, cells, run->input.n * steps * cells};
+}
+
+int64_t ml_lstm_row(const ml_call *c, const lstm_run *run, int64_t t, int64_t b) {
+    return ((const lstm_params *)c->params)->time_major ? t * run->batches + b : b * run->steps + t;
+}
+
+/* Products ------------------------------------------------------------------------------------------------------------- */
+
+static ml_status multiply(const ml_call *c, const lstm_run *run, const ml_gates *g,
+                          const char *packed, const void *x, int64_t count, int32_t zero, void *y) {
+    ml_gate_rows rows = {.x = x,
+                         .count = count,
+                         .stride = g->k,
+                         .zero = zero,
+                         .asymmetric = ((const lstm_params *)c->params)->asymmetric,
+                         .quantized = ml_scratch(c, run->quantized_at),
+                         .scales = ml_scratch(c, run->scales_at),
+                         .y = y};
+    return ml_multiply_gates(c, g, packed, &rows);
+}
+
+ml_status ml_lstm_multiply_input(const ml_call *c, const lstm_run *run, const ml_gates *g,
+                                 const char *packed, int32_t input, int64_t step, int64_t steps,
+                                 int64_t to) {
+    const char *x = ml_in(c, input);
+    char *y = ml_scratch(c, to);
+    int64_t row = g->k * ml_type_bytes(ml_in_tensor(c, input)->type);
+    const ml_quantization *q = ml_input_quantization(c, input);
+    int32_t zero = q && q->n_zero_points > 0 ? (int32_t)q->zero_points[0] : 0;
+    if (((const lstm_params *)c->params)->time_major)
+        return multiply(c, run, g, packed, x + step * run->batches * row, steps * run->batches,
+                        zero, y);
+    ml_status status = ML_OK;
+    int64_t pitch = ml_lstm_pitches_of(c, run, steps).batch * (int64_t)sizeof(float);
+    for (int64_t b = 0; b < run->batches && status == ML_OK; b++)
+        status = multiply(c, run, g, packed, x + (b * run->steps + step) * row, steps, zero,
+                          y + b * pitch);
+    return status;
+}
+
+ml_status ml_lstm_multiply_rows(const ml_call *c, const lstm_run *run, const ml_gates *g,
+                                const char *packed, const void *rows, int32_t zero, void *sums) {
+    return multiply(c, run, g, packed, rows, run->batches, zero, sums);
+}
+
+/* Shapes --------------------------------------------------------------------------------------------------------------- */
+
+/* Input `i`, where it is there, has `rank` dimensions (1 or 2) of these sizes. */
+static ml_status expect(const ml_call *c, int32_t i, int32_t rank, int64_t rows, int64_t columns) {
+    const ml_tensor *t = ml_input(c, i);
+    char text[96];
+    if (!t || (t->shape.rank == rank && t->shape.dims[0] == rows &&
+               (rank == 1 || t->shape.dims[1] == columns)))
+        return ML_OK;
+    if (rank == 1)
+        return ml_fail(c, ML_SHAPE_ERROR, "input %d has the shape %s, expected (%lld)", i,
+                       ml_shape_text(&t->shape, text), (long long)rows);
+    return ml_fail(c, ML_SHAPE_ERROR, "input %d has the shape %s, expected (%lld, %lld)", i,
+                   ml_shape_text(&t->shape, text), (long long)rows, (long long)columns);
+}
+
+/* Inputs first .. first + n - 1 are all there, or all absent. */
+static ml_status together(const ml_call *c, int32_t first, int32_t n, bool wanted) {
+    for (int32_t i = first; i < first + n; i++)
+        if ((ml_input(c, i) != NULL) != wanted)
+            return ml_fail(c, ML_SHAPE_ERROR, "input %d is %s, which does not go with the others",
+                           i, wanted ? "absent" : "there");
+    return ML_OK;
+}
+
+/* What goes with which: the input gate's operands, peepholes, coefficients, the projection. */
+static ml_status check_presence(const ml_call *c, const lstm_place *at) {
+    int32_t first = at->first, skipped = !ml_input(c, first);
+    bool peepholes = ml_input(c, first + 10) != NULL;
+    ml_status status = together(c, first + 4, 1, !skipped);
+    if (status == ML_OK) status = together(c, first + 11, 1, !skipped);
+    if (status == ML_OK) status = together(c, first + 8, 1, peepholes && !skipped);
+    if (status == ML_OK) status = together(c, first + 9, 2, peepholes);
+    if (status == ML_OK && at->norms) status = together(c, at->norms, 1, !skipped);
+    if (status == ML_OK && at->norms) status = together(c, at->norms + 1, 3, true);
+    if (status == ML_OK && at->aux) status = together(c, at->aux_weights, 1, !skipped);
+    if (status == ML_OK && at->aux) status = together(c, at->aux_weights + 1, 3, true);
+    if (status == ML_OK && !ml_input(c, first + 15)) status = together(c, first + 16, 1, false);
+    return status;
+}
+
+static ml_status check_state(const ml_call *c, int32_t i, int64_t batches, int64_t each) {
+    const ml_shape *shape = &ml_input(c, i)->shape;
+    char text[96];
+    if (ml_elements(shape) == batches * each) return ML_OK;
+    return ml_fail(c, ML_SHAPE_ERROR, "state %d has the shape %s, expected (%lld, %lld)", i,
+                   ml_shape_text(shape, text), (long long)batches, (long long)each);
+}
+
+static ml_status check_shapes(const ml_call *c, const lstm_run *run) {
+    const lstm_place *at = &run->at;
+    int64_t cells = run->input.outputs, outputs = run->recurrent.k;
+    const ml_shape *x = &ml_input(c, at->x)->shape;
+    int32_t depth = x->dims[x->rank - 1];
+    ml_status status = ML_OK;
+    for (int32_t g = 0; g < ML_MAX_GATES && status == ML_OK; g++) {
+        status = expect(c, at->first + g, 2, cells, depth);
+        if (status == ML_OK && ml_input(c, at->first + 4 + g)) {
+            int32_t rank = ml_input(c, at->first + 4 + g)->shape.rank;
+            status = expect(c, at->first + 4 + g, rank, cells, outputs);
+        }
+        if (status == ML_OK) status = expect(c, at->first + 11 + g, 1, cells, 0);
+        if (status == ML_OK && at->norms) status = expect(c, at->norms + g, 1, cells, 0);
+        if (status == ML_OK && at->aux) {
+            const ml_shape *aux = &ml_input(c, at->aux)->shape;
+            status = expect(c, at->aux_weights + g, 2, cells, aux->dims[aux->rank - 1]);
+        }
+    }
+    for (int32_t p = 0; p < 3 && status == ML_OK; p++)
+        status = expect(c, at->first + 8 + p, 1, cells, 0);
+    if (status == ML_OK) status = expect(c, at->first + 15, 2, outputs, cells);
+    if (status == ML_OK) status = expect(c, at->first + 16, 1, outputs, 0);
+    if (status == ML_OK && !run->projection.n && outputs != cells)
+        status = ml_fail(c, ML_SHAPE_ERROR, "%lld cells do not match %lld outputs",
+                         (long long)cells, (long long)outputs);
+    if (status == ML_OK) status = check_state(c, at->output_state, run->batches, outputs);
+    return status == ML_OK ? check_state(c, at->cell_state, run->batches, cells) : status;
+}
+
+static ml_status prepare_lstm(const ml_call *c, ml_wish *wish) {
+    const lstm_params *params = c->params;
+    lstm_place places[2];
+    int64_t scratch = 0, width = 0;
+    ml_status status = ML_OK;
+    const ml_shape *x = &ml_input(c, 0)->shape,
+                   *aux = ml_input(c, 39) ? &ml_input(c, 39)->shape : x;
+    char text[96];
+    if (x->rank != params->rank || aux->rank != x->rank || aux->dims[0] != x->dims[0] ||
+        (x->rank == 3 && aux->dims[1] != x->dims[1]))
+        return ml_fail(c, ML_SHAPE_ERROR, "input of shape %s, expected %d dimensions",
+                       ml_shape_text(x->rank != params->rank ? x : aux, text), params->rank);
+    ml_shape y = *x;
+    int32_t n = ml_lstm_places(c, places);
+    for (int32_t i = 0; i < n && status == ML_OK; i++) {
+        lstm_run run;
+        status = check_presence(c, &places[i]);
+        if (status == ML_OK && !ml_lstm_describe(c, &places[i], 0, &run))
+            status = ml_fail(c, ML_SHAPE_ERROR, "the gates' weights, from input %d on, differ",
+                             places[i].first);
+        if (status != ML_OK) break;
+        ml_lstm_lay_out(c, scratch, &run);
+        status = check_shapes(c, &run);
+        scratch = run.scratch;
+        width = places[i].behind ? width + run.recurrent.k : run.recurrent.k;
+        y.dims[y.rank - 1] = (int32_t)width;
+        if (status == ML_OK && width > INT32_MAX)
+            status = ml_fail(c, ML_SHAPE_ERROR, "%lld outputs are too many", (long long)width);
+        if (status == ML_OK) status = ml_set_output(c, places[i].output, &y);
+    }
+    ml_reserve(wish, scratch);
+    return status;
+}
+
+/* Operands of a direction, from the weights to the projection's bias. */
+#define GATES(type) type "? " type " " type " " type " "
+#define DIRECTION(w, peephole, bias)                                              \
+    GATES(w) GATES(w) peephole "? " peephole "? " peephole "? " GATES(bias) w "? " bias "? "
+#define ONE(x, w, peephole, bias, norm, cell)                                     \
+    x " " DIRECTION(w, peephole, bias) x " " cell " " norm "? " norm "? " norm "? " norm "? -> " x
+#define EACH_AUX(w) w "? " w "? " w "? " w "? "
+#define BOTH(w)                                                                    \
+    "f32 " DIRECTION(w, w, "f32") DIRECTION(w, w, "f32") "f32 f32 f32 f32 f32? "   \
+    EACH_AUX(w) EACH_AUX(w) "-> f32 f32?"
+static const ml_typed lstm[] = {
+    {ONE("f32", "f32", "f32", "f32", "f32", "f32"), ml_lstm_derive_floats, NULL, ml_lstm_floats},
+    {ONE("f32", "s8", "s8", "f32", "f32", "f32"), ml_lstm_derive_floats, NULL, ml_lstm_floats},
+    {ONE("f32", "u8", "u8", "f32", "f32", "f32"), ml_lstm_derive_floats, NULL, ml_lstm_floats},
+    {ONE("s8", "s8", "s16", "s32", "s16", "s16"), ml_lstm_derive_integers, NULL, ml_lstm_integers},
+    {NULL, NULL, NULL, NULL},
+};
+static const ml_typed bidirectional[] = {
+    {BOTH("f32"), ml_lstm_derive_floats, NULL, ml_lstm_floats},
+    {BOTH("s8"), ml_lstm_derive_floats, NULL, ml_lstm_floats},
+    {BOTH("u8"), ml_lstm_derive_floats, NULL, ml_lstm_floats},
+    {NULL, NULL, NULL, NULL},
+};
+
+ML_KERNELS(lstm) = {
+    {.abi = ML_KERNEL_ABI,
+     .flags = ML_KERNEL_HAS_EFFECTS,
+     .name = "lstm",
+     ML_PARAMS_OF(lstm_params),
+     .prepare = prepare_lstm,
+     .typed = lstm},
+    {.abi = ML_KERNEL_ABI,
+     .flags = ML_KERNEL_HAS_EFFECTS,
+     .name = "bidirectional_sequence_lstm",
+     ML_PARAMS_OF(lstm_params),
+     .prepare = prepare_lstm,
+     .typed = bidirectional},
+    ML_KERNELS_END,
+};
