@@ -132,6 +132,48 @@ ml_status ml_multiply_gates(const ml_call *c, const ml_gates *g, const void *pac
     return ml_parallel(c, g->n, ml_work_grain(cost), multiply_body, &args);
 }
 
+/* Sequences ------------------------------------------------------------------------------------------------------------ */
+
+ml_sequence ml_sequence_of(const ml_shape *x, bool time_major, bool backward) {
+    ml_sequence s = {.steps = x->rank == 2 ? 1 : x->dims[time_major ? 0 : 1],
+                     .batches = x->dims[x->rank == 2 || !time_major ? 0 : 1],
+                     .time_major = time_major,
+                     .backward = backward};
+    s.chunk = s.batches > 32 ? 1 : 64 / (s.batches > 0 ? s.batches : 1);
+    if (s.chunk > s.steps) s.chunk = s.steps;
+    return s;
+}
+
+int64_t ml_sequence_chunk(const ml_sequence *s, int64_t done, int64_t *first) {
+    int64_t steps = s->chunk < s->steps - done ? s->chunk : s->steps - done;
+    *first = s->backward ? s->steps - done - steps : done;
+    return steps;
+}
+
+ml_pitches ml_pitches_of(const ml_sequence *s, const ml_gates *g, int64_t steps) {
+    int64_t batches = s->batches, outputs = g->outputs;
+    if (s->time_major) return (ml_pitches){steps * batches * outputs, batches * outputs, outputs};
+    return (ml_pitches){steps * outputs, outputs, g->n * steps * outputs};
+}
+
+ml_status ml_multiply_sequence(const ml_call *c, const ml_sequence *s, const ml_gates *g,
+                               const void *packed, int32_t input, int64_t first, int64_t steps,
+                               const ml_gate_rows *room) {
+    int64_t row = g->k * ml_type_bytes(ml_in_tensor(c, input)->type), pitch = s->steps * row;
+    ml_gate_rows rows = *room;
+    rows.x = (const char *)ml_in(c, input) + first * (s->time_major ? s->batches : 1) * row;
+    rows.stride = g->k;
+    rows.count = s->time_major ? steps * s->batches : steps;
+    if (s->time_major) return ml_multiply_gates(c, g, packed, &rows);
+    ml_status status = ML_OK;
+    for (int64_t b = 0; b < s->batches && status == ML_OK; b++) {
+        status = ml_multiply_gates(c, g, packed, &rows);
+        rows.x = (const char *)rows.x + pitch;
+        rows.y = (float *)rows.y + ml_pitches_of(s, g, steps).batch;
+    }
+    return status;
+}
+
 /* Activations ---------------------------------------------------------------------------------------------------------- */
 
 void ml_logistic(float *v, int64_t n) {

@@ -39,6 +39,34 @@ typedef struct ml_gate_rows {
 ml_status ml_multiply_gates(const ml_call *c, const ml_gates *g, const void *packed,
                             const ml_gate_rows *rows);
 
+/* The steps of a sequence, (time, batch, values) or (batch, time, values); a matrix is one step. */
+typedef struct ml_sequence {
+    int32_t steps;
+    int32_t batches;
+    int32_t chunk; /* steps whose inputs are multiplied at once */
+    bool time_major;
+    bool backward;
+} ml_sequence;
+ml_sequence ml_sequence_of(const ml_shape *x, bool time_major, bool backward);
+/* Which row of an input or output has step t of batch b. */
+static inline int64_t ml_sequence_row(const ml_sequence *s, int64_t t, int64_t b) {
+    return s->time_major ? t * s->batches + b : b * s->steps + t;
+}
+/* A chunk, behind `done` steps in the sequence's direction: so many steps from number *first on. */
+int64_t ml_sequence_chunk(const ml_sequence *s, int64_t done, int64_t *first);
+
+/* How far it is in the products of a chunk from gate to gate, step to step, batch to batch. */
+typedef struct ml_pitches {
+    int64_t gate;
+    int64_t step;
+    int64_t batch;
+} ml_pitches;
+ml_pitches ml_pitches_of(const ml_sequence *s, const ml_gates *g, int64_t steps);
+/* The products of `steps` steps of an input, from number `first` on. `room` says how, with what, and where to. */
+ml_status ml_multiply_sequence(const ml_call *c, const ml_sequence *s, const ml_gates *g,
+                               const void *packed, int32_t input, int64_t first, int64_t steps,
+                               const ml_gate_rows *room);
+
 /* The fused activations: NONE, RELU, RELU_N1_TO_1, RELU6, TANH, SIGN_BIT, numbered as in minilite/ops_shared/recurrent.py. */
 void ml_activate(int32_t activation, float *v, int64_t n);
 /* v = 1 / (1 + exp(-v)). */

@@ -86,7 +86,7 @@ static ml_status project(const ml_call *c, const lstm_run *run, const char *pack
     float *state = ml_variable(c, run->at.output_state);
     const float *hidden = ml_scratch(c, run->hidden_at),
                 *bias = ml_in_optional(c, run->at.first + 16);
-    int64_t n = run->recurrent.k, count = n * run->batches;
+    int64_t n = run->recurrent.k, count = n * run->sequence.batches;
     if (!run->projection.n) {
         memcpy(state, hidden, (size_t)count * sizeof *state);
         return ML_OK;
@@ -103,8 +103,9 @@ static void put_outputs(const ml_call *c, const lstm_run *run, int64_t t) {
     const float *state = ml_variable(c, run->at.output_state);
     int64_t n = run->recurrent.k, width = shape->dims[shape->rank - 1];
     float *y = (float *)ml_out(c, run->at.output) + (run->at.behind ? width - n : 0);
-    for (int64_t b = 0; b < run->batches; b++)
-        memcpy(y + ml_lstm_row(c, run, t, b) * width, state + b * n, (size_t)n * sizeof *y);
+    for (int64_t b = 0; b < run->sequence.batches; b++)
+        memcpy(y + ml_sequence_row(&run->sequence, t, b) * width, state + b * n,
+               (size_t)n * sizeof *y);
 }
 
 /* Where the packed weights of each product lie. */
@@ -118,12 +119,12 @@ static ml_status step(const ml_call *c, const lstm_run *run, const packed_weight
     int64_t cells = run->input.outputs;
     float *sums = ml_scratch(c, run->recurrent_sums_at);
     ml_status status = ml_lstm_multiply_rows(c, run, &run->recurrent, w->recurrent, state, 0, sums);
-    for (int64_t b = 0; b < run->batches && status == ML_OK; b++) {
+    for (int64_t b = 0; b < run->sequence.batches && status == ML_OK; b++) {
         float_row row = *first;
         row.input += b * batch_pitch;
         if (row.aux) row.aux += b * batch_pitch;
         row.recurrent = sums + b * cells;
-        row.recurrent_pitch = run->batches * cells;
+        row.recurrent_pitch = run->sequence.batches * cells;
         row.cell += b * cells;
         row.hidden += b * cells;
         step_row(c, run, &row);
@@ -134,7 +135,7 @@ static ml_status step(const ml_call *c, const lstm_run *run, const packed_weight
 static ml_status run_chunk(const ml_call *c, const lstm_run *run, const packed_weights *w,
                            int64_t low, int64_t steps) {
     const lstm_place *at = &run->at;
-    lstm_pitches pitches = ml_lstm_pitches_of(c, run, steps);
+    ml_pitches pitches = ml_pitches_of(&run->sequence, &run->input, steps);
     ml_status status = ml_lstm_multiply_input(c, run, &run->input, w->input, at->x, low, steps,
                                               run->input_sums_at);
     if (status == ML_OK && at->aux)
@@ -164,9 +165,9 @@ ml_status ml_lstm_floats(const ml_call *c) {
         w.aux = w.input + ml_pack_gates(c, &run->input, NULL);
         w.recurrent = w.aux + (run->aux.n ? ml_pack_gates(c, &run->aux, NULL) : 0);
         w.projection = w.recurrent + ml_pack_gates(c, &run->recurrent, NULL);
-        for (int64_t done = 0, steps; done < run->steps && status == ML_OK; done += steps) {
-            steps = run->chunk < run->steps - done ? run->chunk : run->steps - done;
-            int64_t low = run->at.backward ? run->steps - done - steps : done;
+        for (int64_t done = 0, steps, low; done < run->sequence.steps && status == ML_OK;
+             done += steps) {
+            steps = ml_sequence_chunk(&run->sequence, done, &low);
             status = run_chunk(c, run, &w, low, steps);
         }
     }

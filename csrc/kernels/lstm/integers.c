@@ -186,7 +186,7 @@ static ml_status project(const ml_call *c, const lstm_run *run, const char *pack
     int8_t *state = ml_variable(c, run->at.output_state);
     const int8_t *hidden = ml_scratch(c, run->hidden_at);
     const int32_t *bias = ml_in_optional(c, run->at.first + 16);
-    int64_t n = run->recurrent.k, count = n * run->batches;
+    int64_t n = run->recurrent.k, count = n * run->sequence.batches;
     if (!run->projection.n) {
         memcpy(state, hidden, (size_t)count);
         return ML_OK;
@@ -207,8 +207,9 @@ static ml_status project(const ml_call *c, const lstm_run *run, const char *pack
 static void put_outputs(const ml_call *c, const lstm_run *run, int64_t t) {
     const int8_t *state = ml_variable(c, run->at.output_state);
     int64_t n = run->recurrent.k;
-    for (int64_t b = 0; b < run->batches; b++)
-        memcpy((int8_t *)ml_out(c, 0) + ml_lstm_row(c, run, t, b) * n, state + b * n, (size_t)n);
+    for (int64_t b = 0; b < run->sequence.batches; b++)
+        memcpy((int8_t *)ml_out(c, 0) + ml_sequence_row(&run->sequence, t, b) * n, state + b * n,
+               (size_t)n);
 }
 
 static ml_status run_step(const ml_call *c, const lstm_run *run, const char *recurrent,
@@ -220,14 +221,14 @@ static ml_status run_step(const ml_call *c, const lstm_run *run, const char *rec
     int32_t *sums = ml_scratch(c, run->recurrent_sums_at);
     ml_status status =
         ml_lstm_multiply_rows(c, run, &run->recurrent, recurrent, state, d->state_zero, sums);
-    for (int64_t b = 0; b < run->batches && status == ML_OK; b++) {
+    for (int64_t b = 0; b < run->sequence.batches && status == ML_OK; b++) {
         integer_row row = *first;
         row.input += b * batch_pitch;
         row.recurrent = sums + b * cells;
-        row.recurrent_pitch = run->batches * cells;
+        row.recurrent_pitch = run->sequence.batches * cells;
         row.cell += b * cells;
         row.first = major ? b * cells : 0;
-        row.together = major ? run->batches : 1;
+        row.together = major ? run->sequence.batches : 1;
         step_row(c, run, &row, (int8_t *)ml_scratch(c, run->hidden_at) + b * cells);
     }
     return status == ML_OK ? project(c, run, projection) : status;
@@ -240,9 +241,9 @@ ml_status ml_lstm_integers(const ml_call *c) {
                *recurrent = input + ml_pack_gates(c, &run->input, NULL),
                *projection = recurrent + ml_pack_gates(c, &run->recurrent, NULL);
     ml_status status = ML_OK;
-    for (int64_t low = 0, steps; low < run->steps && status == ML_OK; low += steps) {
-        steps = run->chunk < run->steps - low ? run->chunk : run->steps - low;
-        lstm_pitches pitches = ml_lstm_pitches_of(c, run, steps);
+    for (int64_t low = 0, steps; low < run->sequence.steps && status == ML_OK; low += steps) {
+        steps = ml_sequence_chunk(&run->sequence, low, &low);
+        ml_pitches pitches = ml_pitches_of(&run->sequence, &run->input, steps);
         status =
             ml_lstm_multiply_input(c, run, &run->input, input, 0, low, steps, run->input_sums_at);
         for (int64_t s = 0; s < steps && status == ML_OK; s++) {

@@ -94,15 +94,13 @@ static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 void ml_lstm_lay_out(const ml_call *c, int64_t scratch, lstm_run *run) {
     const lstm_params *params = c->params;
     const ml_shape *x = &ml_input(c, run->at.x)->shape;
-    bool major = params->time_major, integers = run->input.type != ML_F32;
+    bool integers = run->input.type != ML_F32;
     int64_t cells = run->input.outputs, gates = run->input.n;
-    run->steps = x->rank == 2 ? 1 : x->dims[major ? 0 : 1];
-    run->batches = x->rank == 2 ? x->dims[0] : x->dims[major ? 1 : 0];
-    run->chunk = run->batches > 32 ? 1 : 64 / (run->batches > 0 ? run->batches : 1);
-    if (run->chunk > run->steps) run->chunk = run->steps;
+    run->sequence = ml_sequence_of(x, params->time_major, run->at.backward);
     run->scratch = scratch;
     if (!run->known) run->weights_at = reserve(run, 1, 1, run->bytes);
-    int64_t rows = (int64_t)run->chunk * run->batches, batches = run->batches;
+    int64_t rows = (int64_t)run->sequence.chunk * run->sequence.batches,
+            batches = run->sequence.batches;
     run->input_sums_at = reserve(run, rows, cells, gates * 4);
     if (run->aux.n) run->aux_sums_at = reserve(run, rows, cells, gates * 4);
     run->recurrent_sums_at =
@@ -129,54 +127,32 @@ int32_t ml_lstm_runs(const ml_call *c, int64_t head, lstm_run runs[2]) {
     return n;
 }
 
-lstm_pitches ml_lstm_pitches_of(const ml_call *c, const lstm_run *run, int64_t steps) {
-    int64_t cells = run->input.outputs, batches = run->batches;
-    if (((const lstm_params *)c->params)->time_major)
-        return (lstm_pitches){steps * batches * cells, batches * cells, cells};
-    return (lstm_pitches){steps * cells, cells, run->input.n * steps * cells};
-}
-
-int64_t ml_lstm_row(const ml_call *c, const lstm_run *run, int64_t t, int64_t b) {
-    return ((const lstm_params *)c->params)->time_major ? t * run->batches + b : b * run->steps + t;
-}
-
 /* Products ------------------------------------------------------------------------------------------------------------- */
 
-static ml_status multiply(const ml_call *c, const lstm_run *run, const ml_gates *g,
-                          const char *packed, const void *x, int64_t count, int32_t zero, void *y) {
-    ml_gate_rows rows = {.x = x,
-                         .count = count,
-                         .stride = g->k,
-                         .zero = zero,
-                         .asymmetric = ((const lstm_params *)c->params)->asymmetric,
-                         .quantized = ml_scratch(c, run->quantized_at),
-                         .scales = ml_scratch(c, run->scales_at),
-                         .y = y};
-    return ml_multiply_gates(c, g, packed, &rows);
+static ml_gate_rows room(const ml_call *c, const lstm_run *run, int32_t zero, void *y) {
+    return (ml_gate_rows){.zero = zero,
+                          .asymmetric = ((const lstm_params *)c->params)->asymmetric,
+                          .quantized = ml_scratch(c, run->quantized_at),
+                          .scales = ml_scratch(c, run->scales_at),
+                          .y = y};
 }
 
 ml_status ml_lstm_multiply_input(const ml_call *c, const lstm_run *run, const ml_gates *g,
                                  const char *packed, int32_t input, int64_t step, int64_t steps,
                                  int64_t to) {
-    const char *x = ml_in(c, input);
-    char *y = ml_scratch(c, to);
-    int64_t row = g->k * ml_type_bytes(ml_in_tensor(c, input)->type);
     const ml_quantization *q = ml_input_quantization(c, input);
-    int32_t zero = q && q->n_zero_points > 0 ? (int32_t)q->zero_points[0] : 0;
-    if (((const lstm_params *)c->params)->time_major)
-        return multiply(c, run, g, packed, x + step * run->batches * row, steps * run->batches,
-                        zero, y);
-    ml_status status = ML_OK;
-    int64_t pitch = ml_lstm_pitches_of(c, run, steps).batch * (int64_t)sizeof(float);
-    for (int64_t b = 0; b < run->batches && status == ML_OK; b++)
-        status = multiply(c, run, g, packed, x + (b * run->steps + step) * row, steps, zero,
-                          y + b * pitch);
-    return status;
+    ml_gate_rows rows =
+        room(c, run, q && q->n_zero_points > 0 ? (int32_t)q->zero_points[0] : 0, ml_scratch(c, to));
+    return ml_multiply_sequence(c, &run->sequence, g, packed, input, step, steps, &rows);
 }
 
 ml_status ml_lstm_multiply_rows(const ml_call *c, const lstm_run *run, const ml_gates *g,
                                 const char *packed, const void *rows, int32_t zero, void *sums) {
-    return multiply(c, run, g, packed, rows, run->batches, zero, sums);
+    ml_gate_rows all = room(c, run, zero, sums);
+    all.x = rows;
+    all.count = run->sequence.batches;
+    all.stride = g->k;
+    return ml_multiply_gates(c, g, packed, &all);
 }
 
 /* Shapes --------------------------------------------------------------------------------------------------------------- */
@@ -254,8 +230,8 @@ static ml_status check_shapes(const ml_call *c, const lstm_run *run) {
     if (status == ML_OK && !run->projection.n && outputs != cells)
         status = ml_fail(c, ML_SHAPE_ERROR, "%lld cells do not match %lld outputs",
                          (long long)cells, (long long)outputs);
-    if (status == ML_OK) status = check_state(c, at->output_state, run->batches, outputs);
-    return status == ML_OK ? check_state(c, at->cell_state, run->batches, cells) : status;
+    if (status == ML_OK) status = check_state(c, at->output_state, run->sequence.batches, outputs);
+    return status == ML_OK ? check_state(c, at->cell_state, run->sequence.batches, cells) : status;
 }
 
 static ml_status prepare_lstm(const ml_call *c, ml_wish *wish) {

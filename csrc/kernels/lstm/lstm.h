@@ -34,9 +34,7 @@ typedef struct lstm_place {
 typedef struct lstm_run {
     lstm_place at;
     int32_t skipped; /* 1: no input gate, the forget gate's complement stands in */
-    int32_t steps;
-    int32_t batches;
-    int32_t chunk; /* steps whose inputs are multiplied at once */
+    ml_sequence sequence;
     ml_gates input, aux, recurrent, projection; /* n = 0: it has none */
     int64_t bytes; /* of packed weights, which lie one behind the other in that order */
     bool known; /* the file has the weights, and derived the packed ones */
@@ -64,14 +62,6 @@ int32_t ml_lstm_runs(const ml_call *c, int64_t head, lstm_run runs[2]);
 /* The packed weights, packed now where the file does not have them. */
 const char *ml_lstm_weights(const ml_call *c, const lstm_run *run);
 
-/* How far it is in the sums of a chunk from gate to gate, step to step, batch to batch. */
-typedef struct lstm_pitches {
-    int64_t gate;
-    int64_t step;
-    int64_t batch;
-} lstm_pitches;
-lstm_pitches ml_lstm_pitches_of(const ml_call *c, const lstm_run *run, int64_t steps);
-
 /* An input's rows of `steps` steps, from number `step` on, times weights, to the scratch at `to`. */
 ml_status ml_lstm_multiply_input(const ml_call *c, const lstm_run *run, const ml_gates *g,
                                  const char *packed, int32_t input, int64_t step, int64_t steps,
@@ -79,9 +69,6 @@ ml_status ml_lstm_multiply_input(const ml_call *c, const lstm_run *run, const ml
 /* A row a batch, of a state or of hidden values, less `zero`, times weights. */
 ml_status ml_lstm_multiply_rows(const ml_call *c, const lstm_run *run, const ml_gates *g,
                                 const char *packed, const void *rows, int32_t zero, void *sums);
-/* Which row of input and output has step t of batch b. */
-int64_t ml_lstm_row(const ml_call *c, const lstm_run *run, int64_t t, int64_t b);
-
 /* Derives: packed weights, behind what integers need beside them. */
 int64_t ml_lstm_derive_floats(const ml_call *c, void *to);
 int64_t ml_lstm_derive_integers(const ml_call *c, void *to);
