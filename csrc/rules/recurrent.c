@@ -174,6 +174,63 @@ ml_status ml_multiply_sequence(const ml_call *c, const ml_sequence *s, const ml_
     return status;
 }
 
+void ml_put_rows(const ml_call *c, const ml_sequence *s, int32_t output, bool behind,
+                 const float *state, int64_t n, int64_t t) {
+    const ml_shape *shape = &ml_out_tensor(c, output)->shape;
+    int64_t width = shape->dims[shape->rank - 1];
+    float *y = (float *)ml_out(c, output) + (behind ? width - n : 0);
+    for (int64_t b = 0; b < s->batches; b++)
+        memcpy(y + ml_sequence_row(s, t, b) * width, state + b * n, (size_t)n * sizeof *y);
+}
+
+/* Shapes --------------------------------------------------------------------------------------------------------------- */
+
+ml_status ml_expect(const ml_call *c, int32_t i, int32_t rank, int64_t rows, int64_t columns) {
+    const ml_tensor *t = ml_input(c, i);
+    char text[96];
+    if (!t || (t->shape.rank == rank && t->shape.dims[0] == rows &&
+               (rank == 1 || t->shape.dims[1] == columns)))
+        return ML_OK;
+    if (rank == 1)
+        return ml_fail(c, ML_SHAPE_ERROR, "input %d has the shape %s, expected (%lld)", i,
+                       ml_shape_text(&t->shape, text), (long long)rows);
+    return ml_fail(c, ML_SHAPE_ERROR, "input %d has the shape %s, expected (%lld, %lld)", i,
+                   ml_shape_text(&t->shape, text), (long long)rows, (long long)columns);
+}
+
+ml_status ml_check_sequence(const ml_call *c, int32_t aux, int32_t rank) {
+    const ml_shape *x = &ml_input(c, 0)->shape,
+                   *other = ml_input(c, aux) ? &ml_input(c, aux)->shape : x;
+    char one[96], text[96];
+    if (x->rank != rank)
+        return ml_fail(c, ML_SHAPE_ERROR, "input has the shape %s, expected %d dimensions",
+                       ml_shape_text(x, text), rank);
+    bool same = other->rank == rank;
+    for (int32_t d = 0; same && d < rank - 1; d++) same = other->dims[d] == x->dims[d];
+    if (same) return ML_OK;
+    return ml_fail(c, ML_SHAPE_ERROR, "auxiliary input of shape %s does not match the input's %s",
+                   ml_shape_text(other, text), ml_shape_text(x, one));
+}
+
+ml_status ml_set_width(const ml_call *c, int32_t output, ml_shape *y, int64_t width) {
+    if (width > INT32_MAX)
+        return ml_fail(c, ML_SHAPE_ERROR, "%lld outputs are too many", (long long)width);
+    y->dims[y->rank - 1] = (int32_t)width;
+    return ml_set_output(c, output, y);
+}
+
+int64_t ml_room(int64_t *used, int64_t a, int64_t b, int64_t bytes) {
+    int64_t at = *used, size;
+    if (at < 0 || __builtin_mul_overflow(a, b, &size) ||
+        __builtin_mul_overflow(size, bytes, &size) ||
+        __builtin_add_overflow(size, at + 63, &size)) {
+        *used = -1;
+        return 0;
+    }
+    *used = size & ~(int64_t)63;
+    return at;
+}
+
 /* Activations ---------------------------------------------------------------------------------------------------------- */
 
 void ml_logistic(float *v, int64_t n) {

@@ -67,6 +67,19 @@ ml_status ml_multiply_sequence(const ml_call *c, const ml_sequence *s, const ml_
                                const void *packed, int32_t input, int64_t first, int64_t steps,
                                const ml_gate_rows *room);
 
+/* The state of a direction, a row a batch of n floats, to step t of an output: its last columns (`behind`), or its first. */
+void ml_put_rows(const ml_call *c, const ml_sequence *s, int32_t output, bool behind,
+                 const float *state, int64_t n, int64_t t);
+
+/* Prepare. Input `i`, where it is there, has `rank` dimensions (1 or 2) of these sizes; ML_SHAPE_ERROR else. */
+ml_status ml_expect(const ml_call *c, int32_t i, int32_t rank, int64_t rows, int64_t columns);
+/* Input 0 has so many dimensions, and input `aux`, where it is there, as many, all but the last of one size. */
+ml_status ml_check_sequence(const ml_call *c, int32_t aux, int32_t rank);
+/* Sets an output of shape `y` with `width` values in the last dimension. */
+ml_status ml_set_width(const ml_call *c, int32_t output, ml_shape *y, int64_t width);
+/* Room for `a` times `b` pieces of so many bytes behind the *used bytes of scratch; *used is -1 once they overflow. */
+int64_t ml_room(int64_t *used, int64_t a, int64_t b, int64_t bytes);
+
 /* The fused activations: NONE, RELU, RELU_N1_TO_1, RELU6, TANH, SIGN_BIT, numbered as in minilite/ops_shared/recurrent.py. */
 void ml_activate(int32_t activation, float *v, int64_t n);
 /* v = 1 / (1 + exp(-v)). */

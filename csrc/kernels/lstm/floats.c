@@ -98,16 +98,6 @@ static ml_status project(const ml_call *c, const lstm_run *run, const char *pack
     return status;
 }
 
-static void put_outputs(const ml_call *c, const lstm_run *run, int64_t t) {
-    const ml_shape *shape = &ml_out_tensor(c, run->at.output)->shape;
-    const float *state = ml_variable(c, run->at.output_state);
-    int64_t n = run->recurrent.k, width = shape->dims[shape->rank - 1];
-    float *y = (float *)ml_out(c, run->at.output) + (run->at.behind ? width - n : 0);
-    for (int64_t b = 0; b < run->sequence.batches; b++)
-        memcpy(y + ml_sequence_row(&run->sequence, t, b) * width, state + b * n,
-               (size_t)n * sizeof *y);
-}
-
 /* Where the packed weights of each product lie. */
 typedef struct packed_weights {
     const char *input, *aux, *recurrent, *projection;
@@ -151,7 +141,9 @@ static ml_status run_chunk(const ml_call *c, const lstm_run *run, const packed_w
                          .gates = ml_scratch(c, run->gates_at),
                          .hidden = ml_scratch(c, run->hidden_at)};
         status = step(c, run, w, &row, pitches.batch);
-        if (status == ML_OK) put_outputs(c, run, low + s);
+        if (status == ML_OK)
+            ml_put_rows(c, &run->sequence, at->output, at->behind, ml_variable(c, at->output_state),
+                        run->recurrent.k, low + s);
     }
     return status;
 }

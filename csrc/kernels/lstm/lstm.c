@@ -76,19 +76,6 @@ int64_t ml_lstm_derive_floats(const ml_call *c, void *to) {
     return bytes;
 }
 
-/* `a` times `b` pieces of scratch. */
-static int64_t reserve(lstm_run *run, int64_t a, int64_t b, int64_t bytes) {
-    int64_t at = run->scratch, size;
-    if (at < 0 || __builtin_mul_overflow(a, b, &size) ||
-        __builtin_mul_overflow(size, bytes, &size) ||
-        __builtin_add_overflow(size, at + 63, &size)) {
-        run->scratch = -1;
-        return 0;
-    }
-    run->scratch = size & ~(int64_t)63;
-    return at;
-}
-
 static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 
 void ml_lstm_lay_out(const ml_call *c, int64_t scratch, lstm_run *run) {
@@ -98,20 +85,20 @@ void ml_lstm_lay_out(const ml_call *c, int64_t scratch, lstm_run *run) {
     int64_t cells = run->input.outputs, gates = run->input.n;
     run->sequence = ml_sequence_of(x, params->time_major, run->at.backward);
     run->scratch = scratch;
-    if (!run->known) run->weights_at = reserve(run, 1, 1, run->bytes);
+    if (!run->known) run->weights_at = ml_room(&run->scratch, 1, 1, run->bytes);
     int64_t rows = (int64_t)run->sequence.chunk * run->sequence.batches,
             batches = run->sequence.batches;
-    run->input_sums_at = reserve(run, rows, cells, gates * 4);
-    if (run->aux.n) run->aux_sums_at = reserve(run, rows, cells, gates * 4);
+    run->input_sums_at = ml_room(&run->scratch, rows, cells, gates * 4);
+    if (run->aux.n) run->aux_sums_at = ml_room(&run->scratch, rows, cells, gates * 4);
     run->recurrent_sums_at =
-        reserve(run, batches, max(cells * gates, run->recurrent.k), sizeof(float));
-    run->hidden_at = reserve(run, batches, cells, sizeof(float));
-    run->gates_at = reserve(run, ML_MAX_GATES, cells, sizeof(float));
+        ml_room(&run->scratch, batches, max(cells * gates, run->recurrent.k), sizeof(float));
+    run->hidden_at = ml_room(&run->scratch, batches, cells, sizeof(float));
+    run->gates_at = ml_room(&run->scratch, ML_MAX_GATES, cells, sizeof(float));
     if (!integers) return;
     int64_t input = rows * ml_padded_row(max(run->input.k, run->aux.k)),
             state = batches * ml_padded_row(max(run->recurrent.k, cells));
-    run->quantized_at = reserve(run, 1, max(input, state), sizeof(int16_t));
-    run->scales_at = reserve(run, 1, max(rows, batches), sizeof(float));
+    run->quantized_at = ml_room(&run->scratch, 1, max(input, state), sizeof(int16_t));
+    run->scales_at = ml_room(&run->scratch, 1, max(rows, batches), sizeof(float));
 }
 
 int32_t ml_lstm_runs(const ml_call *c, int64_t head, lstm_run runs[2]) {
@@ -157,20 +144,6 @@ ml_status ml_lstm_multiply_rows(const ml_call *c, const lstm_run *run, const ml_
 
 /* Shapes --------------------------------------------------------------------------------------------------------------- */
 
-/* Input `i`, where it is there, has `rank` dimensions (1 or 2) of these sizes. */
-static ml_status expect(const ml_call *c, int32_t i, int32_t rank, int64_t rows, int64_t columns) {
-    const ml_tensor *t = ml_input(c, i);
-    char text[96];
-    if (!t || (t->shape.rank == rank && t->shape.dims[0] == rows &&
-               (rank == 1 || t->shape.dims[1] == columns)))
-        return ML_OK;
-    if (rank == 1)
-        return ml_fail(c, ML_SHAPE_ERROR, "input %d has the shape %s, expected (%lld)", i,
-                       ml_shape_text(&t->shape, text), (long long)rows);
-    return ml_fail(c, ML_SHAPE_ERROR, "input %d has the shape %s, expected (%lld, %lld)", i,
-                   ml_shape_text(&t->shape, text), (long long)rows, (long long)columns);
-}
-
 /* Inputs first .. first + n - 1 are all there, or all absent. */
 static ml_status together(const ml_call *c, int32_t first, int32_t n, bool wanted) {
     for (int32_t i = first; i < first + n; i++)
@@ -211,22 +184,22 @@ static ml_status check_shapes(const ml_call *c, const lstm_run *run) {
     int32_t depth = x->dims[x->rank - 1];
     ml_status status = ML_OK;
     for (int32_t g = 0; g < ML_MAX_GATES && status == ML_OK; g++) {
-        status = expect(c, at->first + g, 2, cells, depth);
+        status = ml_expect(c, at->first + g, 2, cells, depth);
         if (status == ML_OK && ml_input(c, at->first + 4 + g)) {
             int32_t rank = ml_input(c, at->first + 4 + g)->shape.rank;
-            status = expect(c, at->first + 4 + g, rank, cells, outputs);
+            status = ml_expect(c, at->first + 4 + g, rank, cells, outputs);
         }
-        if (status == ML_OK) status = expect(c, at->first + 11 + g, 1, cells, 0);
-        if (status == ML_OK && at->norms) status = expect(c, at->norms + g, 1, cells, 0);
+        if (status == ML_OK) status = ml_expect(c, at->first + 11 + g, 1, cells, 0);
+        if (status == ML_OK && at->norms) status = ml_expect(c, at->norms + g, 1, cells, 0);
         if (status == ML_OK && at->aux) {
             const ml_shape *aux = &ml_input(c, at->aux)->shape;
-            status = expect(c, at->aux_weights + g, 2, cells, aux->dims[aux->rank - 1]);
+            status = ml_expect(c, at->aux_weights + g, 2, cells, aux->dims[aux->rank - 1]);
         }
     }
     for (int32_t p = 0; p < 3 && status == ML_OK; p++)
-        status = expect(c, at->first + 8 + p, 1, cells, 0);
-    if (status == ML_OK) status = expect(c, at->first + 15, 2, outputs, cells);
-    if (status == ML_OK) status = expect(c, at->first + 16, 1, outputs, 0);
+        status = ml_expect(c, at->first + 8 + p, 1, cells, 0);
+    if (status == ML_OK) status = ml_expect(c, at->first + 15, 2, outputs, cells);
+    if (status == ML_OK) status = ml_expect(c, at->first + 16, 1, outputs, 0);
     if (status == ML_OK && !run->projection.n && outputs != cells)
         status = ml_fail(c, ML_SHAPE_ERROR, "%lld cells do not match %lld outputs",
                          (long long)cells, (long long)outputs);
@@ -238,15 +211,9 @@ static ml_status prepare_lstm(const ml_call *c, ml_wish *wish) {
     const lstm_params *params = c->params;
     lstm_place places[2];
     int64_t scratch = 0, width = 0;
-    ml_status status = ML_OK;
-    const ml_shape *x = &ml_input(c, 0)->shape,
-                   *aux = ml_input(c, 39) ? &ml_input(c, 39)->shape : x;
-    char text[96];
-    if (x->rank != params->rank || aux->rank != x->rank || aux->dims[0] != x->dims[0] ||
-        (x->rank == 3 && aux->dims[1] != x->dims[1]))
-        return ml_fail(c, ML_SHAPE_ERROR, "input of shape %s, expected %d dimensions",
-                       ml_shape_text(x->rank != params->rank ? x : aux, text), params->rank);
-    ml_shape y = *x;
+    ml_status status = ml_check_sequence(c, 39, params->rank);
+    if (status != ML_OK) return status;
+    ml_shape y = ml_input(c, 0)->shape;
     int32_t n = ml_lstm_places(c, places);
     for (int32_t i = 0; i < n && status == ML_OK; i++) {
         lstm_run run;
@@ -259,10 +226,7 @@ static ml_status prepare_lstm(const ml_call *c, ml_wish *wish) {
         status = check_shapes(c, &run);
         scratch = run.scratch;
         width = places[i].behind ? width + run.recurrent.k : run.recurrent.k;
-        y.dims[y.rank - 1] = (int32_t)width;
-        if (status == ML_OK && width > INT32_MAX)
-            status = ml_fail(c, ML_SHAPE_ERROR, "%lld outputs are too many", (long long)width);
-        if (status == ML_OK) status = ml_set_output(c, places[i].output, &y);
+        if (status == ML_OK) status = ml_set_width(c, places[i].output, &y, width);
     }
     ml_reserve(wish, scratch);
     return status;
