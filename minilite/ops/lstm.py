@@ -105,14 +105,15 @@ def _gates(kind: str) -> str:
     return f"{kind}? {kind} {kind} {kind}"
 
 
-def _direction(weights: str, peephole: str, bias: str) -> str:
+def _direction(weights: str, peephole: str, bias: str, recurrent: str = "") -> str:
     """Types of one direction's operands, from the weights to the projection's bias."""
     peepholes = f"{peephole}? {peephole}? {peephole}?"
-    return f"{_gates(weights)} {_gates(weights)} {peepholes} {_gates(bias)} {weights}? {bias}?"
+    return f"{_gates(weights)} {_gates(recurrent or weights)} {peepholes} {_gates(bias)} {weights}? {bias}?"
 
 
-def _full(x: str, weights: str, peephole: str, bias: str, norm: str, cell: str) -> str:
-    return f"{x} {_direction(weights, peephole, bias)} {x} {cell} {norm}? {norm}? {norm}? {norm}? -> {x}"
+def _full(x: str, weights: str, peephole: str, bias: str, norm: str, cell: str, recurrent: str = "") -> str:
+    one = _direction(weights, peephole, bias, recurrent)
+    return f"{x} {one} {x} {cell} {norm}? {norm}? {norm}? {norm}? -> {x}"
 
 
 def _both(weights: str) -> str:
@@ -198,13 +199,15 @@ FULL = (
     _full("f32", "u8", "u8", "f32", "f32", "f32"),
     _full("s8", "s8", "s16", "s32", "s16", "s16"),
 )
+DIAGONAL = tuple(_full("f32", w, w, "f32", "f32", "f32", recurrent="f32") for w in ("s8", "u8"))
+"""Recurrent weights that are the diagonal of a matrix stay floats."""
 OPERATORS = (
     *(
         Operator(
             name,
             range(1, 5),
             takes=f"x {_named()} output_state cell_state {_NORMS} -> y",
-            types=FULL,
+            types=types,
             params=PARAMS,
             check=check_lstm,
             reference=reference_lstm,
@@ -212,7 +215,7 @@ OPERATORS = (
             kernel="lstm",
             rule=RULE,
         )
-        for name in ("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM")
+        for name, types in (("LSTM", FULL), ("UNIDIRECTIONAL_SEQUENCE_LSTM", FULL + DIAGONAL))
     ),
     Operator(
         "BIDIRECTIONAL_SEQUENCE_LSTM",

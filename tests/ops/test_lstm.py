@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.compare import check_steps
+from support.compare import BUILTIN, check_steps
 from support.node import Array, Given, OneNode, Out, const, dtype_of, values
 
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
@@ -94,6 +94,7 @@ class Lstm(OneNode):
         seed: int = 0,
         time_major: bool = True,
         inputs: Any = (),
+        version: int = 3,
         **options: Any,
     ) -> None:
         self.rng = np.random.default_rng(seed)
@@ -112,7 +113,7 @@ class Lstm(OneNode):
         y = Out(self.kind, one_scale(self.kind, 0.01, 3))
         scaled = [Out("s16", one_scale("s16", 2.0**-10 * (1 + i / 8))) for i in range(4)]
         inner = [*scaled, Out("s8", one_scale("s8", 0.008, -4))] if types == INTEGER else []
-        super().__init__(op, given, said, outs=[y], version=3 + (not sequence), intermediates=inner)
+        super().__init__(op, given, said, outs=[y], version=version, intermediates=inner)
 
     def draw(self) -> Array:
         return values(self.rng, self.kind, self.shape, 1.0)
@@ -125,6 +126,8 @@ class Lstm(OneNode):
 def every(op: str) -> Any:
     def case(rng: Any, inputs: Any, outputs: Any) -> Any:
         types = " ".join(inputs[i] for i in (0, 1, 9, 12, 20, 19))
+        if inputs[5] != inputs[1]:
+            return diagonal(types), {"tolerance": TOLERANCE[types], "oracle": BUILTIN}
         return Lstm(op, types, PARTS[1:]), {"tolerance": TOLERANCE[types]}
 
     return case
@@ -168,3 +171,90 @@ def test_activations(types: str, activation: str) -> None:
 @pytest.mark.parametrize("parts", [(), PARTS[1:]], ids=" ".join)
 def test_asymmetric(types: str, parts: Sequence[str]) -> None:
     Lstm("UNIDIRECTIONAL_SEQUENCE_LSTM", types, parts, asymmetric_quantize_inputs=True).agree(types)
+
+
+class Both(OneNode):
+    """Two directions over a sequence; the second one has `more` cells and outputs."""
+
+    def __init__(
+        self,
+        types: str = FLOAT,
+        parts: Sequence[str] = (),
+        batches: int = 2,
+        steps: int = 3,
+        *,
+        aux: str = "",
+        time_major: bool = True,
+        merged: bool = False,
+        more: int = 0,
+        inputs: Any = (),
+        seed: int = 0,
+        **options: Any,
+    ) -> None:
+        self.rng, depth = np.random.default_rng(seed), 5
+        outputs = 4 if "projection" in parts else 6
+        ways = [Drawn(self.rng, types, (depth, 6 + n, outputs + n), parts) for n in (0, more)]
+        lead = (steps, batches) if time_major else (batches, steps)
+        wide = depth + (aux == "crossed")
+        given: list[Any] = [self.floats(*lead, depth), *ways[0].operands(), *ways[1].operands()]
+        given += [state for way in ways for state in way.states(batches)]
+        given.append(self.floats(*lead, wide) if aux else None)
+        for way in ways:
+            given += way.gates(way.weights, (way.cells, wide), 0.01) if aux == "crossed" else [None] * 4
+        for position, value in dict(inputs).items():
+            given[position] = value
+        said = {"fused_activation_function": "TANH", "time_major": time_major, "merge_outputs": merged, **options}
+        super().__init__("BIDIRECTIONAL_SEQUENCE_LSTM", given, said, outs=[Out("f32")] * (2 - merged), version=3)
+
+    def floats(self, *shape: int) -> Array:
+        return values(self.rng, "f32", shape, 1.0)
+
+    def agree(self, types: str) -> None:
+        """All outputs of three invokes."""
+        steps = [[self.floats(*array.shape) for array in self.arrays] for _ in range(3)]
+        check_steps(self.model, steps, tolerance=TOLERANCE[types])
+
+
+def every_way(rng: Any, inputs: Any, outputs: Any) -> Any:
+    types = " ".join(inputs[i] for i in (0, 1, 9, 12, 12, 36))
+    return Both(types, ("peephole", "projection", "projection_bias"), aux="crossed"), {"tolerance": TOLERANCE[types]}
+
+
+EVERY_TYPE["BIDIRECTIONAL_SEQUENCE_LSTM"] = every_way
+
+
+@pytest.mark.parametrize("types", [FLOAT, HYBRID, UNSIGNED])
+@pytest.mark.parametrize("aux", ["", "crossed", "parallel"])
+@pytest.mark.parametrize("time_major", [True, False])
+@pytest.mark.parametrize("merged", [True, False])
+def test_two_directions(types: str, aux: str, time_major: bool, merged: bool) -> None:
+    batches = 2 if time_major or not merged else 1  # else LiteRT looks for states by the width of both outputs
+    for parts, steps in (((), 40 if types == FLOAT else 5), (("cifg", "peephole", "projection"), 2)):
+        Both(types, parts, batches, steps, aux=aux, time_major=time_major, merged=merged).agree(types)
+    node = Both(types, ("projection",), aux=aux, time_major=time_major, merged=merged, more=3)
+    steps = [[node.floats(*array.shape) for array in node.arrays]]
+    check_steps(node.model, steps, tolerance=TOLERANCE[types], oracle=None)  # LiteRT wants directions of one size
+
+
+@pytest.mark.parametrize("types", [HYBRID, UNSIGNED])
+def test_two_directions_asymmetric(types: str) -> None:
+    Both(types, PARTS[3:], aux="crossed", asymmetric_quantize_inputs=True).agree(types)
+
+
+def diagonal(types: str, parts: Sequence[str] = (), positions: Sequence[int] = (5, 6, 7, 8)) -> Lstm:
+    """Recurrent weights that are the diagonal of a matrix, of floats whatever the others are."""
+    rng = np.random.default_rng(1)
+    inputs = {i: const(values(rng, "f32", (6,), 0.5), np.float32) for i in positions}
+    options = {"inputs": inputs, "diagonal_recurrent_tensors": True, "version": 4}
+    return Lstm("UNIDIRECTIONAL_SEQUENCE_LSTM", types, parts, **options)
+
+
+@pytest.mark.parametrize("types", [FLOAT, HYBRID, UNSIGNED])
+@pytest.mark.parametrize("parts", [(), ("peephole", "norm")], ids=" ".join)
+def test_diagonals(types: str, parts: Sequence[str]) -> None:
+    """BUILTIN_REF has no version 4."""
+    node = diagonal(types, parts)
+    check_steps(node.model, [[node.draw()] for _ in range(3)], tolerance=TOLERANCE[types], oracle=BUILTIN)
+    if types == FLOAT:
+        node = diagonal(types, parts, (6, 8))
+        check_steps(node.model, [[node.draw()]], tolerance=TOLERANCE[types], oracle=BUILTIN)

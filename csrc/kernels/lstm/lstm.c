@@ -186,7 +186,9 @@ static ml_status check_shapes(const ml_call *c, const lstm_run *run) {
     for (int32_t g = 0; g < ML_MAX_GATES && status == ML_OK; g++) {
         status = ml_expect(c, at->first + g, 2, cells, depth);
         if (status == ML_OK && ml_input(c, at->first + 4 + g)) {
-            int32_t rank = ml_input(c, at->first + 4 + g)->shape.rank;
+            int32_t rank = run->recurrent.type == run->input.type
+                               ? ml_input(c, at->first + 4 + g)->shape.rank
+                               : 1;
             status = ml_expect(c, at->first + 4 + g, rank, cells, outputs);
         }
         if (status == ML_OK) status = ml_expect(c, at->first + 11 + g, 1, cells, 0);
@@ -234,19 +236,24 @@ static ml_status prepare_lstm(const ml_call *c, ml_wish *wish) {
 
 /* Operands of a direction, from the weights to the projection's bias. */
 #define GATES(type) type "? " type " " type " " type " "
-#define DIRECTION(w, peephole, bias)                                              \
-    GATES(w) GATES(w) peephole "? " peephole "? " peephole "? " GATES(bias) w "? " bias "? "
-#define ONE(x, w, peephole, bias, norm, cell)                                     \
-    x " " DIRECTION(w, peephole, bias) x " " cell " " norm "? " norm "? " norm "? " norm "? -> " x
+#define DIRECTION(w, r, peephole, bias)                                              \
+    GATES(w) GATES(r) peephole "? " peephole "? " peephole "? " GATES(bias) w "? " bias "? "
+#define ONE(x, w, r, peephole, bias, norm, cell)                                     \
+    x " " DIRECTION(w, r, peephole, bias) x " " cell " " norm "? " norm "? " norm "? " norm "? -> " x
+#define FLOATS(w, r) \
+    {ONE("f32", w, r, w, "f32", "f32", "f32"), ml_lstm_derive_floats, NULL, ml_lstm_floats}
 #define EACH_AUX(w) w "? " w "? " w "? " w "? "
 #define BOTH(w)                                                                    \
-    "f32 " DIRECTION(w, w, "f32") DIRECTION(w, w, "f32") "f32 f32 f32 f32 f32? "   \
+    "f32 " DIRECTION(w, w, w, "f32") DIRECTION(w, w, w, "f32") "f32 f32 f32 f32 f32? "   \
     EACH_AUX(w) EACH_AUX(w) "-> f32 f32?"
 static const ml_typed lstm[] = {
-    {ONE("f32", "f32", "f32", "f32", "f32", "f32"), ml_lstm_derive_floats, NULL, ml_lstm_floats},
-    {ONE("f32", "s8", "s8", "f32", "f32", "f32"), ml_lstm_derive_floats, NULL, ml_lstm_floats},
-    {ONE("f32", "u8", "u8", "f32", "f32", "f32"), ml_lstm_derive_floats, NULL, ml_lstm_floats},
-    {ONE("s8", "s8", "s16", "s32", "s16", "s16"), ml_lstm_derive_integers, NULL, ml_lstm_integers},
+    FLOATS("f32", "f32"),
+    FLOATS("s8", "s8"),
+    FLOATS("u8", "u8"),
+    FLOATS("s8", "f32"), /* diagonals */
+    FLOATS("u8", "f32"),
+    {ONE("s8", "s8", "s8", "s16", "s32", "s16", "s16"), ml_lstm_derive_integers, NULL,
+     ml_lstm_integers},
     {NULL, NULL, NULL, NULL},
 };
 static const ml_typed bidirectional[] = {
