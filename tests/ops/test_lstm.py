@@ -8,119 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.compare import BUILTIN, check_steps
-from support.node import Array, Given, OneNode, Out, const, dtype_of, values
+from ai_edge_litert import interpreter as litert
+from support.compare import BUILTIN, REFERENCE, check_steps
+from support.lstm import FLOAT, HYBRID, INTEGER, PARTS, TOLERANCE, UNSIGNED, Both, Lstm, one_scale
+from support.node import Given, const, values
+from support.weighted import same_for_any_number_of_threads
 
-from minilite.format.quantization import NOT_QUANTIZED, Quantization
-
-FLOAT = "f32 f32 f32 f32 f32 f32"  # input, weights, peepholes, biases, coefficients, cells
-HYBRID, UNSIGNED = "f32 s8 s8 f32 f32 f32", "f32 u8 u8 f32 f32 f32"
-INTEGER = "s8 s8 s16 s32 s16 s16"
-TOLERANCE = {FLOAT: 4e-6, HYBRID: 2e-5, UNSIGNED: 2e-5, INTEGER: 0.0}
-PARTS = ("cifg", "peephole", "norm", "projection", "projection_bias")
-
-
-def one_scale(kind: str, scale: float, zero_point: int = 0) -> Quantization:
-    return (
-        NOT_QUANTIZED if kind[0] == "f" or kind == "s32" else Quantization((float(np.float32(scale)),), (zero_point,))
-    )
-
-
-class Drawn:
-    """Constants at random for the operands of one direction."""
-
-    def __init__(self, rng: np.random.Generator, types: str, sizes: Sequence[int], parts: Sequence[str]) -> None:
-        self.rng, self.parts = rng, parts
-        self.depth, self.cells, self.outputs = sizes
-        self.kind, self.weights, self.peephole, self.bias, self.norm, self.cell = types.split()
-
-    def draw(self, kind: str, shape: Sequence[int], scale: float, spread: float = 0.5) -> Given:
-        if kind == "s32":
-            return const(self.rng.integers(-3000, 3000, shape))
-        array = values(self.rng, kind, shape, spread)
-        if kind in ("s8", "s16"):
-            array = np.maximum(array, -np.iinfo(array.dtype).max)
-        if kind == "u8":  # another name for s8
-            array = np.maximum(array.view(np.int8), -127).view(np.uint8)
-        return const(array, dtype_of(kind), one_scale(kind, scale))
-
-    def gates(self, kind: str, shape: Sequence[int], scale: float) -> list[Given | None]:
-        first = None if "cifg" in self.parts else self.draw(kind, shape, scale)
-        return [first, *(self.draw(kind, shape, scale) for _ in range(3))]
-
-    def operands(self) -> list[Given | None]:
-        """From the weights to the projection's bias."""
-        n, parts = self.cells, self.parts
-        made = self.gates(self.weights, (n, self.depth), 0.01) + self.gates(self.weights, (n, self.outputs), 0.01)
-        if "peephole" in parts:
-            made += [
-                g
-                for i, g in enumerate(self.gates(self.peephole, (n,), 1e-4 if self.peephole == "s16" else 0.01))
-                if i != 2
-            ]
-        else:
-            made += [None] * 3
-        made += self.gates(self.bias, (n,), 0)
-        made.append(self.draw(self.weights, (self.outputs, n), 0.01) if "projection" in parts else None)
-        made.append(self.draw(self.bias, (self.outputs,), 0) if "projection_bias" in parts else None)
-        return made
-
-    def norms(self) -> list[Given | None]:
-        return self.gates(self.norm, (self.cells,), 1e-4) if "norm" in self.parts else [None] * 4
-
-    def states(self, batches: int) -> list[Given]:
-        shapes = ((batches, self.outputs), (batches, self.cells))
-        kinds = ((self.kind, one_scale(self.kind, 0.01, 3)), (self.cell, one_scale(self.cell, 2.0**-12)))
-        return [
-            Given(np.zeros(shape, dtype_of(kind)), quantization=q, variable=True, kind=kind)
-            for shape, (kind, q) in zip(shapes, kinds, strict=True)
-        ]
-
-
-class Lstm(OneNode):
-    """One direction: (batches, depth) to (batches, outputs), or a sequence of steps."""
-
-    def __init__(
-        self,
-        op: str = "LSTM",
-        types: str = FLOAT,
-        parts: Sequence[str] = (),
-        batches: int = 2,
-        steps: int = 3,
-        depth: int = 5,
-        cells: int = 6,
-        outputs: int = 4,
-        *,
-        seed: int = 0,
-        time_major: bool = True,
-        inputs: Any = (),
-        version: int = 3,
-        **options: Any,
-    ) -> None:
-        self.rng = np.random.default_rng(seed)
-        drawn = Drawn(self.rng, types, (depth, cells, outputs if "projection" in parts else cells), parts)
-        sequence = op != "LSTM"
-        self.shape = (steps, batches, depth) if time_major else (batches, steps, depth)
-        self.shape = self.shape if sequence else (batches, depth)
-        self.kind = drawn.kind
-        x = Given(self.draw(), quantization=one_scale(self.kind, 0.02, 5))
-        given: list[Given | None] = [x, *drawn.operands(), *drawn.states(batches), *drawn.norms()]
-        for position, value in dict(inputs).items():
-            given[position] = value
-        said: dict[str, Any] = {"fused_activation_function": "TANH", **options}
-        if sequence:
-            said["time_major"] = time_major
-        y = Out(self.kind, one_scale(self.kind, 0.01, 3))
-        scaled = [Out("s16", one_scale("s16", 2.0**-10 * (1 + i / 8))) for i in range(4)]
-        inner = [*scaled, Out("s8", one_scale("s8", 0.008, -4))] if types == INTEGER else []
-        super().__init__(op, given, said, outs=[y], version=version, intermediates=inner)
-
-    def draw(self) -> Array:
-        return values(self.rng, self.kind, self.shape, 1.0)
-
-    def agree(self, types: str, count: int = 3) -> list[list[Array]]:
-        """The outputs of so many invokes, once all three agree."""
-        return check_steps(self.model, [[self.draw()] for _ in range(count)], tolerance=TOLERANCE[types])
+import minilite
+from minilite.errors import ShapeError, UnsupportedOpError
+from minilite.format.quantization import Quantization
 
 
 def every(op: str) -> Any:
@@ -173,48 +69,6 @@ def test_asymmetric(types: str, parts: Sequence[str]) -> None:
     Lstm("UNIDIRECTIONAL_SEQUENCE_LSTM", types, parts, asymmetric_quantize_inputs=True).agree(types)
 
 
-class Both(OneNode):
-    """Two directions over a sequence; the second one has `more` cells and outputs."""
-
-    def __init__(
-        self,
-        types: str = FLOAT,
-        parts: Sequence[str] = (),
-        batches: int = 2,
-        steps: int = 3,
-        *,
-        aux: str = "",
-        time_major: bool = True,
-        merged: bool = False,
-        more: int = 0,
-        inputs: Any = (),
-        seed: int = 0,
-        **options: Any,
-    ) -> None:
-        self.rng, depth = np.random.default_rng(seed), 5
-        outputs = 4 if "projection" in parts else 6
-        ways = [Drawn(self.rng, types, (depth, 6 + n, outputs + n), parts) for n in (0, more)]
-        lead = (steps, batches) if time_major else (batches, steps)
-        wide = depth + (aux == "crossed")
-        given: list[Any] = [self.floats(*lead, depth), *ways[0].operands(), *ways[1].operands()]
-        given += [state for way in ways for state in way.states(batches)]
-        given.append(self.floats(*lead, wide) if aux else None)
-        for way in ways:
-            given += way.gates(way.weights, (way.cells, wide), 0.01) if aux == "crossed" else [None] * 4
-        for position, value in dict(inputs).items():
-            given[position] = value
-        said = {"fused_activation_function": "TANH", "time_major": time_major, "merge_outputs": merged, **options}
-        super().__init__("BIDIRECTIONAL_SEQUENCE_LSTM", given, said, outs=[Out("f32")] * (2 - merged), version=3)
-
-    def floats(self, *shape: int) -> Array:
-        return values(self.rng, "f32", shape, 1.0)
-
-    def agree(self, types: str) -> None:
-        """All outputs of three invokes."""
-        steps = [[self.floats(*array.shape) for array in self.arrays] for _ in range(3)]
-        check_steps(self.model, steps, tolerance=TOLERANCE[types])
-
-
 def every_way(rng: Any, inputs: Any, outputs: Any) -> Any:
     types = " ".join(inputs[i] for i in (0, 1, 9, 12, 12, 36))
     return Both(types, ("peephole", "projection", "projection_bias"), aux="crossed"), {"tolerance": TOLERANCE[types]}
@@ -258,3 +112,139 @@ def test_diagonals(types: str, parts: Sequence[str]) -> None:
     if types == FLOAT:
         node = diagonal(types, parts, (6, 8))
         check_steps(node.model, [[node.draw()]], tolerance=TOLERANCE[types], oracle=BUILTIN)
+
+
+def interpreters(model: bytes) -> dict[str, Any]:
+    """One of each kind, allocated."""
+    kinds = minilite.OpResolverType
+    made = {
+        "C": minilite.Interpreter(model_content=model),
+        "numpy": minilite.Interpreter(model_content=model, experimental_op_resolver_type=kinds.BUILTIN_REF),
+        "LiteRT": litert.Interpreter(model_content=model, experimental_op_resolver_type=REFERENCE),
+    }
+    for interpreter in made.values():
+        interpreter.allocate_tensors()
+    return made
+
+
+def tensor(interpreter: Any, name: str) -> int:
+    return int(next(d["index"] for d in interpreter.get_tensor_details() if d["name"] == name))
+
+
+def test_every_value_of_a_gate() -> None:
+    """Biases are the gates' sums; cells show what the activations make of each of 65536."""
+    n, every_value = 1 << 16, const(np.arange(-(1 << 15), 1 << 15))
+    one, scale = const(np.full(n, 1 << 15)), {"quantization": one_scale("s8", 2.0**-6)}
+    weights = {i: const(np.zeros((n, 1), np.int8), np.int8, **scale) for i in range(1, 9)}
+    cells = Given(np.zeros((1, n), np.int16), quantization=one_scale("s16", 2.0**-15), variable=True)
+    for biases in ((every_value, one), (one, every_value)):
+        inputs = {**weights, 0: Given(np.zeros((1, 1), np.int8), **scale), 12: biases[0], 14: biases[1], 19: cells}
+        node = Lstm("LSTM", INTEGER, ("projection",), 1, 1, 1, n, 1, inputs=inputs)
+        found = {}
+        for name, interpreter in interpreters(node.model).items():
+            interpreter.set_tensor(tensor(interpreter, "x0"), np.zeros((1, 1), np.int8))
+            interpreter.invoke()
+            found[name] = interpreter.get_tensor(tensor(interpreter, "v19"))
+        np.testing.assert_array_equal(found["C"], found["LiteRT"])
+        np.testing.assert_array_equal(found["numpy"], found["LiteRT"])
+        assert len(np.unique(found["C"])) > 9000
+
+
+@pytest.mark.parametrize("exponent", range(-15, -8))
+def test_every_scale_of_cells(exponent: int) -> None:
+    """States that the caller sets, over the whole range; what gates make of them."""
+    n = 512
+    cells = Given(np.zeros((1, n), np.int16), quantization=one_scale("s16", 2.0**exponent), variable=True)
+    node = Lstm("LSTM", INTEGER, (), 1, 1, 3, n, inputs={19: cells})
+    state, found = np.linspace(-32768, 32767, n).astype(np.int16)[None], {}
+    x = node.draw()
+    for name, interpreter in interpreters(node.model).items():
+        interpreter.set_tensor(tensor(interpreter, "v19"), state)
+        interpreter.set_tensor(tensor(interpreter, "x0"), x)
+        interpreter.invoke()
+        found[name] = [interpreter.get_tensor(tensor(interpreter, which)) for which in ("y", "v18", "v19")]
+    for name in ("numpy", "LiteRT"):
+        np.testing.assert_array_equal(found["C"], found[name], err_msg=name)
+
+
+def test_states_begin_at_their_zero_points() -> None:
+    for name, interpreter in interpreters(Lstm("LSTM", INTEGER).model).items():
+        for _ in range(2):
+            assert (interpreter.get_tensor(tensor(interpreter, "v18")) == 3).all(), name
+            interpreter.invoke()
+            interpreter.reset_all_variables()
+
+
+@pytest.mark.parametrize("types", TOLERANCE)
+def test_limits(types: str) -> None:
+    """Limits that cut, and that are beyond what integers reach."""
+    for limit in (0.01, 0.4, 100.0):
+        node = Lstm("LSTM", types, ("projection",), cell_clip=limit, proj_clip=limit)
+        outputs = node.agree(types)
+        if types == FLOAT:
+            assert max(np.abs(y).max() for (y,) in outputs) <= np.float32(limit)
+
+
+@pytest.mark.parametrize("types", TOLERANCE)
+@pytest.mark.parametrize("parts", [(), PARTS[1:]], ids=" ".join)
+def test_computed_weights(types: str, parts: Sequence[str]) -> None:
+    """Weights that come with the run are packed in it."""
+    known = Lstm("UNIDIRECTIONAL_SEQUENCE_LSTM", types, parts, seed=7)
+    computed = Lstm("UNIDIRECTIONAL_SEQUENCE_LSTM", types, parts, seed=7, constant=False)
+    np.testing.assert_array_equal(computed.run(), known.run())
+    assert len(computed.arrays) > len(known.arrays) + 5
+
+
+@pytest.mark.parametrize("types", TOLERANCE)
+def test_threads(types: str) -> None:
+    same_for_any_number_of_threads(Lstm("UNIDIRECTIONAL_SEQUENCE_LSTM", types, PARTS[1:], 4, 9, 128, 150, 100))
+
+
+@pytest.mark.parametrize(
+    ("position", "shape", "message"),
+    [
+        (0, (2, 5, 1), "input has the shape .2, 5, 1., expected 2 dimensions"),
+        (0, (2, 6), r"input 1 has the shape \(6, 5\), expected \(6, 6\)"),
+        (3, (5, 5), "the gates' weights, from input 1 on, differ"),
+        (8, (6, 5), "the gates' weights, from input 1 on, differ"),
+        (10, (5,), r"input 10 has the shape \(5\), expected \(6\)"),
+        (13, (7,), r"input 13 has the shape \(7\), expected \(6\)"),
+        (16, (6, 4), r"input 16 has the shape \(6, 4\), expected \(4, 6\)"),
+        (17, (5,), r"input 17 has the shape \(5\), expected \(4\)"),
+        (18, (2, 5), r"state 18 has the shape \(2, 5\), expected \(2, 4\)"),
+        (19, (1, 6), r"state 19 has the shape \(1, 6\), expected \(2, 6\)"),
+        (22, (5,), r"input 22 has the shape \(5\), expected \(6\)"),
+    ],
+)
+def test_shapes_refused(position: int, shape: Any, message: str) -> None:
+    value = Given(np.zeros(shape, np.float32), position not in (0, 18, 19), variable=position in (18, 19))
+    node = Lstm("LSTM", FLOAT, PARTS[1:], inputs={position: value})
+    node.refused(ShapeError, message, by_litert=len(shape) < 3)  # it reads two dimensions
+
+
+@pytest.mark.parametrize("position", [1, 5, 9, 10, 11, 12, 16, 20, 22, 23])
+def test_parts_that_do_not_go_together(position: int) -> None:
+    """What stands alone where all others are there, or is the only one."""
+    node = Lstm("LSTM", FLOAT, PARTS[1:], inputs={position: None})
+    node.refused(ShapeError, "input .* (absent|there)", by_litert=position not in (12, 16))  # it crashes
+
+
+def test_refused() -> None:
+    x = Lstm("LSTM", FLOAT, cells=6)
+    assert x.run().shape == (2, 6)
+    square = const(np.zeros((6, 4)), np.float32)
+    narrow = dict.fromkeys((5, 6, 7, 8), square) | {18: Given(np.zeros((2, 4), np.float32), variable=True)}
+    Lstm(inputs=narrow).refused(ShapeError, "6 cells do not match 4 outputs", by_litert=False)  # it writes beyond
+    Lstm(cell_clip=-1.0).refused(UnsupportedOpError, "cell_clip must be at least 0, it is -1.0")
+    Lstm(inputs={19: np.zeros((2, 6), np.float32)}).refused(UnsupportedOpError, "must be a variable tensor")
+    for scale, zero, words in (
+        (0.3, 0, "power of two from 2..-15 to 2..-9"),
+        (2.0**-12, 3, "'v19' must have the zero"),
+    ):
+        cells = Given(np.zeros((2, 6), np.int16), quantization=one_scale("s16", scale, zero), variable=True)
+        Lstm(types=INTEGER, inputs={19: cells}).refused(UnsupportedOpError, words, by_litert=False)  # it goes on
+    weights = const(np.zeros((6, 5)), np.int8, Quantization((0.5,) * 6, (0,) * 6))
+    Lstm(types=HYBRID, inputs={2: weights}).refused(
+        UnsupportedOpError, "'c2' must have one scale, it has 6", by_litert=False
+    )
+    Lstm(types=INTEGER, inner=()).refused(UnsupportedOpError, "0 intermediate tensors, it takes 5", by_litert=False)
