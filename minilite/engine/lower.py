@@ -184,7 +184,8 @@ class _Lowering:
             flags = self.flags[operator.name, python] = _flags(operator, python)
         handler = -1
         if python and operator.reference is not None:
-            handler = self.handler(at_hand, operator.reference, None, writes=operator.writes)
+            writes = tuple(position for position in operator.writes if at_hand.input(position) is not None)
+            handler = self.handler(at_hand, operator.reference, None, writes=writes)
         params = _native.pack_params(info, kernel.params, self.keep) if kernel.params or info.fields else b""
         return _native.NodeDef(
             info.address,

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops_shared.checks import QUANTIZED, check_quantized
-from minilite.ops_shared.fixed_point import input_of
+from minilite.ops_shared.checks import QUANTIZED, check_quantized, tensor_scale
+from minilite.ops_shared.fixed_point import (
+    input_of,
+    quantize_multiplier,
+    rounding_divide_by_pot,
+    saturating_rounding_doubling_high_mul,
+)
+from minilite.ops_shared.fixed_point_s16 import logistic_s16, multiply_q15, tanh_s16
 from minilite.ops_shared.lstm import CELL, FORGET, INPUT, OUTPUT, Direction, Operands, intermediate, step_s8
 from minilite.ops_shared.operator import Operator, OpNode, Param
 from minilite.ops_shared.recurrent import activate, activation_number, times, weighted_sums
@@ -87,6 +94,30 @@ def reference_lstm(node: OpNode, x: Array, *inputs: Array | None) -> tuple[Array
     return _walk(Operands(node, (x, *inputs), ONE), x, None)
 
 
+def reference_basic_or_full(node: OpNode, x: Array, *inputs: Array | None) -> tuple[Array, ...]:
+    """As `reference_lstm`; the basic kernel instead gives output, cell, what the weights met and what they made of it."""
+    if node.options["kernel_type"] == "FULL":
+        return reference_lstm(node, x, *inputs)
+    last, weights, bias, cell = (np.asarray(array) for array in inputs[:4])
+    rows = np.concatenate([x, last], axis=1)
+    if x.dtype == np.float32:
+        sums = (rows.astype(np.float64) @ weights.T.astype(np.float64)).astype(np.float32) + bias
+        take, new, forget, output = np.split(sums, 4, axis=1)
+        state = _logistic(take) * np.tanh(new) + _logistic(forget) * cell
+        return _logistic(output) * np.tanh(state), state, rows, sums
+    products = (rows.astype(np.int64) - 128) @ (weights.astype(np.int64) - Operands(node, (), ONE).zero(2)).T
+    mantissa, shift = quantize_multiplier(4096 * float(Operands(node, (), ONE).scale(3)))
+    left = ((products + bias).astype(np.int32).astype(np.int64) << max(shift, 0)).astype(np.int32)
+    high = saturating_rounding_doubling_high_mul(left, mantissa).astype(np.int64)
+    sums = np.clip((high + (1 << max(-shift, 0) >> 1)) >> max(-shift, 0), -32768, 32767).astype(np.int16)
+    take, new, forget, output = np.split(sums, 4, axis=1)
+    added = multiply_q15(logistic_s16(take).astype(np.int64), tanh_s16(new, 3))
+    kept = multiply_q15(logistic_s16(forget).astype(np.int64), cell)
+    state = np.clip(rounding_divide_by_pot(added, 4) + kept, -32768, 32767).astype(np.int16)
+    y = rounding_divide_by_pot(multiply_q15(logistic_s16(output).astype(np.int64), tanh_s16(state, 4)), 8)
+    return (np.clip(y, -128, 127) + 128).astype(np.uint8), state, rows, sums
+
+
 def reference_bidirectional(node: OpNode, x: Array, *inputs: Array | None) -> tuple[Array, ...]:
     """Gives the outputs, one behind the other where they are merged, and the new states of both directions."""
     forward, backward = (Operands(node, (x, *inputs), place) for place in (FORWARD, BACKWARD))
@@ -132,6 +163,10 @@ def _named(prefix: str = "") -> str:
     return " ".join(f"{name}?" if name.endswith(("to_input", "input_bias")) else name for name in names)
 
 
+def _optional(names: str) -> str:
+    return " ".join(name.rstrip("?") + "?" for name in names.split())
+
+
 _NORMS = " ".join(f"{gate}_norm?" for gate in _GATES)
 _AUX = " ".join(f"{way}_aux_to_{gate}?" for way in ("forward", "backward") for gate in _GATES)
 _STATES = " ".join(f"{way}_{state}_state" for way in ("forward", "backward") for state in ("output", "cell"))
@@ -154,8 +189,23 @@ def _check_integers(node: OpNode) -> None:
         raise node.refuse(f"{len(node.intermediates)} intermediate tensors, it takes 5")
 
 
+def _check_basic(node: OpNode) -> None:
+    """Five inputs and four outputs; bytes of 1/128 around 128, cells of four integer bits."""
+    if node.options["kernel_type"] != "BASIC" or len(node.inputs) != 5 or len(node.outputs) != 4:
+        said = f"{len(node.inputs)} inputs and {len(node.outputs)} outputs"
+        raise node.refuse(f"{said} of kernel type {node.options['kernel_type']}, it takes 5 and 4 of BASIC")
+    if input_of(node).type == TensorType.UINT8:
+        check_quantized(node, input_of(node, 2), node.outputs[1])
+        tensor_scale(node, input_of(node, 3))
+        if node.outputs[1].quantization.scale != 2.0**-11:
+            raise node.refuse(f"the cell state's scale must be 2**-11, it is {node.outputs[1].quantization.scale}")
+
+
 def check_lstm(node: OpNode) -> None:
     """Limits that are none, and what weights and integers need of their quantization."""
+    if node.options.get("kernel_type") == "BASIC" or len(node.outputs) > 2:
+        _check_basic(node)
+        return
     for name in ("cell_clip", "proj_clip"):
         if not node.options[name] >= 0:
             raise node.refuse(f"{name} must be at least 0, it is {node.options[name]}")
@@ -201,21 +251,28 @@ FULL = (
 )
 DIAGONAL = tuple(_full("f32", w, w, "f32", "f32", "f32", recurrent="f32") for w in ("s8", "u8"))
 """Recurrent weights that are the diagonal of a matrix stay floats."""
+BASIC = ("f32 f32 f32 f32 f32 -> f32 f32 f32 f32", "u8 u8 u8 s32 s16 -> u8 s16 u8 s16")
+"""Of an older LSTM, in numpy alone: input, last output, weights of both for all gates, biases, cell."""
+_full_row = functools.partial(
+    Operator, versions=range(1, 5), params=PARAMS, check=check_lstm, writes=(18, 19), kernel="lstm"
+)
 OPERATORS = (
-    *(
-        Operator(
-            name,
-            range(1, 5),
-            takes=f"x {_named()} output_state cell_state {_NORMS} -> y",
-            types=types,
-            params=PARAMS,
-            check=check_lstm,
-            reference=reference_lstm,
-            writes=(18, 19),
-            kernel="lstm",
-            rule=RULE,
-        )
-        for name, types in (("LSTM", FULL), ("UNIDIRECTIONAL_SEQUENCE_LSTM", FULL + DIAGONAL))
+    _full_row(
+        "LSTM",
+        takes=f"x {_optional(_named())} output_state? cell_state? {_NORMS} -> y basic_cell? basic_rows? basic_sums?",
+        types=FULL + BASIC,
+        reference=reference_basic_or_full,
+        rule={
+            **RULE,
+            "u8": "int32 sums, times a multiplier with both roundings upwards, to gates of Q3.12; products of Q0.15, cells of Q4.11",
+        },
+    ),
+    _full_row(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        takes=f"x {_named()} output_state cell_state {_NORMS} -> y",
+        types=FULL + DIAGONAL,
+        reference=reference_lstm,
+        rule=RULE,
     ),
     Operator(
         "BIDIRECTIONAL_SEQUENCE_LSTM",

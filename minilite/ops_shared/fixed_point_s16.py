@@ -17,7 +17,7 @@ def _wrapped(x: Array) -> Array:
     return x.astype(np.int16).astype(np.int64)
 
 
-def _multiply(a: Array, b: Array | int) -> Array:
+def multiply_q15(a: Array, b: Array | int) -> Array:
     """round(a * b / 2**15), ties upwards; -1 * -1 saturates."""
     return np.asarray(np.minimum((a * np.int64(b) + (1 << 14)) >> 15, _MOST))
 
@@ -29,11 +29,11 @@ def _shifted_left(x: Array, exponent: int) -> Array:
 def _exp_near_zero(a: Array) -> Array:
     """exp(a) of Q0.15 in [-1/4, 0): a Taylor series around -1/8."""
     x = a + (1 << 12)
-    x2 = _multiply(x, x)
-    x3, x4 = _multiply(x2, x), _multiply(x2, x2)
-    cubic = _multiply(rounding_divide_by_pot(x4, 2).astype(np.int64) + x3, 10923) + x2
+    x2 = multiply_q15(x, x)
+    x3, x4 = multiply_q15(x2, x), multiply_q15(x2, x2)
+    cubic = multiply_q15(rounding_divide_by_pot(x4, 2).astype(np.int64) + x3, 10923) + x2
     series = x + rounding_divide_by_pot(cubic, 1).astype(np.int64)
-    return np.asarray(np.clip(28918 + _multiply(np.asarray(28918), series), _LEAST, _MOST))
+    return np.asarray(np.clip(28918 + multiply_q15(np.asarray(28918), series), _LEAST, _MOST))
 
 
 def _exp_of_negative(a: Array, integer_bits: int) -> Array:
@@ -44,7 +44,7 @@ def _exp_of_negative(a: Array, integer_bits: int) -> Array:
     for exponent, factor in _EXPONENTIALS.items():
         if integer_bits > exponent:
             bit = 1 << (15 - integer_bits + exponent)
-            result = np.where(rest & bit, _multiply(result, factor), result)
+            result = np.where(rest & bit, multiply_q15(result, factor), result)
     if integer_bits > 5:
         result = np.where(a < -(1 << (20 - integer_bits)), 0, result)
     return np.where(a == 0, _ONE, result)
@@ -53,10 +53,10 @@ def _exp_of_negative(a: Array, integer_bits: int) -> Array:
 def _newton(a: Array) -> Array:
     """2 / (1 + a) in Q2.13, for a of Q0.15 in [0, 1]."""
     half = (a + _ONE + 1) >> 1
-    x = 23130 + _multiply(half, -15420)
+    x = 23130 + multiply_q15(half, -15420)
     for _ in range(3):
-        error = _ONE_Q2 - _multiply(half, x)
-        x = _wrapped(x + _shifted_left(_multiply(x, error), 2))
+        error = _ONE_Q2 - multiply_q15(half, x)
+        x = _wrapped(x + _shifted_left(multiply_q15(x, error), 2))
     return x
 
 

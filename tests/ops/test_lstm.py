@@ -11,22 +11,43 @@ import pytest
 from ai_edge_litert import interpreter as litert
 from support.compare import BUILTIN, REFERENCE, check_steps
 from support.lstm import FLOAT, HYBRID, INTEGER, PARTS, TOLERANCE, UNSIGNED, Both, Lstm, one_scale
-from support.node import Given, const, values
+from support.node import Given, OneNode, Out, const, kind_of, values
 from support.weighted import same_for_any_number_of_threads
 
 import minilite
 from minilite.errors import ShapeError, UnsupportedOpError
-from minilite.format.quantization import Quantization
+from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
 
 def every(op: str) -> Any:
     def case(rng: Any, inputs: Any, outputs: Any) -> Any:
+        if len(inputs) == 5:
+            return basic(rng, inputs[0]), {"tolerance": 2e-6}
         types = " ".join(inputs[i] for i in (0, 1, 9, 12, 20, 19))
         if inputs[5] != inputs[1]:
             return diagonal(types), {"tolerance": TOLERANCE[types], "oracle": BUILTIN}
         return Lstm(op, types, PARTS[1:]), {"tolerance": TOLERANCE[types]}
 
     return case
+
+
+def basic(rng: np.random.Generator, kind: str, batches: int = 3, depth: int = 5, n: int = 4, **inputs: Any) -> OneNode:
+    """The older LSTM of five inputs and four outputs."""
+    byte, cell = one_scale(kind, 1 / 128, 128), one_scale("s16" if kind == "u8" else "f32", 2.0**-11)
+    weights, bias = one_scale(kind, 0.01, 120), Quantization((0.01 / 128,), (0,)) if kind == "u8" else NOT_QUANTIZED
+    biases = rng.integers(-3000, 3000, 4 * n, np.int32) if kind == "u8" else values(rng, "f32", (4 * n,), 1.0)
+    cells = rng.integers(-9000, 9000, (batches, n), np.int16) if kind == "u8" else values(rng, "f32", (batches, n), 1.0)
+    given = {
+        "x": Given(values(rng, kind, (batches, depth), 1.0), quantization=byte),
+        "last": Given(values(rng, kind, (batches, n), 1.0), quantization=byte),
+        "weights": Given(values(rng, kind, (4 * n, depth + n), 0.5), True, weights),
+        "bias": Given(biases, True, bias),
+        "cell": Given(cells, quantization=cell),
+        **inputs,
+    }
+    gates = one_scale("s16" if kind == "u8" else "f32", 2.0**-12)
+    outs = [Out(kind, byte), Out(kind_of(cells), cell), Out(kind, byte), Out(kind_of(cells), gates)]
+    return OneNode("LSTM", list(given.values()), {"kernel_type": "BASIC"}, outs=outs, version=2)
 
 
 EVERY_TYPE = {op: every(op) for op in ("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM")}
@@ -248,3 +269,25 @@ def test_refused() -> None:
         UnsupportedOpError, "'c2' must have one scale, it has 6", by_litert=False
     )
     Lstm(types=INTEGER, inner=()).refused(UnsupportedOpError, "0 intermediate tensors, it takes 5", by_litert=False)
+
+
+@pytest.mark.parametrize("kind", ["f32", "u8"])
+def test_basic(kind: str) -> None:
+    """All four outputs, of gates over their whole range."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        basic(rng, kind, 1 + seed, 3 * seed + 1, 7 * seed + 1).check(tolerance=4e-6)
+
+
+def test_basic_refused() -> None:
+    rng = np.random.default_rng(0)
+    basic(rng, "f32", bias=const(np.zeros(15), np.float32)).refused(
+        ShapeError, r"input 3 has the shape \(15\), expected"
+    )
+    basic(rng, "f32", last=np.zeros((2, 4), np.float32)).refused(
+        ShapeError, r"input 1 has the shape \(2, 4\), expected"
+    )
+    node = OneNode(
+        "LSTM", [np.zeros((1, 2), np.float32)] * 5, {"kernel_type": "FULL"}, outs=[Out("f32")] * 4, version=2
+    )
+    node.refused(UnsupportedOpError, "5 inputs and 4 outputs of kernel type FULL, it takes 5 and 4 of BASIC")

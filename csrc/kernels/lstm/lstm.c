@@ -209,8 +209,26 @@ static ml_status check_shapes(const ml_call *c, const lstm_run *run) {
     return status == ML_OK ? check_state(c, at->cell_state, run->sequence.batches, cells) : status;
 }
 
+/* The basic kernel, of 5 inputs: x, the last output, weights of both for four gates, biases, cells. Its outputs are the next
+ * output, cells, rows of both inputs, and sums of gates. */
+static ml_status prepare_basic(const ml_call *c) {
+    const ml_shape *x = &ml_input(c, 0)->shape, *last = &ml_input(c, 1)->shape;
+    ml_status status = ml_check_sequence(c, 5, 2);
+    if (status == ML_OK) status = ml_expect(c, 1, 2, x->dims[0], last->dims[last->rank - 1]);
+    if (status != ML_OK) return status;
+    int64_t batches = x->dims[0], n = last->dims[1], rows = n + x->dims[1];
+    const int64_t widths[] = {n, n, rows, 4 * n};
+    status = ml_expect(c, 2, 2, 4 * n, rows);
+    if (status == ML_OK) status = ml_expect(c, 3, 1, 4 * n, 0);
+    if (status == ML_OK) status = ml_expect(c, 4, 2, batches, n);
+    ml_shape y = *x;
+    for (int32_t i = 0; i < 4 && status == ML_OK; i++) status = ml_set_width(c, i, &y, widths[i]);
+    return status;
+}
+
 static ml_status prepare_lstm(const ml_call *c, ml_wish *wish) {
     const lstm_params *params = c->params;
+    if (c->n_outputs == 4) return prepare_basic(c);
     lstm_place places[2];
     int64_t scratch = 0, width = 0;
     ml_status status = ml_check_sequence(c, 39, params->rank);
