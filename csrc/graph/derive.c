@@ -12,9 +12,9 @@ static ml_status derive_node(ml_graph *g, int32_t subgraph, int32_t n, const ml_
     ml_call c = {.params = node->params,
                  .inputs = node->io->inputs,
                  .env = env,
-                 .n_inputs = node->io->n_inputs,
-                 .n_outputs = node->io->n_outputs,
-                 .node = n};
+                 .n_inputs = (uint16_t)node->io->n_inputs,
+                 .n_outputs = (uint16_t)node->io->n_outputs,
+                 .node = (uint32_t)n & (ML_MOST_NODES - 1)};
     int64_t bytes = node->typed->derive(&c, NULL);
     if (bytes >= 0) {
         node->derived =

@@ -24,10 +24,12 @@ static void copy_node(ml_graph *g, const ml_graph_def *def, int64_t number, ml_s
                                     .memory_start = to->memory_bytes,
                                     .index = d->index,
                                     .handler = d->handler,
+                                    .pack_start = -1,
                                     .child_start = to->n_children,
                                     .n_children = d->n_subgraphs,
                                     .subgraphs = io + d->n_inputs + d->n_outputs};
-    to->blob_bytes += ml_round_up(d->kernel->blob_bytes, 16);
+    if (in_c && to->nodes[position].typed->pack) to->nodes[position].pack_start = to->n_packs++;
+    to->blob_bytes += ml_round_up(d->kernel->blob_bytes, 8);
     to->memory_bytes += ml_round_up(d->kernel->memory_bytes, 64);
     to->n_children += d->n_subgraphs;
 }
@@ -114,7 +116,6 @@ static ml_status index_tensors(ml_graph *g, ml_error *error) {
             }
             *constant = (ml_tensor){.known = def->data,
                                     .bytes = def->bytes,
-                                    .offset = -1,
                                     .shape = def->shape,
                                     .root = t,
                                     .type = (uint8_t)def->type,
@@ -166,12 +167,14 @@ static ml_status add_frame(ml_graph *g, int32_t subgraph, int32_t parent, int32_
                                   .slot_base = g->total_slots,
                                   .node_base = g->total_nodes,
                                   .child_base = g->total_children,
+                                  .pack_base = g->total_packs,
                                   .blob_base = g->blob_bytes,
                                   .memory_base = g->memory_bytes};
     g->total_tensors += sub->io.n_tensors + 1;
     g->total_slots += sub->n_slots;
     g->total_nodes += sub->io.n_nodes;
     g->total_children += sub->n_children;
+    g->total_packs += sub->n_packs;
     g->blob_bytes += sub->blob_bytes;
     g->memory_bytes += sub->memory_bytes;
     for (int32_t t = 0; t < sub->io.n_tensors; t++) {

@@ -27,7 +27,7 @@ bool ml_gates_of(const ml_call *c, int32_t first, int32_t n, ml_gates *g) {
 
 bool ml_gates_known(const ml_call *c, const ml_gates *g) {
     for (int32_t i = 0; i < g->n; i++)
-        if (!ml_input(c, g->weights[i])->known) return false;
+        if (ml_input(c, g->weights[i])->storage != ML_STORAGE_CONSTANT) return false;
     return true;
 }
 

@@ -18,7 +18,7 @@ typedef struct ml_gates {
 
 /* The weights that stand at inputs first .. first + n - 1; false where they are not there, or of several types or shapes. */
 bool ml_gates_of(const ml_call *c, int32_t first, int32_t n, ml_gates *g);
-/* Whether the file has them. */
+/* Whether they are constants, which derive sees: values that planning computes are not. */
 bool ml_gates_known(const ml_call *c, const ml_gates *g);
 /* The order that products want, written to `to` unless it is NULL; the bytes. */
 int64_t ml_pack_gates(const ml_call *c, const ml_gates *g, void *to);

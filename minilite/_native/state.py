@@ -102,7 +102,6 @@ class State:
         self._graph = graph
         self._hooks = hooks
         self._handle = ffi.new_handle(hooks)
-        self._errors: list[Any] = []
         table = {
             "owner": self._handle,
             "eval": lib.ml_hook_eval,
@@ -133,7 +132,7 @@ class State:
 
     def run(self) -> Callable[[], None]:
         """The steady path: a function that runs the plan in force, one call into C."""
-        run, pointer, fail = lib.ml_state_run, self.pointer, self._run_failed
+        run, pointer, fail = lib.ml_state_run, self.pointer, self._raise
 
         def invoke() -> None:
             if failed := run(pointer):
@@ -141,7 +140,7 @@ class State:
 
         return invoke
 
-    def _run_failed(self, address: int) -> None:
+    def _raise(self, address: int) -> None:
         error = ffi.gc(ffi.cast("ml_error *", address), lib.ml_error_free)
         self._fail(error.status, error)
 
@@ -154,19 +153,17 @@ class State:
         """Rows of [tensor, rank, dims...] in C's form, the key of a plan."""
         return ffi.new("int32_t[]", rows or 1), len(rows)
 
-    def prepare(self, spec: tuple[Any, int], bound: Sequence[tuple[int, int, int]] = ()) -> None:
+    def prepare(self, spec: tuple[Any, int], bound: Sequence[tuple[int, int, int]] = (), resized: bool = True) -> None:
         """Puts the plan of that key in force, and memory of the caller's, by (address, bytes, tensor), which the caller keeps
-        until it calls again without it and nothing is raised.
+        until it calls again without it and nothing is raised. Zeroes variable tensors, unless the plan stays and was not
+        `resized`: no shape was asked for, not even the one that is in force.
         """
         rows: Any = ffi.NULL
         if bound:
             bindings = b"".join(map(_BINDING.pack, *zip(*bound, strict=True)))
             rows = ffi.cast("ml_binding *", ffi.from_buffer(bindings))
-        errors = self._errors
-        error = errors.pop() if errors else fresh_error()
-        if status := lib.ml_state_prepare(self.pointer, spec[0], spec[1], rows, len(bound), error):
-            self._fail(status, error)
-        errors.append(error)
+        if failed := lib.ml_state_prepare(self.pointer, spec[0], spec[1], rows, len(bound), resized):
+            self._raise(failed)
 
     def _plan(self, function: Callable[..., int], *arguments: Any) -> Plan | None:
         out = ffi.new("ml_plan **")

@@ -51,10 +51,11 @@ class Session:
         self.ready = False
         self._root = root
         self._asked: dict[int, Shape] = {}
+        self._asks = 0  # counts what was asked for since: other threads may ask while tensors are allocated
         self._valid: dict[tuple[Any, ...], Shape] = {}
-        self._specs: dict[tuple[tuple[int, Shape], ...], Any] = {}
-        self._in_force: tuple[tuple[int, Shape], ...] | None = None
-        self._touched: set[int] = set()
+        self._specs: dict[tuple[Shape, ...], Any] = {}  # by the shapes of all tensors in `_asked`
+        self._in_force: tuple[Shape, ...] | None = None
+        self._touched: set[int] = set()  # what was asked for since, even if its shape is the one in force
         self._bound_asked: dict[int, Binding] = {}
         self._bound: dict[int, Binding] = {}
         self._released = False
@@ -100,24 +101,31 @@ class Session:
         if shape is None or asked is None:
             return False
         if asked != shape:
-            self._ask(key, shape)
+            self._asked[key] = shape
+            self._touched.add(key)
+            self._asks += 1
+            self.ready = False
         return True
 
     def resize(self, index: int, shape: Shape) -> None:
         """Asks for another shape; in force from the next `allocate`."""
         if self._asked.get(index) == shape:
             return
-        tensor = self.subgraph.tensors[index]
-        check_resize(tensor, shape)
-        if len(self._valid) >= _MOST_REQUESTS:
-            self._valid.clear()
-        self._valid[(index, *shape)] = shape
-        if self._asked.setdefault(index, tensor.shape) != shape:
-            self._ask(index, shape)
-
-    def _ask(self, index: int, shape: Shape) -> None:
+        key = index, *shape
+        if key not in self._valid:
+            tensor = self.subgraph.tensors[index]
+            check_resize(tensor, shape)
+            if len(self._valid) >= _MOST_REQUESTS:
+                self._valid.clear()
+            self._valid[key] = shape
+        first = index not in self._asked
+        if first:
+            self._specs.clear()  # their keys are the shapes of fewer tensors
         self._asked[index] = shape
+        if first and shape == self.subgraph.tensors[index].shape:
+            return
         self._touched.add(index)
+        self._asks += 1
         self.ready = False
 
     def allocate(self) -> None:
@@ -136,49 +144,42 @@ class Session:
 
     def _allocate(self) -> None:
         self._owners.clear()
-        if self.state.pin(0):
-            message = (
-                "There is at least 1 reference to internal data in the interpreter: views of its memory are held, "
-                "which have to be dropped before tensors are allocated anew"
-            )
-            raise StateError(message)
-        wish, bound = tuple(self._asked.items()), self._bound_asked
+        asks, wish, bound = self._asks, tuple(self._asked.values()), self._bound_asked
         spec = self._specs.get(wish)
         if spec is None:
-            spec = self._spec(wish)
+            spec = self._specs[wish] = self._spec(dict(zip(tuple(self._asked), wish, strict=False)))
         try:
             if bound:
                 rows = [(b.address, b.array.nbytes, index) for index, b in sorted(bound.items())]
-                self.state.prepare(spec, rows)
+                self.state.prepare(spec, rows, resized=bool(self._touched))
             else:
                 self.state.prepare(spec)
         except StateError:  # refused because of others: what was asked for still is
             raise
         except Exception:
-            self._asked = dict(self._in_force or ())
+            self._asked = dict(zip(tuple(self._asked), self._in_force or (), strict=False))
             self._bound_asked = self._bound
             self._touched.clear()
             self.ready = self._in_force is not None
             raise
         self._in_force, self._bound = wish, bound
-        self._know()
+        self._known = self._all_known.get(self._generations[0]) or self._know()
         self._touched.clear()
         self._released = False
-        self.ready = wish == tuple(self._asked.items()) and self._bound_asked is bound
+        self.ready = asks == self._asks
 
-    def _spec(self, wish: tuple[tuple[int, Shape], ...]) -> Any:
-        """The key of a plan in C's form, kept for the next time."""
+    def _spec(self, shapes: Mapping[int, Shape]) -> Any:
+        """The key of a plan in C's form."""
         tensors = self.subgraph.tensors
         if len(self._specs) >= _MOST_REQUESTS:
             self._specs.clear()
-        spec = self.state.spec(spec_of({index: shape for index, shape in wish if shape != tensors[index].shape}))
-        self._specs[wish] = spec
-        return spec
+        return self.state.spec(
+            spec_of({index: shape for index, shape in shapes.items() if shape != tensors[index].shape})
+        )
 
     def plan_for(self, shapes: Mapping[int, Shape]) -> Plan:
         """The plan for other shapes, not put in force."""
-        wish = {**self._asked, **shapes}
-        return self.state.plan_for(self._spec(tuple(wish.items())))
+        return self.state.plan_for(self._spec({**self._asked, **shapes}))
 
     # Running ----------------------------------------------------------------------------------------------------------
 
@@ -216,6 +217,7 @@ class Session:
         elif bound.pop(index, None) is None:
             return
         self._bound_asked = bound
+        self._asks += 1
         self.ready = False
 
     # Tensors ----------------------------------------------------------------------------------------------------------
@@ -249,9 +251,9 @@ class Session:
         """What is known of the present generation, which places of an earlier one say nothing of."""
         if len(self._all_known) >= _MOST_REQUESTS:
             self._all_known.clear()
-        now = self.state.generation
-        known = self._known = self._all_known.setdefault(now, (now, {}, {}))
-        return known
+        now = self._generations[0]
+        self._known = self._all_known.setdefault(now, (now, {}, {}))
+        return self._known
 
     def _forget_target(self, index: int) -> None:
         self._known[1].pop(index, None)

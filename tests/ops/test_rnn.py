@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.compare import REFERENCE, check_steps
+from support.compare import REFERENCE, check, check_steps
 from support.node import Array, Given, OneNode, Out, const, dtype_of, values
 from support.weighted import same_for_any_number_of_threads
 
 from minilite.errors import ShapeError, UnsupportedOpError
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
 SEQUENCES = ("UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN")
@@ -158,3 +160,18 @@ def test_refused() -> None:
     Rnn(SEQUENCES[1], aux="crossed", inputs={9: np.zeros((2, 4, 6), np.float32)}).refused(
         ShapeError, "auxiliary input of shape .2, 4, 6. does not match the input's .2, 3, 5.", by_litert=False
     )
+
+
+def test_folded_weights() -> None:
+    """Weights that planning computes are there in prepare, and were not yet in derive."""
+    rng, builder = np.random.default_rng(5), ModelBuilder()
+    graph, half = builder.subgraph(), values(rng, "f32", (4, 5), 0.5)
+    x = graph.input("x", (2, 5))
+    parts = [graph.constant(name, half) for name in ("a", "b")]
+    weights = graph.node("ADD", parts, out=("w", (4, 5)))
+    others = [graph.constant("r", np.eye(4, dtype=np.float32)), graph.constant("bias", np.ones(4, np.float32))]
+    state = graph.variable("state", (2, 4), TensorType.FLOAT32)
+    graph.output(graph.node("RNN", [x, weights, *others, state], out=("y", (2, 4))))
+    rows = values(rng, "f32", (2, 5), 1.0)
+    found = check(builder.build(), [rows], tolerance=2e-6)[0]
+    np.testing.assert_allclose(found, rows @ (half + half).T + 1, atol=2e-6)

@@ -55,7 +55,7 @@ static ml_status prepare_if(const ml_call *c, ml_wish *wish) {
     ml_child branches[BRANCHES] = {ml_child_of(c, 0), ml_child_of(c, 1)};
     ml_status status = check_types(c, branches);
     if (status != ML_OK) return status;
-    if (c->data) return ml_open_all(wish); /* in a run: shapes follow from running */
+    if (ml_reached(c)) return ml_open_all(wish); /* in a run: shapes follow from running */
     for (int k = 0; k < BRANCHES && status == ML_OK; k++)
         status = ml_child_sweep(c, &branches[k], false, true);
     if (status != ML_OK) return status;
@@ -107,7 +107,7 @@ static ml_status run_if(const ml_call *c) {
     const if_blob *blob = c->blob;
     ml_child branch = ml_child_of(c, *(const uint8_t *)ml_in(c, CONDITION) ? 0 : 1);
     for (int32_t i = 1; i < c->n_inputs; i++) {
-        void *data = c->data[c->inputs[i]];
+        void *data = ml_variable(c, i);
         if (blob->fixed) branch.data[branch.io->inputs[i - 1]] = data;
         else
             ml_child_set_input(c, &branch, i - 1, &ml_in_tensor(c, i)->shape, data,
