@@ -1,140 +1,38 @@
-/* recurrent.c -- packs weights gate by gate, multiplies rows with them, activates. */
+/* recurrent.c -- steps through sequences: inputs are multiplied a chunk of steps at a time, the state step by step. */
 #include "rules/recurrent.h"
 
-#include "math/float_math.h"
-#include "math/quantize_row.h"
 #include "rules/matmul.h"
 
 /* Weights -------------------------------------------------------------------------------------------------------------- */
 
-bool ml_gates_of(const ml_call *c, int32_t first, int32_t n, ml_gates *g) {
-    *g = (ml_gates){.n = n};
-    for (int32_t i = 0; i < n; i++) {
-        const ml_tensor *t = ml_input(c, first + i);
-        if (!t || (t->shape.rank != 2 && (t->shape.rank != 1 || t->type != ML_F32))) return false;
-        if (i == 0) {
-            g->outputs = t->shape.dims[0];
-            g->k = t->shape.dims[t->shape.rank - 1];
-            g->type = t->type;
-        }
-        if (t->shape.dims[0] != g->outputs || t->shape.dims[t->shape.rank - 1] != g->k ||
-            t->type != g->type)
-            return false;
-        g->weights[i] = first + i;
+void ml_place_weights(const ml_call *c, ml_recurrent *r, int64_t *derived) {
+    r->known = true;
+    r->bytes = 0;
+    for (int i = 0; i < ML_PRODUCTS; i++) {
+        r->known &= ml_gates_known(c, &r->gates[i]);
+        r->bytes += ml_pack_gates(c, &r->gates[i], NULL);
     }
-    return true;
+    r->weights_at = *derived;
+    if (r->known) *derived += r->bytes;
 }
 
-bool ml_gates_known(const ml_call *c, const ml_gates *g) {
-    for (int32_t i = 0; i < g->n; i++)
-        if (ml_input(c, g->weights[i])->storage != ML_STORAGE_CONSTANT) return false;
-    return true;
+static void pack(const ml_call *c, const ml_recurrent *r, char *to) {
+    for (int i = 0; i < ML_PRODUCTS; i++) to += ml_pack_gates(c, &r->gates[i], to);
 }
 
-/* Bytes of one gate's. */
-static int64_t gate_bytes(const ml_call *c, const ml_gates *g) {
-    int64_t bytes = g->type == ML_F32
-                        ? ml_packed_f32(c->env->simd, g->outputs, g->k) * (int64_t)sizeof(float)
-                        : ml_padded_row(g->k) * g->outputs;
-    return ml_round_up(bytes, 64);
+void ml_pack_known(const ml_call *c, const ml_recurrent *r, void *to) {
+    if (r->known) pack(c, r, (char *)to + r->weights_at);
 }
 
-static void pack_diagonal(const ml_call *c, const ml_gates *g, const float *w, float *to) {
-    int64_t panel = c->env->simd->matmul_f32_panel;
-    memset(to, 0, (size_t)gate_bytes(c, g));
-    for (int64_t i = 0; i < g->outputs; i++)
-        to[i / panel * panel * g->k + i * panel + i % panel] = w[i];
+static const char *packed_weights(const ml_call *c, const ml_recurrent *r) {
+    if (r->known) return (const char *)c->derived + r->weights_at;
+    pack(c, r, ml_scratch(c, r->weights_at));
+    return ml_scratch(c, r->weights_at);
 }
 
-int64_t ml_pack_gates(const ml_call *c, const ml_gates *g, void *to) {
-    int64_t bytes = gate_bytes(c, g);
-    char *place = to;
-    for (int32_t i = 0; to && i < g->n; i++, place += bytes) {
-        const void *w = ml_value(c, g->weights[i]);
-        if (g->type != ML_F32) ml_pad_rows(ML_S8, w, g->outputs, g->k, (int8_t *)place);
-        else if (ml_input(c, g->weights[i])->shape.rank == 1)
-            pack_diagonal(c, g, w, (float *)place);
-        else c->env->simd->pack_f32(w, g->outputs, g->k, (float *)place);
-    }
-    return bytes * g->n;
-}
+/* Scratch -------------------------------------------------------------------------------------------------------------- */
 
-/* Products ------------------------------------------------------------------------------------------------------------- */
-
-typedef struct gate_args {
-    const ml_gates *gates;
-    const char *packed;
-    const ml_gate_rows *rows;
-} gate_args;
-
-static void multiply_floats(const ml_call *c, const gate_args *a, int64_t gate) {
-    const ml_gates *g = a->gates;
-    ml_matmul_f32_args product = {
-        .a = a->rows->x,
-        .rows = a->rows->count,
-        .a_stride = a->rows->stride,
-        .pieces = 1,
-        .k = g->k,
-        .n = g->outputs,
-        .packed = (const float *)(const void *)(a->packed + gate * gate_bytes(c, g)),
-        .y = (float *)a->rows->y + gate * a->rows->count * g->outputs,
-        .y_stride = g->outputs,
-        .low = -__builtin_inff(),
-        .high = __builtin_inff(),
-    };
-    c->env->simd->matmul_f32(&product);
-}
-
-/* Sums of quantized floats become floats where they are. */
-static void scale_sums(const ml_gate_rows *rows, const ml_gates *g, float of_weights, void *sums) {
-    const int32_t *from = sums;
-    float *y = sums;
-    for (int64_t r = 0; r < rows->count; r++, from += g->outputs, y += g->outputs) {
-        float scale = rows->scales[r] * of_weights;
-        for (int64_t i = 0; i < g->outputs; i++) y[i] = (float)from[i] * scale;
-    }
-}
-
-static ml_status multiply_body(const ml_call *c, int64_t first, int64_t end, int32_t worker,
-                               void *args) {
-    const gate_args *a = args;
-    const ml_gates *g = a->gates;
-    for (int64_t gate = first; gate < end; gate++) {
-        if (g->type == ML_F32) {
-            multiply_floats(c, a, gate);
-            continue;
-        }
-        int32_t *sums = (int32_t *)a->rows->y + gate * a->rows->count * g->outputs;
-        const int8_t *weights = (const int8_t *)(a->packed + gate * gate_bytes(c, g));
-        ml_matmul_s16s8(a->rows->quantized, a->rows->count, weights, ml_padded_row(g->k),
-                        g->outputs, sums, false);
-        if (ml_in_tensor(c, 0)->type == ML_F32)
-            scale_sums(a->rows, g, ml_input_quantization(c, g->weights[gate])->scales[0], sums);
-    }
-    return ML_OK;
-}
-
-ml_status ml_multiply_gates(const ml_call *c, const ml_gates *g, const void *packed,
-                            const ml_gate_rows *rows) {
-    gate_args args = {g, packed, rows};
-    int64_t k = ml_padded_row(g->k);
-    for (int64_t r = 0; g->type != ML_F32 && r < rows->count; r++) {
-        int16_t *row = rows->quantized + r * k;
-        if (ml_in_tensor(c, 0)->type == ML_F32)
-            rows->scales[r] = ml_quantize_row((const float *)rows->x + r * rows->stride, g->k,
-                                              rows->asymmetric, row);
-        else
-            for (int64_t i = 0; i < g->k; i++)
-                row[i] = (int16_t)(((const int8_t *)rows->x)[r * rows->stride + i] - rows->zero);
-        memset(row + g->k, 0, (size_t)(k - g->k) * sizeof *row);
-    }
-    int64_t cost = rows->count * g->k * g->outputs;
-    return ml_parallel(c, g->n, ml_work_grain(cost), multiply_body, &args);
-}
-
-/* Sequences ------------------------------------------------------------------------------------------------------------ */
-
-ml_sequence ml_sequence_of(const ml_shape *x, bool time_major, bool backward) {
+static ml_sequence sequence_of(const ml_shape *x, bool time_major, bool backward) {
     ml_sequence s = {.steps = x->rank == 2 ? 1 : x->dims[time_major ? 0 : 1],
                      .batches = x->dims[x->rank == 2 || !time_major ? 0 : 1],
                      .time_major = time_major,
@@ -144,43 +42,141 @@ ml_sequence ml_sequence_of(const ml_shape *x, bool time_major, bool backward) {
     return s;
 }
 
-int64_t ml_sequence_chunk(const ml_sequence *s, int64_t done, int64_t *first) {
-    int64_t steps = s->chunk < s->steps - done ? s->chunk : s->steps - done;
-    *first = s->backward ? s->steps - done - steps : done;
-    return steps;
+void ml_place_scratch(const ml_call *c, ml_recurrent *r, bool time_major, bool backward,
+                      int64_t *scratch) {
+    r->sequence = sequence_of(&ml_input(c, r->x)->shape, time_major, backward);
+    int64_t batches = r->sequence.batches, rows = r->sequence.chunk * batches, longest = 0;
+    rows = rows < batches ? batches : rows;
+    if (!r->known) r->weights_at = ml_room(scratch, 1, 1, r->bytes);
+    for (int i = 0; i < ML_PRODUCTS; i++) {
+        const ml_gates *g = &r->gates[i];
+        int64_t k = g->type == ML_F32 ? 0 : ml_padded_row(g->k);
+        longest = k > longest ? k : longest;
+        if (i < ML_OF_HIDDEN)
+            r->sums_at[i] =
+                ml_room(scratch, i == ML_OF_STATE ? batches : rows, g->outputs, 4 * g->n);
+    }
+    r->quantized_at = ml_room(scratch, rows, longest, sizeof(int16_t));
+    r->scales_at = ml_room(scratch, rows, 1, sizeof(float));
 }
 
-ml_pitches ml_pitches_of(const ml_sequence *s, const ml_gates *g, int64_t steps) {
-    int64_t batches = s->batches, outputs = g->outputs;
-    if (s->time_major) return (ml_pitches){steps * batches * outputs, batches * outputs, outputs};
-    return (ml_pitches){steps * outputs, outputs, g->n * steps * outputs};
+int64_t ml_room(int64_t *used, int64_t a, int64_t b, int64_t bytes) {
+    int64_t at = *used, size;
+    if (at < 0 || __builtin_mul_overflow(a, b, &size) ||
+        __builtin_mul_overflow(size, bytes, &size) ||
+        __builtin_add_overflow(size, at + 63, &size)) {
+        *used = -1;
+        return 0;
+    }
+    *used = size & ~(int64_t)63;
+    return at;
 }
 
-ml_status ml_multiply_sequence(const ml_call *c, const ml_sequence *s, const ml_gates *g,
-                               const void *packed, int32_t input, int64_t first, int64_t steps,
-                               const ml_gate_rows *room) {
-    int64_t row = g->k * ml_type_bytes(ml_in_tensor(c, input)->type), pitch = s->steps * row;
+/* Steps ---------------------------------------------------------------------------------------------------------------- */
+
+/* The zero point of an s8 input. */
+static int32_t zero_of(const ml_call *c, int32_t input) {
+    const ml_quantization *q = ml_input_quantization(c, input);
+    bool centered = ml_in_tensor(c, input)->type == ML_S8 && q && q->n_zero_points > 0;
+    return centered ? (int32_t)q->zero_points[0] : 0;
+}
+
+/* The products of `steps` steps of an input, from number `first` on. Where batches are first, each has products of its own. */
+static ml_status multiply_chunk(const ml_call *c, const ml_recurrent *r, int32_t product,
+                                const char *packed, const ml_gate_rows *room, int64_t first,
+                                int64_t steps) {
+    const ml_gates *g = &r->gates[product];
+    const ml_sequence *s = &r->sequence;
+    int32_t input = product == ML_OF_AUX ? r->aux : r->x;
+    int64_t row = g->k * ml_type_bytes(ml_in_tensor(c, input)->type);
     ml_gate_rows rows = *room;
     rows.x = (const char *)ml_in(c, input) + first * (s->time_major ? s->batches : 1) * row;
     rows.stride = g->k;
     rows.count = s->time_major ? steps * s->batches : steps;
-    if (s->time_major) return ml_multiply_gates(c, g, packed, &rows);
+    rows.zero = zero_of(c, input);
+    rows.y = ml_scratch(c, r->sums_at[product]);
     ml_status status = ML_OK;
-    for (int64_t b = 0; b < s->batches && status == ML_OK; b++) {
+    for (int64_t b = 0; b < (s->time_major ? 1 : s->batches) && status == ML_OK; b++) {
         status = ml_multiply_gates(c, g, packed, &rows);
-        rows.x = (const char *)rows.x + pitch;
-        rows.y = (float *)rows.y + ml_pitches_of(s, g, steps).batch;
+        rows.x = (const char *)rows.x + s->steps * row;
+        rows.y = (float *)rows.y + g->n * steps * g->outputs;
     }
     return status;
 }
 
-void ml_put_rows(const ml_call *c, const ml_sequence *s, int32_t output, bool behind,
-                 const float *state, int64_t n, int64_t t) {
-    const ml_shape *shape = &ml_out_tensor(c, output)->shape;
-    int64_t width = shape->dims[shape->rank - 1];
-    float *y = (float *)ml_out(c, output) + (behind ? width - n : 0);
-    for (int64_t b = 0; b < s->batches; b++)
-        memcpy(y + ml_sequence_row(s, t, b) * width, state + b * n, (size_t)n * sizeof *y);
+ml_status ml_project(const ml_call *c, const ml_recurrent *r, const ml_step *step,
+                     const void *hidden, int32_t zero, void *y) {
+    ml_gate_rows rows = step->room;
+    rows.x = hidden;
+    rows.count = r->sequence.batches;
+    rows.stride = r->gates[ML_OF_HIDDEN].k;
+    rows.zero = zero;
+    rows.y = y;
+    return ml_multiply_gates(c, &r->gates[ML_OF_HIDDEN], step->projection, &rows);
+}
+
+static void put_rows(const ml_call *c, const ml_recurrent *r, int64_t t) {
+    const ml_tensor *y = ml_out_tensor(c, r->output);
+    const char *state = ml_variable(c, r->state);
+    int64_t element = ml_type_bytes(y->type), row = r->gates[ML_OF_STATE].k * element;
+    int64_t width = y->shape.dims[y->shape.rank - 1] * element;
+    char *to = (char *)ml_out(c, r->output) + (r->behind ? width - row : 0);
+    for (int64_t b = 0; b < r->sequence.batches; b++)
+        memcpy(to + ml_sequence_row(&r->sequence, t, b) * width, state + b * row, (size_t)row);
+}
+
+/* A chunk's steps, whose inputs are multiplied already. */
+static ml_status run_steps(const ml_call *c, const ml_recurrent *r, ml_step at,
+                           const char *packed_state, int64_t first, int64_t steps, ml_step_fn *step,
+                           const void *context) {
+    const ml_sequence *s = &r->sequence;
+    const ml_gates *g = &r->gates[ML_OF_STATE];
+    int64_t outputs = g->outputs, pitch = s->time_major ? s->batches * outputs : outputs;
+    const float *input = ml_scratch(c, r->sums_at[ML_OF_INPUT]),
+                *aux = ml_scratch(c, r->sums_at[ML_OF_AUX]);
+    ml_gate_rows rows = at.room;
+    rows.x = ml_variable(c, r->state);
+    rows.count = s->batches;
+    rows.stride = g->k;
+    rows.zero = zero_of(c, r->state);
+    rows.y = ml_scratch(c, r->sums_at[ML_OF_STATE]);
+    at.gate = pitch * steps;
+    at.batch = s->time_major ? outputs : g->n * steps * outputs;
+    at.state = rows.y;
+    at.state_gate = s->batches * outputs;
+    ml_status status = ML_OK;
+    for (int64_t i = 0; i < steps && status == ML_OK; i++) {
+        int64_t t = s->backward ? steps - 1 - i : i;
+        at.input = input + t * pitch;
+        at.aux = r->gates[ML_OF_AUX].n ? aux + t * pitch : NULL;
+        status = ml_multiply_gates(c, g, packed_state, &rows);
+        if (status == ML_OK) status = step(c, r, &at, context);
+        if (status == ML_OK) put_rows(c, r, first + t);
+    }
+    return status;
+}
+
+ml_status ml_run_recurrent(const ml_call *c, const ml_recurrent *r, bool asymmetric,
+                           ml_step_fn *step, const void *context) {
+    const ml_sequence *s = &r->sequence;
+    const char *packed[ML_PRODUCTS] = {packed_weights(c, r)};
+    for (int i = 1; i < ML_PRODUCTS; i++)
+        packed[i] = packed[i - 1] + ml_pack_gates(c, &r->gates[i - 1], NULL);
+    ml_step at = {.projection = packed[ML_OF_HIDDEN],
+                  .room = {.asymmetric = asymmetric,
+                           .quantized = ml_scratch(c, r->quantized_at),
+                           .scales = ml_scratch(c, r->scales_at)}};
+    ml_status status = ML_OK;
+    for (int64_t done = 0, steps; done < s->steps && status == ML_OK; done += steps) {
+        steps = s->chunk < s->steps - done ? s->chunk : s->steps - done;
+        int64_t first = s->backward ? s->steps - done - steps : done;
+        status = multiply_chunk(c, r, ML_OF_INPUT, packed[ML_OF_INPUT], &at.room, first, steps);
+        if (status == ML_OK && r->gates[ML_OF_AUX].n)
+            status = multiply_chunk(c, r, ML_OF_AUX, packed[ML_OF_AUX], &at.room, first, steps);
+        if (status == ML_OK)
+            status = run_steps(c, r, at, packed[ML_OF_STATE], first, steps, step, context);
+    }
+    return status;
 }
 
 /* Shapes --------------------------------------------------------------------------------------------------------------- */
@@ -217,44 +213,4 @@ ml_status ml_set_width(const ml_call *c, int32_t output, ml_shape *y, int64_t wi
         return ml_fail(c, ML_SHAPE_ERROR, "%lld outputs are too many", (long long)width);
     y->dims[y->rank - 1] = (int32_t)width;
     return ml_set_output(c, output, y);
-}
-
-int64_t ml_room(int64_t *used, int64_t a, int64_t b, int64_t bytes) {
-    int64_t at = *used, size;
-    if (at < 0 || __builtin_mul_overflow(a, b, &size) ||
-        __builtin_mul_overflow(size, bytes, &size) ||
-        __builtin_add_overflow(size, at + 63, &size)) {
-        *used = -1;
-        return 0;
-    }
-    *used = size & ~(int64_t)63;
-    return at;
-}
-
-/* Activations ---------------------------------------------------------------------------------------------------------- */
-
-void ml_logistic(float *v, int64_t n) {
-    for (int64_t i = 0; i < n; i++) v[i] = ml_logistic_f32(v[i]);
-}
-
-static void clamp(float *v, int64_t n, float low, float high) {
-    for (int64_t i = 0; i < n; i++) {
-        float x = v[i] < low ? low : v[i];
-        v[i] = x > high ? high : x;
-    }
-}
-
-void ml_activate(int32_t activation, float *v, int64_t n) {
-    switch (activation) {
-    case 1: clamp(v, n, 0.0f, __builtin_inff()); return;
-    case 2: clamp(v, n, -1.0f, 1.0f); return;
-    case 3: clamp(v, n, 0.0f, 6.0f); return;
-    case 4:
-        for (int64_t i = 0; i < n; i++) v[i] = ml_tanh_f32(v[i]);
-        return;
-    case 5:
-        for (int64_t i = 0; i < n; i++) v[i] = __builtin_signbit(v[i]) ? 1.0f : 0.0f;
-        return;
-    default: return;
-    }
 }

@@ -5,11 +5,11 @@
 
 /* One row of gates: a batch at a step. */
 typedef struct float_row {
-    const float *input; /* sums of gate 0, the others `pitch` elements apart */
+    const float *input; /* products of gate 0, the others `pitch` elements apart */
     const float *aux; /* NULL: it has none */
     int64_t pitch;
-    const float *recurrent;
-    int64_t recurrent_pitch;
+    const float *state;
+    int64_t state_pitch;
     float *cell;
     float *gates; /* of four rows */
     float *hidden;
@@ -39,18 +39,17 @@ static void normalize(const float *coefficients, float *v, int64_t n) {
 
 /* What the activation of a gate takes. */
 static float *sum_gate(const ml_call *c, const lstm_run *run, const float_row *row, int32_t gate) {
-    const lstm_place *at = &run->at;
-    int64_t n = run->input.outputs, k = gate - run->skipped;
-    const float *x = row->input + k * row->pitch, *h = row->recurrent + k * row->recurrent_pitch;
+    int64_t n = run->r.gates[ML_OF_INPUT].outputs, k = gate - run->skipped;
+    const float *x = row->input + k * row->pitch, *h = row->state + k * row->state_pitch;
     float *v = row->gates + gate * n;
     for (int64_t i = 0; i < n; i++) v[i] = x[i] + h[i];
     if (row->aux)
         for (int64_t i = 0; i < n; i++) v[i] += (row->aux + k * row->pitch)[i];
-    int32_t peephole = at->first + 8 + (gate < 2 ? gate : 2);
+    int32_t peephole = run->first + 8 + (gate < 2 ? gate : 2);
     if (gate != CELL_GATE && ml_in_optional(c, peephole))
         add_peephole(c, peephole, row->cell, v, n);
-    if (at->norms) normalize(ml_in(c, at->norms + gate), v, n);
-    const float *bias = ml_in(c, at->first + 11 + gate);
+    if (run->norms) normalize(ml_in(c, run->norms + gate), v, n);
+    const float *bias = ml_in(c, run->first + 11 + gate);
     for (int64_t i = 0; i < n; i++) v[i] += bias[i];
     return v;
 }
@@ -62,7 +61,7 @@ static inline float clip(float v, float limit) {
 
 static void step_row(const ml_call *c, const lstm_run *run, const float_row *row) {
     const lstm_params *params = c->params;
-    int64_t n = run->input.outputs;
+    int64_t n = run->r.gates[ML_OF_INPUT].outputs;
     float *forget = sum_gate(c, run, row, FORGET_GATE), *take = row->gates, *cell = row->cell;
     ml_logistic(forget, n);
     if (run->skipped)
@@ -81,87 +80,39 @@ static void step_row(const ml_call *c, const lstm_run *run, const float_row *row
 }
 
 /* Hidden rows become the output's state, by way of a projection where there is one. */
-static ml_status project(const ml_call *c, const lstm_run *run, const char *packed) {
-    const lstm_params *params = c->params;
-    float *state = ml_variable(c, run->at.output_state);
-    const float *hidden = ml_scratch(c, run->hidden_at),
-                *bias = ml_in_optional(c, run->at.first + 16);
-    int64_t n = run->recurrent.k, count = n * run->sequence.batches;
-    if (!run->projection.n) {
+static ml_status project(const ml_call *c, const lstm_run *run, const ml_step *at) {
+    float limit = ((const lstm_params *)c->params)->proj_clip;
+    float *state = ml_variable(c, run->r.state);
+    const float *hidden = ml_scratch(c, run->hidden_at), *bias = ml_in_optional(c, run->first + 16);
+    int64_t n = run->r.gates[ML_OF_STATE].k, count = n * run->r.sequence.batches;
+    if (!run->r.gates[ML_OF_HIDDEN].n) {
         memcpy(state, hidden, (size_t)count * sizeof *state);
         return ML_OK;
     }
-    ml_status status = ml_lstm_multiply_rows(c, run, &run->projection, packed, hidden, 0, state);
+    ml_status status = ml_project(c, &run->r, at, hidden, 0, state);
     for (int64_t i = 0; bias && i < count; i++) state[i] += bias[i % n];
-    for (int64_t i = 0; params->proj_clip > 0.0f && i < count; i++)
-        state[i] = clip(state[i], params->proj_clip);
+    for (int64_t i = 0; limit > 0.0f && i < count; i++) state[i] = clip(state[i], limit);
     return status;
 }
 
-/* Where the packed weights of each product lie. */
-typedef struct packed_weights {
-    const char *input, *aux, *recurrent, *projection;
-} packed_weights;
-
-static ml_status step(const ml_call *c, const lstm_run *run, const packed_weights *w,
-                      const float_row *first, int64_t batch_pitch) {
-    const float *state = ml_variable(c, run->at.output_state);
-    int64_t cells = run->input.outputs;
-    float *sums = ml_scratch(c, run->recurrent_sums_at);
-    ml_status status = ml_lstm_multiply_rows(c, run, &run->recurrent, w->recurrent, state, 0, sums);
-    for (int64_t b = 0; b < run->sequence.batches && status == ML_OK; b++) {
-        float_row row = *first;
-        row.input += b * batch_pitch;
-        if (row.aux) row.aux += b * batch_pitch;
-        row.recurrent = sums + b * cells;
-        row.recurrent_pitch = run->sequence.batches * cells;
-        row.cell += b * cells;
-        row.hidden += b * cells;
+static ml_status step(const ml_call *c, const ml_recurrent *r, const ml_step *at,
+                      const void *context) {
+    const lstm_run *run = context;
+    int64_t cells = r->gates[ML_OF_INPUT].outputs;
+    for (int64_t b = 0; b < r->sequence.batches; b++) {
+        float_row row = {
+            .input = (const float *)at->input + b * at->batch,
+            .aux = at->aux ? (const float *)at->aux + b * at->batch : NULL,
+            .pitch = at->gate,
+            .state = (const float *)at->state + b * cells,
+            .state_pitch = at->state_gate,
+            .cell = (float *)ml_variable(c, run->cell_state) + b * cells,
+            .gates = ml_scratch(c, run->gates_at),
+            .hidden = (float *)ml_scratch(c, run->hidden_at) + b * cells,
+        };
         step_row(c, run, &row);
     }
-    return status == ML_OK ? project(c, run, w->projection) : status;
+    return project(c, run, at);
 }
 
-static ml_status run_chunk(const ml_call *c, const lstm_run *run, const packed_weights *w,
-                           int64_t low, int64_t steps) {
-    const lstm_place *at = &run->at;
-    ml_pitches pitches = ml_pitches_of(&run->sequence, &run->input, steps);
-    ml_status status = ml_lstm_multiply_input(c, run, &run->input, w->input, at->x, low, steps,
-                                              run->input_sums_at);
-    if (status == ML_OK && at->aux)
-        status = ml_lstm_multiply_input(c, run, &run->aux, w->aux, at->aux, low, steps,
-                                        run->aux_sums_at);
-    for (int64_t i = 0; i < steps && status == ML_OK; i++) {
-        int64_t s = at->backward ? steps - 1 - i : i, offset = s * pitches.step;
-        float_row row = {.input = (const float *)ml_scratch(c, run->input_sums_at) + offset,
-                         .aux = at->aux ? (const float *)ml_scratch(c, run->aux_sums_at) + offset
-                                        : NULL,
-                         .pitch = pitches.gate,
-                         .cell = ml_variable(c, at->cell_state),
-                         .gates = ml_scratch(c, run->gates_at),
-                         .hidden = ml_scratch(c, run->hidden_at)};
-        status = step(c, run, w, &row, pitches.batch);
-        if (status == ML_OK)
-            ml_put_rows(c, &run->sequence, at->output, at->behind, ml_variable(c, at->output_state),
-                        run->recurrent.k, low + s);
-    }
-    return status;
-}
-
-ml_status ml_lstm_floats(const ml_call *c) {
-    lstm_run runs[2];
-    ml_status status = ML_OK;
-    for (int32_t i = 0, n = ml_lstm_runs(c, 0, runs); i < n; i++) {
-        const lstm_run *run = &runs[i];
-        packed_weights w = {.input = ml_lstm_weights(c, run)};
-        w.aux = w.input + ml_pack_gates(c, &run->input, NULL);
-        w.recurrent = w.aux + (run->aux.n ? ml_pack_gates(c, &run->aux, NULL) : 0);
-        w.projection = w.recurrent + ml_pack_gates(c, &run->recurrent, NULL);
-        for (int64_t done = 0, steps, low; done < run->sequence.steps && status == ML_OK;
-             done += steps) {
-            steps = ml_sequence_chunk(&run->sequence, done, &low);
-            status = run_chunk(c, run, &w, low, steps);
-        }
-    }
-    return status;
-}
+ml_status ml_lstm_floats(const ml_call *c) { return ml_lstm_run(c, 0, step); }

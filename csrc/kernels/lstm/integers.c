@@ -43,11 +43,10 @@ static int32_t clip_of(float limit, float scale, float most) {
     return limit > 0.0f ? (int32_t)(limit / scale < most ? limit / scale : most) : 0;
 }
 
-static void fill_integers(const ml_call *c, const lstm_place *at, lstm_integers_derived *d) {
+static void fill_integers(const ml_call *c, const lstm_run *at, lstm_integers_derived *d) {
     const lstm_params *params = c->params;
     const float *gate = params->scales.data, hidden = gate[4];
-    float x = scale_of(c, 0), state = scale_of(c, at->output_state),
-          cell = scale_of(c, at->cell_state);
+    float x = scale_of(c, 0), state = scale_of(c, at->r.state), cell = scale_of(c, at->cell_state);
     while (d->exponent > -15 && cell < 0.75f * __builtin_ldexpf(1.0f, d->exponent)) d->exponent--;
     double unit = __builtin_ldexp(1.0, d->exponent);
     for (int32_t g = 0; g < ML_MAX_GATES; g++) {
@@ -64,15 +63,16 @@ static void fill_integers(const ml_call *c, const lstm_place *at, lstm_integers_
     d->projection = multiplier_of(scale_of(c, at->first + 15) * hidden / state);
     d->cell_clip = clip_of(params->cell_clip, cell, 32767.0f);
     d->proj_clip = clip_of(params->proj_clip, ml_output_affine(c, 0).scale, 127.0f);
-    d->state_zero = ml_input_affine(c, at->output_state).zero_point;
+    d->state_zero = ml_input_affine(c, at->r.state).zero_point;
 }
 
 int64_t ml_lstm_derive_integers(const ml_call *c, void *to) {
-    lstm_place places[2];
-    ml_lstm_places(c, places);
-    if (to) fill_integers(c, places, to);
-    int64_t bytes = ml_lstm_derive_floats(c, to ? (char *)to + HEAD : NULL);
-    return bytes < 0 ? bytes : HEAD + bytes;
+    lstm_run runs[2];
+    int64_t bytes = HEAD;
+    if (ml_lstm_describe(c, runs, &bytes) < 0) return HEAD; /* prepare refuses */
+    if (to) fill_integers(c, runs, to);
+    if (to) ml_lstm_pack(c, HEAD, to);
+    return bytes;
 }
 
 /* Gates ---------------------------------------------------------------------------------------------------------------- */
@@ -81,8 +81,8 @@ int64_t ml_lstm_derive_integers(const ml_call *c, void *to) {
 typedef struct integer_row {
     const int32_t *input; /* sums of gate 0, the others `pitch` elements apart */
     int64_t pitch;
-    const int32_t *recurrent;
-    int64_t recurrent_pitch;
+    const int32_t *state;
+    int64_t state_pitch;
     int16_t *cell;
     int16_t *gates; /* of four rows */
     int64_t first; /* cells before this row, of those that are stepped together */
@@ -98,8 +98,8 @@ static int16_t saturated(int32_t x) { return (int16_t)ml_clamp_s32(x, INT16_MIN,
  * and the last ones go without. */
 static void add_peephole(const ml_call *c, const lstm_run *run, const integer_row *row,
                          int32_t gate, multiplier m, int16_t *v) {
-    const int16_t *w = ml_in(c, run->at.first + 8 + (gate < 2 ? gate : 2));
-    int64_t n = run->input.outputs, outputs = run->recurrent.k;
+    const int16_t *w = ml_in(c, run->first + 8 + (gate < 2 ? gate : 2));
+    int64_t n = run->r.gates[ML_OF_INPUT].outputs, outputs = run->r.gates[ML_OF_STATE].k;
     for (int64_t i = 0; i < n && row->first + i < row->together * outputs; i++) {
         int32_t product = w[(row->first + i) % outputs] * row->cell[i];
         v[i] = saturated(v[i] + requantized(product, m));
@@ -131,19 +131,19 @@ static void normalize(const int16_t *coefficients, const int32_t *bias, multipli
 static int16_t *sum_gate(const ml_call *c, const lstm_run *run, const integer_row *row,
                          int32_t gate) {
     const lstm_integers_derived *d = c->derived;
-    const lstm_place *at = &run->at;
-    int64_t n = run->input.outputs, k = gate - run->skipped;
-    const int32_t *x = row->input + k * row->pitch, *h = row->recurrent + k * row->recurrent_pitch;
-    const int32_t *bias = ml_in(c, at->first + 11 + gate);
+    int64_t n = run->r.gates[ML_OF_INPUT].outputs, k = gate - run->skipped;
+    const int32_t *x = row->input + k * row->pitch, *h = row->state + k * row->state_pitch;
+    const int32_t *bias = ml_in(c, run->first + 11 + gate);
     int16_t *v = row->gates + gate * n;
     for (int64_t i = 0; i < n; i++) {
-        uint32_t sum = (uint32_t)x[i] + (at->norms ? 0 : (uint32_t)bias[i]);
+        uint32_t sum = (uint32_t)x[i] + (run->norms ? 0 : (uint32_t)bias[i]);
         v[i] = saturated(requantized((int32_t)sum, d->input[gate]));
         v[i] = saturated(v[i] + requantized(h[i], d->recurrent[gate]));
     }
-    if (gate != CELL_GATE && ml_in_optional(c, at->first + 10))
+    if (gate != CELL_GATE && ml_in_optional(c, run->first + 10))
         add_peephole(c, run, row, gate, d->peephole[gate], v);
-    if (at->norms) normalize(ml_in(c, at->norms + gate), bias, d->norm[gate], d->guard[gate], v, n);
+    if (run->norms)
+        normalize(ml_in(c, run->norms + gate), bias, d->norm[gate], d->guard[gate], v, n);
     return v;
 }
 
@@ -156,7 +156,7 @@ static void step_row(const ml_call *c, const lstm_run *run, const integer_row *r
                      int8_t *hidden) {
     const lstm_integers_derived *d = c->derived;
     int32_t zero = ((const lstm_params *)c->params)->hidden_zero;
-    int64_t n = run->input.outputs;
+    int64_t n = run->r.gates[ML_OF_INPUT].outputs;
     int16_t *forget = sum_gate(c, run, row, FORGET_GATE), *take = row->gates, *cell = row->cell;
     logistic(forget, n);
     if (run->skipped)
@@ -171,7 +171,7 @@ static void step_row(const ml_call *c, const lstm_run *run, const integer_row *r
     }
     int16_t *output = sum_gate(c, run, row, OUTPUT_GATE);
     logistic(output, n);
-    zero = run->projection.n ? -zero : zero;
+    zero = run->r.gates[ML_OF_HIDDEN].n ? -zero : zero;
     for (int64_t i = 0; i < n; i++) {
         int32_t product = output[i] * ml_tanh_q15(cell[i], 15 + d->exponent);
         hidden[i] =
@@ -182,19 +182,19 @@ static void step_row(const ml_call *c, const lstm_run *run, const integer_row *r
 /* Steps ---------------------------------------------------------------------------------------------------------------- */
 
 /* Hidden rows become the output's state, by way of a projection where there is one. */
-static ml_status project(const ml_call *c, const lstm_run *run, const char *packed) {
+static ml_status project(const ml_call *c, const lstm_run *run, const ml_step *at) {
     const lstm_integers_derived *d = c->derived;
-    int8_t *state = ml_variable(c, run->at.output_state);
+    int8_t *state = ml_variable(c, run->r.state);
     const int8_t *hidden = ml_scratch(c, run->hidden_at);
-    const int32_t *bias = ml_in_optional(c, run->at.first + 16);
-    int64_t n = run->recurrent.k, count = n * run->sequence.batches;
-    if (!run->projection.n) {
+    const int32_t *bias = ml_in_optional(c, run->first + 16);
+    int64_t n = run->r.gates[ML_OF_STATE].k, count = n * run->r.sequence.batches;
+    if (!run->r.gates[ML_OF_HIDDEN].n) {
         memcpy(state, hidden, (size_t)count);
         return ML_OK;
     }
-    int32_t *sums = ml_scratch(c, run->recurrent_sums_at);
-    ml_status status = ml_lstm_multiply_rows(c, run, &run->projection, packed, hidden,
-                                             -((const lstm_params *)c->params)->hidden_zero, sums);
+    int32_t *sums = ml_scratch(c, run->projected_at);
+    int32_t zero = -((const lstm_params *)c->params)->hidden_zero;
+    ml_status status = ml_project(c, &run->r, at, hidden, zero, sums);
     for (int64_t i = 0; i < count; i++) {
         uint32_t sum = (uint32_t)sums[i] + (bias ? (uint32_t)bias[i % n] : 0);
         int32_t y = requantized((int32_t)sum, d->projection) + d->state_zero;
@@ -205,57 +205,23 @@ static ml_status project(const ml_call *c, const lstm_run *run, const char *pack
     return status;
 }
 
-static void put_outputs(const ml_call *c, const lstm_run *run, int64_t t) {
-    const int8_t *state = ml_variable(c, run->at.output_state);
-    int64_t n = run->recurrent.k;
-    for (int64_t b = 0; b < run->sequence.batches; b++)
-        memcpy((int8_t *)ml_out(c, 0) + ml_sequence_row(&run->sequence, t, b) * n, state + b * n,
-               (size_t)n);
-}
-
-static ml_status run_step(const ml_call *c, const lstm_run *run, const char *recurrent,
-                          const char *projection, const integer_row *first, int64_t batch_pitch) {
-    const lstm_integers_derived *d = c->derived;
-    const int8_t *state = ml_variable(c, run->at.output_state);
-    bool major = ((const lstm_params *)c->params)->time_major;
-    int64_t cells = run->input.outputs;
-    int32_t *sums = ml_scratch(c, run->recurrent_sums_at);
-    ml_status status =
-        ml_lstm_multiply_rows(c, run, &run->recurrent, recurrent, state, d->state_zero, sums);
-    for (int64_t b = 0; b < run->sequence.batches && status == ML_OK; b++) {
-        integer_row row = *first;
-        row.input += b * batch_pitch;
-        row.recurrent = sums + b * cells;
-        row.recurrent_pitch = run->sequence.batches * cells;
-        row.cell += b * cells;
-        row.first = major ? b * cells : 0;
-        row.together = major ? run->sequence.batches : 1;
+static ml_status step(const ml_call *c, const ml_recurrent *r, const ml_step *at,
+                      const void *context) {
+    const lstm_run *run = context;
+    int64_t cells = r->gates[ML_OF_INPUT].outputs;
+    bool major = r->sequence.time_major;
+    for (int64_t b = 0; b < r->sequence.batches; b++) {
+        integer_row row = {.input = (const int32_t *)at->input + b * at->batch,
+                           .pitch = at->gate,
+                           .state = (const int32_t *)at->state + b * cells,
+                           .state_pitch = at->state_gate,
+                           .cell = (int16_t *)ml_variable(c, run->cell_state) + b * cells,
+                           .gates = ml_scratch(c, run->gates_at),
+                           .first = major ? b * cells : 0,
+                           .together = major ? r->sequence.batches : 1};
         step_row(c, run, &row, (int8_t *)ml_scratch(c, run->hidden_at) + b * cells);
     }
-    return status == ML_OK ? project(c, run, projection) : status;
+    return project(c, run, at);
 }
 
-ml_status ml_lstm_integers(const ml_call *c) {
-    lstm_run runs[2], *run = runs;
-    ml_lstm_runs(c, HEAD, runs);
-    const char *input = ml_lstm_weights(c, run),
-               *recurrent = input + ml_pack_gates(c, &run->input, NULL),
-               *projection = recurrent + ml_pack_gates(c, &run->recurrent, NULL);
-    ml_status status = ML_OK;
-    for (int64_t low = 0, steps; low < run->sequence.steps && status == ML_OK; low += steps) {
-        steps = ml_sequence_chunk(&run->sequence, low, &low);
-        ml_pitches pitches = ml_pitches_of(&run->sequence, &run->input, steps);
-        status =
-            ml_lstm_multiply_input(c, run, &run->input, input, 0, low, steps, run->input_sums_at);
-        for (int64_t s = 0; s < steps && status == ML_OK; s++) {
-            integer_row row = {.input = (const int32_t *)ml_scratch(c, run->input_sums_at) +
-                                        s * pitches.step,
-                               .pitch = pitches.gate,
-                               .cell = ml_variable(c, run->at.cell_state),
-                               .gates = ml_scratch(c, run->gates_at)};
-            status = run_step(c, run, recurrent, projection, &row, pitches.batch);
-            if (status == ML_OK) put_outputs(c, run, low + s);
-        }
-    }
-    return status;
-}
+ml_status ml_lstm_integers(const ml_call *c) { return ml_lstm_run(c, HEAD, step); }
