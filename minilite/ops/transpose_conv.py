@@ -51,6 +51,7 @@ OPERATORS = (
         ),
         params={"same": same_padding, "stride_h": positive("stride_h"), "stride_w": positive("stride_w"), **CLAMP},
         check=dense,
+        hangs_on="kind",
         reference=reference_transpose_conv,
         rule={
             "f32": "dot products within 8 eps of the sum of |x w|",
