@@ -63,7 +63,7 @@ class Lowering:
         if lib.ml_lowering_new(file.rows, ffi.new("int32_t[]", traits or 1), out, error):
             raise_error(error, None)
         self.pointer = ffi.gc(out[0], lib.ml_lowering_free)
-        self._file = file
+        self.file = file
         self._kept: list[Any] = []
         self._starts: list[tuple[int, int]] | None = None
 
@@ -95,7 +95,7 @@ class Lowering:
         if self._starts is None:
             self._starts, tensors, nodes = [], 0, 0
             for number in range(self.pointer.description.n_subgraphs):
-                rows = self._file.rows.subgraphs[number]
+                rows = self.file.rows.subgraphs[number]
                 self._starts.append((tensors, nodes))
                 tensors, nodes = tensors + rows.n_tensors, nodes + rows.n_nodes
         return self._starts[subgraph]
