@@ -162,8 +162,7 @@ static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, bool resize
         return;
     }
     r->ran = false;
-    if (r->rows->persistent_bytes > 0) memset(s->persistent, 0, (size_t)r->rows->persistent_bytes);
-    if (s->node_memory) memset(s->node_memory, 0, (size_t)s->graph->memory_bytes);
+    ml_begin_variables(s, r);
 }
 
 /* By bytes, padding included: Python writes all of them. */

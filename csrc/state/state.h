@@ -220,6 +220,9 @@ int64_t ml_residence_bytes(const ml_residence *residence);
  * and nothing has changed, when the system gives too little. Pointers have to be resolved afterwards. */
 bool ml_residence_renew(ml_state *state, ml_residence *residence);
 
+/* memory.c: variables, and what kernels keep, as they are before the first run. */
+void ml_begin_variables(ml_state *state, const ml_residence *residence);
+
 /* resolve.c: makes the residence the one that calls of kernels see. */
 void ml_enter_residence(ml_state *state, ml_residence *residence);
 /* Whether all its pointers are right, but for those into loose memory. */

@@ -57,7 +57,9 @@ class Handlers:
         if handler is None:
             subgraph, node = self._operands.lowering.place_of(number)
             function = self._functions[self._operands.lowering.kind_of(subgraph, node)]
-            handler = self._made[number] = Handler(self._operands.node(subgraph, node), *function)
+            at_hand = self._operands.node(subgraph, node)
+            written = tuple(position for position in function.writes if at_hand.input(position) is not None)
+            handler = self._made[number] = Handler(at_hand, *function._replace(writes=written))
         return handler
 
 

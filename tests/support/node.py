@@ -102,6 +102,7 @@ class OneNode:
         quantization: Quantization = NOT_QUANTIZED,
         outs: Sequence[Out] | None = None,
         version: int = 1,
+        intermediates: Sequence[Out] = (),
     ) -> None:
         given = [_given(value) for value in inputs]
         builder = ModelBuilder()
@@ -124,7 +125,10 @@ class OneNode:
             like = "f32" if first is None else first.array if first.kind is None else first.kind
             outs = [Out(kind_of(like if kind is None else kind), quantization)]
         made = [(f"y{i or ''}", out.shape, kind_of(out.kind), out.quantization) for i, out in enumerate(outs)]
-        g.output(*g.node(op, numbers, out=made, options=options or {}, version=version))
+        inner = [
+            g.tensor(f"i{i}", (0,), kind_of(o.kind), quantization=o.quantization) for i, o in enumerate(intermediates)
+        ]
+        g.output(*g.node(op, numbers, out=made, options=options or {}, version=version, intermediates=inner))
         self.model = builder.build()
         self.arrays = [v.array for v in given if v is not None and not (v.constant or v.variable)]
 
