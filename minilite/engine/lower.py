@@ -102,7 +102,7 @@ class _Lowering:
         return _native.QuantizationDef(scales, zero_points, q.quantized_dimension, q.block_size)
 
     def node(self, subgraph: Subgraph, node: Node, tensors: list[Tensor]) -> _native.NodeDef | None:
-        operator = None if node.custom else self.table.get(node.op)
+        operator = self.operator(node)
         if operator is not None and operator.output_follows is not None:
             self.follow(node, operator.output_follows, tensors)
         at_hand = OpNode(
@@ -117,10 +117,12 @@ class _Lowering:
             self.resources,
             tuple([tensors[i] if i >= 0 else None for i in node.intermediates]),
         )
-        if node.custom:
+        if operator is None and node.custom:
             return self.custom(node, at_hand, _kinds(node, tensors))
         if operator is None:
             raise at_hand.refuse("this operator is not supported")
+        if operator.custom is not None:
+            at_hand = _with_options(at_hand, operator.custom)
         if node.version not in operator.versions:
             versions = operator.versions
             raise at_hand.refuse(
@@ -133,6 +135,13 @@ class _Lowering:
             self.fold(node, lowered.values, tensors)
             return None
         return self.kernel(node, at_hand, operator, lowered, kinds)
+
+    def operator(self, node: Node) -> Operator | None:
+        """The row of a node; None where there is none, and for custom operators that are the caller's."""
+        row = self.table.get(node.op)
+        if row is None or (row.custom is not None) != node.custom:
+            return None
+        return None if node.custom and node.op in self.custom_ops else row
 
     def check_operands(self, node: OpNode, operator: Operator, kinds: Kinds) -> None:
         """Refuses operands that the operator's row does not take: their number, presence and types."""
@@ -241,6 +250,14 @@ def _kinds(node: Node, tensors: list[Tensor]) -> Kinds:
         tuple([int(tensors[i].type) if i >= 0 else ABSENT for i in node.inputs]),
         tuple([int(tensors[i].type) if i >= 0 else ABSENT for i in node.outputs]),
     )
+
+
+def _with_options(node: OpNode, decode: Callable[[bytes], Mapping[str, Any]]) -> OpNode:
+    """The node of a custom operator that is built in, with its options. Raises: UnsupportedOpError."""
+    try:
+        return node._replace(options=decode(bytes(node.custom_options)))
+    except ValueError as error:
+        raise node.refuse(str(error)) from None
 
 
 def _flags(operator: Operator, python: bool) -> int:

@@ -1,4 +1,4 @@
-"""WHILE, IF, CALL_ONCE: subgraphs run inside the C loop; only the engine can run them."""
+"""WHILE, IF, STABLEHLO_CASE, STABLEHLO_COMPOSITE, CALL_ONCE: subgraphs run inside the C loop; only the engine can run them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,23 @@ def lower_if(node: OpNode) -> Kernel:
     branches = node.options["then_subgraph_index"], node.options["else_subgraph_index"]
     if min(branches) < 0:
         raise node.refuse(f"branches are subgraphs {branches[0]} and {branches[1]}: both must be 0 or more")
-    return Kernel("if", branches)
+    return Kernel("if", branches, conditions=1)
+
+
+def lower_case(node: OpNode) -> Kernel:
+    """The branches by subgraph number, of which there is at least one."""
+    branches = tuple(int(branch) for branch in node.options["branch_subgraph_indices"])
+    if not branches or min(branches) < 0:
+        raise node.refuse(f"branches are subgraphs {list(branches)}: there must be one, and all be 0 or more")
+    return Kernel("stablehlo_case", branches, conditions=1)
+
+
+def lower_composite(node: OpNode) -> Kernel:
+    """The subgraph that says what the composite means; its name is for accelerators that know it."""
+    meaning = node.options["decomposition_subgraph_index"]
+    if meaning < 0:
+        raise node.refuse(f"its decomposition is subgraph {meaning}: must be 0 or more")
+    return Kernel("stablehlo_composite", (meaning,), conditions=0)
 
 
 def lower_call_once(node: OpNode) -> Kernel:
@@ -41,6 +57,20 @@ OPERATORS = (
         lower=lower_if,
         takes="condition operands...? -> results...?",
         types=("b8 any...? -> any...?",),
+    ),
+    Operator(
+        "STABLEHLO_CASE",
+        range(1, 2),
+        lower=lower_case,
+        takes="branch operands...? -> results...?",
+        types=("s32 any...? -> any...?",),
+    ),
+    Operator(
+        "STABLEHLO_COMPOSITE",
+        range(1, 2),
+        lower=lower_composite,
+        takes="operands...? -> results...?",
+        types=("any...? -> any...?",),
     ),
     Operator("CALL_ONCE", range(1, 2), lower=lower_call_once, takes="->", types=("->",)),
 )

@@ -99,6 +99,8 @@ class Operator(NamedTuple):
     """The C kernel; the operator's name in lower case when empty."""
     writes: tuple[int, ...] = ()
     """Inputs that are variable tensors and written; the reference gives their new values behind the outputs."""
+    custom: Callable[[bytes], Mapping[str, Any]] | None = None
+    """For a custom operator that is built in: its options from the bytes in the file. Raises: ValueError."""
     rule: Mapping[str, str] = {}
     """How it computes, for docs/operators.md, by types of input 0 ("s8 u8"), "" for all of them."""
 

@@ -30,12 +30,14 @@ class Case(NamedTuple):
     """Of floats, absolute."""
     oracle: Any = REFERENCE
     version: int = 1
+    custom: bytes | None = None
+    """The options of a custom operator."""
 
     def node(self, op: str, rng: np.random.Generator, inputs: Sequence[str], outputs: Sequence[str]) -> OneNode:
         """The node with operands of these types."""
         given = [self._input(rng, kind, said) for kind, said in zip(inputs, self.inputs, strict=False)]
         outs = [Out(kind, self.quantization.get(kind) or scaled(rng, kind)) for kind in outputs]
-        return OneNode(op, given, self.options, outs=outs, version=self.version)
+        return OneNode(op, given, self.options, outs=outs, version=self.version, custom=self.custom)
 
     def _input(self, rng: np.random.Generator, kind: str, said: Any) -> Given | None:
         if said is None:
