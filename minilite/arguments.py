@@ -9,10 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from minilite.details import TensorDetails
-from minilite.engine.misfit import numbers_or_strings
-from minilite.engine.session import check_resize
+from minilite.engine.misfit import check_resize, numbers_or_strings
 from minilite.errors import InputError, InputRuntimeError, InputTypeError, shortened
-from minilite.format.model import Array, Subgraph, Tensor
+from minilite.format.model import Array, Model, Subgraph, Tensor
 from minilite.format.values import array_type
 
 Shape = tuple[int, ...]
@@ -22,6 +21,24 @@ Dims: TypeAlias = "Sequence[int] | Array"
 """A shape as callers give it."""
 Shapes: TypeAlias = "Mapping[str, Dims] | Mapping[int, Dims] | Mapping[str | int, Dims]"
 """Shapes by a tensor's name or number; spelled out because mappings are invariant in their keys."""
+
+
+def checked_subgraph(model: Model, index: int) -> Subgraph:
+    """The subgraph of that number. Raises: InputError."""
+    subgraphs = model.subgraphs
+    if not 0 <= index < len(subgraphs):
+        message = f"Invalid subgraph index {index} exceeds max subgraph index {len(subgraphs) - 1}"
+        raise InputError(message)
+    return subgraphs[index]
+
+
+def checked_tensor(subgraph: Subgraph, index: int) -> Tensor:
+    """The tensor of that number. Raises: InputError."""
+    tensors = subgraph.tensors
+    if not 0 <= index < len(tensors):
+        message = f"Invalid tensor index {index} exceeds max tensor index {len(tensors) - 1}"
+        raise InputError(message)
+    return tensors[index]
 
 
 def tensor_number(subgraph: Subgraph, key: TensorKey) -> int:
@@ -69,8 +86,8 @@ def names(what: str, subgraph: Subgraph, numbers: Sequence[int], most: int = 8) 
     return f"{what} are {', '.join(found) or 'none'}{more}"
 
 
-def input_arrays(subgraph: Subgraph, inputs: Sequence[Any]) -> dict[int, Array]:
-    """Arrays by tensor number: one an input, in the model's order, or one mapping by name or number. Raises: InputError."""
+def input_arrays(subgraph: Subgraph, inputs: Sequence[Any]) -> list[tuple[int, Array]]:
+    """Tensor numbers and arrays: one an input, in the model's order, or one mapping by name or number. Raises: InputError."""
     if len(inputs) == 1 and isinstance(inputs[0], Mapping):
         given = {tensor_number(subgraph, key): value for key, value in inputs[0].items()}
     elif len(inputs) == len(subgraph.inputs):
@@ -84,7 +101,7 @@ def input_arrays(subgraph: Subgraph, inputs: Sequence[Any]) -> dict[int, Array]:
             f"got inputs {sorted(got)}, the model takes {sorted(subgraph.tensors[i].name for i in subgraph.inputs)}"
         )
         raise InputError(message)
-    return {number: numbers_or_strings(subgraph.tensors[number], value) for number, value in given.items()}
+    return [(number, numbers_or_strings(subgraph.tensors[number], value)) for number, value in given.items()]
 
 
 def output_arrays(

@@ -83,31 +83,51 @@ def _sparsity_parameters(tensor: Tensor) -> dict[str, Any]:
     return found
 
 
-def tensor_details(tensor: Tensor, shape: Shape, *, compress_zero_points: bool = False) -> TensorDetails:
-    """A tensor of this shape in the form of LiteRT's details.
+class Description:
+    """What details say of a tensor whatever its shape: looked up once, copied for every caller.
 
     `compress_zero_points` gives zero points that are all equal as one.
     """
-    quantization = tensor.quantization
-    signature = tensor.shape_signature if tensor.shape_signature is not None else shape
-    zero_points = quantization.zero_points
-    if compress_zero_points and len(zero_points) > 1 and len(set(zero_points)) == 1:
-        zero_points = zero_points[:1]
-    return {
-        "name": tensor.name,
-        "index": tensor.index,
-        "shape": np.array(shape, np.int32),
-        "shape_signature": np.array(signature, np.int32),
-        "dtype": _reported_type(tensor.type),
-        "quantization": (quantization.scale, quantization.zero_point),
-        "quantization_parameters": {
-            "scales": np.array(quantization.scales, np.float32),
-            "zero_points": np.array(zero_points, np.int64).astype(np.int32),  # LiteRT cuts them as well
-            "quantized_dimension": quantization.quantized_dimension,
-            "block_size": quantization.block_size,
-        },
-        "sparsity_parameters": _sparsity_parameters(tensor),
-    }
+
+    __slots__ = ("_fixed", "_scales", "_signature", "_zero_points")
+
+    def __init__(self, tensor: Tensor, *, compress_zero_points: bool = False) -> None:
+        quantization = tensor.quantization
+        zero_points = quantization.zero_points
+        if compress_zero_points and len(zero_points) > 1 and len(set(zero_points)) == 1:
+            zero_points = zero_points[:1]
+        self._scales = np.array(quantization.scales, np.float32)
+        self._zero_points = np.array(zero_points, np.int64).astype(np.int32)  # LiteRT cuts them as well
+        self._signature = None if tensor.shape_signature is None else np.array(tensor.shape_signature, np.int32)
+        self._fixed = (
+            tensor.name,
+            tensor.index,
+            _reported_type(tensor.type),
+            (quantization.scale, quantization.zero_point),
+            quantization.quantized_dimension,
+            quantization.block_size,
+            tensor,
+        )
+
+    def of(self, shape: Shape) -> TensorDetails:
+        """The details of the tensor with this shape; its arrays are the caller's."""
+        name, index, dtype, quantization, quantized_dimension, block_size, tensor = self._fixed
+        now = np.array(shape, np.int32)
+        return {
+            "name": name,
+            "index": index,
+            "shape": now,
+            "shape_signature": now.copy() if self._signature is None else self._signature.copy(),
+            "dtype": dtype,
+            "quantization": quantization,
+            "quantization_parameters": {
+                "scales": self._scales.copy(),
+                "zero_points": self._zero_points.copy(),
+                "quantized_dimension": quantized_dimension,
+                "block_size": block_size,
+            },
+            "sparsity_parameters": _sparsity_parameters(tensor),
+        }
 
 
 def node_details(graph: Subgraph) -> list[NodeDetails]:

@@ -13,19 +13,22 @@ from minilite.arguments import (
     Shapes,
     TensorKey,
     check_strict,
+    checked_subgraph,
+    checked_tensor,
     input_arrays,
     output_arrays,
     tensor_number,
     wanted_shape,
 )
 from minilite.compat import Delegate, OpResolverType, load_delegate
-from minilite.details import NodeDetails, TensorDetails, node_details, tensor_details
+from minilite.details import Description, NodeDetails, TensorDetails, node_details
 from minilite.engine.program import Program
 from minilite.engine.session import Session
+from minilite.entry import Entry
 from minilite.errors import InputError, MiniliteError, StateError
-from minilite.format.model import Array, Model, Subgraph, Tensor
+from minilite.format.model import Array, Model, Subgraph
 from minilite.format.values import constant_values
-from minilite.signature import SignatureRunner, find_signature, run_once
+from minilite.signature import SignatureRunner, find_signature
 
 Shape = tuple[int, ...]
 _Self = TypeVar("_Self", bound="Interpreter")
@@ -91,7 +94,9 @@ class Interpreter:
         self._making = threading.RLock()  # what is made at first use is made once, whichever thread comes first
         self._shared: Shared | None = None
         self._sessions: dict[int, Session] = {}
+        self._entry: Entry | None = None
         self._early_shapes: dict[int, Shape] = {}
+        self._described: dict[tuple[int, int], Description] = {}
 
     def __repr__(self) -> str:
         graph = self.model.subgraphs[0]
@@ -112,6 +117,7 @@ class Interpreter:
         other._making = threading.RLock()
         other._shared = None
         other._sessions = {}
+        other._entry = None
         other._early_shapes = {}
         return other
 
@@ -156,7 +162,8 @@ class Interpreter:
 
         Raises: UnsupportedOpError, ShapeError, ArenaError, StateError.
         """
-        self._session().allocate()
+        session = self._sessions.get(0)
+        (session if session is not None else self._session()).allocate()
 
     def invoke(self) -> None:
         """Runs the model once. Raises: StateError, KernelError, or what a Python operator raised."""
@@ -210,7 +217,7 @@ class Interpreter:
         session = self._sessions.get(subgraph_index)
         if session is not None:
             return session.get(number)
-        tensor = self._tensor(number, subgraph_index)
+        tensor = checked_tensor(self._subgraph(subgraph_index), number)
         if tensor.data is None:
             message = "Tensor data is null. Run allocate_tensors() first"
             raise StateError(message, tensors=[tensor.name])
@@ -218,34 +225,27 @@ class Interpreter:
 
     def tensor(self, tensor_index: TensorKey) -> Callable[[], Array]:
         """A function that gives a live, writable view of a tensor's memory. While a view lives, memory does not move."""
-        number = self._tensor(tensor_number(self._subgraph(), tensor_index)).index
+        number = tensor_index if type(tensor_index) is int else tensor_number(self._subgraph(), tensor_index)
         session = self._sessions.get(0)
         if session is not None:
             return session.view(number)
+        checked_tensor(self._subgraph(), number)
         return lambda: self._session().view(number)()
 
     def _subgraph(self, index: int = 0) -> Subgraph:
-        subgraphs = self.model.subgraphs
-        if not 0 <= index < len(subgraphs):
-            message = f"Invalid subgraph index {index} exceeds max subgraph index {len(subgraphs) - 1}"
-            raise InputError(message)
-        return subgraphs[index]
-
-    def _tensor(self, index: int, subgraph: int = 0) -> Tensor:
-        tensors = self._subgraph(subgraph).tensors
-        if not 0 <= index < len(tensors):
-            message = f"Invalid tensor index {index} exceeds max tensor index {len(tensors) - 1}"
-            raise InputError(message)
-        return tensors[index]
+        return checked_subgraph(self.model, index)
 
     def _details(self, index: int, subgraph: int = 0) -> TensorDetails:
-        tensor = self._tensor(index, subgraph)
+        described = self._described.get((subgraph, index))
+        if described is None:
+            tensor = checked_tensor(self._subgraph(subgraph), index)
+            described = Description(tensor, compress_zero_points=self._options.compress_zero_points)
+            self._described[subgraph, index] = described
         session = self._sessions.get(subgraph)
         if session is not None:
-            shape = session.shape(index)
-        else:
-            shape = self._early_shapes.get(index, tensor.shape) if subgraph == 0 else tensor.shape
-        return tensor_details(tensor, shape, compress_zero_points=self._options.compress_zero_points)
+            return described.of(session.shape(index))
+        shape = self.model.subgraphs[subgraph].tensors[index].shape
+        return described.of(self._early_shapes.get(index, shape) if subgraph == 0 else shape)
 
     def get_input_details(self) -> list[TensorDetails]:
         """Details of every input: name, index, shape, shape_signature, dtype, quantization, ..."""
@@ -301,10 +301,15 @@ class Interpreter:
         are written to the arrays there, which have their dtypes and shapes.
         Raises: InputError for names, counts and arrays that do not fit; ShapeError for shapes the model refuses.
         """
+        entry = self._entry
+        if entry is None:
+            entry = self._entry = Entry.of_graph(self._session())
+        if out is None and len(inputs) == 1 and type(inputs[0]) is dict:
+            plain = entry.plain(inputs[0])
+            if plain is not None:
+                return entry.run(plain)
         graph = self.model.subgraphs[0]
-        arrays = input_arrays(graph, inputs)
-        outputs = {graph.tensors[index].name: index for index in graph.outputs}
-        return run_once(self._session(), arrays, outputs, output_arrays(graph, outputs, out))
+        return entry.run(input_arrays(graph, inputs), output_arrays(graph, entry.outputs, out))
 
     def bind_tensor(self, tensor: TensorKey, array: Array | None) -> None:
         """Puts a tensor into a numpy array of the caller's, without copies, from the next `allocate_tensors` on.
@@ -347,7 +352,7 @@ class Interpreter:
         Raises: StateError while a view of the arena is held.
         """
         for session in tuple(self._sessions.values()):  # other threads may begin one meanwhile
-            session.state.trim()
+            session.trim()
 
     @property
     def counters(self) -> dict[str, int]:

@@ -5,40 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from minilite.details import TensorDetails, tensor_details
+from minilite.details import Description, TensorDetails
 from minilite.engine.misfit import numbers_or_strings
 from minilite.engine.session import Session
+from minilite.entry import Entry
 from minilite.errors import InputError, InputTypeError
 from minilite.format.model import Array, Signature
-
-
-def run_once(
-    session: Session, arrays: Mapping[int, Array], outputs: Mapping[str, int], out: Mapping[str, Array]
-) -> dict[str, Array]:
-    """Resizes inputs, by tensor number, to their arrays, runs, and gives the outputs by name.
-
-    Outputs are owned copies, or the arrays of `out`. Raises: InputError, ShapeError, ArenaError, KernelError, StateError.
-    """
-    for index, array in arrays.items():
-        session.resize(index, array.shape)
-    session.allocate()
-    for index, array in arrays.items():
-        session.set(index, array)
-    session.invoke()
-    return {name: _taken(session, index, name, out.get(name)) for name, index in outputs.items()}
-
-
-def _taken(session: Session, index: int, name: str, target: Array | None) -> Array:
-    if target is None:
-        return session.get(index)
-    found = session.get(index, target)
-    if found is target:
-        return target
-    if found.shape != target.shape:
-        message = f"out['{name}'] is of shape {target.shape}, the output is of shape {found.shape}"
-        raise InputError(message, tensors=[name], shapes=[target.shape, found.shape])
-    target[...] = found
-    return target
 
 
 def find_signature(signatures: Sequence[Signature], key: str | None) -> Signature:
@@ -65,6 +37,7 @@ class SignatureRunner:
     def __init__(self, signature: Signature, session: Session, compress_zero_points: bool) -> None:
         self._signature = signature
         self._session = session
+        self._entry = Entry(session, tuple(signature.inputs.items()), signature.outputs)
         self._compress_zero_points = compress_zero_points
 
     def __repr__(self) -> str:
@@ -72,6 +45,10 @@ class SignatureRunner:
 
     def __call__(self, *by_position: Any, **inputs: Any) -> dict[str, Array]:
         """Runs the signature on arrays by name. Raises: InputError for names, types; ShapeError for shapes the model refuses."""
+        plain = None if by_position else self._entry.plain(inputs)
+        return self._entry.run(self._checked(by_position, inputs) if plain is None else plain)
+
+    def _checked(self, by_position: Sequence[Any], inputs: Mapping[str, Any]) -> list[tuple[int, Array]]:
         expected = self._signature.inputs
         if by_position:
             message = f"a signature takes its arrays by name: {', '.join(f'{name}=...' for name in expected)}"
@@ -86,10 +63,9 @@ class SignatureRunner:
             if name not in expected:
                 message = f"Invalid Input name ({name}) for SignatureDef: takes {', '.join(expected)}"
                 raise InputError(message)
-        arrays = {
-            expected[name]: numbers_or_strings(self._session.tensor(expected[name]), v) for name, v in inputs.items()
-        }
-        return run_once(self._session, arrays, self._signature.outputs, {})
+        return [
+            (expected[name], numbers_or_strings(self._session.tensor(expected[name]), v)) for name, v in inputs.items()
+        ]
 
     def get_input_details(self) -> dict[str, TensorDetails]:
         """Details of every input by name."""
@@ -101,6 +77,5 @@ class SignatureRunner:
 
     def _details(self, index: int) -> TensorDetails:
         session = self._session
-        return tensor_details(
-            session.tensor(index), session.shape(index), compress_zero_points=self._compress_zero_points
-        )
+        described = Description(session.tensor(index), compress_zero_points=self._compress_zero_points)
+        return described.of(session.shape(index))

@@ -35,6 +35,7 @@ STAGES: dict[str, int] = {
     "details": 6,
     "options": 7,
     "arguments": 7,
+    "entry": 6,
     "signature": 7,
     "interpreter": 8,
     "report": 9,

@@ -71,8 +71,8 @@ typedef struct ml_binding {
  * subgraph, by ascending tensor; shapes not named are the file's. `bindings` are all buffers that stand in for tensors from
  * now on; the plan hangs on which tensors these are, not on where the buffers lie. Zeroes variable tensors, unless only
  * buffers change. On failure the old plan and buffers stay, and the memory they lie in. */
-ml_status ml_state_prepare(ml_state *state, const int32_t *spec, int32_t words,
-                           const ml_binding *bindings, int32_t n_bindings, ml_error *error);
+uintptr_t ml_state_prepare(ml_state *state, const int32_t *spec, int32_t words,
+                           const ml_binding *bindings, int32_t n_bindings);
 /* Makes the plan for these shapes and the buffers in force, without putting it in force; the caller frees it. */
 ml_status ml_state_plan_for(ml_state *state, const int32_t *spec, int32_t words, ml_plan **plan,
                             ml_error *error);
@@ -86,9 +86,9 @@ void ml_plan_free(ml_plan *plan);
  * ml_error_free: so each of several threads that fail has its own, and a run that does not fail passes none. */
 uintptr_t ml_state_run(ml_state *state);
 void ml_error_free(ml_error *error);
-/* Counts caller-visible views of the arena, up or down: while there are any, memory neither moves nor goes. To be called
- * before the view's place is asked for. */
-void ml_state_pin(ml_state *state, int32_t views);
+/* Counts caller-visible views of the arena, up or down, and gives their number: while there are any, memory neither moves nor
+ * goes. To be called before the view's place is asked for. */
+int32_t ml_state_pin(ml_state *state, int32_t views);
 /* Gives back arena memory and cached plans that are not in force; the next prepare or run acquires anew. */
 ml_status ml_state_trim(ml_state *state, ml_error *error);
 /* Frees the arena (release) and takes it again for the plan in force (acquire); the plan stays. */
@@ -103,6 +103,7 @@ typedef struct ml_place_now {
     void *data; /* NULL: it has no memory now */
     int64_t bytes; /* at data */
     uint64_t generation; /* for which all of this holds */
+    bool settled; /* runs change no shape of the plan in force */
 } ml_place_now;
 ml_status ml_state_place(ml_state *state, int32_t tensor, ml_place_now *place, ml_error *error);
 /* The file's number of the first node that writes over a tensor of the main frame once it is dead; -1 if it stays whole. */

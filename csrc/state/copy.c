@@ -49,6 +49,7 @@ ml_status ml_state_place(ml_state *s, int32_t tensor, ml_place_now *place, ml_er
         place->tensor = *ml_row_of(s->graph, &s->now->rows, 0, tensor);
         place->data = find(s, tensor, &place->bytes);
         place->generation = atomic_load_explicit(&s->generation, memory_order_relaxed);
+        place->settled = !s->now->learnt;
     }
     ml_leave(s->interpreter);
     return status;

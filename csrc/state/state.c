@@ -171,23 +171,6 @@ static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding
     return ML_OK;
 }
 
-ml_status ml_state_prepare(ml_state *s, const int32_t *spec, int32_t words,
-                           const ml_binding *bindings, int32_t n_bindings, ml_error *error) {
-    ml_status status = ml_enter(s->interpreter);
-    if (status != ML_OK) return status;
-    ml_binding *copy = n_bindings > 0 ? malloc((size_t)n_bindings * sizeof *copy) : NULL;
-    if (n_bindings > 0 && !copy) {
-        status = ml_error_memory(error, "bound tensors", n_bindings, 0);
-    } else {
-        if (copy) memcpy(copy, bindings, (size_t)n_bindings * sizeof *copy);
-        ml_plan_request request = request_of(s, spec, words, copy, n_bindings);
-        status = prepare(s, &request, copy, error);
-        if (status != ML_OK) free(copy);
-    }
-    ml_leave(s->interpreter);
-    return status;
-}
-
 /* A call's turn, though nothing changes: it packs weights and asks shape functions of custom operators. Its work is not
  * counted. */
 ml_status ml_state_plan_for(ml_state *s, const int32_t *spec, int32_t words, ml_plan **plan,
@@ -274,6 +257,29 @@ static uintptr_t give_error(ml_state *s, ml_status status) {
     return (uintptr_t)(error ? error : &no_memory);
 }
 
+uintptr_t ml_state_prepare(ml_state *s, const int32_t *spec, int32_t words,
+                           const ml_binding *bindings, int32_t n_bindings) {
+    ml_status status = ml_enter(s->interpreter);
+    if (status != ML_OK) return (uintptr_t)&busy;
+    ml_binding *copy = n_bindings > 0 ? malloc((size_t)n_bindings * sizeof *copy) : NULL;
+    if (s->pinned) {
+        status = ml_error_set(
+            &s->error, ML_VIEW_HELD,
+            "There is at least 1 reference to internal data in the interpreter: views of its "
+            "memory are held, which have to be dropped before tensors are allocated anew");
+    } else if (n_bindings > 0 && !copy) {
+        status = ml_error_memory(&s->error, "bound tensors", n_bindings, 0);
+    } else {
+        if (copy) memcpy(copy, bindings, (size_t)n_bindings * sizeof *copy);
+        ml_plan_request request = request_of(s, spec, words, copy, n_bindings);
+        status = prepare(s, &request, copy, &s->error);
+    }
+    if (status != ML_OK) free(copy);
+    uintptr_t failed = status == ML_OK ? 0 : give_error(s, status);
+    ml_leave(s->interpreter);
+    return failed;
+}
+
 /* The error of the state is empty whenever no run is under way, as every call in the steps points at it. */
 uintptr_t ml_state_run(ml_state *s) {
     ml_status status = ml_enter(s->interpreter);
@@ -300,4 +306,6 @@ uintptr_t ml_state_run(ml_state *s) {
     return failed;
 }
 
-void ml_state_pin(ml_state *s, int32_t views) { atomic_fetch_add(&s->pinned, views); }
+int32_t ml_state_pin(ml_state *s, int32_t views) {
+    return atomic_fetch_add(&s->pinned, views) + views;
+}

@@ -7,8 +7,6 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from minilite._core import ffi, lib
 from minilite._native.graph import Graph
 from minilite._native.hooks import Hooks
@@ -40,6 +38,8 @@ class Place(NamedTuple):
     bytes: int
     address: int
     """0: it has no memory."""
+    settled: bool
+    """Runs change no shape, so they move nothing."""
 
 
 class Usage(NamedTuple):
@@ -102,7 +102,6 @@ class State:
         self._graph = graph
         self._hooks = hooks
         self._handle = ffi.new_handle(hooks)
-        self._errors: list[Any] = []
         table = {
             "owner": self._handle,
             "eval": lib.ml_hook_eval,
@@ -133,7 +132,7 @@ class State:
 
     def run(self) -> Callable[[], None]:
         """The steady path: a function that runs the plan in force, one call into C."""
-        run, pointer, fail = lib.ml_state_run, self.pointer, self._run_failed
+        run, pointer, fail = lib.ml_state_run, self.pointer, self._raise
 
         def invoke() -> None:
             if failed := run(pointer):
@@ -141,7 +140,7 @@ class State:
 
         return invoke
 
-    def _run_failed(self, address: int) -> None:
+    def _raise(self, address: int) -> None:
         error = ffi.gc(ffi.cast("ml_error *", address), lib.ml_error_free)
         self._fail(error.status, error)
 
@@ -162,11 +161,8 @@ class State:
         if bound:
             bindings = b"".join(map(_BINDING.pack, *zip(*bound, strict=True)))
             rows = ffi.cast("ml_binding *", ffi.from_buffer(bindings))
-        errors = self._errors
-        error = errors.pop() if errors else fresh_error()
-        if status := lib.ml_state_prepare(self.pointer, spec[0], spec[1], rows, len(bound), error):
-            self._fail(status, error)
-        errors.append(error)
+        if failed := lib.ml_state_prepare(self.pointer, spec[0], spec[1], rows, len(bound)):
+            self._raise(failed)
 
     def _plan(self, function: Callable[..., int], *arguments: Any) -> Plan | None:
         out = ffi.new("ml_plan **")
@@ -189,9 +185,21 @@ class State:
         """A copy of the residence in force: the plan with what runs have learnt."""
         return self._plan(lib.ml_state_memory)
 
-    def pin(self, views: int) -> None:
-        """Counts views of the arena, up or down: while there are any, memory neither moves nor goes."""
-        lib.ml_state_pin(self.pointer, views)
+    def pin(self, views: int) -> int:
+        """Counts views of the arena, up or down: while there are any, memory neither moves nor goes. Gives their number."""
+        return int(lib.ml_state_pin(self.pointer, views))
+
+    def buffer(self, place: Place) -> Any:
+        """A tensor's bytes as a buffer; valid until `generation` changes, readable as long as addresses stay mapped."""
+        return ffi.buffer(ffi.cast("char *", place.address), place.bytes)
+
+    def pinned_buffer(self, place: Place) -> Any:
+        """A tensor's bytes as a buffer. It takes over a pin, and keeps the memory, for as long as it or an array over it lives."""
+        memory = ffi.gc(ffi.cast("char *", place.address), self._unpin)
+        return ffi.buffer(memory, place.bytes)
+
+    def _unpin(self, _: Any) -> None:
+        lib.ml_state_pin(self.pointer, -1)
 
     def trim(self) -> None:
         """Gives back memory that the plan in force does not need."""
@@ -238,7 +246,9 @@ class State:
         t = place.tensor
         shape = tuple(t.shape.dims[0 : t.shape.rank]) if t.shaped else None
         address = int(ffi.cast("uintptr_t", place.data))
-        return Place(int(place.generation), shape, t.type, STORAGES[t.storage], place.bytes, address)
+        return Place(
+            int(place.generation), shape, t.type, STORAGES[t.storage], place.bytes, address, bool(place.settled)
+        )
 
     def overwriter(self, tensor: int) -> int:
         """The file's number of the first node that writes over a tensor once it is dead; -1 if it stays whole."""
@@ -270,10 +280,3 @@ class State:
         if status not in (lib.ML_OK, lib.ML_NOT_READY):
             self._fail(status, error)
         return not status
-
-    def array(self, place: Place, dtype: Any) -> Array:
-        """A writable array over a tensor's bytes; valid until `generation` changes."""
-        if place.bytes == 0 or not place.address:
-            return np.zeros(place.shape or (), dtype)
-        data = ffi.buffer(ffi.cast("void *", place.address), place.bytes)
-        return np.frombuffer(data, dtype).reshape(place.shape)

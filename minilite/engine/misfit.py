@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from minilite.errors import InputError, shortened
+from minilite._native import MAX_RANK
+from minilite.errors import InputError, InputRuntimeError, shortened
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array, Tensor
 from minilite.format.packed import pack
@@ -16,6 +17,18 @@ from minilite.format.values import integer_limits, range_fault
 _HEAD = "Cannot set tensor: "
 _NUMBERS = "biufc"
 """The kinds of numpy's dtypes that a numeric tensor can be made from."""
+
+
+def check_resize(tensor: Tensor, shape: tuple[int, ...]) -> None:
+    """Refuses what no tensor of the kind can take. Raises: InputError."""
+    if tensor.data is not None and shape != tensor.shape:
+        message = f"tensor {tensor.index} ('{tensor.name}') is constant: its shape {tensor.shape} cannot become {shape}"
+        raise InputRuntimeError(message, tensors=[tensor.name], shapes=[tensor.shape, shape])
+    if len(shape) > MAX_RANK:
+        message = (
+            f"tensor {tensor.index} ('{tensor.name}'): shape {shape} has {len(shape)} dimensions, at most {MAX_RANK}"
+        )
+        raise InputError(message, tensors=[tensor.name], shapes=[shape])
 
 
 def as_array(tensor: Tensor, value: Any) -> Array:

@@ -4,41 +4,32 @@ from __future__ import annotations
 
 import math
 import threading
-import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from minilite._native import BUSY, MAX_RANK, Plan, Shared
+from minilite._native import Plan, Shared
 from minilite.engine.binding import Binding, bindable
-from minilite.engine.misfit import as_array, encode, misfit
+from minilite.engine.misfit import as_array, check_resize, encode, misfit
 from minilite.engine.program import Program, new_state, spec_of
-from minilite.engine.target import ArenaView, Target, decoded_values, target_at
-from minilite.errors import InputError, InputRuntimeError, StateError
+from minilite.engine.target import Target, decoded_values, target_at
+from minilite.errors import InputError, StateError
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array, Subgraph, Tensor
 from minilite.format.values import ENCODED, constant_values
 
 Shape = tuple[int, ...]
+_Targets = dict[int, Target]
+_Small = dict[int, tuple[Array, Any, Any, Shape]]
+"""By tensor whose copies are made under the GIL: an array over its memory, the memory itself, dtype and shape."""
+_ndarray = np.ndarray
 _TRIES = 8
 """How often a copy looks again where its tensor lies, when other threads move it meanwhile."""
 _SMALL = 500 if int(np.__version__.split(".")[0]) >= 2 else 0
 """Elements up to which copies are made under the GIL; numpy lets it go for more, and before 2.0 for any."""
 _MOST_REQUESTS = 2048
 """Validated shapes, keys of plans and places that are remembered; beyond it all are forgotten at once."""
-
-
-def check_resize(tensor: Tensor, shape: Shape) -> None:
-    """Refuses what no tensor of the kind can take. Raises: InputError."""
-    if tensor.data is not None and shape != tensor.shape:
-        message = f"tensor {tensor.index} ('{tensor.name}') is constant: its shape {tensor.shape} cannot become {shape}"
-        raise InputRuntimeError(message, tensors=[tensor.name], shapes=[tensor.shape, shape])
-    if len(shape) > MAX_RANK:
-        message = (
-            f"tensor {tensor.index} ('{tensor.name}'): shape {shape} has {len(shape)} dimensions, at most {MAX_RANK}"
-        )
-        raise InputError(message, tensors=[tensor.name], shapes=[shape])
 
 
 class Session:
@@ -60,23 +51,21 @@ class Session:
         self.ready = False
         self._root = root
         self._asked: dict[int, Shape] = {}
+        self._asks = 0  # counts what was asked for since: other threads may ask while tensors are allocated
         self._valid: dict[tuple[Any, ...], Shape] = {}
-        self._specs: dict[tuple[tuple[int, Shape], ...], Any] = {}
-        self._in_force: tuple[tuple[int, Shape], ...] | None = None
-        self._touched: set[int] = set()
+        self._specs: dict[tuple[Shape, ...], Any] = {}  # by the shapes of all tensors in `_asked`
+        self._in_force: tuple[Shape, ...] | None = None
+        self._touched: set[int] = set()  # what was asked for since, even if its shape is the one in force
         self._bound_asked: dict[int, Binding] = {}
         self._bound: dict[int, Binding] = {}
         self._released = False
         self._allocating = threading.RLock()
-        self._known: tuple[int, dict[int, Target]] = (
-            -1,
-            {},
-        )  # a generation's targets: one pair, so threads see both or none
-        self._all_targets: dict[int, dict[int, Target]] = {}
+        self._known: tuple[int, _Targets, _Small] = (-1, {}, {})  # of one generation: threads see all of it or none
+        self._all_known: dict[int, tuple[int, _Targets, _Small]] = {}
         self._generations = self.state.generations
         self._sequence = shared.sequence
-        self._views: dict[int, weakref.ref[ArenaView]] = {}
-        self._kept = {*self.subgraph.inputs, *self.subgraph.outputs}
+        self._owners: dict[int, tuple[int, Shape, Any, Any]] = {}  # of views; kept for the next where runs move nothing
+        self._kept = {*self.subgraph.outputs, *(self.subgraph.inputs if options["keep_inputs"] else ())}
 
     @property
     def plan(self) -> Plan | None:
@@ -95,7 +84,11 @@ class Session:
         asked = self._asked.get(index)
         if asked is not None:
             return asked
-        now = self.state.place(index).shape if self._in_force is not None else None
+        if self._in_force is None:
+            return self.subgraph.tensors[index].shape
+        generation, targets, _ = self._known
+        known = targets.get(index) if self._generations[0] == generation else None
+        now = (known.place if known else self.state.place(index)).shape
         return self.subgraph.tensors[index].shape if now is None else now
 
     def resize_again(self, key: Any, size: Any) -> bool:
@@ -108,22 +101,31 @@ class Session:
         if shape is None or asked is None:
             return False
         if asked != shape:
-            self._ask(key, shape)
+            self._asked[key] = shape
+            self._touched.add(key)
+            self._asks += 1
+            self.ready = False
         return True
 
     def resize(self, index: int, shape: Shape) -> None:
         """Asks for another shape; in force from the next `allocate`."""
-        tensor = self.subgraph.tensors[index]
-        check_resize(tensor, shape)
-        if len(self._valid) >= _MOST_REQUESTS:
-            self._valid.clear()
-        self._valid[(index, *shape)] = shape
-        if self._asked.setdefault(index, tensor.shape) != shape:
-            self._ask(index, shape)
-
-    def _ask(self, index: int, shape: Shape) -> None:
+        if self._asked.get(index) == shape:
+            return
+        key = index, *shape
+        if key not in self._valid:
+            tensor = self.subgraph.tensors[index]
+            check_resize(tensor, shape)
+            if len(self._valid) >= _MOST_REQUESTS:
+                self._valid.clear()
+            self._valid[key] = shape
+        first = index not in self._asked
+        if first:
+            self._specs.clear()  # their keys are the shapes of fewer tensors
         self._asked[index] = shape
+        if first and shape == self.subgraph.tensors[index].shape:
+            return
         self._touched.add(index)
+        self._asks += 1
         self.ready = False
 
     def allocate(self) -> None:
@@ -141,16 +143,11 @@ class Session:
             self._allocate()
 
     def _allocate(self) -> None:
-        if self._views:
-            message = (
-                f"There is at least 1 reference to internal data in the interpreter: {len(self._views)} views of its "
-                "memory are held, they have to be dropped before tensors are allocated anew"
-            )
-            raise StateError(message)
-        wish, bound = tuple(self._asked.items()), self._bound_asked
+        self._owners.clear()
+        asks, wish, bound = self._asks, tuple(self._asked.values()), self._bound_asked
         spec = self._specs.get(wish)
         if spec is None:
-            spec = self._spec(wish)
+            spec = self._specs[wish] = self._spec(dict(zip(tuple(self._asked), wish, strict=False)))
         try:
             if bound:
                 rows = [(b.address, b.array.nbytes, index) for index, b in sorted(bound.items())]
@@ -160,29 +157,29 @@ class Session:
         except StateError:  # refused because of others: what was asked for still is
             raise
         except Exception:
-            self._asked = dict(self._in_force or ())
+            self._asked = dict(zip(tuple(self._asked), self._in_force or (), strict=False))
             self._bound_asked = self._bound
             self._touched.clear()
             self.ready = self._in_force is not None
             raise
         self._in_force, self._bound = wish, bound
+        self._known = self._all_known.get(self._generations[0]) or self._know()
         self._touched.clear()
         self._released = False
-        self.ready = wish == tuple(self._asked.items()) and self._bound_asked is bound
+        self.ready = asks == self._asks
 
-    def _spec(self, wish: tuple[tuple[int, Shape], ...]) -> Any:
-        """The key of a plan in C's form, kept for the next time."""
+    def _spec(self, shapes: Mapping[int, Shape]) -> Any:
+        """The key of a plan in C's form."""
         tensors = self.subgraph.tensors
         if len(self._specs) >= _MOST_REQUESTS:
             self._specs.clear()
-        spec = self.state.spec(spec_of({index: shape for index, shape in wish if shape != tensors[index].shape}))
-        self._specs[wish] = spec
-        return spec
+        return self.state.spec(
+            spec_of({index: shape for index, shape in shapes.items() if shape != tensors[index].shape})
+        )
 
     def plan_for(self, shapes: Mapping[int, Shape]) -> Plan:
         """The plan for other shapes, not put in force."""
-        wish = {**self._asked, **shapes}
-        return self.state.plan_for(self._spec(tuple(wish.items())))
+        return self.state.plan_for(self._spec({**self._asked, **shapes}))
 
     # Running ----------------------------------------------------------------------------------------------------------
 
@@ -195,8 +192,14 @@ class Session:
 
     # Memory -----------------------------------------------------------------------------------------------------------
 
+    def trim(self) -> None:
+        """Gives back memory that the plan in force does not need. Raises: StateError while a view is held."""
+        self._owners.clear()
+        self.state.trim()
+
     def release_memory(self) -> None:
         """Frees the arena until the next `allocate`; the plan stays, `invoke` is refused meanwhile."""
+        self._owners.clear()
         self.state.release_memory()
         self._released = True
 
@@ -214,6 +217,7 @@ class Session:
         elif bound.pop(index, None) is None:
             return
         self._bound_asked = bound
+        self._asks += 1
         self.ready = False
 
     # Tensors ----------------------------------------------------------------------------------------------------------
@@ -228,22 +232,32 @@ class Session:
 
     def _target(self, index: int) -> Target:
         """Where the tensor lies now. Raises: InputError, StateError."""
-        now, (generation, targets) = self.state.generation, self._known
-        if now != generation:
-            if len(self._all_targets) >= _MOST_REQUESTS:
-                self._all_targets.clear()
-            generation, targets = self._known = (now, self._all_targets.setdefault(now, {}))
+        known = self._known
+        if known[0] != self._generations[0]:
+            known = self._know()
         if not self.ready:
             self._check_shape_in_force(index)
-        target = targets.get(index)
+        target = known[1].get(index)
         if target is None:
             target = self._look(index)
-            if target.place.generation == generation:  # another thread may have resized meanwhile
-                targets[index] = target
+            if target.place.generation == known[0]:  # another thread may have resized meanwhile
+                known[1][index] = target
+                if self._is_small(index, target):
+                    memory, dtype, shape = self.state.buffer(target.place), target.dtype, target.shape
+                    known[2][index] = _ndarray(shape, dtype, memory), memory, dtype, shape
         return target
+
+    def _know(self) -> tuple[int, _Targets, _Small]:
+        """What is known of the present generation, which places of an earlier one say nothing of."""
+        if len(self._all_known) >= _MOST_REQUESTS:
+            self._all_known.clear()
+        now = self._generations[0]
+        self._known = self._all_known.setdefault(now, (now, {}, {}))
+        return self._known
 
     def _forget_target(self, index: int) -> None:
         self._known[1].pop(index, None)
+        self._known[2].pop(index, None)
 
     def _check_shape_in_force(self, index: int) -> None:
         if index not in self._touched or self._in_force is None:
@@ -256,22 +270,24 @@ class Session:
         tensor = self.tensor(index)
         place = self.state.place(index) if self._in_force is not None else None
         at_caller = place is not None and place.storage == "bound"
-        target = target_at(tensor, place, self._bound[index].array if at_caller else None)
-        small = target.place.storage == "arena" and 0 < math.prod(target.shape) <= _SMALL and target.encoded is None
-        if small and index in self._kept and self.state.usage().stays_mapped:
-            target = target._replace(array=self.state.array(target.place, target.dtype))
-        return target
+        return target_at(tensor, place, self._bound[index].array if at_caller else None)
+
+    def _is_small(self, index: int, target: Target) -> bool:
+        """Whether copies of it are made under the GIL."""
+        few = target.place.storage == "arena" and 0 < math.prod(target.shape) <= _SMALL and target.encoded is None
+        return few and index in self._kept and self.state.usage().stays_mapped
+
+    # Small tensors are copied under the GIL, out of and into memory that stays mapped. The sequence says whether a call of
+    # another thread came in between: it is odd while one is under way.
 
     def get(self, index: int, into: Array | None = None) -> Array:
         """A copy of a tensor's values, in `into` where that fits. Raises: InputError, StateError."""
-        # Small ones are copied under the GIL, out of memory that stays mapped; the sequence says whether a call of another
-        # thread came in between. It is odd while one is under way.
-        generation, targets = self._known
-        target = targets.get(index)
-        if target is not None and target.array is not None and into is None and self.ready:
+        generation, _, small = self._known
+        known = small.get(index)
+        if known is not None and into is None and self.ready:
             sequence = self._sequence[0]
             if not sequence & 1 and self._generations[0] == generation:
-                copy = target.array.copy()
+                copy: Array = known[0].copy()
                 if self._sequence[0] == sequence:
                     return copy
         for _ in range(_TRIES):
@@ -284,27 +300,12 @@ class Session:
                 if self.state.read(index, place, raw):
                     return decoded_values(self.tensor(index), raw, target)
             else:
-                fits = into is not None and into.dtype == target.dtype and into.shape == target.shape
-                array = (
-                    into
-                    if fits and into is not None and into.flags.c_contiguous
-                    else np.empty(target.shape, target.dtype)
-                )
-                small = target.array
-                if self.state.read(index, place, array) if small is None else self._undisturbed(target, array, small):
+                fits = into is not None and target.fits(into) and into.flags.c_contiguous
+                array = into if fits and into is not None else np.empty(target.shape, target.dtype)
+                if self.state.read(index, place, array):
                     return array
             self._forget_target(index)
         raise StateError(_MOVES, tensors=[self.tensor(index).name])
-
-    def _undisturbed(self, target: Target, to: Array, source: Array) -> bool:
-        """Copies a small tensor under the GIL; False if a call came in between, or has moved it. Raises: StateError."""
-        sequence = self._sequence[0]
-        if sequence & 1:
-            raise StateError(BUSY)
-        if self._generations[0] != target.place.generation:
-            return False
-        to[...] = source
-        return bool(self._sequence[0] == sequence)
 
     def _check_whole(self, index: int) -> None:
         """Refuses tensors whose bytes have become another's. Raises: StateError."""
@@ -323,36 +324,31 @@ class Session:
         if not self.ready:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
             raise StateError(message, tensors=[self.tensor(index).name])
-        generation, targets = self._known
-        known = targets.get(index)
-        if known is not None and known.array is not None and type(value) is np.ndarray:
-            fits = value.dtype == known.dtype and value.shape == known.shape
-            sequence = self._sequence[0]
-            if fits and not sequence & 1 and self._generations[0] == generation:
-                known.array[...] = value  # see get
-                if self._sequence[0] == sequence:
-                    return
+        generation, _, small = self._known
+        known = small.get(index)
+        if known is not None and type(value) is _ndarray:
+            _, memory, dtype, shape = known
+            if value.dtype is dtype and value.shape == shape:
+                sequence = self._sequence[0]
+                if not sequence & 1 and self._generations[0] == generation:
+                    try:
+                        memory[:] = value
+                    except ValueError:  # it is not contiguous
+                        sequence = 0
+                    if self._sequence[0] == sequence:
+                        return
         for _ in range(_TRIES):
             target = self._target(index)
             plain = type(value) is np.ndarray and target.encoded is None
             array = value if plain else as_array(self.tensor(index), value)
-            if (
-                array.dtype != target.dtype
-                or array.shape != target.shape
-                or not target.writable
-                or not array.dtype.isnative
-            ):
+            if not target.writable or not target.fits(array):
                 raise misfit(self.tensor(index), value, array, target, bound=target.place.storage == "bound")
             if target.encoded is not None:
                 array = encode(self.tensor(index), array)
             elif not array.flags.c_contiguous:
                 array = np.ascontiguousarray(array)
-            if target.array is not None:
-                written = self._undisturbed(target, target.array, array)
-            else:
-                write = self.state.write_heap if target.encoded == TensorType.STRING else self.state.write
-                written = write(index, target.place, array)
-            if written:
+            write = self.state.write_heap if target.encoded == TensorType.STRING else self.state.write
+            if write(index, target.place, array):
                 return
             self._forget_target(index)
         raise StateError(_MOVES, tensors=[self.tensor(index).name])
@@ -362,39 +358,43 @@ class Session:
 
         Of strings and of elements of less than a byte it gives copies.
         """
-        tensor = self.tensor(index)
+        if index not in self._owners:
+            self.tensor(index)
 
         def live() -> Array:
-            if tensor.data is not None:
-                return tensor.data if tensor.type not in ENCODED else constant_values(tensor)
-            target = self._target(index)
-            if target.encoded is not None:
-                return self.get(index)
-            if target.place.storage == "bound":
-                flat: Array = self._bound[index].array.reshape(-1)
-                return flat[: target.place.bytes // flat.itemsize].reshape(target.shape)
-            return self._pinned(index)
+            owner = self._owners.get(index)
+            if owner is not None and owner[0] == self._generations[0] and self.ready:
+                return _ndarray(owner[1], owner[2], owner[3])
+            return self._first_view(index)
 
         return live
+
+    def _first_view(self, index: int) -> Array:
+        tensor = self.tensor(index)
+        if tensor.data is not None:
+            return tensor.data if tensor.type not in ENCODED else constant_values(tensor)
+        target = self._target(index)
+        if target.encoded is not None:
+            return self.get(index)
+        if target.place.storage == "bound":
+            flat: Array = self._bound[index].array.reshape(-1)
+            return flat[: target.place.bytes // flat.itemsize].reshape(target.shape)
+        return self._pinned(index)
 
     def _pinned(self, index: int) -> Array:
         """An array over the tensor's memory, which stays where it is from before it is looked up."""
         self.state.pin(1)
         try:
             target = self._look(index)
-            array: Array = self.state.array(target.place, target.dtype)
-            array.flags.writeable = target.writable
-            owner = ArenaView(self, array)
-            key = id(owner)
-            self._views[key] = weakref.ref(owner, lambda _: self._drop_view(key))
+            memory = self.state.pinned_buffer(target.place)
         except BaseException:
             self.state.pin(-1)
             raise
-        return np.asarray(owner)
-
-    def _drop_view(self, key: int) -> None:
-        del self._views[key]
-        self.state.pin(-1)
+        array: Array = _ndarray(target.shape, target.dtype, memory)
+        array.flags.writeable = target.writable
+        if target.writable and target.place.settled:
+            self._owners[index] = target.place.generation, target.shape, target.dtype, memory
+        return array
 
 
 _MOVES = "the tensor moves all the time: other threads resize or trim this interpreter"

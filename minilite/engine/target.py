@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from minilite._native import Place
 from minilite.errors import InputError, KernelError, StateError
@@ -10,20 +10,7 @@ from minilite.format.dtypes import TensorType
 from minilite.format.model import Array, Tensor
 from minilite.format.values import ENCODED, array_type, decoded
 
-if TYPE_CHECKING:
-    from minilite.engine.session import Session
-
 Shape = tuple[int, ...]
-
-
-class ArenaView:
-    """The owner of a live view: numpy arrays made from it keep it, and while it lives the arena stays where it is."""
-
-    __slots__ = ("__array_interface__", "__weakref__", "_session")
-
-    def __init__(self, session: Session, array: Array) -> None:
-        self._session = session
-        self.__array_interface__ = array.__array_interface__
 
 
 class Target(NamedTuple):
@@ -35,8 +22,10 @@ class Target(NamedTuple):
     writable: bool
     encoded: TensorType | None
     """The type, where an array of values is not the tensor's bytes: strings, elements of less than a byte."""
-    array: Array | None = None
-    """Over the memory itself, for small tensors that are copied under the GIL; None: copies are C's."""
+
+    def fits(self, array: Array) -> bool:
+        """Whether the array's values are of the tensor's type, in this machine's byte order, and of its shape."""
+        return bool(array.dtype == self.dtype and array.shape == self.shape and array.dtype.isnative)
 
     @property
     def ndim(self) -> int:

@@ -331,6 +331,29 @@ def test_intermediates_are_whole_or_refused() -> None:
         assert apart.get_tensor(1).tolist() == [0, 2, 3, 4]  # dead, but nobody took its bytes
 
 
+def test_an_input_that_may_be_reused_is_whole_or_refused() -> None:
+    interpreter = ready(relu_chain(5), preserve_inputs=False)
+    interpreter.set_tensor(0, floats(-1, 2, 3, 4))
+    assert interpreter.get_tensor(0).tolist() == [-1, 2, 3, 4]
+    interpreter.invoke()
+    with pytest.raises(minilite.StateError, match=r"tensor 0 \('x'\) was overwritten by node 0 \(RELU\)"):
+        interpreter.get_tensor(0)
+
+
+def test_requests_are_told_apart_by_tensor() -> None:
+    """The same two shapes, asked for in the same order, but of the other tensors."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    a, b = graph.input("a", (2,)), graph.input("b", (2,))
+    graph.output(graph.node("ADD", [a, b], out=("y", (2,))))
+    interpreter = ready(builder.build())
+    for first, second, shapes in ((a, b, r"\(3\) and \(7\)"), (b, a, r"\(7\) and \(3\)")):
+        interpreter.resize_tensor_input(first, (3,))
+        interpreter.resize_tensor_input(second, (7,))
+        with pytest.raises(minilite.ShapeError, match=f"shapes {shapes} do not broadcast"):
+            interpreter.allocate_tensors()
+
+
 def test_resizing_another_tensor_is_tolerated() -> None:
     interpreter = ready(relu_chain())
     interpreter.resize_tensor_input(3, (9,))

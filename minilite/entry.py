@@ -1,0 +1,80 @@
+"""Entry: a subgraph called with arrays by name; resizes, fills, runs and copies out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from minilite.engine.session import Session
+from minilite.errors import InputError
+from minilite.format.model import Array
+from minilite.format.values import array_type
+
+
+class Entry:
+    """Names of inputs and outputs, by tensor number, of one Session, looked up once for all calls."""
+
+    __slots__ = ("_names", "_positions", "_types", "outputs", "session")
+
+    def __init__(self, session: Session, inputs: Sequence[tuple[str, int]], outputs: Mapping[str, int]) -> None:
+        tensors = session.subgraph.tensors
+        self.session = session
+        self._positions = tuple(index for _, index in inputs)
+        # A name that two inputs have says of neither which one is meant.
+        names = [name for name, _ in inputs]
+        self._types = {
+            name: (index, array_type(tensors[index].type)) for name, index in inputs if names.count(name) == 1
+        }
+        self.outputs = outputs
+        self._names = tuple(outputs.items())
+
+    @classmethod
+    def of_graph(cls, session: Session) -> Entry:
+        """A subgraph's own inputs and outputs, by their tensors' names."""
+        graph = session.subgraph
+        inputs = [(graph.tensors[index].name, index) for index in graph.inputs]
+        return cls(session, inputs, {graph.tensors[index].name: index for index in graph.outputs})
+
+    def plain(self, given: Mapping[str, Any]) -> list[tuple[int, Array]] | None:
+        """Arrays by tensor number where all is as it should be: one array of the right type an input; else None."""
+        types, found = self._types, []
+        if len(given) != len(types) or len(types) != len(self._positions):
+            return None
+        for name, array in given.items():
+            known = types.get(name)
+            if known is None or type(array) is not np.ndarray or array.dtype is not known[1]:
+                return None
+            found.append((known[0], array))
+        return found
+
+    def run(self, arrays: Sequence[tuple[int, Array]], out: Mapping[str, Array] | None = None) -> dict[str, Array]:
+        """Resizes inputs, by tensor number, to their arrays, runs, and gives the outputs by name.
+
+        They are owned copies, but for those written to the arrays of `out`.
+        Raises: InputError, ShapeError, ArenaError, KernelError, StateError.
+        """
+        session = self.session
+        for index, array in arrays:
+            session.resize(index, array.shape)
+        session.allocate()
+        for index, array in arrays:
+            session.set(index, array)
+        session.invoke()
+        found = {}
+        for name, index in self._names:
+            found[name] = session.get(index) if out is None else self._taken(index, name, out.get(name))
+        return found
+
+    def _taken(self, index: int, name: str, target: Array | None) -> Array:
+        if target is None:
+            return self.session.get(index)
+        found = self.session.get(index, target)
+        if found is target:
+            return target
+        if found.shape != target.shape:
+            message = f"out['{name}'] is of shape {target.shape}, the output is of shape {found.shape}"
+            raise InputError(message, tensors=[name], shapes=[target.shape, found.shape])
+        target[...] = found
+        return target
