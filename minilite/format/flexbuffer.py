@@ -14,7 +14,7 @@ def scalars(data: bytes) -> Mapping[str, Any]:
     """The numbers, truth values and strings of a flexbuffer's map by name; maps and vectors in it are left out.
 
     Raises: ValueError for bytes that are no map."""
-    from flatbuffers import flexbuffers  # few models have one: loading others stays light
+    from flatbuffers import flexbuffers  # type: ignore[import-untyped]  # few models have one: loading others stays light
 
     try:
         root = flexbuffers.GetRoot(bytearray(data))

@@ -66,13 +66,13 @@ def _cut(dimension: int, stride_option: str) -> Param:
         assert weights is not None
         stride, same = positive(stride_option)(node), same_padding(node)
         if not len(x.shape) == len(weights.shape) == len(y.shape) == 4:
-            return max(0, weights.shape[dimension] - stride) if same and len(weights.shape) == 4 else 0
+            return max(0, int(weights.shape[dimension] - stride)) if same and len(weights.shape) == 4 else 0
         size, taps, made = x.shape[dimension], weights.shape[dimension], y.shape[dimension]
         found = (size - 1) * stride + taps - made if size else max(0, taps - stride) * same
         if not (taps - stride <= found < taps if same else -stride < found <= 0):
             padding = node.options["padding"]
             raise node.refuse(f"{padding} padding and stride {stride} give no side of {made} for one of {size}")
-        return found
+        return int(found)
 
     return cut
 
