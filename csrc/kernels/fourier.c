@@ -69,6 +69,13 @@ static ml_status prepare_rfft2d(const ml_call *c, ml_wish *wish) {
     return ML_OK;
 }
 
+/* n reals in pairs, zeros where fewer are given. */
+static void fill_line(const float *x, int64_t given, int64_t n, ml_complex *y) {
+    for (int64_t k = 0; k < (n + 1) / 2; k++)
+        y[k] = (ml_complex){2 * k < given ? (double)x[2 * k] : 0.0,
+                            2 * k + 1 < given ? (double)x[2 * k + 1] : 0.0};
+}
+
 static void transform(const ml_call *c, const ml_complex *roots, int64_t slice, ml_complex *lines) {
     const fourier_blob *b = c->blob;
     const int64_t high = b->made[0], wide = b->made[1], columns = wide / 2 + 1;
@@ -76,9 +83,10 @@ static void transform(const ml_call *c, const ml_complex *roots, int64_t slice, 
     const float *x = (const float *)ml_in(c, 0) + slice * b->in[0] * b->in[1];
     float *y = (float *)ml_out(c, 0) + slice * high * columns * 2;
     ml_complex *beside = lines + b->room;
-    for (int64_t i = 0; i < rows; i++)
-        ml_fft_real(x + i * b->in[1], b->in[1], wide, lines + i * columns, beside, roots,
-                    longest / wide);
+    for (int64_t i = 0; i < rows; i++) {
+        fill_line(x + i * b->in[1], b->in[1], wide, lines + i * columns);
+        ml_fft_real(lines + i * columns, beside, wide, roots, longest / wide);
+    }
     memset(lines + rows * columns, 0, (size_t)((high - rows) * columns) * sizeof *lines);
     ml_fft(lines, beside, high, columns, roots, longest / high);
     for (int64_t i = 0; i < high * columns; i++) {

@@ -43,14 +43,11 @@ void ml_fft(ml_complex *x, ml_complex *beside, int64_t n, int64_t batch, const m
 }
 
 /* Neighbours are taken as one complex number, and what that mixed is told apart by symmetry. */
-void ml_fft_real(const float *x, int64_t given, int64_t n, ml_complex *y, ml_complex *beside,
-                 const ml_complex *roots, int64_t every) {
+void ml_fft_real(ml_complex *y, ml_complex *beside, int64_t n, const ml_complex *roots,
+                 int64_t every) {
     const int64_t half = n / 2;
-    for (int64_t k = 0; k < half; k++)
-        y[k] = (ml_complex){2 * k < given ? (double)x[2 * k] : 0.0,
-                            2 * k + 1 < given ? (double)x[2 * k + 1] : 0.0};
     if (half == 0) {
-        y[0] = (ml_complex){given > 0 ? (double)x[0] : 0.0, 0.0};
+        y[0].im = 0.0;
         return;
     }
     ml_fft(y, beside, half, 1, roots, 2 * every);

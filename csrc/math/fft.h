@@ -15,9 +15,9 @@ void ml_fft_roots(int64_t n, ml_complex *roots);
  * n * every, a power of two too. */
 void ml_fft(ml_complex *x, ml_complex *beside, int64_t n, int64_t batch, const ml_complex *roots,
             int64_t every);
-/* The first n / 2 + 1 numbers of the transform of n reals, the rest of which are zeros where `given` are fewer; `y` has room for
- * them, and so has the memory beside it. */
-void ml_fft_real(const float *x, int64_t given, int64_t n, ml_complex *y, ml_complex *beside,
-                 const ml_complex *roots, int64_t every);
+/* The first n / 2 + 1 numbers of the transform of n reals, in the place of these: real k stands in y[k / 2], as its real part where
+ * k is even. There is as much memory beside it. */
+void ml_fft_real(ml_complex *y, ml_complex *beside, int64_t n, const ml_complex *roots,
+                 int64_t every);
 
 #endif

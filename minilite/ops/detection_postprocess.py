@@ -10,56 +10,27 @@ from minilite.errors import KernelError
 from minilite.format.flexbuffer import scalars
 from minilite.format.model import Array
 from minilite.ops_shared.checks import quantized
+from minilite.ops_shared.custom_options import count, flag, number
 from minilite.ops_shared.fixed_point import dequantize, input_of
 from minilite.ops_shared.operator import Operator, OpNode, Param
 
-_DEFAULTS = {"detections_per_class": 100, "use_regular_nms": False}
-
-
-def _number(name: str) -> Param:
-    """An option that is a number. Raises: UnsupportedOpError."""
-
-    def number(node: OpNode) -> Any:
-        found = node.options.get(name, _DEFAULTS.get(name))
-        if not isinstance(found, (int, float)):
-            raise node.refuse(f"option {name} is {found!r}, must be a number")
-        return found
-
-    return number
-
-
-def _count(name: str) -> Param:
-    """An option that counts something. Raises: UnsupportedOpError."""
-
-    def count(node: OpNode) -> int:
-        found = int(_number(name)(node))
-        if not 0 < found < 1 << 31:
-            raise node.refuse(f"option {name} is {found}, must be positive")
-        return found
-
-    return count
-
 
 def _threshold(node: OpNode) -> float:
-    overlap = float(_number("nms_iou_threshold")(node))
+    overlap = float(number("nms_iou_threshold")(node))
     if not 0.0 < overlap <= 1.0:
         raise node.refuse(f"option nms_iou_threshold is {overlap}, must be above 0 and at most 1")
     return overlap
 
 
-def _by_class(node: OpNode) -> int:
-    return int(bool(_number("use_regular_nms")(node)))
-
-
 _PARAMS: dict[str, Param] = {
-    "most": _count("max_detections"),
-    "most_classes": _count("max_classes_per_detection"),
-    "most_of_class": _count("detections_per_class"),
-    "by_class": _by_class,
-    "classes": _count("num_classes"),
-    "score": _number("nms_score_threshold"),
+    "most": count("max_detections"),
+    "most_classes": count("max_classes_per_detection"),
+    "most_of_class": count("detections_per_class", 100),
+    "by_class": flag("use_regular_nms", default=False),
+    "classes": count("num_classes"),
+    "score": number("nms_score_threshold"),
     "overlap": _threshold,
-    **{f"{side}_scale": _number(f"{side}_scale") for side in "yxhw"},
+    **{f"{side}_scale": number(f"{side}_scale") for side in "yxhw"},
 }
 
 
