@@ -31,7 +31,7 @@ def count(name: str, default: Any = None, *, least: int = 1, most: int = (1 << 3
     read = number(name, default)
 
     def counted(node: OpNode) -> int:
-        found = int(math.trunc(read(node)))
+        found: int = math.trunc(read(node))
         if not least <= found <= most:
             raise node.refuse(f"option {name} is {found}, expected {least} to {most}")
         return found
