@@ -116,6 +116,7 @@ class _Lowering:
             node.custom_options,
             self.resources,
             tuple([tensors[i] if i >= 0 else None for i in node.intermediates]),
+            self.model.subgraphs,
         )
         if operator is None and node.custom:
             return self.custom(node, at_hand, _kinds(node, tensors))

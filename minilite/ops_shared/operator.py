@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from minilite.errors import UnsupportedOperator, UnsupportedOpError, coordinates
-from minilite.format.model import Array, Tensor
+from minilite.format.model import Array, Subgraph, Tensor
 from minilite.ops_shared.types import ABSENT, Operand, at, misfits, parse, spelled
 
 
@@ -26,6 +26,8 @@ class OpNode(NamedTuple):
     """The numbers of the model's resource variables by (container, shared name); VAR_HANDLE adds to it."""
     intermediates: tuple[Tensor | None, ...] = ()
     """Tensors that carry nothing but the quantization of values inside the node: an LSTM's gates."""
+    subgraphs: Sequence[Subgraph] = ()
+    """The model's, for operators whose meaning hangs on another subgraph's nodes."""
 
     def input(self, position: int) -> Tensor | None:
         """Input `position`, or None when it is absent or missing."""
