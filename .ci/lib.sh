@@ -29,12 +29,14 @@ install_apart() {
     rm -rf "$copy/build"
 }
 
-# test_apart PYTHON [what to give to pytest]: tests of the copy on the package that this Python has installed.
+# test_apart PYTHON [what to give to pytest]: tests of the copy on the package that this Python has installed; pytest's header says
+# which core that is. What else tests import from the copy's root stands behind the installed package, not before it.
 test_apart() {
     (
         cd "$work"
         export PYTHONSAFEPATH=1 PYTHONDONTWRITEBYTECODE=1
-        "$1" -m pytest -q -p no:cacheprovider -c "$copy/pyproject.toml" --rootdir "$copy" "${@:2}"
+        echo "$copy" >"$("$1" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/copy.pth"
+        "$1" -m pytest -p no:cacheprovider -c "$copy/pyproject.toml" --rootdir "$copy" -o pythonpath=tests "${@:2}"
     )
 }
 

@@ -24,7 +24,7 @@
 #include "core/shape.h"
 
 /* Rows of another number are refused. */
-#define ML_KERNEL_ABI 2
+#define ML_KERNEL_ABI 3
 
 struct ml_simd;
 struct ml_frame_engine;
@@ -61,6 +61,7 @@ typedef struct ml_env {
     const int32_t
         *slots; /* by tensor: where in `tensors`, or ~where in `constants`; slots[-1]: absent */
     ml_tensor *tensors; /* what prepare and runs may shape */
+    void *const *data; /* pointers by tensor, data[-1] is NULL; NULL before the node is reached */
     const ml_tensor *constants;
     ml_error *error;
     const ml_core *core;
@@ -76,12 +77,15 @@ struct ml_call {
     const void *packed; /* NULL in prepare and pack */
     void *scratch; /* 64-byte aligned */
     const int32_t *inputs; /* tensors by position, -1 = absent; then the outputs */
-    void *const *data; /* pointers by tensor, data[-1] is NULL; NULL before the node is reached */
     const ml_env *env;
-    int32_t n_inputs;
-    int32_t n_outputs;
-    int32_t node; /* its position in its subgraph */
+    uint16_t n_inputs;
+    uint16_t n_outputs;
+    uint32_t node : 24; /* its position in its subgraph */
+    uint32_t ticks : 8; /* the engine's: about 4 KiB of operands each */
 };
+
+/* A subgraph has fewer nodes, and a node at most so many inputs, or outputs. */
+enum { ML_MOST_NODES = 1 << 24, ML_MOST_OPERANDS = UINT16_MAX };
 
 typedef enum {
     ML_KERNEL_NEEDS_SHAPES_ONLY =
@@ -193,10 +197,18 @@ static inline const ml_tensor *ml_input(const ml_call *c, int i) {
 static inline const ml_tensor *ml_output(const ml_call *c, int i) {
     return ml_tensor_of(c, c->inputs[c->n_inputs + i]);
 }
+/* A tensor's value where it is known before any run; else NULL. */
+static inline const void *ml_known(const ml_tensor *t) {
+    bool keeps = t->storage <= ML_STORAGE_FOLDED || t->storage == ML_STORAGE_SLOT;
+    return keeps ? t->known : NULL;
+}
+/* Whether the run has come to the node: its inputs have values. */
+static inline bool ml_reached(const ml_call *c) { return c->env->data != NULL; }
 /* The bytes of input `i`: known ones, or the run-time ones when the node has been reached; else NULL. */
 static inline const void *ml_value(const ml_call *c, int i) {
     const ml_tensor *t = ml_input(c, i);
-    return !t ? NULL : t->known ? t->known : c->data ? c->data[c->inputs[i]] : NULL;
+    const void *known = t ? ml_known(t) : NULL;
+    return known || !t || !ml_reached(c) ? known : c->env->data[c->inputs[i]];
 }
 /* Scale and zero point of input `i` or output `i`, as the file has them. */
 static inline const ml_quantization *ml_input_quantization(const ml_call *c, int i) {
@@ -233,18 +245,20 @@ static inline int64_t ml_reserve(ml_wish *wish, int64_t bytes) {
 }
 
 /* Eval. */
-static inline const void *ml_in(const ml_call *c, int i) { return c->data[c->inputs[i]]; }
+static inline const void *ml_in(const ml_call *c, int i) { return c->env->data[c->inputs[i]]; }
 /* NULL when it is absent or missing. */
 static inline const void *ml_in_optional(const ml_call *c, int i) {
     return i < c->n_inputs ? ml_in(c, i) : NULL;
 }
-static inline void *ml_out(const ml_call *c, int i) { return c->data[c->inputs[c->n_inputs + i]]; }
+static inline void *ml_out(const ml_call *c, int i) {
+    return c->env->data[c->inputs[c->n_inputs + i]];
+}
 static inline const ml_tensor *ml_in_tensor(const ml_call *c, int i) {
     return ml_tensor_of(c, c->inputs[i]);
 }
 static inline const ml_tensor *ml_out_tensor(const ml_call *c, int i) { return ml_output(c, i); }
 /* A variable input, writable. */
-static inline void *ml_variable(const ml_call *c, int i) { return c->data[c->inputs[i]]; }
+static inline void *ml_variable(const ml_call *c, int i) { return c->env->data[c->inputs[i]]; }
 static inline void *ml_scratch(const ml_call *c, int64_t offset) {
     return (char *)c->scratch + offset;
 }

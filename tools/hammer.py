@@ -76,7 +76,7 @@ def model() -> bytes:
     """x (any number of floats) -> a loop's result, the places of positive values, a count of runs; and a second signature.
 
     It has what runs, resizes and readers could get in each other's way with: a loop, a tensor of dynamic shape, a
-    variable tensor, and a variable that two signatures share.
+    variable tensor, a variable that two signatures share, and a node that the pool's threads share.
     """
     builder = ModelBuilder()
     main, other = builder.subgraph("main"), builder.subgraph("other")
@@ -90,7 +90,9 @@ def model() -> bytes:
     runs = count_up(main, init)
     main.output(looped, places, kept, runs)
     y = other.input("y", (4,), signature=(-1,))
-    clipped, total = other.node("RELU", [y], out=("clipped", (4,))), count_up(other, init)
+    weights = other.constant("weights", np.ones((4, 1), np.float32))
+    rows = other.node("FULLY_CONNECTED", [y, weights], out=("rows", (4, 4)))
+    clipped, total = other.node("RELU", [rows], out=("clipped", (4, 4))), count_up(other, init)
     other.output(clipped, total)
     init.node("ASSIGN_VARIABLE", [variable(init), init.constant("zero", np.zeros(1, np.float32))])
     builder.signature("loop", {"x": x}, {"looped": looped, "places": places, "kept": kept, "runs": runs}, main)
@@ -281,7 +283,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"no such call: {', '.join(sorted(unknown))}; there are {', '.join(CALLS)}")
     faulthandler.enable()
     faulthandler.dump_traceback_later(given.seconds + GRACE, exit=True)
-    interpreter = minilite.Interpreter(model_content=model())
+    interpreter = minilite.Interpreter(model_content=model(), num_threads=2)
     interpreter.allocate_tensors()
     tallies, end = [Tally() for _ in range(given.threads)], time.monotonic() + given.seconds
     threads = [

@@ -110,6 +110,8 @@ int32_t ml_kernel_match(const ml_kernel *kernel, const int32_t *types, int32_t n
 /* The operand types of row `index` of the kernel's table, NULL past the last; *has_eval: it runs in C. */
 const char *ml_kernel_types(const ml_kernel *kernel, int32_t index, int32_t *has_eval);
 
-ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *error);
+/* Where nodes are refused for their quantization, each has an error, up to `n_errors` (>= 1) of them; those behind are ML_OK. */
+ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *errors,
+                       int32_t n_errors);
 /* States and plans hold their graph: it goes with the last of them. */
 void ml_graph_free(ml_graph *graph);

@@ -69,10 +69,11 @@ typedef struct ml_binding {
 
 /* Puts the plan for these shapes in force: `spec` is a row of [tensor, rank, dims...] for each resized tensor of the main
  * subgraph, by ascending tensor; shapes not named are the file's. `bindings` are all buffers that stand in for tensors from
- * now on; the plan hangs on which tensors these are, not on where the buffers lie. Zeroes variable tensors, unless only
- * buffers change. On failure the old plan and buffers stay, and the memory they lie in. */
+ * now on; the plan hangs on which tensors these are, not on where the buffers lie. Zeroes variable tensors, unless the plan stays
+ * and no shape was asked for (`resized`), be it the one that is in force. On failure the old plan and buffers stay, and the
+ * memory they lie in. */
 uintptr_t ml_state_prepare(ml_state *state, const int32_t *spec, int32_t words,
-                           const ml_binding *bindings, int32_t n_bindings);
+                           const ml_binding *bindings, int32_t n_bindings, int32_t resized);
 /* Makes the plan for these shapes and the buffers in force, without putting it in force; the caller frees it. */
 ml_status ml_state_plan_for(ml_state *state, const int32_t *spec, int32_t words, ml_plan **plan,
                             ml_error *error);

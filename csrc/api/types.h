@@ -94,9 +94,11 @@ typedef struct ml_shape {
 
 /* A tensor in a plan or a residence. */
 typedef struct ml_tensor {
-    const void *known; /* its value, when constant or folded; else NULL */
+    union {
+        const void *known; /* constant, folded, slot: its value, NULL while it is not known */
+        int64_t offset; /* of all others: in its frame's region, -1 while unplaced */
+    };
     int64_t bytes; /* of the current shape; heap tensors: 0 */
-    int64_t offset; /* in its frame's region, -1 while unplaced */
     ml_shape shape;
     int32_t root; /* the tensor whose memory it shares in place; itself when it shares none */
     uint8_t type; /* ml_type */

@@ -51,7 +51,7 @@ ml_status ml_child_sweep(const ml_call *c, const ml_child *child, bool open, boo
         t->shaped = 1;
         t->shape = operand->shape;
         t->bytes = operand->bytes;
-        if (values) t->known = operand->known;
+        t->known = values ? ml_known(operand) : NULL;
     }
     return ml_sweep_frame(engine, child->frame);
 }
@@ -66,6 +66,7 @@ void ml_child_place_output(const ml_call *c, const ml_child *child, int32_t i) {
     ml_tensor *t = slot_row(c->env->engine->engine, child, child->io->outputs[i]);
     if (t->storage != ML_STORAGE_ARENA) return;
     t->storage = ML_STORAGE_SLOT;
+    t->known = NULL;
     t->root = ~i;
 }
 

@@ -16,7 +16,7 @@ static ml_status var_handle(const ml_call *c) {
 }
 
 static ml_status prepare_read(const ml_call *c, ml_wish *wish) {
-    if (!c->data) return ml_open_all(wish);
+    if (!ml_reached(c)) return ml_open_all(wish);
     const ml_block *resource = ml_resource_of(c, 0);
     if (!resource) return ML_KERNEL_ERROR;
     if (!resource->assigned)

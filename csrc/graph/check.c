@@ -81,6 +81,12 @@ static ml_status check_node_tables(const ml_graph_def *def, const ml_subgraph_de
     ml_status status = ml_kernel_describe(n->kernel, &info, error);
     if (status != ML_OK) return refuse(error, s, n->index, -1);
     int64_t io = n->io_start;
+    if (n->n_inputs > ML_MOST_OPERANDS || n->n_outputs > ML_MOST_OPERANDS) {
+        ml_error_set(error, ML_GRAPH_ERROR,
+                     "it has %d inputs and %d outputs, at most %d of each are supported",
+                     n->n_inputs, n->n_outputs, ML_MOST_OPERANDS);
+        return refuse(error, s, n->index, -1);
+    }
     status =
         check_range(def, io, n->n_inputs, sub->n_tensors, true, "its inputs", s, n->index, error);
     if (status == ML_OK)

@@ -12,9 +12,9 @@ static ml_status derive_node(ml_graph *g, int32_t subgraph, int32_t n, const ml_
     ml_call c = {.params = node->params,
                  .inputs = node->io->inputs,
                  .env = env,
-                 .n_inputs = node->io->n_inputs,
-                 .n_outputs = node->io->n_outputs,
-                 .node = n};
+                 .n_inputs = (uint16_t)node->io->n_inputs,
+                 .n_outputs = (uint16_t)node->io->n_outputs,
+                 .node = (uint32_t)n & (ML_MOST_NODES - 1)};
     int64_t bytes = node->typed->derive(&c, NULL);
     if (bytes >= 0) {
         node->derived =
@@ -33,34 +33,45 @@ static ml_status derive_node(ml_graph *g, int32_t subgraph, int32_t n, const ml_
     return error->status;
 }
 
-ml_status ml_graph_derive(ml_graph *g, ml_error *error) {
-    for (int32_t s = 0; s < g->n_subgraphs; s++) {
-        const ml_subgraph *sub = &g->subgraphs[s];
-        bool any = false;
-        for (int32_t n = 0; n < sub->io.n_nodes && !any; n++)
-            any = sub->nodes[n].typed && sub->nodes[n].typed->derive;
-        if (!any) continue;
-        ml_tensor *tensors = calloc((size_t)sub->n_slots + 1, sizeof *tensors);
-        if (!tensors) return ml_error_memory(error, "deriving", sub->n_slots, 0);
-        for (int32_t slot = 0; slot < sub->n_slots; slot++) {
-            const ml_tensor_def *def = &sub->tensors[sub->numbers[slot]];
-            tensors[slot] = (ml_tensor){.shape = def->shape, .type = (uint8_t)def->type};
-        }
-        ml_engine planning = {.graph = g, .simd = g->simd};
-        struct ml_frame_engine engine = {.engine = &planning, .subgraph = s};
-        ml_env env = {.slots = sub->slots,
-                      .tensors = tensors,
-                      .constants = sub->constants,
-                      .error = error,
-                      .core = &ml_core_table,
-                      .simd = g->simd,
-                      .engine = &engine};
-        ml_status status = ML_OK;
-        for (int32_t n = 0; n < sub->io.n_nodes && status == ML_OK; n++)
-            if (sub->nodes[n].typed && sub->nodes[n].typed->derive)
-                status = derive_node(g, s, n, &env, error);
-        free(tensors);
-        if (status != ML_OK) return status;
+/* The nodes of one subgraph; *errors is where the next refusal is written. */
+static ml_status derive_subgraph(ml_graph *g, int32_t s, ml_error **errors, const ml_error *last) {
+    const ml_subgraph *sub = &g->subgraphs[s];
+    bool any = false;
+    for (int32_t n = 0; n < sub->io.n_nodes && !any; n++)
+        any = sub->nodes[n].typed && sub->nodes[n].typed->derive;
+    if (!any) return ML_OK;
+    ml_tensor *tensors = calloc((size_t)sub->n_slots + 1, sizeof *tensors);
+    if (!tensors) return ml_error_memory(*errors, "deriving", sub->n_slots, 0);
+    for (int32_t slot = 0; slot < sub->n_slots; slot++) {
+        const ml_tensor_def *def = &sub->tensors[sub->numbers[slot]];
+        tensors[slot] = (ml_tensor){.shape = def->shape, .type = (uint8_t)def->type};
     }
-    return ML_OK;
+    ml_engine planning = {.graph = g, .simd = g->simd};
+    struct ml_frame_engine engine = {.engine = &planning, .subgraph = s};
+    ml_env env = {.slots = sub->slots,
+                  .tensors = tensors,
+                  .constants = sub->constants,
+                  .core = &ml_core_table,
+                  .simd = g->simd,
+                  .engine = &engine};
+    ml_status status = ML_OK;
+    for (int32_t n = 0; n < sub->io.n_nodes && status == ML_OK; n++) {
+        if (!sub->nodes[n].typed || !sub->nodes[n].typed->derive) continue;
+        env.error = *errors;
+        status = derive_node(g, s, n, &env, *errors);
+        if (status == ML_UNSUPPORTED && *errors < last) {
+            ++*errors;
+            status = ML_OK;
+        }
+    }
+    free(tensors);
+    return status;
+}
+
+ml_status ml_graph_derive(ml_graph *g, ml_error *errors, int32_t n_errors) {
+    ml_error *next = errors;
+    ml_status status = ML_OK;
+    for (int32_t s = 0; s < g->n_subgraphs && status == ML_OK; s++)
+        status = derive_subgraph(g, s, &next, errors + n_errors - 1);
+    return errors->status;
 }

@@ -24,10 +24,12 @@ static void copy_node(ml_graph *g, const ml_graph_def *def, int64_t number, ml_s
                                     .memory_start = to->memory_bytes,
                                     .index = d->index,
                                     .handler = d->handler,
+                                    .pack_start = -1,
                                     .child_start = to->n_children,
                                     .n_children = d->n_subgraphs,
                                     .subgraphs = io + d->n_inputs + d->n_outputs};
-    to->blob_bytes += ml_round_up(d->kernel->blob_bytes, 16);
+    if (in_c && to->nodes[position].typed->pack) to->nodes[position].pack_start = to->n_packs++;
+    to->blob_bytes += ml_round_up(d->kernel->blob_bytes, 8);
     to->memory_bytes += ml_round_up(d->kernel->memory_bytes, 64);
     to->n_children += d->n_subgraphs;
 }
@@ -114,7 +116,6 @@ static ml_status index_tensors(ml_graph *g, ml_error *error) {
             }
             *constant = (ml_tensor){.known = def->data,
                                     .bytes = def->bytes,
-                                    .offset = -1,
                                     .shape = def->shape,
                                     .root = t,
                                     .type = (uint8_t)def->type,
@@ -166,12 +167,14 @@ static ml_status add_frame(ml_graph *g, int32_t subgraph, int32_t parent, int32_
                                   .slot_base = g->total_slots,
                                   .node_base = g->total_nodes,
                                   .child_base = g->total_children,
+                                  .pack_base = g->total_packs,
                                   .blob_base = g->blob_bytes,
                                   .memory_base = g->memory_bytes};
     g->total_tensors += sub->io.n_tensors + 1;
     g->total_slots += sub->n_slots;
     g->total_nodes += sub->io.n_nodes;
     g->total_children += sub->n_children;
+    g->total_packs += sub->n_packs;
     g->blob_bytes += sub->blob_bytes;
     g->memory_bytes += sub->memory_bytes;
     for (int32_t t = 0; t < sub->io.n_tensors; t++)
@@ -187,7 +190,7 @@ static ml_status add_frame(ml_graph *g, int32_t subgraph, int32_t parent, int32_
 }
 
 static ml_status fill(ml_graph *g, const ml_graph_def *def, int64_t tensors, int64_t nodes,
-                      ml_error *error) {
+                      ml_error *errors, int32_t n_errors) {
     g->n_subgraphs = def->n_subgraphs;
     g->n_resources = def->n_resources;
     g->n_nodes = nodes;
@@ -204,17 +207,18 @@ static ml_status fill(ml_graph *g, const ml_graph_def *def, int64_t tensors, int
     g->params = copy_bytes(def->params, def->params_bytes);
     if (!g->own || !g->subgraphs || !g->nodes || !g->node_io || !g->tensor_defs || !g->io ||
         !g->params || !g->quantizations)
-        return ml_error_memory(error, "a graph", nodes, 0);
+        return ml_error_memory(errors, "a graph", nodes, 0);
     int32_t root;
     copy_subgraphs(g, def);
-    ml_status status = index_tensors(g, error);
-    if (status == ML_OK) status = add_frame(g, def->root, -1, -1, error, &root);
-    return status == ML_OK ? ml_graph_derive(g, error) : status;
+    ml_status status = index_tensors(g, errors);
+    if (status == ML_OK) status = add_frame(g, def->root, -1, -1, errors, &root);
+    return status == ML_OK ? ml_graph_derive(g, errors, n_errors) : status;
 }
 
-ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *error) {
+ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *errors,
+                       int32_t n_errors) {
     *graph = NULL;
-    ml_status status = ml_graph_check(def, error);
+    ml_status status = ml_graph_check(def, errors);
     if (status != ML_OK) return status;
     int64_t tensors = 0, nodes = 0;
     for (int32_t s = 0; s < def->n_subgraphs; s++) {
@@ -222,9 +226,9 @@ ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *erro
         nodes += def->subgraphs[s].n_nodes;
     }
     ml_graph *g = calloc(1, sizeof *g);
-    if (!g) return ml_error_memory(error, "a graph", nodes, 0);
+    if (!g) return ml_error_memory(errors, "a graph", nodes, 0);
     atomic_init(&g->holders, 1);
-    status = fill(g, def, tensors, nodes, error);
+    status = fill(g, def, tensors, nodes, errors, n_errors);
     if (status == ML_OK) *graph = g;
     else ml_graph_free(g);
     return status;

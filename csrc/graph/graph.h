@@ -24,6 +24,7 @@ typedef struct ml_node {
     int64_t memory_start;  /* in its frame's node memory */
     int32_t index;         /* the file's node number */
     int32_t handler;
+    int32_t pack_start;    /* in its frame's packed weights; -1: it packs none */
     int32_t child_start;   /* in the children of its frame */
     int32_t n_children;
     const int32_t *subgraphs;
@@ -42,12 +43,14 @@ typedef struct ml_subgraph {
     int64_t blob_bytes;
     int64_t memory_bytes; /* of nodes that keep something from run to run */
     int32_t n_slots;
+    int32_t n_packs; /* nodes that pack weights */
     int32_t n_children;
     bool planned_offline; /* some tensor has an offline offset */
 } ml_subgraph;
 
 /* A place a subgraph is run from. Its rows stand at slot_base + slot, its nodes' at node_base + position, its pointers at
- * tensor_base + tensor (tensor_base - 1 is the absent tensor's), its nodes' frames at child_base + child_start. */
+ * tensor_base + tensor (tensor_base - 1 is the absent tensor's), its nodes' frames at child_base + child_start, their packed
+ * weights at pack_base + pack_start. */
 typedef struct ml_frame {
     int32_t subgraph;
     int32_t parent; /* -1 for frame 0 */
@@ -56,7 +59,7 @@ typedef struct ml_frame {
     int32_t slot_base;
     int32_t node_base;
     int32_t child_base;
-    int32_t reserved;
+    int32_t pack_base;
     int64_t blob_base;
     int64_t memory_base;
 } ml_frame;
@@ -85,6 +88,7 @@ struct ml_graph {
     int32_t total_tensors; /* of all frames, an absent one each included */
     int32_t total_slots;
     int32_t total_nodes;
+    int32_t total_packs;
     int32_t total_children;
     int32_t n_resources;
     int32_t n_heap; /* tensors of all frames whose values lie in blocks of the state's */
@@ -93,7 +97,7 @@ struct ml_graph {
 /* check.c: every index, dimension and count of the description; ML_GRAPH_ERROR with the first fault. */
 ml_status ml_graph_check(const ml_graph_def *def, ml_error *error);
 /* derive.c: makes every node's derived block. */
-ml_status ml_graph_derive(ml_graph *graph, ml_error *error);
+ml_status ml_graph_derive(ml_graph *graph, ml_error *errors, int32_t n_errors);
 ml_graph *ml_graph_hold(const ml_graph *graph);
 
 static inline const ml_subgraph *ml_frame_subgraph(const ml_graph *g, int32_t frame) {

@@ -139,7 +139,7 @@ static void finish_hybrid(const ml_call *c, const ml_block *b) {
     int64_t n = ((const ml_blocks *)c->blob)->n;
     ml_requantized r = {
         ml_in_optional(c, 2), b->sums, b->count, 0, n, (float *)ml_out(c, 0) + b->first * n, n};
-    ml_scale_sums(c, &r, b->own, p->minimum, p->maximum);
+    ml_scale_sums(c, &r, b->own, ML_SCALES_FIRST, p->minimum, p->maximum);
 }
 
 static const ml_integer_rule *integer_rule(const ml_call *c) {

@@ -39,7 +39,7 @@ static int64_t derive_limits(const ml_call *c, void *to) {
     ml_affine y = ml_output_affine(c, 0);
     bool clamps = params->minimum >= -__FLT_MAX__ || params->maximum <= __FLT_MAX__;
     if (clamps && !(y.scale > 0.0f)) {
-        ml_fail(c, ML_UNSUPPORTED, "output must have a positive scale, it has %g", (double)y.scale);
+        ml_refuse_operand(c, c->n_inputs, "must have a positive scale, it has %g", (double)y.scale);
         return -1;
     }
     if (to) ml_quantized_clamp(params->minimum, params->maximum, y, &limits->low, &limits->high);

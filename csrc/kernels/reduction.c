@@ -225,8 +225,8 @@ static int32_t finished(int64_t product, int64_t count, int32_t mantissa, int32_
         const ml_reduce *r = c->blob;                                                         \
         const element *x = ml_in(c, 0);                                                       \
         element *y = ml_out(c, 0);                                                            \
-        int64_t *products = c->scratch, index[ML_MAX_RANK] = {0}, at = 0;                     \
-        int32_t mantissa = 0, shift = 0;                                                      \
+        int64_t *products = c->scratch, at = 0;                                               \
+        int32_t index[ML_MAX_RANK] = {0}, mantissa = 0, shift = 0;                            \
         if (!(in.scale > 0.0f)) return prod_##suffix##_bare(c);                               \
         if (r->count > 0) ml_quantize_multiplier(factor_of(c, r->count), &mantissa, &shift);  \
         for (int64_t i = 0; i < r->outputs; i++) products[i] = NO_FACTOR;                     \

@@ -285,7 +285,7 @@ static ml_status prepare_slice(const ml_call *c, ml_wish *wish) {
     }
     if (!size && box.rank > 0) return ml_open(wish, 0);
     bool open = false;
-    int64_t start = 0, pitches[ML_MAX_RANK], pitch = ml_unit(x);
+    int64_t start = 0, pitches[ML_MAX_RANK];
     ml_status status = box_shape(c, begin, size, &box, &open);
     if (status == ML_OK && open) return ml_open(wish, 0);
     if (status == ML_OK && begin) status = box_start(c, &box, begin, ML_SHAPE_ERROR, &start);
@@ -293,8 +293,8 @@ static ml_status prepare_slice(const ml_call *c, ml_wish *wish) {
     if (status != ML_OK || ml_elements(&box) == 0) return status;
     box_blob *blob = c->blob;
     blob->late = !begin;
-    ml_nest_begin(&blob->nest, pitch);
-    for (int32_t d = box.rank - 1; d >= 0; pitch *= x->shape.dims[d--]) pitches[d] = pitch;
+    ml_pitches(x, pitches);
+    ml_nest_begin(&blob->nest, ml_unit(x));
     for (int32_t d = 0; d < box.rank; d++) ml_nest_add(&blob->nest, box.dims[d], pitches[d]);
     ml_nest_end(&blob->nest);
     blob->nest.start = start;
@@ -327,33 +327,23 @@ static ml_status slice_picked(const ml_call *c) { return ml_pick_elements(c, pic
 /* REVERSE_V2 ------------------------------------------------------------------------------------------------------------- */
 
 static ml_status prepare_reverse(const ml_call *c, ml_wish *wish) {
-    const ml_tensor *x = ml_input(c, 0), *axes = ml_input(c, 1);
-    const void *value = ml_value(c, 1);
-    int64_t pitches[ML_MAX_RANK], pitch = ml_unit(x), start = 0;
-    uint32_t backwards = 0;
+    const ml_tensor *x = ml_input(c, 0);
+    const ml_shape *given = &ml_input(c, 1)->shape;
+    int64_t pitches[ML_MAX_RANK], start = 0;
+    int32_t axes[ML_MAX_RANK];
     char text[96];
-    if (axes->shape.rank != 1)
+    if (given->rank != 1)
         return ml_fail(c, ML_SHAPE_ERROR, "axes have the shape %s, expected a vector",
-                       ml_shape_text(&axes->shape, text));
-    if (!value && axes->shape.dims[0] > 0) return ml_open(wish, 0);
-    for (int32_t i = 0; i < axes->shape.dims[0]; i++) {
-        int64_t given;
-        int32_t axis;
-        ml_read_index(axes, value, i, &given);
-        ml_status status = ml_axis(c, given, x->shape.rank, &axis);
-        if (status != ML_OK) return status;
-        if (backwards >> axis & 1)
-            return ml_fail(c, ML_SHAPE_ERROR, "axes have dimension %d twice", axis);
-        backwards |= 1u << axis;
-    }
-    ml_status status = ml_set_output(c, 0, &x->shape);
+                       ml_shape_text(given, text));
+    if (!ml_value(c, 1) && given->dims[0] > 0) return ml_open(wish, 0);
+    ml_status status = ml_read_axes(c, 1, "axes", x->shape.rank, axes);
+    if (status == ML_OK) status = ml_set_output(c, 0, &x->shape);
     if (status != ML_OK || ml_elements(&x->shape) == 0) return status;
-    ml_nest_begin(c->blob, pitch);
-    for (int32_t d = x->shape.rank - 1; d >= 0; d--) {
-        bool back = backwards >> d & 1;
-        pitches[d] = back ? -pitch : pitch;
-        if (back) start += (x->shape.dims[d] - 1) * pitch;
-        pitch *= x->shape.dims[d];
+    ml_nest_begin(c->blob, ml_unit(x));
+    ml_pitches(x, pitches);
+    for (int32_t i = 0; i < given->dims[0]; i++) {
+        start += (x->shape.dims[axes[i]] - 1) * pitches[axes[i]];
+        pitches[axes[i]] = -pitches[axes[i]];
     }
     for (int32_t d = 0; d < x->shape.rank; d++) ml_nest_add(c->blob, x->shape.dims[d], pitches[d]);
     ml_nest_end(c->blob);

@@ -198,29 +198,18 @@ static ml_status svdf_s8(const ml_call *c) {
     return ML_OK;
 }
 
-/* The scale of input i, which must have one; 0 after a refusal. */
-static float one_scale(const ml_call *c, const ml_quantization *q, const char *name) {
-    if (q && q->n_scales == 1 && q->scales[0] > 0.0f && q->scales[0] <= __FLT_MAX__)
-        return q->scales[0];
-    ml_fail(c, ML_UNSUPPORTED, "%s must have one positive scale", name);
-    return 0.0f;
-}
-
 static int64_t derive_hybrid(const ml_call *c, void *to) {
-    svdf_derived made = {
-        .feature_scale = one_scale(c, ml_input_quantization(c, FEATURES), "weights_feature"),
-        .time_scale = one_scale(c, ml_input_quantization(c, TIMES), "weights_time")};
+    svdf_derived made = {.feature_scale = ml_one_scale(c, FEATURES),
+                         .time_scale = ml_one_scale(c, TIMES)};
     if (!(made.feature_scale > 0.0f && made.time_scale > 0.0f)) return -1;
     if (to) memcpy(to, &made, sizeof made);
     return sizeof made;
 }
 
 static int64_t derive_s8(const ml_call *c, void *to) {
-    double x = one_scale(c, ml_input_quantization(c, X), "input"),
-           features = one_scale(c, ml_input_quantization(c, FEATURES), "weights_feature"),
-           times = one_scale(c, ml_input_quantization(c, TIMES), "weights_time"),
-           state = one_scale(c, ml_input_quantization(c, STATE), "state"),
-           y = one_scale(c, ml_output_quantization(c, 0), "output");
+    double x = ml_one_scale(c, X), features = ml_one_scale(c, FEATURES),
+           times = ml_one_scale(c, TIMES), state = ml_one_scale(c, STATE),
+           y = ml_one_scale(c, c->n_inputs);
     if (!(x > 0.0 && features > 0.0 && times > 0.0 && state > 0.0 && y > 0.0)) return -1;
     svdf_derived made = {.x_zero = ml_input_affine(c, X).zero_point,
                          .y_zero = ml_output_affine(c, 0).zero_point};

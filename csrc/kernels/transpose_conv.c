@@ -36,7 +36,7 @@ static const ml_call *reordered(const ml_call *c, reordered_call *to, int32_t n_
     to->operands[n_inputs] = c->inputs[c->n_inputs];
     to->call = *c;
     to->call.inputs = to->operands;
-    to->call.n_inputs = n_inputs;
+    to->call.n_inputs = (uint16_t)n_inputs;
     return &to->call;
 }
 

@@ -25,7 +25,7 @@ float ml_quantize_row(const float *x, int64_t k, bool asymmetric, int16_t *row) 
         most = x[i] > most ? x[i] : most;
     }
     if (least < most && asymmetric) {
-        double steps = ((double)most - (double)least) / 255.0;
+        double steps = (double)(most - least) / 255.0; /* the difference is float's */
         zero = step_of_zero(least, most, steps);
         scale = (float)steps;
         inverse = 1.0f / scale;

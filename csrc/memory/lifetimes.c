@@ -3,7 +3,17 @@
 
 #include "memory/planner.h"
 
-/* Lifetimes: from the allocating node to the last reader; kept tensors and (in TFLite) unread ones live forever. */
+/* Whether the caller gave every graph input its offset. */
+static bool inputs_are_fixed(const ml_planner *p) {
+    bool all = true;
+    for (int32_t i = 0; i < p->graph->n_inputs; i++)
+        all &= p->graph->inputs[i] < 0 || p->fixed[p->graph->inputs[i]] >= 0;
+    return all;
+}
+
+/* Lifetimes: from the allocating node to the last reader; kept tensors and (in TFLite) unread ones live forever. An input that
+ * nobody reads and whose place was given is dead when the first node runs: its life ends at -1. Other inputs have to be
+ * kept off it all the same, which is for check_fixed to see. */
 static void find_lifetimes(ml_planner *p) {
     const ml_planner_graph *g = p->graph;
     for (int32_t t = 0; t < p->count; t++) {
@@ -40,13 +50,14 @@ static void find_lifetimes(ml_planner *p) {
     for (int32_t t = 0; t < g->n_tensors; t++)
         if (p->place[t] == ML_PLACE_PERSISTENT)
             p->first[t] = 0; /* variables are there before any node, written by one or not */
-    bool free_unread = (p->options & ML_FREE_UNREAD) != 0;
+    bool free_unread = (p->options & ML_FREE_UNREAD) != 0, all_given = inputs_are_fixed(p);
     for (int32_t t = 0; t < g->n_tensors; t++) {
         bool fixed =
             p->fixed[t] >= 0; /* whoever fixed it counted on its bytes after its last reader */
         bool keep_input = (p->edge[t] & 1) && (p->options & ML_KEEP_INPUTS) && !fixed;
         bool kept = (p->edge[t] & 2) || keep_input || (p->options & ML_KEEP_ALL);
         if (kept || (p->last[t] < 0 && !free_unread && !fixed)) p->last[t] = ML_FOREVER;
+        else if (p->last[t] < 0 && p->edge[t] & 1 && fixed && all_given) continue;
         else if (p->last[t] < p->first[t]) p->last[t] = p->first[t];
     }
 }
@@ -120,7 +131,8 @@ int64_t ml_planner_peaks(ml_planner *p, int32_t *peaks) {
     for (int32_t n = 0; n < nodes; n++) {
         for (int32_t k = p->group[n]; k < p->group[n + 1]; k++) {
             int32_t t = p->by_first[k];
-            if (p->place[t] != ML_PLACE_ARENA || p->root[t] != t) continue;
+            bool lives = p->last[t] >= p->first[t];
+            if (p->place[t] != ML_PLACE_ARENA || p->root[t] != t || !lives) continue;
             int64_t size = (p->bytes[t] + align - 1) / align * align;
             live += size;
             if (p->last[t] < nodes) ending[p->last[t] + 1] += size;

@@ -142,7 +142,10 @@ static ml_status check_fixed(const ml_planner *p, int32_t count, int32_t from, m
         if (a->offset == ML_UNPLACED) continue;
         for (int32_t k = 0; k < i; k++) {
             const ml_record *b = &p->records[k];
-            if (b->offset == ML_UNPLACED || b->last < a->first || b->first > a->last) continue;
+            bool inputs =
+                p->edge[a->tensor] & p->edge[b->tensor] & 1; /* both are set before a run */
+            bool apart = !inputs && (b->last < a->first || b->first > a->last);
+            if (b->offset == ML_UNPLACED || apart) continue;
             if (b->offset >= a->offset + a->size || a->offset >= b->offset + b->size) continue;
             const ml_record *low = a->tensor < b->tensor ? a : b, *high = low == a ? b : a;
             error->tensor = low->tensor;

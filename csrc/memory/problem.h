@@ -26,4 +26,7 @@ typedef struct ml_strategy {
     ml_strategy_fn plan;
 } ml_strategy;
 
+/* The place of a strategy in the table (ml_memory_strategy_name), at most 255; -1 when there is none of that name. */
+int32_t ml_strategy_named(const char *name);
+
 #endif

@@ -26,6 +26,12 @@ const char *ml_memory_strategy_name(int32_t index) {
     return index >= 0 && index < count ? ml_strategies[index].name : NULL;
 }
 
+int32_t ml_strategy_named(const char *name) {
+    for (int32_t i = 0; ml_strategies[i].name; i++)
+        if (strcmp(ml_strategies[i].name, name) == 0) return i;
+    return -1;
+}
+
 ml_plan_status ml_memory_plan(const char *strategy, ml_problem *problem) {
     for (const ml_strategy *s = ml_strategies; s->name; s++)
         if (strcmp(s->name, strategy) == 0) return s->plan(problem);

@@ -37,7 +37,7 @@ static bool can_fold(const ml_call *c, const ml_wish *wish, const ml_node *node)
         return false;
     for (int32_t i = 0; i < c->n_inputs; i++) {
         const ml_tensor *t = ml_input(c, i);
-        if (t && !t->known && !(node->kernel->flags & ML_KERNEL_NEEDS_SHAPES_ONLY)) return false;
+        if (t && !ml_known(t) && !(node->kernel->flags & ML_KERNEL_NEEDS_SHAPES_ONLY)) return false;
     }
     for (int32_t i = 0; i < c->n_outputs; i++) {
         const ml_tensor *t = ml_output(c, i);
@@ -67,7 +67,7 @@ ml_status ml_fold(ml_engine *engine, const ml_call *c, const ml_wish *wish, int3
         slots[i + 1] = i;
         if (t < 0) continue;
         tensors[i] = *ml_tensor_of(c, t);
-        data[i + 1] = i < c->n_inputs ? (void *)(uintptr_t)tensors[i].known
+        data[i + 1] = i < c->n_inputs ? (void *)(uintptr_t)ml_known(&tensors[i])
                                       : take_from_pool(engine->plan, tensors[i].bytes);
         if (i >= c->n_inputs && !data[i + 1])
             return ml_error_memory(c->env->error, "folding", tensors[i].bytes, 0);
@@ -78,9 +78,9 @@ ml_status ml_fold(ml_engine *engine, const ml_call *c, const ml_wish *wish, int3
     env.engine = &here;
     env.slots = slots + 1;
     env.tensors = tensors;
+    env.data = data + 1;
     ml_call call = *c;
     call.inputs = places;
-    call.data = data + 1;
     call.env = &env;
     ml_status status = node->typed->eval(&call);
     if (status != ML_OK) return status;

@@ -29,14 +29,22 @@ const ml_tensor *ml_plan_tensor(const ml_plan *plan, int32_t frame, int32_t tens
 }
 
 int64_t ml_plan_arena_bytes(const ml_plan *plan) { return plan->rows.frames[0].region_bytes; }
-int64_t ml_plan_work_bytes(const ml_plan *plan) { return plan->rows.work_bytes; }
+
+int64_t ml_plan_work_bytes(const ml_plan *plan) {
+    int64_t most = 0;
+    for (int32_t n = 0; n < plan->graph->total_nodes; n++) {
+        const ml_node_plan *row = &plan->rows.nodes[n];
+        if (row->scratch_block < 0 && ml_scratch_bytes(row) > most) most = ml_scratch_bytes(row);
+    }
+    return most;
+}
+
 int64_t ml_plan_lower_bound(const ml_plan *plan) { return plan->rows.frames[0].lower_bound; }
 
 /* Folded values are counted with the plan that made them. */
 int64_t ml_plan_own_bytes(const ml_plan *plan) {
-    int64_t bytes = (int64_t)sizeof *plan + ml_rows_bytes(plan->graph) + plan->words * 4 +
-                    plan->n_bound * (int64_t)sizeof *plan->bound;
-    for (const ml_folded *pool = plan->folded; pool; pool = pool->next)
+    int64_t bytes = ml_plan_block_bytes(plan->graph, plan->words, (int32_t)plan->n_bound);
+    for (const ml_folded *pool = plan->source ? NULL : plan->folded; pool; pool = pool->next)
         bytes += (int64_t)sizeof *pool + 1024;
     return bytes;
 }
@@ -55,21 +63,20 @@ int32_t ml_plan_node(const ml_plan *plan, int32_t frame, int32_t position, int32
  * that was smaller: the roots say so. */
 static ml_planner *planner_of(const ml_plan *plan, int32_t frame) {
     const ml_subgraph *sub = ml_frame_subgraph(plan->graph, frame);
-    ml_placing placing = {
-        .graph = plan->graph,
-        .rows = (ml_rows *)(uintptr_t)&plan->rows, /* read alone: work_bytes is what it was */
-        .strategy = plan->strategy,
-        .options = plan->options,
-        .capacities = plan->capacities,
-        .offline = plan->words == 0};
-    ml_planner *planner = ml_place_planner(&placing, frame, plan->options);
+    ml_placing placing = {.graph = plan->graph,
+                          .rows = (ml_rows *)(uintptr_t)&plan->rows, /* read alone */
+                          .strategy = ml_memory_strategy_name((int32_t)plan->strategy),
+                          .options = (int32_t)plan->options,
+                          .capacities = plan->source ? plan->capacities : NULL,
+                          .offline = plan->words == 0};
+    ml_planner *planner = ml_place_planner(&placing, frame, placing.options);
     bool same = planner != NULL;
     for (int32_t t = 0; same && t < sub->io.n_tensors; t++)
         same = sub->slots[t] < 0 ||
                ml_planner_roots(planner)[t] == ml_row_of(plan->graph, &plan->rows, frame, t)->root;
     if (same || !planner) return planner;
     ml_planner_free(planner);
-    return ml_place_planner(&placing, frame, plan->options & ~(ML_SHARE_TFLITE | ML_SHARE_WIDE));
+    return ml_place_planner(&placing, frame, placing.options & ~(ML_SHARE_TFLITE | ML_SHARE_WIDE));
 }
 
 int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, int32_t room) {
@@ -85,10 +92,11 @@ int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, 
         int64_t size = ml_planner_bytes(planner)[id];
         int64_t offset =
             tensor ? ml_row_of(plan->graph, &plan->rows, frame, id)->offset
-                   : plan->rows.nodes[plan->graph->frames[frame].node_base + id - sub->io.n_tensors]
-                         .scratch_offset;
+                   : ml_scratch_offset(&plan->rows.nodes[plan->graph->frames[frame].node_base + id -
+                                                         sub->io.n_tensors]);
         int32_t first = ml_planner_first_nodes(planner)[id];
-        if (size == 0 || first < 0 || offset < 0) continue;
+        bool lives = first >= 0 && ml_planner_last_nodes(planner)[id] >= first;
+        if (size == 0 || !lives || offset < 0) continue;
         if (count < room)
             records[count] =
                 (ml_record){size, offset, first, ml_planner_last_nodes(planner)[id], id, 0};

@@ -70,8 +70,7 @@ static void describe_tensors(const ml_placing *x, int32_t frame, ml_planner *pla
     level_views(sub, tensors, bytes);
 }
 
-/* Scratch by node. What is small comes from the work block, for one node runs at a time; its size is noted on the way. A
- * node with effects may run others while its scratch is in use, so its scratch is always a record. */
+/* Scratch by node. What is small comes from the work block, for one node runs at a time. A node with effects may run others while its scratch is in use, so its scratch is always a record. */
 static void describe_nodes(const ml_placing *x, int32_t frame, ml_planner *planner) {
     const ml_frame *f = &x->graph->frames[frame];
     const ml_subgraph *sub = &x->graph->subgraphs[f->subgraph];
@@ -80,13 +79,12 @@ static void describe_nodes(const ml_placing *x, int32_t frame, ml_planner *plann
             *skipped = ml_planner_skipped(planner);
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         const ml_node_plan *row = &x->rows->nodes[f->node_base + n];
-        int64_t own = row->scratch_bytes, learnt = x->scratch ? x->scratch[f->node_base + n] : 0;
+        int64_t own = ml_scratch_bytes(row), learnt = x->scratch ? x->scratch[f->node_base + n] : 0;
         own = own > learnt ? own : learnt;
         bool in_arena = ml_scratch_in_arena(&sub->nodes[n], own);
         skipped[n] = row->status == ML_NODE_FOLDED;
         bytes[n] = in_arena ? ml_children_room(x->graph, x->rows, frame, n) + own : 0;
         places[n] = in_arena ? ML_PLACE_ARENA : ML_PLACE_NONE;
-        if (!in_arena && own > x->rows->work_bytes) x->rows->work_bytes = own;
     }
 }
 
@@ -135,7 +133,8 @@ static ml_status plan_frame(const ml_placing *x, int32_t frame, ml_planner **pla
 
 /* What the planner answered becomes rows. Whether a view is one shows only here: sharing may have been left out, or refused
  * because of a graph output or a bound tensor, and then the node runs and copies. */
-static void take_offsets(const ml_placing *x, int32_t frame, ml_planner *planner) {
+static ml_status take_offsets(const ml_placing *x, int32_t frame, ml_planner *planner,
+                              ml_error *error) {
     const ml_graph *g = x->graph;
     const ml_frame *f = &g->frames[frame];
     const ml_subgraph *sub = &g->subgraphs[f->subgraph];
@@ -143,17 +142,16 @@ static void take_offsets(const ml_placing *x, int32_t frame, ml_planner *planner
     const int32_t *roots = ml_planner_roots(planner);
     ml_tensor *tensors = x->rows->tensors + f->slot_base;
     for (int32_t slot = 0; slot < sub->n_slots; slot++) {
-        if (tensors[slot].storage == ML_STORAGE_SLOT) continue; /* its caller places it */
-        tensors[slot].offset = offsets[sub->numbers[slot]];
-        tensors[slot].root = roots[sub->numbers[slot]];
+        ml_tensor *t = &tensors[slot];
+        if (t->storage == ML_STORAGE_SLOT) continue; /* its caller places it */
+        if (t->storage != ML_STORAGE_FOLDED) t->offset = offsets[sub->numbers[slot]];
+        t->root = roots[sub->numbers[slot]];
     }
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         ml_node_plan *row = &x->rows->nodes[f->node_base + n];
         const ml_node_io *io = sub->nodes[n].io;
-        row->scratch_offset = offsets[sub->io.n_tensors + n];
-        int64_t room = ml_children_room(g, x->rows, frame, n);
-        for (int32_t k = 0; k < sub->nodes[n].n_children; k++)
-            x->rows->frames[ml_child_frame(g, frame, n, k)].room = room;
+        ml_status status = ml_set_scratch_offset(row, offsets[sub->io.n_tensors + n], error);
+        if (status != ML_OK) return status;
         if (!(io->flags & ML_NODE_VIEW) ||
             (row->status != ML_NODE_RUNS && row->status != ML_NODE_IS_VIEW))
             continue;
@@ -162,6 +160,7 @@ static void take_offsets(const ml_placing *x, int32_t frame, ml_planner *planner
     }
     x->rows->frames[frame].region_bytes = ml_planner_high_water(planner, ML_PLACE_ARENA);
     x->rows->frames[frame].lower_bound = ml_planner_lower_bound(planner);
+    return ML_OK;
 }
 
 /* Variables of all frames lie in one block of the state's, frame after frame: they are no part of any region, so that they
@@ -169,11 +168,10 @@ static void take_offsets(const ml_placing *x, int32_t frame, ml_planner *planner
 ml_status ml_place_frames(const ml_placing *x, ml_placed_fn placed, void *context,
                           ml_error *error) {
     int64_t persistent = 0;
-    x->rows->work_bytes = 0;
     for (int32_t frame = x->graph->n_frames - 1; frame >= 0; frame--) {
         ml_planner *planner;
         ml_status status = plan_frame(x, frame, &planner, error);
-        if (status == ML_OK) take_offsets(x, frame, planner);
+        if (status == ML_OK) status = take_offsets(x, frame, planner, error);
         if (status == ML_OK) {
             x->rows->frames[frame].persistent_start = persistent;
             int64_t bytes = ml_planner_high_water(planner, ML_PLACE_PERSISTENT);

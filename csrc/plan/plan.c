@@ -5,9 +5,9 @@
  * Making one writes into the new plan and nothing else (but for counters and the store of packed weights), so a refusal is
  * answered by throwing it away.
  *
- * Rows are one allocation a kind, flat over the frames of the graph, and have no pointers into each other. So a copy is
- * four memcpy; what rows point at (folded values, packed weights, constants) belongs to a plan that is held, to a store, or
- * to the graph. */
+ * Rows are flat over the frames of the graph, and have no pointers into each other. So a copy is one memcpy; what rows
+ * point at (folded values, packed weights, constants) belongs to a plan that is held, to a store, or to the graph. A plan is
+ * one block: its own fields, its key, its rows. */
 #include "plan/plan.h"
 
 #include <stdlib.h>
@@ -17,74 +17,80 @@
 /* What the cache's bound counts of a plan, and once more of a residence with rows of its own. */
 int64_t ml_rows_bytes(const ml_graph *g) {
     return g->total_slots * (int64_t)sizeof(ml_tensor) +
-           g->total_nodes * (int64_t)sizeof(ml_node_plan) +
+           ml_round_up(g->total_nodes * (int64_t)sizeof(ml_node_plan), 8) +
+           g->total_packs * (int64_t)sizeof(ml_packed) +
            g->n_frames * (int64_t)sizeof(ml_frame_plan) + g->blob_bytes;
 }
 
-ml_status ml_rows_allocate(ml_rows *rows, const ml_graph *g, ml_error *error) {
-    rows->tensors = calloc((size_t)g->total_slots + 1, sizeof *rows->tensors);
-    rows->nodes = calloc((size_t)g->total_nodes + 1, sizeof *rows->nodes);
-    rows->frames = calloc((size_t)g->n_frames, sizeof *rows->frames);
-    rows->blobs = aligned_alloc(64, (size_t)ml_round_up(g->blob_bytes + 1, 64));
-    if (rows->tensors && rows->nodes && rows->frames && rows->blobs) return ML_OK;
-    return ml_error_memory(error, "a plan", ml_rows_bytes(g), 0);
+ml_rows ml_rows_in(void *memory, const ml_graph *g) {
+    ml_rows rows = {.frames = memory};
+    rows.packed = (ml_packed *)(rows.frames + g->n_frames);
+    rows.tensors = (ml_tensor *)(void *)(rows.packed + g->total_packs);
+    rows.blobs = (uint8_t *)(rows.tensors + g->total_slots);
+    rows.nodes = (ml_node_plan *)(void *)(rows.blobs + g->blob_bytes);
+    memset(rows.frames, 0, (size_t)((uint8_t *)rows.tensors - (uint8_t *)memory));
+    return rows;
+}
+
+ml_status ml_set_scratch_offset(ml_node_plan *row, int64_t offset, ml_error *error) {
+    int64_t most = INT32_MAX * (int64_t)ML_ALIGNMENT;
+    if (offset > most) return ml_error_memory(error, "scratch memory in the arena", offset, most);
+    row->scratch_block = offset < 0 ? -1 : (int32_t)(offset / ML_ALIGNMENT);
+    return ML_OK;
 }
 
 /* Both sides belong to the same graph, so all tables are of the same lengths. */
 void ml_rows_copy(ml_rows *to, const ml_rows *from, const ml_graph *g) {
-    memcpy(to->tensors, from->tensors, (size_t)g->total_slots * sizeof *to->tensors);
-    memcpy(to->nodes, from->nodes, (size_t)g->total_nodes * sizeof *to->nodes);
-    memcpy(to->frames, from->frames, (size_t)g->n_frames * sizeof *to->frames);
-    memcpy(to->blobs, from->blobs, (size_t)g->blob_bytes);
-    to->work_bytes = from->work_bytes;
+    memcpy(to->frames, from->frames, (size_t)ml_rows_bytes(g));
     to->persistent_bytes = from->persistent_bytes;
     to->worker_bytes = from->worker_bytes;
-}
-
-void ml_rows_free(ml_rows *rows) {
-    free(rows->tensors);
-    free(rows->nodes);
-    free(rows->frames);
-    free(rows->blobs);
 }
 
 /* Key ------------------------------------------------------------------------------------------------------------- */
 
 /* The key is hashed as it came: rows ascend by tensor, and shapes equal to the file's are left out by the caller, so that a
  * size has one spelling. Of buffers only the tensors count: another buffer under the same tensor is the same plan. */
-uint64_t ml_plan_hash(const int32_t *spec, int32_t words, const ml_binding *bound,
+uint32_t ml_plan_hash(const int32_t *spec, int32_t words, const ml_binding *bound,
                       int32_t n_bound) {
     uint64_t hash = 1469598103934665603u; /* FNV-1a over words */
     for (int32_t i = 0; i < words; i++) hash = (hash ^ (uint32_t)spec[i]) * 1099511628211u;
     for (int32_t i = 0; i < n_bound; i++)
         hash = (hash ^ (uint32_t)~bound[i].tensor) * 1099511628211u;
-    return hash ^ hash >> 29;
+    return (uint32_t)(hash ^ hash >> 32);
 }
 
-bool ml_plan_has_key(const ml_plan *p, uint64_t hash, const int32_t *spec, int32_t words,
+bool ml_plan_has_key(const ml_plan *p, uint32_t hash, const int32_t *spec, int32_t words,
                      const ml_binding *bound, int32_t n_bound) {
-    if (p->hash != hash || p->words != words || p->n_bound != n_bound) return false;
-    if (words && memcmp(p->spec, spec, (size_t)words * sizeof *spec) != 0) return false;
+    if (p->hash != hash || p->words != words || (int32_t)p->n_bound != n_bound) return false;
+    if (words && memcmp(p->key, spec, (size_t)words * sizeof *spec) != 0) return false;
     for (int32_t i = 0; i < n_bound; i++)
-        if (p->bound[i].tensor != bound[i].tensor) return false;
+        if (ml_plan_bound(p)[i].tensor != bound[i].tensor) return false;
     return true;
 }
 
 /* Life ------------------------------------------------------------------------------------------------------------ */
 
-/* A failure leaves a plan that ml_plan_free takes apart as far as it came. */
+static size_t rows_start(int32_t words, int32_t n_bound) {
+    size_t key = (size_t)words * sizeof(int32_t) + (size_t)n_bound * sizeof(ml_bound_life);
+    return (offsetof(ml_plan, key) + key + 7) & ~(size_t)7;
+}
+
+int64_t ml_plan_block_bytes(const ml_graph *g, int32_t words, int32_t n_bound) {
+    return (int64_t)rows_start(words, n_bound) + ml_rows_bytes(g);
+}
+
 static ml_status allocate_plan(const ml_graph *g, int32_t words, int32_t n_bound, ml_plan **plan,
                                ml_error *error) {
-    ml_plan *p = *plan = calloc(1, sizeof *p);
-    if (!p) return ml_error_memory(error, "a plan", ml_rows_bytes(g), 0);
+    int64_t bytes = ml_plan_block_bytes(g, words, n_bound);
+    ml_plan *p = *plan = malloc((size_t)bytes);
+    if (!p) return ml_error_memory(error, "a plan", bytes, 0);
+    memset(p, 0, rows_start(words, n_bound));
+    p->rows = ml_rows_in((uint8_t *)p + rows_start(words, n_bound), g);
     p->graph = ml_graph_hold(g);
     atomic_init(&p->holders, 1);
     p->words = words;
-    p->n_bound = n_bound;
-    p->spec = calloc((size_t)words + 1, sizeof *p->spec);
-    p->bound = calloc((size_t)n_bound + 1, sizeof *p->bound);
-    if (!p->spec || !p->bound) return ml_error_memory(error, "a plan's key", words * 4, 0);
-    return ml_rows_allocate(&p->rows, g, error);
+    p->n_bound = (uint32_t)n_bound & INT32_MAX;
+    return ML_OK;
 }
 
 /* Plans are held by residences, by copies that share folded values, and by Python; the last one frees, in any thread. */
@@ -95,16 +101,15 @@ ml_plan *ml_plan_hold(ml_plan *plan) {
 
 void ml_plan_free(ml_plan *plan) {
     if (!plan || atomic_fetch_sub(&plan->holders, 1) > 1) return;
-    for (ml_folded *pool = plan->folded; pool;) {
+    if (plan->source) free(plan->capacities);
+    for (ml_folded *pool = plan->source ? NULL : plan->folded; pool;) {
         ml_folded *next = pool->next;
         free(pool);
         pool = next;
     }
-    ml_rows_free(&plan->rows);
-    free(plan->capacities);
+#ifdef ML_DEBUG
     free(plan->deaths);
-    free(plan->spec);
-    free(plan->bound);
+#endif
     ml_plan_free(plan->source);
     ml_graph_free((ml_graph *)(uintptr_t)plan->graph);
     free(plan);
@@ -113,21 +118,17 @@ void ml_plan_free(ml_plan *plan) {
 /* The copy holds the plan that has the folded values, never a copy of it: chains would keep every residence that was ever
  * looked at. */
 ml_status ml_plan_copy(ml_plan *plan, const ml_rows *rows, ml_plan **copy, ml_error *error) {
-    ml_status status = allocate_plan(plan->graph, plan->words, plan->n_bound, copy, error);
-    if (status != ML_OK) {
-        ml_plan_free(*copy);
-        *copy = NULL;
-        return status;
-    }
+    ml_status status = allocate_plan(plan->graph, plan->words, (int32_t)plan->n_bound, copy, error);
+    if (status != ML_OK) return status;
     ml_plan *p = *copy;
-    memcpy(p->spec, plan->spec, (size_t)plan->words * sizeof *plan->spec);
-    memcpy(p->bound, plan->bound, (size_t)plan->n_bound * sizeof *plan->bound);
+    memcpy(p->key, plan->key,
+           rows_start(plan->words, (int32_t)plan->n_bound) - offsetof(ml_plan, key));
     ml_rows_copy(&p->rows, rows, plan->graph);
     p->source = ml_plan_hold(plan->source ? plan->source : plan);
     p->hash = plan->hash;
     p->options = plan->options;
     p->dynamic = plan->dynamic;
-    memcpy(p->strategy, plan->strategy, sizeof p->strategy);
+    p->strategy = plan->strategy;
     return ML_OK;
 }
 
@@ -170,14 +171,14 @@ static ml_status resize_tensor(ml_plan *p, int32_t number, const ml_shape *shape
 static ml_status apply_spec(ml_plan *p, ml_error *error) {
     int32_t tensors = ml_frame_subgraph(p->graph, 0)->io.n_tensors;
     for (int32_t i = 0; i < p->words;) {
-        int32_t number = p->spec[i], rank = i + 1 < p->words ? p->spec[i + 1] : -1;
+        int32_t number = p->key[i], rank = i + 1 < p->words ? p->key[i + 1] : -1;
         if (number < 0 || number >= tensors || rank < 0 || rank > ML_MAX_RANK ||
             rank > p->words - i - 2)
             return ml_error_set(error, ML_SHAPE_ERROR,
                                 "tensor %d of %d cannot take rank %d: at most %d dimensions",
                                 number, tensors, rank, ML_MAX_RANK);
         ml_shape shape = {.rank = rank};
-        memcpy(shape.dims, p->spec + i + 2, (size_t)rank * sizeof(int32_t));
+        memcpy(shape.dims, p->key + i + 2, (size_t)rank * sizeof(int32_t));
         ml_status status = resize_tensor(p, number, &shape, error);
         if (status != ML_OK) return status;
         i += 2 + rank;
@@ -217,7 +218,7 @@ static ml_status shape_inputs(ml_plan *p, ml_error *error) {
  * buffer is large enough is no matter of the plan: see state/bound.c. */
 static ml_status mark_bound(ml_plan *p, const ml_binding *bound, ml_error *error) {
     const ml_subgraph *sub = ml_frame_subgraph(p->graph, 0);
-    for (int32_t i = 0; i < p->n_bound; i++) {
+    for (int32_t i = 0; i < (int32_t)p->n_bound; i++) {
         int32_t number = bound[i].tensor;
         if (number < 0 || number >= sub->io.n_tensors || !bound[i].data)
             return ml_error_set(error, ML_BINDING_ERROR,
@@ -232,7 +233,7 @@ static ml_status mark_bound(ml_plan *p, const ml_binding *bound, ml_error *error
             return blame_tensor(p, error, number);
         }
         t->storage = ML_STORAGE_BOUND;
-        p->bound[i].tensor = number;
+        ml_plan_bound(p)[i].tensor = number;
     }
     return ML_OK;
 }
@@ -248,9 +249,10 @@ static ml_status note_bound(void *context, int32_t frame, ml_planner *planner) {
         p->deaths[f->slot_base + slot] =
             ml_planner_last_nodes(planner)[ml_planner_roots(planner)[sub->numbers[slot]]];
 #endif
-    for (int32_t i = 0; frame == 0 && i < p->n_bound; i++) {
-        p->bound[i].first = ml_planner_first_nodes(planner)[p->bound[i].tensor];
-        p->bound[i].last = ml_planner_last_nodes(planner)[p->bound[i].tensor];
+    for (int32_t i = 0; frame == 0 && i < (int32_t)p->n_bound; i++) {
+        ml_bound_life *life = &ml_plan_bound(p)[i];
+        life->first = ml_planner_first_nodes(planner)[life->tensor];
+        life->last = ml_planner_last_nodes(planner)[life->tensor];
     }
     return ML_OK;
 }
@@ -275,8 +277,8 @@ static ml_status fill(ml_plan *p, const ml_plan_request *r, ml_error *error) {
         p->dynamic = p->rows.nodes[n].open || p->rows.nodes[n].stale;
     ml_placing placing = {.graph = r->graph,
                           .rows = &p->rows,
-                          .strategy = p->strategy,
-                          .options = p->options,
+                          .strategy = ml_memory_strategy_name((int32_t)p->strategy),
+                          .options = (int32_t)p->options,
                           .orders = r->orders,
                           .offline = r->words == 0};
     return ml_place_frames(&placing, note_bound, p, error);
@@ -286,10 +288,10 @@ ml_status ml_plan_new(const ml_plan_request *r, ml_plan **plan, ml_error *error)
     ml_status status = allocate_plan(r->graph, r->words, r->n_bound, plan, error);
     if (status == ML_OK) {
         ml_plan *p = *plan;
-        if (r->words) memcpy(p->spec, r->spec, (size_t)r->words * sizeof *r->spec);
+        if (r->words) memcpy(p->key, r->spec, (size_t)r->words * sizeof *r->spec);
         p->hash = ml_plan_hash(r->spec, r->words, r->bound, r->n_bound);
-        p->options = r->options;
-        strncpy(p->strategy, r->strategy, sizeof p->strategy - 1);
+        p->options = (uint32_t)r->options & ((1 << 24) - 1);
+        p->strategy = (uint8_t)r->strategy;
         status = fill(p, r, error);
     }
     if (status == ML_OK) {

@@ -11,25 +11,32 @@ enum { ML_ALIGNMENT = 64 };
 /* Scratch of up to this many bytes comes from the state's work block, one for all nodes; more of it is planned in the arena. */
 enum { ML_WORK_BYTES = 64 * 1024 };
 
+/* Scratch is counted in blocks of ML_ALIGNMENT bytes. */
 typedef struct ml_node_plan {
-    int64_t scratch_bytes; /* of the kernel's own, packing included */
-    int64_t
-        scratch_offset; /* in its frame's region, children's room first; -1: in the work block, or none */
-    union {
-        const void *packed; /* its constant weights, in a store */
-        int64_t pack_offset; /* packs_in_run: where in its own scratch */
-    };
+    int32_t
+        scratch_block; /* in its frame's region, children's room first; -1: in the work block, or none */
+    uint32_t scratch_blocks; /* of the kernel's own, packing included */
     uint8_t status; /* ml_node_status */
     uint8_t open; /* its shapes hang on values: prepared whenever it is reached */
     uint8_t packs_in_run; /* its weights are computed at run time */
     uint8_t stale; /* not prepared for the shapes it reads now */
-    int32_t step; /* residences: its step in its frame, -1 = none */
 } ml_node_plan;
+
+static inline int64_t ml_scratch_bytes(const ml_node_plan *row) {
+    return (int64_t)row->scratch_blocks * ML_ALIGNMENT;
+}
+static inline int64_t ml_scratch_offset(const ml_node_plan *row) {
+    return row->scratch_block < 0 ? -1 : (int64_t)row->scratch_block * ML_ALIGNMENT;
+}
+
+/* Weights in the layout of the level. */
+typedef union ml_packed {
+    const void *weights; /* constant ones, in a store */
+    int64_t offset; /* packs_in_run: where in the node's own scratch */
+} ml_packed;
 
 typedef struct ml_frame_plan {
     int64_t region_bytes; /* peak of the frame, in its caller's scratch (frame 0: in the arena) */
-    int64_t
-        room; /* what the caller's scratch offers; a frame that outgrew it has memory of its own */
     int64_t lower_bound;
     int64_t persistent_start; /* of its variable tensors, in the state's persistent memory */
 } ml_frame_plan;
@@ -40,12 +47,13 @@ typedef struct ml_folded {
     uint8_t bytes[];
 } ml_folded;
 
+/* One block, which begins with the frames. */
 typedef struct ml_rows {
-    ml_tensor *tensors; /* by slot, all frames */
-    ml_node_plan *nodes;
     ml_frame_plan *frames;
+    ml_packed *packed; /* of nodes that pack weights */
+    ml_node_plan *nodes;
+    ml_tensor *tensors; /* by slot, all frames */
     uint8_t *blobs;
-    int64_t work_bytes; /* of the work block that its nodes need, at most ML_WORK_BYTES */
     int64_t persistent_bytes;
     int64_t worker_bytes; /* of scratch that every thread needs */
 } ml_rows;
@@ -57,25 +65,33 @@ typedef struct ml_bound_life {
     int32_t last;
 } ml_bound_life;
 
+/* One block, rows included. */
 struct ml_plan {
     atomic_int holders;
+    uint32_t hash; /* of the key */
     const ml_graph *graph;
     ml_rows rows;
-    ml_folded *folded;
-    ml_plan *source; /* whose folded values it shares; held */
-    int64_t *
-        capacities; /* of a residence's copy: bytes planned by slot; NULL: as many as the tensors have */
-    int32_t *spec; /* the key: rows of [tensor, rank, dims...] */
-    ml_bound_life
-        *bound; /* tensors whose memory is the caller's, by ascending number; part of the key */
-    int32_t words;
-    int32_t n_bound;
-    uint64_t hash; /* of the key */
-    int32_t options;
-    int32_t *deaths; /* debug builds: by slot, the last node of its root's life */
-    bool dynamic; /* some node is open or waits */
-    char strategy[32];
+    ml_plan *source; /* of a copy: whose folded values it shares; held */
+    union {
+        ml_folded *folded; /* without a source */
+        int64_t *
+            capacities; /* of a residence's copy: bytes planned by slot; NULL: as many as the tensors have */
+    };
+#ifdef ML_DEBUG
+    int32_t *deaths; /* by slot, the last node of its root's life */
+#endif
+    uint32_t options : 24;
+    uint32_t strategy : 8; /* its place in the table */
+    uint32_t n_bound : 31;
+    uint32_t dynamic : 1; /* some node is open or waits */
+    int32_t words; /* of the key's shapes */
+    int32_t key[]; /* shapes: rows of [tensor, rank, dims...]; then the bound tensors */
 };
+
+/* Tensors whose memory is the caller's, by ascending number; part of the key. */
+static inline ml_bound_life *ml_plan_bound(const ml_plan *p) {
+    return (ml_bound_life *)(uintptr_t)(p->key + p->words);
+}
 
 /* What prepares nodes: while planning with no residence, in a run with one. */
 typedef struct ml_engine {
@@ -104,7 +120,7 @@ extern const ml_core ml_core_table;
 /* What a plan is made from. */
 typedef struct ml_plan_request {
     const ml_graph *graph;
-    const char *strategy;
+    int32_t strategy; /* its place in the table */
     int32_t options;
     const int32_t *spec;
     int32_t words;
@@ -120,15 +136,17 @@ ml_status ml_plan_new(const ml_plan_request *request, ml_plan **plan, ml_error *
 ml_plan *ml_plan_hold(ml_plan *plan);
 /* A plan of the same key with a copy of `rows`, which are the plan's own or a residence's. */
 ml_status ml_plan_copy(ml_plan *plan, const ml_rows *rows, ml_plan **copy, ml_error *error);
-uint64_t ml_plan_hash(const int32_t *spec, int32_t words, const ml_binding *bound, int32_t n_bound);
-bool ml_plan_has_key(const ml_plan *plan, uint64_t hash, const int32_t *spec, int32_t words,
+uint32_t ml_plan_hash(const int32_t *spec, int32_t words, const ml_binding *bound, int32_t n_bound);
+bool ml_plan_has_key(const ml_plan *plan, uint32_t hash, const int32_t *spec, int32_t words,
                      const ml_binding *bound, int32_t n_bound);
 
 /* Rows. */
-ml_status ml_rows_allocate(ml_rows *rows, const ml_graph *graph, ml_error *error);
+/* Points at tables in `memory`, which has ml_rows_bytes and is aligned for an int64_t. */
+ml_rows ml_rows_in(void *memory, const ml_graph *graph);
 void ml_rows_copy(ml_rows *to, const ml_rows *from, const ml_graph *graph);
-void ml_rows_free(ml_rows *rows);
 int64_t ml_rows_bytes(const ml_graph *graph);
+/* Of a plan's block. */
+int64_t ml_plan_block_bytes(const ml_graph *graph, int32_t words, int32_t n_bound);
 /* A tensor's row in a frame: the graph's for constants. */
 static inline const ml_tensor *ml_row_of(const ml_graph *g, const ml_rows *rows, int32_t frame,
                                          int32_t tensor) {
@@ -136,6 +154,21 @@ static inline const ml_tensor *ml_row_of(const ml_graph *g, const ml_rows *rows,
     int32_t at = sub->slots[tensor];
     return at >= 0 ? &rows->tensors[g->frames[frame].slot_base + at] : &sub->constants[~at];
 }
+
+static inline ml_packed *ml_packed_of(const ml_graph *g, const ml_rows *rows, int32_t frame,
+                                      int32_t node) {
+    int32_t at = ml_frame_subgraph(g, frame)->nodes[node].pack_start;
+    return at < 0 ? NULL : &rows->packed[g->frames[frame].pack_base + at];
+}
+/* The node's constant weights, packed; NULL for those that pack none, or pack in runs. */
+static inline const void *ml_constant_weights(const ml_graph *g, const ml_rows *rows, int32_t frame,
+                                              int32_t node) {
+    const ml_packed *packed = ml_packed_of(g, rows, frame, node);
+    return packed && !rows->nodes[g->frames[frame].node_base + node].packs_in_run ? packed->weights
+                                                                                  : NULL;
+}
+/* The node's place in its frame's region, -1 for none; ML_ARENA_ERROR beyond what a row counts. */
+ml_status ml_set_scratch_offset(ml_node_plan *row, int64_t offset, ml_error *error);
 
 /* sweep.c: what a node of a frame sees. */
 ml_env ml_frame_env(const ml_engine *engine, struct ml_frame_engine *frame_engine);
@@ -145,8 +178,7 @@ void ml_sweep_reset(ml_engine *engine, int32_t frame);
 ml_status ml_sweep_frame(ml_engine *engine, int32_t frame);
 /* Calls the kernel's prepare and reserves what pack needs; `wish` says what it asked for. Notes where it failed. */
 ml_status ml_prepare_call(ml_engine *engine, const ml_call *call, int32_t frame, ml_wish *wish);
-ml_call ml_call_of(const ml_engine *engine, const ml_env *env, int32_t frame, int32_t node,
-                   void *const *data);
+ml_call ml_call_of(const ml_engine *engine, const ml_env *env, int32_t frame, int32_t node);
 /* fold.c: computes a node whose inputs are known; *folded says whether it did. */
 ml_status ml_fold(ml_engine *engine, const ml_call *call, const ml_wish *wish, int32_t frame,
                   bool *folded);

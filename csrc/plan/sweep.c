@@ -20,7 +20,7 @@ ml_env ml_frame_env(const ml_engine *engine, struct ml_frame_engine *fe) {
     const ml_frame *f = &engine->graph->frames[fe->frame];
     const ml_subgraph *sub = &engine->graph->subgraphs[f->subgraph];
     return (ml_env){.slots = sub->slots,
-                    .tensors = engine->rows->tensors + f->slot_base,
+                    .tensors = engine->rows ? engine->rows->tensors + f->slot_base : NULL,
                     .constants = sub->constants,
                     .error = engine->error,
                     .core = &ml_core_table,
@@ -51,11 +51,12 @@ void ml_sweep_reset(ml_engine *engine, int32_t frame) {
     /* Operands of a subgraph lie wherever the node that calls it has them. */
     for (int32_t i = 0; frame > 0 && i < sub->io.n_inputs; i++) {
         int32_t slot = sub->io.inputs[i] < 0 ? -1 : sub->slots[sub->io.inputs[i]];
-        if (slot >= 0) tensors[slot].storage = ML_STORAGE_SLOT;
+        if (slot < 0) continue;
+        tensors[slot].storage = ML_STORAGE_SLOT;
+        tensors[slot].known = NULL;
     }
     for (int32_t n = 0; n < sub->io.n_nodes; n++)
-        engine->rows->nodes[f->node_base + n] =
-            (ml_node_plan){.scratch_offset = -1, .stale = 1, .step = -1};
+        engine->rows->nodes[f->node_base + n] = (ml_node_plan){.scratch_block = -1, .stale = 1};
 }
 
 /* Frames below come first: the node that really failed stays named, not the WHILE around it. */
@@ -69,49 +70,57 @@ ml_status ml_blame(ml_error *error, const ml_graph *g, int32_t frame, int32_t no
     return status;
 }
 
-ml_call ml_call_of(const ml_engine *engine, const ml_env *env, int32_t frame, int32_t n,
-                   void *const *data) {
+ml_call ml_call_of(const ml_engine *engine, const ml_env *env, int32_t frame, int32_t n) {
     const ml_frame *f = &engine->graph->frames[frame];
     const ml_node *node = &engine->graph->subgraphs[f->subgraph].nodes[n];
     return (ml_call){.params = node->params,
                      .blob = engine->rows->blobs + f->blob_base + node->blob_start,
                      .derived = node->derived,
                      .inputs = node->io->inputs,
-                     .data = data,
                      .env = env,
-                     .n_inputs = node->io->n_inputs,
-                     .n_outputs = node->io->n_outputs,
-                     .node = n};
+                     .n_inputs = (uint16_t)node->io->n_inputs,
+                     .n_outputs = (uint16_t)node->io->n_outputs,
+                     .node = (uint32_t)n & (ML_MOST_NODES - 1)};
 }
 
-/* ml_reserve answers an overflow with -1 once and for all, so that kernels need not check each sum. */
-static ml_status too_much_scratch(ml_error *error) {
-    return ml_error_set(error, ML_SHAPE_ERROR,
-                        "its scratch memory adds up to more bytes than an int64 counts");
+/* ml_reserve answers an overflow with -1 once and for all, so that kernels need not check each sum. Rows count scratch in
+ * blocks. */
+static ml_status take_scratch(ml_error *error, ml_node_plan *row, const ml_wish *wish) {
+    int64_t blocks = ml_round_up(wish->scratch_bytes, ML_ALIGNMENT) / ML_ALIGNMENT;
+    if (wish->scratch_bytes < 0)
+        return ml_error_set(error, ML_SHAPE_ERROR,
+                            "its scratch memory adds up to more bytes than an int64 counts");
+    if (blocks > UINT32_MAX)
+        return ml_error_set(error, ML_SHAPE_ERROR,
+                            "its scratch memory adds up to %lld bytes, at most %lld are supported",
+                            (long long)wish->scratch_bytes, (long long)UINT32_MAX * ML_ALIGNMENT);
+    row->scratch_blocks = (uint32_t)blocks;
+    return ML_OK;
 }
 
 /* The node's weights in the layout of the level: from a store, or room in scratch to pack them in each run. It comes after
  * prepare, because pack reads the blob. Folded weights are packed in each run as well: a store outlives the plan that they
  * belong to. What the file has goes to the Model's store, what lowering made to the graph's own, which goes with it. */
-static ml_status provide_packed(ml_engine *engine, const ml_call *c, const ml_node *node,
-                                ml_node_plan *row, ml_wish *wish) {
+static ml_status provide_packed(ml_engine *engine, const ml_call *c, int32_t frame,
+                                const ml_node *node, ml_node_plan *row, ml_wish *wish) {
     const ml_graph *g = engine->graph;
     int32_t t = node->kernel->packs < c->n_inputs ? c->inputs[node->kernel->packs] : -1;
-    row->packed = NULL;
+    ml_packed *packed = ml_packed_of(g, engine->rows, frame, (int32_t)c->node);
+    packed->weights = NULL;
     row->packs_in_run = 0;
     if (t < 0) return ML_OK;
     const ml_tensor *operand = ml_tensor_of(c, t);
-    if (operand->known && operand->storage == ML_STORAGE_CONSTANT) {
+    if (operand->storage == ML_STORAGE_CONSTANT) {
         const ml_tensor_def *def = &g->subgraphs[c->env->engine->subgraph].tensors[t];
-        row->packed = ml_store_packed(def->flags & ML_TENSOR_OF_FILE ? g->store : g->own, c,
-                                      node->typed->pack, operand, wish->layout);
-        return row->packed ? ML_OK : (ml_status)c->env->error->status;
+        packed->weights = ml_store_packed(def->flags & ML_TENSOR_OF_FILE ? g->store : g->own, c,
+                                          node->typed->pack, operand, wish->layout);
+        return packed->weights ? ML_OK : (ml_status)c->env->error->status;
     }
     int64_t bytes = node->typed->pack(c, NULL);
     if (bytes < 0) return (ml_status)c->env->error->status;
-    row->pack_offset = ml_reserve(wish, bytes);
+    packed->offset = ml_reserve(wish, bytes);
     row->packs_in_run = 1;
-    return wish->scratch_bytes < 0 ? too_much_scratch(c->env->error) : ML_OK;
+    return ML_OK;
 }
 
 /* Blobs are zeroed first, so that one that is prepared again does not depend on what was there. With an open output the blob
@@ -125,10 +134,10 @@ ml_status ml_prepare_call(ml_engine *engine, const ml_call *c, int32_t frame, ml
     memset(c->blob, 0, (size_t)node->kernel->blob_bytes);
     engine->counters->nodes_prepared++;
     ml_status status = node->kernel->prepare(c, wish);
-    if (status == ML_OK && wish->scratch_bytes < 0) status = too_much_scratch(c->env->error);
-    if (status == ML_OK && !wish->open && node->typed && node->typed->pack)
-        status = provide_packed(engine, c, node, row, wish);
-    if (status == ML_OK) row->scratch_bytes = wish->scratch_bytes;
+    if (status == ML_OK && wish->scratch_bytes >= 0 && !wish->open && node->typed &&
+        node->typed->pack)
+        status = provide_packed(engine, c, frame, node, row, wish);
+    if (status == ML_OK) status = take_scratch(c->env->error, row, wish);
     if (wish->worker_bytes > engine->rows->worker_bytes)
         engine->rows->worker_bytes = wish->worker_bytes;
     return status == ML_OK ? ML_OK : ml_blame(c->env->error, g, frame, c->node, status);
@@ -154,7 +163,7 @@ static void leave_open(const ml_call *c, uint32_t open) {
 /* A node that is open has been prepared, and is not stale: what waits in it is values, not shapes. */
 static ml_status sweep_node(ml_engine *engine, const ml_env *env, int32_t frame, int32_t n) {
     ml_node_plan *row = &engine->rows->nodes[engine->graph->frames[frame].node_base + n];
-    ml_call c = ml_call_of(engine, env, frame, n, NULL);
+    ml_call c = ml_call_of(engine, env, frame, n);
     for (int32_t i = 0; i < c.n_inputs; i++) {
         const ml_tensor *t = ml_input(&c, i);
         if (!t || (t->shaped && !t->dynamic)) continue;

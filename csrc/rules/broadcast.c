@@ -7,7 +7,7 @@ typedef struct run {
     int32_t kind;
 } run;
 
-/* The runs of `out`, innermost first; returns how many. */
+/* The runs of `out`, innermost first; returns how many. Outer ones are counted in 32 bits. */
 static int32_t collapse(const ml_shape *a, const ml_shape *b, const ml_shape *out,
                         run runs[ML_MAX_RANK]) {
     int32_t n = 0;
@@ -17,7 +17,8 @@ static int32_t collapse(const ml_shape *a, const ml_shape *b, const ml_shape *ou
         int32_t size = out->dims[out->rank - i];
         if (x == 1 && y == 1) continue;
         int32_t kind = x == y ? ML_ROW_FULL : x == 1 ? ML_ROW_SCALAR_A : ML_ROW_SCALAR_B;
-        if (n > 0 && runs[n - 1].kind == kind) runs[n - 1].size *= size;
+        bool fits = n == 1 || (n > 1 && runs[n - 1].size <= INT32_MAX / size);
+        if (fits && runs[n - 1].kind == kind) runs[n - 1].size *= size;
         else runs[n++] = (run){size, kind};
     }
     return n;
@@ -56,18 +57,13 @@ ml_status ml_broadcast_prepare(const ml_call *c, ml_broadcast *blob) {
     int32_t n = collapse(a, b, &out, runs);
     if (n == 0) return ML_OK;
     blob->row = runs[0].size;
-    blob->row_kind = runs[0].kind;
-    int64_t a_size = runs[0].kind == ML_ROW_SCALAR_A ? 1 : runs[0].size;
-    int64_t b_size = runs[0].kind == ML_ROW_SCALAR_B ? 1 : runs[0].size;
-    blob->n_outer = n - 1;
+    blob->row_kind = (uint8_t)runs[0].kind;
+    blob->n_outer = (uint8_t)(n - 1);
     for (int32_t d = 0; d + 1 < n; d++) {
         const run *outer = &runs[d + 1];
-        bool repeats_a = outer->kind == ML_ROW_SCALAR_A, repeats_b = outer->kind == ML_ROW_SCALAR_B;
-        blob->dims[d] = outer->size;
-        blob->a_stride[d] = repeats_a ? 0 : a_size;
-        blob->b_stride[d] = repeats_b ? 0 : b_size;
-        if (!repeats_a) a_size *= outer->size;
-        if (!repeats_b) b_size *= outer->size;
+        blob->dims[d] = (int32_t)outer->size;
+        blob->a_steps |= (uint8_t)((outer->kind != ML_ROW_SCALAR_A) << d);
+        blob->b_steps |= (uint8_t)((outer->kind != ML_ROW_SCALAR_B) << d);
         blob->rows *= outer->size;
     }
     return ML_OK;

@@ -16,14 +16,14 @@ enum {
 };
 
 typedef struct ml_broadcast {
-    int32_t row_kind;
-    int32_t n_outer;                 /* 0: one row is all */
-    int64_t row;                     /* elements of a row of the output */
+    int64_t row; /* elements of a row of the output */
     int64_t rows;
-    int64_t dims[ML_MAX_RANK];       /* outer dimensions, innermost first */
-    int64_t a_stride
-        [ML_MAX_RANK]; /* elements to step per index of that dimension, 0 where the input broadcasts */
-    int64_t b_stride[ML_MAX_RANK];
+    int32_t dims[ML_MAX_RANK - 1]; /* outer dimensions, innermost first */
+    uint8_t row_kind;
+    uint8_t n_outer; /* 0: one row is all */
+    uint8_t
+        a_steps; /* bit d: the input steps along outer dimension d; it broadcasts where it does not */
+    uint8_t b_steps;
 } ml_broadcast;
 
 /* numpy's rule: dimensions from the right are equal or 1. ML_SHAPE_ERROR with both shapes otherwise. */
@@ -37,18 +37,21 @@ ml_status ml_prepare_broadcast(const ml_call *c, ml_wish *wish);
 typedef struct ml_rows {
     int64_t a;
     int64_t b;
-    int64_t index[ML_MAX_RANK];
+    int32_t index[ML_MAX_RANK - 1];
 } ml_rows;
 
 /* Steps to the next row. */
 static inline void ml_rows_next(const ml_broadcast *s, ml_rows *at) {
+    int64_t a = s->row_kind == ML_ROW_SCALAR_A ? 1 : s->row,
+            b = s->row_kind == ML_ROW_SCALAR_B ? 1 : s->row; /* elements of what was gone through */
     for (int32_t d = 0; d < s->n_outer; d++) {
-        at->a += s->a_stride[d];
-        at->b += s->b_stride[d];
+        bool a_steps = s->a_steps >> d & 1, b_steps = s->b_steps >> d & 1;
+        at->a += a_steps ? a : 0;
+        at->b += b_steps ? b : 0;
         if (++at->index[d] < s->dims[d]) return;
-        at->a -= s->a_stride[d] * s->dims[d];
-        at->b -= s->b_stride[d] * s->dims[d];
         at->index[d] = 0;
+        if (a_steps) at->a -= a *= s->dims[d];
+        if (b_steps) at->b -= b *= s->dims[d];
     }
 }
 

@@ -173,15 +173,17 @@ void ml_requantize_sums(const ml_call *c, const ml_requantized *r, int32_t type)
         }
 }
 
-void ml_scale_sums(const ml_call *c, const ml_requantized *r, const float *scales, float minimum,
-                   float maximum) {
+void ml_scale_sums(const ml_call *c, const ml_requantized *r, const float *scales,
+                   ml_scaling_order order, float minimum, float maximum) {
     const float *of_weights = ((const ml_weighted *)c->derived)->scales + r->first;
     const float *bias = r->bias ? (const float *)r->bias + r->first : NULL;
     const int32_t *sums = r->sums;
     float *y = r->y;
     for (int64_t row = 0; row < r->rows; row++, sums += r->n, y += r->y_stride)
         for (int64_t i = 0; i < r->n; i++) {
-            float v = (bias ? bias[i] : 0.0f) + (float)sums[i] * (scales[row] * of_weights[i]);
+            float real = order == ML_WEIGHTS_FIRST ? (float)sums[i] * of_weights[i] * scales[row]
+                                                   : (float)sums[i] * (scales[row] * of_weights[i]);
+            float v = (bias ? bias[i] : 0.0f) + real;
             v = v < minimum ? minimum : v;
             y[i] = v > maximum ? maximum : v;
         }

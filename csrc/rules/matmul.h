@@ -70,9 +70,11 @@ typedef struct ml_requantized {
 } ml_requantized;
 /* To s8 or u8 (the low byte is the same), or to s16. */
 void ml_requantize_sums(const ml_call *c, const ml_requantized *r, int32_t type);
-/* To floats within [minimum, maximum], each row with a scale of its own. */
-void ml_scale_sums(const ml_call *c, const ml_requantized *r, const float *scales, float minimum,
-                   float maximum);
+/* To floats within [minimum, maximum], each row with a scale of its own: sum * (scale * weights' scale), or as CONV_2D with a
+ * scale an output has it, (sum * weights' scale) * scale. */
+typedef enum { ML_SCALES_FIRST, ML_WEIGHTS_FIRST } ml_scaling_order;
+void ml_scale_sums(const ml_call *c, const ml_requantized *r, const float *scales,
+                   ml_scaling_order order, float minimum, float maximum);
 /* Of int64 sums to s16, by the 16-bit multiplier. */
 void ml_requantize_wide(const ml_call *c, const ml_requantized *r);
 

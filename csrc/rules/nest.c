@@ -5,6 +5,12 @@
 
 /* Building ----------------------------------------------------------------------------------------------------------- */
 
+void ml_pitches(const ml_tensor *tensor, int64_t pitches[ML_MAX_RANK]) {
+    int64_t pitch = ml_unit(tensor);
+    for (int32_t d = tensor->shape.rank - 1; d >= 0; pitch *= tensor->shape.dims[d--])
+        pitches[d] = pitch;
+}
+
 void ml_nest_begin(ml_nest *nest, int64_t element) {
     nest->start = 0;
     nest->run = element;

@@ -18,7 +18,15 @@ typedef struct ml_nest {
         across; /* the one whose runs lie together where the innermost one's do not: a matrix is transposed; -1: none */
 } ml_nest;
 
-/* Prepare. No dimension yet, around runs of `element` bytes; 0 where there is nothing to copy. */
+/* What a nest steps over: bytes of an element, or 1 where it numbers elements that are picked. */
+static inline int64_t ml_unit(const ml_tensor *tensor) {
+    int64_t bytes = ml_type_bytes(tensor->type);
+    return bytes > 0 ? bytes : 1;
+}
+
+/* Prepare. Bytes from index to index of each dimension of a tensor; of strings and packed types elements. */
+void ml_pitches(const ml_tensor *tensor, int64_t pitches[ML_MAX_RANK]);
+/* No dimension yet, around runs of `element` bytes; 0 where there is nothing to copy. */
 void ml_nest_begin(ml_nest *nest, int64_t element);
 /* A dimension of `count` (> 0) indices, `step` bytes apart, within those added before; at most ML_MAX_RANK of them. */
 void ml_nest_add(ml_nest *nest, int64_t count, int64_t step);

@@ -9,10 +9,5 @@ typedef ml_status ml_pick(const ml_call *c, int64_t k, int64_t *index);
 
 /* Eval. Makes output 0, of strings or 4-bit elements, from input 0. */
 ml_status ml_pick_elements(const ml_call *c, ml_pick *pick);
-/* What a nest steps over: bytes of an element, or 1 where it numbers elements that are picked. */
-static inline int64_t ml_unit(const ml_tensor *tensor) {
-    int64_t bytes = ml_type_bytes(tensor->type);
-    return bytes > 0 ? bytes : 1;
-}
 
 #endif

@@ -1,6 +1,8 @@
 /* quantized.c -- what hangs on the quantization of a node's operands. */
 #include "rules/quantized.h"
 
+#include <stdarg.h>
+
 static ml_affine affine(const ml_quantization *q, int32_t type) {
     if (!q || q->n_scales < 1) return (ml_affine){0.0f, 0, type};
     return (ml_affine){q->scales[0], q->n_zero_points > 0 ? (int32_t)q->zero_points[0] : 0, type};
@@ -11,6 +13,25 @@ ml_affine ml_input_affine(const ml_call *c, int i) {
 }
 ml_affine ml_output_affine(const ml_call *c, int i) {
     return affine(ml_output_quantization(c, i), ml_output(c, i)->type);
+}
+
+ml_status ml_refuse_operand(const ml_call *c, int i, const char *format, ...) {
+    char text[160];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (c->env->error->status == ML_OK) c->env->error->tensor = c->inputs[i];
+    return ml_fail(c, ML_UNSUPPORTED, "tensor %d %s", c->inputs[i], text);
+}
+
+float ml_one_scale(const ml_call *c, int i) {
+    const ml_quantization *q = ml_input_quantization(c, i);
+    int32_t count = q ? q->n_scales : 0;
+    if (count != 1) ml_refuse_operand(c, i, "must have one scale, it has %d", count);
+    else if (q->scales[0] > 0.0f && q->scales[0] <= __FLT_MAX__) return q->scales[0];
+    else ml_refuse_operand(c, i, "must have a positive scale, it has %g", (double)q->scales[0]);
+    return 0.0f;
 }
 
 int64_t ml_derive_channels(const ml_quantization *q, int32_t type, void *to) {

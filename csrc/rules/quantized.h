@@ -15,6 +15,12 @@ typedef struct ml_affine {
 ml_affine ml_input_affine(const ml_call *c, int i);
 ml_affine ml_output_affine(const ml_call *c, int i);
 
+/* In derive. Refuses what the file says of operand `i`, outputs behind inputs; the text goes on from the tensor's name. */
+ml_status ml_refuse_operand(const ml_call *c, int i, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The scale of operand `i`, which must have one for all of it, positive and finite; 0 after a refusal. */
+float ml_one_scale(const ml_call *c, int i);
+
 /* The same of a tensor that may have one for each index of a dimension: a derived block. */
 typedef struct ml_channels {
     int32_t n; /* 1: one for all */

@@ -25,19 +25,18 @@ static void collapse(const ml_shape *x, uint32_t mask, ml_reduce *r) {
     for (int32_t d = x->rank - 1; d >= 0; d--) {
         if (x->dims[d] == 1) continue;
         bool is_reduced = mask >> d & 1;
-        if (n > 0 && reduced[n - 1] == is_reduced) sizes[n - 1] *= x->dims[d];
+        bool fits = n == 1 || (n > 1 && sizes[n - 1] <= INT32_MAX / x->dims[d]);
+        if (fits && reduced[n - 1] == is_reduced) sizes[n - 1] *= x->dims[d];
         else sizes[n] = x->dims[d], reduced[n] = is_reduced, n++;
     }
     r->row = sizes[0];
     r->row_reduced = reduced[0];
-    r->n_outer = n > 1 ? n - 1 : 0;
+    r->n_outer = (uint8_t)(n > 1 ? n - 1 : 0);
     r->rows = 1;
-    int64_t outputs = reduced[0] ? 1 : sizes[0];
     for (int32_t d = 0; d < r->n_outer; d++) {
-        r->dims[d] = sizes[d + 1];
-        r->stride[d] = reduced[d + 1] ? 0 : outputs;
+        r->dims[d] = (int32_t)sizes[d + 1];
+        r->kept |= (uint8_t)(!reduced[d + 1] << d);
         r->rows *= sizes[d + 1];
-        if (!reduced[d + 1]) outputs *= sizes[d + 1];
     }
 }
 

@@ -15,10 +15,11 @@ typedef struct ml_reduce {
     int64_t rows;
     int64_t outputs;
     int64_t count; /* input elements per output */
-    int64_t dims[ML_MAX_RANK]; /* outer runs, innermost first */
-    int64_t stride[ML_MAX_RANK]; /* outputs to step per index of that run, 0 where reduced */
-    int32_t n_outer;
-    int32_t row_reduced;
+    int32_t dims[ML_MAX_RANK - 1]; /* outer runs, innermost first */
+    uint8_t n_outer;
+    uint8_t
+        kept; /* bit d: outer run d is; else it is reduced, and its indices come to the same outputs */
+    uint8_t row_reduced;
 } ml_reduce;
 
 /* Input 0 reduced over the axes in input 1; output 0 has dimensions of 1 in their place or none. Fills `reduce`, and scratch of
@@ -27,12 +28,14 @@ ml_status ml_prepare_reduce(const ml_call *c, ml_wish *wish, ml_reduce *reduce, 
                             int64_t bytes);
 
 /* The output of the next row; `index` counts along the outer runs. */
-static inline int64_t ml_reduce_next(const ml_reduce *r, int64_t at, int64_t index[ML_MAX_RANK]) {
+static inline int64_t ml_reduce_next(const ml_reduce *r, int64_t at, int32_t index[ML_MAX_RANK]) {
+    int64_t outputs = r->row_reduced ? 1 : r->row; /* of what was gone through */
     for (int32_t d = 0; d < r->n_outer; d++) {
-        at += r->stride[d];
+        bool kept = r->kept >> d & 1;
+        at += kept ? outputs : 0;
         if (++index[d] < r->dims[d]) return at;
-        at -= r->stride[d] * r->dims[d];
         index[d] = 0;
+        if (kept) at -= outputs *= r->dims[d];
     }
     return at;
 }
@@ -42,7 +45,8 @@ static inline int64_t ml_reduce_next(const ml_reduce *r, int64_t at, int64_t ind
 #define ML_REDUCE(name, from, type, START, STEP, JOIN)                                                      \
     static void name(const from *x, type *results, const ml_reduce *r) {                                    \
         for (int64_t i = 0; i < r->outputs; i++) results[i] = (START);                                      \
-        int64_t index[ML_MAX_RANK] = {0}, at = 0;                                                           \
+        int32_t index[ML_MAX_RANK] = {0};                                                                   \
+        int64_t at = 0;                                                                                     \
         const int64_t n = r->row, whole = n & ~(int64_t)7;                                                  \
         for (int64_t row = 0; row < r->rows; row++, x += n, at = ml_reduce_next(r, at, index)) {            \
             if (!r->row_reduced) {                                                                          \

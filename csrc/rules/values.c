@@ -21,6 +21,24 @@ ml_status ml_axis(const ml_call *c, int64_t axis, int32_t rank, int32_t *out) {
                    rank - 1);
 }
 
+ml_status ml_read_axes(const ml_call *c, int i, const char *name, int32_t rank,
+                       int32_t axes[ML_MAX_RANK]) {
+    const ml_tensor *tensor = ml_input(c, i);
+    uint32_t seen = 0;
+    for (int32_t k = 0; k < tensor->shape.dims[0]; k++) {
+        int64_t given = 0;
+        int32_t axis;
+        ml_read_index(tensor, ml_value(c, i), k, &given);
+        ml_status status = ml_axis(c, given, rank, &axis);
+        if (status != ML_OK) return status;
+        if (seen >> axis & 1)
+            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d stands twice in %s", axis, name);
+        seen |= 1u << axis;
+        axes[k] = axis;
+    }
+    return ML_OK;
+}
+
 ml_status ml_append_dim(const ml_call *c, ml_shape *to, int64_t dim) {
     if (to->rank == ML_MAX_RANK)
         return ml_fail(c, ML_SHAPE_ERROR, "the result has more than %d dimensions", ML_MAX_RANK);

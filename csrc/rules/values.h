@@ -8,6 +8,9 @@
 bool ml_read_index(const ml_tensor *tensor, const void *value, int64_t index, int64_t *out);
 /* The axis counted from the front; ML_SHAPE_ERROR when it is none of `rank`. */
 ml_status ml_axis(const ml_call *c, int64_t axis, int32_t rank, int32_t *out);
+/* The axes that input `i`, a vector with values, names, counted from the front; ML_SHAPE_ERROR when there is one twice. */
+ml_status ml_read_axes(const ml_call *c, int i, const char *name, int32_t rank,
+                       int32_t axes[ML_MAX_RANK]);
 /* Puts a dimension behind those of `to`; ML_SHAPE_ERROR when they become too many, or it is too long. */
 ml_status ml_append_dim(const ml_call *c, ml_shape *to, int64_t dim);
 /* Puts the dimensions first .. end - 1 of `from` behind those of `to`. */

@@ -4,31 +4,16 @@
 #include "math/matmul.h"
 #include "math/quantize_row.h"
 
-static const char *const names[] = {"input", "weights", "bias"};
-
-/* The scale of input 0 or output 0, which must have one for all of it; 0 after a refusal. */
-static double one_scale(const ml_call *c, const ml_quantization *q, const char *name) {
-    int32_t count = q ? q->n_scales : 0;
-    if (count != 1) ml_fail(c, ML_UNSUPPORTED, "%s must have one scale, it has %d", name, count);
-    else if (q->scales[0] > 0.0f && q->scales[0] <= __FLT_MAX__) return q->scales[0];
-    else
-        ml_fail(c, ML_UNSUPPORTED, "%s must have a positive scale, it has %g", name,
-                (double)q->scales[0]);
-    return 0.0;
-}
-
-/* A zero point that 16 bits hold, as far as widened inputs reach. */
-static bool zero_point(const ml_call *c, const ml_quantization *q, const char *name, bool symmetric,
-                       int32_t *zero) {
+/* A zero point of operand `i` that 16 bits hold, as far as widened inputs reach. */
+static bool zero_point(const ml_call *c, int i, bool symmetric, int32_t *zero) {
+    const ml_quantization *q = ml_input_quantization(c, i);
     int64_t found = 0;
-    for (int32_t i = 0; q && i < q->n_zero_points && found == 0; i++) found = q->zero_points[i];
+    for (int32_t k = 0; q && k < q->n_zero_points && found == 0; k++) found = q->zero_points[k];
     *zero = (int32_t)found;
     if (symmetric && found != 0)
-        ml_fail(c, ML_UNSUPPORTED, "%s must have zero points of 0, one is %lld", name,
-                (long long)found);
+        ml_refuse_operand(c, i, "must have zero points of 0, one is %lld", (long long)found);
     else if (found < INT16_MIN || found > INT16_MAX)
-        ml_fail(c, ML_UNSUPPORTED, "%s has the zero point %lld, beyond 16 bits", name,
-                (long long)found);
+        ml_refuse_operand(c, i, "has the zero point %lld, beyond 16 bits", (long long)found);
     else return true;
     return false;
 }
@@ -37,17 +22,15 @@ static bool check_weights(const ml_call *c, const ml_weighted_rule *rule, int32_
     const ml_quantization *q = ml_input_quantization(c, 1);
     int32_t count = q ? q->n_scales : 0;
     if (count != 1 && (count != outputs || count == 0))
-        ml_fail(c, ML_UNSUPPORTED, "weights have %d scales for %d outputs", count, outputs);
+        ml_refuse_operand(c, 1, "has %d scales for %d outputs", count, outputs);
     else if (count > 1 && q->dimension != rule->axis)
-        ml_fail(c, ML_UNSUPPORTED, "weights are quantized along dimension %d, it must be %d",
-                q->dimension, rule->axis);
-    else if (q->block_size)
-        ml_fail(c, ML_UNSUPPORTED, "weights are quantized in blocks of %d", q->block_size);
+        ml_refuse_operand(c, 1, "is quantized along dimension %d, it must be %d", q->dimension,
+                          rule->axis);
+    else if (q->block_size) ml_refuse_operand(c, 1, "is quantized in blocks of %d", q->block_size);
     else {
         for (int32_t i = 0; i < count; i++)
             if (!(q->scales[i] >= 0.0f && q->scales[i] <= __FLT_MAX__)) {
-                ml_fail(c, ML_UNSUPPORTED, "weights must have scales >= 0, one is %g",
-                        (double)q->scales[i]);
+                ml_refuse_operand(c, 1, "must have scales >= 0, one is %g", (double)q->scales[i]);
                 return false;
             }
         return true;
@@ -116,18 +99,18 @@ int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *r
     w->outputs = rule->axis < weights->shape.rank ? weights->shape.dims[rule->axis] : 0;
     double scale_x = 1.0, scale_y = 1.0;
     if (!check_weights(c, rule, w->outputs) ||
-        !zero_point(c, ml_input_quantization(c, 1), names[1],
+        !zero_point(c, 1,
                     rule->symmetric || rule->symmetric_weights ||
                         ml_input_quantization(c, 1)->n_scales > 1,
                     &w->w_zero))
         return -1;
     if (weights->type == ML_U8) w->w_zero -= 128;
     if (rule->multiplier != ML_MULTIPLIER_SCALE) {
-        const ml_quantization *x = ml_input_quantization(c, 0), *y = ml_output_quantization(c, 0);
-        scale_x = one_scale(c, x, names[0]);
-        if (!(scale_x > 0.0) || !zero_point(c, x, names[0], rule->symmetric, &w->x_zero)) return -1;
-        scale_y = one_scale(c, y, "output");
-        if (!(scale_y > 0.0) || !zero_point(c, y, "output", rule->symmetric, &w->y_zero)) return -1;
+        const int y = c->n_inputs;
+        scale_x = ml_one_scale(c, 0);
+        if (!(scale_x > 0.0) || !zero_point(c, 0, rule->symmetric, &w->x_zero)) return -1;
+        scale_y = ml_one_scale(c, y);
+        if (!(scale_y > 0.0) || !zero_point(c, y, rule->symmetric, &w->y_zero)) return -1;
         ml_quantized_clamp(minimum, maximum, ml_output_affine(c, 0), &w->low, &w->high);
     }
     make_multipliers(c, &r, w, rule, scale_x, scale_y);

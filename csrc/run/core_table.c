@@ -130,7 +130,7 @@ static ml_status parallel(const ml_call *c, int64_t items, int64_t grain, ml_bod
         return ml_pool_parallel(pool, items, grain, relay, c, &work, c->env->error);
     }
     for (int64_t first = 0; first < items; first += grain) {
-        ml_status status = s && first > 0 ? ml_check_interrupt(s, 1) : ML_OK;
+        ml_status status = s && first > 0 ? ml_poll_state(s) : ML_OK;
         if (status == ML_OK)
             status = body(c, first, items - first < grain ? items : first + grain, 0, args);
         if (status != ML_OK) return status;
@@ -184,7 +184,7 @@ int32_t ml_call_handler(const ml_call *c) {
 static ml_operand operand(const ml_call *c, int32_t t) {
     if (t < 0) return (ml_operand){NULL, NULL, 0};
     const ml_tensor *tensor = ml_tensor_of(c, t);
-    void *data = c->data ? c->data[t] : (void *)(uintptr_t)tensor->known;
+    void *data = ml_reached(c) ? c->env->data[t] : (void *)(uintptr_t)ml_known(tensor);
     return (ml_operand){tensor, data, bytes_of(c, t)};
 }
 

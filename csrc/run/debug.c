@@ -15,15 +15,16 @@ static ml_guard guard(void *data, int64_t bytes, int32_t output) {
 static ml_guard guard_of(const ml_residence *r, int32_t frame, const ml_step *step, int32_t i) {
     const ml_call *c = &step->call;
     if (i == c->n_outputs) {
-        const ml_node_plan *row = &r->rows.nodes[r->plan->graph->frames[frame].node_base + c->node];
+        const ml_node_plan *row =
+            &r->rows->nodes[r->plan->graph->frames[frame].node_base + c->node];
         bool known = !row->open && !row->stale;
-        return guard(known ? c->scratch : NULL, row->scratch_bytes, -1);
+        return guard(known ? c->scratch : NULL, ml_scratch_bytes(row), -1);
     }
     int32_t tensor = c->inputs[c->n_inputs + i];
-    const ml_tensor *t = ml_row_of(r->plan->graph, &r->rows, frame, tensor);
+    const ml_tensor *t = ml_row_of(r->plan->graph, r->rows, frame, tensor);
     bool own = tensor >= 0 && t && t->storage == ML_STORAGE_ARENA && t->root == tensor &&
                t->offset >= 0 && t->shaped;
-    return own ? guard(c->data[tensor], t->bytes, i) : guard(NULL, 0, i);
+    return own ? guard(c->env->data[tensor], t->bytes, i) : guard(NULL, 0, i);
 }
 
 void ml_debug_guard(const ml_residence *r, int32_t frame, const ml_step *step, ml_guards *guards) {

@@ -32,9 +32,10 @@ static reached where(const ml_call *call) {
 }
 
 /* The step of a node, for writing; calls hand it round as const. There is one: whoever comes here has residence->learnt,
- * and then rows know their steps. */
-static ml_step *step_of(const reached *at) {
-    return &at->residence->steps[at->state->graph->frames[at->frame].node_base + at->row->step];
+ * and then nodes know their steps. */
+static ml_step *step_of(const reached *at, int32_t node) {
+    int32_t number = at->state->graph->frames[at->frame].node_base + node;
+    return &at->residence->steps[at->residence->learnt->steps[number]];
 }
 
 static ml_tensor *output_row(const ml_call *c, int32_t i) {
@@ -45,16 +46,16 @@ static ml_tensor *output_row(const ml_call *c, int32_t i) {
  * step pointed here. Readers stand behind the node that is running, so none that runs is changed under itself; in the
  * frames of subgraphs it is the calling node that gives inputs their shapes, before it runs them. */
 void ml_mark_readers(ml_residence *r, int32_t frame, int32_t tensor) {
-    const ml_graph *g = r->engine.graph;
+    const ml_graph *g = r->plan->graph;
     const ml_frame *f = &g->frames[frame];
     const ml_subgraph *sub = &g->subgraphs[f->subgraph];
     int32_t slot = sub->slots[tensor];
     if (slot < 0) return;
     for (int32_t i = sub->reader_start[slot]; i < sub->reader_start[slot + 1]; i++) {
-        ml_node_plan *row = &r->rows.nodes[f->node_base + sub->readers[i]];
-        if (row->stale || row->step < 0) continue;
-        row->stale = 1;
-        r->steps[f->node_base + row->step].eval = ml_run_unsettled;
+        int32_t node = f->node_base + sub->readers[i], step = r->learnt->steps[node];
+        if (r->rows->nodes[node].stale || step < 0) continue;
+        r->rows->nodes[node].stale = 1;
+        r->steps[step].eval = ml_run_unsettled;
     }
 }
 
@@ -108,22 +109,22 @@ static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
 static ml_status place_scratch(const reached *at, const ml_call *c) {
     const ml_graph *g = at->state->graph;
     ml_residence *r = at->residence;
-    int64_t number = g->frames[at->frame].node_base + c->node, needs = at->row->scratch_bytes;
+    int64_t number = g->frames[at->frame].node_base + c->node, needs = ml_scratch_bytes(at->row);
     ml_need_note(&at->state->scratch_needs[number], needs, at->state->counters.invokes);
     bool in_arena = ml_scratch_in_arena(at->node, needs);
-    if (in_arena && (needs > r->learnt->scratch[number] || at->row->scratch_offset < 0)) {
+    if (in_arena && (needs > r->learnt->scratch[number] || at->row->scratch_block < 0)) {
         int32_t id = ml_frame_subgraph(g, at->frame)->io.n_tensors + c->node;
-        int64_t room = ml_children_room(g, &r->rows, at->frame, c->node);
-        ml_status status =
-            ml_grow(at->state, r, at->frame, id, room + needs, &at->row->scratch_offset);
+        int64_t room = ml_children_room(g, r->rows, at->frame, c->node), offset = -1;
+        ml_status status = ml_grow(at->state, r, at->frame, id, room + needs, &offset);
+        if (status == ML_OK) status = ml_set_scratch_offset(at->row, offset, &at->state->error);
         if (status != ML_OK) return status;
         r->learnt->scratch[number] = needs;
     }
     if (at->node->n_children > 0)
         return ML_OK; /* theirs never grows in mid-run: frames that outgrow it move out */
     uint8_t *region = r->frames[at->frame].region;
-    step_of(at)->call.scratch =
-        at->row->scratch_offset >= 0 ? region + at->row->scratch_offset : at->state->work;
+    step_of(at, c->node)->call.scratch =
+        at->row->scratch_block >= 0 ? region + ml_scratch_offset(at->row) : at->state->work;
     return ML_OK;
 }
 
@@ -152,15 +153,17 @@ static ml_status check_ready(const ml_call *c) {
  * open, and asked with its values whenever it is reached. Nodes of the engine always are, but for those whose shapes are
  * settled. */
 static ml_status prepare_closed(const reached *at, const ml_call *c, ml_wish *wish) {
-    ml_engine *engine = &at->residence->engine;
+    ml_engine *engine = &at->state->engine;
     int32_t flags = at->node->kernel->flags;
     if (flags & ML_KERNEL_HAS_EFFECTS) {
         ml_status status = ml_prepare_call(engine, c, at->frame, wish);
         at->row->open = wish->open || !(flags & ML_KERNEL_SETS_SHAPES);
         return status;
     }
+    ml_env before = *c->env;
     ml_call blind = *c;
-    blind.data = NULL;
+    before.data = NULL;
+    blind.env = &before;
     ml_status status = ml_prepare_call(engine, &blind, at->frame, wish);
     at->row->open = status == ML_OK && wish->open;
     return at->row->open ? ml_prepare_call(engine, c, at->frame, wish) : status;
@@ -174,12 +177,12 @@ static ml_status prepare_again(const reached *at, const ml_call *c) {
     ml_status status = make_needs(at->state);
     if (status == ML_OK) status = check_ready(c);
     if (status == ML_OK && at->row->open)
-        status = ml_prepare_call(&at->residence->engine, c, at->frame, &wish);
+        status = ml_prepare_call(&at->state->engine, c, at->frame, &wish);
     else if (status == ML_OK) status = prepare_closed(at, c, &wish);
     if (status == ML_OK && wish.open && !(at->node->kernel->flags & ML_KERNEL_SETS_SHAPES))
         status = ml_fail(c, ML_KERNEL_ERROR, "its output shapes do not follow from its values");
     if (status == ML_OK && wish.worker_bytes > 0 &&
-        !ml_interpreter_pool(at->state->interpreter, at->residence->rows.worker_bytes,
+        !ml_interpreter_pool(at->state->interpreter, at->residence->rows->worker_bytes,
                              &at->state->error))
         status = ML_ARENA_ERROR;
     if (status == ML_OK) status = place_scratch(at, c);
@@ -199,10 +202,11 @@ ml_status ml_run_unsettled(const ml_call *call) {
     reached at = where(call);
     ml_status status = prepare_again(&at, call);
     if (status != ML_OK) return status;
-    ml_step *step = step_of(&at);
+    ml_step *step = step_of(&at, call->node);
     at.row->stale = 0;
     at.row->status = is_view(&at, call) ? ML_NODE_IS_VIEW : ML_NODE_RUNS;
-    step->call.packed = at.row->packs_in_run ? NULL : at.row->packed;
+    step->call.packed =
+        ml_constant_weights(at.state->graph, at.residence->rows, at.frame, call->node);
     ml_status (*eval)(const ml_call *) = ml_eval_of(at.node, at.row);
     if (!at.row->open) step->eval = eval;
     return eval(&step->call);

@@ -78,11 +78,12 @@ static ml_status add_record(ml_alone_list *list, ml_alone record, ml_error *erro
 static ml_status spill(ml_state *s, ml_residence *r, int32_t frame, int64_t had, int64_t needs) {
     ml_arena *arena = &s->spills[frame];
     const uint8_t *from = r->frames[frame].region;
+    int64_t offered = r->learnt->alone[frame].offered;
     bool out = r->frames[frame].spilled;
     ml_status status = ml_arena_commit(arena, needs, out ? had : 0, &s->error);
     if (status != ML_OK) return status;
     if (out && arena->base == from) return ML_OK;
-    int64_t lies = out ? had : r->rows.frames[frame].room < had ? r->rows.frames[frame].room : had;
+    int64_t lies = out || offered > had ? had : offered;
     if (!out && from && lies > 0) memcpy(arena->base, from, (size_t)lies);
     if (from && lies > 0) ml_relocate(s, r, frame, from, lies, arena->base);
     r->frames[frame].region = arena->base;
@@ -93,9 +94,9 @@ static ml_status spill(ml_state *s, ml_residence *r, int32_t frame, int64_t had,
 /* Gives a frame that needs more than it has more memory, keeping what is live. A frame below has the room that placement
  * gave it in its caller's scratch, and must not go beyond, for there begins what is the caller's. */
 static ml_status enlarge(ml_state *s, ml_residence *r, int32_t frame, int64_t needs) {
-    int64_t had = r->rows.frames[frame].region_bytes;
+    int64_t had = r->rows->frames[frame].region_bytes;
     if (frame > 0) {
-        bool fits = !r->frames[frame].spilled && needs <= r->rows.frames[frame].room;
+        bool fits = !r->frames[frame].spilled && needs <= r->learnt->alone[frame].offered;
         return fits ? ML_OK : spill(s, r, frame, had, needs);
     }
     if (needs <= s->arena.capacity) return ML_OK;
@@ -105,7 +106,6 @@ static ml_status enlarge(ml_state *s, ml_residence *r, int32_t frame, int64_t ne
     if (status != ML_OK) return status;
     if (s->arena.base != from && from) ml_relocate(s, r, 0, from, capacity, s->arena.base);
     r->frames[0].region = s->arena.base;
-    r->at_base = s->arena.base;
     s->counters.arena_moves = s->arena.moves;
     return ML_OK;
 }
@@ -141,7 +141,7 @@ ml_status ml_grow(ml_state *s, ml_residence *r, int32_t frame, int32_t id, int64
     if (status == ML_OK)
         status = add_record(list, (ml_alone){at, size, id, first, last}, &s->error);
     if (status != ML_OK) return status;
-    if (end > r->rows.frames[frame].region_bytes) r->rows.frames[frame].region_bytes = end;
+    if (end > r->rows->frames[frame].region_bytes) r->rows->frames[frame].region_bytes = end;
     *offset = at;
     r->learnt->grew = true;
     s->counters.capacity_misses++;

@@ -5,7 +5,7 @@
  *
  * Where it can be stopped: before each step, before each turn of a loop, before each block of parallel work. The cancel
  * flag is read each time, for that costs a load. The clock costs more, so it is looked at when enough work has gone by,
- * counted in ticks, and Python is asked for signals when 50 ms have. */
+ * counted in ticks, and Python is asked for signals when 50 ms have. A block is always enough: it may take milliseconds. */
 #include <time.h>
 
 #include "run/debug.h"
@@ -41,7 +41,7 @@ ml_status ml_check_interrupt(ml_state *s, int32_t ticks) {
     return (s->ticks -= ticks) < 0 ? look_at_clock(s) : ML_OK;
 }
 
-ml_status ml_poll_state(void *owner) { return ml_check_interrupt(owner, 1); }
+ml_status ml_poll_state(void *owner) { return ml_check_interrupt(owner, TICKS_PER_LOOK + 1); }
 
 /* The loop ----------------------------------------------------------------------------------------------------------- */
 
@@ -49,14 +49,14 @@ ml_status ml_poll_state(void *owner) { return ml_check_interrupt(owner, 1); }
  * those behind it by ml_mark_readers, the one under way by ml_run_unsettled; their number stays. */
 ml_status ml_run_frame(ml_state *s, ml_residence *r, int32_t frame) {
     const ml_frame_now *now = &r->frames[frame];
-    const ml_step *step = r->steps + s->graph->frames[frame].node_base, *end = step + now->n_steps;
+    const ml_step *step = r->steps + now->first_step, *end = step + now->n_steps;
     if (r->learnt) r->learnt->alone[frame].live = r->learnt->alone[frame].count;
     for (; step < end; step++) {
 #ifdef ML_DEBUG
         ml_guards guards;
         ml_debug_guard(r, frame, step, &guards);
 #endif
-        ml_status status = ml_check_interrupt(s, step->ticks);
+        ml_status status = ml_check_interrupt(s, step->call.ticks);
         if (status == ML_OK) status = step->eval(&step->call);
 #ifdef ML_DEBUG
         if (status == ML_OK) status = ml_debug_check(r, frame, step, &guards, &s->error);
@@ -74,8 +74,8 @@ ml_status ml_run_packing(const ml_call *call) {
     const struct ml_frame_engine *fe = call->env->engine;
     const ml_graph *g = fe->engine->graph;
     const ml_node *node = &g->subgraphs[fe->subgraph].nodes[call->node];
-    void *to = ml_scratch(
-        call, fe->engine->rows->nodes[g->frames[fe->frame].node_base + call->node].pack_offset);
+    const ml_packed *at = ml_packed_of(g, fe->engine->rows, fe->frame, call->node);
+    void *to = ml_scratch(call, at->offset);
     if (node->typed->pack(call, to) < 0) return (ml_status)call->env->error->status;
     ml_call packed = *call;
     packed.packed = to;

@@ -8,7 +8,7 @@
 ml_status ml_run_frame(ml_state *state, ml_residence *residence, int32_t frame);
 /* Lets Python handle signals every 50 ms of work; spends `ticks` of the budget between two looks at the clock. */
 ml_status ml_check_interrupt(ml_state *state, int32_t ticks);
-/* The same for the pool, which asks between blocks; `owner` is the state. */
+/* The same between blocks of a node, with a look at the clock each time; `owner` is the state. */
 ml_status ml_poll_state(void *owner);
 /* Eval through the hook. */
 ml_status ml_run_python(const ml_call *call);

@@ -32,7 +32,7 @@ ml_status ml_bound_check_bytes(const ml_state *s, const ml_residence *r, int32_t
                                ml_error *error) {
     for (int32_t i = 0; i < s->n_bound; i++)
         if (s->bound[i].tensor == tensor)
-            return check_bytes(r->plan, ml_row_of(s->graph, &r->rows, 0, tensor), &s->bound[i],
+            return check_bytes(r->plan, ml_row_of(s->graph, r->rows, 0, tensor), &s->bound[i],
                                error);
     return ML_OK;
 }
@@ -89,7 +89,7 @@ ml_status ml_bound_check(const ml_plan *plan, const ml_rows *rows, const ml_bind
             check_bytes(plan, ml_row_of(plan->graph, rows, 0, bound[i].tensor), &bound[i], error);
     for (int32_t i = 0; i < n_bound && status == ML_OK; i++)
         for (int32_t k = i + 1; k < n_bound && status == ML_OK; k++)
-            status = check_pair(plan, rows, &bound[i], &bound[k], &plan->bound[i], &plan->bound[k],
-                                error);
+            status = check_pair(plan, rows, &bound[i], &bound[k], &ml_plan_bound(plan)[i],
+                                &ml_plan_bound(plan)[k], error);
     return status;
 }

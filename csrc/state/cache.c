@@ -11,7 +11,7 @@
  * hash that two sizes share does no harm. */
 ml_residence *ml_cache_find(ml_state *s, const int32_t *spec, int32_t words,
                             const ml_binding *bound, int32_t n_bound) {
-    uint64_t hash = ml_plan_hash(spec, words, bound, n_bound);
+    uint32_t hash = ml_plan_hash(spec, words, bound, n_bound);
     for (ml_residence *r = s->buckets[hash % ML_BUCKETS]; r; r = r->next)
         if (ml_plan_has_key(r->plan, hash, spec, words, bound, n_bound)) return r;
     return NULL;
@@ -22,7 +22,7 @@ void ml_cache_add(ml_state *s, ml_residence *r) {
     r->next = *bucket;
     *bucket = r;
     s->n_cached++;
-    s->cached_bytes += r->bytes;
+    s->cached_bytes += ml_residence_bytes(r);
 }
 
 static void drop(ml_state *s, ml_residence *r) {
@@ -30,7 +30,7 @@ static void drop(ml_state *s, ml_residence *r) {
     while (*at != r) at = &(*at)->next;
     *at = r->next;
     s->n_cached--;
-    s->cached_bytes -= r->bytes;
+    s->cached_bytes -= ml_residence_bytes(r);
     ml_residence_free(r);
 }
 
@@ -59,27 +59,31 @@ void ml_cache_drop_all_but(ml_state *s, const ml_residence *kept) {
  * dynamic one is placed anew after runs, and its bound is not the plan's. The better plan is a new plan, for somebody may
  * hold the old one; its folded values are the old one's, which it keeps alive. Any failure, memory included, leaves things
  * as they were. */
-void ml_cache_improve(ml_state *s, ml_residence *r) {
+ml_residence *ml_cache_improve(ml_state *s, ml_residence *r) {
     ml_plan *plan = r->plan, *better;
-    if (r->improved || r == s->now || r->learnt || strcmp(s->strategy, "default") != 0) return;
-    if (plan->rows.frames[0].region_bytes <= plan->rows.frames[0].lower_bound) return;
+    if (r->improved || r == s->now || r->learnt ||
+        strcmp(ml_memory_strategy_name(s->strategy), "default") != 0)
+        return r;
+    if (plan->rows.frames[0].region_bytes <= plan->rows.frames[0].lower_bound) return r;
     r->improved = true;
     ml_error quiet = ML_NO_ERROR;
-    if (ml_plan_copy(plan, &plan->rows, &better, &quiet) != ML_OK) return;
+    if (ml_plan_copy(plan, &plan->rows, &better, &quiet) != ML_OK) return r;
+    ml_residence *fresh = NULL;
     ml_placing placing = {.graph = plan->graph,
                           .rows = &better->rows,
-                          .strategy = plan->strategy,
-                          .options = plan->options | ML_SEARCH_LONG,
+                          .strategy = ml_memory_strategy_name((int32_t)plan->strategy),
+                          .options = (int32_t)plan->options | ML_SEARCH_LONG,
                           .offline = plan->words == 0};
     ml_status status = ml_place_frames(&placing, NULL, NULL, &quiet);
-    if (status == ML_OK &&
-        better->rows.frames[0].region_bytes < plan->rows.frames[0].region_bytes) {
-        r->plan = better;
-        r->rows = better->rows;
-        r->resolved = false;
-        ml_plan_free(plan);
-        s->counters.plans_improved++;
-    } else {
+    bool smaller =
+        status == ML_OK && better->rows.frames[0].region_bytes < plan->rows.frames[0].region_bytes;
+    if (!smaller || ml_residence_new(s, better, &fresh, &quiet) != ML_OK) {
         ml_plan_free(better);
+        return r;
     }
+    fresh->improved = true;
+    drop(s, r);
+    ml_cache_add(s, fresh);
+    s->counters.plans_improved++;
+    return fresh;
 }

@@ -24,7 +24,7 @@ static bool has_room(const ml_state *s, int32_t tensor, const ml_tensor *t) {
 
 /* The tensor's bytes now; NULL when it has none. */
 static void *find(const ml_state *s, int32_t tensor, int64_t *bytes) {
-    const ml_tensor *t = ml_row_of(s->graph, &s->now->rows, 0, tensor);
+    const ml_tensor *t = ml_row_of(s->graph, s->now->rows, 0, tensor);
     *bytes = t->bytes;
     if (t->storage == ML_STORAGE_HEAP) {
         const ml_block *block = ml_heap_block(s, s->now, 0, tensor);
@@ -46,7 +46,7 @@ ml_status ml_state_place(ml_state *s, int32_t tensor, ml_place_now *place, ml_er
     else if (!has_tensor(s, tensor))
         status = ml_error_set(error, ML_NOT_READY, "there is no tensor %d", tensor);
     if (status == ML_OK) {
-        place->tensor = *ml_row_of(s->graph, &s->now->rows, 0, tensor);
+        place->tensor = *ml_row_of(s->graph, s->now->rows, 0, tensor);
         place->data = find(s, tensor, &place->bytes);
         place->generation = atomic_load_explicit(&s->generation, memory_order_relaxed);
         place->settled = !s->now->learnt;
@@ -87,7 +87,7 @@ ml_status ml_state_write(ml_state *s, int32_t tensor, uint64_t generation, const
     ml_status status;
     void *data = find_for_copy(s, tensor, generation, bytes, &status);
     if (status != ML_OK) return status;
-    uint8_t storage = ml_row_of(s->graph, &s->now->rows, 0, tensor)->storage;
+    uint8_t storage = ml_row_of(s->graph, s->now->rows, 0, tensor)->storage;
     if (storage == ML_STORAGE_CONSTANT || storage == ML_STORAGE_FOLDED) status = ML_NOT_READY;
     else if (bytes > 0) memmove(data, from, (size_t)bytes);
     ml_leave(s->interpreter);
@@ -194,7 +194,7 @@ ml_status ml_state_memory(ml_state *s, ml_plan **plan, ml_error *error) {
     if (r && !r->learnt) *plan = ml_plan_hold(r->plan);
     else if (r) {
         size_t bytes = (size_t)s->graph->total_slots * sizeof(int64_t);
-        status = ml_plan_copy(r->plan, &r->rows, plan, error);
+        status = ml_plan_copy(r->plan, r->rows, plan, error);
         if (status == ML_OK && !((*plan)->capacities = malloc(bytes + 1))) {
             ml_plan_free(*plan);
             *plan = NULL;
@@ -218,7 +218,7 @@ ml_status ml_state_get_usage(ml_state *s, ml_usage *usage) {
     ml_status status = ml_enter_copy(s->interpreter);
     if (status != ML_OK) return status;
     *usage =
-        (ml_usage){.arena_bytes = s->now ? s->now->rows.frames[0].region_bytes : 0,
+        (ml_usage){.arena_bytes = s->now ? s->now->rows->frames[0].region_bytes : 0,
                    .arena_capacity = s->arena.capacity,
                    .block_bytes = ml_blocks_bytes(s->heap, s->graph->total_slots) +
                                   ml_blocks_bytes(s->carries, 2 * (int64_t)s->graph->total_slots),

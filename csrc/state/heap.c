@@ -15,7 +15,7 @@ ml_block *ml_heap_block(const ml_state *s, const ml_residence *r, int32_t frame,
     if (!s->heap || tensor < 0 || ml_frame_subgraph(s->graph, frame)->slots[tensor] < 0)
         return NULL;
     int64_t slot = slot_of(s, frame, tensor);
-    return r->rows.tensors[slot].storage == ML_STORAGE_HEAP ? &s->heap[slot] : NULL;
+    return r->rows->tensors[slot].storage == ML_STORAGE_HEAP ? &s->heap[slot] : NULL;
 }
 
 /* Values from the start ---------------------------------------------------------------------------------------------- */
@@ -53,7 +53,7 @@ static ml_status make_empty(ml_block *b, const ml_shape *shape, ml_error *error)
 /* By slot of the main subgraph: whether its block has to be another one for the residence. */
 static bool wants_block(const ml_state *s, const ml_residence *r, int32_t slot) {
     const ml_subgraph *sub = ml_frame_subgraph(s->graph, 0);
-    const ml_tensor *t = &r->rows.tensors[slot];
+    const ml_tensor *t = &r->rows->tensors[slot];
     const ml_block *b = &s->heap[slot];
     return t->storage == ML_STORAGE_HEAP && t->type == ML_STRING && t->shaped &&
            is_given(sub, sub->numbers[slot]) &&
@@ -67,8 +67,9 @@ ml_status ml_heap_acquire(const ml_state *s, const ml_residence *r, ml_block **f
     for (int32_t slot = 0; s->heap && slot < slots; slot++) {
         if (!wants_block(s, r, slot)) continue;
         if (!*fresh) *fresh = calloc((size_t)slots, sizeof **fresh);
-        ml_status status = *fresh ? make_empty(&(*fresh)[slot], &r->rows.tensors[slot].shape, error)
-                                  : ml_error_memory(error, "strings", slots, 0);
+        ml_status status = *fresh
+                               ? make_empty(&(*fresh)[slot], &r->rows->tensors[slot].shape, error)
+                               : ml_error_memory(error, "strings", slots, 0);
         if (status == ML_OK) continue;
         ml_blocks_free(*fresh, *fresh ? slots : 0);
         *fresh = NULL;
@@ -80,7 +81,7 @@ ml_status ml_heap_acquire(const ml_state *s, const ml_residence *r, ml_block **f
 void ml_heap_enter(ml_state *s, const ml_residence *r, ml_block *fresh) {
     const ml_subgraph *sub = ml_frame_subgraph(s->graph, 0);
     for (int32_t slot = 0; s->heap && slot < sub->n_slots; slot++) {
-        if (r->rows.tensors[slot].storage != ML_STORAGE_HEAP) continue;
+        if (r->rows->tensors[slot].storage != ML_STORAGE_HEAP) continue;
         ml_block *b = &s->heap[slot];
         if (fresh && fresh[slot].data) {
             free(b->data);
@@ -111,7 +112,7 @@ ml_status ml_state_write_heap(ml_state *s, int32_t tensor, uint64_t generation, 
     if (!block)
         status = ml_error_set(error, ML_NOT_READY, "tensor %d is no longer where it was", tensor);
     else {
-        const ml_tensor *t = ml_row_of(s->graph, &s->now->rows, 0, tensor);
+        const ml_tensor *t = ml_row_of(s->graph, s->now->rows, 0, tensor);
         status = ml_block_set(block, &t->shape, t->type, from, bytes, error);
         ml_now_data(s->now, 0)[tensor] = block->data;
     }

@@ -19,7 +19,7 @@ static ml_status refuse_view(const ml_state *s, int64_t needs, ml_error *error) 
 /* With a view held the arena does not grow even where it would not move: what is refused does not hang on the system. No
  * bytes are kept: what is about to be put in force has no values yet. */
 ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
-    int64_t needs = r->rows.frames[0].region_bytes, variables = r->rows.persistent_bytes;
+    int64_t needs = r->rows->frames[0].region_bytes, variables = r->rows->persistent_bytes;
     if (s->pinned && needs > s->arena.capacity) return refuse_view(s, needs, error);
     uint8_t *persistent = NULL, *work = NULL;
     if (variables > s->persistent_capacity) {
@@ -33,8 +33,8 @@ ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
         free(persistent);
         return ml_error_memory(error, "a work block", ML_WORK_BYTES, 0);
     }
-    bool threads = s->interpreter->threads > 1 || r->rows.worker_bytes > 0;
-    if (threads && !ml_interpreter_pool(s->interpreter, r->rows.worker_bytes, error)) {
+    bool threads = s->interpreter->threads > 1 || r->rows->worker_bytes > 0;
+    if (threads && !ml_interpreter_pool(s->interpreter, r->rows->worker_bytes, error)) {
         free(persistent);
         free(work);
         return ML_ARENA_ERROR;
@@ -70,7 +70,7 @@ ml_status ml_state_trim(ml_state *s, ml_error *error) {
     status = refuse_views(s, error);
     if (status == ML_OK) {
         ml_cache_drop_all_but(s, s->now);
-        ml_arena_shrink(&s->arena, s->now ? s->now->rows.frames[0].region_bytes : 0);
+        ml_arena_shrink(&s->arena, s->now ? s->now->rows->frames[0].region_bytes : 0);
         ml_heap_trim(s);
         if (s->now && s->graph->n_heap > 0) {
             ml_resolve_loose(s, s->now);
@@ -114,8 +114,8 @@ ml_status ml_state_reset_variables(ml_state *s, ml_error *error) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return status;
     (void)error;
-    if (s->now && s->now->rows.persistent_bytes > 0)
-        memset(s->persistent, 0, (size_t)s->now->rows.persistent_bytes);
+    if (s->now && s->now->rows->persistent_bytes > 0)
+        memset(s->persistent, 0, (size_t)s->now->rows->persistent_bytes);
     ml_heap_reset_variables(s);
     if (s->node_memory) memset(s->node_memory, 0, (size_t)s->graph->memory_bytes);
     ml_leave(s->interpreter);

@@ -12,49 +12,77 @@
 
 #include "state/state.h"
 
-/* What the cache counts. Places of what grew are not in it: the next placement drops them. */
-static int64_t table_bytes(const ml_graph *g, bool learns) {
-    int64_t bytes = (int64_t)sizeof(ml_residence) + g->total_tensors * (int64_t)sizeof(void *) +
-                    g->total_nodes * (int64_t)sizeof(ml_step) +
-                    g->n_frames * (int64_t)(sizeof(ml_env) + sizeof(struct ml_frame_engine) +
-                                            sizeof(ml_frame_now));
-    if (learns) bytes += ml_rows_bytes(g) + g->total_slots * 16 + g->total_nodes * 8;
-    return bytes;
+static size_t learnt_bytes(const ml_graph *g) {
+    size_t slots = (size_t)g->total_slots, nodes = (size_t)g->total_nodes;
+    return sizeof(ml_learnt) + (size_t)ml_rows_bytes(g) +
+           slots * (sizeof(int64_t) + 2 * sizeof(int32_t)) +
+           nodes * (sizeof(int64_t) + sizeof(int32_t)) +
+           (size_t)g->n_frames * sizeof(ml_alone_list);
 }
 
-static ml_status allocate_learnt(ml_residence *r, const ml_graph *g, ml_error *error) {
-    ml_learnt *l = r->learnt = calloc(1, sizeof *l);
-    if (l) {
-        l->capacities = calloc((size_t)g->total_slots + 1, sizeof *l->capacities);
-        l->scratch = calloc((size_t)g->total_nodes + 1, sizeof *l->scratch);
-        l->first = calloc((size_t)g->total_slots + 1, sizeof *l->first);
-        l->last = calloc((size_t)g->total_slots + 1, sizeof *l->last);
-        l->alone = calloc((size_t)g->n_frames, sizeof *l->alone);
-        r->rows = (ml_rows){0};
-        if (l->capacities && l->scratch && l->first && l->last && l->alone)
-            return ml_rows_allocate(&r->rows, g, error);
-    }
-    return ml_error_memory(error, "what runs learn", table_bytes(g, true), 0);
+static ml_learnt *new_learnt(const ml_graph *g) {
+    ml_learnt *l = calloc(1, learnt_bytes(g));
+    if (!l) return NULL;
+    l->rows = ml_rows_in(l + 1, g);
+    l->alone = (ml_alone_list *)(void *)((uint8_t *)(l + 1) + ml_rows_bytes(g));
+    l->capacities = (int64_t *)(void *)(l->alone + g->n_frames);
+    l->scratch = l->capacities + g->total_slots;
+    l->first = (int32_t *)(l->scratch + g->total_nodes);
+    l->last = l->first + g->total_slots;
+    l->steps = l->last + g->total_slots;
+    return l;
 }
 
-/* All tables at once, by the graph's counts. They are never resized: no run can need more. */
-static ml_status allocate(ml_residence *r, ml_plan *plan, ml_error *error) {
+static void free_learnt(ml_learnt *l, const ml_graph *g) {
+    for (int32_t f = 0; f < g->n_frames; f++) free(l->alone[f].records);
+    free(l);
+}
+
+static int32_t count_steps(const ml_plan *plan, int32_t frame) {
+    const ml_node_plan *rows = plan->rows.nodes + plan->graph->frames[frame].node_base;
+    int32_t count = 0;
+    for (int32_t n = 0; n < ml_frame_subgraph(plan->graph, frame)->io.n_nodes; n++)
+        count += ml_has_step(&rows[n], plan->dynamic);
+    return count;
+}
+
+static size_t block_bytes(const ml_graph *g, size_t steps) {
+    return sizeof(ml_residence) + (size_t)g->n_frames * sizeof(ml_frame_now) +
+           (size_t)g->total_tensors * sizeof(void *) + steps * sizeof(ml_step);
+}
+
+int64_t ml_residence_bytes(const ml_residence *r) {
+    const ml_graph *g = r->plan->graph;
+    const ml_frame_now *last = &r->frames[g->n_frames - 1];
+    size_t bytes = block_bytes(g, (size_t)last->first_step + last->n_steps) +
+                   (r->learnt ? learnt_bytes(g) : 0);
+    return ml_plan_own_bytes(r->plan) + (int64_t)bytes;
+}
+
+/* Two blocks at most, of the sizes that the plan's steps and the graph's counts say: no run can need more. */
+static ml_status allocate(ml_plan *plan, ml_residence **residence, ml_error *error) {
     const ml_graph *g = plan->graph;
+    size_t steps = 0;
+    for (int32_t frame = 0; frame < g->n_frames; frame++) steps += (size_t)count_steps(plan, frame);
+    ml_residence *r = *residence = calloc(1, block_bytes(g, steps));
+    if (!r) return ml_error_memory(error, "a plan's pointers", (int64_t)block_bytes(g, steps), 0);
     r->plan = plan;
-    r->rows = plan->rows;
-    r->data = calloc((size_t)g->total_tensors + 1, sizeof *r->data);
-    r->steps = calloc((size_t)g->total_nodes + 1, sizeof *r->steps);
-    r->envs = calloc((size_t)g->n_frames, sizeof *r->envs);
-    r->frame_engines = calloc((size_t)g->n_frames, sizeof *r->frame_engines);
-    r->frames = calloc((size_t)g->n_frames, sizeof *r->frames);
-    if (!r->data || !r->steps || !r->envs || !r->frame_engines || !r->frames)
-        return ml_error_memory(error, "a plan's pointers", table_bytes(g, false), 0);
-    r->bytes = ml_plan_own_bytes(plan) + table_bytes(g, plan->dynamic);
-    return plan->dynamic ? allocate_learnt(r, g, error) : ML_OK;
+    r->rows = &plan->rows;
+    r->steps = (ml_step *)(void *)((uint8_t *)r + block_bytes(g, 0));
+    for (int32_t frame = 0, first = 0; frame < g->n_frames; frame++) {
+        r->frames[frame].first_step = first;
+        r->frames[frame].n_steps = (uint32_t)count_steps(plan, frame) & INT32_MAX;
+        first += (int32_t)r->frames[frame].n_steps;
+    }
+    if (!plan->dynamic) return ML_OK;
+    r->learnt = new_learnt(g);
+    if (!r->learnt) return ml_error_memory(error, "what runs learn", (int64_t)learnt_bytes(g), 0);
+    r->rows = &r->learnt->rows;
+    return ML_OK;
 }
 
 /* Notes what the planner gave each record of a frame, and how long it lives: a class that shares memory has one record, so
- * each of its tensors gets the capacity and the life of the root. Whatever lay alone has a place among the others now, and
+ * each of its tensors gets the capacity and the life of the root: all of the block that the next record keeps off. Whatever lay alone has a place among the others now, and
  * frames that had moved out are back in their callers' scratch. */
 static ml_status note_placed(void *context, int32_t frame, ml_planner *planner) {
     ml_residence *r = context;
@@ -63,20 +91,26 @@ static ml_status note_placed(void *context, int32_t frame, ml_planner *planner) 
     const ml_subgraph *sub = &g->subgraphs[f->subgraph];
     const int64_t *bytes = ml_planner_bytes(planner);
     const int32_t *roots = ml_planner_roots(planner), *last = ml_planner_last_nodes(planner);
+    bool packed =
+        frame == 0 && sub->planned_offline; /* the file's plan may align its tensors less */
     for (int32_t slot = 0; slot < sub->n_slots; slot++) {
         int32_t root = roots[sub->numbers[slot]];
         bool placed = ml_planner_offsets(planner)[root] >= 0;
-        r->learnt->capacities[f->slot_base + slot] = placed ? bytes[root] : 0;
+        int64_t room = packed ? bytes[root] : ml_round_up(bytes[root], ML_ALIGNMENT);
+        r->learnt->capacities[f->slot_base + slot] = placed ? room : 0;
         r->learnt->first[f->slot_base + slot] = ml_planner_first_nodes(planner)[root];
         r->learnt->last[f->slot_base + slot] = last[root];
     }
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
-        int64_t planned = bytes[sub->io.n_tensors + n] - ml_children_room(g, &r->rows, frame, n);
+        int64_t room = ml_children_room(g, r->rows, frame, n);
+        int64_t planned = bytes[sub->io.n_tensors + n] - room;
         r->learnt->scratch[f->node_base + n] = planned > 0 ? planned : 0;
+        for (int32_t k = 0; k < sub->nodes[n].n_children; k++)
+            r->learnt->alone[ml_child_frame(g, frame, n, k)].offered = room;
     }
     ml_alone_list *alone = &r->learnt->alone[frame];
     alone->count = alone->live = 0;
-    alone->planned = r->rows.frames[frame].region_bytes;
+    alone->planned = r->rows->frames[frame].region_bytes;
     r->frames[frame].spilled = false;
     return ML_OK;
 }
@@ -90,9 +124,9 @@ static ml_status place(ml_state *s, ml_residence *r, ml_error *error) {
     for (int32_t n = 0; n < g->total_nodes; n++)
         l->scratch[n] = s->needs ? ml_need_capacity(&s->scratch_needs[n], s->counters.invokes) : 0;
     ml_placing placing = {.graph = g,
-                          .rows = &r->rows,
-                          .strategy = r->plan->strategy,
-                          .options = r->plan->options,
+                          .rows = r->rows,
+                          .strategy = ml_memory_strategy_name((int32_t)r->plan->strategy),
+                          .options = (int32_t)r->plan->options,
                           .capacities = l->capacities,
                           .scratch = l->scratch,
                           .orders = s->orders,
@@ -101,28 +135,18 @@ static ml_status place(ml_state *s, ml_residence *r, ml_error *error) {
 }
 
 /* A residence of the plan whose rows, if runs write them, start as a copy of `rows`. The plan stays the caller's on
- * failure. Errors of runs go to the state's, so that the calls in steps can point at it for good. */
+ * failure. */
 static ml_status make(ml_state *s, ml_plan *plan, const ml_rows *rows, ml_residence **residence,
                       ml_error *error) {
-    ml_residence *r = *residence = calloc(1, sizeof *r);
-    if (!r) return ml_error_memory(error, "a plan's pointers", table_bytes(plan->graph, false), 0);
-    r->engine = (ml_engine){.graph = plan->graph,
-                            .rows = &r->rows,
-                            .hooks = &s->hooks,
-                            .simd = s->simd,
-                            .error = &s->error,
-                            .counters = &s->counters,
-                            .state = s,
-                            .residence = r};
-    ml_status status = allocate(r, plan, error);
+    ml_status status = allocate(plan, residence, error);
+    ml_residence *r = *residence;
     if (status == ML_OK && r->learnt) {
-        ml_rows_copy(&r->rows, rows, plan->graph);
+        ml_rows_copy(r->rows, rows, plan->graph);
         status = place(s, r, error);
     }
     if (status == ML_OK) return ML_OK;
-    r->plan = NULL;
-    if (!r->learnt) r->rows = (ml_rows){0};
-    ml_residence_free(r);
+    if (r && r->learnt) free_learnt(r->learnt, plan->graph);
+    free(r);
     *residence = NULL;
     return status;
 }
@@ -131,52 +155,30 @@ ml_status ml_residence_new(ml_state *s, ml_plan *plan, ml_residence **residence,
     return make(s, plan, &plan->rows, residence, error);
 }
 
-/* Made beside the old one, then swapped in where it stands, since the cache and the state point at it. Nothing of the old
- * one is reused but the rows' content; that two of them exist for a moment is the price of a failure that changes nothing. */
+/* What was learnt is made anew beside the old, then swapped in: that both exist for a moment is the price of a failure that
+ * changes nothing. */
 bool ml_residence_renew(ml_state *s, ml_residence *r) {
     ml_error quiet = ML_NO_ERROR;
     ml_residence *fresh;
-    if (make(s, r->plan, &r->rows, &fresh, &quiet) != ML_OK) return false;
-    if (ml_arena_commit(&s->arena, fresh->rows.frames[0].region_bytes, 0, &quiet) != ML_OK) {
-        fresh->plan = NULL;
-        ml_residence_free(fresh);
-        return false;
+    if (make(s, r->plan, r->rows, &fresh, &quiet) != ML_OK) return false;
+    bool fits = ml_arena_commit(&s->arena, fresh->rows->frames[0].region_bytes, 0, &quiet) == ML_OK;
+    if (fits) {
+        ml_learnt *old = r->learnt;
+        r->learnt = fresh->learnt;
+        r->rows = &r->learnt->rows;
+        fresh->learnt = old;
+        for (int32_t frame = 0; frame < r->plan->graph->n_frames; frame++)
+            r->frames[frame].spilled = false;
+        r->resolved = false;
     }
-    ml_residence old = *r;
-    *r = *fresh;
-    r->next = old.next;
-    r->used = old.used;
-    r->bytes = old.bytes;
-    r->improved = old.improved;
-    r->ran = old.ran;
-    r->generation = old.generation;
-    r->engine.rows = &r->rows;
-    r->engine.residence = r;
-    *fresh = old;
-    fresh->plan = NULL; /* it is r's */
-    ml_residence_free(fresh);
-    return true;
+    free_learnt(fresh->learnt, r->plan->graph);
+    free(fresh);
+    return fits;
 }
 
-/* Also takes apart what was made half, and what gave its plan away (plan == NULL). */
 void ml_residence_free(ml_residence *r) {
     if (!r) return;
-    if (r->learnt) {
-        for (int32_t f = 0; r->learnt->alone && f < r->engine.graph->n_frames; f++)
-            free(r->learnt->alone[f].records);
-        free(r->learnt->capacities);
-        free(r->learnt->scratch);
-        free(r->learnt->first);
-        free(r->learnt->last);
-        free(r->learnt->alone);
-        free(r->learnt);
-        ml_rows_free(&r->rows);
-    }
-    free(r->data);
-    free(r->steps);
-    free(r->envs);
-    free(r->frame_engines);
-    free(r->frames);
+    if (r->learnt) free_learnt(r->learnt, r->plan->graph);
     ml_plan_free(r->plan);
     free(r);
 }

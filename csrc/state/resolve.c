@@ -22,8 +22,8 @@ void ml_resolve_loose(ml_state *s, ml_residence *r) {
         const ml_subgraph *sub = ml_frame_subgraph(s->graph, frame);
         const ml_frame *f = &s->graph->frames[frame];
         for (int32_t slot = 0; slot < sub->n_slots; slot++)
-            if (r->rows.tensors[f->slot_base + slot].storage == ML_STORAGE_HEAP)
-                r->data[f->tensor_base + sub->numbers[slot]] = s->heap[f->slot_base + slot].data;
+            if (r->rows->tensors[f->slot_base + slot].storage == ML_STORAGE_HEAP)
+                ml_now_data(r, frame)[sub->numbers[slot]] = s->heap[f->slot_base + slot].data;
     }
 }
 
@@ -32,10 +32,10 @@ void ml_resolve_loose(ml_state *s, ml_residence *r) {
 static void resolve_pointers(ml_state *s, ml_residence *r, int32_t frame) {
     const ml_frame *f = &s->graph->frames[frame];
     const ml_subgraph *sub = &s->graph->subgraphs[f->subgraph];
-    const ml_tensor *tensors = r->rows.tensors + f->slot_base;
-    void **data = r->data + f->tensor_base;
+    const ml_tensor *tensors = r->rows->tensors + f->slot_base;
+    void **data = ml_now_data(r, frame);
     uint8_t *region = r->frames[frame].region,
-            *persistent = s->persistent + r->rows.frames[frame].persistent_start;
+            *persistent = s->persistent + r->rows->frames[frame].persistent_start;
     for (int32_t t = 0; t < sub->io.n_tensors; t++) {
         if (sub->slots[t] < 0) {
             data[t] = (void *)(uintptr_t)sub->constants[~sub->slots[t]].known;
@@ -57,12 +57,13 @@ static void resolve_pointers(ml_state *s, ml_residence *r, int32_t frame) {
     }
 }
 
-/* Rough is enough: it only spreads looks at the clock over the run. Shapes may change later; the ticks stay. */
-static int32_t ticks_of(const ml_call *c) {
+/* Rough is enough: it only spreads looks at the clock over the run, and more than there are between two of them make no
+ * difference. Shapes may change later; the ticks stay. */
+static uint8_t ticks_of(const ml_call *c) {
     int64_t bytes = 0;
     for (int32_t i = 0; i < c->n_inputs; i++) bytes += ml_in_tensor(c, i)->bytes;
     for (int32_t i = 0; i < c->n_outputs; i++) bytes += ml_output(c, i)->bytes;
-    return 1 + (int32_t)(bytes >> 12 > 1 << 20 ? 1 << 20 : bytes >> 12);
+    return (uint8_t)(bytes >> 12 >= UINT8_MAX ? UINT8_MAX : 1 + (bytes >> 12));
 }
 
 /* A reference in numpy takes the place of an eval that C does not have for these types. */
@@ -88,44 +89,56 @@ static void resolve_children(ml_state *s, ml_residence *r, int32_t frame, int32_
 static void resolve_step(ml_state *s, ml_residence *r, int32_t frame, int32_t n, ml_step *to) {
     const ml_frame *f = &s->graph->frames[frame];
     const ml_node *node = &s->graph->subgraphs[f->subgraph].nodes[n];
-    const ml_node_plan *row = &r->rows.nodes[f->node_base + n];
+    const ml_node_plan *row = &r->rows->nodes[f->node_base + n];
     uint8_t *region = r->frames[frame].region, *scratch = s->work;
-    if (row->scratch_offset >= 0) scratch = region ? region + row->scratch_offset : NULL;
+    if (row->scratch_block >= 0) scratch = region ? region + ml_scratch_offset(row) : NULL;
     if (node->n_children > 0) resolve_children(s, r, frame, n, scratch);
-    if (scratch && node->n_children > 0) scratch += ml_children_room(s->graph, &r->rows, frame, n);
+    if (scratch && node->n_children > 0) scratch += ml_children_room(s->graph, r->rows, frame, n);
     bool unsettled = row->stale || row->open;
-    to->call = ml_call_of(&r->engine, &r->envs[frame], frame, n, r->data + f->tensor_base);
+    to->call = ml_call_of(&s->engine, &s->envs[frame], frame, n);
     to->call.scratch = scratch;
-    to->call.packed = row->packs_in_run ? NULL : row->packed;
+    to->call.packed = ml_constant_weights(s->graph, r->rows, frame, n);
     to->eval = unsettled ? ml_run_unsettled : ml_eval_of(node, row);
-    to->ticks = ticks_of(&to->call);
+    to->call.ticks = ticks_of(&to->call);
 }
 
-/* Steps stand without gaps, so that the loop tests nothing. Where runs change steps, rows say which one is theirs; a view
- * has a step there as well, for its input may get another place under way, and the view has to follow. */
+/* Steps stand without gaps, so that the loop tests nothing; where runs change steps, nodes know which one is theirs. */
 static void resolve_frame(ml_state *s, ml_residence *r, int32_t frame) {
     const ml_frame *f = &s->graph->frames[frame];
     const ml_subgraph *sub = &s->graph->subgraphs[f->subgraph];
-    r->frame_engines[frame] = (struct ml_frame_engine){&r->engine, frame, f->subgraph, NULL};
-    r->envs[frame] = ml_frame_env(&r->engine, &r->frame_engines[frame]);
     resolve_pointers(s, r, frame);
-    int32_t step = 0;
+    int32_t step = r->frames[frame].first_step;
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
-        ml_node_plan *row = &r->rows.nodes[f->node_base + n];
-        bool settled_view = row->status == ML_NODE_IS_VIEW && !r->learnt;
-        if (row->status == ML_NODE_FOLDED || settled_view) continue;
-        resolve_step(s, r, frame, n, &r->steps[f->node_base + step]);
-        if (r->learnt) row->step = step;
-        step++;
+        bool runs = ml_has_step(&r->rows->nodes[f->node_base + n], r->learnt != NULL);
+        if (runs) resolve_step(s, r, frame, n, &r->steps[step]);
+        if (r->learnt) r->learnt->steps[f->node_base + n] = runs ? step : -1;
+        step += runs;
     }
-    r->frames[frame].n_steps = step;
+}
+
+/* Calls point at the state's environments, of which each residence brings its own rows and pointers. */
+void ml_enter_residence(ml_state *s, ml_residence *r) {
+    s->engine.rows = r->rows;
+    s->engine.residence = r;
+    for (int32_t frame = 0; frame < s->graph->n_frames; frame++) {
+        s->envs[frame].tensors = ml_now_tensors(r, frame);
+        s->envs[frame].data = ml_now_data(r, frame);
+    }
+}
+
+/* Where addresses are reserved neither arena nor spills ever move; else another residence may have made them. */
+bool ml_stands(const ml_state *s, const ml_residence *r) {
+    bool stands =
+        r->resolved && r->frames[0].region == s->arena.base && r->at_persistent == s->persistent;
+    for (int32_t frame = 1; stands && r->learnt && frame < s->graph->n_frames; frame++)
+        stands = !r->frames[frame].spilled || r->frames[frame].region == s->spills[frame].base;
+    return stands;
 }
 
 void ml_resolve(ml_state *s, ml_residence *r) {
     r->frames[0].region = s->arena.base;
     resolve_frame(s, r, 0);
     ml_resolve_loose(s, r);
-    r->at_base = s->arena.base;
     r->at_persistent = s->persistent;
     r->resolved = true;
     s->counters.resolves++;
@@ -139,14 +152,16 @@ void ml_relocate(ml_state *s, ml_residence *r, int32_t frame, const uint8_t *fro
     uintptr_t start = (uintptr_t)from, end = start + (uintptr_t)bytes;
     int32_t below = frame + 1; /* frames are numbered callers first: those below follow */
     while (below < g->n_frames && g->frames[below].parent >= frame) below++;
-    int32_t tensors = below < g->n_frames ? g->frames[below].tensor_base : g->total_tensors + 1;
-    int32_t nodes = below < g->n_frames ? g->frames[below].node_base : g->total_nodes;
 #define MOVED(p) ((uintptr_t)(p) >= start && (uintptr_t)(p) < end ? to + ((uintptr_t)(p) - start) : (uint8_t *)(p))
-    for (int32_t t = g->frames[frame].tensor_base; t < tensors - 1; t++)
-        r->data[t] = MOVED(r->data[t]);
-    for (int32_t n = g->frames[frame].node_base; n < nodes; n++)
-        r->steps[n].call.scratch = MOVED(r->steps[n].call.scratch);
-    for (int32_t f = frame; f < below; f++) r->frames[f].region = MOVED(r->frames[f].region);
+    for (int32_t f = frame; f < below; f++) {
+        ml_frame_now *now = &r->frames[f];
+        void **data = ml_now_data(r, f);
+        for (int32_t t = 0; t < ml_frame_subgraph(g, f)->io.n_tensors; t++)
+            data[t] = MOVED(data[t]);
+        now->region = MOVED(now->region);
+        for (int32_t k = now->first_step; k < now->first_step + (int32_t)now->n_steps; k++)
+            r->steps[k].call.scratch = MOVED(r->steps[k].call.scratch);
+    }
 #undef MOVED
     s->counters.resolves++;
 }

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "memory/problem.h"
 #include "run/run.h"
 
 /* Life ------------------------------------------------------------------------------------------------------------ */
@@ -17,6 +18,8 @@
 static bool allocate_tables(ml_state *s, const ml_graph *g) {
     s->spills = calloc((size_t)g->n_frames, sizeof *s->spills);
     s->orders = calloc((size_t)g->n_frames, sizeof *s->orders);
+    s->frame_engines = calloc((size_t)g->n_frames, sizeof *s->frame_engines);
+    s->envs = calloc((size_t)g->n_frames, sizeof *s->envs);
     for (int32_t f = 0; s->orders && f < g->n_frames; f++) {
         const ml_planner_graph *io = &ml_frame_subgraph(g, f)->io;
         s->orders[f].tensors = calloc((size_t)(io->n_tensors + io->n_nodes) + 1, sizeof(int32_t));
@@ -27,8 +30,23 @@ static bool allocate_tables(ml_state *s, const ml_graph *g) {
         s->node_memory = aligned_alloc(64, (size_t)g->memory_bytes);
         if (s->node_memory) memset(s->node_memory, 0, (size_t)g->memory_bytes);
     }
-    return s->spills && s->orders && (g->n_heap == 0 || s->heap) &&
+    return s->spills && s->orders && s->frame_engines && s->envs && (g->n_heap == 0 || s->heap) &&
            (g->memory_bytes == 0 || s->node_memory);
+}
+
+/* What the calls of all residences share. Errors of runs go to the state's. */
+static void enter_graph(ml_state *s) {
+    s->engine = (ml_engine){.graph = s->graph,
+                            .hooks = &s->hooks,
+                            .simd = s->simd,
+                            .error = &s->error,
+                            .counters = &s->counters,
+                            .state = s};
+    for (int32_t f = 0; f < s->graph->n_frames; f++) {
+        s->frame_engines[f] =
+            (struct ml_frame_engine){&s->engine, f, s->graph->frames[f].subgraph, NULL};
+        s->envs[f] = ml_frame_env(&s->engine, &s->frame_engines[f]);
+    }
 }
 
 ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char *strategy,
@@ -40,17 +58,21 @@ ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char 
         return ml_error_set(error, ML_GRAPH_ERROR,
                             "the graph numbers %d resources, the interpreter has %d",
                             graph->n_resources, interpreter->n_resources);
+    int32_t named = ml_strategy_named(strategy);
+    if (named < 0)
+        return ml_error_set(error, ML_ARENA_ERROR, "there is no planning strategy '%s'", strategy);
     ml_state *s = calloc(1, sizeof *s);
     if (!s) return ml_error_memory(error, "an interpreter", (int64_t)sizeof *s, 0);
     s->graph = ml_graph_hold(graph);
     s->interpreter = ml_interpreter_hold(interpreter);
     s->hooks = *hooks;
+    s->strategy = named;
     s->options = options;
     s->simd = graph->simd;
     s->cache_bytes = cache_bytes;
     s->error = ML_NO_ERROR;
-    strncpy(s->strategy, strategy, sizeof s->strategy - 1);
     if (allocate_tables(s, graph)) {
+        enter_graph(s);
         *state = s;
         return ML_OK;
     }
@@ -66,6 +88,8 @@ void ml_state_free(ml_state *s) {
     ml_blocks_free(s->heap, s->graph->total_slots);
     ml_blocks_free(s->carries, 2 * (int64_t)s->graph->total_slots);
     free(s->spills);
+    free(s->frame_engines);
+    free(s->envs);
     free(s->persistent);
     free(s->work);
     free(s->node_memory);
@@ -102,7 +126,7 @@ static ml_status find_or_make(ml_state *s, const ml_plan_request *request, ml_re
     *r = ml_cache_find(s, request->spec, request->words, request->bound, request->n_bound);
     *made = !*r;
     if (*r) {
-        ml_cache_improve(s, *r);
+        *r = ml_cache_improve(s, *r);
         return ML_OK;
     }
     ml_plan *plan;
@@ -113,28 +137,26 @@ static ml_status find_or_make(ml_state *s, const ml_plan_request *request, ml_re
     return status;
 }
 
-/* True when no pointer of the residence but those into loose memory has to change. */
-static bool stands(const ml_state *s, const ml_residence *r) {
-    return r->resolved && r->at_base == s->arena.base && r->at_persistent == s->persistent;
-}
-
-/* With the same residence and other buffers, nothing but pointers to buffers changes: values and variables stay. In any
- * other case tensors are allocated anew in LiteRT's sense, and variables start from zero, even if it is the same residence. */
-static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, ml_block *fresh) {
-    bool stood = stands(s, r), only_buffers = rebinds && s->now == r && stood;
+/* With the same residence, and nobody having asked for shapes, nothing but pointers to buffers changes: values and variables
+ * stay. In any other case tensors are allocated anew in LiteRT's sense, and variables start from zero, also when shapes came
+ * back to what they were. */
+static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, bool resized,
+                         ml_block *fresh) {
+    bool stood = ml_stands(s, r), only_buffers = !resized && s->now == r;
     if (only_buffers) ml_blocks_free(fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
     else ml_heap_enter(s, r, fresh);
     s->now = r;
+    ml_enter_residence(s, r);
     if (stood) ml_resolve_loose(s, r);
     else ml_resolve(s, r);
     if (!stood || rebinds) ml_changed(s);
     else atomic_store_explicit(&s->generation, r->generation, memory_order_relaxed);
     if (only_buffers) {
-        s->counters.rebinds++;
+        s->counters.rebinds += rebinds;
         return;
     }
     r->ran = false;
-    if (r->rows.persistent_bytes > 0) memset(s->persistent, 0, (size_t)r->rows.persistent_bytes);
+    if (r->rows->persistent_bytes > 0) memset(s->persistent, 0, (size_t)r->rows->persistent_bytes);
     if (s->node_memory) memset(s->node_memory, 0, (size_t)s->graph->memory_bytes);
 }
 
@@ -145,13 +167,13 @@ static bool differ(const ml_binding *a, int32_t count_a, const ml_binding *b, in
 
 /* Everything that can fail comes first; then the old bindings go and the residence is in force. */
 static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding *copy,
-                         ml_error *error) {
+                         bool resized, ml_error *error) {
     ml_residence *r;
     bool made;
     ml_status status = find_or_make(s, request, &r, &made, error);
     if (status != ML_OK) return status;
     ml_block *fresh = NULL;
-    status = ml_bound_check(r->plan, &r->rows, request->bound, request->n_bound, error);
+    status = ml_bound_check(r->plan, r->rows, request->bound, request->n_bound, error);
     if (status == ML_OK) status = ml_heap_acquire(s, r, &fresh, error);
     if (status == ML_OK) status = ml_acquire(s, r, error);
     if (status != ML_OK) {
@@ -166,7 +188,7 @@ static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding
     r->used = ++s->clock;
     if (made) ml_cache_add(s, r);
     else s->counters.plan_hits++;
-    put_in_force(s, r, rebinds, fresh);
+    put_in_force(s, r, rebinds, resized, fresh);
     if (made) ml_cache_evict(s);
     return ML_OK;
 }
@@ -202,7 +224,7 @@ static int64_t move_inputs(const ml_state *s, const ml_residence *r, uint8_t *sa
     int64_t at = 0;
     for (int32_t i = 0; i < sub->io.n_inputs; i++) {
         int32_t t = sub->io.inputs[i];
-        const ml_tensor *row = t < 0 ? NULL : ml_row_of(s->graph, &r->rows, 0, t);
+        const ml_tensor *row = t < 0 ? NULL : ml_row_of(s->graph, r->rows, 0, t);
         if (!row || row->storage != ML_STORAGE_ARENA || row->bytes == 0) continue;
         void *data = ml_now_data(r, 0)[t];
         if (!data) continue;
@@ -217,7 +239,7 @@ static int64_t move_inputs(const ml_state *s, const ml_residence *r, uint8_t *sa
  * is no failure: the old places hold. At the start of a run, not at the end of the one that grew: its outputs have yet to
  * be read. */
 static void place_anew(ml_state *s, ml_residence *r) {
-    const ml_frame_plan *row = &r->rows.frames[0];
+    const ml_frame_plan *row = &r->rows->frames[0];
     bool spilled = false;
     for (int32_t f = 1; f < s->graph->n_frames; f++) spilled |= r->frames[f].spilled;
     if (s->pinned || (!spilled && row->region_bytes <= row->lower_bound + row->lower_bound / 4))
@@ -226,6 +248,7 @@ static void place_anew(ml_state *s, ml_residence *r) {
     if (!inputs) return;
     move_inputs(s, r, inputs, true);
     if (ml_residence_renew(s, r)) {
+        ml_enter_residence(s, r);
         ml_resolve(s, r);
         move_inputs(s, r, inputs, false);
         s->counters.replans++;
@@ -258,7 +281,7 @@ static uintptr_t give_error(ml_state *s, ml_status status) {
 }
 
 uintptr_t ml_state_prepare(ml_state *s, const int32_t *spec, int32_t words,
-                           const ml_binding *bindings, int32_t n_bindings) {
+                           const ml_binding *bindings, int32_t n_bindings, int32_t resized) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return (uintptr_t)&busy;
     ml_binding *copy = n_bindings > 0 ? malloc((size_t)n_bindings * sizeof *copy) : NULL;
@@ -272,7 +295,7 @@ uintptr_t ml_state_prepare(ml_state *s, const int32_t *spec, int32_t words,
     } else {
         if (copy) memcpy(copy, bindings, (size_t)n_bindings * sizeof *copy);
         ml_plan_request request = request_of(s, spec, words, copy, n_bindings);
-        status = prepare(s, &request, copy, &s->error);
+        status = prepare(s, &request, copy, resized != 0, &s->error);
     }
     if (status != ML_OK) free(copy);
     uintptr_t failed = status == ML_OK ? 0 : give_error(s, status);
@@ -285,7 +308,7 @@ uintptr_t ml_state_run(ml_state *s) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return (uintptr_t)&busy;
     ml_residence *r = s->now;
-    bool released = r && s->arena.capacity == 0 && r->rows.frames[0].region_bytes > 0;
+    bool released = r && s->arena.capacity == 0 && r->rows->frames[0].region_bytes > 0;
     if (!r || released) {
         status = ml_error_set(&s->error, ML_NOT_READY,
                               r ? "the arena's memory was released" : "no tensors are allocated");

@@ -82,14 +82,14 @@ static inline void ml_need_note(ml_need *n, int64_t bytes, int64_t now) {
 typedef struct ml_step {
     ml_status (*eval)(const ml_call *call);
     ml_call call;
-    int32_t ticks; /* about 4 KiB of operands each */
-    int32_t reserved;
 } ml_step;
 
 typedef struct ml_frame_now {
     uint8_t *region;
-    int32_t n_steps;
-    bool spilled; /* it outgrew its caller's scratch in mid-run and lies in the state's spill */
+    int32_t first_step;
+    uint32_t n_steps : 31;
+    uint32_t spilled
+        : 1; /* it outgrew its caller's scratch in mid-run and lies in the state's spill */
 } ml_frame_now;
 
 /* A record that a run placed by itself, behind what was planned: a tensor, or n_tensors plus a node's position for scratch. */
@@ -109,37 +109,36 @@ typedef struct ml_alone_list {
     int32_t live;
     int32_t room;
     int64_t planned; /* bytes of the region that placement gave out */
+    int64_t
+        offered; /* bytes in the caller's scratch; a frame that outgrew them has memory of its own */
 } ml_alone_list;
 
-/* What runs learn of a plan with dynamic tensors. */
+/* What runs learn of a plan with dynamic tensors. One block, but for the places of what grew. */
 typedef struct ml_learnt {
+    ml_rows rows;
     int64_t *capacities; /* by slot: bytes that are planned, of the root where memory is shared */
     int64_t *scratch; /* by node: bytes of its own scratch that are planned */
     int32_t *first; /* by slot: the first and last node of its root's life */
     int32_t *last;
+    int32_t *steps; /* by node of all frames: its step, -1 = none */
     ml_alone_list *alone; /* by frame */
     bool grew; /* something was placed alone since the last placement */
 } ml_learnt;
 
+/* One block, but for what it has learnt. Pointers of its frames lie where arena and spills were when they were made. */
 typedef struct ml_residence {
     struct ml_residence *next; /* of the same bucket */
     ml_plan *plan;
-    ml_rows rows; /* the plan's own tables, or copies that runs write */
+    ml_rows *rows; /* the plan's own tables, or copies that runs write */
     ml_learnt *learnt; /* NULL: the plan has no dynamic tensor, rows are its own */
-    ml_engine engine;
-    ml_env *envs; /* by frame */
-    struct ml_frame_engine *frame_engines;
-    ml_frame_now *frames;
-    void **data; /* by tensor of all frames */
-    ml_step *steps; /* by node of all frames, without gaps in a frame */
-    const uint8_t *at_base; /* where arena and persistent memory lay when pointers were made */
-    const uint8_t *at_persistent;
+    ml_step *steps; /* of all frames, one for each node that has to run */
+    const uint8_t *at_persistent; /* where variables lay when pointers were made */
     int64_t used; /* the state's clock at last use */
-    int64_t bytes; /* plan and tables */
+    uint64_t generation; /* the state's when a pointer or a shape last changed */
     bool resolved;
     bool improved; /* a longer search was given its chance */
-    uint64_t generation; /* the state's when a pointer or a shape last changed */
     bool ran; /* since it was put in force */
+    ml_frame_now frames[]; /* then pointers by tensor of all frames, then the steps */
 } ml_residence;
 
 /* State -------------------------------------------------------------------------------------------------------------- */
@@ -151,7 +150,7 @@ struct ml_state {
     ml_interpreter *interpreter;
     ml_hooks hooks;
     const struct ml_simd *simd;
-    char strategy[32];
+    int32_t strategy; /* its place in the table */
     int32_t options;
     atomic_int pinned; /* views of the arena that are alive */
     ml_arena arena;
@@ -171,6 +170,9 @@ struct ml_state {
     int64_t cached_bytes;
     int64_t cache_bytes;
     ml_residence *now; /* in force, also in its bucket */
+    ml_engine engine; /* its rows are those of the residence in force */
+    struct ml_frame_engine *frame_engines; /* by frame */
+    ml_env *envs; /* by frame: what calls of steps point at, whichever residence they are of */
     ml_residence *buckets[ML_BUCKETS];
     int64_t clock;
     int64_t ticks;
@@ -189,18 +191,24 @@ void ml_cache_add(ml_state *state, ml_residence *residence);
 void ml_cache_evict(ml_state *state);
 void ml_cache_drop_all_but(ml_state *state, const ml_residence *kept);
 /* The default planner searches for at most about 200 us. A plan that it left above its bound gets a longer search when its shapes
- * come back, once; a smaller one takes its place, as a new plan. */
-void ml_cache_improve(ml_state *state, ml_residence *residence);
+ * come back, once; a smaller one takes its place, as a new plan. Returns the residence that the cache has then. */
+ml_residence *ml_cache_improve(ml_state *state, ml_residence *residence);
 
 /* residence.c */
 ml_status ml_residence_new(ml_state *state, ml_plan *plan, ml_residence **residence,
                            ml_error *error);
 void ml_residence_free(ml_residence *residence);
+/* What the cache counts: the plan and its tables. Places of what grew are not among it, for the next placement drops them. */
+int64_t ml_residence_bytes(const ml_residence *residence);
 /* Lays a residence with dynamic tensors out anew, with the capacities that runs have learnt, and takes the memory for it; false,
  * and nothing has changed, when the system gives too little. Pointers have to be resolved afterwards. */
 bool ml_residence_renew(ml_state *state, ml_residence *residence);
 
-/* resolve.c: points every tensor and step of a residence into the state's memory. */
+/* resolve.c: makes the residence the one that calls of kernels see. */
+void ml_enter_residence(ml_state *state, ml_residence *residence);
+/* Whether all its pointers are right, but for those into loose memory. */
+bool ml_stands(const ml_state *state, const ml_residence *residence);
+/* Points every tensor and step of the residence in force into the state's memory. */
 void ml_resolve(ml_state *state, ml_residence *residence);
 /* The caller's buffers, and values of no fixed size. */
 void ml_resolve_loose(ml_state *state, ml_residence *residence);
@@ -239,11 +247,18 @@ static inline void ml_changed(ml_state *s) {
     if (s->now) s->now->generation = generation;
 }
 
+/* Whether a node has a step: folded ones have none, and neither have views, unless their inputs may get another place under way,
+ * and they have to follow. */
+static inline bool ml_has_step(const ml_node_plan *row, bool dynamic) {
+    return row->status != ML_NODE_FOLDED && (row->status != ML_NODE_IS_VIEW || dynamic);
+}
+
 static inline ml_tensor *ml_now_tensors(const ml_residence *r, int32_t frame) {
-    return r->rows.tensors + r->plan->graph->frames[frame].slot_base;
+    return r->rows->tensors + r->plan->graph->frames[frame].slot_base;
 }
 static inline void **ml_now_data(const ml_residence *r, int32_t frame) {
-    return r->data + r->plan->graph->frames[frame].tensor_base;
+    const ml_graph *g = r->plan->graph;
+    return (void **)(uintptr_t)(r->frames + g->n_frames) + g->frames[frame].tensor_base;
 }
 
 #endif

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minilite._core import ffi, lib
-from minilite._native.status import MAX_RANK, Names, fresh_error, raise_error
-from minilite.errors import ArenaError
+from minilite._native.status import MAX_RANK, Names, exception_of, fresh_error, fresh_errors, raise_error
+from minilite.errors import ArenaError, MiniliteError
 
 Array = Any
 Shape = tuple[int, ...]
@@ -264,6 +264,13 @@ class _Packer:
         return ffi.new("ml_graph_def *", fields), io
 
 
+def _refusals(definition: Any, nodes: int, names: Names) -> list[MiniliteError]:
+    """The errors of all nodes that C refuses."""
+    errors = fresh_errors(max(nodes, 1))
+    lib.ml_graph_new(definition, ffi.new("ml_graph **"), errors, len(errors))
+    return [exception_of(error, names) for error in errors if error.status]
+
+
 class Graph:
     """Owns an ml_graph and whatever its constants and packed weights lie in."""
 
@@ -283,7 +290,9 @@ class Graph:
         definition, _io = packer.definition(resources, root, store, level)
         out = ffi.new("ml_graph **")
         error = fresh_error()
-        if lib.ml_graph_new(definition, out, error):
+        if lib.ml_graph_new(definition, out, error, 1):
+            if error.status == lib.ML_UNSUPPORTED:
+                raise names.gathered(_refusals(definition, sum(len(s.nodes) for s in subgraphs), names))
             raise_error(error, names)
         self.pointer = ffi.gc(out[0], lib.ml_graph_free)
         self.names = names

@@ -75,7 +75,9 @@ class Plan:
             message = f"frame {frame} has no tensor {index}: the plan has {lib.ml_plan_frames(self._pointer)} frames"
             raise InputError(message)
         shape = tuple(t.shape.dims[0 : t.shape.rank]) if t.shaped else None
-        return TensorState(shape, t.type, t.bytes, STORAGES[t.storage], t.offset, t.root, bool(t.dynamic))
+        storage = STORAGES[t.storage]
+        offset = int(t.offset) if storage in ("arena", "persistent") else -1
+        return TensorState(shape, t.type, t.bytes, storage, offset, t.root, bool(t.dynamic))
 
     def shape(self, index: int) -> Shape | None:
         """The shape of a tensor of the main frame, None while unknown."""

@@ -153,15 +153,16 @@ class State:
         """Rows of [tensor, rank, dims...] in C's form, the key of a plan."""
         return ffi.new("int32_t[]", rows or 1), len(rows)
 
-    def prepare(self, spec: tuple[Any, int], bound: Sequence[tuple[int, int, int]] = ()) -> None:
+    def prepare(self, spec: tuple[Any, int], bound: Sequence[tuple[int, int, int]] = (), resized: bool = True) -> None:
         """Puts the plan of that key in force, and memory of the caller's, by (address, bytes, tensor), which the caller keeps
-        until it calls again without it and nothing is raised.
+        until it calls again without it and nothing is raised. Zeroes variable tensors, unless the plan stays and was not
+        `resized`: no shape was asked for, not even the one that is in force.
         """
         rows: Any = ffi.NULL
         if bound:
             bindings = b"".join(map(_BINDING.pack, *zip(*bound, strict=True)))
             rows = ffi.cast("ml_binding *", ffi.from_buffer(bindings))
-        if failed := lib.ml_state_prepare(self.pointer, spec[0], spec[1], rows, len(bound)):
+        if failed := lib.ml_state_prepare(self.pointer, spec[0], spec[1], rows, len(bound), resized):
             self._raise(failed)
 
     def _plan(self, function: Callable[..., int], *arguments: Any) -> Plan | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from minilite._core import ffi, lib
@@ -14,6 +15,7 @@ from minilite.errors import (
     ModelFormatError,
     ShapeError,
     StateError,
+    UnsupportedOperator,
     UnsupportedOpError,
     coordinates,
     shortened,
@@ -62,6 +64,9 @@ class Names(Protocol):
     def tensor_name(self, subgraph: int, tensor: int) -> str:
         """The name of a tensor."""
 
+    def gathered(self, refusals: Sequence[MiniliteError]) -> MiniliteError:
+        """One error for the refusals of several nodes."""
+
 
 def _name_tensors(text: str, error: Any, names: Names) -> tuple[str, list[str]]:
     """Puts names behind the numbers of the tensors an error is about."""
@@ -77,21 +82,36 @@ def _name_tensors(text: str, error: Any, names: Names) -> tuple[str, list[str]]:
 
 
 def raise_error(error: Any, names: Names | None) -> None:
+    """Raises the exception an ml_error stands for."""
+    raise exception_of(error, names)
+
+
+def exception_of(error: Any, names: Names | None) -> MiniliteError:
     """The exception an ml_error stands for."""
     kind = _CLASSES.get(error.status, MiniliteError)
     text = ffi.string(error.text).decode(errors="replace")
     if names is None:
-        raise kind(text)
+        return kind(text)
     text, tensors = _name_tensors(text, error, names)
     if error.node < 0:
-        raise kind(text, tensors=tensors)
+        return kind(text, tensors=tensors)
     op, name = names.node_label(error.subgraph, error.node)
-    head = coordinates(error.subgraph, error.node, op, name)
-    raise kind(
-        f"{head}: {text}", subgraph=error.subgraph, node=error.node, op=op, tensors=tensors or ([name] if name else [])
-    )
+    line = f"{coordinates(error.subgraph, error.node, op, name)}: {text}"
+    place = {"subgraph": error.subgraph, "node": error.node, "op": op, "tensors": tensors or ([name] if name else [])}
+    if kind is UnsupportedOpError:
+        found = UnsupportedOperator(op, text, ((error.subgraph, error.node),))
+        return UnsupportedOpError(line, operators=[found], **place)
+    return kind(line, **place)
+
+
+_FRESH = {"node": -1, "subgraph": -1, "tensor": -1, "other": -1}
 
 
 def fresh_error() -> Any:
     """An ml_error that names no node yet."""
-    return ffi.new("ml_error *", {"node": -1, "subgraph": -1, "tensor": -1, "other": -1})
+    return ffi.new("ml_error *", _FRESH)
+
+
+def fresh_errors(count: int) -> Any:
+    """So many of them."""
+    return ffi.new("ml_error[]", [_FRESH] * count)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from minilite import _native
 from minilite.engine.lower import lower, node_label
 from minilite.engine.python_nodes import PythonNodes
+from minilite.engine.refusals import gathered
+from minilite.errors import MiniliteError, UnsupportedOpError
 from minilite.format.dtypes import TensorType, element_bits
 from minilite.format.model import Model
 from minilite.memory.order import OrderNode, lower_peak_order
@@ -29,6 +31,11 @@ class ModelNames(NamedTuple):
     def tensor_name(self, subgraph: int, tensor: int) -> str:
         """The name of a tensor."""
         return self.model.subgraphs[subgraph].tensors[tensor].name
+
+    def gathered(self, refusals: Sequence[MiniliteError]) -> MiniliteError:
+        """One error for the refusals of several nodes."""
+        found = [refusal for refusal in refusals if isinstance(refusal, UnsupportedOpError)]
+        return gathered(found) if found else refusals[0]
 
 
 class Program:

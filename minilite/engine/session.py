@@ -151,7 +151,7 @@ class Session:
         try:
             if bound:
                 rows = [(b.address, b.array.nbytes, index) for index, b in sorted(bound.items())]
-                self.state.prepare(spec, rows)
+                self.state.prepare(spec, rows, resized=bool(self._touched))
             else:
                 self.state.prepare(spec)
         except StateError:  # refused because of others: what was asked for still is

@@ -13,6 +13,7 @@ from minilite.errors import InputError
 FOREVER = (1 << 31) - 1
 """The last node of a record that is never freed."""
 COLUMNS = ("id", "lower", "upper", "size")
+_FARTHEST = (1 << 62) - 1
 
 
 class UsageRecord(NamedTuple):
@@ -40,6 +41,8 @@ def record_fault(record: UsageRecord, alignment: int = 1) -> str | None:
         return f"last node {record.last_node} lies before first node {record.first_node}"
     if record.last_node > FOREVER:
         return f"last node {record.last_node}, must be {FOREVER} (never freed) or less"
+    if record.offset is not None and record.offset + record.size > _FARTHEST:
+        return f"fixed offset {record.offset}: it ends at {record.offset + record.size}, beyond {_FARTHEST}"
     if record.offset is not None and (record.offset < 0 or record.offset % alignment):
         return f"fixed offset {record.offset}, must be 0 or more and a multiple of the alignment, {alignment}"
     return None

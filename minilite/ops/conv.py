@@ -22,7 +22,7 @@ def reference_conv(node: OpNode, x: Array, weights: Array, bias: Array | None = 
         for g in range(groups):
             columns = slice(g * outputs_of, (g + 1) * outputs_of)
             sums[..., columns] += seen[..., g * inputs_of : (g + 1) * inputs_of] @ weights[columns, i, j].T
-    return finish(node, sums, scale, bias)
+    return finish(node, sums, scale, bias, weights_first=per_output(node))
 
 
 OPERATORS = (

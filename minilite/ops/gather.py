@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.ops_shared.moving import WHOLE_BYTES
+from minilite.ops_shared.moving import WHOLE_BYTES, checked_indices
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.types import each
 
@@ -14,39 +14,25 @@ def reference(node: OpNode, x: Array, indices: Array) -> Array:
     """numpy's take, batch by batch."""
     axis, batch = node.options["axis"] % x.ndim, node.options["batch_dims"]
     batch += indices.ndim if batch < 0 else 0
-    if indices.size and indices.min() < 0:
-        message = f"index {indices.min()} is negative"
-        raise IndexError(message)
     y = np.empty((*x.shape[:axis], *indices.shape[batch:], *x.shape[axis + 1 :]), x.dtype)
     for at in np.ndindex(*x.shape[:batch]):
-        y[at] = x[at].take(indices[at], axis=axis - batch)
+        y[at] = x[at].take(checked_indices(indices[at], x.shape[axis]), axis=axis - batch)
     return y
 
 
 def reference_nd(node: OpNode, x: Array, indices: Array) -> Array:  # noqa: ARG001
     """numpy's indexing by as many axes as the last dimension of the indices has entries."""
     depth = indices.shape[-1]
-    bounds = np.array(x.shape[:depth])
-    if indices.size and ((indices < 0) | (indices >= bounds)).any():
-        message = f"indices leave the dimensions {x.shape[:depth]}"
-        raise IndexError(message)
+    indices = checked_indices(indices, x.shape[:depth])
     if depth == 0:
         return np.array(np.broadcast_to(x, indices.shape[:-1] + x.shape), order="C")
     return np.array(x[tuple(indices[..., i] for i in range(depth))], order="C")
 
 
-TYPES = each("T s16|s32|s64 -> T", WHOLE_BYTES + " s4 u4 string")
+GATHER = each("T s16|s32|s64 -> T", WHOLE_BYTES + " s4 u4 string")
+GATHER_ND = each("T s16|s32|s64 -> T", WHOLE_BYTES + " string")
 PARAMS = {"axis": "axis", "batch_dims": "batch_dims"}
 OPERATORS = (
-    Operator(
-        "GATHER", range(1, 9), takes="x indices -> y", types=TYPES, params=PARAMS, reference=reference, output_follows=0
-    ),
-    Operator(
-        "GATHER_ND",
-        range(1, 6),
-        takes="x indices -> y",
-        types=each("T s16|s32|s64 -> T", WHOLE_BYTES + " string"),
-        reference=reference_nd,
-        output_follows=0,
-    ),
+    Operator("GATHER", range(1, 9), "x indices -> y", GATHER, params=PARAMS, reference=reference, output_follows=0),
+    Operator("GATHER_ND", range(1, 6), "x indices -> y", GATHER_ND, reference=reference_nd, output_follows=0),
 )

@@ -107,7 +107,7 @@ def quantize_rows(x: Array, *, asymmetric: bool) -> tuple[Array, Array, Array]:
     zero: Array
     scale: Array
     if asymmetric:
-        low, real = -128.0, np.where(flat, 1.0, (most.astype(np.float64) - least) / 255.0)
+        low, real = -128.0, np.where(flat, 1.0, (most - least).astype(np.float64) / 255.0)
         from_least, from_most = -128.0 - least / real, 127.0 - most / real
         nearer = 128.0 + np.abs(least / real) < 127.0 + np.abs(most / real)
         zero = round_half_away(np.clip(np.where(nearer, from_least, from_most), -128.0, 127.0))
@@ -137,11 +137,14 @@ def convolved(node: OpNode, x: Array, weights: Array, *, asymmetric: bool) -> tu
     return (steps - zero).reshape(x.shape), weights, scale.reshape(-1, *(1,) * (x.ndim - 1))
 
 
-def finish(node: OpNode, sums: Array, scale: Array | None, bias: Array | None) -> Array:
-    """Sums (outputs last) to outputs; those of quantized inputs are bias + sums * (scale * scale_w), in float32."""
+def finish(node: OpNode, sums: Array, scale: Array | None, bias: Array | None, *, weights_first: bool = False) -> Array:
+    """Sums (outputs last) to outputs; those of quantized inputs are bias + sums * (scale * scale_w), in float32.
+
+    `weights_first` makes it bias + (sums * scale_w) * scale."""
     if scale is None:
         return requantize(node, sums, bias)
-    product: Array = sums.astype(np.float32) * (scale * weight_scales(node, sums.shape[-1]).astype(np.float32))
+    of_weights, reals = weight_scales(node, sums.shape[-1]).astype(np.float32), sums.astype(np.float32)
+    product: Array = reals * of_weights * scale if weights_first else reals * (scale * of_weights)
     return clamp(node, product if bias is None else bias + product)
 
 

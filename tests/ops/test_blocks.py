@@ -7,47 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 from support.cases import Case
-from support.compare import REFERENCE
-from support.node import Given, OneNode, Out, const, counting, quantized, scaled, values
+from support.node import OneNode, const, counting, quantized
 
 from minilite.errors import ShapeError, UnsupportedOpError
 from minilite.format.quantization import Quantization
 
-BY_LITERT = {
-    "depth": "f32 s8 u8 s32 s64",
-    "batch": "f32 s8 u8 s16 s32 s64",
-}
-
-
-def depth(rng: Any, inputs: Any, outputs: Any) -> Any:
-    """One scale, none here."""
-    node = OneNode("DEPTH_TO_SPACE", [Given(values(rng, inputs[0], (2, 3, 4, 8)), kind=inputs[0])], {"block_size": 2})
-    return node, {"oracle": REFERENCE if inputs[0] in BY_LITERT["depth"].split() else None}
-
-
-def space(rng: Any, inputs: Any, outputs: Any) -> Any:
-    """One scale, none here."""
-    node = OneNode("SPACE_TO_DEPTH", [Given(values(rng, inputs[0], (2, 4, 6, 3)), kind=inputs[0])], {"block_size": 2})
-    return node, {"oracle": REFERENCE if inputs[0] in BY_LITERT["depth"].split() else None}
-
-
-def batched(op: str, shape: Any) -> Any:
-    """Both sides of one scale and zero point."""
-
-    def case(rng: Any, inputs: Any, outputs: Any) -> Any:
-        scale = scaled(rng, inputs[0])
-        x = Given(values(rng, inputs[0], shape), quantization=scale, kind=inputs[0])
-        node = OneNode(op, [x, const([2, 3]), const([[1, 0], [2, 1]])], outs=[Out(outputs[0], scale)])
-        return node, {"oracle": REFERENCE if inputs[0] in BY_LITERT["batch"].split() else None}
-
-    return case
-
-
-EVERY_TYPE: dict[str, Case | Any] = {
-    "DEPTH_TO_SPACE": depth,
-    "SPACE_TO_DEPTH": space,
-    "SPACE_TO_BATCH_ND": batched("SPACE_TO_BATCH_ND", (2, 3, 6, 5)),
-    "BATCH_TO_SPACE_ND": batched("BATCH_TO_SPACE_ND", (12, 3, 4, 5)),
+DEPTH, BATCH = "f32 s8 u8 s32 s64", "f32 s8 u8 s16 s32 s64"
+BLOCKS = [2, 3], [[1, 0], [2, 1]]
+EVERY_TYPE = {
+    "DEPTH_TO_SPACE": Case([(2, 3, 4, 8)], {"block_size": 2}, litert=DEPTH, one_scale=True),
+    "SPACE_TO_DEPTH": Case([(2, 4, 6, 3)], {"block_size": 2}, litert=DEPTH, one_scale=True),
+    "SPACE_TO_BATCH_ND": Case([(2, 3, 6, 5), *BLOCKS], litert=BATCH, one_scale=True),
+    "BATCH_TO_SPACE_ND": Case([(12, 3, 4, 5), *BLOCKS], litert=BATCH, one_scale=True),
 }
 
 

@@ -8,23 +8,16 @@ import numpy as np
 import pytest
 from support.cases import Case
 from support.compare import REFERENCE
-from support.node import Given, OneNode, Out, const, counting, dtype_of, quantized, values
+from support.node import Given, OneNode, Out, const, counting, quantized
 
 from minilite.errors import ShapeError, UnsupportedOpError
 
-BY_LITERT = "f32 f16 s8 b8 s16 s32 s64"
-"""Strings too, but its Python cannot set a scalar one."""
-
-
-def filled(rng: Any, inputs: Any, outputs: Any) -> Any:
-    """Value and output have one scale: none here."""
-    value = Given(values(rng, inputs[1], ()), kind=inputs[1])
-    dims = Given(np.array([2, 3], dtype_of(inputs[0])), constant=True)
-    node = OneNode("FILL", [dims, value], outs=[Out(outputs[0])])
-    return node, {"oracle": REFERENCE if inputs[1] in BY_LITERT.split() else None}
-
-
-EVERY_TYPE = {"FILL": filled, "ZEROS_LIKE": Case([(2, 3)]), "RANGE": Case([-3, 9, 2])}
+BY_LITERT = "f32 f16 s8 b8 s16 s32 s64"  # strings too, but its Python cannot set a scalar one
+EVERY_TYPE = {
+    "FILL": Case([[2, 3], ()], litert=BY_LITERT, one_scale=True),
+    "ZEROS_LIKE": Case([(2, 3)]),
+    "RANGE": Case([-3, 9, 2]),
+}
 
 
 def node(op: str, inputs: Any) -> OneNode:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.cases import Case
 from support.compare import REFERENCE
-from support.node import Given, OneNode, const, counting, dtype_of, quantized, scaled, values
+from support.node import Given, OneNode, const, counting, quantized
 
 import minilite
 from minilite.errors import ShapeError, UnsupportedOpError
@@ -20,29 +21,14 @@ INT_MAX, INT_MIN = 2**31 - 1, -(2**31)
 TYPES = [np.dtype(t) for t in (np.float32, np.float16, np.uint8, np.int8, np.int16, np.int32, np.int64, bool)]
 
 
-def every_type(rng: Any, inputs: Any, outputs: Any) -> Any:
-    """One quantization for all; LiteRT's Python has no bfloat16."""
-    q, kind = scaled(rng, inputs[0]), inputs[0]
-    x, value = (Given(values(rng, kind, shape), quantization=q, kind=kind) for shape in ((2, 3, 2), ()))
-    paddings = const(
-        [[0, 1], [0, 0], [2, 1]], {"s8": np.int8, "s16": np.int16, "s32": np.int32, "s64": np.int64}[inputs[1]]
-    )
-    node = OneNode("PADV2", [x, paddings, value], kind=kind, quantization=q)
-    return node, {"oracle": None if kind == "bf16" else REFERENCE}
-
-
-MIRRORED_BY_LITERT = "f32 s8 u8 s16 s32 s64"
-
-
-def mirrored(rng: Any, inputs: Any, outputs: Any) -> Any:
-    """Both ends of two dimensions; one quantization for both sides."""
-    q, paddings = scaled(rng, inputs[0]), const([[0, 0], [1, 2], [3, 1]], dtype_of(inputs[1]))
-    x = Given(values(rng, inputs[0], (2, 3, 4)), quantization=q, kind=inputs[0])
-    node = OneNode("MIRROR_PAD", [x, paddings], {"mode": "REFLECT"}, kind=inputs[0], quantization=q)
-    return node, {"oracle": REFERENCE if inputs[0] in MIRRORED_BY_LITERT.split() else None}
-
-
-EVERY_TYPE = {"PAD": every_type, "PADV2": every_type, "MIRROR_PAD": mirrored}
+CONSTANT = "f32 f16 s8 u8 b8 s16 s32 s64"
+MIRRORED = "f32 s8 u8 s16 s32 s64"
+PADDINGS = [[0, 1], [0, 0], [2, 1]]
+EVERY_TYPE = {
+    "PAD": Case([(2, 3, 2), PADDINGS], litert=CONSTANT, one_scale=True),
+    "PADV2": Case([(2, 3, 2), PADDINGS, ()], litert=CONSTANT, one_scale=True),
+    "MIRROR_PAD": Case([(2, 3, 4), [[0, 0], [1, 2], [3, 1]]], {"mode": "REFLECT"}, litert=MIRRORED, one_scale=True),
+}
 PADS = [
     ((4,), [[1, 2]]),
     ((4,), [[0, 0]]),

@@ -7,41 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 from support.cases import Case
-from support.compare import REFERENCE
-from support.node import Given, OneNode, Out, const, counting, quantized, values
+from support.node import OneNode, Out, const, counting, known_or_not, quantized
 
 from minilite.errors import ShapeError, UnsupportedOpError
 
-BY_LITERT = {
-    "SPLIT": "f32 s8 u8 s16 s32 s64",
-    "SPLIT_V": "f32 s8 u8 s16 s32 s64",
-    "UNPACK": "f32 s8 u8 b8 s16 s32",
+BY_LITERT = "f32 s8 u8 s16 s32 s64"
+EVERY_TYPE = {
+    "SPLIT": Case([1, (3, 6, 2)], {"num_splits": 2}, litert=BY_LITERT),
+    "SPLIT_V": Case([(3, 6, 2), [1, -1], 1], {"num_splits": 2}, litert=BY_LITERT),
+    "UNPACK": Case([(3, 2, 5)], {"num": 2, "axis": 1}, litert="f32 s8 u8 b8 s16 s32", one_scale=True),
 }
-
-
-def oracle(op: str, kind: str) -> Any:
-    """LiteRT's reference for the types that it takes."""
-    return REFERENCE if kind in BY_LITERT[op].split() else None
-
-
-def split(rng: Any, inputs: Any, outputs: Any) -> Case:
-    """Two halves."""
-    return Case([1, (3, 6, 2)], {"num_splits": 2}, oracle=oracle("SPLIT", inputs[1]))
-
-
-def split_v(rng: Any, inputs: Any, outputs: Any) -> Case:
-    """A short part and a long one."""
-    return Case([(3, 6, 2), [1, -1], 1], {"num_splits": 2}, oracle=oracle("SPLIT_V", inputs[0]))
-
-
-def unpack(rng: Any, inputs: Any, outputs: Any) -> Any:
-    """Input and outputs have one scale: none here."""
-    x = Given(values(rng, inputs[0], (3, 2, 5)), kind=inputs[0])
-    node = OneNode("UNPACK", [x], {"num": 2, "axis": 1}, outs=[Out(kind) for kind in outputs])
-    return node, {"oracle": oracle("UNPACK", inputs[0])}
-
-
-EVERY_TYPE = {"SPLIT": split, "SPLIT_V": split_v, "UNPACK": unpack}
 X = counting((2, 6, 4))
 
 
@@ -51,13 +26,13 @@ def outs(count: int) -> list[Out]:
 
 @pytest.mark.parametrize(("axis", "count"), [(0, 2), (1, 1), (1, 3), (2, 4), (-1, 2), (-3, 1)])
 def test_split(axis: int, count: int) -> None:
-    for given in (const(axis), np.array(axis, np.int32)):
+    for given in known_or_not(axis):
         OneNode("SPLIT", [given, X], {"num_splits": count}, outs=outs(count)).check()
 
 
 def test_split_refused() -> None:
     options = {"num_splits": 4}
-    for given in (const(1), np.array(1, np.int32)):
+    for given in known_or_not(1):
         OneNode("SPLIT", [given, X], options, outs=outs(4)).refused(
             ShapeError, "dimension 1 of size 6 has no 4 equal parts"
         )
@@ -90,7 +65,7 @@ def test_split_v(sizes: Any, axis: int) -> None:
     ],
 )
 def test_split_v_refused(sizes: Any, message: str) -> None:
-    for given in (const(sizes), np.array(sizes, np.int32)):
+    for given in known_or_not(sizes):
         node = OneNode("SPLIT_V", [X, given, const(1)], {"num_splits": 2}, outs=outs(2))
         node.refused(ShapeError, message, by_litert=sizes != [-2, 8])  # LiteRT takes -2 for a size
 

@@ -29,21 +29,33 @@ class Case(NamedTuple):
     tolerance: float = 0.0
     """Of floats, absolute."""
     oracle: Any = REFERENCE
+    litert: str = ""
+    """Types of output 0 that LiteRT runs, spelled as in rows; empty: all of them."""
+    one_scale: bool = False
+    """Operands of one type have one quantization."""
     version: int = 1
     custom: bytes | None = None
     """The options of a custom operator."""
 
     def node(self, op: str, rng: np.random.Generator, inputs: Sequence[str], outputs: Sequence[str]) -> OneNode:
         """The node with operands of these types."""
-        given = [self._input(rng, kind, said) for kind, said in zip(inputs, self.inputs, strict=False)]
-        outs = [Out(kind, self.quantization.get(kind) or scaled(rng, kind)) for kind in outputs]
+        shared = {kind: scaled(rng, kind) for kind in {*inputs, *outputs}} if self.one_scale else {}
+        given = [self._input(rng, kind, said, shared) for kind, said in zip(inputs, self.inputs, strict=False)]
+        known = {**shared, **self.quantization}
+        outs = [Out(kind, known.get(kind) or scaled(rng, kind)) for kind in outputs]
         return OneNode(op, given, self.options, outs=outs, version=self.version, custom=self.custom)
 
-    def _input(self, rng: np.random.Generator, kind: str, said: Any) -> Given | None:
+    def oracle_of(self, outputs: Sequence[str]) -> Any:
+        """Who judges operands of these types beside numpy; None: nobody does."""
+        return self.oracle if not self.litert or outputs[0] in self.litert.split() else None
+
+    def _input(
+        self, rng: np.random.Generator, kind: str, said: Any, shared: Mapping[str, Quantization]
+    ) -> Given | None:
         if said is None:
             return None
         if isinstance(said, tuple):
-            return Given(values(rng, kind, said), quantization=scaled(rng, kind), kind=kind)
+            return Given(values(rng, kind, said), quantization=shared.get(kind) or scaled(rng, kind), kind=kind)
         return Given(np.asarray(said).astype(values(rng, kind, ()).dtype), constant=True, kind=kind)
 
 
@@ -56,7 +68,7 @@ def check_types(op: str, said: Case | Special, inputs: Types, outputs: Types) ->
     rng = np.random.default_rng(zlib.crc32(repr((op, inputs, outputs)).encode()))
     case = said if isinstance(said, Case) else said(rng, inputs, outputs)
     if isinstance(case, Case):
-        case.node(op, rng, inputs, outputs).check(tolerance=case.tolerance, oracle=case.oracle)
+        case.node(op, rng, inputs, outputs).check(tolerance=case.tolerance, oracle=case.oracle_of(outputs))
     else:
         node, how = case
         node.check(**how)

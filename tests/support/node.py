@@ -63,6 +63,11 @@ def const(values: ArrayLike, dtype: Any = np.int32, quantization: Quantization =
     return Given(np.array(values, dtype), True, quantization)
 
 
+def known_or_not(values: ArrayLike, dtype: Any = np.int32) -> tuple[Given, Array]:
+    """The same values as a constant, known when a plan is made, and as a graph input, known in a run alone."""
+    return const(values, dtype), np.array(values, dtype)
+
+
 def quantized(array: Array, scale: float, zero_point: int) -> Given:
     """A graph input with a scale and a zero point."""
     return Given(array, False, Quantization((scale,), (zero_point,)))

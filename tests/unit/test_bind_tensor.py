@@ -272,38 +272,6 @@ def test_a_cached_plan_asks_the_buffer_again() -> None:
         interpreter.plan_for({"x": (6,)})
 
 
-def test_other_buffers_of_the_same_tensors_only_change_pointers() -> None:
-    builder = ModelBuilder()
-    graph = builder.subgraph()
-    x = graph.input("x", (4,))
-    state = graph.variable("state", (4,))
-    graph.output(graph.node("ADD", [x, state], out=("y", (4,))))
-    buffers = [(floats(1, 2, 3, 4), zeros(4)), (floats(5, 6, 7, 8), zeros(4))]
-    interpreter = bound(builder.build(), {"x": buffers[0][0], "y": buffers[0][1]})
-    interpreter.set_tensor(state, floats(1, 1, 1, 1))
-
-    def step(at: int) -> None:
-        interpreter.bind_tensor("x", buffers[at][0])
-        interpreter.bind_tensor("y", buffers[at][1])
-        interpreter.allocate_tensors()
-        interpreter.invoke()
-
-    counted = count_since(interpreter, lambda: [step(at) for at in (1, 0, 1, 0)])
-    assert (counted["rebinds"], counted["plans"], counted["resolves"], counted["nodes_prepared"]) == (4, 0, 0, 0)
-    assert [out.tolist() for _, out in buffers] == [[2, 3, 4, 5], [6, 7, 8, 9]]  # variables live on
-    assert not any(v for k, v in count_since(interpreter, interpreter.invoke).items() if k != "invokes")
-    assert np.shares_memory(interpreter.tensor(0)(), buffers[0][0])
-
-
-def test_rebinding_after_memory_was_released() -> None:
-    interpreter = bound(relu_chain(), {0: floats(1, 2, 3, 4)}, in_place="none")
-    interpreter._session().release_memory()
-    interpreter.bind_tensor(0, floats(5, 6, 7, 8))
-    interpreter.allocate_tensors()
-    interpreter.invoke()
-    assert interpreter.get_tensor(3).tolist() == [5, 6, 7, 8]
-
-
 def test_unbind() -> None:
     memory = zeros(4)
     interpreter = ready(relu_chain())

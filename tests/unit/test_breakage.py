@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from built import floats, graph_with, head, loop, ready, request, run
-from marks import failing, named
 from processes import apart
 
 import minilite
@@ -21,19 +20,6 @@ from minilite.format.builder import ModelBuilder
 from minilite.format.builder import SubgraphBuilder as Graph
 from minilite.format.dtypes import TensorType
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
-
-NO_PRODUCERS = "nothing checks that a tensor has one producer at most, which is none of its readers' successors"
-TYPES = "the types of a loop's subgraphs and outputs are not all compared with those of its carries"
-OUTPUTS = "nothing checks how many outputs a node has"
-ZERO_POINTS = "zero points are not bounded"
-
-FAILS_TODAY = failing(
-    {
-        "offset beyond int64": "offsets of a problem are not bounded",
-    }
-)
-"""What the engine gets wrong so far."""
-
 
 # Files whose graph is wrong: all of these have overrun or underrun memory ------------------------------------------------
 
@@ -183,7 +169,7 @@ def refuse(name: str) -> None:
     pytest.fail(f"{name}: accepted")
 
 
-@pytest.mark.parametrize("name", named(HOSTILE, FAILS_TODAY))
+@pytest.mark.parametrize("name", list(HOSTILE))
 def test_hostile_graph_is_refused(name: str) -> None:
     """In a process of its own, since what lets one of these pass crashes as a rule."""
     apart(refuse, name)
@@ -232,14 +218,14 @@ ODD: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("name", named([f"{op} without outputs" for op in OUTPUTLESS], FAILS_TODAY))
+@pytest.mark.parametrize("name", [f"{op} without outputs" for op in OUTPUTLESS])
 def test_node_without_outputs_is_refused(name: str) -> None:
     op = name.split()[0]
     with pytest.raises(REFUSED, match=op):
         ready(without_outputs(op, OUTPUTLESS[op]))
 
 
-@pytest.mark.parametrize("name", named(ODD, FAILS_TODAY))
+@pytest.mark.parametrize("name", list(ODD))
 def test_odd_numbers_run_or_are_refused_by_name(name: str) -> None:
     """LiteRT runs most of these. Whatever the answer, it is no error but one of ours, and details can be had."""
     try:
@@ -255,8 +241,7 @@ def test_odd_numbers_run_or_are_refused_by_name(name: str) -> None:
     assert interpreter.get_tensor_details()[-1]["name"] == "y"
 
 
-@pytest.mark.parametrize("name", named(["surplus inputs"], FAILS_TODAY))
-def test_surplus_inputs_are_refused(name: str) -> None:
+def test_surplus_inputs_are_refused() -> None:
     model = quantized("DEQUANTIZE", Quantization((0.5,), (0,)), 2)
     for kind in (minilite.OpResolverType.AUTO, minilite.OpResolverType.BUILTIN_REF):
         with pytest.raises(REFUSED, match="DEQUANTIZE"):
@@ -275,8 +260,7 @@ def refuse_handle() -> None:
         ready(graph_with(resource_handle_of_no_elements)).invoke()
 
 
-@pytest.mark.parametrize("name", named(["resource handle of no elements"], FAILS_TODAY))
-def test_resource_handle_of_no_elements_is_refused(name: str) -> None:
+def test_resource_handle_of_no_elements_is_refused() -> None:
     """In a process of its own, for what is read lies beyond the tensor."""
     apart(refuse_handle)
 
@@ -300,16 +284,12 @@ def many_calls_of_a_wide_subgraph() -> None:
 
 
 @pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer takes all address space")
-@pytest.mark.parametrize("name", named(["frames times tensors"], FAILS_TODAY))
-def test_many_calls_of_a_wide_subgraph(name: str) -> None:
+def test_many_calls_of_a_wide_subgraph() -> None:
     """LiteRT runs it."""
     apart(many_calls_of_a_wide_subgraph)
 
 
-@pytest.mark.parametrize("name", named(["offset beyond int64"], FAILS_TODAY))
-def test_offset_beyond_int64_is_refused_in_one_line(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_offset_beyond_int64_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "problem.csv"
     path.write_text(f"id,lower,upper,size,offset\n0,0,2,8,{2**70}\n")
     assert main(["plan", "--problem", str(path)]) != 0

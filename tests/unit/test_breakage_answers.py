@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from ai_edge_litert import interpreter as oracle
 from built import Array, floats, graph_with, litert, ready, run, variable
-from marks import failing, named
 
 import minilite
 from minilite.format.builder import ModelBuilder
@@ -17,13 +16,6 @@ from minilite.format.builder import SubgraphBuilder as Graph
 from minilite.format.dtypes import TensorType
 from minilite.format.quantization import Quantization
 from minilite.memory import offline
-
-FAILS_TODAY = failing(
-    {
-        "unread input": "a file's plan gives an input that nobody reads no lifetime, the interpreter keeps it",
-    }
-)
-"""What the engine gets wrong so far."""
 
 
 def both(model: bytes) -> list[Any]:
@@ -63,22 +55,19 @@ def counters(count: int) -> bytes:
     return builder.build()
 
 
-@pytest.mark.parametrize("name", named(["variables of two signatures"], FAILS_TODAY))
-def test_signatures_share_variables(name: str) -> None:
+def test_signatures_share_variables() -> None:
     for interpreter in both(write_and_read()):
         interpreter.get_signature_runner("write")(x=floats(3, 4))
         assert interpreter.get_signature_runner("read")()["y"].tolist() == [3, 4]
 
 
-@pytest.mark.parametrize("name", named(["variables of two signatures"], FAILS_TODAY))
-def test_signatures_call_once_together(name: str) -> None:
+def test_signatures_call_once_together() -> None:
     for interpreter in both(counters(2)):
         runners = {key: interpreter.get_signature_runner(key) for key in "ab"}
         assert [float(runners[key](x=floats(1))["total"][0]) for key in "abab"] == [2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("name", named(["variables after a reset"], FAILS_TODAY))
-def test_reset_all_variables_leaves_resources_alone(name: str) -> None:
+def test_reset_all_variables_leaves_resources_alone() -> None:
     for interpreter in both(counters(1)):
         interpreter.allocate_tensors()
         found = [float(run(interpreter, floats(1))[0][0]) for _ in range(2)]
@@ -89,10 +78,9 @@ def test_reset_all_variables_leaves_resources_alone(name: str) -> None:
 UINT8_TIES = [(0.007333723828196526, [25838, 25839, 25840]), (0.00948566384613514, [5322, 5323, 5324])]
 
 
-@pytest.mark.parametrize("name", named(["uint8 multiplier"], FAILS_TODAY))
 @pytest.mark.parametrize("op", ["CONV_2D", "DEPTHWISE_CONV_2D"])
 @pytest.mark.parametrize(("filter_scale", "sums"), UINT8_TIES)
-def test_uint8_convolution_next_to_a_tie(filter_scale: float, sums: list[int], op: str, name: str) -> None:
+def test_uint8_convolution_next_to_a_tie(filter_scale: float, sums: list[int], op: str) -> None:
     """The product of the scales is one of floats; the sums, which are all bias, lie next to ties."""
     n, scale, deep = len(sums), 0.023528477177023888, op.startswith("DEPTHWISE")
 
@@ -113,9 +101,10 @@ def test_uint8_convolution_next_to_a_tie(filter_scale: float, sums: list[int], o
     assert run(ready(model), x)[0].tolist() == run(reference, x)[0].tolist()
 
 
-@pytest.mark.parametrize("name", named(["unread input"], FAILS_TODAY))
 @pytest.mark.parametrize("preserve", [True, False])
-def test_plan_of_a_file_with_an_unread_input(preserve: bool, name: str) -> None:
+def test_plan_of_a_file_with_an_unread_input(preserve: bool) -> None:
+    """The plan gives the first node its memory: it is dead by then, whatever the options say of inputs."""
+
     def build(g: Graph) -> Sequence[int]:
         x = g.input("x", (64,))
         g.input("unread", (64,))
@@ -124,12 +113,12 @@ def test_plan_of_a_file_with_an_unread_input(preserve: bool, name: str) -> None:
 
     model, _ = offline.write_offline(graph_with(build))
     interpreter = ready(model, preserve_inputs=preserve)
+    assert interpreter.arena_bytes == 512
     x = np.linspace(-1, 9, 64, dtype=np.float32)
     assert np.array_equal(run(interpreter, x, x)[0], np.clip(x, 0, 6))
 
 
-@pytest.mark.parametrize("name", named(["weights of depth 0"], FAILS_TODAY))
-def test_fully_connected_of_depth_0_gives_zeros(name: str) -> None:
+def test_fully_connected_of_depth_0_gives_zeros() -> None:
     """Whatever the bias."""
 
     def build(g: Graph) -> Sequence[int]:
@@ -142,7 +131,7 @@ def test_fully_connected_of_depth_0_gives_zeros(name: str) -> None:
         assert run(interpreter, *empty)[0].tolist() == [[0, 0, 0, 0]] * 3
 
 
-@pytest.mark.parametrize("name", named(["MAX_POOL_2D", "SOFTMAX"], FAILS_TODAY))
+@pytest.mark.parametrize("name", ["MAX_POOL_2D", "SOFTMAX"])
 def test_numpy_reference_of_odd_values(name: str) -> None:
     """NaN under a window; an exponent that overflows by a beta below 0. The kernels do what LiteRT's do."""
 

@@ -18,6 +18,7 @@ from minilite._core import ffi, lib
 from minilite._native import status as seam
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
+from minilite.format.quantization import Quantization
 
 SOURCES = pathlib.Path(minilite.__file__).parent
 COORDINATES = r"subgraph \d+, node \d+ \(\w+( '[^']*')?\): "
@@ -166,6 +167,29 @@ def test_tensors_of_too_many_dimensions_are_listed_too() -> None:
     lines = str(caught.value).split("\n")
     assert lines[0] == "1 node of 1 operator and 1 tensor are not supported:"
     assert lines[2] == "  subgraph 0, tensor 0 ('x'): 9 dimensions, at most 8 are supported"
+
+
+def test_what_c_refuses_is_listed_too() -> None:
+    """Quantization that a kernel's derive refuses: every node, its tensors by name."""
+    builder = ModelBuilder()
+    graph, one = builder.subgraph(), Quantization((0.5,), (0,))
+    x = graph.input("x", (1, 2), TensorType.INT8, quantization=one)
+    for name, scales in (("good", (0.5,)), ("bad", ()), ("worse", (0.5, 0.5))):
+        kernel = np.ones((2, 2), np.int8)
+        w = graph.constant(
+            name, kernel, TensorType.INT8, quantization=Quantization(scales, (0,) * len(scales), len(scales) // 2)
+        )
+        made = (f"{name}_y", (1, 2), TensorType.INT8, one)
+        graph.output(graph.node("FULLY_CONNECTED", [x, w], out=made, version=4))
+    with pytest.raises(minilite.UnsupportedOpError) as caught:
+        ready(builder.build())
+    assert str(caught.value).split("\n") == [
+        "2 nodes of 1 operator are not supported:",
+        "  FULLY_CONNECTED x1 (subgraph 0, node 1): tensor 3 ('bad') has 0 scales for 2 outputs",
+        "  FULLY_CONNECTED x1 (subgraph 0, node 2): tensor 5 ('worse') is quantized along dimension 1, it must be 0",
+    ]
+    assert [found.nodes for found in caught.value.operators] == [((0, 1),), ((0, 2),)]
+    assert caught.value.tensors == ("bad",)
 
 
 def test_one_unsupported_operator_is_named_alone() -> None:

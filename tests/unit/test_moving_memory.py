@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 from typing import Any
 
 import numpy as np
@@ -113,6 +115,34 @@ def test_loop_body_that_grows_in_mid_run(planner: str) -> None:
     In a process whose malloc gives every large block back to the system at once, so that a stale pointer shows.
     """
     apart(grow_the_body, planner, MALLOC_MMAP_THRESHOLD_="65536")
+
+
+def move_what_was_spilled() -> None:
+    """With little address space: what outgrew a loop's room moves when another size needs more of it."""
+    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+    interpreter = ready(loop_whose_body_grows(), custom_ops={"Swell": swell})
+    assert not interpreter._session().state.usage().stays_mapped
+    for size, start in (
+        (8_000_000, None),
+        (4, 2),
+        (100, 0),
+        (4, None),
+    ):  # the first makes the arena itself large enough
+        interpreter.resize_tensor_input(1, (size,))
+        interpreter.allocate_tensors()
+        if start is not None:
+            run(interpreter, integer(start), np.arange(size, dtype=np.float32))
+    interpreter.set_tensor(0, integer(2))
+    interpreter.set_tensor(1, np.arange(4, dtype=np.float32))
+    view = interpreter.tensor(1)()  # so that nothing is placed anew
+    interpreter.invoke()
+    assert interpreter.get_tensor(interpreter.get_output_details()[1]["index"]).tolist() == [16, 17, 18, 19]
+    assert view.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer takes all address space")
+def test_room_of_a_loop_that_moves_while_another_size_is_in_force() -> None:
+    apart(move_what_was_spilled, MALLOC_MMAP_THRESHOLD_="65536")
 
 
 def test_memory_refused_for_a_tensor_that_had_grown() -> None:

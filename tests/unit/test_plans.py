@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ import minilite
 from minilite import ShapeError, StateError
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
+
+DIGITS = Path(minilite.__file__).parent / "data" / "digits.tflite"
 
 # Plans ------------------------------------------------------------------------------------------------------------------
 
@@ -50,6 +53,47 @@ def test_the_plan_longest_unused_goes_first() -> None:
     assert count_since(interpreter, lambda: resized(interpreter, 4))["plan_hits"] == 1
     assert count_since(interpreter, lambda: resized(interpreter, 5))["plans"] == 1
     assert count_since(interpreter, lambda: resized(interpreter, 1000))["plan_hits"] == 1
+
+
+def chain(nodes: int) -> bytes:
+    """x, of any size -> x + x, doubled so many times in all."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (4,), signature=(-1,))
+    for number in range(nodes):
+        x = graph.node("ADD", [x, x], out=(f"t{number}", (4,)))
+    graph.output(x)
+    return builder.build()
+
+
+@pytest.mark.parametrize(("nodes", "sizes"), [(1, 500), (31, 500), (620, 64)])
+def test_sizes_in_rotation_stay_in_the_cache(nodes: int, sizes: int) -> None:
+    """With the default bound."""
+    interpreter = ready(chain(nodes))
+    first = count_since(interpreter, lambda: [resized(interpreter, 4 + size) for size in range(sizes)])
+    assert (first["plans"], first["plan_hits"], first["plans_evicted"]) == (sizes - 1, 0, 0)
+    again = count_since(interpreter, lambda: [resized(interpreter, 4 + size) for size in range(sizes)])
+    assert (again["plans"], again["plan_hits"], again["plans_evicted"]) == (0, sizes, 0)
+
+
+REAL = Path(__file__).resolve().parents[2].parent / "shared" / "models"
+LEAN = ["vww_96_int8", "kws_ref_model", "pretrainedResnet_quant", "ad01_fp32", "str_ww_ref_model"]
+
+
+@pytest.mark.parametrize("path", [DIGITS, *(REAL / f"mlperftiny_{name}.tflite" for name in LEAN)], ids=lambda p: p.stem)
+def test_plan_and_residence_take_300_bytes_a_node(path: Path) -> None:
+    """A size that was asked for, the key and the fields of both objects included."""
+    if not path.exists():
+        pytest.skip("needs ../shared/models")
+    interpreter = minilite.Interpreter(path)
+    shape = interpreter.get_input_details()[0]["shape"]
+    bytes_then = []
+    for batch in (1, 2, 3):
+        interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], (batch, *shape[1:]))
+        interpreter.allocate_tensors()
+        bytes_then.append(interpreter._session().state.usage().cached_bytes)
+    grown = np.diff(bytes_then)
+    assert grown[0] == grown[1] <= 300 * len(interpreter.plan.nodes())
 
 
 def test_a_plan_outlives_its_place_in_the_cache() -> None:

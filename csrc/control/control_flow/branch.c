@@ -84,7 +84,7 @@ static ml_status prepare_branches(const ml_call *c, ml_wish *wish) {
     branch_blob *blob = c->blob;
     ml_status status = check_operands(c);
     if (status != ML_OK) return status;
-    if (c->data) return ml_open_all(wish); /* in a run: shapes follow from running */
+    if (ml_reached(c)) return ml_open_all(wish); /* in a run: shapes follow from running */
     status = sweep_all(c, false);
     if (status != ML_OK) return status;
     blob->fixed = all_agree(c);
@@ -138,7 +138,7 @@ static ml_status run_branch(const ml_call *c, int32_t k) {
     const branch_blob *blob = c->blob;
     ml_child branch = ml_child_of(c, k);
     for (int32_t i = conditions(c); i < c->n_inputs; i++) {
-        void *data = c->data[c->inputs[i]];
+        void *data = ml_variable(c, i);
         const int32_t input = i - conditions(c);
         if (blob->fixed) branch.data[branch.io->inputs[input]] = data;
         else

@@ -8,7 +8,7 @@ static ml_status prepare_call_once(const ml_call *c, ml_wish *wish) {
         return ml_fail(c, ML_SHAPE_ERROR,
                        "the subgraph has %d inputs and %d outputs, must have none",
                        child.io->n_inputs, child.io->n_outputs);
-    return c->data ? ML_OK : ml_child_sweep(c, &child, false, false);
+    return ml_reached(c) ? ML_OK : ml_child_sweep(c, &child, false, false);
 }
 
 static ml_status run_call_once(const ml_call *c) {

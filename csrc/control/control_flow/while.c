@@ -65,7 +65,7 @@ static ml_status prepare_while(const ml_call *c, ml_wish *wish) {
     ml_child condition = ml_child_of(c, CONDITION), body = ml_child_of(c, BODY);
     ml_status status = check_types(c, &condition, &body);
     if (status != ML_OK) return status;
-    if (c->data) return ml_open_all(wish); /* in a run: shapes follow from running */
+    if (ml_reached(c)) return ml_open_all(wish); /* in a run: shapes follow from running */
     status = ml_child_sweep(c, &condition, false, false);
     if (status == ML_OK) status = ml_child_sweep(c, &body, false, false);
     if (status == ML_OK) status = check_condition(c, &condition);
@@ -105,7 +105,7 @@ static void point_carries(const ml_call *c, const ml_child *condition, const ml_
     for (int32_t i = 0; i < c->n_inputs; i++) {
         int64_t bytes = slot_bytes(ml_in_tensor(c, i));
         bool passes = ml_passes_through(body, i);
-        void *value = passes ? c->data[c->inputs[i]] : slot + turn * bytes;
+        void *value = passes ? ml_variable(c, i) : slot + turn * bytes;
         condition->data[condition->io->inputs[i]] = body->data[body->io->inputs[i]] = value;
         if (!passes && ml_child_output_is_placed(c, body, i))
             body->data[body->io->outputs[i]] = slot + (1 - turn) * bytes;

@@ -53,7 +53,8 @@ static void gather_quantized(const ml_call *c, const ml_block *b) {
 static void finish_hybrid(const ml_call *c, const ml_block *b) {
     const conv_params *p = c->params;
     ml_requantized r = sums_of(c, b, ml_in_optional(c, 2));
-    ml_scale_sums(c, &r, b->own, p->minimum, p->maximum);
+    bool each = ml_input_quantization(c, 1)->n_scales > 1;
+    ml_scale_sums(c, &r, b->own, each ? ML_WEIGHTS_FIRST : ML_SCALES_FIRST, p->minimum, p->maximum);
 }
 
 static const ml_integer_rule hybrid = {gather_quantized, finish_hybrid, .folds = false};

@@ -84,8 +84,8 @@ static ml_status lines_bytes(const ml_call *c, int64_t first, int64_t end, int32
             r.rows = 1; /* the pixels of a line are of one batch: one scale for all of them */
             for (int64_t ox = 0; ox < pixels; ox++, r.y = (float *)r.y + n) {
                 r.sums = sums + ox * n;
-                ml_scale_sums(c, &r, ml_quantized_input_of(c).scales + batch, p->minimum,
-                              p->maximum);
+                ml_scale_sums(c, &r, ml_quantized_input_of(c).scales + batch, ML_SCALES_FIRST,
+                              p->minimum, p->maximum);
             }
         } else {
             r.y = (int8_t *)ml_out(c, 0) + at;

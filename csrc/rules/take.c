@@ -1,0 +1,74 @@
+/* take.c -- slices that indices name, copied one behind the other. */
+#include "rules/take.h"
+
+#include "rules/nest.h"
+#include "rules/pick.h"
+#include "rules/values.h"
+
+ml_status ml_prepare_take(const ml_call *c, int32_t batch, int32_t end, int32_t axis,
+                          int32_t depth) {
+    const ml_shape *x = &ml_input(c, 0)->shape, *indices = &ml_input(c, 1)->shape;
+    ml_shape y = {.rank = 0};
+    batch += batch < 0 ? end : 0;
+    if (batch < 0 || batch > axis || batch > end)
+        return ml_fail(c, ML_SHAPE_ERROR, "batch_dims is %d, axis %d, the rank of indices %d",
+                       batch, axis, indices->rank);
+    for (int32_t d = 0; d < batch; d++)
+        if (x->dims[d] != indices->dims[d])
+            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d is %d of the input, %d of indices", d,
+                           x->dims[d], indices->dims[d]);
+    ml_status status = ml_append_dims(c, &y, x, 0, axis);
+    if (status == ML_OK) status = ml_append_dims(c, &y, indices, batch, end);
+    if (status == ML_OK) status = ml_append_dims(c, &y, x, axis + depth, x->rank);
+    if (status != ML_OK) return status;
+    *(ml_take *)c->blob = (ml_take){.outer = ml_elements_of(x, 0, axis),
+                                    .alike = ml_elements_of(x, batch, axis),
+                                    .count = ml_elements_of(indices, batch, end),
+                                    .size = ml_elements_of(x, axis, axis + depth),
+                                    .inner = ml_elements_of(x, axis + depth, x->rank),
+                                    .axis = axis,
+                                    .depth = depth};
+    return ml_set_output(c, 0, &y);
+}
+
+/* The slices that indices name from number `first` on, counted over the axes that are named. */
+static ml_status read_slices(const ml_call *c, int64_t first, int64_t n, int64_t *slices) {
+    const ml_take *t = c->blob;
+    const int32_t *dims = ml_in_tensor(c, 0)->shape.dims + t->axis;
+    ml_status status = ML_OK;
+    if (t->depth == 1) return ml_read_indices(c, 1, first, n, t->size, slices);
+    for (int64_t i = 0; i < n; i++) {
+        slices[i] = 0;
+        for (int32_t d = 0; d < t->depth && status == ML_OK; d++) {
+            int64_t index;
+            status = ml_read_indices(c, 1, (first + i) * t->depth + d, 1, dims[d], &index);
+            slices[i] = slices[i] * dims[d] + index;
+        }
+    }
+    return status;
+}
+
+static ml_status pick(const ml_call *c, int64_t k, int64_t *index) {
+    const ml_take *t = c->blob;
+    int64_t slice = k / t->inner, o = slice / t->count;
+    ml_status status = read_slices(c, o / t->alike * t->count + slice % t->count, 1, index);
+    *index = (o * t->size + *index) * t->inner + k % t->inner;
+    return status;
+}
+
+ml_status ml_take_slices(const ml_call *c) {
+    const ml_take *t = c->blob;
+    int64_t run = t->inner * ml_type_bytes(ml_in_tensor(c, 0)->type), slices[256], n;
+    const uint8_t *x = ml_in(c, 0);
+    uint8_t *y = ml_out(c, 0);
+    if (ml_type_bytes(ml_in_tensor(c, 0)->type) == 0) return ml_pick_elements(c, pick);
+    for (int64_t o = 0; o < t->outer; o++, x += t->size * run) {
+        for (int64_t i = 0; i < t->count; i += n, y += n * run) {
+            n = t->count - i < 256 ? t->count - i : 256;
+            ml_status status = read_slices(c, o / t->alike * t->count + i, n, slices);
+            if (status != ML_OK) return status;
+            ml_copy_indexed(y, x, run, slices, n);
+        }
+    }
+    return ML_OK;
+}
