@@ -75,7 +75,7 @@ static ml_status make_needs(ml_state *s) {
 }
 
 /* Points an output at memory that holds its bytes. Needs are noted whatever becomes of it: also a shape that fitted says
- * how far a capacity may decay. A view goes where its input lies, grown or not, and so never grows itself; the capacity
+ * what is still needed. A view goes where its input lies, grown or not, and so never grows itself; the capacity
  * under it is the root's. */
 static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
     ml_residence *r = at->residence;
@@ -93,10 +93,11 @@ static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
         return ML_OK;
     }
     if (t->bytes > r->learnt->capacities[slot]) {
-        ml_status status = ml_grow(at->state, r, at->frame, number, t->bytes, &t->offset);
+        int64_t room =
+            t->bytes > INT64_MAX / 4 ? t->bytes : ml_need_room(&at->state->needs[slot], t->bytes);
+        ml_status status = ml_grow(at->state, r, at->frame, number, room, &t->offset);
         if (status != ML_OK) return status;
-        r->learnt->capacities[slot] =
-            ml_round_up(t->bytes, ML_ALIGNMENT); /* as its record has it */
+        r->learnt->capacities[slot] = ml_round_up(room, ML_ALIGNMENT); /* as its record has it */
     }
     uint8_t *region = r->frames[at->frame].region;
     *data = t->offset >= 0 && region ? region + t->offset

@@ -54,27 +54,42 @@ void ml_block_fit(ml_block *block);
 int64_t ml_blocks_bytes(const ml_block *blocks, int64_t count);
 void ml_blocks_free(ml_block *blocks, int64_t count);
 
-/* What a dynamic tensor needed: a maximum over runs that decays towards what recent ones took. */
+/* What a dynamic tensor needed: the most of its last 32 to 64 runs. A sliding maximum that forgets slowly lets lengths that
+ * are drawn anew in every run outgrow it time and again; two windows do not, and forget a peak all the same. */
+enum { ML_WINDOW = 32 };
 typedef struct ml_need {
-    int64_t capacity; /* up to the run before the last that noted something */
-    int64_t recent; /* the most in that run */
-    int64_t run; /* its number */
+    int64_t most; /* in the window of `run` */
+    int64_t before; /* in the window before it */
+    int64_t last; /* in `run` */
+    int64_t run; /* the last one that noted something */
+    int64_t outgrown_at; /* the last run that needed more than all before */
+    int64_t outgrown; /* how many did */
 } ml_need;
 
-/* The capacity to plan with at run number `now`: each run since took a sixteenth of the way to `recent`. */
+static inline int64_t ml_most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* What to plan with at run number `now`. Who has outgrown it twice will again: it gets a sixteenth more. */
+static inline int64_t ml_need_room(const ml_need *n, int64_t bytes) {
+    return n->outgrown > 1 ? bytes + bytes / 16 : bytes;
+}
 static inline int64_t ml_need_capacity(const ml_need *n, int64_t now) {
-    int64_t capacity = n->capacity > n->recent ? n->capacity : n->recent;
-    for (int64_t run = n->run; run < now && capacity > n->recent; run++) {
-        int64_t step = (capacity - n->recent) / 16;
-        if (step == 0) return n->recent;
-        capacity -= step;
-    }
-    return capacity;
+    int64_t passed = now / ML_WINDOW - n->run / ML_WINDOW;
+    if (passed > 1) return n->last;
+    return ml_need_room(n, passed > 0 ? n->most : ml_most(n->most, n->before));
 }
 
 static inline void ml_need_note(ml_need *n, int64_t bytes, int64_t now) {
-    if (n->run != now) *n = (ml_need){ml_need_capacity(n, now), 0, now};
-    if (bytes > n->recent) n->recent = bytes;
+    int64_t passed = now / ML_WINDOW - n->run / ML_WINDOW;
+    if (passed > 1) *n = (ml_need){.before = n->last, .outgrown_at = -1};
+    else if (passed > 0) *n = (ml_need){0, n->most, 0, now, n->outgrown_at, n->outgrown};
+    int64_t held = ml_most(n->most, n->before);
+    if (held > 0 && bytes > held && n->outgrown_at != now) {
+        n->outgrown_at = now;
+        n->outgrown++;
+    }
+    n->last = n->run == now ? ml_most(n->last, bytes) : bytes;
+    n->most = ml_most(n->most, bytes);
+    n->run = now;
 }
 
 /* Residence -------------------------------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-import threading
+from _thread import get_ident  # threading takes long to import
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -122,7 +122,7 @@ class State:
         """Raises what a call left: the exception of a hook it called, else the error's class. The error is the call's own."""
         if status == lib.ML_BUSY:
             raise StateError(BUSY)
-        exception = self._hooks.exceptions.pop(threading.get_ident(), None)
+        exception = self._hooks.exceptions.pop(get_ident(), None)
         if exception is not None:
             try:
                 raise exception

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import threading
+from _thread import RLock  # threading takes long to import
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -59,7 +59,7 @@ class Session:
         self._bound_asked: dict[int, Binding] = {}
         self._bound: dict[int, Binding] = {}
         self._released = False
-        self._allocating = threading.RLock()
+        self._allocating = RLock()
         self._known: tuple[int, _Targets, _Small] = (-1, {}, {})  # of one generation: threads see all of it or none
         self._all_known: dict[int, tuple[int, _Targets, _Small]] = {}
         self._generations = self.state.generations
@@ -205,11 +205,10 @@ class Session:
 
     def bind(self, index: int, array: Array | None) -> None:
         """The caller's array stands in for a tensor from the next `allocate` on; None ends it. Raises: InputError."""
-        tensor = self.tensor(index)
-        lowered = self.program.lowered.subgraphs[self._root].tensors[index]  # lowering may settle type or value
-        tensor = tensor._replace(type=TensorType(lowered.type), data=lowered.data)
-        if array is not None and lowered.offline_offset >= 0 and lowered.data is None:
-            message = f"tensor {index} ('{tensor.name}') has the offset {lowered.offline_offset} in the file's memory plan: it cannot be bound"
+        tensor = self.program.lowered.operands.tensor(self._root, self.tensor(index).index)
+        offset = self.program.lowered.lowering.tensor(self._root, index).offline_offset
+        if array is not None and offset >= 0 and tensor.data is None:
+            message = f"tensor {index} ('{tensor.name}') has the offset {offset} in the file's memory plan: it cannot be bound"
             raise InputError(message, tensors=[tensor.name])
         bound = dict(self._bound_asked)
         if array is not None:

@@ -57,6 +57,7 @@ _pool = functools.partial(
         "filter_w": positive("filter_width"),
         **CLAMP,
     },
+    hangs_on="kind",
 )
 OPERATORS = (
     _pool(

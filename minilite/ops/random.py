@@ -4,23 +4,26 @@ sequence is. STABLEHLO_RNG_BIT_GENERATOR: random bits from a state that is given
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 
 import numpy as np
 
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array
-from minilite.ops_shared.operator import Kernel, Operator, OpNode
+from minilite.ops_shared.operator import Operator, OpNode
 
 _MASK = 0xFFFFFFFF
 
 
-def lower_random(node: OpNode) -> Kernel:
-    """The seeds of the sequence, of which TFLite takes 32 bits; where both are 0, others at random, drawn when the model is
+def _seed(name: str) -> Callable[[OpNode], int]:
+    """A seed of the sequence, of which TFLite takes 32 bits; where both are 0, another at random, drawn when the model is
     lowered."""
-    seeds = tuple((node.options[name] + (1 << 31)) % (1 << 32) - (1 << 31) for name in ("seed", "seed2"))
-    if seeds == (0, 0):
-        seeds = secrets.randbits(63), secrets.randbits(63)
-    return Kernel(node.op.lower(), seed=seeds[0], seed2=seeds[1])
+
+    def seed(node: OpNode) -> int:
+        seeds = {said: (node.options[said] + (1 << 31)) % (1 << 32) - (1 << 31) for said in ("seed", "seed2")}
+        return seeds[name] if any(seeds.values()) else secrets.randbits(63)
+
+    return seed
 
 
 def philox(key: tuple[int, int], counter: list[int]) -> list[int]:
@@ -69,6 +72,7 @@ def _shape(node: OpNode) -> Array:
     return np.array(node.outputs[1].shape, np.int32)
 
 
+_SEEDS = {name: _seed(name) for name in ("seed", "seed2")}
 _DRAWN = "Philox4x32-10 with the seeds (32 bits of each); where both are 0, others, drawn when the model is lowered"
 OPERATORS = (
     Operator(
@@ -76,7 +80,7 @@ OPERATORS = (
         range(1, 2),
         takes="shape -> y",
         types=("s32 -> f32",),
-        lower=lower_random,
+        params=_SEEDS,
         rule={"": f"{_DRAWN}; 23 bits of each word"},
     ),
     Operator(
@@ -84,7 +88,7 @@ OPERATORS = (
         range(1, 2),
         takes="shape -> y",
         types=("s32 -> f32",),
-        lower=lower_random,
+        params=_SEEDS,
         rule={"": f"{_DRAWN}; pairs by Box and Muller, in float32, libm's"},
     ),
     Operator(
@@ -92,7 +96,7 @@ OPERATORS = (
         range(1, 2),
         takes="logits samples -> y",
         types=("f32 s32 -> s32|s64",),
-        lower=lower_random,
+        params=_SEEDS,
         rule={"": f"{_DRAWN}; sums of odds in float64; logits that are not finite have none"},
     ),
     Operator(

@@ -142,6 +142,7 @@ OPERATORS = (
         params=_KEEP,
         reference=reference_sum,
         check=quantized_or_bare,
+        hangs_on="kind",
         rule={
             "f32": "as MEAN's sums",
             "s32 s64": "wraps",
@@ -158,6 +159,7 @@ OPERATORS = (
             params=_KEEP,
             reference=reference_limit,
             check=_one_scale,
+            hangs_on="kind",
             rule={"f32": "NaN is passed over"},
         )
         for op in ("REDUCE_MAX", "REDUCE_MIN")
@@ -195,6 +197,7 @@ OPERATORS = (
         params={"keep_dims": "keep_dims"},
         reference=reference_mean,
         check=quantized_or_bare,
+        hangs_on="kind",
         rule={
             "f32": "float32 sums, 8 side by side along a reduced last dimension; one division. Within 16 eps of the mean of "
             "`abs(x)` on the tested sizes",

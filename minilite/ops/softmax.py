@@ -234,6 +234,7 @@ OPERATORS = (
         in_place=(0,),
         tflite_shares=True,
         check=_check,
+        hangs_on="scales",
         rule={
             "f32": "exp within 2 ULP of the rounded `(x - max) * beta`; sum in 4 running parts; one division",
             "f16": "in f32, rounded once",

@@ -117,6 +117,7 @@ OPERATORS = (
         ),
         params={**_PARAMS, "cut_h": _none, "cut_w": _none},
         check=dense,
+        hangs_on="kind",
         reference=reference_transpose_conv,
         rule={
             "f32": "dot products within 8 eps of the sum of |x w|",

@@ -110,7 +110,7 @@ def test_prediction_serves_the_next_size() -> None:
     assert count_since(interpreter, lambda: check_where(interpreter, 64, 128))["capacity_misses"] == 1
 
 
-def test_capacity_decays_towards_recent_needs() -> None:
+def test_capacity_forgets_what_was_needed_long_ago() -> None:
     interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
     run(interpreter, request(100_000))
     once = interpreter.arena_bytes
@@ -122,6 +122,16 @@ def test_capacity_decays_towards_recent_needs() -> None:
         run(interpreter, request(10))
     resized(interpreter, 6)
     assert interpreter.arena_bytes < once / 10
+
+
+def test_growth_ends_where_lengths_vary() -> None:
+    """Lengths between n and 1.5 n, in an order without end: each maximum that comes may be new, but not for ever."""
+    interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
+    lengths = [1000 + 500 * (step * 377 % 610) // 610 for step in range(200)]
+    grown = count_since(interpreter, lambda: [run(interpreter, request(length)) for length in lengths[:20]])
+    assert 2 <= grown["capacity_misses"] <= 6  # of two tensors
+    later = count_since(interpreter, lambda: [run(interpreter, request(length)) for length in lengths[20:]])
+    assert (later["capacity_misses"], later["replans"]) == (0, 0)
 
 
 def test_capacity_of_a_large_run_is_kept_for_another_size() -> None:
