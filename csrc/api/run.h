@@ -15,7 +15,6 @@ typedef enum {
     ML_SHARE_TFLITE = 4, /* share in place where TFLite does */
     ML_SHARE_WIDE = 8, /* share in place wherever the operator allows it, last consumer included */
     ML_FREE_UNREAD = 16, /* a tensor nobody reads is freed at once (TFLite keeps it) */
-    ML_SEARCH_LONG = 64, /* place by the exact search, within 20 000 search nodes */
     ML_KEEP_SMALLER =
         32 /* plan again without sharing when sharing misses its lower bound; keep the smaller */
 } ml_option;

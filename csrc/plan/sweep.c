@@ -94,6 +94,9 @@ static ml_status take_scratch(ml_error *error, ml_node_plan *row, const ml_wish 
         return ml_error_set(error, ML_SHAPE_ERROR,
                             "its scratch memory adds up to %lld bytes, at most %lld are supported",
                             (long long)wish->scratch_bytes, (long long)UINT32_MAX * ML_ALIGNMENT);
+#ifdef ML_DEBUG
+    blocks += blocks > 0 && blocks < UINT32_MAX; /* run/debug.c guards it */
+#endif
     row->scratch_blocks = (uint32_t)blocks;
     return ML_OK;
 }
@@ -180,6 +183,10 @@ static ml_status sweep_node(ml_engine *engine, const ml_env *env, int32_t frame,
     row->status = ML_NODE_RUNS;
     leave_open(&c, wish.open);
     if (row->open) return ML_OK;
+    const ml_tensor *first = ml_input(&c, 0);
+    int32_t by_shape = engine->graph->subgraphs[env->engine->subgraph].nodes[n].kernel->flags &
+                       ML_KERNEL_NEEDS_SHAPES_ONLY;
+    if (first && !ml_known(first) && !by_shape) return ML_OK;
     bool folded = false;
     status = ml_fold(engine, &c, &wish, frame, &folded);
     if (folded) row->status = ML_NODE_FOLDED;

@@ -17,20 +17,21 @@
 
 static bool allocate_tables(ml_state *s, const ml_graph *g) {
     s->spills = calloc((size_t)g->n_frames, sizeof *s->spills);
-    s->orders = calloc((size_t)g->n_frames, sizeof *s->orders);
+    s->planners = calloc((size_t)g->n_frames, sizeof *s->planners);
     s->frame_engines = calloc((size_t)g->n_frames, sizeof *s->frame_engines);
     s->envs = calloc((size_t)g->n_frames, sizeof *s->envs);
-    for (int32_t f = 0; s->orders && f < g->n_frames; f++) {
+    for (int32_t f = 0; s->planners && f < g->n_frames; f++) {
         const ml_planner_graph *io = &ml_frame_subgraph(g, f)->io;
-        s->orders[f].tensors = calloc((size_t)(io->n_tensors + io->n_nodes) + 1, sizeof(int32_t));
-        if (!s->orders[f].tensors) return false;
+        ml_placing_order *order = &s->planners[f].order;
+        order->tensors = calloc((size_t)(io->n_tensors + io->n_nodes) + 1, sizeof *order->tensors);
+        if (!order->tensors) return false;
     }
     if (g->n_heap > 0) s->heap = calloc((size_t)g->total_slots + 1, sizeof *s->heap);
     if (g->memory_bytes > 0) {
         s->node_memory = aligned_alloc(64, (size_t)g->memory_bytes);
         if (s->node_memory) memset(s->node_memory, 0, (size_t)g->memory_bytes);
     }
-    return s->spills && s->orders && s->frame_engines && s->envs && (g->n_heap == 0 || s->heap) &&
+    return s->spills && s->planners && s->frame_engines && s->envs && (g->n_heap == 0 || s->heap) &&
            (g->memory_bytes == 0 || s->node_memory);
 }
 
@@ -94,8 +95,12 @@ void ml_state_free(ml_state *s) {
     free(s->work);
     free(s->node_memory);
     free(s->needs);
-    for (int32_t f = 0; s->orders && f < s->graph->n_frames; f++) free(s->orders[f].tensors);
-    free(s->orders);
+    for (int32_t f = 0; s->planners && f < s->graph->n_frames; f++) {
+        free(s->planners[f].order.tensors);
+        ml_planner_free(s->planners[f].sharing);
+        ml_planner_free(s->planners[f].apart);
+    }
+    free(s->planners);
     free(s->bound);
     ml_graph_free(s->graph);
     ml_interpreter_free(s->interpreter);
@@ -117,7 +122,7 @@ static ml_plan_request request_of(ml_state *s, const int32_t *spec, int32_t word
                              .hooks = &s->hooks,
                              .simd = s->simd,
                              .counters = &s->counters,
-                             .orders = s->orders};
+                             .planners = s->planners};
 }
 
 /* The residence with this key, from the cache or made; *made says which. */

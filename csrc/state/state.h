@@ -179,7 +179,7 @@ struct ml_state {
     ml_need *needs; /* by slot: what dynamic tensors needed; made by the first */
     ml_need *scratch_needs; /* by node, behind them */
     ml_binding *bound; /* of frame 0, in force, by ascending tensor */
-    ml_placing_order *orders; /* by frame: how the last plan was placed */
+    ml_frame_planner *planners; /* by frame */
     int32_t n_bound;
     int32_t n_cached;
     int64_t cached_bytes;
