@@ -173,4 +173,5 @@ FAMILIES: dict[str, str] = {
     "WHERE": "where",
     "WHILE": "control_flow",
     "ZEROS_LIKE": "fill",
+    "aeq.hadamard_rotation": "hadamard",
 }

@@ -29,6 +29,7 @@ OPERATORS = (
         takes="x -> y",
         types=("f32|f64|s32|s64 -> s32",),
         params={"boundaries": boundaries},
+        hangs_on="kind",
         reference=reference_bucketize,
         rule={"s32 s64": "compared as float32", "f32 f64": "exact; NaN is above all boundaries"},
     ),

@@ -19,7 +19,13 @@ def _check(node: OpNode) -> None:
 
 OPERATORS = (
     Operator(
-        "HASHTABLE", range(1, 2), takes="-> table", types=("-> resource",), params={"resource": _number}, check=_check
+        "HASHTABLE",
+        range(1, 2),
+        takes="-> table",
+        types=("-> resource",),
+        params={"resource": _number},
+        check=_check,
+        hangs_on="model",
     ),
     Operator(
         "HASHTABLE_IMPORT",

@@ -172,6 +172,7 @@ OPERATORS = (
         params=_KEEP,
         reference=reference_prod,
         check=_check_prod,
+        hangs_on="kind",
         rule={
             "s32 s64": "wraps",
             "s8 s16": "factor by factor `x - zp_x`, each product scaled by `scale_x / scale_y^(1 / count)` (16 bits of it), so the "

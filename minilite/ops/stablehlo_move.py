@@ -113,6 +113,7 @@ OPERATORS = (
             "high": _array("edge_padding_high"),
             "interior": _array("interior_padding"),
         },
+        hangs_on="kind",
         reference=reference_pad,
     ),
     Operator(
@@ -127,6 +128,7 @@ OPERATORS = (
             "sizes": _array("slice_sizes"),
             "index_axis": "index_vector_dim",
         },
+        hangs_on="kind",
         reference=reference_gather,
     ),
     Operator(

@@ -29,7 +29,9 @@ from minilite.ops import _families, find_operator, operators
 from minilite.ops.__main__ import families
 from minilite.ops_shared.types import ABSENT, written_out
 
-USUAL = dict.fromkeys(("rank", "stride_h", "stride_w", "filter_height", "filter_width", "beta"), 1)
+USUAL = dict.fromkeys(
+    ("rank", "stride_h", "stride_w", "filter_height", "filter_width", "beta", "stride_d", "max", "num_bits"), 1
+)
 """Options that have to be more than their defaults."""
 SCALES = (0.5, 1.0, 2.0, 0.02, 1e-9, 1e9)
 BUILT_IN = (1 / 128, 1 / 256, 1.0009 / 256, 1 / 32768, 1 / 65536)
