@@ -48,6 +48,7 @@ typedef struct ml_lowering {
         tensors; /* the description's, which may be changed until a graph is made: tensors that fold */
     const ml_kind *kinds; /* in the order of their first nodes */
     const uint8_t *keys;
+    int64_t key_bytes; /* of all keys */
     const int32_t *node_kinds; /* by node of all subgraphs */
     int64_t n_tensors; /* of all subgraphs */
     int64_t n_nodes;

@@ -80,7 +80,7 @@ static bool add_bytes(ml_kinds *k, const void *bytes, int64_t count) {
         k->keys = keys;
         k->key_room = room;
     }
-    memcpy(k->keys + k->key_bytes, bytes, (size_t)count);
+    if (count > 0) memcpy(k->keys + k->key_bytes, bytes, (size_t)count);
     k->key_bytes += count;
     return true;
 }

@@ -156,6 +156,7 @@ ml_status ml_lowering_new(const ml_file *file, const int32_t *traits, ml_lowerin
     }
     shown->kinds = l->kinds.kinds;
     shown->keys = l->kinds.keys;
+    shown->key_bytes = l->kinds.key_bytes;
     shown->n_kinds = l->kinds.n_kinds;
     shown->node_kinds = l->node_kinds;
     shown->description.tensors = shown->tensors;

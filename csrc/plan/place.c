@@ -12,10 +12,20 @@
  * folded values stay as they are, and a failure leaves rows that nobody has seen yet. */
 #include "plan/plan.h"
 
+static bool grows(const ml_graph *g, const ml_rows *rows, int32_t frame) {
+    const ml_tensor *tensors = rows->tensors + g->frames[frame].slot_base;
+    for (int32_t slot = 0; slot < ml_frame_subgraph(g, frame)->n_slots; slot++)
+        if (tensors[slot].dynamic && tensors[slot].storage == ML_STORAGE_ARENA) return true;
+    return false;
+}
+
+/* An eighth more where runs may want it: a tensor of the frame that outgrows its capacity then stays in the room. */
 int64_t ml_children_room(const ml_graph *g, const ml_rows *rows, int32_t frame, int32_t n) {
     int64_t room = 0;
     for (int32_t k = 0; k < ml_frame_subgraph(g, frame)->nodes[n].n_children; k++) {
-        int64_t region = rows->frames[ml_child_frame(g, frame, n, k)].region_bytes;
+        int32_t child = ml_child_frame(g, frame, n, k);
+        int64_t region = rows->frames[child].region_bytes;
+        if (grows(g, rows, child)) region += region / 8;
         room = region > room ? region : room;
     }
     return ml_round_up(room, ML_ALIGNMENT);

@@ -111,6 +111,8 @@ struct ml_frame_engine {
     ml_engine *engine;
     int32_t frame;
     int32_t subgraph;
+    const ml_frame *place; /* by ml_frame_env, as are its nodes */
+    const ml_node *nodes;
     const int32_t *numbers; /* folding: the tensors behind the call's own numbers; else NULL */
 };
 

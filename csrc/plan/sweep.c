@@ -19,6 +19,8 @@
 ml_env ml_frame_env(const ml_engine *engine, struct ml_frame_engine *fe) {
     const ml_frame *f = &engine->graph->frames[fe->frame];
     const ml_subgraph *sub = &engine->graph->subgraphs[f->subgraph];
+    fe->place = f;
+    fe->nodes = sub->nodes;
     return (ml_env){.slots = sub->slots,
                     .tensors = engine->rows ? engine->rows->tensors + f->slot_base : NULL,
                     .constants = sub->constants,

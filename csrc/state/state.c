@@ -44,8 +44,8 @@ static void enter_graph(ml_state *s) {
                             .counters = &s->counters,
                             .state = s};
     for (int32_t f = 0; f < s->graph->n_frames; f++) {
-        s->frame_engines[f] =
-            (struct ml_frame_engine){&s->engine, f, s->graph->frames[f].subgraph, NULL};
+        s->frame_engines[f] = (struct ml_frame_engine){
+            .engine = &s->engine, .frame = f, .subgraph = s->graph->frames[f].subgraph};
         s->envs[f] = ml_frame_env(&s->engine, &s->frame_engines[f]);
     }
 }
@@ -64,6 +64,7 @@ ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char 
         return ml_error_set(error, ML_ARENA_ERROR, "there is no planning strategy '%s'", strategy);
     ml_state *s = calloc(1, sizeof *s);
     if (!s) return ml_error_memory(error, "an interpreter", (int64_t)sizeof *s, 0);
+    atomic_store(&s->holders, 1);
     s->graph = ml_graph_hold(graph);
     s->interpreter = ml_interpreter_hold(interpreter);
     s->hooks = *hooks;
@@ -82,7 +83,7 @@ ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char 
 }
 
 void ml_state_free(ml_state *s) {
-    if (!s) return;
+    if (!s || atomic_fetch_sub(&s->holders, 1) > 1) return;
     ml_cache_drop_all_but(s, NULL);
     ml_arena_release(&s->arena);
     for (int32_t f = 0; s->spills && f < s->graph->n_frames; f++) ml_arena_release(&s->spills[f]);
@@ -334,6 +335,12 @@ uintptr_t ml_state_run(ml_state *s) {
     return failed;
 }
 
-int32_t ml_state_pin(ml_state *s, int32_t views) {
-    return atomic_fetch_add(&s->pinned, views) + views;
+void ml_state_pin(ml_state *s) {
+    atomic_fetch_add(&s->holders, 1);
+    atomic_fetch_add(&s->pinned, 1);
+}
+
+void ml_state_unpin(ml_state *s) {
+    atomic_fetch_sub(&s->pinned, 1);
+    ml_state_free(s);
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import struct
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -113,12 +112,8 @@ def level_names() -> tuple[str, ...]:
     return tuple(names)
 
 
-@functools.cache
 def choose_level(mask: str | None) -> Any:
-    """The level named by `mask`, or the best there is. Kept, for asking the processor takes longer than reading a small model.
-
-    Raises: InputError for names of none that is there.
-    """
+    """The level named by `mask`, or the best there is. Raises: InputError for names of none that is there."""
     out, error = ffi.new("const ml_simd **"), fresh_error()
     if lib.ml_simd_choose(ffi.NULL if mask is None else mask.encode(), out, error):
         raise_error(error, None)

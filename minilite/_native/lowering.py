@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from minilite._native.file import File
 
 Array = Any
+_NONE = ffi.NULL
 _KIND = struct.Struct("@qiii4x")
 FOLDS: int = lib.ML_TRAIT_FOLDS
 FOLLOWS: int = lib.ML_TRAIT_FOLLOWS
@@ -63,24 +64,22 @@ class Lowering:
         if lib.ml_lowering_new(file.rows, ffi.new("int32_t[]", traits or 1), out, error):
             raise_error(error, None)
         self.pointer = ffi.gc(out[0], lib.ml_lowering_free)
-        self._file = file
+        self.file = file
         self._kept: list[Any] = []
         self._starts: list[tuple[int, int]] | None = None
 
-    def kinds(self) -> list[tuple[bytes, int, int]]:
+    def kinds(self) -> Iterator[tuple[bytes, int, int]]:
         """Each kind's key, and subgraph and number of its first node; a kind of one node alone has the key b""."""
         low = self.pointer
-        if not low.n_kinds:
-            return []
-        rows = list(_KIND.iter_unpack(ffi.buffer(low.kinds, low.n_kinds * _KIND.size)))
-        start, size, _, _ = rows[-1]
-        keys = bytes(ffi.buffer(low.keys, start + size)) if start + size else b""
-        return [(keys[start : start + size], subgraph, node) for start, size, subgraph, node in rows]
+        if low.n_kinds:
+            keys = ffi.buffer(low.keys, low.key_bytes) if low.key_bytes else b""
+            for start, size, subgraph, node in _KIND.iter_unpack(ffi.buffer(low.kinds, low.n_kinds * _KIND.size)):
+                yield keys[start : start + size], subgraph, node
 
     def fill(self, answers: Sequence[Answer | None]) -> None:
         """Completes the nodes; those of kinds without an answer vanish."""
         self._kept.append(answers)
-        pointers = [ffi.NULL if answer is None else answer.pointer for answer in answers]
+        pointers = [_NONE if answer is None else answer.pointer for answer in answers]
         error = fresh_error()
         if lib.ml_lowering_fill(self.pointer, ffi.new("ml_answer *[]", pointers or 1), error):
             raise_error(error, None)
@@ -95,7 +94,7 @@ class Lowering:
         if self._starts is None:
             self._starts, tensors, nodes = [], 0, 0
             for number in range(self.pointer.description.n_subgraphs):
-                rows = self._file.rows.subgraphs[number]
+                rows = self.file.rows.subgraphs[number]
                 self._starts.append((tensors, nodes))
                 tensors, nodes = tensors + rows.n_tensors, nodes + rows.n_nodes
         return self._starts[subgraph]

@@ -186,9 +186,13 @@ class State:
         """A copy of the residence in force: the plan with what runs have learnt."""
         return self._plan(lib.ml_state_memory)
 
-    def pin(self, views: int) -> int:
-        """Counts views of the arena, up or down: while there are any, memory neither moves nor goes. Gives their number."""
-        return int(lib.ml_state_pin(self.pointer, views))
+    def pin(self) -> None:
+        """Counts one more view of the arena: while there are any, memory neither moves nor goes, not even with the state."""
+        lib.ml_state_pin(self.pointer)
+
+    def unpin(self, _: Any = None) -> None:
+        """Counts one view less."""
+        lib.ml_state_unpin(self.pointer)
 
     def buffer(self, place: Place) -> Any:
         """A tensor's bytes as a buffer; valid until `generation` changes, readable as long as addresses stay mapped."""
@@ -196,11 +200,8 @@ class State:
 
     def pinned_buffer(self, place: Place) -> Any:
         """A tensor's bytes as a buffer. It takes over a pin, and keeps the memory, for as long as it or an array over it lives."""
-        memory = ffi.gc(ffi.cast("char *", place.address), self._unpin)
+        memory = ffi.gc(ffi.cast("char *", place.address), self.unpin)
         return ffi.buffer(memory, place.bytes)
-
-    def _unpin(self, _: Any) -> None:
-        lib.ml_state_pin(self.pointer, -1)
 
     def trim(self) -> None:
         """Gives back memory that the plan in force does not need."""

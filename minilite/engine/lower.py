@@ -281,8 +281,9 @@ def lower(model: Model, custom_ops: Mapping[str, Any], *, reference: bool = Fals
 
     `reference` makes nodes run their numpy references. Raises: UnsupportedOpError, listing every unsupported node.
     """
-    assert model.file is not None
-    return _Lowering(model, model.file, custom_ops, reference=reference).run()
+    file = model.file
+    assert file is not None
+    return _Lowering(model, file, custom_ops, reference=reference).run()
 
 
 def node_label(model: Model, subgraph: int, index: int) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -42,10 +43,9 @@ class Program:
 
     def __init__(self, model: Model, custom_ops: Mapping[str, Any], *, reference: bool, reorder: bool = False) -> None:
         self.model = model = _as_read(model)
-        assert model.file is not None
         self.lowered = lower(model, custom_ops, reference=reference)
-        self.store = model.file.store
-        self._level = _native.choose_level(os.environ.get("MINILITE_ISA"))
+        self.store = self.lowered.lowering.file.store
+        self._level = _level(os.environ.get("MINILITE_ISA"))
         self._reorder = reorder
         self._graphs: dict[int, _native.Graph] = {}
 
@@ -85,6 +85,12 @@ class Program:
         return lower_peak_order(operands, sizes, graph.inputs, graph.outputs)
 
 
+@functools.cache
+def _level(mask: str | None) -> Any:
+    """The level of instructions of that name; asking the processor takes longer than reading a small model. Raises: InputError."""
+    return _native.choose_level(mask)
+
+
 def _as_read(model: Model) -> Model:
     """The model as a view of rows. Raises: ModelFormatError for one put together by hand that is no valid model."""
     if model.file is not None:
@@ -95,12 +101,11 @@ def _as_read(model: Model) -> Model:
 
 
 def new_state(
-    program: Program, shared: _native.Shared, root: int, strategy: str, options: Mapping[str, bool], cache_bytes: int
+    program: Program, shared: _native.Shared, root: int, strategy: str, options: int, cache_bytes: int
 ) -> _native.State:
     """A C state over the program's graph for `root`."""
     hooks = PythonNodes(program.lowered.handlers)
-    bits = sum(_native.OPTIONS[name] for name, on in options.items() if on)
-    return _native.State(program.graph(root), shared, strategy, bits, cache_bytes, hooks)
+    return _native.State(program.graph(root), shared, strategy, options, cache_bytes, hooks)
 
 
 def spec_of(shapes: Mapping[int, Shape]) -> list[int]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minilite._native import Plan, Shared
+from minilite._native import OPTIONS, Plan, Shared
 from minilite.engine.binding import Binding, bindable
 from minilite.engine.misfit import as_array, check_resize, encode, misfit
 from minilite.engine.program import Program, new_state, spec_of
@@ -41,7 +41,7 @@ class Session:
         shared: Shared,
         root: int,
         strategy: str,
-        options: Mapping[str, bool],
+        options: int,
         cache_bytes: int,
     ) -> None:
         self.program = program
@@ -65,7 +65,7 @@ class Session:
         self._generations = self.state.generations
         self._sequence = shared.sequence
         self._owners: dict[int, tuple[int, Shape, Any, Any]] = {}  # of views; kept for the next where runs move nothing
-        self._kept = {*self.subgraph.outputs, *(self.subgraph.inputs if options["keep_inputs"] else ())}
+        self._kept = {*self.subgraph.outputs, *(self.subgraph.inputs if options & OPTIONS["keep_inputs"] else ())}
 
     @property
     def plan(self) -> Plan | None:
@@ -170,12 +170,13 @@ class Session:
 
     def _spec(self, shapes: Mapping[int, Shape]) -> Any:
         """The key of a plan in C's form."""
+        if not shapes:
+            return self.state.spec(())
         tensors = self.subgraph.tensors
         if len(self._specs) >= _MOST_REQUESTS:
             self._specs.clear()
-        return self.state.spec(
-            spec_of({index: shape for index, shape in shapes.items() if shape != tensors[index].shape})
-        )
+        wish = {index: shape for index, shape in shapes.items() if shape != tensors[index].shape}
+        return self.state.spec(spec_of(wish))
 
     def plan_for(self, shapes: Mapping[int, Shape]) -> Plan:
         """The plan for other shapes, not put in force."""
@@ -382,12 +383,12 @@ class Session:
 
     def _pinned(self, index: int) -> Array:
         """An array over the tensor's memory, which stays where it is from before it is looked up."""
-        self.state.pin(1)
+        self.state.pin()
         try:
             target = self._look(index)
             memory = self.state.pinned_buffer(target.place)
         except BaseException:
-            self.state.pin(-1)
+            self.state.unpin()
             raise
         array: Array = _ndarray(target.shape, target.dtype, memory)
         array.flags.writeable = target.writable

@@ -17,11 +17,11 @@ def family(name: str) -> dict[str, Operator]:
 
 @functools.cache
 def find_operator(name: str) -> Operator | None:
-    """The row of an operator, None where there is none."""
+    """The row of an operator, None where there is none. One that _families.py lacks is looked for in all families."""
     from minilite.ops._families import FAMILIES
 
     found = FAMILIES.get(name)
-    return None if found is None else family(found)[name]
+    return operators().get(name) if found is None else family(found).get(name)
 
 
 @functools.cache

@@ -15,7 +15,6 @@ from built import (
     litert,
     ready,
     request,
-    resized,
     run,
     wanted,
 )
@@ -86,16 +85,6 @@ def test_counts_agree_with_litert() -> None:
     for count in (3, 64, 1, 17):
         ours, theirs = run(interpreter, positive(count)), run(other, positive(count))
         assert all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
-
-
-def test_a_count_creeps_up_within_a_planned_block() -> None:
-    """Places end at multiples of 64 bytes, which are 8 rows here."""
-    interpreter = ready(where_model())
-    check_where(interpreter, 33)
-    resized(interpreter, 128)
-    grown = count_since(interpreter, lambda: [check_where(interpreter, count, 128) for count in range(33, 41)])
-    assert (grown["capacity_misses"], grown["replans"]) == (0, 0)
-    assert count_since(interpreter, lambda: check_where(interpreter, 41, 128))["capacity_misses"] == 1
 
 
 def test_prediction_serves_the_next_size() -> None:

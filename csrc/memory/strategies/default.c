@@ -10,7 +10,8 @@
  *   5. moves: a record goes before an earlier one, if that does no harm.
  *
  * 2 and 5 place by best fit and by first fit. The budget is counted in looks at placed records, so that the outcome is the
- * same on any machine. */
+ * same on any machine. The order by size is tried whatever is left of it where nothing before came within an eighth of the
+ * bound. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,10 +35,15 @@ typedef struct attempt {
     int64_t work; /* looks that may be spent in all */
     ml_fit fit;
     bool stands; /* the order is the one handed in, and goes from the bottom up */
+    bool by_size; /* that order was tried */
 } attempt;
 
+/* Sizes have changed so much that the order handed in is no longer of use. */
+static bool astray(const attempt *a) { return a->height > a->bound + a->bound / 8; }
+
 static bool wanting(const attempt *a) {
-    return a->height > a->bound && (a->searched == 0 || a->passes.looks < a->work);
+    bool obliged = a->searched == 0 || (!a->by_size && astray(a));
+    return a->height > a->bound && (obliged || a->passes.looks < a->work);
 }
 
 static void keep(attempt *a, const int32_t *order, int64_t height) {
@@ -134,6 +140,7 @@ static void try_hint(attempt *a, const ml_problem *p) {
     a->stands = waiting == a->passes.waiting && waiting > 0;
     if (!a->stands) return;
     try_order(a, ML_ON_TOP, ML_ON_TOP);
+    if (astray(a)) return;
     rise(a, p);
     dive(a, p);
     try_order(a, ML_FIRST_FIT, ML_FIRST_FIT);
@@ -149,6 +156,7 @@ static void try_greedy(attempt *a, const ml_problem *p) {
         }
         ml_order_by(p, s->key, s->trial);
         try_order(a, ML_BEST_FIT, ML_FIRST_FIT);
+        a->by_size = true;
     }
 }
 
