@@ -1,22 +1,6 @@
 """minilite: a lightweight interpreter for .tflite models."""
 
-from typing import TYPE_CHECKING
-
-from minilite.engine.user_kernels import get_include, kernel
-from minilite.errors import (
-    ArenaError,
-    InputError,
-    KernelError,
-    MiniliteError,
-    ModelFormatError,
-    ModelNotFoundError,
-    ShapeError,
-    StateError,
-    UnsupportedOpError,
-)
-from minilite.format.reader import load_model
-from minilite.interpreter import Interpreter, OpResolverType
-from minilite.signature import SignatureRunner
+from typing import TYPE_CHECKING, Any
 
 __all__ = [
     "ArenaError",
@@ -38,14 +22,46 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from minilite.engine.user_kernels import get_include, kernel
+    from minilite.errors import (
+        ArenaError,
+        InputError,
+        KernelError,
+        MiniliteError,
+        ModelFormatError,
+        ModelNotFoundError,
+        ShapeError,
+        StateError,
+        UnsupportedOpError,
+    )
+    from minilite.format.reader import load_model
+    from minilite.interpreter import Interpreter, OpResolverType
+    from minilite.signature import SignatureRunner
+
     __version__: str
 else:
+    _PARTS = {
+        "engine.user_kernels": ("get_include", "kernel"),
+        "errors": tuple(name for name in __all__ if name.endswith("Error")),
+        "format.reader": ("load_model",),
+        "interpreter": ("Interpreter", "OpResolverType"),
+        "signature": ("SignatureRunner",),
+    }
 
-    def __getattr__(name: str) -> str:
-        """The version is looked up when it is asked for: importlib.metadata takes longer to import than all of minilite."""
+    def __getattr__(name: str) -> Any:
+        """The public names are imported when they are asked for, and the version is looked up: both take their time."""
+        import importlib
+
         if name == "__version__":
             from importlib.metadata import version
 
             return version("minilite")
+        for part, names in _PARTS.items():
+            if name in names:
+                found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{part}"), name)
+                return found
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

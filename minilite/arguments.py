@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from minilite.details import TensorDetails
 from minilite.engine.misfit import check_resize, numbers_or_strings
 from minilite.errors import InputError, InputRuntimeError, InputTypeError, shortened
-from minilite.format.model import Array, Model, Subgraph, Tensor
 from minilite.format.values import array_type
+
+if TYPE_CHECKING:
+    from minilite.details import TensorDetails
+    from minilite.format.model import Array, Model, Subgraph, Tensor
 
 Shape = tuple[int, ...]
 TensorKey: TypeAlias = "int | str | TensorDetails"

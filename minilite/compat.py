@@ -20,6 +20,8 @@ class OpResolverType(enum.Enum):
 
 def resolver_type(value: Any) -> OpResolverType:
     """A member of our enum; LiteRT's own members are taken by their names. Raises: InputError."""
+    if type(value) is OpResolverType:
+        return value
     if isinstance(value, enum.Enum) and value.name in OpResolverType.__members__:
         return OpResolverType[value.name]
     message = f"Unrecognized passed in op resolver type: {value}"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minilite.format.dtypes import TensorType, numpy_type
-from minilite.format.model import Subgraph, Tensor
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from minilite.format.model import Subgraph, Tensor
 
 Shape = tuple[int, ...]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from _thread import RLock  # threading takes long to import
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -91,7 +91,7 @@ class Interpreter:
             message = "No subgraph in the model."
             raise InputError(message)
         self._program: Program | None = None
-        self._making = threading.RLock()  # what is made at first use is made once, whichever thread comes first
+        self._making = RLock()  # what is made at first use is made once, whichever thread comes first
         self._shared: Shared | None = None
         self._sessions: dict[int, Session] = {}
         self._entry: Entry | None = None
@@ -114,7 +114,7 @@ class Interpreter:
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._program = self._lowered()
-        other._making = threading.RLock()
+        other._making = RLock()
         other._shared = None
         other._sessions = {}
         other._entry = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from minilite._native.memory import strategies
+from minilite._native.status import OPTIONS
 from minilite.compat import OpResolverType, resolver_type
 from minilite.engine.user_kernels import UserKernel
 from minilite.errors import InputError, InputTypeError, ModelFormatError
@@ -68,8 +70,8 @@ class Options(NamedTuple):
     reorder: bool
     strategy: str
     """The planning strategy."""
-    engine: Mapping[str, bool]
-    """Switches of the engine by name."""
+    engine: int
+    """Switches of the engine: a sum of `_native.OPTIONS`."""
     compress_zero_points: bool
     threads: int
     """How many threads a run may use, the caller's included."""
@@ -79,6 +81,8 @@ class Options(NamedTuple):
 
 def read(model_path: Path | Content | Model | None, model_content: Content | None, load: Load) -> Model:
     """The Model of the constructor's arguments. Raises: InputError, ModelNotFoundError, ModelFormatError."""
+    if type(model_path) is str and model_path and model_content is None:
+        return load_model(model_path, load=load)
     if isinstance(model_path, Model):
         return model_path
     if _is_empty(model_path) and _is_empty(model_content):
@@ -158,8 +162,6 @@ def check_delegates(delegates: Sequence[Any] | None) -> None:
 
 def check_custom_ops(custom_ops: Any) -> dict[str, CustomOp]:
     """The functions and kernels by operator name. Raises: InputError."""
-    if custom_ops is None:
-        return {}
     if not isinstance(custom_ops, Mapping):
         message = f"custom_ops is of type {type(custom_ops).__name__}, must map names of operators to functions"
         raise InputError(message)
@@ -198,6 +200,31 @@ def checked(
     plan_cache_bytes: Any,
 ) -> Options:
     """The options, or why they cannot be. Raises: InputError."""
+    said = (
+        resolver, planner, in_place, preserve_inputs, preserve_all, reorder, load, compress_zero_points, num_threads,
+        plan_cache_bytes,
+    )  # fmt: skip
+    try:
+        options = _checked(*said)
+    except TypeError:  # a value that has no hash: one that cannot be, for all that can have
+        options = _checked.__wrapped__(*said)
+    return options if custom_ops is None else options._replace(custom_ops=check_custom_ops(custom_ops))
+
+
+@functools.lru_cache(64, typed=True)
+def _checked(
+    resolver: Any,
+    planner: str,
+    in_place: str | None,
+    preserve_inputs: bool,
+    preserve_all: bool,
+    reorder: bool,
+    load: str,
+    compress_zero_points: bool,
+    num_threads: Any,
+    plan_cache_bytes: Any,
+) -> Options:
+    """The options without custom operators; most interpreters of a process have the same."""
     reference = resolver_type(resolver) is OpResolverType.BUILTIN_REF
     _one_of("planner", planner, strategies())
     sharing = in_place if in_place is not None else "tflite" if planner == "tflite" else "wide"
@@ -209,6 +236,6 @@ def checked(
         "keep_all": bool(preserve_all),
         "free_unread": planner != "tflite",
     }
+    bits = sum(OPTIONS[name] for name, on in engine.items() if on)
     threads, cache = checked_threads(num_threads), checked_bytes("plan_cache_bytes", plan_cache_bytes)
-    custom = check_custom_ops(custom_ops)
-    return Options(custom, reference, bool(reorder), planner, engine, bool(compress_zero_points), threads, cache)
+    return Options({}, reference, bool(reorder), planner, bits, bool(compress_zero_points), threads, cache)

@@ -12,6 +12,9 @@ MODELS = ["conv", "chain 1", "chain 100", "chain 1000"]
 class Import:
     """`import minilite` in a process of its own, numpy being there already."""
 
+    def timeraw_import_package(self) -> tuple[str, str]:
+        return "import minilite", "import numpy"
+
     def timeraw_import(self) -> tuple[str, str]:
         return "from minilite import Interpreter", "import numpy"
 
@@ -37,6 +40,27 @@ class Load:
 
     def time_load_and_allocate(self, _: str) -> None:
         common.interpreter(model_content=self.content).allocate_tensors()
+
+
+class Lower:
+    """Lowering alone: where other models had the same kinds of nodes, and where none had."""
+
+    params = [MODELS]
+    param_names = ["model"]
+
+    def setup(self, name: str) -> None:
+        with common.if_there():
+            from minilite.engine import lower
+
+            self.lower, self.answers = lower.lower, lower._answers
+            self.model = common.interpreter(model_content=common.model(name)).model
+
+    def time_lower(self, _: str) -> None:
+        self.lower(self.model, {})
+
+    def time_lower_unknown(self, _: str) -> None:
+        self.answers.clear()
+        self.lower(self.model, {})
 
 
 class Allocate:

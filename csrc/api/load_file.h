@@ -156,6 +156,8 @@ typedef struct ml_file_error {
  * ML_ARENA_ERROR when memory is short. `data` may lie anywhere, at any alignment. */
 ml_status ml_file_new(const void *data, int64_t bytes, ml_file **file, ml_file_error *error);
 void ml_file_free(ml_file *file);
+/* Whether there is metadata of that name. */
+int32_t ml_file_has_metadata(const ml_file *file, const char *name);
 /* Reads one table of the file, checking all it says: a value a slot. What lies behind offsets is
  * within the file, and that is all that is known of it: tables are read by calls of their own. */
 ml_status ml_file_read_table(const void *data, int64_t bytes, int32_t table, int64_t at,

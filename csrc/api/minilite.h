@@ -13,5 +13,6 @@
 #include "memory/api.h"
 #include "api/look.h"
 #include "api/load_file.h"
+#include "api/lower.h"
 
 #endif

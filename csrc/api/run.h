@@ -15,7 +15,6 @@ typedef enum {
     ML_SHARE_TFLITE = 4, /* share in place where TFLite does */
     ML_SHARE_WIDE = 8, /* share in place wherever the operator allows it, last consumer included */
     ML_FREE_UNREAD = 16, /* a tensor nobody reads is freed at once (TFLite keeps it) */
-    ML_SEARCH_LONG = 64, /* place by the exact search, within 20 000 search nodes */
     ML_KEEP_SMALLER =
         32 /* plan again without sharing when sharing misses its lower bound; keep the smaller */
 } ml_option;
@@ -87,9 +86,10 @@ void ml_plan_free(ml_plan *plan);
  * ml_error_free: so each of several threads that fail has its own, and a run that does not fail passes none. */
 uintptr_t ml_state_run(ml_state *state);
 void ml_error_free(ml_error *error);
-/* Counts caller-visible views of the arena, up or down, and gives their number: while there are any, memory neither moves nor
- * goes. To be called before the view's place is asked for. */
-int32_t ml_state_pin(ml_state *state, int32_t views);
+/* Counts one more view of the arena, or one less: while there are any, memory neither moves nor goes, not even with the state,
+ * which is freed once its caller and all views have let it go. To be called before the view's place is asked for. */
+void ml_state_pin(ml_state *state);
+void ml_state_unpin(ml_state *state);
 /* Gives back arena memory and cached plans that are not in force; the next prepare or run acquires anew. */
 ml_status ml_state_trim(ml_state *state, ml_error *error);
 /* Frees the arena (release) and takes it again for the plan in force (acquire); the plan stays. */

@@ -21,7 +21,10 @@ static inline int64_t ml_elements(const ml_shape *shape) {
 }
 
 static inline bool ml_same_shape(const ml_shape *a, const ml_shape *b) {
-    return a->rank == b->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof a->dims[0]) == 0;
+    if (a->rank != b->rank) return false;
+    for (int32_t d = 0; d < a->rank; d++)
+        if (a->dims[d] != b->dims[d]) return false;
+    return true;
 }
 
 /* A type as the kernels' tables spell it, and its bits per element: 0 for types of no fixed size. */

@@ -364,6 +364,16 @@ void ml_file_free(ml_file *file) {
     free(file);
 }
 
+int32_t ml_file_has_metadata(const ml_file *f, const char *name) {
+    int64_t bytes = (int64_t)strlen(name);
+    for (int32_t i = 0; i < f->n_metadata; i++) {
+        const ml_span *found = &f->metadata[i].name;
+        if (found->bytes == bytes && memcmp(f->data + found->at, name, (size_t)bytes) == 0)
+            return 1;
+    }
+    return 0;
+}
+
 ml_status ml_file_read_table(const void *data, int64_t bytes, int32_t table, int64_t at,
                              ml_slot_value *values, ml_file_error *error) {
     ml_reader r;

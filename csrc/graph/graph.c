@@ -177,8 +177,10 @@ static ml_status add_frame(ml_graph *g, int32_t subgraph, int32_t parent, int32_
     g->total_packs += sub->n_packs;
     g->blob_bytes += sub->blob_bytes;
     g->memory_bytes += sub->memory_bytes;
-    for (int32_t t = 0; t < sub->io.n_tensors; t++)
+    for (int32_t t = 0; t < sub->io.n_tensors; t++) {
         g->n_heap += sub->slots[t] >= 0 && ml_type_is_heap(sub->tensors[t].type);
+        g->n_centered += ml_first_byte(g, &sub->tensors[t]) != 0;
+    }
     for (int32_t n = 0; n < sub->io.n_nodes; n++)
         for (int32_t k = 0; k < sub->nodes[n].n_children; k++) {
             int32_t child;

@@ -92,6 +92,7 @@ struct ml_graph {
     int32_t total_children;
     int32_t n_resources;
     int32_t n_heap; /* tensors of all frames whose values lie in blocks of the state's */
+    int32_t n_centered; /* variables of all frames that begin with something else than 0 */
 };
 
 /* check.c: every index, dimension and count of the description; ML_GRAPH_ERROR with the first fault. */
@@ -100,6 +101,12 @@ ml_status ml_graph_check(const ml_graph_def *def, ml_error *error);
 ml_status ml_graph_derive(ml_graph *graph, ml_error *errors, int32_t n_errors);
 ml_graph *ml_graph_hold(const ml_graph *graph);
 
+/* The byte that a variable begins with: as in TFLite, the zero point of s8 quantized as a whole, else 0. */
+static inline int8_t ml_first_byte(const ml_graph *g, const ml_tensor_def *def) {
+    if (!(def->flags & ML_TENSOR_VARIABLE) || def->type != ML_S8 || def->quantization < 0) return 0;
+    const ml_quantization *q = &g->quantizations[def->quantization];
+    return q->n_scales == 1 && q->n_zero_points == 1 ? (int8_t)q->zero_points[0] : 0;
+}
 static inline const ml_subgraph *ml_frame_subgraph(const ml_graph *g, int32_t frame) {
     return &g->subgraphs[g->frames[frame].subgraph];
 }

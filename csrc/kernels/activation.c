@@ -40,14 +40,10 @@ static inline int32_t leaky_one(int32_t x, const leaky *p) {
 ML_UNARY(leaky_relu_f32, float, float, ML_PARAMS_AS(leaky_params), x > 0.0f ? x : p.alpha * x)
 ML_UNARY_QUANTIZED(leaky_relu, leaky, fill_leaky, leaky_one)
 
-/* LOGISTIC: y = 1 / (1 + exp(-x)), within 4 ULP; exp of a negative number, so that nothing overflows. */
-static inline float logistic_one(float x) {
-    float e = ml_exp_f32(x > 0.0f ? -x : x);
-    return (x > 0.0f ? 1.0f : e) / (1.0f + e);
-}
-ML_UNARY(logistic_f32, float, float, ML_NO_CONTEXT, logistic_one(x))
+/* LOGISTIC: y = 1 / (1 + exp(-x)). */
+ML_UNARY(logistic_f32, float, float, ML_NO_CONTEXT, ml_logistic_f32(x))
 ML_UNARY(logistic_f16, uint16_t, uint16_t, ML_NO_CONTEXT,
-         ml_half_of_float(logistic_one(ml_float_of_half(x))))
+         ml_half_of_float(ml_logistic_f32(ml_float_of_half(x))))
 
 /* 8 bits: through float; exp in double, which is the same on every libm. */
 static float logistic_of(float x, const void *p) { return 1.0f / (1.0f + (float)exp(-(double)x)); }

@@ -41,6 +41,12 @@ static inline float ml_exp_f32(float x) {
            ml_float_of_bits((uint32_t)(power - half + 127) << 23);
 }
 
+/* 1 / (1 + exp(-x)) within 4 ULP; exp of a negative number, so that nothing overflows. */
+static inline float ml_logistic_f32(float x) {
+    float e = ml_exp_f32(x > 0.0f ? -x : x);
+    return (x > 0.0f ? 1.0f : e) / (1.0f + e);
+}
+
 /* log(x) within 2 ULP, subnormal numbers included: the exponent times ln 2 (in two parts) and a polynomial for log(1 + f),
  * sqrt(1/2) <= 1 + f < sqrt(2). -infinity for 0, NaN below. */
 static inline float ml_log_f32(float x) {

@@ -37,11 +37,8 @@ typedef struct ml_problem {
     int64_t capacity; /* in: stop at any plan within it; 0 = minimize */
     int64_t max_nodes; /* in: budget of search nodes; 0 = none */
     double max_seconds; /* in: budget of CPU seconds; 0 = none */
-    /* Default planner only: in, an order of records that a similar problem was planned well with, hinted of them (0 = none: then
-     * more is searched); out, the order of this plan. NULL = not asked for; else there is room for `count`. */
-    int32_t *order;
-    int32_t hinted;
-    int32_t spare;
+    struct ml_hints
+        *hints; /* in, out: what the engine knows of the problem (problem.h); NULL = nothing */
     /* Results. */
     int64_t arena_bytes;
     int64_t lower_bound; /* largest sum of rounded sizes live at once */
@@ -109,6 +106,12 @@ uint8_t *ml_planner_pinned(
  * reader, graph inputs too. Fixed tensors that overlap while both are live are refused by execute_allocations. */
 void ml_planner_fix(ml_planner *planner, int32_t tensor, int64_t offset);
 
+/* Forgets every place, those of persistent tensors too: for other sizes of the same graph. */
+void ml_planner_start_anew(ml_planner *planner);
+/* Of a graph that is planned again and again: whether this plan, of sizes that come back, is searched for longer, and how much
+ * of the budget was spent already; ml_planner_spent says how much is by now. */
+void ml_planner_search(ml_planner *planner, bool longer, int64_t spent);
+int64_t ml_planner_spent(const ml_planner *planner);
 /* The order to begin with and to leave behind; borrowed. */
 void ml_planner_use_order(ml_planner *planner, ml_placing_order *order);
 

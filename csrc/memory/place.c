@@ -31,7 +31,7 @@ int64_t ml_layout_place(ml_layout *layout, int64_t size, int32_t first, int32_t 
     for (const ml_placed *p = layout->placed; p < stop; p++) {
         if (p->last < first || p->first > last) continue;
         int64_t gap = p->offset - end;
-        if (gap >= size && gap - size < slack) {
+        if (gap >= size && gap - size < slack && fit != ML_ON_TOP) {
             best = end;
             slack = gap - size;
             if (fit == ML_FIRST_FIT || slack == 0) break;

@@ -4,6 +4,7 @@
  * the new record, O(placed), and looks at the gaps between them:
  *   best fit   the smallest gap that takes it (the lowest of equal ones), else behind the last
  *   first fit  the lowest gap that takes it
+ *   on top     no gap: behind the last. In the order of a plan's offsets it keeps what lies above what, for other sizes
  */
 #ifndef ML_MEMORY_PLACE_H
 #define ML_MEMORY_PLACE_H
@@ -11,7 +12,7 @@
 #include "core/shape.h"
 #include "memory/problem.h"
 
-typedef enum { ML_BEST_FIT = 0, ML_FIRST_FIT = 1 } ml_fit;
+typedef enum { ML_BEST_FIT = 0, ML_FIRST_FIT = 1, ML_ON_TOP = 2 } ml_fit;
 
 typedef struct ml_placed {
     int64_t offset;

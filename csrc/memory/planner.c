@@ -9,16 +9,16 @@
 #include "core/shape.h"
 #include "memory/planner.h"
 
-/* What the exact search may spend: when a plan is improved, and when it was chosen by name (about a CPU second). */
-enum { LONG_SEARCH_NODES = 20000, EXACT_SEARCH_NODES = 2000000 };
+/* What the exact search may spend where it was chosen by name: about a CPU second. */
+enum { EXACT_SEARCH_NODES = 2000000 };
 
 ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, int32_t options,
                            int32_t alignment) {
     size_t count = (size_t)graph->n_tensors + (size_t)graph->n_nodes,
            nodes = (size_t)graph->n_nodes;
     size_t total = sizeof(ml_planner) +
-                   count * (4 * sizeof(int64_t) + sizeof(ml_record) + 6 * sizeof(int32_t) + 4) +
-                   (nodes + 2) * sizeof(int32_t) + nodes + 64;
+                   count * (4 * sizeof(int64_t) + sizeof(ml_record) + 9 * sizeof(int32_t) + 6) +
+                   (nodes + 2) * sizeof(int32_t) + 3 * nodes + 64;
     ml_planner *p = calloc(1, total);
     if (!p) return NULL;
     p->graph = graph;
@@ -38,13 +38,21 @@ ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, 
     p->active = p->root + count;
     p->by_first = p->active + count;
     p->group = p->by_first + count;
-    p->place = (uint8_t *)(p->group + nodes + 2);
+    p->listing.tensors = p->group + nodes + 2;
+    p->listing.by_last = p->listing.tensors + count;
+    p->listing.record_of = p->listing.by_last + count;
+    p->place = (uint8_t *)(p->listing.record_of + count);
     p->pinned = p->place + count;
     p->marked = p->pinned + count;
     p->edge = p->marked + count;
-    p->skipped = p->edge + count;
+    p->known_place = p->edge + count;
+    p->known_pinned = p->known_place + count;
+    p->skipped = p->known_pinned + count;
+    p->known_skipped = p->skipped + nodes;
+    p->known_equal = p->known_skipped + nodes;
     for (size_t t = 0; t < count; t++) p->offset[t] = p->fixed[t] = -1;
     p->last_active = -1;
+    p->bound = -1;
     return p;
 }
 
@@ -66,7 +74,15 @@ void ml_planner_fix(ml_planner *p, int32_t tensor, int64_t offset) {
 }
 
 void ml_planner_use_order(ml_planner *p, ml_placing_order *order) { p->order = order; }
-void ml_planner_free(ml_planner *p) { free(p); }
+void ml_planner_search(ml_planner *p, bool longer, int64_t spent) {
+    p->longer = longer;
+    p->spent = spent;
+}
+int64_t ml_planner_spent(const ml_planner *p) { return p->spent; }
+void ml_planner_free(ml_planner *p) {
+    if (p) ml_conflicts_free(&p->listing.conflicts);
+    free(p);
+}
 int64_t *ml_planner_bytes(ml_planner *p) { return p->bytes; }
 uint8_t *ml_planner_places(ml_planner *p) { return p->place; }
 uint8_t *ml_planner_skipped(ml_planner *p) { return p->skipped; }
@@ -85,6 +101,12 @@ int64_t ml_planner_high_water(const ml_planner *p, int32_t place) {
 void ml_planner_plan_allocations(ml_planner *p) {
     ml_planner_reset_allocations(p);
     ml_planner_find_lifetimes(p);
+    p->bound = -1;
+}
+
+void ml_planner_start_anew(ml_planner *p) {
+    memset(p->placed, 0, (size_t)p->count * sizeof *p->placed);
+    p->persistent = 0;
 }
 
 void ml_planner_reset_allocations(ml_planner *p) {
@@ -160,23 +182,20 @@ static ml_status check_fixed(const ml_planner *p, int32_t count, int32_t from, m
     return ML_OK;
 }
 
-/* Records by the order that tensors were placed in last: those it names first, as many as `hinted`. NULL without memory. */
-static int32_t *order_records(const ml_planner *p, int32_t count, int32_t *hinted) {
-    int32_t *order = malloc(((size_t)count + (size_t)p->count + 1) * sizeof *order),
-            *record_of = order + count;
-    *hinted = 0;
-    if (!order) return NULL;
-    for (int32_t t = 0; t < p->count; t++) record_of[t] = -1;
-    for (int32_t i = 0; i < count; i++) record_of[p->records[i].tensor] = i;
-    for (int32_t i = 0; i < p->order->count; i++) {
-        int32_t record = record_of[p->order->tensors[i]];
-        if (record >= 0) order[(*hinted)++] = record;
-        if (record >= 0) record_of[p->order->tensors[i]] = -1;
-    }
-    if (*hinted == 0) return order;
-    for (int32_t i = 0; i < count; i++) /* newcomers come last */
-        if (record_of[p->records[i].tensor] >= 0) order[(*hinted)++] = i;
-    return order;
+/* Puts the records that the order names first, and newcomers last; returns how many are hinted: none without an order. */
+static int32_t order_records(const ml_planner *p, int32_t count, int32_t *order) {
+    const int32_t *record_of = p->listing.record_of;
+    int32_t hinted = 0;
+    for (int32_t i = 0; i < p->order->count; i++)
+        if (record_of[p->order->tensors[i]] >= 0) order[hinted++] = record_of[p->order->tensors[i]];
+    if (hinted == 0 || hinted == count) return hinted;
+    uint8_t *named = p->marked; /* nothing waits to be deallocated while all is placed */
+    for (int32_t i = 0; i < hinted; i++) named[order[i]] = 1;
+    int32_t all = hinted;
+    for (int32_t i = 0; i < count; i++)
+        if (!named[i]) order[all++] = i;
+    for (int32_t i = 0; i < count; i++) named[i] = 0;
+    return all;
 }
 
 static void keep_order(const ml_planner *p, const int32_t *order, int32_t count) {
@@ -184,20 +203,45 @@ static void keep_order(const ml_planner *p, const int32_t *order, int32_t count)
     for (int32_t i = 0; i < count; i++) p->order->tensors[i] = p->records[order[i]].tensor;
 }
 
+/* All of a graph that is planned again and again: what is known of its records, and what a search may cost. A size is given
+ * little at its first visit, the rest at its second; the first plan of all is given more, for its order serves the others. */
+static ml_plan_status place_graph(ml_planner *p, ml_problem *problem) {
+    int32_t count = problem->count;
+    ml_hints hints = {.longer = p->longer};
+    bool same = ml_planner_list(p, count);
+    if (same) p->bound = ml_planner_listed_bound(p);
+    if (same && p->listing.conflicts.count > 0) hints.conflicts = &p->listing.conflicts;
+    hints.bound = ml_planner_lower_bound(p);
+    hints.order = malloc(((size_t)count + 1) * sizeof *hints.order);
+    if (!hints.order) return ML_PLAN_NO_MEMORY;
+    hints.hinted = order_records(p, count, hints.order);
+    int64_t little = (int64_t)count * ML_WORK_A_RECORD, given = little;
+    if (p->longer) given = ML_WORK > little ? ML_WORK - little : 0;
+    bool first = hints.hinted == 0 && !p->longer;
+    hints.work = first ? -1 : given > p->spent ? given - p->spent : 0;
+    int64_t had = hints.work;
+    problem->hints = &hints;
+    ml_plan_status status = ml_memory_plan(p->strategy, problem);
+    bool answered = status == ML_PLAN_OK && strcmp(p->strategy, "default") == 0;
+    if (answered) keep_order(p, hints.order, count);
+    if (answered && !first) p->spent += had - hints.work;
+    problem->hints = NULL;
+    free(hints.order);
+    return status;
+}
+
 /* Places the candidates, records[fixed .. count), around the active ones before them. */
 static ml_status place_records(ml_planner *p, int32_t count, int32_t fixed, ml_error *error) {
     if (p->n_fixed > 0 && check_fixed(p, count, fixed, error) != ML_OK) return ML_ARENA_ERROR;
-    ml_problem problem = {.records = p->records, .count = count, .alignment = p->alignment};
-    int32_t *order = p->order && fixed == 0 ? order_records(p, count, &problem.hinted) : NULL;
-    problem.order = order;
-    bool longer = p->options & ML_SEARCH_LONG;
-    problem.max_nodes = longer ? LONG_SEARCH_NODES : EXACT_SEARCH_NODES;
-    ml_plan_status status = ml_memory_plan(longer ? "exact" : p->strategy, &problem);
+    ml_problem problem = {.records = p->records,
+                          .count = count,
+                          .alignment = p->alignment,
+                          .max_nodes = EXACT_SEARCH_NODES};
+    bool graph = p->order && fixed == 0;
+    ml_plan_status status =
+        graph ? place_graph(p, &problem) : ml_memory_plan(p->strategy, &problem);
     if (status == ML_PLAN_UNSUPPORTED && (fixed > 0 || p->n_fixed > 0))
         status = ml_memory_plan("greedy_by_size", &problem);
-    if (status == ML_PLAN_OK && order && strcmp(p->strategy, "default") == 0 && !longer)
-        keep_order(p, order, count);
-    free(order);
     if (status != ML_PLAN_OK) return fail_plan(p, status, error);
     for (int32_t i = fixed; i < count; i++) {
         const ml_record *record = &p->records[i];

@@ -3,8 +3,19 @@
 #define ML_MEMORY_PLANNER_H
 
 #include "core/error.h"
-#include "core/shape.h"
-#include "memory/problem.h"
+#include "memory/conflicts.h"
+
+/* The records of the last plan of the whole graph: while the next has the same ones and lifetimes, lists hold. */
+typedef struct ml_listing {
+    int32_t *tensors; /* by record */
+    int32_t *
+        by_last; /* records by ascending last node; as conflicts, made when a second plan has the same records */
+    int32_t *record_of; /* by tensor; -1 = none */
+    int32_t count;
+    bool listed;
+    bool used; /* there were records before */
+    ml_conflicts conflicts;
+} ml_listing;
 
 struct ml_planner {
     const ml_planner_graph *graph;
@@ -16,6 +27,11 @@ struct ml_planner {
     ml_placing_order *order; /* borrowed, or NULL */
     int32_t n_active;
     int32_t n_fixed; /* tensors with an offset of the caller's */
+    bool found; /* lifetimes are those of the facts below */
+    bool longer; /* ml_planner_search */
+    int64_t spent; /* of the budget for searching */
+    int64_t bound; /* -1 = not known yet */
+    ml_listing listing;
     int64_t high_water;
     int64_t persistent;
     int64_t *bytes;
@@ -35,9 +51,22 @@ struct ml_planner {
     uint8_t *pinned;
     uint8_t *marked; /* waits for resolve_deallocations */
     uint8_t *edge; /* 1 = graph input, 2 = graph output */
+    /* What lifetimes were found for: of bytes, which operands are as large as output 0 (a bit each, by node). */
+    uint8_t *known_place;
+    uint8_t *known_pinned;
+    uint8_t *known_skipped;
+    uint8_t *known_equal;
 };
 
-/* lifetimes.c: the first and last node of every tensor, who shares whose memory, and tensors by the node that allocates them. */
+/* lifetimes.c: the first and last node of every tensor, who shares whose memory, and tensors by the node that allocates them.
+ * Finds nothing anew where these follow from what they did before: the same nodes are skipped, the same tensors lie in the
+ * arena, and the same ones are as large as what they may be overwritten with. */
 void ml_planner_find_lifetimes(ml_planner *planner);
+
+/* listing.c: notes the planner's records, the first `count`, as those of the whole graph; true when they are what they were,
+ * and lists are there. */
+bool ml_planner_list(ml_planner *planner, int32_t count);
+/* The lower bound of records that are listed. */
+int64_t ml_planner_listed_bound(const ml_planner *planner);
 
 #endif

@@ -41,7 +41,8 @@ ml_plan_status ml_plan_shared_greedy_by_breadth(ml_problem *problem);
  * (2019), TFLite GPU min_cost_flow_assignment.cc; the exchanges are our own. */
 ml_plan_status ml_plan_min_cost_flow(ml_problem *problem);
 
-/* {size, area} x {best fit, first fit} until the lower bound is met, then at most 200 moves in the order. O(n^2) a pass. */
+/* {size, area} x {best fit, first fit} until the lower bound is met; then, with many records, an exact search of at most 4 n
+ * search nodes, and at most 200 moves in the order. O(n^2) a pass. */
 ml_plan_status ml_plan_default(ml_problem *problem);
 /* Proves the least arena, or decides whether problem->capacity is enough (ML_PLAN_OVER_CAPACITY when it is not); within
  * max_nodes and max_seconds, else the best found. Exponential at worst. Source: see exact.h. */

@@ -12,10 +12,20 @@
  * folded values stay as they are, and a failure leaves rows that nobody has seen yet. */
 #include "plan/plan.h"
 
+static bool grows(const ml_graph *g, const ml_rows *rows, int32_t frame) {
+    const ml_tensor *tensors = rows->tensors + g->frames[frame].slot_base;
+    for (int32_t slot = 0; slot < ml_frame_subgraph(g, frame)->n_slots; slot++)
+        if (tensors[slot].dynamic && tensors[slot].storage == ML_STORAGE_ARENA) return true;
+    return false;
+}
+
+/* An eighth more where runs may want it: a tensor of the frame that outgrows its capacity then stays in the room. */
 int64_t ml_children_room(const ml_graph *g, const ml_rows *rows, int32_t frame, int32_t n) {
     int64_t room = 0;
     for (int32_t k = 0; k < ml_frame_subgraph(g, frame)->nodes[n].n_children; k++) {
-        int64_t region = rows->frames[ml_child_frame(g, frame, n, k)].region_bytes;
+        int32_t child = ml_child_frame(g, frame, n, k);
+        int64_t region = rows->frames[child].region_bytes;
+        if (grows(g, rows, child)) region += region / 8;
         room = region > room ? region : room;
     }
     return ml_round_up(room, ML_ALIGNMENT);
@@ -88,45 +98,65 @@ static void describe_nodes(const ml_placing *x, int32_t frame, ml_planner *plann
     }
 }
 
+static bool shares(int32_t options) { return options & (ML_SHARE_TFLITE | ML_SHARE_WIDE); }
+
+/* Where the state keeps the planner of a frame; NULL where it does not: a graph that is planned once would keep it for
+ * nothing, and the file's own plan is in force for one size alone. */
+static ml_planner **kept_planner(const ml_placing *x, int32_t frame, int32_t options) {
+    if (!x->planners || x->planners[frame].order.count == 0 || follows_file(x, frame)) return NULL;
+    return shares(options) ? &x->planners[frame].sharing : &x->planners[frame].apart;
+}
+
 ml_planner *ml_place_planner(const ml_placing *x, int32_t frame, int32_t options) {
     const ml_planner_graph *io = &ml_frame_subgraph(x->graph, frame)->io;
+    ml_planner **kept = kept_planner(x, frame, options);
     if (frame > 0)
         options &=
             ~(int32_t)ML_KEEP_INPUTS; /* operands lie in slots; an input nobody else reads may go */
-    ml_planner *planner = ml_planner_new(io, x->strategy, options, ML_ALIGNMENT);
+    ml_planner *planner =
+        kept && *kept ? *kept : ml_planner_new(io, x->strategy, options, ML_ALIGNMENT);
     if (!planner) return NULL;
+    if (kept) *kept = planner;
+    ml_planner_start_anew(planner);
     describe_tensors(x, frame, planner);
     describe_nodes(x, frame, planner);
-    if (x->orders && x->orders[frame].tensors) ml_planner_use_order(planner, &x->orders[frame]);
+    if (x->planners) ml_planner_use_order(planner, &x->planners[frame].order);
     ml_planner_plan_allocations(planner);
     return planner;
 }
 
-static ml_status plan_once(const ml_placing *x, int32_t frame, int32_t options,
+static void drop_planner(const ml_placing *x, int32_t frame, ml_planner *planner) {
+    const ml_frame_planner *kept = x->planners ? &x->planners[frame] : NULL;
+    if (!kept || (planner != kept->sharing && planner != kept->apart)) ml_planner_free(planner);
+}
+
+static ml_status plan_once(const ml_placing *x, int32_t frame, int32_t options, int64_t spent,
                            ml_planner **planner, ml_error *error) {
     const ml_planner_graph *io = &ml_frame_subgraph(x->graph, frame)->io;
     *planner = ml_place_planner(x, frame, options);
     if (!*planner) return ml_error_memory(error, "planning", io->n_tensors, 0);
+    ml_planner_search(*planner, x->longer, spent);
     ml_status status = ml_planner_execute_allocations(*planner, 0, io->n_nodes - 1, error);
     if (error->other >= 0) error->subgraph = x->graph->frames[frame].subgraph;
     return status;
 }
 
 /* Plans with sharing in place; where that misses its bound, also without, and keeps the smaller. (Sharing lengthens lives:
- * a class of tensors is one record from the first node of the first to the last of the last, harder to fit between others.) */
+ * a class of tensors is one record from the first node of the first to the last of the last, harder to fit between others.)
+ * The budget for searching is one for both. */
 static ml_status plan_frame(const ml_placing *x, int32_t frame, ml_planner **planner,
                             ml_error *error) {
     int32_t options = x->options, sharing = ML_SHARE_TFLITE | ML_SHARE_WIDE;
-    ml_status status = plan_once(x, frame, options, planner, error);
-    if (status != ML_OK || !(options & ML_KEEP_SMALLER) || !(options & sharing) ||
+    ml_status status = plan_once(x, frame, options, 0, planner, error);
+    if (status != ML_OK || !(options & ML_KEEP_SMALLER) || !shares(options) ||
         follows_file(x, frame))
         return status;
     int64_t shared = ml_planner_high_water(*planner, ML_PLACE_ARENA);
     if (shared <= ml_planner_lower_bound(*planner)) return ML_OK;
     ml_planner *apart;
-    status = plan_once(x, frame, options & ~sharing, &apart, error);
+    status = plan_once(x, frame, options & ~sharing, ml_planner_spent(*planner), &apart, error);
     bool better = status == ML_OK && ml_planner_high_water(apart, ML_PLACE_ARENA) < shared;
-    ml_planner_free(better ? *planner : apart);
+    drop_planner(x, frame, better ? *planner : apart);
     if (better) *planner = apart;
     return status;
 }
@@ -180,7 +210,7 @@ ml_status ml_place_frames(const ml_placing *x, ml_placed_fn placed, void *contex
                                       "variable tensors add up to more bytes than an int64 counts");
         }
         if (status == ML_OK && placed) status = placed(context, frame, planner);
-        ml_planner_free(planner);
+        drop_planner(x, frame, planner);
         if (status != ML_OK) return status;
     }
     x->rows->persistent_bytes = persistent;

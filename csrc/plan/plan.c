@@ -279,7 +279,7 @@ static ml_status fill(ml_plan *p, const ml_plan_request *r, ml_error *error) {
                           .rows = &p->rows,
                           .strategy = ml_memory_strategy_name((int32_t)p->strategy),
                           .options = (int32_t)p->options,
-                          .orders = r->orders,
+                          .planners = r->planners,
                           .offline = r->words == 0};
     return ml_place_frames(&placing, note_bound, p, error);
 }

@@ -111,11 +111,21 @@ struct ml_frame_engine {
     ml_engine *engine;
     int32_t frame;
     int32_t subgraph;
+    const ml_frame *place; /* by ml_frame_env, as are its nodes */
+    const ml_node *nodes;
     const int32_t *numbers; /* folding: the tensors behind the call's own numbers; else NULL */
 };
 
 /* The core as kernels see it (core_table.c). */
 extern const ml_core ml_core_table;
+
+/* What a state keeps of a frame from plan to plan: how the last one was placed, and from the second on the planners, with
+ * lifetimes and lists: one that shares in place, one that does not. */
+typedef struct ml_frame_planner {
+    ml_placing_order order;
+    ml_planner *sharing;
+    ml_planner *apart;
+} ml_frame_planner;
 
 /* What a plan is made from. */
 typedef struct ml_plan_request {
@@ -129,7 +139,7 @@ typedef struct ml_plan_request {
     const ml_hooks *hooks;
     const struct ml_simd *simd;
     ml_counters *counters;
-    ml_placing_order *orders; /* of the state's last plan, by frame */
+    ml_frame_planner *planners; /* of the state, by frame */
 } ml_plan_request;
 
 ml_status ml_plan_new(const ml_plan_request *request, ml_plan **plan, ml_error *error);
@@ -195,7 +205,8 @@ typedef struct ml_placing {
     int32_t options;
     const int64_t *capacities; /* NULL: a plan, whose open tensors take nothing */
     const int64_t *scratch; /* by node: what scratch needed so far; NULL with capacities */
-    ml_placing_order *orders; /* by frame, or NULL */
+    ml_frame_planner *planners; /* by frame, or NULL */
+    bool longer; /* the sizes have come back: what is left of the budget goes into a search */
     bool offline; /* the file's own memory plan is in force */
 } ml_placing;
 
@@ -203,7 +214,8 @@ typedef struct ml_placing {
 typedef ml_status (*ml_placed_fn)(void *context, int32_t frame, ml_planner *planner);
 ml_status ml_place_frames(const ml_placing *placing, ml_placed_fn placed, void *context,
                           ml_error *error);
-/* A planner that knows a frame's sizes, lifetimes and sharing; nothing is placed. NULL without memory. */
+/* A planner that knows a frame's sizes, lifetimes and sharing; nothing is placed. NULL without memory. The caller's, unless it is
+ * one of placing->planners. */
 ml_planner *ml_place_planner(const ml_placing *placing, int32_t frame, int32_t options);
 /* Whether a node's scratch is planned in the arena: it is large, or subgraphs live in it. */
 static inline bool ml_scratch_in_arena(const ml_node *node, int64_t scratch_bytes) {

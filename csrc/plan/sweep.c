@@ -19,6 +19,8 @@
 ml_env ml_frame_env(const ml_engine *engine, struct ml_frame_engine *fe) {
     const ml_frame *f = &engine->graph->frames[fe->frame];
     const ml_subgraph *sub = &engine->graph->subgraphs[f->subgraph];
+    fe->place = f;
+    fe->nodes = sub->nodes;
     return (ml_env){.slots = sub->slots,
                     .tensors = engine->rows ? engine->rows->tensors + f->slot_base : NULL,
                     .constants = sub->constants,
@@ -94,6 +96,9 @@ static ml_status take_scratch(ml_error *error, ml_node_plan *row, const ml_wish 
         return ml_error_set(error, ML_SHAPE_ERROR,
                             "its scratch memory adds up to %lld bytes, at most %lld are supported",
                             (long long)wish->scratch_bytes, (long long)UINT32_MAX * ML_ALIGNMENT);
+#ifdef ML_DEBUG
+    blocks += blocks > 0 && blocks < UINT32_MAX; /* run/debug.c guards it */
+#endif
     row->scratch_blocks = (uint32_t)blocks;
     return ML_OK;
 }
@@ -180,6 +185,10 @@ static ml_status sweep_node(ml_engine *engine, const ml_env *env, int32_t frame,
     row->status = ML_NODE_RUNS;
     leave_open(&c, wish.open);
     if (row->open) return ML_OK;
+    const ml_tensor *first = ml_input(&c, 0);
+    int32_t by_shape = engine->graph->subgraphs[env->engine->subgraph].nodes[n].kernel->flags &
+                       ML_KERNEL_NEEDS_SHAPES_ONLY;
+    if (first && !ml_known(first) && !by_shape) return ML_OK;
     bool folded = false;
     status = ml_fold(engine, &c, &wish, frame, &folded);
     if (folded) row->status = ML_NODE_FOLDED;

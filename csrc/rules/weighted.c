@@ -119,17 +119,28 @@ int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *r
     return r.used;
 }
 
-void ml_sum_weights(int32_t type, const void *weights, int64_t n, int64_t k, int32_t *sums) {
+enum {
+    RUN = 1 << 16
+}; /* elements whose sum 32 bits hold: twice as many go into a vector as of 64 bits */
+
+static int32_t sum_of(int32_t type, const void *weights, int64_t from, int64_t end) {
     const int8_t *s8 = weights;
     const uint8_t *u8 = weights;
+    int32_t sum = 0;
+    if (type == ML_S4)
+        for (int64_t j = from; j < end; j++) sum += ml_nibble(u8, j);
+    else if (type == ML_U8)
+        for (int64_t j = from; j < end; j++) sum += u8[j] - 128;
+    else
+        for (int64_t j = from; j < end; j++) sum += s8[j];
+    return sum;
+}
+
+void ml_sum_weights(int32_t type, const void *weights, int64_t n, int64_t k, int32_t *sums) {
     for (int64_t i = 0; i < n; i++) {
-        int64_t sum = 0;
-        if (type == ML_S4)
-            for (int64_t j = i * k; j < (i + 1) * k; j++) sum += ml_nibble(u8, j);
-        else if (type == ML_U8)
-            for (int64_t j = i * k; j < (i + 1) * k; j++) sum += u8[j] - 128;
-        else
-            for (int64_t j = i * k; j < (i + 1) * k; j++) sum += s8[j];
+        int64_t sum = 0, end = (i + 1) * k;
+        for (int64_t from = i * k; from < end; from += RUN)
+            sum += sum_of(type, weights, from, end - from > RUN ? from + RUN : end);
         sums[i] = (int32_t)sum;
     }
 }

@@ -6,7 +6,7 @@
 enum { DEAD = 0xA5, GUARD = 0x5A };
 
 /* From the end of `bytes` at `data` to the next multiple of the alignment: it belongs to nobody else, unless the file's own plan
- * packs tensors closer. */
+ * packs tensors closer. Behind scratch, which is whole blocks, stands one more for this. */
 static ml_guard guard(void *data, int64_t bytes, int32_t output) {
     uint8_t *end = data && bytes > 0 ? (uint8_t *)data + bytes : NULL;
     return (ml_guard){end, end ? ml_round_up(bytes, ML_ALIGNMENT) - bytes : 0, output};
@@ -17,8 +17,9 @@ static ml_guard guard_of(const ml_residence *r, int32_t frame, const ml_step *st
     if (i == c->n_outputs) {
         const ml_node_plan *row =
             &r->rows->nodes[r->plan->graph->frames[frame].node_base + c->node];
-        bool known = !row->open && !row->stale;
-        return guard(known ? c->scratch : NULL, ml_scratch_bytes(row), -1);
+        bool known = !row->open && !row->stale && row->scratch_blocks > 0;
+        uint8_t *last = (uint8_t *)c->scratch + ml_scratch_bytes(row) - ML_ALIGNMENT;
+        return known ? (ml_guard){last, ML_ALIGNMENT, -1} : guard(NULL, 0, -1);
     }
     int32_t tensor = c->inputs[c->n_inputs + i];
     const ml_tensor *t = ml_row_of(r->plan->graph, r->rows, frame, tensor);

@@ -15,6 +15,7 @@
 typedef struct reached {
     ml_state *state;
     ml_residence *residence;
+    const ml_frame *place;
     const ml_node *node;
     ml_node_plan *row;
     int32_t frame;
@@ -23,19 +24,17 @@ typedef struct reached {
 static reached where(const ml_call *call) {
     const struct ml_frame_engine *fe = call->env->engine;
     ml_engine *engine = fe->engine;
-    return (reached){
-        .state = engine->state,
-        .residence = engine->residence,
-        .node = &engine->graph->subgraphs[fe->subgraph].nodes[call->node],
-        .row = &engine->rows->nodes[engine->graph->frames[fe->frame].node_base + call->node],
-        .frame = fe->frame};
+    return (reached){.state = engine->state,
+                     .residence = engine->residence,
+                     .place = fe->place,
+                     .node = &fe->nodes[call->node],
+                     .row = &engine->rows->nodes[fe->place->node_base + call->node],
+                     .frame = fe->frame};
 }
 
-/* The step of a node, for writing; calls hand it round as const. There is one: whoever comes here has residence->learnt,
- * and then nodes know their steps. */
-static ml_step *step_of(const reached *at, int32_t node) {
-    int32_t number = at->state->graph->frames[at->frame].node_base + node;
-    return &at->residence->steps[at->residence->learnt->steps[number]];
+/* The step whose call it is, for writing; calls are handed round as const. */
+static ml_step *step_of(const ml_call *call) {
+    return (ml_step *)((uintptr_t)call - offsetof(ml_step, call));
 }
 
 static ml_tensor *output_row(const ml_call *c, int32_t i) {
@@ -75,28 +74,29 @@ static ml_status make_needs(ml_state *s) {
 }
 
 /* Points an output at memory that holds its bytes. Needs are noted whatever becomes of it: also a shape that fitted says
- * how far a capacity may decay. A view goes where its input lies, grown or not, and so never grows itself; the capacity
+ * what is still needed. A view goes where its input lies, grown or not, and so never grows itself; the capacity
  * under it is the root's. */
 static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
     ml_residence *r = at->residence;
     int32_t number = c->inputs[c->n_inputs + i];
-    int64_t slot = at->state->graph->frames[at->frame].slot_base + c->env->slots[number];
+    int64_t slot = at->place->slot_base + c->env->slots[number];
     ml_tensor *t = output_row(c, i);
-    void **data = &ml_now_data(r, at->frame)[number];
+    void **data = (void **)(uintptr_t)&c->env->data[number];
     if (t->storage == ML_STORAGE_BOUND)
         return ml_bound_check_bytes(at->state, r, number, &at->state->error);
     if (t->storage != ML_STORAGE_ARENA) return ML_OK;
     ml_need_note(&at->state->needs[slot], t->bytes, at->state->counters.invokes);
     if (t->root != number && i == 0 && (at->node->io->flags & ML_NODE_VIEW) && c->inputs[0] >= 0) {
         t->offset = ml_input(c, 0)->offset;
-        *data = ml_now_data(r, at->frame)[c->inputs[0]];
+        *data = c->env->data[c->inputs[0]];
         return ML_OK;
     }
     if (t->bytes > r->learnt->capacities[slot]) {
-        ml_status status = ml_grow(at->state, r, at->frame, number, t->bytes, &t->offset);
+        int64_t room =
+            t->bytes > INT64_MAX / 4 ? t->bytes : ml_need_room(&at->state->needs[slot], t->bytes);
+        ml_status status = ml_grow(at->state, r, at->frame, number, room, &t->offset);
         if (status != ML_OK) return status;
-        r->learnt->capacities[slot] =
-            ml_round_up(t->bytes, ML_ALIGNMENT); /* as its record has it */
+        r->learnt->capacities[slot] = ml_round_up(room, ML_ALIGNMENT); /* as its record has it */
     }
     uint8_t *region = r->frames[at->frame].region;
     *data = t->offset >= 0 && region ? region + t->offset
@@ -107,14 +107,15 @@ static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
 /* Scratch that comes to want more than the work block moves into the region like a tensor that grew, and stays there until
  * the next placement, even if later runs want less. */
 static ml_status place_scratch(const reached *at, const ml_call *c) {
-    const ml_graph *g = at->state->graph;
     ml_residence *r = at->residence;
-    int64_t number = g->frames[at->frame].node_base + c->node, needs = ml_scratch_bytes(at->row);
+    int64_t number = at->place->node_base + c->node, needs = ml_scratch_bytes(at->row);
+    bool none = needs == 0 && at->node->n_children == 0 && at->row->scratch_block < 0;
+    if (none) return ML_OK; /* and none was planned: it has the work block */
     ml_need_note(&at->state->scratch_needs[number], needs, at->state->counters.invokes);
     bool in_arena = ml_scratch_in_arena(at->node, needs);
     if (in_arena && (needs > r->learnt->scratch[number] || at->row->scratch_block < 0)) {
-        int32_t id = ml_frame_subgraph(g, at->frame)->io.n_tensors + c->node;
-        int64_t room = ml_children_room(g, r->rows, at->frame, c->node), offset = -1;
+        int32_t id = ml_frame_subgraph(at->state->graph, at->frame)->io.n_tensors + c->node;
+        int64_t room = ml_room_of(r, at->frame, c->node), offset = ml_scratch_offset(at->row);
         ml_status status = ml_grow(at->state, r, at->frame, id, room + needs, &offset);
         if (status == ML_OK) status = ml_set_scratch_offset(at->row, offset, &at->state->error);
         if (status != ML_OK) return status;
@@ -123,7 +124,7 @@ static ml_status place_scratch(const reached *at, const ml_call *c) {
     if (at->node->n_children > 0)
         return ML_OK; /* theirs never grows in mid-run: frames that outgrow it move out */
     uint8_t *region = r->frames[at->frame].region;
-    step_of(at, c->node)->call.scratch =
+    step_of(c)->call.scratch =
         at->row->scratch_block >= 0 ? region + ml_scratch_offset(at->row) : at->state->work;
     return ML_OK;
 }
@@ -202,7 +203,7 @@ ml_status ml_run_unsettled(const ml_call *call) {
     reached at = where(call);
     ml_status status = prepare_again(&at, call);
     if (status != ML_OK) return status;
-    ml_step *step = step_of(&at, call->node);
+    ml_step *step = step_of(call);
     at.row->stale = 0;
     at.row->status = is_view(&at, call) ? ML_NODE_IS_VIEW : ML_NODE_RUNS;
     step->call.packed =

@@ -5,25 +5,38 @@
  * cannot meet what was planned (that ends where the heap begins), nor anything else that grew. The place it leaves stays
  * empty.
  *
- * A list holds the live records first, then the dead: [0, live) may still meet what is placed, [live, count) died before
- * the node reached. Runs walk a frame in order, so only few are looked at; a frame that is run again starts with all of
+ * A list holds the live records first, by offset, then the dead: [0, live) may still meet what is placed, [live, count) died
+ * before the node reached. Runs walk a frame in order, so only few are looked at; a frame that is run again starts with all of
  * them live, since places last from run to run. When the heap makes the region much larger than its bound, the next run
  * starts with a placement anew, and lists are empty again. */
 #include <stdlib.h>
 
 #include "run/run.h"
 
+static int by_offset(const void *a, const void *b) {
+    int64_t x = ((const ml_alone *)a)->offset, y = ((const ml_alone *)b)->offset;
+    return (x > y) - (x < y);
+}
+
 /* Moves records that died before `node` behind the live ones; none of them can meet what is placed from here on. */
 static void retire(ml_alone_list *list, int32_t node) {
-    for (int32_t i = 0; i < list->live;) {
-        if (list->records[i].last >= node) {
-            i++;
-            continue;
-        }
-        ml_alone dead = list->records[i];
-        list->records[i] = list->records[--list->live];
-        list->records[list->live] = dead;
+    if (list->live < 0) {
+        list->live = list->count;
+        if (list->count > 1)
+            qsort(list->records, (size_t)list->count, sizeof *list->records, by_offset);
     }
+    int32_t kept = 0;
+    for (int32_t i = 0; i < list->live; i++) {
+        if (list->records[i].last < node) continue;
+        ml_alone alive = list->records[i];
+        list->records[i] = list->records[kept]; /* it is dead, or itself */
+        list->records[kept++] = alive;
+    }
+    list->live = kept;
+}
+
+static void move_records(ml_alone *to, const ml_alone *from, int32_t count) {
+    if (count > 0) memmove(to, from, (size_t)count * sizeof *to);
 }
 
 /* Takes the record's former place off the list: it moves. Nothing is copied from there, for outputs are placed before they
@@ -32,24 +45,18 @@ static void forget(ml_alone_list *list, int32_t id) {
     for (int32_t i = 0; i < list->count; i++) {
         if (list->records[i].id != id) continue;
         if (i < list->live) {
-            list->records[i] = list->records[--list->live];
-            i = list->live;
+            move_records(list->records + i, list->records + i + 1, list->live - i - 1);
+            i = --list->live;
         }
         list->records[i] = list->records[--list->count];
         return;
     }
 }
 
-static int by_offset(const void *a, const void *b) {
-    int64_t x = ((const ml_alone *)a)->offset, y = ((const ml_alone *)b)->offset;
-    return (x > y) - (x < y);
-}
-
 /* The lowest offset behind what was planned at which `size` bytes of `id` meet no other live record whose life crosses
  * [first, last]. */
-static int64_t find_gap(ml_alone_list *list, int32_t id, int64_t size, int32_t first,
+static int64_t find_gap(const ml_alone_list *list, int32_t id, int64_t size, int32_t first,
                         int32_t last) {
-    if (list->live > 1) qsort(list->records, (size_t)list->live, sizeof *list->records, by_offset);
     int64_t at = list->planned;
     for (int32_t i = 0; i < list->live; i++) {
         const ml_alone *r = &list->records[i];
@@ -61,17 +68,22 @@ static int64_t find_gap(ml_alone_list *list, int32_t id, int64_t size, int32_t f
     return at;
 }
 
-static ml_status add_record(ml_alone_list *list, ml_alone record, ml_error *error) {
-    if (list->count == list->room) {
-        int32_t room = list->room ? 2 * list->room : 16;
-        ml_alone *records = realloc(list->records, (size_t)room * sizeof *records);
-        if (!records) return ml_error_memory(error, "places of dynamic tensors", room, list->room);
-        list->records = records;
-        list->room = room;
-    }
-    list->records[list->count++] = list->records[list->live]; /* the first dead one makes way */
-    list->records[list->live++] = record;
+static ml_status make_room(ml_alone_list *list, ml_error *error) {
+    if (list->count < list->room) return ML_OK;
+    int32_t room = list->room ? 2 * list->room : 16;
+    ml_alone *records = realloc(list->records, (size_t)room * sizeof *records);
+    if (!records) return ml_error_memory(error, "places of dynamic tensors", room, list->room);
+    list->records = records;
+    list->room = room;
     return ML_OK;
+}
+
+static void add_record(ml_alone_list *list, ml_alone record) {
+    int32_t i = list->live;
+    while (i > 0 && list->records[i - 1].offset > record.offset) i--;
+    list->records[list->count++] = list->records[list->live]; /* the first dead one makes way */
+    move_records(list->records + i + 1, list->records + i, list->live++ - i);
+    list->records[i] = record;
 }
 
 /* A child frame that outgrew its caller's scratch moves into memory of its own, with all that lies in it. */
@@ -136,11 +148,11 @@ ml_status ml_grow(ml_state *s, ml_residence *r, int32_t frame, int32_t id, int64
     if (__builtin_add_overflow(at, size, &end))
         return ml_error_memory(&s->error, "the arena", bytes, s->arena.capacity);
     /* The former place is given up only here, where memory is no longer refused: until then the row names it. */
-    ml_status status = enlarge(s, r, frame, end);
-    if (status == ML_OK) forget(list, id);
-    if (status == ML_OK)
-        status = add_record(list, (ml_alone){at, size, id, first, last}, &s->error);
+    ml_status status = make_room(list, &s->error);
+    if (status == ML_OK) status = enlarge(s, r, frame, end);
     if (status != ML_OK) return status;
+    if (*offset >= list->planned) forget(list, id);
+    add_record(list, (ml_alone){at, size, id, first, last});
     if (end > r->rows->frames[frame].region_bytes) r->rows->frames[frame].region_bytes = end;
     *offset = at;
     r->learnt->grew = true;

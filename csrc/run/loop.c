@@ -50,7 +50,7 @@ ml_status ml_poll_state(void *owner) { return ml_check_interrupt(owner, TICKS_PE
 ml_status ml_run_frame(ml_state *s, ml_residence *r, int32_t frame) {
     const ml_frame_now *now = &r->frames[frame];
     const ml_step *step = r->steps + now->first_step, *end = step + now->n_steps;
-    if (r->learnt) r->learnt->alone[frame].live = r->learnt->alone[frame].count;
+    if (r->learnt) r->learnt->alone[frame].live = -1;
     for (; step < end; step++) {
 #ifdef ML_DEBUG
         ml_guards guards;

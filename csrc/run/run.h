@@ -25,7 +25,7 @@ ml_status ml_settle_outputs(const ml_call *call);
 void ml_mark_readers(ml_residence *residence, int32_t frame, int32_t tensor);
 
 /* grow.c: places a record of a frame alone, where it meets nothing that is live with it. `id` is a tensor, or n_tensors plus
- * the position of a node for its scratch; *offset is where it now lies. */
+ * the position of a node for its scratch; *offset is where it lies, before and after. */
 ml_status ml_grow(ml_state *state, ml_residence *residence, int32_t frame, int32_t id,
                   int64_t bytes, int64_t *offset);
 

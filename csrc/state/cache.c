@@ -72,7 +72,9 @@ ml_residence *ml_cache_improve(ml_state *s, ml_residence *r) {
     ml_placing placing = {.graph = plan->graph,
                           .rows = &better->rows,
                           .strategy = ml_memory_strategy_name((int32_t)plan->strategy),
-                          .options = (int32_t)plan->options | ML_SEARCH_LONG,
+                          .options = (int32_t)plan->options,
+                          .planners = s->planners,
+                          .longer = true,
                           .offline = plan->words == 0};
     ml_status status = ml_place_frames(&placing, NULL, NULL, &quiet);
     bool smaller =

@@ -108,16 +108,30 @@ ml_status ml_state_acquire_memory(ml_state *s, ml_error *error) {
     return status;
 }
 
+void ml_begin_variables(ml_state *s, const ml_residence *r) {
+    const ml_graph *g = s->graph;
+    if (r->rows->persistent_bytes > 0) memset(s->persistent, 0, (size_t)r->rows->persistent_bytes);
+    if (s->node_memory) memset(s->node_memory, 0, (size_t)g->memory_bytes);
+    for (int32_t frame = 0; g->n_centered > 0 && frame < g->n_frames; frame++) {
+        const ml_subgraph *sub = ml_frame_subgraph(g, frame);
+        uint8_t *persistent = s->persistent + r->rows->frames[frame].persistent_start;
+        for (int32_t slot = 0; slot < sub->n_slots; slot++) {
+            const ml_tensor *t = &r->rows->tensors[g->frames[frame].slot_base + slot];
+            int8_t first = ml_first_byte(g, &sub->tensors[sub->numbers[slot]]);
+            if (first != 0 && t->storage == ML_STORAGE_PERSISTENT && t->offset >= 0)
+                memset(persistent + t->offset, first, (size_t)t->bytes);
+        }
+    }
+}
+
 /* What kernels keep from run to run is state of the model like its variables. Resources are not:
  * ml_interpreter_reset_resources. */
 ml_status ml_state_reset_variables(ml_state *s, ml_error *error) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return status;
     (void)error;
-    if (s->now && s->now->rows->persistent_bytes > 0)
-        memset(s->persistent, 0, (size_t)s->now->rows->persistent_bytes);
+    if (s->now) ml_begin_variables(s, s->now);
     ml_heap_reset_variables(s);
-    if (s->node_memory) memset(s->node_memory, 0, (size_t)s->graph->memory_bytes);
     ml_leave(s->interpreter);
     return ML_OK;
 }

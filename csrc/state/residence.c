@@ -64,8 +64,9 @@ static ml_status allocate(ml_plan *plan, ml_residence **residence, ml_error *err
     const ml_graph *g = plan->graph;
     size_t steps = 0;
     for (int32_t frame = 0; frame < g->n_frames; frame++) steps += (size_t)count_steps(plan, frame);
-    ml_residence *r = *residence = calloc(1, block_bytes(g, steps));
+    ml_residence *r = *residence = malloc(block_bytes(g, steps));
     if (!r) return ml_error_memory(error, "a plan's pointers", (int64_t)block_bytes(g, steps), 0);
+    memset(r, 0, sizeof *r + (size_t)g->n_frames * sizeof *r->frames);
     r->plan = plan;
     r->rows = &plan->rows;
     r->steps = (ml_step *)(void *)((uint8_t *)r + block_bytes(g, 0));
@@ -73,6 +74,7 @@ static ml_status allocate(ml_plan *plan, ml_residence **residence, ml_error *err
         r->frames[frame].first_step = first;
         r->frames[frame].n_steps = (uint32_t)count_steps(plan, frame) & INT32_MAX;
         first += (int32_t)r->frames[frame].n_steps;
+        ml_now_data(r, frame)[-1] = NULL; /* all else is resolved before anybody looks */
     }
     if (!plan->dynamic) return ML_OK;
     r->learnt = new_learnt(g);
@@ -129,7 +131,7 @@ static ml_status place(ml_state *s, ml_residence *r, ml_error *error) {
                           .options = (int32_t)r->plan->options,
                           .capacities = l->capacities,
                           .scratch = l->scratch,
-                          .orders = s->orders,
+                          .planners = s->planners,
                           .offline = r->plan->words == 0};
     return ml_place_frames(&placing, note_placed, r, error);
 }

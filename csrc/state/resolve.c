@@ -93,7 +93,7 @@ static void resolve_step(ml_state *s, ml_residence *r, int32_t frame, int32_t n,
     uint8_t *region = r->frames[frame].region, *scratch = s->work;
     if (row->scratch_block >= 0) scratch = region ? region + ml_scratch_offset(row) : NULL;
     if (node->n_children > 0) resolve_children(s, r, frame, n, scratch);
-    if (scratch && node->n_children > 0) scratch += ml_children_room(s->graph, r->rows, frame, n);
+    if (scratch && node->n_children > 0) scratch += ml_room_of(r, frame, n);
     bool unsettled = row->stale || row->open;
     to->call = ml_call_of(&s->engine, &s->envs[frame], frame, n);
     to->call.scratch = scratch;

@@ -17,20 +17,21 @@
 
 static bool allocate_tables(ml_state *s, const ml_graph *g) {
     s->spills = calloc((size_t)g->n_frames, sizeof *s->spills);
-    s->orders = calloc((size_t)g->n_frames, sizeof *s->orders);
+    s->planners = calloc((size_t)g->n_frames, sizeof *s->planners);
     s->frame_engines = calloc((size_t)g->n_frames, sizeof *s->frame_engines);
     s->envs = calloc((size_t)g->n_frames, sizeof *s->envs);
-    for (int32_t f = 0; s->orders && f < g->n_frames; f++) {
+    for (int32_t f = 0; s->planners && f < g->n_frames; f++) {
         const ml_planner_graph *io = &ml_frame_subgraph(g, f)->io;
-        s->orders[f].tensors = calloc((size_t)(io->n_tensors + io->n_nodes) + 1, sizeof(int32_t));
-        if (!s->orders[f].tensors) return false;
+        ml_placing_order *order = &s->planners[f].order;
+        order->tensors = calloc((size_t)(io->n_tensors + io->n_nodes) + 1, sizeof *order->tensors);
+        if (!order->tensors) return false;
     }
     if (g->n_heap > 0) s->heap = calloc((size_t)g->total_slots + 1, sizeof *s->heap);
     if (g->memory_bytes > 0) {
         s->node_memory = aligned_alloc(64, (size_t)g->memory_bytes);
         if (s->node_memory) memset(s->node_memory, 0, (size_t)g->memory_bytes);
     }
-    return s->spills && s->orders && s->frame_engines && s->envs && (g->n_heap == 0 || s->heap) &&
+    return s->spills && s->planners && s->frame_engines && s->envs && (g->n_heap == 0 || s->heap) &&
            (g->memory_bytes == 0 || s->node_memory);
 }
 
@@ -43,8 +44,8 @@ static void enter_graph(ml_state *s) {
                             .counters = &s->counters,
                             .state = s};
     for (int32_t f = 0; f < s->graph->n_frames; f++) {
-        s->frame_engines[f] =
-            (struct ml_frame_engine){&s->engine, f, s->graph->frames[f].subgraph, NULL};
+        s->frame_engines[f] = (struct ml_frame_engine){
+            .engine = &s->engine, .frame = f, .subgraph = s->graph->frames[f].subgraph};
         s->envs[f] = ml_frame_env(&s->engine, &s->frame_engines[f]);
     }
 }
@@ -63,6 +64,7 @@ ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char 
         return ml_error_set(error, ML_ARENA_ERROR, "there is no planning strategy '%s'", strategy);
     ml_state *s = calloc(1, sizeof *s);
     if (!s) return ml_error_memory(error, "an interpreter", (int64_t)sizeof *s, 0);
+    atomic_store(&s->holders, 1);
     s->graph = ml_graph_hold(graph);
     s->interpreter = ml_interpreter_hold(interpreter);
     s->hooks = *hooks;
@@ -81,7 +83,7 @@ ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char 
 }
 
 void ml_state_free(ml_state *s) {
-    if (!s) return;
+    if (!s || atomic_fetch_sub(&s->holders, 1) > 1) return;
     ml_cache_drop_all_but(s, NULL);
     ml_arena_release(&s->arena);
     for (int32_t f = 0; s->spills && f < s->graph->n_frames; f++) ml_arena_release(&s->spills[f]);
@@ -94,8 +96,12 @@ void ml_state_free(ml_state *s) {
     free(s->work);
     free(s->node_memory);
     free(s->needs);
-    for (int32_t f = 0; s->orders && f < s->graph->n_frames; f++) free(s->orders[f].tensors);
-    free(s->orders);
+    for (int32_t f = 0; s->planners && f < s->graph->n_frames; f++) {
+        free(s->planners[f].order.tensors);
+        ml_planner_free(s->planners[f].sharing);
+        ml_planner_free(s->planners[f].apart);
+    }
+    free(s->planners);
     free(s->bound);
     ml_graph_free(s->graph);
     ml_interpreter_free(s->interpreter);
@@ -117,7 +123,7 @@ static ml_plan_request request_of(ml_state *s, const int32_t *spec, int32_t word
                              .hooks = &s->hooks,
                              .simd = s->simd,
                              .counters = &s->counters,
-                             .orders = s->orders};
+                             .planners = s->planners};
 }
 
 /* The residence with this key, from the cache or made; *made says which. */
@@ -156,8 +162,7 @@ static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, bool resize
         return;
     }
     r->ran = false;
-    if (r->rows->persistent_bytes > 0) memset(s->persistent, 0, (size_t)r->rows->persistent_bytes);
-    if (s->node_memory) memset(s->node_memory, 0, (size_t)s->graph->memory_bytes);
+    ml_begin_variables(s, r);
 }
 
 /* By bytes, padding included: Python writes all of them. */
@@ -329,6 +334,12 @@ uintptr_t ml_state_run(ml_state *s) {
     return failed;
 }
 
-int32_t ml_state_pin(ml_state *s, int32_t views) {
-    return atomic_fetch_add(&s->pinned, views) + views;
+void ml_state_pin(ml_state *s) {
+    atomic_fetch_add(&s->holders, 1);
+    atomic_fetch_add(&s->pinned, 1);
+}
+
+void ml_state_unpin(ml_state *s) {
+    atomic_fetch_sub(&s->pinned, 1);
+    ml_state_free(s);
 }

@@ -54,27 +54,42 @@ void ml_block_fit(ml_block *block);
 int64_t ml_blocks_bytes(const ml_block *blocks, int64_t count);
 void ml_blocks_free(ml_block *blocks, int64_t count);
 
-/* What a dynamic tensor needed: a maximum over runs that decays towards what recent ones took. */
+/* What a dynamic tensor needed: the most of its last 32 to 64 runs. A sliding maximum that forgets slowly lets lengths that
+ * are drawn anew in every run outgrow it time and again; two windows do not, and forget a peak all the same. */
+enum { ML_WINDOW = 32 };
 typedef struct ml_need {
-    int64_t capacity; /* up to the run before the last that noted something */
-    int64_t recent; /* the most in that run */
-    int64_t run; /* its number */
+    int64_t most; /* in the window of `run` */
+    int64_t before; /* in the window before it */
+    int64_t last; /* in `run` */
+    int64_t run; /* the last one that noted something */
+    int64_t outgrown_at; /* the last run that needed more than all before */
+    int64_t outgrown; /* how many did */
 } ml_need;
 
-/* The capacity to plan with at run number `now`: each run since took a sixteenth of the way to `recent`. */
+static inline int64_t ml_most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* What to plan with at run number `now`. Who has outgrown it twice will again: it gets a sixteenth more. */
+static inline int64_t ml_need_room(const ml_need *n, int64_t bytes) {
+    return n->outgrown > 1 ? bytes + bytes / 16 : bytes;
+}
 static inline int64_t ml_need_capacity(const ml_need *n, int64_t now) {
-    int64_t capacity = n->capacity > n->recent ? n->capacity : n->recent;
-    for (int64_t run = n->run; run < now && capacity > n->recent; run++) {
-        int64_t step = (capacity - n->recent) / 16;
-        if (step == 0) return n->recent;
-        capacity -= step;
-    }
-    return capacity;
+    int64_t passed = now / ML_WINDOW - n->run / ML_WINDOW;
+    if (passed > 1) return n->last;
+    return ml_need_room(n, passed > 0 ? n->most : ml_most(n->most, n->before));
 }
 
 static inline void ml_need_note(ml_need *n, int64_t bytes, int64_t now) {
-    if (n->run != now) *n = (ml_need){ml_need_capacity(n, now), 0, now};
-    if (bytes > n->recent) n->recent = bytes;
+    int64_t passed = now / ML_WINDOW - n->run / ML_WINDOW;
+    if (passed > 1) *n = (ml_need){.before = n->last, .outgrown_at = -1};
+    else if (passed > 0) *n = (ml_need){0, n->most, 0, now, n->outgrown_at, n->outgrown};
+    int64_t held = ml_most(n->most, n->before);
+    if (held > 0 && bytes > held && n->outgrown_at != now) {
+        n->outgrown_at = now;
+        n->outgrown++;
+    }
+    n->last = n->run == now ? ml_most(n->last, bytes) : bytes;
+    n->most = ml_most(n->most, bytes);
+    n->run = now;
 }
 
 /* Residence -------------------------------------------------------------------------------------------------------- */
@@ -152,6 +167,7 @@ struct ml_state {
     const struct ml_simd *simd;
     int32_t strategy; /* its place in the table */
     int32_t options;
+    atomic_int holders; /* the caller and every view: a collector may finalize them in any order */
     atomic_int pinned; /* views of the arena that are alive */
     ml_arena arena;
     ml_arena *spills; /* by frame: memory of frames that outgrew their caller's scratch */
@@ -164,7 +180,7 @@ struct ml_state {
     ml_need *needs; /* by slot: what dynamic tensors needed; made by the first */
     ml_need *scratch_needs; /* by node, behind them */
     ml_binding *bound; /* of frame 0, in force, by ascending tensor */
-    ml_placing_order *orders; /* by frame: how the last plan was placed */
+    ml_frame_planner *planners; /* by frame */
     int32_t n_bound;
     int32_t n_cached;
     int64_t cached_bytes;
@@ -190,7 +206,7 @@ void ml_cache_add(ml_state *state, ml_residence *residence);
 /* Drops what was longest unused until the bound is kept; never the residence in force. */
 void ml_cache_evict(ml_state *state);
 void ml_cache_drop_all_but(ml_state *state, const ml_residence *kept);
-/* The default planner searches for at most about 200 us. A plan that it left above its bound gets a longer search when its shapes
+/* The default planner searches for about 0.2 us a record. A plan that it left above its bound gets the rest of 200 us when its shapes
  * come back, once; a smaller one takes its place, as a new plan. Returns the residence that the cache has then. */
 ml_residence *ml_cache_improve(ml_state *state, ml_residence *residence);
 
@@ -203,6 +219,9 @@ int64_t ml_residence_bytes(const ml_residence *residence);
 /* Lays a residence with dynamic tensors out anew, with the capacities that runs have learnt, and takes the memory for it; false,
  * and nothing has changed, when the system gives too little. Pointers have to be resolved afterwards. */
 bool ml_residence_renew(ml_state *state, ml_residence *residence);
+
+/* memory.c: variables, and what kernels keep, as they are before the first run. */
+void ml_begin_variables(ml_state *state, const ml_residence *residence);
 
 /* resolve.c: makes the residence the one that calls of kernels see. */
 void ml_enter_residence(ml_state *state, ml_residence *residence);
@@ -251,6 +270,14 @@ static inline void ml_changed(ml_state *s) {
  * and they have to follow. */
 static inline bool ml_has_step(const ml_node_plan *row, bool dynamic) {
     return row->status != ML_NODE_FOLDED && (row->status != ML_NODE_IS_VIEW || dynamic);
+}
+
+/* What the frames of a node's subgraphs have of its scratch. */
+static inline int64_t ml_room_of(const ml_residence *r, int32_t frame, int32_t node) {
+    const ml_graph *g = r->plan->graph;
+    if (!r->learnt) return ml_children_room(g, r->rows, frame, node);
+    if (ml_frame_subgraph(g, frame)->nodes[node].n_children == 0) return 0;
+    return r->learnt->alone[ml_child_frame(g, frame, node, 0)].offered;
 }
 
 static inline ml_tensor *ml_now_tensors(const ml_residence *r, int32_t frame) {

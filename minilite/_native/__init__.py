@@ -1,13 +1,11 @@
 """The seam: the only package that touches ffi and lib. Statuses become exceptions, lifetimes are tied together here."""
 
+from typing import TYPE_CHECKING, Any
+
 from minilite._native.graph import (
     Graph,
     KernelInfo,
-    NodeDef,
-    QuantizationDef,
     Store,
-    SubgraphDef,
-    TensorDef,
     choose_level,
     find_kernel,
     include_folder,
@@ -19,17 +17,8 @@ from minilite._native.graph import (
     pack_params,
 )
 from minilite._native.hooks import Call
-from minilite._native.memory import (
-    MAX_BYTES,
-    UNPLACED,
-    Placement,
-    Refused,
-    memory_lower_bound,
-    plan_memory,
-    strategies,
-)
+from minilite._native.lowering import FOLDS, FOLLOWS, TRAITS, Answer, Lowering, widening
 from minilite._native.plan import Plan, TensorState
-from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT, Arena, Planner
 from minilite._native.state import Place, Shared, State, debug_build
 from minilite._native.status import (
     BUSY,
@@ -44,8 +33,38 @@ from minilite._native.status import (
     TENSOR_VARIABLE,
 )
 
+if TYPE_CHECKING:
+    from minilite._native.memory import (
+        MAX_BYTES,
+        UNPLACED,
+        Placement,
+        Refused,
+        memory_lower_bound,
+        plan_memory,
+        strategies,
+    )
+    from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT, Arena, Planner
+else:
+    _LATER = {
+        "memory": ("MAX_BYTES", "UNPLACED", "Placement", "Refused", "memory_lower_bound", "plan_memory", "strategies"),
+        "planner": ("FOREVER", "PLACE_ARENA", "PLACE_NONE", "PLACE_PERSISTENT", "Arena", "Planner"),
+    }
+
+    def __getattr__(name: str) -> Any:
+        """What running a model does not need is imported when it is asked for."""
+        for module, names in _LATER.items():
+            if name in names:
+                from importlib import import_module
+
+                return getattr(import_module(f"{__name__}.{module}"), name)
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+
+
 __all__ = [
     "BUSY",
+    "FOLDS",
+    "FOLLOWS",
     "FOREVER",
     "MAX_BYTES",
     "MAX_RANK",
@@ -60,23 +79,22 @@ __all__ = [
     "TENSOR_OF_FILE",
     "TENSOR_SPARSE",
     "TENSOR_VARIABLE",
+    "TRAITS",
     "UNPLACED",
+    "Answer",
     "Arena",
     "Call",
     "Graph",
     "KernelInfo",
-    "NodeDef",
+    "Lowering",
     "Place",
     "Placement",
     "Plan",
     "Planner",
-    "QuantizationDef",
     "Refused",
     "Shared",
     "State",
     "Store",
-    "SubgraphDef",
-    "TensorDef",
     "TensorState",
     "choose_level",
     "debug_build",
@@ -91,4 +109,5 @@ __all__ = [
     "pack_params",
     "plan_memory",
     "strategies",
+    "widening",
 ]

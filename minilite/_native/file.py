@@ -30,15 +30,24 @@ NodeRow = tuple[int, str, int, Ints, Ints, bytes, bool, bytes, Ints]
 intermediates."""
 
 
+_SMALL = 1 << 16
+"""Bytes up to which reading a file takes less time than mapping it, touching its pages and unmapping it."""
+
+
 def map_file(path: str | os.PathLike[str]) -> memoryview | bytes:
     """A file's bytes, read-only. The mapping goes with the last view of it; no descriptor stays open.
 
-    What cannot be mapped, a pipe or an empty file, is read. Raises: OSError, ValueError for a path with a null byte.
+    Small files, and what cannot be mapped, such as a pipe, are read. Raises: OSError, ValueError for a path with a null byte.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         size = os.fstat(descriptor).st_size
-        pointer = lib.ml_file_map(descriptor, size) if size else ffi.NULL
+        if size <= _SMALL:
+            found = os.read(descriptor, size + 1)
+            if len(found) == size != 0:
+                return found
+            return found + read_file(descriptor)  # it has changed meanwhile, or is none with a size
+        pointer = lib.ml_file_map(descriptor, size)
         if not pointer:
             return read_file(descriptor)
     finally:
@@ -114,6 +123,10 @@ class File:
         )
         return self.text(row.key), inputs, outputs, row.subgraph
 
+    def has_metadata(self, name: str) -> bool:
+        """Whether there is metadata of that name."""
+        return bool(lib.ml_file_has_metadata(self.rows, name.encode()))
+
     def metadata(self) -> list[tuple[str, bytes]]:
         """All entries of the metadata."""
         rows = (self.rows.metadata[i] for i in range(self.rows.n_metadata))
@@ -138,7 +151,6 @@ class SubgraphRows:
         "_file",
         "_nodes",
         "_nodes_view",
-        "_operators",
         "_tensors",
         "_tensors_view",
         "n_nodes",
@@ -151,14 +163,15 @@ class SubgraphRows:
         self.n_tensors: int = rows.n_tensors
         self.n_nodes: int = rows.n_nodes
         self._file = file
-        self._operators = file.rows.operators
-        self._tensors = tensors = rows.tensors
-        self._nodes = nodes = rows.nodes
-        self._tensors_view = ffi.buffer(tensors, rows.n_tensors * _TENSOR.size)
-        self._nodes_view = ffi.buffer(nodes, rows.n_nodes * _NODE.size)
+        self._tensors = rows.tensors
+        self._nodes = rows.nodes
+        self._tensors_view: Any = None  # made when a tensor is looked at
+        self._nodes_view: Any = None
 
     def tensor(self, number: int) -> TensorRow:
         """A tensor's row."""
+        if self._tensors_view is None:
+            self._tensors_view = ffi.buffer(self._tensors, self.n_tensors * _TENSOR.size)
         (
             _, size, at, name_at, name_bytes, _, _, _, _, n_scales, n_zeros, dimension, block, sparsity_at, kind, rank,
             signature_rank, scales_tensor, zeros_tensor, _, flags, _,
@@ -193,14 +206,17 @@ class SubgraphRows:
 
     def node(self, number: int) -> NodeRow:
         """A node's row."""
+        if self._nodes_view is None:
+            self._nodes_view = ffi.buffer(self._nodes, self.n_nodes * _NODE.size)
         _, _, _, _, at, size, code, op, version, n_inputs, n_outputs, n_intermediates, _, n_options = _NODE.unpack_from(
             self._nodes_view, number * _NODE.size
         )
         row, file = self._nodes[number], self._file
-        custom = self._operators[code].custom
+        operator = file.rows.operators[code]
+        custom = operator.custom
         return (
             op,
-            file.text(self._operators[code].name) if custom else "",
+            file.text(operator.name) if custom else "",
             version,
             tuple(ffi.unpack(row.inputs, n_inputs)) if n_inputs else (),
             tuple(ffi.unpack(row.outputs, n_outputs)) if n_outputs else (),

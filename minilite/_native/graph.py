@@ -1,16 +1,19 @@
-"""Owning an ml_graph: the loading description packed into the structs of api.h."""
+"""Owning an ml_graph; the kernels that its nodes run, and their parameters."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from minilite._core import ffi, lib
-from minilite._native.status import MAX_RANK, Names, exception_of, fresh_error, fresh_errors, raise_error
+from minilite._native.status import Names, exception_of, fresh_error, fresh_errors, raise_error
 from minilite.errors import ArenaError, MiniliteError
+
+if TYPE_CHECKING:
+    from minilite._native.lowering import Lowering
 
 Array = Any
 Shape = tuple[int, ...]
@@ -101,68 +104,6 @@ def pack_params(kernel: KernelInfo, params: Mapping[str, Any], keep: list[Any]) 
     return kernel.layout.pack(*values)
 
 
-class QuantizationDef(NamedTuple):
-    """How a tensor's integers stand for reals, as ml_graph takes it; the arrays are kept by the graph."""
-
-    scales: Array
-    """float32"""
-    zero_points: Array
-    """int64"""
-    dimension: int
-    block_size: int = 0
-
-
-class TensorDef(NamedTuple):
-    """A tensor as ml_graph takes it."""
-
-    data: Array | None
-    type: int
-    shape: Shape
-    flags: int
-    """TENSOR_VARIABLE, TENSOR_OF_FILE"""
-    quantization: QuantizationDef | None = None
-    offline_offset: int = -1
-    """Where the file's own memory plan puts it; -1 = nowhere."""
-
-
-class NodeDef(NamedTuple):
-    """A node as ml_graph takes it."""
-
-    kernel: int
-    """Address of its row."""
-    typed: int
-    """Row of the kernel's table; -1 = it runs in Python."""
-    flags: int
-    index: int  # type: ignore[assignment]  # a field, not tuple.index
-    handler: int
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    subgraphs: tuple[int, ...]
-    params: bytes
-
-
-class SubgraphDef(NamedTuple):
-    """A subgraph as ml_graph takes it."""
-
-    tensors: Sequence[TensorDef]
-    nodes: Sequence[NodeDef]
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-
-
-_TENSOR = struct.Struct("@Pqii" + "i" * (1 + lib.ML_MAX_RANK) + "iq")
-_NODE = struct.Struct("@P8iq")
-_QUANTIZATION = struct.Struct("@PPiiii")
-_SUBGRAPH = struct.Struct("@6i")
-_PAD = [(0,) * n for n in range(MAX_RANK + 1)]
-
-
-def _pack_quantization(q: QuantizationDef) -> bytes:
-    return _QUANTIZATION.pack(
-        q.scales.ctypes.data, q.zero_points.ctypes.data, len(q.scales), len(q.zero_points), q.dimension, q.block_size
-    )
-
-
 def level_names() -> tuple[str, ...]:
     """The levels of instructions that this machine has in this build, ascending."""
     names: list[str] = []
@@ -195,106 +136,41 @@ class Store:
         return int(lib.ml_store_bytes(self.pointer))
 
 
-class _Packer:
-    """The loading description as the arrays of structs that C copies."""
-
-    def __init__(self) -> None:
-        self.tensors, self.nodes, self.heads = bytearray(), bytearray(), bytearray()
-        self.quantizations, self.params = bytearray(), bytearray()
-        self.io: list[int] = []
-
-    def subgraph(self, subgraph: SubgraphDef) -> None:
-        starts = len(self.io), len(self.io) + len(subgraph.inputs)
-        self.io += (*subgraph.inputs, *subgraph.outputs)
-        self.heads += _SUBGRAPH.pack(
-            len(subgraph.tensors), len(subgraph.nodes),
-            starts[0], len(subgraph.inputs), starts[1], len(subgraph.outputs),
-        )  # fmt: skip
-        for tensor in subgraph.tensors:
-            self.tensor(tensor)
-        for node in subgraph.nodes:
-            self.node(node)
-
-    def tensor(self, tensor: TensorDef) -> None:
-        data, kind, shape, flags, quantization, offline = tensor
-        address, size = (data.__array_interface__["data"][0], data.nbytes) if data is not None else (0, 0)
-        rank, number = len(shape), -1
-        if quantization is not None:
-            number = len(self.quantizations) // _QUANTIZATION.size
-            self.quantizations += _pack_quantization(quantization)
-        self.tensors += _TENSOR.pack(address, size, kind, flags, rank, *shape, *_PAD[MAX_RANK - rank], number, offline)
-
-    def node(self, node: NodeDef) -> None:
-        self.nodes += _NODE.pack(
-            node.kernel, node.typed, node.flags, node.index, node.handler,
-            len(self.io), len(node.inputs), len(node.outputs), len(node.subgraphs), len(self.params),
-        )  # fmt: skip
-        self.io += (*node.inputs, *node.outputs, *node.subgraphs)
-        self.params += node.params
-        self.params += bytes(-len(self.params) % 16)
-
-    def definition(self, resources: int, root: int, store: Store, level: Any) -> tuple[Any, Any]:
-        """The ml_graph_def, and what has to live as long as it is read."""
-        assert _TENSOR.size == ffi.sizeof("ml_tensor_def")
-        assert _NODE.size == ffi.sizeof("ml_node_def")
-        assert _QUANTIZATION.size == ffi.sizeof("ml_quantization")
-        io = ffi.new("int32_t[]", self.io or 1)
-        rows = {
-            "subgraphs": ffi.cast("ml_subgraph_def *", ffi.from_buffer(self.heads)),
-            "tensors": ffi.cast("ml_tensor_def *", ffi.from_buffer(self.tensors)),
-            "nodes": ffi.cast("ml_node_def *", ffi.from_buffer(self.nodes)),
-            "quantizations": ffi.cast("ml_quantization *", ffi.from_buffer(self.quantizations)),
-            "params": ffi.cast("uint8_t *", ffi.from_buffer(self.params)),
-        }
-        counts = {
-            "params_bytes": len(self.params),
-            "n_io": len(self.io),
-            "n_subgraphs": len(self.heads) // _SUBGRAPH.size,
-            "n_quantizations": len(self.quantizations) // _QUANTIZATION.size,
-        }
-        fields = {
-            **rows,
-            **counts,
-            "io": io,
-            "store": store.pointer,
-            "simd": level,
-            "n_resources": resources,
-            "root": root,
-        }
-        return ffi.new("ml_graph_def *", fields), io
-
-
-def _refusals(definition: Any, nodes: int, names: Names) -> list[MiniliteError]:
+def _refusals(description: Any, names: Names) -> list[MiniliteError]:
     """The errors of all nodes that C refuses."""
+    nodes = sum(description.subgraphs[number].n_nodes for number in range(description.n_subgraphs))
     errors = fresh_errors(max(nodes, 1))
-    lib.ml_graph_new(definition, ffi.new("ml_graph **"), errors, len(errors))
+    lib.ml_graph_new(description, ffi.new("ml_graph **"), errors, len(errors))
     return [exception_of(error, names) for error in errors if error.status]
 
 
 class Graph:
-    """Owns an ml_graph and whatever its constants and packed weights lie in."""
+    """Owns an ml_graph, and what it was made of: its constants lie there."""
 
     def __init__(
         self,
-        subgraphs: Sequence[SubgraphDef],
-        resources: int,
+        lowering: Lowering,
         root: int,
-        keep: Iterable[Any],
+        resources: int,
         names: Names,
         store: Store,
         level: Any,
+        order: Sequence[int] | None = None,
     ) -> None:
-        packer = _Packer()
-        for subgraph in subgraphs:
-            packer.subgraph(subgraph)
-        definition, _io = packer.definition(resources, root, store, level)
+        """The graph whose main subgraph is `root`; `order` gives the positions of its nodes as they are to run."""
+        description = ffi.new("ml_graph_def *", lowering.pointer.description)
+        description.store, description.simd = store.pointer, level
+        description.n_resources, description.root = resources, root
+        nodes = None if order is None else lowering.reordered(root, order)
+        if nodes is not None:
+            description.nodes = nodes
         out = ffi.new("ml_graph **")
         error = fresh_error()
-        if lib.ml_graph_new(definition, out, error, 1):
+        if lib.ml_graph_new(description, out, error, 1):
             if error.status == lib.ML_UNSUPPORTED:
-                raise names.gathered(_refusals(definition, sum(len(s.nodes) for s in subgraphs), names))
+                raise names.gathered(_refusals(description, names))
             raise_error(error, names)
         self.pointer = ffi.gc(out[0], lib.ml_graph_free)
         self.names = names
-        self.n_tensors = len(subgraphs[root].tensors)
-        self._keep = [keep, subgraphs]
+        self.n_tensors: int = description.subgraphs[root].n_tensors
+        self._keep = lowering

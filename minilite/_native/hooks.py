@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from _thread import get_ident  # threading takes long to import
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -113,7 +113,7 @@ def _keep_exception(exception: BaseException | None, traceback: Any) -> None:
     hooks: Hooks = ffi.from_handle(frame["owner"])
     if "handed" in frame and not isinstance(exception, MiniliteError):
         _note(exception, hooks.label(frame["handed"].handler))
-    hooks.exceptions[threading.get_ident()] = exception.with_traceback(traceback)
+    hooks.exceptions[get_ident()] = exception.with_traceback(traceback)
 
 
 def _note(exception: BaseException, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -39,6 +40,7 @@ _REASONS: dict[int, str] = {
 }
 
 
+@functools.cache
 def strategies() -> tuple[str, ...]:
     """The names of all planning strategies, in the order of their table."""
     names: list[str] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-import threading
+from _thread import get_ident  # threading takes long to import
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -122,7 +122,7 @@ class State:
         """Raises what a call left: the exception of a hook it called, else the error's class. The error is the call's own."""
         if status == lib.ML_BUSY:
             raise StateError(BUSY)
-        exception = self._hooks.exceptions.pop(threading.get_ident(), None)
+        exception = self._hooks.exceptions.pop(get_ident(), None)
         if exception is not None:
             try:
                 raise exception
@@ -186,9 +186,13 @@ class State:
         """A copy of the residence in force: the plan with what runs have learnt."""
         return self._plan(lib.ml_state_memory)
 
-    def pin(self, views: int) -> int:
-        """Counts views of the arena, up or down: while there are any, memory neither moves nor goes. Gives their number."""
-        return int(lib.ml_state_pin(self.pointer, views))
+    def pin(self) -> None:
+        """Counts one more view of the arena: while there are any, memory neither moves nor goes, not even with the state."""
+        lib.ml_state_pin(self.pointer)
+
+    def unpin(self, _: Any = None) -> None:
+        """Counts one view less."""
+        lib.ml_state_unpin(self.pointer)
 
     def buffer(self, place: Place) -> Any:
         """A tensor's bytes as a buffer; valid until `generation` changes, readable as long as addresses stay mapped."""
@@ -196,11 +200,8 @@ class State:
 
     def pinned_buffer(self, place: Place) -> Any:
         """A tensor's bytes as a buffer. It takes over a pin, and keeps the memory, for as long as it or an array over it lives."""
-        memory = ffi.gc(ffi.cast("char *", place.address), self._unpin)
+        memory = ffi.gc(ffi.cast("char *", place.address), self.unpin)
         return ffi.buffer(memory, place.bytes)
-
-    def _unpin(self, _: Any) -> None:
-        lib.ml_state_pin(self.pointer, -1)
 
     def trim(self) -> None:
         """Gives back memory that the plan in force does not need."""

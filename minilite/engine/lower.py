@@ -1,246 +1,271 @@
-"""Model -> lowered nodes: per node its kernel, parameters and packed weights; everything unsupported named at once."""
+"""Model -> loading description: nodes that are alike lower once, to a kernel and its parameters; all that cannot run is named.
+
+C sorts the nodes into kinds (csrc/graph/kinds.c). What a kind lowers to hangs on the operators' tables alone, which never
+change: answers are kept from model to model.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minilite import _native
+from minilite.engine.operands import Operands
 from minilite.engine.python_nodes import Handler, check_custom
 from minilite.engine.refusals import gathered, too_many_dimensions, unresolved
 from minilite.engine.user_kernels import UserKernel
 from minilite.errors import UnsupportedOpError, coordinates
-from minilite.format.model import Array, Model, Node, Subgraph, Tensor
-from minilite.ops import operators
-from minilite.ops_shared.operator import Constants, Kernel, Operator, OpNode
+from minilite.format.rows import operator_name
+from minilite.ops import find_operator
 from minilite.ops_shared.types import ABSENT, spelled
 
-_OFFLINE = "OfflineMemoryAllocation"
+if TYPE_CHECKING:
+    from minilite._native.file import File
+    from minilite.format.model import Model, Node, Tensor
+    from minilite.ops_shared.operator import Operator, OpNode
 
+_OFFLINE = "OfflineMemoryAllocation"
+_MOST_ANSWERS = 4096
+"""Answers that are kept; beyond it all are forgotten at once."""
+_answers: dict[tuple[bytes, bool], _native.Answer] = {}
+"""What kinds lower to, by key and whether numpy references run: a cache, as functools has them, for values made on the way."""
 
 Kinds = tuple[tuple[int, ...], tuple[int, ...]]
 """The types of inputs and of outputs, by code; -1 = absent."""
 
 
+class Function(NamedTuple):
+    """What runs the nodes of a kind in Python, as in Handler."""
+
+    function: Callable[..., Any]
+    shape: Callable[..., Any] | None = None
+    custom: bool = False
+    writes: tuple[int, ...] = ()
+
+
+class Handlers:
+    """The nodes that run in Python by their handlers' numbers, each made when it runs first."""
+
+    def __init__(self, operands: Operands, functions: Mapping[int, Function]) -> None:
+        self._operands = operands
+        self._functions = functions
+        self._made: dict[int, Handler] = {}
+
+    def __getitem__(self, number: int) -> Handler:
+        handler = self._made.get(number)
+        if handler is None:
+            subgraph, node = self._operands.lowering.place_of(number)
+            function = self._functions[self._operands.lowering.kind_of(subgraph, node)]
+            at_hand = self._operands.node(subgraph, node)
+            written = tuple(position for position in function.writes if at_hand.input(position) is not None)
+            handler = self._made[number] = Handler(at_hand, *function._replace(writes=written))
+        return handler
+
+
 class Lowered(NamedTuple):
     """A Model ready for the C graph."""
 
-    subgraphs: tuple[_native.SubgraphDef, ...]
-    handlers: tuple[Handler, ...]
-    resources: int
-    keep: tuple[Any, ...]
+    operands: Operands
+    handlers: Handlers
+
+    @property
+    def lowering(self) -> _native.Lowering:
+        """The loading description."""
+        return self.operands.lowering
+
+    @property
+    def resources(self) -> int:
+        """How many resource variables the model has."""
+        return len(self.operands.resources)
 
 
-def _offline(model: Model) -> list[list[int]] | None:
-    """Offsets by subgraph and tensor where the file brings a memory plan. Raises: ModelFormatError."""
-    if _OFFLINE not in model.metadata:
-        return None
-    from minilite.memory.offline import offline_offsets  # few files have one: importing minilite stays light
+@functools.cache
+def _traits(code: int, version: int) -> int:
+    """What the nodes of a builtin operator hang on. Of those that are not supported each has to be named."""
+    operator = find_operator(operator_name(code))
+    if operator is None or version not in operator.versions:
+        return 0
+    traits = _native.TRAITS[operator.asks_about]
+    traits |= _native.FOLDS if operator.folds is not None else 0
+    return traits | (_native.FOLLOWS << operator.output_follows if operator.output_follows is not None else 0)
 
-    return offline_offsets(model)
+
+def _traits_of(file: File) -> list[int]:
+    """What the nodes of each of a file's operator codes hang on."""
+    rows = file.rows.operators
+    codes = [rows[i] for i in range(file.rows.n_operators)]
+    return [0 if row.custom else _traits(row.op, row.version) for row in codes]
+
+
+@functools.cache
+def _find_kernel(name: str) -> _native.KernelInfo:
+    info = _native.find_kernel(name)
+    if info is None:
+        message = f"there is no C kernel '{name}'"
+        raise LookupError(message)
+    return info
+
+
+@functools.lru_cache(_MOST_ANSWERS)
+def _typed(info: _native.KernelInfo, kinds: Kinds) -> int:
+    """The row of the kernel's table that runs these operand types in C; -1 if none does."""
+    row = _native.match_kernel(info, *kinds)
+    return row if row >= 0 and _native.kernel_types(info)[row][1] else -1
+
+
+@functools.lru_cache(_MOST_ANSWERS)
+def _refusal(name: str, kinds: Kinds) -> str:
+    operator = find_operator(name)
+    return operator.refusal(*kinds) if operator is not None else ""
 
 
 class _Lowering:
-    """One pass over a Model's nodes, gathering what cannot be run."""
+    """One pass over a Model's kinds of nodes, gathering what cannot be run."""
 
-    def __init__(self, model: Model, custom_ops: Mapping[str, Any], *, reference: bool) -> None:
+    def __init__(self, model: Model, file: File, custom_ops: Mapping[str, Any], *, reference: bool) -> None:
         self.model = model
         self.custom_ops = custom_ops
         self.reference = reference
-        self.table = operators()
-        self.kernels: dict[str, _native.KernelInfo | None] = {}
-        self.rows: dict[tuple[Any, ...], int] = {}
-        self.checked: dict[tuple[Any, ...], str] = {}
-        self.flags: dict[tuple[str, bool], int] = {}
-        self.handlers: list[Handler] = []
-        self.resources: dict[tuple[str, str], int] = {}
-        self.keep: list[Any] = []
-        self.offline = _offline(model)
-        self.refusals: list[UnsupportedOpError] = []
+        self.lowering = _native.Lowering(file, _traits_of(file))
+        self.operands = Operands(model, self.lowering)
+        self.functions: dict[int, Function] = {}
 
     def run(self) -> Lowered:
-        subgraphs = tuple(self.subgraph(subgraph) for subgraph in self.model.subgraphs)
-        if self.refusals:
-            raise gathered(self.refusals)
-        return Lowered(subgraphs, tuple(self.handlers), len(self.resources), tuple(self.keep))
-
-    def subgraph(self, subgraph: Subgraph) -> _native.SubgraphDef:
-        tensors = list(subgraph.tensors)
-        nodes = []
-        for node in subgraph.nodes:
+        answers: list[_native.Answer | None] = []
+        refused: set[int] = set()
+        for number, (key, subgraph, node) in enumerate(self.lowering.kinds()):
+            answer = _answers.get((key, self.reference)) if key else None
             try:
-                lowered = self.node(subgraph, node, tensors)
-            except UnsupportedOpError as refusal:
-                self.refusals.append(refusal)
-            else:
-                if lowered is not None:
-                    nodes.append(lowered)
-        definitions = [self.tensor(subgraph, tensor) for tensor in tensors]
-        return _native.SubgraphDef(definitions, nodes, subgraph.inputs, subgraph.outputs)
+                if answer is None:
+                    answer = self.answer(subgraph, node, number, alone=not key)
+                    if key and answer is not None:
+                        self.keep(key, subgraph, node, answer)
+                elif answer.python:
+                    self.reference_of(self.model.subgraphs[subgraph].nodes[node].op, number)
+            except UnsupportedOpError:
+                refused.add(number)
+            answers.append(answer)
+        if refused or self.lowering.too_many_dimensions:
+            raise gathered(self.refusals(refused))
+        self.lowering.fill(answers)
+        if _OFFLINE in self.model.metadata:
+            self.place_offline()
+        return Lowered(self.operands, Handlers(self.operands, self.functions))
 
-    def tensor(self, subgraph: Subgraph, tensor: Tensor) -> _native.TensorDef:
-        if len(tensor.shape) > _native.MAX_RANK:
-            self.refusals.append(too_many_dimensions(subgraph, tensor))
-            return _native.TensorDef(None, tensor.type, (), 0)
-        offset = self.offline[subgraph.index][tensor.index] if self.offline else -1
-        flags = _native.TENSOR_VARIABLE if tensor.is_variable else 0
-        if tensor.data is not None and tensor.data is subgraph.tensors[tensor.index].data:
-            flags |= _native.TENSOR_OF_FILE
-        if tensor.sparsity is not None:
-            flags |= _native.TENSOR_SPARSE
-        return _native.TensorDef(tensor.data, tensor.type, tensor.shape, flags, self.quantization(tensor), offset)
+    def keep(self, key: bytes, subgraph: int, node: int, answer: _native.Answer) -> None:
+        """Keeps what a kind lowers to for other models, where it hangs on nothing of this one."""
+        operator = find_operator(self.model.subgraphs[subgraph].nodes[node].op)
+        if operator is not None and operator.asks_about != "model":
+            if len(_answers) >= _MOST_ANSWERS:
+                _answers.clear()
+            _answers[key, self.reference] = answer
 
-    def quantization(self, tensor: Tensor) -> _native.QuantizationDef | None:
-        """The tensor's scales and zero points as C reads them, kept alive with the graph."""
-        q = tensor.quantization
-        if not q.scales:
-            return None
-        scales, zero_points = np.array(q.scales, np.float32), np.array(q.zero_points, np.int64)
-        self.keep += (scales, zero_points)
-        return _native.QuantizationDef(scales, zero_points, q.quantized_dimension, q.block_size)
+    def refusals(self, kinds: set[int]) -> list[UnsupportedOpError]:
+        """Every node of these kinds refused by itself, and every tensor that is."""
+        found: list[UnsupportedOpError] = []
+        for subgraph in self.model.subgraphs:
+            for number in range(len(subgraph.nodes)):
+                kind = self.lowering.kind_of(subgraph.index, number)
+                try:
+                    if kind in kinds:
+                        self.answer(subgraph.index, number, kind, alone=True)
+                except UnsupportedOpError as refusal:
+                    found.append(refusal)
+            if self.lowering.too_many_dimensions:
+                deep = (tensor for tensor in subgraph.tensors if len(tensor.shape) > _native.MAX_RANK)
+                found += [too_many_dimensions(subgraph, tensor) for tensor in deep]
+        return found
 
-    def node(self, subgraph: Subgraph, node: Node, tensors: list[Tensor]) -> _native.NodeDef | None:
-        operator = None if node.custom else self.table.get(node.op)
-        if operator is not None and operator.output_follows is not None:
-            self.follow(node, operator.output_follows, tensors)
-        at_hand = OpNode(
-            subgraph.index,
-            node.index,
-            node.op,
-            node.version,
-            tuple([tensors[i] if i >= 0 else None for i in node.inputs]),
-            tuple([tensors[i] for i in node.outputs if i >= 0]),
-            node.options,
-            node.custom_options,
-            self.resources,
-            tuple([tensors[i] if i >= 0 else None for i in node.intermediates]),
-        )
-        if node.custom:
-            return self.custom(node, at_hand, _kinds(node, tensors))
+    def answer(self, subgraph: int, number: int, kind: int, *, alone: bool) -> _native.Answer | None:
+        """What a node lowers to; None if it has become a constant, as one of a kind of its own may.
+
+        Raises: UnsupportedOpError, InputError.
+        """
+        node = self.operands.node(subgraph, number)
+        row = self.model.subgraphs[subgraph].nodes[number]
+        operator = self.operator(row)
+        if operator is None and row.custom:
+            return self.custom(node, kind)
         if operator is None:
-            raise at_hand.refuse("this operator is not supported")
-        if node.version not in operator.versions:
+            raise node.refuse("this operator is not supported")
+        if operator.custom is not None:
+            node = self.operands.decoded(subgraph, number, operator.custom)
+        if row.version not in operator.versions:
             versions = operator.versions
-            raise at_hand.refuse(
-                f"version {node.version} is not supported, versions {versions[0]} to {versions[-1]} are"
-            )
-        kinds = _kinds(node, tensors)
-        self.check_operands(at_hand, operator, kinds)
-        lowered = operator.lowered(at_hand)
-        if isinstance(lowered, Constants):
-            self.fold(node, lowered.values, tensors)
-            return None
-        return self.kernel(node, at_hand, operator, lowered, kinds)
-
-    def check_operands(self, node: OpNode, operator: Operator, kinds: Kinds) -> None:
-        """Refuses operands that the operator's row does not take: their number, presence and types."""
-        key = (operator.name, kinds)
-        why = self.checked.get(key)
-        if why is None:
-            why = self.checked[key] = operator.refusal(*kinds)
-        if why:
+            raise node.refuse(f"version {row.version} is not supported, versions {versions[0]} to {versions[-1]} are")
+        kinds = _kinds(node)
+        if why := _refusal(row.op, kinds):
             raise node.refuse(why)
-
-    def follow(self, node: Node, position: int, tensors: list[Tensor]) -> None:
-        """Gives output 0 the type of an input."""
-        if position >= len(node.inputs) or not node.outputs or min(node.inputs[position], node.outputs[0]) < 0:
-            return
-        source, target = tensors[node.inputs[position]], tensors[node.outputs[0]]
-        if source.type != target.type:
-            tensors[target.index] = target._replace(type=source.type)
-
-    def fold(self, node: Node, values: tuple[Array, ...], tensors: list[Tensor]) -> None:
-        for index, value in zip(node.outputs, values, strict=True):
-            tensors[index] = tensors[index]._replace(data=value, shape=value.shape)
-
-    def find(self, name: str) -> _native.KernelInfo:
-        if name not in self.kernels:
-            self.kernels[name] = _native.find_kernel(name)
-        info = self.kernels[name]
-        if info is None:
-            message = f"there is no C kernel '{name}'"
-            raise LookupError(message)
-        return info
-
-    def typed(self, info: _native.KernelInfo, kinds: Kinds) -> int:
-        """The row of the kernel's table that runs these operand types in C; -1 if none does."""
-        key = (info.address, kinds)
-        row = self.rows.get(key)
-        if row is None:
-            row = _native.match_kernel(info, *kinds)
-            if row >= 0 and not _native.kernel_types(info)[row][1]:
-                row = -1
-            self.rows[key] = row
-        return row
-
-    def kernel(self, node: Node, at_hand: OpNode, operator: Operator, kernel: Kernel, kinds: Kinds) -> _native.NodeDef:
-        info = self.find(kernel.name)
-        typed = self.typed(info, kinds)
+        params, subgraphs = operator.lowered(node)
+        source = node.input(0)
+        if operator.folds is not None and source is not None and source.data is not None:
+            if not alone:
+                return _native.widening()
+            for index, value in zip(row.outputs, operator.folds(node), strict=True):
+                self.operands.fold(subgraph, index, value)
+            return None
+        info = _find_kernel(operator.kernel_name)
+        typed = _typed(info, kinds)
         python = operator.reference is not None and (self.reference or typed < 0)
-        flags = self.flags.get((operator.name, python))
-        if flags is None:
-            flags = self.flags[operator.name, python] = _flags(operator, python)
-        handler = -1
-        if python and operator.reference is not None:
-            handler = self.handler(at_hand, operator.reference, None, writes=operator.writes)
-        params = _native.pack_params(info, kernel.params, self.keep) if kernel.params or info.fields else b""
-        return _native.NodeDef(
-            info.address,
-            typed,
-            flags,
-            node.index,
-            handler,
-            node.inputs,
-            node.outputs,
-            kernel.subgraphs,
-            params,
-        )
+        if python:
+            self.reference_of(row.op, kind)
+        keep: list[Any] = []
+        packed = _native.pack_params(info, params, keep) if params or info.fields else b""
+        return _native.Answer(info.pointer, typed, _flags(operator, python), packed, subgraphs, keep)
 
-    def custom(self, node: Node, at_hand: OpNode, kinds: Kinds) -> _native.NodeDef:
+    def operator(self, node: Node) -> Operator | None:
+        """The row of a node; None where there is none, and for custom operators that are the caller's."""
+        row = find_operator(node.op)
+        if row is None or (row.custom is not None) != node.custom:
+            return None
+        return None if node.custom and node.op in self.custom_ops else row
+
+    def reference_of(self, op: str, kind: int) -> None:
+        """The nodes of a kind run an operator's numpy reference."""
+        operator = find_operator(op)
+        if operator is not None and operator.reference is not None:
+            self.functions[kind] = Function(operator.reference, writes=operator.writes)
+
+    def custom(self, node: OpNode, kind: int) -> _native.Answer:
         function = self.custom_ops.get(node.op)
         if function is None:
-            raise at_hand.refuse(unresolved(node.op, self.custom_ops))
+            raise node.refuse(unresolved(node.op, self.custom_ops))
         if isinstance(function, UserKernel):
-            return self.compiled(node, at_hand, function, kinds)
+            return _compiled(node, function)
         shape = getattr(function, "shape", None)
-        check_custom(at_hand, function, shape)
-        info = self.find("custom")
-        params = _native.pack_params(info, {"has_shape": int(shape is not None)}, self.keep)
-        handler = self.handler(at_hand, function, shape, custom=True)
-        return _native.NodeDef(
-            info.address, -1, _native.NODE_PYTHON, node.index, handler, node.inputs, node.outputs, (), params
-        )
+        check_custom(node, function, shape)
+        info = _find_kernel("custom")
+        params = _native.pack_params(info, {"has_shape": int(shape is not None)}, [])
+        self.functions[kind] = Function(function, shape, custom=True)
+        return _native.Answer(info.pointer, -1, _native.NODE_PYTHON, params, (), ())
 
-    def compiled(self, node: Node, at_hand: OpNode, kernel: UserKernel, kinds: Kinds) -> _native.NodeDef:
-        """A custom operator whose kernel was compiled elsewhere."""
-        typed = self.typed(kernel.info, kinds)
-        if typed < 0 or ABSENT in kinds[1]:
-            raise at_hand.refuse(f"types {spelled(*kinds)} are not what its kernel takes, {kernel.types()}")
-        params = kernel.params(at_hand, self.keep)
-        self.keep.append(kernel)
-        return _native.NodeDef(kernel.info.address, typed, 0, node.index, -1, node.inputs, node.outputs, (), params)
+    def place_offline(self) -> None:
+        """Gives tensors the offsets of the memory plan that the file brings. Raises: ModelFormatError."""
+        from minilite.memory.offline import offline_offsets  # few files have one: importing minilite stays light
 
-    def handler(
-        self,
-        node: OpNode,
-        function: Callable[..., Any],
-        shape: Callable[..., Any] | None,
-        *,
-        custom: bool = False,
-        writes: tuple[int, ...] = (),
-    ) -> int:
-        self.handlers.append(Handler(node, function, shape, custom, writes))
-        return len(self.handlers) - 1
+        for subgraph, offsets in enumerate(offline_offsets(self.model) or ()):
+            for number, offset in enumerate(offsets):
+                self.lowering.tensor(subgraph, number).offline_offset = offset
 
 
-def _kinds(node: Node, tensors: list[Tensor]) -> Kinds:
+def _compiled(node: OpNode, kernel: UserKernel) -> _native.Answer:
+    """A custom operator whose kernel was compiled elsewhere."""
+    kinds = _kinds(node)
+    typed = _typed(kernel.info, kinds)
+    if typed < 0 or ABSENT in kinds[1]:
+        raise node.refuse(f"types {spelled(*kinds)} are not what its kernel takes, {kernel.types()}")
+    keep: list[Any] = [kernel]
+    return _native.Answer(kernel.info.pointer, typed, 0, kernel.params(node, keep), (), keep)
+
+
+def _kinds(node: OpNode) -> Kinds:
     """The types of a node's operands, by code."""
-    return (
-        tuple([int(tensors[i].type) if i >= 0 else ABSENT for i in node.inputs]),
-        tuple([int(tensors[i].type) if i >= 0 else ABSENT for i in node.outputs]),
-    )
+
+    def codes(tensors: tuple[Tensor | None, ...]) -> tuple[int, ...]:
+        return tuple([ABSENT if tensor is None else int(tensor.type) for tensor in tensors])
+
+    return codes(node.inputs), codes(node.outputs)
 
 
 def _flags(operator: Operator, python: bool) -> int:
@@ -254,11 +279,13 @@ def _flags(operator: Operator, python: bool) -> int:
 
 
 def lower(model: Model, custom_ops: Mapping[str, Any], *, reference: bool = False) -> Lowered:
-    """Lowers every node of every subgraph.
+    """Lowers every node of every subgraph of a model that was read.
 
     `reference` makes nodes run their numpy references. Raises: UnsupportedOpError, listing every unsupported node.
     """
-    return _Lowering(model, custom_ops, reference=reference).run()
+    file = model.file
+    assert file is not None
+    return _Lowering(model, file, custom_ops, reference=reference).run()
 
 
 def node_label(model: Model, subgraph: int, index: int) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,6 @@ from minilite.engine.refusals import gathered
 from minilite.errors import MiniliteError, UnsupportedOpError
 from minilite.format.dtypes import TensorType, element_bits
 from minilite.format.model import Model
-from minilite.memory.order import OrderNode, lower_peak_order
 
 Shape = tuple[int, ...]
 
@@ -42,10 +42,10 @@ class Program:
     """A Model lowered once; C graphs by root subgraph, shared by every Session."""
 
     def __init__(self, model: Model, custom_ops: Mapping[str, Any], *, reference: bool, reorder: bool = False) -> None:
-        self.model = model
+        self.model = model = _as_read(model)
         self.lowered = lower(model, custom_ops, reference=reference)
-        self.store = model.file.store if model.file is not None else _native.Store()
-        self._level = _native.choose_level(os.environ.get("MINILITE_ISA"))
+        self.store = self.lowered.lowering.file.store
+        self._level = _level(os.environ.get("MINILITE_ISA"))
         self._reorder = reorder
         self._graphs: dict[int, _native.Graph] = {}
 
@@ -56,43 +56,56 @@ class Program:
     def graph(self, root: int) -> _native.Graph:
         """The C graph whose main subgraph is `root`."""
         if root not in self._graphs:
-            low = self.lowered
-            subgraphs = self._reordered(root) if self._reorder else low.subgraphs
-            names = ModelNames(self.model)
-            self._graphs[root] = _native.Graph(subgraphs, low.resources, root, low.keep, names, self.store, self._level)
+            low, names = self.lowered, ModelNames(self.model)
+            order = self._order(root) if self._reorder else None
+            self._graphs[root] = _native.Graph(low.lowering, root, low.resources, names, self.store, self._level, order)
         return self._graphs[root]
 
-    def _reordered(self, root: int) -> tuple[_native.SubgraphDef, ...]:
-        """The subgraphs with the root's nodes in an order of lower peak, where there is one and nodes have no effects."""
-        graph = self.lowered.subgraphs[root]
-        files = self.model.subgraphs[root].nodes
-        if any(tensor.offline_offset >= 0 for tensor in graph.tensors):  # the file's memory plan is made for its order
-            return self.lowered.subgraphs
+    def _order(self, root: int) -> list[int] | None:
+        """An order of lower peak for the nodes of the root, where there is one and nodes have no effects."""
+        from minilite.memory.order import OrderNode, lower_peak_order  # seldom asked for, long to import
+
+        graph, lowering = self.model.subgraphs[root], self.lowered.lowering
+        tensors = [lowering.tensor(root, i) for i in range(len(graph.tensors))]
+        if any(tensor.offline_offset >= 0 for tensor in tensors):  # the file's memory plan is made for its order
+            return None
+        nodes = lowering.nodes(root)
         if any(
-            node.subgraphs or files[node.index].custom or "VARIABLE" in files[node.index].op for node in graph.nodes
+            node.n_subgraphs or graph.nodes[node.index].custom or "VARIABLE" in graph.nodes[node.index].op
+            for node in nodes
         ):
-            return self.lowered.subgraphs
+            return None
         sizes = [
             0
-            if t.data is not None or t.flags & _native.TENSOR_VARIABLE
-            else math.prod(t.shape) * element_bits(TensorType(t.type)) // 8
-            for t in graph.tensors
+            if t.data or t.flags & _native.TENSOR_VARIABLE
+            else math.prod(t.shape.dims[0 : t.shape.rank]) * element_bits(TensorType(t.type)) // 8
+            for t in tensors
         ]
-        nodes = [OrderNode(node.inputs, node.outputs) for node in graph.nodes]
-        order = lower_peak_order(nodes, sizes, graph.inputs, graph.outputs)
-        if order is None:
-            return self.lowered.subgraphs
-        better = graph._replace(nodes=[graph.nodes[n] for n in order])
-        return (*self.lowered.subgraphs[:root], better, *self.lowered.subgraphs[root + 1 :])
+        operands = [OrderNode(*lowering.operands(node)) for node in nodes]
+        return lower_peak_order(operands, sizes, graph.inputs, graph.outputs)
+
+
+@functools.cache
+def _level(mask: str | None) -> Any:
+    """The level of instructions of that name; asking the processor takes longer than reading a small model. Raises: InputError."""
+    return _native.choose_level(mask)
+
+
+def _as_read(model: Model) -> Model:
+    """The model as a view of rows. Raises: ModelFormatError for one put together by hand that is no valid model."""
+    if model.file is not None:
+        return model
+    from minilite.format.builder import as_read  # few models are put together by hand: importing minilite stays light
+
+    return as_read(model)
 
 
 def new_state(
-    program: Program, shared: _native.Shared, root: int, strategy: str, options: Mapping[str, bool], cache_bytes: int
+    program: Program, shared: _native.Shared, root: int, strategy: str, options: int, cache_bytes: int
 ) -> _native.State:
     """A C state over the program's graph for `root`."""
     hooks = PythonNodes(program.lowered.handlers)
-    bits = sum(_native.OPTIONS[name] for name, on in options.items() if on)
-    return _native.State(program.graph(root), shared, strategy, bits, cache_bytes, hooks)
+    return _native.State(program.graph(root), shared, strategy, options, cache_bytes, hooks)
 
 
 def spec_of(shapes: Mapping[int, Shape]) -> list[int]:

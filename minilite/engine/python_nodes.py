@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -86,10 +86,16 @@ def _encoded(handler: Handler, position: int, array: Array) -> bytes:
         raise _fault(handler, f"output {position} takes {error}", tensor) from None
 
 
+class Handlers(Protocol):
+    """Nodes by the number that C has for them."""
+
+    def __getitem__(self, number: int) -> Handler: ...
+
+
 class PythonNodes:
     """Runs the nodes that C hands over."""
 
-    def __init__(self, handlers: Sequence[Handler]) -> None:
+    def __init__(self, handlers: Handlers) -> None:
         self._handlers = handlers
         self.exceptions: dict[int, BaseException] = {}
 

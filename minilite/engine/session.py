@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-import threading
+from _thread import RLock  # threading takes long to import
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from minilite._native import Plan, Shared
+from minilite._native import OPTIONS, Plan, Shared
 from minilite.engine.binding import Binding, bindable
 from minilite.engine.misfit import as_array, check_resize, encode, misfit
 from minilite.engine.program import Program, new_state, spec_of
-from minilite.engine.target import Target, decoded_values, target_at
+from minilite.engine.target import MOVES, Target, decoded_values, target_at
 from minilite.errors import InputError, StateError
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array, Subgraph, Tensor
@@ -41,7 +41,7 @@ class Session:
         shared: Shared,
         root: int,
         strategy: str,
-        options: Mapping[str, bool],
+        options: int,
         cache_bytes: int,
     ) -> None:
         self.program = program
@@ -59,13 +59,14 @@ class Session:
         self._bound_asked: dict[int, Binding] = {}
         self._bound: dict[int, Binding] = {}
         self._released = False
-        self._allocating = threading.RLock()
+        self._allocating = RLock()
         self._known: tuple[int, _Targets, _Small] = (-1, {}, {})  # of one generation: threads see all of it or none
         self._all_known: dict[int, tuple[int, _Targets, _Small]] = {}
         self._generations = self.state.generations
         self._sequence = shared.sequence
+        self._written: dict[int, int] = {}  # the sequence when a tensor was set last: what no run has touched is whole
         self._owners: dict[int, tuple[int, Shape, Any, Any]] = {}  # of views; kept for the next where runs move nothing
-        self._kept = {*self.subgraph.outputs, *(self.subgraph.inputs if options["keep_inputs"] else ())}
+        self._kept = {*self.subgraph.outputs, *(self.subgraph.inputs if options & OPTIONS["keep_inputs"] else ())}
 
     @property
     def plan(self) -> Plan | None:
@@ -170,12 +171,13 @@ class Session:
 
     def _spec(self, shapes: Mapping[int, Shape]) -> Any:
         """The key of a plan in C's form."""
+        if not shapes:
+            return self.state.spec(())
         tensors = self.subgraph.tensors
         if len(self._specs) >= _MOST_REQUESTS:
             self._specs.clear()
-        return self.state.spec(
-            spec_of({index: shape for index, shape in shapes.items() if shape != tensors[index].shape})
-        )
+        wish = {index: shape for index, shape in shapes.items() if shape != tensors[index].shape}
+        return self.state.spec(spec_of(wish))
 
     def plan_for(self, shapes: Mapping[int, Shape]) -> Plan:
         """The plan for other shapes, not put in force."""
@@ -205,11 +207,10 @@ class Session:
 
     def bind(self, index: int, array: Array | None) -> None:
         """The caller's array stands in for a tensor from the next `allocate` on; None ends it. Raises: InputError."""
-        tensor = self.tensor(index)
-        lowered = self.program.lowered.subgraphs[self._root].tensors[index]  # lowering may settle type or value
-        tensor = tensor._replace(type=TensorType(lowered.type), data=lowered.data)
-        if array is not None and lowered.offline_offset >= 0 and lowered.data is None:
-            message = f"tensor {index} ('{tensor.name}') has the offset {lowered.offline_offset} in the file's memory plan: it cannot be bound"
+        tensor = self.program.lowered.operands.tensor(self._root, self.tensor(index).index)
+        offset = self.program.lowered.lowering.tensor(self._root, index).offline_offset
+        if array is not None and offset >= 0 and tensor.data is None:
+            message = f"tensor {index} ('{tensor.name}') has the offset {offset} in the file's memory plan: it cannot be bound"
             raise InputError(message, tensors=[tensor.name])
         bound = dict(self._bound_asked)
         if array is not None:
@@ -292,7 +293,7 @@ class Session:
                     return copy
         for _ in range(_TRIES):
             target = self._target(index)
-            if index not in self._kept:
+            if index not in self._kept and self._written.get(index) != self._sequence[0]:
                 self._check_whole(index)
             place = target.place
             if target.encoded is not None:
@@ -305,7 +306,7 @@ class Session:
                 if self.state.read(index, place, array):
                     return array
             self._forget_target(index)
-        raise StateError(_MOVES, tensors=[self.tensor(index).name])
+        raise StateError(MOVES, tensors=[self.tensor(index).name])
 
     def _check_whole(self, index: int) -> None:
         """Refuses tensors whose bytes have become another's. Raises: StateError."""
@@ -349,9 +350,10 @@ class Session:
                 array = np.ascontiguousarray(array)
             write = self.state.write_heap if target.encoded == TensorType.STRING else self.state.write
             if write(index, target.place, array):
+                self._written[index] = self._sequence[0]
                 return
             self._forget_target(index)
-        raise StateError(_MOVES, tensors=[self.tensor(index).name])
+        raise StateError(MOVES, tensors=[self.tensor(index).name])
 
     def view(self, index: int) -> Callable[[], Array]:
         """A function that gives a live view of a tensor; while an array of it lives, memory does not move.
@@ -383,18 +385,15 @@ class Session:
 
     def _pinned(self, index: int) -> Array:
         """An array over the tensor's memory, which stays where it is from before it is looked up."""
-        self.state.pin(1)
+        self.state.pin()
         try:
             target = self._look(index)
             memory = self.state.pinned_buffer(target.place)
         except BaseException:
-            self.state.pin(-1)
+            self.state.unpin()
             raise
         array: Array = _ndarray(target.shape, target.dtype, memory)
         array.flags.writeable = target.writable
         if target.writable and target.place.settled:
             self._owners[index] = target.place.generation, target.shape, target.dtype, memory
         return array
-
-
-_MOVES = "the tensor moves all the time: other threads resize or trim this interpreter"

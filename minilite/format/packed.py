@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minilite.format.dtypes import TensorType, element_bits, numpy_type
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 PACKED = frozenset(kind for kind in TensorType if 0 < element_bits(kind) < 8)
 """The types whose elements are packed."""

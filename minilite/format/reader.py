@@ -24,7 +24,7 @@ def load_model(
 ) -> Model:
     """Read a file: mapped, so that its constants stay where they are, or copied whole first with `load="copy"`.
 
-    A mapped file must not change while the model lives; copy files that may. Bytes that hold a model are read themselves.
+    Small files are always read. A mapped file must not change while the model lives; copy files that may. Bytes that hold a model are read themselves.
 
     Raises: ModelNotFoundError, ModelFormatError.
     """
@@ -35,7 +35,7 @@ def load_model(
         if bytes(path[4:8]) == _schema.IDENTIFIER:
             return read_model(path)
         size, path = len(path), bytes(path[:4097])  # longer than any path
-    name = os.fsdecode(path)
+    name = path if type(path) is str else os.fsdecode(path)
     try:
         data = map_file(name) if load == "map" else read_file(name)
     except (OSError, ValueError) as error:

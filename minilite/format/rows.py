@@ -191,6 +191,12 @@ class Metadata(Mapping[str, bytes]):
     def __getitem__(self, name: str) -> bytes:
         return self._all()[name]
 
+    def __contains__(self, name: object) -> bool:
+        """Copies nothing."""
+        if self._entries is None and isinstance(name, str):
+            return self._file.has_metadata(name)
+        return name in self._all()
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._all())
 

@@ -6,10 +6,12 @@ Source: tensorflow/lite/string_util.h.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _MOST = 2**31 - 1
 

@@ -198,7 +198,7 @@ def _gelu_erfc(x: Array) -> Array:
     return np.float32(0.5) * x * erfc.astype(np.float32)
 
 
-_unary = functools.partial(Operator, in_place=(0,), takes="x -> y")
+_unary = functools.partial(Operator, in_place=(0,), takes="x -> y", hangs_on="kind")
 _piecewise = functools.partial(_unary, types=each("T -> T", "f32 s8 u8 s16"), check=quantized_or_bare)
 _relu = functools.partial(
     _piecewise,
@@ -257,6 +257,7 @@ OPERATORS = (
         reference=reference_hard_swish,
         types=each("T -> T", "f32 s8 u8"),
         check=_check_hard_swish,
+        hangs_on="ratio",
         rule={
             "f32": "`x * gate / 6`, each rounded",
             "s8 u8": "`(x - zp) * 128` by a multiplier of 16 bits, times a gate in Q0.15 (truncated), shifted (ties away from "

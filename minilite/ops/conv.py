@@ -38,6 +38,7 @@ OPERATORS = (
         ),
         params={**WINDOW, **CLAMP},
         check=dense,
+        hangs_on="kind",
         reference=reference_conv,
         rule={
             "f32": "dot products within 8 eps of the sum of |x w|; with integer weights each batch quantized by itself, "

@@ -59,6 +59,7 @@ OPERATORS = (
         ),
         params={"keep_dims": "keep_num_dims", "asymmetric": "asymmetric_quantize_inputs", **CLAMP},
         check=_check,
+        hangs_on="kind",
         reference=reference_fully_connected,
         rule={
             "f32": "dot products within 8 eps of the sum of |x w|; with integer weights each row quantized by itself",

@@ -9,7 +9,7 @@ from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Tensor
 from minilite.ops_shared.checks import check_channels, check_quantized
 from minilite.ops_shared.fixed_point import input_of, rescale, round_half_away, scale_ratio
-from minilite.ops_shared.operator import Constants, Kernel, Operator, OpNode
+from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.sparse import dense_values
 
 
@@ -39,10 +39,11 @@ def _check_dequantize(node: OpNode) -> None:
         check_channels(node, source)
 
 
-def lower_dequantize(node: OpNode) -> Kernel | Constants:
-    """Constants are folded."""
-    source = input_of(node)
-    return Kernel("dequantize") if source.data is None else Constants((reference_dequantize(node, source.data),))
+def fold_dequantize(node: OpNode) -> tuple[Array, ...]:
+    """Of a constant."""
+    source = input_of(node).data
+    assert source is not None
+    return (reference_dequantize(node, source),)
 
 
 def reference_dequantize(node: OpNode, x: Array) -> Array:
@@ -53,9 +54,14 @@ def reference_dequantize(node: OpNode, x: Array) -> Array:
     return np.asarray(scales * (x.astype(np.int32) - zero_points).astype(np.float32)).reshape(x.shape)
 
 
-def lower_densify(node: OpNode) -> Constants:
+def fold_densify(node: OpNode) -> tuple[Array, ...]:
     """What the file alone decides. Raises: UnsupportedOpError."""
-    return Constants((dense_values(node, input_of(node)),))
+    return (dense_values(node, input_of(node)),)
+
+
+def _check_densify(node: OpNode) -> None:
+    if input_of(node).data is None:
+        fold_densify(node)
 
 
 def reference_densify(node: OpNode, _: Array) -> Array:
@@ -81,7 +87,8 @@ OPERATORS = (
         range(1, 2),
         takes="x -> y",
         types=("f32 -> f32", "f16 -> f16", "s8 -> s8"),
-        lower=lower_densify,
+        folds=fold_densify,
+        check=_check_densify,
         reference=reference_densify,
     ),
     Operator(
@@ -92,6 +99,7 @@ OPERATORS = (
         reference=reference_quantize,
         in_place=(0,),
         check=_check_quantize,
+        hangs_on="kind",
         rule={
             "f32": "`half away(x / scale) + zp` in float32, saturating; also per channel",
             "s8 u8 s16 s32": "`x - zp_x`, double rounding by `scale_x / scale_y` (float64), `+ zp_y`, saturating; 8 bits to "
@@ -103,10 +111,11 @@ OPERATORS = (
         range(1, 10),
         takes="x -> y",
         types=("f16|s8|u8|s16 -> f32",),
-        lower=lower_dequantize,
+        folds=fold_dequantize,
         reference=reference_dequantize,
         in_place=(0,),
         check=_check_dequantize,
+        hangs_on="kind",
         rule={
             "s8 u8 s16": "`scale * (x - zp)`, one rounding; also per channel",
             "f16": "exact. Of constants: done once, when the model is lowered",

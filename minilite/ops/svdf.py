@@ -71,6 +71,7 @@ OPERATORS = (
         ),
         params={"rank": positive("rank"), "asymmetric": "asymmetric_quantize_inputs", **CLAMP},
         check=dense,
+        hangs_on="kind",
         reference=reference_svdf,
         writes=(4,),
         rule={

@@ -13,7 +13,14 @@ def _number(node: OpNode) -> int:
 
 
 OPERATORS = (
-    Operator("VAR_HANDLE", range(1, 2), takes="-> handle", types=("-> resource",), params={"resource": _number}),
+    Operator(
+        "VAR_HANDLE",
+        range(1, 2),
+        takes="-> handle",
+        types=("-> resource",),
+        params={"resource": _number},
+        hangs_on="model",
+    ),
     Operator("READ_VARIABLE", range(1, 2), takes="handle -> value", types=("resource -> any",)),
     Operator("ASSIGN_VARIABLE", range(1, 2), takes="handle value ->", types=("resource any ->",)),
 )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from minilite.errors import UnsupportedOperator, UnsupportedOpError, coordinates
-from minilite.format.model import Array, Tensor
+from minilite.format.model import Array, Subgraph, Tensor
 from minilite.ops_shared.types import ABSENT, Operand, at, misfits, parse, spelled
 
 
 class OpNode(NamedTuple):
-    """One node with its tensors at hand: what `lower`, `check`, `params` and `reference` work on."""
+    """One node with its tensors at hand: what `check`, `params` and `reference` work on."""
 
     subgraph: int
     index: int  # type: ignore[assignment]  # a field, not tuple.index
@@ -26,6 +26,8 @@ class OpNode(NamedTuple):
     """The numbers of the model's resource variables by (container, shared name); VAR_HANDLE adds to it."""
     intermediates: tuple[Tensor | None, ...] = ()
     """Tensors that carry nothing but the quantization of values inside the node: an LSTM's gates."""
+    subgraphs: Sequence[Subgraph] = ()
+    """The model's, for operators whose meaning hangs on another subgraph's nodes."""
 
     def input(self, position: int) -> Tensor | None:
         """Input `position`, or None when it is absent or missing."""
@@ -45,24 +47,6 @@ class OpNode(NamedTuple):
         )
 
 
-class Kernel:
-    """A C kernel by name, and its parameters by the names its C file declares (numbers, or arrays kept alive)."""
-
-    __slots__ = ("name", "params", "subgraphs")
-
-    def __init__(self, name: str, /, subgraphs: tuple[int, ...] = (), **params: Any) -> None:
-        self.name = name
-        self.params = params
-        self.subgraphs = subgraphs
-
-
-class Constants(NamedTuple):
-    """What a node lowers to when its outputs' values are known from the file alone: one array an output."""
-
-    values: tuple[Array, ...]
-
-
-Lower = Callable[[OpNode], "Kernel | Constants"]
 Reference = Callable[..., "Array | tuple[Array, ...]"]
 Param = Callable[[OpNode], Any]
 
@@ -76,10 +60,6 @@ class Operator(NamedTuple):
     """The operands by name: "x axis? -> y"; "?" behind a name: may be absent, "...": and more like it."""
     types: tuple[str, ...]
     """Every combination of operand types that runs, in C or in numpy, spelled as in csrc/kernel.h."""
-    lower: Lower | None = None
-    """Only where the row cannot say it: chooses kernel and parameters itself.
-
-    Raises: UnsupportedOpError, by ``raise node.refuse("...")``."""
     reference: Reference | None = None
     """``reference(node, *inputs)``: the operator in numpy, the specification of its kernel. Inputs are read-only arrays
     (None when absent). None for operators that only the engine can run (WHILE, variables)."""
@@ -94,11 +74,26 @@ class Operator(NamedTuple):
     params: Mapping[str, str | Param] = {}
     """The kernel's fields: by the option that has the value, or by a function of the node."""
     check: Callable[[OpNode], None] | None = None
-    """Refuses what types do not tell: quantization, options. Raises: UnsupportedOpError."""
+    """Refuses what types do not tell: quantization, options.
+
+    Raises: UnsupportedOpError, by ``raise node.refuse("...")``."""
+    hangs_on: Literal["node", "model", "kind", "ratio", "scales"] | None = None
+    """What `check` and the functions of `params` ask about, so that nodes that are alike in it are asked about once.
+
+    "kind": types, options, and of quantization what csrc/graph/kinds.c has a bit for; "ratio": also how scales compare, or
+    their values where types have 16 bits; "scales": also scales and zero points; "model": as "kind", and on the model (its resources); "node": anything. When None, "node" for rows
+    that have such functions or `writes`, "kind" for others. tests/unit/test_kinds.py finds rows that say too little."""
+    folds: Callable[[OpNode], tuple[Array, ...]] | None = None
+    """The values of the outputs where input 0 is constant, for nodes whose result follows from the file alone: such a node
+    vanishes."""
+    calls: tuple[str, ...] = ()
+    """The options that say which subgraphs it runs, one or several."""
     kernel: str = ""
     """The C kernel; the operator's name in lower case when empty."""
     writes: tuple[int, ...] = ()
     """Inputs that are variable tensors and written; the reference gives their new values behind the outputs."""
+    custom: Callable[[bytes], Mapping[str, Any]] | None = None
+    """For a custom operator that is built in: its options from the bytes in the file. Raises: ValueError."""
     rule: Mapping[str, str] = {}
     """How it computes, for docs/operators.md, by types of input 0 ("s8 u8"), "" for all of them."""
 
@@ -107,21 +102,26 @@ class Operator(NamedTuple):
         """The C kernel that runs it."""
         return self.kernel or self.name.lower()
 
-    def lowered(self, node: OpNode) -> Kernel | Constants:
-        """What the node becomes. Raises: UnsupportedOpError."""
+    @property
+    def asks_about(self) -> str:
+        """`hangs_on`, and what it is when None."""
+        asks = (
+            self.check or self.writes or self.custom or any(not isinstance(said, str) for said in self.params.values())
+        )
+        return self.hangs_on or ("node" if asks else "kind")
+
+    def lowered(self, node: OpNode) -> tuple[dict[str, Any], tuple[int, ...]]:
+        """The parameters of the node's kernel, and the subgraphs that it runs. Raises: UnsupportedOpError."""
         for position in self.writes:
             written = node.input(position)
             if written is not None and not written.is_variable:
                 raise node.refuse(f"input {position} ('{written.name}') is written: it must be a variable tensor")
         if self.check is not None:
             self.check(node)
-        if self.lower is not None:
-            return self.lower(node)
         options = node.options
-        return Kernel(
-            self.kernel_name,
-            **{field: options[said] if isinstance(said, str) else said(node) for field, said in self.params.items()},
-        )
+        params = {field: options[said] if isinstance(said, str) else said(node) for field, said in self.params.items()}
+        called = [[said] if isinstance(said, int) else said for said in (options[name] for name in self.calls)]
+        return params, tuple([int(number) for numbers in called for number in numbers])
 
     def refusal(self, inputs: Sequence[int], outputs: Sequence[int]) -> str:
         """Why operands of these types (-1: absent) are not supported; empty when they are."""

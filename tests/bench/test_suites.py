@@ -52,6 +52,18 @@ def test_the_family_runs_as_in_litert(form: str, percent: int) -> None:
         np.testing.assert_array_equal(left, right)
 
 
+@pytest.mark.parametrize("form", ["chain", "branches"])
+def test_the_arena_follows_its_bound(form: str) -> None:
+    """However lengths change, placing anew leaves the arena near its bound: also where the last order is of no use."""
+    runner = dynamic_family.Runner(dynamic_family.draw(form, 200, 50), minilite.Interpreter)
+    for turn in range(12):
+        runner.run(turn)
+        runner.run(turn)  # what has grown is placed anew by now
+        memory = runner.interpreter.memory
+        assert memory is not None
+        assert runner.interpreter.arena_bytes <= 1.25 * memory.lower_bound, turn
+
+
 def test_suites_import_without_minilite(tmp_path: Path) -> None:
     """The first commits have no Interpreter; what they cannot do must be n/a, not a failure."""
     code = f"""

@@ -184,7 +184,7 @@ def _growing_loop() -> Sequenced:
 
 
 def _closed_loop() -> Sequenced:
-    """The carry keeps its shape; on the way the body puts as many rows as the counter says into a variable."""
+    """The carry keeps its shape; on the way the body puts fifty rows times the counter into a variable."""
     builder = ModelBuilder()
     main, test, body, init = (builder.subgraph(name) for name in ("main", "test", "body", "init"))
     carries = [("x", (2, 4), F32), *_COUNTED]
@@ -195,7 +195,8 @@ def _closed_loop() -> Sequenced:
     main.output(out[0], main.node("READ_VARIABLE", [variable(main)], out=("kept", (1, 4))))
     test.output(below(5)(test, [test.input(*c) for c in carries][1:]))
     x, i, pick = (body.input(*c) for c in carries)
-    times = body.node("RESHAPE", [i, body.constant("one", _ints(1))], out=("times", (1,), S32))
+    fifty = body.node("MUL", [i, body.constant("fifty", integer(50))], out=("fifty_times", (), S32))
+    times = body.node("RESHAPE", [fifty, body.constant("one", _ints(1))], out=("times", (1,), S32))
     parts = [times, body.constant("columns", _ints(1))]
     multiples = body.node("CONCATENATION", parts, out=("multiples", (2,), S32), options={"axis": 0})
     many = body.node("TILE", [_row(body, x, pick), multiples], out=("many", (1, 4)))

@@ -102,7 +102,10 @@ class OneNode:
         quantization: Quantization = NOT_QUANTIZED,
         outs: Sequence[Out] | None = None,
         version: int = 1,
+        intermediates: Sequence[Out] = (),
+        custom: bytes | None = None,
     ) -> None:
+        """`custom` are the options of a custom operator, which the node then is."""
         given = [_given(value) for value in inputs]
         builder = ModelBuilder()
         g = builder.subgraph()
@@ -124,7 +127,11 @@ class OneNode:
             like = "f32" if first is None else first.array if first.kind is None else first.kind
             outs = [Out(kind_of(like if kind is None else kind), quantization)]
         made = [(f"y{i or ''}", out.shape, kind_of(out.kind), out.quantization) for i, out in enumerate(outs)]
-        g.output(*g.node(op, numbers, out=made, options=options or {}, version=version))
+        inner = [
+            g.tensor(f"i{i}", (0,), kind_of(o.kind), quantization=o.quantization) for i, o in enumerate(intermediates)
+        ]
+        said = {"custom": custom is not None, "custom_options": custom or b"", "intermediates": inner}
+        g.output(*g.node(op, numbers, out=made, options=options or {}, version=version, **said))
         self.model = builder.build()
         self.arrays = [v.array for v in given if v is not None and not (v.constant or v.variable)]
 

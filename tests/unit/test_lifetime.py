@@ -13,6 +13,7 @@ import pytest
 from built import accumulator, custom_chain, floats, loop, ready, relu_chain, run, signed
 
 import minilite
+from minilite._core import ffi
 from minilite.format.builder import ModelBuilder
 
 DESCRIPTORS = pathlib.Path("/proc/self/fd")
@@ -183,3 +184,12 @@ def test_loops_are_freed_too() -> None:
     references = parts(interpreter)
     del interpreter
     assert left(references) == []
+
+
+def test_views_keep_their_memory_whatever_a_collector_finalizes_first() -> None:
+    """In a cycle that is garbage the state may go before its views do."""
+    interpreter = plain()
+    view = interpreter.tensor(3)()
+    ffi.release(interpreter._session().state.pointer)
+    assert view.tolist() == [0, 2, 3, 4]
+    del view

@@ -13,6 +13,7 @@ from built import (
     S32,
     Array,
     below,
+    count_since,
     floats,
     head,
     integer,
@@ -143,6 +144,21 @@ def move_what_was_spilled() -> None:
 @pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer takes all address space")
 def test_room_of_a_loop_that_moves_while_another_size_is_in_force() -> None:
     apart(move_what_was_spilled, MALLOC_MMAP_THRESHOLD_="65536")
+
+
+def test_a_count_creeps_up_within_a_planned_block() -> None:
+    """Places end at multiples of 64 bytes, which are 16 floats."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x, req = graph.input("x", (4,), signature=(-1,)), graph.input("req", (4,))
+    heads = graph.node("Head", [req], out=("heads", (1,)), custom=True)
+    graph.output(*[graph.node("RELU", [tensor], out=(f"y{tensor}", (1,))) for tensor in (x, heads)])
+    interpreter = ready(builder.build(), custom_ops={"Head": head})
+    run(interpreter, floats(1, 2, 3, 4), request(33))
+    resized(interpreter, 5)  # with room for 33
+    for count, misses in ((34, 0), (41, 0), (48, 0), (49, 2)):
+        grown = count_since(interpreter, lambda: run(interpreter, np.zeros(5, np.float32), request(count)))  # noqa: B023
+        assert grown["capacity_misses"] == misses
 
 
 def test_memory_refused_for_a_tensor_that_had_grown() -> None:

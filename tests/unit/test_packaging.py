@@ -69,7 +69,7 @@ def test_public_names_exist_and_are_sorted() -> None:
     assert all(hasattr(minilite, name) for name in minilite.__all__)
 
 
-@pytest.mark.parametrize("statement", ["import minilite", "import minilite.cli"])
+@pytest.mark.parametrize("statement", ["from minilite import Interpreter", "import minilite.cli"])
 def test_imports_stay_light(statement: str, tmp_path: Path) -> None:
     modules = imported(statement, tmp_path)
     assert not modules.intersection(FOREIGN)
@@ -79,8 +79,18 @@ def test_imports_stay_light(statement: str, tmp_path: Path) -> None:
     )
 
 
+def test_the_interpreter_imports_what_running_needs(tmp_path: Path) -> None:
+    modules = imported("from minilite import Interpreter", tmp_path) - imported("import numpy", tmp_path)
+    assert not {"pathlib", "threading", "typing_extensions", "numpy.typing", "dataclasses", "csv"} & modules
+    assert not {name for name in modules if name.startswith(("minilite.ops.", "minilite.memory.", "minilite.report"))}
+    assert not {"minilite._native.planner", "minilite._native.advice"} & modules
+    assert {name for name in imported("import minilite", tmp_path) if name.startswith("minilite")} == {"minilite"}
+
+
 def test_cli_adds_little_to_the_package(tmp_path: Path) -> None:
-    extra = imported("import minilite.cli", tmp_path) - imported("import minilite", tmp_path)
+    extra = imported("import minilite.cli", tmp_path) - imported(
+        "import pathlib; from minilite import Interpreter", tmp_path
+    )
     own = {name for name in extra if name.startswith("minilite.")}
     assert len(extra - own) <= 12, sorted(extra - own)
 

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+MAPPED = bytes(1 << 16)
+"""What makes a file large enough to be mapped; smaller ones are read."""
+
+
 @pytest.fixture
 def no_collector() -> Iterator[None]:
     gc.collect()
@@ -164,7 +168,7 @@ def test_reprs_are_short() -> None:
 @pytest.mark.usefixtures("no_collector")
 def test_mapping_goes_with_the_model(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "mapped.tflite"
-    path.write_bytes(everything().build())
+    path.write_bytes(everything().build() + MAPPED)
     descriptors = open_descriptors()
     model = load_model(path)
     assert open_descriptors() == descriptors
@@ -179,7 +183,7 @@ def test_mapping_goes_with_the_model(tmp_path: pathlib.Path) -> None:
 @pytest.mark.usefixtures("no_collector")
 def test_mapping_stays_as_long_as_a_constant(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "mapped.tflite"
-    path.write_bytes(small().build())
+    path.write_bytes(small().build() + MAPPED)
     w = load_model(path).subgraphs[0].tensors[1].data
     assert w is not None
     assert mapped(path)
@@ -192,7 +196,7 @@ def test_a_file_that_changes_underneath_does_no_harm(tmp_path: pathlib.Path) -> 
     """Numbers that were checked were copied: whatever becomes of the file, they stay within their bounds."""
     path = tmp_path / "changing.tflite"
     data = everything().build()
-    path.write_bytes(data)
+    path.write_bytes(data + MAPPED)
     model, expected = load_model(path), read_model(data)
     with path.open("r+b") as file:
         file.write(b"\xff" * len(data))

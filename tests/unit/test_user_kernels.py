@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import pathlib
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from built import COUNTER, below, count_since, floats, graph_with, loop, next_co
 
 import minilite
 from minilite import InputError, KernelError, ShapeError, UnsupportedOpError
+from minilite._native import debug_build
 from minilite.format.dtypes import TensorType
 from minilite.format.quantization import Quantization
 
@@ -71,6 +73,14 @@ def test_headers_are_all_that_a_kernel_includes() -> None:
     assert all((folder / name).exists() for name in included)
 
 
+@pytest.mark.skipif(not debug_build(), reason="debug builds look for this")
+@pytest.mark.parametrize(("in_scratch", "where"), [(0, "the end of output 0"), (1, "its scratch")])
+def test_a_write_behind_what_a_kernel_has_is_seen(address: Address, in_scratch: int, where: str) -> None:
+    interpreter = mine(one([VECTOR], [((4,), F32)]), address("my_overrun"), {"in_scratch": in_scratch})
+    with pytest.raises(KernelError, match=f"byte 0 behind {where} was written"):
+        interpreter.invoke()
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_parallel_and_sizes(address: Address, threads: int) -> None:
     i = mine(one([VECTOR], [((4,), F32)]), address("my_relu"), {"minimum": 0.5}, num_threads=threads)
@@ -85,6 +95,19 @@ def test_parallel_and_sizes(address: Address, threads: int) -> None:
         KernelError, match=r"^subgraph 0, node 0 \(Mine 'y0'\): element 500 is 13, which brings bad luck$"
     ):
         run(i, x)
+
+
+def test_signals_are_heard_between_blocks_of_any_length(address: Address) -> None:
+    """After 50 ms, which are ten blocks, whatever holds up the process: the clock is looked at between any two."""
+    interpreter = mine(one([VECTOR], [((4,), F32)]), address("my_slow"))
+    resized(interpreter, 1000)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interpreter.invoke()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert 1 <= interpreter.get_tensor(1).sum() <= 12
 
 
 def test_a_run_calls_no_python(address: Address) -> None:

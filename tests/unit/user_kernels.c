@@ -1,5 +1,8 @@
 /* user_kernels.c -- kernels as users compile them, one for each part of the contract. */
+#define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include <kernel.h>
+#include <signal.h>
+#include <time.h>
 
 /* Parallel: y = max(x, minimum), and by how many threads. ------------------------------------------------------------- */
 #define RELU_FIELDS(X, S) X(S, f32, minimum)
@@ -83,6 +86,50 @@ const ml_kernel my_double_at_once = {.abi = ML_KERNEL_ABI,
                                      .name = "my_double_at_once",
                                      .prepare = prepare_same,
                                      ML_TYPED({"s8 -> s8", NULL, NULL, double_at_once})};
+
+/* Slow: blocks of 5 ms, each of which puts a 1 out; the first asks for an interruption. --------------------------------- */
+static ml_status slow_block(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                            void *args) {
+    if (first == 0) raise(SIGINT);
+    nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    for (float *y = ml_out(c, 0); first < end; first++) y[first] = 1;
+    return ML_OK;
+}
+
+static ml_status slow(const ml_call *c) {
+    memset(ml_out(c, 0), 0, (size_t)ml_out_tensor(c, 0)->bytes);
+    return ml_parallel(c, ml_elements(&ml_out_tensor(c, 0)->shape), 1, slow_block, NULL);
+}
+
+const ml_kernel my_slow = {.abi = ML_KERNEL_ABI,
+                           .name = "my_slow",
+                           .prepare = prepare_same,
+                           ML_TYPED({"f32 -> f32", NULL, NULL, slow})};
+
+/* Wrong: writes a byte behind its scratch, or behind its output. ---------------------------------------------------------- */
+#define OVERRUN_FIELDS(X, S) X(S, i32, in_scratch)
+ML_PARAMS(overrun_params, OVERRUN_FIELDS)
+enum { OVERRUN_SCRATCH = 64 };
+
+static ml_status prepare_overrun(const ml_call *c, ml_wish *wish) {
+    ml_reserve(wish, OVERRUN_SCRATCH);
+    return ml_set_output(c, 0, &ml_input(c, 0)->shape);
+}
+
+static ml_status overrun(const ml_call *c) {
+    const ml_tensor *y = ml_out_tensor(c, 0);
+    memset(ml_out(c, 0), 0, (size_t)y->bytes);
+    if (((const overrun_params *)c->params)->in_scratch)
+        *((char *)ml_scratch(c, 0) + OVERRUN_SCRATCH) = 1;
+    else *((char *)ml_out(c, 0) + y->bytes) = 1;
+    return ML_OK;
+}
+
+const ml_kernel my_overrun = {.abi = ML_KERNEL_ABI,
+                              .name = "my_overrun",
+                              ML_PARAMS_OF(overrun_params),
+                              .prepare = prepare_overrun,
+                              ML_TYPED({"f32 -> f32", NULL, NULL, overrun})};
 
 /* Packed: y = x w, w transposed once a Model, or in each run; sums of rows in scratch, of workers in theirs. ------------- */
 typedef struct product_blob {

@@ -229,6 +229,19 @@ static ml_plan_status run(exact *e) {
     return status;
 }
 
+bool ml_exact_dive(const ml_problem *problem, int64_t capacity, int64_t max_nodes, int64_t *offsets,
+                   int64_t *visited) {
+    exact e = {.problem = (ml_problem *)(uintptr_t)problem}; /* which is only read */
+    bool found = open_exact(&e);
+    e.budget.max_nodes = max_nodes;
+    e.budget.slice = e.count + e.count / 4;
+    found = found && decide(&e, capacity) == ML_SEARCH_FOUND;
+    if (found) take_plan(&e, offsets);
+    *visited = e.budget.nodes;
+    free(e.blocks);
+    return found;
+}
+
 ml_plan_status ml_plan_exact(ml_problem *problem) {
     for (int32_t i = 0; i < problem->count; i++)
         if (problem->records[i].offset != ML_UNPLACED) return ML_PLAN_UNSUPPORTED;

@@ -20,6 +20,7 @@ typedef struct ml_block {
 typedef struct ml_budget {
     int64_t nodes; /* visited so far */
     int64_t max_nodes; /* 0 = no limit */
+    int64_t slice; /* nodes for each order of candidates, to begin with; 0 = as many as are usual */
     double end; /* CPU seconds at which to stop; 0 = never */
 } ml_budget;
 
@@ -33,6 +34,11 @@ typedef enum {
 /* Offsets for all blocks (by their records' indices) so that none ends beyond `capacity`; NONE is a proof. */
 ml_search_status ml_search_piece(const ml_block *blocks, int32_t count, int64_t capacity,
                                  ml_budget *budget, int64_t *offsets);
+
+/* Whether a search of at most `max_nodes` (> 0) finds a plan within `capacity`: offsets by record. Notes the search nodes
+ * that it visited. Takes no fixed records; without memory it finds nothing. */
+bool ml_exact_dive(const ml_problem *problem, int64_t capacity, int64_t max_nodes, int64_t *offsets,
+                   int64_t *visited);
 
 /* CPU seconds of this process. */
 double ml_cpu_seconds(void);

@@ -314,7 +314,8 @@ ml_search_status ml_search_piece(const ml_block *blocks, int32_t count, int64_t 
     ml_block *sorted = malloc((size_t)count * sizeof *sorted);
     void *memory = allocate(&s, blocks);
     ml_search_status status = sorted && memory ? ML_SEARCH_OUT_OF_BUDGET : ML_SEARCH_NO_MEMORY;
-    for (int64_t limit = FIRST_LIMIT; status == ML_SEARCH_OUT_OF_BUDGET; limit *= 2) {
+    int64_t first = budget->slice > 0 ? budget->slice : FIRST_LIMIT;
+    for (int64_t limit = first; status == ML_SEARCH_OUT_OF_BUDGET; limit *= 2) {
         for (int32_t p = 0; p < PREORDERS && status == ML_SEARCH_OUT_OF_BUDGET; p++) {
             memcpy(sorted, blocks, (size_t)count * sizeof *sorted);
             sort_blocks(sorted, count, p);

@@ -1,0 +1,45 @@
+/* lstm.h -- what the files of LSTM share: where the operands of each direction stand. */
+#ifndef ML_KERNELS_LSTM_H
+#define ML_KERNELS_LSTM_H
+
+#include "rules/recurrent.h"
+
+/* One row of parameters for all LSTMs. */
+#define LSTM_FIELDS(X, S)                                                                  \
+    X(S, i32, activation) X(S, f32, cell_clip) X(S, f32, proj_clip) X(S, i32, asymmetric) \
+    X(S, i32, time_major) X(S, i32, rank) X(S, i32, merged) X(S, array, scales) X(S, i32, hidden_zero)
+typedef struct lstm_params {
+    LSTM_FIELDS(ML_MEMBER, S)
+} lstm_params;
+
+enum { INPUT_GATE, FORGET_GATE, CELL_GATE, OUTPUT_GATE };
+
+/* One direction of a node. Behind the weights of the input for each gate come those of the output, 3 peepholes, 4 biases, the
+ * projection and its bias. */
+typedef struct lstm_run {
+    ml_recurrent r;
+    int32_t first; /* the input gate's weights of the input */
+    int32_t cell_state;
+    int32_t norms; /* coefficients for each gate; 0: it has none */
+    int32_t skipped; /* 1: no input gate, the forget gate's complement stands in */
+    int64_t hidden_at; /* scratch: a row a batch */
+    int64_t projected_at; /* the same, of integers */
+    int64_t gates_at; /* those of one row */
+} lstm_run;
+
+/* The directions of a node, one or two, and what hangs on weights; negative where those do not go together. Derived begins with
+ * *derived bytes of other things. */
+int32_t ml_lstm_describe(const ml_call *c, lstm_run runs[2], int64_t *derived);
+/* Derive: packs what is known of them. */
+void ml_lstm_pack(const ml_call *c, int64_t head, void *to);
+/* Prepare and eval: scratch, -1 bytes where they overflow. */
+void ml_lstm_place_scratch(const ml_call *c, lstm_run runs[2], int32_t n, int64_t *scratch);
+/* The eval of all of them, whose derived block begins with `head` bytes of other things. */
+ml_status ml_lstm_run(const ml_call *c, int64_t head, ml_step_fn *step);
+
+int64_t ml_lstm_derive_floats(const ml_call *c, void *to);
+int64_t ml_lstm_derive_integers(const ml_call *c, void *to);
+ml_status ml_lstm_floats(const ml_call *c);
+ml_status ml_lstm_integers(const ml_call *c);
+
+#endif

@@ -1,0 +1,126 @@
+/* conflicts.c -- which records of a problem are live at once.
+ *
+ * A pass over a problem looks, for each record, at all that are placed. Most of them live at other times: graphs are long and
+ * thin. Lists of those that do not are found once for many sizes, as lifetimes stay what they are. */
+#include "memory/conflicts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ON_AVERAGE = 32 };
+
+typedef struct beginning {
+    int32_t first;
+    int32_t record;
+} beginning;
+
+static int by_first(const void *x, const void *y) {
+    const beginning *a = x, *b = y;
+    if (a->first != b->first) return a->first < b->first ? -1 : 1;
+    return (a->record > b->record) - (a->record < b->record);
+}
+
+/* Walks over the records by first node with those still live at hand; `degree` counts the pairs of each, and `start`, where it is given, says
+ * where to list them. Returns the number of pairs. */
+static int64_t walk(const ml_record *records, const beginning *begin, int32_t count, int32_t *live,
+                    int32_t *degree, const int32_t *start, int32_t *others) {
+    int64_t pairs = 0;
+    int32_t n_live = 0;
+    memset(degree, 0, (size_t)count * sizeof *degree);
+    for (int32_t next = 0; next < count; next++) {
+        int32_t i = begin[next].record, kept = 0;
+        for (int32_t k = 0; k < n_live; k++) {
+            int32_t other = live[k];
+            if (records[other].last < records[i].first) continue;
+            live[kept++] = other;
+            if (start) {
+                others[start[i] + degree[i]] = other;
+                others[start[other] + degree[other]] = i;
+            }
+            degree[i]++;
+            degree[other]++;
+        }
+        pairs += kept;
+        live[kept++] = i;
+        n_live = kept;
+    }
+    return pairs;
+}
+
+void ml_conflicts_find(ml_conflicts *c, const ml_record *records, int32_t count) {
+    ml_conflicts_free(c);
+    beginning *begin = malloc(((size_t)count + 1) * (sizeof *begin + 2 * sizeof(int32_t)));
+    if (!begin) return;
+    int32_t *live = (int32_t *)(begin + count + 1), *degree = live + count + 1;
+    bool sorted = true;
+    for (int32_t i = 0; i < count; i++) {
+        begin[i] = (beginning){records[i].first, i};
+        sorted &= i == 0 || begin[i - 1].first <= begin[i].first;
+    }
+    if (!sorted) qsort(begin, (size_t)count, sizeof *begin, by_first);
+    int64_t pairs = walk(records, begin, count, live, degree, NULL, NULL);
+    if (count > 0 && pairs <= (int64_t)count * MOST_ON_AVERAGE / 2)
+        c->start = malloc(((size_t)count + 1 + 2 * (size_t)pairs) * sizeof *c->start);
+    if (c->start) {
+        c->others = c->start + count + 1;
+        c->start[0] = 0;
+        c->most = 0;
+        for (int32_t i = 0; i < count; i++) {
+            c->start[i + 1] = c->start[i] + degree[i];
+            if (degree[i] > c->most) c->most = degree[i];
+        }
+        walk(records, begin, count, live, degree, c->start, c->others);
+        c->count = count;
+    }
+    free(begin);
+}
+
+void ml_conflicts_free(ml_conflicts *c) {
+    free(c->start);
+    *c = (ml_conflicts){0};
+}
+
+static int64_t place_on_top(const ml_conflicts *c, int32_t i, const int64_t *size,
+                            const int64_t *offset) {
+    int64_t top = 0;
+    for (int32_t k = c->start[i]; k < c->start[i + 1]; k++) {
+        int64_t end = offset[c->others[k]] + size[c->others[k]];
+        if (offset[c->others[k]] >= 0 && end > top) top = end;
+    }
+    return top;
+}
+
+/* Few are as good as sorted by insertion; the long-lived tensors of a wide graph have hundreds of neighbours. */
+static void sort_by_offset(ml_stretch *spans, int32_t count) {
+    for (int32_t gap = count > 16 ? count / 2 : 1; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11)
+        for (int32_t i = gap; i < count; i++) {
+            ml_stretch moving = spans[i];
+            int32_t at = i;
+            for (; at >= gap && spans[at - gap].offset > moving.offset; at -= gap)
+                spans[at] = spans[at - gap];
+            spans[at] = moving;
+        }
+}
+
+int64_t ml_conflicts_place(const ml_conflicts *c, int32_t i, const int64_t *size,
+                           const int64_t *offset, ml_stretch *room, ml_fit fit) {
+    int32_t count = 0;
+    if (fit == ML_ON_TOP) return place_on_top(c, i, size, offset);
+    for (int32_t k = c->start[i]; k < c->start[i + 1]; k++) {
+        int32_t other = c->others[k];
+        if (offset[other] < 0 || size[other] == 0) continue;
+        room[count++] = (ml_stretch){offset[other], offset[other] + size[other]};
+    }
+    sort_by_offset(room, count);
+    int64_t end = 0, best = -1, slack = INT64_MAX;
+    for (int32_t k = 0; k < count; k++) {
+        int64_t gap = room[k].offset - end;
+        if (gap >= size[i] && gap - size[i] < slack) {
+            best = end;
+            slack = gap - size[i];
+            if (fit == ML_FIRST_FIT || slack == 0) break;
+        }
+        if (room[k].end > end) end = room[k].end;
+    }
+    return best >= 0 ? best : end;
+}

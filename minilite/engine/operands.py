@@ -1,0 +1,66 @@
+"""A model's nodes with their tensors at hand, as lowering leaves them: some have become constants, some have other types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from minilite import _native
+from minilite.format.dtypes import TensorType
+from minilite.format.model import Array, Model, Tensor
+from minilite.ops_shared.operator import OpNode
+
+
+class Operands:
+    """Makes nodes with their tensors, where one is looked at."""
+
+    def __init__(self, model: Model, lowering: _native.Lowering) -> None:
+        self.model = model
+        self.lowering = lowering
+        self.resources: dict[tuple[str, str], int] = {}
+        """The numbers of the model's resource variables by (container, shared name)."""
+        self._folded: dict[tuple[int, int], Tensor] = {}
+        self._options: dict[tuple[int, int], Mapping[str, Any]] = {}
+
+    def tensor(self, subgraph: int, number: int) -> Tensor:
+        """A tensor as lowering leaves it."""
+        tensor = self._folded.get((subgraph, number)) or self.model.subgraphs[subgraph].tensors[number]
+        definition = self.lowering.tensor(subgraph, number)
+        code = definition.type
+        if definition.data and tensor.data is None:  # C has widened it
+            value = self.lowering.widened(subgraph, number)
+            shape = value.shape
+            tensor = self._folded[subgraph, number] = tensor._replace(data=value, shape=shape)
+        return tensor if tensor.type == code else tensor._replace(type=TensorType(code))
+
+    def fold(self, subgraph: int, number: int, value: Array) -> None:
+        """Makes a tensor a constant."""
+        tensor = self.model.subgraphs[subgraph].tensors[number]
+        self._folded[subgraph, number] = tensor._replace(data=value, shape=value.shape)
+        self.lowering.set_constant(subgraph, number, value)
+
+    def node(self, subgraph: int, number: int) -> OpNode:
+        """A node with its tensors."""
+        node = self.model.subgraphs[subgraph].nodes[number]
+        return OpNode(
+            subgraph,
+            number,
+            node.op,
+            node.version,
+            tuple([self.tensor(subgraph, i) if i >= 0 else None for i in node.inputs]),
+            tuple([self.tensor(subgraph, i) for i in node.outputs if i >= 0]),
+            self._options.get((subgraph, number), node.options),
+            node.custom_options,
+            self.resources,
+            tuple([self.tensor(subgraph, i) if i >= 0 else None for i in node.intermediates]),
+            self.model.subgraphs,
+        )
+
+    def decoded(self, subgraph: int, number: int, decode: Callable[[bytes], Mapping[str, Any]]) -> OpNode:
+        """The node of a custom operator that is built in, from now on with its options. Raises: UnsupportedOpError."""
+        node = self.node(subgraph, number)
+        try:
+            self._options[subgraph, number] = decode(bytes(node.custom_options))
+        except ValueError as error:
+            raise node.refuse(str(error)) from None
+        return self.node(subgraph, number)

@@ -1,0 +1,111 @@
+"""What dynamic tensors are planned with: the most of their last runs, and more once they have outgrown it."""
+
+from __future__ import annotations
+
+import numpy as np
+from built import (
+    COUNTER,
+    F32,
+    below,
+    count_since,
+    custom_chain,
+    head,
+    integer,
+    next_count,
+    ready,
+    request,
+    resized,
+    run,
+    variable,
+)
+
+from minilite.format.builder import ModelBuilder
+
+
+def test_capacity_forgets_what_was_needed_long_ago() -> None:
+    interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
+    run(interpreter, request(100_000))
+    once = interpreter.arena_bytes
+    run(interpreter, request(10))
+    resized(interpreter, 5)
+    assert interpreter.arena_bytes > 0.4 * once > 160_000  # another size plans for what was needed lately
+    resized(interpreter, 4)
+    for _ in range(100):
+        run(interpreter, request(10))
+    resized(interpreter, 6)
+    assert interpreter.arena_bytes < once / 10
+
+
+def test_growth_ends_where_lengths_vary() -> None:
+    """Lengths between n and 1.5 n, in an order without end: each maximum that comes may be new, but not for ever."""
+    interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
+    lengths = [1000 + 500 * (step * 377 % 610) // 610 for step in range(200)]
+    grown = count_since(interpreter, lambda: [run(interpreter, request(length)) for length in lengths[:20]])
+    assert 2 <= grown["capacity_misses"] <= 6  # of two tensors
+    later = count_since(interpreter, lambda: [run(interpreter, request(length)) for length in lengths[20:]])
+    assert (later["capacity_misses"], later["replans"]) == (0, 0)
+
+
+def test_capacity_of_a_large_run_is_kept_for_another_size() -> None:
+    interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
+    run(interpreter, request(100_000))
+    peak = interpreter.arena_bytes
+    run(interpreter, request(10))
+    resized(interpreter, 5)
+    assert 0.4 * peak < interpreter.arena_bytes <= peak
+
+
+def test_what_creeps_up_grows_with_the_logarithm() -> None:
+    """A value more in each run: the room for a sixteenth more makes the steps longer and longer."""
+    interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
+    grown = [
+        count_since(interpreter, lambda first=first: [run(interpreter, request(first + n)) for n in range(first)])
+        for first in (1000, 2000, 4000)
+    ]
+    assert [counted["capacity_misses"] for counted in grown[1:]] == [22, 22]  # of two tensors, eleven an octave
+    assert all(counted["replans"] <= 12 for counted in grown)
+
+
+def test_sizes_in_turn_stay_as_they_are() -> None:
+    """After one round nothing grows, nothing is placed anew, and the arena stays."""
+    interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
+    rounds = [700, 1000, 30, 900]
+    for count in rounds:
+        run(interpreter, request(count))
+    run(interpreter, request(30))
+    arena = interpreter.arena_bytes
+    counted = count_since(interpreter, lambda: [run(interpreter, request(count)) for count in rounds * 8])
+    assert (counted["capacity_misses"], counted["replans"], counted["resolves"]) == (0, 0, 0)
+    assert interpreter.arena_bytes == arena
+
+
+# Bodies of loops --------------------------------------------------------------------------------------------------------
+
+
+def test_body_that_moved_out_leaves_the_slots_where_they_are() -> None:
+    """A view keeps the loop from being placed anew, when what its body computes has outgrown the room in front of its slots."""
+    builder = ModelBuilder()
+    main, test, step = (builder.subgraph(name) for name in ("main", "test", "step"))
+    carries = [COUNTER, ("x", (16,), F32), ("ask", (4,), F32)]
+    count, x, asked = (main.input(*carry) for carry in carries)
+    before = main.node("ADD", [x, x], out=("before", (16,)))
+    outs = [(f"{name}_out", shape, kind) for name, shape, kind in carries]
+    options = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
+    turned = main.node("WHILE", [count, x, asked], out=outs, options=options)[1]
+    main.output(turned, main.node("ADD", [before, x], out=("after", (16,))))
+    test.output(below(3)(test, [test.input(*carry) for carry in carries]))
+    count, x, asked = (step.input(*carry) for carry in carries)
+    many = step.node("Head", [asked], out=("many", (1,)), custom=True)
+    step.node("ASSIGN_VARIABLE", [variable(step), step.node("RELU", [many], out=("relu", (1,)))])
+    step.output(next_count(step, count), step.node("ADD", [x, x], out=("twice", (16,))), asked)
+    interpreter = ready(builder.build(), custom_ops={"Head": head})
+    values = np.arange(16, dtype=np.float32)
+    for many_values in (4, 20_000):
+        run(interpreter, integer(0), values, request(many_values))
+    interpreter._session().release_memory()
+    interpreter.allocate_tensors()
+    view = interpreter.tensor(0)()
+    turned_to, after = run(interpreter, integer(0), values, request(20_000))
+    assert turned_to.tolist() == (8 * values).tolist()
+    assert after.tolist() == (3 * values).tolist()
+    del view

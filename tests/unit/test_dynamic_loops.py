@@ -1,0 +1,82 @@
+"""Tensors of dynamic shape in the body of a loop: lengths that change from turn to turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from built import Array, below, count_since, floats, next_count, ready, run, variable
+
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
+
+
+def swelling_loop(size: int = 4) -> bytes:
+    """count = 0; while count < 5: acc += sum of the vector Swell(count); the vector's length changes every time."""
+    builder = ModelBuilder()
+    main, test, body = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
+    count, acc = main.input("count", (), TensorType.INT32), main.input("acc", (size,), signature=(-1,))
+    outs = [("count_out", (), TensorType.INT32), ("acc_out", (size,))]
+    main.output(
+        *main.node("WHILE", [count, acc], out=outs, options={"cond_subgraph_index": 1, "body_subgraph_index": 2})
+    )
+    n = test.input("n", (), TensorType.INT32)
+    test.input("a", (size,))
+    limit = test.constant("limit", np.array(5, np.int32))
+    test.output(test.node("LESS", [n, limit], out=("go_on", (), TensorType.BOOL)))
+    n, a = body.input("n", (), TensorType.INT32), body.input("a", (size,))
+    one = body.constant("one", np.array(1, np.int32))
+    after = body.node("ADD", [n, one], out=("after", (), TensorType.INT32))
+    vector = body.node("Swell", [n], out=("vector", (1,)), custom=True)
+    vector = body.node("RELU", [vector], out=("vector2", (1,)))
+    body.output(after, body.node("AddSum", [a, vector], out=("sum", (size,)), custom=True))
+    return builder.build()
+
+
+def swell(node: Any, n: Array) -> Array:
+    return np.full((int(n) * 7919 % 5) * 1000 + 1, 1, np.float32)
+
+
+def add_sum(node: Any, a: Array, vector: Array) -> Array:
+    return a + vector.sum()
+
+
+add_sum.shape = lambda node, a, vector: a  # type: ignore[attr-defined]
+
+
+def test_dynamic_inside_a_loop() -> None:
+    interpreter = ready(swelling_loop(), custom_ops={"Swell": swell, "AddSum": add_sum})
+    for start, size in ((0, 4), (3, 4), (0, 4), (1, 100), (0, 4), (0, 100)):
+        interpreter.resize_tensor_input(1, (size,))
+        interpreter.allocate_tensors()
+        a = np.arange(size, dtype=np.float32)
+        for _ in range(2):
+            count, acc = run(interpreter, np.array(start, np.int32), a)
+            assert count == 5
+            assert np.array_equal(acc, a + sum(len(swell(None, np.array(n))) for n in range(start, 5)))
+    replanned = count_since(interpreter, lambda: run(interpreter, np.array(0, np.int32), a))
+    assert replanned["capacity_misses"] == 0
+
+
+def test_body_that_outgrew_its_room_keeps_out_of_the_slots() -> None:
+    """The carries keep their shapes, so that they lie in slots behind the body's region; a vector that is only assigned to
+    a variable makes the body grow beyond that region, and stay so when another size has been in force in between."""
+    builder = ModelBuilder()
+    main, test, body = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
+    for graph in (main, test, body):
+        graph.input("count", (), TensorType.INT32)
+        graph.input("acc", (4,), signature=(-1,))
+    outs = [("count_out", (), TensorType.INT32), ("acc_out", (4,))]
+    main.output(*main.node("WHILE", [0, 1], out=outs, options={"cond_subgraph_index": 1, "body_subgraph_index": 2}))
+    test.output(below(5)(test, [0]))
+    body.output(next_count(body, 0), body.node("ADD", [1, body.constant("one", floats(1))], out=("sum", (4,))))
+    vector = body.node("Swell", [0], out=("vector", (1,)), custom=True)
+    body.node("ASSIGN_VARIABLE", [variable(body), body.node("RELU", [vector], out=("vector2", (1,)))])
+    interpreter = ready(builder.build(), custom_ops={"Swell": swell})
+    for size in (4, 100, 4, 7, 4, 100):
+        interpreter.resize_tensor_input(1, (size,))
+        interpreter.allocate_tensors()
+        for start in (0, 2):
+            count, acc = run(interpreter, np.array(start, np.int32), np.arange(size, dtype=np.float32))
+            assert count == 5
+            assert np.array_equal(acc, np.arange(size) + 5 - start)
