@@ -26,6 +26,7 @@ COLOURS = {
 }  # fmt: skip
 ENTRIES = ("ml_state_run", "ml_run")
 RUNS = 40
+VERSIONS = ("0.1.0", builds.WORKING_TREE)
 
 CHILD = """
 import itertools, sys
@@ -91,17 +92,18 @@ def shares(profile: Profile) -> dict[str, float]:
 
 def table(profiles: dict[str, Profile]) -> str:
     """A row a version: instructions a run, the share of each folder; then the functions that take most."""
+    names = {version: "now" if version == builds.WORKING_TREE else version for version in profiles}
     lines = [
         "| version | instructions a run | " + " | ".join(f"{room.strip('/')}" for room in ROOMS) + " |",
         "|---|---:|" + "---:|" * len(ROOMS),
     ]
     for version, profile in profiles.items():
         cells = " | ".join(f"{share:.1f} %" for share in shares(profile).values())
-        lines.append(f"| {version} | {profile.total / RUNS:,.0f} | {cells} |")
+        lines.append(f"| {names[version]} | {profile.total / RUNS:,.0f} | {cells} |")
     for version, profile in profiles.items():
         most = sorted(profile.own.items(), key=lambda row: -row[1])[:6]
         named = ", ".join(f"`{name}` {100 * cost / max(1, profile.total):.1f} %" for (_, name), cost in most)
-        lines.append(f"\n{version}: {named}")
+        lines.append(f"\n{names[version]}: {named}")
     return "\n".join(lines)
 
 
@@ -110,8 +112,9 @@ def pictures(profiles: dict[str, Profile], folder: Path) -> list[str]:
     names = []
     for version, profile in profiles.items():
         roots = [f for f in profile.calls if f[1] in ENTRIES]
-        names.append(f"bad-case-{version.lower()}.svg")
-        title = f"a changed run of minilite {version}, instructions"
+        shown = "now" if version == builds.WORKING_TREE else version
+        names.append(f"bad-case-{shown}.svg")
+        title = f"instructions of {RUNS} runs whose shapes change, minilite {shown}"
         (folder / names[-1]).write_text(callgrind.flame(profile, roots[:1], title, COLOURS))
     return names
 
@@ -119,7 +122,7 @@ def pictures(profiles: dict[str, Profile], folder: Path) -> list[str]:
 def main() -> None:
     """Measures, prints the table, draws."""
     parser = argparse.ArgumentParser(prog="python -m asv_bench.bad_case", description=__doc__.splitlines()[0])
-    parser.add_argument("versions", nargs="*", default=["0.1.0", builds.WORKING_TREE], metavar="VERSION")
+    parser.add_argument("versions", nargs="*", default=VERSIONS, metavar="VERSION")
     parser.add_argument("--nodes", type=int, default=200)
     parser.add_argument("--svg", type=Path, metavar="FOLDER")
     args = parser.parse_args()

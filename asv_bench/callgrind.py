@@ -74,7 +74,9 @@ class _Box(NamedTuple):
 
 def _boxes(profile: Profile, roots: list[Function]) -> list[_Box]:
     """Each function under its caller, as wide as what it took for it: of what it took in all, the caller's part."""
-    inclusive = {f: profile.own.get(f, 0) + sum(profile.calls.get(f, {}).values()) for f in {*profile.own, *profile.calls}}
+    inclusive = {
+        f: profile.own.get(f, 0) + sum(profile.calls.get(f, {}).values()) for f in {*profile.own, *profile.calls}
+    }
     scale = WIDTH / max(1, sum(inclusive.get(root, 0) for root in roots))
     boxes: list[_Box] = []
 
@@ -110,7 +112,7 @@ def flame(profile: Profile, roots: list[Function], title: str, colours: dict[str
         fill = next((colour for part, colour in colours.items() if part in box.function[0]), "#cccccc")
         name = box.function[1]
         parts.append(
-            f'<g><title>{escape(name)}: {100 * box.width / total:.1f} %</title>'
+            f"<g><title>{escape(name)}: {100 * box.width / total:.1f} %</title>"
             f'<rect x="{box.x:.1f}" y="{y}" width="{box.width:.1f}" height="{ROW - 1}" fill="{fill}"/>'
         )
         letters = int(box.width / 6)
