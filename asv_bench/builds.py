@@ -44,8 +44,10 @@ def export(commit: str, folder: Path, root: Path = ROOT) -> None:
     subprocess.run(["tar", "-C", str(folder), "-x"], input=packed, check=True)
 
 
-def install(source: Path, target: Path) -> None:
+def install(source: Path, target: Path, *, symbols: bool = False) -> None:
     """Builds the package of a source tree into `target`, with the build tools at hand if they are installed.
+
+    `symbols` keeps the names of functions and source files, for profilers.
 
     Raises: subprocess.CalledProcessError, whose message went to stderr.
     """
@@ -53,6 +55,8 @@ def install(source: Path, target: Path) -> None:
     if all(importlib.util.find_spec(name) for name in ("scikit_build_core", "cffi", "ninja", "cmake")):
         command.append("--no-build-isolation")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    if symbols:
+        command += ["--config-settings=install.strip=false", "--config-settings=cmake.define.CMAKE_C_FLAGS=-g"]
     built = [*command, f"--config-settings=build-dir={source / 'built'}", "--target", str(target), str(source)]
     subprocess.run(built, check=True, env={**os.environ, "PATH": path})
 

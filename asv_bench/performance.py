@@ -1,6 +1,6 @@
 """Measures what docs/performance.md shows and writes it there, each section with its stamp.
 
-usage: python -m asv_bench.performance [peers] [counted] [ladder] [history]
+usage: python -m asv_bench.performance [peers] [counted] [ladder] [bad-case] [history]
 
 Without names all sections are made anew. `history` draws what `python -m asv_bench.history` has measured. A section's stamp is
 the commit it was measured at; `python -m asv_bench.performance --check` fails when a later commit touched what it measures.
@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from asv_bench import builds, history_chart
+from asv_bench import bad_case, builds, history_chart
 from asv_bench.benchmarks import costs, operations, peers
 from asv_bench.ladder import __main__ as ladder
 
@@ -67,6 +67,15 @@ def make_ladder() -> str:
     return f"{ladder.steps_table(found)}\n\n{picture}\n\n{ladder.stores_table(found)}"
 
 
+def make_bad_case() -> str:
+    """Where runs whose shapes change spend their instructions, before and after, with a flame graph each."""
+    profiles = {version: bad_case.measure(version, 200) for version in bad_case.VERSIONS}
+    PICTURES.mkdir(exist_ok=True)
+    names = bad_case.pictures(profiles, PICTURES)
+    shown = "\n".join(f"![{name.removesuffix('.svg')}](pictures/{name})" for name in names)
+    return f"{bad_case.table(profiles)}\n\n{shown}"
+
+
 def make_history() -> str:
     """The history's picture. Raises: SystemExit when nothing was measured."""
     rows = history_chart.read()
@@ -89,6 +98,7 @@ SECTIONS = {
     "peers": Section(make_peers, (*CODE, "asv_bench/benchmarks/peers.py", "asv_bench/benchmarks/operations.py")),
     "counted": Section(make_counted, (*CODE, "asv_bench/benchmarks/costs.py", "asv_bench/benchmarks/operations.py")),
     "ladder": Section(make_ladder, ("asv_bench/ladder", "asv_bench/benchmarks/dynamic_family.py")),
+    "bad-case": Section(make_bad_case, (*CODE, "asv_bench/bad_case.py", "asv_bench/benchmarks/dynamic_family.py")),
     "history": Section(make_history, CODE),
 }
 

@@ -14,6 +14,11 @@ typedef struct ml_child {
 } ml_child;
 
 ml_child ml_child_of(const ml_call *call, int32_t k);
+/* How many subgraphs the node has. */
+static inline int32_t ml_children_of(const ml_call *c) {
+    const struct ml_frame_engine *fe = c->env->engine;
+    return fe->engine->graph->subgraphs[fe->subgraph].nodes[c->node].n_children;
+}
 static inline const ml_tensor *ml_child_input(const ml_call *c, const ml_child *child, int32_t i) {
     return ml_row_of(c->env->engine->engine->graph, child->rows, child->frame,
                      child->io->inputs[i]);

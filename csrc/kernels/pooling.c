@@ -1,6 +1,7 @@
-/* pooling.c -- AVERAGE_POOL_2D, MAX_POOL_2D: over the part of each window that lies inside the input. Quantized inputs and
+/* pooling.c -- AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D: over the part of each window that lies inside the input. Quantized inputs and
  * outputs are taken to have the same scale and zero point, as in TFLite. */
 #include <float.h>
+#include <math.h>
 
 #include "rules/quantized.h"
 #include "rules/window.h"
@@ -46,6 +47,7 @@ static int64_t derive_limits(const ml_call *c, void *to) {
 }
 
 static inline float sum_f32(float a, float b) { return a + b; }
+static inline float sum_squares_f32(float a, float b) { return a + b * b; }
 static inline int32_t sum_s32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
 static inline float max_f32(float a, float b) { return a < b ? b : a; }
 static inline int8_t max_s8(int8_t a, int8_t b) { return a < b ? b : a; }
@@ -117,11 +119,13 @@ static inline int64_t lines_of_work(const ml_window *w) {
 #define C_s32 int32_t
 #define clamp_s32 ml_clamp_s32
 #define DIVIDE_F32(total, count) ((total) / (float)(count))
+#define ROOT_MEAN(total, count) sqrtf((total) / (float)(count))
 #define KEEP(total, count) ((void)(count), (total))
 EVAL_POOL(average_pool_f32, float, float, 0.0f, sum_f32, DIVIDE_F32, f32)
 EVAL_POOL(average_pool_s8, int8_t, int32_t, 0, sum_s32, mean_s32, s32)
 EVAL_POOL(average_pool_u8, uint8_t, int32_t, 0, sum_s32, mean_s32, s32)
 EVAL_POOL(average_pool_s16, int16_t, int32_t, 0, sum_s32, mean_s32, s32)
+EVAL_POOL(l2_pool_f32, float, float, 0.0f, sum_squares_f32, ROOT_MEAN, f32)
 EVAL_POOL(max_pool_f32, float, float, -FLT_MAX, max_f32, KEEP, f32)
 EVAL_POOL(max_pool_s8, int8_t, int8_t, INT8_MIN, max_s8, KEEP, s32)
 EVAL_POOL(max_pool_u8, uint8_t, uint8_t, 0, max_u8, KEEP, s32)
@@ -141,4 +145,6 @@ TYPED(max_pool)
 #define ROW(operation)                                                                             \
     {.abi = ML_KERNEL_ABI, .name = #operation, ML_PARAMS_OF(pool_params),                          \
      .blob_bytes = sizeof(ml_window), .prepare = prepare_pool, .typed = operation}
-ML_KERNELS(pooling) = {ROW(average_pool_2d), ROW(max_pool_2d), ML_KERNELS_END};
+static const ml_typed l2_pool_2d[] = {{"f32 -> f32", NULL, NULL, l2_pool_f32},
+                                      {NULL, NULL, NULL, NULL}};
+ML_KERNELS(pooling) = {ROW(average_pool_2d), ROW(max_pool_2d), ROW(l2_pool_2d), ML_KERNELS_END};

@@ -4,6 +4,8 @@
  * divided towards 0. 8 and 16 bits: TFLite's QuantizedMeanOrSum: int32 sum less zero points, one requantization (double
  * rounding) by a multiplier that holds 1 / count; SUM scales in float32, as LiteRT's optimized kernel.
  */
+#include <math.h>
+
 #include "rules/quantized.h"
 #include "rules/reduce.h"
 
@@ -183,6 +185,68 @@ LIMITS(s64, int64_t, INT64_MIN, INT64_MAX)
 PLAIN(prod_f32, float, 1.0f, TIMES)
 PLAIN(prod_s32, uint32_t, 1, TIMES)
 PLAIN(prod_s64, uint64_t, 1, TIMES)
+
+/* Quantized products: each factor, from the second on, is scaled so that the last product comes out in the output's scale, and so is
+ * the product; as TFLite, by multipliers of 16 bits. Without scales they wrap. */
+static double factor_of(const ml_call *c, int64_t count) {
+    const double out = (double)ml_output_affine(c, 0).scale;
+    return (double)ml_input_affine(c, 0).scale / pow(out, 1.0 / (double)count);
+}
+
+static ml_status prepare_prod(const ml_call *c, ml_wish *wish) {
+    const int32_t type = ml_input(c, 0)->type;
+    const bool scaled = (type == ML_S8 || type == ML_S16) && ml_input_affine(c, 0).scale > 0.0f;
+    const ml_reduce *r = c->blob;
+    ml_status status = ml_prepare_reduce(
+        c, wish, c->blob, ((const reduce_params *)c->params)->keep_dims, scaled ? 8 : 0);
+    if (status != ML_OK || !scaled || wish->open || r->count == 0) return status;
+    const double factor = factor_of(c, r->count);
+    return factor < 128.0 ? ML_OK
+                          : ml_fail(c, ML_SHAPE_ERROR,
+                                    "factors are scaled by %g, expected less than 128", factor);
+}
+
+/* Of no factors it is 1. */
+static int64_t one_of(const ml_affine out) { return (int64_t)ml_round_half_away(1.0f / out.scale); }
+
+static int32_t finished(int64_t product, int64_t count, int32_t mantissa, int32_t shift,
+                        ml_affine out) {
+    int64_t v = count > 0 ? ml_multiply_quantized_s64(product, mantissa, shift) : one_of(out);
+    v += out.zero_point;
+    v = v < ml_type_least(out.type) ? ml_type_least(out.type) : v;
+    return (int32_t)(v > ml_type_most(out.type) ? ml_type_most(out.type) : v);
+}
+
+#define NO_FACTOR INT64_MIN
+#define PROD_QUANTIZED(suffix, element)                                                       \
+    PLAIN(prod_##suffix##_bare, element, 1, WRAP_##suffix)                                    \
+    static ml_status prod_##suffix(const ml_call *c) {                                        \
+        const ml_affine in = ml_input_affine(c, 0), out = ml_output_affine(c, 0);             \
+        const ml_reduce *r = c->blob;                                                         \
+        const element *x = ml_in(c, 0);                                                       \
+        element *y = ml_out(c, 0);                                                            \
+        int64_t *products = c->scratch, at = 0;                                               \
+        int32_t index[ML_MAX_RANK] = {0}, mantissa = 0, shift = 0;                            \
+        if (!(in.scale > 0.0f)) return prod_##suffix##_bare(c);                               \
+        if (r->count > 0) ml_quantize_multiplier(factor_of(c, r->count), &mantissa, &shift);  \
+        for (int64_t i = 0; i < r->outputs; i++) products[i] = NO_FACTOR;                     \
+        for (int64_t row = 0; row < r->rows; row++, at = ml_reduce_next(r, at, index))        \
+            for (int64_t i = 0; i < r->row && r->count > 0; i++) {                            \
+                int64_t *product = &products[r->row_reduced ? at : at + i];                   \
+                const int64_t factor = *x++ - in.zero_point;                                  \
+                *product = *product == NO_FACTOR                                              \
+                               ? factor                                                       \
+                               : ml_multiply_quantized_s64(*product * factor, mantissa, shift); \
+            }                                                                                 \
+        for (int64_t i = 0; i < r->outputs; i++)                                              \
+            y[i] = (element)finished(products[i], r->count, mantissa, shift, out);            \
+        return ML_OK;                                                                         \
+    }
+#define WRAP_s8(a, b) ((int8_t)((a) * (b)))
+#define WRAP_s16(a, b) ((int16_t)((a) * (b)))
+PROD_QUANTIZED(s8, int8_t)
+PROD_QUANTIZED(s16, int16_t)
+
 #define EITHER(a, b) ((uint8_t)((a) | ((b) != 0)))
 #define BOTH(a, b) ((uint8_t)((a) & ((b) != 0)))
 PLAIN(any_b8, uint8_t, 0, EITHER)
@@ -205,7 +269,8 @@ ML_KERNELS(reduction) = {
               {"s16 s32 -> s16", derive_sum, NULL, reduce_sum_s16}),
     REDUCTION("reduce_max", prepare_plain, LIMIT_ROWS(max)),
     REDUCTION("reduce_min", prepare_plain, LIMIT_ROWS(min)),
-    REDUCTION("reduce_prod", prepare_plain, {"f32 s32 -> f32", NULL, NULL, prod_f32},
+    REDUCTION("reduce_prod", prepare_prod, {"f32 s32 -> f32", NULL, NULL, prod_f32},
+              {"s8 s32 -> s8", NULL, NULL, prod_s8}, {"s16 s32 -> s16", NULL, NULL, prod_s16},
               {"s32 s32 -> s32", NULL, NULL, prod_s32}, {"s64 s32 -> s64", NULL, NULL, prod_s64}),
     REDUCTION("reduce_any", prepare_plain, {"b8 s32 -> b8", NULL, NULL, any_b8}),
     REDUCTION("reduce_all", prepare_plain, {"b8 s32 -> b8", NULL, NULL, all_b8}),

@@ -1,4 +1,5 @@
-/* softmax.c -- SOFTMAX over the last dimension: y = exp(beta * (x - max)) / sum. Any rank >= 1; may run in place.
+/* softmax.c -- SOFTMAX over the last dimension: y = exp(beta * (x - max)) / sum, and LOG_SOFTMAX: y = x - max - log(sum). Any rank
+ * >= 1; may run in place.
  *
  * Integers: TFLite's reference kernel bit for bit. 8 bits: exp is a table of Q0.31 by the difference to the maximum (gemmlowp's
  * exp_on_negative_values), the sum is Q12.19, its reciprocal gemmlowp's Newton division, rounded twice per element. 16 bits:
@@ -183,6 +184,90 @@ static void softmax_s16_row(const int16_t *x, int16_t *y, int64_t n, const softm
 }
 BY_ROW(softmax_s16, int16_t, int16_t, c->derived)
 
+/* LOG_SOFTMAX -------------------------------------------------------------------------------------------------------- */
+
+static inline void log_softmax_f32_row(const float *x, float *y, int64_t n, const void *none) {
+    (void)none;
+    float high = LOWEST, sum = 0.0f;
+    for (int64_t i = 0; i < n; i++) high = high < x[i] ? x[i] : high;
+    for (int64_t i = 0; i < n; i++) sum += ml_exp_f32(x[i] - high);
+    const float log_sum = ml_log_f32(sum);
+    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = x[i] - high - log_sum;
+}
+BY_ROW(log_softmax_f32, float, float, NULL)
+
+typedef struct log_softmax_tables {
+    int32_t exps[256]; /* exp(-i * scale) in Q12.19, 0 behind `radius` */
+    int32_t steps[256]; /* i * scale in Q5.26 */
+    int64_t radius; /* the largest i that counts */
+    int32_t mantissa; /* from Q5.26 to steps of the input */
+    int32_t shift;
+} log_softmax_tables;
+
+static int64_t derive_log_softmax(const ml_call *c, void *to) {
+    log_softmax_tables *p = to;
+    if (!p) return (int64_t)sizeof *p;
+    int32_t mantissa, shift;
+    const double scale = (double)ml_input_affine(c, 0).scale;
+    ml_quantize_multiplier(fmin(scale * (1 << 26), 0x1p31 - 1.0), &mantissa, &shift);
+    ml_quantize_multiplier((double)((int64_t)1 << (31 - shift)) / mantissa, &p->mantissa,
+                           &p->shift);
+    p->radius = ((int64_t)31 << 26) >> shift;
+    for (int32_t i = 0; i < 256 && i <= p->radius; i++) {
+        p->steps[i] = -ml_multiply_quantized(-i, mantissa, shift);
+        p->exps[i] = ml_rounding_shift_right(exp_on_negative(-p->steps[i]), 12);
+    }
+    return (int64_t)sizeof *p;
+}
+
+/* gemmlowp's log_x_for_x_greater_than_or_equal_to_1, of Q12.19 to Q5.26: x = 2^k r with r in [sqrt(1/2), 1) rounded to one of
+ * two forms, k log 2 in Q6.25, and log r as a quotient of polynomials around the fourth root of 1/2. */
+static int32_t log_above_one(int32_t x) {
+    const int32_t log_2 = 1488522236, fourth_root = 1805811301, root = 1518500250,
+                  quarter = 1 << 23;
+    const int32_t zeros = __builtin_clz((uint32_t)x), scaled = ml_doubling_high_mul(x, root);
+    const int32_t other = __builtin_clz((uint32_t)scaled) - 1;
+    const int32_t a = ml_doubling_high_mul((int32_t)((uint32_t)x << (zeros - 1)), root);
+    const int32_t first = ml_saturating_shift_left(a, 1);
+    const int32_t second = other > 0 ? ml_saturating_shift_left(x, other) : x;
+    const int32_t power_a = (12 - zeros) * (1 << 25) + quarter;
+    const int32_t power_b = (12 - other) * (1 << 25) - quarter;
+    const int32_t r = first < second ? first : second,
+                  power = power_a > power_b ? power_a : power_b;
+    const int32_t p = (int32_t)(((int64_t)r + fourth_root + 1) / 2), q = 2 * (r - fourth_root);
+    const int32_t square = ml_doubling_high_mul(q, q);
+    const int32_t above = ml_doubling_high_mul(q, r) +
+                          ml_doubling_high_mul(ml_doubling_high_mul(q, square), 117049297);
+    const int32_t below =
+        ml_doubling_high_mul(p, 1057819769 + q + ml_doubling_high_mul(127690142, square)) +
+        ml_doubling_high_mul(638450708, q);
+    const int32_t log_r =
+        ml_doubling_high_mul(ml_rounding_shift_right(above, 6), ml_one_over_one_plus(below));
+    return ml_saturating_shift_left(ml_doubling_high_mul(power, log_2) + log_r, 1);
+}
+
+/* A row of bytes, flipped to u8 order by `flip`. Sums that Q12.19 cannot hold are cut to its largest number. */
+#define LOG_BYTES_ROW(name, flip)                                                                    \
+    static void name##_row(const uint8_t *x, uint8_t *y, int64_t n, const log_softmax_tables *p) {   \
+        int32_t high = 0;                                                                            \
+        int64_t sum = 0;                                                                             \
+        for (int64_t i = 0; i < n; i++) high = (x[i] ^ (flip)) > high ? x[i] ^ (flip) : high;        \
+        for (int64_t i = 0; i < n; i++) sum += p->exps[high - (x[i] ^ (flip))];                      \
+        const int32_t log_sum = log_above_one(sum < INT32_MAX ? (int32_t)sum : INT32_MAX);           \
+        const int32_t least =                                                                        \
+            ml_multiply_quantized(log_sum + INT32_MIN, p->mantissa, p->shift);                       \
+        for (int64_t i = 0; i < n; i++) {                                                            \
+            const int32_t below = high - (x[i] ^ (flip));                                            \
+            const bool counts = below <= p->radius && -below > least;                                \
+            const int32_t v =                                                                        \
+                255 + ml_rounding_shift_right(-p->steps[below] - log_sum, 22);                       \
+            y[i] = (uint8_t)((counts ? ml_clamp_s32(v, 0, 255) : 0) ^ (flip));                       \
+        }                                                                                            \
+    }                                                                                                \
+    BY_ROW(name, uint8_t, uint8_t, c->derived)
+LOG_BYTES_ROW(log_softmax_u8, 0)
+LOG_BYTES_ROW(log_softmax_s8, 128)
+
 ML_KERNELS(softmax) = {
     {.abi = ML_KERNEL_ABI,
      .name = "softmax",
@@ -199,5 +284,12 @@ ML_KERNELS(softmax) = {
              {"s16 -> s16", derive_s16, NULL, softmax_s16},
              {NULL, NULL, NULL, NULL},
          }},
+    {.abi = ML_KERNEL_ABI,
+     .name = "log_softmax",
+     .blob_bytes = (int32_t)sizeof(softmax_blob),
+     .prepare = prepare_softmax,
+     ML_TYPED({"f32 -> f32", NULL, NULL, log_softmax_f32},
+              {"s8 -> s8", derive_log_softmax, NULL, log_softmax_s8},
+              {"u8 -> u8", derive_log_softmax, NULL, log_softmax_u8})},
     ML_KERNELS_END,
 };

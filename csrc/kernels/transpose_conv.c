@@ -1,5 +1,5 @@
 /* transpose_conv.c -- TRANSPOSE_CONV: every input pixel, times weights of (outputs, height, width, depth), is added to the
- * window of outputs that it stands for. The first operand is the output's shape.
+ * window of outputs that it stands for. The first operand is the output's shape; Convolution2DTransposeBias has none.
  *
  * Blocks of pixels are multiplied by the weights of all taps at once; the products are then added where they belong.
  */
@@ -7,8 +7,10 @@
 #include "rules/values.h"
 #include "rules/window.h"
 
-#define TRANSPOSE_CONV_FIELDS(X, S) \
-    X(S, i32, same) X(S, i32, stride_h) X(S, i32, stride_w) ML_CLAMP_FIELDS(X, S)
+/* cut: how many outputs fewer than its windows cover an output has for which no shape is given. */
+#define TRANSPOSE_CONV_FIELDS(X, S)                                                                \
+    X(S, i32, same) X(S, i32, stride_h) X(S, i32, stride_w) X(S, i32, cut_h) X(S, i32, cut_w) \
+    ML_CLAMP_FIELDS(X, S)
 ML_PARAMS(transpose_conv_params, TRANSPOSE_CONV_FIELDS)
 
 typedef struct transpose_conv_blob {
@@ -25,27 +27,41 @@ typedef struct transpose_conv_blob {
     int64_t sums;
 } transpose_conv_blob;
 
-/* The node as operators of weights are: input, weights, bias. */
-typedef struct weighted_call {
-    int32_t operands[4];
+/* The node with its operands in another order. */
+typedef struct reordered_call {
+    int32_t operands[5];
     ml_call call;
-} weighted_call;
-static const ml_call *weighted(const ml_call *c, weighted_call *w) {
+} reordered_call;
+static const ml_call *reordered(const ml_call *c, reordered_call *to, int32_t n_inputs) {
+    to->operands[n_inputs] = c->inputs[c->n_inputs];
+    to->call = *c;
+    to->call.inputs = to->operands;
+    to->call.n_inputs = (uint16_t)n_inputs;
+    return &to->call;
+}
+
+/* As operators of weights have them: input, weights, bias. */
+static const ml_call *weighted(const ml_call *c, reordered_call *w) {
     w->operands[0] = c->inputs[2];
     w->operands[1] = c->inputs[1];
     w->operands[2] = c->n_inputs > 3 ? c->inputs[3] : -1;
-    w->operands[3] = c->inputs[c->n_inputs];
-    w->call = *c;
-    w->call.inputs = w->operands;
-    w->call.n_inputs = 3;
-    return &w->call;
+    return reordered(c, w, 3);
+}
+
+/* Convolution2DTransposeBias as TRANSPOSE_CONV without a shape: that, weights, input, bias. */
+static const ml_call *shapeless(const ml_call *c, reordered_call *w) {
+    w->operands[0] = -1;
+    w->operands[1] = c->inputs[1];
+    w->operands[2] = c->inputs[0];
+    w->operands[3] = c->inputs[2];
+    return reordered(c, w, 4);
 }
 
 static bool is_wide(const ml_call *c) { return ml_input(c, 2)->type == ML_S16; }
 
 static ml_status check_shapes(const ml_call *c) {
-    const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape,
-                   *sizes = &ml_input(c, 0)->shape;
+    const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
+    const ml_shape *sizes = ml_input(c, 0) ? &ml_input(c, 0)->shape : NULL;
     char text[96];
     if (x->rank != 4)
         return ml_fail(c, ML_SHAPE_ERROR,
@@ -58,17 +74,15 @@ static ml_status check_shapes(const ml_call *c) {
     if (w->dims[3] != x->dims[3])
         return ml_fail(c, ML_SHAPE_ERROR, "filter depth %d does not match input depth %d",
                        w->dims[3], x->dims[3]);
-    if (sizes->rank != 1 || sizes->dims[0] != 4)
+    if (sizes && (sizes->rank != 1 || sizes->dims[0] != 4))
         return ml_fail(c, ML_SHAPE_ERROR, "the output's shape must be four numbers, it is %s",
                        ml_shape_text(sizes, text));
     return ML_OK;
 }
 
-/* The output's shape as it is given; each side must be one that a convolution makes the input's of. */
+/* The output's shape as it is given. */
 static ml_status read_shape(const ml_call *c, const void *value, ml_shape *y) {
     const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
-    const transpose_conv_params *p = c->params;
-    transpose_conv_blob *blob = c->blob;
     y->rank = 4;
     for (int32_t i = 0; i < 4; i++) {
         int64_t dim = 0;
@@ -82,6 +96,28 @@ static ml_status read_shape(const ml_call *c, const void *value, ml_shape *y) {
         return ml_fail(c, ML_SHAPE_ERROR,
                        "output of batch %d and depth %d does not match batch %d and %d outputs",
                        y->dims[0], y->dims[3], x->dims[0], w->dims[0]);
+    return ML_OK;
+}
+
+/* Where none is given. */
+static ml_status make_shape(const ml_call *c, ml_shape *y) {
+    const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
+    const transpose_conv_params *p = c->params;
+    y->rank = 0;
+    ml_status status = ml_append_dim(c, y, x->dims[0]);
+    for (int32_t i = 0; i < 2 && status == ML_OK; i++) {
+        const int64_t stride = i ? p->stride_w : p->stride_h, in = x->dims[i + 1];
+        const int64_t last = w->dims[i + 1] - (i ? p->cut_w : p->cut_h); /* of the last window */
+        status = ml_append_dim(c, y, in > 0 ? (in - 1) * stride + last : 0);
+    }
+    return status == ML_OK ? ml_append_dim(c, y, w->dims[0]) : status;
+}
+
+/* Each side of the output must be one that a convolution makes the input's of. */
+static void place_windows(const ml_call *c, const ml_shape *y) {
+    const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
+    const transpose_conv_params *p = c->params;
+    transpose_conv_blob *blob = c->blob;
     for (int32_t i = 0; i < 2; i++) {
         const int64_t stride = i ? p->stride_w : p->stride_h;
         blob->in[i] = x->dims[i + 1];
@@ -92,22 +128,22 @@ static ml_status read_shape(const ml_call *c, const void *value, ml_shape *y) {
         const int64_t excess = (windows - 1) * stride + blob->taps[i] - blob->out[i];
         blob->before[i] = (int32_t)(excess > 0 ? excess / 2 : 0);
     }
-    return ML_OK;
 }
 
 static ml_status prepare_transpose_conv(const ml_call *c, ml_wish *wish) {
     const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
     transpose_conv_blob *b = c->blob;
-    weighted_call as;
+    reordered_call as;
     ml_status status = check_shapes(c);
     if (status == ML_OK) status = ml_check_weighted(weighted(c, &as), c->derived, w->dims[0]);
     if (status != ML_OK) return status;
     const void *value = ml_value(c, 0);
-    if (!value) return ml_open_all(wish);
+    if (!value && ml_input(c, 0)) return ml_open_all(wish);
     ml_shape y;
-    status = read_shape(c, value, &y);
+    status = value ? read_shape(c, value, &y) : make_shape(c, &y);
     if (status == ML_OK) status = ml_set_output(c, 0, &y);
     if (status != ML_OK) return status;
+    place_windows(c, &y);
     b->batches = x->dims[0];
     b->depth = x->dims[3];
     b->outputs = w->dims[0];
@@ -256,7 +292,7 @@ static ml_status transpose_conv_integer(const ml_call *c) {
     const int64_t all = b->batches * b->out[0] * b->out[1];
     const bool wide = is_wide(c);
     void *sums = ml_scratch(c, b->sums);
-    weighted_call as;
+    reordered_call as;
     memset(sums, 0, (size_t)(all * b->outputs * (wide ? 8 : 4)));
     for (int64_t first = 0, count; first < pixels; first += count) {
         count = ml_min_s64(b->block, pixels - first);
@@ -273,12 +309,21 @@ static ml_status transpose_conv_integer(const ml_call *c) {
     static int64_t derive_##type(const ml_call *c, void *to) {                                \
         static const ml_weighted_rule rule = {__VA_ARGS__};                                   \
         const transpose_conv_params *p = c->params;                                           \
-        weighted_call as;                                                                     \
+        reordered_call as;                                                                     \
         return ml_derive_weighted(weighted(c, &as), to, &rule, p->minimum, p->maximum);       \
     }
 DERIVE(s8, .multiplier = ML_MULTIPLIER_FIXED, .symmetric_weights = true)
 DERIVE(u8, .multiplier = ML_MULTIPLIER_SINGLE)
 DERIVE(s16, .multiplier = ML_MULTIPLIER_FIXED, .symmetric = true)
+
+static ml_status prepare_shapeless(const ml_call *c, ml_wish *wish) {
+    reordered_call as;
+    return prepare_transpose_conv(shapeless(c, &as), wish);
+}
+static ml_status shapeless_f32(const ml_call *c) {
+    reordered_call as;
+    return transpose_conv_f32(shapeless(c, &as));
+}
 
 ML_KERNELS(transpose_conv) = {
     {.abi = ML_KERNEL_ABI,
@@ -291,5 +336,12 @@ ML_KERNELS(transpose_conv) = {
               {"s32 s8 s8 s32? -> s8", derive_s8, pack_s8, transpose_conv_integer},
               {"s32 u8 u8 s32? -> u8", derive_u8, pack_s8, transpose_conv_integer},
               {"s32 s8 s16 s64? -> s16", derive_s16, pack_s8, transpose_conv_integer})},
+    {.abi = ML_KERNEL_ABI,
+     .name = "transpose_conv_bias",
+     ML_PARAMS_OF(transpose_conv_params),
+     .blob_bytes = (int32_t)sizeof(transpose_conv_blob),
+     .packs = 1,
+     .prepare = prepare_shapeless,
+     ML_TYPED({"f32 f32 f32 -> f32", NULL, pack_f32, shapeless_f32})},
     ML_KERNELS_END,
 };

@@ -254,19 +254,42 @@ static void gather_from(const gather_walk *w, int32_t d, const uint8_t *from, ui
         gather_from(w, d + 1, from + i * w->nest->steps[d], to + i * w->pitches[d]);
 }
 
+static gather_walk walk_of(const ml_nest *nest, int32_t plane) {
+    gather_walk w = {.nest = nest, .plane = plane};
+    int64_t pitch = nest->run;
+    for (int32_t d = nest->n - 1; d >= 0; d--) {
+        w.pitches[d] = pitch;
+        pitch *= nest->counts[d];
+    }
+    return w;
+}
+
 void ml_nest_gather(const ml_nest *nest, const void *from, void *to) {
     const uint8_t *x = (const uint8_t *)from + nest->start;
     if (nest->n == 0) {
         memcpy(to, x, (size_t)nest->run);
         return;
     }
-    gather_walk w = {.nest = nest, .plane = nest->across >= 0 ? nest->across : nest->n - 2};
-    int64_t pitch = nest->run;
-    for (int32_t d = nest->n - 1; d >= 0; d--) {
-        w.pitches[d] = pitch;
-        pitch *= nest->counts[d];
-    }
+    gather_walk w = walk_of(nest, nest->across >= 0 ? nest->across : nest->n - 2);
     gather_from(&w, 0, x, to);
+}
+
+static void scatter_from(const gather_walk *w, int32_t d, const uint8_t *from, uint8_t *to) {
+    const ml_nest *nest = w->nest;
+    if (d < nest->n - 2) {
+        for (int64_t i = 0; i < nest->counts[d]; i++)
+            scatter_from(w, d + 1, from + i * w->pitches[d], to + i * nest->steps[d]);
+        return;
+    }
+    ml_turns turns[2] = {{1, 0, 0}, {1, 0, 0}};
+    for (int32_t k = d; k < nest->n; k++)
+        turns[k - nest->n + 2] = (ml_turns){nest->counts[k], nest->steps[k], w->pitches[k]};
+    ml_copy_runs(to, from, nest->run, turns[0], turns[1]);
+}
+
+void ml_nest_scatter(const ml_nest *nest, const void *from, void *to) {
+    const gather_walk w = walk_of(nest, -1);
+    scatter_from(&w, 0, from, (uint8_t *)to + nest->start);
 }
 
 static ml_status pick(const ml_call *c, int64_t k, int64_t *index) {

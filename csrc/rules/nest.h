@@ -35,6 +35,8 @@ void ml_nest_end(ml_nest *nest);
 
 /* Eval. From the stepping side, `start` bytes behind `from`, to a packed `to`. */
 void ml_nest_gather(const ml_nest *nest, const void *from, void *to);
+/* From a packed `from` to the stepping side, `start` bytes behind `to`; what lies between stays as it is. */
+void ml_nest_scatter(const ml_nest *nest, const void *from, void *to);
 /* From a packed `from` into the `bytes` at `to`, where the runs follow each other (steps > 0); what lies between them is
  * filled with `equal`: 16 bytes of equal elements. */
 void ml_nest_pad(const ml_nest *nest, const void *from, void *to, int64_t bytes,

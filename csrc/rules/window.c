@@ -3,8 +3,8 @@
 
 #include "math/matmul.h"
 
-static ml_status prepare_axis(const ml_call *c, ml_window_axis *axis, const char *name, int32_t in,
-                              bool same) {
+ml_status ml_window_prepare_axis(const ml_call *c, ml_window_axis *axis, const char *name,
+                                 int32_t in, bool same) {
     int64_t extent = ((int64_t)axis->size - 1) * axis->dilation + 1, stride = axis->stride;
     axis->in = in;
     axis->before = 0;
@@ -38,8 +38,9 @@ ml_status ml_window_prepare(const ml_call *c, ml_window *window, bool same) {
     if (window->y.size <= 0 || window->x.size <= 0)
         return ml_fail(c, ML_SHAPE_ERROR, "the window of %d x %d is empty", window->y.size,
                        window->x.size);
-    ml_status status = prepare_axis(c, &window->y, "height", input->dims[1], same);
-    if (status == ML_OK) status = prepare_axis(c, &window->x, "width", input->dims[2], same);
+    ml_status status = ml_window_prepare_axis(c, &window->y, "height", input->dims[1], same);
+    if (status == ML_OK)
+        status = ml_window_prepare_axis(c, &window->x, "width", input->dims[2], same);
     return status;
 }
 

@@ -39,6 +39,9 @@ typedef struct ml_taps {
  * SAME: out = ceil(in / stride), half of the padding, rounded down, comes first; VALID: only whole windows (none at
  * all if less than a stride is missing; refused if more is). The caller has set size, stride, dilation > 0. */
 ml_status ml_window_prepare(const ml_call *c, ml_window *window, bool same);
+/* Of one axis alone, over `in` elements; `name` is the axis's in errors. */
+ml_status ml_window_prepare_axis(const ml_call *c, ml_window_axis *axis, const char *name,
+                                 int32_t in, bool same);
 /* The same for the window of input 1, a filter of rank 4 with height and width in the middle; `layout` names its dimensions. */
 ml_status ml_window_prepare_filter(const ml_call *c, ml_window *window,
                                    const ml_window_params *params, const char *layout);

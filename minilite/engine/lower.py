@@ -22,7 +22,7 @@ from minilite.ops_shared.types import ABSENT, spelled
 
 if TYPE_CHECKING:
     from minilite._native.file import File
-    from minilite.format.model import Model, Tensor
+    from minilite.format.model import Model, Node, Tensor
     from minilite.ops_shared.operator import Operator, OpNode
 
 _OFFLINE = "OfflineMemoryAllocation"
@@ -184,11 +184,13 @@ class _Lowering:
         """
         node = self.operands.node(subgraph, number)
         row = self.model.subgraphs[subgraph].nodes[number]
-        if row.custom:
+        operator = self.operator(row)
+        if operator is None and row.custom:
             return self.custom(node, kind)
-        operator = find_operator(row.op)
         if operator is None:
             raise node.refuse("this operator is not supported")
+        if operator.custom is not None:
+            node = self.operands.decoded(subgraph, number, operator.custom)
         if row.version not in operator.versions:
             versions = operator.versions
             raise node.refuse(f"version {row.version} is not supported, versions {versions[0]} to {versions[-1]} are")
@@ -211,6 +213,13 @@ class _Lowering:
         keep: list[Any] = []
         packed = _native.pack_params(info, params, keep) if params or info.fields else b""
         return _native.Answer(info.pointer, typed, _flags(operator, python), packed, subgraphs, keep)
+
+    def operator(self, node: Node) -> Operator | None:
+        """The row of a node; None where there is none, and for custom operators that are the caller's."""
+        row = find_operator(node.op)
+        if row is None or (row.custom is not None) != node.custom:
+            return None
+        return None if node.custom and node.op in self.custom_ops else row
 
     def reference_of(self, op: str, kind: int) -> None:
         """The nodes of a kind run an operator's numpy reference."""

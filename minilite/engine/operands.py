@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from minilite import _native
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array, Model, Tensor
@@ -17,6 +20,7 @@ class Operands:
         self.resources: dict[tuple[str, str], int] = {}
         """The numbers of the model's resource variables by (container, shared name)."""
         self._folded: dict[tuple[int, int], Tensor] = {}
+        self._options: dict[tuple[int, int], Mapping[str, Any]] = {}
 
     def tensor(self, subgraph: int, number: int) -> Tensor:
         """A tensor as lowering leaves it."""
@@ -45,8 +49,18 @@ class Operands:
             node.version,
             tuple([self.tensor(subgraph, i) if i >= 0 else None for i in node.inputs]),
             tuple([self.tensor(subgraph, i) for i in node.outputs if i >= 0]),
-            node.options,
+            self._options.get((subgraph, number), node.options),
             node.custom_options,
             self.resources,
             tuple([self.tensor(subgraph, i) if i >= 0 else None for i in node.intermediates]),
+            self.model.subgraphs,
         )
+
+    def decoded(self, subgraph: int, number: int, decode: Callable[[bytes], Mapping[str, Any]]) -> OpNode:
+        """The node of a custom operator that is built in, from now on with its options. Raises: UnsupportedOpError."""
+        node = self.node(subgraph, number)
+        try:
+            self._options[subgraph, number] = decode(bytes(node.custom_options))
+        except ValueError as error:
+            raise node.refuse(str(error)) from None
+        return self.node(subgraph, number)

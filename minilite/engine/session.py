@@ -13,7 +13,7 @@ from minilite._native import OPTIONS, Plan, Shared
 from minilite.engine.binding import Binding, bindable
 from minilite.engine.misfit import as_array, check_resize, encode, misfit
 from minilite.engine.program import Program, new_state, spec_of
-from minilite.engine.target import Target, decoded_values, target_at
+from minilite.engine.target import MOVES, Target, decoded_values, target_at
 from minilite.errors import InputError, StateError
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array, Subgraph, Tensor
@@ -64,6 +64,7 @@ class Session:
         self._all_known: dict[int, tuple[int, _Targets, _Small]] = {}
         self._generations = self.state.generations
         self._sequence = shared.sequence
+        self._written: dict[int, int] = {}  # the sequence when a tensor was set last: what no run has touched is whole
         self._owners: dict[int, tuple[int, Shape, Any, Any]] = {}  # of views; kept for the next where runs move nothing
         self._kept = {*self.subgraph.outputs, *(self.subgraph.inputs if options & OPTIONS["keep_inputs"] else ())}
 
@@ -292,7 +293,7 @@ class Session:
                     return copy
         for _ in range(_TRIES):
             target = self._target(index)
-            if index not in self._kept:
+            if index not in self._kept and self._written.get(index) != self._sequence[0]:
                 self._check_whole(index)
             place = target.place
             if target.encoded is not None:
@@ -305,7 +306,7 @@ class Session:
                 if self.state.read(index, place, array):
                     return array
             self._forget_target(index)
-        raise StateError(_MOVES, tensors=[self.tensor(index).name])
+        raise StateError(MOVES, tensors=[self.tensor(index).name])
 
     def _check_whole(self, index: int) -> None:
         """Refuses tensors whose bytes have become another's. Raises: StateError."""
@@ -349,9 +350,10 @@ class Session:
                 array = np.ascontiguousarray(array)
             write = self.state.write_heap if target.encoded == TensorType.STRING else self.state.write
             if write(index, target.place, array):
+                self._written[index] = self._sequence[0]
                 return
             self._forget_target(index)
-        raise StateError(_MOVES, tensors=[self.tensor(index).name])
+        raise StateError(MOVES, tensors=[self.tensor(index).name])
 
     def view(self, index: int) -> Callable[[], Array]:
         """A function that gives a live view of a tensor; while an array of it lives, memory does not move.
@@ -395,6 +397,3 @@ class Session:
         if target.writable and target.place.settled:
             self._owners[index] = target.place.generation, target.shape, target.dtype, memory
         return array
-
-
-_MOVES = "the tensor moves all the time: other threads resize or trim this interpreter"

@@ -11,6 +11,8 @@ from minilite.format.model import Array, Tensor
 from minilite.format.values import ENCODED, array_type, decoded
 
 Shape = tuple[int, ...]
+MOVES = "the tensor moves all the time: other threads resize or trim this interpreter"
+"""What is said of a copy that was never made where its tensor lay."""
 
 
 class Target(NamedTuple):

@@ -1,4 +1,4 @@
-"""WHILE, IF, CALL_ONCE: subgraphs run inside the C loop; only the engine can run them."""
+"""WHILE, IF, STABLEHLO_CASE, STABLEHLO_COMPOSITE, CALL_ONCE: subgraphs run inside the C loop; only the engine can run them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,33 @@ def check_if(node: OpNode) -> None:
         raise node.refuse(f"branches are subgraphs {branches[0]} and {branches[1]}: both must be 0 or more")
 
 
+def check_case(node: OpNode) -> None:
+    """There is at least one branch."""
+    branches = [int(branch) for branch in node.options["branch_subgraph_indices"]]
+    if not branches or min(branches) < 0:
+        raise node.refuse(f"branches are subgraphs {branches}: there must be one, and all be 0 or more")
+
+
+def check_composite(node: OpNode) -> None:
+    """The subgraph that says what the composite means is one; its name is for accelerators that know it."""
+    meaning = node.options["decomposition_subgraph_index"]
+    if meaning < 0:
+        raise node.refuse(f"its decomposition is subgraph {meaning}: must be 0 or more")
+
+
 def check_call_once(node: OpNode) -> None:
     """The initialization subgraph is one."""
     called = node.options["init_subgraph_index"]
     if called < 0:
         raise node.refuse(f"calls subgraph {called}: must be 0 or more")
+
+
+def _one(_: OpNode) -> int:
+    return 1
+
+
+def _none(_: OpNode) -> int:
+    return 0
 
 
 _WHILE = ("cond_subgraph_index", "body_subgraph_index")
@@ -45,9 +67,28 @@ OPERATORS = (
         range(1, 2),
         takes="condition operands...? -> results...?",
         types=("b8 any...? -> any...?",),
+        params={"conditions": _one},
         calls=_IF,
         check=check_if,
         hangs_on="kind",
+    ),
+    Operator(
+        "STABLEHLO_CASE",
+        range(1, 2),
+        takes="branch operands...? -> results...?",
+        types=("s32 any...? -> any...?",),
+        params={"conditions": _one},
+        calls=("branch_subgraph_indices",),
+        check=check_case,
+    ),
+    Operator(
+        "STABLEHLO_COMPOSITE",
+        range(1, 2),
+        takes="operands...? -> results...?",
+        types=("any...? -> any...?",),
+        params={"conditions": _none},
+        calls=("decomposition_subgraph_index",),
+        check=check_composite,
     ),
     Operator(
         "CALL_ONCE",

@@ -45,7 +45,7 @@ def reference_range(node: OpNode, start: Array, limit: Array, delta: Array) -> A
 OPERATORS = (
     Operator(
         "FILL",
-        range(1, 5),
+        range(1, 6),
         takes="dims value -> y",
         types=each("s32|s64 T -> T", WHOLE_BYTES + " string"),
         check=check_fill,

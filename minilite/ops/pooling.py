@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D, MAX_POOL_2D: over the part of each window that lies inside the input.
+"""AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D: over the part of each window that lies inside the input.
 
 Quantized inputs and outputs are taken to have the same scale and zero point, as in TFLite.
 """
@@ -36,6 +36,14 @@ def reference_max_pool(node: OpNode, x: Array) -> Array:
     return clamp(node, y)
 
 
+def reference_l2_pool(node: OpNode, x: Array) -> Array:
+    """The root of the mean of squares."""
+    down, across = axes(node, x, node.options["filter_height"], node.options["filter_width"])
+    counts = sum(seen for _, _, seen in taps(np.ones((1, *x.shape[1:3], 1), np.float32), down, across))
+    squares = sum(seen for _, _, seen in taps(np.square(x), down, across))
+    return clamp(node, np.sqrt(squares / np.asarray(counts)))
+
+
 _pool = functools.partial(
     Operator,
     versions=range(1, 4),
@@ -58,4 +66,11 @@ OPERATORS = (
         rule={"f32": "one division of the sum", "s8 u8 s16": "the sum divided, ties away from zero"},
     ),
     _pool("MAX_POOL_2D", reference=reference_max_pool, rule={"": "exact; NaN is skipped"}),
+    _pool(
+        "L2_POOL_2D",
+        versions=range(1, 2),
+        types=("f32 -> f32",),
+        reference=reference_l2_pool,
+        rule={"": "float32 sums of squares, one division, square root"},
+    ),
 )

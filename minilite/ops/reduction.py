@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from minilite.ops_shared.checks import QUANTIZED, quantized_or_bare
 from minilite.ops_shared.fixed_point import (
     input_of,
     multiply_by_quantized_multiplier,
+    multiply_by_quantized_multiplier_s64,
     quantize_multiplier,
     round_half_away,
     scale_ratio,
@@ -86,15 +88,46 @@ def reference_limit(node: OpNode, x: Array, axes: Array) -> Array:
 
 
 def reference_prod(node: OpNode, x: Array, axes: Array) -> Array:
-    """The product over the axes, of integers wrapping."""
+    """The product over the axes, of integers wrapping; quantized ones are scaled factor by factor, as by TFLite."""
+    if input_of(node).type in QUANTIZED and input_of(node).quantization.scale:
+        return _quantized_prod(node, x, _over(x, axes))
     wide = x.astype(np.float64) if x.dtype == np.float32 else x
     return np.asarray(wide.prod(axis=_over(x, axes), keepdims=bool(node.options["keep_dims"])).astype(x.dtype))
+
+
+def _quantized_prod(node: OpNode, x: Array, over: tuple[int, ...]) -> Array:
+    """In the order of the elements; of none it is 1."""
+    before, after = input_of(node).quantization, node.outputs[0].quantization
+    kept = [axis for axis in range(x.ndim) if axis not in over]
+    outer = tuple(x.shape[axis] for axis in kept)
+    count = math.prod(x.shape[axis] for axis in over)
+    factors = x.transpose(*kept, *sorted(over)).reshape(*outer, count).astype(np.int64) - before.zero_point
+    if count:
+        mantissa, shift = quantize_multiplier(before.scale / after.scale ** (1 / count))
+        total = factors[..., 0]
+        for k in range(1, count):
+            total = multiply_by_quantized_multiplier_s64(total * factors[..., k], mantissa, shift).astype(np.int64)
+        total = multiply_by_quantized_multiplier_s64(total, mantissa, shift).astype(np.int64)
+    else:
+        one = round_half_away(np.asarray(np.float32(1) / np.float32(after.scale)))
+        total = np.full(outer, one).astype(np.int64)
+    info = np.iinfo(x.dtype)
+    y = np.clip(total + after.zero_point, info.min, info.max).astype(x.dtype)
+    keep = [1 if axis in over else size for axis, size in enumerate(x.shape)] if node.options["keep_dims"] else outer
+    return np.asarray(y.reshape(keep))
 
 
 def reference_logical(node: OpNode, x: Array, axes: Array) -> Array:
     """Whether any, or every, element is true."""
     function = np.any if node.op == "REDUCE_ANY" else np.all
     return np.asarray(function(x, axis=_over(x, axes), keepdims=bool(node.options["keep_dims"])))
+
+
+def _check_prod(node: OpNode) -> None:
+    quantized_or_bare(node)
+    x, y = input_of(node), node.outputs[0]
+    if x.type == TensorType.INT16 and (x.quantization.zero_point or y.quantization.zero_point):
+        raise node.refuse("zero points of s16 must be 0")
 
 
 _KEEP = {"keep_dims": "keep_dims"}
@@ -135,10 +168,16 @@ OPERATORS = (
         "REDUCE_PROD",
         range(1, 3),
         takes="x axes -> y",
-        types=each("T s32 -> T", "f32 s32 s64"),
+        types=each("T s32 -> T", "f32 s8 s16 s32 s64"),
         params=_KEEP,
         reference=reference_prod,
-        rule={"s32 s64": "wraps"},
+        check=_check_prod,
+        hangs_on="kind",
+        rule={
+            "s32 s64": "wraps",
+            "s8 s16": "factor by factor `x - zp_x`, each product scaled by `scale_x / scale_y^(1 / count)` (16 bits of it), so the "
+            "last; without scales wraps",
+        },
     ),
     *(
         Operator(

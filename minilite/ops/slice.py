@@ -88,7 +88,7 @@ OPERATORS = (
     ),
     Operator(
         "REVERSE_V2",
-        range(1, 4),
+        range(1, 5),
         takes="x axes -> y",
         types=each("T s32 -> T", WHOLE_BYTES + " string"),
         reference=reference_reverse,

@@ -1,4 +1,4 @@
-"""SOFTMAX: exp(beta * x) over its sum, along the last dimension."""
+"""SOFTMAX: exp(beta * x) over its sum, along the last dimension; LOG_SOFTMAX: the logarithm of that."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from minilite.ops_shared.fixed_point import (
     round_half_away,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
+    saturating_shift_left,
 )
 from minilite.ops_shared.operator import Operator, OpNode
 
@@ -83,12 +84,18 @@ def _softmax_bytes(node: OpNode, x: Array) -> Array:
 
 def _exp_table(node: OpNode) -> Array:
     """exp(-i * scale * beta) for i in 0...255 in Q0.31, as gemmlowp computes it from Q5.26; 0 where TFLite skips."""
-    mantissa, shift = quantize_multiplier(min(_multiplier(node), (1 << 31) - 1.0))
+    raw, kept, _ = _steps(_multiplier(node))
+    return np.where(kept, _exp_on_negative_values(raw), 0).astype(np.int32)
+
+
+def _steps(multiplier: float) -> tuple[Array, Array, float]:
+    """-i times a multiplier to Q5.26 for i in 0...255, where TFLite does not skip them; and the multiplier as it is rounded."""
+    mantissa, shift = quantize_multiplier(min(multiplier, (1 << 31) - 1.0))
     radius = math.floor(31 * (1 << 26) / (1 << shift))
     difference = -np.arange(256, dtype=np.int64)
     kept = difference >= -radius
     raw = saturating_rounding_doubling_high_mul((np.where(kept, difference, 0) << shift).astype(np.int32), mantissa)
-    return np.where(kept, _exp_on_negative_values(raw), 0).astype(np.int32)
+    return raw, kept, math.ldexp(mantissa, shift - 31)
 
 
 _EXP_OF_BIT = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
@@ -152,6 +159,70 @@ def _on_lines(function: Callable[[Array], Array], low: float, high: float, x: Ar
     return np.asarray(base + (((table[(inside >> 7) + 1] - base) * (inside & 127) + 64) >> 7))
 
 
+# LOG_SOFTMAX --------------------------------------------------------------------------------------------------------------
+
+
+def _check_log(node: OpNode) -> None:
+    quantized(node)
+    x = input_of(node)
+    if x.type in _LOG_OUTPUTS:
+        check_output(node, 1 / 16, _LOG_OUTPUTS[x.type])
+        if x.quantization.scale * (1 << 26) <= 1.0:
+            raise node.refuse(f"input scale is {x.quantization.scale}, too small for 26 fractional bits")
+
+
+_LOG_OUTPUTS = {TensorType.INT8: 127, TensorType.UINT8: 255}
+"""Zero points that the arithmetic builds in, by types."""
+
+
+def reference_log_softmax(node: OpNode, x: Array) -> Array:
+    """Float: in float64, but for what overflows float32. Integers: TFLite's reference kernel, in fixed point."""
+    if x.size == 0:
+        return np.zeros(x.shape, x.dtype)
+    if x.dtype != np.float32:
+        return _log_softmax_bytes(node, x)
+    wide, lowest = x.astype(np.float64), np.finfo(np.float32).min
+    high = np.fmax(np.fmax.reduce(wide, axis=-1, keepdims=True), lowest)
+    total = np.exp(wide - high).astype(np.float32).sum(axis=-1, keepdims=True, dtype=np.float64)
+    return np.asarray((wide - high - np.log(total.astype(np.float32).astype(np.float64))).astype(np.float32))
+
+
+def _log_softmax_bytes(node: OpNode, x: Array) -> Array:
+    """Sums in Q12.19, cut to its largest number; their logarithms in Q5.26; steps below what that can hold are skipped."""
+    raw, kept, multiplier = _steps(input_of(node).quantization.scale * (1 << 26))
+    info, wide = np.iinfo(x.dtype), x.astype(np.int64)
+    below = wide.max(axis=-1, keepdims=True) - wide
+    exps = np.where(kept, rounding_divide_by_pot(_exp_on_negative_values(raw), 12), 0).astype(np.int64)
+    total = np.minimum(exps[below].sum(axis=-1, keepdims=True), (1 << 31) - 1)
+    log_total = _log_above_one(total)
+    least = multiply_by_quantized_multiplier(log_total - (1 << 31), *quantize_multiplier(1 / multiplier))
+    steps = rounding_divide_by_pot(raw[below] - log_total, 22).astype(np.int64) + info.max
+    y = np.where(kept[below] & (-below > least), np.clip(steps, info.min, info.max), info.min)
+    return np.asarray(y.astype(x.dtype))
+
+
+def _log_above_one(x: Array) -> Array:
+    """gemmlowp's log_x_for_x_greater_than_or_equal_to_1, from Q12.19 to Q5.26."""
+    multiply, fourth_root, root = saturating_rounding_doubling_high_mul, 1805811301, 1518500250
+    zeros, scaled = 32 - _bits(x), multiply(x, root)
+    other = 31 - _bits(scaled)
+    limit = (1 << 31) - 1
+    first = np.minimum(multiply((x << (zeros - 1)), root).astype(np.int64) << 1, limit)
+    r = np.minimum(first, np.minimum(x << other, limit))
+    power = np.maximum((12 - zeros << 25) + (1 << 23), (12 - other << 25) - (1 << 23))
+    p, q = (r + fourth_root + 1) // 2, 2 * (r - fourth_root)
+    square = multiply(q, q).astype(np.int64)
+    above = multiply(q, r).astype(np.int64) + multiply(multiply(q, square), 117049297)
+    below = multiply(p, 1057819769 + q + multiply(square, 127690142)).astype(np.int64) + multiply(q, 638450708)
+    log_r = multiply(rounding_divide_by_pot(above, 6), one_over_one_plus(below))
+    return saturating_shift_left(multiply(power, 1488522236).astype(np.int64) + log_r, 1)
+
+
+def _bits(x: Array) -> Array:
+    """How many bits a positive number has."""
+    return np.frexp(x.astype(np.float64))[1].astype(np.int64)
+
+
 OPERATORS = (
     Operator(
         "SOFTMAX",
@@ -170,6 +241,21 @@ OPERATORS = (
             "s8 u8": "`exp(-difference)` by gemmlowp's `exp_on_negative_values` (Q5.26 to Q0.31): a table; the sum in Q12.19; "
             "its reciprocal by three Newton steps in Q2.29; product and shift each rounded. Output scale 1/256, to s16 1/65536",
             "s16": "exp over [-10, 0] and 1 / (1 + x) over [0, 1] each by 512 lines; the sum in Q16.15. Output scale 1/32768",
+        },
+    ),
+    Operator(
+        "LOG_SOFTMAX",
+        range(1, 3),
+        takes="x -> y",
+        types=("f32 -> f32", "s8 -> s8", "u8 -> u8"),
+        reference=reference_log_softmax,
+        in_place=(0,),
+        check=_check_log,
+        hangs_on="scales",
+        rule={
+            "f32": "`x - max - log(sum)`, exp and log each within 2 ULP",
+            "s8 u8": "`exp(-difference)` in Q12.19 as SOFTMAX, the sum's logarithm by gemmlowp's "
+            "`log_x_for_x_greater_than_or_equal_to_1` (to Q5.26). Output scale 1/16",
         },
     ),
 )

@@ -45,7 +45,7 @@ def reference_unpack(node: OpNode, x: Array) -> tuple[Array, ...]:
 OPERATORS = (
     Operator(
         "SPLIT",
-        range(1, 5),
+        range(1, 6),
         takes="axis x -> parts...",
         types=each("s32 T -> T...", WHOLE_BYTES),
         check=check_count,
@@ -54,7 +54,7 @@ OPERATORS = (
     ),
     Operator(
         "SPLIT_V",
-        range(1, 3),
+        range(1, 4),
         takes="x sizes axis -> parts...",
         types=each("T s32|s64 s32 -> T...", WHOLE_BYTES),
         check=check_count,
@@ -63,7 +63,7 @@ OPERATORS = (
     ),
     Operator(
         "UNPACK",
-        range(1, 5),
+        range(1, 7),
         takes="x -> parts...",
         types=each("T -> T...", WHOLE_BYTES),
         params={"axis": "axis"},

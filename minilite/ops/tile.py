@@ -30,7 +30,7 @@ OPERATORS = (
     ),
     Operator(
         "BROADCAST_TO",
-        range(2, 4),
+        range(2, 5),
         takes="x shape -> y",
         types=each("T s32|s64 -> T", WHOLE_BYTES + " string"),
         reference=reference_broadcast_to,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from minilite.errors import UnsupportedOperator, UnsupportedOpError, coordinates
-from minilite.format.model import Array, Tensor
+from minilite.format.model import Array, Subgraph, Tensor
 from minilite.ops_shared.types import ABSENT, Operand, at, misfits, parse, spelled
 
 
@@ -26,6 +26,8 @@ class OpNode(NamedTuple):
     """The numbers of the model's resource variables by (container, shared name); VAR_HANDLE adds to it."""
     intermediates: tuple[Tensor | None, ...] = ()
     """Tensors that carry nothing but the quantization of values inside the node: an LSTM's gates."""
+    subgraphs: Sequence[Subgraph] = ()
+    """The model's, for operators whose meaning hangs on another subgraph's nodes."""
 
     def input(self, position: int) -> Tensor | None:
         """Input `position`, or None when it is absent or missing."""
@@ -85,11 +87,13 @@ class Operator(NamedTuple):
     """The values of the outputs where input 0 is constant, for nodes whose result follows from the file alone: such a node
     vanishes."""
     calls: tuple[str, ...] = ()
-    """The options that say which subgraphs it runs."""
+    """The options that say which subgraphs it runs, one or several."""
     kernel: str = ""
     """The C kernel; the operator's name in lower case when empty."""
     writes: tuple[int, ...] = ()
     """Inputs that are variable tensors and written; the reference gives their new values behind the outputs."""
+    custom: Callable[[bytes], Mapping[str, Any]] | None = None
+    """For a custom operator that is built in: its options from the bytes in the file. Raises: ValueError."""
     rule: Mapping[str, str] = {}
     """How it computes, for docs/operators.md, by types of input 0 ("s8 u8"), "" for all of them."""
 
@@ -101,7 +105,9 @@ class Operator(NamedTuple):
     @property
     def asks_about(self) -> str:
         """`hangs_on`, and what it is when None."""
-        asks = self.check or self.writes or any(not isinstance(said, str) for said in self.params.values())
+        asks = (
+            self.check or self.writes or self.custom or any(not isinstance(said, str) for said in self.params.values())
+        )
         return self.hangs_on or ("node" if asks else "kind")
 
     def lowered(self, node: OpNode) -> tuple[dict[str, Any], tuple[int, ...]]:
@@ -114,7 +120,8 @@ class Operator(NamedTuple):
             self.check(node)
         options = node.options
         params = {field: options[said] if isinstance(said, str) else said(node) for field, said in self.params.items()}
-        return params, tuple([options[said] for said in self.calls])
+        called = [[said] if isinstance(said, int) else said for said in (options[name] for name in self.calls)]
+        return params, tuple([int(number) for numbers in called for number in numbers])
 
     def refusal(self, inputs: Sequence[int], outputs: Sequence[int]) -> str:
         """Why operands of these types (-1: absent) are not supported; empty when they are."""

@@ -1,7 +1,8 @@
-"""AVERAGE_POOL_2D, MAX_POOL_2D: C kernels, numpy reference and LiteRT agree bit for bit (oracle: BUILTIN_REF)."""
+"""AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D: C kernels, numpy reference and LiteRT agree, integers bit for bit (oracle: BUILTIN_REF)."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,11 @@ KINDS = ["f32", "s8", "u8", "s16"]
 TOLERANCE = 4 * EPS
 
 
-def every(rng: Any, inputs: Any, outputs: Any) -> Case:
-    """Input and output have the same scale."""
-    options = {"padding": "SAME", "stride_h": 2, "stride_w": 1, "filter_height": 3, "filter_width": 2}
-    return Case([(2, 7, 6, 5)], options, tolerance=TOLERANCE, version=3)
-
-
-EVERY_TYPE = dict.fromkeys(OPS, every)
+OPTIONS = {"padding": "SAME", "stride_h": 2, "stride_w": 1, "filter_height": 3, "filter_width": 2}
+EVERY_TYPE = {
+    **dict.fromkeys(OPS, Case([(2, 7, 6, 5)], OPTIONS, tolerance=TOLERANCE, version=3)),
+    "L2_POOL_2D": Case([(2, 7, 6, 5)], OPTIONS, tolerance=16 * EPS),
+}
 
 
 def pool(
@@ -38,11 +37,10 @@ def pool(
         "filter_width": size[1], "fused_activation_function": activation,
     }  # fmt: skip
     x = Given(values(rng, kind, shape, 1.0), quantization=scale, shape=(1,) * len(shape))
-    return OneNode(op, [x], options, quantization=scale, version=3 if kind == "s16" else 2)
+    return OneNode(op, [x], options, quantization=scale, version=1 if op == "L2_POOL_2D" else 3 if kind == "s16" else 2)
 
 
-@pytest.mark.parametrize("op", OPS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("op", "kind"), [*itertools.product(OPS, KINDS), ("L2_POOL_2D", "f32")])
 @pytest.mark.parametrize("activation", ["NONE", "RELU", "RELU6", "RELU_N1_TO_1"])
 def test_random(op: str, kind: str, activation: str) -> None:
     rng = np.random.default_rng(5)
@@ -52,7 +50,7 @@ def test_random(op: str, kind: str, activation: str) -> None:
         stride = [int(v) for v in rng.integers(1, 4, 2)]
         padding = "SAME" if rng.random() < 0.5 else "VALID"
         pool(op, kind, (batch, height, width, channels), size, stride, padding, activation, seed).check(
-            tolerance=TOLERANCE
+            tolerance=16 * EPS if op == "L2_POOL_2D" else TOLERANCE
         )
 
 
@@ -122,3 +120,10 @@ def test_threads(op: str, kind: str) -> None:
         {"padding": "SAME", "stride_h": 1, "stride_w": 1, "filter_height": 3, "filter_width": 3},
     )
     same_for_any_number_of_threads(node)
+
+
+def test_l2_extremes() -> None:
+    node = pool("L2_POOL_2D", "f32", (1, 1, 2, 4), (1, 2), (1, 1), "VALID")
+    x = np.array([[[[1, np.nan, np.inf, 3e38], [2, 1, -np.inf, 1]]]], np.float32)
+    (y,) = check(node.model, [x], tolerance=4 * EPS, oracle=None)  # LiteRT gives the largest float for infinity
+    np.testing.assert_array_equal(y[0, 0, 0, 1:], [np.nan, np.inf, np.inf])

@@ -44,7 +44,12 @@ EVERY_TYPE: dict[str, Any] = {
     "MEAN": Case([(3, 17, 5), [1, 2]], version=2, tolerance=16 * EPS),
     "REDUCE_ANY": Case([(3, 2, 2), [1, 2]]),
     "REDUCE_ALL": Case([(3, 2, 2), [1, 2]]),
-    "REDUCE_PROD": Case([(3, 5, 2), [1, 2]], tolerance=1.0),
+    "REDUCE_PROD": lambda rng, inputs, outputs: (
+        product(rng, inputs[0], (3, 5, 2), [1, 2])
+        if inputs[0] in ("s8", "s16")
+        else reduction("REDUCE_PROD", rng, inputs[0], (3, 5, 2), [1, 2]),
+        {"tolerance": 1.0},
+    ),
     **{
         op: lambda rng, inputs, outputs, op=op: (
             reduction(op, rng, inputs[0], (3, 17, 5), [1, 2]),
@@ -155,6 +160,57 @@ def test_others(op: str, kind: str) -> None:
             node.check(tolerance=np.inf if kind != "f32" else 40 * EPS * max(1.0, float(np.abs(x).max(initial=0)) ** 9))
         else:
             node.check(tolerance=16 * EPS * max(1.0, float(np.abs(x).sum())), oracle=oracle_of(op, kind))
+
+
+def product(rng: Any, kind: str, shape: Any, axes: Any, keep: bool = False, constant: bool = True) -> OneNode:
+    """With scales that keep products in the range."""
+    top = 2.5 if kind == "s8" else 1.5
+    scale = top / (128 if kind == "s8" else 32768)
+    count = int(np.prod([shape[axis] for axis in {axis % len(shape) for axis in axes}]))
+    out = max(scale, min(top**count / (100 if kind == "s8" else 20000), 1e30))
+    zeros = [int(v) for v in rng.integers(-20, 20, 2)] if kind == "s8" else [0, 0]
+    x = Given(values(rng, kind, shape), quantization=Quantization((float(np.float32(scale)),), (zeros[0],)))
+    quantization = Quantization((float(np.float32(out)),), (zeros[1],))
+    given = [x, Given(np.array(axes, np.int32), constant)]
+    return OneNode("REDUCE_PROD", given, {"keep_dims": keep}, quantization=quantization, version=2)
+
+
+@pytest.mark.parametrize("kind", ["s8", "s16"])
+@pytest.mark.parametrize("constant", [True, False])
+def test_products(kind: str, constant: bool) -> None:
+    rng = np.random.default_rng(9)
+    for shape, axes in CASES:
+        for keep in (False, True):
+            product(rng, kind, shape, axes, keep, constant).check()
+
+
+@pytest.mark.parametrize("kind", ["s8", "s16"])
+def test_products_of_nothing_are_one(kind: str) -> None:
+    """LiteRT leaves outputs as they are."""
+    x = Given(np.zeros((3, 0), dtype_of(kind)), quantization=Quantization((0.5,), (0,)))
+    node = OneNode(
+        "REDUCE_PROD", [x, const([1])], {"keep_dims": False}, quantization=Quantization((0.125,), (0,)), version=2
+    )
+    np.testing.assert_array_equal(node.check(oracle=None), [8, 8, 8])
+
+
+def test_products_without_scales_wrap() -> None:
+    for kind in ("s8", "s16"):
+        x = values(np.random.default_rng(1), kind, (4, 5))
+        OneNode("REDUCE_PROD", [x, const([1])], {"keep_dims": False}, version=2).check()
+
+
+def test_products_refused() -> None:
+    x = Given(np.ones((2, 3), np.int16), quantization=Quantization((0.5,), (1,)))
+    node = OneNode(
+        "REDUCE_PROD", [x, const([1])], {"keep_dims": False}, quantization=Quantization((0.5,), (0,)), version=2
+    )
+    node.refused(UnsupportedOpError, "zero points of s16 must be 0")
+    x = Given(np.ones((2, 3), np.int8), quantization=Quantization((200.0,), (0,)))
+    node = OneNode(
+        "REDUCE_PROD", [x, const([1])], {"keep_dims": False}, quantization=Quantization((0.5,), (0,)), version=2
+    )
+    node.refused(ShapeError, "factors are scaled by 2", by_litert=False)  # its shift is undefined
 
 
 @pytest.mark.parametrize("kind", ["s8", "u8", "s16"])

@@ -1,4 +1,4 @@
-"""SOFTMAX: integers bit for bit (oracle: BUILTIN_REF)."""
+"""SOFTMAX, LOG_SOFTMAX: integers bit for bit (oracle: BUILTIN_REF)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def every_type(rng: np.random.Generator, inputs: Any, outputs: Any) -> Case:
     return Case([(6, 30)], {"beta": 1.0}, quantization, tolerance=2.0**-11 if inputs == ("f16",) else 16 * EPS)
 
 
-EVERY_TYPE = {"SOFTMAX": every_type}
+LOG_OUTPUTS = {"s8": Quantization((1 / 16,), (127,)), "u8": Quantization((1 / 16,), (255,))}
+EVERY_TYPE = {"SOFTMAX": every_type, "LOG_SOFTMAX": Case([(6, 30)], {}, LOG_OUTPUTS, tolerance=64 * EPS)}
 
 
 @pytest.mark.parametrize("beta", [1.0, 0.5, 2.5])
@@ -111,3 +112,45 @@ def test_refusals() -> None:
     for beta in (0.0, -1.0):
         small = OneNode("SOFTMAX", [byte], {"beta": beta}, quantization=OUTPUTS["s8", "s8"])
         small.refused(UnsupportedOpError, "too small for 26 fractional bits", by_litert=False)  # LiteRT aborts
+
+
+def log_softmax(x: Array, kind: str = "f32", scale: float = 0.0) -> OneNode:
+    given = quantized(x, scale, 0) if scale else Given(x)
+    return OneNode("LOG_SOFTMAX", [given], kind=kind, quantization=LOG_OUTPUTS.get(kind, NOT_QUANTIZED))
+
+
+def test_log_float() -> None:
+    rng = np.random.default_rng(4)
+    for shape in SHAPES:
+        for size in (1, 10, 100):
+            x = values(rng, "f32", shape) * np.float32(size)
+            log_softmax(x).check(tolerance=32 * size * EPS)
+    for special in (np.nan, np.inf, -np.inf):
+        x = np.array([[1, special, 3], [special] * 3, [1, 2, 3]], np.float32)
+        log_softmax(x).check(tolerance=8 * EPS)
+
+
+@pytest.mark.parametrize("kind", ["s8", "u8"])
+@pytest.mark.parametrize("scale", [0.001, 0.01, 1 / 16, 0.1, 0.37, 1.0, 7.5])
+def test_log_bytes(kind: str, scale: float) -> None:
+    rng = np.random.default_rng(9)
+    for shape in SHAPES:
+        log_softmax(values(rng, kind, shape), kind, scale).check()
+    near = np.full((1, 4000), 5, dtype_of(kind))
+    log_softmax(near, kind, scale).check()
+    log_softmax(np.arange(256, dtype=np.uint8).view(dtype_of(kind)).reshape(1, 256), kind, scale).check()
+
+
+def test_log_of_a_sum_beyond_its_range() -> None:
+    """4096 equal numbers add up to more than Q12.19 holds: LiteRT's sum overflows, ours stays at its largest."""
+    y = log_softmax(np.zeros((1, 5000), np.int8), "s8", 0.1).check(oracle=None)
+    np.testing.assert_array_equal(y, np.full((1, 5000), round(127 - np.log(4096) * 16)))
+
+
+def test_log_refused() -> None:
+    x = np.zeros((1, 4), np.int8)
+    node = OneNode("LOG_SOFTMAX", [quantized(x, 0.1, 0)], quantization=Quantization((1 / 8,), (127,)))
+    node.refused(UnsupportedOpError, "output scale 0.125")
+    log_softmax(np.zeros((), np.float32)).refused(ShapeError, "rank 0", by_litert=False)
+    node = log_softmax(x, "s8", 1e-9)
+    node.refused(UnsupportedOpError, "too small", by_litert=False)  # LiteRT aborts

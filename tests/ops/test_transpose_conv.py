@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import numpy as np
 import pytest
+from ai_edge_litert import interpreter as litert
+from support.compare import check
 from support.node import Given, OneNode, Out, const
 from support.weighted import drawn, tensor_quantization, weight_quantization
 
-from minilite.errors import ShapeError
+from minilite.errors import ShapeError, UnsupportedOpError
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
 TYPES = {"f32": ("f32", "f32"), "s8": ("s8", "s32"), "u8": ("u8", "s32"), "s16": ("s8", "s64")}
@@ -61,7 +64,23 @@ def every_type(rng: np.random.Generator, inputs: Any, outputs: Any) -> Any:
     return layer(outputs[0]), {"tolerance": 1e-4}
 
 
-EVERY_TYPE = {"TRANSPOSE_CONV": every_type}
+def shapeless(x_shape: Any, taps: Any, stride: Any, padding: int, outputs: int = 3, shape: Any = None) -> OneNode:
+    """Convolution2DTransposeBias; XNNPACK takes the output's shape from the file."""
+    rng = np.random.default_rng(5)
+    weights = Given(drawn(rng, "f32", (outputs, *taps, x_shape[3])), constant=True)
+    given = [drawn(rng, "f32", x_shape), weights, const(rng.normal(size=outputs), np.float32)]
+    options = struct.pack("<3i", padding, stride[1], stride[0])
+    return OneNode("Convolution2DTransposeBias", given, outs=[Out("f32", shape=shape)], custom=options)
+
+
+def every_bias(rng: np.random.Generator, inputs: Any, outputs: Any) -> Any:
+    return shapeless((2, 3, 4, 5), (2, 2), (2, 2), 1, shape=(2, 6, 8, 3)), {
+        "tolerance": 1e-4,
+        "oracle": litert.OpResolverType.AUTO,
+    }
+
+
+EVERY_TYPE = {"TRANSPOSE_CONV": every_type, "Convolution2DTransposeBias": every_bias}
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -101,3 +120,43 @@ def test_refusals() -> None:
     OneNode("TRANSPOSE_CONV", [const([3, 3, 4]), w, x], options, kind="f32").refused(
         ShapeError, "four numbers", by_litert=False
     )
+
+
+@pytest.mark.parametrize("padding", [1, 2])
+@pytest.mark.parametrize("stride", [(1, 1), (2, 2), (3, 2)])
+def test_shapeless(padding: int, stride: Any) -> None:
+    """As the file's shapes say; where it has none: what windows cover, for SAME not more than their strides."""
+    for taps in ((1, 1), (2, 2), (3, 3), (2, 5)):
+        apart = any(t < s for t, s in zip(taps, stride, strict=True))  # which XNNPACK refuses
+        for size in ((3, 4), (1, 1), (6, 5)):
+            covered = [(n - 1) * s + t for n, s, t in zip(size, stride, taps, strict=True)]
+            sides = covered if padding == 2 else [min(n * s, c) for n, s, c in zip(size, stride, covered, strict=True)]
+            shape = (2, *sides, 3)
+            for stated in (None, shape):
+                node = shapeless((2, *size, 4), taps, stride, padding, shape=stated)
+                oracle = None if apart or stated is None else litert.OpResolverType.AUTO
+                assert node.check(tolerance=1e-4, oracle=oracle).shape == shape
+    shapeless((0, 3, 3, 4), (2, 2), stride, padding).check(oracle=None)
+
+
+@pytest.mark.parametrize("more", [(0, 0), (1, 0), (1, 1)])
+def test_shapeless_resized(more: Any) -> None:
+    """An output that the file says is smaller by some stays so. LiteRT refuses to resize it."""
+    x_shape, size = (1, 4, 4, 3), [8 - m for m in more]
+    node = shapeless(x_shape, (3, 3), (2, 2), 1, shape=(1, *size, 3))
+    arrays = [drawn(np.random.default_rng(1), "f32", (2, 6, 3, 3))]
+    (y,) = check(node.model, arrays, tolerance=1e-4, oracle=None)
+    assert y.shape == (2, 12 - more[0], 6 - more[1], 3)
+
+
+def test_shapeless_refusals() -> None:
+    shapeless((1, 3, 3, 4), (2, 2), (0, 1), 1).refused(UnsupportedOpError, "stride_h must be positive, it is 0")
+    shapeless((1, 3, 3, 4), (2, 2), (1, 1), 7).refused(UnsupportedOpError, "padding must be SAME or VALID, it is 7")
+    node = shapeless((1, 3, 3, 4), (2, 2), (1, 1), 1)
+    given = [Given(node.arrays[0][..., :3]), const(np.zeros((3, 2, 2, 4)), np.float32), const(np.zeros(3), np.float32)]
+    cut = OneNode("Convolution2DTransposeBias", given, custom=struct.pack("<3i", 1, 1, 1))
+    cut.refused(ShapeError, "filter depth 4 does not match input depth 3")
+    words = "SAME padding and stride 2 give no side of 9 for one of 3"
+    shapeless((1, 3, 3, 4), (2, 2), (2, 2), 1, shape=(1, 9, 6, 3)).refused(UnsupportedOpError, words)
+    short = OneNode("Convolution2DTransposeBias", given, custom=b"1234")
+    short.refused(UnsupportedOpError, "custom options of 4 bytes, expected 12 or more")

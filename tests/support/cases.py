@@ -34,6 +34,8 @@ class Case(NamedTuple):
     one_scale: bool = False
     """Operands of one type have one quantization."""
     version: int = 1
+    custom: bytes | None = None
+    """The options of a custom operator."""
 
     def node(self, op: str, rng: np.random.Generator, inputs: Sequence[str], outputs: Sequence[str]) -> OneNode:
         """The node with operands of these types."""
@@ -41,7 +43,7 @@ class Case(NamedTuple):
         given = [self._input(rng, kind, said, shared) for kind, said in zip(inputs, self.inputs, strict=False)]
         known = {**shared, **self.quantization}
         outs = [Out(kind, known.get(kind) or scaled(rng, kind)) for kind in outputs]
-        return OneNode(op, given, self.options, outs=outs, version=self.version)
+        return OneNode(op, given, self.options, outs=outs, version=self.version, custom=self.custom)
 
     def oracle_of(self, outputs: Sequence[str]) -> Any:
         """Who judges operands of these types beside numpy; None: nobody does."""

@@ -103,7 +103,9 @@ class OneNode:
         outs: Sequence[Out] | None = None,
         version: int = 1,
         intermediates: Sequence[Out] = (),
+        custom: bytes | None = None,
     ) -> None:
+        """`custom` are the options of a custom operator, which the node then is."""
         given = [_given(value) for value in inputs]
         builder = ModelBuilder()
         g = builder.subgraph()
@@ -128,7 +130,8 @@ class OneNode:
         inner = [
             g.tensor(f"i{i}", (0,), kind_of(o.kind), quantization=o.quantization) for i, o in enumerate(intermediates)
         ]
-        g.output(*g.node(op, numbers, out=made, options=options or {}, version=version, intermediates=inner))
+        said = {"custom": custom is not None, "custom_options": custom or b"", "intermediates": inner}
+        g.output(*g.node(op, numbers, out=made, options=options or {}, version=version, **said))
         self.model = builder.build()
         self.arrays = [v.array for v in given if v is not None and not (v.constant or v.variable)]
 

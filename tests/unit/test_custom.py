@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import traceback
 from collections.abc import Callable
@@ -261,3 +262,59 @@ def test_a_result_keeps_to_its_shape_function() -> None:
         interpreter.invoke()
     interpreter.invoke()
     assert interpreter.get_tensor(2).tolist() == [1, 2, 3, 4]
+
+
+# Those that are built in -------------------------------------------------------------------------------------------------
+
+
+def custom_node(name: str, options: bytes) -> bytes:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    given = [graph.input("x", (1, 2, 2, 1)), graph.constant("w", np.ones((1, 1, 1, 1), np.float32))]
+    given.append(graph.constant("b", np.ones(1, np.float32)))
+    graph.output(graph.node(name, given, out=("y", (1, 2, 2, 1)), custom=True, custom_options=options))
+    return builder.build()
+
+
+OPTIONS = bytes([2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0])
+
+
+def test_a_function_comes_before_what_is_built_in() -> None:
+    x = np.arange(4, dtype=np.float32).reshape(1, 2, 2, 1)
+    model = custom_node("Convolution2DTransposeBias", OPTIONS)
+    assert run(ready(model), x)[0].ravel().tolist() == [1, 2, 3, 4]
+    custom_ops = {"Convolution2DTransposeBias": lambda node, x, w, b: -x}
+    assert run(ready(model, custom_ops=custom_ops), x)[0].ravel().tolist() == [0, -1, -2, -3]
+
+
+def test_custom_operators_are_no_builtin_ones() -> None:
+    """A custom operator that is called ADD is another one."""
+    with pytest.raises(minilite.UnsupportedOpError, match="unresolved custom op: TRANSPOSE_CONV"):
+        ready(custom_node("TRANSPOSE_CONV", b""))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damaged_options(seed: int) -> None:
+    """Whatever the bytes are: numbers and strings by name, or a ValueError."""
+    from flatbuffers import flexbuffers
+
+    from minilite.format.flexbuffer import scalars
+
+    said = {
+        "most": 10,
+        "score": 0.5,
+        "wide": 2**40,
+        "by_class": True,
+        "name": "x",
+        "deep": {"a": [1, 2.5]},
+        "list": [1, 2],
+    }
+    whole = bytes(flexbuffers.Dumps(said))
+    assert scalars(whole) == {name: said[name] for name in ("most", "score", "wide", "by_class", "name")}
+    rng = np.random.default_rng(seed)
+    for _ in range(200):
+        data = bytearray(whole[: rng.integers(0, len(whole) + 1)] if rng.random() < 0.3 else whole)
+        for at in rng.integers(0, max(len(data), 1), 3)[: len(data)]:
+            data[at] = rng.integers(256)
+        with contextlib.suppress(ValueError):
+            assert all(isinstance(value, (bool, int, float, str)) for value in scalars(bytes(data)).values())

@@ -339,6 +339,8 @@ def test_an_input_that_may_be_reused_is_whole_or_refused() -> None:
     interpreter.invoke()
     with pytest.raises(minilite.StateError, match=r"tensor 0 \('x'\) was overwritten by node 0 \(RELU\)"):
         interpreter.get_tensor(0)
+    interpreter.set_tensor(0, floats(5, 6, 7, 8))
+    assert interpreter.get_tensor(0).tolist() == [5, 6, 7, 8]
 
 
 def test_requests_are_told_apart_by_tensor() -> None:

@@ -1,0 +1,137 @@
+"""The bad case of the article on TFLite's arena, profiled: what runs whose dynamic shapes change spend where.
+
+usage: python -m asv_bench.bad_case [VERSION ...] [--nodes 200] [--svg FOLDER]
+
+Each version (those of versions.txt, any commit, or WORKING_TREE; 0.1.0 and WORKING_TREE unless given) is built with its symbols and
+runs a graph of eight branches, half of whose steps are dynamic, with other sizes in every run, under callgrind. Instructions of
+the calls into C are counted, by the folder of the source: the memory planner's share is what the article brings from 54 % to 6 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+from asv_bench import builds, callgrind
+from asv_bench.callgrind import Function, Profile
+
+ROOMS = ("memory/", "state/", "plan/", "run/", "kernels/", "other")
+COLOURS = {
+    "memory/": "#c44e52", "state/": "#dd8452", "plan/": "#8172b2", "run/": "#4c72b0", "kernels/": "#55a868",
+    "rules/": "#93c9a1",
+}  # fmt: skip
+ENTRIES = ("ml_state_run", "ml_run")
+RUNS = 40
+VERSIONS = ("0.1.0", builds.WORKING_TREE)
+
+CHILD = """
+import itertools, sys
+sys.path.insert(0, {here!r})
+from benchmarks import dynamic_family
+import numpy as np
+from minilite import Interpreter
+graph = dynamic_family.draw("branches", {nodes}, 50)
+interpreter = Interpreter(model_content=dynamic_family.model(graph))
+interpreter.allocate_tensors()
+inputs = interpreter.get_input_details()
+interpreter.set_tensor(inputs[0]["index"], np.ones(inputs[0]["shape"], np.float32))
+for turn in range({runs}):
+    for detail, row in zip(inputs[1:], dynamic_family.operands(graph, turn)):
+        shape = detail["shape"]
+        interpreter.set_tensor(detail["index"], (row if shape.size == 2 else row[1:]).reshape(shape).astype(np.int32))
+    interpreter.invoke()
+"""
+
+
+def commit_of(version: str) -> str:
+    """The commit of a version in versions.txt, or of anything that git or `builds` knows. Raises: SystemExit."""
+    lines = (Path(__file__).with_name("versions.txt")).read_text().splitlines()
+    rows = dict(line.split() for line in lines if line and not line.startswith("#"))
+    return builds.commit_of(rows.get(version, version))
+
+
+def measure(version: str, nodes: int) -> Profile:
+    """Instructions of the runs of a version. Raises: subprocess.CalledProcessError."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        builds.export(commit_of(version), folder / "source")
+        builds.install(folder / "source", folder / "package", symbols=True)
+        here = str(Path(__file__).resolve().parent)
+        child = CHILD.format(here=here, nodes=nodes, runs=RUNS)
+        tool = ["valgrind", "--tool=callgrind", "--callgrind-out-file=out", "--compress-pos=no"]
+        tool += [f"--toggle-collect={entry}" for entry in ENTRIES]
+        environment = {**builds.environment(folder / "package"), "MINILITE_ISA": "avx2"}
+        subprocess.run(
+            [*tool, sys.executable, "-S", "-c", child], cwd=folder, env=environment, check=True, capture_output=True
+        )
+        return callgrind.parse((folder / "out").read_text())
+
+
+def room_of(function: Function) -> str:
+    """The folder of csrc that a function's source lies in; rules and the like count as kernels."""
+    file = function[0]
+    if "csrc/" not in file and not any(f"/{room}" in file for room in ROOMS):
+        return "other"
+    for room in ROOMS[:-1]:
+        if f"/{room}" in file:
+            return room
+    return "kernels/" if any(f"/{part}/" in file for part in ("rules", "simd", "math")) else "other"
+
+
+def shares(profile: Profile) -> dict[str, float]:
+    """Percent of all instructions by room."""
+    found: dict[str, float] = defaultdict(float)
+    for function, cost in profile.own.items():
+        found[room_of(function)] += 100 * cost / max(1, profile.total)
+    return {room: found[room] for room in ROOMS}
+
+
+def table(profiles: dict[str, Profile]) -> str:
+    """A row a version: instructions a run, the share of each folder; then the functions that take most."""
+    names = {version: "now" if version == builds.WORKING_TREE else version for version in profiles}
+    lines = [
+        "| version | instructions a run | " + " | ".join(f"{room.strip('/')}" for room in ROOMS) + " |",
+        "|---|---:|" + "---:|" * len(ROOMS),
+    ]
+    for version, profile in profiles.items():
+        cells = " | ".join(f"{share:.1f} %" for share in shares(profile).values())
+        lines.append(f"| {names[version]} | {profile.total / RUNS:,.0f} | {cells} |")
+    for version, profile in profiles.items():
+        most = sorted(profile.own.items(), key=lambda row: -row[1])[:6]
+        named = ", ".join(f"`{name}` {100 * cost / max(1, profile.total):.1f} %" for (_, name), cost in most)
+        lines.append(f"\n{names[version]}: {named}")
+    return "\n".join(lines)
+
+
+def pictures(profiles: dict[str, Profile], folder: Path) -> list[str]:
+    """Writes a flame graph a version into the folder; their names."""
+    names = []
+    for version, profile in profiles.items():
+        roots = [f for f in profile.calls if f[1] in ENTRIES]
+        shown = "now" if version == builds.WORKING_TREE else version
+        names.append(f"bad-case-{shown}.svg")
+        title = f"instructions of {RUNS} runs whose shapes change, minilite {shown}"
+        (folder / names[-1]).write_text(callgrind.flame(profile, roots[:1], title, COLOURS))
+    return names
+
+
+def main() -> None:
+    """Measures, prints the table, draws."""
+    parser = argparse.ArgumentParser(prog="python -m asv_bench.bad_case", description=__doc__.splitlines()[0])
+    parser.add_argument("versions", nargs="*", default=VERSIONS, metavar="VERSION")
+    parser.add_argument("--nodes", type=int, default=200)
+    parser.add_argument("--svg", type=Path, metavar="FOLDER")
+    args = parser.parse_args()
+    profiles = {version: measure(version, args.nodes) for version in args.versions}
+    print(table(profiles))
+    if args.svg:
+        args.svg.mkdir(parents=True, exist_ok=True)
+        print("\n".join(pictures(profiles, args.svg)))
+
+
+if __name__ == "__main__":
+    main()

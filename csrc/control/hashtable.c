@@ -1,0 +1,242 @@
+/* hashtable.c -- HASHTABLE, HASHTABLE_IMPORT, HASHTABLE_FIND, HASHTABLE_SIZE: tables from numbers to strings, or the reverse, which the
+ * interpreter keeps from run to run as it keeps variables. What is imported first stays.
+ *
+ * A table is a block of its own: a header, slots with 1 + the number of a pair (0: none), the pairs' numbers, and their strings as
+ * they lie in a tensor, checked when they were imported. */
+#include "control/control.h"
+#include "core/strings.h"
+#include "rules/strings.h"
+
+#define HASHTABLE_FIELDS(X, S) X(S, i32, resource)
+ML_PARAMS(hashtable_params, HASHTABLE_FIELDS)
+
+enum { HANDLE, KEYS, VALUES };
+enum { TABLE_TYPE = -1 }; /* of a block that is no variable */
+
+typedef struct table {
+    int64_t count;
+    int64_t slots; /* a power of two above count */
+    int32_t key_type;
+    int32_t value_type;
+} table;
+
+static int32_t *slots_of(const table *t) { return (int32_t *)(t + 1); }
+static int64_t *numbers_of(const table *t) { return (int64_t *)(slots_of(t) + t->slots); }
+static uint8_t *strings_of(const table *t) { return (uint8_t *)(numbers_of(t) + t->count); }
+
+static ml_string string_at(const void *strings, int64_t i) {
+    const int64_t start = ml_string_word(strings, i + 1);
+    return (ml_string){(const uint8_t *)strings + start, ml_string_word(strings, i + 2) - start};
+}
+
+static uint64_t hash_string(ml_string s) {
+    uint64_t hash = 0xCBF29CE484222325u;
+    for (int64_t i = 0; i < s.bytes; i++) hash = (hash ^ s.from[i]) * 0x100000001B3u;
+    return hash ^ hash >> 32;
+}
+static uint64_t hash_number(int64_t x) {
+    const uint64_t hash = (uint64_t)x * 0x9E3779B97F4A7C15u;
+    return hash ^ hash >> 32;
+}
+
+/* A key: a number, or a string. */
+typedef struct key {
+    int64_t number;
+    ml_string string;
+} key;
+
+/* The slot that a key has, or would take. */
+static int64_t slot_of(const table *t, const key *k) {
+    const int32_t *slots = slots_of(t);
+    const bool text = t->key_type == ML_STRING;
+    uint64_t at = text ? hash_string(k->string) : hash_number(k->number);
+    for (;; at++) {
+        const int64_t slot = (int64_t)(at & (uint64_t)(t->slots - 1)), pair = slots[slot] - 1;
+        if (pair < 0) return slot;
+        if (!text && numbers_of(t)[pair] == k->number) return slot;
+        if (!text) continue;
+        const ml_string other = string_at(strings_of(t), pair);
+        if (other.bytes == k->string.bytes &&
+            memcmp(other.from, k->string.from, (size_t)other.bytes) == 0)
+            return slot;
+    }
+}
+
+/* HASHTABLE -------------------------------------------------------------------------------------------------------------- */
+
+static ml_status prepare_hashtable(const ml_call *c, ml_wish *wish) {
+    (void)wish;
+    return ml_set_output(c, 0, &(ml_shape){.rank = 1, .dims = {1}});
+}
+
+static ml_status hashtable(const ml_call *c) {
+    *(int32_t *)ml_out(c, 0) = ((const hashtable_params *)c->params)->resource;
+    return ML_OK;
+}
+
+/* HASHTABLE_IMPORT ------------------------------------------------------------------------------------------------------- */
+
+static ml_status prepare_import(const ml_call *c, ml_wish *wish) {
+    (void)wish;
+    const ml_shape *keys = &ml_input(c, KEYS)->shape, *values = &ml_input(c, VALUES)->shape;
+    char one[96], other[96];
+    if (ml_same_shape(keys, values)) return ML_OK;
+    return ml_fail(c, ML_SHAPE_ERROR, "keys have the shape %s, values %s", ml_shape_text(keys, one),
+                   ml_shape_text(values, other));
+}
+
+static void fill_slots(const ml_call *c, const table *t) {
+    int32_t *slots = slots_of(t);
+    memset(slots, 0, (size_t)t->slots * sizeof *slots);
+    for (int64_t i = 0; i < t->count; i++) {
+        key k = {0};
+        if (t->key_type == ML_STRING) k.string = string_at(strings_of(t), i);
+        else k.number = numbers_of(t)[i];
+        const int64_t slot = slot_of(t, &k);
+        if (slots[slot] == 0) slots[slot] = (int32_t)i + 1;
+    }
+}
+
+static ml_status import(const ml_call *c) {
+    ml_block *block = ml_resource_of(c, HANDLE);
+    if (!block) return ML_KERNEL_ERROR;
+    if (block->assigned && block->type == TABLE_TYPE) return ML_OK;
+    table t = {.count = ml_elements(&ml_in_tensor(c, KEYS)->shape), .slots = 16};
+    t.key_type = ml_in_tensor(c, KEYS)->type;
+    t.value_type = ml_in_tensor(c, VALUES)->type;
+    while (t.slots < 2 * t.count) t.slots *= 2;
+    const int text = t.key_type == ML_STRING ? KEYS : VALUES;
+    const int number = t.key_type == ML_STRING ? VALUES : KEYS;
+    ml_strings strings;
+    ml_string one;
+    ml_status status = ml_open_strings(c, text, &strings);
+    for (int64_t i = 0; i < t.count && status == ML_OK; i++)
+        status = ml_string_at(c, &strings, i, &one);
+    const int64_t before = (int64_t)sizeof t + 4 * t.slots + 8 * t.count;
+    const int64_t bytes = before + strings.bytes;
+    if (status == ML_OK) status = ml_block_reserve(block, bytes, c->env->error);
+    if (status != ML_OK) return status;
+    table *made = block->data;
+    *made = t;
+    memcpy(numbers_of(made), ml_in(c, number), (size_t)t.count * sizeof(int64_t));
+    memcpy(strings_of(made), strings.data, (size_t)strings.bytes);
+    fill_slots(c, made);
+    block->bytes = bytes;
+    block->type = TABLE_TYPE;
+    block->assigned = true;
+    return ML_OK;
+}
+
+/* HASHTABLE_FIND, HASHTABLE_SIZE ------------------------------------------------------------------------------------------ */
+
+/* The table of a handle; NULL, and the error, when there is none. */
+static const table *table_of(const ml_call *c) {
+    const ml_block *block = ml_resource_of(c, HANDLE);
+    if (!block) return NULL;
+    if (block->assigned && block->type == TABLE_TYPE) return block->data;
+    ml_fail(c, ML_KERNEL_ERROR, "the table is used before pairs are imported");
+    return NULL;
+}
+
+static ml_status prepare_find(const ml_call *c, ml_wish *wish) {
+    (void)wish;
+    const ml_shape *standing = &ml_input(c, 2)->shape;
+    if (ml_elements(standing) < 1)
+        return ml_fail(c, ML_SHAPE_ERROR, "there is no value for keys that the table has not");
+    return ml_set_output(c, 0, &ml_input(c, KEYS)->shape);
+}
+
+static ml_status check_types(const ml_call *c, const table *t) {
+    const int32_t keys = ml_in_tensor(c, KEYS)->type, values = ml_out_tensor(c, 0)->type;
+    if (keys == t->key_type && values == t->value_type) return ML_OK;
+    return ml_fail(c, ML_KERNEL_ERROR, "the table goes from %s to %s, the node from %s to %s",
+                   ml_type_name(t->key_type), ml_type_name(t->value_type), ml_type_name(keys),
+                   ml_type_name(values));
+}
+
+/* Numbers of strings. */
+static ml_status find_numbers(const ml_call *c) {
+    const table *t = table_of(c);
+    ml_strings strings;
+    ml_status status = t ? check_types(c, t) : ML_KERNEL_ERROR;
+    if (status == ML_OK) status = ml_open_strings(c, KEYS, &strings);
+    if (status != ML_OK) return status;
+    int64_t *y = ml_out(c, 0);
+    for (int64_t i = 0; i < strings.count; i++) {
+        key k = {0};
+        status = ml_string_at(c, &strings, i, &k.string);
+        if (status != ML_OK) return status;
+        const int32_t pair = slots_of(t)[slot_of(t, &k)];
+        y[i] = pair > 0 ? numbers_of(t)[pair - 1] : *(const int64_t *)ml_in(c, 2);
+    }
+    return ML_OK;
+}
+
+static ml_string string_of(const table *t, int64_t number, ml_string standing) {
+    const key k = {.number = number};
+    const int32_t pair = slots_of(t)[slot_of(t, &k)];
+    return pair > 0 ? string_at(strings_of(t), pair - 1) : standing;
+}
+
+/* Strings of numbers: one pass for their lengths, one for their characters. */
+static ml_status find_strings(const ml_call *c) {
+    const table *t = table_of(c);
+    ml_strings strings;
+    ml_string standing;
+    ml_status status = t ? check_types(c, t) : ML_KERNEL_ERROR;
+    if (status == ML_OK) status = ml_open_strings(c, 2, &strings);
+    if (status == ML_OK) status = ml_string_at(c, &strings, 0, &standing);
+    if (status != ML_OK) return status;
+    const int64_t count = ml_elements(&ml_in_tensor(c, KEYS)->shape);
+    const int64_t *keys = ml_in(c, KEYS);
+    int64_t at = ml_strings_head(count), bytes = at;
+    for (int64_t i = 0; i < count; i++) bytes += string_of(t, keys[i], standing).bytes;
+    if (bytes > INT32_MAX)
+        return ml_fail(c, ML_KERNEL_ERROR, "the strings would take %lld bytes, at most %d fit",
+                       (long long)bytes, INT32_MAX);
+    status = ml_set_bytes(c, 0, bytes);
+    if (status != ML_OK) return status;
+    uint8_t *y = ml_out(c, 0);
+    ml_set_string_word(y, 0, count);
+    ml_set_string_word(y, 1, at);
+    for (int64_t i = 0; i < count; i++) {
+        const ml_string s = string_of(t, keys[i], standing);
+        if (s.bytes > bytes - at)
+            return ml_fail(c, ML_KERNEL_ERROR, "input %d changed while it was read", KEYS);
+        memcpy(y + at, s.from, (size_t)s.bytes);
+        ml_set_string_word(y, i + 2, at += s.bytes);
+    }
+    return ML_OK;
+}
+
+static ml_status prepare_size(const ml_call *c, ml_wish *wish) {
+    (void)wish;
+    return ml_set_output(c, 0, &(ml_shape){.rank = 1, .dims = {1}});
+}
+
+/* How many keys there are. */
+static ml_status size(const ml_call *c) {
+    const table *t = table_of(c);
+    if (!t) return ML_KERNEL_ERROR;
+    int64_t used = 0;
+    for (int64_t i = 0; i < t->slots; i++) used += slots_of(t)[i] > 0;
+    *(int64_t *)ml_out(c, 0) = used;
+    return ML_OK;
+}
+
+#define EFFECT(kernel_name, prepare_fn, ...)                                         \
+    {.abi = ML_KERNEL_ABI, .flags = ML_KERNEL_HAS_EFFECTS, .name = (kernel_name),    \
+     .prepare = (prepare_fn), ML_TYPED(__VA_ARGS__)}
+ML_KERNELS(hashtable) = {
+    {.abi = ML_KERNEL_ABI,
+     .name = "hashtable",
+     ML_PARAMS_OF(hashtable_params),
+     .prepare = prepare_hashtable,
+     ML_TYPED({"-> resource", NULL, NULL, hashtable})},
+    EFFECT("hashtable_import", prepare_import, {"resource s64 string ->", NULL, NULL, import},
+           {"resource string s64 ->", NULL, NULL, import}),
+    EFFECT("hashtable_find", prepare_find, {"resource string s64 -> s64", NULL, NULL, find_numbers},
+           {"resource s64 string -> string", NULL, NULL, find_strings}),
+    EFFECT("hashtable_size", prepare_size, {"resource -> s64", NULL, NULL, size}),
+    ML_KERNELS_END,
+};

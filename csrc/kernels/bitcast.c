@@ -1,0 +1,35 @@
+/* bitcast.c -- BITCAST: the same bytes as elements of another type. Narrower ones gain a dimension behind the last, wider ones lose
+ * the last. */
+#include "rules/values.h"
+
+static ml_status prepare_bitcast(const ml_call *c, ml_wish *wish) {
+    (void)wish;
+    const ml_tensor *x = ml_input(c, 0);
+    const int64_t from = ml_type_bytes(x->type), to = ml_type_bytes(ml_output(c, 0)->type);
+    ml_shape y = x->shape;
+    if (from > to) {
+        ml_status status = ml_append_dim(c, &y, from / to);
+        if (status != ML_OK) return status;
+    } else if (from < to) {
+        if (y.rank == 0 || y.dims[y.rank - 1] != to / from)
+            return ml_fail(c, ML_SHAPE_ERROR, "the last dimension is %d, must be %lld: %s to %s",
+                           y.rank ? y.dims[y.rank - 1] : 1, (long long)(to / from),
+                           ml_type_name(x->type), ml_type_name(ml_output(c, 0)->type));
+        y.rank--;
+    }
+    return ml_set_output(c, 0, &y);
+}
+
+static ml_status bitcast(const ml_call *c) {
+    if (ml_out(c, 0) != ml_in(c, 0))
+        memcpy(ml_out(c, 0), ml_in(c, 0), (size_t)ml_out_tensor(c, 0)->bytes);
+    return ML_OK;
+}
+
+ML_KERNELS(bitcast) = {
+    {.abi = ML_KERNEL_ABI,
+     .name = "bitcast",
+     .prepare = prepare_bitcast,
+     ML_TYPED({"x1|x2|x4|x8 -> x1|x2|x4|x8", NULL, NULL, bitcast})},
+    ML_KERNELS_END,
+};

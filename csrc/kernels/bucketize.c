@@ -1,0 +1,39 @@
+/* bucketize.c -- BUCKETIZE: how many of the sorted boundaries are at most x. */
+#include "rules/elementwise.h"
+
+#define BUCKETIZE_FIELDS(X, S) X(S, array, boundaries)
+ML_PARAMS(bucketize_params, BUCKETIZE_FIELDS)
+
+/* Halves what is left; NaN is below nothing. Numbers are compared as C compares them to a float: integers are rounded to one. */
+#define BUCKETIZE(suffix, type, wide)                                                      \
+    static ml_status bucketize_##suffix(const ml_call *c) {                                \
+        const bucketize_params *p = c->params;                                             \
+        const float *boundaries = p->boundaries.data;                                      \
+        const int64_t all = p->boundaries.bytes / (int64_t)sizeof(float);                  \
+        const int64_t count = ((const ml_elementwise *)c->blob)->count;                    \
+        const type *x = ml_in(c, 0);                                                       \
+        int32_t *y = ml_out(c, 0);                                                         \
+        for (int64_t i = 0; i < count; i++) {                                              \
+            const wide value = (wide)x[i];                                                 \
+            int64_t low = 0, high = all;                                                   \
+            while (low < high) {                                                           \
+                const int64_t middle = (low + high) / 2;                                   \
+                if (value < (wide)boundaries[middle]) high = middle;                       \
+                else low = middle + 1;                                                     \
+            }                                                                              \
+            y[i] = (int32_t)low;                                                           \
+        }                                                                                  \
+        return ML_OK;                                                                      \
+    }
+BUCKETIZE(f32, float, float)
+BUCKETIZE(f64, double, double)
+BUCKETIZE(s32, int32_t, float)
+BUCKETIZE(s64, int64_t, float)
+
+ML_KERNELS(bucketize) = {
+    ML_UNARY_KERNEL("bucketize", bucketize_params, {"f32 -> s32", NULL, NULL, bucketize_f32},
+                    {"f64 -> s32", NULL, NULL, bucketize_f64},
+                    {"s32 -> s32", NULL, NULL, bucketize_s32},
+                    {"s64 -> s32", NULL, NULL, bucketize_s64}),
+    ML_KERNELS_END,
+};

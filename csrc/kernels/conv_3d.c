@@ -1,0 +1,273 @@
+/* conv_3d.c -- CONV_3D: windows over depth, height and width are gathered into rows, which are multiplied with weights of (depth,
+ * height, width, channels, outputs). CONV_3D_TRANSPOSE: each input voxel, times weights of (depth, height, width, outputs, channels),
+ * is added to the window of outputs that it stands for; the first operand is the output's shape. */
+#include "rules/matmul.h"
+#include "rules/values.h"
+#include "rules/window.h"
+
+enum { AXES = 3 };
+static const char *const axis_names[AXES] = {"depth", "height", "width"};
+
+#define CONV_3D_FIELDS(X, S)                                                                      \
+    X(S, i32, same) X(S, i32, stride_d) X(S, i32, stride_h) X(S, i32, stride_w)                   \
+    X(S, i32, dilation_d) X(S, i32, dilation_h) X(S, i32, dilation_w) ML_CLAMP_FIELDS(X, S)
+ML_PARAMS(conv_3d_params, CONV_3D_FIELDS)
+
+typedef struct conv_3d_blob {
+    ml_blocks blocks; /* of voxels: what is multiplied at a time */
+    ml_window_axis axes[AXES]; /* from the larger side to that of windows */
+    int64_t channels; /* of the input */
+    int64_t outputs;
+    int64_t products; /* in scratch, of the transposed one */
+} conv_3d_blob;
+
+/* Input `x` and filter have five dimensions each; windows of the filter slide over `sides`. */
+static ml_status place_windows(const ml_call *c, int x, const int32_t *sides) {
+    const conv_3d_params *p = c->params;
+    const ml_shape *input = &ml_input(c, x)->shape, *w = &ml_input(c, 1)->shape;
+    const int32_t strides[AXES] = {p->stride_d, p->stride_h, p->stride_w};
+    const int32_t dilations[AXES] = {p->dilation_d, p->dilation_h, p->dilation_w};
+    conv_3d_blob *b = c->blob;
+    char text[96];
+    if (input->rank != 5)
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "input must be (batch, depth, height, width, channels), its shape is %s",
+                       ml_shape_text(input, text));
+    if (w->rank != 5 || ml_elements(w) <= 0)
+        return ml_fail(c, ML_SHAPE_ERROR, "filter must be of rank 5 and not empty, its shape is %s",
+                       ml_shape_text(w, text));
+    const int32_t channels = w->dims[x == 0 ? 3 : 4];
+    b->channels = input->dims[4];
+    b->outputs = w->dims[x == 0 ? 4 : 3];
+    if (channels != b->channels)
+        return ml_fail(c, ML_SHAPE_ERROR, "filter channels %d do not match input channels %d",
+                       channels, input->dims[4]);
+    ml_status status = ML_OK;
+    for (int i = 0; i < AXES && status == ML_OK; i++) {
+        b->axes[i] =
+            (ml_window_axis){.size = w->dims[i], .stride = strides[i], .dilation = dilations[i]};
+        status = ml_window_prepare_axis(c, &b->axes[i], axis_names[i],
+                                        sides ? sides[i] : input->dims[i + 1], p->same);
+    }
+    return status;
+}
+
+static ml_status check_bias(const ml_call *c, int at) {
+    const ml_tensor *bias = ml_input(c, at);
+    const conv_3d_blob *b = c->blob;
+    if (!bias || ml_elements(&bias->shape) == b->outputs) return ML_OK;
+    return ml_fail(c, ML_SHAPE_ERROR, "bias has %lld values, expected %lld",
+                   (long long)ml_elements(&bias->shape), (long long)b->outputs);
+}
+
+static ml_status prepare_conv_3d(const ml_call *c, ml_wish *wish) {
+    conv_3d_blob *b = c->blob;
+    ml_status status = place_windows(c, 0, NULL);
+    if (status == ML_OK) status = check_bias(c, 2);
+    if (status != ML_OK) return status;
+    const ml_shape y = {5,
+                        {ml_input(c, 0)->shape.dims[0], b->axes[0].out, b->axes[1].out,
+                         b->axes[2].out, (int32_t)b->outputs}};
+    status = ml_set_output(c, 0, &y);
+    if (status != ML_OK) return status;
+    b->blocks = (ml_blocks){.rows = ml_elements_of(&y, 0, 4),
+                            .k = ml_elements_of(&ml_input(c, 1)->shape, 0, 4),
+                            .n = (int32_t)b->outputs,
+                            .groups = 1};
+    return ml_prepare_floats(c, wish, &b->blocks, true);
+}
+
+/* Panels of `n` columns of `k` values; value j of column i lies at i * column + j * step. */
+static int64_t pack(const ml_call *c, float *to, int64_t n, int64_t k, int64_t column,
+                    int64_t step) {
+    const int64_t panel = c->env->simd->matmul_f32_panel;
+    const float *w = ml_value(c, 1);
+    for (int64_t i = 0; to && i < ml_round_up(n, panel); i++) {
+        float *at = to + i / panel * panel * k + i % panel;
+        for (int64_t j = 0; j < k; j++) at[j * panel] = i < n ? w[i * column + j * step] : 0.0f;
+    }
+    return ml_packed_f32(c->env->simd, n, k) * (int64_t)sizeof(float);
+}
+
+static int64_t pack_conv_3d(const ml_call *c, void *to) {
+    const ml_shape *w = &ml_input(c, 1)->shape;
+    return pack(c, to, w->dims[4], ml_elements_of(w, 0, 4), 1, w->dims[4]);
+}
+
+/* One window: a run of channels for each tap, zeros outside. */
+static float *gather_window(const ml_call *c, const int64_t at[AXES], const float *image,
+                            float *row) {
+    const conv_3d_blob *b = c->blob;
+    const ml_window_axis *d = &b->axes[0], *h = &b->axes[1], *w = &b->axes[2];
+    for (int64_t i = 0; i < d->size; i++) {
+        const int64_t z = at[0] * d->stride - d->before + i * d->dilation;
+        for (int64_t j = 0; j < h->size; j++) {
+            const int64_t y = at[1] * h->stride - h->before + j * h->dilation;
+            const bool inside = z >= 0 && z < d->in && y >= 0 && y < h->in;
+            for (int64_t k = 0; k < w->size; k++, row += b->channels) {
+                const int64_t x = at[2] * w->stride - w->before + k * w->dilation;
+                const size_t bytes = (size_t)b->channels * sizeof(float);
+                if (inside && x >= 0 && x < w->in)
+                    memcpy(row, image + ((z * h->in + y) * w->in + x) * b->channels, bytes);
+                else memset(row, 0, bytes);
+            }
+        }
+    }
+    return row;
+}
+
+static void gather(const ml_call *c, const ml_block *block) {
+    const conv_3d_blob *b = c->blob;
+    const ml_window_axis *d = &b->axes[0], *h = &b->axes[1], *w = &b->axes[2];
+    const int64_t volume = (int64_t)d->in * h->in * w->in * b->channels;
+    float *row = block->rows;
+    for (int64_t i = block->first; i < block->first + block->count; i++) {
+        const int64_t line = i / w->out, plane = line / h->out;
+        const int64_t at[AXES] = {plane % d->out, line % h->out, i % w->out};
+        row = gather_window(c, at, (const float *)ml_in(c, 0) + plane / d->out * volume, row);
+    }
+}
+
+static ml_status conv_3d(const ml_call *c) {
+    const conv_3d_params *p = c->params;
+    return ml_multiply_floats(c, &((const conv_3d_blob *)c->blob)->blocks, gather, p->minimum,
+                              p->maximum);
+}
+
+/* CONV_3D_TRANSPOSE ------------------------------------------------------------------------------------------------------ */
+
+static ml_status read_shape(const ml_call *c, const int32_t *sizes, ml_shape *y) {
+    const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
+    const conv_3d_blob *b = c->blob;
+    y->rank = 5;
+    for (int i = 0; i < 5; i++) {
+        if (sizes[i] < 0)
+            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d of the output would be %d", i,
+                           sizes[i]);
+        y->dims[i] = sizes[i];
+    }
+    ml_status status = place_windows(c, 2, y->dims + 1);
+    if (status != ML_OK) return status;
+    if (y->dims[0] != x->dims[0] || y->dims[4] != w->dims[3])
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "output of batch %d and %d channels does not match batch %d and %d outputs",
+                       y->dims[0], y->dims[4], x->dims[0], w->dims[3]);
+    for (int i = 0; i < AXES; i++)
+        if (b->axes[i].out != x->dims[i + 1])
+            return ml_fail(c, ML_SHAPE_ERROR, "a %s of %d has %d windows, the input has %d",
+                           axis_names[i], y->dims[i + 1], b->axes[i].out, x->dims[i + 1]);
+    return ML_OK;
+}
+
+static ml_status prepare_transpose(const ml_call *c, ml_wish *wish) {
+    const ml_shape *sizes = &ml_input(c, 0)->shape;
+    conv_3d_blob *b = c->blob;
+    char text[96];
+    if (sizes->rank != 1 || sizes->dims[0] != 5)
+        return ml_fail(c, ML_SHAPE_ERROR, "the output's shape must be five numbers, it is %s",
+                       ml_shape_text(sizes, text));
+    const int32_t *value = ml_value(c, 0);
+    if (!value) return ml_open(wish, 0);
+    ml_shape y;
+    ml_status status = read_shape(c, value, &y);
+    if (status == ML_OK) status = check_bias(c, 3);
+    if (status == ML_OK) status = ml_set_output(c, 0, &y);
+    if (status != ML_OK) return status;
+    const int64_t n = ml_elements_of(&ml_input(c, 1)->shape, 0, 4);
+    if (n > INT32_MAX || b->channels > INT64_MAX / 16384)
+        return ml_fail(c, ML_SHAPE_ERROR, "a filter of %lld values a channel is too large",
+                       (long long)n);
+    b->blocks = (ml_blocks){
+        .rows = ml_elements_of(&ml_input(c, 2)->shape, 0, 4), .k = b->channels, .n = (int32_t)n};
+    b->blocks.block = (int32_t)ml_min_s64(b->blocks.rows, 1 + (1 << 18) / (n + 1));
+    b->products = ml_reserve(wish, b->blocks.block * n * (int64_t)sizeof(float));
+    return ML_OK;
+}
+
+static int64_t pack_transpose(const ml_call *c, void *to) {
+    const ml_shape *w = &ml_input(c, 1)->shape;
+    return pack(c, to, ml_elements_of(w, 0, 4), w->dims[4], w->dims[4], 1);
+}
+
+/* Adds a voxel's products to the outputs they belong to. */
+static void scatter(const ml_call *c, const int64_t at[AXES], const float *products,
+                    float *volume) {
+    const conv_3d_blob *b = c->blob;
+    const ml_window_axis *d = &b->axes[0], *h = &b->axes[1], *w = &b->axes[2];
+    for (int64_t i = 0; i < d->size; i++) {
+        const int64_t z = at[0] * d->stride - d->before + i * d->dilation;
+        for (int64_t j = 0; j < h->size; j++) {
+            const int64_t y = at[1] * h->stride - h->before + j * h->dilation;
+            const bool inside = z >= 0 && z < d->in && y >= 0 && y < h->in;
+            for (int64_t k = 0; k < w->size; k++, products += b->outputs) {
+                const int64_t x = at[2] * w->stride - w->before + k * w->dilation;
+                if (!inside || x < 0 || x >= w->in) continue;
+                float *to = volume + ((z * h->in + y) * w->in + x) * b->outputs;
+                for (int64_t o = 0; o < b->outputs; o++) to[o] += products[o];
+            }
+        }
+    }
+}
+
+static void multiply(const ml_call *c, int64_t first, int64_t count) {
+    const conv_3d_blob *b = c->blob;
+    const ml_window_axis *d = &b->axes[0], *h = &b->axes[1], *w = &b->axes[2];
+    const int64_t volume = (int64_t)d->in * h->in * w->in * b->outputs;
+    float *products = ml_scratch(c, b->products);
+    const ml_matmul_f32_args product = {
+        .a = (const float *)ml_in(c, 2) + first * b->channels,
+        .rows = count,
+        .a_stride = b->channels,
+        .pieces = 1,
+        .k = b->channels,
+        .n = b->blocks.n,
+        .packed = c->packed,
+        .y = products,
+        .y_stride = b->blocks.n,
+        .low = -__builtin_inff(),
+        .high = __builtin_inff(),
+    };
+    c->env->simd->matmul_f32(&product);
+    for (int64_t i = first; i < first + count; i++, products += b->blocks.n) {
+        const int64_t line = i / w->out, plane = line / h->out;
+        const int64_t at[AXES] = {plane % d->out, line % h->out, i % w->out};
+        scatter(c, at, products, (float *)ml_out(c, 0) + plane / d->out * volume);
+    }
+}
+
+static ml_status conv_3d_transpose(const ml_call *c) {
+    const conv_3d_blob *b = c->blob;
+    const conv_3d_params *p = c->params;
+    const float *bias = ml_in_optional(c, 3);
+    float *y = ml_out(c, 0);
+    const int64_t bytes = ml_out_tensor(c, 0)->bytes, all = bytes / (int64_t)sizeof(float);
+    memset(y, 0, (size_t)bytes);
+    for (int64_t first = 0, count; first < b->blocks.rows; first += count) {
+        count = ml_min_s64(b->blocks.block, b->blocks.rows - first);
+        multiply(c, first, count);
+    }
+    for (int64_t i = 0; i < all; i++) {
+        float v = y[i] + (bias ? bias[i % b->outputs] : 0.0f);
+        v = v < p->minimum ? p->minimum : v;
+        y[i] = v > p->maximum ? p->maximum : v;
+    }
+    return ML_OK;
+}
+
+ML_KERNELS(conv_3d) = {
+    {.abi = ML_KERNEL_ABI,
+     .name = "conv_3d",
+     ML_PARAMS_OF(conv_3d_params),
+     .blob_bytes = sizeof(conv_3d_blob),
+     .packs = 1,
+     .prepare = prepare_conv_3d,
+     ML_TYPED({"f32 f32 f32? -> f32", NULL, pack_conv_3d, conv_3d})},
+    {.abi = ML_KERNEL_ABI,
+     .name = "conv_3d_transpose",
+     ML_PARAMS_OF(conv_3d_params),
+     .blob_bytes = sizeof(conv_3d_blob),
+     .packs = 1,
+     .prepare = prepare_transpose,
+     ML_TYPED({"s32 f32 f32 f32? -> f32", NULL, pack_transpose, conv_3d_transpose})},
+    ML_KERNELS_END,
+};

@@ -1,0 +1,287 @@
+/* detection_postprocess.c -- TFLite_Detection_PostProcess: boxes around anchors, decoded; of those that overlap the best alone are
+ * kept (non-maximum suppression), for each class by itself or by each box's best classes.
+ *
+ * Outputs are boxes (top, left, bottom, right), their classes, their scores, and how many there are; what no box was found for is 0. */
+#include <math.h>
+
+#include "rules/quantized.h"
+#include "rules/values.h"
+
+#define DETECTION_FIELDS(X, S)                                                                    \
+    X(S, i32, most) X(S, i32, most_classes) X(S, i32, most_of_class) X(S, i32, by_class)          \
+    X(S, i32, classes) X(S, f32, score) X(S, f32, overlap) X(S, f32, y_scale) X(S, f32, x_scale)  \
+    X(S, f32, h_scale) X(S, f32, w_scale)
+ML_PARAMS(detection_params, DETECTION_FIELDS)
+
+typedef struct box {
+    float top;
+    float left;
+    float bottom;
+    float right;
+} box;
+
+/* What was kept: row `anchor`, class `label`. */
+typedef struct detection {
+    int32_t anchor;
+    int32_t label;
+    float score;
+} detection;
+
+typedef struct detection_blob {
+    int32_t boxes;
+    int32_t width; /* numbers of a box's encoding, of which the first four are its place */
+    int32_t columns; /* of the scores: classes, and the background in front of them */
+    /* In scratch: */
+    int64_t corners;
+    int64_t scores; /* of quantized ones */
+    int64_t best; /* a box's largest score */
+    int64_t order; /* boxes from the best on */
+    int64_t spare; /* where they are sorted */
+    int64_t dropped; /* a byte a box */
+    int64_t chosen;
+    int64_t kept; /* detections from the best on */
+    int64_t merged;
+} detection_blob;
+
+static ml_status check_operands(const ml_call *c) {
+    const ml_shape *boxes = &ml_input(c, 0)->shape, *scores = &ml_input(c, 1)->shape;
+    const ml_shape *anchors = &ml_input(c, 2)->shape;
+    const int32_t classes = ((const detection_params *)c->params)->classes;
+    char text[96];
+    if (boxes->rank != 3 || boxes->dims[0] != 1 || boxes->dims[2] < 4)
+        return ml_fail(c, ML_SHAPE_ERROR, "boxes must be (1, count, 4 or more), their shape is %s",
+                       ml_shape_text(boxes, text));
+    if (scores->rank != 3 || scores->dims[0] != 1 || scores->dims[1] != boxes->dims[1] ||
+        scores->dims[2] < classes || scores->dims[2] - 1 > classes)
+        return ml_fail(c, ML_SHAPE_ERROR, "scores must be (1, %d, %d or %d), their shape is %s",
+                       boxes->dims[1], classes, classes + 1, ml_shape_text(scores, text));
+    if (anchors->rank != 2 || anchors->dims[0] != boxes->dims[1] || anchors->dims[1] != 4)
+        return ml_fail(c, ML_SHAPE_ERROR, "anchors must be (%d, 4), their shape is %s",
+                       boxes->dims[1], ml_shape_text(anchors, text));
+    return ML_OK;
+}
+
+static ml_status prepare_detection(const ml_call *c, ml_wish *wish) {
+    const detection_params *p = c->params;
+    const ml_shape *scores = &ml_input(c, 1)->shape;
+    detection_blob *b = c->blob;
+    ml_status status = check_operands(c);
+    if (status != ML_OK) return status;
+    const int64_t n = scores->dims[1], all = (int64_t)p->most * p->most_classes;
+    if (all > INT32_MAX)
+        return ml_fail(c, ML_SHAPE_ERROR, "%d detections of %d classes each are too many", p->most,
+                       p->most_classes);
+    const int32_t rows = (int32_t)all;
+    const ml_shape shapes[] = {{.rank = 3, .dims = {1, rows, 4}},
+                               {.rank = 2, .dims = {1, rows}},
+                               {.rank = 2, .dims = {1, rows}},
+                               {.rank = 1, .dims = {1}}};
+    for (int i = 0; i < 4 && status == ML_OK; i++) status = ml_set_output(c, i, &shapes[i]);
+    b->boxes = (int32_t)n;
+    b->width = ml_input(c, 0)->shape.dims[2];
+    b->columns = scores->dims[2];
+    const int64_t word = (int64_t)sizeof(int32_t);
+    const int64_t room = p->by_class ? p->most * (int64_t)sizeof(detection) : 0;
+    b->corners = ml_reserve(wish, n * (int64_t)sizeof(box));
+    b->scores = ml_reserve(wish, ml_input(c, 1)->type == ML_U8 ? ml_elements(scores) * word : 0);
+    b->best = ml_reserve(wish, n * word);
+    b->order = ml_reserve(wish, n * word);
+    b->spare = ml_reserve(wish, n * word);
+    b->dropped = ml_reserve(wish, n);
+    b->chosen = ml_reserve(wish, n * word);
+    b->kept = ml_reserve(wish, room);
+    b->merged = ml_reserve(wish, room);
+    return status;
+}
+
+/* Four numbers of an input, from number `at` on. */
+static void read_four(const ml_call *c, int input, int64_t at, ml_affine q, float to[4]) {
+    for (int i = 0; i < 4; i++)
+        to[i] = q.type == ML_U8
+                    ? (float)(((const uint8_t *)ml_in(c, input))[at + i] - q.zero_point) * q.scale
+                    : ((const float *)ml_in(c, input))[at + i];
+}
+
+/* Each box as its centre and size, relative to its anchor's: to corners, by way of doubles. */
+static ml_status decode(const ml_call *c) {
+    const detection_params *p = c->params;
+    const detection_blob *b = c->blob;
+    const ml_affine boxes = ml_input_affine(c, 0), anchors = ml_input_affine(c, 2);
+    box *corners = ml_scratch(c, b->corners);
+    for (int32_t i = 0; i < b->boxes; i++) {
+        float code[4], anchor[4];
+        read_four(c, 0, (int64_t)i * b->width, boxes, code);
+        read_four(c, 2, (int64_t)i * 4, anchors, anchor);
+        const double high = (double)anchor[2], wide = (double)anchor[3];
+        const float y = (float)((double)code[0] / (double)p->y_scale * high + (double)anchor[0]);
+        const float x = (float)((double)code[1] / (double)p->x_scale * wide + (double)anchor[1]);
+        const float h = (float)(0.5 * exp((double)code[2] / (double)p->h_scale) * high);
+        const float w = (float)(0.5 * exp((double)code[3] / (double)p->w_scale) * wide);
+        corners[i] = (box){y - h, x - w, y + h, x + w};
+        if (corners[i].top > corners[i].bottom || corners[i].left > corners[i].right)
+            return ml_fail(c, ML_KERNEL_ERROR,
+                           "box %d is turned round: its anchor has height %g, width %g", i, high,
+                           wide);
+    }
+    return ML_OK;
+}
+
+static inline float larger(float a, float b) { return a < b ? b : a; }
+static inline float smaller(float a, float b) { return b < a ? b : a; }
+
+/* The area that two boxes share, over that of both together. */
+static float overlap(const box *a, const box *b) {
+    const float area_a = (a->bottom - a->top) * (a->right - a->left);
+    const float area_b = (b->bottom - b->top) * (b->right - b->left);
+    if (area_a <= 0.0f || area_b <= 0.0f) return 0.0f;
+    const float high = smaller(a->bottom, b->bottom) - larger(a->top, b->top);
+    const float wide = smaller(a->right, b->right) - larger(a->left, b->left);
+    const float shared = larger(high, 0.0f) * larger(wide, 0.0f);
+    return shared / (area_a + area_b - shared);
+}
+
+/* Sorts `n` boxes by falling scores, equal ones by rising numbers: they come in order of these, and merging keeps it. */
+static int32_t *sorted(int32_t *order, int32_t *spare, int32_t n, const float *scores,
+                       int64_t step) {
+    for (int32_t run = 1; run<n; run = run> n / 2 ? n : 2 * run) {
+        for (int32_t first = 0; first<n; first += run> n / 2 ? n : 2 * run) {
+            const int32_t middle = n - first > run ? first + run : n;
+            const int32_t end = n - middle > run ? middle + run : n;
+            int32_t i = first, k = middle;
+            for (int32_t to = first; to < end; to++) {
+                const bool second =
+                    i >= middle || (k < end && scores[order[k] * step] > scores[order[i] * step]);
+                spare[to] = second ? order[k++] : order[i++];
+            }
+        }
+        int32_t *swap = order;
+        order = spare;
+        spare = swap;
+    }
+    return order;
+}
+
+/* Of the boxes whose score is high enough, from the best on, those that no better one overlaps too much; at most `most`. Their
+ * numbers stand in `chosen`. */
+static int32_t suppress(const ml_call *c, const float *scores, int64_t step, int32_t most) {
+    const detection_params *p = c->params;
+    const detection_blob *b = c->blob;
+    const box *corners = ml_scratch(c, b->corners);
+    int32_t *order = ml_scratch(c, b->order), *chosen = ml_scratch(c, b->chosen);
+    uint8_t *dropped = ml_scratch(c, b->dropped);
+    int32_t n = 0, count = 0;
+    for (int32_t i = 0; i < b->boxes; i++)
+        if (scores[i * step] >= p->score) order[n++] = i;
+    order = sorted(order, ml_scratch(c, b->spare), n, scores, step);
+    memset(dropped, 0, (size_t)n);
+    for (int32_t i = 0; i < n && count < most; i++) {
+        if (dropped[i]) continue;
+        chosen[count++] = order[i];
+        for (int32_t k = i + 1; k < n; k++)
+            if (!dropped[k] && overlap(&corners[order[i]], &corners[order[k]]) > p->overlap)
+                dropped[k] = 1;
+    }
+    return count;
+}
+
+/* The class that follows class `last` by falling scores, equal ones by rising numbers; -1 when none does. last < 0: the first. */
+static int32_t next_class(const float *scores, int32_t classes, int32_t last) {
+    int32_t found = last < 0 ? 0 : -1;
+    for (int32_t k = last < 0; k < classes; k++) {
+        const bool left =
+            last < 0 || scores[k] < scores[last] || (scores[k] == scores[last] && k > last);
+        if (left && (found < 0 || scores[k] > scores[found])) found = k;
+    }
+    return found;
+}
+
+static void give(const ml_call *c, int64_t row, detection found) {
+    const detection_blob *b = c->blob;
+    const box *corners = ml_scratch(c, b->corners);
+    memcpy((float *)ml_out(c, 0) + 4 * row, &corners[found.anchor], sizeof(box));
+    ((float *)ml_out(c, 1))[row] = (float)found.label;
+    ((float *)ml_out(c, 2))[row] = found.score;
+}
+
+/* Boxes by their best classes' scores. */
+static void detect_by_box(const ml_call *c, const float *scores) {
+    const detection_params *p = c->params;
+    const detection_blob *b = c->blob;
+    const int32_t background = b->columns - p->classes;
+    const int32_t labels = p->most_classes < p->classes ? p->most_classes : p->classes;
+    const int32_t *chosen = ml_scratch(c, b->chosen);
+    float *best = ml_scratch(c, b->best);
+    for (int32_t i = 0; i < b->boxes; i++) {
+        const float *row = scores + (int64_t)i * b->columns + background;
+        best[i] = row[next_class(row, p->classes, -1)];
+    }
+    const int32_t count = suppress(c, best, 1, p->most);
+    for (int32_t i = 0; i < count; i++) {
+        const float *row = scores + (int64_t)chosen[i] * b->columns + background;
+        for (int32_t k = 0, label = -1; k < labels; k++) {
+            label = next_class(row, p->classes, label);
+            if (label < 0) break;
+            give(c, (int64_t)i * p->most_classes + k, (detection){chosen[i], label, row[label]});
+        }
+    }
+    *(float *)ml_out(c, 3) = (float)count;
+}
+
+/* Each class by itself; then the best of all. */
+static void detect_by_class(const ml_call *c, const float *scores) {
+    const detection_params *p = c->params;
+    const detection_blob *b = c->blob;
+    const int32_t background = b->columns - p->classes;
+    const int32_t most = p->most_of_class < p->most ? p->most_of_class : p->most;
+    const int32_t *chosen = ml_scratch(c, b->chosen);
+    detection *kept = ml_scratch(c, b->kept), *merged = ml_scratch(c, b->merged);
+    int32_t count = 0;
+    for (int32_t label = 0; label < p->classes; label++) {
+        const float *column = scores + background + label;
+        const int32_t more = suppress(c, column, b->columns, most);
+        int32_t i = 0, k = 0, to = 0;
+        for (; (i < count || k < more) && to < p->most; to++) {
+            const float score = k < more ? column[(int64_t)chosen[k] * b->columns] : 0.0f;
+            if (i >= count || (k < more && score > kept[i].score))
+                merged[to] = (detection){chosen[k++], label, score};
+            else merged[to] = kept[i++];
+        }
+        detection *swap = kept;
+        kept = merged;
+        merged = swap;
+        count = to;
+    }
+    for (int32_t i = 0; i < count; i++) give(c, i, kept[i]);
+    *(float *)ml_out(c, 3) = (float)count;
+}
+
+static ml_status detect(const ml_call *c) {
+    const detection_params *p = c->params;
+    const detection_blob *b = c->blob;
+    const float *scores = ml_in(c, 1);
+    for (int i = 0; i < 3; i++) memset(ml_out(c, i), 0, (size_t)ml_out_tensor(c, i)->bytes);
+    ml_status status = decode(c);
+    if (status != ML_OK) return status;
+    const ml_affine q = ml_input_affine(c, 1);
+    if (q.type == ML_U8) {
+        float *reals = ml_scratch(c, b->scores);
+        const uint8_t *steps = ml_in(c, 1);
+        for (int64_t i = 0; i < (int64_t)b->boxes * b->columns; i++)
+            reals[i] = q.scale * (float)(steps[i] - q.zero_point);
+        scores = reals;
+    }
+    if (p->by_class) detect_by_class(c, scores);
+    else detect_by_box(c, scores);
+    return ML_OK;
+}
+
+ML_KERNELS(detection_postprocess) = {
+    {.abi = ML_KERNEL_ABI,
+     .name = "detection_postprocess",
+     ML_PARAMS_OF(detection_params),
+     .blob_bytes = sizeof(detection_blob),
+     .prepare = prepare_detection,
+     ML_TYPED({"f32 f32|u8 f32 -> f32 f32 f32 f32", NULL, NULL, detect},
+              {"u8 f32|u8 u8 -> f32 f32 f32 f32", NULL, NULL, detect})},
+    ML_KERNELS_END,
+};

@@ -1,0 +1,77 @@
+/* diagonal.c -- MATRIX_DIAG: vectors to square matrices with them in the diagonal, zeros elsewhere. MATRIX_SET_DIAG: matrices with
+ * other diagonals; may run in place. */
+#include "rules/nest.h"
+#include "rules/values.h"
+
+typedef struct diagonal_blob {
+    int64_t matrices;
+    int32_t rows;
+    int32_t columns;
+    int32_t length; /* of the diagonal */
+} diagonal_blob;
+
+static ml_status prepare_diag(const ml_call *c, ml_wish *wish) {
+    (void)wish;
+    const ml_shape *x = &ml_input(c, 0)->shape;
+    if (x->rank < 1)
+        return ml_fail(c, ML_SHAPE_ERROR, "the input is a scalar, expected rank 1 or more");
+    const int32_t n = x->dims[x->rank - 1];
+    *(diagonal_blob *)c->blob = (diagonal_blob){ml_elements_of(x, 0, x->rank - 1), n, n, n};
+    ml_shape y = *x;
+    ml_status status = ml_append_dim(c, &y, n);
+    return status == ML_OK ? ml_set_output(c, 0, &y) : status;
+}
+
+static ml_status prepare_set_diag(const ml_call *c, ml_wish *wish) {
+    (void)wish;
+    const ml_shape *x = &ml_input(c, 0)->shape, *diagonal = &ml_input(c, 1)->shape;
+    char one[96], other[96];
+    if (x->rank < 2)
+        return ml_fail(c, ML_SHAPE_ERROR, "the input has rank %d, expected 2 or more", x->rank);
+    const int32_t rows = x->dims[x->rank - 2], columns = x->dims[x->rank - 1];
+    ml_shape expected = *x;
+    expected.rank--;
+    expected.dims[expected.rank - 1] = rows < columns ? rows : columns;
+    if (!ml_same_shape(diagonal, &expected))
+        return ml_fail(c, ML_SHAPE_ERROR, "diagonals have the shape %s, expected %s",
+                       ml_shape_text(diagonal, one), ml_shape_text(&expected, other));
+    *(diagonal_blob *)c->blob = (diagonal_blob){ml_elements_of(x, 0, x->rank - 2), rows, columns,
+                                                expected.dims[expected.rank - 1]};
+    return ml_set_output(c, 0, x);
+}
+
+static void write_diagonals(const ml_call *c, const uint8_t *from) {
+    const diagonal_blob *b = c->blob;
+    const int64_t element = ml_type_bytes(ml_out_tensor(c, 0)->type);
+    ml_copy_runs(
+        ml_out(c, 0), from, element,
+        (ml_turns){b->matrices, b->rows * (int64_t)b->columns * element, b->length * element},
+        (ml_turns){b->length, (b->columns + 1) * element, element});
+}
+
+static ml_status matrix_diag(const ml_call *c) {
+    memset(ml_out(c, 0), 0, (size_t)ml_out_tensor(c, 0)->bytes);
+    write_diagonals(c, ml_in(c, 0));
+    return ML_OK;
+}
+
+static ml_status matrix_set_diag(const ml_call *c) {
+    if (ml_out(c, 0) != ml_in(c, 0))
+        memcpy(ml_out(c, 0), ml_in(c, 0), (size_t)ml_out_tensor(c, 0)->bytes);
+    write_diagonals(c, ml_in(c, 1));
+    return ML_OK;
+}
+
+ML_KERNELS(diagonal) = {
+    {.abi = ML_KERNEL_ABI,
+     .name = "matrix_diag",
+     .blob_bytes = sizeof(diagonal_blob),
+     .prepare = prepare_diag,
+     ML_TYPED({"x1|x2|x4|x8 -> any", NULL, NULL, matrix_diag})},
+    {.abi = ML_KERNEL_ABI,
+     .name = "matrix_set_diag",
+     .blob_bytes = sizeof(diagonal_blob),
+     .prepare = prepare_set_diag,
+     ML_TYPED({"x1|x2|x4|x8 any -> any", NULL, NULL, matrix_set_diag})},
+    ML_KERNELS_END,
+};

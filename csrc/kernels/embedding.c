@@ -1,0 +1,243 @@
+/* embedding.c -- EMBEDDING_LOOKUP: the rows of a table that indices name, as they are or, of quantized tables, as reals.
+ * EMBEDDING_LOOKUP_SPARSE: weighted sums of rows. HASHTABLE_LOOKUP: the rows that belong to keys, of which there is a sorted list. */
+#include <math.h>
+
+#include "math/float_math.h"
+#include "rules/nest.h"
+#include "rules/packed.h"
+#include "rules/quantized.h"
+#include "rules/values.h"
+
+typedef struct rows_blob {
+    int64_t count; /* of indices */
+    int64_t rows; /* of the table */
+    int64_t width; /* elements of a row */
+} rows_blob;
+
+/* Output 0: a row of table `table` for each of the values in vector `vector`. */
+static ml_status take_rows(const ml_call *c, int vector, int table, int32_t least_rank) {
+    const ml_shape *indices = &ml_input(c, vector)->shape, *t = &ml_input(c, table)->shape;
+    char text[96];
+    if (indices->rank != 1)
+        return ml_fail(c, ML_SHAPE_ERROR, "what is looked up must be a vector, its shape is %s",
+                       ml_shape_text(indices, text));
+    if (t->rank < least_rank)
+        return ml_fail(c, ML_SHAPE_ERROR, "the table has rank %d, expected %d or more", t->rank,
+                       least_rank);
+    *(rows_blob *)c->blob =
+        (rows_blob){indices->dims[0], t->dims[0], ml_elements_of(t, 1, t->rank)};
+    ml_shape y = *t;
+    y.dims[0] = indices->dims[0];
+    return ml_set_output(c, 0, &y);
+}
+
+/* EMBEDDING_LOOKUP ------------------------------------------------------------------------------------------------------- */
+
+static ml_status prepare_lookup(const ml_call *c, ml_wish *wish) {
+    (void)wish;
+    ml_status status = take_rows(c, 0, 1, 2);
+    if (status != ML_OK) return status;
+    const ml_quantization *q = ml_input_quantization(c, 1);
+    const rows_blob *b = c->blob;
+    if (q && q->n_scales > 1 && (q->dimension != 0 || q->n_scales != b->rows))
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "the table has %lld scales along dimension %d, expected %lld along 0",
+                       (long long)q->n_scales, q->dimension, (long long)b->rows);
+    return ML_OK;
+}
+
+static ml_status lookup(const ml_call *c) {
+    const rows_blob *b = c->blob;
+    const int64_t run = b->width * ml_type_bytes(ml_in_tensor(c, 1)->type);
+    int64_t indices[256], n;
+    uint8_t *y = ml_out(c, 0);
+    for (int64_t i = 0; i < b->count; i += n, y += n * run) {
+        n = b->count - i < 256 ? b->count - i : 256;
+        ml_status status = ml_read_indices(c, 0, i, n, b->rows, indices);
+        if (status != ML_OK) return status;
+        ml_copy_indexed(y, ml_in(c, 1), run, indices, n);
+    }
+    return ML_OK;
+}
+
+/* An element as the number its bits are in two's complement; those of u8 too, as TFLite has it. */
+#define BYTE(x, i) ((const int8_t *)(x))[i]
+#define NIBBLE(x, i) ((int8_t)(ml_nibble(x, i) << 4) >> 4)
+#define PAIR(x, i) ((int8_t)(((const uint8_t *)(x))[(i) / 4] << (6 - (i) % 4 * 2)) >> 6)
+#define AS_IS(v) (v)
+#define REAL_ROWS(name, type, ELEMENT, ROUND)                                               \
+    static ml_status name(const ml_call *c) {                                               \
+        const rows_blob *b = c->blob;                                                       \
+        const ml_quantization *q = ml_input_quantization(c, 1);                             \
+        const void *x = ml_in(c, 1);                                                        \
+        type *y = ml_out(c, 0);                                                             \
+        for (int64_t i = 0; i < b->count; i++, y += b->width) {                             \
+            int64_t row;                                                                    \
+            ml_status status = ml_read_indices(c, 0, i, 1, b->rows, &row);                  \
+            if (status != ML_OK) return status;                                             \
+            const float scale = q->scales[q->n_scales > 1 ? row : 0];                       \
+            for (int64_t k = 0, at = row * b->width; k < b->width; k++, at++)               \
+                y[k] = ROUND((float)ELEMENT(x, at) * scale);                                \
+        }                                                                                   \
+        return ML_OK;                                                                       \
+    }
+REAL_ROWS(lookup_x1_f32, float, BYTE, AS_IS)
+REAL_ROWS(lookup_s4_f32, float, NIBBLE, AS_IS)
+REAL_ROWS(lookup_s2_f32, float, PAIR, AS_IS)
+REAL_ROWS(lookup_x1_f16, uint16_t, BYTE, ml_half_of_float)
+REAL_ROWS(lookup_s4_f16, uint16_t, NIBBLE, ml_half_of_float)
+REAL_ROWS(lookup_s2_f16, uint16_t, PAIR, ml_half_of_float)
+
+/* EMBEDDING_LOOKUP_SPARSE ------------------------------------------------------------------------------------------------ */
+
+#define SPARSE_FIELDS(X, S) X(S, i32, mean) X(S, i32, root)
+ML_PARAMS(sparse_params, SPARSE_FIELDS)
+
+enum { IDS, PLACES, SHAPE, WEIGHTS, TABLE };
+
+static ml_status prepare_sparse(const ml_call *c, ml_wish *wish) {
+    const ml_shape *ids = &ml_input(c, IDS)->shape, *places = &ml_input(c, PLACES)->shape;
+    const ml_shape *sizes = &ml_input(c, SHAPE)->shape, *weights = &ml_input(c, WEIGHTS)->shape;
+    const ml_shape *table = &ml_input(c, TABLE)->shape;
+    if (ids->rank != 1 || places->rank != 2 || weights->rank != 1 || table->rank < 2 ||
+        places->dims[0] != ids->dims[0] || weights->dims[0] != ids->dims[0])
+        return ml_fail(
+            c, ML_SHAPE_ERROR,
+            "ids and weights must be vectors of one length, indices and table of rank 2: "
+            "their ranks are %d, %d, %d, %d",
+            ids->rank, weights->rank, places->rank, table->rank);
+    if (sizes->rank != 1 || sizes->dims[0] != places->dims[1] || sizes->dims[0] < 1)
+        return ml_fail(c, ML_SHAPE_ERROR, "the dense shape has rank %d, indices name %d axes",
+                       sizes->rank == 1 ? sizes->dims[0] : 0, places->dims[1]);
+    const int32_t *dims = ml_value(c, SHAPE);
+    if (!dims) return ml_open(wish, 0);
+    ml_shape y = {.rank = 0};
+    ml_status status = ML_OK;
+    for (int32_t d = 0; d < sizes->dims[0] - 1 && status == ML_OK; d++) {
+        if (dims[d] < 0)
+            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d of the dense shape is %d", d, dims[d]);
+        status = ml_append_dim(c, &y, dims[d]);
+    }
+    if (status == ML_OK) status = ml_append_dims(c, &y, table, 1, table->rank);
+    *(rows_blob *)c->blob =
+        (rows_blob){ids->dims[0], table->dims[0], ml_elements_of(table, 1, table->rank)};
+    return status == ML_OK ? ml_set_output(c, 0, &y) : status;
+}
+
+/* Which row of the output the indices `i` name. */
+static ml_status place_of(const ml_call *c, int64_t i, int64_t *to) {
+    const int32_t axes = ml_in_tensor(c, PLACES)->shape.dims[1];
+    const int32_t *place = (const int32_t *)ml_in(c, PLACES) + i * axes;
+    const int32_t *dims = ml_out_tensor(c, 0)->shape.dims;
+    *to = 0;
+    for (int32_t d = 0; d < axes - 1; d++) {
+        if (place[d] < 0 || place[d] >= dims[d])
+            return ml_fail(c, ML_KERNEL_ERROR,
+                           "index %d of row %lld is outside dimension %d of size %d", place[d],
+                           (long long)i, d, dims[d]);
+        *to = *to * dims[d] + place[d];
+    }
+    return ML_OK;
+}
+
+typedef struct bucket {
+    int64_t row;
+    int64_t count;
+    float weight;
+    float squares;
+} bucket;
+
+/* Sums become means when another row begins. */
+static void finish(const ml_call *c, const bucket *b) {
+    const sparse_params *p = c->params;
+    const int64_t width = ((const rows_blob *)c->blob)->width;
+    if (b->count == 0 || !(p->mean || p->root)) return;
+    const float by = p->mean ? b->weight : sqrtf(b->squares);
+    float *y = (float *)ml_out(c, 0) + b->row * width;
+    for (int64_t k = 0; k < width; k++) y[k] /= by;
+}
+
+static ml_status lookup_sparse(const ml_call *c) {
+    const rows_blob *b = c->blob;
+    const float *weights = ml_in(c, WEIGHTS), *table = ml_in(c, TABLE);
+    bucket now = {0};
+    memset(ml_out(c, 0), 0, (size_t)ml_out_tensor(c, 0)->bytes);
+    for (int64_t i = 0; i < b->count; i++) {
+        int64_t id, row;
+        ml_status status = ml_read_indices(c, IDS, i, 1, b->rows, &id);
+        if (status == ML_OK) status = place_of(c, i, &row);
+        if (status != ML_OK) return status;
+        if (row != now.row) {
+            finish(c, &now);
+            now = (bucket){.row = row};
+        }
+        now.count++;
+        now.weight += weights[i];
+        now.squares += weights[i] * weights[i];
+        float *y = (float *)ml_out(c, 0) + row * b->width;
+        for (int64_t k = 0; k < b->width; k++) y[k] += table[id * b->width + k] * weights[i];
+    }
+    finish(c, &now);
+    return ML_OK;
+}
+
+/* HASHTABLE_LOOKUP ------------------------------------------------------------------------------------------------------- */
+
+static ml_status prepare_keys(const ml_call *c, ml_wish *wish) {
+    (void)wish;
+    const ml_shape *keys = &ml_input(c, 1)->shape, *table = &ml_input(c, 2)->shape;
+    char one[96], other[96];
+    if (keys->rank != 1 || table->rank < 1 || keys->dims[0] != table->dims[0])
+        return ml_fail(c, ML_SHAPE_ERROR, "keys of shape %s do not match a table of %s",
+                       ml_shape_text(keys, one), ml_shape_text(table, other));
+    ml_status status = take_rows(c, 0, 2, 1);
+    if (status != ML_OK) return status;
+    return ml_set_output(c, 1, &(ml_shape){.rank = 1, .dims = {ml_input(c, 0)->shape.dims[0]}});
+}
+
+/* Keys that are not there give rows of 0 bytes. */
+static ml_status lookup_keys(const ml_call *c) {
+    const rows_blob *b = c->blob;
+    const int32_t *wanted = ml_in(c, 0), *keys = ml_in(c, 1);
+    const size_t run = (size_t)(b->width * ml_type_bytes(ml_in_tensor(c, 2)->type));
+    uint8_t *y = ml_out(c, 0), *hits = ml_out(c, 1);
+    for (int64_t i = 0; i < b->count; i++, y += run) {
+        int64_t low = 0, high = b->rows;
+        while (low < high) {
+            const int64_t middle = (low + high) / 2;
+            if (keys[middle] < wanted[i]) low = middle + 1;
+            else high = middle;
+        }
+        hits[i] = low < b->rows && keys[low] == wanted[i];
+        if (hits[i]) memcpy(y, (const uint8_t *)ml_in(c, 2) + (size_t)low * run, run);
+        else memset(y, 0, run);
+    }
+    return ML_OK;
+}
+
+ML_KERNELS(embedding) = {
+    {.abi = ML_KERNEL_ABI,
+     .name = "embedding_lookup",
+     .blob_bytes = sizeof(rows_blob),
+     .prepare = prepare_lookup,
+     ML_TYPED({"s32 s8|u8 -> f32", NULL, NULL, lookup_x1_f32},
+              {"s32 s4 -> f32", NULL, NULL, lookup_s4_f32},
+              {"s32 s2 -> f32", NULL, NULL, lookup_s2_f32},
+              {"s32 s8|u8 -> f16", NULL, NULL, lookup_x1_f16},
+              {"s32 s4 -> f16", NULL, NULL, lookup_s4_f16},
+              {"s32 s2 -> f16", NULL, NULL, lookup_s2_f16}, {"s32 x1 -> x1", NULL, NULL, lookup},
+              {"s32 x2 -> x2", NULL, NULL, lookup}, {"s32 x4 -> x4", NULL, NULL, lookup},
+              {"s32 x8 -> x8", NULL, NULL, lookup})},
+    {.abi = ML_KERNEL_ABI,
+     .name = "embedding_lookup_sparse",
+     ML_PARAMS_OF(sparse_params),
+     .blob_bytes = sizeof(rows_blob),
+     .prepare = prepare_sparse,
+     ML_TYPED({"s32 s32 s32 f32 f32 -> f32", NULL, NULL, lookup_sparse})},
+    {.abi = ML_KERNEL_ABI,
+     .name = "hashtable_lookup",
+     .blob_bytes = sizeof(rows_blob),
+     .prepare = prepare_keys,
+     ML_TYPED({"s32 s32 x1|x2|x4|x8 -> any u8", NULL, NULL, lookup_keys})},
+    ML_KERNELS_END,
+};

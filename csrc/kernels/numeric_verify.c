@@ -1,0 +1,58 @@
+/* numeric_verify.c -- NumericVerify: how far quantized numbers are from those they stand for. */
+#include "math/float_math.h"
+#include "rules/elementwise.h"
+
+#define VERIFY_FIELDS(X, S) X(S, f32, tolerance)
+ML_PARAMS(verify_params, VERIFY_FIELDS)
+
+static ml_status prepare_verify(const ml_call *c, ml_wish *wish) {
+    const ml_shape *x = &ml_input(c, 0)->shape, *other = &ml_input(c, 1)->shape;
+    char one[96], text[96];
+    if (!ml_same_shape(x, other))
+        return ml_fail(c, ML_SHAPE_ERROR, "shapes %s and %s must be equal", ml_shape_text(x, one),
+                       ml_shape_text(other, text));
+    return ml_prepare_elementwise(c, wish);
+}
+
+/* A tolerance, in steps of the input, that is passed ends the run; infinity never is. */
+#define VERIFY(suffix, type, REAL)                                                               \
+    static ml_status verify_##suffix(const ml_call *c) {                                         \
+        const int64_t n = ((const ml_elementwise *)c->blob)->count;                              \
+        const ml_affine q = ml_input_affine(c, 0);                                               \
+        const float most = ((const verify_params *)c->params)->tolerance * q.scale;              \
+        const float *expected = ml_in(c, 1);                                                     \
+        const type *x = ml_in(c, 0);                                                             \
+        float *y = ml_out(c, 0);                                                                 \
+        for (int64_t i = 0; i < n; i++) {                                                        \
+            y[i] = REAL(x[i]) - expected[i];                                                     \
+            if (__builtin_fabsf(y[i]) > most)                                                    \
+                return ml_fail(c, ML_KERNEL_ERROR, "element %lld is %g from %g, expected %g at most", \
+                               (long long)i, (double)y[i], (double)expected[i], (double)most);   \
+        }                                                                                        \
+        return ML_OK;                                                                            \
+    }
+#define STEPS(v) (q.scale * (float)((v) - q.zero_point))
+VERIFY(u8, uint8_t, STEPS)
+VERIFY(s8, int8_t, STEPS)
+VERIFY(s16, int16_t, STEPS)
+
+static ml_status verify_f16(const ml_call *c) {
+    const int64_t n = ((const ml_elementwise *)c->blob)->count;
+    const float *expected = ml_in(c, 1);
+    const uint16_t *x = ml_in(c, 0);
+    float *y = ml_out(c, 0);
+    for (int64_t i = 0; i < n; i++) y[i] = ml_float_of_half(x[i]) - expected[i];
+    return ML_OK;
+}
+
+ML_KERNELS(numeric_verify) = {
+    {.abi = ML_KERNEL_ABI,
+     .name = "numeric_verify",
+     ML_PARAMS_OF(verify_params),
+     .blob_bytes = sizeof(ml_elementwise),
+     .prepare = prepare_verify,
+     ML_TYPED({"u8 f32 -> f32", NULL, NULL, verify_u8}, {"s8 f32 -> f32", NULL, NULL, verify_s8},
+              {"s16 f32 -> f32", NULL, NULL, verify_s16},
+              {"f16 f32 -> f32", NULL, NULL, verify_f16})},
+    ML_KERNELS_END,
+};

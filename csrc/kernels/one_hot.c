@@ -1,0 +1,69 @@
+/* one_hot.c -- ONE_HOT: for each index a line of `depth` elements along a new axis, all of them the "off" value but for the
+ * one that the index names, which is "on". Indices outside the line name none. */
+#include "rules/nest.h"
+#include "rules/values.h"
+
+#define ONE_HOT_FIELDS(X, S) X(S, i32, axis)
+ML_PARAMS(one_hot_params, ONE_HOT_FIELDS)
+
+typedef struct one_hot_blob {
+    int64_t outer; /* indices in front of the axis */
+    int64_t depth;
+    int64_t inner; /* indices behind it */
+} one_hot_blob;
+
+static const char *const names[] = {"indices", "depth", "on", "off"};
+
+static ml_status prepare_one_hot(const ml_call *c, ml_wish *wish) {
+    const ml_shape *indices = &ml_input(c, 0)->shape;
+    for (int i = 1; i < 4; i++)
+        if (ml_elements(&ml_input(c, i)->shape) != 1)
+            return ml_fail(c, ML_SHAPE_ERROR, "%s must be one value, it has %lld", names[i],
+                           (long long)ml_elements(&ml_input(c, i)->shape));
+    int32_t axis = ((const one_hot_params *)c->params)->axis;
+    if (axis == -1) axis = indices->rank;
+    if (axis < 0 || axis > indices->rank)
+        return ml_fail(c, ML_SHAPE_ERROR, "axis %d, expected -1 to %d", axis, indices->rank);
+    const int32_t *depth = ml_value(c, 1);
+    if (!depth) return ml_open(wish, 0);
+    if (*depth < 0) return ml_fail(c, ML_SHAPE_ERROR, "depth is %d, expected 0 or more", *depth);
+    ml_shape shape = {.rank = 0};
+    ml_status status = ml_append_dims(c, &shape, indices, 0, axis);
+    if (status == ML_OK) status = ml_append_dim(c, &shape, *depth);
+    if (status == ML_OK) status = ml_append_dims(c, &shape, indices, axis, indices->rank);
+    if (status != ML_OK) return status;
+    *(one_hot_blob *)c->blob = (one_hot_blob){ml_elements_of(indices, 0, axis), *depth,
+                                              ml_elements_of(indices, axis, indices->rank)};
+    return ml_set_output(c, 0, &shape);
+}
+
+static ml_status one_hot(const ml_call *c) {
+    const one_hot_blob *b = c->blob;
+    const ml_tensor *indices = ml_in_tensor(c, 0), *out = ml_out_tensor(c, 0);
+    const int64_t element = ml_type_bytes(out->type);
+    uint8_t *y = ml_out(c, 0);
+    if (out->bytes == 0) return ML_OK;
+    memcpy(y, ml_in(c, 3), (size_t)element);
+    ml_repeat(y, element, out->bytes / element - 1);
+    for (int64_t o = 0; o < b->outer; o++)
+        for (int64_t i = 0; i < b->inner; i++) {
+            int64_t index;
+            ml_read_index(indices, ml_in(c, 0), o * b->inner + i, &index);
+            if (index >= 0 && index < b->depth)
+                memcpy(y + ((o * b->depth + index) * b->inner + i) * element, ml_in(c, 2),
+                       (size_t)element);
+        }
+    return ML_OK;
+}
+
+ML_KERNELS(one_hot) = {
+    {.abi = ML_KERNEL_ABI,
+     .name = "one_hot",
+     ML_PARAMS_OF(one_hot_params),
+     .blob_bytes = sizeof(one_hot_blob),
+     .prepare = prepare_one_hot,
+     ML_TYPED({"s32|s64 s32 x1 x1 -> x1", NULL, NULL, one_hot},
+              {"s32|s64 s32 x4 x4 -> x4", NULL, NULL, one_hot},
+              {"s32|s64 s32 x8 x8 -> x8", NULL, NULL, one_hot})},
+    ML_KERNELS_END,
+};

@@ -1,0 +1,216 @@
+/* random.c -- RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL, MULTINOMIAL: numbers of a sequence that two seeds choose, which goes on from run
+ * to run and begins anew when variables are reset. STABLEHLO_RNG_BIT_GENERATOR: random bits from a state that is given and given
+ * back. */
+#include "math/random.h"
+
+#include <math.h>
+
+#include "rules/values.h"
+
+#define RANDOM_FIELDS(X, S) X(S, i64, seed) X(S, i64, seed2)
+ML_PARAMS(random_params, RANDOM_FIELDS)
+
+/* The row's memory: how many blocks of four words were drawn. */
+typedef struct drawn {
+    uint64_t blocks;
+} drawn;
+
+static void draw(const ml_call *c, uint64_t block, uint32_t bits[4]) {
+    const random_params *p = c->params;
+    const uint32_t key[2] = {(uint32_t)p->seed, (uint32_t)((uint64_t)p->seed >> 32)};
+    const uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)p->seed2,
+                                 (uint32_t)((uint64_t)p->seed2 >> 32)};
+    ml_philox(key, counter, bits);
+}
+
+static ml_status prepare_random(const ml_call *c, ml_wish *wish) {
+    const ml_shape *sizes = &ml_input(c, 0)->shape;
+    char text[96];
+    if (sizes->rank != 1)
+        return ml_fail(c, ML_SHAPE_ERROR, "the shape to make must be a vector, it is of shape %s",
+                       ml_shape_text(sizes, text));
+    const int32_t *value = ml_value(c, 0);
+    if (!value && sizes->dims[0] > 0) return ml_open(wish, 0);
+    ml_shape y = {.rank = 0};
+    ml_status status = ML_OK;
+    for (int32_t d = 0; d < sizes->dims[0] && status == ML_OK; d++) {
+        if (value[d] < 0)
+            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d of the shape to make is %d", d,
+                           value[d]);
+        status = ml_append_dim(c, &y, value[d]);
+    }
+    return status == ML_OK ? ml_set_output(c, 0, &y) : status;
+}
+
+static void uniform(const uint32_t bits[4], float to[4]) {
+    for (int i = 0; i < 4; i++) to[i] = ml_uniform_f32(bits[i]);
+}
+
+/* Pairs by Box and Muller. */
+static void normal(const uint32_t bits[4], float to[4]) {
+    for (int i = 0; i < 4; i += 2) {
+        const float u = ml_uniform_f32(bits[i]);
+        const float angle = (float)(6.283185307179586476925 * (double)ml_uniform_f32(bits[i + 1]));
+        const float radius = sqrtf(-2.0f * logf(u < 1e-7f ? 1e-7f : u));
+        to[i] = sinf(angle) * radius;
+        to[i + 1] = cosf(angle) * radius;
+    }
+}
+
+static ml_status fill(const ml_call *c, void (*make)(const uint32_t bits[4], float to[4])) {
+    drawn *d = ml_memory(c);
+    const int64_t count = ml_elements(&ml_out_tensor(c, 0)->shape);
+    float *y = ml_out(c, 0), four[4];
+    for (int64_t i = 0; i < count; i += 4) {
+        uint32_t bits[4];
+        draw(c, d->blocks++, bits);
+        make(bits, four);
+        memcpy(y + i, four, (size_t)(count - i < 4 ? count - i : 4) * sizeof *y);
+    }
+    return ML_OK;
+}
+static ml_status random_uniform(const ml_call *c) { return fill(c, uniform); }
+static ml_status random_standard_normal(const ml_call *c) { return fill(c, normal); }
+
+/* MULTINOMIAL ------------------------------------------------------------------------------------------------------------ */
+
+typedef struct multinomial_blob {
+    int64_t rows;
+    int64_t classes;
+    int64_t samples;
+    int64_t sums; /* in scratch: of a row's odds, one after the other */
+} multinomial_blob;
+
+static ml_status prepare_multinomial(const ml_call *c, ml_wish *wish) {
+    const ml_shape *logits = &ml_input(c, 0)->shape;
+    multinomial_blob *b = c->blob;
+    char text[96];
+    if (logits->rank != 2)
+        return ml_fail(c, ML_SHAPE_ERROR, "logits must be (rows, classes), their shape is %s",
+                       ml_shape_text(logits, text));
+    if (ml_elements(&ml_input(c, 1)->shape) != 1)
+        return ml_fail(c, ML_SHAPE_ERROR, "the number of samples must be one, there are %lld",
+                       (long long)ml_elements(&ml_input(c, 1)->shape));
+    b->rows = logits->dims[0];
+    b->classes = logits->dims[1];
+    b->sums = ml_reserve(wish, b->classes * (int64_t)sizeof(double));
+    const int32_t *samples = ml_value(c, 1);
+    if (!samples) return ml_open(wish, 0);
+    if (*samples < 0)
+        return ml_fail(c, ML_SHAPE_ERROR, "the number of samples is %d, expected 0 or more",
+                       *samples);
+    b->samples = *samples;
+    return ml_set_output(c, 0, &(ml_shape){.rank = 2, .dims = {logits->dims[0], *samples}});
+}
+
+/* Sums of exp(logit - the largest), of what is finite; the last of them. */
+static double add_odds(const float *logits, int64_t n, double *sums) {
+    float most = -__FLT_MAX__;
+    double sum = 0.0;
+    for (int64_t i = 0; i < n; i++)
+        if (isfinite(logits[i]) && logits[i] > most) most = logits[i];
+    for (int64_t i = 0; i < n; i++) {
+        if (isfinite(logits[i])) sum += exp((double)logits[i] - (double)most);
+        sums[i] = sum;
+    }
+    return sum;
+}
+
+/* How many of the sums are at most `value`. */
+static int64_t class_of(const double *sums, int64_t n, double value) {
+    int64_t low = 0, high = n;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (value < sums[middle]) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
+
+/* Each run has a stretch of the sequence to itself, as long as TensorFlow's. */
+static ml_status multinomial(const ml_call *c) {
+    const multinomial_blob *b = c->blob;
+    drawn *d = ml_memory(c);
+    double *sums = ml_scratch(c, b->sums);
+    const bool wide = ml_out_tensor(c, 0)->type == ML_S64;
+    uint64_t block = d->blocks, used = 0;
+    uint32_t bits[4] = {0};
+    d->blocks += (uint64_t)b->rows * ((uint64_t)(b->samples + 3) / 4 * 4) * 2 * 256;
+    for (int64_t row = 0; row < b->rows; row++) {
+        const double all =
+            add_odds((const float *)ml_in(c, 0) + row * b->classes, b->classes, sums);
+        for (int64_t i = 0; i < b->samples; i++, used++) {
+            if (used % 2 == 0) draw(c, block++, bits);
+            const uint32_t *pair = bits + used % 2 * 2;
+            const int64_t found =
+                class_of(sums, b->classes, ml_uniform_f64(pair[0], pair[1]) * all);
+            if (wide) ((int64_t *)ml_out(c, 0))[row * b->samples + i] = found;
+            else ((int32_t *)ml_out(c, 0))[row * b->samples + i] = (int32_t)found;
+        }
+    }
+    return ML_OK;
+}
+
+/* STABLEHLO_RNG_BIT_GENERATOR -------------------------------------------------------------------------------------------- */
+
+#define BITS_FIELDS(X, S) X(S, i32, threefry) X(S, array, shape)
+ML_PARAMS(bits_params, BITS_FIELDS)
+
+static ml_status prepare_bits(const ml_call *c, ml_wish *wish) {
+    (void)wish;
+    const bits_params *p = c->params;
+    const ml_shape *state = &ml_input(c, 0)->shape;
+    char text[96];
+    if (state->rank != 1 || state->dims[0] < 2 || state->dims[0] > (p->threefry ? 2 : 3))
+        return ml_fail(c, ML_SHAPE_ERROR, "the state must be of shape %s, it is of %s",
+                       p->threefry ? "(2)" : "(2) or (3)", ml_shape_text(state, text));
+    ml_shape y = {.rank = 0};
+    ml_status status = ml_set_output(c, 0, state);
+    const int64_t rank = p->shape.bytes / (int64_t)sizeof(int32_t);
+    for (int64_t d = 0; d < rank && status == ML_OK; d++)
+        status = ml_append_dim(c, &y, ((const int32_t *)p->shape.data)[d]);
+    return status == ML_OK ? ml_set_output(c, 1, &y) : status;
+}
+
+/* Words 0 and 1 of the state are the key, 2 and 3 count; without words 4 and 5 the key stands in for them. */
+static ml_status random_bits(const ml_call *c) {
+    const bool threefry = ((const bits_params *)c->params)->threefry;
+    const int64_t words = ml_out_tensor(c, 1)->bytes / (int64_t)sizeof(uint32_t);
+    const int64_t size = threefry ? 2 : 4;
+    const int32_t state_words = 2 * ml_in_tensor(c, 0)->shape.dims[0];
+    uint32_t state[6], counter[4], bits[4], *y = ml_out(c, 1);
+    memcpy(state, ml_in(c, 0), (size_t)state_words * sizeof *state);
+    for (int i = 0; i < 4; i++)
+        counter[i] = state[i < 2 ? 2 + i : state_words == 6 ? 2 + i : i - 2];
+    for (int64_t i = 0; i < words; i += size) {
+        if (threefry) ml_threefry(state, counter, bits);
+        else ml_philox(state, counter, bits);
+        memcpy(y + i, bits, (size_t)(words - i < size ? words - i : size) * sizeof *y);
+        if (++counter[0] == 0) counter[1]++;
+    }
+    memcpy(state + 2, counter, 2 * sizeof *state);
+    memcpy(ml_out(c, 0), state, (size_t)state_words * sizeof *state);
+    return ML_OK;
+}
+
+#define DRAWS(kernel_name, types, eval)                                                  \
+    {.abi = ML_KERNEL_ABI, .name = (kernel_name), ML_PARAMS_OF(random_params),           \
+     .memory_bytes = (int32_t)sizeof(drawn), .prepare = prepare_random,                  \
+     ML_TYPED({types, NULL, NULL, eval})}
+ML_KERNELS(random) = {
+    DRAWS("random_uniform", "s32 -> f32", random_uniform),
+    DRAWS("random_standard_normal", "s32 -> f32", random_standard_normal),
+    {.abi = ML_KERNEL_ABI,
+     .name = "multinomial",
+     ML_PARAMS_OF(random_params),
+     .blob_bytes = sizeof(multinomial_blob),
+     .memory_bytes = sizeof(drawn),
+     .prepare = prepare_multinomial,
+     ML_TYPED({"f32 s32 -> s32|s64", NULL, NULL, multinomial})},
+    {.abi = ML_KERNEL_ABI,
+     .name = "stablehlo_rng_bit_generator",
+     ML_PARAMS_OF(bits_params),
+     .prepare = prepare_bits,
+     ML_TYPED({"u64 -> u64 s32|u32|s64|u64", NULL, NULL, random_bits})},
+    ML_KERNELS_END,
+};

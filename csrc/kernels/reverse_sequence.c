@@ -1,0 +1,65 @@
+/* reverse_sequence.c -- REVERSE_SEQUENCE: the first elements of one dimension in reversed order, as many as the length says that
+ * belongs to an index of another dimension. */
+#include "rules/nest.h"
+#include "rules/values.h"
+
+#define REVERSE_FIELDS(X, S) X(S, i32, sequence) X(S, i32, batch)
+ML_PARAMS(reverse_params, REVERSE_FIELDS)
+
+static ml_status prepare_reverse_sequence(const ml_call *c, ml_wish *wish) {
+    (void)wish;
+    const reverse_params *p = c->params;
+    const ml_shape *x = &ml_input(c, 0)->shape, *lengths = &ml_input(c, 1)->shape;
+    char text[96];
+    if (p->sequence < 0 || p->batch < 0 || p->sequence >= x->rank || p->batch >= x->rank ||
+        p->sequence == p->batch)
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "sequences along dimension %d, batches along %d: must be two of %d",
+                       p->sequence, p->batch, x->rank);
+    if (lengths->rank != 1 || lengths->dims[0] != x->dims[p->batch])
+        return ml_fail(c, ML_SHAPE_ERROR, "lengths have the shape %s, expected (%d,)",
+                       ml_shape_text(lengths, text), x->dims[p->batch]);
+    return ml_set_output(c, 0, x);
+}
+
+/* The dimensions between the two are walked as one, those before them and those behind them too. */
+static ml_status reverse_sequence(const ml_call *c) {
+    const reverse_params *p = c->params;
+    const ml_tensor *t = ml_in_tensor(c, 0);
+    const ml_shape *x = &t->shape;
+    const bool batch_first = p->batch < p->sequence;
+    const int32_t first = batch_first ? p->batch : p->sequence;
+    const int32_t second = batch_first ? p->sequence : p->batch;
+    const int64_t size = x->dims[p->sequence], outer = ml_elements_of(x, 0, first);
+    const int64_t middle = ml_elements_of(x, first + 1, second);
+    const int64_t run = ml_elements_of(x, second + 1, x->rank) * ml_type_bytes(t->type);
+    const int64_t pitches[2] = {middle * x->dims[second] * run, run};
+    const int64_t along = pitches[batch_first], across = pitches[!batch_first];
+    for (int64_t k = 0; k < x->dims[p->batch]; k++) {
+        int64_t length;
+        ml_read_index(ml_in_tensor(c, 1), ml_in(c, 1), k, &length);
+        if (length < 0 || length > size)
+            return ml_fail(c, ML_KERNEL_ERROR, "length %lld is %lld, expected 0 to %lld",
+                           (long long)k, (long long)length, (long long)size);
+        for (int64_t o = 0; o < outer; o++) {
+            const int64_t at = o * x->dims[first] * pitches[0] + k * across;
+            const uint8_t *from = (const uint8_t *)ml_in(c, 0) + at;
+            uint8_t *to = (uint8_t *)ml_out(c, 0) + at;
+            const int64_t step = middle > 1 ? x->dims[second] * run : 0;
+            ml_copy_runs(to, from + (length - 1) * along, run, (ml_turns){middle, step, step},
+                         (ml_turns){length, along, -along});
+            ml_copy_runs(to + length * along, from + length * along, run,
+                         (ml_turns){middle, step, step}, (ml_turns){size - length, along, along});
+        }
+    }
+    return ML_OK;
+}
+
+ML_KERNELS(reverse_sequence) = {
+    {.abi = ML_KERNEL_ABI,
+     .name = "reverse_sequence",
+     ML_PARAMS_OF(reverse_params),
+     .prepare = prepare_reverse_sequence,
+     ML_TYPED({"x1|x2|x4|x8 s32|s64 -> any", NULL, NULL, reverse_sequence})},
+    ML_KERNELS_END,
+};

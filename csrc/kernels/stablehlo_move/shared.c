@@ -1,0 +1,48 @@
+/* shared.c -- blocks copied, lists of dimensions checked, rows of indices read. */
+#include "kernels/stablehlo_move/stablehlo_move.h"
+
+void ml_copy_block(const ml_block_copy *b, int32_t d, const uint8_t *from, uint8_t *to) {
+    if (d < b->n - 2) {
+        for (int64_t i = 0; i < b->counts[d]; i++)
+            ml_copy_block(b, d + 1, from + i * b->from[d], to + i * b->to[d]);
+        return;
+    }
+    ml_turns turns[2] = {{1, 0, 0}, {1, 0, 0}};
+    for (int32_t k = d; k < b->n; k++)
+        turns[k - b->n + 2] = (ml_turns){b->counts[k], b->to[k], b->from[k]};
+    ml_copy_runs(to, from, b->element, turns[0], turns[1]);
+}
+
+void ml_pitches_of(const ml_shape *shape, int64_t element, int64_t to[ML_MAX_RANK]) {
+    for (int32_t d = shape->rank - 1; d >= 0; element *= shape->dims[d--]) to[d] = element;
+}
+
+bool ml_has(ml_array array, int64_t value) {
+    for (int64_t i = 0; i < ml_length(array); i++)
+        if (ml_item(array, i) == value) return true;
+    return false;
+}
+
+ml_status ml_check_dims(const ml_call *c, ml_array array, const char *name, int64_t rank,
+                        bool any_order) {
+    for (int64_t i = 0; i < ml_length(array); i++)
+        if (ml_item(array, i) < 0 || ml_item(array, i) >= rank ||
+            (i > 0 && !any_order && ml_item(array, i) <= ml_item(array, i - 1)))
+            return ml_fail(c, ML_SHAPE_ERROR, "%s %lld is %lld, expected rising ones below %lld",
+                           name, (long long)i, (long long)ml_item(array, i), (long long)rank);
+    return ML_OK;
+}
+
+ml_index_rows ml_rows_of(const ml_shape *indices, int64_t axis) {
+    const int32_t at = (int32_t)axis;
+    const int64_t depth = at < indices->rank ? indices->dims[at] : 1;
+    const int64_t inner = ml_elements_of(indices, at + 1, indices->rank);
+    return (ml_index_rows){ml_elements_of(indices, 0, at) * inner, depth, inner};
+}
+
+int64_t ml_index_at(const ml_call *c, int input, const ml_index_rows *r, int64_t row, int64_t k) {
+    int64_t value = 0;
+    const int64_t at = (row / r->inner * r->depth + k) * r->inner + row % r->inner;
+    ml_read_index(ml_in_tensor(c, input), ml_in(c, input), at, &value);
+    return value;
+}

@@ -1,0 +1,96 @@
+/* stablehlo_pad.c -- STABLEHLO_PAD: a value around and between the elements, or elements left out. */
+#include "kernels/stablehlo_move/stablehlo_move.h"
+
+#define PAD_FIELDS(X, S) X(S, array, low) X(S, array, high) X(S, array, interior)
+ML_PARAMS(pad_params, PAD_FIELDS)
+
+typedef struct pad_blob {
+    ml_block_copy block;
+    int64_t from; /* bytes to the first element that stays */
+    int64_t to;
+} pad_blob;
+
+/* One dimension: its size, and which elements stay. */
+typedef struct padded {
+    int64_t size;
+    int64_t first;
+    int64_t count;
+    int64_t at; /* where the first comes to lie */
+} padded;
+
+static padded pad_dimension(int64_t size, int64_t low, int64_t high, int64_t step) {
+    padded p = {.size = size + (size > 0 ? size - 1 : 0) * (step - 1) + low + high};
+    const int64_t front = low < 0 ? (-low + step - 1) / step : 0;
+    const int64_t back = high < 0 ? (-high + step - 1) / step : 0;
+    p.first = front;
+    p.count = size - front - back > 0 ? size - front - back : 0;
+    p.at = low + front * step;
+    return p;
+}
+
+static ml_status prepare_pad(const ml_call *c, ml_wish *wish) {
+    (void)wish;
+    const pad_params *p = c->params;
+    const ml_shape *x = &ml_input(c, 0)->shape;
+    pad_blob *b = c->blob;
+    const int64_t limit = INT32_MAX, element = ml_type_bytes(ml_input(c, 0)->type);
+    ml_shape y = *x;
+    padded dims[ML_MAX_RANK];
+    bool empty = false;
+    if (ml_length(p->low) != x->rank || ml_length(p->high) != x->rank ||
+        ml_length(p->interior) != x->rank || x->rank < 1)
+        return ml_fail(c, ML_SHAPE_ERROR, "padding of %lld dimensions, the input has %d",
+                       (long long)ml_length(p->low), x->rank);
+    if (ml_elements(&ml_input(c, 1)->shape) != 1)
+        return ml_fail(c, ML_SHAPE_ERROR, "the padding value must be one, there are %lld",
+                       (long long)ml_elements(&ml_input(c, 1)->shape));
+    for (int32_t d = 0; d < x->rank; d++) {
+        const int64_t low = ml_item(p->low, d), high = ml_item(p->high, d),
+                      gap = ml_item(p->interior, d);
+        if (gap < 0 || gap > limit || low < -limit || low > limit || high < -limit || high > limit)
+            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d is padded by %lld, %lld and %lld", d,
+                           (long long)low, (long long)gap, (long long)high);
+        dims[d] = pad_dimension(x->dims[d], low, high, gap + 1);
+        empty = empty || dims[d].size <= 0;
+        if (dims[d].size > limit)
+            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d would be %lld", d,
+                           (long long)dims[d].size);
+        y.dims[d] = (int32_t)dims[d].size;
+    }
+    if (empty) memset(y.dims, 0, sizeof y.dims);
+    ml_status status = ml_set_output(c, 0, &y);
+    if (status != ML_OK || ml_elements(&y) == 0) return status;
+    b->block = (ml_block_copy){.n = x->rank, .element = (int32_t)element};
+    ml_pitches_of(x, element, b->block.from);
+    ml_pitches_of(&y, element, b->block.to);
+    for (int32_t d = 0; d < x->rank; d++) {
+        b->from += dims[d].first * b->block.from[d];
+        b->to += dims[d].at * b->block.to[d];
+        b->block.counts[d] = dims[d].count;
+        b->block.to[d] *= ml_item(p->interior, d) + 1;
+    }
+    return ML_OK;
+}
+
+static ml_status pad(const ml_call *c) {
+    const pad_blob *b = c->blob;
+    const int64_t bytes = ml_out_tensor(c, 0)->bytes;
+    uint8_t *y = ml_out(c, 0);
+    if (bytes == 0) return ML_OK;
+    memcpy(y, ml_in(c, 1), (size_t)b->block.element);
+    ml_repeat(y, b->block.element, bytes / b->block.element - 1);
+    for (int32_t d = 0; d < b->block.n; d++)
+        if (b->block.counts[d] == 0) return ML_OK;
+    ml_copy_block(&b->block, 0, (const uint8_t *)ml_in(c, 0) + b->from, y + b->to);
+    return ML_OK;
+}
+
+ML_KERNELS(stablehlo_pad) = {
+    {.abi = ML_KERNEL_ABI,
+     .name = "stablehlo_pad",
+     ML_PARAMS_OF(pad_params),
+     .blob_bytes = sizeof(pad_blob),
+     .prepare = prepare_pad,
+     ML_TYPED({"x1|x2|x4|x8|x16 any -> any", NULL, NULL, pad})},
+    ML_KERNELS_END,
+};

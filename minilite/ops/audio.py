@@ -1,0 +1,110 @@
+"""AudioSpectrogram, Mfcc: what recordings are made of, for networks that hear."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minilite.errors import KernelError
+from minilite.format.flexbuffer import scalars
+from minilite.format.model import Array
+from minilite.ops_shared.custom_options import count, flag, number
+from minilite.ops_shared.operator import Operator, OpNode, Param
+
+_SPECTROGRAM: dict[str, Param] = {
+    "window": count("window_size", least=2, most=1 << 24),
+    "stride": count("stride"),
+    "squared": flag("magnitude_squared", default=False),
+}
+
+
+def reference_spectrogram(node: OpNode, x: Array) -> Array:
+    """Frames through a periodic Hann window, zeros behind it up to a power of two."""
+    window, stride, squared = (said(node) for said in _SPECTROGRAM.values())
+    length = 1 << (window - 1).bit_length()
+    hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(window) / window)
+    if x.shape[0] < window:
+        return np.zeros((x.shape[1], 0, length // 2 + 1), np.float32)
+    frames = np.lib.stride_tricks.sliding_window_view(x.astype(np.float64), window, axis=0)[::stride]
+    spectrum = np.fft.rfft(frames * hann, n=length)
+    power = (np.square(spectrum.real) + np.square(spectrum.imag)).astype(np.float32)
+    return np.ascontiguousarray((power if squared else np.sqrt(power)).transpose(1, 0, 2))
+
+
+def _frequency(name: str, default: float) -> Param:
+    read = number(name, default)
+    return lambda node: float(int(read(node)))
+
+
+_MFCC: dict[str, Param] = {
+    "upper": _frequency("upper_frequency_limit", 0),
+    "lower": _frequency("lower_frequency_limit", 0),
+    "bands": count("filterbank_channel_count", most=1 << 16),
+    "coefficients": count("dct_coefficient_count", most=1 << 16),
+}
+
+
+def _check_mfcc(node: OpNode) -> None:
+    upper, lower, bands, coefficients = (said(node) for said in _MFCC.values())
+    if not 0 <= lower < upper:
+        raise node.refuse(
+            f"frequencies from {lower:g} to {upper:g}: the second must be above the first, that at least 0"
+        )
+    if coefficients > bands:
+        raise node.refuse(f"{coefficients} coefficients of {bands} bands, there can be no more than bands")
+
+
+def _mel(frequency: Array) -> Array:
+    return np.asarray(1127.0 * np.log1p(frequency / 700.0))
+
+
+def reference_mfcc(node: OpNode, x: Array, rate: Array) -> Array:
+    """Magnitudes in triangular bands, equal on the mel scale; the cosine transform of their logarithms."""
+    upper, lower, bands, coefficients = (said(node) for said in _MFCC.values())
+    hertz, bins = int(rate.ravel()[0]), x.shape[2]
+    if hertz <= 0:
+        message = f"the sample rate is {hertz}, expected 1 or more"
+        raise KernelError(message)
+    width = 0.5 * hertz / (bins - 1)
+    first, last = int(1.5 + lower / width), int(upper / width)
+    if last >= bins:
+        return np.zeros((*x.shape[:2], coefficients), np.float32)
+    low, high = _mel(np.array([lower, upper]))
+    edges = low + (high - low) / (bands + 1) * np.arange(bands + 2)
+    here = _mel(np.arange(first, last + 1) * width)
+    band = np.minimum(np.searchsorted(edges[1:], here), bands)
+    share = (edges[band + 1] - here) / (edges[band + 1] - edges[band])
+    sizes = np.sqrt(x[..., first : last + 1].astype(np.float64))
+    energies = np.zeros((bands + 2, *x.shape[:2]))
+    np.add.at(energies, band, np.moveaxis(sizes * share, 2, 0))
+    np.add.at(energies, band + 1, np.moveaxis(sizes - sizes * share, 2, 0))
+    bare = np.moveaxis(energies[1 : bands + 1], 0, 2)
+    logs = np.log(np.where(bare < 1e-12, 1e-12, bare))
+    angles = np.outer(np.arange(coefficients), np.arange(bands) + 0.5) * np.pi / bands
+    return np.asarray((logs @ (np.sqrt(2.0 / bands) * np.cos(angles)).T).astype(np.float32))
+
+
+OPERATORS = (
+    Operator(
+        "AudioSpectrogram",
+        range(1, 2),
+        takes="x -> y",
+        types=("f32 -> f32",),
+        params=_SPECTROGRAM,
+        reference=reference_spectrogram,
+        kernel="audio_spectrogram",
+        custom=scalars,
+        rule={"": "in float64, powers rounded once, then roots"},
+    ),
+    Operator(
+        "Mfcc",
+        range(1, 2),
+        takes="spectrogram rate -> y",
+        types=("f32 s32 -> f32",),
+        params=_MFCC,
+        reference=reference_mfcc,
+        check=_check_mfcc,
+        kernel="mfcc",
+        custom=scalars,
+        rule={"": "in float64, rounded once"},
+    ),
+)

@@ -1,0 +1,89 @@
+"""CONV_3D, CONV_3D_TRANSPOSE: convolution over depth, height and width, and its transpose."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from minilite.format.model import Array
+from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.options import CLAMP, positive, same_padding
+from minilite.ops_shared.weighted import clamp, dense
+from minilite.ops_shared.window import Axis
+
+
+def _axes(node: OpNode, sides: Sequence[int], taps: Sequence[int]) -> list[Axis]:
+    """The axes of windows over depth, height and width."""
+    options, same = node.options, node.options["padding"] == "SAME"
+    return [
+        Axis.of(side, count, options[f"stride_{name}"], options[f"dilation_{name}_factor"], same)
+        for side, count, name in zip(sides, taps, "dhw", strict=True)
+    ]
+
+
+def _padded(axes: Sequence[Axis]) -> list[int]:
+    """The sides that hold all windows and what they slide over."""
+    return [max(a.before + a.size, a.out * a.stride + (a.taps - 1) * a.dilation) for a in axes]
+
+
+def _taps(axes: Sequence[Axis]) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
+    """Each tap, and where all windows have it."""
+    for tap in itertools.product(*(range(a.taps) for a in axes)):
+        yield tap, tuple(a.seen(t) for a, t in zip(axes, tap, strict=True))
+
+
+def reference_conv(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:
+    """Zero outside; sums in float64."""
+    axes = _axes(node, x.shape[1:4], weights.shape[:3])
+    padded = np.zeros((x.shape[0], *_padded(axes), x.shape[4]))
+    padded[(slice(None), *(slice(a.before, a.before + a.size) for a in axes))] = x
+    sums = np.zeros((x.shape[0], *(a.out for a in axes), weights.shape[4]))
+    for tap, seen in _taps(axes):
+        sums += padded[(slice(None), *seen)] @ weights[tap].astype(np.float64)
+    return clamp(node, sums if bias is None else sums + bias)
+
+
+def reference_transpose(node: OpNode, shape: Array, weights: Array, x: Array, bias: Array | None = None) -> Array:
+    """Each voxel, times the weights, is added to the window of outputs it stands for; sums in float64."""
+    dims = [int(dim) for dim in shape]
+    axes = _axes(node, dims[1:4], weights.shape[:3])
+    padded = np.zeros((dims[0], *_padded(axes), dims[4]))
+    for tap, seen in _taps(axes):
+        padded[(slice(None), *seen)] += x @ weights[tap].astype(np.float64).T
+    sums = padded[(slice(None), *(slice(a.before, a.before + a.size) for a in axes))]
+    return clamp(node, sums if bias is None else sums + bias)
+
+
+_PARAMS = {
+    "same": same_padding,
+    **{f"stride_{name}": positive(f"stride_{name}") for name in "dhw"},
+    **{f"dilation_{name}": positive(f"dilation_{name}_factor") for name in "dhw"},
+    **CLAMP,
+}
+_RULE = {"": "dot products within 8 eps of the sum of |x w|"}
+OPERATORS = (
+    Operator(
+        "CONV_3D",
+        range(1, 2),
+        takes="x filter bias? -> y",
+        types=("f32 f32 f32? -> f32",),
+        params=_PARAMS,
+        check=dense,
+        hangs_on="kind",
+        reference=reference_conv,
+        rule=_RULE,
+    ),
+    Operator(
+        "CONV_3D_TRANSPOSE",
+        range(1, 2),
+        takes="shape filter x bias? -> y",
+        types=("s32 f32 f32 f32? -> f32",),
+        params=_PARAMS,
+        check=dense,
+        hangs_on="kind",
+        reference=reference_transpose,
+        rule=_RULE,
+    ),
+)

@@ -1,0 +1,53 @@
+"""aeq.hadamard_rotation: blocks of the last dimension turned by the Hadamard matrix of their size."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minilite.errors import ShapeError
+from minilite.format.flexbuffer import scalars
+from minilite.format.model import Array
+from minilite.ops_shared.custom_options import count
+from minilite.ops_shared.operator import Operator, OpNode
+
+
+def _size(node: OpNode) -> int:
+    """How many numbers are turned together: a power of two."""
+    size: int = count("hadamard_size")(node)
+    if size & size - 1:
+        raise node.refuse(f"option hadamard_size is {size}, must be a power of two")
+    return size
+
+
+def reference_hadamard(node: OpNode, x: Array) -> Array:
+    """Sums and differences of numbers 1, 2, 4 ... apart, and one factor."""
+    size = _size(node)
+    if x.ndim not in (2, 3):
+        message = f"the input must have 2 or 3 dimensions, its shape is {x.shape}"
+        raise ShapeError(message)
+    if x.shape[-1] % size:
+        message = f"the last dimension is {x.shape[-1]}, must be a multiple of {size}"
+        raise ShapeError(message)
+    y = x
+    for apart in (1 << step for step in range(size.bit_length() - 1)):
+        low, high = np.moveaxis(y.reshape(*x.shape[:-1], x.shape[-1] // (2 * apart), 2, apart), -2, 0)
+        y = np.stack([low + high, low - high], axis=-2)
+    return np.asarray(y.reshape(x.shape) * np.float32(1 / np.sqrt(size)))
+
+
+OPERATORS = (
+    Operator(
+        "aeq.hadamard_rotation",
+        range(1, 2),
+        takes="x -> y",
+        types=("f32 -> f32",),
+        params={"size": _size},
+        reference=reference_hadamard,
+        in_place=(0,),
+        kernel="hadamard_rotation",
+        custom=scalars,
+        rule={
+            "": "sums and differences of numbers 1, 2, 4 ... apart, in this order, and one factor; the signs in the options are not used"
+        },
+    ),
+)

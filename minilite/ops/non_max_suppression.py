@@ -1,0 +1,89 @@
+"""NON_MAX_SUPPRESSION_V4, _V5: of boxes that overlap too much the best alone; _V5 lowers the scores of those that overlap somewhat."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+
+from minilite.errors import KernelError, ShapeError
+from minilite.format.model import Array
+from minilite.ops_shared.operator import Operator, OpNode
+
+
+def _overlap(a: Array, b: Array) -> np.float32:
+    """The area that two boxes, given by any two corners, share over that of both together."""
+    low_a, high_a, low_b, high_b = (f(x[:2], x[2:]) for x in (a, b) for f in (np.minimum, np.maximum))
+    area_a, area_b = (np.prod(high - low) for low, high in ((low_a, high_a), (low_b, high_b)))
+    if area_a <= 0 or area_b <= 0:
+        return np.float32(0)
+    shared = np.prod(np.maximum(np.minimum(high_a, high_b) - np.maximum(low_a, low_b), np.float32(0)))
+    return np.float32(shared / (area_a + area_b - shared))
+
+
+def _selected(
+    boxes: Array, scores: Array, most: int, limit: np.float32, least: np.float32, sigma: np.float32
+) -> list[tuple[int, np.float32]]:
+    """The boxes and their scores, the best first; of equals the first. What is selected becomes a candidate again, as in
+    TFLite: it then overlaps itself, unless it has no area."""
+    heap = [(-score, i, 0) for i, score in enumerate(scores) if score > least]
+    heapq.heapify(heap)
+    chosen: list[tuple[int, np.float32]] = []
+    most = min(most, len(heap))
+    while heap and len(chosen) < most:
+        before, box, compared = heapq.heappop(heap)
+        score, fits = -before, True
+        for other, _ in reversed(chosen[compared:]):
+            part = _overlap(boxes[box], boxes[other])
+            fits = not part >= limit
+            if fits and sigma > 0:
+                score = np.float32(score * np.exp(np.float32(-0.5) / sigma * part * part))
+            if not fits or score <= least:
+                break
+        compared = len(chosen)
+        if fits and score == -before:
+            chosen.append((box, score))
+        if fits and score > least:
+            heapq.heappush(heap, (-score, box, compared))
+    return chosen
+
+
+def reference_nms(
+    node: OpNode, boxes: Array, scores: Array, most: Array, limit: Array, least: Array, sigma: Array | None = None
+) -> tuple[Array, ...]:
+    """Indices, with sigma scores too, and how many there are; what is left is 0."""
+    count = int(most.ravel()[0])
+    spread = np.float32(0) if sigma is None else sigma.ravel()[0]
+    if count < 0:
+        message = f"the number to select is {count}, expected 0 or more"
+        raise ShapeError(message)
+    if spread < 0:
+        message = f"sigma is {spread:g}, expected 0 or more"
+        raise KernelError(message)
+    chosen = _selected(boxes, scores, count, limit.ravel()[0], least.ravel()[0], spread)
+    indices, values = np.zeros(count, np.int32), np.zeros(count, np.float32)
+    for i, (box, score) in enumerate(chosen):
+        indices[i], values[i] = box, score
+    found = np.array(len(chosen), np.int32)
+    return (indices, found) if len(node.outputs) == 2 else (indices, values, found)
+
+
+_RULE = {"": "areas in float32; the factor `exp(-overlap^2 / (2 sigma))`; of equal scores the first box"}
+OPERATORS = (
+    Operator(
+        "NON_MAX_SUPPRESSION_V4",
+        range(1, 2),
+        takes="boxes scores most overlap least -> indices count",
+        types=("f32 f32 s32 f32 f32 -> s32 s32",),
+        reference=reference_nms,
+        rule=_RULE,
+    ),
+    Operator(
+        "NON_MAX_SUPPRESSION_V5",
+        range(1, 2),
+        takes="boxes scores most overlap least sigma -> indices scores count",
+        types=("f32 f32 s32 f32 f32 f32 -> s32 f32 s32",),
+        reference=reference_nms,
+        rule=_RULE,
+    ),
+)

@@ -1,0 +1,51 @@
+"""NumericVerify: how far quantized numbers are from those they stand for, in models made to find that out."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from minilite.errors import KernelError
+from minilite.format.flexbuffer import scalars
+from minilite.format.model import Array
+from minilite.ops_shared.checks import quantized
+from minilite.ops_shared.custom_options import flag, number
+from minilite.ops_shared.fixed_point import dequantize, input_of
+from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.types import each
+
+
+def _tolerance(node: OpNode) -> float:
+    """In steps; infinity where nothing ends the run."""
+    steps = float(number("tolerance", 0)(node))
+    return steps if flag("log_if_failed", default=False)(node) and steps >= 0.1 else math.inf
+
+
+def reference_verify(node: OpNode, x: Array, expected: Array) -> Array:
+    """The differences; one of more steps than the tolerance ends the run."""
+    real = x.astype(np.float32) if x.dtype == np.float16 else dequantize(x, input_of(node))
+    y = np.asarray(real - expected)
+    most = np.float32(_tolerance(node)) * np.float32(input_of(node).quantization.scale)
+    wrong = (np.abs(y) > most).ravel()
+    if wrong.any() and x.dtype != np.float16:
+        at = int(wrong.argmax())
+        message = f"element {at} is {y.flat[at]:g} from {expected.flat[at]:g}, expected {most:g} at most"
+        raise KernelError(message)
+    return y
+
+
+OPERATORS = (
+    Operator(
+        "NumericVerify",
+        range(1, 2),
+        takes="x expected -> y",
+        types=each("T f32 -> f32", "u8 s8 s16 f16"),
+        params={"tolerance": _tolerance},
+        reference=reference_verify,
+        check=quantized,
+        kernel="numeric_verify",
+        custom=scalars,
+        rule={"": "`scale * (x - zp)`, one difference"},
+    ),
+)

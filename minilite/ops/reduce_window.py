@@ -1,0 +1,128 @@
+"""REDUCE_WINDOW, STABLEHLO_REDUCE_WINDOW: what the elements in each window come to."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minilite.format.model import Array
+from minilite.ops_shared.operator import Operator, OpNode, Param
+from minilite.ops_shared.types import each
+
+_FUNCTIONS: dict[str, Callable[[Array, Array], Any]] = {
+    "ADD": np.add,
+    "MUL": np.multiply,
+    "MINIMUM": lambda a, b: np.where(a <= b, a, b),
+    "MAXIMUM": lambda a, b: np.where(a >= b, a, b),
+    "ALL": np.logical_and,
+    "ANY": np.logical_or,
+}
+_BY_OPERATOR = {
+    "ADD": "ADD", "STABLEHLO_ADD": "ADD", "MUL": "MUL", "STABLEHLO_MULTIPLY": "MUL", "MAXIMUM": "MAXIMUM",
+    "STABLEHLO_MAXIMUM": "MAXIMUM", "MINIMUM": "MINIMUM", "STABLEHLO_MINIMUM": "MINIMUM", "LOGICAL_AND": "ALL",
+    "STABLEHLO_AND": "ALL", "LOGICAL_OR": "ANY",
+}  # fmt: skip
+"""Which function the one operator of a subgraph stands for."""
+
+
+def _function(node: OpNode) -> str:
+    """The name of the node's function. Raises: UnsupportedOpError."""
+    if node.op == "REDUCE_WINDOW":
+        name: str = node.options["reduce_function"]
+        if name not in _FUNCTIONS:
+            raise node.refuse(f"reduce function {name} is not supported, {', '.join(_FUNCTIONS)} are")
+        return name
+    number = node.options["body_subgraph_index"]
+    if not 0 <= number < len(node.subgraphs):
+        raise node.refuse(f"subgraph {number} would say how elements are joined, there are {len(node.subgraphs)}")
+    ops = [inner.op for inner in node.subgraphs[number].nodes]
+    if len(ops) != 1 or ops[0] not in _BY_OPERATOR:
+        raise node.refuse(f"elements are joined by {', '.join(ops) or 'nothing'}, only {', '.join(_BY_OPERATOR)} can")
+    return _BY_OPERATOR[ops[0]]
+
+
+def _reduced(
+    node: OpNode, x: Array, start: Array, window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+) -> Array:
+    """Windows over x, tap by tap in their order."""
+    extents = [(taps - 1) * step + 1 for taps, step in zip(window, dilations, strict=True)]
+    outs = [
+        0 if size < extent else (size - extent) // stride + 1
+        for size, extent, stride in zip(x.shape, extents, strides, strict=True)
+    ]
+    y = np.full(outs, start, x.dtype)
+    function = _FUNCTIONS[_function(node)]
+    for taps in itertools.product(*map(range, window)):
+        seen = [
+            slice(tap * step, tap * step + (out - 1) * stride + 1 if out else 0, stride)
+            for tap, step, out, stride in zip(taps, dilations, outs, strides, strict=True)
+        ]
+        y = np.asarray(function(y, x[tuple(seen)])).astype(x.dtype)
+    return y
+
+
+def reference_window(node: OpNode, x: Array, start: Array, window: Array, strides: Array, dilations: Array) -> Array:
+    """Whole windows alone."""
+    return _reduced(node, x, start.ravel()[0], window.tolist(), strides.tolist(), dilations.tolist())
+
+
+def reference_stablehlo(node: OpNode, x: Array, start: Array) -> Array:
+    """Elements drawn apart and padded with the value to begin with, which so counts again."""
+    options, value = node.options, start.ravel()[0]
+    apart, padding = tuple(options["base_dilations"]), np.array(tuple(options["padding"])).reshape(-1, 2)
+    spread = np.full(
+        [(size - 1) * by + 1 if size else 0 for size, by in zip(x.shape, apart, strict=True)], value, x.dtype
+    )
+    spread[tuple(slice(None, None, by) for by in apart)] = x
+    cut = tuple(
+        slice(max(-a, 0), max(size - max(-b, 0), 0)) for (a, b), size in zip(padding, spread.shape, strict=True)
+    )
+    padded = np.pad(spread[cut], [(max(a, 0), max(b, 0)) for a, b in padding], constant_values=value)
+    sizes = (tuple(options[name]) for name in ("window_dimensions", "window_strides", "window_dilations"))
+    return _reduced(node, padded, value, *sizes)
+
+
+def _number(node: OpNode) -> int:
+    return 1 + list(_FUNCTIONS).index(_function(node))
+
+
+def _array(option: str) -> Param:
+    return lambda node: np.array(tuple(node.options.get(option, ())), np.int64)
+
+
+_PARAMS: dict[str, Param] = {
+    "function": _number,
+    "window": _array("window_dimensions"),
+    "strides": _array("window_strides"),
+    "dilations": _array("window_dilations"),
+    "base_dilations": _array("base_dilations"),
+    "padding": _array("padding"),
+}
+_TYPES = "f32 f64 b8 s8 u8 s16 s32 s64"
+_RULE = {
+    "f32 f64": "one after the other, from the value to begin with; extrema are the second where one is NaN",
+    "b8 s8 u8 s16 s32 s64": "wraps",
+}
+OPERATORS = (
+    Operator(
+        "REDUCE_WINDOW",
+        range(1, 2),
+        takes="x start window strides dilations -> y",
+        types=each("T T s64 s64 s64 -> T", _TYPES),
+        params=_PARAMS,
+        reference=reference_window,
+        rule=_RULE,
+    ),
+    Operator(
+        "STABLEHLO_REDUCE_WINDOW",
+        range(1, 2),
+        takes="x start -> y",
+        types=each("T T -> T", _TYPES),
+        params=_PARAMS,
+        reference=reference_stablehlo,
+        rule=_RULE,
+    ),
+)

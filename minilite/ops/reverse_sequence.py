@@ -1,0 +1,35 @@
+"""REVERSE_SEQUENCE: the first elements of each sequence in reversed order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minilite.errors import KernelError
+from minilite.format.model import Array
+from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.types import each
+
+
+def reference_reverse_sequence(node: OpNode, x: Array, lengths: Array) -> Array:
+    """Index k of the batch dimension has its first lengths[k] elements turned round."""
+    along, across = node.options["seq_dim"], node.options["batch_dim"]
+    y = x.copy()
+    source, target = (np.moveaxis(array, (across, along), (0, 1)) for array in (x, y))
+    for k, length in enumerate(lengths.tolist()):
+        if not 0 <= length <= x.shape[along]:
+            message = f"length {k} is {length}, expected 0 to {x.shape[along]}"
+            raise KernelError(message)
+        target[k, :length] = source[k, :length][::-1]
+    return y
+
+
+OPERATORS = (
+    Operator(
+        "REVERSE_SEQUENCE",
+        range(1, 2),
+        takes="x lengths -> y",
+        types=each("T s32|s64 -> T", "f32 u8 s16 s32 s64"),
+        params={"sequence": "seq_dim", "batch": "batch_dim"},
+        reference=reference_reverse_sequence,
+    ),
+)

@@ -1,0 +1,65 @@
+"""SKIP_GRAM: combinations of the words of a text that follow each other, some of them left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from minilite.format.model import Array
+from minilite.ops_shared.operator import Operator, OpNode
+
+_SPACES = b" \t\n\v\f\r"
+
+
+def _words(text: bytes) -> list[bytes]:
+    """What spaces divide, as TFLite does: the first byte divides nothing, and what begins with it as a space is left out."""
+    words, begin = [], 0
+    for i in range(1, len(text)):
+        if text[i] in _SPACES:
+            if i > begin and text[begin] not in _SPACES:
+                words.append(text[begin:i])
+            begin = i + 1
+    return [*words, text[begin:]] if begin < len(text) else words
+
+
+def _grams(chosen: tuple[int, ...], words: int, size: int, skip: int) -> Iterator[tuple[int, ...]]:
+    """Combinations that begin with those chosen, longer ones first."""
+    if len(chosen) < size:
+        last = chosen[-1]
+        for word in range(last + 1, min(last + 2 + skip, words)):
+            yield from _grams((*chosen, word), words, size, skip)
+    yield chosen
+
+
+def _check(node: OpNode) -> None:
+    size, skip = node.options["ngram_size"], node.options["max_skip_size"]
+    if not 0 < size <= 64 or skip < 0:
+        raise node.refuse(f"{size} words, {skip} of them left out: expected 1 to 64, and 0 or more")
+
+
+def reference_skip_gram(node: OpNode, texts: Array) -> Array:
+    """Of the first text alone; with include_all_ngrams shorter combinations too."""
+    size, words = node.options["ngram_size"], _words(bytes(texts.ravel()[0]))
+    grams = (
+        gram
+        for first in range(len(words) if len(words) >= size else 0)
+        for gram in _grams((first,), len(words), size, node.options["max_skip_size"])
+    )
+    every = node.options["include_all_ngrams"]
+    found = [b" ".join(words[i] for i in gram) for gram in grams if every or len(gram) == size]
+    y = np.empty(len(found), object)
+    y[:] = found
+    return y
+
+
+OPERATORS = (
+    Operator(
+        "SKIP_GRAM",
+        range(1, 2),
+        takes="text -> grams",
+        types=("string -> string",),
+        reference=reference_skip_gram,
+        check=_check,
+    ),
+)

@@ -1,0 +1,62 @@
+"""Profiles: what callgrind writes is read as it means it, and drawn with callers below."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from asv_bench import bad_case, callgrind
+
+TEXT = """\
+version: 1
+events: Ir
+fl=(1) csrc/state/state.c
+fn=(1) ml_state_run
+10 5
+cfi=(2) csrc/memory/planner.c
+cfn=(2) place
+calls=3 7
+11 60
+12 5
+fl=(2)
+fn=(2)
+7 40
+cfn=(3) sort
+calls=1 9
+8 20
+fn=(3)
+9 20
+"""
+RUN, PLACE, SORT = (
+    ("csrc/state/state.c", "ml_state_run"),
+    ("csrc/memory/planner.c", "place"),
+    ("csrc/memory/planner.c", "sort"),
+)
+
+
+def test_costs_are_told_from_costs_of_calls() -> None:
+    profile = callgrind.parse(TEXT)
+    assert profile.own == {RUN: 10, PLACE: 40, SORT: 20}
+    assert profile.calls == {RUN: {PLACE: 60}, PLACE: {SORT: 20}}
+    assert profile.total == 70
+
+
+def test_shares_are_by_folder() -> None:
+    shares = bad_case.shares(callgrind.parse(TEXT))
+    assert shares["memory/"] == pytest.approx(600 / 7)
+    assert shares["state/"] == pytest.approx(100 / 7)
+    assert sum(shares.values()) == pytest.approx(100)
+
+
+def test_a_callee_is_drawn_above_its_caller_and_no_wider() -> None:
+    picture = ET.fromstring(callgrind.flame(callgrind.parse(TEXT), [RUN], "<title>", bad_case.COLOURS))
+    boxes = {}
+    for group in picture.iter("{http://www.w3.org/2000/svg}g"):
+        title, box = group[0].text, group[1]
+        assert title is not None
+        boxes[title.split(":")[0]] = float(box.attrib["y"]), float(box.attrib["width"])
+    assert boxes["ml_state_run"][0] > boxes["place"][0] > boxes["sort"][0]
+    assert boxes["ml_state_run"][1] == pytest.approx(callgrind.WIDTH)
+    assert boxes["place"][1] == pytest.approx(callgrind.WIDTH * 6 / 7, abs=0.1)
+    assert boxes["sort"][1] == pytest.approx(callgrind.WIDTH * 2 / 7, abs=0.1)

@@ -1,0 +1,55 @@
+"""SKIP_GRAM: the numpy reference and LiteRT agree; how many combinations there are is known in the run alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from built import texts
+from support.node import Given, OneNode
+
+from minilite.errors import ShapeError, UnsupportedOpError
+
+
+def skip_gram(text: Any, size: int = 2, skip: int = 1, every: bool = False) -> OneNode:
+    options = {"ngram_size": size, "max_skip_size": skip, "include_all_ngrams": every}
+    given = Given(texts(*([text] if isinstance(text, str) else text)), kind="string")
+    return OneNode("SKIP_GRAM", [given], options, kind="string")
+
+
+def every_type(rng: Any, inputs: Any, outputs: Any) -> Any:
+    return skip_gram("a b c d"), {}
+
+
+EVERY_TYPE = {"SKIP_GRAM": every_type}
+TEXT = "Hey! How do you do?"
+
+
+@pytest.mark.parametrize("every", [True, False])
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("skip", [0, 1, 2, 9])
+def test_combinations(size: int, skip: int, every: bool) -> None:
+    for text in (TEXT, "The quick\t brown  fox\njumps over", "a b c d e"):
+        skip_gram(text, size, skip, every).check()
+
+
+@pytest.mark.parametrize("text", [" a b", "a b ", "  a  b  ", "\ta b", "ab", "a", "\xfc\xf1 b"])
+def test_spaces(text: str) -> None:
+    skip_gram(text, 1).check()
+
+
+def test_too_few_words() -> None:
+    """LiteRT gives no values of an output that is empty."""
+    assert skip_gram("one two", 3).check(oracle=None).shape == (0,)
+    assert skip_gram("", 1).check(oracle=None).shape == (0,)
+
+
+def test_the_first_text_alone() -> None:
+    assert skip_gram(["a b", "c d"], 2).check().tolist() == [b"a b"]
+
+
+def test_refused() -> None:
+    skip_gram("a b", 0).refused(UnsupportedOpError, "0 words, 1 of them left out", by_litert=False)
+    node = OneNode("SKIP_GRAM", [Given(np.zeros(0, object), kind="string")], {"ngram_size": 1}, kind="string")
+    node.refused(ShapeError, "there is no text", by_litert=False)

@@ -1,0 +1,149 @@
+"""IF, STABLEHLO_CASE, STABLEHLO_COMPOSITE: subgraphs that a node chooses among, or has one of. LiteRT is the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from built import F32, S32, A, B, agree, count_since, floats, integer, litert, ready, run
+
+import minilite
+from minilite import ModelFormatError, ShapeError, UnsupportedOpError
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
+
+Body = Callable[[Any, int, int], int]
+"""The output of a branch, of its subgraph and its two inputs."""
+
+
+def add(g: Any, a: int, b: int) -> int:
+    result: int = g.node("ADD", [a, b], out=("sum", (3,)))
+    return result
+
+
+def twice(g: Any, a: int, b: int) -> int:
+    return add(g, add(g, a, b), add(g, a, b))
+
+
+def first(g: Any, a: int, b: int) -> int:
+    return a
+
+
+def fixed(g: Any, a: int, b: int) -> int:
+    result: int = g.constant("fixed", floats(7, 8, 9))
+    return result
+
+
+def joined(g: Any, a: int, b: int) -> int:
+    result: int = g.node("CONCATENATION", [a, b], out=("joined", (6,)), options={"axis": 0})
+    return result
+
+
+def positive(g: Any, a: int, b: int) -> int:
+    """As many values as are positive."""
+    zero = g.constant("zero", np.float32(0))
+    which = g.node("GREATER", [a, zero], out=("which", (3,), TensorType.BOOL))
+    at = g.node("WHERE", [which], out=("at", (0, 1), TensorType.INT64))
+    result: int = g.node("GATHER_ND", [a, at], out=("taken", (0,)))
+    return result
+
+
+def model(op: str, *bodies: Body, signature: Any = None) -> bytes:
+    """A node on a (and b), which chooses among the bodies."""
+    builder = ModelBuilder()
+    main, parts = builder.subgraph("main"), [builder.subgraph(f"part{k}") for k in range(len(bodies))]
+    kind = {"IF": TensorType.BOOL, "STABLEHLO_CASE": S32}.get(op)
+    chosen = [] if kind is None else [main.input("chosen", (), kind)]
+    operands = [main.input(name, (3,), F32, signature=signature) for name in "ab"]
+    numbers = list(range(1, 1 + len(bodies)))
+    options: dict[str, Any] = {"branch_subgraph_indices": numbers}
+    if op == "IF":
+        options = {"then_subgraph_index": 1, "else_subgraph_index": 2}
+    if op == "STABLEHLO_COMPOSITE":
+        options = {"name": "my.composite", "decomposition_subgraph_index": 1}
+    main.output(main.node(op, [*chosen, *operands], out=("y", (3,)), options=options))
+    for part, body in zip(parts, bodies, strict=True):
+        inputs = [part.input(name, (3,), F32, signature=signature) for name in "ab"]
+        part.output(body(part, *inputs))
+    return builder.build()
+
+
+@pytest.mark.parametrize("body", [add, twice, first, fixed, joined, positive])
+def test_composite(body: Body) -> None:
+    agree(model("STABLEHLO_COMPOSITE", body), [A, B], [B, A], [B, B])
+
+
+def test_resized_composite() -> None:
+    data = model("STABLEHLO_COMPOSITE", twice, signature=(-1,))
+    ours, theirs = ready(data), litert(data)
+    for size in (5, 2, 5, 0):
+        for interpreter in (ours, theirs):
+            for number in (0, 1):
+                interpreter.resize_tensor_input(number, (size,))
+            interpreter.allocate_tensors()
+        x = np.arange(size, dtype=np.float32)
+        assert run(ours, x, x)[0].tolist() == run(theirs, x, x)[0].tolist() == (4 * x).tolist()
+
+
+def test_composite_in_a_composite() -> None:
+    builder = ModelBuilder()
+    outer, middle, inner = builder.subgraph(), builder.subgraph(), builder.subgraph()
+    for graph, called in ((outer, 1), (middle, 2)):
+        operands = [graph.input(name, (3,)) for name in "ab"]
+        options = {"name": "c", "decomposition_subgraph_index": called}
+        graph.output(graph.node("STABLEHLO_COMPOSITE", operands, out=("y", (3,)), options=options))
+    inner.output(twice(inner, *[inner.input(name, (3,)) for name in "ab"]))
+    agree(builder.build(), [A, B], [B, B])
+
+
+def test_composite_is_one_plan() -> None:
+    """Steady runs and sizes seen before prepare nothing anew."""
+    interpreter = ready(model("STABLEHLO_COMPOSITE", twice, signature=(-1,)))
+    run(interpreter, A, B)
+    grown = count_since(interpreter, lambda: run(interpreter, B, A))
+    assert grown["plans"] == 0
+    assert grown["replans"] == 0
+
+
+@pytest.mark.parametrize("bodies", [(add, twice, first), (add, joined, positive), (fixed,)])
+def test_case(bodies: Any) -> None:
+    """Numbers that no branch has choose the last."""
+    data = model("STABLEHLO_CASE", *bodies)
+    agree(data, *([integer(k), x, B] for k in (0, 1, 2, -1, 7, 0) for x in (A, B)))
+
+
+@pytest.mark.parametrize("bodies", [(add, twice), (first, fixed), (joined, add), (positive, first)])
+def test_if(bodies: Any) -> None:
+    data = model("IF", *bodies)
+    agree(data, *([np.array(k), x, B] for k in (True, False, True) for x in (A, B)))
+
+
+def test_refused() -> None:
+    def wrong(g: Any, a: int, b: int) -> int:
+        result: int = g.node("CAST", [a], out=("whole", (3,), S32))
+        return result
+
+    for op, bodies in (("STABLEHLO_COMPOSITE", [wrong]), ("STABLEHLO_CASE", [add, wrong]), ("IF", [add, wrong])):
+        with pytest.raises(
+            ShapeError, match=rf"^subgraph 0, node 0 \({op} 'y'\): output 0 of the branch \d has type s32"
+        ):
+            ready(model(op, *bodies))
+    with pytest.raises(UnsupportedOpError, match=r"branches are subgraphs \[\]: there must be one"):
+        ready(model("STABLEHLO_CASE"))
+    data = model("STABLEHLO_COMPOSITE", add)
+    interpreter = minilite.Interpreter(model_content=data)
+    interpreter.resize_tensor_input(0, (4,))
+    with pytest.raises(ShapeError, match=r"^subgraph 1, node 0 \(ADD 'sum'\)"):
+        interpreter.allocate_tensors()
+
+
+def test_composite_of_itself() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (3,))
+    options = {"name": "c", "decomposition_subgraph_index": 0}
+    graph.output(graph.node("STABLEHLO_COMPOSITE", [x], out=("y", (3,)), options=options))
+    with pytest.raises(ModelFormatError, match="subgraph 0 calls itself"):
+        ready(builder.build())
