@@ -117,7 +117,7 @@ def _dynamic() -> Sequenced:
 
     def wrong(size: int, rng: np.random.Generator) -> list[Array]:
         x, count, shape, pick = feed(size, rng)
-        return [x, count, shape, pick + size] if rng.random() < 0.5 else [x, count + 1, shape + 1, pick]
+        return [x, count, shape, pick + size] if rng.random() < 0.5 else [x, integer(int(count) + 1), shape + 1, pick]
 
     return Sequenced(graph_with(build), lambda n: [(n,)], feed, wrong)
 
