@@ -103,7 +103,10 @@ typedef struct ml_place_now {
     ml_tensor tensor;
     void *data; /* NULL: it has no memory now */
     int64_t bytes; /* at data */
-    uint64_t generation; /* for which all of this holds */
+    uint64_t
+        generation; /* for which all of this holds: ML_GENERATION where `moves`, else ML_LAYOUT */
+    uint64_t layout; /* ML_LAYOUT then */
+    bool moves; /* runs may change its shape and its place */
     bool settled; /* runs change no shape of the plan in force */
 } ml_place_now;
 ml_status ml_state_place(ml_state *state, int32_t tensor, ml_place_now *place, ml_error *error);
@@ -135,9 +138,11 @@ typedef struct ml_usage {
         stays_mapped; /* the arena's addresses can be read and written as long as the state lives */
 } ml_usage;
 ml_status ml_state_get_usage(ml_state *state, ml_usage *usage);
-/* Where the number lies that changes whenever a pointer or a shape does, and comes back with a plan whose pointers and shapes are
- * still what they were; valid as long as the state. It is written atomically and may be read at any time: what was looked up with
- * it is used by calls that compare it again, in their turn. */
+/* Where two numbers lie. ML_LAYOUT changes whenever a pointer or a shape does that runs leave alone, ML_GENERATION with it and
+ * whenever a run changes the shape or the place of a dynamic tensor; both come back with a plan whose pointers and shapes are
+ * still what they were. Valid as long as the state. They are written atomically and may be read at any time: what was looked up
+ * with them is used by calls that compare them again, in their turn. */
+enum { ML_LAYOUT = 0, ML_GENERATION = 1 };
 const uint64_t *ml_state_generation(const ml_state *state);
 
 /* For hooks: what a call is about. */

@@ -84,7 +84,7 @@ void ml_child_set_input(const ml_call *c, const ml_child *child, int32_t i, cons
     t->shape = *shape;
     t->shaped = 1;
     ml_mark_readers(engine->residence, child->frame, number);
-    ml_changed(engine->state);
+    ml_run_changed(engine->state);
 }
 
 ml_status ml_child_run(const ml_call *c, const ml_child *child) {

@@ -67,7 +67,7 @@ static ml_status set_output(const ml_call *c, int i, const ml_shape *shape) {
     t->shaped = 1;
     if (!r) return ML_OK;
     ml_mark_readers(fe->engine->residence, fe->frame, number);
-    ml_changed(fe->engine->state);
+    ml_run_changed(fe->engine->state);
     return ML_OK;
 }
 

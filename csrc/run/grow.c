@@ -116,7 +116,10 @@ static ml_status enlarge(ml_state *s, ml_residence *r, int32_t frame, int64_t ne
     int64_t capacity = s->arena.capacity;
     ml_status status = ml_arena_commit(&s->arena, needs, had, &s->error);
     if (status != ML_OK) return status;
-    if (s->arena.base != from && from) ml_relocate(s, r, 0, from, capacity, s->arena.base);
+    if (s->arena.base != from && from) {
+        ml_relocate(s, r, 0, from, capacity, s->arena.base);
+        ml_changed(s);
+    }
     r->frames[0].region = s->arena.base;
     s->counters.arena_moves = s->arena.moves;
     return ML_OK;
@@ -157,6 +160,6 @@ ml_status ml_grow(ml_state *s, ml_residence *r, int32_t frame, int32_t id, int64
     *offset = at;
     r->learnt->grew = true;
     s->counters.capacity_misses++;
-    ml_changed(s);
+    ml_run_changed(s);
     return ML_OK;
 }

@@ -36,6 +36,15 @@ static void *find(const ml_state *s, int32_t tensor, int64_t *bytes) {
                                                                : ml_now_data(s->now, 0)[tensor];
 }
 
+/* Runs may change its shape or its place; all others stay where they are as long as the layout does. */
+static bool runs_move(const ml_tensor *t) { return t->dynamic || t->storage == ML_STORAGE_HEAP; }
+
+/* The number that changes with a tensor's shape or place. */
+static uint64_t number_of(const ml_state *s, const ml_tensor *t) {
+    return atomic_load_explicit(&s->changes[runs_move(t) ? ML_GENERATION : ML_LAYOUT],
+                                memory_order_relaxed);
+}
+
 /* Answers for tensors without memory as well: reports ask about all of them. What has to stay where it is has to be pinned
  * first. */
 ml_status ml_state_place(ml_state *s, int32_t tensor, ml_place_now *place, ml_error *error) {
@@ -48,8 +57,10 @@ ml_status ml_state_place(ml_state *s, int32_t tensor, ml_place_now *place, ml_er
     if (status == ML_OK) {
         place->tensor = *ml_row_of(s->graph, s->now->rows, 0, tensor);
         place->data = find(s, tensor, &place->bytes);
-        place->generation = atomic_load_explicit(&s->generation, memory_order_relaxed);
+        place->generation = number_of(s, &place->tensor);
+        place->layout = atomic_load_explicit(&s->changes[ML_LAYOUT], memory_order_relaxed);
         place->settled = !s->now->learnt;
+        place->moves = runs_move(&place->tensor);
     }
     ml_leave(s->interpreter);
     return status;
@@ -62,8 +73,8 @@ static void *find_for_copy(ml_state *s, int32_t tensor, uint64_t generation, int
     if (*status != ML_OK) return NULL;
     int64_t there = -1;
     void *data = NULL;
-    if (s->now && atomic_load_explicit(&s->generation, memory_order_relaxed) == generation &&
-        has_tensor(s, tensor))
+    if (s->now && has_tensor(s, tensor) &&
+        number_of(s, ml_row_of(s->graph, s->now->rows, 0, tensor)) == generation)
         data = find(s, tensor, &there);
     if (there == bytes && (data || bytes == 0)) return data;
     *status = ML_NOT_READY;
@@ -230,7 +241,7 @@ ml_status ml_state_get_usage(ml_state *s, ml_usage *usage) {
 }
 
 const uint64_t *ml_state_generation(const ml_state *s) {
-    _Static_assert(sizeof s->generation == sizeof(uint64_t),
+    _Static_assert(sizeof s->changes == 2 * sizeof(uint64_t),
                    "an atomic number is a number in memory");
-    return (const uint64_t *)&s->generation;
+    return (const uint64_t *)&s->changes;
 }

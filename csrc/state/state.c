@@ -156,7 +156,9 @@ static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, bool resize
     if (stood) ml_resolve_loose(s, r);
     else ml_resolve(s, r);
     if (!stood || rebinds) ml_changed(s);
-    else atomic_store_explicit(&s->generation, r->generation, memory_order_relaxed);
+    else
+        for (int i = 0; i < 2; i++)
+            atomic_store_explicit(&s->changes[i], r->changes[i], memory_order_relaxed);
     if (only_buffers) {
         s->counters.rebinds += rebinds;
         return;

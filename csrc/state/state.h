@@ -149,7 +149,7 @@ typedef struct ml_residence {
     ml_step *steps; /* of all frames, one for each node that has to run */
     const uint8_t *at_persistent; /* where variables lay when pointers were made */
     int64_t used; /* the state's clock at last use */
-    uint64_t generation; /* the state's when a pointer or a shape last changed */
+    uint64_t changes[2]; /* the state's when a pointer or a shape last changed */
     bool resolved;
     bool improved; /* a longer search was given its chance */
     bool ran; /* since it was put in force */
@@ -193,7 +193,8 @@ struct ml_state {
     int64_t clock;
     int64_t ticks;
     int64_t poll_at; /* ns of the monotonic clock */
-    _Atomic uint64_t generation; /* of the residence in force; Python reads it without the turn */
+    _Atomic uint64_t changes
+        [2]; /* ML_LAYOUT, ML_GENERATION of the residence in force; Python reads them without the turn */
     uint64_t generations; /* given out so far */
     ml_counters counters;
     ml_error error; /* of the call under way: what all calls of kernels point at */
@@ -259,11 +260,18 @@ void ml_heap_reset_variables(ml_state *state);
 /* Gives back the room that no value takes, and what runs alone need. Pointers have to be resolved afterwards. */
 void ml_heap_trim(ml_state *state);
 
-/* A pointer or a shape of the residence in force is not what it was. */
+/* A run has changed the shape or the place of a dynamic tensor. */
+static inline void ml_run_changed(ml_state *s) {
+    uint64_t number = ++s->generations;
+    atomic_store_explicit(&s->changes[ML_GENERATION], number, memory_order_relaxed);
+    if (s->now) s->now->changes[ML_GENERATION] = number;
+}
+
+/* Any pointer or shape of the residence in force may not be what it was. */
 static inline void ml_changed(ml_state *s) {
-    uint64_t generation = ++s->generations;
-    atomic_store_explicit(&s->generation, generation, memory_order_relaxed);
-    if (s->now) s->now->generation = generation;
+    ml_run_changed(s);
+    atomic_store_explicit(&s->changes[ML_LAYOUT], s->generations, memory_order_relaxed);
+    if (s->now) s->now->changes[ML_LAYOUT] = s->generations;
 }
 
 /* Whether a node has a step: folded ones have none, and neither have views, unless their inputs may get another place under way,

@@ -29,7 +29,7 @@ def debug_build() -> bool:
 
 
 class Place(NamedTuple):
-    """Where a tensor lies now: valid as long as the state's generation is this one."""
+    """Where a tensor lies now: valid as long as the state's number is this one, of layouts or of generations (`moves`)."""
 
     generation: int
     shape: Shape | None
@@ -38,8 +38,12 @@ class Place(NamedTuple):
     bytes: int
     address: int
     """0: it has no memory."""
+    layout: int
+    """The number, of places that runs leave alone, at which it was looked up."""
     settled: bool
-    """Runs change no shape, so they move nothing."""
+    """Runs change no shape at all, so they move nothing."""
+    moves: bool
+    """Runs may change this tensor's shape and place."""
 
 
 class Usage(NamedTuple):
@@ -222,7 +226,7 @@ class State:
     @property
     def generation(self) -> int:
         """Changes whenever a pointer or a shape does."""
-        return int(self.generations[0])
+        return int(self.generations[1])
 
     def usage(self) -> Usage:
         """The bytes it takes now. Raises: StateError."""
@@ -249,7 +253,15 @@ class State:
         shape = tuple(t.shape.dims[0 : t.shape.rank]) if t.shaped else None
         address = int(ffi.cast("uintptr_t", place.data))
         return Place(
-            int(place.generation), shape, t.type, STORAGES[t.storage], place.bytes, address, bool(place.settled)
+            int(place.generation),
+            shape,
+            t.type,
+            STORAGES[t.storage],
+            place.bytes,
+            address,
+            int(place.layout),
+            bool(place.settled),
+            bool(place.moves),
         )
 
     def overwriter(self, tensor: int) -> int:

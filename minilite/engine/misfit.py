@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minilite._native import MAX_RANK
-from minilite.errors import InputError, InputRuntimeError, shortened
+from minilite.errors import InputError, InputRuntimeError, StateError, shortened
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array, Tensor
 from minilite.format.packed import pack
@@ -29,6 +29,21 @@ def check_resize(tensor: Tensor, shape: tuple[int, ...]) -> None:
             f"tensor {tensor.index} ('{tensor.name}'): shape {shape} has {len(shape)} dimensions, at most {MAX_RANK}"
         )
         raise InputError(message, tensors=[tensor.name], shapes=[shape])
+
+
+def not_allocated(tensor: Tensor, shape: tuple[int, ...]) -> StateError:
+    """What is said of a tensor that was resized and not allocated since."""
+    message = f"Tensor data is null. Run allocate_tensors() first: tensor {tensor.index} ('{tensor.name}') was resized to {shape}"
+    return StateError(message, tensors=[tensor.name], shapes=[shape])
+
+
+def overwritten(tensor: Tensor, by: str) -> StateError:
+    """What is said of a tensor whose bytes have become another's."""
+    message = (
+        f"tensor {tensor.index} ('{tensor.name}') was overwritten by {by}: its memory is reused; "
+        "experimental_preserve_all_tensors=True keeps every tensor"
+    )
+    return StateError(message, tensors=[tensor.name])
 
 
 def as_array(tensor: Tensor, value: Any) -> Array:

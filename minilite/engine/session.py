@@ -11,7 +11,7 @@ import numpy as np
 
 from minilite._native import OPTIONS, Plan, Shared
 from minilite.engine.binding import Binding, bindable
-from minilite.engine.misfit import as_array, check_resize, encode, misfit
+from minilite.engine.misfit import as_array, check_resize, encode, misfit, not_allocated, overwritten
 from minilite.engine.program import Program, new_state, spec_of
 from minilite.engine.target import MOVES, Target, decoded_values, target_at
 from minilite.errors import InputError, StateError
@@ -87,8 +87,7 @@ class Session:
             return asked
         if self._in_force is None:
             return self.subgraph.tensors[index].shape
-        generation, targets, _ = self._known
-        known = targets.get(index) if self._generations[0] == generation else None
+        known = self._still_known(index)
         now = (known.place if known else self.state.place(index)).shape
         return self.subgraph.tensors[index].shape if now is None else now
 
@@ -171,8 +170,6 @@ class Session:
 
     def _spec(self, shapes: Mapping[int, Shape]) -> Any:
         """The key of a plan in C's form."""
-        if not shapes:
-            return self.state.spec(())
         tensors = self.subgraph.tensors
         if len(self._specs) >= _MOST_REQUESTS:
             self._specs.clear()
@@ -238,15 +235,22 @@ class Session:
             known = self._know()
         if not self.ready:
             self._check_shape_in_force(index)
-        target = known[1].get(index)
+        target = self._still_known(index)
         if target is None:
             target = self._look(index)
-            if target.place.generation == known[0]:  # another thread may have resized meanwhile
+            if target.place.layout == known[0]:  # another thread may have resized meanwhile
                 known[1][index] = target
                 if self._is_small(index, target):
                     memory, dtype, shape = self.state.buffer(target.place), target.dtype, target.shape
                     known[2][index] = _ndarray(shape, dtype, memory), memory, dtype, shape
         return target
+
+    def _still_known(self, index: int) -> Target | None:
+        """Where the tensor lay when it was looked up, if it lies there now."""
+        layout, targets, _ = self._known
+        target = targets.get(index) if layout == self._generations[0] else None
+        gone = target is not None and target.place.moves and target.place.generation != self._generations[1]
+        return None if gone else target
 
     def _know(self) -> tuple[int, _Targets, _Small]:
         """What is known of the present generation, which places of an earlier one say nothing of."""
@@ -263,9 +267,7 @@ class Session:
     def _check_shape_in_force(self, index: int) -> None:
         if index not in self._touched or self._in_force is None:
             return
-        name, shape = self.tensor(index).name, self.shape(index)
-        message = f"Tensor data is null. Run allocate_tensors() first: tensor {index} ('{name}') was resized to {shape}"
-        raise StateError(message, tensors=[name], shapes=[shape])
+        raise not_allocated(self.tensor(index), self.shape(index))
 
     def _look(self, index: int) -> Target:
         tensor = self.tensor(index)
@@ -275,7 +277,12 @@ class Session:
 
     def _is_small(self, index: int, target: Target) -> bool:
         """Whether copies of it are made under the GIL."""
-        few = target.place.storage == "arena" and 0 < math.prod(target.shape) <= _SMALL and target.encoded is None
+        few = (
+            target.place.storage == "arena"
+            and not target.place.moves
+            and 0 < math.prod(target.shape) <= _SMALL
+            and target.encoded is None
+        )
         return few and index in self._kept and self.state.usage().stays_mapped
 
     # Small tensors are copied under the GIL, out of and into memory that stays mapped. The sequence says whether a call of
@@ -311,14 +318,8 @@ class Session:
     def _check_whole(self, index: int) -> None:
         """Refuses tensors whose bytes have become another's. Raises: StateError."""
         node = self.state.overwriter(index)
-        if node < 0:
-            return
-        name = self.tensor(index).name
-        message = (
-            f"tensor {index} ('{name}') was overwritten by node {node} ({self.subgraph.nodes[node].op}): its memory is "
-            "reused; experimental_preserve_all_tensors=True keeps every tensor"
-        )
-        raise StateError(message, tensors=[name])
+        if node >= 0:
+            raise overwritten(self.tensor(index), f"node {node} ({self.subgraph.nodes[node].op})")
 
     def set(self, index: int, value: Any) -> None:
         """Copies values into a tensor. Raises: InputError, StateError."""

@@ -287,3 +287,20 @@ def test_tensor_that_nothing_computes() -> None:
     text = r"^subgraph 0, node 0 \(RELU 'y'\): tensor 1 \('orphan'\), its input 0, is read before any node computes it$"
     with pytest.raises(ModelFormatError, match=text):
         ready(builder.build())
+
+
+def test_inputs_are_found_again_though_a_run_moved_outputs() -> None:
+    """A run that changes shapes leaves inputs where they are: they are not looked up again, outputs are."""
+    interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
+    for _ in range(2):  # what has grown is placed anew by the second
+        run(interpreter, request(900))
+    interpreter.set_tensor(0, request(900))
+    session = interpreter._session()
+    looked: list[int] = []
+    look = session._look
+    session._look = lambda index: (looked.append(index), look(index))[1]  # type: ignore[method-assign]
+    for length in (3, 800, 20, 850):
+        interpreter.set_tensor(0, request(length))
+        interpreter.invoke()
+        assert np.array_equal(interpreter.get_tensor(2), wanted(length))
+    assert looked == [2, 2, 2, 2]
