@@ -20,7 +20,7 @@ def reference_pow(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
 
 
 def reference_atan2(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
-    """The angle of the point (b, a)."""
+    """The angle of the point (b, a). LiteRT takes inputs of two shapes as well, but reads behind the shorter one."""
     return np.asarray(np.arctan2(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype))
 
 
