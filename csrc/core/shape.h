@@ -80,6 +80,9 @@ static inline const char *ml_shape_text(const ml_shape *shape, char text[96]) {
     return text;
 }
 
+static inline int64_t ml_min_s64(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t ml_max_s64(int64_t a, int64_t b) { return a > b ? a : b; }
+
 /* Up to a multiple of `alignment`, a power of two; bytes <= INT64_MAX - alignment. */
 static inline int64_t ml_round_up(int64_t bytes, int64_t alignment) {
     return (bytes + alignment - 1) & -alignment;

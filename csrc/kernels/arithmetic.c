@@ -24,12 +24,8 @@ ML_PARAMS(add_params, ADD_FIELDS)
 
 /* Floats ------------------------------------------------------------------------------------------------------------- */
 
-static inline float clamp_f32(float x, float minimum, float maximum) {
-    x = x < minimum ? minimum : x;
-    return x > maximum ? maximum : x;
-}
 static inline uint16_t half_of(float x, float minimum, float maximum) {
-    return ml_half_of_float(clamp_f32(x, minimum, maximum));
+    return ml_half_of_float(ml_clamp_f32(x, minimum, maximum));
 }
 #define FLOAT(h) ml_float_of_half(h)
 
@@ -37,7 +33,7 @@ static inline uint16_t half_of(float x, float minimum, float maximum) {
  * float for one rounding. */
 #define FLOATS(op, context, OPERATION)                                                                     \
     ML_BINARY(op##_plain_f32, float, float, ML_NO_CONTEXT, OPERATION(u, v))                                 \
-    ML_BINARY(op##_clamped_f32, float, float, ML_PARAMS_AS(context), clamp_f32(OPERATION(u, v), p.minimum, p.maximum))              \
+    ML_BINARY(op##_clamped_f32, float, float, ML_PARAMS_AS(context), ml_clamp_f32(OPERATION(u, v), p.minimum, p.maximum))              \
     static ml_status op##_f32(const ml_call *c) {                                                          \
         const context *p = c->params;                                                                      \
         const bool clamps = p->minimum > -__builtin_inff() || p->maximum < __builtin_inff();               \

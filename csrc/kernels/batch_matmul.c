@@ -10,8 +10,6 @@
 
 enum { ROWS = 32 };
 
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
 #define BATCH_MATMUL_FIELDS(X, S) X(S, i32, adj_x) X(S, i32, adj_y) X(S, i32, asymmetric)
 ML_PARAMS(batch_matmul_params, BATCH_MATMUL_FIELDS)
 
@@ -112,16 +110,8 @@ static int64_t pack_f32(const ml_call *c, void *to) {
     for (int64_t y = 0; to && y < b->of_y; y++) {
         const float *from = (const float *)ml_value(c, 1) + y * b->n * b->k;
         float *packed = (float *)to + y * one;
-        if (s.j_step == 1) {
-            simd->pack_f32(from, b->n, b->k, packed);
-            continue;
-        }
-        for (int64_t i = 0; i < b->n; i += panel, packed += panel * b->k) {
-            const int64_t width = smaller(panel, b->n - i);
-            for (int64_t j = 0; j < b->k; j++)
-                for (int64_t at = 0; at < panel; at++)
-                    packed[j * panel + at] = at < width ? from[j * b->n + i + at] : 0.0f;
-        }
+        if (s.j_step == 1) simd->pack_f32(from, b->n, b->k, packed);
+        else ml_pack_columns_f32(simd, from, b->n, b->k, packed);
     }
     return one * b->of_y * (int64_t)sizeof(float);
 }
@@ -186,7 +176,7 @@ static rows_of find_rows(const ml_call *c, int64_t block) {
     const int64_t blocks = (b->m + ROWS - 1) / ROWS;
     rows_of r = {.first = block % blocks * ROWS};
     int64_t batch = block / blocks, x = 0;
-    r.count = smaller(ROWS, b->m - r.first);
+    r.count = ml_min_s64(ROWS, b->m - r.first);
     r.at = (batch * b->m + r.first) * b->n;
     for (int32_t d = b->outer.rank - 1; d >= 0; d--) {
         const int64_t index = batch % b->outer.dims[d];
@@ -343,7 +333,7 @@ static ml_status run(const ml_call *c, ml_body body) {
         }
     }
     return ml_parallel(c, b->batches * ((b->m + ROWS - 1) / ROWS),
-                       ml_work_grain(smaller(ROWS, b->m) * b->k * b->n), body, NULL);
+                       ml_work_grain(ml_min_s64(ROWS, b->m) * b->k * b->n), body, NULL);
 }
 
 static ml_status run_floats(const ml_call *c) {

@@ -1,6 +1,7 @@
 /* conv_3d.c -- CONV_3D: windows over depth, height and width are gathered into rows, which are multiplied with weights of (depth,
  * height, width, channels, outputs). CONV_3D_TRANSPOSE: each input voxel, times weights of (depth, height, width, outputs, channels),
  * is added to the window of outputs that it stands for; the first operand is the output's shape. */
+#include "math/float_math.h"
 #include "rules/matmul.h"
 #include "rules/values.h"
 #include "rules/window.h"
@@ -77,54 +78,48 @@ static ml_status prepare_conv_3d(const ml_call *c, ml_wish *wish) {
     return ml_prepare_floats(c, wish, &b->blocks, true);
 }
 
-/* Panels of `n` columns of `k` values; value j of column i lies at i * column + j * step. */
-static int64_t pack(const ml_call *c, float *to, int64_t n, int64_t k, int64_t column,
-                    int64_t step) {
-    const int64_t panel = c->env->simd->matmul_f32_panel;
-    const float *w = ml_value(c, 1);
-    for (int64_t i = 0; to && i < ml_round_up(n, panel); i++) {
-        float *at = to + i / panel * panel * k + i % panel;
-        for (int64_t j = 0; j < k; j++) at[j * panel] = i < n ? w[i * column + j * step] : 0.0f;
-    }
+static int64_t pack_conv_3d(const ml_call *c, void *to) {
+    const ml_shape *w = &ml_input(c, 1)->shape;
+    const int64_t k = ml_elements_of(w, 0, 4), n = w->dims[4];
+    if (to) ml_pack_columns_f32(c->env->simd, ml_value(c, 1), n, k, to);
     return ml_packed_f32(c->env->simd, n, k) * (int64_t)sizeof(float);
 }
 
-static int64_t pack_conv_3d(const ml_call *c, void *to) {
-    const ml_shape *w = &ml_input(c, 1)->shape;
-    return pack(c, to, w->dims[4], ml_elements_of(w, 0, 4), 1, w->dims[4]);
-}
-
-/* One window: a run of channels for each tap, zeros outside. */
-static float *gather_window(const ml_call *c, const int64_t at[AXES], const float *image,
-                            float *row) {
-    const conv_3d_blob *b = c->blob;
+/* The window at `at`, tap by tap: `visit` gets the tap's `values` in a row and those in `image` that they stand for, NULL outside. */
+typedef void visit_fn(float *row, float *image, int64_t values);
+static inline float *walk_window(const conv_3d_blob *b, const int64_t at[AXES], float *image,
+                                 float *row, int64_t values, visit_fn *visit) {
     const ml_window_axis *d = &b->axes[0], *h = &b->axes[1], *w = &b->axes[2];
     for (int64_t i = 0; i < d->size; i++) {
         const int64_t z = at[0] * d->stride - d->before + i * d->dilation;
         for (int64_t j = 0; j < h->size; j++) {
             const int64_t y = at[1] * h->stride - h->before + j * h->dilation;
             const bool inside = z >= 0 && z < d->in && y >= 0 && y < h->in;
-            for (int64_t k = 0; k < w->size; k++, row += b->channels) {
+            for (int64_t k = 0; k < w->size; k++, row += values) {
                 const int64_t x = at[2] * w->stride - w->before + k * w->dilation;
-                const size_t bytes = (size_t)b->channels * sizeof(float);
-                if (inside && x >= 0 && x < w->in)
-                    memcpy(row, image + ((z * h->in + y) * w->in + x) * b->channels, bytes);
-                else memset(row, 0, bytes);
+                const bool there = inside && x >= 0 && x < w->in;
+                visit(row, there ? image + ((z * h->in + y) * w->in + x) * values : NULL, values);
             }
         }
     }
     return row;
 }
 
+static inline void take(float *row, float *image, int64_t values) {
+    const size_t bytes = (size_t)values * sizeof(float);
+    if (image) memcpy(row, image, bytes);
+    else memset(row, 0, bytes);
+}
+
 static void gather(const ml_call *c, const ml_block *block) {
     const conv_3d_blob *b = c->blob;
     const ml_window_axis *d = &b->axes[0], *h = &b->axes[1], *w = &b->axes[2];
     const int64_t volume = (int64_t)d->in * h->in * w->in * b->channels;
-    float *row = block->rows;
+    float *row = block->rows, *x = (float *)ml_in(c, 0); /* `take` only reads it */
     for (int64_t i = block->first; i < block->first + block->count; i++) {
         const int64_t line = i / w->out, plane = line / h->out;
         const int64_t at[AXES] = {plane % d->out, line % h->out, i % w->out};
-        row = gather_window(c, at, (const float *)ml_in(c, 0) + plane / d->out * volume, row);
+        row = walk_window(b, at, x + plane / d->out * volume, row, b->channels, take);
     }
 }
 
@@ -186,27 +181,14 @@ static ml_status prepare_transpose(const ml_call *c, ml_wish *wish) {
 
 static int64_t pack_transpose(const ml_call *c, void *to) {
     const ml_shape *w = &ml_input(c, 1)->shape;
-    return pack(c, to, ml_elements_of(w, 0, 4), w->dims[4], w->dims[4], 1);
+    const int64_t n = ml_elements_of(w, 0, 4), k = w->dims[4];
+    if (to) c->env->simd->pack_f32(ml_value(c, 1), n, k, to);
+    return ml_packed_f32(c->env->simd, n, k) * (int64_t)sizeof(float);
 }
 
-/* Adds a voxel's products to the outputs they belong to. */
-static void scatter(const ml_call *c, const int64_t at[AXES], const float *products,
-                    float *volume) {
-    const conv_3d_blob *b = c->blob;
-    const ml_window_axis *d = &b->axes[0], *h = &b->axes[1], *w = &b->axes[2];
-    for (int64_t i = 0; i < d->size; i++) {
-        const int64_t z = at[0] * d->stride - d->before + i * d->dilation;
-        for (int64_t j = 0; j < h->size; j++) {
-            const int64_t y = at[1] * h->stride - h->before + j * h->dilation;
-            const bool inside = z >= 0 && z < d->in && y >= 0 && y < h->in;
-            for (int64_t k = 0; k < w->size; k++, products += b->outputs) {
-                const int64_t x = at[2] * w->stride - w->before + k * w->dilation;
-                if (!inside || x < 0 || x >= w->in) continue;
-                float *to = volume + ((z * h->in + y) * w->in + x) * b->outputs;
-                for (int64_t o = 0; o < b->outputs; o++) to[o] += products[o];
-            }
-        }
-    }
+/* Adds a voxel's products for a tap to the output they belong to. */
+static inline void give(float *products, float *image, int64_t values) {
+    for (int64_t o = 0; image && o < values; o++) image[o] += products[o];
 }
 
 static void multiply(const ml_call *c, int64_t first, int64_t count) {
@@ -231,7 +213,8 @@ static void multiply(const ml_call *c, int64_t first, int64_t count) {
     for (int64_t i = first; i < first + count; i++, products += b->blocks.n) {
         const int64_t line = i / w->out, plane = line / h->out;
         const int64_t at[AXES] = {plane % d->out, line % h->out, i % w->out};
-        scatter(c, at, products, (float *)ml_out(c, 0) + plane / d->out * volume);
+        walk_window(b, at, (float *)ml_out(c, 0) + plane / d->out * volume, products, b->outputs,
+                    give);
     }
 }
 
@@ -247,9 +230,8 @@ static ml_status conv_3d_transpose(const ml_call *c) {
         multiply(c, first, count);
     }
     for (int64_t i = 0; i < all; i++) {
-        float v = y[i] + (bias ? bias[i % b->outputs] : 0.0f);
-        v = v < p->minimum ? p->minimum : v;
-        y[i] = v > p->maximum ? p->maximum : v;
+        const float v = y[i] + (bias ? bias[i % b->outputs] : 0.0f);
+        y[i] = ml_clamp_f32(v, p->minimum, p->maximum);
     }
     return ML_OK;
 }

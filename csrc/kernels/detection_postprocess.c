@@ -4,6 +4,7 @@
  * Outputs are boxes (top, left, bottom, right), their classes, their scores, and how many there are; what no box was found for is 0. */
 #include <math.h>
 
+#include "math/float_math.h"
 #include "rules/quantized.h"
 #include "rules/values.h"
 
@@ -126,17 +127,14 @@ static ml_status decode(const ml_call *c) {
     return ML_OK;
 }
 
-static inline float larger(float a, float b) { return a < b ? b : a; }
-static inline float smaller(float a, float b) { return b < a ? b : a; }
-
 /* The area that two boxes share, over that of both together. */
 static float overlap(const box *a, const box *b) {
     const float area_a = (a->bottom - a->top) * (a->right - a->left);
     const float area_b = (b->bottom - b->top) * (b->right - b->left);
     if (area_a <= 0.0f || area_b <= 0.0f) return 0.0f;
-    const float high = smaller(a->bottom, b->bottom) - larger(a->top, b->top);
-    const float wide = smaller(a->right, b->right) - larger(a->left, b->left);
-    const float shared = larger(high, 0.0f) * larger(wide, 0.0f);
+    const float high = ml_min_f32(a->bottom, b->bottom) - ml_max_f32(a->top, b->top);
+    const float wide = ml_min_f32(a->right, b->right) - ml_max_f32(a->left, b->left);
+    const float shared = ml_max_f32(high, 0.0f) * ml_max_f32(wide, 0.0f);
     return shared / (area_a + area_b - shared);
 }
 

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "math/float_math.h"
 #include "rules/broadcast.h"
 #include "rules/quantized.h"
 
@@ -24,11 +25,8 @@ ML_PARAMS(clamp_params, ML_CLAMP_FIELDS)
 
 /* DIV ----------------------------------------------------------------------------------------------------------------- */
 
-static inline float clamp_f32(float x, float minimum, float maximum) {
-    x = x < minimum ? minimum : x;
-    return x > maximum ? maximum : x;
-}
-ML_BINARY(div_f32, float, float, ML_PARAMS_AS(clamp_params), clamp_f32(u / v, p.minimum, p.maximum))
+ML_BINARY(div_f32, float, float, ML_PARAMS_AS(clamp_params),
+          ml_clamp_f32(u / v, p.minimum, p.maximum))
 
 /* Towards zero; -1 by hand, for the lowest integer has no negative. */
 static inline int32_t quotient(int32_t a, int32_t b) {

@@ -2,6 +2,7 @@
  * those that overlap somewhat, by a Gaussian of `sigma`. What is left of the outputs is 0. */
 #include <math.h>
 
+#include "math/float_math.h"
 #include "rules/values.h"
 
 typedef struct nms_blob {
@@ -47,9 +48,6 @@ static ml_status prepare_nms(const ml_call *c, ml_wish *wish) {
     return status;
 }
 
-static inline float larger(float a, float b) { return a < b ? b : a; }
-static inline float smaller(float a, float b) { return b < a ? b : a; }
-
 /* The area that two boxes, given by any two corners, share over that of both together. */
 static float overlap(const float *a, const float *b) {
     float area[2], shared = 1.0f;
@@ -58,9 +56,9 @@ static float overlap(const float *a, const float *b) {
         area[i] = fabsf(boxes[i][2] - boxes[i][0]) * fabsf(boxes[i][3] - boxes[i][1]);
     if (area[0] <= 0.0f || area[1] <= 0.0f) return 0.0f;
     for (int d = 0; d < 2; d++) {
-        const float end = smaller(larger(a[d], a[d + 2]), larger(b[d], b[d + 2]));
-        const float begin = larger(smaller(a[d], a[d + 2]), smaller(b[d], b[d + 2]));
-        shared *= larger(end - begin, 0.0f);
+        const float end = ml_min_f32(ml_max_f32(a[d], a[d + 2]), ml_max_f32(b[d], b[d + 2]));
+        const float begin = ml_max_f32(ml_min_f32(a[d], a[d + 2]), ml_min_f32(b[d], b[d + 2]));
+        shared *= ml_max_f32(end - begin, 0.0f);
     }
     return shared / (area[0] + area[1] - shared);
 }

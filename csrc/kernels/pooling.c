@@ -3,6 +3,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "math/float_math.h"
 #include "rules/quantized.h"
 #include "rules/window.h"
 
@@ -49,14 +50,10 @@ static int64_t derive_limits(const ml_call *c, void *to) {
 static inline float sum_f32(float a, float b) { return a + b; }
 static inline float sum_squares_f32(float a, float b) { return a + b * b; }
 static inline int32_t sum_s32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
-static inline float max_f32(float a, float b) { return a < b ? b : a; }
+
 static inline int8_t max_s8(int8_t a, int8_t b) { return a < b ? b : a; }
 static inline uint8_t max_u8(uint8_t a, uint8_t b) { return a < b ? b : a; }
 static inline int16_t max_s16(int16_t a, int16_t b) { return a < b ? b : a; }
-static inline float clamp_f32(float v, float low, float high) {
-    return v < low ? low : v > high ? high : v;
-}
-
 /* The mean of integers, rounded to nearest, ties away from zero: (sum +- count / 2) / count, truncated. In double this is
  * exact, for a quotient that is no integer differs from one by more than double's error; and it runs in vectors. */
 static inline int32_t mean_s32(int32_t sum, int64_t count) {
@@ -106,7 +103,7 @@ static inline int64_t lines_of_work(const ml_window *w) {
                         for (int j = 0; j < width; j++) totals[j] = MERGE(totals[j], source[j]);                       \
                     }                                                                                                  \
                 for (int j = 0; j < width; j++)                                                                        \
-                    y[first + j] = (element)clamp_##limit(FINISH(totals[j], count), low, high);                        \
+                    y[first + j] = (element)ml_clamp_##limit(FINISH(totals[j], count), low, high);                     \
             }                                                                                                          \
         }                                                                                                              \
         return ML_OK;                                                                                                  \
@@ -117,7 +114,6 @@ static inline int64_t lines_of_work(const ml_window *w) {
     }
 #define C_f32 float
 #define C_s32 int32_t
-#define clamp_s32 ml_clamp_s32
 #define DIVIDE_F32(total, count) ((total) / (float)(count))
 #define ROOT_MEAN(total, count) sqrtf((total) / (float)(count))
 #define KEEP(total, count) ((void)(count), (total))
@@ -126,7 +122,7 @@ EVAL_POOL(average_pool_s8, int8_t, int32_t, 0, sum_s32, mean_s32, s32)
 EVAL_POOL(average_pool_u8, uint8_t, int32_t, 0, sum_s32, mean_s32, s32)
 EVAL_POOL(average_pool_s16, int16_t, int32_t, 0, sum_s32, mean_s32, s32)
 EVAL_POOL(l2_pool_f32, float, float, 0.0f, sum_squares_f32, ROOT_MEAN, f32)
-EVAL_POOL(max_pool_f32, float, float, -FLT_MAX, max_f32, KEEP, f32)
+EVAL_POOL(max_pool_f32, float, float, -FLT_MAX, ml_max_f32, KEEP, f32)
 EVAL_POOL(max_pool_s8, int8_t, int8_t, INT8_MIN, max_s8, KEEP, s32)
 EVAL_POOL(max_pool_u8, uint8_t, uint8_t, 0, max_u8, KEEP, s32)
 EVAL_POOL(max_pool_s16, int16_t, int16_t, INT16_MIN, max_s16, KEEP, s32)

@@ -17,6 +17,15 @@ static inline uint32_t ml_bits_of_float(float value) {
     return bits;
 }
 
+/* Of equals, and where one is NaN, the first. */
+static inline float ml_max_f32(float a, float b) { return a < b ? b : a; }
+static inline float ml_min_f32(float a, float b) { return b < a ? b : a; }
+/* NaN stays NaN. */
+static inline float ml_clamp_f32(float x, float low, float high) {
+    x = x < low ? low : x;
+    return x > high ? high : x;
+}
+
 /* exp(x) within 2 ULP, subnormal results included; 0 below -104, infinity above 89, NaN for NaN. x = n ln 2 + r with n an
  * integer and |r| <= ln 2 / 2 (ln 2 in two parts, so that r is exact to the last bit), a polynomial for exp(r), and 2^n in
  * two factors, so that subnormals are rounded once. */

@@ -3,7 +3,6 @@
 
 enum { WORK = 1 << 20, LEAST_COLUMNS = 64, BLOCK_BYTES = 64 << 10 };
 
-static int64_t min_s64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t blocks_of(int64_t count, int64_t block) {
     return block > 0 ? (count + block - 1) / block : 0;
 }
@@ -30,6 +29,16 @@ int64_t ml_pack_weights_f32(const ml_call *c, void *to, int32_t groups) {
     for (int32_t g = 0; to && g < groups; g++)
         simd->pack_f32((const float *)ml_value(c, 1) + g * n * k, n, k, (float *)to + g * floats);
     return floats * groups * (int64_t)sizeof(float);
+}
+
+void ml_pack_columns_f32(const ml_simd *simd, const float *from, int64_t n, int64_t k, float *to) {
+    const int64_t panel = simd->matmul_f32_panel;
+    for (int64_t i = 0; i < n; i += panel, to += panel * k) {
+        const int64_t width = ml_min_s64(panel, n - i);
+        for (int64_t j = 0; j < k; j++)
+            for (int64_t at = 0; at < panel; at++)
+                to[j * panel + at] = at < width ? from[j * n + i + at] : 0.0f;
+    }
 }
 
 int64_t ml_pack_weights_s8(const ml_call *c, void *to) {
@@ -71,7 +80,7 @@ ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_blocks *b,
         return ml_fail(c, ML_SHAPE_ERROR, "rows of %lld values are too long", (long long)b->k);
     int64_t rows = BLOCK_BYTES / row;
     rows = rows < ML_TILE_ROWS ? ML_TILE_ROWS : rows;
-    b->block = (int32_t)min_s64(b->rows, rows);
+    b->block = (int32_t)ml_min_s64(b->rows, rows);
     wish->worker_bytes = lay_out(b, rule).bytes;
     if (folds_in_run(c, rule))
         ml_reserve(wish, 2 * (int64_t)b->n * b->groups * (int64_t)sizeof(int32_t));
@@ -122,7 +131,7 @@ static ml_status integer_body(const ml_call *c, int64_t first, int64_t end, int3
         ml_block b = {.first = i * blocks->block, .rows = scratch, .bias = a->bias};
         b.sums = scratch + l.sums;
         b.own = scratch + l.own;
-        b.count = min_s64(blocks->block, blocks->rows - b.first);
+        b.count = ml_min_s64(blocks->block, blocks->rows - b.first);
         for (b.group = 0; b.group < blocks->groups; b.group++) {
             a->rule->fill(c, &b);
             ml_matmul_s16s8(b.rows, b.count, weights + b.group * n * k, k, n, b.sums,
@@ -212,7 +221,7 @@ ml_status ml_prepare_floats(const ml_call *c, ml_wish *wish, ml_blocks *b, bool 
     int64_t rows =
         filled ? BLOCK_BYTES / (row_bytes > 0 ? row_bytes : 1) : ml_work_grain(b->k * b->n);
     rows = rows < 4 * tile ? 4 * tile : rows / tile * tile;
-    b->block = (int32_t)min_s64(b->rows, rows);
+    b->block = (int32_t)ml_min_s64(b->rows, rows);
     if (filled) wish->worker_bytes = b->block * row_bytes;
     return ML_OK;
 }
@@ -235,7 +244,7 @@ static ml_status float_body(const ml_call *c, int64_t first, int64_t end, int32_
     int64_t across = blocks_of(n, a->columns);
     for (int64_t i = first; i < end; i++) {
         ml_block b = {.first = i / across * blocks->block, .rows = ml_worker_scratch(c, worker)};
-        b.count = min_s64(blocks->block, blocks->rows - b.first);
+        b.count = ml_min_s64(blocks->block, blocks->rows - b.first);
         int64_t column = i % across * a->columns;
         for (b.group = 0; b.group < blocks->groups; b.group++) {
             int64_t output = b.group * n + column;
@@ -246,7 +255,7 @@ static ml_status float_body(const ml_call *c, int64_t first, int64_t end, int32_
                 .a_stride = k,
                 .pieces = 1,
                 .k = k,
-                .n = min_s64(a->columns, n - column),
+                .n = ml_min_s64(a->columns, n - column),
                 .packed = packed + b.group * ml_packed_f32(simd, n, k) + column * k,
                 .bias = bias ? bias + output : NULL,
                 .y = (float *)ml_out(c, 0) + b.first * stride + output,
@@ -271,6 +280,6 @@ ml_status ml_multiply_floats(const ml_call *c, const ml_blocks *b, ml_block_fn *
                              float maximum) {
     float_args args = {b, fill, columns_of(b, fill != NULL), minimum, maximum};
     int64_t blocks = blocks_of(b->rows, b->block) * blocks_of(b->n, args.columns);
-    int64_t cost = b->block * b->k * b->groups * min_s64(args.columns, b->n);
+    int64_t cost = b->block * b->k * b->groups * ml_min_s64(args.columns, b->n);
     return ml_parallel(c, blocks, ml_work_grain(cost), float_body, &args);
 }

@@ -11,6 +11,8 @@
  * rows of ml_padded_row elements. */
 int64_t ml_pack_weights_f32(const ml_call *c, void *to, int32_t groups);
 int64_t ml_pack_weights_s8(const ml_call *c, void *to);
+/* The same panels of k rows of n floats each: weights that have their outputs innermost. */
+void ml_pack_columns_f32(const ml_simd *simd, const float *from, int64_t n, int64_t k, float *to);
 
 /* In a blob: the product's sizes. */
 typedef struct ml_blocks {

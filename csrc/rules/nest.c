@@ -5,10 +5,12 @@
 
 /* Building ----------------------------------------------------------------------------------------------------------- */
 
+void ml_pitches_of(const ml_shape *shape, int64_t element, int64_t pitches[ML_MAX_RANK]) {
+    for (int32_t d = shape->rank - 1; d >= 0; element *= shape->dims[d--]) pitches[d] = element;
+}
+
 void ml_pitches(const ml_tensor *tensor, int64_t pitches[ML_MAX_RANK]) {
-    int64_t pitch = ml_unit(tensor);
-    for (int32_t d = tensor->shape.rank - 1; d >= 0; pitch *= tensor->shape.dims[d--])
-        pitches[d] = pitch;
+    ml_pitches_of(&tensor->shape, ml_unit(tensor), pitches);
 }
 
 void ml_nest_begin(ml_nest *nest, int64_t element) {

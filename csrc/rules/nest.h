@@ -26,6 +26,8 @@ static inline int64_t ml_unit(const ml_tensor *tensor) {
 
 /* Prepare. Bytes from index to index of each dimension of a tensor; of strings and packed types elements. */
 void ml_pitches(const ml_tensor *tensor, int64_t pitches[ML_MAX_RANK]);
+/* The same for a shape, of elements of so many bytes. */
+void ml_pitches_of(const ml_shape *shape, int64_t element, int64_t pitches[ML_MAX_RANK]);
 /* No dimension yet, around runs of `element` bytes; 0 where there is nothing to copy. */
 void ml_nest_begin(ml_nest *nest, int64_t element);
 /* A dimension of `count` (> 0) indices, `step` bytes apart, within those added before; at most ML_MAX_RANK of them. */

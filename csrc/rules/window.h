@@ -69,6 +69,4 @@ static inline ml_taps ml_window_taps(const ml_window_axis *axis, int64_t out) {
     return taps;
 }
 
-static inline int64_t ml_min_s64(int64_t a, int64_t b) { return a < b ? a : b; }
-
 #endif

@@ -66,8 +66,6 @@ typedef struct ml_need {
     int64_t outgrown; /* how many did */
 } ml_need;
 
-static inline int64_t ml_most(int64_t a, int64_t b) { return a > b ? a : b; }
-
 /* What to plan with at run number `now`. Who has outgrown it twice will again: it gets a sixteenth more. */
 static inline int64_t ml_need_room(const ml_need *n, int64_t bytes) {
     return n->outgrown > 1 ? bytes + bytes / 16 : bytes;
@@ -75,20 +73,20 @@ static inline int64_t ml_need_room(const ml_need *n, int64_t bytes) {
 static inline int64_t ml_need_capacity(const ml_need *n, int64_t now) {
     int64_t passed = now / ML_WINDOW - n->run / ML_WINDOW;
     if (passed > 1) return n->last;
-    return ml_need_room(n, passed > 0 ? n->most : ml_most(n->most, n->before));
+    return ml_need_room(n, passed > 0 ? n->most : ml_max_s64(n->most, n->before));
 }
 
 static inline void ml_need_note(ml_need *n, int64_t bytes, int64_t now) {
     int64_t passed = now / ML_WINDOW - n->run / ML_WINDOW;
     if (passed > 1) *n = (ml_need){.before = n->last, .outgrown_at = -1};
     else if (passed > 0) *n = (ml_need){0, n->most, 0, now, n->outgrown_at, n->outgrown};
-    int64_t held = ml_most(n->most, n->before);
+    int64_t held = ml_max_s64(n->most, n->before);
     if (held > 0 && bytes > held && n->outgrown_at != now) {
         n->outgrown_at = now;
         n->outgrown++;
     }
-    n->last = n->run == now ? ml_most(n->last, bytes) : bytes;
-    n->most = ml_most(n->most, bytes);
+    n->last = n->run == now ? ml_max_s64(n->last, bytes) : bytes;
+    n->most = ml_max_s64(n->most, bytes);
     n->run = now;
 }
 

@@ -13,10 +13,6 @@ void ml_copy_block(const ml_block_copy *b, int32_t d, const uint8_t *from, uint8
     ml_copy_runs(to, from, b->element, turns[0], turns[1]);
 }
 
-void ml_pitches_of(const ml_shape *shape, int64_t element, int64_t to[ML_MAX_RANK]) {
-    for (int32_t d = shape->rank - 1; d >= 0; element *= shape->dims[d--]) to[d] = element;
-}
-
 bool ml_has(ml_array array, int64_t value) {
     for (int64_t i = 0; i < ml_length(array); i++)
         if (ml_item(array, i) == value) return true;
@@ -33,11 +29,16 @@ ml_status ml_check_dims(const ml_call *c, ml_array array, const char *name, int6
     return ML_OK;
 }
 
-ml_index_rows ml_rows_of(const ml_shape *indices, int64_t axis) {
+ml_status ml_rows_of(const ml_call *c, int input, int64_t axis, ml_index_rows *rows) {
+    const ml_shape *indices = &ml_input(c, input)->shape;
+    if (axis < 0 || axis > indices->rank)
+        return ml_fail(c, ML_SHAPE_ERROR, "the index dimension is %lld, indices have rank %d",
+                       (long long)axis, indices->rank);
     const int32_t at = (int32_t)axis;
     const int64_t depth = at < indices->rank ? indices->dims[at] : 1;
     const int64_t inner = ml_elements_of(indices, at + 1, indices->rank);
-    return (ml_index_rows){ml_elements_of(indices, 0, at) * inner, depth, inner};
+    *rows = (ml_index_rows){ml_elements_of(indices, 0, at) * inner, depth, inner};
+    return ML_OK;
 }
 
 int64_t ml_index_at(const ml_call *c, int input, const ml_index_rows *r, int64_t row, int64_t k) {

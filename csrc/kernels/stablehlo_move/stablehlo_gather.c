@@ -16,20 +16,17 @@ typedef struct gather_blob {
 
 static ml_status check_gather(const ml_call *c) {
     const gather_params *p = c->params;
-    const ml_shape *x = &ml_input(c, 0)->shape, *indices = &ml_input(c, 1)->shape;
-    if (p->index_axis < 0 || p->index_axis > indices->rank)
-        return ml_fail(c, ML_SHAPE_ERROR, "the index dimension is %lld, indices have rank %d",
-                       (long long)p->index_axis, indices->rank);
+    const ml_shape *x = &ml_input(c, 0)->shape;
+    const int64_t depth = ((const gather_blob *)c->blob)->rows.depth;
     if (ml_length(p->sizes) != x->rank ||
         ml_length(p->offset_dims) + ml_length(p->collapsed) != x->rank)
         return ml_fail(c, ML_SHAPE_ERROR,
                        "%lld sizes, %lld offset and %lld collapsed dimensions for a rank of %d",
                        (long long)ml_length(p->sizes), (long long)ml_length(p->offset_dims),
                        (long long)ml_length(p->collapsed), x->rank);
-    const ml_index_rows rows = ml_rows_of(indices, p->index_axis);
-    if (ml_length(p->index_map) != rows.depth)
+    if (ml_length(p->index_map) != depth)
         return ml_fail(c, ML_SHAPE_ERROR, "%lld dimensions are indexed by rows of %lld numbers",
-                       (long long)ml_length(p->index_map), (long long)rows.depth);
+                       (long long)ml_length(p->index_map), (long long)depth);
     for (int32_t d = 0; d < x->rank; d++)
         if (ml_item(p->sizes, d) < 0 || ml_item(p->sizes, d) > x->dims[d] ||
             (ml_has(p->collapsed, d) && ml_item(p->sizes, d) != 1))
@@ -46,9 +43,9 @@ static ml_status prepare_gather(const ml_call *c, ml_wish *wish) {
     const ml_tensor *x = ml_input(c, 0);
     const ml_shape *indices = &ml_input(c, 1)->shape;
     gather_blob *b = c->blob;
-    ml_status status = check_gather(c);
+    ml_status status = ml_rows_of(c, 1, p->index_axis, &b->rows);
+    if (status == ML_OK) status = check_gather(c);
     if (status != ML_OK) return status;
-    b->rows = ml_rows_of(indices, p->index_axis);
     const int32_t batches = indices->rank - (p->index_axis < indices->rank);
     const int64_t rank = batches + ml_length(p->offset_dims);
     status = ml_check_dims(c, p->offset_dims, "offset dimension", rank, false);

@@ -16,8 +16,6 @@ typedef struct ml_block_copy {
 } ml_block_copy;
 
 void ml_copy_block(const ml_block_copy *b, int32_t d, const uint8_t *from, uint8_t *to);
-/* Bytes from index to index of each dimension. */
-void ml_pitches_of(const ml_shape *shape, int64_t element, int64_t to[ML_MAX_RANK]);
 
 /* A parameter that is a list of int64. */
 static inline int64_t ml_length(ml_array array) { return array.bytes / (int64_t)sizeof(int64_t); }
@@ -35,7 +33,7 @@ typedef struct ml_index_rows {
     int64_t depth;
     int64_t inner; /* rows behind the axis */
 } ml_index_rows;
-ml_index_rows ml_rows_of(const ml_shape *indices, int64_t axis);
+ml_status ml_rows_of(const ml_call *c, int input, int64_t axis, ml_index_rows *rows);
 /* Eval. Number `k` of row `row`. */
 int64_t ml_index_at(const ml_call *c, int input, const ml_index_rows *r, int64_t row, int64_t k);
 

@@ -23,11 +23,9 @@ static ml_status prepare_scatter(const ml_call *c, ml_wish *wish) {
     const ml_shape *x = &ml_input(c, 0)->shape, *indices = &ml_input(c, 1)->shape;
     const ml_shape *updates = &ml_input(c, 2)->shape;
     scatter_blob *b = c->blob;
-    if (p->index_axis < 0 || p->index_axis > indices->rank)
-        return ml_fail(c, ML_SHAPE_ERROR, "the index dimension is %lld, indices have rank %d",
-                       (long long)p->index_axis, indices->rank);
+    ml_status status = ml_rows_of(c, 1, p->index_axis, &b->rows);
+    if (status != ML_OK) return status;
     const int32_t batches = indices->rank - (p->index_axis < indices->rank);
-    b->rows = ml_rows_of(indices, p->index_axis);
     if (ml_length(p->window_dims) + ml_length(p->inserted) != x->rank ||
         ml_length(p->window_dims) + batches != updates->rank ||
         ml_length(p->index_map) != b->rows.depth)
@@ -37,7 +35,7 @@ static ml_status prepare_scatter(const ml_call *c, ml_wish *wish) {
             "%d and %d, and rows of %lld numbers",
             (long long)ml_length(p->window_dims), (long long)ml_length(p->inserted),
             (long long)ml_length(p->index_map), x->rank, updates->rank, (long long)b->rows.depth);
-    ml_status status = ml_check_dims(c, p->window_dims, "window dimension", updates->rank, false);
+    status = ml_check_dims(c, p->window_dims, "window dimension", updates->rank, false);
     if (status == ML_OK)
         status = ml_check_dims(c, p->inserted, "inserted dimension", x->rank, false);
     if (status == ML_OK)

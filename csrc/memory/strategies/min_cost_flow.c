@@ -115,8 +115,6 @@ static void measure(const assignment *a, int64_t *before, int64_t *after) {
     }
 }
 
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-
 /* Makes the first exchange of tails that saves memory; false when there is none. Each saves a byte or more. */
 static bool exchange_tails(assignment *a, int64_t *before, int64_t *after) {
     const ml_objects *objects = a->objects;
@@ -130,8 +128,9 @@ static bool exchange_tails(assignment *a, int64_t *before, int64_t *after) {
             if (y == x || records[y].last >= records[x_heir].first) continue;
             if (y_heir >= 0 && records[x].last >= records[y_heir].first) continue;
             int64_t y_tail = y_heir >= 0 ? after[y_heir] : 0;
-            int64_t now = larger(before[x], after[x_heir]) + larger(before[y], y_tail);
-            if (larger(before[x], y_tail) + larger(before[y], after[x_heir]) >= now) continue;
+            int64_t now = ml_max_s64(before[x], after[x_heir]) + ml_max_s64(before[y], y_tail);
+            if (ml_max_s64(before[x], y_tail) + ml_max_s64(before[y], after[x_heir]) >= now)
+                continue;
             a->heir[x] = y_heir;
             a->heir[y] = x_heir;
             a->giver[x_heir] = y;
