@@ -115,6 +115,7 @@ typedef struct integer_args {
     int64_t range; /* outputs of a body's item */
     const int32_t *bias;
     const int32_t *columns; /* NULL: none */
+    int32_t limit; /* of sums, 0: none */
 } integer_args;
 
 /* What a worker multiplies: some outputs of a group, of a block's rows. */
@@ -136,12 +137,12 @@ static const uint8_t *row_at(const job *j, int64_t row) {
 }
 
 /* Sums of the rows' bytes. */
-static void sum_rows(const job *j, int64_t row, int64_t count, int32_t *sums) {
+static void sum_rows(const ml_simd *simd, const job *j, int64_t row, int64_t count, int32_t *sums) {
     for (int64_t r = 0; r < count; r++) {
         const uint8_t *a = row_at(j, row + r);
         uint32_t sum = 0;
         for (int64_t piece = 0; piece < j->weights.pieces; piece++, a += j->rows.piece_stride)
-            for (int64_t i = 0; i < j->weights.k; i++) sum += a[i];
+            sum += (uint32_t)simd->sum_u8(a, j->weights.k);
         sums[r] = (int32_t)sum;
     }
 }
@@ -160,7 +161,7 @@ static void find_factors(const ml_call *c, const job *j, int64_t row, int64_t co
             scales[r] = slices->scales[slice];
         }
     } else if (j->args->columns) {
-        sum_rows(j, row, count, factors);
+        sum_rows(c->env->simd, j, row, count, factors);
     }
 }
 
@@ -222,6 +223,7 @@ static void run(const ml_call *c, const job *j, int64_t column, int64_t end) {
     const part_size part = part_of(p);
     const int64_t element = ml_type_bytes(ml_out_tensor(c, 0)->type);
     const bool bytes = ml_in_tensor(c, 0)->type == ML_S8 || ml_in_tensor(c, 0)->type == ML_U8;
+    const ml_own own = {(const float *)(j->scratch + j->at.scales), j->args->limit};
     ml_requantized r = {.bias = bytes ? NULL : ml_in_optional(c, 2), .y_stride = p->n * p->groups};
     for (; column < end; column += part.columns) {
         r.n = ml_min_s64(part.columns, end - column);
@@ -234,7 +236,7 @@ static void run(const ml_call *c, const job *j, int64_t column, int64_t end) {
             multiply(c, j, row, r.rows, column, r.n);
             if (ml_in_tensor(c, 0)->type == ML_S16)
                 r.sums = join_planes(j, row, r.rows, column, r.n);
-            j->args->rule->finish(c, &r, (const float *)(j->scratch + j->at.scales));
+            j->args->rule->finish(c, &r, &own);
         }
     }
 }
@@ -268,6 +270,16 @@ static ml_status integer_body(const ml_call *c, int64_t first, int64_t end, int3
     return ML_OK;
 }
 
+/* What sums of k products and these stay below, where 2^30 is enough; else 0. */
+static int32_t limit_of(const int32_t *folded, int64_t n, int64_t k) {
+    const int64_t most = (INT64_C(1) << 30) -
+                         k * 255 * 255; /* a weight's distance from its zero point is 255 at most */
+    if (most <= 0) return 0;
+    bool beyond = false;
+    for (int64_t i = 0; i < n; i++) beyond |= folded[i] >= most || folded[i] <= -most;
+    return beyond ? 0 : 1 << 30;
+}
+
 /* What all rows of bytes add to their sums, bias - x_zero * (sum of w - k * w_zero), and what they add sums of theirs by. */
 static void fold(const ml_call *c, integer_args *a) {
     const ml_integers *p = a->product;
@@ -287,6 +299,7 @@ static void fold(const ml_call *c, integer_args *a) {
     }
     for (int64_t i = 0; w->w_zero && i < n * p->groups; i++) columns[i] = -w->w_zero;
     a->bias = folded;
+    a->limit = limit_of(folded, n * p->groups, p->k);
     a->columns = w->w_zero ? columns : NULL;
 }
 
