@@ -105,10 +105,22 @@ static inline __m512i scale_small(const int32_t *sums, const small_block *b) {
     return _mm512_srav_epi32(_mm512_mask_sub_epi32(v, up, v, ones), b->right);
 }
 
-/* `vectors` blocks of columns, as bytes with a sign or without, which saturate. */
-__attribute__((always_inline)) static inline void
-small_sums(const ml_requantize_args *p, int64_t column, const int vectors, const bool with_sign) {
+/* Four vectors as bytes, with a sign or without, which saturate: in the order of the vectors. */
+static inline __m512i to_bytes(const __m512i v[MOST_VECTORS], __m512i low, __m512i high,
+                               bool with_sign) {
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i first = _mm512_packs_epi32(v[0], v[1]), second = _mm512_packs_epi32(v[2], v[3]);
+    __m512i bytes =
+        with_sign ? _mm512_packs_epi16(first, second) : _mm512_packus_epi16(first, second);
+    bytes = with_sign ? _mm512_min_epi8(high, _mm512_max_epi8(low, bytes))
+                      : _mm512_min_epu8(high, _mm512_max_epu8(low, bytes));
+    return _mm512_permutexvar_epi32(order, bytes);
+}
+
+/* `vectors` blocks of columns, of `rows` rows at a time: four vectors or fewer. */
+__attribute__((always_inline)) static inline void small_sums(const ml_requantize_args *p,
+                                                             int64_t column, const int vectors,
+                                                             const int rows, const bool with_sign) {
     const __m512i low = _mm512_set1_epi8((char)p->low), high = _mm512_set1_epi8((char)p->high);
     const int64_t left = p->n - column;
     const __mmask64 there = left < 64 ? ((__mmask64)1 << left) - 1 : ~(__mmask64)0;
@@ -117,18 +129,29 @@ small_sums(const ml_requantize_args *p, int64_t column, const int vectors, const
     small_block blocks[MOST_VECTORS];
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) blocks[v] = load_small(p, column + v * LANES);
-    for (int64_t row = 0; row < p->rows; row++, sums += p->sums_stride, y += p->y_stride) {
+    for (int64_t row = 0, step; row < p->rows; row += step, sums += step * p->sums_stride) {
         __m512i v[MOST_VECTORS];
+        step = row + rows <= p->rows ? rows : 1;
 #pragma GCC unroll 4
-        for (int i = 0; i < MOST_VECTORS; i++)
-            v[i] = i < vectors ? scale_small(sums + i * LANES, &blocks[i]) : v[0];
-        const __m512i first = _mm512_packs_epi32(v[0], v[1]);
-        const __m512i second = vectors > 2 ? _mm512_packs_epi32(v[2], v[3]) : first;
-        __m512i bytes =
-            with_sign ? _mm512_packs_epi16(first, second) : _mm512_packus_epi16(first, second);
-        bytes = with_sign ? _mm512_min_epi8(high, _mm512_max_epi8(low, bytes))
-                          : _mm512_min_epu8(high, _mm512_max_epu8(low, bytes));
-        _mm512_mask_storeu_epi8(y, there, _mm512_permutexvar_epi32(order, bytes));
+        for (int i = 0; i < MOST_VECTORS; i++) {
+            const bool is_there = i < vectors * (int)step;
+            const int32_t *from =
+                sums + (is_there ? i / vectors * p->sums_stride + i % vectors * LANES : 0);
+            v[i] = scale_small(from, &blocks[is_there ? i % vectors : 0]);
+        }
+        const __m512i bytes = to_bytes(v, low, high, with_sign);
+        _mm512_mask_storeu_epi8(y, there, bytes);
+        y += p->y_stride;
+        if (step == 1) continue;
+        if (vectors == 2) {
+            _mm512_mask_storeu_epi8(y, there, _mm512_shuffle_i64x2(bytes, bytes, 0x0E));
+        } else {
+            _mm512_mask_storeu_epi8(y, there, _mm512_shuffle_i64x2(bytes, bytes, 1));
+            _mm512_mask_storeu_epi8(y + p->y_stride, there, _mm512_shuffle_i64x2(bytes, bytes, 2));
+            _mm512_mask_storeu_epi8(y + 2 * p->y_stride, there,
+                                    _mm512_shuffle_i64x2(bytes, bytes, 3));
+        }
+        y += (step - 1) * p->y_stride;
     }
 }
 
@@ -144,15 +167,15 @@ static bool is_small(const ml_requantize_args *p, int64_t column, int64_t count)
 
 typedef void block_fn(const ml_requantize_args *p, int64_t column);
 
-#define SMALL(vectors)                                                                        \
+#define SMALL(vectors, rows)                                                                  \
     static void small_##vectors(const ml_requantize_args *p, int64_t column) {                \
-        if (p->low < 0) small_sums(p, column, vectors, true);                                 \
-        else small_sums(p, column, vectors, false);                                           \
+        if (p->low < 0) small_sums(p, column, vectors, rows, true);                           \
+        else small_sums(p, column, vectors, rows, false);                                     \
     }
-SMALL(1)
-SMALL(2)
-SMALL(3)
-SMALL(4)
+SMALL(1, 4)
+SMALL(2, 2)
+SMALL(3, 1)
+SMALL(4, 1)
 
 void ml_requantize_avx512(const ml_requantize_args *p) {
     static block_fn *const small[] = {small_1, small_2, small_3, small_4};
