@@ -74,8 +74,8 @@ class Interpreter:
     ) -> None:
         options.check_delegates(experimental_delegates)
         self._options = options.checked(
-            experimental_op_resolver_type,
-            custom_ops=custom_ops,
+            custom_ops,
+            resolver=experimental_op_resolver_type,
             planner=planner,
             in_place=in_place,
             preserve_inputs=preserve_inputs,
