@@ -34,11 +34,17 @@ typedef struct ml_counters {
     int64_t
         plans_improved; /* plans that a longer search made smaller when their shapes came back */
     int64_t plans_evicted; /* residences that left the cache for want of room */
+    int64_t given_back; /* times the arena gave memory back that runs had long not needed */
+    int64_t bytes_copied; /* because memory moved; what callers copy in and out is not counted */
+    int64_t
+        page_faults; /* of runs that began after memory was taken; 0 where the system does not say */
 } ml_counters;
 
 /* What the states of one interpreter share. `resources` is how many variables and tables its graphs number, `subgraphs` how
- * many subgraphs they have. NULL without memory. It goes with its last holder: the caller and the states. */
-ml_interpreter *ml_interpreter_new(int32_t resources, int32_t subgraphs);
+ * many subgraphs they have. Tensors, and the scratch of workers, may take `max_bytes` in all, a WHILE may make `max_iterations`
+ * each time it is reached; 0 = any. NULL without memory. It goes with its last holder: the caller and the states. */
+ml_interpreter *ml_interpreter_new(int32_t resources, int32_t subgraphs, int64_t max_bytes,
+                                   int64_t max_iterations);
 void ml_interpreter_free(ml_interpreter *interpreter);
 /* Makes the run that is under way stop with ML_CANCELLED at its next node or block; any thread may call it. */
 void ml_interpreter_cancel(ml_interpreter *interpreter);
@@ -47,8 +53,6 @@ void ml_interpreter_cancel(ml_interpreter *interpreter);
 const uint64_t *ml_interpreter_sequence(const ml_interpreter *interpreter);
 /* Forgets resource variables, tables and what CALL_ONCE has run. */
 ml_status ml_interpreter_reset_resources(ml_interpreter *interpreter);
-/* Bytes of the blocks of resource variables. */
-ml_status ml_interpreter_block_bytes(ml_interpreter *interpreter, int64_t *bytes);
 /* How many threads runs may use, the caller's included; from the next run on. */
 ml_status ml_interpreter_set_threads(ml_interpreter *interpreter, int32_t threads);
 
@@ -126,8 +130,14 @@ ml_status ml_state_write_heap(ml_state *state, int32_t tensor, uint64_t generati
 
 ml_status ml_state_get_counters(ml_state *state, ml_counters *counters);
 
-/* Bytes that a state takes now. */
+/* Bytes that a state takes now, and its interpreter. */
 typedef struct ml_usage {
+    int64_t bound_bytes; /* live at once: what arena_bytes would be at best */
+    int64_t
+        resident_bytes; /* of arena_capacity, in memory; all of it where the system does not say */
+    int64_t
+        resource_bytes; /* of resource variables and tables, which all states of the interpreter share */
+    int64_t taken_bytes; /* of what max_bytes bounds, by all states of the interpreter */
     int64_t arena_bytes; /* of the residence in force, capacities of dynamic tensors included */
     int64_t arena_capacity; /* held, in force or not */
     int64_t
