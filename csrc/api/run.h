@@ -89,6 +89,12 @@ void ml_plan_free(ml_plan *plan);
 /* Runs the plan in force, node by node. 0 when all went well, else the address of an ml_error of the caller's own, for
  * ml_error_free: so each of several threads that fail has its own, and a run that does not fail passes none. */
 uintptr_t ml_state_run(ml_state *state);
+/* The same, and adds to `times`, one for each node of all frames: frame by frame, by position. */
+typedef struct ml_node_time {
+    int64_t ns; /* in the node, with the nodes of its subgraphs, by the wall's clock */
+    int64_t runs;
+} ml_node_time;
+uintptr_t ml_state_run_timed(ml_state *state, ml_node_time *times);
 void ml_error_free(ml_error *error);
 /* Counts one more view of the arena, or one less: while there are any, memory neither moves nor goes, not even with the state,
  * which is freed once its caller and all views have let it go. To be called before the view's place is asked for. */

@@ -326,9 +326,10 @@ static int64_t page_faults(void) {
 }
 
 /* The error of the state is empty whenever no run is under way, as every call in the steps points at it. */
-uintptr_t ml_state_run(ml_state *s) {
+static uintptr_t run(ml_state *s, ml_node_time *times) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return (uintptr_t)&busy;
+    s->times = times;
     ml_residence *r = s->now;
     bool released = r && s->arena.capacity == 0 && r->rows->frames[0].region_bytes > 0;
     if (!r || released) {
@@ -357,6 +358,9 @@ uintptr_t ml_state_run(ml_state *s) {
     ml_leave(s->interpreter);
     return failed;
 }
+
+uintptr_t ml_state_run(ml_state *s) { return run(s, NULL); }
+uintptr_t ml_state_run_timed(ml_state *s, ml_node_time *times) { return run(s, times); }
 
 void ml_state_pin(ml_state *s) {
     atomic_fetch_add(&s->holders, 1);

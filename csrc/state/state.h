@@ -212,6 +212,7 @@ struct ml_state {
         [2]; /* ML_LAYOUT, ML_GENERATION of the residence in force; Python reads them without the turn */
     uint64_t generations; /* given out so far */
     ml_counters counters;
+    ml_node_time *times; /* of the run under way, the caller's; NULL: it is not timed */
     ml_error error; /* of the call under way: what all calls of kernels point at */
 };
 
