@@ -158,6 +158,28 @@ typedef struct ml_residence {
 
 enum { ML_BUCKETS = 256 };
 
+/* A tensor whose shape was asked for, now or earlier. */
+typedef struct ml_ask {
+    int32_t tensor;
+    bool pending; /* since a plan was put in force, be it the shape in force */
+    bool planned; /* `plan` is what the plan under way is made for */
+    bool stands; /* `now` is what the plan in force was made for */
+    ml_shape shape;
+    ml_shape plan;
+    ml_shape now;
+} ml_ask;
+
+/* All of them; threads that ask meet here alone. */
+typedef struct ml_asked {
+    atomic_flag taken;
+    ml_ask *rows; /* by ascending tensor */
+    int32_t count;
+    int32_t room;
+    int32_t *spec; /* the key of the plan under way; whoever has the turn writes it */
+    int32_t words;
+    int32_t spec_room;
+} ml_asked;
+
 struct ml_state {
     ml_graph *graph;
     ml_interpreter *interpreter;
@@ -177,6 +199,7 @@ struct ml_state {
     ml_block *carries; /* two by slot; made by the first loop whose carries change shape */
     ml_need *needs; /* by slot: what dynamic tensors needed; made by the first */
     ml_need *scratch_needs; /* by node, behind them */
+    ml_asked asked;
     ml_binding *bound; /* of frame 0, in force, by ascending tensor */
     ml_frame_planner *planners; /* by frame */
     int32_t n_bound;
@@ -197,6 +220,15 @@ struct ml_state {
     ml_counters counters;
     ml_error error; /* of the call under way: what all calls of kernels point at */
 };
+
+/* asked.c: writes the key of the plan for what is asked for, but for the shapes in `rows`, to asked.spec; *resized says whether
+ * shapes were asked for since a plan was put in force. */
+ml_status ml_asked_spec(ml_state *state, const int32_t *rows, int32_t words, bool *resized,
+                        ml_error *error);
+/* The plan of that key is in force, or is refused: then what was asked for is what is in force. */
+void ml_asked_stands(ml_state *state);
+void ml_asked_refused(ml_state *state);
+void ml_asked_free(ml_state *state);
 
 /* cache.c */
 ml_residence *ml_cache_find(ml_state *state, const int32_t *spec, int32_t words,
