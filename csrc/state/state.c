@@ -19,7 +19,8 @@ static bool allocate_tables(ml_state *s, const ml_graph *g) {
     s->spills = calloc((size_t)g->n_frames, sizeof *s->spills);
     s->planners = calloc((size_t)g->n_frames, sizeof *s->planners);
     s->frame_engines = calloc((size_t)g->n_frames, sizeof *s->frame_engines);
-    s->envs = calloc((size_t)g->n_frames, sizeof *s->envs);
+    s->envs = calloc(2 * (size_t)g->n_frames, sizeof *s->envs);
+    s->blind = s->envs + g->n_frames;
     for (int32_t f = 0; s->planners && f < g->n_frames; f++) {
         const ml_planner_graph *io = &ml_frame_subgraph(g, f)->io;
         ml_placing_order *order = &s->planners[f].order;
@@ -46,7 +47,7 @@ static void enter_graph(ml_state *s) {
     for (int32_t f = 0; f < s->graph->n_frames; f++) {
         s->frame_engines[f] = (struct ml_frame_engine){
             .engine = &s->engine, .frame = f, .subgraph = s->graph->frames[f].subgraph};
-        s->envs[f] = ml_frame_env(&s->engine, &s->frame_engines[f]);
+        s->envs[f] = s->blind[f] = ml_frame_env(&s->engine, &s->frame_engines[f]);
     }
 }
 
@@ -336,6 +337,8 @@ uintptr_t ml_state_run(ml_state *s) {
         if (pool) ml_pool_enter_run(pool, &watch);
         status = ml_run_frame(s, r, 0);
         if (pool) ml_pool_leave_run(pool);
+        if (s->run_changed) ml_run_changed(s);
+        s->run_changed = false;
         s->counters.invokes++;
     }
     uintptr_t failed = status == ML_OK ? 0 : give_error(s, status);

@@ -77,6 +77,7 @@ static inline int64_t ml_need_capacity(const ml_need *n, int64_t now) {
 }
 
 static inline void ml_need_note(ml_need *n, int64_t bytes, int64_t now) {
+    if (n->run == now && bytes <= n->last) return;
     int64_t passed = now / ML_WINDOW - n->run / ML_WINDOW;
     if (passed > 1) *n = (ml_need){.before = n->last, .outgrown_at = -1};
     else if (passed > 0) *n = (ml_need){0, n->most, 0, now, n->outgrown_at, n->outgrown};
@@ -197,7 +198,8 @@ struct ml_state {
     uint8_t *node_memory; /* graph->memory_bytes */
     ml_block *heap; /* by slot; NULL where the graph has no tensor of no fixed size */
     ml_block *carries; /* two by slot; made by the first loop whose carries change shape */
-    ml_need *needs; /* by slot: what dynamic tensors needed; made by the first */
+    ml_need *needs; /* by slot: what dynamic tensors needed; made with the
+    first residence that has such */
     ml_need *scratch_needs; /* by node, behind them */
     ml_asked asked;
     ml_binding *bound; /* of frame 0, in force, by ascending tensor */
@@ -210,6 +212,7 @@ struct ml_state {
     ml_engine engine; /* its rows are those of the residence in force */
     struct ml_frame_engine *frame_engines; /* by frame */
     ml_env *envs; /* by frame: what calls of steps point at, whichever residence they are of */
+    ml_env *blind; /* the same without values */
     ml_residence *buckets[ML_BUCKETS];
     int64_t clock;
     int64_t ticks;
@@ -217,6 +220,7 @@ struct ml_state {
     _Atomic uint64_t changes
         [2]; /* ML_LAYOUT, ML_GENERATION of the residence in force; Python reads them without the turn */
     uint64_t generations; /* given out so far */
+    bool run_changed; /* the run under way: a shape or place of a dynamic tensor */
     ml_counters counters;
     ml_error error; /* of the call under way: what all calls of kernels point at */
 };
@@ -290,7 +294,7 @@ void ml_heap_reset_variables(ml_state *state);
 /* Gives back the room that no value takes, and what runs alone need. Pointers have to be resolved afterwards. */
 void ml_heap_trim(ml_state *state);
 
-/* A run has changed the shape or the place of a dynamic tensor. */
+/* A run has changed shapes or places of dynamic tensors. */
 static inline void ml_run_changed(ml_state *s) {
     uint64_t number = ++s->generations;
     atomic_store_explicit(&s->changes[ML_GENERATION], number, memory_order_relaxed);
