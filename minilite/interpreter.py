@@ -195,7 +195,7 @@ class Interpreter:
         `strict` only lets dimensions change that the file's signature leaves open. Raises: InputError (also RuntimeError).
         """
         session = self._sessions.get(0)
-        if session is not None and not strict and session.resize_again(input_index, tensor_size):
+        if session is not None and not strict and session.ask(input_index, tensor_size):
             return
         number = input_index if type(input_index) is int else tensor_number(self._subgraph(), input_index)
         tensor, shape = wanted_shape(self.model.subgraphs[0].tensors, number, tensor_size)

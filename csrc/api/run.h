@@ -70,15 +70,26 @@ typedef struct ml_binding {
     int32_t reserved;
 } ml_binding;
 
-/* Puts the plan for these shapes in force: `spec` is a row of [tensor, rank, dims...] for each resized tensor of the main
- * subgraph, by ascending tensor; shapes not named are the file's. `bindings` are all buffers that stand in for tensors from
- * now on; the plan hangs on which tensors these are, not on where the buffers lie. Zeroes variable tensors, unless the plan stays
- * and no shape was asked for (`resized`), be it the one that is in force. On failure the old plan and buffers stay, and the
- * memory they lie in. */
-uintptr_t ml_state_prepare(ml_state *state, const int32_t *spec, int32_t words,
-                           const ml_binding *bindings, int32_t n_bindings, int32_t resized);
-/* Makes the plan for these shapes and the buffers in force, without putting it in force; the caller frees it. */
-ml_status ml_state_plan_for(ml_state *state, const int32_t *spec, int32_t words, ml_plan **plan,
+/* Asks for a shape of a tensor of the main subgraph, `rank` dimensions at `dims`, from the next prepare on. Takes no turn: other
+ * threads may ask meanwhile. Another shape than was asked for last, the same, or one that cannot be: no such tensor or
+ * shape, or a constant's; without memory nothing is noted. */
+typedef enum {
+    ML_ASKED_SAME = 0,
+    ML_ASKED = 1,
+    ML_ASKED_WRONG = -1,
+    ML_ASKED_NO_MEMORY = -2
+} ml_ask_answer;
+int32_t ml_state_ask(ml_state *state, int32_t tensor, const void *dims, int32_t rank);
+/* Whether a tensor's shape was asked for since a plan was put in force; then it is in *shape. */
+int32_t ml_state_asked(ml_state *state, int32_t tensor, ml_shape *shape);
+/* Puts the plan for the shapes asked for in force; those that nobody asked for are the file's. `bindings` are all buffers that
+ * stand in for tensors from now on; the plan hangs on which tensors these are, not on where the buffers lie. Zeroes variable
+ * tensors, unless the plan stays and no shape was asked for, not even the one that is in force. On failure the old plan and
+ * buffers stay, and the memory they lie in; the shapes asked for are those in force, unless it was a matter of turns and views. */
+uintptr_t ml_state_prepare(ml_state *state, const ml_binding *bindings, int32_t n_bindings);
+/* Makes the plan for the shapes asked for, but for those in `rows` of [tensor, rank, dims...] by ascending tensor, and the buffers
+ * in force, without putting it in force; the caller frees it. */
+ml_status ml_state_plan_for(ml_state *state, const int32_t *rows, int32_t words, ml_plan **plan,
                             ml_error *error);
 /* The plan in force, and a copy of the residence as a plan: with what runs have learnt. Both are the caller's to free; NULL
  * in *plan when none is in force. */

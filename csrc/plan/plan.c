@@ -167,21 +167,13 @@ static ml_status resize_tensor(ml_plan *p, int32_t number, const ml_shape *shape
     return ML_OK;
 }
 
-/* Applies the rows of the key, each checked. */
+/* Applies the rows of the key, which are such: see ml_asked_spec. */
 static ml_status apply_spec(ml_plan *p, ml_error *error) {
-    int32_t tensors = ml_frame_subgraph(p->graph, 0)->io.n_tensors;
-    for (int32_t i = 0; i < p->words;) {
-        int32_t number = p->key[i], rank = i + 1 < p->words ? p->key[i + 1] : -1;
-        if (number < 0 || number >= tensors || rank < 0 || rank > ML_MAX_RANK ||
-            rank > p->words - i - 2)
-            return ml_error_set(error, ML_SHAPE_ERROR,
-                                "tensor %d of %d cannot take rank %d: at most %d dimensions",
-                                number, tensors, rank, ML_MAX_RANK);
-        ml_shape shape = {.rank = rank};
-        memcpy(shape.dims, p->key + i + 2, (size_t)rank * sizeof(int32_t));
-        ml_status status = resize_tensor(p, number, &shape, error);
+    for (int32_t i = 0; i < p->words; i += 2 + p->key[i + 1]) {
+        ml_shape shape = {.rank = p->key[i + 1]};
+        memcpy(shape.dims, p->key + i + 2, (size_t)shape.rank * sizeof(int32_t));
+        ml_status status = resize_tensor(p, p->key[i], &shape, error);
         if (status != ML_OK) return status;
-        i += 2 + rank;
     }
     return ML_OK;
 }

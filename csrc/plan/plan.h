@@ -111,7 +111,8 @@ struct ml_frame_engine {
     ml_engine *engine;
     int32_t frame;
     int32_t subgraph;
-    const ml_frame *place; /* by ml_frame_env, as are its nodes */
+    const ml_frame *place; /* by ml_frame_env, as are subgraph and nodes */
+    const ml_subgraph *sub;
     const ml_node *nodes;
     const int32_t *numbers; /* folding: the tensors behind the call's own numbers; else NULL */
 };
@@ -186,8 +187,9 @@ ml_env ml_frame_env(const ml_engine *engine, struct ml_frame_engine *frame_engin
 void ml_sweep_reset(ml_engine *engine, int32_t frame);
 /* Prepares every stale node of a frame whose inputs have their shapes; the others wait. */
 ml_status ml_sweep_frame(ml_engine *engine, int32_t frame);
-/* Calls the kernel's prepare and reserves what pack needs; `wish` says what it asked for. Notes where it failed. */
-ml_status ml_prepare_call(ml_engine *engine, const ml_call *call, int32_t frame, ml_wish *wish);
+/* Calls the kernel's prepare and reserves what pack needs; `row` is the node's, `wish` says what it asked for. Notes where it
+ * failed. */
+ml_status ml_prepare_call(ml_engine *engine, const ml_call *call, ml_node_plan *row, ml_wish *wish);
 ml_call ml_call_of(const ml_engine *engine, const ml_env *env, int32_t frame, int32_t node);
 /* fold.c: computes a node whose inputs are known; *folded says whether it did. */
 ml_status ml_fold(ml_engine *engine, const ml_call *call, const ml_wish *wish, int32_t frame,

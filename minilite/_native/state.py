@@ -7,16 +7,19 @@ from _thread import get_ident  # threading takes long to import
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from numpy import ndarray
+
 from minilite._core import ffi, lib
 from minilite._native.graph import Graph
 from minilite._native.hooks import Hooks
 from minilite._native.plan import Plan
-from minilite._native.status import BUSY, STORAGES, fresh_error, raise_error
+from minilite._native.status import BUSY, MAX_RANK, STORAGES, fresh_error, raise_error
 from minilite.errors import ArenaError, StateError
 
 Array = Any
 Shape = tuple[int, ...]
 _BINDING = struct.Struct("@Pqi4x")
+_DIMS = tuple(struct.Struct(f"@{rank}i").pack for rank in range(MAX_RANK + 1))
 _COUNTERS = (
     "invokes", "plans", "plan_hits", "nodes_prepared", "capacity_misses", "replans", "arena_moves", "resolves",
     "rebinds", "plans_improved", "plans_evicted", "given_back", "bytes_copied", "page_faults",
@@ -26,6 +29,17 @@ _COUNTERS = (
 def debug_build() -> bool:
     """Whether runs overwrite every tensor that dies (the core was built with ML_DEBUG)."""
     return bool(lib.ml_debug_build())
+
+
+BindingRows = tuple[Any, int]
+
+
+def binding_rows(bound: Sequence[tuple[int, int, int]]) -> BindingRows:
+    """Memory of the caller's that stands in for tensors, by (address, bytes, tensor), in C's form."""
+    rows = ffi.new("ml_binding[]", len(bound) or 1)
+    if bound:
+        ffi.memmove(rows, b"".join(map(_BINDING.pack, *zip(*bound, strict=True))), len(bound) * _BINDING.size)
+    return rows, len(bound)
 
 
 class Place(NamedTuple):
@@ -132,6 +146,7 @@ class State:
             raise_error(error, graph.names)
         self.pointer = ffi.gc(out[0], lib.ml_state_free)
         self.generations = lib.ml_state_generation(self.pointer)
+        self._prepare = lib.ml_state_prepare
 
     def _fail(self, status: int, error: Any) -> None:
         """Raises what a call left: the exception of a hook it called, else the error's class. The error is the call's own."""
@@ -172,20 +187,42 @@ class State:
         if status := function(self.pointer, *arguments, error):
             self._fail(status, error)
 
-    def spec(self, rows: Sequence[int]) -> tuple[Any, int]:
-        """Rows of [tensor, rank, dims...] in C's form, the key of a plan."""
-        return ffi.new("int32_t[]", rows or 1), len(rows)
+    def asking(self) -> Callable[[Any, Any], int]:
+        """A function that asks for a tensor's shape, by number and dimensions, from the next `prepare` on.
 
-    def prepare(self, spec: tuple[Any, int], bound: Sequence[tuple[int, int, int]] = (), resized: bool = True) -> None:
-        """Puts the plan of that key in force, and memory of the caller's, by (address, bytes, tensor), which the caller keeps
-        until it calls again without it and nothing is raised. Zeroes variable tensors, unless the plan stays and was not
-        `resized`: no shape was asked for, not even the one that is in force.
+        Its answer: 1 if it is another shape than was asked for last, 0 if it is the same, -1 if it cannot be, or if it is not
+        plain numbers. Raises: ArenaError.
         """
-        rows: Any = ffi.NULL
-        if bound:
-            bindings = b"".join(map(_BINDING.pack, *zip(*bound, strict=True)))
-            rows = ffi.cast("ml_binding *", ffi.from_buffer(bindings))
-        if failed := lib.ml_state_prepare(self.pointer, spec[0], spec[1], rows, len(bound), resized):
+        ask, pointer, pack = lib.ml_state_ask, self.pointer, _DIMS
+
+        def asks(tensor: Any, dims: Any) -> int:
+            kind = type(dims)
+            if type(tensor) is not int or (kind is not list and kind is not tuple and kind is not ndarray):
+                return -1
+            try:
+                rank = len(dims)
+                answer: int = ask(pointer, tensor, pack[rank](*dims), rank)
+            except (struct.error, IndexError, OverflowError, TypeError):
+                return -1
+            if answer == lib.ML_ASKED_NO_MEMORY:
+                message = "no memory for the shapes asked for"
+                raise ArenaError(message)
+            return answer
+
+        return asks
+
+    def asked(self, tensor: int) -> Shape | None:
+        """The shape that was asked for since a plan was put in force."""
+        shape = ffi.new("ml_shape *")
+        return tuple(shape.dims[0 : shape.rank]) if lib.ml_state_asked(self.pointer, tensor, shape) else None
+
+    def prepare(self, bound: BindingRows) -> None:
+        """Puts the plan for what was asked for in force, and memory of the caller's in the place of tensors: one call into C.
+
+        The caller keeps that memory until it calls again without it and nothing is raised. Variable tensors are zeroed, unless
+        the plan stays and no shape was asked for.
+        """
+        if failed := self._prepare(self.pointer, bound[0], bound[1]):
             self._raise(failed)
 
     def _plan(self, function: Callable[..., int], *arguments: Any) -> Plan | None:
@@ -193,9 +230,9 @@ class State:
         self._call(function, *arguments, out)
         return Plan(out[0], self._graph) if out[0] else None
 
-    def plan_for(self, spec: tuple[Any, int]) -> Plan:
-        """The plan of that key, not put in force."""
-        plan = self._plan(lib.ml_state_plan_for, spec[0], spec[1])
+    def plan_for(self, rows: Sequence[int]) -> Plan:
+        """The plan for what was asked for, but for rows of [tensor, rank, dims...] by ascending tensor; not put in force."""
+        plan = self._plan(lib.ml_state_plan_for, ffi.new("int32_t[]", rows or 1), len(rows))
         assert plan is not None
         return plan
 
