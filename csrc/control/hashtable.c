@@ -119,7 +119,7 @@ static ml_status import(const ml_call *c) {
         status = ml_string_at(c, &strings, i, &one);
     const int64_t before = (int64_t)sizeof t + 4 * t.slots + 8 * t.count;
     const int64_t bytes = before + strings.bytes;
-    if (status == ML_OK) status = ml_block_reserve(block, bytes, c->env->error);
+    if (status == ML_OK) status = ml_block_reserve(ml_account_of(c), block, bytes, c->env->error);
     if (status != ML_OK) return status;
     table *made = block->data;
     *made = t;

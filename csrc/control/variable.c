@@ -48,8 +48,8 @@ static ml_status assign_variable(const ml_call *c) {
     ml_block *resource = ml_resource_of(c, 0);
     const ml_tensor *t = ml_in_tensor(c, 1);
     if (!resource) return ML_KERNEL_ERROR;
-    return ml_block_set(resource, &t->shape, t->type, ml_in(c, 1), ml_in_bytes(c, 1),
-                        c->env->error);
+    return ml_block_set(ml_account_of(c), resource, &t->shape, t->type, ml_in(c, 1),
+                        ml_in_bytes(c, 1), c->env->error);
 }
 
 ML_KERNELS(variable) = {

@@ -87,7 +87,8 @@ static ml_status set_bytes(const ml_call *c, int i, int64_t bytes) {
     if (!block) return ml_fail(c, ML_KERNEL_ERROR, "there is no output %d of no fixed size", i);
     if (bytes < 0)
         return ml_fail(c, ML_KERNEL_ERROR, "output %d asks for %lld bytes", i, (long long)bytes);
-    ml_status status = ml_block_reserve(block, bytes, c->env->error);
+    ml_status status = ml_block_reserve(&c->env->engine->engine->state->interpreter->account, block,
+                                        bytes, c->env->error);
     if (status != ML_OK) return status;
     block->bytes = bytes;
     block->shape = ml_output(c, i)->shape;
