@@ -57,8 +57,7 @@ FINISHED(mean_f32, sum_f32, float, float, ml_out(c, 0), const float count = (flo
 /* Of no elements 0, as LiteRT's. */
 FINISHED(mean_s32, sum_s32, uint64_t, int32_t, c->scratch, ,
          r->count ? (int32_t)((int64_t)s / r->count) : 0)
-FINISHED(mean_s64, sum_s64, uint64_t, int64_t, c->scratch, ,
-         r->count ? (int64_t)s / r->count : 0)
+FINISHED(mean_s64, sum_s64, uint64_t, int64_t, c->scratch, , r->count ? (int64_t)s / r->count : 0)
 
 static int64_t derive_mean(const ml_call *c, void *to) {
     const ml_affine in = ml_input_affine(c, 0), out = ml_output_affine(c, 0);

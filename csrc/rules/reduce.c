@@ -72,7 +72,8 @@ ml_reduce_parts ml_parts_of(const ml_reduce *r) {
     const int64_t all = r->rows * r->row;
     if (outermost >= 0 && r->kept >> outermost & 1)
         return (ml_reduce_parts){r->dims[outermost], all / r->dims[outermost], 0};
-    if (r->row_reduced || r->row < 2 * COLUMNS) return (ml_reduce_parts){1, all, ml_max_s64(r->row, 1)};
+    if (r->row_reduced || r->row < 2 * COLUMNS)
+        return (ml_reduce_parts){1, all, ml_max_s64(r->row, 1)};
     return (ml_reduce_parts){(r->row - 1) / COLUMNS + 1, r->rows * COLUMNS, COLUMNS};
 }
 
