@@ -1,0 +1,142 @@
+/* depthwise_tile.h -- depthwise_f32 and depthwise_s8 in register tiles, for vectors of any width.
+ *
+ * The file that includes it names its FUNCTION and says what its vectors of LANES elements are: VECTOR and ELEMENT (of a sum:
+ * float or int32_t), ZERO(), LOAD(p), LOAD_PART(p, count), STORE(p, v),
+ * STORE_PART(p, v, count), REGISTER (an asm constraint), MULTIPLY_ADD(x, w, sum), ADD(a, b), and FINISH(args, v), what becomes of a sum.
+ *
+ * A tile is some neighbouring pixels times one vector of channels. Pixels go outside and channels inside, so that what is
+ * read lies side by side. Where a window is 3 or 5 taps wide and its pixels overlap, each column is loaded once and meets
+ * all the taps that see it. Taps are summed in the same order in every tile. */
+#include "simd.h"
+
+enum { PIXELS = 4, MOST_TAPS = 5 };
+
+#define INLINE __attribute__((always_inline)) static inline
+
+INLINE VECTOR load(const char *p, const bool part, int count) {
+    return part ? LOAD_PART(p, count) : LOAD(p);
+}
+
+/* sums += `taps` taps of a line, one after the other. */
+INLINE void add_taps(const ml_depthwise_args *p, const char *x, const char *w, int64_t taps,
+                     const int pixels, const bool part, int count, VECTOR *sums) {
+    const int64_t pixel_step = 4 * p->pixel_step, tap_step = 4 * p->tap_step;
+    for (int64_t tap = 0; tap < taps; tap++, x += tap_step, w += 4 * ML_PANEL_DEPTHWISE) {
+        VECTOR weights = LOAD(w);
+#pragma GCC unroll 4
+        for (int i = 0; i < pixels; i++)
+            sums[i] = MULTIPLY_ADD(load(x + i * pixel_step, part, count), weights, sums[i]);
+    }
+}
+
+/* sums += a line of `width` taps, of pixels `stride` taps apart. The empty asm keeps a column from being loaded once a tap. */
+INLINE void add_columns(const ml_depthwise_args *p, const char *x, const char *w, const int width,
+                        const int stride, const int pixels, VECTOR *sums) {
+    VECTOR weights[MOST_TAPS];
+#pragma GCC unroll 5
+    for (int tap = 0; tap < width; tap++) weights[tap] = LOAD(w + 4 * tap * ML_PANEL_DEPTHWISE);
+#pragma GCC unroll 16
+    for (int column = 0; column < (pixels - 1) * stride + width; column++) {
+        VECTOR value = LOAD(x + 4 * column * p->tap_step);
+        __asm__("" : "+" REGISTER(value));
+#pragma GCC unroll 4
+        for (int i = 0; i < pixels; i++) {
+            const int tap = column - i * stride;
+            if (tap >= 0 && tap < width) sums[i] = MULTIPLY_ADD(value, weights[tap], sums[i]);
+        }
+    }
+}
+
+/* A window of any size: sums of ML_CHUNK_F32 taps are added up in turn. */
+INLINE void add_any(const ml_depthwise_args *p, int64_t offset, const char *w, const int pixels,
+                    const bool part, int count, VECTOR *sums) {
+    VECTOR total[PIXELS];
+    int64_t room = ML_CHUNK_F32;
+#pragma GCC unroll 4
+    for (int i = 0; i < pixels; i++) total[i] = ZERO();
+    for (int64_t line = 0; line < p->height; line++, w += 4 * p->packed_line) {
+        const char *x = (const char *)p->lines[line] + offset;
+        for (int64_t tap = 0; tap < p->width;) {
+            int64_t taps = p->width - tap < room ? p->width - tap : room;
+            add_taps(p, x + 4 * tap * p->tap_step, w + 4 * tap * ML_PANEL_DEPTHWISE, taps, pixels,
+                     part, count, sums);
+            tap += taps;
+            room -= taps;
+            if (room > 0) continue;
+            room = ML_CHUNK_F32;
+#pragma GCC unroll 4
+            for (int i = 0; i < pixels; i++) {
+                total[i] = ADD(total[i], sums[i]);
+                sums[i] = ZERO();
+            }
+        }
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < pixels; i++) sums[i] = ADD(total[i], sums[i]);
+}
+
+/* `count` channels from `channel` on of `pixels` pixels; width 0 stands for windows of any size. */
+INLINE void tile(const ml_depthwise_args *p, int64_t pixel, int64_t channel, const int width,
+                 const int stride, const int pixels, const bool part, int count) {
+    VECTOR sums[PIXELS], initial = ZERO();
+    const ELEMENT *start = (const ELEMENT *)p->start + channel;
+    const int64_t panel = channel / ML_PANEL_DEPTHWISE, within = channel % ML_PANEL_DEPTHWISE;
+    const int64_t offset = 4 * (p->first + pixel * p->pixel_step + channel);
+    const char *w = (const char *)p->packed + 4 * (panel * p->packed_panel + within);
+    ELEMENT *y = (ELEMENT *)p->y + pixel * p->n + channel;
+    if (p->start) initial = part ? LOAD_PART(start, count) : LOAD(start);
+#pragma GCC unroll 4
+    for (int i = 0; i < pixels; i++) sums[i] = initial;
+    if (!width) add_any(p, offset, w, pixels, part, count, sums);
+    for (int64_t line = 0; width && line < p->height; line++, w += 4 * p->packed_line)
+        add_columns(p, (const char *)p->lines[line] + offset, w, width, stride, pixels, sums);
+#pragma GCC unroll 4
+    for (int i = 0; i < pixels; i++, y += p->n) {
+        VECTOR value = FINISH(p, sums[i]);
+        if (part) STORE_PART(y, value, count);
+        else STORE(y, value);
+    }
+}
+
+/* All channels of some pixels. */
+INLINE void tiles(const ml_depthwise_args *args, int64_t pixel, const int width, const int stride,
+                  const int pixels) {
+    const ml_depthwise_args p = *args; /* a copy, which stores do not change */
+    int64_t channel = 0;
+    for (; channel + LANES <= p.n; channel += LANES)
+        tile(&p, pixel, channel, width, stride, pixels, false, LANES);
+    if (channel < p.n) tile(&p, pixel, channel, 0, 0, pixels, true, (int)(p.n - channel));
+}
+
+typedef void tiles_fn(const ml_depthwise_args *p, int64_t pixel);
+
+#define EACH_COUNT(X, ...) X(1, __VA_ARGS__) X(2, __VA_ARGS__) X(3, __VA_ARGS__) X(4, __VA_ARGS__)
+#define DEFINE(pixels, width, stride)                                                       \
+    static void tiles_##width##_##stride##_##pixels(const ml_depthwise_args *p, int64_t pixel) { \
+        tiles(p, pixel, width, stride, pixels);                                             \
+    }
+EACH_COUNT(DEFINE, 0, 0)
+EACH_COUNT(DEFINE, 3, 1)
+EACH_COUNT(DEFINE, 3, 2)
+EACH_COUNT(DEFINE, 5, 1)
+EACH_COUNT(DEFINE, 5, 2)
+
+#define TABLE(name) {name##_1, name##_2, name##_3, name##_4}
+static tiles_fn *const apart[PIXELS] = TABLE(tiles_0_0);
+static tiles_fn *const overlapping[2][2][PIXELS] = {{TABLE(tiles_3_1), TABLE(tiles_3_2)},
+                                                    {TABLE(tiles_5_1), TABLE(tiles_5_2)}};
+
+static tiles_fn *const *choose(const ml_depthwise_args *p) {
+    const bool once = p->pixel_step == p->tap_step, twice = p->pixel_step == 2 * p->tap_step;
+    const bool short_sums = p->height * p->width <= ML_CHUNK_F32;
+    if (!short_sums || !(once || twice) || !(p->width == 3 || p->width == 5)) return apart;
+    return overlapping[p->width == 5][twice];
+}
+
+void FUNCTION(const ml_depthwise_args *p) {
+    tiles_fn *const *by_count = choose(p);
+    for (int64_t pixel = 0; pixel < p->pixels; pixel += PIXELS) {
+        const int64_t left = p->pixels - pixel;
+        by_count[(left < PIXELS ? left : PIXELS) - 1](p, pixel);
+    }
+}
