@@ -9,7 +9,12 @@
  * all the taps that see it. Taps are summed in the same order in every tile. */
 #include "simd.h"
 
-enum { PIXELS = 4, MOST_TAPS = 5 };
+enum {
+    PIXELS = 4,
+    MOST_TAPS = 5,
+    BLOCK =
+        256 /* channels that all pixels of a call meet before the next, so that weights and columns stay in the cache */
+};
 
 #define INLINE __attribute__((always_inline)) static inline
 
@@ -98,45 +103,63 @@ INLINE void tile(const ml_depthwise_args *p, int64_t pixel, int64_t channel, con
     }
 }
 
-/* All channels of some pixels. */
-INLINE void tiles(const ml_depthwise_args *args, int64_t pixel, const int width, const int stride,
-                  const int pixels) {
+/* Where a row of tiles lies: some pixels, channels first to end - 1. */
+typedef struct tile_row {
+    int64_t pixel;
+    int64_t first;
+    int64_t end;
+} tile_row;
+
+INLINE void tiles(const ml_depthwise_args *args, const tile_row *row, const int width,
+                  const int stride, const int pixels) {
     const ml_depthwise_args p = *args; /* a copy, which stores do not change */
-    int64_t channel = 0;
-    for (; channel + LANES <= p.n; channel += LANES)
-        tile(&p, pixel, channel, width, stride, pixels, false, LANES);
-    if (channel < p.n) tile(&p, pixel, channel, 0, 0, pixels, true, (int)(p.n - channel));
+    int64_t channel = row->first;
+    for (; channel + LANES <= row->end; channel += LANES)
+        tile(&p, row->pixel, channel, width, stride, pixels, false, LANES);
+    if (channel < row->end)
+        tile(&p, row->pixel, channel, 0, 0, pixels, true, (int)(row->end - channel));
 }
 
-typedef void tiles_fn(const ml_depthwise_args *p, int64_t pixel);
+typedef void tiles_fn(const ml_depthwise_args *p, const tile_row *row);
 
-#define EACH_COUNT(X, ...) X(1, __VA_ARGS__) X(2, __VA_ARGS__) X(3, __VA_ARGS__) X(4, __VA_ARGS__)
-#define DEFINE(pixels, width, stride)                                                       \
-    static void tiles_##width##_##stride##_##pixels(const ml_depthwise_args *p, int64_t pixel) { \
-        tiles(p, pixel, width, stride, pixels);                                             \
+#define DEFINE(width, stride, pixels)                                                  \
+    static void tiles_##width##_##stride##_##pixels(const ml_depthwise_args *p,        \
+                                                    const tile_row *row) {             \
+        tiles(p, row, width, stride, pixels);                                          \
     }
-EACH_COUNT(DEFINE, 0, 0)
-EACH_COUNT(DEFINE, 3, 1)
-EACH_COUNT(DEFINE, 3, 2)
-EACH_COUNT(DEFINE, 5, 1)
-EACH_COUNT(DEFINE, 5, 2)
+#define DEFINE_EACH(width, stride) \
+    DEFINE(width, stride, 1) DEFINE(width, stride, 2) DEFINE(width, stride, 3) DEFINE(width, stride, 4)
+DEFINE_EACH(0, 0)
+DEFINE_EACH(3, 1)
+DEFINE_EACH(3, 2)
+DEFINE_EACH(5, 1)
+DEFINE_EACH(5, 2)
+DEFINE(1, 1, 1)
+DEFINE(2, 1, 1)
+DEFINE(4, 1, 1)
 
-#define TABLE(name) {name##_1, name##_2, name##_3, name##_4}
-static tiles_fn *const apart[PIXELS] = TABLE(tiles_0_0);
-static tiles_fn *const overlapping[2][2][PIXELS] = {{TABLE(tiles_3_1), TABLE(tiles_3_2)},
-                                                    {TABLE(tiles_5_1), TABLE(tiles_5_2)}};
+#define EACH(name) {name##_1, name##_2, name##_3, name##_4}
+static tiles_fn *const apart[PIXELS] = EACH(tiles_0_0);
+static tiles_fn *const overlapping[2][2][PIXELS] = {{EACH(tiles_3_1), EACH(tiles_3_2)},
+                                                    {EACH(tiles_5_1), EACH(tiles_5_2)}};
+static tiles_fn *const alone[MOST_TAPS + 1] = {tiles_0_0_1, tiles_1_1_1, tiles_2_1_1,
+                                               tiles_3_1_1, tiles_4_1_1, tiles_5_1_1};
 
 static tiles_fn *const *choose(const ml_depthwise_args *p) {
     const bool once = p->pixel_step == p->tap_step, twice = p->pixel_step == 2 * p->tap_step;
-    const bool short_sums = p->height * p->width <= ML_CHUNK_F32;
-    if (!short_sums || !(once || twice) || !(p->width == 3 || p->width == 5)) return apart;
+    if (p->height * p->width > ML_CHUNK_F32) return apart;
+    if (p->pixels == 1 && p->width <= MOST_TAPS) return &alone[p->width];
+    if (!(once || twice) || !(p->width == 3 || p->width == 5)) return apart;
     return overlapping[p->width == 5][twice];
 }
 
 void FUNCTION(const ml_depthwise_args *p) {
     tiles_fn *const *by_count = choose(p);
-    for (int64_t pixel = 0; pixel < p->pixels; pixel += PIXELS) {
-        const int64_t left = p->pixels - pixel;
-        by_count[(left < PIXELS ? left : PIXELS) - 1](p, pixel);
+    for (tile_row row = {.first = 0}; row.first < p->n; row.first = row.end) {
+        row.end = p->n - row.first < BLOCK ? p->n : row.first + BLOCK;
+        for (row.pixel = 0; row.pixel < p->pixels; row.pixel += PIXELS) {
+            const int64_t left = p->pixels - row.pixel;
+            by_count[(left < PIXELS ? left : PIXELS) - 1](p, &row);
+        }
     }
 }

@@ -13,6 +13,8 @@ typedef struct form {
     int64_t group;  /* lines in one */
     int64_t groups; /* of a window */
     int64_t parts;
+    int64_t
+        shifts; /* lines of output that groups serve one after the other: weights are packed for each */
 } form;
 
 static form form_of(const ml_call *c) {
@@ -22,6 +24,8 @@ static form form_of(const ml_call *c) {
     f.groups = (blob->window.y.size + f.group - 1) / f.group;
     /* Of u8 less 0 the largest takes three parts: 255 = 127 + 127 + 1. */
     if (f.group == 4 && zero != 0) f.parts = zero == -128 ? 3 : 2;
+    const ml_window_axis *y = &blob->window.y;
+    f.shifts = y->dilation == 1 ? (f.group * f.groups - y->size) / y->stride + 1 : 1;
     return f;
 }
 
@@ -39,8 +43,9 @@ static int8_t part_of(int32_t w, int64_t part) {
     return (int8_t)ml_clamp_s32(w, INT8_MIN, INT8_MAX);
 }
 
-/* The weights of tap `tap` of a group's lines: channels from `channel` on, each with one byte, or int16, a line. */
-static void pack_tap(const ml_call *c, const form *f, int64_t part, int64_t group, int64_t tap,
+/* The weights of tap `tap` of a group whose first line is the window's line `first`: channels from `channel` on, each with one
+ * byte, or int16, a line. */
+static void pack_tap(const ml_call *c, const form *f, int64_t part, int64_t first, int64_t tap,
                      int64_t channel, void *to) {
     const depthwise_blob *blob = c->blob;
     const ml_window *w = &blob->window;
@@ -48,29 +53,39 @@ static void pack_tap(const ml_call *c, const form *f, int64_t part, int64_t grou
     const int64_t n = blob->outputs;
     for (int64_t i = 0; i < ML_PANEL_DEPTHWISE; i++)
         for (int64_t k = 0; k < f->group; k++) {
-            const int64_t line = group * f->group + k, o = channel + i;
-            const bool there = line < w->y.size && o < n;
+            const int64_t line = first + k, o = channel + i;
+            const bool there = line >= 0 && line < w->y.size && o < n;
             const int32_t value = there ? weight(c, weights, (line * w->x.size + tap) * n + o) : 0;
             if (f->group == 4) ((int8_t *)to)[i * 4 + k] = part_of(value, part);
             else ((int16_t *)to)[i * 2 + k] = (int16_t)value;
         }
 }
 
-/* Panels, and behind them the sum of each channel's weights. */
+/* All panels for lines of output that see the groups' lines from line `shift` on. */
+static char *pack_panels(const ml_call *c, const form *f, int64_t shift, char *to) {
+    const depthwise_blob *blob = c->blob;
+    for (int64_t channel = 0; channel < blob->outputs; channel += ML_PANEL_DEPTHWISE)
+        for (int64_t part = 0; part < f->parts; part++)
+            for (int64_t first = -shift; first < f->groups * f->group - shift; first += f->group)
+                for (int64_t tap = 0; tap < blob->window.x.size; tap++) {
+                    pack_tap(c, f, part, first, tap, channel, to);
+                    to += 4 * ML_PANEL_DEPTHWISE;
+                }
+    return to;
+}
+
+/* Panels for each shift, and behind them the sum of each channel's weights. */
 int64_t ml_depthwise_pack_bytes(const ml_call *c, void *to) {
     const depthwise_blob *blob = c->blob;
     const ml_window *w = &blob->window;
     const form f = form_of(c);
-    const int64_t n = blob->outputs, bytes = ml_depthwise_packed_bytes(c, f.groups * f.parts);
+    const int64_t n = blob->outputs, taps = (int64_t)w->y.size * w->x.size,
+                  bytes = ml_depthwise_packed_bytes(c, f.groups * f.parts * f.shifts);
     if (!to || bytes < 0) return bytes < 0 ? bytes : bytes + n * (int64_t)sizeof(int32_t);
     char *next = to;
-    for (int64_t channel = 0; channel < n; channel += ML_PANEL_DEPTHWISE)
-        for (int64_t part = 0; part < f.parts; part++)
-            for (int64_t group = 0; group < f.groups; group++)
-                for (int64_t tap = 0; tap < w->x.size; tap++, next += 4 * ML_PANEL_DEPTHWISE)
-                    pack_tap(c, &f, part, group, tap, channel, next);
-    uint32_t *sums = (uint32_t *)(void *)((char *)to + bytes);
-    const int64_t taps = (int64_t)w->y.size * w->x.size;
+    for (int64_t shift = 0; shift < f.shifts; shift++)
+        next = pack_panels(c, &f, shift * w->y.stride, next);
+    uint32_t *sums = (uint32_t *)(void *)next;
     memset(sums, 0, (size_t)n * sizeof *sums);
     for (int64_t tap = 0; tap < taps; tap++)
         for (int64_t o = 0; o < n; o++) sums[o] += (uint32_t)weight(c, ml_value(c, 1), tap * n + o);
@@ -81,7 +96,7 @@ int64_t ml_depthwise_pack_bytes(const ml_call *c, void *to) {
 typedef struct layout {
     form form;
     int64_t columns; /* of an interleaved line, with padding */
-    int64_t before;  /* columns of padding in front */
+    int64_t before; /* columns of padding in front */
     bool alone; /* pixels are computed one by one, each from columns that are put together for it */
     int64_t pixels; /* whose sums are requantized together */
     int64_t lines; /* interleaved ones, behind the pointers to them */
@@ -132,8 +147,8 @@ static void fill_columns(const work *k, uint32_t *to, int64_t columns) {
     for (int64_t i = 0; i < columns * k->blob->outputs; i++) to[i] = pad;
 }
 
-/* Interleaves the lines of a window, between its columns of padding. */
-static void interleave_lines(const work *k, int64_t batch, const ml_taps *down) {
+/* Interleaves the lines from `first` on of a batch, between their columns of padding. */
+static void interleave_lines(const work *k, int64_t batch, int64_t first) {
     const ml_window *w = &k->blob->window;
     const int64_t n = k->blob->outputs, count = (int64_t)w->x.in * w->channels,
                   multiplier = k->blob->multiplier;
@@ -143,8 +158,8 @@ static void interleave_lines(const work *k, int64_t batch, const ml_taps *down) 
         ml_interleave_s8_args a = {
             .count = count, .flip = k->flip, .pad = k->zero, .y = multiplier > 1 ? narrow : to};
         for (int64_t i = 0; i < k->l.form.group; i++) {
-            const int64_t ky = g * k->l.form.group + i, y = down->start + ky * w->y.dilation;
-            const bool there = ky >= down->first && ky < down->end;
+            const int64_t y = first + (g * k->l.form.group + i) * w->y.dilation;
+            const bool there = y >= 0 && y < w->y.in;
             a.lines[i] = there ? k->x + batch * k->x_batch + y * count : NULL;
         }
         k->c->env->simd->interleave_s8(&a);
@@ -175,12 +190,13 @@ static void begin_batch(work *k, int64_t batch) {
     const int64_t behind = l->before + k->blob->window.x.in;
     if (k->blob->form == DEPTHWISE_HYBRID)
         k->zero = ((const int32_t *)ml_scratch(c, k->blob->zeros))[batch];
-    const char *packed = c->packed;
-    const uint32_t *weights =
-        (const uint32_t *)(const void *)(packed + ml_depthwise_packed_bytes(c, l->form.groups *
-                                                                                   l->form.parts));
+    const int64_t panels = l->form.groups * l->form.parts * l->form.shifts;
+    const void *sums = (const char *)c->packed + ml_depthwise_packed_bytes(c, panels);
+    const uint32_t *weights = sums;
     uint32_t *start = (uint32_t *)(void *)(k->scratch + l->start);
     for (int64_t o = 0; o < n; o++) start[o] = 0 - (uint32_t)k->zero * weights[o];
+    const uint32_t *bias = k->blob->form == DEPTHWISE_BYTES ? ml_in_optional(c, 2) : NULL;
+    for (int64_t o = 0; bias && o < n; o++) start[o] += bias[o];
     uint32_t *line = (uint32_t *)(void *)(k->scratch + l->lines);
     for (int64_t g = 0; g < l->form.groups && !l->alone; g++, line += columns) {
         fill_columns(k, line, l->before);
@@ -203,12 +219,13 @@ static void write_pixels(const work *k, int64_t batch, int64_t pixel, int64_t co
     const ml_call *c = k->c;
     const depthwise_params *p = c->params;
     const int64_t n = k->blob->outputs;
-    ml_requantized r = {ml_in_optional(c, 2), sums, count, 0, n, NULL, n};
-    if (k->blob->form != DEPTHWISE_HYBRID) {
+    ml_requantized r = {.sums = sums, .rows = count, .n = n, .y_stride = n};
+    if (k->blob->form == DEPTHWISE_BYTES) { /* whose sums began with the bias */
         r.y = (int8_t *)ml_out(c, 0) + pixel * n;
         ml_requantize_sums(c, &r, ML_S8);
         return;
     }
+    r.bias = ml_in_optional(c, 2);
     for (int64_t i = 0; i < count; i++) { /* of one batch: one scale for all of them */
         r.rows = 1;
         r.sums = sums + i * n;
@@ -230,18 +247,21 @@ static ml_status lines_bytes(const ml_call *c, int64_t first, int64_t end, int32
                            .tap_step = (k.l.alone ? 1 : w->x.dilation) * n,
                            .pixel_step = w->x.stride * n,
                            .n = n,
-                           .packed = c->packed,
                            .packed_line = tap,
                            .start = k.scratch + k.l.start,
                            .y = k.scratch + k.l.sums};
     a.packed_panel = tap * a.height;
     point(&k);
-    for (int64_t line = first, before = -1; line < end; line++) {
+    for (int64_t line = first, before = -1, held = 0; line < end; line++) {
         const int64_t batch = line / w->y.out;
-        const ml_taps down = ml_window_taps(&w->y, line % w->y.out);
         if (batch != before) begin_batch(&k, batch);
+        if (batch != before || line - held >= k.l.form.shifts) {
+            held = line;
+            interleave_lines(&k, batch, line % w->y.out * w->y.stride - w->y.before);
+        }
         before = batch;
-        interleave_lines(&k, batch, &down);
+        a.packed = (const char *)c->packed +
+                   (line - held) * ml_depthwise_packed_bytes(c, k.l.form.groups * k.l.form.parts);
         for (int64_t ox = 0; ox < w->x.out; ox += a.pixels) {
             a.pixels = ml_min_s64(k.l.pixels, w->x.out - ox);
             a.first = k.l.alone ? 0 : ox * a.pixel_step;
