@@ -1,4 +1,4 @@
-/* depthwise_f32_avx512.c -- tiles of 4 pixels times 16 channels. */
+/* depthwise_f32_avx512.c -- tiles of 8 pixels times 16 channels. */
 #include <immintrin.h>
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-/* depthwise_f32_sse2.c -- tiles of 4 pixels times 4 channels, what every x86-64 has. */
+/* depthwise_f32_sse2.c -- tiles of 8 pixels times 4 channels, what every x86-64 has. */
 #include <emmintrin.h>
 #include <stdbool.h>
 #include <string.h>

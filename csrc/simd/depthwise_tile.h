@@ -10,7 +10,8 @@
 #include "simd.h"
 
 enum {
-    PIXELS = 4,
+    PIXELS = 8,
+    POWERS = 4, /* of two, up to PIXELS */
     MOST_TAPS = 5,
     BLOCK =
         256 /* channels that all pixels of a call meet before the next, so that weights and columns stay in the cache */
@@ -28,7 +29,7 @@ INLINE void add_taps(const ml_depthwise_args *p, const char *x, const char *w, i
     const int64_t pixel_step = 4 * p->pixel_step, tap_step = 4 * p->tap_step;
     for (int64_t tap = 0; tap < taps; tap++, x += tap_step, w += 4 * ML_PANEL_DEPTHWISE) {
         VECTOR weights = LOAD(w);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int i = 0; i < pixels; i++)
             sums[i] = MULTIPLY_ADD(load(x + i * pixel_step, part, count), weights, sums[i]);
     }
@@ -40,11 +41,11 @@ INLINE void add_columns(const ml_depthwise_args *p, const char *x, const char *w
     VECTOR weights[MOST_TAPS];
 #pragma GCC unroll 5
     for (int tap = 0; tap < width; tap++) weights[tap] = LOAD(w + 4 * tap * ML_PANEL_DEPTHWISE);
-#pragma GCC unroll 16
+#pragma GCC unroll 20
     for (int column = 0; column < (pixels - 1) * stride + width; column++) {
         VECTOR value = LOAD(x + 4 * column * p->tap_step);
         __asm__("" : "+" REGISTER(value));
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int i = 0; i < pixels; i++) {
             const int tap = column - i * stride;
             if (tap >= 0 && tap < width) sums[i] = MULTIPLY_ADD(value, weights[tap], sums[i]);
@@ -57,7 +58,7 @@ INLINE void add_any(const ml_depthwise_args *p, int64_t offset, const char *w, c
                     const bool part, int count, VECTOR *sums) {
     VECTOR total[PIXELS];
     int64_t room = ML_CHUNK_F32;
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int i = 0; i < pixels; i++) total[i] = ZERO();
     for (int64_t line = 0; line < p->height; line++, w += 4 * p->packed_line) {
         const char *x = (const char *)p->lines[line] + offset;
@@ -69,66 +70,89 @@ INLINE void add_any(const ml_depthwise_args *p, int64_t offset, const char *w, c
             room -= taps;
             if (room > 0) continue;
             room = ML_CHUNK_F32;
-#pragma GCC unroll 4
+#pragma GCC unroll 8
             for (int i = 0; i < pixels; i++) {
                 total[i] = ADD(total[i], sums[i]);
                 sums[i] = ZERO();
             }
         }
     }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int i = 0; i < pixels; i++) sums[i] = ADD(total[i], sums[i]);
 }
 
-/* `count` channels from `channel` on of `pixels` pixels; width 0 stands for windows of any size. */
-INLINE void tile(const ml_depthwise_args *p, int64_t pixel, int64_t channel, const int width,
+/* Where a tile begins. */
+typedef struct tile_place {
+    int64_t offset; /* bytes from the begin of a line */
+    const char *w;
+    const ELEMENT *start;
+    ELEMENT *y;
+} tile_place;
+
+/* `count` channels of `pixels` pixels; width 0 stands for windows of any size. */
+INLINE void tile(const ml_depthwise_args *p, const tile_place *at, const int width,
                  const int stride, const int pixels, const bool part, int count) {
     VECTOR sums[PIXELS], initial = ZERO();
-    const ELEMENT *start = (const ELEMENT *)p->start + channel;
-    const int64_t panel = channel / ML_PANEL_DEPTHWISE, within = channel % ML_PANEL_DEPTHWISE;
-    const int64_t offset = 4 * (p->first + pixel * p->pixel_step + channel);
-    const char *w = (const char *)p->packed + 4 * (panel * p->packed_panel + within);
-    ELEMENT *y = (ELEMENT *)p->y + pixel * p->n + channel;
-    if (p->start) initial = part ? LOAD_PART(start, count) : LOAD(start);
-#pragma GCC unroll 4
+    const char *w = at->w;
+    if (at->start) initial = part ? LOAD_PART(at->start, count) : LOAD(at->start);
+#pragma GCC unroll 8
     for (int i = 0; i < pixels; i++) sums[i] = initial;
-    if (!width) add_any(p, offset, w, pixels, part, count, sums);
+    if (!width) add_any(p, at->offset, w, pixels, part, count, sums);
     for (int64_t line = 0; width && line < p->height; line++, w += 4 * p->packed_line)
-        add_columns(p, (const char *)p->lines[line] + offset, w, width, stride, pixels, sums);
-#pragma GCC unroll 4
-    for (int i = 0; i < pixels; i++, y += p->n) {
+        add_columns(p, (const char *)p->lines[line] + at->offset, w, width, stride, pixels, sums);
+#pragma GCC unroll 8
+    for (int i = 0; i < pixels; i++) {
         VECTOR value = FINISH(p, sums[i]);
-        if (part) STORE_PART(y, value, count);
-        else STORE(y, value);
+        if (part) STORE_PART(at->y + i * p->n, value, count);
+        else STORE(at->y + i * p->n, value);
     }
 }
 
-/* Where a row of tiles lies: some pixels, channels first to end - 1. */
-typedef struct tile_row {
-    int64_t pixel;
+/* Rows of tiles: pixels first to end - 1, a multiple of a tile's; channels from `channel` on, the first of a panel. */
+typedef struct tile_rows {
     int64_t first;
     int64_t end;
-} tile_row;
+    int64_t channel;
+    int64_t channels;
+} tile_rows;
 
-INLINE void tiles(const ml_depthwise_args *args, const tile_row *row, const int width,
+INLINE void tiles(const ml_depthwise_args *args, const tile_rows *rows, const int width,
                   const int stride, const int pixels) {
     const ml_depthwise_args p = *args; /* a copy, which stores do not change */
-    int64_t channel = row->first;
-    for (; channel + LANES <= row->end; channel += LANES)
-        tile(&p, row->pixel, channel, width, stride, pixels, false, LANES);
-    if (channel < row->end)
-        tile(&p, row->pixel, channel, 0, 0, pixels, true, (int)(row->end - channel));
+    const tile_rows r = *rows;
+    for (int64_t pixel = r.first; pixel < r.end; pixel += pixels) {
+        tile_place at = {.offset = 4 * (p.first + pixel * p.pixel_step + r.channel),
+                         .start = p.start ? (const ELEMENT *)p.start + r.channel : NULL,
+                         .y = (ELEMENT *)p.y + pixel * p.n + r.channel};
+        const char *panel =
+            (const char *)p.packed + 4 * (r.channel / ML_PANEL_DEPTHWISE) * p.packed_panel;
+        int64_t left = r.channels;
+        for (int within = 0; left >= LANES; left -= LANES, within += LANES) {
+            if (within == ML_PANEL_DEPTHWISE) within = 0, panel += 4 * p.packed_panel;
+            at.w = panel + 4 * within;
+            tile(&p, &at, width, stride, pixels, false, LANES);
+            at.offset += 4 * LANES;
+            at.y += LANES;
+            if (at.start) at.start += LANES;
+        }
+        if (left == 0) continue;
+        const int64_t whole = r.channels - left;
+        at.w = (const char *)p.packed +
+               4 * ((r.channel + whole) / ML_PANEL_DEPTHWISE * p.packed_panel +
+                    whole % ML_PANEL_DEPTHWISE);
+        tile(&p, &at, 0, 0, pixels, true, (int)left);
+    }
 }
 
-typedef void tiles_fn(const ml_depthwise_args *p, const tile_row *row);
+typedef void tiles_fn(const ml_depthwise_args *p, const tile_rows *rows);
 
 #define DEFINE(width, stride, pixels)                                                  \
     static void tiles_##width##_##stride##_##pixels(const ml_depthwise_args *p,        \
-                                                    const tile_row *row) {             \
-        tiles(p, row, width, stride, pixels);                                          \
+                                                    const tile_rows *rows) {             \
+        tiles(p, rows, width, stride, pixels);                                          \
     }
 #define DEFINE_EACH(width, stride) \
-    DEFINE(width, stride, 1) DEFINE(width, stride, 2) DEFINE(width, stride, 3) DEFINE(width, stride, 4)
+    DEFINE(width, stride, 1) DEFINE(width, stride, 2) DEFINE(width, stride, 4) DEFINE(width, stride, 8)
 DEFINE_EACH(0, 0)
 DEFINE_EACH(3, 1)
 DEFINE_EACH(3, 2)
@@ -138,9 +162,9 @@ DEFINE(1, 1, 1)
 DEFINE(2, 1, 1)
 DEFINE(4, 1, 1)
 
-#define EACH(name) {name##_1, name##_2, name##_3, name##_4}
-static tiles_fn *const apart[PIXELS] = EACH(tiles_0_0);
-static tiles_fn *const overlapping[2][2][PIXELS] = {{EACH(tiles_3_1), EACH(tiles_3_2)},
+#define EACH(name) {name##_1, name##_2, name##_4, name##_8}
+static tiles_fn *const apart[POWERS] = EACH(tiles_0_0);
+static tiles_fn *const overlapping[2][2][POWERS] = {{EACH(tiles_3_1), EACH(tiles_3_2)},
                                                     {EACH(tiles_5_1), EACH(tiles_5_2)}};
 static tiles_fn *const alone[MOST_TAPS + 1] = {tiles_0_0_1, tiles_1_1_1, tiles_2_1_1,
                                                tiles_3_1_1, tiles_4_1_1, tiles_5_1_1};
@@ -154,12 +178,13 @@ static tiles_fn *const *choose(const ml_depthwise_args *p) {
 }
 
 void FUNCTION(const ml_depthwise_args *p) {
-    tiles_fn *const *by_count = choose(p);
-    for (tile_row row = {.first = 0}; row.first < p->n; row.first = row.end) {
-        row.end = p->n - row.first < BLOCK ? p->n : row.first + BLOCK;
-        for (row.pixel = 0; row.pixel < p->pixels; row.pixel += PIXELS) {
-            const int64_t left = p->pixels - row.pixel;
-            by_count[(left < PIXELS ? left : PIXELS) - 1](p, &row);
+    tiles_fn *const *by_power = choose(p);
+    for (int64_t channel = 0; channel < p->n; channel += BLOCK) {
+        const int64_t channels = p->n - channel < BLOCK ? p->n - channel : BLOCK;
+        tile_rows rows = {0, 0, channel, channels};
+        for (int power = POWERS - 1; power >= 0; power--, rows.first = rows.end) {
+            rows.end = p->pixels >> power << power;
+            if (rows.end > rows.first) by_power[power](p, &rows);
         }
     }
 }
