@@ -177,12 +177,26 @@ static tiles_fn *const *choose(const ml_depthwise_args *p) {
     return overlapping[p->width == 5][twice];
 }
 
+/* The largest power of two of pixels whose columns find room in the first-level cache: 12 lines of 64 bytes in each of 64 sets,
+ * of which columns that lie powers of two apart use few. */
+static int most_power(const ml_depthwise_args *p) {
+    const int64_t step = 4 * p->tap_step, spread = step & -step;
+    const int64_t lines = spread < 64 ? 12 * 64 : spread < 4096 ? 12 * (4096 / spread) : 12;
+    for (int power = POWERS - 1; power > 0; power--) {
+        const int64_t pixels = ((int64_t)1 << power) - 1;
+        const int64_t columns = pixels * p->pixel_step / (p->tap_step ? p->tap_step : 1) + p->width;
+        if (columns * p->height <= lines) return power;
+    }
+    return 0;
+}
+
 void FUNCTION(const ml_depthwise_args *p) {
     tiles_fn *const *by_power = choose(p);
+    const int most = most_power(p);
     for (int64_t channel = 0; channel < p->n; channel += BLOCK) {
         const int64_t channels = p->n - channel < BLOCK ? p->n - channel : BLOCK;
         tile_rows rows = {0, 0, channel, channels};
-        for (int power = POWERS - 1; power >= 0; power--, rows.first = rows.end) {
+        for (int power = most; power >= 0; power--, rows.first = rows.end) {
             rows.end = p->pixels >> power << power;
             if (rows.end > rows.first) by_power[power](p, &rows);
         }

@@ -6,7 +6,11 @@
  * each part meets the lines anew. */
 #include "kernels/depthwise_conv/depthwise_conv.h"
 
-enum { SUMS_BYTES = 16 << 10, FREE_COLUMNS = 64 };
+enum {
+    CHANNELS = 128, /* computed and requantized together, a multiple of a panel's */
+    PIXELS = 16,
+    FREE_COLUMNS = 64
+};
 
 /* How weights are packed. */
 typedef struct form {
@@ -98,7 +102,8 @@ typedef struct layout {
     int64_t columns; /* of an interleaved line, with padding */
     int64_t before; /* columns of padding in front */
     bool alone; /* pixels are computed one by one, each from columns that are put together for it */
-    int64_t pixels; /* whose sums are requantized together */
+    int64_t channels; /* and pixels, whose sums are requantized together */
+    int64_t pixels;
     int64_t lines; /* interleaved ones, behind the pointers to them */
     int64_t window; /* columns of a pixel that is alone */
     int64_t narrow; /* a line before its elements are repeated */
@@ -116,15 +121,15 @@ static layout lay_out(const ml_call *c) {
         ml_max_s64((int64_t)x->before + x->in, ml_max_s64(x->out - 1, 0) * x->stride + extent);
     l.alone = l.columns > 2 * (int64_t)x->in + FREE_COLUMNS;
     if (l.alone) l.columns = x->in, l.before = 0;
-    l.pixels = ml_max_s64(SUMS_BYTES / (4 * ml_max_s64(n, 1)) / 4 * 4, 4);
-    l.pixels = l.alone ? 1 : ml_min_s64(l.pixels, x->out);
+    l.channels = ml_max_s64(ml_min_s64(n, CHANNELS), 1);
+    l.pixels = l.alone ? 1 : ml_min_s64(CHANNELS * PIXELS / l.channels / 8 * 8, x->out);
     const int64_t groups = l.form.groups, narrow = (int64_t)x->in * blob->window.channels;
     l.lines = ml_round_up(groups * l.form.parts * (int64_t)sizeof(void *), 64);
     l.window = l.lines + ml_round_up(groups * l.columns * n * 4, 64);
     l.narrow = l.window + ml_round_up(l.alone ? groups * x->size * n * 4 : 0, 64);
     l.start = l.narrow + ml_round_up(blob->multiplier > 1 ? narrow * 4 : 0, 64);
     l.sums = l.start + ml_round_up(n * 4, 64);
-    l.bytes = l.sums + l.pixels * n * 4;
+    l.bytes = l.sums + l.pixels * l.channels * 4;
     return l;
 }
 
@@ -213,25 +218,46 @@ static void point(const work *k) {
     for (int64_t i = 0; i < groups * k->l.form.parts; i++) lines[i] = first + i % groups * step;
 }
 
-/* What sums become: `count` pixels from `pixel` on, counted over all. */
-static void write_pixels(const work *k, int64_t batch, int64_t pixel, int64_t count,
-                         const int32_t *sums) {
+/* What the sums of `a` become: outputs from `channel` on of pixels from `pixel` on, counted over all. */
+static void write_pixels(const work *k, const ml_depthwise_args *a, int64_t batch, int64_t pixel,
+                         int64_t channel) {
     const ml_call *c = k->c;
     const depthwise_params *p = c->params;
     const int64_t n = k->blob->outputs;
-    ml_requantized r = {.sums = sums, .rows = count, .n = n, .y_stride = n};
+    ml_requantized r = {
+        .sums = a->y, .rows = a->pixels, .first = channel, .n = a->n, .y_stride = n};
     if (k->blob->form == DEPTHWISE_BYTES) { /* whose sums began with the bias */
-        r.y = (int8_t *)ml_out(c, 0) + pixel * n;
+        r.y = (int8_t *)ml_out(c, 0) + pixel * n + channel;
         ml_requantize_sums(c, &r, ML_S8);
         return;
     }
     r.bias = ml_in_optional(c, 2);
-    for (int64_t i = 0; i < count; i++) { /* of one batch: one scale for all of them */
-        r.rows = 1;
-        r.sums = sums + i * n;
-        r.y = (float *)ml_out(c, 0) + (pixel + i) * n;
+    r.rows = 1;
+    for (int64_t i = 0; i < a->pixels; i++) { /* of one batch: one scale for all of them */
+        r.sums = (const int32_t *)a->y + i * a->n;
+        r.y = (float *)ml_out(c, 0) + (pixel + i) * n + channel;
         ml_scale_sums(c, &r, ml_quantized_input_of(c).scales + batch, ML_SCALES_FIRST, p->minimum,
                       p->maximum);
+    }
+}
+
+/* A line of output, of lines that are interleaved; weights are those of the line's shift. */
+static void sum_line(const work *k, const ml_depthwise_args *args, int64_t line,
+                     const char *packed) {
+    const ml_window *w = &k->blob->window;
+    const int64_t n = k->blob->outputs, batch = line / w->y.out;
+    ml_depthwise_args a = *args;
+    for (int64_t ox = 0; ox < w->x.out; ox += a.pixels) {
+        a.pixels = ml_min_s64(k->l.pixels, w->x.out - ox);
+        if (k->l.alone) gather_window(k, ox);
+        for (int64_t channel = 0; channel < n; channel += a.n) {
+            a.n = ml_min_s64(k->l.channels, n - channel);
+            a.first = (k->l.alone ? 0 : ox * a.pixel_step) + channel;
+            a.packed = packed + 4 * (channel / ML_PANEL_DEPTHWISE) * a.packed_panel;
+            a.start = (const int32_t *)(const void *)(k->scratch + k->l.start) + channel;
+            k->c->env->simd->depthwise_s8(&a);
+            write_pixels(k, &a, batch, line * w->x.out + ox, channel);
+        }
     }
 }
 
@@ -246,11 +272,10 @@ static ml_status lines_bytes(const ml_call *c, int64_t first, int64_t end, int32
                            .width = w->x.size,
                            .tap_step = (k.l.alone ? 1 : w->x.dilation) * n,
                            .pixel_step = w->x.stride * n,
-                           .n = n,
                            .packed_line = tap,
-                           .start = k.scratch + k.l.start,
                            .y = k.scratch + k.l.sums};
     a.packed_panel = tap * a.height;
+    const int64_t shift_bytes = ml_depthwise_packed_bytes(c, a.height);
     point(&k);
     for (int64_t line = first, before = -1, held = 0; line < end; line++) {
         const int64_t batch = line / w->y.out;
@@ -260,15 +285,7 @@ static ml_status lines_bytes(const ml_call *c, int64_t first, int64_t end, int32
             interleave_lines(&k, batch, line % w->y.out * w->y.stride - w->y.before);
         }
         before = batch;
-        a.packed = (const char *)c->packed +
-                   (line - held) * ml_depthwise_packed_bytes(c, k.l.form.groups * k.l.form.parts);
-        for (int64_t ox = 0; ox < w->x.out; ox += a.pixels) {
-            a.pixels = ml_min_s64(k.l.pixels, w->x.out - ox);
-            a.first = k.l.alone ? 0 : ox * a.pixel_step;
-            if (k.l.alone) gather_window(&k, ox);
-            c->env->simd->depthwise_s8(&a);
-            write_pixels(&k, batch, line * w->x.out + ox, a.pixels, a.y);
-        }
+        sum_line(&k, &a, line, (const char *)c->packed + (line - held) * shift_bytes);
     }
     return ML_OK;
 }
