@@ -133,6 +133,7 @@ typedef struct ml_plan_request {
     const ml_graph *graph;
     int32_t strategy; /* its place in the table */
     int32_t options;
+    uint32_t hash; /* of the key: of spec and bound */
     const int32_t *spec;
     int32_t words;
     const ml_binding *bound;
@@ -148,8 +149,7 @@ ml_plan *ml_plan_hold(ml_plan *plan);
 /* A plan of the same key with a copy of `rows`, which are the plan's own or a residence's. */
 ml_status ml_plan_copy(ml_plan *plan, const ml_rows *rows, ml_plan **copy, ml_error *error);
 uint32_t ml_plan_hash(const int32_t *spec, int32_t words, const ml_binding *bound, int32_t n_bound);
-bool ml_plan_has_key(const ml_plan *plan, uint32_t hash, const int32_t *spec, int32_t words,
-                     const ml_binding *bound, int32_t n_bound);
+bool ml_plan_has_key(const ml_plan *plan, const ml_plan_request *request);
 
 /* Rows. */
 /* Points at tables in `memory`, which has ml_rows_bytes and is aligned for an int64_t. */

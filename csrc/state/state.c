@@ -122,6 +122,7 @@ static ml_plan_request request_of(ml_state *s, const ml_binding *bound, int32_t 
     return (ml_plan_request){.graph = s->graph,
                              .strategy = s->strategy,
                              .options = s->options,
+                             .hash = ml_plan_hash(s->asked.spec, s->asked.words, bound, n_bound),
                              .spec = s->asked.spec,
                              .words = s->asked.words,
                              .bound = bound,
@@ -135,7 +136,7 @@ static ml_plan_request request_of(ml_state *s, const ml_binding *bound, int32_t 
 /* The residence with this key, from the cache or made; *made says which. */
 static ml_status find_or_make(ml_state *s, const ml_plan_request *request, ml_residence **r,
                               bool *made, ml_error *error) {
-    *r = ml_cache_find(s, request->spec, request->words, request->bound, request->n_bound);
+    *r = ml_cache_find(s, request);
     *made = !*r;
     if (*r) {
         *r = ml_cache_improve(s, *r);

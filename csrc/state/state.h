@@ -253,8 +253,7 @@ void ml_asked_refused(ml_state *state);
 void ml_asked_free(ml_state *state);
 
 /* cache.c */
-ml_residence *ml_cache_find(ml_state *state, const int32_t *spec, int32_t words,
-                            const ml_binding *bound, int32_t n_bound);
+ml_residence *ml_cache_find(ml_state *state, const ml_plan_request *request);
 void ml_cache_add(ml_state *state, ml_residence *residence);
 /* Drops what was longest unused until the bound is kept; never the residence in force. */
 void ml_cache_evict(ml_state *state);
