@@ -132,12 +132,47 @@ typedef struct ml_quantize_u8_args {
     uint8_t *y;
 } ml_quantize_u8_args;
 
+/* Windows of `height` lines by `width` taps over an image, each channel by itself: sums of n channels of neighbouring pixels.
+ *
+ * All elements have 4 bytes: floats, or in depthwise_s8 groups of small integers, one under the other, as interleave_s8 of
+ * the same level makes them: 4 of u8, whose weights are s8, or 2 of s16. Sums wrap. Weights lie in panels of ML_PANEL_DEPTHWISE channels, [panel][line][tap][channel], with zeros
+ * in excess. A pixel's sum begins with `start` and goes on in the order of lines and taps; of floats, 128 products at a time
+ * are summed, and those sums in turn. It does not depend on the pixels it is computed with. */
+typedef struct ml_depthwise_args {
+    const void *const *lines; /* `height` of them */
+    int64_t first; /* element of a line that the first pixel's first tap is */
+    int64_t height;
+    int64_t width;
+    int64_t tap_step; /* elements from tap to tap */
+    int64_t pixel_step; /* from pixel to pixel */
+    int64_t pixels;
+    int64_t n;
+    const void *packed; /* the weight of the first line and tap */
+    int64_t packed_line; /* elements from line to line */
+    int64_t packed_panel; /* from panel to panel */
+    const void *start; /* n floats or int32, or NULL: 0 */
+    void *y; /* pixels of n floats or int32 */
+    float low; /* floats are clamped; NaN passes on */
+    float high;
+} ml_depthwise_args;
+
+/* y[i] = the bytes i, each ^ flip, of some lines, one behind the other: of ml_simd's depthwise_s8_group lines, 4 as bytes or
+ * 2 as 16 bits. */
+typedef struct ml_interleave_s8_args {
+    const uint8_t *lines[4]; /* of `count` bytes; NULL: full of `pad` */
+    int64_t count;
+    int32_t flip; /* 0 or 128 */
+    int32_t pad; /* 0 to 255, not flipped */
+    void *y; /* count groups of 4 bytes */
+} ml_interleave_s8_args;
+
 /* Weights are packed in panels of matmul_f32_panel outputs, [panel][k][matmul_f32_panel], with zeros in excess. So many rows
  * as matmul_f32_rows share a load of weights: blocks of rows should be multiples of it. */
 typedef struct ml_simd {
     const char *level;
     int32_t matmul_f32_panel;
     int32_t matmul_f32_rows;
+    int32_t depthwise_s8_group; /* lines in a group of interleave_s8 */
 #define PRIMITIVE(name, returns, parameters, levels) returns(*name) parameters;
 #include "simd/primitives.def"
 #undef PRIMITIVE

@@ -7,6 +7,7 @@
 #include "rules/bytes.h"
 #include "rules/matmul.h"
 #include "rules/values.h"
+#include "rules/work.h"
 
 enum { ROWS = 32 };
 
@@ -343,13 +344,17 @@ static ml_status words(const ml_call *c, int64_t first, int64_t end, int32_t wor
 /* x's matrices, whose columns are the rows that are wanted, turned into scratch. */
 #define TURN(type)                                                                           \
     for (int64_t x = 0; x < b->of_x * b->k * b->m; x += b->k * b->m)                         \
-        for (int64_t j = 0; j < b->k; j++)                                                   \
+        for (int64_t j = 0; j < b->k && status == ML_OK; j++) {                              \
             for (int64_t i = 0; i < b->m; i++)                                               \
-                ((type *)c->scratch)[x + i * b->k + j] = ((const type *)ml_in(c, 0))[x + j * b->m + i];
+                ((type *)c->scratch)[x + i * b->k + j] = ((const type *)ml_in(c, 0))[x + j * b->m + i]; \
+            status = ml_count_work(c, b->m, &work);                                          \
+        }
 
 static ml_status run(const ml_call *c, ml_body body) {
     const product_blob *b = c->blob;
     const int32_t type = ml_in_tensor(c, 0)->type;
+    int64_t work = 0;
+    ml_status status = ML_OK;
     if (((const batch_matmul_params *)c->params)->adj_x) {
         if (type == ML_F32) {
             TURN(float)
@@ -359,6 +364,7 @@ static ml_status run(const ml_call *c, ml_body body) {
             TURN(int16_t)
         }
     }
+    if (status != ML_OK) return status;
     return ml_parallel(c, b->batches * ((b->m + ROWS - 1) / ROWS),
                        ml_work_grain(ml_min_s64(ROWS, b->m) * b->k * b->n), body, NULL);
 }

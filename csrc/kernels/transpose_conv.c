@@ -7,6 +7,7 @@
 #include "rules/matmul.h"
 #include "rules/values.h"
 #include "rules/window.h"
+#include "rules/work.h"
 
 /* cut: how many outputs fewer than its windows cover an output has for which no shape is given. */
 #define TRANSPOSE_CONV_FIELDS(X, S)                                                                \
@@ -227,16 +228,32 @@ SCATTER(scatter_f32, float)
 SCATTER(scatter_u32, uint32_t)
 SCATTER(scatter_u64, uint64_t)
 
+/* Bias and clamp, of the outputs of pixels first .. end - 1. */
+static ml_status finish_f32(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                            void *args) {
+    const transpose_conv_params *p = c->params;
+    const int64_t outputs = ((const transpose_conv_blob *)c->blob)->outputs;
+    const float *bias = ml_in_optional(c, 3);
+    float *y = (float *)ml_out(c, 0) + first * outputs;
+    (void)worker, (void)args;
+    for (int64_t i = first; i < end; i++, y += outputs)
+        for (int64_t o = 0; o < outputs; o++) {
+            float v = y[o] + (bias ? bias[o] : 0.0f);
+            v = v < p->minimum ? p->minimum : v;
+            y[o] = v > p->maximum ? p->maximum : v;
+        }
+    return ML_OK;
+}
+
 static ml_status transpose_conv_f32(const ml_call *c) {
     const transpose_conv_blob *b = c->blob;
-    const transpose_conv_params *p = c->params;
-    const float *bias = ml_in_optional(c, 3);
     const int64_t pixels = b->batches * b->in[0] * b->in[1], outputs = b->outputs;
     const int64_t all = b->batches * b->out[0] * b->out[1];
     float *y = ml_out(c, 0), *products = ml_scratch(c, b->products);
-    for (int64_t i = 0; i < all; i++)
-        for (int64_t o = 0; o < outputs; o++) y[i * outputs + o] = 0.0f;
-    for (int64_t first = 0, count; first < pixels && b->depth > 0; first += count) {
+    const float nothing = 0.0f;
+    ml_status status = ml_fill_bytes(c, y, all * outputs * (int64_t)sizeof *y, &nothing, sizeof *y);
+    for (int64_t first = 0, count; first < pixels && b->depth > 0 && status == ML_OK;
+         first += count) {
         count = ml_min_s64(b->block, pixels - first);
         const int64_t n = outputs * b->taps[0] * b->taps[1];
         const ml_matmul_f32_args product = {
@@ -254,14 +271,9 @@ static ml_status transpose_conv_f32(const ml_call *c) {
         };
         c->env->simd->matmul_f32(&product);
         scatter_f32(c, products, first, count, y);
+        if (first + count < pixels) status = ml_poll(c);
     }
-    for (int64_t i = 0; i < all; i++)
-        for (int64_t o = 0; o < outputs; o++) {
-            float v = y[i * outputs + o] + (bias ? bias[o] : 0.0f);
-            v = v < p->minimum ? p->minimum : v;
-            y[i * outputs + o] = v > p->maximum ? p->maximum : v;
-        }
-    return ML_OK;
+    return status == ML_OK ? ml_in_blocks(c, all, outputs, finish_f32, NULL) : status;
 }
 
 static void multiply(const ml_call *c, int64_t first, int64_t count) {
@@ -293,23 +305,38 @@ static void multiply(const ml_call *c, int64_t first, int64_t count) {
     scatter_u32(c, products, first, count, sums);
 }
 
+static ml_status finish_integers(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                                 void *args) {
+    const int64_t n = ((const transpose_conv_blob *)c->blob)->outputs, at = first * n;
+    const int32_t type = ml_out_tensor(c, 0)->type;
+    reordered_call as;
+    (void)worker, (void)args;
+    const ml_requantized r = {
+        .bias = ml_in_optional(c, 3),
+        .sums = (const char *)ml_scratch(c, ((const transpose_conv_blob *)c->blob)->sums) +
+                at * (is_wide(c) ? 8 : 4),
+        .rows = end - first,
+        .n = n,
+        .y = (char *)ml_out(c, 0) + at * ml_type_bytes(type),
+        .y_stride = n};
+    if (is_wide(c)) ml_requantize_wide(weighted(c, &as), &r);
+    else ml_requantize_sums(weighted(c, &as), &r, type);
+    return ML_OK;
+}
+
 static ml_status transpose_conv_integer(const ml_call *c) {
     const transpose_conv_blob *b = c->blob;
     const int64_t pixels = b->batches * b->in[0] * b->in[1];
     const int64_t all = b->batches * b->out[0] * b->out[1];
-    const bool wide = is_wide(c);
-    void *sums = ml_scratch(c, b->sums);
-    reordered_call as;
-    memset(sums, 0, (size_t)(all * b->outputs * (wide ? 8 : 4)));
-    for (int64_t first = 0, count; first < pixels; first += count) {
+    const int64_t nothing = 0, sum = is_wide(c) ? 8 : 4;
+    ml_status status =
+        ml_fill_bytes(c, ml_scratch(c, b->sums), all * b->outputs * sum, &nothing, sum);
+    for (int64_t first = 0, count; first < pixels && status == ML_OK; first += count) {
         count = ml_min_s64(b->block, pixels - first);
         multiply(c, first, count);
+        if (first + count < pixels) status = ml_poll(c);
     }
-    const ml_requantized r = {ml_in_optional(c, 3), sums,         all,       0,
-                              b->outputs,           ml_out(c, 0), b->outputs};
-    if (wide) ml_requantize_wide(weighted(c, &as), &r);
-    else ml_requantize_sums(weighted(c, &as), &r, ml_out_tensor(c, 0)->type);
-    return ML_OK;
+    return status == ML_OK ? ml_in_blocks(c, all, b->outputs, finish_integers, NULL) : status;
 }
 
 #define DERIVE(type, ...)                                                                     \

@@ -2,6 +2,7 @@
 #include "rules/recurrent.h"
 
 #include "rules/matmul.h"
+#include "rules/work.h"
 
 /* Weights -------------------------------------------------------------------------------------------------------------- */
 
@@ -129,7 +130,7 @@ static void put_rows(const ml_call *c, const ml_recurrent *r, int64_t t) {
 /* A chunk's steps, whose inputs are multiplied already. */
 static ml_status run_steps(const ml_call *c, const ml_recurrent *r, ml_step at,
                            const char *packed_state, int64_t first, int64_t steps, ml_step_fn *step,
-                           const void *context) {
+                           const void *context, int64_t *work) {
     const ml_sequence *s = &r->sequence;
     const ml_gates *g = &r->gates[ML_OF_STATE];
     int64_t outputs = g->outputs, pitch = s->time_major ? s->batches * outputs : outputs;
@@ -153,6 +154,7 @@ static ml_status run_steps(const ml_call *c, const ml_recurrent *r, ml_step at,
         status = ml_multiply_gates(c, g, packed_state, &rows);
         if (status == ML_OK) status = step(c, r, &at, context);
         if (status == ML_OK) put_rows(c, r, first + t);
+        if (status == ML_OK) status = ml_count_work(c, s->batches * g->n * outputs, work);
     }
     return status;
 }
@@ -169,6 +171,7 @@ ml_status ml_run_recurrent(const ml_call *c, const ml_recurrent *r, bool asymmet
                            .factors = ml_scratch(c, r->factors_at),
                            .scales = ml_scratch(c, r->scales_at)}};
     ml_status status = ML_OK;
+    int64_t work = 0;
     for (int64_t done = 0, steps; done < s->steps && status == ML_OK; done += steps) {
         steps = s->chunk < s->steps - done ? s->chunk : s->steps - done;
         int64_t first = s->backward ? s->steps - done - steps : done;
@@ -176,7 +179,7 @@ ml_status ml_run_recurrent(const ml_call *c, const ml_recurrent *r, bool asymmet
         if (status == ML_OK && r->gates[ML_OF_AUX].n)
             status = multiply_chunk(c, r, ML_OF_AUX, packed[ML_OF_AUX], &at.room, first, steps);
         if (status == ML_OK)
-            status = run_steps(c, r, at, packed[ML_OF_STATE], first, steps, step, context);
+            status = run_steps(c, r, at, packed[ML_OF_STATE], first, steps, step, context, &work);
     }
     return status;
 }

@@ -28,7 +28,8 @@ enum {
     ML_PANEL_F32_AVX2 = 16, /* avx512's too: a tile there is two panels wide */
     ML_ROWS_F32_AVX2 = 6,
     ML_ROWS_F32_AVX512 = 14,
-    ML_CHUNK_F32 = 128      /* products summed at a time */
+    ML_CHUNK_F32 = 128,     /* products summed at a time */
+    ML_PANEL_DEPTHWISE = 16 /* channels in a panel of depthwise weights */
 };
 
 /* Floats of weights (n, k) packed for `simd`; the caller has checked that the product is small enough. */
