@@ -313,7 +313,7 @@ static void center(const ml_call *c, integer_args *a) {
     const int64_t n = p->n;
     int32_t *folded = c->scratch, *columns = folded + n * p->groups;
     a->bias = ml_in_optional(c, 2);
-    a->limit = ml_limit_of(a->bias, n * p->groups, p->k);
+    if (a->rule->limits) a->limit = ml_limit_of(a->bias, n * p->groups, p->k);
     if (p->rows <= FEW_ROWS && !w->w_zero) {
         a->kind = SAME_FACTOR;
         a->factor = -zero;
