@@ -37,11 +37,17 @@ STAGES: dict[str, int] = {
     "arguments": 7,
     "entry": 6,
     "signature": 7,
-    "interpreter": 8,
+    "real": 7,
+    "runtime": 8,
+    "copying": 9,
+    "litert_names": 9,
     "report": 9,
-    "cli": 10,
-    "__main__": 11,
-    "__init__": 11,
+    "additions": 10,
+    "interpreter": 11,
+    "stand_in": 12,
+    "cli": 13,
+    "__main__": 14,
+    "__init__": 14,
 }
 """The stage of each part of the package: imports go to an earlier stage, or stay in the same part."""
 
