@@ -83,6 +83,51 @@ typedef struct ml_interleave_s8_args {
     void *y; /* count groups of 4 bytes */
 } ml_interleave_s8_args;
 
+/* y[i] = clamp((u - (u < negative)) >> shift, low, high), where u = a[i] a_factor + b[i] b_factor + offset, which wraps: a sum of
+ * bytes in two scales. Bytes are s8 where is_signed, else u8, as low and high are; a step of 0 takes the same byte again. Rows
+ * of y lie side by side, those of a and b a stride of bytes apart. `y` may be exactly a or b. */
+typedef struct ml_add_s8_args {
+    const uint8_t *a;
+    const uint8_t *b;
+    uint8_t *y;
+    int64_t n;
+    int64_t rows;
+    int64_t a_stride;
+    int64_t b_stride;
+    int32_t a_step; /* 0 or 1 */
+    int32_t b_step;
+    int32_t is_signed;
+    int32_t a_factor;
+    int32_t b_factor;
+    int32_t offset;
+    int32_t negative;
+    int32_t shift; /* 0 to 31 */
+    int32_t low;
+    int32_t high;
+} ml_add_s8_args;
+
+/* y[i] = clamp(ml_multiply_quantized((a[i] - a_zero) (b[i] - b_zero), mantissa, shift) + zero, low, high), bit for bit as
+ * fixed_point.h has it; bytes as above; products and sums wrap. The mantissa is 0 or above. */
+typedef struct ml_mul_s8_args {
+    const uint8_t *a;
+    const uint8_t *b;
+    uint8_t *y;
+    int64_t n;
+    int64_t rows;
+    int64_t a_stride;
+    int64_t b_stride;
+    int32_t a_step; /* 0 or 1 */
+    int32_t b_step;
+    int32_t is_signed;
+    int32_t a_zero;
+    int32_t b_zero;
+    int32_t mantissa;
+    int32_t shift; /* -31 to 31 */
+    int32_t zero;
+    int32_t low;
+    int32_t high;
+} ml_mul_s8_args;
+
 /* Weights are packed in panels of matmul_f32_panel outputs, [panel][k][matmul_f32_panel], with zeros in excess. So many rows
  * as matmul_f32_rows share a load of weights: blocks of rows should be multiples of it. */
 typedef struct ml_simd {
