@@ -128,6 +128,25 @@ typedef struct ml_mul_s8_args {
     int32_t high;
 } ml_mul_s8_args;
 
+/* Windows of `height` lines by `width` neighbouring pixels, each of n channels by itself: the largest, or the mean of all. Means of
+ * floats are sums in the order of lines and taps, divided; those of integers are rounded, ties away from zero. NaN never is the largest,
+ * and is a mean; limits leave it as it is. */
+typedef struct ml_pool_args {
+    const void *x; /* the first tap of the first pixel's window */
+    int64_t height;
+    int64_t width;
+    int64_t line_step; /* elements from line to line */
+    int64_t pixel_step; /* from one pixel's window to the next */
+    int64_t pixels;
+    int64_t n;
+    void *y; /* pixels of n elements */
+    int32_t is_signed; /* bytes are s8, else u8 */
+    int32_t low; /* limits of integers */
+    int32_t high;
+    float minimum; /* of floats */
+    float maximum;
+} ml_pool_args;
+
 /* Weights are packed in panels of matmul_f32_panel outputs, [panel][k][matmul_f32_panel], with zeros in excess. So many rows
  * as matmul_f32_rows share a load of weights: blocks of rows should be multiples of it. */
 typedef struct ml_simd {

@@ -65,7 +65,19 @@ static bool next_row(const select_blob *s, int32_t index[ML_MAX_RANK], int64_t a
     }
     return false;
 }
+/* Where no input broadcasts along the last dimension the loop becomes vector code. */
 #define SELECT(name, type)                                                                         \
+    static void name##_row(const uint8_t *condition, const type *x, const type *y, type *out,      \
+                           int64_t n, const int64_t steps[3]) {                                    \
+        if (steps[0] == 1 && steps[1] == 1 && steps[2] == 1)                                       \
+            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                                 \
+                const type u = x[i], v = y[i];                                                     \
+                out[i] = condition[i] ? u : v;                                                     \
+            }                                                                                      \
+        else                                                                                       \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                out[i] = condition[i * steps[0]] ? x[i * steps[1]] : y[i * steps[2]];              \
+    }                                                                                              \
     static ml_status name(const ml_call *c) {                                                      \
         const select_blob *s = c->blob;                                                            \
         const uint8_t *condition = ml_in(c, 0);                                                    \
@@ -77,9 +89,7 @@ static bool next_row(const select_blob *s, int32_t index[ML_MAX_RANK], int64_t a
         const int32_t last = s->rank - 1, n = s->rank ? s->dims[last] : 1;                         \
         for (int i = 0; s->rank && i < 3; i++) steps[i] = s->strides[i][last];                     \
         do {                                                                                       \
-            for (int64_t i = 0; i < n; i++)                                                        \
-                out[i] = condition[at[0] + i * steps[0]] ? x[at[1] + i * steps[1]]                 \
-                                                         : y[at[2] + i * steps[2]];                \
+            name##_row(condition + at[0], x + at[1], y + at[2], out, n, steps);                    \
             out += n;                                                                              \
         } while (next_row(s, index, at));                                                          \
         return ML_OK;                                                                              \

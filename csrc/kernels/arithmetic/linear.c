@@ -6,6 +6,7 @@
 #include "kernels/arithmetic/linear.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum { LEAST_BITS = 17, MOST_BITS = 24, MOST_NUDGE = 256 };
 
@@ -62,9 +63,10 @@ static double distance(const arithmetic_tables *t, int32_t bits, double a, doubl
 }
 
 static bool choose_bits(form *f, const arithmetic_tables *t, double a, double b) {
-    const double most = 256 * (fabs(a) + fabs(b) + 2);
-    if (!(most < 1 << 12)) return false;
-    f->bits = 29 - ilogb(most);
+    /* Sums and the zero point have to stay below 2^31. */
+    const double most = 255 * (fabs(a) + fabs(b)) + abs(t->out.zero_point) + 2;
+    if (!(most < 1 << 13)) return false;
+    f->bits = 30 - ilogb(most);
     f->bits = f->bits < MOST_BITS ? f->bits : MOST_BITS;
     const double near = distance(t, f->bits, a, b) + MOST_NUDGE;
     if (f->bits < LEAST_BITS || !(near < (double)(1 << (f->bits - 2)))) return false;
