@@ -122,6 +122,70 @@ typedef struct ml_interleave_s8_args {
     void *y; /* count groups of 4 bytes */
 } ml_interleave_s8_args;
 
+/* y[i] = clamp((u - (u < negative)) >> shift, low, high), where u = a[i] a_factor + b[i] b_factor + offset, which wraps: a sum of
+ * bytes in two scales. Bytes are s8 where is_signed, else u8, as low and high are; a step of 0 takes the same byte again. Rows
+ * of y lie side by side, those of a and b a stride of bytes apart. `y` may be exactly a or b. */
+typedef struct ml_add_s8_args {
+    const uint8_t *a;
+    const uint8_t *b;
+    uint8_t *y;
+    int64_t n;
+    int64_t rows;
+    int64_t a_stride;
+    int64_t b_stride;
+    int32_t a_step; /* 0 or 1 */
+    int32_t b_step;
+    int32_t is_signed;
+    int32_t a_factor;
+    int32_t b_factor;
+    int32_t offset;
+    int32_t negative;
+    int32_t shift; /* 0 to 31 */
+    int32_t low;
+    int32_t high;
+} ml_add_s8_args;
+
+/* y[i] = clamp(ml_multiply_quantized((a[i] - a_zero) (b[i] - b_zero), mantissa, shift) + zero, low, high), bit for bit as
+ * fixed_point.h has it; bytes as above; products and sums wrap. The mantissa is 0 or above. */
+typedef struct ml_mul_s8_args {
+    const uint8_t *a;
+    const uint8_t *b;
+    uint8_t *y;
+    int64_t n;
+    int64_t rows;
+    int64_t a_stride;
+    int64_t b_stride;
+    int32_t a_step; /* 0 or 1 */
+    int32_t b_step;
+    int32_t is_signed;
+    int32_t a_zero;
+    int32_t b_zero;
+    int32_t mantissa;
+    int32_t shift; /* -31 to 31 */
+    int32_t zero;
+    int32_t low;
+    int32_t high;
+} ml_mul_s8_args;
+
+/* Windows of `height` lines by `width` neighbouring pixels, each of n channels by itself: the largest, or the mean of all. Means of
+ * floats are sums in the order of lines and taps, divided; those of integers are rounded, ties away from zero. NaN never is the largest,
+ * and is a mean; limits leave it as it is. */
+typedef struct ml_pool_args {
+    const void *x; /* the first tap of the first pixel's window */
+    int64_t height;
+    int64_t width;
+    int64_t line_step; /* elements from line to line */
+    int64_t pixel_step; /* from one pixel's window to the next */
+    int64_t pixels;
+    int64_t n;
+    void *y; /* pixels of n elements */
+    int32_t is_signed; /* bytes are s8, else u8 */
+    int32_t low; /* limits of integers */
+    int32_t high;
+    float minimum; /* of floats */
+    float maximum;
+} ml_pool_args;
+
 /* Weights are packed in panels of matmul_f32_panel outputs, [panel][k][matmul_f32_panel], with zeros in excess. So many rows
  * as matmul_f32_rows share a load of weights: blocks of rows should be multiples of it. */
 typedef struct ml_simd {

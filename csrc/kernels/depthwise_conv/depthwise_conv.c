@@ -73,14 +73,6 @@ int64_t ml_depthwise_packed_bytes(const ml_call *c, int64_t lines) {
     return -1;
 }
 
-depthwise_run ml_depthwise_run_at(const ml_window_axis *x, int64_t first) {
-    depthwise_run run = {first, first + 1, ml_window_taps(x, first)};
-    if (run.taps.first > 0 || run.taps.end < x->size) return run;
-    const int64_t room = x->in - 1 - (x->size - 1) * (int64_t)x->dilation - run.taps.start;
-    run.end = ml_min_s64(first + room / x->stride + 1, x->out);
-    return run;
-}
-
 /* A constant `multiplier` makes loops that need no scalar stores. */
 __attribute__((always_inline)) static inline void
 repeat(const uint32_t *x, int64_t count, const int64_t multiplier, uint32_t *restrict y) {

@@ -23,15 +23,6 @@ typedef struct depthwise_blob {
     uint8_t form;  /* depthwise_form */
 } depthwise_blob;
 
-/* Neighbouring pixels of a line of output whose windows have all the same taps within the input's width. */
-typedef struct depthwise_run {
-    int64_t first;
-    int64_t end;
-    ml_taps taps; /* of the first pixel */
-} depthwise_run;
-/* The run that begins with pixel `first`: all whose windows lie inside, else one alone. */
-depthwise_run ml_depthwise_run_at(const ml_window_axis *x, int64_t first);
-
 /* Index of the first value of input line `ky` of the window row `down` of batch `batch`. */
 static inline int64_t ml_depthwise_line(const ml_window *w, int64_t batch, const ml_taps *down,
                                         int64_t ky) {
