@@ -46,7 +46,7 @@ def axes(*values: int) -> Any:
 
 
 SINGLES: dict[str, Single] = {
-    **{op: unary(op) for op in "RELU RELU6 ABS NEG SQUARE SIN COS FLOOR CEIL ROUND EXP LOGISTIC TANH ELU HARD_SWISH".split()},
+    **{op: unary(op) for op in ["RELU", "RELU6", "ABS", "NEG", "SQUARE", "SIN", "COS", "FLOOR", "CEIL", "ROUND", "EXP", "LOGISTIC", "TANH", "ELU", "HARD_SWISH"]},
     **{op: unary(op, positive=True) for op in ("LOG", "SQRT", "RSQRT")},
     "LEAKY_RELU": unary("LEAKY_RELU", options={"alpha": 0.1}),
     "GELU": unary("GELU", options={"approximate": False}),
