@@ -230,6 +230,40 @@ typedef struct ml_pool_args {
     float maximum;
 } ml_pool_args;
 
+/* y[i] = function(x[i]); y may be x. What `a` and `b` are stands behind the function's name. Within so many ULP of the exact
+ * result, subnormal ones included unless it says otherwise; 0: correctly rounded. NaN passes on. */
+typedef enum ml_map_f32_function {
+    ML_MAP_CLAMP, /* min(max(x, a), b): 0 */
+    ML_MAP_LEAKY, /* x, times a where it is not above 0: 0 */
+    ML_MAP_ABS, /* 0 */
+    ML_MAP_NEG, /* 0 */
+    ML_MAP_SQUARE, /* 0 */
+    ML_MAP_SQRT, /* 0 */
+    ML_MAP_RSQRT, /* of the rounded root: 2 */
+    ML_MAP_FLOOR, /* 0 */
+    ML_MAP_CEIL, /* 0 */
+    ML_MAP_ROUND, /* ties to even: 0 */
+    ML_MAP_EXP, /* 2 */
+    ML_MAP_LOG, /* 2 */
+    ML_MAP_SIN, /* 3 up to 20000, beyond it libm's */
+    ML_MAP_COS, /* 3 up to 20000, beyond it libm's */
+    ML_MAP_LOGISTIC, /* 4 of normal results; 0 below them */
+    ML_MAP_TANH, /* 6; 1 at most */
+    ML_MAP_ELU, /* 2 */
+    ML_MAP_HARD_SWISH, /* x min(max(x + 3, 0), 6), rounded, over 6: 0; 1 of subnormals */
+    ML_MAP_GELU, /* 6 of x / 2 */
+    ML_MAP_GELU_TANH, /* 6 of x / 2 */
+    ML_MAP_COUNT
+} ml_map_f32_function;
+typedef struct ml_map_f32_args {
+    const float *x;
+    float *y;
+    int64_t n;
+    int32_t function;
+    float a;
+    float b;
+} ml_map_f32_args;
+
 /* Weights are packed in panels of matmul_f32_panel outputs, [panel][k][matmul_f32_panel], with zeros in excess. So many rows
  * as matmul_f32_rows share a load of weights: blocks of rows should be multiples of it. */
 typedef struct ml_simd {

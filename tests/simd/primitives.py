@@ -258,4 +258,11 @@ def scale_s32(
         },
     )
     simd.scale_s32(args)
+
+
+def map_f32(simd: Any, function: str, x: NDArray, y: NDArray | None = None, a: float = 0.0, b: float = 0.0) -> NDArray:
+    """A function of each of some floats, named without ML_MAP_; into `y` if given, which may be x."""
+    y = np.empty_like(x) if y is None else y
+    args = {"x": pointer(x, "float *"), "y": pointer(y, "float *"), "n": x.size, "a": a, "b": b}
+    simd.map_f32(ffi.new("ml_map_f32_args *", {**args, "function": getattr(lib, f"ML_MAP_{function}")}))
     return y
