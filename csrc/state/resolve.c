@@ -57,15 +57,6 @@ static void resolve_pointers(ml_state *s, ml_residence *r, int32_t frame) {
     }
 }
 
-/* Rough is enough: it only spreads looks at the clock over the run, and more than there are between two of them make no
- * difference. Shapes may change later; the ticks stay. */
-static uint8_t ticks_of(const ml_call *c) {
-    int64_t bytes = 0;
-    for (int32_t i = 0; i < c->n_inputs; i++) bytes += ml_in_tensor(c, i)->bytes;
-    for (int32_t i = 0; i < c->n_outputs; i++) bytes += ml_output(c, i)->bytes;
-    return (uint8_t)(bytes >> 12 >= UINT8_MAX ? UINT8_MAX : 1 + (bytes >> 12));
-}
-
 /* A reference in numpy takes the place of an eval that C does not have for these types. */
 ml_status (*ml_eval_of(const ml_node *node, const ml_node_plan *row))(const ml_call *call) {
     if (row->status == ML_NODE_IS_VIEW) return ml_run_view;
@@ -95,11 +86,11 @@ static void resolve_step(ml_state *s, ml_residence *r, int32_t frame, int32_t n,
     if (node->n_children > 0) resolve_children(s, r, frame, n, scratch);
     if (scratch && node->n_children > 0) scratch += ml_room_of(r, frame, n);
     bool unsettled = row->stale || row->open;
-    to->call = ml_call_of(&s->engine, &s->envs[frame], frame, n);
+    to->call = ml_call_of(&s->engine, &s->envs[frame], n);
     to->call.scratch = scratch;
     to->call.packed = ml_constant_weights(s->graph, r->rows, frame, n);
     to->eval = unsettled ? ml_run_unsettled : ml_eval_of(node, row);
-    to->call.ticks = ticks_of(&to->call);
+    to->call.ticks = row->ticks;
 }
 
 /* Steps stand without gaps, so that the loop tests nothing; where runs change steps, nodes know which one is theirs. */
