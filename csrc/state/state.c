@@ -153,10 +153,11 @@ static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, bool resize
     bool stood = ml_stands(s, r), only_buffers = !resized && s->now == r;
     if (only_buffers) ml_blocks_free(fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
     else ml_heap_enter(s, r, fresh);
+    const ml_residence *before = s->now;
     s->now = r;
     ml_enter_residence(s, r);
     if (stood) ml_resolve_loose(s, r);
-    else ml_resolve(s, r);
+    else ml_resolve(s, r, before);
     if (!stood || rebinds) ml_changed(s);
     else
         for (int i = 0; i < 2; i++)
@@ -261,7 +262,7 @@ static void place_anew(ml_state *s, ml_residence *r) {
     move_inputs(s, r, inputs, true);
     if (ml_residence_renew(s, r)) {
         ml_enter_residence(s, r);
-        ml_resolve(s, r);
+        ml_resolve(s, r, NULL);
         move_inputs(s, r, inputs, false);
         s->counters.replans++;
         ml_changed(s);
