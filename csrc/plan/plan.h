@@ -121,12 +121,15 @@ struct ml_frame_engine {
 /* The core as kernels see it (core_table.c). */
 extern const ml_core ml_core_table;
 
-/* What a state keeps of a frame from plan to plan: how the last one was placed, and from the second on the planners, with
- * lifetimes and lists: one that shares in place, one that does not. */
-typedef struct ml_frame_planner {
+/* What a state keeps of a frame from plan to plan, for plans that share in place and for those that do not: in which order the
+ * last one was placed, and from the second on the planner, with lifetimes and lists. */
+typedef struct ml_kept_planner {
     ml_placing_order order;
-    ml_planner *sharing;
-    ml_planner *apart;
+    ml_planner *planner;
+} ml_kept_planner;
+typedef struct ml_frame_planner {
+    ml_kept_planner apart;
+    ml_kept_planner sharing;
 } ml_frame_planner;
 
 /* What a plan is made from. */

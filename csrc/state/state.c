@@ -23,9 +23,11 @@ static bool allocate_tables(ml_state *s, const ml_graph *g) {
     s->blind = s->envs + g->n_frames;
     for (int32_t f = 0; s->planners && f < g->n_frames; f++) {
         const ml_planner_graph *io = &ml_frame_subgraph(g, f)->io;
-        ml_placing_order *order = &s->planners[f].order;
-        order->tensors = calloc((size_t)(io->n_tensors + io->n_nodes) + 1, sizeof *order->tensors);
-        if (!order->tensors) return false;
+        size_t room = (size_t)(io->n_tensors + io->n_nodes) + 1;
+        int32_t *tensors = calloc(2 * room, sizeof *tensors);
+        if (!tensors) return false;
+        s->planners[f].apart.order.tensors = tensors;
+        s->planners[f].sharing.order.tensors = tensors + room;
     }
     if (g->n_heap > 0) s->heap = calloc((size_t)g->total_slots + 1, sizeof *s->heap);
     if (g->memory_bytes > 0) {
@@ -98,9 +100,9 @@ void ml_state_free(ml_state *s) {
     free(s->node_memory);
     free(s->needs);
     for (int32_t f = 0; s->planners && f < s->graph->n_frames; f++) {
-        free(s->planners[f].order.tensors);
-        ml_planner_free(s->planners[f].sharing);
-        ml_planner_free(s->planners[f].apart);
+        free(s->planners[f].apart.order.tensors); /* both orders */
+        ml_planner_free(s->planners[f].sharing.planner);
+        ml_planner_free(s->planners[f].apart.planner);
     }
     free(s->planners);
     free(s->bound);
