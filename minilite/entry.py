@@ -16,12 +16,12 @@ from minilite.format.values import array_type
 class Entry:
     """Names of inputs and outputs, by tensor number, of one Session, looked up once for all calls."""
 
-    __slots__ = ("_names", "_positions", "_types", "outputs", "session")
+    __slots__ = ("_count", "_names", "_types", "outputs", "session")
 
     def __init__(self, session: Session, inputs: Sequence[tuple[str, int]], outputs: Mapping[str, int]) -> None:
         tensors = session.subgraph.tensors
         self.session = session
-        self._positions = tuple(index for _, index in inputs)
+        self._count = len(inputs)
         # A name that two inputs have says of neither which one is meant.
         names = [name for name, _ in inputs]
         self._types = {
@@ -40,7 +40,7 @@ class Entry:
     def plain(self, given: Mapping[str, Any]) -> list[tuple[int, Array]] | None:
         """Arrays by tensor number where all is as it should be: one array of the right type an input; else None."""
         types, found = self._types, []
-        if len(given) != len(types) or len(types) != len(self._positions):
+        if len(given) != len(types) or len(types) != self._count:
             return None
         for name, array in given.items():
             known = types.get(name)
@@ -57,7 +57,8 @@ class Entry:
         """
         session = self.session
         for index, array in arrays:
-            session.resize(index, array.shape)
+            if not session.ask(index, array.shape):
+                session.resize(index, array.shape)
         session.allocate()
         for index, array in arrays:
             session.set(index, array)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from _thread import RLock  # threading takes long to import
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from minilite import options
-from minilite._native import Plan, Shared
+from minilite._native import Plan, Shared, Usage
 from minilite.arguments import (
     Dims,
     Shapes,
@@ -43,7 +44,8 @@ class Interpreter:
     `inputs`, `outputs`; an attribute ``shape(node, *shapes)`` makes their shapes known early); `planner` names a planning
     strategy; `in_place` is "wide", "tflite" or "none"; `preserve_inputs=False` lets the arena reuse graph inputs after
     their last reader; `reorder=True` looks for an execution order with a lower peak; `load` is "map" or "copy";
-    `plan_cache_bytes` bounds what kept plans take, tables included.
+    `plan_cache_bytes` bounds what kept plans take, tables included; `max_bytes` what tensors take: sizes that need more
+    are refused; `max_iterations` how often a WHILE runs its body before the run fails.
 
     Wherever a tensor's number is taken, its name or its details do as well.
 
@@ -71,11 +73,13 @@ class Interpreter:
         reorder: bool = False,
         load: options.Load = "map",
         plan_cache_bytes: int = options.PLAN_CACHE_BYTES,
+        max_bytes: int | None = None,
+        max_iterations: int | None = None,
     ) -> None:
         options.check_delegates(experimental_delegates)
         self._options = options.checked(
-            experimental_op_resolver_type,
-            custom_ops=custom_ops,
+            custom_ops,
+            resolver=experimental_op_resolver_type,
             planner=planner,
             in_place=in_place,
             preserve_inputs=preserve_inputs,
@@ -85,6 +89,8 @@ class Interpreter:
             compress_zero_points=experimental_compress_quantization_zero_points,
             num_threads=num_threads,
             plan_cache_bytes=plan_cache_bytes,
+            max_bytes=max_bytes,
+            max_iterations=max_iterations,
         )
         self.model = options.read(model_path, model_content, load)
         if not self.model.subgraphs:
@@ -146,7 +152,7 @@ class Interpreter:
         wanted = self._options
         program = self._lowered()
         if self._shared is None:
-            self._shared = program.shared()
+            self._shared = program.shared(wanted.max_bytes, wanted.max_iterations)
             self._shared.set_threads(wanted.threads)
         session = Session(program, self._shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes)
         if subgraph == 0:
@@ -189,7 +195,7 @@ class Interpreter:
         `strict` only lets dimensions change that the file's signature leaves open. Raises: InputError (also RuntimeError).
         """
         session = self._sessions.get(0)
-        if session is not None and not strict and session.resize_again(input_index, tensor_size):
+        if session is not None and not strict and session.ask(input_index, tensor_size):
             return
         number = input_index if type(input_index) is int else tensor_number(self._subgraph(), input_index)
         tensor, shape = wanted_shape(self.model.subgraphs[0].tensors, number, tensor_size)
@@ -347,10 +353,7 @@ class Interpreter:
             self._shared.reset_resources()
 
     def trim(self) -> None:
-        """Gives back memory: cached plans, and what the arena holds beyond the plan in force.
-
-        Raises: StateError while a view of the arena is held.
-        """
+        """Gives back cached plans, and memory beyond the plan in force. Raises: StateError while a view of it is held."""
         for session in tuple(self._sessions.values()):  # other threads may begin one meanwhile
             session.trim()
 
@@ -360,13 +363,10 @@ class Interpreter:
         return self._session().state.counters()
 
     @property
-    def block_bytes(self) -> int:
-        """Bytes of the blocks beside the arena: strings, carries of loops whose shapes change, resource variables.
-
-        They keep their room from run to run; `trim` gives back what no value takes. Raises: StateError.
-        """
-        shared = self._shared.block_bytes if self._shared is not None else 0
-        return shared + sum(session.state.usage().block_bytes for session in self._sessions.values())
+    def usage(self) -> Usage:
+        """The bytes that tensors and plans take now, by kind, of all signatures together. Raises: StateError while busy."""
+        sessions = tuple(self._sessions.values())
+        return functools.reduce(Usage.total, (session.state.usage() for session in sessions), Usage())
 
     @property
     def arena_bytes(self) -> int:

@@ -77,6 +77,10 @@ class Options(NamedTuple):
     """How many threads a run may use, the caller's included."""
     cache_bytes: int
     """What plans that are not in force may take."""
+    max_bytes: int
+    """What tensors may take; 0 = any."""
+    max_iterations: int
+    """How often a WHILE may run its body; 0 = any."""
 
 
 def read(model_path: Path | Content | Model | None, model_content: Content | None, load: Load) -> Model:
@@ -145,10 +149,10 @@ def checked_threads(num_threads: Any) -> int:
     return min(int(num_threads), 256)
 
 
-def checked_bytes(name: str, value: Any) -> int:
-    """A number of bytes, 0 or more. Raises: InputError."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 0 <= value < 2**62:
-        message = f"{name} is {value!r}, must be a number of bytes, 0 or more"
+def checked_count(name: str, value: Any, least: int, unit: str) -> int:
+    """A number of bytes or the like. Raises: InputError."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not least <= value < 2**62:
+        message = f"{name} is {value!r}, must be a number of {unit}, {least} or more"
         raise InputError(message)
     return int(value)
 
@@ -185,34 +189,18 @@ def _one_of(name: str, value: Any, known: Sequence[str]) -> None:
         raise InputError(message)
 
 
-def checked(
-    resolver: Any,
-    *,
-    custom_ops: Any,
-    planner: str,
-    in_place: str | None,
-    preserve_inputs: bool,
-    preserve_all: bool,
-    reorder: bool,
-    load: str,
-    compress_zero_points: bool,
-    num_threads: Any,
-    plan_cache_bytes: Any,
-) -> Options:
-    """The options, or why they cannot be. Raises: InputError."""
-    said = (
-        resolver, planner, in_place, preserve_inputs, preserve_all, reorder, load, compress_zero_points, num_threads,
-        plan_cache_bytes,
-    )  # fmt: skip
+def checked(custom_ops: Any, **said: Any) -> Options:
+    """The options of `_checked` and custom operators, or why they cannot be. Raises: InputError."""
     try:
-        options = _checked(*said)
+        options = _checked(**said)
     except TypeError:  # a value that has no hash: one that cannot be, for all that can have
-        options = _checked.__wrapped__(*said)
+        options = _checked.__wrapped__(**said)
     return options if custom_ops is None else options._replace(custom_ops=check_custom_ops(custom_ops))
 
 
 @functools.lru_cache(64, typed=True)
 def _checked(
+    *,
     resolver: Any,
     planner: str,
     in_place: str | None,
@@ -223,6 +211,8 @@ def _checked(
     compress_zero_points: bool,
     num_threads: Any,
     plan_cache_bytes: Any,
+    max_bytes: Any,
+    max_iterations: Any,
 ) -> Options:
     """The options without custom operators; most interpreters of a process have the same."""
     reference = resolver_type(resolver) is OpResolverType.BUILTIN_REF
@@ -237,5 +227,9 @@ def _checked(
         "free_unread": planner != "tflite",
     }
     bits = sum(OPTIONS[name] for name, on in engine.items() if on)
-    threads, cache = checked_threads(num_threads), checked_bytes("plan_cache_bytes", plan_cache_bytes)
-    return Options({}, reference, bool(reorder), planner, bits, bool(compress_zero_points), threads, cache)
+    threads, cache = checked_threads(num_threads), checked_count("plan_cache_bytes", plan_cache_bytes, 0, "bytes")
+    limits = (
+        0 if most is None else checked_count(name, most, 1, unit)
+        for name, most, unit in (("max_bytes", max_bytes, "bytes"), ("max_iterations", max_iterations, "iterations"))
+    )
+    return Options({}, reference, bool(reorder), planner, bits, bool(compress_zero_points), threads, cache, *limits)

@@ -34,11 +34,17 @@ typedef struct ml_counters {
     int64_t
         plans_improved; /* plans that a longer search made smaller when their shapes came back */
     int64_t plans_evicted; /* residences that left the cache for want of room */
+    int64_t given_back; /* times the arena gave memory back that runs had long not needed */
+    int64_t bytes_copied; /* because memory moved; what callers copy in and out is not counted */
+    int64_t
+        page_faults; /* of runs that began after memory was taken; 0 where the system does not say */
 } ml_counters;
 
 /* What the states of one interpreter share. `resources` is how many variables and tables its graphs number, `subgraphs` how
- * many subgraphs they have. NULL without memory. It goes with its last holder: the caller and the states. */
-ml_interpreter *ml_interpreter_new(int32_t resources, int32_t subgraphs);
+ * many subgraphs they have. Tensors, and the scratch of workers, may take `max_bytes` in all, a WHILE may make `max_iterations`
+ * each time it is reached; 0 = any. NULL without memory. It goes with its last holder: the caller and the states. */
+ml_interpreter *ml_interpreter_new(int32_t resources, int32_t subgraphs, int64_t max_bytes,
+                                   int64_t max_iterations);
 void ml_interpreter_free(ml_interpreter *interpreter);
 /* Makes the run that is under way stop with ML_CANCELLED at its next node or block; any thread may call it. */
 void ml_interpreter_cancel(ml_interpreter *interpreter);
@@ -47,8 +53,6 @@ void ml_interpreter_cancel(ml_interpreter *interpreter);
 const uint64_t *ml_interpreter_sequence(const ml_interpreter *interpreter);
 /* Forgets resource variables, tables and what CALL_ONCE has run. */
 ml_status ml_interpreter_reset_resources(ml_interpreter *interpreter);
-/* Bytes of the blocks of resource variables. */
-ml_status ml_interpreter_block_bytes(ml_interpreter *interpreter, int64_t *bytes);
 /* How many threads runs may use, the caller's included; from the next run on. */
 ml_status ml_interpreter_set_threads(ml_interpreter *interpreter, int32_t threads);
 
@@ -66,15 +70,26 @@ typedef struct ml_binding {
     int32_t reserved;
 } ml_binding;
 
-/* Puts the plan for these shapes in force: `spec` is a row of [tensor, rank, dims...] for each resized tensor of the main
- * subgraph, by ascending tensor; shapes not named are the file's. `bindings` are all buffers that stand in for tensors from
- * now on; the plan hangs on which tensors these are, not on where the buffers lie. Zeroes variable tensors, unless the plan stays
- * and no shape was asked for (`resized`), be it the one that is in force. On failure the old plan and buffers stay, and the
- * memory they lie in. */
-uintptr_t ml_state_prepare(ml_state *state, const int32_t *spec, int32_t words,
-                           const ml_binding *bindings, int32_t n_bindings, int32_t resized);
-/* Makes the plan for these shapes and the buffers in force, without putting it in force; the caller frees it. */
-ml_status ml_state_plan_for(ml_state *state, const int32_t *spec, int32_t words, ml_plan **plan,
+/* Asks for a shape of a tensor of the main subgraph, `rank` dimensions at `dims`, from the next prepare on. Takes no turn: other
+ * threads may ask meanwhile. Another shape than was asked for last, the same, or one that cannot be: no such tensor or
+ * shape, or a constant's; without memory nothing is noted. */
+typedef enum {
+    ML_ASKED_SAME = 0,
+    ML_ASKED = 1,
+    ML_ASKED_WRONG = -1,
+    ML_ASKED_NO_MEMORY = -2
+} ml_ask_answer;
+int32_t ml_state_ask(ml_state *state, int32_t tensor, const void *dims, int32_t rank);
+/* Whether a tensor's shape was asked for since a plan was put in force; then it is in *shape. */
+int32_t ml_state_asked(ml_state *state, int32_t tensor, ml_shape *shape);
+/* Puts the plan for the shapes asked for in force; those that nobody asked for are the file's. `bindings` are all buffers that
+ * stand in for tensors from now on; the plan hangs on which tensors these are, not on where the buffers lie. Zeroes variable
+ * tensors, unless the plan stays and no shape was asked for, not even the one that is in force. On failure the old plan and
+ * buffers stay, and the memory they lie in; the shapes asked for are those in force, unless it was a matter of turns and views. */
+uintptr_t ml_state_prepare(ml_state *state, const ml_binding *bindings, int32_t n_bindings);
+/* Makes the plan for the shapes asked for, but for those in `rows` of [tensor, rank, dims...] by ascending tensor, and the buffers
+ * in force, without putting it in force; the caller frees it. */
+ml_status ml_state_plan_for(ml_state *state, const int32_t *rows, int32_t words, ml_plan **plan,
                             ml_error *error);
 /* The plan in force, and a copy of the residence as a plan: with what runs have learnt. Both are the caller's to free; NULL
  * in *plan when none is in force. */
@@ -85,6 +100,12 @@ void ml_plan_free(ml_plan *plan);
 /* Runs the plan in force, node by node. 0 when all went well, else the address of an ml_error of the caller's own, for
  * ml_error_free: so each of several threads that fail has its own, and a run that does not fail passes none. */
 uintptr_t ml_state_run(ml_state *state);
+/* The same, and adds to `times`, one for each node of all frames: frame by frame, by position. */
+typedef struct ml_node_time {
+    int64_t ns; /* in the node, with the nodes of its subgraphs, by the wall's clock */
+    int64_t runs;
+} ml_node_time;
+uintptr_t ml_state_run_timed(ml_state *state, ml_node_time *times);
 void ml_error_free(ml_error *error);
 /* Counts one more view of the arena, or one less: while there are any, memory neither moves nor goes, not even with the state,
  * which is freed once its caller and all views have let it go. To be called before the view's place is asked for. */
@@ -126,8 +147,14 @@ ml_status ml_state_write_heap(ml_state *state, int32_t tensor, uint64_t generati
 
 ml_status ml_state_get_counters(ml_state *state, ml_counters *counters);
 
-/* Bytes that a state takes now. */
+/* Bytes that a state takes now, and its interpreter. */
 typedef struct ml_usage {
+    int64_t bound_bytes; /* live at once: what arena_bytes would be at best */
+    int64_t
+        resident_bytes; /* of arena_capacity, in memory; all of it where the system does not say */
+    int64_t
+        resource_bytes; /* of resource variables and tables, which all states of the interpreter share */
+    int64_t taken_bytes; /* of what max_bytes bounds, by all states of the interpreter */
     int64_t arena_bytes; /* of the residence in force, capacities of dynamic tensors included */
     int64_t arena_capacity; /* held, in force or not */
     int64_t

@@ -31,6 +31,45 @@ typedef struct ml_matmul_f32_args {
     float high;
 } ml_matmul_f32_args;
 
+/* Weights (n, pieces * k) of bytes, s8, u8 less 128 or unpacked s4, where matmul_s8 wants them: in panels of 64 outputs, the
+ * last one of a multiple of 16, each [piece][group of 4 of k][output][4] with zeros in excess. The last group of a piece is its
+ * last four bytes, zeros standing for those that the group before has. One layout for all levels. */
+typedef struct ml_pack_s8_args {
+    const void *
+        w; /* output i, input j: element first + i % period * output_step + i / period * period_step + j * input_step */
+    int64_t first;
+    int32_t type; /* ML_S8, ML_U8, ML_S4 */
+    int64_t output_step;
+    int64_t period;
+    int64_t period_step;
+    int64_t input_step;
+    int64_t n;
+    int64_t pieces;
+    int64_t k; /* of a piece */
+    int8_t *packed; /* ml_packed_s8(n, pieces, k) bytes */
+    int32_t *sums; /* of each output's packed weights: n */
+} ml_pack_s8_args;
+
+/* y = a w + bias + factors columns: rows of bytes a, 0 to 255, with weights packed by pack_s8; sums wrap.
+ *
+ * A row of a is `pieces` stretches of k bytes, piece_stride apart. factors columns adds factors[row] * columns[output] to a
+ * sum: what takes zero points out that rows have of their own. */
+typedef struct ml_matmul_s8_args {
+    const uint8_t *a;
+    int64_t rows;
+    int64_t a_stride; /* bytes from row to row */
+    int64_t pieces; /* at least 1 */
+    int64_t piece_stride; /* bytes */
+    int64_t k; /* bytes of a piece */
+    int64_t n; /* outputs */
+    const int8_t *packed;
+    const int32_t *bias; /* n, or NULL */
+    const int32_t *factors; /* one a row, or NULL */
+    const int32_t *columns; /* n, where there are factors */
+    int32_t *y;
+    int64_t y_stride; /* elements from row to row, at least n */
+} ml_matmul_s8_args;
+
 /* y = clamp(ml_multiply_quantized(sum + bias, mantissa, shift) + zero, low, high), for rows of n sums, bit for bit as
  * fixed_point.h has it; sums wrap. Mantissas are 0 or above, shifts -31 to 31. The low byte is written: the same bits for s8
  * and u8. */
@@ -84,16 +123,13 @@ typedef struct ml_interleave_s8_args {
 } ml_interleave_s8_args;
 
 /* y[i] = clamp((u - (u < negative)) >> shift, low, high), where u = a[i] a_factor + b[i] b_factor + offset, which wraps: a sum of
- * bytes in two scales. Bytes are s8 where is_signed, else u8, as low and high are; a step of 0 takes the same byte again. Rows
- * of y lie side by side, those of a and b a stride of bytes apart. `y` may be exactly a or b. */
+ * bytes in two scales. Bytes are s8 where is_signed, else u8, as low and high are; a step of 0 takes the same byte again. `y` may
+ * be exactly a or b. */
 typedef struct ml_add_s8_args {
     const uint8_t *a;
     const uint8_t *b;
     uint8_t *y;
     int64_t n;
-    int64_t rows;
-    int64_t a_stride;
-    int64_t b_stride;
     int32_t a_step; /* 0 or 1 */
     int32_t b_step;
     int32_t is_signed;
@@ -113,9 +149,6 @@ typedef struct ml_mul_s8_args {
     const uint8_t *b;
     uint8_t *y;
     int64_t n;
-    int64_t rows;
-    int64_t a_stride;
-    int64_t b_stride;
     int32_t a_step; /* 0 or 1 */
     int32_t b_step;
     int32_t is_signed;

@@ -1,6 +1,7 @@
 /* arg.c -- ARG_MAX and ARG_MIN: where along a dimension the largest or smallest element is, the first of equals;
  * NaN is passed over. */
 #include "rules/values.h"
+#include "rules/work.h"
 
 typedef struct arg_blob {
     int64_t outer;
@@ -33,23 +34,33 @@ static ml_status prepare_arg(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, &y);
 }
 
-#define ARG(name, element, BETTER, WORST)                                                            \
-    static ml_status name(const ml_call *c) {                                              \
-        const arg_blob *b = c->blob;                                                       \
-        const element *x = ml_in(c, 0);                                                       \
-        const bool wide = ml_out_tensor(c, 0)->type == ML_S64;                             \
-        int64_t *y = ml_out(c, 0);                                                         \
-        for (int64_t o = 0, at = 0; o < b->outer; o++)                                     \
-            for (int64_t i = 0; i < b->inner; i++, at++) {                                 \
-                const element *from = x + o * b->size * b->inner + i;                         \
-                element best = (WORST);                                                        \
-                int64_t found = 0;                                                         \
-                for (int64_t k = 0; k < b->size; k++)                                      \
-                    if (from[k * b->inner] BETTER best) best = from[k * b->inner], found = k; \
-                if (wide) y[at] = found;                                                   \
-                else ((int32_t *)y)[at] = (int32_t)found;                                  \
-            }                                                                              \
-        return ML_OK;                                                                      \
+#define ARG(name, element, BETTER, WORST)                                                      \
+    static ml_status name##_some(const ml_call *c, int64_t first, int64_t end, int32_t worker, \
+                                 void *args) {                                                 \
+        const arg_blob *b = c->blob;                                                           \
+        const bool wide = ml_out_tensor(c, 0)->type == ML_S64;                                 \
+        int64_t *y = ml_out(c, 0), work = 0;                                                   \
+        ml_status status = ML_OK;                                                              \
+        (void)worker, (void)args;                                                              \
+        for (int64_t at = first; at < end && status == ML_OK; at++) {                          \
+            const element *from = (const element *)ml_in(c, 0) +                               \
+                                  at / b->inner * b->size * b->inner + at % b->inner;          \
+            element best = (WORST);                                                            \
+            int64_t found = 0;                                                                 \
+            for (int64_t k = 0, stop; k < b->size && status == ML_OK; k = stop) {              \
+                stop = ml_min_s64(k + ML_BLOCK_ELEMENTS, b->size);                             \
+                status = ml_count_work(c, stop - k, &work);                                    \
+                for (; k < stop; k++)                                                          \
+                    if (from[k * b->inner] BETTER best) best = from[k * b->inner], found = k;  \
+            }                                                                                  \
+            if (wide) y[at] = found;                                                           \
+            else ((int32_t *)y)[at] = (int32_t)found;                                          \
+        }                                                                                      \
+        return status;                                                                         \
+    }                                                                                          \
+    static ml_status name(const ml_call *c) {                                                  \
+        const arg_blob *b = c->blob;                                                           \
+        return ml_in_blocks(c, b->outer * b->inner, b->size, name##_some, NULL);               \
     }
 #define ARGS(suffix, type, LEAST, MOST) \
     ARG(max_##suffix, type, >, LEAST)   \

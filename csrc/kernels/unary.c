@@ -67,16 +67,22 @@ static int64_t log_lines(const ml_call *c, void *to) {
 
 /* Checks that a quantized input stands for no negative number. */
 #define ALL_POSITIVE(name, type, eval)                                                           \
-    static ml_status name(const ml_call *c) {                                                    \
-        const int64_t n = ((const ml_elementwise *)c->blob)->count;                              \
+    static ml_status name##_block(const ml_call *c, int64_t first, int64_t end, int32_t worker,  \
+                                  void *args) {                                                  \
         const type *x = ml_in(c, 0);                                                             \
         const ml_affine in = ml_input_affine(c, 0);                                              \
-        for (int64_t i = 0; i < n; i++)                                                          \
+        (void)worker, (void)args;                                                                \
+        for (int64_t i = first; i < end; i++)                                                    \
             if (x[i] < in.zero_point)                                                            \
                 return ml_fail(c, ML_KERNEL_ERROR,                                               \
                                "element %lld is %d, below the zero point %d: it has no root",    \
                                (long long)i, x[i], in.zero_point);                               \
-        return eval(c);                                                                          \
+        return ML_OK;                                                                            \
+    }                                                                                            \
+    ML_ELEMENTWISE(name##_check, name##_block)                                                   \
+    static ml_status name(const ml_call *c) {                                                    \
+        const ml_status status = name##_check(c);                                                \
+        return status == ML_OK ? eval(c) : status;                                               \
     }
 
 ML_UNARY(sqrt_f32, float, float, ML_NO_CONTEXT, __builtin_sqrtf(x))

@@ -1,41 +1,56 @@
 /* quantize_row.c -- a row of floats as bytes, with a scale of its own. */
 #include "math/quantize_row.h"
 
+typedef struct steps {
+    float scale;
+    float inverse;
+    float low;
+    int32_t zero;
+} steps;
+
 /* round(v), ties away from zero, within [low, high]; NaN is `low`. */
-static inline int16_t step(float v, float low, float high) {
+static inline int32_t step(float v, float low, float high) {
     v = v > low ? v : low;
     v = v < high ? v : high;
-    return (int16_t)(v + (v < 0.0f ? -0.49999997f : 0.49999997f));
+    return (int32_t)(v + (v < 0.0f ? -0.49999997f : 0.49999997f));
 }
 
 /* The step of 0 between least <= 0 and most >= 0: from the end that is nearer. */
-static int16_t step_of_zero(double least, double most, double scale) {
+static int32_t step_of_zero(double least, double most, double scale) {
     double from_least = -128.0 - least / scale, from_most = 127.0 - most / scale;
     double zero = 128.0 - least / scale < 127.0 + most / scale ? from_least : from_most;
     zero = zero > -128.0 ? zero : -128.0;
     zero = zero < 127.0 ? zero : 127.0;
-    return (int16_t)(zero + (zero < 0 ? -0.5 : 0.5));
+    return (int32_t)(zero + (zero < 0 ? -0.5 : 0.5));
 }
 
-float ml_quantize_row(const float *x, int64_t k, bool asymmetric, int16_t *row) {
-    float least = 0.0f, most = 0.0f, scale = 1.0f, inverse = 0.0f, low = -127.0f;
-    int16_t zero = 0;
+static steps steps_of(const float *x, int64_t k, bool asymmetric) {
+    float least = 0.0f, most = 0.0f;
     for (int64_t i = 0; i < k; i++) {
         least = x[i] < least ? x[i] : least;
         most = x[i] > most ? x[i] : most;
     }
-    if (least < most && asymmetric) {
-        double steps = (double)(most - least) / 255.0; /* the difference is float's */
-        zero = step_of_zero(least, most, steps);
-        scale = (float)steps;
-        inverse = 1.0f / scale;
-        low = -128.0f;
-    } else if (least < most) {
-        float range = -least > most ? -least : most;
-        scale = range / 127.0f;
-        inverse = 127.0f / range;
+    if (!(least < most)) return (steps){1.0f, 0.0f, -127.0f, 0};
+    if (asymmetric) {
+        double scale = (double)(most - least) / 255.0; /* the difference is float's */
+        return (steps){(float)scale, 1.0f / (float)scale, -128.0f,
+                       step_of_zero(least, most, scale)};
     }
+    float range = -least > most ? -least : most;
+    return (steps){range / 127.0f, 127.0f / range, -127.0f, 0};
+}
+
+float ml_quantize_row(const float *x, int64_t k, bool asymmetric, int16_t *row) {
+    const steps s = steps_of(x, k, asymmetric);
     for (int64_t i = 0; i < k; i++)
-        row[i] = (int16_t)(step((float)zero + x[i] * inverse, low, 127.0f) - zero);
-    return scale;
+        row[i] = (int16_t)(step((float)s.zero + x[i] * s.inverse, s.low, 127.0f) - s.zero);
+    return s.scale;
+}
+
+float ml_quantize_bytes(const float *x, int64_t k, bool asymmetric, uint8_t *row, int32_t *factor) {
+    const steps s = steps_of(x, k, asymmetric);
+    for (int64_t i = 0; i < k; i++)
+        row[i] = (uint8_t)(step((float)s.zero + x[i] * s.inverse, s.low, 127.0f) + 128);
+    *factor = -128 - s.zero;
+    return s.scale;
 }

@@ -9,5 +9,7 @@
  * span the row and 0; ties away from zero. TFLite's SymmetricQuantizeFloats and AsymmetricQuantizeFloats. Returns the scale,
  * 1 for a row of zeros. */
 float ml_quantize_row(const float *x, int64_t k, bool asymmetric, int16_t *row);
+/* The same as bytes, step + 128; `factor` is less the byte of 0. */
+float ml_quantize_bytes(const float *x, int64_t k, bool asymmetric, uint8_t *row, int32_t *factor);
 
 #endif

@@ -108,6 +108,13 @@ void ml_planner_fix(ml_planner *planner, int32_t tensor, int64_t offset);
 
 /* Forgets every place, those of persistent tensors too: for other sizes of the same graph. */
 void ml_planner_start_anew(ml_planner *planner);
+/* The same as plan_allocations, for a graph that is planned again and again. `stands` says that the same nodes are skipped, the
+ * same tensors have bytes, the same places, and are pinned: then lifetimes hold, as long as the same operands are as large as
+ * what may overwrite them. */
+void ml_planner_plan_again(ml_planner *planner, bool stands);
+/* Where lifetimes held: tries whether what lay on top of what in the plan before meets the lower bound again, which most sizes
+ * do. False if not, and the graph has to be placed by start_anew and execute_allocations. Offsets are those of roots alone. */
+bool ml_planner_place_again(ml_planner *planner);
 /* Of a graph that is planned again and again: whether this plan, of sizes that come back, is searched for longer, and how much
  * of the budget was spent already; ml_planner_spent says how much is by now. */
 void ml_planner_search(ml_planner *planner, bool longer, int64_t spent);
@@ -141,6 +148,8 @@ int32_t ml_planner_active(const ml_planner *planner); /* records the hot loop lo
 /* The records of all placed arena tensors that own their memory; returns their number, at most `room` are written. */
 int32_t ml_planner_records(const ml_planner *planner, ml_record *records, int32_t room);
 
+struct ml_account; /* memory/account.h: a bound on several arenas and blocks together */
+
 /* A growable block of memory with a stable alignment. */
 typedef struct ml_arena {
     uint8_t *base;
@@ -148,10 +157,15 @@ typedef struct ml_arena {
     int64_t
         reserved; /* of address space; 0 where the system grants none: growing may then move the base */
     int64_t moves; /* times the base changed */
+    int64_t copied; /* bytes that moves copied; pages that the system moved are none */
+    struct ml_account *account; /* borrowed; NULL = none */
 } ml_arena;
 
-/* Makes room for `bytes`, keeping the first `keep` bytes; never shrinks. A refusal changes nothing. */
+/* Makes room for `bytes`, keeping the first `keep` bytes; never shrinks. A refusal changes nothing. With an account `bytes` are
+ * refused where they are too many; what rounds them up to pages is not. */
 ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error *error);
 /* Gives back what lies behind the first `bytes`; the rest stays where it is. */
 void ml_arena_shrink(ml_arena *arena, int64_t bytes);
 void ml_arena_release(ml_arena *arena);
+/* Accessible bytes whose pages are in memory; all where the system does not say. */
+int64_t ml_arena_resident(const ml_arena *arena);

@@ -54,48 +54,65 @@ static void level_views(const ml_subgraph *sub, const ml_tensor *tensors, int64_
     }
 }
 
+/* Notes a fact; false if lifetimes may hang on the difference. */
+static bool note(int64_t *bytes, uint8_t *place, int64_t bytes_now, ml_place place_now) {
+    bool same = *place == place_now && (*bytes > 0) == (bytes_now > 0);
+    *bytes = bytes_now;
+    *place = (uint8_t)place_now;
+    return same;
+}
+
 /* Bytes by tensor: what is known, what earlier runs needed where that is more, nothing for what a plan leaves open. Dynamic
  * tensors are pinned, in the planner's sense: they share with views alone, for of two that share in place one may grow. */
-static void describe_tensors(const ml_placing *x, int32_t frame, ml_planner *planner) {
+static bool describe_tensors(const ml_placing *x, int32_t frame, ml_planner *planner) {
     const ml_frame *f = &x->graph->frames[frame];
     const ml_subgraph *sub = &x->graph->subgraphs[f->subgraph];
     const ml_tensor *tensors = x->rows->tensors + f->slot_base;
     int64_t *bytes = ml_planner_bytes(planner);
     uint8_t *places = ml_planner_places(planner), *pinned = ml_planner_pinned(planner);
-    bool offline = follows_file(x, frame);
+    bool offline = follows_file(x, frame), stand = true, levels = false;
     for (int32_t slot = 0; slot < sub->n_slots; slot++) {
         const ml_tensor *t = &tensors[slot];
         int32_t number = sub->numbers[slot];
-        int64_t learnt = x->capacities && t->dynamic ? x->capacities[f->slot_base + slot] : 0;
         int64_t now = t->shaped && (x->capacities || !t->dynamic) ? t->bytes : 0;
-        bytes[number] = now > learnt ? now : learnt;
-        pinned[number] = t->dynamic;
-        places[number] = t->storage == ML_STORAGE_ARENA        ? ML_PLACE_ARENA
+        if (x->capacities && t->dynamic && x->capacities[f->slot_base + slot] > now)
+            now = x->capacities[f->slot_base + slot];
+        ml_place place = t->storage == ML_STORAGE_ARENA        ? ML_PLACE_ARENA
                          : t->storage == ML_STORAGE_PERSISTENT ? ML_PLACE_PERSISTENT
                                                                : ML_PLACE_NONE;
+        stand &= note(&bytes[number], &places[number], now, place) && pinned[number] == t->dynamic;
+        pinned[number] = t->dynamic;
+        levels |= t->dynamic;
         if (offline && !t->dynamic && t->storage == ML_STORAGE_ARENA &&
             sub->tensors[number].offline_offset >= 0)
             ml_planner_fix(planner, number, sub->tensors[number].offline_offset);
     }
-    level_views(sub, tensors, bytes);
+    if (levels) level_views(sub, tensors, bytes);
+    return stand;
 }
 
-/* Scratch by node. What is small comes from the work block, for one node runs at a time. A node with effects may run others while its scratch is in use, so its scratch is always a record. */
-static void describe_nodes(const ml_placing *x, int32_t frame, ml_planner *planner) {
+/* Scratch by node. What is small comes from the work block, for one node runs at a time. A node with effects may run others
+ * while its scratch is in use, so its scratch is always a record. */
+static bool describe_nodes(const ml_placing *x, int32_t frame, ml_planner *planner) {
     const ml_frame *f = &x->graph->frames[frame];
     const ml_subgraph *sub = &x->graph->subgraphs[f->subgraph];
     int64_t *bytes = ml_planner_bytes(planner) + sub->io.n_tensors;
     uint8_t *places = ml_planner_places(planner) + sub->io.n_tensors,
             *skipped = ml_planner_skipped(planner);
+    bool stand = true;
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         const ml_node_plan *row = &x->rows->nodes[f->node_base + n];
-        int64_t own = ml_scratch_bytes(row), learnt = x->scratch ? x->scratch[f->node_base + n] : 0;
-        own = own > learnt ? own : learnt;
-        bool in_arena = ml_scratch_in_arena(&sub->nodes[n], own);
-        skipped[n] = row->status == ML_NODE_FOLDED;
-        bytes[n] = in_arena ? ml_children_room(x->graph, x->rows, frame, n) + own : 0;
-        places[n] = in_arena ? ML_PLACE_ARENA : ML_PLACE_NONE;
+        const ml_node *node = &sub->nodes[n];
+        int64_t own = ml_scratch_bytes(row), wants = 0;
+        if (x->scratch && x->scratch[f->node_base + n] > own) own = x->scratch[f->node_base + n];
+        if ((own > 0 || node->n_children > 0) && ml_scratch_in_arena(node, own))
+            wants = ml_children_room(x->graph, x->rows, frame, n) + own;
+        bool folded = row->status == ML_NODE_FOLDED;
+        stand &= note(&bytes[n], &places[n], wants, wants > 0 ? ML_PLACE_ARENA : ML_PLACE_NONE);
+        stand &= skipped[n] == folded;
+        skipped[n] = folded;
     }
+    return stand;
 }
 
 static bool shares(int32_t options) { return options & (ML_SHARE_TFLITE | ML_SHARE_WIDE); }
@@ -117,11 +134,10 @@ ml_planner *ml_place_planner(const ml_placing *x, int32_t frame, int32_t options
         kept && *kept ? *kept : ml_planner_new(io, x->strategy, options, ML_ALIGNMENT);
     if (!planner) return NULL;
     if (kept) *kept = planner;
-    ml_planner_start_anew(planner);
-    describe_tensors(x, frame, planner);
-    describe_nodes(x, frame, planner);
+    bool stand = describe_tensors(x, frame, planner);
+    stand &= describe_nodes(x, frame, planner);
     if (x->planners) ml_planner_use_order(planner, &x->planners[frame].order);
-    ml_planner_plan_allocations(planner);
+    ml_planner_plan_again(planner, stand);
     return planner;
 }
 
@@ -136,6 +152,8 @@ static ml_status plan_once(const ml_placing *x, int32_t frame, int32_t options, 
     *planner = ml_place_planner(x, frame, options);
     if (!*planner) return ml_error_memory(error, "planning", io->n_tensors, 0);
     ml_planner_search(*planner, x->longer, spent);
+    if (!x->longer && ml_planner_place_again(*planner)) return ML_OK;
+    ml_planner_start_anew(*planner);
     ml_status status = ml_planner_execute_allocations(*planner, 0, io->n_nodes - 1, error);
     if (error->other >= 0) error->subgraph = x->graph->frames[frame].subgraph;
     return status;
@@ -174,8 +192,8 @@ static ml_status take_offsets(const ml_placing *x, int32_t frame, ml_planner *pl
     for (int32_t slot = 0; slot < sub->n_slots; slot++) {
         ml_tensor *t = &tensors[slot];
         if (t->storage == ML_STORAGE_SLOT) continue; /* its caller places it */
-        if (t->storage != ML_STORAGE_FOLDED) t->offset = offsets[sub->numbers[slot]];
         t->root = roots[sub->numbers[slot]];
+        if (t->storage != ML_STORAGE_FOLDED) t->offset = offsets[t->root];
     }
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         ml_node_plan *row = &x->rows->nodes[f->node_base + n];

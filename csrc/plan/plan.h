@@ -111,7 +111,8 @@ struct ml_frame_engine {
     ml_engine *engine;
     int32_t frame;
     int32_t subgraph;
-    const ml_frame *place; /* by ml_frame_env, as are its nodes */
+    const ml_frame *place; /* by ml_frame_env, as are subgraph and nodes */
+    const ml_subgraph *sub;
     const ml_node *nodes;
     const int32_t *numbers; /* folding: the tensors behind the call's own numbers; else NULL */
 };
@@ -132,6 +133,7 @@ typedef struct ml_plan_request {
     const ml_graph *graph;
     int32_t strategy; /* its place in the table */
     int32_t options;
+    uint32_t hash; /* of the key: of spec and bound */
     const int32_t *spec;
     int32_t words;
     const ml_binding *bound;
@@ -147,8 +149,7 @@ ml_plan *ml_plan_hold(ml_plan *plan);
 /* A plan of the same key with a copy of `rows`, which are the plan's own or a residence's. */
 ml_status ml_plan_copy(ml_plan *plan, const ml_rows *rows, ml_plan **copy, ml_error *error);
 uint32_t ml_plan_hash(const int32_t *spec, int32_t words, const ml_binding *bound, int32_t n_bound);
-bool ml_plan_has_key(const ml_plan *plan, uint32_t hash, const int32_t *spec, int32_t words,
-                     const ml_binding *bound, int32_t n_bound);
+bool ml_plan_has_key(const ml_plan *plan, const ml_plan_request *request);
 
 /* Rows. */
 /* Points at tables in `memory`, which has ml_rows_bytes and is aligned for an int64_t. */
@@ -186,8 +187,9 @@ ml_env ml_frame_env(const ml_engine *engine, struct ml_frame_engine *frame_engin
 void ml_sweep_reset(ml_engine *engine, int32_t frame);
 /* Prepares every stale node of a frame whose inputs have their shapes; the others wait. */
 ml_status ml_sweep_frame(ml_engine *engine, int32_t frame);
-/* Calls the kernel's prepare and reserves what pack needs; `wish` says what it asked for. Notes where it failed. */
-ml_status ml_prepare_call(ml_engine *engine, const ml_call *call, int32_t frame, ml_wish *wish);
+/* Calls the kernel's prepare and reserves what pack needs; `row` is the node's, `wish` says what it asked for. Notes where it
+ * failed. */
+ml_status ml_prepare_call(ml_engine *engine, const ml_call *call, ml_node_plan *row, ml_wish *wish);
 ml_call ml_call_of(const ml_engine *engine, const ml_env *env, int32_t frame, int32_t node);
 /* fold.c: computes a node whose inputs are known; *folded says whether it did. */
 ml_status ml_fold(ml_engine *engine, const ml_call *call, const ml_wish *wish, int32_t frame,

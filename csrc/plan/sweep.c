@@ -20,6 +20,7 @@ ml_env ml_frame_env(const ml_engine *engine, struct ml_frame_engine *fe) {
     const ml_frame *f = &engine->graph->frames[fe->frame];
     const ml_subgraph *sub = &engine->graph->subgraphs[f->subgraph];
     fe->place = f;
+    fe->sub = sub;
     fe->nodes = sub->nodes;
     return (ml_env){.slots = sub->slots,
                     .tensors = engine->rows ? engine->rows->tensors + f->slot_base : NULL,
@@ -131,31 +132,34 @@ static ml_status provide_packed(ml_engine *engine, const ml_call *c, int32_t fra
 /* Blobs are zeroed first, so that one that is prepared again does not depend on what was there. With an open output the blob
  * may be half filled, so weights are not packed by it. Room for workers only grows, and is
  * the maximum over all nodes: they take turns. */
-ml_status ml_prepare_call(ml_engine *engine, const ml_call *c, int32_t frame, ml_wish *wish) {
-    const ml_graph *g = engine->graph;
-    const ml_node *node = &ml_frame_subgraph(g, frame)->nodes[c->node];
-    ml_node_plan *row = &engine->rows->nodes[g->frames[frame].node_base + c->node];
+ml_status ml_prepare_call(ml_engine *engine, const ml_call *c, ml_node_plan *row, ml_wish *wish) {
+    const struct ml_frame_engine *fe = c->env->engine;
+    const ml_node *node = &fe->nodes[c->node];
+    const ml_kernel *kernel = node->kernel;
     *wish = (ml_wish){0};
-    memset(c->blob, 0, (size_t)node->kernel->blob_bytes);
+    if (kernel->blob_bytes > 0) memset(c->blob, 0, (size_t)kernel->blob_bytes);
     engine->counters->nodes_prepared++;
-    ml_status status = node->kernel->prepare(c, wish);
-    if (status == ML_OK && wish->scratch_bytes >= 0 && !wish->open && node->typed &&
-        node->typed->pack)
-        status = provide_packed(engine, c, frame, node, row, wish);
-    if (status == ML_OK) status = take_scratch(c->env->error, row, wish);
+    ml_status status = kernel->prepare(c, wish);
+    if (status == ML_OK && node->pack_start >= 0 && wish->scratch_bytes >= 0 && !wish->open)
+        status = provide_packed(engine, c, fe->frame, node, row, wish);
+    if (status == ML_OK && wish->scratch_bytes == 0) row->scratch_blocks = 0;
+    else if (status == ML_OK) status = take_scratch(c->env->error, row, wish);
     if (wish->worker_bytes > engine->rows->worker_bytes)
         engine->rows->worker_bytes = wish->worker_bytes;
-    return status == ML_OK ? ML_OK : ml_blame(c->env->error, g, frame, c->node, status);
+    return status == ML_OK ? ML_OK
+                           : ml_blame(c->env->error, engine->graph, fe->frame, c->node, status);
 }
 
 /* Marks outputs whose shapes a run will give: those that prepare left open, or all. The shape that the file states for them
  * is a hint at best, so they lose it: unknown is better than wrong. */
-static void leave_open(const ml_call *c, uint32_t open) {
+static ml_status leave_open(const ml_call *c, uint32_t open) {
     for (int32_t i = 0; i < c->n_outputs; i++) {
         int32_t slot = c->env->slots[c->inputs[c->n_inputs + i]];
         ml_tensor *t = &c->env->tensors[slot];
         if (!(open >> (i < 31 ? i : 31) & 1)) {
             t->dynamic = 0;
+            if (!t->shaped)
+                return ml_fail(c, ML_SHAPE_ERROR, "its prepare gave output %d no shape", i);
             continue;
         }
         t->dynamic = 1;
@@ -163,6 +167,7 @@ static void leave_open(const ml_call *c, uint32_t open) {
         t->shaped = 0;
         t->bytes = 0;
     }
+    return ML_OK;
 }
 
 /* A node that is open has been prepared, and is not stale: what waits in it is values, not shapes. */
@@ -174,16 +179,16 @@ static ml_status sweep_node(ml_engine *engine, const ml_env *env, int32_t frame,
         if (!t || (t->shaped && !t->dynamic)) continue;
         row->status = ML_NODE_WAITS;
         row->stale = 1;
-        leave_open(&c, UINT32_MAX);
-        return ML_OK;
+        return leave_open(&c, UINT32_MAX);
     }
     ml_wish wish;
-    ml_status status = ml_prepare_call(engine, &c, frame, &wish);
+    ml_status status = ml_prepare_call(engine, &c, row, &wish);
     if (status != ML_OK) return status;
     row->stale = 0;
     row->open = wish.open != 0;
     row->status = ML_NODE_RUNS;
-    leave_open(&c, wish.open);
+    status = leave_open(&c, wish.open);
+    if (status != ML_OK) return ml_blame(env->error, engine->graph, frame, n, status);
     if (row->open) return ML_OK;
     const ml_tensor *first = ml_input(&c, 0);
     int32_t by_shape = engine->graph->subgraphs[env->engine->subgraph].nodes[n].kernel->flags &

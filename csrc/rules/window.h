@@ -55,10 +55,10 @@ static inline int64_t ml_window_pixels(const ml_window *w) {
  * `depth` channels from `channel` on. Outside the input stand zeros. */
 void ml_window_gather_f32(const ml_window *window, const float *x, int64_t channel, int64_t depth,
                           int64_t first, int64_t count, float *rows);
-/* The same for integers (s8, u8, s16), widened, with `outside` outside; rows are `stride` long, filled up with zeros. */
-void ml_window_gather_s16(const ml_window *window, int32_t type, const void *x, int64_t channel,
-                          int64_t depth, int64_t first, int64_t count, int16_t outside,
-                          int64_t stride, int16_t *rows);
+/* The same for integers (s8, u8, s16), as ml_to_bytes makes bytes of them, with the byte `outside` outside. */
+void ml_window_gather_bytes(const ml_window *window, int32_t type, const void *x, int64_t channel,
+                            int64_t depth, int64_t first, int64_t count, int32_t outside,
+                            int64_t plane, uint8_t *rows);
 
 static inline ml_taps ml_window_taps(const ml_window_axis *axis, int64_t out) {
     int64_t start = out * axis->stride - axis->before, dilation = axis->dilation;

@@ -121,7 +121,7 @@ void ml_enter_residence(ml_state *s, ml_residence *r) {
     s->engine.rows = r->rows;
     s->engine.residence = r;
     for (int32_t frame = 0; frame < s->graph->n_frames; frame++) {
-        s->envs[frame].tensors = ml_now_tensors(r, frame);
+        s->envs[frame].tensors = s->blind[frame].tensors = ml_now_tensors(r, frame);
         s->envs[frame].data = ml_now_data(r, frame);
     }
 }

@@ -6,12 +6,13 @@
  *
  * The generation belongs to the residence in force: a number that no other moment of this state had with other pointers or
  * shapes. It comes back with the residence, so that what Python has learnt of places under a number stays true. */
-#include "state/state.h"
-
+#define _GNU_SOURCE /* RUSAGE_THREAD */
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "memory/problem.h"
 #include "run/run.h"
+#include "state/state.h"
 
 /* Life ------------------------------------------------------------------------------------------------------------ */
 
@@ -19,7 +20,10 @@ static bool allocate_tables(ml_state *s, const ml_graph *g) {
     s->spills = calloc((size_t)g->n_frames, sizeof *s->spills);
     s->planners = calloc((size_t)g->n_frames, sizeof *s->planners);
     s->frame_engines = calloc((size_t)g->n_frames, sizeof *s->frame_engines);
-    s->envs = calloc((size_t)g->n_frames, sizeof *s->envs);
+    s->envs = calloc(2 * (size_t)g->n_frames, sizeof *s->envs);
+    s->blind = s->envs + g->n_frames;
+    for (int32_t f = 0; s->spills && f < g->n_frames; f++)
+        s->spills[f].account = &s->interpreter->account;
     for (int32_t f = 0; s->planners && f < g->n_frames; f++) {
         const ml_planner_graph *io = &ml_frame_subgraph(g, f)->io;
         ml_placing_order *order = &s->planners[f].order;
@@ -46,7 +50,7 @@ static void enter_graph(ml_state *s) {
     for (int32_t f = 0; f < s->graph->n_frames; f++) {
         s->frame_engines[f] = (struct ml_frame_engine){
             .engine = &s->engine, .frame = f, .subgraph = s->graph->frames[f].subgraph};
-        s->envs[f] = ml_frame_env(&s->engine, &s->frame_engines[f]);
+        s->envs[f] = s->blind[f] = ml_frame_env(&s->engine, &s->frame_engines[f]);
     }
 }
 
@@ -73,6 +77,7 @@ ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char 
     s->simd = graph->simd;
     s->cache_bytes = cache_bytes;
     s->error = ML_NO_ERROR;
+    s->arena.account = &interpreter->account;
     if (allocate_tables(s, graph)) {
         enter_graph(s);
         *state = s;
@@ -87,11 +92,12 @@ void ml_state_free(ml_state *s) {
     ml_cache_drop_all_but(s, NULL);
     ml_arena_release(&s->arena);
     for (int32_t f = 0; s->spills && f < s->graph->n_frames; f++) ml_arena_release(&s->spills[f]);
-    ml_blocks_free(s->heap, s->graph->total_slots);
-    ml_blocks_free(s->carries, 2 * (int64_t)s->graph->total_slots);
+    ml_blocks_free(&s->interpreter->account, s->heap, s->graph->total_slots);
+    ml_blocks_free(&s->interpreter->account, s->carries, 2 * (int64_t)s->graph->total_slots);
     free(s->spills);
     free(s->frame_engines);
     free(s->envs);
+    ml_account_give(&s->interpreter->account, s->persistent_capacity);
     free(s->persistent);
     free(s->work);
     free(s->node_memory);
@@ -103,6 +109,7 @@ void ml_state_free(ml_state *s) {
     }
     free(s->planners);
     free(s->bound);
+    ml_asked_free(s);
     ml_graph_free(s->graph);
     ml_interpreter_free(s->interpreter);
     free(s);
@@ -111,13 +118,13 @@ void ml_state_free(ml_state *s) {
 /* Preparing --------------------------------------------------------------------------------------------------------- */
 
 /* Strategy and options are the state's for life, so no key has to name them. */
-static ml_plan_request request_of(ml_state *s, const int32_t *spec, int32_t words,
-                                  const ml_binding *bound, int32_t n_bound) {
+static ml_plan_request request_of(ml_state *s, const ml_binding *bound, int32_t n_bound) {
     return (ml_plan_request){.graph = s->graph,
                              .strategy = s->strategy,
                              .options = s->options,
-                             .spec = spec,
-                             .words = words,
+                             .hash = ml_plan_hash(s->asked.spec, s->asked.words, bound, n_bound),
+                             .spec = s->asked.spec,
+                             .words = s->asked.words,
                              .bound = bound,
                              .n_bound = n_bound,
                              .hooks = &s->hooks,
@@ -129,7 +136,7 @@ static ml_plan_request request_of(ml_state *s, const int32_t *spec, int32_t word
 /* The residence with this key, from the cache or made; *made says which. */
 static ml_status find_or_make(ml_state *s, const ml_plan_request *request, ml_residence **r,
                               bool *made, ml_error *error) {
-    *r = ml_cache_find(s, request->spec, request->words, request->bound, request->n_bound);
+    *r = ml_cache_find(s, request);
     *made = !*r;
     if (*r) {
         *r = ml_cache_improve(s, *r);
@@ -149,7 +156,8 @@ static ml_status find_or_make(ml_state *s, const ml_plan_request *request, ml_re
 static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, bool resized,
                          ml_block *fresh) {
     bool stood = ml_stands(s, r), only_buffers = !resized && s->now == r;
-    if (only_buffers) ml_blocks_free(fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
+    if (only_buffers)
+        ml_blocks_free(&s->interpreter->account, fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
     else ml_heap_enter(s, r, fresh);
     s->now = r;
     ml_enter_residence(s, r);
@@ -184,7 +192,7 @@ static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding
     if (status == ML_OK) status = ml_heap_acquire(s, r, &fresh, error);
     if (status == ML_OK) status = ml_acquire(s, r, error);
     if (status != ML_OK) {
-        ml_blocks_free(fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
+        ml_blocks_free(&s->interpreter->account, fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
         if (made) ml_residence_free(r);
         return status;
     }
@@ -202,15 +210,18 @@ static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding
 
 /* A call's turn, though nothing changes: it packs weights and asks shape functions of custom operators. Its work is not
  * counted. */
-ml_status ml_state_plan_for(ml_state *s, const int32_t *spec, int32_t words, ml_plan **plan,
+ml_status ml_state_plan_for(ml_state *s, const int32_t *rows, int32_t words, ml_plan **plan,
                             ml_error *error) {
+    static const int32_t none[1] = {0};
+    bool resized;
     *plan = NULL;
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return status;
     ml_counters uncounted = s->counters;
-    ml_plan_request request = request_of(s, spec, words, s->bound, s->n_bound);
+    status = ml_asked_spec(s, rows ? rows : none, words, &resized, error);
+    ml_plan_request request = request_of(s, s->bound, s->n_bound);
     request.counters = &uncounted;
-    status = ml_plan_new(&request, plan, error);
+    if (status == ML_OK) status = ml_plan_new(&request, plan, error);
     if (status == ML_OK && s->n_bound > 0) {
         status = ml_bound_check(*plan, &(*plan)->rows, s->bound, s->n_bound, error);
         if (status != ML_OK) {
@@ -257,7 +268,7 @@ static void place_anew(ml_state *s, ml_residence *r) {
     if (ml_residence_renew(s, r)) {
         ml_enter_residence(s, r);
         ml_resolve(s, r);
-        move_inputs(s, r, inputs, false);
+        s->counters.bytes_copied += 2 * move_inputs(s, r, inputs, false);
         s->counters.replans++;
         ml_changed(s);
     }
@@ -287,39 +298,54 @@ static uintptr_t give_error(ml_state *s, ml_status status) {
     return (uintptr_t)(error ? error : &no_memory);
 }
 
-uintptr_t ml_state_prepare(ml_state *s, const int32_t *spec, int32_t words,
-                           const ml_binding *bindings, int32_t n_bindings, int32_t resized) {
-    ml_status status = ml_enter(s->interpreter);
-    if (status != ML_OK) return (uintptr_t)&busy;
-    ml_binding *copy = n_bindings > 0 ? malloc((size_t)n_bindings * sizeof *copy) : NULL;
-    if (s->pinned) {
-        status = ml_error_set(
+static ml_status prepare_asked(ml_state *s, const ml_binding *bindings, int32_t n_bindings) {
+    bool resized;
+    if (s->pinned)
+        return ml_error_set(
             &s->error, ML_VIEW_HELD,
             "There is at least 1 reference to internal data in the interpreter: views of its "
             "memory are held, which have to be dropped before tensors are allocated anew");
-    } else if (n_bindings > 0 && !copy) {
-        status = ml_error_memory(&s->error, "bound tensors", n_bindings, 0);
-    } else {
-        if (copy) memcpy(copy, bindings, (size_t)n_bindings * sizeof *copy);
-        ml_plan_request request = request_of(s, spec, words, copy, n_bindings);
-        status = prepare(s, &request, copy, resized != 0, &s->error);
-    }
+    ml_binding *copy = n_bindings > 0 ? malloc((size_t)n_bindings * sizeof *copy) : NULL;
+    if (n_bindings > 0 && !copy) return ml_error_memory(&s->error, "bound tensors", n_bindings, 0);
+    if (copy) memcpy(copy, bindings, (size_t)n_bindings * sizeof *copy);
+    ml_status status = ml_asked_spec(s, NULL, 0, &resized, &s->error);
+    ml_plan_request request = request_of(s, copy, n_bindings);
+    if (status == ML_OK) status = prepare(s, &request, copy, resized, &s->error);
     if (status != ML_OK) free(copy);
+    return status;
+}
+
+uintptr_t ml_state_prepare(ml_state *s, const ml_binding *bindings, int32_t n_bindings) {
+    if (ml_enter(s->interpreter) != ML_OK) return (uintptr_t)&busy;
+    ml_status status = prepare_asked(s, bindings, n_bindings);
+    if (status == ML_OK) ml_asked_stands(s);
+    else if (status != ML_VIEW_HELD) ml_asked_refused(s);
     uintptr_t failed = status == ML_OK ? 0 : give_error(s, status);
     ml_leave(s->interpreter);
     return failed;
 }
 
+/* Of this thread; the counter is about what a run touches first. */
+static int64_t page_faults(void) {
+#ifdef RUSAGE_THREAD
+    struct rusage usage;
+    if (getrusage(RUSAGE_THREAD, &usage) == 0) return usage.ru_minflt + usage.ru_majflt;
+#endif
+    return 0;
+}
+
 /* The error of the state is empty whenever no run is under way, as every call in the steps points at it. */
-uintptr_t ml_state_run(ml_state *s) {
+static uintptr_t run(ml_state *s, ml_node_time *times) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return (uintptr_t)&busy;
+    s->times = times;
     ml_residence *r = s->now;
     bool released = r && s->arena.capacity == 0 && r->rows->frames[0].region_bytes > 0;
     if (!r || released) {
         status = ml_error_set(&s->error, ML_NOT_READY,
                               r ? "the arena's memory was released" : "no tensors are allocated");
     } else {
+        if (--s->tide.left < 0) ml_turn_tide(s);
         if (r->learnt && r->learnt->grew) place_anew(s, r);
         atomic_store_explicit(&s->interpreter->cancel, 0, memory_order_relaxed);
         s->poll_at = 0;
@@ -327,14 +353,25 @@ uintptr_t ml_state_run(ml_state *s) {
         ml_pool *pool = s->interpreter->pool;
         ml_watch watch = {&s->interpreter->cancel, ml_poll_state, s};
         if (pool) ml_pool_enter_run(pool, &watch);
+        bool fresh = s->fresh;
+        int64_t faults = fresh ? page_faults() : 0;
         status = ml_run_frame(s, r, 0);
+        if (fresh) {
+            s->counters.page_faults += page_faults() - faults;
+            s->fresh = false;
+        }
         if (pool) ml_pool_leave_run(pool);
+        if (s->run_changed) ml_run_changed(s);
+        s->run_changed = false;
         s->counters.invokes++;
     }
     uintptr_t failed = status == ML_OK ? 0 : give_error(s, status);
     ml_leave(s->interpreter);
     return failed;
 }
+
+uintptr_t ml_state_run(ml_state *s) { return run(s, NULL); }
+uintptr_t ml_state_run_timed(ml_state *s, ml_node_time *times) { return run(s, times); }
 
 void ml_state_pin(ml_state *s) {
     atomic_fetch_add(&s->holders, 1);

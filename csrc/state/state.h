@@ -2,6 +2,7 @@
 #ifndef ML_STATE_STATE_H
 #define ML_STATE_STATE_H
 
+#include "memory/account.h"
 #include "plan/plan.h"
 #include "threads/pool.h"
 
@@ -31,8 +32,10 @@ struct ml_interpreter {
     int32_t threads;
     ml_block *resources;
     bool *called_once; /* by subgraph */
-    ml_pool
-        *pool; /* made by the first plan that asks for workers' scratch, or by the second thread */
+    ml_account account; /* of all memory that tensors take, and the scratch of workers */
+    int64_t max_iterations; /* of a WHILE; 0 = any */
+    /* Made by the first plan that asks for workers' scratch, or by the second thread. */
+    ml_pool *pool;
 };
 
 ml_interpreter *ml_interpreter_hold(ml_interpreter *interpreter);
@@ -45,14 +48,15 @@ void ml_leave(ml_interpreter *interpreter);
 /* The pool, with scratch for `worker_bytes` a worker; NULL, and the error, without memory. */
 ml_pool *ml_interpreter_pool(ml_interpreter *interpreter, int64_t worker_bytes, ml_error *error);
 
-/* blocks.c: makes room for `bytes`, dropping the content. */
-ml_status ml_block_reserve(ml_block *block, int64_t bytes, ml_error *error);
-ml_status ml_block_set(ml_block *block, const ml_shape *shape, int32_t type, const void *data,
-                       int64_t bytes, ml_error *error);
+/* blocks.c, counted in the account of the block's interpreter: makes room for `bytes`, dropping the content. */
+ml_status ml_block_reserve(ml_account *account, ml_block *block, int64_t bytes, ml_error *error);
+ml_status ml_block_set(ml_account *account, ml_block *block, const ml_shape *shape, int32_t type,
+                       const void *data, int64_t bytes, ml_error *error);
 /* Leaves a block the room of its value, none without one. */
-void ml_block_fit(ml_block *block);
+void ml_block_fit(ml_account *account, ml_block *block);
+void ml_block_free(ml_account *account, ml_block *block);
 int64_t ml_blocks_bytes(const ml_block *blocks, int64_t count);
-void ml_blocks_free(ml_block *blocks, int64_t count);
+void ml_blocks_free(ml_account *account, ml_block *blocks, int64_t count);
 
 /* What a dynamic tensor needed: the most of its last 32 to 64 runs. A sliding maximum that forgets slowly lets lengths that
  * are drawn anew in every run outgrow it time and again; two windows do not, and forget a peak all the same. */
@@ -77,6 +81,7 @@ static inline int64_t ml_need_capacity(const ml_need *n, int64_t now) {
 }
 
 static inline void ml_need_note(ml_need *n, int64_t bytes, int64_t now) {
+    if (n->run == now && bytes <= n->last) return;
     int64_t passed = now / ML_WINDOW - n->run / ML_WINDOW;
     if (passed > 1) *n = (ml_need){.before = n->last, .outgrown_at = -1};
     else if (passed > 0) *n = (ml_need){0, n->most, 0, now, n->outgrown_at, n->outgrown};
@@ -154,9 +159,42 @@ typedef struct ml_residence {
     ml_frame_now frames[]; /* then pointers by tensor of all frames, then the steps */
 } ml_residence;
 
+/* When the arena gives back what a big size has left behind. What the last one to two windows of runs needed stays, and nothing
+ * goes unless more than half, and a MiB, is spare. A window after which memory had to be taken again was too short: the next is twice
+ * as long. Hysteresis in two directions: sizes that take turns settle within a few windows. */
+typedef struct ml_tide {
+    int64_t most; /* bytes needed in this window */
+    int64_t before; /* in the one before */
+    int32_t left; /* runs until it ends */
+    int32_t window; /* runs; 0 = none has begun */
+    bool gave; /* since it was last taken */
+} ml_tide;
+
 /* State -------------------------------------------------------------------------------------------------------------- */
 
 enum { ML_BUCKETS = 256 };
+
+/* A tensor whose shape was asked for, now or earlier. */
+typedef struct ml_ask {
+    int32_t tensor;
+    bool pending; /* since a plan was put in force, be it the shape in force */
+    bool planned; /* `plan` is what the plan under way is made for */
+    bool stands; /* `now` is what the plan in force was made for */
+    ml_shape shape;
+    ml_shape plan;
+    ml_shape now;
+} ml_ask;
+
+/* All of them; threads that ask meet here alone. */
+typedef struct ml_asked {
+    atomic_flag taken;
+    ml_ask *rows; /* by ascending tensor */
+    int32_t count;
+    int32_t room;
+    int32_t *spec; /* the key of the plan under way; whoever has the turn writes it */
+    int32_t words;
+    int32_t spec_room;
+} ml_asked;
 
 struct ml_state {
     ml_graph *graph;
@@ -168,6 +206,8 @@ struct ml_state {
     atomic_int holders; /* the caller and every view: a collector may finalize them in any order */
     atomic_int pinned; /* views of the arena that are alive */
     ml_arena arena;
+    ml_tide tide;
+    bool fresh; /* memory was taken since the last run */
     ml_arena *spills; /* by frame: memory of frames that outgrew their caller's scratch */
     uint8_t *persistent;
     int64_t persistent_capacity;
@@ -175,8 +215,10 @@ struct ml_state {
     uint8_t *node_memory; /* graph->memory_bytes */
     ml_block *heap; /* by slot; NULL where the graph has no tensor of no fixed size */
     ml_block *carries; /* two by slot; made by the first loop whose carries change shape */
-    ml_need *needs; /* by slot: what dynamic tensors needed; made by the first */
+    ml_need *needs; /* by slot: what dynamic tensors needed; made with the
+    first residence that has such */
     ml_need *scratch_needs; /* by node, behind them */
+    ml_asked asked;
     ml_binding *bound; /* of frame 0, in force, by ascending tensor */
     ml_frame_planner *planners; /* by frame */
     int32_t n_bound;
@@ -187,6 +229,7 @@ struct ml_state {
     ml_engine engine; /* its rows are those of the residence in force */
     struct ml_frame_engine *frame_engines; /* by frame */
     ml_env *envs; /* by frame: what calls of steps point at, whichever residence they are of */
+    ml_env *blind; /* the same without values */
     ml_residence *buckets[ML_BUCKETS];
     int64_t clock;
     int64_t ticks;
@@ -194,13 +237,23 @@ struct ml_state {
     _Atomic uint64_t changes
         [2]; /* ML_LAYOUT, ML_GENERATION of the residence in force; Python reads them without the turn */
     uint64_t generations; /* given out so far */
+    bool run_changed; /* the run under way: a shape or place of a dynamic tensor */
     ml_counters counters;
+    ml_node_time *times; /* of the run under way, the caller's; NULL: it is not timed */
     ml_error error; /* of the call under way: what all calls of kernels point at */
 };
 
+/* asked.c: writes the key of the plan for what is asked for, but for the shapes in `rows`, to asked.spec; *resized says whether
+ * shapes were asked for since a plan was put in force. */
+ml_status ml_asked_spec(ml_state *state, const int32_t *rows, int32_t words, bool *resized,
+                        ml_error *error);
+/* The plan of that key is in force, or is refused: then what was asked for is what is in force. */
+void ml_asked_stands(ml_state *state);
+void ml_asked_refused(ml_state *state);
+void ml_asked_free(ml_state *state);
+
 /* cache.c */
-ml_residence *ml_cache_find(ml_state *state, const int32_t *spec, int32_t words,
-                            const ml_binding *bound, int32_t n_bound);
+ml_residence *ml_cache_find(ml_state *state, const ml_plan_request *request);
 void ml_cache_add(ml_state *state, ml_residence *residence);
 /* Drops what was longest unused until the bound is kept; never the residence in force. */
 void ml_cache_evict(ml_state *state);
@@ -243,6 +296,10 @@ ml_status ml_bound_check(const ml_plan *plan, const ml_rows *rows, const ml_bind
 ml_status ml_bound_check_bytes(const ml_state *state, const ml_residence *residence, int32_t tensor,
                                ml_error *error);
 
+/* memory.c: notes that the arena is needed up to `bytes`, of which it had `had`. */
+void ml_arena_needed(ml_state *state, int64_t bytes, int64_t had);
+/* Ends a window of runs: gives back what was long not needed. */
+void ml_turn_tide(ml_state *state);
 /* memory.c: takes all memory that a residence needs, or none. */
 ml_status ml_acquire(ml_state *state, const ml_residence *residence, ml_error *error);
 
@@ -258,7 +315,7 @@ void ml_heap_reset_variables(ml_state *state);
 /* Gives back the room that no value takes, and what runs alone need. Pointers have to be resolved afterwards. */
 void ml_heap_trim(ml_state *state);
 
-/* A run has changed the shape or the place of a dynamic tensor. */
+/* A run has changed shapes or places of dynamic tensors. */
 static inline void ml_run_changed(ml_state *s) {
     uint64_t number = ++s->generations;
     atomic_store_explicit(&s->changes[ML_GENERATION], number, memory_order_relaxed);

@@ -19,7 +19,7 @@ from minilite._native.graph import (
 from minilite._native.hooks import Call
 from minilite._native.lowering import FOLDS, FOLLOWS, TRAITS, Answer, Lowering, widening
 from minilite._native.plan import Plan, TensorState
-from minilite._native.state import Place, Shared, State, debug_build
+from minilite._native.state import BindingRows, Place, Shared, State, Usage, binding_rows, debug_build
 from minilite._native.status import (
     BUSY,
     MAX_RANK,
@@ -83,6 +83,7 @@ __all__ = [
     "UNPLACED",
     "Answer",
     "Arena",
+    "BindingRows",
     "Call",
     "Graph",
     "KernelInfo",
@@ -96,6 +97,8 @@ __all__ = [
     "State",
     "Store",
     "TensorState",
+    "Usage",
+    "binding_rows",
     "choose_level",
     "debug_build",
     "find_kernel",

@@ -7,25 +7,39 @@ from _thread import get_ident  # threading takes long to import
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from numpy import ndarray
+
 from minilite._core import ffi, lib
 from minilite._native.graph import Graph
 from minilite._native.hooks import Hooks
 from minilite._native.plan import Plan
-from minilite._native.status import BUSY, STORAGES, fresh_error, raise_error
+from minilite._native.status import BUSY, MAX_RANK, STORAGES, fresh_error, raise_error
 from minilite.errors import ArenaError, StateError
 
 Array = Any
 Shape = tuple[int, ...]
 _BINDING = struct.Struct("@Pqi4x")
+_DIMS = tuple(struct.Struct(f"@{rank}i").pack for rank in range(MAX_RANK + 1))
 _COUNTERS = (
     "invokes", "plans", "plan_hits", "nodes_prepared", "capacity_misses", "replans", "arena_moves", "resolves",
-    "rebinds", "plans_improved", "plans_evicted",
+    "rebinds", "plans_improved", "plans_evicted", "given_back", "bytes_copied", "page_faults",
 )  # fmt: skip
 
 
 def debug_build() -> bool:
     """Whether runs overwrite every tensor that dies (the core was built with ML_DEBUG)."""
     return bool(lib.ml_debug_build())
+
+
+BindingRows = tuple[Any, int]
+
+
+def binding_rows(bound: Sequence[tuple[int, int, int]]) -> BindingRows:
+    """Memory of the caller's that stands in for tensors, by (address, bytes, tensor), in C's form."""
+    rows = ffi.new("ml_binding[]", len(bound) or 1)
+    if bound:
+        ffi.memmove(rows, b"".join(map(_BINDING.pack, *zip(*bound, strict=True))), len(bound) * _BINDING.size)
+    return rows, len(bound)
 
 
 class Place(NamedTuple):
@@ -47,27 +61,46 @@ class Place(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """Bytes that a state takes now."""
+    """The bytes that one subgraph's tensors and plans take now; `total` adds up those of several."""
 
-    arena_bytes: int
-    """Of the residence in force, capacities of dynamic tensors included; 0 when none is."""
-    arena_capacity: int
+    arena_bytes: int = 0
+    """Of the plan in force, capacities of dynamic tensors included; 0 when none is."""
+    bound_bytes: int = 0
+    """The most that are live at once, of the sizes it was placed for: what `arena_bytes` would be at best."""
+    arena_capacity: int = 0
     """That the arena holds, in force or not."""
-    block_bytes: int
+    resident_bytes: int = 0
+    """Of these, in memory: the rest were never touched, or given back."""
+    block_bytes: int = 0
     """Of blocks beside the arena: strings, carries of loops whose shapes change."""
-    cached_bytes: int
-    """Of the plans that are kept, with their residences."""
-    cached_plans: int
+    resource_bytes: int = 0
+    """Of resource variables and tables, which all subgraphs share."""
+    taken_bytes: int = 0
+    """Of all that `max_bytes` bounds, by all subgraphs together: arenas, variables, blocks, workers' scratch."""
+    cached_bytes: int = 0
+    """Of the plans that are kept, with what belongs to them."""
+    cached_plans: int = 0
     """How many these are, the one in force included."""
-    stays_mapped: bool
+    stays_mapped: bool = True
     """The arena's addresses can be read and written as long as the state lives, whoever resizes or trims it."""
+
+    def total(self, other: Usage) -> Usage:
+        """Both together, of one interpreter: what they share is counted once."""
+        added = {name: getattr(self, name) + getattr(other, name) for name in _ADDED}
+        mapped = self.stays_mapped and other.stays_mapped
+        return other._replace(**added, stays_mapped=mapped)
+
+
+_SHARED = ("resource_bytes", "taken_bytes", "stays_mapped")
+_ADDED = tuple(name for name in Usage._fields if name not in _SHARED)
 
 
 class Shared:
     """Owns an ml_interpreter: what all signatures of one interpreter share."""
 
-    def __init__(self, resources: int, subgraphs: int) -> None:
-        pointer = lib.ml_interpreter_new(resources, subgraphs)
+    def __init__(self, resources: int, subgraphs: int, max_bytes: int = 0, max_iterations: int = 0) -> None:
+        """Tensors may take `max_bytes` in all, a WHILE make `max_iterations`; 0 stands for any."""
+        pointer = lib.ml_interpreter_new(resources, subgraphs, max_bytes, max_iterations)
         if not pointer:
             message = f"no memory for {resources} resources"
             raise ArenaError(message)
@@ -82,14 +115,6 @@ class Shared:
         """Forgets resource variables and what CALL_ONCE has run. Raises: StateError."""
         if lib.ml_interpreter_reset_resources(self.pointer):
             raise StateError(BUSY)
-
-    @property
-    def block_bytes(self) -> int:
-        """Bytes of the blocks of resource variables. Raises: StateError."""
-        found = ffi.new("int64_t *")
-        if lib.ml_interpreter_block_bytes(self.pointer, found):
-            raise StateError(BUSY)
-        return int(found[0])
 
     def set_threads(self, threads: int) -> None:
         """How many threads runs may use, the caller's included. Raises: StateError."""
@@ -121,6 +146,7 @@ class State:
             raise_error(error, graph.names)
         self.pointer = ffi.gc(out[0], lib.ml_state_free)
         self.generations = lib.ml_state_generation(self.pointer)
+        self._prepare = lib.ml_state_prepare
 
     def _fail(self, status: int, error: Any) -> None:
         """Raises what a call left: the exception of a hook it called, else the error's class. The error is the call's own."""
@@ -144,6 +170,14 @@ class State:
 
         return invoke
 
+    def run_timed(self, nodes: int, repeat: int) -> list[tuple[int, int]]:
+        """Runs the plan in force so often. Gives (nanoseconds, times it ran) of every node, frame by frame, by position."""
+        times = ffi.new("ml_node_time[]", nodes or 1)
+        for _ in range(repeat):
+            if failed := lib.ml_state_run_timed(self.pointer, times):
+                self._raise(failed)
+        return [(int(t.ns), int(t.runs)) for t in times[0:nodes]]
+
     def _raise(self, address: int) -> None:
         error = ffi.gc(ffi.cast("ml_error *", address), lib.ml_error_free)
         self._fail(error.status, error)
@@ -153,20 +187,42 @@ class State:
         if status := function(self.pointer, *arguments, error):
             self._fail(status, error)
 
-    def spec(self, rows: Sequence[int]) -> tuple[Any, int]:
-        """Rows of [tensor, rank, dims...] in C's form, the key of a plan."""
-        return ffi.new("int32_t[]", rows or 1), len(rows)
+    def asking(self) -> Callable[[Any, Any], int]:
+        """A function that asks for a tensor's shape, by number and dimensions, from the next `prepare` on.
 
-    def prepare(self, spec: tuple[Any, int], bound: Sequence[tuple[int, int, int]] = (), resized: bool = True) -> None:
-        """Puts the plan of that key in force, and memory of the caller's, by (address, bytes, tensor), which the caller keeps
-        until it calls again without it and nothing is raised. Zeroes variable tensors, unless the plan stays and was not
-        `resized`: no shape was asked for, not even the one that is in force.
+        Its answer: 1 if it is another shape than was asked for last, 0 if it is the same, -1 if it cannot be, or if it is not
+        plain numbers. Raises: ArenaError.
         """
-        rows: Any = ffi.NULL
-        if bound:
-            bindings = b"".join(map(_BINDING.pack, *zip(*bound, strict=True)))
-            rows = ffi.cast("ml_binding *", ffi.from_buffer(bindings))
-        if failed := lib.ml_state_prepare(self.pointer, spec[0], spec[1], rows, len(bound), resized):
+        ask, pointer, pack = lib.ml_state_ask, self.pointer, _DIMS
+
+        def asks(tensor: Any, dims: Any) -> int:
+            kind = type(dims)
+            if type(tensor) is not int or (kind is not list and kind is not tuple and kind is not ndarray):
+                return -1
+            try:
+                rank = len(dims)
+                answer: int = ask(pointer, tensor, pack[rank](*dims), rank)
+            except (struct.error, IndexError, OverflowError, TypeError):
+                return -1
+            if answer == lib.ML_ASKED_NO_MEMORY:
+                message = "no memory for the shapes asked for"
+                raise ArenaError(message)
+            return answer
+
+        return asks
+
+    def asked(self, tensor: int) -> Shape | None:
+        """The shape that was asked for since a plan was put in force."""
+        shape = ffi.new("ml_shape *")
+        return tuple(shape.dims[0 : shape.rank]) if lib.ml_state_asked(self.pointer, tensor, shape) else None
+
+    def prepare(self, bound: BindingRows) -> None:
+        """Puts the plan for what was asked for in force, and memory of the caller's in the place of tensors: one call into C.
+
+        The caller keeps that memory until it calls again without it and nothing is raised. Variable tensors are zeroed, unless
+        the plan stays and no shape was asked for.
+        """
+        if failed := self._prepare(self.pointer, bound[0], bound[1]):
             self._raise(failed)
 
     def _plan(self, function: Callable[..., int], *arguments: Any) -> Plan | None:
@@ -174,9 +230,9 @@ class State:
         self._call(function, *arguments, out)
         return Plan(out[0], self._graph) if out[0] else None
 
-    def plan_for(self, spec: tuple[Any, int]) -> Plan:
-        """The plan of that key, not put in force."""
-        plan = self._plan(lib.ml_state_plan_for, spec[0], spec[1])
+    def plan_for(self, rows: Sequence[int]) -> Plan:
+        """The plan for what was asked for, but for rows of [tensor, rank, dims...] by ascending tensor; not put in force."""
+        plan = self._plan(lib.ml_state_plan_for, ffi.new("int32_t[]", rows or 1), len(rows))
         assert plan is not None
         return plan
 
@@ -233,8 +289,7 @@ class State:
         u = ffi.new("ml_usage *")
         if lib.ml_state_get_usage(self.pointer, u):
             raise StateError(BUSY)
-        bytes_taken = (int(u.arena_bytes), int(u.arena_capacity), int(u.block_bytes), int(u.cached_bytes))
-        return Usage(*bytes_taken, int(u.cached_plans), bool(u.stays_mapped))
+        return Usage(**{name: type(default)(getattr(u, name)) for name, default in Usage._field_defaults.items()})
 
     def counters(self) -> dict[str, int]:
         """What was counted since the interpreter was made. Raises: StateError."""

@@ -188,12 +188,14 @@ def _offline(options: argparse.Namespace) -> MemoryPlan:
 def _summary(title: str, made: MemoryPlan, seconds: float) -> str:
     gap = made.arena_bytes - made.lower_bound
     percent = f" ({100 * gap / made.lower_bound:.2f} %)" if made.lower_bound else ""
+    unit = "node" if made.strategy == "exact" else "pass"
+    many = "" if made.searched == 1 else "s" if unit == "node" else "es"
     rows = [
         ("arena", f"{made.arena_bytes} bytes"),
         ("lower bound", f"{made.lower_bound} bytes"),
         ("gap", f"{gap} bytes{percent}"),
         ("proved optimal", "yes" if made.proved_optimal else "no"),
-        ("searched", f"{made.searched} {'nodes' if made.strategy == 'exact' else 'passes'}"),
+        ("searched", f"{made.searched} {unit}{many}"),
         ("CPU time", f"{seconds:.3f} s"),
     ]
     head = f"{title}: {len(made.records)} records, strategy {made.strategy}, alignment {made.alignment}"

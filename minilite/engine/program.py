@@ -49,9 +49,9 @@ class Program:
         self._reorder = reorder
         self._graphs: dict[int, _native.Graph] = {}
 
-    def shared(self) -> _native.Shared:
-        """What the sessions of one interpreter share."""
-        return _native.Shared(self.lowered.resources, len(self.model.subgraphs))
+    def shared(self, max_bytes: int, max_iterations: int) -> _native.Shared:
+        """What the sessions of one interpreter share; 0 stands for no bound."""
+        return _native.Shared(self.lowered.resources, len(self.model.subgraphs), max_bytes, max_iterations)
 
     def graph(self, root: int) -> _native.Graph:
         """The C graph whose main subgraph is `root`."""
@@ -106,11 +106,3 @@ def new_state(
     """A C state over the program's graph for `root`."""
     hooks = PythonNodes(program.lowered.handlers)
     return _native.State(program.graph(root), shared, strategy, options, cache_bytes, hooks)
-
-
-def spec_of(shapes: Mapping[int, Shape]) -> list[int]:
-    """The key of a plan: rows of [tensor, rank, dims...] by ascending tensor."""
-    spec: list[int] = []
-    for tensor in sorted(shapes):
-        spec += (tensor, len(shapes[tensor]), *shapes[tensor])
-    return spec

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.options import none
 
 
 def check_while(node: OpNode) -> None:
@@ -46,10 +47,6 @@ def _one(_: OpNode) -> int:
     return 1
 
 
-def _none(_: OpNode) -> int:
-    return 0
-
-
 _WHILE = ("cond_subgraph_index", "body_subgraph_index")
 _IF = ("then_subgraph_index", "else_subgraph_index")
 OPERATORS = (
@@ -86,7 +83,7 @@ OPERATORS = (
         range(1, 2),
         takes="operands...? -> results...?",
         types=("any...? -> any...?",),
-        params={"conditions": _none},
+        params={"conditions": none},
         calls=("decomposition_subgraph_index",),
         check=check_composite,
     ),

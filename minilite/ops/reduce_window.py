@@ -10,6 +10,7 @@ import numpy as np
 
 from minilite.format.model import Array
 from minilite.ops_shared.operator import Operator, OpNode, Param
+from minilite.ops_shared.options import numbers
 from minilite.ops_shared.types import each
 
 _FUNCTIONS: dict[str, Callable[[Array, Array], Any]] = {
@@ -89,17 +90,13 @@ def _number(node: OpNode) -> int:
     return 1 + list(_FUNCTIONS).index(_function(node))
 
 
-def _array(option: str) -> Param:
-    return lambda node: np.array(tuple(node.options.get(option, ())), np.int64)
-
-
 _PARAMS: dict[str, Param] = {
     "function": _number,
-    "window": _array("window_dimensions"),
-    "strides": _array("window_strides"),
-    "dilations": _array("window_dilations"),
-    "base_dilations": _array("base_dilations"),
-    "padding": _array("padding"),
+    "window": numbers("window_dimensions"),
+    "strides": numbers("window_strides"),
+    "dilations": numbers("window_dilations"),
+    "base_dilations": numbers("base_dilations"),
+    "padding": numbers("padding"),
 }
 _TYPES = "f32 f64 b8 s8 u8 s16 s32 s64"
 _RULE = {

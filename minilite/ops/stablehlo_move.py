@@ -9,18 +9,14 @@ import numpy as np
 
 from minilite.format.model import Array
 from minilite.ops_shared.moving import WHOLE_BYTES
-from minilite.ops_shared.operator import Operator, OpNode, Param
+from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.options import numbers
 from minilite.ops_shared.types import each
-
-
-def _array(option: str) -> Param:
-    """An option that is a list of numbers."""
-    return lambda node: np.array(tuple(node.options[option]), np.int64)
 
 
 def reference_pad(node: OpNode, x: Array, value: Array) -> Array:
     """Elements drawn apart, then padded; negative padding cuts off. Where a dimension comes to nothing, all do, as in TFLite."""
-    low, high, gap = (_array(name)(node) for name in ("edge_padding_low", "edge_padding_high", "interior_padding"))
+    low, high, gap = (numbers(name)(node) for name in ("edge_padding_low", "edge_padding_high", "interior_padding"))
     apart = np.maximum(np.array(x.shape) - 1, 0) * gap + x.shape
     shape = apart + low + high
     if (shape <= 0).any():
@@ -109,9 +105,9 @@ OPERATORS = (
         takes="x value -> y",
         types=each("T T -> T", WHOLE_BYTES),
         params={
-            "low": _array("edge_padding_low"),
-            "high": _array("edge_padding_high"),
-            "interior": _array("interior_padding"),
+            "low": numbers("edge_padding_low"),
+            "high": numbers("edge_padding_high"),
+            "interior": numbers("interior_padding"),
         },
         hangs_on="kind",
         reference=reference_pad,
@@ -122,10 +118,10 @@ OPERATORS = (
         takes="x indices -> y",
         types=each("T s32|s64 -> T", "f32 f16 bf16 f64 s8 u8 b8 s16 u16 s32 u32 s64 u64 c64"),
         params={
-            "offset_dims": _array("offset_dims"),
-            "collapsed": _array("collapsed_slice_dims"),
-            "index_map": _array("start_index_map"),
-            "sizes": _array("slice_sizes"),
+            "offset_dims": numbers("offset_dims"),
+            "collapsed": numbers("collapsed_slice_dims"),
+            "index_map": numbers("start_index_map"),
+            "sizes": numbers("slice_sizes"),
             "index_axis": "index_vector_dim",
         },
         hangs_on="kind",
@@ -137,9 +133,9 @@ OPERATORS = (
         takes="x indices updates -> y",
         types=each("T s32|s64 T -> T", _SCATTERED),
         params={
-            "window_dims": _array("update_window_dims"),
-            "inserted": _array("inserted_window_dims"),
-            "index_map": _array("scatter_dims_to_operand_dims"),
+            "window_dims": numbers("update_window_dims"),
+            "inserted": numbers("inserted_window_dims"),
+            "index_map": numbers("scatter_dims_to_operand_dims"),
             "index_axis": "index_vector_dim",
             "rule": lambda node: _JOINS[_rule(node)][0],
         },

@@ -10,7 +10,7 @@ import numpy as np
 
 from minilite.format.model import Array
 from minilite.ops_shared.operator import Operator, OpNode, Param
-from minilite.ops_shared.options import CLAMP, positive, same_padding
+from minilite.ops_shared.options import CLAMP, none, positive, same_padding
 from minilite.ops_shared.weighted import centered, dense, requantize
 from minilite.ops_shared.window import Axis
 
@@ -92,10 +92,6 @@ def reference_bias(node: OpNode, x: Array, weights: Array, bias: Array) -> Array
     return reference_transpose_conv(as_builtin, shape, weights, x, bias)
 
 
-def _none(node: OpNode) -> int:  # noqa: ARG001
-    return 0
-
-
 _PARAMS: Mapping[str, Param] = {
     "same": same_padding,
     "stride_h": positive("stride_h"),
@@ -115,7 +111,7 @@ OPERATORS = (
             "s32 u8 u8 s32? -> u8",
             "s32 s8 s16 s64? -> s16",
         ),
-        params={**_PARAMS, "cut_h": _none, "cut_w": _none},
+        params={**_PARAMS, "cut_h": none, "cut_w": none},
         check=dense,
         hangs_on="kind",
         reference=reference_transpose_conv,

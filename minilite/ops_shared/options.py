@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from minilite.ops_shared.fixed_point import ACTIVATION_LIMITS
 from minilite.ops_shared.operator import OpNode, Param
 
@@ -34,6 +36,16 @@ def same_padding(node: OpNode) -> int:
     if padding not in ("SAME", "VALID"):
         raise node.refuse(f"padding must be SAME or VALID, it is {padding}")
     return int(padding == "SAME")
+
+
+def none(node: OpNode) -> int:  # noqa: ARG001
+    """0: what other operators of the kernel say, and this one does not."""
+    return 0
+
+
+def numbers(option: str) -> Param:
+    """An option that is a list of numbers; empty where the operator has no such option."""
+    return lambda node: np.array(tuple(node.options.get(option, ())), np.int64)
 
 
 def positive(option: str) -> Param:
