@@ -86,7 +86,51 @@ typedef struct ml_requantize_args {
     int32_t zero;
     int32_t low;
     int32_t high;
+    int32_t limit; /* sums, bias included, are below it on either side; 0: not known */
 } ml_requantize_args;
+
+/* y = clamp(round(sum * real) + zero, low, high), ties away from zero, for rows of n sums; products beyond 10^9 are that. The
+ * low byte is written. */
+typedef struct ml_requantize_f64_args {
+    const int32_t *sums;
+    int64_t rows;
+    int64_t sums_stride; /* elements from row to row, at least n */
+    int64_t n;
+    const double *reals; /* n */
+    int8_t *y;
+    int64_t y_stride; /* elements from row to row, at least n */
+    int32_t zero; /* of a byte or so, as low and high */
+    int32_t low;
+    int32_t high;
+} ml_requantize_f64_args;
+
+/* y = min(max(bias + sum * (scale * weight), low), high), or (sum * weight) * scale, for rows of n sums, each row with a scale of
+ * its own, each output with a weight; no step is fused. NaN passes on. */
+typedef struct ml_scale_s32_args {
+    const int32_t *sums;
+    int64_t rows;
+    int64_t sums_stride; /* elements from row to row, at least n */
+    int64_t n;
+    const float *scales; /* rows */
+    const float *weights; /* n */
+    const float *bias; /* n, or NULL */
+    float *y;
+    int64_t y_stride; /* elements from row to row, at least n */
+    float low;
+    float high;
+    int32_t weights_first;
+} ml_scale_s32_args;
+
+/* y = 128 + round(min(max(zero + x * inverse, low), 127)), ties away from zero, no step fused: floats as steps of a scale, to
+ * bytes. NaN is `low`, which is -128 or more. */
+typedef struct ml_quantize_u8_args {
+    const float *x;
+    int64_t n;
+    float zero;
+    float inverse;
+    float low;
+    uint8_t *y;
+} ml_quantize_u8_args;
 
 /* Windows of `height` lines by `width` taps over an image, each channel by itself: sums of n channels of neighbouring pixels.
  *

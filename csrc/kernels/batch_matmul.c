@@ -3,7 +3,6 @@
  * y's matrices are packed as weights are, floats and bytes in panels; s16 in rows as they are. Integers have
  * their zero points removed, but for sums as s32, which TFLite takes without; hybrid rows are quantized by themselves.
  */
-#include "math/quantize_row.h"
 #include "rules/broadcast.h"
 #include "rules/bytes.h"
 #include "rules/matmul.h"
@@ -282,8 +281,8 @@ static void multiply_hybrid(const ml_call *c, const rows_of *r, const ml_weights
     float *y = (float *)ml_out(c, 0) + r->at, scales[ROWS];
     int32_t factors[ROWS];
     for (int64_t row = 0; row < r->count; row++)
-        scales[row] = ml_quantize_bytes((const float *)r->x + row * b->k, b->k, asymmetric,
-                                        rows + row * b->k, &factors[row]) *
+        scales[row] = ml_quantize_bytes(c->env->simd, (const float *)r->x + row * b->k, b->k,
+                                        asymmetric, rows + row * b->k, &factors[row]) *
                       ((const product_scale *)c->derived)->scale;
     ml_multiply_bytes(c->env->simd, rows, r->count, weights, factors, sums);
     for (int64_t row = 0; row < r->count; row++)

@@ -107,13 +107,13 @@ static inline int32_t scale_sum(const ml_weighted *w, double sum, double multipl
 }
 
 #define FINISH(name, sum_type, bias_type, element)                                                 \
-    static void finish_##name(const ml_call *c, const ml_requantized *r, const float *scales) {    \
+    static void finish_##name(const ml_call *c, const ml_requantized *r, const ml_own *own) {    \
         const ml_weighted *w = c->derived;                                                         \
         const sum_type *sums = r->sums;                                                            \
         const bias_type *bias = r->bias;                                                           \
         const double *reals = w->reals + r->first;                                                 \
         element *y = r->y;                                                                         \
-        (void)scales;                                                                              \
+        (void)own;                                                                              \
         for (int64_t row = 0; row < r->rows; row++, sums += r->n, y += r->y_stride)                \
             for (int64_t i = 0; i < r->n; i++) {                                                   \
                 bias_type sum = sums[i];                                                           \
@@ -121,10 +121,25 @@ static inline int32_t scale_sum(const ml_weighted *w, double sum, double multipl
                 y[i] = (element)scale_sum(w, (double)sum, reals[i]);                               \
             }                                                                                      \
     }
-/* Of bytes, an output's low byte is the same bits whether it has a sign. */
-FINISH(bytes, int32_t, int32_t, int8_t)
 FINISH(s16, int32_t, int32_t, int16_t)
 FINISH(wide, int64_t, int64_t, int16_t)
+
+/* Of bytes: the low one is the same bits whether it has a sign. */
+static void finish_bytes(const ml_call *c, const ml_requantized *r, const ml_own *own) {
+    const ml_weighted *w = c->derived;
+    const ml_requantize_f64_args args = {.sums = r->sums,
+                                         .rows = r->rows,
+                                         .sums_stride = r->n,
+                                         .n = r->n,
+                                         .reals = w->reals + r->first,
+                                         .y = r->y,
+                                         .y_stride = r->y_stride,
+                                         .zero = w->y_zero,
+                                         .low = w->low,
+                                         .high = w->high};
+    (void)own;
+    c->env->simd->requantize_f64(&args);
+}
 
 /* Hybrid: each row of a float input is quantized by itself, sums are scaled back and added to the bias. */
 
@@ -136,9 +151,9 @@ static void fill_quantized(const ml_call *c, int64_t first, int64_t count, int32
     *rows = (ml_byte_rows){x, .a_stride = p.k, .width = count};
 }
 
-static void finish_hybrid(const ml_call *c, const ml_requantized *r, const float *scales) {
+static void finish_hybrid(const ml_call *c, const ml_requantized *r, const ml_own *own) {
     const fc_params *p = c->params;
-    ml_scale_sums(c, r, scales, ML_SCALES_FIRST, p->minimum, p->maximum);
+    ml_scale_sums(c, r, own->scales, ML_SCALES_FIRST, p->minimum, p->maximum);
 }
 
 static const ml_integer_rule *integer_rule(const ml_call *c) {

@@ -1,6 +1,5 @@
 /* svdf.c -- SVDF: a fully connected layer factored in two. Its state (batch, filters * memory) keeps the last `memory` activations
  * of each filter, the newest last; they are weighted in time and summed, `rank` filters a unit. */
-#include "math/quantize_row.h"
 #include "rules/bytes.h"
 #include "rules/matmul.h"
 #include "rules/work.h"
@@ -167,8 +166,9 @@ static ml_status svdf_hybrid(const ml_call *c) {
     SHIFT(state, state_elements(blob));
     for (int64_t b = 0; b < blob->batches && status == ML_OK; b++) {
         status = ml_count_work(c, blob->depth * blob->filters / 8, &work);
-        float scale = ml_quantize_bytes((const float *)ml_in(c, X) + b * blob->depth, blob->depth,
-                                        ((const svdf_params *)c->params)->asymmetric, row, &factor);
+        float scale = ml_quantize_bytes(c->env->simd, (const float *)ml_in(c, X) + b * blob->depth,
+                                        blob->depth, ((const svdf_params *)c->params)->asymmetric,
+                                        row, &factor);
         ml_multiply_bytes(c->env->simd, row, 1, &weights, &factor, sums);
         for (int64_t f = 0; f < blob->filters; f++)
             NEWEST(state, blob, b, f) = (float)sums[f] * (scale * derived->feature_scale);

@@ -84,6 +84,17 @@ void ml_to_bytes(int32_t type, const void *x, int64_t count, int64_t plane, uint
     }
 }
 
+float ml_quantize_bytes(const ml_simd *simd, const float *x, int64_t k, bool asymmetric,
+                        uint8_t *row, int32_t *factor) {
+    float least, most;
+    simd->range_f32(x, k, &least, &most);
+    const ml_steps steps = ml_steps_of(least, most, asymmetric);
+    const ml_quantize_u8_args args = {x, k, (float)steps.zero, steps.inverse, steps.low, row};
+    simd->quantize_u8(&args);
+    *factor = -128 - steps.zero;
+    return steps.scale;
+}
+
 int64_t ml_slices_bytes(int64_t count, int64_t k) {
     return ml_round_up(count * k, 64) + 2 * ml_round_up(count * (int64_t)sizeof(int32_t), 64);
 }
@@ -106,9 +117,9 @@ typedef struct slices_args {
 static ml_status quantize_body(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                                void *args) {
     const slices_args *a = args;
-    (void)c, (void)worker;
+    (void)worker;
     for (int64_t i = first; i < end; i++)
-        a->to->scales[i] = ml_quantize_bytes(a->x + i * a->k, a->k, a->asymmetric,
+        a->to->scales[i] = ml_quantize_bytes(c->env->simd, a->x + i * a->k, a->k, a->asymmetric,
                                              a->to->bytes + i * a->k, &a->to->factors[i]);
     return ML_OK;
 }

@@ -60,6 +60,9 @@ static inline int32_t ml_byte_of_zero(int32_t type, int32_t zero) {
     return type == ML_S8 ? zero + 128 : type == ML_S16 ? 0 : zero;
 }
 
+/* A row of floats, quantized by itself: ml_steps_of's steps, 128 more; returns their scale, and less the byte that 0 is. */
+float ml_quantize_bytes(const ml_simd *simd, const float *x, int64_t k, bool asymmetric,
+                        uint8_t *row, int32_t *factor);
 /* `count` slices of k floats, each quantized by itself: bytes, by slice its scale, and less the byte that 0 is. */
 typedef struct ml_slices {
     uint8_t *bytes;

@@ -2,7 +2,6 @@
 #include "rules/gates.h"
 
 #include "math/float_math.h"
-#include "math/quantize_row.h"
 #include "rules/bytes.h"
 #include "rules/matmul.h"
 
@@ -134,8 +133,9 @@ ml_status ml_multiply_gates(const ml_call *c, const ml_gates *g, const void *pac
     for (int64_t r = 0; g->type != ML_F32 && r < rows->count; r++) {
         uint8_t *row = rows->quantized + r * g->k;
         if (ml_in_tensor(c, 0)->type == ML_F32) {
-            rows->scales[r] = ml_quantize_bytes((const float *)rows->x + r * rows->stride, g->k,
-                                                rows->asymmetric, row, &rows->factors[r]);
+            rows->scales[r] =
+                ml_quantize_bytes(c->env->simd, (const float *)rows->x + r * rows->stride, g->k,
+                                  rows->asymmetric, row, &rows->factors[r]);
         } else {
             ml_to_bytes(ML_S8, (const int8_t *)rows->x + r * rows->stride, g->k, 0, row);
             rows->factors[r] = -ml_byte_of_zero(ML_S8, rows->zero);

@@ -43,23 +43,31 @@ void ml_pack_columns_f32(const ml_simd *simd, const float *from, int64_t n, int6
 
 /* Sums to outputs -------------------------------------------------------------------------------------------------- */
 
+void ml_requantize_bytes(const ml_call *c, const ml_requantized *r, int32_t limit) {
+    const ml_weighted *w = c->derived;
+    const ml_requantize_args args = {
+        .sums = r->sums,
+        .rows = r->rows,
+        .sums_stride = r->n,
+        .n = r->n,
+        .bias = r->bias ? (const int32_t *)r->bias + r->first : NULL,
+        .mantissas = w->mantissas + r->first,
+        .shifts = w->shifts + r->first,
+        .y = r->y,
+        .y_stride = r->y_stride,
+        .zero = w->y_zero,
+        .low = w->low,
+        .high = w->high,
+        .limit = limit,
+    };
+    c->env->simd->requantize(&args);
+}
+
 void ml_requantize_sums(const ml_call *c, const ml_requantized *r, int32_t type) {
     const ml_weighted *w = c->derived;
     const int32_t *bias = r->bias ? (const int32_t *)r->bias + r->first : NULL, *sums = r->sums;
     if (type != ML_S16) {
-        ml_requantize_args args = {.sums = sums,
-                                   .rows = r->rows,
-                                   .sums_stride = r->n,
-                                   .n = r->n,
-                                   .bias = bias,
-                                   .mantissas = w->mantissas + r->first,
-                                   .shifts = w->shifts + r->first,
-                                   .y = r->y,
-                                   .y_stride = r->y_stride,
-                                   .zero = w->y_zero,
-                                   .low = w->low,
-                                   .high = w->high};
-        c->env->simd->requantize(&args);
+        ml_requantize_bytes(c, r, 0);
         return;
     }
     int16_t *y = r->y;
@@ -75,18 +83,21 @@ void ml_requantize_sums(const ml_call *c, const ml_requantized *r, int32_t type)
 
 void ml_scale_sums(const ml_call *c, const ml_requantized *r, const float *scales,
                    ml_scaling_order order, float minimum, float maximum) {
-    const float *of_weights = ((const ml_weighted *)c->derived)->scales + r->first;
-    const float *bias = r->bias ? (const float *)r->bias + r->first : NULL;
-    const int32_t *sums = r->sums;
-    float *y = r->y;
-    for (int64_t row = 0; row < r->rows; row++, sums += r->n, y += r->y_stride)
-        for (int64_t i = 0; i < r->n; i++) {
-            float real = order == ML_WEIGHTS_FIRST ? (float)sums[i] * of_weights[i] * scales[row]
-                                                   : (float)sums[i] * (scales[row] * of_weights[i]);
-            float v = (bias ? bias[i] : 0.0f) + real;
-            v = v < minimum ? minimum : v;
-            y[i] = v > maximum ? maximum : v;
-        }
+    const ml_scale_s32_args args = {
+        .sums = r->sums,
+        .rows = r->rows,
+        .sums_stride = r->n,
+        .n = r->n,
+        .scales = scales,
+        .weights = ((const ml_weighted *)c->derived)->scales + r->first,
+        .bias = r->bias ? (const float *)r->bias + r->first : NULL,
+        .y = r->y,
+        .y_stride = r->y_stride,
+        .low = minimum,
+        .high = maximum,
+        .weights_first = order == ML_WEIGHTS_FIRST,
+    };
+    c->env->simd->scale_s32(&args);
 }
 
 void ml_requantize_wide(const ml_call *c, const ml_requantized *r) {

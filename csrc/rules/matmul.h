@@ -52,6 +52,8 @@ typedef struct ml_requantized {
 } ml_requantized;
 /* To s8 or u8 (the low byte is the same), or to s16. */
 void ml_requantize_sums(const ml_call *c, const ml_requantized *r, int32_t type);
+/* The same of bytes whose sums are below `limit`, as requantize has it. */
+void ml_requantize_bytes(const ml_call *c, const ml_requantized *r, int32_t limit);
 /* To floats within [minimum, maximum], each row with a scale of its own: sum * (scale * weights' scale), or as CONV_2D with a
  * scale an output has it, (sum * weights' scale) * scale. */
 typedef enum { ML_SCALES_FIRST, ML_WEIGHTS_FIRST } ml_scaling_order;

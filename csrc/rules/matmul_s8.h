@@ -33,13 +33,18 @@ typedef struct ml_byte_rows {
     int64_t plane; /* from the high bytes of s16 to the low ones */
 } ml_byte_rows;
 
+/* What `finish` may know of sums. */
+typedef struct ml_own {
+    const float *scales; /* of floats that were quantized: of each row */
+    int32_t limit; /* of bytes: as requantize has it */
+} ml_own;
+
 typedef struct ml_integer_rule {
     /* Rows first .. first + count - 1 of one group as bytes; `copy` has copy_bytes. */
     void (*fill)(const ml_call *c, int64_t first, int64_t count, int32_t group, uint8_t *copy,
                  ml_byte_rows *rows);
-    /* Outputs of the sums of some rows. Bytes have the bias (input 2) in their sums, others have it in r->bias; floats that
-     * were quantized have the scale of each row. */
-    void (*finish)(const ml_call *c, const ml_requantized *r, const float *scales);
+    /* Outputs of the sums of some rows. Bytes have the bias (input 2) in their sums, others have it in r->bias. */
+    void (*finish)(const ml_call *c, const ml_requantized *r, const ml_own *own);
     bool wide; /* of s16: sums are int64 */
     bool by_row; /* floats: each row is quantized by itself, else each batch */
 } ml_integer_rule;

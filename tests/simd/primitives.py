@@ -176,6 +176,7 @@ def requantize(
     zero: int = 0,
     low: int = -128,
     high: int = 127,
+    limit: int = 0,
 ) -> NDArray:
     """Rows of int32 sums, (rows, n), as bytes; into `y` if given."""
     rows, n = sums.shape
@@ -196,7 +197,65 @@ def requantize(
             "zero": zero,
             "low": low,
             "high": high,
+            "limit": limit,
         },
     )
     simd.requantize(args)
+    return y
+
+
+def requantize_f64(
+    simd: Any, sums: NDArray, reals: NDArray, y: NDArray, *, zero: int = 0, low: int = -128, high: int = 127
+) -> NDArray:
+    """Rows of int32 sums, (rows, n), as bytes in `y`."""
+    args = ffi.new(
+        "ml_requantize_f64_args *",
+        {
+            "sums": pointer(sums, "int32_t *"),
+            "rows": sums.shape[0],
+            "sums_stride": sums.strides[0] // 4,
+            "n": sums.shape[1],
+            "reals": pointer(reals, "double *"),
+            "y": pointer(y, "int8_t *"),
+            "y_stride": y.strides[0],
+            "zero": zero,
+            "low": low,
+            "high": high,
+        },
+    )
+    simd.requantize_f64(args)
+    return y
+
+
+def scale_s32(
+    simd: Any,
+    sums: NDArray,
+    scales: NDArray,
+    weights: NDArray,
+    y: NDArray,
+    *,
+    bias: NDArray | None = None,
+    low: float = -np.inf,
+    high: float = np.inf,
+    weights_first: bool = False,
+) -> NDArray:
+    """Rows of int32 sums, (rows, n), as floats in `y`."""
+    args = ffi.new(
+        "ml_scale_s32_args *",
+        {
+            "sums": pointer(sums, "int32_t *"),
+            "rows": sums.shape[0],
+            "sums_stride": sums.strides[0] // 4,
+            "n": sums.shape[1],
+            "scales": pointer(scales, "float *"),
+            "weights": pointer(weights, "float *"),
+            "bias": pointer(bias, "float *"),
+            "y": pointer(y, "float *"),
+            "y_stride": y.strides[0] // 4,
+            "low": low,
+            "high": high,
+            "weights_first": weights_first,
+        },
+    )
+    simd.scale_s32(args)
     return y

@@ -109,23 +109,23 @@ static void fill(const ml_call *c, int64_t first, int64_t count, int32_t group, 
 
 /* Outputs --------------------------------------------------------------------------------------------------------- */
 
-static void finish(const ml_call *c, const ml_requantized *r, const float *scales) {
-    (void)scales;
-    ml_requantize_sums(c, r, ml_out_tensor(c, 0)->type);
+static void finish(const ml_call *c, const ml_requantized *r, const ml_own *own) {
+    if (ml_out_tensor(c, 0)->type == ML_S16) ml_requantize_sums(c, r, ML_S16);
+    else ml_requantize_bytes(c, r, own->limit);
 }
 
-static void finish_wide(const ml_call *c, const ml_requantized *r, const float *scales) {
-    (void)scales;
+static void finish_wide(const ml_call *c, const ml_requantized *r, const ml_own *own) {
+    (void)own;
     ml_requantize_wide(c, r);
 }
 
 /* Asymmetric where outputs have scales of their own. */
 static bool scales_each(const ml_call *c) { return ml_input_quantization(c, 1)->n_scales > 1; }
 
-static void finish_hybrid(const ml_call *c, const ml_requantized *r, const float *scales) {
+static void finish_hybrid(const ml_call *c, const ml_requantized *r, const ml_own *own) {
     const conv_params *p = c->params;
-    ml_scale_sums(c, r, scales, scales_each(c) ? ML_WEIGHTS_FIRST : ML_SCALES_FIRST, p->minimum,
-                  p->maximum);
+    ml_scale_sums(c, r, own->scales, scales_each(c) ? ML_WEIGHTS_FIRST : ML_SCALES_FIRST,
+                  p->minimum, p->maximum);
 }
 
 /* int16 is summed in 64 bits as in TFLite, but for a bias of 32. */
