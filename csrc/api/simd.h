@@ -167,16 +167,13 @@ typedef struct ml_interleave_s8_args {
 } ml_interleave_s8_args;
 
 /* y[i] = clamp((u - (u < negative)) >> shift, low, high), where u = a[i] a_factor + b[i] b_factor + offset, which wraps: a sum of
- * bytes in two scales. Bytes are s8 where is_signed, else u8, as low and high are; a step of 0 takes the same byte again. Rows
- * of y lie side by side, those of a and b a stride of bytes apart. `y` may be exactly a or b. */
+ * bytes in two scales. Bytes are s8 where is_signed, else u8, as low and high are; a step of 0 takes the same byte again. `y` may
+ * be exactly a or b. */
 typedef struct ml_add_s8_args {
     const uint8_t *a;
     const uint8_t *b;
     uint8_t *y;
     int64_t n;
-    int64_t rows;
-    int64_t a_stride;
-    int64_t b_stride;
     int32_t a_step; /* 0 or 1 */
     int32_t b_step;
     int32_t is_signed;
@@ -196,9 +193,6 @@ typedef struct ml_mul_s8_args {
     const uint8_t *b;
     uint8_t *y;
     int64_t n;
-    int64_t rows;
-    int64_t a_stride;
-    int64_t b_stride;
     int32_t a_step; /* 0 or 1 */
     int32_t b_step;
     int32_t is_signed;

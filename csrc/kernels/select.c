@@ -73,7 +73,7 @@ typedef struct pieces {
 #define SELECT(name, type)                                                                         \
     static void name##_row(const uint8_t *condition, const type *x, const type *y, type *out,      \
                            int64_t n, const int64_t steps[3]) {                                    \
-        if (steps[0] == 1 && steps[1] == 1 && steps[2] == 1)                                       \
+        if (steps[0] && steps[1] && steps[2])                                                      \
             _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                                 \
                 const type u = x[i], v = y[i];                                                     \
                 out[i] = condition[i] ? u : v;                                                     \

@@ -10,15 +10,17 @@ ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, &ml_input(c, 0)->shape);
 }
 
-static ml_status look_up(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
+static ml_status lookup_block(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                              void *args) {
+    const uint8_t *x = ml_in(c, 0);
+    uint8_t *y = ml_out(c, 0);
     (void)worker, (void)args;
-    c->env->simd->lookup_u8(c->derived, (const uint8_t *)ml_in(c, 0) + first, end - first,
-                            (uint8_t *)ml_out(c, 0) + first);
+    c->env->simd->lookup_u8(c->derived, x + first, end - first, y + first);
     return ML_OK;
 }
 
 ml_status ml_lookup(const ml_call *c) {
-    return ml_in_blocks(c, ((const ml_elementwise *)c->blob)->count, 1, look_up, NULL);
+    return ml_in_blocks(c, ((const ml_elementwise *)c->blob)->count, 1, lookup_block, NULL);
 }
 
 int64_t ml_derive_lookup(const ml_call *c, void *to, int32_t (*one)(int32_t x, const void *p),

@@ -6,8 +6,8 @@
 
 #define INLINE __attribute__((always_inline)) static inline
 
-/* A row; constant steps make a loop that the compiler turns into vector code. */
-INLINE void add_row(const ml_add_s8_args *args, const bool a_steps, const bool b_steps) {
+/* Constant steps make a loop that the compiler turns into vector code. */
+INLINE void add(const ml_add_s8_args *args, const bool a_steps, const bool b_steps) {
     const ml_add_s8_args p = *args; /* a copy, which stores do not change */
     const int32_t flip = p.is_signed ? 128 : 0;
     _Pragma("GCC ivdep") for (int64_t i = 0; i < p.n; i++) {
@@ -21,11 +21,8 @@ INLINE void add_row(const ml_add_s8_args *args, const bool a_steps, const bool b
     }
 }
 
-void ml_add_s8_scalar(const ml_add_s8_args *args) {
-    ml_add_s8_args p = *args;
-    for (int64_t r = 0; r < p.rows; r++, p.a += p.a_stride, p.b += p.b_stride, p.y += p.n) {
-        if (p.a_step && p.b_step) add_row(&p, true, true);
-        else if (p.a_step) add_row(&p, true, false);
-        else add_row(&p, false, p.b_step);
-    }
+void ml_add_s8_scalar(const ml_add_s8_args *p) {
+    if (p->a_step && p->b_step) add(p, true, true);
+    else if (p->a_step) add(p, true, false);
+    else add(p, false, p->b_step);
 }

@@ -1,5 +1,5 @@
 /* bytes_avx2.h -- a function of bytes in 32 bits, for 32 bytes at a time: who includes it names its ARGS, whose members a, b, y,
- * n, rows and so on are those of ml_add_s8_args, SCALAR, the variant that does the rest, and CONSTANTS,
+ * n, steps and limits are those of ml_add_s8_args, SCALAR, the variant that does the rest, and CONSTANTS,
  * what is made of them once; and has
  *
  *     CONSTANTS prepare(const ARGS *args);
@@ -30,8 +30,9 @@ INLINE __m256i narrow(const __m256i v[4], __m256i low, __m256i high, const bool 
     return _mm256_permutevar8x32_epi32(y, order);
 }
 
-INLINE void run_row(const ARGS *p, const CONSTANTS *k, const bool a_steps, const bool b_steps,
-                    const bool is_signed) {
+INLINE void run(const ARGS *args, const bool a_steps, const bool b_steps, const bool is_signed) {
+    const ARGS copy = *args, *p = &copy; /* which stores do not change */
+    const CONSTANTS constants_of = prepare(p), *k = &constants_of;
     const __m256i low = _mm256_set1_epi8((char)p->low), high = _mm256_set1_epi8((char)p->high);
     int64_t at = 0;
     for (; at + WIDE <= p->n; at += WIDE) {
@@ -48,15 +49,7 @@ INLINE void run_row(const ARGS *p, const CONSTANTS *k, const bool a_steps, const
     rest.b += at * p->b_step;
     rest.y += at;
     rest.n -= at;
-    rest.rows = 1;
     SCALAR(&rest);
-}
-
-INLINE void run(const ARGS *args, const bool a_steps, const bool b_steps, const bool is_signed) {
-    ARGS p = *args; /* a copy, which stores do not change */
-    const CONSTANTS k = prepare(&p);
-    for (int64_t r = 0; r < p.rows; r++, p.a += p.a_stride, p.b += p.b_stride, p.y += p.n)
-        run_row(&p, &k, a_steps, b_steps, is_signed);
 }
 
 /* One of the operands' kinds for each. */

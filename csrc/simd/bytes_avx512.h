@@ -1,5 +1,5 @@
 /* bytes_avx512.h -- a function of bytes in 32 bits, for 64 bytes at a time: who includes it names its ARGS, whose members a, b, y,
- * n, rows and so on are those of ml_add_s8_args, and CONSTANTS, what is made of them once; and has
+ * n, steps and limits are those of ml_add_s8_args, and CONSTANTS, what is made of them once; and has
  *
  *     CONSTANTS prepare(const ARGS *args);
  *     __m512i compute(const CONSTANTS *k, __m512i a, __m512i b);
@@ -32,8 +32,9 @@ INLINE __m512i narrow(const __m512i v[4], __m512i low, __m512i high, const bool 
     return _mm512_permutexvar_epi32(order, y);
 }
 
-INLINE void run_row(const ARGS *p, const CONSTANTS *k, const bool a_steps, const bool b_steps,
-                    const bool is_signed) {
+INLINE void run(const ARGS *args, const bool a_steps, const bool b_steps, const bool is_signed) {
+    const ARGS copy = *args, *p = &copy; /* which stores do not change */
+    const CONSTANTS constants_of = prepare(p), *k = &constants_of;
     const __m512i low = _mm512_set1_epi8((char)p->low), high = _mm512_set1_epi8((char)p->high);
     int64_t at = 0;
     for (; at + WIDE <= p->n; at += WIDE) {
@@ -56,13 +57,6 @@ INLINE void run_row(const ARGS *p, const CONSTANTS *k, const bool a_steps, const
                                            _mm512_set1_epi32(p->low));
         _mm_mask_storeu_epi8(p->y + at, there, _mm512_cvtepi32_epi8(y));
     }
-}
-
-INLINE void run(const ARGS *args, const bool a_steps, const bool b_steps, const bool is_signed) {
-    ARGS p = *args; /* a copy, which stores do not change */
-    const CONSTANTS k = prepare(&p);
-    for (int64_t r = 0; r < p.rows; r++, p.a += p.a_stride, p.b += p.b_stride, p.y += p.n)
-        run_row(&p, &k, a_steps, b_steps, is_signed);
 }
 
 /* One of the operands' kinds for each. */

@@ -34,7 +34,7 @@ static void scale(const ml_mul_s8_args *p, int64_t n, int32_t *v) {
     }
 }
 
-static void multiply_row(const ml_mul_s8_args *p) {
+void ml_mul_s8_scalar(const ml_mul_s8_args *p) {
     int32_t v[CHUNK];
     for (int64_t at = 0; at < p->n; at += CHUNK) {
         const int64_t n = p->n - at < CHUNK ? p->n - at : CHUNK;
@@ -47,10 +47,4 @@ static void multiply_row(const ml_mul_s8_args *p) {
             y[i] = (uint8_t)ml_clamp_s32((int32_t)((uint32_t)v[i] + (uint32_t)p->zero), p->low,
                                          p->high);
     }
-}
-
-void ml_mul_s8_scalar(const ml_mul_s8_args *args) {
-    ml_mul_s8_args p = *args;
-    for (int64_t r = 0; r < p.rows; r++, p.a += p.a_stride, p.b += p.b_stride, p.y += p.n)
-        multiply_row(&p);
 }

@@ -10,7 +10,7 @@
 #include "kernels/arithmetic/linear.h"
 #include "simd/simd.h"
 
-enum { CHUNK = 256, BLOCK = 1 << 16 /* bytes that are a block of work */ };
+enum { CHUNK = 256 };
 
 static ml_rescale output_of(const ml_call *c, double multiplier) {
     const clamp_params *p = c->params; /* what add_params begins with */
@@ -91,110 +91,32 @@ static int64_t derive_sum(const ml_call *c, void *to, int32_t sign) {
 int64_t ml_derive_add_bytes(const ml_call *c, void *to) { return derive_sum(c, to, 1); }
 int64_t ml_derive_sub_bytes(const ml_call *c, void *to) { return derive_sum(c, to, -1); }
 
-/* Rows of one kind; the members that ml_add_s8_args and ml_mul_s8_args have in common. */
-typedef struct byte_rows {
-    const uint8_t *a;
-    const uint8_t *b;
-    uint8_t *y;
-    int64_t n;
-    int64_t rows;
-    int64_t a_stride;
-    int64_t b_stride;
-    int32_t a_step;
-    int32_t b_step;
-} byte_rows;
-
-typedef void rows_fn(const ml_call *c, const byte_rows *r);
-
-/* Where row `row` lies. */
-static ml_rows row_at(const ml_broadcast *s, int64_t row) {
-    ml_rows at = {0};
-    int64_t a = s->row_kind == ML_ROW_SCALAR_A ? 1 : s->row,
-            b = s->row_kind == ML_ROW_SCALAR_B ? 1 : s->row;
-    for (int32_t d = 0; d < s->n_outer; row /= s->dims[d], d++) {
-        const bool a_steps = s->a_steps >> d & 1, b_steps = s->b_steps >> d & 1;
-        at.index[d] = (int32_t)(row % s->dims[d]);
-        at.a += a_steps ? at.index[d] * a : 0;
-        at.b += b_steps ? at.index[d] * b : 0;
-        a *= a_steps ? s->dims[d] : 1;
-        b *= b_steps ? s->dims[d] : 1;
-    }
-    return at;
-}
-
-static byte_rows rows_of(const ml_call *c) {
-    const ml_broadcast *s = c->blob;
-    byte_rows r = {ml_in(c, 0), ml_in(c, 1), ml_out(c, 0), s->row, 1, 0, 0, 1, 1};
-    r.a_step = s->row_kind != ML_ROW_SCALAR_A;
-    r.b_step = s->row_kind != ML_ROW_SCALAR_B;
-    return r;
-}
-
-static ml_status part_of_row(const ml_call *c, int64_t first, int64_t end, int32_t worker,
-                             void *args) {
-    byte_rows r = rows_of(c);
-    (void)worker;
-    r.a += r.a_step * first;
-    r.b += r.b_step * first;
-    r.y += first;
-    r.n = end - first;
-    ((rows_fn *)args)(c, &r);
-    return ML_OK;
-}
-
-/* Rows along the innermost of the outer dimensions go together. */
-static ml_status some_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,
-                           void *args) {
-    const ml_broadcast *s = c->blob;
-    (void)worker;
-    for (int64_t row = first; row < end;) {
-        const ml_rows at = row_at(s, row);
-        byte_rows r = rows_of(c);
-        r.a += at.a;
-        r.b += at.b;
-        r.y += row * s->row;
-        r.rows = ml_min_s64(end - row, s->dims[0] - at.index[0]);
-        r.a_stride = s->a_steps & 1 ? (r.a_step ? s->row : 1) : 0;
-        r.b_stride = s->b_steps & 1 ? (r.b_step ? s->row : 1) : 0;
-        ((rows_fn *)args)(c, &r);
-        row += r.rows;
-    }
-    return ML_OK;
-}
-
-static ml_status walk(const ml_call *c, rows_fn *rows) {
-    const ml_broadcast *s = c->blob;
-    if (s->rows == 1) return ml_parallel(c, s->row, BLOCK, part_of_row, rows);
-    return ml_parallel(c, s->rows, BLOCK / ml_max_s64(s->row, 1) + 1, some_rows, rows);
-}
-
-#define WITH_ROWS(args, r)                                                                     \
-    (args).a = (r)->a, (args).b = (r)->b, (args).y = (r)->y, (args).n = (r)->n,                \
-    (args).rows = (r)->rows, (args).a_stride = (r)->a_stride, (args).b_stride = (r)->b_stride, \
-    (args).a_step = (r)->a_step, (args).b_step = (r)->b_step
-
-static void combine(const arithmetic_tables *p, const byte_rows *r, const bool squares) {
+static void combine(const arithmetic_tables *p, const ml_add_s8_args *r, const bool squares) {
     int32_t sums[CHUNK];
-    const uint8_t *a = r->a, *b = r->b;
-    uint8_t *y = r->y;
-    for (int64_t row = 0; row < r->rows; row++, a += r->a_stride, b += r->b_stride, y += r->n)
-        for (int64_t at = 0; at < r->n; at += CHUNK) {
-            const int64_t m = ml_min_s64(r->n - at, CHUNK);
-            for (int64_t i = 0; i < m; i++)
-                sums[i] = p->a[a[(at + i) * r->a_step]] + p->b[b[(at + i) * r->b_step]];
-            for (int64_t i = 0; squares && i < m; i++) sums[i] *= sums[i];
-            rescale_row(sums, y + at, m, &p->out);
-        }
+    for (int64_t at = 0; at < r->n; at += CHUNK) {
+        const int64_t m = ml_min_s64(r->n - at, CHUNK);
+        for (int64_t i = 0; i < m; i++)
+            sums[i] = p->a[r->a[(at + i) * r->a_step]] + p->b[r->b[(at + i) * r->b_step]];
+        for (int64_t i = 0; squares && i < m; i++) sums[i] *= sums[i];
+        rescale_row(sums, r->y + at, m, &p->out);
+    }
 }
 
-static void add_rows(const ml_call *c, const byte_rows *r) {
+/* The members that ml_add_s8_args and ml_mul_s8_args have in common. */
+#define SET_ROW(args)                                                        \
+    ((args).a = a, (args).b = b, (args).y = y, (args).n = n,                 \
+     (args).a_step = kind != ML_ROW_SCALAR_A, (args).b_step = kind != ML_ROW_SCALAR_B)
+
+static void add_row(const ml_call *c, const uint8_t *a, const uint8_t *b, uint8_t *y, int64_t n,
+                    int32_t kind) {
     const add_bytes *p = c->derived;
     ml_add_s8_args args = p->linear;
-    WITH_ROWS(args, r);
+    SET_ROW(args);
     if (p->is_linear) c->env->simd->add_s8(&args);
-    else combine(&p->tables, r, false);
+    else combine(&p->tables, &args, false);
 }
-ml_status ml_add_bytes(const ml_call *c) { return walk(c, add_rows); }
+ML_BINARY_ROWS(add, uint8_t, uint8_t)
+ml_status ml_add_bytes(const ml_call *c) { return add(c); }
 
 int64_t ml_derive_mul_bytes(const ml_call *c, void *to) {
     ml_mul_s8_args *p = to;
@@ -212,12 +134,14 @@ int64_t ml_derive_mul_bytes(const ml_call *c, void *to) {
     return (int64_t)sizeof *p;
 }
 
-static void mul_rows(const ml_call *c, const byte_rows *r) {
+static void mul_row(const ml_call *c, const uint8_t *a, const uint8_t *b, uint8_t *y, int64_t n,
+                    int32_t kind) {
     ml_mul_s8_args args = *(const ml_mul_s8_args *)c->derived;
-    WITH_ROWS(args, r);
+    SET_ROW(args);
     c->env->simd->mul_s8(&args);
 }
-ml_status ml_mul_bytes(const ml_call *c) { return walk(c, mul_rows); }
+ML_BINARY_ROWS(mul, uint8_t, uint8_t)
+ml_status ml_mul_bytes(const ml_call *c) { return mul(c); }
 
 int64_t ml_derive_squared_difference_bytes(const ml_call *c, void *to) {
     if (!to) return (int64_t)sizeof(arithmetic_tables);
@@ -229,5 +153,11 @@ int64_t ml_derive_squared_difference_bytes(const ml_call *c, void *to) {
     return (int64_t)sizeof(arithmetic_tables);
 }
 
-static void square_rows(const ml_call *c, const byte_rows *r) { combine(c->derived, r, true); }
-ml_status ml_squared_difference_bytes(const ml_call *c) { return walk(c, square_rows); }
+static void square_row(const ml_call *c, const uint8_t *a, const uint8_t *b, uint8_t *y, int64_t n,
+                       int32_t kind) {
+    ml_add_s8_args args;
+    SET_ROW(args);
+    combine(c->derived, &args, true);
+}
+ML_BINARY_ROWS(square, uint8_t, uint8_t)
+ml_status ml_squared_difference_bytes(const ml_call *c) { return square(c); }
