@@ -258,6 +258,7 @@ def scale_s32(
         },
     )
     simd.scale_s32(args)
+    return y
 
 
 def map_f32(simd: Any, function: str, x: NDArray, y: NDArray | None = None, a: float = 0.0, b: float = 0.0) -> NDArray:
