@@ -145,6 +145,7 @@ typedef struct work {
     int64_t x_batch; /* bytes from batch to batch */
     int32_t flip;
     int32_t zero; /* the input's zero point, flipped */
+    int32_t limit; /* of sums */
 } work;
 
 static void fill_columns(const work *k, uint32_t *to, int64_t columns) {
@@ -202,6 +203,8 @@ static void begin_batch(work *k, int64_t batch) {
     for (int64_t o = 0; o < n; o++) start[o] = 0 - (uint32_t)k->zero * weights[o];
     const uint32_t *bias = k->blob->form == DEPTHWISE_BYTES ? ml_in_optional(c, 2) : NULL;
     for (int64_t o = 0; bias && o < n; o++) start[o] += bias[o];
+    const ml_window *w = &k->blob->window;
+    k->limit = ml_limit_of((const int32_t *)start, n, (int64_t)w->y.size * w->x.size);
     uint32_t *line = (uint32_t *)(void *)(k->scratch + l->lines);
     for (int64_t g = 0; g < l->form.groups && !l->alone; g++, line += columns) {
         fill_columns(k, line, l->before);
@@ -228,7 +231,7 @@ static void write_pixels(const work *k, const ml_depthwise_args *a, int64_t batc
         .sums = a->y, .rows = a->pixels, .first = channel, .n = a->n, .y_stride = n};
     if (k->blob->form == DEPTHWISE_BYTES) { /* whose sums began with the bias */
         r.y = (int8_t *)ml_out(c, 0) + pixel * n + channel;
-        ml_requantize_sums(c, &r, ML_S8);
+        ml_requantize_bytes(c, &r, k->limit);
         return;
     }
     r.bias = ml_in_optional(c, 2);
