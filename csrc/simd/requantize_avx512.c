@@ -160,8 +160,13 @@ static bool is_small(const ml_requantize_args *p, int64_t column, int64_t count)
     if (p->limit <= 0 || p->limit > 1 << 30 || p->low < -128 || p->zero < -255 || p->zero > 255 ||
         p->high > (p->low < 0 ? 127 : 255))
         return false;
-    for (int64_t i = column; i < column + count; i++)
-        if (p->shifts[i] > 0 || p->shifts[i] < -20) return false;
+    for (int64_t i = 0; i < count; i += LANES) {
+        const int64_t left = count - i;
+        const __mmask16 there = left < LANES ? (__mmask16)((1u << left) - 1) : 0xFFFF;
+        const __m512i right = _mm512_sub_epi32(
+            _mm512_setzero_si512(), _mm512_maskz_loadu_epi32(there, p->shifts + column + i));
+        if (_mm512_cmpgt_epu32_mask(right, _mm512_set1_epi32(20))) return false;
+    }
     return true;
 }
 
