@@ -19,7 +19,6 @@ typedef struct depthwise_blob {
     ml_window window;
     int32_t outputs;
     int32_t multiplier;
-    int64_t zeros; /* of a hybrid: in scratch, the step of 0 of each batch */
     uint8_t form;  /* depthwise_form */
 } depthwise_blob;
 
@@ -41,6 +40,8 @@ int64_t ml_depthwise_packed_bytes(const ml_call *c, int64_t lines);
 int64_t ml_depthwise_floats_bytes(const depthwise_blob *blob);
 int64_t ml_depthwise_bytes_bytes(const ml_call *c);
 int64_t ml_depthwise_wide_bytes(const depthwise_blob *blob);
+/* Scratch of a hybrid, the first. */
+int64_t ml_depthwise_slices_bytes(const depthwise_blob *blob);
 
 int64_t ml_depthwise_pack_floats(const ml_call *c, void *to);
 int64_t ml_depthwise_pack_bytes(const ml_call *c, void *to);
