@@ -3,6 +3,7 @@
  * The file that includes it names its FUNCTION and has included the vectors of its level. */
 #include <math.h>
 
+#include "exp_f32.h"
 #include "simd.h"
 
 /* e^x less its power of two: 1 + what is returned, and the exponent n. |r| <= log(2) / 2. */
@@ -16,26 +17,6 @@ static inline VECTOR expm1_rest(VECTOR x, VECTOR *n) {
     p = FMA(p, r, SPLAT(5.000000095e-1f));
     return FMA(p, MUL(r, r), r);
 }
-
-/* e^x, or with a `sign` of -1 e^-x, of x from -104 to 104; 0 and infinity where it is too small or large. */
-static inline VECTOR exp_near(VECTOR x, float sign) {
-    const VECTOR n = NEAREST(MUL(x, SPLAT(sign * 1.44269504f)));
-    const VECTOR one = SPLAT(1.0f), s = SPLAT(sign);
-    const VECTOR r = FMA(n, SPLAT(sign * 2.12194440e-4f), FMA(n, SPLAT(sign * -0.693359375f), x));
-    VECTOR p = SPLAT(1.395052199e-3f);
-    p = FMA(p, r, SPLAT(sign * 8.368903498e-3f));
-    p = FMA(p, r, SPLAT(4.166620538e-2f));
-    p = FMA(p, r, SPLAT(sign * 1.666651873e-1f));
-    p = FMA(p, r, SPLAT(5.000000095e-1f));
-    p = FMA(p, r, s);
-    return SCALE(FMA(p, r, one), n);
-}
-
-static inline VECTOR cut(VECTOR x, float low, float high) {
-    return MIN(SPLAT(high), MAX(SPLAT(low), x));
-}
-
-static inline VECTOR exp_of(VECTOR x) { return exp_near(cut(x, -104.0f, 89.0f), 1.0f); }
 
 static inline VECTOR log_of(VECTOR x) {
     VECTOR m, e;
