@@ -69,7 +69,19 @@ typedef struct pieces {
     int64_t steps[3]; /* elements of each input to the next of a row: 1 or 0 */
 } pieces;
 
+/* Where no input broadcasts along the last dimension the loop becomes vector code. */
 #define SELECT(name, type)                                                                         \
+    static void name##_row(const uint8_t *condition, const type *x, const type *y, type *out,      \
+                           int64_t n, const int64_t steps[3]) {                                    \
+        if (steps[0] && steps[1] && steps[2])                                                      \
+            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                                 \
+                const type u = x[i], v = y[i];                                                     \
+                out[i] = condition[i] ? u : v;                                                     \
+            }                                                                                      \
+        else                                                                                       \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                out[i] = condition[i * steps[0]] ? x[i * steps[1]] : y[i * steps[2]];              \
+    }                                                                                              \
     static ml_status name##_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,     \
                                  void *args) {                                                     \
         const pieces *p = args;                                                                    \
@@ -83,8 +95,7 @@ typedef struct pieces {
             const type *x = (const type *)ml_in(c, 1) + at[1] + from * steps[1];                   \
             const type *y = (const type *)ml_in(c, 2) + at[2] + from * steps[2];                   \
             type *out = (type *)ml_out(c, 0) + k / p->count * p->row + from;                       \
-            for (int64_t i = 0; i < n; i++)                                                        \
-                out[i] = condition[i * steps[0]] ? x[i * steps[1]] : y[i * steps[2]];              \
+            name##_row(condition, x, y, out, n, steps);                                            \
         }                                                                                          \
         return ML_OK;                                                                              \
     }                                                                                              \

@@ -16,7 +16,4 @@ typedef struct ml_steps {
 /* For values from least <= 0 to most >= 0. */
 ml_steps ml_steps_of(float least, float most, bool asymmetric);
 
-/* x[i] is about scale * row[i]: row[i] is the step of x[i], less that of 0; ties away from zero. Returns the scale. */
-float ml_quantize_row(const float *x, int64_t k, bool asymmetric, int16_t *row);
-
 #endif

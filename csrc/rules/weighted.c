@@ -1,8 +1,6 @@
 /* weighted.c -- multipliers and limits of operators that multiply with weights. */
 #include "rules/weighted.h"
 
-#include "math/quantize_row.h"
-
 /* A zero point of operand `i`; of bytes it must be one itself, for padding is made of it. */
 static bool zero_point(const ml_call *c, int i, bool symmetric, int32_t *zero) {
     const ml_quantization *q = ml_input_quantization(c, i);
@@ -104,28 +102,6 @@ int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *r
     make_multipliers(c, &r, w, rule, scale_x, scale_y);
     if (to) memcpy(to, w, sizeof *w);
     return r.used;
-}
-
-static int64_t values_bytes(const ml_tensor *x) {
-    return ml_round_up(ml_elements(&x->shape) * (int64_t)sizeof(int16_t), 64);
-}
-
-void ml_reserve_quantized_input(const ml_call *c, ml_wish *wish) {
-    const ml_tensor *x = ml_input(c, 0);
-    ml_reserve(wish, values_bytes(x) + x->shape.dims[0] * (int64_t)sizeof(float));
-}
-
-ml_quantized_input ml_quantized_input_of(const ml_call *c) {
-    return (ml_quantized_input){c->scratch, ml_scratch(c, values_bytes(ml_in_tensor(c, 0)))};
-}
-
-void ml_quantize_input(const ml_call *c, bool asymmetric) {
-    const ml_tensor *x = ml_in_tensor(c, 0);
-    ml_quantized_input to = ml_quantized_input_of(c);
-    int64_t batches = x->shape.dims[0], each = batches ? ml_elements(&x->shape) / batches : 0;
-    for (int64_t b = 0; b < batches; b++)
-        to.scales[b] = ml_quantize_row((const float *)ml_in(c, 0) + b * each, each, asymmetric,
-                                       to.values + b * each);
 }
 
 ml_status ml_check_weighted(const ml_call *c, const ml_weighted *w, int32_t outputs) {

@@ -39,18 +39,6 @@ typedef struct ml_weighted {
 int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *rule, float minimum,
                            float maximum);
 
-/* A float input 0, each batch (index of its first dimension) quantized by itself into scratch, at its start: steps less that
- * of 0, and their scale. */
-typedef struct ml_quantized_input {
-    int16_t *values;
-    float *scales; /* one a batch */
-} ml_quantized_input;
-/* Prepare; before anything else is reserved. */
-void ml_reserve_quantized_input(const ml_call *c, ml_wish *wish);
-/* Eval. */
-void ml_quantize_input(const ml_call *c, bool asymmetric);
-ml_quantized_input ml_quantized_input_of(const ml_call *c);
-
 /* Prepare: whether a bias, if there is one, has a value for each output, and the arrays of `w`, if there are any, too. */
 ml_status ml_check_weighted(const ml_call *c, const ml_weighted *w, int32_t outputs);
 

@@ -69,4 +69,17 @@ static inline ml_taps ml_window_taps(const ml_window_axis *axis, int64_t out) {
     return taps;
 }
 
+/* Neighbouring outputs whose windows have all the same taps: all that lie inside the input, or one alone at an edge. */
+typedef struct ml_window_run {
+    int64_t end; /* behind the last output */
+    ml_taps taps; /* of the first one */
+} ml_window_run;
+static inline ml_window_run ml_window_run_at(const ml_window_axis *axis, int64_t first) {
+    ml_window_run run = {first + 1, ml_window_taps(axis, first)};
+    if (run.taps.first > 0 || run.taps.end < axis->size) return run;
+    const int64_t last = (axis->size - (int64_t)1) * axis->dilation + run.taps.start;
+    run.end = ml_min_s64(run.end + (axis->in - 1 - last) / axis->stride, axis->out);
+    return run;
+}
+
 #endif

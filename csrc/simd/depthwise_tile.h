@@ -35,7 +35,8 @@ INLINE void add_taps(const ml_depthwise_args *p, const char *x, const char *w, i
     }
 }
 
-/* sums += a line of `width` taps, of pixels `stride` taps apart. The empty asm keeps a column from being loaded once a tap. */
+/* sums += a line of `width` taps, of pixels `stride` taps apart. The empty asm keeps a column from being loaded once a tap, and its
+ * address from being one of many that find no room in registers. */
 INLINE void add_columns(const ml_depthwise_args *p, const char *x, const char *w, const int width,
                         const int stride, const int pixels, VECTOR *sums) {
     VECTOR weights[MOST_TAPS];
@@ -43,8 +44,9 @@ INLINE void add_columns(const ml_depthwise_args *p, const char *x, const char *w
     for (int tap = 0; tap < width; tap++) weights[tap] = LOAD(w + 4 * tap * ML_PANEL_DEPTHWISE);
 #pragma GCC unroll 20
     for (int column = 0; column < (pixels - 1) * stride + width; column++) {
-        VECTOR value = LOAD(x + 4 * column * p->tap_step);
-        __asm__("" : "+" REGISTER(value));
+        VECTOR value = LOAD(x);
+        x += 4 * p->tap_step;
+        __asm__("" : "+" REGISTER(value), "+r"(x));
 #pragma GCC unroll 8
         for (int i = 0; i < pixels; i++) {
             const int tap = column - i * stride;
@@ -100,11 +102,14 @@ INLINE void tile(const ml_depthwise_args *p, const tile_place *at, const int wid
     if (!width) add_any(p, at->offset, w, pixels, part, count, sums);
     for (int64_t line = 0; width && line < p->height; line++, w += 4 * p->packed_line)
         add_columns(p, (const char *)p->lines[line] + at->offset, w, width, stride, pixels, sums);
+    ELEMENT *y = at->y;
 #pragma GCC unroll 8
     for (int i = 0; i < pixels; i++) {
         VECTOR value = FINISH(p, sums[i]);
-        if (part) STORE_PART(at->y + i * p->n, value, count);
-        else STORE(at->y + i * p->n, value);
+        if (part) STORE_PART(y, value, count);
+        else STORE(y, value);
+        y += p->n;
+        __asm__("" : "+r"(y));
     }
 }
 
@@ -197,8 +202,14 @@ void FUNCTION(const ml_depthwise_args *p) {
         const int64_t channels = p->n - channel < BLOCK ? p->n - channel : BLOCK;
         tile_rows rows = {0, 0, channel, channels};
         for (int power = most; power >= 0; power--, rows.first = rows.end) {
-            rows.end = p->pixels >> power << power;
+            const int64_t size = (int64_t)1 << power, left = (p->pixels - rows.first) % size;
+            rows.end = p->pixels - left;
             if (rows.end > rows.first) by_power[power](p, &rows);
+            if (2 * left <= size || p->pixels < size) continue;
+            /* The last pixels together with some that are computed once more. */
+            rows.first = p->pixels - size;
+            rows.end = p->pixels;
+            by_power[power](p, &rows);
         }
     }
 }

@@ -168,7 +168,8 @@ static bool is_small(const ml_requantize_args *p, int64_t column, int64_t count)
         p->high > (p->low < 0 ? 127 : 255))
         return false;
     for (int64_t i = 0; i < count; i += LANES) {
-        const __mmask16 there = count - i < LANES ? (__mmask16)((1u << (count - i)) - 1) : 0xFFFF;
+        const int64_t left = count - i;
+        const __mmask16 there = left < LANES ? (__mmask16)((1u << left) - 1) : 0xFFFF;
         const __m512i right = _mm512_sub_epi32(
             _mm512_setzero_si512(), _mm512_maskz_loadu_epi32(there, p->shifts + column + i));
         if (_mm512_cmpgt_epu32_mask(right, _mm512_set1_epi32(20))) return false;

@@ -240,6 +240,7 @@ ml_status ml_state_get_usage(ml_state *s, ml_usage *usage) {
                                   ml_blocks_bytes(s->carries, 2 * (int64_t)s->graph->total_slots),
                    .cached_bytes = s->cached_bytes,
                    .cached_plans = s->n_cached,
+                   .views = s->pinned,
                    .stays_mapped = s->arena.reserved > 0};
     ml_leave(s->interpreter);
     return ML_OK;

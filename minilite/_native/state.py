@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from _thread import get_ident  # threading takes long to import
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from numpy import ndarray
 
@@ -18,6 +18,8 @@ from minilite.errors import ArenaError, StateError
 
 Array = Any
 Shape = tuple[int, ...]
+Kept: TypeAlias = "tuple[dict[int, tuple[Shape, int, bytes]], list[int]]"
+"""Values of resources (shape, type, bytes) by number, and the subgraphs that CALL_ONCE has run."""
 _BINDING = struct.Struct("@Pqi4x")
 _DIMS = tuple(struct.Struct(f"@{rank}i").pack for rank in range(MAX_RANK + 1))
 _COUNTERS = (
@@ -81,6 +83,8 @@ class Usage(NamedTuple):
     """Of the plans that are kept, with what belongs to them."""
     cached_plans: int = 0
     """How many these are, the one in force included."""
+    views: int = 0
+    """Arrays over the arena that are alive."""
     stays_mapped: bool = True
     """The arena's addresses can be read and written as long as the state lives, whoever resizes or trims it."""
 
@@ -105,6 +109,7 @@ class Shared:
             message = f"no memory for {resources} resources"
             raise ArenaError(message)
         self.pointer = ffi.gc(pointer, lib.ml_interpreter_free)
+        self._resources, self._subgraphs = resources, subgraphs
         self.sequence = lib.ml_interpreter_sequence(self.pointer)
 
     def cancel(self) -> None:
@@ -114,6 +119,40 @@ class Shared:
     def reset_resources(self) -> None:
         """Forgets resource variables and what CALL_ONCE has run. Raises: StateError."""
         if lib.ml_interpreter_reset_resources(self.pointer):
+            raise StateError(BUSY)
+
+    def kept(self) -> Kept:
+        """What it keeps from run to run. Raises: StateError."""
+        found, done = ffi.new("ml_resource *"), ffi.new("int32_t *")
+        resources: dict[int, tuple[Shape, int, bytes]] = {}
+        for number in range(self._resources):
+            self._served(lib.ml_interpreter_resource(self.pointer, number, found, ffi.NULL, 0))
+            if found.assigned:
+                data = bytearray(found.bytes)
+                self._served(lib.ml_interpreter_resource(self.pointer, number, found, ffi.from_buffer(data), len(data)))
+                shape = tuple(found.shape.dims[0 : found.shape.rank])
+                resources[number] = shape, int(found.type), bytes(data)
+        called = []
+        for subgraph in range(self._subgraphs):
+            self._served(lib.ml_interpreter_called_once(self.pointer, subgraph, done, False))
+            called += [subgraph] if done[0] else []
+        return resources, called
+
+    def keep(self, kept: Kept) -> None:
+        """Takes over what another one of the same model keeps. Raises: StateError, ArenaError."""
+        resources, called = kept
+        for number, (shape, kind, data) in resources.items():
+            error = fresh_error()
+            value = {"shape": {"rank": len(shape), "dims": shape}, "type": kind, "bytes": len(data)}
+            made = ffi.new("ml_resource *", value)
+            if status := lib.ml_interpreter_set_resource(self.pointer, number, made, ffi.from_buffer(data), error):
+                self._served(status)
+                raise_error(error, None)
+        for subgraph in called:
+            self._served(lib.ml_interpreter_called_once(self.pointer, subgraph, ffi.new("int32_t *", 1), True))
+
+    def _served(self, status: int) -> None:
+        if status == lib.ML_BUSY:
             raise StateError(BUSY)
 
     def set_threads(self, threads: int) -> None:

@@ -5,6 +5,7 @@
  * Weights less theirs may need 9 bits; where the level's groups are of bytes they are packed as sums of `parts` bytes, and
  * each part meets the lines anew. */
 #include "kernels/depthwise_conv/depthwise_conv.h"
+#include "rules/bytes.h"
 
 enum {
     CHANNELS = 128, /* computed and requantized together, a multiple of a panel's */
@@ -109,6 +110,7 @@ typedef struct layout {
     int64_t narrow; /* a line before its elements are repeated */
     int64_t start; /* of sums */
     int64_t sums;
+    int64_t scales; /* of a hybrid's pixels, all the same */
     int64_t bytes;
 } layout;
 
@@ -129,7 +131,8 @@ static layout lay_out(const ml_call *c) {
     l.narrow = l.window + ml_round_up(l.alone ? groups * x->size * n * 4 : 0, 64);
     l.start = l.narrow + ml_round_up(blob->multiplier > 1 ? narrow * 4 : 0, 64);
     l.sums = l.start + ml_round_up(n * 4, 64);
-    l.bytes = l.sums + l.pixels * l.channels * 4;
+    l.scales = l.sums + ml_round_up(l.pixels * l.channels * 4, 64);
+    l.bytes = l.scales + l.pixels * (int64_t)sizeof(float);
     return l;
 }
 
@@ -145,7 +148,8 @@ typedef struct work {
     int64_t x_batch; /* bytes from batch to batch */
     int32_t flip;
     int32_t zero; /* the input's zero point, flipped */
-    int32_t limit; /* of sums */
+    int32_t limit; /* of sums on either side, 0: not known */
+    const ml_slices *slices; /* of a hybrid */
 } work;
 
 static void fill_columns(const work *k, uint32_t *to, int64_t columns) {
@@ -188,25 +192,33 @@ static void gather_window(const work *k, int64_t ox) {
         }
 }
 
-/* Bytes that come before the first batch's are behind it in memory: hybrids have a zero point a batch. */
-static void begin_batch(work *k, int64_t batch) {
+/* What sums begin with, the bias of integers included, and how far they can go. */
+static void fill_start(work *k) {
     const ml_call *c = k->c;
     const layout *l = &k->l;
-    const int64_t n = k->blob->outputs, columns = l->columns * n;
-    const int64_t behind = l->before + k->blob->window.x.in;
-    if (k->blob->form == DEPTHWISE_HYBRID)
-        k->zero = ((const int32_t *)ml_scratch(c, k->blob->zeros))[batch];
-    const int64_t panels = l->form.groups * l->form.parts * l->form.shifts;
+    const int64_t n = k->blob->outputs, panels = l->form.groups * l->form.parts * l->form.shifts;
     const void *sums = (const char *)c->packed + ml_depthwise_packed_bytes(c, panels);
     const uint32_t *weights = sums;
-    uint32_t *start = (uint32_t *)(void *)(k->scratch + l->start);
-    for (int64_t o = 0; o < n; o++) start[o] = 0 - (uint32_t)k->zero * weights[o];
     const uint32_t *bias = k->blob->form == DEPTHWISE_BYTES ? ml_in_optional(c, 2) : NULL;
-    for (int64_t o = 0; bias && o < n; o++) start[o] += bias[o];
-    const ml_window *w = &k->blob->window;
-    k->limit = ml_limit_of((const int32_t *)start, n, (int64_t)w->y.size * w->x.size);
+    const int64_t taps = (int64_t)k->blob->window.y.size * k->blob->window.x.size;
+    uint32_t *start = (uint32_t *)(void *)(k->scratch + l->start);
+    for (int64_t o = 0; o < n; o++)
+        start[o] = (bias ? bias[o] : 0) - (uint32_t)k->zero * weights[o];
+    k->limit = ml_limit_of((const int32_t *)start, n, taps);
+}
+
+/* A hybrid has a zero point and a scale a batch; columns of padding stay for all lines of one. */
+static void begin_batch(work *k, int64_t batch) {
+    const layout *l = &k->l;
+    const int64_t n = k->blob->outputs, behind = l->before + k->blob->window.x.in;
+    if (k->slices) {
+        float *scales = (float *)(void *)(k->scratch + l->scales);
+        for (int64_t i = 0; i < l->pixels; i++) scales[i] = k->slices->scales[batch];
+        k->zero = -k->slices->factors[batch];
+    }
+    fill_start(k);
     uint32_t *line = (uint32_t *)(void *)(k->scratch + l->lines);
-    for (int64_t g = 0; g < l->form.groups && !l->alone; g++, line += columns) {
+    for (int64_t g = 0; g < l->form.groups && !l->alone; g++, line += l->columns * n) {
         fill_columns(k, line, l->before);
         fill_columns(k, line + behind * n, l->columns - behind);
     }
@@ -222,33 +234,29 @@ static void point(const work *k) {
 }
 
 /* What the sums of `a` become: outputs from `channel` on of pixels from `pixel` on, counted over all. */
-static void write_pixels(const work *k, const ml_depthwise_args *a, int64_t batch, int64_t pixel,
+static void write_pixels(const work *k, const ml_depthwise_args *a, int64_t pixel,
                          int64_t channel) {
     const ml_call *c = k->c;
     const depthwise_params *p = c->params;
-    const int64_t n = k->blob->outputs;
+    const int64_t n = k->blob->outputs, at = pixel * n + channel;
     ml_requantized r = {
         .sums = a->y, .rows = a->pixels, .first = channel, .n = a->n, .y_stride = n};
-    if (k->blob->form == DEPTHWISE_BYTES) { /* whose sums began with the bias */
-        r.y = (int8_t *)ml_out(c, 0) + pixel * n + channel;
+    if (!k->slices) { /* sums began with the bias */
+        r.y = (int8_t *)ml_out(c, 0) + at;
         ml_requantize_bytes(c, &r, k->limit);
         return;
     }
     r.bias = ml_in_optional(c, 2);
-    r.rows = 1;
-    for (int64_t i = 0; i < a->pixels; i++) { /* of one batch: one scale for all of them */
-        r.sums = (const int32_t *)a->y + i * a->n;
-        r.y = (float *)ml_out(c, 0) + (pixel + i) * n + channel;
-        ml_scale_sums(c, &r, ml_quantized_input_of(c).scales + batch, ML_SCALES_FIRST, p->minimum,
-                      p->maximum);
-    }
+    r.y = (float *)ml_out(c, 0) + at;
+    ml_scale_sums(c, &r, (const float *)(const void *)(k->scratch + k->l.scales), ML_SCALES_FIRST,
+                  p->minimum, p->maximum);
 }
 
 /* A line of output, of lines that are interleaved; weights are those of the line's shift. */
 static void sum_line(const work *k, const ml_depthwise_args *args, int64_t line,
                      const char *packed) {
     const ml_window *w = &k->blob->window;
-    const int64_t n = k->blob->outputs, batch = line / w->y.out;
+    const int64_t n = k->blob->outputs;
     ml_depthwise_args a = *args;
     for (int64_t ox = 0; ox < w->x.out; ox += a.pixels) {
         a.pixels = ml_min_s64(k->l.pixels, w->x.out - ox);
@@ -259,7 +267,7 @@ static void sum_line(const work *k, const ml_depthwise_args *args, int64_t line,
             a.packed = packed + 4 * (channel / ML_PANEL_DEPTHWISE) * a.packed_panel;
             a.start = (const int32_t *)(const void *)(k->scratch + k->l.start) + channel;
             k->c->env->simd->depthwise_s8(&a);
-            write_pixels(k, &a, batch, line * w->x.out + ox, channel);
+            write_pixels(k, &a, line * w->x.out + ox, channel);
         }
     }
 }
@@ -293,36 +301,31 @@ static ml_status lines_bytes(const ml_call *c, int64_t first, int64_t end, int32
     return ML_OK;
 }
 
-static ml_status run(const ml_call *c, const void *x, int64_t x_batch, int32_t flip) {
-    work k = {.c = c, .blob = c->blob, .x = x, .x_batch = x_batch, .flip = flip};
-    k.l = lay_out(c);
-    k.zero = ((const ml_weighted *)c->derived)->x_zero + flip;
-    return ml_depthwise_run(c, lines_bytes, &k);
-}
-
-static int64_t batch_elements(const ml_call *c) {
-    const ml_window *w = &((const depthwise_blob *)c->blob)->window;
+static int64_t batch_elements(const depthwise_blob *blob) {
+    const ml_window *w = &blob->window;
     return (int64_t)w->y.in * w->x.in * w->channels;
 }
 
 ml_status ml_depthwise_bytes(const ml_call *c) {
-    return run(c, ml_in(c, 0), batch_elements(c), ml_in_tensor(c, 0)->type == ML_S8 ? 128 : 0);
+    const depthwise_blob *blob = c->blob;
+    work k = {.c = c, .blob = blob, .l = lay_out(c), .x = ml_in(c, 0)};
+    k.x_batch = batch_elements(blob);
+    k.flip = ml_in_tensor(c, 0)->type == ML_S8 ? 128 : 0;
+    k.zero = ((const ml_weighted *)c->derived)->x_zero + k.flip;
+    return ml_depthwise_run(c, lines_bytes, &k);
 }
 
-/* A float input, each batch quantized by itself to steps less that of 0, of which at most 256 differ: they become bytes in
- * the same place, counted from the least. */
+int64_t ml_depthwise_slices_bytes(const depthwise_blob *blob) {
+    return ml_slices_bytes(blob->window.batches, batch_elements(blob));
+}
+
+/* A float input, each batch quantized by itself. */
 ml_status ml_depthwise_hybrid(const ml_call *c) {
     const depthwise_blob *blob = c->blob;
-    const int64_t each = batch_elements(c);
-    int32_t *zeros = ml_scratch(c, blob->zeros);
-    ml_quantize_input(c, true);
-    for (int64_t batch = 0; batch < blob->window.batches; batch++) {
-        const int16_t *values = ml_quantized_input_of(c).values + batch * each;
-        uint8_t *bytes = (uint8_t *)(void *)(ml_quantized_input_of(c).values + batch * each);
-        int16_t least = 0;
-        for (int64_t i = 0; i < each; i++) least = values[i] < least ? values[i] : least;
-        for (int64_t i = 0; i < each; i++) bytes[i] = (uint8_t)(values[i] - least);
-        zeros[batch] = -least;
-    }
-    return run(c, ml_quantized_input_of(c).values, 2 * each, 0);
+    const int64_t batches = blob->window.batches, each = batch_elements(blob);
+    const ml_slices slices = ml_slices_at(c->scratch, batches, each);
+    const ml_status status = ml_quantize_slices(c, ml_in(c, 0), batches, each, true, &slices);
+    work k = {.c = c, .blob = blob, .l = lay_out(c), .x = slices.bytes, .x_batch = each};
+    k.slices = &slices;
+    return status == ML_OK ? ml_depthwise_run(c, lines_bytes, &k) : status;
 }

@@ -20,10 +20,7 @@ static ml_status prepare_scratch(const ml_call *c, ml_wish *wish) {
         return ml_fail(c, ML_SHAPE_ERROR, "lines of %lld values are too large", (long long)line);
     const bool bytes = blob->form == DEPTHWISE_BYTES || blob->form == DEPTHWISE_HYBRID;
     if (bytes && !c->derived) return ML_OK; /* the reference runs */
-    if (blob->form == DEPTHWISE_HYBRID) {
-        ml_reserve_quantized_input(c, wish);
-        blob->zeros = ml_reserve(wish, w->batches * (int64_t)sizeof(int32_t));
-    }
+    if (blob->form == DEPTHWISE_HYBRID) ml_reserve(wish, ml_depthwise_slices_bytes(blob));
     wish->worker_bytes = blob->form == DEPTHWISE_FLOATS ? ml_depthwise_floats_bytes(blob)
                          : blob->form == DEPTHWISE_WIDE ? ml_depthwise_wide_bytes(blob)
                                                         : ml_depthwise_bytes_bytes(c);
@@ -71,14 +68,6 @@ int64_t ml_depthwise_packed_bytes(const ml_call *c, int64_t lines) {
     ml_fail(c, ML_SHAPE_ERROR, "weights of shape %s are too large to pack",
             ml_shape_text(&ml_input(c, 1)->shape, text));
     return -1;
-}
-
-depthwise_run ml_depthwise_run_at(const ml_window_axis *x, int64_t first) {
-    depthwise_run run = {first, first + 1, ml_window_taps(x, first)};
-    if (run.taps.first > 0 || run.taps.end < x->size) return run;
-    const int64_t room = x->in - 1 - (x->size - 1) * (int64_t)x->dilation - run.taps.start;
-    run.end = ml_min_s64(first + room / x->stride + 1, x->out);
-    return run;
 }
 
 /* A constant `multiplier` makes loops that need no scalar stores. */

@@ -19,18 +19,8 @@ typedef struct depthwise_blob {
     ml_window window;
     int32_t outputs;
     int32_t multiplier;
-    int64_t zeros; /* of a hybrid: in scratch, the step of 0 of each batch */
     uint8_t form;  /* depthwise_form */
 } depthwise_blob;
-
-/* Neighbouring pixels of a line of output whose windows have all the same taps within the input's width. */
-typedef struct depthwise_run {
-    int64_t first;
-    int64_t end;
-    ml_taps taps; /* of the first pixel */
-} depthwise_run;
-/* The run that begins with pixel `first`: all whose windows lie inside, else one alone. */
-depthwise_run ml_depthwise_run_at(const ml_window_axis *x, int64_t first);
 
 /* Index of the first value of input line `ky` of the window row `down` of batch `batch`. */
 static inline int64_t ml_depthwise_line(const ml_window *w, int64_t batch, const ml_taps *down,
@@ -50,6 +40,8 @@ int64_t ml_depthwise_packed_bytes(const ml_call *c, int64_t lines);
 int64_t ml_depthwise_floats_bytes(const depthwise_blob *blob);
 int64_t ml_depthwise_bytes_bytes(const ml_call *c);
 int64_t ml_depthwise_wide_bytes(const depthwise_blob *blob);
+/* Scratch of a hybrid, the first. */
+int64_t ml_depthwise_slices_bytes(const depthwise_blob *blob);
 
 int64_t ml_depthwise_pack_floats(const ml_call *c, void *to);
 int64_t ml_depthwise_pack_bytes(const ml_call *c, void *to);

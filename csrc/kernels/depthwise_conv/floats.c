@@ -69,8 +69,8 @@ static ml_status lines_f32(const ml_call *c, int64_t first, int64_t end, int32_t
         find_lines(c, line / w->y.out, &down, scratch);
         a.height = down.end - down.first;
         for (int64_t ox = 0; ox < w->x.out; ox += a.pixels) {
-            const depthwise_run run = ml_depthwise_run_at(&w->x, ox);
-            a.pixels = run.end - run.first;
+            const ml_window_run run = ml_window_run_at(&w->x, ox);
+            a.pixels = run.end - ox;
             a.width = run.taps.end - run.taps.first;
             a.first = (run.taps.start + run.taps.first * w->x.dilation) * n;
             a.packed = (const float *)c->packed + down.first * a.packed_line +
