@@ -13,6 +13,9 @@
 #define ZERO() _mm256_setzero_si256()
 #define WEIGHTS(p) _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 #define FOUR(p) four(p)
+#define WIDEN(from, to)                                                        \
+    _mm256_storeu_si256((__m256i *)(void *)(to),                               \
+                        _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(from))))
 #define ADD_PAIRS(a, w, sum) _mm256_add_epi32(_mm256_madd_epi16(a, w), sum)
 #define JOIN(a, b, y) join(a, b, y)
 

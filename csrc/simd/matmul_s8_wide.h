@@ -2,7 +2,8 @@
  *
  * The file that includes it names its FUNCTION and says what its vectors are: VECTOR; OUTPUTS, of which a vector has two sums
  * each; ROWS and VECTORS of a tile (a row alone has ALONE vectors), ROW_COUNTS(X) from 2 to ROWS; ZERO(); WEIGHTS(p), OUTPUTS * 4
- * bytes widened; FOUR(p), the four values at p for each output; ADD_PAIRS(a, w, sum); and JOIN(a, b, y), the sums of two vectors,
+ * bytes widened; FOUR(p), the four values at p for each output; WIDEN(from, to),
+ * 16 bytes to int16; ADD_PAIRS(a, w, sum); and JOIN(a, b, y), the sums of two vectors,
  * each pair added, to 2 * OUTPUTS int32.
  *
  * The rows of a tile are widened first, a stretch of k at a time, which all outputs then meet. */
@@ -28,6 +29,16 @@ INLINE const uint8_t *group_of(const ml_matmul_s8_args *p, const uint8_t *a, int
     return a + piece * p->piece_stride + (at > last && last > 0 ? last : at);
 }
 
+/* Four bytes, spread with shifts. */
+INLINE void widen_group(const uint8_t *from, int16_t *to) {
+    uint32_t bytes;
+    memcpy(&bytes, from, sizeof bytes);
+    uint64_t words = bytes;
+    words = (words | words << 16) & UINT64_C(0x0000FFFF0000FFFF);
+    words = (words | words << 8) & UINT64_C(0x00FF00FF00FF00FF);
+    memcpy(to, &words, sizeof words);
+}
+
 static void widen(const ml_matmul_s8_args *p, int64_t row, stretch *s, int16_t *to) {
     const uint8_t *a = p->a + row * p->a_stride;
     const int64_t of_piece = (p->k + GROUP - 1) / GROUP;
@@ -38,11 +49,15 @@ static void widen(const ml_matmul_s8_args *p, int64_t row, stretch *s, int16_t *
         count = of_piece - group < left ? of_piece - group : left;
         const uint8_t *from = group_of(p, a, piece, group);
         const int64_t run = whole < count ? whole : count;
-        for (int64_t j = 0; j < run * GROUP; j++) to[j] = from[j];
+        int64_t g = 0;
+        for (; g + 4 <= run; g += 4) WIDEN(from + g * GROUP, to + g * GROUP);
+        for (; g < run; g++) widen_group(from + g * GROUP, to + g * GROUP);
         to += run * GROUP;
         if (run == count) continue;
         const uint8_t *last = group_of(p, a, piece, of_piece - 1);
-        for (int64_t j = 0; j < GROUP; j++) to[j] = j < p->k ? last[j] : 0;
+        if (p->k >= GROUP) widen_group(last, to);
+        else
+            for (int64_t j = 0; j < GROUP; j++) to[j] = j < p->k ? last[j] : 0;
         to += GROUP;
     }
 }
@@ -124,7 +139,8 @@ void FUNCTION(const ml_matmul_s8_args *p) {
     int64_t row = 0;
     for (int64_t parts = (p->rows + ROWS - 1) / ROWS; parts > 0; parts--) {
         const int64_t rows = (p->rows - row + parts - 1) / parts;
-        stretch s = {.first = 0};
+        stretch s;
+        s.first = 0;
         do {
             s.groups = groups - s.first < NEAR / GROUP ? groups - s.first : NEAR / GROUP;
             for (int64_t r = 0; r < rows; r++) widen(p, row + r, &s, s.rows[r]);
