@@ -36,9 +36,10 @@ BindingRows = tuple[Any, int]
 
 def binding_rows(bound: Sequence[tuple[int, int, int]]) -> BindingRows:
     """Memory of the caller's that stands in for tensors, by (address, bytes, tensor), in C's form."""
-    rows = ffi.new("ml_binding[]", len(bound) or 1)
-    if bound:
-        ffi.memmove(rows, b"".join(map(_BINDING.pack, *zip(*bound, strict=True))), len(bound) * _BINDING.size)
+    if not bound:
+        return ffi.NULL, 0
+    rows = ffi.new("ml_binding[]", len(bound))
+    ffi.memmove(rows, b"".join(map(_BINDING.pack, *zip(*bound, strict=True))), len(bound) * _BINDING.size)
     return rows, len(bound)
 
 
