@@ -156,6 +156,7 @@ typedef struct ml_arena {
     int64_t
         reserved; /* of address space; 0 where the system grants none: growing may then move the base */
     int64_t moves; /* times the base changed */
+    uint8_t *first; /* what small arenas lie in; kept until the arena is released */
 } ml_arena;
 
 /* Makes room for `bytes`, keeping the first `keep` bytes; never shrinks. A refusal changes nothing. */
