@@ -159,6 +159,7 @@ typedef struct ml_arena {
         reserved; /* of address space; 0 where the system grants none: growing may then move the base */
     int64_t moves; /* times the base changed */
     int64_t copied; /* bytes that moves copied; pages that the system moved are none */
+    uint8_t *first; /* what small arenas lie in; kept until the arena is released */
     struct ml_account *account; /* borrowed; NULL = none */
 } ml_arena;
 
