@@ -269,6 +269,98 @@ typedef struct ml_blend_args {
     void *y;
 } ml_blend_args;
 
+/* y[i] = function(x[i]); y may be x. What `a` and `b` are stands behind the function's name. Within so many ULP of the exact
+ * result, subnormal ones included unless it says otherwise; 0: correctly rounded. NaN passes on. */
+typedef enum ml_map_f32_function {
+    ML_MAP_CLAMP, /* min(max(x, a), b): 0 */
+    ML_MAP_LEAKY, /* x, times a where it is not above 0: 0 */
+    ML_MAP_ABS, /* 0 */
+    ML_MAP_NEG, /* 0 */
+    ML_MAP_SQUARE, /* 0 */
+    ML_MAP_SQRT, /* 0 */
+    ML_MAP_RSQRT, /* of the rounded root: 2 */
+    ML_MAP_FLOOR, /* 0 */
+    ML_MAP_CEIL, /* 0 */
+    ML_MAP_ROUND, /* ties to even: 0 */
+    ML_MAP_EXP, /* 2 */
+    ML_MAP_LOG, /* 2 */
+    ML_MAP_SIN, /* 3 up to 20000, beyond it libm's */
+    ML_MAP_COS, /* 3 up to 20000, beyond it libm's */
+    ML_MAP_LOGISTIC, /* 4 of normal results; 0 below them */
+    ML_MAP_TANH, /* 6; 1 at most */
+    ML_MAP_ELU, /* 2 */
+    ML_MAP_HARD_SWISH, /* x min(max(x + 3, 0), 6), rounded, over 6: 0; 1 of subnormals */
+    ML_MAP_GELU, /* 6 of x / 2 */
+    ML_MAP_GELU_TANH, /* 6 of x / 2 */
+    ML_MAP_COUNT
+} ml_map_f32_function;
+typedef struct ml_map_f32_args {
+    const float *x;
+    float *y;
+    int64_t n;
+    int32_t function;
+    float a;
+    float b;
+} ml_map_f32_args;
+
+/* y[i] = function(a[i], b[i]) for rows of n elements; where `kind` says so, a row's first element of an input is meant for all of
+ * it. y may be an input whose rows lie as y's do. All are one rounding for each operation; low and high, if they are not
+ * infinite, clamp what the first four make. NaN passes on, but that MAX and MIN give their second operand where one is NaN. */
+typedef enum ml_zip_f32_function {
+    ML_ZIP_ADD,
+    ML_ZIP_SUB,
+    ML_ZIP_MUL,
+    ML_ZIP_DIV,
+    ML_ZIP_MAX,
+    ML_ZIP_MIN,
+    ML_ZIP_SQUARED_DIFFERENCE,
+    ML_ZIP_PRELU, /* a, times b where it is below 0 */
+    ML_ZIP_COUNT
+} ml_zip_f32_function;
+typedef enum ml_zip_kind { ML_ZIP_FULL, ML_ZIP_SCALAR_A, ML_ZIP_SCALAR_B } ml_zip_kind;
+typedef struct ml_zip_f32_args {
+    const float *a;
+    const float *b;
+    float *y;
+    int64_t n;
+    int64_t rows;
+    int64_t a_row; /* elements from row to row; 0: one for all */
+    int64_t b_row;
+    int32_t function;
+    int32_t kind;
+    float low;
+    float high;
+} ml_zip_f32_args;
+
+/* Takes the numbers of each row into a result of its own, or all rows into n results side by side. SUM, SQUARES: added up in as many lanes as a level has, within n / 8
+ * eps of the sum of sizes, or one after the other where they lie side by side; MAX, MIN: exact, NaN is passed over. */
+typedef enum ml_fold_f32_function {
+    ML_FOLD_SUM,
+    ML_FOLD_SQUARES,
+    ML_FOLD_MAX,
+    ML_FOLD_MIN,
+    ML_FOLD_COUNT
+} ml_fold_f32_function;
+typedef struct ml_fold_f32_args {
+    const float *x;
+    float *y; /* what there is already, then that and the numbers: one a row, or n if across */
+    int64_t n; /* of a row */
+    int64_t rows;
+    int64_t stride; /* elements from row to row */
+    int32_t function;
+    int32_t across;
+} ml_fold_f32_args;
+
+/* y = exp((x - the largest) beta) over their sum, or x - the largest - the logarithm of that sum (beta is 1 then), of a row of n >= 1;
+ * y may be x. Exps within 2 ULP, sums in lanes, one product with the sum's inverse. With a NaN all are NaN. */
+typedef struct ml_softmax_f32_args {
+    const float *x;
+    float *y;
+    int64_t n;
+    float beta;
+    int32_t logs;
+} ml_softmax_f32_args;
+
 /* Weights are packed in panels of matmul_f32_panel outputs, [panel][k][matmul_f32_panel], with zeros in excess. So many rows
  * as matmul_f32_rows share a load of weights: blocks of rows should be multiples of it. */
 typedef struct ml_simd {

@@ -1,6 +1,6 @@
 /* reduction.c -- MEAN, SUM, REDUCE_MAX, _MIN, _PROD, _ANY, _ALL over any set of dimensions.
  *
- * f32: sums in float32, eight side by side along a reduced last dimension, and one division. s32, s64: sums wrap in int64,
+ * f32: sums in float32, in as many lanes as a level has along a reduced last dimension, and one division. s32, s64: sums wrap in int64,
  * divided towards 0. 8 and 16 bits: TFLite's QuantizedMeanOrSum: int32 sum less zero points, one requantization (double
  * rounding) by a multiplier that holds 1 / count; SUM scales in float32, as LiteRT's optimized kernel.
  */
@@ -8,6 +8,7 @@
 
 #include "rules/quantized.h"
 #include "rules/reduce.h"
+#include "simd/simd.h"
 
 ML_PARAMS(reduce_params, ML_REDUCE_FIELDS)
 
@@ -22,7 +23,9 @@ static ml_status prepare_mean(const ml_call *c, ml_wish *wish) {
 #define ADD(sum, x) ((sum) + (x))
 static inline uint32_t add_u32(uint32_t sum, int32_t x) { return sum + (uint32_t)x; }
 static inline uint64_t add_u64(uint64_t sum, int64_t x) { return sum + (uint64_t)x; }
-ML_REDUCE(sum_f32, float, float, 0.0f, ADD, ADD)
+static ml_status sum_f32(const ml_call *c, const float *x, float *sums, const ml_reduce *r) {
+    return ml_reduce_f32(c, x, sums, r, ML_FOLD_SUM, 0.0f);
+}
 ML_REDUCE(sum_s32, int32_t, uint64_t, 0, add_u64, ADD)
 ML_REDUCE(sum_s64, int64_t, uint64_t, 0, add_u64, ADD)
 ML_REDUCE(sum_s8, int8_t, uint32_t, 0, add_u32, ADD)
@@ -159,7 +162,12 @@ SUM_QUANTIZED(s16, int16_t)
 #define LIMITS(suffix, type, LEAST, MOST)                                        \
     PLAIN(max_##suffix, type, LEAST, GREATER)                                    \
     PLAIN(min_##suffix, type, MOST, LESS)
-LIMITS(f32, float, -__FLT_MAX__, __FLT_MAX__)
+static ml_status max_f32(const ml_call *c) {
+    return ml_reduce_f32(c, ml_in(c, 0), ml_out(c, 0), c->blob, ML_FOLD_MAX, -__FLT_MAX__);
+}
+static ml_status min_f32(const ml_call *c) {
+    return ml_reduce_f32(c, ml_in(c, 0), ml_out(c, 0), c->blob, ML_FOLD_MIN, __FLT_MAX__);
+}
 LIMITS(s8, int8_t, INT8_MIN, INT8_MAX)
 LIMITS(u8, uint8_t, 0, UINT8_MAX)
 LIMITS(s16, int16_t, INT16_MIN, INT16_MAX)

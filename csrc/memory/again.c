@@ -3,7 +3,7 @@
  * A plan for another size differs from the one before in bytes, and in little else: the same tensors have memory, live as long,
  * and share it. Where that holds, records, lists of neighbours and the order in which they were placed hold too, and a plan
  * is a walk over them: each record goes on top of those of its neighbours that lie already. If that meets the lower bound
- * there is nothing to search for. */
+ * there is nothing to search for; if it comes near, a size that may never come back is not searched for. */
 #include "core/shape.h"
 #include "memory/planner.h"
 
@@ -41,8 +41,8 @@ static bool take_sizes(ml_planner *p) {
     return true;
 }
 
-/* The height of a pass in the order of the plan before, each record on top of its neighbours; INT64_MAX if it exceeds `bound`. */
-static int64_t stack(const ml_planner *p, int64_t bound) {
+/* The height of a pass in the order of the plan before, each record on top of its neighbours; INT64_MAX if it exceeds `most`. */
+static int64_t stack(const ml_planner *p, int64_t most) {
     const ml_listing *l = &p->listing;
     const ml_conflicts *c = &l->conflicts;
     int64_t height = 0;
@@ -59,7 +59,7 @@ static int64_t stack(const ml_planner *p, int64_t bound) {
         l->offsets[k] = at;
         placed++;
         if (at + l->sizes[k] > height) height = at + l->sizes[k];
-        if (height > bound) return INT64_MAX;
+        if (height > most) return INT64_MAX;
     }
     return placed == l->count ? height : INT64_MAX;
 }
@@ -76,14 +76,14 @@ static bool place_variables(ml_planner *p) {
     return true;
 }
 
-bool ml_planner_place_again(ml_planner *p) {
+bool ml_planner_place_again(ml_planner *p, int64_t most) {
     const ml_listing *l = &p->listing;
     if (!p->stood || !p->searches || !p->order || l->count == 0 || !l->listed ||
         l->conflicts.count == 0 || !take_sizes(p))
         return false;
     p->bound = ml_planner_listed_bound(p);
-    int64_t height = stack(p, p->bound);
-    if (height > p->bound || !place_variables(p)) return false;
+    int64_t near = p->bound + p->bound / 8, height = stack(p, near < most ? near : most);
+    if (height == INT64_MAX || !place_variables(p)) return false;
     p->high_water = height;
     for (int32_t i = 0; i < l->count; i++) p->offset[l->tensors[i]] = l->offsets[i];
     return true;

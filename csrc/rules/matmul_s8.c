@@ -304,17 +304,6 @@ static ml_status integer_body(const ml_call *c, int64_t first, int64_t end, int3
 
 /* The whole ------------------------------------------------------------------------------------------------------------ */
 
-/* What sums of k products and these stay below, where 2^30 is enough; else 0. A weight's distance from its zero point is 255
- * at most, as that of a byte. */
-static int32_t limit_of(const int32_t *bias, int64_t n, int64_t k) {
-    const int64_t most = (INT64_C(1) << 30) - k * 255 * 255;
-    if (most <= 0) return 0;
-    int32_t beyond = 0;
-    for (int64_t i = 0; bias && i < n; i++)
-        beyond |= (bias[i] > (int32_t)most) | (bias[i] < -(int32_t)most);
-    return beyond ? 0 : 1 << 30;
-}
-
 /* The zero point of bytes goes by the weights' sums: for few rows as their factor, else once into the bias. */
 static void center(const ml_call *c, integer_args *a) {
     const ml_integers *p = a->product;
@@ -324,7 +313,7 @@ static void center(const ml_call *c, integer_args *a) {
     const int64_t n = p->n;
     int32_t *folded = c->scratch, *columns = folded + n * p->groups;
     a->bias = ml_in_optional(c, 2);
-    a->limit = limit_of(a->bias, n * p->groups, p->k);
+    if (a->rule->limits) a->limit = ml_limit_of(a->bias, n * p->groups, p->k);
     if (p->rows <= FEW_ROWS && !w->w_zero) {
         a->kind = SAME_FACTOR;
         a->factor = -zero;

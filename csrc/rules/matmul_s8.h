@@ -36,7 +36,7 @@ typedef struct ml_byte_rows {
 /* What `finish` may know of sums. */
 typedef struct ml_own {
     const float *scales; /* of floats that were quantized: of each row */
-    int32_t limit; /* of bytes: as requantize has it */
+    int32_t limit; /* of bytes, where the rule wants it: as requantize has it */
 } ml_own;
 
 typedef struct ml_integer_rule {
@@ -46,6 +46,7 @@ typedef struct ml_integer_rule {
     /* Outputs of the sums of some rows. Bytes have the bias (input 2) in their sums, others have it in r->bias. */
     void (*finish)(const ml_call *c, const ml_requantized *r, const ml_own *own);
     bool wide; /* of s16: sums are int64 */
+    bool limits; /* `finish` wants a limit of the sums */
     bool by_row; /* floats: each row is quantized by itself, else each batch */
 } ml_integer_rule;
 

@@ -123,4 +123,8 @@ typedef struct ml_reduce_operands {
         return ml_in_blocks(c, p.parts.count, p.parts.elements, name##_parts, &p);                          \
     }
 
+/* The same of floats by a primitive: FUNCTION of simd.h's fold_f32, from `start` on. */
+ml_status ml_reduce_f32(const ml_call *c, const float *x, float *results, const ml_reduce *r,
+                        int32_t function, float start);
+
 #endif

@@ -150,9 +150,10 @@ static bool is_small(const ml_requantize_args *p, int64_t column, int count) {
     if (p->limit <= 0 || p->limit > 1 << 30 || p->low < -128 || p->zero < -255 || p->zero > 255 ||
         p->high > (p->low < 0 ? 127 : 255))
         return false;
-    for (int64_t i = column; i < column + count; i++)
-        if (p->shifts[i] > 0 || p->shifts[i] < -20) return false;
-    return true;
+    const __m256i shifts = _mm256_maskload_epi32(p->shifts + column, first(count));
+    const __m256i beyond = _mm256_or_si256(_mm256_cmpgt_epi32(shifts, _mm256_setzero_si256()),
+                                           _mm256_cmpgt_epi32(_mm256_set1_epi32(-20), shifts));
+    return _mm256_testz_si256(beyond, beyond);
 }
 
 void ml_requantize_avx2(const ml_requantize_args *p) {

@@ -65,7 +65,8 @@ static void any_sums(const ml_requantize_args *p, int64_t column, int64_t count)
 
 typedef struct small_block {
     __m512i bias, even, odd, even_rest, odd_rest, right;
-    __mmask16 rounds; /* where anything is shifted out */
+    __m512i
+        up; /* a shift that leaves 1 of what is not negative, or nothing where nothing is shifted out */
     __mmask16 there;
 } small_block;
 
@@ -76,13 +77,14 @@ static inline small_block load_small(const ml_requantize_args *p, int64_t column
                          left < LANES ? (__mmask16)((1u << (left > 0 ? left : 0)) - 1) : 0xFFFF};
     const __m512i m = _mm512_maskz_loadu_epi32(b.there, p->mantissas + column);
     b.right = _mm512_sub_epi32(nothing, _mm512_maskz_loadu_epi32(b.there, p->shifts + column));
-    b.rounds = _mm512_test_epi32_mask(b.right, b.right);
+    const __mmask16 rounds = _mm512_test_epi32_mask(b.right, b.right);
+    b.up = _mm512_mask_add_epi32(_mm512_set1_epi32(32), rounds, _mm512_set1_epi32(32), ones);
     b.bias = _mm512_set1_epi32(INT32_MIN);
     if (p->bias)
         b.bias = _mm512_add_epi32(b.bias, _mm512_maskz_loadu_epi32(b.there, p->bias + column));
     /* half - 1 where anything is shifted out, and the zero point, less m */
     __m512i rest = _mm512_srli_epi32(_mm512_sllv_epi32(_mm512_set1_epi32(1), b.right), 1);
-    rest = _mm512_mask_add_epi32(rest, b.rounds, rest, ones);
+    rest = _mm512_mask_add_epi32(rest, rounds, rest, ones);
     rest = _mm512_add_epi32(rest, _mm512_sllv_epi32(_mm512_set1_epi32(p->zero), b.right));
     rest = _mm512_sub_epi32(rest, m);
     b.even = _mm512_slli_epi32(m, 1);
@@ -94,15 +96,13 @@ static inline small_block load_small(const ml_requantize_args *p, int64_t column
 }
 
 static inline __m512i scale_small(const int32_t *sums, const small_block *b) {
-    const __m512i sign = _mm512_set1_epi32(INT32_MIN), ones = _mm512_set1_epi32(-1);
     const __m512i x = _mm512_add_epi32(_mm512_maskz_loadu_epi32(b->there, sums), b->bias);
     const __m512i even = _mm512_add_epi64(_mm512_mul_epu32(x, b->even), b->even_rest);
     const __m512i odd =
         _mm512_add_epi64(_mm512_mul_epu32(_mm512_srli_epi64(x, 32), b->odd), b->odd_rest);
     const __m512i v = _mm512_castps_si512(
         _mm512_mask_movehdup_ps(_mm512_castsi512_ps(odd), 0x5555, _mm512_castsi512_ps(even)));
-    const __mmask16 up = _mm512_mask_test_epi32_mask(b->rounds, x, sign);
-    return _mm512_srav_epi32(_mm512_mask_sub_epi32(v, up, v, ones), b->right);
+    return _mm512_srav_epi32(_mm512_add_epi32(v, _mm512_srlv_epi32(x, b->up)), b->right);
 }
 
 /* Four vectors as bytes, with a sign or without, which saturate: in the order of the vectors. */
@@ -124,6 +124,8 @@ __attribute__((always_inline)) static inline void small_sums(const ml_requantize
     const __m512i low = _mm512_set1_epi8((char)p->low), high = _mm512_set1_epi8((char)p->high);
     const int64_t left = p->n - column;
     const __mmask64 there = left < 64 ? ((__mmask64)1 << left) - 1 : ~(__mmask64)0;
+    const bool close = /* rows are one stretch of bytes */
+        p->y_stride == vectors * LANES && left == p->y_stride;
     const int32_t *sums = p->sums + column;
     int8_t *y = p->y + column;
     small_block blocks[MOST_VECTORS];
@@ -140,6 +142,11 @@ __attribute__((always_inline)) static inline void small_sums(const ml_requantize
             v[i] = scale_small(from, &blocks[is_there ? i % vectors : 0]);
         }
         const __m512i bytes = to_bytes(v, low, high, with_sign);
+        if (rows > 1 && step == rows && close) {
+            _mm512_storeu_si512(y, bytes);
+            y += 64;
+            continue;
+        }
         _mm512_mask_storeu_epi8(y, there, bytes);
         y += p->y_stride;
         if (step == 1) continue;

@@ -46,7 +46,7 @@ void ml_cache_evict(ml_state *s) {
 }
 
 void ml_cache_drop_all_but(ml_state *s, const ml_residence *kept) {
-    for (int i = 0; i < ML_BUCKETS; i++)
+    for (int i = 0; i < ML_BUCKETS && s->n_cached > (kept != NULL); i++)
         for (ml_residence *r = s->buckets[i], *next; r; r = next) {
             next = r->next;
             if (r != kept) drop(s, r);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,7 @@ def test_sums_and_zero_points_wrap(level: str) -> None:
 def test_tails_places_and_strides(level: str) -> None:
     """Nothing past the operands is touched, nor between rows that lie apart."""
     rng = np.random.default_rng(0)
-    simd, rows = SIMD[level], 3
+    simd, rows = SIMD[level], 9
     for n in [0, *range(1, 36), 63, 64, 65, 127, 130]:
         sums, bias = (rng.integers(-(1 << 20), 1 << 20, shape).astype(np.int32) for shape in ((rows, n), (n,)))
         mantissas = rng.integers(1 << 30, HIGHEST, n).astype(np.int32)
@@ -123,9 +124,10 @@ def test_tails_places_and_strides(level: str) -> None:
                 y[...] = 99
                 requantize(simd, *operands, bias=place(bias), y=y, zero=3, limit=limit)
                 np.testing.assert_array_equal(y, wanted)
-        wide_sums, wide_y = np.full((rows, n + 5), 77, np.int32), np.full((rows, n + 3), 99, np.int8)
+        wide_sums = np.full((rows, n + 5), 77, np.int32)
         wide_sums[:, :n] = sums
-        for limit in (0, 1 << 30):
+        for limit, gap in itertools.product((0, 1 << 30), {3, -n % 16, 64}):
+            wide_y = np.full((rows, n + gap), 99, np.int8)
             requantize(simd, wide_sums[:, :n], mantissas, shifts, bias=bias, y=wide_y[:, :n], zero=3, limit=limit)
             np.testing.assert_array_equal(wide_y[:, :n], wanted)
             assert (wide_y[:, n:] == 99).all()

@@ -29,8 +29,8 @@ _Static_assert(sizeof(conv_blob) <= 110, "plan and residence have 300 bytes a no
 /* Lines of the input that `lines` lines of output see, and the elements of one, padding included. */
 int64_t ml_conv_lines_seen(const ml_window *w, int64_t lines);
 int64_t ml_conv_line_elements(const ml_window *w);
-/* Whether a line of a window is one stretch, and lines of output are long enough to be worth a product each; sets `padded`. */
-bool ml_conv_has_lines(conv_blob *blob);
+/* Whether a line of a window is one stretch, and lines of output have at least so many pixels; sets `padded`. */
+bool ml_conv_has_lines(conv_blob *blob, int32_t least);
 
 /* How elements are copied: from NULL comes what is outside of the input. */
 typedef struct conv_copy {

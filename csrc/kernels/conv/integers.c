@@ -1,7 +1,13 @@
 /* integers.c -- convolutions of integers, and of floats quantized at run time, with integer weights. */
 #include "kernels/conv/conv.h"
 
-enum { WORK = 1 << 23, COPY_BYTES = 64 << 10, LEAST_LINES = 4 };
+enum {
+    WORK = 1 << 23,
+    COPY_BYTES = 64 << 10,
+    LEAST_LINE = 6,
+    LEAST_LINES = 4,
+    NEAR_WEIGHTS = 48 << 10
+};
 
 static const ml_integer_rule *integer_rule(const ml_call *c);
 
@@ -130,7 +136,7 @@ static void finish_hybrid(const ml_call *c, const ml_requantized *r, const ml_ow
 
 /* int16 is summed in 64 bits as in TFLite, but for a bias of 32. */
 static const ml_integer_rule *integer_rule(const ml_call *c) {
-    static const ml_integer_rule narrow = {fill, finish, .wide = false},
+    static const ml_integer_rule narrow = {fill, finish, .limits = true},
                                  wide = {fill, finish_wide, .wide = true},
                                  hybrid = {fill, finish_hybrid, .wide = false};
     const ml_tensor *bias = ml_input(c, 2);
@@ -156,7 +162,9 @@ static void choose_lines(const ml_call *c, conv_blob *blob) {
 
 ml_status ml_conv_prepare_integers(const ml_call *c, ml_wish *wish) {
     conv_blob *blob = c->blob;
-    if (blob->source == CONV_GATHERED && ml_conv_has_lines(blob)) choose_lines(c, blob);
+    /* Short lines are gathered where they would read many weights again and again. */
+    const int32_t least = blob->blocks.k * blob->blocks.n > NEAR_WEIGHTS ? LEAST_LINE : 2;
+    if (blob->source == CONV_GATHERED && ml_conv_has_lines(blob, least)) choose_lines(c, blob);
     wish->layout = blob->source == CONV_LINES ? -blob->blocks.groups : blob->blocks.groups;
     ml_integers product = product_of(c);
     ml_status status = ml_prepare_integers(c, wish, &product, integer_rule(c));

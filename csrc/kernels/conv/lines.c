@@ -17,17 +17,17 @@ static bool reaches_beyond(const ml_window_axis *a) {
            (a->out - 1) * (int64_t)a->stride + (int64_t)(a->size - 1) * a->dilation >= a->in;
 }
 
-bool ml_conv_has_lines(conv_blob *blob) {
+bool ml_conv_has_lines(conv_blob *blob, int32_t least) {
     const ml_window *w = &blob->window;
     bool stretches = w->x.size == 1 || (w->x.dilation == 1 && blob->blocks.groups == 1);
-    if (!stretches || w->x.out < LEAST_LINE || w->channels > INT32_MAX / w->x.in) return false;
+    if (!stretches || w->x.out < least || w->channels > INT32_MAX / w->x.in) return false;
     blob->padded = reaches_beyond(&w->y) || reaches_beyond(&w->x);
     return ml_conv_line_elements(w) <= INT32_MAX;
 }
 
 bool ml_conv_prepare_lines(conv_blob *blob, ml_wish *wish) {
     const ml_window *w = &blob->window;
-    if (!ml_conv_has_lines(blob)) return false;
+    if (!ml_conv_has_lines(blob, LEAST_LINE)) return false;
     int64_t cost = w->x.out * blob->blocks.k * blob->blocks.n * blob->blocks.groups;
     int64_t lines = ml_work_grain(cost), all = (int64_t)w->batches * w->y.out;
     lines = lines < LEAST_LINES ? LEAST_LINES : lines;

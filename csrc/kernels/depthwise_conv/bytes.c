@@ -201,15 +201,10 @@ static void fill_start(work *k) {
     const uint32_t *weights = sums;
     const uint32_t *bias = k->blob->form == DEPTHWISE_BYTES ? ml_in_optional(c, 2) : NULL;
     const int64_t taps = (int64_t)k->blob->window.y.size * k->blob->window.x.size;
-    int32_t *start = (int32_t *)(void *)(k->scratch + l->start);
-    int64_t most = 0;
-    for (int64_t o = 0; o < n; o++) {
-        start[o] = (int32_t)((bias ? bias[o] : 0) - (uint32_t)k->zero * weights[o]);
-        most = ml_max_s64(most, start[o] < 0 ? -(int64_t)start[o] : start[o]);
-    }
-    /* Products of a byte and a weight of 9 bits; a loose bound will do, and none is wrong. */
-    most += taps < INT32_MAX ? taps * 255 * 255 : INT32_MAX;
-    k->limit = most < INT32_MAX ? (int32_t)most + 1 : 0;
+    uint32_t *start = (uint32_t *)(void *)(k->scratch + l->start);
+    for (int64_t o = 0; o < n; o++)
+        start[o] = (bias ? bias[o] : 0) - (uint32_t)k->zero * weights[o];
+    k->limit = ml_limit_of((const int32_t *)start, n, taps);
 }
 
 /* A hybrid has a zero point and a scale a batch; columns of padding stay for all lines of one. */
