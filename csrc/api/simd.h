@@ -361,6 +361,16 @@ typedef struct ml_softmax_f32_args {
     int32_t logs;
 } ml_softmax_f32_args;
 
+/* sums[i] += element i of each row of n bytes; they wrap. */
+typedef struct ml_sum_rows_s8_args {
+    const uint8_t *x;
+    int64_t rows;
+    int64_t stride; /* bytes from row to row */
+    int64_t n;
+    int32_t *sums;
+    int32_t is_signed; /* s8, else u8 */
+} ml_sum_rows_s8_args;
+
 /* Weights are packed in panels of matmul_f32_panel outputs, [panel][k][matmul_f32_panel], with zeros in excess. So many rows
  * as matmul_f32_rows share a load of weights: blocks of rows should be multiples of it. */
 typedef struct ml_simd {
