@@ -101,7 +101,8 @@ static ml_status rows_f32(const ml_call *c, int64_t first, int64_t end, int32_t 
 
 static ml_status arg_f32(const ml_call *c, int32_t function, ml_body body) {
     const arg_blob *b = c->blob;
-    return ml_in_blocks(c, b->outer * b->inner, b->size, b->inner == 1 ? rows_f32 : body, &function);
+    return ml_in_blocks(c, b->outer * b->inner, b->size, b->inner == 1 ? rows_f32 : body,
+                        &function);
 }
 
 #define EVAL(name)                                                                             \
