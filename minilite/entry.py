@@ -57,7 +57,8 @@ class Entry:
         """
         session = self.session
         for index, array in arrays:
-            session.resize(index, array.shape)
+            if not session.ask(index, array.shape):
+                session.resize(index, array.shape)
         session.allocate()
         for index, array in arrays:
             session.set(index, array)

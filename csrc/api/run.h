@@ -53,6 +53,21 @@ void ml_interpreter_cancel(ml_interpreter *interpreter);
 const uint64_t *ml_interpreter_sequence(const ml_interpreter *interpreter);
 /* Forgets resource variables, tables and what CALL_ONCE has run. */
 ml_status ml_interpreter_reset_resources(ml_interpreter *interpreter);
+/* The value of a resource variable or table, which others can be given: `bytes` of them, copied to `to` if `room` is enough. */
+typedef struct ml_resource {
+    ml_shape shape;
+    int32_t type;
+    bool there; /* the interpreter has such a number */
+    bool assigned; /* it has a value */
+    int64_t bytes;
+} ml_resource;
+ml_status ml_interpreter_resource(ml_interpreter *interpreter, int32_t number, ml_resource *found,
+                                  void *to, int64_t room);
+ml_status ml_interpreter_set_resource(ml_interpreter *interpreter, int32_t number,
+                                      const ml_resource *value, const void *from, ml_error *error);
+/* Whether CALL_ONCE has run the subgraph; with `set` it has from now on, or has not, as *done says. */
+ml_status ml_interpreter_called_once(ml_interpreter *interpreter, int32_t subgraph, int32_t *done,
+                                     bool set);
 /* How many threads runs may use, the caller's included; from the next run on. */
 ml_status ml_interpreter_set_threads(ml_interpreter *interpreter, int32_t threads);
 
@@ -70,15 +85,26 @@ typedef struct ml_binding {
     int32_t reserved;
 } ml_binding;
 
-/* Puts the plan for these shapes in force: `spec` is a row of [tensor, rank, dims...] for each resized tensor of the main
- * subgraph, by ascending tensor; shapes not named are the file's. `bindings` are all buffers that stand in for tensors from
- * now on; the plan hangs on which tensors these are, not on where the buffers lie. Zeroes variable tensors, unless the plan stays
- * and no shape was asked for (`resized`), be it the one that is in force. On failure the old plan and buffers stay, and the
- * memory they lie in. */
-uintptr_t ml_state_prepare(ml_state *state, const int32_t *spec, int32_t words,
-                           const ml_binding *bindings, int32_t n_bindings, int32_t resized);
-/* Makes the plan for these shapes and the buffers in force, without putting it in force; the caller frees it. */
-ml_status ml_state_plan_for(ml_state *state, const int32_t *spec, int32_t words, ml_plan **plan,
+/* Asks for a shape of a tensor of the main subgraph, `rank` dimensions at `dims`, from the next prepare on. Takes no turn: other
+ * threads may ask meanwhile. Another shape than was asked for last, the same, or one that cannot be: no such tensor or
+ * shape, or a constant's; without memory nothing is noted. */
+typedef enum {
+    ML_ASKED_SAME = 0,
+    ML_ASKED = 1,
+    ML_ASKED_WRONG = -1,
+    ML_ASKED_NO_MEMORY = -2
+} ml_ask_answer;
+int32_t ml_state_ask(ml_state *state, int32_t tensor, const void *dims, int32_t rank);
+/* Whether a tensor's shape was asked for since a plan was put in force; then it is in *shape. */
+int32_t ml_state_asked(ml_state *state, int32_t tensor, ml_shape *shape);
+/* Puts the plan for the shapes asked for in force; those that nobody asked for are the file's. `bindings` are all buffers that
+ * stand in for tensors from now on; the plan hangs on which tensors these are, not on where the buffers lie. Zeroes variable
+ * tensors, unless the plan stays and no shape was asked for, not even the one that is in force. On failure the old plan and
+ * buffers stay, and the memory they lie in; the shapes asked for are those in force, unless it was a matter of turns and views. */
+uintptr_t ml_state_prepare(ml_state *state, const ml_binding *bindings, int32_t n_bindings);
+/* Makes the plan for the shapes asked for, but for those in `rows` of [tensor, rank, dims...] by ascending tensor, and the buffers
+ * in force, without putting it in force; the caller frees it. */
+ml_status ml_state_plan_for(ml_state *state, const int32_t *rows, int32_t words, ml_plan **plan,
                             ml_error *error);
 /* The plan in force, and a copy of the residence as a plan: with what runs have learnt. Both are the caller's to free; NULL
  * in *plan when none is in force. */
@@ -150,6 +176,7 @@ typedef struct ml_usage {
         block_bytes; /* of blocks beside the arena: values of no fixed size, carries of loops whose shapes change */
     int64_t cached_bytes; /* of the plans in the cache, with their residences */
     int32_t cached_plans; /* the one in force included */
+    int32_t views; /* of the arena that are alive */
     int32_t
         stays_mapped; /* the arena's addresses can be read and written as long as the state lives */
 } ml_usage;

@@ -83,8 +83,9 @@ void ml_child_set_input(const ml_call *c, const ml_child *child, int32_t i, cons
     if (same) return;
     t->shape = *shape;
     t->shaped = 1;
-    ml_mark_readers(engine->residence, child->frame, number);
-    ml_run_changed(engine->state);
+    ml_mark_readers(engine->residence, child->subgraph, &engine->graph->frames[child->frame],
+                    child->subgraph->slots[number]);
+    engine->state->run_changed = true;
 }
 
 ml_status ml_child_run(const ml_call *c, const ml_child *child) {

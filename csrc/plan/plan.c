@@ -59,12 +59,12 @@ uint32_t ml_plan_hash(const int32_t *spec, int32_t words, const ml_binding *boun
     return (uint32_t)(hash ^ hash >> 32);
 }
 
-bool ml_plan_has_key(const ml_plan *p, uint32_t hash, const int32_t *spec, int32_t words,
-                     const ml_binding *bound, int32_t n_bound) {
-    if (p->hash != hash || p->words != words || (int32_t)p->n_bound != n_bound) return false;
-    if (words && memcmp(p->key, spec, (size_t)words * sizeof *spec) != 0) return false;
-    for (int32_t i = 0; i < n_bound; i++)
-        if (ml_plan_bound(p)[i].tensor != bound[i].tensor) return false;
+bool ml_plan_has_key(const ml_plan *p, const ml_plan_request *r) {
+    if (p->hash != r->hash || p->words != r->words || (int32_t)p->n_bound != r->n_bound)
+        return false;
+    if (r->words && memcmp(p->key, r->spec, (size_t)r->words * sizeof *r->spec) != 0) return false;
+    for (int32_t i = 0; i < r->n_bound; i++)
+        if (ml_plan_bound(p)[i].tensor != r->bound[i].tensor) return false;
     return true;
 }
 
@@ -167,21 +167,13 @@ static ml_status resize_tensor(ml_plan *p, int32_t number, const ml_shape *shape
     return ML_OK;
 }
 
-/* Applies the rows of the key, each checked. */
+/* Applies the rows of the key, which are such: see ml_asked_spec. */
 static ml_status apply_spec(ml_plan *p, ml_error *error) {
-    int32_t tensors = ml_frame_subgraph(p->graph, 0)->io.n_tensors;
-    for (int32_t i = 0; i < p->words;) {
-        int32_t number = p->key[i], rank = i + 1 < p->words ? p->key[i + 1] : -1;
-        if (number < 0 || number >= tensors || rank < 0 || rank > ML_MAX_RANK ||
-            rank > p->words - i - 2)
-            return ml_error_set(error, ML_SHAPE_ERROR,
-                                "tensor %d of %d cannot take rank %d: at most %d dimensions",
-                                number, tensors, rank, ML_MAX_RANK);
-        ml_shape shape = {.rank = rank};
-        memcpy(shape.dims, p->key + i + 2, (size_t)rank * sizeof(int32_t));
-        ml_status status = resize_tensor(p, number, &shape, error);
+    for (int32_t i = 0; i < p->words; i += 2 + p->key[i + 1]) {
+        ml_shape shape = {.rank = p->key[i + 1]};
+        memcpy(shape.dims, p->key + i + 2, (size_t)shape.rank * sizeof(int32_t));
+        ml_status status = resize_tensor(p, p->key[i], &shape, error);
         if (status != ML_OK) return status;
-        i += 2 + rank;
     }
     return ML_OK;
 }
@@ -289,7 +281,7 @@ ml_status ml_plan_new(const ml_plan_request *r, ml_plan **plan, ml_error *error)
     if (status == ML_OK) {
         ml_plan *p = *plan;
         if (r->words) memcpy(p->key, r->spec, (size_t)r->words * sizeof *r->spec);
-        p->hash = ml_plan_hash(r->spec, r->words, r->bound, r->n_bound);
+        p->hash = r->hash;
         p->options = (uint32_t)r->options & ((1 << 24) - 1);
         p->strategy = (uint8_t)r->strategy;
         status = fill(p, r, error);

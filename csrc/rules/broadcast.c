@@ -108,14 +108,53 @@ static inline void next_row(const ml_broadcast *s, walk *at) {
     }
 }
 
+enum { COPIES_BYTES = 4096, LEAST_COPIES = 4 };
+
+/* How many copies of the row that one input repeats along the innermost outer dimension are worth making: 0 where it repeats none, or
+ * a long one. A bias, or a slope a channel, is such a row. */
+static int64_t copies_of(const ml_broadcast *s, const ml_row_rule *rule) {
+    const int32_t steps = (s->a_steps & 1) + (s->b_steps & 1);
+    if (s->row_kind != ML_ROW_FULL || s->n_outer == 0 || steps != 1) return 0;
+    const int64_t bytes = s->row * (s->a_steps & 1 ? rule->b_bytes : rule->a_bytes);
+    const int64_t copies = ml_min_s64(COPIES_BYTES / bytes, s->dims[0]);
+    return copies < LEAST_COPIES ? 0 : copies;
+}
+
+/* Short rows, several at a time: copies of the repeated one make them one long row. */
+static void repeated_rows(const ml_call *c, const ml_row_rule *rule, int64_t first, int64_t end,
+                          int64_t copies) {
+    const ml_broadcast *s = c->blob;
+    const bool of_b = s->a_steps & 1;
+    const int64_t bytes = s->row * (of_b ? rule->b_bytes : rule->a_bytes);
+    _Alignas(64) char repeated[COPIES_BYTES];
+    const char *made = NULL;
+    for (int64_t row = first, count; row < end; row += count) {
+        const walk at = walk_to(s, row);
+        const char *a = (const char *)ml_in(c, 0) + at.a * rule->a_bytes;
+        const char *b = (const char *)ml_in(c, 1) + at.b * rule->b_bytes;
+        const char *one = of_b ? b : a;
+        for (int64_t i = 0; made != one && i < copies; i++)
+            memcpy(repeated + i * bytes, one, (size_t)bytes);
+        made = one;
+        count = ml_min_s64(ml_min_s64(copies, s->dims[0] - at.index[0]), end - row);
+        rule->row(c, of_b ? a : repeated, of_b ? repeated : b,
+                  (char *)ml_out(c, 0) + row * s->row * rule->y_bytes, count * s->row, ML_ROW_FULL);
+    }
+}
+
 static ml_status some_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                            void *args) {
     const ml_broadcast *s = c->blob;
     const ml_row_rule *rule = args;
     const char *a = ml_in(c, 0), *b = ml_in(c, 1);
     char *y = (char *)ml_out(c, 0) + first * s->row * rule->y_bytes;
+    const int64_t copies = copies_of(s, rule);
     walk at = walk_to(s, first);
     (void)worker;
+    if (copies > 0) {
+        repeated_rows(c, rule, first, end, copies);
+        return ML_OK;
+    }
     for (int64_t r = first; r < end; r++, y += s->row * rule->y_bytes, next_row(s, &at))
         rule->row(c, a + at.a * rule->a_bytes, b + at.b * rule->b_bytes, y, s->row, s->row_kind);
     return ML_OK;

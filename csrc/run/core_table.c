@@ -66,8 +66,8 @@ static ml_status set_output(const ml_call *c, int i, const ml_shape *shape) {
     t->bytes = ml_bytes_of(elements, t->type);
     t->shaped = 1;
     if (!r) return ML_OK;
-    ml_mark_readers(fe->engine->residence, fe->frame, number);
-    ml_run_changed(fe->engine->state);
+    ml_mark_readers(fe->engine->residence, fe->sub, fe->place, c->env->slots[number]);
+    fe->engine->state->run_changed = true;
     return ML_OK;
 }
 

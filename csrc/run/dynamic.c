@@ -44,34 +44,18 @@ static ml_tensor *output_row(const ml_call *c, int32_t i) {
 /* Costs in the number of readers. Constants have none to mark, folded nodes no step. A reader that is stale already has its
  * step pointed here. Readers stand behind the node that is running, so none that runs is changed under itself; in the
  * frames of subgraphs it is the calling node that gives inputs their shapes, before it runs them. */
-void ml_mark_readers(ml_residence *r, int32_t frame, int32_t tensor) {
-    const ml_graph *g = r->plan->graph;
-    const ml_frame *f = &g->frames[frame];
-    const ml_subgraph *sub = &g->subgraphs[f->subgraph];
-    int32_t slot = sub->slots[tensor];
-    if (slot < 0) return;
+void ml_mark_readers(ml_residence *r, const ml_subgraph *sub, const ml_frame *place, int32_t slot) {
+    ml_node_plan *rows = r->rows->nodes + place->node_base;
+    const int32_t *steps = r->learnt->steps + place->node_base;
     for (int32_t i = sub->reader_start[slot]; i < sub->reader_start[slot + 1]; i++) {
-        int32_t node = f->node_base + sub->readers[i], step = r->learnt->steps[node];
-        if (r->rows->nodes[node].stale || step < 0) continue;
-        r->rows->nodes[node].stale = 1;
-        r->steps[step].eval = ml_run_unsettled;
+        int32_t node = sub->readers[i];
+        if (rows[node].stale || steps[node] < 0) continue;
+        rows[node].stale = 1;
+        r->steps[steps[node]].eval = ml_run_unsettled;
     }
 }
 
 /* Places ---------------------------------------------------------------------------------------------------------------- */
-
-/* By the first run that needs them: models without dynamic tensors pay nothing. */
-static ml_status make_needs(ml_state *s) {
-    if (s->needs) return ML_OK;
-    ml_need *needs =
-        calloc((size_t)(s->graph->total_slots + s->graph->total_nodes) + 1, sizeof *needs);
-    if (!needs)
-        return ml_error_memory(&s->error, "what runs learn",
-                               s->graph->total_slots * (int64_t)sizeof *needs, 0);
-    s->needs = needs;
-    s->scratch_needs = needs + s->graph->total_slots;
-    return ML_OK;
-}
 
 /* Points an output at memory that holds its bytes. Needs are noted whatever becomes of it: also a shape that fitted says
  * what is still needed. A view goes where its input lies, grown or not, and so never grows itself; the capacity
@@ -82,9 +66,10 @@ static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
     int64_t slot = at->place->slot_base + c->env->slots[number];
     ml_tensor *t = output_row(c, i);
     void **data = (void **)(uintptr_t)&c->env->data[number];
-    if (t->storage == ML_STORAGE_BOUND)
-        return ml_bound_check_bytes(at->state, r, number, &at->state->error);
-    if (t->storage != ML_STORAGE_ARENA) return ML_OK;
+    if (t->storage != ML_STORAGE_ARENA)
+        return t->storage == ML_STORAGE_BOUND
+                   ? ml_bound_check_bytes(at->state, r, number, &at->state->error)
+                   : ML_OK;
     ml_need_note(&at->state->needs[slot], t->bytes, at->state->counters.invokes);
     if (t->root != number && i == 0 && (at->node->io->flags & ML_NODE_VIEW) && c->inputs[0] >= 0) {
         t->offset = ml_input(c, 0)->offset;
@@ -109,8 +94,6 @@ static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
 static ml_status place_scratch(const reached *at, const ml_call *c) {
     ml_residence *r = at->residence;
     int64_t number = at->place->node_base + c->node, needs = ml_scratch_bytes(at->row);
-    bool none = needs == 0 && at->node->n_children == 0 && at->row->scratch_block < 0;
-    if (none) return ML_OK; /* and none was planned: it has the work block */
     ml_need_note(&at->state->scratch_needs[number], needs, at->state->counters.invokes);
     bool in_arena = ml_scratch_in_arena(at->node, needs);
     if (in_arena && (needs > r->learnt->scratch[number] || at->row->scratch_block < 0)) {
@@ -139,14 +122,11 @@ static ml_status place_outputs(const reached *at, const ml_call *c) {
     return status;
 }
 
-/* Nodes run in order and each settles its outputs: only behind an eval that should have set a shape and did not is one
- * missing. */
-static ml_status check_ready(const ml_call *c) {
-    for (int32_t i = 0; i < c->n_inputs; i++) {
-        const ml_tensor *t = ml_input(c, i);
-        if (t && !t->shaped)
-            return ml_fail(c, ML_KERNEL_ERROR, "input %d has no shape when the node is reached", i);
-    }
+/* Behind an eval that should have set shapes. */
+static ml_status check_shaped(const ml_call *c) {
+    for (int32_t i = 0; i < c->n_outputs; i++)
+        if (!output_row(c, i)->shaped)
+            return ml_fail(c, ML_KERNEL_ERROR, "its eval gave output %d no shape", i);
     return ML_OK;
 }
 
@@ -157,37 +137,34 @@ static ml_status prepare_closed(const reached *at, const ml_call *c, ml_wish *wi
     ml_engine *engine = &at->state->engine;
     int32_t flags = at->node->kernel->flags;
     if (flags & ML_KERNEL_HAS_EFFECTS) {
-        ml_status status = ml_prepare_call(engine, c, at->frame, wish);
+        ml_status status = ml_prepare_call(engine, c, at->row, wish);
         at->row->open = wish->open || !(flags & ML_KERNEL_SETS_SHAPES);
         return status;
     }
-    ml_env before = *c->env;
     ml_call blind = *c;
-    before.data = NULL;
-    blind.env = &before;
-    ml_status status = ml_prepare_call(engine, &blind, at->frame, wish);
+    blind.env = &at->state->blind[at->frame];
+    ml_status status = ml_prepare_call(engine, &blind, at->row, wish);
     at->row->open = status == ML_OK && wish->open;
-    return at->row->open ? ml_prepare_call(engine, c, at->frame, wish) : status;
+    return at->row->open ? ml_prepare_call(engine, c, at->row, wish) : status;
 }
 
 /* Prepares the node of a call for what it reads now, and finds places for what it asks for. Where shapes stay open with all
  * values at hand, eval sets them, and that only kernels do which say so. A failure leaves the node stale or open, as it
  * was. */
-static ml_status prepare_again(const reached *at, const ml_call *c) {
-    ml_wish wish;
-    ml_status status = make_needs(at->state);
-    if (status == ML_OK) status = check_ready(c);
-    if (status == ML_OK && at->row->open)
-        status = ml_prepare_call(&at->state->engine, c, at->frame, &wish);
-    else if (status == ML_OK) status = prepare_closed(at, c, &wish);
-    if (status == ML_OK && wish.open && !(at->node->kernel->flags & ML_KERNEL_SETS_SHAPES))
-        status = ml_fail(c, ML_KERNEL_ERROR, "its output shapes do not follow from its values");
-    if (status == ML_OK && wish.worker_bytes > 0 &&
+static ml_status prepare_again(const reached *at, const ml_call *c, ml_wish *wish) {
+    ml_status status = at->row->open ? ml_prepare_call(&at->state->engine, c, at->row, wish)
+                                     : prepare_closed(at, c, wish);
+    if (status != ML_OK) return status;
+    if (wish->open && !(at->node->kernel->flags & ML_KERNEL_SETS_SHAPES))
+        return ml_fail(c, ML_KERNEL_ERROR, "its output shapes do not follow from its values");
+    if (wish->worker_bytes > 0 &&
         !ml_interpreter_pool(at->state->interpreter, at->residence->rows->worker_bytes,
                              &at->state->error))
-        status = ML_ARENA_ERROR;
-    if (status == ML_OK) status = place_scratch(at, c);
-    return status == ML_OK && !wish.open ? place_outputs(at, c) : status;
+        return ML_ARENA_ERROR;
+    /* Where it has no scratch, and none was planned, it has the work block. */
+    if (at->row->scratch_blocks > 0 || at->node->n_children > 0 || at->row->scratch_block >= 0)
+        status = place_scratch(at, c);
+    return status == ML_OK && !wish->open ? place_outputs(at, c) : status;
 }
 
 /* A view that shares its input's memory has nothing to compute. */
@@ -201,22 +178,23 @@ static bool is_view(const reached *at, const ml_call *c) {
  * shape that they read differs. */
 ml_status ml_run_unsettled(const ml_call *call) {
     reached at = where(call);
-    ml_status status = prepare_again(&at, call);
+    ml_wish wish;
+    ml_status status = prepare_again(&at, call, &wish);
     if (status != ML_OK) return status;
     ml_step *step = step_of(call);
     at.row->stale = 0;
     at.row->status = is_view(&at, call) ? ML_NODE_IS_VIEW : ML_NODE_RUNS;
-    step->call.packed =
-        ml_constant_weights(at.state->graph, at.residence->rows, at.frame, call->node);
+    if (at.node->pack_start >= 0)
+        step->call.packed =
+            ml_constant_weights(at.state->graph, at.residence->rows, at.frame, call->node);
     ml_status (*eval)(const ml_call *) = ml_eval_of(at.node, at.row);
     if (!at.row->open) step->eval = eval;
-    return eval(&step->call);
+    status = eval(&step->call);
+    return status == ML_OK && wish.open ? check_shaped(call) : status;
 }
 
 /* For a plan without dynamic tensors all places are given. */
 ml_status ml_settle_outputs(const ml_call *call) {
     reached at = where(call);
-    if (!at.residence || !at.residence->learnt) return ML_OK;
-    ml_status status = make_needs(at.state);
-    return status == ML_OK ? place_outputs(&at, call) : status;
+    return at.residence && at.residence->learnt ? place_outputs(&at, call) : ML_OK;
 }

@@ -167,6 +167,6 @@ ml_status ml_grow(ml_state *s, ml_residence *r, int32_t frame, int32_t id, int64
     *offset = at;
     r->learnt->grew = true;
     s->counters.capacity_misses++;
-    ml_run_changed(s);
+    s->run_changed = true;
     return ML_OK;
 }

@@ -21,8 +21,9 @@ ml_status ml_run_view(const ml_call *call);
 ml_status ml_run_unsettled(const ml_call *call);
 /* Makes room for outputs whose shapes eval has given. */
 ml_status ml_settle_outputs(const ml_call *call);
-/* Marks the readers of a tensor whose shape has changed. */
-void ml_mark_readers(ml_residence *residence, int32_t frame, int32_t tensor);
+/* Marks the readers of a slot whose shape has changed; its frame runs `sub` at `place`. */
+void ml_mark_readers(ml_residence *residence, const ml_subgraph *sub, const ml_frame *place,
+                     int32_t slot);
 
 /* grow.c: places a record of a frame alone, where it meets nothing that is live with it. `id` is a tensor, or n_tensors plus
  * the position of a node for its scratch; *offset is where it lies, before and after. */

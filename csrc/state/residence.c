@@ -59,6 +59,14 @@ int64_t ml_residence_bytes(const ml_residence *r) {
     return ml_plan_own_bytes(r->plan) + (int64_t)bytes;
 }
 
+void ml_residence_copy_tables(ml_residence *to, const ml_residence *from) {
+    const ml_graph *g = to->plan->graph;
+    const ml_frame_now *last = &to->frames[g->n_frames - 1];
+    size_t steps = (size_t)last->first_step + last->n_steps;
+    memcpy(to->frames + g->n_frames, from->frames + g->n_frames,
+           (size_t)((uint8_t *)(to->steps + steps) - (uint8_t *)(to->frames + g->n_frames)));
+}
+
 /* Two blocks at most, of the sizes that the plan's steps and the graph's counts say: no run can need more. */
 static ml_status allocate(ml_plan *plan, ml_residence **residence, ml_error *error) {
     const ml_graph *g = plan->graph;
@@ -117,14 +125,27 @@ static ml_status note_placed(void *context, int32_t frame, ml_planner *planner) 
     return ML_OK;
 }
 
+/* By the first residence that needs them: models without dynamic tensors pay nothing. */
+static ml_status make_needs(ml_state *s, ml_error *error) {
+    if (s->needs) return ML_OK;
+    ml_need *needs =
+        calloc((size_t)(s->graph->total_slots + s->graph->total_nodes) + 1, sizeof *needs);
+    if (!needs)
+        return ml_error_memory(error, "what runs learn",
+                               s->graph->total_slots * (int64_t)sizeof *needs, 0);
+    s->needs = needs;
+    s->scratch_needs = needs + s->graph->total_slots;
+    return ML_OK;
+}
+
 /* Capacities go in as what was needed so far, and come out, by note_placed, as what was given. */
 static ml_status place(ml_state *s, ml_residence *r, ml_error *error) {
     const ml_graph *g = r->plan->graph;
     ml_learnt *l = r->learnt;
     for (int32_t slot = 0; slot < g->total_slots; slot++)
-        l->capacities[slot] = s->needs ? ml_need_capacity(&s->needs[slot], s->counters.invokes) : 0;
+        l->capacities[slot] = ml_need_capacity(&s->needs[slot], s->counters.invokes);
     for (int32_t n = 0; n < g->total_nodes; n++)
-        l->scratch[n] = s->needs ? ml_need_capacity(&s->scratch_needs[n], s->counters.invokes) : 0;
+        l->scratch[n] = ml_need_capacity(&s->scratch_needs[n], s->counters.invokes);
     ml_placing placing = {.graph = g,
                           .rows = r->rows,
                           .strategy = ml_memory_strategy_name((int32_t)r->plan->strategy),
@@ -144,7 +165,8 @@ static ml_status make(ml_state *s, ml_plan *plan, const ml_rows *rows, ml_reside
     ml_residence *r = *residence;
     if (status == ML_OK && r->learnt) {
         ml_rows_copy(r->rows, rows, plan->graph);
-        status = place(s, r, error);
+        status = make_needs(s, error);
+        if (status == ML_OK) status = place(s, r, error);
     }
     if (status == ML_OK) return ML_OK;
     if (r && r->learnt) free_learnt(r->learnt, plan->graph);

@@ -20,14 +20,17 @@ static bool allocate_tables(ml_state *s, const ml_graph *g) {
     s->spills = calloc((size_t)g->n_frames, sizeof *s->spills);
     s->planners = calloc((size_t)g->n_frames, sizeof *s->planners);
     s->frame_engines = calloc((size_t)g->n_frames, sizeof *s->frame_engines);
-    s->envs = calloc((size_t)g->n_frames, sizeof *s->envs);
+    s->envs = calloc(2 * (size_t)g->n_frames, sizeof *s->envs);
+    s->blind = s->envs + g->n_frames;
     for (int32_t f = 0; s->spills && f < g->n_frames; f++)
         s->spills[f].account = &s->interpreter->account;
     for (int32_t f = 0; s->planners && f < g->n_frames; f++) {
         const ml_planner_graph *io = &ml_frame_subgraph(g, f)->io;
-        ml_placing_order *order = &s->planners[f].order;
-        order->tensors = calloc((size_t)(io->n_tensors + io->n_nodes) + 1, sizeof *order->tensors);
-        if (!order->tensors) return false;
+        size_t room = (size_t)(io->n_tensors + io->n_nodes) + 1;
+        int32_t *tensors = calloc(2 * room, sizeof *tensors);
+        if (!tensors) return false;
+        s->planners[f].apart.order.tensors = tensors;
+        s->planners[f].sharing.order.tensors = tensors + room;
     }
     if (g->n_heap > 0) s->heap = calloc((size_t)g->total_slots + 1, sizeof *s->heap);
     if (g->memory_bytes > 0) {
@@ -49,7 +52,7 @@ static void enter_graph(ml_state *s) {
     for (int32_t f = 0; f < s->graph->n_frames; f++) {
         s->frame_engines[f] = (struct ml_frame_engine){
             .engine = &s->engine, .frame = f, .subgraph = s->graph->frames[f].subgraph};
-        s->envs[f] = ml_frame_env(&s->engine, &s->frame_engines[f]);
+        s->envs[f] = s->blind[f] = ml_frame_env(&s->engine, &s->frame_engines[f]);
     }
 }
 
@@ -102,12 +105,13 @@ void ml_state_free(ml_state *s) {
     free(s->node_memory);
     free(s->needs);
     for (int32_t f = 0; s->planners && f < s->graph->n_frames; f++) {
-        free(s->planners[f].order.tensors);
-        ml_planner_free(s->planners[f].sharing);
-        ml_planner_free(s->planners[f].apart);
+        free(s->planners[f].apart.order.tensors); /* both orders */
+        ml_planner_free(s->planners[f].sharing.planner);
+        ml_planner_free(s->planners[f].apart.planner);
     }
     free(s->planners);
     free(s->bound);
+    ml_asked_free(s);
     ml_graph_free(s->graph);
     ml_interpreter_free(s->interpreter);
     free(s);
@@ -116,13 +120,13 @@ void ml_state_free(ml_state *s) {
 /* Preparing --------------------------------------------------------------------------------------------------------- */
 
 /* Strategy and options are the state's for life, so no key has to name them. */
-static ml_plan_request request_of(ml_state *s, const int32_t *spec, int32_t words,
-                                  const ml_binding *bound, int32_t n_bound) {
+static ml_plan_request request_of(ml_state *s, const ml_binding *bound, int32_t n_bound) {
     return (ml_plan_request){.graph = s->graph,
                              .strategy = s->strategy,
                              .options = s->options,
-                             .spec = spec,
-                             .words = words,
+                             .hash = ml_plan_hash(s->asked.spec, s->asked.words, bound, n_bound),
+                             .spec = s->asked.spec,
+                             .words = s->asked.words,
                              .bound = bound,
                              .n_bound = n_bound,
                              .hooks = &s->hooks,
@@ -134,7 +138,7 @@ static ml_plan_request request_of(ml_state *s, const int32_t *spec, int32_t word
 /* The residence with this key, from the cache or made; *made says which. */
 static ml_status find_or_make(ml_state *s, const ml_plan_request *request, ml_residence **r,
                               bool *made, ml_error *error) {
-    *r = ml_cache_find(s, request->spec, request->words, request->bound, request->n_bound);
+    *r = ml_cache_find(s, request);
     *made = !*r;
     if (*r) {
         *r = ml_cache_improve(s, *r);
@@ -157,10 +161,11 @@ static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, bool resize
     if (only_buffers)
         ml_blocks_free(&s->interpreter->account, fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
     else ml_heap_enter(s, r, fresh);
+    const ml_residence *before = s->now;
     s->now = r;
     ml_enter_residence(s, r);
     if (stood) ml_resolve_loose(s, r);
-    else ml_resolve(s, r);
+    else ml_resolve(s, r, before);
     if (!stood || rebinds) ml_changed(s);
     else
         for (int i = 0; i < 2; i++)
@@ -208,15 +213,18 @@ static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding
 
 /* A call's turn, though nothing changes: it packs weights and asks shape functions of custom operators. Its work is not
  * counted. */
-ml_status ml_state_plan_for(ml_state *s, const int32_t *spec, int32_t words, ml_plan **plan,
+ml_status ml_state_plan_for(ml_state *s, const int32_t *rows, int32_t words, ml_plan **plan,
                             ml_error *error) {
+    static const int32_t none[1] = {0};
+    bool resized;
     *plan = NULL;
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return status;
     ml_counters uncounted = s->counters;
-    ml_plan_request request = request_of(s, spec, words, s->bound, s->n_bound);
+    status = ml_asked_spec(s, rows ? rows : none, words, &resized, error);
+    ml_plan_request request = request_of(s, s->bound, s->n_bound);
     request.counters = &uncounted;
-    status = ml_plan_new(&request, plan, error);
+    if (status == ML_OK) status = ml_plan_new(&request, plan, error);
     if (status == ML_OK && s->n_bound > 0) {
         status = ml_bound_check(*plan, &(*plan)->rows, s->bound, s->n_bound, error);
         if (status != ML_OK) {
@@ -262,7 +270,7 @@ static void place_anew(ml_state *s, ml_residence *r) {
     move_inputs(s, r, inputs, true);
     if (ml_residence_renew(s, r)) {
         ml_enter_residence(s, r);
-        ml_resolve(s, r);
+        ml_resolve(s, r, NULL);
         s->counters.bytes_copied += 2 * move_inputs(s, r, inputs, false);
         s->counters.replans++;
         ml_changed(s);
@@ -293,24 +301,28 @@ static uintptr_t give_error(ml_state *s, ml_status status) {
     return (uintptr_t)(error ? error : &no_memory);
 }
 
-uintptr_t ml_state_prepare(ml_state *s, const int32_t *spec, int32_t words,
-                           const ml_binding *bindings, int32_t n_bindings, int32_t resized) {
-    ml_status status = ml_enter(s->interpreter);
-    if (status != ML_OK) return (uintptr_t)&busy;
-    ml_binding *copy = n_bindings > 0 ? malloc((size_t)n_bindings * sizeof *copy) : NULL;
-    if (s->pinned) {
-        status = ml_error_set(
+static ml_status prepare_asked(ml_state *s, const ml_binding *bindings, int32_t n_bindings) {
+    bool resized;
+    if (s->pinned)
+        return ml_error_set(
             &s->error, ML_VIEW_HELD,
             "There is at least 1 reference to internal data in the interpreter: views of its "
             "memory are held, which have to be dropped before tensors are allocated anew");
-    } else if (n_bindings > 0 && !copy) {
-        status = ml_error_memory(&s->error, "bound tensors", n_bindings, 0);
-    } else {
-        if (copy) memcpy(copy, bindings, (size_t)n_bindings * sizeof *copy);
-        ml_plan_request request = request_of(s, spec, words, copy, n_bindings);
-        status = prepare(s, &request, copy, resized != 0, &s->error);
-    }
+    ml_binding *copy = n_bindings > 0 ? malloc((size_t)n_bindings * sizeof *copy) : NULL;
+    if (n_bindings > 0 && !copy) return ml_error_memory(&s->error, "bound tensors", n_bindings, 0);
+    if (copy) memcpy(copy, bindings, (size_t)n_bindings * sizeof *copy);
+    ml_status status = ml_asked_spec(s, NULL, 0, &resized, &s->error);
+    ml_plan_request request = request_of(s, copy, n_bindings);
+    if (status == ML_OK) status = prepare(s, &request, copy, resized, &s->error);
     if (status != ML_OK) free(copy);
+    return status;
+}
+
+uintptr_t ml_state_prepare(ml_state *s, const ml_binding *bindings, int32_t n_bindings) {
+    if (ml_enter(s->interpreter) != ML_OK) return (uintptr_t)&busy;
+    ml_status status = prepare_asked(s, bindings, n_bindings);
+    if (status == ML_OK) ml_asked_stands(s);
+    else if (status != ML_VIEW_HELD) ml_asked_refused(s);
     uintptr_t failed = status == ML_OK ? 0 : give_error(s, status);
     ml_leave(s->interpreter);
     return failed;
@@ -352,6 +364,8 @@ static uintptr_t run(ml_state *s, ml_node_time *times) {
             s->fresh = false;
         }
         if (pool) ml_pool_leave_run(pool);
+        if (s->run_changed) ml_run_changed(s);
+        s->run_changed = false;
         s->counters.invokes++;
     }
     uintptr_t failed = status == ML_OK ? 0 : give_error(s, status);

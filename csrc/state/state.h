@@ -81,6 +81,7 @@ static inline int64_t ml_need_capacity(const ml_need *n, int64_t now) {
 }
 
 static inline void ml_need_note(ml_need *n, int64_t bytes, int64_t now) {
+    if (n->run == now && bytes <= n->last) return;
     int64_t passed = now / ML_WINDOW - n->run / ML_WINDOW;
     if (passed > 1) *n = (ml_need){.before = n->last, .outgrown_at = -1};
     else if (passed > 0) *n = (ml_need){0, n->most, 0, now, n->outgrown_at, n->outgrown};
@@ -173,6 +174,28 @@ typedef struct ml_tide {
 
 enum { ML_BUCKETS = 256 };
 
+/* A tensor whose shape was asked for, now or earlier. */
+typedef struct ml_ask {
+    int32_t tensor;
+    bool pending; /* since a plan was put in force, be it the shape in force */
+    bool planned; /* `plan` is what the plan under way is made for */
+    bool stands; /* `now` is what the plan in force was made for */
+    ml_shape shape;
+    ml_shape plan;
+    ml_shape now;
+} ml_ask;
+
+/* All of them; threads that ask meet here alone. */
+typedef struct ml_asked {
+    atomic_flag taken;
+    ml_ask *rows; /* by ascending tensor */
+    int32_t count;
+    int32_t room;
+    int32_t *spec; /* the key of the plan under way; whoever has the turn writes it */
+    int32_t words;
+    int32_t spec_room;
+} ml_asked;
+
 struct ml_state {
     ml_graph *graph;
     ml_interpreter *interpreter;
@@ -192,8 +215,10 @@ struct ml_state {
     uint8_t *node_memory; /* graph->memory_bytes */
     ml_block *heap; /* by slot; NULL where the graph has no tensor of no fixed size */
     ml_block *carries; /* two by slot; made by the first loop whose carries change shape */
-    ml_need *needs; /* by slot: what dynamic tensors needed; made by the first */
+    ml_need *needs; /* by slot: what dynamic tensors needed; made with the
+    first residence that has such */
     ml_need *scratch_needs; /* by node, behind them */
+    ml_asked asked;
     ml_binding *bound; /* of frame 0, in force, by ascending tensor */
     ml_frame_planner *planners; /* by frame */
     int32_t n_bound;
@@ -204,6 +229,7 @@ struct ml_state {
     ml_engine engine; /* its rows are those of the residence in force */
     struct ml_frame_engine *frame_engines; /* by frame */
     ml_env *envs; /* by frame: what calls of steps point at, whichever residence they are of */
+    ml_env *blind; /* the same without values */
     ml_residence *buckets[ML_BUCKETS];
     int64_t clock;
     int64_t ticks;
@@ -211,14 +237,23 @@ struct ml_state {
     _Atomic uint64_t changes
         [2]; /* ML_LAYOUT, ML_GENERATION of the residence in force; Python reads them without the turn */
     uint64_t generations; /* given out so far */
+    bool run_changed; /* the run under way: a shape or place of a dynamic tensor */
     ml_counters counters;
     ml_node_time *times; /* of the run under way, the caller's; NULL: it is not timed */
     ml_error error; /* of the call under way: what all calls of kernels point at */
 };
 
+/* asked.c: writes the key of the plan for what is asked for, but for the shapes in `rows`, to asked.spec; *resized says whether
+ * shapes were asked for since a plan was put in force. */
+ml_status ml_asked_spec(ml_state *state, const int32_t *rows, int32_t words, bool *resized,
+                        ml_error *error);
+/* The plan of that key is in force, or is refused: then what was asked for is what is in force. */
+void ml_asked_stands(ml_state *state);
+void ml_asked_refused(ml_state *state);
+void ml_asked_free(ml_state *state);
+
 /* cache.c */
-ml_residence *ml_cache_find(ml_state *state, const int32_t *spec, int32_t words,
-                            const ml_binding *bound, int32_t n_bound);
+ml_residence *ml_cache_find(ml_state *state, const ml_plan_request *request);
 void ml_cache_add(ml_state *state, ml_residence *residence);
 /* Drops what was longest unused until the bound is kept; never the residence in force. */
 void ml_cache_evict(ml_state *state);
@@ -231,6 +266,8 @@ ml_residence *ml_cache_improve(ml_state *state, ml_residence *residence);
 ml_status ml_residence_new(ml_state *state, ml_plan *plan, ml_residence **residence,
                            ml_error *error);
 void ml_residence_free(ml_residence *residence);
+/* Copies pointers and steps of a residence that has as many. */
+void ml_residence_copy_tables(ml_residence *to, const ml_residence *from);
 /* What the cache counts: the plan and its tables. Places of what grew are not among it, for the next placement drops them. */
 int64_t ml_residence_bytes(const ml_residence *residence);
 /* Lays a residence with dynamic tensors out anew, with the capacities that runs have learnt, and takes the memory for it; false,
@@ -244,8 +281,9 @@ void ml_begin_variables(ml_state *state, const ml_residence *residence);
 void ml_enter_residence(ml_state *state, ml_residence *residence);
 /* Whether all its pointers are right, but for those into loose memory. */
 bool ml_stands(const ml_state *state, const ml_residence *residence);
-/* Points every tensor and step of the residence in force into the state's memory. */
-void ml_resolve(ml_state *state, ml_residence *residence);
+/* Points every tensor and step of the residence in force into the state's memory. `like` is another residence of the state, whose
+ * steps may do as well, or NULL. */
+void ml_resolve(ml_state *state, ml_residence *residence, const ml_residence *like);
 /* The caller's buffers, and values of no fixed size. */
 void ml_resolve_loose(ml_state *state, ml_residence *residence);
 /* In the frame and those below it, points into [from, from + bytes) become points into `to`. */
@@ -280,7 +318,7 @@ void ml_heap_reset_variables(ml_state *state);
 /* Gives back the room that no value takes, and what runs alone need. Pointers have to be resolved afterwards. */
 void ml_heap_trim(ml_state *state);
 
-/* A run has changed the shape or the place of a dynamic tensor. */
+/* A run has changed shapes or places of dynamic tensors. */
 static inline void ml_run_changed(ml_state *s) {
     uint64_t number = ++s->generations;
     atomic_store_explicit(&s->changes[ML_GENERATION], number, memory_order_relaxed);

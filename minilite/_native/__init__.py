@@ -19,7 +19,16 @@ from minilite._native.graph import (
 from minilite._native.hooks import Call
 from minilite._native.lowering import FOLDS, FOLLOWS, TRAITS, Answer, Lowering, widening
 from minilite._native.plan import Plan, TensorState
-from minilite._native.state import Place, Shared, State, Usage, debug_build
+from minilite._native.state import (
+    BindingRows,
+    Place,
+    Shared,
+    State,
+    Usage,
+    binding_rows,
+    debug_build,
+    packed_dims,
+)
 from minilite._native.status import (
     BUSY,
     MAX_RANK,
@@ -83,6 +92,7 @@ __all__ = [
     "UNPLACED",
     "Answer",
     "Arena",
+    "BindingRows",
     "Call",
     "Graph",
     "KernelInfo",
@@ -97,6 +107,7 @@ __all__ = [
     "Store",
     "TensorState",
     "Usage",
+    "binding_rows",
     "choose_level",
     "debug_build",
     "find_kernel",
@@ -108,6 +119,7 @@ __all__ = [
     "match_kernel",
     "memory_lower_bound",
     "pack_params",
+    "packed_dims",
     "plan_memory",
     "strategies",
     "widening",

@@ -31,6 +31,15 @@ def check_resize(tensor: Tensor, shape: tuple[int, ...]) -> None:
         raise InputError(message, tensors=[tensor.name], shapes=[shape])
 
 
+def resize_misfit(tensor: Tensor, shape: tuple[int, ...]) -> InputError:
+    """Why the tensor cannot take a shape of plain numbers."""
+    check_resize(tensor, shape)
+    plain = not shape or (min(shape) >= 0 and max(shape) < 2**31)
+    kept = "is constant" if plain else "takes dimensions from 0 to 2147483647"
+    message = f"tensor {tensor.index} ('{tensor.name}') {kept}: its shape {tensor.shape} cannot become {shape}"
+    return InputRuntimeError(message, tensors=[tensor.name], shapes=[tensor.shape, shape])
+
+
 def not_allocated(tensor: Tensor, shape: tuple[int, ...]) -> StateError:
     """What is said of a tensor that was resized and not allocated since."""
     message = f"Tensor data is null. Run allocate_tensors() first: tensor {tensor.index} ('{tensor.name}') was resized to {shape}"

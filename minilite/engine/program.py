@@ -106,11 +106,3 @@ def new_state(
     """A C state over the program's graph for `root`."""
     hooks = PythonNodes(program.lowered.handlers)
     return _native.State(program.graph(root), shared, strategy, options, cache_bytes, hooks)
-
-
-def spec_of(shapes: Mapping[int, Shape]) -> list[int]:
-    """The key of a plan: rows of [tensor, rank, dims...] by ascending tensor."""
-    spec: list[int] = []
-    for tensor in sorted(shapes):
-        spec += (tensor, len(shapes[tensor]), *shapes[tensor])
-    return spec

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from _thread import RLock  # threading takes long to import
 from collections.abc import Callable, Mapping
+from struct import error as StructError  # noqa: N812 - it is one
 from typing import Any
 
 import numpy as np
 
-from minilite._native import OPTIONS, Plan, Shared
-from minilite.engine.binding import Binding, bindable
-from minilite.engine.misfit import as_array, check_resize, encode, misfit, not_allocated, overwritten
-from minilite.engine.program import Program, new_state, spec_of
+from minilite._native import OPTIONS, Plan, Shared, packed_dims
+from minilite.engine.binding import bindable, bound
+from minilite.engine.misfit import as_array, encode, misfit, not_allocated, overwritten, resize_misfit
+from minilite.engine.program import Program, new_state
 from minilite.engine.target import MOVES, Target, decoded_values, target_at
-from minilite.errors import InputError, StateError
+from minilite.errors import ArenaError, InputError, StateError
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array, Subgraph, Tensor
 from minilite.format.values import ENCODED, constant_values
@@ -28,8 +29,8 @@ _TRIES = 8
 """How often a copy looks again where its tensor lies, when other threads move it meanwhile."""
 _SMALL = 500 if int(np.__version__.split(".")[0]) >= 2 else 0
 """Elements up to which copies are made under the GIL; numpy lets it go for more, and before 2.0 for any."""
-_MOST_REQUESTS = 2048
-"""Validated shapes, keys of plans and places that are remembered; beyond it all are forgotten at once."""
+_MOST_KNOWN = 2048
+"""Generations whose places are remembered; beyond it all are forgotten at once."""
 
 
 class Session:
@@ -50,14 +51,10 @@ class Session:
         self.invoke_unchecked = self.state.run()
         self.ready = False
         self._root = root
-        self._asked: dict[int, Shape] = {}
+        self._ask, self._prepare = self.state.asking(), self.state.preparing()
         self._asks = 0  # counts what was asked for since: other threads may ask while tensors are allocated
-        self._valid: dict[tuple[Any, ...], Shape] = {}
-        self._specs: dict[tuple[Shape, ...], Any] = {}  # by the shapes of all tensors in `_asked`
-        self._in_force: tuple[Shape, ...] | None = None
-        self._touched: set[int] = set()  # what was asked for since, even if its shape is the one in force
-        self._bound_asked: dict[int, Binding] = {}
-        self._bound: dict[int, Binding] = {}
+        self._allocated = False  # a plan is in force
+        self._bound_asked = self._bound = bound({})
         self._released = False
         self._allocating = RLock()
         self._known: tuple[int, _Targets, _Small] = (-1, {}, {})  # of one generation: threads see all of it or none
@@ -82,51 +79,40 @@ class Session:
 
     def shape(self, index: int) -> Shape:
         """A tensor's shape: asked for, else the one it has now, else the file's."""
-        asked = self._asked.get(index)
+        asked = None if self.ready else self.state.asked(index)
         if asked is not None:
             return asked
-        if self._in_force is None:
+        if not self._allocated:
             return self.subgraph.tensors[index].shape
         known = self._still_known(index)
         now = (known.place if known else self.state.place(index)).shape
         return self.subgraph.tensors[index].shape if now is None else now
 
-    def resize_again(self, key: Any, size: Any) -> bool:
-        """Asks for a shape that was found valid before, by whatever says which tensor; False if it was not."""
+    def ask(self, index: Any, size: Any) -> bool:
+        """Asks for another shape; in force from the next `allocate`. False if it cannot be, or is not of plain numbers.
+
+        Raises: ArenaError.
+        """
+        kind = type(size)
+        if type(index) is not int or (kind is not list and kind is not tuple and kind is not _ndarray):
+            return False
         try:
-            shape = self._valid.get((key, *size))
-        except TypeError:
+            rank = len(size)
+            answer = self._ask(index, packed_dims[rank](*size), rank)
+        except (StructError, IndexError, OverflowError, TypeError):
             return False
-        asked = self._asked.get(key)
-        if shape is None or asked is None:
-            return False
-        if asked != shape:
-            self._asked[key] = shape
-            self._touched.add(key)
+        if answer == 1:
             self._asks += 1
             self.ready = False
-        return True
+        elif answer < -1:
+            message = "no memory for the shapes asked for"
+            raise ArenaError(message)
+        return answer >= 0
 
     def resize(self, index: int, shape: Shape) -> None:
-        """Asks for another shape; in force from the next `allocate`."""
-        if self._asked.get(index) == shape:
-            return
-        key = index, *shape
-        if key not in self._valid:
-            tensor = self.subgraph.tensors[index]
-            check_resize(tensor, shape)
-            if len(self._valid) >= _MOST_REQUESTS:
-                self._valid.clear()
-            self._valid[key] = shape
-        first = index not in self._asked
-        if first:
-            self._specs.clear()  # their keys are the shapes of fewer tensors
-        self._asked[index] = shape
-        if first and shape == self.subgraph.tensors[index].shape:
-            return
-        self._touched.add(index)
-        self._asks += 1
-        self.ready = False
+        """The same for plain numbers. Raises: InputError."""
+        if not self.ask(index, shape):
+            raise resize_misfit(self.tensor(index), shape)
 
     def allocate(self) -> None:
         """Puts the plan for the shapes and buffers asked for in force; if it is refused, the old ones stay.
@@ -140,45 +126,28 @@ class Session:
                 self._released = False
             return
         with self._allocating:  # what C has in force and what is noted here change together
-            self._allocate()
-
-    def _allocate(self) -> None:
-        self._owners.clear()
-        asks, wish, bound = self._asks, tuple(self._asked.values()), self._bound_asked
-        spec = self._specs.get(wish)
-        if spec is None:
-            spec = self._specs[wish] = self._spec(dict(zip(tuple(self._asked), wish, strict=False)))
-        try:
-            if bound:
-                rows = [(b.address, b.array.nbytes, index) for index, b in sorted(bound.items())]
-                self.state.prepare(spec, rows, resized=bool(self._touched))
-            else:
-                self.state.prepare(spec)
-        except StateError:  # refused because of others: what was asked for still is
-            raise
-        except Exception:
-            self._asked = dict(zip(tuple(self._asked), self._in_force or (), strict=False))
-            self._bound_asked = self._bound
-            self._touched.clear()
-            self.ready = self._in_force is not None
-            raise
-        self._in_force, self._bound = wish, bound
-        self._known = self._all_known.get(self._generations[0]) or self._know()
-        self._touched.clear()
-        self._released = False
-        self.ready = asks == self._asks
-
-    def _spec(self, shapes: Mapping[int, Shape]) -> Any:
-        """The key of a plan in C's form."""
-        tensors = self.subgraph.tensors
-        if len(self._specs) >= _MOST_REQUESTS:
-            self._specs.clear()
-        wish = {index: shape for index, shape in shapes.items() if shape != tensors[index].shape}
-        return self.state.spec(spec_of(wish))
+            asks, bound = self._asks, self._bound_asked
+            self._owners.clear()
+            try:
+                if failed := self._prepare(*bound.rows):
+                    self.state.check(failed)
+            except StateError:  # refused because of others: what was asked for still is
+                raise
+            except BaseException:
+                self._bound_asked = self._bound
+                self.ready = self._allocated
+                raise
+            self._bound = bound
+            self._released = False
+            self._allocated = True
+            self.ready = asks == self._asks
 
     def plan_for(self, shapes: Mapping[int, Shape]) -> Plan:
-        """The plan for other shapes, not put in force."""
-        return self.state.plan_for(self._spec({**self._asked, **shapes}))
+        """The plan for what was asked for, but for these shapes; not put in force."""
+        rows: list[int] = []
+        for index in sorted(shapes):
+            rows += (index, len(shapes[index]), *shapes[index])
+        return self.state.plan_for(rows)
 
     # Running ----------------------------------------------------------------------------------------------------------
 
@@ -196,11 +165,22 @@ class Session:
         self._owners.clear()
         self.state.trim()
 
+    def held(self) -> bool:
+        """Whether an array over the arena is alive. Raises: StateError."""
+        self._owners.clear()
+        return self.state.usage().views > 0
+
     def release_memory(self) -> None:
         """Frees the arena until the next `allocate`; the plan stays, `invoke` is refused meanwhile."""
         self._owners.clear()
         self.state.release_memory()
         self._released = True
+
+    def close(self) -> None:
+        """Gives all memory back, until tensors are allocated again. Raises: StateError while a view is held."""
+        self.trim()
+        self.release_memory()
+        self.ready = False
 
     def bind(self, index: int, array: Array | None) -> None:
         """The caller's array stands in for a tensor from the next `allocate` on; None ends it. Raises: InputError."""
@@ -209,12 +189,12 @@ class Session:
         if array is not None and offset >= 0 and tensor.data is None:
             message = f"tensor {index} ('{tensor.name}') has the offset {offset} in the file's memory plan: it cannot be bound"
             raise InputError(message, tensors=[tensor.name])
-        bound = dict(self._bound_asked)
+        arrays = dict(self._bound_asked.arrays)
         if array is not None:
-            bound[index] = bindable(self.subgraph, tensor, array)
-        elif bound.pop(index, None) is None:
+            arrays[index] = bindable(self.subgraph, tensor, array)
+        elif arrays.pop(index, None) is None:
             return
-        self._bound_asked = bound
+        self._bound_asked = bound(arrays)
         self._asks += 1
         self.ready = False
 
@@ -254,7 +234,7 @@ class Session:
 
     def _know(self) -> tuple[int, _Targets, _Small]:
         """What is known of the present generation, which places of an earlier one say nothing of."""
-        if len(self._all_known) >= _MOST_REQUESTS:
+        if len(self._all_known) >= _MOST_KNOWN:
             self._all_known.clear()
         now = self._generations[0]
         self._known = self._all_known.setdefault(now, (now, {}, {}))
@@ -265,15 +245,15 @@ class Session:
         self._known[2].pop(index, None)
 
     def _check_shape_in_force(self, index: int) -> None:
-        if index not in self._touched or self._in_force is None:
-            return
-        raise not_allocated(self.tensor(index), self.shape(index))
+        asked = self.state.asked(index) if self._allocated else None
+        if asked is not None:
+            raise not_allocated(self.tensor(index), asked)
 
     def _look(self, index: int) -> Target:
         tensor = self.tensor(index)
-        place = self.state.place(index) if self._in_force is not None else None
+        place = self.state.place(index) if self._allocated else None
         at_caller = place is not None and place.storage == "bound"
-        return target_at(tensor, place, self._bound[index].array if at_caller else None)
+        return target_at(tensor, place, self._bound.arrays[index].array if at_caller else None)
 
     def _is_small(self, index: int, target: Target) -> bool:
         """Whether copies of it are made under the GIL."""
@@ -290,7 +270,7 @@ class Session:
 
     def get(self, index: int, into: Array | None = None) -> Array:
         """A copy of a tensor's values, in `into` where that fits. Raises: InputError, StateError."""
-        generation, _, small = self._known
+        generation, _, small = self._known if self._known[0] == self._generations[0] else self._know()
         known = small.get(index)
         if known is not None and into is None and self.ready:
             sequence = self._sequence[0]
@@ -326,7 +306,7 @@ class Session:
         if not self.ready:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
             raise StateError(message, tensors=[self.tensor(index).name])
-        generation, _, small = self._known
+        generation, _, small = self._known if self._known[0] == self._generations[0] else self._know()
         known = small.get(index)
         if known is not None and type(value) is _ndarray:
             _, memory, dtype, shape = known
@@ -380,7 +360,7 @@ class Session:
         if target.encoded is not None:
             return self.get(index)
         if target.place.storage == "bound":
-            flat: Array = self._bound[index].array.reshape(-1)
+            flat: Array = self._bound.arrays[index].array.reshape(-1)
             return flat[: target.place.bytes // flat.itemsize].reshape(target.shape)
         return self._pinned(index)
 

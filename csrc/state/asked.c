@@ -1,0 +1,187 @@
+/* asked.c -- the shapes that were asked for: noted one by one, put in force together, taken back together.
+ *
+ * A plan's key names the shapes that are not the file's, by ascending tensor, so that a size has one spelling. It is made from
+ * these rows when a plan is asked for.
+ *
+ * Asking takes no turn, for threads may ask while others run. It notes, under a lock of a few instructions, and what a plan
+ * under way was made for stands beside what has been asked for since. */
+#include <sched.h>
+#include <stdlib.h>
+
+#include "state/state.h"
+
+static void lock(ml_asked *a) {
+    while (atomic_flag_test_and_set_explicit(&a->taken, memory_order_acquire)) sched_yield();
+}
+static void unlock(ml_asked *a) { atomic_flag_clear_explicit(&a->taken, memory_order_release); }
+
+static const ml_shape *file_shape(const ml_state *s, int32_t tensor) {
+    return &ml_frame_subgraph(s->graph, 0)->tensors[tensor].shape;
+}
+
+/* Where the tensor's row is, or belongs. */
+static int32_t find(const ml_asked *a, int32_t tensor) {
+    int32_t low = 0, high = a->count;
+    while (low < high) {
+        int32_t middle = (low + high) / 2;
+        if (a->rows[middle].tensor < tensor) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+static bool read_shape(const ml_state *s, int32_t tensor, const void *dims, int32_t rank,
+                       ml_shape *shape) {
+    const ml_subgraph *sub = ml_frame_subgraph(s->graph, 0);
+    if (tensor < 0 || tensor >= sub->io.n_tensors || rank < 0 || rank > ML_MAX_RANK) return false;
+    *shape = (ml_shape){.rank = rank};
+    memcpy(shape->dims, dims, (size_t)rank * sizeof *shape->dims);
+    for (int32_t d = 0; d < rank; d++)
+        if (shape->dims[d] < 0) return false;
+    return sub->slots[tensor] >= 0 || ml_same_shape(shape, file_shape(s, tensor));
+}
+
+/* What is asked for a first time, and is the file's, changes nothing. */
+static ml_ask_answer note(ml_asked *a, int32_t tensor, const ml_shape *shape, bool file) {
+    int32_t at = find(a, tensor);
+    if (at < a->count && a->rows[at].tensor == tensor) {
+        if (ml_same_shape(&a->rows[at].shape, shape)) return ML_ASKED_SAME;
+    } else {
+        if (a->count == a->room) {
+            int32_t room = a->room ? 2 * a->room : 4;
+            ml_ask *rows = realloc(a->rows, (size_t)room * sizeof *rows);
+            if (!rows) return ML_ASKED_NO_MEMORY;
+            a->rows = rows;
+            a->room = room;
+        }
+        memmove(a->rows + at + 1, a->rows + at, (size_t)(a->count++ - at) * sizeof *a->rows);
+        a->rows[at] = (ml_ask){.tensor = tensor};
+    }
+    a->rows[at].shape = *shape;
+    if (!a->rows[at].stands && !a->rows[at].pending && file) return ML_ASKED_SAME;
+    a->rows[at].pending = true;
+    return ML_ASKED;
+}
+
+int32_t ml_state_ask(ml_state *s, int32_t tensor, const void *dims, int32_t rank) {
+    ml_shape shape;
+    if (!read_shape(s, tensor, dims, rank, &shape)) return ML_ASKED_WRONG;
+    bool file = ml_same_shape(&shape, file_shape(s, tensor));
+    lock(&s->asked);
+    ml_ask_answer answer = note(&s->asked, tensor, &shape, file);
+    unlock(&s->asked);
+    return answer;
+}
+
+int32_t ml_state_asked(ml_state *s, int32_t tensor, ml_shape *shape) {
+    ml_asked *a = &s->asked;
+    lock(a);
+    int32_t at = find(a, tensor);
+    bool pending = at < a->count && a->rows[at].tensor == tensor && a->rows[at].pending;
+    if (pending) *shape = a->rows[at].shape;
+    unlock(a);
+    return pending;
+}
+
+static int32_t write_row(int32_t *spec, int32_t tensor, const int32_t *dims, int32_t rank) {
+    spec[0] = tensor;
+    spec[1] = rank;
+    memcpy(spec + 2, dims, (size_t)rank * sizeof *dims);
+    return 2 + rank;
+}
+
+/* Both lists ascend; where both name a tensor, the second holds. Shapes that are the file's are left out. */
+static int32_t merge(const ml_state *s, const int32_t *rows, int32_t words, int32_t *spec) {
+    const ml_asked *a = &s->asked;
+    int32_t count = 0, at = 0;
+    for (int32_t i = 0; i < a->count || at < words;) {
+        bool given = at < words && (i == a->count || rows[at] <= a->rows[i].tensor);
+        if (given && i < a->count && rows[at] == a->rows[i].tensor) i++;
+        int32_t tensor = given ? rows[at] : a->rows[i].tensor;
+        ml_shape shape = given ? (ml_shape){.rank = rows[at + 1]} : a->rows[i++].shape;
+        if (given) {
+            memcpy(shape.dims, rows + at + 2, (size_t)shape.rank * sizeof *shape.dims);
+            at += 2 + shape.rank;
+        }
+        if (ml_same_shape(&shape, file_shape(s, tensor))) continue;
+        count += write_row(spec + count, tensor, shape.dims, shape.rank);
+    }
+    return count;
+}
+
+static ml_status check_rows(const ml_state *s, const int32_t *rows, int32_t words,
+                            ml_error *error) {
+    int32_t tensors = ml_frame_subgraph(s->graph, 0)->io.n_tensors;
+    for (int32_t i = 0; i < words;) {
+        int32_t number = rows[i], rank = i + 1 < words ? rows[i + 1] : -1;
+        if (number < 0 || number >= tensors || rank < 0 || rank > ML_MAX_RANK ||
+            rank > words - i - 2)
+            return ml_error_set(error, ML_SHAPE_ERROR,
+                                "tensor %d of %d cannot take rank %d: at most %d dimensions",
+                                number, tensors, rank, ML_MAX_RANK);
+        i += 2 + rank;
+    }
+    return ML_OK;
+}
+
+/* In the turn; rows that are asked for while memory is taken do not matter any more to this plan. */
+ml_status ml_asked_spec(ml_state *s, const int32_t *rows, int32_t words, bool *resized,
+                        ml_error *error) {
+    ml_asked *a = &s->asked;
+    *resized = false;
+    ml_status status = check_rows(s, rows, words, error);
+    if (status != ML_OK) return status;
+    lock(a);
+    int32_t room = a->count * (2 + ML_MAX_RANK) + words;
+    if (room > a->spec_room) {
+        int32_t *spec = realloc(a->spec, (size_t)room * sizeof *spec);
+        if (!spec) {
+            unlock(a);
+            return ml_error_memory(error, "the shapes asked for", room * (int64_t)sizeof *spec, 0);
+        }
+        a->spec = spec;
+        a->spec_room = room;
+    }
+    a->words = merge(s, rows, words, a->spec);
+    for (int32_t i = 0; i < a->count && !rows; i++) {
+        a->rows[i].plan = a->rows[i].shape;
+        a->rows[i].planned = true;
+        *resized |= a->rows[i].pending;
+    }
+    unlock(a);
+    return ML_OK;
+}
+
+void ml_asked_stands(ml_state *s) {
+    ml_asked *a = &s->asked;
+    lock(a);
+    for (int32_t i = 0; i < a->count; i++) {
+        ml_ask *row = &a->rows[i];
+        if (!row->planned) continue;
+        row->now = row->plan;
+        row->pending = !ml_same_shape(&row->shape, &row->now);
+        row->stands = true;
+        row->planned = false;
+    }
+    unlock(a);
+}
+
+void ml_asked_refused(ml_state *s) {
+    ml_asked *a = &s->asked;
+    int32_t kept = 0;
+    lock(a);
+    for (int32_t i = 0; i < a->count; i++) {
+        ml_ask row = a->rows[i];
+        if (!row.stands) continue;
+        row.shape = row.now;
+        row.pending = row.planned = false;
+        a->rows[kept++] = row;
+    }
+    a->count = kept;
+    unlock(a);
+}
+
+void ml_asked_free(ml_state *s) {
+    free(s->asked.rows);
+    free(s->asked.spec);
+}
