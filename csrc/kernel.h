@@ -24,7 +24,7 @@
 #include "core/shape.h"
 
 /* Rows of another number are refused. */
-#define ML_KERNEL_ABI 3
+#define ML_KERNEL_ABI 4
 
 struct ml_simd;
 struct ml_frame_engine;
@@ -54,6 +54,7 @@ typedef struct ml_core {
     void *(*memory)(const ml_call *c);
     int64_t (*bytes)(const ml_call *c, int32_t tensor);
     const ml_quantization *(*quantization)(const ml_call *c, int32_t tensor);
+    ml_status (*poll)(const ml_call *c);
 } ml_core;
 
 /* What the nodes of a frame share while they are prepared or run. */
@@ -277,6 +278,9 @@ static inline ml_status ml_parallel(const ml_call *c, int64_t items, int64_t gra
                                     void *args) {
     return c->env->core->parallel(c, items, grain, body, args);
 }
+/* Where work that cannot be cut into blocks looks whether the run goes on, every millisecond or so, in a body too. Whatever it
+ * answers but ML_OK ends the node. */
+static inline ml_status ml_poll(const ml_call *c) { return c->env->core->poll(c); }
 static inline void *ml_worker_scratch(const ml_call *c, int32_t worker) {
     return c->env->core->worker_scratch(c, worker);
 }

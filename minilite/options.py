@@ -77,6 +77,10 @@ class Options(NamedTuple):
     """How many threads a run may use, the caller's included."""
     cache_bytes: int
     """What plans that are not in force may take."""
+    max_bytes: int
+    """What tensors may take; 0 = any."""
+    max_iterations: int
+    """How often a WHILE may run its body; 0 = any."""
 
 
 def read(model_path: Path | Content | Model | None, model_content: Content | None, load: Load) -> Model:
@@ -93,10 +97,10 @@ def read(model_path: Path | Content | Model | None, model_content: Content | Non
         raise InputError(message)
     if model_path is None or _is_content(model_path):
         return _read_content(model_content if model_path is None else model_path)
+    if hasattr(model_path, "read"):
+        return _read_content(_read_file(model_path))
     if not isinstance(model_path, (str, bytes, os.PathLike)):
-        message = f"model_path is of type {type(model_path).__name__}, must be a path, a model's bytes or a Model"
-        if hasattr(model_path, "read"):
-            message += ": pass what its read() gives"
+        message = f"model_path is of type {type(model_path).__name__}, must be a path, a model's bytes, an open file or a Model"
         raise InputTypeError(message)
     return load_model(os.fsdecode(model_path), load=load)
 
@@ -120,11 +124,19 @@ def _is_buffer(value: Any) -> bool:
     return True
 
 
+def _read_file(file: Any) -> Any:
+    content = file.read()
+    if isinstance(content, str):
+        message = "the file was opened as text, must be opened in binary mode: open(path, 'rb')"
+        raise InputTypeError(message)
+    return content
+
+
 def _read_content(content: Any) -> Model:
+    if not _is_buffer(content) and hasattr(content, "read"):
+        content = _read_file(content)
     if not _is_buffer(content):
         message = f"model_content is of type {type(content).__name__}, must be a model's bytes"
-        if hasattr(content, "read"):
-            message += ": pass what its read() gives"
         raise InputTypeError(message)
     try:
         return read_model(content)
@@ -145,10 +157,10 @@ def checked_threads(num_threads: Any) -> int:
     return min(int(num_threads), 256)
 
 
-def checked_bytes(name: str, value: Any) -> int:
-    """A number of bytes, 0 or more. Raises: InputError."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 0 <= value < 2**62:
-        message = f"{name} is {value!r}, must be a number of bytes, 0 or more"
+def checked_count(name: str, value: Any, least: int, unit: str) -> int:
+    """A number of bytes or the like. Raises: InputError."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not least <= value < 2**62:
+        message = f"{name} is {value!r}, must be a number of {unit}, {least} or more"
         raise InputError(message)
     return int(value)
 
@@ -207,6 +219,8 @@ def _checked(
     compress_zero_points: bool,
     num_threads: Any,
     plan_cache_bytes: Any,
+    max_bytes: Any,
+    max_iterations: Any,
 ) -> Options:
     """The options without custom operators; most interpreters of a process have the same."""
     reference = resolver_type(resolver) is OpResolverType.BUILTIN_REF
@@ -221,5 +235,9 @@ def _checked(
         "free_unread": planner != "tflite",
     }
     bits = sum(OPTIONS[name] for name, on in engine.items() if on)
-    threads, cache = checked_threads(num_threads), checked_bytes("plan_cache_bytes", plan_cache_bytes)
-    return Options({}, reference, bool(reorder), planner, bits, bool(compress_zero_points), threads, cache)
+    threads, cache = checked_threads(num_threads), checked_count("plan_cache_bytes", plan_cache_bytes, 0, "bytes")
+    limits = (
+        0 if most is None else checked_count(name, most, 1, unit)
+        for name, most, unit in (("max_bytes", max_bytes, "bytes"), ("max_iterations", max_iterations, "iterations"))
+    )
+    return Options({}, reference, bool(reorder), planner, bits, bool(compress_zero_points), threads, cache, *limits)

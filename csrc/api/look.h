@@ -18,6 +18,12 @@ typedef enum {
 } ml_node_status;
 /* What becomes of the node at a position (ml_node_status); -1 past the last. *index is the file's number of it. */
 int32_t ml_plan_node(const ml_plan *plan, int32_t frame, int32_t position, int32_t *index);
+/* The kernel that runs the node, and in *types the operand types of the row that its eval is in, NULL where numpy runs it; NULL
+ * for a node that is not there. */
+const char *ml_plan_kernel(const ml_plan *plan, int32_t frame, int32_t position,
+                           const char **types);
+/* The level of instructions its inner loops run at. */
+const char *ml_plan_level(const ml_plan *plan);
 /* Copies up to `room` usage records of a frame (scratch of the node at position n has tensor number n_tensors + n); returns
  * their number, -1 without memory. */
 int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, int32_t room);

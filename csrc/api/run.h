@@ -34,11 +34,17 @@ typedef struct ml_counters {
     int64_t
         plans_improved; /* plans that a longer search made smaller when their shapes came back */
     int64_t plans_evicted; /* residences that left the cache for want of room */
+    int64_t given_back; /* times the arena gave memory back that runs had long not needed */
+    int64_t bytes_copied; /* because memory moved; what callers copy in and out is not counted */
+    int64_t
+        page_faults; /* of runs that began after memory was taken; 0 where the system does not say */
 } ml_counters;
 
 /* What the states of one interpreter share. `resources` is how many variables and tables its graphs number, `subgraphs` how
- * many subgraphs they have. NULL without memory. It goes with its last holder: the caller and the states. */
-ml_interpreter *ml_interpreter_new(int32_t resources, int32_t subgraphs);
+ * many subgraphs they have. Tensors, and the scratch of workers, may take `max_bytes` in all, a WHILE may make `max_iterations`
+ * each time it is reached; 0 = any. NULL without memory. It goes with its last holder: the caller and the states. */
+ml_interpreter *ml_interpreter_new(int32_t resources, int32_t subgraphs, int64_t max_bytes,
+                                   int64_t max_iterations);
 void ml_interpreter_free(ml_interpreter *interpreter);
 /* Makes the run that is under way stop with ML_CANCELLED at its next node or block; any thread may call it. */
 void ml_interpreter_cancel(ml_interpreter *interpreter);
@@ -47,8 +53,21 @@ void ml_interpreter_cancel(ml_interpreter *interpreter);
 const uint64_t *ml_interpreter_sequence(const ml_interpreter *interpreter);
 /* Forgets resource variables, tables and what CALL_ONCE has run. */
 ml_status ml_interpreter_reset_resources(ml_interpreter *interpreter);
-/* Bytes of the blocks of resource variables. */
-ml_status ml_interpreter_block_bytes(ml_interpreter *interpreter, int64_t *bytes);
+/* The value of a resource variable or table, which others can be given: `bytes` of them, copied to `to` if `room` is enough. */
+typedef struct ml_resource {
+    ml_shape shape;
+    int32_t type;
+    bool there; /* the interpreter has such a number */
+    bool assigned; /* it has a value */
+    int64_t bytes;
+} ml_resource;
+ml_status ml_interpreter_resource(ml_interpreter *interpreter, int32_t number, ml_resource *found,
+                                  void *to, int64_t room);
+ml_status ml_interpreter_set_resource(ml_interpreter *interpreter, int32_t number,
+                                      const ml_resource *value, const void *from, ml_error *error);
+/* Whether CALL_ONCE has run the subgraph; with `set` it has from now on, or has not, as *done says. */
+ml_status ml_interpreter_called_once(ml_interpreter *interpreter, int32_t subgraph, int32_t *done,
+                                     bool set);
 /* How many threads runs may use, the caller's included; from the next run on. */
 ml_status ml_interpreter_set_threads(ml_interpreter *interpreter, int32_t threads);
 
@@ -96,6 +115,12 @@ void ml_plan_free(ml_plan *plan);
 /* Runs the plan in force, node by node. 0 when all went well, else the address of an ml_error of the caller's own, for
  * ml_error_free: so each of several threads that fail has its own, and a run that does not fail passes none. */
 uintptr_t ml_state_run(ml_state *state);
+/* The same, and adds to `times`, one for each node of all frames: frame by frame, by position. */
+typedef struct ml_node_time {
+    int64_t ns; /* in the node, with the nodes of its subgraphs, by the wall's clock */
+    int64_t runs;
+} ml_node_time;
+uintptr_t ml_state_run_timed(ml_state *state, ml_node_time *times);
 void ml_error_free(ml_error *error);
 /* Counts one more view of the arena, or one less: while there are any, memory neither moves nor goes, not even with the state,
  * which is freed once its caller and all views have let it go. To be called before the view's place is asked for. */
@@ -137,14 +162,21 @@ ml_status ml_state_write_heap(ml_state *state, int32_t tensor, uint64_t generati
 
 ml_status ml_state_get_counters(ml_state *state, ml_counters *counters);
 
-/* Bytes that a state takes now. */
+/* Bytes that a state takes now, and its interpreter. */
 typedef struct ml_usage {
+    int64_t bound_bytes; /* live at once: what arena_bytes would be at best */
+    int64_t
+        resident_bytes; /* of arena_capacity, in memory; all of it where the system does not say */
+    int64_t
+        resource_bytes; /* of resource variables and tables, which all states of the interpreter share */
+    int64_t taken_bytes; /* of what max_bytes bounds, by all states of the interpreter */
     int64_t arena_bytes; /* of the residence in force, capacities of dynamic tensors included */
     int64_t arena_capacity; /* held, in force or not */
     int64_t
         block_bytes; /* of blocks beside the arena: values of no fixed size, carries of loops whose shapes change */
     int64_t cached_bytes; /* of the plans in the cache, with their residences */
     int32_t cached_plans; /* the one in force included */
+    int32_t views; /* of the arena that are alive */
     int32_t
         stays_mapped; /* the arena's addresses can be read and written as long as the state lives */
 } ml_usage;

@@ -14,6 +14,10 @@ typedef struct ml_child {
 } ml_child;
 
 ml_child ml_child_of(const ml_call *call, int32_t k);
+/* What values beside the arena are counted in. In a run. */
+static inline ml_account *ml_account_of(const ml_call *c) {
+    return &c->env->engine->engine->state->interpreter->account;
+}
 /* How many subgraphs the node has. */
 static inline int32_t ml_children_of(const ml_call *c) {
     const struct ml_frame_engine *fe = c->env->engine;

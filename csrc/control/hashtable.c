@@ -6,6 +6,7 @@
 #include "control/control.h"
 #include "core/strings.h"
 #include "rules/strings.h"
+#include "rules/work.h"
 
 #define HASHTABLE_FIELDS(X, S) X(S, i32, resource)
 ML_PARAMS(hashtable_params, HASHTABLE_FIELDS)
@@ -85,16 +86,20 @@ static ml_status prepare_import(const ml_call *c, ml_wish *wish) {
                    ml_shape_text(values, other));
 }
 
-static void fill_slots(const ml_call *c, const table *t) {
+static ml_status fill_slots(const ml_call *c, const table *t) {
     int32_t *slots = slots_of(t);
+    int64_t work = 0;
+    ml_status status = ML_OK;
     memset(slots, 0, (size_t)t->slots * sizeof *slots);
-    for (int64_t i = 0; i < t->count; i++) {
+    for (int64_t i = 0; i < t->count && status == ML_OK; i++) {
         key k = {0};
         if (t->key_type == ML_STRING) k.string = string_at(strings_of(t), i);
         else k.number = numbers_of(t)[i];
         const int64_t slot = slot_of(t, &k);
         if (slots[slot] == 0) slots[slot] = (int32_t)i + 1;
+        status = ml_count_work(c, 4, &work);
     }
+    return status;
 }
 
 static ml_status import(const ml_call *c) {
@@ -114,13 +119,14 @@ static ml_status import(const ml_call *c) {
         status = ml_string_at(c, &strings, i, &one);
     const int64_t before = (int64_t)sizeof t + 4 * t.slots + 8 * t.count;
     const int64_t bytes = before + strings.bytes;
-    if (status == ML_OK) status = ml_block_reserve(block, bytes, c->env->error);
+    if (status == ML_OK) status = ml_block_reserve(ml_account_of(c), block, bytes, c->env->error);
     if (status != ML_OK) return status;
     table *made = block->data;
     *made = t;
     memcpy(numbers_of(made), ml_in(c, number), (size_t)t.count * sizeof(int64_t));
     memcpy(strings_of(made), strings.data, (size_t)strings.bytes);
-    fill_slots(c, made);
+    status = fill_slots(c, made);
+    if (status != ML_OK) return status;
     block->bytes = bytes;
     block->type = TABLE_TYPE;
     block->assigned = true;
@@ -161,10 +167,11 @@ static ml_status find_numbers(const ml_call *c) {
     ml_status status = t ? check_types(c, t) : ML_KERNEL_ERROR;
     if (status == ML_OK) status = ml_open_strings(c, KEYS, &strings);
     if (status != ML_OK) return status;
-    int64_t *y = ml_out(c, 0);
+    int64_t *y = ml_out(c, 0), work = 0;
     for (int64_t i = 0; i < strings.count; i++) {
         key k = {0};
         status = ml_string_at(c, &strings, i, &k.string);
+        if (status == ML_OK) status = ml_count_work(c, 4, &work);
         if (status != ML_OK) return status;
         const int32_t pair = slots_of(t)[slot_of(t, &k)];
         y[i] = pair > 0 ? numbers_of(t)[pair - 1] : *(const int64_t *)ml_in(c, 2);
@@ -189,8 +196,12 @@ static ml_status find_strings(const ml_call *c) {
     if (status != ML_OK) return status;
     const int64_t count = ml_elements(&ml_in_tensor(c, KEYS)->shape);
     const int64_t *keys = ml_in(c, KEYS);
-    int64_t at = ml_strings_head(count), bytes = at;
-    for (int64_t i = 0; i < count; i++) bytes += string_of(t, keys[i], standing).bytes;
+    int64_t at = ml_strings_head(count), bytes = at, work = 0;
+    for (int64_t i = 0; i < count && status == ML_OK; i++) {
+        bytes += string_of(t, keys[i], standing).bytes;
+        status = ml_count_work(c, 4, &work);
+    }
+    if (status != ML_OK) return status;
     if (bytes > INT32_MAX)
         return ml_fail(c, ML_KERNEL_ERROR, "the strings would take %lld bytes, at most %d fit",
                        (long long)bytes, INT32_MAX);
@@ -205,6 +216,8 @@ static ml_status find_strings(const ml_call *c) {
             return ml_fail(c, ML_KERNEL_ERROR, "input %d changed while it was read", KEYS);
         memcpy(y + at, s.from, (size_t)s.bytes);
         ml_set_string_word(y, i + 2, at += s.bytes);
+        status = ml_count_work(c, 4, &work);
+        if (status != ML_OK) return status;
     }
     return ML_OK;
 }

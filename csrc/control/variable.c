@@ -1,5 +1,6 @@
 /* variable.c -- VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE: tensors that the state keeps from run to run. */
 #include "control/control.h"
+#include "rules/work.h"
 
 #define HANDLE_FIELDS(X, S) X(S, i32, resource)
 ML_PARAMS(handle_params, HANDLE_FIELDS)
@@ -34,8 +35,7 @@ static ml_status read_variable(const ml_call *c) {
         ml_status status = ml_set_bytes(c, 0, resource->bytes);
         if (status != ML_OK) return status;
     }
-    if (resource->bytes > 0) memcpy(ml_out(c, 0), resource->data, (size_t)resource->bytes);
-    return ML_OK;
+    return ml_copy_bytes(c, ml_out(c, 0), resource->data, resource->bytes);
 }
 
 static ml_status prepare_assign(const ml_call *c, ml_wish *wish) {
@@ -48,8 +48,8 @@ static ml_status assign_variable(const ml_call *c) {
     ml_block *resource = ml_resource_of(c, 0);
     const ml_tensor *t = ml_in_tensor(c, 1);
     if (!resource) return ML_KERNEL_ERROR;
-    return ml_block_set(resource, &t->shape, t->type, ml_in(c, 1), ml_in_bytes(c, 1),
-                        c->env->error);
+    return ml_block_set(ml_account_of(c), resource, &t->shape, t->type, ml_in(c, 1),
+                        ml_in_bytes(c, 1), c->env->error);
 }
 
 ML_KERNELS(variable) = {

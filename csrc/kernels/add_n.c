@@ -13,11 +13,12 @@ static ml_status prepare_add_n(const ml_call *c, ml_wish *wish) {
 
 /* A stretch at a time, so that sums stay in the first-level cache. */
 #define ADD_N(suffix, type)                                                                \
-    static ml_status add_n_##suffix(const ml_call *c) {                                    \
+    static ml_status add_n_##suffix##_block(const ml_call *c, int64_t first, int64_t count, \
+                                            int32_t worker, void *args) {                  \
         enum { STRETCH = 2048 };                                                           \
-        const int64_t count = ((const ml_elementwise *)c->blob)->count;                    \
         type *y = ml_out(c, 0);                                                            \
-        for (int64_t first = 0; first < count; first += STRETCH) {                         \
+        (void)worker, (void)args;                                                          \
+        for (; first < count; first += STRETCH) {                                          \
             const int64_t n = count - first < STRETCH ? count - first : STRETCH;           \
             const type *before = (const type *)ml_in(c, 0) + first;                        \
             for (int32_t k = 1; k < c->n_inputs; k++, before = y + first) {                \
@@ -27,7 +28,8 @@ static ml_status prepare_add_n(const ml_call *c, ml_wish *wish) {
             }                                                                              \
         }                                                                                  \
         return ML_OK;                                                                      \
-    }
+    }                                                                                      \
+    ML_ELEMENTWISE(add_n_##suffix, add_n_##suffix##_block)
 ADD_N(f32, float)
 ADD_N(s32, uint32_t)
 

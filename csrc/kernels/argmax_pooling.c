@@ -3,6 +3,7 @@
  * columns, one after the other, and their numbers are integers whatever the tensor's type, as in XNNPACK. */
 #include "rules/values.h"
 #include "rules/window.h"
+#include "rules/work.h"
 
 #define ARGMAX_FIELDS(X, S) X(S, i32, same) X(S, i32, filter_h) X(S, i32, filter_w)
 ML_PARAMS(argmax_params, ARGMAX_FIELDS)
@@ -83,8 +84,10 @@ static ml_status unpool(const ml_call *c) {
     const float *x = ml_in(c, 0);
     const int32_t *which = ml_in(c, 1);
     float *y = ml_out(c, 0);
-    memset(y, 0, (size_t)ml_out_tensor(c, 0)->bytes);
-    for (int64_t i = 0; i < count; i++) {
+    const float nothing = 0.0f;
+    int64_t work = 0;
+    ml_status status = ml_fill_bytes(c, y, ml_out_tensor(c, 0)->bytes, &nothing, 4);
+    for (int64_t i = 0; i < count && status == ML_OK; i++) {
         if (which[i] < 0 || which[i] >= taps)
             return ml_fail(c, ML_KERNEL_ERROR, "index %lld is %d, expected 0 to %lld", (long long)i,
                            which[i], (long long)taps - 1);
@@ -93,8 +96,9 @@ static ml_status unpool(const ml_call *c) {
             (i / depth / wide / high * high + iy) * p->filter_h + which[i] % p->filter_h;
         y[(row * wide * p->filter_w + ix * p->filter_w + which[i] / p->filter_h) * depth + k] =
             x[i];
+        status = ml_count_work(c, 1, &work);
     }
-    return ML_OK;
+    return status;
 }
 
 ML_KERNELS(argmax_pooling) = {

@@ -4,6 +4,7 @@
 
 #include "math/fft.h"
 #include "rules/values.h"
+#include "rules/work.h"
 
 /* AudioSpectrogram ------------------------------------------------------------------------------------------------------- */
 
@@ -193,10 +194,14 @@ static ml_status mfcc(const ml_call *c) {
         memset(ml_out(c, 0), 0, (size_t)ml_out_tensor(c, 0)->bytes);
         return ML_OK;
     }
-    for (int64_t i = 0; i < b->frames; i++)
+    int64_t work = 0;
+    ml_status status = ML_OK;
+    for (int64_t i = 0; i < b->frames && status == ML_OK; i++) {
         cepstrum(c, used, (const float *)ml_in(c, 0) + i * b->bins,
                  (float *)ml_out(c, 0) + i * p->coefficients);
-    return ML_OK;
+        status = ml_count_work(c, b->bins + (int64_t)p->bands * p->coefficients, &work);
+    }
+    return status;
 }
 
 ML_KERNELS(audio) = {

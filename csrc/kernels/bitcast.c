@@ -1,6 +1,7 @@
 /* bitcast.c -- BITCAST: the same bytes as elements of another type. Narrower ones gain a dimension behind the last, wider ones lose
  * the last. */
 #include "rules/values.h"
+#include "rules/work.h"
 
 static ml_status prepare_bitcast(const ml_call *c, ml_wish *wish) {
     (void)wish;
@@ -21,9 +22,8 @@ static ml_status prepare_bitcast(const ml_call *c, ml_wish *wish) {
 }
 
 static ml_status bitcast(const ml_call *c) {
-    if (ml_out(c, 0) != ml_in(c, 0))
-        memcpy(ml_out(c, 0), ml_in(c, 0), (size_t)ml_out_tensor(c, 0)->bytes);
-    return ML_OK;
+    if (ml_out(c, 0) == ml_in(c, 0)) return ML_OK;
+    return ml_copy_bytes(c, ml_out(c, 0), ml_in(c, 0), ml_out_tensor(c, 0)->bytes);
 }
 
 ML_KERNELS(bitcast) = {

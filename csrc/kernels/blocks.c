@@ -1,8 +1,8 @@
 /* blocks.c -- DEPTH_TO_SPACE, SPACE_TO_DEPTH: blocks of pixels as channels; SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: as batches,
  * padded or cropped. */
-#include "rules/nest.h"
 #include "rules/quantized.h"
 #include "rules/values.h"
+#include "rules/work.h"
 
 /* Blocks and channels ---------------------------------------------------------------------------------------------------- */
 
@@ -187,9 +187,15 @@ static int64_t block_at(const batch_blob *b, int64_t n, int64_t row, int64_t col
 }
 
 /* Row by row, and in a row the pixels of one column of blocks after those of another: they lie together among the blocks. */
-static void copy_blocks(const batch_blob *b, uint8_t *to, const uint8_t *from, bool to_pixels) {
+static ml_status copy_lines(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                            void *args) {
+    const batch_blob *b = c->blob;
+    const bool to_pixels = *(const bool *)args;
+    const uint8_t *from = ml_in(c, 0);
+    uint8_t *to = ml_out(c, 0);
     int64_t apart = b->block[1] * b->run;
-    for (int64_t line = 0; line < b->batches * b->size[0]; line++) {
+    (void)worker;
+    for (int64_t line = first; line < end; line++) {
         int64_t n = line / b->size[0], row = line % b->size[0];
         for (int64_t i = 0; i < b->block[1] && i < b->size[1]; i++) {
             int64_t count = (b->size[1] - i - 1) / b->block[1] + 1;
@@ -199,6 +205,13 @@ static void copy_blocks(const batch_blob *b, uint8_t *to, const uint8_t *from, b
                          b->run, (ml_turns){1, 0, 0}, inner);
         }
     }
+    return ML_OK;
+}
+
+static ml_status copy_blocks(const ml_call *c, bool to_pixels) {
+    const batch_blob *b = c->blob;
+    return ml_in_blocks(c, b->batches * b->size[0], b->size[1] * b->run / 4, copy_lines,
+                        &to_pixels);
 }
 
 /* Quantized tensors are padded with their 0. */
@@ -211,17 +224,13 @@ static int64_t derive_zero(const ml_call *c, void *to) {
 
 static ml_status space_to_batch(const ml_call *c) {
     const ml_tensor *y = ml_out_tensor(c, 0);
-    int64_t element = ml_type_bytes(y->type);
     if (y->bytes == 0) return ML_OK;
-    memcpy(ml_out(c, 0), c->derived, (size_t)element);
-    ml_repeat(ml_out(c, 0), element, y->bytes / element - 1);
-    copy_blocks(c->blob, ml_out(c, 0), ml_in(c, 0), false);
-    return ML_OK;
+    ml_status status = ml_fill_bytes(c, ml_out(c, 0), y->bytes, c->derived, ml_type_bytes(y->type));
+    return status == ML_OK ? copy_blocks(c, false) : status;
 }
 
 static ml_status batch_to_space(const ml_call *c) {
-    if (ml_out_tensor(c, 0)->bytes > 0) copy_blocks(c->blob, ml_out(c, 0), ml_in(c, 0), true);
-    return ML_OK;
+    return ml_out_tensor(c, 0)->bytes > 0 ? copy_blocks(c, true) : ML_OK;
 }
 
 ML_KERNELS(blocks) = {

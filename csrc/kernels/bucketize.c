@@ -6,14 +6,15 @@ ML_PARAMS(bucketize_params, BUCKETIZE_FIELDS)
 
 /* Halves what is left; NaN is below nothing. Numbers are compared as C compares them to a float: integers are rounded to one. */
 #define BUCKETIZE(suffix, type, wide)                                                      \
-    static ml_status bucketize_##suffix(const ml_call *c) {                                \
+    static ml_status bucketize_##suffix##_block(const ml_call *c, int64_t first, int64_t end, \
+                                                int32_t worker, void *args) {              \
         const bucketize_params *p = c->params;                                             \
         const float *boundaries = p->boundaries.data;                                      \
         const int64_t all = p->boundaries.bytes / (int64_t)sizeof(float);                  \
-        const int64_t count = ((const ml_elementwise *)c->blob)->count;                    \
+        (void)worker, (void)args;                                                          \
         const type *x = ml_in(c, 0);                                                       \
         int32_t *y = ml_out(c, 0);                                                         \
-        for (int64_t i = 0; i < count; i++) {                                              \
+        for (int64_t i = first; i < end; i++) {                                            \
             const wide value = (wide)x[i];                                                 \
             int64_t low = 0, high = all;                                                   \
             while (low < high) {                                                           \
@@ -24,7 +25,8 @@ ML_PARAMS(bucketize_params, BUCKETIZE_FIELDS)
             y[i] = (int32_t)low;                                                           \
         }                                                                                  \
         return ML_OK;                                                                      \
-    }
+    }                                                                                      \
+    ML_ELEMENTWISE(bucketize_##suffix, bucketize_##suffix##_block)
 BUCKETIZE(f32, float, float)
 BUCKETIZE(f64, double, double)
 BUCKETIZE(s32, int32_t, float)

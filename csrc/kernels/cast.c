@@ -122,23 +122,26 @@ static __attribute__((cold)) void write(const wide *w, int32_t type, void *y, in
     }
 }
 
-static ml_status cast_any(const ml_call *c) {
-    const int64_t count = ((const ml_elementwise *)c->blob)->count;
+static ml_status cast_any_block(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                                void *args) {
     const int32_t from = ml_in_tensor(c, 0)->type, to = ml_out_tensor(c, 0)->type;
     const char *x = ml_in(c, 0);
     char *y = ml_out(c, 0);
+    (void)worker, (void)args;
     if (from == to) {
-        memmove(y, x, (size_t)(count * ml_type_bytes(from)));
+        const int64_t bytes = ml_type_bytes(from);
+        memmove(y + first * bytes, x + first * bytes, (size_t)((end - first) * bytes));
         return ML_OK;
     }
     wide w;
-    for (int64_t at = 0; at < count; at += CHUNK) {
-        const int64_t n = count - at < CHUNK ? count - at : CHUNK;
+    for (int64_t at = first; at < end; at += CHUNK) {
+        const int64_t n = end - at < CHUNK ? end - at : CHUNK;
         read(&w, from, x + at * ml_type_bytes(from), n);
         write(&w, to, y + at * ml_type_bytes(to), n);
     }
     return ML_OK;
 }
+ML_ELEMENTWISE(cast_any, cast_any_block)
 
 #define ROW(from, to) {#from " -> " #to, NULL, NULL, cast_##from##_##to}
 #define ROWS_FROM(from) \

@@ -5,6 +5,7 @@
 #include "rules/matmul.h"
 #include "rules/values.h"
 #include "rules/window.h"
+#include "rules/work.h"
 
 enum { AXES = 3 };
 static const char *const axis_names[AXES] = {"depth", "height", "width"};
@@ -218,22 +219,32 @@ static void multiply(const ml_call *c, int64_t first, int64_t count) {
     }
 }
 
-static ml_status conv_3d_transpose(const ml_call *c) {
-    const conv_3d_blob *b = c->blob;
+/* Bias and clamp. */
+static ml_status finish(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
     const conv_3d_params *p = c->params;
+    const int64_t outputs = ((const conv_3d_blob *)c->blob)->outputs;
     const float *bias = ml_in_optional(c, 3);
     float *y = ml_out(c, 0);
-    const int64_t bytes = ml_out_tensor(c, 0)->bytes, all = bytes / (int64_t)sizeof(float);
-    memset(y, 0, (size_t)bytes);
-    for (int64_t first = 0, count; first < b->blocks.rows; first += count) {
-        count = ml_min_s64(b->blocks.block, b->blocks.rows - first);
-        multiply(c, first, count);
-    }
-    for (int64_t i = 0; i < all; i++) {
-        const float v = y[i] + (bias ? bias[i % b->outputs] : 0.0f);
+    (void)worker, (void)args;
+    for (int64_t i = first; i < end; i++) {
+        const float v = y[i] + (bias ? bias[i % outputs] : 0.0f);
         y[i] = ml_clamp_f32(v, p->minimum, p->maximum);
     }
     return ML_OK;
+}
+
+static ml_status conv_3d_transpose(const ml_call *c) {
+    const conv_3d_blob *b = c->blob;
+    const int64_t bytes = ml_out_tensor(c, 0)->bytes;
+    const float nothing = 0.0f;
+    ml_status status = ml_fill_bytes(c, ml_out(c, 0), bytes, &nothing, sizeof nothing);
+    for (int64_t first = 0, count; first < b->blocks.rows && status == ML_OK; first += count) {
+        count = ml_min_s64(b->blocks.block, b->blocks.rows - first);
+        multiply(c, first, count);
+        if (first + count < b->blocks.rows) status = ml_poll(c);
+    }
+    if (status != ML_OK) return status;
+    return ml_in_blocks(c, bytes / (int64_t)sizeof(float), 1, finish, NULL);
 }
 
 ML_KERNELS(conv_3d) = {

@@ -1,5 +1,6 @@
 /* cumsum.c -- CUMSUM: sums of all elements up to each along a dimension; integers wrap. */
 #include "rules/values.h"
+#include "rules/work.h"
 
 #define CUMSUM_FIELDS(X, S) X(S, i32, exclusive) X(S, i32, reverse)
 ML_PARAMS(cumsum_params, CUMSUM_FIELDS)
@@ -12,32 +13,58 @@ static ml_status prepare_cumsum(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, &ml_input(c, 0)->shape);
 }
 
+typedef struct lines {
+    int64_t size; /* elements of a line */
+    int64_t inner; /* lines side by side */
+    int64_t columns; /* lines that are summed at a time */
+    int64_t pieces; /* of `columns`, of which the last may be short */
+} lines;
+
+enum { COLUMNS = 256 };
+
+/* A piece of lines side by side: element for element of all of them. */
 #define CUMSUM(suffix, type, sum_type)                                                       \
-    static ml_status cumsum_##suffix(const ml_call *c) {                                     \
+    static ml_status sum_##suffix(const ml_call *c, int64_t first, int64_t end,              \
+                                  int32_t worker, void *args) {                              \
         const cumsum_params *p = c->params;                                                  \
-        const ml_shape *shape = &ml_in_tensor(c, 0)->shape;                                  \
-        int64_t wanted = 0;                                                                  \
-        int32_t axis;                                                                        \
-        ml_read_index(ml_in_tensor(c, 1), ml_in(c, 1), 0, &wanted);                          \
-        ml_status status = ml_axis(c, wanted, shape->rank, &axis);                           \
-        if (status != ML_OK) return status;                                                  \
-        const int64_t outer = ml_elements_of(shape, 0, axis), size = shape->dims[axis];      \
-        const int64_t inner = ml_elements_of(shape, axis + 1, shape->rank);                  \
-        for (int64_t o = 0; o < outer; o++)                                                  \
-            for (int64_t i = 0; i < inner; i++) {                                            \
-                const int64_t first = o * size * inner + i;                                  \
-                const type *x = (const type *)ml_in(c, 0) + first;                           \
-                type *y = (type *)ml_out(c, 0) + first;                                      \
-                sum_type sum = 0;                                                            \
-                for (int64_t k = 0; k < size; k++) {                                         \
-                    const int64_t at = (p->reverse ? size - 1 - k : k) * inner;              \
-                    if (p->exclusive) y[at] = (type)sum;                                     \
-                    sum += (sum_type)x[at];                                                  \
-                    if (!p->exclusive) y[at] = (type)sum;                                    \
+        const lines *l = args;                                                               \
+        int64_t work = 0;                                                                    \
+        ml_status status = ML_OK;                                                            \
+        (void)worker;                                                                        \
+        for (int64_t i = first; i < end; i++) {                                              \
+            const int64_t column = i % l->pieces * l->columns;                               \
+            const int64_t n = ml_min_s64(l->columns, l->inner - column);                     \
+            const int64_t start = i / l->pieces * l->size * l->inner + column;               \
+            const type *x = (const type *)ml_in(c, 0) + start;                               \
+            type *y = (type *)ml_out(c, 0) + start;                                          \
+            sum_type sums[COLUMNS] = {0};                                                    \
+            for (int64_t k = 0; k < l->size && status == ML_OK; k++) {                       \
+                const int64_t at = (p->reverse ? l->size - 1 - k : k) * l->inner;            \
+                for (int64_t j = 0; j < n; j++) {                                            \
+                    const sum_type sum = sums[j] + (sum_type)x[at + j];                      \
+                    y[at + j] = (type)(p->exclusive ? sums[j] : sum);                        \
+                    sums[j] = sum;                                                           \
                 }                                                                            \
+                status = ml_count_work(c, n, &work);                                         \
             }                                                                                \
-        return ML_OK;                                                                        \
-    }
+        }                                                                                    \
+        return status;                                                                       \
+    }                                                                                        \
+    static ml_status cumsum_##suffix(const ml_call *c) { return cumsum(c, sum_##suffix); }
+
+static ml_status cumsum(const ml_call *c, ml_body body) {
+    const ml_shape *shape = &ml_in_tensor(c, 0)->shape;
+    int64_t wanted = 0;
+    int32_t axis;
+    ml_read_index(ml_in_tensor(c, 1), ml_in(c, 1), 0, &wanted);
+    ml_status status = ml_axis(c, wanted, shape->rank, &axis);
+    if (status != ML_OK || ml_elements(shape) == 0) return status;
+    lines l = {.size = shape->dims[axis], .inner = ml_elements_of(shape, axis + 1, shape->rank)};
+    l.columns = ml_min_s64(l.inner, COLUMNS);
+    l.pieces = (l.inner - 1) / l.columns + 1;
+    return ml_in_blocks(c, ml_elements_of(shape, 0, axis) * l.pieces, l.size * l.columns, body, &l);
+}
+
 CUMSUM(f32, float, float)
 CUMSUM(s32, int32_t, uint32_t)
 CUMSUM(s64, int64_t, uint64_t)

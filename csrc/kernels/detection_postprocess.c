@@ -7,6 +7,7 @@
 #include "math/float_math.h"
 #include "rules/quantized.h"
 #include "rules/values.h"
+#include "rules/work.h"
 
 #define DETECTION_FIELDS(X, S)                                                                    \
     X(S, i32, most) X(S, i32, most_classes) X(S, i32, most_of_class) X(S, i32, by_class)          \
@@ -161,25 +162,30 @@ static int32_t *sorted(int32_t *order, int32_t *spare, int32_t n, const float *s
 
 /* Of the boxes whose score is high enough, from the best on, those that no better one overlaps too much; at most `most`. Their
  * numbers stand in `chosen`. */
-static int32_t suppress(const ml_call *c, const float *scores, int64_t step, int32_t most) {
+static ml_status suppress(const ml_call *c, const float *scores, int64_t step, int32_t most,
+                          int32_t *chosen_count) {
     const detection_params *p = c->params;
     const detection_blob *b = c->blob;
     const box *corners = ml_scratch(c, b->corners);
     int32_t *order = ml_scratch(c, b->order), *chosen = ml_scratch(c, b->chosen);
     uint8_t *dropped = ml_scratch(c, b->dropped);
     int32_t n = 0, count = 0;
+    int64_t work = 0;
+    ml_status status = ml_poll(c);
     for (int32_t i = 0; i < b->boxes; i++)
         if (scores[i * step] >= p->score) order[n++] = i;
     order = sorted(order, ml_scratch(c, b->spare), n, scores, step);
     memset(dropped, 0, (size_t)n);
-    for (int32_t i = 0; i < n && count < most; i++) {
+    for (int32_t i = 0; i < n && count < most && status == ML_OK; i++) {
         if (dropped[i]) continue;
+        status = ml_count_work(c, n - i, &work);
         chosen[count++] = order[i];
         for (int32_t k = i + 1; k < n; k++)
             if (!dropped[k] && overlap(&corners[order[i]], &corners[order[k]]) > p->overlap)
                 dropped[k] = 1;
     }
-    return count;
+    *chosen_count = count;
+    return status;
 }
 
 /* The class that follows class `last` by falling scores, equal ones by rising numbers; -1 when none does. last < 0: the first. */
@@ -202,7 +208,7 @@ static void give(const ml_call *c, int64_t row, detection found) {
 }
 
 /* Boxes by their best classes' scores. */
-static void detect_by_box(const ml_call *c, const float *scores) {
+static ml_status detect_by_box(const ml_call *c, const float *scores) {
     const detection_params *p = c->params;
     const detection_blob *b = c->blob;
     const int32_t background = b->columns - p->classes;
@@ -213,7 +219,9 @@ static void detect_by_box(const ml_call *c, const float *scores) {
         const float *row = scores + (int64_t)i * b->columns + background;
         best[i] = row[next_class(row, p->classes, -1)];
     }
-    const int32_t count = suppress(c, best, 1, p->most);
+    int32_t count = 0;
+    ml_status status = suppress(c, best, 1, p->most, &count);
+    if (status != ML_OK) return status;
     for (int32_t i = 0; i < count; i++) {
         const float *row = scores + (int64_t)chosen[i] * b->columns + background;
         for (int32_t k = 0, label = -1; k < labels; k++) {
@@ -223,10 +231,11 @@ static void detect_by_box(const ml_call *c, const float *scores) {
         }
     }
     *(float *)ml_out(c, 3) = (float)count;
+    return ML_OK;
 }
 
 /* Each class by itself; then the best of all. */
-static void detect_by_class(const ml_call *c, const float *scores) {
+static ml_status detect_by_class(const ml_call *c, const float *scores) {
     const detection_params *p = c->params;
     const detection_blob *b = c->blob;
     const int32_t background = b->columns - p->classes;
@@ -236,8 +245,9 @@ static void detect_by_class(const ml_call *c, const float *scores) {
     int32_t count = 0;
     for (int32_t label = 0; label < p->classes; label++) {
         const float *column = scores + background + label;
-        const int32_t more = suppress(c, column, b->columns, most);
-        int32_t i = 0, k = 0, to = 0;
+        int32_t i = 0, k = 0, to = 0, more = 0;
+        ml_status status = suppress(c, column, b->columns, most, &more);
+        if (status != ML_OK) return status;
         for (; (i < count || k < more) && to < p->most; to++) {
             const float score = k < more ? column[(int64_t)chosen[k] * b->columns] : 0.0f;
             if (i >= count || (k < more && score > kept[i].score))
@@ -251,6 +261,7 @@ static void detect_by_class(const ml_call *c, const float *scores) {
     }
     for (int32_t i = 0; i < count; i++) give(c, i, kept[i]);
     *(float *)ml_out(c, 3) = (float)count;
+    return ML_OK;
 }
 
 static ml_status detect(const ml_call *c) {
@@ -268,9 +279,7 @@ static ml_status detect(const ml_call *c) {
             reals[i] = q.scale * (float)(steps[i] - q.zero_point);
         scores = reals;
     }
-    if (p->by_class) detect_by_class(c, scores);
-    else detect_by_box(c, scores);
-    return ML_OK;
+    return p->by_class ? detect_by_class(c, scores) : detect_by_box(c, scores);
 }
 
 ML_KERNELS(detection_postprocess) = {

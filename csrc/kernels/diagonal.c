@@ -1,7 +1,7 @@
 /* diagonal.c -- MATRIX_DIAG: vectors to square matrices with them in the diagonal, zeros elsewhere. MATRIX_SET_DIAG: matrices with
  * other diagonals; may run in place. */
-#include "rules/nest.h"
 #include "rules/values.h"
+#include "rules/work.h"
 
 typedef struct diagonal_blob {
     int64_t matrices;
@@ -40,26 +40,26 @@ static ml_status prepare_set_diag(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, x);
 }
 
-static void write_diagonals(const ml_call *c, const uint8_t *from) {
+static ml_status write_diagonals(const ml_call *c, const uint8_t *from) {
     const diagonal_blob *b = c->blob;
     const int64_t element = ml_type_bytes(ml_out_tensor(c, 0)->type);
-    ml_copy_runs(
-        ml_out(c, 0), from, element,
+    return ml_move_runs(
+        c, ml_out(c, 0), from, element,
         (ml_turns){b->matrices, b->rows * (int64_t)b->columns * element, b->length * element},
         (ml_turns){b->length, (b->columns + 1) * element, element});
 }
 
 static ml_status matrix_diag(const ml_call *c) {
-    memset(ml_out(c, 0), 0, (size_t)ml_out_tensor(c, 0)->bytes);
-    write_diagonals(c, ml_in(c, 0));
-    return ML_OK;
+    const uint8_t nothing = 0;
+    ml_status status = ml_fill_bytes(c, ml_out(c, 0), ml_out_tensor(c, 0)->bytes, &nothing, 1);
+    return status == ML_OK ? write_diagonals(c, ml_in(c, 0)) : status;
 }
 
 static ml_status matrix_set_diag(const ml_call *c) {
+    ml_status status = ML_OK;
     if (ml_out(c, 0) != ml_in(c, 0))
-        memcpy(ml_out(c, 0), ml_in(c, 0), (size_t)ml_out_tensor(c, 0)->bytes);
-    write_diagonals(c, ml_in(c, 1));
-    return ML_OK;
+        status = ml_copy_bytes(c, ml_out(c, 0), ml_in(c, 0), ml_out_tensor(c, 0)->bytes);
+    return status == ML_OK ? write_diagonals(c, ml_in(c, 1)) : status;
 }
 
 ML_KERNELS(diagonal) = {

@@ -40,8 +40,7 @@ static ml_status dilate(const ml_call *c) {
     if (y->bytes == 0) return ML_OK;
     memcpy(between, ml_in(c, 2), (size_t)element);
     ml_repeat(between, element, 16 / element - 1);
-    ml_nest_pad(c->blob, ml_in(c, 0), ml_out(c, 0), y->bytes, between);
-    return ML_OK;
+    return ml_nest_pad(c, c->blob, ml_in(c, 0), ml_out(c, 0), y->bytes, between);
 }
 
 ML_KERNELS(dilate) = {

@@ -13,14 +13,20 @@ ML_PARAMS(clamp_params, ML_CLAMP_FIELDS)
 
 /* Defines eval `name`, which is `eval` once no element of input 1 is the integer that stands for 0. */
 #define NON_ZERO(name, type, eval, ZERO)                                                        \
-    static ml_status name(const ml_call *c) {                                                   \
-        const int64_t n = ml_elements(&ml_in_tensor(c, 1)->shape);                              \
+    static ml_status name##_check(const ml_call *c, int64_t first, int64_t end, int32_t worker, \
+                                  void *args) {                                                 \
         const type *divisor = ml_in(c, 1), zero = (type)(ZERO);                                 \
-        for (int64_t i = 0; i < n; i++)                                                         \
+        (void)worker, (void)args;                                                               \
+        for (int64_t i = first; i < end; i++)                                                   \
             if (divisor[i] == zero)                                                             \
                 return ml_fail(c, ML_KERNEL_ERROR, "division by 0: element %lld of the divisor", \
                                (long long)i);                                                   \
-        return eval(c);                                                                         \
+        return ML_OK;                                                                           \
+    }                                                                                           \
+    static ml_status name(const ml_call *c) {                                                   \
+        const int64_t n = ml_elements(&ml_in_tensor(c, 1)->shape);                              \
+        const ml_status status = ml_in_blocks(c, n, 1, name##_check, NULL);                     \
+        return status == ML_OK ? eval(c) : status;                                              \
     }
 
 /* DIV ----------------------------------------------------------------------------------------------------------------- */

@@ -3,10 +3,10 @@
 #include <math.h>
 
 #include "math/float_math.h"
-#include "rules/nest.h"
 #include "rules/packed.h"
 #include "rules/quantized.h"
 #include "rules/values.h"
+#include "rules/work.h"
 
 typedef struct rows_blob {
     int64_t count; /* of indices */
@@ -46,13 +46,15 @@ static ml_status prepare_lookup(const ml_call *c, ml_wish *wish) {
     return ML_OK;
 }
 
-static ml_status lookup(const ml_call *c) {
+static ml_status lookup_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                             void *args) {
     const rows_blob *b = c->blob;
     const int64_t run = b->width * ml_type_bytes(ml_in_tensor(c, 1)->type);
     int64_t indices[256], n;
-    uint8_t *y = ml_out(c, 0);
-    for (int64_t i = 0; i < b->count; i += n, y += n * run) {
-        n = b->count - i < 256 ? b->count - i : 256;
+    uint8_t *y = (uint8_t *)ml_out(c, 0) + first * run;
+    (void)worker, (void)args;
+    for (int64_t i = first; i < end; i += n, y += n * run) {
+        n = ml_min_s64(end - i, 256);
         ml_status status = ml_read_indices(c, 0, i, n, b->rows, indices);
         if (status != ML_OK) return status;
         ml_copy_indexed(y, ml_in(c, 1), run, indices, n);
@@ -60,18 +62,26 @@ static ml_status lookup(const ml_call *c) {
     return ML_OK;
 }
 
+static ml_status by_rows(const ml_call *c, ml_body body) {
+    const rows_blob *b = c->blob;
+    return ml_in_blocks(c, b->count, b->width, body, NULL);
+}
+static ml_status lookup(const ml_call *c) { return by_rows(c, lookup_some); }
+
 /* An element as the number its bits are in two's complement; those of u8 too, as TFLite has it. */
 #define BYTE(x, i) ((const int8_t *)(x))[i]
 #define NIBBLE(x, i) ((int8_t)(ml_nibble(x, i) << 4) >> 4)
 #define PAIR(x, i) ((int8_t)(((const uint8_t *)(x))[(i) / 4] << (6 - (i) % 4 * 2)) >> 6)
 #define AS_IS(v) (v)
 #define REAL_ROWS(name, type, ELEMENT, ROUND)                                               \
-    static ml_status name(const ml_call *c) {                                               \
+    static ml_status name##_some(const ml_call *c, int64_t first, int64_t end,              \
+                                 int32_t worker, void *args) {                              \
         const rows_blob *b = c->blob;                                                       \
         const ml_quantization *q = ml_input_quantization(c, 1);                             \
         const void *x = ml_in(c, 1);                                                        \
-        type *y = ml_out(c, 0);                                                             \
-        for (int64_t i = 0; i < b->count; i++, y += b->width) {                             \
+        type *y = (type *)ml_out(c, 0) + first * b->width;                                  \
+        (void)worker, (void)args;                                                           \
+        for (int64_t i = first; i < end; i++, y += b->width) {                              \
             int64_t row;                                                                    \
             ml_status status = ml_read_indices(c, 0, i, 1, b->rows, &row);                  \
             if (status != ML_OK) return status;                                             \
@@ -80,7 +90,8 @@ static ml_status lookup(const ml_call *c) {
                 y[k] = ROUND((float)ELEMENT(x, at) * scale);                                \
         }                                                                                   \
         return ML_OK;                                                                       \
-    }
+    }                                                                                       \
+    static ml_status name(const ml_call *c) { return by_rows(c, name##_some); }
 REAL_ROWS(lookup_x1_f32, float, BYTE, AS_IS)
 REAL_ROWS(lookup_s4_f32, float, NIBBLE, AS_IS)
 REAL_ROWS(lookup_s2_f32, float, PAIR, AS_IS)
@@ -161,10 +172,12 @@ static ml_status lookup_sparse(const ml_call *c) {
     const rows_blob *b = c->blob;
     const float *weights = ml_in(c, WEIGHTS), *table = ml_in(c, TABLE);
     bucket now = {0};
-    memset(ml_out(c, 0), 0, (size_t)ml_out_tensor(c, 0)->bytes);
-    for (int64_t i = 0; i < b->count; i++) {
+    const float nothing = 0.0f;
+    int64_t work = 0;
+    ml_status status = ml_fill_bytes(c, ml_out(c, 0), ml_out_tensor(c, 0)->bytes, &nothing, 4);
+    for (int64_t i = 0; i < b->count && status == ML_OK; i++) {
         int64_t id, row;
-        ml_status status = ml_read_indices(c, IDS, i, 1, b->rows, &id);
+        status = ml_read_indices(c, IDS, i, 1, b->rows, &id);
         if (status == ML_OK) status = place_of(c, i, &row);
         if (status != ML_OK) return status;
         if (row != now.row) {
@@ -176,9 +189,10 @@ static ml_status lookup_sparse(const ml_call *c) {
         now.squares += weights[i] * weights[i];
         float *y = (float *)ml_out(c, 0) + row * b->width;
         for (int64_t k = 0; k < b->width; k++) y[k] += table[id * b->width + k] * weights[i];
+        status = ml_count_work(c, b->width + 1, &work);
     }
     finish(c, &now);
-    return ML_OK;
+    return status;
 }
 
 /* HASHTABLE_LOOKUP ------------------------------------------------------------------------------------------------------- */
@@ -196,12 +210,14 @@ static ml_status prepare_keys(const ml_call *c, ml_wish *wish) {
 }
 
 /* Keys that are not there give rows of 0 bytes. */
-static ml_status lookup_keys(const ml_call *c) {
+static ml_status lookup_some_keys(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                                  void *args) {
     const rows_blob *b = c->blob;
     const int32_t *wanted = ml_in(c, 0), *keys = ml_in(c, 1);
     const size_t run = (size_t)(b->width * ml_type_bytes(ml_in_tensor(c, 2)->type));
-    uint8_t *y = ml_out(c, 0), *hits = ml_out(c, 1);
-    for (int64_t i = 0; i < b->count; i++, y += run) {
+    uint8_t *y = (uint8_t *)ml_out(c, 0) + (size_t)first * run, *hits = ml_out(c, 1);
+    (void)worker, (void)args;
+    for (int64_t i = first; i < end; i++, y += run) {
         int64_t low = 0, high = b->rows;
         while (low < high) {
             const int64_t middle = (low + high) / 2;
@@ -214,6 +230,7 @@ static ml_status lookup_keys(const ml_call *c) {
     }
     return ML_OK;
 }
+static ml_status lookup_keys(const ml_call *c) { return by_rows(c, lookup_some_keys); }
 
 ML_KERNELS(embedding) = {
     {.abi = ML_KERNEL_ABI,

@@ -1,9 +1,9 @@
 /* fill.c -- FILL, ZEROS_LIKE: one value everywhere; RANGE: numbers a step apart. */
 #include <math.h>
 
-#include "rules/nest.h"
 #include "rules/strings.h"
 #include "rules/values.h"
+#include "rules/work.h"
 
 static ml_status prepare_fill(const ml_call *c, ml_wish *wish) {
     const ml_tensor *dims = ml_input(c, 0);
@@ -31,11 +31,7 @@ static ml_status prepare_fill(const ml_call *c, ml_wish *wish) {
 
 static ml_status fill(const ml_call *c) {
     const ml_tensor *y = ml_out_tensor(c, 0);
-    int64_t element = ml_type_bytes(y->type);
-    if (y->bytes == 0) return ML_OK;
-    memcpy(ml_out(c, 0), ml_in(c, 1), (size_t)element);
-    ml_repeat(ml_out(c, 0), element, y->bytes / element - 1);
-    return ML_OK;
+    return ml_fill_bytes(c, ml_out(c, 0), y->bytes, ml_in(c, 1), ml_type_bytes(y->type));
 }
 
 static ml_status pick_first(const ml_call *c, int64_t k, int64_t *index) {
@@ -52,9 +48,9 @@ static ml_status prepare_zeros(const ml_call *c, ml_wish *wish) {
 }
 
 static ml_status zeros(const ml_call *c) {
-    int64_t bytes = ml_out_tensor(c, 0)->bytes;
-    if (bytes > 0) memset(ml_out(c, 0), 0, (size_t)bytes);
-    return ML_OK;
+    const int64_t nothing = 0;
+    const int64_t element = ml_type_bytes(ml_out_tensor(c, 0)->type);
+    return ml_fill_bytes(c, ml_out(c, 0), ml_out_tensor(c, 0)->bytes, &nothing, element);
 }
 
 /* Numbers from start up or down to (not including) limit; negative where the step does not lead there. */
@@ -101,12 +97,14 @@ static ml_status prepare_range(const ml_call *c, ml_wish *wish) {
     static ml_status name(const ml_call *c) {                                   \
         type at = *(const type *)ml_in(c, 0), step = *(const type *)ml_in(c, 2);\
         type *y = ml_out(c, 0);                                                 \
-        int64_t count = ml_out_tensor(c, 0)->shape.dims[0];                     \
-        for (int64_t i = 0; i < count; i++) {                                   \
+        int64_t count = ml_out_tensor(c, 0)->shape.dims[0], work = 0;           \
+        ml_status status = ML_OK;                                               \
+        for (int64_t i = 0; i < count && status == ML_OK; i++) {                \
             y[i] = at;                                                          \
             at = (type)((wide)at + (wide)step);                                 \
+            status = ml_count_work(c, 1, &work);                                \
         }                                                                       \
-        return ML_OK;                                                           \
+        return status;                                                          \
     }
 RANGE(range_f32, float, float)
 RANGE(range_s32, int32_t, uint32_t)

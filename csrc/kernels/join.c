@@ -1,10 +1,10 @@
 /* join.c -- CONCATENATION along a dimension, PACK along a new one: for every outer position, a run from each input. */
 #include <math.h>
 
-#include "rules/nest.h"
 #include "rules/packed.h"
 #include "rules/quantized.h"
 #include "rules/values.h"
+#include "rules/work.h"
 
 /* axis may be negative. */
 #define JOIN_FIELDS(X, S) X(S, i32, axis)
@@ -98,25 +98,31 @@ static ml_status join(const ml_call *c) {
     const join_blob *blob = c->blob;
     uint8_t *y = ml_out(c, 0);
     if (ml_out_tensor(c, 0)->bytes == 0) return ML_OK;
-    for (int i = 0; i < c->n_inputs; i++) {
+    ml_status status = ML_OK;
+    for (int i = 0; i < c->n_inputs && status == ML_OK; i++) {
         int64_t run = run_of(c, blob, i);
-        ml_copy_runs(y, ml_in(c, i), run, (ml_turns){1, 0, 0},
-                     (ml_turns){blob->outer, blob->step, run});
+        status = ml_move_runs(c, y, ml_in(c, i), run, (ml_turns){1, 0, 0},
+                              (ml_turns){blob->outer, blob->step, run});
         y += run;
     }
-    return ML_OK;
+    return status;
 }
 
 /* Packed elements can only be put one behind the other. */
 static ml_status join_nibbles(const ml_call *c) {
     const join_blob *blob = c->blob;
-    int64_t at = 0;
+    int64_t at = 0, work = 0;
+    ml_status status = ML_OK;
     if (ml_out_tensor(c, 0)->bytes == 0) return ML_OK;
     for (int64_t k = 0; k < blob->outer; k++) {
         for (int i = 0; i < c->n_inputs; i++) {
-            int64_t run = run_of(c, blob, i);
-            ml_append_nibbles(ml_out(c, 0), at, ml_in(c, i), k * run, run);
-            at += run;
+            int64_t run = run_of(c, blob, i), n;
+            for (int64_t j = 0; j < run && status == ML_OK; j += n, at += n) {
+                n = ml_min_s64(run - j, ML_BLOCK_ELEMENTS);
+                ml_append_nibbles(ml_out(c, 0), at, ml_in(c, i), k * run + j, n);
+                status = ml_count_work(c, n, &work);
+            }
+            if (status != ML_OK) return status;
         }
     }
     return ML_OK;
@@ -158,11 +164,17 @@ static ml_status concatenation_u8(const ml_call *c) {
     const join_tables *t = c->derived;
     uint8_t *y = ml_out(c, 0);
     if (!t->apart || ml_out_tensor(c, 0)->bytes == 0) return join(c);
+    int64_t work = 0;
     for (int i = 0; i < c->n_inputs; i++) {
         const uint8_t *x = ml_in(c, i), *table = t->tables + 256 * i;
         int64_t run = run_of(c, blob, i);
-        for (int64_t k = 0; k < blob->outer; k++)
-            for (int64_t j = 0; j < run; j++) y[k * blob->step + j] = table[x[k * run + j]];
+        for (int64_t at = 0, n; at < blob->outer * run; at += n) {
+            const int64_t k = at / run, j = at % run;
+            n = ml_min_s64(run - j, ML_BLOCK_ELEMENTS);
+            for (int64_t l = j; l < j + n; l++) y[k * blob->step + l] = table[x[k * run + l]];
+            ml_status status = ml_count_work(c, n, &work);
+            if (status != ML_OK) return status;
+        }
         y += run;
     }
     return ML_OK;

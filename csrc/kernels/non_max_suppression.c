@@ -4,6 +4,7 @@
 
 #include "math/float_math.h"
 #include "rules/values.h"
+#include "rules/work.h"
 
 typedef struct nms_blob {
     int32_t boxes;
@@ -117,7 +118,10 @@ static ml_status nms(const ml_call *c) {
     memset(chosen, 0, (size_t)b->most * sizeof *chosen);
     if (scores) memset(scores, 0, (size_t)b->most * sizeof *scores);
     const int32_t most = n < b->most ? n : b->most;
+    int64_t work = 0;
     while (selected < most && n > 0) {
+        ml_status status = ml_count_work(c, 16 + selected - heap[0].compared, &work);
+        if (status != ML_OK) return status;
         const float before = heap[0].score;
         const bool fits = stays(c, &heap[0], selected, limit, least, sigma);
         if (fits && heap[0].score == before) {

@@ -7,6 +7,7 @@
 
 #include "rules/quantized.h"
 #include "rules/values.h"
+#include "rules/work.h"
 
 #define RESPONSE_FIELDS(X, S) X(S, i32, radius) X(S, f32, bias) X(S, f32, alpha) X(S, f32, beta)
 ML_PARAMS(response_params, RESPONSE_FIELDS)
@@ -27,12 +28,24 @@ static ml_status prepare_rows(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, x);
 }
 
-static ml_status l2_f32(const ml_call *c) {
+/* Defines eval `name`: name##_rows, which is defined behind it, over the rows in blocks. */
+#define BY_ROWS(name)                                                                    \
+    static ml_status name##_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker, \
+                                 void *args);                                            \
+    static ml_status name(const ml_call *c) {                                            \
+        const rows_blob *b = c->blob;                                                    \
+        return ml_in_blocks(c, b->rows, b->depth, name##_rows, NULL);                    \
+    }                                                                                    \
+    static ml_status name##_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker, \
+                                 void *args)
+
+BY_ROWS(l2_f32) {
     const rows_blob *b = c->blob;
     const l2_params *p = c->params;
-    const float *x = ml_in(c, 0);
-    float *y = ml_out(c, 0);
-    for (int64_t r = 0; r < b->rows; r++, x += b->depth, y += b->depth) {
+    const float *x = (const float *)ml_in(c, 0) + first * b->depth;
+    float *y = (float *)ml_out(c, 0) + first * b->depth;
+    (void)worker, (void)args;
+    for (int64_t r = first; r < end; r++, x += b->depth, y += b->depth) {
         float sum = 0.0f;
         for (int64_t i = 0; i < b->depth; i++) sum += x[i] * x[i];
         float norm = sqrtf(sum);
@@ -79,12 +92,13 @@ static int64_t derive_zero(const ml_call *c, void *to) {
 
 /* Outputs are in steps of 1 / 128: u8 has the factor in the integer, s8 in the multiplier. */
 #define L2_BYTES(suffix, type, FACTOR, MORE, ZERO, LEAST, MOST)                          \
-    static ml_status l2_##suffix(const ml_call *c) {                                     \
+    BY_ROWS(l2_##suffix) {                                                               \
         const rows_blob *b = c->blob;                                                    \
         const int32_t zero = ((const ml_affine *)c->derived)->zero_point;                \
-        const type *x = ml_in(c, 0);                                                     \
-        type *y = ml_out(c, 0);                                                          \
-        for (int64_t r = 0; r < b->rows; r++, x += b->depth, y += b->depth) {            \
+        const type *x = (const type *)ml_in(c, 0) + first * b->depth;                    \
+        type *y = (type *)ml_out(c, 0) + first * b->depth;                               \
+        (void)worker, (void)args;                                                        \
+        for (int64_t r = first; r < end; r++, x += b->depth, y += b->depth) {            \
             uint32_t sum = 0;                                                            \
             int32_t mantissa, shift;                                                     \
             for (int64_t i = 0; i < b->depth; i++)                                       \
@@ -101,17 +115,18 @@ static int64_t derive_zero(const ml_call *c, void *to) {
 L2_BYTES(u8, uint8_t, 128, 0, 128, 0, UINT8_MAX)
 L2_BYTES(s8, int8_t, 1, 7, 0, INT8_MIN, INT8_MAX)
 
-static ml_status response_f32(const ml_call *c) {
+BY_ROWS(response_f32) {
     const rows_blob *b = c->blob;
     const response_params *p = c->params;
-    const float *x = ml_in(c, 0);
-    float *y = ml_out(c, 0);
-    for (int64_t r = 0; r < b->rows; r++, x += b->depth, y += b->depth)
+    const float *x = (const float *)ml_in(c, 0) + first * b->depth;
+    float *y = (float *)ml_out(c, 0) + first * b->depth;
+    (void)worker, (void)args;
+    for (int64_t r = first; r < end; r++, x += b->depth, y += b->depth)
         for (int64_t i = 0; i < b->depth; i++) {
-            const int64_t first = i < p->radius ? 0 : i - p->radius;
-            const int64_t end = b->depth - i > p->radius ? i + p->radius : b->depth;
+            const int64_t low = i < p->radius ? 0 : i - p->radius;
+            const int64_t high = b->depth - i > p->radius ? i + p->radius : b->depth;
             float sum = 0.0f;
-            for (int64_t k = first; k < end; k++) sum += x[k] * x[k];
+            for (int64_t k = low; k < high; k++) sum += x[k] * x[k];
             y[i] = x[i] * powf(p->bias + p->alpha * sum, -p->beta);
         }
     return ML_OK;

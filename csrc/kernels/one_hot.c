@@ -1,7 +1,7 @@
 /* one_hot.c -- ONE_HOT: for each index a line of `depth` elements along a new axis, all of them the "off" value but for the
  * one that the index names, which is "on". Indices outside the line name none. */
-#include "rules/nest.h"
 #include "rules/values.h"
+#include "rules/work.h"
 
 #define ONE_HOT_FIELDS(X, S) X(S, i32, axis)
 ML_PARAMS(one_hot_params, ONE_HOT_FIELDS)
@@ -37,23 +37,29 @@ static ml_status prepare_one_hot(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, &shape);
 }
 
+static ml_status put_on(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
+    const one_hot_blob *b = c->blob;
+    const int64_t element = ml_type_bytes(ml_out_tensor(c, 0)->type);
+    uint8_t *y = ml_out(c, 0);
+    (void)worker, (void)args;
+    for (int64_t k = first; k < end; k++) {
+        const int64_t o = k / b->inner, i = k % b->inner;
+        int64_t index;
+        ml_read_index(ml_in_tensor(c, 0), ml_in(c, 0), k, &index);
+        if (index >= 0 && index < b->depth)
+            memcpy(y + ((o * b->depth + index) * b->inner + i) * element, ml_in(c, 2),
+                   (size_t)element);
+    }
+    return ML_OK;
+}
+
 static ml_status one_hot(const ml_call *c) {
     const one_hot_blob *b = c->blob;
-    const ml_tensor *indices = ml_in_tensor(c, 0), *out = ml_out_tensor(c, 0);
-    const int64_t element = ml_type_bytes(out->type);
-    uint8_t *y = ml_out(c, 0);
-    if (out->bytes == 0) return ML_OK;
-    memcpy(y, ml_in(c, 3), (size_t)element);
-    ml_repeat(y, element, out->bytes / element - 1);
-    for (int64_t o = 0; o < b->outer; o++)
-        for (int64_t i = 0; i < b->inner; i++) {
-            int64_t index;
-            ml_read_index(indices, ml_in(c, 0), o * b->inner + i, &index);
-            if (index >= 0 && index < b->depth)
-                memcpy(y + ((o * b->depth + index) * b->inner + i) * element, ml_in(c, 2),
-                       (size_t)element);
-        }
-    return ML_OK;
+    const ml_tensor *out = ml_out_tensor(c, 0);
+    ml_status status =
+        ml_fill_bytes(c, ml_out(c, 0), out->bytes, ml_in(c, 3), ml_type_bytes(out->type));
+    if (status != ML_OK || out->bytes == 0) return status;
+    return ml_in_blocks(c, b->outer * b->inner, 1, put_on, NULL);
 }
 
 ML_KERNELS(one_hot) = {

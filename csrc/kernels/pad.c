@@ -1,8 +1,8 @@
 /* pad.c -- PAD, PADV2: a value around the input. The output is walked from front to back: runs of the input, values between.
  * MIRROR_PAD: the input, then its reflection around it. */
-#include "rules/nest.h"
 #include "rules/quantized.h"
 #include "rules/values.h"
+#include "rules/work.h"
 
 /* The padded shape and, per dimension, how much goes before. */
 static ml_status read_paddings(const ml_call *c, const void *value, ml_shape *shape,
@@ -85,8 +85,7 @@ static ml_status pad(const ml_call *c) {
     uint8_t fill[16];
     if (y->bytes == 0) return ML_OK;
     if (value) spread(fill, value, ml_type_bytes(y->type));
-    ml_nest_pad(c->blob, ml_in(c, 0), ml_out(c, 0), y->bytes, value ? fill : c->derived);
-    return ML_OK;
+    return ml_nest_pad(c, c->blob, ml_in(c, 0), ml_out(c, 0), y->bytes, value ? fill : c->derived);
 }
 
 /* MIRROR_PAD ------------------------------------------------------------------------------------------------------------- */
@@ -133,31 +132,42 @@ static ml_status prepare_mirror_pad(const ml_call *c, ml_wish *wish) {
     return ML_OK;
 }
 
+/* What comes next of the input. */
+typedef struct mirroring {
+    const uint8_t *from;
+    int64_t work;
+} mirroring;
+
 /* Fills what dimension `d` of the output has at `to`: its middle first, whose indices are then copied outwards. */
-static void mirror_from(const ml_call *c, int32_t d, const uint8_t **from, uint8_t *to) {
+static ml_status mirror_from(const ml_call *c, int32_t d, mirroring *m, uint8_t *to) {
     const mirror_blob *b = c->blob;
     const ml_shape *x = &ml_in_tensor(c, 0)->shape, *y = &ml_out_tensor(c, 0)->shape;
     int64_t pitch = b->pitches[d], size = x->dims[d];
     int64_t behind = y->dims[d] - size - b->before[d];
     uint8_t *first = to + b->before[d] * pitch, *last = first + (size - 1) * pitch;
+    ml_status status = ML_OK;
     if (d == x->rank - 1) {
-        memcpy(first, *from, (size_t)(size * pitch));
-        *from += size * pitch;
+        status = ml_copy_bytes(c, first, m->from, size * pitch);
+        m->from += size * pitch;
     } else {
-        for (int64_t i = 0; i < size; i++) mirror_from(c, d + 1, from, first + i * pitch);
+        for (int64_t i = 0; i < size && status == ML_OK; i++)
+            status = mirror_from(c, d + 1, m, first + i * pitch);
     }
-    ml_copy_runs(first - pitch, first + b->reflect * pitch, pitch, (ml_turns){1, 0, 0},
-                 (ml_turns){b->before[d], -pitch, pitch});
-    ml_copy_runs(last + pitch, last - b->reflect * pitch, pitch, (ml_turns){1, 0, 0},
-                 (ml_turns){behind, pitch, -pitch});
+    if (status == ML_OK)
+        status = ml_move_runs(c, first - pitch, first + b->reflect * pitch, pitch,
+                              (ml_turns){1, 0, 0}, (ml_turns){b->before[d], -pitch, pitch});
+    if (status == ML_OK)
+        status = ml_move_runs(c, last + pitch, last - b->reflect * pitch, pitch,
+                              (ml_turns){1, 0, 0}, (ml_turns){behind, pitch, -pitch});
+    return status == ML_OK ? ml_count_work(c, y->dims[d], &m->work) : status;
 }
 
 static ml_status mirror_pad(const ml_call *c) {
     const ml_tensor *x = ml_in_tensor(c, 0);
-    const uint8_t *from = ml_in(c, 0);
+    mirroring m = {ml_in(c, 0), 0};
     if (ml_out_tensor(c, 0)->bytes == 0) return ML_OK;
-    if (x->shape.rank == 0) memcpy(ml_out(c, 0), from, (size_t)ml_type_bytes(x->type));
-    else mirror_from(c, 0, &from, ml_out(c, 0));
+    if (x->shape.rank > 0) return mirror_from(c, 0, &m, ml_out(c, 0));
+    memcpy(ml_out(c, 0), m.from, (size_t)ml_type_bytes(x->type));
     return ML_OK;
 }
 

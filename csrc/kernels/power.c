@@ -13,14 +13,20 @@ static inline int32_t power(int32_t base, int32_t exponent) {
     return (int32_t)y;
 }
 ML_BINARY(pow_any_s32, int32_t, int32_t, ML_NO_CONTEXT, power(u, v))
-static ml_status pow_s32(const ml_call *c) {
-    const int64_t n = ml_elements(&ml_in_tensor(c, 1)->shape);
+static ml_status check_exponents(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                                 void *args) {
     const int32_t *exponents = ml_in(c, 1);
-    for (int64_t i = 0; i < n; i++)
+    (void)worker, (void)args;
+    for (int64_t i = first; i < end; i++)
         if (exponents[i] < 0)
             return ml_fail(c, ML_KERNEL_ERROR, "exponent %d of element %lld is below 0",
                            exponents[i], (long long)i);
-    return pow_any_s32(c);
+    return ML_OK;
+}
+static ml_status pow_s32(const ml_call *c) {
+    const int64_t n = ml_elements(&ml_in_tensor(c, 1)->shape);
+    const ml_status status = ml_in_blocks(c, n, 1, check_exponents, NULL);
+    return status == ML_OK ? pow_any_s32(c) : status;
 }
 
 ML_BINARY(atan2_f32, float, float, ML_NO_CONTEXT, atan2f(u, v))

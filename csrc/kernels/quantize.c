@@ -32,17 +32,20 @@ static int64_t derive_dequantize(const ml_call *c, void *to) {
 
 /* Defines eval `name`, which hands every run of elements to name##_run(x, y, n, &affine). */
 #define BY_CHANNEL(name, in_type, out_type)                                                  \
-    static ml_status name(const ml_call *c) {                                                \
-        const quantize_blob *blob = c->blob;                                                 \
+    static ml_status name##_block(const ml_call *c, int64_t first, int64_t end,              \
+                                  int32_t worker, void *args) {                              \
+        const int64_t run = ((const quantize_blob *)c->blob)->run;                           \
         const ml_channels *channels = c->derived;                                            \
         const in_type *x = ml_in(c, 0);                                                      \
         out_type *y = ml_out(c, 0);                                                          \
-        for (int64_t at = 0, channel = 0; at < blob->all.count; at += blob->run) {           \
-            name##_run(x + at, y + at, blob->run, &channels->each[channel]);                 \
-            if (++channel == channels->n) channel = 0;                                       \
+        (void)worker, (void)args;                                                            \
+        for (int64_t at = first, n; at < end; at += n) {                                     \
+            n = ml_min_s64(end - at, run - at % run);                                        \
+            name##_run(x + at, y + at, n, &channels->each[at / run % channels->n]);          \
         }                                                                                    \
         return ML_OK;                                                                        \
-    }
+    }                                                                                        \
+    ML_ELEMENTWISE(name, name##_block)
 
 /* Clamping before the conversion keeps it defined, and changes nothing: the limits are integers. */
 #define QUANTIZE(name, type, low, high)                                                               \

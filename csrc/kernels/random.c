@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "rules/values.h"
+#include "rules/work.h"
 
 #define RANDOM_FIELDS(X, S) X(S, i64, seed) X(S, i64, seed2)
 ML_PARAMS(random_params, RANDOM_FIELDS)
@@ -57,17 +58,33 @@ static void normal(const uint32_t bits[4], float to[4]) {
     }
 }
 
-static ml_status fill(const ml_call *c, void (*make)(const uint32_t bits[4], float to[4])) {
-    drawn *d = ml_memory(c);
+typedef struct filling {
+    void (*make)(const uint32_t bits[4], float to[4]);
+    uint64_t block; /* the first */
+} filling;
+
+/* Four at a time. */
+static ml_status fill_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                           void *args) {
+    const filling *f = args;
     const int64_t count = ml_elements(&ml_out_tensor(c, 0)->shape);
     float *y = ml_out(c, 0), four[4];
-    for (int64_t i = 0; i < count; i += 4) {
+    (void)worker;
+    for (int64_t i = first; i < end; i++) {
         uint32_t bits[4];
-        draw(c, d->blocks++, bits);
-        make(bits, four);
-        memcpy(y + i, four, (size_t)(count - i < 4 ? count - i : 4) * sizeof *y);
+        draw(c, f->block + (uint64_t)i, bits);
+        f->make(bits, four);
+        memcpy(y + 4 * i, four, (size_t)ml_min_s64(count - 4 * i, 4) * sizeof *y);
     }
     return ML_OK;
+}
+
+static ml_status fill(const ml_call *c, void (*make)(const uint32_t bits[4], float to[4])) {
+    drawn *d = ml_memory(c);
+    const int64_t fours = (ml_elements(&ml_out_tensor(c, 0)->shape) + 3) / 4;
+    filling f = {make, d->blocks};
+    d->blocks += (uint64_t)fours;
+    return ml_in_blocks(c, fours, 16, fill_some, &f);
 }
 static ml_status random_uniform(const ml_call *c) { return fill(c, uniform); }
 static ml_status random_standard_normal(const ml_call *c) { return fill(c, normal); }
@@ -134,21 +151,25 @@ static ml_status multinomial(const ml_call *c) {
     double *sums = ml_scratch(c, b->sums);
     const bool wide = ml_out_tensor(c, 0)->type == ML_S64;
     uint64_t block = d->blocks, used = 0;
+    int64_t work = 0;
+    ml_status status = ML_OK;
     uint32_t bits[4] = {0};
     d->blocks += (uint64_t)b->rows * ((uint64_t)(b->samples + 3) / 4 * 4) * 2 * 256;
-    for (int64_t row = 0; row < b->rows; row++) {
+    for (int64_t row = 0; row < b->rows && status == ML_OK; row++) {
         const double all =
             add_odds((const float *)ml_in(c, 0) + row * b->classes, b->classes, sums);
-        for (int64_t i = 0; i < b->samples; i++, used++) {
+        status = ml_count_work(c, b->classes, &work);
+        for (int64_t i = 0; i < b->samples && status == ML_OK; i++, used++) {
             if (used % 2 == 0) draw(c, block++, bits);
             const uint32_t *pair = bits + used % 2 * 2;
             const int64_t found =
                 class_of(sums, b->classes, ml_uniform_f64(pair[0], pair[1]) * all);
             if (wide) ((int64_t *)ml_out(c, 0))[row * b->samples + i] = found;
             else ((int32_t *)ml_out(c, 0))[row * b->samples + i] = (int32_t)found;
+            status = ml_count_work(c, 4, &work);
         }
     }
-    return ML_OK;
+    return status;
 }
 
 /* STABLEHLO_RNG_BIT_GENERATOR -------------------------------------------------------------------------------------------- */
@@ -182,15 +203,18 @@ static ml_status random_bits(const ml_call *c) {
     memcpy(state, ml_in(c, 0), (size_t)state_words * sizeof *state);
     for (int i = 0; i < 4; i++)
         counter[i] = state[i < 2 ? 2 + i : state_words == 6 ? 2 + i : i - 2];
-    for (int64_t i = 0; i < words; i += size) {
+    int64_t work = 0;
+    ml_status status = ML_OK;
+    for (int64_t i = 0; i < words && status == ML_OK; i += size) {
         if (threefry) ml_threefry(state, counter, bits);
         else ml_philox(state, counter, bits);
         memcpy(y + i, bits, (size_t)(words - i < size ? words - i : size) * sizeof *y);
         if (++counter[0] == 0) counter[1]++;
+        status = ml_count_work(c, 4, &work);
     }
     memcpy(state + 2, counter, 2 * sizeof *state);
     memcpy(ml_out(c, 0), state, (size_t)state_words * sizeof *state);
-    return ML_OK;
+    return status;
 }
 
 #define DRAWS(kernel_name, types, eval)                                                  \

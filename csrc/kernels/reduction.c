@@ -29,28 +29,35 @@ ML_REDUCE(sum_s8, int8_t, uint32_t, 0, add_u32, ADD)
 ML_REDUCE(sum_u8, uint8_t, uint32_t, 0, add_u32, ADD)
 ML_REDUCE(sum_s16, int16_t, uint32_t, 0, add_u32, ADD)
 
+/* Defines eval `name`: `reduce` from input 0 into `sums`, then outputs y[i] = FINISH of the sum `s`, and of what BEFORE declares. */
+#define FINISHED(name, reduce, sum_type, type, SUMS, BEFORE, FINISH)          \
+    static ml_status name##_outputs(const ml_call *c, int64_t first, int64_t end,        \
+                                    int32_t worker, void *args) {                        \
+        const ml_reduce *r = c->blob;                                                    \
+        const sum_type *sums = (SUMS);                                                   \
+        type *y = ml_out(c, 0);                                                          \
+        BEFORE                                                                           \
+        (void)r, (void)worker, (void)args;                                               \
+        for (int64_t i = first; i < end; i++) {                                          \
+            const sum_type s = sums[i];                                                  \
+            y[i] = (FINISH);                                                             \
+        }                                                                                \
+        return ML_OK;                                                                    \
+    }                                                                                    \
+    static ml_status name(const ml_call *c) {                                            \
+        const ml_reduce *r = c->blob;                                                    \
+        ml_status status = reduce(c, ml_in(c, 0), (SUMS), r);                            \
+        return status == ML_OK ? ml_in_blocks(c, r->outputs, 1, name##_outputs, NULL) : status; \
+    }
+
 /* The mean of no elements is NaN. */
-static ml_status mean_f32(const ml_call *c) {
-    const ml_reduce *r = c->blob;
-    float *y = ml_out(c, 0), count = (float)r->count;
-    sum_f32(ml_in(c, 0), y, r);
-    for (int64_t i = 0; i < r->outputs; i++) y[i] /= count;
-    return ML_OK;
-}
+FINISHED(mean_f32, sum_f32, float, float, ml_out(c, 0), const float count = (float)r->count;
+         , s / count)
 
 /* Of no elements 0, as LiteRT's. */
-#define MEAN_INT(suffix, type)                                                   \
-    static ml_status mean_##suffix(const ml_call *c) {                           \
-        const ml_reduce *r = c->blob;                                            \
-        type *y = ml_out(c, 0);                                                  \
-        uint64_t *sums = c->scratch;                                             \
-        sum_##suffix(ml_in(c, 0), sums, r);                                      \
-        for (int64_t i = 0; i < r->outputs; i++)                                 \
-            y[i] = r->count ? (type)((int64_t)sums[i] / r->count) : 0;           \
-        return ML_OK;                                                            \
-    }
-MEAN_INT(s32, int32_t)
-MEAN_INT(s64, int64_t)
+FINISHED(mean_s32, sum_s32, uint64_t, int32_t, c->scratch, ,
+         r->count ? (int32_t)((int64_t)s / r->count) : 0)
+FINISHED(mean_s64, sum_s64, uint64_t, int64_t, c->scratch, , r->count ? (int64_t)s / r->count : 0)
 
 static int64_t derive_mean(const ml_call *c, void *to) {
     const ml_affine in = ml_input_affine(c, 0), out = ml_output_affine(c, 0);
@@ -70,20 +77,15 @@ static ml_rescale divided(const ml_rescale *p, int64_t count) {
     return of_sum;
 }
 
-#define MEAN_QUANTIZED(suffix, type)                                             \
-    static ml_status mean_##suffix(const ml_call *c) {                           \
-        const ml_reduce *r = c->blob;                                            \
-        type *y = ml_out(c, 0);                                                  \
-        uint32_t *sums = c->scratch;                                             \
-        if (r->count == 0) {                                                     \
-            memset(y, 0, (size_t)r->outputs * sizeof *y);                        \
-            return ML_OK;                                                        \
-        }                                                                        \
-        sum_##suffix(ml_in(c, 0), sums, r);                                      \
-        const ml_rescale p = divided(c->derived, r->count);                      \
-        for (int64_t i = 0; i < r->outputs; i++)                                 \
-            y[i] = (type)ml_rescale_one((int32_t)sums[i], &p);                   \
-        return ML_OK;                                                            \
+#define MEAN_QUANTIZED(suffix, type)                                                     \
+    FINISHED(mean_some_##suffix, sum_##suffix, uint32_t, type, c->scratch,         \
+             const ml_rescale p = divided(c->derived, r->count);                         \
+             , (type)ml_rescale_one((int32_t)s, &p))                                     \
+    static ml_status mean_##suffix(const ml_call *c) {                                   \
+        const ml_reduce *r = c->blob;                                                    \
+        if (r->count > 0) return mean_some_##suffix(c);                                  \
+        memset(ml_out(c, 0), 0, (size_t)r->outputs * sizeof(type));                      \
+        return ML_OK;                                                                    \
     }
 MEAN_QUANTIZED(s8, int8_t)
 MEAN_QUANTIZED(u8, uint8_t)
@@ -102,23 +104,14 @@ static ml_status prepare_plain(const ml_call *c, ml_wish *wish) {
 }
 
 static ml_status reduce_sum_f32(const ml_call *c) {
-    sum_f32(ml_in(c, 0), ml_out(c, 0), c->blob);
-    return ML_OK;
+    return sum_f32(c, ml_in(c, 0), ml_out(c, 0), c->blob);
 }
 
 static ml_status reduce_sum_s64(const ml_call *c) {
-    sum_s64(ml_in(c, 0), ml_out(c, 0), c->blob);
-    return ML_OK;
+    return sum_s64(c, ml_in(c, 0), ml_out(c, 0), c->blob);
 }
 
-static ml_status reduce_sum_s32(const ml_call *c) {
-    const ml_reduce *r = c->blob;
-    const uint64_t *sums = c->scratch;
-    int32_t *y = ml_out(c, 0);
-    sum_s32(ml_in(c, 0), c->scratch, r);
-    for (int64_t i = 0; i < r->outputs; i++) y[i] = (int32_t)sums[i];
-    return ML_OK;
-}
+FINISHED(reduce_sum_s32, sum_s32, uint64_t, int32_t, c->scratch, , (int32_t)s)
 
 typedef struct sum_scale {
     float scale;
@@ -148,16 +141,9 @@ static int32_t scaled_sum(const sum_scale *p, uint32_t sum, int64_t count) {
     return (int32_t)(v > p->most ? p->most : v);
 }
 
-#define SUM_QUANTIZED(suffix, type)                                              \
-    static ml_status reduce_sum_##suffix(const ml_call *c) {                     \
-        const ml_reduce *r = c->blob;                                            \
-        const uint32_t *sums = c->scratch;                                       \
-        type *y = ml_out(c, 0);                                                  \
-        sum_##suffix(ml_in(c, 0), c->scratch, r);                                \
-        for (int64_t i = 0; i < r->outputs; i++)                                 \
-            y[i] = (type)scaled_sum(c->derived, sums[i], r->count);              \
-        return ML_OK;                                                            \
-    }
+#define SUM_QUANTIZED(suffix, type)                                                      \
+    FINISHED(reduce_sum_##suffix, sum_##suffix, uint32_t, type, c->scratch, ,      \
+             (type)scaled_sum(c->derived, s, r->count))
 SUM_QUANTIZED(s8, int8_t)
 SUM_QUANTIZED(u8, uint8_t)
 SUM_QUANTIZED(s16, int16_t)
@@ -166,8 +152,7 @@ SUM_QUANTIZED(s16, int16_t)
 #define PLAIN(name, type, START, STEP)                                           \
     ML_REDUCE(name##_all, type, type, START, STEP, STEP)                         \
     static ml_status name(const ml_call *c) {                                    \
-        name##_all(ml_in(c, 0), ml_out(c, 0), c->blob);                          \
-        return ML_OK;                                                            \
+        return name##_all(c, ml_in(c, 0), ml_out(c, 0), c->blob);                \
     }
 #define GREATER(a, b) ((b) > (a) ? (b) : (a))
 #define LESS(a, b) ((b) < (a) ? (b) : (a))
@@ -225,22 +210,24 @@ static int32_t finished(int64_t product, int64_t count, int32_t mantissa, int32_
         const ml_reduce *r = c->blob;                                                         \
         const element *x = ml_in(c, 0);                                                       \
         element *y = ml_out(c, 0);                                                            \
-        int64_t *products = c->scratch, at = 0;                                               \
+        int64_t *products = c->scratch, at = 0, work = 0;                                     \
+        ml_status status = ML_OK;                                                             \
         int32_t index[ML_MAX_RANK] = {0}, mantissa = 0, shift = 0;                            \
         if (!(in.scale > 0.0f)) return prod_##suffix##_bare(c);                               \
         if (r->count > 0) ml_quantize_multiplier(factor_of(c, r->count), &mantissa, &shift);  \
         for (int64_t i = 0; i < r->outputs; i++) products[i] = NO_FACTOR;                     \
         for (int64_t row = 0; row < r->rows; row++, at = ml_reduce_next(r, at, index))        \
-            for (int64_t i = 0; i < r->row && r->count > 0; i++) {                            \
+            for (int64_t i = 0; i < r->row && r->count > 0 && status == ML_OK; i++) {         \
                 int64_t *product = &products[r->row_reduced ? at : at + i];                   \
                 const int64_t factor = *x++ - in.zero_point;                                  \
                 *product = *product == NO_FACTOR                                              \
                                ? factor                                                       \
                                : ml_multiply_quantized_s64(*product * factor, mantissa, shift); \
+                status = ml_count_work(c, 1, &work);                                          \
             }                                                                                 \
-        for (int64_t i = 0; i < r->outputs; i++)                                              \
+        for (int64_t i = 0; i < r->outputs && status == ML_OK; i++)                                              \
             y[i] = (element)finished(products[i], r->count, mantissa, shift, out);            \
-        return ML_OK;                                                                         \
+        return status;                                                                        \
     }
 #define WRAP_s8(a, b) ((int8_t)((a) * (b)))
 #define WRAP_s16(a, b) ((int16_t)((a) * (b)))

@@ -2,6 +2,7 @@
  * of numbers). */
 #include "rules/strings.h"
 #include "rules/values.h"
+#include "rules/work.h"
 
 /* Input 1 holds the shape if it is an int32 vector; else new_shape (int32) does. */
 #define RESHAPE_FIELDS(X, S) X(S, array, new_shape)
@@ -86,8 +87,7 @@ static ml_status prepare_reshape(const ml_call *c, ml_wish *wish) {
 
 static ml_status reshape(const ml_call *c) {
     int64_t bytes = ml_out_tensor(c, 0)->bytes;
-    if (bytes > 0 && ml_out(c, 0) != ml_in(c, 0)) memcpy(ml_out(c, 0), ml_in(c, 0), (size_t)bytes);
-    return ML_OK;
+    return ml_out(c, 0) == ml_in(c, 0) ? ML_OK : ml_copy_bytes(c, ml_out(c, 0), ml_in(c, 0), bytes);
 }
 
 static ml_status reshape_strings(const ml_call *c) { return ml_copy_strings(c, 0, 0); }

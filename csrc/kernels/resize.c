@@ -3,6 +3,7 @@
  * Bilinear: f32 and u8 blend in float32 (u8 rounded half up); s8 and s16 in units of 1 / 1024, rounded
  * half away from zero.
  */
+#include "rules/work.h"
 #include "rules/values.h"
 
 #define RESIZE_FIELDS(X, S) X(S, i32, align_corners) X(S, i32, half_pixel_centers)
@@ -154,21 +155,29 @@ static void find_nearest(const resize_params *p, int32_t in, int32_t out, tap *t
     }
 }
 
+static ml_status nearest_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                              void *args) {
+    const resize_blob *b = c->blob;
+    const tap *down = args, *across = down + b->out[0];
+    const size_t pixel = (size_t)(b->channels * ml_type_bytes(ml_out_tensor(c, 0)->type));
+    const size_t line = pixel * (size_t)b->in[1];
+    char *y = (char *)ml_out(c, 0) + (size_t)(first * b->out[1]) * pixel;
+    (void)worker;
+    for (int64_t row = first; row < end; row++) {
+        const int64_t from = row / b->out[0] * b->in[0] + down[row % b->out[0]].first;
+        const char *x = (const char *)ml_in(c, 0) + line * (size_t)from;
+        for (int32_t k = 0; k < b->out[1]; k++, y += pixel)
+            memcpy(y, x + pixel * (size_t)across[k].first, pixel);
+    }
+    return ML_OK;
+}
+
 static ml_status nearest(const ml_call *c) {
     const resize_blob *b = c->blob;
-    tap *down = ml_scratch(c, b->taps), *across = down + b->out[0];
-    find_nearest(c->params, b->in[0], b->out[0], down);
-    find_nearest(c->params, b->in[1], b->out[1], across);
-    const size_t pixel = (size_t)(b->channels * ml_type_bytes(ml_out_tensor(c, 0)->type));
-    const char *x = ml_in(c, 0);
-    char *y = ml_out(c, 0);
-    const size_t line = pixel * (size_t)b->in[1];
-    for (int64_t n = 0; n < b->batches; n++, x += line * (size_t)b->in[0])
-        for (int32_t i = 0; i < b->out[0]; i++)
-            for (int32_t k = 0; k < b->out[1]; k++, y += pixel)
-                memcpy(y, x + line * (size_t)down[i].first + pixel * (size_t)across[k].first,
-                       pixel);
-    return ML_OK;
+    tap *taps = ml_scratch(c, b->taps);
+    find_nearest(c->params, b->in[0], b->out[0], taps);
+    find_nearest(c->params, b->in[1], b->out[1], taps + b->out[0]);
+    return ml_in_blocks(c, b->batches * b->out[0], b->out[1] * b->channels, nearest_rows, taps);
 }
 
 ML_KERNELS(resize) = {

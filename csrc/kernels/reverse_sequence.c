@@ -1,7 +1,7 @@
 /* reverse_sequence.c -- REVERSE_SEQUENCE: the first elements of one dimension in reversed order, as many as the length says that
  * belongs to an index of another dimension. */
-#include "rules/nest.h"
 #include "rules/values.h"
+#include "rules/work.h"
 
 #define REVERSE_FIELDS(X, S) X(S, i32, sequence) X(S, i32, batch)
 ML_PARAMS(reverse_params, REVERSE_FIELDS)
@@ -35,22 +35,29 @@ static ml_status reverse_sequence(const ml_call *c) {
     const int64_t run = ml_elements_of(x, second + 1, x->rank) * ml_type_bytes(t->type);
     const int64_t pitches[2] = {middle * x->dims[second] * run, run};
     const int64_t along = pitches[batch_first], across = pitches[!batch_first];
+    int64_t work = 0;
     for (int64_t k = 0; k < x->dims[p->batch]; k++) {
         int64_t length;
         ml_read_index(ml_in_tensor(c, 1), ml_in(c, 1), k, &length);
         if (length < 0 || length > size)
             return ml_fail(c, ML_KERNEL_ERROR, "length %lld is %lld, expected 0 to %lld",
                            (long long)k, (long long)length, (long long)size);
-        for (int64_t o = 0; o < outer; o++) {
+        ml_status status = ML_OK;
+        for (int64_t o = 0; o < outer && status == ML_OK; o++) {
             const int64_t at = o * x->dims[first] * pitches[0] + k * across;
             const uint8_t *from = (const uint8_t *)ml_in(c, 0) + at;
             uint8_t *to = (uint8_t *)ml_out(c, 0) + at;
             const int64_t step = middle > 1 ? x->dims[second] * run : 0;
-            ml_copy_runs(to, from + (length - 1) * along, run, (ml_turns){middle, step, step},
-                         (ml_turns){length, along, -along});
-            ml_copy_runs(to + length * along, from + length * along, run,
-                         (ml_turns){middle, step, step}, (ml_turns){size - length, along, along});
+            status =
+                ml_move_runs(c, to, from + (length - 1) * along, run,
+                             (ml_turns){middle, step, step}, (ml_turns){length, along, -along});
+            if (status == ML_OK)
+                status = ml_move_runs(c, to + length * along, from + length * along, run,
+                                      (ml_turns){middle, step, step},
+                                      (ml_turns){size - length, along, along});
+            if (status == ML_OK) status = ml_count_work(c, middle * size, &work);
         }
+        if (status != ML_OK) return status;
     }
     return ML_OK;
 }

@@ -1,8 +1,8 @@
 /* scatter.c -- elements put where indices say. SCATTER_ND: slices added up in a tensor of zeros. SPARSE_TO_DENSE: single elements,
  * the last of those that meet. DYNAMIC_UPDATE_SLICE: one block, moved so far that it lies inside. */
-#include "rules/nest.h"
 #include "rules/packed.h"
 #include "rules/values.h"
+#include "rules/work.h"
 
 /* A shape that a tensor's values say; open while they are not known. */
 static ml_status shape_from(const ml_call *c, int input, const void *value, ml_shape *shape) {
@@ -83,15 +83,18 @@ static ml_status prepare_scatter_nd(const ml_call *c, ml_wish *wish) {
         const scatter_blob *b = c->blob;                                                  \
         const type *x = ml_in(c, 1);                                                      \
         type *y = ml_out(c, 0);                                                           \
-        memset(y, 0, (size_t)ml_out_tensor(c, 0)->bytes);                                 \
-        for (int64_t row = 0; row < b->rows; row++, x += b->run) {                        \
+        const type nothing = 0;                                                           \
+        int64_t work = 0;                                                                 \
+        ml_status status = ml_fill_bytes(c, y, ml_out_tensor(c, 0)->bytes, &nothing, sizeof nothing); \
+        for (int64_t row = 0; row < b->rows && status == ML_OK; row++, x += b->run) {     \
             int64_t at;                                                                   \
-            ml_status status = place(c, row, &at);                                        \
+            status = place(c, row, &at);                                                  \
             if (status != ML_OK) return status;                                           \
             type *to = y + at * b->run;                                                   \
             for (int64_t i = 0; i < b->run; i++) to[i] = (type)(JOIN(to[i], x[i]));       \
+            status = ml_count_work(c, b->run + 1, &work);                                 \
         }                                                                                 \
-        return ML_OK;                                                                     \
+        return status;                                                                    \
     }
 SCATTER_ND(f32, float, PLUS)
 SCATTER_ND(x1, uint8_t, PLUS)
@@ -133,17 +136,16 @@ static ml_status sparse_to_dense(const ml_call *c) {
     const int64_t element = ml_type_bytes(out->type);
     const uint8_t *x = ml_in(c, 2);
     uint8_t *y = ml_out(c, 0);
-    if (out->bytes > 0) {
-        memcpy(y, ml_in(c, 3), (size_t)element);
-        ml_repeat(y, element, out->bytes / element - 1);
-    }
-    for (int64_t row = 0; row < b->rows; row++) {
+    int64_t work = 0;
+    ml_status status = ml_fill_bytes(c, y, out->bytes, ml_in(c, 3), element);
+    for (int64_t row = 0; row < b->rows && status == ML_OK; row++) {
         int64_t at;
-        ml_status status = place(c, row, &at);
+        status = place(c, row, &at);
         if (status != ML_OK) return status;
         memcpy(y + at * element, x + row * b->step * element, (size_t)element);
+        status = ml_count_work(c, 1, &work);
     }
-    return ML_OK;
+    return status;
 }
 
 /* DYNAMIC_UPDATE_SLICE --------------------------------------------------------------------------------------------------- */
@@ -194,13 +196,12 @@ static int64_t update_start(const ml_call *c) {
 }
 
 static ml_status dynamic_update_slice(const ml_call *c) {
-    const ml_tensor *y = ml_out_tensor(c, 0);
-    if (y->bytes > 0 && ml_out(c, 0) != ml_in(c, 0))
-        memcpy(ml_out(c, 0), ml_in(c, 0), (size_t)y->bytes);
-    if (ml_in_tensor(c, 1)->bytes > 0)
-        ml_nest_scatter(&((const update_blob *)c->blob)->nest, ml_in(c, 1),
-                        (uint8_t *)ml_out(c, 0) + update_start(c));
-    return ML_OK;
+    ml_status status = ML_OK;
+    if (ml_out(c, 0) != ml_in(c, 0))
+        status = ml_copy_bytes(c, ml_out(c, 0), ml_in(c, 0), ml_out_tensor(c, 0)->bytes);
+    if (status != ML_OK || ml_in_tensor(c, 1)->bytes == 0) return status;
+    return ml_nest_scatter(c, &((const update_blob *)c->blob)->nest, ml_in(c, 1),
+                           (uint8_t *)ml_out(c, 0) + update_start(c));
 }
 
 static ml_status dynamic_update_slice_s4(const ml_call *c) {
@@ -208,15 +209,17 @@ static ml_status dynamic_update_slice_s4(const ml_call *c) {
     const int64_t bytes = ml_out_tensor(c, 0)->bytes;
     const int64_t count = ml_elements(&ml_in_tensor(c, 1)->shape);
     uint8_t *y = ml_out(c, 0);
-    if (bytes > 0 && y != ml_in(c, 0)) memcpy(y, ml_in(c, 0), (size_t)bytes);
-    if (count == 0) return ML_OK;
+    int64_t work = 0;
+    ml_status status = y == ml_in(c, 0) ? ML_OK : ml_copy_bytes(c, y, ml_in(c, 0), bytes);
+    if (count == 0) return status;
     const int64_t start = update_start(c);
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count && status == ML_OK; i++) {
         const int64_t at = start + ml_nest_at(&b->nest, i);
         const int low = (int)(at & 1) * 4;
         y[at / 2] = (uint8_t)((y[at / 2] & (0xF0 >> low)) | ml_nibble(ml_in(c, 1), i) << low);
+        status = ml_count_work(c, 1, &work);
     }
-    return ML_OK;
+    return status;
 }
 
 ML_KERNELS(scatter) = {

@@ -54,36 +54,64 @@ static ml_status prepare_select(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, x);
 }
 
-/* Steps to the next row, which is the last dimension; false behind the last one. */
-static bool next_row(const select_blob *s, int32_t index[ML_MAX_RANK], int64_t at[3]) {
-    for (int32_t d = s->rank - 2; d >= 0; d--) {
-        const bool more = ++index[d] < s->dims[d];
-        for (int i = 0; i < 3; i++)
-            at[i] += more ? s->strides[i][d] : -s->strides[i][d] * (s->dims[d] - 1);
-        if (more) return true;
-        index[d] = 0;
-    }
-    return false;
+/* Elements of each input in front of row `row`, which is the last dimension. */
+static void find_row(const select_blob *s, int64_t row, int64_t at[3]) {
+    memset(at, 0, 3 * sizeof *at);
+    for (int32_t d = s->rank - 2; d >= 0; row /= s->dims[d--])
+        for (int i = 0; i < 3; i++) at[i] += row % s->dims[d] * s->strides[i][d];
 }
+
+/* A piece of a row, or a whole one, at a time. */
+typedef struct pieces {
+    int64_t row; /* elements */
+    int64_t piece; /* elements of one, of which the last of a row may be shorter */
+    int64_t count; /* in a row */
+    int64_t steps[3]; /* elements of each input to the next of a row: 1 or 0 */
+} pieces;
+
+/* Where no input broadcasts along the last dimension the loop becomes vector code. */
 #define SELECT(name, type)                                                                         \
-    static ml_status name(const ml_call *c) {                                                      \
-        const select_blob *s = c->blob;                                                            \
-        const uint8_t *condition = ml_in(c, 0);                                                    \
-        const type *x = ml_in(c, 1), *y = ml_in(c, 2);                                             \
-        type *out = ml_out(c, 0);                                                                  \
-        int32_t index[ML_MAX_RANK] = {0};                                                          \
-        int64_t at[3] = {0}, steps[3] = {0};                                                       \
-        if (ml_elements(&ml_out_tensor(c, 0)->shape) == 0) return ML_OK;                           \
-        const int32_t last = s->rank - 1, n = s->rank ? s->dims[last] : 1;                         \
-        for (int i = 0; s->rank && i < 3; i++) steps[i] = s->strides[i][last];                     \
-        do {                                                                                       \
+    static void name##_row(const uint8_t *condition, const type *x, const type *y, type *out,      \
+                           int64_t n, const int64_t steps[3]) {                                    \
+        if (steps[0] && steps[1] && steps[2])                                                      \
+            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                                 \
+                const type u = x[i], v = y[i];                                                     \
+                out[i] = condition[i] ? u : v;                                                     \
+            }                                                                                      \
+        else                                                                                       \
             for (int64_t i = 0; i < n; i++)                                                        \
-                out[i] = condition[at[0] + i * steps[0]] ? x[at[1] + i * steps[1]]                 \
-                                                         : y[at[2] + i * steps[2]];                \
-            out += n;                                                                              \
-        } while (next_row(s, index, at));                                                          \
+                out[i] = condition[i * steps[0]] ? x[i * steps[1]] : y[i * steps[2]];              \
+    }                                                                                              \
+    static ml_status name##_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,     \
+                                 void *args) {                                                     \
+        const pieces *p = args;                                                                    \
+        const int64_t *steps = p->steps;                                                           \
+        (void)worker;                                                                              \
+        for (int64_t k = first; k < end; k++) {                                                    \
+            const int64_t from = k % p->count * p->piece, n = ml_min_s64(p->row - from, p->piece); \
+            int64_t at[3];                                                                         \
+            find_row(c->blob, k / p->count, at);                                                   \
+            const uint8_t *condition = (const uint8_t *)ml_in(c, 0) + at[0] + from * steps[0];     \
+            const type *x = (const type *)ml_in(c, 1) + at[1] + from * steps[1];                   \
+            const type *y = (const type *)ml_in(c, 2) + at[2] + from * steps[2];                   \
+            type *out = (type *)ml_out(c, 0) + k / p->count * p->row + from;                       \
+            name##_row(condition, x, y, out, n, steps);                                            \
+        }                                                                                          \
         return ML_OK;                                                                              \
-    }
+    }                                                                                              \
+    static ml_status name(const ml_call *c) { return choose(c, name##_some); }
+
+static ml_status choose(const ml_call *c, ml_body body) {
+    const select_blob *s = c->blob;
+    const int64_t elements = ml_elements(&ml_out_tensor(c, 0)->shape);
+    if (elements == 0) return ML_OK;
+    pieces p = {.row = s->rank ? s->dims[s->rank - 1] : 1};
+    p.count = (p.row - 1) / ML_BLOCK_ELEMENTS + 1;
+    p.piece = p.count > 1 ? ML_BLOCK_ELEMENTS : p.row;
+    for (int i = 0; s->rank && i < 3; i++) p.steps[i] = s->strides[i][s->rank - 1];
+    return ml_in_blocks(c, elements / p.row * p.count, p.piece, body, &p);
+}
+
 SELECT(select_x1, uint8_t)
 SELECT(select_x2, uint16_t)
 SELECT(select_x4, uint32_t)

@@ -218,9 +218,8 @@ static ml_status strided_slice(const ml_call *c) {
     int64_t start = 0;
     if (ml_out_tensor(c, 0)->bytes == 0) return ML_OK;
     ml_status status = add_late(c, &start);
-    if (status == ML_OK)
-        ml_nest_gather(&blob->nest, (const uint8_t *)ml_in(c, 0) + start, ml_out(c, 0));
-    return status;
+    if (status != ML_OK) return status;
+    return ml_nest_gather(c, &blob->nest, (const uint8_t *)ml_in(c, 0) + start, ml_out(c, 0));
 }
 
 static ml_status pick(const ml_call *c, int64_t k, int64_t *index) {
@@ -317,9 +316,8 @@ static ml_status slice(const ml_call *c) {
     ml_status status = ML_OK;
     if (blob->late)
         status = box_start(c, &ml_out_tensor(c, 0)->shape, ml_in(c, 1), ML_KERNEL_ERROR, &start);
-    if (status == ML_OK && ml_out_tensor(c, 0)->bytes > 0)
-        ml_nest_gather(&blob->nest, (const uint8_t *)ml_in(c, 0) + start, ml_out(c, 0));
-    return status;
+    if (status != ML_OK || ml_out_tensor(c, 0)->bytes == 0) return status;
+    return ml_nest_gather(c, &blob->nest, (const uint8_t *)ml_in(c, 0) + start, ml_out(c, 0));
 }
 
 static ml_status slice_picked(const ml_call *c) { return ml_pick_elements(c, pick_in_box); }

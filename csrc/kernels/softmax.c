@@ -10,6 +10,7 @@
 #include "math/float_math.h"
 #include "math/lines_s16.h"
 #include "rules/quantized.h"
+#include "rules/work.h"
 
 #define SOFTMAX_FIELDS(X, S) X(S, f32, beta)
 ML_PARAMS(softmax_params, SOFTMAX_FIELDS)
@@ -33,13 +34,19 @@ static ml_status prepare_softmax(const ml_call *c, ml_wish *wish) {
 
 /* Defines eval `name`, which hands each row to name##_row(x, y, depth, context). */
 #define BY_ROW(name, in_type, out_type, CONTEXT)                                                \
+    static ml_status name##_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,  \
+                                 void *args) {                                                  \
+        const int64_t depth = ((const softmax_blob *)c->blob)->depth;                           \
+        const in_type *x = (const in_type *)ml_in(c, 0) + first * depth;                        \
+        out_type *y = (out_type *)ml_out(c, 0) + first * depth;                                 \
+        (void)worker, (void)args;                                                               \
+        for (int64_t row = first; row < end; row++, x += depth, y += depth)                     \
+            name##_row(x, y, depth, CONTEXT);                                                   \
+        return ML_OK;                                                                           \
+    }                                                                                           \
     static ml_status name(const ml_call *c) {                                                   \
         const softmax_blob *blob = c->blob;                                                     \
-        const in_type *x = ml_in(c, 0);                                                         \
-        out_type *y = ml_out(c, 0);                                                             \
-        for (int64_t row = 0; row < blob->rows; row++, x += blob->depth, y += blob->depth)      \
-            name##_row(x, y, blob->depth, CONTEXT);                                             \
-        return ML_OK;                                                                           \
+        return ml_in_blocks(c, blob->rows, blob->depth, name##_rows, NULL);                     \
     }
 
 /* Floats ------------------------------------------------------------------------------------------------------------- */

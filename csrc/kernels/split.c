@@ -1,7 +1,7 @@
 /* split.c -- SPLIT, SPLIT_V: a tensor cut along a dimension; UNPACK: into its indices. For every outer position, a run to each
  * output. */
-#include "rules/nest.h"
 #include "rules/values.h"
+#include "rules/work.h"
 
 typedef struct split_blob {
     int64_t outer; /* positions before the axis */
@@ -119,15 +119,16 @@ static ml_status prepare_unpack(const ml_call *c, ml_wish *wish) {
 static ml_status cut(const ml_call *c, int input) {
     const split_blob *blob = c->blob;
     const uint8_t *x = ml_in(c, input);
-    for (int i = 0; i < c->n_outputs; i++) {
+    ml_status status = ML_OK;
+    for (int i = 0; i < c->n_outputs && status == ML_OK; i++) {
         int64_t bytes = ml_out_tensor(c, i)->bytes;
         if (bytes == 0) continue;
         int64_t run = bytes / blob->outer;
-        ml_copy_runs(ml_out(c, i), x, run, (ml_turns){1, 0, 0},
-                     (ml_turns){blob->outer, run, blob->step});
+        status = ml_move_runs(c, ml_out(c, i), x, run, (ml_turns){1, 0, 0},
+                              (ml_turns){blob->outer, run, blob->step});
         x += run;
     }
-    return ML_OK;
+    return status;
 }
 
 static ml_status split(const ml_call *c) { return cut(c, 1); }

@@ -2,6 +2,7 @@
 #include "rules/nest.h"
 #include "rules/pick.h"
 #include "rules/values.h"
+#include "rules/work.h"
 
 static ml_status prepare_tile(const ml_call *c, ml_wish *wish) {
     const ml_shape *x = &ml_input(c, 0)->shape, *multiples = &ml_input(c, 1)->shape;
@@ -24,33 +25,44 @@ static ml_status prepare_tile(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, &shape);
 }
 
-/* Writes the indices of dimension `d` once, then what they made as often as is left; returns the bytes. */
-static int64_t tile_from(const ml_shape *x, const ml_shape *y, int32_t d, int64_t element,
-                         const uint8_t **from, uint8_t *to) {
+/* What comes next. */
+typedef struct tiling {
+    const uint8_t *from;
+    uint8_t *to;
+    int64_t element; /* bytes */
+    int64_t work;
+} tiling;
+
+/* Writes the indices of dimension `d` once, then what they made as often as is left. */
+static ml_status tile_from(const ml_call *c, int32_t d, tiling *t) {
+    const ml_shape *x = &ml_in_tensor(c, 0)->shape, *y = &ml_out_tensor(c, 0)->shape;
+    ml_status status = ML_OK;
     if (d == x->rank) {
-        memcpy(to, *from, (size_t)element);
-        *from += element;
-        return element;
+        memcpy(t->to, t->from, (size_t)t->element);
+        t->from += t->element;
+        t->to += t->element;
+        return ML_OK;
     }
-    int64_t bytes = 0, times = y->dims[d] / x->dims[d];
+    uint8_t *first = t->to;
     if (ml_elements_of(x, d + 1, x->rank) == ml_elements_of(y, d + 1, y->rank)) {
-        bytes = ml_elements_of(x, d, x->rank) * element;
-        memcpy(to, *from, (size_t)bytes);
-        *from += bytes;
+        const int64_t bytes = ml_elements_of(x, d, x->rank) * t->element;
+        status = ml_copy_bytes(c, t->to, t->from, bytes);
+        t->from += bytes;
+        t->to += bytes;
     } else {
-        for (int32_t i = 0; i < x->dims[d]; i++)
-            bytes += tile_from(x, y, d + 1, element, from, to + bytes);
+        for (int32_t i = 0; i < x->dims[d] && status == ML_OK; i++) status = tile_from(c, d + 1, t);
     }
-    ml_repeat(to, bytes, times - 1);
-    return bytes * times;
+    if (status != ML_OK) return status;
+    const int64_t bytes = t->to - first, times = y->dims[d] / x->dims[d];
+    t->to += bytes * (times - 1);
+    status = ml_repeat_run(c, first, bytes, times - 1);
+    return status == ML_OK ? ml_count_work(c, bytes * times, &t->work) : status;
 }
 
 static ml_status tile(const ml_call *c) {
-    const ml_tensor *x = ml_in_tensor(c, 0), *y = ml_out_tensor(c, 0);
-    const uint8_t *from = ml_in(c, 0);
-    if (y->bytes > 0)
-        tile_from(&x->shape, &y->shape, 0, ml_type_bytes(x->type), &from, ml_out(c, 0));
-    return ML_OK;
+    const ml_tensor *y = ml_out_tensor(c, 0);
+    tiling t = {ml_in(c, 0), ml_out(c, 0), ml_type_bytes(y->type), 0};
+    return y->bytes > 0 ? tile_from(c, 0, &t) : ML_OK;
 }
 
 static ml_status pick_in_tile(const ml_call *c, int64_t k, int64_t *index) {

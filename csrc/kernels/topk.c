@@ -1,5 +1,6 @@
 /* topk.c -- TOPK_V2: the k largest of each row of the last dimension, largest first, of equals the first. */
 #include "rules/values.h"
+#include "rules/work.h"
 
 typedef struct topk_blob {
     int64_t rows;
@@ -48,22 +49,27 @@ static ml_status prepare_topk(const ml_call *c, ml_wish *wish) {
         const type *x = ml_in(c, 0);                                                     \
         type *y = ml_out(c, 0);                                                          \
         int32_t *found_at = ml_out(c, 1);                                                \
-        int64_t *heap = c->scratch, done = 0;                                            \
+        int64_t *heap = c->scratch, done = 0, work = 0;                                  \
+        ml_status status = ML_OK;                                                        \
         for (int64_t r = 0; b->k > 0 && r < b->rows; r++, x += b->size, done += b->k) {  \
             for (int64_t i = 0; i < b->k; i++) heap[i] = i;                              \
             for (int64_t i = b->k / 2; i-- > 0;) sift_##suffix(x, heap, b->k, i);        \
-            for (int64_t i = b->k; i < b->size; i++)                                     \
+            for (int64_t i = b->k; i < b->size && status == ML_OK; i++) {                \
                 if (WORSE(heap[0], i)) {                                                 \
                     heap[0] = i;                                                         \
                     sift_##suffix(x, heap, b->k, 0);                                     \
                 }                                                                        \
-            for (int64_t i = b->k - 1; i >= 0; i--) {                                    \
+                status = ml_count_work(c, 1, &work);                                     \
+            }                                                                            \
+            for (int64_t i = b->k - 1; i >= 0 && status == ML_OK; i--) {                 \
                 const int64_t found = heap[0];                                           \
                 y[done + i] = x[found];                                                  \
                 found_at[done + i] = (int32_t)found;                                     \
                 heap[0] = heap[i];                                                       \
                 sift_##suffix(x, heap, i, 0);                                            \
+                status = ml_count_work(c, 1, &work);                                     \
             }                                                                            \
+            if (status != ML_OK) return status;                                          \
         }                                                                                \
         return ML_OK;                                                                    \
     }

@@ -1,6 +1,6 @@
 /* unique.c -- UNIQUE: the numbers that a vector has, each once, in the order in which they come first; and for each element which
  * of them it is. Floats that compare equal are one number, and so are all NaN. How many there are is data. */
-#include "kernel.h"
+#include "rules/work.h"
 
 typedef struct unique_blob {
     int64_t count;
@@ -46,7 +46,9 @@ static inline uint64_t key_f32(float x) {
         int32_t *table = ml_scratch(c, b->table), *found = ml_scratch(c, b->found);               \
         int32_t *which = ml_scratch(c, b->which), numbers = 0;                                    \
         memset(table, 0, (size_t)b->slots * sizeof *table);                                       \
-        for (int64_t i = 0; i < b->count; i++) {                                                  \
+        int64_t work = 0;                                                                         \
+        ml_status status = ML_OK;                                                                 \
+        for (int64_t i = 0; i < b->count && status == ML_OK; i++) {                               \
             const uint64_t key = KEY_OF(x[i]);                                                    \
             uint64_t at = hash(key) & (uint64_t)(b->slots - 1);                                   \
             while (table[at] && KEY_OF(x[found[table[at] - 1]]) != key)                           \
@@ -56,14 +58,18 @@ static inline uint64_t key_f32(float x) {
                 table[at] = ++numbers;                                                            \
             }                                                                                     \
             which[i] = table[at] - 1;                                                             \
+            status = ml_count_work(c, 1, &work);                                                  \
         }                                                                                         \
-        ml_status status = give(c, numbers);                                                      \
+        if (status == ML_OK) status = give(c, numbers);                                           \
         if (status != ML_OK) return status;                                                       \
         type *y = ml_out(c, 0);                                                                   \
         x = ml_in(c, 0);                                                                          \
         found = ml_scratch(c, b->found); /* settling may have moved them */                       \
-        for (int32_t i = 0; i < numbers; i++) y[i] = x[found[i]];                                 \
-        return ML_OK;                                                                             \
+        for (int32_t i = 0; i < numbers && status == ML_OK; i++) {                                \
+            y[i] = x[found[i]];                                                                   \
+            status = ml_count_work(c, 1, &work);                                                  \
+        }                                                                                         \
+        return status;                                                                            \
     }
 
 /* Settles the outputs' places, and writes the second. */

@@ -1,6 +1,6 @@
 /* where.c -- WHERE with one input: the coordinates of the elements that are not 0, one row of int64 each, in order.
  * How many there are is data: prepare counts them when it has the values, else the node is dynamic. */
-#include "kernel.h"
+#include "rules/work.h"
 
 typedef struct where_blob {
     int64_t count; /* rows */
@@ -16,10 +16,10 @@ static inline void next_row(int64_t *at, const ml_shape *shape) {
 
 /* Integers are told by their width alone. */
 #define WHERE_KERNEL(suffix, type)                                                                     \
-    static int64_t count_##suffix(const void *values, int64_t elements) {                              \
+    static int64_t count_##suffix(const void *values, int64_t first, int64_t end) {                    \
         const type *x = values;                                                                        \
         int64_t count = 0;                                                                             \
-        for (int64_t i = 0; i < elements; i++) count += x[i] != 0;                                     \
+        for (int64_t i = first; i < end; i++) count += x[i] != 0;                                      \
         return count;                                                                                  \
     }                                                                                                  \
     static ml_status where_##suffix(const ml_call *c) {                                                \
@@ -27,9 +27,11 @@ static inline void next_row(int64_t *at, const ml_shape *shape) {
         const ml_shape *shape = &ml_in_tensor(c, 0)->shape;                                            \
         const type *x = ml_in(c, 0);                                                                   \
         int64_t *y = ml_out(c, 0), at[ML_MAX_RANK] = {0};                                              \
-        int64_t elements = ml_elements(shape), last = shape->dims[shape->rank - 1], rows = 0;          \
+        int64_t elements = ml_elements(shape), last = shape->dims[shape->rank - 1], rows = 0, work = 0; \
         for (int64_t start = 0; start < elements; start += last, next_row(at, shape)) {                \
             for (int64_t i = 0; i < last; i++) {                                                       \
+                ml_status status = ml_count_work(c, 1, &work);                                         \
+                if (status != ML_OK) return status;                                                    \
                 if (x[start + i] == 0 || rows++ >= blob->count) continue;                              \
                 for (int32_t d = 0; d < shape->rank - 1; d++) *y++ = at[d];                            \
                 *y++ = i;                                                                              \
@@ -58,10 +60,16 @@ static ml_status prepare_where(const ml_call *c, ml_wish *wish) {
     int64_t elements = ml_elements(shape), bytes = ml_type_bytes(condition->type);
     const void *x = ml_value(c, 0);
     if (!x && elements > 0) return ml_open(wish, 0);
-    blob->count = condition->type == ML_F32 ? count_f32(x, elements)
-                  : bytes == 1              ? count_x1(x, elements)
-                  : bytes == 4              ? count_x4(x, elements)
-                                            : count_x8(x, elements);
+    ml_status status = ML_OK;
+    for (int64_t first = 0, end; first < elements && status == ML_OK; first = end) {
+        end = ml_min_s64(first + ML_BLOCK_ELEMENTS, elements);
+        blob->count += condition->type == ML_F32 ? count_f32(x, first, end)
+                       : bytes == 1              ? count_x1(x, first, end)
+                       : bytes == 4              ? count_x4(x, first, end)
+                                                 : count_x8(x, first, end);
+        if (end < elements) status = ml_poll(c);
+    }
+    if (status != ML_OK) return status;
     if (blob->count > INT32_MAX)
         return ml_fail(c, ML_SHAPE_ERROR, "%lld elements are true, at most %d fit a dimension",
                        (long long)blob->count, INT32_MAX);

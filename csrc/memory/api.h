@@ -149,6 +149,8 @@ int32_t ml_planner_active(const ml_planner *planner); /* records the hot loop lo
 /* The records of all placed arena tensors that own their memory; returns their number, at most `room` are written. */
 int32_t ml_planner_records(const ml_planner *planner, ml_record *records, int32_t room);
 
+struct ml_account; /* memory/account.h: a bound on several arenas and blocks together */
+
 /* A growable block of memory with a stable alignment. */
 typedef struct ml_arena {
     uint8_t *base;
@@ -156,11 +158,16 @@ typedef struct ml_arena {
     int64_t
         reserved; /* of address space; 0 where the system grants none: growing may then move the base */
     int64_t moves; /* times the base changed */
+    int64_t copied; /* bytes that moves copied; pages that the system moved are none */
+    struct ml_account *account; /* borrowed; NULL = none */
     uint8_t *first; /* what small arenas lie in; kept until the arena is released */
 } ml_arena;
 
-/* Makes room for `bytes`, keeping the first `keep` bytes; never shrinks. A refusal changes nothing. */
+/* Makes room for `bytes`, keeping the first `keep` bytes; never shrinks. A refusal changes nothing. With an account `bytes` are
+ * refused where they are too many; what rounds them up to pages is not. */
 ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error *error);
 /* Gives back what lies behind the first `bytes`; the rest stays where it is. */
 void ml_arena_shrink(ml_arena *arena, int64_t bytes);
 void ml_arena_release(ml_arena *arena);
+/* Accessible bytes whose pages are in memory; all where the system does not say. */
+int64_t ml_arena_resident(const ml_arena *arena);

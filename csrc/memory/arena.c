@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "core/error.h"
 #include "core/shape.h"
+#include "memory/account.h"
 
 #define ML_ARENA_RESERVED ((int64_t)1 << 36)
 enum { PAGE = 4096, HUGE_PAGE = 2 << 20, ML_ARENA_FIRST = 32 << 10 };
@@ -54,6 +54,7 @@ static bool commit_reserved(ml_arena *arena, int64_t bytes, int64_t keep) {
     if (bytes >= HUGE_PAGE) madvise(base, (size_t)bytes, MADV_HUGEPAGE);
 #endif
     if (outgrown && keep > 0) memcpy(base, arena->base, (size_t)keep);
+    if (outgrown) arena->copied += keep;
     arena->moves += base != arena->base;
     arena->base = base;
     arena->reserved = ML_ARENA_RESERVED;
@@ -74,6 +75,7 @@ static bool commit_mapped(ml_arena *arena, int64_t bytes, int64_t keep) {
     {
         base = map_pages(bytes, PROT_READ | PROT_WRITE);
         if (base && keep > 0) memcpy(base, arena->base, (size_t)keep);
+        if (base) arena->copied += keep;
         if (base && arena->base && !in_first(arena)) munmap(arena->base, (size_t)arena->capacity);
     }
     if (!base) return false;
@@ -88,16 +90,21 @@ ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error
     if (bytes <= arena->capacity) return ML_OK;
     int64_t rounded = bytes > INT64_MAX - PAGE ? -1 : ml_round_up(bytes, PAGE);
     bool reserves = !arena->base || arena->reserved > 0;
-    if (rounded > 0 && reserves && commit_reserved(arena, rounded, keep)) return ML_OK;
+    int64_t had = arena->capacity, more = bytes - had;
+    ml_status status = ml_account_take(arena->account, "the arena", more, error);
+    if (status != ML_OK) return status;
     bool may_map = rounded > 0 && (arena->reserved == 0 || in_first(arena));
-    bool mapped = may_map && commit_mapped(arena, rounded, keep);
-    return mapped ? ML_OK : ml_error_memory(error, "the arena", bytes, arena->capacity);
+    bool there = rounded > 0 && reserves && commit_reserved(arena, rounded, keep);
+    there = there || (may_map && commit_mapped(arena, rounded, keep));
+    ml_account_give(arena->account, had + more - arena->capacity);
+    return there ? ML_OK : ml_error_memory(error, "the arena", bytes, had);
 }
 
 void ml_arena_release(ml_arena *arena) {
     if (arena->base && !in_first(arena))
         munmap(arena->base, (size_t)(arena->reserved ? arena->reserved : arena->capacity));
     free(arena->first);
+    ml_account_give(arena->account, arena->capacity);
     arena->base = arena->first = NULL;
     arena->capacity = arena->reserved = 0;
 }
@@ -107,8 +114,8 @@ void ml_arena_shrink(ml_arena *arena, int64_t bytes) {
     if (rounded >= arena->capacity) return;
     uint8_t *from = arena->base + rounded;
     size_t rest = (size_t)(arena->capacity - rounded);
-    if (arena
-            ->reserved) { /* pages go, addresses stay: who copies out of them without a turn meets zeros, not a fault */
+    /* Pages go, addresses stay: who copies out of them without a turn meets zeros, not a fault. */
+    if (arena->reserved) {
         if (madvise(from, rest, MADV_DONTNEED) != 0) return;
     } else if (rounded == 0) {
         ml_arena_release(arena);
@@ -116,5 +123,21 @@ void ml_arena_shrink(ml_arena *arena, int64_t bytes) {
     } else {
         munmap(from, rest);
     }
+    ml_account_give(arena->account, arena->capacity - rounded);
     arena->capacity = rounded;
+}
+
+int64_t ml_arena_resident(const ml_arena *arena) {
+#ifdef __linux__
+    unsigned char found[512];
+    int64_t pages = 0;
+    for (int64_t at = 0; at < arena->capacity; at += (int64_t)sizeof found * PAGE) {
+        int64_t bytes = ml_min_s64(arena->capacity - at, (int64_t)sizeof found * PAGE);
+        if (mincore(arena->base + at, (size_t)bytes, found) != 0) return arena->capacity;
+        for (int64_t i = 0; i < bytes / PAGE; i++) pages += found[i] & 1;
+    }
+    return pages * PAGE;
+#else
+    return arena->capacity;
+#endif
 }

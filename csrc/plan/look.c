@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "plan/plan.h"
+#include "simd/simd.h"
 
 static bool has_frame(const ml_plan *plan, int32_t frame) {
     return frame >= 0 && frame < plan->graph->n_frames;
@@ -48,6 +49,19 @@ int64_t ml_plan_own_bytes(const ml_plan *plan) {
         bytes += (int64_t)sizeof *pool + 1024;
     return bytes;
 }
+
+const char *ml_plan_kernel(const ml_plan *plan, int32_t frame, int32_t position,
+                           const char **types) {
+    *types = NULL;
+    if (!has_frame(plan, frame) || position < 0 ||
+        position >= ml_frame_subgraph(plan->graph, frame)->io.n_nodes)
+        return NULL;
+    const ml_node *node = &ml_frame_subgraph(plan->graph, frame)->nodes[position];
+    if (node->typed) *types = node->typed->types;
+    return node->kernel->name;
+}
+
+const char *ml_plan_level(const ml_plan *plan) { return plan->graph->simd->level; }
 
 int32_t ml_plan_node(const ml_plan *plan, int32_t frame, int32_t position, int32_t *index) {
     *index = -1;

@@ -8,6 +8,7 @@
 
 #include "kernel.h"
 #include "rules/context.h"
+#include "rules/work.h"
 
 enum {
     ML_ROW_FULL = 0,     /* y[i] = f(a[i], b[i]) */
@@ -33,45 +34,30 @@ ml_status ml_broadcast_prepare(const ml_call *c, ml_broadcast *blob);
 /* The same as a kernel's prepare, for blobs that are an ml_broadcast and nothing else. */
 ml_status ml_prepare_broadcast(const ml_call *c, ml_wish *wish);
 
-/* Where a walk over the rows stands. */
-typedef struct ml_rows {
-    int64_t a;
-    int64_t b;
-    int32_t index[ML_MAX_RANK - 1];
-} ml_rows;
+/* What is done to the rows: `row`(c, a, b, y, n, kind), and bytes of an element of each operand. */
+typedef void ml_row_fn(const ml_call *c, const void *a, const void *b, void *y, int64_t n,
+                       int32_t kind);
+typedef struct ml_row_rule {
+    ml_row_fn *row;
+    int32_t a_bytes;
+    int32_t b_bytes;
+    int32_t y_bytes;
+} ml_row_rule;
+/* Eval: all rows, in blocks; long rows are cut. */
+ml_status ml_broadcast_rows(const ml_call *c, const ml_row_rule *rule);
 
-/* Steps to the next row. */
-static inline void ml_rows_next(const ml_broadcast *s, ml_rows *at) {
-    int64_t a = s->row_kind == ML_ROW_SCALAR_A ? 1 : s->row,
-            b = s->row_kind == ML_ROW_SCALAR_B ? 1 : s->row; /* elements of what was gone through */
-    for (int32_t d = 0; d < s->n_outer; d++) {
-        bool a_steps = s->a_steps >> d & 1, b_steps = s->b_steps >> d & 1;
-        at->a += a_steps ? a : 0;
-        at->b += b_steps ? b : 0;
-        if (++at->index[d] < s->dims[d]) return;
-        at->index[d] = 0;
-        if (a_steps) at->a -= a *= s->dims[d];
-        if (b_steps) at->b -= b *= s->dims[d];
-    }
-}
-
-/* Defines eval `name`, which hands each row to name##_row(c, a, b, y, n, kind). One row is all that most nodes have: they go
- * straight to it. Output 0 may be exactly one of the inputs. */
+/* Defines eval `name`, which hands each row to name##_row(c, a, b, y, n, kind). One short row is all that most nodes have: they
+ * go straight to it. Output 0 may be exactly one of the inputs. */
 #define ML_BINARY_ROWS(name, in_type, out_type) ML_BINARY_ROWS_OF(name, in_type, in_type, out_type)
 #define ML_BINARY_ROWS_OF(name, a_type, b_type, out_type)                                            \
-    static __attribute__((noinline)) ml_status name##_nest(const ml_call *c) {                       \
-        const ml_broadcast *s = c->blob;                                                             \
-        const a_type *a = ml_in(c, 0);                                                               \
-        const b_type *b = ml_in(c, 1);                                                               \
-        out_type *y = ml_out(c, 0);                                                                  \
-        ml_rows at = {0};                                                                            \
-        for (int64_t r = 0; r < s->rows; r++, ml_rows_next(s, &at))                                  \
-            name##_row(c, a + at.a, b + at.b, y + r * s->row, s->row, s->row_kind);                  \
-        return ML_OK;                                                                                \
+    static void name##_any(const ml_call *c, const void *a, const void *b, void *y, int64_t n,       \
+                           int32_t kind) {                                                           \
+        name##_row(c, a, b, y, n, kind);                                                             \
     }                                                                                                \
     static ml_status name(const ml_call *c) {                                                        \
+        static const ml_row_rule rule = {name##_any, sizeof(a_type), sizeof(b_type), sizeof(out_type)}; \
         const ml_broadcast *s = c->blob;                                                             \
-        if (s->rows != 1) return name##_nest(c);                                                     \
+        if (s->rows != 1 || s->row > ML_BLOCK_ELEMENTS) return ml_broadcast_rows(c, &rule);          \
         name##_row(c, ml_in(c, 0), ml_in(c, 1), ml_out(c, 0), s->row, s->row_kind);                  \
         return ML_OK;                                                                                \
     }

@@ -1,6 +1,8 @@
 /* elementwise.c -- operators of one input whose output has its shape. */
 #include "rules/elementwise.h"
 
+#include "simd/simd.h"
+
 ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish) {
     (void)wish;
     ml_elementwise *blob = c->blob;
@@ -8,12 +10,17 @@ ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, &ml_input(c, 0)->shape);
 }
 
-ml_status ml_lookup(const ml_call *c) {
-    const int64_t n = ((const ml_elementwise *)c->blob)->count;
-    const uint8_t *x = ml_in(c, 0), *table = c->derived;
+static ml_status lookup_block(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                              void *args) {
+    const uint8_t *x = ml_in(c, 0);
     uint8_t *y = ml_out(c, 0);
-    for (int64_t i = 0; i < n; i++) y[i] = table[x[i]];
+    (void)worker, (void)args;
+    c->env->simd->lookup_u8(c->derived, x + first, end - first, y + first);
     return ML_OK;
+}
+
+ml_status ml_lookup(const ml_call *c) {
+    return ml_in_blocks(c, ((const ml_elementwise *)c->blob)->count, 1, lookup_block, NULL);
 }
 
 int64_t ml_derive_lookup(const ml_call *c, void *to, int32_t (*one)(int32_t x, const void *p),

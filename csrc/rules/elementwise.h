@@ -16,6 +16,8 @@
 #include "math/float_math.h"
 #include "rules/context.h"
 #include "rules/quantized.h"
+#include "rules/work.h"
+#include "simd/simd.h"
 
 typedef struct ml_elementwise {
     int64_t count;
@@ -27,16 +29,43 @@ ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish);
 /* Defines eval `name`: y[i] = EXPRESSION of an element `x` and of `p`, as a CONTEXT of rules/context.h says. Each element is read
  * before it is written: that is all ivdep asserts. */
 #define ML_UNARY(name, in_type, out_type, CONTEXT, EXPRESSION)                   \
-    static ml_status name(const ml_call *c) {                                    \
-        const int64_t n = ((const ml_elementwise *)c->blob)->count;              \
+    static ml_status name##_block(const ml_call *c, int64_t first, int64_t end,  \
+                                  int32_t worker, void *args) {                  \
         const in_type *source = ml_in(c, 0);                                     \
         out_type *y = ml_out(c, 0);                                              \
         CONTEXT                                                                  \
-        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                   \
+        (void)worker, (void)args;                                                \
+        _Pragma("GCC ivdep") for (int64_t i = first; i < end; i++) {             \
             const in_type x = source[i];                                         \
             y[i] = (EXPRESSION);                                                 \
         }                                                                        \
         return ML_OK;                                                            \
+    }                                                                            \
+    ML_ELEMENTWISE(name, name##_block)
+
+/* The same of floats by a primitive: y[i] = FUNCTION of simd.h's map_f32, of x[i], A and B. */
+#define ML_UNARY_F32(name, FUNCTION, CONTEXT, A, B)                              \
+    static ml_status name##_block(const ml_call *c, int64_t first, int64_t end,  \
+                                  int32_t worker, void *args) {                  \
+        CONTEXT                                                                  \
+        (void)worker, (void)args;                                                \
+        const ml_map_f32_args map = {.x = (const float *)ml_in(c, 0) + first,    \
+                                     .y = (float *)ml_out(c, 0) + first,         \
+                                     .n = end - first,                           \
+                                     .function = (FUNCTION),                     \
+                                     .a = (A),                                   \
+                                     .b = (B)};                                  \
+        c->env->simd->map_f32(&map);                                             \
+        return ML_OK;                                                            \
+    }                                                                            \
+    ML_ELEMENTWISE(name, name##_block)
+
+/* Defines eval `name`: `body` over the elements, in blocks. */
+#define ML_ELEMENTWISE(name, body)                                               \
+    static ml_status name(const ml_call *c) {                                    \
+        const int64_t n = ((const ml_elementwise *)c->blob)->count;              \
+        if (n <= ML_BLOCK_ELEMENTS) return body(c, 0, n, 0, NULL);               \
+        return ml_parallel(c, n, ML_BLOCK_ELEMENTS, body, NULL);                 \
     }
 
 /* A function of quantized integers, `int32_t one(int32_t x, const context *p)`, whose context `void fill(const ml_call *,

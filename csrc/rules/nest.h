@@ -35,14 +35,14 @@ void ml_nest_add(ml_nest *nest, int64_t count, int64_t step);
 /* Once all are added: lengthens the run by what lies together. */
 void ml_nest_end(ml_nest *nest);
 
-/* Eval. From the stepping side, `start` bytes behind `from`, to a packed `to`. */
-void ml_nest_gather(const ml_nest *nest, const void *from, void *to);
+/* Eval, in blocks. From the stepping side, `start` bytes behind `from`, to a packed `to`. */
+ml_status ml_nest_gather(const ml_call *c, const ml_nest *nest, const void *from, void *to);
 /* From a packed `from` to the stepping side, `start` bytes behind `to`; what lies between stays as it is. */
-void ml_nest_scatter(const ml_nest *nest, const void *from, void *to);
+ml_status ml_nest_scatter(const ml_call *c, const ml_nest *nest, const void *from, void *to);
 /* From a packed `from` into the `bytes` at `to`, where the runs follow each other (steps > 0); what lies between them is
  * filled with `equal`: 16 bytes of equal elements. */
-void ml_nest_pad(const ml_nest *nest, const void *from, void *to, int64_t bytes,
-                 const uint8_t equal[16]);
+ml_status ml_nest_pad(const ml_call *c, const ml_nest *nest, const void *from, void *to,
+                      int64_t bytes, const uint8_t equal[16]);
 /* Where the packed side's byte `at` lies on the other. */
 int64_t ml_nest_at(const ml_nest *nest, int64_t at);
 

@@ -45,11 +45,16 @@ int64_t ml_derive_real_lines(const ml_call *c, void *to, ml_real_function f, con
     return (int64_t)sizeof *lines;
 }
 
-ml_status ml_eval_lines(const ml_call *c) {
-    const int64_t n = ((const ml_elementwise *)c->blob)->count;
+static ml_status lines_block(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                             void *args) {
     const int16_t *x = ml_in(c, 0);
     int16_t *y = ml_out(c, 0);
     const ml_lines_s16 *lines = c->derived;
-    for (int64_t i = 0; i < n; i++) y[i] = ml_line_s16(lines, x[i]);
+    (void)worker, (void)args;
+    for (int64_t i = first; i < end; i++) y[i] = ml_line_s16(lines, x[i]);
     return ML_OK;
+}
+
+ml_status ml_eval_lines(const ml_call *c) {
+    return ml_in_blocks(c, ((const ml_elementwise *)c->blob)->count, 1, lines_block, NULL);
 }

@@ -2,6 +2,7 @@
 #include "rules/recurrent.h"
 
 #include "rules/matmul.h"
+#include "rules/work.h"
 
 /* Weights -------------------------------------------------------------------------------------------------------------- */
 
@@ -50,13 +51,14 @@ void ml_place_scratch(const ml_call *c, ml_recurrent *r, bool time_major, bool b
     if (!r->known) r->weights_at = ml_room(scratch, 1, 1, r->bytes);
     for (int i = 0; i < ML_PRODUCTS; i++) {
         const ml_gates *g = &r->gates[i];
-        int64_t k = g->type == ML_F32 ? 0 : ml_padded_row(g->k);
+        int64_t k = g->type == ML_F32 ? 0 : g->k;
         longest = k > longest ? k : longest;
         if (i < ML_OF_HIDDEN)
             r->sums_at[i] =
                 ml_room(scratch, i == ML_OF_STATE ? batches : rows, g->outputs, 4 * g->n);
     }
-    r->quantized_at = ml_room(scratch, rows, longest, sizeof(int16_t));
+    r->quantized_at = ml_room(scratch, rows, longest, 1);
+    r->factors_at = ml_room(scratch, rows, 1, sizeof(int32_t));
     r->scales_at = ml_room(scratch, rows, 1, sizeof(float));
 }
 
@@ -128,7 +130,7 @@ static void put_rows(const ml_call *c, const ml_recurrent *r, int64_t t) {
 /* A chunk's steps, whose inputs are multiplied already. */
 static ml_status run_steps(const ml_call *c, const ml_recurrent *r, ml_step at,
                            const char *packed_state, int64_t first, int64_t steps, ml_step_fn *step,
-                           const void *context) {
+                           const void *context, int64_t *work) {
     const ml_sequence *s = &r->sequence;
     const ml_gates *g = &r->gates[ML_OF_STATE];
     int64_t outputs = g->outputs, pitch = s->time_major ? s->batches * outputs : outputs;
@@ -152,6 +154,7 @@ static ml_status run_steps(const ml_call *c, const ml_recurrent *r, ml_step at,
         status = ml_multiply_gates(c, g, packed_state, &rows);
         if (status == ML_OK) status = step(c, r, &at, context);
         if (status == ML_OK) put_rows(c, r, first + t);
+        if (status == ML_OK) status = ml_count_work(c, s->batches * g->n * outputs, work);
     }
     return status;
 }
@@ -165,8 +168,10 @@ ml_status ml_run_recurrent(const ml_call *c, const ml_recurrent *r, bool asymmet
     ml_step at = {.projection = packed[ML_OF_HIDDEN],
                   .room = {.asymmetric = asymmetric,
                            .quantized = ml_scratch(c, r->quantized_at),
+                           .factors = ml_scratch(c, r->factors_at),
                            .scales = ml_scratch(c, r->scales_at)}};
     ml_status status = ML_OK;
+    int64_t work = 0;
     for (int64_t done = 0, steps; done < s->steps && status == ML_OK; done += steps) {
         steps = s->chunk < s->steps - done ? s->chunk : s->steps - done;
         int64_t first = s->backward ? s->steps - done - steps : done;
@@ -174,7 +179,7 @@ ml_status ml_run_recurrent(const ml_call *c, const ml_recurrent *r, bool asymmet
         if (status == ML_OK && r->gates[ML_OF_AUX].n)
             status = multiply_chunk(c, r, ML_OF_AUX, packed[ML_OF_AUX], &at.room, first, steps);
         if (status == ML_OK)
-            status = run_steps(c, r, at, packed[ML_OF_STATE], first, steps, step, context);
+            status = run_steps(c, r, at, packed[ML_OF_STATE], first, steps, step, context, &work);
     }
     return status;
 }

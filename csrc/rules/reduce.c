@@ -59,6 +59,29 @@ ml_status ml_prepare_reduce(const ml_call *c, ml_wish *wish, ml_reduce *r, int32
     if (status != ML_OK) return status;
     r->outputs = ml_elements(&out);
     if (ml_elements(x) > 0) collapse(x, mask, r);
+    else r->row_reduced = true; /* no rows */
     ml_reserve(wish, r->outputs * bytes);
     return ML_OK;
+}
+
+/* Columns of a part, where rows are cut: enough for a few vectors. */
+enum { COLUMNS = 64 };
+
+ml_reduce_parts ml_parts_of(const ml_reduce *r) {
+    const int32_t outermost = r->n_outer - 1;
+    const int64_t all = r->rows * r->row;
+    if (outermost >= 0 && r->kept >> outermost & 1)
+        return (ml_reduce_parts){r->dims[outermost], all / r->dims[outermost], 0};
+    if (r->row_reduced || r->row < 2 * COLUMNS)
+        return (ml_reduce_parts){1, all, ml_max_s64(r->row, 1)};
+    return (ml_reduce_parts){(r->row - 1) / COLUMNS + 1, r->rows * COLUMNS, COLUMNS};
+}
+
+ml_reduce ml_reduce_inner(const ml_reduce *r) {
+    ml_reduce inner = *r;
+    if (r->n_outer == 0) return inner;
+    const int32_t size = r->dims[--inner.n_outer];
+    inner.rows /= size;
+    inner.outputs /= size;
+    return inner;
 }

@@ -7,6 +7,7 @@
 #define ML_RULES_REDUCE_H
 
 #include "rules/values.h"
+#include "rules/work.h"
 
 #define ML_REDUCE_FIELDS(X, S) X(S, i32, keep_dims)
 
@@ -40,27 +41,86 @@ static inline int64_t ml_reduce_next(const ml_reduce *r, int64_t at, int32_t ind
     return at;
 }
 
-/* Defines name(x, results, reduce): every result begins as START and takes in elements of type `from` by STEP(result, element);
- * along a reduced row eight results are made side by side and put together by JOIN(a, b). */
+/* What a part of a reduction is, of which none reads or writes what another writes: an index of the outermost run where that is
+ * kept, else some columns of the rows where those are; else all of it. */
+typedef struct ml_reduce_parts {
+    int64_t count;
+    int64_t elements; /* of the input, in each */
+    int64_t columns; /* in each, fewer in the last; 0: parts are indices of the outermost run */
+} ml_reduce_parts;
+ml_reduce_parts ml_parts_of(const ml_reduce *r);
+/* One index of the outermost run as a reduction by itself. */
+ml_reduce ml_reduce_inner(const ml_reduce *r);
+
+typedef struct ml_reduce_operands {
+    const void *x;
+    void *results;
+    const ml_reduce *reduce;
+    ml_reduce_parts parts;
+} ml_reduce_operands;
+
+/* Defines ml_status name(c, x, results, reduce), in blocks: every result begins as START and takes in elements of type `from` by
+ * STEP(result, element); along a reduced row eight results are made side by side and put together by JOIN(a, b). */
 #define ML_REDUCE(name, from, type, START, STEP, JOIN)                                                      \
-    static void name(const from *x, type *results, const ml_reduce *r) {                                    \
-        for (int64_t i = 0; i < r->outputs; i++) results[i] = (START);                                      \
-        int32_t index[ML_MAX_RANK] = {0};                                                                   \
-        int64_t at = 0;                                                                                     \
-        const int64_t n = r->row, whole = n & ~(int64_t)7;                                                  \
-        for (int64_t row = 0; row < r->rows; row++, x += n, at = ml_reduce_next(r, at, index)) {            \
-            if (!r->row_reduced) {                                                                          \
-                for (int64_t i = 0; i < n; i++) results[at + i] = STEP(results[at + i], x[i]);              \
-                continue;                                                                                   \
-            }                                                                                               \
-            type lanes[8];                                                                                  \
-            for (int k = 0; k < 8; k++) lanes[k] = (START);                                                 \
-            for (int64_t i = 0; i < whole; i += 8)                                                          \
-                for (int k = 0; k < 8; k++) lanes[k] = STEP(lanes[k], x[i + k]);                            \
-            for (int64_t i = whole; i < n; i++) lanes[i - whole] = STEP(lanes[i - whole], x[i]);            \
-            results[at] = JOIN(results[at], JOIN(JOIN(JOIN(lanes[0], lanes[4]), JOIN(lanes[1], lanes[5])),  \
-                                                 JOIN(JOIN(lanes[2], lanes[6]), JOIN(lanes[3], lanes[7])))); \
+    static ml_status name##_row(const ml_call *c, const from *x, int64_t n, type *result, int64_t *work) {  \
+        const int64_t whole = n & ~(int64_t)7;                                                              \
+        ml_status status = ML_OK;                                                                           \
+        type lanes[8];                                                                                      \
+        for (int k = 0; k < 8; k++) lanes[k] = (START);                                                     \
+        for (int64_t i = 0, end; i < whole && status == ML_OK; i = end) {                                   \
+            end = ml_min_s64(i + ML_BLOCK_ELEMENTS, whole);                                                 \
+            status = ml_count_work(c, end - i, work);                                                       \
+            for (int64_t j = i; j < end; j += 8)                                                            \
+                for (int k = 0; k < 8; k++) lanes[k] = STEP(lanes[k], x[j + k]);                            \
         }                                                                                                   \
+        for (int64_t i = whole; i < n; i++) lanes[i - whole] = STEP(lanes[i - whole], x[i]);                \
+        *result = JOIN(*result, JOIN(JOIN(JOIN(lanes[0], lanes[4]), JOIN(lanes[1], lanes[5])),              \
+                                     JOIN(JOIN(lanes[2], lanes[6]), JOIN(lanes[3], lanes[7]))));            \
+        return status;                                                                                      \
+    }                                                                                                       \
+    static ml_status name##_part(const ml_call *c, const from *x, type *results, const ml_reduce *r,        \
+                                 int64_t first, int64_t columns) {                                          \
+        const bool reduced = r->row_reduced;                                                                \
+        const int64_t outputs = reduced ? r->outputs : r->outputs / r->row;                                 \
+        int32_t index[ML_MAX_RANK] = {0};                                                                   \
+        int64_t at = 0, work = 0;                                                                           \
+        ml_status status = ML_OK;                                                                           \
+        for (int64_t o = 0; reduced && o < outputs; o++) results[o] = (START);                              \
+        for (int64_t o = 0; !reduced && o < outputs; o++)                                                   \
+            for (int64_t i = 0; i < columns; i++) results[o * r->row + first + i] = (START);                \
+        x += first;                                                                                         \
+        for (int64_t row = 0; row < r->rows && status == ML_OK; row++, x += r->row) {                       \
+            if (reduced) {                                                                                  \
+                status = name##_row(c, x, columns, &results[at], &work);                                    \
+            } else {                                                                                        \
+                type *to = results + at + first;                                                            \
+                for (int64_t i = 0; i < columns; i++) to[i] = STEP(to[i], x[i]);                            \
+                status = ml_count_work(c, columns, &work);                                                  \
+            }                                                                                               \
+            at = ml_reduce_next(r, at, index);                                                              \
+        }                                                                                                   \
+        return status;                                                                                      \
+    }                                                                                                       \
+    static ml_status name##_parts(const ml_call *c, int64_t begin, int64_t end, int32_t worker, void *args) { \
+        const ml_reduce_operands *p = args;                                                                 \
+        const ml_reduce *r = p->reduce;                                                                     \
+        const int64_t columns = p->parts.columns;                                                           \
+        (void)worker;                                                                                       \
+        if (columns > 0)                                                                                    \
+            return name##_part(c, p->x, p->results, r, begin * columns,                                     \
+                               ml_min_s64(r->row, end * columns) - begin * columns);                        \
+        const ml_reduce inner = ml_reduce_inner(r);                                                         \
+        ml_status status = ML_OK;                                                                           \
+        for (int64_t i = begin; i < end && status == ML_OK; i++)                                            \
+            status = name##_part(c, (const from *)p->x + i * inner.rows * inner.row,                        \
+                                 (type *)p->results + i * inner.outputs, &inner, 0, inner.row);             \
+        return status;                                                                                      \
+    }                                                                                                       \
+    static ml_status name(const ml_call *c, const from *x, type *results, const ml_reduce *r) {             \
+        if (r->rows * r->row <= ML_BLOCK_ELEMENTS && r->outputs <= ML_BLOCK_ELEMENTS)                       \
+            return name##_part(c, x, results, r, 0, r->row);                                                \
+        ml_reduce_operands p = {x, results, r, ml_parts_of(r)};                                             \
+        return ml_in_blocks(c, p.parts.count, p.parts.elements, name##_parts, &p);                          \
     }
 
 #endif

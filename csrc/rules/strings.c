@@ -2,6 +2,7 @@
 #include "rules/strings.h"
 
 #include "core/strings.h"
+#include "rules/work.h"
 
 ml_status ml_open_strings(const ml_call *c, int i, ml_strings *strings) {
     int64_t elements = ml_elements(&ml_in_tensor(c, i)->shape);
@@ -34,11 +35,12 @@ static ml_status find(const ml_call *c, const ml_strings *strings, ml_pick *pick
 ml_status ml_pick_strings(const ml_call *c, int input, int output, int64_t count, ml_pick *pick) {
     ml_strings strings;
     ml_string string = {NULL, 0};
-    int64_t at = ml_strings_head(count), bytes = at;
+    int64_t at = ml_strings_head(count), bytes = at, work = 0;
     ml_status status = ml_open_strings(c, input, &strings);
     for (int64_t k = 0; k < count && status == ML_OK; k++) {
         status = find(c, &strings, pick, k, &string);
         bytes += string.bytes;
+        if (status == ML_OK) status = ml_count_work(c, 1, &work);
     }
     if (status == ML_OK && bytes > INT32_MAX)
         status = ml_fail(c, ML_KERNEL_ERROR, "the strings would take %lld bytes, at most %d fit",
@@ -52,6 +54,7 @@ ml_status ml_pick_strings(const ml_call *c, int input, int output, int64_t count
         status = find(c, &strings, pick, k, &string);
         if (status == ML_OK && string.bytes > bytes - at)
             status = ml_fail(c, ML_KERNEL_ERROR, "input %d changed while it was read", input);
+        if (status == ML_OK) status = ml_count_work(c, 1 + string.bytes / 4, &work);
         if (status != ML_OK) return status;
         memcpy(to + at, string.from, (size_t)string.bytes);
         ml_set_string_word(to, k + 2, at += string.bytes);

@@ -4,6 +4,7 @@
 #include "rules/nest.h"
 #include "rules/pick.h"
 #include "rules/values.h"
+#include "rules/work.h"
 
 ml_status ml_prepare_take(const ml_call *c, int32_t batch, int32_t end, int32_t axis,
                           int32_t depth) {
@@ -56,19 +57,37 @@ static ml_status pick(const ml_call *c, int64_t k, int64_t *index) {
     return status;
 }
 
-ml_status ml_take_slices(const ml_call *c) {
+/* Slices first .. end - 1 of the output. */
+static ml_status some_slices(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                             void *args) {
     const ml_take *t = c->blob;
-    int64_t run = t->inner * ml_type_bytes(ml_in_tensor(c, 0)->type), slices[256], n;
-    const uint8_t *x = ml_in(c, 0);
-    uint8_t *y = ml_out(c, 0);
-    if (ml_type_bytes(ml_in_tensor(c, 0)->type) == 0) return ml_pick_elements(c, pick);
-    for (int64_t o = 0; o < t->outer; o++, x += t->size * run) {
-        for (int64_t i = 0; i < t->count; i += n, y += n * run) {
-            n = t->count - i < 256 ? t->count - i : 256;
-            ml_status status = read_slices(c, o / t->alike * t->count + i, n, slices);
-            if (status != ML_OK) return status;
-            ml_copy_indexed(y, x, run, slices, n);
-        }
+    const int64_t run = *(const int64_t *)args;
+    int64_t slices[256], n;
+    (void)worker;
+    for (int64_t k = first; k < end; k += n) {
+        const int64_t o = k / t->count, i = k % t->count;
+        n = ml_min_s64(ml_min_s64(t->count - i, 256), end - k);
+        ml_status status = read_slices(c, o / t->alike * t->count + i, n, slices);
+        if (status != ML_OK) return status;
+        ml_copy_indexed((uint8_t *)ml_out(c, 0) + k * run,
+                        (const uint8_t *)ml_in(c, 0) + o * t->size * run, run, slices, n);
     }
     return ML_OK;
+}
+
+ml_status ml_take_slices(const ml_call *c) {
+    const ml_take *t = c->blob;
+    int64_t run = t->inner * ml_type_bytes(ml_in_tensor(c, 0)->type);
+    if (ml_type_bytes(ml_in_tensor(c, 0)->type) == 0) return ml_pick_elements(c, pick);
+    if (run <= ML_BLOCK_BYTES)
+        return ml_in_blocks(c, t->outer * t->count, run / 4, some_slices, &run);
+    ml_status status = ML_OK;
+    for (int64_t k = 0, slice; k < t->outer * t->count && status == ML_OK; k++) {
+        const int64_t o = k / t->count;
+        status = read_slices(c, o / t->alike * t->count + k % t->count, 1, &slice);
+        if (status == ML_OK)
+            status = ml_copy_bytes(c, (uint8_t *)ml_out(c, 0) + k * run,
+                                   (const uint8_t *)ml_in(c, 0) + (o * t->size + slice) * run, run);
+    }
+    return status;
 }

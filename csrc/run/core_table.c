@@ -87,7 +87,8 @@ static ml_status set_bytes(const ml_call *c, int i, int64_t bytes) {
     if (!block) return ml_fail(c, ML_KERNEL_ERROR, "there is no output %d of no fixed size", i);
     if (bytes < 0)
         return ml_fail(c, ML_KERNEL_ERROR, "output %d asks for %lld bytes", i, (long long)bytes);
-    ml_status status = ml_block_reserve(block, bytes, c->env->error);
+    ml_status status = ml_block_reserve(&c->env->engine->engine->state->interpreter->account, block,
+                                        bytes, c->env->error);
     if (status != ML_OK) return status;
     block->bytes = bytes;
     block->shape = ml_output(c, i)->shape;
@@ -108,12 +109,28 @@ typedef struct relayed {
     void *args;
 } relayed;
 
+/* What is folded while a plan is made is small, and nobody can stop it. */
+static ml_status poll(const ml_call *c) {
+    ml_state *s = c->env->engine->engine->state;
+    return s ? ml_poll_state(s) : ML_OK;
+}
+
+/* Python's signals are for the caller's thread. */
+static ml_status poll_in_worker(const ml_call *c) {
+    const ml_state *s = c->env->engine->engine->state;
+    if (!atomic_load_explicit(&s->interpreter->cancel, memory_order_relaxed)) return ML_OK;
+    return ml_error_set(c->env->error, ML_CANCELLED, "the run was cancelled");
+}
+
+static const ml_core worker_core;
+
 /* Workers may fail at the same time, and the state has one error; the pool picks the first block's. */
 static ml_status relay(const void *call, int64_t first, int64_t end, int32_t worker, void *args) {
     const relayed *r = args;
     ml_call c = *(const ml_call *)call;
     ml_env env = *c.env;
     env.error = ml_pool_error(r->pool, worker);
+    if (worker > 0) env.core = &worker_core;
     c.env = &env;
     return r->body(&c, first, end, worker, r->args);
 }
@@ -161,17 +178,12 @@ static const ml_quantization *quantization(const ml_call *c, int32_t tensor) {
     return number < 0 ? NULL : &g->quantizations[number];
 }
 
-const ml_core ml_core_table = {
-    .fail = fail,
-    .set_output = set_output,
-    .settle = settle,
-    .set_bytes = set_bytes,
-    .parallel = parallel,
-    .worker_scratch = worker_scratch,
-    .memory = memory,
-    .bytes = bytes_of,
-    .quantization = quantization,
-};
+#define CORE(POLL)                                                                         \
+    {.fail = fail, .set_output = set_output, .settle = settle, .set_bytes = set_bytes,     \
+     .parallel = parallel, .worker_scratch = worker_scratch, .memory = memory,             \
+     .bytes = bytes_of, .quantization = quantization, .poll = (POLL)}
+const ml_core ml_core_table = CORE(poll);
+static const ml_core worker_core = CORE(poll_in_worker);
 
 /* Hooks ------------------------------------------------------------------------------------------------------------ */
 

@@ -94,9 +94,13 @@ static ml_status spill(ml_state *s, ml_residence *r, int32_t frame, int64_t had,
     bool out = r->frames[frame].spilled;
     ml_status status = ml_arena_commit(arena, needs, out ? had : 0, &s->error);
     if (status != ML_OK) return status;
+    s->fresh = true;
     if (out && arena->base == from) return ML_OK;
     int64_t lies = out || offered > had ? had : offered;
-    if (!out && from && lies > 0) memcpy(arena->base, from, (size_t)lies);
+    if (!out && from && lies > 0) {
+        memcpy(arena->base, from, (size_t)lies);
+        s->counters.bytes_copied += lies;
+    }
     if (from && lies > 0) ml_relocate(s, r, frame, from, lies, arena->base);
     r->frames[frame].region = arena->base;
     r->frames[frame].spilled = true;
@@ -111,7 +115,10 @@ static ml_status enlarge(ml_state *s, ml_residence *r, int32_t frame, int64_t ne
         bool fits = !r->frames[frame].spilled && needs <= r->learnt->alone[frame].offered;
         return fits ? ML_OK : spill(s, r, frame, had, needs);
     }
-    if (needs <= s->arena.capacity) return ML_OK;
+    if (needs <= s->arena.capacity) {
+        ml_arena_needed(s, needs, s->arena.capacity);
+        return ML_OK;
+    }
     const uint8_t *from = s->arena.base;
     int64_t capacity = s->arena.capacity;
     ml_status status = ml_arena_commit(&s->arena, needs, had, &s->error);
@@ -121,7 +128,7 @@ static ml_status enlarge(ml_state *s, ml_residence *r, int32_t frame, int64_t ne
         ml_changed(s);
     }
     r->frames[0].region = s->arena.base;
-    s->counters.arena_moves = s->arena.moves;
+    ml_arena_needed(s, needs, capacity);
     return ML_OK;
 }
 

@@ -45,9 +45,17 @@ ml_status ml_poll_state(void *owner) { return ml_check_interrupt(owner, TICKS_PE
 
 /* The loop ----------------------------------------------------------------------------------------------------------- */
 
+/* Adds what a node took since `from`, and one time more that it ran. */
+static void note_time(ml_state *s, int32_t frame, const ml_step *step, int64_t from) {
+    ml_node_time *time = &s->times[s->graph->frames[frame].node_base + step->call.node];
+    time->ns += now_ns() - from;
+    time->runs++;
+}
+
 /* Frames of subgraphs come here from within an eval of the frame above. Steps may be changed while the loop runs over them,
- * those behind it by ml_mark_readers, the one under way by ml_run_unsettled; their number stays. */
-ml_status ml_run_frame(ml_state *s, ml_residence *r, int32_t frame) {
+ * those behind it by ml_mark_readers, the one under way by ml_run_unsettled; their number stays. Made twice, so that a run that
+ * is not timed pays for no clock. */
+static inline ml_status run_steps(ml_state *s, ml_residence *r, int32_t frame, bool timed) {
     const ml_frame_now *now = &r->frames[frame];
     const ml_step *step = r->steps + now->first_step, *end = step + now->n_steps;
     if (r->learnt) r->learnt->alone[frame].live = -1;
@@ -57,7 +65,9 @@ ml_status ml_run_frame(ml_state *s, ml_residence *r, int32_t frame) {
         ml_debug_guard(r, frame, step, &guards);
 #endif
         ml_status status = ml_check_interrupt(s, step->call.ticks);
+        int64_t from = timed ? now_ns() : 0;
         if (status == ML_OK) status = step->eval(&step->call);
+        if (timed) note_time(s, frame, step, from);
 #ifdef ML_DEBUG
         if (status == ML_OK) status = ml_debug_check(r, frame, step, &guards, &s->error);
 #endif
@@ -67,6 +77,10 @@ ml_status ml_run_frame(ml_state *s, ml_residence *r, int32_t frame) {
 #endif
     }
     return ML_OK;
+}
+
+ml_status ml_run_frame(ml_state *s, ml_residence *r, int32_t frame) {
+    return s->times ? run_steps(s, r, frame, true) : run_steps(s, r, frame, false);
 }
 
 /* In each run: weights that are computed may differ. */

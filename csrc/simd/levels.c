@@ -20,6 +20,7 @@ static const ml_simd scalar = {
     .level = "scalar",
     .matmul_f32_panel = ML_PANEL_F32_SCALAR,
     .matmul_f32_rows = ML_ROWS_F32_SCALAR,
+    .depthwise_s8_group = 2,
 #include "primitives.def"
 };
 
@@ -30,6 +31,7 @@ static const ml_simd sse2 = {
     .level = "sse2",
     .matmul_f32_panel = ML_PANEL_F32_SSE2,
     .matmul_f32_rows = ML_ROWS_F32_SSE2,
+    .depthwise_s8_group = 2,
 #include "primitives.def"
 };
 #endif
@@ -41,6 +43,7 @@ static const ml_simd avx2 = {
     .level = "avx2",
     .matmul_f32_panel = ML_PANEL_F32_AVX2,
     .matmul_f32_rows = ML_ROWS_F32_AVX2,
+    .depthwise_s8_group = 2,
 #include "primitives.def"
 };
 #endif
@@ -52,6 +55,7 @@ static const ml_simd avx512 = {
     .level = "avx512",
     .matmul_f32_panel = ML_PANEL_F32_AVX2,
     .matmul_f32_rows = ML_ROWS_F32_AVX512,
+    .depthwise_s8_group = 4,
 #include "primitives.def"
 };
 #endif

@@ -7,18 +7,30 @@
 
 #include "state/state.h"
 
-void ml_blocks_free(ml_block *blocks, int64_t count) {
-    for (int64_t i = 0; blocks && i < count; i++) free(blocks[i].data);
+void ml_block_free(ml_account *account, ml_block *b) {
+    ml_account_give(account, b->capacity);
+    free(b->data);
+    *b = (ml_block){.data = NULL};
+}
+
+void ml_blocks_free(ml_account *account, ml_block *blocks, int64_t count) {
+    for (int64_t i = 0; blocks && i < count; i++) ml_block_free(account, &blocks[i]);
     free(blocks);
 }
 
-ml_status ml_block_reserve(ml_block *b, int64_t bytes, ml_error *error) {
+ml_status ml_block_reserve(ml_account *account, ml_block *b, int64_t bytes, ml_error *error) {
     if (bytes <= b->capacity && b->data) return ML_OK;
     /* Half as much again, so that what grows step by step is moved seldom. */
     int64_t wanted =
         bytes < INT64_MAX / 2 - 128 ? ml_round_up(bytes + (b->data ? bytes / 2 : 0) + 1, 64) : -1;
+    int64_t more = wanted < 0 ? 0 : wanted - b->capacity;
+    ml_status status = ml_account_take(account, "a value beside the arena", more, error);
+    if (status != ML_OK) return status;
     void *data = wanted < 0 ? NULL : aligned_alloc(64, (size_t)wanted);
-    if (!data) return ml_error_memory(error, "a value beside the arena", bytes, b->capacity);
+    if (!data) {
+        ml_account_give(account, more);
+        return ml_error_memory(error, "a value beside the arena", bytes, b->capacity);
+    }
     free(b->data);
     b->data = data;
     b->capacity = wanted;
@@ -26,9 +38,9 @@ ml_status ml_block_reserve(ml_block *b, int64_t bytes, ml_error *error) {
 }
 
 /* A refusal leaves the block's value as it was; `data` may be the block's own. */
-ml_status ml_block_set(ml_block *b, const ml_shape *shape, int32_t type, const void *data,
-                       int64_t bytes, ml_error *error) {
-    ml_status status = ml_block_reserve(b, bytes, error);
+ml_status ml_block_set(ml_account *account, ml_block *b, const ml_shape *shape, int32_t type,
+                       const void *data, int64_t bytes, ml_error *error) {
+    ml_status status = ml_block_reserve(account, b, bytes, error);
     if (status != ML_OK) return status;
     if (bytes > 0) memmove(b->data, data, (size_t)bytes);
     b->shape = *shape;
@@ -38,12 +50,13 @@ ml_status ml_block_set(ml_block *b, const ml_shape *shape, int32_t type, const v
     return ML_OK;
 }
 
-void ml_block_fit(ml_block *b) {
+void ml_block_fit(ml_account *account, ml_block *b) {
     int64_t room = b->assigned ? ml_round_up(b->bytes + 1, 64) : 0;
     if (room >= b->capacity) return;
     void *data = room > 0 ? aligned_alloc(64, (size_t)room) : NULL;
     if (room > 0 && !data) return;
     if (data && b->bytes > 0) memcpy(data, b->data, (size_t)b->bytes);
+    ml_account_give(account, b->capacity - room);
     free(b->data);
     b->data = data;
     b->capacity = room;

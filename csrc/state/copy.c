@@ -228,13 +228,19 @@ ml_status ml_state_get_counters(ml_state *s, ml_counters *counters) {
 ml_status ml_state_get_usage(ml_state *s, ml_usage *usage) {
     ml_status status = ml_enter_copy(s->interpreter);
     if (status != ML_OK) return status;
+    ml_interpreter *p = s->interpreter;
     *usage =
         (ml_usage){.arena_bytes = s->now ? s->now->rows->frames[0].region_bytes : 0,
+                   .bound_bytes = s->now ? s->now->rows->frames[0].lower_bound : 0,
+                   .resident_bytes = ml_arena_resident(&s->arena),
+                   .resource_bytes = ml_blocks_bytes(p->resources, p->n_resources),
+                   .taken_bytes = p->account.taken,
                    .arena_capacity = s->arena.capacity,
                    .block_bytes = ml_blocks_bytes(s->heap, s->graph->total_slots) +
                                   ml_blocks_bytes(s->carries, 2 * (int64_t)s->graph->total_slots),
                    .cached_bytes = s->cached_bytes,
                    .cached_plans = s->n_cached,
+                   .views = s->pinned,
                    .stays_mapped = s->arena.reserved > 0};
     ml_leave(s->interpreter);
     return ML_OK;

@@ -42,10 +42,11 @@ static void fill_empty(ml_block *b, const ml_shape *shape) {
     b->assigned = true;
 }
 
-static ml_status make_empty(ml_block *b, const ml_shape *shape, ml_error *error) {
+static ml_status make_empty(ml_account *account, ml_block *b, const ml_shape *shape,
+                            ml_error *error) {
     int64_t head = ml_strings_head(ml_elements(shape));
     if (head > INT32_MAX) return ml_error_memory(error, "the strings of an input", head, INT32_MAX);
-    ml_status status = ml_block_reserve(b, head, error);
+    ml_status status = ml_block_reserve(account, b, head, error);
     if (status == ML_OK) fill_empty(b, shape);
     return status;
 }
@@ -63,15 +64,16 @@ static bool wants_block(const ml_state *s, const ml_residence *r, int32_t slot) 
 ml_status ml_heap_acquire(const ml_state *s, const ml_residence *r, ml_block **fresh,
                           ml_error *error) {
     int32_t slots = ml_frame_subgraph(s->graph, 0)->n_slots;
+    ml_account *account = &s->interpreter->account;
     *fresh = NULL;
     for (int32_t slot = 0; s->heap && slot < slots; slot++) {
         if (!wants_block(s, r, slot)) continue;
         if (!*fresh) *fresh = calloc((size_t)slots, sizeof **fresh);
-        ml_status status = *fresh
-                               ? make_empty(&(*fresh)[slot], &r->rows->tensors[slot].shape, error)
-                               : ml_error_memory(error, "strings", slots, 0);
+        ml_status status =
+            *fresh ? make_empty(account, &(*fresh)[slot], &r->rows->tensors[slot].shape, error)
+                   : ml_error_memory(error, "strings", slots, 0);
         if (status == ML_OK) continue;
-        ml_blocks_free(*fresh, *fresh ? slots : 0);
+        ml_blocks_free(account, *fresh, *fresh ? slots : 0);
         *fresh = NULL;
         return status;
     }
@@ -84,7 +86,7 @@ void ml_heap_enter(ml_state *s, const ml_residence *r, ml_block *fresh) {
         if (r->rows->tensors[slot].storage != ML_STORAGE_HEAP) continue;
         ml_block *b = &s->heap[slot];
         if (fresh && fresh[slot].data) {
-            free(b->data);
+            ml_block_free(&s->interpreter->account, b);
             *b = fresh[slot];
         } else if (is_variable(sub, sub->numbers[slot])) {
             if (b->assigned) fill_empty(b, &b->shape);
@@ -113,7 +115,8 @@ ml_status ml_state_write_heap(ml_state *s, int32_t tensor, uint64_t generation, 
         status = ml_error_set(error, ML_NOT_READY, "tensor %d is no longer where it was", tensor);
     else {
         const ml_tensor *t = ml_row_of(s->graph, s->now->rows, 0, tensor);
-        status = ml_block_set(block, &t->shape, t->type, from, bytes, error);
+        status =
+            ml_block_set(&s->interpreter->account, block, &t->shape, t->type, from, bytes, error);
         ml_now_data(s->now, 0)[tensor] = block->data;
     }
     ml_leave(s->interpreter);
@@ -124,12 +127,13 @@ ml_status ml_state_write_heap(ml_state *s, int32_t tensor, uint64_t generation, 
 
 void ml_heap_trim(ml_state *s) {
     int32_t main_slots = ml_frame_subgraph(s->graph, 0)->n_slots;
+    ml_account *account = &s->interpreter->account;
     for (int32_t slot = 0; s->heap && slot < s->graph->total_slots; slot++) {
         if (slot >= main_slots) s->heap[slot].assigned = false; /* computed anew in each run */
-        ml_block_fit(&s->heap[slot]);
+        ml_block_fit(account, &s->heap[slot]);
     }
-    ml_blocks_free(s->carries, 2 * (int64_t)s->graph->total_slots);
+    ml_blocks_free(account, s->carries, 2 * (int64_t)s->graph->total_slots);
     s->carries = NULL;
     for (int32_t r = 0; r < s->interpreter->n_resources; r++)
-        ml_block_fit(&s->interpreter->resources[r]);
+        ml_block_fit(account, &s->interpreter->resources[r]);
 }

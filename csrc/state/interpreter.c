@@ -12,7 +12,8 @@
 
 #include "state/state.h"
 
-ml_interpreter *ml_interpreter_new(int32_t resources, int32_t subgraphs) {
+ml_interpreter *ml_interpreter_new(int32_t resources, int32_t subgraphs, int64_t max_bytes,
+                                   int64_t max_iterations) {
     if (resources < 0 || subgraphs < 0) return NULL;
     ml_interpreter *p = calloc(1, sizeof *p);
     if (!p) return NULL;
@@ -22,6 +23,8 @@ ml_interpreter *ml_interpreter_new(int32_t resources, int32_t subgraphs) {
     p->n_resources = resources;
     p->n_subgraphs = subgraphs;
     p->threads = 1;
+    p->account.most = max_bytes;
+    p->max_iterations = max_iterations;
     p->resources = calloc((size_t)resources + 1, sizeof *p->resources);
     p->called_once = calloc((size_t)subgraphs + 1, sizeof *p->called_once);
     if (p->resources && p->called_once) return p;
@@ -36,7 +39,7 @@ ml_interpreter *ml_interpreter_hold(ml_interpreter *p) {
 
 void ml_interpreter_free(ml_interpreter *p) {
     if (!p || atomic_fetch_sub(&p->holders, 1) > 1) return;
-    if (p->resources) ml_blocks_free(p->resources, p->n_resources);
+    if (p->resources) ml_blocks_free(&p->account, p->resources, p->n_resources);
     ml_pool_free(p->pool);
     free(p->called_once);
     free(p);
@@ -86,21 +89,17 @@ ml_status ml_interpreter_reset_resources(ml_interpreter *p) {
     return ML_OK;
 }
 
-ml_status ml_interpreter_block_bytes(ml_interpreter *p, int64_t *bytes) {
-    ml_status status = ml_enter_copy(p);
-    if (status != ML_OK) return status;
-    *bytes = ml_blocks_bytes(p->resources, p->n_resources);
-    ml_leave(p);
-    return ML_OK;
-}
-
 /* Where there is no pool yet, the next plan put in force makes one of the right size. */
 ml_status ml_interpreter_set_threads(ml_interpreter *p, int32_t threads) {
     ml_status status = ml_enter(p);
     if (status != ML_OK) return status;
     ml_error quiet = ML_NO_ERROR;
     p->threads = threads < 1 ? 1 : threads;
-    if (p->pool) status = ml_pool_set_threads(p->pool, p->threads, &quiet);
+    if (p->pool) {
+        ml_account_give(&p->account, ml_pool_bytes(p->pool));
+        status = ml_pool_set_threads(p->pool, p->threads, &quiet);
+        ml_account_give(&p->account, -ml_pool_bytes(p->pool));
+    }
     ml_leave(p);
     return status;
 }
@@ -108,5 +107,11 @@ ml_status ml_interpreter_set_threads(ml_interpreter *p, int32_t threads) {
 /* Scratch of workers only grows: plans of other sizes will come back. */
 ml_pool *ml_interpreter_pool(ml_interpreter *p, int64_t worker_bytes, ml_error *error) {
     if (!p->pool && ml_pool_new(p->threads, &p->pool, error) != ML_OK) return NULL;
-    return ml_pool_reserve(p->pool, worker_bytes, error) == ML_OK ? p->pool : NULL;
+    int64_t had = ml_pool_bytes(p->pool), wanted;
+    if (__builtin_mul_overflow(worker_bytes, ml_pool_threads(p->pool), &wanted)) wanted = INT64_MAX;
+    int64_t more = ml_max_s64(wanted - had, 0);
+    if (ml_account_take(&p->account, "the scratch of workers", more, error) != ML_OK) return NULL;
+    ml_status status = ml_pool_reserve(p->pool, worker_bytes, error);
+    ml_account_give(&p->account, had + more - ml_pool_bytes(p->pool));
+    return status == ML_OK ? p->pool : NULL;
 }

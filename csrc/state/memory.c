@@ -16,37 +16,66 @@ static ml_status refuse_view(const ml_state *s, int64_t needs, ml_error *error) 
         (long long)s->arena.capacity, (long long)needs);
 }
 
+enum { FIRST_WINDOW = 64, LONGEST_WINDOW = 1 << 16, LEAST_SPARE = 1 << 20 };
+
+void ml_arena_needed(ml_state *s, int64_t bytes, int64_t had) {
+    s->tide.most = ml_max_s64(s->tide.most, bytes);
+    s->counters.arena_moves = s->arena.moves;
+    if (s->arena.capacity == had) return;
+    s->fresh = true;
+    if (s->tide.gave && s->tide.window < LONGEST_WINDOW) s->tide.window *= 2;
+    s->tide.gave = false;
+}
+
+/* Only where addresses are reserved: there nothing moves, and pages come back at a touch. Views need no care: while one is held
+ * the plan in force stays, and of that nothing goes. */
+void ml_turn_tide(ml_state *s) {
+    ml_tide *tide = &s->tide;
+    int64_t needed = ml_max_s64(tide->most, tide->before), spare = s->arena.capacity - needed;
+    bool begun = tide->window > 0;
+    if (!begun) tide->window = FIRST_WINDOW;
+    tide->before = tide->most;
+    tide->most = s->now ? s->now->rows->frames[0].region_bytes : 0;
+    tide->left = tide->window;
+    if (!begun || !s->arena.reserved || spare < LEAST_SPARE || spare < needed) return;
+    ml_arena_shrink(&s->arena, needed);
+    s->counters.given_back++;
+    tide->gave = true;
+}
+
 /* With a view held the arena does not grow even where it would not move: what is refused does not hang on the system. No
  * bytes are kept: what is about to be put in force has no values yet. */
 ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
     int64_t needs = r->rows->frames[0].region_bytes, variables = r->rows->persistent_bytes;
     if (s->pinned && needs > s->arena.capacity) return refuse_view(s, needs, error);
     uint8_t *persistent = NULL, *work = NULL;
-    if (variables > s->persistent_capacity) {
+    ml_account *account = &s->interpreter->account;
+    int64_t more = ml_max_s64(variables - s->persistent_capacity, 0);
+    ml_status status = ml_account_take(account, "variable tensors", more, error);
+    if (status != ML_OK) return status;
+    if (more > 0) {
         persistent = variables > INT64_MAX - 128
                          ? NULL
                          : aligned_alloc(64, (size_t)ml_round_up(variables, 64));
         if (!persistent)
-            return ml_error_memory(error, "variable tensors", variables, s->persistent_capacity);
+            status = ml_error_memory(error, "variable tensors", variables, s->persistent_capacity);
     }
-    if (!s->work && !(work = aligned_alloc(64, ML_WORK_BYTES))) {
-        free(persistent);
-        return ml_error_memory(error, "a work block", ML_WORK_BYTES, 0);
-    }
+    if (status == ML_OK && !s->work && !(work = aligned_alloc(64, ML_WORK_BYTES)))
+        status = ml_error_memory(error, "a work block", ML_WORK_BYTES, 0);
     bool threads = s->interpreter->threads > 1 || r->rows->worker_bytes > 0;
-    if (threads && !ml_interpreter_pool(s->interpreter, r->rows->worker_bytes, error)) {
-        free(persistent);
-        free(work);
-        return ML_ARENA_ERROR;
-    }
+    if (status == ML_OK && threads &&
+        !ml_interpreter_pool(s->interpreter, r->rows->worker_bytes, error))
+        status = ML_ARENA_ERROR;
     /* The last step that can fail; an arena that cannot grow stays as it is. */
-    ml_status status = ml_arena_commit(&s->arena, needs, 0, error);
+    int64_t had = s->arena.capacity;
+    if (status == ML_OK) status = ml_arena_commit(&s->arena, needs, 0, error);
     if (status != ML_OK) {
+        ml_account_give(account, more);
         free(persistent);
         free(work);
         return status;
     }
-    s->counters.arena_moves = s->arena.moves;
+    ml_arena_needed(s, needs, had);
     if (persistent) {
         free(s->persistent);
         s->persistent = persistent;

@@ -185,8 +185,10 @@ bool ml_residence_renew(ml_state *s, ml_residence *r) {
     ml_error quiet = ML_NO_ERROR;
     ml_residence *fresh;
     if (make(s, r->plan, r->rows, &fresh, &quiet) != ML_OK) return false;
-    bool fits = ml_arena_commit(&s->arena, fresh->rows->frames[0].region_bytes, 0, &quiet) == ML_OK;
+    int64_t needs = fresh->rows->frames[0].region_bytes, had = s->arena.capacity;
+    bool fits = ml_arena_commit(&s->arena, needs, 0, &quiet) == ML_OK;
     if (fits) {
+        ml_arena_needed(s, needs, had);
         ml_learnt *old = r->learnt;
         r->learnt = fresh->learnt;
         r->rows = &r->learnt->rows;

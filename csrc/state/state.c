@@ -6,12 +6,13 @@
  *
  * The generation belongs to the residence in force: a number that no other moment of this state had with other pointers or
  * shapes. It comes back with the residence, so that what Python has learnt of places under a number stays true. */
-#include "state/state.h"
-
+#define _GNU_SOURCE /* RUSAGE_THREAD */
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "memory/problem.h"
 #include "run/run.h"
+#include "state/state.h"
 
 /* Life ------------------------------------------------------------------------------------------------------------ */
 
@@ -21,6 +22,8 @@ static bool allocate_tables(ml_state *s, const ml_graph *g) {
     s->frame_engines = calloc((size_t)g->n_frames, sizeof *s->frame_engines);
     s->envs = calloc(2 * (size_t)g->n_frames, sizeof *s->envs);
     s->blind = s->envs + g->n_frames;
+    for (int32_t f = 0; s->spills && f < g->n_frames; f++)
+        s->spills[f].account = &s->interpreter->account;
     for (int32_t f = 0; s->planners && f < g->n_frames; f++) {
         const ml_planner_graph *io = &ml_frame_subgraph(g, f)->io;
         size_t room = (size_t)(io->n_tensors + io->n_nodes) + 1;
@@ -76,6 +79,7 @@ ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char 
     s->simd = graph->simd;
     s->cache_bytes = cache_bytes;
     s->error = ML_NO_ERROR;
+    s->arena.account = &interpreter->account;
     if (allocate_tables(s, graph)) {
         enter_graph(s);
         *state = s;
@@ -90,11 +94,12 @@ void ml_state_free(ml_state *s) {
     ml_cache_drop_all_but(s, NULL);
     ml_arena_release(&s->arena);
     for (int32_t f = 0; s->spills && f < s->graph->n_frames; f++) ml_arena_release(&s->spills[f]);
-    ml_blocks_free(s->heap, s->graph->total_slots);
-    ml_blocks_free(s->carries, 2 * (int64_t)s->graph->total_slots);
+    ml_blocks_free(&s->interpreter->account, s->heap, s->graph->total_slots);
+    ml_blocks_free(&s->interpreter->account, s->carries, 2 * (int64_t)s->graph->total_slots);
     free(s->spills);
     free(s->frame_engines);
     free(s->envs);
+    ml_account_give(&s->interpreter->account, s->persistent_capacity);
     free(s->persistent);
     free(s->work);
     free(s->node_memory);
@@ -153,7 +158,8 @@ static ml_status find_or_make(ml_state *s, const ml_plan_request *request, ml_re
 static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, bool resized,
                          ml_block *fresh) {
     bool stood = ml_stands(s, r), only_buffers = !resized && s->now == r;
-    if (only_buffers) ml_blocks_free(fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
+    if (only_buffers)
+        ml_blocks_free(&s->interpreter->account, fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
     else ml_heap_enter(s, r, fresh);
     const ml_residence *before = s->now;
     s->now = r;
@@ -189,7 +195,7 @@ static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding
     if (status == ML_OK) status = ml_heap_acquire(s, r, &fresh, error);
     if (status == ML_OK) status = ml_acquire(s, r, error);
     if (status != ML_OK) {
-        ml_blocks_free(fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
+        ml_blocks_free(&s->interpreter->account, fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
         if (made) ml_residence_free(r);
         return status;
     }
@@ -265,7 +271,7 @@ static void place_anew(ml_state *s, ml_residence *r) {
     if (ml_residence_renew(s, r)) {
         ml_enter_residence(s, r);
         ml_resolve(s, r, NULL);
-        move_inputs(s, r, inputs, false);
+        s->counters.bytes_copied += 2 * move_inputs(s, r, inputs, false);
         s->counters.replans++;
         ml_changed(s);
     }
@@ -322,16 +328,27 @@ uintptr_t ml_state_prepare(ml_state *s, const ml_binding *bindings, int32_t n_bi
     return failed;
 }
 
+/* Of this thread; the counter is about what a run touches first. */
+static int64_t page_faults(void) {
+#ifdef RUSAGE_THREAD
+    struct rusage usage;
+    if (getrusage(RUSAGE_THREAD, &usage) == 0) return usage.ru_minflt + usage.ru_majflt;
+#endif
+    return 0;
+}
+
 /* The error of the state is empty whenever no run is under way, as every call in the steps points at it. */
-uintptr_t ml_state_run(ml_state *s) {
+static uintptr_t run(ml_state *s, ml_node_time *times) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return (uintptr_t)&busy;
+    s->times = times;
     ml_residence *r = s->now;
     bool released = r && s->arena.capacity == 0 && r->rows->frames[0].region_bytes > 0;
     if (!r || released) {
         status = ml_error_set(&s->error, ML_NOT_READY,
                               r ? "the arena's memory was released" : "no tensors are allocated");
     } else {
+        if (--s->tide.left < 0) ml_turn_tide(s);
         if (r->learnt && r->learnt->grew) place_anew(s, r);
         atomic_store_explicit(&s->interpreter->cancel, 0, memory_order_relaxed);
         s->poll_at = 0;
@@ -339,7 +356,13 @@ uintptr_t ml_state_run(ml_state *s) {
         ml_pool *pool = s->interpreter->pool;
         ml_watch watch = {&s->interpreter->cancel, ml_poll_state, s};
         if (pool) ml_pool_enter_run(pool, &watch);
+        bool fresh = s->fresh;
+        int64_t faults = fresh ? page_faults() : 0;
         status = ml_run_frame(s, r, 0);
+        if (fresh) {
+            s->counters.page_faults += page_faults() - faults;
+            s->fresh = false;
+        }
         if (pool) ml_pool_leave_run(pool);
         if (s->run_changed) ml_run_changed(s);
         s->run_changed = false;
@@ -349,6 +372,9 @@ uintptr_t ml_state_run(ml_state *s) {
     ml_leave(s->interpreter);
     return failed;
 }
+
+uintptr_t ml_state_run(ml_state *s) { return run(s, NULL); }
+uintptr_t ml_state_run_timed(ml_state *s, ml_node_time *times) { return run(s, times); }
 
 void ml_state_pin(ml_state *s) {
     atomic_fetch_add(&s->holders, 1);

@@ -2,6 +2,7 @@
 #ifndef ML_STATE_STATE_H
 #define ML_STATE_STATE_H
 
+#include "memory/account.h"
 #include "plan/plan.h"
 #include "threads/pool.h"
 
@@ -31,8 +32,10 @@ struct ml_interpreter {
     int32_t threads;
     ml_block *resources;
     bool *called_once; /* by subgraph */
-    ml_pool
-        *pool; /* made by the first plan that asks for workers' scratch, or by the second thread */
+    ml_account account; /* of all memory that tensors take, and the scratch of workers */
+    int64_t max_iterations; /* of a WHILE; 0 = any */
+    /* Made by the first plan that asks for workers' scratch, or by the second thread. */
+    ml_pool *pool;
 };
 
 ml_interpreter *ml_interpreter_hold(ml_interpreter *interpreter);
@@ -45,14 +48,15 @@ void ml_leave(ml_interpreter *interpreter);
 /* The pool, with scratch for `worker_bytes` a worker; NULL, and the error, without memory. */
 ml_pool *ml_interpreter_pool(ml_interpreter *interpreter, int64_t worker_bytes, ml_error *error);
 
-/* blocks.c: makes room for `bytes`, dropping the content. */
-ml_status ml_block_reserve(ml_block *block, int64_t bytes, ml_error *error);
-ml_status ml_block_set(ml_block *block, const ml_shape *shape, int32_t type, const void *data,
-                       int64_t bytes, ml_error *error);
+/* blocks.c, counted in the account of the block's interpreter: makes room for `bytes`, dropping the content. */
+ml_status ml_block_reserve(ml_account *account, ml_block *block, int64_t bytes, ml_error *error);
+ml_status ml_block_set(ml_account *account, ml_block *block, const ml_shape *shape, int32_t type,
+                       const void *data, int64_t bytes, ml_error *error);
 /* Leaves a block the room of its value, none without one. */
-void ml_block_fit(ml_block *block);
+void ml_block_fit(ml_account *account, ml_block *block);
+void ml_block_free(ml_account *account, ml_block *block);
 int64_t ml_blocks_bytes(const ml_block *blocks, int64_t count);
-void ml_blocks_free(ml_block *blocks, int64_t count);
+void ml_blocks_free(ml_account *account, ml_block *blocks, int64_t count);
 
 /* What a dynamic tensor needed: the most of its last 32 to 64 runs. A sliding maximum that forgets slowly lets lengths that
  * are drawn anew in every run outgrow it time and again; two windows do not, and forget a peak all the same. */
@@ -155,6 +159,17 @@ typedef struct ml_residence {
     ml_frame_now frames[]; /* then pointers by tensor of all frames, then the steps */
 } ml_residence;
 
+/* When the arena gives back what a big size has left behind. What the last one to two windows of runs needed stays, and nothing
+ * goes unless more than half, and a MiB, is spare. A window after which memory had to be taken again was too short: the next is twice
+ * as long. Hysteresis in two directions: sizes that take turns settle within a few windows. */
+typedef struct ml_tide {
+    int64_t most; /* bytes needed in this window */
+    int64_t before; /* in the one before */
+    int32_t left; /* runs until it ends */
+    int32_t window; /* runs; 0 = none has begun */
+    bool gave; /* since it was last taken */
+} ml_tide;
+
 /* State -------------------------------------------------------------------------------------------------------------- */
 
 enum { ML_BUCKETS = 256 };
@@ -191,6 +206,8 @@ struct ml_state {
     atomic_int holders; /* the caller and every view: a collector may finalize them in any order */
     atomic_int pinned; /* views of the arena that are alive */
     ml_arena arena;
+    ml_tide tide;
+    bool fresh; /* memory was taken since the last run */
     ml_arena *spills; /* by frame: memory of frames that outgrew their caller's scratch */
     uint8_t *persistent;
     int64_t persistent_capacity;
@@ -222,6 +239,7 @@ struct ml_state {
     uint64_t generations; /* given out so far */
     bool run_changed; /* the run under way: a shape or place of a dynamic tensor */
     ml_counters counters;
+    ml_node_time *times; /* of the run under way, the caller's; NULL: it is not timed */
     ml_error error; /* of the call under way: what all calls of kernels point at */
 };
 
@@ -281,6 +299,10 @@ ml_status ml_bound_check(const ml_plan *plan, const ml_rows *rows, const ml_bind
 ml_status ml_bound_check_bytes(const ml_state *state, const ml_residence *residence, int32_t tensor,
                                ml_error *error);
 
+/* memory.c: notes that the arena is needed up to `bytes`, of which it had `had`. */
+void ml_arena_needed(ml_state *state, int64_t bytes, int64_t had);
+/* Ends a window of runs: gives back what was long not needed. */
+void ml_turn_tide(ml_state *state);
 /* memory.c: takes all memory that a residence needs, or none. */
 ml_status ml_acquire(ml_state *state, const ml_residence *residence, ml_error *error);
 

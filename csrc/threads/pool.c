@@ -280,6 +280,8 @@ ml_status ml_pool_reserve(ml_pool *pool, int64_t bytes, ml_error *error) {
     return ML_OK;
 }
 
+int64_t ml_pool_bytes(const ml_pool *pool) { return pool->threads * pool->scratch_bytes; }
+
 void *ml_pool_scratch(const ml_pool *pool, int32_t worker) {
     return pool->scratch ? pool->scratch + worker * pool->scratch_bytes : NULL;
 }

@@ -44,6 +44,8 @@ int32_t ml_pool_threads(const ml_pool *pool);
 
 /* Every worker's scratch gets room for `bytes` (>= 0), dropping its content. On failure all stays as it was. */
 ml_status ml_pool_reserve(ml_pool *pool, int64_t bytes, ml_error *error);
+/* Of all workers together. */
+int64_t ml_pool_bytes(const ml_pool *pool);
 /* 64-byte aligned, the worker's own; NULL while nothing is reserved. */
 void *ml_pool_scratch(const ml_pool *pool, int32_t worker);
 /* Where a body writes what went wrong. */

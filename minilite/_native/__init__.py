@@ -19,7 +19,7 @@ from minilite._native.graph import (
 from minilite._native.hooks import Call
 from minilite._native.lowering import FOLDS, FOLLOWS, TRAITS, Answer, Lowering, widening
 from minilite._native.plan import Plan, TensorState
-from minilite._native.state import BindingRows, Place, Shared, State, binding_rows, debug_build, packed_dims
+from minilite._native.state import BindingRows, Place, Shared, State, Usage, binding_rows, debug_build, packed_dims
 from minilite._native.status import (
     BUSY,
     MAX_RANK,
@@ -97,6 +97,7 @@ __all__ = [
     "State",
     "Store",
     "TensorState",
+    "Usage",
     "binding_rows",
     "choose_level",
     "debug_build",

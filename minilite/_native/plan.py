@@ -106,6 +106,20 @@ class Plan:
             found.append((int(index[0]), NODE_STATUSES[status]))
         return found
 
+    def kernel(self, position: int, frame: int = 0) -> tuple[str, str | None]:
+        """The kernel that runs a node, and the operand types of its row, None where numpy runs it. Raises: InputError."""
+        types = ffi.new("char const **")
+        name = lib.ml_plan_kernel(self._pointer, frame, position, types)
+        if not name:
+            message = f"frame {frame} has no node at position {position}"
+            raise InputError(message)
+        return ffi.string(name).decode(), ffi.string(types[0]).decode() if types[0] else None
+
+    @property
+    def level(self) -> str:
+        """The level of instructions that inner loops run at."""
+        return str(ffi.string(lib.ml_plan_level(self._pointer)).decode())
+
     def records(self, frame: int = 0) -> list[tuple[int, int, int, int, int]]:
         """Usage records of a frame: (tensor, size in bytes, first node, last node, offset), both ends inclusive."""
         room = lib.ml_plan_records(self._pointer, frame, ffi.NULL, 0)

@@ -6,7 +6,7 @@ import struct
 from _thread import get_ident  # threading takes long to import
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from minilite._core import ffi, lib
 from minilite._native.graph import Graph
@@ -17,12 +17,14 @@ from minilite.errors import ArenaError, StateError
 
 Array = Any
 Shape = tuple[int, ...]
+Kept: TypeAlias = "tuple[dict[int, tuple[Shape, int, bytes]], list[int]]"
+"""Values of resources (shape, type, bytes) by number, and the subgraphs that CALL_ONCE has run."""
 _BINDING = struct.Struct("@Pqi4x")
 packed_dims = tuple(struct.Struct(f"@{rank}i").pack for rank in range(MAX_RANK + 1))
 """By rank: dimensions as C takes them. Raises: struct.error for what is no int32."""
 _COUNTERS = (
     "invokes", "plans", "plan_hits", "nodes_prepared", "capacity_misses", "replans", "arena_moves", "resolves",
-    "rebinds", "plans_improved", "plans_evicted",
+    "rebinds", "plans_improved", "plans_evicted", "given_back", "bytes_copied", "page_faults",
 )  # fmt: skip
 
 
@@ -62,31 +64,53 @@ class Place(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """Bytes that a state takes now."""
+    """The bytes that one subgraph's tensors and plans take now; `total` adds up those of several."""
 
-    arena_bytes: int
-    """Of the residence in force, capacities of dynamic tensors included; 0 when none is."""
-    arena_capacity: int
+    arena_bytes: int = 0
+    """Of the plan in force, capacities of dynamic tensors included; 0 when none is."""
+    bound_bytes: int = 0
+    """The most that are live at once, of the sizes it was placed for: what `arena_bytes` would be at best."""
+    arena_capacity: int = 0
     """That the arena holds, in force or not."""
-    block_bytes: int
+    resident_bytes: int = 0
+    """Of these, in memory: the rest were never touched, or given back."""
+    block_bytes: int = 0
     """Of blocks beside the arena: strings, carries of loops whose shapes change."""
-    cached_bytes: int
-    """Of the plans that are kept, with their residences."""
-    cached_plans: int
+    resource_bytes: int = 0
+    """Of resource variables and tables, which all subgraphs share."""
+    taken_bytes: int = 0
+    """Of all that `max_bytes` bounds, by all subgraphs together: arenas, variables, blocks, workers' scratch."""
+    cached_bytes: int = 0
+    """Of the plans that are kept, with what belongs to them."""
+    cached_plans: int = 0
     """How many these are, the one in force included."""
-    stays_mapped: bool
+    views: int = 0
+    """Arrays over the arena that are alive."""
+    stays_mapped: bool = True
     """The arena's addresses can be read and written as long as the state lives, whoever resizes or trims it."""
+
+    def total(self, other: Usage) -> Usage:
+        """Both together, of one interpreter: what they share is counted once."""
+        added = {name: getattr(self, name) + getattr(other, name) for name in _ADDED}
+        mapped = self.stays_mapped and other.stays_mapped
+        return other._replace(**added, stays_mapped=mapped)
+
+
+_SHARED = ("resource_bytes", "taken_bytes", "stays_mapped")
+_ADDED = tuple(name for name in Usage._fields if name not in _SHARED)
 
 
 class Shared:
     """Owns an ml_interpreter: what all signatures of one interpreter share."""
 
-    def __init__(self, resources: int, subgraphs: int) -> None:
-        pointer = lib.ml_interpreter_new(resources, subgraphs)
+    def __init__(self, resources: int, subgraphs: int, max_bytes: int = 0, max_iterations: int = 0) -> None:
+        """Tensors may take `max_bytes` in all, a WHILE make `max_iterations`; 0 stands for any."""
+        pointer = lib.ml_interpreter_new(resources, subgraphs, max_bytes, max_iterations)
         if not pointer:
             message = f"no memory for {resources} resources"
             raise ArenaError(message)
         self.pointer = ffi.gc(pointer, lib.ml_interpreter_free)
+        self._resources, self._subgraphs = resources, subgraphs
         self.sequence = lib.ml_interpreter_sequence(self.pointer)
 
     def cancel(self) -> None:
@@ -98,13 +122,39 @@ class Shared:
         if lib.ml_interpreter_reset_resources(self.pointer):
             raise StateError(BUSY)
 
-    @property
-    def block_bytes(self) -> int:
-        """Bytes of the blocks of resource variables. Raises: StateError."""
-        found = ffi.new("int64_t *")
-        if lib.ml_interpreter_block_bytes(self.pointer, found):
+    def kept(self) -> Kept:
+        """What it keeps from run to run. Raises: StateError."""
+        found, done = ffi.new("ml_resource *"), ffi.new("int32_t *")
+        resources: dict[int, tuple[Shape, int, bytes]] = {}
+        for number in range(self._resources):
+            self._served(lib.ml_interpreter_resource(self.pointer, number, found, ffi.NULL, 0))
+            if found.assigned:
+                data = bytearray(found.bytes)
+                self._served(lib.ml_interpreter_resource(self.pointer, number, found, ffi.from_buffer(data), len(data)))
+                shape = tuple(found.shape.dims[0 : found.shape.rank])
+                resources[number] = shape, int(found.type), bytes(data)
+        called = []
+        for subgraph in range(self._subgraphs):
+            self._served(lib.ml_interpreter_called_once(self.pointer, subgraph, done, False))
+            called += [subgraph] if done[0] else []
+        return resources, called
+
+    def keep(self, kept: Kept) -> None:
+        """Takes over what another one of the same model keeps. Raises: StateError, ArenaError."""
+        resources, called = kept
+        for number, (shape, kind, data) in resources.items():
+            error = fresh_error()
+            value = {"shape": {"rank": len(shape), "dims": shape}, "type": kind, "bytes": len(data)}
+            made = ffi.new("ml_resource *", value)
+            if status := lib.ml_interpreter_set_resource(self.pointer, number, made, ffi.from_buffer(data), error):
+                self._served(status)
+                raise_error(error, None)
+        for subgraph in called:
+            self._served(lib.ml_interpreter_called_once(self.pointer, subgraph, ffi.new("int32_t *", 1), True))
+
+    def _served(self, status: int) -> None:
+        if status == lib.ML_BUSY:
             raise StateError(BUSY)
-        return int(found[0])
 
     def set_threads(self, threads: int) -> None:
         """How many threads runs may use, the caller's included. Raises: StateError."""
@@ -158,6 +208,14 @@ class State:
                 fail(failed)
 
         return invoke
+
+    def run_timed(self, nodes: int, repeat: int) -> list[tuple[int, int]]:
+        """Runs the plan in force so often. Gives (nanoseconds, times it ran) of every node, frame by frame, by position."""
+        times = ffi.new("ml_node_time[]", nodes or 1)
+        for _ in range(repeat):
+            if failed := lib.ml_state_run_timed(self.pointer, times):
+                self.check(failed)
+        return [(int(t.ns), int(t.runs)) for t in times[0:nodes]]
 
     def check(self, address: int) -> None:
         """Raises what a call left."""
@@ -254,8 +312,7 @@ class State:
         u = ffi.new("ml_usage *")
         if lib.ml_state_get_usage(self.pointer, u):
             raise StateError(BUSY)
-        bytes_taken = (int(u.arena_bytes), int(u.arena_capacity), int(u.block_bytes), int(u.cached_bytes))
-        return Usage(*bytes_taken, int(u.cached_plans), bool(u.stays_mapped))
+        return Usage(**{name: type(default)(getattr(u, name)) for name, default in Usage._field_defaults.items()})
 
     def counters(self) -> dict[str, int]:
         """What was counted since the interpreter was made. Raises: StateError."""

@@ -82,7 +82,7 @@ def run_model(options: argparse.Namespace) -> None:
     for detail in interpreter.get_input_details():
         index = detail["index"]
         kind = interpreter.model.subgraphs[0].tensors[index].type
-        interpreter.set_tensor(index, given[index] if index in given else _random(detail, kind, rng))
+        interpreter.set_tensor(index, given[index] if index in given else random_value(detail, kind, rng))
     times = _timed(interpreter, options.repeat)
     outputs = [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
     graph = interpreter.model.subgraphs[0]
@@ -120,7 +120,7 @@ def _load(path: str) -> Array:
     return array
 
 
-def _random(detail: TensorDetails, kind: TensorType, rng: np.random.Generator) -> Array:
+def random_value(detail: TensorDetails, kind: TensorType, rng: np.random.Generator) -> Array:
     """Values that any model takes: floats in [-1, 1), bytes over their range, other integers 0 or 1, strings of a letter."""
     shape, dtype = tuple(int(dim) for dim in detail["shape"]), np.dtype(detail["dtype"])
     if kind == TensorType.STRING:

@@ -49,9 +49,9 @@ class Program:
         self._reorder = reorder
         self._graphs: dict[int, _native.Graph] = {}
 
-    def shared(self) -> _native.Shared:
-        """What the sessions of one interpreter share."""
-        return _native.Shared(self.lowered.resources, len(self.model.subgraphs))
+    def shared(self, max_bytes: int, max_iterations: int) -> _native.Shared:
+        """What the sessions of one interpreter share; 0 stands for no bound."""
+        return _native.Shared(self.lowered.resources, len(self.model.subgraphs), max_bytes, max_iterations)
 
     def graph(self, root: int) -> _native.Graph:
         """The C graph whose main subgraph is `root`."""

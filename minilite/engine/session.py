@@ -165,11 +165,22 @@ class Session:
         self._owners.clear()
         self.state.trim()
 
+    def held(self) -> bool:
+        """Whether an array over the arena is alive. Raises: StateError."""
+        self._owners.clear()
+        return self.state.usage().views > 0
+
     def release_memory(self) -> None:
         """Frees the arena until the next `allocate`; the plan stays, `invoke` is refused meanwhile."""
         self._owners.clear()
         self.state.release_memory()
         self._released = True
+
+    def close(self) -> None:
+        """Gives all memory back, until tensors are allocated again. Raises: StateError while a view is held."""
+        self.trim()
+        self.release_memory()
+        self.ready = False
 
     def bind(self, index: int, array: Array | None) -> None:
         """The caller's array stands in for a tensor from the next `allocate` on; None ends it. Raises: InputError."""

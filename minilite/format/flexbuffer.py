@@ -1,4 +1,4 @@
-"""Options that custom operators keep as a flexbuffer: a map of names to numbers and strings."""
+"""Options that custom operators keep as a flexbuffer: a map of names to numbers, strings and vectors of numbers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,19 @@ _FAULTS = (ValueError, TypeError, LookupError, OverflowError, struct.error, Attr
 """What the flatbuffers package answers to bytes that are no flexbuffer."""
 
 
+def _numbers(ref: Any, most: int) -> tuple[Any, ...] | None:
+    """What a vector has, if it is numbers alone."""
+    found = ref.AsTypedVector if ref.IsTypedVector else ref.AsVector
+    if not 0 <= len(found) <= most:
+        message = f"custom options have a vector of {len(found)} values in {most} bytes"
+        raise ValueError(message)
+    parts = [found[i] for i in range(len(found))]
+    return tuple(part.Value for part in parts) if all(part.IsNumeric for part in parts) else None
+
+
 def scalars(data: bytes) -> Mapping[str, Any]:
-    """The numbers, truth values and strings of a flexbuffer's map by name; maps and vectors in it are left out.
+    """The numbers, truth values, strings and vectors of numbers (as tuples) of a flexbuffer's map by name; other vectors and
+    maps in it are left out.
 
     Raises: ValueError for bytes that are no map."""
     from flatbuffers import flexbuffers  # type: ignore[import-untyped]  # few models have one: loading others stays light
@@ -26,7 +37,9 @@ def scalars(data: bytes) -> Mapping[str, Any]:
             message = f"custom options are a map of {len(found)} values in {len(data)} bytes"
             raise ValueError(message)
         refs = [(found.Keys[i].AsKey, found.Values[i]) for i in range(len(found))]
-        return {name: ref.Value for name, ref in refs if ref.IsNumeric or ref.IsBool or ref.IsString}
+        values = {name: ref.Value for name, ref in refs if ref.IsNumeric or ref.IsBool or ref.IsString}
+        vectors = {name: _numbers(ref, len(data)) for name, ref in refs if ref.IsTypedVector or ref.IsVector}
+        return {**values, **{name: numbers for name, numbers in vectors.items() if numbers is not None}}
     except _FAULTS as error:
         message = str(error) if str(error).startswith("custom options") else "custom options are no flexbuffer"
         raise ValueError(message) from None

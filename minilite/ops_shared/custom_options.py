@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from minilite.ops_shared.operator import OpNode, Param
+
+
+def no_options(data: bytes) -> Mapping[str, Any]:  # noqa: ARG001
+    """What a row's `custom` is where the operator has none: whatever the file has there is not looked at."""
+    return {}
 
 
 def number(name: str, default: Any = None) -> Param:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from minilite._native import Plan
 from minilite.format.model import Model, Node, Subgraph
-from minilite.report.text import Cell, cut, shape_text, table
+from minilite.report.text import Cell, count, cut, shape_text, table
 
 _FOREVER = 2**31 - 1
 
@@ -62,14 +62,13 @@ def _tensors(subgraph: Subgraph, plan: Plan | None, frame: int) -> str:
 
 
 def _scratch(subgraph: Subgraph, plan: Plan, frame: int) -> str:
-    count = len(subgraph.tensors)
-    rows: list[list[Cell]] = [[r[0] - count, r[1], r[4]] for r in plan.records(frame) if r[0] >= count]
+    tensors = len(subgraph.tensors)
+    rows: list[list[Cell]] = [[r[0] - tensors, r[1], r[4]] for r in plan.records(frame) if r[0] >= tensors]
     return table(["node", "scratch bytes", "offset"], rows) if rows else ""
 
 
 def _head(model: Model, title: str) -> list[str]:
-    count = len(model.subgraphs)
-    lines = [f"{title}: {count} subgraph{'s' if count != 1 else ''}"]
+    lines = [f"{title}: {count(len(model.subgraphs), 'subgraph')}"]
     if model.description:
         lines.append(f"description: {' '.join(model.description.split())}")
     for signature in model.signatures:

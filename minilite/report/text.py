@@ -43,3 +43,8 @@ def duration(seconds: float) -> str:
         if seconds * scale < 1000:
             return f"{seconds * scale:#.3g} {unit}".replace(". ", " ")
     return f"{seconds:#.3g} s"
+
+
+def count(number: int, what: str) -> str:
+    """``1 run``, ``2 runs``."""
+    return f"{number} {what}{'s' if number != 1 else ''}"

@@ -272,7 +272,7 @@ class Sequence(RuleBasedStateMachine):
         assert (one.plan is None) == (used.in_force is None)
         assert (one.memory is None) == (used.in_force is None)
         assert one.arena_bytes >= 0
-        assert one.block_bytes >= 0
+        assert one.usage.block_bytes >= 0
         shapes = [tuple(detail["shape"]) for detail in one.get_input_details()]
         assert tuple(shapes[: len(shapes_of(self.name, used.asked))]) == shapes_of(self.name, used.asked)
         assert len(one.get_tensor_details()) == len(one.model.subgraphs[0].tensors)

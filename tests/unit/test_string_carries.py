@@ -159,19 +159,19 @@ def test_blocks_keep_their_room_and_go_with_trim() -> None:
     i = ready(model)
     small, large = texts("a", "b", "c"), texts("a" * 10**6, "b", "c")
     run(i, ZERO, small)
-    first = i.block_bytes
+    first = i.usage.block_bytes
     run(i, ZERO, large)
-    grown = i.block_bytes
+    grown = i.usage.block_bytes
     assert grown > 5 * 10**6 > first  # input, output, two carries, what the body computes
     found = run(i, ZERO, small)
-    assert i.block_bytes == grown
+    assert i.usage.block_bytes == grown
     i.trim()
-    assert i.block_bytes < 1024
+    assert i.usage.block_bytes < 1024
     assert i.get_tensor(1).tolist() == [b"a", b"b", b"c"]
     assert i.get_tensor(i.get_output_details()[1]["index"]).tolist() == found[1].tolist()
     assert run(i, ZERO, large)[1].tolist() == [v.encode() for v in large]
     i.trim()
-    assert 2 * 10**6 < i.block_bytes < 3 * 10**6  # the input's and the output's values
+    assert 2 * 10**6 < i.usage.block_bytes < 3 * 10**6  # the input's and the output's values
 
 
 def test_resource_variables_give_their_room_back() -> None:
@@ -184,7 +184,7 @@ def test_resource_variables_give_their_room_back() -> None:
     run(i, texts("a" * 10**6))
     run(i, texts("b"))
     i.trim()
-    assert i.block_bytes < 1024
+    assert i.usage.resource_bytes < 1024
     i.invoke()
     assert i.get_tensor(i.get_output_details()[0]["index"]).tolist() == [b"b"]
 

@@ -88,12 +88,19 @@ static void copy(void *to, const void *from, int64_t bytes) {
     if (bytes > 0 && to != from) memcpy(to, from, (size_t)bytes);
 }
 
-static ml_status ask_condition(const ml_call *c, const ml_child *condition, bool *go_on) {
+/* Whether there is another iteration, after `made` of them. */
+static ml_status ask_condition(const ml_call *c, const ml_child *condition, int64_t made,
+                               bool *go_on) {
+    int64_t most = c->env->engine->engine->state->interpreter->max_iterations;
     ml_status status = ml_check_interrupt(c->env->engine->engine->state, 1);
     if (status == ML_OK) status = ml_child_run(c, condition);
     if (status == ML_OK) status = check_condition(c, condition);
-    if (status == ML_OK) *go_on = *(const uint8_t *)ml_child_value(c, condition, 0).data != 0;
-    return status;
+    if (status != ML_OK) return status;
+    *go_on = *(const uint8_t *)ml_child_value(c, condition, 0).data != 0;
+    if (*go_on && most > 0 && made >= most)
+        return ml_fail(c, ML_KERNEL_ERROR, "goes on after %lld iterations, max_iterations is %lld",
+                       (long long)made, (long long)most);
+    return ML_OK;
 }
 
 /* Loops whose carries keep their shapes ---------------------------------------------------------------------------- */
@@ -127,10 +134,10 @@ static void fill_slots(const ml_call *c, const ml_child *body, int turn, bool fi
 static ml_status run_fixed(const ml_call *c, const ml_child *condition, const ml_child *body) {
     int turn = 0;
     fill_slots(c, body, turn, true);
-    for (;;) {
+    for (int64_t made = 0;; made++) {
         point_carries(c, condition, body, turn);
         bool go_on;
-        ml_status status = ask_condition(c, condition, &go_on);
+        ml_status status = ask_condition(c, condition, made, &go_on);
         if (status == ML_OK && go_on) status = ml_child_run(c, body);
         if (status != ML_OK) return status;
         if (!go_on) break;
@@ -148,8 +155,8 @@ static ml_status carry_in(const ml_call *c, const ml_child *body) {
     for (int32_t i = 0; i < c->n_inputs; i++) {
         ml_block *blocks = ml_carry_blocks(c, body, i);
         const ml_tensor *t = ml_in_tensor(c, i);
-        ml_status status = blocks ? ml_block_set(&blocks[0], &t->shape, t->type, ml_in(c, i),
-                                                 ml_in_bytes(c, i), c->env->error)
+        ml_status status = blocks ? ml_block_set(ml_account_of(c), &blocks[0], &t->shape, t->type,
+                                                 ml_in(c, i), ml_in_bytes(c, i), c->env->error)
                                   : ML_ARENA_ERROR;
         if (status != ML_OK) return status;
     }
@@ -162,8 +169,8 @@ static ml_status carry_on(const ml_call *c, const ml_child *body, int turn) {
         if (!value.tensor->shaped || (!value.data && value.bytes > 0))
             return ml_fail(c, ML_KERNEL_ERROR, "the body computes no value for carry %d", i);
         ml_block *blocks = ml_carry_blocks(c, body, i);
-        ml_status status = ml_block_set(&blocks[turn], &value.tensor->shape, value.tensor->type,
-                                        value.data, value.bytes, c->env->error);
+        ml_status status = ml_block_set(ml_account_of(c), &blocks[turn], &value.tensor->shape,
+                                        value.tensor->type, value.data, value.bytes, c->env->error);
         if (status != ML_OK) return status;
     }
     return ML_OK;
@@ -192,11 +199,11 @@ static ml_status give_back(const ml_call *c, const ml_child *body, int turn) {
 static ml_status run_changing(const ml_call *c, const ml_child *condition, const ml_child *body) {
     int turn = 0;
     ml_status status = carry_in(c, body);
-    while (status == ML_OK) {
+    for (int64_t made = 0; status == ML_OK; made++) {
         offer_carries(c, condition, body, turn);
         offer_carries(c, body, body, turn);
         bool go_on;
-        status = ask_condition(c, condition, &go_on);
+        status = ask_condition(c, condition, made, &go_on);
         if (status != ML_OK || !go_on) break;
         status = ml_child_run(c, body);
         if (status == ML_OK) status = carry_on(c, body, 1 - turn);

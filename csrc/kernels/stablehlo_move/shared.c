@@ -1,16 +1,19 @@
 /* shared.c -- blocks copied, lists of dimensions checked, rows of indices read. */
 #include "kernels/stablehlo_move/stablehlo_move.h"
 
-void ml_copy_block(const ml_block_copy *b, int32_t d, const uint8_t *from, uint8_t *to) {
+ml_status ml_copy_block(const ml_call *c, const ml_block_copy *b, int32_t d, const uint8_t *from,
+                        uint8_t *to, int64_t *work) {
+    ml_status status = ML_OK;
     if (d < b->n - 2) {
-        for (int64_t i = 0; i < b->counts[d]; i++)
-            ml_copy_block(b, d + 1, from + i * b->from[d], to + i * b->to[d]);
-        return;
+        for (int64_t i = 0; i < b->counts[d] && status == ML_OK; i++)
+            status = ml_copy_block(c, b, d + 1, from + i * b->from[d], to + i * b->to[d], work);
+        return status;
     }
     ml_turns turns[2] = {{1, 0, 0}, {1, 0, 0}};
     for (int32_t k = d; k < b->n; k++)
         turns[k - b->n + 2] = (ml_turns){b->counts[k], b->to[k], b->from[k]};
-    ml_copy_runs(to, from, b->element, turns[0], turns[1]);
+    status = ml_move_runs(c, to, from, b->element, turns[0], turns[1]);
+    return status == ML_OK ? ml_count_work(c, turns[0].count * turns[1].count, work) : status;
 }
 
 bool ml_has(ml_array array, int64_t value) {

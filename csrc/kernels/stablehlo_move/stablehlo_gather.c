@@ -83,7 +83,9 @@ static ml_status gather(const ml_call *c) {
     const gather_blob *b = c->blob;
     const ml_shape *x = &ml_in_tensor(c, 0)->shape;
     if (ml_out_tensor(c, 0)->bytes == 0) return ML_OK;
-    for (int64_t row = 0; row < b->rows.count; row++) {
+    int64_t work = 0;
+    ml_status status = ML_OK;
+    for (int64_t row = 0; row < b->rows.count && status == ML_OK; row++) {
         int64_t from = 0, to = 0, rest = row;
         for (int64_t k = 0; k < b->rows.depth; k++) {
             const int64_t d = ml_item(p->index_map, k), index = ml_index_at(c, 1, &b->rows, row, k);
@@ -92,10 +94,10 @@ static ml_status gather(const ml_call *c) {
         }
         for (int32_t d = b->batches - 1; d >= 0; rest /= b->batch_dims[d--])
             to += rest % b->batch_dims[d] * b->batch_to[d];
-        ml_copy_block(&b->block, 0, (const uint8_t *)ml_in(c, 0) + from,
-                      (uint8_t *)ml_out(c, 0) + to);
+        status = ml_copy_block(c, &b->block, 0, (const uint8_t *)ml_in(c, 0) + from,
+                               (uint8_t *)ml_out(c, 0) + to, &work);
     }
-    return ML_OK;
+    return status;
 }
 
 ML_KERNELS(stablehlo_gather) = {

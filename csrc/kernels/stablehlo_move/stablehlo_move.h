@@ -3,8 +3,8 @@
 #ifndef ML_KERNELS_STABLEHLO_MOVE_H
 #define ML_KERNELS_STABLEHLO_MOVE_H
 
-#include "rules/nest.h"
 #include "rules/values.h"
+#include "rules/work.h"
 
 /* Runs from one place to another, both with steps of their own. */
 typedef struct ml_block_copy {
@@ -15,7 +15,9 @@ typedef struct ml_block_copy {
     int32_t element; /* bytes */
 } ml_block_copy;
 
-void ml_copy_block(const ml_block_copy *b, int32_t d, const uint8_t *from, uint8_t *to);
+/* From dimension `d` on; `work` counts, for ml_count_work. */
+ml_status ml_copy_block(const ml_call *c, const ml_block_copy *b, int32_t d, const uint8_t *from,
+                        uint8_t *to, int64_t *work);
 
 /* A parameter that is a list of int64. */
 static inline int64_t ml_length(ml_array array) { return array.bytes / (int64_t)sizeof(int64_t); }

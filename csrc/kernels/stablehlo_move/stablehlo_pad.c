@@ -77,12 +77,12 @@ static ml_status pad(const ml_call *c) {
     const int64_t bytes = ml_out_tensor(c, 0)->bytes;
     uint8_t *y = ml_out(c, 0);
     if (bytes == 0) return ML_OK;
-    memcpy(y, ml_in(c, 1), (size_t)b->block.element);
-    ml_repeat(y, b->block.element, bytes / b->block.element - 1);
+    ml_status status = ml_fill_bytes(c, y, bytes, ml_in(c, 1), b->block.element);
+    if (status != ML_OK) return status;
     for (int32_t d = 0; d < b->block.n; d++)
         if (b->block.counts[d] == 0) return ML_OK;
-    ml_copy_block(&b->block, 0, (const uint8_t *)ml_in(c, 0) + b->from, y + b->to);
-    return ML_OK;
+    int64_t work = 0;
+    return ml_copy_block(c, &b->block, 0, (const uint8_t *)ml_in(c, 0) + b->from, y + b->to, &work);
 }
 
 ML_KERNELS(stablehlo_pad) = {

@@ -101,14 +101,18 @@ static int64_t target(const ml_call *c, const int64_t at[ML_MAX_RANK]) {
         const type *x = ml_in(c, 2);                                                               \
         type *y = ml_out(c, 0);                                                                    \
         int64_t at[ML_MAX_RANK] = {0};                                                             \
-        if (y != ml_in(c, 0)) memcpy(y, ml_in(c, 0), (size_t)ml_out_tensor(c, 0)->bytes);          \
-        for (int64_t i = 0; i < ml_elements(updates); i++) {                                       \
+        const int64_t count = ml_elements(updates);                                                \
+        int64_t work = 0;                                                                          \
+        ml_status status = ML_OK;                                                                  \
+        if (y != ml_in(c, 0)) status = ml_copy_bytes(c, y, ml_in(c, 0), ml_out_tensor(c, 0)->bytes); \
+        for (int64_t i = 0; i < count && status == ML_OK; i++) {                                   \
             const int64_t to = target(c, at);                                                      \
             if (to >= 0) y[to] = join_##suffix(y[to], x[i], rule);                                 \
             for (int32_t d = updates->rank - 1; d >= 0 && ++at[d] == updates->dims[d]; d--)        \
                 at[d] = 0;                                                                         \
+            status = ml_count_work(c, 4, &work);                                                   \
         }                                                                                          \
-        return ML_OK;                                                                              \
+        return status;                                                                             \
     }
 #define TRUTH(v) ((v) != 0)
 SCATTER(f32, float, float, KEEP, KEEP)

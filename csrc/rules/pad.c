@@ -1,0 +1,102 @@
+/* pad.c -- the nest of copies with the gaps between its runs filled: from front to back, in blocks of what is written. */
+#include "rules/nest.h"
+#include "rules/work.h"
+
+/* `bytes` of equal elements, so that the last move may begin at any of them. */
+static void fill(uint8_t *to, int64_t bytes, const uint8_t equal[16]) {
+    if (bytes <= 0) return;
+    memcpy(to, equal, bytes < 16 ? (size_t)bytes : 16);
+    if (bytes <= 16) return;
+    ml_repeat(to, 16, bytes / 16 - 1);
+    memcpy(to + bytes - 16, equal, 16);
+}
+
+/* A line is the innermost dimension: its runs, and the gaps between them. */
+typedef struct padding {
+    const ml_nest *nest;
+    const uint8_t *from;
+    uint8_t *to;
+    int64_t lines;
+    int64_t count; /* runs of a line */
+    int64_t step; /* bytes from run to run */
+    int64_t length; /* bytes of a line, its last run included */
+    uint8_t equal[64];
+} padding;
+
+/* Bytes in front of line `line`. */
+static int64_t line_at(const padding *p, int64_t line) {
+    int64_t at = p->nest->start;
+    for (int32_t d = p->nest->n - 2; d >= 0; line /= p->nest->counts[d--])
+        at += line % p->nest->counts[d] * p->nest->steps[d];
+    return at;
+}
+
+/* The first line that ends behind byte `at`. */
+static int64_t line_behind(const padding *p, int64_t at) {
+    int64_t line = 0, rest = at - p->nest->start;
+    for (int32_t d = 0; d < p->nest->n - 1; d++) {
+        int64_t index = rest < 0 ? 0 : rest / p->nest->steps[d];
+        if (index >= p->nest->counts[d]) index = p->nest->counts[d] - 1;
+        rest -= index * p->nest->steps[d];
+        line = line * p->nest->counts[d] + index;
+    }
+    while (line < p->lines && line_at(p, line) + p->length <= at) line++;
+    return line;
+}
+
+static void whole_line(const padding *p, const uint8_t *from, uint8_t *at) {
+    const int64_t run = p->nest->run, gap = p->step - run;
+    ml_copy_runs(at, from, run, (ml_turns){1, 0, 0}, (ml_turns){p->count, p->step, run});
+    if (gap <= 64)
+        ml_copy_runs(at + run, p->equal, gap, (ml_turns){1, 0, 0},
+                     (ml_turns){p->count - 1, p->step, 0});
+    else
+        for (int64_t i = 0; i < p->count - 1; i++) fill(at + i * p->step + run, gap, p->equal);
+}
+
+/* What of a line that begins at byte `at` lies in first .. end - 1. */
+static void part_of_line(const padding *p, const uint8_t *from, int64_t at, int64_t first,
+                         int64_t end) {
+    const int64_t run = p->nest->run, begin = first > at ? (first - at) / p->step : 0;
+    for (int64_t i = begin; i < p->count && at + i * p->step < end; i++) {
+        const int64_t here = at + i * p->step, low = ml_max_s64(here, first);
+        const int64_t gap = ml_max_s64(here + run, first), next = here + p->step;
+        const int64_t high = ml_min_s64(here + run, end);
+        if (low < high) memcpy(p->to + low, from + i * run + low - here, (size_t)(high - low));
+        if (i + 1 < p->count) fill(p->to + gap, ml_min_s64(next, end) - gap, p->equal);
+    }
+}
+
+static ml_status some_bytes(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                            void *args) {
+    const padding *p = args;
+    int64_t line = line_behind(p, first);
+    int64_t done = line > 0 ? ml_max_s64(first, line_at(p, line - 1) + p->length) : first;
+    (void)c, (void)worker;
+    for (; line < p->lines; line++) {
+        const int64_t at = line_at(p, line);
+        const uint8_t *from = p->from + line * p->count * p->nest->run;
+        fill(p->to + done, ml_min_s64(at, end) - done, p->equal);
+        if (at >= end) return ML_OK;
+        if (at >= first && at + p->length <= end) whole_line(p, from, p->to + at);
+        else part_of_line(p, from, at, first, end);
+        done = at + p->length;
+    }
+    fill(p->to + done, end - done, p->equal);
+    return ML_OK;
+}
+
+ml_status ml_nest_pad(const ml_call *c, const ml_nest *nest, const void *from, void *to,
+                      int64_t bytes, const uint8_t equal[16]) {
+    padding p = {.nest = nest, .from = from, .to = to, .lines = 1, .count = 1, .step = nest->run};
+    if (nest->run == 0) p.lines = 0;
+    if (nest->n > 0) {
+        p.count = nest->counts[nest->n - 1];
+        p.step = nest->steps[nest->n - 1];
+    }
+    for (int32_t d = 0; d < nest->n - 1; d++) p.lines *= nest->counts[d];
+    p.length = (p.count - 1) * p.step + nest->run;
+    for (int i = 0; i < 4; i++) memcpy(p.equal + 16 * i, equal, 16);
+    if (bytes <= ML_BLOCK_BYTES) return some_bytes(c, 0, bytes, 0, &p);
+    return ml_parallel(c, bytes, ML_BLOCK_BYTES, some_bytes, &p);
+}

@@ -1,0 +1,43 @@
+/* work.h -- how much of a node's work is a block: long enough to be worth a thread's while, short enough that a run which is
+ * cancelled between two of them stops at once. What is less than a block never leaves the caller. */
+#ifndef ML_RULES_WORK_H
+#define ML_RULES_WORK_H
+
+#include "rules/nest.h"
+
+enum {
+    ML_BLOCK_ELEMENTS = 1 << 15, /* of a function of each element, of whatever kind */
+    ML_BLOCK_BYTES = 1 << 17 /* of a copy */
+};
+
+/* How many items, of `elements` each, make a block; at least one. */
+static inline int64_t ml_items_of_block(int64_t elements) {
+    return elements < ML_BLOCK_ELEMENTS ? ML_BLOCK_ELEMENTS / (elements > 0 ? elements : 1) : 1;
+}
+
+/* `body` over items of `elements` each: at once on the caller where all of them make no more than a block. */
+static inline ml_status ml_in_blocks(const ml_call *c, int64_t items, int64_t elements,
+                                     ml_body body, void *args) {
+    const int64_t grain = ml_items_of_block(elements);
+    if (items <= grain) return items > 0 ? body(c, 0, items, 0, args) : ML_OK;
+    return ml_parallel(c, items, grain, body, args);
+}
+
+/* For loops that cannot be cut: looks whether the run goes on each time `*work`, to which `more` is added, has reached a
+ * block. */
+static inline ml_status ml_count_work(const ml_call *c, int64_t more, int64_t *work) {
+    if ((*work += more) < ML_BLOCK_ELEMENTS) return ML_OK;
+    *work = 0;
+    return ml_poll(c);
+}
+
+/* In blocks: memcpy; and `bytes`, a multiple of `element`, of copies of one (of 1, 2, 4, 8 or 16 bytes). */
+ml_status ml_copy_bytes(const ml_call *c, void *to, const void *from, int64_t bytes);
+ml_status ml_fill_bytes(const ml_call *c, void *to, int64_t bytes, const void *one,
+                        int64_t element);
+/* The same as ml_copy_runs and ml_repeat of nest.h. */
+ml_status ml_move_runs(const ml_call *c, void *to, const void *from, int64_t run, ml_turns outer,
+                       ml_turns inner);
+ml_status ml_repeat_run(const ml_call *c, void *to, int64_t run, int64_t count);
+
+#endif

@@ -1,0 +1,49 @@
+"""What this core does at best, measured: multiplications of the widest inner loop, bytes copied."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minilite._core import ffi
+from minilite._native.graph import choose_level
+
+_TRIES = 15
+_ROWS, _K, _COLUMNS = 84, 128, 64
+"""A product whose operands stay in the first-level cache, and whose sides every tile divides."""
+
+
+def _best(work: Callable[[], None], times: int) -> float:
+    """The least seconds of one call, of some tries that make many."""
+    found = []
+    for _ in range(_TRIES):
+        started = time.perf_counter()
+        for _ in range(times):
+            work()
+        found.append((time.perf_counter() - started) / times)
+    return min(found)
+
+
+def float_rate(level: str) -> float:
+    """Multiply-adds of float32 a second, of the level's matrix product on operands in the first-level cache."""
+    simd = choose_level(level)
+    panel = simd.matmul_f32_panel
+    columns = -(-_COLUMNS // panel) * panel
+    arrays = [np.ones(shape, np.float32) for shape in ((_ROWS, _K), (columns, _K), (_ROWS, columns))]
+    a, packed, y = (ffi.from_buffer("float[]", array) for array in arrays)
+    arguments: dict[str, Any] = {
+        "a": a, "rows": _ROWS, "a_stride": _K, "pieces": 1, "k": _K, "n": columns, "packed": packed, "y": y,
+        "y_stride": columns, "low": -np.inf, "high": np.inf,
+    }  # fmt: skip
+    product = ffi.new("ml_matmul_f32_args *", arguments)
+    return float(_ROWS * _K * columns / _best(lambda: simd.matmul_f32(product), 20))
+
+
+def copy_rate(nbytes: int) -> float:
+    """Bytes a second, read and written, of copies whose source and target together are so large: that many bytes stay warm."""
+    half = max(nbytes // 2, 4096)
+    source, target = np.ones(half, np.uint8), np.empty(half, np.uint8)
+    return 2 * half / _best(lambda: np.copyto(target, source), max(1, (1 << 21) // half))

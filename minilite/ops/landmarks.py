@@ -1,0 +1,125 @@
+"""Landmarks2TransformMatrix, TransformTensorBilinear, TransformLandmarks: a crop around points, turned upright, and its points back in
+the image; custom operators of MediaPipe's models, in their second version.
+
+Source of the rules: MediaPipe, mediapipe/util/tflite/operations. LiteRT has no kernels of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minilite.format.flexbuffer import scalars
+from minilite.format.model import Array
+from minilite.ops_shared.custom_options import count, no_options, number
+from minilite.ops_shared.operator import Operator, OpNode, Param
+
+_SIZE: dict[str, Param] = {"height": count("output_height"), "width": count("output_width")}
+
+
+def _subset(node: OpNode) -> Array:
+    """The points that the crop is around."""
+    found = node.options.get("subset_idxs", ())
+    if not isinstance(found, tuple) or not found or not all(isinstance(i, int) and 0 <= i < 1 << 31 for i in found):
+        raise node.refuse(f"option subset_idxs is {found!r}, must be numbers of points")
+    return np.array(found, np.int32)
+
+
+_CROP: dict[str, Param] = {
+    **_SIZE,
+    "left": count("left_rotation_idx", least=0),
+    "right": count("right_rotation_idx", least=0),
+    "rotation": number("target_rotation_radians"),
+    "scale_x": number("scale_x"),
+    "scale_y": number("scale_y"),
+    "subset": _subset,
+}
+
+
+def _check_crop(node: OpNode) -> None:
+    for name in ("scale_x", "scale_y"):
+        if not _CROP[name](node) > 0:
+            raise node.refuse(f"option {name} is {_CROP[name](node)}, must be above 0")
+
+
+def reference_matrix(node: OpNode, x: Array) -> Array:
+    """From pixels of the crop: to its middle, to the size of what is around the points, turned, to where they are."""
+    said = {name: read(node) for name, read in _CROP.items()}
+    points = x[0, :, :2].astype(np.float64)
+    across = points[said["right"]] - points[said["left"]]
+    turn = said["rotation"] - np.arctan2(across[1], across[0])
+    upright = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
+    turned = points[said["subset"]] @ upright.T
+    low, high = turned.min(axis=0), turned.max(axis=0)
+    size = np.array([said["width"], said["height"]])
+    scale = np.array([said["scale_x"], said["scale_y"]]) * (high - low) / size
+    y = np.eye(4)
+    y[:2, :2] = upright.T * scale
+    y[:2, 3] = upright.T @ ((low + high) / 2) - y[:2, :2] @ (size / 2)
+    return y.astype(np.float32)[None]
+
+
+def reference_crop(node: OpNode, x: Array, matrix: Array) -> Array:
+    """Middles of pixels to middles of pixels, by lines between four; zeros outside of them."""
+    height, width = (said(node) for said in _SIZE.values())
+    rows = matrix.reshape(-1)[:8].reshape(2, 4)
+    wide = rows.astype(np.float64)
+    offsets = (wide[:, 3] + (wide[:, 0] * 0.5 + wide[:, 1] * 0.5 - 0.5)).astype(np.float32)
+    down, across = np.mgrid[:height, :width].astype(np.float32)
+    with np.errstate(invalid="ignore", over="ignore"):
+        ax, ay = (row[0] * across + row[1] * down + offset for row, offset in zip(rows, offsets, strict=True))
+        inside = (ax >= 0) & (ax <= np.float32(x.shape[2] - 1)) & (ay >= 0) & (ay <= np.float32(x.shape[1] - 1))
+    ax, ay = np.where(inside, ax, 0), np.where(inside, ay, 0)
+    left, top = ax.astype(np.int64), ay.astype(np.int64)
+    y = np.zeros((height, width, x.shape[3]), np.float64)
+    if inside.any():
+        right, bottom = np.minimum(left + 1, x.shape[2] - 1), np.minimum(top + 1, x.shape[1] - 1)
+        fx, fy = (part.astype(np.float64)[..., None] for part in (ax - left, ay - top))
+        image = x[0].astype(np.float64)
+        upper = (1 - fx) * image[top, left] + fx * image[top, right]
+        lower = (1 - fx) * image[bottom, left] + fx * image[bottom, right]
+        y = np.where(inside[..., None], (1 - fy) * upper + fy * lower, 0)
+    return y.astype(np.float32)[None]
+
+
+def reference_points(node: OpNode, x: Array, matrix: Array) -> Array:  # noqa: ARG001
+    """The first two numbers of each through the first two rows; a third stays."""
+    y = x.copy()
+    for k, row in enumerate(matrix.reshape(-1)[:8].reshape(2, 4)):
+        y[..., k] = row[0] * x[..., 0] + row[1] * x[..., 1] + row[3]
+    return y
+
+
+OPERATORS = (
+    Operator(
+        "Landmarks2TransformMatrix",
+        range(2, 3),
+        takes="landmarks -> matrix",
+        types=("f32 -> f32",),
+        params=_CROP,
+        reference=reference_matrix,
+        check=_check_crop,
+        kernel="landmarks_to_transform_matrix",
+        custom=scalars,
+        rule={"": "in float64, rounded once (no oracle: the rule is MediaPipe's)"},
+    ),
+    Operator(
+        "TransformTensorBilinear",
+        range(2, 3),
+        takes="x matrix -> y",
+        types=("f32 f32 -> f32",),
+        params=_SIZE,
+        reference=reference_crop,
+        kernel="transform_tensor_bilinear",
+        custom=scalars,
+        rule={"": "places in float32, values in float64, rounded once (no oracle: the rule is MediaPipe's)"},
+    ),
+    Operator(
+        "TransformLandmarks",
+        range(2, 3),
+        takes="landmarks matrix -> y",
+        types=("f32 f32 -> f32",),
+        reference=reference_points,
+        kernel="transform_landmarks",
+        custom=no_options,
+        rule={"": "in float32 (no oracle: the rule is MediaPipe's)"},
+    ),
+)

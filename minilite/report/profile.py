@@ -1,0 +1,151 @@
+"""Where the time of a run goes: the text behind `minilite profile`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from minilite._native import Plan
+from minilite._native.rates import copy_rate, float_rate
+from minilite.engine.session import Session
+from minilite.report.text import Cell, cut, duration, shape_text, table
+from minilite.report.work import multiplications
+
+_WARM = 1 << 14
+
+
+class NodeTime(NamedTuple):
+    """What a node of one frame took, in all runs that were timed."""
+
+    frame: int
+    node: int
+    """The file's number."""
+    op: str
+    name: str
+    """Of its first output."""
+    kernel: str
+    """The kernel and the operand types of its row."""
+    shape: tuple[int, ...] | None
+    """Of its first output."""
+    runs: int
+    ns: int
+    """Of all its runs, with the nodes of its subgraphs."""
+    macs: int
+    """Multiply-adds of one run; 0 where they are not what counts."""
+    nbytes: int
+    """Read and written in one run: its operands, each once."""
+
+
+def node_times(session: Session, repeat: int) -> list[NodeTime]:
+    """Runs what is allocated so often, and gives every node that took part, frame by frame, in the order of running."""
+    memory = session.memory
+    assert memory is not None
+    frames = memory.frames()
+    counts = [len(memory.nodes(frame)) for frame in range(len(frames))]
+    times = session.state.run_timed(sum(counts), repeat)
+    memory = session.memory
+    assert memory is not None
+    found, at = [], 0
+    for frame, (subgraph, _, _) in enumerate(frames):
+        for position in range(counts[frame]):
+            ns, runs = times[at + position]
+            if runs:
+                found.append(_node_time(session, memory, (frame, subgraph, position), runs, ns))
+        at += counts[frame]
+    return found
+
+
+def _node_time(session: Session, plan: Plan, where: tuple[int, int, int], runs: int, ns: int) -> NodeTime:
+    frame, subgraph, position = where
+    model = session.program.model.subgraphs[subgraph]
+    node = model.nodes[plan.node(position, frame)[0]]
+    states = {i: plan.tensor(i, frame) for i in (*node.inputs, *node.outputs) if i >= 0}
+    inputs, outputs = (
+        [(states[i].shape or ()) if i >= 0 else () for i in indices] for indices in (node.inputs, node.outputs)
+    )
+    name, types = plan.kernel(position, frame)
+    return NodeTime(
+        frame,
+        node.index,
+        node.op,
+        model.tensors[node.outputs[0]].name if node.outputs and node.outputs[0] >= 0 else "",
+        f"{name} {types}" if types else f"{name} in numpy",
+        outputs[0] if outputs else None,
+        runs,
+        ns,
+        multiplications(node.op, inputs, outputs),
+        sum(state.bytes for state in states.values()),
+    )
+
+
+class Peaks:
+    """What the core does at best, measured when first asked for."""
+
+    def __init__(self, level: str) -> None:
+        self.level = level
+        self._products = float_rate(level)
+        self._copies: dict[int, float] = {}
+
+    def seconds(self, macs: int, nbytes: int) -> float:
+        """The least that products and bytes take, whichever binds."""
+        room = 1 << max(nbytes, _WARM).bit_length()
+        if room not in self._copies:
+            self._copies[room] = copy_rate(min(room, 1 << 27))
+        return max(macs / self._products, nbytes / self._copies[room])
+
+    def __str__(self) -> str:
+        copies = ", ".join(
+            f"{rate / 1e9:.0f} GB/s over {size >> 10} KiB" for size, rate in sorted(self._copies.items())
+        )
+        return f"level {self.level}: {self._products / 1e9:.1f} GMAC/s of float32, copies {copies or 'not measured'}"
+
+
+def profile(nodes: Sequence[NodeTime], repeat: int, peaks: Peaks) -> str:
+    """Time, share, work, rates and share of the core's peak of every node, then the same by operator.
+
+    The peak is that of float32 products or of copies as large as the node's operands, whichever binds; a node above 100 %
+    finds its operands in a nearer cache than a copy does, or multiplies integers.
+    """
+    whole = sum(node.ns for node in nodes if node.frame == 0) or 1
+    lines = [_nodes(nodes, repeat, whole, peaks), "", _operators(nodes, whole), ""]
+    total = whole / repeat / 1e9
+    macs = sum(node.macs * node.runs for node in nodes) / repeat
+    lines += [f"nodes take {duration(total)} a run, {macs / 1e6:.2f} million multiply-adds", str(peaks)]
+    return "\n".join(lines)
+
+
+def _nodes(nodes: Sequence[NodeTime], repeat: int, whole: int, peaks: Peaks) -> str:
+    rows: list[list[Cell]] = []
+    for node in nodes:
+        seconds = node.ns / node.runs / 1e9
+        peak = peaks.seconds(node.macs, node.nbytes) / seconds if seconds else math.nan
+        rows.append(
+            [
+                node.frame or None,
+                node.node,
+                node.op,
+                shape_text(node.shape),
+                node.kernel,
+                f"{node.ns / repeat / 1e3:.1f}",
+                f"{100 * node.ns / whole:.1f}",
+                f"{node.macs / 1e6:.2f}" if node.macs else None,
+                f"{node.macs / seconds / 1e9:.1f}" if node.macs and seconds else None,
+                f"{node.nbytes / 1024:.1f}",
+                f"{100 * peak:.0f}",
+                cut(node.name, 32),
+            ]
+        )
+    head = ["frame", "node", "op", "output", "kernel", "us", "%", "MMAC", "GMAC/s", "KiB", "% of peak", "name"]
+    return table(head, rows)
+
+
+def _operators(nodes: Sequence[NodeTime], whole: int) -> str:
+    sums: dict[tuple[str, str], list[int]] = {}
+    for node in nodes:
+        one = sums.setdefault((node.op, node.kernel), [0, 0])
+        one[0] += 1
+        one[1] += node.ns
+    ranked = sorted(sums.items(), key=lambda item: -item[1][1])
+    rows: list[list[Cell]] = [[op, kernel, n, f"{100 * ns / whole:.1f}"] for (op, kernel), (n, ns) in ranked]
+    return table(["operator", "kernel", "nodes", "%"], rows)

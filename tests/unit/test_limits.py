@@ -1,0 +1,202 @@
+"""What bounds an interpreter, and what it gives back: max_bytes, max_iterations, memory that a big size left behind."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from built import COUNTER, below, floats, integer, next_count, ready, relu_chain, request, resized, run
+from test_dynamic_loops import add_sum, swell, swelling_loop
+from test_moving_memory import loop_before_a_dynamic_node
+
+import minilite
+from minilite import ArenaError, InputError, KernelError
+from minilite.format.builder import ModelBuilder
+
+MIB = 1 << 20
+
+
+def squaring_loop(turns: int) -> bytes:
+    """count, x -> what a WHILE makes of x by `turns` of x = RELU(x); carries keep their shapes."""
+    builder = ModelBuilder()
+    main, test, body = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
+    for graph in (main, test, body):
+        graph.input(*COUNTER)
+        graph.input("x", (3,))
+    options = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
+    main.output(*main.node("WHILE", [0, 1], out=[("count_out", (), COUNTER[2]), ("x_out", (3,))], options=options))
+    test.output(below(turns)(test, [0]))
+    body.output(next_count(body, 0), body.node("RELU", [1], out=("y", (3,))))
+    return builder.build()
+
+
+# max_bytes --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_size_that_takes_more_than_max_bytes_is_refused_and_the_old_one_stays() -> None:
+    free = ready(relu_chain())
+    resized(free, 100_000)
+    interpreter = ready(relu_chain(), max_bytes=free.usage.taken_bytes)
+    x, y = interpreter.get_input_details()[0]["index"], interpreter.get_output_details()[0]["index"]
+    resized(interpreter, 100_000)
+    with pytest.raises(ArenaError, match=r"the arena needs \d+ bytes more, \d+ are taken, max_bytes is \d+"):
+        resized(interpreter, 200_000)
+    interpreter.set_tensor(x, np.full(100_000, -1, np.float32))
+    interpreter.invoke()
+    assert interpreter.get_tensor(y).shape == (100_000,)
+    resized(interpreter, 4)
+    interpreter.trim()
+    resized(interpreter, 100_000)
+
+
+def test_what_was_taken_is_the_sum_of_all_signatures_and_goes_with_them() -> None:
+    builder = ModelBuilder()
+    for name in ("a", "b"):
+        graph = builder.subgraph(name)
+        x = graph.input("x", (MIB,))
+        y = graph.node("RELU", [x], out=("y", (MIB,)))
+        graph.output(y)
+        builder.signature(name, {"x": x}, {"y": y}, graph)
+    model = builder.build()
+    values = {"x": np.ones(MIB, np.float32)}
+    interpreter = minilite.Interpreter(model_content=model, max_bytes=20 * MIB, in_place="none")
+    interpreter.get_signature_runner("a")(**values)
+    one = interpreter.usage
+    assert one.taken_bytes >= one.arena_capacity >= 8 * MIB
+    interpreter.get_signature_runner("b")(**values)
+    assert interpreter.usage.taken_bytes == 2 * one.taken_bytes
+    assert interpreter.usage.arena_bytes == 2 * one.arena_bytes
+    tight = minilite.Interpreter(model_content=model, max_bytes=12 * MIB, in_place="none")
+    tight.get_signature_runner("a")(**values)
+    with pytest.raises(ArenaError, match="max_bytes is 12582912"):
+        tight.get_signature_runner("b")(**values)
+    assert tight.get_signature_runner("a")(**values)["y"].sum() == MIB
+
+
+def test_growth_in_mid_run_is_bounded_too() -> None:
+    interpreter = ready(loop_before_a_dynamic_node(), custom_ops={"Head": head_of}, max_bytes=4 * MIB)
+    looped, y = run(interpreter, integer(0), floats(1, 2, 3), request(1000))
+    taken = interpreter.usage.taken_bytes
+    with pytest.raises(ArenaError, match="max_bytes is 4194304"):
+        run(interpreter, integer(0), floats(1, 2, 3), request(5_000_000))
+    assert interpreter.usage.taken_bytes == taken
+    again = run(interpreter, integer(0), floats(1, 2, 3), request(1000))
+    assert np.array_equal(again[0], looped)
+    assert np.array_equal(again[1], y)
+
+
+def head_of(node: Any, count: Any) -> Any:
+    return np.arange(int(count[0]), dtype=np.float32)
+
+
+def test_values_beside_the_arena_are_bounded_and_given_back() -> None:
+    interpreter = ready(swelling_loop(), custom_ops={"Swell": swell, "AddSum": add_sum}, max_bytes=2 * MIB)
+    run(interpreter, integer(0), np.zeros(4, np.float32))
+    before = interpreter.usage
+    assert before.block_bytes > 0
+    assert before.taken_bytes >= before.block_bytes + before.arena_capacity
+    interpreter.trim()
+    assert interpreter.usage.taken_bytes == before.taken_bytes - before.block_bytes - (
+        before.arena_capacity - interpreter.usage.arena_capacity
+    )
+
+
+# max_iterations ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("changing", [False, True])
+def test_a_loop_that_goes_on_too_long_fails_and_the_interpreter_stays_usable(changing: bool) -> None:
+    custom = {"Swell": swell, "AddSum": add_sum}
+    model = swelling_loop() if changing else squaring_loop(5)
+    x = np.zeros(4 if changing else 3, np.float32)
+    enough = ready(model, custom_ops=custom, max_iterations=5)
+    assert run(enough, integer(0), x)[0] == 5
+    short = ready(model, custom_ops=custom, max_iterations=4)
+    line = "subgraph 0, node 0 (WHILE 'count_out'): goes on after 4 iterations, max_iterations is 4"
+    with pytest.raises(KernelError, match=re.escape(line)):
+        run(short, integer(0), x)
+    assert run(short, integer(1), x)[0] == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_bytes": 0}, "max_bytes is 0, must be a number of bytes, 1 or more"),
+        ({"max_bytes": "1 GB"}, "max_bytes is '1 GB', must be a number of bytes, 1 or more"),
+        ({"max_iterations": -1}, "max_iterations is -1, must be a number of iterations, 1 or more"),
+        ({"max_iterations": True}, "max_iterations is True, must be a number of iterations, 1 or more"),
+    ],
+)
+def test_bounds_that_cannot_be(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        minilite.Interpreter(model_content=relu_chain(), **options)
+
+
+# Giving back ------------------------------------------------------------------------------------------------------------
+
+
+def test_memory_of_a_big_size_is_given_back_once_it_was_long_left_behind() -> None:
+    interpreter = ready(relu_chain())
+    resized(interpreter, 4)
+    interpreter.invoke()
+    big = 1_000_000
+    resized(interpreter, big)
+    interpreter.invoke()
+    held = interpreter.usage
+    assert held.resident_bytes >= 4 * big
+    resized(interpreter, 4)
+    for _ in range(300):
+        interpreter.invoke()
+    assert interpreter.counters["given_back"] == 1
+    assert interpreter.usage.arena_capacity <= 4096
+    assert interpreter.usage.resident_bytes <= 4096
+    assert interpreter.usage.taken_bytes == held.taken_bytes - held.arena_capacity + interpreter.usage.arena_capacity
+    resized(interpreter, big)
+    x, y = interpreter.get_input_details()[0]["index"], interpreter.get_output_details()[0]["index"]
+    interpreter.set_tensor(x, np.arange(big, dtype=np.float32))
+    interpreter.invoke()
+    assert np.array_equal(interpreter.get_tensor(y), np.arange(big))
+
+
+def test_sizes_that_take_turns_settle() -> None:
+    """A big size every 200 runs: what was given back too early is kept for longer, so that it ends."""
+    interpreter = ready(relu_chain())
+    given = []
+    for _ in range(12):
+        for size in (4, 1_000_000):
+            resized(interpreter, size)
+            for _ in range(200 if size == 4 else 1):
+                interpreter.invoke()
+        given.append(interpreter.counters["given_back"])
+    assert 1 <= given[-1] <= 3
+    assert given[-1] == given[5]
+
+
+def test_a_view_keeps_what_it_shows_when_memory_behind_it_goes() -> None:
+    interpreter = ready(relu_chain())
+    resized(interpreter, 1_000_000)
+    interpreter.invoke()
+    resized(interpreter, 4)
+    x, y = interpreter.get_input_details()[0]["index"], interpreter.get_output_details()[0]["index"]
+    view = interpreter.tensor(y)()
+    interpreter.set_tensor(x, floats(1, -2, 3, -4))
+    for _ in range(300):
+        interpreter.invoke()
+    assert interpreter.counters["given_back"] == 1
+    assert view.tolist() == [1, 0, 3, 0]
+    interpreter.set_tensor(x, floats(-1, 2, -3, 4))
+    interpreter.invoke()
+    assert view.tolist() == [0, 2, 0, 4]
+
+
+def test_page_faults_are_those_of_runs_with_fresh_memory() -> None:
+    interpreter = ready(relu_chain(), in_place="none")
+    resized(interpreter, 1_000_000)
+    interpreter.invoke()
+    first = interpreter.counters["page_faults"]
+    assert first > 0
+    for _ in range(3):
+        interpreter.invoke()
+    assert interpreter.counters["page_faults"] == first
