@@ -67,7 +67,7 @@ ml_status ml_prepare_reduce(const ml_call *c, ml_wish *wish, ml_reduce *r, int32
 }
 
 /* Columns of a part, where rows are cut: enough for a few vectors. */
-enum { COLUMNS = 64 };
+enum { COLUMNS = 128 };
 
 ml_reduce_parts ml_parts_of(const ml_reduce *r) {
     const int32_t outermost = r->n_outer - 1;
@@ -79,13 +79,14 @@ ml_reduce_parts ml_parts_of(const ml_reduce *r) {
     return (ml_reduce_parts){(r->row - 1) / COLUMNS + 1, r->rows * COLUMNS, COLUMNS};
 }
 
-ml_reduce ml_reduce_inner(const ml_reduce *r) {
-    ml_reduce inner = *r;
-    if (r->n_outer == 0) return inner;
-    const int32_t size = r->dims[--inner.n_outer];
-    inner.rows /= size;
-    inner.outputs /= size;
-    return inner;
+ml_reduce ml_reduce_some(const ml_reduce *r, int64_t count) {
+    ml_reduce some = *r;
+    if (r->n_outer == 0) return some;
+    const int32_t size = r->dims[r->n_outer - 1];
+    some.dims[r->n_outer - 1] = (int32_t)count;
+    some.rows = r->rows / size * count;
+    some.outputs = r->outputs / size * count;
+    return some;
 }
 
 /* Floats ------------------------------------------------------------------------------------------------------------- */
@@ -155,12 +156,9 @@ static ml_status fold_parts(const ml_call *c, int64_t begin, int64_t end, int32_
     if (columns > 0)
         return fold_part(c, f, p->x, p->results, r, begin * columns,
                          ml_min_s64(r->row, end * columns) - begin * columns);
-    const ml_reduce inner = ml_reduce_inner(r);
-    ml_status status = ML_OK;
-    for (int64_t i = begin; i < end && status == ML_OK; i++)
-        status = fold_part(c, f, (const float *)p->x + i * inner.rows * inner.row,
-                           (float *)p->results + i * inner.outputs, &inner, 0, inner.row);
-    return status;
+    const ml_reduce one = ml_reduce_some(r, 1), some = ml_reduce_some(r, end - begin);
+    return fold_part(c, f, (const float *)p->x + begin * one.rows * one.row,
+                     (float *)p->results + begin * one.outputs, &some, 0, some.row);
 }
 
 ml_status ml_reduce_f32(const ml_call *c, const float *x, float *results, const ml_reduce *r,

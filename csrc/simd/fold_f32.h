@@ -2,7 +2,7 @@
  * level. */
 #include "simd.h"
 
-enum { SIDE = 8 }; /* vectors that are filled side by side, so that none waits for itself */
+enum { SIDE = 8 }; /* vectors, or rows, that are gone through together */
 
 #define PLUS(sum, x) ADD(x, sum)
 #define PLUS_SQUARE(sum, x) FMA(x, x, sum)
@@ -27,31 +27,23 @@ enum { SIDE = 8 }; /* vectors that are filled side by side, so that none waits f
     }                                                                                      \
     return;
 
-/* Rows one upon the other: some columns of all of them at a time. */
+/* Rows one upon the other: a few at a time, from their beginning to their end, one after the other in each column. */
+#define SOME_ROWS(STEP, COUNT)                                                             \
+    for (int64_t i = 0; i < n; i += LANES) {                                               \
+        const int whole = n - i >= LANES;                                                  \
+        VECTOR sum = whole ? LOAD(p->y + i) : LOAD_PART(p->y + i, n - i);                  \
+        _Pragma("GCC unroll 8") for (int k = 0; k < (COUNT); k++) {                        \
+            const float *at = x + k * p->stride + i;                                       \
+            sum = STEP(sum, whole ? LOAD(at) : LOAD_PART(at, n - i));                      \
+        }                                                                                  \
+        if (whole) STORE(p->y + i, sum);                                                   \
+        else STORE_PART(p->y + i, sum, n - i);                                             \
+    }
 #define COLUMNS(STEP)                                                                      \
     {                                                                                      \
-        int64_t i = 0;                                                                     \
-        for (; i + SIDE * LANES <= n; i += SIDE * LANES) {                                 \
-            VECTOR sums[SIDE];                                                             \
-            _Pragma("GCC unroll 8") for (int k = 0; k < SIDE; k++) sums[k] =               \
-                LOAD(p->y + i + k * LANES);                                                \
-            for (int64_t r = 0; r < p->rows; r++)                                          \
-                _Pragma("GCC unroll 8") for (int k = 0; k < SIDE; k++) sums[k] =           \
-                    STEP(sums[k], LOAD(x + r * p->stride + i + k * LANES));                \
-            _Pragma("GCC unroll 8") for (int k = 0; k < SIDE; k++)                         \
-                STORE(p->y + i + k * LANES, sums[k]);                                      \
-        }                                                                                  \
-        for (; i + LANES <= n; i += LANES) {                                               \
-            VECTOR sum = LOAD(p->y + i);                                                   \
-            for (int64_t r = 0; r < p->rows; r++) sum = STEP(sum, LOAD(x + r * p->stride + i)); \
-            STORE(p->y + i, sum);                                                          \
-        }                                                                                  \
-        if (i < n) {                                                                       \
-            VECTOR sum = LOAD_PART(p->y + i, n - i);                                       \
-            for (int64_t r = 0; r < p->rows; r++)                                          \
-                sum = STEP(sum, LOAD_PART(x + r * p->stride + i, n - i));                  \
-            STORE_PART(p->y + i, sum, n - i);                                              \
-        }                                                                                  \
+        int64_t r = 0;                                                                     \
+        for (; r + SIDE <= p->rows; r += SIDE, x += SIDE * p->stride) SOME_ROWS(STEP, SIDE) \
+        for (; r < p->rows; r++, x += p->stride) SOME_ROWS(STEP, 1)                        \
         return;                                                                            \
     }
 #define FOLD(number, STEP, JOIN, ALL, RESULT)  \

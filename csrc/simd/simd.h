@@ -8,6 +8,7 @@
 /* Functions of each primitive's type: ml_matmul_f32_fn; and the variants there may be: ml_matmul_f32_avx2, ... */
 #define SSE2(name) ml_##name##_fn ml_##name##_sse2;
 #define AVX2(name) ml_##name##_fn ml_##name##_avx2;
+#define AVX_VNNI(name) ml_##name##_fn ml_##name##_avx_vnni;
 #define AVX512(name) ml_##name##_fn ml_##name##_avx512;
 #define PRIMITIVE(name, returns, parameters, levels)  \
     typedef returns ml_##name##_fn parameters;        \
@@ -17,6 +18,7 @@
 #undef PRIMITIVE
 #undef SSE2
 #undef AVX2
+#undef AVX_VNNI
 #undef AVX512
 
 /* Columns in a panel and rows in a tile of matmul_f32's variants. */
