@@ -93,6 +93,10 @@ class Bytes:
         sums = {"a_factor": 1 << 20, "b_factor": 1 << 20, "offset": 1 << 20, "negative": 1 << 20, "shift": 21}
         self.add = new("ml_add_s8_args *", {**pair, **limits, **sums})
         self.mul = new("ml_mul_s8_args *", {**pair, **limits, "mantissa": 0x5A827999, "shift": -6})
+        terms = {f"of_{name}": {"mantissa": 1 << 30, "shift": -14 * (name == "y")} for name in "aby"}
+        words = {key: pointer("int16_t *", array) for key, array in zip("aby", self.arrays, strict=True)}
+        ends = {"low": -32768, "high": 32767}
+        self.words = new("ml_add_s16_args *", {**words, "n": n // 2, "a_step": 1, "b_step": 1, **terms, **ends})
         reals = {"x": pointer("float *", self.reals), "y": self.y, "n": n, "scale": 0.05, "is_signed": 1}
         self.real = new("ml_quantize_s8_args *", reals)
         rows = {"x": self.a, "rows": n // 128, "n": 128}
@@ -104,6 +108,9 @@ class Bytes:
 
     def time_add_s8(self, _: str, __: int) -> None:
         self.simd.add_s8(self.add)
+
+    def time_add_s16(self, _: str, __: int) -> None:
+        self.simd.add_s16(self.words)
 
     def time_mul_s8(self, _: str, __: int) -> None:
         self.simd.mul_s8(self.mul)
