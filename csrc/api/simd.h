@@ -224,6 +224,51 @@ typedef struct ml_pool_args {
     float maximum;
 } ml_pool_args;
 
+/* Rows of n bytes, s8 or u8: y = exp(x - the row's most) over their sum, as TFLite has it in integers, of 1 / 256 from the type's least
+ * number on. exps has exp(-i) in Q0.31 for differences i, 0 where they are too far. `y` may be exactly x. */
+typedef struct ml_softmax_s8_args {
+    const uint8_t *x;
+    uint8_t *y;
+    int64_t rows;
+    int64_t n;
+    const int32_t *exps; /* 256 */
+    int32_t is_signed;
+} ml_softmax_s8_args;
+
+/* quantize_s8: y = round(x / scale) + zero, ties away from zero, within the byte's limits; NaN gives the least. dequantize_s8:
+ * x = scale * (y - zero). */
+typedef struct ml_quantize_s8_args {
+    float *x;
+    uint8_t *y;
+    int64_t n;
+    float scale;
+    int32_t zero;
+    int32_t is_signed; /* y is s8, else u8 */
+} ml_quantize_s8_args;
+
+/* What the second of two has: of 1, or of 1024. */
+typedef union ml_blend_part {
+    float real;
+    int32_t fixed;
+} ml_blend_part;
+typedef struct ml_blend_tap {
+    int32_t first;
+    int32_t second;
+    ml_blend_part part;
+} ml_blend_tap;
+
+/* Pixels of n channels, each of two columns of two lines: f32 with real parts, u8 too, rounded half up, s8 with fixed ones,
+ * rounded half away from zero. Sums of reals are in one order at all levels. */
+typedef struct ml_blend_args {
+    const void *upper;
+    const void *lower;
+    ml_blend_part down; /* the lower line's */
+    const ml_blend_tap *taps; /* columns, one a pixel */
+    int64_t pixels;
+    int64_t n;
+    void *y;
+} ml_blend_args;
+
 /* y[i] = function(x[i]); y may be x. What `a` and `b` are stands behind the function's name. Within so many ULP of the exact
  * result, subnormal ones included unless it says otherwise; 0: correctly rounded. NaN passes on. */
 typedef enum ml_map_f32_function {
@@ -315,6 +360,16 @@ typedef struct ml_softmax_f32_args {
     float beta;
     int32_t logs;
 } ml_softmax_f32_args;
+
+/* sums[i] += element i of each row of n bytes; they wrap. */
+typedef struct ml_sum_rows_s8_args {
+    const uint8_t *x;
+    int64_t rows;
+    int64_t stride; /* bytes from row to row */
+    int64_t n;
+    int32_t *sums;
+    int32_t is_signed; /* s8, else u8 */
+} ml_sum_rows_s8_args;
 
 /* Weights are packed in panels of matmul_f32_panel outputs, [panel][k][matmul_f32_panel], with zeros in excess. So many rows
  * as matmul_f32_rows share a load of weights: blocks of rows should be multiples of it. */

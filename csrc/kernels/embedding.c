@@ -244,7 +244,7 @@ ML_KERNELS(embedding) = {
               {"s32 s4 -> f16", NULL, NULL, lookup_s4_f16},
               {"s32 s2 -> f16", NULL, NULL, lookup_s2_f16}, {"s32 x1 -> x1", NULL, NULL, lookup},
               {"s32 x2 -> x2", NULL, NULL, lookup}, {"s32 x4 -> x4", NULL, NULL, lookup},
-              {"s32 x8 -> x8", NULL, NULL, lookup})},
+              {"s32 x8 -> x8", NULL, NULL, lookup}, {"s32 x16 -> x16", NULL, NULL, lookup})},
     {.abi = ML_KERNEL_ABI,
      .name = "embedding_lookup_sparse",
      ML_PARAMS_OF(sparse_params),
@@ -255,6 +255,6 @@ ML_KERNELS(embedding) = {
      .name = "hashtable_lookup",
      .blob_bytes = sizeof(rows_blob),
      .prepare = prepare_keys,
-     ML_TYPED({"s32 s32 x1|x2|x4|x8 -> any u8", NULL, NULL, lookup_keys})},
+     ML_TYPED({"s32 s32 x1|x2|x4|x8|x16 -> any u8", NULL, NULL, lookup_keys})},
     ML_KERNELS_END,
 };

@@ -10,6 +10,7 @@
 #include "math/float_math.h"
 #include "math/lines_s16.h"
 #include "rules/quantized.h"
+#include "simd/simd.h"
 #include "rules/work.h"
 #include "simd/simd.h"
 
@@ -33,7 +34,14 @@ static ml_status prepare_softmax(const ml_call *c, ml_wish *wish) {
     return ML_OK;
 }
 
-/* Defines eval `name`, which hands each row to name##_row(x, y, depth, context). */
+/* Defines eval `name`, which hands rows to name##_rows. */
+#define BY_ROWS(name)                                                                           \
+    static ml_status name(const ml_call *c) {                                                   \
+        const softmax_blob *blob = c->blob;                                                     \
+        return ml_in_blocks(c, blob->rows, blob->depth, name##_rows, NULL);                     \
+    }
+
+/* The same where each row goes to name##_row(x, y, depth, context). */
 #define BY_ROW(name, in_type, out_type, CONTEXT)                                                \
     static ml_status name##_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,  \
                                  void *args) {                                                  \
@@ -44,11 +52,8 @@ static ml_status prepare_softmax(const ml_call *c, ml_wish *wish) {
         for (int64_t row = first; row < end; row++, x += depth, y += depth)                     \
             name##_row(x, y, depth, CONTEXT);                                                   \
         return ML_OK;                                                                           \
-    }                                                                                           \
-    static ml_status name(const ml_call *c) {                                                   \
-        const softmax_blob *blob = c->blob;                                                     \
-        return ml_in_blocks(c, blob->rows, blob->depth, name##_rows, NULL);                     \
-    }
+    }  \
+    BY_ROWS(name)
 
 /* Floats ------------------------------------------------------------------------------------------------------------- */
 
@@ -132,9 +137,22 @@ static int64_t derive_bytes(const ml_call *c, void *to) {
         }                                                                                               \
     }                                                                                                   \
     BY_ROW(name, uint8_t, out_type, c->derived)
-BYTES_ROW(softmax_u8, uint8_t, 0, 8, 0)
-BYTES_ROW(softmax_s8, int8_t, 128, 8, -128)
 BYTES_ROW(softmax_s8_s16, int16_t, 128, 16, -32768)
+
+static ml_status softmax_bytes_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                                    void *args) {
+    const int64_t depth = ((const softmax_blob *)c->blob)->depth;
+    const ml_softmax_s8_args rows = {.x = (const uint8_t *)ml_in(c, 0) + first * depth,
+                                     .y = (uint8_t *)ml_out(c, 0) + first * depth,
+                                     .rows = end - first,
+                                     .n = depth,
+                                     .exps = c->derived,
+                                     .is_signed = ml_in_tensor(c, 0)->type == ML_S8};
+    (void)worker, (void)args;
+    c->env->simd->softmax_s8(&rows);
+    return ML_OK;
+}
+BY_ROWS(softmax_bytes)
 
 /* 16 bits ------------------------------------------------------------------------------------------------------------ */
 
@@ -268,8 +286,8 @@ ML_KERNELS(softmax) = {
          (const ml_typed[]){
              {"f32 -> f32", NULL, NULL, softmax_f32},
              {"f16 -> f16", NULL, NULL, softmax_f16},
-             {"s8 -> s8", derive_bytes, NULL, softmax_s8},
-             {"u8 -> u8", derive_bytes, NULL, softmax_u8},
+             {"s8 -> s8", derive_bytes, NULL, softmax_bytes},
+             {"u8 -> u8", derive_bytes, NULL, softmax_bytes},
              {"s8 -> s16", derive_bytes, NULL, softmax_s8_s16},
              {"s16 -> s16", derive_s16, NULL, softmax_s16},
              {NULL, NULL, NULL, NULL},

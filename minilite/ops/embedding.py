@@ -81,12 +81,13 @@ def reference_keys(node: OpNode, wanted: Array, keys: Array, table: Array) -> tu
     return y, hits.astype(np.uint8)
 
 
+_WHOLE = "f32 f16 bf16 f64 s8 u8 b8 s16 u16 s32 u32 s64 u64 c64 c128"
 OPERATORS = (
     Operator(
         "EMBEDDING_LOOKUP",
         range(1, 6),
         takes="ids table -> y",
-        types=(*each("s32 T -> T", "f32 f16 bf16 s8 u8 b8 s16 s32 s64"), "s32 s8|u8|s4|s2 -> f32|f16"),
+        types=(*each("s32 T -> T", _WHOLE), "s32 s8|u8|s4|s2 -> f32|f16"),
         reference=reference_lookup,
         check=_check_lookup,
         rule={"": "to floats `x * scale`, of its row where it has one, rounded once; bytes of u8 are taken for s8"},
@@ -108,7 +109,7 @@ OPERATORS = (
         "HASHTABLE_LOOKUP",
         range(1, 2),
         takes="wanted keys table -> y hits",
-        types=(*each("s32 s32 T -> T u8", "f32 f16 s8 u8 b8 s16 s32 s64"), "s32 s32 string -> string u8"),
+        types=(*each("s32 s32 T -> T u8", _WHOLE), "s32 s32 string -> string u8"),
         reference=reference_keys,
     ),
 )
