@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from . import common
 
-LEVELS = ["scalar", "sse2", "avx2", "avx512"]
+LEVELS = ["scalar", "sse2", "avx2", "avx_vnni", "avx512"]
 
 
 def core() -> Any:

@@ -224,6 +224,51 @@ typedef struct ml_pool_args {
     float maximum;
 } ml_pool_args;
 
+/* Rows of n bytes, s8 or u8: y = exp(x - the row's most) over their sum, as TFLite has it in integers, of 1 / 256 from the type's least
+ * number on. exps has exp(-i) in Q0.31 for differences i, 0 where they are too far. `y` may be exactly x. */
+typedef struct ml_softmax_s8_args {
+    const uint8_t *x;
+    uint8_t *y;
+    int64_t rows;
+    int64_t n;
+    const int32_t *exps; /* 256 */
+    int32_t is_signed;
+} ml_softmax_s8_args;
+
+/* quantize_s8: y = round(x / scale) + zero, ties away from zero, within the byte's limits; NaN gives the least. dequantize_s8:
+ * x = scale * (y - zero). */
+typedef struct ml_quantize_s8_args {
+    float *x;
+    uint8_t *y;
+    int64_t n;
+    float scale;
+    int32_t zero;
+    int32_t is_signed; /* y is s8, else u8 */
+} ml_quantize_s8_args;
+
+/* What the second of two has: of 1, or of 1024. */
+typedef union ml_blend_part {
+    float real;
+    int32_t fixed;
+} ml_blend_part;
+typedef struct ml_blend_tap {
+    int32_t first;
+    int32_t second;
+    ml_blend_part part;
+} ml_blend_tap;
+
+/* Pixels of n channels, each of two columns of two lines: f32 with real parts, u8 too, rounded half up, s8 with fixed ones,
+ * rounded half away from zero. Sums of reals are in one order at all levels. */
+typedef struct ml_blend_args {
+    const void *upper;
+    const void *lower;
+    ml_blend_part down; /* the lower line's */
+    const ml_blend_tap *taps; /* columns, one a pixel */
+    int64_t pixels;
+    int64_t n;
+    void *y;
+} ml_blend_args;
+
 /* y[i] = function(x[i]); y may be x. What `a` and `b` are stands behind the function's name. Within so many ULP of the exact
  * result, subnormal ones included unless it says otherwise; 0: correctly rounded. NaN passes on. */
 typedef enum ml_map_f32_function {
@@ -257,6 +302,74 @@ typedef struct ml_map_f32_args {
     float a;
     float b;
 } ml_map_f32_args;
+
+/* y[i] = function(a[i], b[i]) for rows of n elements; where `kind` says so, a row's first element of an input is meant for all of
+ * it. y may be an input whose rows lie as y's do. All are one rounding for each operation; low and high, if they are not
+ * infinite, clamp what the first four make. NaN passes on, but that MAX and MIN give their second operand where one is NaN. */
+typedef enum ml_zip_f32_function {
+    ML_ZIP_ADD,
+    ML_ZIP_SUB,
+    ML_ZIP_MUL,
+    ML_ZIP_DIV,
+    ML_ZIP_MAX,
+    ML_ZIP_MIN,
+    ML_ZIP_SQUARED_DIFFERENCE,
+    ML_ZIP_PRELU, /* a, times b where it is below 0 */
+    ML_ZIP_COUNT
+} ml_zip_f32_function;
+typedef enum ml_zip_kind { ML_ZIP_FULL, ML_ZIP_SCALAR_A, ML_ZIP_SCALAR_B } ml_zip_kind;
+typedef struct ml_zip_f32_args {
+    const float *a;
+    const float *b;
+    float *y;
+    int64_t n;
+    int64_t rows;
+    int64_t a_row; /* elements from row to row; 0: one for all */
+    int64_t b_row;
+    int32_t function;
+    int32_t kind;
+    float low;
+    float high;
+} ml_zip_f32_args;
+
+/* Takes the numbers of each row into a result of its own, or all rows into n results side by side. SUM, SQUARES: added up in as many lanes as a level has, within n / 8
+ * eps of the sum of sizes, or one after the other where they lie side by side; MAX, MIN: exact, NaN is passed over. */
+typedef enum ml_fold_f32_function {
+    ML_FOLD_SUM,
+    ML_FOLD_SQUARES,
+    ML_FOLD_MAX,
+    ML_FOLD_MIN,
+    ML_FOLD_COUNT
+} ml_fold_f32_function;
+typedef struct ml_fold_f32_args {
+    const float *x;
+    float *y; /* what there is already, then that and the numbers: one a row, or n if across */
+    int64_t n; /* of a row */
+    int64_t rows;
+    int64_t stride; /* elements from row to row */
+    int32_t function;
+    int32_t across;
+} ml_fold_f32_args;
+
+/* y = exp((x - the largest) beta) over their sum, or x - the largest - the logarithm of that sum (beta is 1 then), of a row of n >= 1;
+ * y may be x. Exps within 2 ULP, sums in lanes, one product with the sum's inverse. With a NaN all are NaN. */
+typedef struct ml_softmax_f32_args {
+    const float *x;
+    float *y;
+    int64_t n;
+    float beta;
+    int32_t logs;
+} ml_softmax_f32_args;
+
+/* sums[i] += element i of each row of n bytes; they wrap. */
+typedef struct ml_sum_rows_s8_args {
+    const uint8_t *x;
+    int64_t rows;
+    int64_t stride; /* bytes from row to row */
+    int64_t n;
+    int32_t *sums;
+    int32_t is_signed; /* s8, else u8 */
+} ml_sum_rows_s8_args;
 
 /* Weights are packed in panels of matmul_f32_panel outputs, [panel][k][matmul_f32_panel], with zeros in excess. So many rows
  * as matmul_f32_rows share a load of weights: blocks of rows should be multiples of it. */

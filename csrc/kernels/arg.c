@@ -2,6 +2,7 @@
  * NaN is passed over. */
 #include "rules/values.h"
 #include "rules/work.h"
+#include "simd/simd.h"
 
 typedef struct arg_blob {
     int64_t outer;
@@ -111,10 +112,57 @@ static int64_t arg_bytes(const uint8_t *x, int64_t size, uint8_t flip) {
 #define ARGS(suffix, type, LEAST, MOST) \
     ARG(max_##suffix, type, >, LEAST)   \
     ARG(min_##suffix, type, <, MOST)
-ARGS(f32, float, -__builtin_inff(), __builtin_inff())
+ARGS(any_f32, float, -__builtin_inff(), __builtin_inff())
 ARGS(s8, int8_t, INT8_MIN, INT8_MAX)
 ARGS(u8, uint8_t, 0, UINT8_MAX)
 ARGS(s32, int32_t, INT32_MIN, INT32_MAX)
+
+/* Floats along the last dimension: the best by a primitive, then where it is first. */
+static int64_t find(const float *x, int64_t n, float best) {
+    enum { STRETCH = 32 };
+    int64_t i = 0;
+    for (; i + STRETCH <= n; i += STRETCH) {
+        int32_t found = 0;
+        for (int k = 0; k < STRETCH; k++) found |= x[i + k] == best;
+        if (found) break;
+    }
+    while (i < n && x[i] != best) i++;
+    return i;
+}
+
+static ml_status rows_f32(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                          void *args) {
+    const arg_blob *b = c->blob;
+    const int32_t function = *(const int32_t *)args;
+    const float worst = function == ML_FOLD_MAX ? -__builtin_inff() : __builtin_inff();
+    int64_t work = 0;
+    ml_status status = ML_OK;
+    float best;
+    ml_fold_f32_args fold = {.y = &best, .rows = 1, .function = function};
+    (void)worker;
+    for (int64_t row = first; row < end && status == ML_OK; row++) {
+        const float *x = (const float *)ml_in(c, 0) + row * b->size;
+        best = worst;
+        for (int64_t k = 0; k < b->size && status == ML_OK; k += fold.n) {
+            fold.x = x + k;
+            fold.n = ml_min_s64(b->size - k, ML_BLOCK_ELEMENTS);
+            c->env->simd->fold_f32(&fold);
+            status = ml_count_work(c, fold.n, &work);
+        }
+        put(c, row, best == worst ? 0 : find(x, b->size, best));
+    }
+    return status;
+}
+
+#define ARG_F32(name, function)                                                                    \
+    static ml_status name##_f32(const ml_call *c) {                                                \
+        const arg_blob *b = c->blob;                                                               \
+        int32_t which = (function);                                                                \
+        if (b->inner != 1) return name##_any_f32(c);                                               \
+        return ml_in_blocks(c, b->outer, b->size, rows_f32, &which);                               \
+    }
+ARG_F32(max, ML_FOLD_MAX)
+ARG_F32(min, ML_FOLD_MIN)
 
 #define ARG_BYTES(name, FLIP)                                                                      \
     static ml_status name##_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,     \

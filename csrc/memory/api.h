@@ -159,8 +159,8 @@ typedef struct ml_arena {
         reserved; /* of address space; 0 where the system grants none: growing may then move the base */
     int64_t moves; /* times the base changed */
     int64_t copied; /* bytes that moves copied; pages that the system moved are none */
-    struct ml_account *account; /* borrowed; NULL = none */
     uint8_t *first; /* what small arenas lie in; kept until the arena is released */
+    struct ml_account *account; /* borrowed; NULL = none */
 } ml_arena;
 
 /* Makes room for `bytes`, keeping the first `keep` bytes; never shrinks. A refusal changes nothing. With an account `bytes` are

@@ -187,3 +187,62 @@ ml_status ml_broadcast_rows(const ml_call *c, const ml_row_rule *rule) {
     const int64_t pieces = (s->row - 1) / ML_BLOCK_ELEMENTS + 1;
     return ml_parallel(c, s->rows * pieces, 1, some_pieces, args);
 }
+
+/* Rows that lie along the innermost outer dimension go together. */
+static ml_status some_rows_f32(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                               void *args) {
+    const ml_broadcast *s = c->blob;
+    ml_zip_f32_args zip = *(const ml_zip_f32_args *)args;
+    const int64_t together = s->n_outer > 0 ? s->dims[0] : 1;
+    (void)worker;
+    zip.a_row = s->a_steps & 1 ? (s->row_kind == ML_ROW_SCALAR_A ? 1 : s->row) : 0;
+    zip.b_row = s->b_steps & 1 ? (s->row_kind == ML_ROW_SCALAR_B ? 1 : s->row) : 0;
+    for (int64_t r = first; r < end; r += zip.rows) {
+        const walk at = walk_to(s, r);
+        zip.rows = ml_min_s64(end - r, together - r % together);
+        zip.a = (const float *)ml_in(c, 0) + at.a;
+        zip.b = (const float *)ml_in(c, 1) + at.b;
+        zip.y = (float *)ml_out(c, 0) + r * s->row;
+        c->env->simd->zip_f32(&zip);
+    }
+    return ML_OK;
+}
+
+/* A piece of a long row. */
+static ml_status some_pieces_f32(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                                 void *args) {
+    const ml_broadcast *s = c->blob;
+    ml_zip_f32_args zip = *(const ml_zip_f32_args *)args;
+    const int64_t pieces = (s->row - 1) / ML_BLOCK_ELEMENTS + 1;
+    (void)worker;
+    for (int64_t i = first; i < end; i++) {
+        const int64_t row = i / pieces, from = i % pieces * ML_BLOCK_ELEMENTS;
+        const walk at = walk_to(s, row);
+        zip.n = ml_min_s64(s->row - from, ML_BLOCK_ELEMENTS);
+        zip.a = (const float *)ml_in(c, 0) + at.a + (s->row_kind == ML_ROW_SCALAR_A ? 0 : from);
+        zip.b = (const float *)ml_in(c, 1) + at.b + (s->row_kind == ML_ROW_SCALAR_B ? 0 : from);
+        zip.y = (float *)ml_out(c, 0) + row * s->row + from;
+        c->env->simd->zip_f32(&zip);
+    }
+    return ML_OK;
+}
+
+ml_status ml_broadcast_f32(const ml_call *c, int32_t function, float low, float high) {
+    const ml_broadcast *s = c->blob;
+    ml_zip_f32_args zip = {.a = ml_in(c, 0),
+                           .b = ml_in(c, 1),
+                           .y = ml_out(c, 0),
+                           .n = s->row,
+                           .rows = 1,
+                           .function = function,
+                           .kind = s->row_kind,
+                           .low = low,
+                           .high = high};
+    if (s->row > ML_BLOCK_ELEMENTS) {
+        const int64_t pieces = (s->row - 1) / ML_BLOCK_ELEMENTS + 1;
+        return ml_parallel(c, s->rows * pieces, 1, some_pieces_f32, &zip);
+    }
+    if (s->rows != 1) return ml_in_blocks(c, s->rows, s->row, some_rows_f32, &zip);
+    c->env->simd->zip_f32(&zip);
+    return ML_OK;
+}

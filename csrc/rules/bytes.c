@@ -127,5 +127,6 @@ static ml_status quantize_body(const ml_call *c, int64_t first, int64_t end, int
 ml_status ml_quantize_slices(const ml_call *c, const float *x, int64_t count, int64_t k,
                              bool asymmetric, const ml_slices *to) {
     slices_args args = {to, x, k, asymmetric};
+    if (count == 1) return quantize_body(c, 0, 1, 0, &args);
     return ml_parallel(c, count, 1 + (1 << 16) / (k > 0 ? k : 1), quantize_body, &args);
 }

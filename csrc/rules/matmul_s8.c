@@ -3,7 +3,7 @@
 
 /* Multiplications that are worth a thread's while, bytes of a block's copy, of the weights and of the sums that are used again
  * and again while they are near. */
-enum { WORK = 1 << 22, COPY_BYTES = 64 << 10, NEAR_BYTES = 96 << 10, NEAR_SUMS = 8 << 10 };
+enum { WORK = 1 << 22, COPY_BYTES = 64 << 10, NEAR_BYTES = 96 << 10, NEAR_SUMS = 4 << 10 };
 enum { LEAST_ROWS = 2 * ML_ROWS_S8, FEW_ROWS = 4, MOST_COLUMNS = 4 * ML_PANEL_S8 };
 
 /* Sizes ------------------------------------------------------------------------------------------------------------ */

@@ -3,6 +3,7 @@
  * The file that includes it names its FUNCTION and has included the vectors of its level. */
 #include <math.h>
 
+#include "exp_f32.h"
 #include "simd.h"
 
 /* e^x less its power of two: 1 + what is returned, and the exponent n. |r| <= log(2) / 2. */
@@ -16,26 +17,6 @@ static inline VECTOR expm1_rest(VECTOR x, VECTOR *n) {
     p = FMA(p, r, SPLAT(5.000000095e-1f));
     return FMA(p, MUL(r, r), r);
 }
-
-/* e^x, or with a `sign` of -1 e^-x, of x from -104 to 104; 0 and infinity where it is too small or large. */
-static inline VECTOR exp_near(VECTOR x, float sign) {
-    const VECTOR n = NEAREST(MUL(x, SPLAT(sign * 1.44269504f)));
-    const VECTOR one = SPLAT(1.0f), s = SPLAT(sign);
-    const VECTOR r = FMA(n, SPLAT(sign * 2.12194440e-4f), FMA(n, SPLAT(sign * -0.693359375f), x));
-    VECTOR p = SPLAT(1.395052199e-3f);
-    p = FMA(p, r, SPLAT(sign * 8.368903498e-3f));
-    p = FMA(p, r, SPLAT(4.166620538e-2f));
-    p = FMA(p, r, SPLAT(sign * 1.666651873e-1f));
-    p = FMA(p, r, SPLAT(5.000000095e-1f));
-    p = FMA(p, r, s);
-    return SCALE(FMA(p, r, one), n);
-}
-
-static inline VECTOR cut(VECTOR x, float low, float high) {
-    return MIN(SPLAT(high), MAX(SPLAT(low), x));
-}
-
-static inline VECTOR exp_of(VECTOR x) { return exp_near(cut(x, -104.0f, 89.0f), 1.0f); }
 
 static inline VECTOR log_of(VECTOR x) {
     VECTOR m, e;
@@ -75,45 +56,49 @@ static inline VECTOR log_of(VECTOR x) {
     return y;
 }
 
-/* Odd quotients of polynomials; from here on they are 1, as they are rounded here. */
-#ifdef FUSED
-#define TANH_END 8.202306f
-#define ERF_END 5.2627664f
-#else
-#define TANH_END 8.013662f
-#define ERF_END 5.214659f
-#endif
-static inline VECTOR tanh_of(VECTOR x) {
-    x = cut(x, -TANH_END, TANH_END);
+/* x P(x^2) / Q(x^2), coefficients from the last to the first; where |x| comes to `end` it is 1, as it is rounded here. */
+static inline __attribute__((always_inline)) VECTOR quotient(VECTOR x, float end, int terms,
+                                                             const float *p, const float *q) {
+    x = cut(x, -end, end);
     const VECTOR t = MUL(x, x);
-    VECTOR p = SPLAT(1.331996864e-8f), q = SPLAT(7.762405668e-7f);
-    p = FMA(p, t, SPLAT(2.058419237e-5f));
-    q = FMA(q, t, SPLAT(3.283165963e-4f));
-    p = FMA(p, t, SPLAT(3.494080377e-3f));
-    q = FMA(q, t, SPLAT(2.587125014e-2f));
-    p = FMA(p, t, SPLAT(1.337975737e-1f));
-    q = FMA(q, t, SPLAT(4.671307267e-1f));
-    p = FMA(p, t, SPLAT(1.0f));
-    q = FMA(q, t, SPLAT(1.0f));
-    return DIV(MUL(x, p), q);
+    VECTOR above = SPLAT(p[0]), below = SPLAT(q[0]);
+#pragma GCC unroll 8
+    for (int k = 1; k < terms; k++) {
+        above = FMA(above, t, SPLAT(p[k]));
+        below = FMA(below, t, SPLAT(q[k]));
+    }
+    return DIV(MUL(x, above), below);
+}
+#ifdef FUSED
+#define END(fused, apart) fused
+#else
+#define END(fused, apart) apart
+#endif
+
+static inline VECTOR tanh_of(VECTOR x) {
+    static const float p[] = {1.331996864e-8f, 2.058419237e-5f, 3.494080377e-3f, 1.337975737e-1f,
+                              1.0f};
+    static const float q[] = {7.762405668e-7f, 3.283165963e-4f, 2.587125014e-2f, 4.671307267e-1f,
+                              1.0f};
+    return quotient(x, END(8.202306f, 8.013662f), 5, p, q);
 }
 
 /* erf(x / sqrt(2)). */
 static inline VECTOR erf_of(VECTOR x) {
-    x = cut(x, -ERF_END, ERF_END);
-    const VECTOR t = MUL(x, x);
-    VECTOR p = SPLAT(4.459742710e-8f), q = SPLAT(1.179678218e-6f);
-    p = FMA(p, t, SPLAT(1.257908614e-5f));
-    q = FMA(q, t, SPLAT(7.333610521e-5f));
-    p = FMA(p, t, SPLAT(3.378098869e-4f));
-    q = FMA(q, t, SPLAT(1.885352859e-3f));
-    p = FMA(p, t, SPLAT(9.354397138e-3f));
-    q = FMA(q, t, SPLAT(2.867620787e-2f));
-    p = FMA(p, t, SPLAT(6.785343296e-2f));
-    q = FMA(q, t, SPLAT(2.517079946e-1f));
-    p = FMA(p, t, SPLAT(7.978845438e-1f));
-    q = FMA(q, t, SPLAT(1.0f));
-    return DIV(MUL(x, p), q);
+    static const float p[] = {4.459742710e-8f, 1.257908614e-5f, 3.378098869e-4f,
+                              9.354397138e-3f, 6.785343296e-2f, 7.978845438e-1f};
+    static const float q[] = {1.179678218e-6f, 7.333610521e-5f, 1.885352859e-3f,
+                              2.867620787e-2f, 2.517079946e-1f, 1.0f};
+    return quotient(x, END(5.2627664f, 5.214659f), 6, p, q);
+}
+
+/* tanh(sqrt(2 / pi) (x + 0.044715 x^3)). */
+static inline VECTOR near_erf_of(VECTOR x) {
+    static const float p[] = {4.256514661e-8f, 1.349589814e-5f, 2.718657315e-4f,
+                              7.262433423e-3f, 6.198558307e-2f, 7.978845712e-1f};
+    static const float q[] = {1.214590999e-6f, 7.505812641e-5f, 1.307355205e-3f,
+                              2.459531142e-2f, 2.451792422e-1f, 1.0f};
+    return quotient(x, END(4.8972516f, 4.8287582f), 6, p, q);
 }
 
 /* x less n times pi, of |n| < 2^14 with at most one bit behind the point; pi in parts, so that r is as exact as x. */
@@ -184,8 +169,7 @@ static inline VECTOR gelu_of(VECTOR x) {
 
 static inline VECTOR gelu_tanh_of(VECTOR x) {
     const VECTOR half = MUL(x, SPLAT(0.5f));
-    const VECTOR slope = FMA(MUL(x, x), SPLAT(0.0356774081f), SPLAT(0.797884561f));
-    return FMA(half, tanh_of(MUL(slope, x)), half);
+    return FMA(half, near_erf_of(x), half);
 }
 
 /* Whether some of n numbers is beyond what can be reduced. */

@@ -1,175 +1,27 @@
-/* matmul_s8_avx512.c -- vpdpbusd: four products a lane, of a vector of weights with four bytes of a row.
- *
- * A tile is some rows times some vectors of 16 outputs of a panel, both constants where it is inlined, so that its sums stay
- * in registers. Rows go in groups of four, so that few registers hold their addresses: the empty asm hides that one group's
- * address follows from another's. */
+/* matmul_s8_avx512.c -- tiles of 14 rows times two vectors of 16 outputs, or 6 times four. */
 #include <immintrin.h>
-#include <string.h>
 
-#include "simd.h"
-
-enum {
-    GROUP = 4, /* bytes of a row that meet at a time */
-    LANES = ML_PART_S8,
-    MOST_ROWS = 14,
-    MOST_VECTORS = 4,
-    MOST_SUMS = 28
-};
-
-#define INLINE __attribute__((always_inline)) static inline
-
-/* Where a tile begins. */
-typedef struct tile_place {
-    int64_t row;
-    int64_t output;
-    const int8_t *w;
-    int64_t step; /* bytes from group to group of a panel */
-} tile_place;
-
-INLINE __m512i four(const uint8_t *a) {
-    int32_t bytes;
-    memcpy(&bytes, a, sizeof bytes);
-    return _mm512_set1_epi32(bytes);
-}
-
-/* The bytes of a piece that has less than four. */
-INLINE __m512i fewer(const uint8_t *a, int64_t count) {
-    return _mm512_set1_epi32(a[0] | (count > 1 ? a[1] << 8 : 0) | (count > 2 ? a[2] << 16 : 0));
-}
-
-/* sums += `groups` groups, of `count` bytes each. Few sums are kept twice, so that they do not wait for each other. */
-INLINE void add_groups(const uint8_t *a, int64_t a_stride, const tile_place *at, const int8_t *w,
-                       int64_t groups, int64_t count, const int rows, const int vectors,
-                       __m512i *sums) {
-    const uint8_t *group[(MOST_ROWS + 3) / 4];
-#pragma GCC unroll 4
-    for (int g = 0; g < (rows + 3) / 4; g++) {
-        group[g] = a + 4 * g * a_stride;
-        __asm__("" : "+r"(group[g]));
-    }
-    for (int64_t j = 0; j < groups; j++, w += at->step) {
-        __m512i weights[MOST_VECTORS];
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) weights[v] = _mm512_loadu_si512(w + v * 64);
-#pragma GCC unroll 14
-        for (int r = 0; r < rows; r++) {
-            const uint8_t *from = group[r / 4] + r % 4 * a_stride + j * GROUP;
-            const __m512i x = count < GROUP ? fewer(from, count) : four(from);
-#pragma GCC unroll 4
-            for (int v = 0; v < vectors; v++) {
-                const int i = r * vectors + v;
-                sums[i] = _mm512_dpbusd_epi32(sums[i], x, weights[v]);
-            }
-        }
-    }
-}
-
-/* Pairs of groups of one row, whose sums would wait for each other: each has its own. Returns how many groups. */
-INLINE int64_t add_pairs(const uint8_t *a, const tile_place *at, const int8_t *w, int64_t groups,
-                         const int vectors, __m512i *sums, __m512i *others) {
-    int64_t j = 0;
-    for (; j + 2 <= groups; j += 2, w += 2 * at->step) {
-        const __m512i x = four(a + j * GROUP), next = four(a + (j + 1) * GROUP);
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) {
-            const __m512i first = _mm512_loadu_si512(w + v * 64);
-            const __m512i second = _mm512_loadu_si512(w + at->step + v * 64);
-            sums[v] = _mm512_dpbusd_epi32(sums[v], x, first);
-            others[v] = _mm512_dpbusd_epi32(others[v], next, second);
-        }
-    }
-    return j;
-}
-
-/* Adds what does not hang on products, and writes the outputs that exist. */
-INLINE void store_tile(const ml_matmul_s8_args *p, const tile_place *at, const __m512i *sums,
-                       const int rows, const int vectors) {
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) {
-        const int64_t output = at->output + v * LANES, left = p->n - output;
-        const __mmask16 there = left < LANES ? (__mmask16)((1u << left) - 1) : 0xFFFF;
-        const __m512i bias =
-            p->bias ? _mm512_maskz_loadu_epi32(there, p->bias + output) : _mm512_setzero_si512();
-        const __m512i columns = p->factors ? _mm512_maskz_loadu_epi32(there, p->columns + output)
-                                           : _mm512_setzero_si512();
-        int32_t *y = p->y + at->row * p->y_stride + output;
-#pragma GCC unroll 14
-        for (int r = 0; r < rows; r++, y += p->y_stride) {
-            __m512i sum = _mm512_add_epi32(sums[r * vectors + v], bias);
-            if (p->factors) {
-                const __m512i factor = _mm512_set1_epi32(p->factors[at->row + r]);
-                sum = _mm512_add_epi32(sum, _mm512_mullo_epi32(factor, columns));
-            }
-            if (left >= LANES) _mm512_storeu_si512(y, sum);
-            else _mm512_mask_storeu_epi32(y, there, sum);
-        }
-    }
-}
-
-INLINE void tile(const ml_matmul_s8_args *p, const tile_place *at, const int rows,
-                 const int vectors) {
-    const int64_t groups = p->k / GROUP, rest = p->k % GROUP;
-    const uint8_t *a = p->a + at->row * p->a_stride;
-    const int8_t *w = at->w;
-    __m512i sums[MOST_SUMS], others[MOST_VECTORS];
-#pragma GCC unroll 28
-    for (int i = 0; i < rows * vectors; i++) sums[i] = _mm512_setzero_si512();
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) others[v] = _mm512_setzero_si512();
-    for (int64_t piece = 0; piece < p->pieces; piece++, a += p->piece_stride) {
-        const int64_t done = rows == 1 ? add_pairs(a, at, w, groups, vectors, sums, others) : 0;
-        add_groups(a + done * GROUP, p->a_stride, at, w + done * at->step, groups - done, GROUP,
-                   rows, vectors, sums);
-        w += groups * at->step;
-        if (rest == 0) continue;
-        if (groups) add_groups(a + p->k - GROUP, p->a_stride, at, w, 1, GROUP, rows, vectors, sums);
-        else add_groups(a, p->a_stride, at, w, 1, rest, rows, vectors, sums);
-        w += at->step;
-    }
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors && rows == 1; v++) sums[v] = _mm512_add_epi32(sums[v], others[v]);
-    store_tile(p, at, sums, rows, vectors);
-}
-
+#define FUNCTION ml_matmul_s8_avx512
+#define VECTOR __m512i
+#define LANES 16
+#define MASK __mmask16
+#define MOST_ROWS 14
+#define MOST_VECTORS 4
+#define MOST_SUMS 28
 #define TILES(X)                                                                                 \
     X(1, 4) X(1, 3) X(1, 2) X(1, 1) X(2, 4) X(2, 3) X(2, 2) X(2, 1) X(3, 4) X(3, 3) X(3, 2)      \
     X(3, 1) X(4, 4) X(4, 3) X(4, 2) X(4, 1) X(5, 4) X(5, 3) X(5, 2) X(5, 1) X(6, 4) X(6, 3)      \
     X(6, 2) X(6, 1) X(7, 2) X(7, 1) X(8, 2) X(8, 1) X(9, 2) X(9, 1) X(10, 2) X(10, 1) X(11, 2)   \
     X(11, 1) X(12, 2) X(12, 1) X(13, 2) X(13, 1) X(14, 2) X(14, 1)
 
-#define DEFINE(rows, vectors)                                                                 \
-    static void tile_##rows##x##vectors(const ml_matmul_s8_args *p, const tile_place *at) {   \
-        tile(p, at, rows, vectors);                                                           \
-    }
-TILES(DEFINE)
-
-typedef void tile_fn(const ml_matmul_s8_args *p, const tile_place *at);
-
-#define ENTRY(rows, vectors) [rows][vectors] = tile_##rows##x##vectors,
-static tile_fn *const tiles[MOST_ROWS + 1][MOST_VECTORS + 1] = {TILES(ENTRY)};
-
-/* `rows` rows from `row` on meet all panels. */
-static void meet(const ml_matmul_s8_args *p, int64_t row, int64_t rows, int64_t bytes) {
-    for (int64_t panel = 0; panel < p->n; panel += ML_PANEL_S8) {
-        const int64_t width = ml_width_s8(p->n, panel);
-        tile_place at = {row, panel, p->packed + panel * bytes, GROUP * width};
-        for (int64_t left = width / LANES, vectors; left > 0; left -= vectors) {
-            vectors = left;
-            while (!tiles[rows][vectors]) vectors--;
-            tiles[rows][vectors](p, &at);
-            at.output += vectors * LANES;
-            at.w += vectors * 64;
-        }
-    }
-}
-
-/* The rows are shared evenly among as few tiles as hold them. */
-void ml_matmul_s8_avx512(const ml_matmul_s8_args *p) {
-    const int64_t bytes = p->pieces * ((p->k + GROUP - 1) / GROUP * GROUP); /* of an output */
-    int64_t row = 0;
-    for (int64_t parts = (p->rows + MOST_ROWS - 1) / MOST_ROWS; parts > 0; parts--) {
-        const int64_t rows = (p->rows - row + parts - 1) / parts;
-        meet(p, row, rows, bytes);
-        row += rows;
-    }
-}
+#define FIRST(count) ((__mmask16)((1u << (count)) - 1))
+#define ZERO() _mm512_setzero_si512()
+#define SET(x) _mm512_set1_epi32(x)
+#define LOAD(p) _mm512_loadu_si512(p)
+#define LOAD_PART(there, p) _mm512_maskz_loadu_epi32(there, p)
+#define STORE(p, v) _mm512_storeu_si512(p, v)
+#define STORE_PART(p, there, v) _mm512_mask_storeu_epi32(p, there, v)
+#define DOT(sum, bytes, weights) _mm512_dpbusd_epi32(sum, bytes, weights)
+#define ADD(a, b) _mm512_add_epi32(a, b)
+#define MULTIPLY(a, b) _mm512_mullo_epi32(a, b)
+#include "matmul_s8_dot.h"

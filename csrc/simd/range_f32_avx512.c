@@ -6,7 +6,8 @@
 #define VECTOR __m512
 #define ZERO() _mm512_setzero_ps()
 #define LOAD(p) _mm512_loadu_ps(p)
-#define STORE(p, v) _mm512_storeu_ps(p, v)
 #define MIN _mm512_min_ps
 #define MAX _mm512_max_ps
+#define LEAST(v) _mm512_reduce_min_ps(v)
+#define MOST(v) _mm512_reduce_max_ps(v)
 #include "range_f32_wide.h"

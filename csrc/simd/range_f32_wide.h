@@ -1,12 +1,11 @@
 /* range_f32_wide.h -- range_f32 by four vectors at a time; who includes it names its FUNCTION and says what its vectors are:
- * LANES, VECTOR, ZERO(), LOAD(p), STORE(p, v), MIN and MAX, which give their second operand where the first is NaN. */
+ * LANES, VECTOR, ZERO(), LOAD(p), MIN and MAX, which give their second operand where the first is NaN, LEAST(v) and MOST(v). */
 #include "simd.h"
 
 enum { AT_ONCE = 4 };
 
 void FUNCTION(const float *x, int64_t n, float *least, float *most) {
     VECTOR low[AT_ONCE], high[AT_ONCE];
-    float lows[LANES], highs[LANES];
     int64_t i = 0;
     for (int v = 0; v < AT_ONCE; v++) low[v] = high[v] = ZERO();
     for (; i + AT_ONCE * LANES <= n; i += AT_ONCE * LANES)
@@ -20,13 +19,8 @@ void FUNCTION(const float *x, int64_t n, float *least, float *most) {
         low[0] = MIN(LOAD(x + i), low[0]);
         high[0] = MAX(LOAD(x + i), high[0]);
     }
-    STORE(lows, MIN(MIN(low[0], low[1]), MIN(low[2], low[3])));
-    STORE(highs, MAX(MAX(high[0], high[1]), MAX(high[2], high[3])));
-    *least = *most = 0.0f;
-    for (int lane = 0; lane < LANES; lane++) {
-        *least = lows[lane] < *least ? lows[lane] : *least;
-        *most = highs[lane] > *most ? highs[lane] : *most;
-    }
+    *least = LEAST(MIN(MIN(low[0], low[1]), MIN(low[2], low[3])));
+    *most = MOST(MAX(MAX(high[0], high[1]), MAX(high[2], high[3])));
     for (; i < n; i++) {
         *least = x[i] < *least ? x[i] : *least;
         *most = x[i] > *most ? x[i] : *most;

@@ -8,6 +8,7 @@
 /* Functions of each primitive's type: ml_matmul_f32_fn; and the variants there may be: ml_matmul_f32_avx2, ... */
 #define SSE2(name) ml_##name##_fn ml_##name##_sse2;
 #define AVX2(name) ml_##name##_fn ml_##name##_avx2;
+#define AVX_VNNI(name) ml_##name##_fn ml_##name##_avx_vnni;
 #define AVX512(name) ml_##name##_fn ml_##name##_avx512;
 #define PRIMITIVE(name, returns, parameters, levels)  \
     typedef returns ml_##name##_fn parameters;        \
@@ -17,6 +18,7 @@
 #undef PRIMITIVE
 #undef SSE2
 #undef AVX2
+#undef AVX_VNNI
 #undef AVX512
 
 /* Columns in a panel and rows in a tile of matmul_f32's variants. */
@@ -53,5 +55,12 @@ static inline int64_t ml_width_s8(int64_t n, int64_t first) {
 static inline int64_t ml_packed_s8(int64_t n, int64_t pieces, int64_t k) {
     return (n + ML_PART_S8 - 1) / ML_PART_S8 * ML_PART_S8 * pieces * ((k + 3) / 4 * 4);
 }
+
+/* What softmax_s8 makes of the sum of a row. */
+typedef struct ml_softmax_scale {
+    int32_t reciprocal; /* in Q0.31 */
+    int32_t shift;
+} ml_softmax_scale;
+ml_softmax_scale ml_softmax_scale_of(int64_t sum);
 
 #endif

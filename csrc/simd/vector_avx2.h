@@ -69,4 +69,17 @@ static inline void SPLIT(__m256 x, __m256 *m, __m256 *e) {
     *e = SUB(EXPONENT(normal), PICK(tiny, SPLAT(23.0f), SPLAT(0.0f)));
 }
 
+static inline __m256 LOAD_PART_OR(const float *p, int64_t count, __m256 other) {
+    return PICK(_mm256_castsi256_ps(FIRST(count)), LOAD_PART(p, count), other);
+}
+#define ONE_OF(name, JOIN)                                                              \
+    static inline float name(__m256 whole) {                                            \
+        __m128 v = JOIN(_mm256_castps256_ps128(whole), _mm256_extractf128_ps(whole, 1)); \
+        v = JOIN(v, _mm_movehl_ps(v, v));                                               \
+        return _mm_cvtss_f32(JOIN(v, _mm_shuffle_ps(v, v, 1)));                         \
+    }
+ONE_OF(SUM_OF, _mm_add_ps)
+ONE_OF(MAX_OF, _mm_max_ps)
+ONE_OF(MIN_OF, _mm_min_ps)
+
 #endif

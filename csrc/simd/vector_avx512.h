@@ -60,4 +60,11 @@ static inline void SPLIT(__m512 x, __m512 *m, __m512 *e) {
     *e = _mm512_sub_ps(_mm512_getexp_ps(x), _mm512_getexp_ps(*m));
 }
 
+/* Parts, with `other` in the lanes behind them. */
+#define LOAD_PART_OR(p, count, other) _mm512_mask_loadu_ps(other, FIRST(count), p)
+/* All lanes put together, of which none is NaN where they are compared. */
+#define SUM_OF(v) _mm512_reduce_add_ps(v)
+#define MAX_OF(v) _mm512_reduce_max_ps(v)
+#define MIN_OF(v) _mm512_reduce_min_ps(v)
+
 #endif

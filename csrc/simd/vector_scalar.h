@@ -73,4 +73,9 @@ static inline void SPLIT(float x, float *m, float *e) {
     *e = SUB(EXPONENT(normal), PICK(tiny, SPLAT(23.0f), SPLAT(0.0f)));
 }
 
+#define LOAD_PART_OR(p, count, other) (*(p))
+#define SUM_OF(v) (v)
+#define MAX_OF(v) (v)
+#define MIN_OF(v) (v)
+
 #endif

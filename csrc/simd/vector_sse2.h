@@ -84,4 +84,19 @@ static inline void SPLIT(__m128 x, __m128 *m, __m128 *e) {
     *e = SUB(EXPONENT(normal), PICK(tiny, SPLAT(23.0f), SPLAT(0.0f)));
 }
 
+static inline __m128 LOAD_PART_OR(const float *p, int64_t count, __m128 other) {
+    float lanes[4];
+    _mm_storeu_ps(lanes, other);
+    memcpy(lanes, p, (size_t)count * sizeof *p);
+    return _mm_loadu_ps(lanes);
+}
+#define ONE_OF(name, JOIN)                                                      \
+    static inline float name(__m128 v) {                                        \
+        v = JOIN(v, _mm_movehl_ps(v, v));                                       \
+        return _mm_cvtss_f32(JOIN(v, _mm_shuffle_ps(v, v, 1)));                 \
+    }
+ONE_OF(SUM_OF, ADD)
+ONE_OF(MAX_OF, MAX)
+ONE_OF(MIN_OF, MIN)
+
 #endif

@@ -13,7 +13,8 @@ from minilite.cli import inspect, plan, profile, run, stand_in
 from minilite.errors import MiniliteError, UnsupportedOpError
 
 COMMANDS = (run, inspect, plan, profile, stand_in)
-"""Modules with `add_parser(commands)`, which sets `execute(options)` as the parser's default."""
+"""Modules with `add_parser(commands)`, which sets `execute(options)`, whose answer is the exit status if it has one, as the parser's
+default."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -43,10 +44,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command. Returns the exit status: 0, or 2 with one line on stderr (one more for each unsupported operator)."""
+    """Runs one command. Returns the exit status: 0, or 2 with one line on stderr (one more for each unsupported operator), or with what
+    `inspect --check` prints."""
     options = _parser().parse_args(arguments)
     try:
-        options.execute(options)
+        status: int = options.execute(options) or 0
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output has seen enough
         with contextlib.suppress(OSError):
@@ -61,4 +63,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (MiniliteError, OSError, MemoryError) as error:
         sys.stderr.write(f"minilite: {' '.join(str(error).split()) or type(error).__name__}\n")
         return 2
-    return 0
+    return status

@@ -74,6 +74,7 @@ FAMILIES: dict[str, str] = {
     "LOGICAL_OR": "logical",
     "LOGISTIC": "activation",
     "LOG_SOFTMAX": "softmax",
+    "LSH_PROJECTION": "lsh_projection",
     "LSTM": "lstm",
     "Landmarks2TransformMatrix": "landmarks",
     "MATRIX_DIAG": "diagonal",

@@ -267,3 +267,35 @@ def map_f32(simd: Any, function: str, x: NDArray, y: NDArray | None = None, a: f
     args = {"x": pointer(x, "float *"), "y": pointer(y, "float *"), "n": x.size, "a": a, "b": b}
     simd.map_f32(ffi.new("ml_map_f32_args *", {**args, "function": getattr(lib, f"ML_MAP_{function}")}))
     return y
+
+
+def zip_f32(
+    simd: Any, function: str, a: NDArray, b: NDArray, y: NDArray, *, low: float = -np.inf, high: float = np.inf
+) -> NDArray:
+    """A function of two floats, named without ML_ZIP_; rows (rows, n) of `y`, of an input also (1, n), (rows, 1) or (1, 1)."""
+    rows, n = y.shape
+    kind = 1 if a.shape[1] == 1 != n else 2 if b.shape[1] == 1 != n else 0
+    args = {
+        "a": pointer(a, "float *"), "b": pointer(b, "float *"), "y": pointer(y, "float *"), "n": n, "rows": rows,
+        "a_row": 0 if a.shape[0] == 1 else a.shape[1], "b_row": 0 if b.shape[0] == 1 else b.shape[1],
+        "function": getattr(lib, f"ML_ZIP_{function}"), "kind": kind, "low": low, "high": high,
+    }  # fmt: skip
+    simd.zip_f32(ffi.new("ml_zip_f32_args *", args))
+    return y
+
+
+def fold_f32(simd: Any, function: str, x: NDArray, y: NDArray, *, across: bool) -> NDArray:
+    """Rows of `x` taken into y: one number a row, or all rows into one; named without ML_FOLD_."""
+    rows, n = x.shape
+    args = {"x": pointer(x, "float *"), "y": pointer(y, "float *"), "n": n, "rows": rows, "stride": x.strides[0] // 4}
+    simd.fold_f32(
+        ffi.new("ml_fold_f32_args *", {**args, "function": getattr(lib, f"ML_FOLD_{function}"), "across": across})
+    )
+    return y
+
+
+def softmax_f32(simd: Any, x: NDArray, y: NDArray, *, beta: float = 1.0, logs: bool = False) -> NDArray:
+    """A row; y may be x."""
+    args = {"x": pointer(x, "float *"), "y": pointer(y, "float *"), "n": x.size, "beta": beta, "logs": logs}
+    simd.softmax_f32(ffi.new("ml_softmax_f32_args *", args))
+    return y

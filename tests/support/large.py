@@ -48,6 +48,7 @@ from support.large_nodes import (
     svdf,
     to_dense,
     topk,
+    transform,
     unique,
     update,
     windows,
@@ -80,6 +81,10 @@ SHORT = {
     "EXPAND_DIMS": "a view, or a copy in blocks",
     "BITCAST": "a view, or a copy in blocks",
     "RNN": "one product, of a step",
+    "Landmarks2TransformMatrix": "a few points",
+    "SignalFilterBank": "as many frequencies as int16 counts",
+    "SignalFilterBankSpectralSubtraction": "1024 channels at most",
+    "SignalStacker": "a frame",
 }
 """Operators that never work long in a node, or not in blocks, and why."""
 
@@ -182,6 +187,21 @@ LARGE: dict[str, Any] = {
     "RFFT2D": of((8, 256, 256), [256, 256]),
     "AudioSpectrogram": lambda rng, inputs, outputs: (family("audio").spectrogram(values(rng, "f32", (100000, 1))), {}),
     "Mfcc": lambda rng, inputs, outputs: (family("audio").mfcc(family("audio").spectra((1, 2000, 257))), {}),
+    "SignalWindow": lambda rng, *_: (family("signal").window(values(rng, "s16", ROWS), values(rng, "s16", ROWS[1:])), {}),
+    "SignalFftAutoScale": lambda rng, *_: (family("signal").auto_scale(values(rng, "s16", (N,))), {}),
+    **{op: transform(op) for op in ("SignalRfft", "SignalIrfft")},
+    "SignalEnergy": lambda rng, *_: (family("signal").energy(values(rng, "s16", (N,)), 0, N // 2), {}),
+    "SignalFilterBankSquareRoot": lambda rng, *_: (family("filter_bank").root(values(rng, "u64", (N // 8,)), 2), {}),
+    "SignalPCAN": lambda rng, *_: (
+        family("filter_bank").pcan(*(values(rng, "u32", (N,)) for _ in "xy"), family("filter_bank").gains()), {}),
+    "SignalFilterBankLog": lambda rng, *_: (family("filter_bank").log(values(rng, "u32", (N,))), {}),
+    "SignalFramer": lambda rng, *_: (family("stream").framer((1, 160 * 4096), 320, 160), {}),
+    "SignalOverlapAdd": lambda rng, inputs, outputs: (family("stream").overlap((1, 4096, 320), 160, inputs[0]), {}),
+    "SignalDelay": lambda rng, *_: (family("stream").delay((16, 1 << 15), 100), {}),
+    "TransformTensorBilinear": lambda rng, *_: (
+        family("landmarks").crop(values(rng, "f32", (1, 64, 64, 8)), family("landmarks").placed(0.1, 0, 2, 0, 0.1, 1), 512, 512), {}),
+    "TransformLandmarks": lambda rng, *_: (
+        family("landmarks").points(values(rng, "f32", (1, N // 4, 3)), values(rng, "f32", (1, 4, 4))), {}),
     "aeq.hadamard_rotation": lambda rng, inputs, outputs: (
         family("hadamard").rotation(values(rng, "f32", (512, 512)), 64), {}),
 }  # fmt: skip

@@ -248,6 +248,14 @@ def update(rng: Any, inputs: Any, outputs: Any) -> Any:
     return OneNode("DYNAMIC_UPDATE_SLICE", [x, part, const([3, 5], dtype_of(inputs[2]))], kind=inputs[0]), {}
 
 
+def transform(op: str) -> Special:
+    def case(rng: Any, inputs: Any, outputs: Any) -> Any:
+        x = values(rng, inputs[0], (512, 514 if op == "SignalIrfft" else 512), 1.0)
+        return family("signal").fft(x, 512, op), {}
+
+    return case
+
+
 def detection(rng: Any, inputs: Any, outputs: Any) -> Any:
     return family("detection_postprocess").detection(rng, inputs[:2], 20000, max_detections=500), {}
 

@@ -90,6 +90,55 @@ def test_inspect_shows_what_it_can_of_a_model_it_cannot_run(tmp_path: Path, caps
     assert "Mystery" in shown.err
 
 
+def test_check_says_that_all_is_supported(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", "--check", model]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    head, columns, *lines = shown.out.splitlines()
+    assert head == "model.tflite: 3 nodes of 2 operators, all supported"
+    assert columns.split() == ["operator", "nodes", "first", "answer"]
+    assert [line.split() for line in lines] == [
+        ["RELU", "2", "0:0", "0:1", "supported"],
+        ["RELU6", "1", "0:2", "supported"],
+    ]
+
+
+def test_check_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of types too, and where a node of an operator runs and another does not."""
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, wide = graph.input("x", (2,)), graph.input("wide", (2,), TensorType.FLOAT64)
+    outs = [graph.node("FlexMystery", [x], out=(f"y{i}", (2,)), custom=True) for i in range(5)]
+    outs += [graph.node("RELU", [x], out=("z", (2,))), graph.node("RELU", [wide], out=("v", (2,), TensorType.FLOAT64))]
+    graph.output(*outs)
+    path = tmp_path / "custom.tflite"
+    path.write_bytes(builder.build())
+    assert main(["inspect", "--check", str(path)]) == 2
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    head, _, *lines = shown.out.splitlines()
+    assert head == "custom.tflite: 7 nodes of 2 operators, 2 not supported"
+    assert [line.split()[:2] for line in lines] == [["FlexMystery", "5"], ["RELU", "1"], ["RELU", "1"]]
+    assert "0:0 0:1 0:2 ..." in lines[0]
+    assert "Select TensorFlow op(s)" in lines[0]
+    assert "types f64 -> f64 of x -> y are not supported" in lines[1]
+    assert lines[2].split()[2:] == ["0:5", "supported"]
+
+
+def test_check_plans_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Shapes that do not fit are none of its business; files that are no models are."""
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, y = graph.input("x", (2,)), graph.input("y", (3,))
+    graph.output(graph.node("ADD", [x, y], out=("z", (2,))))
+    path = tmp_path / "misfit.tflite"
+    path.write_bytes(builder.build())
+    assert main(["inspect", "--check", str(path)]) == 0
+    assert "1 node of 1 operator, all supported" in capsys.readouterr().out
+    path.write_bytes(b"nothing of the kind")
+    refused(capsys, "inspect", "--check", str(path))
+
+
 def test_unsupported_operators_have_a_line_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     builder = ModelBuilder()
     graph = builder.subgraph("main")

@@ -21,16 +21,9 @@ static inline uint16_t half_of(float x, float minimum, float maximum) {
 }
 #define FLOAT(h) ml_float_of_half(h)
 
-/* Evals `op`_f32, where a clamp is left out if it does nothing, and `op`_f16: sums and products of halves are exact enough in
- * float for one rounding. */
-#define FLOATS(op, context, OPERATION)                                                                     \
-    ML_BINARY(op##_plain_f32, float, float, ML_NO_CONTEXT, OPERATION(u, v))                                 \
-    ML_BINARY(op##_clamped_f32, float, float, ML_PARAMS_AS(context), ml_clamp_f32(OPERATION(u, v), p.minimum, p.maximum))              \
-    static ml_status op##_f32(const ml_call *c) {                                                          \
-        const context *p = c->params;                                                                      \
-        const bool clamps = p->minimum > -__builtin_inff() || p->maximum < __builtin_inff();               \
-        return clamps ? op##_clamped_f32(c) : op##_plain_f32(c);                                           \
-    }
+/* Evals `op`_f32, and `op`_f16: sums and products of halves are exact enough in float for one rounding. */
+#define FLOATS(op, context, FUNCTION) \
+    ML_BINARY_F32(op##_f32, FUNCTION, ML_PARAMS_AS(context), p.minimum, p.maximum)
 #define HALVES(op, context, OPERATION)                                                                     \
     ML_BINARY(op##_f16, uint16_t, uint16_t, ML_PARAMS_AS(context),                                               \
               half_of(OPERATION(FLOAT(u), FLOAT(v)), p.minimum, p.maximum))
@@ -38,12 +31,12 @@ static inline uint16_t half_of(float x, float minimum, float maximum) {
 #define SUB(u, v) ((u) - (v))
 #define MUL(u, v) ((u) * (v))
 #define SQUARE(u, v) (((u) - (v)) * ((u) - (v)))
-FLOATS(add, add_params, ADD)
-FLOATS(sub, add_params, SUB)
-FLOATS(mul, clamp_params, MUL)
+FLOATS(add, add_params, ML_ZIP_ADD)
+FLOATS(sub, add_params, ML_ZIP_SUB)
+FLOATS(mul, clamp_params, ML_ZIP_MUL)
 HALVES(add, add_params, ADD)
 HALVES(mul, clamp_params, MUL)
-ML_BINARY(squared_difference_f32, float, float, ML_NO_CONTEXT, SQUARE(u, v))
+ML_BINARY_F32(squared_difference_f32, ML_ZIP_SQUARED_DIFFERENCE, ML_NO_CONTEXT, 0.0f, 0.0f)
 
 typedef struct complex_f32 {
     float re, im;
