@@ -1,6 +1,6 @@
 """Measures what docs/performance.md shows and writes it there, each section with its stamp.
 
-usage: python -m asv_bench.performance [peers] [counted] [ladder] [bad-case] [history]
+usage: python -m asv_bench.performance [peers] [counted] [levels] [ladder] [bad-case] [history]
 
 Without names all sections are made anew. `history` draws what `python -m asv_bench.history` has measured. A section's stamp is
 the commit it was measured at; `python -m asv_bench.performance --check` fails when a later commit touched what it measures.
@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from asv_bench import bad_case, builds, history_chart
+from asv_bench import bad_case, builds, history_chart, levels
 from asv_bench.benchmarks import costs, operations, peers
 from asv_bench.ladder import __main__ as ladder
 
@@ -97,6 +97,7 @@ CODE = ("csrc", "minilite")
 SECTIONS = {
     "peers": Section(make_peers, (*CODE, "asv_bench/benchmarks/peers.py", "asv_bench/benchmarks/operations.py")),
     "counted": Section(make_counted, (*CODE, "asv_bench/benchmarks/costs.py", "asv_bench/benchmarks/operations.py")),
+    "levels": Section(levels.table, ("csrc/simd", "csrc/api/simd.h", "asv_bench/levels.py")),
     "ladder": Section(make_ladder, ("asv_bench/ladder", "asv_bench/benchmarks/dynamic_family.py")),
     "bad-case": Section(make_bad_case, (*CODE, "asv_bench/bad_case.py", "asv_bench/benchmarks/dynamic_family.py")),
     "history": Section(make_history, CODE),

@@ -17,6 +17,7 @@ __all__ = [
     "UnsupportedOpError",
     "__version__",
     "get_include",
+    "install_as",
     "kernel",
     "load_model",
 ]
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from minilite.format.reader import load_model
     from minilite.interpreter import Interpreter, OpResolverType
     from minilite.signature import SignatureRunner
+    from minilite.stand_in import install_as
 
     __version__: str
 else:
@@ -46,6 +48,7 @@ else:
         "format.reader": ("load_model",),
         "interpreter": ("Interpreter", "OpResolverType"),
         "signature": ("SignatureRunner",),
+        "stand_in": ("install_as",),
     }
 
     def __getattr__(name: str) -> Any:

@@ -97,10 +97,10 @@ def read(model_path: Path | Content | Model | None, model_content: Content | Non
         raise InputError(message)
     if model_path is None or _is_content(model_path):
         return _read_content(model_content if model_path is None else model_path)
+    if hasattr(model_path, "read"):
+        return _read_content(_read_file(model_path))
     if not isinstance(model_path, (str, bytes, os.PathLike)):
-        message = f"model_path is of type {type(model_path).__name__}, must be a path, a model's bytes or a Model"
-        if hasattr(model_path, "read"):
-            message += ": pass what its read() gives"
+        message = f"model_path is of type {type(model_path).__name__}, must be a path, a model's bytes, an open file or a Model"
         raise InputTypeError(message)
     return load_model(os.fsdecode(model_path), load=load)
 
@@ -124,11 +124,19 @@ def _is_buffer(value: Any) -> bool:
     return True
 
 
+def _read_file(file: Any) -> Any:
+    content = file.read()
+    if isinstance(content, str):
+        message = "the file was opened as text, must be opened in binary mode: open(path, 'rb')"
+        raise InputTypeError(message)
+    return content
+
+
 def _read_content(content: Any) -> Model:
+    if not _is_buffer(content) and hasattr(content, "read"):
+        content = _read_file(content)
     if not _is_buffer(content):
         message = f"model_content is of type {type(content).__name__}, must be a model's bytes"
-        if hasattr(content, "read"):
-            message += ": pass what its read() gives"
         raise InputTypeError(message)
     try:
         return read_model(content)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from . import common
 
-LEVELS = ["scalar", "sse2", "avx2", "avx512"]
+LEVELS = ["scalar", "sse2", "avx2", "avx_vnni", "avx512"]
 
 
 def core() -> Any:
@@ -74,6 +74,92 @@ class MatmulF32:
         self.simd.pack_f32(pointer("float *", self.w), self.n, self.k, pointer("float *", self.packed))
 
 
+class MatmulS8:
+    """Rows x k x outputs of bytes, and the packing of their weights."""
+
+    params = [LEVELS, ["196 256 256", "3136 64 128", "49 960 320", "1024 144 16", "32 768 3072", "1 1024 1000"]]
+    param_names = ["level", "rows k outputs"]
+
+    def setup(self, name: str, shape: str) -> None:
+        self.simd = level(name)
+        with common.if_there():
+            assert self.simd.matmul_s8
+        rows, k, n = map(int, shape.split())
+        rng = np.random.default_rng(0)
+        self.arrays = {
+            "w": rng.integers(-128, 128, (n, k)).astype(np.int8),
+            "packed": np.empty(-(-n // 16) * 16 * -(-k // 4) * 4, np.int8),
+            "sums": np.empty(n, np.int32),
+            "a": rng.integers(0, 256, (rows, k)).astype(np.uint8),
+            "y": np.empty((rows, n), np.int32),
+        }
+        at = {key: pointer("void *", array) for key, array in self.arrays.items()}
+        sizes = {"n": n, "k": k, "pieces": 1}
+        steps = {"type": 9, "output_step": k, "period": n + 1, "input_step": 1}
+        self.pack = core().ffi.new(
+            "ml_pack_s8_args *", {**{key: at[key] for key in ("w", "packed", "sums")}, **sizes, **steps}
+        )
+        self.args = core().ffi.new(
+            "ml_matmul_s8_args *",
+            {"a": at["a"], "packed": at["packed"], "y": at["y"], "rows": rows, "a_stride": k, "y_stride": n, **sizes},
+        )
+        self.simd.pack_s8(self.pack)
+
+    def time_matmul_s8(self, _: str, __: str) -> None:
+        self.simd.matmul_s8(self.args)
+
+    def time_pack_s8(self, _: str, __: str) -> None:
+        self.simd.pack_s8(self.pack)
+
+
+class Hybrid:
+    """What stands around integer products of floats: range, bytes, and sums scaled back; and sums by doubles to bytes."""
+
+    params = [LEVELS, ["1 1024", "196 256", "3136 64"]]
+    param_names = ["level", "rows values"]
+
+    def setup(self, name: str, shape: str) -> None:
+        self.simd = level(name)
+        with common.if_there():
+            assert self.simd.quantize_u8
+        rows, n = map(int, shape.split())
+        rng = np.random.default_rng(0)
+        self.arrays = {
+            "x": rng.uniform(-1, 1, (rows, n)).astype(np.float32),
+            "bytes": np.empty((rows, n), np.uint8),
+            "sums": rng.integers(-10_000, 10_000, (rows, n)).astype(np.int32),
+            "scales": np.full(rows, 0.01, np.float32),
+            "weights": np.full(n, 0.01, np.float32),
+            "reals": np.full(n, 0.01),
+        }
+        at = {key: pointer("void *", array) for key, array in self.arrays.items()}
+        new, self.count, self.x = core().ffi.new, rows * n, pointer("float *", self.arrays["x"])
+        self.ends = new("float *"), new("float *")
+        self.quantize = new(
+            "ml_quantize_u8_args *", {"x": at["x"], "n": rows * n, "inverse": 127, "low": -128, "y": at["bytes"]}
+        )
+        table = {"sums": at["sums"], "rows": rows, "sums_stride": n, "n": n, "y_stride": n}
+        self.scale = new(
+            "ml_scale_s32_args *",
+            {**table, "scales": at["scales"], "weights": at["weights"], "y": at["x"], "low": -np.inf, "high": np.inf},
+        )
+        self.requantize = new(
+            "ml_requantize_f64_args *", {**table, "reals": at["reals"], "y": at["bytes"], "low": -128, "high": 127}
+        )
+
+    def time_range_f32(self, _: str, __: str) -> None:
+        self.simd.range_f32(self.x, self.count, *self.ends)
+
+    def time_quantize_u8(self, _: str, __: str) -> None:
+        self.simd.quantize_u8(self.quantize)
+
+    def time_scale_s32(self, _: str, __: str) -> None:
+        self.simd.scale_s32(self.scale)
+
+    def time_requantize_f64(self, _: str, __: str) -> None:
+        self.simd.requantize_f64(self.requantize)
+
+
 class Requantize:
     """Rows x outputs of sums that land within a byte."""
 
@@ -97,3 +183,12 @@ class Requantize:
 
     def time_requantize(self, _: str, __: str) -> None:
         self.simd.requantize(self.args)
+
+
+class RequantizeSmall(Requantize):
+    """The same where it is said that sums are small."""
+
+    def setup(self, name: str, shape: str) -> None:
+        super().setup(name, shape)
+        with common.if_there():
+            self.args.limit = 1 << 30

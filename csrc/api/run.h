@@ -53,6 +53,21 @@ void ml_interpreter_cancel(ml_interpreter *interpreter);
 const uint64_t *ml_interpreter_sequence(const ml_interpreter *interpreter);
 /* Forgets resource variables, tables and what CALL_ONCE has run. */
 ml_status ml_interpreter_reset_resources(ml_interpreter *interpreter);
+/* The value of a resource variable or table, which others can be given: `bytes` of them, copied to `to` if `room` is enough. */
+typedef struct ml_resource {
+    ml_shape shape;
+    int32_t type;
+    bool there; /* the interpreter has such a number */
+    bool assigned; /* it has a value */
+    int64_t bytes;
+} ml_resource;
+ml_status ml_interpreter_resource(ml_interpreter *interpreter, int32_t number, ml_resource *found,
+                                  void *to, int64_t room);
+ml_status ml_interpreter_set_resource(ml_interpreter *interpreter, int32_t number,
+                                      const ml_resource *value, const void *from, ml_error *error);
+/* Whether CALL_ONCE has run the subgraph; with `set` it has from now on, or has not, as *done says. */
+ml_status ml_interpreter_called_once(ml_interpreter *interpreter, int32_t subgraph, int32_t *done,
+                                     bool set);
 /* How many threads runs may use, the caller's included; from the next run on. */
 ml_status ml_interpreter_set_threads(ml_interpreter *interpreter, int32_t threads);
 
@@ -161,6 +176,7 @@ typedef struct ml_usage {
         block_bytes; /* of blocks beside the arena: values of no fixed size, carries of loops whose shapes change */
     int64_t cached_bytes; /* of the plans in the cache, with their residences */
     int32_t cached_plans; /* the one in force included */
+    int32_t views; /* of the arena that are alive */
     int32_t
         stays_mapped; /* the arena's addresses can be read and written as long as the state lives */
 } ml_usage;

@@ -31,6 +31,45 @@ typedef struct ml_matmul_f32_args {
     float high;
 } ml_matmul_f32_args;
 
+/* Weights (n, pieces * k) of bytes, s8, u8 less 128 or unpacked s4, where matmul_s8 wants them: in panels of 64 outputs, the
+ * last one of a multiple of 16, each [piece][group of 4 of k][output][4] with zeros in excess. The last group of a piece is its
+ * last four bytes, zeros standing for those that the group before has. One layout for all levels. */
+typedef struct ml_pack_s8_args {
+    const void *
+        w; /* output i, input j: element first + i % period * output_step + i / period * period_step + j * input_step */
+    int64_t first;
+    int32_t type; /* ML_S8, ML_U8, ML_S4 */
+    int64_t output_step;
+    int64_t period;
+    int64_t period_step;
+    int64_t input_step;
+    int64_t n;
+    int64_t pieces;
+    int64_t k; /* of a piece */
+    int8_t *packed; /* ml_packed_s8(n, pieces, k) bytes */
+    int32_t *sums; /* of each output's packed weights: n */
+} ml_pack_s8_args;
+
+/* y = a w + bias + factors columns: rows of bytes a, 0 to 255, with weights packed by pack_s8; sums wrap.
+ *
+ * A row of a is `pieces` stretches of k bytes, piece_stride apart. factors columns adds factors[row] * columns[output] to a
+ * sum: what takes zero points out that rows have of their own. */
+typedef struct ml_matmul_s8_args {
+    const uint8_t *a;
+    int64_t rows;
+    int64_t a_stride; /* bytes from row to row */
+    int64_t pieces; /* at least 1 */
+    int64_t piece_stride; /* bytes */
+    int64_t k; /* bytes of a piece */
+    int64_t n; /* outputs */
+    const int8_t *packed;
+    const int32_t *bias; /* n, or NULL */
+    const int32_t *factors; /* one a row, or NULL */
+    const int32_t *columns; /* n, where there are factors */
+    int32_t *y;
+    int64_t y_stride; /* elements from row to row, at least n */
+} ml_matmul_s8_args;
+
 /* y = clamp(ml_multiply_quantized(sum + bias, mantissa, shift) + zero, low, high), for rows of n sums, bit for bit as
  * fixed_point.h has it; sums wrap. Mantissas are 0 or above, shifts -31 to 31. The low byte is written: the same bits for s8
  * and u8. */
@@ -47,7 +86,290 @@ typedef struct ml_requantize_args {
     int32_t zero;
     int32_t low;
     int32_t high;
+    int32_t limit; /* sums, bias included, are below it on either side; 0: not known */
 } ml_requantize_args;
+
+/* y = clamp(round(sum * real) + zero, low, high), ties away from zero, for rows of n sums; products beyond 10^9 are that. The
+ * low byte is written. */
+typedef struct ml_requantize_f64_args {
+    const int32_t *sums;
+    int64_t rows;
+    int64_t sums_stride; /* elements from row to row, at least n */
+    int64_t n;
+    const double *reals; /* n */
+    int8_t *y;
+    int64_t y_stride; /* elements from row to row, at least n */
+    int32_t zero; /* of a byte or so, as low and high */
+    int32_t low;
+    int32_t high;
+} ml_requantize_f64_args;
+
+/* y = min(max(bias + sum * (scale * weight), low), high), or (sum * weight) * scale, for rows of n sums, each row with a scale of
+ * its own, each output with a weight; no step is fused. NaN passes on. */
+typedef struct ml_scale_s32_args {
+    const int32_t *sums;
+    int64_t rows;
+    int64_t sums_stride; /* elements from row to row, at least n */
+    int64_t n;
+    const float *scales; /* rows */
+    const float *weights; /* n */
+    const float *bias; /* n, or NULL */
+    float *y;
+    int64_t y_stride; /* elements from row to row, at least n */
+    float low;
+    float high;
+    int32_t weights_first;
+} ml_scale_s32_args;
+
+/* y = 128 + round(min(max(zero + x * inverse, low), 127)), ties away from zero, no step fused: floats as steps of a scale, to
+ * bytes. NaN is `low`, which is -128 or more. */
+typedef struct ml_quantize_u8_args {
+    const float *x;
+    int64_t n;
+    float zero;
+    float inverse;
+    float low;
+    uint8_t *y;
+} ml_quantize_u8_args;
+
+/* Windows of `height` lines by `width` taps over an image, each channel by itself: sums of n channels of neighbouring pixels.
+ *
+ * All elements have 4 bytes: floats, or in depthwise_s8 groups of small integers, one under the other, as interleave_s8 of
+ * the same level makes them: 4 of u8, whose weights are s8, or 2 of s16. Sums wrap. Weights lie in panels of ML_PANEL_DEPTHWISE channels, [panel][line][tap][channel], with zeros
+ * in excess. A pixel's sum begins with `start` and goes on in the order of lines and taps; of floats, 128 products at a time
+ * are summed, and those sums in turn. It does not depend on the pixels it is computed with. */
+typedef struct ml_depthwise_args {
+    const void *const *lines; /* `height` of them */
+    int64_t first; /* element of a line that the first pixel's first tap is */
+    int64_t height;
+    int64_t width;
+    int64_t tap_step; /* elements from tap to tap */
+    int64_t pixel_step; /* from pixel to pixel */
+    int64_t pixels;
+    int64_t n;
+    const void *packed; /* the weight of the first line and tap */
+    int64_t packed_line; /* elements from line to line */
+    int64_t packed_panel; /* from panel to panel */
+    const void *start; /* n floats or int32, or NULL: 0 */
+    void *y; /* pixels of n floats or int32 */
+    float low; /* floats are clamped; NaN passes on */
+    float high;
+} ml_depthwise_args;
+
+/* y[i] = the bytes i, each ^ flip, of some lines, one behind the other: of ml_simd's depthwise_s8_group lines, 4 as bytes or
+ * 2 as 16 bits. */
+typedef struct ml_interleave_s8_args {
+    const uint8_t *lines[4]; /* of `count` bytes; NULL: full of `pad` */
+    int64_t count;
+    int32_t flip; /* 0 or 128 */
+    int32_t pad; /* 0 to 255, not flipped */
+    void *y; /* count groups of 4 bytes */
+} ml_interleave_s8_args;
+
+/* y[i] = clamp((u - (u < negative)) >> shift, low, high), where u = a[i] a_factor + b[i] b_factor + offset, which wraps: a sum of
+ * bytes in two scales. Bytes are s8 where is_signed, else u8, as low and high are; a step of 0 takes the same byte again. `y` may
+ * be exactly a or b. */
+typedef struct ml_add_s8_args {
+    const uint8_t *a;
+    const uint8_t *b;
+    uint8_t *y;
+    int64_t n;
+    int32_t a_step; /* 0 or 1 */
+    int32_t b_step;
+    int32_t is_signed;
+    int32_t a_factor;
+    int32_t b_factor;
+    int32_t offset;
+    int32_t negative;
+    int32_t shift; /* 0 to 31 */
+    int32_t low;
+    int32_t high;
+} ml_add_s8_args;
+
+/* y[i] = clamp(ml_multiply_quantized((a[i] - a_zero) (b[i] - b_zero), mantissa, shift) + zero, low, high), bit for bit as
+ * fixed_point.h has it; bytes as above; products and sums wrap. The mantissa is 0 or above. */
+typedef struct ml_mul_s8_args {
+    const uint8_t *a;
+    const uint8_t *b;
+    uint8_t *y;
+    int64_t n;
+    int32_t a_step; /* 0 or 1 */
+    int32_t b_step;
+    int32_t is_signed;
+    int32_t a_zero;
+    int32_t b_zero;
+    int32_t mantissa;
+    int32_t shift; /* -31 to 31 */
+    int32_t zero;
+    int32_t low;
+    int32_t high;
+} ml_mul_s8_args;
+
+/* Windows of `height` lines by `width` neighbouring pixels, each of n channels by itself: the largest, or the mean of all. Means of
+ * floats are sums in the order of lines and taps, divided; those of integers are rounded, ties away from zero. NaN never is the largest,
+ * and is a mean; limits leave it as it is. */
+typedef struct ml_pool_args {
+    const void *x; /* the first tap of the first pixel's window */
+    int64_t height;
+    int64_t width;
+    int64_t line_step; /* elements from line to line */
+    int64_t pixel_step; /* from one pixel's window to the next */
+    int64_t pixels;
+    int64_t n;
+    void *y; /* pixels of n elements */
+    int32_t is_signed; /* bytes are s8, else u8 */
+    int32_t low; /* limits of integers */
+    int32_t high;
+    float minimum; /* of floats */
+    float maximum;
+} ml_pool_args;
+
+/* Rows of n bytes, s8 or u8: y = exp(x - the row's most) over their sum, as TFLite has it in integers, of 1 / 256 from the type's least
+ * number on. exps has exp(-i) in Q0.31 for differences i, 0 where they are too far. `y` may be exactly x. */
+typedef struct ml_softmax_s8_args {
+    const uint8_t *x;
+    uint8_t *y;
+    int64_t rows;
+    int64_t n;
+    const int32_t *exps; /* 256 */
+    int32_t is_signed;
+} ml_softmax_s8_args;
+
+/* quantize_s8: y = round(x / scale) + zero, ties away from zero, within the byte's limits; NaN gives the least. dequantize_s8:
+ * x = scale * (y - zero). */
+typedef struct ml_quantize_s8_args {
+    float *x;
+    uint8_t *y;
+    int64_t n;
+    float scale;
+    int32_t zero;
+    int32_t is_signed; /* y is s8, else u8 */
+} ml_quantize_s8_args;
+
+/* What the second of two has: of 1, or of 1024. */
+typedef union ml_blend_part {
+    float real;
+    int32_t fixed;
+} ml_blend_part;
+typedef struct ml_blend_tap {
+    int32_t first;
+    int32_t second;
+    ml_blend_part part;
+} ml_blend_tap;
+
+/* Pixels of n channels, each of two columns of two lines: f32 with real parts, u8 too, rounded half up, s8 with fixed ones,
+ * rounded half away from zero. Sums of reals are in one order at all levels. */
+typedef struct ml_blend_args {
+    const void *upper;
+    const void *lower;
+    ml_blend_part down; /* the lower line's */
+    const ml_blend_tap *taps; /* columns, one a pixel */
+    int64_t pixels;
+    int64_t n;
+    void *y;
+} ml_blend_args;
+
+/* y[i] = function(x[i]); y may be x. What `a` and `b` are stands behind the function's name. Within so many ULP of the exact
+ * result, subnormal ones included unless it says otherwise; 0: correctly rounded. NaN passes on. */
+typedef enum ml_map_f32_function {
+    ML_MAP_CLAMP, /* min(max(x, a), b): 0 */
+    ML_MAP_LEAKY, /* x, times a where it is not above 0: 0 */
+    ML_MAP_ABS, /* 0 */
+    ML_MAP_NEG, /* 0 */
+    ML_MAP_SQUARE, /* 0 */
+    ML_MAP_SQRT, /* 0 */
+    ML_MAP_RSQRT, /* of the rounded root: 2 */
+    ML_MAP_FLOOR, /* 0 */
+    ML_MAP_CEIL, /* 0 */
+    ML_MAP_ROUND, /* ties to even: 0 */
+    ML_MAP_EXP, /* 2 */
+    ML_MAP_LOG, /* 2 */
+    ML_MAP_SIN, /* 3 up to 20000, beyond it libm's */
+    ML_MAP_COS, /* 3 up to 20000, beyond it libm's */
+    ML_MAP_LOGISTIC, /* 4 of normal results; 0 below them */
+    ML_MAP_TANH, /* 6; 1 at most */
+    ML_MAP_ELU, /* 2 */
+    ML_MAP_HARD_SWISH, /* x min(max(x + 3, 0), 6), rounded, over 6: 0; 1 of subnormals */
+    ML_MAP_GELU, /* 6 of x / 2 */
+    ML_MAP_GELU_TANH, /* 6 of x / 2 */
+    ML_MAP_COUNT
+} ml_map_f32_function;
+typedef struct ml_map_f32_args {
+    const float *x;
+    float *y;
+    int64_t n;
+    int32_t function;
+    float a;
+    float b;
+} ml_map_f32_args;
+
+/* y[i] = function(a[i], b[i]) for rows of n elements; where `kind` says so, a row's first element of an input is meant for all of
+ * it. y may be an input whose rows lie as y's do. All are one rounding for each operation; low and high, if they are not
+ * infinite, clamp what the first four make. NaN passes on, but that MAX and MIN give their second operand where one is NaN. */
+typedef enum ml_zip_f32_function {
+    ML_ZIP_ADD,
+    ML_ZIP_SUB,
+    ML_ZIP_MUL,
+    ML_ZIP_DIV,
+    ML_ZIP_MAX,
+    ML_ZIP_MIN,
+    ML_ZIP_SQUARED_DIFFERENCE,
+    ML_ZIP_PRELU, /* a, times b where it is below 0 */
+    ML_ZIP_COUNT
+} ml_zip_f32_function;
+typedef enum ml_zip_kind { ML_ZIP_FULL, ML_ZIP_SCALAR_A, ML_ZIP_SCALAR_B } ml_zip_kind;
+typedef struct ml_zip_f32_args {
+    const float *a;
+    const float *b;
+    float *y;
+    int64_t n;
+    int64_t rows;
+    int64_t a_row; /* elements from row to row; 0: one for all */
+    int64_t b_row;
+    int32_t function;
+    int32_t kind;
+    float low;
+    float high;
+} ml_zip_f32_args;
+
+/* Takes the numbers of each row into a result of its own, or all rows into n results side by side. SUM, SQUARES: added up in as many lanes as a level has, within n / 8
+ * eps of the sum of sizes, or one after the other where they lie side by side; MAX, MIN: exact, NaN is passed over. */
+typedef enum ml_fold_f32_function {
+    ML_FOLD_SUM,
+    ML_FOLD_SQUARES,
+    ML_FOLD_MAX,
+    ML_FOLD_MIN,
+    ML_FOLD_COUNT
+} ml_fold_f32_function;
+typedef struct ml_fold_f32_args {
+    const float *x;
+    float *y; /* what there is already, then that and the numbers: one a row, or n if across */
+    int64_t n; /* of a row */
+    int64_t rows;
+    int64_t stride; /* elements from row to row */
+    int32_t function;
+    int32_t across;
+} ml_fold_f32_args;
+
+/* y = exp((x - the largest) beta) over their sum, or x - the largest - the logarithm of that sum (beta is 1 then), of a row of n >= 1;
+ * y may be x. Exps within 2 ULP, sums in lanes, one product with the sum's inverse. With a NaN all are NaN. */
+typedef struct ml_softmax_f32_args {
+    const float *x;
+    float *y;
+    int64_t n;
+    float beta;
+    int32_t logs;
+} ml_softmax_f32_args;
+
+/* sums[i] += element i of each row of n bytes; they wrap. */
+typedef struct ml_sum_rows_s8_args {
+    const uint8_t *x;
+    int64_t rows;
+    int64_t stride; /* bytes from row to row */
+    int64_t n;
+    int32_t *sums;
+    int32_t is_signed; /* s8, else u8 */
+} ml_sum_rows_s8_args;
 
 /* Weights are packed in panels of matmul_f32_panel outputs, [panel][k][matmul_f32_panel], with zeros in excess. So many rows
  * as matmul_f32_rows share a load of weights: blocks of rows should be multiples of it. */
@@ -55,6 +377,7 @@ typedef struct ml_simd {
     const char *level;
     int32_t matmul_f32_panel;
     int32_t matmul_f32_rows;
+    int32_t depthwise_s8_group; /* lines in a group of interleave_s8 */
 #define PRIMITIVE(name, returns, parameters, levels) returns(*name) parameters;
 #include "simd/primitives.def"
 #undef PRIMITIVE

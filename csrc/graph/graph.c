@@ -88,30 +88,49 @@ static int64_t count_inputs(const ml_subgraph *sub) {
     return inputs;
 }
 
+/* What the file says of a tensor that no constant is; variables alone have a shape of their own. */
+static ml_tensor fresh_row(const ml_tensor_def *def, int32_t number) {
+    bool variable = (def->flags & ML_TENSOR_VARIABLE) != 0;
+    return (ml_tensor){.offset = -1,
+                       .bytes = variable ? ml_bytes_of(ml_elements(&def->shape), def->type) : 0,
+                       .shape = def->shape,
+                       .root = number,
+                       .type = (uint8_t)def->type,
+                       .dynamic = !variable, /* until it is swept */
+                       .storage = ml_type_is_heap(def->type) ? ML_STORAGE_HEAP
+                                  : variable                 ? ML_STORAGE_PERSISTENT
+                                                             : ML_STORAGE_ARENA,
+                       .shaped = variable};
+}
+
 /* Gives constants their rows, all other tensors their slots, and slots their readers. */
 static ml_status index_tensors(ml_graph *g, ml_error *error) {
-    int64_t words = 0, constants = 1, most = 0;
+    int64_t words = 0, constants = 1, all = 1, most = 0;
     for (int32_t s = 0; s < g->n_subgraphs; s++) {
         const ml_subgraph *sub = &g->subgraphs[s];
         words += 3 * (int64_t)sub->io.n_tensors + 4 + count_inputs(sub);
         most = sub->io.n_tensors > most ? sub->io.n_tensors : most;
         for (int32_t t = 0; t < sub->io.n_tensors; t++) constants += sub->tensors[t].data != NULL;
+        all += sub->io.n_tensors;
     }
     g->index_tables = calloc((size_t)(words + most), sizeof *g->index_tables);
     g->constants = calloc((size_t)constants, sizeof *g->constants);
-    if (!g->index_tables || !g->constants)
+    g->fresh = calloc((size_t)(all - constants + 1), sizeof *g->fresh);
+    if (!g->index_tables || !g->constants || !g->fresh)
         return ml_error_memory(error, "a graph's tables", words * 4, 0);
     int32_t *at = g->index_tables;
-    ml_tensor *constant = g->constants + 1;
+    ml_tensor *constant = g->constants + 1, *fresh = g->fresh;
     for (int32_t s = 0; s < g->n_subgraphs; s++) {
         ml_subgraph *sub = &g->subgraphs[s];
         int32_t *slots = at + 1, *numbers = slots + sub->io.n_tensors;
         slots[-1] = ~0; /* the absent tensor */
+        sub->fresh = fresh;
         for (int32_t t = 0; t < sub->io.n_tensors; t++) {
             const ml_tensor_def *def = &sub->tensors[t];
             if (!def->data) {
                 numbers[sub->n_slots] = t;
                 slots[t] = sub->n_slots++;
+                *fresh++ = fresh_row(def, t);
                 continue;
             }
             *constant = (ml_tensor){.known = def->data,
@@ -258,5 +277,6 @@ void ml_graph_free(ml_graph *g) {
     free(g->quantizations);
     free(g->index_tables);
     free(g->constants);
+    free(g->fresh);
     free(g);
 }

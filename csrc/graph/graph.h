@@ -40,6 +40,7 @@ typedef struct ml_subgraph {
         reader_start; /* by slot: its readers are readers[reader_start[slot] .. reader_start[slot + 1]) */
     const int32_t *readers; /* positions of nodes, ascending, each once */
     const int32_t *numbers; /* by slot: the tensor's number */
+    const ml_tensor *fresh; /* by slot: its row before anything is known of its shape */
     int64_t blob_bytes;
     int64_t memory_bytes; /* of nodes that keep something from run to run */
     int32_t n_slots;
@@ -77,6 +78,7 @@ struct ml_graph {
     ml_quantization *quantizations;
     int32_t *index_tables; /* slots, reader lists and numbers of all subgraphs */
     ml_tensor *constants;
+    ml_tensor *fresh; /* rows of all slots of all subgraphs */
     const struct ml_simd *simd;
     ml_store *store;
     ml_store *own; /* for constants that are not the file's */

@@ -9,11 +9,7 @@
 /* RELU and its like: y = min(max(x, minimum), maximum); NaN stays NaN. */
 ML_PARAMS(clamp_params, ML_CLAMP_FIELDS)
 
-static inline float clamp_one(float x, const clamp_params *p) {
-    x = x < p->minimum ? p->minimum : x;
-    return x > p->maximum ? p->maximum : x;
-}
-ML_UNARY(relu_f32, float, float, ML_PARAMS_AS(clamp_params), clamp_one(x, &p))
+ML_UNARY_F32(relu_f32, ML_MAP_CLAMP, ML_PARAMS_AS(clamp_params), p.minimum, p.maximum)
 
 /* TFLite's ReluX: requantize with double rounding, the multiplier formed in float; then clamp. */
 static void fill_relu(const ml_call *c, ml_rescale *p) {
@@ -37,11 +33,11 @@ static void fill_leaky(const ml_call *c, leaky *p) {
 static inline int32_t leaky_one(int32_t x, const leaky *p) {
     return ml_rescale_one(x, x >= p->above.input_zero_point ? &p->above : &p->below);
 }
-ML_UNARY(leaky_relu_f32, float, float, ML_PARAMS_AS(leaky_params), x > 0.0f ? x : p.alpha * x)
+ML_UNARY_F32(leaky_relu_f32, ML_MAP_LEAKY, ML_PARAMS_AS(leaky_params), p.alpha, 0.0f)
 ML_UNARY_QUANTIZED(leaky_relu, leaky, fill_leaky, leaky_one)
 
 /* LOGISTIC: y = 1 / (1 + exp(-x)). */
-ML_UNARY(logistic_f32, float, float, ML_NO_CONTEXT, ml_logistic_f32(x))
+ML_UNARY_F32(logistic_f32, ML_MAP_LOGISTIC, ML_NO_CONTEXT, 0.0f, 0.0f)
 ML_UNARY(logistic_f16, uint16_t, uint16_t, ML_NO_CONTEXT,
          ml_half_of_float(ml_logistic_f32(ml_float_of_half(x))))
 
@@ -84,8 +80,8 @@ static inline int16_t logistic_one_s16(int32_t x, const logistic_table_s16 *p) {
 ML_UNARY(logistic_s16, int16_t, int16_t, const logistic_table_s16 *p = c->derived;
          , logistic_one_s16(x, p))
 
-/* TANH: within 3 ULP; 8 bits through float; 16 bits by the table of LOGISTIC, for tanh(x) = 2 sigmoid(2 x) - 1. */
-ML_UNARY(tanh_f32, float, float, ML_NO_CONTEXT, ml_tanh_f32(x))
+/* TANH: 8 bits through float; 16 bits by the table of LOGISTIC, for tanh(x) = 2 sigmoid(2 x) - 1. */
+ML_UNARY_F32(tanh_f32, ML_MAP_TANH, ML_NO_CONTEXT, 0.0f, 0.0f)
 ML_UNARY(tanh_f16, uint16_t, uint16_t, ML_NO_CONTEXT,
          ml_half_of_float(ml_tanh_f32(ml_float_of_half(x))))
 static float tanh_of(float x, const void *p) { return (float)tanh((double)x); }
@@ -103,17 +99,12 @@ static inline int16_t tanh_one_s16(int32_t x, const logistic_table_s16 *p) {
 ML_UNARY(tanh_s16, int16_t, int16_t, const logistic_table_s16 *p = c->derived;, tanh_one_s16(x, p))
 
 /* ELU: y = x, below 0 exp(x) - 1. */
-ML_UNARY(elu_f32, float, float, ML_NO_CONTEXT, x < 0.0f ? ml_expm1_negative_f32(x) : x)
+ML_UNARY_F32(elu_f32, ML_MAP_ELU, ML_NO_CONTEXT, 0.0f, 0.0f)
 static float elu_of(float x, const void *p) { return x < 0.0f ? (float)expm1((double)x) : x; }
 ML_REAL_TABLES(elu, elu_of)
 
 /* HARD_SWISH: y = x * min(max(x + 3, 0), 6) / 6. */
-static inline float hard_swish_one(float x) {
-    float gate = x + 3.0f;
-    gate = 0.0f < gate ? gate : 0.0f;
-    return x * (gate < 6.0f ? gate : 6.0f) / 6.0f;
-}
-ML_UNARY(hard_swish_f32, float, float, ML_NO_CONTEXT, hard_swish_one(x))
+ML_UNARY_F32(hard_swish_f32, ML_MAP_HARD_SWISH, ML_NO_CONTEXT, 0.0f, 0.0f)
 /* 8 bits: (x - zero_point) * 128 times a gate in [0, 1], each in 16 bits; TFLite's own roundings. */
 typedef struct hard_swish {
     int32_t zero_point, output_zero_point, least, most;
@@ -159,12 +150,8 @@ static int64_t derive_hard_swish(const ml_call *c, void *to) {
 #define GELU_FIELDS(X, S) X(S, i32, approximate)
 ML_PARAMS(gelu_params, GELU_FIELDS)
 static inline float gelu_argument(float x) { return 0.797884561f * (x + 0.044715f * x * x * x); }
-ML_UNARY(gelu_tanh_f32, float, float, ML_NO_CONTEXT,
-         0.5f * x * (1.0f + ml_tanh_f32(gelu_argument(x))))
-ML_UNARY(gelu_erfc_f32, float, float, ML_NO_CONTEXT, 0.5f * x * erfcf(x * -0.707106769f))
-static ml_status gelu_f32(const ml_call *c) {
-    return ((const gelu_params *)c->params)->approximate ? gelu_tanh_f32(c) : gelu_erfc_f32(c);
-}
+ML_UNARY_F32(gelu_f32, p.approximate ? ML_MAP_GELU_TANH : ML_MAP_GELU, ML_PARAMS_AS(gelu_params),
+             0.0f, 0.0f)
 static float gelu_of(float x, const void *params) {
     const float factor = ((const gelu_params *)params)->approximate
                              ? 1.0f + (float)tanh((double)gelu_argument(x))

@@ -2,6 +2,7 @@
  * NaN is passed over. */
 #include "rules/values.h"
 #include "rules/work.h"
+#include "simd/simd.h"
 
 typedef struct arg_blob {
     int64_t outer;
@@ -34,48 +35,161 @@ static ml_status prepare_arg(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, &y);
 }
 
-#define ARG(name, element, BETTER, WORST)                                                      \
-    static ml_status name##_some(const ml_call *c, int64_t first, int64_t end, int32_t worker, \
-                                 void *args) {                                                 \
-        const arg_blob *b = c->blob;                                                           \
-        const bool wide = ml_out_tensor(c, 0)->type == ML_S64;                                 \
-        int64_t *y = ml_out(c, 0), work = 0;                                                   \
-        ml_status status = ML_OK;                                                              \
-        (void)worker, (void)args;                                                              \
-        for (int64_t at = first; at < end && status == ML_OK; at++) {                          \
-            const element *from = (const element *)ml_in(c, 0) +                               \
-                                  at / b->inner * b->size * b->inner + at % b->inner;          \
-            element best = (WORST);                                                            \
-            int64_t found = 0;                                                                 \
-            for (int64_t k = 0, stop; k < b->size && status == ML_OK; k = stop) {              \
-                stop = ml_min_s64(k + ML_BLOCK_ELEMENTS, b->size);                             \
-                status = ml_count_work(c, stop - k, &work);                                    \
-                for (; k < stop; k++)                                                          \
-                    if (from[k * b->inner] BETTER best) best = from[k * b->inner], found = k;  \
-            }                                                                                  \
-            if (wide) y[at] = found;                                                           \
-            else ((int32_t *)y)[at] = (int32_t)found;                                          \
-        }                                                                                      \
-        return status;                                                                         \
-    }                                                                                          \
-    static ml_status name(const ml_call *c) {                                                  \
-        const arg_blob *b = c->blob;                                                           \
-        return ml_in_blocks(c, b->outer * b->inner, b->size, name##_some, NULL);               \
+enum { LANES = 8 };
+
+static void put(const ml_call *c, int64_t at, int64_t found) {
+    if (ml_out_tensor(c, 0)->type == ML_S64) ((int64_t *)ml_out(c, 0))[at] = found;
+    else ((int32_t *)ml_out(c, 0))[at] = (int32_t)found;
+}
+
+/* Of up to 256 bytes side by side: the largest of value and place in one number, where the first place is the largest. `flip` makes of a
+ * byte a signed one whose order is the one wanted. */
+static int64_t arg_bytes(const uint8_t *x, int64_t size, uint8_t flip) {
+    int16_t best = INT16_MIN;
+    for (int32_t k = 0; k < size; k++) {
+        const int16_t key = (int16_t)((uint16_t)((x[k] ^ flip) << 8) | (uint16_t)(255 - k));
+        best = key > best ? key : best;
+    }
+    return 255 - (best & 255);
+}
+
+/* Several neighbours at a time, without branches on values: which element is better is a coin's throw to a processor that guesses. */
+#define ARG(name, element, BETTER, WORST)                                                          \
+    static ml_status name##_one(const ml_call *c, const element *from, int64_t *found,             \
+                                int64_t *work) {                                                   \
+        const arg_blob *b = c->blob;                                                               \
+        element best = (WORST);                                                                    \
+        ml_status status = ML_OK;                                                                  \
+        *found = 0;                                                                                \
+        for (int64_t k = 0, stop; k < b->size && status == ML_OK; k = stop) {                      \
+            stop = ml_min_s64(k + ML_BLOCK_ELEMENTS, b->size);                                     \
+            status = ml_count_work(c, stop - k, work);                                             \
+            for (; k < stop; k++)                                                                  \
+                if (from[k * b->inner] BETTER best) best = from[k * b->inner], *found = k;         \
+        }                                                                                          \
+        return status;                                                                             \
+    }                                                                                              \
+    static inline void name##_lanes(const element *from, int64_t size, int64_t inner,              \
+                                    int64_t step, int32_t found[LANES]) {                          \
+        element best[LANES];                                                                       \
+        for (int j = 0; j < LANES; j++) best[j] = (WORST), found[j] = 0;                           \
+        for (int32_t k = 0; k < size; k++, from += inner)                                          \
+            for (int j = 0; j < LANES; j++) {                                                      \
+                const element v = from[j * step];                                                  \
+                const bool better = v BETTER best[j];                                              \
+                best[j] = better ? v : best[j];                                                    \
+                found[j] = better ? k : found[j];                                                  \
+            }                                                                                      \
+    }                                                                                              \
+    static ml_status name##_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,     \
+                                 void *args) {                                                     \
+        const arg_blob *b = c->blob;                                                               \
+        int64_t work = 0, found;                                                                   \
+        int32_t lanes[LANES];                                                                      \
+        ml_status status = ML_OK;                                                                  \
+        (void)worker, (void)args;                                                                  \
+        for (int64_t at = first; at < end && status == ML_OK;) {                                   \
+            const int64_t rest = at % b->inner;                                                    \
+            const element *from =                                                                  \
+                (const element *)ml_in(c, 0) + at / b->inner * b->size * b->inner + rest;          \
+            const bool few = b->size <= ML_BLOCK_ELEMENTS / LANES && at + LANES <= end;            \
+            if (few && (b->inner == 1 || rest + LANES <= b->inner)) {                              \
+                if (b->inner == 1) name##_lanes(from, b->size, 1, b->size, lanes);                 \
+                else name##_lanes(from, b->size, b->inner, 1, lanes);                              \
+                for (int j = 0; j < LANES; j++) put(c, at++, lanes[j]);                            \
+                status = ml_count_work(c, LANES * b->size, &work);                                 \
+            } else {                                                                               \
+                status = name##_one(c, from, &found, &work);                                       \
+                put(c, at++, found);                                                               \
+            }                                                                                      \
+        }                                                                                          \
+        return status;                                                                             \
+    }                                                                                              \
+    static ml_status name(const ml_call *c) {                                                      \
+        const arg_blob *b = c->blob;                                                               \
+        return ml_in_blocks(c, b->outer * b->inner, b->size, name##_some, NULL);                   \
     }
 #define ARGS(suffix, type, LEAST, MOST) \
     ARG(max_##suffix, type, >, LEAST)   \
     ARG(min_##suffix, type, <, MOST)
-ARGS(f32, float, -__builtin_inff(), __builtin_inff())
+ARGS(any_f32, float, -__builtin_inff(), __builtin_inff())
 ARGS(s8, int8_t, INT8_MIN, INT8_MAX)
 ARGS(u8, uint8_t, 0, UINT8_MAX)
 ARGS(s32, int32_t, INT32_MIN, INT32_MAX)
+
+/* Floats along the last dimension: the best by a primitive, then where it is first. */
+static int64_t find(const float *x, int64_t n, float best) {
+    enum { STRETCH = 32 };
+    int64_t i = 0;
+    for (; i + STRETCH <= n; i += STRETCH) {
+        int32_t found = 0;
+        for (int k = 0; k < STRETCH; k++) found |= x[i + k] == best;
+        if (found) break;
+    }
+    while (i < n && x[i] != best) i++;
+    return i;
+}
+
+static ml_status rows_f32(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                          void *args) {
+    const arg_blob *b = c->blob;
+    const int32_t function = *(const int32_t *)args;
+    const float worst = function == ML_FOLD_MAX ? -__builtin_inff() : __builtin_inff();
+    int64_t work = 0;
+    ml_status status = ML_OK;
+    float best;
+    ml_fold_f32_args fold = {.y = &best, .rows = 1, .function = function};
+    (void)worker;
+    for (int64_t row = first; row < end && status == ML_OK; row++) {
+        const float *x = (const float *)ml_in(c, 0) + row * b->size;
+        best = worst;
+        for (int64_t k = 0; k < b->size && status == ML_OK; k += fold.n) {
+            fold.x = x + k;
+            fold.n = ml_min_s64(b->size - k, ML_BLOCK_ELEMENTS);
+            c->env->simd->fold_f32(&fold);
+            status = ml_count_work(c, fold.n, &work);
+        }
+        put(c, row, best == worst ? 0 : find(x, b->size, best));
+    }
+    return status;
+}
+
+#define ARG_F32(name, function)                                                                    \
+    static ml_status name##_f32(const ml_call *c) {                                                \
+        const arg_blob *b = c->blob;                                                               \
+        int32_t which = (function);                                                                \
+        if (b->inner != 1) return name##_any_f32(c);                                               \
+        return ml_in_blocks(c, b->outer, b->size, rows_f32, &which);                               \
+    }
+ARG_F32(max, ML_FOLD_MAX)
+ARG_F32(min, ML_FOLD_MIN)
+
+#define ARG_BYTES(name, FLIP)                                                                      \
+    static ml_status name##_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,     \
+                                 void *args) {                                                     \
+        const arg_blob *b = c->blob;                                                               \
+        const uint8_t *x = ml_in(c, 0);                                                            \
+        (void)worker, (void)args;                                                                  \
+        for (int64_t at = first; at < end; at++)                                                   \
+            put(c, at, arg_bytes(x + at * b->size, b->size, FLIP));                                \
+        return ML_OK;                                                                              \
+    }                                                                                              \
+    static ml_status name##_bytes(const ml_call *c) {                                              \
+        const arg_blob *b = c->blob;                                                               \
+        if (b->inner != 1 || b->size > 256) return name(c);                                        \
+        return ml_in_blocks(c, b->outer, b->size, name##_rows, NULL);                              \
+    }
+ARG_BYTES(max_s8, 0)
+ARG_BYTES(max_u8, 0x80)
+ARG_BYTES(min_s8, 0xFF)
+ARG_BYTES(min_u8, 0x7F)
 
 #define ARG_KERNEL(kernel_name, which)                                                         \
     {.abi = ML_KERNEL_ABI, .name = (kernel_name), .blob_bytes = (int32_t)sizeof(arg_blob),    \
      .prepare = prepare_arg,                                                                  \
      ML_TYPED({"f32 s32|s64 -> s32|s64", NULL, NULL, which##_f32},                             \
-              {"s8 s32|s64 -> s32|s64", NULL, NULL, which##_s8},                               \
-              {"u8|b8 s32|s64 -> s32|s64", NULL, NULL, which##_u8},                            \
+              {"s8 s32|s64 -> s32|s64", NULL, NULL, which##_s8_bytes},                               \
+              {"u8|b8 s32|s64 -> s32|s64", NULL, NULL, which##_u8_bytes},                            \
               {"s32 s32|s64 -> s32|s64", NULL, NULL, which##_s32})}
 
 ML_KERNELS(arg) = {ARG_KERNEL("arg_max", max), ARG_KERNEL("arg_min", min), ML_KERNELS_END};

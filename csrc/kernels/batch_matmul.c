@@ -1,10 +1,10 @@
 /* batch_matmul.c -- BATCH_MATMUL: matrices of x times those of y, whose other dimensions broadcast.
  *
- * y's matrices are packed as weights are: floats in panels, bytes in padded rows, s16 in rows as they are. Integers have
+ * y's matrices are packed as weights are, floats and bytes in panels; s16 in rows as they are. Integers have
  * their zero points removed, but for sums as s32, which TFLite takes without; hybrid rows are quantized by themselves.
  */
-#include "math/quantize_row.h"
 #include "rules/broadcast.h"
+#include "rules/bytes.h"
 #include "rules/matmul.h"
 #include "rules/values.h"
 #include "rules/work.h"
@@ -44,9 +44,19 @@ static void find_steps(const ml_shape *whole, const ml_shape *from, int32_t *ste
 
 static int64_t x_bytes(const ml_call *c) { return ml_input(c, 0)->type == ML_F32 ? 4 : 2; }
 
-/* Rows of x as the product wants them, in a worker's scratch; then their sums. */
-static int64_t sums_at(const product_blob *b) {
-    return ml_round_up(ROWS * ml_padded_row(b->k) * (int64_t)sizeof(int16_t), 64);
+/* Of bytes in y: rows of x as bytes in a worker's scratch, their sums, of s16 those of each plane first. */
+typedef struct layout {
+    int64_t planes;
+    int64_t sums;
+    int64_t bytes;
+} layout;
+static layout lay_out(const ml_call *c) {
+    const product_blob *b = c->blob;
+    const int64_t planes = ml_planes(ml_input(c, 0)->type);
+    layout l = {.planes = ml_round_up(ROWS * b->k * planes, 64)};
+    l.sums = l.planes + (planes > 1 ? 2 * ROWS * b->n * (int64_t)sizeof(int32_t) : 0);
+    l.bytes = l.sums + ROWS * b->n * (int64_t)(planes > 1 ? sizeof(int64_t) : sizeof(int32_t));
+    return l;
 }
 
 static ml_status prepare_batch_matmul(const ml_call *c, ml_wish *wish) {
@@ -78,7 +88,7 @@ static ml_status prepare_batch_matmul(const ml_call *c, ml_wish *wish) {
     if (status == ML_OK) status = ml_set_output(c, 0, &z);
     if (status != ML_OK) return status;
     if (p->adj_x) ml_reserve(wish, ml_elements(x) * x_bytes(c));
-    wish->worker_bytes = sums_at(b) + ROWS * b->n * (int64_t)sizeof(int64_t);
+    if (ml_input(c, 1)->type == ML_S8) wish->worker_bytes = lay_out(c).bytes;
     return ML_OK;
 }
 
@@ -117,28 +127,42 @@ static int64_t pack_f32(const ml_call *c, void *to) {
     return one * b->of_y * (int64_t)sizeof(float);
 }
 
-/* Rows of y's columns: `stride` elements each, zeros in excess. */
-#define PACK(name, type, STRIDE)                                                             \
-    static int64_t name(const ml_call *c, void *to) {                                        \
-        const product_blob *b = c->blob;                                                     \
-        const int64_t stride = STRIDE(b->k);                                                 \
-        const source s = source_of(c);                                                       \
-        int64_t bytes;                                                                       \
-        if (__builtin_mul_overflow(stride * (int64_t)sizeof(type), b->n, &bytes) ||          \
-            __builtin_mul_overflow(bytes, b->of_y, &bytes))                                  \
-            return too_large(c);                                                             \
-        type *row = to;                                                                      \
-        for (int64_t y = 0; to && y < b->of_y; y++) {                                        \
-            const type *from = (const type *)ml_value(c, 1) + y * b->n * b->k;               \
-            for (int64_t i = 0; i < b->n; i++, row += stride)                                \
-                for (int64_t j = 0; j < stride; j++)                                         \
-                    row[j] = (type)(j < b->k ? from[i * s.i_step + j * s.j_step] : 0);       \
-        }                                                                                    \
-        return bytes;                                                                        \
+static int64_t pack_s8(const ml_call *c, void *to) {
+    const product_blob *b = c->blob;
+    const source s = source_of(c);
+    const int64_t one = ml_weights_s8_bytes(b->n, 1, b->k);
+    int64_t bytes;
+    if (b->k > INT64_MAX / 64 / (b->n + 64) || __builtin_mul_overflow(one, b->of_y, &bytes))
+        return too_large(c);
+    ml_pack_s8_args args = {.w = ml_value(c, 1),
+                            .type = ML_S8,
+                            .output_step = s.i_step,
+                            .period = b->n + 1,
+                            .input_step = s.j_step,
+                            .n = b->n,
+                            .pieces = 1,
+                            .k = b->k};
+    for (int64_t y = 0; to && y < b->of_y; y++, args.first += b->n * b->k)
+        ml_pack_s8(c->env->simd, args, (char *)to + y * one);
+    return bytes;
+}
+
+/* s16: rows of y's columns. */
+static int64_t pack_s16(const ml_call *c, void *to) {
+    const product_blob *b = c->blob;
+    const source s = source_of(c);
+    int64_t bytes;
+    if (__builtin_mul_overflow(b->k * (int64_t)sizeof(int16_t), b->n, &bytes) ||
+        __builtin_mul_overflow(bytes, b->of_y, &bytes))
+        return too_large(c);
+    int16_t *row = to;
+    for (int64_t y = 0; to && y < b->of_y; y++) {
+        const int16_t *from = (const int16_t *)ml_value(c, 1) + y * b->n * b->k;
+        for (int64_t i = 0; i < b->n; i++, row += b->k)
+            for (int64_t j = 0; j < b->k; j++) row[j] = from[i * s.i_step + j * s.j_step];
     }
-PACK(pack_s8, int8_t, ml_padded_row)
-#define AS_IT_IS(k) (k)
-PACK(pack_s16, int16_t, AS_IT_IS)
+    return bytes;
+}
 
 typedef struct product_scale {
     int32_t x_zero;
@@ -215,25 +239,6 @@ static ml_status floats(const ml_call *c, int64_t first, int64_t end, int32_t wo
     return ML_OK;
 }
 
-/* Row `r` of bytes or words, widened, less the zero point. */
-static void fill_row(const ml_call *c, const rows_of *r, int64_t row, int16_t *to) {
-    const product_blob *b = c->blob;
-    const int32_t zero = ((const product_scale *)c->derived)->x_zero;
-    const int8_t *s8 = (const int8_t *)r->x + row * b->k;
-    const int16_t *s16 = (const int16_t *)r->x + row * b->k;
-    if (ml_in_tensor(c, 0)->type == ML_S8)
-        for (int64_t j = 0; j < b->k; j++) to[j] = (int16_t)(s8[j] - zero);
-    else
-        for (int64_t j = 0; j < b->k; j++) to[j] = s16[j];
-}
-
-static float hybrid_row(const ml_call *c, const rows_of *r, int64_t row, int16_t *to) {
-    const int64_t k = ((const product_blob *)c->blob)->k;
-    const bool asymmetric = ((const batch_matmul_params *)c->params)->asymmetric;
-    return ml_quantize_row((const float *)r->x + row * k, k, asymmetric, to) *
-           ((const product_scale *)c->derived)->scale;
-}
-
 static void finish(const ml_call *c, const product_scale *p, int64_t at, int64_t count,
                    const void *sums, bool wide) {
     const int32_t type = ml_out_tensor(c, 0)->type;
@@ -256,42 +261,64 @@ static void finish(const ml_call *c, const product_scale *p, int64_t at, int64_t
     }
 }
 
-static int32_t sum_of(const int16_t *row, int64_t k) {
-    int64_t total = 0;
-    for (int64_t j = 0; j < k; j++) total += row[j];
-    return (int32_t)total;
+/* sums[r] -= zero * (sum of (x - x_zero) of row r). */
+static void subtract_zero(const product_blob *b, const product_scale *p, const uint8_t *rows,
+                          int64_t count, int32_t *sums) {
+    for (int64_t r = 0; p->y_zero && r < count; r++, rows += b->k, sums += b->n) {
+        uint32_t sum = 0;
+        for (int64_t j = 0; j < b->k; j++) sum += rows[j];
+        sum -= (uint32_t)b->k * (uint32_t)(p->x_zero + 128);
+        for (int64_t n = 0; n < b->n; n++)
+            sums[n] = (int32_t)((uint32_t)sums[n] - (uint32_t)p->y_zero * sum);
+    }
 }
 
-/* Bytes in y: x may be float (each row quantized by itself), s8 or s16. */
+/* Rows of floats, each quantized by itself. */
+static void multiply_hybrid(const ml_call *c, const rows_of *r, const ml_weights_s8 *weights,
+                            uint8_t *rows, int32_t *sums) {
+    const product_blob *b = c->blob;
+    const bool asymmetric = ((const batch_matmul_params *)c->params)->asymmetric;
+    float *y = (float *)ml_out(c, 0) + r->at, scales[ROWS];
+    int32_t factors[ROWS];
+    for (int64_t row = 0; row < r->count; row++)
+        scales[row] = ml_quantize_bytes(c->env->simd, (const float *)r->x + row * b->k, b->k,
+                                        asymmetric, rows + row * b->k, &factors[row]) *
+                      ((const product_scale *)c->derived)->scale;
+    ml_multiply_bytes(c->env->simd, rows, r->count, weights, factors, sums);
+    for (int64_t row = 0; row < r->count; row++)
+        for (int64_t n = 0; n < b->n; n++)
+            y[row * b->n + n] = (float)sums[row * b->n + n] * scales[row];
+}
+
+/* Bytes in y: x may be float, s8 or s16. */
 static ml_status bytes(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
     const product_blob *b = c->blob;
     const product_scale *p = c->derived;
     const int32_t type = ml_in_tensor(c, 0)->type;
-    const bool wide = type == ML_S16;
-    const int64_t k = ml_padded_row(b->k);
-    int16_t *rows = ml_worker_scratch(c, worker);
-    void *sums = (char *)rows + sums_at(b);
-    float scales[ROWS];
+    const layout at = lay_out(c);
+    uint8_t *rows = ml_worker_scratch(c, worker);
+    void *planes = rows + at.planes, *sums = rows + at.sums;
+    const int64_t one = ml_weights_s8_bytes(b->n, 1, b->k);
+    int32_t factors[ROWS];
     (void)args;
+    for (int32_t i = 0; i < ROWS; i++) factors[i] = -ml_byte_of_zero(ML_S8, p->x_zero);
     for (int64_t i = first; i < end; i++) {
         const rows_of r = find_rows(c, i);
-        for (int64_t row = 0; row < r.count; row++) {
-            int16_t *to = rows + row * k;
-            memset(to + b->k, 0, (size_t)(k - b->k) * sizeof *to);
-            if (type == ML_F32) scales[row] = hybrid_row(c, &r, row, to);
-            else fill_row(c, &r, row, to);
+        const ml_weights_s8 weights =
+            ml_weights_s8_at((const char *)c->packed + r.y * one, b->n, 1, b->k);
+        const int64_t plane = r.count * b->k;
+        if (type == ML_F32) {
+            multiply_hybrid(c, &r, &weights, rows, sums);
+            continue;
         }
-        ml_matmul_s16s8(rows, r.count, (const int8_t *)c->packed + r.y * b->n * k, k, b->n, sums,
-                        wide);
-        for (int64_t row = 0; row < r.count; row++) {
-            int32_t *s32 = (int32_t *)sums + row * b->n;
-            float *y = (float *)ml_out(c, 0) + r.at + row * b->n;
-            const uint32_t zero = (uint32_t)p->y_zero * (uint32_t)sum_of(rows + row * k, b->k);
-            for (int64_t n = 0; type == ML_F32 && n < b->n; n++) y[n] = (float)s32[n] * scales[row];
-            for (int64_t n = 0; type == ML_S8 && n < b->n; n++)
-                s32[n] = (int32_t)((uint32_t)s32[n] - zero);
+        ml_to_bytes(type, r.x, plane, plane, rows);
+        if (type == ML_S16) {
+            ml_multiply_words(c->env->simd, rows, plane, r.count, &weights, planes, sums);
+        } else {
+            ml_multiply_bytes(c->env->simd, rows, r.count, &weights, factors, sums);
+            subtract_zero(b, p, rows, r.count, sums);
         }
-        if (type != ML_F32) finish(c, p, r.at, r.count * b->n, sums, wide);
+        finish(c, p, r.at, r.count * b->n, sums, type == ML_S16);
     }
     return ML_OK;
 }

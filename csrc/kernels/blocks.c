@@ -210,7 +210,8 @@ static ml_status copy_lines(const ml_call *c, int64_t first, int64_t end, int32_
 
 static ml_status copy_blocks(const ml_call *c, bool to_pixels) {
     const batch_blob *b = c->blob;
-    return ml_in_blocks(c, b->batches * b->size[0], b->size[1] * b->run / 4, copy_lines, &to_pixels);
+    return ml_in_blocks(c, b->batches * b->size[0], b->size[1] * b->run / 4, copy_lines,
+                        &to_pixels);
 }
 
 /* Quantized tensors are padded with their 0. */

@@ -50,9 +50,42 @@ enum { COLUMNS = 256 };
         }                                                                                    \
         return status;                                                                       \
     }                                                                                        \
-    static ml_status cumsum_##suffix(const ml_call *c) { return cumsum(c, sum_##suffix); }
+    /* Lines that lie one behind the other: some of each in turn, so that no sum waits for itself. */ \
+    static ml_status line_##suffix(const ml_call *c, int64_t first, int64_t end,             \
+                                   int32_t worker, void *args) {                             \
+        enum { LINES = 8, STRETCH = 16 };                                                    \
+        const cumsum_params *p = c->params;                                                  \
+        const int64_t size = ((const lines *)args)->size, step = p->reverse ? -1 : 1;        \
+        int64_t work = 0;                                                                    \
+        ml_status status = ML_OK;                                                            \
+        (void)worker;                                                                        \
+        for (; first < end && status == ML_OK; first += LINES) {                             \
+            sum_type sums[LINES] = {0};                                                      \
+            const int64_t count = ml_min_s64(end - first, LINES);                            \
+            for (int64_t k = 0; k < size && status == ML_OK; k += STRETCH) {                 \
+                const int64_t n = ml_min_s64(size - k, STRETCH);                             \
+                for (int64_t j = 0; j < count; j++) {                                        \
+                    const int64_t at = (first + j) * size + (p->reverse ? size - 1 - k : k); \
+                    const type *x = (const type *)ml_in(c, 0) + at;                          \
+                    type *y = (type *)ml_out(c, 0) + at;                                     \
+                    sum_type sum = sums[j];                                                  \
+                    for (int64_t i = 0; i < n; i++, x += step, y += step) {                  \
+                        const sum_type next = sum + (sum_type)*x;                            \
+                        *y = (type)(p->exclusive ? sum : next);                              \
+                        sum = next;                                                          \
+                    }                                                                        \
+                    sums[j] = sum;                                                           \
+                }                                                                            \
+                status = ml_count_work(c, count * n, &work);                                 \
+            }                                                                                \
+        }                                                                                    \
+        return status;                                                                       \
+    }                                                                                        \
+    static ml_status cumsum_##suffix(const ml_call *c) {                                     \
+        return cumsum(c, sum_##suffix, line_##suffix);                                       \
+    }
 
-static ml_status cumsum(const ml_call *c, ml_body body) {
+static ml_status cumsum(const ml_call *c, ml_body body, ml_body by_line) {
     const ml_shape *shape = &ml_in_tensor(c, 0)->shape;
     int64_t wanted = 0;
     int32_t axis;
@@ -62,7 +95,8 @@ static ml_status cumsum(const ml_call *c, ml_body body) {
     lines l = {.size = shape->dims[axis], .inner = ml_elements_of(shape, axis + 1, shape->rank)};
     l.columns = ml_min_s64(l.inner, COLUMNS);
     l.pieces = (l.inner - 1) / l.columns + 1;
-    return ml_in_blocks(c, ml_elements_of(shape, 0, axis) * l.pieces, l.size * l.columns, body, &l);
+    return ml_in_blocks(c, ml_elements_of(shape, 0, axis) * l.pieces, l.size * l.columns,
+                        l.inner == 1 ? by_line : body, &l);
 }
 
 CUMSUM(f32, float, float)

@@ -8,8 +8,8 @@
 #define BFLOAT(u, op, v) (ml_float_of_bfloat(u) op ml_float_of_bfloat(v) ? u : v)
 
 /* Evals and the row of an operator. */
-#define EXTREMUM(name, OF, op) \
-    ML_BINARY(name##_f32, float, float, ML_NO_CONTEXT, OF(u, v)) \
+#define EXTREMUM(name, OF, op, FUNCTION) \
+    ML_BINARY_F32(name##_f32, FUNCTION, ML_NO_CONTEXT, 0.0f, 0.0f) \
     ML_BINARY(name##_s8, int8_t, int8_t, ML_NO_CONTEXT, OF(u, v)) \
     ML_BINARY(name##_u8, uint8_t, uint8_t, ML_NO_CONTEXT, OF(u, v)) \
     ML_BINARY(name##_s16, int16_t, int16_t, ML_NO_CONTEXT, OF(u, v)) \
@@ -27,7 +27,7 @@
         {"s32 s32 -> s32", NULL, NULL, name##_s32}, \
         {"s64 s64 -> s64", NULL, NULL, name##_s64})
 
-EXTREMUM(maximum, GREATER, >)
-EXTREMUM(minimum, LESSER, <)
+EXTREMUM(maximum, GREATER, >, ML_ZIP_MAX)
+EXTREMUM(minimum, LESSER, <, ML_ZIP_MIN)
 
 ML_KERNELS(extrema) = {EXTREMUM_KERNEL(maximum), EXTREMUM_KERNEL(minimum), ML_KERNELS_END};

@@ -1,6 +1,5 @@
 /* fully_connected.c -- FULLY_CONNECTED: the input as rows of `depth` values, times weights of (outputs, depth). */
-#include "math/quantize_row.h"
-#include "rules/matmul.h"
+#include "rules/matmul_s8.h"
 
 #define FC_FIELDS(X, S) X(S, i32, keep_dims) X(S, i32, asymmetric) ML_CLAMP_FIELDS(X, S)
 ML_PARAMS(fc_params, FC_FIELDS)
@@ -56,11 +55,21 @@ static ml_status prepare_fully_connected(const ml_call *c, ml_wish *wish) {
     *blocks = (ml_blocks){.rows = rows, .k = w->dims[1], .n = w->dims[0], .groups = 1};
     const ml_integer_rule *rule = integer_rule(c);
     if (!rule) return ml_prepare_floats(c, wish, blocks, false);
-    if (ml_input(c, 0)->type == ML_F32) blocks->own_bytes = sizeof(float);
-    return ml_prepare_integers(c, wish, blocks, rule);
+    ml_integers product = ml_integers_of(blocks, ml_input(c, 0)->type);
+    status = ml_prepare_integers(c, wish, &product, rule);
+    blocks->block = (int32_t)product.block;
+    return status;
+}
+
+static ml_integers product_of(const ml_call *c) {
+    return ml_integers_of(c->blob, ml_input(c, 0)->type);
 }
 
 static int64_t pack_f32(const ml_call *c, void *to) { return ml_pack_weights_f32(c, to, 1); }
+static int64_t pack_s8(const ml_call *c, void *to) {
+    const ml_integers product = product_of(c);
+    return ml_pack_weights_s8(c, to, &product);
+}
 
 /* Without depth the outputs are zeros, as in TFLite, whatever the bias. */
 static bool is_empty(const ml_call *c) {
@@ -75,20 +84,17 @@ static ml_status fully_connected_f32(const ml_call *c) {
     return ml_multiply_floats(c, c->blob, NULL, p->minimum, p->maximum);
 }
 
-/* Integers: the input widened, and of int16 whose bias is not int32 64-bit sums; one rounding of a double. */
+/* Integers: rows as bytes, of int16 whose bias is not int32 64-bit sums; one rounding of a double. */
 
-static void widen(const ml_call *c, const ml_block *b) {
-    const ml_blocks *blocks = c->blob;
-    int64_t k = blocks->k, stride = ml_padded_row(k);
-    int32_t type = ml_in_tensor(c, 0)->type;
-    int16_t *row = b->rows;
-    for (int64_t r = 0; r < b->count; r++, row += stride) {
-        int64_t at = (b->first + r) * k;
-        if (type == ML_S8) ml_widen_s8((const int8_t *)ml_in(c, 0) + at, k, row);
-        else if (type == ML_U8) ml_widen_u8((const uint8_t *)ml_in(c, 0) + at, k, row);
-        else if (k > 0) memcpy(row, (const int16_t *)ml_in(c, 0) + at, (size_t)k * sizeof *row);
-        memset(row + k, 0, (size_t)(stride - k) * sizeof *row);
-    }
+static void fill(const ml_call *c, int64_t first, int64_t count, int32_t group, uint8_t *copy,
+                 ml_byte_rows *rows) {
+    const ml_blocks *b = c->blob;
+    const int32_t type = ml_in_tensor(c, 0)->type;
+    const char *x = (const char *)ml_in(c, 0) + first * b->k * ml_type_bytes(type);
+    (void)group;
+    *rows = (ml_byte_rows){copy, .a_stride = b->k, .width = count, .plane = count * b->k};
+    if (type == ML_U8) rows->a = (const uint8_t *)x;
+    else ml_to_bytes(type, x, count * b->k, rows->plane, copy);
 }
 
 /* round(sum * multiplier) in float64, ties away from zero, as TFLite's reference kernel does; then zero point and clamp. */
@@ -100,53 +106,61 @@ static inline int32_t scale_sum(const ml_weighted *w, double sum, double multipl
                         w->low, w->high);
 }
 
-#define FINISH(name, sum_type, bias_type, FIND_BIAS, element)                                      \
-    static void finish_##name(const ml_call *c, const ml_block *b) {                               \
+#define FINISH(name, sum_type, bias_type, element)                                                 \
+    static void finish_##name(const ml_call *c, const ml_requantized *r, const ml_own *own) {    \
         const ml_weighted *w = c->derived;                                                         \
-        int64_t n = ((const ml_blocks *)c->blob)->n;                                               \
-        const sum_type *sums = b->sums;                                                            \
-        const bias_type *bias = FIND_BIAS;                                                         \
-        element *y = (element *)ml_out(c, 0) + b->first * n;                                       \
-        for (int64_t r = 0; r < b->count; r++, sums += n, y += n)                                  \
-            for (int64_t i = 0; i < n; i++) {                                                      \
+        const sum_type *sums = r->sums;                                                            \
+        const bias_type *bias = r->bias;                                                           \
+        const double *reals = w->reals + r->first;                                                 \
+        element *y = r->y;                                                                         \
+        (void)own;                                                                              \
+        for (int64_t row = 0; row < r->rows; row++, sums += r->n, y += r->y_stride)                \
+            for (int64_t i = 0; i < r->n; i++) {                                                   \
                 bias_type sum = sums[i];                                                           \
-                if (bias) __builtin_add_overflow(sum, bias[i], &sum);                              \
-                y[i] = (element)scale_sum(w, (double)sum, w->reals[i]);                            \
+                if (bias) __builtin_add_overflow(sum, bias[r->first + i], &sum);                   \
+                y[i] = (element)scale_sum(w, (double)sum, reals[i]);                               \
             }                                                                                      \
     }
-/* Of bytes, an output's low byte is the same bits whether it has a sign. */
-FINISH(bytes, int32_t, int32_t, b->bias, int8_t)
-FINISH(s16, int32_t, int32_t, b->bias, int16_t)
-FINISH(wide, int64_t, int64_t, ml_in_optional(c, 2), int16_t)
+FINISH(s16, int32_t, int32_t, int16_t)
+FINISH(wide, int64_t, int64_t, int16_t)
+
+/* Of bytes: the low one is the same bits whether it has a sign. */
+static void finish_bytes(const ml_call *c, const ml_requantized *r, const ml_own *own) {
+    const ml_weighted *w = c->derived;
+    const ml_requantize_f64_args args = {.sums = r->sums,
+                                         .rows = r->rows,
+                                         .sums_stride = r->n,
+                                         .n = r->n,
+                                         .reals = w->reals + r->first,
+                                         .y = r->y,
+                                         .y_stride = r->y_stride,
+                                         .zero = w->y_zero,
+                                         .low = w->low,
+                                         .high = w->high};
+    (void)own;
+    c->env->simd->requantize_f64(&args);
+}
 
 /* Hybrid: each row of a float input is quantized by itself, sums are scaled back and added to the bias. */
 
-static void quantize(const ml_call *c, const ml_block *b) {
-    const ml_blocks *blocks = c->blob;
-    int64_t k = blocks->k, stride = ml_padded_row(k);
-    bool asymmetric = ((const fc_params *)c->params)->asymmetric;
-    float *scales = b->own;
-    for (int64_t r = 0; r < b->count; r++) {
-        int16_t *row = (int16_t *)b->rows + r * stride;
-        scales[r] =
-            ml_quantize_row((const float *)ml_in(c, 0) + (b->first + r) * k, k, asymmetric, row);
-        memset(row + k, 0, (size_t)(stride - k) * sizeof *row);
-    }
+static void fill_quantized(const ml_call *c, int64_t first, int64_t count, int32_t group,
+                           uint8_t *copy, ml_byte_rows *rows) {
+    const ml_integers p = product_of(c);
+    const uint8_t *x = ml_quantized_floats(c, &p, integer_rule(c)).bytes + first * p.k;
+    (void)group, (void)copy;
+    *rows = (ml_byte_rows){x, .a_stride = p.k, .width = count};
 }
 
-static void finish_hybrid(const ml_call *c, const ml_block *b) {
+static void finish_hybrid(const ml_call *c, const ml_requantized *r, const ml_own *own) {
     const fc_params *p = c->params;
-    int64_t n = ((const ml_blocks *)c->blob)->n;
-    ml_requantized r = {
-        ml_in_optional(c, 2), b->sums, b->count, 0, n, (float *)ml_out(c, 0) + b->first * n, n};
-    ml_scale_sums(c, &r, b->own, ML_SCALES_FIRST, p->minimum, p->maximum);
+    ml_scale_sums(c, r, own->scales, ML_SCALES_FIRST, p->minimum, p->maximum);
 }
 
 static const ml_integer_rule *integer_rule(const ml_call *c) {
-    static const ml_integer_rule bytes = {widen, finish_bytes, .folds = true},
-                                 s16 = {widen, finish_s16, .folds = true},
-                                 wide = {widen, finish_wide, .wide = true},
-                                 hybrid = {quantize, finish_hybrid, .folds = false};
+    static const ml_integer_rule bytes = {fill, finish_bytes, .wide = false},
+                                 s16 = {fill, finish_s16, .wide = false},
+                                 wide = {fill, finish_wide, .wide = true},
+                                 hybrid = {fill_quantized, finish_hybrid, .by_row = true};
     const ml_tensor *bias = ml_input(c, 2);
     switch (ml_input(c, 0)->type) {
     case ML_F32: return ml_input(c, 1)->type == ML_F32 ? NULL : &hybrid;
@@ -157,7 +171,16 @@ static const ml_integer_rule *integer_rule(const ml_call *c) {
 
 static ml_status fully_connected_integer(const ml_call *c) {
     if (is_empty(c)) return ML_OK;
-    return ml_multiply_integers(c, c->blob, integer_rule(c));
+    const ml_integers product = product_of(c);
+    return ml_multiply_integers(c, &product, integer_rule(c));
+}
+
+static ml_status fully_connected_hybrid(const ml_call *c) {
+    if (is_empty(c)) return ML_OK;
+    const bool asymmetric = ((const fc_params *)c->params)->asymmetric;
+    const ml_integers product = product_of(c);
+    ml_status status = ml_quantize_floats(c, &product, integer_rule(c), asymmetric);
+    return status == ML_OK ? fully_connected_integer(c) : status;
 }
 
 #define DERIVE(name, ...)                                                                          \
@@ -172,10 +195,10 @@ DERIVE(hybrid, .multiplier = ML_MULTIPLIER_SCALE, .symmetric_weights = true)
 
 static const ml_typed fully_connected[] = {
     {"f32 f32 f32? -> f32", NULL, pack_f32, fully_connected_f32},
-    {"f32 s8|s4 f32? -> f32", derive_hybrid, ml_pack_weights_s8, fully_connected_integer},
-    {"s8 s8|s4 s32? -> s8", derive_bytes, ml_pack_weights_s8, fully_connected_integer},
-    {"u8 u8 s32? -> u8", derive_bytes, ml_pack_weights_s8, fully_connected_integer},
-    {"s16 s8|s4 s64|s32? -> s16", derive_s16, ml_pack_weights_s8, fully_connected_integer},
+    {"f32 s8|s4 f32? -> f32", derive_hybrid, pack_s8, fully_connected_hybrid},
+    {"s8 s8|s4 s32? -> s8", derive_bytes, pack_s8, fully_connected_integer},
+    {"u8 u8 s32? -> u8", derive_bytes, pack_s8, fully_connected_integer},
+    {"s16 s8|s4 s64|s32? -> s16", derive_s16, pack_s8, fully_connected_integer},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -8,6 +8,7 @@
 #include "rules/quantized.h"
 #include "rules/values.h"
 #include "rules/work.h"
+#include "simd/simd.h"
 
 #define RESPONSE_FIELDS(X, S) X(S, i32, radius) X(S, f32, bias) X(S, f32, alpha) X(S, f32, beta)
 ML_PARAMS(response_params, RESPONSE_FIELDS)
@@ -42,18 +43,28 @@ static ml_status prepare_rows(const ml_call *c, ml_wish *wish) {
 BY_ROWS(l2_f32) {
     const rows_blob *b = c->blob;
     const l2_params *p = c->params;
-    const float *x = (const float *)ml_in(c, 0) + first * b->depth;
-    float *y = (float *)ml_out(c, 0) + first * b->depth;
+    float norm;
+    ml_fold_f32_args squares = {.x = (const float *)ml_in(c, 0) + first * b->depth,
+                                .y = &norm,
+                                .n = b->depth,
+                                .rows = 1,
+                                .function = ML_FOLD_SQUARES};
+    ml_zip_f32_args quotient = {.b = &norm,
+                                .y = (float *)ml_out(c, 0) + first * b->depth,
+                                .n = b->depth,
+                                .rows = 1,
+                                .function = ML_ZIP_DIV,
+                                .kind = ML_ZIP_SCALAR_B,
+                                .low = p->minimum,
+                                .high = p->maximum};
     (void)worker, (void)args;
-    for (int64_t r = first; r < end; r++, x += b->depth, y += b->depth) {
-        float sum = 0.0f;
-        for (int64_t i = 0; i < b->depth; i++) sum += x[i] * x[i];
-        float norm = sqrtf(sum);
+    for (int64_t r = first; r < end; r++, squares.x += b->depth, quotient.y += b->depth) {
+        norm = 0.0f;
+        c->env->simd->fold_f32(&squares);
+        norm = sqrtf(norm);
         norm = norm < 1e-6f ? 1e-6f : norm;
-        for (int64_t i = 0; i < b->depth; i++) {
-            const float v = x[i] / norm;
-            y[i] = v < p->minimum ? p->minimum : v > p->maximum ? p->maximum : v;
-        }
+        quotient.a = squares.x;
+        c->env->simd->zip_f32(&quotient);
     }
     return ML_OK;
 }

@@ -6,6 +6,7 @@
 #include "math/float_math.h"
 #include "rules/quantized.h"
 #include "rules/window.h"
+#include "simd/simd.h"
 
 enum { CHUNK = 32 };
 
@@ -47,12 +48,9 @@ static int64_t derive_limits(const ml_call *c, void *to) {
     return sizeof *limits;
 }
 
-static inline float sum_f32(float a, float b) { return a + b; }
 static inline float sum_squares_f32(float a, float b) { return a + b * b; }
 static inline int32_t sum_s32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
 
-static inline int8_t max_s8(int8_t a, int8_t b) { return a < b ? b : a; }
-static inline uint8_t max_u8(uint8_t a, uint8_t b) { return a < b ? b : a; }
 static inline int16_t max_s16(int16_t a, int16_t b) { return a < b ? b : a; }
 /* The mean of integers, rounded to nearest, ties away from zero: (sum +- count / 2) / count, truncated. In double this is
  * exact, for a quotient that is no integer differs from one by more than double's error; and it runs in vectors. */
@@ -114,18 +112,57 @@ static inline int64_t lines_of_work(const ml_window *w) {
     }
 #define C_f32 float
 #define C_s32 int32_t
-#define DIVIDE_F32(total, count) ((total) / (float)(count))
 #define ROOT_MEAN(total, count) sqrtf((total) / (float)(count))
 #define KEEP(total, count) ((void)(count), (total))
-EVAL_POOL(average_pool_f32, float, float, 0.0f, sum_f32, DIVIDE_F32, f32)
-EVAL_POOL(average_pool_s8, int8_t, int32_t, 0, sum_s32, mean_s32, s32)
-EVAL_POOL(average_pool_u8, uint8_t, int32_t, 0, sum_s32, mean_s32, s32)
 EVAL_POOL(average_pool_s16, int16_t, int32_t, 0, sum_s32, mean_s32, s32)
 EVAL_POOL(l2_pool_f32, float, float, 0.0f, sum_squares_f32, ROOT_MEAN, f32)
-EVAL_POOL(max_pool_f32, float, float, -FLT_MAX, ml_max_f32, KEEP, f32)
-EVAL_POOL(max_pool_s8, int8_t, int8_t, INT8_MIN, max_s8, KEEP, s32)
-EVAL_POOL(max_pool_u8, uint8_t, uint8_t, 0, max_u8, KEEP, s32)
 EVAL_POOL(max_pool_s16, int16_t, int16_t, INT16_MIN, max_s16, KEEP, s32)
+
+typedef void pool_fn(const ml_pool_args *args);
+
+/* Lines of output of a primitive's type: floats and bytes. */
+static ml_status pool_lines(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                            void *args) {
+    const ml_window *w = c->blob;
+    const pool_params *p = c->params;
+    const int32_t type = ml_in_tensor(c, 0)->type;
+    const int64_t bytes = ml_type_bytes(type), pixel = w->channels * bytes;
+    ml_pool_args a = {.line_step = (int64_t)w->x.in * w->channels,
+                      .pixel_step = (int64_t)w->x.stride * w->channels,
+                      .n = w->channels,
+                      .is_signed = type == ML_S8,
+                      .minimum = p->minimum,
+                      .maximum = p->maximum};
+    (void)worker;
+    if (type != ML_F32) find_limits_s32(c, &a.low, &a.high);
+    for (int64_t line = first; line < end; line++) {
+        const ml_taps down = ml_window_taps(&w->y, line % w->y.out);
+        const int64_t y = line / w->y.out * w->y.in + down.start + down.first;
+        a.height = down.end - down.first;
+        for (int64_t ox = 0; ox < w->x.out; ox += a.pixels) {
+            const ml_window_run run = ml_window_run_at(&w->x, ox);
+            const int64_t x = run.taps.start + run.taps.first;
+            a.pixels = run.end - ox;
+            a.width = run.taps.end - run.taps.first;
+            a.x = (const char *)ml_in(c, 0) + (y * w->x.in + x) * pixel;
+            a.y = (char *)ml_out(c, 0) + (line * w->x.out + ox) * pixel;
+            (*(pool_fn *const *)args)(&a);
+        }
+    }
+    return ML_OK;
+}
+#define POOL(operation, type, primitive)                                                           \
+    static ml_status operation##_##type(const ml_call *c) {                                        \
+        const ml_window *w = c->blob;                                                              \
+        pool_fn *pool = c->env->simd->operation##_##primitive;                                     \
+        return ml_parallel(c, (int64_t)w->batches * w->y.out, lines_of_work(w), pool_lines, &pool); \
+    }
+POOL(average_pool, f32, f32)
+POOL(average_pool, s8, s8)
+POOL(average_pool, u8, s8)
+POOL(max_pool, f32, f32)
+POOL(max_pool, s8, s8)
+POOL(max_pool, u8, s8)
 
 #define TYPED(operation)                                   \
     static const ml_typed operation##_2d[] = {             \

@@ -5,6 +5,7 @@
  * run element by element, so output 0 may be exactly the input.
  */
 #include "rules/elementwise.h"
+#include "simd/simd.h"
 
 typedef struct quantize_blob {
     ml_elementwise all; /* first: requantization is elementwise */
@@ -30,7 +31,7 @@ static int64_t derive_dequantize(const ml_call *c, void *to) {
     return ml_derive_channels(ml_input_quantization(c, 0), ml_input(c, 0)->type, to);
 }
 
-/* Defines eval `name`, which hands every run of elements to name##_run(x, y, n, &affine). */
+/* Defines eval `name`, which hands every run of elements to name##_run(c, x, y, n, &affine). */
 #define BY_CHANNEL(name, in_type, out_type)                                                  \
     static ml_status name##_block(const ml_call *c, int64_t first, int64_t end,              \
                                   int32_t worker, void *args) {                              \
@@ -41,16 +42,38 @@ static int64_t derive_dequantize(const ml_call *c, void *to) {
         (void)worker, (void)args;                                                            \
         for (int64_t at = first, n; at < end; at += n) {                                     \
             n = ml_min_s64(end - at, run - at % run);                                        \
-            name##_run(x + at, y + at, n, &channels->each[at / run % channels->n]);          \
+            name##_run(c, x + at, y + at, n, &channels->each[at / run % channels->n]);          \
         }                                                                                    \
         return ML_OK;                                                                        \
     }                                                                                        \
     ML_ELEMENTWISE(name, name##_block)
 
+/* Bytes, of which the primitives are. */
+static inline ml_quantize_s8_args bytes_of(const float *x, const void *y, int64_t n,
+                                           const ml_affine *p) {
+    return (ml_quantize_s8_args){(float *)(uintptr_t)x, (uint8_t *)(uintptr_t)y, n, p->scale,
+                                 p->zero_point,         p->type == ML_S8};
+}
+#define BYTES(suffix, type)                                                                         \
+    static void quantize_f32_##suffix##_run(const ml_call *c, const float *x, type *y, int64_t n,   \
+                                            const ml_affine *p) {                                   \
+        const ml_quantize_s8_args args = bytes_of(x, y, n, p);                                      \
+        c->env->simd->quantize_s8(&args);                                                           \
+    }                                                                                               \
+    static void dequantize_##suffix##_run(const ml_call *c, const type *x, float *y, int64_t n,     \
+                                          const ml_affine *p) {                                     \
+        const ml_quantize_s8_args args = bytes_of(y, x, n, p);                                      \
+        c->env->simd->dequantize_s8(&args);                                                         \
+    }                                                                                               \
+    BY_CHANNEL(quantize_f32_##suffix, float, type)                                                  \
+    BY_CHANNEL(dequantize_##suffix, type, float)
+BYTES(s8, int8_t)
+BYTES(u8, uint8_t)
+
 /* Clamping before the conversion keeps it defined, and changes nothing: the limits are integers. */
 #define QUANTIZE(name, type, low, high)                                                               \
-    static inline void name##_run(const float *x, type *y, int64_t n, const ml_affine *p) {           \
-        const float scale = p->scale;                                                                 \
+    static inline void name##_run(const ml_call *c, const float *x, type *y, int64_t n, const ml_affine *p) {           \
+        const float scale = p->scale; (void)c;                                                        \
         const int32_t zero_point = p->zero_point;                                                     \
         const float least = (float)((low) - zero_point), most = (float)((high) - zero_point);         \
         _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                                        \
@@ -62,19 +85,15 @@ static int64_t derive_dequantize(const ml_call *c, void *to) {
         }                                                                                             \
     }                                                                                                 \
     BY_CHANNEL(name, float, type)
-QUANTIZE(quantize_f32_s8, int8_t, -128, 127)
-QUANTIZE(quantize_f32_u8, uint8_t, 0, 255)
 QUANTIZE(quantize_f32_s16, int16_t, -32768, 32767)
 
 #define DEQUANTIZE(name, type)                                                                        \
-    static inline void name##_run(const type *x, float *y, int64_t n, const ml_affine *p) {           \
-        const float scale = p->scale;                                                                 \
+    static inline void name##_run(const ml_call *c, const type *x, float *y, int64_t n, const ml_affine *p) {           \
+        const float scale = p->scale; (void)c;                                                        \
         const int32_t zero_point = p->zero_point;                                                     \
         for (int64_t i = 0; i < n; i++) y[i] = scale * (float)(x[i] - zero_point);                    \
     }                                                                                                 \
     BY_CHANNEL(name, type, float)
-DEQUANTIZE(dequantize_s8, int8_t)
-DEQUANTIZE(dequantize_u8, uint8_t)
 DEQUANTIZE(dequantize_s16, int16_t)
 ML_UNARY(dequantize_f16, uint16_t, float, ML_NO_CONTEXT, ml_float_of_half(x))
 

@@ -87,8 +87,7 @@ static ml_status prepare_reshape(const ml_call *c, ml_wish *wish) {
 
 static ml_status reshape(const ml_call *c) {
     int64_t bytes = ml_out_tensor(c, 0)->bytes;
-    return ml_out(c, 0) == ml_in(c, 0) ? ML_OK
-                                       : ml_copy_bytes(c, ml_out(c, 0), ml_in(c, 0), bytes);
+    return ml_out(c, 0) == ml_in(c, 0) ? ML_OK : ml_copy_bytes(c, ml_out(c, 0), ml_in(c, 0), bytes);
 }
 
 static ml_status reshape_strings(const ml_call *c) { return ml_copy_strings(c, 0, 0); }

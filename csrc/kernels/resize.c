@@ -5,6 +5,7 @@
  */
 #include "rules/work.h"
 #include "rules/values.h"
+#include "simd/simd.h"
 
 #define RESIZE_FIELDS(X, S) X(S, i32, align_corners) X(S, i32, half_pixel_centers)
 ML_PARAMS(resize_params, RESIZE_FIELDS)
@@ -16,16 +17,6 @@ typedef struct resize_blob {
     int32_t out[2];
     int64_t taps; /* offset of the columns' taps in scratch */
 } resize_blob;
-
-/* What one output row or column is blended of. */
-typedef struct tap {
-    int32_t first;
-    int32_t second;
-    union {
-        float real; /* the part that `second` has */
-        int32_t fixed; /* of 1024 */
-    } part;
-} tap;
 
 static ml_status prepare_resize(const ml_call *c, ml_wish *wish) {
     const ml_shape *x = &ml_input(c, 0)->shape;
@@ -56,7 +47,8 @@ static ml_status prepare_resize(const ml_call *c, ml_wish *wish) {
     }
     blob->batches = x->dims[0];
     blob->channels = x->dims[3];
-    blob->taps = ml_reserve(wish, ((int64_t)blob->out[0] + blob->out[1]) * (int64_t)sizeof(tap));
+    blob->taps =
+        ml_reserve(wish, ((int64_t)blob->out[0] + blob->out[1]) * (int64_t)sizeof(ml_blend_tap));
     return ml_set_output(c, 0, &y);
 }
 
@@ -68,7 +60,7 @@ static float real_scale(const resize_params *p, int32_t in, int32_t out) {
 static int32_t min_s32(int32_t a, int32_t b) { return a < b ? a : b; }
 static int32_t max_s32(int32_t a, int32_t b) { return a > b ? a : b; }
 
-static void find_real(const resize_params *p, int32_t in, int32_t out, tap *taps) {
+static void find_real(const resize_params *p, int32_t in, int32_t out, ml_blend_tap *taps) {
     const float scale = real_scale(p, in, out);
     for (int32_t i = 0; i < out; i++) {
         const float at =
@@ -79,7 +71,7 @@ static void find_real(const resize_params *p, int32_t in, int32_t out, tap *taps
     }
 }
 
-static void find_fixed(const resize_params *p, int32_t in, int32_t out, tap *taps) {
+static void find_fixed(const resize_params *p, int32_t in, int32_t out, ml_blend_tap *taps) {
     const bool corners = p->align_corners && out > 1;
     const int64_t of = corners ? out - 1 : out;
     const int64_t scale = ((int64_t)1024 * (corners ? in - 1 : in) + of / 2) / of;
@@ -91,61 +83,72 @@ static void find_fixed(const resize_params *p, int32_t in, int32_t out, tap *tap
     }
 }
 
-static inline float blend_real(float a, float b, float d, float e, float down, float across) {
-    return a * (1.0f - down) * (1.0f - across) + b * down * (1.0f - across) +
-           d * (1.0f - down) * across + e * down * across;
-}
-
-static inline float blend_rounded(float a, float b, float d, float e, float down, float across) {
-    return blend_real(a, b, d, e, down, across) + 0.5f;
-}
-
-static inline int32_t blend_fixed(int32_t a, int32_t b, int32_t d, int32_t e, int32_t down,
-                                  int32_t across) {
+static inline int16_t blend_s16(int32_t a, int32_t b, int32_t d, int32_t e, int32_t down,
+                                int32_t across) {
     const int64_t sum = (int64_t)a * (1024 - down) * (1024 - across) +
                         (int64_t)b * down * (1024 - across) + (int64_t)d * (1024 - down) * across +
                         (int64_t)e * down * across;
-    return (int32_t)((sum + (sum > 0 ? 1 << 19 : -(1 << 19))) / (1 << 20));
+    return (int16_t)((sum + (sum > 0 ? 1 << 19 : -(1 << 19))) / (1 << 20));
 }
 
-#define BILINEAR(suffix, type, find, member, BLEND)                                                \
-    static ml_status bilinear_rows_##suffix(const ml_call *c, int64_t first, int64_t end,          \
-                                            int32_t worker, void *args) {                          \
-        const resize_blob *b = c->blob;                                                            \
-        const tap *down = args, *across = down + b->out[0];                                        \
-        const int64_t line = b->in[1] * b->channels;                                               \
-        type *y = (type *)ml_out(c, 0) + first * b->out[1] * b->channels;                          \
-        (void)worker;                                                                              \
-        for (int64_t row = first; row < end; row++) {                                              \
-            const tap d = down[row % b->out[0]];                                                   \
-            const type *x = (const type *)ml_in(c, 0) + row / b->out[0] * b->in[0] * line;         \
-            for (int32_t i = 0; i < b->out[1]; i++, y += b->channels) {                            \
-                const tap a = across[i];                                                           \
-                const type *nw = x + d.first * line + a.first * b->channels;                       \
-                const type *sw = x + d.second * line + a.first * b->channels;                      \
-                const type *ne = x + d.first * line + a.second * b->channels;                      \
-                const type *se = x + d.second * line + a.second * b->channels;                     \
-                for (int64_t k = 0; k < b->channels; k++)                                          \
-                    y[k] = (type)BLEND(nw[k], sw[k], ne[k], se[k], d.part.member, a.part.member);  \
-            }                                                                                      \
-        }                                                                                          \
-        return ML_OK;                                                                              \
-    }                                                                                              \
-    static ml_status bilinear_##suffix(const ml_call *c) {                                         \
-        const resize_blob *b = c->blob;                                                            \
-        tap *taps = ml_scratch(c, b->taps);                                                        \
-        find(c->params, b->in[0], b->out[0], taps);                                                \
-        find(c->params, b->in[1], b->out[1], taps + b->out[0]);                                    \
-        const int64_t cost = b->out[1] * b->channels;                                              \
-        return ml_parallel(c, b->batches * b->out[0], cost < 1 << 16 ? (1 << 16) / (cost + 1) + 1 : 1, \
-                           bilinear_rows_##suffix, taps);                                          \
+static void blend_line_s16(const ml_blend_args *p) {
+    int16_t *y = p->y;
+    for (int64_t i = 0; i < p->pixels; i++, y += p->n) {
+        const ml_blend_tap a = p->taps[i];
+        const int16_t *upper = p->upper, *lower = p->lower;
+        const int64_t left = a.first * p->n, right = a.second * p->n;
+        for (int64_t k = 0; k < p->n; k++)
+            y[k] = blend_s16(upper[left + k], lower[left + k], upper[right + k], lower[right + k],
+                             p->down.fixed, a.part.fixed);
     }
-BILINEAR(f32, float, find_real, real, blend_real)
-BILINEAR(u8, uint8_t, find_real, real, blend_rounded)
-BILINEAR(s8, int8_t, find_fixed, fixed, blend_fixed)
-BILINEAR(s16, int16_t, find_fixed, fixed, blend_fixed)
+}
 
-static void find_nearest(const resize_params *p, int32_t in, int32_t out, tap *taps) {
+typedef void find_fn(const resize_params *p, int32_t in, int32_t out, ml_blend_tap *taps);
+typedef void blend_fn(const ml_blend_args *args);
+
+static ml_status blend_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                            void *args) {
+    const resize_blob *b = c->blob;
+    const ml_blend_tap *down = ml_scratch(c, b->taps);
+    const int64_t bytes = b->channels * ml_type_bytes(ml_in_tensor(c, 0)->type);
+    const char *x = ml_in(c, 0);
+    (void)worker;
+    for (int64_t row = first; row < end; row++) {
+        const ml_blend_tap d = down[row % b->out[0]];
+        const int64_t line = row / b->out[0] * b->in[0];
+        const ml_blend_args blend = {.upper = x + (line + d.first) * b->in[1] * bytes,
+                                     .lower = x + (line + d.second) * b->in[1] * bytes,
+                                     .down = d.part,
+                                     .taps = down + b->out[0],
+                                     .pixels = b->out[1],
+                                     .n = b->channels,
+                                     .y = (char *)ml_out(c, 0) + row * b->out[1] * bytes};
+        (*(blend_fn *const *)args)(&blend);
+    }
+    return ML_OK;
+}
+
+static ml_status bilinear(const ml_call *c, find_fn *find, blend_fn *blend) {
+    const resize_blob *b = c->blob;
+    ml_blend_tap *taps = ml_scratch(c, b->taps);
+    find(c->params, b->in[0], b->out[0], taps);
+    find(c->params, b->in[1], b->out[1], taps + b->out[0]);
+    const int64_t cost = b->out[1] * b->channels;
+    return ml_parallel(c, b->batches * b->out[0], cost < 1 << 16 ? (1 << 16) / (cost + 1) + 1 : 1,
+                       blend_rows, &blend);
+}
+static ml_status bilinear_f32(const ml_call *c) {
+    return bilinear(c, find_real, c->env->simd->blend_f32);
+}
+static ml_status bilinear_u8(const ml_call *c) {
+    return bilinear(c, find_real, c->env->simd->blend_u8);
+}
+static ml_status bilinear_s8(const ml_call *c) {
+    return bilinear(c, find_fixed, c->env->simd->blend_s8);
+}
+static ml_status bilinear_s16(const ml_call *c) { return bilinear(c, find_fixed, blend_line_s16); }
+
+static void find_nearest(const resize_params *p, int32_t in, int32_t out, ml_blend_tap *taps) {
     const float scale = real_scale(p, in, out), offset = p->half_pixel_centers ? 0.5f : 0.0f;
     for (int32_t i = 0; i < out; i++) {
         const float at = ((float)i + offset) * scale;
@@ -158,7 +161,7 @@ static void find_nearest(const resize_params *p, int32_t in, int32_t out, tap *t
 static ml_status nearest_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                               void *args) {
     const resize_blob *b = c->blob;
-    const tap *down = args, *across = down + b->out[0];
+    const ml_blend_tap *down = args, *across = down + b->out[0];
     const size_t pixel = (size_t)(b->channels * ml_type_bytes(ml_out_tensor(c, 0)->type));
     const size_t line = pixel * (size_t)b->in[1];
     char *y = (char *)ml_out(c, 0) + (size_t)(first * b->out[1]) * pixel;
@@ -174,7 +177,7 @@ static ml_status nearest_rows(const ml_call *c, int64_t first, int64_t end, int3
 
 static ml_status nearest(const ml_call *c) {
     const resize_blob *b = c->blob;
-    tap *taps = ml_scratch(c, b->taps);
+    ml_blend_tap *taps = ml_scratch(c, b->taps);
     find_nearest(c->params, b->in[0], b->out[0], taps);
     find_nearest(c->params, b->in[1], b->out[1], taps + b->out[0]);
     return ml_in_blocks(c, b->batches * b->out[0], b->out[1] * b->channels, nearest_rows, taps);

@@ -48,9 +48,9 @@ static ml_status reverse_sequence(const ml_call *c) {
             const uint8_t *from = (const uint8_t *)ml_in(c, 0) + at;
             uint8_t *to = (uint8_t *)ml_out(c, 0) + at;
             const int64_t step = middle > 1 ? x->dims[second] * run : 0;
-            status = ml_move_runs(c, to, from + (length - 1) * along, run,
-                                  (ml_turns){middle, step, step},
-                                  (ml_turns){length, along, -along});
+            status =
+                ml_move_runs(c, to, from + (length - 1) * along, run,
+                             (ml_turns){middle, step, step}, (ml_turns){length, along, -along});
             if (status == ML_OK)
                 status = ml_move_runs(c, to + length * along, from + length * along, run,
                                       (ml_turns){middle, step, step},

@@ -20,6 +20,21 @@ static void fill_strides(const ml_call *c, int i, const ml_shape *out, bool from
     }
 }
 
+/* Dimensions that all inputs step through alike become one, so that rows are long. */
+static void merge(select_blob *blob) {
+    int32_t n = 0;
+    for (int32_t d = 0; d < blob->rank; d++) {
+        bool fits = n > 0 && (int64_t)blob->dims[n - 1] * blob->dims[d] <= INT32_MAX;
+        for (int i = 0; i < 3 && fits; i++)
+            fits = blob->strides[i][n - 1] == blob->strides[i][d] * blob->dims[d];
+        if (fits) n--;
+        const int32_t before = fits ? blob->dims[n] : 1;
+        for (int i = 0; i < 3; i++) blob->strides[i][n] = blob->strides[i][d];
+        blob->dims[n++] = before * blob->dims[d];
+    }
+    blob->rank = n;
+}
+
 static ml_status prepare_select_v2(const ml_call *c, ml_wish *wish) {
     (void)wish;
     select_blob *blob = c->blob;
@@ -31,6 +46,7 @@ static ml_status prepare_select_v2(const ml_call *c, ml_wish *wish) {
     blob->rank = out.rank;
     memcpy(blob->dims, out.dims, sizeof out.dims[0] * (size_t)out.rank);
     for (int i = 0; i < 3; i++) fill_strides(c, i, &out, false);
+    merge(blob);
     return ML_OK;
 }
 
@@ -51,6 +67,7 @@ static ml_status prepare_select(const ml_call *c, ml_wish *wish) {
     blob->rank = x->rank;
     memcpy(blob->dims, x->dims, sizeof x->dims[0] * (size_t)x->rank);
     for (int i = 0; i < 3; i++) fill_strides(c, i, x, true);
+    merge(blob);
     return ml_set_output(c, 0, x);
 }
 
@@ -69,7 +86,30 @@ typedef struct pieces {
     int64_t steps[3]; /* elements of each input to the next of a row: 1 or 0 */
 } pieces;
 
+/* One loop for each way in which a row of x and one of y are elements or one for all. */
+#define CHOOSE(type, X, Y)                                     \
+    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {     \
+        const type u = (X), v = (Y);                           \
+        out[i] = condition[i] ? u : v;                         \
+    }
 #define SELECT(name, type)                                                                         \
+    static void name##_row(type *out, const uint8_t *condition, const type *x, const type *y,      \
+                           int64_t n, const int64_t steps[3]) {                                    \
+        const type one = *x, other = *y;                                                           \
+        if (steps[0] == 0 && n > 1) {                                                              \
+            const type *from = *condition ? x : y;                                                 \
+            const int64_t step = *condition ? steps[1] : steps[2];                                 \
+            for (int64_t i = 0; i < n; i++) out[i] = from[i * step];                               \
+        } else if (steps[1] && steps[2]) {                                                         \
+            CHOOSE(type, x[i], y[i])                                                                     \
+        } else if (steps[1]) {                                                                     \
+            CHOOSE(type, x[i], other)                                                                    \
+        } else if (steps[2]) {                                                                     \
+            CHOOSE(type, one, y[i])                                                                      \
+        } else {                                                                                   \
+            CHOOSE(type, one, other)                                                                     \
+        }                                                                                          \
+    }                                                                                              \
     static ml_status name##_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,     \
                                  void *args) {                                                     \
         const pieces *p = args;                                                                    \
@@ -79,12 +119,10 @@ typedef struct pieces {
             const int64_t from = k % p->count * p->piece, n = ml_min_s64(p->row - from, p->piece); \
             int64_t at[3];                                                                         \
             find_row(c->blob, k / p->count, at);                                                   \
-            const uint8_t *condition = (const uint8_t *)ml_in(c, 0) + at[0] + from * steps[0];     \
-            const type *x = (const type *)ml_in(c, 1) + at[1] + from * steps[1];                   \
-            const type *y = (const type *)ml_in(c, 2) + at[2] + from * steps[2];                   \
-            type *out = (type *)ml_out(c, 0) + k / p->count * p->row + from;                       \
-            for (int64_t i = 0; i < n; i++)                                                        \
-                out[i] = condition[i * steps[0]] ? x[i * steps[1]] : y[i * steps[2]];              \
+            name##_row((type *)ml_out(c, 0) + k / p->count * p->row + from,                        \
+                       (const uint8_t *)ml_in(c, 0) + at[0] + from * steps[0],                     \
+                       (const type *)ml_in(c, 1) + at[1] + from * steps[1],                        \
+                       (const type *)ml_in(c, 2) + at[2] + from * steps[2], n, steps);             \
         }                                                                                          \
         return ML_OK;                                                                              \
     }                                                                                              \

@@ -10,7 +10,9 @@
 #include "math/float_math.h"
 #include "math/lines_s16.h"
 #include "rules/quantized.h"
+#include "simd/simd.h"
 #include "rules/work.h"
+#include "simd/simd.h"
 
 #define SOFTMAX_FIELDS(X, S) X(S, f32, beta)
 ML_PARAMS(softmax_params, SOFTMAX_FIELDS)
@@ -32,7 +34,14 @@ static ml_status prepare_softmax(const ml_call *c, ml_wish *wish) {
     return ML_OK;
 }
 
-/* Defines eval `name`, which hands each row to name##_row(x, y, depth, context). */
+/* Defines eval `name`, which hands rows to name##_rows. */
+#define BY_ROWS(name)                                                                           \
+    static ml_status name(const ml_call *c) {                                                   \
+        const softmax_blob *blob = c->blob;                                                     \
+        return ml_in_blocks(c, blob->rows, blob->depth, name##_rows, NULL);                     \
+    }
+
+/* The same where each row goes to name##_row(x, y, depth, context). */
 #define BY_ROW(name, in_type, out_type, CONTEXT)                                                \
     static ml_status name##_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,  \
                                  void *args) {                                                  \
@@ -43,33 +52,17 @@ static ml_status prepare_softmax(const ml_call *c, ml_wish *wish) {
         for (int64_t row = first; row < end; row++, x += depth, y += depth)                     \
             name##_row(x, y, depth, CONTEXT);                                                   \
         return ML_OK;                                                                           \
-    }                                                                                           \
-    static ml_status name(const ml_call *c) {                                                   \
-        const softmax_blob *blob = c->blob;                                                     \
-        return ml_in_blocks(c, blob->rows, blob->depth, name##_rows, NULL);                     \
-    }
+    }  \
+    BY_ROWS(name)
 
 /* Floats ------------------------------------------------------------------------------------------------------------- */
 
 #define LOWEST (-3.40282347e38f)
-/* Four running maxima and sums, so that neither waits for itself; NaN never is a maximum, but makes the sum NaN. */
-static inline void softmax_f32_row(const float *x, float *y, int64_t n, const softmax_params *p) {
-    const float beta = p->beta;
-    const int64_t whole = n & ~(int64_t)3;
-    float most[4] = {LOWEST, LOWEST, LOWEST, LOWEST}, sums[4] = {0};
-    for (int64_t i = 0; i < whole; i += 4)
-        for (int k = 0; k < 4; k++) most[k] = most[k] < x[i + k] ? x[i + k] : most[k];
-    for (int64_t i = whole; i < n; i++) most[0] = most[0] < x[i] ? x[i] : most[0];
-    for (int k = 1; k < 4; k++) most[0] = most[0] < most[k] ? most[k] : most[0];
-    const float high = most[0];
-    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = ml_exp_f32((x[i] - high) * beta);
-    for (int64_t i = 0; i < whole; i += 4)
-        for (int k = 0; k < 4; k++) sums[k] += y[i + k];
-    for (int64_t i = whole; i < n; i++) sums[0] += y[i];
-    const float sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = y[i] / sum;
+static inline void softmax_f32_row(const float *x, float *y, int64_t n, const ml_call *c) {
+    const float beta = ((const softmax_params *)c->params)->beta;
+    if (n > 0) c->env->simd->softmax_f32(&(ml_softmax_f32_args){x, y, n, beta, 0});
 }
-BY_ROW(softmax_f32, float, float, c->params)
+BY_ROW(softmax_f32, float, float, c)
 
 /* Halves: in float, rounded once; each exp is computed twice, so that nothing has to be kept. */
 static inline void softmax_f16_row(const uint16_t *x, uint16_t *y, int64_t n,
@@ -144,9 +137,22 @@ static int64_t derive_bytes(const ml_call *c, void *to) {
         }                                                                                               \
     }                                                                                                   \
     BY_ROW(name, uint8_t, out_type, c->derived)
-BYTES_ROW(softmax_u8, uint8_t, 0, 8, 0)
-BYTES_ROW(softmax_s8, int8_t, 128, 8, -128)
 BYTES_ROW(softmax_s8_s16, int16_t, 128, 16, -32768)
+
+static ml_status softmax_bytes_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                                    void *args) {
+    const int64_t depth = ((const softmax_blob *)c->blob)->depth;
+    const ml_softmax_s8_args rows = {.x = (const uint8_t *)ml_in(c, 0) + first * depth,
+                                     .y = (uint8_t *)ml_out(c, 0) + first * depth,
+                                     .rows = end - first,
+                                     .n = depth,
+                                     .exps = c->derived,
+                                     .is_signed = ml_in_tensor(c, 0)->type == ML_S8};
+    (void)worker, (void)args;
+    c->env->simd->softmax_s8(&rows);
+    return ML_OK;
+}
+BY_ROWS(softmax_bytes)
 
 /* 16 bits ------------------------------------------------------------------------------------------------------------ */
 
@@ -193,15 +199,10 @@ BY_ROW(softmax_s16, int16_t, int16_t, c->derived)
 
 /* LOG_SOFTMAX -------------------------------------------------------------------------------------------------------- */
 
-static inline void log_softmax_f32_row(const float *x, float *y, int64_t n, const void *none) {
-    (void)none;
-    float high = LOWEST, sum = 0.0f;
-    for (int64_t i = 0; i < n; i++) high = high < x[i] ? x[i] : high;
-    for (int64_t i = 0; i < n; i++) sum += ml_exp_f32(x[i] - high);
-    const float log_sum = ml_log_f32(sum);
-    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = x[i] - high - log_sum;
+static inline void log_softmax_f32_row(const float *x, float *y, int64_t n, const ml_call *c) {
+    if (n > 0) c->env->simd->softmax_f32(&(ml_softmax_f32_args){x, y, n, 1.0f, 1});
 }
-BY_ROW(log_softmax_f32, float, float, NULL)
+BY_ROW(log_softmax_f32, float, float, c)
 
 typedef struct log_softmax_tables {
     int32_t exps[256]; /* exp(-i * scale) in Q12.19, 0 behind `radius` */
@@ -285,8 +286,8 @@ ML_KERNELS(softmax) = {
          (const ml_typed[]){
              {"f32 -> f32", NULL, NULL, softmax_f32},
              {"f16 -> f16", NULL, NULL, softmax_f16},
-             {"s8 -> s8", derive_bytes, NULL, softmax_s8},
-             {"u8 -> u8", derive_bytes, NULL, softmax_u8},
+             {"s8 -> s8", derive_bytes, NULL, softmax_bytes},
+             {"u8 -> u8", derive_bytes, NULL, softmax_bytes},
              {"s8 -> s16", derive_bytes, NULL, softmax_s8_s16},
              {"s16 -> s16", derive_s16, NULL, softmax_s16},
              {NULL, NULL, NULL, NULL},

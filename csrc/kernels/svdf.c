@@ -1,6 +1,6 @@
 /* svdf.c -- SVDF: a fully connected layer factored in two. Its state (batch, filters * memory) keeps the last `memory` activations
  * of each filter, the newest last; they are weighted in time and summed, `rank` filters a unit. */
-#include "math/quantize_row.h"
+#include "rules/bytes.h"
 #include "rules/matmul.h"
 #include "rules/work.h"
 
@@ -10,7 +10,7 @@ enum { X, FEATURES, TIMES, BIAS, STATE };
 ML_PARAMS(svdf_params, SVDF_FIELDS)
 
 typedef struct svdf_blob {
-    int64_t row_offset; /* in scratch: a row of x as s16 */
+    int64_t row_offset; /* in scratch: a row of x as bytes */
     int32_t batches;
     int32_t depth; /* of x */
     int32_t filters;
@@ -63,12 +63,25 @@ static ml_status prepare_svdf(const ml_call *c, ml_wish *wish) {
                          (long long)ml_elements(&bias->shape), y.dims[1]);
     if (status != ML_OK) return status;
     ml_reserve(wish, (int64_t)blob->filters * (int64_t)sizeof(int32_t));
-    if (ml_input(c, FEATURES)->type == ML_S8)
-        blob->row_offset = ml_reserve(wish, ml_padded_row(blob->depth) * (int64_t)sizeof(int16_t));
+    if (ml_input(c, FEATURES)->type == ML_S8) blob->row_offset = ml_reserve(wish, blob->depth);
     return ml_set_output(c, 0, &y);
 }
 
 static int64_t pack_f32(const ml_call *c, void *to) { return ml_pack_weights_f32(c, to, 1); }
+
+static int64_t pack_s8(const ml_call *c, void *to) {
+    const svdf_blob *blob = c->blob;
+    const ml_pack_s8_args args = {.w = ml_value(c, FEATURES),
+                                  .type = ML_S8,
+                                  .output_step = blob->depth,
+                                  .period = (int64_t)blob->filters + 1,
+                                  .input_step = 1,
+                                  .n = blob->filters,
+                                  .pieces = 1,
+                                  .k = blob->depth};
+    if (to) ml_pack_s8(c->env->simd, args, to);
+    return ml_weights_s8_bytes(blob->filters, 1, blob->depth);
+}
 
 /* Moves a state of `elements` by one, so that each filter's oldest activation falls out; the newest are written next. */
 #define SHIFT(state, elements) \
@@ -144,20 +157,19 @@ static ml_status svdf_f32(const ml_call *c) {
 static ml_status svdf_hybrid(const ml_call *c) {
     const svdf_blob *blob = c->blob;
     const svdf_derived *derived = c->derived;
-    int64_t k = ml_padded_row(blob->depth);
-    const int8_t *weights = c->packed;
+    const ml_weights_s8 weights = ml_weights_s8_at(c->packed, blob->filters, 1, blob->depth);
     float *state = ml_variable(c, STATE);
-    int32_t *sums = c->scratch;
-    int16_t *row = ml_scratch(c, blob->row_offset);
+    int32_t *sums = c->scratch, factor;
+    uint8_t *row = ml_scratch(c, blob->row_offset);
     int64_t work = 0;
     ml_status status = ML_OK;
     SHIFT(state, state_elements(blob));
     for (int64_t b = 0; b < blob->batches && status == ML_OK; b++) {
         status = ml_count_work(c, blob->depth * blob->filters / 8, &work);
-        float scale = ml_quantize_row((const float *)ml_in(c, X) + b * blob->depth, blob->depth,
-                                      ((const svdf_params *)c->params)->asymmetric, row);
-        memset(row + blob->depth, 0, (size_t)(k - blob->depth) * sizeof *row);
-        ml_matmul_s16s8(row, 1, weights, k, blob->filters, sums, false);
+        float scale = ml_quantize_bytes(c->env->simd, (const float *)ml_in(c, X) + b * blob->depth,
+                                        blob->depth, ((const svdf_params *)c->params)->asymmetric,
+                                        row, &factor);
+        ml_multiply_bytes(c->env->simd, row, 1, &weights, &factor, sums);
         for (int64_t f = 0; f < blob->filters; f++)
             NEWEST(state, blob, b, f) = (float)sums[f] * (scale * derived->feature_scale);
     }
@@ -192,18 +204,19 @@ static ml_status finish_integers(const ml_call *c) {
 static ml_status svdf_s8(const ml_call *c) {
     const svdf_blob *blob = c->blob;
     const svdf_derived *derived = c->derived;
-    int64_t k = ml_padded_row(blob->depth);
-    const int8_t *weights = c->packed, *x = ml_in(c, X);
-    int16_t *state = ml_variable(c, STATE), *row = ml_scratch(c, blob->row_offset);
+    const ml_weights_s8 weights = ml_weights_s8_at(c->packed, blob->filters, 1, blob->depth);
+    const int8_t *x = ml_in(c, X);
+    int16_t *state = ml_variable(c, STATE);
+    uint8_t *row = ml_scratch(c, blob->row_offset);
     int32_t *sums = c->scratch;
+    const int32_t factor = -ml_byte_of_zero(ML_S8, derived->x_zero);
     int64_t work = 0;
     ml_status status = ML_OK;
     SHIFT(state, state_elements(blob));
     for (int64_t b = 0; b < blob->batches && status == ML_OK; b++, x += blob->depth) {
         status = ml_count_work(c, blob->depth * blob->filters / 8, &work);
-        for (int64_t i = 0; i < blob->depth; i++) row[i] = (int16_t)(x[i] - derived->x_zero);
-        memset(row + blob->depth, 0, (size_t)(k - blob->depth) * sizeof *row);
-        ml_matmul_s16s8(row, 1, weights, k, blob->filters, sums, false);
+        ml_to_bytes(ML_S8, x, blob->depth, 0, row);
+        ml_multiply_bytes(c->env->simd, row, 1, &weights, &factor, sums);
         for (int64_t f = 0; f < blob->filters; f++)
             NEWEST(state, blob, b, f) = (int16_t)ml_clamp_s32(
                 ml_multiply_quantized(sums[f], derived->state_mantissa, derived->state_shift),
@@ -235,8 +248,8 @@ static int64_t derive_s8(const ml_call *c, void *to) {
 
 static const ml_typed svdf[] = {
     {"f32 f32 f32 f32? f32 -> f32", NULL, pack_f32, svdf_f32},
-    {"f32 s8 s8 f32? f32 -> f32", derive_hybrid, ml_pack_weights_s8, svdf_hybrid},
-    {"s8 s8 s16 s32? s16 -> s8", derive_s8, ml_pack_weights_s8, svdf_s8},
+    {"f32 s8 s8 f32? f32 -> f32", derive_hybrid, pack_s8, svdf_hybrid},
+    {"s8 s8 s16 s32? s16 -> s8", derive_s8, pack_s8, svdf_s8},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -50,8 +50,7 @@ static ml_status tile_from(const ml_call *c, int32_t d, tiling *t) {
         t->from += bytes;
         t->to += bytes;
     } else {
-        for (int32_t i = 0; i < x->dims[d] && status == ML_OK; i++)
-            status = tile_from(c, d + 1, t);
+        for (int32_t i = 0; i < x->dims[d] && status == ML_OK; i++) status = tile_from(c, d + 1, t);
     }
     if (status != ML_OK) return status;
     const int64_t bytes = t->to - first, times = y->dims[d] / x->dims[d];

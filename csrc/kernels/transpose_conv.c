@@ -3,6 +3,7 @@
  *
  * Blocks of pixels are multiplied by the weights of all taps at once; the products are then added where they belong.
  */
+#include "rules/bytes.h"
 #include "rules/matmul.h"
 #include "rules/values.h"
 #include "rules/window.h"
@@ -23,7 +24,10 @@ typedef struct transpose_conv_blob {
     int64_t depth;
     int64_t outputs;
     int64_t block; /* pixels at a time */
-    int64_t rows; /* in scratch: integer pixels, products, sums of outputs */
+    int64_t
+        rows; /* in scratch: pixels as bytes, what they take from products, products of planes, products, sums of outputs */
+    int64_t factors;
+    int64_t planes;
     int64_t products;
     int64_t sums;
 } transpose_conv_blob;
@@ -156,7 +160,9 @@ static ml_status prepare_transpose_conv(const ml_call *c, ml_wish *wish) {
     b->block = ml_min_s64(pixels, 1 + (1 << 18) / (n + 1));
     b->products = ml_reserve(wish, b->block * n * element);
     if (ml_input(c, 2)->type == ML_F32) return ML_OK;
-    b->rows = ml_reserve(wish, b->block * ml_padded_row(b->depth) * (int64_t)sizeof(int16_t));
+    b->rows = ml_reserve(wish, b->block * b->depth * 2);
+    b->factors = ml_reserve(wish, b->block * (int64_t)sizeof(int32_t));
+    b->planes = ml_reserve(wish, is_wide(c) ? b->block * n * element : 0);
     b->sums = ml_reserve(wish, ml_elements(&y) * element);
     return ML_OK;
 }
@@ -183,15 +189,18 @@ static int64_t pack_f32(const ml_call *c, void *to) {
 
 static int64_t pack_s8(const ml_call *c, void *to) {
     const transpose_conv_blob *b = c->blob;
-    const int64_t n = ml_elements_of(&ml_input(c, 1)->shape, 0, 3), k = ml_padded_row(b->depth);
-    const uint8_t *w = ml_value(c, 1);
-    const int32_t less = ml_input(c, 1)->type == ML_U8 ? 128 : 0;
-    int8_t *row = to;
-    for (int64_t i = 0; to && i < n; i++, row += k) {
-        const uint8_t *from = w + source_of(b, i);
-        for (int64_t j = 0; j < k; j++) row[j] = (int8_t)(j < b->depth ? from[j] - less : 0);
-    }
-    return n * k;
+    const int64_t n = ml_elements_of(&ml_input(c, 1)->shape, 0, 3);
+    const ml_pack_s8_args args = {.w = ml_value(c, 1),
+                                  .type = ml_input(c, 1)->type,
+                                  .output_step = (int64_t)b->taps[0] * b->taps[1] * b->depth,
+                                  .period = b->outputs,
+                                  .period_step = b->depth,
+                                  .input_step = 1,
+                                  .n = n,
+                                  .pieces = 1,
+                                  .k = b->depth};
+    if (to) ml_pack_s8(c->env->simd, args, to);
+    return ml_weights_s8_bytes(n, 1, b->depth);
 }
 
 /* Adds the products of pixels first .. first + count - 1 to the outputs they belong to. */
@@ -267,35 +276,33 @@ static ml_status transpose_conv_f32(const ml_call *c) {
     return status == ML_OK ? ml_in_blocks(c, all, outputs, finish_f32, NULL) : status;
 }
 
-/* A row of a pixel's channels less their zero point. */
-static void fill_row(const ml_call *c, int64_t pixel, int16_t *row) {
-    const transpose_conv_blob *b = c->blob;
-    const int32_t zero = ((const ml_weighted *)c->derived)->x_zero, type = ml_in_tensor(c, 2)->type;
-    const int8_t *s8 = (const int8_t *)ml_in(c, 2) + pixel * b->depth;
-    const uint8_t *u8 = (const uint8_t *)s8;
-    const int16_t *s16 = (const int16_t *)ml_in(c, 2) + pixel * b->depth;
-    for (int64_t j = 0; j < b->depth; j++)
-        row[j] = type == ML_S16 ? s16[j] : (int16_t)((type == ML_S8 ? s8[j] : u8[j]) - zero);
-    memset(row + b->depth, 0, (size_t)(ml_padded_row(b->depth) - b->depth) * sizeof *row);
-}
-
 static void multiply(const ml_call *c, int64_t first, int64_t count) {
     const transpose_conv_blob *b = c->blob;
-    const int32_t w_zero = ((const ml_weighted *)c->derived)->w_zero;
-    const int64_t k = ml_padded_row(b->depth), n = b->outputs * b->taps[0] * b->taps[1];
-    const bool wide = is_wide(c);
-    int16_t *rows = ml_scratch(c, b->rows);
+    const ml_weighted *w = c->derived;
+    const ml_simd *simd = c->env->simd;
+    const int32_t type = ml_in_tensor(c, 2)->type;
+    const int64_t k = b->depth, n = b->outputs * b->taps[0] * b->taps[1];
+    const ml_weights_s8 weights = ml_weights_s8_at(c->packed, n, 1, k);
+    uint8_t *rows = ml_scratch(c, b->rows);
+    int32_t *factors = ml_scratch(c, b->factors);
     void *products = ml_scratch(c, b->products), *sums = ml_scratch(c, b->sums);
-    for (int64_t i = 0; i < count; i++) fill_row(c, first + i, rows + i * k);
-    ml_matmul_s16s8(rows, count, c->packed, k, n, products, wide);
-    for (int64_t i = 0; w_zero && !wide && i < count; i++) {
-        uint32_t *product = (uint32_t *)products + i * n;
-        int64_t total = 0;
-        for (int64_t j = 0; j < k; j++) total += rows[i * k + j];
-        for (int64_t j = 0; j < n; j++) product[j] -= (uint32_t)total * (uint32_t)w_zero;
+    ml_to_bytes(type, (const char *)ml_in(c, 2) + first * k * ml_type_bytes(type), count * k,
+                count * k, rows);
+    if (is_wide(c)) {
+        ml_multiply_words(simd, rows, count * k, count, &weights, ml_scratch(c, b->planes),
+                          products);
+        scatter_u64(c, products, first, count, sums);
+        return;
     }
-    if (wide) scatter_u64(c, products, first, count, sums);
-    else scatter_u32(c, products, first, count, sums);
+    for (int64_t i = 0; i < count; i++) factors[i] = -ml_byte_of_zero(type, w->x_zero);
+    ml_multiply_bytes(simd, rows, count, &weights, factors, products);
+    for (int64_t i = 0; w->w_zero && i < count; i++) {
+        uint32_t *product = (uint32_t *)products + i * n;
+        uint32_t total = (uint32_t)(factors[i] * k);
+        for (int64_t j = 0; j < k; j++) total += rows[i * k + j];
+        for (int64_t j = 0; j < n; j++) product[j] -= total * (uint32_t)w->w_zero;
+    }
+    scatter_u32(c, products, first, count, sums);
 }
 
 static ml_status finish_integers(const ml_call *c, int64_t first, int64_t end, int32_t worker,

@@ -11,7 +11,7 @@
 
 /* ABS, NEG ------------------------------------------------------------------------------------------------------------ */
 
-ML_UNARY(abs_f32, float, float, ML_NO_CONTEXT, __builtin_fabsf(x))
+ML_UNARY_F32(abs_f32, ML_MAP_ABS, ML_NO_CONTEXT, 0.0f, 0.0f)
 ML_UNARY(abs_s32, int32_t, int32_t, ML_NO_CONTEXT,
          (int32_t)(x < 0 ? 0u - (uint32_t)x : (uint32_t)x))
 
@@ -31,7 +31,7 @@ static inline int32_t abs_one(int32_t x, const absolute *p) {
 }
 ML_UNARY_QUANTIZED(abs, absolute, fill_abs, abs_one)
 
-ML_UNARY(neg_f32, float, float, ML_NO_CONTEXT, -x)
+ML_UNARY_F32(neg_f32, ML_MAP_NEG, ML_NO_CONTEXT, 0.0f, 0.0f)
 ML_UNARY(neg_x2, uint16_t, uint16_t, ML_NO_CONTEXT,
          (uint16_t)(x ^ 0x8000)) /* of floats of 16 bits */
 ML_UNARY(neg_s8, uint8_t, uint8_t, ML_NO_CONTEXT, (uint8_t)(0u - x))
@@ -41,11 +41,11 @@ ML_UNARY(neg_s64, uint64_t, uint64_t, ML_NO_CONTEXT, 0u - x)
 
 /* EXP, LOG ------------------------------------------------------------------------------------------------------------ */
 
-ML_UNARY(exp_f32, float, float, ML_NO_CONTEXT, ml_exp_f32(x))
+ML_UNARY_F32(exp_f32, ML_MAP_EXP, ML_NO_CONTEXT, 0.0f, 0.0f)
 static float exp_of(float x, const void *p) { return (float)exp((double)x); }
 ML_REAL_TABLES(exp, exp_of)
 
-ML_UNARY(log_f32, float, float, ML_NO_CONTEXT, ml_log_f32(x))
+ML_UNARY_F32(log_f32, ML_MAP_LOG, ML_NO_CONTEXT, 0.0f, 0.0f)
 /* Numbers without a logarithm have the lowest output. */
 static float log_of(float x, const void *lowest) {
     return x <= 0.0f ? *(const float *)lowest : (float)log((double)x);
@@ -85,7 +85,7 @@ static int64_t log_lines(const ml_call *c, void *to) {
         return status == ML_OK ? eval(c) : status;                                               \
     }
 
-ML_UNARY(sqrt_f32, float, float, ML_NO_CONTEXT, __builtin_sqrtf(x))
+ML_UNARY_F32(sqrt_f32, ML_MAP_SQRT, ML_NO_CONTEXT, 0.0f, 0.0f)
 typedef struct affines {
     ml_affine in, out;
 } affines;
@@ -104,7 +104,7 @@ ML_UNARY_QUANTIZED(sqrt, affines, fill_affines, sqrt_one)
 ALL_POSITIVE(sqrt_positive_s8, int8_t, ml_lookup)
 ALL_POSITIVE(sqrt_positive_s16, int16_t, sqrt_s16)
 
-ML_UNARY(rsqrt_f32, float, float, ML_NO_CONTEXT, 1.0f / __builtin_sqrtf(x))
+ML_UNARY_F32(rsqrt_f32, ML_MAP_RSQRT, ML_NO_CONTEXT, 0.0f, 0.0f)
 /* 8 bits: an inverse root in fixed point, with 20 fractional bits on its way to the output's scale. */
 enum { RSQRT_BITS = 20 };
 typedef struct rsqrt_rule {
@@ -139,15 +139,15 @@ ALL_POSITIVE(rsqrt_positive_s16, int16_t, ml_eval_lines)
 
 /* SQUARE, SIN, COS, FLOOR, CEIL, ROUND, SIGN ---------------------------------------------------------------------------- */
 
-ML_UNARY(square_f32, float, float, ML_NO_CONTEXT, x *x)
-ML_UNARY(sin_f32, float, float, ML_NO_CONTEXT, sinf(x))
+ML_UNARY_F32(square_f32, ML_MAP_SQUARE, ML_NO_CONTEXT, 0.0f, 0.0f)
+ML_UNARY_F32(sin_f32, ML_MAP_SIN, ML_NO_CONTEXT, 0.0f, 0.0f)
 ML_UNARY(sin_f16, uint16_t, uint16_t, ML_NO_CONTEXT, F16(sinf))
-ML_UNARY(cos_f32, float, float, ML_NO_CONTEXT, cosf(x))
+ML_UNARY_F32(cos_f32, ML_MAP_COS, ML_NO_CONTEXT, 0.0f, 0.0f)
 ML_UNARY(cos_f16, uint16_t, uint16_t, ML_NO_CONTEXT, F16(cosf))
-ML_UNARY(floor_f32, float, float, ML_NO_CONTEXT, floorf(x))
+ML_UNARY_F32(floor_f32, ML_MAP_FLOOR, ML_NO_CONTEXT, 0.0f, 0.0f)
 ML_UNARY(floor_f16, uint16_t, uint16_t, ML_NO_CONTEXT, F16(floorf))
-ML_UNARY(ceil_f32, float, float, ML_NO_CONTEXT, ceilf(x))
-ML_UNARY(round_f32, float, float, ML_NO_CONTEXT, rintf(x))
+ML_UNARY_F32(ceil_f32, ML_MAP_CEIL, ML_NO_CONTEXT, 0.0f, 0.0f)
+ML_UNARY_F32(round_f32, ML_MAP_ROUND, ML_NO_CONTEXT, 0.0f, 0.0f)
 ML_UNARY(round_f16, uint16_t, uint16_t, ML_NO_CONTEXT, F16(rintf))
 ML_UNARY(sign_f32, float, float, ML_NO_CONTEXT, x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x)
 ML_UNARY(sign_f64, double, double, ML_NO_CONTEXT, x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x)

@@ -80,21 +80,6 @@ static inline float ml_log_f32(float x) {
     return x < 0.0f ? __builtin_nanf("") : y;
 }
 
-/* exp(x) - 1 within 3 ULP for x <= 0, NaN for NaN; near 0 by a polynomial. */
-static inline float ml_expm1_negative_f32(float x) {
-    float p = 2.75573192e-7f;
-    p = p * x + 2.75573192e-6f;
-    p = p * x + 2.48015873e-5f;
-    p = p * x + 1.98412698e-4f;
-    p = p * x + 1.38888889e-3f;
-    p = p * x + 8.33333333e-3f;
-    p = p * x + 4.16666667e-2f;
-    p = p * x + 1.66666667e-1f;
-    p = p * x + 0.5f;
-    const float far = ml_exp_f32(x) - 1.0f, near = x + x * x * p;
-    return x < -0.7f ? far : near;
-}
-
 /* tanh(x) within 3 ULP, NaN for NaN: 1 - 2 / (exp(2 |x|) + 1), near 0 an odd polynomial. */
 static inline float ml_tanh_f32(float x) {
     const float size = __builtin_fabsf(x), square = x * x;

@@ -1,41 +1,22 @@
 /* quantize_row.c -- a row of floats as bytes, with a scale of its own. */
 #include "math/quantize_row.h"
 
-/* round(v), ties away from zero, within [low, high]; NaN is `low`. */
-static inline int16_t step(float v, float low, float high) {
-    v = v > low ? v : low;
-    v = v < high ? v : high;
-    return (int16_t)(v + (v < 0.0f ? -0.49999997f : 0.49999997f));
-}
-
 /* The step of 0 between least <= 0 and most >= 0: from the end that is nearer. */
-static int16_t step_of_zero(double least, double most, double scale) {
+static int32_t step_of_zero(double least, double most, double scale) {
     double from_least = -128.0 - least / scale, from_most = 127.0 - most / scale;
     double zero = 128.0 - least / scale < 127.0 + most / scale ? from_least : from_most;
     zero = zero > -128.0 ? zero : -128.0;
     zero = zero < 127.0 ? zero : 127.0;
-    return (int16_t)(zero + (zero < 0 ? -0.5 : 0.5));
+    return (int32_t)(zero + (zero < 0 ? -0.5 : 0.5));
 }
 
-float ml_quantize_row(const float *x, int64_t k, bool asymmetric, int16_t *row) {
-    float least = 0.0f, most = 0.0f, scale = 1.0f, inverse = 0.0f, low = -127.0f;
-    int16_t zero = 0;
-    for (int64_t i = 0; i < k; i++) {
-        least = x[i] < least ? x[i] : least;
-        most = x[i] > most ? x[i] : most;
+ml_steps ml_steps_of(float least, float most, bool asymmetric) {
+    if (!(least < most)) return (ml_steps){1.0f, 0.0f, -127.0f, 0};
+    if (asymmetric) {
+        double scale = (double)(most - least) / 255.0; /* the difference is float's */
+        return (ml_steps){(float)scale, 1.0f / (float)scale, -128.0f,
+                          step_of_zero(least, most, scale)};
     }
-    if (least < most && asymmetric) {
-        double steps = (double)(most - least) / 255.0; /* the difference is float's */
-        zero = step_of_zero(least, most, steps);
-        scale = (float)steps;
-        inverse = 1.0f / scale;
-        low = -128.0f;
-    } else if (least < most) {
-        float range = -least > most ? -least : most;
-        scale = range / 127.0f;
-        inverse = 127.0f / range;
-    }
-    for (int64_t i = 0; i < k; i++)
-        row[i] = (int16_t)(step((float)zero + x[i] * inverse, low, 127.0f) - zero);
-    return scale;
+    float range = -least > most ? -least : most;
+    return (ml_steps){range / 127.0f, 127.0f / range, -127.0f, 0};
 }

@@ -5,9 +5,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* x[i] is about scale * row[i]: row[i] is the step of x[i], less that of 0, in the 255 (symmetric) or 256 (asymmetric) steps that
- * span the row and 0; ties away from zero. TFLite's SymmetricQuantizeFloats and AsymmetricQuantizeFloats. Returns the scale,
- * 1 for a row of zeros. */
-float ml_quantize_row(const float *x, int64_t k, bool asymmetric, int16_t *row);
+/* Steps of a scale that span a row and 0: 255 (symmetric) or 256 (asymmetric) of them, from `low` to 127, `zero` that of 0.
+ * TFLite's SymmetricQuantizeFloats and AsymmetricQuantizeFloats. */
+typedef struct ml_steps {
+    float scale; /* 1 for a row of zeros */
+    float inverse;
+    float low;
+    int32_t zero;
+} ml_steps;
+/* For values from least <= 0 to most >= 0. */
+ml_steps ml_steps_of(float least, float most, bool asymmetric);
 
 #endif

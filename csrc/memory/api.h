@@ -108,6 +108,14 @@ void ml_planner_fix(ml_planner *planner, int32_t tensor, int64_t offset);
 
 /* Forgets every place, those of persistent tensors too: for other sizes of the same graph. */
 void ml_planner_start_anew(ml_planner *planner);
+/* The same as plan_allocations, for a graph that is planned again and again. `stands` says that the same nodes are skipped, the
+ * same tensors have bytes, the same places, and are pinned: then lifetimes hold, as long as the same operands are as large as
+ * what may overwrite them. */
+void ml_planner_plan_again(ml_planner *planner, bool stands);
+/* Where lifetimes held: places what lay on top of what in the plan before so again, if that comes within an eighth of the lower
+ * bound and takes no more than `most`. False if not, and the graph has to be placed by start_anew and execute_allocations.
+ * Offsets are those of roots alone. */
+bool ml_planner_place_again(ml_planner *planner, int64_t most);
 /* Of a graph that is planned again and again: whether this plan, of sizes that come back, is searched for longer, and how much
  * of the budget was spent already; ml_planner_spent says how much is by now. */
 void ml_planner_search(ml_planner *planner, bool longer, int64_t spent);
@@ -151,6 +159,7 @@ typedef struct ml_arena {
         reserved; /* of address space; 0 where the system grants none: growing may then move the base */
     int64_t moves; /* times the base changed */
     int64_t copied; /* bytes that moves copied; pages that the system moved are none */
+    uint8_t *first; /* what small arenas lie in; kept until the arena is released */
     struct ml_account *account; /* borrowed; NULL = none */
 } ml_arena;
 

@@ -1,46 +1,73 @@
-/* arena.c -- the arena's memory: a reserved range of addresses, committed as far as it is needed, so that it never moves.
+/* arena.c -- the arena's memory: a reserved range of addresses, committed as far as it is needed, so that it hardly ever moves.
+ *
+ * A first block of ML_ARENA_FIRST bytes comes from malloc, for small models are loaded in the time that a few calls of the system
+ * take. Who outgrows it moves once; the block stays until the arena is released, for others may be looking at it.
  *
  * ML_ARENA_RESERVED bytes of address space are reserved without access, which costs the system nothing but a table entry (1000
  * interpreters take 64 TiB of the 128 TiB a process has); what is used is made accessible in steps. Where the system refuses
  * the range (a limit on address space), pages are mapped as needed, and growing may move them. */
 #define _GNU_SOURCE /* mremap */
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "core/shape.h"
 #include "memory/account.h"
 
 #define ML_ARENA_RESERVED ((int64_t)1 << 36)
-enum { PAGE = 4096, HUGE_PAGE = 2 << 20 };
+enum { PAGE = 4096, HUGE_PAGE = 2 << 20, ML_ARENA_FIRST = 32 << 10 };
 
 static uint8_t *map_pages(int64_t bytes, int access) {
     void *base = mmap(NULL, (size_t)bytes, access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return base == MAP_FAILED ? NULL : base;
 }
 
-/* Makes the first `bytes` of the reserved range accessible; the first time somewhat more, so that small models grow at once. */
-static bool commit_reserved(ml_arena *arena, int64_t bytes) {
-    if (!arena->base) {
-        arena->base = map_pages(ML_ARENA_RESERVED, PROT_NONE);
-        if (!arena->base) return false;
-        arena->reserved = ML_ARENA_RESERVED;
+static bool in_first(const ml_arena *arena) { return arena->base && arena->base == arena->first; }
+
+static bool commit_first(ml_arena *arena, int64_t bytes) {
+    if (!arena->first) {
+        arena->first = aligned_alloc(PAGE, ML_ARENA_FIRST);
+        if (!arena->first) return false;
         arena->moves++;
     }
-    if (bytes > arena->reserved) return false;
-    uint8_t *from = arena->base + arena->capacity;
-    if (mprotect(from, (size_t)(bytes - arena->capacity), PROT_READ | PROT_WRITE) != 0)
-        return false;
-#ifdef MADV_HUGEPAGE
-    if (bytes >= HUGE_PAGE) madvise(arena->base, (size_t)bytes, MADV_HUGEPAGE);
-#endif
+    memset(arena->first + arena->capacity, 0, (size_t)(bytes - arena->capacity)); /* as new pages */
+    arena->base = arena->first;
+    arena->reserved = ML_ARENA_FIRST;
     arena->capacity = bytes;
     return true;
 }
 
-/* Without a reservation: moves pages where the system can, else bytes. The old pages stay until the new ones are there. */
+/* Makes the first `bytes` of the reserved range accessible; the first time somewhat more, so that small models grow at once. */
+static bool commit_reserved(ml_arena *arena, int64_t bytes, int64_t keep) {
+    bool outgrown = in_first(arena) && bytes > ML_ARENA_FIRST;
+    if (bytes <= ML_ARENA_FIRST && (!arena->base || in_first(arena)))
+        return commit_first(arena, bytes);
+    if (bytes > ML_ARENA_RESERVED) return false;
+    uint8_t *base = arena->base;
+    if (!base || outgrown) base = map_pages(ML_ARENA_RESERVED, PROT_NONE);
+    if (!base) return false;
+    int64_t had = outgrown ? 0 : arena->capacity;
+    if (mprotect(base + had, (size_t)(bytes - had), PROT_READ | PROT_WRITE) != 0) {
+        if (base != arena->base) munmap(base, (size_t)ML_ARENA_RESERVED);
+        return false;
+    }
+#ifdef MADV_HUGEPAGE
+    if (bytes >= HUGE_PAGE) madvise(base, (size_t)bytes, MADV_HUGEPAGE);
+#endif
+    if (outgrown && keep > 0) memcpy(base, arena->base, (size_t)keep);
+    if (outgrown) arena->copied += keep;
+    arena->moves += base != arena->base;
+    arena->base = base;
+    arena->reserved = ML_ARENA_RESERVED;
+    arena->capacity = bytes;
+    return true;
+}
+
+/* Without a reservation: moves pages where the system can, else bytes. The old pages stay until the new ones are there, and
+ * the first block for good. */
 static bool commit_mapped(ml_arena *arena, int64_t bytes, int64_t keep) {
     uint8_t *base = NULL;
 #ifdef __linux__
-    if (arena->base && keep > 0) {
+    if (arena->base && keep > 0 && !in_first(arena)) {
         void *moved = mremap(arena->base, (size_t)arena->capacity, (size_t)bytes, MREMAP_MAYMOVE);
         base = moved == MAP_FAILED ? NULL : moved;
     } else
@@ -49,11 +76,12 @@ static bool commit_mapped(ml_arena *arena, int64_t bytes, int64_t keep) {
         base = map_pages(bytes, PROT_READ | PROT_WRITE);
         if (base && keep > 0) memcpy(base, arena->base, (size_t)keep);
         if (base) arena->copied += keep;
-        if (base && arena->base) munmap(arena->base, (size_t)arena->capacity);
+        if (base && arena->base && !in_first(arena)) munmap(arena->base, (size_t)arena->capacity);
     }
     if (!base) return false;
     if (base != arena->base) arena->moves++;
     arena->base = base;
+    arena->reserved = 0;
     arena->capacity = bytes;
     return true;
 }
@@ -65,17 +93,19 @@ ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error
     int64_t had = arena->capacity, more = bytes - had;
     ml_status status = ml_account_take(arena->account, "the arena", more, error);
     if (status != ML_OK) return status;
-    bool there = rounded > 0 && reserves && commit_reserved(arena, rounded);
-    there = there || (rounded > 0 && arena->reserved == 0 && commit_mapped(arena, rounded, keep));
+    bool may_map = rounded > 0 && (arena->reserved == 0 || in_first(arena));
+    bool there = rounded > 0 && reserves && commit_reserved(arena, rounded, keep);
+    there = there || (may_map && commit_mapped(arena, rounded, keep));
     ml_account_give(arena->account, had + more - arena->capacity);
     return there ? ML_OK : ml_error_memory(error, "the arena", bytes, had);
 }
 
 void ml_arena_release(ml_arena *arena) {
-    if (arena->base)
+    if (arena->base && !in_first(arena))
         munmap(arena->base, (size_t)(arena->reserved ? arena->reserved : arena->capacity));
+    free(arena->first);
     ml_account_give(arena->account, arena->capacity);
-    arena->base = NULL;
+    arena->base = arena->first = NULL;
     arena->capacity = arena->reserved = 0;
 }
 

@@ -115,41 +115,9 @@ static void group_by_first(ml_planner *p) {
     p->group[0] = 0;
 }
 
-/* Of node `n`, as a bit an operand: those that may be overwritten, and are as large as output 0. */
-static uint8_t equal_operands(const ml_planner *p, const ml_node_io *node) {
-    int32_t may = node->flags / ML_NODE_IN_PLACE, equal = 0;
-    if (may == 0 || node->n_outputs == 0 || node->outputs[0] < 0) return 0;
-    for (int32_t i = 0; i < node->n_inputs && i < 8; i++) {
-        int64_t bytes = node->inputs[i] < 0 ? -1 : p->bytes[node->inputs[i]];
-        bool counts = bytes > 4 || p->options & ML_SHARE_WIDE || node->flags & ML_NODE_VIEW;
-        if (may >> i & 1 && counts && bytes == p->bytes[node->outputs[0]]) equal |= 1 << i;
-    }
-    return (uint8_t)equal;
-}
-
-static bool take(uint8_t *known, const uint8_t *now, size_t count) {
-    if (memcmp(known, now, count) == 0) return true;
-    memcpy(known, now, count);
-    return false;
-}
-
-/* Whether all that lifetimes hang on is what it was; notes what it is. */
-static bool facts_stand(ml_planner *p) {
-    size_t count = (size_t)p->count, nodes = (size_t)p->graph->n_nodes;
-    bool stand = take(p->known_place, p->place, count);
-    stand &= take(p->known_pinned, p->pinned, count);
-    stand &= take(p->known_skipped, p->skipped, nodes);
-    for (size_t n = 0; n < nodes; n++) {
-        uint8_t equal = equal_operands(p, &p->graph->nodes[n]);
-        stand &= equal == p->known_equal[n];
-        p->known_equal[n] = equal;
-    }
-    return stand && p->found && p->n_fixed == 0;
-}
-
 void ml_planner_find_lifetimes(ml_planner *p) {
-    if (facts_stand(p)) return;
     p->found = true;
+    p->stood = false;
     p->listing.count = 0;
     find_lifetimes(p);
     share_in_place(p);

@@ -51,11 +51,13 @@ bool ml_planner_list(ml_planner *p, int32_t count) {
 int64_t ml_planner_listed_bound(const ml_planner *p) {
     const ml_listing *l = &p->listing;
     int64_t live = 0, most = 0;
+    for (int32_t i = 0; i < l->count; i++)
+        l->sizes[i] = ml_round_up(p->records[i].size, p->alignment);
     for (int32_t i = 0, ended = 0; i < l->count; i++) {
         const ml_record *r = &p->records[i];
         for (; p->records[l->by_last[ended]].last < r->first; ended++)
-            live -= ml_round_up(p->records[l->by_last[ended]].size, p->alignment);
-        live += ml_round_up(r->size, p->alignment);
+            live -= l->sizes[l->by_last[ended]];
+        live += l->sizes[i];
         if (live > most) most = live;
     }
     return most;

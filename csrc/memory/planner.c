@@ -12,17 +12,37 @@
 /* What the exact search may spend where it was chosen by name: about a CPU second. */
 enum { EXACT_SEARCH_NODES = 2000000 };
 
+/* Lists operands that may be overwritten, or counts them. */
+static int32_t list_overwrites(const ml_planner_graph *graph, int32_t options, ml_overwrite *to) {
+    int32_t count = 0;
+    for (int32_t n = 0; n < graph->n_nodes; n++) {
+        const ml_node_io *node = &graph->nodes[n];
+        int32_t may = node->flags / ML_NODE_IN_PLACE;
+        bool any_size = options & ML_SHARE_WIDE || node->flags & ML_NODE_VIEW;
+        if (may == 0 || node->n_outputs == 0 || node->outputs[0] < 0) continue;
+        for (int32_t i = 0; i < node->n_inputs && i < 8; i++) {
+            if (!(may >> i & 1) || node->inputs[i] < 0) continue;
+            if (to) to[count] = (ml_overwrite){node->inputs[i], node->outputs[0], any_size, false};
+            count++;
+        }
+    }
+    return count;
+}
+
 ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, int32_t options,
                            int32_t alignment) {
     size_t count = (size_t)graph->n_tensors + (size_t)graph->n_nodes,
            nodes = (size_t)graph->n_nodes;
+    int32_t overwrites = list_overwrites(graph, options, NULL);
     size_t total = sizeof(ml_planner) +
-                   count * (4 * sizeof(int64_t) + sizeof(ml_record) + 9 * sizeof(int32_t) + 6) +
-                   (nodes + 2) * sizeof(int32_t) + 3 * nodes + 64;
+                   count * (6 * sizeof(int64_t) + sizeof(ml_record) + 9 * sizeof(int32_t) + 4) +
+                   (nodes + 2) * sizeof(int32_t) + nodes +
+                   (size_t)overwrites * sizeof(ml_overwrite) + 64;
     ml_planner *p = calloc(1, total);
     if (!p) return NULL;
     p->graph = graph;
     strncpy(p->strategy, strategy, sizeof p->strategy - 1);
+    p->searches = strcmp(strategy, "default") == 0;
     p->options = options;
     p->alignment = alignment;
     p->count = (int32_t)count;
@@ -30,8 +50,12 @@ ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, 
     p->offset = p->bytes + count;
     p->placed = p->offset + count;
     p->fixed = p->placed + count;
-    p->records = (ml_record *)(p->fixed + count);
-    p->first = (int32_t *)(p->records + count);
+    p->listing.sizes = p->fixed + count;
+    p->listing.offsets = p->listing.sizes + count;
+    p->records = (ml_record *)(p->listing.offsets + count);
+    p->overwrites = (ml_overwrite *)(p->records + count);
+    p->n_overwrites = list_overwrites(graph, options, p->overwrites);
+    p->first = (int32_t *)(p->overwrites + overwrites);
     p->last = p->first + count;
     p->uses = p->last + count;
     p->root = p->uses + count;
@@ -45,11 +69,7 @@ ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, 
     p->pinned = p->place + count;
     p->marked = p->pinned + count;
     p->edge = p->marked + count;
-    p->known_place = p->edge + count;
-    p->known_pinned = p->known_place + count;
-    p->skipped = p->known_pinned + count;
-    p->known_skipped = p->skipped + nodes;
-    p->known_equal = p->known_skipped + nodes;
+    p->skipped = p->edge + count;
     for (size_t t = 0; t < count; t++) p->offset[t] = p->fixed[t] = -1;
     p->last_active = -1;
     p->bound = -1;
@@ -107,6 +127,7 @@ void ml_planner_plan_allocations(ml_planner *p) {
 void ml_planner_start_anew(ml_planner *p) {
     memset(p->placed, 0, (size_t)p->count * sizeof *p->placed);
     p->persistent = 0;
+    ml_planner_reset_allocations(p);
 }
 
 void ml_planner_reset_allocations(ml_planner *p) {
@@ -128,7 +149,7 @@ void ml_planner_purge(ml_planner *p, int32_t node) {
 }
 
 /* Persistent tensors: one after the other, never moved. */
-static ml_status place_persistent(ml_planner *p, int32_t t, ml_error *error) {
+ml_status ml_planner_place_persistent(ml_planner *p, int32_t t, ml_error *error) {
     if (p->placed[t] || p->bytes[t] == 0) return ML_OK;
     p->offset[t] = ml_planner_high_water(p, ML_PLACE_PERSISTENT);
     if (__builtin_add_overflow(p->offset[t], p->bytes[t], &p->persistent) ||
@@ -222,7 +243,7 @@ static ml_plan_status place_graph(ml_planner *p, ml_problem *problem) {
     int64_t had = hints.work;
     problem->hints = &hints;
     ml_plan_status status = ml_memory_plan(p->strategy, problem);
-    bool answered = status == ML_PLAN_OK && strcmp(p->strategy, "default") == 0;
+    bool answered = status == ML_PLAN_OK && p->searches;
     if (answered) keep_order(p, hints.order, count);
     if (answered && !first) p->spent += had - hints.work;
     problem->hints = NULL;
@@ -281,7 +302,7 @@ ml_status ml_planner_execute_allocations(ml_planner *p, int32_t first, int32_t l
     for (int32_t k = from; k < to; k++) {
         int32_t t = p->by_first[k];
         if (p->place[t] == ML_PLACE_PERSISTENT) {
-            ml_status status = place_persistent(p, t, error);
+            ml_status status = ml_planner_place_persistent(p, t, error);
             if (status != ML_OK) return status;
         } else if (p->place[t] == ML_PLACE_ARENA && p->root[t] == t && p->placed[t] < p->bytes[t]) {
             p->records[count++] =

@@ -11,15 +11,26 @@ typedef struct ml_listing {
     int32_t *
         by_last; /* records by ascending last node; as conflicts, made when a second plan has the same records */
     int32_t *record_of; /* by tensor; -1 = none */
+    int64_t *sizes; /* by record, rounded; of the plan under way */
+    int64_t *offsets;
     int32_t count;
     bool listed;
     bool used; /* there were records before */
     ml_conflicts conflicts;
 } ml_listing;
 
+/* An operand that output 0 of its node may overwrite, if it is as large. */
+typedef struct ml_overwrite {
+    int32_t input;
+    int32_t output;
+    bool any_size; /* else more than 4 bytes, as in TFLite */
+    bool equal; /* it was as large when lifetimes were found */
+} ml_overwrite;
+
 struct ml_planner {
     const ml_planner_graph *graph;
     char strategy[32];
+    bool searches; /* it is the default one */
     int32_t options;
     int32_t alignment;
     int32_t count; /* tensors and temporaries */
@@ -28,6 +39,7 @@ struct ml_planner {
     int32_t n_active;
     int32_t n_fixed; /* tensors with an offset of the caller's */
     bool found; /* lifetimes are those of the facts below */
+    bool stood; /* and were found for an earlier plan */
     bool longer; /* ml_planner_search */
     int64_t spent; /* of the budget for searching */
     int64_t bound; /* -1 = not known yet */
@@ -51,17 +63,15 @@ struct ml_planner {
     uint8_t *pinned;
     uint8_t *marked; /* waits for resolve_deallocations */
     uint8_t *edge; /* 1 = graph input, 2 = graph output */
-    /* What lifetimes were found for: of bytes, which operands are as large as output 0 (a bit each, by node). */
-    uint8_t *known_place;
-    uint8_t *known_pinned;
-    uint8_t *known_skipped;
-    uint8_t *known_equal;
+    ml_overwrite *overwrites;
+    int32_t n_overwrites;
 };
 
-/* lifetimes.c: the first and last node of every tensor, who shares whose memory, and tensors by the node that allocates them.
- * Finds nothing anew where these follow from what they did before: the same nodes are skipped, the same tensors lie in the
- * arena, and the same ones are as large as what they may be overwritten with. */
+/* lifetimes.c: the first and last node of every tensor, who shares whose memory, and tensors by the node that allocates them. */
 void ml_planner_find_lifetimes(ml_planner *planner);
+
+/* Puts a persistent tensor behind those before it. */
+ml_status ml_planner_place_persistent(ml_planner *planner, int32_t tensor, ml_error *error);
 
 /* listing.c: notes the planner's records, the first `count`, as those of the whole graph; true when they are what they were,
  * and lists are there. */

@@ -54,111 +54,155 @@ static void level_views(const ml_subgraph *sub, const ml_tensor *tensors, int64_
     }
 }
 
+/* Notes a fact; false if lifetimes may hang on the difference. */
+static bool note(int64_t *bytes, uint8_t *place, int64_t bytes_now, ml_place place_now) {
+    bool same = *place == place_now && (*bytes > 0) == (bytes_now > 0);
+    *bytes = bytes_now;
+    *place = (uint8_t)place_now;
+    return same;
+}
+
 /* Bytes by tensor: what is known, what earlier runs needed where that is more, nothing for what a plan leaves open. Dynamic
  * tensors are pinned, in the planner's sense: they share with views alone, for of two that share in place one may grow. */
-static void describe_tensors(const ml_placing *x, int32_t frame, ml_planner *planner) {
+static bool describe_tensors(const ml_placing *x, int32_t frame, ml_planner *planner) {
     const ml_frame *f = &x->graph->frames[frame];
     const ml_subgraph *sub = &x->graph->subgraphs[f->subgraph];
     const ml_tensor *tensors = x->rows->tensors + f->slot_base;
     int64_t *bytes = ml_planner_bytes(planner);
     uint8_t *places = ml_planner_places(planner), *pinned = ml_planner_pinned(planner);
-    bool offline = follows_file(x, frame);
+    bool offline = follows_file(x, frame), stand = true, levels = false;
     for (int32_t slot = 0; slot < sub->n_slots; slot++) {
         const ml_tensor *t = &tensors[slot];
         int32_t number = sub->numbers[slot];
-        int64_t learnt = x->capacities && t->dynamic ? x->capacities[f->slot_base + slot] : 0;
         int64_t now = t->shaped && (x->capacities || !t->dynamic) ? t->bytes : 0;
-        bytes[number] = now > learnt ? now : learnt;
-        pinned[number] = t->dynamic;
-        places[number] = t->storage == ML_STORAGE_ARENA        ? ML_PLACE_ARENA
+        if (x->capacities && t->dynamic && x->capacities[f->slot_base + slot] > now)
+            now = x->capacities[f->slot_base + slot];
+        ml_place place = t->storage == ML_STORAGE_ARENA        ? ML_PLACE_ARENA
                          : t->storage == ML_STORAGE_PERSISTENT ? ML_PLACE_PERSISTENT
                                                                : ML_PLACE_NONE;
+        stand &= note(&bytes[number], &places[number], now, place) && pinned[number] == t->dynamic;
+        pinned[number] = t->dynamic;
+        levels |= t->dynamic;
         if (offline && !t->dynamic && t->storage == ML_STORAGE_ARENA &&
             sub->tensors[number].offline_offset >= 0)
             ml_planner_fix(planner, number, sub->tensors[number].offline_offset);
     }
-    level_views(sub, tensors, bytes);
+    if (levels) level_views(sub, tensors, bytes);
+    return stand;
 }
 
-/* Scratch by node. What is small comes from the work block, for one node runs at a time. A node with effects may run others while its scratch is in use, so its scratch is always a record. */
-static void describe_nodes(const ml_placing *x, int32_t frame, ml_planner *planner) {
+/* Scratch by node. What is small comes from the work block, for one node runs at a time. A node with effects may run others
+ * while its scratch is in use, so its scratch is always a record. */
+static bool describe_nodes(const ml_placing *x, int32_t frame, ml_planner *planner) {
     const ml_frame *f = &x->graph->frames[frame];
     const ml_subgraph *sub = &x->graph->subgraphs[f->subgraph];
     int64_t *bytes = ml_planner_bytes(planner) + sub->io.n_tensors;
     uint8_t *places = ml_planner_places(planner) + sub->io.n_tensors,
             *skipped = ml_planner_skipped(planner);
+    bool stand = true;
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         const ml_node_plan *row = &x->rows->nodes[f->node_base + n];
-        int64_t own = ml_scratch_bytes(row), learnt = x->scratch ? x->scratch[f->node_base + n] : 0;
-        own = own > learnt ? own : learnt;
-        bool in_arena = ml_scratch_in_arena(&sub->nodes[n], own);
-        skipped[n] = row->status == ML_NODE_FOLDED;
-        bytes[n] = in_arena ? ml_children_room(x->graph, x->rows, frame, n) + own : 0;
-        places[n] = in_arena ? ML_PLACE_ARENA : ML_PLACE_NONE;
+        const ml_node *node = &sub->nodes[n];
+        int64_t own = ml_scratch_bytes(row), wants = 0;
+        if (x->scratch && x->scratch[f->node_base + n] > own) own = x->scratch[f->node_base + n];
+        if ((own > 0 || node->n_children > 0) && ml_scratch_in_arena(node, own))
+            wants = ml_children_room(x->graph, x->rows, frame, n) + own;
+        bool folded = row->status == ML_NODE_FOLDED;
+        stand &= note(&bytes[n], &places[n], wants, wants > 0 ? ML_PLACE_ARENA : ML_PLACE_NONE);
+        stand &= skipped[n] == folded;
+        skipped[n] = folded;
     }
+    return stand;
 }
 
 static bool shares(int32_t options) { return options & (ML_SHARE_TFLITE | ML_SHARE_WIDE); }
 
-/* Where the state keeps the planner of a frame; NULL where it does not: a graph that is planned once would keep it for
- * nothing, and the file's own plan is in force for one size alone. */
-static ml_planner **kept_planner(const ml_placing *x, int32_t frame, int32_t options) {
-    if (!x->planners || x->planners[frame].order.count == 0 || follows_file(x, frame)) return NULL;
-    return shares(options) ? &x->planners[frame].sharing : &x->planners[frame].apart;
+/* What the state keeps for plans of a frame with these options, or NULL. An order found for the others is better than none. */
+static ml_kept_planner *kept_for(const ml_placing *x, int32_t frame, int32_t options) {
+    if (!x->planners) return NULL;
+    ml_frame_planner *both = &x->planners[frame];
+    ml_kept_planner *kept = shares(options) ? &both->sharing : &both->apart;
+    const ml_kept_planner *other = shares(options) ? &both->apart : &both->sharing;
+    if (kept->order.count == 0 && other->order.count > 0) {
+        kept->order.count = other->order.count;
+        memcpy(kept->order.tensors, other->order.tensors,
+               (size_t)other->order.count * sizeof *other->order.tensors);
+    }
+    return kept;
 }
 
+/* A graph that is planned once would keep its planner for nothing, and the file's own plan is in force for one size alone. */
 ml_planner *ml_place_planner(const ml_placing *x, int32_t frame, int32_t options) {
     const ml_planner_graph *io = &ml_frame_subgraph(x->graph, frame)->io;
-    ml_planner **kept = kept_planner(x, frame, options);
+    ml_kept_planner *kept = kept_for(x, frame, options);
+    bool keeps = kept && kept->order.count > 0 && !follows_file(x, frame);
     if (frame > 0)
         options &=
             ~(int32_t)ML_KEEP_INPUTS; /* operands lie in slots; an input nobody else reads may go */
-    ml_planner *planner =
-        kept && *kept ? *kept : ml_planner_new(io, x->strategy, options, ML_ALIGNMENT);
+    ml_planner *planner = keeps && kept->planner
+                              ? kept->planner
+                              : ml_planner_new(io, x->strategy, options, ML_ALIGNMENT);
     if (!planner) return NULL;
-    if (kept) *kept = planner;
-    ml_planner_start_anew(planner);
-    describe_tensors(x, frame, planner);
-    describe_nodes(x, frame, planner);
-    if (x->planners) ml_planner_use_order(planner, &x->planners[frame].order);
-    ml_planner_plan_allocations(planner);
+    if (keeps) kept->planner = planner;
+    bool stand = describe_tensors(x, frame, planner);
+    stand &= describe_nodes(x, frame, planner);
+    if (kept) ml_planner_use_order(planner, &kept->order);
+    ml_planner_plan_again(planner, stand);
     return planner;
 }
 
 static void drop_planner(const ml_placing *x, int32_t frame, ml_planner *planner) {
-    const ml_frame_planner *kept = x->planners ? &x->planners[frame] : NULL;
-    if (!kept || (planner != kept->sharing && planner != kept->apart)) ml_planner_free(planner);
+    const ml_frame_planner *both = x->planners ? &x->planners[frame] : NULL;
+    if (!both || (planner != both->sharing.planner && planner != both->apart.planner))
+        ml_planner_free(planner);
 }
 
-static ml_status plan_once(const ml_placing *x, int32_t frame, int32_t options, int64_t spent,
-                           ml_planner **planner, ml_error *error) {
-    const ml_planner_graph *io = &ml_frame_subgraph(x->graph, frame)->io;
-    *planner = ml_place_planner(x, frame, options);
-    if (!*planner) return ml_error_memory(error, "planning", io->n_tensors, 0);
-    ml_planner_search(*planner, x->longer, spent);
-    ml_status status = ml_planner_execute_allocations(*planner, 0, io->n_nodes - 1, error);
+static ml_status plan_once(const ml_placing *x, int32_t frame, int64_t spent, ml_planner *planner,
+                           ml_error *error) {
+    ml_planner_search(planner, x->longer, spent);
+    ml_planner_start_anew(planner);
+    ml_status status = ml_planner_execute_allocations(
+        planner, 0, ml_frame_subgraph(x->graph, frame)->io.n_nodes - 1, error);
     if (error->other >= 0) error->subgraph = x->graph->frames[frame].subgraph;
     return status;
 }
 
-/* Plans with sharing in place; where that misses its bound, also without, and keeps the smaller. (Sharing lengthens lives:
- * a class of tensors is one record from the first node of the first to the last of the last, harder to fit between others.)
- * The budget for searching is one for both. */
-static ml_status plan_frame(const ml_placing *x, int32_t frame, ml_planner **planner,
+/* Plans without sharing too, where that may be smaller, and answers by the better of both; `*planner` is the one that shares. */
+static ml_status plan_apart(const ml_placing *x, int32_t frame, bool again, ml_planner **planner,
                             ml_error *error) {
-    int32_t options = x->options, sharing = ML_SHARE_TFLITE | ML_SHARE_WIDE;
-    ml_status status = plan_once(x, frame, options, 0, planner, error);
-    if (status != ML_OK || !(options & ML_KEEP_SMALLER) || !shares(options) ||
-        follows_file(x, frame))
-        return status;
-    int64_t shared = ml_planner_high_water(*planner, ML_PLACE_ARENA);
-    if (shared <= ml_planner_lower_bound(*planner)) return ML_OK;
-    ml_planner *apart;
-    status = plan_once(x, frame, options & ~sharing, ml_planner_spent(*planner), &apart, error);
-    bool better = status == ML_OK && ml_planner_high_water(apart, ML_PLACE_ARENA) < shared;
+    int32_t sharing = ML_SHARE_TFLITE | ML_SHARE_WIDE;
+    ml_planner *apart = ml_place_planner(x, frame, x->options & ~sharing);
+    if (!apart) return ml_error_memory(error, "planning", x->graph->total_tensors, 0);
+    int64_t least = ml_planner_lower_bound(*planner), shared;
+    bool better = again && ml_planner_place_again(apart, least + least / 8);
+    ml_status status = ML_OK;
+    if (!better) {
+        if (again) status = plan_once(x, frame, 0, *planner, error);
+        shared = ml_planner_high_water(*planner, ML_PLACE_ARENA);
+        if (status == ML_OK && shared > least) {
+            status = plan_once(x, frame, ml_planner_spent(*planner), apart, error);
+            better = status == ML_OK && ml_planner_high_water(apart, ML_PLACE_ARENA) < shared;
+        }
+    }
     drop_planner(x, frame, better ? *planner : apart);
     if (better) *planner = apart;
     return status;
+}
+
+/* As the plan before, if that comes near what these sizes need at least, sharing in place or not. Else with sharing, and where
+ * that misses its bound, also without. (Sharing lengthens lives: a class of tensors is one record from the first node of the
+ * first to the last of the last, harder to fit between others.) The budget for searching is one for both. */
+static ml_status plan_frame(const ml_placing *x, int32_t frame, ml_planner **planner,
+                            ml_error *error) {
+    bool two = x->options & ML_KEEP_SMALLER && shares(x->options) && !follows_file(x, frame);
+    bool again = !x->longer && x->planners && x->planners[frame].sharing.order.count > 0;
+    *planner = ml_place_planner(x, frame, x->options);
+    if (!*planner) return ml_error_memory(error, "planning", x->graph->total_tensors, 0);
+    if (!x->longer && ml_planner_place_again(*planner, INT64_MAX)) return ML_OK;
+    if (two && again) return plan_apart(x, frame, true, planner, error);
+    ml_status status = plan_once(x, frame, 0, *planner, error);
+    bool met = ml_planner_high_water(*planner, ML_PLACE_ARENA) <= ml_planner_lower_bound(*planner);
+    return status != ML_OK || !two || met ? status : plan_apart(x, frame, false, planner, error);
 }
 
 /* What the planner answered becomes rows. Whether a view is one shows only here: sharing may have been left out, or refused
@@ -174,8 +218,8 @@ static ml_status take_offsets(const ml_placing *x, int32_t frame, ml_planner *pl
     for (int32_t slot = 0; slot < sub->n_slots; slot++) {
         ml_tensor *t = &tensors[slot];
         if (t->storage == ML_STORAGE_SLOT) continue; /* its caller places it */
-        if (t->storage != ML_STORAGE_FOLDED) t->offset = offsets[sub->numbers[slot]];
         t->root = roots[sub->numbers[slot]];
+        if (t->storage != ML_STORAGE_FOLDED) t->offset = offsets[t->root];
     }
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         ml_node_plan *row = &x->rows->nodes[f->node_base + n];

@@ -59,12 +59,12 @@ uint32_t ml_plan_hash(const int32_t *spec, int32_t words, const ml_binding *boun
     return (uint32_t)(hash ^ hash >> 32);
 }
 
-bool ml_plan_has_key(const ml_plan *p, uint32_t hash, const int32_t *spec, int32_t words,
-                     const ml_binding *bound, int32_t n_bound) {
-    if (p->hash != hash || p->words != words || (int32_t)p->n_bound != n_bound) return false;
-    if (words && memcmp(p->key, spec, (size_t)words * sizeof *spec) != 0) return false;
-    for (int32_t i = 0; i < n_bound; i++)
-        if (ml_plan_bound(p)[i].tensor != bound[i].tensor) return false;
+bool ml_plan_has_key(const ml_plan *p, const ml_plan_request *r) {
+    if (p->hash != r->hash || p->words != r->words || (int32_t)p->n_bound != r->n_bound)
+        return false;
+    if (r->words && memcmp(p->key, r->spec, (size_t)r->words * sizeof *r->spec) != 0) return false;
+    for (int32_t i = 0; i < r->n_bound; i++)
+        if (ml_plan_bound(p)[i].tensor != r->bound[i].tensor) return false;
     return true;
 }
 
@@ -281,7 +281,7 @@ ml_status ml_plan_new(const ml_plan_request *r, ml_plan **plan, ml_error *error)
     if (status == ML_OK) {
         ml_plan *p = *plan;
         if (r->words) memcpy(p->key, r->spec, (size_t)r->words * sizeof *r->spec);
-        p->hash = ml_plan_hash(r->spec, r->words, r->bound, r->n_bound);
+        p->hash = r->hash;
         p->options = (uint32_t)r->options & ((1 << 24) - 1);
         p->strategy = (uint8_t)r->strategy;
         status = fill(p, r, error);

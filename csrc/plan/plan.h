@@ -17,9 +17,10 @@ typedef struct ml_node_plan {
         scratch_block; /* in its frame's region, children's room first; -1: in the work block, or none */
     uint32_t scratch_blocks; /* of the kernel's own, packing included */
     uint8_t status; /* ml_node_status */
-    uint8_t open; /* its shapes hang on values: prepared whenever it is reached */
-    uint8_t packs_in_run; /* its weights are computed at run time */
-    uint8_t stale; /* not prepared for the shapes it reads now */
+    uint8_t ticks; /* about 4 KiB of operands each, when its shapes were known first; at least 1 */
+    bool open; /* its shapes hang on values: prepared whenever it is reached */
+    bool packs_in_run : 1; /* its weights are computed at run time */
+    bool stale : 1; /* not prepared for the shapes it reads now */
 } ml_node_plan;
 
 static inline int64_t ml_scratch_bytes(const ml_node_plan *row) {
@@ -120,12 +121,15 @@ struct ml_frame_engine {
 /* The core as kernels see it (core_table.c). */
 extern const ml_core ml_core_table;
 
-/* What a state keeps of a frame from plan to plan: how the last one was placed, and from the second on the planners, with
- * lifetimes and lists: one that shares in place, one that does not. */
-typedef struct ml_frame_planner {
+/* What a state keeps of a frame from plan to plan, for plans that share in place and for those that do not: in which order the
+ * last one was placed, and from the second on the planner, with lifetimes and lists. */
+typedef struct ml_kept_planner {
     ml_placing_order order;
-    ml_planner *sharing;
-    ml_planner *apart;
+    ml_planner *planner;
+} ml_kept_planner;
+typedef struct ml_frame_planner {
+    ml_kept_planner apart;
+    ml_kept_planner sharing;
 } ml_frame_planner;
 
 /* What a plan is made from. */
@@ -133,6 +137,7 @@ typedef struct ml_plan_request {
     const ml_graph *graph;
     int32_t strategy; /* its place in the table */
     int32_t options;
+    uint32_t hash; /* of the key: of spec and bound */
     const int32_t *spec;
     int32_t words;
     const ml_binding *bound;
@@ -148,8 +153,7 @@ ml_plan *ml_plan_hold(ml_plan *plan);
 /* A plan of the same key with a copy of `rows`, which are the plan's own or a residence's. */
 ml_status ml_plan_copy(ml_plan *plan, const ml_rows *rows, ml_plan **copy, ml_error *error);
 uint32_t ml_plan_hash(const int32_t *spec, int32_t words, const ml_binding *bound, int32_t n_bound);
-bool ml_plan_has_key(const ml_plan *plan, uint32_t hash, const int32_t *spec, int32_t words,
-                     const ml_binding *bound, int32_t n_bound);
+bool ml_plan_has_key(const ml_plan *plan, const ml_plan_request *request);
 
 /* Rows. */
 /* Points at tables in `memory`, which has ml_rows_bytes and is aligned for an int64_t. */
@@ -190,7 +194,19 @@ ml_status ml_sweep_frame(ml_engine *engine, int32_t frame);
 /* Calls the kernel's prepare and reserves what pack needs; `row` is the node's, `wish` says what it asked for. Notes where it
  * failed. */
 ml_status ml_prepare_call(ml_engine *engine, const ml_call *call, ml_node_plan *row, ml_wish *wish);
-ml_call ml_call_of(const ml_engine *engine, const ml_env *env, int32_t frame, int32_t node);
+/* The call of a node of the environment's frame. */
+static inline ml_call ml_call_of(const ml_engine *engine, const ml_env *env, int32_t n) {
+    const struct ml_frame_engine *fe = env->engine;
+    const ml_node *node = &fe->nodes[n];
+    return (ml_call){.params = node->params,
+                     .blob = engine->rows->blobs + fe->place->blob_base + node->blob_start,
+                     .derived = node->derived,
+                     .inputs = node->io->inputs,
+                     .env = env,
+                     .n_inputs = (uint16_t)node->io->n_inputs,
+                     .n_outputs = (uint16_t)node->io->n_outputs,
+                     .node = (uint32_t)n & (ML_MOST_NODES - 1)};
+}
 /* fold.c: computes a node whose inputs are known; *folded says whether it did. */
 ml_status ml_fold(ml_engine *engine, const ml_call *call, const ml_wish *wish, int32_t frame,
                   bool *folded);

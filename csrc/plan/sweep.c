@@ -36,21 +36,7 @@ void ml_sweep_reset(ml_engine *engine, int32_t frame) {
     const ml_frame *f = &g->frames[frame];
     const ml_subgraph *sub = &g->subgraphs[f->subgraph];
     ml_tensor *tensors = engine->rows->tensors + f->slot_base;
-    for (int32_t slot = 0; slot < sub->n_slots; slot++) {
-        int32_t number = sub->numbers[slot];
-        const ml_tensor_def *def = &sub->tensors[number];
-        bool variable = (def->flags & ML_TENSOR_VARIABLE) != 0;
-        tensors[slot] = (ml_tensor){.offset = -1,
-                                    .shape = def->shape,
-                                    .root = number,
-                                    .type = (uint8_t)def->type,
-                                    .dynamic = !variable, /* until it is swept */
-                                    .storage = ml_type_is_heap(def->type) ? ML_STORAGE_HEAP
-                                               : variable                 ? ML_STORAGE_PERSISTENT
-                                                                          : ML_STORAGE_ARENA,
-                                    .shaped = variable};
-        if (variable) tensors[slot].bytes = ml_bytes_of(ml_elements(&def->shape), def->type);
-    }
+    memcpy(tensors, sub->fresh, (size_t)sub->n_slots * sizeof *tensors);
     /* Operands of a subgraph lie wherever the node that calls it has them. */
     for (int32_t i = 0; frame > 0 && i < sub->io.n_inputs; i++) {
         int32_t slot = sub->io.inputs[i] < 0 ? -1 : sub->slots[sub->io.inputs[i]];
@@ -59,7 +45,8 @@ void ml_sweep_reset(ml_engine *engine, int32_t frame) {
         tensors[slot].known = NULL;
     }
     for (int32_t n = 0; n < sub->io.n_nodes; n++)
-        engine->rows->nodes[f->node_base + n] = (ml_node_plan){.scratch_block = -1, .stale = 1};
+        engine->rows->nodes[f->node_base + n] =
+            (ml_node_plan){.scratch_block = -1, .stale = true, .ticks = 1};
 }
 
 /* Frames below come first: the node that really failed stays named, not the WHILE around it. */
@@ -71,19 +58,6 @@ ml_status ml_blame(ml_error *error, const ml_graph *g, int32_t frame, int32_t no
         error->status = status;
     }
     return status;
-}
-
-ml_call ml_call_of(const ml_engine *engine, const ml_env *env, int32_t frame, int32_t n) {
-    const ml_frame *f = &engine->graph->frames[frame];
-    const ml_node *node = &engine->graph->subgraphs[f->subgraph].nodes[n];
-    return (ml_call){.params = node->params,
-                     .blob = engine->rows->blobs + f->blob_base + node->blob_start,
-                     .derived = node->derived,
-                     .inputs = node->io->inputs,
-                     .env = env,
-                     .n_inputs = (uint16_t)node->io->n_inputs,
-                     .n_outputs = (uint16_t)node->io->n_outputs,
-                     .node = (uint32_t)n & (ML_MOST_NODES - 1)};
 }
 
 /* ml_reserve answers an overflow with -1 once and for all, so that kernels need not check each sum. Rows count scratch in
@@ -151,15 +125,15 @@ ml_status ml_prepare_call(ml_engine *engine, const ml_call *c, ml_node_plan *row
 }
 
 /* Marks outputs whose shapes a run will give: those that prepare left open, or all. The shape that the file states for them
- * is a hint at best, so they lose it: unknown is better than wrong. */
-static ml_status leave_open(const ml_call *c, uint32_t open) {
+ * is a hint at best, so they lose it: unknown is better than wrong. Returns the bytes of the others. */
+static int64_t leave_open(const ml_call *c, uint32_t open) {
+    int64_t bytes = 0;
     for (int32_t i = 0; i < c->n_outputs; i++) {
-        int32_t slot = c->env->slots[c->inputs[c->n_inputs + i]];
-        ml_tensor *t = &c->env->tensors[slot];
+        ml_tensor *t = &c->env->tensors[c->env->slots[c->inputs[c->n_inputs + i]]];
         if (!(open >> (i < 31 ? i : 31) & 1)) {
             t->dynamic = 0;
-            if (!t->shaped)
-                return ml_fail(c, ML_SHAPE_ERROR, "its prepare gave output %d no shape", i);
+            bytes += t->bytes;
+            if (!t->shaped) ml_fail(c, ML_SHAPE_ERROR, "its prepare gave output %d no shape", i);
             continue;
         }
         t->dynamic = 1;
@@ -167,47 +141,62 @@ static ml_status leave_open(const ml_call *c, uint32_t open) {
         t->shaped = 0;
         t->bytes = 0;
     }
-    return ML_OK;
+    return bytes;
+}
+
+/* The bytes of all inputs, -1 if one is not known yet. */
+static int64_t known_bytes(const ml_call *c) {
+    int64_t bytes = 0;
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        if (c->inputs[i] < 0) continue;
+        const ml_tensor *t = ml_tensor_of(c, c->inputs[i]);
+        if (!t->shaped || t->dynamic) return -1;
+        bytes += t->bytes;
+    }
+    return bytes;
+}
+
+/* Rough is enough: it only spreads looks at the clock over a run, and more than there are between two of them make no
+ * difference. */
+static uint8_t ticks_of(int64_t bytes) {
+    return (uint8_t)(bytes >> 12 >= UINT8_MAX ? UINT8_MAX : 1 + (bytes >> 12));
 }
 
 /* A node that is open has been prepared, and is not stale: what waits in it is values, not shapes. */
-static ml_status sweep_node(ml_engine *engine, const ml_env *env, int32_t frame, int32_t n) {
-    ml_node_plan *row = &engine->rows->nodes[engine->graph->frames[frame].node_base + n];
-    ml_call c = ml_call_of(engine, env, frame, n);
-    for (int32_t i = 0; i < c.n_inputs; i++) {
-        const ml_tensor *t = ml_input(&c, i);
-        if (!t || (t->shaped && !t->dynamic)) continue;
+static ml_status sweep_node(ml_engine *engine, const ml_call *c, const ml_node *node,
+                            ml_node_plan *row) {
+    int64_t bytes = known_bytes(c);
+    if (bytes < 0) {
         row->status = ML_NODE_WAITS;
-        row->stale = 1;
-        return leave_open(&c, UINT32_MAX);
+        leave_open(c, UINT32_MAX);
+        return ML_OK;
     }
     ml_wish wish;
-    ml_status status = ml_prepare_call(engine, &c, row, &wish);
+    ml_status status = ml_prepare_call(engine, c, row, &wish);
     if (status != ML_OK) return status;
-    row->stale = 0;
+    row->stale = false;
     row->open = wish.open != 0;
     row->status = ML_NODE_RUNS;
-    status = leave_open(&c, wish.open);
-    if (status != ML_OK) return ml_blame(env->error, engine->graph, frame, n, status);
+    row->ticks = ticks_of(bytes + leave_open(c, wish.open));
     if (row->open) return ML_OK;
-    const ml_tensor *first = ml_input(&c, 0);
-    int32_t by_shape = engine->graph->subgraphs[env->engine->subgraph].nodes[n].kernel->flags &
-                       ML_KERNEL_NEEDS_SHAPES_ONLY;
-    if (first && !ml_known(first) && !by_shape) return ML_OK;
-    bool folded = false;
-    status = ml_fold(engine, &c, &wish, frame, &folded);
+    status = (ml_status)engine->error->status;
+    const ml_tensor *first = ml_input(c, 0);
+    bool by_shape = node->kernel->flags & ML_KERNEL_NEEDS_SHAPES_ONLY, folded = false;
+    if (status == ML_OK && (!first || ml_known(first) || by_shape))
+        status = ml_fold(engine, c, &wish, c->env->engine->frame, &folded);
     if (folded) row->status = ML_NODE_FOLDED;
-    return status == ML_OK ? ML_OK : ml_blame(env->error, engine->graph, frame, n, status);
+    return status;
 }
 
 ml_status ml_sweep_frame(ml_engine *engine, int32_t frame) {
     struct ml_frame_engine fe = {
         .engine = engine, .frame = frame, .subgraph = engine->graph->frames[frame].subgraph};
     ml_env env = ml_frame_env(engine, &fe);
-    int32_t nodes = ml_frame_subgraph(engine->graph, frame)->io.n_nodes;
-    for (int32_t n = 0; n < nodes; n++) {
-        ml_status status = sweep_node(engine, &env, frame, n);
-        if (status != ML_OK) return status;
+    ml_node_plan *rows = engine->rows->nodes + fe.place->node_base;
+    for (int32_t n = 0; n < fe.sub->io.n_nodes; n++) {
+        ml_call c = ml_call_of(engine, &env, n);
+        ml_status status = sweep_node(engine, &c, &fe.nodes[n], &rows[n]);
+        if (status != ML_OK) return ml_blame(env.error, engine->graph, frame, n, status);
     }
     return ML_OK;
 }

@@ -108,14 +108,53 @@ static inline void next_row(const ml_broadcast *s, walk *at) {
     }
 }
 
+enum { COPIES_BYTES = 4096, LEAST_COPIES = 4 };
+
+/* How many copies of the row that one input repeats along the innermost outer dimension are worth making: 0 where it repeats none, or
+ * a long one. A bias, or a slope a channel, is such a row. */
+static int64_t copies_of(const ml_broadcast *s, const ml_row_rule *rule) {
+    const int32_t steps = (s->a_steps & 1) + (s->b_steps & 1);
+    if (s->row_kind != ML_ROW_FULL || s->n_outer == 0 || steps != 1) return 0;
+    const int64_t bytes = s->row * (s->a_steps & 1 ? rule->b_bytes : rule->a_bytes);
+    const int64_t copies = ml_min_s64(COPIES_BYTES / bytes, s->dims[0]);
+    return copies < LEAST_COPIES ? 0 : copies;
+}
+
+/* Short rows, several at a time: copies of the repeated one make them one long row. */
+static void repeated_rows(const ml_call *c, const ml_row_rule *rule, int64_t first, int64_t end,
+                          int64_t copies) {
+    const ml_broadcast *s = c->blob;
+    const bool of_b = s->a_steps & 1;
+    const int64_t bytes = s->row * (of_b ? rule->b_bytes : rule->a_bytes);
+    _Alignas(64) char repeated[COPIES_BYTES];
+    const char *made = NULL;
+    for (int64_t row = first, count; row < end; row += count) {
+        const walk at = walk_to(s, row);
+        const char *a = (const char *)ml_in(c, 0) + at.a * rule->a_bytes;
+        const char *b = (const char *)ml_in(c, 1) + at.b * rule->b_bytes;
+        const char *one = of_b ? b : a;
+        for (int64_t i = 0; made != one && i < copies; i++)
+            memcpy(repeated + i * bytes, one, (size_t)bytes);
+        made = one;
+        count = ml_min_s64(ml_min_s64(copies, s->dims[0] - at.index[0]), end - row);
+        rule->row(c, of_b ? a : repeated, of_b ? repeated : b,
+                  (char *)ml_out(c, 0) + row * s->row * rule->y_bytes, count * s->row, ML_ROW_FULL);
+    }
+}
+
 static ml_status some_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                            void *args) {
     const ml_broadcast *s = c->blob;
     const ml_row_rule *rule = args;
     const char *a = ml_in(c, 0), *b = ml_in(c, 1);
     char *y = (char *)ml_out(c, 0) + first * s->row * rule->y_bytes;
+    const int64_t copies = copies_of(s, rule);
     walk at = walk_to(s, first);
     (void)worker;
+    if (copies > 0) {
+        repeated_rows(c, rule, first, end, copies);
+        return ML_OK;
+    }
     for (int64_t r = first; r < end; r++, y += s->row * rule->y_bytes, next_row(s, &at))
         rule->row(c, a + at.a * rule->a_bytes, b + at.b * rule->b_bytes, y, s->row, s->row_kind);
     return ML_OK;
@@ -147,4 +186,63 @@ ml_status ml_broadcast_rows(const ml_call *c, const ml_row_rule *rule) {
     if (s->row <= ML_BLOCK_ELEMENTS) return ml_in_blocks(c, s->rows, s->row, some_rows, args);
     const int64_t pieces = (s->row - 1) / ML_BLOCK_ELEMENTS + 1;
     return ml_parallel(c, s->rows * pieces, 1, some_pieces, args);
+}
+
+/* Rows that lie along the innermost outer dimension go together. */
+static ml_status some_rows_f32(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                               void *args) {
+    const ml_broadcast *s = c->blob;
+    ml_zip_f32_args zip = *(const ml_zip_f32_args *)args;
+    const int64_t together = s->n_outer > 0 ? s->dims[0] : 1;
+    (void)worker;
+    zip.a_row = s->a_steps & 1 ? (s->row_kind == ML_ROW_SCALAR_A ? 1 : s->row) : 0;
+    zip.b_row = s->b_steps & 1 ? (s->row_kind == ML_ROW_SCALAR_B ? 1 : s->row) : 0;
+    for (int64_t r = first; r < end; r += zip.rows) {
+        const walk at = walk_to(s, r);
+        zip.rows = ml_min_s64(end - r, together - r % together);
+        zip.a = (const float *)ml_in(c, 0) + at.a;
+        zip.b = (const float *)ml_in(c, 1) + at.b;
+        zip.y = (float *)ml_out(c, 0) + r * s->row;
+        c->env->simd->zip_f32(&zip);
+    }
+    return ML_OK;
+}
+
+/* A piece of a long row. */
+static ml_status some_pieces_f32(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                                 void *args) {
+    const ml_broadcast *s = c->blob;
+    ml_zip_f32_args zip = *(const ml_zip_f32_args *)args;
+    const int64_t pieces = (s->row - 1) / ML_BLOCK_ELEMENTS + 1;
+    (void)worker;
+    for (int64_t i = first; i < end; i++) {
+        const int64_t row = i / pieces, from = i % pieces * ML_BLOCK_ELEMENTS;
+        const walk at = walk_to(s, row);
+        zip.n = ml_min_s64(s->row - from, ML_BLOCK_ELEMENTS);
+        zip.a = (const float *)ml_in(c, 0) + at.a + (s->row_kind == ML_ROW_SCALAR_A ? 0 : from);
+        zip.b = (const float *)ml_in(c, 1) + at.b + (s->row_kind == ML_ROW_SCALAR_B ? 0 : from);
+        zip.y = (float *)ml_out(c, 0) + row * s->row + from;
+        c->env->simd->zip_f32(&zip);
+    }
+    return ML_OK;
+}
+
+ml_status ml_broadcast_f32(const ml_call *c, int32_t function, float low, float high) {
+    const ml_broadcast *s = c->blob;
+    ml_zip_f32_args zip = {.a = ml_in(c, 0),
+                           .b = ml_in(c, 1),
+                           .y = ml_out(c, 0),
+                           .n = s->row,
+                           .rows = 1,
+                           .function = function,
+                           .kind = s->row_kind,
+                           .low = low,
+                           .high = high};
+    if (s->row > ML_BLOCK_ELEMENTS) {
+        const int64_t pieces = (s->row - 1) / ML_BLOCK_ELEMENTS + 1;
+        return ml_parallel(c, s->rows * pieces, 1, some_pieces_f32, &zip);
+    }
+    if (s->rows != 1) return ml_in_blocks(c, s->rows, s->row, some_rows_f32, &zip);
+    c->env->simd->zip_f32(&zip);
+    return ML_OK;
 }

@@ -9,6 +9,7 @@
 #include "kernel.h"
 #include "rules/context.h"
 #include "rules/work.h"
+#include "simd/simd.h"
 
 enum {
     ML_ROW_FULL = 0,     /* y[i] = f(a[i], b[i]) */
@@ -60,6 +61,14 @@ ml_status ml_broadcast_rows(const ml_call *c, const ml_row_rule *rule);
         if (s->rows != 1 || s->row > ML_BLOCK_ELEMENTS) return ml_broadcast_rows(c, &rule);          \
         name##_row(c, ml_in(c, 0), ml_in(c, 1), ml_out(c, 0), s->row, s->row_kind);                  \
         return ML_OK;                                                                                \
+    }
+
+/* Eval: the same of floats by a primitive: FUNCTION of simd.h's zip_f32, whose results are clamped to low .. high. */
+ml_status ml_broadcast_f32(const ml_call *c, int32_t function, float low, float high);
+#define ML_BINARY_F32(name, FUNCTION, CONTEXT, LOW, HIGH)                                            \
+    static ml_status name(const ml_call *c) {                                                        \
+        CONTEXT                                                                                      \
+        return ml_broadcast_f32(c, FUNCTION, LOW, HIGH);                                             \
     }
 
 /* The same for y = EXPRESSION of an element `u` of input 0, `v` of input 1, and of `p`, as a CONTEXT of rules/context.h says.

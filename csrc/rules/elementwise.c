@@ -1,6 +1,8 @@
 /* elementwise.c -- operators of one input whose output has its shape. */
 #include "rules/elementwise.h"
 
+#include "simd/simd.h"
+
 ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish) {
     (void)wish;
     ml_elementwise *blob = c->blob;
@@ -10,10 +12,10 @@ ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish) {
 
 static ml_status lookup_block(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                               void *args) {
-    const uint8_t *x = ml_in(c, 0), *table = c->derived;
+    const uint8_t *x = ml_in(c, 0);
     uint8_t *y = ml_out(c, 0);
     (void)worker, (void)args;
-    for (int64_t i = first; i < end; i++) y[i] = table[x[i]];
+    c->env->simd->lookup_u8(c->derived, x + first, end - first, y + first);
     return ML_OK;
 }
 

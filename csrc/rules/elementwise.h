@@ -17,6 +17,7 @@
 #include "rules/context.h"
 #include "rules/quantized.h"
 #include "rules/work.h"
+#include "simd/simd.h"
 
 typedef struct ml_elementwise {
     int64_t count;
@@ -38,6 +39,23 @@ ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish);
             const in_type x = source[i];                                         \
             y[i] = (EXPRESSION);                                                 \
         }                                                                        \
+        return ML_OK;                                                            \
+    }                                                                            \
+    ML_ELEMENTWISE(name, name##_block)
+
+/* The same of floats by a primitive: y[i] = FUNCTION of simd.h's map_f32, of x[i], A and B. */
+#define ML_UNARY_F32(name, FUNCTION, CONTEXT, A, B)                              \
+    static ml_status name##_block(const ml_call *c, int64_t first, int64_t end,  \
+                                  int32_t worker, void *args) {                  \
+        CONTEXT                                                                  \
+        (void)worker, (void)args;                                                \
+        const ml_map_f32_args map = {.x = (const float *)ml_in(c, 0) + first,    \
+                                     .y = (float *)ml_out(c, 0) + first,         \
+                                     .n = end - first,                           \
+                                     .function = (FUNCTION),                     \
+                                     .a = (A),                                   \
+                                     .b = (B)};                                  \
+        c->env->simd->map_f32(&map);                                             \
         return ML_OK;                                                            \
     }                                                                            \
     ML_ELEMENTWISE(name, name##_block)

@@ -2,7 +2,7 @@
 #include "rules/gates.h"
 
 #include "math/float_math.h"
-#include "math/quantize_row.h"
+#include "rules/bytes.h"
 #include "rules/matmul.h"
 
 /* Weights -------------------------------------------------------------------------------------------------------------- */
@@ -35,7 +35,7 @@ bool ml_gates_known(const ml_call *c, const ml_gates *g) {
 static int64_t gate_bytes(const ml_call *c, const ml_gates *g) {
     int64_t bytes = g->type == ML_F32
                         ? ml_packed_f32(c->env->simd, g->outputs, g->k) * (int64_t)sizeof(float)
-                        : ml_padded_row(g->k) * g->outputs;
+                        : ml_weights_s8_bytes(g->outputs, 1, g->k);
     return ml_round_up(bytes, 64);
 }
 
@@ -46,12 +46,24 @@ static void pack_diagonal(const ml_call *c, const ml_gates *g, const float *w, f
         to[i / panel * panel * g->k + i * panel + i % panel] = w[i];
 }
 
+static void pack_bytes(const ml_call *c, const ml_gates *g, const void *w, void *to) {
+    const ml_pack_s8_args args = {.w = w,
+                                  .type = ML_S8,
+                                  .output_step = g->k,
+                                  .period = (int64_t)g->outputs + 1,
+                                  .input_step = 1,
+                                  .n = g->outputs,
+                                  .pieces = 1,
+                                  .k = g->k};
+    ml_pack_s8(c->env->simd, args, to);
+}
+
 int64_t ml_pack_gates(const ml_call *c, const ml_gates *g, void *to) {
     int64_t bytes = gate_bytes(c, g);
     char *place = to;
     for (int32_t i = 0; to && i < g->n; i++, place += bytes) {
         const void *w = ml_value(c, g->weights[i]);
-        if (g->type != ML_F32) ml_pad_rows(ML_S8, w, g->outputs, g->k, (int8_t *)place);
+        if (g->type != ML_F32) pack_bytes(c, g, w, place);
         else if (ml_input(c, g->weights[i])->shape.rank == 1)
             pack_diagonal(c, g, w, (float *)place);
         else c->env->simd->pack_f32(w, g->outputs, g->k, (float *)place);
@@ -105,9 +117,10 @@ static ml_status multiply_body(const ml_call *c, int64_t first, int64_t end, int
             continue;
         }
         int32_t *sums = (int32_t *)a->rows->y + gate * a->rows->count * g->outputs;
-        const int8_t *weights = (const int8_t *)(a->packed + gate * gate_bytes(c, g));
-        ml_matmul_s16s8(a->rows->quantized, a->rows->count, weights, ml_padded_row(g->k),
-                        g->outputs, sums, false);
+        const ml_weights_s8 weights =
+            ml_weights_s8_at(a->packed + gate * gate_bytes(c, g), g->outputs, 1, g->k);
+        ml_multiply_bytes(c->env->simd, a->rows->quantized, a->rows->count, &weights,
+                          a->rows->factors, sums);
         if (ml_in_tensor(c, 0)->type == ML_F32)
             scale_sums(a->rows, g, ml_input_quantization(c, g->weights[gate])->scales[0], sums);
     }
@@ -117,16 +130,16 @@ static ml_status multiply_body(const ml_call *c, int64_t first, int64_t end, int
 ml_status ml_multiply_gates(const ml_call *c, const ml_gates *g, const void *packed,
                             const ml_gate_rows *rows) {
     gate_args args = {g, packed, rows};
-    int64_t k = ml_padded_row(g->k);
     for (int64_t r = 0; g->type != ML_F32 && r < rows->count; r++) {
-        int16_t *row = rows->quantized + r * k;
-        if (ml_in_tensor(c, 0)->type == ML_F32)
-            rows->scales[r] = ml_quantize_row((const float *)rows->x + r * rows->stride, g->k,
-                                              rows->asymmetric, row);
-        else
-            for (int64_t i = 0; i < g->k; i++)
-                row[i] = (int16_t)(((const int8_t *)rows->x)[r * rows->stride + i] - rows->zero);
-        memset(row + g->k, 0, (size_t)(k - g->k) * sizeof *row);
+        uint8_t *row = rows->quantized + r * g->k;
+        if (ml_in_tensor(c, 0)->type == ML_F32) {
+            rows->scales[r] =
+                ml_quantize_bytes(c->env->simd, (const float *)rows->x + r * rows->stride, g->k,
+                                  rows->asymmetric, row, &rows->factors[r]);
+        } else {
+            ml_to_bytes(ML_S8, (const int8_t *)rows->x + r * rows->stride, g->k, 0, row);
+            rows->factors[r] = -ml_byte_of_zero(ML_S8, rows->zero);
+        }
     }
     int64_t cost = rows->count * g->k * g->outputs;
     return ml_parallel(c, g->n, ml_work_grain(cost), multiply_body, &args);

@@ -30,8 +30,9 @@ typedef struct ml_gate_rows {
     int64_t stride; /* elements from row to row */
     int32_t zero; /* zero point of s8 */
     bool asymmetric; /* how floats are quantized that meet integers */
-    int16_t *quantized; /* room for `count` rows of ml_padded_row(k), where weights are integers */
-    float *scales; /* room for one a row, where x are floats too */
+    uint8_t *quantized; /* room for `count` rows of k, where weights are integers */
+    int32_t *factors; /* room for one a row */
+    float *scales; /* the same, where x are floats too */
     void *y; /* [gate][row][output]: floats, or the sums of s8 as int32 */
 } ml_gate_rows;
 

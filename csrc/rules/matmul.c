@@ -41,134 +41,42 @@ void ml_pack_columns_f32(const ml_simd *simd, const float *from, int64_t n, int6
     }
 }
 
-int64_t ml_pack_weights_s8(const ml_call *c, void *to) {
-    const ml_tensor *weights = ml_input(c, 1);
-    int64_t n = weights->shape.dims[0], k = n > 0 ? ml_elements(&weights->shape) / n : 0, bytes;
-    if (__builtin_mul_overflow(ml_padded_row(k), n, &bytes)) return too_large(c);
-    if (to) ml_pad_rows(weights->type, ml_value(c, 1), n, k, to);
-    return bytes;
-}
-
-/* Integers --------------------------------------------------------------------------------------------------------- */
-
-/* Whether zero points are folded into the bias in scratch, for weights or bias are computed. Without a zero point of the
- * input there is nothing to fold. */
-static bool folds_in_run(const ml_call *c, const ml_integer_rule *rule) {
-    const ml_weighted *w = c->derived;
-    return w && rule->folds && !w->bias && w->x_zero;
-}
-
-/* Where a block's parts lie in a worker's scratch. */
-typedef struct layout {
-    int64_t sums; /* behind the rows */
-    int64_t own;
-    int64_t bytes;
-} layout;
-
-static layout lay_out(const ml_blocks *b, const ml_integer_rule *rule) {
-    int64_t row = ml_padded_row(b->k) * (int64_t)sizeof(int16_t);
-    layout l = {.sums = ml_round_up(b->block * row, 64)};
-    l.own = l.sums + ml_round_up((int64_t)b->block * b->n * (rule->wide ? 8 : 4), 64);
-    l.bytes = l.own + (int64_t)b->block * b->own_bytes;
-    return l;
-}
-
-ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_blocks *b,
-                              const ml_integer_rule *rule) {
-    int64_t row = ml_padded_row(b->k) * (int64_t)sizeof(int16_t) + b->n * (int64_t)sizeof(int64_t);
-    if (b->k > INT64_MAX / 16384)
-        return ml_fail(c, ML_SHAPE_ERROR, "rows of %lld values are too long", (long long)b->k);
-    int64_t rows = BLOCK_BYTES / row;
-    rows = rows < ML_TILE_ROWS ? ML_TILE_ROWS : rows;
-    b->block = (int32_t)ml_min_s64(b->rows, rows);
-    wish->worker_bytes = lay_out(b, rule).bytes;
-    if (folds_in_run(c, rule))
-        ml_reserve(wish, 2 * (int64_t)b->n * b->groups * (int64_t)sizeof(int32_t));
-    return ML_OK;
-}
-
-static const int32_t *folded_bias(const ml_call *c, const ml_blocks *b,
-                                  const ml_integer_rule *rule) {
-    const ml_weighted *w = c->derived;
-    const int32_t *bias = ml_in_optional(c, 2);
-    if (!rule->folds) return NULL;
-    if (!folds_in_run(c, rule)) return w->bias ? w->bias : bias;
-    int64_t n = (int64_t)b->n * b->groups;
-    int32_t *sums = c->scratch, *folded = sums + n;
-    ml_sum_weights(ml_in_tensor(c, 1)->type, ml_in(c, 1), n, b->k, sums);
-    ml_fold_bias(w, bias, sums, n, b->k, folded);
-    return folded;
-}
-
-/* sums[r][i] -= zero * (sum of row r). */
-static void subtract_weight_zero(const int16_t *rows, int64_t count, int64_t k, int32_t zero,
-                                 int64_t n, int32_t *sums) {
-    for (int64_t r = 0; r < count; r++) {
-        int64_t total = 0;
-        for (int64_t j = 0; j < k; j++) total += rows[r * k + j];
-        uint32_t sum = (uint32_t)total * (uint32_t)zero;
-        for (int64_t i = 0; i < n; i++)
-            sums[r * n + i] = (int32_t)((uint32_t)sums[r * n + i] - sum);
-    }
-}
-
-typedef struct integer_args {
-    const ml_blocks *blocks;
-    const ml_integer_rule *rule;
-    const int32_t *bias;
-} integer_args;
-
-static ml_status integer_body(const ml_call *c, int64_t first, int64_t end, int32_t worker,
-                              void *args) {
-    const integer_args *a = args;
-    const ml_blocks *blocks = a->blocks;
-    const ml_weighted *w = c->derived;
-    const int8_t *weights = c->packed;
-    int64_t k = ml_padded_row(blocks->k), n = blocks->n;
-    layout l = lay_out(blocks, a->rule);
-    char *scratch = ml_worker_scratch(c, worker);
-    for (int64_t i = first; i < end; i++) {
-        ml_block b = {.first = i * blocks->block, .rows = scratch, .bias = a->bias};
-        b.sums = scratch + l.sums;
-        b.own = scratch + l.own;
-        b.count = ml_min_s64(blocks->block, blocks->rows - b.first);
-        for (b.group = 0; b.group < blocks->groups; b.group++) {
-            a->rule->fill(c, &b);
-            ml_matmul_s16s8(b.rows, b.count, weights + b.group * n * k, k, n, b.sums,
-                            a->rule->wide);
-            if (w->w_zero && !a->rule->wide)
-                subtract_weight_zero(b.rows, b.count, k, w->w_zero, n, b.sums);
-            a->rule->finish(c, &b);
-        }
-    }
-    return ML_OK;
-}
-
-ml_status ml_multiply_integers(const ml_call *c, const ml_blocks *b, const ml_integer_rule *rule) {
-    integer_args args = {b, rule, folded_bias(c, b, rule)};
-    int64_t cost = b->block * b->k * b->n * b->groups;
-    return ml_parallel(c, blocks_of(b->rows, b->block), ml_work_grain(cost), integer_body, &args);
-}
-
 /* Sums to outputs -------------------------------------------------------------------------------------------------- */
+
+int32_t ml_limit_of(const int32_t *start, int64_t n, int64_t k) {
+    const int64_t most = (INT64_C(1) << 30) - k * 255 * 255;
+    if (most <= 0) return 0;
+    int32_t beyond = 0;
+    for (int64_t i = 0; start && i < n; i++)
+        beyond |= (start[i] > (int32_t)most) | (start[i] < -(int32_t)most);
+    return beyond ? 0 : 1 << 30;
+}
+
+void ml_requantize_bytes(const ml_call *c, const ml_requantized *r, int32_t limit) {
+    const ml_weighted *w = c->derived;
+    const ml_requantize_args args = {
+        .sums = r->sums,
+        .rows = r->rows,
+        .sums_stride = r->n,
+        .n = r->n,
+        .bias = r->bias ? (const int32_t *)r->bias + r->first : NULL,
+        .mantissas = w->mantissas + r->first,
+        .shifts = w->shifts + r->first,
+        .y = r->y,
+        .y_stride = r->y_stride,
+        .zero = w->y_zero,
+        .low = w->low,
+        .high = w->high,
+        .limit = limit,
+    };
+    c->env->simd->requantize(&args);
+}
 
 void ml_requantize_sums(const ml_call *c, const ml_requantized *r, int32_t type) {
     const ml_weighted *w = c->derived;
     const int32_t *bias = r->bias ? (const int32_t *)r->bias + r->first : NULL, *sums = r->sums;
     if (type != ML_S16) {
-        ml_requantize_args args = {.sums = sums,
-                                   .rows = r->rows,
-                                   .sums_stride = r->n,
-                                   .n = r->n,
-                                   .bias = bias,
-                                   .mantissas = w->mantissas + r->first,
-                                   .shifts = w->shifts + r->first,
-                                   .y = r->y,
-                                   .y_stride = r->y_stride,
-                                   .zero = w->y_zero,
-                                   .low = w->low,
-                                   .high = w->high};
-        c->env->simd->requantize(&args);
+        ml_requantize_bytes(c, r, 0);
         return;
     }
     int16_t *y = r->y;
@@ -184,18 +92,21 @@ void ml_requantize_sums(const ml_call *c, const ml_requantized *r, int32_t type)
 
 void ml_scale_sums(const ml_call *c, const ml_requantized *r, const float *scales,
                    ml_scaling_order order, float minimum, float maximum) {
-    const float *of_weights = ((const ml_weighted *)c->derived)->scales + r->first;
-    const float *bias = r->bias ? (const float *)r->bias + r->first : NULL;
-    const int32_t *sums = r->sums;
-    float *y = r->y;
-    for (int64_t row = 0; row < r->rows; row++, sums += r->n, y += r->y_stride)
-        for (int64_t i = 0; i < r->n; i++) {
-            float real = order == ML_WEIGHTS_FIRST ? (float)sums[i] * of_weights[i] * scales[row]
-                                                   : (float)sums[i] * (scales[row] * of_weights[i]);
-            float v = (bias ? bias[i] : 0.0f) + real;
-            v = v < minimum ? minimum : v;
-            y[i] = v > maximum ? maximum : v;
-        }
+    const ml_scale_s32_args args = {
+        .sums = r->sums,
+        .rows = r->rows,
+        .sums_stride = r->n,
+        .n = r->n,
+        .scales = scales,
+        .weights = ((const ml_weighted *)c->derived)->scales + r->first,
+        .bias = r->bias ? (const float *)r->bias + r->first : NULL,
+        .y = r->y,
+        .y_stride = r->y_stride,
+        .low = minimum,
+        .high = maximum,
+        .weights_first = order == ML_WEIGHTS_FIRST,
+    };
+    c->env->simd->scale_s32(&args);
 }
 
 void ml_requantize_wide(const ml_call *c, const ml_requantized *r) {

@@ -1,16 +1,13 @@
-/* matmul.h -- rows of an input, a block at a time, times packed weights (input 1) plus bias (input 2): what convolutions and
- * fully connected layers come down to. */
+/* matmul.h -- rows of floats, a block at a time, times packed weights (input 1) plus bias (input 2), what convolutions and fully
+ * connected layers come down to; and what becomes of the sums of integers, which matmul_s8.h multiplies. */
 #ifndef ML_RULES_MATMUL_H
 #define ML_RULES_MATMUL_H
 
-#include "math/matmul.h"
 #include "rules/weighted.h"
 #include "simd/simd.h"
 
-/* The pack of weights (outputs, ...): floats in panels, each of `groups` groups by itself; s8, u8 (less 128) and s4 as s8 in
- * rows of ml_padded_row elements. */
+/* The pack of float weights (outputs, ...): in panels, each of `groups` groups by itself. */
 int64_t ml_pack_weights_f32(const ml_call *c, void *to, int32_t groups);
-int64_t ml_pack_weights_s8(const ml_call *c, void *to);
 /* The same panels of k rows of n floats each: weights that have their outputs innermost. */
 void ml_pack_columns_f32(const ml_simd *simd, const float *from, int64_t n, int64_t k, float *to);
 
@@ -21,7 +18,6 @@ typedef struct ml_blocks {
     int32_t n; /* outputs of a group */
     int32_t groups; /* each has rows of its own, and writes n of a row's n * groups outputs */
     int32_t block; /* rows at a time */
-    int32_t own_bytes; /* a row, of scratch that `fill` writes and `finish` reads */
 } ml_blocks;
 
 /* Rows first .. first + count - 1 of one group; its memory is a worker's. */
@@ -29,30 +25,14 @@ typedef struct ml_block {
     int64_t first;
     int64_t count;
     int32_t group;
-    void *rows; /* of ml_padded_row(k) s16 each, or of k floats */
-    void *sums; /* of n int32 or int64 each */
-    void *own;
-    const int32_t *bias; /* of all groups, zero points folded in; NULL when there is none */
+    float *rows; /* of k each */
 } ml_block;
 
 typedef void ml_block_fn(const ml_call *c, const ml_block *b);
 
-/* How integers are multiplied: `fill` writes a block's rows, `finish` makes outputs of their sums. */
-typedef struct ml_integer_rule {
-    ml_block_fn *fill;
-    ml_block_fn *finish;
-    bool folds; /* `finish` reads `bias` */
-    bool wide; /* sums are int64 */
-} ml_integer_rule;
-
 /* Prepare: the block's size and scratch. ML_SHAPE_ERROR when a row is too long. */
-ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_blocks *b,
-                              const ml_integer_rule *rule);
-/* Eval; c->derived is an ml_weighted. */
-ml_status ml_multiply_integers(const ml_call *c, const ml_blocks *b, const ml_integer_rule *rule);
-
-/* The same for floats: `fill` is NULL where the rows are the input itself. */
 ml_status ml_prepare_floats(const ml_call *c, ml_wish *wish, ml_blocks *b, bool filled);
+/* Eval: `fill` writes a block's rows, NULL where they are the input itself. */
 ml_status ml_multiply_floats(const ml_call *c, const ml_blocks *b, ml_block_fn *fill, float minimum,
                              float maximum);
 
@@ -72,6 +52,11 @@ typedef struct ml_requantized {
 } ml_requantized;
 /* To s8 or u8 (the low byte is the same), or to s16. */
 void ml_requantize_sums(const ml_call *c, const ml_requantized *r, int32_t type);
+/* What sums of k products that begin with `start` (of n outputs; NULL: 0) are below, as requantize has it: a byte and a weight are
+ * 255 at most from their zero points. */
+int32_t ml_limit_of(const int32_t *start, int64_t n, int64_t k);
+/* To s8 or u8, of sums below such a limit. */
+void ml_requantize_bytes(const ml_call *c, const ml_requantized *r, int32_t limit);
 /* To floats within [minimum, maximum], each row with a scale of its own: sum * (scale * weights' scale), or as CONV_2D with a
  * scale an output has it, (sum * weights' scale) * scale. */
 typedef enum { ML_SCALES_FIRST, ML_WEIGHTS_FIRST } ml_scaling_order;

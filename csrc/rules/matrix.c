@@ -53,8 +53,8 @@ static inline void transpose_block(const ml_matrix *m, int64_t side, tile_fn *ti
 
 /* The tiles of some rows, a multiple of `side`, and all columns from `column` on: down the rows first, to fill lines of the
  * cache on the way. The last column of tiles begins early enough to be whole; what it repeats is the same. */
-static inline void transpose_rows(ml_matrix m, int64_t side, tile_fn *tile, int64_t row, int64_t rows,
-                                  int64_t column) {
+static inline void transpose_rows(ml_matrix m, int64_t side, tile_fn *tile, int64_t row,
+                                  int64_t rows, int64_t column) {
     m.to += row * m.element;
     m.from += row * m.from_step;
     int64_t end = m.columns - side;

@@ -51,13 +51,14 @@ void ml_place_scratch(const ml_call *c, ml_recurrent *r, bool time_major, bool b
     if (!r->known) r->weights_at = ml_room(scratch, 1, 1, r->bytes);
     for (int i = 0; i < ML_PRODUCTS; i++) {
         const ml_gates *g = &r->gates[i];
-        int64_t k = g->type == ML_F32 ? 0 : ml_padded_row(g->k);
+        int64_t k = g->type == ML_F32 ? 0 : g->k;
         longest = k > longest ? k : longest;
         if (i < ML_OF_HIDDEN)
             r->sums_at[i] =
                 ml_room(scratch, i == ML_OF_STATE ? batches : rows, g->outputs, 4 * g->n);
     }
-    r->quantized_at = ml_room(scratch, rows, longest, sizeof(int16_t));
+    r->quantized_at = ml_room(scratch, rows, longest, 1);
+    r->factors_at = ml_room(scratch, rows, 1, sizeof(int32_t));
     r->scales_at = ml_room(scratch, rows, 1, sizeof(float));
 }
 
@@ -167,6 +168,7 @@ ml_status ml_run_recurrent(const ml_call *c, const ml_recurrent *r, bool asymmet
     ml_step at = {.projection = packed[ML_OF_HIDDEN],
                   .room = {.asymmetric = asymmetric,
                            .quantized = ml_scratch(c, r->quantized_at),
+                           .factors = ml_scratch(c, r->factors_at),
                            .scales = ml_scratch(c, r->scales_at)}};
     ml_status status = ML_OK;
     int64_t work = 0;

@@ -36,6 +36,7 @@ typedef struct ml_recurrent {
     int64_t sums_at
         [ML_OF_HIDDEN]; /* scratch: a chunk's of the input and the auxiliary one, a step's of the state */
     int64_t quantized_at;
+    int64_t factors_at;
     int64_t scales_at;
 } ml_recurrent;
 

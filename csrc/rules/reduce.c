@@ -1,6 +1,8 @@
 /* reduce.c -- the shape rule of reductions. */
 #include "rules/reduce.h"
 
+#include "simd/simd.h"
+
 /* Reads the axes into a bit mask over the input's dimensions; negative ones count from the end. */
 static ml_status read_axes(const ml_call *c, const void *axes, int32_t rank, uint32_t *mask) {
     const ml_tensor *tensor = ml_input(c, 1);
@@ -65,22 +67,104 @@ ml_status ml_prepare_reduce(const ml_call *c, ml_wish *wish, ml_reduce *r, int32
 }
 
 /* Columns of a part, where rows are cut: enough for a few vectors. */
-enum { COLUMNS = 64 };
+enum { COLUMNS = 128 };
 
 ml_reduce_parts ml_parts_of(const ml_reduce *r) {
     const int32_t outermost = r->n_outer - 1;
     const int64_t all = r->rows * r->row;
     if (outermost >= 0 && r->kept >> outermost & 1)
         return (ml_reduce_parts){r->dims[outermost], all / r->dims[outermost], 0};
-    if (r->row_reduced || r->row < 2 * COLUMNS) return (ml_reduce_parts){1, all, ml_max_s64(r->row, 1)};
+    if (r->row_reduced || r->row < 2 * COLUMNS)
+        return (ml_reduce_parts){1, all, ml_max_s64(r->row, 1)};
     return (ml_reduce_parts){(r->row - 1) / COLUMNS + 1, r->rows * COLUMNS, COLUMNS};
 }
 
-ml_reduce ml_reduce_inner(const ml_reduce *r) {
-    ml_reduce inner = *r;
-    if (r->n_outer == 0) return inner;
-    const int32_t size = r->dims[--inner.n_outer];
-    inner.rows /= size;
-    inner.outputs /= size;
-    return inner;
+ml_reduce ml_reduce_some(const ml_reduce *r, int64_t count) {
+    ml_reduce some = *r;
+    if (r->n_outer == 0) return some;
+    const int32_t size = r->dims[r->n_outer - 1];
+    some.dims[r->n_outer - 1] = (int32_t)count;
+    some.rows = r->rows / size * count;
+    some.outputs = r->outputs / size * count;
+    return some;
+}
+
+/* Floats ------------------------------------------------------------------------------------------------------------- */
+
+typedef struct folding {
+    ml_reduce_operands operands;
+    int32_t function;
+    float start;
+} folding;
+
+/* A long row, a piece at a time. */
+static ml_status fold_row(const ml_call *c, ml_fold_f32_args fold, int64_t *work) {
+    const int64_t n = fold.n;
+    ml_status status = ML_OK;
+    for (int64_t i = 0; i < n && status == ML_OK; i += fold.n, fold.x += fold.n) {
+        fold.n = ml_min_s64(n - i, ML_BLOCK_ELEMENTS);
+        c->env->simd->fold_f32(&fold);
+        status = ml_count_work(c, fold.n, work);
+    }
+    return status;
+}
+
+/* As ML_REDUCE's; rows that are taken into the same results go together. */
+static ml_status fold_part(const ml_call *c, const folding *f, const float *x, float *results,
+                           const ml_reduce *r, int64_t first, int64_t columns) {
+    const bool reduced = r->row_reduced;
+    /* Rows that come to the same results, or to results side by side. */
+    const bool together = r->n_outer > 0 && (r->kept & 1) == reduced;
+    const int64_t outputs = reduced ? r->outputs : r->outputs / r->row;
+    ml_fold_f32_args fold = {.n = columns,
+                             .rows = together ? 1 + ML_BLOCK_ELEMENTS / (columns + 1) : 1,
+                             .stride = r->row,
+                             .function = f->function,
+                             .across = !reduced};
+    int32_t index[ML_MAX_RANK] = {0};
+    int64_t at = 0, work = 0;
+    ml_status status = ML_OK;
+    for (int64_t o = 0; o < outputs; o++)
+        for (int64_t i = 0; i < (reduced ? 1 : columns); i++)
+            results[reduced ? o : o * r->row + first + i] = f->start;
+    for (int64_t row = 0; row < r->rows && status == ML_OK;) {
+        const int64_t most = fold.rows, left = together ? r->dims[0] - index[0] : 1;
+        fold.rows = ml_min_s64(most, left);
+        fold.x = x + row * r->row + first;
+        fold.y = results + at + (reduced ? 0 : first);
+        if (reduced && columns > ML_BLOCK_ELEMENTS) {
+            status = fold_row(c, fold, &work);
+        } else {
+            c->env->simd->fold_f32(&fold);
+            status = ml_count_work(c, columns * fold.rows, &work);
+        }
+        row += fold.rows;
+        index[0] += (int32_t)(fold.rows - 1);
+        at = ml_reduce_next(r, at + (reduced ? fold.rows - 1 : 0), index);
+        fold.rows = most;
+    }
+    return status;
+}
+
+static ml_status fold_parts(const ml_call *c, int64_t begin, int64_t end, int32_t worker,
+                            void *args) {
+    const folding *f = args;
+    const ml_reduce_operands *p = &f->operands;
+    const ml_reduce *r = p->reduce;
+    const int64_t columns = p->parts.columns;
+    (void)worker;
+    if (columns > 0)
+        return fold_part(c, f, p->x, p->results, r, begin * columns,
+                         ml_min_s64(r->row, end * columns) - begin * columns);
+    const ml_reduce one = ml_reduce_some(r, 1), some = ml_reduce_some(r, end - begin);
+    return fold_part(c, f, (const float *)p->x + begin * one.rows * one.row,
+                     (float *)p->results + begin * one.outputs, &some, 0, some.row);
+}
+
+ml_status ml_reduce_f32(const ml_call *c, const float *x, float *results, const ml_reduce *r,
+                        int32_t function, float start) {
+    folding f = {{x, results, r, ml_parts_of(r)}, function, start};
+    if (r->rows * r->row <= ML_BLOCK_ELEMENTS && r->outputs <= ML_BLOCK_ELEMENTS)
+        return fold_part(c, &f, x, results, r, 0, r->row);
+    return ml_in_blocks(c, f.operands.parts.count, f.operands.parts.elements, fold_parts, &f);
 }

@@ -49,8 +49,8 @@ typedef struct ml_reduce_parts {
     int64_t columns; /* in each, fewer in the last; 0: parts are indices of the outermost run */
 } ml_reduce_parts;
 ml_reduce_parts ml_parts_of(const ml_reduce *r);
-/* One index of the outermost run as a reduction by itself. */
-ml_reduce ml_reduce_inner(const ml_reduce *r);
+/* `count` indices of the outermost run, or all if there is none, as a reduction by itself. */
+ml_reduce ml_reduce_some(const ml_reduce *r, int64_t count);
 
 typedef struct ml_reduce_operands {
     const void *x;
@@ -109,12 +109,9 @@ typedef struct ml_reduce_operands {
         if (columns > 0)                                                                                    \
             return name##_part(c, p->x, p->results, r, begin * columns,                                     \
                                ml_min_s64(r->row, end * columns) - begin * columns);                        \
-        const ml_reduce inner = ml_reduce_inner(r);                                                         \
-        ml_status status = ML_OK;                                                                           \
-        for (int64_t i = begin; i < end && status == ML_OK; i++)                                            \
-            status = name##_part(c, (const from *)p->x + i * inner.rows * inner.row,                        \
-                                 (type *)p->results + i * inner.outputs, &inner, 0, inner.row);             \
-        return status;                                                                                      \
+        const ml_reduce one = ml_reduce_some(r, 1), some = ml_reduce_some(r, end - begin);                  \
+        return name##_part(c, (const from *)p->x + begin * one.rows * one.row,                              \
+                           (type *)p->results + begin * one.outputs, &some, 0, some.row);                   \
     }                                                                                                       \
     static ml_status name(const ml_call *c, const from *x, type *results, const ml_reduce *r) {             \
         if (r->rows * r->row <= ML_BLOCK_ELEMENTS && r->outputs <= ML_BLOCK_ELEMENTS)                       \
@@ -122,5 +119,9 @@ typedef struct ml_reduce_operands {
         ml_reduce_operands p = {x, results, r, ml_parts_of(r)};                                             \
         return ml_in_blocks(c, p.parts.count, p.parts.elements, name##_parts, &p);                          \
     }
+
+/* The same of floats by a primitive: FUNCTION of simd.h's fold_f32, from `start` on. */
+ml_status ml_reduce_f32(const ml_call *c, const float *x, float *results, const ml_reduce *r,
+                        int32_t function, float start);
 
 #endif

@@ -79,7 +79,8 @@ ml_status ml_take_slices(const ml_call *c) {
     const ml_take *t = c->blob;
     int64_t run = t->inner * ml_type_bytes(ml_in_tensor(c, 0)->type);
     if (ml_type_bytes(ml_in_tensor(c, 0)->type) == 0) return ml_pick_elements(c, pick);
-    if (run <= ML_BLOCK_BYTES) return ml_in_blocks(c, t->outer * t->count, run / 4, some_slices, &run);
+    if (run <= ML_BLOCK_BYTES)
+        return ml_in_blocks(c, t->outer * t->count, run / 4, some_slices, &run);
     ml_status status = ML_OK;
     for (int64_t k = 0, slice; k < t->outer * t->count && status == ML_OK; k++) {
         const int64_t o = k / t->count;

@@ -1,8 +1,9 @@
 /* weighted.h -- what operators share that multiply their input (0) with weights (1) and add a bias (2): what quantization makes
- * of a node, and the sums of its weights. */
+ * of a node. */
 #ifndef ML_RULES_WEIGHTED_H
 #define ML_RULES_WEIGHTED_H
 
+#include "math/nibble.h"
 #include "rules/quantized.h"
 
 /* What an output's sum is multiplied with: scale_x * scale_w / scale_y, one an output. */
@@ -15,7 +16,7 @@ typedef enum ml_multiplier {
 
 typedef struct ml_weighted_rule {
     ml_multiplier multiplier;
-    int32_t axis; /* of the weights: along it lie the outputs; a bias is folded where it is 0 */
+    int32_t axis; /* of the weights: along it lie the outputs */
     bool symmetric_weights; /* their zero points must be 0 */
     bool symmetric; /* all zero points must be 0 */
 } ml_weighted_rule;
@@ -32,31 +33,11 @@ typedef struct ml_weighted {
     const int32_t *shifts;
     const double *reals; /* DOUBLE */
     const float *scales; /* SCALE */
-    const int32_t *bias; /* ml_fold_bias; NULL while weights or bias are computed */
 } ml_weighted;
 
 /* A derive: bytes, or negative with a refusal of the quantization. What outputs are clamped to is given as reals. */
 int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *rule, float minimum,
                            float maximum);
-
-/* sums[i] = sum of the k weights of output i as they are packed: s4 and s8 as they are, u8 less 128. */
-void ml_sum_weights(int32_t type, const void *weights, int64_t n, int64_t k, int32_t *sums);
-/* to[i] = bias[i] - sum of (x_zero * (w - w_zero)): what makes of sums of x * w those of (x - x_zero) * (w - w_zero), but for
- * the sum of x * w_zero. Wraps. bias may be NULL; `to` may be `sums`. */
-void ml_fold_bias(const ml_weighted *w, const int32_t *bias, const int32_t *sums, int64_t n,
-                  int64_t k, int32_t *to);
-
-/* A float input 0, each batch (index of its first dimension) quantized by itself into scratch, at its start: steps less that
- * of 0, and their scale. */
-typedef struct ml_quantized_input {
-    int16_t *values;
-    float *scales; /* one a batch */
-} ml_quantized_input;
-/* Prepare; before anything else is reserved. */
-void ml_reserve_quantized_input(const ml_call *c, ml_wish *wish);
-/* Eval. */
-void ml_quantize_input(const ml_call *c, bool asymmetric);
-ml_quantized_input ml_quantized_input_of(const ml_call *c);
 
 /* Prepare: whether a bias, if there is one, has a value for each output, and the arrays of `w`, if there are any, too. */
 ml_status ml_check_weighted(const ml_call *c, const ml_weighted *w, int32_t outputs);

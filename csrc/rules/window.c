@@ -1,7 +1,7 @@
 /* window.c -- shapes of sliding windows, and windows gathered into the rows of a matrix. */
 #include "rules/window.h"
 
-#include "math/matmul.h"
+#include "rules/bytes.h"
 
 ml_status ml_window_prepare_axis(const ml_call *c, ml_window_axis *axis, const char *name,
                                  int32_t in, bool same) {
@@ -58,39 +58,29 @@ ml_status ml_window_prepare_filter(const ml_call *c, ml_window *window,
     return ml_window_prepare(c, window, params->same);
 }
 
-/* What gathering does with `count` elements: `outside` where `from` is NULL. */
-typedef void copy_fn(void *to, const void *from, int64_t count, int16_t outside);
+typedef struct gather_kind gather_kind;
 
-typedef struct gather_kind {
+/* What gathering does with `count` elements: `outside` where `from` is NULL. */
+typedef void copy_fn(void *to, const void *from, int64_t count, const gather_kind *kind);
+
+struct gather_kind {
     copy_fn *copy;
     int64_t from_bytes; /* per element of the input */
     int64_t to_bytes;   /* per element of a row */
-    int16_t outside;
-} gather_kind;
+    int32_t type;
+    int32_t outside;
+    int64_t plane;
+};
 
-static void copy_f32(void *to, const void *from, int64_t count, int16_t outside) {
-    (void)outside;
+static void copy_f32(void *to, const void *from, int64_t count, const gather_kind *kind) {
+    (void)kind;
     if (from) memcpy(to, from, (size_t)count * sizeof(float));
     else memset(to, 0, (size_t)count * sizeof(float));
 }
 
-static void fill_s16(int16_t *to, int64_t count, int16_t value) {
-    for (int64_t i = 0; i < count; i++) to[i] = value;
-}
-
-static void copy_s8(void *to, const void *from, int64_t count, int16_t outside) {
-    if (from) ml_widen_s8(from, count, to);
-    else fill_s16(to, count, outside);
-}
-
-static void copy_u8(void *to, const void *from, int64_t count, int16_t outside) {
-    if (from) ml_widen_u8(from, count, to);
-    else fill_s16(to, count, outside);
-}
-
-static void copy_s16(void *to, const void *from, int64_t count, int16_t outside) {
-    if (from) memcpy(to, from, (size_t)count * sizeof(int16_t));
-    else fill_s16(to, count, outside);
+static void copy_bytes(void *to, const void *from, int64_t count, const gather_kind *kind) {
+    if (from) ml_to_bytes(kind->type, from, count, kind->plane, to);
+    else ml_outside_bytes(kind->type, kind->outside, count, kind->plane, to);
 }
 
 /* One line of one window: `width` taps from `line`, the input's line at the first channel wanted (NULL: outside). */
@@ -98,24 +88,22 @@ static inline void gather_line(const ml_window *w, const gather_kind *kind, cons
                                ml_taps taps, int64_t depth, char *to) {
     int64_t step = depth * kind->to_bytes, pixel = w->channels * kind->from_bytes;
     if (!line) taps.first = taps.end = w->x.size;
-    if (taps.first > 0) kind->copy(to, NULL, taps.first * depth, kind->outside);
+    if (taps.first > 0) kind->copy(to, NULL, taps.first * depth, kind);
     if (w->x.dilation == 1 && depth == w->channels && taps.end > taps.first) {
         kind->copy(to + taps.first * step, line + (taps.start + taps.first) * pixel,
-                   (taps.end - taps.first) * depth, kind->outside);
+                   (taps.end - taps.first) * depth, kind);
     } else {
         for (int64_t t = taps.first; t < taps.end; t++)
-            kind->copy(to + t * step, line + (taps.start + t * w->x.dilation) * pixel, depth,
-                       kind->outside);
+            kind->copy(to + t * step, line + (taps.start + t * w->x.dilation) * pixel, depth, kind);
     }
     if (taps.end < w->x.size)
-        kind->copy(to + taps.end * step, NULL, (w->x.size - taps.end) * depth, kind->outside);
+        kind->copy(to + taps.end * step, NULL, (w->x.size - taps.end) * depth, kind);
 }
 
 static void gather(const ml_window *w, const gather_kind *kind, const char *x, int64_t channel,
-                   int64_t depth, int64_t first, int64_t count, int64_t stride, char *rows) {
+                   int64_t depth, int64_t first, int64_t count, char *rows) {
     int64_t line_bytes = (int64_t)w->x.in * w->channels * kind->from_bytes;
-    int64_t step = w->x.size * depth * kind->to_bytes,
-            excess = stride * kind->to_bytes - w->y.size * step;
+    int64_t step = w->x.size * depth * kind->to_bytes;
     int64_t ox = first % w->x.out, oy = first / w->x.out % w->y.out,
             batch = first / w->x.out / w->y.out;
     x += channel * kind->from_bytes;
@@ -126,8 +114,6 @@ static void gather(const ml_window *w, const gather_kind *kind, const char *x, i
             int64_t iy = batch * w->y.in + down.start + t * w->y.dilation;
             gather_line(w, kind, inside ? x + iy * line_bytes : NULL, across, depth, rows);
         }
-        if (excess > 0) memset(rows, 0, (size_t)excess);
-        rows += excess;
         if (++ox == w->x.out) {
             ox = 0;
             if (++oy == w->y.out) {
@@ -140,17 +126,13 @@ static void gather(const ml_window *w, const gather_kind *kind, const char *x, i
 
 void ml_window_gather_f32(const ml_window *window, const float *x, int64_t channel, int64_t depth,
                           int64_t first, int64_t count, float *rows) {
-    gather_kind kind = {copy_f32, sizeof(float), sizeof(float), 0};
-    gather(window, &kind, (const char *)x, channel, depth, first, count,
-           window->y.size * window->x.size * depth, (char *)rows);
+    gather_kind kind = {.copy = copy_f32, .from_bytes = sizeof(float), .to_bytes = sizeof(float)};
+    gather(window, &kind, (const char *)x, channel, depth, first, count, (char *)rows);
 }
 
-void ml_window_gather_s16(const ml_window *window, int32_t type, const void *x, int64_t channel,
-                          int64_t depth, int64_t first, int64_t count, int16_t outside,
-                          int64_t stride, int16_t *rows) {
-    gather_kind kind = {type == ML_S8   ? copy_s8
-                        : type == ML_U8 ? copy_u8
-                                        : copy_s16,
-                        ml_type_bytes(type), sizeof(int16_t), outside};
-    gather(window, &kind, x, channel, depth, first, count, stride, (char *)rows);
+void ml_window_gather_bytes(const ml_window *window, int32_t type, const void *x, int64_t channel,
+                            int64_t depth, int64_t first, int64_t count, int32_t outside,
+                            int64_t plane, uint8_t *rows) {
+    gather_kind kind = {copy_bytes, ml_type_bytes(type), 1, type, outside, plane};
+    gather(window, &kind, x, channel, depth, first, count, (char *)rows);
 }

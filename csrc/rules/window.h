@@ -55,10 +55,10 @@ static inline int64_t ml_window_pixels(const ml_window *w) {
  * `depth` channels from `channel` on. Outside the input stand zeros. */
 void ml_window_gather_f32(const ml_window *window, const float *x, int64_t channel, int64_t depth,
                           int64_t first, int64_t count, float *rows);
-/* The same for integers (s8, u8, s16), widened, with `outside` outside; rows are `stride` long, filled up with zeros. */
-void ml_window_gather_s16(const ml_window *window, int32_t type, const void *x, int64_t channel,
-                          int64_t depth, int64_t first, int64_t count, int16_t outside,
-                          int64_t stride, int16_t *rows);
+/* The same for integers (s8, u8, s16), as ml_to_bytes makes bytes of them, with the byte `outside` outside. */
+void ml_window_gather_bytes(const ml_window *window, int32_t type, const void *x, int64_t channel,
+                            int64_t depth, int64_t first, int64_t count, int32_t outside,
+                            int64_t plane, uint8_t *rows);
 
 static inline ml_taps ml_window_taps(const ml_window_axis *axis, int64_t out) {
     int64_t start = out * axis->stride - axis->before, dilation = axis->dilation;
@@ -67,6 +67,19 @@ static inline ml_taps ml_window_taps(const ml_window_axis *axis, int64_t out) {
     if (taps.end > axis->size) taps.end = axis->size;
     if (taps.first > taps.end) taps.first = taps.end;
     return taps;
+}
+
+/* Neighbouring outputs whose windows have all the same taps: all that lie inside the input, or one alone at an edge. */
+typedef struct ml_window_run {
+    int64_t end; /* behind the last output */
+    ml_taps taps; /* of the first one */
+} ml_window_run;
+static inline ml_window_run ml_window_run_at(const ml_window_axis *axis, int64_t first) {
+    ml_window_run run = {first + 1, ml_window_taps(axis, first)};
+    if (run.taps.first > 0 || run.taps.end < axis->size) return run;
+    const int64_t last = (axis->size - (int64_t)1) * axis->dilation + run.taps.start;
+    run.end = ml_min_s64(run.end + (axis->in - 1 - last) / axis->stride, axis->out);
+    return run;
 }
 
 #endif

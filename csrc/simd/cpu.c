@@ -23,8 +23,12 @@ ml_cpu ml_cpu_probe(void) {
     uint32_t saved = saved_registers();
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return cpu;
     const uint32_t all = bit_AVX512F | bit_AVX512BW | bit_AVX512VL | bit_AVX512DQ;
+    const uint32_t bytes = bit_AVX512VNNI | bit_AVX512VBMI;
     cpu.avx2 = fma && (b & bit_AVX2) && (saved & SAVES_YMM) == SAVES_YMM;
-    cpu.avx512 = cpu.avx2 && (b & all) == all && (saved & SAVES_ZMM) == SAVES_ZMM;
+    cpu.avx512 =
+        cpu.avx2 && (b & all) == all && (c & bytes) == bytes && (saved & SAVES_ZMM) == SAVES_ZMM;
+    /* leaf 7 has further leaves: the first says AVX-VNNI in bit 4 of eax */
+    if (a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d)) cpu.avx_vnni = cpu.avx2 && (a & 1 << 4);
     return cpu;
 }
 

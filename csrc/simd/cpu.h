@@ -7,7 +7,8 @@
 typedef struct ml_cpu {
     bool sse2;
     bool avx2;   /* with fma, and the system saves ymm registers */
-    bool avx512; /* f, bw, vl, dq, and the system saves zmm registers */
+    bool avx_vnni;
+    bool avx512; /* f, bw, vl, dq, vnni, vbmi, and the system saves zmm registers */
 } ml_cpu;
 
 /* Asks the processor: some microseconds in a virtual machine. */

@@ -14,12 +14,14 @@
 #define PRIMITIVE(name, returns, parameters, levels) .name = ml_##name##_scalar, levels
 #define SSE2(name)
 #define AVX2(name)
+#define AVX_VNNI(name)
 #define AVX512(name)
 
 static const ml_simd scalar = {
     .level = "scalar",
     .matmul_f32_panel = ML_PANEL_F32_SCALAR,
     .matmul_f32_rows = ML_ROWS_F32_SCALAR,
+    .depthwise_s8_group = 2,
 #include "primitives.def"
 };
 
@@ -30,6 +32,7 @@ static const ml_simd sse2 = {
     .level = "sse2",
     .matmul_f32_panel = ML_PANEL_F32_SSE2,
     .matmul_f32_rows = ML_ROWS_F32_SSE2,
+    .depthwise_s8_group = 2,
 #include "primitives.def"
 };
 #endif
@@ -41,8 +44,23 @@ static const ml_simd avx2 = {
     .level = "avx2",
     .matmul_f32_panel = ML_PANEL_F32_AVX2,
     .matmul_f32_rows = ML_ROWS_F32_AVX2,
+    .depthwise_s8_group = 2,
 #include "primitives.def"
 };
+#endif
+
+#ifdef ML_HAS_AVX_VNNI
+#undef AVX_VNNI
+#define AVX_VNNI(name) .name = ml_##name##_avx_vnni,
+static const ml_simd avx_vnni = {
+    .level = "avx_vnni",
+    .matmul_f32_panel = ML_PANEL_F32_AVX2,
+    .matmul_f32_rows = ML_ROWS_F32_AVX2,
+    .depthwise_s8_group = 2,
+#include "primitives.def"
+};
+#undef AVX_VNNI
+#define AVX_VNNI(name)
 #endif
 
 #ifdef ML_HAS_AVX512
@@ -52,6 +70,7 @@ static const ml_simd avx512 = {
     .level = "avx512",
     .matmul_f32_panel = ML_PANEL_F32_AVX2,
     .matmul_f32_rows = ML_ROWS_F32_AVX512,
+    .depthwise_s8_group = 4,
 #include "primitives.def"
 };
 #endif
@@ -68,6 +87,9 @@ static int available(const ml_simd *levels[MOST_LEVELS]) {
 #endif
 #ifdef ML_HAS_AVX2
     if (cpu.avx2) levels[count++] = &avx2;
+#endif
+#ifdef ML_HAS_AVX_VNNI
+    if (cpu.avx_vnni) levels[count++] = &avx_vnni;
 #endif
 #ifdef ML_HAS_AVX512
     if (cpu.avx512) levels[count++] = &avx512;

@@ -8,6 +8,7 @@
 /* Functions of each primitive's type: ml_matmul_f32_fn; and the variants there may be: ml_matmul_f32_avx2, ... */
 #define SSE2(name) ml_##name##_fn ml_##name##_sse2;
 #define AVX2(name) ml_##name##_fn ml_##name##_avx2;
+#define AVX_VNNI(name) ml_##name##_fn ml_##name##_avx_vnni;
 #define AVX512(name) ml_##name##_fn ml_##name##_avx512;
 #define PRIMITIVE(name, returns, parameters, levels)  \
     typedef returns ml_##name##_fn parameters;        \
@@ -17,6 +18,7 @@
 #undef PRIMITIVE
 #undef SSE2
 #undef AVX2
+#undef AVX_VNNI
 #undef AVX512
 
 /* Columns in a panel and rows in a tile of matmul_f32's variants. */
@@ -28,7 +30,8 @@ enum {
     ML_PANEL_F32_AVX2 = 16, /* avx512's too: a tile there is two panels wide */
     ML_ROWS_F32_AVX2 = 6,
     ML_ROWS_F32_AVX512 = 14,
-    ML_CHUNK_F32 = 128      /* products summed at a time */
+    ML_CHUNK_F32 = 128,     /* products summed at a time */
+    ML_PANEL_DEPTHWISE = 16 /* channels in a panel of depthwise weights */
 };
 
 /* Floats of weights (n, k) packed for `simd`; the caller has checked that the product is small enough. */
@@ -36,5 +39,28 @@ static inline int64_t ml_packed_f32(const ml_simd *simd, int64_t n, int64_t k) {
     int64_t panel = simd->matmul_f32_panel;
     return (n + panel - 1) / panel * panel * k;
 }
+
+/* Panels of packed bytes: so many outputs, the last panel a multiple of ML_PART_S8. */
+enum { ML_PANEL_S8 = 64, ML_PART_S8 = 16 };
+/* Rows of matmul_s8's largest tile: blocks of rows should be multiples of it. */
+enum { ML_ROWS_S8 = 14 };
+
+/* Outputs in the panel that begins with output `first` of n. */
+static inline int64_t ml_width_s8(int64_t n, int64_t first) {
+    int64_t left = (n - first + ML_PART_S8 - 1) / ML_PART_S8 * ML_PART_S8;
+    return left < ML_PANEL_S8 ? left : ML_PANEL_S8;
+}
+
+/* Bytes of weights (n, pieces * k) packed; where n is whole panels, also of the first n outputs of more. */
+static inline int64_t ml_packed_s8(int64_t n, int64_t pieces, int64_t k) {
+    return (n + ML_PART_S8 - 1) / ML_PART_S8 * ML_PART_S8 * pieces * ((k + 3) / 4 * 4);
+}
+
+/* What softmax_s8 makes of the sum of a row. */
+typedef struct ml_softmax_scale {
+    int32_t reciprocal; /* in Q0.31 */
+    int32_t shift;
+} ml_softmax_scale;
+ml_softmax_scale ml_softmax_scale_of(int64_t sum);
 
 #endif

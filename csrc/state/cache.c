@@ -9,11 +9,9 @@
 
 /* O(1) while there are about as many residences as buckets; beyond that buckets are searched. Keys are compared in full: a
  * hash that two sizes share does no harm. */
-ml_residence *ml_cache_find(ml_state *s, const int32_t *spec, int32_t words,
-                            const ml_binding *bound, int32_t n_bound) {
-    uint32_t hash = ml_plan_hash(spec, words, bound, n_bound);
-    for (ml_residence *r = s->buckets[hash % ML_BUCKETS]; r; r = r->next)
-        if (ml_plan_has_key(r->plan, hash, spec, words, bound, n_bound)) return r;
+ml_residence *ml_cache_find(ml_state *s, const ml_plan_request *request) {
+    for (ml_residence *r = s->buckets[request->hash % ML_BUCKETS]; r; r = r->next)
+        if (ml_plan_has_key(r->plan, request)) return r;
     return NULL;
 }
 
@@ -48,7 +46,7 @@ void ml_cache_evict(ml_state *s) {
 }
 
 void ml_cache_drop_all_but(ml_state *s, const ml_residence *kept) {
-    for (int i = 0; i < ML_BUCKETS; i++)
+    for (int i = 0; i < ML_BUCKETS && s->n_cached > (kept != NULL); i++)
         for (ml_residence *r = s->buckets[i], *next; r; r = next) {
             next = r->next;
             if (r != kept) drop(s, r);

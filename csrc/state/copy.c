@@ -221,6 +221,9 @@ ml_status ml_state_get_counters(ml_state *s, ml_counters *counters) {
     ml_status status = ml_enter_copy(s->interpreter);
     if (status != ML_OK) return status;
     *counters = s->counters;
+    counters->bytes_copied += s->arena.copied;
+    for (int32_t f = 0; f < s->graph->n_frames; f++)
+        counters->bytes_copied += s->spills[f].copied;
     ml_leave(s->interpreter);
     return ML_OK;
 }
@@ -240,6 +243,7 @@ ml_status ml_state_get_usage(ml_state *s, ml_usage *usage) {
                                   ml_blocks_bytes(s->carries, 2 * (int64_t)s->graph->total_slots),
                    .cached_bytes = s->cached_bytes,
                    .cached_plans = s->n_cached,
+                   .views = s->pinned,
                    .stays_mapped = s->arena.reserved > 0};
     ml_leave(s->interpreter);
     return ML_OK;

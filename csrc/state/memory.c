@@ -118,7 +118,7 @@ ml_status ml_state_release_memory(ml_state *s, ml_error *error) {
     if (status == ML_OK) {
         if (s->arena.reserved) ml_arena_shrink(&s->arena, 0);
         else ml_arena_release(&s->arena);
-        if (s->now) ml_resolve(s, s->now);
+        if (s->now) ml_resolve(s, s->now, NULL);
         ml_changed(s);
     }
     ml_leave(s->interpreter);
@@ -130,7 +130,7 @@ ml_status ml_state_acquire_memory(ml_state *s, ml_error *error) {
     if (status != ML_OK) return status;
     if (s->now) {
         status = ml_acquire(s, s->now, error);
-        if (status == ML_OK) ml_resolve(s, s->now);
+        if (status == ML_OK) ml_resolve(s, s->now, NULL);
         ml_changed(s);
     }
     ml_leave(s->interpreter);

@@ -59,6 +59,14 @@ int64_t ml_residence_bytes(const ml_residence *r) {
     return ml_plan_own_bytes(r->plan) + (int64_t)bytes;
 }
 
+void ml_residence_copy_tables(ml_residence *to, const ml_residence *from) {
+    const ml_graph *g = to->plan->graph;
+    const ml_frame_now *last = &to->frames[g->n_frames - 1];
+    size_t steps = (size_t)last->first_step + last->n_steps;
+    memcpy(to->frames + g->n_frames, from->frames + g->n_frames,
+           (size_t)((uint8_t *)(to->steps + steps) - (uint8_t *)(to->frames + g->n_frames)));
+}
+
 /* Two blocks at most, of the sizes that the plan's steps and the graph's counts say: no run can need more. */
 static ml_status allocate(ml_plan *plan, ml_residence **residence, ml_error *error) {
     const ml_graph *g = plan->graph;

@@ -29,41 +29,36 @@ void ml_resolve_loose(ml_state *s, ml_residence *r) {
 
 /* A tensor without bytes points at something, for kernels hand pointers to memcpy, which wants one even for nothing. One
  * with bytes and no place points nowhere: a run gives it one before anybody looks. */
-static void resolve_pointers(ml_state *s, ml_residence *r, int32_t frame) {
+static void resolve_slots(ml_state *s, ml_residence *r, int32_t frame) {
     const ml_frame *f = &s->graph->frames[frame];
     const ml_subgraph *sub = &s->graph->subgraphs[f->subgraph];
     const ml_tensor *tensors = r->rows->tensors + f->slot_base;
     void **data = ml_now_data(r, frame);
     uint8_t *region = r->frames[frame].region,
             *persistent = s->persistent + r->rows->frames[frame].persistent_start;
-    for (int32_t t = 0; t < sub->io.n_tensors; t++) {
-        if (sub->slots[t] < 0) {
-            data[t] = (void *)(uintptr_t)sub->constants[~sub->slots[t]].known;
-            continue;
-        }
-        const ml_tensor *tensor = &tensors[sub->slots[t]];
+    for (int32_t slot = 0; slot < sub->n_slots; slot++) {
+        const ml_tensor *tensor = &tensors[slot];
+        void **at = &data[sub->numbers[slot]];
         switch ((ml_storage)tensor->storage) {
-        case ML_STORAGE_FOLDED: data[t] = (void *)(uintptr_t)tensor->known; break;
+        case ML_STORAGE_FOLDED: *at = (void *)(uintptr_t)tensor->known; break;
         case ML_STORAGE_PERSISTENT:
-            data[t] = tensor->offset >= 0 ? persistent + tensor->offset : nothing;
+            *at = tensor->offset >= 0 ? persistent + tensor->offset : nothing;
             break;
         case ML_STORAGE_ARENA:
-            data[t] = region && tensor->offset >= 0 ? region + tensor->offset
-                      : tensor->bytes > 0           ? NULL
-                                                    : nothing;
+            *at = region && tensor->offset >= 0 ? region + tensor->offset
+                  : tensor->bytes > 0           ? NULL
+                                                : nothing;
             break;
-        default: data[t] = NULL; /* bound, heap: ml_resolve_loose; slots: the node that calls */
+        default: *at = NULL; /* bound, heap: ml_resolve_loose; slots: the node that calls */
         }
     }
 }
 
-/* Rough is enough: it only spreads looks at the clock over the run, and more than there are between two of them make no
- * difference. Shapes may change later; the ticks stay. */
-static uint8_t ticks_of(const ml_call *c) {
-    int64_t bytes = 0;
-    for (int32_t i = 0; i < c->n_inputs; i++) bytes += ml_in_tensor(c, i)->bytes;
-    for (int32_t i = 0; i < c->n_outputs; i++) bytes += ml_output(c, i)->bytes;
-    return (uint8_t)(bytes >> 12 >= UINT8_MAX ? UINT8_MAX : 1 + (bytes >> 12));
+static void resolve_constants(ml_state *s, ml_residence *r, int32_t frame) {
+    const ml_subgraph *sub = ml_frame_subgraph(s->graph, frame);
+    void **data = ml_now_data(r, frame);
+    for (int32_t t = 0; t < sub->io.n_tensors; t++)
+        if (sub->slots[t] < 0) data[t] = (void *)(uintptr_t)sub->constants[~sub->slots[t]].known;
 }
 
 /* A reference in numpy takes the place of an eval that C does not have for these types. */
@@ -73,45 +68,62 @@ ml_status (*ml_eval_of(const ml_node *node, const ml_node_plan *row))(const ml_c
     return row->packs_in_run ? ml_run_packing : node->typed->eval;
 }
 
-static void resolve_frame(ml_state *s, ml_residence *r, int32_t frame);
+static void resolve_frame(ml_state *s, ml_residence *r, const ml_residence *like, int32_t frame);
 
 /* Frames of a node's subgraphs lie in front of its own scratch, or in memory of their own. */
-static void resolve_children(ml_state *s, ml_residence *r, int32_t frame, int32_t n,
-                             uint8_t *room) {
+static void resolve_children(ml_state *s, ml_residence *r, const ml_residence *like, int32_t frame,
+                             int32_t n, uint8_t *room) {
     for (int32_t k = 0; k < ml_frame_subgraph(s->graph, frame)->nodes[n].n_children; k++) {
         int32_t child = ml_child_frame(s->graph, frame, n, k);
         r->frames[child].region = r->frames[child].spilled ? s->spills[child].base : room;
-        resolve_frame(s, r, child);
+        resolve_frame(s, r, like, child);
     }
 }
 
 /* There may be no region, while memory is released: pointers into it are NULL, and the state refuses to run. */
-static void resolve_step(ml_state *s, ml_residence *r, int32_t frame, int32_t n, ml_step *to) {
+static void resolve_step(ml_state *s, ml_residence *r, const ml_residence *like, int32_t frame,
+                         int32_t n, ml_step *to) {
     const ml_frame *f = &s->graph->frames[frame];
     const ml_node *node = &s->graph->subgraphs[f->subgraph].nodes[n];
     const ml_node_plan *row = &r->rows->nodes[f->node_base + n];
     uint8_t *region = r->frames[frame].region, *scratch = s->work;
     if (row->scratch_block >= 0) scratch = region ? region + ml_scratch_offset(row) : NULL;
-    if (node->n_children > 0) resolve_children(s, r, frame, n, scratch);
+    if (node->n_children > 0) resolve_children(s, r, like, frame, n, scratch);
     if (scratch && node->n_children > 0) scratch += ml_room_of(r, frame, n);
     bool unsettled = row->stale || row->open;
-    to->call = ml_call_of(&s->engine, &s->envs[frame], frame, n);
+    to->call = ml_call_of(&s->engine, &s->envs[frame], n);
     to->call.scratch = scratch;
     to->call.packed = ml_constant_weights(s->graph, r->rows, frame, n);
     to->eval = unsettled ? ml_run_unsettled : ml_eval_of(node, row);
-    to->call.ticks = ticks_of(&to->call);
+    to->call.ticks = row->ticks;
 }
 
-/* Steps stand without gaps, so that the loop tests nothing; where runs change steps, nodes know which one is theirs. */
-static void resolve_frame(ml_state *s, ml_residence *r, int32_t frame) {
+/* A step of another size differs in little: its blob and ticks, and where scratch and packed weights lie. */
+static bool settle_like(const ml_state *s, const ml_node *node, const ml_node_plan *row,
+                        ptrdiff_t further, ml_step *step) {
+    if (node->n_children > 0 || node->pack_start >= 0 || row->scratch_block >= 0 ||
+        step->call.scratch != s->work)
+        return false;
+    step->call.blob = (uint8_t *)step->call.blob + further;
+    step->call.ticks = row->ticks;
+    return true;
+}
+
+/* Steps stand without gaps, so that the loop tests nothing; where runs change steps, nodes know which one is theirs. With
+ * `like` they are a copy of that residence's. */
+static void resolve_frame(ml_state *s, ml_residence *r, const ml_residence *like, int32_t frame) {
     const ml_frame *f = &s->graph->frames[frame];
     const ml_subgraph *sub = &s->graph->subgraphs[f->subgraph];
-    resolve_pointers(s, r, frame);
+    const ml_node_plan *rows = r->rows->nodes + f->node_base;
+    ptrdiff_t further = like ? r->rows->blobs - like->rows->blobs : 0;
+    if (!like) resolve_constants(s, r, frame);
+    resolve_slots(s, r, frame);
     int32_t step = r->frames[frame].first_step;
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
-        bool runs = ml_has_step(&r->rows->nodes[f->node_base + n], r->learnt != NULL);
-        if (runs) resolve_step(s, r, frame, n, &r->steps[step]);
+        bool runs = ml_has_step(&rows[n], r->learnt != NULL);
         if (r->learnt) r->learnt->steps[f->node_base + n] = runs ? step : -1;
+        if (runs && !(like && settle_like(s, &sub->nodes[n], &rows[n], further, &r->steps[step])))
+            resolve_step(s, r, like, frame, n, &r->steps[step]);
         step += runs;
     }
 }
@@ -135,9 +147,20 @@ bool ml_stands(const ml_state *s, const ml_residence *r) {
     return stands;
 }
 
-void ml_resolve(ml_state *s, ml_residence *r) {
+/* Whether the same nodes have steps in both residences, of the same kind; their plans have no dynamic tensors. */
+static bool have_same_steps(const ml_residence *r, const ml_residence *like) {
+    if (!like || like == r || !like->resolved || r->learnt || like->learnt) return false;
+    const ml_node_plan *a = r->rows->nodes, *b = like->rows->nodes;
+    for (int32_t n = 0; n < r->plan->graph->total_nodes; n++)
+        if (a[n].status != b[n].status || a[n].packs_in_run != b[n].packs_in_run) return false;
+    return true;
+}
+
+void ml_resolve(ml_state *s, ml_residence *r, const ml_residence *like) {
     r->frames[0].region = s->arena.base;
-    resolve_frame(s, r, 0);
+    if (have_same_steps(r, like)) ml_residence_copy_tables(r, like);
+    else like = NULL;
+    resolve_frame(s, r, like, 0);
     ml_resolve_loose(s, r);
     r->at_persistent = s->persistent;
     r->resolved = true;

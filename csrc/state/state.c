@@ -26,9 +26,11 @@ static bool allocate_tables(ml_state *s, const ml_graph *g) {
         s->spills[f].account = &s->interpreter->account;
     for (int32_t f = 0; s->planners && f < g->n_frames; f++) {
         const ml_planner_graph *io = &ml_frame_subgraph(g, f)->io;
-        ml_placing_order *order = &s->planners[f].order;
-        order->tensors = calloc((size_t)(io->n_tensors + io->n_nodes) + 1, sizeof *order->tensors);
-        if (!order->tensors) return false;
+        size_t room = (size_t)(io->n_tensors + io->n_nodes) + 1;
+        int32_t *tensors = calloc(2 * room, sizeof *tensors);
+        if (!tensors) return false;
+        s->planners[f].apart.order.tensors = tensors;
+        s->planners[f].sharing.order.tensors = tensors + room;
     }
     if (g->n_heap > 0) s->heap = calloc((size_t)g->total_slots + 1, sizeof *s->heap);
     if (g->memory_bytes > 0) {
@@ -103,9 +105,9 @@ void ml_state_free(ml_state *s) {
     free(s->node_memory);
     free(s->needs);
     for (int32_t f = 0; s->planners && f < s->graph->n_frames; f++) {
-        free(s->planners[f].order.tensors);
-        ml_planner_free(s->planners[f].sharing);
-        ml_planner_free(s->planners[f].apart);
+        free(s->planners[f].apart.order.tensors); /* both orders */
+        ml_planner_free(s->planners[f].sharing.planner);
+        ml_planner_free(s->planners[f].apart.planner);
     }
     free(s->planners);
     free(s->bound);
@@ -122,6 +124,7 @@ static ml_plan_request request_of(ml_state *s, const ml_binding *bound, int32_t 
     return (ml_plan_request){.graph = s->graph,
                              .strategy = s->strategy,
                              .options = s->options,
+                             .hash = ml_plan_hash(s->asked.spec, s->asked.words, bound, n_bound),
                              .spec = s->asked.spec,
                              .words = s->asked.words,
                              .bound = bound,
@@ -135,7 +138,7 @@ static ml_plan_request request_of(ml_state *s, const ml_binding *bound, int32_t 
 /* The residence with this key, from the cache or made; *made says which. */
 static ml_status find_or_make(ml_state *s, const ml_plan_request *request, ml_residence **r,
                               bool *made, ml_error *error) {
-    *r = ml_cache_find(s, request->spec, request->words, request->bound, request->n_bound);
+    *r = ml_cache_find(s, request);
     *made = !*r;
     if (*r) {
         *r = ml_cache_improve(s, *r);
@@ -158,10 +161,11 @@ static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, bool resize
     if (only_buffers)
         ml_blocks_free(&s->interpreter->account, fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
     else ml_heap_enter(s, r, fresh);
+    const ml_residence *before = s->now;
     s->now = r;
     ml_enter_residence(s, r);
     if (stood) ml_resolve_loose(s, r);
-    else ml_resolve(s, r);
+    else ml_resolve(s, r, before);
     if (!stood || rebinds) ml_changed(s);
     else
         for (int i = 0; i < 2; i++)
@@ -266,7 +270,7 @@ static void place_anew(ml_state *s, ml_residence *r) {
     move_inputs(s, r, inputs, true);
     if (ml_residence_renew(s, r)) {
         ml_enter_residence(s, r);
-        ml_resolve(s, r);
+        ml_resolve(s, r, NULL);
         s->counters.bytes_copied += 2 * move_inputs(s, r, inputs, false);
         s->counters.replans++;
         ml_changed(s);

@@ -253,8 +253,7 @@ void ml_asked_refused(ml_state *state);
 void ml_asked_free(ml_state *state);
 
 /* cache.c */
-ml_residence *ml_cache_find(ml_state *state, const int32_t *spec, int32_t words,
-                            const ml_binding *bound, int32_t n_bound);
+ml_residence *ml_cache_find(ml_state *state, const ml_plan_request *request);
 void ml_cache_add(ml_state *state, ml_residence *residence);
 /* Drops what was longest unused until the bound is kept; never the residence in force. */
 void ml_cache_evict(ml_state *state);
@@ -267,6 +266,8 @@ ml_residence *ml_cache_improve(ml_state *state, ml_residence *residence);
 ml_status ml_residence_new(ml_state *state, ml_plan *plan, ml_residence **residence,
                            ml_error *error);
 void ml_residence_free(ml_residence *residence);
+/* Copies pointers and steps of a residence that has as many. */
+void ml_residence_copy_tables(ml_residence *to, const ml_residence *from);
 /* What the cache counts: the plan and its tables. Places of what grew are not among it, for the next placement drops them. */
 int64_t ml_residence_bytes(const ml_residence *residence);
 /* Lays a residence with dynamic tensors out anew, with the capacities that runs have learnt, and takes the memory for it; false,
@@ -280,8 +281,9 @@ void ml_begin_variables(ml_state *state, const ml_residence *residence);
 void ml_enter_residence(ml_state *state, ml_residence *residence);
 /* Whether all its pointers are right, but for those into loose memory. */
 bool ml_stands(const ml_state *state, const ml_residence *residence);
-/* Points every tensor and step of the residence in force into the state's memory. */
-void ml_resolve(ml_state *state, ml_residence *residence);
+/* Points every tensor and step of the residence in force into the state's memory. `like` is another residence of the state, whose
+ * steps may do as well, or NULL. */
+void ml_resolve(ml_state *state, ml_residence *residence, const ml_residence *like);
 /* The caller's buffers, and values of no fixed size. */
 void ml_resolve_loose(ml_state *state, ml_residence *residence);
 /* In the frame and those below it, points into [from, from + bytes) become points into `to`. */

@@ -19,7 +19,7 @@ from minilite._native.graph import (
 from minilite._native.hooks import Call
 from minilite._native.lowering import FOLDS, FOLLOWS, TRAITS, Answer, Lowering, widening
 from minilite._native.plan import Plan, TensorState
-from minilite._native.state import BindingRows, Place, Shared, State, Usage, binding_rows, debug_build
+from minilite._native.state import BindingRows, Place, Shared, State, Usage, binding_rows, debug_build, packed_dims
 from minilite._native.status import (
     BUSY,
     MAX_RANK,
@@ -110,6 +110,7 @@ __all__ = [
     "match_kernel",
     "memory_lower_bound",
     "pack_params",
+    "packed_dims",
     "plan_memory",
     "strategies",
     "widening",

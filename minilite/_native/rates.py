@@ -12,7 +12,7 @@ from minilite._core import ffi
 from minilite._native.graph import choose_level
 
 _TRIES = 15
-_ROWS, _K, _COLUMNS = 84, 128, 64
+_ROWS, _K, _COLUMNS = 84, 256, 64
 """A product whose operands stay in the first-level cache, and whose sides every tile divides."""
 
 
@@ -40,6 +40,25 @@ def float_rate(level: str) -> float:
     }  # fmt: skip
     product = ffi.new("ml_matmul_f32_args *", arguments)
     return float(_ROWS * _K * columns / _best(lambda: simd.matmul_f32(product), 20))
+
+
+def byte_rate(level: str) -> float:
+    """Multiply-adds of bytes a second, of the level's matrix product on operands in the first-level cache."""
+    simd = choose_level(level)
+    arrays = [
+        np.ones((_ROWS, _K), np.uint8),
+        np.ones(_K * _COLUMNS, np.int8),
+        np.ones((_ROWS, _COLUMNS), np.int32),
+    ]
+    a, packed, y = (
+        ffi.from_buffer(f"{kind}[]", x) for kind, x in zip(("uint8_t", "int8_t", "int32_t"), arrays, strict=True)
+    )
+    arguments: dict[str, Any] = {
+        "a": a, "rows": _ROWS, "a_stride": _K, "pieces": 1, "k": _K, "n": _COLUMNS, "packed": packed, "y": y,
+        "y_stride": _COLUMNS,
+    }  # fmt: skip
+    product = ffi.new("ml_matmul_s8_args *", arguments)
+    return float(_ROWS * _K * _COLUMNS / _best(lambda: simd.matmul_s8(product), 20))
 
 
 def copy_rate(nbytes: int) -> float:

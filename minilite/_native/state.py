@@ -5,9 +5,8 @@ from __future__ import annotations
 import struct
 from _thread import get_ident  # threading takes long to import
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
-
-from numpy import ndarray
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
 from minilite._core import ffi, lib
 from minilite._native.graph import Graph
@@ -18,8 +17,11 @@ from minilite.errors import ArenaError, StateError
 
 Array = Any
 Shape = tuple[int, ...]
+Kept: TypeAlias = "tuple[dict[int, tuple[Shape, int, bytes]], list[int]]"
+"""Values of resources (shape, type, bytes) by number, and the subgraphs that CALL_ONCE has run."""
 _BINDING = struct.Struct("@Pqi4x")
-_DIMS = tuple(struct.Struct(f"@{rank}i").pack for rank in range(MAX_RANK + 1))
+packed_dims = tuple(struct.Struct(f"@{rank}i").pack for rank in range(MAX_RANK + 1))
+"""By rank: dimensions as C takes them. Raises: struct.error for what is no int32."""
 _COUNTERS = (
     "invokes", "plans", "plan_hits", "nodes_prepared", "capacity_misses", "replans", "arena_moves", "resolves",
     "rebinds", "plans_improved", "plans_evicted", "given_back", "bytes_copied", "page_faults",
@@ -36,9 +38,10 @@ BindingRows = tuple[Any, int]
 
 def binding_rows(bound: Sequence[tuple[int, int, int]]) -> BindingRows:
     """Memory of the caller's that stands in for tensors, by (address, bytes, tensor), in C's form."""
-    rows = ffi.new("ml_binding[]", len(bound) or 1)
-    if bound:
-        ffi.memmove(rows, b"".join(map(_BINDING.pack, *zip(*bound, strict=True))), len(bound) * _BINDING.size)
+    if not bound:
+        return ffi.NULL, 0
+    rows = ffi.new("ml_binding[]", len(bound))
+    ffi.memmove(rows, b"".join(map(_BINDING.pack, *zip(*bound, strict=True))), len(bound) * _BINDING.size)
     return rows, len(bound)
 
 
@@ -81,6 +84,8 @@ class Usage(NamedTuple):
     """Of the plans that are kept, with what belongs to them."""
     cached_plans: int = 0
     """How many these are, the one in force included."""
+    views: int = 0
+    """Arrays over the arena that are alive."""
     stays_mapped: bool = True
     """The arena's addresses can be read and written as long as the state lives, whoever resizes or trims it."""
 
@@ -105,6 +110,7 @@ class Shared:
             message = f"no memory for {resources} resources"
             raise ArenaError(message)
         self.pointer = ffi.gc(pointer, lib.ml_interpreter_free)
+        self._resources, self._subgraphs = resources, subgraphs
         self.sequence = lib.ml_interpreter_sequence(self.pointer)
 
     def cancel(self) -> None:
@@ -114,6 +120,40 @@ class Shared:
     def reset_resources(self) -> None:
         """Forgets resource variables and what CALL_ONCE has run. Raises: StateError."""
         if lib.ml_interpreter_reset_resources(self.pointer):
+            raise StateError(BUSY)
+
+    def kept(self) -> Kept:
+        """What it keeps from run to run. Raises: StateError."""
+        found, done = ffi.new("ml_resource *"), ffi.new("int32_t *")
+        resources: dict[int, tuple[Shape, int, bytes]] = {}
+        for number in range(self._resources):
+            self._served(lib.ml_interpreter_resource(self.pointer, number, found, ffi.NULL, 0))
+            if found.assigned:
+                data = bytearray(found.bytes)
+                self._served(lib.ml_interpreter_resource(self.pointer, number, found, ffi.from_buffer(data), len(data)))
+                shape = tuple(found.shape.dims[0 : found.shape.rank])
+                resources[number] = shape, int(found.type), bytes(data)
+        called = []
+        for subgraph in range(self._subgraphs):
+            self._served(lib.ml_interpreter_called_once(self.pointer, subgraph, done, False))
+            called += [subgraph] if done[0] else []
+        return resources, called
+
+    def keep(self, kept: Kept) -> None:
+        """Takes over what another one of the same model keeps. Raises: StateError, ArenaError."""
+        resources, called = kept
+        for number, (shape, kind, data) in resources.items():
+            error = fresh_error()
+            value = {"shape": {"rank": len(shape), "dims": shape}, "type": kind, "bytes": len(data)}
+            made = ffi.new("ml_resource *", value)
+            if status := lib.ml_interpreter_set_resource(self.pointer, number, made, ffi.from_buffer(data), error):
+                self._served(status)
+                raise_error(error, None)
+        for subgraph in called:
+            self._served(lib.ml_interpreter_called_once(self.pointer, subgraph, ffi.new("int32_t *", 1), True))
+
+    def _served(self, status: int) -> None:
+        if status == lib.ML_BUSY:
             raise StateError(BUSY)
 
     def set_threads(self, threads: int) -> None:
@@ -146,7 +186,6 @@ class State:
             raise_error(error, graph.names)
         self.pointer = ffi.gc(out[0], lib.ml_state_free)
         self.generations = lib.ml_state_generation(self.pointer)
-        self._prepare = lib.ml_state_prepare
 
     def _fail(self, status: int, error: Any) -> None:
         """Raises what a call left: the exception of a hook it called, else the error's class. The error is the call's own."""
@@ -162,7 +201,7 @@ class State:
 
     def run(self) -> Callable[[], None]:
         """The steady path: a function that runs the plan in force, one call into C."""
-        run, pointer, fail = lib.ml_state_run, self.pointer, self._raise
+        run, pointer, fail = lib.ml_state_run, self.pointer, self.check
 
         def invoke() -> None:
             if failed := run(pointer):
@@ -175,10 +214,11 @@ class State:
         times = ffi.new("ml_node_time[]", nodes or 1)
         for _ in range(repeat):
             if failed := lib.ml_state_run_timed(self.pointer, times):
-                self._raise(failed)
+                self.check(failed)
         return [(int(t.ns), int(t.runs)) for t in times[0:nodes]]
 
-    def _raise(self, address: int) -> None:
+    def check(self, address: int) -> None:
+        """Raises what a call left."""
         error = ffi.gc(ffi.cast("ml_error *", address), lib.ml_error_free)
         self._fail(error.status, error)
 
@@ -187,43 +227,26 @@ class State:
         if status := function(self.pointer, *arguments, error):
             self._fail(status, error)
 
-    def asking(self) -> Callable[[Any, Any], int]:
-        """A function that asks for a tensor's shape, by number and dimensions, from the next `prepare` on.
+    def asking(self) -> Callable[[int, bytes, int], int]:
+        """A function that asks for a shape of a tensor, from the next `prepare` on: by number, `packed_dims` and rank.
 
-        Its answer: 1 if it is another shape than was asked for last, 0 if it is the same, -1 if it cannot be, or if it is not
-        plain numbers. Raises: ArenaError.
+        Its answer: 1 if it is another shape than was asked for last, 0 if it is the same, -1 if it cannot be, -2 without memory.
         """
-        ask, pointer, pack = lib.ml_state_ask, self.pointer, _DIMS
-
-        def asks(tensor: Any, dims: Any) -> int:
-            kind = type(dims)
-            if type(tensor) is not int or (kind is not list and kind is not tuple and kind is not ndarray):
-                return -1
-            try:
-                rank = len(dims)
-                answer: int = ask(pointer, tensor, pack[rank](*dims), rank)
-            except (struct.error, IndexError, OverflowError, TypeError):
-                return -1
-            if answer == lib.ML_ASKED_NO_MEMORY:
-                message = "no memory for the shapes asked for"
-                raise ArenaError(message)
-            return answer
-
-        return asks
+        return partial(lib.ml_state_ask, self.pointer)
 
     def asked(self, tensor: int) -> Shape | None:
         """The shape that was asked for since a plan was put in force."""
         shape = ffi.new("ml_shape *")
         return tuple(shape.dims[0 : shape.rank]) if lib.ml_state_asked(self.pointer, tensor, shape) else None
 
-    def prepare(self, bound: BindingRows) -> None:
-        """Puts the plan for what was asked for in force, and memory of the caller's in the place of tensors: one call into C.
+    def preparing(self) -> Callable[[Any, int], int]:
+        """A function that puts the plan for what was asked for in force, and memory of the caller's (`binding_rows`) in the place of
+        tensors: one call into C. Its answer is for `check`.
 
         The caller keeps that memory until it calls again without it and nothing is raised. Variable tensors are zeroed, unless
         the plan stays and no shape was asked for.
         """
-        if failed := self._prepare(self.pointer, bound[0], bound[1]):
-            self._raise(failed)
+        return partial(lib.ml_state_prepare, self.pointer)
 
     def _plan(self, function: Callable[..., int], *arguments: Any) -> Plan | None:
         out = ffi.new("ml_plan **")

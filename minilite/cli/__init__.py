@@ -1,4 +1,4 @@
-"""The minilite command: run, inspect, plan, profile."""
+"""The minilite command: run, inspect, plan, profile, as."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from minilite.cli import inspect, plan, profile, run
+from minilite.cli import inspect, plan, profile, run, stand_in
 from minilite.errors import MiniliteError, UnsupportedOpError
 
-COMMANDS = (run, inspect, plan, profile)
+COMMANDS = (run, inspect, plan, profile, stand_in)
 """Modules with `add_parser(commands)`, which sets `execute(options)`, whose answer is the exit status if it has one, as the parser's
 default."""
 

@@ -34,9 +34,8 @@ def check_resize(tensor: Tensor, shape: tuple[int, ...]) -> None:
 def resize_misfit(tensor: Tensor, shape: tuple[int, ...]) -> InputError:
     """Why the tensor cannot take a shape of plain numbers."""
     check_resize(tensor, shape)
-    kept = (
-        "is constant" if shape and min(shape) >= 0 and max(shape) < 2**31 else "takes dimensions from 0 to 2147483647"
-    )
+    plain = not shape or (min(shape) >= 0 and max(shape) < 2**31)
+    kept = "is constant" if plain else "takes dimensions from 0 to 2147483647"
     message = f"tensor {tensor.index} ('{tensor.name}') {kept}: its shape {tensor.shape} cannot become {shape}"
     return InputRuntimeError(message, tensors=[tensor.name], shapes=[tensor.shape, shape])
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from _thread import RLock  # threading takes long to import
 from collections.abc import Callable, Mapping
+from struct import error as StructError  # noqa: N812 - it is one
 from typing import Any
 
 import numpy as np
 
-from minilite._native import OPTIONS, Plan, Shared
+from minilite._native import OPTIONS, Plan, Shared, packed_dims
 from minilite.engine.binding import bindable, bound
 from minilite.engine.misfit import as_array, encode, misfit, not_allocated, overwritten, resize_misfit
 from minilite.engine.program import Program, new_state
 from minilite.engine.target import MOVES, Target, decoded_values, target_at
-from minilite.errors import InputError, StateError
+from minilite.errors import ArenaError, InputError, StateError
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array, Subgraph, Tensor
 from minilite.format.values import ENCODED, constant_values
@@ -50,7 +51,7 @@ class Session:
         self.invoke_unchecked = self.state.run()
         self.ready = False
         self._root = root
-        self._ask = self.state.asking()
+        self._ask, self._prepare = self.state.asking(), self.state.preparing()
         self._asks = 0  # counts what was asked for since: other threads may ask while tensors are allocated
         self._allocated = False  # a plan is in force
         self._bound_asked = self._bound = bound({})
@@ -88,11 +89,24 @@ class Session:
         return self.subgraph.tensors[index].shape if now is None else now
 
     def ask(self, index: Any, size: Any) -> bool:
-        """Asks for another shape; in force from the next `allocate`. False if it cannot be, or is not of plain numbers."""
-        answer = self._ask(index, size)
-        if answer > 0:
+        """Asks for another shape; in force from the next `allocate`. False if it cannot be, or is not of plain numbers.
+
+        Raises: ArenaError.
+        """
+        kind = type(size)
+        if type(index) is not int or (kind is not list and kind is not tuple and kind is not _ndarray):
+            return False
+        try:
+            rank = len(size)
+            answer = self._ask(index, packed_dims[rank](*size), rank)
+        except (StructError, IndexError, OverflowError, TypeError):
+            return False
+        if answer == 1:
             self._asks += 1
             self.ready = False
+        elif answer < -1:
+            message = "no memory for the shapes asked for"
+            raise ArenaError(message)
         return answer >= 0
 
     def resize(self, index: int, shape: Shape) -> None:
@@ -115,7 +129,8 @@ class Session:
             asks, bound = self._asks, self._bound_asked
             self._owners.clear()
             try:
-                self.state.prepare(bound.rows)
+                if failed := self._prepare(*bound.rows):
+                    self.state.check(failed)
             except StateError:  # refused because of others: what was asked for still is
                 raise
             except BaseException:
@@ -150,11 +165,22 @@ class Session:
         self._owners.clear()
         self.state.trim()
 
+    def held(self) -> bool:
+        """Whether an array over the arena is alive. Raises: StateError."""
+        self._owners.clear()
+        return self.state.usage().views > 0
+
     def release_memory(self) -> None:
         """Frees the arena until the next `allocate`; the plan stays, `invoke` is refused meanwhile."""
         self._owners.clear()
         self.state.release_memory()
         self._released = True
+
+    def close(self) -> None:
+        """Gives all memory back, until tensors are allocated again. Raises: StateError while a view is held."""
+        self.trim()
+        self.release_memory()
+        self.ready = False
 
     def bind(self, index: int, array: Array | None) -> None:
         """The caller's array stands in for a tensor from the next `allocate` on; None ends it. Raises: InputError."""

@@ -236,7 +236,7 @@ OPERATORS = (
         check=_check,
         hangs_on="scales",
         rule={
-            "f32": "exp within 2 ULP of the rounded `(x - max) * beta`; sum in 4 running parts; one division",
+            "f32": "exp within 2 ULP of the rounded `(x - max) * beta`; a sum in lanes; one product with its inverse",
             "f16": "in f32, rounded once",
             "s8 u8": "`exp(-difference)` by gemmlowp's `exp_on_negative_values` (Q5.26 to Q0.31): a table; the sum in Q12.19; "
             "its reciprocal by three Newton steps in Q2.29; product and shift each rounded. Output scale 1/256, to s16 1/65536",

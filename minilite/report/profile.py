@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from minilite._native import Plan
-from minilite._native.rates import copy_rate, float_rate
+from minilite._native.rates import byte_rate, copy_rate, float_rate
 from minilite.engine.session import Session
+from minilite.format.dtypes import TensorType
 from minilite.report.text import Cell, cut, duration, shape_text, table
 from minilite.report.work import multiplications
 
 _WARM = 1 << 14
+_BYTES = (TensorType.INT8, TensorType.UINT8, TensorType.INT4)
 
 
 class NodeTime(NamedTuple):
@@ -35,6 +37,8 @@ class NodeTime(NamedTuple):
     """Multiply-adds of one run; 0 where they are not what counts."""
     nbytes: int
     """Read and written in one run: its operands, each once."""
+    bytewise: bool = False
+    """Its products are of bytes."""
 
 
 def node_times(session: Session, repeat: int) -> list[NodeTime]:
@@ -76,6 +80,7 @@ def _node_time(session: Session, plan: Plan, where: tuple[int, int, int], runs: 
         ns,
         multiplications(node.op, inputs, outputs),
         sum(state.bytes for state in states.values()),
+        len(node.inputs) > 1 and node.inputs[1] >= 0 and model.tensors[node.inputs[1]].type in _BYTES,
     )
 
 
@@ -84,28 +89,29 @@ class Peaks:
 
     def __init__(self, level: str) -> None:
         self.level = level
-        self._products = float_rate(level)
+        self._products = float_rate(level), byte_rate(level)
         self._copies: dict[int, float] = {}
 
-    def seconds(self, macs: int, nbytes: int) -> float:
-        """The least that products and bytes take, whichever binds."""
-        room = 1 << max(nbytes, _WARM).bit_length()
+    def seconds(self, node: NodeTime) -> float:
+        """The least that products and bytes of a run take, whichever binds."""
+        room = 1 << max(node.nbytes, _WARM).bit_length()
         if room not in self._copies:
             self._copies[room] = copy_rate(min(room, 1 << 27))
-        return max(macs / self._products, nbytes / self._copies[room])
+        return max(node.macs / self._products[node.bytewise], node.nbytes / self._copies[room])
 
     def __str__(self) -> str:
         copies = ", ".join(
             f"{rate / 1e9:.0f} GB/s over {size >> 10} KiB" for size, rate in sorted(self._copies.items())
         )
-        return f"level {self.level}: {self._products / 1e9:.1f} GMAC/s of float32, copies {copies or 'not measured'}"
+        floats, integers = (f"{rate / 1e9:.0f} GMAC/s" for rate in self._products)
+        return f"level {self.level}: {floats} of float32, {integers} of bytes, copies {copies or 'not measured'}"
 
 
 def profile(nodes: Sequence[NodeTime], repeat: int, peaks: Peaks) -> str:
     """Time, share, work, rates and share of the core's peak of every node, then the same by operator.
 
-    The peak is that of float32 products or of copies as large as the node's operands, whichever binds; a node above 100 %
-    finds its operands in a nearer cache than a copy does, or multiplies integers.
+    The peak is that of products, of float32 or of bytes as the weights are, or of copies as large as the node's operands, whichever
+    binds; a node above 100 % finds its operands in a nearer cache than a copy does.
     """
     whole = sum(node.ns for node in nodes if node.frame == 0) or 1
     lines = [_nodes(nodes, repeat, whole, peaks), "", _operators(nodes, whole), ""]
@@ -119,7 +125,7 @@ def _nodes(nodes: Sequence[NodeTime], repeat: int, whole: int, peaks: Peaks) -> 
     rows: list[list[Cell]] = []
     for node in nodes:
         seconds = node.ns / node.runs / 1e9
-        peak = peaks.seconds(node.macs, node.nbytes) / seconds if seconds else math.nan
+        peak = peaks.seconds(node) / seconds if seconds else math.nan
         rows.append(
             [
                 node.frame or None,

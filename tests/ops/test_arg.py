@@ -32,7 +32,8 @@ def arg(op: str, x: Any, axis: Any, constant: bool = True) -> OneNode:
 @pytest.mark.parametrize("kind", ["f32", "s8", "u8", "s32"])
 def test_axes(op: str, kind: str) -> None:
     rng = np.random.default_rng(5)
-    for shape in ((1,), (9,), (4, 5), (2, 3, 4), (2, 3, 4, 5), (2, 1, 1, 2, 3)):
+    shapes = ((1,), (9,), (4, 5), (2, 3, 4), (2, 3, 4, 5), (2, 1, 1, 2, 3), (19, 21), (2, 256), (2, 257), (3, 300, 11))
+    for shape in shapes:
         for axis in range(-len(shape), len(shape)):
             x = values(rng, kind, shape)
             for constant in (True, False):

@@ -33,6 +33,10 @@ SHAPES: list[tuple[Any, Any]] = [
     ((1, 2, 1, 3, 1), (2, 2, 1, 3, 4)),
     ((2, 1, 3, 1, 2, 2), (1, 2, 3, 1, 2, 1)),
     ((5, 300), (5, 1)),
+    # A short row that comes again, of either operand, and another one from plane to plane.
+    ((3, 700, 3), (3, 1, 3)),
+    ((2, 1, 5), (2, 9, 5)),
+    ((2, 2, 6, 1, 4), (1, 2, 1, 7, 4)),
 ]
 
 

@@ -301,7 +301,7 @@ def test_types_refused(types: str, words: str) -> None:
         (((0.1,), (0,)), ((float("nan"),), (0,)), ((0.1,), (0,)), "scales >= 0"),
         (((), ()), ((0.1,), (0,)), ((0.1,), (0,)), r"tensor 0 \('x0'\) must have one scale, it has 0"),
         (((0.1,), (0,)), ((0.1,), (0,)), ((0.0,), (0,)), r"tensor 2 \('y'\) must have a positive scale, it has 0"),
-        (((0.1,), (70000,)), ((0.1,), (0,)), ((0.1,), (0,)), r"\('x0'\) has the zero point 70000, beyond 16 bits"),
+        (((0.1,), (70000,)), ((0.1,), (0,)), ((0.1,), (0,)), r"\('x0'\) has the zero point 70000, beyond its 8 bits"),
     ],
 )
 def test_quantization_refused(x: Any, w: Any, y: Any, words: str) -> None:

@@ -79,6 +79,92 @@ def matmul_f32(
     return y
 
 
+TYPES = {"s8": 9, "u8": 3, "s4": 17}
+"""Types of weights, numbered as in files."""
+
+
+def packed_bytes(n: int, pieces: int, k: int) -> int:
+    """Bytes of packed weights (n, pieces * k): panels of 64 outputs, the last of a multiple of 16, groups of four inputs."""
+    return -(-n // 16) * 16 * pieces * -(-k // 4) * 4
+
+
+def pack_s8(
+    simd: Any,
+    w: NDArray,
+    *,
+    pieces: int = 1,
+    kind: str = "s8",
+    n: int | None = None,
+    k: int | None = None,
+    first: int = 0,
+    steps: tuple[int, int, int, int] | None = None,
+    place: Place = np.asarray,
+) -> tuple[NDArray, NDArray]:
+    """Weights (n, pieces * k), or n outputs at `steps` (output, period, period's, input), packed; and their sums."""
+    n, k = w.shape[0] if n is None else n, (w.shape[-1] // pieces) if k is None else k
+    output, period, of_period, of_input = steps or (pieces * k, n + 1, 0, 1)
+    packed, sums = place(np.full(packed_bytes(n, pieces, k), 99, np.int8)), place(np.full(n, 99, np.int32))
+    args = ffi.new(
+        "ml_pack_s8_args *",
+        {
+            "w": pointer(w, "void *"),
+            "first": first,
+            "type": TYPES[kind],
+            "output_step": output,
+            "period": period,
+            "period_step": of_period,
+            "input_step": of_input,
+            "n": n,
+            "pieces": pieces,
+            "k": k,
+            "packed": pointer(packed, "int8_t *"),
+            "sums": pointer(sums, "int32_t *"),
+        },
+    )
+    simd.pack_s8(args)
+    return packed, sums
+
+
+def matmul_s8(
+    simd: Any,
+    a: NDArray,
+    packed: NDArray,
+    n: int,
+    *,
+    bias: NDArray | None = None,
+    factors: NDArray | None = None,
+    columns: NDArray | None = None,
+    y: NDArray | None = None,
+) -> NDArray:
+    """Rows of bytes `a`, (rows, k) or (rows, pieces, k) with any strides, times weights packed for n outputs; into `y` if given."""
+    if a.ndim == 2:
+        a = a[:, None, :]
+    rows, pieces, k = a.shape
+    y = np.empty((rows, n), np.int32) if y is None else y
+    assert a.size == 0 or a.strides[2] == 1
+    assert y.size == 0 or y.strides[1] == 4
+    args = ffi.new(
+        "ml_matmul_s8_args *",
+        {
+            "a": pointer(a, "uint8_t *"),
+            "rows": rows,
+            "a_stride": a.strides[0],
+            "pieces": pieces,
+            "piece_stride": a.strides[1],
+            "k": k,
+            "n": n,
+            "packed": pointer(packed, "int8_t *"),
+            "bias": pointer(bias, "int32_t *"),
+            "factors": pointer(factors, "int32_t *"),
+            "columns": pointer(columns, "int32_t *"),
+            "y": pointer(y, "int32_t *"),
+            "y_stride": y.strides[0] // 4,
+        },
+    )
+    simd.matmul_s8(args)
+    return y
+
+
 def requantize(
     simd: Any,
     sums: NDArray,
@@ -90,6 +176,7 @@ def requantize(
     zero: int = 0,
     low: int = -128,
     high: int = 127,
+    limit: int = 0,
 ) -> NDArray:
     """Rows of int32 sums, (rows, n), as bytes; into `y` if given."""
     rows, n = sums.shape
@@ -110,7 +197,105 @@ def requantize(
             "zero": zero,
             "low": low,
             "high": high,
+            "limit": limit,
         },
     )
     simd.requantize(args)
+    return y
+
+
+def requantize_f64(
+    simd: Any, sums: NDArray, reals: NDArray, y: NDArray, *, zero: int = 0, low: int = -128, high: int = 127
+) -> NDArray:
+    """Rows of int32 sums, (rows, n), as bytes in `y`."""
+    args = ffi.new(
+        "ml_requantize_f64_args *",
+        {
+            "sums": pointer(sums, "int32_t *"),
+            "rows": sums.shape[0],
+            "sums_stride": sums.strides[0] // 4,
+            "n": sums.shape[1],
+            "reals": pointer(reals, "double *"),
+            "y": pointer(y, "int8_t *"),
+            "y_stride": y.strides[0],
+            "zero": zero,
+            "low": low,
+            "high": high,
+        },
+    )
+    simd.requantize_f64(args)
+    return y
+
+
+def scale_s32(
+    simd: Any,
+    sums: NDArray,
+    scales: NDArray,
+    weights: NDArray,
+    y: NDArray,
+    *,
+    bias: NDArray | None = None,
+    low: float = -np.inf,
+    high: float = np.inf,
+    weights_first: bool = False,
+) -> NDArray:
+    """Rows of int32 sums, (rows, n), as floats in `y`."""
+    args = ffi.new(
+        "ml_scale_s32_args *",
+        {
+            "sums": pointer(sums, "int32_t *"),
+            "rows": sums.shape[0],
+            "sums_stride": sums.strides[0] // 4,
+            "n": sums.shape[1],
+            "scales": pointer(scales, "float *"),
+            "weights": pointer(weights, "float *"),
+            "bias": pointer(bias, "float *"),
+            "y": pointer(y, "float *"),
+            "y_stride": y.strides[0] // 4,
+            "low": low,
+            "high": high,
+            "weights_first": weights_first,
+        },
+    )
+    simd.scale_s32(args)
+    return y
+
+
+def map_f32(simd: Any, function: str, x: NDArray, y: NDArray | None = None, a: float = 0.0, b: float = 0.0) -> NDArray:
+    """A function of each of some floats, named without ML_MAP_; into `y` if given, which may be x."""
+    y = np.empty_like(x) if y is None else y
+    args = {"x": pointer(x, "float *"), "y": pointer(y, "float *"), "n": x.size, "a": a, "b": b}
+    simd.map_f32(ffi.new("ml_map_f32_args *", {**args, "function": getattr(lib, f"ML_MAP_{function}")}))
+    return y
+
+
+def zip_f32(
+    simd: Any, function: str, a: NDArray, b: NDArray, y: NDArray, *, low: float = -np.inf, high: float = np.inf
+) -> NDArray:
+    """A function of two floats, named without ML_ZIP_; rows (rows, n) of `y`, of an input also (1, n), (rows, 1) or (1, 1)."""
+    rows, n = y.shape
+    kind = 1 if a.shape[1] == 1 != n else 2 if b.shape[1] == 1 != n else 0
+    args = {
+        "a": pointer(a, "float *"), "b": pointer(b, "float *"), "y": pointer(y, "float *"), "n": n, "rows": rows,
+        "a_row": 0 if a.shape[0] == 1 else a.shape[1], "b_row": 0 if b.shape[0] == 1 else b.shape[1],
+        "function": getattr(lib, f"ML_ZIP_{function}"), "kind": kind, "low": low, "high": high,
+    }  # fmt: skip
+    simd.zip_f32(ffi.new("ml_zip_f32_args *", args))
+    return y
+
+
+def fold_f32(simd: Any, function: str, x: NDArray, y: NDArray, *, across: bool) -> NDArray:
+    """Rows of `x` taken into y: one number a row, or all rows into one; named without ML_FOLD_."""
+    rows, n = x.shape
+    args = {"x": pointer(x, "float *"), "y": pointer(y, "float *"), "n": n, "rows": rows, "stride": x.strides[0] // 4}
+    simd.fold_f32(
+        ffi.new("ml_fold_f32_args *", {**args, "function": getattr(lib, f"ML_FOLD_{function}"), "across": across})
+    )
+    return y
+
+
+def softmax_f32(simd: Any, x: NDArray, y: NDArray, *, beta: float = 1.0, logs: bool = False) -> NDArray:
+    """A row; y may be x."""
+    args = {"x": pointer(x, "float *"), "y": pointer(y, "float *"), "n": x.size, "beta": beta, "logs": logs}
+    simd.softmax_f32(ffi.new("ml_softmax_f32_args *", args))
     return y

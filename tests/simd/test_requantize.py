@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,16 @@ def expected(
 def check(
     level: str, *operands: Any, zero: int = 0, low: int = -128, high: int = 127, bias: NDArray | None = None
 ) -> None:
-    y = requantize(SIMD[level], *operands, bias=bias, zero=zero, low=low, high=high)
-    np.testing.assert_array_equal(y, expected(*operands, bias, zero, low, high))
+    """As they are, and those of sums below 2^30 with that said."""
+    wanted = expected(*operands, bias, zero, low, high)
+    np.testing.assert_array_equal(requantize(SIMD[level], *operands, bias=bias, zero=zero, low=low, high=high), wanted)
+    sums, *multipliers = operands
+    small = np.abs(sums.astype(np.int64) + (0 if bias is None else bias)) < 1 << 30
+    y = requantize(
+        SIMD[level], np.where(small, sums, 0), *multipliers, bias=bias, zero=zero, low=low, high=high, limit=1 << 30
+    )
+    known = small if bias is None else small & (np.abs(bias) < 1 << 30)
+    np.testing.assert_array_equal(y[known], wanted[known])
 
 
 @pytest.mark.parametrize("level", SIMD)
@@ -100,7 +109,7 @@ def test_sums_and_zero_points_wrap(level: str) -> None:
 def test_tails_places_and_strides(level: str) -> None:
     """Nothing past the operands is touched, nor between rows that lie apart."""
     rng = np.random.default_rng(0)
-    simd, rows = SIMD[level], 3
+    simd, rows = SIMD[level], 9
     for n in [0, *range(1, 36), 63, 64, 65, 127, 130]:
         sums, bias = (rng.integers(-(1 << 20), 1 << 20, shape).astype(np.int32) for shape in ((rows, n), (n,)))
         mantissas = rng.integers(1 << 30, HIGHEST, n).astype(np.int32)
@@ -111,10 +120,28 @@ def test_tails_places_and_strides(level: str) -> None:
         for place in (at_end, at_start, lambda values: shifted(values, 1)):
             y = place(np.full((rows, n), 99, np.int8))
             operands = [place(values) for values in (sums, mantissas, shifts)]
-            requantize(simd, *operands, bias=place(bias), y=y, zero=3)
-            np.testing.assert_array_equal(y, wanted)
-        wide_sums, wide_y = np.full((rows, n + 5), 77, np.int32), np.full((rows, n + 3), 99, np.int8)
+            for limit in (0, 1 << 30):
+                y[...] = 99
+                requantize(simd, *operands, bias=place(bias), y=y, zero=3, limit=limit)
+                np.testing.assert_array_equal(y, wanted)
+        wide_sums = np.full((rows, n + 5), 77, np.int32)
         wide_sums[:, :n] = sums
-        requantize(simd, wide_sums[:, :n], mantissas, shifts, bias=bias, y=wide_y[:, :n], zero=3)
-        np.testing.assert_array_equal(wide_y[:, :n], wanted)
-        assert (wide_y[:, n:] == 99).all()
+        for limit, gap in itertools.product((0, 1 << 30), {3, -n % 16, 64}):
+            wide_y = np.full((rows, n + gap), 99, np.int8)
+            requantize(simd, wide_sums[:, :n], mantissas, shifts, bias=bias, y=wide_y[:, :n], zero=3, limit=limit)
+            np.testing.assert_array_equal(wide_y[:, :n], wanted)
+            assert (wide_y[:, n:] == 99).all()
+
+
+@pytest.mark.parametrize("level", SIMD)
+def test_small_sums_of_every_shift(level: str) -> None:
+    """Ties and their neighbours on both sides of 0, each column with a shift of its own, up to the limit."""
+    rng, n = np.random.default_rng(1), 21
+    mantissas = np.concatenate([MANTISSAS, rng.integers(1 << 30, HIGHEST, n - len(MANTISSAS))]).astype(np.int32)
+    shifts = -np.arange(n, dtype=np.int32)
+    ties = np.array([s * (2 * k + 1) for k in range(300) for s in (-1, 1)], np.int64)[:, None] << np.arange(n) >> 1
+    sums = np.concatenate([ties + d for d in (-1, 0, 1)] + [np.array([[(1 << 30) - 1] * n, [1 - (1 << 30)] * n])])
+    sums = np.clip(sums, 1 - (1 << 30), (1 << 30) - 1).astype(np.int32)
+    for order in (slice(None), slice(None, None, -1)):
+        for zero, low, high in LIMITS:
+            check(level, sums, np.ascontiguousarray(mantissas[order]), shifts, zero=zero, low=low, high=high)

@@ -132,12 +132,12 @@ MISUSE: dict[str, tuple[Callable[[Any], Any], str]] = {
         "Unrecognized passed in op resolver type: 2",
     ),
     "file as path": (
-        lambda kind: kind(io.BytesIO(relu_chain())),
-        "model_path is of type BytesIO, must be a path, a model's bytes or a Model: pass what its read() gives",
+        lambda kind: kind(io.StringIO("a model")),
+        "the file was opened as text, must be opened in binary mode: open(path, 'rb')",
     ),
     "file as bytes": (
-        lambda kind: kind(model_content=io.BytesIO(relu_chain())),
-        "model_content is of type BytesIO, must be a model's bytes: pass what its read() gives",
+        lambda kind: kind(model_content=io.StringIO("a model")),
+        "the file was opened as text, must be opened in binary mode: open(path, 'rb')",
     ),
     "get, index float": (lambda kind: allocated(kind).get_tensor(1.0), ""),
     "view, index": (lambda kind: allocated(kind).tensor(9999)(), "Invalid tensor index 9999 exceeds max tensor index"),

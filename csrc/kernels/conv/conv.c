@@ -1,69 +1,15 @@
 /* conv.c -- CONV_2D: blocks of output pixels have their windows gathered into rows, which are multiplied with the weights; or
- * lines.c finds the rows where they lie. Filters are (outputs, height, width, depth); a depth that divides the input's makes a grouped convolution. */
+ * lines.c finds the rows where they lie. integers.c has those of integers. Filters are (outputs, height, width, depth); a depth that divides the input's makes a grouped convolution. */
 #include "kernels/conv/conv.h"
 
 ML_FIELDS(conv_params, CONV_FIELDS)
 
-/* int8, uint8 and int16 with int8 weights; of those with an int64 bias, or none, int64 sums. */
-static void gather_integers(const ml_call *c, const ml_block *b) {
-    const conv_blob *blob = c->blob;
-    const ml_weighted *w = c->derived;
-    int32_t type = ml_in_tensor(c, 0)->type;
-    int64_t stride = ml_padded_row(blob->blocks.k), k = blob->blocks.k;
-    if (blob->source == CONV_DIRECT && stride == k && type == ML_S8)
-        ml_widen_s8((const int8_t *)ml_in(c, 0) + b->first * k, b->count * k, b->rows);
-    else
-        ml_window_gather_s16(&blob->window, type, ml_in(c, 0), (int64_t)b->group * blob->depth,
-                             blob->depth, b->first, b->count, (int16_t)w->x_zero, stride, b->rows);
-}
-
-static ml_requantized sums_of(const ml_call *c, const ml_block *b, const void *bias) {
-    const ml_blocks *blocks = &((const conv_blob *)c->blob)->blocks;
-    int64_t n = blocks->n, stride = n * blocks->groups, first = b->group * n;
-    char *y = (char *)ml_out(c, 0) +
-              (b->first * stride + first) * ml_type_bytes(ml_out_tensor(c, 0)->type);
-    return (ml_requantized){bias, b->sums, b->count, first, n, y, stride};
-}
-
-static void finish_integers(const ml_call *c, const ml_block *b) {
-    ml_requantized r = sums_of(c, b, b->bias);
-    ml_requantize_sums(c, &r, ml_out_tensor(c, 0)->type);
-}
-
-static void finish_wide(const ml_call *c, const ml_block *b) {
-    ml_requantized r = sums_of(c, b, ml_in_optional(c, 2));
-    ml_requantize_wide(c, &r);
-}
-
-static const ml_integer_rule narrow = {gather_integers, finish_integers, .folds = true};
-static const ml_integer_rule wide = {gather_integers, finish_wide, .wide = true};
-
-/* Hybrid: a float input whose batches are quantized by themselves, asymmetrically where outputs have scales of their own. */
-static void gather_quantized(const ml_call *c, const ml_block *b) {
-    const conv_blob *blob = c->blob;
-    const ml_window *w = &blob->window;
-    ml_quantized_input x = ml_quantized_input_of(c);
-    float *scales = b->own;
-    ml_window_gather_s16(w, ML_S16, x.values, (int64_t)b->group * blob->depth, blob->depth,
-                         b->first, b->count, 0, ml_padded_row(blob->blocks.k), b->rows);
-    for (int64_t r = 0; r < b->count; r++)
-        scales[r] = x.scales[(b->first + r) / ((int64_t)w->y.out * w->x.out)];
-}
-
-static void finish_hybrid(const ml_call *c, const ml_block *b) {
-    const conv_params *p = c->params;
-    ml_requantized r = sums_of(c, b, ml_in_optional(c, 2));
-    bool each = ml_input_quantization(c, 1)->n_scales > 1;
-    ml_scale_sums(c, &r, b->own, each ? ML_WEIGHTS_FIRST : ML_SCALES_FIRST, p->minimum, p->maximum);
-}
-
-static const ml_integer_rule hybrid = {gather_quantized, finish_hybrid, .folds = false};
-
-/* How a node with integer weights is multiplied; int16 is summed in 64 bits as in TFLite. */
-static const ml_integer_rule *integer_rule(const ml_call *c) {
-    const ml_tensor *bias = ml_input(c, 2);
-    if (ml_input(c, 0)->type == ML_F32) return &hybrid;
-    return ml_input(c, 0)->type == ML_S16 && !(bias && bias->type == ML_S32) ? &wide : &narrow;
+/* An image one pixel wide is one line: its pixels lie side by side either way, and so do the filter's. */
+static void lay_down(ml_window *w) {
+    const ml_window_axis x = w->x;
+    if (x.in != 1 || x.out != 1 || x.size != 1 || w->y.dilation != 1) return;
+    w->x = w->y;
+    w->y = x;
 }
 
 static ml_status prepare_conv(const ml_call *c, ml_wish *wish) {
@@ -93,6 +39,7 @@ static ml_status prepare_conv(const ml_call *c, ml_wish *wish) {
     if (status == ML_OK) status = ml_set_output(c, 0, &y);
     if (status != ML_OK) return status;
     blob->depth = w->dims[3];
+    lay_down(window);
     bool direct = groups == 1 && window->y.size == 1 && window->x.size == 1 &&
                   window->y.stride == 1 && window->x.stride == 1;
     blob->source = direct ? CONV_DIRECT : CONV_GATHERED;
@@ -103,11 +50,7 @@ static ml_status prepare_conv(const ml_call *c, ml_wish *wish) {
         if (!direct && ml_conv_prepare_lines(blob, wish)) return ML_OK;
         return ml_prepare_floats(c, wish, &blob->blocks, !direct);
     }
-    if (ml_input(c, 0)->type == ML_F32) {
-        blob->blocks.own_bytes = sizeof(float);
-        ml_reserve_quantized_input(c, wish);
-    }
-    return ml_prepare_integers(c, wish, &blob->blocks, integer_rule(c));
+    return ml_conv_prepare_integers(c, wish);
 }
 
 static int64_t pack_f32(const ml_call *c, void *to) {
@@ -128,16 +71,6 @@ static ml_status conv_2d_f32(const ml_call *c) {
                               params->minimum, params->maximum);
 }
 
-static ml_status conv_2d_integer(const ml_call *c) {
-    const conv_blob *blob = c->blob;
-    return ml_multiply_integers(c, &blob->blocks, integer_rule(c));
-}
-
-static ml_status conv_2d_hybrid(const ml_call *c) {
-    ml_quantize_input(c, ml_input_quantization(c, 1)->n_scales > 1);
-    return conv_2d_integer(c);
-}
-
 #define DERIVE(type, ...)                                                                   \
     static int64_t derive_##type(const ml_call *c, void *to) {                              \
         static const ml_weighted_rule rule = {__VA_ARGS__};                                 \
@@ -151,10 +84,10 @@ DERIVE(hybrid, .multiplier = ML_MULTIPLIER_SCALE, .symmetric_weights = true)
 
 static const ml_typed conv_2d[] = {
     {"f32 f32 f32? -> f32", NULL, pack_f32, conv_2d_f32},
-    {"f32 s8|s4 f32? -> f32", derive_hybrid, ml_pack_weights_s8, conv_2d_hybrid},
-    {"s8 s8|s4 s32? -> s8", derive_s8, ml_pack_weights_s8, conv_2d_integer},
-    {"u8 u8 s32? -> u8", derive_u8, ml_pack_weights_s8, conv_2d_integer},
-    {"s16 s8|s4 s64|s32? -> s16", derive_s16, ml_pack_weights_s8, conv_2d_integer},
+    {"f32 s8|s4 f32? -> f32", derive_hybrid, ml_conv_pack_s8, ml_conv_hybrid},
+    {"s8 s8|s4 s32? -> s8", derive_s8, ml_conv_pack_s8, ml_conv_integers},
+    {"u8 u8 s32? -> u8", derive_u8, ml_conv_pack_s8, ml_conv_integers},
+    {"s16 s8|s4 s64|s32? -> s16", derive_s16, ml_conv_pack_s8, ml_conv_integers},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -2,7 +2,7 @@
 #ifndef ML_KERNELS_CONV_H
 #define ML_KERNELS_CONV_H
 
-#include "rules/matmul.h"
+#include "rules/matmul_s8.h"
 #include "rules/window.h"
 
 #define CONV_FIELDS(X, S) X(S, window, window) ML_CLAMP_FIELDS(X, S)
@@ -21,13 +21,37 @@ typedef struct conv_blob {
     int32_t depth; /* channels of a group */
     uint8_t source; /* conv_source */
     uint8_t padded; /* CONV_LINES: windows reach beyond the input */
-    int16_t lines; /* CONV_LINES: output lines at a time */
+    int16_t lines; /* CONV_LINES, floats: output lines at a time */
 } conv_blob;
 
 _Static_assert(sizeof(conv_blob) <= 110, "plan and residence have 300 bytes a node in all");
 
-/* Floats: whether rows are stretches of lines, so that their windows need no copy; sets source, padded and lines. */
+/* Lines of the input that `lines` lines of output see, and the elements of one, padding included. */
+int64_t ml_conv_lines_seen(const ml_window *w, int64_t lines);
+int64_t ml_conv_line_elements(const ml_window *w);
+/* Whether a line of a window is one stretch, and lines of output have at least so many pixels; sets `padded`. */
+bool ml_conv_has_lines(conv_blob *blob, int32_t least);
+
+/* How elements are copied: from NULL comes what is outside of the input. */
+typedef struct conv_copy {
+    void (*put)(const struct conv_copy *copy, const void *from, int64_t count, void *to);
+    int32_t from_bytes;
+    int32_t to_bytes;
+    int32_t type;
+    int32_t zero;
+    int64_t plane;
+} conv_copy;
+/* What `lines` output lines of a batch see, from line `first` on, with what is outside around the input. */
+void ml_conv_copy_lines(const ml_window *w, const conv_copy *copy, const void *x, int64_t batch,
+                        int64_t first, int64_t lines, void *to);
+
+/* Floats: whether rows are stretches of lines, so that their windows need no copy; sets source and lines. */
 bool ml_conv_prepare_lines(conv_blob *blob, ml_wish *wish);
 ml_status ml_conv_multiply_lines(const ml_call *c);
+
+ml_status ml_conv_prepare_integers(const ml_call *c, ml_wish *wish);
+int64_t ml_conv_pack_s8(const ml_call *c, void *to);
+ml_status ml_conv_integers(const ml_call *c);
+ml_status ml_conv_hybrid(const ml_call *c);
 
 #endif

@@ -1,13 +1,12 @@
-/* lines.c -- float convolutions whose rows are stretches of the input's lines, or of copies with zeros around them. */
+/* lines.c -- convolutions whose rows are stretches of the input's lines, or of copies with padding around them; those of floats. */
 #include "kernels/conv/conv.h"
 
 enum { LEAST_LINE = 6, LEAST_LINES = 4, BUFFER_FLOATS = 64 << 10 };
 
-/* Lines of the input that `lines` lines of output see, and the floats in a copy of one. */
-static int64_t lines_seen(const ml_window *w, int64_t lines) {
+int64_t ml_conv_lines_seen(const ml_window *w, int64_t lines) {
     return (lines - 1) * w->y.stride + (int64_t)(w->y.size - 1) * w->y.dilation + 1;
 }
-static int64_t line_floats(const ml_window *w) {
+int64_t ml_conv_line_elements(const ml_window *w) {
     int64_t pixels =
         (w->x.out - 1) * (int64_t)w->x.stride + (int64_t)(w->x.size - 1) * w->x.dilation + 1;
     return pixels * w->channels;
@@ -18,45 +17,57 @@ static bool reaches_beyond(const ml_window_axis *a) {
            (a->out - 1) * (int64_t)a->stride + (int64_t)(a->size - 1) * a->dilation >= a->in;
 }
 
-/* A line of a window is one stretch, and lines of output are long enough to be worth a product each. */
-bool ml_conv_prepare_lines(conv_blob *blob, ml_wish *wish) {
+bool ml_conv_has_lines(conv_blob *blob, int32_t least) {
     const ml_window *w = &blob->window;
     bool stretches = w->x.size == 1 || (w->x.dilation == 1 && blob->blocks.groups == 1);
-    if (!stretches || w->x.out < LEAST_LINE || w->channels > INT32_MAX / w->x.in) return false;
+    if (!stretches || w->x.out < least || w->channels > INT32_MAX / w->x.in) return false;
+    blob->padded = reaches_beyond(&w->y) || reaches_beyond(&w->x);
+    return ml_conv_line_elements(w) <= INT32_MAX;
+}
+
+bool ml_conv_prepare_lines(conv_blob *blob, ml_wish *wish) {
+    const ml_window *w = &blob->window;
+    if (!ml_conv_has_lines(blob, LEAST_LINE)) return false;
     int64_t cost = w->x.out * blob->blocks.k * blob->blocks.n * blob->blocks.groups;
     int64_t lines = ml_work_grain(cost), all = (int64_t)w->batches * w->y.out;
     lines = lines < LEAST_LINES ? LEAST_LINES : lines;
     lines = ml_min_s64(lines, ml_min_s64(w->y.out, (all + 7) / 8));
-    blob->padded = reaches_beyond(&w->y) || reaches_beyond(&w->x);
     if (blob->padded) {
-        int64_t fit = BUFFER_FLOATS / line_floats(w) - lines_seen(w, 1);
+        int64_t floats = ml_conv_line_elements(w);
+        int64_t fit = BUFFER_FLOATS / floats - ml_conv_lines_seen(w, 1);
         lines = ml_min_s64(lines, fit < 0 ? 1 : 1 + fit / w->y.stride);
-        if (line_floats(w) > INT32_MAX) return false;
-        wish->worker_bytes = lines_seen(w, lines) * line_floats(w) * (int64_t)sizeof(float);
+        wish->worker_bytes = ml_conv_lines_seen(w, lines) * floats * (int64_t)sizeof(float);
     }
     blob->lines = (int16_t)ml_min_s64(lines > 0 ? lines : 1, INT16_MAX);
     blob->source = CONV_LINES;
     return true;
 }
 
-/* Copies what `lines` output lines of a batch see, from line `first` on, with zeros around the input. */
-static void copy_lines(const ml_window *w, const float *x, int64_t batch, int64_t first,
-                       int64_t lines, float *to) {
-    int64_t channels = w->channels, floats = line_floats(w), left = w->x.before * channels;
-    int64_t inside = ml_min_s64(w->x.in * channels, floats - left);
-    if (inside < 0) inside = 0;
-    for (int64_t i = 0; i < lines_seen(w, lines); i++, to += floats) {
-        int64_t iy = first * w->y.stride - w->y.before + i;
+void ml_conv_copy_lines(const ml_window *w, const conv_copy *copy, const void *x, int64_t batch,
+                        int64_t first, int64_t lines, void *to) {
+    const int64_t channels = w->channels, count = ml_conv_line_elements(w);
+    const int64_t left = ml_min_s64(w->x.before * channels, count);
+    const int64_t inside = ml_min_s64(w->x.in * channels, count - left), bytes = copy->to_bytes;
+    char *line = to;
+    for (int64_t i = 0; i < ml_conv_lines_seen(w, lines); i++, line += count * bytes) {
+        const int64_t iy = first * w->y.stride - w->y.before + i;
         if (iy < 0 || iy >= w->y.in) {
-            memset(to, 0, (size_t)floats * sizeof *to);
+            copy->put(copy, NULL, count, line);
             continue;
         }
-        memset(to, 0, (size_t)ml_min_s64(left, floats) * sizeof *to);
-        memcpy(to + left, x + (batch * w->y.in + iy) * w->x.in * channels,
-               (size_t)inside * sizeof *to);
-        if (left + inside < floats)
-            memset(to + left + inside, 0, (size_t)(floats - left - inside) * sizeof *to);
+        const char *from =
+            (const char *)x + (batch * w->y.in + iy) * w->x.in * channels * copy->from_bytes;
+        if (left > 0) copy->put(copy, NULL, left, line);
+        if (inside > 0) copy->put(copy, from, inside, line + left * bytes);
+        if (left + inside < count)
+            copy->put(copy, NULL, count - left - inside, line + (left + inside) * bytes);
     }
+}
+
+static void put_floats(const conv_copy *copy, const void *from, int64_t count, void *to) {
+    (void)copy;
+    if (from) memcpy(to, from, (size_t)count * sizeof(float));
+    else memset(to, 0, (size_t)count * sizeof(float));
 }
 
 /* One line of output: `line` is where its windows begin, in lines of `step` floats. */
@@ -99,10 +110,11 @@ static ml_status lines_body(const ml_call *c, int64_t first, int64_t end, int32_
         const float *from = x + (batch * w->y.in + line * w->y.stride) * step;
         count = ml_min_s64(end - first, w->y.out - line);
         if (blob->padded) {
-            float *copy = ml_worker_scratch(c, worker);
-            copy_lines(w, x, batch, line, count, copy);
-            from = copy;
-            step = line_floats(w);
+            const conv_copy copy = {
+                .put = put_floats, .from_bytes = sizeof(float), .to_bytes = sizeof(float)};
+            ml_conv_copy_lines(w, &copy, x, batch, line, count, ml_worker_scratch(c, worker));
+            from = ml_worker_scratch(c, worker);
+            step = ml_conv_line_elements(w);
         }
         for (int64_t i = 0; i < count; i++)
             multiply_line(c, from + i * w->y.stride * step, step,

@@ -4,35 +4,26 @@
 
 ML_FIELDS(depthwise_params, DEPTHWISE_FIELDS)
 
-/* Floats of the lines of one window row. */
-static int64_t lines_floats(const depthwise_blob *blob) {
-    return (int64_t)blob->window.x.in * blob->outputs * blob->window.y.size;
-}
-
-depthwise_layout ml_depthwise_layout(const depthwise_blob *blob) {
-    int64_t n = blob->outputs, floats = blob->direct ? 0 : lines_floats(blob);
-    depthwise_layout l = {.piece = ml_round_up(floats * (int64_t)sizeof(float), 64)};
-    bool integer = blob->form != DEPTHWISE_FLOATS;
-    l.sums = l.piece + (integer ? ml_round_up(n * (int64_t)sizeof(float), 64) : 0);
-    int64_t sums = blob->form == DEPTHWISE_WIDE ? n * (int64_t)sizeof(int64_t)
-                                                : n * blob->window.x.out * (int64_t)sizeof(int32_t);
-    l.bytes = l.sums + (integer ? sums : 0);
-    return l;
+static depthwise_form form_of(const ml_call *c) {
+    const int32_t x = ml_input(c, 0)->type;
+    if (ml_input(c, 1)->type == ML_F32) return DEPTHWISE_FLOATS;
+    return x == ML_S16 ? DEPTHWISE_WIDE : x == ML_F32 ? DEPTHWISE_HYBRID : DEPTHWISE_BYTES;
 }
 
 static ml_status prepare_scratch(const ml_call *c, ml_wish *wish) {
     depthwise_blob *blob = c->blob;
     const ml_window *w = &blob->window;
-    int32_t x = ml_input(c, 0)->type, longer = w->x.in > w->x.out ? w->x.in : w->x.out;
-    int64_t line = (int64_t)longer * blob->outputs, lines;
-    bool floats = ml_input(c, 1)->type == ML_F32;
-    blob->form = floats ? DEPTHWISE_FLOATS : x == ML_S16 ? DEPTHWISE_WIDE : DEPTHWISE_BYTES;
-    blob->direct = blob->form == DEPTHWISE_WIDE || (floats && blob->multiplier == 1);
-    if (__builtin_mul_overflow(line, w->y.size, &lines) || lines > INT64_MAX / 64)
-        return ml_fail(c, ML_SHAPE_ERROR, "lines of %d x %d values are too large", longer,
-                       blob->outputs);
-    if (x == ML_F32 && !floats) ml_reserve_quantized_input(c, wish);
-    wish->worker_bytes = ml_depthwise_layout(blob).bytes;
+    const int64_t line = (int64_t)(w->x.in > w->x.out ? w->x.in : w->x.out) * blob->outputs;
+    int64_t lines;
+    blob->form = (uint8_t)form_of(c);
+    if (__builtin_mul_overflow(line, w->y.size, &lines) || lines > INT64_MAX / 256)
+        return ml_fail(c, ML_SHAPE_ERROR, "lines of %lld values are too large", (long long)line);
+    const bool bytes = blob->form == DEPTHWISE_BYTES || blob->form == DEPTHWISE_HYBRID;
+    if (bytes && !c->derived) return ML_OK; /* the reference runs */
+    if (blob->form == DEPTHWISE_HYBRID) ml_reserve(wish, ml_depthwise_slices_bytes(blob));
+    wish->worker_bytes = blob->form == DEPTHWISE_FLOATS ? ml_depthwise_floats_bytes(blob)
+                         : blob->form == DEPTHWISE_WIDE ? ml_depthwise_wide_bytes(blob)
+                                                        : ml_depthwise_bytes_bytes(c);
     return ML_OK;
 }
 
@@ -62,28 +53,45 @@ static ml_status prepare_depthwise(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? prepare_scratch(c, wish) : status;
 }
 
-/* The filter of bytes as floats, less its zero point. */
-static int64_t pack_bytes(const ml_call *c, void *to) {
-    const ml_tensor *filter = ml_input(c, 1);
-    const ml_weighted *w = c->derived;
-    int64_t count = ml_elements(&filter->shape);
-    const int8_t *s8 = ml_value(c, 1);
-    const uint8_t *u8 = ml_value(c, 1);
-    float *y = to;
-    if (filter->type == ML_S4)
-        for (int64_t i = 0; y && i < count; i++) y[i] = (float)(ml_nibble(s8, i) - w->w_zero);
-    else if (filter->type == ML_S8)
-        for (int64_t i = 0; y && i < count; i++) y[i] = (float)(s8[i] - w->w_zero);
-    else
-        for (int64_t i = 0; y && i < count; i++) y[i] = (float)(u8[i] - 128 - w->w_zero);
-    return count * (int64_t)sizeof(float);
+int64_t ml_depthwise_panel(const depthwise_blob *blob, int64_t lines) {
+    return lines * blob->window.x.size * ML_PANEL_DEPTHWISE;
 }
 
-ml_status ml_depthwise_run(const ml_call *c, ml_body body) {
+int64_t ml_depthwise_packed_bytes(const ml_call *c, int64_t lines) {
+    const depthwise_blob *blob = c->blob;
+    const int64_t panels = (blob->outputs + (int64_t)ML_PANEL_DEPTHWISE - 1) / ML_PANEL_DEPTHWISE;
+    char text[96];
+    int64_t elements;
+    if (!__builtin_mul_overflow(panels * 4 * ML_PANEL_DEPTHWISE, lines * blob->window.x.size,
+                                &elements))
+        return elements;
+    ml_fail(c, ML_SHAPE_ERROR, "weights of shape %s are too large to pack",
+            ml_shape_text(&ml_input(c, 1)->shape, text));
+    return -1;
+}
+
+/* A constant `multiplier` makes loops that need no scalar stores. */
+__attribute__((always_inline)) static inline void
+repeat(const uint32_t *x, int64_t count, const int64_t multiplier, uint32_t *restrict y) {
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t j = 0; j < multiplier; j++) *y++ = x[i];
+}
+
+void ml_depthwise_repeat(const void *x, int64_t count, int64_t multiplier, void *y) {
+    if (multiplier == 2) repeat(x, count, 2, y);
+    else if (multiplier == 4) repeat(x, count, 4, y);
+    else if (multiplier == 8) repeat(x, count, 8, y);
+    else if (multiplier % 8 == 0)
+        for (int64_t i = 0; i < count; i++)
+            repeat((const uint32_t *)x + i, 1, multiplier, (uint32_t *)y + i * multiplier);
+    else repeat(x, count, multiplier, y);
+}
+
+ml_status ml_depthwise_run(const ml_call *c, ml_body body, void *args) {
     const depthwise_blob *blob = c->blob;
     const ml_window *w = &blob->window;
     int64_t cost = (int64_t)w->x.out * blob->outputs * w->y.size * w->x.size;
-    return ml_parallel(c, (int64_t)w->batches * w->y.out, ml_work_grain(4 * cost), body, NULL);
+    return ml_parallel(c, (int64_t)w->batches * w->y.out, ml_work_grain(cost), body, args);
 }
 
 #define DERIVE(type, ...)                                                                             \
@@ -98,10 +106,10 @@ DERIVE(s16, .multiplier = ML_MULTIPLIER_FIXED, .symmetric = true)
 DERIVE(hybrid, .multiplier = ML_MULTIPLIER_SCALE, .symmetric_weights = true)
 
 static const ml_typed depthwise_conv_2d[] = {
-    {"f32 f32 f32? -> f32", NULL, NULL, ml_depthwise_floats},
-    {"f32 s8 f32? -> f32", derive_hybrid, pack_bytes, ml_depthwise_hybrid},
-    {"s8 s8|s4 s32? -> s8", derive_s8, pack_bytes, ml_depthwise_bytes},
-    {"u8 u8 s32? -> u8", derive_u8, pack_bytes, ml_depthwise_bytes},
+    {"f32 f32 f32? -> f32", NULL, ml_depthwise_pack_floats, ml_depthwise_floats},
+    {"f32 s8 f32? -> f32", derive_hybrid, ml_depthwise_pack_bytes, ml_depthwise_hybrid},
+    {"s8 s8|s4 s32? -> s8", derive_s8, ml_depthwise_pack_bytes, ml_depthwise_bytes},
+    {"u8 u8 s32? -> u8", derive_u8, ml_depthwise_pack_bytes, ml_depthwise_bytes},
     {"s16 s8 s64? -> s16", derive_s16, NULL, ml_depthwise_wide},
     {NULL, NULL, NULL, NULL},
 };

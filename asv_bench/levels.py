@@ -1,0 +1,59 @@
+"""Rates of matrix products at every level of instructions that this machine has, and their share of that level's own peak.
+
+usage: python -m asv_bench.levels
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+from asv_bench.benchmarks import primitives
+from minilite import _native
+from minilite._native.rates import byte_rate, float_rate
+
+SHAPES = ["196 256 256", "3136 64 128", "49 960 320", "32 768 3072", "1 1024 1000"]
+"""Rows, values of a row, outputs: of convolutions of 1 x 1 in small and large images, and of fully connected layers."""
+_TRIES = 9
+
+
+def _best(work: Callable[[], None]) -> float:
+    found = []
+    for _ in range(_TRIES):
+        started = time.thread_time_ns()
+        work()
+        found.append(time.thread_time_ns() - started)
+    return max(1, min(found)) / 1e9
+
+
+def rates(level: str, shape: str) -> tuple[float, float]:
+    """Multiply-adds a second of float32 and of bytes."""
+    work = math.prod(map(int, shape.split()))
+    floats, integers = primitives.MatmulF32(), primitives.MatmulS8()
+    floats.setup(level, shape)
+    integers.setup(level, shape)
+    return (
+        work / _best(lambda: floats.time_matmul_f32(level, shape)),
+        work / _best(lambda: integers.time_matmul_s8(level, shape)),
+    )
+
+
+def table() -> str:
+    """A row a level and shape, in Markdown."""
+    lines = [
+        "| level | rows, values, outputs | float32, GMAC/s | of the level's peak | bytes, GMAC/s | of the level's peak |",
+        "|---|---|---:|---:|---:|---:|",
+    ]
+    for level in _native.level_names():
+        peaks = float_rate(level), byte_rate(level)
+        for shape in SHAPES:
+            cells = []
+            for rate, peak in zip(rates(level, shape), peaks, strict=True):
+                cells += [f"{rate / 1e9:.1f}", f"{100 * rate / peak:.0f} %"]
+            lines.append(f"| {level} | {shape.replace(' ', ', ')} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(table())

@@ -1,0 +1,165 @@
+"""Single operators beside LiteRT's (XNNPACK where it takes them), interleaved in one process: CPU time of the calling thread.
+
+    python single_operators.py [NAME...]
+
+Prints, for each, microseconds of a run on either side, and LiteRT's over ours, the fastest rounds' and the medians': above 1 minilite
+is ahead.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minilite.format.builder import ModelBuilder
+
+ROUNDS, SLICE = 21, 2_000_000
+"""Rounds of each, and the nanoseconds that a side's turn takes at least."""
+IMAGE = (1, 56, 56, 64)
+
+
+class Single(NamedTuple):
+    """A node: inputs are shapes, or arrays, which are constants."""
+
+    op: str
+    inputs: tuple[Any, ...]
+    options: Mapping[str, Any] = {}
+    kind: type = np.float32
+    spread: float = 3.0
+    positive: bool = False
+    outputs: int = 1
+    result: type | None = None
+    version: int = 1
+
+
+def unary(op: str, **more: Any) -> Single:
+    return Single(op, (IMAGE,), **more)
+
+
+def axes(*values: int) -> Any:
+    return np.array(values, np.int32)
+
+
+SINGLES: dict[str, Single] = {
+    **{op: unary(op) for op in ["RELU", "RELU6", "ABS", "NEG", "SQUARE", "SIN", "COS", "FLOOR", "CEIL", "ROUND", "EXP", "LOGISTIC", "TANH", "ELU", "HARD_SWISH"]},
+    **{op: unary(op, positive=True) for op in ("LOG", "SQRT", "RSQRT")},
+    "LEAKY_RELU": unary("LEAKY_RELU", options={"alpha": 0.1}),
+    "GELU": unary("GELU", options={"approximate": False}),
+    "GELU tanh": unary("GELU", options={"approximate": True}),
+    **{op: Single(op, (IMAGE, IMAGE)) for op in ("ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")},
+    "ADD channels": Single("ADD", (IMAGE, (64,))),
+    "MUL scalar": Single("MUL", (IMAGE, ())),
+    "PRELU": Single("PRELU", (IMAGE, (1, 1, 64))),
+    "POW": Single("POW", (IMAGE, IMAGE), positive=True),
+    **{op: Single(op, (IMAGE, IMAGE), result=np.bool_) for op in ("LESS", "EQUAL", "GREATER_EQUAL")},
+    "SELECT_V2": Single("SELECT_V2", ("condition", IMAGE, IMAGE)),
+    "SOFTMAX": Single("SOFTMAX", ((12, 128, 128),), {"beta": 1.0}),
+    "SOFTMAX 1000": Single("SOFTMAX", ((1, 1000),), {"beta": 1.0}),
+    "LOG_SOFTMAX": Single("LOG_SOFTMAX", ((12, 128, 128),)),
+    "L2_NORMALIZATION": Single("L2_NORMALIZATION", ((128, 512),)),
+    "MEAN HW": Single("MEAN", ((1, 7, 7, 1280), axes(1, 2)), {"keep_dims": False}),
+    "MEAN last": Single("MEAN", ((128, 768), axes(1)), {"keep_dims": True}),
+    "SUM last": Single("SUM", ((128, 768), axes(1)), {"keep_dims": True}),
+    "SUM first": Single("SUM", ((128, 768), axes(0)), {"keep_dims": True}),
+    "REDUCE_MAX last": Single("REDUCE_MAX", ((128, 768), axes(1)), {"keep_dims": True}),
+    "REDUCE_MAX HW": Single("REDUCE_MAX", ((1, 28, 28, 256), axes(1, 2)), {"keep_dims": False}),
+    "ARG_MAX": Single("ARG_MAX", ((256, 1000), axes(1)[0]), {"output_type": "INT32"}, result=np.int32),
+    "CUMSUM last": Single("CUMSUM", ((128, 1024), axes(1)[0]), {"exclusive": False, "reverse": False}),
+    "CUMSUM first": Single("CUMSUM", ((128, 1024), axes(0)[0]), {"exclusive": False, "reverse": False}),
+    "TRANSPOSE NHWC to NCHW": Single("TRANSPOSE", (IMAGE, axes(0, 3, 1, 2))),
+    "TRANSPOSE 512x512": Single("TRANSPOSE", ((512, 512), axes(1, 0))),
+    "TRANSPOSE heads": Single("TRANSPOSE", ((1, 128, 12, 64), axes(0, 2, 1, 3))),
+    "TRANSPOSE bytes": Single("TRANSPOSE", (IMAGE, axes(0, 3, 1, 2)), kind=np.int8),
+    "CAST to s32": Single("CAST", (IMAGE,), result=np.int32),
+    "CAST of s32": Single("CAST", (IMAGE,), kind=np.int32, result=np.float32),
+    "PAD": Single("PAD", (IMAGE, axes(0, 0, 1, 1, 1, 1, 0, 0).reshape(4, 2))),
+    "CONCATENATION": Single("CONCATENATION", (IMAGE, IMAGE), {"axis": 3, "fused_activation_function": "NONE"}),
+    "STRIDED_SLICE": Single("STRIDED_SLICE", ((1, 112, 112, 32), axes(0, 0, 0, 0), axes(1, 112, 112, 32), axes(1, 2, 2, 1))),
+    "GATHER": Single("GATHER", ((1000, 256), np.random.default_rng(1).integers(0, 1000, 512, np.int32)), {"axis": 0}),
+    "TILE": Single("TILE", ((1, 56, 1, 64), axes(1, 1, 56, 1))),
+    "BROADCAST_TO": Single("BROADCAST_TO", ((1, 56, 1, 64), axes(1, 56, 56, 64)), version=2),
+    "ONE_HOT": Single("ONE_HOT", ("indices", axes(100)[0], np.float32(1), np.float32(0)), {"axis": -1}),
+    "TOPK_V2": Single("TOPK_V2", ((64, 1000), axes(5)[0]), outputs=2),
+}  # fmt: skip
+
+
+def model(single: Single) -> tuple[bytes, list[Any]]:
+    """The node's bytes, and values for its inputs."""
+    rng = np.random.default_rng(1)
+    builder = ModelBuilder()
+    g = builder.subgraph()
+    tensors, arrays = [], []
+    for i, given in enumerate(single.inputs):
+        if isinstance(given, np.ndarray | np.generic):
+            tensors.append(g.constant(f"c{i}", np.asarray(given)))
+            continue
+        named = {"condition": lambda: rng.random(IMAGE) < 0.5, "indices": lambda: rng.integers(0, 100, 2000, np.int32)}
+        x = named[given]() if isinstance(given, str) else rng.normal(size=given) * single.spread
+        x = x if isinstance(given, str) else (np.abs(x) + 1e-3 if single.positive else x).astype(single.kind)
+        arrays.append(np.asarray(x))
+        tensors.append(g.input(f"x{i}", arrays[-1].shape, _kind(arrays[-1].dtype)))
+    kinds = [_kind(np.dtype(single.result or single.kind)), _kind(np.dtype(np.int32))][: single.outputs]
+    outs = [(f"y{i}", (1,), kind) for i, kind in enumerate(kinds)]
+    made = g.node(single.op, tensors, out=outs, options=dict(single.options), version=single.version)
+    g.output(*made)
+    return builder.build(), arrays
+
+
+def _kind(dtype: Any) -> Any:
+    from minilite.format.dtypes import TensorType
+
+    names = {"float32": "FLOAT32", "int32": "INT32", "int8": "INT8", "bool": "BOOL"}
+    return TensorType[names[np.dtype(dtype).name]]
+
+
+def _ready(make: Callable[..., Any], content: bytes, arrays: list[Any]) -> Callable[[], Any]:
+    interpreter = make(model_content=content, num_threads=1)
+    interpreter.allocate_tensors()
+    for detail, array in zip(interpreter.get_input_details(), arrays, strict=True):
+        interpreter.set_tensor(detail["index"], array)
+    invoke: Callable[[], Any] = interpreter.invoke
+    return invoke
+
+
+def _turn(call: Callable[[], Any], times: int) -> float:
+    """Microseconds per call."""
+    start = time.thread_time_ns()
+    for _ in range(times):
+        call()
+    return (time.thread_time_ns() - start) / times / 1000
+
+
+def compare(single: Single) -> tuple[list[float], list[float]]:
+    """Microseconds of rounds, ours and LiteRT's, which take turns."""
+    from ai_edge_litert.interpreter import Interpreter
+
+    import minilite
+
+    content, arrays = model(single)
+    sides = [_ready(make, content, arrays) for make in (minilite.Interpreter, Interpreter)]
+    counts = []
+    for call in sides:
+        _turn(call, 3)
+        counts.append(max(2, int(SLICE / max(1.0, _turn(call, 5) * 1000))))
+    rounds: tuple[list[float], list[float]] = ([], [])
+    for turn in range(ROUNDS):
+        for side in (0, 1) if turn % 2 else (1, 0):
+            rounds[side].append(_turn(sides[side], counts[side]))
+    return rounds
+
+
+def main(names: list[str]) -> None:
+    print(f"{'':24} {'minilite us':>12} {'LiteRT us':>10} {'best':>6} {'median':>7}")
+    for name in names or SINGLES:
+        ours, theirs = compare(SINGLES[name])
+        best, median = min(theirs) / min(ours), statistics.median(theirs) / statistics.median(ours)
+        print(f"{name:24} {min(ours):12.2f} {min(theirs):10.2f} {best:6.2f} {median:7.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,187 @@
+/* arithmetic.c -- ADD, SUB, MUL, SQUARED_DIFFERENCE: elementwise with numpy's broadcasting and a fused clamp; output 0 may be either input.
+ *
+ * Floats: one rounding per operation; without an activation nothing is clamped, so infinities stay. NaN passes every clamp.
+ * Integers wrap. Quantized ones follow TFLite's reference kernels bit for bit (double rounding, fixed_point.h), 8 bits in bytes.c.
+ * 16 bits: as there with << 15; with power-of-two scales one operand is shifted and the sum saturates; without scales they are plain
+ * integers.
+ */
+#include "kernels/arithmetic/arithmetic.h"
+
+#include <math.h>
+
+#include "math/float_math.h"
+
+ML_FIELDS(clamp_params, ML_CLAMP_FIELDS)
+ML_FIELDS(add_params, ADD_FIELDS)
+
+/* Floats ------------------------------------------------------------------------------------------------------------- */
+
+static inline uint16_t half_of(float x, float minimum, float maximum) {
+    return ml_half_of_float(ml_clamp_f32(x, minimum, maximum));
+}
+#define FLOAT(h) ml_float_of_half(h)
+
+/* Evals `op`_f32, and `op`_f16: sums and products of halves are exact enough in float for one rounding. */
+#define FLOATS(op, context, FUNCTION) \
+    ML_BINARY_F32(op##_f32, FUNCTION, ML_PARAMS_AS(context), p.minimum, p.maximum)
+#define HALVES(op, context, OPERATION)                                                                     \
+    ML_BINARY(op##_f16, uint16_t, uint16_t, ML_PARAMS_AS(context),                                               \
+              half_of(OPERATION(FLOAT(u), FLOAT(v)), p.minimum, p.maximum))
+#define ADD(u, v) ((u) + (v))
+#define SUB(u, v) ((u) - (v))
+#define MUL(u, v) ((u) * (v))
+#define SQUARE(u, v) (((u) - (v)) * ((u) - (v)))
+FLOATS(add, add_params, ML_ZIP_ADD)
+FLOATS(sub, add_params, ML_ZIP_SUB)
+FLOATS(mul, clamp_params, ML_ZIP_MUL)
+HALVES(add, add_params, ADD)
+HALVES(mul, clamp_params, MUL)
+ML_BINARY_F32(squared_difference_f32, ML_ZIP_SQUARED_DIFFERENCE, ML_NO_CONTEXT, 0.0f, 0.0f)
+
+typedef struct complex_f32 {
+    float re, im;
+} complex_f32;
+ML_BINARY(mul_c64, complex_f32, complex_f32, ML_NO_CONTEXT,
+          ((complex_f32){u.re * v.re - u.im * v.im, u.re * v.im + u.im * v.re}))
+
+/* Integers ----------------------------------------------------------------------------------------------------------- */
+
+/* Limits of a type of any size, u64 left out. */
+typedef struct limits {
+    int64_t least;
+    int64_t most;
+} limits;
+static void fill_limits(const ml_call *c, limits *p) {
+    const clamp_params *real = c->params; /* what add_params begins with */
+    const int32_t type = ml_output(c, 0)->type;
+    p->least = type == ML_S64 ? INT64_MIN : ml_type_least(type);
+    p->most = type == ML_S64   ? INT64_MAX
+              : type == ML_U32 ? (int64_t)UINT32_MAX
+                               : ml_type_most(type);
+    if ((double)real->minimum > (double)p->least) p->least = (int64_t)real->minimum;
+    if ((double)real->maximum < (double)p->most) p->most = (int64_t)real->maximum;
+}
+static int64_t derive_limits(const ml_call *c, void *to) {
+    if (to) fill_limits(c, to);
+    return (int64_t)sizeof(limits);
+}
+
+#define CLAMP(type, x) ((type)(x) < (type)p.least ? (type)p.least : (type)(x) > (type)p.most ? (type)p.most : (type)(x))
+/* Computed in `wide`, unsigned, where sums and products wrap. */
+#define WRAPPING(op, suffix, type, wide, OPERATION)             \
+    ML_BINARY(op##_##suffix, type, type, ML_DERIVED_AS(limits),       \
+              CLAMP(type, (type)OPERATION((wide)u, (wide)v)))
+WRAPPING(add, s32, int32_t, uint32_t, ADD)
+WRAPPING(add, s64, int64_t, uint64_t, ADD)
+WRAPPING(sub, s32, int32_t, uint32_t, SUB)
+WRAPPING(sub, s64, int64_t, uint64_t, SUB)
+WRAPPING(mul, s32, int32_t, uint32_t, MUL)
+WRAPPING(mul, u32, uint32_t, uint32_t, MUL)
+WRAPPING(mul, s64, int64_t, uint64_t, MUL)
+ML_BINARY(squared_difference_s32, int32_t, int32_t, ML_NO_CONTEXT,
+          (int32_t)SQUARE((uint32_t)u, (uint32_t)v))
+
+/* 16 bits ------------------------------------------------------------------------------------------------------------ */
+
+/* 16 bits: plain integers where there are no scales; ADD by shifts where scales are powers of two; or in general. */
+typedef enum { PLAIN, SHIFTED, GENERAL } word_kind;
+typedef struct words {
+    limits plain;
+    arithmetic_terms q;
+    word_kind kind;
+} words;
+
+/* Whether scales are powers of two and zero points 0; then by how many bits a and b are shifted right. */
+static bool powers_of_two(const ml_call *c, arithmetic_terms *p) {
+    const ml_affine t[3] = {ml_input_affine(c, 0), ml_input_affine(c, 1), ml_output_affine(c, 0)};
+    int exponents[3];
+    if (!((const add_params *)c->params)->pot_scale_int16) return false;
+    for (int i = 0; i < 3; i++)
+        if (t[i].zero_point != 0 || frexpf(t[i].scale, &exponents[i]) != 0.5f) return false;
+    p->a.shift = exponents[2] - exponents[0];
+    p->b.shift = exponents[2] - exponents[1];
+    return true;
+}
+static int64_t derive_add_s16(const ml_call *c, void *to) {
+    words *p = to;
+    if (!p) return (int64_t)sizeof *p;
+    fill_limits(c, &p->plain);
+    ml_fill_sum(c, &p->q, 15);
+    p->kind = ml_output_affine(c, 0).scale == 0.0f ? PLAIN
+              : powers_of_two(c, &p->q)            ? SHIFTED
+                                                   : GENERAL;
+    return (int64_t)sizeof *p;
+}
+static int64_t derive_mul_s16(const ml_call *c, void *to) {
+    words *p = to;
+    if (!p) return (int64_t)sizeof *p;
+    fill_limits(c, &p->plain);
+    ml_fill_product(c, &p->q);
+    p->kind = ml_output_affine(c, 0).scale == 0.0f ? PLAIN : GENERAL;
+    return (int64_t)sizeof *p;
+}
+
+WRAPPING(add_plain, s16, int16_t, uint32_t, ADD)
+WRAPPING(mul_plain, s16, int16_t, uint32_t, MUL)
+static inline int32_t product(int32_t a, int32_t b, const arithmetic_terms *p) {
+    return (int32_t)((uint32_t)(a - p->a.input_zero_point) * (uint32_t)(b - p->b.input_zero_point));
+}
+ML_BINARY(add_shifted_s16, int16_t, int16_t, ML_DERIVED_AS(words),
+          (int16_t)ml_clamp_s32(ml_rounding_shift_right(u, p.q.a.shift) +
+                                    ml_rounding_shift_right(v, p.q.b.shift),
+                                p.q.out.least, p.q.out.most))
+ML_BINARY(add_general_s16, int16_t, int16_t, ML_DERIVED_AS(words),
+          (int16_t)ml_rescale_one(ml_sum_term(u, &p.q.a, 15) + ml_sum_term(v, &p.q.b, 15),
+                                  &p.q.out))
+ML_BINARY(sub_shifted_s16, int16_t, int16_t, ML_DERIVED_AS(words),
+          (int16_t)ml_clamp_s32(ml_rounding_shift_right(u, p.q.a.shift) -
+                                    ml_rounding_shift_right(v, p.q.b.shift),
+                                p.q.out.least, p.q.out.most))
+ML_BINARY(sub_general_s16, int16_t, int16_t, ML_DERIVED_AS(words),
+          (int16_t)ml_rescale_one(ml_sum_term(u, &p.q.a, 15) - ml_sum_term(v, &p.q.b, 15),
+                                  &p.q.out))
+ML_BINARY(mul_general_s16, int16_t, int16_t, ML_DERIVED_AS(words),
+          (int16_t)ml_rescale_one(product(u, v, &p.q), &p.q.out))
+static ml_status add_s16(const ml_call *c) {
+    const word_kind kind = ((const words *)c->derived)->kind;
+    return kind == PLAIN     ? add_plain_s16(c)
+           : kind == SHIFTED ? add_shifted_s16(c)
+                             : add_general_s16(c);
+}
+static ml_status sub_s16(const ml_call *c) {
+    return ((const words *)c->derived)->kind == SHIFTED ? sub_shifted_s16(c) : sub_general_s16(c);
+}
+static ml_status mul_s16(const ml_call *c) {
+    return ((const words *)c->derived)->kind == PLAIN ? mul_plain_s16(c) : mul_general_s16(c);
+}
+
+ML_KERNELS(arithmetic) = {
+    ML_BINARY_KERNEL("add", add_params, {"f32 f32 -> f32", NULL, NULL, add_f32},
+                     {"f16 f16 -> f16", NULL, NULL, add_f16},
+                     {"s32 s32 -> s32", derive_limits, NULL, add_s32},
+                     {"s64 s64 -> s64", derive_limits, NULL, add_s64},
+                     {"s8 s8 -> s8", ml_derive_add_bytes, NULL, ml_add_bytes},
+                     {"u8 u8 -> u8", ml_derive_add_bytes, NULL, ml_add_bytes},
+                     {"s16 s16 -> s16", derive_add_s16, NULL, add_s16}),
+    ML_BINARY_KERNEL("sub", add_params, {"f32 f32 -> f32", NULL, NULL, sub_f32},
+                     {"s32 s32 -> s32", derive_limits, NULL, sub_s32},
+                     {"s64 s64 -> s64", derive_limits, NULL, sub_s64},
+                     {"s8 s8 -> s8", ml_derive_sub_bytes, NULL, ml_add_bytes},
+                     {"u8 u8 -> u8", ml_derive_sub_bytes, NULL, ml_add_bytes},
+                     {"s16 s16 -> s16", derive_add_s16, NULL, sub_s16}),
+    ML_BINARY_KERNEL("mul", clamp_params, {"f32 f32 -> f32", NULL, NULL, mul_f32},
+                     {"f16 f16 -> f16", NULL, NULL, mul_f16},
+                     {"s32 s32 -> s32", derive_limits, NULL, mul_s32},
+                     {"u32 u32 -> u32", derive_limits, NULL, mul_u32},
+                     {"s64 s64 -> s64", derive_limits, NULL, mul_s64},
+                     {"c64 c64 -> c64", NULL, NULL, mul_c64},
+                     {"s8 s8 -> s8", ml_derive_mul_bytes, NULL, ml_mul_bytes},
+                     {"u8 u8 -> u8", ml_derive_mul_bytes, NULL, ml_mul_bytes},
+                     {"s16 s16 -> s16", derive_mul_s16, NULL, mul_s16}),
+    ML_BINARY_KERNEL_NO_PARAMS("squared_difference",
+                               {"f32 f32 -> f32", NULL, NULL, squared_difference_f32},
+                               {"s32 s32 -> s32", NULL, NULL, squared_difference_s32},
+                               {"s8 s8 -> s8", ml_derive_squared_difference_bytes, NULL,
+                                ml_squared_difference_bytes}),
+    ML_KERNELS_END,
+};

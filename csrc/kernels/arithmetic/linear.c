@@ -1,0 +1,117 @@
+/* linear.c -- constants by which a linear form in integers equals what tables of terms give, for all pairs of bytes.
+ *
+ * With factors of k fractional bits the form is within `near` of the value that is rounded, so only pairs that near to a tie
+ * can come out wrong. Each of them says between which bounds what is added before the shift must lie; if no number is within
+ * all of them, factors one larger or smaller are tried. */
+#include "kernels/arithmetic/linear.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { LEAST_BITS = 17, MOST_BITS = 24, MOST_NUDGE = 256 };
+
+typedef struct form {
+    int32_t a_terms[256]; /* by byte: factor * (x - zero point) */
+    int32_t b_terms[256];
+    int32_t factors[2];
+    int32_t bits;
+    int32_t near;
+    int64_t least; /* the bounds */
+    int64_t most;
+} form;
+
+static int32_t integer_of(int32_t byte, int32_t type) {
+    return type == ML_S8 ? (int8_t)byte : byte;
+}
+
+static void fill_terms(int32_t *terms, int32_t factor, ml_affine x) {
+    for (int32_t byte = 0; byte < 256; byte++)
+        terms[byte] = factor * (integer_of(byte, x.type) - x.zero_point);
+}
+
+/* Takes in what the pair (a, b) says. */
+static void narrow(form *f, const arithmetic_tables *t, int32_t a, int32_t b) {
+    const int64_t wanted = ml_rescale_one(t->a[a] + t->b[b], &t->out) - t->out.zero_point;
+    const int64_t sum = (int64_t)f->a_terms[a] + f->b_terms[b], one = (int64_t)1 << f->bits;
+    const int64_t v = sum + one / 2 - (sum < 0);
+    if (wanted > t->out.least) f->least = ml_max_s64(f->least, wanted * one - v);
+    if (wanted < t->out.most) f->most = ml_min_s64(f->most, (wanted + 1) * one - 1 - v);
+}
+
+static bool fits(form *f, const arithmetic_tables *t) {
+    const uint32_t mask = (1u << f->bits) - 1, width = 2 * (uint32_t)f->near;
+    f->least = -MOST_NUDGE;
+    f->most = MOST_NUDGE;
+    for (int32_t a = 0; a < 256; a++) {
+        const uint32_t shift = (uint32_t)f->a_terms[a] + (1u << (f->bits - 1)) + (uint32_t)f->near;
+        uint32_t found = 0;
+        for (int32_t b = 0; b < 256; b++)
+            found += ((shift + (uint32_t)f->b_terms[b]) & mask) < width;
+        for (int32_t b = 0; found && b < 256; b++)
+            if (((shift + (uint32_t)f->b_terms[b]) & mask) < width) narrow(f, t, a, b);
+        if (f->least > f->most) return false;
+    }
+    return true;
+}
+
+/* How far the form, less what it was nudged by, may be from the value that the tables round, in its last bits: half a bit for
+ * each step of an input in either factor, and a whole one if that is not the nearest; a few units of the tables; and one of what the
+ * output's multiplier leaves. */
+static double distance(const arithmetic_tables *t, int32_t bits, double a, double b) {
+    const double table_unit = 2 * fmax(fabs(a), fabs(b)) / (1 << 20);
+    return 3 * 255 + ldexp(8 * table_unit, bits) + ldexp(1.0, bits + t->out.shift) + 16;
+}
+
+static bool choose_bits(form *f, const arithmetic_tables *t, double a, double b) {
+    /* Sums and the zero point have to stay below 2^31. */
+    const double most = 255 * (fabs(a) + fabs(b)) + abs(t->out.zero_point) + 2;
+    if (!(most < 1 << 13)) return false;
+    f->bits = 30 - ilogb(most);
+    f->bits = f->bits < MOST_BITS ? f->bits : MOST_BITS;
+    const double near = distance(t, f->bits, a, b) + MOST_NUDGE;
+    if (f->bits < LEAST_BITS || !(near < (double)(1 << (f->bits - 2)))) return false;
+    f->near = (int32_t)near + 1;
+    return true;
+}
+
+static bool is_of_type(ml_affine x) {
+    return x.scale > 0.0f && x.zero_point >= ml_type_least(x.type) &&
+           x.zero_point <= ml_type_most(x.type);
+}
+
+static void write(const form *f, const arithmetic_tables *t, const ml_affine x[2],
+                  ml_add_s8_args *to) {
+    const int64_t nudge = f->least > 0 ? f->least : f->most < 0 ? f->most : 0;
+    const int64_t half = ((int64_t)t->out.zero_point * 2 + 1) * ((int64_t)1 << (f->bits - 1));
+    const uint32_t zeros = (uint32_t)f->factors[0] * (uint32_t)x[0].zero_point +
+                           (uint32_t)f->factors[1] * (uint32_t)x[1].zero_point;
+    *to = (ml_add_s8_args){.is_signed = x[0].type == ML_S8,
+                           .a_factor = f->factors[0],
+                           .b_factor = f->factors[1],
+                           .offset = (int32_t)((uint32_t)(half + nudge) - zeros),
+                           .negative = (int32_t)(half + nudge),
+                           .shift = f->bits,
+                           .low = t->out.least + t->out.zero_point,
+                           .high = t->out.most + t->out.zero_point};
+}
+
+bool ml_find_linear(const arithmetic_tables *t, const ml_affine x[2], ml_affine y, int32_t sign,
+                    ml_add_s8_args *to) {
+    static const int8_t nudges[9][2] = {{0, 0},  {0, 1},  {1, 0}, {0, -1}, {-1, 0},
+                                        {1, -1}, {-1, 1}, {1, 1}, {-1, -1}};
+    if (!is_of_type(x[0]) || !is_of_type(x[1]) || !is_of_type(y)) return false;
+    const double a = (double)x[0].scale / (double)y.scale;
+    const double b = sign * (double)x[1].scale / (double)y.scale;
+    form f;
+    if (!choose_bits(&f, t, a, b)) return false;
+    for (int i = 0; i < 9; i++) {
+        f.factors[0] = (int32_t)lrint(ldexp(a, f.bits)) + nudges[i][0];
+        f.factors[1] = (int32_t)lrint(ldexp(b, f.bits)) + nudges[i][1];
+        fill_terms(f.a_terms, f.factors[0], x[0]);
+        fill_terms(f.b_terms, f.factors[1], x[1]);
+        if (!fits(&f, t)) continue;
+        write(&f, t, x, to);
+        return true;
+    }
+    return false;
+}

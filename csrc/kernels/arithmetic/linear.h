@@ -1,0 +1,20 @@
+/* linear.h -- sums of two bytes' terms as one linear form in integers. */
+#ifndef ML_KERNELS_ARITHMETIC_LINEAR_H
+#define ML_KERNELS_ARITHMETIC_LINEAR_H
+
+#include "kernels/arithmetic/arithmetic.h"
+#include "simd/simd.h"
+
+/* What each byte of either input contributes, and what becomes of a sum of two. */
+typedef struct arithmetic_tables {
+    ml_rescale out;
+    int32_t a[256]; /* by the input's byte */
+    int32_t b[256];
+} arithmetic_tables;
+
+/* Finds constants for add_s8 by which all 65 536 pairs of bytes give what the tables give. `x` and `y` are the inputs and the
+ * output, `sign` that of the second input's terms. False: there are none. */
+bool ml_find_linear(const arithmetic_tables *t, const ml_affine x[2], ml_affine y, int32_t sign,
+                    ml_add_s8_args *to);
+
+#endif

@@ -1,0 +1,189 @@
+/* integers.c -- convolutions of integers, and of floats quantized at run time, with integer weights. */
+#include "kernels/conv/conv.h"
+
+enum {
+    WORK = 1 << 23,
+    COPY_BYTES = 64 << 10,
+    LEAST_LINE = 6,
+    LEAST_LINES = 4,
+    NEAR_WEIGHTS = 48 << 10
+};
+
+static const ml_integer_rule *integer_rule(const ml_call *c);
+
+/* Bytes that need neither padding nor flipping are read where they are. */
+static bool copies_lines(const ml_call *c, const conv_blob *blob) {
+    const int32_t type = ml_input(c, 0)->type;
+    return blob->padded || (type != ML_U8 && type != ML_F32);
+}
+
+/* Bytes of the copies of so many lines of output. */
+static int64_t line_bytes(const ml_call *c, const conv_blob *blob, int64_t lines) {
+    if (!copies_lines(c, blob)) return 0;
+    return ml_conv_lines_seen(&blob->window, lines) * ml_conv_line_elements(&blob->window) *
+           ml_planes(ml_input(c, 0)->type);
+}
+
+static ml_integers product_of(const ml_call *c) {
+    const conv_blob *blob = c->blob;
+    const ml_window *w = &blob->window;
+    const int32_t type = ml_input(c, 0)->type;
+    ml_integers p = ml_integers_of(&blob->blocks, type);
+    if (blob->source != CONV_DIRECT || type == ML_F32) p.batches = w->batches;
+    if (blob->source == CONV_LINES) {
+        p.pieces = w->y.size;
+        p.copy_bytes = line_bytes(c, blob, p.block / w->x.out);
+    }
+    return p;
+}
+
+/* Rows ------------------------------------------------------------------------------------------------------------ */
+
+/* The input as integers. */
+typedef struct source {
+    const void *x;
+    int32_t type;
+    int32_t zero; /* as a byte */
+} source;
+
+static source source_of(const ml_call *c, int64_t first) {
+    const int32_t type = ml_in_tensor(c, 0)->type;
+    if (type != ML_F32)
+        return (source){ml_in(c, 0), type,
+                        ml_byte_of_zero(type, ((const ml_weighted *)c->derived)->x_zero)};
+    const ml_integers p = product_of(c);
+    const ml_slices slices = ml_quantized_floats(c, &p, integer_rule(c));
+    return (source){slices.bytes, ML_U8, -slices.factors[first / (p.rows / p.batches)]};
+}
+
+static void fill_direct(const ml_call *c, int64_t first, int64_t count, uint8_t *copy,
+                        ml_byte_rows *rows) {
+    const int64_t k = ((const conv_blob *)c->blob)->blocks.k;
+    const source s = source_of(c, first);
+    const char *x = (const char *)s.x + first * k * ml_type_bytes(s.type);
+    *rows = (ml_byte_rows){copy, .a_stride = k, .width = count, .plane = count * k};
+    if (s.type == ML_U8) rows->a = (const uint8_t *)x;
+    else ml_to_bytes(s.type, x, count * k, rows->plane, copy);
+}
+
+static void put_bytes(const conv_copy *copy, const void *from, int64_t count, void *to) {
+    if (from) ml_to_bytes(copy->type, from, count, copy->plane, to);
+    else ml_outside_bytes(copy->type, copy->zero, count, copy->plane, to);
+}
+
+static void fill_lines(const ml_call *c, int64_t first, int64_t count, int32_t group, uint8_t *copy,
+                       ml_byte_rows *rows) {
+    const conv_blob *blob = c->blob;
+    const ml_window *w = &blob->window;
+    const source s = source_of(c, first);
+    const int64_t line = first / w->x.out % w->y.out, batch = first / w->x.out / w->y.out;
+    const int64_t lines = count / w->x.out;
+    int64_t step = (int64_t)w->x.in * w->channels;
+    rows->a = (const uint8_t *)s.x + (batch * w->y.in + line * w->y.stride) * step;
+    if (copies_lines(c, blob)) {
+        step = ml_conv_line_elements(w);
+        rows->plane = ml_conv_lines_seen(w, lines) * step;
+        const conv_copy how = {put_bytes,  (int32_t)ml_type_bytes(s.type), 1, s.type, s.zero,
+                               rows->plane};
+        if (group == 0) ml_conv_copy_lines(w, &how, s.x, batch, line, lines, copy);
+        rows->a = copy;
+    }
+    rows->a += group * blob->depth;
+    rows->a_stride = (int64_t)w->x.stride * w->channels;
+    rows->piece_stride = w->y.dilation * step;
+    rows->width = w->x.out;
+    rows->line_stride = w->y.stride * step;
+}
+
+static void fill(const ml_call *c, int64_t first, int64_t count, int32_t group, uint8_t *copy,
+                 ml_byte_rows *rows) {
+    const conv_blob *blob = c->blob;
+    if (blob->source == CONV_DIRECT) {
+        fill_direct(c, first, count, copy, rows);
+        return;
+    }
+    if (blob->source == CONV_LINES) {
+        fill_lines(c, first, count, group, copy, rows);
+        return;
+    }
+    const source s = source_of(c, first);
+    const int64_t k = blob->blocks.k, plane = count * k;
+    ml_window_gather_bytes(&blob->window, s.type, s.x, (int64_t)group * blob->depth, blob->depth,
+                           first, count, s.zero, plane, copy);
+    *rows = (ml_byte_rows){copy, .a_stride = k, .width = count, .plane = plane};
+}
+
+/* Outputs --------------------------------------------------------------------------------------------------------- */
+
+static void finish(const ml_call *c, const ml_requantized *r, const ml_own *own) {
+    if (ml_out_tensor(c, 0)->type == ML_S16) ml_requantize_sums(c, r, ML_S16);
+    else ml_requantize_bytes(c, r, own->limit);
+}
+
+static void finish_wide(const ml_call *c, const ml_requantized *r, const ml_own *own) {
+    (void)own;
+    ml_requantize_wide(c, r);
+}
+
+/* Asymmetric where outputs have scales of their own. */
+static bool scales_each(const ml_call *c) { return ml_input_quantization(c, 1)->n_scales > 1; }
+
+static void finish_hybrid(const ml_call *c, const ml_requantized *r, const ml_own *own) {
+    const conv_params *p = c->params;
+    ml_scale_sums(c, r, own->scales, scales_each(c) ? ML_WEIGHTS_FIRST : ML_SCALES_FIRST,
+                  p->minimum, p->maximum);
+}
+
+/* int16 is summed in 64 bits as in TFLite, but for a bias of 32. */
+static const ml_integer_rule *integer_rule(const ml_call *c) {
+    static const ml_integer_rule narrow = {fill, finish, .limits = true},
+                                 wide = {fill, finish_wide, .wide = true},
+                                 hybrid = {fill, finish_hybrid, .wide = false};
+    const ml_tensor *bias = ml_input(c, 2);
+    if (ml_input(c, 0)->type == ML_F32) return &hybrid;
+    return ml_input(c, 0)->type == ML_S16 && !(bias && bias->type == ML_S32) ? &wide : &narrow;
+}
+
+/* The node --------------------------------------------------------------------------------------------------------- */
+
+/* Blocks of lines, whose copies stay near. */
+static void choose_lines(const ml_call *c, conv_blob *blob) {
+    const ml_window *w = &blob->window;
+    ml_blocks *b = &blob->blocks;
+    const int64_t cost = w->x.out * b->k * b->n * b->groups + 1;
+    const int64_t bytes = ml_conv_line_elements(w) * ml_planes(ml_input(c, 0)->type);
+    const int64_t fit = COPY_BYTES / bytes - ml_conv_lines_seen(w, 1);
+    int64_t lines = ml_min_s64(1 + (fit < 0 ? 0 : fit) / w->y.stride, 1 + WORK / cost);
+    lines = ml_min_s64(lines < LEAST_LINES ? LEAST_LINES : lines, w->y.out);
+    if (lines * w->x.out > INT32_MAX) return;
+    blob->source = CONV_LINES;
+    b->block = (int32_t)(lines * w->x.out);
+}
+
+ml_status ml_conv_prepare_integers(const ml_call *c, ml_wish *wish) {
+    conv_blob *blob = c->blob;
+    /* Short lines are gathered where they would read many weights again and again. */
+    const int32_t least = blob->blocks.k * blob->blocks.n > NEAR_WEIGHTS ? LEAST_LINE : 2;
+    if (blob->source == CONV_GATHERED && ml_conv_has_lines(blob, least)) choose_lines(c, blob);
+    wish->layout = blob->source == CONV_LINES ? -blob->blocks.groups : blob->blocks.groups;
+    ml_integers product = product_of(c);
+    ml_status status = ml_prepare_integers(c, wish, &product, integer_rule(c));
+    blob->blocks.block = (int32_t)product.block;
+    return status;
+}
+
+int64_t ml_conv_pack_s8(const ml_call *c, void *to) {
+    const ml_integers product = product_of(c);
+    return ml_pack_weights_s8(c, to, &product);
+}
+
+ml_status ml_conv_integers(const ml_call *c) {
+    const ml_integers product = product_of(c);
+    return ml_multiply_integers(c, &product, integer_rule(c));
+}
+
+ml_status ml_conv_hybrid(const ml_call *c) {
+    const ml_integers product = product_of(c);
+    ml_status status = ml_quantize_floats(c, &product, integer_rule(c), scales_each(c));
+    return status == ML_OK ? ml_conv_integers(c) : status;
+}

@@ -1,0 +1,331 @@
+/* bytes.c -- depthwise sums of bytes.
+ *
+ * The lines that a window sees are interleaved in groups (interleave_s8), with padding on both sides, so that all pixels of a
+ * line of output are alike. Bytes stay as they are, unsigned: sums begin with what their zero point makes of the weights.
+ * Weights less theirs may need 9 bits; where the level's groups are of bytes they are packed as sums of `parts` bytes, and
+ * each part meets the lines anew. */
+#include "kernels/depthwise_conv/depthwise_conv.h"
+#include "rules/bytes.h"
+
+enum {
+    CHANNELS = 128, /* computed and requantized together, a multiple of a panel's */
+    PIXELS = 16,
+    FREE_COLUMNS = 64
+};
+
+/* How weights are packed. */
+typedef struct form {
+    int64_t group;  /* lines in one */
+    int64_t groups; /* of a window */
+    int64_t parts;
+    int64_t
+        shifts; /* lines of output that groups serve one after the other: weights are packed for each */
+} form;
+
+static form form_of(const ml_call *c) {
+    const depthwise_blob *blob = c->blob;
+    const int32_t zero = ((const ml_weighted *)c->derived)->w_zero;
+    form f = {.group = c->env->simd->depthwise_s8_group, .parts = 1};
+    f.groups = (blob->window.y.size + f.group - 1) / f.group;
+    /* Of u8 less 0 the largest takes three parts: 255 = 127 + 127 + 1. */
+    if (f.group == 4 && zero != 0) f.parts = zero == -128 ? 3 : 2;
+    const ml_window_axis *y = &blob->window.y;
+    f.shifts = y->dilation == 1 ? (f.group * f.groups - y->size) / y->stride + 1 : 1;
+    return f;
+}
+
+/* Weight `i` less its zero point, u8 counted from 128. */
+static int32_t weight(const ml_call *c, const void *weights, int64_t i) {
+    const int32_t type = ml_input(c, 1)->type, zero = ((const ml_weighted *)c->derived)->w_zero;
+    if (type == ML_S4) return ml_nibble(weights, i) - zero;
+    if (type == ML_S8) return ((const int8_t *)weights)[i] - zero;
+    return ((const uint8_t *)weights)[i] - 128 - zero;
+}
+
+/* Part `part` of a weight: as much as a byte holds of what the parts before left. */
+static int8_t part_of(int32_t w, int64_t part) {
+    for (; part > 0; part--) w -= ml_clamp_s32(w, INT8_MIN, INT8_MAX);
+    return (int8_t)ml_clamp_s32(w, INT8_MIN, INT8_MAX);
+}
+
+/* The weights of tap `tap` of a group whose first line is the window's line `first`: channels from `channel` on, each with one
+ * byte, or int16, a line. */
+static void pack_tap(const ml_call *c, const form *f, int64_t part, int64_t first, int64_t tap,
+                     int64_t channel, void *to) {
+    const depthwise_blob *blob = c->blob;
+    const ml_window *w = &blob->window;
+    const void *weights = ml_value(c, 1);
+    const int64_t n = blob->outputs;
+    for (int64_t i = 0; i < ML_PANEL_DEPTHWISE; i++)
+        for (int64_t k = 0; k < f->group; k++) {
+            const int64_t line = first + k, o = channel + i;
+            const bool there = line >= 0 && line < w->y.size && o < n;
+            const int32_t value = there ? weight(c, weights, (line * w->x.size + tap) * n + o) : 0;
+            if (f->group == 4) ((int8_t *)to)[i * 4 + k] = part_of(value, part);
+            else ((int16_t *)to)[i * 2 + k] = (int16_t)value;
+        }
+}
+
+/* All panels for lines of output that see the groups' lines from line `shift` on. */
+static char *pack_panels(const ml_call *c, const form *f, int64_t shift, char *to) {
+    const depthwise_blob *blob = c->blob;
+    for (int64_t channel = 0; channel < blob->outputs; channel += ML_PANEL_DEPTHWISE)
+        for (int64_t part = 0; part < f->parts; part++)
+            for (int64_t first = -shift; first < f->groups * f->group - shift; first += f->group)
+                for (int64_t tap = 0; tap < blob->window.x.size; tap++) {
+                    pack_tap(c, f, part, first, tap, channel, to);
+                    to += 4 * ML_PANEL_DEPTHWISE;
+                }
+    return to;
+}
+
+/* Panels for each shift, and behind them the sum of each channel's weights. */
+int64_t ml_depthwise_pack_bytes(const ml_call *c, void *to) {
+    const depthwise_blob *blob = c->blob;
+    const ml_window *w = &blob->window;
+    const form f = form_of(c);
+    const int64_t n = blob->outputs, taps = (int64_t)w->y.size * w->x.size,
+                  bytes = ml_depthwise_packed_bytes(c, f.groups * f.parts * f.shifts);
+    if (!to || bytes < 0) return bytes < 0 ? bytes : bytes + n * (int64_t)sizeof(int32_t);
+    char *next = to;
+    for (int64_t shift = 0; shift < f.shifts; shift++)
+        next = pack_panels(c, &f, shift * w->y.stride, next);
+    uint32_t *sums = (uint32_t *)(void *)next;
+    memset(sums, 0, (size_t)n * sizeof *sums);
+    for (int64_t tap = 0; tap < taps; tap++)
+        for (int64_t o = 0; o < n; o++) sums[o] += (uint32_t)weight(c, ml_value(c, 1), tap * n + o);
+    return bytes + n * (int64_t)sizeof(int32_t);
+}
+
+/* Where the parts of a worker's scratch lie, and what is in them. */
+typedef struct layout {
+    form form;
+    int64_t columns; /* of an interleaved line, with padding */
+    int64_t before; /* columns of padding in front */
+    bool alone; /* pixels are computed one by one, each from columns that are put together for it */
+    int64_t channels; /* and pixels, whose sums are requantized together */
+    int64_t pixels;
+    int64_t lines; /* interleaved ones, behind the pointers to them */
+    int64_t window; /* columns of a pixel that is alone */
+    int64_t narrow; /* a line before its elements are repeated */
+    int64_t start; /* of sums */
+    int64_t sums;
+    int64_t scales; /* of a hybrid's pixels, all the same */
+    int64_t bytes;
+} layout;
+
+static layout lay_out(const ml_call *c) {
+    const depthwise_blob *blob = c->blob;
+    const ml_window_axis *x = &blob->window.x;
+    const int64_t n = blob->outputs, extent = (int64_t)(x->size - 1) * x->dilation + 1;
+    layout l = {.form = form_of(c), .before = x->before};
+    l.columns =
+        ml_max_s64((int64_t)x->before + x->in, ml_max_s64(x->out - 1, 0) * x->stride + extent);
+    l.alone = l.columns > 2 * (int64_t)x->in + FREE_COLUMNS;
+    if (l.alone) l.columns = x->in, l.before = 0;
+    l.channels = ml_max_s64(ml_min_s64(n, CHANNELS), 1);
+    l.pixels = l.alone ? 1 : ml_min_s64(CHANNELS * PIXELS / l.channels / 8 * 8, x->out);
+    const int64_t groups = l.form.groups, narrow = (int64_t)x->in * blob->window.channels;
+    l.lines = ml_round_up(groups * l.form.parts * (int64_t)sizeof(void *), 64);
+    l.window = l.lines + ml_round_up(groups * l.columns * n * 4, 64);
+    l.narrow = l.window + ml_round_up(l.alone ? groups * x->size * n * 4 : 0, 64);
+    l.start = l.narrow + ml_round_up(blob->multiplier > 1 ? narrow * 4 : 0, 64);
+    l.sums = l.start + ml_round_up(n * 4, 64);
+    l.scales = l.sums + ml_round_up(l.pixels * l.channels * 4, 64);
+    l.bytes = l.scales + l.pixels * (int64_t)sizeof(float);
+    return l;
+}
+
+int64_t ml_depthwise_bytes_bytes(const ml_call *c) { return lay_out(c).bytes; }
+
+/* What a body works with. */
+typedef struct work {
+    const ml_call *c;
+    const depthwise_blob *blob;
+    layout l;
+    char *scratch;
+    const uint8_t *x;
+    int64_t x_batch; /* bytes from batch to batch */
+    int32_t flip;
+    int32_t zero; /* the input's zero point, flipped */
+    int32_t limit; /* of sums on either side, 0: not known */
+    const ml_slices *slices; /* of a hybrid */
+} work;
+
+static void fill_columns(const work *k, uint32_t *to, int64_t columns) {
+    const uint32_t pad = (uint32_t)k->zero * (k->l.form.group == 4 ? 0x01010101u : 0x00010001u);
+    for (int64_t i = 0; i < columns * k->blob->outputs; i++) to[i] = pad;
+}
+
+/* Interleaves the lines from `first` on of a batch, between their columns of padding. */
+static void interleave_lines(const work *k, int64_t batch, int64_t first) {
+    const ml_window *w = &k->blob->window;
+    const int64_t n = k->blob->outputs, count = (int64_t)w->x.in * w->channels,
+                  multiplier = k->blob->multiplier;
+    uint32_t *to = (uint32_t *)(void *)(k->scratch + k->l.lines) + k->l.before * n;
+    void *narrow = k->scratch + k->l.narrow;
+    for (int64_t g = 0; g < k->l.form.groups; g++, to += k->l.columns * n) {
+        ml_interleave_s8_args a = {
+            .count = count, .flip = k->flip, .pad = k->zero, .y = multiplier > 1 ? narrow : to};
+        for (int64_t i = 0; i < k->l.form.group; i++) {
+            const int64_t y = first + (g * k->l.form.group + i) * w->y.dilation;
+            const bool there = y >= 0 && y < w->y.in;
+            a.lines[i] = there ? k->x + batch * k->x_batch + y * count : NULL;
+        }
+        k->c->env->simd->interleave_s8(&a);
+        if (multiplier > 1) ml_depthwise_repeat(narrow, count, multiplier, to);
+    }
+}
+
+/* The columns that pixel `ox` sees, side by side. */
+static void gather_window(const work *k, int64_t ox) {
+    const ml_window_axis *x = &k->blob->window.x;
+    const int64_t n = k->blob->outputs;
+    const ml_taps across = ml_window_taps(x, ox);
+    const uint32_t *lines = (const uint32_t *)(void *)(k->scratch + k->l.lines);
+    uint32_t *to = (uint32_t *)(void *)(k->scratch + k->l.window);
+    for (int64_t g = 0; g < k->l.form.groups; g++, lines += k->l.columns * n)
+        for (int64_t tap = 0; tap < x->size; tap++, to += n) {
+            const int64_t column = across.start + tap * x->dilation;
+            if (tap < across.first || tap >= across.end) fill_columns(k, to, 1);
+            else memcpy(to, lines + column * n, (size_t)n * sizeof *to);
+        }
+}
+
+/* What sums begin with, the bias of integers included, and how far they can go. */
+static void fill_start(work *k) {
+    const ml_call *c = k->c;
+    const layout *l = &k->l;
+    const int64_t n = k->blob->outputs, panels = l->form.groups * l->form.parts * l->form.shifts;
+    const void *sums = (const char *)c->packed + ml_depthwise_packed_bytes(c, panels);
+    const uint32_t *weights = sums;
+    const uint32_t *bias = k->blob->form == DEPTHWISE_BYTES ? ml_in_optional(c, 2) : NULL;
+    const int64_t taps = (int64_t)k->blob->window.y.size * k->blob->window.x.size;
+    uint32_t *start = (uint32_t *)(void *)(k->scratch + l->start);
+    for (int64_t o = 0; o < n; o++)
+        start[o] = (bias ? bias[o] : 0) - (uint32_t)k->zero * weights[o];
+    k->limit = ml_limit_of((const int32_t *)start, n, taps);
+}
+
+/* A hybrid has a zero point and a scale a batch; columns of padding stay for all lines of one. */
+static void begin_batch(work *k, int64_t batch) {
+    const layout *l = &k->l;
+    const int64_t n = k->blob->outputs, behind = l->before + k->blob->window.x.in;
+    if (k->slices) {
+        float *scales = (float *)(void *)(k->scratch + l->scales);
+        for (int64_t i = 0; i < l->pixels; i++) scales[i] = k->slices->scales[batch];
+        k->zero = -k->slices->factors[batch];
+    }
+    fill_start(k);
+    uint32_t *line = (uint32_t *)(void *)(k->scratch + l->lines);
+    for (int64_t g = 0; g < l->form.groups && !l->alone; g++, line += l->columns * n) {
+        fill_columns(k, line, l->before);
+        fill_columns(k, line + behind * n, l->columns - behind);
+    }
+}
+
+/* Points at the lines, once for each part. */
+static void point(const work *k) {
+    const void **lines = (const void **)(void *)k->scratch;
+    const int64_t groups = k->l.form.groups, n = k->blob->outputs;
+    const int64_t step = (k->l.alone ? k->blob->window.x.size : k->l.columns) * n * 4;
+    const char *first = k->scratch + (k->l.alone ? k->l.window : k->l.lines);
+    for (int64_t i = 0; i < groups * k->l.form.parts; i++) lines[i] = first + i % groups * step;
+}
+
+/* What the sums of `a` become: outputs from `channel` on of pixels from `pixel` on, counted over all. */
+static void write_pixels(const work *k, const ml_depthwise_args *a, int64_t pixel,
+                         int64_t channel) {
+    const ml_call *c = k->c;
+    const depthwise_params *p = c->params;
+    const int64_t n = k->blob->outputs, at = pixel * n + channel;
+    ml_requantized r = {
+        .sums = a->y, .rows = a->pixels, .first = channel, .n = a->n, .y_stride = n};
+    if (!k->slices) { /* sums began with the bias */
+        r.y = (int8_t *)ml_out(c, 0) + at;
+        ml_requantize_bytes(c, &r, k->limit);
+        return;
+    }
+    r.bias = ml_in_optional(c, 2);
+    r.y = (float *)ml_out(c, 0) + at;
+    ml_scale_sums(c, &r, (const float *)(const void *)(k->scratch + k->l.scales), ML_SCALES_FIRST,
+                  p->minimum, p->maximum);
+}
+
+/* A line of output, of lines that are interleaved; weights are those of the line's shift. */
+static void sum_line(const work *k, const ml_depthwise_args *args, int64_t line,
+                     const char *packed) {
+    const ml_window *w = &k->blob->window;
+    const int64_t n = k->blob->outputs;
+    ml_depthwise_args a = *args;
+    for (int64_t ox = 0; ox < w->x.out; ox += a.pixels) {
+        a.pixels = ml_min_s64(k->l.pixels, w->x.out - ox);
+        if (k->l.alone) gather_window(k, ox);
+        for (int64_t channel = 0; channel < n; channel += a.n) {
+            a.n = ml_min_s64(k->l.channels, n - channel);
+            a.first = (k->l.alone ? 0 : ox * a.pixel_step) + channel;
+            a.packed = packed + 4 * (channel / ML_PANEL_DEPTHWISE) * a.packed_panel;
+            a.start = (const int32_t *)(const void *)(k->scratch + k->l.start) + channel;
+            k->c->env->simd->depthwise_s8(&a);
+            write_pixels(k, &a, line * w->x.out + ox, channel);
+        }
+    }
+}
+
+static ml_status lines_bytes(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                             void *args) {
+    work k = *(const work *)args;
+    const ml_window *w = &k.blob->window;
+    const int64_t n = k.blob->outputs, tap = w->x.size * (int64_t)ML_PANEL_DEPTHWISE;
+    k.scratch = ml_worker_scratch(c, worker);
+    ml_depthwise_args a = {.lines = (const void *const *)(void *)k.scratch,
+                           .height = k.l.form.groups * k.l.form.parts,
+                           .width = w->x.size,
+                           .tap_step = (k.l.alone ? 1 : w->x.dilation) * n,
+                           .pixel_step = w->x.stride * n,
+                           .packed_line = tap,
+                           .y = k.scratch + k.l.sums};
+    a.packed_panel = tap * a.height;
+    const int64_t shift_bytes = ml_depthwise_packed_bytes(c, a.height);
+    point(&k);
+    for (int64_t line = first, before = -1, held = 0; line < end; line++) {
+        const int64_t batch = line / w->y.out;
+        if (batch != before) begin_batch(&k, batch);
+        if (batch != before || line - held >= k.l.form.shifts) {
+            held = line;
+            interleave_lines(&k, batch, line % w->y.out * w->y.stride - w->y.before);
+        }
+        before = batch;
+        sum_line(&k, &a, line, (const char *)c->packed + (line - held) * shift_bytes);
+    }
+    return ML_OK;
+}
+
+static int64_t batch_elements(const depthwise_blob *blob) {
+    const ml_window *w = &blob->window;
+    return (int64_t)w->y.in * w->x.in * w->channels;
+}
+
+ml_status ml_depthwise_bytes(const ml_call *c) {
+    const depthwise_blob *blob = c->blob;
+    work k = {.c = c, .blob = blob, .l = lay_out(c), .x = ml_in(c, 0)};
+    k.x_batch = batch_elements(blob);
+    k.flip = ml_in_tensor(c, 0)->type == ML_S8 ? 128 : 0;
+    k.zero = ((const ml_weighted *)c->derived)->x_zero + k.flip;
+    return ml_depthwise_run(c, lines_bytes, &k);
+}
+
+int64_t ml_depthwise_slices_bytes(const depthwise_blob *blob) {
+    return ml_slices_bytes(blob->window.batches, batch_elements(blob));
+}
+
+/* A float input, each batch quantized by itself. */
+ml_status ml_depthwise_hybrid(const ml_call *c) {
+    const depthwise_blob *blob = c->blob;
+    const int64_t batches = blob->window.batches, each = batch_elements(blob);
+    const ml_slices slices = ml_slices_at(c->scratch, batches, each);
+    const ml_status status = ml_quantize_slices(c, ml_in(c, 0), batches, each, true, &slices);
+    work k = {.c = c, .blob = blob, .l = lay_out(c), .x = slices.bytes, .x_batch = each};
+    k.slices = &slices;
+    return status == ML_OK ? ml_depthwise_run(c, lines_bytes, &k) : status;
+}

@@ -1,0 +1,132 @@
+/* bytes.c -- packs weights of bytes, and makes bytes of what meets them. */
+#include "rules/bytes.h"
+
+#include "math/quantize_row.h"
+
+int64_t ml_weights_s8_bytes(int64_t n, int64_t pieces, int64_t k) {
+    return ml_round_up(ml_packed_s8(n, pieces, k), 64) +
+           ml_round_up(n * (int64_t)sizeof(int32_t), 64);
+}
+
+ml_weights_s8 ml_weights_s8_at(const void *place, int64_t n, int64_t pieces, int64_t k) {
+    const char *sums = (const char *)place + ml_round_up(ml_packed_s8(n, pieces, k), 64);
+    return (ml_weights_s8){place, (const int32_t *)(const void *)sums, n, pieces, k};
+}
+
+void ml_pack_s8(const ml_simd *simd, ml_pack_s8_args args, void *place) {
+    args.packed = place;
+    args.sums = (int32_t *)(void *)((char *)place +
+                                    ml_round_up(ml_packed_s8(args.n, args.pieces, args.k), 64));
+    simd->pack_s8(&args);
+}
+
+int8_t ml_weight_s8(const ml_weights_s8 *w, int64_t output, int64_t input) {
+    const int64_t piece = input / w->k, i = input % w->k, groups = (w->k + 3) / 4;
+    const int64_t panel = output / ML_PANEL_S8 * ML_PANEL_S8, width = ml_width_s8(w->n, panel);
+    const bool ends = w->k >= 4 && i / 4 == w->k / 4; /* the last four of a piece */
+    const int64_t byte = ends ? i - w->k + 4 : i % 4;
+    return w->packed[panel * w->pieces * groups * 4 + (piece * groups + i / 4) * 4 * width +
+                     (output - panel) * 4 + byte];
+}
+
+void ml_multiply_bytes(const ml_simd *simd, const uint8_t *x, int64_t count,
+                       const ml_weights_s8 *weights, const int32_t *factors, int32_t *y) {
+    const ml_matmul_s8_args product = {
+        .a = x,
+        .rows = count,
+        .a_stride = weights->k,
+        .pieces = 1,
+        .k = weights->k,
+        .n = weights->n,
+        .packed = weights->packed,
+        .factors = factors,
+        .columns = weights->sums,
+        .y = y,
+        .y_stride = weights->n,
+    };
+    simd->matmul_s8(&product);
+}
+
+int64_t ml_dot_words(const uint8_t *row, int64_t piece_stride, int64_t plane,
+                     const ml_weights_s8 *weights, int64_t output) {
+    int64_t sum = 0;
+    for (int64_t i = 0; i < weights->k * weights->pieces; i++) {
+        const uint8_t *x = row + i / weights->k * piece_stride + i % weights->k;
+        sum += (x[0] * 256 + x[plane] - 32768) * ml_weight_s8(weights, output, i);
+    }
+    return sum;
+}
+
+void ml_multiply_words(const ml_simd *simd, const uint8_t *x, int64_t plane, int64_t count,
+                       const ml_weights_s8 *weights, int32_t *planes, int64_t *y) {
+    const int64_t n = weights->n, k = weights->k;
+    ml_multiply_bytes(simd, x, count, weights, NULL, planes);
+    ml_multiply_bytes(simd, x + plane, count, weights, NULL, planes + count * n);
+    for (int64_t r = 0; r < count; r++)
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t at = r * n + i;
+            y[at] = k > ML_MOST_NARROW
+                        ? ml_dot_words(x + r * k, 0, plane, weights, i)
+                        : ml_join_planes(planes[at], planes[count * n + at], weights->sums[i]);
+        }
+}
+
+void ml_to_bytes(int32_t type, const void *x, int64_t count, int64_t plane, uint8_t *restrict to) {
+    const uint8_t *bytes = x;
+    const uint16_t *words = x;
+    if (type == ML_S16) {
+        for (int64_t i = 0; i < count; i++) to[i] = (uint8_t)((words[i] >> 8) ^ 128);
+        for (int64_t i = 0; i < count; i++) to[plane + i] = (uint8_t)words[i];
+    } else if (type == ML_S8) {
+        for (int64_t i = 0; i < count; i++) to[i] = bytes[i] ^ 128;
+    } else if (count > 0) {
+        memcpy(to, bytes, (size_t)count);
+    }
+}
+
+float ml_quantize_bytes(const ml_simd *simd, const float *x, int64_t k, bool asymmetric,
+                        uint8_t *row, int32_t *factor) {
+    float least, most;
+    simd->range_f32(x, k, &least, &most);
+    const ml_steps steps = ml_steps_of(least, most, asymmetric);
+    const ml_quantize_u8_args args = {x, k, (float)steps.zero, steps.inverse, steps.low, row};
+    simd->quantize_u8(&args);
+    *factor = -128 - steps.zero;
+    return steps.scale;
+}
+
+int64_t ml_slices_bytes(int64_t count, int64_t k) {
+    return ml_round_up(count * k, 64) + 2 * ml_round_up(count * (int64_t)sizeof(int32_t), 64);
+}
+
+ml_slices ml_slices_at(void *place, int64_t count, int64_t k) {
+    ml_slices s = {.bytes = place};
+    char *behind = (char *)place + ml_round_up(count * k, 64);
+    s.factors = (int32_t *)(void *)behind;
+    s.scales = (float *)(void *)(behind + ml_round_up(count * (int64_t)sizeof(int32_t), 64));
+    return s;
+}
+
+typedef struct slices_args {
+    const ml_slices *to;
+    const float *x;
+    int64_t k;
+    bool asymmetric;
+} slices_args;
+
+static ml_status quantize_body(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                               void *args) {
+    const slices_args *a = args;
+    (void)worker;
+    for (int64_t i = first; i < end; i++)
+        a->to->scales[i] = ml_quantize_bytes(c->env->simd, a->x + i * a->k, a->k, a->asymmetric,
+                                             a->to->bytes + i * a->k, &a->to->factors[i]);
+    return ML_OK;
+}
+
+ml_status ml_quantize_slices(const ml_call *c, const float *x, int64_t count, int64_t k,
+                             bool asymmetric, const ml_slices *to) {
+    slices_args args = {to, x, k, asymmetric};
+    if (count == 1) return quantize_body(c, 0, 1, 0, &args);
+    return ml_parallel(c, count, 1 + (1 << 16) / (k > 0 ? k : 1), quantize_body, &args);
+}

@@ -1,0 +1,66 @@
+/* matmul_s8.h -- rows of integers, or of floats quantized at run time, a block at a time, times packed weights of bytes (input
+ * 1): what convolutions and fully connected layers of integer weights come down to. */
+#ifndef ML_RULES_MATMUL_S8_H
+#define ML_RULES_MATMUL_S8_H
+
+#include "rules/bytes.h"
+#include "rules/matmul.h"
+
+/* A product's sizes, made of what a blob says; rows to groups are those of an ml_blocks. */
+typedef struct ml_integers {
+    int64_t rows;
+    int64_t k;
+    int64_t n;
+    int64_t groups;
+    int64_t block;
+    int64_t batches; /* of rows, which blocks do not go beyond */
+    int64_t pieces; /* that a row consists of */
+    int64_t copy_bytes; /* of a block, where `fill` may copy its rows */
+} ml_integers;
+/* Of one batch, whose rows are copied as they are. */
+static inline ml_integers ml_integers_of(const ml_blocks *b, int32_t type) {
+    return (ml_integers){b->rows,  b->k, b->n, b->groups,
+                         b->block, 1,    1,    b->block * b->k * ml_planes(type)};
+}
+
+/* Rows of a block, as bytes: lines of `width` rows each. */
+typedef struct ml_byte_rows {
+    const uint8_t *a;
+    int64_t a_stride;
+    int64_t piece_stride;
+    int64_t width;
+    int64_t line_stride;
+    int64_t plane; /* from the high bytes of s16 to the low ones */
+} ml_byte_rows;
+
+/* What `finish` may know of sums. */
+typedef struct ml_own {
+    const float *scales; /* of floats that were quantized: of each row */
+    int32_t limit; /* of bytes, where the rule wants it: as requantize has it */
+} ml_own;
+
+typedef struct ml_integer_rule {
+    /* Rows first .. first + count - 1 of one group as bytes; `copy` has copy_bytes. */
+    void (*fill)(const ml_call *c, int64_t first, int64_t count, int32_t group, uint8_t *copy,
+                 ml_byte_rows *rows);
+    /* Outputs of the sums of some rows. Bytes have the bias (input 2) in their sums, others have it in r->bias. */
+    void (*finish)(const ml_call *c, const ml_requantized *r, const ml_own *own);
+    bool wide; /* of s16: sums are int64 */
+    bool limits; /* `finish` wants a limit of the sums */
+    bool by_row; /* floats: each row is quantized by itself, else each batch */
+} ml_integer_rule;
+
+/* The pack of weights (outputs, ...) of s8, u8 or s4, each group by itself. */
+int64_t ml_pack_weights_s8(const ml_call *c, void *to, const ml_integers *p);
+
+/* Prepare: rows and copy_bytes of a block, unless it has rows already, and scratch. ML_SHAPE_ERROR when a row is too long. */
+ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
+                              const ml_integer_rule *rule);
+/* Eval; c->derived is an ml_weighted. */
+ml_status ml_multiply_integers(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule);
+/* Eval, floats: quantizes input 0 into scratch, where `fill` finds the slices. */
+ml_status ml_quantize_floats(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule,
+                             bool asymmetric);
+ml_slices ml_quantized_floats(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule);
+
+#endif

@@ -1,0 +1,59 @@
+/* interleave_s8_avx512.c -- 64 bytes of four lines at a time, in such an order that unpacking them leaves groups in theirs. */
+#include <immintrin.h>
+
+#include "simd.h"
+
+enum { LANES = 16, WIDE = 64 };
+
+/* Double word 4 i + j of the result is double word 4 j + i. */
+static inline __m512i load_wide(const uint8_t *line, int64_t at, __m512i flip, __m512i pad) {
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    if (!line) return pad;
+    return _mm512_xor_si512(_mm512_permutexvar_epi32(order, _mm512_loadu_si512(line + at)), flip);
+}
+
+static int64_t interleave_wide(const ml_interleave_s8_args *p) {
+    const __m512i flip = _mm512_set1_epi8((char)p->flip), pad = _mm512_set1_epi8((char)p->pad);
+    int64_t at = 0;
+    for (; at + WIDE <= p->count; at += WIDE) {
+        const __m512i a = load_wide(p->lines[0], at, flip, pad);
+        const __m512i b = load_wide(p->lines[1], at, flip, pad);
+        const __m512i c = load_wide(p->lines[2], at, flip, pad);
+        const __m512i d = load_wide(p->lines[3], at, flip, pad);
+        const __m512i ab = _mm512_unpacklo_epi8(a, b), cd = _mm512_unpacklo_epi8(c, d);
+        const __m512i ab_high = _mm512_unpackhi_epi8(a, b), cd_high = _mm512_unpackhi_epi8(c, d);
+        uint32_t *y = (uint32_t *)p->y + at;
+        _mm512_storeu_si512(y, _mm512_unpacklo_epi16(ab, cd));
+        _mm512_storeu_si512(y + LANES, _mm512_unpackhi_epi16(ab, cd));
+        _mm512_storeu_si512(y + 2 * LANES, _mm512_unpacklo_epi16(ab_high, cd_high));
+        _mm512_storeu_si512(y + 3 * LANES, _mm512_unpackhi_epi16(ab_high, cd_high));
+    }
+    return at;
+}
+
+static inline __m128i load(const uint8_t *line, int64_t at, __mmask16 there, __m128i pad) {
+    return line ? _mm_maskz_loadu_epi8(there, line + at) : pad;
+}
+
+/* Byte 4 i + k of the result is byte 16 k + i. */
+static inline __m512i transposed(void) {
+    const __m512i each = _mm512_set1_epi32(0x30201000);
+    const __m512i i = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    return _mm512_add_epi8(each, _mm512_mullo_epi32(i, _mm512_set1_epi32(0x01010101)));
+}
+
+void ml_interleave_s8_avx512(const ml_interleave_s8_args *p) {
+    const __m512i order = transposed(), flip = _mm512_set1_epi8((char)p->flip);
+    const __m128i pad = _mm_set1_epi8((char)(p->pad ^ p->flip));
+    uint32_t *y = p->y;
+    for (int64_t at = interleave_wide(p); at < p->count; at += LANES) {
+        const int64_t left = p->count - at;
+        const __mmask16 there = left < LANES ? (__mmask16)((1u << left) - 1) : 0xFFFF;
+        __m512i v = _mm512_castsi128_si512(load(p->lines[0], at, there, pad));
+        v = _mm512_inserti32x4(v, load(p->lines[1], at, there, pad), 1);
+        v = _mm512_inserti32x4(v, load(p->lines[2], at, there, pad), 2);
+        v = _mm512_inserti32x4(v, load(p->lines[3], at, there, pad), 3);
+        v = _mm512_permutexvar_epi8(order, _mm512_xor_si512(v, flip));
+        _mm512_mask_storeu_epi32(y + at, there, v);
+    }
+}

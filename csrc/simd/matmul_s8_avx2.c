@@ -1,0 +1,33 @@
+/* matmul_s8_avx2.c -- vpmaddwd: tiles of 6 rows times 8 outputs. */
+#include <immintrin.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FUNCTION ml_matmul_s8_avx2
+#define VECTOR __m256i
+#define OUTPUTS 4
+#define ROWS 6
+#define VECTORS 2
+#define ALONE 4
+#define ROW_COUNTS(X) X(2) X(3) X(4) X(5) X(6)
+#define ZERO() _mm256_setzero_si256()
+#define WEIGHTS(p) _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(p)))
+#define FOUR(p) four(p)
+#define WIDEN(from, to)                                                        \
+    _mm256_storeu_si256((__m256i *)(void *)(to),                               \
+                        _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(from))))
+#define ADD_PAIRS(a, w, sum) _mm256_add_epi32(_mm256_madd_epi16(a, w), sum)
+#define JOIN(a, b, y) join(a, b, y)
+
+static inline __m256i four(const int16_t *p) {
+    long long values;
+    __builtin_memcpy(&values, p, sizeof values);
+    return _mm256_set1_epi64x(values);
+}
+
+static inline void join(__m256i a, __m256i b, int32_t *y) {
+    const __m256i sums = _mm256_hadd_epi32(a, b);
+    _mm256_storeu_si256((__m256i *)(void *)y, _mm256_permute4x64_epi64(sums, 0xD8));
+}
+
+#include "matmul_s8_wide.h"

@@ -1,0 +1,69 @@
+/* softmax_f32.h -- softmax_f32 in vectors of any width. The file that includes it names its FUNCTION and has included the vectors of
+ * its level. */
+#include "exp_f32.h"
+#include "simd.h"
+
+#define LOWEST (-3.40282347e38f)
+
+/* NaN never is the largest, but makes the sum NaN. */
+static inline float largest(const float *x, int64_t n) {
+    const VECTOR lowest = SPLAT(LOWEST);
+    VECTOR most = lowest, other = lowest;
+    int64_t i = 0;
+    for (; i + 2 * LANES <= n; i += 2 * LANES) {
+        most = MAX(LOAD(x + i), most);
+        other = MAX(LOAD(x + i + LANES), other);
+    }
+    for (; i + LANES <= n; i += LANES) most = MAX(LOAD(x + i), most);
+    if (i < n) other = MAX(LOAD_PART_OR(x + i, n - i, lowest), other);
+    return MAX_OF(MAX(most, other));
+}
+
+/* Differences to the largest are not above 0; those of e^-104 and less are 0. */
+static inline VECTOR exp_below(VECTOR x, VECTOR top, VECTOR beta) {
+    return exp_of(MUL(SUB(x, top), beta));
+}
+
+/* What they sum up to; y may be NULL: the sum alone. */
+static inline float exps(const ml_softmax_f32_args *p, float high, float *y) {
+    const VECTOR beta = SPLAT(p->beta), top = SPLAT(high);
+    VECTOR sum = SPLAT(0.0f), other = SPLAT(0.0f);
+    int64_t i = 0;
+    for (; i + 2 * LANES <= p->n; i += 2 * LANES) {
+        const VECTOR e = exp_below(LOAD(p->x + i), top, beta);
+        const VECTOR f = exp_below(LOAD(p->x + i + LANES), top, beta);
+        if (y) STORE(y + i, e);
+        if (y) STORE(y + i + LANES, f);
+        sum = ADD(sum, e);
+        other = ADD(other, f);
+    }
+    if (i + LANES <= p->n) {
+        const VECTOR e = exp_below(LOAD(p->x + i), top, beta);
+        if (y) STORE(y + i, e);
+        sum = ADD(sum, e);
+        i += LANES;
+    }
+    if (i < p->n) {
+        const VECTOR e = exp_below(LOAD_PART(p->x + i, p->n - i), top, beta);
+        float lanes[LANES] = {0};
+        if (y) STORE_PART(y + i, e, p->n - i);
+        STORE_PART(lanes, e, p->n - i);
+        other = ADD(other, LOAD(lanes));
+    }
+    return SUM_OF(ADD(sum, other));
+}
+
+void FUNCTION(const ml_softmax_f32_args *p) {
+    const float high = largest(p->x, p->n);
+    int64_t i = 0;
+    if (p->logs) {
+        const VECTOR top = SPLAT(high), less = SPLAT(ml_log_f32(exps(p, high, NULL)));
+        for (; i + LANES <= p->n; i += LANES) STORE(p->y + i, SUB(SUB(LOAD(p->x + i), top), less));
+        if (i < p->n)
+            STORE_PART(p->y + i, SUB(SUB(LOAD_PART(p->x + i, p->n - i), top), less), p->n - i);
+        return;
+    }
+    const VECTOR part = SPLAT(1.0f / exps(p, high, p->y));
+    for (; i + LANES <= p->n; i += LANES) STORE(p->y + i, MUL(LOAD(p->y + i), part));
+    if (i < p->n) STORE_PART(p->y + i, MUL(LOAD_PART(p->y + i, p->n - i), part), p->n - i);
+}

@@ -1,0 +1,13 @@
+/* sum_rows_s8_scalar.c -- the plain meaning of sum_rows_s8. */
+#include "simd.h"
+
+void ml_sum_rows_s8_scalar(const ml_sum_rows_s8_args *args) {
+    const ml_sum_rows_s8_args p = *args; /* a copy, which stores do not change */
+    const int32_t flip = p.is_signed ? 128 : 0;
+    for (int64_t r = 0; r < p.rows; r++) {
+        const uint8_t *x = p.x + r * p.stride;
+        /* (x ^ 128) - 128 is the signed byte. */
+        for (int64_t i = 0; i < p.n; i++)
+            p.sums[i] = (int32_t)((uint32_t)p.sums[i] + (uint32_t)((x[i] ^ flip) - flip));
+    }
+}

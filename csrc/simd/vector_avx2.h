@@ -1,0 +1,85 @@
+/* vector_avx2.h -- vectors of eight floats, in the words of vector_avx512.h. */
+#ifndef ML_SIMD_VECTOR_AVX2_H
+#define ML_SIMD_VECTOR_AVX2_H
+
+#include <immintrin.h>
+
+enum { LANES = 8 };
+#define VECTOR __m256
+#define MASK __m256
+#define LOAD(p) _mm256_loadu_ps(p)
+#define STORE(p, v) _mm256_storeu_ps(p, v)
+static inline __m256i FIRST(int64_t count) {
+    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), lanes);
+}
+#define LOAD_PART(p, count) _mm256_maskload_ps(p, FIRST(count))
+#define STORE_PART(p, v, count) _mm256_maskstore_ps(p, FIRST(count), v)
+#define SPLAT(x) _mm256_set1_ps(x)
+#define ADD(a, b) _mm256_add_ps(a, b)
+#define SUB(a, b) _mm256_sub_ps(a, b)
+#define MUL(a, b) _mm256_mul_ps(a, b)
+#define DIV(a, b) _mm256_div_ps(a, b)
+#define SQRT(a) _mm256_sqrt_ps(a)
+#define RSQRT(a) DIV(SPLAT(1.0f), SQRT(a))
+#define FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define FNMA(a, b, c) _mm256_fnmadd_ps(a, b, c)
+#define FUSED 1
+#define MAX(a, b) _mm256_max_ps(a, b)
+#define MIN(a, b) _mm256_min_ps(a, b)
+#define LESS(a, b) _mm256_cmp_ps(a, b, _CMP_LT_OQ)
+#define PICK(mask, a, b) _mm256_blendv_ps(b, a, mask)
+#define ANY(mask) (_mm256_movemask_ps(mask) != 0)
+#define ABS(a) _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a)
+#define XOR(a, b) _mm256_xor_ps(a, b)
+#define SIGN(a) _mm256_and_ps(_mm256_set1_ps(-0.0f), a)
+#define ROUND(a) _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+#define NEAREST(a) ROUND(a)
+#define FLOOR(a) _mm256_round_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
+#define CEIL(a) _mm256_round_ps(a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)
+static inline __m256 ODD_SIGN(__m256 n) {
+    __m256i bits = _mm256_castps_si256(_mm256_add_ps(n, _mm256_set1_ps(12582912.0f)));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(bits, 31));
+}
+static inline __m256 POWER_OF_2(__m256i n) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(127)), 23));
+}
+static inline __m256 SCALE(__m256 v, __m256 n) {
+    __m256i power = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(power, 1);
+    return MUL(MUL(v, POWER_OF_2(half)), POWER_OF_2(_mm256_sub_epi32(power, half)));
+}
+static inline __m256i MOVED_BITS(__m256 v) {
+    return _mm256_add_epi32(_mm256_castps_si256(v), _mm256_set1_epi32(0x3F800000 - 0x3F3504F3));
+}
+static inline __m256 EXPONENT(__m256 v) {
+    __m256i power = _mm256_srli_epi32(MOVED_BITS(v), 23);
+    return _mm256_cvtepi32_ps(_mm256_sub_epi32(power, _mm256_set1_epi32(127)));
+}
+static inline __m256 MANTISSA(__m256 v) {
+    __m256i bits = _mm256_and_si256(MOVED_BITS(v), _mm256_set1_epi32(0x007FFFFF));
+    return _mm256_castsi256_ps(_mm256_add_epi32(bits, _mm256_set1_epi32(0x3F3504F3)));
+}
+
+/* x = m * 2^e of a positive number, sqrt(1/2) <= m < sqrt(2); of others what comes out is replaced. */
+#define SPLIT_IS_TOTAL 0
+static inline void SPLIT(__m256 x, __m256 *m, __m256 *e) {
+    const MASK tiny = LESS(x, SPLAT(1.17549435e-38f));
+    const __m256 normal = PICK(tiny, MUL(x, SPLAT(8388608.0f)), x);
+    *m = MANTISSA(normal);
+    *e = SUB(EXPONENT(normal), PICK(tiny, SPLAT(23.0f), SPLAT(0.0f)));
+}
+
+static inline __m256 LOAD_PART_OR(const float *p, int64_t count, __m256 other) {
+    return PICK(_mm256_castsi256_ps(FIRST(count)), LOAD_PART(p, count), other);
+}
+#define ONE_OF(name, JOIN)                                                              \
+    static inline float name(__m256 whole) {                                            \
+        __m128 v = JOIN(_mm256_castps256_ps128(whole), _mm256_extractf128_ps(whole, 1)); \
+        v = JOIN(v, _mm_movehl_ps(v, v));                                               \
+        return _mm_cvtss_f32(JOIN(v, _mm_shuffle_ps(v, v, 1)));                         \
+    }
+ONE_OF(SUM_OF, _mm_add_ps)
+ONE_OF(MAX_OF, _mm_max_ps)
+ONE_OF(MIN_OF, _mm_min_ps)
+
+#endif

@@ -1,0 +1,70 @@
+/* vector_avx512.h -- vectors of sixteen floats, in the words in which loops over floats are written once for all levels: each
+ * level has a header like this one, included by that level's files alone.
+ *
+ * MAX and MIN give their second operand where one is NaN, and of zeros of either sign; LESS is false there. PICK(mask, a, b) is a
+ * where the mask is set. FMA(a, b, c) is a b + c, FNMA(a, b, c) c - a b, rounded once where FUSED is defined. ROUND is to nearest,
+ * ties to even. Parts are the first `count` lanes, 1 <= count < LANES; nothing else is read or written, and they load as 0. */
+#ifndef ML_SIMD_VECTOR_AVX512_H
+#define ML_SIMD_VECTOR_AVX512_H
+
+#include <immintrin.h>
+
+enum { LANES = 16 };
+#define VECTOR __m512
+#define MASK __mmask16
+#define LOAD(p) _mm512_loadu_ps(p)
+#define STORE(p, v) _mm512_storeu_ps(p, v)
+#define FIRST(count) ((__mmask16)((1u << (count)) - 1))
+#define LOAD_PART(p, count) _mm512_maskz_loadu_ps(FIRST(count), p)
+#define STORE_PART(p, v, count) _mm512_mask_storeu_ps(p, FIRST(count), v)
+#define SPLAT(x) _mm512_set1_ps(x)
+#define ADD(a, b) _mm512_add_ps(a, b)
+#define SUB(a, b) _mm512_sub_ps(a, b)
+#define MUL(a, b) _mm512_mul_ps(a, b)
+#define DIV(a, b) _mm512_div_ps(a, b)
+#define SQRT(a) _mm512_sqrt_ps(a)
+/* Within 2 ULP: an estimate of 14 bits, and what it lacks to the third power; of 0 and infinity as it stands. */
+static inline __m512 RSQRT(__m512 a) {
+    const __mmask16 ends = _mm512_fpclass_ps_mask(a, 0x02 | 0x04 | 0x08 | 0x10);
+    const __m512 y = _mm512_rsqrt14_ps(a), one = _mm512_set1_ps(1.0f);
+    const __m512 lack = _mm512_fnmadd_ps(_mm512_mul_ps(a, y), y, one);
+    const __m512 rise = _mm512_fmadd_ps(lack, _mm512_set1_ps(0.375f), _mm512_set1_ps(0.5f));
+    return _mm512_mask_blend_ps(ends, _mm512_fmadd_ps(_mm512_mul_ps(y, lack), rise, y), y);
+}
+#define FMA(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define FNMA(a, b, c) _mm512_fnmadd_ps(a, b, c)
+#define FUSED 1
+#define MAX(a, b) _mm512_max_ps(a, b)
+#define MIN(a, b) _mm512_min_ps(a, b)
+#define LESS(a, b) _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ)
+#define PICK(mask, a, b) _mm512_mask_blend_ps(mask, b, a)
+#define ANY(mask) ((mask) != 0)
+#define ABS(a) _mm512_abs_ps(a)
+#define XOR(a, b) _mm512_xor_ps(a, b)
+#define SIGN(a) _mm512_and_ps(_mm512_set1_ps(-0.0f), a)
+#define ROUND(a) _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+#define NEAREST(a) ROUND(a)
+#define FLOOR(a) _mm512_roundscale_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
+#define CEIL(a) _mm512_roundscale_ps(a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)
+/* The last bit of a whole number of less than 2^22, as a sign. */
+static inline __m512 ODD_SIGN(__m512 n) {
+    __m512i bits = _mm512_castps_si512(_mm512_add_ps(n, _mm512_set1_ps(12582912.0f)));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(bits, 31));
+}
+/* v * 2^n, rounded once, of whole n. */
+#define SCALE(v, n) _mm512_scalef_ps(v, n)
+/* x = m * 2^e, 3/4 <= m < 3/2; 0 has e = -infinity, infinity has e = infinity, m is NaN for numbers below 0. */
+#define SPLIT_IS_TOTAL 1
+static inline void SPLIT(__m512 x, __m512 *m, __m512 *e) {
+    *m = _mm512_getmant_ps(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_nan);
+    *e = _mm512_sub_ps(_mm512_getexp_ps(x), _mm512_getexp_ps(*m));
+}
+
+/* Parts, with `other` in the lanes behind them. */
+#define LOAD_PART_OR(p, count, other) _mm512_mask_loadu_ps(other, FIRST(count), p)
+/* All lanes put together, of which none is NaN where they are compared. */
+#define SUM_OF(v) _mm512_reduce_add_ps(v)
+#define MAX_OF(v) _mm512_reduce_max_ps(v)
+#define MIN_OF(v) _mm512_reduce_min_ps(v)
+
+#endif

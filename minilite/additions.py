@@ -1,0 +1,86 @@
+"""What LiteRT's class has not: `with`, copies, pickles, real numbers in and out, tables in notebooks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from minilite.errors import InputError
+from minilite.format.model import Array
+from minilite.litert_names import LiteRTNames
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+
+_Self = TypeVar("_Self", bound="Additions")
+
+
+class Additions(LiteRTNames):
+    """What LiteRT's class has not."""
+
+    def __enter__(self: _Self) -> _Self:  # noqa: PYI019 - typing.Self came with Python 3.11
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        """Gives all memory back; the interpreter can be allocated again."""
+        self.close()
+
+    def close(self) -> None:
+        """Gives all memory back but the model's. Raises: StateError while a view is held, or a call goes on elsewhere."""
+        for session in tuple(self._sessions.values()):
+            session.close()
+
+    # Copies -----------------------------------------------------------------------------------------------------------
+
+    def __copy__(self: _Self) -> _Self:  # noqa: PYI019
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self: _Self, memo: dict[int, Any]) -> _Self:  # noqa: PYI019
+        """Another interpreter of the same model: its shapes, variables and resources are copied, weights are shared."""
+        from minilite.copying import restore, state_of
+
+        other = self.clone()
+        restore(other, state_of(self))
+        return other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The model's bytes, options, shapes, variables and resources; values of inputs and outputs are not kept."""
+        from minilite.copying import taken_apart
+
+        return taken_apart(self)
+
+    # Real numbers -----------------------------------------------------------------------------------------------------
+
+    def run_real(self, *inputs: Any) -> dict[str, Array]:
+        """Like `run`, with real numbers: quantized inputs are made of floats, and quantized outputs become floats.
+
+        Scales and zero points are the tensors' own; values beyond a type's range are cut. Raises: as `run`; InputError
+        where an input is quantized a channel.
+        """
+        from minilite.real import quantized, real
+
+        graph = self.model.subgraphs[0]
+        if len(inputs) == 1 and isinstance(inputs[0], dict):
+            named: Mapping[Any, Any] = inputs[0]
+        elif len(inputs) == len(graph.inputs):
+            named = dict(zip(graph.inputs, inputs, strict=True))
+        else:
+            message = f"got {len(inputs)} arrays for {len(graph.inputs)} inputs: one array an input"
+            raise InputError(message)
+        given = {}
+        for key, value in named.items():
+            index = self._get_tensor_details(key)["index"]
+            given[index] = quantized(graph.tensors[index], value)
+        found = self.run(given)
+        return {graph.tensors[i].name: real(graph.tensors[i], found[graph.tensors[i].name]) for i in graph.outputs}
+
+    # Notebooks --------------------------------------------------------------------------------------------------------
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: inputs, outputs, memory."""
+        from minilite.report.notebook import interpreter_table
+
+        return interpreter_table(self)

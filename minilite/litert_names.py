@@ -1,0 +1,151 @@
+"""What LiteRT's class has beside its documented calls, and programs use all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minilite.errors import InputRuntimeError, InputTypeError, StateError
+from minilite.runtime import Runtime
+
+if TYPE_CHECKING:
+    from minilite.details import NodeDetails, TensorDetails
+    from minilite.format.model import Array, Node
+
+_VIEW_HELD = (
+    "There is at least 1 reference to internal data in the interpreter in the form of a numpy array or slice. Be sure to only "
+    "hold the function returned from tensor() if you are using raw data access."
+)
+
+
+class Wrapper:
+    """LiteRT's C++ wrapper as Python sees it, `Interpreter._interpreter`: facts by number, and the calls under other names."""
+
+    def __init__(self, interpreter: Runtime) -> None:
+        self._of = interpreter
+        self.AllocateTensors = interpreter.allocate_tensors
+        self.Invoke = interpreter.invoke
+        self.ResetVariableTensors = interpreter.reset_all_variables
+        self.ResizeInputTensor = interpreter.resize_tensor_input
+        self.SetTensor = interpreter.set_tensor
+        self.GetTensor = interpreter.get_tensor
+        self.GetSignatureDefs = interpreter.get_full_signature_list
+        self.NumSubgraphs = interpreter.num_subgraphs
+
+    def NumTensors(self, subgraph: int = 0) -> int:
+        """How many tensors a subgraph has."""
+        return len(self._of.model.subgraphs[subgraph].tensors)
+
+    def NumNodes(self) -> int:
+        """How many nodes the main subgraph has."""
+        return len(self._of.model.subgraphs[0].nodes)
+
+    def NodeName(self, index: int) -> str:
+        """A node's operator."""
+        return self._node(index).op
+
+    def NodeInputs(self, index: int) -> Array:
+        """A node's inputs; -1 for one that is absent."""
+        return np.array(self._node(index).inputs, np.int32)
+
+    def NodeOutputs(self, index: int) -> Array:
+        """A node's outputs."""
+        return np.array(self._node(index).outputs, np.int32)
+
+    def InputIndices(self) -> Array:
+        """The main subgraph's inputs."""
+        return np.array(self._of.model.subgraphs[0].inputs, np.int32)
+
+    def OutputIndices(self) -> Array:
+        """The main subgraph's outputs."""
+        return np.array(self._of.model.subgraphs[0].outputs, np.int32)
+
+    def TensorName(self, index: int, subgraph: int = 0) -> str:
+        """A tensor's name."""
+        return self._details(index, subgraph)["name"]
+
+    def TensorType(self, index: int, subgraph: int = 0) -> Any:
+        """A tensor's numpy type."""
+        return self._details(index, subgraph)["dtype"]
+
+    def TensorSize(self, index: int, subgraph: int = 0) -> Array:
+        """A tensor's shape."""
+        return self._details(index, subgraph)["shape"]
+
+    def TensorSizeSignature(self, index: int, subgraph: int = 0) -> Array:
+        """A tensor's shape, -1 for dimensions that are open."""
+        return self._details(index, subgraph)["shape_signature"]
+
+    def TensorQuantization(self, index: int, subgraph: int = 0) -> tuple[float, int]:
+        """A tensor's scale and zero point."""
+        return self._details(index, subgraph)["quantization"]
+
+    def TensorQuantizationParameters(self, index: int, subgraph: int = 0) -> tuple[Array, Array, int]:
+        """A tensor's scales, zero points, and the dimension they go by."""
+        found = self._details(index, subgraph)["quantization_parameters"]
+        return found["scales"], found["zero_points"], found["quantized_dimension"]
+
+    def TensorSparsityParameters(self, index: int, subgraph: int = 0) -> Mapping[str, Any]:
+        """A tensor's sparsity."""
+        return self._details(index, subgraph)["sparsity_parameters"]
+
+    def SetNumThreads(self, threads: int) -> None:
+        """How many threads runs may use."""
+        from minilite.options import checked_threads
+
+        self._of._session()
+        assert self._of._shared is not None
+        self._of._shared.set_threads(checked_threads(None if threads == -1 else threads))
+
+    def tensor(self, _: Any, index: int) -> Array:
+        """A live view of a tensor's memory; the first argument is what LiteRT has it keep alive."""
+        return self._of.tensor(index)()
+
+    def _details(self, index: int, subgraph: int) -> TensorDetails:
+        return self._of._get_tensor_details(index, subgraph)
+
+    def _node(self, index: int) -> Node:
+        nodes = self._of.model.subgraphs[0].nodes
+        if not 0 <= index < len(nodes):
+            message = f"node {index} does not exist: the main subgraph has {len(nodes)} nodes"
+            raise InputRuntimeError(message)
+        return nodes[index]
+
+
+class LiteRTNames(Runtime):
+    """The names that begin with an underscore in LiteRT's class; what they give is LiteRT's."""
+
+    @property
+    def _interpreter(self) -> Wrapper:
+        return Wrapper(self)
+
+    def _get_ops_details(self) -> list[NodeDetails]:
+        return self.get_ops_details()
+
+    def _get_op_details(self, op_index: int) -> NodeDetails:
+        details = self._get_ops_details()
+        if not 0 <= op_index < len(details):
+            message = f"node {op_index} does not exist: the main subgraph has {len(details)} nodes"
+            raise InputRuntimeError(message)
+        return details[op_index]
+
+    def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
+        return self.get_full_signature_list()
+
+    def _safe_to_run(self) -> bool:
+        """Whether no array over the arena is alive."""
+        return not any(session.held() for session in tuple(self._sessions.values()))
+
+    def _ensure_safe(self) -> None:
+        """Raises: StateError (also RuntimeError) while an array over the arena is alive."""
+        if not self._safe_to_run():
+            raise StateError(_VIEW_HELD)
+
+    def _native_handle(self) -> int:
+        """Raises InputTypeError: there is no tflite::Interpreter behind it."""
+        message = (
+            "there is no tflite::Interpreter to point at: this is minilite, whose kernels plug in by `minilite.kernel`"
+        )
+        raise InputTypeError(message)

@@ -1,0 +1,357 @@
+"""Runtime: LiteRT's documented calls, and those of ours that run a model and show its memory. Interpreter is one."""
+
+from __future__ import annotations
+
+import functools
+from _thread import RLock  # threading takes long to import
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from minilite import options
+from minilite._native import Plan, Shared, Usage
+from minilite.arguments import (
+    Dims,
+    Shapes,
+    TensorKey,
+    check_strict,
+    checked_subgraph,
+    checked_tensor,
+    input_arrays,
+    output_arrays,
+    tensor_number,
+    wanted_shape,
+)
+from minilite.compat import OpResolverType
+from minilite.details import Description, NodeDetails, TensorDetails, node_details
+from minilite.engine.program import Program
+from minilite.engine.session import Session
+from minilite.entry import Entry
+from minilite.errors import InputError, StateError
+from minilite.format.model import Array, Model, Subgraph
+from minilite.format.values import constant_values
+from minilite.signature import SignatureRunner, find_signature
+
+Shape = tuple[int, ...]
+_Self = TypeVar("_Self", bound="Runtime")
+
+
+class Runtime:
+    """Runs a .tflite model; its arguments and calls are Interpreter's, which has their description."""
+
+    def __init__(
+        self,
+        model_path: options.Path | options.Content | Model | None = None,
+        model_content: options.Content | None = None,
+        experimental_delegates: Sequence[Any] | None = None,
+        num_threads: int | None = None,
+        experimental_op_resolver_type: OpResolverType = OpResolverType.AUTO,
+        experimental_preserve_all_tensors: bool = False,
+        experimental_disable_delegate_clustering: bool = False,  # noqa: ARG002
+        experimental_default_delegate_latest_features: bool = False,  # noqa: ARG002
+        experimental_compress_quantization_zero_points: bool = False,
+        experimental_disable_delegate_node_fusion: bool = False,  # noqa: ARG002
+        experimental_force_delegate_node_profiling: bool = False,  # noqa: ARG002
+        *,
+        custom_ops: Mapping[str, options.CustomOp] | None = None,
+        planner: options.Planner = "default",
+        in_place: options.InPlace | None = None,
+        preserve_inputs: bool = True,
+        reorder: bool = False,
+        load: options.Load = "map",
+        plan_cache_bytes: int = options.PLAN_CACHE_BYTES,
+        max_bytes: int | None = None,
+        max_iterations: int | None = None,
+    ) -> None:
+        options.check_delegates(experimental_delegates)
+        wanted = options.checked(
+            custom_ops,
+            resolver=experimental_op_resolver_type,
+            planner=planner,
+            in_place=in_place,
+            preserve_inputs=preserve_inputs,
+            preserve_all=experimental_preserve_all_tensors,
+            reorder=reorder,
+            load=load,
+            compress_zero_points=experimental_compress_quantization_zero_points,
+            num_threads=num_threads,
+            plan_cache_bytes=plan_cache_bytes,
+            max_bytes=max_bytes,
+            max_iterations=max_iterations,
+        )
+        self._begin(options.read(model_path, model_content, load), wanted)
+
+    def _begin(self, model: Model, wanted: options.Options) -> None:
+        if not model.subgraphs:
+            message = "No subgraph in the model."
+            raise InputError(message)
+        self.model = model
+        self._options = wanted
+        self._program: Program | None = None
+        self._making = RLock()  # what is made at first use is made once, whichever thread comes first
+        self._shared: Shared | None = None
+        self._sessions: dict[int, Session] = {}
+        self._entry: Entry | None = None
+        self._early_shapes: dict[int, Shape] = {}
+        self._described: dict[tuple[int, int], Description] = {}
+
+    def __repr__(self) -> str:
+        graph = self.model.subgraphs[0]
+        session = self._sessions.get(0)
+        memory = ", not allocated"
+        if session and session.ready:
+            try:
+                memory = f", arena {session.state.usage().arena_bytes} bytes"
+            except StateError:
+                memory = ", running"
+        return f"<{type(self).__name__}: {len(graph.nodes)} nodes, {len(graph.tensors)} tensors{memory}>"
+
+    def clone(self: _Self) -> _Self:  # noqa: PYI019 - typing.Self came with Python 3.11
+        """Another interpreter of the same class over the same lowered model: own memory and shapes, shared weights."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._begin(self.model, self._options)
+        other._program = self._lowered()
+        return other
+
+    # Sessions -----------------------------------------------------------------------------------------------------------
+
+    def _lowered(self) -> Program:
+        with self._making:
+            if self._program is None:
+                wanted = self._options
+                self._program = Program(
+                    self.model, wanted.custom_ops, reference=wanted.reference, reorder=wanted.reorder
+                )
+            return self._program
+
+    def _session(self, subgraph: int = 0) -> Session:
+        session = self._sessions.get(subgraph)
+        if session is not None:
+            return session
+        self._subgraph(subgraph)
+        with self._making:
+            if subgraph not in self._sessions:
+                self._sessions[subgraph] = self._new_session(subgraph)
+            return self._sessions[subgraph]
+
+    def _new_session(self, subgraph: int) -> Session:
+        wanted = self._options
+        program = self._lowered()
+        if self._shared is None:
+            self._shared = program.shared(wanted.max_bytes, wanted.max_iterations)
+            self._shared.set_threads(wanted.threads)
+        session = Session(program, self._shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes)
+        if subgraph == 0:
+            for index, shape in self._early_shapes.items():
+                session.resize(index, shape)
+            self._early_shapes = {}
+        return session
+
+    # LiteRT's surface ---------------------------------------------------------------------------------------------------
+
+    def allocate_tensors(self) -> None:
+        """Plans and takes memory for the shapes asked for. If they are refused, the last good shapes stay in force.
+
+        Raises: UnsupportedOpError, ShapeError, ArenaError, StateError.
+        """
+        session = self._sessions.get(0)
+        (session if session is not None else self._session()).allocate()
+
+    def invoke(self) -> None:
+        """Runs the model once. Raises: StateError, KernelError, or what a Python operator raised."""
+        session = self._sessions.get(0)
+        if session is None or not session.ready:
+            message = "Invoke called on model that is not ready: allocate_tensors() has to come first"
+            raise StateError(message)
+        session.invoke_unchecked()
+
+    def cancel(self) -> None:
+        """Makes the run under way stop with a KernelError; for other threads."""
+        if self._shared is not None:
+            self._shared.cancel()
+
+    def reset_all_variables(self) -> None:
+        """Zeroes variable tensors. Resource variables and what CALL_ONCE has run stay as they are, as in LiteRT."""
+        for session in tuple(self._sessions.values()):  # other threads may begin one meanwhile
+            session.state.reset_variables()
+
+    def resize_tensor_input(self, input_index: TensorKey, tensor_size: Dims, strict: bool = False) -> None:
+        """Asks for another shape of a tensor; `allocate_tensors` puts it in force.
+
+        `strict` only lets dimensions change that the file's signature leaves open. Raises: InputError (also RuntimeError).
+        """
+        session = self._sessions.get(0)
+        if session is not None and not strict and session.ask(input_index, tensor_size):
+            return
+        number = input_index if type(input_index) is int else tensor_number(self._subgraph(), input_index)
+        tensor, shape = wanted_shape(self.model.subgraphs[0].tensors, number, tensor_size)
+        if strict:
+            check_strict(tensor, shape)
+        if session is None:
+            self._early_shapes[tensor.index] = shape
+        else:
+            session.resize(tensor.index, shape)
+
+    def set_tensor(self, tensor_index: TensorKey, value: Any) -> None:
+        """Copies an array into a tensor. Raises: InputError, StateError."""
+        number = tensor_index if type(tensor_index) is int else tensor_number(self._subgraph(), tensor_index)
+        session = self._sessions.get(0)
+        if session is None:
+            message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
+            raise StateError(message)
+        session.set(number, value)
+
+    def get_tensor(self, tensor_index: TensorKey, subgraph_index: int = 0) -> Array:
+        """An owned copy of a tensor's values. Raises: InputError, StateError."""
+        number = (
+            tensor_index if type(tensor_index) is int else tensor_number(self._subgraph(subgraph_index), tensor_index)
+        )
+        session = self._sessions.get(subgraph_index)
+        if session is not None:
+            return session.get(number)
+        tensor = checked_tensor(self._subgraph(subgraph_index), number)
+        if tensor.data is None:
+            message = "Tensor data is null. Run allocate_tensors() first"
+            raise StateError(message, tensors=[tensor.name])
+        return constant_values(tensor)
+
+    def tensor(self, tensor_index: TensorKey) -> Callable[[], Array]:
+        """A function that gives a live, writable view of a tensor's memory. While a view lives, memory does not move."""
+        number = tensor_index if type(tensor_index) is int else tensor_number(self._subgraph(), tensor_index)
+        session = self._sessions.get(0)
+        if session is not None:
+            return session.view(number)
+        checked_tensor(self._subgraph(), number)
+        return lambda: self._session().view(number)()
+
+    def _subgraph(self, index: int = 0) -> Subgraph:
+        return checked_subgraph(self.model, index)
+
+    def _details(self, index: int, subgraph: int = 0) -> TensorDetails:
+        described = self._described.get((subgraph, index))
+        if described is None:
+            tensor = checked_tensor(self._subgraph(subgraph), index)
+            described = Description(tensor, compress_zero_points=self._options.compress_zero_points)
+            self._described[subgraph, index] = described
+        session = self._sessions.get(subgraph)
+        if session is not None:
+            return described.of(session.shape(index))
+        shape = self.model.subgraphs[subgraph].tensors[index].shape
+        return described.of(self._early_shapes.get(index, shape) if subgraph == 0 else shape)
+
+    def get_input_details(self) -> list[TensorDetails]:
+        """Details of every input: name, index, shape, shape_signature, dtype, quantization, ..."""
+        return [self._details(index) for index in self.model.subgraphs[0].inputs]
+
+    def get_output_details(self) -> list[TensorDetails]:
+        """Details of every output."""
+        return [self._details(index) for index in self.model.subgraphs[0].outputs]
+
+    def get_tensor_details(self, subgraph_index: int = 0) -> list[TensorDetails]:
+        """Details of every tensor of a subgraph."""
+        return [self._details(t.index, subgraph_index) for t in self._subgraph(subgraph_index).tensors]
+
+    def _get_tensor_details(self, tensor_index: TensorKey, subgraph_index: int = 0) -> TensorDetails:
+        return self._details(tensor_number(self._subgraph(subgraph_index), tensor_index), subgraph_index)
+
+    @property
+    def experimental_compress_quantization_zero_points(self) -> bool:
+        """Whether details give zero points that are all equal as one."""
+        return self._options.compress_zero_points
+
+    def get_ops_details(self) -> list[NodeDetails]:
+        """Every node of the main subgraph: index, op_name, inputs, outputs, operand_types, result_types."""
+        return node_details(self.model.subgraphs[0])
+
+    def num_subgraphs(self) -> int:
+        """How many subgraphs the model has."""
+        return len(self.model.subgraphs)
+
+    def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
+        """Argument names by signature."""
+        return {s.key: {"inputs": sorted(s.inputs), "outputs": sorted(s.outputs)} for s in self.model.signatures}
+
+    def get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
+        """Argument names and tensor numbers by signature."""
+        return {s.key: {"inputs": dict(s.inputs), "outputs": dict(s.outputs)} for s in self.model.signatures}
+
+    def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
+        """The runner of a signature; None stands for the only one. Raises: InputError."""
+        signature = find_signature(self.model.signatures, signature_key)
+        return SignatureRunner(signature, self._session(signature.subgraph), self._options.compress_zero_points)
+
+    # Our additions ------------------------------------------------------------------------------------------------------
+
+    def run(self, *inputs: Any, out: Mapping[str, Array] | None = None) -> dict[str, Array]:
+        """Runs on arrays and gives the outputs by name: ``run(array)``, ``run(first, second)`` or ``run({name: array})``.
+
+        Inputs are resized to the shapes of the arrays where they differ. Outputs are owned copies; those named in `out`
+        are written to the arrays there, which have their dtypes and shapes.
+        Raises: InputError for names, counts and arrays that do not fit; ShapeError for shapes the model refuses.
+        """
+        entry = self._entry
+        if entry is None:
+            entry = self._entry = Entry.of_graph(self._session())
+        if out is None and len(inputs) == 1 and type(inputs[0]) is dict:
+            plain = entry.plain(inputs[0])
+            if plain is not None:
+                return entry.run(plain)
+        graph = self.model.subgraphs[0]
+        return entry.run(input_arrays(graph, inputs), output_arrays(graph, entry.outputs, out))
+
+    def bind_tensor(self, tensor: TensorKey, array: Array | None) -> None:
+        """Puts a tensor into a numpy array of the caller's, without copies, from the next `allocate_tensors` on.
+
+        The array has the tensor's dtype, is C-contiguous, aligned to its elements and not smaller than the tensor; it may
+        be read-only for a graph input. It is kept alive until None ends the binding. See docs/binding.md.
+        Raises: InputError.
+        """
+        self._session().bind(tensor_number(self._subgraph(), tensor), array)
+
+    def plan_for(self, shapes: Shapes | None = None) -> Plan:
+        """The plan for these shapes (by a tensor's name or number), without putting it in force.
+
+        Raises: ShapeError, ArenaError, UnsupportedOpError, InputError.
+        """
+        graph = self.model.subgraphs[0]
+        wanted = (wanted_shape(graph.tensors, tensor_number(graph, key), dims) for key, dims in (shapes or {}).items())
+        return self._session().plan_for({tensor.index: shape for tensor, shape in wanted})
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan in force; None before allocate_tensors."""
+        session = self._sessions.get(0)
+        return session.plan if session is not None else None
+
+    @property
+    def memory(self) -> Plan | None:
+        """A copy of the plan in force with what runs have learnt: shapes, places of dynamic tensors. None before allocation."""
+        session = self._sessions.get(0)
+        return session.memory if session is not None else None
+
+    def reset_resources(self) -> None:
+        """Forgets resource variables, and what CALL_ONCE has run: both start anew. Raises: StateError."""
+        if self._shared is not None:
+            self._shared.reset_resources()
+
+    def trim(self) -> None:
+        """Gives back cached plans, and memory beyond the plan in force. Raises: StateError while a view of it is held."""
+        for session in tuple(self._sessions.values()):  # other threads may begin one meanwhile
+            session.trim()
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Counts since the interpreter was made: invokes, plans, plan_hits, nodes_prepared, capacity_misses, ..."""
+        return self._session().state.counters()
+
+    @property
+    def usage(self) -> Usage:
+        """The bytes that tensors and plans take now, by kind, of all signatures together. Raises: StateError while busy."""
+        sessions = tuple(self._sessions.values())
+        return functools.reduce(Usage.total, (session.state.usage() for session in sessions), Usage())
+
+    @property
+    def arena_bytes(self) -> int:
+        """Bytes that the plan in force takes, capacities of dynamic tensors included. Raises: StateError while busy."""
+        session = self._sessions.get(0)
+        return session.state.usage().arena_bytes if session is not None else 0

@@ -1,0 +1,74 @@
+"""Standing in for LiteRT: programs that import it get minilite, unchanged."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+from minilite.errors import InputError
+
+NAMES = ("ai_edge_litert", "tflite_runtime", "tensorflow.lite")
+"""The packages that it can stand in for."""
+
+
+def install_as(*names: str) -> None:
+    """Makes `import NAME.interpreter` give minilite, for the rest of this process; without names for all of NAMES.
+
+    To be called before the program imports them: what was imported already stays. For "tensorflow.lite" a TensorFlow that is
+    installed keeps everything but its `lite`; without one, `tensorflow` has nothing else. Raises: InputError.
+    """
+    for name in names or NAMES:
+        if name not in NAMES:
+            message = f"cannot stand in for '{name}', only for {', '.join(NAMES)}"
+            raise InputError(message)
+    for name in names or NAMES:
+        if name == "tensorflow.lite":
+            _install_lite()
+        else:
+            _package(name)
+
+
+def _package(name: str) -> ModuleType:
+    """The package NAME with a module `interpreter`, which is ours."""
+    from minilite import __version__, interpreter
+
+    package = ModuleType(name, f"minilite, in the place of {name}.")
+    package.__path__ = []
+    package.__version__ = __version__  # type: ignore[attr-defined]
+    package.interpreter = interpreter  # type: ignore[attr-defined]
+    sys.modules[name] = package
+    sys.modules[f"{name}.interpreter"] = interpreter
+    return package
+
+
+def _install_lite() -> None:
+    from minilite import interpreter
+
+    lite = _package("tensorflow.lite")
+    lite.Interpreter = interpreter.Interpreter  # type: ignore[attr-defined]
+    experimental = ModuleType("tensorflow.lite.experimental")
+    experimental.load_delegate = interpreter.load_delegate  # type: ignore[attr-defined]
+    experimental.OpResolverType = interpreter.OpResolverType  # type: ignore[attr-defined]
+    lite.experimental = experimental  # type: ignore[attr-defined]
+    python = ModuleType("tensorflow.lite.python")
+    python.interpreter = interpreter  # type: ignore[attr-defined]
+    lite.python = python  # type: ignore[attr-defined]
+    for module in (experimental, python):
+        sys.modules[module.__name__] = module
+    sys.modules["tensorflow.lite.python.interpreter"] = interpreter
+    whole = _tensorflow()
+    whole.lite = lite  # type: ignore[attr-defined]
+
+
+def _tensorflow() -> ModuleType:
+    known = sys.modules.get("tensorflow")
+    if known is not None:
+        return known
+    import importlib.util  # seldom asked for, long to import
+
+    if importlib.util.find_spec("tensorflow") is not None:
+        return importlib.import_module("tensorflow")
+    made = ModuleType("tensorflow", "Nothing but minilite, in the place of tensorflow.lite.")
+    made.__path__ = []
+    sys.modules["tensorflow"] = made
+    return made

@@ -1,0 +1,43 @@
+"""Calls of the primitives that blend pixels of four, and the shapes that their tests share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from guarded import at_end, at_start, shifted
+from numpy.typing import NDArray
+from primitives import SIMD, Place, pointer
+
+from minilite._core import ffi
+
+PLACES: list[Place] = [at_end, at_start, lambda values: shifted(values, 1)]
+CHANNELS = [1, 3, 7, 8, 9, 15, 16, 17, 33, 64, 70]
+COLUMNS = [(0, 0), (0, 1), (2, 3), (4, 4), (3, 4), (1, 2), (0, 1)]
+"""The two columns of each pixel, of five."""
+
+
+def blend(level: str, name: str, lines: NDArray, down: Any, across: NDArray, y: NDArray) -> NDArray:
+    """Blends lines (2, 5, n) into y, (7, n): `down` of the lower one, across[i] of the second column."""
+    kind = "fixed" if across.dtype.kind == "i" else "real"
+    taps = ffi.new("ml_blend_tap[]", len(COLUMNS))
+    for tap, (first, second), part in zip(taps, COLUMNS, across, strict=True):
+        tap.first, tap.second = first, second
+        setattr(tap.part, kind, part.item())
+    fields = {
+        "upper": pointer(lines[0], "void *"),
+        "lower": pointer(lines[1], "void *"),
+        "down": {kind: down},
+        "taps": taps,
+        "pixels": len(COLUMNS),
+        "n": lines.shape[2],
+        "y": pointer(y, "void *"),
+    }
+    getattr(SIMD[level], name)(ffi.new("ml_blend_args *", fields))
+    return y
+
+
+def corners(lines: NDArray) -> list[NDArray]:
+    """Upper left, lower left, upper right, lower right of each pixel, (7, n) each."""
+    first, second = np.array(COLUMNS).T
+    return [lines[0, first], lines[1, first], lines[0, second], lines[1, second]]

@@ -1,0 +1,35 @@
+"""average_pool_f32 at each level: sums in order, divided, the same bits at all levels; limits, NaN, nothing past the operands."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pools import CHANNELS, PLACES, WINDOWS, Window, pool, windows
+from primitives import SIMD
+
+
+@pytest.mark.parametrize("level", SIMD)
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+def test_windows_tails_and_places(level: str, window: Window) -> None:
+    rng = np.random.default_rng(0)
+    for n in CHANNELS:
+        image = rng.normal(size=(window.height, window.columns, n)).astype(np.float32)
+        sums = np.zeros((window.pixels, n), np.float32)
+        for tap in windows(image, window).swapaxes(0, 1):
+            sums += tap
+        wanted = sums / np.float32(window.height * window.width)
+        for place in PLACES:
+            y = place(np.zeros((window.pixels, n), np.float32))
+            np.testing.assert_array_equal(pool(level, "average_pool_f32", place(image), window, y), wanted)
+        y = pool(level, "average_pool_f32", image, window, np.zeros_like(wanted), (-0.25, 0.5))
+        np.testing.assert_array_equal(y, np.clip(wanted, -0.25, 0.5))
+
+
+@pytest.mark.parametrize("level", SIMD)
+@pytest.mark.parametrize("n", [5, 40])
+def test_what_is_no_number_is_a_mean(level: str, n: int) -> None:
+    image = np.ones((2, 4, n), np.float32)
+    image[1, 3] = np.nan
+    y = pool(level, "average_pool_f32", image, Window(2, 2, 2, 2), np.zeros((2, n), np.float32), (0.0, 0.5))
+    assert (y[0] == 0.5).all()
+    assert np.isnan(y[1]).all()
