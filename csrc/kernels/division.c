@@ -31,7 +31,7 @@ ML_PARAMS(clamp_params, ML_CLAMP_FIELDS)
 
 /* DIV ----------------------------------------------------------------------------------------------------------------- */
 
-ML_BINARY_F32(div_f32, ML_ZIP_DIV, ML_PARAMS_AS(clamp_params), p.minimum, p.maximum)
+ML_BINARY_F32(div_f32, ML_ZIP_DIV, ML_PARAMS_AS(clamp_params), p.minimum, p.maximum, u / v)
 
 /* Towards zero; -1 by hand, for the lowest integer has no negative. */
 static inline int32_t quotient(int32_t a, int32_t b) {

@@ -9,7 +9,7 @@
 
 /* Evals and the row of an operator. */
 #define EXTREMUM(name, OF, op, FUNCTION) \
-    ML_BINARY_F32(name##_f32, FUNCTION, ML_NO_CONTEXT, 0.0f, 0.0f) \
+    ML_BINARY_F32(name##_f32, FUNCTION, ML_NO_CONTEXT, -__builtin_inff(), __builtin_inff(), OF(u, v)) \
     ML_BINARY(name##_s8, int8_t, int8_t, ML_NO_CONTEXT, OF(u, v)) \
     ML_BINARY(name##_u8, uint8_t, uint8_t, ML_NO_CONTEXT, OF(u, v)) \
     ML_BINARY(name##_s16, int16_t, int16_t, ML_NO_CONTEXT, OF(u, v)) \

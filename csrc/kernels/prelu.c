@@ -16,7 +16,8 @@ static ml_status prepare_prelu(const ml_call *c, ml_wish *wish) {
     return ml_broadcast_prepare(c, c->blob);
 }
 
-ML_BINARY_F32(prelu_f32, ML_ZIP_PRELU, ML_NO_CONTEXT, 0.0f, 0.0f)
+ML_BINARY_F32(prelu_f32, ML_ZIP_PRELU, ML_NO_CONTEXT, -__builtin_inff(), __builtin_inff(),
+              u < 0.0f ? u * v : u)
 
 /* Quantized: one multiplier for x, one for x * alpha. */
 typedef struct prelu_rule {

@@ -63,20 +63,15 @@ ml_status ml_broadcast_rows(const ml_call *c, const ml_row_rule *rule);
         return ML_OK;                                                                                \
     }
 
-/* Eval: the same of floats by a primitive: FUNCTION of simd.h's zip_f32, whose results are clamped to low .. high. */
-ml_status ml_broadcast_f32(const ml_call *c, int32_t function, float low, float high);
-#define ML_BINARY_F32(name, FUNCTION, CONTEXT, LOW, HIGH)                                            \
-    static ml_status name(const ml_call *c) {                                                        \
-        CONTEXT                                                                                      \
-        return ml_broadcast_f32(c, FUNCTION, LOW, HIGH);                                             \
-    }
-
 /* The same for y = EXPRESSION of an element `u` of input 0, `v` of input 1, and of `p`, as a CONTEXT of rules/context.h says.
  * Each element is read before it is written: that is all ivdep asserts. */
 #define ML_BINARY(name, in_type, out_type, CONTEXT, EXPRESSION)                                      \
     ML_BINARY_OF(name, in_type, in_type, out_type, CONTEXT, EXPRESSION)
 /* The same for inputs of two types. */
 #define ML_BINARY_OF(name, a_type, b_type, out_type, CONTEXT, EXPRESSION)                            \
+    ML_BINARY_ROW(name, a_type, b_type, out_type, CONTEXT, EXPRESSION)                               \
+    ML_BINARY_ROWS_OF(name, a_type, b_type, out_type)
+#define ML_BINARY_ROW(name, a_type, b_type, out_type, CONTEXT, EXPRESSION)                           \
     static __attribute__((noinline)) void name##_row(const ml_call *c, const a_type *a,              \
                                                      const b_type *b, out_type *y, int64_t n,        \
                                                      int32_t kind) {                                 \
@@ -100,8 +95,23 @@ ml_status ml_broadcast_f32(const ml_call *c, int32_t function, float low, float 
                 y[i] = (EXPRESSION);                                                                 \
             }                                                                                        \
         }                                                                                            \
-    }                                                                                                \
-    ML_BINARY_ROWS_OF(name, a_type, b_type, out_type)
+    }
+
+/* The same of floats by a primitive: FUNCTION of simd.h's zip_f32, which is EXPRESSION, clamped to LOW .. HIGH. The few elements
+ * that nodes of small models have take less time than the primitive's call. */
+#define ML_BINARY_F32(name, FUNCTION, CONTEXT, LOW, HIGH, EXPRESSION)                                \
+    ML_BINARY_ROW(name, float, float, float, ML_NO_CONTEXT, EXPRESSION)                              \
+    static ml_status name(const ml_call *c) {                                                        \
+        const ml_broadcast *s = c->blob;                                                             \
+        CONTEXT                                                                                      \
+        const bool clamps = (LOW) > -__builtin_inff() || (HIGH) < __builtin_inff();                  \
+        if (s->rows != 1 || s->row > ML_FEW_ELEMENTS || clamps)                                      \
+            return ml_broadcast_f32(c, FUNCTION, LOW, HIGH);                                         \
+        name##_row(c, ml_in(c, 0), ml_in(c, 1), ml_out(c, 0), s->row, s->row_kind);                  \
+        return ML_OK;                                                                                \
+    }
+enum { ML_FEW_ELEMENTS = 32 };
+ml_status ml_broadcast_f32(const ml_call *c, int32_t function, float low, float high);
 
 /* A row whose prepare is ml_prepare_broadcast; `...` are the rows of its table. */
 #define ML_BINARY_KERNEL(kernel_name, params, ...)                                    \

@@ -23,8 +23,9 @@ static inline uint16_t half_of(float x, float minimum, float maximum) {
 #define FLOAT(h) ml_float_of_half(h)
 
 /* Evals `op`_f32, and `op`_f16: sums and products of halves are exact enough in float for one rounding. */
-#define FLOATS(op, context, FUNCTION) \
-    ML_BINARY_F32(op##_f32, FUNCTION, ML_PARAMS_AS(context), p.minimum, p.maximum)
+#define FLOATS(op, context, FUNCTION, OPERATION)                                   \
+    ML_BINARY_F32(op##_f32, FUNCTION, ML_PARAMS_AS(context), p.minimum, p.maximum, \
+                  OPERATION(u, v))
 #define HALVES(op, context, OPERATION)                                                                     \
     ML_BINARY(op##_f16, uint16_t, uint16_t, ML_PARAMS_AS(context),                                               \
               half_of(OPERATION(FLOAT(u), FLOAT(v)), p.minimum, p.maximum))
@@ -32,12 +33,13 @@ static inline uint16_t half_of(float x, float minimum, float maximum) {
 #define SUB(u, v) ((u) - (v))
 #define MUL(u, v) ((u) * (v))
 #define SQUARE(u, v) (((u) - (v)) * ((u) - (v)))
-FLOATS(add, add_params, ML_ZIP_ADD)
-FLOATS(sub, add_params, ML_ZIP_SUB)
-FLOATS(mul, clamp_params, ML_ZIP_MUL)
+FLOATS(add, add_params, ML_ZIP_ADD, ADD)
+FLOATS(sub, add_params, ML_ZIP_SUB, SUB)
+FLOATS(mul, clamp_params, ML_ZIP_MUL, MUL)
 HALVES(add, add_params, ADD)
 HALVES(mul, clamp_params, MUL)
-ML_BINARY_F32(squared_difference_f32, ML_ZIP_SQUARED_DIFFERENCE, ML_NO_CONTEXT, 0.0f, 0.0f)
+ML_BINARY_F32(squared_difference_f32, ML_ZIP_SQUARED_DIFFERENCE, ML_NO_CONTEXT, -__builtin_inff(),
+              __builtin_inff(), SQUARE(u, v))
 
 typedef struct complex_f32 {
     float re, im;
