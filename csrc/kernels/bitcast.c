@@ -30,6 +30,6 @@ ML_KERNELS(bitcast) = {
     {.abi = ML_KERNEL_ABI,
      .name = "bitcast",
      .prepare = prepare_bitcast,
-     ML_TYPED({"x1|x2|x4|x8 -> x1|x2|x4|x8", NULL, NULL, bitcast})},
+     ML_TYPED({"x1|x2|x4|x8|x16 -> x1|x2|x4|x8|x16", NULL, NULL, bitcast})},
     ML_KERNELS_END,
 };

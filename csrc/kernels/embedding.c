@@ -33,12 +33,22 @@ static ml_status take_rows(const ml_call *c, int vector, int table, int32_t leas
 
 /* EMBEDDING_LOOKUP ------------------------------------------------------------------------------------------------------- */
 
+#define LOOKUP_FIELDS(X, S) X(S, i32, block) X(S, array, scales)
+ML_PARAMS(lookup_params, LOOKUP_FIELDS)
+
 static ml_status prepare_lookup(const ml_call *c, ml_wish *wish) {
     (void)wish;
+    const lookup_params *p = c->params;
     ml_status status = take_rows(c, 0, 1, 2);
     if (status != ML_OK) return status;
     const ml_quantization *q = ml_input_quantization(c, 1);
     const rows_blob *b = c->blob;
+    const int64_t blocks = p->scales.bytes / (int64_t)sizeof(float);
+    if (p->block && (b->width % p->block || b->rows * (b->width / p->block) != blocks))
+        return ml_fail(
+            c, ML_SHAPE_ERROR,
+            "%lld rows of %lld elements are no whole blocks of %d, of which %lld have a scale",
+            (long long)b->rows, (long long)b->width, p->block, (long long)blocks);
     if (q && q->n_scales > 1 && (q->dimension != 0 || q->n_scales != b->rows))
         return ml_fail(c, ML_SHAPE_ERROR,
                        "the table has %lld scales along dimension %d, expected %lld along 0",
@@ -77,6 +87,9 @@ static ml_status lookup(const ml_call *c) { return by_rows(c, lookup_some); }
     static ml_status name##_some(const ml_call *c, int64_t first, int64_t end,              \
                                  int32_t worker, void *args) {                              \
         const rows_blob *b = c->blob;                                                       \
+        const lookup_params *p = c->params;                                                 \
+        const float *blocks = p->scales.data;                                               \
+        const int64_t block = p->block ? p->block : b->width;                               \
         const ml_quantization *q = ml_input_quantization(c, 1);                             \
         const void *x = ml_in(c, 1);                                                        \
         type *y = (type *)ml_out(c, 0) + first * b->width;                                  \
@@ -85,9 +98,12 @@ static ml_status lookup(const ml_call *c) { return by_rows(c, lookup_some); }
             int64_t row;                                                                    \
             ml_status status = ml_read_indices(c, 0, i, 1, b->rows, &row);                  \
             if (status != ML_OK) return status;                                             \
-            const float scale = q->scales[q->n_scales > 1 ? row : 0];                       \
-            for (int64_t k = 0, at = row * b->width; k < b->width; k++, at++)               \
-                y[k] = ROUND((float)ELEMENT(x, at) * scale);                                \
+            for (int64_t k = 0, at = row * b->width; k < b->width;) {                       \
+                const float scale =                                                         \
+                    p->block ? blocks[at / block] : q->scales[q->n_scales > 1 ? row : 0];   \
+                for (const int64_t stop = k + block; k < stop; k++, at++)                   \
+                    y[k] = ROUND((float)ELEMENT(x, at) * scale);                            \
+            }                                                                               \
         }                                                                                   \
         return ML_OK;                                                                       \
     }                                                                                       \
@@ -235,6 +251,7 @@ static ml_status lookup_keys(const ml_call *c) { return by_rows(c, lookup_some_k
 ML_KERNELS(embedding) = {
     {.abi = ML_KERNEL_ABI,
      .name = "embedding_lookup",
+     ML_PARAMS_OF(lookup_params),
      .blob_bytes = sizeof(rows_blob),
      .prepare = prepare_lookup,
      ML_TYPED({"s32 s8|u8 -> f32", NULL, NULL, lookup_x1_f32},
@@ -244,7 +261,7 @@ ML_KERNELS(embedding) = {
               {"s32 s4 -> f16", NULL, NULL, lookup_s4_f16},
               {"s32 s2 -> f16", NULL, NULL, lookup_s2_f16}, {"s32 x1 -> x1", NULL, NULL, lookup},
               {"s32 x2 -> x2", NULL, NULL, lookup}, {"s32 x4 -> x4", NULL, NULL, lookup},
-              {"s32 x8 -> x8", NULL, NULL, lookup})},
+              {"s32 x8 -> x8", NULL, NULL, lookup}, {"s32 x16 -> x16", NULL, NULL, lookup})},
     {.abi = ML_KERNEL_ABI,
      .name = "embedding_lookup_sparse",
      ML_PARAMS_OF(sparse_params),
@@ -255,6 +272,6 @@ ML_KERNELS(embedding) = {
      .name = "hashtable_lookup",
      .blob_bytes = sizeof(rows_blob),
      .prepare = prepare_keys,
-     ML_TYPED({"s32 s32 x1|x2|x4|x8 -> any u8", NULL, NULL, lookup_keys})},
+     ML_TYPED({"s32 s32 x1|x2|x4|x8|x16 -> any u8", NULL, NULL, lookup_keys})},
     ML_KERNELS_END,
 };

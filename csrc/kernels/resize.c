@@ -197,7 +197,6 @@ ML_KERNELS(resize) = {
      ML_PARAMS_OF(resize_params),
      .blob_bytes = (int32_t)sizeof(resize_blob),
      .prepare = prepare_resize,
-     ML_TYPED({"f32 s32 -> f32", NULL, NULL, nearest}, {"u8 s32 -> u8", NULL, NULL, nearest},
-              {"s8 s32 -> s8", NULL, NULL, nearest}, {"s16 s32 -> s16", NULL, NULL, nearest})},
+     ML_TYPED({"x1|x2|x4 s32 -> any", NULL, NULL, nearest})},
     ML_KERNELS_END,
 };

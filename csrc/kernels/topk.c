@@ -24,11 +24,20 @@ static ml_status prepare_topk(const ml_call *c, ml_wish *wish) {
     if (b->k < 0 || b->k > b->size)
         return ml_fail(c, ML_SHAPE_ERROR, "k is %lld, expected 0 to %lld", (long long)b->k,
                        (long long)b->size);
+    if (ml_output(c, 1)->type == ML_S16 && b->size > INT16_MAX + 1)
+        return ml_fail(c, ML_SHAPE_ERROR, "indices of 16 bits do not name %lld elements",
+                       (long long)b->size);
     ml_shape y = *x;
     y.dims[y.rank - 1] = (int32_t)b->k;
     ml_reserve(wish, b->k * (int64_t)sizeof(int64_t));
     ml_status status = ml_set_output(c, 0, &y);
     return status == ML_OK ? ml_set_output(c, 1, &y) : status;
+}
+
+/* Indices are of k's type. */
+static inline void put_index(const ml_call *c, int64_t at, int64_t found) {
+    if (ml_out_tensor(c, 1)->type == ML_S16) ((int16_t *)ml_out(c, 1))[at] = (int16_t)found;
+    else ((int32_t *)ml_out(c, 1))[at] = (int32_t)found;
 }
 
 /* A heap of the best so far, the worst of them on top; then they are taken out from the worst on. Of equals the later is the
@@ -48,7 +57,6 @@ static ml_status prepare_topk(const ml_call *c, ml_wish *wish) {
         const topk_blob *b = c->blob;                                                    \
         const type *x = ml_in(c, 0);                                                     \
         type *y = ml_out(c, 0);                                                          \
-        int32_t *found_at = ml_out(c, 1);                                                \
         int64_t *heap = c->scratch, done = 0, work = 0;                                  \
         ml_status status = ML_OK;                                                        \
         for (int64_t r = 0; b->k > 0 && r < b->rows; r++, x += b->size, done += b->k) {  \
@@ -64,7 +72,7 @@ static ml_status prepare_topk(const ml_call *c, ml_wish *wish) {
             for (int64_t i = b->k - 1; i >= 0 && status == ML_OK; i--) {                 \
                 const int64_t found = heap[0];                                           \
                 y[done + i] = x[found];                                                  \
-                found_at[done + i] = (int32_t)found;                                     \
+                put_index(c, done + i, found);                                           \
                 heap[0] = heap[i];                                                       \
                 sift_##suffix(x, heap, i, 0);                                            \
                 status = ml_count_work(c, 1, &work);                                     \
@@ -85,10 +93,13 @@ ML_KERNELS(topk) = {
      .name = "topk_v2",
      .blob_bytes = (int32_t)sizeof(topk_blob),
      .prepare = prepare_topk,
-     ML_TYPED({"f32 s32 -> f32 s32", NULL, NULL, topk_f32},
-              {"u8 s32 -> u8 s32", NULL, NULL, topk_u8}, {"s8 s32 -> s8 s32", NULL, NULL, topk_s8},
-              {"s16 s32 -> s16 s32", NULL, NULL, topk_s16},
-              {"s32 s32 -> s32 s32", NULL, NULL, topk_s32},
-              {"s64 s32 -> s64 s32", NULL, NULL, topk_s64})},
+     ML_TYPED(
+         {"f32 s32 -> f32 s32", NULL, NULL, topk_f32}, {"u8 s32 -> u8 s32", NULL, NULL, topk_u8},
+         {"s8 s32 -> s8 s32", NULL, NULL, topk_s8}, {"s16 s32 -> s16 s32", NULL, NULL, topk_s16},
+         {"s32 s32 -> s32 s32", NULL, NULL, topk_s32}, {"s64 s32 -> s64 s32", NULL, NULL, topk_s64},
+         {"f32 s16 -> f32 s16", NULL, NULL, topk_f32}, {"u8 s16 -> u8 s16", NULL, NULL, topk_u8},
+         {"s8 s16 -> s8 s16", NULL, NULL, topk_s8}, {"s16 s16 -> s16 s16", NULL, NULL, topk_s16},
+         {"s32 s16 -> s32 s16", NULL, NULL, topk_s32},
+         {"s64 s16 -> s64 s16", NULL, NULL, topk_s64})},
     ML_KERNELS_END,
 };

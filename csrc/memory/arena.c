@@ -53,10 +53,8 @@ static bool commit_reserved(ml_arena *arena, int64_t bytes, int64_t keep) {
 #ifdef MADV_HUGEPAGE
     if (bytes >= HUGE_PAGE) madvise(base, (size_t)bytes, MADV_HUGEPAGE);
 #endif
-    if (outgrown && keep > 0) {
-        memcpy(base, arena->base, (size_t)keep);
-        arena->copied += keep;
-    }
+    if (outgrown && keep > 0) memcpy(base, arena->base, (size_t)keep);
+    if (outgrown) arena->copied += keep;
     arena->moves += base != arena->base;
     arena->base = base;
     arena->reserved = ML_ARENA_RESERVED;
@@ -95,8 +93,8 @@ ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error
     int64_t had = arena->capacity, more = bytes - had;
     ml_status status = ml_account_take(arena->account, "the arena", more, error);
     if (status != ML_OK) return status;
-    bool there = rounded > 0 && reserves && commit_reserved(arena, rounded, keep);
     bool may_map = rounded > 0 && (arena->reserved == 0 || in_first(arena));
+    bool there = rounded > 0 && reserves && commit_reserved(arena, rounded, keep);
     there = there || (may_map && commit_mapped(arena, rounded, keep));
     ml_account_give(arena->account, had + more - arena->capacity);
     return there ? ML_OK : ml_error_memory(error, "the arena", bytes, had);
@@ -105,8 +103,8 @@ ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error
 void ml_arena_release(ml_arena *arena) {
     if (arena->base && !in_first(arena))
         munmap(arena->base, (size_t)(arena->reserved ? arena->reserved : arena->capacity));
-    ml_account_give(arena->account, arena->capacity);
     free(arena->first);
+    ml_account_give(arena->account, arena->capacity);
     arena->base = arena->first = NULL;
     arena->capacity = arena->reserved = 0;
 }

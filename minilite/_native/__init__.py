@@ -19,16 +19,7 @@ from minilite._native.graph import (
 from minilite._native.hooks import Call
 from minilite._native.lowering import FOLDS, FOLLOWS, TRAITS, Answer, Lowering, widening
 from minilite._native.plan import Plan, TensorState
-from minilite._native.state import (
-    BindingRows,
-    Place,
-    Shared,
-    State,
-    Usage,
-    binding_rows,
-    debug_build,
-    packed_dims,
-)
+from minilite._native.state import BindingRows, Place, Shared, State, Usage, binding_rows, debug_build, packed_dims
 from minilite._native.status import (
     BUSY,
     MAX_RANK,

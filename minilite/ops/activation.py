@@ -9,6 +9,7 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
+from minilite.ops_shared.bfloat16 import through_f32
 from minilite.ops_shared.checks import check_output, quantized, quantized_or_bare
 from minilite.ops_shared.fixed_point import (
     input_of,
@@ -220,12 +221,12 @@ OPERATORS = (
     _unary(
         "LOGISTIC",
         range(1, 4),
-        reference=reference_logistic,
-        types=each("T -> T", "f32 f16 s8 u8 s16"),
+        reference=through_f32(reference_logistic),
+        types=each("T -> T", "f32 f16 bf16 s8 u8 s16"),
         check=_check_logistic,
         rule={
             "f32": "within 4 ULP of float64, 0 where that is subnormal; LiteRT's reference is off by up to 2e-8 for x < -9 (it takes exp(x))",
-            "f16": "as f32, rounded once",
+            "f16 bf16": "as f32, rounded once",
             "s8 u8": "table: `half away(sigmoid(scale (x - zp)) / scale_y) + zp_y` through float32; output scale 1/256",
             "s16": "256 values of `65536 sigmoid(i / 24)` and lines between them; output scale 1/32768",
         },
@@ -233,8 +234,8 @@ OPERATORS = (
     _unary(
         "TANH",
         range(1, 4),
-        reference=reference_tanh,
-        types=each("T -> T", "f32 f16 s8 u8 s16"),
+        reference=through_f32(reference_tanh),
+        types=each("T -> T", "f32 f16 bf16 s8 u8 s16"),
         check=_check_tanh,
         rule={
             "f32": "within 6 ULP",

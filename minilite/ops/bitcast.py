@@ -24,7 +24,7 @@ OPERATORS = (
         "BITCAST",
         range(1, 2),
         takes="x -> y",
-        types=(f"{_TYPES} -> {_TYPES}",),
+        types=(f"{_TYPES} -> {_TYPES}", "b8 -> b8", "c128 -> c128"),
         reference=reference_bitcast,
         in_place=(0,),
         view=True,

@@ -6,6 +6,7 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array
+from minilite.ops_shared.bfloat16 import narrowed, widened
 from minilite.ops_shared.fixed_point import input_of
 from minilite.ops_shared.operator import Operator, OpNode
 
@@ -19,10 +20,10 @@ def reference_cast(node: OpNode, x: Array) -> Array:
     if source == target:
         return x.copy()
     if source == TensorType.BFLOAT16:
-        x = (x.astype(np.uint32) << 16).view(np.float32)
+        x = widened(x)
     x = x.real if x.dtype.kind == "c" else x
     if target == TensorType.BFLOAT16:
-        return _bfloat_bits(x.astype(np.float32))
+        return narrowed(x.astype(np.float32))
     kind = np.dtype(numpy_type(target))
     if kind == np.bool_:
         return np.asarray(x != 0)
@@ -37,13 +38,6 @@ def _saturated(x: Array, kind: np.dtype[np.integer]) -> Array:
     inside = (wide >= info.min) & (wide < float(info.max) + 1)  # float(info.max) + 1 is exact, info.max may not be
     outside = np.where(wide < 0, info.min, info.max)
     return np.asarray(np.where(inside, np.where(inside, wide, 0).astype(kind), outside.astype(kind)))
-
-
-def _bfloat_bits(x: Array) -> Array:
-    """To nearest, ties to even; NaN with nothing but its sign and the quiet bit."""
-    bits = x.view(np.uint32)
-    rounded = (bits.astype(np.uint64) + 0x7FFF + (bits >> 16 & 1)) >> 16
-    return np.where(np.isnan(x), bits >> 16 & 0x8000 | 0x7FC0, rounded).astype(np.uint16)
 
 
 OPERATORS = (

@@ -8,6 +8,7 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
+from minilite.ops_shared.bfloat16 import through_f32
 from minilite.ops_shared.checks import check_quantized
 from minilite.ops_shared.fixed_point import input_of, multiply_by_quantized_multiplier, quantize_multiplier
 from minilite.ops_shared.operator import Operator, OpNode
@@ -51,16 +52,17 @@ def _rescaled(node: OpNode, position: int, x: Array) -> Array:
 
 
 _comparison = functools.partial(
-    Operator, takes="a b -> y", reference=reference_comparison, check=_check, hangs_on="kind"
+    Operator, takes="a b -> y", reference=through_f32(reference_comparison), check=_check, hangs_on="kind"
 )
 _order = functools.partial(
     _comparison,
     types=each("T T -> b8", "f32 f16 s8 u8 s16 s32 s64"),
     rule={
-        "f32 f16 s16 s32 s64": "exact; NaN is less than nothing; s16 by its integers, whatever the scales",
+        "f32 f16 bf16 s16 s32 s64": "exact; NaN is less than nothing; s16 by its integers, whatever the scales",
         "s8 u8": "compares `(x - zp) << 8` after double rounding by the scale: a table each",
     },
 )
+_ORDER_BF16 = each("T T -> b8", "f32 f16 bf16 s8 u8 s16 s32 s64")
 _equality = functools.partial(
     _comparison,
     types=each("T T -> b8", "f32 f16 s8 u8 s16 s32 s64 b8 string"),
@@ -70,9 +72,9 @@ _equality = functools.partial(
     },
 )
 OPERATORS = (
-    _order("LESS", range(1, 4)),
+    _order("LESS", range(1, 4), types=_ORDER_BF16),
     _order("LESS_EQUAL", range(1, 3)),
-    _order("GREATER", range(1, 3)),
+    _order("GREATER", range(1, 3), types=_ORDER_BF16),
     _order("GREATER_EQUAL", range(1, 4)),
     _equality("EQUAL", range(1, 6)),
     _equality("NOT_EQUAL", range(1, 5)),

@@ -21,7 +21,7 @@ def reference_set_diag(node: OpNode, x: Array, diagonal: Array) -> Array:  # noq
     return y
 
 
-_TYPES = "f32 s8 u8 s16 s32 s64"
+_TYPES = "f32 s8 u8 s16 s32 u32 s64"
 OPERATORS = (
     Operator(
         "MATRIX_DIAG",

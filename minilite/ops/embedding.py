@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from minilite.errors import KernelError, ShapeError
-from minilite.format.dtypes import numpy_type
+from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array
 from minilite.ops_shared.checks import check_channels
 from minilite.ops_shared.fixed_point import input_of
@@ -23,12 +23,33 @@ def _rows(table: Array, indices: Array) -> Array:
     return table[indices]
 
 
+def _block_scales(node: OpNode) -> Array:
+    """The scales of a table's blocks, row by row; none where it is quantized otherwise. Raises: UnsupportedOpError."""
+    table = input_of(node, 1)
+    q = table.quantization
+    if q.scales_tensor < 0 or table.type == node.outputs[0].type:
+        return np.zeros(0, np.float32)
+    scales = node.subgraphs[node.subgraph].tensors[q.scales_tensor]
+    if scales.type not in (TensorType.FLOAT16, TensorType.FLOAT32) or scales.data is None:
+        raise node.refuse(f"tensor '{scales.name}', the scales of '{table.name}', must be a constant of f16 or f32")
+    if q.zero_points_tensor >= 0 or q.block_size < 1:
+        raise node.refuse(
+            f"table '{table.name}' has blocks of {q.block_size} and zero points, it must have blocks alone"
+        )
+    return scales.data.astype(np.float32).reshape(-1)
+
+
+def _block(node: OpNode) -> int:
+    return input_of(node, 1).quantization.block_size if _block_scales(node).size else 0
+
+
 def _check_lookup(node: OpNode) -> None:
     table = input_of(node, 1)
     if table.type == node.outputs[0].type:
         return
-    if table.quantization.block_size or table.quantization.scales_tensor >= 0:
-        raise node.refuse(f"table '{table.name}' is quantized by blocks, only rows or all of it are supported")
+    if table.quantization.scales_tensor >= 0:
+        _block_scales(node)
+        return
     check_channels(node, table)
     if any(table.quantization.zero_points):
         raise node.refuse(f"table '{table.name}' has zero points, they must be 0")
@@ -40,7 +61,10 @@ def reference_lookup(node: OpNode, ids: Array, table: Array) -> Array:
     output = np.dtype(numpy_type(node.outputs[0].type))
     if node.outputs[0].type == input_of(node, 1).type:
         return rows
-    scales = np.array(input_of(node, 1).quantization.scales, np.float32)
+    blocks, scales = _block_scales(node), np.array(input_of(node, 1).quantization.scales, np.float32)
+    if blocks.size:
+        scales = np.repeat(blocks, _block(node)).reshape(table.shape)[ids]
+        return np.asarray((rows.view(np.int8).astype(np.float32) * scales).astype(output))
     scale = scales[ids] if len(scales) > 1 else scales[:1]
     steps = rows.view(np.int8).astype(np.float32)
     return np.asarray((steps * scale.reshape(-1, *(1,) * (rows.ndim - 1))).astype(output))
@@ -81,15 +105,19 @@ def reference_keys(node: OpNode, wanted: Array, keys: Array, table: Array) -> tu
     return y, hits.astype(np.uint8)
 
 
+_WHOLE = "f32 f16 bf16 f64 s8 u8 b8 s16 u16 s32 u32 s64 u64 c64 c128"
 OPERATORS = (
     Operator(
         "EMBEDDING_LOOKUP",
         range(1, 6),
         takes="ids table -> y",
-        types=(*each("s32 T -> T", "f32 f16 bf16 s8 u8 b8 s16 s32 s64"), "s32 s8|u8|s4|s2 -> f32|f16"),
+        types=(*each("s32 T -> T", _WHOLE), "s32 s8|u8|s4|s2 -> f32|f16"),
         reference=reference_lookup,
+        params={"block": _block, "scales": _block_scales},
         check=_check_lookup,
-        rule={"": "to floats `x * scale`, of its row where it has one, rounded once; bytes of u8 are taken for s8"},
+        rule={
+            "": "to floats `x * scale`, of its row or block where it has one, rounded once; bytes of u8 are taken for s8"
+        },
     ),
     Operator(
         "EMBEDDING_LOOKUP_SPARSE",
@@ -108,7 +136,7 @@ OPERATORS = (
         "HASHTABLE_LOOKUP",
         range(1, 2),
         takes="wanted keys table -> y hits",
-        types=(*each("s32 s32 T -> T u8", "f32 f16 s8 u8 b8 s16 s32 s64"), "s32 s32 string -> string u8"),
+        types=(*each("s32 s32 T -> T u8", _WHOLE), "s32 s32 string -> string u8"),
         reference=reference_keys,
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from minilite.format.model import Array
+from minilite.ops_shared.bfloat16 import through_f32
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.types import each
 
@@ -38,9 +39,9 @@ OPERATORS = (
         "ATAN2",
         range(1, 2),
         takes="a b -> y",
-        types=each("T T -> T", "f32 f16 f64"),
-        reference=reference_atan2,
+        types=each("T T -> T", "f32 f16 bf16 f64"),
+        reference=through_f32(reference_atan2),
         in_place=(0, 1),
-        rule={"f32 f64": "libm's", "f16": "as f32, rounded once"},
+        rule={"f32 f64": "libm's", "f16 bf16": "as f32, rounded once"},
     ),
 )

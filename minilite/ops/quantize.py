@@ -7,6 +7,7 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Tensor
+from minilite.format.packed import PACKED, unpack
 from minilite.ops_shared.checks import check_channels, check_quantized
 from minilite.ops_shared.fixed_point import input_of, rescale, round_half_away, scale_ratio
 from minilite.ops_shared.operator import Operator, OpNode
@@ -41,9 +42,10 @@ def _check_dequantize(node: OpNode) -> None:
 
 def fold_dequantize(node: OpNode) -> tuple[Array, ...]:
     """Of a constant."""
-    source = input_of(node).data
-    assert source is not None
-    return (reference_dequantize(node, source),)
+    source = input_of(node)
+    assert source.data is not None
+    packed = source.type in PACKED
+    return (reference_dequantize(node, unpack(source.data, source.type, source.shape) if packed else source.data),)
 
 
 def reference_dequantize(node: OpNode, x: Array) -> Array:
@@ -110,14 +112,14 @@ OPERATORS = (
         "DEQUANTIZE",
         range(1, 10),
         takes="x -> y",
-        types=("f16|s8|u8|s16 -> f32",),
+        types=("f16|s8|u8|s16|s4|s2|u4 -> f32",),
         folds=fold_dequantize,
         reference=reference_dequantize,
         in_place=(0,),
         check=_check_dequantize,
         hangs_on="kind",
         rule={
-            "s8 u8 s16": "`scale * (x - zp)`, one rounding; also per channel",
+            "s8 u8 s16 s4 s2 u4": "`scale * (x - zp)`, one rounding; also per channel",
             "f16": "exact. Of constants: done once, when the model is lowered",
         },
     ),

@@ -77,14 +77,13 @@ def reference_nearest(node: OpNode, x: Array, size: Array) -> Array:
 
 
 _PARAMS = {"align_corners": "align_corners", "half_pixel_centers": "half_pixel_centers"}
-_TYPES = each("T s32 -> T", "f32 u8 s8 s16")
 
 OPERATORS = (
     Operator(
         "RESIZE_BILINEAR",
         range(1, 5),
         takes="x size -> y",
-        types=_TYPES,
+        types=each("T s32 -> T", "f32 u8 s8 s16"),
         params=_PARAMS,
         reference=reference_bilinear,
         check=_check,
@@ -99,7 +98,7 @@ OPERATORS = (
         "RESIZE_NEAREST_NEIGHBOR",
         range(1, 5),
         takes="x size -> y",
-        types=_TYPES,
+        types=each("T s32 -> T", "f32 f16 bf16 s8 u8 b8 s16 u16 s32 u32"),
         params=_PARAMS,
         reference=reference_nearest,
     ),

@@ -13,7 +13,7 @@ def reference_topk(_: OpNode, x: Array, k: Array) -> tuple[Array, Array]:
     count = int(k.ravel()[0])
     order = x.shape[-1] - 1 - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
     chosen = order[..., :count]
-    return np.take_along_axis(x, chosen, axis=-1), chosen.astype(np.int32)
+    return np.take_along_axis(x, chosen, axis=-1), chosen.astype(k.dtype)
 
 
 OPERATORS = (
@@ -21,7 +21,7 @@ OPERATORS = (
         "TOPK_V2",
         range(1, 4),
         takes="x k -> values indices",
-        types=tuple(f"{kind} s32 -> {kind} s32" for kind in ["f32", "u8", "s8", "s16", "s32", "s64"]),
+        types=tuple(f"{x} {k} -> {x} {k}" for k in ("s32", "s16") for x in ("f32", "u8", "s8", "s16", "s32", "s64")),
         reference=reference_topk,
     ),
 )

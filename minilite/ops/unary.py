@@ -9,6 +9,7 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
+from minilite.ops_shared.bfloat16 import through_f32
 from minilite.ops_shared.checks import quantized, quantized_or_bare
 from minilite.ops_shared.fixed_point import (
     dequantize,
@@ -133,7 +134,7 @@ def _check_abs(node: OpNode) -> None:
     (quantized_or_bare if input_of(node).type == TensorType.INT16 else quantized)(node)
 
 
-_unary = functools.partial(Operator, in_place=(0,), takes="x -> y", reference=reference_function)
+_unary = functools.partial(Operator, in_place=(0,), takes="x -> y", reference=through_f32(reference_function))
 _TURNS = "within 3 ULP up to 20000 in size, libm's beyond"
 _LINES = "512 lines over all of int16, computed in float32; zero points 0"
 _BYTES = "table: through float32, `half away(y / scale_y) + zp_y`"
@@ -151,8 +152,8 @@ OPERATORS = (
     _unary(
         "NEG",
         range(1, 2),
-        types=each("T -> T", "f32 f16 s8 s16 s32 s64"),
-        reference=reference_neg,
+        types=each("T -> T", "f32 f16 bf16 s8 s16 s32 s64"),
+        reference=through_f32(reference_neg),
         rule={"s8 s16 s32 s64": "the integer's own, whatever the scales; wraps"},
     ),
     _unary(
@@ -203,12 +204,12 @@ OPERATORS = (
         types=each("T -> T", "f32 f16"),
         rule={"f32": _TURNS, "f16": "libm's of float32, rounded once"},
     ),
-    _unary("FLOOR", range(1, 2), types=each("T -> T", "f32 f16"), rule={"": "exact"}),
+    _unary("FLOOR", range(1, 2), types=each("T -> T", "f32 f16 bf16"), rule={"": "exact"}),
     _unary("CEIL", range(1, 2), types=("f32 -> f32",), rule={"": "exact (oracle: LiteRT's optimized kernel)"}),
     _unary(
         "ROUND",
         range(1, 2),
-        types=each("T -> T", "f32 f16"),
+        types=each("T -> T", "f32 f16 bf16"),
         rule={"": "exact, ties to even (oracle: LiteRT's optimized kernel)"},
     ),
     _unary("SIGN", range(1, 3), types=each("T -> T", "f32 f64 s32"), rule={"": "exact; NaN stays"}),

@@ -12,7 +12,7 @@ from support.node import OneNode, const, counting, quantized
 from minilite.errors import ShapeError, UnsupportedOpError
 from minilite.format.quantization import Quantization
 
-DEPTH, BATCH = "f32 s8 u8 s32 s64", "f32 s8 u8 s16 s32 s64"
+DEPTH, BATCH = "f32 s8 u8 s32 s64", "f32 f16 f64 s8 u8 b8 s16 u16 s32 u32 s64 u64 c64"
 BLOCKS = [2, 3], [[1, 0], [2, 1]]
 EVERY_TYPE = {
     "DEPTH_TO_SPACE": Case([(2, 3, 4, 8)], {"block_size": 2}, litert=DEPTH, one_scale=True),

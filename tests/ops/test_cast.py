@@ -29,10 +29,10 @@ class Chain:
         for number, kind in enumerate(kinds[1:]):
             t = g.node("CAST", [t], out=(f"t{number}", x.shape, kind_of(kind)))
         g.output(t)
-        self.model, self.x = builder.build(), x
+        self.model, self.arrays = builder.build(), [x]
 
     def check(self) -> Array:
-        return check(self.model, [self.x])[0]
+        return check(self.model, self.arrays)[0]
 
 
 def edged(rng: np.random.Generator, kind: str) -> Array:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from support.cases import Case
-from support.compare import EPS, REFERENCE
-from support.node import Given, OneNode, Out, const, counting, values
+from support.compare import EPS, REFERENCE, check, run_minilite
+from support.node import Given, OneNode, Out, const, counting, kind_of, values
 
 from minilite.errors import KernelError, ShapeError, UnsupportedOpError
+from minilite.format.builder import ModelBuilder
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
 
@@ -66,6 +67,54 @@ def test_reals(kind: str, to: str, constant: bool) -> None:
         )  # rows of whole bytes alone
         for scales in ((0.0173,), tuple(rng.uniform(0.01, 2, 9).astype(np.float32).tolist())):
             lookup(ids, table, kind, to, scales, constant).check(oracle=oracle)
+
+
+class Blocks:
+    """A table of 4 or 2 bits with a scale for each block of a row."""
+
+    def __init__(self, kind: str, to: str, block: int, scales: Any, width: int = 24) -> None:
+        self.table = values(np.random.default_rng(block), kind, (5, width))
+        self.arrays = [np.array([4, 0, 3, 3], np.int32)]
+        builder = ModelBuilder()
+        g = builder.subgraph()
+        ids, at = g.input("ids", (4,), kind_of("s32")), g.constant("scales", scales)
+        q = Quantization(block_size=block, scales_tensor=at)
+        table = g.constant("table", self.table, kind_of(kind), quantization=q)
+        g.output(g.node("EMBEDDING_LOOKUP", [ids, table], out=("y", (4, width), kind_of(to)), version=5))
+        self.model = builder.build()
+
+
+@pytest.mark.parametrize("block", [2, 8, 24])
+@pytest.mark.parametrize("kind", ["s4", "s2"])
+@pytest.mark.parametrize("to", ["f32", "f16"])
+def test_blocks(kind: str, to: str, block: int) -> None:
+    scales = np.random.default_rng(1).uniform(0.01, 2, (5, 24 // block)).astype(np.float16)
+    made = Blocks(kind, to, block, scales)
+    whole = kind == "s4" or block % 4 == 0  # LiteRT begins each block at a byte
+    [y] = check(made.model, made.arrays, oracle=REFERENCE if whole else None)
+    expected = made.table * np.repeat(scales.astype(np.float32), block, axis=1)
+    np.testing.assert_array_equal(y, expected[made.arrays[0]].astype(y.dtype))
+
+
+def test_blocks_refused() -> None:
+    for block, scales, error, message in (
+        (
+            7,
+            np.ones((5, 3), np.float16),
+            ShapeError,
+            "5 rows of 24 elements are no whole blocks of 7, of which 15 have",
+        ),
+        (8, np.ones((5, 2), np.float16), ShapeError, "no whole blocks of 8, of which 10 have a scale"),
+        (
+            8,
+            np.ones((5, 3), np.int32),
+            UnsupportedOpError,
+            "'scales', the scales of 'table', must be a constant of f16",
+        ),
+    ):
+        made = Blocks("s4", "f32", block, scales)
+        with pytest.raises(error, match=message):
+            run_minilite(made.model, made.arrays)
 
 
 @pytest.mark.parametrize("ids", [[], [0], [4, 4, 0, 1], list(range(5)) * 200])

@@ -32,7 +32,25 @@ def every_densify(rng: np.random.Generator, inputs: Any, outputs: Any) -> Any:
     return SparseNode(model(*compressed(x), x.shape)), {}
 
 
-EVERY_TYPE = {"QUANTIZE": every_quantize, "DEQUANTIZE": Case([(2, 3, 40)]), "DENSIFY": every_densify}
+def every_dequantize(rng: np.random.Generator, inputs: Any, outputs: Any) -> Any:
+    if inputs[0] not in ("s4", "s2", "u4"):
+        return Case([(2, 3, 40)])
+    given = Given(values(rng, inputs[0], (2, 3, 40)), quantization=Quantization((0.37,), (1,)), kind=inputs[0])
+    oracle = None if inputs[0] == "s2" else REFERENCE  # of which LiteRT takes no arrays
+    return OneNode("DEQUANTIZE", [given], kind="f32", version=6), {"oracle": oracle}
+
+
+EVERY_TYPE = {"QUANTIZE": every_quantize, "DEQUANTIZE": every_dequantize, "DENSIFY": every_densify}
+
+
+@pytest.mark.parametrize("by_channel", [False, True])
+@pytest.mark.parametrize("kind", ["s4", "s2", "u4"])
+def test_packed_weights(kind: str, by_channel: bool) -> None:
+    scales = (0.37, 0.2, 3.5) if by_channel else (0.37,)
+    x = values(np.random.default_rng(1), kind, (3, 7))
+    given = Given(x, True, Quantization(scales, (0,) * len(scales)), kind)
+    y = OneNode("DEQUANTIZE", [given], kind="f32", version=6).check()
+    np.testing.assert_array_equal(y, x * np.array(scales, np.float32)[:, None])
 
 
 def by_channel(rng: np.random.Generator, kind: str, axis: int, count: int) -> Quantization:

@@ -26,6 +26,14 @@ def test_rows(kind: str) -> None:
                     OneNode("TOPK_V2", [array, count], outs=[Out(kind), Out("s32")]).check()
 
 
+def test_short_indices() -> None:
+    x = values(np.random.default_rng(5), "f32", (2, 300))
+    for count in (const(7, np.int16), np.array(7, np.int16)):
+        OneNode("TOPK_V2", [x, count], outs=[Out("f32"), Out("s16")]).check()
+    wide = OneNode("TOPK_V2", [np.zeros((1, 32769), np.int8), const(2, np.int16)], outs=[Out("s8"), Out("s16")])
+    wide.refused(ShapeError, "indices of 16 bits do not name 32769 elements", by_litert=False)  # which lets them wrap
+
+
 def test_refusals() -> None:
     x = np.zeros((2, 3), np.float32)
     outs = [Out("f32"), Out("s32")]

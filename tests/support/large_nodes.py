@@ -142,7 +142,14 @@ def segments(op: str) -> Special:
 
 
 def topk(rng: Any, inputs: Any, outputs: Any) -> Any:
-    return OneNode("TOPK_V2", [values(rng, inputs[0], (4, N // 4)), const(5)], outs=[Out(k) for k in outputs]), {}
+    given = [values(rng, inputs[0], (64, N // 64)), const(5, dtype_of(inputs[1]))]
+    return OneNode("TOPK_V2", given, outs=[Out(k) for k in outputs]), {}
+
+
+def hashed(rng: Any, inputs: Any, outputs: Any) -> Any:
+    given = [values(rng, "f32", (64, 8)), values(rng, inputs[1], (512, 8))]
+    given += [values(rng, "f32", (512,))] if len(inputs) > 2 else []
+    return OneNode("LSH_PROJECTION", given, {"type": "DENSE"}, kind="s32"), {}
 
 
 def scatter_nd(rng: Any, inputs: Any, outputs: Any) -> Any:

@@ -15,6 +15,7 @@ class SparseNode(NamedTuple):
     """A model whose output is made of a constant alone."""
 
     model: bytes
+    arrays: tuple[Array, ...] = ()
 
     def check(self) -> Array:
         """The output, once C, numpy and LiteRT agree."""

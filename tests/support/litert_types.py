@@ -1,0 +1,164 @@
+"""Which types LiteRT runs an operator in and minilite's row does not name.
+
+    PYTHONPATH=tests python -m support.litert_types [OPERATOR ...]
+
+prints a line for each: the operator and its types. The tests' own cases are the nodes, with the type of all operands of one type
+exchanged for each other type there is. LiteRT runs in a child, for some of them end it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import os
+import pathlib
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from ai_edge_litert import interpreter as litert
+from support.cases import Case
+from support.compare import BUILTIN
+from support.node import OneNode, kind_of
+
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
+from minilite.ops import operators
+from minilite.ops_shared.operator import Operator
+from minilite.ops_shared.types import written_out
+
+Types = tuple[tuple[str, ...], tuple[str, ...]]
+"""Those of inputs and of outputs."""
+
+OTHERS = tuple(kind.suffix for kind in TensorType if kind.suffix not in ("resource", "variant"))
+TESTS = pathlib.Path(__file__).resolve().parents[1] / "ops"
+
+
+def cases() -> dict[str, Any]:
+    """EVERY_TYPE of all families' tests."""
+    sys.path.insert(0, str(TESTS))
+    stems = sorted(path.stem for path in TESTS.glob("test_*.py") if path.stem != "test_every_type")
+    found = [getattr(importlib.import_module(stem), "EVERY_TYPE", {}) for stem in stems]
+    return {op: case for family in found for op, case in family.items()}
+
+
+def spelled(types: Types) -> str:
+    """ "f32 s32 -> f32"."""
+    return " -> ".join(" ".join(side) for side in types)
+
+
+def named(row: Operator) -> Iterator[Types]:
+    """The first combination of each line of a row's types."""
+    for text in row.types:
+        for sides in written_out(text):
+            inputs, outputs = (tuple(TensorType(code).suffix for code in side) for side in sides)
+            yield inputs, outputs
+            break
+
+
+def exchanged(types: Types) -> Iterator[Types]:
+    """One type exchanged for each other one."""
+    for one in dict.fromkeys((*types[0], *types[1])):
+        for other in OTHERS:
+            inputs, outputs = (tuple(other if kind == one else kind for kind in side) for side in types)
+            yield inputs, outputs
+
+
+def asked(row: Operator) -> list[Types]:
+    """Types that the row refuses, near those that it names."""
+    codes = {kind.suffix: int(kind) for kind in TensorType}
+    tried = dict.fromkeys(other for types in named(row) for other in exchanged(types))
+    return [types for types in tried if row.refusal(*([codes[kind] for kind in side] for side in types))]
+
+
+def node_of(op: str, said: Any, types: Types) -> OneNode | None:
+    """The case's node in these types; None where it cannot be made of them."""
+    rng = np.random.default_rng(zlib.crc32(repr((op, types)).encode()))
+    with contextlib.suppress(Exception):
+        case = said if isinstance(said, Case) else said(rng, *types)
+        return case.node(op, rng, *types) if isinstance(case, Case) else case[0]
+    return None
+
+
+def has(node: OneNode, types: Types) -> bool:
+    """Whether the node is in these types: some cases take no notice of them."""
+    from minilite import load_model
+
+    [graph] = load_model(node.model).subgraphs[:1]
+    [found] = graph.nodes
+    inputs = [graph.tensors[i].type for i in found.inputs if i >= 0]
+    outputs = [graph.tensors[i].type for i in found.outputs]
+    return [inputs, outputs] == [[kind_of(kind) for kind in side] for side in types]
+
+
+def said_of(interpreter: Any, tensor: int) -> str:
+    """What LiteRT's Python calls the type of a tensor; empty for those that it has no word for."""
+    try:
+        return str(interpreter._interpreter.TensorType(tensor, 0))
+    except ValueError:
+        return ""
+
+
+@functools.cache
+def said_of_type(kind: str) -> str:
+    """What it calls this type."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    graph.output(graph.input("x", (2,), kind_of(kind)))
+    return said_of(litert.Interpreter(model_content=builder.build(), experimental_op_resolver_type=BUILTIN), 0)
+
+
+def litert_runs(node: OneNode, types: Types) -> bool:
+    """Whether LiteRT gets to the end, and has not given the outputs other types. It takes no arrays of some types: those inputs
+    stay as they are."""
+    try:
+        interpreter = litert.Interpreter(model_content=node.model, experimental_op_resolver_type=BUILTIN)
+        interpreter.allocate_tensors()
+        for index, array in zip(interpreter._interpreter.InputIndices(), node.arrays, strict=True):
+            with contextlib.suppress(ValueError):
+                interpreter.set_tensor(index, array)
+        interpreter.invoke()
+        for index, kind in zip(interpreter._interpreter.OutputIndices(), types[1], strict=True):
+            if said_of(interpreter, index) != said_of_type(kind):
+                return False
+    except (RuntimeError, ValueError, TypeError):
+        return False
+    return True
+
+
+def runs(op: str, said: Any, all_types: Sequence[Types]) -> Iterator[Types]:
+    """Those of the types that LiteRT runs, in children of this process: what ends one is not run."""
+    first = 0
+    while first < len(all_types):
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            for number in range(first, len(all_types)):
+                os.write(writing, f"{number}\n".encode())
+                node = node_of(op, said, all_types[number])
+                if node is not None and has(node, all_types[number]) and litert_runs(node, all_types[number]):
+                    os.write(writing, b"runs\n")
+            os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading) as lines:
+            for line in lines:
+                if line == "runs\n":
+                    yield all_types[first]
+                else:
+                    first = int(line)
+        first = first + 1 if os.waitpid(child, 0)[1] else len(all_types)
+
+
+def main() -> None:
+    table, known = operators(), cases()
+    for op in sys.argv[1:] or sorted(set(known) & set(table)):
+        for types in runs(op, known[op], asked(table[op])):
+            print(op, spelled(types), flush=True)
+
+
+if __name__ == "__main__":
+    main()
