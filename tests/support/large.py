@@ -198,6 +198,12 @@ LARGE: dict[str, Any] = {
     "SignalFramer": lambda rng, *_: (family("stream").framer((1, 160 * 4096), 320, 160), {}),
     "SignalOverlapAdd": lambda rng, inputs, outputs: (family("stream").overlap((1, 4096, 320), 160, inputs[0]), {}),
     "SignalDelay": lambda rng, *_: (family("stream").delay((16, 1 << 15), 100), {}),
+    "LSH_PROJECTION": lambda rng, inputs, outputs: (
+        family("lsh_projection").projection(
+            values(rng, "f32", (16, 8)), values(rng, inputs[1], (2048, 16)), kind=inputs[1]
+        ),
+        {},
+    ),
     "TransformTensorBilinear": lambda rng, *_: (
         family("landmarks").crop(values(rng, "f32", (1, 64, 64, 8)), family("landmarks").placed(0.1, 0, 2, 0, 0.1, 1), 512, 512), {}),
     "TransformLandmarks": lambda rng, *_: (

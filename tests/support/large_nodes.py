@@ -142,7 +142,9 @@ def segments(op: str) -> Special:
 
 
 def topk(rng: Any, inputs: Any, outputs: Any) -> Any:
-    return OneNode("TOPK_V2", [values(rng, inputs[0], (4, N // 4)), const(5)], outs=[Out(k) for k in outputs]), {}
+    shape = (4, N // 4) if inputs[1] == "s32" else (N >> 15, 1 << 15)
+    given = [values(rng, inputs[0], shape), const(5, dtype_of(inputs[1]))]
+    return OneNode("TOPK_V2", given, outs=[Out(k) for k in outputs]), {}
 
 
 def scatter_nd(rng: Any, inputs: Any, outputs: Any) -> Any:
