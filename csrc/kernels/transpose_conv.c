@@ -307,20 +307,24 @@ static void multiply(const ml_call *c, int64_t first, int64_t count) {
 
 static ml_status finish_integers(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                                  void *args) {
-    const int64_t n = ((const transpose_conv_blob *)c->blob)->outputs, at = first * n;
+    const transpose_conv_blob *b = c->blob;
+    const int64_t n = b->outputs, at = first * n;
     const int32_t type = ml_out_tensor(c, 0)->type;
     reordered_call as;
     (void)worker, (void)args;
-    const ml_requantized r = {
-        .bias = ml_in_optional(c, 3),
-        .sums = (const char *)ml_scratch(c, ((const transpose_conv_blob *)c->blob)->sums) +
-                at * (is_wide(c) ? 8 : 4),
-        .rows = end - first,
-        .n = n,
-        .y = (char *)ml_out(c, 0) + at * ml_type_bytes(type),
-        .y_stride = n};
-    if (is_wide(c)) ml_requantize_wide(weighted(c, &as), &r);
-    else ml_requantize_sums(weighted(c, &as), &r, type);
+    const ml_requantized r = {.bias = ml_in_optional(c, 3),
+                              .sums =
+                                  (const char *)ml_scratch(c, b->sums) + at * (is_wide(c) ? 8 : 4),
+                              .rows = end - first,
+                              .n = n,
+                              .y = (char *)ml_out(c, 0) + at * ml_type_bytes(type),
+                              .y_stride = n};
+    if (is_wide(c)) {
+        ml_requantize_wide(weighted(c, &as), &r);
+    } else {
+        const int64_t k = b->depth * b->taps[0] * b->taps[1];
+        ml_requantize_bytes(weighted(c, &as), &r, ml_limit_of(r.bias, n, k));
+    }
     return ML_OK;
 }
 

@@ -1,7 +1,7 @@
 /* bytes.c -- packs weights of bytes, and makes bytes of what meets them. */
 #include "rules/bytes.h"
 
-#include "math/quantize_row.h"
+#include "math/steps.h"
 
 int64_t ml_weights_s8_bytes(int64_t n, int64_t pieces, int64_t k) {
     return ml_round_up(ml_packed_s8(n, pieces, k), 64) +

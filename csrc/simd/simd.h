@@ -56,6 +56,9 @@ static inline int64_t ml_packed_s8(int64_t n, int64_t pieces, int64_t k) {
     return (n + ML_PART_S8 - 1) / ML_PART_S8 * ML_PART_S8 * pieces * ((k + 3) / 4 * 4);
 }
 
+/* Bits by which add_s16 shifts its operands. */
+enum { ML_LEFT_S16 = 15 };
+
 /* What softmax_s8 makes of the sum of a row. */
 typedef struct ml_softmax_scale {
     int32_t reciprocal; /* in Q0.31 */

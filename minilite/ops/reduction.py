@@ -200,7 +200,7 @@ OPERATORS = (
         check=quantized_or_bare,
         hangs_on="kind",
         rule={
-            "f32": "float32 sums, 8 side by side along a reduced last dimension; one division. Within 16 eps of the mean of "
+            "f32": "float32 sums, in lanes along a reduced last dimension; one division. Within 16 eps of the mean of "
             "`abs(x)` on the tested sizes",
             "s32 s64": "int64 sum (wraps), divided towards zero",
             "s8 u8 s16": "int32 sum - `zp_x * count`, double rounding by `mantissa * 2^k / count` (truncated; "

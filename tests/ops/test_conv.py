@@ -92,7 +92,8 @@ def test_multipliers_from_one_up(scale: float) -> None:
 
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
-def test_long_lines(padding: str) -> None:
+@pytest.mark.parametrize("types", ["f32", "s8", "u8", "s16", "s16 s8 s32", "f32 s8 f32"])
+def test_long_lines(types: str, padding: str) -> None:
     """Lines of output long enough that windows are read where they lie: strides, dilation, groups, batches, padding."""
     rng = np.random.default_rng(17)
     for seed in range(30):
@@ -102,10 +103,23 @@ def test_long_lines(padding: str) -> None:
         dilation = (int(rng.integers(1, 4)), 1 if kw > 1 else int(rng.integers(1, 3)))
         depth, outputs = (int(v) for v in rng.integers(1, (9, 20)))
         x = (int(rng.integers(1, 4)), int(rng.integers(15, 40)), int(rng.integers(25, 60)), depth * groups)
-        layer = Layer(
-            "CONV_2D", "f32", x, (outputs * groups, kh, kw, depth), window_options(padding, stride, dilation), seed=seed
+        if types == "f32 s8 f32":
+            groups, x = 1, (*x[:3], depth)  # LiteRT's hybrid kernel knows no groups
+        options = window_options(
+            padding, stride, dilation, **({"quantized_bias_type": "INT32"} if types[-3:] == "s32" else {})
         )
-        layer.check(tolerance=TOLERANCE)
+        layer = Layer("CONV_2D", types, x, (outputs * groups, kh, kw, depth), options, seed=seed, version=5)
+        layer.check(tolerance=TOLERANCE if types == "f32" else 0.0)
+
+
+@pytest.mark.parametrize("types", ["f32", "s8", "u8", "s16", "f32 s8 f32"])
+@pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (3, 1), (1, 2)])
+def test_images_one_pixel_wide(types: str, stride: int, dilation: int) -> None:
+    """They are computed as one line."""
+    for padding in ("SAME", "VALID"):
+        options = window_options(padding, (stride, 1), (dilation, 1))
+        layer = Layer("CONV_2D", types, (2, 50, 1, 7), (11, 5, 1, 7), options, version=5)
+        assert layer.check(tolerance=TOLERANCE if types == "f32" else 0.0).shape[2] == 1
 
 
 @pytest.mark.parametrize("types", ["f32 s8 f32", "f32 s4 f32"])

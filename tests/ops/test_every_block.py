@@ -35,7 +35,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
     source = TESTS / "support" / "clock.c"
     subprocess.run([str(COMPILER), "-O2", "-shared", "-fPIC", "-o", str(clock), str(source)], check=True)
     before = os.environ.get("LD_PRELOAD")
-    paths = os.pathsep.join([str(TESTS), str(TESTS / "ops"), str(TESTS.parent)])
+    paths = os.pathsep.join([str(TESTS), str(TESTS / "ops")])
     environment = {**os.environ, "LD_PRELOAD": f"{before}:{clock}" if before else str(clock), "PYTHONPATH": paths}
     ran = subprocess.run(
         [sys.executable, "-m", "support.polls"], env=environment, capture_output=True, text=True, check=False

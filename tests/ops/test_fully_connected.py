@@ -111,14 +111,18 @@ def test_ties_round_away_from_zero(kind: str) -> None:
     np.testing.assert_array_equal(y[0], [-4, -3, -3, -2, -2, -1, -1, 0, 1, 1, 2, 2, 3, 3, 4])
 
 
-def test_wide_sums_do_not_overflow() -> None:
-    """1000 products of 2^22 are more than 32 bits hold."""
-    x, weights = np.full((1, 1000), -32768, np.int16), np.full((3, 1000), -128, np.int8)
+@pytest.mark.parametrize("value", [-32768, 32767])
+@pytest.mark.parametrize("depth", [1000, 65_900])
+def test_wide_sums_do_not_overflow(depth: int, value: int) -> None:
+    """1000 products of 2^22 are more than 32 bits hold, and so are 65,900 of their high bytes."""
+    weights = np.full((3, depth), -128, np.int8)
     for bias in ("constant", "missing"):
-        layer = Layer(OP, "s16", x.shape, weights.shape, {}, weights=weights, bias=bias, version=12, y_scale=(10, 20))
-        layer.x[...] = x
+        layer = Layer(
+            OP, "s16", (1, depth), weights.shape, {}, weights=weights, bias=bias, version=12, y_scale=(10, 20)
+        )
+        layer.x[...] = value
         y = layer.check()
-        assert (y > 0).all()
+        assert ((y > 0) == (value < 0)).all()
 
 
 @pytest.mark.parametrize("types", ["f32", "s8", "u8", "s16", "s8 s4 s32", "f32 s8 f32"])

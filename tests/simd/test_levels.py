@@ -28,7 +28,7 @@ def choose(mask: str | None) -> tuple[int, str, str]:
 
 def test_levels_ascend_from_scalar() -> None:
     assert list(SIMD) == [name for name in NAMES if name in SIMD]
-    assert list(SIMD)[0] == "scalar"
+    assert next(iter(SIMD)) == "scalar"
     assert lib.ml_simd_at(-1) == ffi.NULL
     assert lib.ml_simd_at(len(SIMD)) == ffi.NULL
 

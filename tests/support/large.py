@@ -24,6 +24,7 @@ from support.large_nodes import (
     embedding_sparse,
     family,
     gather,
+    hashed,
     joined,
     keys,
     layer,
@@ -187,6 +188,7 @@ LARGE: dict[str, Any] = {
     "RFFT2D": of((8, 256, 256), [256, 256]),
     "AudioSpectrogram": lambda rng, inputs, outputs: (family("audio").spectrogram(values(rng, "f32", (100000, 1))), {}),
     "Mfcc": lambda rng, inputs, outputs: (family("audio").mfcc(family("audio").spectra((1, 2000, 257))), {}),
+    "LSH_PROJECTION": hashed,
     "SignalWindow": lambda rng, *_: (family("signal").window(values(rng, "s16", ROWS), values(rng, "s16", ROWS[1:])), {}),
     "SignalFftAutoScale": lambda rng, *_: (family("signal").auto_scale(values(rng, "s16", (N,))), {}),
     **{op: transform(op) for op in ("SignalRfft", "SignalIrfft")},
@@ -198,12 +200,6 @@ LARGE: dict[str, Any] = {
     "SignalFramer": lambda rng, *_: (family("stream").framer((1, 160 * 4096), 320, 160), {}),
     "SignalOverlapAdd": lambda rng, inputs, outputs: (family("stream").overlap((1, 4096, 320), 160, inputs[0]), {}),
     "SignalDelay": lambda rng, *_: (family("stream").delay((16, 1 << 15), 100), {}),
-    "LSH_PROJECTION": lambda rng, inputs, outputs: (
-        family("lsh_projection").projection(
-            values(rng, "f32", (16, 8)), values(rng, inputs[1], (2048, 16)), kind=inputs[1]
-        ),
-        {},
-    ),
     "TransformTensorBilinear": lambda rng, *_: (
         family("landmarks").crop(values(rng, "f32", (1, 64, 64, 8)), family("landmarks").placed(0.1, 0, 2, 0, 0.1, 1), 512, 512), {}),
     "TransformLandmarks": lambda rng, *_: (

@@ -142,9 +142,14 @@ def segments(op: str) -> Special:
 
 
 def topk(rng: Any, inputs: Any, outputs: Any) -> Any:
-    shape = (4, N // 4) if inputs[1] == "s32" else (N >> 15, 1 << 15)
-    given = [values(rng, inputs[0], shape), const(5, dtype_of(inputs[1]))]
+    given = [values(rng, inputs[0], (64, N // 64)), const(5, dtype_of(inputs[1]))]
     return OneNode("TOPK_V2", given, outs=[Out(k) for k in outputs]), {}
+
+
+def hashed(rng: Any, inputs: Any, outputs: Any) -> Any:
+    given = [values(rng, "f32", (64, 8)), values(rng, inputs[1], (512, 8))]
+    given += [values(rng, "f32", (512,))] if len(inputs) > 2 else []
+    return OneNode("LSH_PROJECTION", given, {"type": "DENSE"}, kind="s32"), {}
 
 
 def scatter_nd(rng: Any, inputs: Any, outputs: Any) -> Any:

@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "math/float_math.h"
+#include "simd/simd.h"
 
 ML_FIELDS(clamp_params, ML_CLAMP_FIELDS)
 ML_FIELDS(add_params, ADD_FIELDS)
@@ -89,6 +90,7 @@ typedef struct words {
     limits plain;
     arithmetic_terms q;
     word_kind kind;
+    bool subtracts;
 } words;
 
 /* Whether scales are powers of two and zero points 0; then by how many bits a and b are shifted right. */
@@ -102,7 +104,7 @@ static bool powers_of_two(const ml_call *c, arithmetic_terms *p) {
     p->b.shift = exponents[2] - exponents[1];
     return true;
 }
-static int64_t derive_add_s16(const ml_call *c, void *to) {
+static int64_t derive_sum_s16(const ml_call *c, void *to, bool subtracts) {
     words *p = to;
     if (!p) return (int64_t)sizeof *p;
     fill_limits(c, &p->plain);
@@ -110,8 +112,11 @@ static int64_t derive_add_s16(const ml_call *c, void *to) {
     p->kind = ml_output_affine(c, 0).scale == 0.0f ? PLAIN
               : powers_of_two(c, &p->q)            ? SHIFTED
                                                    : GENERAL;
+    p->subtracts = subtracts;
     return (int64_t)sizeof *p;
 }
+static int64_t derive_add_s16(const ml_call *c, void *to) { return derive_sum_s16(c, to, false); }
+static int64_t derive_sub_s16(const ml_call *c, void *to) { return derive_sum_s16(c, to, true); }
 static int64_t derive_mul_s16(const ml_call *c, void *to) {
     words *p = to;
     if (!p) return (int64_t)sizeof *p;
@@ -130,26 +135,41 @@ ML_BINARY(add_shifted_s16, int16_t, int16_t, ML_DERIVED_AS(words),
           (int16_t)ml_clamp_s32(ml_rounding_shift_right(u, p.q.a.shift) +
                                     ml_rounding_shift_right(v, p.q.b.shift),
                                 p.q.out.least, p.q.out.most))
-ML_BINARY(add_general_s16, int16_t, int16_t, ML_DERIVED_AS(words),
-          (int16_t)ml_rescale_one(ml_sum_term(u, &p.q.a, 15) + ml_sum_term(v, &p.q.b, 15),
-                                  &p.q.out))
 ML_BINARY(sub_shifted_s16, int16_t, int16_t, ML_DERIVED_AS(words),
           (int16_t)ml_clamp_s32(ml_rounding_shift_right(u, p.q.a.shift) -
                                     ml_rounding_shift_right(v, p.q.b.shift),
                                 p.q.out.least, p.q.out.most))
-ML_BINARY(sub_general_s16, int16_t, int16_t, ML_DERIVED_AS(words),
-          (int16_t)ml_rescale_one(ml_sum_term(u, &p.q.a, 15) - ml_sum_term(v, &p.q.b, 15),
-                                  &p.q.out))
+static ml_add_s16_scale scale_of(const ml_rescale *p, int32_t zero) {
+    return (ml_add_s16_scale){zero, p->mantissa, p->shift};
+}
+static void general_row(const ml_call *c, const int16_t *a, const int16_t *b, int16_t *y, int64_t n,
+                        int32_t kind) {
+    const arithmetic_terms *q = &((const words *)c->derived)->q;
+    const ml_add_s16_args args = {
+        .a = a,
+        .b = b,
+        .y = y,
+        .n = n,
+        .a_step = kind != ML_ROW_SCALAR_A,
+        .b_step = kind != ML_ROW_SCALAR_B,
+        .of_a = scale_of(&q->a, q->a.input_zero_point),
+        .of_b = scale_of(&q->b, q->b.input_zero_point),
+        .of_y = scale_of(&q->out, q->out.zero_point),
+        .subtracts = ((const words *)c->derived)->subtracts,
+        .low = q->out.least + q->out.zero_point,
+        .high = q->out.most + q->out.zero_point,
+    };
+    c->env->simd->add_s16(&args);
+}
+ML_BINARY_ROWS(general, int16_t, int16_t)
 ML_BINARY(mul_general_s16, int16_t, int16_t, ML_DERIVED_AS(words),
           (int16_t)ml_rescale_one(product(u, v, &p.q), &p.q.out))
 static ml_status add_s16(const ml_call *c) {
     const word_kind kind = ((const words *)c->derived)->kind;
-    return kind == PLAIN     ? add_plain_s16(c)
-           : kind == SHIFTED ? add_shifted_s16(c)
-                             : add_general_s16(c);
+    return kind == PLAIN ? add_plain_s16(c) : kind == SHIFTED ? add_shifted_s16(c) : general(c);
 }
 static ml_status sub_s16(const ml_call *c) {
-    return ((const words *)c->derived)->kind == SHIFTED ? sub_shifted_s16(c) : sub_general_s16(c);
+    return ((const words *)c->derived)->kind == SHIFTED ? sub_shifted_s16(c) : general(c);
 }
 static ml_status mul_s16(const ml_call *c) {
     return ((const words *)c->derived)->kind == PLAIN ? mul_plain_s16(c) : mul_general_s16(c);
@@ -168,7 +188,7 @@ ML_KERNELS(arithmetic) = {
                      {"s64 s64 -> s64", derive_limits, NULL, sub_s64},
                      {"s8 s8 -> s8", ml_derive_sub_bytes, NULL, ml_add_bytes},
                      {"u8 u8 -> u8", ml_derive_sub_bytes, NULL, ml_add_bytes},
-                     {"s16 s16 -> s16", derive_add_s16, NULL, sub_s16}),
+                     {"s16 s16 -> s16", derive_sub_s16, NULL, sub_s16}),
     ML_BINARY_KERNEL("mul", clamp_params, {"f32 f32 -> f32", NULL, NULL, mul_f32},
                      {"f16 f16 -> f16", NULL, NULL, mul_f16},
                      {"s32 s32 -> s32", derive_limits, NULL, mul_s32},

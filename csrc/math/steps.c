@@ -1,5 +1,5 @@
-/* quantize_row.c -- a row of floats as bytes, with a scale of its own. */
-#include "math/quantize_row.h"
+/* steps.c -- steps of a scale that spans a row of floats. */
+#include "math/steps.h"
 
 /* The step of 0 between least <= 0 and most >= 0: from the end that is nearer. */
 static int32_t step_of_zero(double least, double most, double scale) {

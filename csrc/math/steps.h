@@ -1,6 +1,6 @@
-/* quantize_row.h -- floats quantized at run time, for operators of float inputs and integer weights. */
-#ifndef ML_QUANTIZE_ROW_H
-#define ML_QUANTIZE_ROW_H
+/* steps.h -- the steps that floats are quantized to at run time, for operators of float inputs and integer weights. */
+#ifndef ML_STEPS_H
+#define ML_STEPS_H
 
 #include <stdbool.h>
 #include <stdint.h>
