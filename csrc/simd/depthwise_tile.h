@@ -183,14 +183,14 @@ static tiles_fn *const *choose(const ml_depthwise_args *p) {
 }
 
 /* The largest power of two of pixels whose columns find room in the first-level cache: 12 lines of 64 bytes in each of 64 sets,
- * of which columns that lie powers of two apart use few. */
+ * of which columns that lie powers of two apart use few. Pixels that have few columns in common come back to none. */
 static int most_power(const ml_depthwise_args *p) {
     const int64_t step = 4 * p->tap_step, spread = step & -step;
     const int64_t lines = spread < 64 ? 12 * 64 : spread < 4096 ? 12 * (4096 / spread) : 12;
     for (int power = POWERS - 1; power > 0; power--) {
         const int64_t pixels = ((int64_t)1 << power) - 1;
         const int64_t columns = pixels * p->pixel_step / (p->tap_step ? p->tap_step : 1) + p->width;
-        if (columns * p->height <= lines) return power;
+        if (p->pixel_step > p->tap_step || columns * p->height <= lines) return power;
     }
     return 0;
 }
