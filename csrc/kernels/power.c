@@ -4,7 +4,24 @@
 #include "math/float_math.h"
 #include "rules/broadcast.h"
 
-ML_BINARY(pow_f32, float, float, ML_NO_CONTEXT, powf(u, v))
+/* Squares and cubes, rounded once: products of two floats are exact in double. */
+static void small_powers(const float *x, float *y, int64_t n, bool cubes) {
+    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {
+        const double u = x[i];
+        y[i] = (float)(cubes ? u * u * u : u * u);
+    }
+}
+static void pow_f32_row(const ml_call *c, const float *a, const float *b, float *y, int64_t n,
+                        int32_t kind) {
+    const int64_t a_step = kind != ML_ROW_SCALAR_A, b_step = kind != ML_ROW_SCALAR_B;
+    (void)c;
+    if (b_step == 0 && (*b == 2.0f || *b == 3.0f)) small_powers(a, y, n, *b == 3.0f);
+    else
+        for (int64_t i = 0; i < n; i++) y[i] = powf(a[i * a_step], b[i * b_step]);
+}
+ML_BINARY_ROWS(pow_f32, float, float)
+/* Integers -------------------------------------------------------------------------------------------------------- */
+
 /* By squaring, wrapping; exponents below 0 are refused. */
 static inline int32_t power(int32_t base, int32_t exponent) {
     uint32_t y = 1, square = (uint32_t)base;

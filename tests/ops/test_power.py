@@ -34,6 +34,21 @@ def test_special_powers() -> None:
     OneNode("ATAN2", [a[:, None].repeat(9, 1), a[None].repeat(9, 0)]).check(tolerance=4 * EPS)
 
 
+def test_squares_and_cubes() -> None:
+    """One exponent for all: multiplied in double. (LiteRT gives the largest float for infinity where it broadcasts.)"""
+    rng = np.random.default_rng(3)
+    x = np.float32([*rng.normal(0, 10, 5000), np.nan, 0, -0.0, 1e-30, 1e-42, 1e12])
+    for exponent in (2.0, 3.0, 2.5, -2.0):
+        given = np.abs(x) if exponent == 2.5 else x
+        with np.errstate(divide="ignore", over="ignore", under="ignore"):
+            exact = given.astype(np.float64) ** exponent
+            bound = np.nan_to_num(np.abs(exact) * 2 * EPS, posinf=0.0).clip(0, 3e38)
+        node = OneNode("POW", [given, np.float32(exponent)])
+        node.check(tolerance=bound, oracle=REFERENCE)
+        if exponent in (2.0, 3.0):
+            assert np.array_equal(node.run(), exact.astype(np.float32), equal_nan=True)  # rounded once
+
+
 def test_integers() -> None:
     a, b = np.array([2, -3, 0, 7, 46340], np.int32), np.array([10, 3, 0, 0, 2], np.int32)
     assert OneNode("POW", [a, b]).check().tolist() == [1024, -27, 1, 1, 2147395600]
