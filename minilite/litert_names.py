@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from minilite.details import NodeDetails, TensorDetails
     from minilite.format.model import Array, Node
 
+_Item = TypeVar("_Item")
 _VIEW_HELD = (
     "There is at least 1 reference to internal data in the interpreter in the form of a numpy array or slice. Be sure to only "
     "hold the function returned from tensor() if you are using raw data access."
@@ -107,11 +108,15 @@ class Wrapper:
         return self._of._get_tensor_details(index, subgraph)
 
     def _node(self, index: int) -> Node:
-        nodes = self._of.model.subgraphs[0].nodes
-        if not 0 <= index < len(nodes):
-            message = f"node {index} does not exist: the main subgraph has {len(nodes)} nodes"
-            raise InputRuntimeError(message)
-        return nodes[index]
+        return _at(self._of.model.subgraphs[0].nodes, index)
+
+
+def _at(nodes: Sequence[_Item], index: int) -> _Item:
+    """The main subgraph's node of that number, or what stands for it. Raises: InputRuntimeError."""
+    if not 0 <= index < len(nodes):
+        message = f"node {index} does not exist: the main subgraph has {len(nodes)} nodes"
+        raise InputRuntimeError(message)
+    return nodes[index]
 
 
 class LiteRTNames(Runtime):
@@ -125,11 +130,7 @@ class LiteRTNames(Runtime):
         return self.get_ops_details()
 
     def _get_op_details(self, op_index: int) -> NodeDetails:
-        details = self._get_ops_details()
-        if not 0 <= op_index < len(details):
-            message = f"node {op_index} does not exist: the main subgraph has {len(details)} nodes"
-            raise InputRuntimeError(message)
-        return details[op_index]
+        return _at(self._get_ops_details(), op_index)
 
     def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
         return self.get_full_signature_list()

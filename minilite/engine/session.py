@@ -12,7 +12,7 @@ import numpy as np
 
 from minilite._native import OPTIONS, Plan, Shared, packed_dims
 from minilite.engine.binding import bindable, bound
-from minilite.engine.misfit import as_array, encode, misfit, not_allocated, overwritten, resize_misfit
+from minilite.engine.misfit import as_array, checked_tensor, encode, misfit, not_allocated, overwritten, resize_misfit
 from minilite.engine.program import Program, new_state
 from minilite.engine.target import MOVES, Target, decoded_values, target_at
 from minilite.errors import ArenaError, InputError, StateError
@@ -202,11 +202,7 @@ class Session:
 
     def tensor(self, index: int) -> Tensor:
         """The Model's tensor of that number. Raises: InputError."""
-        tensors = self.subgraph.tensors
-        if not 0 <= index < len(tensors):
-            message = f"Invalid tensor index {index} exceeds max tensor index {len(tensors) - 1}"
-            raise InputError(message)
-        return tensors[index]
+        return checked_tensor(self.subgraph, index)
 
     def _target(self, index: int) -> Target:
         """Where the tensor lies now. Raises: InputError, StateError."""
