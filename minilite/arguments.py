@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from minilite.format.model import Array, Model, Subgraph, Tensor
 
 Shape = tuple[int, ...]
-TensorKey: TypeAlias = "int | str | TensorDetails"
+TensorKey: TypeAlias = "SupportsIndex | str | TensorDetails"
 """What says which tensor is meant: its number, its name, or its details."""
-Dims: TypeAlias = "Sequence[int] | Array"
+Dims: TypeAlias = "Sequence[SupportsIndex] | Array"
 """A shape as callers give it."""
 Shapes: TypeAlias = "Mapping[str, Dims] | Mapping[int, Dims] | Mapping[str | int, Dims]"
 """Shapes by a tensor's name or number; spelled out because mappings are invariant in their keys."""

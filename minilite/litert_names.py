@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -26,14 +26,14 @@ class Wrapper:
 
     def __init__(self, interpreter: Runtime) -> None:
         self._of = interpreter
-        self.AllocateTensors = interpreter.allocate_tensors
-        self.Invoke = interpreter.invoke
-        self.ResetVariableTensors = interpreter.reset_all_variables
-        self.ResizeInputTensor = interpreter.resize_tensor_input
-        self.SetTensor = interpreter.set_tensor
-        self.GetTensor = interpreter.get_tensor
-        self.GetSignatureDefs = interpreter.get_full_signature_list
-        self.NumSubgraphs = interpreter.num_subgraphs
+        self.AllocateTensors: Callable[[], None] = interpreter.allocate_tensors
+        self.Invoke: Callable[[], None] = interpreter.invoke
+        self.ResetVariableTensors: Callable[[], None] = interpreter.reset_all_variables
+        self.ResizeInputTensor: Callable[..., Any] = interpreter.resize_tensor_input
+        self.SetTensor: Callable[..., Any] = interpreter.set_tensor
+        self.GetTensor: Callable[..., Any] = interpreter.get_tensor
+        self.GetSignatureDefs: Callable[..., Any] = interpreter.get_full_signature_list
+        self.NumSubgraphs: Callable[..., Any] = interpreter.num_subgraphs
 
     def NumTensors(self, subgraph: int = 0) -> int:
         """How many tensors a subgraph has."""
