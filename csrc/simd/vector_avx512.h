@@ -47,7 +47,7 @@ static inline __m512 RSQRT(__m512 a) {
 #define NEAREST(a) ROUND(a)
 #define FLOOR(a) _mm512_roundscale_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
 #define CEIL(a) _mm512_roundscale_ps(a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)
-/* v * 2^n, rounded once, of whole n. */
+/* v * 2^n, rounded once, of n rounded down. */
 #define SCALE(v, n) _mm512_scalef_ps(v, n)
 /* x = m * 2^e, 3/4 <= m < 3/2; 0 has e = -infinity, infinity has e = infinity, m is NaN for numbers below 0. */
 #define SPLIT_IS_TOTAL 1
@@ -69,6 +69,18 @@ static inline void SPLIT(__m512 x, __m512 *m, __m512 *e) {
 #define OF_BITS(a) _mm512_castsi512_ps(a)
 
 #include "vector_bits.h"
+
+/* 2^(i / 32), where i is the last five bits of a lane. */
+static inline __m512 ROOT_OF_2(__m512i i) {
+    static const float roots[32] = {
+        1.0f,        1.0218972f,  1.04427373f, 1.06714046f, 1.09050775f, 1.1143868f,  1.13878858f,
+        1.1637249f,  1.18920708f, 1.21524739f, 1.24185777f, 1.26905096f, 1.29683959f, 1.32523668f,
+        1.35425556f, 1.38390994f, 1.41421354f, 1.44518077f, 1.47682619f, 1.50916445f, 1.54221082f,
+        1.5759809f,  1.61049032f, 1.64575553f, 1.68179286f, 1.71861935f, 1.75625217f, 1.79470909f,
+        1.8340081f,  1.87416768f, 1.91520655f, 1.95714414f};
+    return _mm512_permutex2var_ps(_mm512_loadu_ps(roots), i, _mm512_loadu_ps(roots + LANES));
+}
+#define ROOT_OF_2 ROOT_OF_2
 
 /* Parts, with `other` in the lanes behind them. */
 #define LOAD_PART_OR(p, count, other) _mm512_mask_loadu_ps(other, FIRST(count), p)
