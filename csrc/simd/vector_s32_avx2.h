@@ -69,4 +69,24 @@ __attribute__((always_inline)) static inline __m256i JOIN(const __m256i v[JOINED
 }
 #define CLAMP_U8(v, low, high, is_signed) ((is_signed) ? _mm256_min_epi8(_mm256_max_epi8(v, low), high) : _mm256_min_epu8(_mm256_max_epu8(v, low), high))
 
+#define VECTOR_S16 __m256i
+#define SPLAT_S16(x) _mm256_set1_epi16((short)(x))
+__attribute__((always_inline)) static inline __m256i
+JOIN_UPPER(const __m256i v[JOINED], __m256i words, const bool is_signed) {
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const __m256i first =
+        _mm256_packs_epi32(_mm256_srai_epi32(v[0], 16), _mm256_srai_epi32(v[1], 16));
+    const __m256i second =
+        _mm256_packs_epi32(_mm256_srai_epi32(v[2], 16), _mm256_srai_epi32(v[3], 16));
+    const __m256i a = _mm256_adds_epi16(first, words), b = _mm256_adds_epi16(second, words);
+    const __m256i y = is_signed ? _mm256_packs_epi16(a, b) : _mm256_packus_epi16(a, b);
+    return _mm256_permutevar8x32_epi32(y, order);
+}
+
+static inline bool ANY_LOWER_BELOW(const __m256i v[JOINED], __m256i bits) {
+    const __m256i a = _mm256_min_epu16(v[0], v[1]), b = _mm256_min_epu16(v[2], v[3]);
+    const __m256i least = _mm256_and_si256(_mm256_min_epu16(a, b), bits);
+    return _mm256_movemask_epi8(_mm256_cmpeq_epi32(least, _mm256_setzero_si256())) != 0;
+}
+
 #endif

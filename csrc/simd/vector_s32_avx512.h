@@ -64,4 +64,26 @@ __attribute__((always_inline)) static inline __m512i JOIN(const __m512i v[JOINED
 }
 #define CLAMP_U8(v, low, high, is_signed) ((is_signed) ? _mm512_min_epi8(_mm512_max_epi8(v, low), high) : _mm512_min_epu8(_mm512_max_epu8(v, low), high))
 
+/* The upper halves of lanes, plus words, saturated to bytes. */
+#define VECTOR_S16 __m512i
+#define SPLAT_S16(x) _mm512_set1_epi16((short)(x))
+__attribute__((always_inline)) static inline __m512i
+JOIN_UPPER(const __m512i v[JOINED], __m512i words, const bool is_signed) {
+    const __m512i odd =
+        _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27,
+                         25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+    const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+    const __m512i first = _mm512_adds_epi16(_mm512_permutex2var_epi16(v[0], odd, v[1]), words);
+    const __m512i second = _mm512_adds_epi16(_mm512_permutex2var_epi16(v[2], odd, v[3]), words);
+    const __m512i y =
+        is_signed ? _mm512_packs_epi16(first, second) : _mm512_packus_epi16(first, second);
+    return _mm512_permutexvar_epi64(order, y);
+}
+
+/* Whether the lower half of some lane is below a power of 2, less than which `bits` has none of the half's. */
+static inline bool ANY_LOWER_BELOW(const __m512i v[JOINED], __m512i bits) {
+    const __m512i a = _mm512_min_epu16(v[0], v[1]), b = _mm512_min_epu16(v[2], v[3]);
+    return _mm512_testn_epi32_mask(_mm512_min_epu16(a, b), bits) != 0;
+}
+
 #endif
