@@ -60,8 +60,9 @@ def run(planner: Planner, threads: int | None, repeat: int, *, as_json: bool = F
     if as_json:
         print_json({"model": "digits", "samples": [one._asdict() for one in found], "counters": interpreter.counters})
         return
-    for start in range(0, len(samples), _ACROSS):
-        pictures = [thumbnail(image) for image, _ in samples[start : start + _ACROSS]]
+    across = max(1, min(_ACROSS, (width() + 2) // (_WIDTH + 2)))
+    for start in range(0, len(samples), across):
+        pictures = [thumbnail(image) for image, _ in samples[start : start + across]]
         print("\n".join("  ".join(lines).rstrip() for lines in zip(*pictures, strict=True)))
     rows: list[list[str | int]] = [
         [

@@ -8,7 +8,7 @@ from typing import Any
 
 from minilite.cli import arguments
 from minilite.cli.feeding import set_inputs
-from minilite.cli.output import print_json, width
+from minilite.cli.output import print_json, progress, width
 from minilite.interpreter import Interpreter
 
 
@@ -41,7 +41,7 @@ def execute(options: argparse.Namespace) -> None:
     interpreter.invoke()
     plan = interpreter.plan
     assert plan is not None
-    times = node_times(interpreter._session(), options.repeat)
+    times = node_times(interpreter._session(), progress(range(options.repeat), "run", options.repeat))
     threads, peaks = options.threads or 1, Peaks(plan.level)
     if options.json:
         head = {"model": options.model, "runs": options.repeat, "threads": threads, "level": plan.level}

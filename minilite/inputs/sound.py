@@ -73,7 +73,8 @@ def _samples(data: bytes, name: str) -> tuple[Array, int]:
             channels, width, rate, frames = file.getparams()[:4]
             raw = file.readframes(frames)
     except (wave.Error, EOFError, ValueError, RuntimeError) as error:
-        message = f"{name} is a .wav file that cannot be read: {str(error) or 'it ends early'}"
+        reason = str(error) or "it ends early"
+        message = f"{name} is a .wav file that cannot be read: {reason}; samples have to be integers of 8 to 32 bits"
         raise InputError(message) from None
     if not raw or not rate:
         message = f"{name} is a .wav file without samples"

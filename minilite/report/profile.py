@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from minilite._native import Plan
@@ -41,13 +41,13 @@ class NodeTime(NamedTuple):
     """Its products are of bytes."""
 
 
-def node_times(session: Session, repeat: int) -> list[NodeTime]:
-    """Runs what is allocated so often, and gives every node that took part, frame by frame, in the order of running."""
+def node_times(session: Session, turns: Iterable[object]) -> list[NodeTime]:
+    """Runs what is allocated once a turn, and gives every node that took part, frame by frame, in the order of running."""
     memory = session.memory
     assert memory is not None
     frames = memory.frames()
     counts = [len(memory.nodes(frame)) for frame in range(len(frames))]
-    times = session.state.run_timed(sum(counts), repeat)
+    times = session.state.run_timed(sum(counts), turns)
     memory = session.memory
     assert memory is not None
     found, at = [], 0
