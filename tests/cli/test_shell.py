@@ -88,7 +88,7 @@ def in_terminal(*arguments: str, columns: int = 0, **environment: str) -> tuple[
     return done.wait(), found.decode().replace("\r\n", "\n")
 
 
-@pytest.mark.parametrize("columns", [60, 100, 160])
+@pytest.mark.parametrize("columns", [80, 100, 160])
 def test_lines_fit_the_terminal(columns: int, model: str) -> None:
     for arguments in (["run", model], ["run"], ["inspect", model], ["plan", "--compare", model]):
         status, text = in_terminal(*arguments, columns=columns)
