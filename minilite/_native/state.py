@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from _thread import get_ident  # threading takes long to import
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -209,10 +209,10 @@ class State:
 
         return invoke
 
-    def run_timed(self, nodes: int, repeat: int) -> list[tuple[int, int]]:
-        """Runs the plan in force so often. Gives (nanoseconds, times it ran) of every node, frame by frame, by position."""
+    def run_timed(self, nodes: int, turns: Iterable[object]) -> list[tuple[int, int]]:
+        """Runs the plan in force once a turn. Gives (nanoseconds, times it ran) of every node, frame by frame, by position."""
         times = ffi.new("ml_node_time[]", nodes or 1)
-        for _ in range(repeat):
+        for _ in turns:
             if failed := lib.ml_state_run_timed(self.pointer, times):
                 self.check(failed)
         return [(int(t.ns), int(t.runs)) for t in times[0:nodes]]

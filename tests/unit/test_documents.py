@@ -46,7 +46,13 @@ def named(path: pathlib.Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("path", [path for path in DOCUMENTS if "```python" in path.read_text()], ids=named)
+IN_A_FOLDER = "command.md"
+"""Writes files, and is run with its commands by tests/cli/test_document.py."""
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in DOCUMENTS if "```python" in path.read_text() and path.name != IN_A_FOLDER], ids=named
+)
 def test_python_runs_and_prints_what_is_said(path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A document's blocks run one after the other, as a reader would; a block without a language shows the output."""
     if '"cc"' in path.read_text() and shutil.which("cc") is None:
@@ -98,6 +104,7 @@ def test_blocks_are_seen() -> None:
         "README.md": 3,
         "docs/architecture.md": 2,
         "docs/binding.md": 2,
+        "docs/command.md": 1,
         "docs/dynamic.md": 5,
         "docs/kernels.md": 4,
         "docs/memory.md": 1,
@@ -148,7 +155,9 @@ def options_of(parser: argparse.ArgumentParser) -> dict[str, set[str]]:
 def commands_in(text: str) -> Iterator[tuple[str, str]]:
     """(command, option) of every use of the minilite command in code; a bare option belongs to the command named before."""
     command = ""
-    fenced = [found[3] for found in FENCE.finditer(text) if found[2] in ("", "sh")]
+    fenced = [
+        part for found in FENCE.finditer(text) if found[2] in ("", "sh", "console") for part in found[3].split("\n$ ")
+    ]
     for span in fenced + re.findall(r"`([^`]+)`", FENCE.sub("", text)):
         found = re.search(r"(?<!from )\bminilite\s+([a-z]+)\b", span)
         command = found[1] if found else command
