@@ -63,11 +63,12 @@ typedef struct gather_walk {
     int64_t pitches[ML_MAX_RANK]; /* bytes from index to index on the packed side */
 } gather_walk;
 
-/* Elements in the opposite order: `count` of them, from `from` downwards. */
+/* Runs in the opposite order: `count` of them, from `from` downwards. One of 8 bytes may be two elements of 4. */
 #define BACKWARDS(name, type)                                                              \
     static void name(uint8_t *to, const uint8_t *from, int64_t count) {                    \
-        type *restrict y = (type *)(void *)to;                                             \
-        const type *restrict x = (const type *)(const void *)from - (count - 1);           \
+        typedef type run __attribute__((aligned(1)));                                      \
+        run *restrict y = (run *)to;                                                       \
+        const run *restrict x = (const run *)from - (count - 1);                           \
         for (int64_t i = 0; i < count; i++) y[i] = x[count - 1 - i];                       \
     }
 BACKWARDS(backwards_x1, uint8_t)
