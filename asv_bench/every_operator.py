@@ -25,6 +25,9 @@ TESTS = Path(__file__).resolve().parents[1] / "tests"
 TURNS, PATIENCE = 7, 400_000_000
 """Turns of each, and the nanoseconds after which no more are taken."""
 
+BEYOND = {"SVDF s8 s8 s8 s32 s8 -> s8": "LiteRT takes a state of int8 for one of int16, and writes beyond it"}
+"""Rows that are never given to LiteRT: they would end the process."""
+
 
 class Row(NamedTuple):
     """Microseconds of a run."""
@@ -80,6 +83,9 @@ def rows(ops: list[str]) -> tuple[list[Row], list[str]]:
     for op in ops or [*LARGE, *MODELS]:
         for inputs, outputs in combinations(op):
             types = f"{' '.join(inputs)} -> {' '.join(outputs)}"
+            if f"{op} {types}" in BEYOND:
+                left.append(f"{op} {types}: {BEYOND[f'{op} {types}']}")
+                continue
             rng = np.random.default_rng(zlib.crc32(repr((op, inputs, outputs)).encode()))
             try:
                 node = large_node(op, rng, inputs, outputs)
