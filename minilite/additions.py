@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from minilite.errors import InputError
-from minilite.format.model import Array
 from minilite.litert_names import LiteRTNames
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
+
+    from minilite.format.model import Array
 
 
 _Self = TypeVar("_Self", bound="Additions")

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import struct
 from _thread import get_ident  # threading takes long to import
-from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from minilite._core import ffi, lib
-from minilite._native.graph import Graph
-from minilite._native.hooks import Hooks
-from minilite._native.plan import Plan
 from minilite._native.status import BUSY, MAX_RANK, STORAGES, fresh_error, raise_error
 from minilite.errors import ArenaError, StateError
+from minilite.light import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias
+
+    from minilite._native.graph import Graph
+    from minilite._native.hooks import Hooks
+    from minilite._native.plan import Plan
 
 Array = Any
 Shape = tuple[int, ...]
@@ -251,7 +256,11 @@ class State:
     def _plan(self, function: Callable[..., int], *arguments: Any) -> Plan | None:
         out = ffi.new("ml_plan **")
         self._call(function, *arguments, out)
-        return Plan(out[0], self._graph) if out[0] else None
+        if not out[0]:
+            return None
+        from minilite._native.plan import Plan
+
+        return Plan(out[0], self._graph)
 
     def plan_for(self, rows: Sequence[int]) -> Plan:
         """The plan for what was asked for, but for rows of [tensor, rank, dims...] by ascending tensor; not put in force."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
@@ -14,10 +14,27 @@ from minilite.format.model import Model, Node, Signature, Subgraph, Tensor
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from minilite._native.file import File, SubgraphRows
     from minilite.format.model import Array
+
+    _Base = Sequence
+else:
+
+    class _Base:
+        """What a Sequence has beside the calls of Rows: a class of `abc` takes long to make, and there are five."""
+
+        __slots__ = ()
+        __class_getitem__ = classmethod(lambda cls, _: cls)
+
+        def index(self, value: Any, *between: int) -> int:
+            return tuple(self).index(value, *between)
+
+        def count(self, value: Any) -> int:
+            return tuple(self).count(value)
+
+    Sequence.register(_Base)
 
 _T = TypeVar("_T")
 _TYPES = tuple(TensorType)
@@ -33,7 +50,7 @@ def _dtype(kind: TensorType) -> np.dtype[Any] | None:
 _DTYPES = tuple(map(_dtype, _TYPES))
 
 
-class Rows(Sequence[_T]):
+class Rows(_Base[_T]):
     """A sequence whose elements are made from rows when they are looked at; equal to any sequence of equal elements."""
 
     __slots__ = ("_made",)
