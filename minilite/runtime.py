@@ -86,13 +86,14 @@ class Runtime:
         self._making = RLock()  # what is made at first use is made once, whichever thread comes first
         self._shared: Shared | None = None
         self._sessions: dict[int, Session] = {}
+        self._main: Session | None = None  # that of subgraph 0
         self._entry: Entry | None = None
         self._early_shapes: dict[int, Shape] = {}
         self._described: dict[tuple[int, int], Description] = {}
 
     def __repr__(self) -> str:
         graph = self.model.subgraphs[0]
-        session = self._sessions.get(0)
+        session = self._main
         memory = ", not allocated"
         if session and session.ready:
             try:
@@ -129,7 +130,9 @@ class Runtime:
         self._subgraph(subgraph)
         with self._making:
             if subgraph not in self._sessions:
-                self._sessions[subgraph] = self._new_session(subgraph)
+                session = self._sessions[subgraph] = self._new_session(subgraph)
+                if subgraph == 0:
+                    self._main = session
             return self._sessions[subgraph]
 
     def _new_session(self, subgraph: int) -> Session:
@@ -154,12 +157,15 @@ class Runtime:
 
         Raises: UnsupportedOpError, ShapeError, ArenaError, StateError.
         """
-        session = self._sessions.get(0)
-        (session if session is not None else self._session()).allocate()
+        session = self._main
+        if session is None:
+            session = self._session()
+        if not session.ready or session.released:
+            session.allocate()
 
     def invoke(self) -> None:
         """Runs the model once. Raises: StateError, KernelError, or what a Python operator raised."""
-        session = self._sessions.get(0)
+        session = self._main
         if session is None or not session.ready:
             message = "Invoke called on model that is not ready: allocate_tensors() has to come first"
             raise StateError(message)
@@ -180,7 +186,7 @@ class Runtime:
 
         `strict` only lets dimensions change that the file's signature leaves open. Raises: InputError (also RuntimeError).
         """
-        session = self._sessions.get(0)
+        session = self._main
         if session is not None and not strict and session.ask(input_index, tensor_size):
             return
         number = input_index if type(input_index) is int else arguments.tensor_number(self._subgraph(), input_index)
@@ -195,7 +201,7 @@ class Runtime:
     def set_tensor(self, tensor_index: TensorKey, value: Any) -> None:
         """Copies an array into a tensor. Raises: InputError, StateError."""
         number = tensor_index if type(tensor_index) is int else arguments.tensor_number(self._subgraph(), tensor_index)
-        session = self._sessions.get(0)
+        session = self._main
         if session is None:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
             raise StateError(message)
@@ -222,7 +228,7 @@ class Runtime:
     def tensor(self, tensor_index: TensorKey) -> Callable[[], Array]:
         """A function that gives a live, writable view of a tensor's memory. While a view lives, memory does not move."""
         number = tensor_index if type(tensor_index) is int else arguments.tensor_number(self._subgraph(), tensor_index)
-        session = self._sessions.get(0)
+        session = self._main
         if session is not None:
             return session.view(number)
         arguments.checked_tensor(self._subgraph(), number)
@@ -336,13 +342,13 @@ class Runtime:
     @property
     def plan(self) -> Plan | None:
         """The plan in force; None before allocate_tensors."""
-        session = self._sessions.get(0)
+        session = self._main
         return session.plan if session is not None else None
 
     @property
     def memory(self) -> Plan | None:
         """A copy of the plan in force with what runs have learnt: shapes, places of dynamic tensors. None before allocation."""
-        session = self._sessions.get(0)
+        session = self._main
         return session.memory if session is not None else None
 
     def reset_resources(self) -> None:
@@ -373,5 +379,5 @@ class Runtime:
     @property
     def arena_bytes(self) -> int:
         """Bytes that the plan in force takes, capacities of dynamic tensors included. Raises: StateError while busy."""
-        session = self._sessions.get(0)
+        session = self._main
         return session.state.usage().arena_bytes if session is not None else 0

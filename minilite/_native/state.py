@@ -244,14 +244,14 @@ class State:
         shape = ffi.new("ml_shape *")
         return tuple(shape.dims[0 : shape.rank]) if lib.ml_state_asked(self.pointer, tensor, shape) else None
 
-    def preparing(self) -> Callable[[Any, int], int]:
-        """A function that puts the plan for what was asked for in force, and memory of the caller's (`binding_rows`) in the place of
-        tensors: one call into C. Its answer is for `check`.
+    def preparing(self, *rows: Any) -> Callable[..., int]:
+        """A function that puts the plan for what was asked for in force, and memory of the caller's (`binding_rows`, given here or
+        to the function) in the place of tensors: one call into C. Its answer is for `check`.
 
         The caller keeps that memory until it calls again without it and nothing is raised. Variable tensors are zeroed, unless
         the plan stays and no shape was asked for.
         """
-        return partial(lib.ml_state_prepare, self.pointer)
+        return partial(lib.ml_state_prepare, self.pointer, *rows)
 
     def _plan(self, function: Callable[..., int], *arguments: Any) -> Plan | None:
         out = ffi.new("ml_plan **")

@@ -59,12 +59,17 @@ class Session:
         self.invoke_unchecked = self.state.run()
         self.ready = False
         self._root = root
-        self._ask, self._prepare = self.state.asking(), self.state.preparing()
+        self._ask, self._prepare, self._prepare_bound = (
+            self.state.asking(),
+            self.state.preparing(*UNBOUND.rows),
+            self.state.preparing(),
+        )
         self._asks = 0  # counts what was asked for since: other threads may ask while tensors are allocated
         self._allocated = False  # a plan is in force
         self._bound_asked = self._bound = UNBOUND
-        self._released = False
-        self._allocating = RLock()
+        self.released = False
+        allocating = RLock()
+        self._take, self._leave = allocating.acquire, allocating.release
         self._known: tuple[int, _Targets, _Small] = (-1, {}, {})  # of one generation: threads see all of it or none
         self._all_known: dict[int, tuple[int, _Targets, _Small]] = {}
         self._generations = self.state.generations
@@ -102,20 +107,23 @@ class Session:
         Raises: ArenaError.
         """
         kind = type(size)
-        if type(index) is not int or (kind is not list and kind is not tuple and kind is not _ndarray):
+        if type(index) is not int or (kind is not tuple and kind is not list and kind is not _ndarray):
             return False
         try:
             rank = len(size)
             answer = self._ask(index, packed_dims[rank](*size), rank)
         except (StructError, IndexError, OverflowError, TypeError):
             return False
+        if answer == 0:
+            return True
         if answer == 1:
             self._asks += 1
             self.ready = False
-        elif answer < -1:
+            return True
+        if answer < -1:
             message = "no memory for the shapes asked for"
             raise ArenaError(message)
-        return answer >= 0
+        return False
 
     def resize(self, index: int, shape: Shape) -> None:
         """The same for plain numbers. Raises: InputError."""
@@ -129,26 +137,29 @@ class Session:
         StateError while a view is held and the plan would change.
         """
         if self.ready:
-            if self._released:
+            if self.released:
                 self.state.acquire_memory()
-                self._released = False
+                self.released = False
             return
-        with self._allocating:  # what C has in force and what is noted here change together
+        self._take()  # what C has in force and what is noted here change together
+        try:
             asks, wanted = self._asks, self._bound_asked
-            self._owners.clear()
-            try:
-                if failed := self._prepare(*wanted.rows):
-                    self.state.check(failed)
-            except StateError:  # refused because of others: what was asked for still is
-                raise
-            except BaseException:
-                self._bound_asked = self._bound
-                self.ready = self._allocated
-                raise
+            if self._owners:
+                self._owners.clear()
+            if failed := self._prepare() if wanted is UNBOUND else self._prepare_bound(*wanted.rows):
+                self.state.check(failed)
             self._bound = wanted
-            self._released = False
+            self.released = False
             self._allocated = True
             self.ready = asks == self._asks
+        except StateError:  # refused because of others: what was asked for still is
+            raise
+        except BaseException:
+            self._bound_asked = self._bound
+            self.ready = self._allocated
+            raise
+        finally:
+            self._leave()
 
     def plan_for(self, shapes: Mapping[int, Shape]) -> Plan:
         """The plan for what was asked for, but for these shapes; not put in force."""
@@ -182,7 +193,7 @@ class Session:
         """Frees the arena until the next `allocate`; the plan stays, `invoke` is refused meanwhile."""
         self._owners.clear()
         self.state.release_memory()
-        self._released = True
+        self.released = True
 
     def close(self) -> None:
         """Gives all memory back, until tensors are allocated again. Raises: StateError while a view is held."""
