@@ -32,6 +32,7 @@ else:
                 return type.__new__(cls, name, bases, body)
             fields = body["_fields"] = body["__match_args__"] = tuple(body["__annotations__"])
             body["_field_defaults"] = {field: body[field] for field in fields if field in body}
+            body["_count"] = len(fields)
             for position, field in enumerate(fields):
                 body[field] = _tuplegetter(position, f"Alias for field number {position}")
             body.setdefault("__slots__", ())
@@ -70,7 +71,7 @@ else:
         _make = classmethod(_new)
 
         def __new__(cls, *values: Any, **named: Any) -> Any:
-            if named or len(values) != len(cls._fields):
+            if named or len(values) != cls._count:
                 values = _filled(cls, values, named)
             return _new(cls, values)
 

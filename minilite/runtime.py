@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from minilite._native import Plan, Shared, Usage
     from minilite.arguments import Dims, Shapes, TensorKey
     from minilite.details import Description, NodeDetails, TensorDetails
+    from minilite.engine import program as programs
+    from minilite.engine import session as sessions
     from minilite.engine.program import Program
     from minilite.engine.session import Session
     from minilite.entry import Entry
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     Shape = tuple[int, ...]
 else:
     arguments, details, options = map(Later, ("minilite.arguments", "minilite.details", "minilite.options"))
+    programs, sessions = map(Later, ("minilite.engine.program", "minilite.engine.session"))
 
 _Self = TypeVar("_Self", bound="Runtime")
 PLAN_CACHE_BYTES = 16 << 20
@@ -115,10 +118,8 @@ class Runtime:
     def _lowered(self) -> Program:
         with self._making:
             if self._program is None:
-                from minilite.engine.program import Program
-
                 wanted = self._options
-                self._program = Program(
+                self._program = programs.Program(
                     self.model, wanted.custom_ops, reference=wanted.reference, reorder=wanted.reorder
                 )
             return self._program
@@ -136,14 +137,12 @@ class Runtime:
             return self._sessions[subgraph]
 
     def _new_session(self, subgraph: int) -> Session:
-        from minilite.engine.session import Session
-
         wanted = self._options
         program = self._lowered()
         if self._shared is None:
             self._shared = program.shared(wanted.max_bytes, wanted.max_iterations)
             self._shared.set_threads(wanted.threads)
-        session = Session(program, self._shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes)
+        session = sessions.Session(program, self._shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes)
         if subgraph == 0:
             for index, shape in self._early_shapes.items():
                 session.resize(index, shape)

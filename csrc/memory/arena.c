@@ -2,7 +2,8 @@
  *
  * Small arenas lie in a block from malloc, for small models are loaded in the time that a few calls of the system take, and
  * malloc's pages are often warm: other interpreters, or arrays, had them before. Who outgrows a block moves into the next; it
- * stays until the arena is released, for others may be looking at it.
+ * stays until the arena is released, for others may be looking at it. One that begins large skips blocks, whose bytes have to be
+ * cleared: loading touches none of its pages.
  *
  * ML_ARENA_RESERVED bytes of address space are reserved without access, which costs the system nothing but a table entry (1000
  * interpreters take 64 TiB of the 128 TiB a process has); what is used is made accessible in steps. Where the system refuses
@@ -55,7 +56,8 @@ static bool commit_block(ml_arena *arena, int block, int64_t bytes, int64_t keep
 /* Makes the first `bytes` accessible, of a block or of the reserved range. */
 static bool commit_kept(ml_arena *arena, int64_t bytes, int64_t keep) {
     bool outgrown = in_block(arena);
-    for (int block = arena->base ? block_of(arena) : 0; block < ML_ARENA_BLOCKS; block++)
+    int last = arena->base ? ML_ARENA_BLOCKS : 1;
+    for (int block = arena->base ? block_of(arena) : 0; block < last; block++)
         if (bytes <= block_bytes[block]) return commit_block(arena, block, bytes, keep);
     if (bytes > ML_ARENA_RESERVED) return false;
     uint8_t *base = arena->base;

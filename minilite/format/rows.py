@@ -114,7 +114,7 @@ class Tensors(Rows[Tensor]):
             dtype = _DTYPES[code]
             raw = dtype is None or sparsity_at
             array = _array((size,) if raw else shape, _BYTES if dtype is None or raw else dtype, data, at)
-        return Tensor(
+        values = (
             number,
             name,
             _TYPES[code],
@@ -126,6 +126,7 @@ class Tensors(Rows[Tensor]):
             self._tables.table("SparsityParameters", sparsity_at) if sparsity_at else None,
             has_rank,
         )
+        return Tensor._make(values)
 
 
 def _array(shape: tuple[int, ...], dtype: np.dtype[Any], data: Array | bytes, start: int) -> Array:
@@ -152,7 +153,7 @@ class Nodes(Rows[Node]):
         op = name if custom else operator_name(code)
         table = None if custom else options_table(op)
         options = self._tables.options(table.table, values) if table is not None else {}
-        return Node(number, op, version, inputs, outputs, options, custom, payload, intermediates)
+        return Node._make((number, op, version, inputs, outputs, options, custom, payload, intermediates))
 
 
 def operator_name(code: int) -> str:
@@ -174,7 +175,7 @@ class Subgraphs(Rows[Subgraph]):
     def _make(self, number: int) -> Subgraph:
         rows = self.file.subgraph(number)
         tensors, nodes = Tensors(rows, self._tables), Nodes(rows, self._tables)
-        return Subgraph(number, rows.name, tensors, rows.inputs, rows.outputs, nodes)
+        return Subgraph._make((number, rows.name, tensors, rows.inputs, rows.outputs, nodes))
 
 
 class Signatures(Rows[Signature]):
@@ -229,4 +230,5 @@ class Metadata(Mapping[str, bytes]):
 
 def model_of(file: File) -> Model:
     """The Model that a file holds."""
-    return Model(file.rows.version, file.text(file.rows.description), Subgraphs(file), Signatures(file), Metadata(file))
+    found = file.rows.version, file.text(file.rows.description), Subgraphs(file), Signatures(file), Metadata(file)
+    return Model._make(found)
