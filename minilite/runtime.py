@@ -141,7 +141,8 @@ class Runtime:
         program = self._lowered()
         if self._shared is None:
             self._shared = program.shared(wanted.max_bytes, wanted.max_iterations)
-            self._shared.set_threads(wanted.threads)
+            if wanted.threads > 1:
+                self._shared.set_threads(wanted.threads)
         session = sessions.Session(program, self._shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes)
         if subgraph == 0:
             for index, shape in self._early_shapes.items():

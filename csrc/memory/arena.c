@@ -106,6 +106,7 @@ static bool commit_mapped(ml_arena *arena, int64_t bytes, int64_t keep) {
 
 ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error *error) {
     if (bytes <= arena->capacity) return ML_OK;
+    if (!arena->base) keep = 0;
     int64_t rounded = bytes > INT64_MAX - PAGE ? -1 : ml_round_up(bytes, PAGE);
     bool reserves = !arena->base || arena->reserved > 0;
     int64_t had = arena->capacity, more = bytes - had;

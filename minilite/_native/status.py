@@ -107,7 +107,7 @@ def exception_of(error: Any, names: Names | None) -> MiniliteError:
     return kind(line, **place)
 
 
-_FRESH = {"node": -1, "subgraph": -1, "tensor": -1, "other": -1}
+_FRESH = ffi.new("ml_error *", {"node": -1, "subgraph": -1, "tensor": -1, "other": -1})[0]
 
 
 def fresh_error() -> Any:

@@ -59,11 +59,8 @@ class Session:
         self.invoke_unchecked = self.state.run()
         self.ready = False
         self._root = root
-        self._ask, self._prepare, self._prepare_bound = (
-            self.state.asking(),
-            self.state.preparing(*UNBOUND.rows),
-            self.state.preparing(),
-        )
+        self._ask, self._asked_of = self.state.asking()
+        self._prepare, self._prepare_bound = self.state.preparing(*UNBOUND.rows), self.state.preparing()
         self._asks = 0  # counts what was asked for since: other threads may ask while tensors are allocated
         self._allocated = False  # a plan is in force
         self._bound_asked = self._bound = UNBOUND
@@ -111,7 +108,7 @@ class Session:
             return False
         try:
             rank = len(size)
-            answer = self._ask(index, packed_dims[rank](*size), rank)
+            answer = self._ask(self._asked_of, index, packed_dims[rank](*size), rank)
         except (StructError, IndexError, OverflowError, TypeError):
             return False
         if answer == 0:
