@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from minilite.details import Description, NodeDetails, TensorDetails
     from minilite.engine import program as programs
     from minilite.engine import session as sessions
+    from minilite.engine import target as targets
     from minilite.engine.program import Program
     from minilite.engine.session import Session
     from minilite.entry import Entry
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 else:
     arguments, details, options = map(Later, ("minilite.arguments", "minilite.details", "minilite.options"))
     programs, sessions = map(Later, ("minilite.engine.program", "minilite.engine.session"))
+    targets = Later("minilite.engine.target")
 
 _Self = TypeVar("_Self", bound="Runtime")
 PLAN_CACHE_BYTES = 16 << 20
@@ -217,7 +219,7 @@ class Runtime:
         session = self._sessions.get(subgraph_index)
         if session is not None:
             return session.get(number)
-        tensor = arguments.checked_tensor(self._subgraph(subgraph_index), number)
+        tensor = targets.checked_tensor(self._subgraph(subgraph_index), number)
         if tensor.data is None:
             message = "Tensor data is null. Run allocate_tensors() first"
             raise StateError(message, tensors=[tensor.name])
@@ -231,7 +233,7 @@ class Runtime:
         session = self._main
         if session is not None:
             return session.view(number)
-        arguments.checked_tensor(self._subgraph(), number)
+        targets.checked_tensor(self._subgraph(), number)
         return lambda: self._session().view(number)()
 
     def _subgraph(self, index: int = 0) -> Subgraph:
@@ -245,7 +247,7 @@ class Runtime:
     def _details(self, index: int, subgraph: int = 0) -> TensorDetails:
         described = self._described.get((subgraph, index))
         if described is None:
-            tensor = arguments.checked_tensor(self._subgraph(subgraph), index)
+            tensor = targets.checked_tensor(self._subgraph(subgraph), index)
             described = details.Description(tensor, compress_zero_points=self._options.compress_zero_points)
             self._described[subgraph, index] = described
         session = self._sessions.get(subgraph)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from minilite.engine import python_nodes
-    from minilite.engine.lower import Handlers
+    from minilite.engine.lower import Handlers, Lowered
     from minilite.format.model import Model
 
     Shape = tuple[int, ...]
@@ -50,9 +50,10 @@ class Program:
     """A Model lowered once; C graphs by root subgraph, shared by every Session."""
 
     def __init__(self, model: Model, custom_ops: Mapping[str, Any], *, reference: bool, reorder: bool = False) -> None:
-        self.model = model = _as_read(model)
-        self.lowered = lower(model, custom_ops, reference=reference)
-        self.store = self.lowered.lowering.file.store
+        model = _as_read(model)
+        self.model: Model = model
+        self.lowered: Lowered = lower(model, custom_ops, reference=reference)
+        self.store: _native.Store = self.lowered.lowering.file.store
         self._level = _level(os.environ.get("MINILITE_ISA"))
         self._reorder = reorder
         self._graphs: dict[int, _native.Graph] = {}

@@ -11,7 +11,7 @@ import numpy as np
 
 from minilite._native import OPTIONS, packed_dims
 from minilite.engine.program import new_state
-from minilite.engine.target import MOVES, UNBOUND, Target, bound, decoded_values, target_at
+from minilite.engine.target import MOVES, UNBOUND, Target, bound, checked_tensor, decoded_values, target_at
 from minilite.errors import ArenaError, InputError, StateError
 from minilite.format.dtypes import TensorType
 from minilite.format.values import ENCODED, constant_values
@@ -20,7 +20,7 @@ from minilite.light import Later
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from minilite._native import Plan, Shared
+    from minilite._native import Plan, Shared, State
     from minilite.engine import binding, misfit
     from minilite.engine.program import Program
     from minilite.format.model import Array, Subgraph, Tensor
@@ -55,16 +55,16 @@ class Session:
     ) -> None:
         self.program = program
         self.subgraph: Subgraph = program.model.subgraphs[root]
-        self.state = new_state(program, shared, root, strategy, options, cache_bytes)
-        self.invoke_unchecked = self.state.run()
-        self.ready = False
+        self.state: State = new_state(program, shared, root, strategy, options, cache_bytes)
+        self.invoke_unchecked: Callable[[], None] = self.state.run()
+        self.ready: bool = False
         self._root = root
         self._ask, self._asked_of = self.state.asking()
         self._prepare, self._prepare_bound = self.state.preparing(*UNBOUND.rows), self.state.preparing()
         self._asks = 0  # counts what was asked for since: other threads may ask while tensors are allocated
         self._allocated = False  # a plan is in force
         self._bound_asked = self._bound = UNBOUND
-        self.released = False
+        self.released: bool = False
         allocating = RLock()
         self._take, self._leave = allocating.acquire, allocating.release
         self._known: tuple[int, _Targets, _Small] = (-1, {}, {})  # of one generation: threads see all of it or none
@@ -218,11 +218,7 @@ class Session:
 
     def tensor(self, index: int) -> Tensor:
         """The Model's tensor of that number. Raises: InputError."""
-        tensors = self.subgraph.tensors
-        if not 0 <= index < len(tensors):
-            message = f"Invalid tensor index {index} exceeds max tensor index {len(tensors) - 1}"
-            raise InputError(message)
-        return tensors[index]
+        return checked_tensor(self.subgraph, index)
 
     def _target(self, index: int) -> Target:
         """Where the tensor lies now. Raises: InputError, StateError."""

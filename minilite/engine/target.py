@@ -14,11 +14,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minilite._native import BindingRows, Place
-    from minilite.format.model import Array, Tensor
+    from minilite.format.model import Array, Subgraph, Tensor
 
     Shape = tuple[int, ...]
 MOVES = "the tensor moves all the time: other threads resize or trim this interpreter"
 """What is said of a copy that was never made where its tensor lay."""
+
+
+def checked_tensor(subgraph: Subgraph, index: int) -> Tensor:
+    """The tensor of that number. Raises: InputError."""
+    tensors = subgraph.tensors
+    if not 0 <= index < len(tensors):
+        message = f"Invalid tensor index {index} exceeds max tensor index {len(tensors) - 1}"
+        raise InputError(message)
+    return tensors[index]
 
 
 class Target(NamedTuple):

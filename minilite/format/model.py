@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minilite.format.dtypes import TensorType
+from minilite.format.metadata import Metadata
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 from minilite.light import NamedTuple
 
@@ -137,12 +138,17 @@ class Model(NamedTuple):
     description: str
     subgraphs: Sequence[Subgraph]
     signatures: Sequence[Signature] = ()
-    metadata: Mapping[str, bytes] = {}
+    metadata: Metadata = Metadata()
 
     @property
     def file(self) -> File | None:
         """The verified rows that the subgraphs are views of; None when they were put together by hand."""
         return getattr(self.subgraphs, "file", None)
+
+    @property
+    def associated_files(self) -> Mapping[str, bytes]:
+        """The files that travel with the model, by name: labels, vocabularies. Raises: ModelFormatError."""
+        return self.metadata.associated_files
 
     def __repr__(self) -> str:
         shown = self._asdict()
