@@ -42,9 +42,12 @@ else:
         def __signature__(cls) -> Any:
             from inspect import Parameter, Signature  # they take long to import
 
-            kind, defaults = Parameter.POSITIONAL_OR_KEYWORD, cls._field_defaults
+            kind, types, defaults = Parameter.POSITIONAL_OR_KEYWORD, cls.__annotations__, cls._field_defaults
             return Signature(
-                [Parameter(field, kind, default=defaults.get(field, Parameter.empty)) for field in cls._fields]
+                [
+                    Parameter(field, kind, default=defaults.get(field, Parameter.empty), annotation=types[field])
+                    for field in cls._fields
+                ]
             )
 
     def _filled(cls: type, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
