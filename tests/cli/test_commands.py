@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.foreign import FOREIGN
 
 from minilite.cli import main
 from minilite.format.builder import ModelBuilder
@@ -239,6 +240,17 @@ def test_files_that_are_no_models(command: str, tmp_path: Path, capsys: pytest.C
     (tmp_path / "text.tflite").write_text("not a model, not at all")
     for name in ("absent.tflite", "empty.tflite", "text.tflite", "."):
         refused(capsys, command, str(tmp_path / name), bad=True)
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_is_no_model_is_told_apart(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, text = FOREIGN[name]
+    path = tmp_path / "my model.tflite"
+    path.write_bytes(data)
+    for command in (["run"], ["inspect", "--check"], ["plan", "--compare"], ["profile"]):
+        error = refused(capsys, *command, str(path), bad=True)
+        assert error.startswith(f"minilite: {str(path)!r}: ")
+        assert text in error
 
 
 def test_commands_are_required_and_known(capsys: pytest.CaptureFixture[str]) -> None:
