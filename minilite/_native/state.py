@@ -109,9 +109,9 @@ class Shared:
         if not pointer:
             message = f"no memory for {resources} resources"
             raise ArenaError(message)
-        self.pointer = ffi.gc(pointer, lib.ml_interpreter_free)
+        self.pointer: Any = ffi.gc(pointer, lib.ml_interpreter_free)
         self._resources, self._subgraphs = resources, subgraphs
-        self.sequence = lib.ml_interpreter_sequence(self.pointer)
+        self.sequence: Any = lib.ml_interpreter_sequence(self.pointer)
 
     def cancel(self) -> None:
         """Stops the run under way at its next node or block; any thread may call it."""
@@ -184,8 +184,8 @@ class State:
             graph.pointer, shared.pointer, strategy.encode(), options, cache_bytes, hooks_table, out, error
         ):
             raise_error(error, graph.names)
-        self.pointer = ffi.gc(out[0], lib.ml_state_free)
-        self.generations = lib.ml_state_generation(self.pointer)
+        self.pointer: Any = ffi.gc(out[0], lib.ml_state_free)
+        self.generations: Any = lib.ml_state_generation(self.pointer)
 
     def _fail(self, status: int, error: Any) -> None:
         """Raises what a call left: the exception of a hook it called, else the error's class. The error is the call's own."""

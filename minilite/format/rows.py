@@ -150,7 +150,7 @@ class Subgraphs(Rows[Subgraph]):
 
     def __init__(self, file: File) -> None:
         super().__init__(file.rows.n_subgraphs)
-        self.file = file
+        self.file: File = file
         self._tables = Tables(file)
 
     def _make(self, number: int) -> Subgraph:

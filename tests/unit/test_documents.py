@@ -9,14 +9,17 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import textwrap
+import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
 
-from minilite.cli import _parser
+from minilite.cli import _parser, main
 from minilite.report.operators import lines
+from tools.api_reference import page
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -55,6 +58,8 @@ def test_python_runs_and_prints_what_is_said(path: pathlib.Path, monkeypatch: py
     if '"cc"' in path.read_text() and shutil.which("cc") is None:
         pytest.skip("there is no C compiler")
     monkeypatch.chdir(ROOT)
+    for name in ("tflite_runtime", "tflite_runtime.interpreter"):  # what a page installs goes with the test
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     names: dict[str, Any] = {"__name__": "__main__"}
     found = blocks(path)
     for block, following in zip(found, [*found[1:], None], strict=True):
@@ -103,7 +108,9 @@ def test_blocks_are_seen() -> None:
         "docs/dynamic.md": 5,
         "docs/kernels.md": 4,
         "docs/memory.md": 1,
+        "docs/migration.md": 2,
         "docs/threads.md": 3,
+        "docs/tutorial.md": 12,
     }
 
 
@@ -117,6 +124,21 @@ def test_links_lead_somewhere(path: pathlib.Path) -> None:
 def test_all_documents_are_listed() -> None:
     text = (ROOT / "docs" / "README.md").read_text()
     assert [path.name for path in DOCUMENTS[1:] if path.name != "README.md" and f"({path.name})" not in text] == []
+
+
+def test_api_is_described_as_its_docstrings_say() -> None:
+    """`python -m tools.api_reference > /tmp/api.md && cp /tmp/api.md docs/api.md` prints it anew."""
+    assert (ROOT / "docs" / "api.md").read_text() == page()
+
+
+def test_picture_of_a_plan_is_what_the_command_draws(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`minilite plan minilite/data/digits.tflite --shape image=1,64,64,1 --svg docs/pictures/plan.svg` draws it anew."""
+    monkeypatch.chdir(ROOT)
+    drawn = tmp_path / "plan.svg"
+    command = ["plan", "minilite/data/digits.tflite", "--shape", "image=1,64,64,1", "--svg", str(drawn)]
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert main(command) == 0
+    assert (ROOT / "docs" / "pictures" / "plan.svg").read_text() == drawn.read_text()
 
 
 def test_operators_are_listed_as_their_rows_say() -> None:
