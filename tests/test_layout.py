@@ -25,6 +25,7 @@ LINES, FUNCTION_LINES = 400, 55
 STAGES: dict[str, int] = {
     "errors": 0,
     "_core": 0,
+    "text": 1,
     "_native": 1,
     "format": 2,
     "ops_shared": 3,

@@ -16,7 +16,7 @@ from minilite.format.metadata import Metadata
 from minilite.format.reader import load_model
 from minilite.interpreter import Interpreter
 from minilite.report import cut, table
-from minilite.report.text import wrapped
+from minilite.text import wrapped
 
 if TYPE_CHECKING:  # memory is imported by those who plan: the other commands start without it
     from minilite.memory import MemoryPlan, UsageRecord

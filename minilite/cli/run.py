@@ -18,7 +18,7 @@ from minilite.engine.misfit import given_shapes
 from minilite.errors import ModelFormatError, ShapeError
 from minilite.interpreter import Interpreter
 from minilite.report import cut, duration, shape_text, table
-from minilite.report.text import wrapped
+from minilite.text import wrapped
 
 if TYPE_CHECKING:
     from minilite.inputs import Reading
