@@ -76,6 +76,9 @@ def execute(options: argparse.Namespace) -> None:
     if (options.model is None) == (options.problem is None):
         message = "takes a MODEL or --problem FILE.csv, one of the two"
         raise UsageError(message)
+    if options.model is not None and options.model.endswith(".csv"):
+        message = f"{options.model} is no model: usage records go with --problem {options.model}"
+        raise UsageError(message)
     if options.compare:
         _compare(options)
         return

@@ -36,6 +36,10 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"\xff\xd8\xff", "an image: data, not a model"),
     (b"GIF8", "an image: data, not a model"),
     (b"RIFF", "sound or an image: data, not a model"),
+    *(
+        (beginning, "sound that is no .wav: ffmpeg -i FILE out.wav makes it one")
+        for beginning in (b"ID3", b"\xff\xfb", b"OggS", b"fLaC")
+    ),
     (b"\x7fELF", "a program or a library"),
     (b"GGUF", "a GGUF model of llama.cpp's, which is of another kind"),
     (b"\x80\x04\x95", "a pickle of Python objects: data, not a model"),
@@ -64,6 +68,8 @@ def looks_like(data: memoryview) -> str | None:
         return f"a tar archive, {_UNPACKED}: tar -xf"
     if head[8:9] == b"{" and head[4:8] == bytes(4):
         return f"a safetensors file: weights alone, of a model {_CONVERTED}"
+    if head[4:8] == b"ftyp":
+        return "a video, or an image of a phone's (.heic): it has to be made .png or .jpg"
     if head[4:8] in _FORMATS:
         return f"{_FORMATS[head[4:8]]}, which is of another kind"
     if head[4:7] == b"TFL":
@@ -161,8 +167,11 @@ def explained(
     )
 
 
-def why_not_opened(name: str) -> str:
-    """What a path that cannot be opened is, and what to do: a clause for behind the system's reason, or nothing."""
+def why_not_opened(name: str, ending: str = "") -> str:
+    """What a path that cannot be opened is, and what to do: a clause for behind the system's reason, or nothing.
+
+    Folders are looked into for files with this ending, if any is given.
+    """
     import difflib  # they take long to import
     from pathlib import Path
 
@@ -173,7 +182,7 @@ def why_not_opened(name: str) -> str:
     try:
         path, bare = Path(name), Path(name.strip())
         if path.is_dir():
-            return _folder(path)
+            return _folder(path, ending) if ending else ""
         if name != name.strip() and bare.exists():
             return f": without the blanks around it there is {str(bare)!r}"
         if not path.parent.is_dir():
@@ -186,13 +195,13 @@ def why_not_opened(name: str) -> str:
     return f": near it is {str(path.with_name(near[0]))!r}" if near else ""
 
 
-def _folder(path: Path) -> str:
+def _folder(path: Path, ending: str) -> str:
     names = sorted(each.name for each in path.iterdir())
     if "saved_model.pb" in names:
         return f": it looks like a SavedModel, {_CONVERTED}: tf.lite.TFLiteConverter.from_saved_model({str(path)!r})"
-    models = [name for name in names if name.endswith(".tflite")]
+    models = [name for name in names if name.endswith(ending)]
     if models:
         return f": there is {str(path / models[0])!r} in it"
     if path.suffix == ".mlpackage":
         return f": it looks like a Core ML model, {_CONVERTED}"
-    return ": a .tflite file is wanted"
+    return f": a {ending} file is wanted"

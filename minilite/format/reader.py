@@ -45,7 +45,7 @@ def load_model(
         reason = getattr(error, "strerror", None) or str(error)
         from minilite.format.origin import why_not_opened
 
-        message = f"Could not open {name!r}: {reason.lower()}{why_not_opened(name)}"
+        message = f"Could not open {name!r}: {reason.lower()}{why_not_opened(name, '.tflite')}"
         raise ModelNotFoundError(message) from error
     try:
         return _read(data)
