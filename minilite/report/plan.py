@@ -45,7 +45,7 @@ class ModelPlan(Plan):
         from minilite.memory import MemoryPlan, UsageRecord
 
         tensors = self._model.subgraphs[self.frames()[0][0]].tensors
-        rows = [row for row in self.records() if row[4] >= 0]
+        rows = self.records()
         names = {
             row[0]: tensors[row[0]].name if row[0] < len(tensors) else f"scratch of node {row[0] - len(tensors)}"
             for row in rows

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 from support.media import npy, npz, png, wav
 
 from minilite.errors import InputError
@@ -113,7 +114,9 @@ def test_channels_first_are_transposed_and_grey_is_mixed(read: Any) -> None:
     np.testing.assert_array_equal(grey, np.full((2, 2), 50))
     deep = np.full((2, 2), 0x1234, np.uint16)
     np.testing.assert_array_equal(read(png(deep), feed((2, 2), U8)).array, np.full((2, 2), 0x12))
-    turned = png(np.arange(6, dtype=np.uint8).reshape(2, 3), "TIFF", tiffinfo={274: 6})
+    exif = Image.Exif()
+    exif[274] = 6  # it lies on its side
+    turned = png(np.arange(6, dtype=np.uint8).reshape(2, 3), exif=exif)
     assert read(turned, feed((-1, -1), U8)).array.tolist() == [[3, 0], [4, 1], [5, 2]]
 
 
@@ -123,6 +126,7 @@ def test_formats_of_images(read: Any, kind: str) -> None:
     assert np.abs(read(png(flat, kind), feed((8, 8, 3), U8)).array.astype(int) - 200).max() <= 4
 
 
+@pytest.mark.filterwarnings("default")
 def test_images_that_do_not_fit_or_are_broken(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     data = png(PIXELS)
     for shape in ((4,), (1, 2, 3, 7), (2, 2, 3, 3), (1, 1, 2, 3, 3), (1, 256), (-1, 640), (1, 1, 257), (1, 1, 20, 3)):
@@ -132,8 +136,6 @@ def test_images_that_do_not_fit_or_are_broken(read: Any, monkeypatch: pytest.Mon
         with pytest.raises(InputError, match=r"given.file is an image that cannot be read: .") as caught:
             read(broken, feed((1, 2, 3, 3), U8))
         assert "\n" not in str(caught.value)
-    from PIL import Image
-
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 4)
     with pytest.raises(InputError, match="exceeds limit of 4 pixels"):
         read(data, feed((1, 2, 3, 3), U8))
