@@ -172,7 +172,7 @@ def test_files_may_stand_behind_options(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_shapes_that_the_model_refuses_name_the_input(capsys: pytest.CaptureFixture[str]) -> None:
     saved(m_tflite=two_inputs(), a_npy=npy(np.zeros((2, 3), np.float32)))
-    assert "minilite: input 'first' is given as 2x3, the model has ?x2: subgraph 0" in said(
+    assert "minilite: input 'first' is of shape (2, 3), the model's is (-1, 2): subgraph 0" in said(
         capsys, 1, "m.tflite", "a.npy"
     )
 
@@ -244,7 +244,7 @@ def test_written_files_do_not_spoil_json(capsys: pytest.CaptureFixture[str]) -> 
 def test_swapped_arguments_are_noticed(capsys: pytest.CaptureFixture[str]) -> None:
     saved(m_tflite=two_inputs(), cat_png=png(np.zeros((2, 2), np.uint8)))
     error = said(capsys, 2, "cat.png", "m.tflite")
-    assert "it looks like an image; the model comes first: minilite run m.tflite cat.png" in error
+    assert "it looks like an image: data, not a model; the model comes first: minilite run m.tflite cat.png" in error
 
 
 def test_options_are_set_and_usual_ones_left_out(capsys: pytest.CaptureFixture[str]) -> None:
