@@ -162,7 +162,7 @@ typedef struct ml_blend_args {
     void *y;
 } ml_blend_args;
 
-/* sums[i] += element i of each row of n bytes; they wrap. */
+/* sums[i] += element i of each row of n bytes; or, along rows, sums[row] += all elements of a row. They wrap. */
 typedef struct ml_sum_rows_s8_args {
     const uint8_t *x;
     int64_t rows;
@@ -170,6 +170,7 @@ typedef struct ml_sum_rows_s8_args {
     int64_t n;
     int32_t *sums;
     int32_t is_signed; /* s8, else u8 */
+    int32_t along;
 } ml_sum_rows_s8_args;
 
 #endif
