@@ -80,7 +80,9 @@ typedef struct ml_add_s16_args {
 } ml_add_s16_args;
 
 /* y[i] = clamp(ml_multiply_quantized((a[i] - a_zero) (b[i] - b_zero), mantissa, shift) + zero, low, high), bit for bit as
- * fixed_point.h has it; bytes as above; products and sums wrap. The mantissa is 0 or above. */
+ * fixed_point.h has it; bytes as above; products and sums wrap. The mantissa is 0 or above. Where `real` is not 0, it says that for all
+ * products of bytes nearest(product real + (zero + nudge)), or less the nudge of products below 0, clamped, is the same: ties to even,
+ * the sum rounded once. */
 typedef struct ml_mul_s8_args {
     const uint8_t *a;
     const uint8_t *b;
@@ -96,6 +98,8 @@ typedef struct ml_mul_s8_args {
     int32_t zero;
     int32_t low;
     int32_t high;
+    float real;
+    float nudge;
 } ml_mul_s8_args;
 
 /* Windows of `height` lines by `width` neighbouring pixels, each of n channels by itself: the largest, or the mean of all. Means of
