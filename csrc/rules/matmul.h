@@ -36,8 +36,9 @@ ml_status ml_prepare_floats(const ml_call *c, ml_wish *wish, ml_blocks *b, bool 
 ml_status ml_multiply_floats(const ml_call *c, const ml_blocks *b, ml_block_fn *fill, float minimum,
                              float maximum);
 
-/* So many items of work, of `cost` multiplications each, make a block that is worth a thread's while. */
-int64_t ml_work_grain(int64_t cost);
+/* How many of `items`, which cost as much as so many multiplications of floats each, make a block that is worth a thread's while:
+ * blocks of equal size, of a number that a few threads can share evenly. All of them, where that is not worth two. */
+int64_t ml_work_grain(int64_t items, int64_t cost);
 
 /* What multipliers make of the sums of a block, for `finish`: n outputs from `first` on of `rows` rows, y_stride elements
  * apart in y; bias (of all outputs) may be NULL. */

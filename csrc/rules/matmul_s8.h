@@ -56,6 +56,8 @@ int64_t ml_pack_weights_s8(const ml_call *c, void *to, const ml_integers *p);
 /* Prepare: rows and copy_bytes of a block, unless it has rows already, and scratch. ML_SHAPE_ERROR when a row is too long. */
 ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
                               const ml_integer_rule *rule);
+/* What an output of k products costs, as ml_work_grain counts: products a quarter of those of floats, and requantization. */
+static inline int64_t ml_integer_cost(int64_t k) { return k / 4 + 16; }
 /* Eval; c->derived is an ml_weighted. */
 ml_status ml_multiply_integers(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule);
 /* Eval, floats: quantizes input 0 into scratch, where `fill` finds the slices. */

@@ -2,7 +2,6 @@
 #include "kernels/conv/conv.h"
 
 enum {
-    WORK = 1 << 23,
     COPY_BYTES = 64 << 10,
     LEAST_LINE = 6,
     LEAST_LINES = 4,
@@ -150,11 +149,12 @@ static const ml_integer_rule *integer_rule(const ml_call *c) {
 static void choose_lines(const ml_call *c, conv_blob *blob) {
     const ml_window *w = &blob->window;
     ml_blocks *b = &blob->blocks;
-    const int64_t cost = w->x.out * b->k * b->n * b->groups + 1;
+    const int64_t cost = w->x.out * ml_integer_cost(b->k) * b->n * b->groups;
     const int64_t bytes = ml_conv_line_elements(w) * ml_planes(ml_input(c, 0)->type);
     const int64_t fit = COPY_BYTES / bytes - ml_conv_lines_seen(w, 1);
-    int64_t lines = ml_min_s64(1 + (fit < 0 ? 0 : fit) / w->y.stride, 1 + WORK / cost);
-    lines = ml_min_s64(lines < LEAST_LINES ? LEAST_LINES : lines, w->y.out);
+    const int64_t most = ml_max_s64(1 + (fit < 0 ? 0 : fit) / w->y.stride, LEAST_LINES);
+    int64_t lines = ml_work_grain((int64_t)w->batches * w->y.out, cost);
+    lines = ml_min_s64(ml_min_s64(lines, most), w->y.out);
     if (lines * w->x.out > INT32_MAX) return;
     blob->source = CONV_LINES;
     b->block = (int32_t)(lines * w->x.out);

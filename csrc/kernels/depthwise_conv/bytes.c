@@ -312,7 +312,7 @@ ml_status ml_depthwise_bytes(const ml_call *c) {
     k.x_batch = batch_elements(blob);
     k.flip = ml_in_tensor(c, 0)->type == ML_S8 ? 128 : 0;
     k.zero = ((const ml_weighted *)c->derived)->x_zero + k.flip;
-    return ml_depthwise_run(c, lines_bytes, &k);
+    return ml_depthwise_run(c, k.l.form.shifts, lines_bytes, &k);
 }
 
 int64_t ml_depthwise_slices_bytes(const depthwise_blob *blob) {
@@ -327,5 +327,5 @@ ml_status ml_depthwise_hybrid(const ml_call *c) {
     const ml_status status = ml_quantize_slices(c, ml_in(c, 0), batches, each, true, &slices);
     work k = {.c = c, .blob = blob, .l = lay_out(c), .x = slices.bytes, .x_batch = each};
     k.slices = &slices;
-    return status == ML_OK ? ml_depthwise_run(c, lines_bytes, &k) : status;
+    return status == ML_OK ? ml_depthwise_run(c, k.l.form.shifts, lines_bytes, &k) : status;
 }

@@ -87,11 +87,15 @@ void ml_depthwise_repeat(const void *x, int64_t count, int64_t multiplier, void 
     else repeat(x, count, multiplier, y);
 }
 
-ml_status ml_depthwise_run(const ml_call *c, ml_body body, void *args) {
+/* As ml_work_grain counts. */
+enum { TAP_COST = 3, OUTPUT_COST = 8 };
+
+ml_status ml_depthwise_run(const ml_call *c, int64_t unit, ml_body body, void *args) {
     const depthwise_blob *blob = c->blob;
     const ml_window *w = &blob->window;
-    int64_t cost = (int64_t)w->x.out * blob->outputs * w->y.size * w->x.size;
-    return ml_parallel(c, (int64_t)w->batches * w->y.out, ml_work_grain(cost), body, args);
+    const int64_t taps = (int64_t)w->y.size * w->x.size, lines = (int64_t)w->batches * w->y.out;
+    const int64_t cost = (int64_t)w->x.out * blob->outputs * (TAP_COST * taps + OUTPUT_COST);
+    return ml_parallel(c, lines, ml_round_up(ml_work_grain(lines, cost), unit), body, args);
 }
 
 #define DERIVE(type, ...)                                                                             \
