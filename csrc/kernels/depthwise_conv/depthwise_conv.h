@@ -40,7 +40,7 @@ int64_t ml_depthwise_packed_bytes(const ml_call *c, int64_t lines);
 int64_t ml_depthwise_floats_bytes(const depthwise_blob *blob);
 int64_t ml_depthwise_bytes_bytes(const ml_call *c);
 int64_t ml_depthwise_wide_bytes(const depthwise_blob *blob);
-/* Scratch of a hybrid, the first. */
+/* Scratch: a hybrid's slices, or what sums of bytes begin with. */
 int64_t ml_depthwise_slices_bytes(const depthwise_blob *blob);
 
 int64_t ml_depthwise_pack_floats(const ml_call *c, void *to);
