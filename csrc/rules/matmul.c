@@ -4,7 +4,7 @@
 enum { BLOCK_BYTES = 64 << 10, MANY_ROWS = 7 };
 
 /* Multiplications of a block: few take 2 to 3 us, ten times what sharing them costs; and enough blocks, but no more. */
-enum { LEAST_WORK = 1 << 18, MOST_WORK = 1 << 20, ENOUGH_BLOCKS = 64 };
+enum { LEAST_WORK = 1 << 18, MOST_WORK = 1 << 20, ENOUGH_BLOCKS = 8 };
 
 /* What an output costs beside its products. */
 enum { OUTPUT_COST = 8 };

@@ -3,7 +3,13 @@
 
 /* Bytes of a block's copy, of the weights and of the sums that are used again and again while they are near. */
 enum { COPY_BYTES = 64 << 10, NEAR_BYTES = 96 << 10, NEAR_SUMS = 4 << 10 };
-enum { LEAST_ROWS = 2 * ML_ROWS_S8, FEW_ROWS = 4, MOST_COLUMNS = 4 * ML_PANEL_S8 };
+enum {
+    FEW_BLOCKS = 3,
+    MOST_RANGES = 4,
+    LEAST_ROWS = 2 * ML_ROWS_S8,
+    FEW_ROWS = 4,
+    MOST_COLUMNS = 4 * ML_PANEL_S8
+};
 
 /* Sizes ------------------------------------------------------------------------------------------------------------ */
 
@@ -22,8 +28,9 @@ static part_size part_of(const ml_integers *p) {
         columns = ml_min_s64(columns, p->n);
     }
     if (rows > LEAST_ROWS && rows * columns > NEAR_SUMS) {
-        rows = NEAR_SUMS / columns / ML_ROWS_S8 * ML_ROWS_S8;
-        rows = ml_min_s64(rows < LEAST_ROWS ? LEAST_ROWS : rows, p->block);
+        rows = ml_max_s64(NEAR_SUMS / columns, LEAST_ROWS);
+        const int64_t unit = p->width && p->width <= rows ? p->width : ML_ROWS_S8;
+        rows = ml_min_s64(rows / unit * unit, p->block);
     }
     return (part_size){rows, columns};
 }
@@ -80,7 +87,8 @@ ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
     if (!p->block) {
         int64_t rows = ml_work_grain(p->rows, ml_integer_cost(k) * p->n * p->groups);
         rows = ml_min_s64(rows, COPY_BYTES / (k * planes));
-        rows = rows < LEAST_ROWS ? LEAST_ROWS : ml_round_up(rows, ML_ROWS_S8);
+        const int64_t least = k * p->n > NEAR_BYTES ? 2 * LEAST_ROWS : LEAST_ROWS;
+        rows = rows < least ? least : ml_round_up(rows, LEAST_ROWS);
         p->block = ml_min_s64(rows, p->batches ? p->rows / p->batches : 0);
         p->copy_bytes = p->block * p->k * planes;
     }
@@ -337,11 +345,14 @@ static int64_t parts_of(int64_t count, int64_t part) {
     return count <= part ? 1 : (count + part - 1) / part;
 }
 
-/* Few blocks are worth dividing by outputs. Few rows take as long as their weights to be read. */
+/* Few blocks are worth dividing by outputs, but not often: each range copies the rows anew. Few rows take as long as their weights
+ * to be read. */
 static int64_t range_of(const ml_integers *p) {
-    if (p->n <= ML_PANEL_S8 || p->groups > 1 || p->rows > 8 * p->block) return p->n;
-    const int64_t cost = ml_max_s64(p->rows * ml_integer_cost(p->k), p->k);
-    return ML_PANEL_S8 * ml_work_grain(parts_of(p->n, ML_PANEL_S8), cost * ML_PANEL_S8);
+    if (p->n <= ML_PANEL_S8 || p->groups > 1 || p->rows > FEW_BLOCKS * p->block) return p->n;
+    const int64_t cost = ml_max_s64(p->block * ml_integer_cost(p->k), p->k);
+    const int64_t panels = parts_of(p->n, ML_PANEL_S8);
+    return ML_PANEL_S8 *
+           ml_max_s64(ml_work_grain(panels, cost * ML_PANEL_S8), parts_of(panels, MOST_RANGES));
 }
 
 ml_status ml_multiply_integers(const ml_call *c, const ml_integers *p,

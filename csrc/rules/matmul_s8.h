@@ -16,11 +16,12 @@ typedef struct ml_integers {
     int64_t batches; /* of rows, which blocks do not go beyond */
     int64_t pieces; /* that a row consists of */
     int64_t copy_bytes; /* of a block, where `fill` may copy its rows */
+    int64_t width; /* rows of a line, which are best multiplied together; 0: all rows lie alike */
 } ml_integers;
 /* Of one batch, whose rows are copied as they are. */
 static inline ml_integers ml_integers_of(const ml_blocks *b, int32_t type) {
-    return (ml_integers){b->rows,  b->k, b->n, b->groups,
-                         b->block, 1,    1,    b->block * b->k * ml_planes(type)};
+    return (ml_integers){
+        b->rows, b->k, b->n, b->groups, b->block, 1, 1, b->block * b->k * ml_planes(type), 0};
 }
 
 /* Rows of a block, as bytes: lines of `width` rows each. */

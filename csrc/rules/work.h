@@ -6,7 +6,7 @@
 #include "rules/nest.h"
 
 enum {
-    ML_BLOCK_ELEMENTS = 1 << 14, /* of a function of each element, of whatever kind */
+    ML_BLOCK_ELEMENTS = 1 << 15, /* of a function of each element, of whatever kind */
     ML_BLOCK_BYTES = 1 << 16 /* of a copy */
 };
 

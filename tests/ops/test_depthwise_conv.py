@@ -71,6 +71,21 @@ def test_random_windows(kind: str, per_channel: bool) -> None:
         layer.check(tolerance=TOLERANCE)
 
 
+@pytest.mark.parametrize(("kind", "per_channel"), KINDS)
+@pytest.mark.parametrize("channels", [1, 16, 130])
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_images_one_pixel_wide(channels: int, padding: str, kind: str, per_channel: bool) -> None:
+    """Of lines, all of which are neighbours; high ones in several pieces."""
+    for height, filter_height, stride in ((4, 1, 1), (5, 9, 1), (28, 5, 1), (29, 10, 2), (30, 4, 3), (300, 3, 1)):
+        if padding == "VALID" and filter_height > height:
+            continue
+        layer = Layer(
+            OP, kind, (2, height, 1, channels), (1, filter_height, 1, channels), options(padding, (stride, stride)),
+            per_channel=per_channel, seed=height,
+        )  # fmt: skip
+        layer.check(tolerance=TOLERANCE)
+
+
 @pytest.mark.parametrize("kind", ["f32", "s8", "u8"])
 def test_computed_weights_absent_bias_resized_input(kind: str) -> None:
     x, w = (2, 7, 7, 20), (1, 3, 3, 20)

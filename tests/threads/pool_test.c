@@ -1,5 +1,33 @@
 /* pool_test.c -- the pool of threads on its own: a program that ends with 0 when all is well, meant for sanitizers too. */
 #include "board.h"
+#include "threads/share.h"
+
+/* Ranges cover all blocks, neighbours together, and of two threads' numbers of blocks none is larger than another's by more than
+ * one; those beyond a limit are counted as finished when someone comes by. */
+static void test_share(int32_t threads, int64_t blocks) {
+    ml_range ranges[MOST];
+    ml_share share;
+    int64_t block, next = 0, left_out = 0;
+    ml_share_make(&share, ranges, threads);
+    for (int round = 0; round < 2; round++, next = 0) {
+        ml_share_open(&share, blocks);
+        for (int32_t r = 0; r < threads; r++) {
+            int64_t count = 0, most = (blocks + threads - 1) / threads;
+            for (; ml_share_take(&share, r, &block, &left_out); count++) CHECK(block == next++);
+            CHECK(count == most || count == blocks / threads);
+        }
+        CHECK(next == blocks && left_out == 0 && !ml_share_is_limited(&share));
+        CHECK(!ml_share_finish(&share, blocks - 1) && !ml_share_is_finished(&share));
+        CHECK(ml_share_finish(&share, 1) && ml_share_is_finished(&share));
+    }
+    ml_share_open(&share, blocks);
+    ml_share_limit(&share, blocks / 2);
+    ml_share_limit(&share, blocks - 1); /* the lower one counts */
+    for (int32_t r = threads - 1; r >= 0; r--)
+        for (; ml_share_take(&share, r, &block, &left_out); next++) CHECK(block < blocks / 2);
+    CHECK(next == blocks / 2 && left_out == blocks - blocks / 2 && ml_share_is_limited(&share));
+    CHECK(ml_share_finish(&share, next + left_out));
+}
 
 /* Each block waits for all the others, so that it takes as many threads as there are blocks. */
 static ml_status meet(const void *call, int64_t first, int64_t end, int32_t worker, void *args) {
@@ -319,6 +347,8 @@ static void test_pools_beside_each_other(void) {
 
 int main(int argc, char **argv) {
     int rounds = argc > 1 ? atoi(argv[1]) : 30;
+    for (int32_t threads = 1; threads <= MOST; threads += 5)
+        for (int64_t blocks = 2; blocks < 100; blocks += 7) test_share(threads, blocks);
     test_each_item_once(0, rounds);
     test_first_failure(0, rounds);
     test_scratch();

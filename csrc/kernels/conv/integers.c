@@ -5,6 +5,7 @@ enum {
     COPY_BYTES = 64 << 10,
     LEAST_LINE = 6,
     LEAST_LINES = 4,
+    LEAST_ROWS = 2 * ML_ROWS_S8,
     NEAR_WEIGHTS = 48 << 10
 };
 
@@ -31,6 +32,7 @@ static ml_integers product_of(const ml_call *c) {
     if (blob->source != CONV_DIRECT || type == ML_F32) p.batches = w->batches;
     if (blob->source == CONV_LINES) {
         p.pieces = w->y.size;
+        p.width = w->x.out;
         p.copy_bytes = line_bytes(c, blob, p.block / w->x.out);
     }
     return p;
@@ -154,6 +156,7 @@ static void choose_lines(const ml_call *c, conv_blob *blob) {
     const int64_t fit = COPY_BYTES / bytes - ml_conv_lines_seen(w, 1);
     const int64_t most = ml_max_s64(1 + (fit < 0 ? 0 : fit) / w->y.stride, LEAST_LINES);
     int64_t lines = ml_work_grain((int64_t)w->batches * w->y.out, cost);
+    lines = ml_max_s64(lines, 1 + (LEAST_ROWS - 1) / w->x.out);
     lines = ml_min_s64(ml_min_s64(lines, most), w->y.out);
     if (lines * w->x.out > INT32_MAX) return;
     blob->source = CONV_LINES;
