@@ -157,13 +157,22 @@ def test_threads(types: str, multiplier: int) -> None:
     same_for_any_number_of_threads(layer)
 
 
+@pytest.mark.parametrize("types", ["s8", "f32 s8 f32"])
+def test_threads_over_images_one_pixel_wide(types: str) -> None:
+    layer = Layer(OP, types, (2, 3000, 1, 40), (1, 5, 1, 40), options("SAME", (2, 2)), per_channel=True, version=6)
+    same_for_any_number_of_threads(layer)
+
+
 @pytest.mark.parametrize("types", ["f32 s8 f32", "s8 s4 s32"])
 @pytest.mark.parametrize("multiplier", [1, 3])
-def test_hybrid_and_small_weights(types: str, multiplier: int) -> None:
+@pytest.mark.parametrize("width", [7, 1])
+def test_hybrid_and_small_weights(types: str, multiplier: int, width: int) -> None:
     """Hybrids: each batch quantized by itself. LiteRT's want a scale for each output."""
     for seed in range(12):
+        stride = (1 + seed % 2 if width == 1 else 1, 1 + seed % 2)
         layer = Layer(
-            OP, types, (3, 6, 7, 5), (1, 3, 2, 5 * multiplier), options("SAME", (1, 1 + seed % 2), multiplier=multiplier),
+            OP, types, (3, 6, width, 5), (1, 3, min(2, width), 5 * multiplier),
+            options("SAME", stride, multiplier=multiplier),
             per_channel=types[0] == "f" or seed % 2 == 1, version=6, seed=seed, constant_weights=seed % 3 > 0,
         )  # fmt: skip
         if types[0] == "f":
