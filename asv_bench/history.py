@@ -25,6 +25,7 @@ SELECTION = (
     r"loading\.Load\.time_load_and_allocate\('(conv|chain 100)'\)",
     r"loading\.Import",
     r"resizing\.Resize\.time_(same|seen|new)\('(conv|chain 100)'\)",
+    r"resizing\.Direction\.time_grow\('(conv|chain 100)'\)",
     r"dynamic\.Family\.time_(steady|two_sizes|sixteen_sizes)\('(chain|branches)', 200, (0|100)\)",
     r"invoking\.Invoke\.time_invoke\('(conv|chain 1|chain 100)'\)",
     r"invoking\.Node",
@@ -35,12 +36,6 @@ SELECTION = (
 )
 """Regular expressions of the benchmarks, with their parameters, that make the history: the public API alone."""
 BRIEF = ("rounds=1", "repeat=(3, 5, 0.5)", "warmup_time=0.02", "sample_time=0.005")
-
-
-def versions() -> dict[str, str]:
-    """Commit by version."""
-    lines = (line.split("#")[0].split() for line in (HERE / "versions.txt").read_text().splitlines())
-    return {line[0]: line[1] for line in lines if line}
 
 
 def commits(span: str, steps: int | None) -> list[str]:
@@ -80,7 +75,7 @@ def main() -> int:
     only_versions = args.versions and args.steps is None and args.range == parser.get_default("range")
     wanted = [] if only_versions else commits(args.range, args.steps)
     if args.versions:
-        wanted += [builds.commit_of(commit) for commit in versions().values()]
+        wanted += [builds.commit_of(commit) for commit in builds.versions().values()]
     wanted = list(dict.fromkeys(wanted))
     if args.print:
         print(*wanted, sep="\n")

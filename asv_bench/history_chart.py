@@ -25,7 +25,7 @@ class Line(NamedTuple):
 
 LINES = (
     Line("a dynamic run, sizes changing (200 nodes)", "dynamic.Family.time_two_sizes", ("'branches'", "200", "100")),
-    Line("resize to a new size, 100 nodes", "resizing.Resize.time_new", ("'chain 100'",)),
+    Line("63 resizes, each to a new size, 100 nodes", "resizing.Direction.time_grow", ("'chain 100'",)),
     Line("resize to a size seen before, 100 nodes", "resizing.Resize.time_seen", ("'chain 100'",)),
     Line("load and allocate, 100 nodes", "loading.Load.time_load_and_allocate", ("'chain 100'",)),
     Line("a run of a small convolutional network", "invoking.Invoke.time_invoke", ("'conv'",)),
@@ -54,7 +54,13 @@ def read(results: Path = RESULTS) -> list[tuple[str, dict[Line, float]]]:
 
 
 def _label(seconds: float) -> str:
-    return f"{seconds * 1e6:.0f} us" if seconds < 1e-3 else f"{seconds * 1e3:.3g} ms"
+    return (
+        f"{seconds * 1e6:.2g} us"
+        if seconds < 1e-4
+        else f"{seconds * 1e6:.0f} us"
+        if seconds < 1e-3
+        else f"{seconds * 1e3:.3g} ms"
+    )
 
 
 def _panel(title: str, values: Sequence[float | None], top: float) -> list[str]:
@@ -82,6 +88,21 @@ def _panel(title: str, values: Sequence[float | None], top: float) -> list[str]:
     return parts
 
 
+def _marks(commits: Sequence[str], height: float) -> list[str]:
+    """A dashed line at each version."""
+    step = (WIDTH - LEFT - RIGHT) / max(1, len(commits) - 1)
+    parts = []
+    for version, commit in builds.versions().items():
+        at = [k for k, known in enumerate(commits) if known.startswith(commit)]
+        for k in at:
+            x = f"{LEFT + k * step:.1f}"
+            parts.append(
+                f'<line x1="{x}" x2="{x}" y1="20" y2="{height - 22}" stroke="#c44e52" stroke-dasharray="3 3"/>'
+            )
+            parts.append(f'<text x="{x}" y="{height - 8}" font-size="11" text-anchor="middle">{version}</text>')
+    return parts
+
+
 def draw(rows: Sequence[tuple[str, dict[Line, float]]]) -> str:
     """The picture: a panel a figure, commits from left to right, logarithmic; gaps where a commit could not do it yet."""
     shown = [line for line in LINES if any(line in values for _, values in rows)]
@@ -92,6 +113,7 @@ def draw(rows: Sequence[tuple[str, dict[Line, float]]]) -> str:
     parts.append(f'<rect width="{WIDTH}" height="{height}" fill="white"/>')
     for k, line in enumerate(shown):
         parts += _panel(line.title, [values.get(line) for _, values in rows], k * PANEL)
+    parts += _marks([commit for commit, _ in rows], height)
     first, last = rows[0][0][:7], rows[-1][0][:7]
     parts.append(f'<text x="{LEFT}" y="{height - 8}" font-size="11">{first}</text>')
     parts.append(f'<text x="{WIDTH - RIGHT}" y="{height - 8}" font-size="11" text-anchor="end">{last}</text>')

@@ -6,25 +6,13 @@ usage: python -m asv_bench.levels
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
 
 from asv_bench.benchmarks import primitives
 from minilite import _native
-from minilite._native.rates import byte_rate, float_rate
+from minilite._native.rates import best_seconds, byte_rate, float_rate
 
 SHAPES = ["196 256 256", "3136 64 128", "49 960 320", "32 768 3072", "1 1024 1000"]
 """Rows, values of a row, outputs: of convolutions of 1 x 1 in small and large images, and of fully connected layers."""
-_TRIES = 9
-
-
-def _best(work: Callable[[], None]) -> float:
-    found = []
-    for _ in range(_TRIES):
-        started = time.thread_time_ns()
-        work()
-        found.append(time.thread_time_ns() - started)
-    return max(1, min(found)) / 1e9
 
 
 def rates(level: str, shape: str) -> tuple[float, float]:
@@ -34,8 +22,8 @@ def rates(level: str, shape: str) -> tuple[float, float]:
     floats.setup(level, shape)
     integers.setup(level, shape)
     return (
-        work / _best(lambda: floats.time_matmul_f32(level, shape)),
-        work / _best(lambda: integers.time_matmul_s8(level, shape)),
+        work / best_seconds(lambda: floats.time_matmul_f32(level, shape)),
+        work / best_seconds(lambda: integers.time_matmul_s8(level, shape)),
     )
 
 

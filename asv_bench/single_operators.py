@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minilite.format.builder import ModelBuilder
+from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
 ROUNDS, SLICE = 21, 2_000_000
 """Rounds of each, and the nanoseconds that a side's turn takes at least."""
@@ -35,6 +36,8 @@ class Single(NamedTuple):
     outputs: int = 1
     result: type | None = None
     version: int = 1
+    scales: tuple[float, float] = (0.0, 0.0)
+    """Of quantized inputs and of quantized outputs; 0: they are not."""
 
 
 def unary(op: str, **more: Any) -> Single:
@@ -43,6 +46,23 @@ def unary(op: str, **more: Any) -> Single:
 
 def axes(*values: int) -> Any:
     return np.array(values, np.int32)
+
+
+POOL = {"filter_height": 3, "filter_width": 3, "stride_h": 2, "stride_w": 2, "padding": "SAME"}
+SIZES = {"align_corners": False, "half_pixel_centers": True}
+CONTRACTED = (1, 28, 28, 64)
+
+
+def both(op: str, *inputs: Any, options: Mapping[str, Any] = {}, tag: str = "") -> dict[str, Single]:
+    """Of floats and of bytes, with one scale for both sides."""
+    return {
+        f"{op}{tag}": Single(op, inputs, options),
+        f"{op}{tag} s8": Single(op, inputs, options, kind=np.int8, scales=(0.05, 0.05), version=2),
+    }
+
+
+def of_bytes(op: str, *inputs: Any, out: float = 0.07, **more: Any) -> Single:
+    return Single(op, inputs, kind=np.int8, scales=(0.05, out), **more)
 
 
 SINGLES: dict[str, Single] = {
@@ -85,7 +105,38 @@ SINGLES: dict[str, Single] = {
     "BROADCAST_TO": Single("BROADCAST_TO", ((1, 56, 1, 64), axes(1, 56, 56, 64)), version=2),
     "ONE_HOT": Single("ONE_HOT", ("indices", axes(100)[0], np.float32(1), np.float32(0)), {"axis": -1}),
     "TOPK_V2": Single("TOPK_V2", ((64, 1000), axes(5)[0]), outputs=2),
+    **both("MAX_POOL_2D", IMAGE, options=POOL),
+    **both("AVERAGE_POOL_2D", IMAGE, options=POOL),
+    **both("RESIZE_BILINEAR", CONTRACTED, axes(56, 56), options=SIZES),
+    **both("RESIZE_NEAREST_NEIGHBOR", CONTRACTED, axes(56, 56), options=SIZES),
+    **both("RESIZE_NEAREST_NEIGHBOR", (1, 112, 112, 3), axes(224, 224), options=SIZES, tag=" 3"),
+    **{f"{op} s8": of_bytes(op, IMAGE, IMAGE, version=2) for op in ("ADD", "SUB", "MUL")},
+    "ADD s8 channels": of_bytes("ADD", IMAGE, (64,), version=2),
+    **{f"{op} s8": of_bytes(op, IMAGE, version=2) for op in ("RELU", "RELU6")},
+    **{f"{op} s8": of_bytes(op, IMAGE) for op in ("ELU", "HARD_SWISH")},
+    "LEAKY_RELU s8": of_bytes("LEAKY_RELU", IMAGE, options={"alpha": 0.1}, version=2),
+    "LOGISTIC s8": of_bytes("LOGISTIC", IMAGE, out=1 / 256, version=2),
+    "TANH s8": of_bytes("TANH", IMAGE, out=1 / 128, version=2),
+    **{f"SOFTMAX s8 {rows} x {n}": of_bytes("SOFTMAX", (rows, n), out=1 / 256, options={"beta": 1.0}, version=2) for rows, n in ((1, 4), (500, 4), (128, 128), (1, 1000))},
+    "MEAN HW s8": of_bytes("MEAN", (1, 7, 7, 1280), axes(1, 2), options={"keep_dims": False}, version=2),
+    "MEAN last s8": of_bytes("MEAN", (128, 768), axes(1), options={"keep_dims": True}, version=2),
+    "ARG_MAX s8": of_bytes("ARG_MAX", (256, 1000), axes(1)[0], options={"output_type": "INT32"}, result=np.int32, version=2),
+    "CONCATENATION s8": of_bytes("CONCATENATION", IMAGE, IMAGE, out=0.05, options={"axis": 3, "fused_activation_function": "NONE"}, version=2),
+    "PAD s8": of_bytes("PAD", IMAGE, axes(0, 0, 1, 1, 1, 1, 0, 0).reshape(4, 2), out=0.05, version=2),
+    "QUANTIZE": Single("QUANTIZE", (IMAGE,), scales=(0.0, 0.05), result=np.int8),
+    "QUANTIZE s8": of_bytes("QUANTIZE", IMAGE, version=2),
+    "DEQUANTIZE": Single("DEQUANTIZE", (IMAGE,), kind=np.int8, scales=(0.05, 0.0), result=np.float32, version=2),
 }  # fmt: skip
+
+
+def _values(rng: np.random.Generator, single: Single, given: Any) -> Any:
+    if given == "condition":
+        return rng.random(IMAGE) < 0.5
+    if given == "indices":
+        return rng.integers(0, 100, 2000, np.int32)
+    x = rng.normal(size=given) * single.spread / (single.scales[0] or 1.0)
+    x = np.abs(x) + 1e-3 if single.positive else x
+    return np.asarray(x.clip(-128, 127) if single.kind is np.int8 else x, single.kind)
 
 
 def model(single: Single) -> tuple[bytes, list[Any]]:
@@ -98,16 +149,23 @@ def model(single: Single) -> tuple[bytes, list[Any]]:
         if isinstance(given, np.ndarray | np.generic):
             tensors.append(g.constant(f"c{i}", np.asarray(given)))
             continue
-        named = {"condition": lambda: rng.random(IMAGE) < 0.5, "indices": lambda: rng.integers(0, 100, 2000, np.int32)}
-        x = named[given]() if isinstance(given, str) else rng.normal(size=given) * single.spread
-        x = x if isinstance(given, str) else (np.abs(x) + 1e-3 if single.positive else x).astype(single.kind)
-        arrays.append(np.asarray(x))
-        tensors.append(g.input(f"x{i}", arrays[-1].shape, _kind(arrays[-1].dtype)))
-    kinds = [_kind(np.dtype(single.result or single.kind)), _kind(np.dtype(np.int32))][: single.outputs]
-    outs = [(f"y{i}", (1,), kind) for i, kind in enumerate(kinds)]
+        x = _values(rng, single, given)
+        arrays.append(x)
+        tensors.append(g.input(f"x{i}", x.shape, _kind(x.dtype), quantization=_quantization(single.scales[0])))
+    types = [single.result or single.kind, np.int32][: single.outputs]
+    scales = [single.scales[1] if kind is np.int8 else 0.0 for kind in types]
+    outs = [
+        (f"y{i}", (1,), _kind(kind), _quantization(scale))
+        for i, (kind, scale) in enumerate(zip(types, scales, strict=True))
+    ]
     made = g.node(single.op, tensors, out=outs, options=dict(single.options), version=single.version)
     g.output(*made)
     return builder.build(), arrays
+
+
+def _quantization(scale: float) -> Quantization:
+    """With the zero points that operators with a fixed output ask for."""
+    return Quantization((scale,), (-128 if scale == 1 / 256 else 0,)) if scale else NOT_QUANTIZED
 
 
 def _kind(dtype: Any) -> Any:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from minilite.errors import InputError
+from minilite.arguments import inputs_by_number
 from minilite.format.model import Array
 from minilite.litert_names import LiteRTNames
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from types import TracebackType
 
 
@@ -57,24 +56,12 @@ class Additions(LiteRTNames):
     def run_real(self, *inputs: Any) -> dict[str, Array]:
         """Like `run`, with real numbers: quantized inputs are made of floats, and quantized outputs become floats.
 
-        Scales and zero points are the tensors' own; values beyond a type's range are cut. Raises: as `run`; InputError
-        where an input is quantized a channel.
-        """
+        Scales and zero points are the tensors' own; values beyond a type's range are cut. Raises: as `run`."""
         from minilite.real import quantized, real
 
         graph = self.model.subgraphs[0]
-        if len(inputs) == 1 and isinstance(inputs[0], dict):
-            named: Mapping[Any, Any] = inputs[0]
-        elif len(inputs) == len(graph.inputs):
-            named = dict(zip(graph.inputs, inputs, strict=True))
-        else:
-            message = f"got {len(inputs)} arrays for {len(graph.inputs)} inputs: one array an input"
-            raise InputError(message)
-        given = {}
-        for key, value in named.items():
-            index = self._get_tensor_details(key)["index"]
-            given[index] = quantized(graph.tensors[index], value)
-        found = self.run(given)
+        given = inputs_by_number(graph, inputs)
+        found = self.run({number: quantized(graph.tensors[number], value) for number, value in given.items()})
         return {graph.tensors[i].name: real(graph.tensors[i], found[graph.tensors[i].name]) for i in graph.outputs}
 
     # Notebooks --------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from minilite.format.model import Array, Model, Subgraph, Tensor
 
 Shape = tuple[int, ...]
-TensorKey: TypeAlias = "int | str | TensorDetails"
+TensorKey: TypeAlias = "SupportsIndex | str | TensorDetails"
 """What says which tensor is meant: its number, its name, or its details."""
-Dims: TypeAlias = "Sequence[int] | Array"
+Dims: TypeAlias = "Sequence[SupportsIndex] | Array"
 """A shape as callers give it."""
 Shapes: TypeAlias = "Mapping[str, Dims] | Mapping[int, Dims] | Mapping[str | int, Dims]"
 """Shapes by a tensor's name or number; spelled out because mappings are invariant in their keys."""
@@ -32,15 +32,6 @@ def checked_subgraph(model: Model, index: int) -> Subgraph:
         message = f"Invalid subgraph index {index} exceeds max subgraph index {len(subgraphs) - 1}"
         raise InputError(message)
     return subgraphs[index]
-
-
-def checked_tensor(subgraph: Subgraph, index: int) -> Tensor:
-    """The tensor of that number. Raises: InputError."""
-    tensors = subgraph.tensors
-    if not 0 <= index < len(tensors):
-        message = f"Invalid tensor index {index} exceeds max tensor index {len(tensors) - 1}"
-        raise InputError(message)
-    return tensors[index]
 
 
 def tensor_number(subgraph: Subgraph, key: TensorKey) -> int:
@@ -88,8 +79,11 @@ def names(what: str, subgraph: Subgraph, numbers: Sequence[int], most: int = 8) 
     return f"{what} are {', '.join(found) or 'none'}{more}"
 
 
-def input_arrays(subgraph: Subgraph, inputs: Sequence[Any]) -> list[tuple[int, Array]]:
-    """Tensor numbers and arrays: one an input, in the model's order, or one mapping by name or number. Raises: InputError."""
+def inputs_by_number(subgraph: Subgraph, inputs: Sequence[Any]) -> dict[int, Any]:
+    """What is given for each input: one value an input, in the model's order, or one mapping by name or number.
+
+    Raises: InputError.
+    """
     if len(inputs) == 1 and isinstance(inputs[0], Mapping):
         given = {tensor_number(subgraph, key): value for key, value in inputs[0].items()}
     elif len(inputs) == len(subgraph.inputs):
@@ -103,6 +97,12 @@ def input_arrays(subgraph: Subgraph, inputs: Sequence[Any]) -> list[tuple[int, A
             f"got inputs {sorted(got)}, the model takes {sorted(subgraph.tensors[i].name for i in subgraph.inputs)}"
         )
         raise InputError(message)
+    return given
+
+
+def input_arrays(subgraph: Subgraph, inputs: Sequence[Any]) -> list[tuple[int, Array]]:
+    """Tensor numbers and arrays of `inputs_by_number`'s. Raises: InputError."""
+    given = inputs_by_number(subgraph, inputs)
     return [(number, numbers_or_strings(subgraph.tensors[number], value)) for number, value in given.items()]
 
 

@@ -31,6 +31,7 @@ class _State(NamedTuple):
 
 
 def state_of(one: Runtime) -> _State:
+    """Shapes, variables and resources of every subgraph that was asked for."""
     graphs = {}
     for number, session in tuple(one._sessions.items()):
         tensors = session.subgraph.tensors
@@ -42,6 +43,7 @@ def state_of(one: Runtime) -> _State:
 
 
 def restore(one: Runtime, state: _State) -> None:
+    """Puts another interpreter's state in force."""
     one._early_shapes = dict(state.early)
     for number, graph in state.graphs.items():
         session = one._session(number)

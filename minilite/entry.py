@@ -20,14 +20,14 @@ class Entry:
 
     def __init__(self, session: Session, inputs: Sequence[tuple[str, int]], outputs: Mapping[str, int]) -> None:
         tensors = session.subgraph.tensors
-        self.session = session
+        self.session: Session = session
         self._count = len(inputs)
         # A name that two inputs have says of neither which one is meant.
         names = [name for name, _ in inputs]
         self._types = {
             name: (index, array_type(tensors[index].type)) for name, index in inputs if names.count(name) == 1
         }
-        self.outputs = outputs
+        self.outputs: Mapping[str, int] = outputs
         self._names = tuple(outputs.items())
 
     @classmethod

@@ -27,8 +27,8 @@ class MiniliteError(Exception):
         self.subgraph = subgraph
         self.node = node
         self.op = op
-        self.tensors = tuple(tensors)
-        self.shapes = tuple(shapes)
+        self.tensors: tuple[str, ...] = tuple(tensors)
+        self.shapes: tuple[tuple[int, ...], ...] = tuple(shapes)
 
 
 class ModelNotFoundError(MiniliteError, FileNotFoundError, ValueError):
@@ -69,7 +69,7 @@ class UnsupportedOpError(MiniliteError, RuntimeError, ValueError):
         operators: Sequence[UnsupportedOperator] = (),
     ) -> None:
         super().__init__(message, subgraph=subgraph, node=node, op=op, tensors=tensors, shapes=shapes)
-        self.operators = tuple(operators)
+        self.operators: tuple[UnsupportedOperator, ...] = tuple(operators)
 
 
 class ShapeError(MiniliteError, RuntimeError, ValueError):

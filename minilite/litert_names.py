@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from minilite.details import NodeDetails, TensorDetails
     from minilite.format.model import Array, Node
 
+_Item = TypeVar("_Item")
 _VIEW_HELD = (
     "There is at least 1 reference to internal data in the interpreter in the form of a numpy array or slice. Be sure to only "
     "hold the function returned from tensor() if you are using raw data access."
@@ -25,14 +26,14 @@ class Wrapper:
 
     def __init__(self, interpreter: Runtime) -> None:
         self._of = interpreter
-        self.AllocateTensors = interpreter.allocate_tensors
-        self.Invoke = interpreter.invoke
-        self.ResetVariableTensors = interpreter.reset_all_variables
-        self.ResizeInputTensor = interpreter.resize_tensor_input
-        self.SetTensor = interpreter.set_tensor
-        self.GetTensor = interpreter.get_tensor
-        self.GetSignatureDefs = interpreter.get_full_signature_list
-        self.NumSubgraphs = interpreter.num_subgraphs
+        self.AllocateTensors: Callable[[], None] = interpreter.allocate_tensors
+        self.Invoke: Callable[[], None] = interpreter.invoke
+        self.ResetVariableTensors: Callable[[], None] = interpreter.reset_all_variables
+        self.ResizeInputTensor: Callable[..., Any] = interpreter.resize_tensor_input
+        self.SetTensor: Callable[..., Any] = interpreter.set_tensor
+        self.GetTensor: Callable[..., Any] = interpreter.get_tensor
+        self.GetSignatureDefs: Callable[..., Any] = interpreter.get_full_signature_list
+        self.NumSubgraphs: Callable[..., Any] = interpreter.num_subgraphs
 
     def NumTensors(self, subgraph: int = 0) -> int:
         """How many tensors a subgraph has."""
@@ -107,11 +108,15 @@ class Wrapper:
         return self._of._get_tensor_details(index, subgraph)
 
     def _node(self, index: int) -> Node:
-        nodes = self._of.model.subgraphs[0].nodes
-        if not 0 <= index < len(nodes):
-            message = f"node {index} does not exist: the main subgraph has {len(nodes)} nodes"
-            raise InputRuntimeError(message)
-        return nodes[index]
+        return _at(self._of.model.subgraphs[0].nodes, index)
+
+
+def _at(nodes: Sequence[_Item], index: int) -> _Item:
+    """The main subgraph's node of that number, or what stands for it. Raises: InputRuntimeError."""
+    if not 0 <= index < len(nodes):
+        message = f"node {index} does not exist: the main subgraph has {len(nodes)} nodes"
+        raise InputRuntimeError(message)
+    return nodes[index]
 
 
 class LiteRTNames(Runtime):
@@ -125,11 +130,7 @@ class LiteRTNames(Runtime):
         return self.get_ops_details()
 
     def _get_op_details(self, op_index: int) -> NodeDetails:
-        details = self._get_ops_details()
-        if not 0 <= op_index < len(details):
-            message = f"node {op_index} does not exist: the main subgraph has {len(details)} nodes"
-            raise InputRuntimeError(message)
-        return details[op_index]
+        return _at(self._get_ops_details(), op_index)
 
     def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
         return self.get_full_signature_list()

@@ -15,7 +15,6 @@ from minilite.arguments import (
     TensorKey,
     check_strict,
     checked_subgraph,
-    checked_tensor,
     input_arrays,
     output_arrays,
     tensor_number,
@@ -23,6 +22,7 @@ from minilite.arguments import (
 )
 from minilite.compat import OpResolverType
 from minilite.details import Description, NodeDetails, TensorDetails, node_details
+from minilite.engine.misfit import checked_tensor
 from minilite.engine.program import Program
 from minilite.engine.session import Session
 from minilite.entry import Entry

@@ -12,7 +12,8 @@ SIZES = 64
 
 
 class Resize:
-    """Times; `new` goes through 64 sizes that no earlier run of the same interpreter had within its last 64."""
+    """Times; `new` goes through 64 sizes in rotation: new each time to an interpreter that keeps few plans, as those before 0.2.0
+    did, and seen ones to later ones. Direction has sizes that are new to all."""
 
     params = [MODELS]
     param_names = ["model"]

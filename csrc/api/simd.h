@@ -133,6 +133,9 @@ typedef struct ml_quantize_u8_args {
     uint8_t *y;
 } ml_quantize_u8_args;
 
+/* widen_f16 makes float32 of floats of 16 bits, exact; narrow_f16 rounds to nearest, ties to even, to infinity from 65520 on. Both
+ * are the same bits at all levels: a NaN becomes a quiet one, of which narrow_f16 keeps the sign alone. */
+
 /* y[i] = function(x[i]); y may be x. What `a` and `b` are stands behind the function's name. Within so many ULP of the exact
  * result, subnormal ones included unless it says otherwise; 0: correctly rounded. NaN passes on. */
 typedef enum ml_map_f32_function {

@@ -1,9 +1,8 @@
 /* activation.c -- RELU, RELU6, RELU_N1_TO_1, RELU_0_TO_1, LEAKY_RELU, LOGISTIC, TANH, ELU, HARD_SWISH, GELU: one input, element
  * by element. */
-#include "rules/elementwise.h"
-
 #include <math.h>
 
+#include "rules/half.h"
 #include "rules/real_table.h"
 
 /* RELU and its like: y = min(max(x, minimum), maximum); NaN stays NaN. */
@@ -38,8 +37,7 @@ ML_UNARY_QUANTIZED(leaky_relu, leaky, fill_leaky, leaky_one)
 
 /* LOGISTIC: y = 1 / (1 + exp(-x)). */
 ML_UNARY_F32(logistic_f32, ML_MAP_LOGISTIC, ML_NO_CONTEXT, 0.0f, 0.0f)
-ML_UNARY(logistic_f16, uint16_t, uint16_t, ML_NO_CONTEXT,
-         ml_half_of_float(ml_logistic_f32(ml_float_of_half(x))))
+ML_UNARY_F16(logistic_f16, ML_MAP_LOGISTIC, ML_NO_CONTEXT, 0.0f, 0.0f)
 
 /* 8 bits: through float; exp in double, which is the same on every libm. */
 static float logistic_of(float x, const void *p) { return 1.0f / (1.0f + (float)exp(-(double)x)); }
@@ -82,8 +80,7 @@ ML_UNARY(logistic_s16, int16_t, int16_t, const logistic_table_s16 *p = c->derive
 
 /* TANH: 8 bits through float; 16 bits by the table of LOGISTIC, for tanh(x) = 2 sigmoid(2 x) - 1. */
 ML_UNARY_F32(tanh_f32, ML_MAP_TANH, ML_NO_CONTEXT, 0.0f, 0.0f)
-ML_UNARY(tanh_f16, uint16_t, uint16_t, ML_NO_CONTEXT,
-         ml_half_of_float(ml_tanh_f32(ml_float_of_half(x))))
+ML_UNARY_F16(tanh_f16, ML_MAP_TANH, ML_NO_CONTEXT, 0.0f, 0.0f)
 static float tanh_of(float x, const void *p) { return (float)tanh((double)x); }
 ML_REAL_TABLES(tanh, tanh_of)
 static inline int16_t tanh_one_s16(int32_t x, const logistic_table_s16 *p) {

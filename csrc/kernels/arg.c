@@ -42,17 +42,6 @@ static void put(const ml_call *c, int64_t at, int64_t found) {
     else ((int32_t *)ml_out(c, 0))[at] = (int32_t)found;
 }
 
-/* Of up to 256 bytes side by side: the largest of value and place in one number, where the first place is the largest. `flip` makes of a
- * byte a signed one whose order is the one wanted. */
-static int64_t arg_bytes(const uint8_t *x, int64_t size, uint8_t flip) {
-    int16_t best = INT16_MIN;
-    for (int32_t k = 0; k < size; k++) {
-        const int16_t key = (int16_t)((uint16_t)((x[k] ^ flip) << 8) | (uint16_t)(255 - k));
-        best = key > best ? key : best;
-    }
-    return 255 - (best & 255);
-}
-
 /* Several neighbours at a time, without branches on values: which element is better is a coin's throw to a processor that guesses. */
 #define ARG(name, element, BETTER, WORST)                                                          \
     static ml_status name##_one(const ml_call *c, const element *from, int64_t *found,             \
@@ -69,15 +58,14 @@ static int64_t arg_bytes(const uint8_t *x, int64_t size, uint8_t flip) {
         }                                                                                          \
         return status;                                                                             \
     }                                                                                              \
-    static inline void name##_lanes(const element *from, int64_t size, int64_t inner,              \
-                                    int64_t step, int32_t found[LANES]) {                          \
+    static void name##_lanes(const element *from, int64_t size, int64_t inner,                     \
+                             int32_t found[LANES]) {                                               \
         element best[LANES];                                                                       \
         for (int j = 0; j < LANES; j++) best[j] = (WORST), found[j] = 0;                           \
         for (int32_t k = 0; k < size; k++, from += inner)                                          \
             for (int j = 0; j < LANES; j++) {                                                      \
-                const element v = from[j * step];                                                  \
-                const bool better = v BETTER best[j];                                              \
-                best[j] = better ? v : best[j];                                                    \
+                const bool better = from[j] BETTER best[j];                                        \
+                best[j] = better ? from[j] : best[j];                                              \
                 found[j] = better ? k : found[j];                                                  \
             }                                                                                      \
     }                                                                                              \
@@ -89,13 +77,11 @@ static int64_t arg_bytes(const uint8_t *x, int64_t size, uint8_t flip) {
         ml_status status = ML_OK;                                                                  \
         (void)worker, (void)args;                                                                  \
         for (int64_t at = first; at < end && status == ML_OK;) {                                   \
-            const int64_t rest = at % b->inner;                                                    \
+            const int64_t rest = at % b->inner, left = ml_min_s64(b->inner - rest, end - at);      \
             const element *from =                                                                  \
                 (const element *)ml_in(c, 0) + at / b->inner * b->size * b->inner + rest;          \
-            const bool few = b->size <= ML_BLOCK_ELEMENTS / LANES && at + LANES <= end;            \
-            if (few && (b->inner == 1 || rest + LANES <= b->inner)) {                              \
-                if (b->inner == 1) name##_lanes(from, b->size, 1, b->size, lanes);                 \
-                else name##_lanes(from, b->size, b->inner, 1, lanes);                              \
+            if (left >= LANES && b->size <= ML_BLOCK_ELEMENTS / LANES) {                           \
+                name##_lanes(from, b->size, b->inner, lanes);                                      \
                 for (int j = 0; j < LANES; j++) put(c, at++, lanes[j]);                            \
                 status = ml_count_work(c, LANES * b->size, &work);                                 \
             } else {                                                                               \
@@ -164,6 +150,25 @@ static ml_status rows_f32(const ml_call *c, int64_t first, int64_t end, int32_t 
 ARG_F32(max, ML_FOLD_MAX)
 ARG_F32(min, ML_FOLD_MIN)
 
+/* Of bytes side by side, 256 at a time: the largest of value and place in one number, where the first place is the largest. `flip` makes
+ * of a byte a signed one whose order is the one wanted. */
+static int64_t arg_bytes(const uint8_t *x, int64_t size, uint8_t flip) {
+    enum { STRETCH = 256 };
+    int64_t found = 0;
+    int32_t most = INT32_MIN;
+    for (int64_t at = 0; at < size; at += STRETCH) {
+        const int32_t n = (int32_t)ml_min_s64(size - at, STRETCH);
+        int16_t best = INT16_MIN;
+        for (int32_t k = 0; k < n; k++) {
+            const int16_t key =
+                (int16_t)((uint16_t)((x[at + k] ^ flip) << 8) | (uint16_t)(STRETCH - 1 - k));
+            best = key > best ? key : best;
+        }
+        if (best >> 8 > most) most = best >> 8, found = at + STRETCH - 1 - (best & 255);
+    }
+    return found;
+}
+
 #define ARG_BYTES(name, FLIP)                                                                      \
     static ml_status name##_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,     \
                                  void *args) {                                                     \
@@ -176,7 +181,7 @@ ARG_F32(min, ML_FOLD_MIN)
     }                                                                                              \
     static ml_status name##_bytes(const ml_call *c) {                                              \
         const arg_blob *b = c->blob;                                                               \
-        if (b->inner != 1 || b->size > 256) return name(c);                                        \
+        if (b->inner != 1) return name(c);                                                         \
         return ml_in_blocks(c, b->outer, b->size, name##_rows, NULL);                              \
     }
 ARG_BYTES(max_s8, 0)

@@ -4,7 +4,7 @@
  * through f32. Floats to integers truncate and saturate, and NaN gives the highest value. Of complex numbers the real part
  * counts. Bools are read as u8.
  */
-#include "rules/elementwise.h"
+#include "rules/half.h"
 
 /* x truncated towards 0, within low and below `above`, the first number that does not fit; NaN gives high. */
 #define SATURATE(x, low, above, high, type) ((x) < (above) ? ((x) <= (low) ? (low) : (type)(x)) : (high))
@@ -23,7 +23,6 @@ static inline int64_t s64_of_f64(double x) {
 
 /* What holds an element. */
 #define C_f32 float
-#define C_f16 uint16_t
 #define C_s8 int8_t
 #define C_u8 uint8_t
 #define C_s16 int16_t
@@ -56,8 +55,6 @@ CAST(f32, s16, s16_of_f64((double)x))
 CAST(f32, s32, s32_of_f64((double)x))
 CAST(f32, s64, s64_of_f64((double)x))
 CAST(f32, b8, x != 0)
-CAST(f32, f16, ml_half_of_float(x))
-CAST(f16, f32, ml_float_of_half(x))
 
 /* All others: some elements at a time become int64 or double, which hold every type exactly, then the output's type. */
 enum { CHUNK = 64 };
@@ -149,7 +146,9 @@ ML_ELEMENTWISE(cast_any, cast_any_block)
 #define TYPES "f32|f16|bf16|f64|s8|u8|s16|u16|s32|u32|s64|b8|c64"
 ML_KERNELS(cast) = {
     ML_UNARY_KERNEL_NO_PARAMS("cast", ROWS_FROM(f32), ROWS_FROM(s8), ROWS_FROM(u8), ROWS_FROM(s16),
-                              ROWS_FROM(s32), ROWS_FROM(s64), ROW(f32, f16), ROW(f16, f32),
+                              ROWS_FROM(s32), ROWS_FROM(s64),
+                              {"f32 -> f16", NULL, NULL, ml_narrow_f16},
+                              {"f16 -> f32", NULL, NULL, ml_widen_f16},
                               {TYPES " -> " TYPES, NULL, NULL, cast_any}),
     ML_KERNELS_END,
 };

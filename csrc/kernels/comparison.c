@@ -4,8 +4,7 @@
  * 8 bits: TFLite compares (x - zero_point) << 8 scaled with double rounding: a function of one byte, hence a table. EQUAL
  * and NOT_EQUAL of 16 bits do so too, where there are scales.
  */
-#include "math/float_math.h"
-#include "rules/broadcast.h"
+#include "rules/half.h"
 #include "rules/quantized.h"
 
 typedef struct compared_bytes {
@@ -32,7 +31,7 @@ static int64_t derive_bytes(const ml_call *c, void *to) {
 /* Evals and the rows of a comparison, which is a C expression of two numbers. */
 #define COMPARISON(name, OF)                                                                       \
     ML_BINARY(name##_f32, float, uint8_t, ML_NO_CONTEXT, OF(u, v))                                  \
-    ML_BINARY(name##_f16, uint16_t, uint8_t, ML_NO_CONTEXT, OF(ml_float_of_half(u), ml_float_of_half(v))) \
+    ML_BINARY_F16_BY(name##_f16, uint8_t, name##_f32_any)                                           \
     ML_BINARY(name##_s32, int32_t, uint8_t, ML_NO_CONTEXT, OF(u, v))                                \
     ML_BINARY(name##_s64, int64_t, uint8_t, ML_NO_CONTEXT, OF(u, v))                                \
     static void name##_q8_row(const ml_call *c, const uint8_t *a, const uint8_t *b, uint8_t *y, int64_t n, int32_t kind) { \

@@ -1,10 +1,8 @@
 /* extrema.c -- MAXIMUM, MINIMUM: the second where neither is greater, so also where one is NaN; whatever the scales. */
-#include "math/float_math.h"
-#include "rules/broadcast.h"
+#include "rules/half.h"
 
 #define GREATER(u, v) ((u) > (v) ? (u) : (v))
 #define LESSER(u, v) ((u) < (v) ? (u) : (v))
-#define HALF(u, op, v) (ml_float_of_half(u) op ml_float_of_half(v) ? u : v)
 #define BFLOAT(u, op, v) (ml_float_of_bfloat(u) op ml_float_of_bfloat(v) ? u : v)
 
 /* Evals and the row of an operator. */
@@ -15,7 +13,7 @@
     ML_BINARY(name##_s16, int16_t, int16_t, ML_NO_CONTEXT, OF(u, v)) \
     ML_BINARY(name##_s32, int32_t, int32_t, ML_NO_CONTEXT, OF(u, v)) \
     ML_BINARY(name##_s64, int64_t, int64_t, ML_NO_CONTEXT, OF(u, v)) \
-    ML_BINARY(name##_f16, uint16_t, uint16_t, ML_NO_CONTEXT, HALF(u, op, v)) \
+    ML_BINARY_F16(name##_f16, FUNCTION, ML_NO_CONTEXT, -__builtin_inff(), __builtin_inff()) \
     ML_BINARY(name##_bf16, uint16_t, uint16_t, ML_NO_CONTEXT, BFLOAT(u, op, v))
 #define EXTREMUM_KERNEL(name) \
     ML_BINARY_KERNEL_NO_PARAMS(#name, {"f32 f32 -> f32", NULL, NULL, name##_f32}, \

@@ -4,7 +4,7 @@
  * TFLite's Requantize (double rounding); 8 bits to 8 bits by a table. To float: scale * (x - zero_point), one rounding. All
  * run element by element, so output 0 may be exactly the input.
  */
-#include "rules/elementwise.h"
+#include "rules/half.h"
 #include "simd/simd.h"
 
 typedef struct quantize_blob {
@@ -95,7 +95,6 @@ QUANTIZE(quantize_f32_s16, int16_t, -32768, 32767)
     }                                                                                                 \
     BY_CHANNEL(name, type, float)
 DEQUANTIZE(dequantize_s16, int16_t)
-ML_UNARY(dequantize_f16, uint16_t, float, ML_NO_CONTEXT, ml_float_of_half(x))
 
 static void fill_requantize(const ml_call *c, ml_rescale *p) {
     const ml_affine in = ml_input_affine(c, 0), out = ml_output_affine(c, 0);
@@ -162,7 +161,7 @@ ML_KERNELS(quantize) = {
              {"s8 -> f32", derive_dequantize, NULL, dequantize_s8},
              {"u8 -> f32", derive_dequantize, NULL, dequantize_u8},
              {"s16 -> f32", derive_dequantize, NULL, dequantize_s16},
-             {"f16 -> f32", NULL, NULL, dequantize_f16},
+             {"f16 -> f32", NULL, NULL, ml_widen_f16},
              {NULL, NULL, NULL, NULL},
          }},
     ML_KERNELS_END,

@@ -31,6 +31,7 @@ static ml_status prepare_softmax(const ml_call *c, ml_wish *wish) {
     if (status != ML_OK) return status;
     blob->depth = x->dims[x->rank - 1];
     blob->rows = blob->depth ? ml_elements(x) / blob->depth : 0;
+    if (ml_input(c, 0)->type == ML_F16) wish->worker_bytes = blob->depth * (int64_t)sizeof(float);
     return ML_OK;
 }
 
@@ -57,26 +58,30 @@ static ml_status prepare_softmax(const ml_call *c, ml_wish *wish) {
 
 /* Floats ------------------------------------------------------------------------------------------------------------- */
 
-#define LOWEST (-3.40282347e38f)
 static inline void softmax_f32_row(const float *x, float *y, int64_t n, const ml_call *c) {
     const float beta = ((const softmax_params *)c->params)->beta;
     if (n > 0) c->env->simd->softmax_f32(&(ml_softmax_f32_args){x, y, n, beta, 0});
 }
 BY_ROW(softmax_f32, float, float, c)
 
-/* Halves: in float, rounded once; each exp is computed twice, so that nothing has to be kept. */
-static inline void softmax_f16_row(const uint16_t *x, uint16_t *y, int64_t n,
-                                   const softmax_params *p) {
-    float high = LOWEST, sum = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const float v = ml_float_of_half(x[i]);
-        high = high < v ? v : high;
+/* Halves: in float, a row in the worker's scratch, rounded once. */
+static ml_status softmax_f16_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                                  void *args) {
+    const ml_simd *simd = c->env->simd;
+    const int64_t n = ((const softmax_blob *)c->blob)->depth;
+    const uint16_t *x = (const uint16_t *)ml_in(c, 0) + first * n;
+    uint16_t *y = (uint16_t *)ml_out(c, 0) + first * n;
+    float *wide = ml_worker_scratch(c, worker);
+    const ml_softmax_f32_args row = {wide, wide, n, ((const softmax_params *)c->params)->beta, 0};
+    (void)args;
+    for (int64_t i = first; i < end && n > 0; i++, x += n, y += n) {
+        simd->widen_f16(x, n, wide);
+        simd->softmax_f32(&row);
+        simd->narrow_f16(wide, n, y);
     }
-    for (int64_t i = 0; i < n; i++) sum += ml_exp_f32((ml_float_of_half(x[i]) - high) * p->beta);
-    for (int64_t i = 0; i < n; i++)
-        y[i] = ml_half_of_float(ml_exp_f32((ml_float_of_half(x[i]) - high) * p->beta) / sum);
+    return ML_OK;
 }
-BY_ROW(softmax_f16, uint16_t, uint16_t, c->params)
+BY_ROWS(softmax_f16)
 
 /* 8 bits ------------------------------------------------------------------------------------------------------------- */
 

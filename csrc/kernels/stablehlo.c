@@ -1,8 +1,7 @@
 /* stablehlo.c -- STABLEHLO_ADD, _MULTIPLY, _MAXIMUM, _MINIMUM, _AND, _SHIFT_LEFT: elementwise on equal shapes, whatever the scales. Integers
  * wrap; of truth values a sum is "or", a product "and"; where one number is NaN the extremum is the first.
  */
-#include "math/float_math.h"
-#include "rules/broadcast.h"
+#include "rules/half.h"
 
 static ml_status prepare_equal(const ml_call *c, ml_wish *wish) {
     (void)wish;
@@ -41,22 +40,36 @@ static ml_status prepare_equal(const ml_call *c, ml_wish *wish) {
     INTEGER(name, OF, u64, uint64_t, uint64_t)
 #define FLOATS(name, OF)                                       \
     ML_BINARY(name##_f32, float, float, ML_NO_CONTEXT, OF(u, v)) \
-    ML_BINARY(name##_f64, double, double, ML_NO_CONTEXT, OF(u, v)) \
-    ML_BINARY(name##_f16, uint16_t, uint16_t, ML_NO_CONTEXT,   \
-              ml_half_of_float(OF(ml_float_of_half(u), ml_float_of_half(v))))
+    ML_BINARY(name##_f64, double, double, ML_NO_CONTEXT, OF(u, v))
+#define HALVES(name, FUNCTION) \
+    ML_BINARY_F16(name##_f16, FUNCTION, ML_NO_CONTEXT, -__builtin_inff(), __builtin_inff())
+/* Where one is NaN the primitive takes its second operand: they change places. Shapes are equal, so rows are full. */
+#define HALVES_TURNED(name, FUNCTION)                                                          \
+    static void name##_f16_row(const ml_call *c, const uint16_t *a, const uint16_t *b,         \
+                               uint16_t *y, int64_t n, int32_t kind) {                         \
+        const float most = __builtin_inff();                                                   \
+        (void)kind;                                                                            \
+        ml_zip_f16(c->env->simd, b, a, y,                                                      \
+                   &(ml_zip_f32_args){.n = n, .function = (FUNCTION), .low = -most, .high = most}); \
+    }                                                                                          \
+    ML_BINARY_ROWS(name##_f16, uint16_t, uint16_t)
 #define TRUTH(name, OF) \
     ML_BINARY(name##_b8, uint8_t, uint8_t, ML_NO_CONTEXT, OF((u != 0), (v != 0)))
 
 FLOATS(add, ADD)
+HALVES(add, ML_ZIP_ADD)
 WRAPPING(add, ADD)
 TRUTH(add, OR)
 FLOATS(multiply, MULTIPLY)
+HALVES(multiply, ML_ZIP_MUL)
 WRAPPING(multiply, MULTIPLY)
 TRUTH(multiply, AND)
 FLOATS(maximum, MAXIMUM)
+HALVES_TURNED(maximum, ML_ZIP_MAX)
 ORDERED(maximum, MAXIMUM)
 TRUTH(maximum, OR)
 FLOATS(minimum, MINIMUM)
+HALVES_TURNED(minimum, ML_ZIP_MIN)
 ORDERED(minimum, MINIMUM)
 TRUTH(minimum, AND)
 WRAPPING(and, AND)

@@ -21,6 +21,7 @@ typedef struct svdf_blob {
 typedef struct svdf_derived {
     int32_t x_zero;
     int32_t y_zero;
+    int32_t state_zero;
     int32_t state_mantissa;
     int32_t state_shift;
     int32_t y_mantissa;
@@ -176,54 +177,69 @@ static ml_status svdf_hybrid(const ml_call *c) {
     return status == ML_OK ? finish_floats(c, derived->time_scale) : status;
 }
 
-/* Integers: int32 sums, which wrap. TFLite clamps to int8 alone, whatever the activation. */
-static ml_status finish_integers(const ml_call *c) {
-    const svdf_params *params = c->params;
-    const svdf_blob *blob = c->blob;
-    const svdf_derived *derived = c->derived;
-    const int16_t *state = ml_variable(c, STATE), *times = ml_in(c, TIMES);
-    const int32_t *bias = ml_in_optional(c, BIAS);
-    int8_t *y = ml_out(c, 0);
-    int64_t units = blob->filters / params->rank, terms = (int64_t)params->rank * blob->memory;
-    int64_t work = 0;
-    ml_status status = ML_OK;
-    for (int64_t b = 0; b < blob->batches; b++)
-        for (int64_t u = 0; u < units && status == ML_OK; u++) {
-            const int16_t *s = state + (b * units + u) * terms, *w = times + u * terms;
-            int64_t sum = bias ? bias[u] : 0;
-            for (int64_t i = 0; i < terms; i++) sum += (int32_t)s[i] * w[i];
-            int32_t scaled =
-                ml_multiply_quantized((int32_t)sum, derived->y_mantissa, derived->y_shift);
-            y[b * units + u] = (int8_t)ml_clamp_s32(
-                (int32_t)((uint32_t)scaled + (uint32_t)derived->y_zero), INT8_MIN, INT8_MAX);
-            status = ml_count_work(c, terms, &work);
-        }
-    return status;
+/* Integers: int32 sums, which wrap. TFLite clamps to int8 alone, whatever the activation. The state's zero point, which
+ * only bytes have, is added behind the clamp, so that it may wrap (TFLM's svdf_common.cc). */
+#define SVDF_INTEGERS(name, type, lowest, highest) \
+    static ml_status finish_##name(const ml_call *c) { \
+        const svdf_params *params = c->params; \
+        const svdf_blob *blob = c->blob; \
+        const svdf_derived *derived = c->derived; \
+        const type *state = ml_variable(c, STATE), *times = ml_in(c, TIMES); \
+        const int32_t *bias = ml_in_optional(c, BIAS); \
+        int8_t *y = ml_out(c, 0); \
+        int64_t units = blob->filters / params->rank, terms = (int64_t)params->rank * blob->memory; \
+        int64_t work = 0; \
+        ml_status status = ML_OK; \
+        for (int64_t b = 0; b < blob->batches; b++) \
+            for (int64_t u = 0; u < units && status == ML_OK; u++) { \
+                const type *s = state + (b * units + u) * terms, *w = times + u * terms; \
+                int64_t sum = bias ? bias[u] : 0; \
+                for (int64_t i = 0; i < terms; i++) sum += (s[i] - derived->state_zero) * w[i]; \
+                y[b * units + u] = output_of(derived, (int32_t)sum); \
+                status = ml_count_work(c, terms, &work); \
+            } \
+        return status; \
+    } \
+    static ml_status svdf_##name(const ml_call *c) { \
+        const svdf_blob *blob = c->blob; \
+        const svdf_derived *derived = c->derived; \
+        type *state = ml_variable(c, STATE); \
+        int32_t *sums = c->scratch; \
+        int64_t work = 0; \
+        ml_status status = ML_OK; \
+        SHIFT(state, state_elements(blob)); \
+        for (int64_t b = 0; b < blob->batches && status == ML_OK; b++) { \
+            status = ml_count_work(c, blob->depth * blob->filters / 8, &work); \
+            sums_of_features(c, b, sums); \
+            for (int64_t f = 0; f < blob->filters; f++) { \
+                int32_t scaled = ml_multiply_quantized(sums[f], derived->state_mantissa, \
+                                                       derived->state_shift); \
+                NEWEST(state, blob, b, f) = \
+                    (type)(ml_clamp_s32(scaled, lowest, highest) + derived->state_zero); \
+            } \
+        } \
+        return status == ML_OK ? finish_##name(c) : status; \
+    }
+
+static int8_t output_of(const svdf_derived *derived, int32_t sum) {
+    int32_t scaled = ml_multiply_quantized(sum, derived->y_mantissa, derived->y_shift);
+    return (int8_t)ml_clamp_s32((int32_t)((uint32_t)scaled + (uint32_t)derived->y_zero), INT8_MIN,
+                                INT8_MAX);
 }
 
-static ml_status svdf_s8(const ml_call *c) {
+static void sums_of_features(const ml_call *c, int64_t batch, int32_t *sums) {
     const svdf_blob *blob = c->blob;
     const svdf_derived *derived = c->derived;
     const ml_weights_s8 weights = ml_weights_s8_at(c->packed, blob->filters, 1, blob->depth);
-    const int8_t *x = ml_in(c, X);
-    int16_t *state = ml_variable(c, STATE);
-    uint8_t *row = ml_scratch(c, blob->row_offset);
-    int32_t *sums = c->scratch;
+    const int8_t *x = (const int8_t *)ml_in(c, X) + batch * blob->depth;
     const int32_t factor = -ml_byte_of_zero(ML_S8, derived->x_zero);
-    int64_t work = 0;
-    ml_status status = ML_OK;
-    SHIFT(state, state_elements(blob));
-    for (int64_t b = 0; b < blob->batches && status == ML_OK; b++, x += blob->depth) {
-        status = ml_count_work(c, blob->depth * blob->filters / 8, &work);
-        ml_to_bytes(ML_S8, x, blob->depth, 0, row);
-        ml_multiply_bytes(c->env->simd, row, 1, &weights, &factor, sums);
-        for (int64_t f = 0; f < blob->filters; f++)
-            NEWEST(state, blob, b, f) = (int16_t)ml_clamp_s32(
-                ml_multiply_quantized(sums[f], derived->state_mantissa, derived->state_shift),
-                INT16_MIN, INT16_MAX);
-    }
-    return status == ML_OK ? finish_integers(c) : status;
+    uint8_t *row = ml_scratch(c, blob->row_offset);
+    ml_to_bytes(ML_S8, x, blob->depth, 0, row);
+    ml_multiply_bytes(c->env->simd, row, 1, &weights, &factor, sums);
 }
+
+SVDF_INTEGERS(s8, int8_t, INT8_MIN, INT8_MAX)
+SVDF_INTEGERS(s16, int16_t, INT16_MIN, INT16_MAX)
 
 static int64_t derive_hybrid(const ml_call *c, void *to) {
     svdf_derived made = {.feature_scale = ml_one_scale(c, FEATURES),
@@ -233,13 +249,14 @@ static int64_t derive_hybrid(const ml_call *c, void *to) {
     return sizeof made;
 }
 
-static int64_t derive_s8(const ml_call *c, void *to) {
+static int64_t derive_integers(const ml_call *c, void *to) {
     double x = ml_one_scale(c, X), features = ml_one_scale(c, FEATURES),
            times = ml_one_scale(c, TIMES), state = ml_one_scale(c, STATE),
            y = ml_one_scale(c, c->n_inputs);
     if (!(x > 0.0 && features > 0.0 && times > 0.0 && state > 0.0 && y > 0.0)) return -1;
     svdf_derived made = {.x_zero = ml_input_affine(c, X).zero_point,
-                         .y_zero = ml_output_affine(c, 0).zero_point};
+                         .y_zero = ml_output_affine(c, 0).zero_point,
+                         .state_zero = ml_input_affine(c, STATE).zero_point};
     ml_quantize_multiplier(x * features / state, &made.state_mantissa, &made.state_shift);
     ml_quantize_multiplier(state * times / y, &made.y_mantissa, &made.y_shift);
     if (to) memcpy(to, &made, sizeof made);
@@ -249,7 +266,8 @@ static int64_t derive_s8(const ml_call *c, void *to) {
 static const ml_typed svdf[] = {
     {"f32 f32 f32 f32? f32 -> f32", NULL, pack_f32, svdf_f32},
     {"f32 s8 s8 f32? f32 -> f32", derive_hybrid, pack_s8, svdf_hybrid},
-    {"s8 s8 s16 s32? s16 -> s8", derive_s8, pack_s8, svdf_s8},
+    {"s8 s8 s16 s32? s16 -> s8", derive_integers, pack_s8, svdf_s16},
+    {"s8 s8 s8 s32? s8 -> s8", derive_integers, pack_s8, svdf_s8},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -4,10 +4,8 @@
  */
 #include <math.h>
 
-#include "rules/elementwise.h"
+#include "rules/half.h"
 #include "rules/real_table.h"
-
-#define F16(EXPRESSION_OF_HALF) ml_half_of_float(EXPRESSION_OF_HALF(ml_float_of_half(x)))
 
 /* ABS, NEG ------------------------------------------------------------------------------------------------------------ */
 
@@ -141,14 +139,14 @@ ALL_POSITIVE(rsqrt_positive_s16, int16_t, ml_eval_lines)
 
 ML_UNARY_F32(square_f32, ML_MAP_SQUARE, ML_NO_CONTEXT, 0.0f, 0.0f)
 ML_UNARY_F32(sin_f32, ML_MAP_SIN, ML_NO_CONTEXT, 0.0f, 0.0f)
-ML_UNARY(sin_f16, uint16_t, uint16_t, ML_NO_CONTEXT, F16(sinf))
+ML_UNARY_F16(sin_f16, ML_MAP_SIN, ML_NO_CONTEXT, 0.0f, 0.0f)
 ML_UNARY_F32(cos_f32, ML_MAP_COS, ML_NO_CONTEXT, 0.0f, 0.0f)
-ML_UNARY(cos_f16, uint16_t, uint16_t, ML_NO_CONTEXT, F16(cosf))
+ML_UNARY_F16(cos_f16, ML_MAP_COS, ML_NO_CONTEXT, 0.0f, 0.0f)
 ML_UNARY_F32(floor_f32, ML_MAP_FLOOR, ML_NO_CONTEXT, 0.0f, 0.0f)
-ML_UNARY(floor_f16, uint16_t, uint16_t, ML_NO_CONTEXT, F16(floorf))
+ML_UNARY_F16(floor_f16, ML_MAP_FLOOR, ML_NO_CONTEXT, 0.0f, 0.0f)
 ML_UNARY_F32(ceil_f32, ML_MAP_CEIL, ML_NO_CONTEXT, 0.0f, 0.0f)
 ML_UNARY_F32(round_f32, ML_MAP_ROUND, ML_NO_CONTEXT, 0.0f, 0.0f)
-ML_UNARY(round_f16, uint16_t, uint16_t, ML_NO_CONTEXT, F16(rintf))
+ML_UNARY_F16(round_f16, ML_MAP_ROUND, ML_NO_CONTEXT, 0.0f, 0.0f)
 ML_UNARY(sign_f32, float, float, ML_NO_CONTEXT, x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x)
 ML_UNARY(sign_f64, double, double, ML_NO_CONTEXT, x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x)
 ML_UNARY(sign_s32, int32_t, int32_t, ML_NO_CONTEXT, x > 0 ? 1 : x < 0 ? -1 : 0)

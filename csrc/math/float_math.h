@@ -92,12 +92,12 @@ static inline float ml_tanh_f32(float x) {
     return size < 0.625f ? near : __builtin_copysignf(far, x);
 }
 
-/* binary16 to binary32, exact. The exponent is moved by a product, which also makes subnormals right. */
+/* binary16 to binary32, exact; a NaN comes out quiet. The exponent is moved by a product, which also makes subnormals right. */
 static inline float ml_float_of_half(uint16_t half) {
     uint32_t magnitude = (uint32_t)(half & 0x7FFF) << 13, sign = (uint32_t)(half & 0x8000) << 16;
-    uint32_t special = magnitude >= 0x0F800000u
-                           ? 0x7F800000u
-                           : 0; /* infinities and NaN keep the largest exponent */
+    uint32_t special = magnitude > 0x0F800000u    ? 0x7FC00000u
+                       : magnitude == 0x0F800000u ? 0x7F800000u
+                                                  : 0;
     return ml_float_of_bits(ml_bits_of_float(ml_float_of_bits(magnitude) * 0x1p112f) | special |
                             sign);
 }

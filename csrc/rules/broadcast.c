@@ -74,38 +74,44 @@ ml_status ml_prepare_broadcast(const ml_call *c, ml_wish *wish) {
     return ml_broadcast_prepare(c, c->blob);
 }
 
-/* Where a walk over the rows stands: elements in front of both inputs' rows. */
-typedef struct walk {
-    int64_t a;
-    int64_t b;
-    int32_t index[ML_MAX_RANK - 1];
-} walk;
+/* Rows of an output that lie side by side, those of one index of the outer dimensions but the innermost, or a piece of a row. */
+typedef struct stretch {
+    const char *a;
+    const char *b;
+    char *y;
+    int64_t n;     /* elements of a row */
+    int64_t rows;
+    int64_t a_row; /* elements from row to row */
+    int64_t b_row;
+} stretch;
 
-static walk walk_to(const ml_broadcast *s, int64_t row) {
-    walk at = {0};
-    int64_t a = s->row_kind == ML_ROW_SCALAR_A ? 1 : s->row,
-            b = s->row_kind == ML_ROW_SCALAR_B ? 1 : s->row; /* elements of an index */
-    for (int32_t d = 0; d < s->n_outer; row /= s->dims[d++]) {
-        at.index[d] = (int32_t)(row % s->dims[d]);
-        if (s->a_steps >> d & 1) at.a += at.index[d] * a, a *= s->dims[d];
-        if (s->b_steps >> d & 1) at.b += at.index[d] * b, b *= s->dims[d];
-    }
-    return at;
-}
+/* What is done to stretches: a rule, by a primitive where there are arguments for one. */
+typedef struct job {
+    const ml_row_rule *rule;
+    const ml_zip_f32_args *zip;
+    int64_t pieces; /* of a row */
+    int64_t copies; /* of a row that is repeated; 0: none are made */
+} job;
 
-/* Steps to the next row. */
-static inline void next_row(const ml_broadcast *s, walk *at) {
-    int64_t a = s->row_kind == ML_ROW_SCALAR_A ? 1 : s->row,
-            b = s->row_kind == ML_ROW_SCALAR_B ? 1 : s->row; /* elements of what was gone through */
-    for (int32_t d = 0; d < s->n_outer; d++) {
-        bool a_steps = s->a_steps >> d & 1, b_steps = s->b_steps >> d & 1;
-        at->a += a_steps ? a : 0;
-        at->b += b_steps ? b : 0;
-        if (++at->index[d] < s->dims[d]) return;
-        at->index[d] = 0;
-        if (a_steps) at->a -= a *= s->dims[d];
-        if (b_steps) at->b -= b *= s->dims[d];
+/* The stretch that begins with `from` elements skipped of a row. */
+static stretch stretch_at(const ml_call *c, const ml_row_rule *rule, int64_t row, int64_t from) {
+    const ml_broadcast *s = c->blob;
+    const int64_t a_row = s->row_kind == ML_ROW_SCALAR_A ? 1 : s->row,
+                  b_row = s->row_kind == ML_ROW_SCALAR_B ? 1 : s->row;
+    int64_t a = a_row > 1 ? from : 0, b = b_row > 1 ? from : 0, rest = row;
+    int64_t a_step = a_row, b_step = b_row; /* elements of an index */
+    for (int32_t d = 0; d < s->n_outer; rest /= s->dims[d++]) {
+        const int64_t index = rest % s->dims[d];
+        if (s->a_steps >> d & 1) a += index * a_step, a_step *= s->dims[d];
+        if (s->b_steps >> d & 1) b += index * b_step, b_step *= s->dims[d];
     }
+    return (stretch){.a = (const char *)ml_in(c, 0) + a * rule->a_bytes,
+                     .b = (const char *)ml_in(c, 1) + b * rule->b_bytes,
+                     .y = (char *)ml_out(c, 0) + (row * s->row + from) * rule->y_bytes,
+                     .n = s->row - from,
+                     .rows = 1,
+                     .a_row = s->a_steps & 1 ? a_row : 0,
+                     .b_row = s->b_steps & 1 ? b_row : 0};
 }
 
 enum { COPIES_BYTES = 4096, LEAST_COPIES = 4 };
@@ -120,129 +126,81 @@ static int64_t copies_of(const ml_broadcast *s, const ml_row_rule *rule) {
     return copies < LEAST_COPIES ? 0 : copies;
 }
 
-/* Short rows, several at a time: copies of the repeated one make them one long row. */
-static void repeated_rows(const ml_call *c, const ml_row_rule *rule, int64_t first, int64_t end,
+/* Short rows, several at a time: `copies` of the repeated one make them one long row. */
+static void repeated_rows(const ml_call *c, const ml_row_rule *rule, const stretch *t,
                           int64_t copies) {
-    const ml_broadcast *s = c->blob;
-    const bool of_b = s->a_steps & 1;
-    const int64_t bytes = s->row * (of_b ? rule->b_bytes : rule->a_bytes);
     _Alignas(64) char repeated[COPIES_BYTES];
-    const char *made = NULL;
-    for (int64_t row = first, count; row < end; row += count) {
-        const walk at = walk_to(s, row);
-        const char *a = (const char *)ml_in(c, 0) + at.a * rule->a_bytes;
-        const char *b = (const char *)ml_in(c, 1) + at.b * rule->b_bytes;
-        const char *one = of_b ? b : a;
-        for (int64_t i = 0; made != one && i < copies; i++)
-            memcpy(repeated + i * bytes, one, (size_t)bytes);
-        made = one;
-        count = ml_min_s64(ml_min_s64(copies, s->dims[0] - at.index[0]), end - row);
-        rule->row(c, of_b ? a : repeated, of_b ? repeated : b,
-                  (char *)ml_out(c, 0) + row * s->row * rule->y_bytes, count * s->row, ML_ROW_FULL);
+    const bool of_b = t->b_row == 0;
+    const int64_t bytes = t->n * (of_b ? rule->b_bytes : rule->a_bytes);
+    memcpy(repeated, of_b ? t->b : t->a, (size_t)bytes);
+    ml_repeat(repeated, bytes, ml_min_s64(copies, t->rows) - 1);
+    for (int64_t r = 0, count; r < t->rows; r += count) {
+        count = ml_min_s64(copies, t->rows - r);
+        rule->row(c, of_b ? t->a + r * t->n * rule->a_bytes : repeated,
+                  of_b ? repeated : t->b + r * t->n * rule->b_bytes,
+                  t->y + r * t->n * rule->y_bytes, count * t->n, ML_ROW_FULL);
     }
 }
 
+static void zip_rows(const ml_call *c, const ml_zip_f32_args *args, const stretch *t) {
+    ml_zip_f32_args zip = *args;
+    zip.a = (const float *)(const void *)t->a;
+    zip.b = (const float *)(const void *)t->b;
+    zip.y = (float *)(void *)t->y;
+    zip.n = t->n;
+    zip.rows = t->rows;
+    zip.a_row = t->a_row;
+    zip.b_row = t->b_row;
+    c->env->simd->zip_f32(&zip);
+}
+
+/* Items are rows, or pieces of them. */
 static ml_status some_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                            void *args) {
     const ml_broadcast *s = c->blob;
-    const ml_row_rule *rule = args;
-    const char *a = ml_in(c, 0), *b = ml_in(c, 1);
-    char *y = (char *)ml_out(c, 0) + first * s->row * rule->y_bytes;
-    const int64_t copies = copies_of(s, rule);
-    walk at = walk_to(s, first);
+    const job *j = args;
+    const ml_row_rule *rule = j->rule;
+    const int64_t together = s->n_outer > 0 && j->pieces == 1 ? s->dims[0] : 1;
     (void)worker;
-    if (copies > 0) {
-        repeated_rows(c, rule, first, end, copies);
-        return ML_OK;
+    for (int64_t i = first, count; i < end; i += count) {
+        stretch t = stretch_at(c, rule, i / j->pieces, i % j->pieces * ML_BLOCK_ELEMENTS);
+        count = t.rows = ml_min_s64(end - i, together - i % together);
+        if (j->pieces > 1) t.n = ml_min_s64(t.n, ML_BLOCK_ELEMENTS);
+        if (j->zip) zip_rows(c, j->zip, &t);
+        else if (j->copies > 0) repeated_rows(c, rule, &t, j->copies);
+        else
+            for (int64_t r = 0; r < t.rows; r++)
+                rule->row(c, t.a + r * t.a_row * rule->a_bytes, t.b + r * t.b_row * rule->b_bytes,
+                          t.y + r * t.n * rule->y_bytes, t.n, s->row_kind);
     }
-    for (int64_t r = first; r < end; r++, y += s->row * rule->y_bytes, next_row(s, &at))
-        rule->row(c, a + at.a * rule->a_bytes, b + at.b * rule->b_bytes, y, s->row, s->row_kind);
     return ML_OK;
 }
 
-/* Item by item a piece of a long row. */
-static ml_status some_pieces(const ml_call *c, int64_t first, int64_t end, int32_t worker,
-                             void *args) {
+static ml_status all_rows(const ml_call *c, const ml_row_rule *rule, const ml_zip_f32_args *zip) {
     const ml_broadcast *s = c->blob;
-    const ml_row_rule *rule = args;
-    const int64_t pieces = (s->row - 1) / ML_BLOCK_ELEMENTS + 1;
-    (void)worker;
-    for (int64_t i = first; i < end; i++) {
-        const int64_t row = i / pieces, from = i % pieces * ML_BLOCK_ELEMENTS;
-        const walk at = walk_to(s, row);
-        const int64_t a = at.a + (s->row_kind == ML_ROW_SCALAR_A ? 0 : from);
-        const int64_t b = at.b + (s->row_kind == ML_ROW_SCALAR_B ? 0 : from);
-        rule->row(c, (const char *)ml_in(c, 0) + a * rule->a_bytes,
-                  (const char *)ml_in(c, 1) + b * rule->b_bytes,
-                  (char *)ml_out(c, 0) + (row * s->row + from) * rule->y_bytes,
-                  ml_min_s64(s->row - from, ML_BLOCK_ELEMENTS), s->row_kind);
-    }
-    return ML_OK;
+    job j = {rule, zip, (s->row - 1) / ML_BLOCK_ELEMENTS + 1, 0};
+    if (j.pieces > 1) return ml_parallel(c, s->rows * j.pieces, 1, some_rows, &j);
+    if (!zip) j.copies = copies_of(s, rule);
+    return ml_in_blocks(c, s->rows, s->row, some_rows, &j);
 }
 
 ml_status ml_broadcast_rows(const ml_call *c, const ml_row_rule *rule) {
-    const ml_broadcast *s = c->blob;
-    void *args = (void *)(uintptr_t)rule; /* read alone */
-    if (s->row <= ML_BLOCK_ELEMENTS) return ml_in_blocks(c, s->rows, s->row, some_rows, args);
-    const int64_t pieces = (s->row - 1) / ML_BLOCK_ELEMENTS + 1;
-    return ml_parallel(c, s->rows * pieces, 1, some_pieces, args);
-}
-
-/* Rows that lie along the innermost outer dimension go together. */
-static ml_status some_rows_f32(const ml_call *c, int64_t first, int64_t end, int32_t worker,
-                               void *args) {
-    const ml_broadcast *s = c->blob;
-    ml_zip_f32_args zip = *(const ml_zip_f32_args *)args;
-    const int64_t together = s->n_outer > 0 ? s->dims[0] : 1;
-    (void)worker;
-    zip.a_row = s->a_steps & 1 ? (s->row_kind == ML_ROW_SCALAR_A ? 1 : s->row) : 0;
-    zip.b_row = s->b_steps & 1 ? (s->row_kind == ML_ROW_SCALAR_B ? 1 : s->row) : 0;
-    for (int64_t r = first; r < end; r += zip.rows) {
-        const walk at = walk_to(s, r);
-        zip.rows = ml_min_s64(end - r, together - r % together);
-        zip.a = (const float *)ml_in(c, 0) + at.a;
-        zip.b = (const float *)ml_in(c, 1) + at.b;
-        zip.y = (float *)ml_out(c, 0) + r * s->row;
-        c->env->simd->zip_f32(&zip);
-    }
-    return ML_OK;
-}
-
-/* A piece of a long row. */
-static ml_status some_pieces_f32(const ml_call *c, int64_t first, int64_t end, int32_t worker,
-                                 void *args) {
-    const ml_broadcast *s = c->blob;
-    ml_zip_f32_args zip = *(const ml_zip_f32_args *)args;
-    const int64_t pieces = (s->row - 1) / ML_BLOCK_ELEMENTS + 1;
-    (void)worker;
-    for (int64_t i = first; i < end; i++) {
-        const int64_t row = i / pieces, from = i % pieces * ML_BLOCK_ELEMENTS;
-        const walk at = walk_to(s, row);
-        zip.n = ml_min_s64(s->row - from, ML_BLOCK_ELEMENTS);
-        zip.a = (const float *)ml_in(c, 0) + at.a + (s->row_kind == ML_ROW_SCALAR_A ? 0 : from);
-        zip.b = (const float *)ml_in(c, 1) + at.b + (s->row_kind == ML_ROW_SCALAR_B ? 0 : from);
-        zip.y = (float *)ml_out(c, 0) + row * s->row + from;
-        c->env->simd->zip_f32(&zip);
-    }
-    return ML_OK;
+    return all_rows(c, rule, NULL);
 }
 
 ml_status ml_broadcast_f32(const ml_call *c, int32_t function, float low, float high) {
+    static const ml_row_rule floats = {NULL, sizeof(float), sizeof(float), sizeof(float)};
     const ml_broadcast *s = c->blob;
-    ml_zip_f32_args zip = {.a = ml_in(c, 0),
-                           .b = ml_in(c, 1),
-                           .y = ml_out(c, 0),
-                           .n = s->row,
-                           .rows = 1,
-                           .function = function,
-                           .kind = s->row_kind,
-                           .low = low,
-                           .high = high};
-    if (s->row > ML_BLOCK_ELEMENTS) {
-        const int64_t pieces = (s->row - 1) / ML_BLOCK_ELEMENTS + 1;
-        return ml_parallel(c, s->rows * pieces, 1, some_pieces_f32, &zip);
-    }
-    if (s->rows != 1) return ml_in_blocks(c, s->rows, s->row, some_rows_f32, &zip);
+    const ml_zip_f32_args zip = {.a = ml_in(c, 0),
+                                 .b = ml_in(c, 1),
+                                 .y = ml_out(c, 0),
+                                 .n = s->row,
+                                 .rows = 1,
+                                 .function = function,
+                                 .kind = s->row_kind,
+                                 .low = low,
+                                 .high = high};
+    if (s->rows != 1 || s->row > ML_BLOCK_ELEMENTS) return all_rows(c, &floats, &zip);
     c->env->simd->zip_f32(&zip);
     return ML_OK;
 }

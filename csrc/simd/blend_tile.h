@@ -1,11 +1,8 @@
 /* blend_tile.h -- pixels blended of four, in vectors of any width.
  *
- * The file that includes it names its FUNCTION and says what its vectors of LANES channels are: VECTOR, ELEMENT, LOAD(p),
- * LOAD_PART(p, count), STORE(p, v), STORE_PART(p, v, count); and has `constants` and
- *
- *     constants begin(ml_blend_part down, ml_blend_part across);
- *     VECTOR blend(const constants *k, VECTOR nw, VECTOR sw, VECTOR ne, VECTOR se);
- */
+ * The file that includes it names its FUNCTION and says what its vectors of LANES channels are: CHANNELS, of ELEMENT, READ(p),
+ * READ_PART(p, count), WRITE(p, v), WRITE_PART(p, v, count), and BLEND(k, nw, sw, ne, se) with `constants` k that begin(down, across)
+ * makes of the parts of the lower and the right ones. */
 void FUNCTION(const ml_blend_args *args) {
     const ml_blend_args p = *args; /* a copy, which stores do not change */
     ELEMENT *y = p.y;
@@ -18,11 +15,11 @@ void FUNCTION(const ml_blend_args *args) {
         const ELEMENT *se = (const ELEMENT *)p.lower + tap.second * p.n;
         int64_t at = 0;
         for (; at + LANES <= p.n; at += LANES)
-            STORE(y + at, blend(&k, LOAD(nw + at), LOAD(sw + at), LOAD(ne + at), LOAD(se + at)));
+            WRITE(y + at, BLEND(&k, READ(nw + at), READ(sw + at), READ(ne + at), READ(se + at)));
         if (at == p.n) continue;
         const int count = (int)(p.n - at);
-        VECTOR v = blend(&k, LOAD_PART(nw + at, count), LOAD_PART(sw + at, count),
-                         LOAD_PART(ne + at, count), LOAD_PART(se + at, count));
-        STORE_PART(y + at, v, count);
+        CHANNELS v = BLEND(&k, READ_PART(nw + at, count), READ_PART(sw + at, count),
+                           READ_PART(ne + at, count), READ_PART(se + at, count));
+        WRITE_PART(y + at, v, count);
     }
 }

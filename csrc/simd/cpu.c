@@ -19,7 +19,7 @@ ml_cpu ml_cpu_probe(void) {
     ml_cpu cpu = {.sse2 = true};
     uint32_t a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return cpu;
-    bool fma = (c & bit_FMA) && (c & bit_AVX);
+    bool fma = (c & bit_FMA) && (c & bit_F16C) && (c & bit_AVX);
     uint32_t saved = saved_registers();
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return cpu;
     const uint32_t all = bit_AVX512F | bit_AVX512BW | bit_AVX512VL | bit_AVX512DQ;

@@ -6,7 +6,7 @@
 
 typedef struct ml_cpu {
     bool sse2;
-    bool avx2;   /* with fma, and the system saves ymm registers */
+    bool avx2;   /* with fma and f16c, and the system saves ymm registers */
     bool avx_vnni;
     bool avx512; /* f, bw, vl, dq, vnni, vbmi, and the system saves zmm registers */
 } ml_cpu;

@@ -199,7 +199,7 @@ static void turn(const ml_map_f32_args *p, void (*near)(const ml_map_f32_args *p
 
 /* Each vector is read before it is written, so that y may be x. */
 #define LOOP(EXPRESSION)                                         \
-    for (; i + LANES <= n; i += LANES) {                         \
+    _Pragma("GCC ivdep") for (; i + LANES <= n; i += LANES) {                         \
         const VECTOR x = LOAD(p->x + i);                         \
         STORE(p->y + i, EXPRESSION);                             \
     }                                                            \
@@ -222,7 +222,8 @@ static void near_cos(const ml_map_f32_args *p) {
     LOOP(cos_of(x))
 }
 
-void FUNCTION(const ml_map_f32_args *p) {
+void FUNCTION(const ml_map_f32_args *args) {
+    const ml_map_f32_args copy = *args, *p = &copy; /* which stores do not change */
     const VECTOR a = SPLAT(p->a), b = SPLAT(p->b);
     const int64_t n = p->n;
     int64_t i = 0;

@@ -1,35 +1,5 @@
-/* max_pool_f32_avx512.c -- sixteen channels a vector. */
-#include <immintrin.h>
-#include <stdbool.h>
-
-#include "api/minilite.h"
-#include "api/simd.h"
+/* max_pool_f32_avx512.c -- the loops of max_pool_f32.h. */
+#include "vector_avx512.h"
 
 #define FUNCTION ml_max_pool_f32_avx512
-#define VECTOR __m512
-#define ELEMENT float
-#define LANES 16
-
-#define FIRST(count) ((__mmask16)((1u << (count)) - 1))
-#define LOAD(p, sign) _mm512_loadu_ps(p)
-#define LOAD_PART(p, count, sign) _mm512_maskz_loadu_ps(FIRST(count), p)
-#define STORE(p, v) _mm512_storeu_ps(p, v)
-#define STORE_PART(p, v, count) _mm512_mask_storeu_ps(p, FIRST(count), v)
-#define INITIAL(sign) _mm512_set1_ps(-__FLT_MAX__)
-/* Of NaN and a number the total stays. */
-#define MERGE(total, x, sign) _mm512_max_ps(x, total)
-#define FINISH(k, v, sign) finish(k, v)
-
-typedef struct constants {
-    __m512 low, high;
-} constants;
-
-static inline constants begin(const ml_pool_args *p) {
-    return (constants){_mm512_set1_ps(p->minimum), _mm512_set1_ps(p->maximum)};
-}
-
-static inline __m512 finish(const constants *k, __m512 v) {
-    return _mm512_min_ps(k->high, _mm512_max_ps(k->low, v));
-}
-
-#include "pool_tile.h"
+#include "max_pool_f32.h"

@@ -6,15 +6,14 @@
 #include "api/minilite.h"
 #include "api/simd.h"
 
-#define FUNCTION ml_max_pool_s8_avx2
-#define VECTOR __m256i
+#define CHANNELS __m256i
 #define ELEMENT uint8_t
 #define LANES 32
 
-#define LOAD(p, sign) _mm256_loadu_si256((const __m256i *)(const void *)(p))
-#define LOAD_PART(p, count, sign) load_part(p, count)
-#define STORE(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
-#define STORE_PART(p, v, count) store_part(p, v, count)
+#define READ(p, sign) _mm256_loadu_si256((const __m256i *)(const void *)(p))
+#define READ_PART(p, count, sign) load_part(p, count)
+#define WRITE(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
+#define WRITE_PART(p, v, count) store_part(p, v, count)
 #define INITIAL(sign) _mm256_set1_epi8((sign) ? INT8_MIN : 0)
 #define MERGE(a, b, sign) ((sign) ? _mm256_max_epi8(a, b) : _mm256_max_epu8(a, b))
 #define LESSER(a, b, sign) ((sign) ? _mm256_min_epi8(a, b) : _mm256_min_epu8(a, b))
@@ -31,13 +30,15 @@ static inline constants begin(const ml_pool_args *p) {
 static inline __m256i load_part(const uint8_t *p, int count) {
     uint8_t bytes[LANES] = {0};
     memcpy(bytes, p, (size_t)count);
-    return LOAD(bytes, false);
+    return READ(bytes, false);
 }
 
 static inline void store_part(uint8_t *p, __m256i v, int count) {
     uint8_t bytes[LANES];
-    STORE(bytes, v);
+    WRITE(bytes, v);
     memcpy(p, bytes, (size_t)count);
 }
 
 #include "pool_tile.h"
+
+void ml_max_pool_s8_avx2(const ml_pool_args *p) { pool(p); }

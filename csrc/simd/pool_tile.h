@@ -1,7 +1,7 @@
-/* pool_tile.h -- windows over neighbouring pixels, each channel by itself, in vectors of any width.
+/* pool_tile.h -- windows over neighbouring pixels, each channel by itself, in vectors of any width: pool(args).
  *
- * The file that includes it names its FUNCTION and says what its vectors of LANES channels are: VECTOR, ELEMENT, LOAD(p, sign),
- * LOAD_PART(p, count, sign), STORE(p, v), STORE_PART(p, v, count), INITIAL(sign), MERGE(total, x, sign), and FINISH(k, v, sign), what
+ * The file that includes it says what its vectors of LANES channels are: CHANNELS, of ELEMENT, READ(p, sign),
+ * READ_PART(p, count, sign), WRITE(p, v), WRITE_PART(p, v, count), INITIAL(sign), MERGE(total, x, sign), and FINISH(k, v, sign), what
  * becomes of a total, with `constants` k that begin(args) makes. `sign`, a constant: whether bytes are s8. */
 #include "simd.h"
 
@@ -13,7 +13,7 @@ enum { MOST_VECTORS = 8 };
  * unrolled; 0 stands for any. */
 INLINE void tile(const ml_pool_args *p, const constants *k, const ELEMENT *x, ELEMENT *y,
                  const int few, const int vectors, const bool part, int count, const bool sign) {
-    VECTOR totals[MOST_VECTORS];
+    CHANNELS totals[MOST_VECTORS];
 #pragma GCC unroll 8
     for (int v = 0; v < vectors; v++) totals[v] = INITIAL(sign);
     const int64_t width = few ? few : p->width;
@@ -24,16 +24,16 @@ INLINE void tile(const ml_pool_args *p, const constants *k, const ELEMENT *x, EL
 #pragma GCC unroll 8
             for (int v = 0; v < vectors; v++) {
                 const ELEMENT *from = at + v * LANES;
-                VECTOR value = part ? LOAD_PART(from, count, sign) : LOAD(from, sign);
+                CHANNELS value = part ? READ_PART(from, count, sign) : READ(from, sign);
                 totals[v] = MERGE(totals[v], value, sign);
             }
         }
     }
 #pragma GCC unroll 8
     for (int v = 0; v < vectors; v++) {
-        VECTOR value = FINISH(k, totals[v], sign);
-        if (part) STORE_PART(y, value, count);
-        else STORE(y + v * LANES, value);
+        CHANNELS value = FINISH(k, totals[v], sign);
+        if (part) WRITE_PART(y, value, count);
+        else WRITE(y + v * LANES, value);
     }
 }
 
@@ -58,7 +58,7 @@ INLINE void run_any(const ml_pool_args *p, const bool sign) {
     else run(p, 0, sign);
 }
 
-void FUNCTION(const ml_pool_args *p) {
+static void pool(const ml_pool_args *p) {
     if (p->is_signed) run_any(p, true);
     else run_any(p, false);
 }

@@ -37,37 +37,20 @@ static inline __m256i FIRST(int64_t count) {
 #define NEAREST(a) ROUND(a)
 #define FLOOR(a) _mm256_round_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
 #define CEIL(a) _mm256_round_ps(a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)
-static inline __m256 ODD_SIGN(__m256 n) {
-    __m256i bits = _mm256_castps_si256(_mm256_add_ps(n, _mm256_set1_ps(12582912.0f)));
-    return _mm256_castsi256_ps(_mm256_slli_epi32(bits, 31));
-}
-static inline __m256 POWER_OF_2(__m256i n) {
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(127)), 23));
-}
-static inline __m256 SCALE(__m256 v, __m256 n) {
-    __m256i power = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(power, 1);
-    return MUL(MUL(v, POWER_OF_2(half)), POWER_OF_2(_mm256_sub_epi32(power, half)));
-}
-static inline __m256i MOVED_BITS(__m256 v) {
-    return _mm256_add_epi32(_mm256_castps_si256(v), _mm256_set1_epi32(0x3F800000 - 0x3F3504F3));
-}
-static inline __m256 EXPONENT(__m256 v) {
-    __m256i power = _mm256_srli_epi32(MOVED_BITS(v), 23);
-    return _mm256_cvtepi32_ps(_mm256_sub_epi32(power, _mm256_set1_epi32(127)));
-}
-static inline __m256 MANTISSA(__m256 v) {
-    __m256i bits = _mm256_and_si256(MOVED_BITS(v), _mm256_set1_epi32(0x007FFFFF));
-    return _mm256_castsi256_ps(_mm256_add_epi32(bits, _mm256_set1_epi32(0x3F3504F3)));
-}
 
-/* x = m * 2^e of a positive number, sqrt(1/2) <= m < sqrt(2); of others what comes out is replaced. */
-#define SPLIT_IS_TOTAL 0
-static inline void SPLIT(__m256 x, __m256 *m, __m256 *e) {
-    const MASK tiny = LESS(x, SPLAT(1.17549435e-38f));
-    const __m256 normal = PICK(tiny, MUL(x, SPLAT(8388608.0f)), x);
-    *m = MANTISSA(normal);
-    *e = SUB(EXPONENT(normal), PICK(tiny, SPLAT(23.0f), SPLAT(0.0f)));
-}
+#define VECTOR_S32 __m256i
+#define SPLAT_S32(x) _mm256_set1_epi32(x)
+#define ADD_S32(a, b) _mm256_add_epi32(a, b)
+#define SUB_S32(a, b) _mm256_sub_epi32(a, b)
+#define AND_S32(a, b) _mm256_and_si256(a, b)
+#define SHIFT_LEFT_S32(a, bits) _mm256_slli_epi32(a, bits)
+#define SHIFT_RIGHT_S32(a, bits) _mm256_srai_epi32(a, bits)
+#define FLOATS(a) _mm256_cvtepi32_ps(a)
+#define NEAREST_S32(a) _mm256_cvtps_epi32(a)
+#define BITS_OF(a) _mm256_castps_si256(a)
+#define OF_BITS(a) _mm256_castsi256_ps(a)
+
+#include "vector_bits.h"
 
 static inline __m256 LOAD_PART_OR(const float *p, int64_t count, __m256 other) {
     return PICK(_mm256_castsi256_ps(FIRST(count)), LOAD_PART(p, count), other);

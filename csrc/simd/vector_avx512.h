@@ -3,7 +3,8 @@
  *
  * MAX and MIN give their second operand where one is NaN, and of zeros of either sign; LESS is false there. PICK(mask, a, b) is a
  * where the mask is set. FMA(a, b, c) is a b + c, FNMA(a, b, c) c - a b, rounded once where FUSED is defined. ROUND is to nearest,
- * ties to even. Parts are the first `count` lanes, 1 <= count < LANES; nothing else is read or written, and they load as 0. */
+ * ties to even. VECTOR_S32 is a vector of as many int32: FLOATS and NEAREST_S32 take one into the other, BITS_OF and OF_BITS leave the
+ * bits as they are; sums wrap. Parts are the first `count` lanes, 1 <= count < LANES; nothing else is read or written, and they load as 0. */
 #ifndef ML_SIMD_VECTOR_AVX512_H
 #define ML_SIMD_VECTOR_AVX512_H
 
@@ -46,12 +47,7 @@ static inline __m512 RSQRT(__m512 a) {
 #define NEAREST(a) ROUND(a)
 #define FLOOR(a) _mm512_roundscale_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
 #define CEIL(a) _mm512_roundscale_ps(a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)
-/* The last bit of a whole number of less than 2^22, as a sign. */
-static inline __m512 ODD_SIGN(__m512 n) {
-    __m512i bits = _mm512_castps_si512(_mm512_add_ps(n, _mm512_set1_ps(12582912.0f)));
-    return _mm512_castsi512_ps(_mm512_slli_epi32(bits, 31));
-}
-/* v * 2^n, rounded once, of whole n. */
+/* v * 2^n, rounded once, of n rounded down. */
 #define SCALE(v, n) _mm512_scalef_ps(v, n)
 /* x = m * 2^e, 3/4 <= m < 3/2; 0 has e = -infinity, infinity has e = infinity, m is NaN for numbers below 0. */
 #define SPLIT_IS_TOTAL 1
@@ -59,6 +55,32 @@ static inline void SPLIT(__m512 x, __m512 *m, __m512 *e) {
     *m = _mm512_getmant_ps(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_nan);
     *e = _mm512_sub_ps(_mm512_getexp_ps(x), _mm512_getexp_ps(*m));
 }
+
+#define VECTOR_S32 __m512i
+#define SPLAT_S32(x) _mm512_set1_epi32(x)
+#define ADD_S32(a, b) _mm512_add_epi32(a, b)
+#define SUB_S32(a, b) _mm512_sub_epi32(a, b)
+#define AND_S32(a, b) _mm512_and_si512(a, b)
+#define SHIFT_LEFT_S32(a, bits) _mm512_slli_epi32(a, bits)
+#define SHIFT_RIGHT_S32(a, bits) _mm512_srai_epi32(a, bits)
+#define FLOATS(a) _mm512_cvtepi32_ps(a)
+#define NEAREST_S32(a) _mm512_cvtps_epi32(a)
+#define BITS_OF(a) _mm512_castps_si512(a)
+#define OF_BITS(a) _mm512_castsi512_ps(a)
+
+#include "vector_bits.h"
+
+/* 2^(i / 32), where i is the last five bits of a lane. */
+static inline __m512 ROOT_OF_2(__m512i i) {
+    static const float roots[32] = {
+        1.0f,        1.0218972f,  1.04427373f, 1.06714046f, 1.09050775f, 1.1143868f,  1.13878858f,
+        1.1637249f,  1.18920708f, 1.21524739f, 1.24185777f, 1.26905096f, 1.29683959f, 1.32523668f,
+        1.35425556f, 1.38390994f, 1.41421354f, 1.44518077f, 1.47682619f, 1.50916445f, 1.54221082f,
+        1.5759809f,  1.61049032f, 1.64575553f, 1.68179286f, 1.71861935f, 1.75625217f, 1.79470909f,
+        1.8340081f,  1.87416768f, 1.91520655f, 1.95714414f};
+    return _mm512_permutex2var_ps(_mm512_loadu_ps(roots), i, _mm512_loadu_ps(roots + LANES));
+}
+#define ROOT_OF_2 ROOT_OF_2
 
 /* Parts, with `other` in the lanes behind them. */
 #define LOAD_PART_OR(p, count, other) _mm512_mask_loadu_ps(other, FIRST(count), p)

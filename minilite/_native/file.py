@@ -89,14 +89,14 @@ class File:
 
     def __init__(self, data: Array) -> None:
         """Verifies `data`, a uint8 array. Raises: ModelFormatError, ArenaError."""
-        self.data = data
+        self.data: Array = data
         self._store: Store | None = None
         self._view = memoryview(data)
         self._pointer = ffi.from_buffer("uint8_t[]", data)
         out, error = ffi.new("ml_file **"), ffi.new("ml_file_error *")
         if status := lib.ml_file_new(self._pointer, len(data), out, error):
             raise _refusal(status, error, len(data))
-        self.rows = ffi.gc(out[0], lib.ml_file_free)
+        self.rows: Any = ffi.gc(out[0], lib.ml_file_free)
 
     @property
     def store(self) -> Store:
@@ -159,7 +159,7 @@ class SubgraphRows:
     )
 
     def __init__(self, file: File, rows: Any) -> None:
-        self.rows = rows
+        self.rows: Any = rows
         self.n_tensors: int = rows.n_tensors
         self.n_nodes: int = rows.n_nodes
         self._file = file

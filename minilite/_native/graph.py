@@ -128,7 +128,7 @@ class Store:
         if not pointer:
             message = "no memory for a store of packed weights"
             raise ArenaError(message)
-        self.pointer = ffi.gc(pointer, lib.ml_store_free)
+        self.pointer: Any = ffi.gc(pointer, lib.ml_store_free)
 
     @property
     def bytes(self) -> int:
@@ -170,7 +170,7 @@ class Graph:
             if error.status == lib.ML_UNSUPPORTED:
                 raise names.gathered(_refusals(description, names))
             raise_error(error, names)
-        self.pointer = ffi.gc(out[0], lib.ml_graph_free)
+        self.pointer: Any = ffi.gc(out[0], lib.ml_graph_free)
         self.names = names
         self.n_tensors: int = description.subgraphs[root].n_tensors
         self._keep = lowering

@@ -63,7 +63,7 @@ class Lowering:
         out, error = ffi.new("ml_lowering **"), fresh_error()
         if lib.ml_lowering_new(file.rows, ffi.new("int32_t[]", traits or 1), out, error):
             raise_error(error, None)
-        self.pointer = ffi.gc(out[0], lib.ml_lowering_free)
+        self.pointer: Any = ffi.gc(out[0], lib.ml_lowering_free)
         self.file = file
         self._kept: list[Any] = []
         self._starts: list[tuple[int, int]] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from _thread import get_ident  # threading takes long to import
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -109,9 +109,9 @@ class Shared:
         if not pointer:
             message = f"no memory for {resources} resources"
             raise ArenaError(message)
-        self.pointer = ffi.gc(pointer, lib.ml_interpreter_free)
+        self.pointer: Any = ffi.gc(pointer, lib.ml_interpreter_free)
         self._resources, self._subgraphs = resources, subgraphs
-        self.sequence = lib.ml_interpreter_sequence(self.pointer)
+        self.sequence: Any = lib.ml_interpreter_sequence(self.pointer)
 
     def cancel(self) -> None:
         """Stops the run under way at its next node or block; any thread may call it."""
@@ -184,8 +184,8 @@ class State:
             graph.pointer, shared.pointer, strategy.encode(), options, cache_bytes, hooks_table, out, error
         ):
             raise_error(error, graph.names)
-        self.pointer = ffi.gc(out[0], lib.ml_state_free)
-        self.generations = lib.ml_state_generation(self.pointer)
+        self.pointer: Any = ffi.gc(out[0], lib.ml_state_free)
+        self.generations: Any = lib.ml_state_generation(self.pointer)
 
     def _fail(self, status: int, error: Any) -> None:
         """Raises what a call left: the exception of a hook it called, else the error's class. The error is the call's own."""
@@ -209,10 +209,10 @@ class State:
 
         return invoke
 
-    def run_timed(self, nodes: int, repeat: int) -> list[tuple[int, int]]:
-        """Runs the plan in force so often. Gives (nanoseconds, times it ran) of every node, frame by frame, by position."""
+    def run_timed(self, nodes: int, turns: Iterable[object]) -> list[tuple[int, int]]:
+        """Runs the plan in force once a turn. Gives (nanoseconds, times it ran) of every node, frame by frame, by position."""
         times = ffi.new("ml_node_time[]", nodes or 1)
-        for _ in range(repeat):
+        for _ in turns:
             if failed := lib.ml_state_run_timed(self.pointer, times):
                 self.check(failed)
         return [(int(t.ns), int(t.runs)) for t in times[0:nodes]]

@@ -1,4 +1,4 @@
-"""The minilite command: run, inspect, plan, profile, as."""
+"""The minilite command: run, inspect, plan, profile, as, completion."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from minilite.cli import inspect, plan, profile, run, stand_in
+from minilite.cli import completion, inspect, plan, profile, run, stand_in
+from minilite.cli.arguments import UsageError
 from minilite.errors import MiniliteError, UnsupportedOpError
 
-COMMANDS = (run, inspect, plan, profile, stand_in)
+COMMANDS = (run, inspect, plan, profile, stand_in, completion)
 """Modules with `add_parser(commands)`, which sets `execute(options)`, whose answer is the exit status if it has one, as the parser's
 default."""
+BAD, WRONG, INTERRUPTED = 1, 2, 130
+"""Exit statuses beside 0: the model or the data are bad; the command is called in a wrong way; Ctrl-C."""
 
 
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}\n")
+        self.exit(WRONG, f"{self.prog}: {message}\n")
 
 
 class _Version(argparse.Action):
@@ -43,10 +46,27 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def parsers() -> dict[str, argparse.ArgumentParser]:
+    """The parser of each command."""
+    (commands,) = (action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
+    return dict(commands.choices)
+
+
+def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The arguments; files may stand before and behind options."""
+    parser = _parser()
+    options, rest = parser.parse_known_args(arguments)
+    if rest and (not hasattr(options, "data") or any(text.startswith("-") and text != "-" for text in rest)):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        options.data = [*options.data, *rest]
+    return options
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command. Returns the exit status: 0, or 2 with one line on stderr (one more for each unsupported operator), or with what
-    `inspect --check` prints."""
-    options = _parser().parse_args(arguments)
+    """Runs one command. Returns the exit status: 0; 1 where the model or the data are bad, 2 where the command is called in a wrong way,
+    both with one line on stderr (one more for each unsupported operator), or with what `inspect --check` prints."""
+    options = _parsed(arguments)
     try:
         status: int = options.execute(options) or 0
         sys.stdout.flush()
@@ -56,11 +76,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         sys.stderr.write("minilite: interrupted\n")
-        return 130
+        return INTERRUPTED
     except UnsupportedOpError as error:  # a line for each operator
         sys.stderr.write(f"minilite: {error}\n")
-        return 2
+        return BAD
     except (MiniliteError, OSError, MemoryError) as error:
         sys.stderr.write(f"minilite: {' '.join(str(error).split()) or type(error).__name__}\n")
-        return 2
+        return WRONG if isinstance(error, UsageError) else BAD
     return status

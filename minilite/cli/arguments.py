@@ -11,6 +11,10 @@ from minilite.interpreter import Interpreter
 Shape = tuple[int, ...]
 
 
+class UsageError(InputError):
+    """The command is called in a wrong way: exit status 2."""
+
+
 def positive(text: str) -> int:
     """A whole number of at least 1."""
     return _whole(text, 1)
@@ -32,43 +36,111 @@ def _whole(text: str, least: int) -> int:
     return number
 
 
+def numbers(text: str) -> tuple[float, ...]:
+    """Numbers with commas in between."""
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        message = f"takes a number, or one for each channel such as 123.7,116.3,103.5, got {text!r}"
+        raise argparse.ArgumentTypeError(message) from None
+
+
+def strategy(text: str) -> str:
+    """The name of a planning strategy."""
+    from minilite._native.memory import strategies
+
+    if text not in strategies():
+        message = f"there is no planning strategy {text!r}: there are {', '.join(strategies())}"
+        raise argparse.ArgumentTypeError(message)
+    return text
+
+
 def add_shape(parser: argparse.ArgumentParser) -> None:
-    """--shape, to be read by `shapes`."""
+    """--shape, to be read by `resize`."""
     parser.add_argument(
-        "--shape", metavar="NAME=1,64,64,3", action="append", default=[], help="resize an input; may be repeated"
-    )
+        "--shape", metavar="[NAME=]1,64,64,3", action="append", default=[],
+        help="resize an input; without a name the first that is not named; may be repeated",
+    )  # fmt: skip
 
 
 def add_planner(parser: argparse.ArgumentParser) -> None:
     """--planner."""
-    parser.add_argument("--planner", metavar="NAME", default="default", help="planning strategy (default: %(default)s)")
+    parser.add_argument(
+        "--planner", metavar="NAME", type=strategy, default="default", help="planning strategy (default: %(default)s)"
+    )
 
 
-def by_input(interpreter: Interpreter, option: str, pairs: Sequence[str]) -> dict[int, str]:
-    """NAME=VALUE arguments by tensor number of the main subgraph's inputs. Names may hold '='. Raises: InputError."""
-    names = {detail["name"]: int(detail["index"]) for detail in interpreter.get_input_details()}
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """--json."""
+    parser.add_argument("--json", action="store_true", help="print JSON, with the keys that docs/command.md lists")
+
+
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    """--threads."""
+    parser.add_argument("--threads", metavar="N", type=positive, help="how many a run may use (default: 1)")
+
+
+def split_name(interpreter: Interpreter, text: str) -> tuple[str | None, str]:
+    """NAME=VALUE as a pair where NAME is an input's, which may hold '=' itself; else None and all of the text."""
+    names = [detail["name"] for detail in interpreter.get_input_details()]
+    fitting = [name for name in names if name and text.startswith(f"{name}=")]
+    if not fitting:
+        return None, text
+    name = max(fitting, key=len)
+    return name, text[len(name) + 1 :]
+
+
+def by_input(interpreter: Interpreter, option: str, values: Sequence[str]) -> dict[int, str]:
+    """[NAME=]VALUE arguments by tensor number of the main subgraph's inputs; those without a name fill up the others in order.
+
+    Raises: UsageError.
+    """
+    details = interpreter.get_input_details()
+    numbers = {detail["name"]: int(detail["index"]) for detail in details}
     found: dict[int, str] = {}
-    for pair in pairs:
-        fitting = [name for name in names if pair.startswith(f"{name}=")]
-        if not fitting:
-            known = ", ".join(names) or "none"
-            message = f"--{option} {pair}: takes NAME=VALUE with the name of an input; the model has {known}"
-            raise InputError(message)
-        name = max(fitting, key=len)
-        if names[name] in found:
-            message = f"--{option} {pair}: input '{name}' is given twice"
-            raise InputError(message)
-        found[names[name]] = pair[len(name) + 1 :]
+    unnamed: list[str] = []
+    for text in values:
+        name, value = split_name(interpreter, text)
+        if name is None:
+            unnamed.append(value)
+        elif numbers[name] in found:
+            message = f"{option} {text}: input '{name}' is given twice"
+            raise UsageError(message)
+        else:
+            found[numbers[name]] = value
+    free = [int(detail["index"]) for detail in details if int(detail["index"]) not in found]
+    if len(unnamed) > len(free):
+        message = f"{option} {unnamed[len(free)]}: {inputs_text(interpreter)}, all of them are given"
+        raise UsageError(message)
+    found.update(zip(free, unnamed, strict=False))
     return found
 
 
-def shapes(interpreter: Interpreter, pairs: Sequence[str]) -> dict[int, Shape]:
-    """--shape arguments by tensor number; an empty list of dimensions is a scalar. Raises: InputError."""
+def inputs_text(interpreter: Interpreter) -> str:
+    """``the model's inputs are x, y``."""
+    names = [detail["name"] for detail in interpreter.get_input_details()]
+    if not names:
+        return "the model has no inputs"
+    return f"the model's {'input is' if len(names) == 1 else 'inputs are'} {', '.join(names)}"
+
+
+def shapes(interpreter: Interpreter, values: Sequence[str]) -> dict[int, Shape]:
+    """--shape arguments by tensor number; an empty list of dimensions is a scalar. Raises: UsageError."""
     found = {}
-    for index, text in by_input(interpreter, "shape", pairs).items():
+    for index, text in by_input(interpreter, "--shape", values).items():
         try:
-            found[index] = tuple(int(dim) for dim in text.split(",")) if text.strip() else ()
+            shape = tuple(int(dim) for dim in text.replace("x", ",").split(",")) if text.strip() else ()
         except ValueError:
-            message = f"--shape: '{text}' is not a list of dimensions such as 1,64,64,3"
-            raise InputError(message) from None
+            message = f"--shape: '{text}' is not a list of dimensions such as 1,64,64,3; {inputs_text(interpreter)}"
+            raise UsageError(message) from None
+        if any(not 0 <= dim < 2**31 for dim in shape):
+            message = f"--shape: '{text}' has a dimension that is not from 0 to 2147483647"
+            raise UsageError(message)
+        found[index] = shape
     return found
+
+
+def resize(interpreter: Interpreter, values: Sequence[str]) -> None:
+    """Resizes inputs as --shape says. Raises: UsageError."""
+    for index, shape in shapes(interpreter, values).items():
+        interpreter.resize_tensor_input(index, shape)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from minilite.cli.output import print_json, width
 from minilite.format.model import Array
 from minilite.interpreter import Interpreter
 from minilite.options import Planner
 from minilite.report import duration, table
+from minilite.report.text import wrapped
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 _INK = " .:-=+*#%@"
@@ -34,21 +37,53 @@ def thumbnail(image: Array, width: int = _WIDTH) -> list[str]:
     return ["".join(_INK[shade] for shade in row) for row in shades]
 
 
-def run(planner: Planner, threads: int | None, repeat: int) -> None:
+class Recognised(NamedTuple):
+    """What was read of one sample, and what it took."""
+
+    height: int
+    width: int
+    shows: int
+    read: int
+    score: float
+    resize_seconds: float
+    plan: str
+    """"new", "seen" or "same"."""
+    run_seconds: float
+    arena_bytes: int
+
+
+def run(planner: Planner, threads: int | None, repeat: int, *, as_json: bool = False) -> None:
     """Recognises every sample, resizing the input in between; every size comes twice."""
     samples = load_samples()
-    for start in range(0, len(samples), _ACROSS):
-        pictures = [thumbnail(image) for image, _ in samples[start : start + _ACROSS]]
-        print("\n".join("  ".join(lines).rstrip() for lines in zip(*pictures, strict=True)))
     interpreter = Interpreter(DATA / "digits.tflite", num_threads=threads, planner=planner)
-    rows = [_recognise(interpreter, image, label, repeat) for image, label in samples]
-    print(table(["size", "shows", "read as", "sure", "resize", "plan", "run", "arena bytes"], rows))
-    right = sum(row[1] == row[2] for row in rows)
+    found = [_recognise(interpreter, image, label, repeat) for image, label in samples]
+    if as_json:
+        print_json({"model": "digits", "samples": [one._asdict() for one in found], "counters": interpreter.counters})
+        return
+    across = max(1, min(_ACROSS, (width() + 2) // (_WIDTH + 2)))
+    for start in range(0, len(samples), across):
+        pictures = [thumbnail(image) for image, _ in samples[start : start + across]]
+        print("\n".join("  ".join(lines).rstrip() for lines in zip(*pictures, strict=True)))
+    rows: list[list[str | int]] = [
+        [
+            f"{one.height} x {one.width}",
+            one.shows,
+            one.read,
+            f"{one.score:.0%}",
+            duration(one.resize_seconds),
+            one.plan,
+            duration(one.run_seconds),
+            one.arena_bytes,
+        ]
+        for one in found
+    ]
+    print(table(["size", "shows", "read as", "sure", "resize", "plan", "run", "arena bytes"], rows, width=width()))
+    right = sum(one.shows == one.read for one in found)
     counters = ", ".join(f"{name} {count}" for name, count in interpreter.counters.items())
-    print(f"{right} of {len(rows)} right; {counters}")
+    print(wrapped(f"{right} of {len(found)} right; {counters}", width()))
 
 
-def _recognise(interpreter: Interpreter, image: Array, label: int, repeat: int) -> list[str | int]:
+def _recognise(interpreter: Interpreter, image: Array, label: int, repeat: int) -> Recognised:
     source = int(interpreter.get_input_details()[0]["index"])
     target = int(interpreter.get_output_details()[0]["index"])
     before = interpreter.counters
@@ -64,13 +99,14 @@ def _recognise(interpreter: Interpreter, image: Array, label: int, repeat: int) 
         interpreter.invoke()
         times.append(time.perf_counter() - begun)
     scores = interpreter.get_tensor(target).ravel()
-    return [
-        f"{image.shape[0]} x {image.shape[1]}",
+    return Recognised(
+        image.shape[0],
+        image.shape[1],
         label,
         int(scores.argmax()),
-        f"{float(scores.max()):.0%}",
-        duration(resized - start),
+        float(scores.max()),
+        resized - start,
         next((kind for kind, name in _PLANS if after[name] > before[name]), "same"),
-        duration(float(np.median(times))),
+        float(np.median(times)),
         interpreter.arena_bytes,
-    ]
+    )

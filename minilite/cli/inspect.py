@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minilite.cli import arguments
+from minilite.cli.output import print_json, width
 from minilite.errors import MiniliteError
 from minilite.format.reader import load_model
 from minilite.interpreter import Interpreter
 from minilite.report import inspection
-from minilite.report.check import check
+
+if TYPE_CHECKING:
+    from minilite._native import Plan
 
 
 def add_parser(commands: Any) -> None:
@@ -21,28 +24,47 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="only say of each operator whether it is supported, and what is missing; exit status 2 if one is not",
+        help="only say of each operator whether it is supported, and what is missing; exit status 1 if one is not",
     )
     arguments.add_shape(parser)
     arguments.add_planner(parser)
+    arguments.add_json(parser)
     parser.set_defaults(execute=execute)
 
 
 def execute(options: argparse.Namespace) -> int:
     """Prints the model as planned for its shapes; where no plan can be made, as the file has it, and then why. Returns the exit
-    status: 2 where operators were asked about and one is not supported."""
+    status: 1 where operators were asked about and one is not supported."""
     if options.check:
-        text, supported = check(load_model(options.model), Path(options.model).name)
-        print(text)
-        return 0 if supported else 2
+        return _check(options)
     interpreter = Interpreter(options.model, planner=options.planner)
-    title = Path(options.model).name
     try:
-        for index, shape in arguments.shapes(interpreter, options.shape).items():
-            interpreter.resize_tensor_input(index, shape)
+        arguments.resize(interpreter, options.shape)
         interpreter.allocate_tensors()
-    except MiniliteError:
-        print(inspection(interpreter.model, title), flush=True)
+    except arguments.UsageError:
         raise
-    print(inspection(interpreter.model, title, interpreter.plan))
+    except MiniliteError:
+        _show(interpreter, options, None)
+        raise
+    _show(interpreter, options, interpreter.plan)
     return 0
+
+
+def _show(interpreter: Interpreter, options: argparse.Namespace, plan: Plan | None) -> None:
+    if options.json:
+        from minilite.report.facts import model_facts
+
+        print_json(model_facts(interpreter.model, options.model, plan))
+    else:
+        print(inspection(interpreter.model, Path(options.model).name, plan, width()), flush=True)
+
+
+def _check(options: argparse.Namespace) -> int:
+    from minilite.report.check import check, check_facts, check_text
+
+    answers = check(load_model(options.model))
+    if options.json:
+        print_json(check_facts(answers, options.model))
+    else:
+        print(check_text(answers, Path(options.model).name, width()))
+    return int(any(answer.reason for answer in answers))

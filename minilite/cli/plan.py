@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minilite.cli import arguments
+from minilite.cli.arguments import UsageError
+from minilite.cli.output import print_json, progress, width
 from minilite.errors import InputError
+from minilite.format.metadata import Metadata
 from minilite.format.reader import load_model
 from minilite.interpreter import Interpreter
 from minilite.report import cut, table
+from minilite.report.text import wrapped
 
 if TYPE_CHECKING:  # memory is imported by those who plan: the other commands start without it
     from minilite.memory import MemoryPlan, UsageRecord
@@ -35,7 +40,10 @@ def add_parser(commands: Any) -> None:
         "--problem", metavar="FILE.csv", help="plan these records instead: columns id,lower,upper,size[,offset]"
     )
     parser.add_argument(
-        "--strategy", metavar="NAME", help="planning strategy (default: default; exact for offline plans)"
+        "--strategy",
+        metavar="NAME",
+        type=arguments.strategy,
+        help="planning strategy (default: default; exact for offline plans)",
     )
     parser.add_argument("--compare", action="store_true", help="plan by every strategy and print their arenas")
     arguments.add_shape(parser)
@@ -48,6 +56,7 @@ def add_parser(commands: Any) -> None:
         "--write-offline", metavar="OUT.tflite", type=Path, help="write the model with a memory plan for TFLM in it"
     )
     parser.add_argument("--svg", metavar="OUT.svg", type=Path, help="draw the plan")
+    arguments.add_json(parser)
     parser.set_defaults(execute=execute)
 
 
@@ -66,7 +75,7 @@ def execute(options: argparse.Namespace) -> None:
     """Plans, prints, and writes what was asked for."""
     if (options.model is None) == (options.problem is None):
         message = "takes a MODEL or --problem FILE.csv, one of the two"
-        raise InputError(message)
+        raise UsageError(message)
     if options.compare:
         _compare(options)
         return
@@ -76,9 +85,12 @@ def execute(options: argparse.Namespace) -> None:
     else:
         title, made = Path(options.model).name, _offline(options) if options.write_offline else _model(options)
     spent = time.process_time() - started
-    print(_summary(title, made, spent))
-    print(_places(made))
-    if options.capacity is not None and made.arena_bytes > options.capacity:
+    if options.json:
+        print_json(_facts(options, made, spent))
+    else:
+        print(_summary(title, made, spent))
+        print(_places(made))
+    if not options.json and options.capacity is not None and made.arena_bytes > options.capacity:
         print(f"does not fit {options.capacity} bytes: the budget ran out, it is not known whether another plan does")
     if options.svg is not None:
         options.svg.write_text(made.to_svg(), encoding="utf-8")
@@ -99,7 +111,7 @@ def _problem_records(options: argparse.Namespace) -> list[UsageRecord]:
     for name in _MODEL_ONLY:
         if getattr(options, name):
             message = f"--{name.replace('_', '-')} goes with a MODEL"
-            raise InputError(message)
+            raise UsageError(message)
     return read_csv(options.problem)
 
 
@@ -120,8 +132,8 @@ def _model_records(options: argparse.Namespace) -> tuple[list[UsageRecord], dict
 
     model = load_model(options.model)
     bare = {name: payload for name, payload in model.metadata.items() if name != offline.NAME}
-    interpreter = Interpreter(model._replace(metadata=bare))
-    found = interpreter.plan_for(dict(arguments.shapes(interpreter, options.shape).items()))
+    interpreter = Interpreter(model._replace(metadata=Metadata(bare)))
+    found = interpreter.plan_for(arguments.shapes(interpreter, options.shape))
     main = model.subgraphs[0]
     count = len(main.tensors)
     records, names = [], {}
@@ -138,23 +150,81 @@ def _compare(options: argparse.Namespace) -> None:
     for name in _ONE_PLAN:
         if getattr(options, name) is not None:
             message = f"--{name.replace('_', '-')} goes with one plan, --compare makes one by every strategy"
-            raise InputError(message)
+            raise UsageError(message)
     records = _problem_records(options) if options.problem is not None else _model_records(options)[0]
     alignment = options.alignment or (1 if options.problem is not None else 64)
     limits = {"max_seconds": options.seconds} if options.seconds is not None else {"max_nodes": _NODES}
     made, refused = [], []
-    for strategy in strategies():
+    names = strategies()
+    for strategy in progress(names, "strategy", len(names)):
         try:
             made.append(plan(records, strategy, alignment, **limits))
         except InputError as error:  # it takes no fixed records
             refused.append((strategy, str(error).split(", and ")[0].removeprefix(f"strategy '{strategy}' ")))
     made.sort(key=lambda found: found.arena_bytes)
     bound = made[0].lower_bound
+    if options.json:
+        print_json(_comparison(options, len(records), alignment, made, refused))
+        return
     print(f"{Path(options.problem or options.model).name}: {len(records)} records, alignment {alignment}")
     print(f"lower bound {bound} bytes")
     rows: list[list[str | int]] = [[found.strategy, found.arena_bytes, *_gap(found)] for found in made]
     rows += [[strategy, "", "", reason] for strategy, reason in refused]
-    print(table(("strategy", "bytes", "above bound", ""), rows))
+    print(table(("strategy", "bytes", "above bound", ""), rows, width=width()))
+
+
+def _comparison(
+    options: argparse.Namespace, records: int, alignment: int, made: list[MemoryPlan], refused: list[tuple[str, str]]
+) -> dict[str, Any]:
+    """The comparison for a program, the smallest first."""
+    plans = [
+        {
+            "strategy": found.strategy,
+            "arena_bytes": found.arena_bytes,
+            "above_bound": found.arena_bytes - found.lower_bound,
+            "proved_optimal": found.proved_optimal,
+            "refused": None,
+        }
+        for found in made
+    ]
+    none = {"arena_bytes": None, "above_bound": None, "proved_optimal": False}
+    return {
+        "model": options.model,
+        "problem": options.problem,
+        "records": records,
+        "alignment": alignment,
+        "lower_bound": made[0].lower_bound,
+        "strategies": plans + [{"strategy": strategy, **none, "refused": reason} for strategy, reason in refused],
+    }
+
+
+def _facts(options: argparse.Namespace, made: MemoryPlan, seconds: float) -> dict[str, Any]:
+    """A plan for a program."""
+    from minilite.memory import FOREVER
+
+    records = [
+        {
+            "tensor": record.tensor,
+            "name": made.label(at),
+            "offset": offset,
+            "bytes": record.size,
+            "first_node": record.first_node,
+            "last_node": None if record.last_node >= FOREVER else record.last_node,
+        }
+        for at, (record, offset) in enumerate(zip(made.records, made.offsets, strict=True))
+    ]
+    return {
+        "model": options.model,
+        "problem": options.problem,
+        "strategy": made.strategy,
+        "alignment": made.alignment,
+        "arena_bytes": made.arena_bytes,
+        "lower_bound": made.lower_bound,
+        "proved_optimal": made.proved_optimal,
+        "searched": made.searched,
+        "cpu_seconds": seconds,
+        "records": records,
+    }
 
 
 def _gap(made: MemoryPlan) -> tuple[int, str]:
@@ -171,17 +241,18 @@ def _offline(options: argparse.Namespace) -> MemoryPlan:
 
     if options.shape:
         message = "--shape: an offline plan is made for the file's own shapes"
-        raise InputError(message)
+        raise UsageError(message)
     if options.alignment not in (None, tflm.ALIGNMENT):
         message = f"--alignment {options.alignment}: offline plans are aligned to {tflm.ALIGNMENT}"
-        raise InputError(message)
+        raise UsageError(message)
     data, made = offline.write_offline(
         Path(options.model).read_bytes(), options.strategy or "exact",
         max_seconds=options.seconds or _SECONDS, capacity=options.capacity,
     )  # fmt: skip
     options.write_offline.write_bytes(data)
     left = len(made.plan.records) - len(made.offsets)
-    print(f"{options.write_offline}: {len(made.offsets)} tensors fixed, {left} left to run time")
+    said = sys.stderr if options.json else sys.stdout
+    print(f"{options.write_offline}: {len(made.offsets)} tensors fixed, {left} left to run time", file=said)
     return made.plan
 
 
@@ -199,7 +270,7 @@ def _summary(title: str, made: MemoryPlan, seconds: float) -> str:
         ("CPU time", f"{seconds:.3f} s"),
     ]
     head = f"{title}: {len(made.records)} records, strategy {made.strategy}, alignment {made.alignment}"
-    return "\n".join([head, *(f"{name:<15} {value}" for name, value in rows), ""])
+    return "\n".join([wrapped(head, width()), *(f"{name:<15} {value}" for name, value in rows), ""])
 
 
 def _places(made: MemoryPlan) -> str:
@@ -214,7 +285,7 @@ def _places(made: MemoryPlan) -> str:
         )
         for at, (record, offset) in enumerate(zip(made.records, made.offsets, strict=True))
     ]
-    return table(("tensor", "offset", "bytes", "first", "last", "name"), rows)
+    return table(("tensor", "offset", "bytes", "first", "last", "name"), rows, width=width())
 
 
 def _last(record: UsageRecord) -> str:

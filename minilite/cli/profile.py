@@ -6,10 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from minilite.cli import arguments
-from minilite.cli.run import random_value
+from minilite.cli.feeding import set_inputs
+from minilite.cli.output import print_json, progress, width
 from minilite.interpreter import Interpreter
 
 
@@ -24,27 +23,29 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("model", metavar="MODEL", help="a .tflite file")
     arguments.add_shape(parser)
     parser.add_argument("--repeat", metavar="N", type=arguments.positive, default=20, help="runs (default: 20)")
-    parser.add_argument("--threads", metavar="N", type=arguments.positive, help="how many a run may use (default: 1)")
+    arguments.add_threads(parser)
     arguments.add_planner(parser)
+    arguments.add_json(parser)
     parser.set_defaults(execute=execute)
 
 
 def execute(options: argparse.Namespace) -> None:
     """Runs, and prints the table."""
-    from minilite.report.profile import Peaks, node_times, profile
+    from minilite.report.profile import Peaks, node_times, profile, profile_facts
     from minilite.report.text import count
 
     interpreter = Interpreter(options.model, num_threads=options.threads, planner=options.planner)
-    for index, shape in arguments.shapes(interpreter, options.shape).items():
-        interpreter.resize_tensor_input(index, shape)
+    arguments.resize(interpreter, options.shape)
     interpreter.allocate_tensors()
-    rng = np.random.default_rng(0)
-    for detail in interpreter.get_input_details():
-        kind = interpreter.model.subgraphs[0].tensors[detail["index"]].type
-        interpreter.set_tensor(detail["index"], random_value(detail, kind, rng))
+    set_inputs(interpreter, {}, 0)
     interpreter.invoke()
     plan = interpreter.plan
     assert plan is not None
-    times = node_times(interpreter._session(), options.repeat)
-    print(f"{Path(options.model).name}: {count(options.repeat, 'run')}, {count(options.threads or 1, 'thread')}")
-    print(profile(times, options.repeat, Peaks(plan.level)))
+    times = node_times(interpreter._session(), progress(range(options.repeat), "run", options.repeat))
+    threads, peaks = options.threads or 1, Peaks(plan.level)
+    if options.json:
+        head = {"model": options.model, "runs": options.repeat, "threads": threads, "level": plan.level}
+        print_json(head | profile_facts(times, options.repeat, peaks))
+        return
+    print(f"{Path(options.model).name}: {count(options.repeat, 'run')}, {count(threads, 'thread')}")
+    print(profile(times, options.repeat, peaks, width()))

@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 import argparse
-import re
-import statistics
+import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from minilite.cli import arguments, digits
-from minilite.details import TensorDetails
-from minilite.errors import InputError
-from minilite.format.dtypes import TensorType
-from minilite.format.model import Array
-from minilite.format.values import integer_limits
+from minilite.cli import arguments, digits, feeding
+from minilite.cli.arguments import UsageError
+from minilite.cli.output import print_json, progress, width
+from minilite.compat import OpResolverType
+from minilite.errors import InputError, ModelFormatError, ShapeError
 from minilite.interpreter import Interpreter
 from minilite.report import cut, duration, shape_text, table
+from minilite.report.text import wrapped
 
-_SHOWN = 6
+if TYPE_CHECKING:
+    from minilite.inputs import Reading
+    from minilite.report.results import Output
+
+_RESOLVERS = {"default": OpResolverType.AUTO, "reference": OpResolverType.BUILTIN_REF}
+_TOP = 5
+_MODEL_ONLY = ("data", "input", "shape", "out", "seed", "labels", "top", "mean", "std", "resolver")
+
+
+class Times(NamedTuple):
+    """Seconds that the parts of a command took."""
+
+    load: float
+    allocate: float
+    runs: list[float]
 
 
 def add_parser(commands: Any) -> None:
@@ -31,19 +44,25 @@ def add_parser(commands: Any) -> None:
         description="Run a model. Without MODEL: the embedded digit recogniser, on images of several sizes.",
     )
     parser.add_argument("model", metavar="MODEL", nargs="?", help="a .tflite file")
-    parser.add_argument(
-        "--input", metavar="NAME=FILE", action="append", default=[],
-        help="an input's values, which set its shape too: a .npy file, for strings also a .txt file of one a line; "
-        "inputs not given are random; may be repeated",
-    )  # fmt: skip
+    feeding.add_inputs(parser)
     arguments.add_shape(parser)
+    parser.add_argument(
+        "--labels", metavar="FILE", help="a label a line, for outputs with as many classes (default: the model's own)"
+    )
+    parser.add_argument(
+        "--top",
+        metavar="N",
+        type=arguments.positive,
+        help="show the N best classes of outputs (default: 5 where there are labels)",
+    )
     parser.add_argument("--out", metavar="DIR", type=Path, help="write each output of the last run to DIR/NAME.npy")
     parser.add_argument(
         "--repeat", metavar="N", type=arguments.positive, default=1, help="runs; their median is printed"
     )
-    parser.add_argument("--threads", metavar="N", type=arguments.positive, help="how many a run may use (default: 1)")
-    parser.add_argument("--seed", metavar="N", type=arguments.natural, help="of the random inputs (default: 0)")
+    arguments.add_threads(parser)
+    parser.add_argument("--resolver", choices=_RESOLVERS, help="reference: every node runs in numpy (default: default)")
     arguments.add_planner(parser)
+    arguments.add_json(parser)
     parser.set_defaults(execute=execute)
 
 
@@ -52,129 +71,171 @@ def execute(options: argparse.Namespace) -> None:
     if options.model is not None:
         run_model(options)
         return
-    for name in ("input", "shape", "out", "seed"):
+    for name in _MODEL_ONLY:
         if getattr(options, name) not in (None, []):
             message = f"--{name} goes with a MODEL: the embedded model brings its own images"
-            raise InputError(message)
-    digits.run(options.planner, options.threads, options.repeat)
+            raise UsageError(message)
+    digits.run(options.planner, options.threads, options.repeat, as_json=options.json)
 
 
 def run_model(options: argparse.Namespace) -> None:
-    """Any model, on the arrays given or on random ones."""
+    """Any model, on what is given or on random values."""
     if options.out is not None and options.out.exists() and not options.out.is_dir():
         message = f"--out {options.out}: is a file, must be a folder"
-        raise InputError(message)
+        raise UsageError(message)
     started = time.perf_counter()
-    interpreter = Interpreter(options.model, num_threads=options.threads, planner=options.planner)
+    interpreter = _interpreter(options)
     loaded = time.perf_counter()
-    given = {i: _load(path) for i, path in arguments.by_input(interpreter, "input", options.input).items()}
-    wanted = arguments.shapes(interpreter, options.shape)
-    for index, array in given.items():
-        if wanted.setdefault(index, array.shape) != array.shape:
-            message = f"tensor {index} is given the shape {array.shape} by --input, {wanted[index]} by --shape"
-            raise InputError(message)
-    for index, shape in wanted.items():
-        interpreter.resize_tensor_input(index, shape)
+    given = feeding.read_inputs(interpreter, options)
+    arguments.resize(interpreter, options.shape)
+    for index, reading in given.items():
+        interpreter.resize_tensor_input(index, reading.array.shape)
     allocating = time.perf_counter()
-    interpreter.allocate_tensors()
+    _allocate(interpreter, given)
     allocated = time.perf_counter()
-    rng = np.random.default_rng(options.seed or 0)
-    for detail in interpreter.get_input_details():
-        index = detail["index"]
-        kind = interpreter.model.subgraphs[0].tensors[index].type
-        interpreter.set_tensor(index, given[index] if index in given else random_value(detail, kind, rng))
-    times = _timed(interpreter, options.repeat)
-    outputs = [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
-    graph = interpreter.model.subgraphs[0]
-    print(f"{Path(options.model).name}: {len(graph.nodes)} nodes, {len(graph.tensors)} tensors")
-    print(f"load {duration(loaded - started)}, lower and allocate {duration(allocated - allocating)}")
-    _print_tensors(interpreter, given, outputs)
-    count = f"median of {len(times)}" if len(times) > 1 else "first run"
-    print(f"time {duration(statistics.median(times))} ({count})")
-    if (plan := interpreter.plan) is not None:
-        print(f"arena {plan.arena_bytes} bytes, lower bound {plan.lower_bound}")
+    feeding.set_inputs(interpreter, given, options.seed or 0)
+    times = Times(loaded - started, allocated - allocating, _timed(interpreter, options.repeat))
+    outputs = _outputs(interpreter, options)
+    if options.json:
+        print_json(_facts(interpreter, options, given, outputs, times))
+    else:
+        _print(interpreter, options, given, outputs, times)
     if options.out is not None:
-        _write(options.out, interpreter.get_output_details(), outputs)
+        from minilite.cli.writing import write_outputs
+
+        for path in write_outputs(options.out, outputs):
+            print(f"wrote {path}", file=sys.stderr if options.json else sys.stdout)
+
+
+def _interpreter(options: argparse.Namespace) -> Interpreter:
+    """The model's; where it is none and an input is, that they are swapped is said."""
+    resolver = _RESOLVERS[options.resolver or "default"]
+    try:
+        return Interpreter(
+            options.model, num_threads=options.threads, planner=options.planner, experimental_op_resolver_type=resolver
+        )
+    except ModelFormatError as error:
+        for path in [*options.data, *options.input]:
+            if path.endswith(".tflite"):
+                message = f"{error}; the model comes first: minilite run {path} {options.model}"
+                raise UsageError(message) from None
+        raise
+
+
+def _allocate(interpreter: Interpreter, given: dict[int, Reading]) -> None:
+    """Raises: ShapeError, with the shapes that the files gave where they are not the model's own."""
+    try:
+        interpreter.allocate_tensors()
+    except ShapeError as error:
+        tensors = interpreter.model.subgraphs[0].tensors
+        unlike = [
+            f"input '{cut(tensors[index].name)}' is given as {shape_text(reading.array.shape)}, "
+            f"the model has {shape_text(tensors[index].shape_signature or tensors[index].shape)}"
+            for index, reading in given.items()
+            if reading.array.shape != tensors[index].shape
+        ]
+        if not unlike:
+            raise
+        raise InputError(f"{', '.join(unlike)}: {error}") from None
 
 
 def _timed(interpreter: Interpreter, repeat: int) -> list[float]:
     times = []
-    for _ in range(repeat):
+    for _ in progress(range(repeat), "run", repeat):
         start = time.perf_counter()
         interpreter.invoke()
         times.append(time.perf_counter() - start)
     return times
 
 
-def _load(path: str) -> Array:
-    if path.endswith(".txt"):
-        return np.array([*Path(path).read_bytes().splitlines(), None], object)[:-1]
+def _outputs(interpreter: Interpreter, options: argparse.Namespace) -> list[Output]:
+    """What came out, with its labels. Raises: InputError."""
+    from minilite.inputs import read_source
+    from minilite.report.results import Labels, Output, given_labels, labels_of
+
+    graph = interpreter.model.subgraphs[0]
+    tensors = [graph.tensors[index] for index in graph.outputs]
+    arrays = [interpreter.get_tensor(index) for index in graph.outputs]
     try:
-        array = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError):
-        message = f"{path} is not a .npy file of numbers or strings"
-        raise InputError(message) from None
-    if not isinstance(array, np.ndarray):
-        message = f"{path} is not a .npy file but an archive of several"
-        raise InputError(message)
-    return array
+        labels = labels_of(interpreter.model.metadata, len(tensors))
+    except ModelFormatError as error:
+        sys.stderr.write(f"minilite: no labels: {error}\n")
+        labels = [Labels()] * len(tensors)
+    if options.labels is not None:
+        labels = given_labels(read_source(options.labels), options.labels, tensors, arrays, labels)
+    return [Output(*each) for each in zip(tensors, arrays, labels, strict=True)]
 
 
-def random_value(detail: TensorDetails, kind: TensorType, rng: np.random.Generator) -> Array:
-    """Values that any model takes: floats in [-1, 1), bytes over their range, other integers 0 or 1, strings of a letter."""
-    shape, dtype = tuple(int(dim) for dim in detail["shape"]), np.dtype(detail["dtype"])
-    if kind == TensorType.STRING:
-        return rng.choice(np.array(["a", "b", "c"], object), shape)
-    if dtype.kind not in "fciub":
-        message = f"input '{detail['name']}' is of type {dtype}: give it with --input"
-        raise InputError(message)
-    if dtype.kind in "fc":
-        return rng.uniform(-1, 1, shape).astype(dtype)
-    if dtype.kind in "iu" and dtype.itemsize == 1:
-        return rng.integers(*integer_limits(kind), shape, endpoint=True).astype(dtype)
-    return rng.integers(0, 2, shape).astype(dtype)
+def _facts(
+    interpreter: Interpreter,
+    options: argparse.Namespace,
+    given: dict[int, Reading],
+    outputs: list[Output],
+    times: Times,
+) -> dict[str, Any]:
+    from minilite.report.results import output_facts
+
+    graph, plan = interpreter.model.subgraphs[0], interpreter.plan
+    inputs = [
+        {
+            "name": detail["name"],
+            "index": detail["index"],
+            "shape": detail["shape"],
+            "type": graph.tensors[detail["index"]].type.name.lower(),
+            "given": detail["index"] in given,
+            "note": given[detail["index"]].note if detail["index"] in given else "random",
+        }
+        for detail in interpreter.get_input_details()
+    ]
+    return {
+        "model": options.model,
+        "nodes": len(graph.nodes),
+        "tensors": len(graph.tensors),
+        "inputs": inputs,
+        "outputs": [output_facts(output, options.top) for output in outputs],
+        "seconds": {"load": times.load, "allocate": times.allocate, "runs": times.runs},
+        "arena_bytes": plan.arena_bytes if plan is not None else 0,
+        "lower_bound": plan.lower_bound if plan is not None else 0,
+    }
 
 
-def _first_values(array: Array) -> str:
-    head = array.ravel()[:_SHOWN].tolist()
-    texts = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in head]
-    return " ".join(texts) + (" ..." if array.size > _SHOWN else "")
+def _print(
+    interpreter: Interpreter,
+    options: argparse.Namespace,
+    given: dict[int, Reading],
+    outputs: list[Output],
+    times: Times,
+) -> None:
+    from minilite.report.results import is_ranked, ranking_text
+
+    graph = interpreter.model.subgraphs[0]
+    print(f"{Path(options.model).name}: {len(graph.nodes)} nodes, {len(graph.tensors)} tensors")
+    print(f"load {duration(times.load)}, lower and allocate {duration(times.allocate)}")
+    print(_tensors(interpreter, given, outputs))
+    for index, reading in given.items():
+        if reading.note:
+            print(wrapped(f"input '{cut(graph.tensors[index].name)}': {reading.note}", width()))
+    for output in outputs:
+        if is_ranked(output, options.top):
+            print(ranking_text(output, options.top or _TOP, width()))
+    count = f"median of {len(times.runs)}" if len(times.runs) > 1 else "first run"
+    print(f"time {duration(float(np.median(times.runs)))} ({count})")
+    if (plan := interpreter.plan) is not None:
+        print(f"arena {plan.arena_bytes} bytes, lower bound {plan.lower_bound}")
 
 
-def _print_tensors(interpreter: Interpreter, given: dict[int, Array], outputs: list[Array]) -> None:
+def _tensors(interpreter: Interpreter, given: dict[int, Reading], outputs: list[Output]) -> str:
+    from minilite.report.results import values_text
+
+    tensors = interpreter.model.subgraphs[0].tensors
     rows: list[list[str]] = []
     for detail in interpreter.get_input_details():
-        source = "given" if detail["index"] in given else "random"
-        rows.append(["input", cut(detail["name"]), shape_text(detail["shape"].tolist()), _type(detail), source])
-    for detail, array in zip(interpreter.get_output_details(), outputs, strict=True):
-        rows.append(["output", cut(detail["name"]), shape_text(array.shape), _type(detail), _first_values(array)])
-    print(table(["", "name", "shape", "type", "values"], rows))
-
-
-def _type(detail: TensorDetails) -> str:
-    dtype = np.dtype(detail["dtype"])
-    return "string" if dtype.kind == "S" else dtype.name
-
-
-def _without_objects(name: str, array: Array) -> Array:
-    """The array as a .npy file of plain types holds it."""
-    if array.dtype != object:
-        return array
-    if any(value.endswith(b"\0") for value in array.ravel()):
-        message = f"output '{name}' has strings that end in a zero byte: a .npy file cannot hold them"
-        raise InputError(message)
-    return array.astype(bytes)
-
-
-def _write(folder: Path, details: list[TensorDetails], outputs: list[Array]) -> None:
-    """One .npy file an output; what a file name cannot hold becomes '_', names used before get a number."""
-    folder.mkdir(parents=True, exist_ok=True)
-    taken: set[str] = set()
-    for detail, array in zip(details, outputs, strict=True):
-        stem = re.sub(r"[^\w.-]", "_", detail["name"])[:200].lstrip(".") or "output"
-        name, number = stem, 1
-        while name in taken:
-            name, number = f"{stem}_{number}", number + 1
-        taken.add(name)
-        np.save(folder / f"{name}.npy", _without_objects(detail["name"], array), allow_pickle=False)
-        print(f"wrote {folder / name}.npy")
+        reading = given.get(detail["index"])
+        source = "random" if reading is None else "given"
+        kind = tensors[detail["index"]].type.name.lower()
+        rows.append(["input", detail["name"], shape_text(detail["shape"].tolist()), kind, source])
+    for output in outputs:
+        kind = output.tensor.type.name.lower()
+        rows.append(["output", output.tensor.name, shape_text(output.array.shape), kind, values_text(output)])
+    rows = [[row[0], cut(row[1]), *row[2:]] for row in rows]
+    return table(["", "name", "shape", "type", "values"], rows, width=width())

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from minilite.errors import InputError
+from minilite.cli.arguments import UsageError
 from minilite.stand_in import NAMES, install_as
 
 
@@ -28,11 +28,14 @@ def execute(options: argparse.Namespace) -> None:
     """Runs the program as if it were called itself."""
     import runpy  # long to import
 
+    if options.package not in (*NAMES, "all"):
+        message = f"cannot stand in for '{options.package}', only for {', '.join(NAMES)}, or all"
+        raise UsageError(message)
     install_as(*(() if options.package == "all" else (options.package,)))
     script = Path(options.program)
     if not script.is_file():
         message = f"{script} is not a file: takes a Python program"
-        raise InputError(message)
+        raise UsageError(message)
     sys.argv = [str(script), *options.arguments]
     sys.path[0:1] = [str(script.parent)]
     runpy.run_path(str(script), run_name="__main__")

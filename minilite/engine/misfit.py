@@ -9,7 +9,7 @@ import numpy as np
 from minilite._native import MAX_RANK
 from minilite.errors import InputError, InputRuntimeError, StateError, shortened
 from minilite.format.dtypes import TensorType
-from minilite.format.model import Array, Tensor
+from minilite.format.model import Array, Subgraph, Tensor
 from minilite.format.packed import pack
 from minilite.format.strings import as_strings, encode_strings
 from minilite.format.values import integer_limits, range_fault
@@ -17,6 +17,15 @@ from minilite.format.values import integer_limits, range_fault
 _HEAD = "Cannot set tensor: "
 _NUMBERS = "biufc"
 """The kinds of numpy's dtypes that a numeric tensor can be made from."""
+
+
+def checked_tensor(subgraph: Subgraph, index: int) -> Tensor:
+    """The tensor of that number. Raises: InputError."""
+    tensors = subgraph.tensors
+    if not 0 <= index < len(tensors):
+        message = f"Invalid tensor index {index} exceeds max tensor index {len(tensors) - 1}"
+        raise InputError(message)
+    return tensors[index]
 
 
 def check_resize(tensor: Tensor, shape: tuple[int, ...]) -> None:

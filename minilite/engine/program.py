@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from minilite import _native
-from minilite.engine.lower import lower, node_label
+from minilite.engine.lower import Lowered, lower, node_label
 from minilite.engine.python_nodes import PythonNodes
 from minilite.engine.refusals import gathered
 from minilite.errors import MiniliteError, UnsupportedOpError
@@ -42,9 +42,10 @@ class Program:
     """A Model lowered once; C graphs by root subgraph, shared by every Session."""
 
     def __init__(self, model: Model, custom_ops: Mapping[str, Any], *, reference: bool, reorder: bool = False) -> None:
-        self.model = model = _as_read(model)
-        self.lowered = lower(model, custom_ops, reference=reference)
-        self.store = self.lowered.lowering.file.store
+        model = _as_read(model)
+        self.model: Model = model
+        self.lowered: Lowered = lower(model, custom_ops, reference=reference)
+        self.store: _native.Store = self.lowered.lowering.file.store
         self._level = _level(os.environ.get("MINILITE_ISA"))
         self._reorder = reorder
         self._graphs: dict[int, _native.Graph] = {}

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from minilite._native import OPTIONS, Plan, Shared, packed_dims
+from minilite._native import OPTIONS, Plan, Shared, State, packed_dims
 from minilite.engine.binding import bindable, bound
-from minilite.engine.misfit import as_array, encode, misfit, not_allocated, overwritten, resize_misfit
+from minilite.engine.misfit import as_array, checked_tensor, encode, misfit, not_allocated, overwritten, resize_misfit
 from minilite.engine.program import Program, new_state
 from minilite.engine.target import MOVES, Target, decoded_values, target_at
 from minilite.errors import ArenaError, InputError, StateError
@@ -47,9 +47,9 @@ class Session:
     ) -> None:
         self.program = program
         self.subgraph: Subgraph = program.model.subgraphs[root]
-        self.state = new_state(program, shared, root, strategy, options, cache_bytes)
-        self.invoke_unchecked = self.state.run()
-        self.ready = False
+        self.state: State = new_state(program, shared, root, strategy, options, cache_bytes)
+        self.invoke_unchecked: Callable[[], None] = self.state.run()
+        self.ready: bool = False
         self._root = root
         self._ask, self._prepare = self.state.asking(), self.state.preparing()
         self._asks = 0  # counts what was asked for since: other threads may ask while tensors are allocated
@@ -202,11 +202,7 @@ class Session:
 
     def tensor(self, index: int) -> Tensor:
         """The Model's tensor of that number. Raises: InputError."""
-        tensors = self.subgraph.tensors
-        if not 0 <= index < len(tensors):
-            message = f"Invalid tensor index {index} exceeds max tensor index {len(tensors) - 1}"
-            raise InputError(message)
-        return tensors[index]
+        return checked_tensor(self.subgraph, index)
 
     def _target(self, index: int) -> Target:
         """Where the tensor lies now. Raises: InputError, StateError."""

@@ -23,7 +23,7 @@ class UserKernel:
     __slots__ = ("_keep", "_params", "info")
 
     def __init__(self, info: _native.KernelInfo, params: Params, keep: Any) -> None:
-        self.info = info
+        self.info: _native.KernelInfo = info
         self._params = params
         self._keep = keep
 

@@ -26,6 +26,7 @@ from minilite.format._spec import default_options, options_table
 from minilite.format._tables import Tables
 from minilite.format._writer import check_fields, write_tree
 from minilite.format.dtypes import TensorType
+from minilite.format.metadata import Metadata
 from minilite.format.model import Model, Node, Signature, Subgraph, Tensor
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 from minilite.format.reader import read_model
@@ -82,7 +83,7 @@ class ModelBuilder:
     def model(self) -> Model:
         """What has been put together so far; floats as they were given, which the file rounds to 32 bits."""
         graphs = tuple(graph.subgraph() for graph in self._subgraphs)
-        return Model(self._version, self._description, graphs, tuple(self._signatures), dict(self._metadata))
+        return Model(self._version, self._description, graphs, tuple(self._signatures), Metadata(dict(self._metadata)))
 
     def build(self, external_buffers: bool = False) -> bytes:
         """The file; with `external_buffers`, constants, metadata and custom options follow the flatbuffer."""

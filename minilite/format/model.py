@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from minilite.format.dtypes import TensorType
+from minilite.format.metadata import Metadata
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
 if TYPE_CHECKING:
@@ -136,12 +137,17 @@ class Model(NamedTuple):
     description: str
     subgraphs: Sequence[Subgraph]
     signatures: Sequence[Signature] = ()
-    metadata: Mapping[str, bytes] = {}
+    metadata: Metadata = Metadata()
 
     @property
     def file(self) -> File | None:
         """The verified rows that the subgraphs are views of; None when they were put together by hand."""
         return getattr(self.subgraphs, "file", None)
+
+    @property
+    def associated_files(self) -> Mapping[str, bytes]:
+        """The files that travel with the model, by name: labels, vocabularies. Raises: ModelFormatError."""
+        return self.metadata.associated_files
 
     def __repr__(self) -> str:
         shown = self._asdict()

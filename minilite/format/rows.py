@@ -10,12 +10,11 @@ import numpy as np
 from minilite.format._spec import operator_names, options_table
 from minilite.format._tables import Tables
 from minilite.format.dtypes import TensorType, element_bits, numpy_type
+from minilite.format.metadata import Metadata
 from minilite.format.model import Model, Node, Signature, Subgraph, Tensor
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from minilite._native.file import File, SubgraphRows
     from minilite.format.model import Array
 
@@ -151,7 +150,7 @@ class Subgraphs(Rows[Subgraph]):
 
     def __init__(self, file: File) -> None:
         super().__init__(file.rows.n_subgraphs)
-        self.file = file
+        self.file: File = file
         self._tables = Tables(file)
 
     def _make(self, number: int) -> Subgraph:
@@ -174,22 +173,20 @@ class Signatures(Rows[Signature]):
         return Signature(key, dict(inputs), dict(outputs), subgraph)
 
 
-class Metadata(Mapping[str, bytes]):
-    """The named buffers of a file, copied at the first look."""
+class FileMetadata(Metadata):
+    """A file's metadata, copied at the first look, and the files at its end, unpacked at theirs."""
 
-    __slots__ = ("_entries", "_file")
+    __slots__ = ("_file",)
 
     def __init__(self, file: File) -> None:
+        super().__init__()
         self._file = file
-        self._entries: dict[str, bytes] | None = None
+        self._entries = self._files = None
 
-    def _all(self) -> dict[str, bytes]:
+    def _all(self) -> Mapping[str, bytes]:
         if self._entries is None:
             self._entries = dict(self._file.metadata())
         return self._entries
-
-    def __getitem__(self, name: str) -> bytes:
-        return self._all()[name]
 
     def __contains__(self, name: object) -> bool:
         """Copies nothing."""
@@ -197,19 +194,18 @@ class Metadata(Mapping[str, bytes]):
             return self._file.has_metadata(name)
         return name in self._all()
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
+    @property
+    def associated_files(self) -> Mapping[str, bytes]:
+        """The files that travel with the model, by name. Raises: ModelFormatError."""
+        if self._files is None:
+            from minilite.format.associated import read_associated_files  # long to import
 
-    def __len__(self) -> int:
-        return len(self._all())
-
-    def __repr__(self) -> str:
-        return f"<metadata {', '.join(self)}>"
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return dict, (self._all(),)
+            self._files = read_associated_files(self._file.data)
+        return self._files
 
 
 def model_of(file: File) -> Model:
     """The Model that a file holds."""
-    return Model(file.rows.version, file.text(file.rows.description), Subgraphs(file), Signatures(file), Metadata(file))
+    return Model(
+        file.rows.version, file.text(file.rows.description), Subgraphs(file), Signatures(file), FileMetadata(file)
+    )

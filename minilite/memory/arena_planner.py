@@ -92,7 +92,7 @@ class ArenaPlanner:
         self._arenas = {PLACE_ARENA: _native.Arena(), PLACE_PERSISTENT: _native.Arena()}
         self._pointers = [0] * self._planner.count
         self._planned = False
-        self.resolved = 0
+        self.resolved: int = 0
         """Pointers resolved so far: only those that changed are."""
         for tensor, size in enumerate(graph.sizes):
             self._planner.set_tensor(tensor, size, self._place(tensor))

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from minilite.format.dtypes import TensorType, numpy_type
-from minilite.format.model import Array, Tensor
+from minilite.format.dtypes import TensorType
+from minilite.format.model import Array
 from minilite.format.packed import PACKED, unpack
 from minilite.ops_shared.checks import check_channels, check_quantized
-from minilite.ops_shared.fixed_point import input_of, rescale, round_half_away, scale_ratio
+from minilite.ops_shared.fixed_point import input_of, rescale, scale_ratio
 from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.real_values import quantized_values, real_values
 from minilite.ops_shared.sparse import dense_values
 
 
@@ -27,11 +28,7 @@ def reference_quantize(node: OpNode, x: Array) -> Array:
     output = node.outputs[0]
     if x.dtype != np.float32:
         return rescale(node, x, scale_ratio(node, precision=np.float64))
-    info = np.iinfo(numpy_type(output.type))
-    scales, zero_points = _channels(output, x.ndim)
-    steps = round_half_away(x / scales).astype(np.float64)
-    steps = np.where(np.isnan(steps), -np.inf, steps)
-    return np.asarray(np.clip(steps + zero_points, info.min, info.max).astype(info.dtype)).reshape(x.shape)
+    return quantized_values(output, x)
 
 
 def _check_dequantize(node: OpNode) -> None:
@@ -52,8 +49,7 @@ def reference_dequantize(node: OpNode, x: Array) -> Array:
     """y = scale * (x - zero_point) in float32."""
     if x.dtype == np.float16:
         return x.astype(np.float32)
-    scales, zero_points = _channels(input_of(node), x.ndim)
-    return np.asarray(scales * (x.astype(np.int32) - zero_points).astype(np.float32)).reshape(x.shape)
+    return real_values(input_of(node), x)
 
 
 def fold_densify(node: OpNode) -> tuple[Array, ...]:
@@ -69,18 +65,6 @@ def _check_densify(node: OpNode) -> None:
 def reference_densify(node: OpNode, _: Array) -> Array:
     """Stored values where their indices say, zeros elsewhere."""
     return dense_values(node, input_of(node))
-
-
-def _channels(tensor: Tensor, rank: int) -> tuple[Array, Array]:
-    """Scales and zero points, in a shape that broadcasts against the tensor's."""
-    q = tensor.quantization
-    along = [1] * rank
-    if q.per_channel:
-        along[q.quantized_dimension] = -1
-    zero_points = np.array(q.zero_points or (0,), np.int32)
-    return np.array(q.scales, np.float32).reshape(along), zero_points.reshape(
-        along if zero_points.size > 1 else [1] * rank
-    )
 
 
 OPERATORS = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from minilite.format.model import Array, Tensor
@@ -20,10 +22,18 @@ def reference_svdf(
     # TFLite moves all of the state by one; what comes into the last column is overwritten at once.
     activations = np.roll(state.reshape(-1, filters, memory), -1, axis=2)
     integer = x.dtype == np.int8
-    activations[:, :, -1] = _integer_activations(node, x, features) if integer else _activations(node, x, features)
+    activations[:, :, -1] = (
+        _integer_activations(node, x, features, state.dtype) if integer else _activations(node, x, features)
+    )
     scale = 1.0 if times.dtype != np.int8 else np.float32(_tensor(node, 2).quantization.scale)
     weights = times.astype(np.int64) if integer else times.astype(np.float64) * scale
-    sums = (activations * weights).sum(axis=2).reshape(len(x), -1, node.options["rank"]).sum(axis=2)
+    zero = _tensor(node, 4).quantization.zero_point
+    sums = (
+        ((activations.astype(np.int64) - zero if integer else activations) * weights)
+        .sum(axis=2)
+        .reshape(len(x), -1, node.options["rank"])
+        .sum(axis=2)
+    )
     if bias is not None:
         sums = sums + bias
     if integer:
@@ -49,13 +59,15 @@ def _activations(node: OpNode, x: Array, features: Array) -> Array:
     return product
 
 
-def _integer_activations(node: OpNode, x: Array, features: Array) -> Array:
+def _integer_activations(node: OpNode, x: Array, features: Array, kind: Any) -> Array:
     quantization = _tensor(node, 0).quantization
     sums = (x.astype(np.int64) - quantization.zero_point) @ features.T.astype(np.int64)
     product = quantization.scale * _tensor(node, 1).quantization.scale
     mantissa, shift = quantize_multiplier(product / _tensor(node, 4).quantization.scale)
     scaled = multiply_by_quantized_multiplier(sums.astype(np.int32), mantissa, shift)
-    activations: Array = np.clip(scaled, -32768, 32767).astype(np.int16)
+    info = np.iinfo(kind)
+    clamped = np.clip(scaled, info.min, info.max).astype(np.int64)
+    activations: Array = (clamped + _tensor(node, 4).quantization.zero_point).astype(kind)  # which may wrap, as in TFLM
     return activations
 
 
@@ -68,6 +80,7 @@ OPERATORS = (
             "f32 f32 f32 f32? f32 -> f32",
             "f32 s8 s8 f32? f32 -> f32",
             "s8 s8 s16 s32? s16 -> s8",
+            "s8 s8 s8 s32? s8 -> s8",
         ),
         params={"rank": positive("rank"), "asymmetric": "asymmetric_quantize_inputs", **CLAMP},
         check=dense,
@@ -76,7 +89,7 @@ OPERATORS = (
         writes=(4,),
         rule={
             "f32": "float32 sums; with integer weights each row of x quantized by itself",
-            "s8": "int32 sums, double rounding to the state (int16) and to y",
+            "s8": "int32 sums, double rounding to the state (int16, or int8 as TFLM has it) and to y",
         },
     ),
 )

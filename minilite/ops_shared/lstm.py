@@ -38,9 +38,12 @@ class Operands:
     """The operands of one direction; None for those that are absent."""
 
     def __init__(self, node: OpNode, inputs: Sequence[Array | None], place: Direction) -> None:
-        self.node, self.inputs, self.place = node, inputs, place
-        self.cifg = self.at(place.first + INPUT) is None
-        self.projection, self.projection_bias = self.at(place.first + 15), self.at(place.first + 16)
+        self.node: OpNode = node
+        self.inputs: Sequence[Array | None] = inputs
+        self.place: Direction = place
+        self.cifg: bool = self.at(place.first + INPUT) is None
+        self.projection: Array | None = self.at(place.first + 15)
+        self.projection_bias: Array | None = self.at(place.first + 16)
 
     def at(self, position: int) -> Array | None:
         """Input `position`, or None."""

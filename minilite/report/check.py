@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from minilite.engine.program import Program
 from minilite.errors import UnsupportedOperator, UnsupportedOpError
 from minilite.format.model import Model
-from minilite.report.text import Cell, count, cut, table
+from minilite.report.text import Cell, count, cut, table, wrapped
 
 _FIRST = 3
 """How many nodes of an operator are named."""
@@ -15,8 +16,19 @@ _FIRST = 3
 Places = Sequence[tuple[int, int]]
 
 
-def check(model: Model, title: str) -> tuple[str, bool]:
-    """A line for each operator with the number of its nodes, the first of them, and what is missing; whether all of them run.
+class Answer(NamedTuple):
+    """Whether nodes of an operator run."""
+
+    op: str
+    """Empty where a tensor is to blame and no operator."""
+    places: Places
+    """Its nodes: subgraph and node."""
+    reason: str
+    """Why they do not run; empty where they do."""
+
+
+def check(model: Model) -> list[Answer]:
+    """What runs and what does not, an answer for each operator and reason: first what is missing.
 
     Nothing is planned or run; custom operators are those that are built in."""
     missing = _missing(model)
@@ -26,12 +38,31 @@ def check(model: Model, title: str) -> tuple[str, bool]:
         for node in subgraph.nodes:
             if (subgraph.index, node.index) not in wrong:
                 right.setdefault(node.op, []).append((subgraph.index, node.index))
-    rows = [_row(found.op or "(tensor)", found.nodes, found.reason) for found in missing]
-    rows += [_row(op, places, "") for op, places in sorted(right.items())]
-    lines = [_head(title, missing, right)]
+    answers = [Answer(found.op, found.nodes, " ".join(found.reason.split()) or "not supported") for found in missing]
+    return answers + [Answer(op, places, "") for op, places in sorted(right.items())]
+
+
+def check_facts(answers: Sequence[Answer], title: str) -> dict[str, Any]:
+    """The answers for a program."""
+    return {
+        "model": title,
+        "supported": not any(answer.reason for answer in answers),
+        "operators": [
+            {"op": op, "supported": not reason, "reason": reason or None, "nodes": [list(place) for place in places]}
+            for op, places, reason in answers
+        ],
+    }
+
+
+def check_text(answers: Sequence[Answer], title: str, width: int | None = None) -> str:
+    """A line for each answer with the number of its nodes, the first of them, and what is missing."""
+    rows: list[list[Cell]] = [
+        [cut(op or "(tensor)"), len(places), _first(places), reason or "supported"] for op, places, reason in answers
+    ]
+    lines = [wrapped(_head(title, answers), width)]
     if rows:
-        lines.append(table(["operator", "nodes", "first", "answer"], rows))
-    return "\n".join(lines), not missing
+        lines.append(table(["operator", "nodes", "first", "answer"], rows, width=width))
+    return "\n".join(lines)
 
 
 def _missing(model: Model) -> tuple[UnsupportedOperator, ...]:
@@ -45,19 +76,15 @@ def _missing(model: Model) -> tuple[UnsupportedOperator, ...]:
     return ()
 
 
-def _row(op: str, places: Places, reason: str) -> list[Cell]:
-    return [cut(op), len(places), _first(places), " ".join(reason.split()) or "supported"]
-
-
 def _first(places: Places) -> str:
     """ "0:3 0:7 1:0 ...": subgraph and node of the first nodes."""
     shown = [f"{subgraph}:{node}" for subgraph, node in places[:_FIRST]]
     return " ".join(shown + ["..."] * (len(places) > _FIRST))
 
 
-def _head(title: str, missing: Sequence[UnsupportedOperator], right: dict[str, list[tuple[int, int]]]) -> str:
-    refused_ops = {found.op for found in missing if found.op}
-    nodes = sum(len(places) for places in right.values()) + sum(len(found.nodes) for found in missing)
-    operators = count(len(refused_ops | set(right)), "operator")
-    answer = f"{len(refused_ops)} not supported" if missing else "all supported"
-    return f"{title}: {count(nodes, 'node')} of {operators}, {answer}"
+def _head(title: str, answers: Sequence[Answer]) -> str:
+    refused = {answer.op for answer in answers if answer.op and answer.reason}
+    nodes = sum(len(answer.places) for answer in answers)
+    operators = count(len({answer.op for answer in answers if answer.op}), "operator")
+    missing = any(answer.reason for answer in answers)
+    return f"{title}: {count(nodes, 'node')} of {operators}, {f'{len(refused)} not supported' if missing else 'all supported'}"

@@ -3,98 +3,119 @@
 from __future__ import annotations
 
 from minilite._native import Plan
-from minilite.format.model import Model, Node, Subgraph
-from minilite.report.text import Cell, count, cut, shape_text, table
+from minilite.format.model import Model
+from minilite.report.facts import Facts, model_facts
+from minilite.report.text import Cell, count, cut, shape_text, table, wrapped
 
-_FOREVER = 2**31 - 1
+
+def inspection(model: Model, title: str, plan: Plan | None = None, width: int | None = None) -> str:
+    """Signatures, nodes, tensors, and with a plan each tensor's storage, offset and lifetime, frame by frame, in lines of at most `width`."""
+    facts = model_facts(model, title, plan)
+    lines = [wrapped(line, width) for line in _head(facts)]
+    for frame in facts["frames"]:
+        calling = frame["calling_frame"] is not None
+        call = f", called by frame {frame['calling_frame']}, node {frame['calling_node']}" if calling else ""
+        where = f"frame {frame['frame']}: " if plan is not None else ""
+        lines += ["", f"{where}subgraph {frame['subgraph']} '{cut(frame['name'])}'{call}"]
+        lines += [_nodes(frame, width), "", _tensors(frame, width)]
+        if frame["scratch"]:
+            rows: list[list[Cell]] = [
+                [scratch["node"], scratch["bytes"], scratch["offset"]] for scratch in frame["scratch"]
+            ]
+            lines += ["", table(["node", "scratch bytes", "offset"], rows)]
+    if plan is not None:
+        lines += ["", f"arena {plan.arena_bytes} bytes, lower bound {plan.lower_bound}"]
+    return "\n".join(lines)
+
+
+def _head(facts: Facts) -> list[str]:
+    lines = [f"{facts['model']}: {count(facts['subgraphs'], 'subgraph')}"]
+    if facts["description"]:
+        lines.append(f"description: {' '.join(facts['description'].split())}")
+    for signature in facts["signatures"]:
+        names = ", ".join(signature["inputs"]), ", ".join(signature["outputs"])
+        lines.append(f"signature {signature['key']}: ({names[0]}) -> ({names[1]}), subgraph {signature['subgraph']}")
+    if facts["metadata"]:
+        lines.append("metadata: " + ", ".join(f"{name} ({size} bytes)" for name, size in facts["metadata"].items()))
+    return lines + _about(facts) + _files(facts)
+
+
+def _about(facts: Facts) -> list[str]:
+    """What the metadata say, the license's first words."""
+    about = facts["about"]
+    if isinstance(about, str):
+        return [f"about: {about}"]
+    told = {key: cut(" ".join(value.split()), 400) for key, value in about.items() if isinstance(value, str)}
+    lines = [f"about: {', '.join(told.values())}"] if told else []
+    for role in ("inputs", "outputs"):
+        for position, tensor in enumerate(about.get(role, ())):
+            said = [f"'{tensor['name']}'"] if "name" in tensor else []
+            said += [tensor["description"].rstrip(".")] if "description" in tensor else []
+            said += [f"{key} {_plain(value)}" for key, value in tensor.items() if key not in ("name", "description")]
+            lines.append(f"{role[:-1]} {position}: {cut(' '.join(', '.join(said).split()), 400)}")
+    return lines
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return " ".join(map(_plain, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _files(facts: Facts) -> list[str]:
+    files = facts["associated_files"]
+    if isinstance(files, str):
+        return [files]
+    return ["files: " + ", ".join(f"{name} ({size} bytes)" for name, size in files.items())] if files else []
+
+
+def _nodes(frame: Facts, width: int | None) -> str:
+    rows: list[list[Cell]] = [
+        [
+            node["node"],
+            f"{node['op']} (custom)" if node["custom"] else node["op"],
+            node["version"],
+            _numbers(node["inputs"]),
+            _numbers(node["outputs"]),
+            node["becomes"],
+            " ".join(f"{key}={value}" for key, value in node["options"].items()),
+        ]
+        for node in frame["nodes"]
+    ]
+    return table(["node", "op", "version", "inputs", "outputs", "becomes", "options"], rows, width=width)
 
 
 def _numbers(indices: tuple[int, ...]) -> str:
     return " ".join("-" if i < 0 else str(i) for i in indices)
 
 
-def _settings(node: Node) -> str:
-    """The options that are set: false, NONE and empty ones are left out."""
-    shown = (f"{key}={value}" for key, value in node.options.items() if value not in (False, None, "NONE", (), b""))
-    return " ".join(shown)
+def _tensors(frame: Facts, width: int | None) -> str:
+    rows: list[list[Cell]] = [
+        [
+            tensor["tensor"],
+            cut(tensor["name"]),
+            tensor["role"],
+            tensor["type"],
+            shape_text(tensor["shape"]),
+            tensor["storage"],
+            tensor["bytes"],
+            tensor.get("offset"),
+            _lives(tensor),
+            _notes(tensor),
+        ]
+        for tensor in frame["tensors"]
+    ]
+    header = ["tensor", "name", "role", "type", "shape", "storage", "bytes", "offset", "lives", "notes"]
+    return table(header, rows, width=width)
 
 
-def _nodes(subgraph: Subgraph, plan: Plan | None, frame: int) -> str:
-    rows: list[list[Cell]] = []
-    position = 0
-    for node in subgraph.nodes:
-        status = ""
-        if plan is not None:
-            # A node that lowering replaced by constants has no place in the C graph.
-            if all(plan.tensor(i, frame).storage == "constant" for i in node.outputs if i >= 0) and node.outputs:
-                status = "constant"
-            else:
-                status = plan.node_status(position, frame)
-                position += 1
-        name = f"{node.op} (custom)" if node.custom else node.op
-        rows.append(
-            [node.index, name, node.version, _numbers(node.inputs), _numbers(node.outputs), status, _settings(node)]
-        )
-    return table(["node", "op", "version", "inputs", "outputs", "becomes", "options"], rows)
+def _lives(tensor: Facts) -> str:
+    if not tensor.get("lives"):
+        return ""
+    last = tensor["last_node"]
+    return f"{tensor['first_node']}-{'end' if last is None else last}"
 
 
-def _tensors(subgraph: Subgraph, plan: Plan | None, frame: int) -> str:
-    records = {r[0]: r for r in plan.records(frame)} if plan is not None else {}
-    rows: list[list[Cell]] = []
-    for tensor in subgraph.tensors:
-        role = "in" if tensor.index in subgraph.inputs else "out" if tensor.index in subgraph.outputs else ""
-        row: list[Cell] = [tensor.index, cut(tensor.name), role, tensor.type.name.lower()]
-        if plan is None:
-            kind = "constant" if tensor.data is not None else "variable" if tensor.is_variable else ""
-            size = tensor.data.nbytes if tensor.data is not None else None
-            row += [shape_text(tensor.shape_signature or tensor.shape), kind, size, None, "", ""]
-        else:
-            state = plan.tensor(tensor.index, frame)
-            placed = state.storage in ("arena", "persistent") and state.offset >= 0
-            record = records.get(tensor.index)
-            lives = f"{record[2]}-{'end' if record[3] == _FOREVER else record[3]}" if record else ""
-            notes = [f"shares with {state.root}"] if placed and state.root != tensor.index else []
-            notes += ["dynamic"] if state.dynamic else []
-            row += [shape_text(state.shape), state.storage, state.bytes, state.offset if placed else None, lives]
-            row += [", ".join(notes)]
-        rows.append(row)
-    return table(["tensor", "name", "role", "type", "shape", "storage", "bytes", "offset", "lives", "notes"], rows)
-
-
-def _scratch(subgraph: Subgraph, plan: Plan, frame: int) -> str:
-    tensors = len(subgraph.tensors)
-    rows: list[list[Cell]] = [[r[0] - tensors, r[1], r[4]] for r in plan.records(frame) if r[0] >= tensors]
-    return table(["node", "scratch bytes", "offset"], rows) if rows else ""
-
-
-def _head(model: Model, title: str) -> list[str]:
-    lines = [f"{title}: {count(len(model.subgraphs), 'subgraph')}"]
-    if model.description:
-        lines.append(f"description: {' '.join(model.description.split())}")
-    for signature in model.signatures:
-        names = ", ".join(signature.inputs), ", ".join(signature.outputs)
-        lines.append(f"signature {signature.key}: ({names[0]}) -> ({names[1]}), subgraph {signature.subgraph}")
-    if model.metadata:
-        lines.append("metadata: " + ", ".join(f"{name} ({len(data)} bytes)" for name, data in model.metadata.items()))
-    return lines
-
-
-def inspection(model: Model, title: str, plan: Plan | None = None) -> str:
-    """Signatures, nodes, tensors, and with a plan each tensor's storage, offset and lifetime, frame by frame.
-
-    Offsets are bytes from the start of the frame's region; for frame 0 that is the arena. Lifetimes are node positions,
-    both ends inclusive.
-    """
-    lines = _head(model, title)
-    frames = plan.frames() if plan is not None else [(s.index, -1, -1) for s in model.subgraphs]
-    for number, (index, parent, caller) in enumerate(frames):
-        subgraph = model.subgraphs[index]
-        call = f", called by frame {parent}, node {caller}" if parent >= 0 else ""
-        where = f"frame {number}: " if plan is not None else ""
-        lines += ["", f"{where}subgraph {index} '{subgraph.name}'{call}"]
-        lines += [_nodes(subgraph, plan, number), "", _tensors(subgraph, plan, number)]
-        if plan is not None and (scratch := _scratch(subgraph, plan, number)):
-            lines += ["", scratch]
-    if plan is not None:
-        lines += ["", f"arena {plan.arena_bytes} bytes, lower bound {plan.lower_bound}"]
-    return "\n".join(lines)
+def _notes(tensor: Facts) -> str:
+    notes = [f"shares with {tensor['shares_with']}"] if tensor.get("shares_with") is not None else []
+    return ", ".join([*notes, "dynamic"] if tensor.get("dynamic") else notes)

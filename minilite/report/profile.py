@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from minilite._native import Plan
 from minilite._native.rates import byte_rate, copy_rate, float_rate
 from minilite.engine.session import Session
 from minilite.format.dtypes import TensorType
-from minilite.report.text import Cell, cut, duration, shape_text, table
+from minilite.report.text import Cell, cut, duration, shape_text, table, wrapped
 from minilite.report.work import multiplications
 
 _WARM = 1 << 14
@@ -41,13 +41,13 @@ class NodeTime(NamedTuple):
     """Its products are of bytes."""
 
 
-def node_times(session: Session, repeat: int) -> list[NodeTime]:
-    """Runs what is allocated so often, and gives every node that took part, frame by frame, in the order of running."""
+def node_times(session: Session, turns: Iterable[object]) -> list[NodeTime]:
+    """Runs what is allocated once a turn, and gives every node that took part, frame by frame, in the order of running."""
     memory = session.memory
     assert memory is not None
     frames = memory.frames()
     counts = [len(memory.nodes(frame)) for frame in range(len(frames))]
-    times = session.state.run_timed(sum(counts), repeat)
+    times = session.state.run_timed(sum(counts), turns)
     memory = session.memory
     assert memory is not None
     found, at = [], 0
@@ -107,21 +107,43 @@ class Peaks:
         return f"level {self.level}: {floats} of float32, {integers} of bytes, copies {copies or 'not measured'}"
 
 
-def profile(nodes: Sequence[NodeTime], repeat: int, peaks: Peaks) -> str:
+def profile(nodes: Sequence[NodeTime], repeat: int, peaks: Peaks, width: int | None = None) -> str:
     """Time, share, work, rates and share of the core's peak of every node, then the same by operator.
 
     The peak is that of products, of float32 or of bytes as the weights are, or of copies as large as the node's operands, whichever
     binds; a node above 100 % finds its operands in a nearer cache than a copy does.
     """
     whole = sum(node.ns for node in nodes if node.frame == 0) or 1
-    lines = [_nodes(nodes, repeat, whole, peaks), "", _operators(nodes, whole), ""]
+    lines = [_nodes(nodes, repeat, whole, peaks, width), "", _operators(nodes, whole, width), ""]
     total = whole / repeat / 1e9
     macs = sum(node.macs * node.runs for node in nodes) / repeat
-    lines += [f"nodes take {duration(total)} a run, {macs / 1e6:.2f} million multiply-adds", str(peaks)]
+    lines += [f"nodes take {duration(total)} a run, {macs / 1e6:.2f} million multiply-adds", wrapped(str(peaks), width)]
     return "\n".join(lines)
 
 
-def _nodes(nodes: Sequence[NodeTime], repeat: int, whole: int, peaks: Peaks) -> str:
+def profile_facts(nodes: Sequence[NodeTime], repeat: int, peaks: Peaks) -> dict[str, Any]:
+    """The same for a program: a node's time and share of one run, its work, and its part of the core's peak."""
+    whole = sum(node.ns for node in nodes if node.frame == 0) or 1
+    rows = [
+        {
+            "frame": node.frame,
+            "node": node.node,
+            "op": node.op,
+            "name": node.name,
+            "kernel": node.kernel,
+            "shape": node.shape,
+            "seconds": node.ns / repeat / 1e9,
+            "share": node.ns / whole,
+            "multiply_adds": node.macs,
+            "bytes": node.nbytes,
+            "of_peak": peaks.seconds(node) / (node.ns / node.runs / 1e9) if node.ns else None,
+        }
+        for node in nodes
+    ]
+    return {"seconds": whole / repeat / 1e9, "nodes": rows}
+
+
+def _nodes(nodes: Sequence[NodeTime], repeat: int, whole: int, peaks: Peaks, width: int | None) -> str:
     rows: list[list[Cell]] = []
     for node in nodes:
         seconds = node.ns / node.runs / 1e9
@@ -143,10 +165,10 @@ def _nodes(nodes: Sequence[NodeTime], repeat: int, whole: int, peaks: Peaks) -> 
             ]
         )
     head = ["frame", "node", "op", "output", "kernel", "us", "%", "MMAC", "GMAC/s", "KiB", "% of peak", "name"]
-    return table(head, rows)
+    return table(head, rows, width=width)
 
 
-def _operators(nodes: Sequence[NodeTime], whole: int) -> str:
+def _operators(nodes: Sequence[NodeTime], whole: int, width: int | None) -> str:
     sums: dict[tuple[str, str], list[int]] = {}
     for node in nodes:
         one = sums.setdefault((node.op, node.kernel), [0, 0])
@@ -154,4 +176,4 @@ def _operators(nodes: Sequence[NodeTime], whole: int) -> str:
         one[1] += node.ns
     ranked = sorted(sums.items(), key=lambda item: -item[1][1])
     rows: list[list[Cell]] = [[op, kernel, n, f"{100 * ns / whole:.1f}"] for (op, kernel), (n, ns) in ranked]
-    return table(["operator", "kernel", "nodes", "%"], rows)
+    return table(["operator", "kernel", "nodes", "%"], rows, width=width)

@@ -57,3 +57,8 @@ def test_the_history_has_a_panel_a_figure() -> None:
     assert drawn.count("<circle") == 4
     assert "now 10 us" in drawn
     assert builds.ROOT.is_dir()
+
+
+def test_readme_shows_what_the_document_says() -> None:
+    readme = performance.README.read_text()
+    assert performance.put(readme, "speed", performance.speed(text())) == readme

@@ -135,7 +135,7 @@ def test_peers_do_the_same_work(runtime: str) -> None:
 
 def test_versions_have_a_commit_and_a_section() -> None:
     log = (builds.ROOT / "CHANGELOG.md").read_text()
-    found = history.versions()
+    found = builds.versions()
     assert found
     for version, commit in found.items():
         assert version in log

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.cases import Case
 from support.compare import BUILTIN, EPS, REFERENCE, compare, run_minilite
+from support.halves import steps_apart
 from support.node import ALL_BYTES, Array, Given, OneNode, dtype_of, scaled, values
 
 from minilite.errors import UnsupportedOpError
@@ -150,8 +151,16 @@ def test_tanh_in_powers_of_two() -> None:
         OneNode("TANH", [Given(all_of("s16"), quantization=q)], quantization=SIGMOID["s16"]).check()
 
 
-def test_halves() -> None:
-    OneNode("LOGISTIC", [all_of("f16")]).check(tolerance=2.0**-11)
+@pytest.mark.parametrize("op", ["LOGISTIC", "TANH"])
+def test_every_half(op: str) -> None:
+    """Within a step of the exact result's; one in a thousand, at most, is not the nearest."""
+    x = all_of("f16")
+    OneNode(op, [x]).check(tolerance=2.0**-11)
+    with np.errstate(all="ignore"):
+        exact = np.tanh(x.astype(np.float64)) if op == "TANH" else 1 / (1 + np.exp(-x.astype(np.float64)))
+    steps = steps_apart(OneNode(op, [x]).run(), exact)
+    assert steps.max() <= 1
+    assert steps.sum() < 65
 
 
 @pytest.mark.parametrize("op", ["RELU", "LOGISTIC"])

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.compare import compare, run_litert, run_minilite
+from support.compare import REFERENCE, compare, run_litert, run_minilite
+from support.halves import LONG, any_halves
 from support.node import ALL_BYTES, QUANTIZED, Array, Given, OneNode, const, dtype_of, kind_of, scaled, values
 
 import minilite
@@ -78,6 +79,17 @@ def every_type(op: str) -> Any:
 
 
 EVERY_TYPE = {op: every_type(op) for op in OPS}
+
+
+@pytest.mark.parametrize("op", ["ADD", "MUL"])
+@pytest.mark.parametrize("activation", ["NONE", "RELU6"])
+def test_halves_of_all_kinds(op: str, activation: str) -> None:
+    """LiteRT's reference clamps to the largest number where nothing is asked for."""
+    rng = np.random.default_rng(8)
+    for shapes in LONG:
+        a, b = (any_halves(rng, shape) for shape in shapes)
+        with np.errstate(all="ignore"):
+            node(op, a, b, "f16", activation).check(oracle=None if activation == "NONE" else REFERENCE)
 
 
 @pytest.mark.parametrize(("op", "kind"), PAIRS)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.cases import Case
 from support.compare import REFERENCE
+from support.halves import LONG, any_halves
 from support.node import ALL_BYTES, Given, OneNode, dtype_of, scaled, values
 
 from minilite.errors import ShapeError, UnsupportedOpError
@@ -34,6 +35,15 @@ def test_broadcasts(op: str, kind: str) -> None:
             a, b = a % np.asarray(5, a.dtype), b % np.asarray(5, b.dtype)
         x, y = scaled(rng, kind, 1e-3, 0.9), scaled(rng, kind, 1e-3, 0.9)
         less(Given(a, quantization=x), Given(b, quantization=y), op).check()
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_halves_of_all_kinds(op: str) -> None:
+    rng = np.random.default_rng(8)
+    for shapes in LONG:
+        a, b = (any_halves(rng, shape) for shape in shapes)
+        less(a, b, op).check()
+        less(a, a, op).check()
 
 
 @pytest.mark.parametrize("op", OPS)

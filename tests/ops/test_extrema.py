@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.cases import Case
 from support.compare import REFERENCE
+from support.halves import LONG, any_halves
 from support.node import Given, OneNode, scaled, values
 
 from minilite.errors import ShapeError, UnsupportedOpError
@@ -43,6 +44,13 @@ def test_nan_and_infinity(op: str, dtype: Any) -> None:
     y = OneNode(op, [a[:, None].repeat(6, 1), a[None].repeat(6, 0)]).check()
     assert y[0, 1] == np.inf
     assert np.isnan(y[1, 0])
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_halves_of_all_kinds(op: str) -> None:
+    rng = np.random.default_rng(8)
+    for shapes in LONG:
+        OneNode(op, [any_halves(rng, shape) for shape in shapes]).check()
 
 
 def test_bfloat() -> None:

@@ -50,6 +50,15 @@ def test_float(beta: float) -> None:
         softmax(values(rng, "f16", shape), beta).check(tolerance=2.0**-11)
 
 
+def test_halves_are_floats_rounded_once() -> None:
+    rng = np.random.default_rng(5)
+    for shape in SHAPES:
+        x = values(rng, "f16", shape, 3.0)
+        x.reshape(-1)[::97] = [-np.inf] * len(x.reshape(-1)[::97])
+        exact = softmax(x.astype(np.float32)).run()
+        np.testing.assert_array_equal(softmax(x).run(), exact.astype(np.float16))
+
+
 def test_float_extremes() -> None:
     for special in (np.nan, np.inf, -np.inf):
         x = np.array([[1, special, 3], [special] * 3, [1, 2, 3]], np.float32)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.cases import Case
 from support.compare import BUILTIN
+from support.halves import any_halves
 from support.node import OneNode
 
 from minilite.errors import ShapeError
@@ -22,6 +23,13 @@ EVERY_TYPE = {
 def test_nan_and_infinity(op: str) -> None:
     a = np.array([np.nan, np.inf, -np.inf, 0, -0.0, 1], np.float32)
     OneNode(op, [a[:, None].repeat(6, 1), a[None].repeat(6, 0)]).check()
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_halves_of_all_kinds(op: str) -> None:
+    rng = np.random.default_rng(8)
+    with np.errstate(all="ignore"):
+        OneNode(op, [any_halves(rng, (3000,)), any_halves(rng, (3000,))]).check()
 
 
 @pytest.mark.parametrize("op", [*OPS, "STABLEHLO_AND"])

@@ -38,7 +38,12 @@ def test_levels_are_those_of_the_processor() -> None:
     found = re.search(r"^flags\s*:(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     flags = set(found[1].split()) if found else set()
     wide = {f"avx512{part}" for part in ("f", "bw", "vl", "dq", "_vnni", "vbmi")}
-    needs = {"sse2": {"sse2"}, "avx2": {"avx2", "fma"}, "avx_vnni": {"avx2", "fma", "avx_vnni"}, "avx512": wide}
+    needs = {
+        "sse2": {"sse2"},
+        "avx2": {"avx2", "fma", "f16c"},
+        "avx_vnni": {"avx2", "fma", "f16c", "avx_vnni"},
+        "avx512": wide,
+    }
     assert set(SIMD) - {"scalar"} == {level for level, wanted in needs.items() if wanted <= flags}
 
 

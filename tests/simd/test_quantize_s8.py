@@ -37,3 +37,18 @@ def test_tails_places_and_ties(level: str, kind: type, scale: float) -> None:
         for place in (at_end, at_start, lambda values: shifted(values, 1)):
             y = quantize(level, place(x), place(np.zeros(n, kind)), scale, zero)
             np.testing.assert_array_equal(y, expected(x, kind, scale, zero))
+
+
+@pytest.mark.parametrize("level", SIMD)
+@pytest.mark.parametrize("kind", [np.int8, np.uint8])
+def test_next_to_ties(level: str, kind: type) -> None:
+    """The last bit of a quotient decides."""
+    rng = np.random.default_rng(1)
+    ends = np.iinfo(kind)
+    for scale in [*rng.uniform(1e-3, 1, 30), 1 / 3, 2.0**-7, 1e-35, 1e35]:
+        scale, zero = float(np.float32(scale)), int(rng.choice([ends.min, ends.max, rng.integers(ends.min, ends.max)]))
+        x = ((rng.integers(-300, 300, 2048) + 0.5) * scale).astype(np.float32)
+        for _ in range(4):
+            x = np.where(rng.random(x.size) < 0.5, np.nextafter(x, np.float32(rng.choice([-np.inf, np.inf]))), x)
+        y = quantize(level, x, np.zeros(x.size, kind), scale, zero)
+        np.testing.assert_array_equal(y, expected(x, kind, scale, zero))

@@ -9,14 +9,17 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import textwrap
+import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
 
-from minilite.cli import _parser
+from minilite.cli import _parser, main
 from minilite.report.operators import lines
+from tools.api_reference import page
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -43,12 +46,20 @@ def named(path: pathlib.Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("path", [path for path in DOCUMENTS if "```python" in path.read_text()], ids=named)
+IN_A_FOLDER = "command.md"
+"""Writes files, and is run with its commands by tests/cli/test_document.py."""
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in DOCUMENTS if "```python" in path.read_text() and path.name != IN_A_FOLDER], ids=named
+)
 def test_python_runs_and_prints_what_is_said(path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A document's blocks run one after the other, as a reader would; a block without a language shows the output."""
     if '"cc"' in path.read_text() and shutil.which("cc") is None:
         pytest.skip("there is no C compiler")
     monkeypatch.chdir(ROOT)
+    for name in ("tflite_runtime", "tflite_runtime.interpreter"):  # what a page installs goes with the test
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     names: dict[str, Any] = {"__name__": "__main__"}
     found = blocks(path)
     for block, following in zip(found, [*found[1:], None], strict=True):
@@ -93,10 +104,13 @@ def test_blocks_are_seen() -> None:
         "README.md": 3,
         "docs/architecture.md": 2,
         "docs/binding.md": 2,
+        "docs/command.md": 1,
         "docs/dynamic.md": 5,
         "docs/kernels.md": 4,
         "docs/memory.md": 1,
+        "docs/migration.md": 2,
         "docs/threads.md": 3,
+        "docs/tutorial.md": 12,
     }
 
 
@@ -110,6 +124,21 @@ def test_links_lead_somewhere(path: pathlib.Path) -> None:
 def test_all_documents_are_listed() -> None:
     text = (ROOT / "docs" / "README.md").read_text()
     assert [path.name for path in DOCUMENTS[1:] if path.name != "README.md" and f"({path.name})" not in text] == []
+
+
+def test_api_is_described_as_its_docstrings_say() -> None:
+    """`python -m tools.api_reference > /tmp/api.md && cp /tmp/api.md docs/api.md` prints it anew."""
+    assert (ROOT / "docs" / "api.md").read_text() == page()
+
+
+def test_picture_of_a_plan_is_what_the_command_draws(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`minilite plan minilite/data/digits.tflite --shape image=1,64,64,1 --svg docs/pictures/plan.svg` draws it anew."""
+    monkeypatch.chdir(ROOT)
+    drawn = tmp_path / "plan.svg"
+    command = ["plan", "minilite/data/digits.tflite", "--shape", "image=1,64,64,1", "--svg", str(drawn)]
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert main(command) == 0
+    assert (ROOT / "docs" / "pictures" / "plan.svg").read_text() == drawn.read_text()
 
 
 def test_operators_are_listed_as_their_rows_say() -> None:
@@ -126,7 +155,9 @@ def options_of(parser: argparse.ArgumentParser) -> dict[str, set[str]]:
 def commands_in(text: str) -> Iterator[tuple[str, str]]:
     """(command, option) of every use of the minilite command in code; a bare option belongs to the command named before."""
     command = ""
-    fenced = [found[3] for found in FENCE.finditer(text) if found[2] in ("", "sh")]
+    fenced = [
+        part for found in FENCE.finditer(text) if found[2] in ("", "sh", "console") for part in found[3].split("\n$ ")
+    ]
     for span in fenced + re.findall(r"`([^`]+)`", FENCE.sub("", text)):
         found = re.search(r"(?<!from )\bminilite\s+([a-z]+)\b", span)
         command = found[1] if found else command

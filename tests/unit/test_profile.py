@@ -29,7 +29,7 @@ def dense() -> bytes:
 
 
 def timed(interpreter: Any, repeat: int) -> list[NodeTime]:
-    return node_times(interpreter._session(), repeat)
+    return node_times(interpreter._session(), range(repeat))
 
 
 def test_every_node_that_runs_is_timed_as_often_as_it_runs() -> None:

@@ -9,26 +9,19 @@
 
 #include <math.h>
 
-#include "math/float_math.h"
-#include "simd/simd.h"
+#include "rules/half.h"
 
 ML_FIELDS(clamp_params, ML_CLAMP_FIELDS)
 ML_FIELDS(add_params, ADD_FIELDS)
 
 /* Floats ------------------------------------------------------------------------------------------------------------- */
 
-static inline uint16_t half_of(float x, float minimum, float maximum) {
-    return ml_half_of_float(ml_clamp_f32(x, minimum, maximum));
-}
-#define FLOAT(h) ml_float_of_half(h)
-
 /* Evals `op`_f32, and `op`_f16: sums and products of halves are exact enough in float for one rounding. */
 #define FLOATS(op, context, FUNCTION, OPERATION)                                   \
     ML_BINARY_F32(op##_f32, FUNCTION, ML_PARAMS_AS(context), p.minimum, p.maximum, \
                   OPERATION(u, v))
-#define HALVES(op, context, OPERATION)                                                                     \
-    ML_BINARY(op##_f16, uint16_t, uint16_t, ML_PARAMS_AS(context),                                               \
-              half_of(OPERATION(FLOAT(u), FLOAT(v)), p.minimum, p.maximum))
+#define HALVES(op, context, FUNCTION) \
+    ML_BINARY_F16(op##_f16, FUNCTION, ML_PARAMS_AS(context), p.minimum, p.maximum)
 #define ADD(u, v) ((u) + (v))
 #define SUB(u, v) ((u) - (v))
 #define MUL(u, v) ((u) * (v))
@@ -36,8 +29,8 @@ static inline uint16_t half_of(float x, float minimum, float maximum) {
 FLOATS(add, add_params, ML_ZIP_ADD, ADD)
 FLOATS(sub, add_params, ML_ZIP_SUB, SUB)
 FLOATS(mul, clamp_params, ML_ZIP_MUL, MUL)
-HALVES(add, add_params, ADD)
-HALVES(mul, clamp_params, MUL)
+HALVES(add, add_params, ML_ZIP_ADD)
+HALVES(mul, clamp_params, ML_ZIP_MUL)
 ML_BINARY_F32(squared_difference_f32, ML_ZIP_SQUARED_DIFFERENCE, ML_NO_CONTEXT, -__builtin_inff(),
               __builtin_inff(), SQUARE(u, v))
 

@@ -1,0 +1,13 @@
+/* blend_f32.h -- blend_f32 in vectors of any width. The file that includes it names its FUNCTION and has included the vectors of its
+ * level. */
+#include "blend_real.h"
+
+#define CHANNELS VECTOR
+#define ELEMENT float
+#define READ(p) LOAD(p)
+#define READ_PART(p, count) LOAD_PART(p, count)
+#define WRITE(p, v) STORE(p, v)
+#define WRITE_PART(p, v, count) STORE_PART(p, v, count)
+#define BLEND(k, nw, sw, ne, se) blend_real(k, nw, sw, ne, se)
+
+#include "blend_tile.h"

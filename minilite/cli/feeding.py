@@ -1,0 +1,126 @@
+"""What a run's inputs are made of: the files that were given, or random values."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from minilite.cli import arguments
+from minilite.cli.arguments import UsageError
+from minilite.details import TensorDetails
+from minilite.errors import InputError, ModelFormatError
+from minilite.format.dtypes import TensorType
+from minilite.format.values import integer_limits
+from minilite.interpreter import Interpreter
+
+if TYPE_CHECKING:
+    from minilite.format.about import TensorMetadata
+    from minilite.format.model import Array
+    from minilite.inputs import Reading
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Options about what goes in."""
+    parser.add_argument(
+        "data", metavar="[NAME=]FILE", nargs="*",
+        help="an input's values: .npy, .npz, an image, .wav, lines of text for strings, or raw bytes; - is the standard input; "
+        "inputs not given are random",
+    )  # fmt: skip
+    parser.add_argument("--input", metavar="[NAME=]FILE", action="append", default=[], help="the same; may be repeated")
+    parser.add_argument(
+        "--mean", metavar="M[,M,M]", type=arguments.numbers,
+        help="pixels become (pixel - mean) / std (default: what the model's metadata say, else 0 and 255 for floats; bytes stay as they are)",
+    )  # fmt: skip
+    parser.add_argument("--std", metavar="S[,S,S]", type=arguments.numbers, help="see --mean")
+    parser.add_argument("--seed", metavar="N", type=arguments.natural, help="of the random inputs (default: 0)")
+
+
+def read_inputs(interpreter: Interpreter, options: argparse.Namespace) -> dict[int, Reading]:
+    """What the files hold, by tensor number. Raises: UsageError, InputError."""
+    from minilite.inputs import Feed, load_input
+
+    values = _spread(interpreter, [*options.data, *options.input])
+    given = arguments.by_input(interpreter, "--input", [text for text in values if text is not None])
+    if list(given.values()).count("-") > 1:
+        message = "-: the standard input can only be one input"
+        raise UsageError(message)
+    shapes = arguments.shapes(interpreter, options.shape)
+    about = _told(interpreter)
+    found = {}
+    for index, path in given.items():
+        if "=" in path and path != "-" and not Path(path).exists():
+            message = f"{path}: there is no such file; to name an input: {arguments.inputs_text(interpreter)}"
+            raise UsageError(message)
+        feed = Feed.of(interpreter.model.subgraphs[0].tensors[index], about.get(index))
+        feed = feed._replace(shape=shapes.get(index, feed.shape), mean=options.mean, std=options.std)
+        reading = found[index] = load_input(path, feed)
+        if index in shapes and shapes[index] != reading.array.shape:
+            message = f"{path} is of shape {reading.array.shape}, --shape says {shapes[index]}"
+            raise UsageError(message)
+    return found
+
+
+def _told(interpreter: Interpreter) -> dict[int, TensorMetadata]:
+    """What the metadata say of the inputs, by tensor number; nothing where they are broken."""
+    try:
+        told = interpreter.model.metadata.inputs
+    except ModelFormatError:
+        return {}
+    return dict(zip(interpreter.model.subgraphs[0].inputs, told, strict=False))
+
+
+def _spread(interpreter: Interpreter, values: list[str]) -> list[str]:
+    """The arguments, a .npz file without a name replaced by one NAME=FILE for each of its arrays. Raises: InputError."""
+    names = {detail["name"] for detail in interpreter.get_input_details()}
+    found: list[str] = []
+    for text in values:
+        name, path = arguments.split_name(interpreter, text)
+        members = _members(path) if name is None else []
+        if len(members) > 1 or set(members) & names:
+            strange = [member for member in members if member not in names]
+            if strange:
+                message = f"{path} has an array '{strange[0]}', {arguments.inputs_text(interpreter)}"
+                raise InputError(message)
+            found += [f"{member}={path}" for member in members]
+        else:
+            found.append(text)
+    return found
+
+
+def _members(path: str) -> list[str]:
+    """The names of a .npz file's arrays; none for other files."""
+    import io
+    import zipfile  # long to import
+
+    try:
+        with zipfile.ZipFile(io.BytesIO(Path(path).read_bytes()) if path != "-" else io.BytesIO()) as archive:
+            return [name.removesuffix(".npy") for name in archive.namelist()]
+    except (OSError, ValueError, zipfile.BadZipFile):
+        return []
+
+
+def set_inputs(interpreter: Interpreter, given: dict[int, Reading], seed: int) -> None:
+    """Fills all inputs of an interpreter that is allocated."""
+    rng = np.random.default_rng(seed)
+    for detail in interpreter.get_input_details():
+        index = detail["index"]
+        kind = interpreter.model.subgraphs[0].tensors[index].type
+        interpreter.set_tensor(index, given[index].array if index in given else random_value(detail, kind, rng))
+
+
+def random_value(detail: TensorDetails, kind: TensorType, rng: np.random.Generator) -> Array:
+    """Values that any model takes: floats in [-1, 1), bytes over their range, other integers 0 or 1, strings of a letter."""
+    shape, dtype = tuple(int(dim) for dim in detail["shape"]), np.dtype(detail["dtype"])
+    if kind == TensorType.STRING:
+        return rng.choice(np.array(["a", "b", "c"], object), shape)
+    if dtype.kind not in "fciub":
+        message = f"input '{detail['name']}' is of type {dtype}: give it with --input"
+        raise InputError(message)
+    if dtype.kind in "fc":
+        return rng.uniform(-1, 1, shape).astype(dtype)
+    if dtype.kind in "iu" and dtype.itemsize == 1:
+        return rng.integers(*integer_limits(kind), shape, endpoint=True).astype(dtype)
+    return rng.integers(0, 2, shape).astype(dtype)

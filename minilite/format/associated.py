@@ -1,0 +1,88 @@
+"""Files that travel with a model, in a zip archive behind its flatbuffer: labels, vocabularies.
+
+Source: TensorFlow Lite's guide "Adding metadata to TensorFlow Lite models", on packing associated files.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from typing import Any
+
+from minilite.errors import ModelFormatError, shortened
+
+MOST_BYTES = 64 << 20
+"""What all files may take when unpacked, in bytes."""
+MOST_FILES = 1000
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError, ValueError)
+"""What zipfile raises of archives that are broken, encrypted or packed in another way."""
+
+
+def read_associated_files(data: Any) -> dict[str, bytes]:
+    """The files in the archive at the end of a model's bytes, by name; none where there is no archive. Nothing is written.
+
+    Raises: ModelFormatError for archives that are broken, that unpack to more than MOST_BYTES or MOST_FILES, and for names that
+    lead out of the archive.
+    """
+    reader = _Reader(memoryview(data))
+    if not zipfile.is_zipfile(reader):
+        return {}
+    try:
+        with zipfile.ZipFile(reader) as archive:
+            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+            _check(entries)
+            return {entry.filename: archive.read(entry) for entry in entries}
+    except _BROKEN as error:
+        if isinstance(error, ModelFormatError):
+            raise
+        message = f"associated files: the zip archive at the file's end cannot be read: {' '.join(str(error).split())}"
+        raise ModelFormatError(message) from None
+
+
+def _check(entries: list[zipfile.ZipInfo]) -> None:
+    size = sum(entry.file_size for entry in entries)
+    if len(entries) > MOST_FILES or size > MOST_BYTES:
+        message = (
+            f"associated files: {len(entries)} files of {size} bytes, may be {MOST_FILES} files of {MOST_BYTES} bytes"
+        )
+        raise ModelFormatError(message)
+    for entry in entries:
+        name = entry.filename
+        parts = name.replace("\\", "/").split("/")
+        if ".." in parts or "" in parts or ":" in parts[0] or not name.isprintable():
+            message = f"associated files: the name {shortened(repr(name))} leads out of the archive"
+            raise ModelFormatError(message)
+        if entry.compress_type not in _METHODS:
+            message = f"associated files: {shortened(repr(name))} is packed by method {entry.compress_type}, must be stored or deflated"
+            raise ModelFormatError(message)
+
+
+class _Reader(io.RawIOBase):
+    """Bytes as a file, without a copy."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._data = data.cast("B")
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, target: Any) -> int:
+        room = memoryview(target).cast("B")
+        found = self._data[self._at : self._at + len(room)]
+        room[: len(found)] = found
+        self._at += len(found)
+        return len(found)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: len(self._data)}[whence]
+        if start + offset < 0:
+            message = f"position {start + offset} lies before the first byte"
+            raise OSError(message)
+        self._at = start + offset
+        return self._at

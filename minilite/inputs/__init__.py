@@ -1,0 +1,6 @@
+"""What a tensor is fed from: arrays, images, sound, text and raw bytes in files."""
+
+from minilite.inputs.feed import Feed, Reading
+from minilite.inputs.files import load_archive, load_input, read_source
+
+__all__ = ["Feed", "Reading", "load_archive", "load_input", "read_source"]

@@ -1,0 +1,156 @@
+"""Bytes of a file, told by how they begin, as the array that a tensor takes."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import sys
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minilite.errors import InputError
+from minilite.format.dtypes import TensorType
+from minilite.format.origin import looks_like
+from minilite.format.values import ENCODED, array_type
+from minilite.inputs.feed import Feed, Reading
+from minilite.inputs.image import is_image, read_image
+from minilite.inputs.sound import is_sound, read_sound
+
+if TYPE_CHECKING:
+    from minilite.format.model import Array
+
+STDIN = "-"
+_NPY, _ZIP, _MODEL = b"\x93NUMPY", b"PK\x03\x04", b"TFL3"
+
+
+def read_source(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a file; "-" stands for the standard input. Raises: InputError."""
+    if path == STDIN:
+        return sys.stdin.buffer.read()
+    try:
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        message = f"could not open {str(path)!r}: {reason}"
+        raise InputError(message) from None
+
+
+def load_input(path: str | os.PathLike[str], feed: Feed) -> Reading:
+    """A file as the array that a tensor takes: .npy, .npz of one array, an image, .wav, lines of text for strings, or raw bytes.
+
+    What a file is shows in how it begins, not in its name. Raises: InputError.
+    """
+    data = read_source(path)
+    name = "standard input" if path == STDIN else str(path)
+    if data[4:8] == _MODEL:
+        message = f"{name} is a .tflite model, not data for {feed.label()}"
+        raise feed.error(message)
+    if data.startswith(_NPY):
+        return _fitting(load_array(data, name), name, feed)
+    if data.startswith(_ZIP):
+        return _of_archive(load_archive(data, name), name, feed)
+    if is_image(data):
+        return read_image(data, name, feed)
+    if is_sound(data):
+        return read_sound(data, name, feed)
+    if feed.tensor.type == TensorType.STRING:
+        return _lines(data)
+    return _raw(data, name, feed)
+
+
+def load_array(data: bytes, name: str) -> Array:
+    """The array of a .npy file. Raises: InputError."""
+    try:
+        array = np.load(io.BytesIO(data), allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        reason = (
+            "of objects" if "pickle" in str(error).lower() else f"that cannot be read: {' '.join(str(error).split())}"
+        )
+        message = f"{name} is a .npy file {reason}, must be of numbers or strings"
+        raise InputError(message) from None
+    assert isinstance(array, np.ndarray)
+    return array
+
+
+def load_archive(data: bytes, name: str) -> dict[str, Array]:
+    """The arrays of a .npz file by name. Raises: InputError."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            found = {key: archive[key] for key in archive.files}
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+        message = f"{name} is a zip archive that is no .npz file: {' '.join(str(error).split())}"
+        raise InputError(message) from None
+    if not found or not all(isinstance(array, np.ndarray) for array in found.values()):
+        message = f"{name} is a zip archive, and no .npz file: it holds no arrays"
+        raise InputError(message)
+    return found
+
+
+def _of_archive(arrays: dict[str, Array], name: str, feed: Feed) -> Reading:
+    """The array of the tensor's name, or the only one."""
+    if feed.tensor.name in arrays:
+        return _fitting(arrays[feed.tensor.name], name, feed)
+    if len(arrays) == 1:
+        return _fitting(next(iter(arrays.values())), name, feed)
+    message = f"{name} has {', '.join(sorted(arrays)[:8])}, and none is called as {feed.label()}"
+    raise feed.error(message)
+
+
+def _fitting(array: Array, name: str, feed: Feed) -> Reading:
+    """An array in the tensor's dtype: floats for floats, integers in range for integers, floats quantized by the tensor's scale."""
+    wanted = array_type(feed.tensor.type)
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    if array.dtype == wanted or wanted == object:
+        return Reading(array, "")
+    kinds = array.dtype.kind + wanted.kind
+    if kinds == "ff":
+        return Reading(array.astype(wanted), f"from {array.dtype}")
+    if kinds[0] == "f" and feed.tensor.quantization.scales:
+        return feed.of_reals(array)
+    if kinds[0] in "iu" and kinds[1] in "iu":
+        limits = np.iinfo(wanted)
+        if not array.size or (int(array.min()) >= limits.min and int(array.max()) <= limits.max):
+            return Reading(array.astype(wanted), f"from {array.dtype}")
+        message = (
+            f"{name} has values from {array.min()} to {array.max()}, {feed.label()} takes {limits.min} to {limits.max}"
+        )
+        raise feed.error(message)
+    message = f"{name} is of {array.dtype}, {feed.label()} takes {wanted}{_advice(array, wanted)}"
+    raise feed.error(message)
+
+
+def _advice(array: Array, wanted: np.dtype[Any]) -> str:
+    if array.dtype == np.uint8 and wanted.kind == "f":
+        return ": pixels become floats by (x - mean) / std; give the image file, or save the array as floats"
+    return f": save it with .astype('{wanted}')"
+
+
+def _lines(data: bytes) -> Reading:
+    """A string a line."""
+    return Reading(np.array([*data.splitlines(), None], object)[:-1], "")
+
+
+def _raw(data: bytes, name: str, feed: Feed) -> Reading:
+    """Bytes of exactly the tensor's size; one open dimension becomes as long as they make it. Raises: InputError."""
+    if feed.tensor.type in ENCODED:
+        message = f"{name} is nothing known, and {feed.label()} takes no raw bytes: give it as .npy"
+        raise feed.error(message)
+    dtype = array_type(feed.tensor.type)
+    open_dims = [at for at, dim in enumerate(feed.shape) if dim < 0]
+    row = math.prod(dim for dim in feed.shape if dim >= 0) * dtype.itemsize
+    shape = list(feed.shape)
+    if len(open_dims) == 1 and row and data and len(data) % row == 0:
+        shape[open_dims[0]] = len(data) // row
+    else:
+        shape = [abs(dim) for dim in shape]
+        size = math.prod(shape) * dtype.itemsize
+        if len(data) != size:
+            guess = looks_like(memoryview(data))
+            seems = f"it looks like {guess}" if guess else "it is no .npy, .npz, .wav or image file"
+            message = f"{name} has {len(data)} bytes, raw data of {feed.label()} has {size}; {seems}"
+            raise feed.error(message)
+    return Reading(np.frombuffer(data, dtype).reshape(shape), "raw bytes")

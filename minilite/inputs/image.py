@@ -1,0 +1,106 @@
+"""Images as a tensor takes them: scaled to its height and width, in as many channels."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from minilite.errors import InputError
+from minilite.inputs.feed import Feed, Reading, Shape
+
+if TYPE_CHECKING:
+    from minilite.format.model import Array
+
+_MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
+"""Those that are read: the common ones, as images may come from strangers."""
+BEGINNINGS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"BM", b"GIF8", b"II*\0", b"MM\0*", b"P5", b"P6")
+
+
+class Layout(NamedTuple):
+    """Which dimensions of a tensor are an image's; sizes are -1 where any will do."""
+
+    height: int
+    width: int
+    channels: int
+    first: bool
+    """Channels come before height and width."""
+    shape: Shape
+
+    def arranged(self, pixels: Array) -> Array:
+        """An array (height, width, channels) in the tensor's order and rank."""
+        array = np.ascontiguousarray(pixels.transpose(2, 0, 1)) if self.first else pixels
+        rank = len(self.shape)
+        if rank == 2 or (rank == 3 and self.shape[0] == 1 and self.channels == 1 and not self.first):
+            array = array[..., 0]
+        return array[None] if array.ndim < rank else array
+
+
+def is_image(data: bytes) -> bool:
+    """Whether bytes begin as an image does."""
+    return data.startswith(BEGINNINGS) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP")
+
+
+def layout(feed: Feed) -> Layout:
+    """How the tensor holds an image: (batch of 1, height, width, channels), channels first, or without some of them. Raises: InputError."""
+    shape = tuple(feed.shape)
+    inner = shape[1:] if len(shape) == 4 else shape
+    if len(shape) == 2:
+        return Layout(*shape, 1, False, shape)
+    if len(inner) != 3 or (len(shape) == 4 and shape[0] not in (1, -1)):
+        message = f"{feed.label()} takes no image: an image has height, width and channels, and a batch of 1"
+        raise feed.error(message)
+    if inner[2] in _MODES:
+        return Layout(inner[0], inner[1], inner[2], False, shape)
+    if inner[0] in _MODES and not (len(shape) == 3 and inner[0] == 1):
+        return Layout(inner[1], inner[2], inner[0], True, shape)
+    if len(shape) == 3 and inner[0] in (1, -1):
+        return Layout(inner[1], inner[2], 1, False, (1, *inner[1:]))
+    message = f"{feed.label()} takes no image: 1, 3 or 4 channels come last or first, it has {inner[2]} or {inner[0]}"
+    raise feed.error(message)
+
+
+def read_image(data: bytes, name: str, feed: Feed) -> Reading:
+    """An image file's bytes for the tensor, stretched to its height and width. Raises: InputError."""
+    wanted = layout(feed)
+    image = _opened(data, name)
+    size, mode = image.size, image.mode
+    width = wanted.width if wanted.width > 0 else size[0]
+    height = wanted.height if wanted.height > 0 else size[1]
+    done = [f"{size[0]}x{size[1]} {mode}"]
+    image = image.convert(_MODES[wanted.channels])
+    if (width, height) != size:
+        from PIL import Image
+
+        image = image.resize((width, height), Image.Resampling.BILINEAR)
+        done.append(f"scaled to {width}x{height}")
+    pixels = np.asarray(image, np.uint8).reshape(height, width, wanted.channels)
+    made = feed.of_pixels(pixels)
+    return Reading(wanted.arranged(made.array), ", ".join([*done, *filter(None, [made.note])]))
+
+
+def _opened(data: bytes, name: str) -> Any:
+    """The image, upright, with 8 bits a channel. Raises: InputError."""
+    try:
+        from PIL import Image, ImageOps
+    except ImportError:
+        message = f"{name} is an image, and reading one takes Pillow: pip install pillow"
+        raise InputError(message) from None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of images that are very large
+            image: Image.Image = Image.open(io.BytesIO(data), formats=_FORMATS)
+            image.load()
+            image = ImageOps.exif_transpose(image)
+    except (OSError, SyntaxError, ValueError, Warning, Image.DecompressionBombError, MemoryError) as error:
+        message = f"{name} is an image that cannot be read: {' '.join(str(error).split())}"
+        raise InputError(message) from None
+    if image.mode.startswith("I;16"):
+        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+    if image.mode in ("I", "F"):
+        message = f"{name} is an image of {image.mode} elements, must have 8 or 16 bits a channel"
+        raise InputError(message)
+    return image

@@ -1,0 +1,92 @@
+"""Sound as a tensor takes it: samples from -1 to 1, in one row."""
+
+from __future__ import annotations
+
+import io
+import math
+import wave
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from minilite.errors import InputError
+from minilite.inputs.feed import Feed, Reading
+
+if TYPE_CHECKING:
+    from minilite.format.model import Array
+
+_MOST_CHANNELS = 8
+
+
+def is_sound(data: bytes) -> bool:
+    """Whether bytes begin as a .wav file does."""
+    return data[:4] == b"RIFF" and data[8:12] == b"WAVE"
+
+
+def read_sound(data: bytes, name: str, feed: Feed) -> Reading:
+    """A .wav file's bytes for the tensor: cut, or filled up with silence, to its length where that is fixed. Raises: InputError."""
+    samples, rate = _samples(data, name)
+    told = feed.about.sample_rate if feed.about is not None else 0
+    if told and told != rate:
+        message = f"{name} has {rate} samples a second, {feed.label()} takes {told}: convert it, say with sox {name} -r {told} out.wav"
+        raise feed.error(message)
+    done = [f"{len(samples) / rate:.3g} s of {rate} Hz"]
+    axis = _axis(feed)
+    channels = feed.shape[-1] if axis != len(feed.shape) - 1 and feed.shape[-1] > 1 else 1
+    if samples.shape[1] != channels:
+        if channels != 1:
+            message = f"{name} has {samples.shape[1]} channels, {feed.label()} takes {channels}"
+            raise feed.error(message)
+        done.append(f"mean of {samples.shape[1]} channels")
+        samples = samples.mean(axis=1, keepdims=True, dtype=np.float32)
+    length = feed.shape[axis] if feed.shape[axis] >= 0 else len(samples)
+    if length < len(samples):
+        done.append(f"the first {length} of {len(samples)} samples")
+    elif length > len(samples):
+        done.append(f"{length - len(samples)} samples of silence added")
+        samples = np.concatenate([samples, np.zeros((length - len(samples), channels), np.float32)])
+    shape = [1] * len(feed.shape)
+    shape[axis] = length
+    shape[-1] = channels if axis != len(feed.shape) - 1 else length
+    made = feed.of_reals(samples[:length].reshape(shape))
+    return Reading(made.array, ", ".join([*done, *filter(None, [made.note])]))
+
+
+def _axis(feed: Feed) -> int:
+    """Which dimension has the samples: the only one that is not 1, channels aside. Raises: InputError."""
+    shape = feed.shape
+    long = [at for at, dim in enumerate(shape) if dim != 1]
+    if len(long) == 2 and long[1] == len(shape) - 1 and 1 < shape[-1] <= _MOST_CHANNELS:
+        long.pop()
+    if len(long) == 2 and shape[long[0]] < 0 and long[0] == 0:
+        long.pop(0)  # the batch
+    if len(long) != 1:
+        message = f"{feed.label()} takes no sound: samples lie in one dimension; features go in as .npy"
+        raise feed.error(message)
+    return long[0]
+
+
+def _samples(data: bytes, name: str) -> tuple[Array, int]:
+    """Samples (frames, channels) from -1 to 1, 1 excluded, and how many frames a second has. Raises: InputError."""
+    try:
+        with wave.open(io.BytesIO(data)) as file:
+            channels, width, rate, frames = file.getparams()[:4]
+            raw = file.readframes(frames)
+    except (wave.Error, EOFError, ValueError, RuntimeError) as error:
+        reason = str(error) or "it ends early"
+        message = f"{name} is a .wav file that cannot be read: {reason}; samples have to be integers of 8 to 32 bits"
+        raise InputError(message) from None
+    if not raw or not rate:
+        message = f"{name} is a .wav file without samples"
+        raise InputError(message)
+    raw = raw[: len(raw) // (channels * width) * channels * width]
+    values: Array
+    if width == 1:
+        values = np.frombuffer(raw, np.uint8).astype(np.float32) - 128
+    elif width == 3:
+        padded = np.zeros((len(raw) // 3, 4), np.uint8)
+        padded[:, 1:] = np.frombuffer(raw, np.uint8).reshape(-1, 3)
+        values = padded.view("<i4")[:, 0].astype(np.float32) / 256
+    else:
+        values = np.frombuffer(raw, f"<i{width}").astype(np.float32)
+    return (values * np.float32(math.ldexp(1, 1 - 8 * width))).reshape(-1, channels), rate

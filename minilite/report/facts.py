@@ -1,0 +1,163 @@
+"""What is in a model, and where a plan puts it, as plain values: what `minilite inspect` prints, as text or as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from minilite._native import Plan
+from minilite.errors import ModelFormatError
+from minilite.format._spec import default_options, options_table
+from minilite.format.model import Model, Node, Subgraph
+
+_FOREVER = 2**31 - 1
+
+Facts = dict[str, Any]
+
+
+def model_facts(model: Model, title: str, plan: Plan | None = None) -> Facts:
+    """All of a model; with a plan also what becomes of each node and tensor, frame by frame.
+
+    Offsets are bytes from the start of the frame's region; for frame 0 that is the arena. Lifetimes are node positions,
+    both ends inclusive; the last is None where it is the end of the run.
+    """
+    frames = plan.frames() if plan is not None else [(s.index, -1, -1) for s in model.subgraphs]
+    return {
+        "model": title,
+        "description": model.description,
+        "subgraphs": len(model.subgraphs),
+        "signatures": [
+            {"key": s.key, "inputs": dict(s.inputs), "outputs": dict(s.outputs), "subgraph": s.subgraph}
+            for s in model.signatures
+        ],
+        "metadata": {name: len(data) for name, data in model.metadata.items()},
+        "about": _about(model),
+        "associated_files": _associated(model),
+        "frames": [_frame(model, plan, number, frame) for number, frame in enumerate(frames)],
+        "arena_bytes": plan.arena_bytes if plan is not None else None,
+        "lower_bound": plan.lower_bound if plan is not None else None,
+    }
+
+
+def _about(model: Model) -> Facts | str:
+    """What the metadata say; why they cannot be read."""
+    try:
+        about = model.metadata.about
+    except ModelFormatError as error:
+        return str(error)
+    found: Facts = {key: value for key, value in about._asdict().items() if value and isinstance(value, str)}
+    for role, tensors in (("inputs", about.inputs), ("outputs", about.outputs)):
+        if tensors:
+            found[role] = [_set(tensor._asdict()) for tensor in tensors]
+    return found
+
+
+def _set(fields: Mapping[str, Any]) -> Facts:
+    """Fields that say something; files by name."""
+    shown = {key: value for key, value in fields.items() if value}
+    if "files" in shown:
+        shown["files"] = [file.name for file in shown["files"]]
+    return shown
+
+
+def _associated(model: Model) -> Mapping[str, int] | str:
+    try:
+        return {name: len(data) for name, data in model.associated_files.items()}
+    except ModelFormatError as error:
+        return str(error)
+
+
+def _frame(model: Model, plan: Plan | None, number: int, frame: tuple[int, int, int]) -> Facts:
+    index, parent, caller = frame
+    subgraph = model.subgraphs[index]
+    return {
+        "frame": number if plan is not None else None,
+        "subgraph": index,
+        "name": subgraph.name,
+        "calling_frame": parent if parent >= 0 else None,
+        "calling_node": caller if parent >= 0 else None,
+        "nodes": _nodes(subgraph, plan, number),
+        "tensors": _tensors(subgraph, plan, number),
+        "scratch": _scratch(subgraph, plan, number) if plan is not None else [],
+    }
+
+
+def _settings(node: Node) -> Facts:
+    """The options that are set: false, NONE and empty ones are left out, and what the format has where a file says nothing."""
+    found = None if node.custom else options_table(node.op)
+    usual = default_options(found.table) if found is not None else {}
+    return {
+        key: value
+        for key, value in node.options.items()
+        if value not in (False, None, "NONE", (), b"") and (key == "padding" or not value or value != usual.get(key))
+    }
+
+
+def _nodes(subgraph: Subgraph, plan: Plan | None, frame: int) -> list[Facts]:
+    found = []
+    position = 0
+    for node in subgraph.nodes:
+        status = None
+        if plan is not None:
+            # A node that lowering replaced by constants has no place in the C graph.
+            if all(plan.tensor(i, frame).storage == "constant" for i in node.outputs if i >= 0) and node.outputs:
+                status = "constant"
+            else:
+                status = plan.node_status(position, frame)
+                position += 1
+        facts = {
+            "node": node.index,
+            "op": node.op,
+            "custom": node.custom,
+            "version": node.version,
+            "inputs": node.inputs,
+            "outputs": node.outputs,
+            "becomes": status,
+            "options": _settings(node),
+        }
+        found.append(facts)
+    return found
+
+
+def _tensors(subgraph: Subgraph, plan: Plan | None, frame: int) -> list[Facts]:
+    records = {r[0]: r for r in plan.records(frame)} if plan is not None else {}
+    found = []
+    for tensor in subgraph.tensors:
+        role = "in" if tensor.index in subgraph.inputs else "out" if tensor.index in subgraph.outputs else ""
+        facts: Facts = {
+            "tensor": tensor.index,
+            "name": tensor.name,
+            "role": role,
+            "type": tensor.type.name.lower(),
+            "scale": float(tensor.quantization.scale) if len(tensor.quantization.scales) == 1 else None,
+            "zero_point": int(tensor.quantization.zero_point) if len(tensor.quantization.scales) == 1 else None,
+        }
+        if plan is None:
+            kind = "constant" if tensor.data is not None else "variable" if tensor.is_variable else ""
+            facts["shape"] = tensor.shape_signature or tensor.shape
+            facts |= {"storage": kind, "bytes": tensor.data.nbytes if tensor.data is not None else None}
+        else:
+            facts |= _placed(plan, tensor.index, frame, records.get(tensor.index))
+        found.append(facts)
+    return found
+
+
+def _placed(plan: Plan, index: int, frame: int, record: tuple[int, int, int, int, int] | None) -> Facts:
+    state = plan.tensor(index, frame)
+    placed = state.storage in ("arena", "persistent") and state.offset >= 0
+    return {
+        "shape": state.shape,
+        "storage": state.storage,
+        "bytes": state.bytes,
+        "offset": state.offset if placed else None,
+        "first_node": record[2] if record else None,
+        "last_node": record[3] if record and record[3] != _FOREVER else None,
+        "lives": record is not None,
+        "shares_with": state.root if placed and state.root != index else None,
+        "dynamic": state.dynamic,
+    }
+
+
+def _scratch(subgraph: Subgraph, plan: Plan, frame: int) -> list[Facts]:
+    tensors = len(subgraph.tensors)
+    return [{"node": r[0] - tensors, "bytes": r[1], "offset": r[4]} for r in plan.records(frame) if r[0] >= tensors]

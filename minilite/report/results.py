@@ -1,0 +1,151 @@
+"""What came out of a run: real numbers, the first values, classes by score with their labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minilite.errors import InputError
+from minilite.format.dtypes import TensorType
+from minilite.format.metadata import Metadata, split_labels
+from minilite.format.model import Array, Tensor
+from minilite.real import real
+from minilite.report.text import cut, shape_text, table
+
+SHOWN = 6
+"""Values that a line shows."""
+_ROWS = 4
+"""Rows of a batch that are ranked in text."""
+
+
+class Labels(NamedTuple):
+    """The labels of an output."""
+
+    texts: tuple[str, ...] = ()
+    of_values: bool = False
+    """Each value is the number of a label; else each element of the last dimension has one."""
+
+    def of(self, number: int) -> str:
+        """The label of a number; empty where it has none."""
+        return self.texts[number] if 0 <= number < len(self.texts) else ""
+
+
+class Output(NamedTuple):
+    """An output of a run."""
+
+    tensor: Tensor
+    array: Array
+    """As the tensor has it."""
+    labels: Labels = Labels()
+
+    @property
+    def values(self) -> Array:
+        """Real numbers, where the tensor is quantized."""
+        return real(self.tensor, self.array)
+
+    @property
+    def classes(self) -> int:
+        """The elements of the last dimension; 0 where they are no scores."""
+        return self.array.shape[-1] if self.array.ndim and self.array.dtype.kind in "fiu" else 0
+
+
+def labels_of(metadata: Metadata, outputs: int) -> list[Labels]:
+    """The labels of each output that the model itself carries. Raises: ModelFormatError."""
+    found = []
+    for output in range(outputs):
+        file = metadata.label_file(output)
+        found.append(Labels(metadata.labels(output), file is not None and file.labels == "value"))
+    return found
+
+
+def given_labels(
+    data: bytes, name: str, tensors: Sequence[Tensor], arrays: Sequence[Array], told: Sequence[Labels]
+) -> list[Labels]:
+    """The labels of a file for the outputs that have as many classes, or whose values are labels' numbers.
+
+    Raises: InputError where there is no such output.
+    """
+    texts = split_labels(data)
+    found = []
+    for tensor, array, labels in zip(tensors, arrays, told, strict=True):
+        fits = Output(tensor, array).classes == len(texts)
+        found.append(Labels(texts, labels.of_values) if fits or labels.of_values else Labels())
+    if not any(labels.texts for labels in found):
+        shapes = ", ".join(f"'{cut(t.name)}' {shape_text(a.shape)}" for t, a in zip(tensors, arrays, strict=True))
+        message = f"{name} has {len(texts)} labels, no output has as many classes: {shapes}"
+        raise InputError(message)
+    return found
+
+
+def ranking(output: Output, top: int) -> list[list[dict[str, Any]]]:
+    """For each row of the last dimension the `top` classes with the greatest values: class, label, score."""
+    if not output.classes:
+        return []
+    rows = output.values.reshape(-1, output.classes)
+    ranked = np.argsort(-rows.astype(np.float64), axis=-1, kind="stable")[:, :top]
+    return [
+        [{"class": int(i), "label": output.labels.of(int(i)) or None, "score": row[i].item()} for i in order]
+        for row, order in zip(rows, ranked, strict=True)
+    ]
+
+
+def output_facts(output: Output, top: int | None) -> dict[str, Any]:
+    """An output for a program: name, index, shape, type, scale and zero point, values, classes by score."""
+    tensor, values = output.tensor, output.values
+    facts: dict[str, Any] = {
+        "name": tensor.name,
+        "index": tensor.index,
+        "shape": list(output.array.shape),
+        "type": tensor.type.name.lower(),
+        "scale": float(tensor.quantization.scale) if tensor.quantization.scales else None,
+        "zero_point": int(tensor.quantization.zero_point) if tensor.quantization.scales else None,
+        "values": values,
+    }
+    if is_ranked(output, top):
+        facts["top"] = ranking(output, top if top is not None else 5)
+    if output.labels.of_values:
+        facts["labels"] = _value_labels(output)
+    return facts
+
+
+def _value_labels(output: Output) -> list[str]:
+    values = output.values.ravel()
+    return [output.labels.of(int(value)) if math.isfinite(value) else "" for value in values.tolist()]
+
+
+def is_ranked(output: Output, top: int | None) -> bool:
+    """Whether an output is shown by class: it has labels, one a class, or the user asked for it and there is more than one."""
+    if output.labels.of_values or output.classes < 2:
+        return False
+    return top is not None or len(output.labels.texts) == output.classes
+
+
+def values_text(output: Output) -> str:
+    """The first values, or their labels."""
+    values = output.values.ravel()
+    more = " ..." if values.size > SHOWN else ""
+    if output.labels.of_values:
+        return ", ".join(_value_labels(output)[:SHOWN]) + more
+    return " ".join(_value(value, output.tensor.type) for value in values[:SHOWN].tolist()) + more
+
+
+def _value(value: Any, kind: TensorType) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return repr(value) if kind == TensorType.STRING else str(value)
+
+
+def ranking_text(output: Output, top: int, width: int | None) -> str:
+    """The classes with the greatest scores as a table, row by row of the batch."""
+    ranked = ranking(output, top)
+    rows: list[list[str | int | None]] = []
+    for number, best in enumerate(ranked[:_ROWS]):
+        rows += [
+            [number if len(ranked) > 1 else None, one["class"], one["label"], f"{one['score']:.6g}"] for one in best
+        ]
+    more = f", the first {_ROWS} of {len(ranked)} rows" if len(ranked) > _ROWS else ""
+    head = f"top {min(top, output.classes)} of the {output.classes} classes of '{cut(output.tensor.name)}'{more}"
+    return head + "\n" + table(["row", "class", "label", "score"], rows, width=width)

@@ -1,0 +1,127 @@
+"""docs/command.md: its console blocks print what it shows, its keys are those of the JSON."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from support.media import npy
+from support.metadata import RGB, labelled, metadata, with_files
+
+from minilite.cli import main
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
+
+DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "command.md"
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+OPEN = ("counters", "metadata", "about", "associated_files", "options", "inputs", "outputs")
+"""Keys whose own keys hang on the model, where the document says `.*`."""
+
+
+def steps(block: str) -> Iterator[tuple[str, str]]:
+    """(command, what it prints) of a console block."""
+    for part in block.split("\n$ "):
+        command, _, shown = part.removeprefix("$ ").partition("\n")
+        yield command, shown.rstrip("\n")
+
+
+def test_commands_print_what_is_shown(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    function = f'minilite() {{ {shlex.quote(sys.executable)} -m minilite "$@"; }}\n'
+    ran = 0
+    for language, text in BLOCK.findall(DOCUMENT.read_text()):
+        if language == "python":
+            exec(text, {})  # noqa: S102
+            continue
+        for command, shown in steps(text):
+            done = subprocess.run(
+                ["bash", "-c", function + command],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+            )
+            pattern = "(?s:.*?)".join(map(re.escape, shown.split("...")))
+            assert re.fullmatch(pattern, done.stdout.rstrip("\n")), f"$ {command}\n{done.stdout}"
+            ran += 1
+    assert ran >= 8
+
+
+def documented() -> dict[str, set[str]]:
+    """The keys in the table by command."""
+    rows = re.findall(r"^\| `([a-z][^`|]*)` \| (.*) \|$", DOCUMENT.read_text(), re.MULTILINE)
+    return {command: set(re.findall(r"`([^`]+)`", re.sub(r"\([^)]*\)", "", cell))) for command, cell in rows}
+
+
+def paths(value: Any, here: str = "") -> Iterator[str]:
+    """Every key that leads to a plain value: a.b, a[].b; lists of plain values are plain."""
+    if isinstance(value, dict):
+        if here.split(".")[-1] in OPEN:
+            yield f"{here}.*"
+        else:
+            for key, each in value.items():
+                yield from paths(each, f"{here}.{key}" if here else key)
+    elif isinstance(value, list) and value and holds_dicts(value):
+        for each in value:
+            yield from paths(each, f"{here}[]")
+    elif value != []:
+        yield here
+
+
+def holds_dicts(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and any(map(holds_dicts, value)))
+
+
+def everything() -> bytes:
+    """A model with metadata, a signature, scratch, a second output of labels' numbers."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    weights = graph.constant("w", np.ones((4, 3, 3, 3), np.float32))
+    x = graph.input("x", (1, 8, 8, 3))
+    y = graph.node("CONV_2D", [x, weights], out=("y", (1, 4, 4, 4)), options={"stride_w": 2, "stride_h": 2})
+    k = graph.constant("k", np.int32(2))
+    best, numbers = graph.node(
+        "TOPK_V2", [y, k], out=[("best", (1, 4, 4, 2)), ("numbers", (1, 4, 4, 2), TensorType.INT32)]
+    )
+    graph.output(y, best, numbers)
+    builder.signature("main", {"x": x}, {"y": y})
+    builder.metadata(
+        "TFLITE_METADATA", metadata([RGB], [{0: "y"}, labelled("two.txt"), labelled("two.txt", 3)], name="m")
+    )
+    return with_files(builder.build(), {"two.txt": "a\nb\n"})
+
+
+@pytest.fixture
+def printed(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A function that gives the JSON of a command, whose MODEL is one with everything."""
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("m.tflite").write_bytes(everything())
+    pathlib.Path("x.npy").write_bytes(npy(np.ones((1, 8, 8, 3), np.float32)))
+
+    def printed_(command: str) -> Any:
+        words = {"run MODEL": "run m.tflite x.npy", "run": "run"}.get(command, f"{command} m.tflite").split()
+        assert main([*words, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return printed_
+
+
+@pytest.mark.parametrize("command", documented())
+def test_keys_are_those_of_the_json(command: str, printed: Any) -> None:
+    found = set(paths(printed(command)))
+    listed = documented()[command]
+    assert found - listed == set()
+    assert {key for key in listed - found if not key.startswith("frames[].scratch")} == set()
+
+
+def test_all_commands_with_json_are_listed() -> None:
+    assert set(documented()) == {"run MODEL", "run", "inspect", "inspect --check", "plan", "plan --compare", "profile"}

@@ -1,0 +1,157 @@
+"""The command among others: completion, closed pipes, widths, colours, progress, interruption."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import pty
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+from support.metadata import passing
+
+from minilite._native import strategies
+from minilite.cli import main, output, parsers
+from minilite.cli.output import progress
+
+COMMAND = [sys.executable, "-m", "minilite"]
+
+
+def completed(shell: str, words: list[str], folder: pathlib.Path) -> list[str]:
+    """What the shell's function answers to the last of these words."""
+    script = subprocess.run([*COMMAND, "completion", shell], capture_output=True, text=True, check=True).stdout
+    asked = f'COMP_WORDS=({" ".join(map(repr, words))}); COMP_CWORD={len(words) - 1}; _minilite; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    done = subprocess.run(["bash", "-euc", script + asked], capture_output=True, text=True, check=True, cwd=folder)
+    return done.stdout.split()
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_bash_completes_commands_options_and_names(tmp_path: pathlib.Path) -> None:
+    assert completed("bash", ["minilite", ""], tmp_path) == list(parsers())
+    assert completed("bash", ["minilite", "pl"], tmp_path) == ["plan"]
+    assert completed("bash", ["minilite", "run", "m.tflite", "--la"], tmp_path) == ["--labels"]
+    assert completed("bash", ["minilite", "plan", "--com"], tmp_path) == ["--compare"]
+    assert completed("bash", ["minilite", "run", "--planner", ""], tmp_path) == list(strategies())
+    assert completed("bash", ["minilite", "run", "--resolver", "r"], tmp_path) == ["reference"]
+    assert completed("bash", ["minilite", "completion", ""], tmp_path) == ["bash", "zsh"]
+    assert completed("bash", ["minilite", "run", "m"], tmp_path) == []
+
+
+def test_zsh_loads_what_the_script_needs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "bash"]) == 0
+    bash = capsys.readouterr().out
+    assert main(["completion", "zsh"]) == 0
+    assert capsys.readouterr().out == "autoload -Uz compinit bashcompinit\ncompinit\nbashcompinit\n" + bash
+
+
+@pytest.fixture
+def model(tmp_path: pathlib.Path) -> str:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(passing((1, 200)))
+    return str(path)
+
+
+@pytest.mark.parametrize("arguments", [["run"], ["run", "--json"], ["inspect"], ["inspect", "--json"]])
+def test_a_closed_pipe_is_no_error(arguments: list[str], model: str) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([*COMMAND, *arguments, model], stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def in_terminal(*arguments: str, columns: int = 0, **environment: str) -> tuple[int, str]:
+    """The exit status and all that a command writes to a terminal of so many columns."""
+    leader, follower = pty.openpty()
+    if columns:
+        import fcntl
+        import struct
+        import termios
+
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
+    plain = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES")}
+    done = subprocess.Popen([*COMMAND, *arguments], stdout=follower, stderr=follower, env=plain | environment)
+    os.close(follower)
+    found = b""
+    while True:
+        try:
+            part = os.read(leader, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        found += part
+    os.close(leader)
+    return done.wait(), found.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("columns", [80, 100, 160])
+def test_lines_fit_the_terminal(columns: int, model: str) -> None:
+    for arguments in (["run", model], ["run"], ["inspect", model], ["plan", "--compare", model]):
+        status, text = in_terminal(*arguments, columns=columns)
+        assert status == 0
+        assert max(map(len, text.splitlines())) <= columns
+
+
+def test_nothing_is_coloured(model: str) -> None:
+    """NO_COLOR has nothing to take away."""
+    for environment in ({}, {"NO_COLOR": "1"}, {"FORCE_COLOR": "1"}):
+        status, text = in_terminal("inspect", model, **environment)
+        assert status == 0
+        assert "\x1b[" not in text
+
+
+class Terminal:
+    """Standard error as a terminal."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> None:
+        self.text += text
+
+    def flush(self) -> None:
+        pass
+
+
+def test_long_work_says_how_far_it_is_and_wipes_it_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    terminal = Terminal()
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(sys, "stderr", terminal)
+    seen = []
+    for item in progress(range(10), "run", 10):
+        now[0] += 0.5
+        seen.append(item)
+    assert seen == list(range(10))
+    assert "run 4 of 10, 3 s left" in terminal.text
+    assert "run 2 of 10" not in terminal.text  # short work says nothing
+    assert terminal.text.endswith("\r\x1b[K")
+    terminal.text = ""
+    for _ in progress(range(10), "run", 10):
+        pass
+    assert terminal.text == ""
+    monkeypatch.setattr(terminal, "isatty", lambda: False)
+    for _ in progress(range(10), "run", 10):
+        now[0] += 5
+    assert terminal.text == ""
+
+
+def test_the_width_is_what_columns_says_else_100(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "77")
+    assert output.width() == 77
+
+
+def test_interrupted_commands_say_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("minilite.cli.digits.run", interrupted)
+    assert main(["run"]) == 130
+    assert capsys.readouterr().err == "minilite: interrupted\n"

@@ -1,0 +1,130 @@
+"""The public names of minilite, from their docstrings.
+
+python -m tools.api_reference > /tmp/api.md && cp /tmp/api.md docs/api.md
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import minilite
+from minilite import memory
+from minilite._native import Plan, Usage
+from minilite.format import model
+from minilite.format.builder import ModelBuilder, SubgraphBuilder
+from minilite.interpreter import Delegate, InterpreterWithCustomOps, load_delegate
+
+HEAD = """# API
+
+Every public name, from its docstring; `python -m tools.api_reference` prints this page anew. Where a tensor is meant, its number, its
+name or its details do. Shapes are tuples of elements, sizes are in bytes, numbers of nodes are half-open ranges."""
+
+PAGES: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
+    ("Running models", "minilite", (minilite.Interpreter, minilite.SignatureRunner, minilite.OpResolverType)),
+    ("Standing in for LiteRT", "minilite.interpreter", (InterpreterWithCustomOps, Delegate, load_delegate)),
+    ("", "minilite", (minilite.install_as,)),
+    ("Kernels of your own", "minilite", (minilite.kernel, minilite.get_include)),
+    ("Plans and memory", "minilite.Interpreter", (Plan, Usage)),
+    ("Planning without a model", "minilite.memory", tuple(getattr(memory, name) for name in memory.__all__)),
+    ("Models", "minilite", (minilite.load_model,)),
+    ("", "minilite.format.model", (model.Model, model.Subgraph, model.Node, model.Tensor, model.Quantization)),
+    ("Building models", "minilite.format.builder", (ModelBuilder, SubgraphBuilder)),
+    ("Errors", "minilite", tuple(getattr(minilite, name) for name in minilite.__all__ if name.endswith("Error"))),
+)
+"""Heading (none: it goes on), where the names are imported from, and what is described."""
+MADE_BY_CALLERS = {
+    minilite.Interpreter,
+    InterpreterWithCustomOps,
+    Delegate,
+    memory.ArenaPlanner,
+    ModelBuilder,
+    memory.PlannerGraph,
+}
+WIDTH = 100
+
+
+def signature(name: str, member: Any) -> str:
+    """A call as it is written, an argument a line where it is long."""
+    try:
+        found = inspect.signature(member)
+    except (TypeError, ValueError):
+        return name
+    arguments, starred = [], False
+    for parameter in found.parameters.values():
+        if parameter.name in ("self", "cls"):
+            continue
+        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
+            arguments.append("*")
+        starred = starred or parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
+        arguments.append(_argument(parameter))
+    returns = "" if found.return_annotation in (found.empty, "None", None) else f" -> {_kind(found.return_annotation)}"
+    line = f"{name}({', '.join(arguments)}){returns}"
+    return line if len(line) <= WIDTH else f"{name}(\n    " + ",\n    ".join(arguments) + f",\n){returns}"
+
+
+def _argument(parameter: inspect.Parameter) -> str:
+    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    kind = "" if parameter.annotation is parameter.empty else f": {_kind(parameter.annotation)}"
+    if parameter.default is parameter.empty:
+        return f"{stars}{parameter.name}{kind}"
+    default = str(parameter.default) if isinstance(parameter.default, enum.Enum) else repr(parameter.default)
+    return f"{parameter.name}{kind} = {default}"
+
+
+def _kind(annotation: Any) -> str:
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return re.sub(r"\b(?:minilite|typing|numpy|collections|options|model)\.(?:\w+\.)*(?=\w)", "", text)
+
+
+def text_of(member: Any) -> str:
+    return inspect.cleandoc(inspect.getdoc(member) or "").replace("``", "`")
+
+
+def members(described: type) -> Iterator[tuple[str, Any]]:
+    """Public methods and properties that have a docstring, those of ours that it inherits among them, as they are written."""
+    written: dict[str, Any] = {}
+    for base in reversed([base for base in described.__mro__ if base.__module__.startswith("minilite")]):
+        written.update({name: member for name, member in vars(base).items() if not name.startswith("_")})
+    for name, member in written.items():
+        plain = member.__func__ if isinstance(member, classmethod | staticmethod) else member
+        if (inspect.isfunction(plain) or isinstance(plain, property)) and plain.__doc__:
+            yield name, plain
+
+
+def _with_fields(kind: type) -> str:
+    """A class that callers are given: its name, and its values or fields."""
+    if issubclass(kind, enum.Enum):
+        return f"{kind.__name__}: " + ", ".join(kind.__members__)
+    fields = getattr(kind, "_fields", None) or list(getattr(kind, "__dataclass_fields__", ()))
+    return kind.__name__ + (": " + ", ".join(field for field in fields if not field.startswith("_")) if fields else "")
+
+
+def described(where: str, item: Any) -> Iterator[str]:
+    """A heading, the docstring, and each member."""
+    if not callable(item):
+        return
+    kind, name = isinstance(item, type), item.__name__
+    call = signature(name, item) if not kind or item in MADE_BY_CALLERS else _with_fields(item)
+    yield f"### {name}\n\n```text\n{where}.{call}\n```\n\n{text_of(item)}"
+    if kind and item is not InterpreterWithCustomOps:
+        for member, found in members(item):
+            call = member if isinstance(found, property) else signature(member, found)
+            yield f"```text\n{call}\n```\n\n{text_of(found)}"
+
+
+def page() -> str:
+    """The whole document."""
+    parts = [HEAD]
+    for heading, where, items in PAGES:
+        parts += [f"## {heading}"] if heading else []
+        for item in items:
+            parts += described(where, item)
+    return "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    print(page(), end="")
