@@ -3,24 +3,11 @@
 
 enum { BLOCK_BYTES = 64 << 10, MANY_ROWS = 7 };
 
-/* Multiplications of a block: few take 2 to 3 us, ten times what sharing them costs; and enough blocks, but no more. */
-enum { LEAST_WORK = 1 << 18, MOST_WORK = 1 << 20, ENOUGH_BLOCKS = 8 };
-
 /* What an output costs beside its products. */
 enum { OUTPUT_COST = 8 };
 
 static int64_t blocks_of(int64_t count, int64_t block) {
     return block > 0 ? (count + block - 1) / block : 0;
-}
-
-int64_t ml_work_grain(int64_t items, int64_t cost) {
-    const double all = (double)items * (double)cost;
-    if (all < 1.5 * LEAST_WORK) return items > 0 ? items : 1;
-    double block = all / ENOUGH_BLOCKS;
-    block = block < LEAST_WORK ? LEAST_WORK : block > MOST_WORK ? MOST_WORK : block;
-    if (all / block >= (double)items) return 1;
-    const int64_t blocks = (int64_t)(all / block);
-    return blocks_of(items, blocks < 3 ? 2 : ml_round_up(blocks, 4));
 }
 
 /* Weights ---------------------------------------------------------------------------------------------------------- */
