@@ -2,6 +2,7 @@
 #include "rules/matmul_s8.h"
 
 /* Bytes of a block's copy, of the weights and of the sums that are used again and again while they are near. */
+enum { GROUP = 4 /* bytes of a row that meet at a time */ };
 enum { COPY_BYTES = 64 << 10, NEAR_BYTES = 96 << 10, NEAR_SUMS = 4 << 10 };
 enum {
     FEW_BLOCKS = 3,
@@ -199,6 +200,8 @@ static void multiply(const ml_call *c, const job *j, int64_t row, int64_t count,
     args.piece_stride = j->rows.piece_stride;
     args.pieces = j->weights.pieces;
     args.k = j->weights.k;
+    /* A piece of less than a group stands in front of zeros. */
+    if (args.k < GROUP && j->rows.is_copy) args.k = GROUP;
     for (int64_t r = 0; r < count; r += args.rows, before = 0) {
         args.a = row_at(j, row + r) + plane * j->rows.plane;
         args.rows = ml_min_s64(count - r, width - before);

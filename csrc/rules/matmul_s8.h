@@ -32,6 +32,7 @@ typedef struct ml_byte_rows {
     int64_t width;
     int64_t line_stride;
     int64_t plane; /* from the high bytes of s16 to the low ones */
+    bool is_copy; /* bytes behind it may be read */
 } ml_byte_rows;
 
 /* What `finish` may know of sums. */

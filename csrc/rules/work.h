@@ -37,7 +37,7 @@ static inline int64_t ml_work_grain(int64_t items, int64_t cost) {
     if (block > ML_MOST_PRODUCTS) block = ML_MOST_PRODUCTS;
     if (all / block >= (double)items) return 1;
     int64_t blocks = (int64_t)(all / block);
-    blocks = blocks < 3 ? 2 : (blocks + 2) / 4 * 4;
+    blocks = blocks < 4 ? 2 : blocks / 4 * 4;
     return items / blocks + (items % blocks > 0);
 }
 

@@ -63,8 +63,9 @@ static void fill_direct(const ml_call *c, int64_t first, int64_t count, uint8_t 
     const source s = source_of(c, first);
     const char *x = (const char *)s.x + first * k * ml_type_bytes(s.type);
     *rows = (ml_byte_rows){copy, .a_stride = k, .width = count, .plane = count * k};
-    if (s.type == ML_U8) rows->a = (const uint8_t *)x;
-    else ml_to_bytes(s.type, x, count * k, rows->plane, copy);
+    rows->is_copy = s.type != ML_U8;
+    if (rows->is_copy) ml_to_bytes(s.type, x, count * k, rows->plane, copy);
+    else rows->a = (const uint8_t *)x;
 }
 
 static void put_bytes(const conv_copy *copy, const void *from, int64_t count, void *to) {
@@ -88,6 +89,7 @@ static void fill_lines(const ml_call *c, int64_t first, int64_t count, int32_t g
                                rows->plane};
         if (group == 0) ml_conv_copy_lines(w, &how, s.x, batch, line, lines, copy);
         rows->a = copy;
+        rows->is_copy = true;
     }
     rows->a += group * blob->depth;
     rows->a_stride = (int64_t)w->x.stride * w->channels;
@@ -111,7 +113,7 @@ static void fill(const ml_call *c, int64_t first, int64_t count, int32_t group, 
     const int64_t k = blob->blocks.k, plane = count * k;
     ml_window_gather_bytes(&blob->window, s.type, s.x, (int64_t)group * blob->depth, blob->depth,
                            first, count, s.zero, plane, copy);
-    *rows = (ml_byte_rows){copy, .a_stride = k, .width = count, .plane = plane};
+    *rows = (ml_byte_rows){copy, .a_stride = k, .width = count, .plane = plane, .is_copy = true};
 }
 
 /* Outputs --------------------------------------------------------------------------------------------------------- */
