@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+<<<<<<< HEAD
+=======
+from minilite.arguments import inputs_by_number
+from minilite.errors import InputTypeError
+from minilite.format.model import Array
+>>>>>>> surface
 from minilite.litert_names import LiteRTNames
 
 if TYPE_CHECKING:
@@ -99,6 +105,9 @@ class Additions(LiteRTNames):
         """
         from minilite.report.plan import ModelPlan
 
+        if shapes is not None and not hasattr(shapes, "items"):
+            message = f"shapes is of type {type(shapes).__name__}, must map names or numbers of tensors to shapes"
+            raise InputTypeError(message)
         return ModelPlan(super().plan_for(shapes), self.model)
 
     def _named(self, plan: Plan | None) -> ModelPlan | None:

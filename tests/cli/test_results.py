@@ -59,18 +59,18 @@ def said(capsys: pytest.CaptureFixture[str], status: int, *arguments: str) -> st
 
 def test_classes_are_ranked_with_the_models_labels(capsys: pytest.CaptureFixture[str]) -> None:
     saved(
-        m_tflite=with_files(passing((1, 1, 2, 3), about=ABOUT), {"labels.txt": "a\nb\nc\nd\ne\nf\n"}),
-        cat_png=png(np.array([[[10, 20, 30], [255, 0, 100]]], np.uint8)),
+        m_tflite=with_files(passing((1, 2, 2, 3), about=ABOUT), {"labels.txt": "\n".join("abcdefghijkl")}),
+        cat_png=png(np.array([[[10, 20, 30], [255, 0, 100]], [[0, 0, 0], [0, 0, 0]]], np.uint8)),
     )
     out = printed(capsys, "m.tflite", "cat.png", "--top", "2").splitlines()
-    assert "input 'x': 2x1 RGB, (x - 100) / 50" in out
-    at = out.index("top 2 of the 6 classes of 'y'")
+    assert "input 'x': 2x2 RGB, (x - 100) / 50" in out
+    at = out.index("top 2 of the 12 classes of 'y'")
     assert [line.split() for line in out[at + 1 : at + 4]] == [
         ["class", "label", "score"],
         ["3", "d", "3.1"],
         ["5", "f", "0"],
     ]
-    assert "top 5 of the 6 classes" in printed(capsys, "m.tflite", "cat.png")
+    assert "top 5 of the 12 classes" in printed(capsys, "m.tflite", "cat.png")
     found = facts(capsys, "run", "m.tflite", "cat.png", "--top", "1")
     assert found["outputs"][0]["top"] == [[{"class": 3, "label": "d", "score": pytest.approx(3.1)}]]
     assert found["inputs"][0]["given"] is True

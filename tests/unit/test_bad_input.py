@@ -62,6 +62,7 @@ PIXELS = np.zeros((1, 4, 4, 3), np.float32)
 ARGUMENTS: dict[str, tuple[Callable[[Interpreter], Any], str]] = {
     "swapped": (lambda i: i.set_tensor(PIXELS, 0), FIRST + " first, then the array: got an array of shape (1, 4, 4, 3)"),
     "swapped shape": (lambda i: i.resize_tensor_input([1, 4, 4, 3], 0), FIRST + " first, then what is to be done to it: got a list"),
+    "a shape for shapes": (lambda i: i.plan_for((1, 4, 4, 3)), "shapes is of type tuple, must map names or numbers of tensors"),
     "all details": (lambda i: i.set_tensor(i.get_input_details(), PIXELS), "take one of them, as in get_input_details()[0]"),
     "None": (lambda i: i.get_tensor(None), FIRST + ": got NoneType"),
     "float": (lambda i: i.get_tensor(0.0), FIRST + ": got float"),
