@@ -199,6 +199,23 @@ typedef struct ml_zip_f32_args {
     float high;
 } ml_zip_f32_args;
 
+/* y[i] = 1 where a[i] stands so to b[i], else 0; `kind` as zip_f32's. NaN is not less than, and not equal to anything. */
+typedef enum ml_compare_f32_function {
+    ML_COMPARE_LESS,
+    ML_COMPARE_LESS_EQUAL,
+    ML_COMPARE_EQUAL,
+    ML_COMPARE_NOT_EQUAL,
+    ML_COMPARE_COUNT
+} ml_compare_f32_function;
+typedef struct ml_compare_f32_args {
+    const float *a;
+    const float *b;
+    uint8_t *y;
+    int64_t n;
+    int32_t function;
+    int32_t kind;
+} ml_compare_f32_args;
+
 /* Takes the numbers of each row into a result of its own, or all rows into n results side by side. SUM, SQUARES: added up in as many lanes as a level has, within n / 8
  * eps of the sum of sizes, or one after the other where they lie side by side; MAX, MIN: exact, NaN is passed over. */
 typedef enum ml_fold_f32_function {

@@ -6,7 +6,8 @@
  *     MUL  (a - zero_point) * (b - zero_point), requantized.
  *
  * A sum is nearly linear in its bytes: one multiplication each, an addition and a shift give the same byte for all pairs of them, if
- * the constants are chosen well (linear.c). Where none are found, sums of tables are requantized. */
+ * the constants are chosen well (linear.c). Where none are found, sums of tables are requantized. A product is found by one float in
+ * the same way. */
 #include "kernels/arithmetic/linear.h"
 #include "simd/simd.h"
 
@@ -159,6 +160,7 @@ int64_t ml_derive_mul_bytes(const ml_call *c, void *to) {
                           .zero = q.out.zero_point,
                           .low = q.out.least + q.out.zero_point,
                           .high = q.out.most + q.out.zero_point};
+    ml_find_real(&q.out, p);
     return (int64_t)sizeof *p;
 }
 

@@ -1,4 +1,5 @@
-/* linear.c -- constants by which a linear form in integers equals what tables of terms give, for all pairs of bytes.
+/* linear.c -- constants by which a linear form equals what TFLite's roundings give, for all pairs of bytes: of sums in integers, of
+ * products in floats.
  *
  * With factors of k fractional bits the form is within `near` of the value that is rounded, so only pairs that near to a tie
  * can come out wrong. Each of them says between which bounds what is added before the shift must lie; if no number is within
@@ -156,6 +157,61 @@ bool ml_find_linear(const arithmetic_tables *t, const ml_affine x[2], ml_affine 
         fill_terms(f.b_terms, f.factors[1], x[1]);
         if (i < 9 ? !fits(&f, t, NULL, NULL) : !fits_but_few(&f, t, to)) continue;
         write(&f, t, x, &to->args);
+        return true;
+    }
+    return false;
+}
+
+/* Products ----------------------------------------------------------------------------------------------------------- */
+
+enum { MOST_PRODUCT = 255 * 255, STEPS = 255 };
+
+static int32_t nearest_of(int32_t product, const ml_mul_s8_args *p) {
+    const float nudge = product < 0 ? -p->nudge : p->nudge;
+    return (int32_t)lrintf(fmaf((float)product, p->real, (float)p->zero + nudge));
+}
+
+/* The least product from `from` on that comes to `wanted` or more; one too large where none does. */
+static int32_t first_of(const ml_rescale *out, int32_t wanted, int32_t from) {
+    int32_t end = MOST_PRODUCT + 1;
+    while (from < end) {
+        const int32_t middle = from + (end - from) / 2;
+        if (ml_rescale_one(middle, out) >= wanted) end = middle;
+        else from = middle + 1;
+    }
+    return end;
+}
+
+/* Both are steps that rise: they are equal if each step begins at the same product. */
+static bool steps_match(const ml_mul_s8_args *p, const int32_t firsts[STEPS]) {
+    for (int32_t wanted = p->low + 1; wanted <= p->high; wanted++) {
+        const int32_t first = firsts[wanted - p->low - 1];
+        if (first <= MOST_PRODUCT && nearest_of(first, p) < wanted) return false;
+        if (first > -MOST_PRODUCT && nearest_of(first - 1, p) >= wanted) return false;
+    }
+    return true;
+}
+
+/* TFLite rounds twice, first to 2^shift: what is less than half of that below a tie goes away from zero too. That is the nudge, or so:
+ * neither it nor the factor is exact. */
+bool ml_find_real(const ml_rescale *out, ml_mul_s8_args *to) {
+    static const float nudges[] = {1.0f - 0x1p-12f, 1.0f, 1.0f + 0x1p-12f, 1.0f - 0x1p-6f,
+                                   1.0f + 0x1p-6f};
+    static const float factors[] = {1.0f, 1.0f - 0x1p-23f, 1.0f + 0x1p-23f, 1.0f - 0x1p-22f,
+                                    1.0f + 0x1p-22f};
+    const double exact = ldexp(out->mantissa, out->shift - 31);
+    const int32_t low = out->least + out->zero_point, high = out->most + out->zero_point;
+    int32_t firsts[STEPS];
+    if (high - low > STEPS || out->shift > 0 || !(exact > 0x1p-30)) return false;
+    for (int32_t i = 0, from = -MOST_PRODUCT; i < high - low; i++)
+        firsts[i] = from = first_of(out, low + 1 + i, from);
+    ml_mul_s8_args p = {.low = low, .high = high, .zero = out->zero_point};
+    for (int i = 0; i < 25; i++) {
+        p.real = (float)exact * factors[i % 5];
+        p.nudge = (float)ldexp(0.5, out->shift) * nudges[i / 5];
+        if (!steps_match(&p, firsts)) continue;
+        to->real = p.real;
+        to->nudge = p.nudge;
         return true;
     }
     return false;

@@ -1,4 +1,4 @@
-/* linear.h -- sums of two bytes' terms as one linear form in integers. */
+/* linear.h -- sums of two bytes' terms as one linear form in integers, products as one in floats. */
 #ifndef ML_KERNELS_ARITHMETIC_LINEAR_H
 #define ML_KERNELS_ARITHMETIC_LINEAR_H
 
@@ -28,5 +28,7 @@ typedef struct arithmetic_linear {
 /* Finds them. `x` and `y` are the inputs and the output, `sign` that of the second input's terms. False: there are none. */
 bool ml_find_linear(const arithmetic_tables *t, const ml_affine x[2], ml_affine y, int32_t sign,
                     arithmetic_linear *to);
+/* Finds a factor and a nudge for mul_s8 by which all products of bytes give what `out` makes of them. False: there are none. */
+bool ml_find_real(const ml_rescale *out, ml_mul_s8_args *to);
 
 #endif
