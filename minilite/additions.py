@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-<<<<<<< HEAD
-=======
-from minilite.arguments import inputs_by_number
 from minilite.errors import InputTypeError
-from minilite.format.model import Array
->>>>>>> surface
 from minilite.litert_names import LiteRTNames
 
 if TYPE_CHECKING:
