@@ -46,6 +46,8 @@ def _no_tensor(key: Any) -> str:
         return f"{what} first, then the array: got an array of shape {key.shape} in place of the tensor"
     if isinstance(key, (list, tuple)) and key and isinstance(key[0], Mapping):
         return f"{what}: got a list of {len(key)} details, take one of them, as in get_input_details()[0]"
+    if isinstance(key, (list, tuple)):
+        return f"{what} first, then what is to be done to it: got a {type(key).__name__} in place of the tensor"
     return f"{what}: got {type(key).__name__}"
 
 
@@ -60,6 +62,8 @@ def _named(subgraph: Subgraph, name: str) -> int:
             raise InputTypeError(message, tensors=[name])
     message = f"there is no tensor '{name}': {names('inputs', subgraph, subgraph.inputs)}, "
     message += names("outputs", subgraph, subgraph.outputs)
+    if name.strip().isdecimal():
+        message += f"; a number is given without quotes: {int(name)}"
     raise InputTypeError(message, tensors=[name])
 
 

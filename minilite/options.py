@@ -101,6 +101,8 @@ def read(model_path: Path | Content | Model | None, model_content: Content | Non
         return _read_content(_read_file(model_path))
     if not isinstance(model_path, (str, bytes, os.PathLike)):
         message = f"model_path is of type {type(model_path).__name__}, must be a path, a model's bytes, an open file or a Model"
+        if hasattr(model_path, "model"):
+            message += ", such as its .model; .clone() makes another interpreter"
         raise InputTypeError(message)
     return load_model(os.fsdecode(model_path), load=load)
 
@@ -137,6 +139,11 @@ def _read_content(content: Any) -> Model:
         content = _read_file(content)
     if not _is_buffer(content):
         message = f"model_content is of type {type(content).__name__}, must be a model's bytes"
+        if isinstance(content, (str, os.PathLike, Model)):
+            message += "; a path or a Model comes first: Interpreter(it)"
+        raise InputTypeError(message)
+    if isinstance(content, np.ndarray) and content.dtype.itemsize != 1:
+        message = f"the array is of {content.dtype}: a model's bytes are of uint8"
         raise InputTypeError(message)
     try:
         return read_model(content)

@@ -26,6 +26,7 @@ STAGES: dict[str, int] = {
     "light": 0,
     "errors": 1,
     "_core": 0,
+    "text": 2,
     "_native": 2,
     "format": 3,
     "ops_shared": 4,

@@ -151,11 +151,16 @@ class Model(NamedTuple):
         return self.metadata.associated_files
 
     def __repr__(self) -> str:
-        shown = self._asdict()
-        shown["subgraphs"] = _Text(f"<{len(self.subgraphs)}: {_SHORT.repr(list(self.subgraphs[:2]))}>")
-        shown["signatures"] = [signature.key for signature in self.signatures[:8]]
-        shown["metadata"] = list(self.metadata)[:8]
-        return _described(self, shown)
+        """A line, and a table of inputs and outputs."""
+        from minilite.format.described import model_text
+
+        return model_text(self)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: inputs, outputs, operators, and what it carries along."""
+        from minilite.format.described import model_html
+
+        return model_html(self)
 
 
 class _Text(str):
