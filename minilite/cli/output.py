@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-_WIDTH = 100
+_WIDTH, _LEAST = 100, 40
 _SLOW, _PAUSE = 1.0, 0.1
 """Seconds before anything is said of work that goes on, and between two lines about it."""
 T = TypeVar("T")
@@ -20,7 +20,7 @@ def width() -> int:
     """Characters of a line: the terminal's, or what COLUMNS says; 100 where there is neither."""
     import shutil  # long to import
 
-    return shutil.get_terminal_size((_WIDTH, 24)).columns
+    return max(_LEAST, shutil.get_terminal_size((_WIDTH, 24)).columns or _WIDTH)  # some terminals say 0
 
 
 def print_json(facts: Mapping[str, Any]) -> None:

@@ -146,6 +146,11 @@ def test_long_work_says_how_far_it_is_and_wipes_it_away(monkeypatch: pytest.Monk
 def test_the_width_is_what_columns_says_else_100(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "77")
     assert output.width() == 77
+    monkeypatch.setenv("COLUMNS", "1")
+    assert output.width() == 40
+    monkeypatch.delenv("COLUMNS")
+    monkeypatch.setattr("shutil.get_terminal_size", lambda fallback: os.terminal_size((0, 0)))
+    assert output.width() == 100
 
 
 def test_interrupted_commands_say_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
