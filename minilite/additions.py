@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from minilite.arguments import inputs_by_number
 from minilite.errors import InputTypeError
-from minilite.format.model import Array
 from minilite.litert_names import LiteRTNames
 
 if TYPE_CHECKING:
@@ -14,6 +12,7 @@ if TYPE_CHECKING:
 
     from minilite._native import Plan
     from minilite.arguments import Shapes
+    from minilite.format.model import Array
     from minilite.report.plan import ModelPlan
 
 
@@ -62,6 +61,7 @@ class Additions(LiteRTNames):
         """Like `run`, with real numbers: quantized inputs are made of floats, and quantized outputs become floats.
 
         Scales and zero points are the tensors' own; values beyond a type's range are cut. Raises: as `run`."""
+        from minilite.arguments import inputs_by_number
         from minilite.real import quantized, real
 
         graph = self.model.subgraphs[0]

@@ -14,7 +14,7 @@ from minilite.format.values import array_type
 
 if TYPE_CHECKING:
     from minilite.details import TensorDetails
-    from minilite.format.model import Array, Model, Subgraph, Tensor
+    from minilite.format.model import Array, Subgraph, Tensor
 
 Shape = tuple[int, ...]
 TensorKey: TypeAlias = "SupportsIndex | str | TensorDetails"
@@ -23,15 +23,6 @@ Dims: TypeAlias = "Sequence[SupportsIndex] | Array"
 """A shape as callers give it."""
 Shapes: TypeAlias = "Mapping[str, Dims] | Mapping[int, Dims] | Mapping[str | int, Dims]"
 """Shapes by a tensor's name or number; spelled out because mappings are invariant in their keys."""
-
-
-def checked_subgraph(model: Model, index: int) -> Subgraph:
-    """The subgraph of that number. Raises: InputError."""
-    subgraphs = model.subgraphs
-    if not 0 <= index < len(subgraphs):
-        message = f"Invalid subgraph index {index} exceeds max subgraph index {len(subgraphs) - 1}"
-        raise InputError(message)
-    return subgraphs[index]
 
 
 def tensor_number(subgraph: Subgraph, key: TensorKey) -> int:

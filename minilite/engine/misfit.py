@@ -11,7 +11,7 @@ import numpy as np
 from minilite._native import MAX_RANK
 from minilite.errors import InputError, InputRuntimeError, ShapeError, StateError, shortened
 from minilite.format.dtypes import TensorType
-from minilite.format.model import Array, Subgraph, Tensor
+from minilite.format.model import Array, Tensor
 from minilite.format.packed import pack
 from minilite.format.strings import as_strings, encode_strings
 from minilite.format.values import integer_limits, range_fault
@@ -21,15 +21,6 @@ _HEAD = "Cannot set tensor: "
 _RESIZE = "; for another size resize_tensor_input and allocate_tensors come first"
 _NUMBERS = "biufc"
 """The kinds of numpy's dtypes that a numeric tensor can be made from."""
-
-
-def checked_tensor(subgraph: Subgraph, index: int) -> Tensor:
-    """The tensor of that number. Raises: InputError."""
-    tensors = subgraph.tensors
-    if not 0 <= index < len(tensors):
-        message = f"Invalid tensor index {index} exceeds max tensor index {len(tensors) - 1}"
-        raise InputError(message)
-    return tensors[index]
 
 
 def check_resize(tensor: Tensor, shape: tuple[int, ...]) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.metadata import Metadata
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
+from minilite.light import NamedTuple
 
 if TYPE_CHECKING:
     from typing import TypeAlias

@@ -10,7 +10,6 @@ import numpy as np
 from minilite._native.file import File, map_file, read_file
 from minilite.errors import ModelFormatError, ModelNotFoundError
 from minilite.format import _schema
-from minilite.format.origin import explained
 from minilite.format.rows import model_of
 
 if TYPE_CHECKING:
@@ -50,6 +49,8 @@ def load_model(
     try:
         return _read(data)
     except ModelFormatError as error:
+        from minilite.format.origin import explained
+
         raise explained(error, data, name) from None
 
 
