@@ -235,6 +235,18 @@ typedef struct ml_fold_f32_args {
     int32_t across;
 } ml_fold_f32_args;
 
+/* The same of bytes: the largest of x ^ flip, flipped back, the bytes taken as unsigned: so flips of 0 and 128 give the largest u8 and
+ * s8, those of 255 and 127 the smallest. */
+typedef struct ml_fold_u8_args {
+    const uint8_t *x;
+    uint8_t *y; /* what there is already, then that and the bytes: one a row, or n if across */
+    int64_t n; /* of a row */
+    int64_t rows;
+    int64_t stride; /* bytes from row to row */
+    int32_t across;
+    uint8_t flip;
+} ml_fold_u8_args;
+
 /* y = exp((x - the largest) beta) over their sum, or x - the largest - the logarithm of that sum (beta is 1 then), of a row of n >= 1;
  * y may be x. Exps within 2 ULP, sums in lanes, one product with the sum's inverse. With a NaN all are NaN. */
 typedef struct ml_softmax_f32_args {

@@ -149,8 +149,14 @@ static ml_status max_f32(const ml_call *c) {
 static ml_status min_f32(const ml_call *c) {
     return ml_reduce_f32(c, ml_in(c, 0), ml_out(c, 0), c->blob, ML_FOLD_MIN, __FLT_MAX__);
 }
-LIMITS(s8, int8_t, INT8_MIN, INT8_MAX)
-LIMITS(u8, uint8_t, 0, UINT8_MAX)
+#define BYTES(name, flip)                                                        \
+    static ml_status name(const ml_call *c) {                                    \
+        return ml_reduce_u8(c, ml_in(c, 0), ml_out(c, 0), c->blob, flip);        \
+    }
+BYTES(max_u8, 0)
+BYTES(max_s8, 0x80)
+BYTES(min_u8, 0xFF)
+BYTES(min_s8, 0x7F)
 LIMITS(s16, int16_t, INT16_MIN, INT16_MAX)
 LIMITS(s32, int32_t, INT32_MIN, INT32_MAX)
 LIMITS(s64, int64_t, INT64_MIN, INT64_MAX)
