@@ -3,4 +3,5 @@
 #define INITIAL(sign) SPLAT(0.0f)
 #define MERGE(total, x, sign) ADD(total, x)
 #define TOTAL(v, count) DIV(v, count)
+#define SCALAR ml_average_pool_f32_scalar
 #include "pool_f32.h"

@@ -40,6 +40,7 @@ static inline VECTOR_S32 mean(const constants *k, VECTOR_S32 sum) {
 #include "pool_tile.h"
 
 void FUNCTION(const ml_pool_args *p) {
-    if (p->height * p->width <= MOST_TAPS) pool(p);
-    else ml_average_pool_s8_scalar(p);
+    const bool few = p->n < LANES && !MASKED_S32;
+    if (few || p->height * p->width > MOST_TAPS) ml_average_pool_s8_scalar(p);
+    else pool(p);
 }

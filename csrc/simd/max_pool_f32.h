@@ -3,4 +3,5 @@
 #define INITIAL(sign) SPLAT(-__FLT_MAX__)
 #define MERGE(total, x, sign) MAX(x, total)
 #define TOTAL(v, count) (v)
+#define SCALAR ml_max_pool_f32_scalar
 #include "pool_f32.h"

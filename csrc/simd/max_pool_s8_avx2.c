@@ -41,4 +41,7 @@ static inline void store_part(uint8_t *p, __m256i v, int count) {
 
 #include "pool_tile.h"
 
-void ml_max_pool_s8_avx2(const ml_pool_args *p) { pool(p); }
+void ml_max_pool_s8_avx2(const ml_pool_args *p) {
+    if (p->n < LANES / 2) ml_max_pool_s8_scalar(p);
+    else pool(p);
+}
