@@ -31,11 +31,13 @@ static form form_of(const ml_call *c) {
     const depthwise_blob *blob = c->blob;
     const int32_t zero = ((const ml_weighted *)c->derived)->w_zero;
     form f = {.group = c->env->simd->depthwise_s8_group, .parts = 1};
-    f.groups = (blob->window.y.size + f.group - 1) / f.group;
+    f.groups = f.group == 4 ? (blob->window.y.size + (int64_t)3) / 4
+                            : (blob->window.y.size + (int64_t)1) / 2;
     /* Of u8 less 0 the largest takes three parts: 255 = 127 + 127 + 1. */
     if (f.group == 4 && zero != 0) f.parts = zero == -128 ? 3 : 2;
     const ml_window_axis *y = &blob->window.y;
-    f.shifts = y->dilation == 1 ? (f.group * f.groups - y->size) / y->stride + 1 : 1;
+    const int64_t spare = f.group * f.groups - y->size;
+    f.shifts = y->dilation > 1 || spare < y->stride ? 1 : spare / y->stride + 1;
     return f;
 }
 
@@ -143,9 +145,8 @@ static layout lay_out(const ml_call *c) {
     l.alone = l.columns > 2 * (int64_t)x->in + FREE_COLUMNS;
     if (l.alone) l.columns = x->in, l.before = 0;
     l.channels = ml_max_s64(ml_min_s64(n, CHANNELS), 1);
-    l.pixels =
-        l.alone ? 1
-                : ml_min_s64(CHANNELS * PIXELS / l.channels / 8 * 8, l.height ? l.height : x->out);
+    l.pixels = l.alone ? 1 : l.height ? l.height : x->out;
+    if (l.pixels > PIXELS) l.pixels = ml_min_s64(CHANNELS * PIXELS / l.channels / 8 * 8, l.pixels);
     int64_t groups = l.form.groups;
     int64_t narrow = blob->multiplier > 1 ? 4 * (int64_t)x->in * blob->window.channels : 0;
     l.lines = ml_round_up(groups * l.form.parts * (int64_t)sizeof(void *), 64);
