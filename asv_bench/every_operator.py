@@ -22,6 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
+UNSAFE = {("SVDF", "s8 s8 s8 s32 s8 -> s8")}
+"""What LiteRT takes for something else, and writes beyond its tensors."""
 TURNS, PATIENCE = 7, 400_000_000
 """Turns of each, and the nanoseconds after which no more are taken."""
 
@@ -80,6 +82,9 @@ def rows(ops: list[str]) -> tuple[list[Row], list[str]]:
     for op in ops or [*LARGE, *MODELS]:
         for inputs, outputs in combinations(op):
             types = f"{' '.join(inputs)} -> {' '.join(outputs)}"
+            if (op, types) in UNSAFE:
+                left.append(f"{op} {types}: LiteRT would write beyond its tensors")
+                continue
             rng = np.random.default_rng(zlib.crc32(repr((op, inputs, outputs)).encode()))
             try:
                 node = large_node(op, rng, inputs, outputs)

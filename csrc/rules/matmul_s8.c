@@ -235,6 +235,18 @@ static void find_factors(const ml_call *c, const job *j) {
     }
 }
 
+/* ml_join_planes of a row's sums, which wrap in 32 bits; in their place, and in 64 bits. */
+static void join_narrow(int32_t *restrict high, const int32_t *restrict low,
+                        const int32_t *restrict weights, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        high[i] =
+            (int32_t)(((uint32_t)high[i] << 8) + (uint32_t)low[i] - ((uint32_t)weights[i] << 15));
+}
+static void join_wide(const int32_t *restrict high, const int32_t *restrict low,
+                      const int32_t *restrict weights, int64_t n, int64_t *restrict wide) {
+    for (int64_t i = 0; i < n; i++) wide[i] = ml_join_planes(high[i], low[i], weights[i]);
+}
+
 /* Sums of a part, for `finish`. */
 static const void *sums_of_part(const ml_call *c, const job *j, int64_t row, int64_t rows,
                                 int64_t column, int64_t columns) {
@@ -255,19 +267,16 @@ static const void *sums_of_part(const ml_call *c, const job *j, int64_t row, int
     if (a->planes == 1) return high;
     args.y = low;
     multiply(c, j, row, rows, 1, args);
-    const bool is_wide = a->rule->wide, is_long = a->product->k > ML_MOST_NARROW;
-    for (int64_t at = 0; at < rows * columns; at++) {
-        const int64_t output = column + at % columns;
-        if (is_wide && is_long)
-            wide[at] = ml_dot_words(row_at(j, row + at / columns), j->rows.piece_stride,
-                                    j->rows.plane, &j->weights, output);
-        else {
-            const int64_t sum = ml_join_planes(high[at], low[at], j->weights.sums[output]);
-            if (is_wide) wide[at] = sum;
-            else high[at] = (int32_t)sum;
-        }
+    for (int64_t r = 0, at = 0; r < rows; r++, at += columns) {
+        if (!a->rule->wide) join_narrow(high + at, low + at, j->weights.sums + column, columns);
+        else if (a->product->k <= ML_MOST_NARROW)
+            join_wide(high + at, low + at, j->weights.sums + column, columns, wide + at);
+        else
+            for (int64_t i = 0; i < columns; i++)
+                wide[at + i] = ml_dot_words(row_at(j, row + r), j->rows.piece_stride, j->rows.plane,
+                                            &j->weights, column + i);
     }
-    return is_wide ? (const void *)wide : high;
+    return a->rule->wide ? (const void *)wide : high;
 }
 
 /* Outputs column .. end - 1 of the block's rows. */
