@@ -68,10 +68,14 @@ static inline void pause_briefly(void) {
 #endif
 }
 
-/* Bits of MXCSR that are modes, without those that say what has happened. */
+/* Bits of MXCSR that are modes, without those that say what has happened; FPCR has modes alone. */
 static inline uint32_t float_mode(void) {
 #if defined(__x86_64__)
     return __builtin_ia32_stmxcsr() & ~0x3Fu;
+#elif defined(__aarch64__)
+    uint64_t mode;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+    return (uint32_t)mode;
 #else
     return 0;
 #endif
@@ -80,6 +84,8 @@ static inline uint32_t float_mode(void) {
 static inline void set_float_mode(uint32_t mode) {
 #if defined(__x86_64__)
     if (float_mode() != mode) __builtin_ia32_ldmxcsr(mode);
+#elif defined(__aarch64__)
+    if (float_mode() != mode) __asm__ volatile("msr fpcr, %0" : : "r"((uint64_t)mode));
 #else
     (void)mode;
 #endif

@@ -1,0 +1,194 @@
+/* bytes.c -- walks of primitives over lines of bytes and words. */
+#include <math.h>
+
+#include "walk.h"
+
+/* Limits of bytes that are s8 or u8. */
+static void draw_limits(walk *w, int32_t is_signed, int32_t *low, int32_t *high) {
+    const int32_t least = is_signed ? -128 : 0;
+    const bool whole = draw(w, 0, 1);
+    *low = least + (int32_t)(whole ? 0 : draw(w, 0, 120));
+    *high = least + (int32_t)(whole ? 255 : draw(w, 120, 255));
+}
+
+static int64_t draw_length(walk *w) { return draw(w, 0, 7) ? draw(w, 0, 150) : draw(w, 150, 900); }
+
+void walk_lookup_u8(walk *w) {
+    for (int i = 0; i < 1000; i++) {
+        begin_case(w);
+        const int64_t n = draw_length(w);
+        const uint8_t *table = bytes(w, 256);
+        uint8_t *x = bytes(w, n), *y = room(w, n), *expected = room(w, n);
+        w->simd->lookup_u8(table, x, n, y);
+        w->scalar->lookup_u8(table, x, n, expected);
+        expect_bytes(w, y, expected, n);
+        w->simd->lookup_u8(table, x, n, x);
+        expect_bytes(w, x, expected, n);
+    }
+}
+
+void walk_add_s8(walk *w) {
+    for (int i = 0; i < 3000; i++) {
+        begin_case(w);
+        const bool odd = draw(w, 0, 3) == 0;
+        ml_add_s8_args p = {.n = draw_length(w), .is_signed = (int32_t)draw(w, 0, 1)};
+        p.a_step = (int32_t)draw(w, 0, 1);
+        p.b_step = p.a_step ? (int32_t)draw(w, 0, 1) : 1;
+        p.a = bytes(w, p.a_step ? p.n : 1);
+        p.b = bytes(w, p.b_step ? p.n : 1);
+        const int32_t most = odd ? INT32_MAX : 1 << 20;
+        p.a_factor = (int32_t)draw(w, -most, most);
+        p.b_factor = (int32_t)draw(w, -most, most);
+        p.offset = (int32_t)draw(w, -most, most);
+        p.negative = (int32_t)draw(w, -most, most);
+        p.shift = (int32_t)(odd ? draw(w, 0, 31) : 20);
+        draw_limits(w, p.is_signed, &p.low, &p.high);
+        uint8_t *y = p.y = room(w, p.n);
+        w->simd->add_s8(&p);
+        uint8_t *expected = p.y = room(w, p.n);
+        w->scalar->add_s8(&p);
+        expect_bytes(w, y, expected, p.n);
+    }
+}
+
+static ml_add_s16_scale draw_scale(walk *w) {
+    const bool odd = draw(w, 0, 3) == 0;
+    return (ml_add_s16_scale){(int32_t)draw(w, -32768, 32767),
+                              (int32_t)draw(w, odd ? 0 : 1 << 30, INT32_MAX),
+                              (int32_t)(odd ? draw(w, -31, 31) : draw(w, -16, 0))};
+}
+
+void walk_add_s16(walk *w) {
+    for (int i = 0; i < 3000; i++) {
+        begin_case(w);
+        ml_add_s16_args p = {.n = draw(w, 0, 100),
+                             .of_a = draw_scale(w),
+                             .of_b = draw_scale(w),
+                             .of_y = draw_scale(w)};
+        p.a_step = (int32_t)draw(w, 0, 1);
+        p.b_step = p.a_step ? (int32_t)draw(w, 0, 1) : 1;
+        p.a = (const int16_t *)(const void *)bytes(w, p.a_step ? 2 * p.n : 2);
+        p.b = (const int16_t *)(const void *)bytes(w, p.b_step ? 2 * p.n : 2);
+        p.subtracts = (int32_t)draw(w, 0, 1);
+        p.low = (int32_t)draw(w, -32768, 0);
+        p.high = (int32_t)draw(w, 0, 32767);
+        int16_t *y = p.y = room(w, 2 * p.n);
+        w->simd->add_s16(&p);
+        int16_t *expected = p.y = room(w, 2 * p.n);
+        w->scalar->add_s16(&p);
+        expect_bytes(w, y, expected, 2 * p.n);
+    }
+}
+
+void walk_mul_s8(walk *w) {
+    for (int i = 0; i < 3000; i++) {
+        begin_case(w);
+        const bool odd = draw(w, 0, 3) == 0;
+        ml_mul_s8_args p = {.n = draw_length(w), .is_signed = (int32_t)draw(w, 0, 1)};
+        const int32_t least = p.is_signed ? -128 : 0;
+        p.a_step = (int32_t)draw(w, 0, 1);
+        p.b_step = p.a_step ? (int32_t)draw(w, 0, 1) : 1;
+        p.a = bytes(w, p.a_step ? p.n : 1);
+        p.b = bytes(w, p.b_step ? p.n : 1);
+        p.a_zero = (int32_t)(odd ? draw(w, -9999999, 9999999) : draw(w, least, least + 255));
+        p.b_zero = (int32_t)(odd ? draw(w, -9999999, 9999999) : draw(w, least, least + 255));
+        p.zero = (int32_t)draw(w, least, least + 255);
+        p.mantissa = (int32_t)draw(w, odd ? 0 : 1 << 30, INT32_MAX);
+        p.shift = (int32_t)(odd ? draw(w, -31, 31) : draw(w, -12, 0));
+        draw_limits(w, p.is_signed, &p.low, &p.high);
+        uint8_t *y = p.y = room(w, p.n);
+        w->simd->mul_s8(&p);
+        uint8_t *expected = p.y = room(w, p.n);
+        w->scalar->mul_s8(&p);
+        expect_bytes(w, y, expected, p.n);
+    }
+}
+
+void walk_softmax_s8(walk *w) {
+    for (int i = 0; i < 1000; i++) {
+        begin_case(w);
+        ml_softmax_s8_args p = {.rows = draw(w, 1, 3), .n = draw(w, 1, 150)};
+        int32_t *exps = room(w, 256 * 4);
+        const double scale = (double)draw_float(w, 0.001f, 0.5f);
+        for (int k = 0; k < 256; k++) exps[k] = (int32_t)fmin(exp(-k * scale) * 0x1p31, 0x1p31 - 1);
+        p.exps = exps;
+        p.x = bytes(w, p.rows * p.n);
+        p.is_signed = (int32_t)draw(w, 0, 1);
+        uint8_t *y = p.y = room(w, p.rows * p.n);
+        w->simd->softmax_s8(&p);
+        uint8_t *expected = p.y = room(w, p.rows * p.n);
+        w->scalar->softmax_s8(&p);
+        expect_bytes(w, y, expected, p.rows * p.n);
+    }
+}
+
+/* Quantized at the middles between two steps, beside them, and anywhere. */
+void walk_quantize_s8(walk *w) {
+    for (int i = 0; i < 3000; i++) {
+        begin_case(w);
+        ml_quantize_s8_args p = {.n = draw_length(w), .is_signed = (int32_t)draw(w, 0, 1)};
+        p.scale = i % 16 ? draw_float(w, 0.001f, 2) : 1e-38f;
+        p.zero = (int32_t)(p.is_signed ? draw(w, -128, 127) : draw(w, 0, 255));
+        p.x = i % 4 ? floats(w, p.n, -300 * p.scale, 300 * p.scale)
+                    : odd_floats(w, p.n, -99 * p.scale, 99 * p.scale);
+        for (int64_t k = 0; i % 3 == 0 && k < p.n; k++) {
+            if (draw(w, 0, 1)) continue;
+            p.x[k] = ((float)draw(w, -140, 140) + 0.5f) * p.scale;
+            if (draw(w, 0, 1)) p.x[k] = nextafterf(p.x[k], draw(w, 0, 1) ? 1e9f : -1e9f);
+        }
+        uint8_t *y = p.y = room(w, p.n);
+        w->simd->quantize_s8(&p);
+        uint8_t *expected = p.y = room(w, p.n);
+        w->scalar->quantize_s8(&p);
+        expect_bytes(w, y, expected, p.n);
+    }
+}
+
+void walk_dequantize_s8(walk *w) {
+    for (int i = 0; i < 1000; i++) {
+        begin_case(w);
+        ml_quantize_s8_args p = {.n = draw(w, 0, 100), .is_signed = (int32_t)draw(w, 0, 1)};
+        p.scale = draw_float(w, 0.001f, 2);
+        p.zero = (int32_t)draw(w, -128, 255);
+        p.y = bytes(w, p.n);
+        float *x = p.x = room(w, 4 * p.n);
+        w->simd->dequantize_s8(&p);
+        float *expected = p.x = room(w, 4 * p.n);
+        w->scalar->dequantize_s8(&p);
+        expect_bytes(w, x, expected, 4 * p.n);
+    }
+}
+
+void walk_quantize_u8(walk *w) {
+    for (int i = 0; i < 2000; i++) {
+        begin_case(w);
+        ml_quantize_u8_args p = {.n = draw_length(w), .zero = draw_float(w, -9, 9)};
+        p.inverse = i % 2 ? draw_float(w, 1, 90) : 0.5f;
+        p.x = i % 4 ? floats(w, p.n, -3, 3) : odd_floats(w, p.n, -3, 3);
+        p.low = draw(w, 0, 1) ? -128 : -127;
+        if (i % 2 == 0) p.zero = 0;
+        for (int64_t k = 0; i % 8 == 0 && k < p.n; k++)
+            ((float *)(uintptr_t)p.x)[k] = (float)draw(w, -300, 300);
+        uint8_t *y = p.y = room(w, p.n);
+        w->simd->quantize_u8(&p);
+        uint8_t *expected = p.y = room(w, p.n);
+        w->scalar->quantize_u8(&p);
+        expect_bytes(w, y, expected, p.n);
+    }
+}
+
+void walk_sum_rows_s8(walk *w) {
+    for (int i = 0; i < 1000; i++) {
+        begin_case(w);
+        ml_sum_rows_s8_args p = {.rows = draw(w, 1, 20), .n = draw(w, 1, 150)};
+        p.stride = p.n + draw(w, 0, 3);
+        p.x = bytes(w, (p.rows - 1) * p.stride + p.n);
+        p.is_signed = (int32_t)draw(w, 0, 1);
+        int32_t *sums = p.sums = odd_ints(w, p.n, -9999, 9999);
+        int32_t *expected = copied(w, sums, 4 * p.n);
+        w->simd->sum_rows_s8(&p);
+        p.sums = expected;
+        w->scalar->sum_rows_s8(&p);
+        expect_bytes(w, sums, expected, 4 * p.n);
+    }
+}
