@@ -2,7 +2,8 @@
  *
  * Weights plus 128 are bytes like those of rows, so that neither needs more bits. The file that includes it names its FUNCTION and says
  * what a tile is: SUMS, of LANES outputs; ZERO(); ADD_DOT(sums, w, x) and ADD_DOT_LANE(sums, w, x, lane), which add the products of four
- * weights of each output with the four bytes of a row that each lane of x has, or one of them; TOTAL(sums), LANES uint32; the most ROWS,
+ * weights of each output with the four bytes of a row that each lane of x has, or one of them; KEEP(sums), after which the next product may begin: what waits in registers leaves none for sums;
+ * TOTAL(sums), LANES uint32; the most ROWS,
  * and which TILES there are. */
 #include <arm_neon.h>
 #include <stdbool.h>
@@ -50,16 +51,22 @@ INLINE void add_group(const uint8_t *a, int64_t a_stride, const int8_t *w, int64
     for (int v = 0; v < vectors; v++) {
         const uint8x16_t weights = weights_at(w + v * LANES * GROUP);
 #pragma GCC unroll 8
-        for (int r = 0; r < rows; r++)
-            sums[r * vectors + v] = ADD_DOT(sums[r * vectors + v], weights, x[r]);
+        for (int r = 0; r < rows; r++) {
+            SUMS *sum = &sums[r * vectors + v];
+            *sum = ADD_DOT(*sum, weights, x[r]);
+            KEEP(*sum);
+        }
     }
 }
 
-#define ADD_LANE(lane)                                                                        \
-    _Pragma("GCC unroll 16") for (int v = 0; v < vectors; v++) {                              \
-        const uint8x16_t weights = weights_at(w + lane * step + v * LANES * GROUP);           \
-        _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++) sums[r * vectors + v] =        \
-            ADD_DOT_LANE(sums[r * vectors + v], weights, x[r], lane);                         \
+#define ADD_LANE(lane)                                                                   \
+    _Pragma("GCC unroll 16") for (int v = 0; v < vectors; v++) {                         \
+        const uint8x16_t weights = weights_at(w + lane * step + v * LANES * GROUP);      \
+        _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++) {                         \
+            SUMS *sum = &sums[r * vectors + v];                                          \
+            *sum = ADD_DOT_LANE(*sum, weights, x[r], lane);                              \
+            KEEP(*sum);                                                                  \
+        }                                                                                \
     }
 
 /* WIDE groups at a time; returns how many. */

@@ -9,5 +9,6 @@
 #define ZERO() vdupq_n_u32(0)
 #define ADD_DOT(sums, w, x) vdotq_u32(sums, w, x)
 #define ADD_DOT_LANE(sums, w, x, lane) vdotq_laneq_u32(sums, w, x, lane)
+#define KEEP(sums) __asm__ volatile("" : "+w"(sums))
 #define TOTAL(sums) (sums)
 #include "matmul_s8_neon.h"
