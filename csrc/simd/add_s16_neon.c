@@ -22,7 +22,7 @@ static scale scale_of(const ml_add_s16_scale *s) {
 INLINE int32x4_t multiply(int32x4_t v, const scale *s) {
     v = vqrdmulhq_s32(vshlq_s32(v, s->left), s->mantissa);
     const int32x4_t down = vshrq_n_s32(vandq_s32(v, s->right), 31);
-    return vrshlq_s32(vqaddq_s32(v, down), s->right);
+    return vrshlq_s32(vaddq_s32(v, down), s->right);
 }
 
 INLINE int32x4_t term(int16x4_t words, const scale *s) {

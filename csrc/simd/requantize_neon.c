@@ -1,7 +1,7 @@
 /* requantize_neon.c -- sixteen columns at a time, whose multipliers stay in registers from row to row.
  *
- * SQRDMULH is SaturatingRoundingDoublingHighMul as it stands, for mantissas are 0 or above. The rounding shift rounds half up;
- * less 1, which saturates, a negative number is rounded half away from zero. */
+ * SQRDMULH is SaturatingRoundingDoublingHighMul as it stands, for mantissas are 0 or above. What it gives is more than
+ * INT32_MIN. The rounding shift rounds half up; less 1, a negative number is rounded half away from zero. */
 #include <arm_neon.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ INLINE column_block load_block(const ml_requantize_args *p, int64_t column, int 
 INLINE int32x4_t scale(int32x4_t v, const column_block *b) {
     v = vqrdmulhq_s32(vshlq_s32(vaddq_s32(v, b->bias), b->left), b->mantissas);
     const int32x4_t down = vshrq_n_s32(vandq_s32(v, b->right), 31);
-    return vrshlq_s32(vqaddq_s32(v, down), b->right);
+    return vrshlq_s32(vaddq_s32(v, down), b->right);
 }
 
 /* `vectors` vectors of columns of all rows, a constant; of a single one the first `count`. */

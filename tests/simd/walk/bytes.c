@@ -42,6 +42,12 @@ void walk_add_s8(walk *w) {
         p.offset = (int32_t)draw(w, -most, most);
         p.negative = (int32_t)draw(w, -most, most);
         p.shift = (int32_t)(odd ? draw(w, 0, 31) : 20);
+        if (i % 4 == 0 && p.n > 0) { /* a sum that is just not negative, whose last bit counts */
+            const int32_t flip = p.is_signed ? 128 : 0;
+            p.a_factor = p.b_factor = (int32_t)draw(w, 1, 3);
+            p.shift = p.offset = 0;
+            p.negative = p.a_factor * ((p.a[0] ^ flip) - flip + (p.b[0] ^ flip) - flip);
+        }
         draw_limits(w, p.is_signed, &p.low, &p.high);
         uint8_t *y = p.y = room(w, p.n);
         w->simd->add_s8(&p);

@@ -181,8 +181,10 @@ void walk_requantize_f64(walk *w) {
         p.y_stride = p.n + draw(w, 0, 3);
         p.sums = odd_ints(w, (p.rows - 1) * p.sums_stride + p.n, -2000, 2000);
         double *reals = room(w, 8 * p.n);
-        for (int64_t k = 0; k < p.n; k++) /* middles between two steps among them */
-            reals[k] = draw(w, 0, 1) ? 0.5 : (double)draw_float(w, 0, draw(w, 0, 3) ? 0.1f : 1e9f);
+        static const double middles[] = {0.5, 0.49999999999999994}; /* between two steps, nearly */
+        for (int64_t k = 0; k < p.n; k++)
+            reals[k] = draw(w, 0, 1) ? middles[draw(w, 0, 1)]
+                                     : (double)draw_float(w, 0, draw(w, 0, 3) ? 0.1f : 1e9f);
         p.reals = reals;
         const bool with_sign = draw(w, 0, 1);
         p.zero = (int32_t)(with_sign ? draw(w, -128, 127) : draw(w, 0, 255));
