@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from minilite.arguments import inputs_by_number
-from minilite.format.model import Array
+from minilite.errors import InputTypeError
 from minilite.litert_names import LiteRTNames
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from minilite._native import Plan
+    from minilite.arguments import Shapes
+    from minilite.format.model import Array
+    from minilite.report.plan import ModelPlan
 
 
 _Self = TypeVar("_Self", bound="Additions")
@@ -57,6 +61,7 @@ class Additions(LiteRTNames):
         """Like `run`, with real numbers: quantized inputs are made of floats, and quantized outputs become floats.
 
         Scales and zero points are the tensors' own; values beyond a type's range are cut. Raises: as `run`."""
+        from minilite.arguments import inputs_by_number
         from minilite.real import quantized, real
 
         graph = self.model.subgraphs[0]
@@ -64,10 +69,43 @@ class Additions(LiteRTNames):
         found = self.run({number: quantized(graph.tensors[number], value) for number, value in given.items()})
         return {graph.tensors[i].name: real(graph.tensors[i], found[graph.tensors[i].name]) for i in graph.outputs}
 
-    # Notebooks --------------------------------------------------------------------------------------------------------
+    # Terminals and notebooks --------------------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        """A line, and a table of inputs and outputs."""
+        from minilite.report.notebook import interpreter_text
+
+        return f"{super().__repr__()}\n{interpreter_text(self)}"
 
     def _repr_html_(self) -> str:
         """What notebooks show: inputs, outputs, memory."""
-        from minilite.report.notebook import interpreter_table
+        from minilite.report.notebook import interpreter_html
 
-        return interpreter_table(self)
+        return interpreter_html(self)
+
+    @property
+    def plan(self) -> ModelPlan | None:
+        """The plan in force; None before allocate_tensors. It prints as a table, and is a picture in notebooks."""
+        return self._named(super().plan)
+
+    @property
+    def memory(self) -> ModelPlan | None:
+        """A copy of the plan in force with what runs have learnt: shapes, places of dynamic tensors. None before allocation."""
+        return self._named(super().memory)
+
+    def plan_for(self, shapes: Shapes | None = None) -> ModelPlan:
+        """The plan for these shapes (by a tensor's name or number), without putting it in force.
+
+        Raises: ShapeError, ArenaError, UnsupportedOpError, InputError.
+        """
+        from minilite.report.plan import ModelPlan
+
+        if shapes is not None and not hasattr(shapes, "items"):
+            message = f"shapes is of type {type(shapes).__name__}, must map names or numbers of tensors to shapes"
+            raise InputTypeError(message)
+        return ModelPlan(super().plan_for(shapes), self.model)
+
+    def _named(self, plan: Plan | None) -> ModelPlan | None:
+        from minilite.report.plan import ModelPlan
+
+        return ModelPlan(plan, self.model) if plan is not None else None

@@ -14,7 +14,7 @@ from minilite.format.values import array_type
 
 if TYPE_CHECKING:
     from minilite.details import TensorDetails
-    from minilite.format.model import Array, Model, Subgraph, Tensor
+    from minilite.format.model import Array, Subgraph, Tensor
 
 Shape = tuple[int, ...]
 TensorKey: TypeAlias = "SupportsIndex | str | TensorDetails"
@@ -23,15 +23,6 @@ Dims: TypeAlias = "Sequence[SupportsIndex] | Array"
 """A shape as callers give it."""
 Shapes: TypeAlias = "Mapping[str, Dims] | Mapping[int, Dims] | Mapping[str | int, Dims]"
 """Shapes by a tensor's name or number; spelled out because mappings are invariant in their keys."""
-
-
-def checked_subgraph(model: Model, index: int) -> Subgraph:
-    """The subgraph of that number. Raises: InputError."""
-    subgraphs = model.subgraphs
-    if not 0 <= index < len(subgraphs):
-        message = f"Invalid subgraph index {index} exceeds max subgraph index {len(subgraphs) - 1}"
-        raise InputError(message)
-    return subgraphs[index]
 
 
 def tensor_number(subgraph: Subgraph, key: TensorKey) -> int:
@@ -55,6 +46,8 @@ def _no_tensor(key: Any) -> str:
         return f"{what} first, then the array: got an array of shape {key.shape} in place of the tensor"
     if isinstance(key, (list, tuple)) and key and isinstance(key[0], Mapping):
         return f"{what}: got a list of {len(key)} details, take one of them, as in get_input_details()[0]"
+    if isinstance(key, (list, tuple)):
+        return f"{what} first, then what is to be done to it: got a {type(key).__name__} in place of the tensor"
     return f"{what}: got {type(key).__name__}"
 
 
@@ -69,6 +62,8 @@ def _named(subgraph: Subgraph, name: str) -> int:
             raise InputTypeError(message, tensors=[name])
     message = f"there is no tensor '{name}': {names('inputs', subgraph, subgraph.inputs)}, "
     message += names("outputs", subgraph, subgraph.outputs)
+    if name.strip().isdecimal():
+        message += f"; a number is given without quotes: {int(name)}"
     raise InputTypeError(message, tensors=[name])
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minilite.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class OpResolverType(enum.Enum):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from minilite.format.model import Array
+from minilite.light import NamedTuple
 
 if TYPE_CHECKING:
     from minilite._native.state import Kept

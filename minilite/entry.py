@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minilite.engine.session import Session
-from minilite.errors import InputError
+from minilite.errors import InputError, ShapeError
 from minilite.format.model import Array
 from minilite.format.values import array_type
 
@@ -59,7 +59,12 @@ class Entry:
         for index, array in arrays:
             if not session.ask(index, array.shape):
                 session.resize(index, array.shape)
-        session.allocate()
+        try:
+            session.allocate()
+        except ShapeError as error:
+            from minilite.engine.misfit import given_shapes
+
+            raise given_shapes(error, session.subgraph.tensors, arrays) from None
         for index, array in arrays:
             session.set(index, array)
         session.invoke()

@@ -7,7 +7,8 @@ does not match input depth 12``. Lower case, no full stop. Each class also is th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from minilite.light import NamedTuple
 
 
 class MiniliteError(Exception):

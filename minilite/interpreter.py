@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minilite.additions import Additions
 from minilite.compat import Delegate, OpResolverType, load_delegate
 from minilite.errors import InputError, MiniliteError
-from minilite.signature import SignatureRunner
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from minilite.signature import SignatureRunner
+else:
+
+    def __getattr__(name: str) -> Any:
+        """The class of what `get_signature_runner` gives is imported when it is asked for."""
+        if name != "SignatureRunner":
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        from minilite.signature import SignatureRunner
+
+        globals()[name] = SignatureRunner
+        return SignatureRunner
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
 
 
 class Interpreter(Additions):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -11,6 +10,8 @@ from minilite.errors import InputRuntimeError, InputTypeError, StateError
 from minilite.runtime import Runtime
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from minilite.details import NodeDetails, TensorDetails
     from minilite.format.model import Array, Node
 

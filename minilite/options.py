@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from minilite._native.memory import strategies
 from minilite._native.status import OPTIONS
 from minilite.compat import OpResolverType, resolver_type
-from minilite.engine.user_kernels import UserKernel
 from minilite.errors import InputError, InputTypeError, ModelFormatError
-from minilite.format.model import Array, Model
-from minilite.format.origin import explained
+from minilite.format.model import Model
 from minilite.format.reader import load_model, read_model
+from minilite.light import NamedTuple
 
 if TYPE_CHECKING:
     import mmap
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeAlias
+
+    from minilite.engine.user_kernels import UserKernel
+    from minilite.format.model import Array
 
 Planner: TypeAlias = Literal[
     "default",
@@ -42,16 +44,14 @@ InPlace: TypeAlias = Literal["wide", "tflite", "none"]
 """Which operators may overwrite inputs that die: all that can, those of TFLite's planner, none."""
 Load: TypeAlias = Literal["map", "copy"]
 """Whether a file is mapped, and must not change, or read whole first."""
-CustomFunction: TypeAlias = Callable[..., Any]
+CustomFunction: TypeAlias = "Callable[..., Any]"
 """``f(node, *arrays) -> array or tuple of arrays``; an attribute ``shape(node, *shapes)`` makes its shapes known early."""
-CustomOp: TypeAlias = CustomFunction | UserKernel
+CustomOp: TypeAlias = "CustomFunction | UserKernel"
 """What computes a custom operator."""
 Content: TypeAlias = "bytes | bytearray | memoryview | mmap.mmap | Array"
 """A model's bytes."""
 Path: TypeAlias = "str | bytes | os.PathLike[str]"
 
-PLAN_CACHE_BYTES = 16 << 20
-"""The default bound on plans that are not in force, with all that belongs to them: some 1700 sizes of 30 nodes."""
 _PATH_BYTES = 4096
 """No path is longer (PATH_MAX)."""
 _IN_PLACE: dict[str, dict[str, bool]] = {
@@ -101,6 +101,8 @@ def read(model_path: Path | Content | Model | None, model_content: Content | Non
         return _read_content(_read_file(model_path))
     if not isinstance(model_path, (str, bytes, os.PathLike)):
         message = f"model_path is of type {type(model_path).__name__}, must be a path, a model's bytes, an open file or a Model"
+        if hasattr(model_path, "model"):
+            message += ", such as its .model; .clone() makes another interpreter"
         raise InputTypeError(message)
     return load_model(os.fsdecode(model_path), load=load)
 
@@ -137,10 +139,17 @@ def _read_content(content: Any) -> Model:
         content = _read_file(content)
     if not _is_buffer(content):
         message = f"model_content is of type {type(content).__name__}, must be a model's bytes"
+        if isinstance(content, (str, os.PathLike, Model)):
+            message += "; a path or a Model comes first: Interpreter(it)"
+        raise InputTypeError(message)
+    if isinstance(content, np.ndarray) and content.dtype.itemsize != 1:
+        message = f"the array is of {content.dtype}: a model's bytes are of uint8"
         raise InputTypeError(message)
     try:
         return read_model(content)
     except ModelFormatError as error:
+        from minilite.format.origin import explained
+
         raise explained(error, content) from None
 
 
@@ -174,6 +183,10 @@ def check_delegates(delegates: Sequence[Any] | None) -> None:
 
 def check_custom_ops(custom_ops: Any) -> dict[str, CustomOp]:
     """The functions and kernels by operator name. Raises: InputError."""
+    from collections.abc import Mapping
+
+    from minilite.engine.user_kernels import UserKernel
+
     if not isinstance(custom_ops, Mapping):
         message = f"custom_ops is of type {type(custom_ops).__name__}, must map names of operators to functions"
         raise InputError(message)
@@ -224,7 +237,10 @@ def _checked(
 ) -> Options:
     """The options without custom operators; most interpreters of a process have the same."""
     reference = resolver_type(resolver) is OpResolverType.BUILTIN_REF
-    _one_of("planner", planner, strategies())
+    if planner != "default":
+        from minilite._native.memory import strategies
+
+        _one_of("planner", planner, strategies())
     sharing = in_place if in_place is not None else "tflite" if planner == "tflite" else "wide"
     _one_of("in_place", sharing, tuple(_IN_PLACE))
     _one_of("load", load, ("map", "copy"))

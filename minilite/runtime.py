@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-import functools
 from _thread import RLock  # threading takes long to import
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from minilite import options
-from minilite._native import Plan, Shared, Usage
-from minilite.arguments import (
-    Dims,
-    Shapes,
-    TensorKey,
-    check_strict,
-    checked_subgraph,
-    input_arrays,
-    output_arrays,
-    tensor_number,
-    wanted_shape,
-)
 from minilite.compat import OpResolverType
-from minilite.details import Description, NodeDetails, TensorDetails, node_details
-from minilite.engine.misfit import checked_tensor
-from minilite.engine.program import Program
-from minilite.engine.session import Session
-from minilite.entry import Entry
 from minilite.errors import InputError, StateError
-from minilite.format.model import Array, Model, Subgraph
-from minilite.format.values import constant_values
-from minilite.signature import SignatureRunner, find_signature
+from minilite.light import Later
 
-Shape = tuple[int, ...]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from minilite import arguments, details, options
+    from minilite._native import Plan, Shared, Usage
+    from minilite.arguments import Dims, Shapes, TensorKey
+    from minilite.details import Description, NodeDetails, TensorDetails
+    from minilite.engine import program as programs
+    from minilite.engine import session as sessions
+    from minilite.engine import target as targets
+    from minilite.engine.program import Program
+    from minilite.engine.session import Session
+    from minilite.entry import Entry
+    from minilite.format.model import Array, Model, Subgraph
+    from minilite.signature import SignatureRunner
+
+    Shape = tuple[int, ...]
+else:
+    arguments, details, options = map(Later, ("minilite.arguments", "minilite.details", "minilite.options"))
+    programs, sessions = map(Later, ("minilite.engine.program", "minilite.engine.session"))
+    targets = Later("minilite.engine.target")
+
 _Self = TypeVar("_Self", bound="Runtime")
+PLAN_CACHE_BYTES = 16 << 20
+"""The default bound on plans that are not in force, with all that belongs to them: some 1700 sizes of 30 nodes."""
 
 
 class Runtime:
@@ -58,7 +59,7 @@ class Runtime:
         preserve_inputs: bool = True,
         reorder: bool = False,
         load: options.Load = "map",
-        plan_cache_bytes: int = options.PLAN_CACHE_BYTES,
+        plan_cache_bytes: int = PLAN_CACHE_BYTES,
         max_bytes: int | None = None,
         max_iterations: int | None = None,
     ) -> None:
@@ -90,13 +91,14 @@ class Runtime:
         self._making = RLock()  # what is made at first use is made once, whichever thread comes first
         self._shared: Shared | None = None
         self._sessions: dict[int, Session] = {}
+        self._main: Session | None = None  # that of subgraph 0
         self._entry: Entry | None = None
         self._early_shapes: dict[int, Shape] = {}
         self._described: dict[tuple[int, int], Description] = {}
 
     def __repr__(self) -> str:
         graph = self.model.subgraphs[0]
-        session = self._sessions.get(0)
+        session = self._main
         memory = ", not allocated"
         if session and session.ready:
             try:
@@ -119,7 +121,7 @@ class Runtime:
         with self._making:
             if self._program is None:
                 wanted = self._options
-                self._program = Program(
+                self._program = programs.Program(
                     self.model, wanted.custom_ops, reference=wanted.reference, reorder=wanted.reorder
                 )
             return self._program
@@ -131,7 +133,9 @@ class Runtime:
         self._subgraph(subgraph)
         with self._making:
             if subgraph not in self._sessions:
-                self._sessions[subgraph] = self._new_session(subgraph)
+                session = self._sessions[subgraph] = self._new_session(subgraph)
+                if subgraph == 0:
+                    self._main = session
             return self._sessions[subgraph]
 
     def _new_session(self, subgraph: int) -> Session:
@@ -139,8 +143,9 @@ class Runtime:
         program = self._lowered()
         if self._shared is None:
             self._shared = program.shared(wanted.max_bytes, wanted.max_iterations)
-            self._shared.set_threads(wanted.threads)
-        session = Session(program, self._shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes)
+            if wanted.threads > 1:
+                self._shared.set_threads(wanted.threads)
+        session = sessions.Session(program, self._shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes)
         if subgraph == 0:
             for index, shape in self._early_shapes.items():
                 session.resize(index, shape)
@@ -154,12 +159,15 @@ class Runtime:
 
         Raises: UnsupportedOpError, ShapeError, ArenaError, StateError.
         """
-        session = self._sessions.get(0)
-        (session if session is not None else self._session()).allocate()
+        session = self._main
+        if session is None:
+            session = self._session()
+        if not session.ready or session.released:
+            session.allocate()
 
     def invoke(self) -> None:
         """Runs the model once. Raises: StateError, KernelError, or what a Python operator raised."""
-        session = self._sessions.get(0)
+        session = self._main
         if session is None or not session.ready:
             message = "Invoke called on model that is not ready: allocate_tensors() has to come first"
             raise StateError(message)
@@ -180,13 +188,13 @@ class Runtime:
 
         `strict` only lets dimensions change that the file's signature leaves open. Raises: InputError (also RuntimeError).
         """
-        session = self._sessions.get(0)
+        session = self._main
         if session is not None and not strict and session.ask(input_index, tensor_size):
             return
-        number = input_index if type(input_index) is int else tensor_number(self._subgraph(), input_index)
-        tensor, shape = wanted_shape(self.model.subgraphs[0].tensors, number, tensor_size)
+        number = input_index if type(input_index) is int else arguments.tensor_number(self._subgraph(), input_index)
+        tensor, shape = arguments.wanted_shape(self.model.subgraphs[0].tensors, number, tensor_size)
         if strict:
-            check_strict(tensor, shape)
+            arguments.check_strict(tensor, shape)
         if session is None:
             self._early_shapes[tensor.index] = shape
         else:
@@ -194,8 +202,8 @@ class Runtime:
 
     def set_tensor(self, tensor_index: TensorKey, value: Any) -> None:
         """Copies an array into a tensor. Raises: InputError, StateError."""
-        number = tensor_index if type(tensor_index) is int else tensor_number(self._subgraph(), tensor_index)
-        session = self._sessions.get(0)
+        number = tensor_index if type(tensor_index) is int else arguments.tensor_number(self._subgraph(), tensor_index)
+        session = self._main
         if session is None:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
             raise StateError(message)
@@ -204,34 +212,43 @@ class Runtime:
     def get_tensor(self, tensor_index: TensorKey, subgraph_index: int = 0) -> Array:
         """An owned copy of a tensor's values. Raises: InputError, StateError."""
         number = (
-            tensor_index if type(tensor_index) is int else tensor_number(self._subgraph(subgraph_index), tensor_index)
+            tensor_index
+            if type(tensor_index) is int
+            else arguments.tensor_number(self._subgraph(subgraph_index), tensor_index)
         )
         session = self._sessions.get(subgraph_index)
         if session is not None:
             return session.get(number)
-        tensor = checked_tensor(self._subgraph(subgraph_index), number)
+        tensor = targets.checked_tensor(self._subgraph(subgraph_index), number)
         if tensor.data is None:
             message = "Tensor data is null. Run allocate_tensors() first"
             raise StateError(message, tensors=[tensor.name])
+        from minilite.format.values import constant_values
+
         return constant_values(tensor)
 
     def tensor(self, tensor_index: TensorKey) -> Callable[[], Array]:
         """A function that gives a live, writable view of a tensor's memory. While a view lives, memory does not move."""
-        number = tensor_index if type(tensor_index) is int else tensor_number(self._subgraph(), tensor_index)
-        session = self._sessions.get(0)
+        number = tensor_index if type(tensor_index) is int else arguments.tensor_number(self._subgraph(), tensor_index)
+        session = self._main
         if session is not None:
             return session.view(number)
-        checked_tensor(self._subgraph(), number)
+        targets.checked_tensor(self._subgraph(), number)
         return lambda: self._session().view(number)()
 
     def _subgraph(self, index: int = 0) -> Subgraph:
-        return checked_subgraph(self.model, index)
+        """The subgraph of that number. Raises: InputError."""
+        subgraphs = self.model.subgraphs
+        if not 0 <= index < len(subgraphs):
+            message = f"Invalid subgraph index {index} exceeds max subgraph index {len(subgraphs) - 1}"
+            raise InputError(message)
+        return subgraphs[index]
 
     def _details(self, index: int, subgraph: int = 0) -> TensorDetails:
         described = self._described.get((subgraph, index))
         if described is None:
-            tensor = checked_tensor(self._subgraph(subgraph), index)
-            described = Description(tensor, compress_zero_points=self._options.compress_zero_points)
+            tensor = targets.checked_tensor(self._subgraph(subgraph), index)
+            described = details.Description(tensor, compress_zero_points=self._options.compress_zero_points)
             self._described[subgraph, index] = described
         session = self._sessions.get(subgraph)
         if session is not None:
@@ -252,7 +269,7 @@ class Runtime:
         return [self._details(t.index, subgraph_index) for t in self._subgraph(subgraph_index).tensors]
 
     def _get_tensor_details(self, tensor_index: TensorKey, subgraph_index: int = 0) -> TensorDetails:
-        return self._details(tensor_number(self._subgraph(subgraph_index), tensor_index), subgraph_index)
+        return self._details(arguments.tensor_number(self._subgraph(subgraph_index), tensor_index), subgraph_index)
 
     @property
     def experimental_compress_quantization_zero_points(self) -> bool:
@@ -261,7 +278,7 @@ class Runtime:
 
     def get_ops_details(self) -> list[NodeDetails]:
         """Every node of the main subgraph: index, op_name, inputs, outputs, operand_types, result_types."""
-        return node_details(self.model.subgraphs[0])
+        return details.node_details(self.model.subgraphs[0])
 
     def num_subgraphs(self) -> int:
         """How many subgraphs the model has."""
@@ -277,6 +294,8 @@ class Runtime:
 
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
         """The runner of a signature; None stands for the only one. Raises: InputError."""
+        from minilite.signature import SignatureRunner, find_signature
+
         signature = find_signature(self.model.signatures, signature_key)
         return SignatureRunner(signature, self._session(signature.subgraph), self._options.compress_zero_points)
 
@@ -291,13 +310,15 @@ class Runtime:
         """
         entry = self._entry
         if entry is None:
+            from minilite.entry import Entry
+
             entry = self._entry = Entry.of_graph(self._session())
         if out is None and len(inputs) == 1 and type(inputs[0]) is dict:
             plain = entry.plain(inputs[0])
             if plain is not None:
                 return entry.run(plain)
         graph = self.model.subgraphs[0]
-        return entry.run(input_arrays(graph, inputs), output_arrays(graph, entry.outputs, out))
+        return entry.run(arguments.input_arrays(graph, inputs), arguments.output_arrays(graph, entry.outputs, out))
 
     def bind_tensor(self, tensor: TensorKey, array: Array | None) -> None:
         """Puts a tensor into a numpy array of the caller's, without copies, from the next `allocate_tensors` on.
@@ -306,7 +327,7 @@ class Runtime:
         be read-only for a graph input. It is kept alive until None ends the binding. See docs/binding.md.
         Raises: InputError.
         """
-        self._session().bind(tensor_number(self._subgraph(), tensor), array)
+        self._session().bind(arguments.tensor_number(self._subgraph(), tensor), array)
 
     def plan_for(self, shapes: Shapes | None = None) -> Plan:
         """The plan for these shapes (by a tensor's name or number), without putting it in force.
@@ -314,19 +335,22 @@ class Runtime:
         Raises: ShapeError, ArenaError, UnsupportedOpError, InputError.
         """
         graph = self.model.subgraphs[0]
-        wanted = (wanted_shape(graph.tensors, tensor_number(graph, key), dims) for key, dims in (shapes or {}).items())
+        wanted = (
+            arguments.wanted_shape(graph.tensors, arguments.tensor_number(graph, key), dims)
+            for key, dims in (shapes or {}).items()
+        )
         return self._session().plan_for({tensor.index: shape for tensor, shape in wanted})
 
     @property
     def plan(self) -> Plan | None:
         """The plan in force; None before allocate_tensors."""
-        session = self._sessions.get(0)
+        session = self._main
         return session.plan if session is not None else None
 
     @property
     def memory(self) -> Plan | None:
         """A copy of the plan in force with what runs have learnt: shapes, places of dynamic tensors. None before allocation."""
-        session = self._sessions.get(0)
+        session = self._main
         return session.memory if session is not None else None
 
     def reset_resources(self) -> None:
@@ -347,11 +371,15 @@ class Runtime:
     @property
     def usage(self) -> Usage:
         """The bytes that tensors and plans take now, by kind, of all signatures together. Raises: StateError while busy."""
-        sessions = tuple(self._sessions.values())
-        return functools.reduce(Usage.total, (session.state.usage() for session in sessions), Usage())
+        from minilite._native import Usage
+
+        total = Usage()
+        for session in tuple(self._sessions.values()):
+            total = total.total(session.state.usage())
+        return total
 
     @property
     def arena_bytes(self) -> int:
         """Bytes that the plan in force takes, capacities of dynamic tensors included. Raises: StateError while busy."""
-        session = self._sessions.get(0)
+        session = self._main
         return session.state.usage().arena_bytes if session is not None else 0

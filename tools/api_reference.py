@@ -13,10 +13,14 @@ from typing import Any
 
 import minilite
 from minilite import memory
-from minilite._native import Plan, Usage
+from minilite._native import Usage
 from minilite.format import model
+from minilite.format.about import AssociatedFile, TensorMetadata
 from minilite.format.builder import ModelBuilder, SubgraphBuilder
+from minilite.format.metadata import Metadata
+from minilite.inputs import Feed, Reading, load_input
 from minilite.interpreter import Delegate, InterpreterWithCustomOps, load_delegate
+from minilite.report.plan import ModelPlan
 
 HEAD = """# API
 
@@ -28,10 +32,13 @@ PAGES: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ("Standing in for LiteRT", "minilite.interpreter", (InterpreterWithCustomOps, Delegate, load_delegate)),
     ("", "minilite", (minilite.install_as,)),
     ("Kernels of your own", "minilite", (minilite.kernel, minilite.get_include)),
-    ("Plans and memory", "minilite.Interpreter", (Plan, Usage)),
+    ("Plans and memory", "minilite.Interpreter", (ModelPlan, Usage)),
     ("Planning without a model", "minilite.memory", tuple(getattr(memory, name) for name in memory.__all__)),
     ("Models", "minilite", (minilite.load_model,)),
     ("", "minilite.format.model", (model.Model, model.Subgraph, model.Node, model.Tensor, model.Quantization)),
+    ("", "minilite.format.metadata", (Metadata,)),
+    ("", "minilite.format.about", (TensorMetadata, AssociatedFile)),
+    ("Inputs from files", "minilite.inputs", (load_input, Feed, Reading)),
     ("Building models", "minilite.format.builder", (ModelBuilder, SubgraphBuilder)),
     ("Errors", "minilite", tuple(getattr(minilite, name) for name in minilite.__all__ if name.endswith("Error"))),
 )

@@ -93,6 +93,8 @@ class Bytes:
         sums = {"a_factor": 1 << 20, "b_factor": 1 << 20, "offset": 1 << 20, "negative": 1 << 20, "shift": 21}
         self.add = new("ml_add_s8_args *", {**pair, **limits, **sums})
         self.mul = new("ml_mul_s8_args *", {**pair, **limits, "mantissa": 0x5A827999, "shift": -6})
+        if "real" in dict(core().ffi.typeof("ml_mul_s8_args").fields):  # which old ones lack
+            self.mul.real, self.mul.nudge = 0x5A827999 / 2.0**37, 2.0**-7
         terms = {f"of_{name}": {"mantissa": 1 << 30, "shift": -14 * (name == "y")} for name in "aby"}
         words = {key: pointer("int16_t *", array) for key, array in zip("aby", self.arrays, strict=True)}
         ends = {"low": -32768, "high": 32767}

@@ -199,6 +199,23 @@ typedef struct ml_zip_f32_args {
     float high;
 } ml_zip_f32_args;
 
+/* y[i] = 1 where a[i] stands so to b[i], else 0; `kind` as zip_f32's. NaN is not less than, and not equal to anything. */
+typedef enum ml_compare_f32_function {
+    ML_COMPARE_LESS,
+    ML_COMPARE_LESS_EQUAL,
+    ML_COMPARE_EQUAL,
+    ML_COMPARE_NOT_EQUAL,
+    ML_COMPARE_COUNT
+} ml_compare_f32_function;
+typedef struct ml_compare_f32_args {
+    const float *a;
+    const float *b;
+    uint8_t *y;
+    int64_t n;
+    int32_t function;
+    int32_t kind;
+} ml_compare_f32_args;
+
 /* Takes the numbers of each row into a result of its own, or all rows into n results side by side. SUM, SQUARES: added up in as many lanes as a level has, within n / 8
  * eps of the sum of sizes, or one after the other where they lie side by side; MAX, MIN: exact, NaN is passed over. */
 typedef enum ml_fold_f32_function {
@@ -217,6 +234,18 @@ typedef struct ml_fold_f32_args {
     int32_t function;
     int32_t across;
 } ml_fold_f32_args;
+
+/* The same of bytes: the largest of x ^ flip, flipped back, the bytes taken as unsigned: so flips of 0 and 128 give the largest u8 and
+ * s8, those of 255 and 127 the smallest. */
+typedef struct ml_fold_u8_args {
+    const uint8_t *x;
+    uint8_t *y; /* what there is already, then that and the bytes: one a row, or n if across */
+    int64_t n; /* of a row */
+    int64_t rows;
+    int64_t stride; /* bytes from row to row */
+    int32_t across;
+    uint8_t flip;
+} ml_fold_u8_args;
 
 /* y = exp((x - the largest) beta) over their sum, or x - the largest - the logarithm of that sum (beta is 1 then), of a row of n >= 1;
  * y may be x. Exps within 2 ULP, sums in lanes, one product with the sum's inverse. With a NaN all are NaN. */

@@ -80,7 +80,9 @@ typedef struct ml_add_s16_args {
 } ml_add_s16_args;
 
 /* y[i] = clamp(ml_multiply_quantized((a[i] - a_zero) (b[i] - b_zero), mantissa, shift) + zero, low, high), bit for bit as
- * fixed_point.h has it; bytes as above; products and sums wrap. The mantissa is 0 or above. */
+ * fixed_point.h has it; bytes as above; products and sums wrap. The mantissa is 0 or above. Where `real` is not 0, it says that for all
+ * products of bytes nearest(product real + (zero + nudge)), or less the nudge of products below 0, clamped, is the same: ties to even,
+ * the sum rounded once. */
 typedef struct ml_mul_s8_args {
     const uint8_t *a;
     const uint8_t *b;
@@ -96,6 +98,8 @@ typedef struct ml_mul_s8_args {
     int32_t zero;
     int32_t low;
     int32_t high;
+    float real;
+    float nudge;
 } ml_mul_s8_args;
 
 /* Windows of `height` lines by `width` neighbouring pixels, each of n channels by itself: the largest, or the mean of all. Means of
@@ -162,7 +166,7 @@ typedef struct ml_blend_args {
     void *y;
 } ml_blend_args;
 
-/* sums[i] += element i of each row of n bytes; they wrap. */
+/* sums[i] += element i of each row of n bytes; or, along rows, sums[row] += all elements of a row. They wrap. */
 typedef struct ml_sum_rows_s8_args {
     const uint8_t *x;
     int64_t rows;
@@ -170,6 +174,7 @@ typedef struct ml_sum_rows_s8_args {
     int64_t n;
     int32_t *sums;
     int32_t is_signed; /* s8, else u8 */
+    int32_t along;
 } ml_sum_rows_s8_args;
 
 #endif

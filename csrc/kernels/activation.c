@@ -49,7 +49,7 @@ static double sigmoid_of(double i) { return 65536.0 / (1.0 + exp(-i / 24.0)); }
 typedef struct logistic_table_s16 {
     int32_t multiplier;
     int32_t shift;
-    uint16_t table[256];
+    uint16_t table[257]; /* one more than are looked up */
 } logistic_table_s16;
 static int64_t derive_logistic_s16(const ml_call *c, void *to) {
     logistic_table_s16 *p = to;
@@ -83,15 +83,14 @@ ML_UNARY_F32(tanh_f32, ML_MAP_TANH, ML_NO_CONTEXT, 0.0f, 0.0f)
 ML_UNARY_F16(tanh_f16, ML_MAP_TANH, ML_NO_CONTEXT, 0.0f, 0.0f)
 static float tanh_of(float x, const void *p) { return (float)tanh((double)x); }
 ML_REAL_TABLES(tanh, tanh_of)
+/* Without a branch: numbers beyond the table are its last one, and a sign is two operations on all bits. */
 static inline int16_t tanh_one_s16(int32_t x, const logistic_table_s16 *p) {
     const int32_t half = p->shift > 0 ? 1 << (p->shift - 1) : 0;
-    const int32_t scaled = (x * p->multiplier + half) >> p->shift;
-    const uint32_t size = (uint32_t)(scaled < 0 ? -scaled : scaled), at = size >> 8;
-    int32_t y = 0xFFFF << 8;
-    if (at < 255)
-        y = (p->table[at] << 8) + (int32_t)(size & 0xFF) * (p->table[at + 1] - p->table[at]);
-    y -= 1 << 23;
-    return (int16_t)((scaled >= 0 ? y + (1 << 7) : -y + (1 << 7) - 1) >> 8);
+    const int32_t scaled = (x * p->multiplier + half) >> p->shift, sign = scaled >> 31;
+    const int32_t above = (scaled ^ sign) - sign;
+    const int32_t size = above < 255 << 8 ? above : 255 << 8, at = size >> 8;
+    const int32_t y = (p->table[at] << 8) + (size & 0xFF) * (p->table[at + 1] - p->table[at]);
+    return (int16_t)((((y - (1 << 23)) ^ sign) + (1 << 7)) >> 8);
 }
 ML_UNARY(tanh_s16, int16_t, int16_t, const logistic_table_s16 *p = c->derived;, tanh_one_s16(x, p))
 

@@ -1,5 +1,7 @@
 /* arg.c -- ARG_MAX and ARG_MIN: where along a dimension the largest or smallest element is, the first of equals;
  * NaN is passed over. */
+#include <string.h>
+
 #include "rules/values.h"
 #include "rules/work.h"
 #include "simd/simd.h"
@@ -150,23 +152,11 @@ static ml_status rows_f32(const ml_call *c, int64_t first, int64_t end, int32_t 
 ARG_F32(max, ML_FOLD_MAX)
 ARG_F32(min, ML_FOLD_MIN)
 
-/* Of bytes side by side, 256 at a time: the largest of value and place in one number, where the first place is the largest. `flip` makes
- * of a byte a signed one whose order is the one wanted. */
+/* Of bytes side by side: `flip` makes of a byte an unsigned one whose order is the one wanted. */
 static int64_t arg_bytes(const uint8_t *x, int64_t size, uint8_t flip) {
-    enum { STRETCH = 256 };
-    int64_t found = 0;
-    int32_t most = INT32_MIN;
-    for (int64_t at = 0; at < size; at += STRETCH) {
-        const int32_t n = (int32_t)ml_min_s64(size - at, STRETCH);
-        int16_t best = INT16_MIN;
-        for (int32_t k = 0; k < n; k++) {
-            const int16_t key =
-                (int16_t)((uint16_t)((x[at + k] ^ flip) << 8) | (uint16_t)(STRETCH - 1 - k));
-            best = key > best ? key : best;
-        }
-        if (best >> 8 > most) most = best >> 8, found = at + STRETCH - 1 - (best & 255);
-    }
-    return found;
+    uint8_t best = 0;
+    for (int64_t k = 0; k < size; k++) best = (x[k] ^ flip) > best ? x[k] ^ flip : best;
+    return (const uint8_t *)memchr(x, best ^ flip, (size_t)size) - x;
 }
 
 #define ARG_BYTES(name, FLIP)                                                                      \
@@ -184,10 +174,10 @@ static int64_t arg_bytes(const uint8_t *x, int64_t size, uint8_t flip) {
         if (b->inner != 1) return name(c);                                                         \
         return ml_in_blocks(c, b->outer, b->size, name##_rows, NULL);                              \
     }
-ARG_BYTES(max_s8, 0)
-ARG_BYTES(max_u8, 0x80)
-ARG_BYTES(min_s8, 0xFF)
-ARG_BYTES(min_u8, 0x7F)
+ARG_BYTES(max_s8, 0x80)
+ARG_BYTES(max_u8, 0)
+ARG_BYTES(min_s8, 0x7F)
+ARG_BYTES(min_u8, 0xFF)
 
 #define ARG_KERNEL(kernel_name, which)                                                         \
     {.abi = ML_KERNEL_ABI, .name = (kernel_name), .blob_bytes = (int32_t)sizeof(arg_blob),    \

@@ -27,6 +27,23 @@ static inline int64_t inside(const ml_window_axis *a, int64_t out, int64_t tap) 
     return at < 0 ? 0 : at >= a->in ? a->in - 1 : at;
 }
 
+/* Element `tap` of a window, of `depth` channels, where it is larger than those before. */
+static void take_larger(const float *restrict x, int64_t depth, int32_t tap, float *restrict y,
+                        int32_t *restrict which) {
+    if (tap == 0) {
+        memcpy(y, x, (size_t)depth * sizeof *y);
+        memset(which, 0, (size_t)depth * sizeof *which);
+        return;
+    }
+    for (int64_t k = 0; k < depth; k++) {
+        const float value = x[k], most = y[k];
+        const int32_t larger =
+            -(value > most); /* all bits, for GCC makes branches of two choices */
+        which[k] ^= (which[k] ^ tap) & larger;
+        y[k] = value > most ? value : most;
+    }
+}
+
 static ml_status pool_lines(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                             void *args) {
     (void)worker;
@@ -43,8 +60,7 @@ static ml_status pool_lines(const ml_call *c, int64_t first, int64_t end, int32_
                 const int64_t iy = inside(&w->y, line % w->y.out, t % w->y.size);
                 const int64_t ix = inside(&w->x, ox, t / w->y.size);
                 const float *x = image + (iy * w->x.in + ix) * depth;
-                for (int64_t k = 0; k < depth; k++)
-                    if (t == 0 || x[k] > y[k]) y[k] = x[k], which[k] = t;
+                take_larger(x, depth, t, y, which);
             }
         }
     }
@@ -76,27 +92,37 @@ static ml_status prepare_unpool(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? ml_set_output(c, 0, &y) : status;
 }
 
+/* The elements of a pixel, from number `first` on, to their places in `window`, whose rows lie `pitch` elements apart. */
+static ml_status unpool_one(const ml_call *c, int64_t first, int64_t taps, int64_t pitch,
+                            float *window) {
+    const argmax_params *p = c->params;
+    const int64_t depth = ml_in_tensor(c, 0)->shape.dims[3];
+    const float *x = (const float *)ml_in(c, 0) + first;
+    const int32_t *which = (const int32_t *)ml_in(c, 1) + first;
+    const uint32_t high = (uint32_t)p->filter_h;
+    for (int64_t k = 0; k < depth; k++) {
+        const uint32_t tap = (uint32_t)which[k];
+        if (tap >= (uint64_t)taps)
+            return ml_fail(c, ML_KERNEL_ERROR, "index %lld is %d, expected 0 to %lld",
+                           (long long)(first + k), which[k], (long long)taps - 1);
+        window[tap % high * pitch + tap / high * depth + k] = x[k];
+    }
+    return ML_OK;
+}
+
 static ml_status unpool(const ml_call *c) {
     const argmax_params *p = c->params;
     const ml_shape *shape = &ml_in_tensor(c, 0)->shape;
     const int64_t high = shape->dims[1], wide = shape->dims[2], depth = shape->dims[3];
-    const int64_t count = ml_elements(shape), taps = (int64_t)p->filter_h * p->filter_w;
-    const float *x = ml_in(c, 0);
-    const int32_t *which = ml_in(c, 1);
+    const int64_t rows = shape->dims[0] * high, taps = (int64_t)p->filter_h * p->filter_w;
     float *y = ml_out(c, 0);
     const float nothing = 0.0f;
     int64_t work = 0;
     ml_status status = ml_fill_bytes(c, y, ml_out_tensor(c, 0)->bytes, &nothing, 4);
-    for (int64_t i = 0; i < count && status == ML_OK; i++) {
-        if (which[i] < 0 || which[i] >= taps)
-            return ml_fail(c, ML_KERNEL_ERROR, "index %lld is %d, expected 0 to %lld", (long long)i,
-                           which[i], (long long)taps - 1);
-        const int64_t k = i % depth, ix = i / depth % wide, iy = i / depth / wide % high;
-        const int64_t row =
-            (i / depth / wide / high * high + iy) * p->filter_h + which[i] % p->filter_h;
-        y[(row * wide * p->filter_w + ix * p->filter_w + which[i] / p->filter_h) * depth + k] =
-            x[i];
-        status = ml_count_work(c, 1, &work);
+    for (int64_t i = 0; i < rows * wide && status == ML_OK; i++) {
+        float *window = y + (i / wide * p->filter_h * wide + i % wide) * p->filter_w * depth;
+        status = unpool_one(c, i * depth, taps, wide * p->filter_w * depth, window);
+        if (status == ML_OK) status = ml_count_work(c, depth, &work);
     }
     return status;
 }

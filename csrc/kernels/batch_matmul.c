@@ -365,8 +365,9 @@ static ml_status run(const ml_call *c, ml_body body) {
         }
     }
     if (status != ML_OK) return status;
-    return ml_parallel(c, b->batches * ((b->m + ROWS - 1) / ROWS),
-                       ml_work_grain(ml_min_s64(ROWS, b->m) * b->k * b->n), body, NULL);
+    const int64_t blocks = b->batches * ((b->m + ROWS - 1) / ROWS);
+    const int64_t cost = ml_min_s64(ROWS, b->m) * b->k * b->n;
+    return ml_parallel(c, blocks, ml_work_grain(blocks, cost), body, NULL);
 }
 
 static ml_status run_floats(const ml_call *c) {

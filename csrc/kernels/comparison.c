@@ -28,9 +28,26 @@ static int64_t derive_bytes(const ml_call *c, void *to) {
     return (int64_t)sizeof *p;
 }
 
-/* Evals and the rows of a comparison, which is a C expression of two numbers. */
-#define COMPARISON(name, OF)                                                                       \
-    ML_BINARY(name##_f32, float, uint8_t, ML_NO_CONTEXT, OF(u, v))                                  \
+static void compare(const ml_call *c, const float *a, const float *b, uint8_t *y, int64_t n,
+                    int32_t kind, int32_t function, bool swaps) {
+    const int32_t swapped = kind == ML_ROW_SCALAR_A   ? ML_ROW_SCALAR_B
+                            : kind == ML_ROW_SCALAR_B ? ML_ROW_SCALAR_A
+                                                      : kind;
+    const ml_compare_f32_args args = {.a = swaps ? b : a,
+                                      .b = swaps ? a : b,
+                                      .y = y,
+                                      .n = n,
+                                      .function = function,
+                                      .kind = swaps ? swapped : kind};
+    c->env->simd->compare_f32(&args);
+}
+
+/* Evals and the rows of a comparison: a C expression of two numbers, and one of simd.h's of floats, of operands that may be swapped. */
+#define COMPARISON(name, OF, FUNCTION, swaps)                                                       \
+    static void name##_f32_row(const ml_call *c, const float *a, const float *b, uint8_t *y, int64_t n, int32_t kind) { \
+        compare(c, a, b, y, n, kind, FUNCTION, swaps); \
+    } \
+    ML_BINARY_ROWS(name##_f32, float, uint8_t)                                                     \
     ML_BINARY_F16_BY(name##_f16, uint8_t, name##_f32_any)                                           \
     ML_BINARY(name##_s32, int32_t, uint8_t, ML_NO_CONTEXT, OF(u, v))                                \
     ML_BINARY(name##_s64, int64_t, uint8_t, ML_NO_CONTEXT, OF(u, v))                                \
@@ -55,12 +72,12 @@ static int64_t derive_bytes(const ml_call *c, void *to) {
 #define GREATER_EQUAL(u, v) ((u) >= (v))
 #define EQUAL(u, v) ((u) == (v))
 #define NOT_EQUAL(u, v) ((u) != (v))
-COMPARISON(less, LESS)
-COMPARISON(less_equal, LESS_EQUAL)
-COMPARISON(greater, GREATER)
-COMPARISON(greater_equal, GREATER_EQUAL)
-COMPARISON(equal, EQUAL)
-COMPARISON(not_equal, NOT_EQUAL)
+COMPARISON(less, LESS, ML_COMPARE_LESS, false)
+COMPARISON(less_equal, LESS_EQUAL, ML_COMPARE_LESS_EQUAL, false)
+COMPARISON(greater, GREATER, ML_COMPARE_LESS, true)
+COMPARISON(greater_equal, GREATER_EQUAL, ML_COMPARE_LESS_EQUAL, true)
+COMPARISON(equal, EQUAL, ML_COMPARE_EQUAL, false)
+COMPARISON(not_equal, NOT_EQUAL, ML_COMPARE_NOT_EQUAL, false)
 ML_BINARY(less_s16, int16_t, uint8_t, ML_NO_CONTEXT, LESS(u, v))
 ML_BINARY(less_equal_s16, int16_t, uint8_t, ML_NO_CONTEXT, LESS_EQUAL(u, v))
 ML_BINARY(greater_s16, int16_t, uint8_t, ML_NO_CONTEXT, GREATER(u, v))

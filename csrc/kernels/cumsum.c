@@ -22,8 +22,34 @@ typedef struct lines {
 
 enum { COLUMNS = 256 };
 
+/* `count` steps of n lines side by side, `pitch` elements apart; what was summed before them stands in `sums`. Where n is a constant
+ * they are registers. */
+#define STEPS(n)                                                                             \
+    for (int64_t k = 0; k < count; k++, x += pitch, y += pitch)                              \
+        _Pragma("GCC ivdep") for (int64_t j = 0; j < (n); j++) {                             \
+            const sum before = sums[j], after = before + (sum)x[j];                          \
+            y[j] = (number)(exclusive ? before : after);                                     \
+            sums[j] = after;                                                                 \
+        }                                                                                    \
+    break;
+
 /* A piece of lines side by side: element for element of all of them. */
 #define CUMSUM(suffix, type, sum_type)                                                       \
+    static void steps_##suffix(const type *x, type *y, sum_type *to, int64_t n,              \
+                               int64_t count, int64_t pitch, bool exclusive) {               \
+        typedef type number;                                                                 \
+        typedef sum_type sum;                                                                \
+        sum sums[COLUMNS];                                                                   \
+        memcpy(sums, to, (size_t)n * sizeof *to);                                            \
+        switch (n) {                                                                         \
+        case 1: STEPS(1)                                                                     \
+        case 2: STEPS(2)                                                                     \
+        case 3: STEPS(3)                                                                     \
+        case 4: STEPS(4)                                                                     \
+        default: STEPS(n)                                                                    \
+        }                                                                                    \
+        memcpy(to, sums, (size_t)n * sizeof *to);                                            \
+    }                                                                                        \
     static ml_status sum_##suffix(const ml_call *c, int64_t first, int64_t end,              \
                                   int32_t worker, void *args) {                              \
         const cumsum_params *p = c->params;                                                  \
@@ -35,17 +61,14 @@ enum { COLUMNS = 256 };
             const int64_t column = i % l->pieces * l->columns;                               \
             const int64_t n = ml_min_s64(l->columns, l->inner - column);                     \
             const int64_t start = i / l->pieces * l->size * l->inner + column;               \
-            const type *x = (const type *)ml_in(c, 0) + start;                               \
-            type *y = (type *)ml_out(c, 0) + start;                                          \
             sum_type sums[COLUMNS] = {0};                                                    \
-            for (int64_t k = 0; k < l->size && status == ML_OK; k++) {                       \
-                const int64_t at = (p->reverse ? l->size - 1 - k : k) * l->inner;            \
-                for (int64_t j = 0; j < n; j++) {                                            \
-                    const sum_type sum = sums[j] + (sum_type)x[at + j];                      \
-                    y[at + j] = (type)(p->exclusive ? sums[j] : sum);                        \
-                    sums[j] = sum;                                                           \
-                }                                                                            \
-                status = ml_count_work(c, n, &work);                                         \
+            for (int64_t k = 0, steps; k < l->size && status == ML_OK; k += steps) {         \
+                steps = ml_min_s64(l->size - k, 1 + ML_BLOCK_ELEMENTS / n);                  \
+                const int64_t at = start + (p->reverse ? l->size - 1 - k : k) * l->inner;    \
+                steps_##suffix((const type *)ml_in(c, 0) + at, (type *)ml_out(c, 0) + at,    \
+                               sums, n, steps, p->reverse ? -l->inner : l->inner,            \
+                               p->exclusive != 0);                                           \
+                status = ml_count_work(c, n * steps, &work);                                 \
             }                                                                                \
         }                                                                                    \
         return status;                                                                       \

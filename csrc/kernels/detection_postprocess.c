@@ -15,6 +15,8 @@
     X(S, f32, h_scale) X(S, f32, w_scale)
 ML_PARAMS(detection_params, DETECTION_FIELDS)
 
+enum { TOP, LEFT, BOTTOM, RIGHT, AREA, SIDES };
+
 typedef struct box {
     float top;
     float left;
@@ -39,7 +41,8 @@ typedef struct detection_blob {
     int64_t best; /* a box's largest score */
     int64_t order; /* boxes from the best on */
     int64_t spare; /* where they are sorted */
-    int64_t dropped; /* a byte a box */
+    int64_t dropped; /* a word a box */
+    int64_t sorted; /* sides and area of boxes from the best on: a line of each */
     int64_t chosen;
     int64_t kept; /* detections from the best on */
     int64_t merged;
@@ -89,7 +92,8 @@ static ml_status prepare_detection(const ml_call *c, ml_wish *wish) {
     b->best = ml_reserve(wish, n * word);
     b->order = ml_reserve(wish, n * word);
     b->spare = ml_reserve(wish, n * word);
-    b->dropped = ml_reserve(wish, n);
+    b->dropped = ml_reserve(wish, n * word);
+    b->sorted = ml_reserve(wish, SIDES * n * word);
     b->chosen = ml_reserve(wish, n * word);
     b->kept = ml_reserve(wish, room);
     b->merged = ml_reserve(wish, room);
@@ -128,15 +132,31 @@ static ml_status decode(const ml_call *c) {
     return ML_OK;
 }
 
-/* The area that two boxes share, over that of both together. */
-static float overlap(const box *a, const box *b) {
-    const float area_a = (a->bottom - a->top) * (a->right - a->left);
-    const float area_b = (b->bottom - b->top) * (b->right - b->left);
-    if (area_a <= 0.0f || area_b <= 0.0f) return 0.0f;
-    const float high = ml_min_f32(a->bottom, b->bottom) - ml_max_f32(a->top, b->top);
-    const float wide = ml_min_f32(a->right, b->right) - ml_max_f32(a->left, b->left);
-    const float shared = ml_max_f32(high, 0.0f) * ml_max_f32(wide, 0.0f);
-    return shared / (area_a + area_b - shared);
+/* Boxes in a given order, as lines of `n` sides and areas. */
+static void lay_out(const box *corners, const int32_t *order, int32_t n, float *lines) {
+    for (int32_t i = 0; i < n; i++) {
+        const box b = corners[order[i]];
+        const float sides[SIDES] = {b.top, b.left, b.bottom, b.right,
+                                    (b.bottom - b.top) * (b.right - b.left)};
+        for (int32_t k = 0; k < SIDES; k++) lines[(int64_t)k * n + i] = sides[k];
+    }
+}
+
+/* Marks boxes of first .. n - 1 that share too much with box `one`: the area in both, over that of both together. */
+static void drop(const float *restrict lines, int64_t n, int64_t one, float most,
+                 int32_t *restrict dropped) {
+    const float *tops = lines, *lefts = lines + LEFT * n, *bottoms = lines + BOTTOM * n;
+    const float *rights = lines + RIGHT * n, *areas = lines + AREA * n;
+    const float top = tops[one], left = lefts[one], bottom = bottoms[one], right = rights[one];
+    const float area = areas[one];
+    for (int64_t k = one + 1; k < n; k++) {
+        const float high = ml_min_f32(bottom, bottoms[k]) - ml_max_f32(top, tops[k]);
+        const float wide = ml_min_f32(right, rights[k]) - ml_max_f32(left, lefts[k]);
+        const float shared = ml_max_f32(high, 0.0f) * ml_max_f32(wide, 0.0f);
+        const float part = shared / (area + areas[k] - shared);
+        const int32_t none = (area <= 0.0f) | (areas[k] <= 0.0f);
+        dropped[k] |= (none & (0.0f > most)) | (~none & (part > most));
+    }
 }
 
 /* Sorts `n` boxes by falling scores, equal ones by rising numbers: they come in order of these, and merging keeps it. */
@@ -168,21 +188,21 @@ static ml_status suppress(const ml_call *c, const float *scores, int64_t step, i
     const detection_blob *b = c->blob;
     const box *corners = ml_scratch(c, b->corners);
     int32_t *order = ml_scratch(c, b->order), *chosen = ml_scratch(c, b->chosen);
-    uint8_t *dropped = ml_scratch(c, b->dropped);
+    int32_t *dropped = ml_scratch(c, b->dropped);
+    float *lines = ml_scratch(c, b->sorted);
     int32_t n = 0, count = 0;
     int64_t work = 0;
     ml_status status = ml_poll(c);
     for (int32_t i = 0; i < b->boxes; i++)
         if (scores[i * step] >= p->score) order[n++] = i;
     order = sorted(order, ml_scratch(c, b->spare), n, scores, step);
-    memset(dropped, 0, (size_t)n);
+    memset(dropped, 0, (size_t)n * sizeof *dropped);
+    lay_out(corners, order, n, lines);
     for (int32_t i = 0; i < n && count < most && status == ML_OK; i++) {
         if (dropped[i]) continue;
         status = ml_count_work(c, n - i, &work);
         chosen[count++] = order[i];
-        for (int32_t k = i + 1; k < n; k++)
-            if (!dropped[k] && overlap(&corners[order[i]], &corners[order[k]]) > p->overlap)
-                dropped[k] = 1;
+        drop(lines, n, i, p->overlap, dropped);
     }
     *chosen_count = count;
     return status;

@@ -2,11 +2,11 @@
  * EMBEDDING_LOOKUP_SPARSE: weighted sums of rows. HASHTABLE_LOOKUP: the rows that belong to keys, of which there is a sorted list. */
 #include <math.h>
 
-#include "math/float_math.h"
-#include "rules/packed.h"
 #include "rules/quantized.h"
+#include "rules/unpack.h"
 #include "rules/values.h"
 #include "rules/work.h"
+#include "simd/simd.h"
 
 typedef struct rows_blob {
     int64_t count; /* of indices */
@@ -78,42 +78,46 @@ static ml_status by_rows(const ml_call *c, ml_body body) {
 }
 static ml_status lookup(const ml_call *c) { return by_rows(c, lookup_some); }
 
-/* An element as the number its bits are in two's complement; those of u8 too, as TFLite has it. */
-#define BYTE(x, i) ((const int8_t *)(x))[i]
-#define NIBBLE(x, i) ((int8_t)(ml_nibble(x, i) << 4) >> 4)
-#define PAIR(x, i) ((int8_t)(((const uint8_t *)(x))[(i) / 4] << (6 - (i) % 4 * 2)) >> 6)
-#define AS_IS(v) (v)
-#define REAL_ROWS(name, type, ELEMENT, ROUND)                                               \
-    static ml_status name##_some(const ml_call *c, int64_t first, int64_t end,              \
-                                 int32_t worker, void *args) {                              \
-        const rows_blob *b = c->blob;                                                       \
-        const lookup_params *p = c->params;                                                 \
-        const float *blocks = p->scales.data;                                               \
-        const int64_t block = p->block ? p->block : b->width;                               \
-        const ml_quantization *q = ml_input_quantization(c, 1);                             \
-        const void *x = ml_in(c, 1);                                                        \
-        type *y = (type *)ml_out(c, 0) + first * b->width;                                  \
-        (void)worker, (void)args;                                                           \
-        for (int64_t i = first; i < end; i++, y += b->width) {                              \
-            int64_t row;                                                                    \
-            ml_status status = ml_read_indices(c, 0, i, 1, b->rows, &row);                  \
-            if (status != ML_OK) return status;                                             \
-            for (int64_t k = 0, at = row * b->width; k < b->width;) {                       \
-                const float scale =                                                         \
-                    p->block ? blocks[at / block] : q->scales[q->n_scales > 1 ? row : 0];   \
-                for (const int64_t stop = k + block; k < stop; k++, at++)                   \
-                    y[k] = ROUND((float)ELEMENT(x, at) * scale);                            \
-            }                                                                               \
-        }                                                                                   \
-        return ML_OK;                                                                       \
-    }                                                                                       \
-    static ml_status name(const ml_call *c) { return by_rows(c, name##_some); }
-REAL_ROWS(lookup_x1_f32, float, BYTE, AS_IS)
-REAL_ROWS(lookup_s4_f32, float, NIBBLE, AS_IS)
-REAL_ROWS(lookup_s2_f32, float, PAIR, AS_IS)
-REAL_ROWS(lookup_x1_f16, uint16_t, BYTE, ml_half_of_float)
-REAL_ROWS(lookup_s4_f16, uint16_t, NIBBLE, ml_half_of_float)
-REAL_ROWS(lookup_s2_f16, uint16_t, PAIR, ml_half_of_float)
+/* Elements first .. first + count - 1 of the table, at most ML_UNPACKED, as reals; those of u8 too are numbers in two's
+ * complement, as TFLite has it. */
+static void reals_of(const ml_call *c, int64_t first, int64_t count, int64_t row, float *to) {
+    const lookup_params *p = c->params;
+    const float *blocks = p->scales.data;
+    const ml_quantization *q = ml_input_quantization(c, 1);
+    int8_t room[ML_UNPACK_ROOM];
+    const int8_t *x = ml_unpack(ml_in_tensor(c, 1)->type, ml_in(c, 1), first, count, room);
+    ml_quantize_s8_args args = {.is_signed = 1};
+    for (int64_t k = 0; k < count; k += args.n) {
+        const int64_t at = first + k;
+        args.n = p->block ? ml_min_s64(count - k, p->block - at % p->block) : count;
+        args.scale = p->block ? blocks[at / p->block] : q->scales[q->n_scales > 1 ? row : 0];
+        args.x = to + k;
+        args.y = (uint8_t *)(uintptr_t)(x + k); /* read alone */
+        c->env->simd->dequantize_s8(&args);
+    }
+}
+
+static ml_status lookup_reals_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                                   void *args) {
+    const rows_blob *b = c->blob;
+    const bool halves = ml_out_tensor(c, 0)->type == ML_F16;
+    float wide[ML_UNPACKED];
+    (void)worker, (void)args;
+    for (int64_t i = first; i < end; i++) {
+        int64_t row;
+        ml_status status = ml_read_indices(c, 0, i, 1, b->rows, &row);
+        if (status != ML_OK) return status;
+        for (int64_t k = 0, n; k < b->width; k += n) {
+            n = ml_min_s64(b->width - k, ML_UNPACKED);
+            float *y = halves ? wide : (float *)ml_out(c, 0) + i * b->width + k;
+            reals_of(c, row * b->width + k, n, row, y);
+            if (halves)
+                c->env->simd->narrow_f16(wide, n, (uint16_t *)ml_out(c, 0) + i * b->width + k);
+        }
+    }
+    return ML_OK;
+}
+static ml_status lookup_reals(const ml_call *c) { return by_rows(c, lookup_reals_some); }
 
 /* EMBEDDING_LOOKUP_SPARSE ------------------------------------------------------------------------------------------------ */
 
@@ -254,14 +258,10 @@ ML_KERNELS(embedding) = {
      ML_PARAMS_OF(lookup_params),
      .blob_bytes = sizeof(rows_blob),
      .prepare = prepare_lookup,
-     ML_TYPED({"s32 s8|u8 -> f32", NULL, NULL, lookup_x1_f32},
-              {"s32 s4 -> f32", NULL, NULL, lookup_s4_f32},
-              {"s32 s2 -> f32", NULL, NULL, lookup_s2_f32},
-              {"s32 s8|u8 -> f16", NULL, NULL, lookup_x1_f16},
-              {"s32 s4 -> f16", NULL, NULL, lookup_s4_f16},
-              {"s32 s2 -> f16", NULL, NULL, lookup_s2_f16}, {"s32 x1 -> x1", NULL, NULL, lookup},
-              {"s32 x2 -> x2", NULL, NULL, lookup}, {"s32 x4 -> x4", NULL, NULL, lookup},
-              {"s32 x8 -> x8", NULL, NULL, lookup}, {"s32 x16 -> x16", NULL, NULL, lookup})},
+     ML_TYPED({"s32 s8|u8|s4|s2 -> f32|f16", NULL, NULL, lookup_reals},
+              {"s32 x1 -> x1", NULL, NULL, lookup}, {"s32 x2 -> x2", NULL, NULL, lookup},
+              {"s32 x4 -> x4", NULL, NULL, lookup}, {"s32 x8 -> x8", NULL, NULL, lookup},
+              {"s32 x16 -> x16", NULL, NULL, lookup})},
     {.abi = ML_KERNEL_ABI,
      .name = "embedding_lookup_sparse",
      ML_PARAMS_OF(sparse_params),

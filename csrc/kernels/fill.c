@@ -92,23 +92,36 @@ static ml_status prepare_range(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? ml_set_output(c, 0, &shape) : status;
 }
 
-/* Sums are made in `wide`, which wraps. */
-#define RANGE(name, type, wide)                                                 \
-    static ml_status name(const ml_call *c) {                                   \
-        type at = *(const type *)ml_in(c, 0), step = *(const type *)ml_in(c, 2);\
-        type *y = ml_out(c, 0);                                                 \
-        int64_t count = ml_out_tensor(c, 0)->shape.dims[0], work = 0;           \
-        ml_status status = ML_OK;                                               \
-        for (int64_t i = 0; i < count && status == ML_OK; i++) {                \
-            y[i] = at;                                                          \
-            at = (type)((wide)at + (wide)step);                                 \
-            status = ml_count_work(c, 1, &work);                                \
-        }                                                                       \
-        return status;                                                          \
+/* Sums of floats, each rounded: one after the other. */
+static ml_status range_f32(const ml_call *c) {
+    float at = *(const float *)ml_in(c, 0), *y = ml_out(c, 0);
+    const float step = *(const float *)ml_in(c, 2);
+    const int64_t count = ml_out_tensor(c, 0)->shape.dims[0];
+    int64_t work = 0;
+    ml_status status = ML_OK;
+    for (int64_t i = 0, end; i < count && status == ML_OK;) {
+        end = ml_min_s64(count, i + ML_BLOCK_ELEMENTS);
+        status = ml_count_work(c, end - i, &work);
+        for (; i < end; i++, at += step) y[i] = at;
     }
-RANGE(range_f32, float, float)
-RANGE(range_s32, int32_t, uint32_t)
-RANGE(range_s64, int64_t, uint64_t)
+    return status;
+}
+
+/* Integers, computed in `type`, which wraps. */
+#define RANGE(name, type)                                                                       \
+    static ml_status name##_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,  \
+                                 void *args) {                                                  \
+        const type step = *(const type *)ml_in(c, 2);                                           \
+        type *y = ml_out(c, 0), at = *(const type *)ml_in(c, 0) + (type)first * step;           \
+        (void)worker, (void)args;                                                               \
+        for (int64_t i = first; i < end; i++, at += step) y[i] = at;                            \
+        return ML_OK;                                                                           \
+    }                                                                                           \
+    static ml_status name(const ml_call *c) {                                                   \
+        return ml_in_blocks(c, ml_out_tensor(c, 0)->shape.dims[0], 1, name##_some, NULL);       \
+    }
+RANGE(range_s32, uint32_t)
+RANGE(range_s64, uint64_t)
 
 ML_KERNELS(fill) = {
     {.abi = ML_KERNEL_ABI,

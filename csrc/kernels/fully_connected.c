@@ -97,32 +97,35 @@ static void fill(const ml_call *c, int64_t first, int64_t count, int32_t group, 
     else ml_to_bytes(type, x, count * b->k, rows->plane, copy);
 }
 
-/* round(sum * multiplier) in float64, ties away from zero, as TFLite's reference kernel does; then zero point and clamp. */
-static inline int32_t scale_sum(const ml_weighted *w, double sum, double multiplier) {
+/* round(sum * multiplier) in float64, ties away from zero, as TFLite's reference kernel does; then zero point and clamp. Without
+ * a branch, for sums have either sign. */
+static inline int32_t scale_sum(double sum, double multiplier, int32_t zero, int32_t low,
+                                int32_t high) {
     const double just_below_half = 0.49999999999999994;
     double v = sum * multiplier;
-    v = v < -1e9 ? -1e9 : v > 1e9 ? 1e9 : v;
-    return ml_clamp_s32((int32_t)(v + (v < 0 ? -just_below_half : just_below_half)) + w->y_zero,
-                        w->low, w->high);
+    v = v < -1e9 ? -1e9 : v;
+    v = v > 1e9 ? 1e9 : v;
+    return ml_clamp_s32((int32_t)(v + __builtin_copysign(just_below_half, v)) + zero, low, high);
 }
 
-#define FINISH(name, sum_type, bias_type, element)                                                 \
-    static void finish_##name(const ml_call *c, const ml_requantized *r, const ml_own *own) {    \
-        const ml_weighted *w = c->derived;                                                         \
+/* Sums and bias wrap in `wrapping`. */
+#define FINISH(name, sum_type, bias_type, wrapping, element)                                       \
+    static void finish_##name(const ml_call *c, const ml_requantized *r, const ml_own *own) {      \
+        const ml_weighted w = *(const ml_weighted *)c->derived; /* which stores do not change */   \
         const sum_type *sums = r->sums;                                                            \
-        const bias_type *bias = r->bias;                                                           \
-        const double *reals = w->reals + r->first;                                                 \
+        const bias_type *bias = r->bias ? (const bias_type *)r->bias + r->first : NULL;            \
+        const double *reals = w.reals + r->first;                                                  \
+        const int64_t n = r->n;                                                                    \
         element *y = r->y;                                                                         \
-        (void)own;                                                                              \
-        for (int64_t row = 0; row < r->rows; row++, sums += r->n, y += r->y_stride)                \
-            for (int64_t i = 0; i < r->n; i++) {                                                   \
-                bias_type sum = sums[i];                                                           \
-                if (bias) __builtin_add_overflow(sum, bias[r->first + i], &sum);                   \
-                y[i] = (element)scale_sum(w, (double)sum, reals[i]);                               \
+        (void)own;                                                                                 \
+        for (int64_t row = 0; row < r->rows; row++, sums += n, y += r->y_stride)                   \
+            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                                 \
+                const wrapping sum = (wrapping)sums[i] + (wrapping)(bias ? bias[i] : 0);           \
+                y[i] = (element)scale_sum((double)(bias_type)sum, reals[i], w.y_zero, w.low, w.high); \
             }                                                                                      \
     }
-FINISH(s16, int32_t, int32_t, int16_t)
-FINISH(wide, int64_t, int64_t, int16_t)
+FINISH(s16, int32_t, int32_t, uint32_t, int16_t)
+FINISH(wide, int64_t, int64_t, uint64_t, int16_t)
 
 /* Of bytes: the low one is the same bits whether it has a sign. */
 static void finish_bytes(const ml_call *c, const ml_requantized *r, const ml_own *own) {

@@ -1,6 +1,7 @@
 /* reduce_window.c -- REDUCE_WINDOW, STABLEHLO_REDUCE_WINDOW: what the elements in each window come to, beginning with a value. The
  * latter draws elements apart first and pads them, with that same value. */
 #include "rules/values.h"
+#include "rules/work.h"
 
 enum { ADD = 1, MULTIPLY, MINIMUM, MAXIMUM, ALL, ANY };
 
@@ -105,56 +106,123 @@ static inline int64_t element_at(const window_dim *w, int64_t place) {
     return at >= 0 && at % w->apart == 0 && at / w->apart < w->in ? at / w->apart : -1;
 }
 
-/* Outputs that are a block of work of some size. */
+/* Where tap `turn` of all dimensions but the last leads to for row `row` of the outputs, in elements of the input; -1: outside. */
+static int64_t source_of(const window_blob *b, int64_t row, int64_t turn) {
+    int64_t from = 0;
+    for (int32_t d = b->rank - 2; d >= 0; d--) {
+        const window_dim *w = &b->dims[d];
+        const int64_t at = element_at(w, row % w->out * w->stride + turn % w->taps * w->dilation);
+        from = from < 0 || at < 0 ? -1 : from + at * w->pitch;
+        row /= w->out;
+        turn /= w->taps;
+    }
+    return from;
+}
+
+/* Outputs of a row, which are taken together. */
+typedef struct span {
+    int64_t first;
+    int64_t end;
+} span;
+
+/* Those of `all` whose tap `t` of the last dimension lies inside, if that is not drawn apart. */
+static span inside(const window_dim *w, int64_t t, span all) {
+    const int64_t skip = w->before - t * w->dilation, last = w->in - 1 + skip;
+    const int64_t first = skip > 0 ? (skip - 1) / w->stride + 1 : 0;
+    const int64_t end = last < 0 ? 0 : last / w->stride + 1;
+    const span found = {ml_min_s64(all.end, ml_max_s64(all.first, first)),
+                        ml_min_s64(all.end, end)};
+    return (span){found.first, ml_max_s64(found.first, found.end)};
+}
+
+enum { PIECE = 1024 }; /* outputs in a span */
+
+static int64_t pieces_of(const window_blob *b) {
+    return (b->dims[b->rank - 1].out - 1) / PIECE + 1;
+}
+
+/* Spans that are a block of work. */
 static int64_t grain_of(const window_blob *b) {
     int64_t taps = 1;
     for (int32_t d = 0; d < b->rank && taps < 1 << 15; d++) taps *= b->dims[d].taps;
-    return 1 + (1 << 15) / taps;
+    return 1 + (1 << 15) / taps / ml_min_s64(b->dims[b->rank - 1].out, PIECE);
 }
+
+/* Each y becomes what it and x come to, x being `step` elements further each time. */
+#define EACH(RESULT)                                                                                 \
+    if (step == 1) {                                                                                 \
+        for (int64_t o = 0; o < n; o++) {                                                            \
+            const number a = y[o], b = x[o];                                                           \
+            y[o] = (number)(RESULT);                                                                   \
+        }                                                                                            \
+    } else {                                                                                         \
+        for (int64_t o = 0; o < n; o++) {                                                            \
+            const number a = y[o], b = x[o * step];                                                    \
+            y[o] = (number)(RESULT);                                                                   \
+        }                                                                                            \
+    }                                                                                                \
+    return;
 
 #define TRUE_OF(v) ((v) != 0)
 #define REDUCE_WINDOW(suffix, type, wide, STORE)                                                     \
-    static type join_##suffix(type a, type b, int32_t function) {                                    \
+    static void join_##suffix(type *restrict y, int64_t n, const type *restrict x, int64_t step,     \
+                              int32_t function) {                                                    \
+        typedef type number;                                                                         \
         switch (function) {                                                                          \
-        case ADD: return (type)STORE((wide)a + (wide)b);                                             \
-        case MULTIPLY: return (type)STORE((wide)a * (wide)b);                                        \
-        case MINIMUM: return a <= b ? a : b;                                                         \
-        case MAXIMUM: return a >= b ? a : b;                                                         \
-        case ALL: return (type)(a != 0 && b != 0);                                                   \
-        default: return (type)(a != 0 || b != 0);                                                    \
+        case ADD: EACH(STORE((wide)a + (wide)b))                                                     \
+        case MULTIPLY: EACH(STORE((wide)a * (wide)b))                                                \
+        case MINIMUM: EACH(a <= b ? a : b)                                                           \
+        case MAXIMUM: EACH(a >= b ? a : b)                                                           \
+        case ALL: EACH((a != 0) & (b != 0))                                                          \
+        default: EACH((a != 0) | (b != 0))                                                           \
         }                                                                                            \
     }                                                                                                \
-    /* `x`: where the dimensions before this one lead to; NULL: outside. */                          \
-    static type reduce_##suffix(const ml_call *c, int32_t d, const int64_t *at, const type *x,       \
-                                type value, type start) {                                            \
-        const window_blob *b = c->blob;                                                              \
-        const int32_t function = ((const window_params *)c->params)->function;                       \
-        const window_dim *w = &b->dims[d];                                                           \
-        for (int64_t t = 0; t < w->taps; t++) {                                                      \
-            const int64_t i = element_at(w, at[d] * w->stride + t * w->dilation);                    \
-            const type *next = x && i >= 0 ? x + i * w->pitch : NULL;                                \
-            if (d + 1 < b->rank) value = reduce_##suffix(c, d + 1, at, next, value, start);          \
-            else value = join_##suffix(value, next ? *next : start, function);                       \
+    /* A span with tap `t` of the last dimension; `x` NULL: all of it lies outside. */               \
+    static void tap_##suffix(const window_dim *w, const type *x, int64_t t, const type *start,       \
+                             span all, type *y, int32_t function) {                                  \
+        if (x && w->apart > 1) {                                                                     \
+            for (int64_t o = all.first; o < all.end; o++) {                                          \
+                const int64_t at = element_at(w, o * w->stride + t * w->dilation);                   \
+                join_##suffix(y + o - all.first, 1, at < 0 ? start : x + at, 0, function);           \
+            }                                                                                        \
+            return;                                                                                  \
         }                                                                                            \
-        return value;                                                                                \
+        const span in = x ? inside(w, t, all) : (span){all.end, all.end};                            \
+        join_##suffix(y, in.first - all.first, start, 0, function);                                  \
+        if (in.first < in.end)                                                                       \
+            join_##suffix(y + in.first - all.first, in.end - in.first,                               \
+                          x + (in.first * w->stride + t * w->dilation - w->before), w->stride,       \
+                          function);                                                                 \
+        join_##suffix(y + in.end - all.first, all.end - in.end, start, 0, function);                 \
     }                                                                                                \
-    static ml_status some_##suffix(const ml_call *c, int64_t first, int64_t end, int32_t worker,     \
+    static ml_status some_##suffix(const ml_call *c, int64_t begin, int64_t stop, int32_t worker,    \
                                    void *args) {                                                     \
-        (void)worker;                                                                                \
-        (void)args;                                                                                  \
         const window_blob *b = c->blob;                                                              \
-        const type start = *(const type *)ml_in(c, 1);                                               \
-        type *y = ml_out(c, 0);                                                                      \
-        for (int64_t i = first; i < end; i++) {                                                      \
-            int64_t at[ML_MAX_RANK] = {0}, rest = i;                                                 \
-            for (int32_t d = b->rank - 1; d >= 0; rest /= b->dims[d--].out)                          \
-                at[d] = rest % b->dims[d].out;                                                       \
-            y[i] = reduce_##suffix(c, 0, at, ml_in(c, 0), start, start);                             \
+        const window_dim *w = &b->dims[b->rank - 1];                                                 \
+        const int32_t function = ((const window_params *)c->params)->function;                       \
+        const type *x = ml_in(c, 0), *start = ml_in(c, 1);                                           \
+        int64_t turns = 1, work = 0;                                                                 \
+        ml_status status = ML_OK;                                                                    \
+        (void)worker, (void)args;                                                                    \
+        for (int32_t d = 0; d < b->rank - 1; d++) turns *= b->dims[d].taps;                          \
+        for (int64_t i = begin; i < stop; i++) {                                                     \
+            const int64_t row = i / pieces_of(b), first = i % pieces_of(b) * PIECE;                  \
+            const span all = {first, ml_min_s64(w->out, first + PIECE)};                             \
+            type *y = (type *)ml_out(c, 0) + row * w->out + first;                                   \
+            for (int64_t o = 0; o < all.end - first; o++) y[o] = *start;                             \
+            for (int64_t k = 0; k < turns * w->taps && status == ML_OK; k++) {                       \
+                const int64_t from = source_of(b, row, k / w->taps);                                 \
+                tap_##suffix(w, from < 0 ? NULL : x + from, k % w->taps, start, all, y, function);   \
+                status = ml_count_work(c, all.end - first, &work);                                   \
+            }                                                                                        \
         }                                                                                            \
-        return ML_OK;                                                                                \
+        return status;                                                                               \
     }                                                                                                \
     static ml_status reduce_window_##suffix(const ml_call *c) {                                      \
-        return ml_parallel(c, ml_elements(&ml_out_tensor(c, 0)->shape), grain_of(c->blob),           \
+        const window_blob *b = c->blob;                                                              \
+        const int64_t outputs = ml_elements(&ml_out_tensor(c, 0)->shape);                            \
+        if (outputs == 0) return ML_OK;                                                              \
+        return ml_parallel(c, outputs / b->dims[b->rank - 1].out * pieces_of(b), grain_of(b),        \
                            some_##suffix, NULL);                                                     \
     }
 #define KEEP(v) (v)

@@ -80,19 +80,20 @@ static ml_status prepare_scatter_nd(const ml_call *c, ml_wish *wish) {
 #define OR(a, b) (a) | (b)
 #define SCATTER_ND(suffix, type, JOIN)                                                    \
     static ml_status scatter_nd_##suffix(const ml_call *c) {                              \
-        const scatter_blob *b = c->blob;                                                  \
+        const int64_t rows = ((const scatter_blob *)c->blob)->rows;                       \
+        const int64_t run = ((const scatter_blob *)c->blob)->run;                         \
         const type *x = ml_in(c, 1);                                                      \
         type *y = ml_out(c, 0);                                                           \
         const type nothing = 0;                                                           \
         int64_t work = 0;                                                                 \
         ml_status status = ml_fill_bytes(c, y, ml_out_tensor(c, 0)->bytes, &nothing, sizeof nothing); \
-        for (int64_t row = 0; row < b->rows && status == ML_OK; row++, x += b->run) {     \
+        for (int64_t row = 0; row < rows && status == ML_OK; row++, x += run) {           \
             int64_t at;                                                                   \
             status = place(c, row, &at);                                                  \
             if (status != ML_OK) return status;                                           \
-            type *to = y + at * b->run;                                                   \
-            for (int64_t i = 0; i < b->run; i++) to[i] = (type)(JOIN(to[i], x[i]));       \
-            status = ml_count_work(c, b->run + 1, &work);                                 \
+            type *to = y + at * run;                                                      \
+            _Pragma("GCC ivdep") for (int64_t i = 0; i < run; i++) to[i] = (type)(JOIN(to[i], x[i]));       \
+            status = ml_count_work(c, run + 1, &work);                                    \
         }                                                                                 \
         return status;                                                                    \
     }

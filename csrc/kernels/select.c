@@ -86,11 +86,13 @@ typedef struct pieces {
     int64_t steps[3]; /* elements of each input to the next of a row: 1 or 0 */
 } pieces;
 
-/* One loop for each way in which a row of x and one of y are elements or one for all. */
+/* One loop for each way in which a row of x and one of y are elements or one for all; without a branch, for conditions are as
+ * often true as not. */
 #define CHOOSE(type, X, Y)                                     \
     _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {     \
         const type u = (X), v = (Y);                           \
-        out[i] = condition[i] ? u : v;                         \
+        const type taken = (type)(0 - (type)(condition[i] != 0)); \
+        out[i] = (type)(v ^ ((u ^ v) & taken));                \
     }
 #define SELECT(name, type)                                                                         \
     static void name##_row(type *out, const uint8_t *condition, const type *x, const type *y,      \

@@ -85,6 +85,8 @@ BY_ROWS(softmax_f16)
 
 /* 8 bits ------------------------------------------------------------------------------------------------------------- */
 
+enum { LONG_ROW = 256 }; /* as many elements as there are bytes */
+
 /* exp on [-1/4, 0) in Q0.31: the Taylor series around -1/8 to the fourth power. */
 static int32_t exp_below_quarter(int32_t a) {
     const int32_t exp_minus_eighth = 1895147668, third = 715827883;
@@ -121,28 +123,36 @@ static int64_t derive_bytes(const ml_call *c, void *to) {
     return 256 * (int64_t)sizeof *exps;
 }
 
-/* A row of bytes, flipped to u8 order by `flip`, to outputs of `bits` that start at `lowest`. Where the sum is 512 or more LiteRT
- * aborts: every y rounds to 0. */
-#define BYTES_ROW(name, out_type, flip, bits, lowest)                                                   \
-    static void name##_row(const uint8_t *x, out_type *y, int64_t n, const int32_t *exps) {             \
-        int32_t high = 0;                                                                               \
-        int64_t sum = 0;                                                                                \
-        for (int64_t i = 0; i < n; i++) high = (x[i] ^ (flip)) > high ? x[i] ^ (flip) : high;           \
-        for (int64_t i = 0; i < n; i++)                                                                 \
-            sum += ml_rounding_shift_right(exps[high - (x[i] ^ (flip))], 12);                           \
-        const bool fits = sum < (int64_t)512 << 19; /* the maximum adds 1: sum > 0 */                   \
-        const int32_t headroom = fits ? __builtin_clz((uint32_t)sum) : 0;                               \
-        const int32_t scale =                                                                           \
-            fits ? ml_one_over_one_plus((int32_t)(((uint32_t)sum << headroom) - (1u << 31))) : 0;          \
-        const int32_t shift = fits ? 12 - headroom + 31 - (bits) : 0;                                   \
-        for (int64_t i = 0; i < n; i++) {                                                               \
-            int32_t v = ml_doubling_high_mul(scale, exps[high - (x[i] ^ (flip))]);                      \
-            v = ml_rounding_shift_right(v, shift);                                                      \
-            y[i] = (out_type)((v >> (bits) ? (1 << (bits)) - 1 : v) + (lowest));                        \
-        }                                                                                               \
-    }                                                                                                   \
-    BY_ROW(name, uint8_t, out_type, c->derived)
-BYTES_ROW(softmax_s8_s16, int16_t, 128, 16, -32768)
+/* A row of s8 to s16. What a byte adds to the sum, and what it comes to, is computed once where a row is as long as there are bytes.
+ * Where the sum is 512 or more LiteRT aborts: every y rounds to 0. */
+static inline int32_t softmax_part(const int32_t *exps, int32_t below) {
+    return ml_rounding_shift_right(exps[below], 12);
+}
+static inline int16_t softmax_word(const int32_t *exps, int32_t below, int32_t scale,
+                                   int32_t shift) {
+    const int32_t v = ml_rounding_shift_right(ml_doubling_high_mul(scale, exps[below]), shift);
+    return (int16_t)((v >> 16 ? 65535 : v) - 32768);
+}
+static void softmax_s8_s16_row(const uint8_t *x, int16_t *y, int64_t n, const int32_t *exps) {
+    int32_t high = 0, parts[256];
+    int16_t words[256];
+    int64_t sum = 0; /* the maximum adds 1: it is above 0 */
+    for (int64_t i = 0; i < n; i++) high = (x[i] ^ 128) > high ? x[i] ^ 128 : high;
+    for (int32_t v = 0; n >= LONG_ROW && v <= high; v++)
+        parts[v ^ 128] = softmax_part(exps, high - v);
+    for (int64_t i = 0; i < n; i++)
+        sum += n < LONG_ROW ? softmax_part(exps, high - (x[i] ^ 128)) : parts[x[i]];
+    const bool fits = sum < (int64_t)512 << 19;
+    const int32_t headroom = fits ? __builtin_clz((uint32_t)sum) : 0;
+    const int32_t rest = (int32_t)(((uint32_t)sum << headroom) - (1u << 31));
+    const int32_t scale = fits ? ml_one_over_one_plus(rest) : 0;
+    const int32_t shift = fits ? 12 - headroom + 31 - 16 : 0;
+    for (int32_t v = 0; n >= LONG_ROW && v <= high; v++)
+        words[v ^ 128] = softmax_word(exps, high - v, scale, shift);
+    for (int64_t i = 0; i < n; i++)
+        y[i] = n < LONG_ROW ? softmax_word(exps, high - (x[i] ^ 128), scale, shift) : words[x[i]];
+}
+BY_ROW(softmax_s8_s16, uint8_t, int16_t, c->derived)
 
 static ml_status softmax_bytes_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                                     void *args) {
@@ -259,25 +269,39 @@ static int32_t log_above_one(int32_t x) {
     return ml_saturating_shift_left(ml_doubling_high_mul(power, log_2) + log_r, 1);
 }
 
-/* A row of bytes, flipped to u8 order by `flip`. Sums that Q12.19 cannot hold are cut to its largest number. */
+/* What an element comes to, by how far it lies below the row's largest one. */
+typedef struct log_softmax_row {
+    int32_t log_sum;
+    int32_t least;
+} log_softmax_row;
+static inline uint8_t log_softmax_one(const log_softmax_tables *p, log_softmax_row row,
+                                      int32_t below) {
+    const bool counts = below <= p->radius && -below > row.least;
+    const int32_t v = 255 + ml_rounding_shift_right(-p->steps[below] - row.log_sum, 22);
+    return (uint8_t)(counts ? ml_clamp_s32(v, 0, 255) : 0);
+}
+
+/* A row of bytes, flipped to u8 order by `flip`; of a long one all bytes there may be are computed first. Sums that Q12.19 cannot hold
+ * are cut to its largest number. */
 #define LOG_BYTES_ROW(name, flip)                                                                    \
-    static void name##_row(const uint8_t *x, uint8_t *y, int64_t n, const log_softmax_tables *p) {   \
+    static void name##_row(const uint8_t *x, uint8_t *y, int64_t n, const ml_call *c) {              \
+        const log_softmax_tables *p = c->derived;                                                    \
+        uint8_t table[256];                                                                          \
         int32_t high = 0;                                                                            \
         int64_t sum = 0;                                                                             \
         for (int64_t i = 0; i < n; i++) high = (x[i] ^ (flip)) > high ? x[i] ^ (flip) : high;        \
         for (int64_t i = 0; i < n; i++) sum += p->exps[high - (x[i] ^ (flip))];                      \
         const int32_t log_sum = log_above_one(sum < INT32_MAX ? (int32_t)sum : INT32_MAX);           \
-        const int32_t least =                                                                        \
-            ml_multiply_quantized(log_sum + INT32_MIN, p->mantissa, p->shift);                       \
-        for (int64_t i = 0; i < n; i++) {                                                            \
-            const int32_t below = high - (x[i] ^ (flip));                                            \
-            const bool counts = below <= p->radius && -below > least;                                \
-            const int32_t v =                                                                        \
-                255 + ml_rounding_shift_right(-p->steps[below] - log_sum, 22);                       \
-            y[i] = (uint8_t)((counts ? ml_clamp_s32(v, 0, 255) : 0) ^ (flip));                       \
-        }                                                                                            \
+        const log_softmax_row row = {                                                                \
+            log_sum, ml_multiply_quantized(log_sum + INT32_MIN, p->mantissa, p->shift)};             \
+        for (int64_t i = 0; n < LONG_ROW && i < n; i++)                                              \
+            y[i] = log_softmax_one(p, row, high - (x[i] ^ (flip))) ^ (flip);                         \
+        if (n < LONG_ROW) return;                                                                    \
+        for (int32_t v = 0; v <= high; v++)                                                          \
+            table[v ^ (flip)] = log_softmax_one(p, row, high - v) ^ (flip);                          \
+        c->env->simd->lookup_u8(table, x, n, y);                                                     \
     }                                                                                                \
-    BY_ROW(name, uint8_t, uint8_t, c->derived)
+    BY_ROW(name, uint8_t, uint8_t, c)
 LOG_BYTES_ROW(log_softmax_u8, 0)
 LOG_BYTES_ROW(log_softmax_s8, 128)
 

@@ -75,15 +75,28 @@ TRUTH(minimum, AND)
 WRAPPING(and, AND)
 TRUTH(and, AND)
 
-static inline uint32_t shift_left(uint32_t x, int32_t bits, int32_t width) {
-    return bits < 0 || bits >= width ? 0 : x << bits;
+/* A bit of the count at a time, which vectors of any width can do; none is left where it is negative or too large. */
+static inline uint8_t shift_u8(uint8_t x, uint8_t bits) {
+    x = (uint8_t)(bits & 1 ? x + x : x);
+    x = (uint8_t)(bits & 2 ? x << 2 : x);
+    x = (uint8_t)(bits & 4 ? x << 4 : x);
+    return bits > 7 ? 0 : x;
 }
-#define SHIFT(suffix, type, width)                                            \
-    ML_BINARY(shift_left_##suffix, type, type, ML_NO_CONTEXT,                 \
-              (type)shift_left((uint32_t)u, v, width))
-SHIFT(s8, int8_t, 8)
-SHIFT(s16, int16_t, 16)
-SHIFT(s32, int32_t, 32)
+static inline uint16_t shift_u16(uint16_t x, uint16_t bits) {
+    x = (uint16_t)(bits & 1 ? x + x : x);
+    x = (uint16_t)(bits & 2 ? x << 2 : x);
+    x = (uint16_t)(bits & 4 ? x << 4 : x);
+    x = (uint16_t)(bits & 8 ? x << 8 : x);
+    return bits > 15 ? 0 : x;
+}
+static inline uint32_t shift_u32(uint32_t x, int32_t bits) {
+    return bits < 0 || bits > 31 ? 0 : x << bits;
+}
+#define SHIFT(suffix, unsigned_suffix, type)                                  \
+    ML_BINARY(shift_left_##suffix, type, type, ML_NO_CONTEXT, shift_##unsigned_suffix(u, v))
+SHIFT(s8, u8, uint8_t)
+SHIFT(s16, u16, uint16_t)
+ML_BINARY(shift_left_s32, int32_t, int32_t, ML_NO_CONTEXT, (int32_t)shift_u32((uint32_t)u, v))
 
 #define SAME(kind, eval) {kind " " kind " -> " kind, NULL, NULL, eval}
 #define FLOAT_ROWS(name) SAME("f32", name##_f32), SAME("f64", name##_f64), SAME("f16", name##_f16)

@@ -151,6 +151,8 @@ int32_t ml_planner_records(const ml_planner *planner, ml_record *records, int32_
 
 struct ml_account; /* memory/account.h: a bound on several arenas and blocks together */
 
+enum { ML_ARENA_BLOCKS = 3 };
+
 /* A growable block of memory with a stable alignment. */
 typedef struct ml_arena {
     uint8_t *base;
@@ -159,7 +161,7 @@ typedef struct ml_arena {
         reserved; /* of address space; 0 where the system grants none: growing may then move the base */
     int64_t moves; /* times the base changed */
     int64_t copied; /* bytes that moves copied; pages that the system moved are none */
-    uint8_t *first; /* what small arenas lie in; kept until the arena is released */
+    uint8_t *blocks[ML_ARENA_BLOCKS]; /* what small arenas lie in; kept until it is released */
     struct ml_account *account; /* borrowed; NULL = none */
 } ml_arena;
 

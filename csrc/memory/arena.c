@@ -1,7 +1,9 @@
 /* arena.c -- the arena's memory: a reserved range of addresses, committed as far as it is needed, so that it hardly ever moves.
  *
- * A first block of ML_ARENA_FIRST bytes comes from malloc, for small models are loaded in the time that a few calls of the system
- * take. Who outgrows it moves once; the block stays until the arena is released, for others may be looking at it.
+ * Small arenas lie in a block from malloc, for small models are loaded in the time that a few calls of the system take, and
+ * malloc's pages are often warm: other interpreters, or arrays, had them before. Who outgrows a block moves into the next; it
+ * stays until the arena is released, for others may be looking at it. One that begins large skips blocks, whose bytes have to be
+ * cleared: loading touches none of its pages.
  *
  * ML_ARENA_RESERVED bytes of address space are reserved without access, which costs the system nothing but a table entry (1000
  * interpreters take 64 TiB of the 128 TiB a process has); what is used is made accessible in steps. Where the system refuses
@@ -14,33 +16,49 @@
 #include "memory/account.h"
 
 #define ML_ARENA_RESERVED ((int64_t)1 << 36)
-enum { PAGE = 4096, HUGE_PAGE = 2 << 20, ML_ARENA_FIRST = 32 << 10 };
+enum { PAGE = 4096, HUGE_PAGE = 2 << 20 };
+static const int64_t block_bytes[ML_ARENA_BLOCKS] = {32 << 10, 512 << 10, 2 << 20};
 
 static uint8_t *map_pages(int64_t bytes, int access) {
     void *base = mmap(NULL, (size_t)bytes, access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return base == MAP_FAILED ? NULL : base;
 }
 
-static bool in_first(const ml_arena *arena) { return arena->base && arena->base == arena->first; }
+/* Which block the arena lies in; ML_ARENA_BLOCKS where it lies in pages of its own. */
+static int block_of(const ml_arena *arena) {
+    int block = 0;
+    while (block < ML_ARENA_BLOCKS && arena->base != arena->blocks[block]) block++;
+    return block;
+}
 
-static bool commit_first(ml_arena *arena, int64_t bytes) {
-    if (!arena->first) {
-        arena->first = aligned_alloc(PAGE, ML_ARENA_FIRST);
-        if (!arena->first) return false;
+static bool in_block(const ml_arena *arena) {
+    return arena->base && block_of(arena) < ML_ARENA_BLOCKS;
+}
+
+/* Bytes are cleared when they are first used, as new pages are. */
+static bool commit_block(ml_arena *arena, int block, int64_t bytes, int64_t keep) {
+    uint8_t *base = arena->blocks[block];
+    if (!base) base = aligned_alloc(PAGE, (size_t)block_bytes[block]);
+    if (!base) return false;
+    int64_t had = base == arena->base ? arena->capacity : keep;
+    if (base != arena->base) {
+        if (keep > 0) memcpy(base, arena->base, (size_t)keep);
+        arena->copied += keep;
         arena->moves++;
     }
-    memset(arena->first + arena->capacity, 0, (size_t)(bytes - arena->capacity)); /* as new pages */
-    arena->base = arena->first;
-    arena->reserved = ML_ARENA_FIRST;
+    memset(base + had, 0, (size_t)(bytes - had));
+    arena->base = arena->blocks[block] = base;
+    arena->reserved = block_bytes[block];
     arena->capacity = bytes;
     return true;
 }
 
-/* Makes the first `bytes` of the reserved range accessible; the first time somewhat more, so that small models grow at once. */
-static bool commit_reserved(ml_arena *arena, int64_t bytes, int64_t keep) {
-    bool outgrown = in_first(arena) && bytes > ML_ARENA_FIRST;
-    if (bytes <= ML_ARENA_FIRST && (!arena->base || in_first(arena)))
-        return commit_first(arena, bytes);
+/* Makes the first `bytes` accessible, of a block or of the reserved range. */
+static bool commit_kept(ml_arena *arena, int64_t bytes, int64_t keep) {
+    bool outgrown = in_block(arena);
+    int last = arena->base ? ML_ARENA_BLOCKS : 1;
+    for (int block = arena->base ? block_of(arena) : 0; block < last; block++)
+        if (bytes <= block_bytes[block]) return commit_block(arena, block, bytes, keep);
     if (bytes > ML_ARENA_RESERVED) return false;
     uint8_t *base = arena->base;
     if (!base || outgrown) base = map_pages(ML_ARENA_RESERVED, PROT_NONE);
@@ -63,11 +81,11 @@ static bool commit_reserved(ml_arena *arena, int64_t bytes, int64_t keep) {
 }
 
 /* Without a reservation: moves pages where the system can, else bytes. The old pages stay until the new ones are there, and
- * the first block for good. */
+ * blocks for good. */
 static bool commit_mapped(ml_arena *arena, int64_t bytes, int64_t keep) {
     uint8_t *base = NULL;
 #ifdef __linux__
-    if (arena->base && keep > 0 && !in_first(arena)) {
+    if (arena->base && keep > 0 && !in_block(arena)) {
         void *moved = mremap(arena->base, (size_t)arena->capacity, (size_t)bytes, MREMAP_MAYMOVE);
         base = moved == MAP_FAILED ? NULL : moved;
     } else
@@ -76,7 +94,7 @@ static bool commit_mapped(ml_arena *arena, int64_t bytes, int64_t keep) {
         base = map_pages(bytes, PROT_READ | PROT_WRITE);
         if (base && keep > 0) memcpy(base, arena->base, (size_t)keep);
         if (base) arena->copied += keep;
-        if (base && arena->base && !in_first(arena)) munmap(arena->base, (size_t)arena->capacity);
+        if (base && arena->base && !in_block(arena)) munmap(arena->base, (size_t)arena->capacity);
     }
     if (!base) return false;
     if (base != arena->base) arena->moves++;
@@ -88,24 +106,26 @@ static bool commit_mapped(ml_arena *arena, int64_t bytes, int64_t keep) {
 
 ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error *error) {
     if (bytes <= arena->capacity) return ML_OK;
+    if (!arena->base) keep = 0;
     int64_t rounded = bytes > INT64_MAX - PAGE ? -1 : ml_round_up(bytes, PAGE);
     bool reserves = !arena->base || arena->reserved > 0;
     int64_t had = arena->capacity, more = bytes - had;
     ml_status status = ml_account_take(arena->account, "the arena", more, error);
     if (status != ML_OK) return status;
-    bool may_map = rounded > 0 && (arena->reserved == 0 || in_first(arena));
-    bool there = rounded > 0 && reserves && commit_reserved(arena, rounded, keep);
+    bool may_map = rounded > 0 && (arena->reserved == 0 || in_block(arena));
+    bool there = rounded > 0 && reserves && commit_kept(arena, rounded, keep);
     there = there || (may_map && commit_mapped(arena, rounded, keep));
     ml_account_give(arena->account, had + more - arena->capacity);
     return there ? ML_OK : ml_error_memory(error, "the arena", bytes, had);
 }
 
 void ml_arena_release(ml_arena *arena) {
-    if (arena->base && !in_first(arena))
+    if (arena->base && !in_block(arena))
         munmap(arena->base, (size_t)(arena->reserved ? arena->reserved : arena->capacity));
-    free(arena->first);
+    for (int block = 0; block < ML_ARENA_BLOCKS; block++) free(arena->blocks[block]);
     ml_account_give(arena->account, arena->capacity);
-    arena->base = arena->first = NULL;
+    memset(arena->blocks, 0, sizeof arena->blocks);
+    arena->base = NULL;
     arena->capacity = arena->reserved = 0;
 }
 

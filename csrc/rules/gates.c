@@ -142,7 +142,7 @@ ml_status ml_multiply_gates(const ml_call *c, const ml_gates *g, const void *pac
         }
     }
     int64_t cost = rows->count * g->k * g->outputs;
-    return ml_parallel(c, g->n, ml_work_grain(cost), multiply_body, &args);
+    return ml_parallel(c, g->n, ml_work_grain(g->n, cost), multiply_body, &args);
 }
 
 /* Activations ---------------------------------------------------------------------------------------------------------- */

@@ -1,13 +1,14 @@
 /* matmul.c -- blocks of rows times packed weights. */
 #include "rules/matmul.h"
 
-enum { WORK = 1 << 20, LEAST_COLUMNS = 64, BLOCK_BYTES = 64 << 10 };
+enum { BLOCK_BYTES = 64 << 10, MANY_ROWS = 7 };
+
+/* What an output costs beside its products. */
+enum { OUTPUT_COST = 8 };
 
 static int64_t blocks_of(int64_t count, int64_t block) {
     return block > 0 ? (count + block - 1) / block : 0;
 }
-
-int64_t ml_work_grain(int64_t cost) { return cost < WORK ? WORK / (cost > 0 ? cost : 1) : 1; }
 
 /* Weights ---------------------------------------------------------------------------------------------------------- */
 
@@ -129,9 +130,9 @@ ml_status ml_prepare_floats(const ml_call *c, ml_wish *wish, ml_blocks *b, bool 
     if (b->k > INT64_MAX / 16384)
         return ml_fail(c, ML_SHAPE_ERROR, "rows of %lld values are too long", (long long)b->k);
     int64_t tile = c->env->simd->matmul_f32_rows, row_bytes = b->k * (int64_t)sizeof(float);
-    int64_t rows =
-        filled ? BLOCK_BYTES / (row_bytes > 0 ? row_bytes : 1) : ml_work_grain(b->k * b->n);
-    rows = rows < 4 * tile ? 4 * tile : rows / tile * tile;
+    int64_t rows = ml_work_grain(b->rows, (b->k + OUTPUT_COST) * b->n * b->groups);
+    if (filled) rows = ml_min_s64(rows, BLOCK_BYTES / (row_bytes > 0 ? row_bytes : 1));
+    rows = rows < 4 * tile ? 4 * tile : ml_round_up(rows, tile);
     b->block = (int32_t)ml_min_s64(b->rows, rows);
     if (filled) wish->worker_bytes = b->block * row_bytes;
     return ML_OK;
@@ -182,15 +183,15 @@ static ml_status float_body(const ml_call *c, int64_t first, int64_t end, int32_
 
 /* Few rows of their own memory are worth dividing by columns. */
 static int64_t columns_of(const ml_blocks *b, bool filled) {
-    int64_t row = b->block * b->k;
-    if (filled || b->groups > 1 || blocks_of(b->rows, b->block) > 8) return b->n > 0 ? b->n : 1;
-    return ml_round_up(ml_work_grain(row) + 1, LEAST_COLUMNS);
+    const int64_t blocks = blocks_of(b->rows, b->block), least = b->block < MANY_ROWS ? 128 : 32;
+    if (filled || b->groups > 1 || blocks > 8 || b->n < 2 * least) return b->n > 0 ? b->n : 1;
+    return least * ml_work_grain(blocks_of(b->n, least), blocks * b->block * b->k * least);
 }
 
 ml_status ml_multiply_floats(const ml_call *c, const ml_blocks *b, ml_block_fn *fill, float minimum,
                              float maximum) {
     float_args args = {b, fill, columns_of(b, fill != NULL), minimum, maximum};
     int64_t blocks = blocks_of(b->rows, b->block) * blocks_of(b->n, args.columns);
-    int64_t cost = b->block * b->k * b->groups * ml_min_s64(args.columns, b->n);
-    return ml_parallel(c, blocks, ml_work_grain(cost), float_body, &args);
+    int64_t cost = b->block * (b->k + OUTPUT_COST) * b->groups * ml_min_s64(args.columns, b->n);
+    return ml_parallel(c, blocks, ml_work_grain(blocks, cost), float_body, &args);
 }

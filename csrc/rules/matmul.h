@@ -4,6 +4,7 @@
 #define ML_RULES_MATMUL_H
 
 #include "rules/weighted.h"
+#include "rules/work.h"
 #include "simd/simd.h"
 
 /* The pack of float weights (outputs, ...): in panels, each of `groups` groups by itself. */
@@ -35,9 +36,6 @@ ml_status ml_prepare_floats(const ml_call *c, ml_wish *wish, ml_blocks *b, bool 
 /* Eval: `fill` writes a block's rows, NULL where they are the input itself. */
 ml_status ml_multiply_floats(const ml_call *c, const ml_blocks *b, ml_block_fn *fill, float minimum,
                              float maximum);
-
-/* So many items of work, of `cost` multiplications each, make a block that is worth a thread's while. */
-int64_t ml_work_grain(int64_t cost);
 
 /* What multipliers make of the sums of a block, for `finish`: n outputs from `first` on of `rows` rows, y_stride elements
  * apart in y; bias (of all outputs) may be NULL. */

@@ -1,10 +1,16 @@
 /* matmul_s8.c -- blocks of rows of bytes times packed weights. */
 #include "rules/matmul_s8.h"
 
-/* Multiplications that are worth a thread's while, bytes of a block's copy, of the weights and of the sums that are used again
- * and again while they are near. */
-enum { WORK = 1 << 22, COPY_BYTES = 64 << 10, NEAR_BYTES = 96 << 10, NEAR_SUMS = 4 << 10 };
-enum { LEAST_ROWS = 2 * ML_ROWS_S8, FEW_ROWS = 4, MOST_COLUMNS = 4 * ML_PANEL_S8 };
+/* Bytes of a block's copy, of the weights and of the sums that are used again and again while they are near. */
+enum { GROUP = 4 /* bytes of a row that meet at a time */ };
+enum { COPY_BYTES = 64 << 10, NEAR_BYTES = 96 << 10, NEAR_SUMS = 4 << 10 };
+enum {
+    FEW_BLOCKS = 3,
+    MOST_RANGES = 4,
+    LEAST_ROWS = 2 * ML_ROWS_S8,
+    FEW_ROWS = 4,
+    MOST_COLUMNS = 4 * ML_PANEL_S8
+};
 
 /* Sizes ------------------------------------------------------------------------------------------------------------ */
 
@@ -23,8 +29,9 @@ static part_size part_of(const ml_integers *p) {
         columns = ml_min_s64(columns, p->n);
     }
     if (rows > LEAST_ROWS && rows * columns > NEAR_SUMS) {
-        rows = NEAR_SUMS / columns / ML_ROWS_S8 * ML_ROWS_S8;
-        rows = ml_min_s64(rows < LEAST_ROWS ? LEAST_ROWS : rows, p->block);
+        rows = ml_max_s64(NEAR_SUMS / columns, LEAST_ROWS);
+        const int64_t unit = p->width && p->width <= rows ? p->width : ML_ROWS_S8;
+        rows = ml_min_s64(rows / unit * unit, p->block);
     }
     return (part_size){rows, columns};
 }
@@ -77,10 +84,12 @@ ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
     const int64_t planes = ml_planes(ml_input(c, 0)->type), slices = slices_of(p, rule);
     if (p->k > INT32_MAX / (2 * LEAST_ROWS))
         return ml_fail(c, ML_SHAPE_ERROR, "rows of %lld values are too long", (long long)p->k);
-    const int64_t k = p->k > 0 ? p->k : 1, n = p->n > 0 ? p->n : 1;
+    const int64_t k = p->k > 0 ? p->k : 1;
     if (!p->block) {
-        int64_t rows = ml_min_s64(COPY_BYTES / (k * planes), 2 * (WORK / n) / k);
-        rows = rows < LEAST_ROWS ? LEAST_ROWS : rows / ML_ROWS_S8 * ML_ROWS_S8;
+        int64_t rows = ml_work_grain(p->rows, ml_integer_cost(k) * p->n * p->groups);
+        rows = ml_min_s64(rows, COPY_BYTES / (k * planes));
+        const int64_t least = k * p->n > NEAR_BYTES ? 2 * LEAST_ROWS : LEAST_ROWS;
+        rows = rows < least ? least : ml_round_up(rows, LEAST_ROWS);
         p->block = ml_min_s64(rows, p->batches ? p->rows / p->batches : 0);
         p->copy_bytes = p->block * p->k * planes;
     }
@@ -191,6 +200,8 @@ static void multiply(const ml_call *c, const job *j, int64_t row, int64_t count,
     args.piece_stride = j->rows.piece_stride;
     args.pieces = j->weights.pieces;
     args.k = j->weights.k;
+    /* A piece of less than a group stands in front of zeros. */
+    if (args.k < GROUP && j->rows.is_copy) args.k = GROUP;
     for (int64_t r = 0; r < count; r += args.rows, before = 0) {
         args.a = row_at(j, row + r) + plane * j->rows.plane;
         args.rows = ml_min_s64(count - r, width - before);
@@ -224,6 +235,18 @@ static void find_factors(const ml_call *c, const job *j) {
     }
 }
 
+/* ml_join_planes of a row's sums, which wrap in 32 bits; in their place, and in 64 bits. */
+static void join_narrow(int32_t *restrict high, const int32_t *restrict low,
+                        const int32_t *restrict weights, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        high[i] =
+            (int32_t)(((uint32_t)high[i] << 8) + (uint32_t)low[i] - ((uint32_t)weights[i] << 15));
+}
+static void join_wide(const int32_t *restrict high, const int32_t *restrict low,
+                      const int32_t *restrict weights, int64_t n, int64_t *restrict wide) {
+    for (int64_t i = 0; i < n; i++) wide[i] = ml_join_planes(high[i], low[i], weights[i]);
+}
+
 /* Sums of a part, for `finish`. */
 static const void *sums_of_part(const ml_call *c, const job *j, int64_t row, int64_t rows,
                                 int64_t column, int64_t columns) {
@@ -244,19 +267,16 @@ static const void *sums_of_part(const ml_call *c, const job *j, int64_t row, int
     if (a->planes == 1) return high;
     args.y = low;
     multiply(c, j, row, rows, 1, args);
-    const bool is_wide = a->rule->wide, is_long = a->product->k > ML_MOST_NARROW;
-    for (int64_t at = 0; at < rows * columns; at++) {
-        const int64_t output = column + at % columns;
-        if (is_wide && is_long)
-            wide[at] = ml_dot_words(row_at(j, row + at / columns), j->rows.piece_stride,
-                                    j->rows.plane, &j->weights, output);
-        else {
-            const int64_t sum = ml_join_planes(high[at], low[at], j->weights.sums[output]);
-            if (is_wide) wide[at] = sum;
-            else high[at] = (int32_t)sum;
-        }
+    for (int64_t r = 0, at = 0; r < rows; r++, at += columns) {
+        if (!a->rule->wide) join_narrow(high + at, low + at, j->weights.sums + column, columns);
+        else if (a->product->k <= ML_MOST_NARROW)
+            join_wide(high + at, low + at, j->weights.sums + column, columns, wide + at);
+        else
+            for (int64_t i = 0; i < columns; i++)
+                wide[at + i] = ml_dot_words(row_at(j, row + r), j->rows.piece_stride, j->rows.plane,
+                                            &j->weights, column + i);
     }
-    return is_wide ? (const void *)wide : high;
+    return a->rule->wide ? (const void *)wide : high;
 }
 
 /* Outputs column .. end - 1 of the block's rows. */
@@ -337,11 +357,14 @@ static int64_t parts_of(int64_t count, int64_t part) {
     return count <= part ? 1 : (count + part - 1) / part;
 }
 
-/* Few blocks are worth dividing by outputs. */
+/* Few blocks are worth dividing by outputs, but not often: each range copies the rows anew. Few rows take as long as their weights
+ * to be read. */
 static int64_t range_of(const ml_integers *p) {
-    const int64_t row = p->block * p->k;
-    if (row * p->n <= WORK || p->groups > 1 || p->rows > 8 * p->block) return p->n;
-    return ml_round_up(WORK / row + 1, MOST_COLUMNS);
+    if (p->n <= ML_PANEL_S8 || p->groups > 1 || p->rows > FEW_BLOCKS * p->block) return p->n;
+    const int64_t cost = ml_max_s64(p->block * ml_integer_cost(p->k), p->k);
+    const int64_t panels = parts_of(p->n, ML_PANEL_S8);
+    return ML_PANEL_S8 *
+           ml_max_s64(ml_work_grain(panels, cost * ML_PANEL_S8), parts_of(panels, MOST_RANGES));
 }
 
 ml_status ml_multiply_integers(const ml_call *c, const ml_integers *p,
@@ -363,6 +386,6 @@ ml_status ml_multiply_integers(const ml_call *c, const ml_integers *p,
         center(c, &a);
     }
     const int64_t items = p->batches * a.blocks * a.ranges;
-    const int64_t cost = p->block * p->k * p->groups * ml_min_s64(a.range, p->n) + 1;
-    return ml_parallel(c, items, items > 1 ? 1 + WORK / cost : 1, integer_body, &a);
+    const int64_t cost = p->block * ml_integer_cost(p->k) * p->groups * ml_min_s64(a.range, p->n);
+    return ml_parallel(c, items, ml_work_grain(items, cost), integer_body, &a);
 }

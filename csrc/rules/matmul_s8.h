@@ -16,11 +16,12 @@ typedef struct ml_integers {
     int64_t batches; /* of rows, which blocks do not go beyond */
     int64_t pieces; /* that a row consists of */
     int64_t copy_bytes; /* of a block, where `fill` may copy its rows */
+    int64_t width; /* rows of a line, which are best multiplied together; 0: all rows lie alike */
 } ml_integers;
 /* Of one batch, whose rows are copied as they are. */
 static inline ml_integers ml_integers_of(const ml_blocks *b, int32_t type) {
-    return (ml_integers){b->rows,  b->k, b->n, b->groups,
-                         b->block, 1,    1,    b->block * b->k * ml_planes(type)};
+    return (ml_integers){
+        b->rows, b->k, b->n, b->groups, b->block, 1, 1, b->block * b->k * ml_planes(type), 0};
 }
 
 /* Rows of a block, as bytes: lines of `width` rows each. */
@@ -31,6 +32,7 @@ typedef struct ml_byte_rows {
     int64_t width;
     int64_t line_stride;
     int64_t plane; /* from the high bytes of s16 to the low ones */
+    bool is_copy; /* bytes behind it may be read */
 } ml_byte_rows;
 
 /* What `finish` may know of sums. */
@@ -56,6 +58,8 @@ int64_t ml_pack_weights_s8(const ml_call *c, void *to, const ml_integers *p);
 /* Prepare: rows and copy_bytes of a block, unless it has rows already, and scratch. ML_SHAPE_ERROR when a row is too long. */
 ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
                               const ml_integer_rule *rule);
+/* What an output of k products costs, as ml_work_grain counts: products a quarter of those of floats, and requantization. */
+static inline int64_t ml_integer_cost(int64_t k) { return k / 4 + 16; }
 /* Eval; c->derived is an ml_weighted. */
 ml_status ml_multiply_integers(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule);
 /* Eval, floats: quantizes input 0 into scratch, where `fill` finds the slices. */

@@ -63,6 +63,29 @@ typedef struct gather_walk {
     int64_t pitches[ML_MAX_RANK]; /* bytes from index to index on the packed side */
 } gather_walk;
 
+/* Runs in the opposite order: `count` of them, from `from` downwards. One of 8 bytes may be two elements of 4. */
+#define BACKWARDS(name, type)                                                              \
+    static void name(uint8_t *to, const uint8_t *from, int64_t count) {                    \
+        typedef type run __attribute__((aligned(1)));                                      \
+        run *restrict y = (run *)to;                                                       \
+        const run *restrict x = (const run *)from - (count - 1);                           \
+        for (int64_t i = 0; i < count; i++) y[i] = x[count - 1 - i];                       \
+    }
+BACKWARDS(backwards_x1, uint8_t)
+BACKWARDS(backwards_x2, uint16_t)
+BACKWARDS(backwards_x4, uint32_t)
+BACKWARDS(backwards_x8, uint64_t)
+
+static void turn_round(uint8_t *to, const uint8_t *from, int64_t run, ml_turns outer,
+                       int64_t count) {
+    for (int64_t i = 0; i < outer.count; i++, to += outer.to, from += outer.from) {
+        if (run == 1) backwards_x1(to, from, count);
+        else if (run == 2) backwards_x2(to, from, count);
+        else if (run == 4) backwards_x4(to, from, count);
+        else backwards_x8(to, from, count);
+    }
+}
+
 static void gather_plane(const gather_walk *w, const uint8_t *from, uint8_t *to) {
     const ml_nest *nest = w->nest;
     int32_t last = nest->n - 1, plane = w->plane;
@@ -76,6 +99,8 @@ static void gather_plane(const gather_walk *w, const uint8_t *from, uint8_t *to)
             memcpy(to + i * outer.to, from + i * outer.from, (size_t)nest->run);
             ml_repeat(to + i * outer.to, nest->run, inner.count - 1);
         }
+    } else if (inner.from == -nest->run && (nest->run & (nest->run - 1)) == 0 && nest->run <= 8) {
+        turn_round(to, from, nest->run, outer, inner.count);
     } else {
         ml_copy_runs(to, from, nest->run, outer, inner);
     }

@@ -89,59 +89,103 @@ ml_reduce ml_reduce_some(const ml_reduce *r, int64_t count) {
     return some;
 }
 
-/* Floats ------------------------------------------------------------------------------------------------------------- */
+/* By primitives ------------------------------------------------------------------------------------------------------ */
+
+/* Rows of an operand that are taken into results, as ml_fold_f32_args and ml_fold_u8_args have them. */
+typedef struct fold_rows {
+    const char *x;
+    char *y;
+    int64_t n;
+    int64_t rows;
+    int64_t stride; /* elements */
+    int32_t across;
+} fold_rows;
 
 typedef struct folding {
     ml_reduce_operands operands;
+    void (*fold)(const ml_call *c, const struct folding *f, const fold_rows *rows);
+    void (*begin)(const struct folding *f, char *results, int64_t count);
+    int64_t element; /* bytes */
     int32_t function;
     float start;
+    uint8_t flip;
 } folding;
 
+static void fold_floats(const ml_call *c, const folding *f, const fold_rows *p) {
+    const ml_fold_f32_args fold = {.x = (const float *)(const void *)p->x,
+                                   .y = (float *)(void *)p->y,
+                                   .n = p->n,
+                                   .rows = p->rows,
+                                   .stride = p->stride,
+                                   .function = f->function,
+                                   .across = p->across};
+    c->env->simd->fold_f32(&fold);
+}
+
+static void begin_floats(const folding *f, char *results, int64_t count) {
+    float *y = (float *)(void *)results;
+    for (int64_t i = 0; i < count; i++) y[i] = f->start;
+}
+
+static void fold_bytes(const ml_call *c, const folding *f, const fold_rows *p) {
+    const ml_fold_u8_args fold = {.x = (const uint8_t *)p->x,
+                                  .y = (uint8_t *)p->y,
+                                  .n = p->n,
+                                  .rows = p->rows,
+                                  .stride = p->stride,
+                                  .across = p->across,
+                                  .flip = f->flip};
+    c->env->simd->fold_u8(&fold);
+}
+
+static void begin_bytes(const folding *f, char *results, int64_t count) {
+    memset(results, f->flip, (size_t)count);
+}
+
 /* A long row, a piece at a time. */
-static ml_status fold_row(const ml_call *c, ml_fold_f32_args fold, int64_t *work) {
-    const int64_t n = fold.n;
+static ml_status fold_row(const ml_call *c, const folding *f, fold_rows row, int64_t *work) {
+    const int64_t n = row.n;
     ml_status status = ML_OK;
-    for (int64_t i = 0; i < n && status == ML_OK; i += fold.n, fold.x += fold.n) {
-        fold.n = ml_min_s64(n - i, ML_BLOCK_ELEMENTS);
-        c->env->simd->fold_f32(&fold);
-        status = ml_count_work(c, fold.n, work);
+    for (int64_t i = 0; i < n && status == ML_OK; i += row.n, row.x += row.n * f->element) {
+        row.n = ml_min_s64(n - i, ML_BLOCK_ELEMENTS);
+        f->fold(c, f, &row);
+        status = ml_count_work(c, row.n, work);
     }
     return status;
 }
 
 /* As ML_REDUCE's; rows that are taken into the same results go together. */
-static ml_status fold_part(const ml_call *c, const folding *f, const float *x, float *results,
+static ml_status fold_part(const ml_call *c, const folding *f, const char *x, char *results,
                            const ml_reduce *r, int64_t first, int64_t columns) {
     const bool reduced = r->row_reduced;
     /* Rows that come to the same results, or to results side by side. */
     const bool together = r->n_outer > 0 && (r->kept & 1) == reduced;
     const int64_t outputs = reduced ? r->outputs : r->outputs / r->row;
-    ml_fold_f32_args fold = {.n = columns,
-                             .rows = together ? 1 + ML_BLOCK_ELEMENTS / (columns + 1) : 1,
-                             .stride = r->row,
-                             .function = f->function,
-                             .across = !reduced};
+    fold_rows rows = {.n = columns,
+                      .rows = together ? 1 + ML_BLOCK_ELEMENTS / (columns + 1) : 1,
+                      .stride = r->row,
+                      .across = !reduced};
     int32_t index[ML_MAX_RANK] = {0};
     int64_t at = 0, work = 0;
     ml_status status = ML_OK;
-    for (int64_t o = 0; o < outputs; o++)
-        for (int64_t i = 0; i < (reduced ? 1 : columns); i++)
-            results[reduced ? o : o * r->row + first + i] = f->start;
+    if (reduced) f->begin(f, results, outputs);
+    for (int64_t o = 0; !reduced && o < outputs; o++)
+        f->begin(f, results + (o * r->row + first) * f->element, columns);
     for (int64_t row = 0; row < r->rows && status == ML_OK;) {
-        const int64_t most = fold.rows, left = together ? r->dims[0] - index[0] : 1;
-        fold.rows = ml_min_s64(most, left);
-        fold.x = x + row * r->row + first;
-        fold.y = results + at + (reduced ? 0 : first);
+        const int64_t most = rows.rows, left = together ? r->dims[0] - index[0] : 1;
+        rows.rows = ml_min_s64(most, left);
+        rows.x = x + (row * r->row + first) * f->element;
+        rows.y = results + (at + (reduced ? 0 : first)) * f->element;
         if (reduced && columns > ML_BLOCK_ELEMENTS) {
-            status = fold_row(c, fold, &work);
+            status = fold_row(c, f, rows, &work);
         } else {
-            c->env->simd->fold_f32(&fold);
-            status = ml_count_work(c, columns * fold.rows, &work);
+            f->fold(c, f, &rows);
+            status = ml_count_work(c, columns * rows.rows, &work);
         }
-        row += fold.rows;
-        index[0] += (int32_t)(fold.rows - 1);
-        at = ml_reduce_next(r, at + (reduced ? fold.rows - 1 : 0), index);
-        fold.rows = most;
+        row += rows.rows;
+        index[0] += (int32_t)(rows.rows - 1);
+        at = ml_reduce_next(r, at + (reduced ? rows.rows - 1 : 0), index);
+        rows.rows = most;
     }
     return status;
 }
@@ -157,14 +201,36 @@ static ml_status fold_parts(const ml_call *c, int64_t begin, int64_t end, int32_
         return fold_part(c, f, p->x, p->results, r, begin * columns,
                          ml_min_s64(r->row, end * columns) - begin * columns);
     const ml_reduce one = ml_reduce_some(r, 1), some = ml_reduce_some(r, end - begin);
-    return fold_part(c, f, (const float *)p->x + begin * one.rows * one.row,
-                     (float *)p->results + begin * one.outputs, &some, 0, some.row);
+    return fold_part(c, f, (const char *)p->x + begin * one.rows * one.row * f->element,
+                     (char *)p->results + begin * one.outputs * f->element, &some, 0, some.row);
+}
+
+static ml_status reduce_by(const ml_call *c, folding *f) {
+    ml_reduce_operands *p = &f->operands;
+    const ml_reduce *r = p->reduce;
+    p->parts = ml_parts_of(r);
+    if (r->rows * r->row <= ML_BLOCK_ELEMENTS && r->outputs <= ML_BLOCK_ELEMENTS)
+        return fold_part(c, f, p->x, p->results, r, 0, r->row);
+    return ml_in_blocks(c, p->parts.count, p->parts.elements, fold_parts, f);
 }
 
 ml_status ml_reduce_f32(const ml_call *c, const float *x, float *results, const ml_reduce *r,
                         int32_t function, float start) {
-    folding f = {{x, results, r, ml_parts_of(r)}, function, start};
-    if (r->rows * r->row <= ML_BLOCK_ELEMENTS && r->outputs <= ML_BLOCK_ELEMENTS)
-        return fold_part(c, &f, x, results, r, 0, r->row);
-    return ml_in_blocks(c, f.operands.parts.count, f.operands.parts.elements, fold_parts, &f);
+    folding f = {.operands = {.x = x, .results = results, .reduce = r},
+                 .fold = fold_floats,
+                 .begin = begin_floats,
+                 .element = sizeof *x,
+                 .function = function,
+                 .start = start};
+    return reduce_by(c, &f);
+}
+
+ml_status ml_reduce_u8(const ml_call *c, const uint8_t *x, uint8_t *results, const ml_reduce *r,
+                       uint8_t flip) {
+    folding f = {.operands = {.x = x, .results = results, .reduce = r},
+                 .fold = fold_bytes,
+                 .begin = begin_bytes,
+                 .element = sizeof *x,
+                 .flip = flip};
+    return reduce_by(c, &f);
 }

@@ -120,8 +120,10 @@ typedef struct ml_reduce_operands {
         return ml_in_blocks(c, p.parts.count, p.parts.elements, name##_parts, &p);                          \
     }
 
-/* The same of floats by a primitive: FUNCTION of simd.h's fold_f32, from `start` on. */
+/* The same by a primitive, as simd.h's fold_f32 and fold_u8 have it: FUNCTION of floats, from `start` on; extremes of bytes. */
 ml_status ml_reduce_f32(const ml_call *c, const float *x, float *results, const ml_reduce *r,
                         int32_t function, float start);
+ml_status ml_reduce_u8(const ml_call *c, const uint8_t *x, uint8_t *results, const ml_reduce *r,
+                       uint8_t flip);
 
 #endif

@@ -7,7 +7,11 @@
 
 enum {
     ML_BLOCK_ELEMENTS = 1 << 15, /* of a function of each element, of whatever kind */
-    ML_BLOCK_BYTES = 1 << 17 /* of a copy */
+    ML_BLOCK_BYTES = 1 << 16, /* of a copy */
+    /* Of multiplications of floats: a block of few takes 1 to 2 us, ten times what sharing it costs, one of many 10. */
+    ML_LEAST_PRODUCTS = 1 << 17,
+    ML_MOST_PRODUCTS = 1 << 20,
+    ML_ENOUGH_BLOCKS = 8 /* are not worth more of less than many products */
 };
 
 /* How many items, of `elements` each, make a block; at least one. */
@@ -21,6 +25,20 @@ static inline ml_status ml_in_blocks(const ml_call *c, int64_t items, int64_t el
     const int64_t grain = ml_items_of_block(elements);
     if (items <= grain) return items > 0 ? body(c, 0, items, 0, args) : ML_OK;
     return ml_parallel(c, items, grain, body, args);
+}
+
+/* How many of `items`, each of which costs as much as so many multiplications of floats, make a block: blocks of equal size, of a
+ * number that a few threads can share evenly. All of them, where that is not worth two blocks. */
+static inline int64_t ml_work_grain(int64_t items, int64_t cost) {
+    const double all = (double)items * (double)cost;
+    if (all < 1.5 * ML_LEAST_PRODUCTS) return items > 0 ? items : 1;
+    double block = all / ML_ENOUGH_BLOCKS;
+    if (block < ML_LEAST_PRODUCTS) block = ML_LEAST_PRODUCTS;
+    if (block > ML_MOST_PRODUCTS) block = ML_MOST_PRODUCTS;
+    if (all / block >= (double)items) return 1;
+    int64_t blocks = (int64_t)(all / block);
+    blocks = blocks < 4 ? 2 : blocks / 4 * 4;
+    return items / blocks + (items % blocks > 0);
 }
 
 /* For loops that cannot be cut: looks whether the run goes on each time `*work`, to which `more` is added, has reached a

@@ -12,8 +12,8 @@ static inline constants prepare(const ml_add_s8_args *p) {
                        SPLAT_S32(p->negative), SPLAT_BITS(p->shift)};
 }
 
-__attribute__((always_inline)) static inline VECTOR_S32 compute(const constants *k, VECTOR_S32 a,
-                                                                VECTOR_S32 b) {
+__attribute__((always_inline)) static inline VECTOR_S32 add(const constants *k, VECTOR_S32 a,
+                                                            VECTOR_S32 b) {
     const VECTOR_S32 sums = ADD_S32(MUL_S32(a, k->a_factor), MUL_S32(b, k->b_factor));
     const VECTOR_S32 u = ADD_S32(sums, k->offset);
     return SHIFT_RIGHT_BY(LESS_ONE(u, u, k->negative), k->shift);
@@ -22,4 +22,4 @@ __attribute__((always_inline)) static inline VECTOR_S32 compute(const constants 
 #define ARGS ml_add_s8_args
 #include "bytes.h"
 
-void FUNCTION(const ml_add_s8_args *p) { run_any(p); }
+void FUNCTION(const ml_add_s8_args *p) { run_any(p, add); }

@@ -1,15 +1,16 @@
 /* bytes.h -- a function of two bytes in 32 bits, some vectors at a time: who includes it has included its level's vectors of int32,
- * names its ARGS, whose members a, b, y, n, steps and limits are those of ml_add_s8_args, and has `constants`, what is made of them
- * once, and
+ * names its ARGS, whose members a, b, y, n, steps and limits are those of ml_add_s8_args, and has `constants`, what
  *
  *     constants prepare(const ARGS *args);
- *     VECTOR_S32 compute(const constants *k, VECTOR_S32 a, VECTOR_S32 b);
- */
+ *
+ * makes of them once, and functions that are always inlined, one of which run_any(args, compute) takes. */
 #include "simd.h"
 
 enum { WIDE = JOINED * LANES };
 
 #define INLINE __attribute__((always_inline)) static inline
+
+typedef VECTOR_S32 compute_fn(const constants *k, VECTOR_S32 a, VECTOR_S32 b);
 
 INLINE VECTOR_S32 load(const uint8_t *x, int64_t at, const bool steps, const bool is_signed) {
     return steps ? WIDEN(x + at, is_signed) : WIDEN_BYTE(x, is_signed);
@@ -19,7 +20,8 @@ INLINE VECTOR_S32 load_part(const uint8_t *x, int64_t at, int64_t count, const b
     return steps ? WIDEN_PART(x + at, count, is_signed) : WIDEN_BYTE(x, is_signed);
 }
 
-INLINE void run(const ARGS *args, const bool a_steps, const bool b_steps, const bool is_signed) {
+INLINE void run(const ARGS *args, compute_fn *compute, const bool a_steps, const bool b_steps,
+                const bool is_signed) {
     const ARGS copy = *args, *p = &copy; /* which stores do not change */
     const constants constants_of = prepare(p), *k = &constants_of;
     const VECTOR_U8 least = SPLAT_U8(p->low), most = SPLAT_U8(p->high);
@@ -46,8 +48,12 @@ INLINE void run(const ARGS *args, const bool a_steps, const bool b_steps, const 
 }
 
 /* One of the operands' kinds for each. */
-INLINE void run_any(const ARGS *p) {
-    if (p->a_step && p->b_step) p->is_signed ? run(p, true, true, true) : run(p, true, true, false);
-    else if (p->a_step) p->is_signed ? run(p, true, false, true) : run(p, true, false, false);
-    else p->is_signed ? run(p, false, p->b_step, true) : run(p, false, p->b_step, false);
+INLINE void run_kind(const ARGS *p, compute_fn *compute, const bool is_signed) {
+    if (p->a_step && p->b_step) run(p, compute, true, true, is_signed);
+    else if (p->a_step) run(p, compute, true, false, is_signed);
+    else run(p, compute, false, p->b_step, is_signed);
+}
+INLINE void run_any(const ARGS *p, compute_fn *compute) {
+    if (p->is_signed) run_kind(p, compute, true);
+    else run_kind(p, compute, false);
 }

@@ -5,7 +5,7 @@
  * becomes of a total, with `constants` k that begin(args) makes. `sign`, a constant: whether bytes are s8. */
 #include "simd.h"
 
-enum { MOST_VECTORS = 8 };
+enum { MOST_VECTORS = 8, SOME_VECTORS = 4 };
 
 #define INLINE __attribute__((always_inline)) static inline
 
@@ -46,6 +46,8 @@ INLINE void run(const ml_pool_args *args, const int few, const bool sign) {
         int64_t at = 0;
         for (; at + MOST_VECTORS * LANES <= p.n; at += MOST_VECTORS * LANES)
             tile(&p, &k, x + at, y + at, few, MOST_VECTORS, false, LANES, sign);
+        for (; at + SOME_VECTORS * LANES <= p.n; at += SOME_VECTORS * LANES)
+            tile(&p, &k, x + at, y + at, few, SOME_VECTORS, false, LANES, sign);
         for (; at + LANES <= p.n; at += LANES)
             tile(&p, &k, x + at, y + at, few, 1, false, LANES, sign);
         if (at < p.n) tile(&p, &k, x + at, y + at, few, 1, true, (int)(p.n - at), sign);

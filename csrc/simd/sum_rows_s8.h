@@ -2,7 +2,7 @@
  * its FUNCTION and has included its level's vectors of int32. */
 #include "simd.h"
 
-enum { MOST_VECTORS = 4 };
+enum { MOST_VECTORS = 4, GROUPS = 4 * LANES };
 
 #define INLINE __attribute__((always_inline)) static inline
 
@@ -26,6 +26,25 @@ INLINE void add_rows(const ml_sum_rows_s8_args *p, int64_t column, const int vec
         else STORE_S32(y + v * LANES, sums[v]);
 }
 
+/* Neighbours are summed within lanes as they are read. */
+INLINE void add_along(const ml_sum_rows_s8_args *args, const bool is_signed) {
+    const ml_sum_rows_s8_args p = *args; /* a copy, which stores do not change */
+    for (int64_t r = 0; r < p.rows; r++) {
+        const uint8_t *x = p.x + r * p.stride;
+        VECTOR_S32 sum = SPLAT_S32(0), other = sum;
+        int64_t i = 0;
+        for (; i + 2 * GROUPS <= p.n; i += 2 * GROUPS) {
+            sum = ADD_GROUPS(sum, x + i, is_signed);
+            other = ADD_GROUPS(other, x + i + GROUPS, is_signed);
+        }
+        sum = ADD_S32(sum, other);
+        if (i + GROUPS <= p.n) sum = ADD_GROUPS(sum, x + i, is_signed), i += GROUPS;
+        for (; i + LANES <= p.n; i += LANES) sum = ADD_S32(sum, WIDEN(x + i, is_signed));
+        if (i < p.n) sum = ADD_S32(sum, WIDEN_PART(x + i, p.n - i, is_signed));
+        p.sums[r] = (int32_t)((uint32_t)p.sums[r] + (uint32_t)SUM_OF_S32(sum));
+    }
+}
+
 INLINE void run(const ml_sum_rows_s8_args *args, const bool is_signed) {
     const ml_sum_rows_s8_args p = *args; /* a copy, which stores do not change */
     int64_t column = 0;
@@ -36,6 +55,6 @@ INLINE void run(const ml_sum_rows_s8_args *args, const bool is_signed) {
 }
 
 void FUNCTION(const ml_sum_rows_s8_args *p) {
-    if (p->is_signed) run(p, true);
-    else run(p, false);
+    if (p->along) p->is_signed ? add_along(p, true) : add_along(p, false);
+    else p->is_signed ? run(p, true) : run(p, false);
 }

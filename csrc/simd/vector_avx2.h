@@ -3,6 +3,8 @@
 #define ML_SIMD_VECTOR_AVX2_H
 
 #include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
 
 enum { LANES = 8 };
 #define VECTOR __m256
@@ -28,6 +30,9 @@ static inline __m256i FIRST(int64_t count) {
 #define MAX(a, b) _mm256_max_ps(a, b)
 #define MIN(a, b) _mm256_min_ps(a, b)
 #define LESS(a, b) _mm256_cmp_ps(a, b, _CMP_LT_OQ)
+#define LESS_EQUAL(a, b) _mm256_cmp_ps(a, b, _CMP_LE_OQ)
+#define EQUAL(a, b) _mm256_cmp_ps(a, b, _CMP_EQ_OQ)
+#define NOT_EQUAL(a, b) _mm256_cmp_ps(a, b, _CMP_NEQ_UQ)
 #define PICK(mask, a, b) _mm256_blendv_ps(b, a, mask)
 #define ANY(mask) (_mm256_movemask_ps(mask) != 0)
 #define ABS(a) _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a)
@@ -64,5 +69,16 @@ static inline __m256 LOAD_PART_OR(const float *p, int64_t count, __m256 other) {
 ONE_OF(SUM_OF, _mm_add_ps)
 ONE_OF(MAX_OF, _mm_max_ps)
 ONE_OF(MIN_OF, _mm_min_ps)
+static inline __m128i ONES(__m256 mask) {
+    const __m256i lanes = _mm256_castps_si256(mask);
+    const __m128i words =
+        _mm_packs_epi32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256(lanes, 1));
+    return _mm_and_si128(_mm_packs_epi16(words, words), _mm_set1_epi8(1));
+}
+#define STORE_ONES(p, mask) _mm_storel_epi64((__m128i *)(void *)(p), ONES(mask))
+static inline void STORE_ONES_PART(uint8_t *p, __m256 mask, int64_t count) {
+    const int64_t ones = _mm_cvtsi128_si64(ONES(mask));
+    memcpy(p, &ones, (size_t)count);
+}
 
 #endif

@@ -1,7 +1,8 @@
 /* vector_avx512.h -- vectors of sixteen floats, in the words in which loops over floats are written once for all levels: each
  * level has a header like this one, included by that level's files alone.
  *
- * MAX and MIN give their second operand where one is NaN, and of zeros of either sign; LESS is false there. PICK(mask, a, b) is a
+ * MAX and MIN give their second operand where one is NaN, and of zeros of either sign; LESS, LESS_EQUAL and EQUAL are false
+ * there. PICK(mask, a, b) is a
  * where the mask is set. FMA(a, b, c) is a b + c, FNMA(a, b, c) c - a b, rounded once where FUSED is defined. ROUND is to nearest,
  * ties to even. VECTOR_S32 is a vector of as many int32: FLOATS and NEAREST_S32 take one into the other, BITS_OF and OF_BITS leave the
  * bits as they are; sums wrap. Parts are the first `count` lanes, 1 <= count < LANES; nothing else is read or written, and they load as 0. */
@@ -38,6 +39,9 @@ static inline __m512 RSQRT(__m512 a) {
 #define MAX(a, b) _mm512_max_ps(a, b)
 #define MIN(a, b) _mm512_min_ps(a, b)
 #define LESS(a, b) _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ)
+#define LESS_EQUAL(a, b) _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ)
+#define EQUAL(a, b) _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ)
+#define NOT_EQUAL(a, b) _mm512_cmp_ps_mask(a, b, _CMP_NEQ_UQ)
 #define PICK(mask, a, b) _mm512_mask_blend_ps(mask, b, a)
 #define ANY(mask) ((mask) != 0)
 #define ABS(a) _mm512_abs_ps(a)
@@ -88,5 +92,10 @@ static inline __m512 ROOT_OF_2(__m512i i) {
 #define SUM_OF(v) _mm512_reduce_add_ps(v)
 #define MAX_OF(v) _mm512_reduce_max_ps(v)
 #define MIN_OF(v) _mm512_reduce_min_ps(v)
+/* Bytes of 1 where the mask is set, else of 0. */
+#define STORE_ONES(p, mask) \
+    _mm_storeu_si128((__m128i *)(void *)(p), _mm_maskz_set1_epi8(mask, 1))
+#define STORE_ONES_PART(p, mask, count) \
+    _mm_mask_storeu_epi8(p, FIRST(count), _mm_maskz_set1_epi8(mask, 1))
 
 #endif

@@ -3,6 +3,7 @@
 #define ML_SIMD_VECTOR_NEON_H
 
 #include <arm_neon.h>
+#include <stdint.h>
 #include <string.h>
 
 enum { LANES = 4 };
@@ -40,6 +41,9 @@ static inline float32x4_t MIN(float32x4_t a, float32x4_t b) {
     return vbslq_f32(vcltq_f32(a, b), a, b);
 }
 #define LESS(a, b) vcltq_f32(a, b)
+#define LESS_EQUAL(a, b) vcleq_f32(a, b)
+#define EQUAL(a, b) vceqq_f32(a, b)
+#define NOT_EQUAL(a, b) vmvnq_u32(vceqq_f32(a, b))
 #define PICK(mask, a, b) vbslq_f32(mask, a, b)
 #define ANY(mask) (vmaxvq_u32(mask) != 0)
 #define ABS(a) vabsq_f32(a)
@@ -72,5 +76,12 @@ static inline float32x4_t SIGN(float32x4_t a) {
 #define SUM_OF(v) vaddvq_f32(v)
 #define MAX_OF(v) vmaxvq_f32(v)
 #define MIN_OF(v) vminvq_f32(v)
+static inline void STORE_ONES_PART(uint8_t *p, uint32x4_t mask, int64_t count) {
+    const uint16x4_t words = vmovn_u32(mask);
+    const uint8x8_t bytes = vand_u8(vmovn_u16(vcombine_u16(words, words)), vdup_n_u8(1));
+    const uint32_t ones = vget_lane_u32(vreinterpret_u32_u8(bytes), 0);
+    memcpy(p, &ones, (size_t)count);
+}
+#define STORE_ONES(p, mask) STORE_ONES_PART(p, mask, LANES)
 
 #endif

@@ -42,6 +42,18 @@ static inline void NARROW_PART(void *p, __m256i v, int64_t count) {
     memcpy(p, &bytes, (size_t)count);
 }
 
+static inline __m256i ADD_GROUPS(__m256i sum, const uint8_t *p, const bool is_signed) {
+    const __m256i bytes = LOAD_S32(p), ones = _mm256_set1_epi8(1);
+    const __m256i pairs =
+        is_signed ? _mm256_maddubs_epi16(ones, bytes) : _mm256_maddubs_epi16(bytes, ones);
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+static inline int32_t SUM_OF_S32(__m256i whole) {
+    __m128i v = _mm_add_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
+    v = _mm_add_epi32(v, _mm_shuffle_epi32(v, 0x4E));
+    return _mm_cvtsi128_si32(_mm_add_epi32(v, _mm_shuffle_epi32(v, 0xB1)));
+}
+
 static inline __m256i LESS_ONE(__m256i v, __m256i x, __m256i limit) {
     return _mm256_add_epi32(v, _mm256_cmpgt_epi32(limit, x));
 }

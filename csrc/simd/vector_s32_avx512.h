@@ -34,6 +34,14 @@
 #define NARROW(p, v) _mm_storeu_si128((__m128i *)(void *)(p), _mm512_cvtepi32_epi8(v))
 #define NARROW_PART(p, v, count) _mm512_mask_cvtepi32_storeu_epi8(p, FIRST(count), v)
 
+/* sum, each lane and four of 4 LANES bytes; and all lanes put together, which wraps. */
+static inline __m512i ADD_GROUPS(__m512i sum, const uint8_t *p, const bool is_signed) {
+    const __m512i bytes = _mm512_loadu_si512(p), ones = _mm512_set1_epi8(1);
+    return is_signed ? _mm512_dpbusd_epi32(sum, ones, bytes)
+                     : _mm512_dpbusd_epi32(sum, bytes, ones);
+}
+#define SUM_OF_S32(v) _mm512_reduce_add_epi32(v)
+
 /* v, less 1 where x is below the limit. */
 static inline __m512i LESS_ONE(__m512i v, __m512i x, __m512i limit) {
     return _mm512_mask_add_epi32(v, _mm512_cmplt_epi32_mask(x, limit), v, _mm512_set1_epi32(-1));

@@ -56,6 +56,14 @@ static inline void NARROW_PART(void *p, int32x4_t v, int64_t count) {
 }
 #define NARROW(p, v) NARROW_PART(p, v, LANES)
 
+__attribute__((always_inline)) static inline int32x4_t ADD_GROUPS(int32x4_t sum, const uint8_t *p,
+                                                                  const bool is_signed) {
+    const uint8x16_t bytes = vld1q_u8(p);
+    if (is_signed) return vpadalq_s16(sum, vpaddlq_s8(vreinterpretq_s8_u8(bytes)));
+    return vreinterpretq_s32_u32(vpadalq_u16(vreinterpretq_u32_s32(sum), vpaddlq_u8(bytes)));
+}
+#define SUM_OF_S32(v) vaddvq_s32(v)
+
 static inline int32x4_t LESS_ONE(int32x4_t v, int32x4_t x, int32x4_t limit) {
     return vaddq_s32(v, vreinterpretq_s32_u32(vcltq_s32(x, limit)));
 }

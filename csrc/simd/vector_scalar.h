@@ -23,6 +23,9 @@ enum { LANES = 1 };
 static inline float MAX(float a, float b) { return a > b ? a : b; }
 static inline float MIN(float a, float b) { return a < b ? a : b; }
 #define LESS(a, b) ((a) < (b))
+#define LESS_EQUAL(a, b) ((a) <= (b))
+#define EQUAL(a, b) ((a) == (b))
+#define NOT_EQUAL(a, b) ((a) != (b))
 #define PICK(mask, a, b) ((mask) ? (a) : (b))
 #define ANY(mask) (mask)
 #define ABS(a) __builtin_fabsf(a)
@@ -49,5 +52,7 @@ static inline float SIGN(float a) { return ml_float_of_bits(ml_bits_of_float(a) 
 #define SUM_OF(v) (v)
 #define MAX_OF(v) (v)
 #define MIN_OF(v) (v)
+#define STORE_ONES(p, mask) (*(p) = (mask))
+#define STORE_ONES_PART(p, mask, count) (*(p) = (mask))
 
 #endif

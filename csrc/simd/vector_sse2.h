@@ -3,6 +3,7 @@
 #define ML_SIMD_VECTOR_SSE2_H
 
 #include <emmintrin.h>
+#include <stdint.h>
 #include <string.h>
 
 enum { LANES = 4 };
@@ -32,6 +33,9 @@ static inline void STORE_PART(float *p, __m128 v, int64_t count) {
 #define MAX(a, b) _mm_max_ps(a, b)
 #define MIN(a, b) _mm_min_ps(a, b)
 #define LESS(a, b) _mm_cmplt_ps(a, b)
+#define LESS_EQUAL(a, b) _mm_cmple_ps(a, b)
+#define EQUAL(a, b) _mm_cmpeq_ps(a, b)
+#define NOT_EQUAL(a, b) _mm_cmpneq_ps(a, b)
 #define PICK(mask, a, b) _mm_or_ps(_mm_and_ps(mask, a), _mm_andnot_ps(mask, b))
 #define ANY(mask) (_mm_movemask_ps(mask) != 0)
 #define ABS(a) _mm_andnot_ps(_mm_set1_ps(-0.0f), a)
@@ -66,5 +70,12 @@ static inline __m128 LOAD_PART_OR(const float *p, int64_t count, __m128 other) {
 ONE_OF(SUM_OF, ADD)
 ONE_OF(MAX_OF, MAX)
 ONE_OF(MIN_OF, MIN)
+static inline void STORE_ONES_PART(uint8_t *p, __m128 mask, int64_t count) {
+    const __m128i lanes = _mm_castps_si128(mask), words = _mm_packs_epi32(lanes, lanes);
+    const __m128i bytes = _mm_and_si128(_mm_packs_epi16(words, words), _mm_set1_epi8(1));
+    const int32_t ones = _mm_cvtsi128_si32(bytes);
+    memcpy(p, &ones, (size_t)count);
+}
+#define STORE_ONES(p, mask) STORE_ONES_PART(p, mask, LANES)
 
 #endif

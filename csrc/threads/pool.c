@@ -1,31 +1,26 @@
-/* pool.c -- the pool's one protocol.
- *
- * `untaken` counts down the blocks that nobody has taken, `unfinished` those that are not done. A worker that takes a block
- * (a compare-and-swap of untaken from a positive number) reads the work only then: as long as that block is unfinished the
- * caller cannot write the next work, and while untaken is 0 nobody can take one. A number that comes back in a later work
- * does no harm: what is taken then is a block of that work. */
+/* pool.c -- the threads of one interpreter: who they are, what they do, how they wait. share.c has how blocks are shared. */
 #define _GNU_SOURCE /* pthread_sigmask */
 #include "threads/pool.h"
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdalign.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/error.h"
 #include "threads/bell.h"
+#include "threads/share.h"
 
-enum { CACHE_LINE = 64, SPINS = 4000 /* 50 to 100 us */ };
+enum { SPINS = 4000 /* 50 to 100 us */ };
 
 typedef struct pool_worker {
-    alignas(CACHE_LINE) ml_pool *pool;
+    alignas(ML_CACHE_LINE) ml_pool *pool;
     int32_t number;
-    ml_status status; /* of the block that failed here in the work under way */
-    int64_t failed;   /* that block */
-    ml_error error;
+    ml_status status; /* of the first block that failed here in the work under way */
+    int64_t failed; /* that block */
+    ml_error failure; /* its error */
+    ml_error error; /* where bodies write */
     pthread_t thread;
 } pool_worker;
 
@@ -41,23 +36,22 @@ typedef struct pool_work {
 } pool_work;
 
 struct ml_pool {
-    alignas(CACHE_LINE) atomic_llong untaken;
-    alignas(CACHE_LINE) atomic_llong unfinished;
-    alignas(CACHE_LINE) atomic_int sleepers;
+    ml_share share;
+    alignas(ML_CACHE_LINE) atomic_int sleepers;
     atomic_int caller_sleeps;
     atomic_int ending; /* workers end */
-    atomic_int failures;
-    ml_bell work_bell;   /* there is work, or the end */
-    ml_bell finish_bell; /* unfinished reached 0 */
-    alignas(CACHE_LINE) pool_work work;
+    ml_bell work_bell; /* there is work, or the end */
+    ml_bell finish_bell; /* all blocks are finished */
+    alignas(ML_CACHE_LINE) pool_work work;
     ml_watch watch;
     pool_worker *workers; /* `threads`, the caller's first */
-    uint8_t *scratch;     /* `scratch_bytes` a worker */
+    ml_range *ranges; /* the share's */
+    uint8_t *scratch; /* `scratch_bytes` a worker */
     int64_t scratch_bytes;
     int32_t threads;
     int32_t started; /* workers that run, beside the caller */
-    bool may_start;  /* not when the system refused in this run */
-    pid_t process;   /* where the workers are */
+    bool may_start; /* not when the system refused in this run */
+    pid_t process; /* where the workers are */
 };
 
 static inline void pause_briefly(void) {
@@ -93,19 +87,6 @@ static inline void set_float_mode(uint32_t mode) {
 
 /* Blocks ------------------------------------------------------------------------------------- */
 
-/* Takes a block: how many were untaken with it, 0 when there is none. */
-static int64_t take(ml_pool *pool) {
-    long long untaken = atomic_load_explicit(&pool->untaken, memory_order_relaxed);
-    while (untaken > 0)
-        if (atomic_compare_exchange_weak_explicit(&pool->untaken, &untaken, untaken - 1,
-                                                  memory_order_acquire, memory_order_relaxed))
-            return untaken;
-    return 0;
-}
-
-/* Leaves out the blocks that nobody has taken; returns how many. */
-static int64_t leave_out(ml_pool *pool) { return atomic_exchange(&pool->untaken, 0); }
-
 static ml_status run_body(const pool_work *work, int64_t block, pool_worker *worker) {
     if (work->cancel && atomic_load_explicit(work->cancel, memory_order_relaxed))
         return ml_error_set(&worker->error, ML_CANCELLED, "the run was cancelled");
@@ -114,36 +95,62 @@ static ml_status run_body(const pool_work *work, int64_t block, pool_worker *wor
                       worker->number, work->args);
 }
 
-static void run_block(ml_pool *pool, pool_worker *worker, int64_t untaken) {
-    int64_t block = pool->work.blocks - untaken, finished = 1;
-    ml_status status = run_body(&pool->work, block, worker);
-    if (status != ML_OK) {
+/* A worker may fail again, in an earlier block of another's range. */
+static void note_failure(pool_worker *worker, int64_t block, ml_status status) {
+    if (worker->status == ML_OK || block < worker->failed) {
         worker->status = status;
         worker->failed = block;
-        atomic_fetch_add(&pool->failures, 1);
-        finished += leave_out(pool);
+        worker->failure = worker->error;
     }
-    if (atomic_fetch_sub(&pool->unfinished, finished) == finished &&
-        atomic_load(&pool->caller_sleeps))
+    worker->error = ML_NO_ERROR;
+    ml_share_limit(&worker->pool->share, block);
+}
+
+static void run_block(ml_pool *pool, pool_worker *worker, int64_t block) {
+    const ml_status status = run_body(&pool->work, block, worker);
+    if (status != ML_OK) note_failure(worker, block, status);
+}
+
+static void finish(ml_pool *pool, int64_t blocks) {
+    if (ml_share_finish(&pool->share, blocks) && atomic_load(&pool->caller_sleeps))
         ml_bell_ring(&pool->finish_bell, 1);
+}
+
+/* Range number `i`, as a worker comes by: its own first. */
+static int32_t range_of(const ml_pool *pool, const pool_worker *worker, int32_t i) {
+    const int32_t range = worker->number + i;
+    return range < pool->threads ? range : range - pool->threads;
 }
 
 /* Workers ------------------------------------------------------------------------------------ */
 
-static bool has_news(ml_pool *pool) {
-    return atomic_load(&pool->untaken) > 0 || atomic_load(&pool->ending);
+static void help(ml_pool *pool, pool_worker *worker) {
+    for (int32_t i = 0; i < pool->threads; i++) {
+        const int32_t range = range_of(pool, worker, i);
+        int64_t block, finished = 0;
+        for (; ml_share_take(&pool->share, range, &block, &finished); finished++) {
+            set_float_mode(pool->work.float_mode);
+            run_block(pool, worker, block);
+        }
+        finish(pool, finished);
+    }
 }
 
-/* Until there is work, or the end: watches for a while, then sleeps. Also after a run: waking costs 20 to 50 us, which is half
- * of a short run, so that those that follow one another should find the workers awake; watching costs no more than that. */
-static void await_work(ml_pool *pool) {
+static bool has_news(ml_pool *pool, uint32_t opened) {
+    return atomic_load(&pool->share.opened) != opened || atomic_load(&pool->ending);
+}
+
+/* Until there is work that was not `opened` yet, or the end: watches for a while, then sleeps. Also after a run: waking costs 20 to
+ * 50 us, which is half of a short run, so that those that follow one another should find the workers awake; watching costs no more
+ * than that. */
+static void await_work(ml_pool *pool, uint32_t opened) {
     for (int i = 0; i < SPINS; i++) {
-        if (has_news(pool)) return;
+        if (has_news(pool, opened)) return;
         pause_briefly();
     }
     uint32_t seen = ml_bell_look(&pool->work_bell);
     atomic_fetch_add(&pool->sleepers, 1);
-    if (!has_news(pool)) ml_bell_sleep(&pool->work_bell, seen);
+    if (!has_news(pool, opened)) ml_bell_sleep(&pool->work_bell, seen);
     atomic_fetch_sub(&pool->sleepers, 1);
 }
 
@@ -151,13 +158,9 @@ static void *work(void *argument) {
     pool_worker *worker = argument;
     ml_pool *pool = worker->pool;
     while (!atomic_load(&pool->ending)) {
-        int64_t untaken = take(pool);
-        if (untaken > 0) {
-            set_float_mode(pool->work.float_mode);
-            run_block(pool, worker, untaken);
-        } else {
-            await_work(pool);
-        }
+        const uint32_t opened = atomic_load(&pool->share.opened);
+        help(pool, worker);
+        await_work(pool, opened);
     }
     return NULL;
 }
@@ -177,12 +180,10 @@ static void start_workers(ml_pool *pool) {
 }
 
 static void make_idle(ml_pool *pool) {
-    atomic_init(&pool->untaken, 0);
-    atomic_init(&pool->unfinished, 0);
+    ml_share_make(&pool->share, pool->ranges, pool->threads);
     atomic_init(&pool->sleepers, 0);
     atomic_init(&pool->caller_sleeps, 0);
     atomic_init(&pool->ending, 0);
-    atomic_init(&pool->failures, 0);
     ml_bell_make(&pool->work_bell);
     ml_bell_make(&pool->finish_bell);
     pool->started = 0;
@@ -200,32 +201,35 @@ static void end_workers(ml_pool *pool) {
         ml_bell_ring(&pool->work_bell, ML_MAX_THREADS);
         for (int32_t i = 1; i <= pool->started; i++) pthread_join(pool->workers[i].thread, NULL);
     }
-    make_idle(pool);
 }
 
 /* The pool ----------------------------------------------------------------------------------- */
 
 static void clear_failure(pool_worker *worker) {
     worker->status = ML_OK;
-    worker->error = ML_NO_ERROR;
+    worker->failure = worker->error = ML_NO_ERROR;
 }
 
-static int64_t rounded(int64_t bytes) { return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE; }
+static int64_t rounded(int64_t bytes) {
+    return (bytes + ML_CACHE_LINE - 1) / ML_CACHE_LINE * ML_CACHE_LINE;
+}
 
 /* `count` pieces of memory of `bytes` each; NULL when there is not so much. */
 static void *aligned(int64_t bytes, int32_t count) {
     int64_t total;
-    if (bytes > INT64_MAX - CACHE_LINE || __builtin_mul_overflow(rounded(bytes), count, &total))
+    if (bytes > INT64_MAX - ML_CACHE_LINE || __builtin_mul_overflow(rounded(bytes), count, &total))
         return NULL;
-    return aligned_alloc(CACHE_LINE, (size_t)total);
+    return aligned_alloc(ML_CACHE_LINE, (size_t)total);
 }
 
 /* Puts so many workers and so much scratch in place of what there is. */
 static ml_status furnish(ml_pool *pool, int32_t threads, int64_t bytes, ml_error *error) {
     pool_worker *workers = aligned(sizeof *workers, threads);
+    ml_range *ranges = aligned(sizeof *ranges, threads);
     uint8_t *scratch = bytes > 0 ? aligned(bytes, threads) : NULL;
-    if (!workers || (bytes > 0 && !scratch)) {
+    if (!workers || !ranges || (bytes > 0 && !scratch)) {
         free(workers);
+        free(ranges);
         free(scratch);
         return ml_error_memory(error, "the scratch of a worker", bytes, pool->scratch_bytes);
     }
@@ -235,11 +239,14 @@ static ml_status furnish(ml_pool *pool, int32_t threads, int64_t bytes, ml_error
     }
     end_workers(pool);
     free(pool->workers);
+    free(pool->ranges);
     free(pool->scratch);
     pool->workers = workers;
+    pool->ranges = ranges;
     pool->scratch = scratch;
     pool->scratch_bytes = bytes > 0 ? rounded(bytes) : 0;
     pool->threads = threads;
+    make_idle(pool);
     return ML_OK;
 }
 
@@ -251,7 +258,6 @@ ml_status ml_pool_new(int32_t threads, ml_pool **pool, ml_error *error) {
     *pool = aligned(sizeof **pool, 1);
     if (!*pool) return ml_error_memory(error, "the pool of threads", sizeof **pool, 0);
     memset(*pool, 0, sizeof **pool);
-    make_idle(*pool);
     ml_status status = furnish(*pool, possible(threads), 0, error);
     if (status == ML_OK) return ML_OK;
     free(*pool);
@@ -263,6 +269,7 @@ void ml_pool_free(ml_pool *pool) {
     if (!pool) return;
     end_workers(pool);
     free(pool->workers);
+    free(pool->ranges);
     free(pool->scratch);
     free(pool);
 }
@@ -306,7 +313,7 @@ void ml_pool_leave_run(ml_pool *pool) { pool->watch = (ml_watch){.cancel = NULL}
 /* Until all blocks that were taken are finished; false when they never will be. */
 static bool await_finish(ml_pool *pool) {
     for (int i = 0; i < SPINS; i++) {
-        if (atomic_load(&pool->unfinished) == 0) return true;
+        if (ml_share_is_finished(&pool->share)) return true;
         pause_briefly();
     }
     bool lost = false;
@@ -314,7 +321,7 @@ static bool await_finish(ml_pool *pool) {
     for (;;) {
         uint32_t seen = ml_bell_look(&pool->finish_bell);
         lost = lost_workers(pool);
-        if (lost || atomic_load(&pool->unfinished) == 0) break;
+        if (lost || ml_share_is_finished(&pool->share)) break;
         ml_bell_sleep(&pool->finish_bell, seen);
     }
     atomic_store(&pool->caller_sleeps, 0);
@@ -323,45 +330,50 @@ static bool await_finish(ml_pool *pool) {
 
 static void clear_failures(ml_pool *pool) {
     for (int32_t i = 0; i < pool->threads; i++) clear_failure(&pool->workers[i]);
-    atomic_store(&pool->failures, 0);
 }
 
-/* Status and error of the first block that failed; the pool is as new. */
+/* Status and error of the first block that failed, if any did; the pool is as new. */
 static ml_status first_failure(ml_pool *pool, ml_error *error) {
     const pool_worker *first = NULL;
     for (int32_t i = 0; i <= pool->started; i++) {
         const pool_worker *worker = &pool->workers[i];
         if (worker->status != ML_OK && (!first || worker->failed < first->failed)) first = worker;
     }
-    ml_status status = first->status;
-    if (error->status == ML_OK && first->error.status != ML_OK) *error = first->error;
+    if (!first) return ML_OK;
+    const ml_status status = first->status;
+    if (error->status == ML_OK && first->failure.status != ML_OK) *error = first->failure;
     clear_failures(pool);
     return status;
 }
 
-/* The caller's part: blocks, and a poll between them. */
-static ml_status work_along(ml_pool *pool) {
-    for (int64_t untaken; (untaken = take(pool)) > 0;) {
-        run_block(pool, &pool->workers[0], untaken);
-        if (!pool->watch.poll || atomic_load_explicit(&pool->untaken, memory_order_relaxed) == 0)
-            continue;
-        ml_status status = pool->watch.poll(pool->watch.owner);
-        if (status == ML_OK) continue;
-        atomic_fetch_sub(&pool->unfinished, leave_out(pool));
-        return status;
-    }
-    return ML_OK;
+static ml_status poll(const ml_pool *pool) {
+    return pool->watch.poll ? pool->watch.poll(pool->watch.owner) : ML_OK;
 }
 
-/* Opens the work that stands in the pool to all workers. */
+/* The caller's part: blocks of all ranges, and a poll between them. */
+static ml_status work_along(ml_pool *pool) {
+    ml_status polled = ML_OK;
+    int64_t block, finished = 0;
+    bool is_first = true;
+    for (int32_t i = 0; i < pool->threads; i++)
+        for (; ml_share_take(&pool->share, i, &block, &finished); finished++, is_first = false) {
+            if (!is_first && polled == ML_OK) polled = poll(pool);
+            if (polled == ML_OK) run_block(pool, &pool->workers[0], block);
+            else ml_share_limit(&pool->share, 0);
+        }
+    finish(pool, finished);
+    return polled;
+}
+
+/* Opens the work that stands in the pool to all workers, and wakes so many as it needs beside those that watch. */
 static void open_work(ml_pool *pool) {
-    int64_t blocks = pool->work.blocks;
+    const int64_t blocks = pool->work.blocks;
     if (pool->may_start && pool->started < pool->threads - 1) start_workers(pool);
-    atomic_store(&pool->unfinished, blocks);
-    atomic_store(&pool->untaken, blocks);
-    int32_t sleepers = atomic_load(&pool->sleepers);
-    if (sleepers > 0 && !lost_workers(pool))
-        ml_bell_ring(&pool->work_bell, blocks - 1 < sleepers ? (int32_t)(blocks - 1) : sleepers);
+    ml_share_open(&pool->share, blocks);
+    const int32_t sleepers = atomic_load(&pool->sleepers), awake = pool->started - sleepers;
+    if (sleepers > 0 && blocks - 1 > awake && !lost_workers(pool))
+        ml_bell_ring(&pool->work_bell,
+                     blocks - 1 - awake < sleepers ? (int32_t)(blocks - 1) - awake : sleepers);
 }
 
 ml_status ml_pool_parallel(ml_pool *pool, int64_t items, int64_t grain, ml_pool_body body,
@@ -378,8 +390,7 @@ ml_status ml_pool_parallel(ml_pool *pool, int64_t items, int64_t grain, ml_pool_
                              .cancel = pool->watch.cancel,
                              .float_mode = float_mode()};
     if (pool->work.blocks == 1) {
-        atomic_store_explicit(&pool->unfinished, 1, memory_order_relaxed);
-        run_block(pool, &pool->workers[0], 1);
+        run_block(pool, &pool->workers[0], 0);
     } else {
         open_work(pool);
         polled = work_along(pool);
@@ -390,6 +401,6 @@ ml_status ml_pool_parallel(ml_pool *pool, int64_t items, int64_t grain, ml_pool_
                                 "this process is a fork made while threads had parts of its work");
         }
     }
-    ml_status failed = atomic_load(&pool->failures) ? first_failure(pool, error) : ML_OK;
+    const ml_status failed = ml_share_is_limited(&pool->share) ? first_failure(pool, error) : ML_OK;
     return polled != ML_OK ? polled : failed;
 }

@@ -1,9 +1,9 @@
 /* pool.h -- the threads of one interpreter, which share the blocks of one node's work at a time.
  *
  * The caller of ml_pool_parallel is worker 0 and works like the others. Workers are started by the first work that has
- * blocks for them; they take blocks from one counter, in ascending order, so a worker that sleeps or comes late costs
- * nothing: the caller waits for blocks that were taken, never for workers. After a piece of work they watch for the next one
- * for a while, whether in this run or another; then they sleep.
+ * blocks for them. Each has a range of neighbouring blocks, and takes from the others' when his is done (share.h), so a worker
+ * that sleeps or comes late costs nothing: the caller waits for blocks that were taken, never for workers. After a piece of work
+ * they watch for the next one for a while, whether in this run or another; then they sleep.
  *
  * Blocks are of `grain` items whatever the number of threads, and of several that fail the first counts: neither results nor
  * errors hang on the number of threads, provided that an item's result hangs on no other item's.

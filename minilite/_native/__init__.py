@@ -18,7 +18,6 @@ from minilite._native.graph import (
 )
 from minilite._native.hooks import Call
 from minilite._native.lowering import FOLDS, FOLLOWS, TRAITS, Answer, Lowering, widening
-from minilite._native.plan import Plan, TensorState
 from minilite._native.state import BindingRows, Place, Shared, State, Usage, binding_rows, debug_build, packed_dims
 from minilite._native.status import (
     BUSY,
@@ -43,10 +42,12 @@ if TYPE_CHECKING:
         plan_memory,
         strategies,
     )
+    from minilite._native.plan import Plan, TensorState
     from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT, Arena, Planner
 else:
     _LATER = {
         "memory": ("MAX_BYTES", "UNPLACED", "Placement", "Refused", "memory_lower_bound", "plan_memory", "strategies"),
+        "plan": ("Plan", "TensorState"),
         "planner": ("FOREVER", "PLACE_ARENA", "PLACE_NONE", "PLACE_PERSISTENT", "Arena", "Planner"),
     }
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minilite._core import ffi, lib
-from minilite._native.status import Names, exception_of, fresh_error, fresh_errors, raise_error
+from minilite._native.status import exception_of, fresh_error, fresh_errors, raise_error
 from minilite.errors import ArenaError, MiniliteError
+from minilite.light import NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from minilite._native.lowering import Lowering
+    from minilite._native.status import Names
 
 Array = Any
 Shape = tuple[int, ...]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from _thread import get_ident  # threading takes long to import
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +11,27 @@ from minilite._core import ffi, lib
 from minilite._native.status import MAX_RANK
 from minilite.errors import MiniliteError, ShapeError
 
-Array = Any
-Shape = tuple[int, ...]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Protocol
+
+    Array = Any
+    Shape = tuple[int, ...]
+
+    class Hooks(Protocol):
+        """What C asks of Python during prepare and run; a hook that returns non-zero has failed inside C."""
+
+        exceptions: dict[int, BaseException]
+        """What hooks raised, by thread: a call takes out its own."""
+
+        def eval(self, call: Call) -> int:
+            """Computes a node."""
+
+        def shape(self, call: Call) -> Sequence[Shape]:
+            """The output shapes of a custom node."""
+
+        def label(self, handler: int) -> str:
+            """The coordinates of a node, for error lines."""
 
 
 class Call:
@@ -87,22 +105,6 @@ def write_shape(target: Any, shape: Shape) -> None:
     target.rank = len(shape)
     for i, dim in enumerate(shape):
         target.dims[i] = dim
-
-
-class Hooks(Protocol):
-    """What C asks of Python during prepare and run; a hook that returns non-zero has failed inside C."""
-
-    exceptions: dict[int, BaseException]
-    """What hooks raised, by thread: a call takes out its own."""
-
-    def eval(self, call: Call) -> int:
-        """Computes a node."""
-
-    def shape(self, call: Call) -> Sequence[Shape]:
-        """The output shapes of a custom node."""
-
-    def label(self, handler: int) -> str:
-        """The coordinates of a node, for error lines."""
 
 
 def _keep_exception(exception: BaseException | None, traceback: Any) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from minilite._core import ffi, lib
 from minilite.errors import ArenaError
+from minilite.light import NamedTuple
 
 UNPLACED: int = lib.ML_UNPLACED
 MAX_BYTES = (1 << 62) - 1

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from minilite._core import ffi, lib
 from minilite._native.status import NODE_STATUSES, STORAGES, fresh_error, raise_error
 from minilite.errors import ArenaError, InputError
+from minilite.light import NamedTuple
 
 if TYPE_CHECKING:
     from minilite._native.advice import BindAdvice, Outlook

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from minilite._core import ffi, lib
 from minilite.errors import (
@@ -20,6 +19,23 @@ from minilite.errors import (
     coordinates,
     shortened,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Protocol
+
+    class Names(Protocol):
+        """Who can name nodes and tensors for an error line."""
+
+        def node_label(self, subgraph: int, node: int) -> tuple[str, str]:
+            """The operator and the name of the first output of a node."""
+
+        def tensor_name(self, subgraph: int, tensor: int) -> str:
+            """The name of a tensor."""
+
+        def gathered(self, refusals: Sequence[MiniliteError]) -> MiniliteError:
+            """One error for the refusals of several nodes."""
+
 
 _CLASSES: dict[int, type[MiniliteError]] = {
     lib.ML_SHAPE_ERROR: ShapeError,
@@ -53,19 +69,6 @@ NODE_IN_PLACE: int = lib.ML_NODE_IN_PLACE
 STORAGES = ("none", "constant", "folded", "arena", "persistent", "bound", "slot", "heap")
 BUSY = "the interpreter is running in another call: one call at a time"
 NODE_STATUSES = ("waits", "runs", "folded", "view")
-
-
-class Names(Protocol):
-    """Who can name nodes and tensors for an error line."""
-
-    def node_label(self, subgraph: int, node: int) -> tuple[str, str]:
-        """The operator and the name of the first output of a node."""
-
-    def tensor_name(self, subgraph: int, tensor: int) -> str:
-        """The name of a tensor."""
-
-    def gathered(self, refusals: Sequence[MiniliteError]) -> MiniliteError:
-        """One error for the refusals of several nodes."""
 
 
 def _name_tensors(text: str, error: Any, names: Names) -> tuple[str, list[str]]:
@@ -104,7 +107,7 @@ def exception_of(error: Any, names: Names | None) -> MiniliteError:
     return kind(line, **place)
 
 
-_FRESH = {"node": -1, "subgraph": -1, "tensor": -1, "other": -1}
+_FRESH = ffi.new("ml_error *", {"node": -1, "subgraph": -1, "tensor": -1, "other": -1})[0]
 
 
 def fresh_error() -> Any:

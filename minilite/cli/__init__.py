@@ -55,7 +55,10 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The arguments; files may stand before and behind options."""
     parser = _parser()
-    options, rest = parser.parse_known_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given and given[0].endswith(".tflite"):
+        parser.error(f"{given[0]} stands where a command is wanted: minilite run {given[0]}")
+    options, rest = parser.parse_known_args(given)
     if rest and (not hasattr(options, "data") or any(text.startswith("-") and text != "-" for text in rest)):
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if rest:

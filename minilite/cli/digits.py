@@ -13,7 +13,7 @@ from minilite.format.model import Array
 from minilite.interpreter import Interpreter
 from minilite.options import Planner
 from minilite.report import duration, table
-from minilite.report.text import wrapped
+from minilite.text import wrapped
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 _INK = " .:-=+*#%@"

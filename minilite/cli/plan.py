@@ -16,7 +16,7 @@ from minilite.format.metadata import Metadata
 from minilite.format.reader import load_model
 from minilite.interpreter import Interpreter
 from minilite.report import cut, table
-from minilite.report.text import wrapped
+from minilite.text import wrapped
 
 if TYPE_CHECKING:  # memory is imported by those who plan: the other commands start without it
     from minilite.memory import MemoryPlan, UsageRecord
@@ -75,6 +75,9 @@ def execute(options: argparse.Namespace) -> None:
     """Plans, prints, and writes what was asked for."""
     if (options.model is None) == (options.problem is None):
         message = "takes a MODEL or --problem FILE.csv, one of the two"
+        raise UsageError(message)
+    if options.model is not None and options.model.endswith(".csv"):
+        message = f"{options.model} is no model: usage records go with --problem {options.model}"
         raise UsageError(message)
     if options.compare:
         _compare(options)

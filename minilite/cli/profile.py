@@ -32,7 +32,7 @@ def add_parser(commands: Any) -> None:
 def execute(options: argparse.Namespace) -> None:
     """Runs, and prints the table."""
     from minilite.report.profile import Peaks, node_times, profile, profile_facts
-    from minilite.report.text import count
+    from minilite.text import count
 
     interpreter = Interpreter(options.model, num_threads=options.threads, planner=options.planner)
     arguments.resize(interpreter, options.shape)

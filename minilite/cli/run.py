@@ -14,10 +14,11 @@ from minilite.cli import arguments, digits, feeding
 from minilite.cli.arguments import UsageError
 from minilite.cli.output import print_json, progress, width
 from minilite.compat import OpResolverType
-from minilite.errors import InputError, ModelFormatError, ShapeError
+from minilite.engine.misfit import given_shapes
+from minilite.errors import ModelFormatError, ShapeError
 from minilite.interpreter import Interpreter
 from minilite.report import cut, duration, shape_text, table
-from minilite.report.text import wrapped
+from minilite.text import wrapped
 
 if TYPE_CHECKING:
     from minilite.inputs import Reading
@@ -123,20 +124,12 @@ def _interpreter(options: argparse.Namespace) -> Interpreter:
 
 
 def _allocate(interpreter: Interpreter, given: dict[int, Reading]) -> None:
-    """Raises: ShapeError, with the shapes that the files gave where they are not the model's own."""
+    """Raises: ShapeError, which names the files' shapes where they are not the model's own."""
     try:
         interpreter.allocate_tensors()
     except ShapeError as error:
-        tensors = interpreter.model.subgraphs[0].tensors
-        unlike = [
-            f"input '{cut(tensors[index].name)}' is given as {shape_text(reading.array.shape)}, "
-            f"the model has {shape_text(tensors[index].shape_signature or tensors[index].shape)}"
-            for index, reading in given.items()
-            if reading.array.shape != tensors[index].shape
-        ]
-        if not unlike:
-            raise
-        raise InputError(f"{', '.join(unlike)}: {error}") from None
+        arrays = [(index, reading.array) for index, reading in given.items()]
+        raise given_shapes(error, interpreter.model.subgraphs[0].tensors, arrays) from None
 
 
 def _timed(interpreter: Interpreter, repeat: int) -> list[float]:

@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from minilite._native import BindingRows, binding_rows
+from minilite.engine.target import Binding
 from minilite.errors import InputError
 from minilite.format.dtypes import TensorType, element_bits, numpy_type
 from minilite.format.model import Array, Subgraph, Tensor
-
-
-class Binding(NamedTuple):
-    """An array in a tensor's place, and an export of its memory that refuses to let mappings close while it lives."""
-
-    array: Array
-    address: int
-    export: memoryview | None
-
-
-class Bound(NamedTuple):
-    """The arrays that stand in for tensors, by number, and the same as C takes it."""
-
-    arrays: Mapping[int, Binding]
-    rows: BindingRows
-
-
-def bound(arrays: Mapping[int, Binding]) -> Bound:
-    """The bindings of one Session at a time."""
-    rows = [(b.address, b.array.nbytes, index) for index, b in sorted(arrays.items())]
-    return Bound(arrays, binding_rows(rows))
 
 
 def bindable(subgraph: Subgraph, tensor: Tensor, array: Any) -> Binding:

@@ -7,23 +7,26 @@ change: answers are kept from model to model.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from minilite import _native
 from minilite.engine.operands import Operands
-from minilite.engine.python_nodes import Handler, check_custom
-from minilite.engine.refusals import gathered, too_many_dimensions, unresolved
-from minilite.engine.user_kernels import UserKernel
 from minilite.errors import UnsupportedOpError, coordinates
 from minilite.format.rows import operator_name
+from minilite.light import Later, NamedTuple
 from minilite.ops import find_operator
 from minilite.ops_shared.types import ABSENT, spelled
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from minilite._native.file import File
+    from minilite.engine import python_nodes, refusals
+    from minilite.engine.user_kernels import UserKernel
     from minilite.format.model import Model, Node, Tensor
     from minilite.ops_shared.operator import Operator, OpNode
+else:  # what nodes in Python and refused ones need
+    python_nodes, refusals = Later("minilite.engine.python_nodes"), Later("minilite.engine.refusals")
 
 _OFFLINE = "OfflineMemoryAllocation"
 _MOST_ANSWERS = 4096
@@ -50,16 +53,16 @@ class Handlers:
     def __init__(self, operands: Operands, functions: Mapping[int, Function]) -> None:
         self._operands = operands
         self._functions = functions
-        self._made: dict[int, Handler] = {}
+        self._made: dict[int, python_nodes.Handler] = {}
 
-    def __getitem__(self, number: int) -> Handler:
+    def __getitem__(self, number: int) -> python_nodes.Handler:
         handler = self._made.get(number)
         if handler is None:
             subgraph, node = self._operands.lowering.place_of(number)
             function = self._functions[self._operands.lowering.kind_of(subgraph, node)]
             at_hand = self._operands.node(subgraph, node)
             written = tuple(position for position in function.writes if at_hand.input(position) is not None)
-            handler = self._made[number] = Handler(at_hand, *function._replace(writes=written))
+            handler = self._made[number] = python_nodes.Handler(at_hand, *function._replace(writes=written))
         return handler
 
 
@@ -147,7 +150,7 @@ class _Lowering:
                 refused.add(number)
             answers.append(answer)
         if refused or self.lowering.too_many_dimensions:
-            raise gathered(self.refusals(refused))
+            raise refusals.gathered(self.refusals(refused))
         self.lowering.fill(answers)
         if _OFFLINE in self.model.metadata:
             self.place_offline()
@@ -174,7 +177,7 @@ class _Lowering:
                     found.append(refusal)
             if self.lowering.too_many_dimensions:
                 deep = (tensor for tensor in subgraph.tensors if len(tensor.shape) > _native.MAX_RANK)
-                found += [too_many_dimensions(subgraph, tensor) for tensor in deep]
+                found += [refusals.too_many_dimensions(subgraph, tensor) for tensor in deep]
         return found
 
     def answer(self, subgraph: int, number: int, kind: int, *, alone: bool) -> _native.Answer | None:
@@ -230,11 +233,13 @@ class _Lowering:
     def custom(self, node: OpNode, kind: int) -> _native.Answer:
         function = self.custom_ops.get(node.op)
         if function is None:
-            raise node.refuse(unresolved(node.op, self.custom_ops))
+            raise node.refuse(refusals.unresolved(node.op, self.custom_ops))
+        from minilite.engine.user_kernels import UserKernel
+
         if isinstance(function, UserKernel):
             return _compiled(node, function)
         shape = getattr(function, "shape", None)
-        check_custom(node, function, shape)
+        python_nodes.check_custom(node, function, shape)
         info = _find_kernel("custom")
         params = _native.pack_params(info, {"has_shape": int(shape is not None)}, [])
         self.functions[kind] = Function(function, shape, custom=True)
@@ -297,4 +302,4 @@ def node_label(model: Model, subgraph: int, index: int) -> tuple[str, str]:
     return node.op, found.tensors[node.outputs[0]].name if node.outputs and node.outputs[0] >= 0 else ""
 
 
-__all__ = ["Handler", "Lowered", "coordinates", "lower", "node_label"]
+__all__ = ["Lowered", "coordinates", "lower", "node_label"]

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from minilite._native import MAX_RANK
-from minilite.errors import InputError, InputRuntimeError, StateError, shortened
+from minilite.errors import InputError, InputRuntimeError, ShapeError, StateError, shortened
 from minilite.format.dtypes import TensorType
-from minilite.format.model import Array, Subgraph, Tensor
+from minilite.format.model import Array, Tensor
 from minilite.format.packed import pack
 from minilite.format.strings import as_strings, encode_strings
 from minilite.format.values import integer_limits, range_fault
 
+Shape = tuple[int, ...]
 _HEAD = "Cannot set tensor: "
+_RESIZE = "; for another size resize_tensor_input and allocate_tensors come first"
 _NUMBERS = "biufc"
 """The kinds of numpy's dtypes that a numeric tensor can be made from."""
-
-
-def checked_tensor(subgraph: Subgraph, index: int) -> Tensor:
-    """The tensor of that number. Raises: InputError."""
-    tensors = subgraph.tensors
-    if not 0 <= index < len(tensors):
-        message = f"Invalid tensor index {index} exceeds max tensor index {len(tensors) - 1}"
-        raise InputError(message)
-    return tensors[index]
 
 
 def check_resize(tensor: Tensor, shape: tuple[int, ...]) -> None:
@@ -81,7 +76,8 @@ def numbers_or_strings(tensor: Tensor, value: Any) -> Array:
     array = as_array(tensor, value)
     if array.dtype.kind not in _NUMBERS and tensor.type != TensorType.STRING:
         where = f"for input {tensor.index}, name: {tensor.name}"
-        message = f"{_HEAD}Got value of type {_name(value, array)} but expected type {tensor.type.name} {where}; pass an array of numbers"
+        wanted = f"expected type {tensor.type.name} {where}; pass an array of numbers{_read_first(value)}"
+        message = f"{_HEAD}Got value of type {_name(value, array)} but {wanted}"
         raise InputError(message, tensors=[tensor.name])
     return array
 
@@ -130,8 +126,40 @@ def _type_misfit(tensor: Tensor, value: Any, array: Array, target: Any) -> str:
     if tensor.type == TensorType.STRING:
         return f"Got value of type {array.dtype.name.upper()} but {wanted}; pass bytes or str, an array of shape {target.shape}"
     if array.dtype.kind not in _NUMBERS:
-        return f"Got value of type {_name(value, array)} but {wanted}; pass an array of numbers of shape {target.shape}"
-    return f"Got value of type {array.dtype.name.upper()} but {wanted}; {_conversion(tensor, array, target)}"
+        numbers = f"pass an array of numbers of shape {target.shape}{_read_first(value)}"
+        return f"Got value of type {_name(value, array)} but {wanted}; {numbers}"
+    advice = _conversion(tensor, array, target)
+    if not isinstance(value, np.ndarray) and advice.startswith("convert"):
+        advice = f"convert it with np.array(x, '{target.dtype.name}')"
+    if array.dtype == np.uint8 and target.dtype.kind == "f":
+        advice += ", and scale pixels as the model was trained, often to x / 255 or x / 127.5 - 1"
+    return f"Got value of type {array.dtype.name.upper()} but {wanted}; {advice}"
+
+
+def _read_first(value: Any) -> str:
+    return ", not a path: read the file first" if isinstance(value, str | os.PathLike) else ""
+
+
+def given_shapes(error: ShapeError, tensors: Sequence[Tensor], arrays: Sequence[tuple[int, Array]]) -> ShapeError:
+    """The error of a node, with the inputs in front that were given in another shape than the file has, and the likely remedy."""
+    said = []
+    for index, array in arrays:
+        tensor = tensors[index]
+        wanted = tensor.shape_signature if tensor.shape_signature is not None else tensor.shape
+        if len(wanted) != array.ndim or any(dim not in (-1, got) for dim, got in zip(wanted, array.shape, strict=True)):
+            said.append(
+                f"input '{shortened(tensor.name)}' is of shape {array.shape}, the model's is {wanted}{_remedy(array, wanted)}"
+            )
+    if not said:
+        return error
+    return ShapeError(
+        f"{', '.join(said)}: {error}",
+        subgraph=error.subgraph,
+        node=error.node,
+        op=error.op,
+        tensors=error.tensors,
+        shapes=error.shapes,
+    )
 
 
 def _name(value: Any, array: Array) -> str:
@@ -166,24 +194,34 @@ def _shape_misfit(tensor: Tensor, array: Array, target: Any) -> str:
     if array.ndim != target.ndim:
         return (
             f"Dimension mismatch. Got {array.ndim} but expected {target.ndim} for input {tensor.index}, "
-            f"name: {tensor.name}: {shapes}{_batch(array, target)}"
+            f"name: {tensor.name}: {shapes}{_remedy(array, target.shape)}"
         )
     at = next(i for i, (a, b) in enumerate(zip(array.shape, target.shape, strict=True)) if a != b)
     return (
         f"Dimension mismatch. Got {array.shape[at]} but expected {target.shape[at]} for dimension {at} of input "
-        f"{tensor.index}, name: {shortened(tensor.name)}: {shapes}{_channels_first(array, target)}"
+        f"{tensor.index}, name: {shortened(tensor.name)}: {shapes}{_remedy(array, target.shape) or _RESIZE}"
     )
 
 
-def _batch(array: Array, target: Any) -> str:
-    """The remedy where nothing but a first dimension of 1 is missing, or too much."""
-    if (1, *array.shape) == target.shape:
+def _remedy(array: Array, shape: Shape) -> str:
+    """What makes an array's shape the wanted one, -1 for any size: another batch, channels last, a grey or a transparent image."""
+
+    def fits(made: Shape) -> bool:
+        return len(made) == len(shape) and all(want in (-1, got) for want, got in zip(shape, made, strict=True))
+
+    got = array.shape
+    if fits((1, *got)):
         return "; add the first dimension with x[None]"
-    return "; take the first dimension off with x[0]" if array.shape == (1, *target.shape) else ""
-
-
-def _channels_first(array: Array, target: Any) -> str:
-    """The remedy for images whose channels come first where the tensor has them last."""
-    if array.ndim != 4 or (array.shape[0], *array.shape[2:], array.shape[1]) != target.shape:
-        return ""
-    return "; channels come last: transpose it with .transpose(0, 2, 3, 1)"
+    if got and got[0] == 1 and fits(got[1:]):
+        return "; take the first dimension off with x[0]"
+    if array.ndim == 4 and fits((got[0], *got[2:], got[1])):
+        return "; channels come last: transpose it with .transpose(0, 2, 3, 1)"
+    if array.ndim == 4 and fits((got[0], got[3], *got[1:3])):
+        return "; channels come first: transpose it with .transpose(0, 3, 1, 2)"
+    if got and got[-1] == 1 and fits((*got[:-1], 3)):
+        return "; make three channels of a grey one with np.repeat(x, 3, axis=-1)"
+    if got and got[-1] == 4 and fits((*got[:-1], 3)):
+        return "; take the fourth channel off with x[..., :3]"
+    if array.ndim == 2 and fits((1, *got, 1)):
+        return "; add batch and channel with x[None, :, :, None]"
+    return ""

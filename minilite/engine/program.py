@@ -5,18 +5,24 @@ from __future__ import annotations
 import functools
 import math
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from minilite import _native
-from minilite.engine.lower import Lowered, lower, node_label
-from minilite.engine.python_nodes import PythonNodes
-from minilite.engine.refusals import gathered
+from minilite.engine.lower import lower, node_label
 from minilite.errors import MiniliteError, UnsupportedOpError
 from minilite.format.dtypes import TensorType, element_bits
-from minilite.format.model import Model
+from minilite.light import Later, NamedTuple
 
-Shape = tuple[int, ...]
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from minilite.engine import python_nodes
+    from minilite.engine.lower import Handlers, Lowered
+    from minilite.format.model import Model
+
+    Shape = tuple[int, ...]
+else:
+    python_nodes = Later("minilite.engine.python_nodes")
 
 
 class ModelNames(NamedTuple):
@@ -34,6 +40,8 @@ class ModelNames(NamedTuple):
 
     def gathered(self, refusals: Sequence[MiniliteError]) -> MiniliteError:
         """One error for the refusals of several nodes."""
+        from minilite.engine.refusals import gathered
+
         found = [refusal for refusal in refusals if isinstance(refusal, UnsupportedOpError)]
         return gathered(found) if found else refusals[0]
 
@@ -99,6 +107,26 @@ def _as_read(model: Model) -> Model:
     from minilite.format.builder import as_read  # few models are put together by hand: importing minilite stays light
 
     return as_read(model)
+
+
+class PythonNodes:
+    """Runs the nodes that C hands over."""
+
+    def __init__(self, handlers: Handlers) -> None:
+        self._handlers = handlers
+        self.exceptions: dict[int, BaseException] = {}
+
+    def label(self, handler: int) -> str:
+        """The coordinates of a node, for error lines."""
+        return python_nodes.node_coordinates(self._handlers[handler].node)
+
+    def eval(self, call: _native.Call) -> int:
+        """Computes one node and stores its outputs."""
+        return python_nodes.evaluate(self._handlers[call.handler], call)
+
+    def shape(self, call: _native.Call) -> list[Shape]:
+        """The output shapes of a custom node, by its shape function."""
+        return python_nodes.shapes(self._handlers[call.handler], call)
 
 
 def new_state(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from minilite.format.model import Array, Tensor
 from minilite.format.packed import pack
 from minilite.format.strings import as_strings, encode_strings
 from minilite.format.values import ENCODED, array_type, decoded, range_fault
+from minilite.light import NamedTuple
 from minilite.ops_shared.operator import OpNode
 
 Shape = tuple[int, ...]
@@ -86,79 +87,62 @@ def _encoded(handler: Handler, position: int, array: Array) -> bytes:
         raise _fault(handler, f"output {position} takes {error}", tensor) from None
 
 
-class Handlers(Protocol):
-    """Nodes by the number that C has for them."""
+def evaluate(handler: Handler, call: _native.Call) -> int:
+    """Computes one node and stores its outputs."""
+    results = _results(handler, call)
+    written: tuple[Array, ...] = ()
+    if handler.writes:
+        results, written = results[: -len(handler.writes)], results[-len(handler.writes) :]
+    arrays = _outputs(handler, results)
+    shapes = [array.shape for array in arrays]
+    if handler.custom:
+        _check_shapes(handler, call, shapes)
+    if handler.custom or any(call.output_shape(i) != shape for i, shape in enumerate(shapes)):
+        arrays = [array.copy() if array.base is not None else array for array in arrays]
+        if status := call.set_output_shapes(shapes):
+            return status
+    for i, array in enumerate(arrays):
+        kind = handler.node.outputs[i].type
+        if kind not in ENCODED:
+            np.copyto(call.output_array(i, array.dtype), array)
+        elif status := call.write_bytes(i, _encoded(handler, i, array), sized=kind != TensorType.STRING):
+            return status
+    for position, array in zip(handler.writes, written, strict=True):
+        np.copyto(call.input_array(position, array.dtype, writable=True), array)
+    return 0
 
-    def __getitem__(self, number: int) -> Handler: ...
 
-
-class PythonNodes:
-    """Runs the nodes that C hands over."""
-
-    def __init__(self, handlers: Handlers) -> None:
-        self._handlers = handlers
-        self.exceptions: dict[int, BaseException] = {}
-
-    def label(self, handler: int) -> str:
-        """The coordinates of a node, for error lines."""
-        return node_coordinates(self._handlers[handler].node)
-
-    def eval(self, call: _native.Call) -> int:
-        """Computes one node and stores its outputs."""
-        handler = self._handlers[call.handler]
-        results = self._results(handler, call)
-        written: tuple[Array, ...] = ()
-        if handler.writes:
-            results, written = results[: -len(handler.writes)], results[-len(handler.writes) :]
-        arrays = _outputs(handler, results)
-        shapes = [array.shape for array in arrays]
-        if handler.custom:
-            _check_shapes(handler, call, shapes)
-        if handler.custom or any(call.output_shape(i) != shape for i, shape in enumerate(shapes)):
-            arrays = [array.copy() if array.base is not None else array for array in arrays]
-            if status := call.set_output_shapes(shapes):
-                return status
-        for i, array in enumerate(arrays):
-            kind = handler.node.outputs[i].type
-            if kind not in ENCODED:
-                np.copyto(call.output_array(i, array.dtype), array)
-            elif status := call.write_bytes(i, _encoded(handler, i, array), sized=kind != TensorType.STRING):
-                return status
-        for position, array in zip(handler.writes, written, strict=True):
-            np.copyto(call.input_array(position, array.dtype, writable=True), array)
-        return 0
-
-    def _results(self, handler: Handler, call: _native.Call) -> Any:
-        inputs = [_input(handler, call, i) for i in range(len(handler.node.inputs))]
-        if handler.custom:
-            inputs = [array.copy() if array is not None else None for array in inputs]
+def _results(handler: Handler, call: _native.Call) -> Any:
+    inputs = [_input(handler, call, i) for i in range(len(handler.node.inputs))]
+    if handler.custom:
+        inputs = [array.copy() if array is not None else None for array in inputs]
+        return handler.function(handler.node, *inputs)
+    try:
+        with np.errstate(all="ignore"):  # a reference computes infinities and NaN as C does, without a word
             return handler.function(handler.node, *inputs)
-        try:
-            with np.errstate(all="ignore"):  # a reference computes infinities and NaN as C does, without a word
-                return handler.function(handler.node, *inputs)
-        except BaseException as error:
-            _forget(inputs, error)
-            raise
+    except BaseException as error:
+        _forget(inputs, error)
+        raise
 
-    def shape(self, call: _native.Call) -> list[Shape]:
-        """The output shapes of a custom node, by its shape function. One output's may be given bare, () for a scalar."""
-        handler = self._handlers[call.handler]
-        assert handler.shape is not None
-        shapes = handler.shape(handler.node, *(call.input_shape(i) for i in range(len(handler.node.inputs))))
-        count = len(handler.node.outputs)
-        try:
-            if count == 1 and all(isinstance(dim, (int, np.integer)) for dim in shapes):
-                shapes = [shapes]
-            found = [tuple(int(dim) for dim in shape) for shape in shapes]
-        except (TypeError, ValueError):
-            raise _fault(
-                handler, f"the shape function gave {shortened(repr(shapes))}, must give a shape an output"
-            ) from None
-        if len(found) != count:
-            raise _fault(handler, f"the shape function gave {len(found)} shapes, the node has {_count(count)}")
-        if any(dim < 0 for shape in found for dim in shape):
-            raise _fault(handler, f"the shape function gave {found}, dimensions must be at least 0")
-        return found
+
+def shapes(handler: Handler, call: _native.Call) -> list[Shape]:
+    """The output shapes of a custom node, by its shape function. One output's may be given bare, () for a scalar."""
+    assert handler.shape is not None
+    given = handler.shape(handler.node, *(call.input_shape(i) for i in range(len(handler.node.inputs))))
+    count = len(handler.node.outputs)
+    try:
+        if count == 1 and all(isinstance(dim, (int, np.integer)) for dim in given):
+            given = [given]
+        found = [tuple(int(dim) for dim in shape) for shape in given]
+    except (TypeError, ValueError):
+        raise _fault(
+            handler, f"the shape function gave {shortened(repr(given))}, must give a shape an output"
+        ) from None
+    if len(found) != count:
+        raise _fault(handler, f"the shape function gave {len(found)} shapes, the node has {_count(count)}")
+    if any(dim < 0 for shape in found for dim in shape):
+        raise _fault(handler, f"the shape function gave {found}, dimensions must be at least 0")
+    return found
 
 
 def _count(outputs: int) -> str:

@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import math
 from _thread import RLock  # threading takes long to import
-from collections.abc import Callable, Mapping
 from struct import error as StructError  # noqa: N812 - it is one
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minilite._native import OPTIONS, Plan, Shared, State, packed_dims
-from minilite.engine.binding import bindable, bound
-from minilite.engine.misfit import as_array, checked_tensor, encode, misfit, not_allocated, overwritten, resize_misfit
-from minilite.engine.program import Program, new_state
-from minilite.engine.target import MOVES, Target, decoded_values, target_at
+from minilite._native import OPTIONS, packed_dims
+from minilite.engine.program import new_state
+from minilite.engine.target import MOVES, UNBOUND, Target, bound, checked_tensor, decoded_values, target_at
 from minilite.errors import ArenaError, InputError, StateError
 from minilite.format.dtypes import TensorType
-from minilite.format.model import Array, Subgraph, Tensor
 from minilite.format.values import ENCODED, constant_values
+from minilite.light import Later
 
-Shape = tuple[int, ...]
-_Targets = dict[int, Target]
-_Small = dict[int, tuple[Array, Any, Any, Shape]]
-"""By tensor whose copies are made under the GIL: an array over its memory, the memory itself, dtype and shape."""
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from minilite._native import Plan, Shared, State
+    from minilite.engine import binding, misfit
+    from minilite.engine.program import Program
+    from minilite.format.model import Array, Subgraph, Tensor
+
+    Shape = tuple[int, ...]
+    _Targets = dict[int, Target]
+    _Small = dict[int, tuple[Array, Any, Any, Shape]]
+    """By tensor whose copies are made under the GIL: an array over its memory, the memory itself, dtype and shape."""
+else:
+    binding, misfit = Later("minilite.engine.binding"), Later("minilite.engine.misfit")
+
 _ndarray = np.ndarray
 _TRIES = 8
 """How often a copy looks again where its tensor lies, when other threads move it meanwhile."""
@@ -51,12 +59,14 @@ class Session:
         self.invoke_unchecked: Callable[[], None] = self.state.run()
         self.ready: bool = False
         self._root = root
-        self._ask, self._prepare = self.state.asking(), self.state.preparing()
+        self._ask, self._asked_of = self.state.asking()
+        self._prepare, self._prepare_bound = self.state.preparing(*UNBOUND.rows), self.state.preparing()
         self._asks = 0  # counts what was asked for since: other threads may ask while tensors are allocated
         self._allocated = False  # a plan is in force
-        self._bound_asked = self._bound = bound({})
-        self._released = False
-        self._allocating = RLock()
+        self._bound_asked = self._bound = UNBOUND
+        self.released: bool = False
+        allocating = RLock()
+        self._take, self._leave = allocating.acquire, allocating.release
         self._known: tuple[int, _Targets, _Small] = (-1, {}, {})  # of one generation: threads see all of it or none
         self._all_known: dict[int, tuple[int, _Targets, _Small]] = {}
         self._generations = self.state.generations
@@ -94,25 +104,28 @@ class Session:
         Raises: ArenaError.
         """
         kind = type(size)
-        if type(index) is not int or (kind is not list and kind is not tuple and kind is not _ndarray):
+        if type(index) is not int or (kind is not tuple and kind is not list and kind is not _ndarray):
             return False
         try:
             rank = len(size)
-            answer = self._ask(index, packed_dims[rank](*size), rank)
+            answer = self._ask(self._asked_of, index, packed_dims[rank](*size), rank)
         except (StructError, IndexError, OverflowError, TypeError):
             return False
+        if answer == 0:
+            return True
         if answer == 1:
             self._asks += 1
             self.ready = False
-        elif answer < -1:
+            return True
+        if answer < -1:
             message = "no memory for the shapes asked for"
             raise ArenaError(message)
-        return answer >= 0
+        return False
 
     def resize(self, index: int, shape: Shape) -> None:
         """The same for plain numbers. Raises: InputError."""
         if not self.ask(index, shape):
-            raise resize_misfit(self.tensor(index), shape)
+            raise misfit.resize_misfit(self.tensor(index), shape)
 
     def allocate(self) -> None:
         """Puts the plan for the shapes and buffers asked for in force; if it is refused, the old ones stay.
@@ -121,26 +134,29 @@ class Session:
         StateError while a view is held and the plan would change.
         """
         if self.ready:
-            if self._released:
+            if self.released:
                 self.state.acquire_memory()
-                self._released = False
+                self.released = False
             return
-        with self._allocating:  # what C has in force and what is noted here change together
-            asks, bound = self._asks, self._bound_asked
-            self._owners.clear()
-            try:
-                if failed := self._prepare(*bound.rows):
-                    self.state.check(failed)
-            except StateError:  # refused because of others: what was asked for still is
-                raise
-            except BaseException:
-                self._bound_asked = self._bound
-                self.ready = self._allocated
-                raise
-            self._bound = bound
-            self._released = False
+        self._take()  # what C has in force and what is noted here change together
+        try:
+            asks, wanted = self._asks, self._bound_asked
+            if self._owners:
+                self._owners.clear()
+            if failed := self._prepare() if wanted is UNBOUND else self._prepare_bound(*wanted.rows):
+                self.state.check(failed)
+            self._bound = wanted
+            self.released = False
             self._allocated = True
             self.ready = asks == self._asks
+        except StateError:  # refused because of others: what was asked for still is
+            raise
+        except BaseException:
+            self._bound_asked = self._bound
+            self.ready = self._allocated
+            raise
+        finally:
+            self._leave()
 
     def plan_for(self, shapes: Mapping[int, Shape]) -> Plan:
         """The plan for what was asked for, but for these shapes; not put in force."""
@@ -174,7 +190,7 @@ class Session:
         """Frees the arena until the next `allocate`; the plan stays, `invoke` is refused meanwhile."""
         self._owners.clear()
         self.state.release_memory()
-        self._released = True
+        self.released = True
 
     def close(self) -> None:
         """Gives all memory back, until tensors are allocated again. Raises: StateError while a view is held."""
@@ -191,7 +207,7 @@ class Session:
             raise InputError(message, tensors=[tensor.name])
         arrays = dict(self._bound_asked.arrays)
         if array is not None:
-            arrays[index] = bindable(self.subgraph, tensor, array)
+            arrays[index] = binding.bindable(self.subgraph, tensor, array)
         elif arrays.pop(index, None) is None:
             return
         self._bound_asked = bound(arrays)
@@ -243,7 +259,7 @@ class Session:
     def _check_shape_in_force(self, index: int) -> None:
         asked = self.state.asked(index) if self._allocated else None
         if asked is not None:
-            raise not_allocated(self.tensor(index), asked)
+            raise misfit.not_allocated(self.tensor(index), asked)
 
     def _look(self, index: int) -> Target:
         tensor = self.tensor(index)
@@ -295,7 +311,7 @@ class Session:
         """Refuses tensors whose bytes have become another's. Raises: StateError."""
         node = self.state.overwriter(index)
         if node >= 0:
-            raise overwritten(self.tensor(index), f"node {node} ({self.subgraph.nodes[node].op})")
+            raise misfit.overwritten(self.tensor(index), f"node {node} ({self.subgraph.nodes[node].op})")
 
     def set(self, index: int, value: Any) -> None:
         """Copies values into a tensor. Raises: InputError, StateError."""
@@ -318,11 +334,11 @@ class Session:
         for _ in range(_TRIES):
             target = self._target(index)
             plain = type(value) is np.ndarray and target.encoded is None
-            array = value if plain else as_array(self.tensor(index), value)
+            array = value if plain else misfit.as_array(self.tensor(index), value)
             if not target.writable or not target.fits(array):
-                raise misfit(self.tensor(index), value, array, target, bound=target.place.storage == "bound")
+                raise misfit.misfit(self.tensor(index), value, array, target, bound=target.place.storage == "bound")
             if target.encoded is not None:
-                array = encode(self.tensor(index), array)
+                array = misfit.encode(self.tensor(index), array)
             elif not array.flags.c_contiguous:
                 array = np.ascontiguousarray(array)
             write = self.state.write_heap if target.encoded == TensorType.STRING else self.state.write

@@ -1,18 +1,33 @@
-"""Where a tensor lies, what array fits it, and what a live view of it holds on to."""
+"""Where a tensor lies, what array fits it, and the caller's arrays that stand in for tensors."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from minilite._native import Place
+from minilite._native import binding_rows
 from minilite.errors import InputError, KernelError, StateError
 from minilite.format.dtypes import TensorType
-from minilite.format.model import Array, Tensor
 from minilite.format.values import ENCODED, array_type, decoded
+from minilite.light import NamedTuple
 
-Shape = tuple[int, ...]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minilite._native import BindingRows, Place
+    from minilite.format.model import Array, Subgraph, Tensor
+
+    Shape = tuple[int, ...]
 MOVES = "the tensor moves all the time: other threads resize or trim this interpreter"
 """What is said of a copy that was never made where its tensor lay."""
+
+
+def checked_tensor(subgraph: Subgraph, index: int) -> Tensor:
+    """The tensor of that number. Raises: InputError."""
+    tensors = subgraph.tensors
+    if not 0 <= index < len(tensors):
+        message = f"Invalid tensor index {index} exceeds max tensor index {len(tensors) - 1}"
+        raise InputError(message)
+    return tensors[index]
 
 
 class Target(NamedTuple):
@@ -33,6 +48,30 @@ class Target(NamedTuple):
     def ndim(self) -> int:
         """Its rank."""
         return len(self.shape)
+
+
+class Binding(NamedTuple):
+    """An array in a tensor's place, and an export of its memory that refuses to let mappings close while it lives."""
+
+    array: Array
+    address: int
+    export: memoryview | None
+
+
+class Bound(NamedTuple):
+    """The arrays that stand in for tensors, by number, and the same as C takes it."""
+
+    arrays: Mapping[int, Binding]
+    rows: BindingRows
+
+
+def bound(arrays: Mapping[int, Binding]) -> Bound:
+    """The bindings of one Session at a time."""
+    rows = [(b.address, b.array.nbytes, index) for index, b in sorted(arrays.items())]
+    return Bound(arrays, binding_rows(rows))
+
+
+UNBOUND = bound({})
 
 
 def target_at(tensor: Tensor, place: Place | None, bound: Array | None) -> Target:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import struct
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from minilite.errors import ModelFormatError
 from minilite.format import _schema
 from minilite.format._spec import WIDTHS, Field, table_spec
+from minilite.light import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

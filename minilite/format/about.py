@@ -159,11 +159,7 @@ class _Table:
         if not self._at(slot):
             return 0, 0
         offset = self._table.Offset(4 + 2 * slot)
-        start, count = int(self._table.Vector(offset)), int(self._table.VectorLen(offset))
-        if start + 4 * count > len(self._table.Bytes):
-            message = f"the list at byte {start} has {count} elements, the buffer {len(self._table.Bytes)} bytes"
-            raise IndexError(message)
-        return start, count
+        return int(self._table.Vector(offset)), int(self._table.VectorLen(offset))
 
     def tables(self, slot: int, read: Callable[[_Table], T]) -> tuple[T, ...]:
         start, count = self._vector(slot)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.metadata import Metadata
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
+from minilite.light import NamedTuple
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -150,11 +151,16 @@ class Model(NamedTuple):
         return self.metadata.associated_files
 
     def __repr__(self) -> str:
-        shown = self._asdict()
-        shown["subgraphs"] = _Text(f"<{len(self.subgraphs)}: {_SHORT.repr(list(self.subgraphs[:2]))}>")
-        shown["signatures"] = [signature.key for signature in self.signatures[:8]]
-        shown["metadata"] = list(self.metadata)[:8]
-        return _described(self, shown)
+        """A line, and a table of inputs and outputs."""
+        from minilite.format.described import model_text
+
+        return model_text(self)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: inputs, outputs, operators, and what it carries along."""
+        from minilite.format.described import model_html
+
+        return model_html(self)
 
 
 class _Text(str):

@@ -1,46 +1,152 @@
-"""What bytes that are no model look like, for the error that says so."""
+"""What bytes that are no model look like, and what a path that names no file is, for the errors that say so."""
 
 from __future__ import annotations
 
+import codecs
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minilite.errors import ModelFormatError
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 _SEEN = 512
 """Bytes looked at."""
+_LEAST = 32
+"""Bytes that any model has."""
+_SHOWN = 40
+"""Characters that are shown of text."""
+_CONVERTED = "which has to be converted to .tflite"
+_UNPACKED = "which has to be unpacked"
 _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"version https://git-lfs", "a Git LFS pointer, the model has to be fetched: git lfs pull"),
-    (b"\x89HDF\r\n\x1a\n", "an HDF5 file, such as Keras's .h5, which has to be converted to .tflite"),
-    (b"PK\x03\x04", "a zip archive, such as Keras's .keras, PyTorch's .pt or a download that has to be unpacked"),
-    (b"\x1f\x8b", "a gzip archive, which has to be unpacked"),
-    (b"\x93NUMPY", "an array of numpy's"),
+    (
+        b"\x89HDF\r\n\x1a\n",
+        f"an HDF5 file, such as Keras's .h5, {_CONVERTED}: tf.lite.TFLiteConverter.from_keras_model",
+    ),
+    (b"\x1f\x8b", f"a gzip archive, {_UNPACKED}: gunzip, or tar -xzf"),
+    (b"\xfd7zXZ\0", f"an xz archive, {_UNPACKED}: unxz"),
+    (b"BZh", f"a bzip2 archive, {_UNPACKED}: bunzip2"),
+    (b"\x28\xb5\x2f\xfd", f"a zstd archive, {_UNPACKED}: unzstd"),
+    (b"7z\xbc\xaf\x27\x1c", f"a 7z archive, {_UNPACKED}"),
+    (b"\x93NUMPY", "an array of numpy's: data, not a model"),
     (b"%PDF", "a PDF document"),
-    (b"\x89PNG", "an image"),
-    (b"\xff\xd8\xff", "an image"),
+    (b"\x89PNG", "an image: data, not a model"),
+    (b"\xff\xd8\xff", "an image: data, not a model"),
+    (b"GIF8", "an image: data, not a model"),
+    (b"RIFF", "sound or an image: data, not a model"),
+    *(
+        (beginning, "sound that is no .wav: ffmpeg -i FILE out.wav makes it one")
+        for beginning in (b"ID3", b"\xff\xfb", b"OggS", b"fLaC")
+    ),
     (b"\x7fELF", "a program or a library"),
+    (b"GGUF", "a GGUF model of llama.cpp's, which is of another kind"),
+    (b"\x80\x04\x95", "a pickle of Python objects: data, not a model"),
+    (b"\x80\x05\x95", "a pickle of Python objects: data, not a model"),
+    (b"\x80\x02\x8a\nl\xfc\x9cF\xf9", f"a PyTorch model (.pth), {_CONVERTED}: litert-torch does that"),
 )
-_MARKUP = (b"<!doctype", b"<html", b"<?xml", b"<head", b"<body")
+_MARKUP = (b"<!doctype html", b"<html", b"<head", b"<body")
+_FORMATS = {b"ORTM": "an ONNX Runtime model (.ort)", b"ET12": "an ExecuTorch model (.pte)"}
+"""Other formats of flatbuffers, by their identifiers."""
+_IN_ZIPS: tuple[tuple[str, str], ...] = (
+    ("data.pkl", f"a PyTorch model (.pt), {_CONVERTED}: litert-torch does that"),
+    ("config.json", f"a Keras model (.keras), {_CONVERTED}: tf.lite.TFLiteConverter.from_keras_model"),
+    ("saved_model.pb", f"a zipped SavedModel, {_CONVERTED}: tf.lite.TFLiteConverter.from_saved_model"),
+)
 
 
 def looks_like(data: memoryview) -> str | None:
-    """What bytes that are refused as a model probably are; None where they look like a model, or like nothing known."""
+    """What bytes that are refused as a model probably are, and what to do; None where they look like a model, or like nothing known."""
     head = bytes(data[:_SEEN])
     for beginning, name in _BEGINNINGS:
         if head.startswith(beginning):
             return name
-    text = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    if text.startswith(_MARKUP):
-        return "an HTML page, perhaps of a download that failed"
-    if text.startswith((b"{", b"[")):
-        return "JSON text"
-    if (head[:1] == b"\x08" and head[2:3] == b"\x12") or (head[:1] == b"\n" and head[2:3] == b"\n"):
-        return "a protocol buffer, such as a SavedModel's or ONNX's, which has to be converted to .tflite"
-    if head[4:7] == b"TFL" and head[4:8] != b"TFL3":
-        return f"a model of another version of the format, {head[4:8].decode(errors='replace')}"
-    if head and not any(head):
-        return "zeros only"
+    if head.startswith(b"PK\x03\x04"):
+        return _zip(data)
+    if head[257:262] == b"ustar":
+        return f"a tar archive, {_UNPACKED}: tar -xf"
+    if head[8:9] == b"{" and head[4:8] == bytes(4):
+        return f"a safetensors file: weights alone, of a model {_CONVERTED}"
+    if head[4:8] == b"ftyp":
+        return "a video, or an image of a phone's (.heic): it has to be made .png or .jpg"
+    if head[4:8] in _FORMATS:
+        return f"{_FORMATS[head[4:8]]}, which is of another kind"
+    if head[4:7] == b"TFL":
+        return _changed(data) if head[4:8] == b"TFL3" else _other_version(head)
+    if b"TFL3" in head[:16]:
+        return f"a model with {head.index(b'TFL3') - 4} bytes too many in front, perhaps a copy that went wrong"
+    return _protocol_buffer(head) or _text(head) or ("zeros only" if head and not any(head) else None)
+
+
+def _zip(data: memoryview) -> str:
+    import io  # modules that only errors need
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = archive.namelist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        return f"a zip archive that is not whole, {_UNPACKED}"
+    for name in names:
+        if name.endswith(".tflite"):
+            return f"a zip archive with {name!r} in it, {_UNPACKED}"
+    for ending, text in _IN_ZIPS:
+        if any(name.rsplit("/", 1)[-1] == ending for name in names):
+            return text
+    return f"a zip archive with {', '.join(map(repr, names[:3])) or 'nothing'} in it, {_UNPACKED}"
+
+
+def _other_version(head: bytes) -> str:
+    return f"a model of another version of the format, {head[4:8].decode(errors='replace')}"
+
+
+def _changed(data: memoryview) -> str | None:
+    """What happened to a model that was sent or saved as text."""
+    whole = bytes(data)
+    if whole.count(b"\xef\xbf\xbd") > 8:
+        return "a model that was read as text and written again: it has to be copied as bytes"
+    ends = whole.count(b"\n")
+    if ends > 8 and whole.count(b"\r\n") == ends:
+        return "a model whose line ends were changed on the way: it has to be copied as bytes"
     return None
+
+
+def _protocol_buffer(head: bytes) -> str | None:
+    if head[:1] == b"\x08" and head[2:3] == b"\x12":
+        size = head[3] if len(head) > 3 else 0
+        producer = head[4 : 4 + min(size, 16)]
+        if 0 < size < 64 and producer.isascii() and producer.decode("ascii").isprintable():
+            return f"an ONNX model, {_CONVERTED}"
+        return f"a protocol buffer, such as a SavedModel's or Core ML's, {_CONVERTED}"
+    if head[:1] == b"\n" and head[2:3] == b"\n":
+        return f"a protocol buffer, such as a frozen graph's, {_CONVERTED}"
+    return None
+
+
+def _text(head: bytes) -> str | None:
+    """What kind of text it is, with its first words."""
+    bare = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    low = bare.lower()
+    if low.startswith(_MARKUP):
+        return "an HTML page, perhaps of a download that failed"
+    if low.startswith(b"<") and b">" in low:
+        return "an XML document, perhaps the answer to a download that failed"
+    if low.startswith((b"{", b"[")):
+        return "JSON text"
+    if b"FRGTD" in bare[:16]:
+        return "a model in base64: base64 -d makes bytes of it"
+    try:
+        text = " ".join(
+            codecs.getincrementaldecoder("utf-8")().decode(head).split()
+        )  # a character may be cut at the end
+    except UnicodeDecodeError:
+        return None
+    if not text or not text.isprintable():
+        return None
+    if "0x1c" in text or "unsigned char" in text:
+        return "a model as C source, as xxd -i writes it: the .tflite file is wanted"
+    return f"text that begins with {text[:_SHOWN]!r}"
 
 
 def explained(
@@ -49,7 +155,8 @@ def explained(
     """The same error with the file's name in front, and what the bytes look like behind."""
     guess = looks_like(memoryview(source).cast("B"))
     where = f"{os.fsdecode(path)!r}: " if path is not None else ""
-    behind = f": it looks like {guess}" if guess else ""
+    short = "truncated?" in str(error) or memoryview(source).nbytes < _LEAST
+    behind = f": it looks like {guess}" if guess else "; it has to be fetched again" if short else ""
     return ModelFormatError(
         f"{where}{error}{behind}",
         subgraph=error.subgraph,
@@ -58,3 +165,43 @@ def explained(
         tensors=error.tensors,
         shapes=error.shapes,
     )
+
+
+def why_not_opened(name: str, ending: str = "") -> str:
+    """What a path that cannot be opened is, and what to do: a clause for behind the system's reason, or nothing.
+
+    Folders are looked into for files with this ending, if any is given.
+    """
+    import difflib  # they take long to import
+    from pathlib import Path
+
+    if "://" in name[:16]:
+        return ": it is an address, the file has to be downloaded first"
+    if name.startswith("~"):
+        return ": nobody replaces the ~, os.path.expanduser does"
+    try:
+        path, bare = Path(name), Path(name.strip())
+        if path.is_dir():
+            return _folder(path, ending) if ending else ""
+        if name != name.strip() and bare.exists():
+            return f": without the blanks around it there is {str(bare)!r}"
+        if not path.parent.is_dir():
+            return f": there is no folder {str(path.parent)!r}"
+        if path.exists():
+            return ""
+        near = difflib.get_close_matches(path.name, [each.name for each in path.parent.iterdir()], 1, 0.7)
+    except (OSError, ValueError):  # names of too many characters, with zero bytes; folders that cannot be read
+        return ""
+    return f": near it is {str(path.with_name(near[0]))!r}" if near else ""
+
+
+def _folder(path: Path, ending: str) -> str:
+    names = sorted(each.name for each in path.iterdir())
+    if "saved_model.pb" in names:
+        return f": it looks like a SavedModel, {_CONVERTED}: tf.lite.TFLiteConverter.from_saved_model({str(path)!r})"
+    models = [name for name in names if name.endswith(ending)]
+    if models:
+        return f": there is {str(path / models[0])!r} in it"
+    if path.suffix == ".mlpackage":
+        return f": it looks like a Core ML model, {_CONVERTED}"
+    return f": a {ending} file is wanted"

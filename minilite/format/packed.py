@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minilite.format.dtypes import TensorType, element_bits, numpy_type
+from minilite.format.dtypes import element_bits, numpy_type
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-PACKED = frozenset(kind for kind in TensorType if 0 < element_bits(kind) < 8)
-"""The types whose elements are packed."""
+    from minilite.format.dtypes import TensorType
 
 
 def pack(values: NDArray[Any], kind: TensorType) -> NDArray[np.uint8]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import reprlib
-from typing import NamedTuple
+
+from minilite.light import NamedTuple
 
 _SHORT = reprlib.Repr()
 _SHORT.maxtuple = 4

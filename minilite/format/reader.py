@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from minilite._native.file import File, map_file, read_file
 from minilite.errors import ModelFormatError, ModelNotFoundError
 from minilite.format import _schema
-from minilite.format.origin import explained
 from minilite.format.rows import model_of
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def load_model(
         if bytes(path[4:8]) == _schema.IDENTIFIER:
             return read_model(path)
         size, path = len(path), bytes(path[:4097])  # longer than any path
-    name = path if type(path) is str else os.fsdecode(path)
+    name = path if type(path) is str else _name(path)
     try:
         data = map_file(name) if load == "map" else read_file(name)
     except (OSError, ValueError) as error:
@@ -43,12 +42,26 @@ def load_model(
             message = f"{size} bytes came for a path: no file is called so, nor are they a model: b'TFL3' at byte 4"
             raise ModelNotFoundError(message) from None
         reason = getattr(error, "strerror", None) or str(error)
-        message = f"Could not open {name!r}: {reason.lower()}"
+        from minilite.format.origin import why_not_opened
+
+        message = f"Could not open {name!r}: {reason.lower()}{why_not_opened(name, '.tflite')}"
         raise ModelNotFoundError(message) from error
     try:
         return _read(data)
     except ModelFormatError as error:
+        from minilite.format.origin import explained
+
         raise explained(error, data, name) from None
+
+
+def _name(path: Any) -> str:
+    """The path as text. Raises: InputTypeError."""
+    if not isinstance(path, str | bytes | os.PathLike):
+        from minilite.errors import InputTypeError
+
+        message = f"path is of type {type(path).__name__}, must be a path or a model's bytes"
+        raise InputTypeError(message)
+    return os.fsdecode(path)
 
 
 def read_model(source: bytes | bytearray | memoryview | mmap.mmap) -> Model:

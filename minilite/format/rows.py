@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
@@ -15,8 +15,27 @@ from minilite.format.model import Model, Node, Signature, Subgraph, Tensor
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from minilite._native.file import File, SubgraphRows
     from minilite.format.model import Array
+
+    _Base = Sequence
+else:
+
+    class _Base:
+        """What a Sequence has beside the calls of Rows: a class of `abc` takes long to make, and there are five."""
+
+        __slots__ = ()
+        __class_getitem__ = classmethod(lambda cls, _: cls)
+
+        def index(self, value: Any, *between: int) -> int:
+            return tuple(self).index(value, *between)
+
+        def count(self, value: Any) -> int:
+            return tuple(self).count(value)
+
+    Sequence.register(_Base)
 
 _T = TypeVar("_T")
 _TYPES = tuple(TensorType)
@@ -32,7 +51,7 @@ def _dtype(kind: TensorType) -> np.dtype[Any] | None:
 _DTYPES = tuple(map(_dtype, _TYPES))
 
 
-class Rows(Sequence[_T]):
+class Rows(_Base[_T]):
     """A sequence whose elements are made from rows when they are looked at; equal to any sequence of equal elements."""
 
     __slots__ = ("_made",)
@@ -96,7 +115,7 @@ class Tensors(Rows[Tensor]):
             dtype = _DTYPES[code]
             raw = dtype is None or sparsity_at
             array = _array((size,) if raw else shape, _BYTES if dtype is None or raw else dtype, data, at)
-        return Tensor(
+        values = (
             number,
             name,
             _TYPES[code],
@@ -108,6 +127,7 @@ class Tensors(Rows[Tensor]):
             self._tables.table("SparsityParameters", sparsity_at) if sparsity_at else None,
             has_rank,
         )
+        return Tensor._make(values)
 
 
 def _array(shape: tuple[int, ...], dtype: np.dtype[Any], data: Array | bytes, start: int) -> Array:
@@ -134,7 +154,7 @@ class Nodes(Rows[Node]):
         op = name if custom else operator_name(code)
         table = None if custom else options_table(op)
         options = self._tables.options(table.table, values) if table is not None else {}
-        return Node(number, op, version, inputs, outputs, options, custom, payload, intermediates)
+        return Node._make((number, op, version, inputs, outputs, options, custom, payload, intermediates))
 
 
 def operator_name(code: int) -> str:
@@ -156,7 +176,7 @@ class Subgraphs(Rows[Subgraph]):
     def _make(self, number: int) -> Subgraph:
         rows = self.file.subgraph(number)
         tensors, nodes = Tensors(rows, self._tables), Nodes(rows, self._tables)
-        return Subgraph(number, rows.name, tensors, rows.inputs, rows.outputs, nodes)
+        return Subgraph._make((number, rows.name, tensors, rows.inputs, rows.outputs, nodes))
 
 
 class Signatures(Rows[Signature]):
@@ -206,6 +226,5 @@ class FileMetadata(Metadata):
 
 def model_of(file: File) -> Model:
     """The Model that a file holds."""
-    return Model(
-        file.rows.version, file.text(file.rows.description), Subgraphs(file), Signatures(file), FileMetadata(file)
-    )
+    found = file.rows.version, file.text(file.rows.description), Subgraphs(file), Signatures(file), FileMetadata(file)
+    return Model._make(found)

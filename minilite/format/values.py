@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minilite.errors import ModelFormatError
-from minilite.format.dtypes import TensorType, element_bits, numpy_type
-from minilite.format.packed import PACKED, unpack
-from minilite.format.strings import decode_strings
+from minilite.format.dtypes import PACKED, TensorType, element_bits, numpy_type
 
 if TYPE_CHECKING:
     from minilite.format.model import Array, Tensor
@@ -26,7 +24,11 @@ def array_type(kind: TensorType) -> np.dtype[Any]:
 def decoded(raw: Any, kind: TensorType, shape: tuple[int, ...]) -> Array:
     """An owned array of the values in the bytes of a tensor of an ENCODED type. Raises: ValueError where they are no strings."""
     if kind == TensorType.STRING:
+        from minilite.format.strings import decode_strings
+
         return decode_strings(raw, shape)
+    from minilite.format.packed import unpack
+
     return unpack(np.frombuffer(raw, np.uint8), kind, shape)
 
 

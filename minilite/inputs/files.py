@@ -14,7 +14,7 @@ import numpy as np
 
 from minilite.errors import InputError
 from minilite.format.dtypes import TensorType
-from minilite.format.origin import looks_like
+from minilite.format.origin import looks_like, why_not_opened
 from minilite.format.values import ENCODED, array_type
 from minilite.inputs.feed import Feed, Reading
 from minilite.inputs.image import is_image, read_image
@@ -35,7 +35,7 @@ def read_source(path: str | os.PathLike[str]) -> bytes:
         return Path(path).read_bytes()
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
-        message = f"could not open {str(path)!r}: {reason}"
+        message = f"could not open {str(path)!r}: {reason}{why_not_opened(str(path))}"
         raise InputError(message) from None
 
 
@@ -150,7 +150,9 @@ def _raw(data: bytes, name: str, feed: Feed) -> Reading:
         size = math.prod(shape) * dtype.itemsize
         if len(data) != size:
             guess = looks_like(memoryview(data))
-            seems = f"it looks like {guess}" if guess else "it is no .npy, .npz, .wav or image file"
+            seems = (
+                f"it looks like {guess}, numbers go in as .npy" if guess else "it is no .npy, .npz, .wav or image file"
+            )
             message = f"{name} has {len(data)} bytes, raw data of {feed.label()} has {size}; {seems}"
             raise feed.error(message)
     return Reading(np.frombuffer(data, dtype).reshape(shape), "raw bytes")

@@ -46,21 +46,26 @@ def is_image(data: bytes) -> bool:
 
 def layout(feed: Feed) -> Layout:
     """How the tensor holds an image: (batch of 1, height, width, channels), channels first, or without some of them. Raises: InputError."""
-    shape = tuple(feed.shape)
-    inner = shape[1:] if len(shape) == 4 else shape
+    found = _layout(tuple(feed.shape))
+    if found is None or 1 in (found.height, found.width) or (len(found.shape) == 2 and feed.shape.count(-1) == 1):
+        message = f"{feed.label()} takes no image: an image has height, width and 1, 3 or 4 channels, and a batch of 1"
+        raise feed.error(message)
+    return found
+
+
+def _layout(shape: Shape) -> Layout | None:
     if len(shape) == 2:
         return Layout(*shape, 1, False, shape)
+    inner = shape[1:] if len(shape) == 4 else shape
     if len(inner) != 3 or (len(shape) == 4 and shape[0] not in (1, -1)):
-        message = f"{feed.label()} takes no image: an image has height, width and channels, and a batch of 1"
-        raise feed.error(message)
+        return None
     if inner[2] in _MODES:
         return Layout(inner[0], inner[1], inner[2], False, shape)
     if inner[0] in _MODES and not (len(shape) == 3 and inner[0] == 1):
         return Layout(inner[1], inner[2], inner[0], True, shape)
     if len(shape) == 3 and inner[0] in (1, -1):
         return Layout(inner[1], inner[2], 1, False, (1, *inner[1:]))
-    message = f"{feed.label()} takes no image: 1, 3 or 4 channels come last or first, it has {inner[2]} or {inner[0]}"
-    raise feed.error(message)
+    return None
 
 
 def read_image(data: bytes, name: str, feed: Feed) -> Reading:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minilite.errors import InputError
+from minilite.format.dtypes import TensorType
 from minilite.inputs.feed import Feed, Reading
 
 if TYPE_CHECKING:
@@ -48,8 +49,15 @@ def read_sound(data: bytes, name: str, feed: Feed) -> Reading:
     shape = [1] * len(feed.shape)
     shape[axis] = length
     shape[-1] = channels if axis != len(feed.shape) - 1 else length
-    made = feed.of_reals(samples[:length].reshape(shape))
+    made = _of_samples(samples[:length].reshape(shape), feed)
     return Reading(made.array, ", ".join([*done, *filter(None, [made.note])]))
+
+
+def _of_samples(samples: Array, feed: Feed) -> Reading:
+    """Samples in the tensor's type: of int16 without a scale, as .wav files of 16 bits have them."""
+    if feed.tensor.type == TensorType.INT16 and not feed.tensor.quantization.scales:
+        return Reading(np.clip(np.round(samples * 32768), -32768, 32767).astype(np.int16), "as integers of 16 bits")
+    return feed.of_reals(samples)
 
 
 def _axis(feed: Feed) -> int:

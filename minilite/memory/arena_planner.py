@@ -16,12 +16,13 @@ Memory Arena" (2023).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from minilite import _native
 from minilite._native import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT
 from minilite._native.memory import strategies
 from minilite.errors import InputError, StateError
+from minilite.light import NamedTuple
 from minilite.memory.records import UsageRecord
 
 _SHARING: dict[str, dict[str, bool]] = {

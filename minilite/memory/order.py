@@ -9,7 +9,8 @@ B. Ahn et al., "Ordering Chaos: Memory-Aware Scheduling of Irregularly Wired Neu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from minilite.light import NamedTuple
 
 BEAM = 64
 

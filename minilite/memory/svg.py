@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
+from minilite.errors import shortened
 from minilite.memory.plan import MemoryPlan
 from minilite.memory.records import FOREVER
 
 _LEFT, _TOP, _RIGHT, _BOTTOM = 90, 30, 10, 30
+_LETTER, _LINE = 6.8, 14
+"""What a letter takes across and a line up, in pixels."""
+_FEWEST = 12
+"""Letters of a longer name that still say something."""
 _TURN = 137.508
 """Degrees between the hues of neighbours: the golden angle, so that no two that meet look alike."""
 
@@ -49,11 +54,15 @@ def _rectangles(plan: MemoryPlan, begin: int, end: int, across: float, up: float
             f"nodes {record.first_node} to {last}"
         )
         hue = position * _TURN % 360
+        wide, high = (until - record.first_node) * across, record.size * up
         yield (
-            f'<rect x="{x:.2f}" y="{y:.2f}" width="{(until - record.first_node) * across:.2f}" '
-            f'height="{record.size * up:.2f}" fill="hsl({hue:.0f},60%,70%)" stroke="#333" stroke-width="0.5">'
-            f"<title>{escape(hover)}</title></rect>"
+            f'<rect x="{x:.2f}" y="{y:.2f}" width="{wide:.2f}" height="{high:.2f}" '
+            f'fill="hsl({hue:.0f},60%,70%)" stroke="#333" stroke-width="0.5"><title>{escape(hover)}</title></rect>'
         )
+        letters, label = int((wide - 8) / _LETTER), plan.label(position)
+        if high >= _LINE and (len(label) <= letters or letters >= _FEWEST):
+            name = escape(shortened(label, letters))
+            yield f'<text x="{x + 4:.2f}" y="{y + high / 2 + 4:.2f}" pointer-events="none">{name}</text>'
 
 
 def _axes(plan: MemoryPlan, begin: int, end: int, across: float, up: float, floor: float) -> Iterator[str]:
@@ -64,7 +73,9 @@ def _axes(plan: MemoryPlan, begin: int, end: int, across: float, up: float, floo
         yield f'<text x="{_LEFT - 6}" y="{y + 4:.2f}" text-anchor="end">{bytes_here}</text>'
         node = begin + (end - 1 - begin) * share // 4
         x = _LEFT + (node - begin + 0.5) * across
-        yield f'<text x="{x:.2f}" y="{floor + 16}" text-anchor="middle">{node}</text>'
+        yield f'<text x="{x:.2f}" y="{floor + 14}" text-anchor="middle">{node}</text>'
+    yield f'<text x="{_LEFT - 6}" y="{_TOP - 8}" text-anchor="end" fill="#666">bytes</text>'
+    yield f'<text x="{_LEFT - 6}" y="{floor + 14}" text-anchor="end" fill="#666">node</text>'
     y = floor - plan.lower_bound * up
     yield (
         f'<line x1="{_LEFT}" x2="{right:.2f}" y1="{y:.2f}" y2="{y:.2f}" stroke="#c00" stroke-dasharray="4 3">'

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from minilite.format.dtypes import TensorType
+from minilite.format.dtypes import PACKED, TensorType
 from minilite.format.model import Array
-from minilite.format.packed import PACKED, unpack
+from minilite.format.packed import unpack
 from minilite.ops_shared.checks import check_channels, check_quantized
 from minilite.ops_shared.fixed_point import input_of, rescale, scale_ratio
 from minilite.ops_shared.operator import Operator, OpNode

@@ -78,12 +78,12 @@ def reference_stablehlo(node: OpNode, x: Array, start: Array) -> Array:
         [(size - 1) * by + 1 if size else 0 for size, by in zip(x.shape, apart, strict=True)], value, x.dtype
     )
     spread[tuple(slice(None, None, by) for by in apart)] = x
+    padded = np.pad(spread, [(max(a, 0), max(b, 0)) for a, b in padding], constant_values=value)
     cut = tuple(
-        slice(max(-a, 0), max(size - max(-b, 0), 0)) for (a, b), size in zip(padding, spread.shape, strict=True)
+        slice(max(-a, 0), max(size - max(-b, 0), 0)) for (a, b), size in zip(padding, padded.shape, strict=True)
     )
-    padded = np.pad(spread[cut], [(max(a, 0), max(b, 0)) for a, b in padding], constant_values=value)
     sizes = (tuple(options[name]) for name in ("window_dimensions", "window_strides", "window_dilations"))
-    return _reduced(node, padded, value, *sizes)
+    return _reduced(node, padded[cut], value, *sizes)
 
 
 def _number(node: OpNode) -> int:

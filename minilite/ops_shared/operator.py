@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from minilite.errors import UnsupportedOperator, UnsupportedOpError, coordinates
 from minilite.format.model import Array, Subgraph, Tensor
+from minilite.light import NamedTuple
 from minilite.ops_shared.types import ABSENT, Operand, at, misfits, parse, spelled
 
 

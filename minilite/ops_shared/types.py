@@ -5,21 +5,23 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from minilite.format.dtypes import TensorType, element_bits
+from minilite.light import NamedTuple
 
 ABSENT = -1
 """Stands for an operand that is not there, where operands are given by their types' codes."""
 
-_BY_SUFFIX = {kind.suffix: frozenset({int(kind)}) for kind in TensorType}
-_GROUPS = {
-    "any": frozenset(int(kind) for kind in TensorType),
-    **{
-        f"x{size}": frozenset(int(kind) for kind in TensorType if element_bits(kind) == 8 * size)
-        for size in (1, 2, 4, 8, 16)
-    },
-}
+
+@functools.cache
+def _words() -> dict[str, frozenset[int]]:
+    """The codes of the types that a word without alternatives stands for."""
+    kinds = tuple(TensorType)
+    found = {kind.suffix: frozenset({int(kind)}) for kind in kinds}
+    found["any"] = frozenset(map(int, kinds))
+    for size in (1, 2, 4, 8, 16):
+        found[f"x{size}"] = frozenset(int(kind) for kind in kinds if element_bits(kind) == 8 * size)
+    return found
 
 
 class Operand(NamedTuple):
@@ -55,7 +57,7 @@ def _operand(word: str) -> Operand:
 @functools.cache
 def types_of(word: str) -> frozenset[int]:
     """The codes of the types that a word stands for. Raises: KeyError for a word that is none."""
-    return frozenset().union(*(_GROUPS[part] if part in _GROUPS else _BY_SUFFIX[part] for part in word.split("|")))
+    return frozenset().union(*(_words()[part] for part in word.split("|")))
 
 
 def each(signature: str, types: str) -> tuple[str, ...]:

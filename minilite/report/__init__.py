@@ -1,6 +1,6 @@
 """What people look at: a model and its memory as text."""
 
 from minilite.report.inspection import inspection
-from minilite.report.text import cut, duration, shape_text, table
+from minilite.text import cut, duration, shape_text, table
 
 __all__ = ["cut", "duration", "inspection", "shape_text", "table"]

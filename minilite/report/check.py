@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from minilite.engine.program import Program
 from minilite.errors import UnsupportedOperator, UnsupportedOpError
 from minilite.format.model import Model
-from minilite.report.text import Cell, count, cut, table, wrapped
+from minilite.text import Cell, count, cut, table, wrapped
 
 _FIRST = 3
 """How many nodes of an operator are named."""

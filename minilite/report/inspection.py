@@ -5,7 +5,7 @@ from __future__ import annotations
 from minilite._native import Plan
 from minilite.format.model import Model
 from minilite.report.facts import Facts, model_facts
-from minilite.report.text import Cell, count, cut, shape_text, table, wrapped
+from minilite.text import Cell, count, cut, shape_text, table, wrapped
 
 
 def inspection(model: Model, title: str, plan: Plan | None = None, width: int | None = None) -> str:

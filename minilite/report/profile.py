@@ -10,8 +10,8 @@ from minilite._native import Plan
 from minilite._native.rates import byte_rate, copy_rate, float_rate
 from minilite.engine.session import Session
 from minilite.format.dtypes import TensorType
-from minilite.report.text import Cell, cut, duration, shape_text, table, wrapped
 from minilite.report.work import multiplications
+from minilite.text import Cell, cut, duration, shape_text, table, wrapped
 
 _WARM = 1 << 14
 _BYTES = (TensorType.INT8, TensorType.UINT8, TensorType.INT4)

@@ -13,7 +13,7 @@ from minilite.format.dtypes import TensorType
 from minilite.format.metadata import Metadata, split_labels
 from minilite.format.model import Array, Tensor
 from minilite.real import real
-from minilite.report.text import cut, shape_text, table
+from minilite.text import cut, shape_text, table
 
 SHOWN = 6
 """Values that a line shows."""

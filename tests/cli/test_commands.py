@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.foreign import FOREIGN
 
 from minilite.cli import main
 from minilite.format.builder import ModelBuilder
@@ -241,9 +242,24 @@ def test_files_that_are_no_models(command: str, tmp_path: Path, capsys: pytest.C
         refused(capsys, command, str(tmp_path / name), bad=True)
 
 
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_is_no_model_is_told_apart(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, text = FOREIGN[name]
+    path = tmp_path / "my model.tflite"
+    path.write_bytes(data)
+    for command in (["run"], ["inspect", "--check"], ["plan", "--compare"], ["profile"]):
+        error = refused(capsys, *command, str(path), bad=True)
+        assert error.startswith(f"minilite: {str(path)!r}: ")
+        assert text in error
+
+
 def test_commands_are_required_and_known(capsys: pytest.CaptureFixture[str]) -> None:
     refused(capsys)
-    assert "'run'" in refused(capsys, "fly")
+    assert "run" in refused(capsys, "fly")
+    assert "m.tflite stands where a command is wanted: minilite run m.tflite" in refused(
+        capsys, "m.tflite", "--top", "3"
+    )
+    assert "p.csv is no model: usage records go with --problem p.csv" in refused(capsys, "plan", "p.csv")
 
 
 def test_embedded_model_takes_no_input(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import pathlib
 import re
@@ -21,7 +23,7 @@ from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 
 DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "command.md"
-BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```(python|console|)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 OPEN = ("counters", "metadata", "about", "associated_files", "options", "inputs", "outputs")
 """Keys whose own keys hang on the model, where the document says `.*`."""
 
@@ -37,10 +39,16 @@ def test_commands_print_what_is_shown(tmp_path: pathlib.Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     function = f'minilite() {{ {shlex.quote(sys.executable)} -m minilite "$@"; }}\n'
-    ran = 0
+    names: dict[str, Any] = {}
+    printed, ran = "", 0
     for language, text in BLOCK.findall(DOCUMENT.read_text()):
         if language == "python":
-            exec(text, {})  # noqa: S102
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                exec(text, names)  # noqa: S102
+            printed = out.getvalue()
+            continue
+        if not language:
+            assert text == printed
             continue
         for command, shown in steps(text):
             done = subprocess.run(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 from support.media import npy, npz, png, wav
 
 from minilite.errors import InputError
@@ -113,7 +114,9 @@ def test_channels_first_are_transposed_and_grey_is_mixed(read: Any) -> None:
     np.testing.assert_array_equal(grey, np.full((2, 2), 50))
     deep = np.full((2, 2), 0x1234, np.uint16)
     np.testing.assert_array_equal(read(png(deep), feed((2, 2), U8)).array, np.full((2, 2), 0x12))
-    turned = png(np.arange(6, dtype=np.uint8).reshape(2, 3), "TIFF", tiffinfo={274: 6})
+    exif = Image.Exif()
+    exif[274] = 6  # it lies on its side
+    turned = png(np.arange(6, dtype=np.uint8).reshape(2, 3), exif=exif)
     assert read(turned, feed((-1, -1), U8)).array.tolist() == [[3, 0], [4, 1], [5, 2]]
 
 
@@ -123,17 +126,16 @@ def test_formats_of_images(read: Any, kind: str) -> None:
     assert np.abs(read(png(flat, kind), feed((8, 8, 3), U8)).array.astype(int) - 200).max() <= 4
 
 
+@pytest.mark.filterwarnings("default")
 def test_images_that_do_not_fit_or_are_broken(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     data = png(PIXELS)
-    for shape in ((4,), (1, 2, 3, 7), (2, 2, 3, 3), (1, 1, 2, 3, 3)):
+    for shape in ((4,), (1, 2, 3, 7), (2, 2, 3, 3), (1, 1, 2, 3, 3), (1, 256), (-1, 640), (1, 1, 257), (1, 1, 20, 3)):
         with pytest.raises(InputError, match="takes no image"):
             read(data, feed(shape, U8))
     for broken in (data[:40], b"\x89PNG\r\n\x1a\n" + b"x" * 50, b"BM nothing", b"\xff\xd8\xff\xe0"):
         with pytest.raises(InputError, match=r"given.file is an image that cannot be read: .") as caught:
             read(broken, feed((1, 2, 3, 3), U8))
         assert "\n" not in str(caught.value)
-    from PIL import Image
-
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 4)
     with pytest.raises(InputError, match="exceeds limit of 4 pixels"):
         read(data, feed((1, 2, 3, 3), U8))
@@ -190,7 +192,9 @@ def test_sound_that_does_not_fit_or_is_broken(read: Any) -> None:
     with pytest.raises(InputError, match=r"has 1 channels, input 'x' .* takes 2"):
         read(data, feed((1, -1, 2)))
     with pytest.raises(InputError, match="takes integers, and has no scale"):
-        read(data, feed((-1,), S16))
+        read(data, feed((-1,), S32))
+    whole = read(wav([-32768, 5, 32767]), feed((1, -1), S16))
+    assert (whole.array.tolist(), whole.array.dtype) == ([[-32768, 5, 32767]], np.int16)
     for broken in (data[:20], data[:44], b"RIFF\0\0\0\0WAVEfmt " + b"\xff" * 40):
         with pytest.raises(InputError, match=r"is a .wav file"):
             read(broken, feed((-1,)))
@@ -233,6 +237,9 @@ def test_raw_bytes_are_exactly_the_tensors(read: Any) -> None:
             b"<html><body>404",
             "has 15 bytes, raw data of input 'x' (float32 of shape 2x3) has 24; it looks like an HTML page",
         ),
+        (b"1,2,3\n", "has 24; it looks like text that begins with '1,2,3', numbers go in as .npy"),
+        (b"ID3\4", "it looks like sound that is no .wav: ffmpeg -i FILE out.wav makes it one"),
+        (b"\0\0\0\x18ftypheic", "it looks like a video, or an image of a phone's (.heic)"),
         (b"", "has 0 bytes"),
         (b"\0\0\0\0TFL3" + bytes(30), "is a .tflite model, not data for input 'x'"),
     ):
@@ -253,8 +260,11 @@ def test_text_is_for_strings(read: Any) -> None:
 def test_missing_files_and_standard_input(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
     with pytest.raises(InputError, match=r"could not open 'absent.npy': no such file"):
         load_input("absent.npy", feed((1,)))
-    with pytest.raises(InputError, match="is a directory"):
+    with pytest.raises(InputError, match=r"is a directory$"):
         load_input(tmp_path, feed((1,)))
+    (tmp_path / "cat.png").touch()
+    with pytest.raises(InputError, match=r"no such file or directory: near it is '.*/cat\.png'$"):
+        load_input(tmp_path / "cats.png", feed((1,)))
 
     class Stdin:
         buffer = type("Buffer", (), {"read": staticmethod(lambda: npy(np.float32([7])))})

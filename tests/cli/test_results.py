@@ -59,18 +59,18 @@ def said(capsys: pytest.CaptureFixture[str], status: int, *arguments: str) -> st
 
 def test_classes_are_ranked_with_the_models_labels(capsys: pytest.CaptureFixture[str]) -> None:
     saved(
-        m_tflite=with_files(passing((1, 1, 2, 3), about=ABOUT), {"labels.txt": "a\nb\nc\nd\ne\nf\n"}),
-        cat_png=png(np.array([[[10, 20, 30], [255, 0, 100]]], np.uint8)),
+        m_tflite=with_files(passing((1, 2, 2, 3), about=ABOUT), {"labels.txt": "\n".join("abcdefghijkl")}),
+        cat_png=png(np.array([[[10, 20, 30], [255, 0, 100]], [[0, 0, 0], [0, 0, 0]]], np.uint8)),
     )
     out = printed(capsys, "m.tflite", "cat.png", "--top", "2").splitlines()
-    assert "input 'x': 2x1 RGB, (x - 100) / 50" in out
-    at = out.index("top 2 of the 6 classes of 'y'")
+    assert "input 'x': 2x2 RGB, (x - 100) / 50" in out
+    at = out.index("top 2 of the 12 classes of 'y'")
     assert [line.split() for line in out[at + 1 : at + 4]] == [
         ["class", "label", "score"],
         ["3", "d", "3.1"],
         ["5", "f", "0"],
     ]
-    assert "top 5 of the 6 classes" in printed(capsys, "m.tflite", "cat.png")
+    assert "top 5 of the 12 classes" in printed(capsys, "m.tflite", "cat.png")
     found = facts(capsys, "run", "m.tflite", "cat.png", "--top", "1")
     assert found["outputs"][0]["top"] == [[{"class": 3, "label": "d", "score": pytest.approx(3.1)}]]
     assert found["inputs"][0]["given"] is True
@@ -172,7 +172,7 @@ def test_files_may_stand_behind_options(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_shapes_that_the_model_refuses_name_the_input(capsys: pytest.CaptureFixture[str]) -> None:
     saved(m_tflite=two_inputs(), a_npy=npy(np.zeros((2, 3), np.float32)))
-    assert "minilite: input 'first' is given as 2x3, the model has ?x2: subgraph 0" in said(
+    assert "minilite: input 'first' is of shape (2, 3), the model's is (-1, 2): subgraph 0" in said(
         capsys, 1, "m.tflite", "a.npy"
     )
 
@@ -244,7 +244,7 @@ def test_written_files_do_not_spoil_json(capsys: pytest.CaptureFixture[str]) -> 
 def test_swapped_arguments_are_noticed(capsys: pytest.CaptureFixture[str]) -> None:
     saved(m_tflite=two_inputs(), cat_png=png(np.zeros((2, 2), np.uint8)))
     error = said(capsys, 2, "cat.png", "m.tflite")
-    assert "it looks like an image; the model comes first: minilite run m.tflite cat.png" in error
+    assert "it looks like an image: data, not a model; the model comes first: minilite run m.tflite cat.png" in error
 
 
 def test_options_are_set_and_usual_ones_left_out(capsys: pytest.CaptureFixture[str]) -> None:

@@ -82,6 +82,10 @@ def test_svg() -> None:
     ]
     boxes = [box for box in root.iter("{http://www.w3.org/2000/svg}rect") if len(box)]
     assert all(float(box.get("x", "")) + float(box.get("width", "")) <= 800 for box in boxes)
+    texts = [text.text or "" for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"tensor 4", "a<b", "tensor 7", "bytes", "node"} <= set(texts)
+    narrow = ET.fromstring(MADE.to_svg(180, 120)).iter("{http://www.w3.org/2000/svg}text")
+    assert not {"tensor 4", "tensor 8"} & {text.text for text in narrow}  # no room
     assert all(0 <= float(box.get("y", "")) <= 300 - float(box.get("height", "")) for box in boxes)
     ET.fromstring(plan([]).to_svg())
 

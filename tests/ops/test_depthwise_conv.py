@@ -71,6 +71,21 @@ def test_random_windows(kind: str, per_channel: bool) -> None:
         layer.check(tolerance=TOLERANCE)
 
 
+@pytest.mark.parametrize(("kind", "per_channel"), KINDS)
+@pytest.mark.parametrize("channels", [1, 16, 130])
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_images_one_pixel_wide(channels: int, padding: str, kind: str, per_channel: bool) -> None:
+    """Of lines, all of which are neighbours; high ones in several pieces."""
+    for height, filter_height, stride in ((4, 1, 1), (5, 9, 1), (28, 5, 1), (29, 10, 2), (30, 4, 3), (300, 3, 1)):
+        if padding == "VALID" and filter_height > height:
+            continue
+        layer = Layer(
+            OP, kind, (2, height, 1, channels), (1, filter_height, 1, channels), options(padding, (stride, stride)),
+            per_channel=per_channel, seed=height,
+        )  # fmt: skip
+        layer.check(tolerance=TOLERANCE)
+
+
 @pytest.mark.parametrize("kind", ["f32", "s8", "u8"])
 def test_computed_weights_absent_bias_resized_input(kind: str) -> None:
     x, w = (2, 7, 7, 20), (1, 3, 3, 20)
@@ -142,13 +157,22 @@ def test_threads(types: str, multiplier: int) -> None:
     same_for_any_number_of_threads(layer)
 
 
+@pytest.mark.parametrize("types", ["s8", "f32 s8 f32"])
+def test_threads_over_images_one_pixel_wide(types: str) -> None:
+    layer = Layer(OP, types, (2, 3000, 1, 40), (1, 5, 1, 40), options("SAME", (2, 2)), per_channel=True, version=6)
+    same_for_any_number_of_threads(layer)
+
+
 @pytest.mark.parametrize("types", ["f32 s8 f32", "s8 s4 s32"])
 @pytest.mark.parametrize("multiplier", [1, 3])
-def test_hybrid_and_small_weights(types: str, multiplier: int) -> None:
+@pytest.mark.parametrize("width", [7, 1])
+def test_hybrid_and_small_weights(types: str, multiplier: int, width: int) -> None:
     """Hybrids: each batch quantized by itself. LiteRT's want a scale for each output."""
     for seed in range(12):
+        stride = (1 + seed % 2 if width == 1 else 1, 1 + seed % 2)
         layer = Layer(
-            OP, types, (3, 6, 7, 5), (1, 3, 2, 5 * multiplier), options("SAME", (1, 1 + seed % 2), multiplier=multiplier),
+            OP, types, (3, 6, width, 5), (1, 3, min(2, width), 5 * multiplier),
+            options("SAME", stride, multiplier=multiplier),
             per_channel=types[0] == "f" or seed % 2 == 1, version=6, seed=seed, constant_weights=seed % 3 > 0,
         )  # fmt: skip
         if types[0] == "f":

@@ -60,7 +60,7 @@ EVERY_TYPE["HASHTABLE_LOOKUP"] = every_key
 def test_reals(kind: str, to: str, constant: bool) -> None:
     rng = np.random.default_rng(2)
     ids = rng.integers(0, 9, 700)
-    for shape in ((9, 1), (9, 7), (9, 16), (9, 2, 6), (9, 33)):
+    for shape in ((9, 1), (9, 7), (9, 16), (9, 2, 6), (9, 33), (9, 1100), (9, 1027)):
         table = values(rng, kind, shape)
         oracle = (
             None if kind == "s2" or (kind == "s4" and np.prod(shape[1:]) % 2) else REFERENCE

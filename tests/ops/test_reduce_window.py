@@ -63,7 +63,7 @@ def every_stablehlo(rng: Any, inputs: Any, outputs: Any) -> Any:
 EVERY_TYPE = {"REDUCE_WINDOW": every_window, "STABLEHLO_REDUCE_WINDOW": every_stablehlo}
 WINDOWS: list[Any] = [
     ((7,), [3], [1], [1]), ((7,), [2], [3], [4]), ((5, 6), [1, 6], [2, 1], [1, 1]), ((3, 5, 4), [2, 2, 2], [1, 2, 1], [2, 1, 3]),
-    ((2, 3, 4, 5), [1, 2, 2, 1], [1, 1, 2, 1], [1, 1, 1, 1]), ((3, 3), [4, 1], [1, 1], [1, 1]),
+    ((2, 2500), [1, 3], [1, 1], [1, 2]), ((5000,), [2], [3], [1]), ((2, 3, 4, 5), [1, 2, 2, 1], [1, 1, 2, 1], [1, 1, 1, 1]), ((3, 3), [4, 1], [1, 1], [1, 1]),
 ]  # fmt: skip
 
 
@@ -94,6 +94,19 @@ def test_stablehlo(function: str, apart: int, padding: Any) -> None:
                 window_strides=strides, window_dilations=dilations,
             )  # fmt: skip
             node.check(tolerance=256 * EPS)
+
+
+@pytest.mark.parametrize("apart", [1, 3])
+@pytest.mark.parametrize("padding", [[0, 0], [5, 1], [-3, -700], [-1100, 9], [-1205, 9], [1500, 1500]])
+def test_long_rows(apart: int, padding: Any) -> None:
+    """More outputs than a span has; padding that leaves whole spans outside."""
+    x = values(np.random.default_rng(3), "s32", (1200,), 1.0)
+    for size, stride, dilation in ((2, 1, 1), (3, 2, 700), (1, 1, 1)):
+        node = Stablehlo(
+            x, 2, "STABLEHLO_ADD", base_dilations=[apart], padding=padding, window_dimensions=[size],
+            window_strides=[stride], window_dilations=[dilation],
+        )  # fmt: skip
+        node.check()
 
 
 def test_sizes_at_run_time() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.cases import Case
 from support.compare import REFERENCE, check
-from support.node import OneNode, const, counting
+from support.node import OneNode, const, counting, values
 
 import minilite
 from minilite.errors import KernelError, ShapeError, UnsupportedOpError
@@ -133,8 +133,8 @@ def slices(draw: Any) -> Any:
             masks["end_mask"] |= bit * open_end
             key.append(slice(None if open_begin else entry[0], None if open_end else entry[1], entry[2]))
             axis += 1
-        for values, value in zip((begin, end, strides), entry, strict=True):
-            values.append(value)
+        for side, value in zip((begin, end, strides), entry, strict=True):
+            side.append(value)
     return shape, begin, end, strides, masks, tuple(key)
 
 
@@ -278,6 +278,16 @@ def test_reverse(axes: Any) -> None:
     for entries in (const(axes), np.array(axes, np.int32)):
         result = OneNode("REVERSE_V2", [CUBE, entries]).check(oracle=None)
         np.testing.assert_array_equal(result, np.flip(CUBE, tuple(axes)))
+
+
+@pytest.mark.parametrize("kind", ["s8", "f16", "f32", "s64"])
+def test_reversed_runs(kind: str) -> None:
+    """Of 1 to 8 bytes, of one element or some, of all lengths."""
+    rng = np.random.default_rng(4)
+    for n in [1, 2, 3, *range(14, 36), 67]:
+        for shape, axes in (((n,), [0]), ((3, n), [1]), ((3, n), [0, 1]), ((n, 2), [0]), ((2, n, 4), [1])):
+            x = values(rng, kind, shape)
+            OneNode("REVERSE_V2", [x, const(axes)]).check(oracle=None if len(axes) > 1 else REFERENCE)
 
 
 def test_reverse_refused() -> None:

@@ -15,7 +15,7 @@ from minilite._core import ffi
 PLACES: list[Place] = [at_end, at_start, lambda values: shifted(values, 1)]
 
 
-def run(level: str, name: str, a: NDArray, b: NDArray, y: NDArray, constants: Mapping[str, int]) -> NDArray:
+def run(level: str, name: str, a: NDArray, b: NDArray, y: NDArray, constants: Mapping[str, float]) -> NDArray:
     """Bytes a and b, each (n,), or () where one byte is broadcast, into y, (n,)."""
     fields: dict[str, Any] = {"n": y.size, "is_signed": y.dtype == np.int8, "y": pointer(y, "uint8_t *")}
     for key, x in (("a", a), ("b", b)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 
 import numpy as np
@@ -21,6 +22,21 @@ def expected(a: NDArray, b: NDArray, shape: tuple[int, ...], p: Mapping[str, int
     return np.clip((v.astype(np.int64) + p["zero"]).astype(np.int32), p["low"], p["high"]).astype(a.dtype)
 
 
+def real_of(p: Mapping[str, int]) -> dict[str, float]:
+    """A factor and a nudge by which all products round to the same bytes, or nothing."""
+    products = np.arange(-255 * 255, 255 * 255 + 1)
+    v = multiply_by_quantized_multiplier(products.astype(np.int32), p["mantissa"], p["shift"]).astype(np.int64)
+    wanted = np.clip(v + p["zero"], p["low"], p["high"])
+    for step, more in itertools.product([0, -1, 1], [0, -1, 1, -64, 64]):
+        real = np.float32(p["mantissa"] * 2.0 ** (p["shift"] - 31) * (1 + step * 2.0**-23))
+        nudge = np.float32(2.0 ** (p["shift"] - 1) * (1 + more * 2.0**-12))
+        zero = p["zero"] + np.where(products < 0, -nudge, nudge).astype(np.float64)
+        found = np.rint((products * np.float64(real) + zero).astype(np.float32))
+        if (np.clip(found, p["low"], p["high"]) == wanted).all():
+            return {"real": float(real), "nudge": float(nudge)}
+    return {}
+
+
 def constants(kind: type, mantissa: int, shift: int, zeros: tuple[int, int, int], low: int = -128) -> dict[str, int]:
     off = 0 if kind == np.int8 else 128
     named = dict(zip(("a_zero", "b_zero", "zero"), (z + off for z in zeros), strict=True))
@@ -37,6 +53,22 @@ def test_all_pairs(level: str, kind: type, shift: int) -> None:
             p = constants(kind, mantissa, shift, zeros)
             y = run(level, "mul_s8", a, b, np.empty_like(a), p)
             np.testing.assert_array_equal(y, expected(a, b, a.shape, p), f"{mantissa}, {zeros}")
+
+
+@pytest.mark.parametrize("level", SIMD)
+@pytest.mark.parametrize("kind", [np.int8, np.uint8])
+@pytest.mark.parametrize("shift", range(-12, 0))
+def test_all_pairs_by_a_float(level: str, kind: type, shift: int) -> None:
+    a, b = all_pairs(kind)
+    found = 0
+    for mantissa in (0x5A827999, 0x4CCCCCCD, 0x6789ABCD):
+        for zeros in [(-128, 127, 5), (3, -7, 127)]:
+            p = constants(kind, mantissa, shift, zeros, low=-120)
+            real = real_of(p)
+            found += "real" in real
+            y = run(level, "mul_s8", a, b, np.empty_like(a), {**p, **real})
+            np.testing.assert_array_equal(y, expected(a, b, a.shape, p), f"{mantissa}, {zeros}")
+    assert found >= 3
 
 
 @pytest.mark.parametrize("level", SIMD)

@@ -40,7 +40,8 @@ def reals(x: NDArray, scale: float) -> NDArray:
 def test_tails_places_and_rows(level: str, kind: type, scale: float) -> None:
     rng = np.random.default_rng(0)
     for n in [*range(1, 20), 63, 64, 65, 127, 128, 300]:
-        x = rng.integers(0, 256, (3, n)).astype(np.uint8).view(kind)
+        x = rng.integers(0, 256, (3 if n > 16 else 41, n)).astype(np.uint8).view(kind)
+        x[1] = x[1, 0]
         wanted = softmax("scalar", x, exps(scale), np.zeros_like(x))
         assert np.abs(wanted - np.minimum(reals(x, scale), np.iinfo(kind).max)).max() <= 1
         for place in (at_end, at_start, lambda values: shifted(values, 1)):

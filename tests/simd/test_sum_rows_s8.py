@@ -1,4 +1,4 @@
-"""sum_rows_s8 at each level: columns of bytes added to what there is, tails, strides, nothing past the operands."""
+"""sum_rows_s8 at each level: columns of bytes, or rows, added to what there is, tails, strides, nothing past the operands."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from primitives import SIMD, pointer
 from minilite._core import ffi
 
 
-def add(level: str, x: NDArray, n: int, sums: NDArray) -> NDArray:
+def add(level: str, x: NDArray, n: int, sums: NDArray, *, along: bool = False) -> NDArray:
     fields = {
         "x": pointer(x, "uint8_t *"),
         "rows": len(x),
         "stride": x.shape[1],
         "n": n,
         "is_signed": x.dtype == np.int8,
+        "along": along,
     }
     SIMD[level].sum_rows_s8(ffi.new("ml_sum_rows_s8_args *", {**fields, "sums": pointer(sums, "int32_t *")}))
     return sums
@@ -37,3 +38,19 @@ def test_tails_strides_and_places(level: str, kind: type) -> None:
             wide = np.zeros((rows, n + 3), kind)
             wide[:, :n] = x
             np.testing.assert_array_equal(add(level, wide, n, begin.copy()), wanted)
+
+
+@pytest.mark.parametrize("level", SIMD)
+@pytest.mark.parametrize("kind", [np.int8, np.uint8])
+def test_along_rows(level: str, kind: type) -> None:
+    rng = np.random.default_rng(0)
+    for n in [0, *range(1, 36), 63, 64, 65, 100, 300]:
+        x = rng.integers(0, 256, (3, n)).astype(np.uint8).view(kind)
+        x[1] = np.iinfo(kind).min if n % 2 else np.iinfo(kind).max
+        begin = rng.integers(-(2**31), 2**31, 3).astype(np.int32)
+        wanted = (begin.astype(np.int64) + x.astype(np.int64).sum(1)).astype(np.int32)
+        for place in (at_end, at_start, lambda values: shifted(values, 1)):
+            np.testing.assert_array_equal(add(level, place(x), n, place(begin), along=True), wanted)
+        wide = np.full((3, n + 3), 7, kind)
+        wide[:, :n] = x
+        np.testing.assert_array_equal(add(level, wide, n, begin.copy(), along=True), wanted)

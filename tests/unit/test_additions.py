@@ -6,7 +6,6 @@ import copy
 import io
 import multiprocessing
 import pickle
-import re
 from pathlib import Path
 from typing import Any
 
@@ -147,20 +146,6 @@ def test_real_numbers_in_and_out() -> None:
         interpreter.run_real([1], [2])
     plain = ready(relu_chain())
     assert plain.run_real(np.array([1, -2, 3, -4], np.float64))["y2"].tolist() == [1, 0, 3, 0]
-
-
-# Notebooks --------------------------------------------------------------------------------------------------------------
-
-
-def test_a_notebook_shows_inputs_outputs_and_memory() -> None:
-    text = ready(byte_net())._repr_html_()
-    assert re.search(r"<td>input</td><td>0</td><td>x</td><td>4</td><td>int8</td><td>0.5, 3</td>", text)
-    assert "1 nodes" not in text
-    assert re.search(r"1 node, 2 tensors; arena \d+ bytes, lower bound \d+", text)
-    builder = ModelBuilder()
-    graph = builder.subgraph()
-    graph.output(graph.node("RELU", [graph.input("<b>", (1,))], out=("y", (1,))))
-    assert "&lt;b&gt;" in Interpreter(model_content=builder.build())._repr_html_()
 
 
 def test_nothing_that_is_no_model_is_taken() -> None:

@@ -86,19 +86,24 @@ def go(interpreter: Any, shape: tuple[int, ...]) -> None:
     interpreter.allocate_tensors()
 
 
-def test_a_small_arena_moves_once_and_keeps_its_bytes() -> None:
+def test_a_small_arena_moves_from_block_to_block_and_keeps_its_bytes() -> None:
+    arena, bases = Arena(), []
+    for size in (100, 32 << 10, 40 << 10, 512 << 10, 1 << 20, 2 << 20, 3 << 20, 8 << 20):
+        arena.commit(size, 100)
+        if not bases:
+            arena.buffer(0, 4)[:] = b"kept"
+        bases.append(arena.base)
+        assert bytes(arena.buffer(0, 6)) == b"kept\0\0"
+        assert bytes(arena.buffer(100, size - 100)) == bytes(size - 100)
+    assert [base == before for base, before in zip(bases[1:], bases, strict=False)] == [1, 0, 1, 0, 1, 0, 1]
+
+
+def test_an_arena_that_begins_large_never_moves() -> None:
     arena = Arena()
-    arena.commit(100, 0)
-    small = arena.base
-    arena.buffer(0, 4)[:] = b"kept"
-    arena.commit(32 << 10, 100)
-    assert arena.base == small
-    arena.commit(1 << 20, 100)
-    large = arena.base
-    assert large != small
-    assert bytes(arena.buffer(0, 6)) == b"kept\0\0"
-    arena.commit(4 << 20, 100)
-    assert arena.base == large
+    arena.commit(40 << 10, 0)
+    base = arena.base
+    arena.commit(8 << 20, 0)
+    assert arena.base == base
 
 
 def test_inputs_outlive_the_first_block_when_a_run_outgrows_it() -> None:

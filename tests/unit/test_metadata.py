@@ -195,6 +195,25 @@ def test_metadata_that_lead_to_the_same_bytes_again_and_again_are_refused() -> N
         read_metadata(bytes(data))
 
 
+def test_tables_whose_fields_lie_outside_are_refused() -> None:
+    at = struct.unpack_from("<I", ABOUT)[0]
+    for distance, place in ((at + 10, -10), (at - len(ABOUT) - 7, len(ABOUT) + 7)):
+        data = bytearray(ABOUT)
+        struct.pack_into("<i", data, at, distance)
+        with pytest.raises(
+            minilite.ModelFormatError, match=f"the table at byte {at} has its fields at byte {place} of"
+        ):
+            read_metadata(bytes(data))
+
+
+def test_lists_that_are_longer_than_the_buffer_are_refused() -> None:
+    """Of tables, and of numbers."""
+    for mark in (struct.pack("<If", 3, 1.5), struct.pack("<I", 2)):
+        at = ABOUT.index(mark)
+        with pytest.raises(minilite.ModelFormatError, match="is broken"):
+            read_metadata(ABOUT[:at] + struct.pack("<I", 2**31) + ABOUT[at + 4 :])
+
+
 def test_other_identifiers_are_refused() -> None:
     model = read_model(passing((1, 2), about=b"\x00" * 16))
     with pytest.raises(minilite.ModelFormatError, match="identifier at byte 4 is"):

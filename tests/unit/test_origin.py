@@ -2,52 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import pathlib
-import zipfile
 
-import numpy as np
 import pytest
 from built import relu_chain
+from support.foreign import FOREIGN
 
 import minilite
 from minilite.format.reader import load_model
-
-
-def archive() -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as made:
-        made.writestr("model.tflite", relu_chain())
-    return file.getvalue()
-
-
-def array() -> bytes:
-    file = io.BytesIO()
-    np.save(file, np.zeros(3))
-    return file.getvalue()
-
-
-POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
-FOREIGN = {
-    "pointer": (POINTER, "it looks like a Git LFS pointer, the model has to be fetched: git lfs pull"),
-    "page": (b"\n<!DOCTYPE html><html><body>404</body></html>", "it looks like an HTML page, perhaps of a download"),
-    "bare page": (b"<HTML><HEAD><TITLE>302 Moved", "it looks like an HTML page"),
-    "zip": (archive(), "it looks like a zip archive"),
-    "gzip": (gzip.compress(relu_chain()), "it looks like a gzip archive"),
-    "h5": (b"\x89HDF\r\n\x1a\n" + bytes(100), "it looks like an HDF5 file, such as Keras's .h5"),
-    "saved_model.pb": (b"\x08\x01\x12\xc4\xb9\x05" + bytes(100), "it looks like a protocol buffer, such as a SavedModel's"),
-    "onnx": (b"\x08\x08\x12\x07pytorch\x1a\x05" + bytes(100), "it looks like a protocol buffer"),
-    "frozen.pb": (b"\n;\n\x01x\x12\x0bPlaceholder" + bytes(100), "it looks like a protocol buffer"),
-    "png": (b"\x89PNG\r\n\x1a\n" + bytes(100), "it looks like an image"),
-    "jpeg": (b"\xff\xd8\xff\xe0" + bytes(100), "it looks like an image"),
-    "npy": (array(), "it looks like an array of numpy's"),
-    "json": (b'{"format": "graph-model"}', "it looks like JSON text"),
-    "old": (b"\x10\0\0\0TFL2" + bytes(100), "it looks like a model of another version of the format, TFL2"),
-    "zeros": (bytes(4096), "it looks like zeros only"),
-    "words": (b"no model at all, just words", "a .tflite file has b'TFL3'"),
-    "half": (relu_chain()[: len(relu_chain()) // 2], ""),
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FOREIGN)
@@ -66,3 +28,35 @@ def test_the_file_and_its_likely_origin_are_named(name: str, tmp_path: pathlib.P
     assert text in str(caught.value)
     assert str(path) not in str(caught.value)
     assert ("looks like" in str(caught.value)) == text.startswith("it looks like")
+
+
+def opened(path: object) -> str:
+    """Why a path is refused."""
+    with pytest.raises(minilite.ModelNotFoundError) as caught:
+        minilite.Interpreter(path)  # type: ignore[arg-type]
+    assert str(caught.value).startswith(f"Could not open {str(path)!r}: ")
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_folders_and_names_that_are_nearly_right(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("saved", "empty", "with", "m.mlpackage"):
+        pathlib.Path(folder).mkdir()
+    pathlib.Path("saved/saved_model.pb").touch()
+    for name in ("with/b.tflite", "with/a.tflite", "mobilenet_v2.tflite"):
+        pathlib.Path(name).write_bytes(relu_chain())
+    converter = "tf.lite.TFLiteConverter.from_saved_model('saved')"
+    assert opened("saved").endswith(f"it looks like a SavedModel, which has to be converted to .tflite: {converter}")
+    assert opened(pathlib.Path("with")).endswith("is a directory: there is 'with/a.tflite' in it")
+    assert opened("empty").endswith("is a directory: a .tflite file is wanted")
+    assert "Core ML" in opened("m.mlpackage")
+    assert opened("mobilenet_v3.tflite").endswith("no such file or directory: near it is 'mobilenet_v2.tflite'")
+    assert opened("resnet.tflite").endswith("no such file or directory")
+    assert opened("wiht/a.tflite").endswith("there is no folder 'wiht'")
+    assert ": near it is 'with/" in opened("with/c.tflite")
+    assert opened("~/m.tflite").endswith("nobody replaces the ~, os.path.expanduser does")
+    assert opened("https://example.com/m.tflite").endswith("it is an address, the file has to be downloaded first")
+    assert opened(" mobilenet_v2.tflite ").endswith("without the blanks around it there is 'mobilenet_v2.tflite'")
+    opened("x" * 5000)
+    opened("a\0b")

@@ -87,9 +87,32 @@ def test_the_interpreter_imports_what_running_needs(tmp_path: Path) -> None:
     assert {name for name in imported("import minilite", tmp_path) if name.startswith("minilite")} == {"minilite"}
 
 
+def test_importing_the_class_imports_nothing_that_only_calls_need(tmp_path: Path) -> None:
+    """Counted in modules, which are what an import's time goes by."""
+    modules = imported("import numpy; from minilite import Interpreter", tmp_path) - imported("import numpy", tmp_path)
+    modules = {name for name in modules if not name.startswith("importlib")}  # an editable install's
+    own = {"", ".interpreter", ".additions", ".litert_names", ".runtime", ".compat", ".errors", ".light"}
+    assert modules == {f"minilite{name}" for name in own}
+
+
+def test_a_first_load_imports_nothing_that_only_some_models_need(tmp_path: Path) -> None:
+    code = f"""
+import minilite
+one = minilite.Interpreter({str(PACKAGE / "data" / "digits.tflite")!r})
+one.allocate_tensors()
+one.invoke()
+"""
+    modules = imported(code, tmp_path)
+    seldom = {"arguments", "details", "entry", "signature", "format.origin", "format.packed", "format.strings"}
+    seldom |= {f"engine.{name}" for name in ("binding", "misfit", "python_nodes", "refusals", "user_kernels")}
+    seldom |= {f"_native.{name}" for name in ("advice", "memory", "plan", "planner")}
+    assert {name for name in modules if name.removeprefix("minilite.") in seldom} == set()
+    assert len([name for name in modules if name.startswith("minilite.")]) <= 50
+
+
 def test_cli_adds_little_to_the_package(tmp_path: Path) -> None:
     extra = imported("import minilite.cli", tmp_path) - imported(
-        "import pathlib; from minilite import Interpreter", tmp_path
+        "import pathlib; from minilite import Interpreter, load_model", tmp_path
     )
     own = {name for name in extra if name.startswith("minilite.")}
     assert len(extra - own) <= 12, sorted(extra - own)

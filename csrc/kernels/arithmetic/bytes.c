@@ -6,7 +6,8 @@
  *     MUL  (a - zero_point) * (b - zero_point), requantized.
  *
  * A sum is nearly linear in its bytes: one multiplication each, an addition and a shift give the same byte for all pairs of them, if
- * the constants are chosen well (linear.c). Where none are found, sums of tables are requantized. */
+ * the constants are chosen well (linear.c). Where none are found, sums of tables are requantized. A product is found by one float in
+ * the same way. */
 #include "kernels/arithmetic/linear.h"
 #include "simd/simd.h"
 
@@ -74,7 +75,7 @@ static void fill_tables(const ml_call *c, arithmetic_tables *p, const arithmetic
 
 typedef struct add_bytes {
     arithmetic_tables tables;
-    ml_add_s8_args linear;
+    arithmetic_linear linear;
     bool is_linear;
 } add_bytes;
 
@@ -107,13 +108,41 @@ static void combine(const arithmetic_tables *p, const ml_add_s8_args *r, const b
     ((args).a = a, (args).b = b, (args).y = y, (args).n = n,                 \
      (args).a_step = kind != ML_ROW_SCALAR_A, (args).b_step = kind != ML_ROW_SCALAR_B)
 
+/* Where both bytes are those of a pair, what it gives; an operand without steps is the pair's. */
+static void mend(const odd_pair *odd, const ml_add_s8_args *r, int64_t n, uint8_t *restrict y) {
+    const uint8_t *a = r->a_step ? r->a : r->b, *b = r->b_step ? r->b : r->a;
+    const uint8_t of_a = r->a_step ? odd->a : odd->b, of_b = r->b_step ? odd->b : odd->a;
+    if ((!r->a_step && *r->a != odd->a) || (!r->b_step && *r->b != odd->b)) return;
+    for (int64_t i = 0; i < n; i++) {
+        const uint8_t is = (uint8_t)(0 - ((a[i] == of_a) & (b[i] == of_b)));
+        y[i] = (uint8_t)(y[i] ^ ((y[i] ^ odd->y) & is));
+    }
+}
+
+/* A linear sum with odd pairs, by way of a buffer: the output may be an input. */
+static void add_mended(const ml_call *c, const arithmetic_linear *p, ml_add_s8_args args) {
+    enum { STRETCH = 2048 };
+    uint8_t room[STRETCH], *y = args.y;
+    const int64_t n = args.n;
+    args.y = room;
+    for (int64_t at = 0; at < n; at += args.n) {
+        args.n = ml_min_s64(n - at, STRETCH);
+        c->env->simd->add_s8(&args);
+        for (int32_t i = 0; i < p->odd_count; i++) mend(&p->odd[i], &args, args.n, room);
+        memcpy(y + at, room, (size_t)args.n);
+        args.a += args.a_step ? args.n : 0;
+        args.b += args.b_step ? args.n : 0;
+    }
+}
+
 static void add_row(const ml_call *c, const uint8_t *a, const uint8_t *b, uint8_t *y, int64_t n,
                     int32_t kind) {
     const add_bytes *p = c->derived;
-    ml_add_s8_args args = p->linear;
+    ml_add_s8_args args = p->linear.args;
     SET_ROW(args);
-    if (p->is_linear) c->env->simd->add_s8(&args);
-    else combine(&p->tables, &args, false);
+    if (!p->is_linear) combine(&p->tables, &args, false);
+    else if (p->linear.odd_count > 0) add_mended(c, &p->linear, args);
+    else c->env->simd->add_s8(&args);
 }
 ML_BINARY_ROWS(add, uint8_t, uint8_t)
 ml_status ml_add_bytes(const ml_call *c) { return add(c); }
@@ -131,6 +160,7 @@ int64_t ml_derive_mul_bytes(const ml_call *c, void *to) {
                           .zero = q.out.zero_point,
                           .low = q.out.least + q.out.zero_point,
                           .high = q.out.most + q.out.zero_point};
+    ml_find_real(&q.out, p);
     return (int64_t)sizeof *p;
 }
 

@@ -1,14 +1,16 @@
-/* linear.c -- constants by which a linear form in integers equals what tables of terms give, for all pairs of bytes.
+/* linear.c -- constants by which a linear form equals what TFLite's roundings give, for all pairs of bytes: of sums in integers, of
+ * products in floats.
  *
  * With factors of k fractional bits the form is within `near` of the value that is rounded, so only pairs that near to a tie
  * can come out wrong. Each of them says between which bounds what is added before the shift must lie; if no number is within
- * all of them, factors one larger or smaller are tried. */
+ * all of them, factors one larger or smaller are tried, and last the number that misses the fewest: those pairs are odd ones. Of
+ * random scales one in 250 has any, and one or two of them. */
 #include "kernels/arithmetic/linear.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { LEAST_BITS = 17, MOST_BITS = 24, MOST_NUDGE = 256 };
+enum { LEAST_BITS = 13, MOST_BITS = 24, MOST_NUDGE = 256, MOST_NEAR = 256 };
 
 typedef struct form {
     int32_t a_terms[256]; /* by byte: factor * (x - zero point) */
@@ -29,29 +31,73 @@ static void fill_terms(int32_t *terms, int32_t factor, ml_affine x) {
         terms[byte] = factor * (integer_of(byte, x.type) - x.zero_point);
 }
 
-/* Takes in what the pair (a, b) says. */
-static void narrow(form *f, const arithmetic_tables *t, int32_t a, int32_t b) {
-    const int64_t wanted = ml_rescale_one(t->a[a] + t->b[b], &t->out) - t->out.zero_point;
+/* What the pair (a, b) says. */
+typedef struct bounds {
+    odd_pair pair;
+    int64_t least;
+    int64_t most;
+} bounds;
+
+static bounds bounds_of(const form *f, const arithmetic_tables *t, int32_t a, int32_t b) {
+    const int32_t y = ml_rescale_one(t->a[a] + t->b[b], &t->out);
+    const int64_t wanted = y - t->out.zero_point;
     const int64_t sum = (int64_t)f->a_terms[a] + f->b_terms[b], one = (int64_t)1 << f->bits;
     const int64_t v = sum + one / 2 - (sum < 0);
-    if (wanted > t->out.least) f->least = ml_max_s64(f->least, wanted * one - v);
-    if (wanted < t->out.most) f->most = ml_min_s64(f->most, (wanted + 1) * one - 1 - v);
+    bounds said = {{(uint8_t)a, (uint8_t)b, (uint8_t)y}, INT64_MIN, INT64_MAX};
+    if (wanted > t->out.least) said.least = wanted * one - v;
+    if (wanted < t->out.most) said.most = (wanted + 1) * one - 1 - v;
+    return said;
 }
 
-static bool fits(form *f, const arithmetic_tables *t) {
+/* Narrows the bounds by all pairs; as far as there is room, they are listed. With `list` NULL it ends where nothing is left. */
+static bool fits(form *f, const arithmetic_tables *t, bounds *list, int32_t *listed) {
     const uint32_t mask = (1u << f->bits) - 1, width = 2 * (uint32_t)f->near;
     f->least = -MOST_NUDGE;
     f->most = MOST_NUDGE;
-    for (int32_t a = 0; a < 256; a++) {
+    for (int32_t a = 0; a < 256 && (list || f->least <= f->most); a++) {
         const uint32_t shift = (uint32_t)f->a_terms[a] + (1u << (f->bits - 1)) + (uint32_t)f->near;
         uint32_t found = 0;
         for (int32_t b = 0; b < 256; b++)
             found += ((shift + (uint32_t)f->b_terms[b]) & mask) < width;
-        for (int32_t b = 0; found && b < 256; b++)
-            if (((shift + (uint32_t)f->b_terms[b]) & mask) < width) narrow(f, t, a, b);
-        if (f->least > f->most) return false;
+        for (int32_t b = 0; found && b < 256; b++) {
+            if (((shift + (uint32_t)f->b_terms[b]) & mask) >= width) continue;
+            const bounds said = bounds_of(f, t, a, b);
+            f->least = ml_max_s64(f->least, said.least);
+            f->most = ml_min_s64(f->most, said.most);
+            if (list && *listed < MOST_NEAR) list[*listed] = said;
+            if (list) ++*listed;
+        }
     }
-    return true;
+    return f->least <= f->most;
+}
+
+/* The pairs that `nudge` misses, at most ML_MOST_ODD of them in `odd`. */
+static int32_t missed(const bounds *list, int32_t n, int64_t nudge, odd_pair *odd) {
+    int32_t count = 0;
+    for (int32_t i = 0; i < n; i++) {
+        if (nudge >= list[i].least && nudge <= list[i].most) continue;
+        if (count < ML_MOST_ODD) odd[count] = list[i].pair;
+        count++;
+    }
+    return count;
+}
+
+/* The nudge that misses the fewest pairs is one of their bounds. */
+static bool fits_but_few(form *f, const arithmetic_tables *t, arithmetic_linear *to) {
+    bounds list[MOST_NEAR];
+    odd_pair odd[ML_MOST_ODD];
+    int32_t n = 0, fewest = ML_MOST_ODD + 1;
+    fits(f, t, list, &n);
+    for (int32_t i = 0; n <= MOST_NEAR && i < 2 * n; i++) {
+        const int64_t nudge = i < n ? list[i].least : list[i - n].most;
+        if (nudge < -MOST_NUDGE || nudge > MOST_NUDGE) continue;
+        const int32_t count = missed(list, n, nudge, odd);
+        if (count >= fewest) continue;
+        f->least = f->most = nudge;
+        to->odd_count = fewest = count;
+        memcpy(to->odd, odd, sizeof odd);
+    }
+    return fewest <= ML_MOST_ODD;
 }
 
 /* How far the form, less what it was nudged by, may be from the value that the tables round, in its last bits: half a bit for
@@ -65,7 +111,7 @@ static double distance(const arithmetic_tables *t, int32_t bits, double a, doubl
 static bool choose_bits(form *f, const arithmetic_tables *t, double a, double b) {
     /* Sums and the zero point have to stay below 2^31. */
     const double most = 255 * (fabs(a) + fabs(b)) + abs(t->out.zero_point) + 2;
-    if (!(most < 1 << 13)) return false;
+    if (!(most < 1 << 17)) return false;
     f->bits = 30 - ilogb(most);
     f->bits = f->bits < MOST_BITS ? f->bits : MOST_BITS;
     const double near = distance(t, f->bits, a, b) + MOST_NUDGE;
@@ -96,7 +142,7 @@ static void write(const form *f, const arithmetic_tables *t, const ml_affine x[2
 }
 
 bool ml_find_linear(const arithmetic_tables *t, const ml_affine x[2], ml_affine y, int32_t sign,
-                    ml_add_s8_args *to) {
+                    arithmetic_linear *to) {
     static const int8_t nudges[9][2] = {{0, 0},  {0, 1},  {1, 0}, {0, -1}, {-1, 0},
                                         {1, -1}, {-1, 1}, {1, 1}, {-1, -1}};
     if (!is_of_type(x[0]) || !is_of_type(x[1]) || !is_of_type(y)) return false;
@@ -104,13 +150,68 @@ bool ml_find_linear(const arithmetic_tables *t, const ml_affine x[2], ml_affine 
     const double b = sign * (double)x[1].scale / (double)y.scale;
     form f;
     if (!choose_bits(&f, t, a, b)) return false;
-    for (int i = 0; i < 9; i++) {
-        f.factors[0] = (int32_t)lrint(ldexp(a, f.bits)) + nudges[i][0];
-        f.factors[1] = (int32_t)lrint(ldexp(b, f.bits)) + nudges[i][1];
+    for (int i = 0; i < 18; i++) { /* all factors in vain, then again with odd pairs */
+        f.factors[0] = (int32_t)lrint(ldexp(a, f.bits)) + nudges[i % 9][0];
+        f.factors[1] = (int32_t)lrint(ldexp(b, f.bits)) + nudges[i % 9][1];
         fill_terms(f.a_terms, f.factors[0], x[0]);
         fill_terms(f.b_terms, f.factors[1], x[1]);
-        if (!fits(&f, t)) continue;
-        write(&f, t, x, to);
+        if (i < 9 ? !fits(&f, t, NULL, NULL) : !fits_but_few(&f, t, to)) continue;
+        write(&f, t, x, &to->args);
+        return true;
+    }
+    return false;
+}
+
+/* Products ----------------------------------------------------------------------------------------------------------- */
+
+enum { MOST_PRODUCT = 255 * 255, STEPS = 255 };
+
+static int32_t nearest_of(int32_t product, const ml_mul_s8_args *p) {
+    const float nudge = product < 0 ? -p->nudge : p->nudge;
+    return (int32_t)lrintf(fmaf((float)product, p->real, (float)p->zero + nudge));
+}
+
+/* The least product from `from` on that comes to `wanted` or more; one too large where none does. */
+static int32_t first_of(const ml_rescale *out, int32_t wanted, int32_t from) {
+    int32_t end = MOST_PRODUCT + 1;
+    while (from < end) {
+        const int32_t middle = from + (end - from) / 2;
+        if (ml_rescale_one(middle, out) >= wanted) end = middle;
+        else from = middle + 1;
+    }
+    return end;
+}
+
+/* Both are steps that rise: they are equal if each step begins at the same product. */
+static bool steps_match(const ml_mul_s8_args *p, const int32_t firsts[STEPS]) {
+    for (int32_t wanted = p->low + 1; wanted <= p->high; wanted++) {
+        const int32_t first = firsts[wanted - p->low - 1];
+        if (first <= MOST_PRODUCT && nearest_of(first, p) < wanted) return false;
+        if (first > -MOST_PRODUCT && nearest_of(first - 1, p) >= wanted) return false;
+    }
+    return true;
+}
+
+/* TFLite rounds twice, first to 2^shift: what is less than half of that below a tie goes away from zero too. That is the nudge, or so:
+ * neither it nor the factor is exact. */
+bool ml_find_real(const ml_rescale *out, ml_mul_s8_args *to) {
+    static const float nudges[] = {1.0f - 0x1p-12f, 1.0f, 1.0f + 0x1p-12f, 1.0f - 0x1p-6f,
+                                   1.0f + 0x1p-6f};
+    static const float factors[] = {1.0f, 1.0f - 0x1p-23f, 1.0f + 0x1p-23f, 1.0f - 0x1p-22f,
+                                    1.0f + 0x1p-22f};
+    const double exact = ldexp(out->mantissa, out->shift - 31);
+    const int32_t low = out->least + out->zero_point, high = out->most + out->zero_point;
+    int32_t firsts[STEPS];
+    if (high - low > STEPS || out->shift > 0 || !(exact > 0x1p-30)) return false;
+    for (int32_t i = 0, from = -MOST_PRODUCT; i < high - low; i++)
+        firsts[i] = from = first_of(out, low + 1 + i, from);
+    ml_mul_s8_args p = {.low = low, .high = high, .zero = out->zero_point};
+    for (int i = 0; i < 25; i++) {
+        p.real = (float)exact * factors[i % 5];
+        p.nudge = (float)ldexp(0.5, out->shift) * nudges[i / 5];
+        if (!steps_match(&p, firsts)) continue;
+        to->real = p.real;
+        to->nudge = p.nudge;
         return true;
     }
     return false;

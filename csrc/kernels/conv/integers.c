@@ -2,10 +2,10 @@
 #include "kernels/conv/conv.h"
 
 enum {
-    WORK = 1 << 23,
     COPY_BYTES = 64 << 10,
     LEAST_LINE = 6,
     LEAST_LINES = 4,
+    LEAST_ROWS = 2 * ML_ROWS_S8,
     NEAR_WEIGHTS = 48 << 10
 };
 
@@ -32,6 +32,7 @@ static ml_integers product_of(const ml_call *c) {
     if (blob->source != CONV_DIRECT || type == ML_F32) p.batches = w->batches;
     if (blob->source == CONV_LINES) {
         p.pieces = w->y.size;
+        p.width = w->x.out;
         p.copy_bytes = line_bytes(c, blob, p.block / w->x.out);
     }
     return p;
@@ -62,8 +63,9 @@ static void fill_direct(const ml_call *c, int64_t first, int64_t count, uint8_t 
     const source s = source_of(c, first);
     const char *x = (const char *)s.x + first * k * ml_type_bytes(s.type);
     *rows = (ml_byte_rows){copy, .a_stride = k, .width = count, .plane = count * k};
-    if (s.type == ML_U8) rows->a = (const uint8_t *)x;
-    else ml_to_bytes(s.type, x, count * k, rows->plane, copy);
+    rows->is_copy = s.type != ML_U8;
+    if (rows->is_copy) ml_to_bytes(s.type, x, count * k, rows->plane, copy);
+    else rows->a = (const uint8_t *)x;
 }
 
 static void put_bytes(const conv_copy *copy, const void *from, int64_t count, void *to) {
@@ -87,6 +89,7 @@ static void fill_lines(const ml_call *c, int64_t first, int64_t count, int32_t g
                                rows->plane};
         if (group == 0) ml_conv_copy_lines(w, &how, s.x, batch, line, lines, copy);
         rows->a = copy;
+        rows->is_copy = true;
     }
     rows->a += group * blob->depth;
     rows->a_stride = (int64_t)w->x.stride * w->channels;
@@ -110,7 +113,7 @@ static void fill(const ml_call *c, int64_t first, int64_t count, int32_t group, 
     const int64_t k = blob->blocks.k, plane = count * k;
     ml_window_gather_bytes(&blob->window, s.type, s.x, (int64_t)group * blob->depth, blob->depth,
                            first, count, s.zero, plane, copy);
-    *rows = (ml_byte_rows){copy, .a_stride = k, .width = count, .plane = plane};
+    *rows = (ml_byte_rows){copy, .a_stride = k, .width = count, .plane = plane, .is_copy = true};
 }
 
 /* Outputs --------------------------------------------------------------------------------------------------------- */
@@ -150,11 +153,15 @@ static const ml_integer_rule *integer_rule(const ml_call *c) {
 static void choose_lines(const ml_call *c, conv_blob *blob) {
     const ml_window *w = &blob->window;
     ml_blocks *b = &blob->blocks;
-    const int64_t cost = w->x.out * b->k * b->n * b->groups + 1;
+    const int64_t cost = w->x.out * ml_integer_cost(b->k) * b->n * b->groups;
     const int64_t bytes = ml_conv_line_elements(w) * ml_planes(ml_input(c, 0)->type);
     const int64_t fit = COPY_BYTES / bytes - ml_conv_lines_seen(w, 1);
-    int64_t lines = ml_min_s64(1 + (fit < 0 ? 0 : fit) / w->y.stride, 1 + WORK / cost);
-    lines = ml_min_s64(lines < LEAST_LINES ? LEAST_LINES : lines, w->y.out);
+    const int64_t most = ml_max_s64(1 + (fit < 0 ? 0 : fit) / w->y.stride, LEAST_LINES);
+    int64_t lines = ml_work_grain((int64_t)w->batches * w->y.out, cost);
+    lines = ml_max_s64(lines, 1 + (LEAST_ROWS - 1) / w->x.out);
+    lines = ml_min_s64(ml_min_s64(lines, most), ml_max_s64(w->y.out, 1));
+    const int64_t blocks = ml_max_s64(w->y.out / lines, 1);
+    lines = ml_min_s64((w->y.out + blocks - 1) / blocks, most);
     if (lines * w->x.out > INT32_MAX) return;
     blob->source = CONV_LINES;
     b->block = (int32_t)(lines * w->x.out);

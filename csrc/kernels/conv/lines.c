@@ -1,7 +1,10 @@
 /* lines.c -- convolutions whose rows are stretches of the input's lines, or of copies with padding around them; those of floats. */
 #include "kernels/conv/conv.h"
 
-enum { LEAST_LINE = 6, LEAST_LINES = 4, BUFFER_FLOATS = 64 << 10 };
+enum { LEAST_LINE = 6, BUFFER_FLOATS = 64 << 10 };
+
+/* What an output costs beside its products, as ml_work_grain counts. */
+enum { OUTPUT_COST = 8 };
 
 int64_t ml_conv_lines_seen(const ml_window *w, int64_t lines) {
     return (lines - 1) * w->y.stride + (int64_t)(w->y.size - 1) * w->y.dilation + 1;
@@ -28,10 +31,9 @@ bool ml_conv_has_lines(conv_blob *blob, int32_t least) {
 bool ml_conv_prepare_lines(conv_blob *blob, ml_wish *wish) {
     const ml_window *w = &blob->window;
     if (!ml_conv_has_lines(blob, LEAST_LINE)) return false;
-    int64_t cost = w->x.out * blob->blocks.k * blob->blocks.n * blob->blocks.groups;
-    int64_t lines = ml_work_grain(cost), all = (int64_t)w->batches * w->y.out;
-    lines = lines < LEAST_LINES ? LEAST_LINES : lines;
-    lines = ml_min_s64(lines, ml_min_s64(w->y.out, (all + 7) / 8));
+    const int64_t cost =
+        w->x.out * (blob->blocks.k + OUTPUT_COST) * blob->blocks.n * blob->blocks.groups;
+    int64_t lines = ml_min_s64(ml_work_grain((int64_t)w->batches * w->y.out, cost), w->y.out);
     if (blob->padded) {
         int64_t floats = ml_conv_line_elements(w);
         int64_t fit = BUFFER_FLOATS / floats - ml_conv_lines_seen(w, 1);

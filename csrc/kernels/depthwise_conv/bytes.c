@@ -3,14 +3,19 @@
  * The lines that a window sees are interleaved in groups (interleave_s8), with padding on both sides, so that all pixels of a
  * line of output are alike. Bytes stay as they are, unsigned: sums begin with what their zero point makes of the weights.
  * Weights less theirs may need 9 bits; where the level's groups are of bytes they are packed as sums of `parts` bytes, and
- * each part meets the lines anew. */
+ * each part meets the lines anew.
+ *
+ * An image one pixel wide has each of its lines interleaved with those below it, once for all: then it is a line of pixels whose
+ * groups lie side by side. */
 #include "kernels/depthwise_conv/depthwise_conv.h"
 #include "rules/bytes.h"
 
 enum {
     CHANNELS = 128, /* computed and requantized together, a multiple of a panel's */
     PIXELS = 16,
-    FREE_COLUMNS = 64
+    FREE_COLUMNS = 64,
+    LEAST_HEIGHT = 4, /* of an upright image's output */
+    NEAR_GROUPS = 8192
 };
 
 /* How weights are packed. */
@@ -103,33 +108,55 @@ typedef struct layout {
     int64_t columns; /* of an interleaved line, with padding */
     int64_t before; /* columns of padding in front */
     bool alone; /* pixels are computed one by one, each from columns that are put together for it */
+    int64_t
+        height; /* pixels of an image one pixel wide that are computed at a time; 0: it is none */
     int64_t channels; /* and pixels, whose sums are requantized together */
     int64_t pixels;
     int64_t lines; /* interleaved ones, behind the pointers to them */
     int64_t window; /* columns of a pixel that is alone */
-    int64_t narrow; /* a line before its elements are repeated */
-    int64_t start; /* of sums */
+    int64_t narrow; /* a line before its elements are repeated; an upright image's with padding */
+    int64_t start; /* of a hybrid's sums */
     int64_t sums;
     int64_t scales; /* of a hybrid's pixels, all the same */
     int64_t bytes;
 } layout;
 
+/* Lines of an upright image from which a group begins, for so many pixels. */
+static int64_t group_starts(const form *f, const ml_window_axis *y, int64_t pixels) {
+    return (pixels - 1) * y->stride + (f->groups - 1) * f->group + 1;
+}
+
+static int64_t height_of(const depthwise_blob *blob) {
+    const ml_window_axis *x = &blob->window.x, *y = &blob->window.y;
+    const bool is_one_wide = x->in == 1 && x->out == 1 && x->size == 1 && blob->multiplier == 1;
+    if (!is_one_wide || y->dilation > 1 || y->out < LEAST_HEIGHT) return 0;
+    return ml_min_s64(y->out, LEAST_HEIGHT + NEAR_GROUPS / blob->outputs / y->stride);
+}
+
 static layout lay_out(const ml_call *c) {
     const depthwise_blob *blob = c->blob;
     const ml_window_axis *x = &blob->window.x;
     const int64_t n = blob->outputs, extent = (int64_t)(x->size - 1) * x->dilation + 1;
-    layout l = {.form = form_of(c), .before = x->before};
+    layout l = {.form = form_of(c), .before = x->before, .height = height_of(blob)};
     l.columns =
         ml_max_s64((int64_t)x->before + x->in, ml_max_s64(x->out - 1, 0) * x->stride + extent);
     l.alone = l.columns > 2 * (int64_t)x->in + FREE_COLUMNS;
     if (l.alone) l.columns = x->in, l.before = 0;
     l.channels = ml_max_s64(ml_min_s64(n, CHANNELS), 1);
-    l.pixels = l.alone ? 1 : ml_min_s64(CHANNELS * PIXELS / l.channels / 8 * 8, x->out);
-    const int64_t groups = l.form.groups, narrow = (int64_t)x->in * blob->window.channels;
+    l.pixels =
+        l.alone ? 1
+                : ml_min_s64(CHANNELS * PIXELS / l.channels / 8 * 8, l.height ? l.height : x->out);
+    int64_t groups = l.form.groups;
+    int64_t narrow = blob->multiplier > 1 ? 4 * (int64_t)x->in * blob->window.channels : 0;
     l.lines = ml_round_up(groups * l.form.parts * (int64_t)sizeof(void *), 64);
+    if (l.height) {
+        l.columns = group_starts(&l.form, &blob->window.y, l.height);
+        narrow = (l.columns + l.form.group - 1) * n;
+        groups = 1;
+    }
     l.window = l.lines + ml_round_up(groups * l.columns * n * 4, 64);
     l.narrow = l.window + ml_round_up(l.alone ? groups * x->size * n * 4 : 0, 64);
-    l.start = l.narrow + ml_round_up(blob->multiplier > 1 ? narrow * 4 : 0, 64);
+    l.start = l.narrow + ml_round_up(narrow, 64);
     l.sums = l.start + ml_round_up(n * 4, 64);
     l.scales = l.sums + ml_round_up(l.pixels * l.channels * 4, 64);
     l.bytes = l.scales + l.pixels * (int64_t)sizeof(float);
@@ -148,6 +175,7 @@ typedef struct work {
     int64_t x_batch; /* bytes from batch to batch */
     int32_t flip;
     int32_t zero; /* the input's zero point, flipped */
+    uint32_t *start; /* of sums */
     int32_t limit; /* of sums on either side, 0: not known */
     const ml_slices *slices; /* of a hybrid */
 } work;
@@ -177,6 +205,30 @@ static void interleave_lines(const work *k, int64_t batch, int64_t first) {
     }
 }
 
+/* The same of an upright image: what `count` pixels from `first` on see, lines and all that stand below each. */
+static void interleave_upright(const work *k, int64_t batch, int64_t first, int64_t count) {
+    const ml_window_axis *y = &k->blob->window.y;
+    const int64_t n = k->blob->outputs, group = k->l.form.group;
+    const int64_t starts = group_starts(&k->l.form, y, count), rows = starts + group - 1;
+    const int64_t top = first * y->stride - y->before;
+    const uint8_t *x = k->x + batch * k->x_batch;
+    uint8_t *padded = (uint8_t *)k->scratch + k->l.narrow;
+    if (top < 0 || top + rows > y->in) {
+        const int64_t above = ml_min_s64(ml_max_s64(-top, 0), rows);
+        const int64_t end = ml_max_s64(ml_min_s64(rows, y->in - top), above);
+        memset(padded, k->zero ^ k->flip, (size_t)(rows * n));
+        if (end > above)
+            memcpy(padded + above * n, x + (top + above) * n, (size_t)((end - above) * n));
+        x = padded;
+    } else {
+        x += top * n;
+    }
+    ml_interleave_s8_args a = {
+        .count = starts * n, .flip = k->flip, .pad = k->zero, .y = k->scratch + k->l.lines};
+    for (int64_t i = 0; i < group; i++) a.lines[i] = x + i * n;
+    k->c->env->simd->interleave_s8(&a);
+}
+
 /* The columns that pixel `ox` sees, side by side. */
 static void gather_window(const work *k, int64_t ox) {
     const ml_window_axis *x = &k->blob->window.x;
@@ -201,7 +253,7 @@ static void fill_start(work *k) {
     const uint32_t *weights = sums;
     const uint32_t *bias = k->blob->form == DEPTHWISE_BYTES ? ml_in_optional(c, 2) : NULL;
     const int64_t taps = (int64_t)k->blob->window.y.size * k->blob->window.x.size;
-    uint32_t *start = (uint32_t *)(void *)(k->scratch + l->start);
+    uint32_t *start = k->start;
     for (int64_t o = 0; o < n; o++)
         start[o] = (bias ? bias[o] : 0) - (uint32_t)k->zero * weights[o];
     k->limit = ml_limit_of((const int32_t *)start, n, taps);
@@ -215,10 +267,12 @@ static void begin_batch(work *k, int64_t batch) {
         float *scales = (float *)(void *)(k->scratch + l->scales);
         for (int64_t i = 0; i < l->pixels; i++) scales[i] = k->slices->scales[batch];
         k->zero = -k->slices->factors[batch];
+        k->start = (uint32_t *)(void *)(k->scratch + l->start);
+        fill_start(k);
     }
-    fill_start(k);
+    if (l->alone || l->height) return;
     uint32_t *line = (uint32_t *)(void *)(k->scratch + l->lines);
-    for (int64_t g = 0; g < l->form.groups && !l->alone; g++, line += l->columns * n) {
+    for (int64_t g = 0; g < l->form.groups; g++, line += l->columns * n) {
         fill_columns(k, line, l->before);
         fill_columns(k, line + behind * n, l->columns - behind);
     }
@@ -228,7 +282,10 @@ static void begin_batch(work *k, int64_t batch) {
 static void point(const work *k) {
     const void **lines = (const void **)(void *)k->scratch;
     const int64_t groups = k->l.form.groups, n = k->blob->outputs;
-    const int64_t step = (k->l.alone ? k->blob->window.x.size : k->l.columns) * n * 4;
+    const int64_t columns = k->l.alone    ? k->blob->window.x.size
+                            : k->l.height ? k->l.form.group
+                                          : k->l.columns;
+    const int64_t step = columns * n * 4;
     const char *first = k->scratch + (k->l.alone ? k->l.window : k->l.lines);
     for (int64_t i = 0; i < groups * k->l.form.parts; i++) lines[i] = first + i % groups * step;
 }
@@ -252,22 +309,22 @@ static void write_pixels(const work *k, const ml_depthwise_args *a, int64_t pixe
                   p->minimum, p->maximum);
 }
 
-/* A line of output, of lines that are interleaved; weights are those of the line's shift. */
-static void sum_line(const work *k, const ml_depthwise_args *args, int64_t line,
-                     const char *packed) {
-    const ml_window *w = &k->blob->window;
+/* `count` neighbouring pixels, the first of which is number `pixel` of all, of lines that are interleaved; weights are those of
+ * the line's shift. */
+static void sum_pixels(const work *k, const ml_depthwise_args *args, int64_t pixel, int64_t count,
+                       const char *packed) {
     const int64_t n = k->blob->outputs;
     ml_depthwise_args a = *args;
-    for (int64_t ox = 0; ox < w->x.out; ox += a.pixels) {
-        a.pixels = ml_min_s64(k->l.pixels, w->x.out - ox);
+    for (int64_t ox = 0; ox < count; ox += a.pixels) {
+        a.pixels = ml_min_s64(k->l.pixels, count - ox);
         if (k->l.alone) gather_window(k, ox);
         for (int64_t channel = 0; channel < n; channel += a.n) {
             a.n = ml_min_s64(k->l.channels, n - channel);
             a.first = (k->l.alone ? 0 : ox * a.pixel_step) + channel;
             a.packed = packed + 4 * (channel / ML_PANEL_DEPTHWISE) * a.packed_panel;
-            a.start = (const int32_t *)(const void *)(k->scratch + k->l.start) + channel;
+            a.start = k->start + channel;
             k->c->env->simd->depthwise_s8(&a);
-            write_pixels(k, &a, line * w->x.out + ox, channel);
+            write_pixels(k, &a, pixel + ox, channel);
         }
     }
 }
@@ -282,21 +339,29 @@ static ml_status lines_bytes(const ml_call *c, int64_t first, int64_t end, int32
                            .height = k.l.form.groups * k.l.form.parts,
                            .width = w->x.size,
                            .tap_step = (k.l.alone ? 1 : w->x.dilation) * n,
-                           .pixel_step = w->x.stride * n,
+                           .pixel_step = (k.l.height ? w->y.stride : w->x.stride) * n,
                            .packed_line = tap,
                            .y = k.scratch + k.l.sums};
     a.packed_panel = tap * a.height;
     const int64_t shift_bytes = ml_depthwise_packed_bytes(c, a.height);
     point(&k);
-    for (int64_t line = first, before = -1, held = 0; line < end; line++) {
+    for (int64_t line = first, before = -1, held = 0, count = 1; line < end; line += count) {
         const int64_t batch = line / w->y.out;
         if (batch != before) begin_batch(&k, batch);
+        if (k.l.height) {
+            count = ml_min_s64(ml_min_s64(end, (batch + 1) * w->y.out) - line, k.l.height);
+            interleave_upright(&k, batch, line % w->y.out, count);
+            sum_pixels(&k, &a, line, count, c->packed);
+            before = batch;
+            continue;
+        }
         if (batch != before || line - held >= k.l.form.shifts) {
             held = line;
             interleave_lines(&k, batch, line % w->y.out * w->y.stride - w->y.before);
         }
         before = batch;
-        sum_line(&k, &a, line, (const char *)c->packed + (line - held) * shift_bytes);
+        sum_pixels(&k, &a, line * w->x.out, w->x.out,
+                   (const char *)c->packed + (line - held) * shift_bytes);
     }
     return ML_OK;
 }
@@ -312,7 +377,9 @@ ml_status ml_depthwise_bytes(const ml_call *c) {
     k.x_batch = batch_elements(blob);
     k.flip = ml_in_tensor(c, 0)->type == ML_S8 ? 128 : 0;
     k.zero = ((const ml_weighted *)c->derived)->x_zero + k.flip;
-    return ml_depthwise_run(c, lines_bytes, &k);
+    k.start = c->scratch;
+    fill_start(&k);
+    return ml_depthwise_run(c, k.l.form.shifts, lines_bytes, &k);
 }
 
 int64_t ml_depthwise_slices_bytes(const depthwise_blob *blob) {
@@ -327,5 +394,5 @@ ml_status ml_depthwise_hybrid(const ml_call *c) {
     const ml_status status = ml_quantize_slices(c, ml_in(c, 0), batches, each, true, &slices);
     work k = {.c = c, .blob = blob, .l = lay_out(c), .x = slices.bytes, .x_batch = each};
     k.slices = &slices;
-    return status == ML_OK ? ml_depthwise_run(c, lines_bytes, &k) : status;
+    return status == ML_OK ? ml_depthwise_run(c, k.l.form.shifts, lines_bytes, &k) : status;
 }

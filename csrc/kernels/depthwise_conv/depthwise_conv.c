@@ -21,6 +21,7 @@ static ml_status prepare_scratch(const ml_call *c, ml_wish *wish) {
     const bool bytes = blob->form == DEPTHWISE_BYTES || blob->form == DEPTHWISE_HYBRID;
     if (bytes && !c->derived) return ML_OK; /* the reference runs */
     if (blob->form == DEPTHWISE_HYBRID) ml_reserve(wish, ml_depthwise_slices_bytes(blob));
+    if (blob->form == DEPTHWISE_BYTES) ml_reserve(wish, blob->outputs * (int64_t)sizeof(int32_t));
     wish->worker_bytes = blob->form == DEPTHWISE_FLOATS ? ml_depthwise_floats_bytes(blob)
                          : blob->form == DEPTHWISE_WIDE ? ml_depthwise_wide_bytes(blob)
                                                         : ml_depthwise_bytes_bytes(c);
@@ -87,11 +88,15 @@ void ml_depthwise_repeat(const void *x, int64_t count, int64_t multiplier, void 
     else repeat(x, count, multiplier, y);
 }
 
-ml_status ml_depthwise_run(const ml_call *c, ml_body body, void *args) {
+/* As ml_work_grain counts. */
+enum { TAP_COST = 3, OUTPUT_COST = 8 };
+
+ml_status ml_depthwise_run(const ml_call *c, int64_t unit, ml_body body, void *args) {
     const depthwise_blob *blob = c->blob;
     const ml_window *w = &blob->window;
-    int64_t cost = (int64_t)w->x.out * blob->outputs * w->y.size * w->x.size;
-    return ml_parallel(c, (int64_t)w->batches * w->y.out, ml_work_grain(cost), body, args);
+    const int64_t taps = (int64_t)w->y.size * w->x.size, lines = (int64_t)w->batches * w->y.out;
+    const int64_t cost = (int64_t)w->x.out * blob->outputs * (TAP_COST * taps + OUTPUT_COST);
+    return ml_parallel(c, lines, ml_round_up(ml_work_grain(lines, cost), unit), body, args);
 }
 
 #define DERIVE(type, ...)                                                                             \

@@ -40,17 +40,17 @@ int64_t ml_depthwise_packed_bytes(const ml_call *c, int64_t lines);
 int64_t ml_depthwise_floats_bytes(const depthwise_blob *blob);
 int64_t ml_depthwise_bytes_bytes(const ml_call *c);
 int64_t ml_depthwise_wide_bytes(const depthwise_blob *blob);
-/* Scratch of a hybrid, the first. */
+/* Scratch: a hybrid's slices, or what sums of bytes begin with. */
 int64_t ml_depthwise_slices_bytes(const depthwise_blob *blob);
 
 int64_t ml_depthwise_pack_floats(const ml_call *c, void *to);
 int64_t ml_depthwise_pack_bytes(const ml_call *c, void *to);
 
-/* Evals; lines of output are items of work. */
+/* Evals; lines of output are items of work, `unit` of which are worth doing together. */
 ml_status ml_depthwise_floats(const ml_call *c);
 ml_status ml_depthwise_bytes(const ml_call *c);
 ml_status ml_depthwise_wide(const ml_call *c);
 ml_status ml_depthwise_hybrid(const ml_call *c);
-ml_status ml_depthwise_run(const ml_call *c, ml_body body, void *args);
+ml_status ml_depthwise_run(const ml_call *c, int64_t unit, ml_body body, void *args);
 
 #endif

@@ -60,4 +60,4 @@ static ml_status lines_s16(const ml_call *c, int64_t first, int64_t end, int32_t
     return ML_OK;
 }
 
-ml_status ml_depthwise_wide(const ml_call *c) { return ml_depthwise_run(c, lines_s16, NULL); }
+ml_status ml_depthwise_wide(const ml_call *c) { return ml_depthwise_run(c, 1, lines_s16, NULL); }

@@ -1,6 +1,7 @@
 /* bytes.c -- walks of primitives over lines of bytes and words. */
 #include <math.h>
 
+#include "math/fixed_point.h"
 #include "walk.h"
 
 /* Limits of bytes that are s8 or u8. */
@@ -86,7 +87,31 @@ void walk_add_s16(walk *w) {
     }
 }
 
+static bool serves(const ml_mul_s8_args *p, float real, float nudge) {
+    for (int32_t product = -255 * 255; product <= 255 * 255; product++) {
+        const int32_t v = ml_multiply_quantized(product, p->mantissa, p->shift) + p->zero;
+        const float zero = (float)p->zero + (product < 0 ? -nudge : nudge);
+        const int32_t made = (int32_t)rintf(fmaf((float)product, real, zero));
+        if (ml_clamp_s32(made, p->low, p->high) != ml_clamp_s32(v, p->low, p->high)) return false;
+    }
+    return true;
+}
+
+/* A factor that gives the same bytes, where one is found. */
+static void find_real(ml_mul_s8_args *p) {
+    static const int steps[] = {0, -64, 64};
+    if (p->shift >= 0) return;
+    const float real = (float)ldexp(p->mantissa, p->shift - 31);
+    for (int i = 0; i < 3 && p->real == 0; i++) {
+        const float nudge = (float)ldexp(1 + steps[i] * 0x1p-12, p->shift - 1);
+        if (!serves(p, real, nudge)) continue;
+        p->real = real;
+        p->nudge = nudge;
+    }
+}
+
 void walk_mul_s8(walk *w) {
+    int reals = 0;
     for (int i = 0; i < 3000; i++) {
         begin_case(w);
         const bool odd = draw(w, 0, 3) == 0;
@@ -102,11 +127,33 @@ void walk_mul_s8(walk *w) {
         p.mantissa = (int32_t)draw(w, odd ? 0 : 1 << 30, INT32_MAX);
         p.shift = (int32_t)(odd ? draw(w, -31, 31) : draw(w, -12, 0));
         draw_limits(w, p.is_signed, &p.low, &p.high);
+        const bool is_near = p.a_zero >= least && p.a_zero < least + 256 && p.b_zero >= least &&
+                             p.b_zero < least + 256;
+        if (is_near && reals < 12) find_real(&p);
+        reals += p.real > 0;
         uint8_t *y = p.y = room(w, p.n);
         w->simd->mul_s8(&p);
         uint8_t *expected = p.y = room(w, p.n);
         w->scalar->mul_s8(&p);
         expect_bytes(w, y, expected, p.n);
+    }
+}
+
+void walk_fold_u8(walk *w) {
+    static const uint8_t flips[] = {0, 128, 255, 127};
+    for (int i = 0; i < 2000; i++) {
+        begin_case(w);
+        ml_fold_u8_args p = {.rows = draw(w, 1, 6), .n = draw(w, 1, 150)};
+        p.stride = p.n + draw(w, 0, 3);
+        p.x = bytes(w, (p.rows - 1) * p.stride + p.n);
+        p.across = (int32_t)draw(w, 0, 1);
+        p.flip = flips[draw(w, 0, 3)];
+        const int64_t size = p.across ? p.n : p.rows;
+        uint8_t *y = p.y = bytes(w, size), *expected = copied(w, y, size);
+        w->simd->fold_u8(&p);
+        p.y = expected;
+        w->scalar->fold_u8(&p);
+        expect_bytes(w, y, expected, size);
     }
 }
 
@@ -190,11 +237,13 @@ void walk_sum_rows_s8(walk *w) {
         p.stride = p.n + draw(w, 0, 3);
         p.x = bytes(w, (p.rows - 1) * p.stride + p.n);
         p.is_signed = (int32_t)draw(w, 0, 1);
-        int32_t *sums = p.sums = odd_ints(w, p.n, -9999, 9999);
-        int32_t *expected = copied(w, sums, 4 * p.n);
+        p.along = (int32_t)draw(w, 0, 1);
+        const int64_t size = 4 * (p.along ? p.rows : p.n);
+        int32_t *sums = p.sums = odd_ints(w, size / 4, -9999, 9999);
+        int32_t *expected = copied(w, sums, size);
         w->simd->sum_rows_s8(&p);
         p.sums = expected;
         w->scalar->sum_rows_s8(&p);
-        expect_bytes(w, sums, expected, 4 * p.n);
+        expect_bytes(w, sums, expected, size);
     }
 }

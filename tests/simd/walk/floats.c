@@ -130,6 +130,26 @@ void walk_zip_f32(walk *w) {
     }
 }
 
+void walk_compare_f32(walk *w) {
+    for (int i = 0; i < 4000; i++) {
+        begin_case(w);
+        const int64_t n = draw(w, 0, 40);
+        ml_compare_f32_args args = {.n = n, .kind = (int32_t)draw(w, 0, 2)};
+        float *a = odd_floats(w, args.kind == ML_ZIP_SCALAR_A ? 1 : n, -9, 9);
+        float *b = odd_floats(w, args.kind == ML_ZIP_SCALAR_B ? 1 : n, -9, 9);
+        for (int64_t k = 0; args.kind == ML_ZIP_FULL && k < n; k++)
+            if (draw(w, 0, 1)) b[k] = a[k];
+        args.a = a;
+        args.b = b;
+        args.function = (int32_t)draw(w, 0, ML_COMPARE_COUNT - 1);
+        uint8_t *y = args.y = room(w, n);
+        w->simd->compare_f32(&args);
+        uint8_t *expected = args.y = room(w, n);
+        w->scalar->compare_f32(&args);
+        expect_bytes(w, y, expected, n);
+    }
+}
+
 static double folded(int32_t function, double was, double x) {
     if (function == ML_FOLD_SUM) return was + x;
     if (function == ML_FOLD_SQUARES) return was + x * x;

@@ -88,3 +88,15 @@ def duration(seconds: float) -> str:
 def count(number: int, what: str) -> str:
     """``1 run``, ``2 runs``."""
     return f"{number} {what}{'s' if number != 1 else ''}"
+
+
+def html_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table for notebooks; what cells say is escaped."""
+    from html import escape  # long to import
+
+    def line(tag: str, cells: Sequence[object]) -> str:
+        return (
+            "<tr>" + "".join(f"<{tag}>{escape('' if cell is None else str(cell))}</{tag}>" for cell in cells) + "</tr>"
+        )
+
+    return "<table>" + line("th", header) + "".join(line("td", row) for row in rows) + "</table>"

@@ -5,12 +5,8 @@
  * rounding) by a multiplier that holds 1 / count; SUM scales in float32, as LiteRT's optimized kernel.
  */
 #include <math.h>
-#include <stdlib.h>
 
-#include "rules/quantized.h"
-#include "rules/reduce.h"
-#include "simd/simd.h"
-#include "simd/simd.h"
+#include "kernels/reduction/reduction.h"
 
 ML_PARAMS(reduce_params, ML_REDUCE_FIELDS)
 
@@ -64,109 +60,13 @@ FINISHED(mean_s32, sum_s32, uint64_t, int32_t, c->scratch, ,
          r->count ? (int32_t)((int64_t)s / r->count) : 0)
 FINISHED(mean_s64, sum_s64, uint64_t, int64_t, c->scratch, , r->count ? (int64_t)s / r->count : 0)
 
-static int64_t derive_mean(const ml_call *c, void *to) {
-    const ml_affine in = ml_input_affine(c, 0), out = ml_output_affine(c, 0);
-    if (to) *(ml_rescale *)to = ml_rescale_of(in, out, (double)in.scale / (double)out.scale);
-    return (int64_t)sizeof(ml_rescale);
-}
-
-/* The multiplier by `count`, as QuantizedMeanOrSum derives it; for sums, whose zero point is count times the input's. */
-static ml_rescale divided(const ml_rescale *p, int64_t count) {
-    ml_rescale of_sum = *p;
-    int32_t bits = 63 - __builtin_clzll((uint64_t)count);
-    bits = bits > 32 ? 32 : bits;
-    bits = bits > 31 + p->shift ? 31 + p->shift : bits;
-    of_sum.mantissa = (int32_t)(((int64_t)p->mantissa << bits) / count);
-    of_sum.shift = p->shift - bits;
-    of_sum.input_zero_point = (int32_t)((uint32_t)p->input_zero_point * (uint32_t)count);
-    return of_sum;
-}
-
-enum { COLUMNS = 256, LANES = 16 };
-
-/* Whether rows of bytes that come to the same results follow each other, as height and width of an image do; and multipliers are what
- * requantize needs so that nothing wraps. */
-static bool is_image(const ml_call *c) {
-    const ml_reduce *r = c->blob;
-    const bool bytes = ml_in_tensor(c, 0)->type != ML_S16;
-    const bool image = r->n_outer == 1 || (r->n_outer == 2 && r->kept == 2);
-    if (!bytes || r->row_reduced || !image || r->kept & 1 || r->count > 1 << 20) return false;
-    const ml_rescale p = divided(c->derived, r->count);
-    return p.shift <= 0 && p.mantissa >= 0 && abs(p.input_zero_point) < 1 << 29;
-}
-
-/* Sums to bytes, all with the same multiplier. */
-static void write_means(const ml_call *c, const ml_rescale *p, const int32_t *sums, int64_t n,
-                        int8_t *y) {
-    int32_t bias[LANES], mantissas[LANES], shifts[LANES];
-    for (int i = 0; i < LANES; i++) {
-        bias[i] = -p->input_zero_point;
-        mantissas[i] = p->mantissa;
-        shifts[i] = p->shift;
-    }
-    ml_requantize_args args = {.sums = sums,
-                               .rows = n / LANES,
-                               .sums_stride = LANES,
-                               .n = LANES,
-                               .bias = bias,
-                               .mantissas = mantissas,
-                               .shifts = shifts,
-                               .y = y,
-                               .y_stride = LANES,
-                               .zero = p->zero_point,
-                               .low = p->least + p->zero_point,
-                               .high = p->most + p->zero_point,
-                               .limit = 1 << 30};
-    c->env->simd->requantize(&args);
-    args.sums += args.rows * LANES;
-    args.y += args.rows * LANES;
-    args.n = n % LANES;
-    args.rows = 1;
-    c->env->simd->requantize(&args);
-}
-
-/* Blocks of columns of each image. */
-static ml_status mean_columns(const ml_call *c, int64_t first, int64_t end, int32_t worker,
-                              void *args) {
-    const ml_reduce *r = c->blob;
-    const int64_t across = (r->row + COLUMNS - 1) / COLUMNS, rows = r->count;
-    const ml_rescale p = divided(c->derived, r->count);
-    int64_t work = 0;
-    (void)worker, (void)args;
-    for (int64_t i = first; i < end; i++) {
-        const int64_t column = i % across * COLUMNS, n = ml_min_s64(COLUMNS, r->row - column);
-        int32_t sums[COLUMNS] = {0};
-        ml_sum_rows_s8_args block = {.x = (const uint8_t *)ml_in(c, 0) + column,
-                                     .stride = r->row,
-                                     .n = n,
-                                     .sums = sums,
-                                     .is_signed = ml_in_tensor(c, 0)->type == ML_S8};
-        for (int64_t row = 0; row < rows; row += block.rows) {
-            block.rows = ml_min_s64(rows - row, 1 + ML_BLOCK_ELEMENTS / n);
-            block.x = (const uint8_t *)ml_in(c, 0) + column + (i / across * rows + row) * r->row;
-            c->env->simd->sum_rows_s8(&block);
-            const ml_status status = ml_count_work(c, block.rows * n, &work);
-            if (status != ML_OK) return status;
-        }
-        write_means(c, &p, sums, n, (int8_t *)ml_out(c, 0) + i / across * r->row + column);
-    }
-    return ML_OK;
-}
-
-static ml_status mean_image(const ml_call *c) {
-    const ml_reduce *r = c->blob;
-    const int64_t across = (r->row + COLUMNS - 1) / COLUMNS;
-    return ml_in_blocks(c, r->outputs / ml_max_s64(r->row, 1) * across,
-                        ml_min_s64(r->row, COLUMNS) * r->count, mean_columns, NULL);
-}
-
 #define MEAN_QUANTIZED(suffix, type)                                                     \
     FINISHED(mean_some_##suffix, sum_##suffix, uint32_t, type, c->scratch,         \
-             const ml_rescale p = divided(c->derived, r->count);                         \
+             const ml_rescale p = ml_mean_rescale(c);                         \
              , (type)ml_rescale_one((int32_t)s, &p))                                     \
     static ml_status mean_##suffix(const ml_call *c) {                                   \
         const ml_reduce *r = c->blob;                                                    \
-        if (r->count > 0 && is_image(c)) return mean_image(c);                           \
+        if (ml_mean_is_direct(c)) return ml_mean_direct(c);                              \
         if (r->count > 0) return mean_some_##suffix(c);                                  \
         memset(ml_out(c, 0), 0, (size_t)r->outputs * sizeof(type));                      \
         return ML_OK;                                                                    \
@@ -249,8 +149,14 @@ static ml_status max_f32(const ml_call *c) {
 static ml_status min_f32(const ml_call *c) {
     return ml_reduce_f32(c, ml_in(c, 0), ml_out(c, 0), c->blob, ML_FOLD_MIN, __FLT_MAX__);
 }
-LIMITS(s8, int8_t, INT8_MIN, INT8_MAX)
-LIMITS(u8, uint8_t, 0, UINT8_MAX)
+#define BYTES(name, flip)                                                        \
+    static ml_status name(const ml_call *c) {                                    \
+        return ml_reduce_u8(c, ml_in(c, 0), ml_out(c, 0), c->blob, flip);        \
+    }
+BYTES(max_u8, 0)
+BYTES(max_s8, 0x80)
+BYTES(min_u8, 0xFF)
+BYTES(min_s8, 0x7F)
 LIMITS(s16, int16_t, INT16_MIN, INT16_MAX)
 LIMITS(s32, int32_t, INT32_MIN, INT32_MAX)
 LIMITS(s64, int64_t, INT64_MIN, INT64_MAX)
@@ -360,9 +266,9 @@ ML_KERNELS(reduction) = {
              {"f32 s32 -> f32", NULL, NULL, mean_f32},
              {"s32 s32 -> s32", NULL, NULL, mean_s32},
              {"s64 s32 -> s64", NULL, NULL, mean_s64},
-             {"s8 s32 -> s8", derive_mean, NULL, mean_s8},
-             {"u8 s32 -> u8", derive_mean, NULL, mean_u8},
-             {"s16 s32 -> s16", derive_mean, NULL, mean_s16},
+             {"s8 s32 -> s8", ml_derive_mean, NULL, mean_s8},
+             {"u8 s32 -> u8", ml_derive_mean, NULL, mean_u8},
+             {"s16 s32 -> s16", ml_derive_mean, NULL, mean_s16},
              {NULL, NULL, NULL, NULL},
          }},
     ML_KERNELS_END,

@@ -1,0 +1,63 @@
+"""A model's plan as people see it: names, a table in terminals, a picture in notebooks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minilite._native import Plan
+from minilite.text import Cell, count, cut, shape_text, table
+
+if TYPE_CHECKING:
+    from minilite.format.model import Model
+    from minilite.memory import MemoryPlan
+
+_FOREVER = 2**31 - 1
+_MOST = 10
+"""Tensors that are shown, the largest."""
+_WIDTH = 100
+
+
+class ModelPlan(Plan):
+    """A plan with the names of the model it is for."""
+
+    def __init__(self, plan: Plan, model: Model) -> None:
+        self._pointer, self._owner = plan._pointer, plan._owner
+        self._model = model
+
+    def __repr__(self) -> str:
+        """The largest tensors of the main frame: where they lie, and from which node to which."""
+        made = self.to_memory_plan()
+        largest = sorted(range(len(made.records)), key=lambda at: (-made.records[at].size, at))
+        rows: list[list[Cell]] = []
+        for at in largest[:_MOST]:
+            record = made.records[at]
+            last = "end" if record.last_node >= _FOREVER else record.last_node
+            shape = shape_text(self.shape(record.tensor)) if record.tensor < self.n_tensors else ""
+            lives = f"{record.first_node}-{last}"
+            rows.append([record.tensor, cut(made.label(at)), shape, record.size, made.offsets[at], lives])
+        rest = len(made.records) - _MOST
+        more = f"\n  and {count(rest, 'record')} that are not larger" if rest > 0 else ""
+        header = ("tensor", "name", "shape", "bytes", "offset", "lives")
+        return f"{super().__repr__()}\n{table(header, rows, width=_WIDTH)}{more}"
+
+    def to_memory_plan(self) -> MemoryPlan:
+        """The main frame's records and offsets, by name, as a MemoryPlan: it prints live bytes by node, draws itself, and compares."""
+        from minilite.memory import MemoryPlan, UsageRecord
+
+        tensors = self._model.subgraphs[self.frames()[0][0]].tensors
+        rows = self.records()
+        names = {
+            row[0]: tensors[row[0]].name if row[0] < len(tensors) else f"scratch of node {row[0] - len(tensors)}"
+            for row in rows
+        }
+        records = tuple(UsageRecord(tensor, size, first, last) for tensor, size, first, last, _ in rows)
+        optimal = self.arena_bytes == self.lower_bound
+        offsets = tuple(row[4] for row in rows)
+        return MemoryPlan(records, offsets, self.arena_bytes, self.lower_bound, optimal, "in force", 0, names=names)
+
+    def to_svg(self, width: int = 900, height: int = 420) -> str:
+        """Rectangles over time (across) and offset (up); hovering names the tensor."""
+        return self.to_memory_plan().to_svg(width, height)
+
+    def _repr_svg_(self) -> str:
+        return self.to_svg()

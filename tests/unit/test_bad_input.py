@@ -1,0 +1,143 @@
+"""What a first user hands over by mistake: one line that names the argument, says what it is, and what to do."""
+
+from __future__ import annotations
+
+import io
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from built import ready, relu_chain
+from PIL import Image
+from support.media import png
+
+import minilite
+from minilite import Interpreter, load_model
+from minilite.errors import InputError, InputTypeError, ShapeError
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
+
+
+def image_model(kind: TensorType = TensorType.FLOAT32, shape: tuple[int, ...] = (1, 4, 4, 3)) -> bytes:
+    """A convolution that wants three channels in the last place."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("image", shape, kind, signature=(-1, -1, -1, 3))
+    weights = graph.constant("w", np.ones((2, 1, 1, 3), np.float32))
+    if kind != TensorType.FLOAT32:
+        x = graph.node("CAST", [x], out=("cast", shape))
+    graph.output(graph.node("CONV_2D", [x, weights], out=("y", (1, 4, 4, 2)), options={"stride_w": 1, "stride_h": 1}))
+    return builder.build()
+
+
+CLASS = "model_path is of type "
+MODELS: dict[str, tuple[Callable[[], Any], str]] = {
+    "list": (lambda: Interpreter(["m.tflite"]), CLASS + "list, must be a path, a model's bytes, an open file or a Model"),
+    "number": (lambda: Interpreter(3), CLASS + "int, must be a path"),
+    "interpreter": (lambda: Interpreter(ready(relu_chain())), "or a Model, such as its .model; .clone() makes another"),
+    "array of floats": (lambda: Interpreter(np.zeros(40)), "the array is of float64: a model's bytes are of uint8"),
+    "path as content": (lambda: Interpreter(model_content="m.tflite"), "must be a model's bytes; a path or a Model comes first"),
+    "Model as content": (lambda: Interpreter(model_content=load_model(relu_chain())), "a path or a Model comes first"),
+    "list as content": (lambda: Interpreter(model_content=[1]), "model_content is of type list, must be a model's bytes"),
+    "text file": (lambda: Interpreter(io.StringIO("x")), "must be opened in binary mode"),
+    "load None": (lambda: load_model(None), "path is of type NoneType, must be a path or a model's bytes"),
+    "load list": (lambda: load_model(["m.tflite"]), "path is of type list, must be a path or a model's bytes"),
+    "load array": (lambda: load_model(np.zeros(3)), "path is of type ndarray, must be a path"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_given_for_a_model(name: str) -> None:
+    call, text = MODELS[name]
+    with pytest.raises(InputTypeError) as caught:
+        call()
+    assert text in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+FIRST = "takes the number, the name or the details of a tensor"
+PIXELS = np.zeros((1, 4, 4, 3), np.float32)
+ARGUMENTS: dict[str, tuple[Callable[[Interpreter], Any], str]] = {
+    "swapped": (lambda i: i.set_tensor(PIXELS, 0), FIRST + " first, then the array: got an array of shape (1, 4, 4, 3)"),
+    "swapped shape": (lambda i: i.resize_tensor_input([1, 4, 4, 3], 0), FIRST + " first, then what is to be done to it: got a list"),
+    "a shape for shapes": (lambda i: i.plan_for((1, 4, 4, 3)), "shapes is of type tuple, must map names or numbers of tensors"),
+    "all details": (lambda i: i.set_tensor(i.get_input_details(), PIXELS), "take one of them, as in get_input_details()[0]"),
+    "None": (lambda i: i.get_tensor(None), FIRST + ": got NoneType"),
+    "float": (lambda i: i.get_tensor(0.0), FIRST + ": got float"),
+    "name": (lambda i: i.get_tensor("nope"), "there is no tensor 'nope': inputs are image, outputs are y"),
+    "quoted": (lambda i: i.get_tensor("0"), "there is no tensor '0': inputs are image, outputs are y; a number is given without quotes: 0"),
+    "path": (lambda i: i.set_tensor(0, "cat.png"), "pass an array of numbers of shape (1, 4, 4, 3), not a path: read the file first"),
+    "Path": (lambda i: i.run(pathlib.Path("cat.png")), "pass an array of numbers, not a path: read the file first"),
+    "nothing": (lambda i: i.set_tensor(0, None), "Got value of type NoneType but expected type FLOAT32"),
+    "list of integers": (lambda i: i.set_tensor(0, [1, 2]), "convert it with np.array(x, 'float32')"),
+    "pixels": (
+        lambda i: i.set_tensor(0, PIXELS.astype(np.uint8)),
+        "convert it with .astype('float32'), and scale pixels as the model was trained, often to x / 255 or x / 127.5 - 1",
+    ),
+    "image": (lambda i: i.set_tensor(0, Image.open(io.BytesIO(png(np.zeros((4, 4, 3), np.uint8))))), "scale pixels"),
+    "no batch": (lambda i: i.set_tensor(0, PIXELS[0]), "; add the first dimension with x[None]"),
+    "two batches": (lambda i: i.set_tensor(0, PIXELS[None]), "; take the first dimension off with x[0]"),
+    "channels first": (lambda i: i.set_tensor(0, PIXELS.transpose(0, 3, 1, 2)), "transpose it with .transpose(0, 2, 3, 1)"),
+    "grey": (lambda i: i.set_tensor(0, PIXELS[..., :1]), "make three channels of a grey one with np.repeat(x, 3, axis=-1)"),
+    "transparent": (lambda i: i.set_tensor(0, np.zeros((1, 4, 4, 4), np.float32)), "take the fourth channel off with x[..., :3]"),
+    "other size": (lambda i: i.set_tensor(0, np.zeros((1, 8, 4, 3), np.float32)), "resize_tensor_input and allocate_tensors come first"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_what_is_given_for_arguments(name: str) -> None:
+    call, text = ARGUMENTS[name]
+    with pytest.raises(InputError) as caught:
+        call(ready(image_model()))
+    assert text in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("array", "remedy", "mend"),
+    [
+        (PIXELS[0], "; add the first dimension with x[None]", lambda x: x[None]),
+        (PIXELS[None], "; take the first dimension off with x[0]", lambda x: x[0]),
+        (np.zeros((1, 3, 4, 4)), "; channels come last: transpose it with", lambda x: x.transpose(0, 2, 3, 1)),
+        (PIXELS[..., :1], "; make three channels of a grey one", lambda x: np.repeat(x, 3, axis=-1)),
+        (np.zeros((1, 4, 4, 4)), "; take the fourth channel off", lambda x: x[..., :3]),
+        (np.zeros((1, 4, 4, 7)), ": subgraph 0, node 0 (CONV_2D 'y')", lambda x: x[..., :3]),
+    ],
+)
+def test_run_says_which_input_a_node_refuses_and_how_to_mend_it(
+    array: Any, remedy: str, mend: Callable[[Any], Any]
+) -> None:
+    interpreter, array = ready(image_model()), array.astype(np.float32)
+    with pytest.raises(ShapeError) as caught:
+        interpreter.run(array)
+    assert str(caught.value).startswith(
+        f"input 'image' is of shape {array.shape}, the model's is (-1, -1, -1, 3){remedy}"
+    )
+    assert caught.value.op == "CONV_2D"
+    assert interpreter.run(mend(array))["y"].shape == (1, 4, 4, 2)
+
+
+def test_channels_that_should_come_first() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    graph.output(graph.node("RELU", [graph.input("x", (1, 3, 8, 6))], out=("y", (1, 3, 8, 6))))
+    with pytest.raises(InputError, match=r"channels come first: transpose it with .transpose\(0, 3, 1, 2\)$"):
+        ready(builder.build()).set_tensor(0, np.zeros((1, 8, 6, 3), np.float32))
+
+
+def test_a_node_that_refuses_the_models_own_shapes_is_named_alone() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x, y = graph.input("x", (2,)), graph.input("y", (3,))
+    graph.output(graph.node("ADD", [x, y], out=("z", (2,))))
+    with pytest.raises(ShapeError) as caught:
+        Interpreter(builder.build()).run(np.zeros(2, np.float32), np.zeros(3, np.float32))
+    assert str(caught.value).startswith("subgraph 0, node 0 (ADD 'z'): ")
+
+
+def test_pictures_for_models_of_integers_are_told_nothing_of_floats() -> None:
+    with pytest.raises(minilite.InputError) as caught:
+        ready(image_model(TensorType.INT32)).set_tensor(0, PIXELS.astype(np.uint8))
+    assert str(caught.value).endswith("convert it with .astype('int32')")

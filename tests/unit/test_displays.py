@@ -1,0 +1,119 @@
+"""What terminals and notebooks show of interpreters, models and plans."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from built import ready, relu_chain
+from support.metadata import labelled, metadata, passing, with_files
+
+from minilite import Interpreter
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
+from minilite.format.quantization import Quantization
+from minilite.format.reader import read_model
+
+ABOUT = metadata([{0: "x"}], [labelled("labels.txt")], name="seer of <b>")
+SEER = with_files(passing((1, 4), TensorType.INT8, Quantization((0.5,), (3,)), (-1, 4), ABOUT), {"labels.txt": "a\nb"})
+
+
+def test_an_interpreter_shows_inputs_and_outputs() -> None:
+    interpreter = Interpreter(SEER)
+    interpreter.resize_tensor_input(0, (2, 4))
+    interpreter.allocate_tensors()
+    head, *rows = repr(interpreter).splitlines()
+    assert head == f"<Interpreter: 1 nodes, 2 tensors, arena {interpreter.arena_bytes} bytes>"
+    assert [row.split() for row in rows] == [
+        ["tensor", "name", "shape", "type", "scale,", "zero", "point"],
+        ["input", "0", "x", "2x4", "int8", "0.5,", "3"],
+        ["output", "1", "y", "1x8", "int8", "0.5,", "3"],
+    ]
+    assert repr(interpreter) == str(interpreter)
+    html = interpreter._repr_html_()
+    assert "<tr><td>input</td><td>0</td><td>x</td><td>2x4</td><td>int8</td><td>0.5, 3</td></tr>" in html
+    assert re.search(r"1 node, 2 tensors; arena \d+ bytes, lower bound \d+", html)
+    assert "not allocated" in Interpreter(SEER)._repr_html_()
+
+
+def test_a_model_shows_its_parts() -> None:
+    text = repr(read_model(SEER))
+    assert text.splitlines()[0] == "<Model 'seer of <b>': 1 node, 2 tensors, 1 subgraph>"
+    assert text.splitlines()[2].split()[:5] == ["input", "0", "x", "?x4", "int8"]
+    assert text.splitlines()[3].split()[:3] == ["output", "1", "y"]
+    assert text.splitlines()[-3:] == [
+        "  operators: RESHAPE",
+        "  metadata: TFLITE_METADATA",
+        "  files: labels.txt (3 bytes)",
+    ]
+    html = read_model(SEER)._repr_html_()
+    assert "seer of &lt;b&gt;" in html
+    assert "files: labels.txt (3 bytes)" in html
+    assert repr(ModelBuilder().model()).startswith("<Model: 0 nodes, 0 tensors, 0 subgraphs>")
+    assert "leads out of the archive" in repr(read_model(with_files(relu_chain(), {"../x": "y"})))
+    assert "<Model: 1 node" in repr(read_model(passing((1,), about=bytes(30))))
+
+
+def test_many_inputs_are_counted() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    inputs = [graph.input(f"x{i}", (1,)) for i in range(12)]
+    graph.output(*[graph.node("RELU", [x], out=(f"y{x}", (1,))) for x in inputs])
+    text = repr(Interpreter(builder.build()))
+    assert text.count("... and 4 more") == 2
+    assert "x7" in text
+    assert "x8" not in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def wide_net() -> Interpreter:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (64,))
+    parts = [graph.node("EXP", [x], out=(f"part {i}", (64,))) for i in range(20)]
+    y = parts[0]
+    for i, part in enumerate(parts[1:]):
+        y = graph.node("ADD", [y, part], out=(f"sum {i}", (64,)))
+    graph.output(y)
+    return ready(builder.build())
+
+
+def test_a_plan_shows_its_largest_tensors_and_draws_itself() -> None:
+    interpreter = wide_net()
+    for plan in (interpreter.plan, interpreter.memory, interpreter.plan_for({"x": (64,)})):
+        assert plan is not None
+        head, columns, *rows = repr(plan).splitlines()
+        assert head == f"<Plan: arena {plan.arena_bytes} bytes, lower bound {plan.lower_bound}, 40 tensors>"
+        assert columns.split() == ["tensor", "name", "shape", "bytes", "offset", "lives"]
+        assert len(rows) == 11
+        assert rows[-1] == f"  and {len(plan.records()) - 10} records that are not larger"
+        root = ET.fromstring(plan._repr_svg_())
+        titles = [title.text or "" for title in root.iter("{http://www.w3.org/2000/svg}title")]
+        assert any(title.startswith("x: 256 bytes at ") for title in titles)
+        made = plan.to_memory_plan()
+        assert (made.arena_bytes, made.lower_bound) == (plan.arena_bytes, plan.lower_bound)
+        assert made.check() is None
+
+
+def test_a_plan_shows_offsets_and_lives() -> None:
+    plan = ready(relu_chain()).plan
+    assert plan is not None
+    (record,) = [row for row in plan.records() if row[0] == 0]
+    row = next(line for line in repr(plan).splitlines() if line.split()[0] == "0")
+    last = "end" if record[3] == 2**31 - 1 else str(record[3])
+    assert row.split() == ["0", "x", "4", str(record[1]), str(record[4]), f"{record[2]}-{last}"]
+    assert plan.tensor(0).offset == record[4]
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_small_models_have_plans_too(count: int) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    constant = graph.constant("c", np.zeros(3, np.float32))
+    graph.output(graph.node("RELU", [constant], out=("y", (3,))) if count else constant)
+    interpreter = ready(builder.build())
+    assert "<Plan: arena" in repr(interpreter.plan)
+    assert interpreter.plan is not None
+    ET.fromstring(interpreter.plan.to_svg())
