@@ -35,7 +35,7 @@ def test_levels_ascend_from_scalar() -> None:
 
 @pytest.mark.skipif(not pathlib.Path("/proc/cpuinfo").exists(), reason="the system does not say what the processor has")
 def test_levels_are_those_of_the_processor() -> None:
-    found = re.search(r"^flags\s*:(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    found = re.search(r"^(?:flags|Features)\s*:(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     flags = set(found[1].split()) if found else set()
     wide = {f"avx512{part}" for part in ("f", "bw", "vl", "dq", "_vnni", "vbmi")}
     needs = {
@@ -43,6 +43,8 @@ def test_levels_are_those_of_the_processor() -> None:
         "avx2": {"avx2", "fma", "f16c"},
         "avx_vnni": {"avx2", "fma", "f16c", "avx_vnni"},
         "avx512": wide,
+        "neon": {"asimd"},
+        "neon_dot": {"asimd", "asimddp"},
     }
     assert set(SIMD) - {"scalar"} == {level for level, wanted in needs.items() if wanted <= flags}
 

@@ -14,11 +14,18 @@ import pytest
 HERE = pathlib.Path(__file__).parent
 CORE = HERE.parents[1] / "csrc"
 CMAKE = (CORE / "CMakeLists.txt").read_text()
-FLAGS = {level.lower(): flags.split() for level, flags in re.findall(r"set\(ML_FLAGS_(\w+) ([^)]*)\)", CMAKE)}
+
+
+def arguments(call: str) -> list[str]:
+    """What a call in CMakeLists.txt has behind `call`."""
+    found = re.search(rf"\({re.escape(call)} ([^)]*)\)", CMAKE)
+    assert found is not None, call
+    return found[1].split()
+
+
+FLAGS = {level.lower(): arguments(f"ML_FLAGS_{level}") for level in arguments("level")}
 """What each level is compiled with."""
-COMMON = ["-std=gnu11", "-Werror", f"-I{CORE}"] + re.search(
-    r"target_compile_options\(minilite_core PRIVATE ([^)]*)\)", CMAKE
-)[1].split()  # type: ignore[index]
+COMMON = ["-std=gnu11", "-O3", "-Werror", f"-I{CORE}", *arguments("minilite_core PRIVATE -O3")]
 LEVELS = ("neon", "neon_dot")
 
 # This machine's levels are those of the installed core, which the walk is told.
