@@ -2,53 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minilite.format.dtypes import TensorType, numpy_type
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypedDict
+
     from numpy.typing import NDArray
 
     from minilite.format.model import Subgraph, Tensor
 
-Shape = tuple[int, ...]
+    Shape = tuple[int, ...]
 
+    class QuantizationParameters(TypedDict):
+        """How a tensor's integers stand for real values: ``scales * (integers - zero_points)``, one of each, or one a channel."""
 
-class QuantizationParameters(TypedDict):
-    """How a tensor's integers stand for real values: ``scales * (integers - zero_points)``, one of each, or one a channel."""
+        scales: NDArray[np.float32]
+        zero_points: NDArray[np.int32]
+        quantized_dimension: int
+        block_size: int
 
-    scales: NDArray[np.float32]
-    zero_points: NDArray[np.int32]
-    quantized_dimension: int
-    block_size: int
+    class TensorDetails(TypedDict):
+        """A tensor: LiteRT's keys, in its order. `shape_signature` has -1 for dimensions that the file leaves open."""
 
+        name: str
+        index: int
+        shape: NDArray[np.int32]
+        shape_signature: NDArray[np.int32]
+        dtype: type[Any]
+        quantization: tuple[float, int]
+        quantization_parameters: QuantizationParameters
+        sparsity_parameters: dict[str, Any]
 
-class TensorDetails(TypedDict):
-    """A tensor: LiteRT's keys, in its order. `shape_signature` has -1 for dimensions that the file leaves open."""
+    class NodeDetails(TypedDict):
+        """A node: LiteRT's keys, in its order. Tensor numbers are -1 for absent optional inputs."""
 
-    name: str
-    index: int
-    shape: NDArray[np.int32]
-    shape_signature: NDArray[np.int32]
-    dtype: type[Any]
-    quantization: tuple[float, int]
-    quantization_parameters: QuantizationParameters
-    sparsity_parameters: dict[str, Any]
-
-
-class NodeDetails(TypedDict):
-    """A node: LiteRT's keys, in its order. Tensor numbers are -1 for absent optional inputs."""
-
-    index: int
-    op_name: str
-    inputs: NDArray[np.int32]
-    outputs: NDArray[np.int32]
-    operand_types: list[type[Any]]
-    result_types: list[type[Any]]
-
+        index: int
+        op_name: str
+        inputs: NDArray[np.int32]
+        outputs: NDArray[np.int32]
+        operand_types: list[type[Any]]
+        result_types: list[type[Any]]
+else:  # what they are, and takes no time to make
+    QuantizationParameters = TensorDetails = NodeDetails = dict
 
 _REPORTED: dict[TensorType, Any] = {
     TensorType.RESOURCE: np.object_,

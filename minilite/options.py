@@ -210,18 +210,17 @@ def _one_of(name: str, value: Any, known: Sequence[str]) -> None:
         raise InputError(message)
 
 
-def checked(custom_ops: Any, **said: Any) -> Options:
-    """The options of `_checked` and custom operators, or why they cannot be. Raises: InputError."""
+def checked(custom_ops: Any, *said: Any) -> Options:
+    """The options of `_checked`, in its order, and custom operators, or why they cannot be. Raises: InputError."""
     try:
-        options = _checked(**said)
+        options = _checked(*said)
     except TypeError:  # a value that has no hash: one that cannot be, for all that can have
-        options = _checked.__wrapped__(**said)
+        options = _checked.__wrapped__(*said)
     return options if custom_ops is None else options._replace(custom_ops=check_custom_ops(custom_ops))
 
 
 @functools.lru_cache(64, typed=True)
 def _checked(
-    *,
     resolver: Any,
     planner: str,
     in_place: str | None,

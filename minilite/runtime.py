@@ -66,18 +66,18 @@ class Runtime:
         options.check_delegates(experimental_delegates)
         wanted = options.checked(
             custom_ops,
-            resolver=experimental_op_resolver_type,
-            planner=planner,
-            in_place=in_place,
-            preserve_inputs=preserve_inputs,
-            preserve_all=experimental_preserve_all_tensors,
-            reorder=reorder,
-            load=load,
-            compress_zero_points=experimental_compress_quantization_zero_points,
-            num_threads=num_threads,
-            plan_cache_bytes=plan_cache_bytes,
-            max_bytes=max_bytes,
-            max_iterations=max_iterations,
+            experimental_op_resolver_type,
+            planner,
+            in_place,
+            preserve_inputs,
+            experimental_preserve_all_tensors,
+            reorder,
+            load,
+            experimental_compress_quantization_zero_points,
+            num_threads,
+            plan_cache_bytes,
+            max_bytes,
+            max_iterations,
         )
         self._begin(options.read(model_path, model_content, load), wanted)
 

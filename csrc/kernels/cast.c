@@ -29,6 +29,8 @@ static inline int64_t s64_of_f64(double x) {
 #define C_s32 int32_t
 #define C_s64 int64_t
 #define C_b8 uint8_t
+#define C_c64 complex_f32
+#define C_f64 double
 typedef struct complex_f32 {
     float re, im;
 } complex_f32;
@@ -55,6 +57,9 @@ CAST(f32, s16, s16_of_f64((double)x))
 CAST(f32, s32, s32_of_f64((double)x))
 CAST(f32, s64, s64_of_f64((double)x))
 CAST(f32, b8, x != 0)
+CAST(f32, c64, ((complex_f32){x, 0}))
+CAST(f32, f64, (double)x)
+CAST(f64, f32, (float)x)
 
 /* All others: some elements at a time become int64 or double, which hold every type exactly, then the output's type. */
 enum { CHUNK = 64 };
@@ -146,8 +151,8 @@ ML_ELEMENTWISE(cast_any, cast_any_block)
 #define TYPES "f32|f16|bf16|f64|s8|u8|s16|u16|s32|u32|s64|b8|c64"
 ML_KERNELS(cast) = {
     ML_UNARY_KERNEL_NO_PARAMS("cast", ROWS_FROM(f32), ROWS_FROM(s8), ROWS_FROM(u8), ROWS_FROM(s16),
-                              ROWS_FROM(s32), ROWS_FROM(s64),
-                              {"f32 -> f16", NULL, NULL, ml_narrow_f16},
+                              ROWS_FROM(s32), ROWS_FROM(s64), ROW(f32, c64), ROW(f32, f64),
+                              ROW(f64, f32), {"f32 -> f16", NULL, NULL, ml_narrow_f16},
                               {"f16 -> f32", NULL, NULL, ml_widen_f16},
                               {TYPES " -> " TYPES, NULL, NULL, cast_any}),
     ML_KERNELS_END,

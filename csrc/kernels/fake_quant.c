@@ -29,7 +29,10 @@ static int64_t derive_grid(const ml_call *c, void *to) {
 static inline float snap(float x, const grid *g) {
     float v = g->low < x ? x : g->low;
     v = v < g->high ? v : g->high;
-    return ml_round_half_away((v - g->low) * g->per_step) * g->step + g->low;
+    const float steps =
+        (v - g->low) * g->per_step; /* from 0 to 65535: to the nearest of them as an integer */
+    const int32_t whole = (int32_t)((steps < 65536.0f ? steps : 65536.0f) + 0.49999997f);
+    return (float)whole * g->step + g->low;
 }
 ML_UNARY(fake_quant, float, float, ML_DERIVED_AS(grid), snap(x, &p))
 

@@ -101,25 +101,34 @@ static int64_t derive_zero(const ml_call *c, void *to) {
     return (int64_t)sizeof(ml_affine);
 }
 
-/* Outputs are in steps of 1 / 128: u8 has the factor in the integer, s8 in the multiplier. */
+/* Outputs are in steps of 1 / 128: u8 has the factor in the integer, s8 in the multiplier. Of a row that is as long as there are bytes
+ * all of them are computed first. */
 #define L2_BYTES(suffix, type, FACTOR, MORE, ZERO, LEAST, MOST)                          \
     BY_ROWS(l2_##suffix) {                                                               \
         const rows_blob *b = c->blob;                                                    \
+        const int64_t n = b->depth;                                                      \
         const int32_t zero = ((const ml_affine *)c->derived)->zero_point;                \
-        const type *x = (const type *)ml_in(c, 0) + first * b->depth;                    \
-        type *y = (type *)ml_out(c, 0) + first * b->depth;                               \
+        const type *x = (const type *)ml_in(c, 0) + first * n;                           \
+        type *y = (type *)ml_out(c, 0) + first * n;                                      \
+        type all[256], found[256];                                                       \
         (void)worker, (void)args;                                                        \
-        for (int64_t r = first; r < end; r++, x += b->depth, y += b->depth) {            \
+        for (int i = 0; i < 256; i++) all[i] = (type)i;                                  \
+        for (int64_t r = first; r < end; r++, x += n, y += n) {                          \
+            const type *from = n < 256 ? x : all;                                        \
+            type *to = n < 256 ? y : found;                                              \
             uint32_t sum = 0;                                                            \
             int32_t mantissa, shift;                                                     \
-            for (int64_t i = 0; i < b->depth; i++)                                       \
+            for (int64_t i = 0; i < n; i++)                                              \
                 sum += (uint32_t)((x[i] - zero) * (x[i] - zero));                        \
             inverse_root((int32_t)sum, &mantissa, &shift);                               \
-            for (int64_t i = 0; i < b->depth; i++) {                                     \
+            for (int64_t i = 0; i < ml_min_s64(n, 256); i++) {                           \
                 const int32_t v =                                                        \
-                    ml_multiply_quantized((FACTOR) * (x[i] - zero), mantissa, shift + (MORE)); \
-                y[i] = (type)ml_clamp_s32(v + (ZERO), LEAST, MOST);                      \
+                    ml_multiply_quantized((FACTOR) * (from[i] - zero), mantissa, shift + (MORE)); \
+                to[i] = (type)ml_clamp_s32(v + (ZERO), LEAST, MOST);                     \
             }                                                                            \
+            if (n >= 256)                                                                \
+                c->env->simd->lookup_u8((const uint8_t *)found, (const uint8_t *)x, n,   \
+                                        (uint8_t *)y);                                   \
         }                                                                                \
         return ML_OK;                                                                    \
     }

@@ -1,6 +1,6 @@
 /* scatter.c -- elements put where indices say. SCATTER_ND: slices added up in a tensor of zeros. SPARSE_TO_DENSE: single elements,
  * the last of those that meet. DYNAMIC_UPDATE_SLICE: one block, moved so far that it lies inside. */
-#include "rules/packed.h"
+#include "rules/nibbles.h"
 #include "rules/values.h"
 #include "rules/work.h"
 
@@ -206,21 +206,12 @@ static ml_status dynamic_update_slice(const ml_call *c) {
 }
 
 static ml_status dynamic_update_slice_s4(const ml_call *c) {
-    const update_blob *b = c->blob;
-    const int64_t bytes = ml_out_tensor(c, 0)->bytes;
-    const int64_t count = ml_elements(&ml_in_tensor(c, 1)->shape);
     uint8_t *y = ml_out(c, 0);
-    int64_t work = 0;
-    ml_status status = y == ml_in(c, 0) ? ML_OK : ml_copy_bytes(c, y, ml_in(c, 0), bytes);
-    if (count == 0) return status;
-    const int64_t start = update_start(c);
-    for (int64_t i = 0; i < count && status == ML_OK; i++) {
-        const int64_t at = start + ml_nest_at(&b->nest, i);
-        const int low = (int)(at & 1) * 4;
-        y[at / 2] = (uint8_t)((y[at / 2] & (0xF0 >> low)) | ml_nibble(ml_in(c, 1), i) << low);
-        status = ml_count_work(c, 1, &work);
-    }
-    return status;
+    ml_status status = ML_OK;
+    if (y != ml_in(c, 0)) status = ml_copy_bytes(c, y, ml_in(c, 0), ml_out_tensor(c, 0)->bytes);
+    if (status != ML_OK || ml_elements(&ml_in_tensor(c, 1)->shape) == 0) return status;
+    return ml_scatter_nibbles(c, &((const update_blob *)c->blob)->nest, update_start(c),
+                              ml_in(c, 1), y);
 }
 
 ML_KERNELS(scatter) = {

@@ -6,6 +6,7 @@
  * the dimension. Prepare resolves it into one slice_axis per input dimension. Values that do not bear on the shape (the begin
  * of a shrunk dimension; with `offset`, where end counts from begin, every begin) may be unknown until the run. */
 #include "rules/nest.h"
+#include "rules/nibbles.h"
 #include "rules/pick.h"
 #include "rules/values.h"
 
@@ -312,15 +313,16 @@ static ml_status pick_in_box(const ml_call *c, int64_t k, int64_t *index) {
 
 static ml_status slice(const ml_call *c) {
     const box_blob *blob = c->blob;
+    const ml_tensor *y = ml_out_tensor(c, 0);
     int64_t start = 0;
     ml_status status = ML_OK;
-    if (blob->late)
-        status = box_start(c, &ml_out_tensor(c, 0)->shape, ml_in(c, 1), ML_KERNEL_ERROR, &start);
-    if (status != ML_OK || ml_out_tensor(c, 0)->bytes == 0) return status;
+    if (y->type == ML_STRING) return ml_pick_elements(c, pick_in_box);
+    if (blob->late) status = box_start(c, &y->shape, ml_in(c, 1), ML_KERNEL_ERROR, &start);
+    if (status != ML_OK || y->bytes == 0) return status;
+    if (ml_type_bytes(y->type) == 0)
+        return ml_gather_nibbles(c, &blob->nest, start, ml_in(c, 0), ml_out(c, 0));
     return ml_nest_gather(c, &blob->nest, (const uint8_t *)ml_in(c, 0) + start, ml_out(c, 0));
 }
-
-static ml_status slice_picked(const ml_call *c) { return ml_pick_elements(c, pick_in_box); }
 
 /* REVERSE_V2 ------------------------------------------------------------------------------------------------------------- */
 
@@ -363,8 +365,8 @@ ML_KERNELS(slice) = {
      .prepare = prepare_slice,
      ML_TYPED({"x1|x2|x4|x8|x16 s32 s32 -> any", NULL, NULL, slice},
               {"x1|x2|x4|x8|x16 s64 s64 -> any", NULL, NULL, slice},
-              {"s4|string s32 s32 -> any", NULL, NULL, slice_picked},
-              {"s4|string s64 s64 -> any", NULL, NULL, slice_picked})},
+              {"s4|string s32 s32 -> any", NULL, NULL, slice},
+              {"s4|string s64 s64 -> any", NULL, NULL, slice})},
     {.abi = ML_KERNEL_ABI,
      .name = "reverse_v2",
      .blob_bytes = sizeof(ml_nest),

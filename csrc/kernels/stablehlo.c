@@ -89,14 +89,15 @@ static inline uint16_t shift_u16(uint16_t x, uint16_t bits) {
     x = (uint16_t)(bits & 8 ? x << 8 : x);
     return bits > 15 ? 0 : x;
 }
-static inline uint32_t shift_u32(uint32_t x, int32_t bits) {
-    return bits < 0 || bits > 31 ? 0 : x << bits;
+static inline uint32_t shift_u32(uint32_t x, uint32_t bits) {
+    return (uint32_t)((uint64_t)x << (bits & 31)) & (0u - (bits < 32));
 }
 #define SHIFT(suffix, unsigned_suffix, type)                                  \
     ML_BINARY(shift_left_##suffix, type, type, ML_NO_CONTEXT, shift_##unsigned_suffix(u, v))
 SHIFT(s8, u8, uint8_t)
 SHIFT(s16, u16, uint16_t)
-ML_BINARY(shift_left_s32, int32_t, int32_t, ML_NO_CONTEXT, (int32_t)shift_u32((uint32_t)u, v))
+ML_BINARY(shift_left_s32, int32_t, int32_t, ML_NO_CONTEXT,
+          (int32_t)shift_u32((uint32_t)u, (uint32_t)v))
 
 #define SAME(kind, eval) {kind " " kind " -> " kind, NULL, NULL, eval}
 #define FLOAT_ROWS(name) SAME("f32", name##_f32), SAME("f64", name##_f64), SAME("f16", name##_f16)

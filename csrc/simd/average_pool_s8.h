@@ -12,6 +12,7 @@
 #define READ_PART(p, count, sign) WIDEN_PART(p, count, sign)
 #define WRITE(p, v) NARROW(p, v)
 #define WRITE_PART(p, v, count) NARROW_PART(p, v, count)
+#define SHARES 0
 #define INITIAL(sign) SPLAT_S32(0)
 #define MERGE(total, x, sign) ADD_S32(total, x)
 #define FINISH(k, v, sign) mean(k, v)
@@ -40,6 +41,7 @@ static inline VECTOR_S32 mean(const constants *k, VECTOR_S32 sum) {
 #include "pool_tile.h"
 
 void FUNCTION(const ml_pool_args *p) {
-    if (p->height * p->width <= MOST_TAPS) pool(p);
-    else ml_average_pool_s8_scalar(p);
+    const bool few = p->n < LANES && !MASKED_S32;
+    if (few || p->height * p->width > MOST_TAPS) ml_average_pool_s8_scalar(p);
+    else pool(p);
 }

@@ -11,3 +11,8 @@
 #define BLEND(k, nw, sw, ne, se) blend_real(k, nw, sw, ne, se)
 
 #include "blend_tile.h"
+
+void FUNCTION(const ml_blend_args *p) {
+    if (p->n < LANES && !MASKED) ml_blend_f32_scalar(p);
+    else blend_pixels(p);
+}

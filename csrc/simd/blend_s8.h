@@ -32,3 +32,8 @@ static inline VECTOR_S32 blend(const constants *k, VECTOR_S32 nw, VECTOR_S32 sw,
 }
 
 #include "blend_tile.h"
+
+void FUNCTION(const ml_blend_args *p) {
+    if (p->n < LANES && !MASKED_S32) ml_blend_s8_scalar(p);
+    else blend_pixels(p);
+}

@@ -11,3 +11,8 @@
 #define BLEND(k, nw, sw, ne, se) ADD(blend_real(k, nw, sw, ne, se), SPLAT(0.5f))
 
 #include "blend_tile.h"
+
+void FUNCTION(const ml_blend_args *p) {
+    if (p->n < LANES && !MASKED_S32) ml_blend_u8_scalar(p);
+    else blend_pixels(p);
+}

@@ -6,27 +6,39 @@
 enum { LANES = 16, WIDE = 64 };
 
 /* Double word 4 i + j of the result is double word 4 j + i. */
-static inline __m512i load_wide(const uint8_t *line, int64_t at, __m512i flip, __m512i pad) {
+static inline __m512i load_wide(const uint8_t *line, int64_t at, __mmask64 there, __m512i flip,
+                                __m512i pad) {
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     if (!line) return pad;
-    return _mm512_xor_si512(_mm512_permutexvar_epi32(order, _mm512_loadu_si512(line + at)), flip);
+    const __m512i v = _mm512_maskz_loadu_epi8(there, line + at);
+    return _mm512_xor_si512(_mm512_permutexvar_epi32(order, v), flip);
 }
 
+static inline void store_part(uint32_t *y, int64_t left, __m512i v) {
+    const uint32_t there = left >= LANES ? 0xFFFF : left > 0 ? (1u << left) - 1 : 0;
+    _mm512_mask_storeu_epi32(y, (__mmask16)there, v);
+}
+
+/* As long as more is left than a narrow step does. */
 static int64_t interleave_wide(const ml_interleave_s8_args *p) {
     const __m512i flip = _mm512_set1_epi8((char)p->flip), pad = _mm512_set1_epi8((char)p->pad);
     int64_t at = 0;
-    for (; at + WIDE <= p->count; at += WIDE) {
-        const __m512i a = load_wide(p->lines[0], at, flip, pad);
-        const __m512i b = load_wide(p->lines[1], at, flip, pad);
-        const __m512i c = load_wide(p->lines[2], at, flip, pad);
-        const __m512i d = load_wide(p->lines[3], at, flip, pad);
+    for (int64_t left; (left = p->count - at) > LANES; at += WIDE) {
+        const __mmask64 there = left < WIDE ? ((__mmask64)1 << left) - 1 : ~(__mmask64)0;
+        const __m512i a = load_wide(p->lines[0], at, there, flip, pad);
+        const __m512i b = load_wide(p->lines[1], at, there, flip, pad);
+        const __m512i c = load_wide(p->lines[2], at, there, flip, pad);
+        const __m512i d = load_wide(p->lines[3], at, there, flip, pad);
         const __m512i ab = _mm512_unpacklo_epi8(a, b), cd = _mm512_unpacklo_epi8(c, d);
         const __m512i ab_high = _mm512_unpackhi_epi8(a, b), cd_high = _mm512_unpackhi_epi8(c, d);
+        const __m512i v[4] = {_mm512_unpacklo_epi16(ab, cd), _mm512_unpackhi_epi16(ab, cd),
+                              _mm512_unpacklo_epi16(ab_high, cd_high),
+                              _mm512_unpackhi_epi16(ab_high, cd_high)};
         uint32_t *y = (uint32_t *)p->y + at;
-        _mm512_storeu_si512(y, _mm512_unpacklo_epi16(ab, cd));
-        _mm512_storeu_si512(y + LANES, _mm512_unpackhi_epi16(ab, cd));
-        _mm512_storeu_si512(y + 2 * LANES, _mm512_unpacklo_epi16(ab_high, cd_high));
-        _mm512_storeu_si512(y + 3 * LANES, _mm512_unpackhi_epi16(ab_high, cd_high));
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++)
+            if (left >= WIDE) _mm512_storeu_si512(y + i * LANES, v[i]);
+            else store_part(y + i * LANES, left - i * LANES, v[i]);
     }
     return at;
 }

@@ -14,6 +14,7 @@
 #define READ_PART(p, count, sign) load_part(p, count)
 #define WRITE(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
 #define WRITE_PART(p, v, count) store_part(p, v, count)
+#define SHARES 1
 #define INITIAL(sign) _mm256_set1_epi8((sign) ? INT8_MIN : 0)
 #define MERGE(a, b, sign) ((sign) ? _mm256_max_epi8(a, b) : _mm256_max_epu8(a, b))
 #define LESSER(a, b, sign) ((sign) ? _mm256_min_epi8(a, b) : _mm256_min_epu8(a, b))
@@ -41,4 +42,7 @@ static inline void store_part(uint8_t *p, __m256i v, int count) {
 
 #include "pool_tile.h"
 
-void ml_max_pool_s8_avx2(const ml_pool_args *p) { pool(p); }
+void ml_max_pool_s8_avx2(const ml_pool_args *p) {
+    if (p->n < LANES / 2) ml_max_pool_s8_scalar(p);
+    else pool(p);
+}

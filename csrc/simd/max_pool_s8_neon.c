@@ -9,6 +9,7 @@
 #define CHANNELS uint8x16_t
 #define ELEMENT uint8_t
 #define LANES 16
+#define SHARES 1
 
 #define FLIPPED(v, sign) ((sign) ? veorq_u8(v, vdupq_n_u8(128)) : (v))
 #define READ(p, sign) FLIPPED(vld1q_u8(p), sign)
@@ -42,4 +43,7 @@ static inline void store_part(uint8_t *p, uint8x16_t v, int count) {
 
 #include "pool_tile.h"
 
-void ml_max_pool_s8_neon(const ml_pool_args *p) { pool(p); }
+void ml_max_pool_s8_neon(const ml_pool_args *p) {
+    if (p->n < LANES / 2) ml_max_pool_s8_scalar(p);
+    else pool(p);
+}

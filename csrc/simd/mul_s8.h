@@ -50,7 +50,12 @@ static bool is_byte(int32_t x) { return x >= INT8_MIN && x <= UINT8_MAX; }
 
 void FUNCTION(const ml_mul_s8_args *p) {
     const bool near = is_byte(p->a_zero) && is_byte(p->b_zero) && is_byte(p->zero);
-    if (near && p->real > 0.0f) run_any(p, multiply_real);
-    else if (!near || p->shift > 0 || p->shift < -MOST_RIGHT) ml_mul_s8_scalar(p);
+#ifdef FUSED
+    if (near && p->real > 0.0f) {
+        run_any(p, multiply_real);
+        return;
+    }
+#endif
+    if (!near || p->shift > 0 || p->shift < -MOST_RIGHT) ml_mul_s8_scalar(p);
     else run_any(p, multiply);
 }

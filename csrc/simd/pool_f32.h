@@ -1,5 +1,5 @@
 /* pool_f32.h -- windows over floats in vectors of any width: what pool_tile.h asks for, but INITIAL, MERGE(total, x, sign), and
- * TOTAL(v, count), what becomes of a total before limits, which the file that includes it has. Limits leave NaN as it is. */
+ * TOTAL(v, count), what becomes of a total before limits, and SCALAR, the plain variant, which the file that includes it has. Limits leave NaN as it is. */
 #include <stdbool.h>
 
 #include "simd.h"
@@ -22,4 +22,7 @@ static inline constants begin(const ml_pool_args *p) {
 
 #include "pool_tile.h"
 
-void FUNCTION(const ml_pool_args *p) { pool(p); }
+void FUNCTION(const ml_pool_args *p) {
+    if (p->n < LANES && !MASKED) SCALAR(p);
+    else pool(p);
+}

@@ -15,6 +15,7 @@ static inline __m256i FIRST(int64_t count) {
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), lanes);
 }
+#define MASKED 1
 #define LOAD_PART(p, count) _mm256_maskload_ps(p, FIRST(count))
 #define STORE_PART(p, v, count) _mm256_maskstore_ps(p, FIRST(count), v)
 #define SPLAT(x) _mm256_set1_ps(x)

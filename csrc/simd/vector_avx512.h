@@ -5,7 +5,8 @@
  * there. PICK(mask, a, b) is a
  * where the mask is set. FMA(a, b, c) is a b + c, FNMA(a, b, c) c - a b, rounded once where FUSED is defined. ROUND is to nearest,
  * ties to even. VECTOR_S32 is a vector of as many int32: FLOATS and NEAREST_S32 take one into the other, BITS_OF and OF_BITS leave the
- * bits as they are; sums wrap. Parts are the first `count` lanes, 1 <= count < LANES; nothing else is read or written, and they load as 0. */
+ * bits as they are; sums wrap. Parts are the first `count` lanes, 1 <= count < LANES; nothing else is read or written, and they load as 0. Where
+ * they are not MASKED they take longer than a few plain elements. */
 #ifndef ML_SIMD_VECTOR_AVX512_H
 #define ML_SIMD_VECTOR_AVX512_H
 
@@ -17,6 +18,7 @@ enum { LANES = 16 };
 #define LOAD(p) _mm512_loadu_ps(p)
 #define STORE(p, v) _mm512_storeu_ps(p, v)
 #define FIRST(count) ((__mmask16)((1u << (count)) - 1))
+#define MASKED 1
 #define LOAD_PART(p, count) _mm512_maskz_loadu_ps(FIRST(count), p)
 #define STORE_PART(p, v, count) _mm512_mask_storeu_ps(p, FIRST(count), v)
 #define SPLAT(x) _mm512_set1_ps(x)

@@ -8,6 +8,7 @@
 
 enum { LANES = 4 };
 #define VECTOR float32x4_t
+#define MASKED 0
 #define MASK uint32x4_t
 #define LOAD(p) vld1q_f32(p)
 #define STORE(p, v) vst1q_f32(p, v)

@@ -8,6 +8,7 @@
 
 #include "vector_avx2.h"
 
+#define MASKED_S32 0
 #define LOAD_S32(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
 #define STORE_S32(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
 #define LOAD_PART_S32(p, count) _mm256_maskload_epi32(p, FIRST(count))

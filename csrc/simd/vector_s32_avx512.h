@@ -11,6 +11,7 @@
 
 #include "vector_avx512.h"
 
+#define MASKED_S32 1
 #define LOAD_S32(p) _mm512_loadu_si512(p)
 #define STORE_S32(p, v) _mm512_storeu_si512(p, v)
 #define LOAD_PART_S32(p, count) _mm512_maskz_loadu_epi32(FIRST(count), p)

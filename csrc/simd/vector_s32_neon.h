@@ -13,6 +13,7 @@ static inline int32x4_t NEAREST_S32(float32x4_t a) {
     return vbslq_s32(vceqq_f32(a, a), vcvtnq_s32_f32(a), vdupq_n_s32(INT32_MIN));
 }
 
+#define MASKED_S32 0
 #define LOAD_S32(p) vld1q_s32(p)
 #define STORE_S32(p, v) vst1q_s32(p, v)
 static inline int32x4_t LOAD_PART_S32(const int32_t *p, int64_t count) {

@@ -11,6 +11,7 @@ enum { LANES = 4 };
 #define MASK __m128
 #define LOAD(p) _mm_loadu_ps(p)
 #define STORE(p, v) _mm_storeu_ps(p, v)
+#define MASKED 0
 static inline __m128 LOAD_PART(const float *p, int64_t count) {
     float lanes[4] = {0};
     memcpy(lanes, p, (size_t)count * sizeof *p);

@@ -103,6 +103,7 @@ static int32_t range_of(const ml_pool *pool, const pool_worker *worker, int32_t 
 /* Workers ------------------------------------------------------------------------------------ */
 
 static void help(ml_pool *pool, pool_worker *worker) {
+    __builtin_prefetch(&pool->work); /* comes while a block is taken */
     for (int32_t i = 0; i < pool->threads; i++) {
         const int32_t range = range_of(pool, worker, i);
         int64_t block, finished = 0;
@@ -324,10 +325,6 @@ static ml_status first_failure(ml_pool *pool, ml_error *error) {
     return status;
 }
 
-static ml_status poll(const ml_pool *pool) {
-    return pool->watch.poll ? pool->watch.poll(pool->watch.owner) : ML_OK;
-}
-
 /* The caller's part: blocks of all ranges, and a poll between them. */
 static ml_status work_along(ml_pool *pool) {
     ml_status polled = ML_OK;
@@ -335,7 +332,8 @@ static ml_status work_along(ml_pool *pool) {
     bool is_first = true;
     for (int32_t i = 0; i < pool->threads; i++)
         for (; ml_share_take(&pool->share, i, &block, &finished); finished++, is_first = false) {
-            if (!is_first && polled == ML_OK) polled = poll(pool);
+            if (!is_first && polled == ML_OK && pool->watch.poll)
+                polled = pool->watch.poll(pool->watch.owner);
             if (polled == ML_OK) run_block(pool, &pool->workers[0], block);
             else ml_share_limit(&pool->share, 0);
         }

@@ -18,6 +18,10 @@ _HAS_RANK: int = lib.ML_ROW_HAS_RANK
 _BLOCKWISE: int = lib.ML_ROW_BLOCKWISE
 VALUE_BYTES: int = ffi.sizeof("ml_slot_value")
 """What the value of a slot takes: 8 bytes of number or position, 8 of elements."""
+# Whole rows are unpacked at once: cffi takes its time for each field.
+_FILE = struct.Struct("@56x2q6i8x")
+_OPERATOR = struct.Struct("@4i16x")
+_SUBGRAPH = struct.Struct("@32x2q4i")
 _TENSOR = struct.Struct("@PqqqqPPPP4iq8i")
 _NODE = struct.Struct("@PPPPqq8i")
 # Tuples, not classes: one is made for every tensor and node that is looked at.
@@ -85,7 +89,19 @@ class File:
     What `rows` leads to (``rows.subgraphs[0].tensors[7].shape``, say) lives as long as the File, and does not keep it alive.
     """
 
-    __slots__ = ("_pointer", "_store", "_view", "data", "rows")
+    __slots__ = (
+        "_description",
+        "_pointer",
+        "_store",
+        "_view",
+        "data",
+        "n_metadata",
+        "n_operators",
+        "n_signatures",
+        "n_subgraphs",
+        "rows",
+        "version",
+    )
 
     def __init__(self, data: Array) -> None:
         """Verifies `data`, a uint8 array. Raises: ModelFormatError, ArenaError."""
@@ -97,6 +113,14 @@ class File:
         if status := lib.ml_file_new(self._pointer, len(data), out, error):
             raise _refusal(status, error, len(data))
         self.rows: Any = ffi.gc(out[0], lib.ml_file_free)
+        at, size, *counts = _FILE.unpack(ffi.buffer(self.rows))
+        self._description = at, size
+        self.n_operators: int
+        self.n_subgraphs: int
+        self.n_signatures: int
+        self.n_metadata: int
+        self.version: int
+        self.n_operators, _, self.n_subgraphs, self.n_signatures, self.n_metadata, self.version = counts
 
     @property
     def store(self) -> Store:
@@ -105,10 +129,25 @@ class File:
             self._store = Store()
         return self._store
 
+    @property
+    def description(self) -> str:
+        """The model's description."""
+        return self.text_at(*self._description)
+
     def text(self, span: Any) -> str:
         """A string of the file; bytes that are not UTF-8 read as replacement characters."""
-        at = span.at
-        return str(self._view[at : at + span.bytes], "utf-8", "replace")
+        return self.text_at(span.at, span.bytes)
+
+    def text_at(self, at: int, size: int) -> str:
+        """The same, by position and bytes."""
+        return str(self._view[at : at + size], "utf-8", "replace") if size else ""
+
+    def operators(self) -> list[tuple[int, int, int, int]]:
+        """Builtin operator, version, number of its options' table and whether custom, of every operator code."""
+        count = self.n_operators
+        if not count:
+            return []
+        return list(_OPERATOR.iter_unpack(ffi.buffer(self.rows.operators, count * _OPERATOR.size)))
 
     def span(self, at: int, size: int) -> bytes:
         """A copy of bytes of the file."""
@@ -125,16 +164,16 @@ class File:
 
     def has_metadata(self, name: str) -> bool:
         """Whether there is metadata of that name."""
-        return bool(lib.ml_file_has_metadata(self.rows, name.encode()))
+        return self.n_metadata > 0 and bool(lib.ml_file_has_metadata(self.rows, name.encode()))
 
     def metadata(self) -> list[tuple[str, bytes]]:
         """All entries of the metadata."""
-        rows = (self.rows.metadata[i] for i in range(self.rows.n_metadata))
+        rows = (self.rows.metadata[i] for i in range(self.n_metadata))
         return [(self.text(row.name), self.span(row.data.at, row.data.bytes)) for row in rows]
 
     def subgraph(self, number: int) -> SubgraphRows:
         """The rows of a subgraph."""
-        return SubgraphRows(self, self.rows.subgraphs[number])
+        return SubgraphRows(self, self.rows.subgraphs + number)
 
     def read_table(self, table: int, slots: int, at: int) -> bytes:
         """The values of a table's slots, 16 bytes each. Raises: ModelFormatError."""
@@ -149,6 +188,9 @@ class SubgraphRows:
 
     __slots__ = (
         "_file",
+        "_n_inputs",
+        "_n_outputs",
+        "_name",
         "_nodes",
         "_nodes_view",
         "_tensors",
@@ -160,8 +202,11 @@ class SubgraphRows:
 
     def __init__(self, file: File, rows: Any) -> None:
         self.rows: Any = rows
-        self.n_tensors: int = rows.n_tensors
-        self.n_nodes: int = rows.n_nodes
+        at, size, *counts = _SUBGRAPH.unpack(ffi.buffer(rows))
+        self._name = at, size
+        self.n_tensors: int
+        self.n_nodes: int
+        self.n_tensors, self.n_nodes, self._n_inputs, self._n_outputs = counts
         self._file = file
         self._tensors = rows.tensors
         self._nodes = rows.nodes
@@ -229,14 +274,14 @@ class SubgraphRows:
     @property
     def name(self) -> str:
         """The subgraph's name."""
-        return self._file.text(self.rows.name)
+        return self._file.text_at(*self._name)
 
     @property
     def inputs(self) -> Ints:
         """The subgraph's inputs."""
-        return tuple(ffi.unpack(self.rows.inputs, self.rows.n_inputs)) if self.rows.n_inputs else ()
+        return tuple(ffi.unpack(self.rows.inputs, self._n_inputs)) if self._n_inputs else ()
 
     @property
     def outputs(self) -> Ints:
         """The subgraph's outputs."""
-        return tuple(ffi.unpack(self.rows.outputs, self.rows.n_outputs)) if self.rows.n_outputs else ()
+        return tuple(ffi.unpack(self.rows.outputs, self._n_outputs)) if self._n_outputs else ()

@@ -167,6 +167,9 @@ class Shared:
             raise StateError(BUSY)
 
 
+_HOOKS = ffi.new("ml_hooks *", {"eval": lib.ml_hook_eval, "shape": lib.ml_hook_shape, "poll": lib.ml_hook_poll})[0]
+
+
 class State:
     """Owns an ml_state: the memory and the plans of one signature in use."""
 
@@ -176,14 +179,9 @@ class State:
         self._graph = graph
         self._hooks = hooks
         self._handle = ffi.new_handle(hooks)
-        table = {
-            "owner": self._handle,
-            "eval": lib.ml_hook_eval,
-            "shape": lib.ml_hook_shape,
-            "poll": lib.ml_hook_poll,
-        }
         out = ffi.new("ml_state **")
-        hooks_table = ffi.new("ml_hooks *", table)
+        hooks_table = ffi.new("ml_hooks *", _HOOKS)
+        hooks_table.owner = self._handle
         error = fresh_error()
         if lib.ml_state_new(
             graph.pointer, shared.pointer, strategy.encode(), options, cache_bytes, hooks_table, out, error
@@ -245,14 +243,14 @@ class State:
         shape = ffi.new("ml_shape *")
         return tuple(shape.dims[0 : shape.rank]) if lib.ml_state_asked(self.pointer, tensor, shape) else None
 
-    def preparing(self, *rows: Any) -> Callable[..., int]:
-        """A function that puts the plan for what was asked for in force, and memory of the caller's (`binding_rows`, given here or
-        to the function) in the place of tensors: one call into C. Its answer is for `check`.
+    def preparing(self, rows: Any, count: int) -> Callable[[], int]:
+        """A function that puts the plan for what was asked for in force, and memory of the caller's (`binding_rows`) in the place of
+        tensors: one call into C. Its answer is for `check`.
 
         The caller keeps that memory until it calls again without it and nothing is raised. Variable tensors are zeroed, unless
         the plan stays and no shape was asked for.
         """
-        return partial(lib.ml_state_prepare, self.pointer, *rows)
+        return partial(lib.ml_state_prepare, self.pointer, rows, count)
 
     def _plan(self, function: Callable[..., int], *arguments: Any) -> Plan | None:
         out = ffi.new("ml_plan **")

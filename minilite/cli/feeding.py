@@ -104,11 +104,15 @@ def _members(path: str) -> list[str]:
 
 def set_inputs(interpreter: Interpreter, given: dict[int, Reading], seed: int) -> None:
     """Fills all inputs of an interpreter that is allocated."""
+    for index, reading in given.items():
+        interpreter.set_tensor(index, reading.array)
+    rest = [detail for detail in interpreter.get_input_details() if detail["index"] not in given]
+    if not rest:
+        return  # numpy.random takes long to import
     rng = np.random.default_rng(seed)
-    for detail in interpreter.get_input_details():
-        index = detail["index"]
-        kind = interpreter.model.subgraphs[0].tensors[index].type
-        interpreter.set_tensor(index, given[index].array if index in given else random_value(detail, kind, rng))
+    for detail in rest:
+        kind = interpreter.model.subgraphs[0].tensors[detail["index"]].type
+        interpreter.set_tensor(detail["index"], random_value(detail, kind, rng))
 
 
 def random_value(detail: TensorDetails, kind: TensorType, rng: np.random.Generator) -> Array:

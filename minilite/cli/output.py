@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
 import time
@@ -10,9 +11,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-_WIDTH = 100
-_SLOW, _PAUSE = 1.0, 0.1
-"""Seconds before anything is said of work that goes on, and between two lines about it."""
+_WIDTH, _LEAST = 100, 40
+_SLOW, _PAUSE = 1.0, 0.25
+"""Seconds before anything is said of work that goes on, and until it is said anew."""
 T = TypeVar("T")
 
 
@@ -20,7 +21,7 @@ def width() -> int:
     """Characters of a line: the terminal's, or what COLUMNS says; 100 where there is neither."""
     import shutil  # long to import
 
-    return shutil.get_terminal_size((_WIDTH, 24)).columns
+    return max(_LEAST, shutil.get_terminal_size((_WIDTH, 24)).columns or _WIDTH)  # some terminals say 0
 
 
 def print_json(facts: Mapping[str, Any]) -> None:
@@ -49,21 +50,44 @@ def _plain(value: Any) -> Any:
 
 def progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
     """The items; while they take long, a line on stderr says how far they are, if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield from items
-        return
-    started = said = time.monotonic()
-    shown = False
-    try:
+    with working(what) as said:
         for number, item in enumerate(items):
-            now = time.monotonic()
-            if now - started > _SLOW and now - said > _PAUSE:
-                left = (now - started) / max(number, 1) * (total - number)
-                sys.stderr.write(f"\r\x1b[K{what} {number} of {total}, {left:.0f} s left"[: width() + 4])
-                sys.stderr.flush()
-                said, shown = now, True
+            said[0] = f"{what} {number + 1} of {total}"
             yield item
+
+
+@contextlib.contextmanager
+def working(what: str) -> Iterator[list[str]]:
+    """While what is done takes long, a line on stderr says what it is and since when, if that is a terminal; then it is wiped away.
+
+    Gives a list of the one text that is shown, which may be changed meanwhile.
+    """
+    said = [what]
+    if not sys.stderr.isatty():
+        yield said
+        return
+    import threading  # long to import
+
+    done = threading.Event()
+    thread = threading.Thread(target=tick, args=(done, said), daemon=True)
+    thread.start()
+    try:
+        yield said
     finally:
-        if shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+        done.set()
+        thread.join()
+
+
+def tick(done: Any, said: list[str]) -> None:
+    """Shows the text and the seconds since the call, after the first, until `done` is set; then wipes it away."""
+    started = time.monotonic()
+    if done.wait(_SLOW):
+        return
+    while True:
+        text = f"{said[0]}, {time.monotonic() - started:.0f} s"
+        sys.stderr.write(f"\r\x1b[K{text[: width() - 1]}")
+        sys.stderr.flush()
+        if done.wait(_PAUSE):
+            break
+    sys.stderr.write("\r\x1b[K")
+    sys.stderr.flush()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from minilite.cli import arguments
 from minilite.cli.arguments import UsageError
-from minilite.cli.output import print_json, progress, width
+from minilite.cli.output import print_json, progress, width, working
 from minilite.errors import InputError
 from minilite.format.metadata import Metadata
 from minilite.format.reader import load_model
@@ -83,10 +83,11 @@ def execute(options: argparse.Namespace) -> None:
         _compare(options)
         return
     started = time.process_time()
-    if options.problem is not None:
-        title, made = Path(options.problem).name, _problem(options)
-    else:
-        title, made = Path(options.model).name, _offline(options) if options.write_offline else _model(options)
+    with working("planning"):
+        if options.problem is not None:
+            title, made = Path(options.problem).name, _problem(options)
+        else:
+            title, made = Path(options.model).name, _offline(options) if options.write_offline else _model(options)
     spent = time.process_time() - started
     if options.json:
         print_json(_facts(options, made, spent))

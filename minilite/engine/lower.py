@@ -96,9 +96,7 @@ def _traits(code: int, version: int) -> int:
 
 def _traits_of(file: File) -> list[int]:
     """What the nodes of each of a file's operator codes hang on."""
-    rows = file.rows.operators
-    codes = [rows[i] for i in range(file.rows.n_operators)]
-    return [0 if row.custom else _traits(row.op, row.version) for row in codes]
+    return [0 if custom else _traits(op, version) for op, version, _, custom in file.operators()]
 
 
 @functools.cache

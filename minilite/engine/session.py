@@ -60,7 +60,7 @@ class Session:
         self.ready: bool = False
         self._root = root
         self._ask, self._asked_of = self.state.asking()
-        self._prepare, self._prepare_bound = self.state.preparing(*UNBOUND.rows), self.state.preparing()
+        self._prepare = self.state.preparing(*UNBOUND.rows)
         self._asks = 0  # counts what was asked for since: other threads may ask while tensors are allocated
         self._allocated = False  # a plan is in force
         self._bound_asked = self._bound = UNBOUND
@@ -143,7 +143,7 @@ class Session:
             asks, wanted = self._asks, self._bound_asked
             if self._owners:
                 self._owners.clear()
-            if failed := self._prepare() if wanted is UNBOUND else self._prepare_bound(*wanted.rows):
+            if failed := self._prepare() if wanted is UNBOUND else self.state.preparing(*wanted.rows)():
                 self.state.check(failed)
             self._bound = wanted
             self.released = False

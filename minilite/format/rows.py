@@ -56,8 +56,8 @@ class Rows(_Base[_T]):
 
     __slots__ = ("_made",)
 
-    def __init__(self, count: int) -> None:
-        self._made: list[_T | None] = [None] * count
+    _made: list[_T | None]
+    """Each from its first look on."""
 
     def _make(self, number: int) -> _T:
         raise NotImplementedError
@@ -102,7 +102,7 @@ class Tensors(Rows[Tensor]):
     __slots__ = ("_rows", "_tables")
 
     def __init__(self, rows: SubgraphRows, tables: Tables) -> None:
-        super().__init__(rows.n_tensors)
+        self._made = [None] * rows.n_tensors
         self._rows = rows
         self._tables = tables
 
@@ -145,7 +145,7 @@ class Nodes(Rows[Node]):
     __slots__ = ("_rows", "_tables")
 
     def __init__(self, rows: SubgraphRows, tables: Tables) -> None:
-        super().__init__(rows.n_nodes)
+        self._made = [None] * rows.n_nodes
         self._rows = rows
         self._tables = tables
 
@@ -169,7 +169,7 @@ class Subgraphs(Rows[Subgraph]):
     __slots__ = ("_tables", "file")
 
     def __init__(self, file: File) -> None:
-        super().__init__(file.rows.n_subgraphs)
+        self._made = [None] * file.n_subgraphs
         self.file: File = file
         self._tables = Tables(file)
 
@@ -185,7 +185,7 @@ class Signatures(Rows[Signature]):
     __slots__ = ("_file",)
 
     def __init__(self, file: File) -> None:
-        super().__init__(file.rows.n_signatures)
+        self._made = [None] * file.n_signatures
         self._file = file
 
     def _make(self, number: int) -> Signature:
@@ -199,9 +199,8 @@ class FileMetadata(Metadata):
     __slots__ = ("_file",)
 
     def __init__(self, file: File) -> None:
-        super().__init__()
         self._file = file
-        self._entries = self._files = None
+        self._entries = self._files = self._about = None
 
     def _all(self) -> Mapping[str, bytes]:
         if self._entries is None:
@@ -226,5 +225,5 @@ class FileMetadata(Metadata):
 
 def model_of(file: File) -> Model:
     """The Model that a file holds."""
-    found = file.rows.version, file.text(file.rows.description), Subgraphs(file), Signatures(file), FileMetadata(file)
+    found = file.version, file.description, Subgraphs(file), Signatures(file), FileMetadata(file)
     return Model._make(found)

@@ -15,7 +15,7 @@ from support.metadata import passing
 
 from minilite._native import strategies
 from minilite.cli import main, output, parsers
-from minilite.cli.output import progress
+from minilite.cli.output import progress, tick, working
 
 COMMAND = [sys.executable, "-m", "minilite"]
 
@@ -120,32 +120,52 @@ class Terminal:
         pass
 
 
-def test_long_work_says_how_far_it_is_and_wipes_it_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
-    terminal = Terminal()
+class Moments:
+    """An event that is set at the last of some moments, a second apart."""
+
+    def __init__(self, moments: int, now: list[float]) -> None:
+        self.left = moments
+        self.now = now
+
+    def wait(self, seconds: float) -> bool:
+        self.now[0] += 1
+        self.left -= 1
+        return self.left == 0
+
+
+def test_long_work_says_what_it_does_and_wipes_it_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, terminal = [0.0], Terminal()
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(sys, "stderr", terminal)
-    seen = []
-    for item in progress(range(10), "run", 10):
-        now[0] += 0.5
-        seen.append(item)
-    assert seen == list(range(10))
-    assert "run 4 of 10, 3 s left" in terminal.text
-    assert "run 2 of 10" not in terminal.text  # short work says nothing
-    assert terminal.text.endswith("\r\x1b[K")
-    terminal.text = ""
-    for _ in progress(range(10), "run", 10):
-        pass
-    assert terminal.text == ""
+    tick(Moments(1, now), ["run 1 of 2"])
+    assert terminal.text == ""  # short work says nothing
+    tick(Moments(4, now), ["run 1 of 2"])
+    assert terminal.text == "".join(f"\r\x1b[Krun 1 of 2, {s} s" for s in (1, 2, 3)) + "\r\x1b[K"
+
+
+def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal, shown = Terminal(), []
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(output, "tick", lambda done, said: (done.wait(), shown.append(said[0])))
+    assert list(progress("abc", "letter", 3)) == list("abc")
+    assert shown == ["letter 3 of 3"]
+    with pytest.raises(KeyboardInterrupt), working("planning"):
+        raise KeyboardInterrupt
+    assert shown[1:] == ["planning"]
     monkeypatch.setattr(terminal, "isatty", lambda: False)
-    for _ in progress(range(10), "run", 10):
-        now[0] += 5
+    assert list(progress("abc", "letter", 3)) == list("abc")
+    assert len(shown) == 2
     assert terminal.text == ""
 
 
 def test_the_width_is_what_columns_says_else_100(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "77")
     assert output.width() == 77
+    monkeypatch.setenv("COLUMNS", "1")
+    assert output.width() == 40
+    monkeypatch.delenv("COLUMNS")
+    monkeypatch.setattr("shutil.get_terminal_size", lambda fallback: os.terminal_size((0, 0)))
+    assert output.width() == 100
 
 
 def test_interrupted_commands_say_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,6 +71,20 @@ def test_random_windows(kind: str, per_channel: bool) -> None:
         layer.check(tolerance=TOLERANCE)
 
 
+@pytest.mark.parametrize(("kind", "per_channel"), [*KINDS, ("f32 s8 f32", True)])
+@pytest.mark.parametrize("multiplier", [1, 2])
+def test_lines_in_several_stretches(multiplier: int, kind: str, per_channel: bool) -> None:
+    """Lines of more columns than are interleaved at a time, whose edges lie in the first stretch and the last."""
+    for seed, (kernel, stride, dilation) in enumerate((((3, 3), 1, 1), ((3, 3), 2, 1), ((5, 5), 1, 1), ((2, 4), 1, 3))):
+        for padding in ("SAME", "VALID"):
+            layer = Layer(
+                OP, kind, (2, 9, 201, 64 // multiplier), (1, *kernel, 64),
+                options(padding, (stride, stride), (1, dilation), multiplier), per_channel=per_channel, seed=seed, version=6,
+            )  # fmt: skip
+            tolerance = 1e-6 * float(np.abs(layer.run()).max()) if kind == "f32 s8 f32" else TOLERANCE
+            layer.check(tolerance=tolerance)
+
+
 @pytest.mark.parametrize(("kind", "per_channel"), KINDS)
 @pytest.mark.parametrize("channels", [1, 16, 130])
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])

@@ -231,6 +231,14 @@ def test_logical(op: str) -> None:
             OneNode(op, [rng.random(shape) < share, const(axes)], {"keep_dims": False}).check()
 
 
+@pytest.mark.parametrize("axes", [[0], [1], [0, 1]])
+def test_any_byte_but_0_is_true(axes: list[int]) -> None:
+    x = np.array([[2, 255, 0, 0, 128], [4, 255, 7, 0, 0]], np.uint8)
+    for op, of in (("REDUCE_ANY", np.any), ("REDUCE_ALL", np.all)):
+        y = OneNode(op, [x.view(np.bool_), const(axes)], {"keep_dims": False}).run()
+        np.testing.assert_array_equal(y.view(np.uint8), of(x != 0, axis=tuple(axes)))
+
+
 def test_scales_that_differ() -> None:
     x = quantized(np.zeros((2, 3), np.int16), 0.5, 0)
     node = OneNode("REDUCE_MAX", [x, const([0])], {"keep_dims": False}, quantization=Quantization((1.0,), (0,)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.cases import Case
 from support.compare import REFERENCE, check
-from support.node import OneNode, const, counting, values
+from support.node import Given, OneNode, const, counting, values
 
 import minilite
 from minilite.errors import KernelError, ShapeError, UnsupportedOpError
@@ -248,6 +249,18 @@ def test_slice(begin: Any, size: Any, known: Any) -> None:
     expected = X[begin[0] : ends[0], begin[1] : ends[1]]
     result = OneNode("SLICE", [X, *entries]).check(oracle=oracle(expected, all(known)))
     np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_slices_of_nibbles(known: bool) -> None:
+    """Runs that begin in either half of a byte, longer and shorter than one."""
+    x = values(np.random.default_rng(6), "s4", (5, 7, 3))
+    for begin in itertools.product((0, 1, 2), (0, 1, 3), (0, 1)):
+        for size in ((1, 1, 1), (2, 3, 1), (3, 2, 2), (1, 4, 2)):
+            start = const(begin) if known else np.array(begin, np.int32)
+            y = OneNode("SLICE", [Given(x, kind="s4"), start, const(size)], kind="s4").run()
+            expected = x[tuple(slice(b, b + n) for b, n in zip(begin, size, strict=True))]
+            np.testing.assert_array_equal(y, expected)
 
 
 @pytest.mark.parametrize(

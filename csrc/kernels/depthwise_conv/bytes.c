@@ -1,9 +1,7 @@
 /* bytes.c -- depthwise sums of bytes.
  *
  * The lines that a window sees are interleaved in groups (interleave_s8), with padding on both sides, so that all pixels of a
- * line of output are alike. Bytes stay as they are, unsigned: sums begin with what their zero point makes of the weights.
- * Weights less theirs may need 9 bits; where the level's groups are of bytes they are packed as sums of `parts` bytes, and
- * each part meets the lines anew.
+ * line of output are alike; as many columns at a time as stay near. Bytes stay as they are, unsigned: sums begin with what their zero point makes of the weights.
  *
  * An image one pixel wide has each of its lines interleaved with those below it, once for all: then it is a line of pixels whose
  * groups lie side by side. */
@@ -15,98 +13,14 @@ enum {
     PIXELS = 16,
     FREE_COLUMNS = 64,
     LEAST_HEIGHT = 4, /* of an upright image's output */
-    NEAR_GROUPS = 8192
+    NEAR_GROUPS = 6144 /* that are interleaved at a time */
 };
-
-/* How weights are packed. */
-typedef struct form {
-    int64_t group;  /* lines in one */
-    int64_t groups; /* of a window */
-    int64_t parts;
-    int64_t
-        shifts; /* lines of output that groups serve one after the other: weights are packed for each */
-} form;
-
-static form form_of(const ml_call *c) {
-    const depthwise_blob *blob = c->blob;
-    const int32_t zero = ((const ml_weighted *)c->derived)->w_zero;
-    form f = {.group = c->env->simd->depthwise_s8_group, .parts = 1};
-    f.groups = (blob->window.y.size + f.group - 1) / f.group;
-    /* Of u8 less 0 the largest takes three parts: 255 = 127 + 127 + 1. */
-    if (f.group == 4 && zero != 0) f.parts = zero == -128 ? 3 : 2;
-    const ml_window_axis *y = &blob->window.y;
-    f.shifts = y->dilation == 1 ? (f.group * f.groups - y->size) / y->stride + 1 : 1;
-    return f;
-}
-
-/* Weight `i` less its zero point, u8 counted from 128. */
-static int32_t weight(const ml_call *c, const void *weights, int64_t i) {
-    const int32_t type = ml_input(c, 1)->type, zero = ((const ml_weighted *)c->derived)->w_zero;
-    if (type == ML_S4) return ml_nibble(weights, i) - zero;
-    if (type == ML_S8) return ((const int8_t *)weights)[i] - zero;
-    return ((const uint8_t *)weights)[i] - 128 - zero;
-}
-
-/* Part `part` of a weight: as much as a byte holds of what the parts before left. */
-static int8_t part_of(int32_t w, int64_t part) {
-    for (; part > 0; part--) w -= ml_clamp_s32(w, INT8_MIN, INT8_MAX);
-    return (int8_t)ml_clamp_s32(w, INT8_MIN, INT8_MAX);
-}
-
-/* The weights of tap `tap` of a group whose first line is the window's line `first`: channels from `channel` on, each with one
- * byte, or int16, a line. */
-static void pack_tap(const ml_call *c, const form *f, int64_t part, int64_t first, int64_t tap,
-                     int64_t channel, void *to) {
-    const depthwise_blob *blob = c->blob;
-    const ml_window *w = &blob->window;
-    const void *weights = ml_value(c, 1);
-    const int64_t n = blob->outputs;
-    for (int64_t i = 0; i < ML_PANEL_DEPTHWISE; i++)
-        for (int64_t k = 0; k < f->group; k++) {
-            const int64_t line = first + k, o = channel + i;
-            const bool there = line >= 0 && line < w->y.size && o < n;
-            const int32_t value = there ? weight(c, weights, (line * w->x.size + tap) * n + o) : 0;
-            if (f->group == 4) ((int8_t *)to)[i * 4 + k] = part_of(value, part);
-            else ((int16_t *)to)[i * 2 + k] = (int16_t)value;
-        }
-}
-
-/* All panels for lines of output that see the groups' lines from line `shift` on. */
-static char *pack_panels(const ml_call *c, const form *f, int64_t shift, char *to) {
-    const depthwise_blob *blob = c->blob;
-    for (int64_t channel = 0; channel < blob->outputs; channel += ML_PANEL_DEPTHWISE)
-        for (int64_t part = 0; part < f->parts; part++)
-            for (int64_t first = -shift; first < f->groups * f->group - shift; first += f->group)
-                for (int64_t tap = 0; tap < blob->window.x.size; tap++) {
-                    pack_tap(c, f, part, first, tap, channel, to);
-                    to += 4 * ML_PANEL_DEPTHWISE;
-                }
-    return to;
-}
-
-/* Panels for each shift, and behind them the sum of each channel's weights. */
-int64_t ml_depthwise_pack_bytes(const ml_call *c, void *to) {
-    const depthwise_blob *blob = c->blob;
-    const ml_window *w = &blob->window;
-    const form f = form_of(c);
-    const int64_t n = blob->outputs, taps = (int64_t)w->y.size * w->x.size,
-                  bytes = ml_depthwise_packed_bytes(c, f.groups * f.parts * f.shifts);
-    if (!to || bytes < 0) return bytes < 0 ? bytes : bytes + n * (int64_t)sizeof(int32_t);
-    char *next = to;
-    for (int64_t shift = 0; shift < f.shifts; shift++)
-        next = pack_panels(c, &f, shift * w->y.stride, next);
-    uint32_t *sums = (uint32_t *)(void *)next;
-    memset(sums, 0, (size_t)n * sizeof *sums);
-    for (int64_t tap = 0; tap < taps; tap++)
-        for (int64_t o = 0; o < n; o++) sums[o] += (uint32_t)weight(c, ml_value(c, 1), tap * n + o);
-    return bytes + n * (int64_t)sizeof(int32_t);
-}
 
 /* Where the parts of a worker's scratch lie, and what is in them. */
 typedef struct layout {
-    form form;
+    depthwise_groups form;
     int64_t columns; /* of an interleaved line, with padding */
-    int64_t before; /* columns of padding in front */
+    int64_t chunk; /* pixels whose columns are interleaved at a time */
     bool alone; /* pixels are computed one by one, each from columns that are put together for it */
     int64_t
         height; /* pixels of an image one pixel wide that are computed at a time; 0: it is none */
@@ -122,7 +36,7 @@ typedef struct layout {
 } layout;
 
 /* Lines of an upright image from which a group begins, for so many pixels. */
-static int64_t group_starts(const form *f, const ml_window_axis *y, int64_t pixels) {
+static int64_t group_starts(const depthwise_groups *f, const ml_window_axis *y, int64_t pixels) {
     return (pixels - 1) * y->stride + (f->groups - 1) * f->group + 1;
 }
 
@@ -133,19 +47,26 @@ static int64_t height_of(const depthwise_blob *blob) {
     return ml_min_s64(y->out, LEAST_HEIGHT + NEAR_GROUPS / blob->outputs / y->stride);
 }
 
+/* Of a line of output, parts of about equal size, whose pixels make whole tiles; lines of many channels are one. */
+static int64_t chunk_of(const ml_window_axis *x, int64_t extent, int64_t column) {
+    const int64_t most = (NEAR_GROUPS / column - extent) / x->stride + 1;
+    if (most < PIXELS || most >= x->out) return x->out;
+    const int64_t parts = (x->out + most - 1) / most;
+    return ml_min_s64(ml_round_up((x->out + parts - 1) / parts, 8), x->out);
+}
+
 static layout lay_out(const ml_call *c) {
     const depthwise_blob *blob = c->blob;
     const ml_window_axis *x = &blob->window.x;
     const int64_t n = blob->outputs, extent = (int64_t)(x->size - 1) * x->dilation + 1;
-    layout l = {.form = form_of(c), .before = x->before, .height = height_of(blob)};
-    l.columns =
-        ml_max_s64((int64_t)x->before + x->in, ml_max_s64(x->out - 1, 0) * x->stride + extent);
-    l.alone = l.columns > 2 * (int64_t)x->in + FREE_COLUMNS;
-    if (l.alone) l.columns = x->in, l.before = 0;
+    const int64_t all = ml_max_s64(x->out - 1, 0) * x->stride + extent;
+    layout l = {.form = ml_depthwise_groups(c), .height = height_of(blob)};
+    l.alone = ml_max_s64((int64_t)x->before + x->in, all) > 2 * (int64_t)x->in + FREE_COLUMNS;
+    l.chunk = ml_max_s64(l.alone ? x->out : chunk_of(x, extent, l.form.groups * n), 1);
+    l.columns = l.alone ? x->in : (l.chunk - 1) * x->stride + extent;
     l.channels = ml_max_s64(ml_min_s64(n, CHANNELS), 1);
-    l.pixels =
-        l.alone ? 1
-                : ml_min_s64(CHANNELS * PIXELS / l.channels / 8 * 8, l.height ? l.height : x->out);
+    l.pixels = l.alone ? 1 : l.height ? l.height : l.chunk;
+    if (l.pixels > PIXELS) l.pixels = ml_min_s64(CHANNELS * PIXELS / l.channels / 8 * 8, l.pixels);
     int64_t groups = l.form.groups;
     int64_t narrow = blob->multiplier > 1 ? 4 * (int64_t)x->in * blob->window.channels : 0;
     l.lines = ml_round_up(groups * l.form.parts * (int64_t)sizeof(void *), 64);
@@ -177,32 +98,60 @@ typedef struct work {
     int32_t zero; /* the input's zero point, flipped */
     uint32_t *start; /* of sums */
     int32_t limit; /* of sums on either side, 0: not known */
+    bool is_padded; /* whole lines have their padding, which stays */
     const ml_slices *slices; /* of a hybrid */
 } work;
 
 static void fill_columns(const work *k, uint32_t *to, int64_t columns) {
-    const uint32_t pad = (uint32_t)k->zero * (k->l.form.group == 4 ? 0x01010101u : 0x00010001u);
-    for (int64_t i = 0; i < columns * k->blob->outputs; i++) to[i] = pad;
+    const ml_interleave_s8_args outside = {
+        .count = columns * k->blob->outputs, .pad = k->zero, .y = to};
+    if (columns > 0) k->c->env->simd->interleave_s8(&outside);
 }
 
-/* Interleaves the lines from `first` on of a batch, between their columns of padding. */
-static void interleave_lines(const work *k, int64_t batch, int64_t first) {
+/* The columns that some pixels see: of padding, of the input from `first` on, of padding. */
+typedef struct columns_seen {
+    int64_t left;
+    int64_t first;
+    int64_t inside;
+    int64_t right;
+} columns_seen;
+
+static columns_seen columns_of(const work *k, int64_t ox, int64_t pixels) {
+    const ml_window_axis *x = &k->blob->window.x;
+    if (k->l.alone) return (columns_seen){.inside = x->in};
+    const int64_t start = ox * x->stride - x->before;
+    const int64_t columns = (pixels - 1) * x->stride + (int64_t)(x->size - 1) * x->dilation + 1;
+    columns_seen s = {.left = ml_min_s64(ml_max_s64(-start, 0), columns)};
+    s.first = start + s.left;
+    s.inside = ml_max_s64(ml_min_s64(columns - s.left, x->in - s.first), 0);
+    s.right = columns - s.left - s.inside;
+    return s;
+}
+
+/* Interleaves what `pixels` pixels from `ox` on see of the lines from `top` on of a batch. */
+static void interleave_lines(work *k, int64_t batch, int64_t top, int64_t ox, int64_t pixels) {
     const ml_window *w = &k->blob->window;
-    const int64_t n = k->blob->outputs, count = (int64_t)w->x.in * w->channels,
-                  multiplier = k->blob->multiplier;
-    uint32_t *to = (uint32_t *)(void *)(k->scratch + k->l.lines) + k->l.before * n;
+    const int64_t n = k->blob->outputs, line = (int64_t)w->x.in * w->channels;
+    const int64_t multiplier = k->blob->multiplier;
+    const columns_seen seen = columns_of(k, ox, pixels);
+    const uint8_t *x = k->x + batch * k->x_batch + seen.first * w->channels;
+    uint32_t *to = (uint32_t *)(void *)(k->scratch + k->l.lines);
     void *narrow = k->scratch + k->l.narrow;
     for (int64_t g = 0; g < k->l.form.groups; g++, to += k->l.columns * n) {
-        ml_interleave_s8_args a = {
-            .count = count, .flip = k->flip, .pad = k->zero, .y = multiplier > 1 ? narrow : to};
+        ml_interleave_s8_args a = {.count = seen.inside * w->channels,
+                                   .flip = k->flip,
+                                   .pad = k->zero,
+                                   .y = multiplier > 1 ? narrow : to + seen.left * n};
         for (int64_t i = 0; i < k->l.form.group; i++) {
-            const int64_t y = first + (g * k->l.form.group + i) * w->y.dilation;
-            const bool there = y >= 0 && y < w->y.in;
-            a.lines[i] = there ? k->x + batch * k->x_batch + y * count : NULL;
+            const int64_t y = top + (g * k->l.form.group + i) * w->y.dilation;
+            a.lines[i] = y >= 0 && y < w->y.in ? x + y * line : NULL;
         }
+        if (!k->is_padded) fill_columns(k, to, seen.left);
         k->c->env->simd->interleave_s8(&a);
-        if (multiplier > 1) ml_depthwise_repeat(narrow, count, multiplier, to);
+        if (multiplier > 1) ml_depthwise_repeat(narrow, a.count, multiplier, to + seen.left * n);
+        if (!k->is_padded) fill_columns(k, to + (seen.left + seen.inside) * n, seen.right);
     }
+    k->is_padded = pixels == w->x.out;
 }
 
 /* The same of an upright image: what `count` pixels from `first` on see, lines and all that stand below each. */
@@ -259,23 +208,16 @@ static void fill_start(work *k) {
     k->limit = ml_limit_of((const int32_t *)start, n, taps);
 }
 
-/* A hybrid has a zero point and a scale a batch; columns of padding stay for all lines of one. */
+/* A hybrid has a zero point and a scale a batch. */
 static void begin_batch(work *k, int64_t batch) {
     const layout *l = &k->l;
-    const int64_t n = k->blob->outputs, behind = l->before + k->blob->window.x.in;
-    if (k->slices) {
-        float *scales = (float *)(void *)(k->scratch + l->scales);
-        for (int64_t i = 0; i < l->pixels; i++) scales[i] = k->slices->scales[batch];
-        k->zero = -k->slices->factors[batch];
-        k->start = (uint32_t *)(void *)(k->scratch + l->start);
-        fill_start(k);
-    }
-    if (l->alone || l->height) return;
-    uint32_t *line = (uint32_t *)(void *)(k->scratch + l->lines);
-    for (int64_t g = 0; g < l->form.groups; g++, line += l->columns * n) {
-        fill_columns(k, line, l->before);
-        fill_columns(k, line + behind * n, l->columns - behind);
-    }
+    if (!k->slices) return;
+    float *scales = (float *)(void *)(k->scratch + l->scales);
+    for (int64_t i = 0; i < l->pixels; i++) scales[i] = k->slices->scales[batch];
+    k->zero = -k->slices->factors[batch];
+    k->start = (uint32_t *)(void *)(k->scratch + l->start);
+    k->is_padded = false;
+    fill_start(k);
 }
 
 /* Points at the lines, once for each part. */
@@ -345,23 +287,24 @@ static ml_status lines_bytes(const ml_call *c, int64_t first, int64_t end, int32
     a.packed_panel = tap * a.height;
     const int64_t shift_bytes = ml_depthwise_packed_bytes(c, a.height);
     point(&k);
-    for (int64_t line = first, before = -1, held = 0, count = 1; line < end; line += count) {
-        const int64_t batch = line / w->y.out;
-        if (batch != before) begin_batch(&k, batch);
+    for (int64_t line = first, before = -1, count; line < end; line += count) {
+        const int64_t batch = line / w->y.out, at = line % w->y.out;
+        const int64_t left = ml_min_s64(end - line, w->y.out - at);
+        if (batch != before) begin_batch(&k, before = batch);
         if (k.l.height) {
-            count = ml_min_s64(ml_min_s64(end, (batch + 1) * w->y.out) - line, k.l.height);
-            interleave_upright(&k, batch, line % w->y.out, count);
+            count = ml_min_s64(left, k.l.height);
+            interleave_upright(&k, batch, at, count);
             sum_pixels(&k, &a, line, count, c->packed);
-            before = batch;
             continue;
         }
-        if (batch != before || line - held >= k.l.form.shifts) {
-            held = line;
-            interleave_lines(&k, batch, line % w->y.out * w->y.stride - w->y.before);
+        count = ml_min_s64(left, k.l.form.shifts);
+        for (int64_t ox = 0, pixels; ox < w->x.out; ox += pixels) {
+            pixels = ml_min_s64(k.l.chunk, w->x.out - ox);
+            interleave_lines(&k, batch, at * w->y.stride - w->y.before, ox, pixels);
+            for (int64_t i = 0; i < count; i++)
+                sum_pixels(&k, &a, (line + i) * w->x.out + ox, pixels,
+                           (const char *)c->packed + i * shift_bytes);
         }
-        before = batch;
-        sum_pixels(&k, &a, line * w->x.out, w->x.out,
-                   (const char *)c->packed + (line - held) * shift_bytes);
     }
     return ML_OK;
 }

@@ -46,6 +46,16 @@ int64_t ml_depthwise_slices_bytes(const depthwise_blob *blob);
 int64_t ml_depthwise_pack_floats(const ml_call *c, void *to);
 int64_t ml_depthwise_pack_bytes(const ml_call *c, void *to);
 
+/* How weights of bytes are packed. */
+typedef struct depthwise_groups {
+    int64_t group;  /* lines in one */
+    int64_t groups; /* of a window */
+    int64_t parts;  /* bytes whose sum is a weight */
+    int64_t
+        shifts; /* lines of output that groups serve one after the other: weights are packed for each */
+} depthwise_groups;
+depthwise_groups ml_depthwise_groups(const ml_call *c);
+
 /* Evals; lines of output are items of work, `unit` of which are worth doing together. */
 ml_status ml_depthwise_floats(const ml_call *c);
 ml_status ml_depthwise_bytes(const ml_call *c);

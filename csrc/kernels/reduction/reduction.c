@@ -229,10 +229,22 @@ static int32_t finished(int64_t product, int64_t count, int32_t mantissa, int32_
 PROD_QUANTIZED(s8, int8_t)
 PROD_QUANTIZED(s16, int16_t)
 
-#define EITHER(a, b) ((uint8_t)((a) | ((b) != 0)))
-#define BOTH(a, b) ((uint8_t)((a) & ((b) != 0)))
-PLAIN(any_b8, uint8_t, 0, EITHER)
-PLAIN(all_b8, uint8_t, 1, BOTH)
+/* Truth values, of which any byte but 0 is one: their largest, or their smallest. */
+static ml_status bytes_to_truth(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                                void *args) {
+    uint8_t *y = ml_out(c, 0);
+    (void)worker, (void)args;
+    for (int64_t i = first; i < end; i++) y[i] = y[i] != 0;
+    return ML_OK;
+}
+#define TRUTH(name, bytes)                                                                  \
+    static ml_status name(const ml_call *c) {                                               \
+        const ml_status status = bytes(c);                                                  \
+        if (status != ML_OK) return status;                                                 \
+        return ml_in_blocks(c, ((const ml_reduce *)c->blob)->outputs, 1, bytes_to_truth, NULL); \
+    }
+TRUTH(any_b8, max_u8)
+TRUTH(all_b8, min_u8)
 
 #define REDUCTION(kernel_name, prepare_fn, ...)                                  \
     {.abi = ML_KERNEL_ABI, .name = (kernel_name), ML_PARAMS_OF(reduce_params),   \
