@@ -94,7 +94,7 @@ def test_on_aarch64(tmp_path: pathlib.Path) -> None:
     every = walked(run(emulator, "-cpu", "max", tmp_path / "walk"))
     assert list(every) == ["scalar", *LEVELS]
     assert all(every.values()), every
-    assert list(walked(run(emulator, "-cpu", "cortex-a72", tmp_path / "walk"))) == ["scalar", "neon"]
+    assert run(emulator, "-cpu", "cortex-a72", tmp_path / "walk", "levels").split() == ["scalar", "neon"]
 
 
 def test_the_core_compiles_for_aarch64(tmp_path: pathlib.Path) -> None:
