@@ -12,8 +12,9 @@ enum { LANES = 4, WIDE = 4 /* vectors */ };
 #define INLINE __attribute__((always_inline)) static inline
 
 typedef struct column_block {
-    int32x4_t bias, mantissas, left,
-        right; /* left and right: shifts of 0 or above, of 0 or below */
+    int32x4_t bias, mantissas;
+    int32x4_t left; /* shifts that are above 0 */
+    int32x4_t right; /* those below 0 */
 } column_block;
 
 INLINE int32x4_t load(const int32_t *p, int count) {
