@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from . import common
 
-LEVELS = ["scalar", "sse2", "avx2", "avx_vnni", "avx512"]
+LEVELS = ["scalar", "sse2", "avx2", "avx_vnni", "avx512", "neon", "neon_dot"]
 
 
 def core() -> Any:

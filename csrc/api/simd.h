@@ -1,6 +1,6 @@
 /* simd.h -- the primitives and their levels, for kernels and packing, for tests and benchmarks, and for --version.
  *
- * A primitive is an inner loop; a level is a set of instructions (scalar, sse2, avx2, avx512) with one variant of each
+ * A primitive is an inner loop; a level is a set of instructions (scalar, sse2, avx2, neon, ...) with one variant of each
  * primitive. A program that works at one level has its ml_simd: constant, never freed, passed by pointer. Integers are equal
  * at all levels, bit for bit; floats are within the bound stated at each primitive. No primitive allocates, reads or writes
  * past the elements its arguments state, or asks for alignment beyond the element's.

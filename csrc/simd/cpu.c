@@ -1,4 +1,4 @@
-/* cpu.c -- asks the processor by CPUID, and what the system saves at a change of threads by XGETBV. */
+/* cpu.c -- asks the processor by CPUID, and what the system saves at a change of threads by XGETBV; on aarch64 the system. */
 #include "cpu.h"
 
 #if defined(__x86_64__)
@@ -31,6 +31,19 @@ ml_cpu ml_cpu_probe(void) {
     if (a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d)) cpu.avx_vnni = cpu.avx2 && (a & 1 << 4);
     return cpu;
 }
+
+#elif defined(__aarch64__)
+
+#if defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+
+ml_cpu ml_cpu_probe(void) {
+    return (ml_cpu){.neon = true, .neon_dot = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0};
+}
+#else
+ml_cpu ml_cpu_probe(void) { return (ml_cpu){.neon = true}; }
+#endif
 
 #else
 

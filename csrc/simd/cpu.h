@@ -9,6 +9,8 @@ typedef struct ml_cpu {
     bool avx2;   /* with fma and f16c, and the system saves ymm registers */
     bool avx_vnni;
     bool avx512; /* f, bw, vl, dq, vnni, vbmi, and the system saves zmm registers */
+    bool neon;
+    bool neon_dot; /* SDOT and UDOT */
 } ml_cpu;
 
 /* Asks the processor: some microseconds in a virtual machine. */

@@ -16,6 +16,8 @@
 #define AVX2(name)
 #define AVX_VNNI(name)
 #define AVX512(name)
+#define NEON(name)
+#define NEON_DOT(name)
 
 static const ml_simd scalar = {
     .level = "scalar",
@@ -75,6 +77,30 @@ static const ml_simd avx512 = {
 };
 #endif
 
+#ifdef ML_HAS_NEON
+#undef NEON
+#define NEON(name) .name = ml_##name##_neon,
+static const ml_simd neon = {
+    .level = "neon",
+    .matmul_f32_panel = ML_PANEL_F32_NEON,
+    .matmul_f32_rows = ML_ROWS_F32_NEON,
+    .depthwise_s8_group = 2,
+#include "primitives.def"
+};
+#endif
+
+#ifdef ML_HAS_NEON_DOT
+#undef NEON_DOT
+#define NEON_DOT(name) .name = ml_##name##_neon_dot,
+static const ml_simd neon_dot = {
+    .level = "neon_dot",
+    .matmul_f32_panel = ML_PANEL_F32_NEON,
+    .matmul_f32_rows = ML_ROWS_F32_NEON,
+    .depthwise_s8_group = 2,
+#include "primitives.def"
+};
+#endif
+
 enum { MOST_LEVELS = 8 };
 
 /* The levels that this machine has, ascending; returns how many. */
@@ -93,6 +119,12 @@ static int available(const ml_simd *levels[MOST_LEVELS]) {
 #endif
 #ifdef ML_HAS_AVX512
     if (cpu.avx512) levels[count++] = &avx512;
+#endif
+#ifdef ML_HAS_NEON
+    if (cpu.neon) levels[count++] = &neon;
+#endif
+#ifdef ML_HAS_NEON_DOT
+    if (cpu.neon_dot) levels[count++] = &neon_dot;
 #endif
     (void)cpu;
     return count;

@@ -10,6 +10,8 @@
 #define AVX2(name) ml_##name##_fn ml_##name##_avx2;
 #define AVX_VNNI(name) ml_##name##_fn ml_##name##_avx_vnni;
 #define AVX512(name) ml_##name##_fn ml_##name##_avx512;
+#define NEON(name) ml_##name##_fn ml_##name##_neon;
+#define NEON_DOT(name) ml_##name##_fn ml_##name##_neon_dot;
 #define PRIMITIVE(name, returns, parameters, levels)  \
     typedef returns ml_##name##_fn parameters;        \
     ml_##name##_fn ml_##name##_scalar;                \
@@ -20,6 +22,8 @@
 #undef AVX2
 #undef AVX_VNNI
 #undef AVX512
+#undef NEON
+#undef NEON_DOT
 
 /* Columns in a panel and rows in a tile of matmul_f32's variants. */
 enum {
@@ -30,6 +34,8 @@ enum {
     ML_PANEL_F32_AVX2 = 16, /* avx512's too: a tile there is two panels wide */
     ML_ROWS_F32_AVX2 = 6,
     ML_ROWS_F32_AVX512 = 14,
+    ML_PANEL_F32_NEON = 8,
+    ML_ROWS_F32_NEON = 6,
     ML_CHUNK_F32 = 128,     /* products summed at a time */
     ML_PANEL_DEPTHWISE = 16 /* channels in a panel of depthwise weights */
 };

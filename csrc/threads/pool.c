@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "threads/bell.h"
+#include "threads/float_mode.h"
 #include "threads/share.h"
 
 enum { SPINS = 4000 /* 50 to 100 us */ };
@@ -62,23 +63,6 @@ static inline void pause_briefly(void) {
 #endif
 }
 
-/* Bits of MXCSR that are modes, without those that say what has happened. */
-static inline uint32_t float_mode(void) {
-#if defined(__x86_64__)
-    return __builtin_ia32_stmxcsr() & ~0x3Fu;
-#else
-    return 0;
-#endif
-}
-
-static inline void set_float_mode(uint32_t mode) {
-#if defined(__x86_64__)
-    if (float_mode() != mode) __builtin_ia32_ldmxcsr(mode);
-#else
-    (void)mode;
-#endif
-}
-
 /* Blocks ------------------------------------------------------------------------------------- */
 
 static ml_status run_body(const pool_work *work, int64_t block, pool_worker *worker) {
@@ -124,7 +108,7 @@ static void help(ml_pool *pool, pool_worker *worker) {
         const int32_t range = range_of(pool, worker, i);
         int64_t block, finished = 0;
         for (; ml_share_take(&pool->share, range, &block, &finished); finished++) {
-            set_float_mode(pool->work.float_mode);
+            ml_set_float_mode(pool->work.float_mode);
             run_block(pool, worker, block);
         }
         finish(pool, finished);
@@ -380,7 +364,7 @@ ml_status ml_pool_parallel(ml_pool *pool, int64_t items, int64_t grain, ml_pool_
                              .call = call,
                              .args = args,
                              .cancel = pool->watch.cancel,
-                             .float_mode = float_mode()};
+                             .float_mode = ml_float_mode()};
     if (pool->work.blocks == 1) {
         run_block(pool, &pool->workers[0], 0);
     } else {

@@ -15,7 +15,7 @@ from minilite._core import ffi, lib
 
 HERE = pathlib.Path(__file__).parent
 SOURCES = HERE.parents[1] / "csrc" / "simd"
-NAMES = ["scalar", "sse2", "avx2", "avx_vnni", "avx512"]
+NAMES = ["scalar", "sse2", "avx2", "avx_vnni", "avx512", "neon", "neon_dot"]
 
 
 def choose(mask: str | None) -> tuple[int, str, str]:
@@ -35,7 +35,7 @@ def test_levels_ascend_from_scalar() -> None:
 
 @pytest.mark.skipif(not pathlib.Path("/proc/cpuinfo").exists(), reason="the system does not say what the processor has")
 def test_levels_are_those_of_the_processor() -> None:
-    found = re.search(r"^flags\s*:(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    found = re.search(r"^(?:flags|Features)\s*:(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     flags = set(found[1].split()) if found else set()
     wide = {f"avx512{part}" for part in ("f", "bw", "vl", "dq", "_vnni", "vbmi")}
     needs = {
@@ -43,6 +43,8 @@ def test_levels_are_those_of_the_processor() -> None:
         "avx2": {"avx2", "fma", "f16c"},
         "avx_vnni": {"avx2", "fma", "f16c", "avx_vnni"},
         "avx512": wide,
+        "neon": {"asimd"},
+        "neon_dot": {"asimd", "asimddp"},
     }
     assert set(SIMD) - {"scalar"} == {level for level, wanted in needs.items() if wanted <= flags}
 
@@ -85,7 +87,8 @@ def listed() -> str:
 
 
 def test_each_primitive_is_tested() -> None:
-    assert {path.stem for path in HERE.glob("test_*.py")} == {"test_levels", *(f"test_{name}" for name in PRIMITIVES)}
+    apart = {"test_levels", "test_walk"}
+    assert {path.stem for path in HERE.glob("test_*.py")} == apart | {f"test_{name}" for name in PRIMITIVES}
 
 
 def test_a_read_past_a_guarded_array_ends_the_process() -> None:

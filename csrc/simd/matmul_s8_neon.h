@@ -1,0 +1,194 @@
+/* matmul_s8_neon.h -- matmul_s8 by unsigned products, whose sums are too large by 128 times the sum of a row's bytes.
+ *
+ * Weights plus 128 are bytes like those of rows, so that neither needs more bits. The file that includes it names its FUNCTION and says
+ * what a tile is: SUMS, of LANES outputs; ZERO(); ADD_DOT(sums, w, x) and ADD_DOT_LANE(sums, w, x, lane), which add the products of four
+ * weights of each output with the four bytes of a row that each lane of x has, or one of them; KEEP(sums), after which the next product may begin: what waits in registers leaves none for sums;
+ * TOTAL(sums), LANES uint32; the most ROWS,
+ * and which TILES there are. */
+#include <arm_neon.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "simd.h"
+
+enum {
+    LANES = 4,
+    GROUP = 4 /* bytes of a row that meet at a time */,
+    WIDE = 4 /* groups */,
+    MOST_VECTORS = 16,
+    MOST_SUMS = 24
+};
+
+#define INLINE __attribute__((always_inline)) static inline
+
+/* Where a tile begins. */
+typedef struct tile_place {
+    int64_t row;
+    int64_t output;
+    const int8_t *w;
+    int64_t step; /* bytes from group to group of a panel */
+    const uint32_t *over; /* of each row of the tile: 128 times the sum of its bytes */
+} tile_place;
+
+INLINE uint8x16_t weights_at(const int8_t *w) {
+    return veorq_u8(vreinterpretq_u8_s8(vld1q_s8(w)), vdupq_n_u8(128));
+}
+
+/* The first `count` bytes at a, up to GROUP, in each lane. */
+INLINE uint8x16_t group_at(const uint8_t *a, int64_t count) {
+    uint32_t group = 0;
+    if (count == GROUP) memcpy(&group, a, GROUP);
+    else memcpy(&group, a, (size_t)count);
+    return vreinterpretq_u8_u32(vdupq_n_u32(group));
+}
+
+INLINE void add_group(const uint8_t *a, int64_t a_stride, const int8_t *w, int64_t count,
+                      const int rows, const int vectors, SUMS *sums) {
+    uint8x16_t x[ROWS];
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++) x[r] = group_at(a + r * a_stride, count);
+#pragma GCC unroll 16
+    for (int v = 0; v < vectors; v++) {
+        const uint8x16_t weights = weights_at(w + v * LANES * GROUP);
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r++) {
+            SUMS *sum = &sums[r * vectors + v];
+            *sum = ADD_DOT(*sum, weights, x[r]);
+            KEEP(*sum);
+        }
+    }
+}
+
+#define ADD_LANE(lane)                                                                   \
+    _Pragma("GCC unroll 16") for (int v = 0; v < vectors; v++) {                         \
+        const uint8x16_t weights = weights_at(w + lane * step + v * LANES * GROUP);      \
+        _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++) {                         \
+            SUMS *sum = &sums[r * vectors + v];                                          \
+            *sum = ADD_DOT_LANE(*sum, weights, x[r], lane);                              \
+            KEEP(*sum);                                                                  \
+        }                                                                                \
+    }
+
+/* WIDE groups at a time; returns how many. */
+INLINE int64_t add_wide(const uint8_t *a, int64_t a_stride, const int8_t *w, int64_t step,
+                        int64_t groups, const int rows, const int vectors, SUMS *sums) {
+    int64_t j = 0;
+    for (; j + WIDE <= groups; j += WIDE, w += WIDE * step) {
+        uint8x16_t x[ROWS];
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r++) x[r] = vld1q_u8(a + r * a_stride + j * GROUP);
+        ADD_LANE(0)
+        ADD_LANE(1)
+        ADD_LANE(2)
+        ADD_LANE(3)
+    }
+    return j;
+}
+
+INLINE uint32x4_t load_part(const int32_t *p, int64_t count) {
+    uint32_t lanes[LANES] = {0};
+    memcpy(lanes, p, (size_t)(count < LANES ? count : LANES) * sizeof *lanes);
+    return vld1q_u32(lanes);
+}
+
+/* Adds what does not hang on products, and writes the outputs that exist. */
+INLINE void store_tile(const ml_matmul_s8_args *p, const tile_place *at, const SUMS *sums,
+                       const int rows, const int vectors) {
+#pragma GCC unroll 16
+    for (int v = 0; v < vectors; v++) {
+        const int64_t output = at->output + v * LANES, left = p->n - output;
+        if (left <= 0) return;
+        const uint32x4_t nothing = vdupq_n_u32(0);
+        const uint32x4_t bias = p->bias ? load_part(p->bias + output, left) : nothing;
+        const uint32x4_t columns = p->factors ? load_part(p->columns + output, left) : nothing;
+        int32_t *y = p->y + at->row * p->y_stride + output;
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r++, y += p->y_stride) {
+            const uint32_t factor = p->factors ? (uint32_t)p->factors[at->row + r] : 0;
+            uint32x4_t sum = vsubq_u32(TOTAL(sums[r * vectors + v]), vdupq_n_u32(at->over[r]));
+            sum = vmlaq_n_u32(vaddq_u32(sum, bias), columns, factor);
+            if (left >= LANES) vst1q_s32(y, vreinterpretq_s32_u32(sum));
+            else memcpy(y, &sum, (size_t)left * sizeof *y);
+        }
+    }
+}
+
+INLINE void tile(const ml_matmul_s8_args *p, const tile_place *at, const int rows,
+                 const int vectors) {
+    const int64_t groups = p->k / GROUP, rest = p->k % GROUP, step = at->step;
+    const uint8_t *a = p->a + at->row * p->a_stride;
+    const int8_t *w = at->w;
+    SUMS sums[MOST_SUMS];
+#pragma GCC unroll 24
+    for (int i = 0; i < rows * vectors; i++) sums[i] = ZERO();
+    for (int64_t piece = 0; piece < p->pieces; piece++, a += p->piece_stride) {
+        int64_t j = add_wide(a, p->a_stride, w, step, groups, rows, vectors, sums);
+        for (w += j * step; j < groups; j++, w += step)
+            add_group(a + j * GROUP, p->a_stride, w, GROUP, rows, vectors, sums);
+        if (rest == 0) continue;
+        if (groups) add_group(a + p->k - GROUP, p->a_stride, w, GROUP, rows, vectors, sums);
+        else add_group(a, p->a_stride, w, rest, rows, vectors, sums);
+        w += step;
+    }
+    store_tile(p, at, sums, rows, vectors);
+}
+
+#define DEFINE(rows, vectors)                                                                 \
+    static void tile_##rows##x##vectors(const ml_matmul_s8_args *p, const tile_place *at) {   \
+        tile(p, at, rows, vectors);                                                           \
+    }
+TILES(DEFINE)
+
+typedef void tile_fn(const ml_matmul_s8_args *p, const tile_place *at);
+
+#define ENTRY(rows, vectors) [rows][vectors] = tile_##rows##x##vectors,
+static tile_fn *const tiles[ROWS + 1][MOST_VECTORS + 1] = {TILES(ENTRY)};
+
+static uint32_t sum_of(const uint8_t *x, int64_t n) {
+    uint32x4_t sums = vdupq_n_u32(0);
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16) sums = vpadalq_u16(sums, vpaddlq_u8(vld1q_u8(x + i)));
+    uint32_t sum = vaddvq_u32(sums);
+    for (; i < n; i++) sum += x[i];
+    return sum;
+}
+
+/* Of the bytes that meet weights: some twice, at the end of a piece that is no multiple of GROUP. */
+static uint32_t over(const ml_matmul_s8_args *p, int64_t row) {
+    const uint8_t *a = p->a + row * p->a_stride;
+    uint32_t sum = 0;
+    for (int64_t piece = 0; piece < p->pieces; piece++, a += p->piece_stride) {
+        sum += sum_of(a, p->k / GROUP * GROUP);
+        if (p->k % GROUP == 0) continue;
+        sum += p->k < GROUP ? sum_of(a, p->k) : sum_of(a + p->k - GROUP, GROUP);
+    }
+    return 128 * sum;
+}
+
+/* `rows` rows from `row` on meet all panels, each by the largest tiles that it holds. */
+static void meet(const ml_matmul_s8_args *p, int64_t row, int64_t rows, int64_t bytes) {
+    uint32_t overs[ROWS];
+    for (int64_t r = 0; r < rows; r++) overs[r] = over(p, row + r);
+    for (int64_t panel = 0; panel < p->n; panel += ML_PANEL_S8) {
+        const int64_t width = ml_width_s8(p->n, panel);
+        tile_place at = {row, panel, p->packed + panel * bytes, GROUP * width, overs};
+        for (int64_t left = width / LANES, vectors; left > 0; left -= vectors) {
+            vectors = MOST_VECTORS;
+            while (vectors > left || !tiles[rows][vectors]) vectors /= 2;
+            tiles[rows][vectors](p, &at);
+            at.output += vectors * LANES;
+            at.w += vectors * LANES * GROUP;
+        }
+    }
+}
+
+/* The rows are shared evenly among as few tiles as hold them. */
+void FUNCTION(const ml_matmul_s8_args *p) {
+    const int64_t bytes = p->pieces * ((p->k + GROUP - 1) / GROUP * GROUP); /* of an output */
+    int64_t row = 0;
+    for (int64_t parts = (p->rows + ROWS - 1) / ROWS; parts > 0; parts--) {
+        const int64_t rows = (p->rows - row + parts - 1) / parts;
+        meet(p, row, rows, bytes);
+        row += rows;
+    }
+}

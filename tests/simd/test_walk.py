@@ -1,0 +1,106 @@
+"""walk/, in C: each primitive of each level against its scalar row, on this machine, and for aarch64 where that is emulated."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+CORE = HERE.parents[1] / "csrc"
+CMAKE = (CORE / "CMakeLists.txt").read_text()
+
+
+def arguments(call: str) -> list[str]:
+    """What a call in CMakeLists.txt has behind `call`."""
+    found = re.search(rf"\({re.escape(call)} ([^)]*)\)", CMAKE)
+    assert found is not None, call
+    return found[1].split()
+
+
+FLAGS = {level.lower(): arguments(f"ML_FLAGS_{level}") for level in arguments("level")}
+"""What each level is compiled with."""
+COMMON = ["-std=gnu11", "-O3", "-Werror", f"-I{CORE}", *arguments("minilite_core PRIVATE -O3")]
+LEVELS = ("neon", "neon_dot")
+
+# This machine's levels are those of the installed core, which the walk is told.
+NATIVE = """
+import ctypes, sys
+from minilite._core import ffi, lib
+at = int(ffi.cast("uintptr_t", ffi.addressof(lib, "ml_simd_at")))
+sys.exit(ctypes.CDLL(sys.argv[1]).walk_levels(ctypes.c_void_p(at)))
+"""
+
+
+def tool(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+def run(*command: object) -> str:
+    """What a command prints; it fails with what it complains about."""
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command[0]} ended with {done.returncode}:\n{done.stderr[-4000:]}"
+    return done.stdout
+
+
+def level_of(source: pathlib.Path) -> str:
+    """The level that a file of csrc/simd is of, or "" where it is for all."""
+    return max((level for level in FLAGS if source.stem.endswith(f"_{level}")), key=len, default="")
+
+
+def sources(folder: str) -> list[pathlib.Path]:
+    """The C files of a folder of the core, without those of other processors' levels."""
+    return [path for path in sorted((CORE / folder).rglob("*.c")) if level_of(path) in ("", "scalar", *LEVELS)]
+
+
+def compiled(compiler: str, source: pathlib.Path, to: pathlib.Path) -> pathlib.Path:
+    flags = FLAGS[level_of(source)] if level_of(source) else []
+    if source.name == "levels.c":
+        flags = [f"-DML_HAS_{level.upper()}=1" for level in LEVELS]
+    made = to / f"{source.parent.name}_{source.stem}.o"
+    run(compiler, *COMMON, *flags, "-c", source, "-o", made)
+    return made
+
+
+def walked(printed: str) -> dict[str, list[str]]:
+    """The primitives that were compared, by level."""
+    return {level: names.split() for level, names in (line.split(":") for line in printed.splitlines())}
+
+
+def test_on_this_machine(tmp_path: pathlib.Path) -> None:
+    library = tmp_path / "walk.so"
+    files = [path for path in (HERE / "walk").glob("*.c") if path.name != "main.c"]
+    run(tool("cc"), *COMMON, "-O1", "-shared", "-fPIC", *files, "-o", library, "-lm")
+    found = walked(run(sys.executable, "-c", NATIVE, library))
+    assert found["scalar"]
+    assert all(found.values()), found
+
+
+def test_on_aarch64(tmp_path: pathlib.Path) -> None:
+    """A processor that has no dot products has no level of them."""
+    compiler, emulator = tool("aarch64-linux-gnu-gcc"), tool("qemu-aarch64")
+    files = [*sources("simd"), *(HERE / "walk").glob("*.c"), CORE / "core" / "error.c", CORE / "math" / "fixed_point.c"]
+    with ThreadPoolExecutor(2) as pool:
+        objects = list(pool.map(lambda path: compiled(compiler, path, tmp_path), files))
+    run(compiler, "-static", *objects, "-o", tmp_path / "walk", "-lm")
+    every = walked(run(emulator, "-cpu", "max", tmp_path / "walk"))
+    assert list(every) == ["scalar", *LEVELS]
+    assert all(every.values()), every
+    assert run(emulator, "-cpu", "cortex-a72", tmp_path / "walk", "levels").split() == ["scalar", "neon"]
+
+
+def test_the_core_compiles_for_aarch64(tmp_path: pathlib.Path) -> None:
+    compiler = tool("aarch64-linux-gnu-gcc")
+    files = sources(".")
+    tables = [name for path in files for name in re.findall(r"^ML_KERNELS\((\w+)\)", path.read_text(), re.MULTILINE)]
+    (tmp_path / "families.def").write_text("".join(f"X({name})\n" for name in tables))
+    plain = [path for path in files if path.parent.name != "simd"]  # the others are compiled above
+    run(compiler, *COMMON, f"-I{tmp_path}", "-fsyntax-only", *plain)

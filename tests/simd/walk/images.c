@@ -1,0 +1,218 @@
+/* images.c -- walks of primitives over windows and pixels of images. */
+#include <math.h>
+#include <string.h>
+
+#include "walk.h"
+
+/* depthwise_f32, depthwise_s8, interleave_s8 -------------------------------------------------- */
+
+enum { MOST_LINES = 5, MOST_PIXELS = 24, MOST_CHANNELS = 80 };
+
+/* Steps of windows over lines of elements, which all fit in; returns a line's elements. */
+static int64_t draw_windows(walk *w, ml_depthwise_args *p, int64_t most_width) {
+    static const int64_t widths[] = {1, 2, 3, 3, 3, 5, 5, 7};
+    p->n = draw(w, 0, 7) ? draw(w, 1, 40) : draw(w, 1, MOST_CHANNELS);
+    p->width = widths[draw(w, 0, 7)] < most_width ? widths[draw(w, 0, 7)] : most_width;
+    p->tap_step = draw(w, 0, 3) ? p->n : 2 * p->n;
+    p->pixel_step = p->n * draw(w, 1, 3);
+    p->pixels = draw(w, 1, MOST_PIXELS);
+    p->first = draw(w, 0, 5);
+    return p->first + (p->pixels - 1) * p->pixel_step + (p->width - 1) * p->tap_step + p->n;
+}
+
+static void depthwise_f32_once(walk *w, int64_t height) {
+    const void *lines[140];
+    double exact[MOST_CHANNELS], bounds[MOST_CHANNELS];
+    begin_case(w);
+    ml_depthwise_args p = {.lines = lines, .height = height};
+    const int64_t count = draw_windows(w, &p, 7);
+    float *line[MOST_LINES];
+    for (int i = 0; i < MOST_LINES; i++) line[i] = floats(w, count, -1, 1);
+    for (int64_t i = 0; i < height; i++) lines[i] = line[i % MOST_LINES];
+    p.packed_line = p.width * ML_PANEL_DEPTHWISE;
+    p.packed_panel = height * p.packed_line;
+    const int64_t panels = (p.n + ML_PANEL_DEPTHWISE - 1) / ML_PANEL_DEPTHWISE;
+    const float *packed = p.packed = floats(w, panels * p.packed_panel, -1, 1);
+    const float *start = p.start = draw(w, 0, 1) ? floats(w, p.n, -1, 1) : NULL;
+    p.low = draw(w, 0, 1) ? 0 : -INFINITY;
+    p.high = draw(w, 0, 1) ? 2 : INFINITY;
+    float *y = p.y = room(w, 4 * p.pixels * p.n);
+    w->simd->depthwise_f32(&p);
+    for (int64_t pixel = 0; pixel < p.pixels; pixel++) {
+        for (int64_t c = 0; c < p.n; c++) {
+            double sum = start ? (double)start[c] : 0, sizes = fabs(sum);
+            for (int64_t i = 0; i < height * p.width; i++) {
+                const int64_t at = p.first + pixel * p.pixel_step + i % p.width * p.tap_step + c;
+                const double product = (double)line[i / p.width % MOST_LINES][at] *
+                                       packed[c / ML_PANEL_DEPTHWISE * p.packed_panel +
+                                              i * ML_PANEL_DEPTHWISE + c % ML_PANEL_DEPTHWISE];
+                sum += product;
+                sizes += fabs(product);
+            }
+            exact[c] = fmin(fmax(sum, p.low), p.high);
+            bounds[c] = 8 * 0x1p-23 * sizes;
+        }
+        expect_near(w, y + pixel * p.n, exact, bounds, p.n);
+    }
+}
+
+void walk_depthwise_f32(walk *w) {
+    for (int i = 0; i < 1500; i++) depthwise_f32_once(w, draw(w, 1, MOST_LINES));
+    for (int i = 0; i < 20; i++) depthwise_f32_once(w, draw(w, 40, 140));
+}
+
+static void interleave_once(walk *w, int64_t count) {
+    begin_case(w);
+    const int32_t group = w->simd->depthwise_s8_group;
+    ml_interleave_s8_args p = {.count = count, .flip = draw(w, 0, 1) ? 128 : 0};
+    for (int i = 0; i < group; i++) p.lines[i] = draw(w, 0, 3) ? bytes(w, count) : NULL;
+    p.pad = (int32_t)draw(w, 0, 255);
+    uint8_t *y = p.y = room(w, 4 * count), *expected = room(w, 4 * count);
+    w->simd->interleave_s8(&p);
+    memset(expected, 0, (size_t)(4 * count));
+    for (int64_t i = 0; i < count; i++)
+        for (int k = 0; k < group; k++)
+            expected[4 * i + k * 4 / group] =
+                (uint8_t)(p.lines[k] ? p.lines[k][i] ^ p.flip : p.pad);
+    expect_bytes(w, y, expected, 4 * count);
+}
+
+void walk_interleave_s8(walk *w) {
+    for (int64_t count = 0; count < 150; count++)
+        for (int i = 0; i < 6; i++) interleave_once(w, count);
+}
+
+/* What a level takes of weights [line][tap][channel] and lines of bytes, of which all are `at`, `count` elements each. */
+static void lay_out(walk *w, const ml_simd *simd, const int8_t *weights, const uint8_t *const *at,
+                    int64_t lines, int64_t count, ml_depthwise_args *p, const void **groups) {
+    const int64_t group = simd->depthwise_s8_group, size = 4 / group;
+    const int64_t panels = (p->n + ML_PANEL_DEPTHWISE - 1) / ML_PANEL_DEPTHWISE;
+    p->height = (lines + group - 1) / group;
+    p->lines = groups;
+    p->packed_line = p->width * ML_PANEL_DEPTHWISE;
+    p->packed_panel = p->height * p->packed_line;
+    int8_t *packed = room(w, 4 * panels * p->packed_panel);
+    memset(packed, 0, (size_t)(4 * panels * p->packed_panel));
+    for (int64_t g = 0; g < p->height; g++) {
+        ml_interleave_s8_args rows = {.count = count, .flip = 0, .pad = 0, .y = room(w, 4 * count)};
+        for (int64_t k = 0; k < group && g * group + k < lines; k++) {
+            rows.lines[k] = at[g * group + k];
+            for (int64_t i = 0; i < p->width * p->n; i++) {
+                const int64_t tap = i / p->n, c = i % p->n;
+                const int16_t v = weights[(g * group + k) * p->width * p->n + i];
+                memcpy(packed +
+                           4 * (c / ML_PANEL_DEPTHWISE * p->packed_panel + g * p->packed_line +
+                                tap * ML_PANEL_DEPTHWISE + c % ML_PANEL_DEPTHWISE) +
+                           k * size,
+                       &v, (size_t)size);
+            }
+        }
+        simd->interleave_s8(&rows);
+        groups[g] = rows.y;
+    }
+    p->packed = packed;
+}
+
+void walk_depthwise_s8(walk *w) {
+    for (int i = 0; i < 1500; i++) {
+        const void *groups[MOST_LINES];
+        const uint8_t *lines[MOST_LINES];
+        begin_case(w);
+        ml_depthwise_args p = {0};
+        const int64_t height = draw(w, 1, MOST_LINES), count = draw_windows(w, &p, 7);
+        for (int64_t k = 0; k < height; k++) lines[k] = bytes(w, count);
+        const int8_t *weights = (const int8_t *)bytes(w, height * p.width * p.n);
+        p.start = draw(w, 0, 1) ? odd_ints(w, p.n, -9999, 9999) : NULL;
+        const int64_t size = 4 * p.pixels * p.n;
+        lay_out(w, w->simd, weights, lines, height, count, &p, groups);
+        int32_t *y = p.y = room(w, size);
+        w->simd->depthwise_s8(&p);
+        lay_out(w, w->scalar, weights, lines, height, count, &p, groups);
+        int32_t *expected = p.y = room(w, size);
+        w->scalar->depthwise_s8(&p);
+        expect_bytes(w, y, expected, size);
+    }
+}
+
+/* Pools --------------------------------------------------------------------------------------- */
+
+typedef void pool_fn(const ml_pool_args *args);
+
+static void pool_once(walk *w, pool_fn *made_by, pool_fn *expected_by, int64_t element) {
+    begin_case(w);
+    ml_pool_args p = {.height = draw(w, 1, 4), .width = draw(w, 1, 5), .pixels = draw(w, 1, 6)};
+    p.n = draw(w, 0, 7) ? draw(w, 1, 80) : draw(w, 80, 300);
+    p.pixel_step = p.n * draw(w, 1, 3);
+    p.line_step = (p.pixels - 1) * p.pixel_step + p.width * p.n + draw(w, 0, 3);
+    const int64_t count =
+        (p.height - 1) * p.line_step + (p.pixels - 1) * p.pixel_step + p.width * p.n;
+    p.x = element == 1 ? (void *)bytes(w, count) : (void *)odd_floats(w, count, -9, 9);
+    p.is_signed = (int32_t)draw(w, 0, 1);
+    const bool whole = draw(w, 0, 1);
+    p.low = (p.is_signed ? -128 : 0) + (int32_t)(whole ? 0 : draw(w, 0, 120));
+    p.high = (p.is_signed ? 127 : 255) - (int32_t)(whole ? 0 : draw(w, 0, 120));
+    p.minimum = whole ? -INFINITY : -2;
+    p.maximum = whole ? INFINITY : 3;
+    const int64_t size = p.pixels * p.n;
+    void *y = p.y = room(w, element * size);
+    made_by(&p);
+    void *expected = p.y = room(w, element * size);
+    expected_by(&p);
+    if (element == 1) expect_bytes(w, y, expected, size);
+    else expect_equal(w, y, expected, size);
+}
+
+void walk_max_pool_f32(walk *w) {
+    for (int i = 0; i < 1500; i++) pool_once(w, w->simd->max_pool_f32, w->scalar->max_pool_f32, 4);
+}
+void walk_max_pool_s8(walk *w) {
+    for (int i = 0; i < 1500; i++) pool_once(w, w->simd->max_pool_s8, w->scalar->max_pool_s8, 1);
+}
+void walk_average_pool_f32(walk *w) {
+    for (int i = 0; i < 1500; i++)
+        pool_once(w, w->simd->average_pool_f32, w->scalar->average_pool_f32, 4);
+}
+void walk_average_pool_s8(walk *w) {
+    for (int i = 0; i < 1500; i++)
+        pool_once(w, w->simd->average_pool_s8, w->scalar->average_pool_s8, 1);
+}
+
+/* Blends -------------------------------------------------------------------------------------- */
+
+typedef void blend_fn(const ml_blend_args *args);
+
+static void blend_once(walk *w, blend_fn *made_by, blend_fn *expected_by, int64_t element,
+                       bool fixed) {
+    enum { COLUMNS = 9 };
+    begin_case(w);
+    ml_blend_args p = {.pixels = draw(w, 1, 12), .n = draw(w, 1, 70)};
+    const int64_t count = COLUMNS * p.n, size = p.pixels * p.n;
+    p.upper = element == 1 ? (void *)bytes(w, count) : (void *)floats(w, count, -9, 9);
+    p.lower = element == 1 ? (void *)bytes(w, count) : (void *)floats(w, count, -9, 9);
+    ml_blend_tap *taps = room(w, p.pixels * (int64_t)sizeof *taps);
+    for (int64_t i = 0; i < p.pixels; i++) {
+        taps[i].first = (int32_t)draw(w, 0, COLUMNS - 1);
+        taps[i].second = (int32_t)draw(w, 0, COLUMNS - 1);
+        if (fixed) taps[i].part.fixed = (int32_t)draw(w, 0, 1024);
+        else taps[i].part.real = draw_float(w, 0, 1);
+    }
+    p.taps = taps;
+    if (fixed) p.down.fixed = (int32_t)draw(w, 0, 1024);
+    else p.down.real = draw_float(w, 0, 1);
+    void *y = p.y = room(w, element * size);
+    made_by(&p);
+    void *expected = p.y = room(w, element * size);
+    expected_by(&p);
+    expect_bytes(w, y, expected, element * size);
+}
+
+void walk_blend_f32(walk *w) {
+    for (int i = 0; i < 1500; i++)
+        blend_once(w, w->simd->blend_f32, w->scalar->blend_f32, 4, false);
+}
+void walk_blend_u8(walk *w) {
+    for (int i = 0; i < 1500; i++) blend_once(w, w->simd->blend_u8, w->scalar->blend_u8, 1, false);
+}
+void walk_blend_s8(walk *w) {
+    for (int i = 0; i < 1500; i++) blend_once(w, w->simd->blend_s8, w->scalar->blend_s8, 1, true);
+}

@@ -1,0 +1,222 @@
+/* products.c -- walks of packing and matrix products. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walk.h"
+
+enum { MOST = 4096 };
+
+/* The layout is the level's own, as csrc/api/simd.h states it. */
+void walk_pack_f32(walk *w) {
+    for (int i = 0; i < 400; i++) {
+        begin_case(w);
+        const int64_t n = draw(w, 1, 40), k = draw(w, 1, 40), panel = w->simd->matmul_f32_panel;
+        const int64_t size = ml_packed_f32(w->simd, n, k);
+        const float *x = floats(w, n * k, -9, 9);
+        float *packed = room(w, 4 * size), *expected = room(w, 4 * size);
+        w->simd->pack_f32(x, n, k, packed);
+        for (int64_t at = 0; at < size; at++) {
+            const int64_t output = at / (panel * k) * panel + at % panel;
+            expected[at] = output < n ? x[output * k + at / panel % k] : 0;
+        }
+        expect_bytes(w, packed, expected, 4 * size);
+    }
+}
+
+static void matmul_f32_once(walk *w, int64_t rows, int64_t n, int64_t pieces, int64_t k) {
+    double exact[MOST], bounds[MOST];
+    begin_case(w);
+    const int64_t inputs = pieces * k;
+    ml_matmul_f32_args p = {.rows = rows, .pieces = pieces, .k = k, .n = n};
+    p.piece_stride = k + draw(w, 0, 3);
+    p.a_stride = (pieces - 1) * p.piece_stride + k + draw(w, 0, 3);
+    p.y_stride = n + draw(w, 0, 3);
+    p.a = floats(w, (rows - 1) * p.a_stride + (pieces - 1) * p.piece_stride + k, -1, 1);
+    p.bias = draw(w, 0, 1) ? floats(w, n, -1, 1) : NULL;
+    p.low = draw(w, 0, 1) ? 0 : -INFINITY;
+    p.high = draw(w, 0, 1) ? 2 : INFINITY;
+    const float *x = floats(w, n * inputs, -1, 1);
+    float *packed = room(w, 4 * ml_packed_f32(w->simd, n, inputs));
+    w->simd->pack_f32(x, n, inputs, packed);
+    p.packed = packed;
+    float *y = p.y = room(w, 4 * ((rows - 1) * p.y_stride + n));
+    w->simd->matmul_f32(&p);
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t i = 0; i < n; i++) {
+            double sum = p.bias ? (double)p.bias[i] : 0, sizes = fabs(sum);
+            for (int64_t j = 0; j < inputs; j++) {
+                const float a = p.a[r * p.a_stride + j / k * p.piece_stride + j % k];
+                const double product = (double)a * x[i * inputs + j];
+                sum += product;
+                sizes += fabs(product);
+            }
+            exact[i] = fmin(fmax(sum, p.low), p.high);
+            bounds[i] = 8 * 0x1p-23 * sizes;
+        }
+        expect_near(w, y + r * p.y_stride, exact, bounds, n);
+    }
+}
+
+void walk_matmul_f32(walk *w) {
+    for (int64_t rows = 1; rows < 20; rows++)
+        for (int64_t n = 1; n < 40; n++) matmul_f32_once(w, rows, n, draw(w, 1, 3), draw(w, 1, 9));
+    for (int i = 0; i < 60; i++)
+        matmul_f32_once(w, draw(w, 1, 15), draw(w, 1, 150), draw(w, 1, 3), draw(w, 40, 140));
+    for (int64_t n = 1; n < 40; n++) { /* NaN passes on */
+        begin_case(w);
+        float *x = floats(w, n, 1, 1), *nan = floats(w, n, NAN, NAN), a = NAN;
+        float *packed = room(w, 4 * ml_packed_f32(w->simd, n, 1)), *y = room(w, 4 * n);
+        w->simd->pack_f32(x, n, 1, packed);
+        const ml_matmul_f32_args p = {&a, 1, 1, 1, 1, 1, n, packed, NULL, y, n, -1, 1};
+        w->simd->matmul_f32(&p);
+        expect_equal(w, y, nan, n);
+    }
+}
+
+/* Bytes --------------------------------------------------------------------------------------- */
+
+static ml_pack_s8_args weights(walk *w, int64_t n, int64_t pieces, int64_t k) {
+    static const int32_t types[] = {ML_S8, ML_U8, ML_S4};
+    ml_pack_s8_args p = {.w = bytes(w, n * pieces * k), .n = n, .pieces = pieces, .k = k};
+    p.type = types[draw(w, 0, 2)];
+    p.output_step = pieces * k;
+    p.period = n + 1;
+    p.input_step = 1;
+    return p;
+}
+
+void walk_pack_s8(walk *w) {
+    for (int i = 0; i < 400; i++) {
+        begin_case(w);
+        const int64_t n = draw(w, 1, 150), pieces = draw(w, 1, 3), k = draw(w, 1, 40);
+        const int64_t size = ml_packed_s8(n, pieces, k);
+        ml_pack_s8_args p = weights(w, n, pieces, k);
+        int8_t *packed = p.packed = room(w, size);
+        int32_t *sums = p.sums = room(w, 4 * n);
+        w->simd->pack_s8(&p);
+        int8_t *expected = p.packed = room(w, size);
+        int32_t *expected_sums = p.sums = room(w, 4 * n);
+        w->scalar->pack_s8(&p);
+        expect_bytes(w, packed, expected, size);
+        expect_bytes(w, sums, expected_sums, 4 * n);
+    }
+}
+
+static void matmul_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, int64_t k) {
+    begin_case(w);
+    ml_pack_s8_args of_weights = weights(w, n, pieces, k);
+    of_weights.packed = room(w, ml_packed_s8(n, pieces, k));
+    of_weights.sums = room(w, 4 * n);
+    w->simd->pack_s8(&of_weights);
+    ml_matmul_s8_args p = {.rows = rows, .pieces = pieces, .k = k, .n = n};
+    p.packed = of_weights.packed;
+    p.piece_stride = k + draw(w, 0, 3);
+    p.a_stride = (pieces - 1) * p.piece_stride + k + draw(w, 0, 3);
+    p.y_stride = n + draw(w, 0, 3);
+    p.a = bytes(w, (rows - 1) * p.a_stride + (pieces - 1) * p.piece_stride + k);
+    p.bias = draw(w, 0, 1) ? odd_ints(w, n, -99999, 99999) : NULL;
+    if (draw(w, 0, 1)) {
+        p.factors = odd_ints(w, rows, -99999, 99999);
+        p.columns = odd_ints(w, n, -99999, 99999);
+    }
+    const int64_t size = 4 * ((rows - 1) * p.y_stride + n);
+    int32_t *y = p.y = room(w, size);
+    w->simd->matmul_s8(&p);
+    int32_t *expected = p.y = room(w, size);
+    w->scalar->matmul_s8(&p);
+    expect_bytes(w, y, expected, size);
+}
+
+void walk_matmul_s8(walk *w) {
+    for (int64_t rows = 1; rows < 20; rows++)
+        for (int64_t n = 1; n < 70; n += draw(w, 1, 3))
+            matmul_s8_once(w, rows, n, draw(w, 1, 3), draw(w, 1, 21));
+    for (int i = 0; i < 60; i++)
+        matmul_s8_once(w, draw(w, 1, 15), draw(w, 60, 200), draw(w, 1, 3), draw(w, 1, 300));
+    for (int i = 0; i < 10; i++) matmul_s8_once(w, draw(w, 1, 7), 16, 1, draw(w, 1000, 5000));
+}
+
+/* Sums ---------------------------------------------------------------------------------------- */
+
+static void requantize_once(walk *w, int64_t rows, int64_t n, int32_t limit) {
+    begin_case(w);
+    const bool any = limit == 0, with_sign = draw(w, 0, 1);
+    ml_requantize_args p = {.rows = rows, .n = n, .limit = limit};
+    p.sums_stride = n + draw(w, 0, 3);
+    p.y_stride = n + draw(w, 0, 3);
+    const int64_t count = (rows - 1) * p.sums_stride + n;
+    p.bias = draw(w, 0, 1) ? ints(w, n, any ? INT32_MIN : -limit / 2, any ? INT32_MAX : limit / 2)
+                           : NULL;
+    p.sums =
+        any ? odd_ints(w, count, -99999, 99999) : ints(w, count, -limit / 2 + 1, limit / 2 - 1);
+    p.mantissas = draw(w, 0, 1) ? ints(w, n, 1 << 30, INT32_MAX) : odd_ints(w, n, 0, INT32_MAX);
+    for (int64_t i = 0; i < n; i++)
+        if (p.mantissas[i] < 0) ((int32_t *)(uintptr_t)p.mantissas)[i] = INT32_MAX;
+    p.shifts = draw(w, 0, 1) ? ints(w, n, -31, 31) : ints(w, n, -20, 0);
+    p.zero = (int32_t)(with_sign ? draw(w, -128, 127) : draw(w, 0, 255));
+    p.low = (int32_t)(with_sign ? draw(w, -128, 0) : draw(w, 0, 100));
+    p.high = (int32_t)(with_sign ? draw(w, 0, 127) : draw(w, 100, 255));
+    const int64_t size = (rows - 1) * p.y_stride + n;
+    int8_t *y = p.y = room(w, size);
+    w->simd->requantize(&p);
+    int8_t *expected = p.y = room(w, size);
+    w->scalar->requantize(&p);
+    expect_bytes(w, y, expected, size);
+}
+
+void walk_requantize(walk *w) {
+    for (int64_t n = 1; n < 40; n++)
+        for (int64_t rows = 1; rows < 12; rows++)
+            for (int i = 0; i < 6; i++)
+                requantize_once(w, rows, n, i % 2 ? 0 : 2 << draw(w, 1, 29));
+    for (int i = 0; i < 10; i++) requantize_once(w, 20, 500, 0);
+}
+
+void walk_requantize_f64(walk *w) {
+    for (int i = 0; i < 3000; i++) {
+        begin_case(w);
+        ml_requantize_f64_args p = {.rows = draw(w, 1, 4), .n = draw(w, 1, 40)};
+        p.sums_stride = p.n + draw(w, 0, 3);
+        p.y_stride = p.n + draw(w, 0, 3);
+        p.sums = odd_ints(w, (p.rows - 1) * p.sums_stride + p.n, -2000, 2000);
+        double *reals = room(w, 8 * p.n);
+        static const double middles[] = {0.5, 0.49999999999999994}; /* between two steps, nearly */
+        for (int64_t k = 0; k < p.n; k++)
+            reals[k] = draw(w, 0, 1) ? middles[draw(w, 0, 1)]
+                                     : (double)draw_float(w, 0, draw(w, 0, 3) ? 0.1f : 1e9f);
+        p.reals = reals;
+        const bool with_sign = draw(w, 0, 1);
+        p.zero = (int32_t)(with_sign ? draw(w, -128, 127) : draw(w, 0, 255));
+        p.low = (int32_t)(with_sign ? draw(w, -128, 0) : draw(w, 0, 100));
+        p.high = (int32_t)(with_sign ? draw(w, 0, 127) : draw(w, 100, 255));
+        const int64_t size = (p.rows - 1) * p.y_stride + p.n;
+        int8_t *y = p.y = room(w, size);
+        w->simd->requantize_f64(&p);
+        int8_t *expected = p.y = room(w, size);
+        w->scalar->requantize_f64(&p);
+        expect_bytes(w, y, expected, size);
+    }
+}
+
+void walk_scale_s32(walk *w) {
+    for (int i = 0; i < 3000; i++) {
+        begin_case(w);
+        ml_scale_s32_args p = {.rows = draw(w, 1, 4), .n = draw(w, 1, 40)};
+        p.sums_stride = p.n + draw(w, 0, 3);
+        p.y_stride = p.n + draw(w, 0, 3);
+        p.sums = odd_ints(w, (p.rows - 1) * p.sums_stride + p.n, -99999, 99999);
+        p.scales = floats(w, p.rows, 0, 1);
+        p.weights = odd_floats(w, p.n, -1, 1);
+        p.bias = draw(w, 0, 1) ? odd_floats(w, p.n, -9, 9) : NULL;
+        p.low = draw(w, 0, 1) ? 0 : -INFINITY;
+        p.high = draw(w, 0, 1) ? 6 : INFINITY;
+        p.weights_first = (int32_t)draw(w, 0, 1);
+        const int64_t size = 4 * ((p.rows - 1) * p.y_stride + p.n);
+        float *y = p.y = room(w, size);
+        w->simd->scale_s32(&p);
+        float *expected = p.y = room(w, size);
+        w->scalar->scale_s32(&p);
+        expect_equal(w, y, expected, size / 4);
+    }
+}

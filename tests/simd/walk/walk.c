@@ -1,0 +1,66 @@
+/* walk.c -- compares each primitive of each level with its scalar row, and prints which were compared. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "walk.h"
+
+typedef struct row {
+    const char *name;
+    size_t offset; /* of the function in ml_simd */
+    void (*run)(walk *w);
+} row;
+
+#define PRIMITIVE(name, returns, parameters, levels) {#name, offsetof(ml_simd, name), walk_##name},
+static const row rows[] = {
+#include "simd/primitives.def"
+};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+typedef void any_fn(void);
+
+static any_fn *function_of(const ml_simd *simd, const row *of) {
+    any_fn *function;
+    memcpy(&function, (const char *)simd + of->offset, sizeof function);
+    return function;
+}
+
+/* Whether a level below has the same variant. */
+static bool is_compared(level_fn *at, int32_t level, const row *of) {
+    for (int32_t i = 0; i < level; i++)
+        if (function_of(at(i), of) == function_of(at(level), of)) return true;
+    return false;
+}
+
+static bool make_rooms(walk *w) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), step = ROOM_BYTES + page;
+    uint8_t *all = mmap(NULL, ROOMS * step + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED) return false;
+    for (size_t i = 0; i < ROOMS; i++)
+        if (mprotect(all + page + i * step, ROOM_BYTES, PROT_READ | PROT_WRITE) != 0) return false;
+    w->rooms = all + page;
+    return true;
+}
+
+int walk_levels(level_fn *at) {
+    walk w = {.scalar = at(0)};
+    if (!make_rooms(&w)) {
+        perror("walk");
+        return 2;
+    }
+    for (int32_t level = 0; (w.simd = at(level)); level++) {
+        printf("%s:", w.simd->level);
+        for (int i = 0; i < ROWS; i++) {
+            if (is_compared(at, level, &rows[i])) continue;
+            w.primitive = rows[i].name;
+            w.state = 1;
+            w.cases = 0;
+            rows[i].run(&w);
+            printf(" %s", rows[i].name);
+        }
+        printf("\n");
+        fflush(stdout);
+    }
+    return w.failures ? 1 : 0;
+}
