@@ -78,7 +78,8 @@ def _argument(parameter: inspect.Parameter) -> str:
     kind = "" if parameter.annotation is parameter.empty else f": {_kind(parameter.annotation)}"
     if parameter.default is parameter.empty:
         return f"{stars}{parameter.name}{kind}"
-    default = str(parameter.default) if isinstance(parameter.default, enum.Enum) else repr(parameter.default)
+    given = parameter.default
+    default = f"{type(given).__name__}.{given.name}" if isinstance(given, enum.Enum) else repr(given)
     return f"{parameter.name}{kind} = {default}"
 
 
