@@ -179,7 +179,7 @@ static ml_status svdf_hybrid(const ml_call *c) {
 
 /* Integers: int32 sums, which wrap. TFLite clamps to int8 alone, whatever the activation. The state's zero point, which
  * only bytes have, is added behind the clamp, so that it may wrap (TFLM's svdf_common.cc). */
-#define SVDF_INTEGERS(name, type, lowest, highest) \
+#define SVDF_INTEGERS(name, type, lowest, highest, zero) \
     static ml_status finish_##name(const ml_call *c) { \
         const svdf_params *params = c->params; \
         const svdf_blob *blob = c->blob; \
@@ -194,7 +194,7 @@ static ml_status svdf_hybrid(const ml_call *c) {
             for (int64_t u = 0; u < units && status == ML_OK; u++) { \
                 const type *s = state + (b * units + u) * terms, *w = times + u * terms; \
                 int64_t sum = bias ? bias[u] : 0; \
-                for (int64_t i = 0; i < terms; i++) sum += (s[i] - derived->state_zero) * w[i]; \
+                for (int64_t i = 0; i < terms; i++) sum += (s[i] - (zero)) * w[i]; \
                 y[b * units + u] = output_of(derived, (int32_t)sum); \
                 status = ml_count_work(c, terms, &work); \
             } \
@@ -215,7 +215,7 @@ static ml_status svdf_hybrid(const ml_call *c) {
                 int32_t scaled = ml_multiply_quantized(sums[f], derived->state_mantissa, \
                                                        derived->state_shift); \
                 NEWEST(state, blob, b, f) = \
-                    (type)(ml_clamp_s32(scaled, lowest, highest) + derived->state_zero); \
+                    (type)(ml_clamp_s32(scaled, lowest, highest) + (zero)); \
             } \
         } \
         return status == ML_OK ? finish_##name(c) : status; \
@@ -238,8 +238,8 @@ static void sums_of_features(const ml_call *c, int64_t batch, int32_t *sums) {
     ml_multiply_bytes(c->env->simd, row, 1, &weights, &factor, sums);
 }
 
-SVDF_INTEGERS(s8, int8_t, INT8_MIN, INT8_MAX)
-SVDF_INTEGERS(s16, int16_t, INT16_MIN, INT16_MAX)
+SVDF_INTEGERS(s8, int8_t, INT8_MIN, INT8_MAX, derived->state_zero)
+SVDF_INTEGERS(s16, int16_t, INT16_MIN, INT16_MAX, 0)
 
 static int64_t derive_hybrid(const ml_call *c, void *to) {
     svdf_derived made = {.feature_scale = ml_one_scale(c, FEATURES),
