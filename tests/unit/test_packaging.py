@@ -91,6 +91,7 @@ def test_importing_the_class_imports_nothing_that_only_calls_need(tmp_path: Path
     """Counted in modules, which are what an import's time goes by."""
     modules = imported("import numpy; from minilite import Interpreter", tmp_path) - imported("import numpy", tmp_path)
     modules = {name for name in modules if not name.startswith("importlib")}  # an editable install's
+    modules.discard("__future__")  # which some versions of numpy have imported already
     own = {"", ".interpreter", ".additions", ".litert_names", ".runtime", ".compat", ".errors", ".light"}
     assert modules == {f"minilite{name}" for name in own}
 
