@@ -1,12 +1,11 @@
 /* narrow_f16_avx2.c -- eight at a time by the processor's conversion (F16C), of which a NaN keeps its sign alone. */
 #include <immintrin.h>
-#include <string.h>
 
 #include "simd.h"
 
 enum { LANES = 8, PAYLOAD = 0x01FF };
 
-static inline void narrow(const float *x, uint16_t *y) {
+static inline void convert(const float *x, uint16_t *y) {
     const __m256 v = _mm256_loadu_ps(x);
     const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
     const __m128i lanes =
@@ -16,13 +15,7 @@ static inline void narrow(const float *x, uint16_t *y) {
     _mm_storeu_si128((__m128i *)(void *)y, _mm_andnot_si128(lost, half));
 }
 
-void ml_narrow_f16_avx2(const float *x, int64_t n, uint16_t *y) {
-    int64_t at = 0;
-    for (; at + LANES <= n; at += LANES) narrow(x + at, y + at);
-    if (at >= n) return;
-    float rest[LANES] = {0};
-    uint16_t half[LANES];
-    memcpy(rest, x + at, (size_t)(n - at) * sizeof *x);
-    narrow(rest, half);
-    memcpy(y + at, half, (size_t)(n - at) * sizeof *y);
-}
+#define FUNCTION ml_narrow_f16_avx2
+#define FROM float
+#define TO uint16_t
+#include "convert_f16.h"
