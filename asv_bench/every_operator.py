@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from single_operators import ready
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 UNSAFE = {("SVDF", "s8 s8 s8 s32 s8 -> s8")}
@@ -40,20 +41,6 @@ class Row(NamedTuple):
     def ratio(self) -> float:
         """How many times LiteRT's time."""
         return self.ours / self.theirs
-
-
-def ready(make: Callable[..., Any], node: Any) -> Callable[[], Any]:
-    """An invoke of the node with its inputs set."""
-    interpreter = make(model_content=node.model, num_threads=1)
-    details = interpreter.get_input_details()
-    for detail, array in zip(details, node.arrays, strict=True):
-        if tuple(detail["shape"]) != np.shape(array):
-            interpreter.resize_tensor_input(detail["index"], np.shape(array))
-    interpreter.allocate_tensors()
-    for detail, array in zip(details, node.arrays, strict=True):
-        interpreter.set_tensor(detail["index"], array)
-    invoke: Callable[[], Any] = interpreter.invoke
-    return invoke
 
 
 def fastest(calls: list[Callable[[], Any]]) -> list[float]:
@@ -88,7 +75,7 @@ def rows(ops: list[str]) -> tuple[list[Row], list[str]]:
             rng = np.random.default_rng(zlib.crc32(repr((op, inputs, outputs)).encode()))
             try:
                 node = large_node(op, rng, inputs, outputs)
-                calls = [ready(make, node) for make in (minilite.Interpreter, Interpreter)]
+                calls = [ready(make, node.model, node.arrays) for make in (minilite.Interpreter, Interpreter)]
                 found.append(Row(op, types, *fastest(calls)))
             except (ValueError, RuntimeError, TypeError, AttributeError) as error:
                 left.append(f"{op} {types}: {str(error).splitlines()[0][:90]}")

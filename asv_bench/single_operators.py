@@ -175,10 +175,15 @@ def _kind(dtype: Any) -> Any:
     return TensorType[names[np.dtype(dtype).name]]
 
 
-def _ready(make: Callable[..., Any], content: bytes, arrays: list[Any]) -> Callable[[], Any]:
-    interpreter = make(model_content=content, num_threads=1)
+def ready(make: Callable[..., Any], content: bytes, arrays: list[Any], threads: int = 1) -> Callable[[], Any]:
+    """An invoke of the model on these inputs, resized where the file says other shapes."""
+    interpreter = make(model_content=content, num_threads=threads)
+    details = interpreter.get_input_details()
+    for detail, array in zip(details, arrays, strict=True):
+        if tuple(detail["shape"]) != np.shape(array):
+            interpreter.resize_tensor_input(detail["index"], np.shape(array))
     interpreter.allocate_tensors()
-    for detail, array in zip(interpreter.get_input_details(), arrays, strict=True):
+    for detail, array in zip(details, arrays, strict=True):
         interpreter.set_tensor(detail["index"], array)
     invoke: Callable[[], Any] = interpreter.invoke
     return invoke
@@ -199,7 +204,7 @@ def compare(single: Single) -> tuple[list[float], list[float]]:
     import minilite
 
     content, arrays = model(single)
-    sides = [_ready(make, content, arrays) for make in (minilite.Interpreter, Interpreter)]
+    sides = [ready(make, content, arrays) for make in (minilite.Interpreter, Interpreter)]
     counts = []
     for call in sides:
         _turn(call, 3)

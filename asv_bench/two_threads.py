@@ -12,9 +12,9 @@ import os
 import statistics
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+from single_operators import ready
 
 from minilite.format.builder import ModelBuilder
 
@@ -34,15 +34,6 @@ def convolution(side: int, inputs: int, outputs: int) -> bytes:
     options = {"padding": "SAME", "stride_h": 1, "stride_w": 1, "fused_activation_function": "NONE"}
     g.output(*g.node("CONV_2D", [x, weights, bias], out=[("y", (1, side, side, outputs))], options=options))
     return builder.build()
-
-
-def ready(make: Callable[..., Any], content: bytes, threads: int) -> Callable[[], None]:
-    interpreter = make(model_content=content, num_threads=threads)
-    interpreter.allocate_tensors()
-    detail = interpreter.get_input_details()[0]
-    interpreter.set_tensor(detail["index"], np.random.default_rng(2).normal(size=detail["shape"]).astype(np.float32))
-    invoke: Callable[[], None] = interpreter.invoke
-    return invoke
 
 
 def turn(call: Callable[[], None], times: int) -> float:
@@ -77,7 +68,8 @@ def main() -> None:
     print(f"{'image, channels':20} {'runtime':9} {'one, us':>9} {'two, us':>9} {'medians':>8} {'fastest':>8}")
     for side, inputs, outputs in SHAPES:
         content = convolution(side, inputs, outputs)
-        made = [ready(make, content, threads) for make in (Interpreter, Peer) for threads in (1, 2)]
+        image = np.random.default_rng(2).normal(size=(1, side, side, inputs)).astype(np.float32)
+        made = [ready(make, content, [image], threads) for make in (Interpreter, Peer) for threads in (1, 2)]
         rounds = compare(made)
         for name, one, two in (("minilite", *rounds[:2]), ("litert", *rounds[2:])):
             medians = [statistics.median(each) for each in (one, two)]
