@@ -2,8 +2,9 @@
 
 usage: python -m asv_bench.performance [peers] [counted] [levels] [ladder] [bad-case] [history]
 
-Without names all sections are made anew; `peers` writes the README's table too. `history` draws what `python -m asv_bench.history` has measured. A section's stamp is
-the commit it was measured at; `python -m asv_bench.performance --check` fails when a later commit touched what it measures.
+Without names all sections are made anew. `peers` writes the README's table too; `history` measures HEAD as asv_bench/history.py does,
+if that has not been done, and draws it with what was measured before. A section's stamp is the commit it was measured at;
+`python -m asv_bench.performance --check` fails when a later commit touched what it measures.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from asv_bench import bad_case, builds, history_chart, levels
+from asv_bench import bad_case, builds, history, history_chart, levels
 from asv_bench.benchmarks import costs, operations, peers
 from asv_bench.ladder import __main__ as ladder
 
@@ -101,13 +102,15 @@ def make_bad_case() -> str:
 
 
 def make_history() -> str:
-    """The history's picture. Raises: SystemExit when nothing was measured."""
+    """The history's picture and table, HEAD among them. Raises: SystemExit when nothing could be measured."""
+    status = history.measure([builds.commit_of("HEAD")])
     rows = history_chart.read()
-    if not rows:
-        sys.exit("no history is measured: run python -m asv_bench.history first")
+    if status or not rows:
+        sys.exit("HEAD could not be measured: asv says why")
     PICTURES.mkdir(exist_ok=True)
     (PICTURES / "history.svg").write_text(history_chart.draw(rows))
-    return f"{len(rows)} commits, logarithmic.\n\n![times by commit](pictures/history.svg)"
+    picture = "![costs and instructions by commit](pictures/history.svg)"
+    return f"{len(rows)} commits.\n\n{picture}\n\n{history_chart.table(rows)}"
 
 
 class Section(NamedTuple):

@@ -1,6 +1,6 @@
 """Single operators beside LiteRT's (XNNPACK where it takes them), interleaved in one process: CPU time of the calling thread.
 
-    python single_operators.py [NAME...]
+usage: python -m asv_bench.single_operators [NAME...]
 
 Prints, for each, microseconds of a run on either side, and LiteRT's over ours, the fastest rounds' and the medians': above 1 minilite
 is ahead.
@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import statistics
 import sys
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from asv_bench.benchmarks import timing
 from minilite.format.builder import ModelBuilder
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
@@ -189,14 +189,6 @@ def ready(make: Callable[..., Any], content: bytes, arrays: list[Any], threads: 
     return invoke
 
 
-def _turn(call: Callable[[], Any], times: int) -> float:
-    """Microseconds per call."""
-    start = time.thread_time_ns()
-    for _ in range(times):
-        call()
-    return (time.thread_time_ns() - start) / times / 1000
-
-
 def compare(single: Single) -> tuple[list[float], list[float]]:
     """Microseconds of rounds, ours and LiteRT's, which take turns."""
     from ai_edge_litert.interpreter import Interpreter
@@ -205,15 +197,8 @@ def compare(single: Single) -> tuple[list[float], list[float]]:
 
     content, arrays = model(single)
     sides = [ready(make, content, arrays) for make in (minilite.Interpreter, Interpreter)]
-    counts = []
-    for call in sides:
-        _turn(call, 3)
-        counts.append(max(2, int(SLICE / max(1.0, _turn(call, 5) * 1000))))
-    rounds: tuple[list[float], list[float]] = ([], [])
-    for turn in range(ROUNDS):
-        for side in (0, 1) if turn % 2 else (1, 0):
-            rounds[side].append(_turn(sides[side], counts[side]))
-    return rounds
+    ours, theirs = timing.in_turn(sides, ROUNDS, SLICE)
+    return [time / 1000 for time in ours], [time / 1000 for time in theirs]
 
 
 def main(names: list[str]) -> None:

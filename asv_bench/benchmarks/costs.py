@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,17 +45,17 @@ INSTRUCTIONS = r"""
 long costs_start(void) { CALLGRIND_ZERO_STATS; CALLGRIND_START_INSTRUMENTATION; return 0; }
 long costs_stop(const char *label) { CALLGRIND_STOP_INSTRUMENTATION; CALLGRIND_DUMP_STATS_AT(label); return 0; }
 """
-MAIN = "import sys; sys.path.insert(0, sys.argv[1]); from benchmarks import costs; costs.count(sys.argv[2])"
+MAIN = "import sys; sys.path.insert(0, sys.argv[1]); from benchmarks import costs; costs.count(*sys.argv[2:])"
 
 
-def allocations() -> dict[str, float]:
+def allocations(names: Iterable[str] = operations.ALL) -> dict[str, float]:
     """Calls of the allocator by operation. Raises: NotImplementedError, with the reason, where they cannot be counted."""
     with tempfile.TemporaryDirectory() as folder:
         library = _library(Path(folder), ALLOCATIONS)
-        return _counts(_run([], folder, library, {"LD_PRELOAD": str(library)}))
+        return _counts(_run([], folder, library, {"LD_PRELOAD": str(library)}, names))
 
 
-def instructions() -> dict[str, float]:
+def instructions(names: Iterable[str] = operations.ALL) -> dict[str, float]:
     """Instructions by operation. Raises: NotImplementedError, with the reason, where they cannot be counted."""
     if shutil.which("valgrind") is None:
         message = "valgrind is not installed"
@@ -63,7 +63,8 @@ def instructions() -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         library = _library(Path(folder), INSTRUCTIONS)
         tool = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=out"]
-        known = set(_run(tool, folder, library, {"MINILITE_ISA": os.environ.get("MINILITE_ISA", "avx2")}))
+        level = {"MINILITE_ISA": os.environ.get("MINILITE_ISA", "avx2")}
+        known = set(_run(tool, folder, library, level, names))
         found: dict[str, float] = {}
         for path in Path(folder).glob("out*"):
             text = path.read_text()
@@ -95,12 +96,14 @@ def _library(folder: Path, source: str) -> Path:
     return target
 
 
-def _run(tool: list[str], folder: str, library: Path, environment: Mapping[str, str]) -> dict[str, float]:
+def _run(
+    tool: list[str], folder: str, library: Path, environment: Mapping[str, str], names: Iterable[str]
+) -> dict[str, float]:
     flags = ["-S"] if sys.flags.no_site else []
     here = str(Path(__file__).resolve().parents[1])
     fixed = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
-        [*tool, sys.executable, *flags, "-c", MAIN, here, str(library)],
+        [*tool, sys.executable, *flags, "-c", MAIN, here, str(library), *names],
         cwd=folder,
         env={**os.environ, **fixed, **environment},
         capture_output=True,
@@ -114,13 +117,14 @@ def _run(tool: list[str], folder: str, library: Path, environment: Mapping[str, 
     return counts
 
 
-def count(library: str) -> None:
+def count(library: str, *names: str) -> None:
     """The process that counts: prints a JSON object of counts by operation. Those that a version cannot do are left out."""
     made = ctypes.CDLL(library)
     made.costs_stop.argtypes = [ctypes.c_char_p]
     made.costs_stop.restype = ctypes.c_long
     found: dict[str, float] = {}
-    for name, prepare in {"nothing": lambda _: int, **operations.ALL}.items():
+    prepares: dict[str, Callable[[operations.Make], operations.Operation]] = {"nothing": lambda _: int}
+    for name, prepare in (prepares | {name: operations.EVERY[name] for name in names}).items():
         try:
             with common.if_there():
                 found[name] = _counted(made, name, prepare(common.interpreter))

@@ -142,8 +142,18 @@ def test_versions_have_a_commit_and_a_section() -> None:
         assert len(builds.commit_of(commit)) == 40
 
 
+def test_the_history_is_long_and_has_every_version() -> None:
+    found = history.chosen()
+    own = builds.git("rev-list", "--first-parent", "HEAD").split()
+    assert len(set(found)) > 20
+    assert {builds.commit_of(commit) for commit in builds.versions().values()} <= set(found)
+    assert set(found) <= set(own)
+    assert (builds.commit_of(history.FIRST), own[0]) == (found[0], found[-1])
+
+
 def test_commits_are_spread_over_the_range() -> None:
     every = history.commits(f"{history.FIRST}..HEAD", None)
+    assert history.commits("..", None) == every
     some = history.commits(f"{history.FIRST}..HEAD", 5)
     assert len(some) == 5
     assert (some[0], some[-1]) == (every[0], every[-1])
