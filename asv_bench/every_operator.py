@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from asv_bench.single_operators import ready
+from asv_bench.benchmarks.operators import ready
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 UNSAFE = {("SVDF", "s8 s8 s8 s32 s8 -> s8")}

@@ -85,7 +85,7 @@ def make_counted() -> str:
 
 def make_ladder() -> str:
     """The ladder's tables and its picture."""
-    found = ladder.measure("branches", 800, 50, 20, 15)
+    found = ladder.measure()
     PICTURES.mkdir(exist_ok=True)
     (PICTURES / "ladder.svg").write_text(ladder.picture(found))
     picture = "![the planner's share of run time by step](pictures/ladder.svg)"

@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 from asv_bench.benchmarks import timing
-from asv_bench.single_operators import ready
+from asv_bench.benchmarks.operators import ready
 from minilite.format.builder import ModelBuilder
 
 SHAPES = [(14, 256, 256), (28, 256, 256), (56, 64, 256), (7, 960, 320)]

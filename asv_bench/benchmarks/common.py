@@ -170,11 +170,11 @@ def layers(kind: str, side: int = 28) -> bytes:
 
 
 def model(name: str) -> bytes:
-    """A model by the name that stands in the benchmarks' parameters: "chain N", "conv" or "layers TYPE"."""
+    """A model by the name that stands in the benchmarks' parameters: "chain N", "conv", "layers TYPE", "large layers TYPE"."""
     if name == "conv":
         return conv_net()
-    kind, _, detail = name.partition(" ")
-    return layers(detail) if kind == "layers" else chain(int(detail))
+    kind, _, detail = name.rpartition(" ")
+    return chain(int(detail)) if kind == "chain" else layers(detail, 112 if kind == "large layers" else 28)
 
 
 def shape(name: str, step: int) -> tuple[int, ...]:
@@ -182,9 +182,9 @@ def shape(name: str, step: int) -> tuple[int, ...]:
     return (1, 32 + 2 * step, 32 + 2 * step, 3) if name == "conv" else (1 + step, WIDTH)
 
 
-def ready(name: str, make: Any = interpreter) -> tuple[Any, int, int]:
+def ready(name: str, make: Any = interpreter, threads: int = 1) -> tuple[Any, int, int]:
     """An allocated interpreter whose input is filled, that has run once; and the numbers of its input and output."""
-    made = make(model_content=model(name), num_threads=1)
+    made = make(model_content=model(name), num_threads=threads)
     made.allocate_tensors()
     source, target = made.get_input_details()[0], made.get_output_details()[0]
     rng, dims = np.random.default_rng(0), tuple(source["shape"])
