@@ -120,14 +120,19 @@ class Section(NamedTuple):
     paths: tuple[str, ...]
 
 
-CODE = ("csrc", "minilite")
+CODE = ("csrc", "minilite", ":!minilite/cli", ":!minilite/report")
+"""What runs, loads and plans: all but what prints."""
+SHARED = tuple(f"asv_bench/benchmarks/{name}.py" for name in ("common", "operations", "dynamic_family"))
+COUNTING = tuple(f"asv_bench/benchmarks/{name}.py" for name in ("costs", "apart"))
+TIMING = "asv_bench/benchmarks/timing.py"
+RATES = ("asv_bench/levels.py", "asv_bench/benchmarks/primitives.py", "minilite/_native/rates.py")
 SECTIONS = {
-    "peers": Section(make_peers, (*CODE, "asv_bench/benchmarks/peers.py", "asv_bench/benchmarks/operations.py")),
-    "counted": Section(make_counted, (*CODE, "asv_bench/benchmarks/costs.py", "asv_bench/benchmarks/operations.py")),
-    "levels": Section(levels.table, ("csrc/simd", "csrc/api/simd.h", "asv_bench/levels.py")),
+    "peers": Section(make_peers, (*CODE, *SHARED, TIMING, "asv_bench/benchmarks/peers.py")),
+    "counted": Section(make_counted, (*CODE, *SHARED, *COUNTING)),
+    "levels": Section(levels.table, ("csrc/simd", "csrc/api/simd.h", *RATES)),
     "ladder": Section(make_ladder, ("asv_bench/ladder", "asv_bench/benchmarks/dynamic_family.py")),
-    "bad-case": Section(make_bad_case, (*CODE, "asv_bench/bad_case.py", "asv_bench/benchmarks/dynamic_family.py")),
-    "history": Section(make_history, CODE),
+    "bad-case": Section(make_bad_case, (*CODE, SHARED[2], "asv_bench/bad_case.py", "asv_bench/callgrind.py")),
+    "history": Section(make_history, (*CODE, *SHARED, *COUNTING, TIMING, "asv_bench/benchmarks/milestones.py")),
 }
 
 

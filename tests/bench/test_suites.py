@@ -80,6 +80,22 @@ assert all("not there yet" in row.get("reason", "") for row in rows.values())
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["first", *builds.versions()])
+def test_suites_fit_the_past(version: str, tmp_path: Path) -> None:
+    """On the first commit that runs models nearly everything is n/a, and from version to version less is; nothing fails."""
+    builds.export(builds.commit_of(builds.versions().get(version, history.FIRST)), tmp_path / "source")
+    builds.install(tmp_path / "source", tmp_path / "package")
+    apart = {"counted", "milestones", "peers"}  # by tests of their own; counting takes minutes on old commits
+    names = [path.stem for path in sorted(SUITES.glob("[a-z]*.py")) if path.stem not in apart]
+    command = [sys.executable, "-S", str(Path(__file__).with_name("walk.py")), str(SUITES), *names]
+    environment = builds.environment(tmp_path / "package")
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    *failed, last = done.stdout.splitlines()
+    assert failed == []
+    assert int(last.split()[0]) >= {"first": 4, "0.1.0": 400}.get(version, 500), last
+
+
 def measured(wanted: str) -> dict[str, str]:
     """Reasons by figure that does not apply here."""
     command = [sys.executable, str(SUITES.parent / "figures.py"), "--bench", wanted]
