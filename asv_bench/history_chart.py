@@ -14,6 +14,8 @@ from asv_bench import builds
 RESULTS = Path(__file__).resolve().parent / "results"
 WIDTH, PANEL, LEFT, GAP, TOP = 940, 118, 62, 70, 34
 COLUMN = (WIDTH - 2 * LEFT - GAP) / 2
+WORTH_NAMING = 1.5
+"""The factor from which on a step is named."""
 
 
 class Kind(NamedTuple):
@@ -35,7 +37,7 @@ KINDS = (
     Kind("instructions, counted", "milestones.Instructions.track_instructions"),
 )
 LINES = (
-    Line("a run of 200 nodes, all dynamic, sizes changing", "dynamic branches of 200, 2 sizes"),
+    Line("a run of 200 dynamic nodes, sizes changing", "dynamic branches of 200, 2 sizes"),
     Line("resize to a new size, 100 nodes", "resize new, chain 100"),
     Line("resize to a size seen before, 100 nodes", "resize seen, chain 100"),
     Line("load and allocate, 100 nodes", "load, chain 100"),
@@ -113,9 +115,11 @@ def _panel(values: Sequence[float | None], left: float, top: float) -> list[str]
     parts += [f'<circle cx="{x:.1f}" cy="{at:.1f}" r="2.5" fill="#4c72b0"/>' for x, at in points]
     parts.append(f'<text x="{left + COLUMN}" y="{top + 14}" text-anchor="end">now {short(there[-1])}</text>')
     found = largest_step(values)
-    if found and found[1] >= 1.2:
+    if found and found[1] >= WORTH_NAMING:
         x, at = next(point for point in points if point[0] >= left + found[0] * step - 0.01)
-        parts.append(f'<text x="{x + 5:.1f}" y="{at - 6:.1f}" fill="#2a7d3f">{found[1]:.3g} x less</text>')
+        near_the_end = x > left + 0.8 * COLUMN
+        placed = f'x="{x - 5:.1f}" text-anchor="end"' if near_the_end else f'x="{x + 5:.1f}"'
+        parts.append(f'<text {placed} y="{at - 6:.1f}" fill="#2a7d3f">{found[1]:.3g} x less</text>')
     return parts
 
 
@@ -164,7 +168,7 @@ def _cells(rows: Sequence[tuple[str, Values]], kind: Kind, line: Line) -> list[s
     ]
     cells = [short(value) if value is not None else "" for value in (there[0], *versions, there[-1])]
     found = largest_step(values)
-    return [*cells, f"{found[1]:.3g} x less at {rows[found[0]][0][:7]}" if found and found[1] >= 1.2 else ""]
+    return [*cells, f"{found[1]:.3g} x less at {rows[found[0]][0][:7]}" if found and found[1] >= WORTH_NAMING else ""]
 
 
 def table(rows: Sequence[tuple[str, Values]]) -> str:
