@@ -20,7 +20,8 @@ def find_signature(signatures: Sequence[Signature], key: str | None) -> Signatur
     if key is None:
         message = (
             f"SignatureDef signature_key is None and model has {len(signatures)} Signatures. "
-            "None is only allowed when the model has 1 SignatureDef"
+            "None is only allowed when the model has 1 SignatureDef: "
+            + (f"there are {', '.join(s.key for s in signatures)}" if signatures else "run() needs none")
         )
         raise InputError(message)
     for signature in signatures:
