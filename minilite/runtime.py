@@ -302,7 +302,10 @@ class Runtime:
 
     def get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
         """Argument names and tensor numbers by signature."""
-        return {s.key: {"inputs": dict(s.inputs), "outputs": dict(s.outputs)} for s in self.model.signatures}
+        from minilite.signature import in_order
+
+        ordered = map(in_order, self.model.signatures)
+        return {s.key: {"inputs": dict(s.inputs), "outputs": dict(s.outputs)} for s in ordered}
 
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
         """The runner of a signature; None stands for the only one. Raises: InputError."""
