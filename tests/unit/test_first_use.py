@@ -318,7 +318,7 @@ def same(one: Any, other: Any) -> bool:
     """Equal in values, kinds and dtypes; floats to a millionth of the largest."""
     if isinstance(other, np.ndarray):
         close = (
-            np.allclose(one, other, 0, 1e-6 * (1 + np.abs(other).max()))
+            np.allclose(one, other, 0, 1e-6 * (1 + np.abs(other).max(initial=0)))
             if other.dtype.kind == "f"
             else np.array_equal(one, other)
         )
