@@ -40,13 +40,17 @@ def tensor_number(subgraph: Subgraph, key: TensorKey) -> int:
         raise InputTypeError(_no_tensor(key)) from None
 
 
-def subgraph_number(index: Any) -> int:
-    """A subgraph's number; it may lie beyond the subgraphs there are. Raises: InputError."""
+def subgraph_number(index: Any, count: int | None = None) -> int:
+    """A subgraph's number, below `count` where that is given. Raises: InputError."""
     try:
-        return operator.index(index)
+        number = operator.index(index)
     except TypeError:
         message = f"subgraph_index takes the number of a subgraph, 0 is the main one: got {shortened(repr(index))}"
         raise InputTypeError(message) from None
+    if count is not None and not 0 <= number < count:
+        message = f"subgraph_index is out of range: {number} for the model, which has {count} subgraphs"
+        raise InputError(message)
+    return number
 
 
 def refuse_keywords(unknown: Iterable[str]) -> NoReturn:

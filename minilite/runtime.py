@@ -274,11 +274,8 @@ class Runtime:
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[TensorDetails]:
         """Details of every tensor of a subgraph. Raises: InputError."""
-        number, count = arguments.subgraph_number(subgraph_index), len(self.model.subgraphs)
-        if not 0 <= number < count:
-            message = f"subgraph_index is out of range: {number} for the model, which has {count} subgraphs"
-            raise InputError(message)
-        return [self._details(t.index, number) for t in self._subgraph(number).tensors]
+        number = arguments.subgraph_number(subgraph_index, len(self.model.subgraphs))
+        return [self._details(t.index, number) for t in self.model.subgraphs[number].tensors]
 
     def _get_tensor_details(self, tensor_index: TensorKey, subgraph_index: int = 0) -> TensorDetails:
         return self._details(arguments.tensor_number(self._subgraph(subgraph_index), tensor_index), subgraph_index)
