@@ -125,7 +125,9 @@ def test_a_python_without_its_global_lock_is_refused(tmp_path: Path) -> None:
         code = f"import sys; sys._is_gil_enabled = lambda: {answer}; import minilite"
         ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
         assert (ended.returncode == 0) is answer
-        assert answer or ended.stderr.splitlines()[-1].startswith("ImportError: minilite takes turns by Python's global")
+        assert answer or ended.stderr.splitlines()[-1].startswith(
+            "ImportError: minilite takes turns by Python's global"
+        )
 
 
 def test_package_data_is_small() -> None:
