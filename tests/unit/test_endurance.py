@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 import pathlib
 import threading
 from typing import Any
@@ -106,7 +107,7 @@ def test_nothing_is_left_behind(what: str, tmp_path: pathlib.Path) -> None:
     assert done.status == 0, done.output
     grew, descriptors = map(int, done.output.split())
     assert descriptors == 0
-    assert grew < ROOM
+    assert grew < ROOM or "ASAN_OPTIONS" in os.environ  # AddressSanitizer keeps what was freed
 
 
 # Other processes ----------------------------------------------------------------------------------------------------------
