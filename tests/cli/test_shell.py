@@ -111,8 +111,9 @@ def model(tmp_path: pathlib.Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("arguments", [["run"], ["run", "--json"], ["inspect"], ["inspect", "--json"]])
-def test_a_closed_pipe_is_no_error(arguments: list[str], model: str) -> None:
+@pytest.mark.parametrize("line", ["run", "run --json", "inspect", "inspect --json", "profile", "--version", "--help"])
+def test_a_closed_pipe_is_no_error(line: str, model: str) -> None:
+    arguments = line.split()
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run([*COMMAND, *arguments, model], stdout=write, stderr=subprocess.PIPE, check=False)
@@ -147,7 +148,7 @@ def in_terminal(*arguments: str, columns: int = 0, **environment: str) -> tuple[
 
 @pytest.mark.parametrize("columns", [80, 100, 160])
 def test_lines_fit_the_terminal(columns: int, model: str) -> None:
-    for arguments in (["run", model], ["run"], ["inspect", model], ["plan", "--compare", model]):
+    for arguments in (["run", model], ["run"], ["inspect", model], ["plan", "--compare", model], ["profile", model]):
         status, text = in_terminal(*arguments, columns=columns)
         assert status == 0
         assert max(map(len, text.splitlines())) <= columns
