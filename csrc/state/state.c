@@ -318,9 +318,10 @@ static ml_status prepare_asked(ml_state *s, const ml_binding *bindings, int32_t 
     return status;
 }
 
-uintptr_t ml_state_prepare(ml_state *s, const ml_binding *bindings, int32_t n_bindings) {
+uintptr_t ml_state_prepare(const ml_preparation *wanted) {
+    ml_state *s = wanted->state;
     if (ml_enter(s->interpreter) != ML_OK) return (uintptr_t)&busy;
-    ml_status status = prepare_asked(s, bindings, n_bindings);
+    ml_status status = prepare_asked(s, wanted->bindings, wanted->n_bindings);
     if (status == ML_OK) ml_asked_stands(s);
     else if (status != ML_VIEW_HELD) ml_asked_refused(s);
     uintptr_t failed = status == ML_OK ? 0 : give_error(s, status);

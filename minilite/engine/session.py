@@ -60,7 +60,7 @@ class Session:
         self.ready: bool = False
         self._root = root
         self._ask, self._asked_of = self.state.asking()
-        self._prepare = self.state.preparing(*UNBOUND.rows)
+        self._prepare, self._unbound = self.state.preparing(*UNBOUND.rows)
         self._asks = 0  # counts what was asked for since: other threads may ask while tensors are allocated
         self._allocated = False  # a plan is in force
         self._bound_asked = self._bound = UNBOUND
@@ -106,9 +106,10 @@ class Session:
         kind = type(size)
         if type(index) is not int or (kind is not tuple and kind is not list and kind is not _ndarray):
             return False
+        ask = self._ask  # functions that instances hold are called from locals: CPython 3.11 looks methods up slowly that are none
         try:
             rank = len(size)
-            answer = self._ask(self._asked_of, index, packed_dims[rank](*size), rank)
+            answer = ask(self._asked_of, index, packed_dims[rank](*size), rank)
         except (StructError, IndexError, OverflowError, TypeError):
             return False
         if answer == 0:
@@ -138,12 +139,13 @@ class Session:
                 self.state.acquire_memory()
                 self.released = False
             return
-        self._take()  # what C has in force and what is noted here change together
+        take, leave, prepare = self._take, self._leave, self._prepare
+        take()  # what C has in force and what is noted here change together
         try:
             asks, wanted = self._asks, self._bound_asked
             if self._owners:
                 self._owners.clear()
-            if failed := self._prepare() if wanted is UNBOUND else self.state.preparing(*wanted.rows)():
+            if failed := prepare(self._unbound if wanted is UNBOUND else self.state.preparing(*wanted.rows)[1]):
                 self.state.check(failed)
             self._bound = wanted
             self.released = False
@@ -156,7 +158,7 @@ class Session:
             self.ready = self._allocated
             raise
         finally:
-            self._leave()
+            leave()
 
     def plan_for(self, shapes: Mapping[int, Shape]) -> Plan:
         """The plan for what was asked for, but for these shapes; not put in force."""
