@@ -98,7 +98,8 @@ int32_t ml_state_ask(ml_state *state, int32_t tensor, const void *dims, int32_t 
 /* Whether a tensor's shape was asked for since a plan was put in force; then it is in *shape. */
 int32_t ml_state_asked(ml_state *state, int32_t tensor, ml_shape *shape);
 /* Puts the plan for the shapes asked for in force; those that nobody asked for are the file's. `bindings` are all buffers that
- * stand in for tensors from now on; the plan hangs on which tensors these are, not on where the buffers lie. Zeroes variable
+ * stand in for tensors from now on, -1 of them those in force; the plan hangs on which tensors these are, not on where the buffers
+ * lie. Zeroes variable
  * tensors, unless the plan stays and no shape was asked for, not even the one that is in force. On failure the old plan and
  * buffers stay, and the memory they lie in; the shapes asked for are those in force, unless it was a matter of turns and views. */
 typedef struct ml_preparation {
