@@ -14,7 +14,8 @@ typedef enum {
     ML_NODE_WAITS = 0,
     ML_NODE_RUNS = 1,
     ML_NODE_FOLDED = 2,
-    ML_NODE_IS_VIEW = 3
+    ML_NODE_IS_VIEW = 3,
+    ML_NODE_IS_FUSED = 4
 } ml_node_status;
 /* What becomes of the node at a position (ml_node_status); -1 past the last. *index is the file's number of it. */
 int32_t ml_plan_node(const ml_plan *plan, int32_t frame, int32_t position, int32_t *index);

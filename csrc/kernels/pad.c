@@ -172,7 +172,7 @@ static ml_status mirror_pad(const ml_call *c) {
 }
 
 #define ROW(kernel_name)                                                             \
-    {.abi = ML_KERNEL_ABI, .name = (kernel_name), .blob_bytes = sizeof(ml_nest),     \
+    {.abi = ML_KERNEL_ABI, .flags = ML_KERNEL_PADS, .name = (kernel_name), .blob_bytes = sizeof(ml_nest), \
      .prepare = prepare_pad, ML_TYPED({"x1|x2|x4|x8 s8|s16|s32|s64 any? -> any", derive_fill, NULL, pad})}
 ML_KERNELS(pad) = {
     ROW("pad"),

@@ -171,20 +171,20 @@ static ml_status mul_s16(const ml_call *c) {
 }
 
 ML_KERNELS(arithmetic) = {
-    ML_BINARY_KERNEL("add", add_params, {"f32 f32 -> f32", NULL, NULL, add_f32},
+    ML_BINARY_KERNEL("add", add_params, 0, {"f32 f32 -> f32", NULL, NULL, add_f32},
                      {"f16 f16 -> f16", NULL, NULL, add_f16},
                      {"s32 s32 -> s32", derive_limits, NULL, add_s32},
                      {"s64 s64 -> s64", derive_limits, NULL, add_s64},
                      {"s8 s8 -> s8", ml_derive_add_bytes, NULL, ml_add_bytes},
                      {"u8 u8 -> u8", ml_derive_add_bytes, NULL, ml_add_bytes},
                      {"s16 s16 -> s16", derive_add_s16, NULL, add_s16}),
-    ML_BINARY_KERNEL("sub", add_params, {"f32 f32 -> f32", NULL, NULL, sub_f32},
+    ML_BINARY_KERNEL("sub", add_params, 0, {"f32 f32 -> f32", NULL, NULL, sub_f32},
                      {"s32 s32 -> s32", derive_limits, NULL, sub_s32},
                      {"s64 s64 -> s64", derive_limits, NULL, sub_s64},
                      {"s8 s8 -> s8", ml_derive_sub_bytes, NULL, ml_add_bytes},
                      {"u8 u8 -> u8", ml_derive_sub_bytes, NULL, ml_add_bytes},
                      {"s16 s16 -> s16", derive_sub_s16, NULL, sub_s16}),
-    ML_BINARY_KERNEL("mul", clamp_params, {"f32 f32 -> f32", NULL, NULL, mul_f32},
+    ML_BINARY_KERNEL("mul", clamp_params, ML_KERNEL_MULTIPLIES, {"f32 f32 -> f32", NULL, NULL, mul_f32},
                      {"f16 f16 -> f16", NULL, NULL, mul_f16},
                      {"s32 s32 -> s32", derive_limits, NULL, mul_s32},
                      {"u32 u32 -> u32", derive_limits, NULL, mul_u32},
