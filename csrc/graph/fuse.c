@@ -21,8 +21,8 @@ typedef struct fusing {
     ml_graph *graph;
     const ml_subgraph *sub;
     int32_t *producers; /* by tensor, -1: none */
-    int32_t *readers;   /* by tensor: how many */
-    int64_t room;       /* bytes of the graph's fused parameters that are taken */
+    int32_t *readers; /* by tensor: how many */
+    int64_t room; /* bytes of the graph's fused parameters that are taken */
 } fusing;
 
 static int32_t *operands_of(const fusing *f, const ml_node *node) {
@@ -78,12 +78,14 @@ static ml_node *sole_producer(const fusing *f, const ml_node *node) {
     if (between < 0 || f->producers[between] < 0 || f->readers[between] != 1) return NULL;
     if (f->sub->tensors[between].flags & ML_TENSOR_VARIABLE) return NULL;
     ml_node *producer = &f->sub->nodes[f->producers[between]];
-    bool whole = producer->typed && producer->io->n_outputs == 1 &&
-                 !(producer->io->flags & ML_NODE_FUSED);
+    bool whole =
+        producer->typed && producer->io->n_outputs == 1 && !(producer->io->flags & ML_NODE_FUSED);
     return whole ? producer : NULL;
 }
 
-static void hide(fusing *f, const ml_node *node, int32_t tensor) {
+/* The node becomes a part of `whole`, and the tensor between them is hidden. */
+static void join(fusing *f, ml_node *node, const ml_node *whole, int32_t tensor) {
+    node->part_of = (int32_t)(whole - f->sub->nodes);
     f->graph->node_io[node->io - f->graph->node_io].flags |= ML_NODE_FUSED;
     f->graph->tensor_defs[&f->sub->tensors[tensor] - f->graph->tensor_defs].flags |=
         ML_TENSOR_HIDDEN;
@@ -106,15 +108,16 @@ static void fuse_clamp(fusing *f, int32_t n) {
     operands_of(f, clamp)[clamp->io->n_inputs] = between;
     f->producers[y] = f->producers[between];
     f->producers[between] = n;
-    hide(f, clamp, between); /* it reads y, but is none of those that have to do with it */
+    join(f, clamp, producer,
+         between); /* it reads y, but is none of those that have to do with it */
 }
 
 /* Takes the producer's operand in the place of what it made of it. */
-static void read_through(fusing *f, ml_node *node, const ml_node *producer) {
+static void read_through(fusing *f, ml_node *node, ml_node *producer) {
     int32_t between = node->io->inputs[0], x = producer->io->inputs[0];
     operands_of(f, node)[0] = x;
     f->readers[x]++;
-    hide(f, producer, between);
+    join(f, producer, node, between);
 }
 
 /* Reads (before, after) of dimensions 0 to 3 of constant paddings. */
@@ -141,7 +144,8 @@ static void fuse_padding(fusing *f, ml_node *node) {
         return;
     int32_t x = producer->io->inputs[0], paddings = producer->io->inputs[1];
     int32_t filter = node->io->n_inputs > 1 ? node->io->inputs[1] : -1, same;
-    if (x < 0 || paddings < 0 || filter < 0 || f->sub->tensors[x].flags & ML_TENSOR_VARIABLE) return;
+    if (x < 0 || paddings < 0 || filter < 0 || f->sub->tensors[x].flags & ML_TENSOR_VARIABLE)
+        return;
     memcpy(&same, (const uint8_t *)node->params + field_of(node->kernel, "same")->offset, 4);
     const ml_tensor_def *w = &f->sub->tensors[filter];
     int64_t pads[8];
@@ -163,7 +167,8 @@ static void fuse_square(fusing *f, ml_node *node) {
     if (x < 0 || x != producer->io->inputs[1] || f->sub->tensors[x].type != ML_F32 ||
         f->sub->tensors[x].flags & ML_TENSOR_VARIABLE || f->sub->tensors[x].data)
         return;
-    if (!(limit_of(producer, "minimum") == -HUGE_VALF && limit_of(producer, "maximum") == HUGE_VALF))
+    if (!(limit_of(producer, "minimum") == -HUGE_VALF &&
+          limit_of(producer, "maximum") == HUGE_VALF))
         return;
     set_number(f, node, "squares", 1);
     read_through(f, node, producer);

@@ -27,6 +27,7 @@ static void copy_node(ml_graph *g, const ml_graph_def *def, int64_t number, ml_s
                                     .pack_start = -1,
                                     .child_start = to->n_children,
                                     .n_children = d->n_subgraphs,
+                                    .part_of = -1,
                                     .subgraphs = io + d->n_inputs + d->n_outputs};
     if (in_c && to->nodes[position].typed->pack) to->nodes[position].pack_start = to->n_packs++;
     to->blob_bytes += ml_round_up(d->kernel->blob_bytes, 8);
@@ -98,9 +99,9 @@ static ml_tensor fresh_row(const ml_tensor_def *def, int32_t number) {
                        .type = (uint8_t)def->type,
                        .dynamic = !variable, /* until it is swept */
                        .storage = def->flags & ML_TENSOR_HIDDEN ? ML_STORAGE_NONE
-                                  : ml_type_is_heap(def->type) ? ML_STORAGE_HEAP
-                                  : variable                 ? ML_STORAGE_PERSISTENT
-                                                             : ML_STORAGE_ARENA,
+                                  : ml_type_is_heap(def->type)  ? ML_STORAGE_HEAP
+                                  : variable                    ? ML_STORAGE_PERSISTENT
+                                                                : ML_STORAGE_ARENA,
                        .shaped = variable};
 }
 

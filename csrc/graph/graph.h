@@ -27,6 +27,7 @@ typedef struct ml_node {
     int32_t pack_start;    /* in its frame's packed weights; -1: it packs none */
     int32_t child_start;   /* in the children of its frame */
     int32_t n_children;
+    int32_t part_of; /* position of the node that it has become a part of, -1: of none */
     const int32_t *subgraphs;
 } ml_node;
 

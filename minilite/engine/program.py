@@ -50,7 +50,13 @@ class Program:
     """A Model lowered once; C graphs by root subgraph, shared by every Session."""
 
     def __init__(
-        self, model: Model, custom_ops: Mapping[str, Any], *, reference: bool, reorder: bool = False, fuses: bool = False
+        self,
+        model: Model,
+        custom_ops: Mapping[str, Any],
+        *,
+        reference: bool,
+        reorder: bool = False,
+        fuses: bool = False,
     ) -> None:
         model = _as_read(model)
         self.model: Model = model

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minilite._native import BindingRows, Place
-    from minilite.format.model import Array, Subgraph, Tensor
-
     from minilite.engine import misfit
+    from minilite.format.model import Array, Subgraph, Tensor
 
     Shape = tuple[int, ...]
 else:  # what refusals need

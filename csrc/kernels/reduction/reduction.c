@@ -256,7 +256,8 @@ TRUTH(all_b8, min_u8)
         {"s32 s32 -> s32", NULL, NULL, name##_s32}, {"s64 s32 -> s64", NULL, NULL, name##_s64}
 
 ML_KERNELS(reduction) = {
-    REDUCTION("sum", ML_KERNEL_TAKES_SQUARES, prepare_sum, {"f32 s32 -> f32", NULL, NULL, reduce_sum_f32},
+    REDUCTION("sum", ML_KERNEL_TAKES_SQUARES, prepare_sum,
+              {"f32 s32 -> f32", NULL, NULL, reduce_sum_f32},
               {"s32 s32 -> s32", NULL, NULL, reduce_sum_s32},
               {"s64 s32 -> s64", NULL, NULL, reduce_sum_s64},
               {"s8 s32 -> s8", derive_sum, NULL, reduce_sum_s8},
