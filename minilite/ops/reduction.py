@@ -132,7 +132,7 @@ def _check_prod(node: OpNode) -> None:
         raise node.refuse("zero points of s16 must be 0")
 
 
-_KEEP: Mapping[str, Param] = {"keep_dims": "keep_dims", "squares": none}
+_KEEP: Mapping[str, str | Param] = {"keep_dims": "keep_dims", "squares": none}
 _LIMITED = each("T s32 -> T", "f32 s8 u8 s16 s32 s64")
 
 OPERATORS = (
