@@ -102,7 +102,9 @@ typedef enum {
     ML_KERNEL_PADS = 64, /* without an input 2 zeros, as they are quantized, stand around input 0 */
     ML_KERNEL_TAKES_PADDING = 128, /* parameters pad_top, ..: zeros around its input 0 */
     ML_KERNEL_MULTIPLIES = 256, /* the product of two inputs */
-    ML_KERNEL_TAKES_SQUARES = 512 /* with the parameter squares, of each element of input 0 its square */
+    ML_KERNEL_ADDS = 1024, /* the sum of two inputs */
+    ML_KERNEL_TAKES_SQUARES =
+        512 /* with the parameter squares, of each element of input 0 its square */
 } ml_kernel_flag;
 
 typedef struct ml_typed {

@@ -1,7 +1,7 @@
 /* fuse.c -- nodes that become part of another, which then does the work of both in one pass over memory.
  *
- * Three kinds, told by what kernels say of themselves (ml_kernel_flag): a clamp whose limits its producer takes; zeros around an
- * image that the window behind it lays out; a square of which only a sum is wanted. The tensor between the two is hidden:
+ * Told by what kernels say of themselves (ml_kernel_flag): a clamp whose limits its producer takes; zeros around an image that the
+ * window behind it lays out; a square of which only a sum is wanted; a slope below 0 spelled by six nodes. The tensor between the two is hidden:
  * it gets a shape, for its node is prepared as ever, but no memory. Of a clamp it is the tensor before it, for which the clamp's
  * node stands in: operands change places, so that shapes still follow from front to back.
  *
@@ -13,7 +13,9 @@
 #include "graph/graph.h"
 
 enum { PATCHES = ML_KERNEL_CLAMPS | ML_KERNEL_TAKES_PADDING | ML_KERNEL_TAKES_SQUARES };
-enum { FUSES = ML_KERNEL_IS_CLAMP | ML_KERNEL_TAKES_PADDING | ML_KERNEL_TAKES_SQUARES };
+enum {
+    FUSES = ML_KERNEL_IS_CLAMP | ML_KERNEL_TAKES_PADDING | ML_KERNEL_TAKES_SQUARES | ML_KERNEL_ADDS
+};
 enum { OUTPUT = INT32_MAX / 2 }; /* readers enough for anything */
 
 /* A subgraph while its nodes are fused. */
@@ -72,15 +74,19 @@ static bool alike(const fusing *f, int32_t a, int32_t b) {
            p->zero_points[0] == q->zero_points[0];
 }
 
-/* The node that alone computes input 0 of `node`, for it alone; NULL where others have to do with that tensor. */
-static ml_node *sole_producer(const fusing *f, const ml_node *node) {
-    int32_t between = node->io->n_inputs > 0 ? node->io->inputs[0] : -1;
+/* The node that alone computes input `i` of `node`, for it alone; NULL where others have to do with that tensor. */
+static ml_node *sole_producer_of(const fusing *f, const ml_node *node, int i) {
+    int32_t between = i < node->io->n_inputs ? node->io->inputs[i] : -1;
     if (between < 0 || f->producers[between] < 0 || f->readers[between] != 1) return NULL;
     if (f->sub->tensors[between].flags & ML_TENSOR_VARIABLE) return NULL;
     ml_node *producer = &f->sub->nodes[f->producers[between]];
     bool whole =
         producer->typed && producer->io->n_outputs == 1 && !(producer->io->flags & ML_NODE_FUSED);
     return whole ? producer : NULL;
+}
+
+static ml_node *sole_producer(const fusing *f, const ml_node *node) {
+    return sole_producer_of(f, node, 0);
 }
 
 /* The node becomes a part of `whole`, and the tensor between them is hidden. */
@@ -174,6 +180,62 @@ static void fuse_square(fusing *f, ml_node *node) {
     read_through(f, node, producer);
 }
 
+/* Slopes ----------------------------------------------------------------------------------------------------------- */
+
+static bool is_named(const ml_node *node, const char *name) {
+    return node && strcmp(node->kernel->name, name) == 0;
+}
+
+static bool is_unclamped(const ml_node *node, const char *name) {
+    return is_named(node, name) && limit_of(node, "minimum") == -HUGE_VALF &&
+           limit_of(node, "maximum") == HUGE_VALF;
+}
+
+static bool is_relu(const ml_node *node) {
+    return is_named(node, "relu") && limit_of(node, "minimum") == 0.0f &&
+           limit_of(node, "maximum") == HUGE_VALF;
+}
+
+/* A constant for each channel of x, or one for all. */
+static bool is_slope(const fusing *f, int32_t tensor, int32_t x) {
+    if (tensor < 0) return false;
+    const ml_tensor_def *slope = &f->sub->tensors[tensor], *of = &f->sub->tensors[x];
+    const int64_t count = ml_elements(&slope->shape);
+    return slope->data && slope->type == ML_F32 && of->type == ML_F32 && of->shape.rank > 0 &&
+           slope->shape.rank <= of->shape.rank &&
+           (count == 1 || (count == slope->shape.dims[slope->shape.rank - 1] &&
+                           count == of->shape.dims[of->shape.rank - 1]));
+}
+
+/* What stands for the part of x below 0: NEG(RELU(NEG(x))), outermost first. */
+static bool find_below(const fusing *f, const ml_node *from, int i, ml_node *found[3]) {
+    found[0] = sole_producer_of(f, from, i);
+    found[1] = is_named(found[0], "neg") ? sole_producer(f, found[0]) : NULL;
+    found[2] = is_relu(found[1]) ? sole_producer(f, found[1]) : NULL;
+    return is_named(found[2], "neg");
+}
+
+/* RELU(x) + NEG(RELU(NEG(x))) * slope is PRELU(x, slope), as models spell it that were made before there was one. */
+static void fuse_slope(fusing *f, ml_node *node) {
+    const ml_kernel *prelu = ml_kernel_find("prelu");
+    ml_node *parts[5]; /* RELU, MUL, then what is below 0 */
+    if (!is_unclamped(node, "add") || prelu->blob_bytes > node->kernel->blob_bytes) return;
+    int above = is_relu(sole_producer_of(f, node, 0)) ? 0 : 1, product = 0;
+    parts[0] = sole_producer_of(f, node, above);
+    parts[1] = sole_producer_of(f, node, 1 - above);
+    if (!is_relu(parts[0]) || !is_unclamped(parts[1], "mul")) return;
+    while (product < 2 && !find_below(f, parts[1], product, parts + 2)) product++;
+    int32_t x = parts[0]->io->inputs[0];
+    int32_t slope = product < 2 ? parts[1]->io->inputs[1 - product] : -1;
+    if (product == 2 || x < 0 || parts[4]->io->inputs[0] != x || !is_slope(f, slope, x)) return;
+    for (int i = 0; i < 5; i++) join(f, parts[i], node, parts[i]->io->outputs[0]);
+    operands_of(f, node)[0] = x;
+    operands_of(f, node)[1] = slope;
+    node->kernel = prelu;
+    node->typed = prelu->typed; /* of floats */
+    f->graph->node_io[node->io - f->graph->node_io].flags &= ~(ML_NODE_IN_PLACE << 1);
+}
+
 static void count_readers(fusing *f) {
     const ml_planner_graph *io = &f->sub->io;
     for (int32_t t = 0; t < io->n_tensors; t++) {
@@ -200,6 +262,7 @@ static void fuse_subgraph(fusing *f) {
         if (flags & ML_KERNEL_IS_CLAMP) fuse_clamp(f, n);
         if (flags & ML_KERNEL_TAKES_PADDING) fuse_padding(f, node);
         if (flags & ML_KERNEL_TAKES_SQUARES) fuse_square(f, node);
+        if (flags & ML_KERNEL_ADDS) fuse_slope(f, node);
     }
 }
 
@@ -211,11 +274,11 @@ ml_status ml_graph_fuse(ml_graph *g, ml_error *error) {
         if (g->nodes[n].kernel->flags & PATCHES)
             bytes += ml_round_up(g->nodes[n].kernel->params_bytes, 16);
     }
-    if (!any || bytes == 0) return ML_OK;
+    if (!any) return ML_OK;
     for (int32_t s = 0; s < g->n_subgraphs; s++)
         most = ml_max_s64(most, g->subgraphs[s].io.n_tensors);
     int32_t *tables = malloc((size_t)(2 * most + 1) * sizeof *tables);
-    g->fused_params = malloc((size_t)bytes);
+    g->fused_params = malloc((size_t)bytes + 1);
     if (!tables || !g->fused_params) {
         free(tables);
         return ml_error_memory(error, "a graph's fused nodes", bytes, 0);

@@ -171,7 +171,7 @@ def _nodes(nodes: Sequence[NodeTime], repeat: int, whole: int, peaks: Peaks, wid
 
 def _operators(nodes: Sequence[NodeTime], whole: int, width: int | None) -> str:
     sums: dict[tuple[str, str], list[int]] = {}
-    for node in nodes:
+    for node in (node for node in nodes if node.runs):
         one = sums.setdefault((node.op, node.kernel), [0, 0])
         one[0] += 1
         one[1] += node.ns

@@ -171,7 +171,7 @@ static ml_status mul_s16(const ml_call *c) {
 }
 
 ML_KERNELS(arithmetic) = {
-    ML_BINARY_KERNEL("add", add_params, 0, {"f32 f32 -> f32", NULL, NULL, add_f32},
+    ML_BINARY_KERNEL("add", add_params, ML_KERNEL_ADDS, {"f32 f32 -> f32", NULL, NULL, add_f32},
                      {"f16 f16 -> f16", NULL, NULL, add_f16},
                      {"s32 s32 -> s32", derive_limits, NULL, add_s32},
                      {"s64 s64 -> s64", derive_limits, NULL, add_s64},
@@ -184,15 +184,14 @@ ML_KERNELS(arithmetic) = {
                      {"s8 s8 -> s8", ml_derive_sub_bytes, NULL, ml_add_bytes},
                      {"u8 u8 -> u8", ml_derive_sub_bytes, NULL, ml_add_bytes},
                      {"s16 s16 -> s16", derive_sub_s16, NULL, sub_s16}),
-    ML_BINARY_KERNEL("mul", clamp_params, ML_KERNEL_MULTIPLIES, {"f32 f32 -> f32", NULL, NULL, mul_f32},
-                     {"f16 f16 -> f16", NULL, NULL, mul_f16},
-                     {"s32 s32 -> s32", derive_limits, NULL, mul_s32},
-                     {"u32 u32 -> u32", derive_limits, NULL, mul_u32},
-                     {"s64 s64 -> s64", derive_limits, NULL, mul_s64},
-                     {"c64 c64 -> c64", NULL, NULL, mul_c64},
-                     {"s8 s8 -> s8", ml_derive_mul_bytes, NULL, ml_mul_bytes},
-                     {"u8 u8 -> u8", ml_derive_mul_bytes, NULL, ml_mul_bytes},
-                     {"s16 s16 -> s16", derive_mul_s16, NULL, mul_s16}),
+    ML_BINARY_KERNEL(
+        "mul", clamp_params, ML_KERNEL_MULTIPLIES, {"f32 f32 -> f32", NULL, NULL, mul_f32},
+        {"f16 f16 -> f16", NULL, NULL, mul_f16}, {"s32 s32 -> s32", derive_limits, NULL, mul_s32},
+        {"u32 u32 -> u32", derive_limits, NULL, mul_u32},
+        {"s64 s64 -> s64", derive_limits, NULL, mul_s64}, {"c64 c64 -> c64", NULL, NULL, mul_c64},
+        {"s8 s8 -> s8", ml_derive_mul_bytes, NULL, ml_mul_bytes},
+        {"u8 u8 -> u8", ml_derive_mul_bytes, NULL, ml_mul_bytes},
+        {"s16 s16 -> s16", derive_mul_s16, NULL, mul_s16}),
     ML_BINARY_KERNEL_NO_PARAMS("squared_difference",
                                {"f32 f32 -> f32", NULL, NULL, squared_difference_f32},
                                {"s32 s32 -> s32", NULL, NULL, squared_difference_s32},
