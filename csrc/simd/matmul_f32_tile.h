@@ -13,6 +13,7 @@ enum {
     VECTORS = PANEL / LANES, /* in a panel */
     MOST_PANELS = 8,
     MOST_SUMS = 32,
+    REGISTERS = LANES == 8 ? 14 : 30, /* of vectors, less a few */
     /* Of weights that all rows meet before the next ones are read, so that they stay in the cache. */
     NEAR_FLOATS = 64 * 1024
 };
@@ -115,6 +116,8 @@ INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int ro
         const float *a = p->a + at->row * p->a_stride + piece * p->piece_stride;
         for (int64_t left = p->k; left > 0;) {
             int64_t steps = left < room ? left : room;
+            /* Totals go to memory where they would take registers from what each step needs. */
+            if (2 * count + panels * VECTORS + 1 > REGISTERS) __asm__("" : "+m"(total));
             add_products(a, p->a_stride, w, at->panel_floats, steps, rows, panels, sums);
             a += steps;
             w += steps * PANEL;
