@@ -51,7 +51,7 @@ class Runtime:
         experimental_disable_delegate_clustering: bool = False,  # noqa: ARG002
         experimental_default_delegate_latest_features: bool = False,  # noqa: ARG002
         experimental_compress_quantization_zero_points: bool = False,
-        experimental_disable_delegate_node_fusion: bool = False,  # noqa: ARG002
+        experimental_disable_delegate_node_fusion: bool = False,
         experimental_force_delegate_node_profiling: bool = False,  # noqa: ARG002
         *,
         custom_ops: Mapping[str, options.CustomOp] | None = None,
@@ -75,6 +75,7 @@ class Runtime:
             in_place,
             preserve_inputs,
             experimental_preserve_all_tensors,
+            experimental_disable_delegate_node_fusion,
             reorder,
             load,
             experimental_compress_quantization_zero_points,
@@ -126,7 +127,11 @@ class Runtime:
             if self._program is None:
                 wanted = self._options
                 self._program = programs.Program(
-                    self.model, wanted.custom_ops, reference=wanted.reference, reorder=wanted.reorder
+                    self.model,
+                    wanted.custom_ops,
+                    reference=wanted.reference,
+                    reorder=wanted.reorder,
+                    fuses=wanted.fuses,
                 )
             return self._program
 
