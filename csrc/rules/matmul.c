@@ -44,15 +44,6 @@ void ml_pack_columns_f32(const ml_simd *simd, const float *from, int64_t n, int6
 
 /* Sums to outputs -------------------------------------------------------------------------------------------------- */
 
-int32_t ml_limit_of(const int32_t *start, int64_t n, int64_t k) {
-    const int64_t most = (INT64_C(1) << 30) - k * 255 * 255;
-    if (most <= 0) return 0;
-    int32_t beyond = 0;
-    for (int64_t i = 0; start && i < n; i++)
-        beyond |= (start[i] > (int32_t)most) | (start[i] < -(int32_t)most);
-    return beyond ? 0 : 1 << 30;
-}
-
 void ml_requantize_bytes(const ml_call *c, const ml_requantized *r, int32_t limit) {
     const ml_weighted *w = c->derived;
     const ml_requantize_args args = {

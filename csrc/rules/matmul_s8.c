@@ -93,6 +93,10 @@ ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
         p->block = ml_min_s64(rows, p->batches ? p->rows / p->batches : 0);
         p->copy_bytes = p->block * p->k * planes;
     }
+    if (ml_is_few(c, p)) {
+        ml_reserve(wish, ml_few_bytes(p));
+        return ML_OK;
+    }
     wish->worker_bytes = lay_out(p, part_of(p), planes).bytes;
     ml_reserve(wish, is_hybrid(c) ? ml_slices_bytes(slices, slice_elements(c, slices))
                                   : 2 * p->n * p->groups * (int64_t)sizeof(int32_t));
@@ -100,8 +104,6 @@ ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
 }
 
 /* Weights ---------------------------------------------------------------------------------------------------------- */
-
-static int64_t piece_of(const ml_integers *p) { return p->pieces > 1 ? p->k / p->pieces : p->k; }
 
 /* Whether weights have a zero point, or are packed as if they had: sums of rows are wanted. */
 static bool is_centered(const ml_call *c) {
@@ -125,7 +127,7 @@ static void pack_ones(const ml_call *c, const ml_integers *p, int64_t k, void *t
 }
 
 int64_t ml_pack_weights_s8(const ml_call *c, void *to, const ml_integers *p) {
-    const int64_t k = piece_of(p), bytes = ml_weights_s8_bytes(p->n, p->pieces, k);
+    const int64_t k = ml_piece_of(p), bytes = ml_weights_s8_bytes(p->n, p->pieces, k);
     const int64_t behind = ones_bytes(c, p, k);
     int64_t all;
     if (bytes < 0 || __builtin_mul_overflow(bytes, p->groups, &all) || all > INT64_MAX - behind) {
@@ -184,26 +186,24 @@ typedef struct job {
     char *scratch;
 } job;
 
-/* The block's row number `row`. */
-static const uint8_t *row_at(const job *j, int64_t row) {
-    const ml_byte_rows *r = &j->rows;
+/* Row number `row`. */
+static const uint8_t *row_at(const ml_byte_rows *r, int64_t row) {
     if (row < r->width) return r->a + row * r->a_stride;
     return r->a + row / r->width * r->line_stride + row % r->width * r->a_stride;
 }
 
-/* Sums of the block's rows from `row` on, which may lie on several lines, as args has them but for the rows. */
-static void multiply(const ml_call *c, const job *j, int64_t row, int64_t count, int64_t plane,
-                     ml_matmul_s8_args args) {
-    const int64_t width = j->rows.width;
-    int64_t before = row < width ? row : row % width;
-    args.a_stride = j->rows.a_stride;
-    args.piece_stride = j->rows.piece_stride;
-    args.pieces = j->weights.pieces;
-    args.k = j->weights.k;
+void ml_multiply_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
+                      ml_row_range range, ml_matmul_s8_args args) {
+    const int64_t width = rows->width, count = range.count;
+    int64_t before = range.first < width ? range.first : range.first % width;
+    args.a_stride = rows->a_stride;
+    args.piece_stride = rows->piece_stride;
+    args.pieces = weights->pieces;
+    args.k = weights->k;
     /* A piece of less than a group stands in front of zeros. */
-    if (args.k < GROUP && j->rows.is_copy) args.k = GROUP;
+    if (args.k < GROUP && rows->is_copy) args.k = GROUP;
     for (int64_t r = 0; r < count; r += args.rows, before = 0) {
-        args.a = row_at(j, row + r) + plane * j->rows.plane;
+        args.a = row_at(rows, range.first + r) + range.plane * rows->plane;
         args.rows = ml_min_s64(count - r, width - before);
         c->env->simd->matmul_s8(&args);
         args.y += args.rows * args.y_stride;
@@ -224,7 +224,7 @@ static void find_factors(const ml_call *c, const job *j) {
         const char *behind = (const char *)c->packed + a->weights_bytes * a->product->groups;
         const ml_matmul_s8_args ones = {
             .n = 1, .packed = (const int8_t *)behind, .y = factors, .y_stride = 1};
-        multiply(c, j, 0, j->count, 0, ones);
+        ml_multiply_rows(c, &j->rows, &j->weights, (ml_row_range){0, j->count, 0}, ones);
     } else if (a->kind == FACTOR_OF_SLICE) {
         const bool by_row = a->rule->by_row;
         const int64_t slice = by_row ? j->first : j->first / a->batch;
@@ -263,18 +263,18 @@ static const void *sums_of_part(const ml_call *c, const job *j, int64_t row, int
         .y = high,
         .y_stride = columns,
     };
-    multiply(c, j, row, rows, 0, args);
+    ml_multiply_rows(c, &j->rows, &j->weights, (ml_row_range){row, rows, 0}, args);
     if (a->planes == 1) return high;
     args.y = low;
-    multiply(c, j, row, rows, 1, args);
+    ml_multiply_rows(c, &j->rows, &j->weights, (ml_row_range){row, rows, 1}, args);
     for (int64_t r = 0, at = 0; r < rows; r++, at += columns) {
         if (!a->rule->wide) join_narrow(high + at, low + at, j->weights.sums + column, columns);
         else if (a->product->k <= ML_MOST_NARROW)
             join_wide(high + at, low + at, j->weights.sums + column, columns, wide + at);
         else
             for (int64_t i = 0; i < columns; i++)
-                wide[at + i] = ml_dot_words(row_at(j, row + r), j->rows.piece_stride, j->rows.plane,
-                                            &j->weights, column + i);
+                wide[at + i] = ml_dot_words(row_at(&j->rows, row + r), j->rows.piece_stride,
+                                            j->rows.plane, &j->weights, column + i);
     }
     return a->rule->wide ? (const void *)wide : high;
 }
@@ -333,7 +333,7 @@ static void center(const ml_call *c, integer_args *a) {
     const int64_t n = p->n;
     int32_t *folded = c->scratch, *columns = folded + n * p->groups;
     a->bias = ml_in_optional(c, 2);
-    if (a->rule->limits) a->limit = ml_limit_of(a->bias, n * p->groups, p->k);
+    if (a->rule->limits) a->limit = w->limit ? w->limit : ml_limit_of(a->bias, n * p->groups, p->k);
     if (p->rows <= FEW_ROWS && !w->w_zero) {
         a->kind = SAME_FACTOR;
         a->factor = -zero;
@@ -371,9 +371,10 @@ ml_status ml_multiply_integers(const ml_call *c, const ml_integers *p,
                                const ml_integer_rule *rule) {
     const int32_t type = ml_in_tensor(c, 0)->type;
     if (p->rows == 0 || p->n == 0) return ML_OK;
+    if (ml_is_few(c, p)) return ml_multiply_few(c, p, rule);
     integer_args a = {.product = p, .rule = rule, .part = part_of(p), .planes = ml_planes(type)};
     a.at = lay_out(p, a.part, a.planes);
-    a.k = piece_of(p);
+    a.k = ml_piece_of(p);
     a.batch = p->batches > 1 ? p->rows / p->batches : p->rows;
     a.blocks = parts_of(a.batch, p->block);
     a.range = range_of(p);

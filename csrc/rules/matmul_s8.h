@@ -52,6 +52,24 @@ typedef struct ml_integer_rule {
     bool by_row; /* floats: each row is quantized by itself, else each batch */
 } ml_integer_rule;
 
+static inline int64_t ml_piece_of(const ml_integers *p) {
+    return p->pieces > 1 ? p->k / p->pieces : p->k;
+}
+
+/* Sums of some of the rows, which may lie on several lines, as args has them but for the rows. */
+typedef struct ml_row_range {
+    int64_t first;
+    int64_t count;
+    int64_t plane;
+} ml_row_range;
+void ml_multiply_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
+                      ml_row_range range, ml_matmul_s8_args args);
+
+/* Few rows of bytes, in matmul_few.c: whether they are that, the scratch they want, and their outputs. */
+bool ml_is_few(const ml_call *c, const ml_integers *p);
+int64_t ml_few_bytes(const ml_integers *p);
+ml_status ml_multiply_few(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule);
+
 /* The pack of weights (outputs, ...) of s8, u8 or s4, each group by itself. */
 int64_t ml_pack_weights_s8(const ml_call *c, void *to, const ml_integers *p);
 

@@ -2,8 +2,8 @@
  * up to 64 columns in about half the steps.
  *
  * Those need no room above them: with x + 2^31, unsigned, in place of a sum x, the high half of the product with 2 m is that of x
- * and 2 m, m more; one 64-bit constant a column rounds it, takes m away, adds half of what is shifted out, less 1, and the zero
- * point. Only the 1 hangs on the sum: it comes back where x is not negative. */
+ * and 2 m, m more; one 64-bit constant a column rounds it, takes m away, and adds half of what is shifted out, less 1. Only the 1
+ * hangs on the sum: it comes back where x is not negative. The zero point is added to words, which saturate. */
 #include <immintrin.h>
 #include <stdbool.h>
 
@@ -82,11 +82,9 @@ static inline small_block load_small(const ml_requantize_args *p, int64_t column
     b.bias = _mm512_set1_epi32(INT32_MIN);
     if (p->bias)
         b.bias = _mm512_add_epi32(b.bias, _mm512_maskz_loadu_epi32(b.there, p->bias + column));
-    /* half - 1 where anything is shifted out, and the zero point, less m */
+    /* half - 1 where anything is shifted out, less m */
     __m512i rest = _mm512_srli_epi32(_mm512_sllv_epi32(_mm512_set1_epi32(1), b.right), 1);
-    rest = _mm512_mask_add_epi32(rest, rounds, rest, ones);
-    rest = _mm512_add_epi32(rest, _mm512_sllv_epi32(_mm512_set1_epi32(p->zero), b.right));
-    rest = _mm512_sub_epi32(rest, m);
+    rest = _mm512_sub_epi32(_mm512_mask_add_epi32(rest, rounds, rest, ones), m);
     b.even = _mm512_slli_epi32(m, 1);
     b.odd = _mm512_srli_epi64(b.even, 32);
     const __m512i nudge = _mm512_set1_epi64(INT64_C(1) << 31);
@@ -105,24 +103,43 @@ static inline __m512i scale_small(const int32_t *sums, const small_block *b) {
     return _mm512_srav_epi32(_mm512_add_epi32(v, _mm512_srlv_epi32(x, b->up)), b->right);
 }
 
+/* What all columns share. */
+typedef struct ends {
+    __m512i zero, low, high;
+} ends;
+
 /* Four vectors as bytes, with a sign or without, which saturate: in the order of the vectors. */
-static inline __m512i to_bytes(const __m512i v[MOST_VECTORS], __m512i low, __m512i high,
-                               bool with_sign) {
+static inline __m512i to_bytes(const __m512i v[MOST_VECTORS], const ends *e, bool with_sign) {
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    const __m512i first = _mm512_packs_epi32(v[0], v[1]), second = _mm512_packs_epi32(v[2], v[3]);
+    const __m512i first = _mm512_adds_epi16(_mm512_packs_epi32(v[0], v[1]), e->zero);
+    const __m512i second = _mm512_adds_epi16(_mm512_packs_epi32(v[2], v[3]), e->zero);
     __m512i bytes =
         with_sign ? _mm512_packs_epi16(first, second) : _mm512_packus_epi16(first, second);
-    bytes = with_sign ? _mm512_min_epi8(high, _mm512_max_epi8(low, bytes))
-                      : _mm512_min_epu8(high, _mm512_max_epu8(low, bytes));
+    bytes = with_sign ? _mm512_min_epi8(e->high, _mm512_max_epi8(e->low, bytes))
+                      : _mm512_min_epu8(e->high, _mm512_max_epu8(e->low, bytes));
     return _mm512_permutexvar_epi32(order, bytes);
 }
 
+#define INLINE __attribute__((always_inline)) static inline
+
+/* `rows` rows of `vectors` blocks of columns, which make four vectors or fewer. */
+INLINE __m512i scale_rows(const int32_t *sums, int64_t stride, const small_block *blocks,
+                          const int vectors, const int rows, const ends *e, bool with_sign) {
+    __m512i v[MOST_VECTORS];
+#pragma GCC unroll 4
+    for (int i = 0; i < vectors * rows; i++)
+        v[i] = scale_small(sums + i / vectors * stride + i % vectors * LANES, &blocks[i % vectors]);
+#pragma GCC unroll 4
+    for (int i = vectors * rows; i < MOST_VECTORS; i++) v[i] = v[0];
+    return to_bytes(v, e, with_sign);
+}
+
 /* `vectors` blocks of columns, of `rows` rows at a time: four vectors or fewer. */
-__attribute__((always_inline)) static inline void small_sums(const ml_requantize_args *p,
-                                                             int64_t column, const int vectors,
-                                                             const int rows, const bool with_sign) {
-    const __m512i low = _mm512_set1_epi8((char)p->low), high = _mm512_set1_epi8((char)p->high);
-    const int64_t left = p->n - column;
+INLINE void small_sums(const ml_requantize_args *p, int64_t column, const int vectors,
+                       const int rows, const bool with_sign) {
+    const ends e = {_mm512_set1_epi16((int16_t)p->zero), _mm512_set1_epi8((char)p->low),
+                    _mm512_set1_epi8((char)p->high)};
+    const int64_t left = p->n - column, stride = p->sums_stride;
     const __mmask64 there = left < 64 ? ((__mmask64)1 << left) - 1 : ~(__mmask64)0;
     const bool close = /* rows are one stretch of bytes */
         p->y_stride == vectors * LANES && left == p->y_stride;
@@ -131,25 +148,16 @@ __attribute__((always_inline)) static inline void small_sums(const ml_requantize
     small_block blocks[MOST_VECTORS];
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) blocks[v] = load_small(p, column + v * LANES);
-    for (int64_t row = 0, step; row < p->rows; row += step, sums += step * p->sums_stride) {
-        __m512i v[MOST_VECTORS];
-        step = row + rows <= p->rows ? rows : 1;
-#pragma GCC unroll 4
-        for (int i = 0; i < MOST_VECTORS; i++) {
-            const bool is_there = i < vectors * (int)step;
-            const int32_t *from =
-                sums + (is_there ? i / vectors * p->sums_stride + i % vectors * LANES : 0);
-            v[i] = scale_small(from, &blocks[is_there ? i % vectors : 0]);
-        }
-        const __m512i bytes = to_bytes(v, low, high, with_sign);
-        if (rows > 1 && step == rows && close) {
+    int64_t row = 0;
+    for (; rows > 1 && row + rows <= p->rows; row += rows, sums += rows * stride) {
+        const __m512i bytes = scale_rows(sums, stride, blocks, vectors, rows, &e, with_sign);
+        if (close) {
             _mm512_storeu_si512(y, bytes);
             y += 64;
             continue;
         }
         _mm512_mask_storeu_epi8(y, there, bytes);
         y += p->y_stride;
-        if (step == 1) continue;
         if (vectors == 2) {
             _mm512_mask_storeu_epi8(y, there, _mm512_shuffle_i64x2(bytes, bytes, 0x0E));
         } else {
@@ -158,23 +166,25 @@ __attribute__((always_inline)) static inline void small_sums(const ml_requantize
             _mm512_mask_storeu_epi8(y + 2 * p->y_stride, there,
                                     _mm512_shuffle_i64x2(bytes, bytes, 3));
         }
-        y += (step - 1) * p->y_stride;
+        y += (rows - 1) * p->y_stride;
     }
+    for (; row < p->rows; row++, sums += stride, y += p->y_stride)
+        _mm512_mask_storeu_epi8(y, there,
+                                scale_rows(sums, stride, blocks, vectors, 1, &e, with_sign));
 }
 
-/* Whether the constants of columns from `column` on have room for what is added to sums below 2^30. */
+/* Whether sums below 2^30 of these columns are small: nothing is shifted to the left. */
 static bool is_small(const ml_requantize_args *p, int64_t column, int64_t count) {
     if (p->limit <= 0 || p->limit > 1 << 30 || p->low < -128 || p->zero < -255 || p->zero > 255 ||
         p->high > (p->low < 0 ? 127 : 255))
         return false;
+    __m512i most = _mm512_setzero_si512();
     for (int64_t i = 0; i < count; i += LANES) {
         const int64_t left = count - i;
         const __mmask16 there = left < LANES ? (__mmask16)((1u << left) - 1) : 0xFFFF;
-        const __m512i right = _mm512_sub_epi32(
-            _mm512_setzero_si512(), _mm512_maskz_loadu_epi32(there, p->shifts + column + i));
-        if (_mm512_cmpgt_epu32_mask(right, _mm512_set1_epi32(20))) return false;
+        most = _mm512_max_epi32(most, _mm512_maskz_loadu_epi32(there, p->shifts + column + i));
     }
-    return true;
+    return !_mm512_test_epi32_mask(most, most);
 }
 
 typedef void block_fn(const ml_requantize_args *p, int64_t column);

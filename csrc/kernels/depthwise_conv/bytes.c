@@ -96,7 +96,7 @@ typedef struct work {
     int64_t x_batch; /* bytes from batch to batch */
     int32_t flip;
     int32_t zero; /* the input's zero point, flipped */
-    uint32_t *start; /* of sums */
+    int32_t *start; /* of sums */
     int32_t limit; /* of sums on either side, 0: not known */
     bool is_padded; /* whole lines have their padding, which stays */
     const ml_slices *slices; /* of a hybrid */
@@ -193,19 +193,22 @@ static void gather_window(const work *k, int64_t ox) {
         }
 }
 
-/* What sums begin with, the bias of integers included, and how far they can go. */
-static void fill_start(work *k) {
-    const ml_call *c = k->c;
-    const layout *l = &k->l;
-    const int64_t n = k->blob->outputs, panels = l->form.groups * l->form.parts * l->form.shifts;
+int32_t ml_depthwise_start(const ml_call *c, const depthwise_groups *f, int32_t zero,
+                           int32_t *start) {
+    const depthwise_blob *blob = c->blob;
+    const ml_weighted *w = c->derived;
+    const int64_t n = blob->outputs, panels = f->groups * f->parts * f->shifts;
     const void *sums = (const char *)c->packed + ml_depthwise_packed_bytes(c, panels);
     const uint32_t *weights = sums;
-    const uint32_t *bias = k->blob->form == DEPTHWISE_BYTES ? ml_in_optional(c, 2) : NULL;
-    const int64_t taps = (int64_t)k->blob->window.y.size * k->blob->window.x.size;
-    uint32_t *start = k->start;
+    const uint32_t *bias = blob->form == DEPTHWISE_BYTES ? ml_in_optional(c, 2) : NULL;
+    const int64_t taps = (int64_t)blob->window.y.size * blob->window.x.size;
     for (int64_t o = 0; o < n; o++)
-        start[o] = (bias ? bias[o] : 0) - (uint32_t)k->zero * weights[o];
-    k->limit = ml_limit_of((const int32_t *)start, n, taps);
+        start[o] = (int32_t)((bias ? bias[o] : 0) - (uint32_t)zero * weights[o]);
+    return w->limit ? w->limit : ml_limit_of(start, n, taps);
+}
+
+static void fill_start(work *k) {
+    k->limit = ml_depthwise_start(k->c, &k->l.form, k->zero, k->start);
 }
 
 /* A hybrid has a zero point and a scale a batch. */
@@ -215,7 +218,7 @@ static void begin_batch(work *k, int64_t batch) {
     float *scales = (float *)(void *)(k->scratch + l->scales);
     for (int64_t i = 0; i < l->pixels; i++) scales[i] = k->slices->scales[batch];
     k->zero = -k->slices->factors[batch];
-    k->start = (uint32_t *)(void *)(k->scratch + l->start);
+    k->start = (int32_t *)(void *)(k->scratch + l->start);
     k->is_padded = false;
     fill_start(k);
 }
@@ -316,6 +319,7 @@ static int64_t batch_elements(const depthwise_blob *blob) {
 
 ml_status ml_depthwise_bytes(const ml_call *c) {
     const depthwise_blob *blob = c->blob;
+    if (ml_depthwise_is_pixel(blob)) return ml_depthwise_pixel(c);
     work k = {.c = c, .blob = blob, .l = lay_out(c), .x = ml_in(c, 0)};
     k.x_batch = batch_elements(blob);
     k.flip = ml_in_tensor(c, 0)->type == ML_S8 ? 128 : 0;
