@@ -56,8 +56,6 @@ static layout lay_out(const ml_integers *p, part_size part, int64_t planes) {
     return l;
 }
 
-static bool is_hybrid(const ml_call *c) { return ml_input(c, 0)->type == ML_F32; }
-
 /* Slices of floats that are quantized by themselves. */
 static int64_t slices_of(const ml_integers *p, const ml_integer_rule *rule) {
     return rule->by_row ? p->rows : p->batches;
@@ -65,6 +63,11 @@ static int64_t slices_of(const ml_integers *p, const ml_integer_rule *rule) {
 static int64_t slice_elements(const ml_call *c, int64_t slices) {
     const int64_t elements = ml_elements(&ml_input(c, 0)->shape);
     return slices > 1 ? elements / slices : elements;
+}
+
+int64_t ml_quantized_bytes(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule) {
+    const int64_t slices = slices_of(p, rule);
+    return ml_slices_bytes(slices, slice_elements(c, slices));
 }
 
 ml_slices ml_quantized_floats(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule) {
@@ -81,7 +84,7 @@ ml_status ml_quantize_floats(const ml_call *c, const ml_integers *p, const ml_in
 
 ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
                               const ml_integer_rule *rule) {
-    const int64_t planes = ml_planes(ml_input(c, 0)->type), slices = slices_of(p, rule);
+    const int64_t planes = ml_planes(ml_input(c, 0)->type);
     if (p->k > INT32_MAX / (2 * LEAST_ROWS))
         return ml_fail(c, ML_SHAPE_ERROR, "rows of %lld values are too long", (long long)p->k);
     const int64_t k = p->k > 0 ? p->k : 1;
@@ -94,12 +97,13 @@ ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
         p->copy_bytes = p->block * p->k * planes;
     }
     if (ml_is_few(c, p)) {
-        ml_reserve(wish, ml_few_bytes(p));
+        ml_reserve(wish, ml_few_bytes(c, p, rule));
         return ML_OK;
     }
     wish->worker_bytes = lay_out(p, part_of(p), planes).bytes;
-    ml_reserve(wish, is_hybrid(c) ? ml_slices_bytes(slices, slice_elements(c, slices))
-                                  : 2 * p->n * p->groups * (int64_t)sizeof(int32_t));
+    ml_reserve(wish, ml_input(c, 0)->type == ML_F32
+                         ? ml_quantized_bytes(c, p, rule)
+                         : 2 * p->n * p->groups * (int64_t)sizeof(int32_t));
     return ML_OK;
 }
 

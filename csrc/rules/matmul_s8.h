@@ -65,9 +65,9 @@ typedef struct ml_row_range {
 void ml_multiply_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
                       ml_row_range range, ml_matmul_s8_args args);
 
-/* Few rows of bytes, in matmul_few.c: whether they are that, the scratch they want, and their outputs. */
+/* Few rows of bytes or floats, in matmul_few.c: whether they are that, the scratch they want, and their outputs. */
 bool ml_is_few(const ml_call *c, const ml_integers *p);
-int64_t ml_few_bytes(const ml_integers *p);
+int64_t ml_few_bytes(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule);
 ml_status ml_multiply_few(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule);
 
 /* The pack of weights (outputs, ...) of s8, u8 or s4, each group by itself. */
@@ -83,6 +83,7 @@ ml_status ml_multiply_integers(const ml_call *c, const ml_integers *p, const ml_
 /* Eval, floats: quantizes input 0 into scratch, where `fill` finds the slices. */
 ml_status ml_quantize_floats(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule,
                              bool asymmetric);
+int64_t ml_quantized_bytes(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule);
 ml_slices ml_quantized_floats(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule);
 
 #endif

@@ -11,7 +11,10 @@
 
 #include "simd.h"
 
-enum { GROUP = 4 /* bytes of a row that meet at a time */ };
+enum {
+    GROUP = 4, /* bytes of a row that meet at a time */
+    ALONE_SUMS = 8 /* of a row that is alone */
+};
 
 #define INLINE __attribute__((always_inline)) static inline
 
@@ -61,20 +64,20 @@ INLINE void add_groups(const uint8_t *a, int64_t a_stride, const tile_place *at,
     }
 }
 
-/* Pairs of groups of one row, whose sums would wait for each other: each has its own. Returns how many groups. */
-INLINE int64_t add_pairs(const uint8_t *a, const tile_place *at, const int8_t *w, int64_t groups,
-                         const int vectors, VECTOR *sums, VECTOR *others) {
+/* Groups of one row, whose sums would wait for each other: as many at a time as there are chains of sums, in ALONE_SUMS vectors.
+ * Returns how many groups. */
+INLINE int64_t add_chains(const uint8_t *a, const tile_place *at, const int8_t *w, int64_t groups,
+                          const int vectors, VECTOR *sums) {
+    const int chains = ALONE_SUMS / vectors;
     int64_t j = 0;
-    for (; j + 2 <= groups; j += 2, w += 2 * at->step) {
-        const VECTOR x = four(a + j * GROUP), next = four(a + (j + 1) * GROUP);
+    for (; j + chains <= groups; j += chains)
+#pragma GCC unroll 8
+        for (int i = 0; i < chains; i++, w += at->step) {
+            const VECTOR x = four(a + (j + i) * GROUP);
 #pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) {
-            const VECTOR first = LOAD(w + v * LANES * GROUP);
-            const VECTOR second = LOAD(w + at->step + v * LANES * GROUP);
-            sums[v] = DOT(sums[v], x, first);
-            others[v] = DOT(others[v], next, second);
+            for (int v = 0; v < vectors; v++)
+                sums[i * vectors + v] = DOT(sums[i * vectors + v], x, LOAD(w + v * LANES * GROUP));
         }
-    }
     return j;
 }
 
@@ -107,13 +110,12 @@ INLINE void tile(const ml_matmul_s8_args *p, const tile_place *at, const int row
     const int64_t groups = p->k / GROUP, rest = p->k % GROUP;
     const uint8_t *a = p->a + at->row * p->a_stride;
     const int8_t *w = at->w;
-    VECTOR sums[MOST_SUMS], others[MOST_VECTORS];
+    VECTOR sums[MOST_SUMS];
+    const int used = rows == 1 ? ALONE_SUMS / vectors * vectors : rows * vectors;
 #pragma GCC unroll 28
-    for (int i = 0; i < rows * vectors; i++) sums[i] = ZERO();
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) others[v] = ZERO();
+    for (int i = 0; i < used; i++) sums[i] = ZERO();
     for (int64_t piece = 0; piece < p->pieces; piece++, a += p->piece_stride) {
-        const int64_t done = rows == 1 ? add_pairs(a, at, w, groups, vectors, sums, others) : 0;
+        const int64_t done = rows == 1 ? add_chains(a, at, w, groups, vectors, sums) : 0;
         add_groups(a + done * GROUP, p->a_stride, at, w + done * at->step, groups - done, GROUP,
                    rows, vectors, sums);
         w += groups * at->step;
@@ -122,8 +124,9 @@ INLINE void tile(const ml_matmul_s8_args *p, const tile_place *at, const int row
         else add_groups(a, p->a_stride, at, w, 1, rest, rows, vectors, sums);
         w += at->step;
     }
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors && rows == 1; v++) sums[v] = ADD(sums[v], others[v]);
+#pragma GCC unroll 8
+    for (int i = vectors; i < used && rows == 1; i++)
+        sums[i % vectors] = ADD(sums[i % vectors], sums[i]);
     store_tile(p, at, sums, rows, vectors);
 }
 
