@@ -5,6 +5,7 @@
 
 #include "math/nibble.h"
 #include "rules/quantized.h"
+#include "simd/simd.h"
 
 /* What an output's sum is multiplied with: scale_x * scale_w / scale_y, one an output. */
 typedef enum ml_multiplier {

@@ -173,18 +173,20 @@ INLINE void small_sums(const ml_requantize_args *p, int64_t column, const int ve
                                 scale_rows(sums, stride, blocks, vectors, 1, &e, with_sign));
 }
 
-/* Whether sums below 2^30 of these columns are small: nothing is shifted to the left. */
+/* Whether these columns' sums are small: nothing is shifted to the left, and half of what is shifted out has room above a sum. */
 static bool is_small(const ml_requantize_args *p, int64_t column, int64_t count) {
-    if (p->limit <= 0 || p->limit > 1 << 30 || p->low < -128 || p->zero < -255 || p->zero > 255 ||
-        p->high > (p->low < 0 ? 127 : 255))
+    if (p->limit <= 0 || p->limit > ML_LIMIT_WIDE || p->low < -128 || p->zero < -255 ||
+        p->zero > 255 || p->high > (p->low < 0 ? 127 : 255))
         return false;
-    __m512i most = _mm512_setzero_si512();
+    const __m512i right = _mm512_set1_epi32(p->limit > ML_LIMIT ? 30 : 31);
+    __mmask16 beyond = 0;
     for (int64_t i = 0; i < count; i += LANES) {
         const int64_t left = count - i;
         const __mmask16 there = left < LANES ? (__mmask16)((1u << left) - 1) : 0xFFFF;
-        most = _mm512_max_epi32(most, _mm512_maskz_loadu_epi32(there, p->shifts + column + i));
+        const __m512i shifts = _mm512_maskz_loadu_epi32(there, p->shifts + column + i);
+        beyond |= _mm512_cmpgt_epu32_mask(_mm512_sub_epi32(_mm512_setzero_si512(), shifts), right);
     }
-    return !_mm512_test_epi32_mask(most, most);
+    return !beyond;
 }
 
 typedef void block_fn(const ml_requantize_args *p, int64_t column);
