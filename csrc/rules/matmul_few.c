@@ -19,7 +19,7 @@ static int64_t copy_at(const ml_call *c, const ml_integers *p, const ml_integer_
 
 int64_t ml_few_bytes(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule) {
     return copy_at(c, p, rule) + ml_round_up(p->copy_bytes, 64) +
-           p->rows * p->n * (int64_t)sizeof(int32_t);
+           (ml_is_fused(c, rule) ? 0 : p->rows * p->n * (int64_t)sizeof(int32_t));
 }
 
 ml_status ml_multiply_few(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule) {
@@ -31,7 +31,7 @@ ml_status ml_multiply_few(const ml_call *c, const ml_integers *p, const ml_integ
     int32_t *sums = (int32_t *)(void *)(copy + ml_round_up(p->copy_bytes, 64));
     int32_t factors[FEW_ROWS];
     float scales[FEW_ROWS];
-    ml_own own = {scales, w->limit};
+    const ml_own own = {scales};
     ml_requantized r = {
         .sums = sums, .rows = p->rows, .n = p->n, .y = ml_out(c, 0), .y_stride = p->n};
     if (type == ML_F32) {
@@ -43,18 +43,24 @@ ml_status ml_multiply_few(const ml_call *c, const ml_integers *p, const ml_integ
         r.bias = bias, bias = NULL;
     } else {
         for (int64_t i = 0; i < FEW_ROWS; i++) factors[i] = -ml_byte_of_zero(type, w->x_zero);
-        if (rule->limits && !own.limit) own.limit = ml_limit_of(bias, p->n, p->k);
     }
     ml_byte_rows rows;
     rule->fill(c, 0, p->rows, 0, (uint8_t *)copy, &rows);
-    const ml_matmul_s8_args args = {.n = p->n,
-                                    .packed = weights.packed,
-                                    .bias = bias,
-                                    .factors = factors,
-                                    .columns = weights.sums,
-                                    .y = sums,
-                                    .y_stride = p->n};
-    ml_multiply_rows(c, &rows, &weights, (ml_row_range){0, p->rows, 0}, args);
+    ml_matmul_s8_args args = {.n = p->n,
+                              .packed = weights.packed,
+                              .bias = bias,
+                              .factors = factors,
+                              .columns = weights.sums,
+                              .y = sums,
+                              .y_stride = p->n};
+    const ml_row_range all = {0, p->rows, 0};
+    if (ml_is_fused(c, rule)) {
+        const int32_t limit = w->limit ? w->limit : ml_limit_of(bias, p->n, p->k);
+        ml_requantize_args bytes = ml_requantize_args_of(c, &r, limit);
+        ml_multiply_rows(c, &rows, &weights, all, &args, &bytes);
+        return ML_OK;
+    }
+    ml_multiply_rows(c, &rows, &weights, all, &args, NULL);
     rule->finish(c, &r, &own);
     return ML_OK;
 }

@@ -6,11 +6,11 @@
 enum { PRODUCT_ROWS = 2 * ML_ROWS_S8 };
 
 /* Outputs column .. column + n - 1 of rows row .. row + rows - 1. */
-static inline void multiply_part(const ml_product_s8_args *args, int64_t row, int64_t rows,
-                                 int64_t column, int64_t n) {
+static inline void multiply_part(const ml_matmul_s8_args *args, const ml_requantize_args *bytes,
+                                 int64_t row, int64_t rows, int64_t column, int64_t n) {
     int32_t sums[PRODUCT_ROWS * ML_PANEL_S8];
-    ml_matmul_s8_args p = args->sums;
-    ml_requantize_args to = args->bytes;
+    ml_matmul_s8_args p = *args;
+    ml_requantize_args to = *bytes;
     p.a += row * p.a_stride;
     p.rows = to.rows = rows;
     p.packed += ml_packed_s8(column, p.pieces, p.k);
@@ -27,17 +27,18 @@ static inline void multiply_part(const ml_product_s8_args *args, int64_t row, in
     REQUANTIZE(&to);
 }
 
-static inline void multiply_panel(const ml_product_s8_args *p, int64_t column) {
-    const int64_t left = p->sums.n - column, n = left < ML_PANEL_S8 ? left : ML_PANEL_S8;
-    for (int64_t row = 0, rows; row < p->sums.rows; row += rows) {
-        rows = p->sums.rows - row;
+static inline void multiply_panel(const ml_matmul_s8_args *p, const ml_requantize_args *bytes,
+                                  int64_t column) {
+    const int64_t left = p->n - column, n = left < ML_PANEL_S8 ? left : ML_PANEL_S8;
+    for (int64_t row = 0, rows; row < p->rows; row += rows) {
+        rows = p->rows - row;
         if (rows > PRODUCT_ROWS) rows = PRODUCT_ROWS;
-        multiply_part(p, row, rows, column, n);
+        multiply_part(p, bytes, row, rows, column, n);
     }
 }
 
 #ifdef FUNCTION
-void FUNCTION(const ml_product_s8_args *p) {
-    for (int64_t column = 0; column < p->sums.n; column += ML_PANEL_S8) multiply_panel(p, column);
+void FUNCTION(const ml_matmul_s8_args *p, const ml_requantize_args *bytes) {
+    for (int64_t column = 0; column < p->n; column += ML_PANEL_S8) multiply_panel(p, bytes, column);
 }
 #endif

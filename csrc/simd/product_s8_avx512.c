@@ -20,7 +20,8 @@ enum { MOST_SUMS = 20, FEW_ROWS = 4 };
 
 /* A panel's outputs. */
 typedef struct panel_place {
-    const ml_product_s8_args *args;
+    const ml_matmul_s8_args *args;
+    const ml_requantize_args *bytes;
     const small_block *blocks; /* of the tile's vectors */
     const ends *ends;
 } panel_place;
@@ -28,7 +29,7 @@ typedef struct panel_place {
 /* Sums as numbers of the output's, one vector of outputs after the other, whose constants stay in registers meanwhile. */
 INLINE void scale_tile(const panel_place *panel, const tile_place *at, const int rows,
                        const int vectors, __m512i *sums) {
-    const ml_matmul_s8_args *p = &panel->args->sums;
+    const ml_matmul_s8_args *p = panel->args;
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) {
         const small_block b = panel->blocks[v];
@@ -71,12 +72,13 @@ INLINE void store_rows(int8_t *y, int64_t stride, __m512i bytes, const int vecto
 
 INLINE void tile(const panel_place *panel, const tile_place *at, const int rows,
                  const int vectors) {
-    const ml_product_s8_args *args = panel->args;
+    const ml_matmul_s8_args *args = panel->args;
+    const ml_requantize_args *bytes = panel->bytes;
     const int together = vectors > 2 ? 1 : MOST_VECTORS / vectors; /* rows */
-    const int64_t stride = args->bytes.y_stride, left = args->sums.n - at->output;
-    int8_t *y = args->bytes.y + at->row * stride + at->output;
+    const int64_t stride = bytes->y_stride, left = args->n - at->output;
+    int8_t *y = bytes->y + at->row * stride + at->output;
     __m512i sums[MOST_SUMS];
-    sum_tile(&args->sums, at, rows, vectors, sums);
+    sum_tile(args, at, rows, vectors, sums);
     scale_tile(panel, at, rows, vectors, sums);
 #pragma GCC unroll 12
     for (int row = 0; row < rows; row += together, y += together * stride) {
@@ -106,7 +108,7 @@ static tile_fn *const tiles[MOST_ROWS + 1][MOST_VECTORS + 1] = {TILES(ENTRY)};
 
 /* The rows are shared evenly among as few tiles as hold them. */
 static void multiply_rows(const panel_place *panel, tile_place *at, int64_t vectors) {
-    const int64_t rows = panel->args->sums.rows;
+    const int64_t rows = panel->args->rows;
     const int64_t most = rows <= FEW_ROWS ? FEW_ROWS : vectors > 1 ? 10 : MOST_ROWS;
     at->row = 0;
     for (int64_t parts = (rows + most - 1) / most; parts > 0; parts--) {
@@ -116,18 +118,18 @@ static void multiply_rows(const panel_place *panel, tile_place *at, int64_t vect
     }
 }
 
-static void multiply_small_panel(const ml_product_s8_args *p, const ends *e, int64_t column) {
-    const int64_t width = ml_width_s8(p->sums.n, column);
-    const ml_requantize_args bytes = {.n = p->sums.n,
-                                      .bias = p->sums.bias,
-                                      .mantissas = p->bytes.mantissas,
-                                      .shifts = p->bytes.shifts};
+static void multiply_small_panel(const ml_matmul_s8_args *p, const ml_requantize_args *bytes,
+                                 const ends *e, int64_t column) {
+    const int64_t width = ml_width_s8(p->n, column);
+    const ml_requantize_args of_panel = {
+        .n = p->n, .bias = p->bias, .mantissas = bytes->mantissas, .shifts = bytes->shifts};
     small_block blocks[MOST_VECTORS];
     tile_place at = {.output = column, .step = GROUP * width};
-    at.w = p->sums.packed + ml_packed_s8(column, p->sums.pieces, p->sums.k);
-    for (int64_t v = 0; v < width / LANES; v++) load_small(&bytes, column + v * LANES, &blocks[v]);
-    panel_place panel = {.args = p, .blocks = blocks, .ends = e};
-    const int64_t most = p->sums.rows <= FEW_ROWS ? MOST_VECTORS : 2;
+    at.w = p->packed + ml_packed_s8(column, p->pieces, p->k);
+    for (int64_t v = 0; v < width / LANES; v++)
+        load_small(&of_panel, column + v * LANES, &blocks[v]);
+    panel_place panel = {.args = p, .bytes = bytes, .blocks = blocks, .ends = e};
+    const int64_t most = p->rows <= FEW_ROWS ? MOST_VECTORS : 2;
     for (int64_t left = width / LANES, vectors; left > 0; left -= vectors) {
         vectors = left < most ? left : most;
         multiply_rows(&panel, &at, vectors);
@@ -137,12 +139,12 @@ static void multiply_small_panel(const ml_product_s8_args *p, const ends *e, int
     }
 }
 
-void ml_product_s8_avx512(const ml_product_s8_args *p) {
-    const ends e = ends_of(&p->bytes);
-    for (int64_t column = 0; column < p->sums.n; column += ML_PANEL_S8) {
-        const int64_t left = p->sums.n - column;
-        if (is_small(&p->bytes, column, left < ML_PANEL_S8 ? left : ML_PANEL_S8))
-            multiply_small_panel(p, &e, column);
-        else multiply_panel(p, column);
+void ml_product_s8_avx512(const ml_matmul_s8_args *p, const ml_requantize_args *bytes) {
+    const ends e = ends_of(bytes);
+    for (int64_t column = 0; column < p->n; column += ML_PANEL_S8) {
+        const int64_t left = p->n - column;
+        if (is_small(bytes, column, left < ML_PANEL_S8 ? left : ML_PANEL_S8))
+            multiply_small_panel(p, bytes, &e, column);
+        else multiply_panel(p, bytes, column);
     }
 }
