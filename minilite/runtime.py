@@ -220,19 +220,15 @@ class Runtime:
 
     def get_tensor(self, tensor_index: TensorKey, subgraph_index: int = 0) -> Array:
         """An owned copy of a tensor's values. Raises: InputError, StateError."""
-        number = (
-            tensor_index
-            if type(tensor_index) is int
-            else arguments.tensor_number(self._subgraph(subgraph_index), tensor_index)
-        )
+        number = tensor_index
+        if type(number) is not int:
+            number = arguments.tensor_number(self._subgraph(subgraph_index), number)
         session = self._sessions.get(subgraph_index)
         if session is not None:
             return session.get(number)
         tensor = targets.checked_tensor(self._subgraph(subgraph_index), number)
         if tensor.data is None:
-            message = (
-                f"Tensor data is null. Run allocate_tensors() first: tensor {number} ('{tensor.name}') has no memory"
-            )
+            message = f"Tensor data is null. Run allocate_tensors() first: tensor '{tensor.name}' has no memory"
             raise StateError(message, tensors=[tensor.name])
         from minilite.format.values import constant_values
 
@@ -306,8 +302,8 @@ class Runtime:
         """Argument names and tensor numbers by signature."""
         from minilite.signature import in_order
 
-        ordered = map(in_order, self.model.signatures)
-        return {s.key: {"inputs": dict(s.inputs), "outputs": dict(s.outputs)} for s in ordered}
+        signatures = map(in_order, self.model.signatures)
+        return {s.key: {"inputs": dict(s.inputs), "outputs": dict(s.outputs)} for s in signatures}
 
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
         """The runner of a signature; None stands for the only one. Raises: InputError."""
