@@ -166,10 +166,12 @@ static void fold_short_rows(const ml_call *c, const folding *f, const fold_rows 
     part.rows = whole;
     part.y = results;
     f->fold(c, f, &part);
+    folding join = *f; /* what is squared is squared once */
+    if (f->function == ML_FOLD_SQUARES) join.function = ML_FOLD_SUM;
     part = *p;
     part.x = results;
     part.rows = side;
-    f->fold(c, f, &part);
+    f->fold(c, &join, &part);
     part.x = p->x + whole * side * p->n * f->element;
     part.rows = p->rows - whole * side;
     f->fold(c, f, &part);
