@@ -112,7 +112,7 @@ INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int ro
     int64_t room = ML_CHUNK_F32;
     int chunks = 0;
     __asm__("" : "=m"(total));
-    fetch_outputs(p, at, rows, panels * VECTORS);
+    if (p->far) fetch_outputs(p, at, rows, panels * VECTORS);
 #pragma GCC unroll 32
     for (int i = 0; i < count; i++) sums[i] = ZERO();
     for (int64_t piece = 0; piece < p->pieces; piece++) {
