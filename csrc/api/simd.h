@@ -30,6 +30,8 @@ typedef struct ml_matmul_f32_args {
     int64_t y_stride; /* elements from row to row, at least n */
     float low;
     float high;
+    int32_t
+        far; /* y is part of so much that it comes from beyond the cache, and is fetched while sums are made */
 } ml_matmul_f32_args;
 
 /* Weights (n, pieces * k) of bytes, s8, u8 less 128 or unpacked s4, where matmul_s8 wants them: in panels of 64 outputs, the

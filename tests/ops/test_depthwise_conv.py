@@ -46,6 +46,21 @@ def test_channels(channels: int, multiplier: int, kind: str, per_channel: bool) 
         layer.check(tolerance=TOLERANCE)
 
 
+@pytest.mark.parametrize("channels", range(1, 18))
+@pytest.mark.parametrize("stride", [1, 2])
+def test_few_channels_of_floats(channels: int, stride: int) -> None:
+    """Neighbouring pixels fill a panel together; what is left of a line, and its edges, goes alone."""
+    for seed, (kernel, dilation, width) in enumerate(
+        (((3, 3), 1, 41), ((1, 1), 1, 37), ((5, 2), 2, 60), ((3, 5), 1, 7))
+    ):
+        for padding in ("SAME", "VALID"):
+            layer = Layer(
+                OP, "f32", (2, 9, width, channels), (1, *kernel, channels),
+                options(padding, (stride, stride), (1, dilation), fused_activation_function="RELU6"), seed=seed,
+            )  # fmt: skip
+            layer.check(tolerance=TOLERANCE)
+
+
 @pytest.mark.parametrize("per_channel", [False, True])
 def test_int16(per_channel: bool) -> None:
     for seed, activation in enumerate(("NONE", "RELU", "RELU6", "RELU_N1_TO_1")):
