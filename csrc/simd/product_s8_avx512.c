@@ -145,7 +145,7 @@ static void multiply_small_panel(const ml_matmul_s8_args *p, const ml_requantize
     const int64_t width = ml_width_s8(p->n, column);
     const ml_requantize_args constants = {
         .n = p->n, .bias = p->bias, .mantissas = bytes->mantissas, .shifts = bytes->shifts};
-    const ends e = ends_of(bytes);
+    const ends e = ends_of(bytes->zero, bytes->low, bytes->high);
     small_block blocks[MOST_VECTORS];
     tile_place at = {.output = column, .step = GROUP * width};
     at.w = p->packed + ml_packed_s8(column, p->pieces, p->k);

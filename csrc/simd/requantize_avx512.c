@@ -74,7 +74,7 @@ INLINE __m512i scale_rows(const int32_t *sums, int64_t stride, const small_block
 /* `vectors` blocks of columns, of `rows` rows at a time: four vectors or fewer. */
 INLINE void small_sums(const ml_requantize_args *p, int64_t column, const int vectors,
                        const int rows) {
-    const ends e = ends_of(p);
+    const ends e = ends_of(p->zero, p->low, p->high);
     const int64_t left = p->n - column, stride = p->sums_stride;
     const __mmask64 there = left < 64 ? ((__mmask64)1 << left) - 1 : ~(__mmask64)0;
     const bool close = /* rows are one stretch of bytes */

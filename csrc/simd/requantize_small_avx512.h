@@ -55,11 +55,10 @@ typedef struct ends {
 } ends;
 
 /* Bytes without a sign are 128 less until they are done. */
-static inline ends ends_of(const ml_requantize_args *p) {
-    const int32_t less = p->low < 0 ? 0 : 128;
-    return (ends){_mm512_set1_epi16((int16_t)(p->zero - less)),
-                  _mm512_set1_epi8((char)(p->low - less)), _mm512_set1_epi8((char)(p->high - less)),
-                  _mm512_set1_epi8((char)less)};
+static inline ends ends_of(int32_t zero, int32_t low, int32_t high) {
+    const int32_t less = low < 0 ? 0 : 128;
+    return (ends){_mm512_set1_epi16((int16_t)(zero - less)), _mm512_set1_epi8((char)(low - less)),
+                  _mm512_set1_epi8((char)(high - less)), _mm512_set1_epi8((char)less)};
 }
 
 /* Four vectors as bytes, which saturate: in the order of the vectors. */
@@ -73,7 +72,7 @@ static inline __m512i to_bytes(const __m512i v[MOST_VECTORS], const ends *e) {
 }
 
 /* Whether these columns' sums are small: nothing is shifted to the left, and half of what is shifted out has room above a sum. */
-static bool is_small(const ml_requantize_args *p, int64_t column, int64_t count) {
+static inline bool is_small(const ml_requantize_args *p, int64_t column, int64_t count) {
     if (p->limit <= 0 || p->limit > ML_LIMIT_WIDE || p->low < -128 || p->zero < -255 ||
         p->zero > 255 || p->high > (p->low < 0 ? 127 : 255))
         return false;
