@@ -205,8 +205,12 @@ static int64_t most_pixels(const ml_depthwise_args *p) {
 void FUNCTION(const ml_depthwise_args *p) {
     if (p->pixels <= 0) return;
     tiles_fn *const *by_pixels = choose(p);
-    const int64_t most = p->pixels == 1 ? 1 : most_pixels(p), count = (p->pixels + most - 1) / most;
-    const int64_t few = p->pixels / count, larger = p->pixels % count;
+    const int64_t most = p->pixels == 1 ? 1 : most_pixels(p);
+    int64_t few = p->pixels, larger = 0;
+    if (few > most) {
+        const int64_t count = (p->pixels + most - 1) / most;
+        few = p->pixels / count, larger = p->pixels % count;
+    }
     for (int64_t channel = 0; channel < p->n; channel += BLOCK) {
         const int64_t channels = p->n - channel < BLOCK ? p->n - channel : BLOCK;
         tile_rows rows = {0, larger * (few + 1), channel, channels};

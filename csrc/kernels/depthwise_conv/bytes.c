@@ -208,7 +208,7 @@ int32_t ml_depthwise_start(const ml_call *c, const depthwise_groups *f, int32_t 
     const int64_t n = blob->outputs, panels = f->groups * f->parts * f->shifts;
     const void *sums = (const char *)c->packed + ml_depthwise_packed_bytes(c, panels);
     const uint32_t *weights = sums;
-    const uint32_t *bias = blob->form == DEPTHWISE_BYTES ? ml_in_optional(c, 2) : NULL;
+    const uint32_t *bias = blob->form != DEPTHWISE_HYBRID ? ml_in_optional(c, 2) : NULL;
     const int64_t taps = (int64_t)blob->window.y.size * blob->window.x.size;
     for (int64_t o = 0; o < n; o++)
         start[o] = (int32_t)((bias ? bias[o] : 0) - (uint32_t)zero * weights[o]);
@@ -319,7 +319,7 @@ static ml_status lines_bytes(const ml_call *c, int64_t first, int64_t end, int32
     const int64_t shift_bytes = ml_depthwise_packed_bytes(c, a.height);
     point(&k);
     for (int64_t line = first, before = -1, count; line < end; line += count) {
-        const int64_t batch = line / w->y.out, at = line % w->y.out;
+        const int64_t batch = w->batches > 1 ? line / w->y.out : 0, at = line - batch * w->y.out;
         const int64_t left = ml_min_s64(end - line, w->y.out - at);
         if (batch != before) begin_batch(&k, before = batch);
         if (k.l.height) {
@@ -348,7 +348,7 @@ static int64_t batch_elements(const depthwise_blob *blob) {
 
 ml_status ml_depthwise_bytes(const ml_call *c) {
     const depthwise_blob *blob = c->blob;
-    if (ml_depthwise_is_pixel(blob)) return ml_depthwise_pixel(c);
+    if (blob->form == DEPTHWISE_PIXEL) return ml_depthwise_pixel(c);
     work k = {.c = c, .blob = blob, .l = lay_out(c), .x = ml_in(c, 0)};
     k.x_batch = batch_elements(blob);
     k.flip = ml_in_tensor(c, 0)->type == ML_S8 ? 128 : 0;

@@ -21,6 +21,7 @@ static ml_status prepare_scratch(const ml_call *c, ml_wish *wish) {
     const bool bytes = blob->form == DEPTHWISE_BYTES || blob->form == DEPTHWISE_HYBRID;
     if (bytes && !c->derived) return ML_OK; /* the reference runs */
     if (ml_depthwise_is_pixel(blob)) {
+        blob->form = DEPTHWISE_PIXEL;
         ml_reserve(wish, ml_depthwise_pixel_bytes(c));
         return ML_OK;
     }

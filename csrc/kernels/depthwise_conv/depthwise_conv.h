@@ -12,7 +12,8 @@ typedef enum depthwise_form {
     DEPTHWISE_FLOATS,
     DEPTHWISE_BYTES,
     DEPTHWISE_HYBRID, /* floats times bytes */
-    DEPTHWISE_WIDE    /* int16 times bytes */
+    DEPTHWISE_WIDE,   /* int16 times bytes */
+    DEPTHWISE_PIXEL /* bytes, of an output of one pixel that sees no padding */
 } depthwise_form;
 
 typedef struct depthwise_blob {
