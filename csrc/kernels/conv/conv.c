@@ -93,6 +93,7 @@ static const ml_typed conv_2d[] = {
 
 ML_KERNELS(conv) = {
     {.abi = ML_KERNEL_ABI,
+     .flags = ML_KERNEL_CLAMPS | ML_KERNEL_TAKES_PADDING,
      .name = "conv_2d",
      ML_PARAMS_OF(conv_params),
      .blob_bytes = sizeof(conv_blob),

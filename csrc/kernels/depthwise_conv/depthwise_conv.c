@@ -126,6 +126,7 @@ static const ml_typed depthwise_conv_2d[] = {
 
 ML_KERNELS(depthwise_conv) = {
     {.abi = ML_KERNEL_ABI,
+     .flags = ML_KERNEL_CLAMPS | ML_KERNEL_TAKES_PADDING,
      .name = "depthwise_conv_2d",
      ML_PARAMS_OF(depthwise_params),
      .blob_bytes = sizeof(depthwise_blob),
