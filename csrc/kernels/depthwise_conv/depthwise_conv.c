@@ -26,7 +26,8 @@ static ml_status prepare_scratch(const ml_call *c, ml_wish *wish) {
         return ML_OK;
     }
     if (blob->form == DEPTHWISE_HYBRID) ml_reserve(wish, ml_depthwise_slices_bytes(blob));
-    if (blob->form == DEPTHWISE_BYTES) ml_reserve(wish, blob->outputs * (int64_t)sizeof(int32_t));
+    if (blob->form == DEPTHWISE_BYTES)
+        ml_reserve(wish, ml_max_s64(blob->outputs, ML_PANEL_DEPTHWISE) * (int64_t)sizeof(int32_t));
     wish->worker_bytes = blob->form == DEPTHWISE_FLOATS ? ml_depthwise_floats_bytes(blob)
                          : blob->form == DEPTHWISE_WIDE ? ml_depthwise_wide_bytes(blob)
                                                         : ml_depthwise_bytes_bytes(c);

@@ -171,6 +171,8 @@ void walk_requantize(walk *w) {
             for (int i = 0; i < 6; i++)
                 requantize_once(w, rows, n, i % 2 ? 0 : 2 << draw(w, 1, 29));
     for (int i = 0; i < 10; i++) requantize_once(w, 20, 500, 0);
+    for (int64_t n = 1; n < 9; n++) /* rows that lie side by side */
+        for (int i = 0; i < 60; i++) requantize_once(w, draw(w, 15, 40), n, ML_LIMIT);
 }
 
 /* Beside the scalar rows of its two halves. */
