@@ -93,7 +93,8 @@ typedef struct ml_requantize_args {
 } ml_requantize_args;
 
 /* product_s8 writes what requantize makes of the sums of matmul_s8, which are not kept: y and y_stride of the one, and sums, rows,
- * sums_stride, n and bias of the other are not looked at. */
+ * sums_stride, n and bias of the other are not looked at. There are so many lines of the sums' rows, line_stride bytes apart;
+ * rows of factors and of outputs go on from line to line. */
 
 /* y = clamp(round(sum * real) + zero, low, high), ties away from zero, for rows of n sums; products beyond 10^9 are that. The
  * low byte is written. */
