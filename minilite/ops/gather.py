@@ -34,5 +34,5 @@ GATHER_ND = each("T s16|s32|s64 -> T", WHOLE_BYTES + " string")
 PARAMS = {"axis": "axis", "batch_dims": "batch_dims"}
 OPERATORS = (
     Operator("GATHER", range(1, 9), "x indices -> y", GATHER, params=PARAMS, reference=reference, output_follows=0),
-    Operator("GATHER_ND", range(1, 6), "x indices -> y", GATHER_ND, reference=reference_nd, output_follows=0),
+    Operator("GATHER_ND", range(1, 7), "x indices -> y", GATHER_ND, reference=reference_nd, output_follows=0),
 )

@@ -37,7 +37,7 @@ def reference_mean(node: OpNode, x: Array, axes: Array) -> Array:
     if count == 0:
         return np.zeros(total.shape, x.dtype)
     if node.outputs[0].type in (TensorType.INT32, TensorType.INT64):
-        return np.asarray((np.sign(total) * (np.abs(total) // count)).astype(x.dtype))
+        return np.asarray((total // count + ((total < 0) & (total % count != 0))).astype(x.dtype))
     whole, shift = quantize_multiplier(scale_ratio(node, precision=np.float64))
     bits = min(count.bit_length() - 1, 32, 31 + shift)
     centered = (total - input_of(node).quantization.zero_point * count).astype(np.int32)
@@ -76,6 +76,8 @@ def _one_scale(node: OpNode) -> None:
 
 def _start(node: OpNode, x: Array) -> Any:
     """What REDUCE_MAX and REDUCE_MIN begin with: the other end of the type."""
+    if x.dtype == np.bool_:
+        return node.op == "REDUCE_MIN"
     info: Any = np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype)
     return info.min if node.op == "REDUCE_MAX" else info.max
 
@@ -155,7 +157,7 @@ OPERATORS = (
             op,
             range(1, 4),
             takes="x axes -> y",
-            types=_LIMITED,
+            types=(*_LIMITED, "b8 s32 -> b8"),
             params=_KEEP,
             reference=reference_limit,
             check=_one_scale,

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from ai_edge_litert import interpreter as litert
 from support.cases import Case
-from support.compare import BUILTIN
+from support.compare import BUILTIN, REFERENCE
 from support.node import OneNode, kind_of
 
 from minilite.format.builder import ModelBuilder
@@ -60,11 +60,15 @@ def named(row: Operator) -> Iterator[Types]:
 
 
 def exchanged(types: Types) -> Iterator[Types]:
-    """One type exchanged for each other one."""
-    for one in dict.fromkeys((*types[0], *types[1])):
-        for other in OTHERS:
-            inputs, outputs = (tuple(other if kind == one else kind for kind in side) for side in types)
-            yield inputs, outputs
+    """One type exchanged for each other one, wherever it stands and at each place alone."""
+    inputs, outputs = types
+    for other in OTHERS:
+        for one in dict.fromkeys((*inputs, *outputs)):
+            yield tuple(other if k == one else k for k in inputs), tuple(other if k == one else k for k in outputs)
+        for at in range(len(inputs)):
+            yield (*inputs[:at], other, *inputs[at + 1 :]), outputs
+        for at in range(len(outputs)):
+            yield inputs, (*outputs[:at], other, *outputs[at + 1 :])
 
 
 def asked(row: Operator) -> list[Types]:
@@ -112,10 +116,15 @@ def said_of_type(kind: str) -> str:
 
 
 def litert_runs(node: OneNode, types: Types) -> bool:
-    """Whether LiteRT gets to the end, and has not given the outputs other types. It takes no arrays of some types: those inputs
-    stay as they are."""
+    """Whether LiteRT gets to the end, by its optimized kernels or by the reference ones."""
+    return any(runs_by(resolver, node, types) for resolver in (BUILTIN, REFERENCE))
+
+
+def runs_by(resolver: Any, node: OneNode, types: Types) -> bool:
+    """Whether it does, and has not given the outputs other types. It takes no arrays of some types: those inputs stay as they
+    are."""
     try:
-        interpreter = litert.Interpreter(model_content=node.model, experimental_op_resolver_type=BUILTIN)
+        interpreter = litert.Interpreter(model_content=node.model, experimental_op_resolver_type=resolver)
         interpreter.allocate_tensors()
         for index, array in zip(interpreter._interpreter.InputIndices(), node.arrays, strict=True):
             with contextlib.suppress(ValueError):
