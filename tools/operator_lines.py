@@ -29,7 +29,11 @@ def code_of_python(text: str) -> int:
     for node in ast.walk(ast.parse(text)):
         body = getattr(node, "body", None)
         said = [node] if isinstance(node, ast.Import | ast.ImportFrom) else []
-        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None and body:
+        if (
+            isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
+            and ast.get_docstring(node) is not None
+            and body
+        ):
             said.append(body[0])
         for part in said:
             idle.update(range(part.lineno, (part.end_lineno or part.lineno) + 1))
@@ -65,7 +69,9 @@ def main() -> None:
         families.setdefault(FAMILIES[op], []).append(op)
     costs: dict[str, list[tuple[float, float]]] = {}
     for family, ops in sorted(families.items()):
-        sums = [tuple(sum(part) for part in zip((0, 0), *map(lines_of, files), strict=True)) for files in files_of(family)]
+        sums = [
+            tuple(sum(part) for part in zip((0, 0), *map(lines_of, files), strict=True)) for files in files_of(family)
+        ]
         costs[family] = [(lines / len(ops), code / len(ops)) for lines, code in sums]
     print(f"{'median of operators':24}{'lines':>7}{'code':>7}")
     for place, name in enumerate((*PLACES, "in all")):
@@ -79,7 +85,9 @@ def main() -> None:
         print(f"\n{'family':24}{'ops':>4}{'row':>6}{'kernel':>7}{'tests':>6}{'lines':>7}{'code':>6}")
         for family, cost in sorted(costs.items(), key=lambda item: sum(part[0] for part in item[1])):
             parts = "".join(f"{part[0]:{width}.0f}" for part, width in zip(cost, (6, 7, 6), strict=True))
-            print(f"{family:24}{len(families[family]):4}{parts}{sum(p[0] for p in cost):7.0f}{sum(p[1] for p in cost):6.0f}")
+            print(
+                f"{family:24}{len(families[family]):4}{parts}{sum(p[0] for p in cost):7.0f}{sum(p[1] for p in cost):6.0f}"
+            )
 
 
 if __name__ == "__main__":

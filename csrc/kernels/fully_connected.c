@@ -168,7 +168,7 @@ static const ml_integer_rule *integer_rule(const ml_call *c) {
     switch (ml_input(c, 0)->type) {
     case ML_F32: return ml_input(c, 1)->type == ML_F32 ? NULL : &hybrid;
     case ML_S16: return bias && bias->type == ML_S32 ? &s16 : &wide;
-    default: return &bytes;
+    default: return ml_output(c, 0)->type == ML_S16 ? &s16 : &bytes;
     }
 }
 
@@ -198,10 +198,10 @@ DERIVE(hybrid, .multiplier = ML_MULTIPLIER_SCALE, .symmetric_weights = true)
 
 static const ml_typed fully_connected[] = {
     {"f32 f32 f32? -> f32", NULL, pack_f32, fully_connected_f32},
-    {"f32 s8|s4 f32? -> f32", derive_hybrid, pack_s8, fully_connected_hybrid},
-    {"s8 s8|s4 s32? -> s8", derive_bytes, pack_s8, fully_connected_integer},
-    {"u8 u8 s32? -> u8", derive_bytes, pack_s8, fully_connected_integer},
-    {"s16 s8|s4 s64|s32? -> s16", derive_s16, pack_s8, fully_connected_integer},
+    {"f32 s8|u8|s4|s2 f32? -> f32", derive_hybrid, pack_s8, fully_connected_hybrid},
+    {"s8 s8|s4|s2 s32? -> s8", derive_bytes, pack_s8, fully_connected_integer},
+    {"u8 u8 s32? -> u8|s16", derive_bytes, pack_s8, fully_connected_integer},
+    {"s16 s8|s4|s2 s64|s32? -> s16", derive_s16, pack_s8, fully_connected_integer},
     {NULL, NULL, NULL, NULL},
 };
 

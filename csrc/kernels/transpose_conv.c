@@ -30,6 +30,7 @@ typedef struct transpose_conv_blob {
     int64_t planes;
     int64_t products;
     int64_t sums;
+    int64_t slices; /* floats that were quantized, each batch by itself */
 } transpose_conv_blob;
 
 /* The node with its operands in another order. */
@@ -63,6 +64,12 @@ static const ml_call *shapeless(const ml_call *c, reordered_call *w) {
 }
 
 static bool is_wide(const ml_call *c) { return ml_input(c, 2)->type == ML_S16; }
+static bool is_hybrid(const ml_call *c) {
+    return ml_input(c, 2)->type == ML_F32 && ml_input(c, 1)->type != ML_F32;
+}
+static int64_t pixels_of_batch(const transpose_conv_blob *b) {
+    return (int64_t)b->in[0] * b->in[1];
+}
 
 static ml_status check_shapes(const ml_call *c) {
     const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
@@ -159,8 +166,10 @@ static ml_status prepare_transpose_conv(const ml_call *c, ml_wish *wish) {
                        (long long)n);
     b->block = ml_min_s64(pixels, 1 + (1 << 18) / (n + 1));
     b->products = ml_reserve(wish, b->block * n * element);
-    if (ml_input(c, 2)->type == ML_F32) return ML_OK;
-    b->rows = ml_reserve(wish, b->block * b->depth * 2);
+    if (ml_input(c, 1)->type == ML_F32) return ML_OK;
+    b->rows = ml_reserve(wish, is_hybrid(c) ? 0 : b->block * b->depth * 2);
+    b->slices = ml_reserve(
+        wish, is_hybrid(c) ? ml_slices_bytes(b->batches, pixels_of_batch(b) * b->depth) : 0);
     b->factors = ml_reserve(wish, b->block * (int64_t)sizeof(int32_t));
     b->planes = ml_reserve(wish, is_wide(c) ? b->block * n * element : 0);
     b->sums = ml_reserve(wish, ml_elements(&y) * element);
@@ -276,6 +285,11 @@ static ml_status transpose_conv_f32(const ml_call *c) {
     return status == ML_OK ? ml_in_blocks(c, all, outputs, finish_f32, NULL) : status;
 }
 
+static ml_slices slices_of(const ml_call *c) {
+    const transpose_conv_blob *b = c->blob;
+    return ml_slices_at(ml_scratch(c, b->slices), b->batches, pixels_of_batch(b) * b->depth);
+}
+
 static void multiply(const ml_call *c, int64_t first, int64_t count) {
     const transpose_conv_blob *b = c->blob;
     const ml_weighted *w = c->derived;
@@ -284,17 +298,22 @@ static void multiply(const ml_call *c, int64_t first, int64_t count) {
     const int64_t k = b->depth, n = b->outputs * b->taps[0] * b->taps[1];
     const ml_weights_s8 weights = ml_weights_s8_at(c->packed, n, 1, k);
     uint8_t *rows = ml_scratch(c, b->rows);
+    const ml_slices slices = slices_of(c);
     int32_t *factors = ml_scratch(c, b->factors);
     void *products = ml_scratch(c, b->products), *sums = ml_scratch(c, b->sums);
-    ml_to_bytes(type, (const char *)ml_in(c, 2) + first * k * ml_type_bytes(type), count * k,
-                count * k, rows);
+    if (is_hybrid(c)) rows = slices.bytes + first * k;
+    else
+        ml_to_bytes(type, (const char *)ml_in(c, 2) + first * k * ml_type_bytes(type), count * k,
+                    count * k, rows);
     if (is_wide(c)) {
         ml_multiply_words(simd, rows, count * k, count, &weights, ml_scratch(c, b->planes),
                           products);
         scatter_u64(c, products, first, count, sums);
         return;
     }
-    for (int64_t i = 0; i < count; i++) factors[i] = -ml_byte_of_zero(type, w->x_zero);
+    for (int64_t i = 0; i < count; i++)
+        factors[i] = is_hybrid(c) ? slices.factors[(first + i) / pixels_of_batch(b)]
+                                  : -ml_byte_of_zero(type, w->x_zero);
     ml_multiply_bytes(simd, rows, count, &weights, factors, products);
     for (int64_t i = 0; w->w_zero && i < count; i++) {
         uint32_t *product = (uint32_t *)products + i * n;
@@ -319,12 +338,38 @@ static ml_status finish_integers(const ml_call *c, int64_t first, int64_t end, i
                               .n = n,
                               .y = (char *)ml_out(c, 0) + at * ml_type_bytes(type),
                               .y_stride = n};
-    if (is_wide(c)) {
+    if (is_wide(c) && r.bias && ml_in_tensor(c, 3)->type == ML_S32) {
+        const int64_t *wide = r.sums;
+        int32_t *sums = (int32_t *)ml_scratch(c, b->sums) + at * 2;
+        for (int64_t i = 0; i < (end - first) * n; i++) sums[i] = (int32_t)wide[i];
+        ml_requantize_sums(weighted(c, &as), &r, type);
+    } else if (is_wide(c)) {
         ml_requantize_wide(weighted(c, &as), &r);
     } else {
         const int64_t k = b->depth * b->taps[0] * b->taps[1];
         ml_requantize_bytes(weighted(c, &as), &r, ml_limit_of(r.bias, n, k));
     }
+    return ML_OK;
+}
+
+/* bias + (sum * scale of weights) * scale of its batch. */
+static ml_status finish_hybrid(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                               void *args) {
+    const transpose_conv_blob *b = c->blob;
+    const transpose_conv_params *p = c->params;
+    const int64_t n = b->outputs, batch = (int64_t)b->out[0] * b->out[1];
+    const float *scales = slices_of(c).scales,
+                *of_weights = ((const ml_weighted *)c->derived)->scales;
+    const float *bias = ml_in_optional(c, 3);
+    const int32_t *sums = (const int32_t *)ml_scratch(c, b->sums) + first * n;
+    float *y = (float *)ml_out(c, 0) + first * n;
+    (void)worker, (void)args;
+    for (int64_t i = first; i < end; i++, y += n, sums += n)
+        for (int64_t o = 0; o < n; o++) {
+            float v = (float)sums[o] * of_weights[o] * scales[i / batch] + (bias ? bias[o] : 0.0f);
+            v = v < p->minimum ? p->minimum : v;
+            y[o] = v > p->maximum ? p->maximum : v;
+        }
     return ML_OK;
 }
 
@@ -340,7 +385,16 @@ static ml_status transpose_conv_integer(const ml_call *c) {
         multiply(c, first, count);
         if (first + count < pixels) status = ml_poll(c);
     }
-    return status == ML_OK ? ml_in_blocks(c, all, b->outputs, finish_integers, NULL) : status;
+    const ml_body finish = is_hybrid(c) ? finish_hybrid : finish_integers;
+    return status == ML_OK ? ml_in_blocks(c, all, b->outputs, finish, NULL) : status;
+}
+
+static ml_status transpose_conv_hybrid(const ml_call *c) {
+    const transpose_conv_blob *b = c->blob;
+    const ml_slices slices = slices_of(c);
+    ml_status status = ml_quantize_slices(c, ml_in(c, 2), b->batches, pixels_of_batch(b) * b->depth,
+                                          true, &slices);
+    return status == ML_OK ? transpose_conv_integer(c) : status;
 }
 
 #define DERIVE(type, ...)                                                                     \
@@ -351,6 +405,7 @@ static ml_status transpose_conv_integer(const ml_call *c) {
         return ml_derive_weighted(weighted(c, &as), to, &rule, p->minimum, p->maximum);       \
     }
 DERIVE(s8, .multiplier = ML_MULTIPLIER_FIXED, .symmetric_weights = true)
+DERIVE(hybrid, .multiplier = ML_MULTIPLIER_SCALE, .symmetric_weights = true)
 DERIVE(u8, .multiplier = ML_MULTIPLIER_SINGLE)
 DERIVE(s16, .multiplier = ML_MULTIPLIER_FIXED, .symmetric = true)
 
@@ -373,7 +428,8 @@ ML_KERNELS(transpose_conv) = {
      ML_TYPED({"s32 f32 f32 f32? -> f32", NULL, pack_f32, transpose_conv_f32},
               {"s32 s8 s8 s32? -> s8", derive_s8, pack_s8, transpose_conv_integer},
               {"s32 u8 u8 s32? -> u8", derive_u8, pack_s8, transpose_conv_integer},
-              {"s32 s8 s16 s64? -> s16", derive_s16, pack_s8, transpose_conv_integer})},
+              {"s32 s8 f32 f32? -> f32", derive_hybrid, pack_s8, transpose_conv_hybrid},
+              {"s32 s8 s16 s64|s32? -> s16", derive_s16, pack_s8, transpose_conv_integer})},
     {.abi = ML_KERNEL_ABI,
      .name = "transpose_conv_bias",
      ML_PARAMS_OF(transpose_conv_params),

@@ -31,7 +31,7 @@ OPERATORS = (
         range(1, 9),
         takes="x filter bias? -> y",
         types=(
-            "f32 f32|s8|s4 f32? -> f32",
+            "f32 f32|s8|u8|s4 f32? -> f32",
             "s8 s8|s4 s32? -> s8",
             "u8 u8 s32? -> u8",
             "s16 s8|s4 s64|s32? -> s16",

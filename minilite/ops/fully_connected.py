@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.ops_shared.fixed_point import round_half_away
+from minilite.ops_shared.fixed_point import multiply_by_quantized_multiplier_s64, quantize_multipliers, round_half_away
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.options import CLAMP
 from minilite.ops_shared.weighted import (
@@ -29,7 +29,8 @@ def _check(node: OpNode) -> None:
 
 
 def reference_fully_connected(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:
-    """y = clamp(bias + x @ weights.T); integers are requantized by one rounding of a float64 product.
+    """y = clamp(bias + x @ weights.T); integers are requantized by one rounding of a float64 product, those of int16 weights by
+    a multiplier of 16 bits.
 
     Weights without depth give zeros, whatever the bias, as in TFLite."""
     outputs, depth = weights.shape
@@ -42,7 +43,11 @@ def reference_fully_connected(node: OpNode, x: Array, weights: Array, bias: Arra
     sums = centered(node, x, 0).reshape(rows, depth) @ centered(node, weights, 1).T
     if x.dtype.kind == "f":
         return clamp(node, sums if bias is None else sums + bias).reshape(shape)
-    scaled = round_half_away(add_bias(sums, bias) * real_multipliers(node, outputs))
+    if weights.dtype == np.int16:
+        whole = quantize_multipliers(real_multipliers(node, outputs))
+        scaled = multiply_by_quantized_multiplier_s64(add_bias(sums, bias), *whole).astype(np.float64)
+    else:
+        scaled = round_half_away(add_bias(sums, bias) * real_multipliers(node, outputs))
     return clamp(node, scaled + node.outputs[0].quantization.zero_point).reshape(shape)
 
 
@@ -52,10 +57,10 @@ OPERATORS = (
         range(1, 15),
         takes="x weights bias? -> y",
         types=(
-            "f32 f32|s8|s4 f32? -> f32",
-            "s8 s8|s4 s32? -> s8",
-            "u8 u8 s32? -> u8",
-            "s16 s8|s4 s64|s32? -> s16",
+            "f32 f32|s8|u8|s4|s2 f32? -> f32",
+            "s8 s8|s4|s2 s32? -> s8",
+            "u8 u8 s32? -> u8|s16",
+            "s16 s8|s4|s2|s16 s64|s32? -> s16",
         ),
         params={"keep_dims": "keep_num_dims", "asymmetric": "asymmetric_quantize_inputs", **CLAMP},
         check=_check,
@@ -63,7 +68,7 @@ OPERATORS = (
         reference=reference_fully_connected,
         rule={
             "f32": "dot products within 8 eps of the sum of |x w|; with integer weights each row quantized by itself",
-            "s8 u8 s16": "round(sum * (float64(scale_x) * scale_w / scale_y)), ties away from zero",
+            "s8 u8 s16": "weights of s16: int64 sums and a multiplier of 16 bits; else round(sum * (float64(scale_x) * scale_w / scale_y)), ties away from zero",
         },
     ),
 )

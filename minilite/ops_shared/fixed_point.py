@@ -171,7 +171,11 @@ def rescale(
     shifted = (x.astype(np.int64) - input_of(node).quantization.zero_point).astype(np.int32)
     scaled = multiply_by_quantized_multiplier(shifted, *quantize_multiplier(multiplier)).astype(np.int64)
     low, high = limits or quantized_clamp(output, -math.inf, math.inf)
-    return np.asarray(np.clip((-scaled if falls else scaled) + output.quantization.zero_point, low, high).astype(numpy_type(output.type)))
+    return np.asarray(
+        np.clip((-scaled if falls else scaled) + output.quantization.zero_point, low, high).astype(
+            numpy_type(output.type)
+        )
+    )
 
 
 def quantize(real: Array, output: Tensor) -> Array:

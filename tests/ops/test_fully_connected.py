@@ -20,7 +20,16 @@ TOLERANCE = 1500 * EPS  # a few eps of the sum of |x w| over a row
 
 def every(rng: Any, inputs: Any, outputs: Any) -> Any:
     more = {"quantized_bias_type": "INT32" if inputs[2] == "s32" else "INT64"}
-    layer = Layer(OP, " ".join(inputs), (6, 33), (9, 33), more, per_channel=inputs[1] in ("s8", "s4"), version=12)
+    layer = Layer(
+        OP,
+        " ".join(inputs),
+        (6, 33),
+        (9, 33),
+        more,
+        per_channel=inputs[1] in ("s8", "s4", "s2"),
+        version=12,
+        y_kind=outputs[0],
+    )
     return layer, {"tolerance": TOLERANCE}
 
 
@@ -58,11 +67,16 @@ def test_random(kind: str, version: int) -> None:
         layer.check(tolerance=TOLERANCE)
 
 
+SMALL_AND_WIDE = [
+    "s8 s4 s32",
+    "s8 s2 s32",
+    *(f"s16 {w} {b}" for w in ("s2", "s4", "s8", "s16") for b in ("s64", "s32")),
+]
 HYBRID = 1e-6  # of the outputs, at most about 1: a product of the scales is rounded in another order
 
 
 @pytest.mark.parametrize("asymmetric", [False, True])
-@pytest.mark.parametrize("types", ["f32 s8 f32", "f32 s4 f32"])
+@pytest.mark.parametrize("types", ["f32 s8 f32", "f32 u8 f32", "f32 s4 f32", "f32 s2 f32"])
 def test_hybrid(types: str, asymmetric: bool) -> None:
     """Rows quantized one by one; a row of zeros, and one of a single sign; all forms of scales, bias and weights."""
     rng = np.random.default_rng(asymmetric)
@@ -71,7 +85,7 @@ def test_hybrid(types: str, asymmetric: bool) -> None:
         options = {"asymmetric_quantize_inputs": asymmetric, "fused_activation_function": ("NONE", "RELU6")[seed % 2]}
         layer = Layer(
             OP, types, (rows, depth), (outputs, depth), options, per_channel=seed % 4 > 1, seed=seed, version=12,
-            bias=("constant", "absent", "missing", "computed")[seed // 4 % 4], constant_weights=seed % 5 > 0,
+            bias=("constant", "absent", "missing", "computed")[seed // 4 % 4], constant_weights=seed % 5 > 0 or " s2 " in types,  # which LiteRT's Python cannot set
         )  # fmt: skip
         layer.x[0] = 0 if seed % 3 else np.abs(layer.x[0])
         y = layer.run()
@@ -86,16 +100,16 @@ def test_hybrid_of_inputs_that_are_no_numbers() -> None:
     assert layer.run().shape == (3, 4)
 
 
-@pytest.mark.parametrize("types", ["s8 s4 s32", "s16 s4 s64", "s16 s4 s32", "s16 s8 s32", "s16 s8 s64"])
+@pytest.mark.parametrize("types", SMALL_AND_WIDE)
 def test_small_weights_and_wide_sums(types: str) -> None:
-    """int4 weights, an odd number of them too, and int16 inputs: all forms of scales, bias and weights."""
+    """Weights of 4 and 2 bits, odd numbers of them too, and of 16, and int16 inputs: all forms of scales, bias and weights."""
     rng = np.random.default_rng(5)
     options = {"quantized_bias_type": "INT32" if types[-3:] == "s32" else "INT64"}
     for seed in range(24):
         rows, depth, outputs = (int(v) for v in rng.integers(1, (12, 700, 40)))
         layer = Layer(
             OP, types, (rows, depth), (outputs, depth), options, per_channel=seed % 4 > 1, seed=seed, version=12,
-            bias=("constant", "computed", "missing")[seed % 3], constant_weights=seed % 5 > 0,
+            bias=("constant", "computed", "missing")[seed % 3], constant_weights=seed % 5 > 0 or " s2 " in types,  # which LiteRT's Python cannot set
         )  # fmt: skip
         layer.check()
 

@@ -38,7 +38,7 @@ def unary(op: str, kinds: str, options: Any = None, least: int = 0, spread: floa
         if op in ("SQRT", "RSQRT") and kind in ("s8", "s16"):
             x = x._replace(array=abs(x.array.astype("int32")).clip(q.zero_points[0], 127).astype(x.array.dtype))
         said = options(d) if options else {}
-        return node(d, op, [x], said, outs=out(d, kind, fixed(op, kind) if d.often(0.95) and fixed(op, kind) else y))
+        return node(d, op, [x], said, outs=out(d, kind, fixed(op, kind) or y))
 
     return draw
 
@@ -61,7 +61,7 @@ def cast(d: Draw) -> OneNode:
 
 def per_channel(d: Draw, kind: str, shape: tuple[int, ...]) -> Quantization:
     axis = d.number(0, len(shape) - 1)
-    points = tuple(0 if d.often(0.5) else d.number(-9, 9) for _ in range(shape[axis]))
+    points = tuple(0 if d.often(0.5) else d.number(0, 9) for _ in range(shape[axis]))
     return Quantization(tuple(float(s) for s in d.rng.uniform(0.01, 0.2, shape[axis])), points, axis)
 
 
@@ -77,7 +77,7 @@ def quantize(d: Draw) -> OneNode:
         y = per_channel(d, other, shape)
         if other == "s16":
             y = Quantization(y.scales, (0,) * len(y.scales), y.quantized_dimension)
-    return node(d, "QUANTIZE", [d.given(kind, shape, q)], outs=out(d, other, y))
+    return node(d, "QUANTIZE", [d.given(kind, shape, q, spread=3.0)], outs=out(d, other, y))
 
 
 def dequantize(d: Draw) -> OneNode:
@@ -99,6 +99,8 @@ def binary(
         q = d.scale(kind)
         bare = kind == "s16" and d.often(0.2) and op not in ("SUB", "DIV", "NOT_EQUAL")
         scales = [NOT_QUANTIZED if bare else q if d.often(0.2) else d.scale(kind) for _ in range(3)]
+        if op == "DIV" and kind in ("s8", "u8", "s16"):  # LiteRT shifts by more bits than there are
+            kind = "f32"
         options: dict[str, Any] = {"fused_activation_function": d.activation()} if activated else {}
         if op in ("ADD", "SUB"):
             options["pot_scale_int16"] = d.often(0.3) and kind == "s16"
@@ -108,7 +110,7 @@ def binary(
         x, y = d.given(kind, a, scales[0], spread=spread), d.given(kind, b, scales[1], spread=spread)
         if op == "POW" and kind == "s32":
             x, y = x._replace(array=x.array % 9 - 4), y._replace(array=y.array % 9)
-        if op in ("RIGHT_SHIFT", "STABLEHLO_SHIFT_LEFT") and d.often(0.8) and y.array.dtype.kind in "iu":
+        if op in ("RIGHT_SHIFT", "STABLEHLO_SHIFT_LEFT") and y.array.dtype.kind in "iu":
             y = y._replace(array=y.array & 7)
         return node(d, op, [x, y], options, outs=out(d, result or kind, scales[2] if not result else NOT_QUANTIZED))
 
@@ -120,7 +122,7 @@ def divided(op: str, kinds: str) -> DrawNode:
     draw = binary(op, kinds, activated=op == "DIV")
 
     def nonzero(d: Draw) -> OneNode:
-        import support.drawn as drawn
+        from support import drawn
 
         held = drawn.values
         if d.often(0.9):
@@ -142,7 +144,7 @@ def one_for_zero(x: Any) -> Any:
 def reduction(op: str, kinds: str) -> DrawNode:
     def draw(d: Draw) -> OneNode:
         kind = d.kind(kinds)
-        shape = d.shape(0, 5)
+        shape = d.shape(0, 5) if op != "REDUCE_PROD" else tuple(d.number(1, 4) for _ in range(d.number(0, 4)))
         axes: Any = [d.axis(len(shape)) for _ in range(d.number(0, min(len(shape), 3)))]
         if shape and d.often(0.2):
             axes = d.axis(len(shape))
@@ -162,7 +164,7 @@ def arg(op: str) -> DrawNode:
         said = {"output_type": "INT32" if made == "s32" else "INT64"}
         axis: Any = d.axis(len(shape))
         axis = [axis] if d.often(0.5) else axis
-        return node(d, op, [d.given(kind, shape), d.numbers(axis, "s32", "s64")], said, outs=out(d, made))
+        return node(d, op, [d.given(kind, shape, spread=3.0), d.numbers(axis, "s32", "s64")], said, outs=out(d, made))
 
     return draw
 
@@ -175,7 +177,7 @@ def cumsum(d: Draw) -> OneNode:
 
 def add_n(d: Draw) -> OneNode:
     kind, shape = d.kind("f32 s32"), d.shape()
-    return node(d, "ADD_N", [d.given(kind, shape) for _ in range(d.number(1, 6))])
+    return node(d, "ADD_N", [d.given(kind, shape, spread=3.0) for _ in range(d.number(1, 6))])
 
 
 def prelu(d: Draw) -> OneNode:
@@ -201,20 +203,20 @@ def fake_quant(d: Draw) -> OneNode:
 
 def bucketize(d: Draw) -> OneNode:
     bounds = sorted(float(x) for x in d.rng.normal(size=d.number(0, 9)) * 5)
-    return node(d, "BUCKETIZE", [d.given(d.kind("f32 f64 s32 s64"), d.shape())], {"boundaries": bounds}, outs=out(d, "s32"))
+    return node(
+        d, "BUCKETIZE", [d.given(d.kind("f32 f64 s32 s64"), d.shape())], {"boundaries": bounds}, outs=out(d, "s32")
+    )
 
 
 def bitcast(d: Draw) -> OneNode:
-    kind, other = d.kind("f32 s8 u8 s16 u16 s32 u32 s64 u64 f64 c64 f16"), d.kind("f32 s8 u8 s16 u16 s32 u32 s64 u64 f64")
+    kind, other = (
+        d.kind("f32 s8 u8 s16 u16 s32 u32 s64 u64 f64 c64 f16"),
+        d.kind("f32 s8 u8 s16 u16 s32 u32 s64 u64 f64"),
+    )
     shape = d.shape(1, 4)
     if d.often(0.7):
         shape = (*shape, d.one(1, 2, 4, 8))
     return node(d, "BITCAST", [d.given(kind, shape, NOT_QUANTIZED)], outs=out(d, other, NOT_QUANTIZED))
-
-
-def numeric_verify(d: Draw) -> OneNode:
-    kind, shape = d.kind("u8 s8 s16"), d.shape()
-    return OneNode("NumericVerify", [d.given(kind, shape), d.given("f32", shape)], outs=out(d, "f32"), custom=b"")
 
 
 NUMBERS = "f32 f16 s8 u8 s16 s32 s64"
@@ -239,7 +241,7 @@ ELEMENTWISE: dict[str, DrawNode] = {
     "HARD_SWISH": unary("HARD_SWISH", "f32 s8 u8"),
     "LOGISTIC": unary("LOGISTIC", "f32 f16 s8 u8 s16"),
     "TANH": unary("TANH", "f32 f16 s8 u8 s16"),
-    "GELU": unary("GELU", "f32 f16 s8 u8 s16", lambda d: {"approximate": d.often(0.5)}),
+    "GELU": unary("GELU", "f32 f16 s8 u8", lambda d: {"approximate": d.often(0.5)}),
     "LEAKY_RELU": unary("LEAKY_RELU", "f32 s8 u8 s16", lambda d: {"alpha": d.one(0.1, 0.0, 1.0, 2.0, -0.5)}),
     "L2_NORMALIZATION": unary("L2_NORMALIZATION", "f32 s8 u8", least=1),
     "SOFTMAX": unary("SOFTMAX", "f32 f16 s8 u8 s16", lambda d: {"beta": d.one(1.0, 1.0, 0.5, 3.0)}, least=1),
@@ -256,7 +258,6 @@ ELEMENTWISE: dict[str, DrawNode] = {
     "BITCAST": bitcast,
     "BUCKETIZE": bucketize,
     "FAKE_QUANT": fake_quant,
-    "NumericVerify": numeric_verify,
     "ADD": binary("ADD", NUMBERS, activated=True, most=6),
     "SUB": binary("SUB", "f32 s8 u8 s16 s32 s64", activated=True),
     "MUL": binary("MUL", NUMBERS + " u32 c64", activated=True, most=6),
@@ -287,4 +288,3 @@ ELEMENTWISE: dict[str, DrawNode] = {
     "PRELU": prelu,
     "LOCAL_RESPONSE_NORMALIZATION": local_response,
 }
-

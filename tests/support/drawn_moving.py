@@ -33,11 +33,17 @@ def reshape(d: Draw) -> OneNode:
     x = d.given(kind, shape)
     if d.often(0.2):
         return same(d, "RESHAPE", kind, [x], {"new_shape": wanted})
-    return same(d, "RESHAPE", kind, [x, d.numbers(wanted, "s32", "s32", "s32", "s64")], {"new_shape": wanted if d.often(0.5) else []})
+    return same(
+        d,
+        "RESHAPE",
+        kind,
+        [x, d.numbers(wanted, "s32", "s32", "s32", "s64")],
+        {"new_shape": wanted if d.often(0.5) else []},
+    )
 
 
 def squeeze(d: Draw) -> OneNode:
-    kind = d.kind(ANY)
+    kind = d.kind(ANY.replace(" string", ""))
     shape = tuple(1 if d.often(0.5) else n for n in d.shape(0, 6))
     ones = [i for i, n in enumerate(shape) if n == 1]
     dims = [i - len(shape) if d.often(0.3) else i for i in ones if d.often(0.5)]
@@ -47,11 +53,13 @@ def squeeze(d: Draw) -> OneNode:
 def expand_dims(d: Draw) -> OneNode:
     kind, shape = d.kind(ANY), d.shape(0, 5)
     axis: Any = d.number(-len(shape) - 1, len(shape))
-    return same(d, "EXPAND_DIMS", kind, [d.given(kind, shape), d.numbers([axis] if d.often(0.5) else axis, "s32", "s64")])
+    return same(
+        d, "EXPAND_DIMS", kind, [d.given(kind, shape), d.numbers([axis] if d.often(0.5) else axis, "s32", "s64")]
+    )
 
 
 def transpose(d: Draw) -> OneNode:
-    kind, shape = d.kind(ANY), d.shape(0, 6)
+    kind, shape = d.kind(ANY), d.shape(1, 6)
     order = [int(i) - (len(shape) if d.often(0.1) else 0) for i in d.rng.permutation(len(shape))]
     return same(d, "TRANSPOSE", kind, [d.given(kind, shape), d.numbers(order)])
 
@@ -59,7 +67,10 @@ def transpose(d: Draw) -> OneNode:
 def slice_(d: Draw) -> OneNode:
     kind, shape = d.kind(ANY), d.shape(1, 5)
     begin = [d.number(0, n) for n in shape]
-    size = [-1 if d.often(0.3) else d.number(0 if d.often(0.2) else min(1, n - b), n - b) for b, n in zip(begin, shape, strict=True)]
+    size = [
+        -1 if d.often(0.3) else d.number(0 if d.often(0.2) else min(1, n - b), n - b)
+        for b, n in zip(begin, shape, strict=True)
+    ]
     word = d.one("s32", "s64")
     return same(d, "SLICE", kind, [d.given(kind, shape), d.numbers(begin, word), d.numbers(size, word)])
 
@@ -71,10 +82,15 @@ def strided_slice(d: Draw) -> OneNode:
     if d.often(0.5):
         begin, end = [0] * count, list(shape[:count])
     strides = [d.one(1, 1, 2, -1, -3) for _ in range(count)]
-    masks = {name: sum(1 << i for i in range(count) if d.often(0.2)) for name in ("begin_mask", "end_mask", "shrink_axis_mask")}
+    masks = {
+        name: sum(1 << i for i in range(count) if d.often(0.2))
+        for name in ("begin_mask", "end_mask", "shrink_axis_mask")
+    }
     masks["new_axis_mask"] = sum(1 << i for i in range(count) if d.often(0.1))
     masks["ellipsis_mask"] = 1 << d.number(0, count) if d.often(0.2) else 0
-    masks["offset"] = d.often(0.1)
+    inside = all(-n <= b < n for b, n in zip(begin, shape, strict=False))
+    if min(strides, default=1) < 0 or not inside or masks["ellipsis_mask"] or masks["new_axis_mask"]:
+        masks["shrink_axis_mask"] = 0  # LiteRT reads beyond
     numbers = [d.numbers(n, "s32") for n in (begin, end, strides)]
     return same(d, "STRIDED_SLICE", kind, [d.given(kind, shape), *numbers], masks)
 
@@ -101,13 +117,13 @@ def mirror_pad(d: Draw) -> OneNode:
 
 
 def tile(d: Draw) -> OneNode:
-    kind, shape = d.kind(ANY), d.shape(1, 5, 4)
+    kind, shape = d.kind(ANY.replace(" s4", "")), d.shape(1, 5, 4)
     times = [d.number(0 if d.often(0.1) else 1, 3) for _ in shape]
     return same(d, "TILE", kind, [d.given(kind, shape), d.numbers(times, "s32", "s64")])
 
 
 def broadcast_to(d: Draw) -> OneNode:
-    kind = d.kind(ANY)
+    kind = d.kind(ANY.replace(" s4", ""))
     shape = d.shape(0, 6, 4)
     part = tuple(1 if d.often(0.4) else n for n in shape)[d.number(0, len(shape)) :]
     return same(d, "BROADCAST_TO", kind, [d.given(kind, part), d.numbers(shape, "s32", "s64")])
@@ -229,14 +245,14 @@ def resize(op: str, kinds: str) -> DrawNode:
         kind, shape = d.kind(kinds), d.shape(4, 4, 9)
         size = [d.number(1, 15), d.number(1, 15)]
         corners = d.often(0.4)
-        said = {"align_corners": corners, "half_pixel_centers": not corners and d.often(0.5) or d.often(0.03)}
+        said = {"align_corners": corners, "half_pixel_centers": (not corners and d.often(0.5)) or d.often(0.03)}
         return same(d, op, kind, [d.given(kind, shape, spread=3.0), d.numbers(size)], said)
 
     return draw
 
 
 def fill(d: Draw) -> OneNode:
-    kind = d.kind("f32 f16 s8 u8 b8 s16 s32 s64 string f64")
+    kind = d.kind("f32 f16 s8 u8 b8 s16 s32 s64 f64")
     value = d.given(kind, ())
     return node(d, "FILL", [d.numbers(d.shape(0, 5), "s32", "s64"), value], outs=out(d, kind, value.quantization))
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from support.drawn import Draw, DrawNode, node, out
 from support.drawn_moving import ANY, MOST
-from support.node import Given, OneNode, Out, dtype_of
+from support.node import OneNode, Out
 
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
@@ -25,10 +25,13 @@ def gather(d: Draw) -> OneNode:
     axis = d.number(-len(shape), len(shape) - 1)
     batch = d.number(0, axis % len(shape)) if d.often(0.4) else 0
     wanted = (*shape[:batch], *d.shape(0, 3))
+    if kind == "s4":  # LiteRT takes rows of an odd number of elements to begin at whole bytes
+        shape = (*shape[:-1], 2 * shape[-1])
     x = d.given(kind, shape)
-    numbers = d.numbers(indices(d, shape[axis], wanted), "s32", "s64", "s16") if 0 else None
     word = d.one("s32", "s64", "s16")
-    found = np.clip(indices(d, shape[axis], wanted), -32768, 32767) if word == "s16" else indices(d, shape[axis], wanted)
+    found = (
+        np.clip(indices(d, shape[axis], wanted), -32768, 32767) if word == "s16" else indices(d, shape[axis], wanted)
+    )
     numbers = d.of(found, word)
     if batch and d.often(0.2) and len(wanted):
         batch -= len(wanted)
@@ -75,7 +78,10 @@ def select(op: str) -> DrawNode:
             parts[0] = d.one((), shape[:1])
         q = d.scale(kind)
         inputs = [d.given("b8", parts[0]), d.given(kind, parts[1], q), d.given(kind, parts[2], q)]
-        return node(d, op, inputs, outs=out(d, kind, q))
+        made = (
+            np.broadcast_shapes(*parts) if op == "SELECT_V2" else parts[1]
+        )  # LiteRT looks at it where all is one number
+        return node(d, op, inputs, outs=[Out(kind, q, made)])
 
     return draw
 
@@ -107,7 +113,7 @@ def topk(d: Draw) -> OneNode:
     kind, shape = d.kind("f32 s8 u8 s16 s32 s64"), d.shape(1, 4, 9)
     word, made = d.one("s32", "s16"), d.one("s32", "s16")
     k = d.number(0, shape[-1] + d.often(0.05))
-    x = d.given(kind, shape)
+    x = d.given(kind, shape, spread=3.0)
     return node(d, "TOPK_V2", [x, d.numbers(k, word)], outs=[Out(kind, x.quantization), Out(made)])
 
 
@@ -118,7 +124,7 @@ def where(d: Draw) -> OneNode:
 
 
 def unique(d: Draw) -> OneNode:
-    kind, made = d.kind("f32 s8 u8 s16 s32 s64"), d.one("s32", "s64")
+    kind, made = d.one("f32", "s8", "u8", "s16", "s32", "s64"), d.one("s32", "s64")
     x = d.given(kind, d.shape(1, 1, 30), spread=2.0)
     if kind == "f32" or d.often(0.5):
         x = x._replace(array=(x.array % 5).astype(x.array.dtype))
@@ -128,7 +134,8 @@ def unique(d: Draw) -> OneNode:
 
 def segment_sum(d: Draw) -> OneNode:
     kind, shape = d.kind("f32 s32"), d.shape(1, 4)
-    ids = np.sort(indices(d, 6, shape[:1], 0.0))
+    ids = np.cumsum(d.rng.integers(0, 2, shape[0]))
+    ids = ids - (ids[0] if ids.size else 0)
     if ids.size and d.often(0.1):
         ids[0] = -1
     return node(d, "SEGMENT_SUM", [d.given(kind, shape, spread=2.0), d.of(ids, "s32")])
@@ -148,7 +155,9 @@ def embedding_lookup(d: Draw) -> OneNode:
     kind = d.kind("f32 s8 u8 s4 s32 s16 f16")
     shape = (d.number(1, 9), *d.shape(1, 3))
     ids = d.of(indices(d, shape[0], (d.number(0 if d.often(0.1) else 1, 5),)), "s32", constant=0.3)
-    if kind in ("s8", "u8", "s4") and d.often(0.7):
+    if kind == "s4":
+        shape = (*shape[:-1], 2 * shape[-1])
+    if kind == "s4" or (kind in ("s8", "u8") and d.often(0.7)):
         q = Quantization(tuple(float(s) for s in d.rng.uniform(0.01, 0.1, shape[0])), (0,) * shape[0], 0)
         q = q if d.often(0.5) else Quantization((0.05,), (0,))
         return node(d, "EMBEDDING_LOOKUP", [ids, d.given(kind, shape, q, constant=0.8)], outs=out(d, "f32"))
@@ -163,7 +172,7 @@ def embedding_sparse(d: Draw) -> OneNode:
     table = d.given("f32", (7, *d.shape(1, 2)), spread=2.0)
     ids = d.of(indices(d, 7, (count,), 0.1), "s32")
     inputs = [ids, d.of(found, "s32"), d.numbers([rows, count]), d.given("f32", (count,), spread=2.0), table]
-    return node(d, "EMBEDDING_LOOKUP_SPARSE", inputs, {"combiner": d.one("SUM", "MEAN", "SQRTN")})
+    return node(d, "EMBEDDING_LOOKUP_SPARSE", inputs, {"combiner": d.one("SUM", "MEAN", "SQRTN")}, outs=out(d, "f32"))
 
 
 def hashtable_lookup(d: Draw) -> OneNode:
@@ -196,7 +205,7 @@ def window(d: Draw, op: str, kind: str, shape: Any, start: Any) -> Any:
 def reduce_window(d: Draw) -> OneNode:
     kind, shape = d.kind("f32 f64 s8 u8 s16 s32 s64 b8"), d.shape(1, 4, 7)
     rule = d.one("ALL", "ANY") if kind == "b8" else d.one("ADD", "MUL", "MINIMUM", "MAXIMUM")
-    numbers = [d.of(n, "s64") for n in window(d, "", kind, shape, None)]
+    numbers = [d.of(n, "s64", constant=0.95) for n in window(d, "", kind, shape, None)]
     x = d.given(kind, shape, NOT_QUANTIZED, spread=2.0)
     inputs = [x, d.given(kind, (), NOT_QUANTIZED, spread=2.0), *numbers]
     return node(d, "REDUCE_WINDOW", inputs, {"reduce_function": rule}, outs=out(d, kind, NOT_QUANTIZED))
@@ -263,10 +272,6 @@ def random(op: str) -> DrawNode:
         return node(d, op, [d.numbers(shape)], said, outs=out(d, "f32"))
 
     return draw
-
-
-def spaced(d: Draw) -> Given:
-    return Given(np.zeros(1, dtype_of("f32")))
 
 
 PICKING: dict[str, DrawNode] = {

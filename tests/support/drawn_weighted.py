@@ -8,9 +8,22 @@ import numpy as np
 from support.drawn import Draw, DrawNode, node, out
 from support.node import Array, Given, OneNode, dtype_of, values
 
-from minilite.format.quantization import NOT_QUANTIZED, Quantization
+from minilite.format.quantization import Quantization
 
-TYPES = ("f32 f32 f32 f32", "f32 s8 f32 f32", "f32 s4 f32 f32", "s8 s8 s32 s8", "s8 s4 s32 s8", "u8 u8 s32 u8", "s16 s8 s64 s16", "s16 s8 s32 s16", "s16 s4 s64 s16")
+TYPES = (
+    "f32 f32 f32 f32",
+    "f32 s8 f32 f32",
+    "f32 s4 f32 f32",
+    "s8 s8 s32 s8",
+    "s8 s4 s32 s8",
+    "u8 u8 s32 u8",
+    "s16 s8 s64 s16",
+    "s16 s8 s32 s16",
+    "s16 s4 s64 s16",
+)
+
+SMALL = ("f32 u8 f32 f32", "f32 s2 f32 f32", "s8 s2 s32 s8", "s16 s2 s64 s16", "u8 u8 s32 s16", "s16 s16 s64 s16")
+"""Of FULLY_CONNECTED alone."""
 
 
 def weights(d: Draw, kind: str, shape: Any, axis: int, channels: bool = True, constant: float = 0.8) -> Given:
@@ -20,7 +33,8 @@ def weights(d: Draw, kind: str, shape: Any, axis: int, channels: bool = True, co
         return d.of(array, kind, constant=constant, resized=0)
     if kind == "u8":
         return d.of(array, kind, Quantization((0.02,), (d.number(100, 150),)), constant, 0)
-    array = np.maximum(array, -7 if kind == "s4" else -127)
+    array = np.maximum(array, {"s4": -7, "s2": -2, "s8": -127}.get(kind, -32767))
+    constant = 1.0 if kind == "s2" else constant  # LiteRT's Python cannot set it
     count = shape[axis] if channels and d.often(0.5) else 1
     scales = tuple(float(np.float32(s)) for s in d.rng.uniform(0.002, 0.05, count))
     return d.of(array, kind, Quantization(scales, (0,) * count, axis if count > 1 else 0), constant, 0)
@@ -43,6 +57,8 @@ def drawn(d: Draw, types: tuple[str, ...], x_shape: Any, w_shape: Any, axis: int
         b_kind = "s32"
     x = d.given(x_kind, x_shape, spread=1.0)
     w = weights(d, w_kind, w_shape, axis, how.get("channels", True))
+    if x_kind == "f32" and w_kind == "u8":  # another name for s8, but for -128, which LiteRT's vector code turns over
+        w = w._replace(array=np.where(w.array == 128, np.uint8(129), w.array), quantization=Quantization((0.02,), (0,)))
     return x, w, bias(d, b_kind, x, w, count), y_kind
 
 
@@ -81,7 +97,7 @@ def depthwise(d: Draw) -> OneNode:
 
 def fully_connected(d: Draw) -> OneNode:
     depth, count, rows = d.number(1, 40), d.number(1, 20), d.shape(0, 3, 5)
-    x, w, rest, kind = drawn(d, TYPES, (*rows, depth), (count, depth), 0, count)
+    x, w, rest, kind = drawn(d, TYPES + SMALL, (*rows, depth), (count, depth), 0, count)
     said = {
         "keep_num_dims": d.often(0.4), "fused_activation_function": d.activation(), "asymmetric_quantize_inputs": d.often(0.4),
     }  # fmt: skip
@@ -93,13 +109,15 @@ def fully_connected(d: Draw) -> OneNode:
 def transpose_conv(d: Draw) -> OneNode:
     window, depth, count = (d.number(1, 4), d.number(1, 4)), d.number(1, 9), d.number(1, 9)
     said = {**strides(d), "fused_activation_function": d.activation()}
-    types = ("f32 f32 f32 f32", "s8 s8 s32 s8", "u8 u8 s32 u8", "s16 s8 s64 s16")
+    types = ("f32 f32 f32 f32", "f32 s8 f32 f32", "s8 s8 s32 s8", "u8 u8 s32 u8", "s16 s8 s64 s16", "s16 s8 s32 s16")
     x_shape = (d.number(1, 2), d.number(1, 6), d.number(1, 6), depth)
     x, w, rest, kind = drawn(d, types, x_shape, (count, *window, depth), 0, count)
     sizes = []
     for n, k, s in zip(x_shape[1:3], window, (said["stride_h"], said["stride_w"]), strict=True):
         sizes.append(n * s - d.number(0, s - 1) if said["padding"] == "SAME" else (n - 1) * s + k + d.number(0, s - 1))
     shape = d.numbers([x_shape[0], *sizes, count])
+    if rest and rest[0] is not None and rest[0].array.dtype == np.int32 and kind == "s16":
+        said["quantized_bias_type"] = "INT32"
     return node(d, "TRANSPOSE_CONV", [shape, w, x, *rest], said, outs=out(d, kind))
 
 
@@ -122,7 +140,9 @@ def conv_3d(d: Draw) -> OneNode:
     x = d.given("f32", (d.number(1, 2), *(n + d.number(0, 5) for n in window), depth), spread=1.0)
     w = weights(d, "f32", (*window, depth, count), 0)
     said = {**strides(d), **dilations(d), "stride_d": d.number(1, 2), "dilation_d_factor": d.one(1, 1, 2)}
-    return node(d, "CONV_3D", [x, w, *bias(d, "f32", x, w, count)], said | {"fused_activation_function": d.activation()})
+    return node(
+        d, "CONV_3D", [x, w, *bias(d, "f32", x, w, count)], said | {"fused_activation_function": d.activation()}
+    )
 
 
 def conv_3d_transpose(d: Draw) -> OneNode:
@@ -151,7 +171,12 @@ def pool(op: str, kinds: str) -> DrawNode:
 
 def rfft(d: Draw) -> OneNode:
     shape = (*d.shape(0, 2, 3), d.number(1, 9), d.number(1, 20))
-    return node(d, "RFFT2D", [d.given("f32", shape, spread=1.0), d.numbers([d.one(1, 2, 4, 8), d.one(2, 4, 8, 32)])], outs=out(d, "c64"))
+    return node(
+        d,
+        "RFFT2D",
+        [d.given("f32", shape, spread=1.0), d.numbers([d.one(1, 2, 4, 8), d.one(2, 4, 8, 32)])],
+        outs=out(d, "c64"),
+    )
 
 
 def svdf(d: Draw) -> OneNode:
@@ -166,14 +191,15 @@ def rnn(op: str) -> DrawNode:
     def draw(d: Draw) -> OneNode:
         from test_rnn import Rnn
 
-        said = {"fused_activation_function": d.one("NONE", "RELU", "TANH", "RELU6")}
+        said: dict[str, Any] = {"fused_activation_function": d.one("NONE", "RELU", "TANH", "RELU6")}
         sizes = {name: d.number(1, 9) for name in ("batches", "steps", "depth", "units")}
-        time = {} if op == "RNN" else {"time_major": d.often(0.5)}
+        kind = d.one("f32", "s8", "u8")
+        time = {} if op == "RNN" else {"time_major": d.often(0.5) and (kind == "f32" or op[0] == "U")}
         if op[0] == "B":
-            time |= {"merged": d.often(0.3), "aux": d.one("", "", "crossed") if time["time_major"] else ""}
+            time |= {"merged": d.often(0.3), "aux": d.one("", "", "crossed") if kind == "f32" else ""}
         seed = d.number(0, 10**6)
         said["asymmetric_quantize_inputs"] = d.often(0.4)
-        return Rnn(op, d.one("f32", "s8", "u8"), seed=seed, **sizes, **time, **said)
+        return Rnn(op, kind, seed=seed, **sizes, **time, **said)
 
     return draw
 
@@ -187,7 +213,11 @@ def lstm(op: str) -> DrawNode:
         if "projection" not in parts and "projection_bias" in parts:
             parts.remove("projection_bias")
         sizes = {name: d.number(1, 9) for name in ("batches", "steps", "depth", "cells")}
-        said = {"asymmetric_quantize_inputs": d.often(0.4), "cell_clip": d.one(0.0, 0.5, 3.0), "proj_clip": d.one(0.0, 0.3)}
+        said = {
+            "asymmetric_quantize_inputs": d.often(0.4),
+            "cell_clip": d.one(0.0, 0.5, 3.0),
+            "proj_clip": d.one(0.0, 0.3),
+        }
         if types != INTEGER:
             said["fused_activation_function"] = d.one("TANH", "RELU", "RELU_N1_TO_1", "RELU6")
         outputs = d.number(1, sizes["cells"])
@@ -213,4 +243,3 @@ WEIGHTED: dict[str, DrawNode] = {
     **{op: rnn(op) for op in ("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN")},
     **{op: lstm(op) for op in ("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM")},
 }
-Unused = NOT_QUANTIZED
