@@ -7,11 +7,13 @@ import math
 import numpy as np
 
 from minilite.format.model import Array
+from minilite.ops_shared.blockwise import block_scales, block_size, scale_of_elements
 from minilite.ops_shared.fixed_point import multiply_by_quantized_multiplier_s64, quantize_multipliers, round_half_away
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.options import CLAMP
 from minilite.ops_shared.weighted import (
     add_bias,
+    as_s8,
     centered,
     clamp,
     dense,
@@ -26,6 +28,8 @@ def _check(node: OpNode) -> None:
     layout = node.options["weights_format"]
     if layout != "DEFAULT":
         raise node.refuse(f"weights format {layout} is not supported, only DEFAULT is")
+    if block_size(node) and not is_hybrid(node):
+        raise node.refuse("weights in blocks are supported for inputs of f32 alone")
 
 
 def reference_fully_connected(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:
@@ -38,7 +42,9 @@ def reference_fully_connected(node: OpNode, x: Array, weights: Array, bias: Arra
     shape = (*x.shape[:-1], outputs) if node.options["keep_num_dims"] else (rows, outputs)
     if depth == 0:
         return np.zeros(shape, x.dtype)
-    if is_hybrid(node):
+    if block_size(node):
+        weights = as_s8(weights).astype(np.float64) * scale_of_elements(node, weights.shape)
+    elif is_hybrid(node):
         return clamp(node, hybrid_product(node, x.reshape(rows, depth), weights, bias)).reshape(shape)
     sums = centered(node, x, 0).reshape(rows, depth) @ centered(node, weights, 1).T
     if x.dtype.kind == "f":
@@ -51,6 +57,7 @@ def reference_fully_connected(node: OpNode, x: Array, weights: Array, bias: Arra
     return clamp(node, scaled + node.outputs[0].quantization.zero_point).reshape(shape)
 
 
+BLOCKS = {"block": block_size, "scales": block_scales}
 OPERATORS = (
     Operator(
         "FULLY_CONNECTED",
@@ -62,12 +69,13 @@ OPERATORS = (
             "u8 u8 s32? -> u8|s16",
             "s16 s8|s4|s2|s16 s64|s32? -> s16",
         ),
-        params={"keep_dims": "keep_num_dims", "asymmetric": "asymmetric_quantize_inputs", **CLAMP},
+        params={"keep_dims": "keep_num_dims", "asymmetric": "asymmetric_quantize_inputs", **BLOCKS, **CLAMP},
         check=_check,
         hangs_on="kind",
         reference=reference_fully_connected,
         rule={
-            "f32": "dot products within 8 eps of the sum of |x w|; with integer weights each row quantized by itself",
+            "f32": "dot products within 8 eps of the sum of |x w|; with integer weights each row quantized by itself; "
+            "weights in blocks as floats (no oracle: XNNPACK quantizes rows)",
             "s8 u8 s16": "weights of s16: int64 sums and a multiplier of 16 bits; else round(sum * (float64(scale_x) * scale_w / scale_y)), ties away from zero",
         },
     ),

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.compare import EPS, REFERENCE, check_steps, run_minilite
-from support.node import Given, OneNode, Out, const, dtype_of, quantized
+from ai_edge_litert import interpreter as litert
+from support.compare import EPS, REFERENCE, check, check_steps, run_litert, run_minilite
+from support.node import Given, OneNode, Out, const, dtype_of, kind_of, quantized, values
 from support.weighted import Layer, same_for_any_number_of_threads
 
 from minilite.errors import ShapeError, UnsupportedOpError
+from minilite.format.builder import ModelBuilder
 from minilite.format.quantization import Quantization
 
 OP = "FULLY_CONNECTED"
@@ -91,6 +93,55 @@ def test_hybrid(types: str, asymmetric: bool) -> None:
         y = layer.run()
         top = max(1.0, float(np.abs(y).max()))
         layer.check(tolerance=HYBRID * top)
+
+
+class Blocks:
+    """Weights of few bits with a scale for each block of a row."""
+
+    def __init__(
+        self, kind: str, block: int, shape: tuple[int, int] = (5, 64), scales: Any = None, rows: int = 3
+    ) -> None:
+        rng = np.random.default_rng(block)
+        self.weights = np.maximum(values(rng, kind, shape), -7)
+        self.scales = (
+            rng.uniform(0.01, 0.1, (shape[0], shape[1] // block)).astype(np.float16) if scales is None else scales
+        )
+        self.arrays = [values(rng, "f32", (rows, shape[1]), 1.0)]
+        builder = ModelBuilder()
+        g = builder.subgraph()
+        x, at = g.input("x", (rows, shape[1])), g.constant("scales", self.scales)
+        weights = g.constant(
+            "w", self.weights, kind_of(kind), quantization=Quantization(block_size=block, scales_tensor=at)
+        )
+        g.output(g.node(OP, [x, weights], out=("y", (rows, shape[0])), version=13))
+        self.model = builder.build()
+
+
+@pytest.mark.parametrize("kind", ["s4", "s8", "s2"])
+@pytest.mark.parametrize("block", [32, 64])
+@pytest.mark.parametrize("rows", [1, 40])
+def test_blocks(kind: str, block: int, rows: int) -> None:
+    """LiteRT has them of s4 by XNNPACK, which quantizes the input's rows: some hundredths apart."""
+    made = Blocks(kind, block, (70, 128), rows=rows)
+    [y] = check(made.model, made.arrays, tolerance=TOLERANCE, oracle=None)
+    exact = (
+        made.arrays[0].astype(np.float64) @ (made.weights * np.repeat(made.scales, block, axis=1).astype(np.float64)).T
+    )
+    assert np.abs(y - exact).max() < TOLERANCE
+    if kind == "s4":
+        [theirs] = run_litert(made.model, made.arrays, litert.OpResolverType.AUTO)
+        assert np.abs(y - theirs).max() < 0.02 * np.abs(y).max()
+
+
+def test_blocks_refused() -> None:
+    with pytest.raises(ShapeError, match="5 rows of 64 weights are no whole blocks of 48, of which 10 have a scale"):
+        run_minilite(*vars_of(Blocks("s4", 48, scales=np.ones((5, 2), np.float16))))
+    with pytest.raises(UnsupportedOpError, match="'scales', the scales of 'w', must be a constant of f16 or f32"):
+        run_minilite(*vars_of(Blocks("s4", 32, scales=np.ones((5, 2), np.int32))))
+
+
+def vars_of(made: Blocks) -> tuple[bytes, list[Any]]:
+    return made.model, made.arrays
 
 
 def test_hybrid_of_inputs_that_are_no_numbers() -> None:

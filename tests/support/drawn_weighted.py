@@ -101,8 +101,8 @@ def fully_connected(d: Draw) -> OneNode:
     said = {
         "keep_num_dims": d.often(0.4), "fused_activation_function": d.activation(), "asymmetric_quantize_inputs": d.often(0.4),
     }  # fmt: skip
-    if rest and rest[0] is not None and rest[0].array.dtype == np.int32 and kind == "s16":
-        said["quantized_bias_type"] = "INT32"
+    if rest and rest[0] is not None and x.array.dtype == np.int16:
+        said["quantized_bias_type"] = "INT32" if rest[0].array.dtype == np.int32 else "INT64"
     return node(d, "FULLY_CONNECTED", [x, w, *rest], said, outs=out(d, kind))
 
 

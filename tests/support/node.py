@@ -147,7 +147,7 @@ class OneNode:
         def other(given: Given | None, kind: str) -> Given | None:
             if given is None or kind_of(given.array if given.kind is None else given.kind) == kind_of(kind):
                 return given
-            q = scaled(rng, kind) if kind in QUANTIZED and given.quantization.scales else NOT_QUANTIZED
+            q = scaled(rng, kind) if kind in QUANTIZED else NOT_QUANTIZED
             if q.scales or dtype_of(kind).kind == "S" or given.array.dtype.kind == "O":
                 array = values(rng, kind, given.array.shape)
             else:
