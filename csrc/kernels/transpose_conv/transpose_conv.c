@@ -1,0 +1,230 @@
+/* transpose_conv.c -- TRANSPOSE_CONV: every input pixel, times weights of (outputs, height, width, depth), is added to the
+ * window of outputs that it stands for. The first operand is the output's shape; Convolution2DTransposeBias has none.
+ *
+ * Blocks of pixels are multiplied by the weights of all taps at once; the products are then added where they belong.
+ */
+#include "kernels/transpose_conv/transpose_conv.h"
+#include "rules/values.h"
+#include "rules/window.h"
+#include "rules/work.h"
+
+ML_FIELDS(transpose_conv_params, TRANSPOSE_CONV_FIELDS)
+
+/* Convolution2DTransposeBias as TRANSPOSE_CONV without a shape: that, weights, input, bias. */
+static const ml_call *shapeless(const ml_call *c, reordered_call *w) {
+    w->operands[0] = -1;
+    w->operands[1] = c->inputs[1];
+    w->operands[2] = c->inputs[0];
+    w->operands[3] = c->inputs[2];
+    return reordered(c, w, 4);
+}
+
+static ml_status check_shapes(const ml_call *c) {
+    const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
+    const ml_shape *sizes = ml_input(c, 0) ? &ml_input(c, 0)->shape : NULL;
+    char text[96];
+    if (x->rank != 4)
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "input must be (batch, height, width, channels), its shape is %s",
+                       ml_shape_text(x, text));
+    if (w->rank != 4)
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "filter must be (outputs, height, width, depth), its shape is %s",
+                       ml_shape_text(w, text));
+    if (w->dims[3] != x->dims[3])
+        return ml_fail(c, ML_SHAPE_ERROR, "filter depth %d does not match input depth %d",
+                       w->dims[3], x->dims[3]);
+    if (sizes && (sizes->rank != 1 || sizes->dims[0] != 4))
+        return ml_fail(c, ML_SHAPE_ERROR, "the output's shape must be four numbers, it is %s",
+                       ml_shape_text(sizes, text));
+    return ML_OK;
+}
+
+/* The output's shape as it is given. */
+static ml_status read_shape(const ml_call *c, const void *value, ml_shape *y) {
+    const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
+    y->rank = 4;
+    for (int32_t i = 0; i < 4; i++) {
+        int64_t dim = 0;
+        ml_read_index(ml_input(c, 0), value, i, &dim);
+        if (dim < 0 || dim > INT32_MAX)
+            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d of the output would be %lld", i,
+                           (long long)dim);
+        y->dims[i] = (int32_t)dim;
+    }
+    if (y->dims[0] != x->dims[0] || y->dims[3] != w->dims[0])
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "output of batch %d and depth %d does not match batch %d and %d outputs",
+                       y->dims[0], y->dims[3], x->dims[0], w->dims[0]);
+    return ML_OK;
+}
+
+/* Where none is given. */
+static ml_status make_shape(const ml_call *c, ml_shape *y) {
+    const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
+    const transpose_conv_params *p = c->params;
+    y->rank = 0;
+    ml_status status = ml_append_dim(c, y, x->dims[0]);
+    for (int32_t i = 0; i < 2 && status == ML_OK; i++) {
+        const int64_t stride = i ? p->stride_w : p->stride_h, in = x->dims[i + 1];
+        const int64_t last = w->dims[i + 1] - (i ? p->cut_w : p->cut_h); /* of the last window */
+        status = ml_append_dim(c, y, in > 0 ? (in - 1) * stride + last : 0);
+    }
+    return status == ML_OK ? ml_append_dim(c, y, w->dims[0]) : status;
+}
+
+/* Each side of the output must be one that a convolution makes the input's of. */
+static void place_windows(const ml_call *c, const ml_shape *y) {
+    const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
+    const transpose_conv_params *p = c->params;
+    transpose_conv_blob *blob = c->blob;
+    for (int32_t i = 0; i < 2; i++) {
+        const int64_t stride = i ? p->stride_w : p->stride_h;
+        blob->in[i] = x->dims[i + 1];
+        blob->out[i] = y->dims[i + 1];
+        blob->taps[i] = w->dims[i + 1];
+        const int64_t windows = p->same ? (blob->out[i] + stride - 1) / stride
+                                        : (blob->out[i] + stride - blob->taps[i]) / stride;
+        const int64_t excess = (windows - 1) * stride + blob->taps[i] - blob->out[i];
+        blob->before[i] = (int32_t)(excess > 0 ? excess / 2 : 0);
+    }
+}
+
+static ml_status prepare_transpose_conv(const ml_call *c, ml_wish *wish) {
+    const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
+    transpose_conv_blob *b = c->blob;
+    reordered_call as;
+    ml_status status = check_shapes(c);
+    if (status == ML_OK) status = ml_check_weighted(weighted(c, &as), c->derived, w->dims[0]);
+    if (status != ML_OK) return status;
+    const void *value = ml_value(c, 0);
+    if (!value && ml_input(c, 0)) return ml_open_all(wish);
+    ml_shape y;
+    status = value ? read_shape(c, value, &y) : make_shape(c, &y);
+    if (status == ML_OK) status = ml_set_output(c, 0, &y);
+    if (status != ML_OK) return status;
+    place_windows(c, &y);
+    b->batches = x->dims[0];
+    b->depth = x->dims[3];
+    b->outputs = w->dims[0];
+    const int64_t n = ml_elements_of(w, 0, 3), pixels = ml_elements_of(x, 0, 3);
+    const int64_t element = is_wide(c) ? 8 : 4;
+    if (n > INT64_MAX / 64 / 1024 || b->depth > INT64_MAX / 16384)
+        return ml_fail(c, ML_SHAPE_ERROR, "a filter of %lld values a channel is too large",
+                       (long long)n);
+    b->block = ml_min_s64(pixels, 1 + (1 << 18) / (n + 1));
+    b->products = ml_reserve(wish, b->block * n * element);
+    if (ml_input(c, 1)->type == ML_F32) return ML_OK;
+    b->rows = ml_reserve(wish, is_hybrid(c) ? 0 : b->block * b->depth * 2);
+    b->slices = ml_reserve(
+        wish, is_hybrid(c) ? ml_slices_bytes(b->batches, pixels_of_batch(b) * b->depth) : 0);
+    b->factors = ml_reserve(wish, b->block * (int64_t)sizeof(int32_t));
+    b->planes = ml_reserve(wish, is_wide(c) ? b->block * n * element : 0);
+    b->sums = ml_reserve(wish, ml_elements(&y) * element);
+    return ML_OK;
+}
+
+/* The weights' taps lie outermost, so that a tap's outputs stand side by side. */
+static int64_t source_of(const transpose_conv_blob *b, int64_t i) {
+    const int64_t taps = (int64_t)b->taps[0] * b->taps[1];
+    return (i % b->outputs * taps + i / b->outputs) * b->depth;
+}
+
+static int64_t pack_f32(const ml_call *c, void *to) {
+    const transpose_conv_blob *b = c->blob;
+    const ml_simd *simd = c->env->simd;
+    const int64_t panel = simd->matmul_f32_panel, n = ml_elements_of(&ml_input(c, 1)->shape, 0, 3);
+    const float *w = ml_value(c, 1);
+    float *packed = to;
+    for (int64_t i = 0; to && i < ml_round_up(n, panel); i++) {
+        const float *from = i < n ? w + source_of(b, i) : NULL;
+        float *at = packed + i / panel * panel * b->depth + i % panel;
+        for (int64_t j = 0; j < b->depth; j++) at[j * panel] = from ? from[j] : 0.0f;
+    }
+    return ml_packed_f32(simd, n, b->depth) * (int64_t)sizeof(float);
+}
+
+SCATTER(scatter_f32, float)
+
+/* Bias and clamp, of the outputs of pixels first .. end - 1. */
+static ml_status finish_f32(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                            void *args) {
+    const transpose_conv_params *p = c->params;
+    const int64_t outputs = ((const transpose_conv_blob *)c->blob)->outputs;
+    const float *bias = ml_in_optional(c, 3);
+    float *y = (float *)ml_out(c, 0) + first * outputs;
+    (void)worker, (void)args;
+    for (int64_t i = first; i < end; i++, y += outputs)
+        for (int64_t o = 0; o < outputs; o++) {
+            float v = y[o] + (bias ? bias[o] : 0.0f);
+            v = v < p->minimum ? p->minimum : v;
+            y[o] = v > p->maximum ? p->maximum : v;
+        }
+    return ML_OK;
+}
+
+static ml_status transpose_conv_f32(const ml_call *c) {
+    const transpose_conv_blob *b = c->blob;
+    const int64_t pixels = b->batches * b->in[0] * b->in[1], outputs = b->outputs;
+    const int64_t all = b->batches * b->out[0] * b->out[1];
+    float *y = ml_out(c, 0), *products = ml_scratch(c, b->products);
+    const float nothing = 0.0f;
+    ml_status status = ml_fill_bytes(c, y, all * outputs * (int64_t)sizeof *y, &nothing, sizeof *y);
+    for (int64_t first = 0, count; first < pixels && b->depth > 0 && status == ML_OK;
+         first += count) {
+        count = ml_min_s64(b->block, pixels - first);
+        const int64_t n = outputs * b->taps[0] * b->taps[1];
+        const ml_matmul_f32_args product = {
+            .a = (const float *)ml_in(c, 2) + first * b->depth,
+            .rows = count,
+            .a_stride = b->depth,
+            .pieces = 1,
+            .k = b->depth,
+            .n = n,
+            .packed = c->packed,
+            .y = products,
+            .y_stride = n,
+            .low = -__builtin_inff(),
+            .high = __builtin_inff(),
+        };
+        c->env->simd->matmul_f32(&product);
+        scatter_f32(c, products, first, count, y);
+        if (first + count < pixels) status = ml_poll(c);
+    }
+    return status == ML_OK ? ml_in_blocks(c, all, outputs, finish_f32, NULL) : status;
+}
+
+static ml_status prepare_shapeless(const ml_call *c, ml_wish *wish) {
+    reordered_call as;
+    return prepare_transpose_conv(shapeless(c, &as), wish);
+}
+static ml_status shapeless_f32(const ml_call *c) {
+    reordered_call as;
+    return transpose_conv_f32(shapeless(c, &as));
+}
+
+ML_KERNELS(transpose_conv) = {
+    {.abi = ML_KERNEL_ABI,
+     .name = "transpose_conv",
+     ML_PARAMS_OF(transpose_conv_params),
+     .blob_bytes = (int32_t)sizeof(transpose_conv_blob),
+     .packs = 1,
+     .prepare = prepare_transpose_conv,
+     ML_TYPED({"s32 f32 f32 f32? -> f32", NULL, pack_f32, transpose_conv_f32},
+              {"s32 s8 s8 s32? -> s8", ml_transpose_conv_derive_s8, ml_transpose_conv_pack_s8,
+               ml_transpose_conv_integers},
+              {"s32 u8 u8 s32? -> u8", ml_transpose_conv_derive_u8, ml_transpose_conv_pack_s8,
+               ml_transpose_conv_integers},
+              {"s32 s8 f32 f32? -> f32", ml_transpose_conv_derive_hybrid, ml_transpose_conv_pack_s8,
+               ml_transpose_conv_hybrid},
+              {"s32 s8 s16 s64|s32? -> s16", ml_transpose_conv_derive_s16,
+               ml_transpose_conv_pack_s8, ml_transpose_conv_integers})},
+    {.abi = ML_KERNEL_ABI,
+     .name = "transpose_conv_bias",
+     ML_PARAMS_OF(transpose_conv_params),
+     .blob_bytes = (int32_t)sizeof(transpose_conv_blob),
+     .packs = 1,
+     .prepare = prepare_shapeless,
+     ML_TYPED({"f32 f32 f32 -> f32", NULL, pack_f32, shapeless_f32})},
+    ML_KERNELS_END,
+};
