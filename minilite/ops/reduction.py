@@ -49,6 +49,8 @@ def reference_mean(node: OpNode, x: Array, axes: Array) -> Array:
 def reference_sum(node: OpNode, x: Array, axes: Array) -> Array:
     """The sum over the axes, wrapping; quantized integers are requantized, as by TFLite."""
     over, keep = _over(x, axes), bool(node.options["keep_dims"])
+    if x.dtype == np.bool_:
+        return np.asarray(x.any(axis=over, keepdims=keep))
     if x.dtype == np.float32:
         return np.asarray(x.astype(np.float64).sum(axis=over, keepdims=keep).astype(np.float32))
     total = np.asarray(x.astype(np.int64).sum(axis=over, keepdims=keep))
@@ -133,6 +135,7 @@ def _check_prod(node: OpNode) -> None:
 
 
 _KEEP = {"keep_dims": "keep_dims"}
+_TRUTH = "b8 s32 -> b8"
 _LIMITED = each("T s32 -> T", "f32 s8 u8 s16 s32 s64")
 
 OPERATORS = (
@@ -140,7 +143,7 @@ OPERATORS = (
         "SUM",
         range(1, 3),
         takes="x axes -> y",
-        types=_LIMITED,
+        types=(*_LIMITED, _TRUTH),
         params=_KEEP,
         reference=reference_sum,
         check=quantized_or_bare,
@@ -157,7 +160,7 @@ OPERATORS = (
             op,
             range(1, 4),
             takes="x axes -> y",
-            types=(*_LIMITED, "b8 s32 -> b8"),
+            types=(*_LIMITED, _TRUTH),
             params=_KEEP,
             reference=reference_limit,
             check=_one_scale,
@@ -170,7 +173,7 @@ OPERATORS = (
         "REDUCE_PROD",
         range(1, 3),
         takes="x axes -> y",
-        types=each("T s32 -> T", "f32 s8 s16 s32 s64"),
+        types=(*each("T s32 -> T", "f32 s8 s16 s32 s64"), _TRUTH),
         params=_KEEP,
         reference=reference_prod,
         check=_check_prod,
@@ -186,7 +189,7 @@ OPERATORS = (
             op,
             range(1, 2),
             takes="x axes -> y",
-            types=("b8 s32 -> b8",),
+            types=(_TRUTH,),
             params=_KEEP,
             reference=reference_logical,
         )
