@@ -101,7 +101,9 @@ def binary(
         scales = [NOT_QUANTIZED if bare else q if d.often(0.2) else d.scale(kind) for _ in range(3)]
         if op == "DIV" and kind in ("s8", "u8", "s16"):  # LiteRT shifts by more bits than there are
             kind = "f32"
-        options: dict[str, Any] = {"fused_activation_function": d.activation()} if activated else {}
+        options: dict[str, Any] = (
+            {"fused_activation_function": d.activation() if kind not in ("u32", "c64") else "NONE"} if activated else {}
+        )
         if op in ("ADD", "SUB"):
             options["pot_scale_int16"] = d.often(0.3) and kind == "s16"
             if options["pot_scale_int16"]:
@@ -241,7 +243,7 @@ ELEMENTWISE: dict[str, DrawNode] = {
     "HARD_SWISH": unary("HARD_SWISH", "f32 s8 u8"),
     "LOGISTIC": unary("LOGISTIC", "f32 f16 s8 u8 s16"),
     "TANH": unary("TANH", "f32 f16 s8 u8 s16"),
-    "GELU": unary("GELU", "f32 f16 s8 u8", lambda d: {"approximate": d.often(0.5)}),
+    "GELU": unary("GELU", "f32 s8 u8", lambda d: {"approximate": d.often(0.5)}),
     "LEAKY_RELU": unary("LEAKY_RELU", "f32 s8 u8 s16", lambda d: {"alpha": d.one(0.1, 0.0, 1.0, 2.0, -0.5)}),
     "L2_NORMALIZATION": unary("L2_NORMALIZATION", "f32 s8 u8", least=1),
     "SOFTMAX": unary("SOFTMAX", "f32 f16 s8 u8 s16", lambda d: {"beta": d.one(1.0, 1.0, 0.5, 3.0)}, least=1),

@@ -24,6 +24,7 @@ def same(d: Draw, op: str, kind: str, inputs: Any, options: Any = None) -> OneNo
 
 def reshape(d: Draw) -> OneNode:
     kind, shape = d.kind(ANY), d.shape(0, 5)
+    kind = kind if shape or kind != "string" else "f32"  # of which LiteRT makes something else
     wanted = list(shape)
     d.rng.shuffle(wanted)
     while len(wanted) > 1 and d.often(0.5):
@@ -52,6 +53,7 @@ def squeeze(d: Draw) -> OneNode:
 
 def expand_dims(d: Draw) -> OneNode:
     kind, shape = d.kind(ANY), d.shape(0, 5)
+    kind = kind if shape or kind != "string" else "f32"  # of which LiteRT makes something else
     axis: Any = d.number(-len(shape) - 1, len(shape))
     return same(
         d, "EXPAND_DIMS", kind, [d.given(kind, shape), d.numbers([axis] if d.often(0.5) else axis, "s32", "s64")]
@@ -242,10 +244,10 @@ def stablehlo_pad(d: Draw) -> OneNode:
 
 def resize(op: str, kinds: str) -> DrawNode:
     def draw(d: Draw) -> OneNode:
-        kind, shape = d.kind(kinds), d.shape(4, 4, 9)
+        kind, shape = d.kind(kinds), tuple(d.number(1, 9) for _ in range(4))
         size = [d.number(1, 15), d.number(1, 15)]
         corners = d.often(0.4)
-        said = {"align_corners": corners, "half_pixel_centers": (not corners and d.often(0.5)) or d.often(0.03)}
+        said = {"align_corners": corners, "half_pixel_centers": not corners and d.often(0.5)}
         return same(d, op, kind, [d.given(kind, shape, spread=3.0), d.numbers(size)], said)
 
     return draw
@@ -258,7 +260,7 @@ def fill(d: Draw) -> OneNode:
 
 
 def range_(d: Draw) -> OneNode:
-    kind = d.kind("f32 s32 s64")
+    kind = d.one("f32", "s32", "s64")
     step = d.one(1, 2, -1, -3, 0.5, 0.3) if kind == "f32" else d.one(1, 2, -1, -3)
     numbers = [d.of(n, kind) for n in (d.number(-9, 9), d.number(-9, 30), step)]
     return node(d, "RANGE", numbers, outs=out(d, kind))

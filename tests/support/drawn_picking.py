@@ -26,7 +26,9 @@ def gather(d: Draw) -> OneNode:
     batch = d.number(0, axis % len(shape)) if d.often(0.4) else 0
     wanted = (*shape[:batch], *d.shape(0, 3))
     if kind == "s4":  # LiteRT takes rows of an odd number of elements to begin at whole bytes
-        shape = (*shape[:-1], 2 * shape[-1])
+        shape, axis = (*shape[:-1], 2, 2 * shape[-1]), axis if axis >= 0 else axis - 1
+        batch = min(batch, axis % len(shape))
+        wanted = (*shape[:batch], *wanted[batch:])
     x = d.given(kind, shape)
     word = d.one("s32", "s64", "s16")
     found = (
@@ -74,7 +76,7 @@ def select(op: str) -> DrawNode:
         if op == "SELECT_V2" and d.often(0.6):
             parts = [tuple(1 if d.often(0.3) else n for n in shape) for _ in range(3)]
             parts = [part[d.number(0, len(part)) if d.often(0.2) else 0 :] for part in parts]
-        elif d.often(0.3) and shape:
+        elif op == "SELECT" and d.often(0.3) and shape:
             parts[0] = d.one((), shape[:1])
         q = d.scale(kind)
         inputs = [d.given("b8", parts[0]), d.given(kind, parts[1], q), d.given(kind, parts[2], q)]
@@ -212,7 +214,7 @@ def reduce_window(d: Draw) -> OneNode:
 
 
 def stablehlo_gather(d: Draw) -> OneNode:
-    kind, shape = d.kind(MOST), d.shape(2, 4)
+    kind, shape = d.kind(MOST), tuple(d.number(1, 6) for _ in range(d.number(2, 4)))
     batch = d.number(1, 2)
     mapped = sorted(int(i) for i in d.rng.permutation(len(shape))[: d.number(1, len(shape))])
     sizes = [1 if d.often(0.4) else d.number(min(n, 1), n) for n in shape]
