@@ -16,7 +16,6 @@ from minilite.ops_shared.weighted import (
     as_s8,
     centered,
     clamp,
-    dense,
     hybrid_product,
     is_hybrid,
     real_multipliers,
@@ -24,7 +23,6 @@ from minilite.ops_shared.weighted import (
 
 
 def _check(node: OpNode) -> None:
-    dense(node)
     layout = node.options["weights_format"]
     if layout != "DEFAULT":
         raise node.refuse(f"weights format {layout} is not supported, only DEFAULT is")

@@ -10,7 +10,7 @@ from minilite.format.model import Array, Tensor
 from minilite.ops_shared.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.options import CLAMP, positive
-from minilite.ops_shared.weighted import as_s8, clamp, dense, hybrid_product
+from minilite.ops_shared.weighted import as_s8, clamp, hybrid_product
 
 
 def reference_svdf(
@@ -85,7 +85,6 @@ OPERATORS = (
             "s8 s8 s8 s32? s8 -> s8",
         ),
         params={"rank": positive("rank"), "asymmetric": "asymmetric_quantize_inputs", **CLAMP},
-        check=dense,
         hangs_on="kind",
         reference=reference_svdf,
         writes=(4,),

@@ -11,7 +11,7 @@ import numpy as np
 from minilite.format.model import Array
 from minilite.ops_shared.operator import Operator, OpNode, Param
 from minilite.ops_shared.options import CLAMP, none, positive, same_padding
-from minilite.ops_shared.weighted import convolved, dense, finish
+from minilite.ops_shared.weighted import convolved, finish
 from minilite.ops_shared.window import Axis
 
 
@@ -112,7 +112,6 @@ OPERATORS = (
             "s32 s8 s16 s64|s32? -> s16",
         ),
         params={**_PARAMS, "cut_h": none, "cut_w": none},
-        check=dense,
         hangs_on="kind",
         reference=reference_transpose_conv,
         rule={
@@ -128,7 +127,6 @@ OPERATORS = (
         takes="x filter bias -> y",
         types=("f32 f32 f32 -> f32",),
         params=_PARAMS,
-        check=dense,
         reference=reference_bias,
         kernel="transpose_conv_bias",
         custom=bias_options,

@@ -22,13 +22,6 @@ from minilite.ops_shared.operator import OpNode
 from minilite.ops_shared.options import activation
 
 
-def dense(node: OpNode) -> None:
-    """A row's `check`: the weights are dense. Raises: UnsupportedOpError."""
-    weights = node.inputs[1]
-    if weights is not None and weights.sparsity is not None:
-        raise node.refuse(f"weights '{weights.name}' are sparse, only dense ones are supported")
-
-
 def _tensor(node: OpNode, position: int) -> Tensor:
     tensor = node.inputs[position]
     assert tensor is not None

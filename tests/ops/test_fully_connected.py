@@ -9,11 +9,12 @@ import pytest
 from ai_edge_litert import interpreter as litert
 from support.compare import EPS, REFERENCE, check, check_steps, run_litert, run_minilite
 from support.node import Given, OneNode, Out, const, dtype_of, kind_of, quantized, values
+from support.sparse import blocks, compressed
 from support.weighted import Layer, same_for_any_number_of_threads
 
 from minilite.errors import ShapeError, UnsupportedOpError
 from minilite.format.builder import ModelBuilder
-from minilite.format.quantization import Quantization
+from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
 OP = "FULLY_CONNECTED"
 KINDS = [("f32", False), ("s8", False), ("s8", True), ("u8", False)]
@@ -307,3 +308,26 @@ def test_types_refused(types: str) -> None:
 def test_threads(types: str, rows: int) -> None:
     """Blocks of outputs, and of rows."""
     same_for_any_number_of_threads(Layer(OP, types, (rows, 700), (900, 700), {}, version=12))
+
+
+@pytest.mark.parametrize("kind", ["f32", "s8"])
+def test_sparse_weights(kind: str) -> None:
+    """They are made dense as the model is loaded. LiteRT has compressed rows of floats, and rows of blocks of 4 floats or 16 bytes."""
+    rng = np.random.default_rng(4)
+    scale = Quantization((0.5,), (0,)) if kind == "s8" else NOT_QUANTIZED
+    weights = np.where(rng.random((8, 4)) < 0.4, 1, 0).repeat(16, axis=1) * values(rng, kind, (8, 64), 1.0)
+    weights, x = weights.astype(dtype_of(kind)), values(rng, kind, (3, 64), 1.0)
+    for width in (0, 4) if kind == "f32" else (16,):
+        stored, form = blocks(weights, (1, width)) if width else compressed(weights)
+        builder = ModelBuilder()
+        g = builder.subgraph()
+        at = g.constant("w", stored, kind_of(kind), shape=weights.shape, sparsity=form, quantization=scale)
+        inputs = [g.input("x", x.shape, kind_of(kind), quantization=scale), at]
+        if kind == "s8":
+            inputs.append(g.constant("b", np.zeros(8, np.int32)))
+        out = ("y", (3, 8), kind_of(kind), scale._replace(scales=scale.scales and (300.0,)))
+        g.output(g.node(OP, inputs, out=out, version=8))
+        [y] = check(
+            builder.build(), [x], tolerance=TOLERANCE, oracle=litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+        )
+        assert y.any()
