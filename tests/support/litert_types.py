@@ -13,6 +13,8 @@ import functools
 import importlib
 import os
 import pathlib
+import resource
+import signal
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
@@ -34,6 +36,8 @@ Types = tuple[tuple[str, ...], tuple[str, ...]]
 """Those of inputs and of outputs."""
 
 OTHERS = tuple(kind.suffix for kind in TensorType if kind.suffix not in ("resource", "variant"))
+MOST_BYTES, MOST_SECONDS = 8 << 30, 60
+"""What a child may take; one that wants more is ended."""
 MOST_PLACES = 6
 """Of nodes with more inputs no type is exchanged at one place alone."""
 TESTS = pathlib.Path(__file__).resolve().parents[1] / "ops"
@@ -154,7 +158,9 @@ def runs(op: str, said: Any, all_types: Sequence[Types]) -> Iterator[Types]:
         child = os.fork()
         if not child:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))  # shapes that it reads beyond a tensor
             for number in range(first, len(all_types)):
+                signal.alarm(MOST_SECONDS)
                 os.write(writing, f"{number}\n".encode())
                 node = node_of(op, said, all_types[number])
                 if node is not None and litert_runs(node, all_types[number]):
