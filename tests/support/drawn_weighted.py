@@ -227,6 +227,34 @@ def lstm(op: str) -> DrawNode:
     return draw
 
 
+def both(d: Draw) -> OneNode:
+    from support.lstm import FLOAT, HYBRID, PARTS, UNSIGNED, Both
+
+    parts = [part for part in PARTS if d.often(0.4)]
+    if "projection" not in parts and "projection_bias" in parts:
+        parts.remove("projection_bias")
+    merged = d.often(0.3)
+    said = {
+        "asymmetric_quantize_inputs": d.often(0.4), "aux": d.one("", "", "crossed", "parallel"), "merged": merged,
+        "time_major": merged or d.often(0.5), "seed": d.number(0, 10**6), "cell_clip": d.one(0.0, 0.5, 3.0),
+    }  # fmt: skip
+    return Both(d.one(FLOAT, HYBRID, UNSIGNED), parts, d.number(1, 5), d.number(1, 5), **said)
+
+
+def stablehlo_window(d: Draw) -> Any:
+    from test_reduce_window import BODIES, Stablehlo
+
+    kind = d.kind("f32 s8 u8 s16 s32 s64")
+    rule = d.one("ADD", "MUL", "MAXIMUM", "MINIMUM" if kind == "f32" else "ADD")
+    shape = d.shape(1, 4, 7)
+    sizes, steps, base, gaps = ([d.number(1, 3) for _ in shape] for _ in range(4))
+    said = {
+        "window_dimensions": sizes, "window_strides": steps, "base_dilations": base, "window_dilations": gaps,
+        "padding": [d.number(-1, 2) for _ in range(2 * len(shape))],
+    }  # fmt: skip
+    return Stablehlo(d.array(kind, shape, 2.0), d.number(0, 3), BODIES[rule], **said)
+
+
 WEIGHTED: dict[str, DrawNode] = {
     "CONV_2D": conv,
     "DEPTHWISE_CONV_2D": depthwise,
@@ -242,4 +270,6 @@ WEIGHTED: dict[str, DrawNode] = {
     "SVDF": svdf,
     **{op: rnn(op) for op in ("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN")},
     **{op: lstm(op) for op in ("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM")},
+    "BIDIRECTIONAL_SEQUENCE_LSTM": both,
+    "STABLEHLO_REDUCE_WINDOW": stablehlo_window,
 }
