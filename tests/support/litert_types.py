@@ -1,9 +1,10 @@
 """Which types LiteRT runs an operator in and minilite's row does not name.
 
-    PYTHONPATH=tests python -m support.litert_types [OPERATOR ...]
+    PYTHONPATH=tests python -m support.litert_types [--places] [OPERATOR ...]
 
 prints a line for each: the operator and its types. The tests' own cases are the nodes, with the type of all operands of one type
-exchanged for each other type there is. LiteRT runs in a child, for some of them end it.
+exchanged for each other type there is; `--places` also exchanges one operand's alone, which for the most part finds where LiteRT does
+not look at a type. LiteRT runs in a child, for some of them end it.
 """
 
 from __future__ import annotations
@@ -65,13 +66,13 @@ def named(row: Operator) -> Iterator[Types]:
             break
 
 
-def exchanged(types: Types) -> Iterator[Types]:
-    """One type exchanged for each other one, wherever it stands and at each place alone."""
+def exchanged(types: Types, *, places: bool) -> Iterator[Types]:
+    """One type exchanged for each other one, wherever it stands, and with `places` at each place alone."""
     inputs, outputs = types
     for other in OTHERS:
         for one in dict.fromkeys((*inputs, *outputs)):
             yield tuple(other if k == one else k for k in inputs), tuple(other if k == one else k for k in outputs)
-        if other.startswith("f8") or len(inputs) > MOST_PLACES:
+        if not places or other.startswith("f8") or len(inputs) > MOST_PLACES:
             continue
         for at in range(len(inputs)):
             yield (*inputs[:at], other, *inputs[at + 1 :]), outputs
@@ -79,10 +80,10 @@ def exchanged(types: Types) -> Iterator[Types]:
             yield inputs, (*outputs[:at], other, *outputs[at + 1 :])
 
 
-def asked(row: Operator) -> list[Types]:
+def asked(row: Operator, *, places: bool = False) -> list[Types]:
     """Types that the row refuses, near those that it names."""
     codes = {kind.suffix: int(kind) for kind in TensorType}
-    tried = dict.fromkeys(other for types in named(row) for other in exchanged(types))
+    tried = dict.fromkeys(other for types in named(row) for other in exchanged(types, places=places))
     return [types for types in tried if row.refusal(*([codes[kind] for kind in side] for side in types))]
 
 
@@ -178,8 +179,9 @@ def runs(op: str, said: Any, all_types: Sequence[Types]) -> Iterator[Types]:
 
 def main() -> None:
     table, known = operators(), cases()
-    for op in sys.argv[1:] or sorted(set(known) & set(table)):
-        for types in runs(op, known[op], asked(table[op])):
+    places = "--places" in sys.argv
+    for op in [said for said in sys.argv[1:] if said != "--places"] or sorted(set(known) & set(table)):
+        for types in runs(op, known[op], asked(table[op], places=places)):
             print(op, spelled(types), flush=True)
 
 
