@@ -152,8 +152,8 @@ def reduction(op: str, kinds: str) -> DrawNode:
             axes = d.axis(len(shape))
         q = d.scale(kind)
         y = q if d.often(0.4) else d.scale(kind)
-        spread = 1.2 if op == "REDUCE_PROD" else None
-        x = d.given(kind, shape, q, spread=spread)
+        spread = {"REDUCE_PROD": 1.2, "MEAN": 3.0, "SUM": 3.0}.get(op)
+        x = d.given(kind, shape, q, constant=0.15 * (op != "REDUCE_PROD"), spread=spread)
         return node(d, op, [x, d.numbers(axes)], {"keep_dims": d.often(0.5)}, outs=out(d, kind, y))
 
     return draw

@@ -259,7 +259,7 @@ def lsh(d: Draw) -> OneNode:
 
 
 def skip_gram(d: Draw) -> OneNode:
-    words = " ".join("".join(d.one(*"abcxyz") for _ in range(d.number(1, 4))) for _ in range(d.number(0, 9)))
+    words = " ".join("".join(d.one(*"abcxyz") for _ in range(d.number(1, 4))) for _ in range(d.number(1, 9)))
     said = {"ngram_size": d.number(1, 4), "max_skip_size": d.number(0, 3), "include_all_ngrams": d.often(0.5)}
     return node(d, "SKIP_GRAM", [d.of(np.array([words.encode()], object)[0], "string")], said, outs=out(d, "string"))
 
