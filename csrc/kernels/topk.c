@@ -93,7 +93,6 @@ ML_KERNELS(topk) = {
      .name = "topk_v2",
      .blob_bytes = (int32_t)sizeof(topk_blob),
      .prepare = prepare_topk,
-     ML_TYPED(
-         ROW(f32), ROW(u8), ROW(s8), ROW(s16), ROW(s32), ROW(s64))},
+     ML_TYPED(ROW(f32), ROW(u8), ROW(s8), ROW(s16), ROW(s32), ROW(s64))},
     ML_KERNELS_END,
 };

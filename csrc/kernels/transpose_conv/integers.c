@@ -79,7 +79,7 @@ static ml_status finish_integers(const ml_call *c, int64_t first, int64_t end, i
         const int64_t *wide = r.sums;
         int32_t *sums = (int32_t *)ml_scratch(c, b->sums) + at * 2;
         for (int64_t i = 0; i < (end - first) * n; i++) sums[i] = (int32_t)wide[i];
-        ml_requantize_sums(weighted(c, &as), &r, type);
+        ml_requantize_s16(weighted(c, &as), &r);
     } else if (is_wide(c)) {
         ml_requantize_wide(weighted(c, &as), &r);
     } else {
