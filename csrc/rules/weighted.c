@@ -19,6 +19,11 @@ static bool zero_point(const ml_call *c, int i, bool symmetric, int32_t *zero) {
     return false;
 }
 
+int32_t ml_weights_type(const ml_call *c) {
+    const int32_t type = ml_input(c, 1)->type;
+    return type == ML_U8 && ml_input(c, 0)->type == ML_F32 ? ML_S8 : type;
+}
+
 static bool check_weights(const ml_call *c, const ml_weighted_rule *rule, int32_t outputs) {
     const ml_quantization *q = ml_input_quantization(c, 1);
     int32_t count = q ? q->n_scales : 0;
@@ -112,7 +117,7 @@ int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *r
                         ml_input_quantization(c, 1)->n_scales > 1,
                     &w->w_zero))
         return -1;
-    if (weights->type == ML_U8) w->w_zero -= 128;
+    if (ml_weights_type(c) == ML_U8) w->w_zero -= 128;
     if (rule->multiplier != ML_MULTIPLIER_SCALE) {
         const int y = c->n_inputs;
         scale_x = ml_one_scale(c, 0);
