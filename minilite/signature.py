@@ -7,7 +7,6 @@ from typing import Any
 
 from minilite.details import Description, TensorDetails
 from minilite.engine.misfit import numbers_or_strings
-from minilite.engine.session import Session
 from minilite.entry import Entry
 from minilite.errors import InputError, InputTypeError
 from minilite.format.model import Array, Signature
@@ -40,14 +39,22 @@ def in_order(signature: Signature) -> Signature:
 
 
 class SignatureRunner:
-    """Calls one signature: inputs by name, resized to the arrays given; outputs by name, owned copies."""
+    """Calls one signature: inputs by name, resized to the arrays given; outputs by name, owned copies.
 
-    def __init__(self, signature: Signature, session: Session, compress_zero_points: bool) -> None:
-        signature = in_order(signature)
+    `Interpreter.get_signature_runner` gives one. Raises: InputError.
+    """
+
+    def __init__(self, interpreter: Any = None, signature_key: str | None = None) -> None:
+        if interpreter is None or signature_key is None:
+            missing = "interpreter" if interpreter is None else "signature_key"
+            message = f"None {missing} provided: interpreter.get_signature_runner(key) gives a runner"
+            raise InputError(message)
+        signature = in_order(find_signature(interpreter.model.signatures, signature_key))
+        session = interpreter._session(signature.subgraph)
         self._signature = signature
         self._session = session
         self._entry = Entry(session, tuple(signature.inputs.items()), signature.outputs)
-        self._compress_zero_points = compress_zero_points
+        self._compress_zero_points = interpreter.experimental_compress_quantization_zero_points
 
     def __repr__(self) -> str:
         return f"SignatureRunner('{self._signature.key}', inputs={list(self._signature.inputs)})"
