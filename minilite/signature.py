@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from minilite.arguments import as_given
 from minilite.details import Description, TensorDetails
-from minilite.engine.misfit import numbers_or_strings
 from minilite.entry import Entry
 from minilite.errors import InputError, InputTypeError
 from minilite.format.model import Array, Signature
@@ -80,7 +80,7 @@ class SignatureRunner:
                 message = f"Invalid Input name ({name}) for SignatureDef: takes {', '.join(expected)}"
                 raise InputError(message)
         return [
-            (expected[name], numbers_or_strings(self._session.tensor(expected[name]), v)) for name, v in inputs.items()
+            (expected[name], as_given(self._session.tensor(expected[name]), value)) for name, value in inputs.items()
         ]
 
     def get_input_details(self) -> dict[str, TensorDetails]:
