@@ -55,7 +55,6 @@ def reference_fully_connected(node: OpNode, x: Array, weights: Array, bias: Arra
     return clamp(node, scaled + node.outputs[0].quantization.zero_point).reshape(shape)
 
 
-BLOCKS = {"block": block_size, "scales": block_scales}
 OPERATORS = (
     Operator(
         "FULLY_CONNECTED",
@@ -67,7 +66,13 @@ OPERATORS = (
             "u8 u8 s32? -> u8|s16",
             "s16 s8|s4|s2|s16 s64|s32? -> s16",
         ),
-        params={"keep_dims": "keep_num_dims", "asymmetric": "asymmetric_quantize_inputs", **BLOCKS, **CLAMP},
+        params={
+            "keep_dims": "keep_num_dims",
+            "asymmetric": "asymmetric_quantize_inputs",
+            "block": block_size,
+            "scales": block_scales,
+            **CLAMP,
+        },
         check=_check,
         hangs_on="kind",
         reference=reference_fully_connected,
