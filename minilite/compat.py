@@ -26,7 +26,7 @@ def resolver_type(value: Any) -> OpResolverType:
         return value
     if isinstance(value, enum.Enum) and value.name in OpResolverType.__members__:
         return OpResolverType[value.name]
-    message = f"Unrecognized passed in op resolver type: {value}"
+    message = f"Unrecognized passed in op resolver type: {value}: takes a member, such as OpResolverType.BUILTIN_REF"
     raise InputError(message)
 
 
@@ -34,7 +34,7 @@ class Delegate:
     """A delegate: there are none. Raises: InputError (also ValueError)."""
 
     def __init__(self, library: str, options: Mapping[str, str] | None = None) -> None:  # noqa: ARG002
-        message = f"delegates are not supported, got '{library}'"
+        message = f"delegates are not supported, got '{library}': an Interpreter runs all nodes without any"
         raise InputError(message)
 
 

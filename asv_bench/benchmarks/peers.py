@@ -47,7 +47,7 @@ def _prepare(case: str, runtime: str) -> operations.Operation:
             raise NotImplementedError(message)
         return _micro(case)
     make = {"minilite": common.interpreter, "litert": _litert, "litert-builtin": _litert_builtin}[runtime]
-    return operations.API[case](make)
+    return {**operations.API, **operations.CALLS}[case](make)
 
 
 def ratio(case: str, runtime: str) -> float:
@@ -69,3 +69,17 @@ class Ratio:
     def track_ratio(self, operation: str, runtime: str) -> float:
         with common.if_there():
             return ratio(operation, runtime)
+
+
+@common.suite
+class CallRatio:
+    """The same of single calls, which two runtimes have."""
+
+    params = [list(operations.CALLS), RUNTIMES[:2]]
+    param_names = ["call", "runtime"]
+    unit = "minilite / runtime"
+    timeout = 120
+
+    def track_ratio(self, call: str, runtime: str) -> float:
+        with common.if_there():
+            return ratio(call, runtime)
