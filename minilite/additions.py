@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from minilite.errors import InputTypeError
+from minilite.light import Later
 from minilite.litert_names import LiteRTNames
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from minilite import errors
     from minilite._native import Plan
     from minilite.arguments import Shapes
     from minilite.format.model import Array
     from minilite.report.plan import ModelPlan
-
+else:
+    errors = Later("minilite.errors")
 
 _Self = TypeVar("_Self", bound="Additions")
 
@@ -102,7 +104,7 @@ class Additions(LiteRTNames):
 
         if shapes is not None and not hasattr(shapes, "items"):
             message = f"shapes is of type {type(shapes).__name__}, must map names or numbers of tensors to shapes"
-            raise InputTypeError(message)
+            raise errors.InputTypeError(message)
         return ModelPlan(super().plan_for(shapes), self.model)
 
     def _named(self, plan: Plan | None) -> ModelPlan | None:

@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from minilite.errors import InputRuntimeError, InputTypeError, StateError
+from minilite.light import Later
 from minilite.runtime import Runtime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from minilite import errors
     from minilite.details import NodeDetails, TensorDetails
     from minilite.format.model import Array, Node
+else:
+    errors = Later("minilite.errors")
 
 _Item = TypeVar("_Item")
 _VIEW_HELD = (
@@ -116,7 +119,7 @@ def _at(nodes: Sequence[_Item], index: int) -> _Item:
     """The main subgraph's node of that number, or what stands for it. Raises: InputRuntimeError."""
     if not 0 <= index < len(nodes):
         message = f"node {index} does not exist: the main subgraph has {len(nodes)} nodes"
-        raise InputRuntimeError(message)
+        raise errors.InputRuntimeError(message)
     return nodes[index]
 
 
@@ -143,11 +146,11 @@ class LiteRTNames(Runtime):
     def _ensure_safe(self) -> None:
         """Raises: StateError (also RuntimeError) while an array over the arena is alive."""
         if not self._safe_to_run():
-            raise StateError(_VIEW_HELD)
+            raise errors.StateError(_VIEW_HELD)
 
     def _native_handle(self) -> int:
         """Raises InputTypeError: there is no tflite::Interpreter behind it."""
         message = (
             "there is no tflite::Interpreter to point at: this is minilite, whose kernels plug in by `minilite.kernel`"
         )
-        raise InputTypeError(message)
+        raise errors.InputTypeError(message)

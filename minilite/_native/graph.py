@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minilite._core import ffi, lib
-from minilite._native.status import exception_of, fresh_error, fresh_errors, raise_error
-from minilite.errors import ArenaError, MiniliteError
-from minilite.light import NamedTuple
+from minilite._native.status import fresh_error, fresh_errors, raise_error
+from minilite.light import Later, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from minilite import errors
+    from minilite._native import raised
     from minilite._native.lowering import Lowering
-    from minilite._native.status import Names
+    from minilite._native.raised import Names
+else:
+    errors = Later("minilite.errors")
+    raised = Later("minilite._native.raised")
 
 Array = Any
 Shape = tuple[int, ...]
@@ -130,7 +134,7 @@ class Store:
         pointer = lib.ml_store_new()
         if not pointer:
             message = "no memory for a store of packed weights"
-            raise ArenaError(message)
+            raise errors.ArenaError(message)
         self.pointer: Any = ffi.gc(pointer, lib.ml_store_free)
 
     @property
@@ -139,12 +143,12 @@ class Store:
         return int(lib.ml_store_bytes(self.pointer))
 
 
-def _refusals(description: Any, names: Names) -> list[MiniliteError]:
+def _refusals(description: Any, names: Names) -> list[errors.MiniliteError]:
     """The errors of all nodes that C refuses."""
     nodes = sum(description.subgraphs[number].n_nodes for number in range(description.n_subgraphs))
     errors = fresh_errors(max(nodes, 1))
     lib.ml_graph_new(description, ffi.new("ml_graph **"), errors, len(errors))
-    return [exception_of(error, names) for error in errors if error.status]
+    return [raised.exception_of(error, names) for error in errors if error.status]
 
 
 class Graph:

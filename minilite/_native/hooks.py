@@ -9,11 +9,13 @@ import numpy as np
 
 from minilite._core import ffi, lib
 from minilite._native.status import MAX_RANK
-from minilite.errors import MiniliteError, ShapeError
+from minilite.light import Later
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Protocol
+
+    from minilite import errors
 
     Array = Any
     Shape = tuple[int, ...]
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
         def label(self, handler: int) -> str:
             """The coordinates of a node, for error lines."""
+else:
+    errors = Later("minilite.errors")
 
 
 class Call:
@@ -101,7 +105,7 @@ def write_shape(target: Any, shape: Shape) -> None:
     """Fills an ml_shape."""
     if len(shape) > MAX_RANK:
         message = f"shape {shape} has {len(shape)} dimensions: at most {MAX_RANK}"
-        raise ShapeError(message)
+        raise errors.ShapeError(message)
     target.rank = len(shape)
     for i, dim in enumerate(shape):
         target.dims[i] = dim
@@ -113,7 +117,7 @@ def _keep_exception(exception: BaseException | None, traceback: Any) -> None:
         return
     frame = traceback.tb_frame.f_locals
     hooks: Hooks = ffi.from_handle(frame["owner"])
-    if "handed" in frame and not isinstance(exception, MiniliteError):
+    if "handed" in frame and not isinstance(exception, errors.MiniliteError):
         _note(exception, hooks.label(frame["handed"].handler))
     hooks.exceptions[get_ident()] = exception.with_traceback(traceback)
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from minilite import _native
 from minilite.engine.operands import Operands
-from minilite.errors import UnsupportedOpError, coordinates
 from minilite.format.rows import operator_name
 from minilite.light import Later, NamedTuple
 from minilite.ops import find_operator
@@ -20,12 +19,14 @@ from minilite.ops_shared.types import ABSENT, spelled
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from minilite import errors
     from minilite._native.file import File
     from minilite.engine import python_nodes, refusals
     from minilite.engine.user_kernels import UserKernel
     from minilite.format.model import Model, Node, Tensor
     from minilite.ops_shared.operator import Operator, OpNode
 else:  # what nodes in Python and refused ones need
+    errors = Later("minilite.errors")
     python_nodes, refusals = Later("minilite.engine.python_nodes"), Later("minilite.engine.refusals")
 
 _OFFLINE = "OfflineMemoryAllocation"
@@ -144,7 +145,7 @@ class _Lowering:
                         self.keep(key, subgraph, node, answer)
                 elif answer.python:
                     self.reference_of(self.model.subgraphs[subgraph].nodes[node].op, number)
-            except UnsupportedOpError:
+            except errors.UnsupportedOpError:
                 refused.add(number)
             answers.append(answer)
         if refused or self.lowering.too_many_dimensions:
@@ -162,16 +163,16 @@ class _Lowering:
                 _answers.clear()
             _answers[key, self.reference] = answer
 
-    def refusals(self, kinds: set[int]) -> list[UnsupportedOpError]:
+    def refusals(self, kinds: set[int]) -> list[errors.UnsupportedOpError]:
         """Every node of these kinds refused by itself, and every tensor that is."""
-        found: list[UnsupportedOpError] = []
+        found: list[errors.UnsupportedOpError] = []
         for subgraph in self.model.subgraphs:
             for number in range(len(subgraph.nodes)):
                 kind = self.lowering.kind_of(subgraph.index, number)
                 try:
                     if kind in kinds:
                         self.answer(subgraph.index, number, kind, alone=True)
-                except UnsupportedOpError as refusal:
+                except errors.UnsupportedOpError as refusal:
                     found.append(refusal)
             if self.lowering.too_many_dimensions:
                 deep = (tensor for tensor in subgraph.tensors if len(tensor.shape) > _native.MAX_RANK)
@@ -300,4 +301,4 @@ def node_label(model: Model, subgraph: int, index: int) -> tuple[str, str]:
     return node.op, found.tensors[node.outputs[0]].name if node.outputs and node.outputs[0] >= 0 else ""
 
 
-__all__ = ["Lowered", "coordinates", "lower", "node_label"]
+__all__ = ["Lowered", "lower", "node_label"]

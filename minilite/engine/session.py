@@ -12,7 +12,6 @@ import numpy as np
 from minilite._native import OPTIONS, packed_dims
 from minilite.engine.program import new_state
 from minilite.engine.target import MOVES, UNBOUND, Target, bound, checked_tensor, decoded_values, target_at
-from minilite.errors import ArenaError, InputError, StateError
 from minilite.format.dtypes import TensorType
 from minilite.format.values import ENCODED, constant_values
 from minilite.light import Later
@@ -20,6 +19,7 @@ from minilite.light import Later
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from minilite import errors
     from minilite._native import Plan, Shared, State
     from minilite.engine import binding, misfit
     from minilite.engine.program import Program
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     _Small = dict[int, tuple[Array, Any, Any, Shape]]
     """By tensor whose copies are made under the GIL: an array over its memory, the memory itself, dtype and shape."""
 else:
+    errors = Later("minilite.errors")
     binding, misfit = Later("minilite.engine.binding"), Later("minilite.engine.misfit")
 
 _ndarray = np.ndarray
@@ -119,7 +120,7 @@ class Session:
             return True
         if answer < -1:
             message = "no memory for the shapes asked for"
-            raise ArenaError(message)
+            raise errors.ArenaError(message)
         return False
 
     def resize(self, index: int, shape: Shape) -> None:
@@ -149,7 +150,7 @@ class Session:
             self.released = False
             self._allocated = True
             self.ready = asks == self._asks
-        except StateError:  # refused because of others: what was asked for still is
+        except errors.StateError:  # refused because of others: what was asked for still is
             raise
         except BaseException:
             self._bound_asked = self._bound
@@ -171,7 +172,7 @@ class Session:
         """Runs the plan in force: one call into C."""
         if not self.ready:
             message = "Invoke called on model that is not ready: allocate_tensors() has to come first"
-            raise StateError(message)
+            raise errors.StateError(message)
         self.invoke_unchecked()
 
     # Memory -----------------------------------------------------------------------------------------------------------
@@ -204,7 +205,7 @@ class Session:
         offset = self.program.lowered.lowering.tensor(self._root, index).offline_offset
         if array is not None and offset >= 0 and tensor.data is None:
             message = f"tensor {index} ('{tensor.name}') has the offset {offset} in the file's memory plan: it cannot be bound"
-            raise InputError(message, tensors=[tensor.name])
+            raise errors.InputError(message, tensors=[tensor.name])
         arrays = dict(self._bound_asked.arrays)
         if array is not None:
             arrays[index] = binding.bindable(self.subgraph, tensor, array)
@@ -305,7 +306,7 @@ class Session:
                 if self.state.read(index, place, array):
                     return array
             self._forget_target(index)
-        raise StateError(MOVES, tensors=[self.tensor(index).name])
+        raise errors.StateError(MOVES, tensors=[self.tensor(index).name])
 
     def _check_whole(self, index: int) -> None:
         """Refuses tensors whose bytes have become another's. Raises: StateError."""
@@ -317,7 +318,7 @@ class Session:
         """Copies values into a tensor. Raises: InputError, StateError."""
         if not self.ready:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
-            raise StateError(message, tensors=[self.tensor(index).name])
+            raise errors.StateError(message, tensors=[self.tensor(index).name])
         generation, _, small = self._known if self._known[0] == self._generations[0] else self._know()
         known = small.get(index)
         if known is not None and type(value) is _ndarray:
@@ -346,7 +347,7 @@ class Session:
                 self._written[index] = self._sequence[0]
                 return
             self._forget_target(index)
-        raise StateError(MOVES, tensors=[self.tensor(index).name])
+        raise errors.StateError(MOVES, tensors=[self.tensor(index).name])
 
     def view(self, index: int) -> Callable[[], Array]:
         """A function that gives a live view of a tensor; while an array of it lives, memory does not move.

@@ -6,15 +6,17 @@ import struct
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from minilite.errors import ModelFormatError
 from minilite.format import _schema
 from minilite.format._spec import WIDTHS, Field, table_spec
-from minilite.light import NamedTuple
+from minilite.light import Later, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from minilite import errors
     from minilite._native.file import File
+else:
+    errors = Later("minilite.errors")
 
 UNFOLDED_PER_BYTE = 4
 UNFOLDED_ANYWAY = 1 << 16
@@ -121,4 +123,4 @@ class Tables:
         total = len(self.file.data)
         if self._bounded and self._unfolded > UNFOLDED_PER_BYTE * total + UNFOLDED_ANYWAY:
             message = f"{where}: the file's {total} bytes are shared so often that they unfold to {self._unfolded}"
-            raise ModelFormatError(message)
+            raise errors.ModelFormatError(message)
