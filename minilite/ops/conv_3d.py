@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from minilite.format.model import Array
+from minilite.ops_shared.checks import dense
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.options import CLAMP, positive, same_padding
-from minilite.ops_shared.weighted import clamp, dense
+from minilite.ops_shared.weighted import clamp
 from minilite.ops_shared.window import Axis
 
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.ops_shared.fixed_point import round_half_away
+from minilite.light import Later
+from minilite.ops_shared.checks import dense
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.options import CLAMP
-from minilite.ops_shared.weighted import (
-    add_bias,
-    centered,
-    clamp,
-    dense,
-    hybrid_product,
-    is_hybrid,
-    real_multipliers,
-)
+
+if TYPE_CHECKING:
+    from minilite.ops_shared import fixed_point, weighted
+else:  # what only references compute with
+    fixed_point = Later("minilite.ops_shared.fixed_point")
+    weighted = Later("minilite.ops_shared.weighted")
 
 
 def _check(node: OpNode) -> None:
@@ -29,7 +28,7 @@ def _check(node: OpNode) -> None:
 
 
 def reference_fully_connected(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:
-    """y = clamp(bias + x @ weights.T); integers are requantized by one rounding of a float64 product.
+    """y = weighted.clamp(bias + x @ weights.T); integers are requantized by one rounding of a float64 product.
 
     Weights without depth give zeros, whatever the bias, as in TFLite."""
     outputs, depth = weights.shape
@@ -37,13 +36,13 @@ def reference_fully_connected(node: OpNode, x: Array, weights: Array, bias: Arra
     shape = (*x.shape[:-1], outputs) if node.options["keep_num_dims"] else (rows, outputs)
     if depth == 0:
         return np.zeros(shape, x.dtype)
-    if is_hybrid(node):
-        return clamp(node, hybrid_product(node, x.reshape(rows, depth), weights, bias)).reshape(shape)
-    sums = centered(node, x, 0).reshape(rows, depth) @ centered(node, weights, 1).T
+    if weighted.is_hybrid(node):
+        return weighted.clamp(node, weighted.hybrid_product(node, x.reshape(rows, depth), weights, bias)).reshape(shape)
+    sums = weighted.centered(node, x, 0).reshape(rows, depth) @ weighted.centered(node, weights, 1).T
     if x.dtype.kind == "f":
-        return clamp(node, sums if bias is None else sums + bias).reshape(shape)
-    scaled = round_half_away(add_bias(sums, bias) * real_multipliers(node, outputs))
-    return clamp(node, scaled + node.outputs[0].quantization.zero_point).reshape(shape)
+        return weighted.clamp(node, sums if bias is None else sums + bias).reshape(shape)
+    scaled = fixed_point.round_half_away(weighted.add_bias(sums, bias) * weighted.real_multipliers(node, outputs))
+    return weighted.clamp(node, scaled + node.outputs[0].quantization.zero_point).reshape(shape)
 
 
 OPERATORS = (

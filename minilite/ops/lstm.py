@@ -9,9 +9,8 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops_shared.checks import QUANTIZED, check_quantized, tensor_scale
+from minilite.ops_shared.checks import QUANTIZED, check_quantized, input_of, tensor_scale
 from minilite.ops_shared.fixed_point import (
-    input_of,
     quantize_multiplier,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,

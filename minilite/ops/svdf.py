@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from minilite.format.model import Array, Tensor
+from minilite.ops_shared.checks import dense
 from minilite.ops_shared.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.options import CLAMP, positive
-from minilite.ops_shared.weighted import clamp, dense, hybrid_product
+from minilite.ops_shared.weighted import clamp, hybrid_product
 
 
 def reference_svdf(

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from minilite.format.model import Array
+from minilite.ops_shared.checks import dense
 from minilite.ops_shared.operator import Operator, OpNode, Param
 from minilite.ops_shared.options import CLAMP, none, positive, same_padding
-from minilite.ops_shared.weighted import centered, dense, requantize
+from minilite.ops_shared.weighted import centered, requantize
 from minilite.ops_shared.window import Axis
 
 

@@ -14,6 +14,13 @@ QUANTIZED = frozenset({TensorType.INT8, TensorType.UINT8, TensorType.INT16})
 """The types whose integers stand for reals wherever an operator does not say otherwise."""
 
 
+def input_of(node: OpNode, position: int = 0) -> Tensor:
+    """An input that the node's row says is there."""
+    tensor = node.inputs[position]
+    assert tensor is not None
+    return tensor
+
+
 def scales_of(node: OpNode, tensor: Tensor) -> tuple[float, ...]:
     """The scales of a tensor, of which there is at least one, positive and finite as all are.
 
@@ -90,3 +97,10 @@ def check_output(node: OpNode, scale: float, zero_point: int) -> None:
         raise node.refuse(
             f"output scale {q.scale} and zero point {q.zero_point} must be 1/{1 / scale:g} and {zero_point}"
         )
+
+
+def dense(node: OpNode) -> None:
+    """A row's `check`: the weights are dense. Raises: UnsupportedOpError."""
+    weights = node.inputs[1]
+    if weights is not None and weights.sparsity is not None:
+        raise node.refuse(f"weights '{weights.name}' are sparse, only dense ones are supported")
