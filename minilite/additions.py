@@ -1,27 +1,28 @@
-"""What LiteRT's class has not: `with`, copies, pickles, real numbers in and out, tables in notebooks."""
+"""What LiteRT's class has not documented or not at all: `with`, copies, pickles, real numbers, tables in notebooks, private names."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from minilite.light import Later
-from minilite.litert_names import LiteRTNames
+from minilite.runtime import Runtime
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from minilite import errors
+    from minilite import errors, litert_names
     from minilite._native import Plan
     from minilite.arguments import Shapes
+    from minilite.details import NodeDetails
     from minilite.format.model import Array
     from minilite.report.plan import ModelPlan
 else:
-    errors = Later("minilite.errors")
+    errors, litert_names = Later("minilite.errors"), Later("minilite.litert_names")
 
 _Self = TypeVar("_Self", bound="Additions")
 
 
-class Additions(LiteRTNames):
+class Additions(Runtime):
     """What LiteRT's class has not."""
 
     def __enter__(self: _Self) -> _Self:  # noqa: PYI019 - typing.Self came with Python 3.11
@@ -111,3 +112,34 @@ class Additions(LiteRTNames):
         from minilite.report.plan import ModelPlan
 
         return ModelPlan(plan, self.model) if plan is not None else None
+
+    # Names that begin with an underscore in LiteRT's class; what they give is LiteRT's ------------------------------------------------
+
+    @property
+    def _interpreter(self) -> litert_names.Wrapper:
+        return litert_names.Wrapper(self)
+
+    def _get_ops_details(self) -> list[NodeDetails]:
+        return self.get_ops_details()
+
+    def _get_op_details(self, op_index: int) -> NodeDetails:
+        return litert_names.node_at(self._get_ops_details(), op_index)
+
+    def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
+        return self.get_full_signature_list()
+
+    def _safe_to_run(self) -> bool:
+        """Whether no array over the arena is alive."""
+        return not any(session.held() for session in tuple(self._sessions.values()))
+
+    def _ensure_safe(self) -> None:
+        """Raises: StateError (also RuntimeError) while an array over the arena is alive."""
+        if not self._safe_to_run():
+            raise errors.StateError(litert_names.VIEW_HELD)
+
+    def _native_handle(self) -> int:
+        """Raises InputTypeError: there is no tflite::Interpreter behind it."""
+        message = (
+            "there is no tflite::Interpreter to point at: this is minilite, whose kernels plug in by `minilite.kernel`"
+        )
+        raise errors.InputTypeError(message)

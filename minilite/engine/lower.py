@@ -10,10 +10,11 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from minilite import _native
-from minilite.engine.operands import Operands
+from minilite.format.dtypes import TensorType
 from minilite.format.rows import operator_name
 from minilite.light import Later, NamedTuple
 from minilite.ops import find_operator
+from minilite.ops_shared.operator import OpNode
 from minilite.ops_shared.types import ABSENT, spelled
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from minilite._native.file import File
     from minilite.engine import python_nodes, refusals
     from minilite.engine.user_kernels import UserKernel
-    from minilite.format.model import Model, Node, Tensor
-    from minilite.ops_shared.operator import Operator, OpNode
+    from minilite.format.model import Array, Model, Node, Tensor
+    from minilite.ops_shared.operator import Operator
 else:  # what nodes in Python and refused ones need
     errors = Later("minilite.errors")
     python_nodes, refusals = Later("minilite.engine.python_nodes"), Later("minilite.engine.refusals")
@@ -37,6 +38,61 @@ _answers: dict[tuple[bytes, bool], _native.Answer] = {}
 
 Kinds = tuple[tuple[int, ...], tuple[int, ...]]
 """The types of inputs and of outputs, by code; -1 = absent."""
+
+
+class Operands:
+    """Makes nodes with their tensors, where one is looked at."""
+
+    def __init__(self, model: Model, lowering: _native.Lowering) -> None:
+        self.model = model
+        self.lowering = lowering
+        self.resources: dict[tuple[str, str], int] = {}
+        """The numbers of the model's resource variables by (container, shared name)."""
+        self._folded: dict[tuple[int, int], Tensor] = {}
+        self._options: dict[tuple[int, int], Mapping[str, Any]] = {}
+
+    def tensor(self, subgraph: int, number: int) -> Tensor:
+        """A tensor as lowering leaves it."""
+        tensor = self._folded.get((subgraph, number)) or self.model.subgraphs[subgraph].tensors[number]
+        definition = self.lowering.tensor(subgraph, number)
+        code = definition.type
+        if definition.data and tensor.data is None:  # C has widened it
+            value = self.lowering.widened(subgraph, number)
+            shape = value.shape
+            tensor = self._folded[subgraph, number] = tensor._replace(data=value, shape=shape)
+        return tensor if tensor.type == code else tensor._replace(type=TensorType(code))
+
+    def fold(self, subgraph: int, number: int, value: Array) -> None:
+        """Makes a tensor a constant."""
+        tensor = self.model.subgraphs[subgraph].tensors[number]
+        self._folded[subgraph, number] = tensor._replace(data=value, shape=value.shape)
+        self.lowering.set_constant(subgraph, number, value)
+
+    def node(self, subgraph: int, number: int) -> OpNode:
+        """A node with its tensors."""
+        node = self.model.subgraphs[subgraph].nodes[number]
+        return OpNode(
+            subgraph,
+            number,
+            node.op,
+            node.version,
+            tuple([self.tensor(subgraph, i) if i >= 0 else None for i in node.inputs]),
+            tuple([self.tensor(subgraph, i) for i in node.outputs if i >= 0]),
+            self._options.get((subgraph, number), node.options),
+            node.custom_options,
+            self.resources,
+            tuple([self.tensor(subgraph, i) if i >= 0 else None for i in node.intermediates]),
+            self.model.subgraphs,
+        )
+
+    def decoded(self, subgraph: int, number: int, decode: Callable[[bytes], Mapping[str, Any]]) -> OpNode:
+        """The node of a custom operator that is built in, from now on with its options. Raises: UnsupportedOpError."""
+        node = self.node(subgraph, number)
+        try:
+            self._options[subgraph, number] = decode(bytes(node.custom_options))
+        except ValueError as error:
+            raise node.refuse(str(error)) from None
+        return self.node(subgraph, number)
 
 
 class Function(NamedTuple):

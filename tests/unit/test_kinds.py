@@ -16,7 +16,7 @@ from built import floats, ready, run
 import minilite
 from minilite import _native
 from minilite.engine import lower as lowering
-from minilite.engine.operands import Operands
+from minilite.engine.lower import Operands
 from minilite.errors import UnsupportedOpError
 from minilite.format import _schema
 from minilite.format._spec import default_options, options_table, table_spec
