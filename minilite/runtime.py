@@ -202,8 +202,11 @@ class Runtime:
 
     def set_tensor(self, tensor_index: TensorKey, value: Any) -> None:
         """Copies an array into a tensor. Raises: InputError, StateError."""
-        number = tensor_index if type(tensor_index) is int else arguments.tensor_number(self._subgraph(), tensor_index)
         session = self._main
+        if session is not None and type(tensor_index) is int:
+            session.set(tensor_index, value)
+            return
+        number = arguments.tensor_number(self._subgraph(), tensor_index)
         if session is None:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
             raise errors.StateError(message)
@@ -211,12 +214,10 @@ class Runtime:
 
     def get_tensor(self, tensor_index: TensorKey, subgraph_index: int = 0) -> Array:
         """An owned copy of a tensor's values. Raises: InputError, StateError."""
-        number = (
-            tensor_index
-            if type(tensor_index) is int
-            else arguments.tensor_number(self._subgraph(subgraph_index), tensor_index)
-        )
-        session = self._sessions.get(subgraph_index)
+        session = self._main if subgraph_index == 0 else self._sessions.get(subgraph_index)
+        if session is not None and type(tensor_index) is int:
+            return session.get(tensor_index)
+        number = arguments.tensor_number(self._subgraph(subgraph_index), tensor_index)
         if session is not None:
             return session.get(number)
         tensor = targets.checked_tensor(self._subgraph(subgraph_index), number)

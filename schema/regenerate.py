@@ -135,16 +135,11 @@ def render(schema: Schema) -> str:
         lines.extend(f'    "{key}": "{value}",' for key, value in entries.items())
         lines.extend(["}", ""])
 
-    def text(said: str) -> None:  # one long string is read faster than many
-        lines.extend([f'"""{said}"""', ").splitlines())", ""])
-
     mapping("ENUM_TYPES", schema.enum_types)
     mapping("ENUMS", {name: " ".join(values) for name, values in schema.enums.items()})
     mapping("UNIONS", {name: " ".join(values) for name, values in schema.unions.items()})
-    lines.append("OPERATOR_OPTIONS = dict(line.split() for line in (")
-    text("\n".join(f"{op} {table}" for op, table in schema.options.items()))
-    lines.append('TABLES = dict(line.split(": ") for line in (')
-    text("\n".join(f"{name}: {' '.join(map(_slot, slots))}" for name, slots in schema.tables.items()))
+    mapping("OPERATOR_OPTIONS", schema.options)
+    mapping("TABLES", {name: " ".join(map(_slot, slots)) for name, slots in schema.tables.items()})
     return "\n".join(lines[:-1]) + "\n"
 
 

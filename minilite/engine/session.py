@@ -283,14 +283,14 @@ class Session:
 
     def get(self, index: int, into: Array | None = None) -> Array:
         """A copy of a tensor's values, in `into` where that fits. Raises: InputError, StateError."""
-        generation, _, small = self._known if self._known[0] == self._generations[0] else self._know()
-        known = small.get(index)
-        if known is not None and into is None and self.ready:
-            sequence = self._sequence[0]
-            if not sequence & 1 and self._generations[0] == generation:
-                copy: Array = known[0].copy()
-                if self._sequence[0] == sequence:
-                    return copy
+        sequence, known = self._sequence[0], self._known  # what lies where is looked up behind the sequence
+        if known[0] != self._generations[0]:
+            known = self._know()
+        small = known[2].get(index)
+        if small is not None and into is None and self.ready and not sequence & 1:
+            copy: Array = small[0].copy()
+            if self._sequence[0] == sequence:
+                return copy
         for _ in range(_TRIES):
             target = self._target(index)
             if index not in self._kept and self._written.get(index) != self._sequence[0]:
@@ -319,19 +319,19 @@ class Session:
         if not self.ready:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
             raise errors.StateError(message, tensors=[self.tensor(index).name])
-        generation, _, small = self._known if self._known[0] == self._generations[0] else self._know()
-        known = small.get(index)
-        if known is not None and type(value) is _ndarray:
-            _, memory, dtype, shape = known
+        sequence, known = self._sequence[0], self._known
+        if known[0] != self._generations[0]:
+            known = self._know()
+        small = known[2].get(index)
+        if small is not None and type(value) is _ndarray and not sequence & 1:
+            _, memory, dtype, shape = small
             if value.dtype is dtype and value.shape == shape:
-                sequence = self._sequence[0]
-                if not sequence & 1 and self._generations[0] == generation:
-                    try:
-                        memory[:] = value
-                    except ValueError:  # it is not contiguous
-                        sequence = 0
-                    if self._sequence[0] == sequence:
-                        return
+                try:
+                    memory[:] = value
+                except ValueError:  # it is not contiguous
+                    sequence = 0
+                if self._sequence[0] == sequence:
+                    return
         for _ in range(_TRIES):
             target = self._target(index)
             plain = type(value) is np.ndarray and target.encoded is None

@@ -11,10 +11,10 @@ def families() -> str:
     pairs = "\n".join(f"{name} {modules[name]}" for name in sorted(modules))
     return f'''"""Which module has which operators. Printed from their rows by `python -m minilite.ops`: do not edit."""
 
-FAMILIES: dict[str, str] = dict(
-    line.split()
-    for line in """{pairs}""".splitlines()  # one long string is read faster than many
-)
+FAMILIES = """
+{pairs}
+"""
+"""A line an operator: one long string is read faster than a dict of many."""
 '''
 
 
