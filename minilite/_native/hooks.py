@@ -77,3 +77,7 @@ def ml_hook_shape(owner: Any, call: Any, outputs: Any) -> int:
 def ml_hook_poll(owner: Any) -> int:
     # Entering Python is all it takes: a pending signal's handler runs here, and what it raises stops the run.
     return 0 if owner else 1
+
+
+HOOKS: Any = ffi.new("ml_hooks *", {"eval": lib.ml_hook_eval, "shape": lib.ml_hook_shape, "poll": lib.ml_hook_poll})[0]
+"""The functions above, for an ml_state to call."""

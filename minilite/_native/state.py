@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from minilite._core import ffi, lib
+from minilite._native.hooks import HOOKS
 from minilite._native.status import BUSY, MAX_RANK, STORAGES, fresh_error, raise_error
 from minilite.light import Later, NamedTuple
 
@@ -169,9 +170,6 @@ class Shared:
             raise errors.StateError(BUSY)
 
 
-_HOOKS = ffi.new("ml_hooks *", {"eval": lib.ml_hook_eval, "shape": lib.ml_hook_shape, "poll": lib.ml_hook_poll})[0]
-
-
 class State:
     """Owns an ml_state: the memory and the plans of one signature in use."""
 
@@ -182,7 +180,7 @@ class State:
         self._hooks = hooks
         self._handle = ffi.new_handle(hooks)
         out = ffi.new("ml_state **")
-        hooks_table = ffi.new("ml_hooks *", _HOOKS)
+        hooks_table = ffi.new("ml_hooks *", HOOKS)
         hooks_table.owner = self._handle
         error = fresh_error()
         if lib.ml_state_new(

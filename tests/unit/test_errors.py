@@ -15,7 +15,7 @@ from built import custom_chain, floats, ready, relu_chain
 import minilite
 from minilite import errors
 from minilite._core import ffi, lib
-from minilite._native import status as seam
+from minilite._native import raised as seam
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 from minilite.format.quantization import Quantization
