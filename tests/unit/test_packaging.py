@@ -108,7 +108,7 @@ one.invoke()
     seldom |= {"format.origin", "format.packed", "format.strings"}
     seldom |= {f"engine.{name}" for name in ("binding", "misfit", "python_nodes", "refusals", "user_kernels")}
     seldom |= {f"_native.{name}" for name in ("advice", "call", "memory", "plan", "planner", "raised")}
-    seldom |= {f"ops_shared.{name}" for name in ("fixed_point", "weighted", "window")}  # what references compute with
+    seldom |= {f"ops_shared.{name}" for name in ("weighted", "window")}  # what references compute with
     assert {name for name in modules if name.removeprefix("minilite.") in seldom} == set()
     assert len([name for name in modules if name.startswith("minilite.")]) <= 40
 
