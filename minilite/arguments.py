@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -40,10 +40,33 @@ def tensor_number(subgraph: Subgraph, key: TensorKey) -> int:
         raise InputTypeError(_no_tensor(key)) from None
 
 
+def subgraph_number(index: Any, count: int | None = None) -> int:
+    """A subgraph's number, below `count` where that is given. Raises: InputError."""
+    try:
+        number = operator.index(index)
+    except TypeError:
+        message = f"subgraph_index takes the number of a subgraph, 0 is the main one: got {shortened(repr(index))}"
+        raise InputTypeError(message) from None
+    if count is not None and not 0 <= number < count:
+        message = f"subgraph_index is out of range: {number} for the model, which has {count} subgraphs"
+        raise InputError(message)
+    return number
+
+
+def refuse_keywords(unknown: Iterable[str]) -> NoReturn:
+    """Says how `run` takes arrays by name. Raises: InputTypeError."""
+    name = next(iter(unknown))
+    by_name = ", ".join(f"'{each}': array" for each in unknown)
+    message = f"Interpreter.run() got an unexpected keyword argument '{name}': arrays go by name in a dict, run({{{by_name}}})"
+    raise InputTypeError(message)
+
+
 def _no_tensor(key: Any) -> str:
     what = "takes the number, the name or the details of a tensor"
     if isinstance(key, np.ndarray):
         return f"{what} first, then the array: got an array of shape {key.shape} in place of the tensor"
+    if isinstance(key, Mapping):
+        return f"{what}: got a dict without 'index'; run({{name: array}}) takes arrays by name"
     if isinstance(key, (list, tuple)) and key and isinstance(key[0], Mapping):
         return f"{what}: got a list of {len(key)} details, take one of them, as in get_input_details()[0]"
     if isinstance(key, (list, tuple)):
@@ -170,7 +193,10 @@ def _dims(tensor: Tensor, tensor_size: Any) -> Shape:
 def wanted_shape(tensors: Sequence[Tensor], index: int, tensor_size: Dims) -> tuple[Tensor, Shape]:
     """The tensor and the shape that a caller asks for. Raises: InputError."""
     if not 0 <= index < len(tensors):
-        message = f"tensor_index {index} < {len(tensors)} was not true: the model has tensors 0 to {len(tensors) - 1}"
+        message = (
+            f"tensor_index < context_.tensors_size && tensor_index >= 0 was not true: tensor_index is {index}, the model "
+            f"has tensors 0 to {len(tensors) - 1}"
+        )
         raise InputRuntimeError(message)
     # numpy's ndim of a list takes longer than all the rest: a plain sequence of numbers does without it.
     if type(tensor_size) in (tuple, list) and all(type(d) is int for d in tensor_size):

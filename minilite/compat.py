@@ -31,7 +31,7 @@ def resolver_type(value: Any) -> OpResolverType:
 
     if isinstance(value, enum.Enum) and value.name in OpResolverType.__members__:
         return OpResolverType[value.name]
-    message = f"Unrecognized passed in op resolver type: {value}"
+    message = f"Unrecognized passed in op resolver type: {value}: takes a member, such as OpResolverType.BUILTIN_REF"
     raise errors.InputError(message)
 
 
@@ -39,7 +39,7 @@ class Delegate:
     """A delegate: there are none. Raises: InputError (also ValueError)."""
 
     def __init__(self, library: str, options: Mapping[str, str] | None = None) -> None:  # noqa: ARG002
-        message = f"delegates are not supported, got '{library}'"
+        message = f"delegates are not supported, got '{library}': an Interpreter runs all nodes without any"
         raise errors.InputError(message)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from minilite.additions import Additions
 from minilite.compat import Delegate, OpResolverType, load_delegate
 from minilite.light import Later
+from minilite.runtime import Runtime
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,6 +61,12 @@ class InterpreterWithCustomOps(Interpreter):
             message = "custom_op_registerers are C++ and cannot be loaded: give Python functions, as in custom_ops={'Name': function}"
             raise InputError(message)
         super().__init__(**kwargs)
+
+
+for _part in (Runtime, Additions):
+    for _call in vars(_part).values():  # Python's own errors name calls as users know them
+        if isinstance(_call, FunctionType):
+            _call.__qualname__ = f"Interpreter.{_call.__name__}"
 
 
 __all__ = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -38,7 +39,7 @@ class Wrapper:
 
     def NumTensors(self, subgraph: int = 0) -> int:
         """How many tensors a subgraph has."""
-        return len(self._of.model.subgraphs[subgraph].tensors)
+        return len(self._of._subgraph(subgraph).tensors)
 
     def NumNodes(self) -> int:
         """How many nodes the main subgraph has."""
@@ -113,7 +114,12 @@ class Wrapper:
 
 
 def node_at(nodes: Sequence[_Item], index: int) -> _Item:
-    """The main subgraph's node of that number, or what stands for it. Raises: InputRuntimeError."""
+    """The main subgraph's node of that number, or what stands for it. Raises: InputError."""
+    try:
+        index = operator.index(index)
+    except TypeError:
+        message = f"takes the number of a node, 0 to {len(nodes) - 1}: got {errors.shortened(repr(index))}"
+        raise errors.InputTypeError(message) from None
     if not 0 <= index < len(nodes):
         message = f"node {index} does not exist: the main subgraph has {len(nodes)} nodes"
         raise errors.InputRuntimeError(message)

@@ -16,8 +16,8 @@ from minilite.light import Later, NamedTuple
 
 if TYPE_CHECKING:
     import mmap
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import TypeAlias
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import NoReturn, TypeAlias
 
     from minilite import errors
     from minilite.engine.user_kernels import UserKernel
@@ -74,6 +74,8 @@ class Options(NamedTuple):
     """The planning strategy."""
     engine: int
     """Switches of the engine: a sum of `_native.OPTIONS`."""
+    fuses: bool
+    """Nodes may become part of others: csrc/graph/fuse.c."""
     compress_zero_points: bool
     threads: int
     """How many threads a run may use, the caller's included."""
@@ -92,10 +94,13 @@ def read(model_path: Path | Content | Model | None, model_content: Content | Non
     if isinstance(model_path, Model):
         return model_path
     if _is_empty(model_path) and _is_empty(model_content):
-        message = "`model_path` or `model_content` must be specified."
+        message = (
+            "`model_path` or `model_content` must be specified. Neither is, or it is empty: a path or a model's bytes come "
+            "first, as in Interpreter('model.tflite')"
+        )
         raise errors.InputError(message)
     if model_path is not None and model_content is not None:
-        message = "Can't both provide `model_path` and `model_content`"
+        message = "Can't both provide `model_path` and `model_content`: leave one of them out"
         raise errors.InputError(message)
     if model_path is None or _is_content(model_path):
         return _read_content(model_content if model_path is None else model_path)
@@ -159,7 +164,7 @@ def checked_threads(num_threads: Any) -> int:
     """A number of threads; None leaves it to us: 1. Raises: InputError."""
     if num_threads is None:
         return 1
-    if not isinstance(num_threads, (int, np.integer)) or isinstance(num_threads, bool):
+    if not isinstance(num_threads, (int, np.integer)):
         message = f"type of num_threads should be int, got {type(num_threads).__name__}"
         raise errors.InputError(message)
     if num_threads < 1:
@@ -179,8 +184,23 @@ def checked_count(name: str, value: Any, least: int, unit: str) -> int:
 def check_delegates(delegates: Sequence[Any] | None) -> None:
     """Refuses any delegate. Raises: InputError."""
     if delegates:
-        message = f"delegates are not supported, got {len(delegates)}"
+        message = f"delegates are not supported, got {len(delegates)}: all nodes run without experimental_delegates"
         raise errors.InputError(message)
+
+
+def refuse_unknown(unknown: Iterable[str], constructor: Any) -> NoReturn:
+    """Says of a keyword that the constructor has not which one is near. Raises: InputTypeError."""
+    import difflib  # they take long to import
+    import inspect
+
+    known = [
+        name for name, one in inspect.signature(constructor).parameters.items() if one.kind is not one.VAR_KEYWORD
+    ][1:]
+    name = next(iter(unknown))
+    near = difflib.get_close_matches(name, known, 1, 0.5)
+    behind = f"near it is {near[0]}" if near else f"there are {', '.join(known)}"
+    message = f"Interpreter.__init__() got an unexpected keyword argument '{name}': {behind}"
+    raise errors.InputTypeError(message)
 
 
 def check_custom_ops(custom_ops: Any) -> dict[str, CustomOp]:
@@ -228,6 +248,7 @@ def _checked(
     in_place: str | None,
     preserve_inputs: bool,
     preserve_all: bool,
+    keep_nodes: bool,
     reorder: bool,
     load: str,
     compress_zero_points: bool,
@@ -257,4 +278,6 @@ def _checked(
         0 if most is None else checked_count(name, most, 1, unit)
         for name, most, unit in (("max_bytes", max_bytes, "bytes"), ("max_iterations", max_iterations, "iterations"))
     )
-    return Options({}, reference, bool(reorder), planner, bits, bool(compress_zero_points), threads, cache, *limits)
+    fuses = sharing == "wide" and not preserve_all and not keep_nodes
+    compress = bool(compress_zero_points)
+    return Options({}, reference, bool(reorder), planner, bits, fuses, compress, threads, cache, *limits)

@@ -10,6 +10,7 @@ from minilite.light import Later
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import NoReturn
 
     from minilite import arguments, details, errors, options
     from minilite._native import Plan, Shared, Usage
@@ -50,7 +51,7 @@ class Runtime:
         experimental_disable_delegate_clustering: bool = False,  # noqa: ARG002
         experimental_default_delegate_latest_features: bool = False,  # noqa: ARG002
         experimental_compress_quantization_zero_points: bool = False,
-        experimental_disable_delegate_node_fusion: bool = False,  # noqa: ARG002
+        experimental_disable_delegate_node_fusion: bool = False,
         experimental_force_delegate_node_profiling: bool = False,  # noqa: ARG002
         *,
         custom_ops: Mapping[str, options.CustomOp] | None = None,
@@ -62,7 +63,10 @@ class Runtime:
         plan_cache_bytes: int = PLAN_CACHE_BYTES,
         max_bytes: int | None = None,
         max_iterations: int | None = None,
+        **unknown: NoReturn,
     ) -> None:
+        if unknown:
+            options.refuse_unknown(unknown, type(self).__init__)
         options.check_delegates(experimental_delegates)
         wanted = options.checked(
             custom_ops,
@@ -71,6 +75,7 @@ class Runtime:
             in_place,
             preserve_inputs,
             experimental_preserve_all_tensors,
+            experimental_disable_delegate_node_fusion,
             reorder,
             load,
             experimental_compress_quantization_zero_points,
@@ -122,7 +127,11 @@ class Runtime:
             if self._program is None:
                 wanted = self._options
                 self._program = programs.Program(
-                    self.model, wanted.custom_ops, reference=wanted.reference, reorder=wanted.reorder
+                    self.model,
+                    wanted.custom_ops,
+                    reference=wanted.reference,
+                    reorder=wanted.reorder,
+                    fuses=wanted.fuses,
                 )
             return self._program
 
@@ -202,11 +211,8 @@ class Runtime:
 
     def set_tensor(self, tensor_index: TensorKey, value: Any) -> None:
         """Copies an array into a tensor. Raises: InputError, StateError."""
+        number = tensor_index if type(tensor_index) is int else arguments.tensor_number(self._subgraph(), tensor_index)
         session = self._main
-        if session is not None and type(tensor_index) is int:
-            session.set(tensor_index, value)
-            return
-        number = arguments.tensor_number(self._subgraph(), tensor_index)
         if session is None:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
             raise errors.StateError(message)
@@ -222,7 +228,7 @@ class Runtime:
             return session.get(number)
         tensor = targets.checked_tensor(self._subgraph(subgraph_index), number)
         if tensor.data is None:
-            message = "Tensor data is null. Run allocate_tensors() first"
+            message = f"Tensor data is null. Run allocate_tensors() first: tensor '{tensor.name}' has no memory"
             raise errors.StateError(message, tensors=[tensor.name])
         from minilite.format.values import constant_values
 
@@ -240,6 +246,8 @@ class Runtime:
     def _subgraph(self, index: int = 0) -> Subgraph:
         """The subgraph of that number. Raises: InputError."""
         subgraphs = self.model.subgraphs
+        if type(index) is not int:
+            index = arguments.subgraph_number(index)
         if not 0 <= index < len(subgraphs):
             message = f"Invalid subgraph index {index} exceeds max subgraph index {len(subgraphs) - 1}"
             raise errors.InputError(message)
@@ -266,8 +274,9 @@ class Runtime:
         return [self._details(index) for index in self.model.subgraphs[0].outputs]
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[TensorDetails]:
-        """Details of every tensor of a subgraph."""
-        return [self._details(t.index, subgraph_index) for t in self._subgraph(subgraph_index).tensors]
+        """Details of every tensor of a subgraph. Raises: InputError."""
+        number = arguments.subgraph_number(subgraph_index, len(self.model.subgraphs))
+        return [self._details(t.index, number) for t in self.model.subgraphs[number].tensors]
 
     def _get_tensor_details(self, tensor_index: TensorKey, subgraph_index: int = 0) -> TensorDetails:
         return self._details(arguments.tensor_number(self._subgraph(subgraph_index), tensor_index), subgraph_index)
@@ -291,7 +300,10 @@ class Runtime:
 
     def get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
         """Argument names and tensor numbers by signature."""
-        return {s.key: {"inputs": dict(s.inputs), "outputs": dict(s.outputs)} for s in self.model.signatures}
+        from minilite.signature import in_order
+
+        signatures = map(in_order, self.model.signatures)
+        return {s.key: {"inputs": dict(s.inputs), "outputs": dict(s.outputs)} for s in signatures}
 
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
         """The runner of a signature; None stands for the only one. Raises: InputError."""
@@ -302,7 +314,7 @@ class Runtime:
 
     # Our additions ------------------------------------------------------------------------------------------------------
 
-    def run(self, *inputs: Any, out: Mapping[str, Array] | None = None) -> dict[str, Array]:
+    def run(self, *inputs: Any, out: Mapping[str, Array] | None = None, **unknown: NoReturn) -> dict[str, Array]:
         """Runs on arrays and gives the outputs by name: ``run(array)``, ``run(first, second)`` or ``run({name: array})``.
 
         Inputs are resized to the shapes of the arrays where they differ. Outputs are owned copies; those named in `out`
@@ -314,10 +326,12 @@ class Runtime:
             from minilite.entry import Entry
 
             entry = self._entry = Entry.of_graph(self._session())
-        if out is None and len(inputs) == 1 and type(inputs[0]) is dict:
+        if out is None and len(inputs) == 1 and type(inputs[0]) is dict and not unknown:
             plain = entry.plain(inputs[0])
             if plain is not None:
                 return entry.run(plain)
+        if unknown:
+            arguments.refuse_keywords(unknown)
         graph = self.model.subgraphs[0]
         return entry.run(arguments.input_arrays(graph, inputs), arguments.output_arrays(graph, entry.outputs, out))
 

@@ -20,7 +20,8 @@ def find_signature(signatures: Sequence[Signature], key: str | None) -> Signatur
     if key is None:
         message = (
             f"SignatureDef signature_key is None and model has {len(signatures)} Signatures. "
-            "None is only allowed when the model has 1 SignatureDef"
+            "None is only allowed when the model has 1 SignatureDef: "
+            + (f"there are {', '.join(s.key for s in signatures)}" if signatures else "run() needs none")
         )
         raise InputError(message)
     for signature in signatures:
@@ -31,10 +32,18 @@ def find_signature(signatures: Sequence[Signature], key: str | None) -> Signatur
     raise InputError(message)
 
 
+def in_order(signature: Signature) -> Signature:
+    """Arguments by their names, as LiteRT has them: programs take the first output."""
+    return signature._replace(
+        inputs=dict(sorted(signature.inputs.items())), outputs=dict(sorted(signature.outputs.items()))
+    )
+
+
 class SignatureRunner:
     """Calls one signature: inputs by name, resized to the arrays given; outputs by name, owned copies."""
 
     def __init__(self, signature: Signature, session: Session, compress_zero_points: bool) -> None:
+        signature = in_order(signature)
         self._signature = signature
         self._session = session
         self._entry = Entry(session, tuple(signature.inputs.items()), signature.outputs)

@@ -178,7 +178,8 @@ def test_imports_only_go_down() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "part"), [("flatbuffers", "format"), ("minilite._core", "_native"), ("cffi", ""), ("PIL", "inputs")]
+    ("module", "part"),
+    [("flatbuffers", "format"), ("minilite._core", "_native"), ("cffi", ""), ("PIL", "inputs"), ("soxr", "inputs")],
 )
 def test_who_may_use_what(module: str, part: str) -> None:
     users = {part_of(path) for path in files("minilite/*.py") for _, found in imports(path) if found.startswith(module)}
@@ -186,7 +187,7 @@ def test_who_may_use_what(module: str, part: str) -> None:
 
 
 def test_runtime_imports_are_declared() -> None:
-    allowed = {"minilite", "numpy", "flatbuffers", "PIL"}  # the last for the extra `images`
+    allowed = {"minilite", "numpy", "flatbuffers", "PIL", "soxr"}  # the last two for the extras `images` and `sound`
     import sys
 
     for path in files("minilite/*.py"):

@@ -29,9 +29,11 @@ def _load(name: str) -> Callable[[Make], Operation]:
 
 def _resize(name: str, kind: str) -> Callable[[Make], Operation]:
     def prepare(make: Make) -> Operation:
+        if kind == "new":
+            places = common.new_sizes(name, make)
+            return lambda: common.resize(*next(places))
         interpreter, source, _ = common.ready(name, make)
-        scattered = [step * 37 % 64 for step in range(64)]
-        steps = {"same": itertools.repeat(0), "seen": itertools.cycle([1, 0]), "new": itertools.cycle(scattered)}[kind]
+        steps = itertools.cycle([1, 0] if kind == "seen" else [0])
         for step in (1, 0):
             common.resize(interpreter, source, common.shape(name, step))
         return lambda: common.resize(interpreter, source, common.shape(name, next(steps)))
@@ -65,28 +67,65 @@ def _plan(strategy: str, records: int) -> Callable[[Make], Operation]:
     return prepare
 
 
-def _set_tensor(make: Make) -> Operation:
-    interpreter, source, _ = common.ready("chain 1", make)
+def _call(name: str, rows: int = 1) -> Callable[[Make], Operation]:
+    """A call on a graph of one node, whose tensors have rows of 64 bytes."""
+
+    def prepare(make: Make) -> Operation:
+        interpreter, source, target = common.ready("chain 1", make)
+        common.resize(interpreter, source, (rows, common.WIDTH))
+        values = np.full((rows, common.WIDTH), 0.5, np.float32)
+        interpreter.set_tensor(source, values)
+        interpreter.invoke()
+        calls: dict[str, Operation] = {
+            "set_tensor": lambda: interpreter.set_tensor(source, values),
+            "get_tensor": lambda: interpreter.get_tensor(target),
+            "get_input_details": interpreter.get_input_details,
+            "view": interpreter.tensor(target),
+        }
+        return calls[name]
+
+    return prepare
+
+
+def _run(make: Make) -> Operation:
+    """From an array to an array: `run`, or what LiteRT has in its place."""
+    interpreter, source, target = common.ready("chain 1", make)
     values = np.full((1, common.WIDTH), 0.5, np.float32)
-    return lambda: interpreter.set_tensor(source, values)
+
+    def steps() -> Any:
+        interpreter.set_tensor(source, values)
+        interpreter.invoke()
+        return interpreter.get_tensor(target)
+
+    return (lambda: interpreter.run({"x": values})) if hasattr(interpreter, "run") else steps
 
 
-def _get_tensor(make: Make) -> Operation:
-    interpreter, _, target = common.ready("chain 1", make)
-    return lambda: interpreter.get_tensor(target)
+def _signature(make: Make) -> Operation:
+    """A signature's runner."""
+    graph = (made := common.builder("one ADD with a signature")).subgraph()
+    x = graph.input("x", (1, common.WIDTH), signature=(-1, common.WIDTH))
+    y = graph.node("ADD", [x, x], out=("y", (1, common.WIDTH)))
+    graph.output(y)
+    made.signature("serving_default", inputs={"x": x}, outputs={"y": y})
+    interpreter = make(model_content=made.build(), num_threads=1)
+    runner, values = interpreter.get_signature_runner(), np.full((1, common.WIDTH), 0.5, np.float32)
+    runner(x=values)
+    return lambda: runner(x=values)
 
 
 RUNS: dict[str, Callable[[Make], Operation]] = {
     "invoke, chain 1": _invoke("chain 1"),
     "invoke, chain 100": _invoke("chain 100"),
     "invoke, conv": _invoke("conv"),
+    "invoke, layers float32": _invoke("layers float32"),
+    "invoke, layers int8": _invoke("layers int8"),
 }
 """Those that need no more than a model's bytes and `invoke`."""
 
 API: dict[str, Callable[[Make], Operation]] = {
     **RUNS,
-    "set_tensor": _set_tensor,
-    "get_tensor": _get_tensor,
+    "set_tensor": _call("set_tensor"),
+    "get_tensor": _call("get_tensor"),
     **{
         f"resize {kind}, {name}": _resize(name, kind)
         for name in ("conv", "chain 100")
@@ -102,7 +141,43 @@ API: dict[str, Callable[[Make], Operation]] = {
 }
 """Those that LiteRT has as well."""
 
+CALLS: dict[str, Callable[[Make], Operation]] = {
+    **{
+        f"{call}, {rows * 64 // 1024} KiB": _call(call, rows)
+        for call in ("set_tensor", "get_tensor")
+        for rows in (32, 1024, 16384)
+    },
+    "get_input_details": _call("get_input_details"),
+    "view": _call("view"),
+    "signature runner": _signature,
+    "run, chain 1": _run,
+}
+"""Further calls of one node's model, beside LiteRT's."""
+
 ALL: dict[str, Callable[[Make], Operation]] = {
     **API,
     **{f"plan {strategy}, 126 records": _plan(strategy, 126) for strategy in ("default", "greedy_by_size", "tflite")},
 }
+
+HISTORY: dict[str, Callable[[Make], Operation]] = {
+    "dynamic branches of 200, 2 sizes": _dynamic("branches", 200, 100, 2),
+    **{
+        name: API[name]
+        for name in (
+            "resize new, conv",
+            "resize new, chain 100",
+            "resize seen, conv",
+            "resize seen, chain 100",
+            "load, conv",
+            "load, chain 100",
+            "invoke, layers float32",
+            "invoke, layers int8",
+            "invoke, chain 1",
+            "invoke, chain 100",
+            "set_tensor",
+            "get_tensor",
+        )
+    },
+}
+"""Those that the history is told by."""
+EVERY = {**ALL, **HISTORY}

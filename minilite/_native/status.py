@@ -31,7 +31,7 @@ NODE_TFLITE_SHARES: int = lib.ML_NODE_TFLITE_SHARES
 NODE_IN_PLACE: int = lib.ML_NODE_IN_PLACE
 STORAGES = ("none", "constant", "folded", "arena", "persistent", "bound", "slot", "heap")
 BUSY = "the interpreter is running in another call: one call at a time"
-NODE_STATUSES = ("waits", "runs", "folded", "view")
+NODE_STATUSES = ("waits", "runs", "folded", "view", "fused")
 
 
 def raise_error(error: Any, names: Names | None) -> None:

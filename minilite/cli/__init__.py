@@ -56,6 +56,8 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The arguments; files may stand before and behind options."""
     parser = _parser()
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given:
+        parser.error(f"takes a command: {', '.join(parsers())}; minilite --help says what they do")
     if given and given[0].endswith(".tflite"):
         parser.error(f"{given[0]} stands where a command is wanted: minilite run {given[0]}")
     options, rest = parser.parse_known_args(given)
@@ -69,8 +71,8 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command. Returns the exit status: 0; 1 where the model or the data are bad, 2 where the command is called in a wrong way,
     both with one line on stderr (one more for each unsupported operator), or with what `inspect --check` prints."""
-    options = _parsed(arguments)
     try:
+        options = _parsed(arguments)
         status: int = options.execute(options) or 0
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output has seen enough
@@ -84,6 +86,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"minilite: {error}\n")
         return BAD
     except (MiniliteError, OSError, MemoryError) as error:
-        sys.stderr.write(f"minilite: {' '.join(str(error).split()) or type(error).__name__}\n")
+        sys.stderr.write(f"minilite: {_line(error)}\n")
         return WRONG if isinstance(error, UsageError) else BAD
     return status
+
+
+def _line(error: Exception) -> str:
+    """An error in one line; the system's in words like ours."""
+    if isinstance(error, OSError) and not isinstance(error, MiniliteError) and error.strerror:
+        where = f"could not open {str(error.filename)!r}: " if error.filename is not None else ""
+        return f"{where}{error.strerror.lower()}"
+    return " ".join(str(error).split()) or type(error).__name__

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any
 
 _SCRIPT = """\
@@ -17,7 +17,6 @@ _minilite() {{
 {cases}
         esac
         case $before in
-            --planner|--strategy) words="{strategies}" ;;
 {choices}
         esac
         [[ $word == -* || $words != -* ]] || return 0
@@ -35,33 +34,56 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "completion",
         help="print a script that completes this command's arguments in a shell",
-        description='Print a script for a shell: eval "$(minilite completion bash)" in ~/.bashrc, the same for zsh in ~/.zshrc.',
+        description='Print a script for a shell: eval "$(minilite completion bash)" in ~/.bashrc, the same for zsh in ~/.zshrc; '
+        "minilite completion fish | source in ~/.config/fish/config.fish.",
     )
-    parser.add_argument("shell", choices=("bash", "zsh"))
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
     parser.set_defaults(execute=execute)
 
 
 def execute(options: argparse.Namespace) -> None:
     """Prints the script."""
-    from minilite._native.memory import strategies
     from minilite.cli import parsers
 
+    if options.shell == "fish":
+        print("\n".join(_fish(parsers())))
+        return
+    print((_ZSH if options.shell == "zsh" else "") + _bash(parsers()), end="")
+
+
+def _choices(action: argparse.Action) -> list[str]:
+    """What an argument can be, where that is known."""
+    from minilite._native.memory import strategies
+
+    if {"--planner", "--strategy"} & {*action.option_strings}:
+        return list(strategies())
+    return [str(word) for word in action.choices or ()]
+
+
+def _bash(found: Mapping[str, argparse.ArgumentParser]) -> str:
     cases: list[str] = []
-    choices: dict[str, Iterable[Any]] = {}
-    found = parsers()
+    choices: dict[str, list[str]] = {}
     for name, parser in found.items():
         words = [option for action in parser._actions for option in action.option_strings if option.startswith("--")]
-        places = [str(word) for action in parser._actions if not action.option_strings for word in action.choices or ()]
+        places = [word for action in parser._actions if not action.option_strings for word in _choices(action)]
         cases.append(f'            {name}) words="{" ".join(places or sorted(words))}" ;;')
         choices |= {
-            action.option_strings[-1]: action.choices
+            action.option_strings[-1]: known
             for action in parser._actions
-            if action.choices and action.option_strings
+            if action.option_strings and (known := _choices(action))
         }
-    lines = [
-        f'            {option}) words="{" ".join(map(str, words))}" ;;' for option, words in sorted(choices.items())
-    ]
-    script = _SCRIPT.format(
-        commands=" ".join(found), cases="\n".join(cases), strategies=" ".join(strategies()), choices="\n".join(lines)
-    )
-    print((_ZSH if options.shell == "zsh" else "") + script, end="")
+    lines = [f'            {option}) words="{" ".join(words)}" ;;' for option, words in sorted(choices.items())]
+    return _SCRIPT.format(commands=" ".join(found), cases="\n".join(cases), choices="\n".join(lines))
+
+
+def _fish(found: Mapping[str, argparse.ArgumentParser]) -> list[str]:
+    lines = [f"complete -c minilite -n __fish_use_subcommand -xa '{' '.join(found)}'"]
+    for name, parser in found.items():
+        head = f"complete -c minilite -n '__fish_seen_subcommand_from {name}'"
+        for action in parser._actions:
+            known = _choices(action)
+            given = f" -xa '{' '.join(known)}'" if known else "" if action.nargs == 0 else " -r"
+            lines += [f"{head} -l {option[2:]}{given}" for option in action.option_strings if option.startswith("--")]
+            if known and not action.option_strings:
+                lines.append(f"{head}{given}")
+    return lines

@@ -35,6 +35,15 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         help="pixels become (pixel - mean) / std (default: what the model's metadata say, else 0 and 255 for floats; bytes stay as they are)",
     )  # fmt: skip
     parser.add_argument("--std", metavar="S[,S,S]", type=arguments.numbers, help="see --mean")
+    parser.add_argument(
+        "--fit", choices=("stretch", "crop", "pad"),
+        help="what an image of other proportions than the input's is: stretched, its middle cut out, or padded with black (default: stretch)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rate", metavar="HZ", type=arguments.positive,
+        help="samples a second that the model takes; sound of another rate is resampled, by soxr (default: what the model's metadata say, "
+        "else any)",
+    )  # fmt: skip
     parser.add_argument("--seed", metavar="N", type=arguments.natural, help="of the random inputs (default: 0)")
 
 
@@ -55,7 +64,13 @@ def read_inputs(interpreter: Interpreter, options: argparse.Namespace) -> dict[i
             message = f"{path}: there is no such file; to name an input: {arguments.inputs_text(interpreter)}"
             raise UsageError(message)
         feed = Feed.of(interpreter.model.subgraphs[0].tensors[index], about.get(index))
-        feed = feed._replace(shape=shapes.get(index, feed.shape), mean=options.mean, std=options.std)
+        feed = feed._replace(
+            shape=shapes.get(index, feed.shape),
+            mean=options.mean,
+            std=options.std,
+            fit=options.fit or "stretch",
+            rate=options.rate,
+        )
         reading = found[index] = load_input(path, feed)
         if index in shapes and shapes[index] != reading.array.shape:
             message = f"{path} is of shape {reading.array.shape}, --shape says {shapes[index]}"

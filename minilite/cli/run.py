@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _RESOLVERS = {"default": OpResolverType.AUTO, "reference": OpResolverType.BUILTIN_REF}
 _TOP = 5
-_MODEL_ONLY = ("data", "input", "shape", "out", "seed", "labels", "top", "mean", "std", "resolver")
+_MODEL_ONLY = ("data", "input", "shape", "out", "seed", "labels", "top", "mean", "std", "fit", "rate", "resolver")
 
 
 class Times(NamedTuple):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minilite.cli.arguments import UsageError
 from minilite.stand_in import NAMES, install_as
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 
 def add_parser(commands: Any) -> None:
@@ -19,23 +22,44 @@ def add_parser(commands: Any) -> None:
         description="Run a Python program, unchanged, whose imports of a package of LiteRT's get minilite.",
     )
     parser.add_argument("package", metavar="PACKAGE", help=f"what the program imports: {', '.join(NAMES)}, or all")
+    parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name, as for python -m")
     parser.add_argument("program", metavar="SCRIPT", help="a Python file")
     parser.add_argument("arguments", metavar="...", nargs=argparse.REMAINDER, help="the program's own arguments")
     parser.set_defaults(execute=execute)
 
 
-def execute(options: argparse.Namespace) -> None:
-    """Runs the program as if it were called itself."""
-    import runpy  # long to import
-
+def execute(options: argparse.Namespace) -> int:
+    """Runs the program as if it were called itself; what it raises is shown as Python shows it."""
     if options.package not in (*NAMES, "all"):
         message = f"cannot stand in for '{options.package}', only for {', '.join(NAMES)}, or all"
         raise UsageError(message)
     install_as(*(() if options.package == "all" else (options.package,)))
+    import runpy  # long to import
+
     script = Path(options.program)
-    if not script.is_file():
+    if options.module:
+        sys.path[0:1] = [str(Path.cwd())]
+    elif script.is_file():
+        sys.path[0:1] = [str(script.parent)]
+    else:
         message = f"{script} is not a file: takes a Python program"
         raise UsageError(message)
-    sys.argv = [str(script), *options.arguments]
-    sys.path[0:1] = [str(script.parent)]
-    runpy.run_path(str(script), run_name="__main__")
+    sys.argv = [options.program, *options.arguments]
+    try:
+        if options.module:
+            runpy.run_module(options.program, run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(options.program, run_name="__main__")
+    except Exception as error:  # noqa: BLE001 - it is the program's
+        shown = error.with_traceback(_of_program(error.__traceback__))
+        sys.excepthook(type(shown), shown, shown.__traceback__)
+        return 1
+    return 0
+
+
+def _of_program(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback from the program's own frames on: without ours and those that started it."""
+    at = trace
+    while at is not None and at.tb_frame.f_globals.get("__name__") in (__name__, "runpy"):
+        at = at.tb_next
+    return at

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
     from minilite import errors
     from minilite._native import BindingRows, Place
+    from minilite.engine import misfit
     from minilite.format.model import Array, Subgraph, Tensor
 
     Shape = tuple[int, ...]
-else:
-    errors = Later("minilite.errors")
+else:  # what refusals need
+    errors, misfit = Later("minilite.errors"), Later("minilite.engine.misfit")
 
 MOVES = "the tensor moves all the time: other threads resize or trim this interpreter"
 """What is said of a copy that was never made where its tensor lay."""
@@ -79,6 +80,8 @@ UNBOUND = bound({})
 
 def target_at(tensor: Tensor, place: Place | None, bound: Array | None) -> Target:
     """What fits a tensor at a place, or in a buffer of the caller's. Raises: InputError, StateError."""
+    if place is not None and place.storage == "none":
+        raise misfit.hidden(tensor)
     if place is None or place.shape is None or (not place.address and place.bytes > 0):
         message = (
             f"Tensor data is null. Run allocate_tensors() first: tensor {tensor.index} ('{tensor.name}') has no memory"

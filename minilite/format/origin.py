@@ -11,6 +11,8 @@ from minilite.errors import ModelFormatError
 if TYPE_CHECKING:
     from pathlib import Path
 
+_LITERT = "The model is not a valid Flatbuffer buffer: "
+"""What LiteRT says of all such bytes, and no more."""
 _SEEN = 512
 """Bytes looked at."""
 _LEAST = 32
@@ -152,13 +154,13 @@ def _text(head: bytes) -> str | None:
 def explained(
     error: ModelFormatError, source: Any, path: str | bytes | os.PathLike[str] | None = None
 ) -> ModelFormatError:
-    """The same error with the file's name in front, and what the bytes look like behind."""
+    """The same error with LiteRT's words and the file's name in front, and what the bytes look like behind."""
     guess = looks_like(memoryview(source).cast("B"))
     where = f"{os.fsdecode(path)!r}: " if path is not None else ""
     short = "truncated?" in str(error) or memoryview(source).nbytes < _LEAST
     behind = f": it looks like {guess}" if guess else "; it has to be fetched again" if short else ""
     return ModelFormatError(
-        f"{where}{error}{behind}",
+        f"{_LITERT}{where}{error}{behind}",
         subgraph=error.subgraph,
         node=error.node,
         op=error.op,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from minilite.format.model import Array, Tensor
 
 Shape = tuple[int, ...]
+Fit: TypeAlias = Literal["stretch", "crop", "pad"]
 _FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.FLOAT64)
 _BYTES = (TensorType.INT8, TensorType.UINT8)
 
@@ -39,6 +40,10 @@ class Feed(NamedTuple):
     std: Sequence[float] | None = None
     about: TensorMetadata | None = None
     """What the model's metadata say."""
+    fit: Fit = "stretch"
+    """What becomes of an image of other proportions: stretched, the middle of it cut out, or padded with black."""
+    rate: int | None = None
+    """Samples a second; None leaves it to what the model says, else sound stays as it is."""
 
     @classmethod
     def of(cls, tensor: Tensor, about: TensorMetadata | None = None) -> Feed:

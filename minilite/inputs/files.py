@@ -153,6 +153,7 @@ def _raw(data: bytes, name: str, feed: Feed) -> Reading:
             seems = (
                 f"it looks like {guess}, numbers go in as .npy" if guess else "it is no .npy, .npz, .wav or image file"
             )
-            message = f"{name} has {len(data)} bytes, raw data of {feed.label()} has {size}; {seems}"
+            wants = f"has {size}" if len(open_dims) < 2 else "has any number, and needs a shape, as --shape gives it"
+            message = f"{name} has {len(data)} bytes, raw data of {feed.label()} {wants}; {seems}"
             raise feed.error(message)
     return Reading(np.frombuffer(data, dtype).reshape(shape), "raw bytes")

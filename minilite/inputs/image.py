@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from minilite.errors import InputError
-from minilite.inputs.feed import Feed, Reading, Shape
+from minilite.inputs.feed import Feed, Fit, Reading, Shape
 
 if TYPE_CHECKING:
     from minilite.format.model import Array
@@ -69,7 +69,7 @@ def _layout(shape: Shape) -> Layout | None:
 
 
 def read_image(data: bytes, name: str, feed: Feed) -> Reading:
-    """An image file's bytes for the tensor, stretched to its height and width. Raises: InputError."""
+    """An image file's bytes for the tensor, made of its height and width as `feed.fit` says. Raises: InputError."""
     wanted = layout(feed)
     image = _opened(data, name)
     size, mode = image.size, image.mode
@@ -78,13 +78,24 @@ def read_image(data: bytes, name: str, feed: Feed) -> Reading:
     done = [f"{size[0]}x{size[1]} {mode}"]
     image = image.convert(_MODES[wanted.channels])
     if (width, height) != size:
-        from PIL import Image
-
-        image = image.resize((width, height), Image.Resampling.BILINEAR)
-        done.append(f"scaled to {width}x{height}")
+        image, how = _fitted(image, (width, height), feed.fit)
+        done.append(how)
     pixels = np.asarray(image, np.uint8).reshape(height, width, wanted.channels)
     made = feed.of_pixels(pixels)
     return Reading(wanted.arranged(made.array), ", ".join([*done, *filter(None, [made.note])]))
+
+
+def _fitted(image: Any, size: tuple[int, int], fit: Fit) -> tuple[Any, str]:
+    """The image in this width and height, and how it got there. Proportions are other ones where a side is off by a pixel or more."""
+    from PIL import Image, ImageOps
+
+    how, (width, height) = f"scaled to {size[0]}x{size[1]}", size
+    kept = abs(image.width * height - image.height * width) < max(image.width, image.height)
+    if fit == "stretch" or kept:
+        return image.resize(size, Image.Resampling.BILINEAR), how if kept else f"stretched: {how}"
+    if fit == "crop":
+        return ImageOps.fit(image, size, Image.Resampling.BILINEAR), f"the middle, {how}"
+    return ImageOps.pad(image, size, Image.Resampling.BILINEAR), f"padded with black, {how}"
 
 
 def _opened(data: bytes, name: str) -> Any:

@@ -27,11 +27,11 @@ def is_sound(data: bytes) -> bool:
 def read_sound(data: bytes, name: str, feed: Feed) -> Reading:
     """A .wav file's bytes for the tensor: cut, or filled up with silence, to its length where that is fixed. Raises: InputError."""
     samples, rate = _samples(data, name)
-    told = feed.about.sample_rate if feed.about is not None else 0
-    if told and told != rate:
-        message = f"{name} has {rate} samples a second, {feed.label()} takes {told}: convert it, say with sox {name} -r {told} out.wav"
-        raise feed.error(message)
     done = [f"{len(samples) / rate:.3g} s of {rate} Hz"]
+    wanted = feed.rate or (feed.about.sample_rate if feed.about is not None else 0)
+    if wanted and wanted != rate:
+        samples = _resampled(samples, rate, wanted, name, feed)
+        done.append(f"resampled to {wanted} Hz")
     axis = _axis(feed)
     channels = feed.shape[-1] if axis != len(feed.shape) - 1 and feed.shape[-1] > 1 else 1
     if samples.shape[1] != channels:
@@ -51,6 +51,19 @@ def read_sound(data: bytes, name: str, feed: Feed) -> Reading:
     shape[-1] = channels if axis != len(feed.shape) - 1 else length
     made = _of_samples(samples[:length].reshape(shape), feed)
     return Reading(made.array, ", ".join([*done, *filter(None, [made.note])]))
+
+
+def _resampled(samples: Array, rate: int, wanted: int, name: str, feed: Feed) -> Array:
+    """The same sound at another rate, what is too high for it filtered out. Raises: InputError."""
+    try:
+        import soxr
+    except ImportError:
+        message = (
+            f"{name} has {rate} samples a second, {feed.label()} takes {wanted}, and resampling takes soxr: pip install soxr, "
+            f"or sox {name} -r {wanted} out.wav"
+        )
+        raise feed.error(message) from None
+    return np.asarray(soxr.resample(samples, rate, wanted), np.float32)
 
 
 def _of_samples(samples: Array, feed: Feed) -> Reading:

@@ -117,13 +117,25 @@ def test_values_that_are_labels_numbers(capsys: pytest.CaptureFixture[str]) -> N
     assert facts(capsys, "run", "m.tflite", "x.npy", "--labels", "other.txt")["outputs"][0]["labels"][0] == "Hund"
 
 
-def test_sound_of_another_rate_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_sound_is_resampled_or_refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the rate that the metadata say, or the user."""
     about = metadata([sound(8000, 1)], [{}])
     saved(
         m_tflite=passing((1, 4), signature=(1, -1), about=about), good_wav=wav([1, 2, 3], 8000), bad_wav=wav([1], 44100)
     )
     assert "'x': 0.000375 s of 8000 Hz" in printed(capsys, "m.tflite", "good.wav")
-    assert "bad.wav has 44100 samples a second" in said(capsys, 1, "m.tflite", "bad.wav")
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "soxr", None)
+        assert "bad.wav has 44100 samples a second" in said(capsys, 1, "m.tflite", "bad.wav")
+    pytest.importorskip("soxr")
+    assert "44100 Hz, resampled to 8000 Hz" in printed(capsys, "m.tflite", "bad.wav")
+    assert "8000 Hz, resampled to 16000 Hz" in printed(capsys, "m.tflite", "good.wav", "--rate", "16000")
+
+
+def test_images_of_other_proportions_are_fitted(capsys: pytest.CaptureFixture[str]) -> None:
+    saved(m_tflite=passing((1, 2, 2, 1)), wide_png=png(np.zeros((2, 8), np.uint8)))
+    for arguments, how in (([], "stretched: scaled"), (["--fit", "crop"], "the middle"), (["--fit", "pad"], "padded")):
+        assert f"'x': 8x2 L, {how}" in printed(capsys, "m.tflite", "wide.png", *arguments)
 
 
 def test_broken_extras_cost_labels_alone(capsys: pytest.CaptureFixture[str]) -> None:

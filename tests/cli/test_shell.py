@@ -36,15 +36,72 @@ def test_bash_completes_commands_options_and_names(tmp_path: pathlib.Path) -> No
     assert completed("bash", ["minilite", "plan", "--com"], tmp_path) == ["--compare"]
     assert completed("bash", ["minilite", "run", "--planner", ""], tmp_path) == list(strategies())
     assert completed("bash", ["minilite", "run", "--resolver", "r"], tmp_path) == ["reference"]
-    assert completed("bash", ["minilite", "completion", ""], tmp_path) == ["bash", "zsh"]
+    assert completed("bash", ["minilite", "completion", ""], tmp_path) == ["bash", "zsh", "fish"]
     assert completed("bash", ["minilite", "run", "m"], tmp_path) == []
 
 
-def test_zsh_loads_what_the_script_needs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion", "bash"]) == 0
-    bash = capsys.readouterr().out
-    assert main(["completion", "zsh"]) == 0
-    assert capsys.readouterr().out == "autoload -Uz compinit bashcompinit\ncompinit\nbashcompinit\n" + bash
+ZSH = """
+import os, pty, select, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execvp("zsh", ["zsh", "-f", "-i"])
+
+
+def until(text):
+    found = b""
+    while text not in found and select.select([terminal], [], [], 60)[0]:
+        found += os.read(terminal, 4096)
+    return found
+
+
+script, line, expected = sys.argv[1:]
+os.write(terminal, f"PS1=; source {script}; echo rea''dy\\n".encode())
+until(b"ready")
+os.write(terminal, line.encode() + b"\\t")
+print(expected.encode() in until(expected.encode()))
+os.close(terminal)
+"""
+"""Types a line and a tab into zsh, and waits for what comes."""
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="there is no zsh")
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("minilite pl", "minilite plan "),
+        ("minilite run m.tflite --lab", "--labels "),
+        ("minilite run --resolver ref", "reference "),
+        ("minilite run --planner ", "shared_greedy_by_breadth"),
+        ("minilite inspect mod", "model.tflite "),
+    ],
+)
+def test_zsh_completes_the_same(line: str, expected: str, tmp_path: pathlib.Path) -> None:
+    script = tmp_path / "script"
+    script.write_text(
+        subprocess.run([*COMMAND, "completion", "zsh"], capture_output=True, text=True, check=True).stdout
+    )
+    (tmp_path / "model.tflite").touch()
+    plain = {**os.environ, "TERM": "dumb", "HOME": str(tmp_path), "ZDOTDIR": str(tmp_path)}
+    asked = [sys.executable, "-c", ZSH, str(script), line, expected]
+    done = subprocess.run(asked, capture_output=True, text=True, check=True, cwd=tmp_path, env=plain)
+    assert done.stdout == "True\n"
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
+def test_fish_completes_commands_options_and_names(tmp_path: pathlib.Path) -> None:
+    script = subprocess.run([*COMMAND, "completion", "fish"], capture_output=True, text=True, check=True).stdout
+
+    def answers(line: str) -> list[str]:
+        asked = ["fish", "--no-config", "-c", f"{script}\ncomplete -C '{line}'"]
+        done = subprocess.run(asked, capture_output=True, text=True, check=True, cwd=tmp_path)
+        return [answer.split("\t")[0] for answer in done.stdout.splitlines()]
+
+    (tmp_path / "model.tflite").touch()
+    assert sorted(answers("minilite ")) == sorted(parsers())
+    assert answers("minilite run m.tflite --lab") == ["--labels"]
+    assert sorted(answers("minilite run --planner ")) == sorted(strategies())
+    assert answers("minilite completion z") == ["zsh"]
+    assert answers("minilite inspect mod") == ["model.tflite"]
 
 
 @pytest.fixture
@@ -54,8 +111,9 @@ def model(tmp_path: pathlib.Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("arguments", [["run"], ["run", "--json"], ["inspect"], ["inspect", "--json"]])
-def test_a_closed_pipe_is_no_error(arguments: list[str], model: str) -> None:
+@pytest.mark.parametrize("line", ["run", "run --json", "inspect", "inspect --json", "profile", "--version", "--help"])
+def test_a_closed_pipe_is_no_error(line: str, model: str) -> None:
+    arguments = line.split()
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run([*COMMAND, *arguments, model], stdout=write, stderr=subprocess.PIPE, check=False)
@@ -90,7 +148,7 @@ def in_terminal(*arguments: str, columns: int = 0, **environment: str) -> tuple[
 
 @pytest.mark.parametrize("columns", [80, 100, 160])
 def test_lines_fit_the_terminal(columns: int, model: str) -> None:
-    for arguments in (["run", model], ["run"], ["inspect", model], ["plan", "--compare", model]):
+    for arguments in (["run", model], ["run"], ["inspect", model], ["plan", "--compare", model], ["profile", model]):
         status, text = in_terminal(*arguments, columns=columns)
         assert status == 0
         assert max(map(len, text.splitlines())) <= columns

@@ -127,6 +127,21 @@ def test_programs_run_unchanged(package: str, tmp_path: Path) -> None:
     assert found.stdout == "minilite.interpreter [0.0, 2.0, 0.0, 4.0] --flag\n"
 
 
+def test_a_program_s_own_errors_are_shown_as_python_shows_them(tmp_path: Path) -> None:
+    """Those of files too, which the command would put in a line; and modules run as with python -m."""
+    program = tmp_path / "program.py"
+    program.write_text("import sys\n\n\ndef read():\n    return open(sys.argv[1])\n\n\nread()\n")
+    command = [sys.executable, "-m", "minilite", "as", "all"]
+    for how in ([str(program)], ["-m", "program"]):
+        found = subprocess.run([*command, *how, "/nope"], capture_output=True, text=True, check=False, cwd=tmp_path)
+        assert found.returncode == 1
+        assert found.stderr.startswith("Traceback (most recent call last):\n")
+        assert found.stderr.endswith("FileNotFoundError: [Errno 2] No such file or directory: '/nope'\n")
+        assert "stand_in.py" not in found.stderr
+        assert "runpy" not in found.stderr
+        assert "in read\n" in found.stderr
+
+
 def test_only_for_packages_that_are_known(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot stand in for 'onnxruntime', only for ai_edge_litert, tflite_runtime"):
         install_as("onnxruntime")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ai_edge_litert import interpreter as oracle
-from built import custom_chain, floats, one_signature, ready, relu_chain, run, signed
+from built import floats, one_signature, ready, relu_chain, run, signed
 
 import minilite
 from minilite import interpreter as ours
@@ -45,46 +45,24 @@ def there_and_back(kind: Any) -> Any:
 
 ZEROS = np.zeros(4, np.float32)
 MISUSE: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "nothing": (lambda kind: kind(), "`model_path` or `model_content` must be specified."),
     "empty path": (lambda kind: kind(""), "`model_path` or `model_content` must be specified."),
     "empty bytes": (lambda kind: kind(model_content=b""), "`model_path` or `model_content` must be specified."),
     "both": (lambda kind: kind("/nope", relu_chain()), "Can't both provide `model_path` and `model_content`"),
-    "missing file": (lambda kind: kind("/nope.tflite"), "Could not open '/nope.tflite'"),
     "directory": (lambda kind: kind("/"), "Could not open '/'"),
     "garbage": (lambda kind: kind(model_content=b"garbage" * 20), ""),
     "truncated": (lambda kind: kind(model_content=relu_chain()[:200]), ""),
     "number as path": (lambda kind: kind(5), ""),
     "str as bytes": (lambda kind: kind(model_content="TFL3"), ""),
-    "no threads": (lambda kind: kind(model_content=relu_chain(), num_threads=0), "num_threads should >= 1"),
     "minus one thread": (lambda kind: kind(model_content=relu_chain(), num_threads=-1), "num_threads should >= 1"),
-    "threads as str": (lambda kind: kind(model_content=relu_chain(), num_threads="2"), "type of num_threads should be int"),
-    "early invoke": (lambda kind: kind(model_content=relu_chain()).invoke(), "Invoke called on model that is not ready"),
     "invoke after resize": (lambda kind: resized_not_allocated(kind).invoke(), "Invoke called on model that is not ready"),
-    "early set": (
-        lambda kind: kind(model_content=relu_chain()).set_tensor(0, ZEROS),
-        "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first",
-    ),
-    "early get": (
-        lambda kind: kind(model_content=relu_chain()).get_tensor(0),
-        "Tensor data is null. Run allocate_tensors() first",
-    ),
     "early view": (
         lambda kind: kind(model_content=relu_chain()).tensor(0)(),
         "Tensor data is null. Run allocate_tensors() first",
-    ),
-    "float64": (
-        lambda kind: allocated(kind).set_tensor(0, np.zeros(4)),
-        "Cannot set tensor: Got value of type FLOAT64 but expected type FLOAT32 for input 0, name: x",
-    ),
-    "list": (
-        lambda kind: allocated(kind).set_tensor(0, [1.0, 2.0, 3.0, 4.0]),
-        "Cannot set tensor: Got value of type FLOAT64 but expected type FLOAT32 for input 0, name: x",
     ),
     "scalar": (
         lambda kind: allocated(kind).set_tensor(0, 1),
         "Cannot set tensor: Got value of type INT64 but expected type FLOAT32 for input 0, name: x",
     ),
-    "None": (lambda kind: allocated(kind).set_tensor(0, None), "Cannot set tensor: Got value of type"),
     "rank": (
         lambda kind: allocated(kind).set_tensor(0, np.zeros((1, 4), np.float32)),
         "Cannot set tensor: Dimension mismatch. Got 2 but expected 1 for input 0",
@@ -95,17 +73,11 @@ MISUSE: dict[str, tuple[Callable[[Any], Any], str]] = {
     ),
     "set, index": (lambda kind: allocated(kind).set_tensor(9999, ZEROS), "Invalid tensor index 9999 exceeds max tensor index"),
     "set, index below": (lambda kind: allocated(kind).set_tensor(-1, ZEROS), "Invalid tensor index -1 exceeds max tensor index"),
-    "get, index": (lambda kind: allocated(kind).get_tensor(9999), "Invalid tensor index 9999 exceeds max tensor index"),
     "get, index below": (lambda kind: allocated(kind).get_tensor(-1), "Invalid tensor index -1 exceeds max tensor index"),
-    "get, index str": (lambda kind: allocated(kind).get_tensor("nope"), "there is no tensor 'nope': inputs are x, outputs are y2"),
     "get, index None": (lambda kind: allocated(kind).get_tensor(None), "takes the number, the name or the details"),
     "get, all details": (
         lambda kind: allocated(kind).get_tensor(allocated(kind).get_input_details()),
         "takes the number, the name or the details of a tensor: got a list of 1 details, take one of them",
-    ),
-    "set, swapped": (
-        lambda kind: allocated(kind).set_tensor(ZEROS, 0),
-        "takes the number, the name or the details of a tensor first, then the array: got an array of shape (4,)",
     ),
     "resize, name": (lambda kind: allocated(kind).resize_tensor_input("nope", (3,)), "there is no tensor 'nope'"),
     "get, resized": (
@@ -123,17 +95,9 @@ MISUSE: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda kind: kind(model_content=relu_chain(), experimental_op_resolver_type=17),
         "Unrecognized passed in op resolver type: 17",
     ),
-    "resolver, name": (
-        lambda kind: kind(model_content=relu_chain(), experimental_op_resolver_type="BUILTIN_REF"),
-        "Unrecognized passed in op resolver type: BUILTIN_REF",
-    ),
     "resolver, value": (
         lambda kind: kind(model_content=relu_chain(), experimental_op_resolver_type=2),
         "Unrecognized passed in op resolver type: 2",
-    ),
-    "file as path": (
-        lambda kind: kind(io.StringIO("a model")),
-        "the file was opened as text, must be opened in binary mode: open(path, 'rb')",
     ),
     "file as bytes": (
         lambda kind: kind(model_content=io.StringIO("a model")),
@@ -144,30 +108,13 @@ MISUSE: dict[str, tuple[Callable[[Any], Any], str]] = {
     "get, subgraph": (lambda kind: allocated(kind).get_tensor(0, 5), "Invalid subgraph index 5 exceeds max subgraph index"),
     "details, subgraph": (lambda kind: allocated(kind).get_tensor_details(5), ""),
     "details, index": (lambda kind: allocated(kind)._get_tensor_details(99, 0), "Invalid tensor index 99 exceeds max tensor"),
-    "resize, index": (lambda kind: allocated(kind).resize_tensor_input(9999, (3,)), "tensor_index"),
     "resize, index below": (lambda kind: allocated(kind).resize_tensor_input(-1, (3,)), "tensor_index"),
-    "resize, None inside": (lambda kind: allocated(kind).resize_tensor_input(0, (None,)), ""),
-    "resize, number": (lambda kind: allocated(kind).resize_tensor_input(0, 4), "Shape should be 1D instead of 0"),
     "resize, nested": (lambda kind: allocated(kind).resize_tensor_input(0, [[2, 3]]), "Shape should be 1D instead of 2"),
-    "resize, minus one": (
-        lambda kind: allocated(kind).resize_tensor_input(0, (-1,)),
-        "BytesRequired number of elements overflowed",
-    ),
-    "resize, strict": (
-        lambda kind: kind(model_content=one_signature()).resize_tensor_input(0, (2, 5), strict=True),
-        "Attempting to resize dimension 1 of tensor 0 with value 4 to 5. ResizeInputTensorStrict only allows mutating",
-    ),
     "resize, strict rank": (
         lambda kind: kind(model_content=one_signature()).resize_tensor_input(0, (2,), strict=True),
         "Attempting to resize tensor 0 ('x') from rank 2 to rank 1",
     ),
     "held view": (holding_a_view, "There is at least 1 reference to internal data"),
-    "custom": (lambda kind: allocated(kind, custom_chain("Foo")), "subgraph 0, node 0 (Foo 'y'): unresolved custom op: Foo"),
-    "Flex": (lambda kind: allocated(kind, custom_chain("FlexFoo")), "subgraph 0, node 0 (FlexFoo 'y'): Select TensorFlow op(s)"),
-    "signature": (
-        lambda kind: kind(model_content=one_signature()).get_signature_runner("zzz"),
-        'Invalid signature_key provided: "zzz".',
-    ),
     "no signature": (
         lambda kind: kind(model_content=relu_chain()).get_signature_runner(),
         "SignatureDef signature_key is None and model has 0 Signatures. None is only allowed when the model has 1 SignatureDef",
@@ -175,14 +122,6 @@ MISUSE: dict[str, tuple[Callable[[Any], Any], str]] = {
     "which signature": (
         lambda kind: kind(model_content=signed()).get_signature_runner(),
         "SignatureDef signature_key is None and model has 2 Signatures. None is only allowed when the model has 1 SignatureDef",
-    ),
-    "signature, count": (
-        lambda kind: kind(model_content=one_signature()).get_signature_runner()(),
-        "Invalid number of inputs provided for running a SignatureDef, expected 1 vs provided 0",
-    ),
-    "signature, name": (
-        lambda kind: kind(model_content=one_signature()).get_signature_runner()(foo=ZEROS),
-        "Invalid Input name (foo) for SignatureDef",
     ),
     "signature, dtype": (
         lambda kind: kind(model_content=one_signature()).get_signature_runner()(a=np.zeros((1, 4))),

@@ -86,7 +86,7 @@ def test_interpreter_with_custom_ops_is_a_class_of_its_own() -> None:
         interpreter: Any = module.InterpreterWithCustomOps([], model_content=relu_chain())
         assert isinstance(interpreter, module.Interpreter)
         assert isinstance(module.InterpreterWithCustomOps(model_content=relu_chain()), module.Interpreter)
-    with pytest.raises(ValueError, match=r"^`model_path` or `model_content` must be specified\.$"):
+    with pytest.raises(ValueError, match=r"^`model_path` or `model_content` must be specified\. "):
         ours.InterpreterWithCustomOps(None)
     for registerers in (["TF_Register"], [print]):
         with pytest.raises(InputError, match=r"^custom_op_registerers are C\+\+ .* custom_ops=\{'Name': function\}$"):

@@ -20,7 +20,7 @@ def test_the_file_and_its_likely_origin_are_named(name: str, tmp_path: pathlib.P
     for read in (load_model, minilite.Interpreter, lambda path: load_model(path, "copy")):
         with pytest.raises(minilite.ModelFormatError) as caught:
             read(path)
-        assert str(caught.value).startswith(f"{str(path)!r}: ")
+        assert str(caught.value).startswith(f"The model is not a valid Flatbuffer buffer: {str(path)!r}: ")
         assert text in str(caught.value)
         assert "\n" not in str(caught.value)
     with pytest.raises(minilite.ModelFormatError) as caught:

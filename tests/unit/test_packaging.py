@@ -121,6 +121,17 @@ def test_cli_adds_little_to_the_package(tmp_path: Path) -> None:
     assert len(extra - own) <= 12, sorted(extra - own)
 
 
+def test_a_python_without_its_global_lock_is_refused(tmp_path: Path) -> None:
+    """A stand-in for one that is built so: what it answers when asked."""
+    for answer in (True, False):
+        code = f"import sys; sys._is_gil_enabled = lambda: {answer}; import minilite"
+        ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (ended.returncode == 0) is answer
+        assert answer or ended.stderr.splitlines()[-1].startswith(
+            "ImportError: minilite takes turns by Python's global"
+        )
+
+
 def test_package_data_is_small() -> None:
     assert 0 < sum(path.stat().st_size for path in (PACKAGE / "data").glob("*")) < 60_000
 
