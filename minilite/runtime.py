@@ -226,13 +226,7 @@ class Runtime:
         number = arguments.tensor_number(self._subgraph(subgraph_index), tensor_index)
         if session is not None:
             return session.get(number)
-        tensor = targets.checked_tensor(self._subgraph(subgraph_index), number)
-        if tensor.data is None:
-            message = f"Tensor data is null. Run allocate_tensors() first: tensor '{tensor.name}' has no memory"
-            raise errors.StateError(message, tensors=[tensor.name])
-        from minilite.format.values import constant_values
-
-        return constant_values(tensor)
+        return targets.early_values(self._subgraph(subgraph_index), number)
 
     def tensor(self, tensor_index: TensorKey) -> Callable[[], Array]:
         """A function that gives a live, writable view of a tensor's memory. While a view lives, memory does not move."""

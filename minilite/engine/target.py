@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from minilite._native import binding_rows
 from minilite.format.dtypes import TensorType
-from minilite.format.values import ENCODED, array_type, decoded
+from minilite.format.values import ENCODED, array_type, constant_values, decoded
 from minilite.light import Later, NamedTuple
 
 if TYPE_CHECKING:
@@ -32,6 +32,15 @@ def checked_tensor(subgraph: Subgraph, index: int) -> Tensor:
         message = f"Invalid tensor index {index} exceeds max tensor index {len(tensors) - 1}"
         raise errors.InputError(message)
     return tensors[index]
+
+
+def early_values(subgraph: Subgraph, index: int) -> Array:
+    """A copy of a constant's values, before anything is allocated. Raises: InputError, StateError for what is computed."""
+    tensor = checked_tensor(subgraph, index)
+    if tensor.data is None:
+        message = f"Tensor data is null. Run allocate_tensors() first: tensor {index} ('{tensor.name}') has no memory"
+        raise errors.StateError(message, tensors=[tensor.name])
+    return constant_values(tensor)
 
 
 class Target(NamedTuple):
