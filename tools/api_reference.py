@@ -79,7 +79,7 @@ def _argument(parameter: inspect.Parameter) -> str:
     if parameter.default is parameter.empty:
         return f"{stars}{parameter.name}{kind}"
     given = parameter.default
-    default = f"{type(given).__name__}.{given.name}" if isinstance(given, Enum) else repr(given)
+    default = f"{type(given).__name__}.{given.name}" if isinstance(given, (Enum, IntEnum)) else repr(given)
     return f"{parameter.name}{kind} = {default}"
 
 
