@@ -1,26 +1,30 @@
-"""What LiteRT's class has not: `with`, copies, pickles, real numbers in and out, tables in notebooks."""
+"""What LiteRT's class has not documented or not at all: `with`, copies, pickles, real numbers, tables in notebooks, private names."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from minilite.errors import InputTypeError
-from minilite.litert_names import LiteRTNames
+from minilite.light import Later
+from minilite.runtime import Runtime
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from minilite import errors, litert_names
     from minilite._native import Plan
     from minilite.arguments import Shapes
+    from minilite.details import NodeDetails
     from minilite.engine.session import Session
     from minilite.format.model import Array
     from minilite.report.plan import ModelPlan
+else:
+    errors, litert_names = Later("minilite.errors"), Later("minilite.litert_names")
 
 _Self = TypeVar("_Self", bound="Additions")
 
 
-class Additions(LiteRTNames):
+class Additions(Runtime):
     """What LiteRT's class has not."""
 
     def _new_session(self, subgraph: int) -> Session:
@@ -112,10 +116,41 @@ class Additions(LiteRTNames):
 
         if shapes is not None and not hasattr(shapes, "items"):
             message = f"shapes is of type {type(shapes).__name__}, must map names or numbers of tensors to shapes"
-            raise InputTypeError(message)
+            raise errors.InputTypeError(message)
         return ModelPlan(super().plan_for(shapes), self.model)
 
     def _named(self, plan: Plan | None) -> ModelPlan | None:
         from minilite.report.plan import ModelPlan
 
         return ModelPlan(plan, self.model) if plan is not None else None
+
+    # Names that begin with an underscore in LiteRT's class; what they give is LiteRT's ------------------------------------------------
+
+    @property
+    def _interpreter(self) -> litert_names.Wrapper:
+        return litert_names.Wrapper(self)
+
+    def _get_ops_details(self) -> list[NodeDetails]:
+        return self.get_ops_details()
+
+    def _get_op_details(self, op_index: int) -> NodeDetails:
+        return litert_names.node_at(self._get_ops_details(), op_index)
+
+    def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
+        return self.get_full_signature_list()
+
+    def _safe_to_run(self) -> bool:
+        """Whether no array over the arena is alive."""
+        return not any(session.held() for session in tuple(self._sessions.values()))
+
+    def _ensure_safe(self) -> None:
+        """Raises: StateError (also RuntimeError) while an array over the arena is alive."""
+        if not self._safe_to_run():
+            raise errors.StateError(litert_names.VIEW_HELD)
+
+    def _native_handle(self) -> int:
+        """Raises InputTypeError: there is no tflite::Interpreter behind it."""
+        message = (
+            "there is no tflite::Interpreter to point at: this is minilite, whose kernels plug in by `minilite.kernel`"
+        )
+        raise errors.InputTypeError(message)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import enum
 from typing import TYPE_CHECKING, Any
 
-from minilite.errors import InputError
+from minilite.light import Enum, Later
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from minilite import errors
+else:
+    errors = Later("minilite.errors")
 
-class OpResolverType(enum.Enum):
+
+class OpResolverType(Enum):
     """Which kernels run: BUILTIN_REF selects the numpy references, all others the C kernels."""
 
     AUTO = 0
@@ -24,10 +27,12 @@ def resolver_type(value: Any) -> OpResolverType:
     """A member of our enum; LiteRT's own members are taken by their names. Raises: InputError."""
     if type(value) is OpResolverType:
         return value
+    import enum  # of LiteRT's members
+
     if isinstance(value, enum.Enum) and value.name in OpResolverType.__members__:
         return OpResolverType[value.name]
     message = f"Unrecognized passed in op resolver type: {value}: takes a member, such as OpResolverType.BUILTIN_REF"
-    raise InputError(message)
+    raise errors.InputError(message)
 
 
 class Delegate:
@@ -35,7 +40,7 @@ class Delegate:
 
     def __init__(self, library: str, options: Mapping[str, str] | None = None) -> None:  # noqa: ARG002
         message = f"delegates are not supported, got '{library}': an Interpreter runs all nodes without any"
-        raise InputError(message)
+        raise errors.InputError(message)
 
 
 def load_delegate(library: str, options: Mapping[str, str] | None = None) -> Delegate:

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 from minilite.additions import Additions
 from minilite.compat import Delegate, OpResolverType, load_delegate
-from minilite.errors import InputError, MiniliteError
+from minilite.light import Later
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from minilite.errors import MiniliteError
     from minilite.signature import SignatureRunner
 else:
 
     def __getattr__(name: str) -> Any:
-        """The class of what `get_signature_runner` gives is imported when it is asked for."""
-        if name != "SignatureRunner":
+        """What only few ask for is imported when they do."""
+        module = {"SignatureRunner": "signature", "MiniliteError": "errors"}.get(name)
+        if module is None:
             message = f"module {__name__!r} has no attribute {name!r}"
             raise AttributeError(message)
-        from minilite.signature import SignatureRunner
-
-        globals()[name] = SignatureRunner
-        return SignatureRunner
+        found = globals()[name] = getattr(Later(f"minilite.{module}"), name)
+        return found
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})
@@ -55,6 +55,8 @@ class InterpreterWithCustomOps(Interpreter):
 
     def __init__(self, custom_op_registerers: Sequence[Any] | None = None, **kwargs: Any) -> None:
         if custom_op_registerers:
+            from minilite.errors import InputError
+
             message = "custom_op_registerers are C++ and cannot be loaded: give Python functions, as in custom_ops={'Name': function}"
             raise InputError(message)
         super().__init__(**kwargs)

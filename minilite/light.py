@@ -1,4 +1,4 @@
-"""What keeps importing light: modules that wait until they are needed, and NamedTuple in a tenth of its time."""
+"""What keeps importing light: modules that wait until they are needed; NamedTuple, Enum and IntEnum in a tenth of their time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ class Later:
 
 
 if TYPE_CHECKING:
-    from typing import NamedTuple as NamedTuple  # noqa: PLC0414 - it is given on
+    from enum import Enum as Enum  # noqa: PLC0414 - they are given on
+    from enum import IntEnum as IntEnum  # noqa: PLC0414
+    from typing import NamedTuple as NamedTuple  # noqa: PLC0414
 else:
     from collections import _tuplegetter  # what reads a field: C's, or a property where C has none
 
@@ -93,3 +95,76 @@ else:
                 message = f"{type(self).__name__} has no {', '.join(named)}"
                 raise ValueError(message)
             return _new(type(self), values)
+
+    class _Members(type):
+        """Makes the enums: whole numbers in a class's body become its members."""
+
+        def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> type:
+            numbers = {k: v for k, v in body.items() if type(v) is int and not k.startswith("_")} if bases else {}
+            made = type.__new__(cls, name, bases, {k: v for k, v in body.items() if k not in numbers})
+            made.__members__ = {k: made._member(k, v) for k, v in numbers.items()}
+            made._names = {v: k for k, v in numbers.items()}
+            made._by_value = {v: made.__members__[k] for k, v in numbers.items()}
+            for k, member in made.__members__.items():
+                type.__setattr__(made, k, member)
+            return made
+
+        def __call__(cls, value: Any) -> Any:
+            try:
+                return cls._by_value[value]
+            except (KeyError, TypeError):
+                message = f"{value!r} is not a valid {cls.__name__}"
+                raise ValueError(message) from None
+
+        def __getitem__(cls, name: str) -> Any:
+            return cls.__members__[name]
+
+        def __iter__(cls) -> Any:
+            return iter(cls.__members__.values())
+
+        def __len__(cls) -> int:
+            return len(cls.__members__)
+
+        def __contains__(cls, value: Any) -> bool:
+            return isinstance(value, cls)
+
+    class Enum(metaclass=_Members):
+        """Members with a name and a number, as enum.Enum."""
+
+        __slots__ = ("name", "value")
+
+        @classmethod
+        def _member(cls, name: str, value: int) -> Any:
+            member = object.__new__(cls)
+            member.name, member.value = name, value
+            return member
+
+        def __repr__(self) -> str:
+            return f"<{self}: {self.value!r}>"
+
+        def __str__(self) -> str:
+            return f"{type(self).__name__}.{self.name}"
+
+        def __reduce_ex__(self, _: Any) -> tuple[Any, ...]:
+            return type(self), (self.value,)
+
+    class IntEnum(int, metaclass=_Members):
+        """Members that are numbers, as enum.IntEnum."""
+
+        @classmethod
+        def _member(cls, _: str, value: int) -> Any:
+            return int.__new__(cls, value)
+
+        @property
+        def name(self) -> str:
+            return self._names[self]
+
+        @property
+        def value(self) -> int:
+            return int(self)
+
+        def __repr__(self) -> str:
+            return f"<{type(self).__name__}.{self.name}: {int(self)}>"
+
+        __str__ = int.__repr__
+        __reduce_ex__ = Enum.__reduce_ex__

@@ -1,4 +1,4 @@
-"""What LiteRT's class has beside its documented calls, and programs use all the same."""
+"""What the private names of LiteRT's class give, which programs use all the same."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from minilite.errors import InputRuntimeError, InputTypeError, StateError, shortened
-from minilite.runtime import Runtime
+from minilite import errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from minilite.details import NodeDetails, TensorDetails
+    from minilite.details import TensorDetails
     from minilite.format.model import Array, Node
+    from minilite.runtime import Runtime
 
 _Item = TypeVar("_Item")
-_VIEW_HELD = (
+VIEW_HELD = (
     "There is at least 1 reference to internal data in the interpreter in the form of a numpy array or slice. Be sure to only "
     "hold the function returned from tensor() if you are using raw data access."
 )
@@ -110,50 +110,17 @@ class Wrapper:
         return self._of._get_tensor_details(index, subgraph)
 
     def _node(self, index: int) -> Node:
-        return _at(self._of.model.subgraphs[0].nodes, index)
+        return node_at(self._of.model.subgraphs[0].nodes, index)
 
 
-def _at(nodes: Sequence[_Item], index: int) -> _Item:
+def node_at(nodes: Sequence[_Item], index: int) -> _Item:
     """The main subgraph's node of that number, or what stands for it. Raises: InputError."""
     try:
         index = operator.index(index)
     except TypeError:
-        message = f"takes the number of a node, 0 to {len(nodes) - 1}: got {shortened(repr(index))}"
-        raise InputTypeError(message) from None
+        message = f"takes the number of a node, 0 to {len(nodes) - 1}: got {errors.shortened(repr(index))}"
+        raise errors.InputTypeError(message) from None
     if not 0 <= index < len(nodes):
         message = f"node {index} does not exist: the main subgraph has {len(nodes)} nodes"
-        raise InputRuntimeError(message)
+        raise errors.InputRuntimeError(message)
     return nodes[index]
-
-
-class LiteRTNames(Runtime):
-    """The names that begin with an underscore in LiteRT's class; what they give is LiteRT's."""
-
-    @property
-    def _interpreter(self) -> Wrapper:
-        return Wrapper(self)
-
-    def _get_ops_details(self) -> list[NodeDetails]:
-        return self.get_ops_details()
-
-    def _get_op_details(self, op_index: int) -> NodeDetails:
-        return _at(self._get_ops_details(), op_index)
-
-    def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
-        return self.get_full_signature_list()
-
-    def _safe_to_run(self) -> bool:
-        """Whether no array over the arena is alive."""
-        return not any(session.held() for session in tuple(self._sessions.values()))
-
-    def _ensure_safe(self) -> None:
-        """Raises: StateError (also RuntimeError) while an array over the arena is alive."""
-        if not self._safe_to_run():
-            raise StateError(_VIEW_HELD)
-
-    def _native_handle(self) -> int:
-        """Raises InputTypeError: there is no tflite::Interpreter behind it."""
-        message = (
-            "there is no tflite::Interpreter to point at: this is minilite, whose kernels plug in by `minilite.kernel`"
-        )
-        raise InputTypeError(message)

@@ -10,18 +10,20 @@ import numpy as np
 
 from minilite._native.status import OPTIONS
 from minilite.compat import OpResolverType, resolver_type
-from minilite.errors import InputError, InputTypeError, ModelFormatError
 from minilite.format.model import Model
 from minilite.format.reader import load_model, read_model
-from minilite.light import NamedTuple
+from minilite.light import Later, NamedTuple
 
 if TYPE_CHECKING:
     import mmap
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import NoReturn, TypeAlias
 
+    from minilite import errors
     from minilite.engine.user_kernels import UserKernel
     from minilite.format.model import Array
+else:
+    errors = Later("minilite.errors")
 
 Planner: TypeAlias = Literal[
     "default",
@@ -96,10 +98,10 @@ def read(model_path: Path | Content | Model | None, model_content: Content | Non
             "`model_path` or `model_content` must be specified. Neither is, or it is empty: a path or a model's bytes come "
             "first, as in Interpreter('model.tflite')"
         )
-        raise InputError(message)
+        raise errors.InputError(message)
     if model_path is not None and model_content is not None:
         message = "Can't both provide `model_path` and `model_content`: leave one of them out"
-        raise InputError(message)
+        raise errors.InputError(message)
     if model_path is None or _is_content(model_path):
         return _read_content(model_content if model_path is None else model_path)
     if hasattr(model_path, "read"):
@@ -108,7 +110,7 @@ def read(model_path: Path | Content | Model | None, model_content: Content | Non
         message = f"model_path is of type {type(model_path).__name__}, must be a path, a model's bytes, an open file or a Model"
         if hasattr(model_path, "model"):
             message += ", such as its .model; .clone() makes another interpreter"
-        raise InputTypeError(message)
+        raise errors.InputTypeError(message)
     return load_model(os.fsdecode(model_path), load=load)
 
 
@@ -135,7 +137,7 @@ def _read_file(file: Any) -> Any:
     content = file.read()
     if isinstance(content, str):
         message = "the file was opened as text, must be opened in binary mode: open(path, 'rb')"
-        raise InputTypeError(message)
+        raise errors.InputTypeError(message)
     return content
 
 
@@ -146,13 +148,13 @@ def _read_content(content: Any) -> Model:
         message = f"model_content is of type {type(content).__name__}, must be a model's bytes"
         if isinstance(content, (str, os.PathLike, Model)):
             message += "; a path or a Model comes first: Interpreter(it)"
-        raise InputTypeError(message)
+        raise errors.InputTypeError(message)
     if isinstance(content, np.ndarray) and content.dtype.itemsize != 1:
         message = f"the array is of {content.dtype}: a model's bytes are of uint8"
-        raise InputTypeError(message)
+        raise errors.InputTypeError(message)
     try:
         return read_model(content)
-    except ModelFormatError as error:
+    except errors.ModelFormatError as error:
         from minilite.format.origin import explained
 
         raise explained(error, content) from None
@@ -164,10 +166,10 @@ def checked_threads(num_threads: Any) -> int:
         return 1
     if not isinstance(num_threads, (int, np.integer)):
         message = f"type of num_threads should be int, got {type(num_threads).__name__}"
-        raise InputError(message)
+        raise errors.InputError(message)
     if num_threads < 1:
         message = f"num_threads should >= 1, got {num_threads}"
-        raise InputError(message)
+        raise errors.InputError(message)
     return min(int(num_threads), 256)
 
 
@@ -175,7 +177,7 @@ def checked_count(name: str, value: Any, least: int, unit: str) -> int:
     """A number of bytes or the like. Raises: InputError."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not least <= value < 2**62:
         message = f"{name} is {value!r}, must be a number of {unit}, {least} or more"
-        raise InputError(message)
+        raise errors.InputError(message)
     return int(value)
 
 
@@ -183,7 +185,7 @@ def check_delegates(delegates: Sequence[Any] | None) -> None:
     """Refuses any delegate. Raises: InputError."""
     if delegates:
         message = f"delegates are not supported, got {len(delegates)}: all nodes run without experimental_delegates"
-        raise InputError(message)
+        raise errors.InputError(message)
 
 
 def refuse_unknown(unknown: Iterable[str], constructor: Any) -> NoReturn:
@@ -198,7 +200,7 @@ def refuse_unknown(unknown: Iterable[str], constructor: Any) -> NoReturn:
     near = difflib.get_close_matches(name, known, 1, 0.5)
     behind = f"near it is {near[0]}" if near else f"there are {', '.join(known)}"
     message = f"Interpreter.__init__() got an unexpected keyword argument '{name}': {behind}"
-    raise InputTypeError(message)
+    raise errors.InputTypeError(message)
 
 
 def check_custom_ops(custom_ops: Any) -> dict[str, CustomOp]:
@@ -209,25 +211,25 @@ def check_custom_ops(custom_ops: Any) -> dict[str, CustomOp]:
 
     if not isinstance(custom_ops, Mapping):
         message = f"custom_ops is of type {type(custom_ops).__name__}, must map names of operators to functions"
-        raise InputError(message)
+        raise errors.InputError(message)
     for name, function in custom_ops.items():
         if not isinstance(name, str):
             message = f"custom_ops has the key {name!r}, must be the name of an operator"
-            raise InputError(message)
+            raise errors.InputError(message)
         if isinstance(function, UserKernel):
             continue
         for what, value in (("", function), (".shape", getattr(function, "shape", None))):
             if not callable(value) and not (what and value is None):
                 must = "function" if what else "function or a kernel"
                 message = f"custom_ops['{name}']{what} is of type {type(value).__name__}, must be a {must}"
-                raise InputError(message, op=name)
+                raise errors.InputError(message, op=name)
     return dict(custom_ops)
 
 
 def _one_of(name: str, value: Any, known: Sequence[str]) -> None:
     if value not in known:
         message = f"{name} is {value!r}, must be one of {', '.join(known)}"
-        raise InputError(message)
+        raise errors.InputError(message)
 
 
 def checked(custom_ops: Any, *said: Any) -> Options:

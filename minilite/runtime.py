@@ -6,14 +6,13 @@ from _thread import RLock  # threading takes long to import
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from minilite.compat import OpResolverType
-from minilite.errors import InputError, StateError
 from minilite.light import Later
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import NoReturn
 
-    from minilite import arguments, details, options
+    from minilite import arguments, details, errors, options
     from minilite._native import Plan, Shared, Usage
     from minilite.arguments import Dims, Shapes, TensorKey
     from minilite.details import Description, NodeDetails, TensorDetails
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     Shape = tuple[int, ...]
 else:
+    errors = Later("minilite.errors")
     arguments, details, options = map(Later, ("minilite.arguments", "minilite.details", "minilite.options"))
     programs, sessions = map(Later, ("minilite.engine.program", "minilite.engine.session"))
     targets = Later("minilite.engine.target")
@@ -89,7 +89,7 @@ class Runtime:
     def _begin(self, model: Model, wanted: options.Options) -> None:
         if not model.subgraphs:
             message = "No subgraph in the model."
-            raise InputError(message)
+            raise errors.InputError(message)
         self.model = model
         self._options = wanted
         self._program: Program | None = None
@@ -108,7 +108,7 @@ class Runtime:
         if session and session.ready:
             try:
                 memory = f", arena {session.state.usage().arena_bytes} bytes"
-            except StateError:
+            except errors.StateError:
                 memory = ", running"
         return f"<{type(self).__name__}: {len(graph.nodes)} nodes, {len(graph.tensors)} tensors{memory}>"
 
@@ -179,7 +179,7 @@ class Runtime:
         session = self._main
         if session is None or not session.ready:
             message = "Invoke called on model that is not ready: allocate_tensors() has to come first"
-            raise StateError(message)
+            raise errors.StateError(message)
         session.invoke_unchecked()
 
     def cancel(self) -> None:
@@ -215,24 +215,18 @@ class Runtime:
         session = self._main
         if session is None:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
-            raise StateError(message)
+            raise errors.StateError(message)
         session.set(number, value)
 
     def get_tensor(self, tensor_index: TensorKey, subgraph_index: int = 0) -> Array:
         """An owned copy of a tensor's values. Raises: InputError, StateError."""
-        number = tensor_index
-        if type(number) is not int:
-            number = arguments.tensor_number(self._subgraph(subgraph_index), number)
-        session = self._sessions.get(subgraph_index)
+        session = self._main if subgraph_index == 0 else self._sessions.get(subgraph_index)
+        if session is not None and type(tensor_index) is int:
+            return session.get(tensor_index)
+        number = arguments.tensor_number(self._subgraph(subgraph_index), tensor_index)
         if session is not None:
             return session.get(number)
-        tensor = targets.checked_tensor(self._subgraph(subgraph_index), number)
-        if tensor.data is None:
-            message = f"Tensor data is null. Run allocate_tensors() first: tensor '{tensor.name}' has no memory"
-            raise StateError(message, tensors=[tensor.name])
-        from minilite.format.values import constant_values
-
-        return constant_values(tensor)
+        return targets.early_values(self._subgraph(subgraph_index), number)
 
     def tensor(self, tensor_index: TensorKey) -> Callable[[], Array]:
         """A function that gives a live, writable view of a tensor's memory. While a view lives, memory does not move."""
@@ -250,7 +244,7 @@ class Runtime:
             index = arguments.subgraph_number(index)
         if not 0 <= index < len(subgraphs):
             message = f"Invalid subgraph index {index} exceeds max subgraph index {len(subgraphs) - 1}"
-            raise InputError(message)
+            raise errors.InputError(message)
         return subgraphs[index]
 
     def _details(self, index: int, subgraph: int = 0) -> TensorDetails:

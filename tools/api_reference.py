@@ -5,7 +5,6 @@ python -m tools.api_reference > /tmp/api.md && cp /tmp/api.md docs/api.md
 
 from __future__ import annotations
 
-import enum
 import inspect
 import re
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from minilite.format.builder import ModelBuilder, SubgraphBuilder
 from minilite.format.metadata import Metadata
 from minilite.inputs import Feed, Reading, load_input
 from minilite.interpreter import Delegate, InterpreterWithCustomOps, load_delegate
+from minilite.light import Enum, IntEnum
 from minilite.report.plan import ModelPlan
 
 HEAD = """# API
@@ -79,7 +79,7 @@ def _argument(parameter: inspect.Parameter) -> str:
     if parameter.default is parameter.empty:
         return f"{stars}{parameter.name}{kind}"
     given = parameter.default
-    default = f"{type(given).__name__}.{given.name}" if isinstance(given, enum.Enum) else repr(given)
+    default = f"{type(given).__name__}.{given.name}" if isinstance(given, (Enum, IntEnum)) else repr(given)
     return f"{parameter.name}{kind} = {default}"
 
 
@@ -105,7 +105,7 @@ def members(described: type) -> Iterator[tuple[str, Any]]:
 
 def _with_fields(kind: type) -> str:
     """A class that callers are given: its name, and its values or fields."""
-    if issubclass(kind, enum.Enum):
+    if issubclass(kind, (Enum, IntEnum)):
         return f"{kind.__name__}: " + ", ".join(kind.__members__)
     fields = getattr(kind, "_fields", None) or list(getattr(kind, "__dataclass_fields__", ()))
     return kind.__name__ + (": " + ", ".join(field for field in fields if not field.startswith("_")) if fields else "")

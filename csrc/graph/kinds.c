@@ -155,23 +155,35 @@ static part add_option(ml_kinds *k, const ml_file *file, const ml_schema_slot *s
     }
 }
 
+static part add_operands(ml_kinds *k, const ml_sorted *s, const int32_t *tensors, int32_t n,
+                         const ml_tensor_row *like) {
+    part p = GOES_ON;
+    for (int32_t i = 0; i < n && p == GOES_ON; i++) p = add_operand(k, s, tensors[i], like);
+    return p;
+}
+
+static part add_all_exact(ml_kinds *k, const ml_sorted *s, const int32_t *tensors, int32_t n) {
+    part p = GOES_ON;
+    for (int32_t i = 0; i < n && p == GOES_ON; i++) p = add_exact(k, s, tensors[i]);
+    return p;
+}
+
+/* Of intermediates nothing is asked about but their scales. */
 static part add_node(ml_kinds *k, const ml_sorted *s, const ml_node_row *n, int32_t traits) {
-    int32_t head[] = {n->op, n->version, n->n_inputs, n->n_outputs};
-    if (n->n_intermediates || n->custom_options.bytes) return ALONE;
+    int32_t head[] = {n->op, n->version, n->n_inputs, n->n_outputs, n->n_intermediates};
+    if (n->custom_options.bytes || (n->n_intermediates && !(traits & ML_TRAIT_SCALES)))
+        return ALONE;
     if (!add_bytes(k, head, sizeof head)) return NO_ROOM;
     const ml_tensor_row *like = n->n_outputs ? &s->rows->tensors[n->outputs[0]] : NULL;
-    part p = GOES_ON;
-    for (int32_t i = 0; i < n->n_inputs && p == GOES_ON; i++)
-        p = add_operand(k, s, n->inputs[i], like);
-    for (int32_t i = 0; i < n->n_outputs && p == GOES_ON; i++)
-        p = add_operand(k, s, n->outputs[i], like);
+    part p = add_operands(k, s, n->inputs, n->n_inputs, like);
+    if (p == GOES_ON) p = add_operands(k, s, n->outputs, n->n_outputs, like);
+    if (p == GOES_ON) p = add_operands(k, s, n->intermediates, n->n_intermediates, like);
     for (int32_t slot = 0; slot < n->n_options && p == GOES_ON; slot++)
         p = add_option(k, s->file, ml_schema_slot_at(n->options_table, slot), &n->options[slot]);
     bool exact = traits & ML_TRAIT_SCALES || (traits & ML_TRAIT_RATIO && !is_tame(s, n));
-    for (int32_t i = 0; exact && i < n->n_inputs && p == GOES_ON; i++)
-        p = add_exact(k, s, n->inputs[i]);
-    for (int32_t i = 0; exact && i < n->n_outputs && p == GOES_ON; i++)
-        p = add_exact(k, s, n->outputs[i]);
+    if (exact && p == GOES_ON) p = add_all_exact(k, s, n->inputs, n->n_inputs);
+    if (exact && p == GOES_ON) p = add_all_exact(k, s, n->outputs, n->n_outputs);
+    if (exact && p == GOES_ON) p = add_all_exact(k, s, n->intermediates, n->n_intermediates);
     return p;
 }
 

@@ -3,8 +3,13 @@
 from typing import TYPE_CHECKING, Any
 
 from minilite._native.graph import (
+    FOLDS,
+    FOLLOWS,
+    TRAITS,
+    Answer,
     Graph,
     KernelInfo,
+    Lowering,
     Store,
     choose_level,
     find_kernel,
@@ -15,9 +20,8 @@ from minilite._native.graph import (
     level_names,
     match_kernel,
     pack_params,
+    widening,
 )
-from minilite._native.hooks import Call
-from minilite._native.lowering import FOLDS, FOLLOWS, TRAITS, Answer, Lowering, widening
 from minilite._native.state import BindingRows, Place, Shared, State, Usage, binding_rows, debug_build, packed_dims
 from minilite._native.status import (
     BUSY,
@@ -33,6 +37,7 @@ from minilite._native.status import (
 )
 
 if TYPE_CHECKING:
+    from minilite._native.call import Call
     from minilite._native.memory import (
         MAX_BYTES,
         UNPLACED,
@@ -46,6 +51,7 @@ if TYPE_CHECKING:
     from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT, Arena, Planner
 else:
     _LATER = {
+        "call": ("Call",),
         "memory": ("MAX_BYTES", "UNPLACED", "Placement", "Refused", "memory_lower_bound", "plan_memory", "strategies"),
         "plan": ("Plan", "TensorState"),
         "planner": ("FOREVER", "PLACE_ARENA", "PLACE_NONE", "PLACE_PERSISTENT", "Arena", "Planner"),

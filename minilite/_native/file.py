@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minilite._core import ffi, lib
 from minilite._native.graph import Store
-from minilite.errors import ArenaError, ModelFormatError, coordinates
+from minilite.light import Later
+
+if TYPE_CHECKING:
+    from minilite._native import raised
+else:
+    raised = Later("minilite._native.raised")
 
 Array = Any
 Ints = tuple[int, ...]
@@ -66,23 +71,6 @@ def read_file(path: str | os.PathLike[str] | int) -> bytes:
         return file.read()
 
 
-def _refusal(status: int, error: Any, size: int) -> Exception:
-    """The exception that an ml_file_error stands for."""
-    text = ffi.string(error.text).decode(errors="replace")
-    if status != lib.ML_GRAPH_ERROR:
-        return ArenaError(text)
-    if error.reach > size:
-        text += f"; the file ends at byte {size}, its tables reach to byte {error.reach}: truncated?"
-    subgraph, node, tensor = error.subgraph, error.node, error.tensor
-    if subgraph < 0:
-        return ModelFormatError(text)
-    if node >= 0:
-        op = " ".join(ffi.string(error.op).decode(errors="replace").split())[:80]
-        return ModelFormatError(f"{coordinates(subgraph, node, op)}: {text}", subgraph=subgraph, node=node, op=op)
-    where = f"subgraph {subgraph}, tensor {tensor}" if tensor >= 0 else f"subgraph {subgraph}"
-    return ModelFormatError(f"{where}: {text}", subgraph=subgraph)
-
-
 class File:
     """A verified file. `data` are its bytes, `rows` the ml_file, for those who read rows without making objects.
 
@@ -111,7 +99,7 @@ class File:
         self._pointer = ffi.from_buffer("uint8_t[]", data)
         out, error = ffi.new("ml_file **"), ffi.new("ml_file_error *")
         if status := lib.ml_file_new(self._pointer, len(data), out, error):
-            raise _refusal(status, error, len(data))
+            raise raised.exception_of_file(status, error, len(data))
         self.rows: Any = ffi.gc(out[0], lib.ml_file_free)
         at, size, *counts = _FILE.unpack(ffi.buffer(self.rows))
         self._description = at, size
@@ -179,7 +167,7 @@ class File:
         """The values of a table's slots, 16 bytes each. Raises: ModelFormatError."""
         values, error = ffi.new("ml_slot_value[]", slots), ffi.new("ml_file_error *")
         if status := lib.ml_file_read_table(self._pointer, len(self.data), table, at, values, error):
-            raise _refusal(status, error, len(self.data))
+            raise raised.exception_of_file(status, error, len(self.data))
         return bytes(ffi.buffer(values))
 
 

@@ -7,17 +7,20 @@ from _thread import get_ident  # threading takes long to import
 from typing import TYPE_CHECKING, Any
 
 from minilite._core import ffi, lib
+from minilite._native.hooks import HOOKS
 from minilite._native.status import BUSY, MAX_RANK, STORAGES, fresh_error, raise_error
-from minilite.errors import ArenaError, StateError
-from minilite.light import NamedTuple
+from minilite.light import Later, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import TypeAlias
 
+    from minilite import errors
     from minilite._native.graph import Graph
     from minilite._native.hooks import Hooks
     from minilite._native.plan import Plan
+else:
+    errors = Later("minilite.errors")
 
 Array = Any
 Shape = tuple[int, ...]
@@ -112,7 +115,7 @@ class Shared:
         pointer = lib.ml_interpreter_new(resources, subgraphs, max_bytes, max_iterations)
         if not pointer:
             message = f"no memory for {resources} resources"
-            raise ArenaError(message)
+            raise errors.ArenaError(message)
         self.pointer: Any = ffi.gc(pointer, lib.ml_interpreter_free)
         self._resources, self._subgraphs = resources, subgraphs
         self.sequence: Any = lib.ml_interpreter_sequence(self.pointer)
@@ -124,7 +127,7 @@ class Shared:
     def reset_resources(self) -> None:
         """Forgets resource variables and what CALL_ONCE has run. Raises: StateError."""
         if lib.ml_interpreter_reset_resources(self.pointer):
-            raise StateError(BUSY)
+            raise errors.StateError(BUSY)
 
     def kept(self) -> Kept:
         """What it keeps from run to run. Raises: StateError."""
@@ -158,15 +161,12 @@ class Shared:
 
     def _served(self, status: int) -> None:
         if status == lib.ML_BUSY:
-            raise StateError(BUSY)
+            raise errors.StateError(BUSY)
 
     def set_threads(self, threads: int) -> None:
         """How many threads runs may use, the caller's included. Raises: StateError."""
         if lib.ml_interpreter_set_threads(self.pointer, threads):
-            raise StateError(BUSY)
-
-
-_HOOKS = ffi.new("ml_hooks *", {"eval": lib.ml_hook_eval, "shape": lib.ml_hook_shape, "poll": lib.ml_hook_poll})[0]
+            raise errors.StateError(BUSY)
 
 
 class State:
@@ -179,7 +179,7 @@ class State:
         self._hooks = hooks
         self._handle = ffi.new_handle(hooks)
         out = ffi.new("ml_state **")
-        hooks_table = ffi.new("ml_hooks *", _HOOKS)
+        hooks_table = ffi.new("ml_hooks *", HOOKS)
         hooks_table.owner = self._handle
         error = fresh_error()
         if lib.ml_state_new(
@@ -192,7 +192,7 @@ class State:
     def _fail(self, status: int, error: Any) -> None:
         """Raises what a call left: the exception of a hook it called, else the error's class. The error is the call's own."""
         if status == lib.ML_BUSY:
-            raise StateError(BUSY)
+            raise errors.StateError(BUSY)
         exception = self._hooks.exceptions.pop(get_ident(), None)
         if exception is not None:
             try:
@@ -318,14 +318,14 @@ class State:
         """The bytes it takes now. Raises: StateError."""
         u = ffi.new("ml_usage *")
         if lib.ml_state_get_usage(self.pointer, u):
-            raise StateError(BUSY)
+            raise errors.StateError(BUSY)
         return Usage(**{name: type(default)(getattr(u, name)) for name, default in Usage._field_defaults.items()})
 
     def counters(self) -> dict[str, int]:
         """What was counted since the interpreter was made. Raises: StateError."""
         c = ffi.new("ml_counters *")
         if lib.ml_state_get_counters(self.pointer, c):
-            raise StateError(BUSY)
+            raise errors.StateError(BUSY)
         return {name: int(getattr(c, name)) for name in _COUNTERS}
 
     # Values -----------------------------------------------------------------------------------------------------------
@@ -360,7 +360,7 @@ class State:
         data = ffi.from_buffer(target, require_writable=True) if place.bytes else ffi.NULL
         status = lib.ml_state_read(self.pointer, tensor, place.generation, data, place.bytes)
         if status == lib.ML_BUSY:
-            raise StateError(BUSY)
+            raise errors.StateError(BUSY)
         return not status
 
     def write(self, tensor: int, place: Place, source: Array) -> bool:
@@ -368,7 +368,7 @@ class State:
         data = ffi.from_buffer(source) if place.bytes else ffi.NULL
         status = lib.ml_state_write(self.pointer, tensor, place.generation, data, place.bytes)
         if status == lib.ML_BUSY:
-            raise StateError(BUSY)
+            raise errors.StateError(BUSY)
         return not status
 
     def write_heap(self, tensor: int, place: Place, value: Array) -> bool:

@@ -10,22 +10,24 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from minilite import _native
-from minilite.engine.operands import Operands
-from minilite.errors import UnsupportedOpError, coordinates
+from minilite.format.dtypes import TensorType
 from minilite.format.rows import operator_name
 from minilite.light import Later, NamedTuple
 from minilite.ops import find_operator
+from minilite.ops_shared.operator import OpNode
 from minilite.ops_shared.types import ABSENT, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from minilite import errors
     from minilite._native.file import File
     from minilite.engine import python_nodes, refusals
     from minilite.engine.user_kernels import UserKernel
-    from minilite.format.model import Model, Node, Tensor
-    from minilite.ops_shared.operator import Operator, OpNode
+    from minilite.format.model import Array, Model, Node, Tensor
+    from minilite.ops_shared.operator import Operator
 else:  # what nodes in Python and refused ones need
+    errors = Later("minilite.errors")
     python_nodes, refusals = Later("minilite.engine.python_nodes"), Later("minilite.engine.refusals")
 
 _OFFLINE = "OfflineMemoryAllocation"
@@ -36,6 +38,71 @@ _answers: dict[tuple[bytes, bool], _native.Answer] = {}
 
 Kinds = tuple[tuple[int, ...], tuple[int, ...]]
 """The types of inputs and of outputs, by code; -1 = absent."""
+
+
+class Operands:
+    """Makes nodes with their tensors, where one is looked at."""
+
+    def __init__(self, model: Model, lowering: _native.Lowering) -> None:
+        self.model = model
+        self.lowering = lowering
+        self.resources: dict[tuple[str, str], int] = {}
+        """The numbers of the model's resource variables by (container, shared name)."""
+        self._folded: dict[tuple[int, int], Tensor] = {}
+        self._options: dict[tuple[int, int], Mapping[str, Any]] = {}
+
+    def tensor(self, subgraph: int, number: int) -> Tensor:
+        """A tensor as lowering leaves it."""
+        tensor = self._folded.get((subgraph, number)) or self.model.subgraphs[subgraph].tensors[number]
+        definition = self.lowering.tensor(subgraph, number)
+        code = definition.type
+        if definition.data and tensor.data is None:  # C has widened it
+            value = self.lowering.widened(subgraph, number)
+            shape = value.shape
+            tensor = self._folded[subgraph, number] = tensor._replace(data=value, shape=shape)
+        return tensor if tensor.type == code else tensor._replace(type=TensorType(code))
+
+    def fold(self, subgraph: int, number: int, value: Array) -> None:
+        """Makes a tensor a constant."""
+        tensor = self.model.subgraphs[subgraph].tensors[number]
+        self._folded[subgraph, number] = tensor._replace(data=value, shape=value.shape, sparsity=None)
+        self.lowering.set_constant(subgraph, number, value)
+
+    def densify(self, node: OpNode) -> OpNode:
+        """The node with its sparse constants made dense, for all who read them. Raises: UnsupportedOpError."""
+        from minilite.ops_shared.sparse import dense_values  # few models have any
+
+        for number in self.model.subgraphs[node.subgraph].nodes[node.index].inputs:
+            tensor = self.tensor(node.subgraph, number) if number >= 0 else None
+            if tensor is not None and tensor.sparsity is not None:
+                self.fold(node.subgraph, number, dense_values(node, tensor))
+        return self.node(node.subgraph, node.index)
+
+    def node(self, subgraph: int, number: int) -> OpNode:
+        """A node with its tensors."""
+        node = self.model.subgraphs[subgraph].nodes[number]
+        return OpNode(
+            subgraph,
+            number,
+            node.op,
+            node.version,
+            tuple([self.tensor(subgraph, i) if i >= 0 else None for i in node.inputs]),
+            tuple([self.tensor(subgraph, i) for i in node.outputs if i >= 0]),
+            self._options.get((subgraph, number), node.options),
+            node.custom_options,
+            self.resources,
+            tuple([self.tensor(subgraph, i) if i >= 0 else None for i in node.intermediates]),
+            self.model.subgraphs,
+        )
+
+    def decoded(self, subgraph: int, number: int, decode: Callable[[bytes], Mapping[str, Any]]) -> OpNode:
+        """The node of a custom operator that is built in, from now on with its options. Raises: UnsupportedOpError."""
+        node = self.node(subgraph, number)
+        try:
+            self._options[subgraph, number] = decode(bytes(node.custom_options))
+        except ValueError as error:
+            raise node.refuse(str(error)) from None
+        return self.node(subgraph, number)
 
 
 class Function(NamedTuple):
@@ -144,7 +211,7 @@ class _Lowering:
                         self.keep(key, subgraph, node, answer)
                 elif answer.python:
                     self.reference_of(self.model.subgraphs[subgraph].nodes[node].op, number)
-            except UnsupportedOpError:
+            except errors.UnsupportedOpError:
                 refused.add(number)
             answers.append(answer)
         if refused or self.lowering.too_many_dimensions:
@@ -162,16 +229,16 @@ class _Lowering:
                 _answers.clear()
             _answers[key, self.reference] = answer
 
-    def refusals(self, kinds: set[int]) -> list[UnsupportedOpError]:
+    def refusals(self, kinds: set[int]) -> list[errors.UnsupportedOpError]:
         """Every node of these kinds refused by itself, and every tensor that is."""
-        found: list[UnsupportedOpError] = []
+        found: list[errors.UnsupportedOpError] = []
         for subgraph in self.model.subgraphs:
             for number in range(len(subgraph.nodes)):
                 kind = self.lowering.kind_of(subgraph.index, number)
                 try:
                     if kind in kinds:
                         self.answer(subgraph.index, number, kind, alone=True)
-                except UnsupportedOpError as refusal:
+                except errors.UnsupportedOpError as refusal:
                     found.append(refusal)
             if self.lowering.too_many_dimensions:
                 deep = (tensor for tensor in subgraph.tensors if len(tensor.shape) > _native.MAX_RANK)
@@ -302,4 +369,4 @@ def node_label(model: Model, subgraph: int, index: int) -> tuple[str, str]:
     return node.op, found.tensors[node.outputs[0]].name if node.outputs and node.outputs[0] >= 0 else ""
 
 
-__all__ = ["Lowered", "coordinates", "lower", "node_label"]
+__all__ = ["Lowered", "lower", "node_label"]

@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from minilite import _native
 from minilite.engine.lower import lower, node_label
-from minilite.errors import MiniliteError, UnsupportedOpError
 from minilite.format.dtypes import TensorType, element_bits
 from minilite.light import Later, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from minilite import errors
     from minilite.engine import python_nodes
     from minilite.engine.lower import Handlers, Lowered
     from minilite.format.model import Model
 
     Shape = tuple[int, ...]
 else:
+    errors = Later("minilite.errors")
     python_nodes = Later("minilite.engine.python_nodes")
 
 
@@ -38,11 +39,11 @@ class ModelNames(NamedTuple):
         """The name of a tensor."""
         return self.model.subgraphs[subgraph].tensors[tensor].name
 
-    def gathered(self, refusals: Sequence[MiniliteError]) -> MiniliteError:
+    def gathered(self, refusals: Sequence[errors.MiniliteError]) -> errors.MiniliteError:
         """One error for the refusals of several nodes."""
         from minilite.engine.refusals import gathered
 
-        found = [refusal for refusal in refusals if isinstance(refusal, UnsupportedOpError)]
+        found = [refusal for refusal in refusals if isinstance(refusal, errors.UnsupportedOpError)]
         return gathered(found) if found else refusals[0]
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from minilite._native import OPTIONS, packed_dims
 from minilite.engine.program import new_state
 from minilite.engine.target import MOVES, UNBOUND, Target, bound, checked_tensor, decoded_values, target_at
-from minilite.errors import ArenaError, StateError
 from minilite.format.dtypes import TensorType
 from minilite.format.values import ENCODED, constant_values
 from minilite.light import Later
@@ -20,6 +19,7 @@ from minilite.light import Later
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from minilite import errors
     from minilite._native import Plan, Shared, State
     from minilite.engine import binding, misfit
     from minilite.engine.program import Program
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     _Small = dict[int, tuple[Array, Any, Any, Shape]]
     """By tensor whose copies are made under the GIL: an array over its memory, the memory itself, dtype and shape."""
 else:
+    errors = Later("minilite.errors")
     binding, misfit = Later("minilite.engine.binding"), Later("minilite.engine.misfit")
 
 _ndarray = np.ndarray
@@ -118,7 +119,7 @@ class Session:
             self.ready = False
         elif answer < -1:
             message = "no memory for the shapes asked for"
-            raise ArenaError(message)
+            raise errors.ArenaError(message)
         return answer > 0
 
     def resize(self, index: int, shape: Shape) -> None:
@@ -168,7 +169,7 @@ class Session:
         try:
             self.state.check(failed)
         except Exception as error:
-            if not isinstance(error, StateError):
+            if not isinstance(error, errors.StateError):
                 self._bound_asked, self.ready = self._bound, self._allocated
             raise
 
@@ -182,7 +183,7 @@ class Session:
         """Runs the plan in force: one call into C."""
         if not self.ready:
             message = "Invoke called on model that is not ready: allocate_tensors() has to come first"
-            raise StateError(message)
+            raise errors.StateError(message)
         self.invoke_unchecked()
 
     # Memory -----------------------------------------------------------------------------------------------------------
@@ -290,14 +291,14 @@ class Session:
 
     def get(self, index: int, into: Array | None = None) -> Array:
         """A copy of a tensor's values, in `into` where that fits. Raises: InputError, StateError."""
-        generation, _, small = self._known if self._known[0] == self._generations[0] else self._know()
-        known = small.get(index)
-        if known is not None and into is None and self.ready:
-            sequence = self._sequence[0]
-            if not sequence & 1 and self._generations[0] == generation:
-                copy: Array = known[0].copy()
-                if self._sequence[0] == sequence:
-                    return copy
+        sequence, known = self._sequence[0], self._known  # what lies where is looked up behind the sequence
+        if known[0] != self._generations[0]:
+            known = self._know()
+        small = known[2].get(index)
+        if small is not None and into is None and self.ready and not sequence & 1:
+            copy: Array = small[0].copy()
+            if self._sequence[0] == sequence:
+                return copy
         for _ in range(_TRIES):
             target = self._target(index)
             if index not in self._kept and self._written.get(index) != self._sequence[0]:
@@ -313,7 +314,7 @@ class Session:
                 if self.state.read(index, place, array):
                     return array
             self._forget_target(index)
-        raise StateError(MOVES, tensors=[self.tensor(index).name])
+        raise errors.StateError(MOVES, tensors=[self.tensor(index).name])
 
     def _check_whole(self, index: int) -> None:
         """Refuses tensors whose bytes have become another's. Raises: StateError."""
@@ -325,20 +326,20 @@ class Session:
         """Copies values into a tensor. Raises: InputError, StateError."""
         if not self.ready:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
-            raise StateError(message, tensors=[self.tensor(index).name])
-        generation, _, small = self._known if self._known[0] == self._generations[0] else self._know()
-        known = small.get(index)
-        if known is not None and type(value) is _ndarray:
-            _, memory, dtype, shape = known
+            raise errors.StateError(message, tensors=[self.tensor(index).name])
+        sequence, known = self._sequence[0], self._known
+        if known[0] != self._generations[0]:
+            known = self._know()
+        small = known[2].get(index)
+        if small is not None and type(value) is _ndarray and not sequence & 1:
+            _, memory, dtype, shape = small
             if value.dtype is dtype and value.shape == shape:
-                sequence = self._sequence[0]
-                if not sequence & 1 and self._generations[0] == generation:
-                    try:
-                        memory[:] = value
-                    except ValueError:  # it is not contiguous
-                        sequence = 0
-                    if self._sequence[0] == sequence:
-                        return
+                try:
+                    memory[:] = value
+                except ValueError:  # it is not contiguous
+                    sequence = 0
+                if self._sequence[0] == sequence:
+                    return
         for _ in range(_TRIES):
             target = self._target(index)
             plain = type(value) is np.ndarray and target.encoded is None
@@ -354,7 +355,7 @@ class Session:
                 self._written[index] = self._sequence[0]
                 return
             self._forget_target(index)
-        raise StateError(MOVES, tensors=[self.tensor(index).name])
+        raise errors.StateError(MOVES, tensors=[self.tensor(index).name])
 
     def view(self, index: int) -> Callable[[], Array]:
         """A function that gives a live view of a tensor; while an array of it lives, memory does not move.

@@ -5,21 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minilite._native import binding_rows
-from minilite.errors import InputError, KernelError, StateError
 from minilite.format.dtypes import TensorType
-from minilite.format.values import ENCODED, array_type, decoded
+from minilite.format.values import ENCODED, array_type, constant_values, decoded
 from minilite.light import Later, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from minilite import errors
     from minilite._native import BindingRows, Place
     from minilite.engine import misfit
     from minilite.format.model import Array, Subgraph, Tensor
 
     Shape = tuple[int, ...]
 else:  # what refusals need
-    misfit = Later("minilite.engine.misfit")
+    errors, misfit = Later("minilite.errors"), Later("minilite.engine.misfit")
+
 MOVES = "the tensor moves all the time: other threads resize or trim this interpreter"
 """What is said of a copy that was never made where its tensor lay."""
 
@@ -29,8 +30,17 @@ def checked_tensor(subgraph: Subgraph, index: int) -> Tensor:
     tensors = subgraph.tensors
     if not 0 <= index < len(tensors):
         message = f"Invalid tensor index {index} exceeds max tensor index {len(tensors) - 1}"
-        raise InputError(message)
+        raise errors.InputError(message)
     return tensors[index]
+
+
+def early_values(subgraph: Subgraph, index: int) -> Array:
+    """A copy of a constant's values, before anything is allocated. Raises: InputError, StateError for what is computed."""
+    tensor = checked_tensor(subgraph, index)
+    if tensor.data is None:
+        message = f"Tensor data is null. Run allocate_tensors() first: tensor {index} ('{tensor.name}') has no memory"
+        raise errors.StateError(message, tensors=[tensor.name])
+    return constant_values(tensor)
 
 
 class Target(NamedTuple):
@@ -85,10 +95,10 @@ def target_at(tensor: Tensor, place: Place | None, bound: Array | None) -> Targe
         message = (
             f"Tensor data is null. Run allocate_tensors() first: tensor {tensor.index} ('{tensor.name}') has no memory"
         )
-        raise StateError(message, tensors=[tensor.name])
+        raise errors.StateError(message, tensors=[tensor.name])
     if tensor.type == TensorType.VARIANT:
         message = f"tensor {tensor.index} ('{tensor.name}') is {tensor.type.name}: it cannot be read as an array"
-        raise InputError(message, tensors=[tensor.name])
+        raise errors.InputError(message, tensors=[tensor.name])
     kind, shape, sparse = TensorType(place.type), place.shape, tensor.sparsity is not None
     dtype = array_type(kind)
     if sparse:
@@ -103,9 +113,9 @@ def decoded_values(tensor: Tensor, raw: Array, target: Target) -> Array:
     """The values in the bytes of an encoded target. Raises: StateError, KernelError."""
     if target.encoded == TensorType.STRING and not target.place.address:
         message = f"tensor {tensor.index} ('{tensor.name}') has no value yet: invoke() computes it"
-        raise StateError(message, tensors=[tensor.name])
+        raise errors.StateError(message, tensors=[tensor.name])
     try:
         return decoded(raw, TensorType(target.place.type), target.shape)
     except ValueError as error:  # what a run that failed half-way left
         message = f"tensor {tensor.index} ('{tensor.name}'): {error}"
-        raise KernelError(message, tensors=[tensor.name]) from None
+        raise errors.KernelError(message, tensors=[tensor.name]) from None

@@ -23,13 +23,13 @@ import numpy as np
 from minilite.format._encode import as_array, encode, type_of
 from minilite.format._model_tree import model_tree, operator_code
 from minilite.format._spec import default_options, options_table
-from minilite.format._tables import Tables
 from minilite.format._writer import check_fields, write_tree
 from minilite.format.dtypes import TensorType
 from minilite.format.metadata import Metadata
 from minilite.format.model import Model, Node, Signature, Subgraph, Tensor
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 from minilite.format.reader import read_model
+from minilite.format.rows import Tables
 from minilite.format.strings import as_strings, encode_strings
 
 if TYPE_CHECKING:

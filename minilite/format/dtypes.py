@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import enum
 from typing import Any
 
 import numpy as np
 
+from minilite.light import IntEnum
 
-class TensorType(enum.IntEnum):
+
+class TensorType(IntEnum):
     """An element type, with the code the file format (and the C core) gives it."""
 
     FLOAT32 = 0

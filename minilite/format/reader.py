@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from minilite._native.file import File, map_file, read_file
-from minilite.errors import ModelFormatError, ModelNotFoundError
 from minilite.format import _schema
 from minilite.format.rows import model_of
+from minilite.light import Later
 
 if TYPE_CHECKING:
     import mmap
 
+    from minilite import errors
     from minilite.format.model import Model
+else:
+    errors = Later("minilite.errors")
 
 
 def load_model(
@@ -40,15 +43,15 @@ def load_model(
     except (OSError, ValueError) as error:
         if size is not None:  # they may be a whole file, which nobody wants to see
             message = f"{size} bytes came for a path: no file is called so, nor are they a model: b'TFL3' at byte 4"
-            raise ModelNotFoundError(message) from None
+            raise errors.ModelNotFoundError(message) from None
         reason = getattr(error, "strerror", None) or str(error)
         from minilite.format.origin import why_not_opened
 
         message = f"Could not open {name!r}: {reason.lower()}{why_not_opened(name, '.tflite')}"
-        raise ModelNotFoundError(message) from error
+        raise errors.ModelNotFoundError(message) from error
     try:
         return _read(data)
-    except ModelFormatError as error:
+    except errors.ModelFormatError as error:
         from minilite.format.origin import explained
 
         raise explained(error, data, name) from None
@@ -83,8 +86,8 @@ def _check_header(data: memoryview | bytes) -> None:
     """Refuse bytes that do not begin as a .tflite file does."""
     if len(data) < 8:
         message = f"the model has {len(data)} bytes, too few for a .tflite file" if len(data) else "the model is empty"
-        raise ModelFormatError(message)
+        raise errors.ModelFormatError(message)
     identifier = bytes(data[4:8])
     if identifier != _schema.IDENTIFIER:
         message = f"file identifier at byte 4 is {identifier!r}, a .tflite file has {_schema.IDENTIFIER!r}"
-        raise ModelFormatError(message)
+        raise errors.ModelFormatError(message)

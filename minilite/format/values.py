@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minilite.errors import ModelFormatError
 from minilite.format.dtypes import PACKED, TensorType, element_bits, numpy_type
+from minilite.light import Later
 
 if TYPE_CHECKING:
+    from minilite import errors
     from minilite.format.model import Array, Tensor
+else:
+    errors = Later("minilite.errors")
 
 ENCODED = PACKED | {TensorType.STRING}
 """The types whose arrays are not their tensors' bytes."""
@@ -41,7 +44,7 @@ def constant_values(tensor: Tensor) -> Array:
         return decoded(tensor.data, tensor.type, tensor.shape)
     except ValueError as error:
         message = f"tensor {tensor.index} ('{tensor.name}'), a constant: {error}"
-        raise ModelFormatError(message, tensors=[tensor.name]) from None
+        raise errors.ModelFormatError(message, tensors=[tensor.name]) from None
 
 
 def integer_limits(kind: TensorType) -> tuple[int, int]:

@@ -20,8 +20,8 @@ def find_operator(name: str) -> Operator | None:
     """The row of an operator, None where there is none. One that _families.py lacks is looked for in all families."""
     from minilite.ops._families import FAMILIES
 
-    found = FAMILIES.get(name)
-    return operators().get(name) if found is None else family(found).get(name)
+    _, found, behind = FAMILIES.partition(f"\n{name} ")
+    return family(behind[: behind.index("\n")]).get(name) if found else operators().get(name)
 
 
 @functools.cache

@@ -1,201 +1,202 @@
 """Which module has which operators. Printed from their rows by `python -m minilite.ops`: do not edit."""
 
-FAMILIES: dict[str, str] = {
-    "ABS": "unary",
-    "ADD": "arithmetic",
-    "ADD_N": "add_n",
-    "ARG_MAX": "arg",
-    "ARG_MIN": "arg",
-    "ASSIGN_VARIABLE": "variable",
-    "ATAN2": "power",
-    "AVERAGE_POOL_2D": "pooling",
-    "AudioSpectrogram": "audio",
-    "BATCH_MATMUL": "batch_matmul",
-    "BATCH_TO_SPACE_ND": "blocks",
-    "BIDIRECTIONAL_SEQUENCE_LSTM": "lstm",
-    "BIDIRECTIONAL_SEQUENCE_RNN": "rnn",
-    "BITCAST": "bitcast",
-    "BITWISE_XOR": "logical",
-    "BROADCAST_ARGS": "broadcast_args",
-    "BROADCAST_TO": "tile",
-    "BUCKETIZE": "bucketize",
-    "CALL_ONCE": "control_flow",
-    "CAST": "cast",
-    "CEIL": "unary",
-    "COMPLEX_ABS": "complex",
-    "CONCATENATION": "join",
-    "CONV_2D": "conv",
-    "CONV_3D": "conv_3d",
-    "CONV_3D_TRANSPOSE": "conv_3d",
-    "COS": "unary",
-    "CUMSUM": "cumsum",
-    "Convolution2DTransposeBias": "transpose_conv",
-    "DENSIFY": "quantize",
-    "DEPTHWISE_CONV_2D": "depthwise_conv",
-    "DEPTH_TO_SPACE": "blocks",
-    "DEQUANTIZE": "quantize",
-    "DILATE": "dilate",
-    "DIV": "division",
-    "DYNAMIC_UPDATE_SLICE": "scatter",
-    "ELU": "activation",
-    "EMBEDDING_LOOKUP": "embedding",
-    "EMBEDDING_LOOKUP_SPARSE": "embedding",
-    "EQUAL": "comparison",
-    "EXP": "unary",
-    "EXPAND_DIMS": "reshape",
-    "FAKE_QUANT": "fake_quant",
-    "FILL": "fill",
-    "FLOOR": "unary",
-    "FLOOR_DIV": "division",
-    "FLOOR_MOD": "division",
-    "FULLY_CONNECTED": "fully_connected",
-    "GATHER": "gather",
-    "GATHER_ND": "gather",
-    "GELU": "activation",
-    "GREATER": "comparison",
-    "GREATER_EQUAL": "comparison",
-    "HARD_SWISH": "activation",
-    "HASHTABLE": "hashtable",
-    "HASHTABLE_FIND": "hashtable",
-    "HASHTABLE_IMPORT": "hashtable",
-    "HASHTABLE_LOOKUP": "embedding",
-    "HASHTABLE_SIZE": "hashtable",
-    "IF": "control_flow",
-    "IMAG": "complex",
-    "L2_NORMALIZATION": "normalization",
-    "L2_POOL_2D": "pooling",
-    "LEAKY_RELU": "activation",
-    "LESS": "comparison",
-    "LESS_EQUAL": "comparison",
-    "LOCAL_RESPONSE_NORMALIZATION": "normalization",
-    "LOG": "unary",
-    "LOGICAL_AND": "logical",
-    "LOGICAL_NOT": "logical",
-    "LOGICAL_OR": "logical",
-    "LOGISTIC": "activation",
-    "LOG_SOFTMAX": "softmax",
-    "LSH_PROJECTION": "lsh_projection",
-    "LSTM": "lstm",
-    "Landmarks2TransformMatrix": "landmarks",
-    "MATRIX_DIAG": "diagonal",
-    "MATRIX_SET_DIAG": "diagonal",
-    "MAXIMUM": "extrema",
-    "MAX_POOL_2D": "pooling",
-    "MEAN": "reduction",
-    "MINIMUM": "extrema",
-    "MIRROR_PAD": "pad",
-    "MUL": "arithmetic",
-    "MULTINOMIAL": "random",
-    "MaxPoolingWithArgmax2D": "argmax_pooling",
-    "MaxUnpooling2D": "argmax_pooling",
-    "Mfcc": "audio",
-    "NEG": "unary",
-    "NON_MAX_SUPPRESSION_V4": "non_max_suppression",
-    "NON_MAX_SUPPRESSION_V5": "non_max_suppression",
-    "NOT_EQUAL": "comparison",
-    "NumericVerify": "numeric_verify",
-    "ONE_HOT": "one_hot",
-    "PACK": "join",
-    "PAD": "pad",
-    "PADV2": "pad",
-    "POW": "power",
-    "PRELU": "prelu",
-    "QUANTIZE": "quantize",
-    "RANDOM_STANDARD_NORMAL": "random",
-    "RANDOM_UNIFORM": "random",
-    "RANGE": "fill",
-    "RANK": "reshape",
-    "READ_VARIABLE": "variable",
-    "REAL": "complex",
-    "REDUCE_ALL": "reduction",
-    "REDUCE_ANY": "reduction",
-    "REDUCE_MAX": "reduction",
-    "REDUCE_MIN": "reduction",
-    "REDUCE_PROD": "reduction",
-    "REDUCE_WINDOW": "reduce_window",
-    "RELU": "activation",
-    "RELU6": "activation",
-    "RELU_0_TO_1": "activation",
-    "RELU_N1_TO_1": "activation",
-    "RESHAPE": "reshape",
-    "RESIZE_BILINEAR": "resize",
-    "RESIZE_NEAREST_NEIGHBOR": "resize",
-    "REVERSE_SEQUENCE": "reverse_sequence",
-    "REVERSE_V2": "slice",
-    "RFFT2D": "fourier",
-    "RIGHT_SHIFT": "logical",
-    "RNN": "rnn",
-    "ROUND": "unary",
-    "RSQRT": "unary",
-    "SCATTER_ND": "scatter",
-    "SEGMENT_SUM": "segment",
-    "SELECT": "select",
-    "SELECT_V2": "select",
-    "SHAPE": "reshape",
-    "SIGN": "unary",
-    "SIN": "unary",
-    "SKIP_GRAM": "skip_gram",
-    "SLICE": "slice",
-    "SOFTMAX": "softmax",
-    "SPACE_TO_BATCH_ND": "blocks",
-    "SPACE_TO_DEPTH": "blocks",
-    "SPARSE_TO_DENSE": "scatter",
-    "SPLIT": "split",
-    "SPLIT_V": "split",
-    "SQRT": "unary",
-    "SQUARE": "unary",
-    "SQUARED_DIFFERENCE": "arithmetic",
-    "SQUEEZE": "reshape",
-    "STABLEHLO_ADD": "stablehlo",
-    "STABLEHLO_AND": "stablehlo",
-    "STABLEHLO_CASE": "control_flow",
-    "STABLEHLO_COMPOSITE": "control_flow",
-    "STABLEHLO_GATHER": "stablehlo_move",
-    "STABLEHLO_MAXIMUM": "stablehlo",
-    "STABLEHLO_MINIMUM": "stablehlo",
-    "STABLEHLO_MULTIPLY": "stablehlo",
-    "STABLEHLO_PAD": "stablehlo_move",
-    "STABLEHLO_REDUCE_WINDOW": "reduce_window",
-    "STABLEHLO_RNG_BIT_GENERATOR": "random",
-    "STABLEHLO_SCATTER": "stablehlo_move",
-    "STABLEHLO_SHIFT_LEFT": "stablehlo",
-    "STRIDED_SLICE": "slice",
-    "SUB": "arithmetic",
-    "SUM": "reduction",
-    "SVDF": "svdf",
-    "SignalDelay": "stream",
-    "SignalEnergy": "signal",
-    "SignalFftAutoScale": "signal",
-    "SignalFilterBank": "filter_bank",
-    "SignalFilterBankLog": "filter_bank",
-    "SignalFilterBankSpectralSubtraction": "filter_bank",
-    "SignalFilterBankSquareRoot": "filter_bank",
-    "SignalFramer": "stream",
-    "SignalIrfft": "signal",
-    "SignalOverlapAdd": "stream",
-    "SignalPCAN": "filter_bank",
-    "SignalRfft": "signal",
-    "SignalStacker": "stream",
-    "SignalWindow": "signal",
-    "TANH": "activation",
-    "TFLite_Detection_PostProcess": "detection_postprocess",
-    "TILE": "tile",
-    "TOPK_V2": "topk",
-    "TRANSPOSE": "transpose",
-    "TRANSPOSE_CONV": "transpose_conv",
-    "TransformLandmarks": "landmarks",
-    "TransformTensorBilinear": "landmarks",
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": "lstm",
-    "UNIDIRECTIONAL_SEQUENCE_RNN": "rnn",
-    "UNIQUE": "unique",
-    "UNPACK": "split",
-    "UNSORTED_SEGMENT_MAX": "segment",
-    "UNSORTED_SEGMENT_MIN": "segment",
-    "UNSORTED_SEGMENT_PROD": "segment",
-    "UNSORTED_SEGMENT_SUM": "segment",
-    "VAR_HANDLE": "variable",
-    "WHERE": "where",
-    "WHILE": "control_flow",
-    "ZEROS_LIKE": "fill",
-    "aeq.hadamard_rotation": "hadamard",
-}
+FAMILIES = """
+ABS unary
+ADD arithmetic
+ADD_N add_n
+ARG_MAX arg
+ARG_MIN arg
+ASSIGN_VARIABLE variable
+ATAN2 power
+AVERAGE_POOL_2D pooling
+AudioSpectrogram audio
+BATCH_MATMUL batch_matmul
+BATCH_TO_SPACE_ND blocks
+BIDIRECTIONAL_SEQUENCE_LSTM lstm
+BIDIRECTIONAL_SEQUENCE_RNN rnn
+BITCAST bitcast
+BITWISE_XOR logical
+BROADCAST_ARGS broadcast_args
+BROADCAST_TO tile
+BUCKETIZE bucketize
+CALL_ONCE control_flow
+CAST cast
+CEIL unary
+COMPLEX_ABS complex
+CONCATENATION join
+CONV_2D conv
+CONV_3D conv_3d
+CONV_3D_TRANSPOSE conv_3d
+COS unary
+CUMSUM cumsum
+Convolution2DTransposeBias transpose_conv
+DENSIFY quantize
+DEPTHWISE_CONV_2D depthwise_conv
+DEPTH_TO_SPACE blocks
+DEQUANTIZE quantize
+DILATE dilate
+DIV division
+DYNAMIC_UPDATE_SLICE scatter
+ELU activation
+EMBEDDING_LOOKUP embedding
+EMBEDDING_LOOKUP_SPARSE embedding
+EQUAL comparison
+EXP unary
+EXPAND_DIMS reshape
+FAKE_QUANT fake_quant
+FILL fill
+FLOOR unary
+FLOOR_DIV division
+FLOOR_MOD division
+FULLY_CONNECTED fully_connected
+GATHER gather
+GATHER_ND gather
+GELU activation
+GREATER comparison
+GREATER_EQUAL comparison
+HARD_SWISH activation
+HASHTABLE hashtable
+HASHTABLE_FIND hashtable
+HASHTABLE_IMPORT hashtable
+HASHTABLE_LOOKUP embedding
+HASHTABLE_SIZE hashtable
+IF control_flow
+IMAG complex
+L2_NORMALIZATION normalization
+L2_POOL_2D pooling
+LEAKY_RELU activation
+LESS comparison
+LESS_EQUAL comparison
+LOCAL_RESPONSE_NORMALIZATION normalization
+LOG unary
+LOGICAL_AND logical
+LOGICAL_NOT logical
+LOGICAL_OR logical
+LOGISTIC activation
+LOG_SOFTMAX softmax
+LSH_PROJECTION lsh_projection
+LSTM lstm
+Landmarks2TransformMatrix landmarks
+MATRIX_DIAG diagonal
+MATRIX_SET_DIAG diagonal
+MAXIMUM extrema
+MAX_POOL_2D pooling
+MEAN reduction
+MINIMUM extrema
+MIRROR_PAD pad
+MUL arithmetic
+MULTINOMIAL random
+MaxPoolingWithArgmax2D argmax_pooling
+MaxUnpooling2D argmax_pooling
+Mfcc audio
+NEG unary
+NON_MAX_SUPPRESSION_V4 non_max_suppression
+NON_MAX_SUPPRESSION_V5 non_max_suppression
+NOT_EQUAL comparison
+NumericVerify numeric_verify
+ONE_HOT one_hot
+PACK join
+PAD pad
+PADV2 pad
+POW power
+PRELU prelu
+QUANTIZE quantize
+RANDOM_STANDARD_NORMAL random
+RANDOM_UNIFORM random
+RANGE fill
+RANK reshape
+READ_VARIABLE variable
+REAL complex
+REDUCE_ALL reduction
+REDUCE_ANY reduction
+REDUCE_MAX reduction
+REDUCE_MIN reduction
+REDUCE_PROD reduction
+REDUCE_WINDOW reduce_window
+RELU activation
+RELU6 activation
+RELU_0_TO_1 activation
+RELU_N1_TO_1 activation
+RESHAPE reshape
+RESIZE_BILINEAR resize
+RESIZE_NEAREST_NEIGHBOR resize
+REVERSE_SEQUENCE reverse_sequence
+REVERSE_V2 slice
+RFFT2D fourier
+RIGHT_SHIFT logical
+RNN rnn
+ROUND unary
+RSQRT unary
+SCATTER_ND scatter
+SEGMENT_SUM segment
+SELECT select
+SELECT_V2 select
+SHAPE reshape
+SIGN unary
+SIN unary
+SKIP_GRAM skip_gram
+SLICE slice
+SOFTMAX softmax
+SPACE_TO_BATCH_ND blocks
+SPACE_TO_DEPTH blocks
+SPARSE_TO_DENSE scatter
+SPLIT split
+SPLIT_V split
+SQRT unary
+SQUARE unary
+SQUARED_DIFFERENCE arithmetic
+SQUEEZE reshape
+STABLEHLO_ADD stablehlo
+STABLEHLO_AND stablehlo
+STABLEHLO_CASE control_flow
+STABLEHLO_COMPOSITE control_flow
+STABLEHLO_GATHER stablehlo_move
+STABLEHLO_MAXIMUM stablehlo
+STABLEHLO_MINIMUM stablehlo
+STABLEHLO_MULTIPLY stablehlo
+STABLEHLO_PAD stablehlo_move
+STABLEHLO_REDUCE_WINDOW reduce_window
+STABLEHLO_RNG_BIT_GENERATOR random
+STABLEHLO_SCATTER stablehlo_move
+STABLEHLO_SHIFT_LEFT stablehlo
+STRIDED_SLICE slice
+SUB arithmetic
+SUM reduction
+SVDF svdf
+SignalDelay stream
+SignalEnergy signal
+SignalFftAutoScale signal
+SignalFilterBank filter_bank
+SignalFilterBankLog filter_bank
+SignalFilterBankSpectralSubtraction filter_bank
+SignalFilterBankSquareRoot filter_bank
+SignalFramer stream
+SignalIrfft signal
+SignalOverlapAdd stream
+SignalPCAN filter_bank
+SignalRfft signal
+SignalStacker stream
+SignalWindow signal
+TANH activation
+TFLite_Detection_PostProcess detection_postprocess
+TILE tile
+TOPK_V2 topk
+TRANSPOSE transpose
+TRANSPOSE_CONV transpose_conv
+TransformLandmarks landmarks
+TransformTensorBilinear landmarks
+UNIDIRECTIONAL_SEQUENCE_LSTM lstm
+UNIDIRECTIONAL_SEQUENCE_RNN rnn
+UNIQUE unique
+UNPACK split
+UNSORTED_SEGMENT_MAX segment
+UNSORTED_SEGMENT_MIN segment
+UNSORTED_SEGMENT_PROD segment
+UNSORTED_SEGMENT_SUM segment
+VAR_HANDLE variable
+WHERE where
+WHILE control_flow
+ZEROS_LIKE fill
+aeq.hadamard_rotation hadamard
+"""
+"""A line an operator: one long string is read faster than a dict of many."""

@@ -10,9 +10,8 @@ import numpy as np
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
 from minilite.ops_shared.bfloat16 import through_f32
-from minilite.ops_shared.checks import check_output, quantized, quantized_or_bare
+from minilite.ops_shared.checks import check_output, input_of, quantized, quantized_or_bare
 from minilite.ops_shared.fixed_point import (
-    input_of,
     quantize_multiplier,
     quantized_clamp,
     rescale,

@@ -5,24 +5,22 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Tensor
-from minilite.ops_shared.checks import quantized, quantized_or_bare
-from minilite.ops_shared.fixed_point import (
-    ACTIVATION_LIMITS,
-    activation_range,
-    input_of,
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-    rounding_divide_by_pot,
-)
+from minilite.light import Later
+from minilite.ops_shared.checks import input_of, quantized, quantized_or_bare
 from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.options import CLAMP, activation
+from minilite.ops_shared.options import ACTIVATION_LIMITS, CLAMP, activation
 from minilite.ops_shared.types import each
+
+if TYPE_CHECKING:
+    from minilite.ops_shared import fixed_point
+else:  # what only references compute with
+    fixed_point = Later("minilite.ops_shared.fixed_point")
 
 _UFUNCS = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply}
 _BYTES = (TensorType.INT8, TensorType.UINT8)
@@ -62,8 +60,10 @@ def _limits(node: OpNode, dtype: np.dtype[Any]) -> tuple[Any, Any]:
 def _requantize(node: OpNode, x: Array, multiplier: float) -> Array:
     """Sums or products to the output, with double rounding and the activation's clamp."""
     y = node.outputs[0]
-    scaled = multiply_by_quantized_multiplier(x, *quantize_multiplier(multiplier)).astype(np.int64)
-    return np.clip(scaled + y.quantization.zero_point, *activation_range(y, activation(node))).astype(
+    scaled = fixed_point.multiply_by_quantized_multiplier(x, *fixed_point.quantize_multiplier(multiplier)).astype(
+        np.int64
+    )
+    return np.clip(scaled + y.quantization.zero_point, *fixed_point.activation_range(y, activation(node))).astype(
         numpy_type(y.type)
     )
 
@@ -121,8 +121,10 @@ def _quantized_add(node: OpNode, *inputs: Array) -> Array:
     """TFLite's AddElementwise and SubElementwise: both terms in a common scale, requantized with double rounding."""
     shifts = _power_of_two_shifts(node)
     if shifts is not None:
-        a, b = (rounding_divide_by_pot(x, shift) for x, shift in zip(inputs, shifts, strict=True))
-        return np.clip(_UFUNCS[node.op](a, b), *activation_range(node.outputs[0], activation(node))).astype(np.int16)
+        a, b = (fixed_point.rounding_divide_by_pot(x, shift) for x, shift in zip(inputs, shifts, strict=True))
+        return np.clip(_UFUNCS[node.op](a, b), *fixed_point.activation_range(node.outputs[0], activation(node))).astype(
+            np.int16
+        )
     common, multiplier = _common_scale(node)
     left = 15 if inputs[0].dtype == np.int16 else 20
     return _requantize(node, _UFUNCS[node.op](*_terms(node, inputs, common, left)), multiplier)
@@ -134,7 +136,9 @@ def _terms(node: OpNode, inputs: Sequence[Array], common: float, left: int) -> l
     for position, x in enumerate(inputs):
         q = input_of(node, position).quantization
         shifted = ((x.astype(np.int64) - q.zero_point) << left).astype(np.int32)
-        terms.append(multiply_by_quantized_multiplier(shifted, *quantize_multiplier(q.scale / common)))
+        terms.append(
+            fixed_point.multiply_by_quantized_multiplier(shifted, *fixed_point.quantize_multiplier(q.scale / common))
+        )
     return terms
 
 
@@ -166,7 +170,9 @@ def reference_squared_difference(node: OpNode, a: Array, b: Array) -> Array:
     common, multiplier = _squares_multiplier(node)
     x, y = _terms(node, (a, b), common, 7)
     output = node.outputs[0]
-    scaled = multiply_by_quantized_multiplier(np.square(x - y), *quantize_multiplier(multiplier)).astype(np.int64)
+    scaled = fixed_point.multiply_by_quantized_multiplier(
+        np.square(x - y), *fixed_point.quantize_multiplier(multiplier)
+    ).astype(np.int64)
     return np.clip(scaled + output.quantization.zero_point, -128, 127).astype(np.int8)
 
 

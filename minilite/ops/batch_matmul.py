@@ -6,9 +6,8 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops_shared.checks import check_quantized
+from minilite.ops_shared.checks import check_quantized, input_of
 from minilite.ops_shared.fixed_point import (
-    input_of,
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_s64,
     quantize_multiplier,

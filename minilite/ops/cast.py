@@ -7,7 +7,7 @@ import numpy as np
 from minilite.format.dtypes import TensorType, element_bits, numpy_type
 from minilite.format.model import Array
 from minilite.ops_shared.bfloat16 import narrowed, widened
-from minilite.ops_shared.fixed_point import input_of
+from minilite.ops_shared.checks import input_of
 from minilite.ops_shared.operator import Operator, OpNode
 
 _TYPES = "f32|f16|bf16|f64|s8|u8|s16|u16|s32|u32|s64|b8|c64"

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from minilite.format.model import Array
+from minilite.light import Later
 from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.options import CLAMP
-from minilite.ops_shared.weighted import convolved, finish, per_output
-from minilite.ops_shared.window import WINDOW, axes, taps
+from minilite.ops_shared.options import CLAMP, WINDOW
+
+if TYPE_CHECKING:
+    from minilite.ops_shared import weighted, window
+else:  # what only references compute with
+    weighted = Later("minilite.ops_shared.weighted")
+    window = Later("minilite.ops_shared.window")
 
 
 def reference_conv(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:
     """y[b, i, j, o] = clamp(bias[o] + sum over taps and channels of x * w), zero outside; sums in float64."""
-    down, across = axes(node, x, *weights.shape[1:3])
-    x, weights, scale = convolved(node, x, weights, asymmetric=per_output(node))
+    down, across = window.axes(node, x, *weights.shape[1:3])
+    x, weights, scale = weighted.convolved(node, x, weights, asymmetric=weighted.per_output(node))
     groups, outputs = x.shape[3] // weights.shape[3], weights.shape[0]
     sums = np.zeros((x.shape[0], down.out, across.out, outputs))
     inputs_of, outputs_of = weights.shape[3], outputs // groups
-    for i, j, seen in taps(x, down, across):
+    for i, j, seen in window.taps(x, down, across):
         for g in range(groups):
             columns = slice(g * outputs_of, (g + 1) * outputs_of)
             sums[..., columns] += seen[..., g * inputs_of : (g + 1) * inputs_of] @ weights[columns, i, j].T
-    return finish(node, sums, scale, bias, weights_first=per_output(node))
+    return weighted.finish(node, sums, scale, bias, weights_first=weighted.per_output(node))
 
 
 OPERATORS = (

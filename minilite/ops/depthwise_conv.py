@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from minilite.format.model import Array
+from minilite.light import Later
 from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.options import CLAMP
-from minilite.ops_shared.weighted import convolved, finish
-from minilite.ops_shared.window import WINDOW, axes, taps
+from minilite.ops_shared.options import CLAMP, WINDOW
+
+if TYPE_CHECKING:
+    from minilite.ops_shared import weighted, window
+else:  # what only references compute with
+    weighted = Later("minilite.ops_shared.weighted")
+    window = Later("minilite.ops_shared.window")
 
 
 def reference_depthwise_conv(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:
     """y[b, i, j, o] = clamp(bias[o] + sum over taps of x[..., o // multiplier] * w[..., o]), zero outside."""
-    down, across = axes(node, x, *weights.shape[1:3])
-    x, weights, scale = convolved(node, x, weights, asymmetric=True)
+    down, across = window.axes(node, x, *weights.shape[1:3])
+    x, weights, scale = weighted.convolved(node, x, weights, asymmetric=True)
     x = np.repeat(x, weights.shape[3] // x.shape[3], axis=3)
     sums = np.zeros((x.shape[0], down.out, across.out, weights.shape[3]))
-    for i, j, seen in taps(x, down, across):
+    for i, j, seen in window.taps(x, down, across):
         sums += seen * weights[0, i, j]
-    return finish(node, sums, scale, bias)
+    return weighted.finish(node, sums, scale, bias)
 
 
 OPERATORS = (

@@ -9,9 +9,9 @@ import numpy as np
 from minilite.errors import KernelError
 from minilite.format.flexbuffer import scalars
 from minilite.format.model import Array
-from minilite.ops_shared.checks import quantized
+from minilite.ops_shared.checks import input_of, quantized
 from minilite.ops_shared.custom_options import count, flag, number
-from minilite.ops_shared.fixed_point import dequantize, input_of
+from minilite.ops_shared.fixed_point import dequantize
 from minilite.ops_shared.operator import Operator, OpNode, Param
 
 

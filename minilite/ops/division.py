@@ -8,18 +8,16 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops_shared.checks import quantized
+from minilite.ops_shared.checks import input_of, quantized
 from minilite.ops_shared.fixed_point import (
-    ACTIVATION_LIMITS,
     activation_range,
-    input_of,
     one_over_one_plus,
     quantize_multiplier,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
 )
 from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.options import CLAMP, activation
+from minilite.ops_shared.options import ACTIVATION_LIMITS, CLAMP, activation
 from minilite.ops_shared.types import each
 
 _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)

@@ -8,8 +8,7 @@ from minilite.errors import KernelError, ShapeError
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array
 from minilite.ops_shared.blockwise import block_scales, block_size, scale_of_elements
-from minilite.ops_shared.checks import check_channels
-from minilite.ops_shared.fixed_point import input_of
+from minilite.ops_shared.checks import check_channels, input_of
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.types import each
 

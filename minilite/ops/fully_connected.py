@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from minilite.format.model import Array
+from minilite.light import Later
 from minilite.ops_shared.blockwise import block_scales, block_size, scale_of_elements
-from minilite.ops_shared.fixed_point import multiply_by_quantized_multiplier_s64, quantize_multipliers, round_half_away
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.options import CLAMP
-from minilite.ops_shared.weighted import (
-    add_bias,
-    as_s8,
-    centered,
-    clamp,
-    hybrid_product,
-    is_hybrid,
-    real_multipliers,
-)
+
+if TYPE_CHECKING:
+    from minilite.ops_shared import fixed_point, weighted
+else:  # what only references compute with
+    fixed_point = Later("minilite.ops_shared.fixed_point")
+    weighted = Later("minilite.ops_shared.weighted")
 
 
 def _check(node: OpNode) -> None:
     layout = node.options["weights_format"]
     if layout != "DEFAULT":
         raise node.refuse(f"weights format {layout} is not supported, only DEFAULT is")
-    if block_size(node) and not is_hybrid(node):
+    if block_size(node) and not weighted.is_hybrid(node):
         raise node.refuse("weights in blocks are supported for inputs of f32 alone")
 
 
@@ -41,18 +39,20 @@ def reference_fully_connected(node: OpNode, x: Array, weights: Array, bias: Arra
     if depth == 0:
         return np.zeros(shape, x.dtype)
     if block_size(node):
-        weights = as_s8(weights).astype(np.float64) * scale_of_elements(node, weights.shape)
-    elif is_hybrid(node):
-        return clamp(node, hybrid_product(node, x.reshape(rows, depth), weights, bias)).reshape(shape)
-    sums = centered(node, x, 0).reshape(rows, depth) @ centered(node, weights, 1).T
+        weights = weighted.as_s8(weights).astype(np.float64) * scale_of_elements(node, weights.shape)
+    elif weighted.is_hybrid(node):
+        return weighted.clamp(node, weighted.hybrid_product(node, x.reshape(rows, depth), weights, bias)).reshape(shape)
+    sums = weighted.centered(node, x, 0).reshape(rows, depth) @ weighted.centered(node, weights, 1).T
     if x.dtype.kind == "f":
-        return clamp(node, sums if bias is None else sums + bias).reshape(shape)
+        return weighted.clamp(node, sums if bias is None else sums + bias).reshape(shape)
     if weights.dtype == np.int16:
-        whole = quantize_multipliers(real_multipliers(node, outputs))
-        scaled = multiply_by_quantized_multiplier_s64(add_bias(sums, bias), *whole).astype(np.float64)
+        whole = fixed_point.quantize_multipliers(weighted.real_multipliers(node, outputs))
+        scaled = fixed_point.multiply_by_quantized_multiplier_s64(weighted.add_bias(sums, bias), *whole).astype(
+            np.float64
+        )
     else:
-        scaled = round_half_away(add_bias(sums, bias) * real_multipliers(node, outputs))
-    return clamp(node, scaled + node.outputs[0].quantization.zero_point).reshape(shape)
+        scaled = fixed_point.round_half_away(weighted.add_bias(sums, bias) * weighted.real_multipliers(node, outputs))
+    return weighted.clamp(node, scaled + node.outputs[0].quantization.zero_point).reshape(shape)
 
 
 OPERATORS = (

@@ -9,9 +9,8 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops_shared.checks import QUANTIZED, check_quantized, tensor_scale
+from minilite.ops_shared.checks import QUANTIZED, check_quantized, input_of, tensor_scale
 from minilite.ops_shared.fixed_point import (
-    input_of,
     quantize_multiplier,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
@@ -254,7 +253,7 @@ DIAGONAL = tuple(_full("f32", w, w, "f32", "f32", "f32", recurrent="f32") for w 
 BASIC = ("f32 f32 f32 f32 f32 -> f32 f32 f32 f32", "u8 u8 u8 s32 s16 -> u8 s16 u8 s16")
 """Of an older LSTM, in numpy alone: input, last output, weights of both for all gates, biases, cell."""
 _full_row = functools.partial(
-    Operator, versions=range(1, 5), params=PARAMS, check=check_lstm, writes=(18, 19), kernel="lstm"
+    Operator, versions=range(1, 5), params=PARAMS, check=check_lstm, hangs_on="scales", writes=(18, 19), kernel="lstm"
 )
 OPERATORS = (
     _full_row(
@@ -281,6 +280,7 @@ OPERATORS = (
         types=tuple(_both(weights) for weights in ("f32", "s8", "u8")),
         params=PARAMS,
         check=check_lstm,
+        hangs_on="scales",
         reference=reference_bidirectional,
         writes=(35, 36, 37, 38),
         rule={"f32": RULE["f32"]},

@@ -6,16 +6,14 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops_shared.checks import check_output, quantized
+from minilite.ops_shared.checks import check_output, input_of, quantized
 from minilite.ops_shared.fixed_point import (
-    ACTIVATION_LIMITS,
-    input_of,
     multiply_by_quantized_multiplier,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
 )
 from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.options import CLAMP, activation
+from minilite.ops_shared.options import ACTIVATION_LIMITS, CLAMP, activation
 
 
 def _check_l2(node: OpNode) -> None:

@@ -6,42 +6,50 @@ Quantized inputs and outputs are taken to have the same scale and zero point, as
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from minilite.format.model import Array
+from minilite.light import Later
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.options import CLAMP, positive, same_padding
-from minilite.ops_shared.weighted import clamp
-from minilite.ops_shared.window import axes, taps
+
+if TYPE_CHECKING:
+    from minilite.ops_shared import weighted, window
+else:  # what only references compute with
+    weighted = Later("minilite.ops_shared.weighted")
+    window = Later("minilite.ops_shared.window")
 
 
 def reference_average_pool(node: OpNode, x: Array) -> Array:
     """The mean; of integers, the nearest integer, ties away from zero."""
-    down, across = axes(node, x, node.options["filter_height"], node.options["filter_width"])
+    down, across = window.axes(node, x, node.options["filter_height"], node.options["filter_width"])
     inside = np.ones((1, *x.shape[1:3], 1), np.int32)
-    counts = sum(seen for _, _, seen in taps(inside, down, across))
+    counts = sum(seen for _, _, seen in window.taps(inside, down, across))
     if x.dtype.kind == "f":
-        return clamp(node, sum(seen for _, _, seen in taps(x, down, across)) / np.asarray(counts, np.float32))
-    sums = np.asarray(sum(seen for _, _, seen in taps(x.astype(np.int64), down, across)))
-    return clamp(node, np.sign(sums) * ((np.abs(sums) + counts // 2) // counts))
+        return weighted.clamp(
+            node, sum(seen for _, _, seen in window.taps(x, down, across)) / np.asarray(counts, np.float32)
+        )
+    sums = np.asarray(sum(seen for _, _, seen in window.taps(x.astype(np.int64), down, across)))
+    return weighted.clamp(node, np.sign(sums) * ((np.abs(sums) + counts // 2) // counts))
 
 
 def reference_max_pool(node: OpNode, x: Array) -> Array:
     """The maximum, at least the lowest number of the type; NaN is skipped, as in TFLite."""
-    down, across = axes(node, x, node.options["filter_height"], node.options["filter_width"])
+    down, across = window.axes(node, x, node.options["filter_height"], node.options["filter_width"])
     lowest = np.finfo(x.dtype).min if x.dtype.kind == "f" else np.iinfo(x.dtype).min
-    seen = (part for _, _, part in taps(x, down, across, outside=float(lowest)))
+    seen = (part for _, _, part in window.taps(x, down, across, outside=float(lowest)))
     y: Array = functools.reduce(np.fmax, seen, np.asarray(lowest, x.dtype))
-    return clamp(node, y)
+    return weighted.clamp(node, y)
 
 
 def reference_l2_pool(node: OpNode, x: Array) -> Array:
     """The root of the mean of squares."""
-    down, across = axes(node, x, node.options["filter_height"], node.options["filter_width"])
-    counts = sum(seen for _, _, seen in taps(np.ones((1, *x.shape[1:3], 1), np.float32), down, across))
-    squares = sum(seen for _, _, seen in taps(np.square(x), down, across))
-    return clamp(node, np.sqrt(squares / np.asarray(counts)))
+    down, across = window.axes(node, x, node.options["filter_height"], node.options["filter_width"])
+    counts = sum(seen for _, _, seen in window.taps(np.ones((1, *x.shape[1:3], 1), np.float32), down, across))
+    squares = sum(seen for _, _, seen in window.taps(np.square(x), down, across))
+    return weighted.clamp(node, np.sqrt(squares / np.asarray(counts)))
 
 
 _pool = functools.partial(

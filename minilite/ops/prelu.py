@@ -6,8 +6,8 @@ import numpy as np
 
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array
-from minilite.ops_shared.checks import quantized
-from minilite.ops_shared.fixed_point import input_of, multiply_by_quantized_multiplier, quantize_multiplier
+from minilite.ops_shared.checks import input_of, quantized
+from minilite.ops_shared.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from minilite.ops_shared.operator import Operator, OpNode
 
 

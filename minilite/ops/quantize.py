@@ -8,8 +8,8 @@ import numpy as np
 from minilite.format.dtypes import PACKED, TensorType
 from minilite.format.model import Array
 from minilite.format.packed import unpack
-from minilite.ops_shared.checks import check_channels, check_quantized
-from minilite.ops_shared.fixed_point import input_of, rescale, scale_ratio
+from minilite.ops_shared.checks import check_channels, check_quantized, input_of
+from minilite.ops_shared.fixed_point import rescale, scale_ratio
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.real_values import quantized_values, real_values
 from minilite.ops_shared.sparse import dense_values

@@ -10,9 +10,8 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops_shared.checks import QUANTIZED, quantized_or_bare
+from minilite.ops_shared.checks import QUANTIZED, input_of, quantized_or_bare
 from minilite.ops_shared.fixed_point import (
-    input_of,
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_s64,
     quantize_multiplier,

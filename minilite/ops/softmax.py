@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array
-from minilite.ops_shared.checks import check_output, quantized
-from minilite.ops_shared.fixed_point import (
-    input_of,
-    multiply_by_quantized_multiplier,
-    one_over_one_plus,
-    quantize_multiplier,
-    round_half_away,
-    rounding_divide_by_pot,
-    saturating_rounding_doubling_high_mul,
-    saturating_shift_left,
-)
+from minilite.light import Later
+from minilite.ops_shared.checks import check_output, input_of, quantized
 from minilite.ops_shared.operator import Operator, OpNode
+
+if TYPE_CHECKING:
+    from minilite.ops_shared import fixed_point
+else:  # what only references compute with
+    fixed_point = Later("minilite.ops_shared.fixed_point")
 
 _OUTPUTS = {
     (TensorType.INT8, TensorType.INT8): (1 / 256, -128),
@@ -72,12 +69,14 @@ def _softmax_bytes(node: OpNode, x: Array) -> Array:
     wide = x.astype(np.int64)
     exps = _exp_table(node)[wide.max(axis=-1, keepdims=True) - wide]
     bits, info = (16, np.iinfo(np.int16)) if node.outputs[0].type == TensorType.INT16 else (8, np.iinfo(x.dtype))
-    total = rounding_divide_by_pot(exps, 12).astype(np.int64).sum(axis=-1, keepdims=True)
+    total = fixed_point.rounding_divide_by_pot(exps, 12).astype(np.int64).sum(axis=-1, keepdims=True)
     headroom = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)  # leading zero bits of the Q12.19 sum
     shift = 12 - headroom + 31 - bits
     fits = total < 512 << 19
-    scale = one_over_one_plus(np.where(fits, (total << np.maximum(headroom, 0)) - (1 << 31), 0))
-    y = rounding_divide_by_pot(saturating_rounding_doubling_high_mul(exps, scale), np.where(fits, shift, 0))
+    scale = fixed_point.one_over_one_plus(np.where(fits, (total << np.maximum(headroom, 0)) - (1 << 31), 0))
+    y = fixed_point.rounding_divide_by_pot(
+        fixed_point.saturating_rounding_doubling_high_mul(exps, scale), np.where(fits, shift, 0)
+    )
     steps: Array = np.where(fits, y, 0).astype(np.int64) + info.min
     return np.asarray(np.minimum(steps, info.max).astype(info.dtype))
 
@@ -90,11 +89,13 @@ def _exp_table(node: OpNode) -> Array:
 
 def _steps(multiplier: float) -> tuple[Array, Array, float]:
     """-i times a multiplier to Q5.26 for i in 0...255, where TFLite does not skip them; and the multiplier as it is rounded."""
-    mantissa, shift = quantize_multiplier(min(multiplier, (1 << 31) - 1.0))
+    mantissa, shift = fixed_point.quantize_multiplier(min(multiplier, (1 << 31) - 1.0))
     radius = math.floor(31 * (1 << 26) / (1 << shift))
     difference = -np.arange(256, dtype=np.int64)
     kept = difference >= -radius
-    raw = saturating_rounding_doubling_high_mul((np.where(kept, difference, 0) << shift).astype(np.int32), mantissa)
+    raw = fixed_point.saturating_rounding_doubling_high_mul(
+        (np.where(kept, difference, 0) << shift).astype(np.int32), mantissa
+    )
     return raw, kept, math.ldexp(mantissa, shift - 31)
 
 
@@ -110,20 +111,20 @@ def _exp_on_negative_values(a: Array) -> Array:
     result = _exp_below_quarter(remainder_of_quarter << 5)
     above = remainder_of_quarter - a
     for bit, factor in enumerate(_EXP_OF_BIT):
-        scaled = saturating_rounding_doubling_high_mul(result, factor)
+        scaled = fixed_point.saturating_rounding_doubling_high_mul(result, factor)
         result = np.where(above & (1 << (24 + bit)), scaled, result)
     return np.where(a == 0, (1 << 31) - 1, result)
 
 
 def _exp_below_quarter(a: Array) -> Array:
     """exp on [-1/4, 0) in Q0.31: the Taylor series around -1/8 to the fourth power."""
-    multiply = saturating_rounding_doubling_high_mul
+    multiply = fixed_point.saturating_rounding_doubling_high_mul
     x = a + (1 << 28)
     x2 = multiply(x, x)
     x3, x4 = multiply(x2, x), multiply(x2, x2)
-    high_terms = multiply(rounding_divide_by_pot(x4, 2) + x3, 715827883) + x2
+    high_terms = multiply(fixed_point.rounding_divide_by_pot(x4, 2) + x3, 715827883) + x2
     exp_minus_eighth = 1895147668
-    return exp_minus_eighth + multiply(x + rounding_divide_by_pot(high_terms, 1), exp_minus_eighth)
+    return exp_minus_eighth + multiply(x + fixed_point.rounding_divide_by_pot(high_terms, 1), exp_minus_eighth)
 
 
 # 16 bits ------------------------------------------------------------------------------------------------------------------
@@ -131,9 +132,11 @@ def _exp_below_quarter(a: Array) -> Array:
 
 def _softmax_s16(node: OpNode, x: Array) -> Array:
     """exp in Q0.15 by lines over [-10, 0], its sum in Q16.15, the reciprocal of the sum's leading bits by lines."""
-    mantissa, shift = quantize_multiplier(input_of(node).quantization.scale * _beta(node) / (10.0 / 65535.0))
+    mantissa, shift = fixed_point.quantize_multiplier(
+        input_of(node).quantization.scale * _beta(node) / (10.0 / 65535.0)
+    )
     difference = x.astype(np.int32) - x.max(axis=-1, keepdims=True)
-    scaled = multiply_by_quantized_multiplier(difference, mantissa, shift).astype(np.int64)
+    scaled = fixed_point.multiply_by_quantized_multiplier(difference, mantissa, shift).astype(np.int64)
     exps = _on_lines(np.exp, -10.0, 0.0, scaled + 32767)
     total = exps.sum(axis=-1, keepdims=True)
     bits = np.frexp(np.maximum(total, 1).astype(np.float64))[1].astype(np.int64)
@@ -150,9 +153,9 @@ def _on_lines(function: Callable[[Array], Array], low: float, high: float, x: Ar
     width = (high - low) / 512
     at = low + np.arange(513) * width
     values = function(at) * 32768
-    here, middle = round_half_away(values), function(at[:-1] + width / 2) * 32768
-    missed = round_half_away((values[1:] + here[:-1]) / 2) - round_half_away(middle)
-    ends = np.append(here[:-1] - round_half_away(missed / 2), here[-1:])
+    here, middle = fixed_point.round_half_away(values), function(at[:-1] + width / 2) * 32768
+    missed = fixed_point.round_half_away((values[1:] + here[:-1]) / 2) - fixed_point.round_half_away(middle)
+    ends = np.append(here[:-1] - fixed_point.round_half_away(missed / 2), here[-1:])
     table = np.clip(ends, -32768, 32767).astype(np.int64)
     inside = np.clip(x, -32768, 32767) + 32768
     base = table[inside >> 7]
@@ -192,18 +195,20 @@ def _log_softmax_bytes(node: OpNode, x: Array) -> Array:
     raw, kept, multiplier = _steps(input_of(node).quantization.scale * (1 << 26))
     info, wide = np.iinfo(x.dtype), x.astype(np.int64)
     below = wide.max(axis=-1, keepdims=True) - wide
-    exps = np.where(kept, rounding_divide_by_pot(_exp_on_negative_values(raw), 12), 0).astype(np.int64)
+    exps = np.where(kept, fixed_point.rounding_divide_by_pot(_exp_on_negative_values(raw), 12), 0).astype(np.int64)
     total = np.minimum(exps[below].sum(axis=-1, keepdims=True), (1 << 31) - 1)
     log_total = _log_above_one(total)
-    least = multiply_by_quantized_multiplier(log_total - (1 << 31), *quantize_multiplier(1 / multiplier))
-    steps = rounding_divide_by_pot(raw[below] - log_total, 22).astype(np.int64) + info.max
+    least = fixed_point.multiply_by_quantized_multiplier(
+        log_total - (1 << 31), *fixed_point.quantize_multiplier(1 / multiplier)
+    )
+    steps = fixed_point.rounding_divide_by_pot(raw[below] - log_total, 22).astype(np.int64) + info.max
     y = np.where(kept[below] & (-below > least), np.clip(steps, info.min, info.max), info.min)
     return np.asarray(y.astype(x.dtype))
 
 
 def _log_above_one(x: Array) -> Array:
     """gemmlowp's log_x_for_x_greater_than_or_equal_to_1, from Q12.19 to Q5.26."""
-    multiply, fourth_root, root = saturating_rounding_doubling_high_mul, 1805811301, 1518500250
+    multiply, fourth_root, root = fixed_point.saturating_rounding_doubling_high_mul, 1805811301, 1518500250
     zeros, scaled = 32 - _bits(x), multiply(x, root)
     other = 31 - _bits(scaled)
     limit = (1 << 31) - 1
@@ -214,8 +219,8 @@ def _log_above_one(x: Array) -> Array:
     square = multiply(q, q).astype(np.int64)
     above = multiply(q, r).astype(np.int64) + multiply(multiply(q, square), 117049297)
     below = multiply(p, 1057819769 + q + multiply(square, 127690142)).astype(np.int64) + multiply(q, 638450708)
-    log_r = multiply(rounding_divide_by_pot(above, 6), one_over_one_plus(below))
-    return saturating_shift_left(multiply(power, 1488522236).astype(np.int64) + log_r, 1)
+    log_r = multiply(fixed_point.rounding_divide_by_pot(above, 6), fixed_point.one_over_one_plus(below))
+    return fixed_point.saturating_shift_left(multiply(power, 1488522236).astype(np.int64) + log_r, 1)
 
 
 def _bits(x: Array) -> Array:

@@ -10,10 +10,9 @@ import numpy as np
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
 from minilite.ops_shared.bfloat16 import through_f32
-from minilite.ops_shared.checks import quantized, quantized_or_bare
+from minilite.ops_shared.checks import input_of, quantized, quantized_or_bare
 from minilite.ops_shared.fixed_point import (
     dequantize,
-    input_of,
     inverse_sqrt,
     multiply_by_quantized_multiplier,
     quantize_multiplier,

@@ -6,7 +6,7 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops_shared.fixed_point import input_of
+from minilite.ops_shared.checks import input_of
 from minilite.ops_shared.operator import OpNode
 
 

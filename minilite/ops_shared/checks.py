@@ -14,6 +14,13 @@ QUANTIZED = frozenset({TensorType.INT8, TensorType.UINT8, TensorType.INT16})
 """The types whose integers stand for reals wherever an operator does not say otherwise."""
 
 
+def input_of(node: OpNode, position: int = 0) -> Tensor:
+    """An input that the node's row says is there."""
+    tensor = node.inputs[position]
+    assert tensor is not None
+    return tensor
+
+
 def scales_of(node: OpNode, tensor: Tensor) -> tuple[float, ...]:
     """The scales of a tensor, of which there is at least one, positive and finite as all are.
 

@@ -13,15 +13,9 @@ import numpy as np
 
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array, Tensor
+from minilite.ops_shared.checks import input_of
 from minilite.ops_shared.operator import OpNode
-
-ACTIVATION_LIMITS: dict[str, tuple[float, float]] = {
-    "NONE": (-math.inf, math.inf),
-    "RELU": (0.0, math.inf),
-    "RELU_N1_TO_1": (-1.0, 1.0),
-    "RELU6": (0.0, 6.0),
-}
-"""The fused activations that are clamps, and between which reals they clamp."""
+from minilite.ops_shared.options import ACTIVATION_LIMITS
 
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
@@ -146,13 +140,6 @@ def _quantize(real: float, tensor: Tensor) -> int:
     """zero_point + round(real / scale), computed in float32 as TFLite does."""
     ratio = np.float32(real) / np.float32(tensor.quantization.scale)
     return tensor.quantization.zero_point + int(round_half_away(np.asarray(ratio)))
-
-
-def input_of(node: OpNode, position: int = 0) -> Tensor:
-    """An input that the node's row says is there."""
-    tensor = node.inputs[position]
-    assert tensor is not None
-    return tensor
 
 
 def scale_ratio(node: OpNode, factor: float = 1.0, precision: type[Any] = np.float32) -> float:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from minilite.errors import UnsupportedOperator, UnsupportedOpError, coordinates
 from minilite.format.model import Array, Subgraph, Tensor
-from minilite.light import NamedTuple
+from minilite.light import Later, NamedTuple
 from minilite.ops_shared.types import ABSENT, Operand, at, misfits, parse, spelled
+
+if TYPE_CHECKING:
+    from minilite import errors
+else:
+    errors = Later("minilite.errors")
 
 
 class OpNode(NamedTuple):
@@ -34,17 +38,17 @@ class OpNode(NamedTuple):
         """Input `position`, or None when it is absent or missing."""
         return self.inputs[position] if position < len(self.inputs) else None
 
-    def refuse(self, why: str) -> UnsupportedOpError:
+    def refuse(self, why: str) -> errors.UnsupportedOpError:
         """The error to raise when this node's types, options or quantization are not supported."""
         name = self.outputs[0].name if self.outputs else ""
-        return UnsupportedOpError(
-            f"{coordinates(self.subgraph, self.index, self.op, name)}: {why}",
+        return errors.UnsupportedOpError(
+            f"{errors.coordinates(self.subgraph, self.index, self.op, name)}: {why}",
             subgraph=self.subgraph,
             node=self.index,
             op=self.op,
             tensors=[t.name for t in self.inputs if t is not None],
             shapes=[t.shape for t in self.inputs if t is not None],
-            operators=[UnsupportedOperator(self.op, why, ((self.subgraph, self.index),))],
+            operators=[errors.UnsupportedOperator(self.op, why, ((self.subgraph, self.index),))],
         )
 
 

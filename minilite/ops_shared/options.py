@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
 
-from minilite.ops_shared.fixed_point import ACTIVATION_LIMITS
 from minilite.ops_shared.operator import OpNode, Param
+
+ACTIVATION_LIMITS: dict[str, tuple[float, float]] = {
+    "NONE": (-math.inf, math.inf),
+    "RELU": (0.0, math.inf),
+    "RELU_N1_TO_1": (-1.0, 1.0),
+    "RELU6": (0.0, 6.0),
+}
+"""The fused activations that are clamps, and between which reals they clamp."""
 
 
 def activation(node: OpNode) -> str:
@@ -58,3 +66,14 @@ def positive(option: str) -> Param:
         return int(value)
 
     return count
+
+
+WINDOW: Mapping[str, Param] = {
+    "same": same_padding,
+    "stride_h": positive("stride_h"),
+    "stride_w": positive("stride_w"),
+    "dilation_h": positive("dilation_h_factor"),
+    "dilation_w": positive("dilation_w_factor"),
+    **dict.fromkeys(("pad_top", "pad_bottom", "pad_left", "pad_right"), none),
+}
+"""A row's params, by ML_WINDOW_FIELDS of csrc/rules/window.h. What is padded around the input comes with fusion, csrc/graph/fuse.c."""

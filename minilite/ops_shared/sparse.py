@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,16 +13,15 @@ from minilite.format.model import Array, Tensor
 from minilite.ops_shared.operator import OpNode
 
 
-def _level(row: Mapping[str, Any], parents: Array) -> tuple[Array, Array, Array, int]:
-    """Of one level below `parents`: which parent each entry has, its own number, its coordinate, the level's dense size.
+def _level(row: Mapping[str, Any], parents: Array) -> tuple[Array, Array, Array]:
+    """Of one level below the entries `parents` of the one above: how many entries each of them has, or one number for all;
+    their own numbers, and their coordinates, in rows of a parent each where it is one number.
 
     Raises: ValueError where segments and indices do not fit."""
     if row["format"] == "DENSE":
-        size = int(row["dense_size"])
-        of = np.repeat(np.arange(len(parents)), size)
-        coordinate = np.tile(np.arange(size), len(parents))
-        return of, parents[of] * size + coordinate, coordinate, size
-    segments, indices = (np.asarray(row[key]["values"], np.int64) for key in ("array_segments", "array_indices"))
+        coordinates = np.arange(int(row["dense_size"]))
+        return np.array(len(coordinates)), (parents[:, None] * len(coordinates) + coordinates).ravel(), coordinates
+    segments, indices = (np.array(row[key]["values"], np.int64) for key in ("array_segments", "array_indices"))
     if len(parents) and int(parents.max()) + 1 >= len(segments):
         message = f"{len(segments)} segments for entry {int(parents.max())}"
         raise ValueError(message)
@@ -29,10 +29,9 @@ def _level(row: Mapping[str, Any], parents: Array) -> tuple[Array, Array, Array,
     if (first < 0).any() or (end < first).any() or (end > len(indices)).any():
         message = f"segments reach beyond {len(indices)} indices"
         raise ValueError(message)
-    of = np.repeat(np.arange(len(parents)), end - first)
-    begins = np.cumsum(end - first) - (end - first)
-    own = np.arange(len(of)) - begins[of] + first[of]
-    return of, own, indices[own], 0
+    counts = end - first
+    own = np.arange(int(counts.sum())) + np.repeat(end - np.cumsum(counts), counts)
+    return counts, own, indices[own]
 
 
 def positions(shape: tuple[int, ...], sparsity: Mapping[str, Any]) -> Array:
@@ -43,23 +42,22 @@ def positions(shape: tuple[int, ...], sparsity: Mapping[str, Any]) -> Array:
     if sorted(order) != list(range(len(shape) + len(blocks))) or len(levels) != len(order):
         message = f"{len(levels)} levels in order {order} for {len(shape)} dimensions and {len(blocks)} of blocks"
         raise ValueError(message)
-    entries = np.zeros(1, np.int64)
-    coordinates: dict[int, Array] = {}
-    sizes: dict[int, int] = {}
+    sizes = list(shape)
+    strides = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
+    for inner, dimension in enumerate(blocks, len(shape)):  # a dimension in blocks counts these
+        size = max(int(levels[order.index(inner)]["dense_size"]), 1)
+        sizes[dimension] //= size
+        sizes.append(size)
+        strides.append(strides[dimension])
+        strides[dimension] *= size
+    entries, flat = np.zeros(1, np.int64), np.zeros(1, np.int64)
     for dimension, row in zip(order, levels, strict=True):
-        of, entries, found, sizes[dimension] = _level(row, entries)
-        coordinates = {d: c[of] for d, c in coordinates.items()}
-        coordinates[dimension] = found
-    whole = [coordinates[d] for d in range(len(shape))]
-    for block, dimension in enumerate(blocks):
-        inner = len(shape) + block
-        whole[dimension] = whole[dimension] * sizes[inner] + coordinates[inner]
-    flat = np.zeros(len(entries), np.int64)
-    for size, coordinate in zip(shape, whole, strict=True):
-        if ((coordinate < 0) | (coordinate >= size)).any():
-            message = f"an index lies outside a dimension of {size}"
+        counts, entries, coordinates = _level(row, entries)
+        if len(coordinates) and not 0 <= coordinates.min() <= coordinates.max() < sizes[dimension]:
+            message = f"an index lies outside a dimension of {sizes[dimension]}"
             raise ValueError(message)
-        flat = flat * size + coordinate
+        steps = coordinates * strides[dimension]
+        flat = (flat[:, None] + steps).ravel() if not counts.ndim else np.repeat(flat, counts) + steps
     return flat
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Tensor
 from minilite.ops_shared.fixed_point import (
-    ACTIVATION_LIMITS,
     activation_range,
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_s64,
@@ -19,7 +18,7 @@ from minilite.ops_shared.fixed_point import (
     round_half_away,
 )
 from minilite.ops_shared.operator import OpNode
-from minilite.ops_shared.options import activation
+from minilite.ops_shared.options import ACTIVATION_LIMITS, activation
 
 
 def _tensor(node: OpNode, position: int) -> Tensor:

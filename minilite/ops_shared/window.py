@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
 from minilite.format.model import Array
 from minilite.light import NamedTuple
-from minilite.ops_shared.operator import OpNode, Param
-from minilite.ops_shared.options import none, positive, same_padding
+from minilite.ops_shared.operator import OpNode
 
 
 class Axis(NamedTuple):
@@ -54,14 +53,3 @@ def taps(x: Array, down: Axis, across: Axis, outside: float = 0.0) -> Iterator[t
     for i in range(down.taps):
         for j in range(across.taps):
             yield i, j, padded[:, down.seen(i), across.seen(j)]
-
-
-WINDOW: Mapping[str, Param] = {
-    "same": same_padding,
-    "stride_h": positive("stride_h"),
-    "stride_w": positive("stride_w"),
-    "dilation_h": positive("dilation_h_factor"),
-    "dilation_w": positive("dilation_w_factor"),
-    **dict.fromkeys(("pad_top", "pad_bottom", "pad_left", "pad_right"), none),
-}
-"""A row's params, by ML_WINDOW_FIELDS of csrc/rules/window.h. What is padded around the input comes with fusion, csrc/graph/fuse.c."""

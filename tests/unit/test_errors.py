@@ -15,7 +15,8 @@ from built import custom_chain, floats, ready, relu_chain
 import minilite
 from minilite import errors
 from minilite._core import ffi, lib
-from minilite._native import status as seam
+from minilite._native import raised as seam
+from minilite._native import status
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 from minilite.format.quantization import Quantization
@@ -39,7 +40,7 @@ def test_every_status_has_its_class() -> None:
     }
     for name, kind in expected.items():
         with pytest.raises(kind, match=r"^why$"):
-            seam.raise_error(ffi.new("ml_error *", {"status": statuses[name], "node": -1, "text": b"why"}), None)
+            status.raise_error(ffi.new("ml_error *", {"status": statuses[name], "node": -1, "text": b"why"}), None)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from built import floats, ready, run
 import minilite
 from minilite import _native
 from minilite.engine import lower as lowering
-from minilite.engine.operands import Operands
+from minilite.engine.lower import Operands
 from minilite.errors import UnsupportedOpError
 from minilite.format import _schema
 from minilite.format._spec import default_options, options_table, table_spec
@@ -63,27 +63,36 @@ def quantization(rng: np.random.Generator, code: int) -> Quantization:
 
 
 def nodes_of(op: str, types: tuple[tuple[int, ...], tuple[int, ...]], count: int) -> Model:
-    """Nodes of one operator and of the same types, whose operands are quantized at random."""
-    rng = np.random.default_rng(zlib.crc32(repr((op, types)).encode()))
+    """Nodes of one operator and of the same types, whose operands are quantized at random.
+
+    Of many operands no two draws are alike: there every second node is the one before it, but for one operand."""
+    seed, operands = zlib.crc32(repr((op, types)).encode()), sum(map(len, types))
     graph = (made := ModelBuilder()).subgraph()
     version = operators()[op].versions[0]
     table = options_table(op)
     known = default_options(table.table) if table is not None else {}
+    gates = 5 if "LSTM" in op else 0
 
-    def operand(number: int, code: int, variable: bool, base: Quantization | None) -> int:
+    def operand(code: int, variable: bool, base: Quantization | None) -> int:
         if code == ABSENT:
             return -1
         said = quantization(rng, code) if base is None or rng.random() < 0.2 else base
-        return int(graph.tensor(f"t{number}", (2, 2), TensorType(code), quantization=said, variable=variable))
+        if next(numbers) == another:
+            said = quantization(np.random.default_rng((seed, node)), code)
+        return int(graph.tensor(f"t{node}", (2, 2), TensorType(code), quantization=said, variable=variable))
 
     for node in range(count):
+        rng = np.random.default_rng((seed, node // 2 if operands > 8 else node))
+        numbers = itertools.count()
+        another = node // 2 % (operands + gates) if operands > 8 and node % 2 else -1
         base = quantization(rng, types[1][0] if types[1] else 0) if rng.random() < 0.6 else None
         variable = bool(rng.random() < 0.5)
-        inputs, outputs = ([operand(node, code, variable, base) for code in side] for side in types)
+        inputs, outputs = ([operand(code, variable, base) for code in side] for side in types)
+        middle = [operand(TensorType.INT8, False, base) for _ in range(gates)]
         options = {name: value for name, value in USUAL.items() if name in known}
         if "pot_scale_int16" in known:
             options["pot_scale_int16"] = bool(rng.random() < 0.5)
-        graph.node(op, inputs, outputs, version=version, options=options)
+        graph.node(op, inputs, outputs, version=version, options=options, intermediates=middle)
     return read_model(made.build())
 
 
@@ -120,6 +129,16 @@ def test_nodes_of_a_kind_lower_alike(op: str) -> None:
             assert all(other == alike[0] for other in alike), (keys[kind], types)
             seen[len(alike) > 1] += 1
     assert seen[True]
+
+
+def test_scales_of_intermediates_are_asked_about() -> None:
+    graph = (made := ModelBuilder()).subgraph()
+    x, y = (graph.tensor(name, (2, 2), TensorType.INT8, quantization=Quantization((1.0,), (0,))) for name in "xy")
+    for scale in (0.5, 0.5, 0.25):
+        gate = graph.tensor("gate", (1,), TensorType.INT16, quantization=Quantization((scale,), (0,)))
+        graph.node("UNIDIRECTIONAL_SEQUENCE_LSTM", [x] * 20, [y], intermediates=[gate] * 5)
+    _, (one, same, other) = kinds_of(read_model(made.build()))
+    assert one == same != other
 
 
 def other_value(field: Any, value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import enum
 import inspect
 import pickle
 import sys
@@ -10,6 +11,7 @@ import typing
 
 import pytest
 
+from minilite import light
 from minilite.light import Later, NamedTuple
 
 
@@ -91,3 +93,52 @@ def test_a_module_waits_until_something_of_it_is_asked_for() -> None:
     assert waits.rgb_to_hsv is asked is sys.modules["colorsys"].rgb_to_hsv
     with pytest.raises(AttributeError):
         _ = waits.nothing_of_the_kind
+
+
+class Letters(light.Enum):
+    """Members."""
+
+    A = 0
+    B = 2
+
+
+class Numbers(light.IntEnum):
+    """Members that are numbers."""
+
+    ONE = 1
+    TWO = 2
+
+
+class TheirLetters(enum.Enum):
+    """The same."""
+
+    A = 0
+    B = 2
+
+
+class TheirNumbers(enum.IntEnum):
+    """The same."""
+
+    ONE = 1
+    TWO = 2
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(Letters, TheirLetters), (Numbers, TheirNumbers)])
+def test_members_are_as_enums_are(ours: type[enum.Enum], theirs: type[enum.Enum]) -> None:
+    assert [(m.name, m.value) for m in ours] == [(m.name, m.value) for m in theirs]
+    assert list(ours.__members__) == list(theirs.__members__)
+    assert len(ours) == 2
+    for one, other in zip(ours, theirs, strict=True):
+        assert repr(one) == repr(other).replace("Their", "")
+        assert ours(one.value) is ours[one.name] is getattr(ours, one.name) is one
+        assert pickle.loads(pickle.dumps(one)) is copy.deepcopy(one) is copy.copy(one) is one
+        assert one in ours
+        assert isinstance(one, ours)
+        assert (one == one.value) == (other == other.value)  # type: ignore[comparison-overlap]
+        assert {one: 1}[ours(one.value)] == 1
+    with pytest.raises(ValueError, match=f"7 is not a valid {ours.__name__}"):
+        ours(7)
+    with pytest.raises(KeyError):
+        ours["C"]
+    assert f"{Numbers.TWO} {Numbers.TWO + 1} {min(Numbers)!r}" == "2 3 <Numbers.ONE: 1>"
+    assert str(Letters.B) == "Letters.B"

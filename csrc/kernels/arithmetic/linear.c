@@ -15,6 +15,9 @@ enum { LEAST_BITS = 13, MOST_BITS = 24, MOST_NUDGE = 256, MOST_NEAR = 256 };
 typedef struct form {
     int32_t a_terms[256]; /* by byte: factor * (x - zero point) */
     int32_t b_terms[256];
+    uint8_t
+        b_sorted[256]; /* the bytes by the first 8 of the `bits` fractional ones of their terms */
+    int32_t b_starts[257]; /* where those of each begin */
     int32_t factors[2];
     int32_t bits;
     int32_t near;
@@ -29,6 +32,20 @@ static int32_t integer_of(int32_t byte, int32_t type) {
 static void fill_terms(int32_t *terms, int32_t factor, ml_affine x) {
     for (int32_t byte = 0; byte < 256; byte++)
         terms[byte] = factor * (integer_of(byte, x.type) - x.zero_point);
+}
+
+/* Where b's term ends after the point, in `bits` bits. */
+static uint32_t fraction_of(const form *f, int32_t b) {
+    return (uint32_t)f->b_terms[b] & ((1u << f->bits) - 1);
+}
+
+static void sort_b(form *f) {
+    int32_t next[256];
+    memset(f->b_starts, 0, sizeof f->b_starts);
+    for (int32_t b = 0; b < 256; b++) f->b_starts[(fraction_of(f, b) >> (f->bits - 8)) + 1]++;
+    for (int32_t i = 0; i < 256; i++) f->b_starts[i + 1] += next[i] = f->b_starts[i];
+    for (int32_t b = 0; b < 256; b++)
+        f->b_sorted[next[fraction_of(f, b) >> (f->bits - 8)]++] = (uint8_t)b;
 }
 
 /* What the pair (a, b) says. */
@@ -49,24 +66,25 @@ static bounds bounds_of(const form *f, const arithmetic_tables *t, int32_t a, in
     return said;
 }
 
-/* Narrows the bounds by all pairs; as far as there is room, they are listed. With `list` NULL it ends where nothing is left. */
+/* Narrows the bounds by all pairs; as far as there is room, they are listed. With `list` NULL it ends where nothing is left.
+ * To each a belong the few b whose fractions are so large that the sum's is near to a half. */
 static bool fits(form *f, const arithmetic_tables *t, bounds *list, int32_t *listed) {
-    const uint32_t mask = (1u << f->bits) - 1, width = 2 * (uint32_t)f->near;
+    const uint32_t one = 1u << f->bits, near = (uint32_t)f->near, width = 2 * near;
+    const int32_t bucket = f->bits - 8;
     f->least = -MOST_NUDGE;
     f->most = MOST_NUDGE;
     for (int32_t a = 0; a < 256 && (list || f->least <= f->most); a++) {
-        const uint32_t shift = (uint32_t)f->a_terms[a] + (1u << (f->bits - 1)) + (uint32_t)f->near;
-        uint32_t found = 0;
-        for (int32_t b = 0; b < 256; b++)
-            found += ((shift + (uint32_t)f->b_terms[b]) & mask) < width;
-        for (int32_t b = 0; found && b < 256; b++) {
-            if (((shift + (uint32_t)f->b_terms[b]) & mask) >= width) continue;
-            const bounds said = bounds_of(f, t, a, b);
-            f->least = ml_max_s64(f->least, said.least);
-            f->most = ml_min_s64(f->most, said.most);
-            if (list && *listed < MOST_NEAR) list[*listed] = said;
-            if (list) ++*listed;
-        }
+        const uint32_t from = (one / 2 - near - (uint32_t)f->a_terms[a]) & (one - 1);
+        for (uint32_t i = from >> bucket; i <= (from + width - 1) >> bucket; i++)
+            for (int32_t at = f->b_starts[i & 255]; at < f->b_starts[(i & 255) + 1]; at++) {
+                const int32_t b = f->b_sorted[at];
+                if (((fraction_of(f, b) - from) & (one - 1)) >= width) continue;
+                const bounds said = bounds_of(f, t, a, b);
+                f->least = ml_max_s64(f->least, said.least);
+                f->most = ml_min_s64(f->most, said.most);
+                if (list && *listed < MOST_NEAR) list[*listed] = said;
+                if (list) ++*listed;
+            }
     }
     return f->least <= f->most;
 }
@@ -155,6 +173,7 @@ bool ml_find_linear(const arithmetic_tables *t, const ml_affine x[2], ml_affine 
         f.factors[1] = (int32_t)lrint(ldexp(b, f.bits)) + nudges[i % 9][1];
         fill_terms(f.a_terms, f.factors[0], x[0]);
         fill_terms(f.b_terms, f.factors[1], x[1]);
+        sort_b(&f);
         if (i < 9 ? !fits(&f, t, NULL, NULL) : !fits_but_few(&f, t, to)) continue;
         write(&f, t, x, &to->args);
         return true;

@@ -19,48 +19,61 @@ depthwise_groups ml_depthwise_groups(const ml_call *c) {
     return f;
 }
 
-/* Weight `i` less its zero point, u8 counted from 128. */
-static int32_t weight(const ml_call *c, const void *weights, int64_t i) {
+/* Weights less their zero point, u8 counted from 128: those of `count` channels from element `at` on, zeros for the others of
+ * a panel. */
+static void read_weights(const ml_call *c, int64_t at, int64_t count,
+                         int32_t values[ML_PANEL_DEPTHWISE]) {
     const int32_t type = ml_input(c, 1)->type, zero = ((const ml_weighted *)c->derived)->w_zero;
-    if (type == ML_S4) return ml_nibble(weights, i) - zero;
-    if (type == ML_S8) return ((const int8_t *)weights)[i] - zero;
-    return ((const uint8_t *)weights)[i] - 128 - zero;
+    const uint8_t *weights = ml_value(c, 1), flip = type == ML_U8 ? 128 : 0;
+    int8_t bytes[ML_PANEL_DEPTHWISE] = {0};
+    if (type == ML_S4)
+        for (int64_t i = 0; i < count; i++) bytes[i] = (int8_t)ml_nibble(weights, at + i);
+    else if (count == ML_PANEL_DEPTHWISE) memcpy(bytes, weights + at, sizeof bytes);
+    else memcpy(bytes, weights + at, (size_t)count);
+    for (int64_t i = 0; i < ML_PANEL_DEPTHWISE; i++)
+        values[i] = i < count ? (int8_t)(bytes[i] ^ flip) - zero : 0;
 }
 
-/* Part `part` of a weight: as much as a byte holds of what the parts before left. */
-static int8_t part_of(int32_t w, int64_t part) {
-    for (; part > 0; part--) w -= ml_clamp_s32(w, INT8_MIN, INT8_MAX);
-    return (int8_t)ml_clamp_s32(w, INT8_MIN, INT8_MAX);
+/* Part `part` of each: as much as a byte holds of what the parts before left. */
+static void take_part(int64_t part, int32_t values[ML_PANEL_DEPTHWISE]) {
+    for (; part > 0; part--)
+        for (int64_t i = 0; i < ML_PANEL_DEPTHWISE; i++)
+            values[i] -= ml_clamp_s32(values[i], INT8_MIN, INT8_MAX);
+    for (int64_t i = 0; i < ML_PANEL_DEPTHWISE; i++)
+        values[i] = ml_clamp_s32(values[i], INT8_MIN, INT8_MAX);
 }
 
 /* The weights of tap `tap` of a group whose first line is the window's line `first`: channels from `channel` on, each with one
  * byte, or int16, a line. */
 static void pack_tap(const ml_call *c, const depthwise_groups *f, int64_t part, int64_t first,
-                     int64_t tap, int64_t channel, void *to) {
+                     int64_t tap, int64_t channel, uint32_t to[ML_PANEL_DEPTHWISE]) {
     const depthwise_blob *blob = c->blob;
     const ml_window *w = &blob->window;
-    const void *weights = ml_value(c, 1);
-    const int64_t n = blob->outputs, end = channel + n * ml_depthwise_side(n);
-    for (int64_t i = 0; i < ML_PANEL_DEPTHWISE; i++)
-        for (int64_t k = 0; k < f->group; k++) {
-            const int64_t line = first + k, o = channel + i;
-            const bool there = line >= 0 && line < w->y.size && (o < n || o < end);
-            const int32_t value =
-                there ? weight(c, weights, (line * w->x.size + tap) * n + o % n) : 0;
-            if (f->group == 4) ((int8_t *)to)[i * 4 + k] = part_of(value, part);
-            else ((int16_t *)to)[i * 2 + k] = (int16_t)value;
-        }
+    const int64_t n = blob->outputs, count = ml_min_s64(n - channel, ML_PANEL_DEPTHWISE);
+    const int64_t bits = 32 / f->group, low = ml_max_s64(0, -first);
+    const int64_t high = ml_min_s64(f->group, w->y.size - first);
+    const uint32_t mask = f->group == 4 ? 0xFF : 0xFFFF;
+    int32_t values[ML_PANEL_DEPTHWISE];
+    memset(to, 0, ML_PANEL_DEPTHWISE * sizeof *to);
+    for (int64_t k = low; k < high; k++) {
+        read_weights(c, ((first + k) * w->x.size + tap) * n + channel, count, values);
+        for (int64_t i = n; i < n * ml_depthwise_side(n); i++) values[i] = values[i - n];
+        if (f->parts > 1) take_part(part, values);
+        for (int64_t i = 0; i < ML_PANEL_DEPTHWISE; i++)
+            to[i] |= ((uint32_t)values[i] & mask) << (k * bits);
+    }
 }
 
 /* All panels for lines of output that see the groups' lines from line `shift` on. */
-static char *pack_panels(const ml_call *c, const depthwise_groups *f, int64_t shift, char *to) {
+static uint32_t *pack_panels(const ml_call *c, const depthwise_groups *f, int64_t shift,
+                             uint32_t *to) {
     const depthwise_blob *blob = c->blob;
     for (int64_t channel = 0; channel < blob->outputs; channel += ML_PANEL_DEPTHWISE)
         for (int64_t part = 0; part < f->parts; part++)
             for (int64_t first = -shift; first < f->groups * f->group - shift; first += f->group)
                 for (int64_t tap = 0; tap < blob->window.x.size; tap++) {
                     pack_tap(c, f, part, first, tap, channel, to);
-                    to += 4 * ML_PANEL_DEPTHWISE;
+                    to += ML_PANEL_DEPTHWISE;
                 }
     return to;
 }
@@ -73,12 +86,16 @@ int64_t ml_depthwise_pack_bytes(const ml_call *c, void *to) {
     const int64_t n = blob->outputs, taps = (int64_t)w->y.size * w->x.size,
                   bytes = ml_depthwise_packed_bytes(c, f.groups * f.parts * f.shifts);
     if (!to || bytes < 0) return bytes < 0 ? bytes : bytes + n * (int64_t)sizeof(int32_t);
-    char *next = to;
+    uint32_t *next = to;
     for (int64_t shift = 0; shift < f.shifts; shift++)
         next = pack_panels(c, &f, shift * w->y.stride, next);
-    uint32_t *sums = (uint32_t *)(void *)next;
-    memset(sums, 0, (size_t)n * sizeof *sums);
+    memset(next, 0, (size_t)n * sizeof *next);
     for (int64_t tap = 0; tap < taps; tap++)
-        for (int64_t o = 0; o < n; o++) sums[o] += (uint32_t)weight(c, ml_value(c, 1), tap * n + o);
+        for (int64_t o = 0; o < n; o += ML_PANEL_DEPTHWISE) {
+            const int64_t count = ml_min_s64(n - o, ML_PANEL_DEPTHWISE);
+            int32_t values[ML_PANEL_DEPTHWISE];
+            read_weights(c, tap * n + o, count, values);
+            for (int64_t i = 0; i < count; i++) next[o + i] += (uint32_t)values[i];
+        }
     return bytes + n * (int64_t)sizeof(int32_t);
 }
