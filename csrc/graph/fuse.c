@@ -101,6 +101,15 @@ static void join(fusing *f, ml_node *node, const ml_node *whole, int32_t tensor)
         ML_TENSOR_HIDDEN;
 }
 
+/* Clamps that the producer took before read what it writes as well, for what they read is now behind them. */
+static void read_latest(fusing *f, const ml_node *producer, int32_t n, int32_t y) {
+    const int32_t whole = (int32_t)(producer - f->sub->nodes);
+    for (int32_t k = whole + 1; k < n; k++)
+        if (f->sub->nodes[k].part_of == whole &&
+            f->sub->nodes[k].io->inputs[0] == producer->io->outputs[0])
+            operands_of(f, &f->sub->nodes[k])[0] = y;
+}
+
 /* Producer and clamp change places: the former writes what the latter gave, which is all that the latter reads. */
 static void fuse_clamp(fusing *f, int32_t n) {
     ml_node *clamp = &f->sub->nodes[n], *producer = sole_producer(f, clamp);
@@ -114,6 +123,7 @@ static void fuse_clamp(fusing *f, int32_t n) {
     if (!params) return;
     memcpy(params + field_of(producer->kernel, "minimum")->offset, &limits[0], sizeof limits[0]);
     memcpy(params + field_of(producer->kernel, "maximum")->offset, &limits[1], sizeof limits[1]);
+    read_latest(f, producer, n, y);
     operands_of(f, producer)[producer->io->n_inputs] = y;
     operands_of(f, clamp)[0] = y;
     operands_of(f, clamp)[clamp->io->n_inputs] = between;

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from built import ready
 from support.compare import check
 
 import minilite
@@ -101,6 +102,9 @@ def test_clamps_behind_clamps_leave_what_both_do() -> None:
     u = graph.node("RELU_N1_TO_1", [t], out=("u", (40,)))
     graph.output(graph.node("RELU6", [u], out=("z", (40,))))
     assert wholes(builder.build()) == [None, 0, 0]
+    plan = ready(builder.build()).plan
+    assert plan is not None
+    assert [status for _, status in plan.nodes()] == ["runs", "fused", "fused"]  # none waits: sizes are known
     check(builder.build(), [random((40,), 1)])
 
 
