@@ -86,6 +86,18 @@ def test_random_windows(kind: str, per_channel: bool) -> None:
         layer.check(tolerance=TOLERANCE)
 
 
+@pytest.mark.parametrize(("kind", "per_channel"), KINDS)
+@pytest.mark.parametrize("window", [(1, 1), (5, 1), (9, 1), (4, 3), (1, 6)])
+def test_outputs_of_one_pixel(window: tuple[int, int], kind: str, per_channel: bool) -> None:
+    """Windows that are the whole input, or leave some of it out at the end."""
+    height, width = window
+    for channels, dilation, more in ((1, 1, 0), (20, 1, 1), (64, 2, 0), (130, 1, 0)):
+        x = (1, (height - 1) * dilation + 1 + more, width + more, channels)
+        chosen = options("VALID", (2, 2), (dilation, 1))
+        layer = Layer(OP, kind, x, (1, height, width, channels), chosen, per_channel=per_channel, seed=channels)
+        layer.check(tolerance=TOLERANCE)
+
+
 @pytest.mark.parametrize(("kind", "per_channel"), [*KINDS, ("f32 s8 f32", True)])
 @pytest.mark.parametrize("multiplier", [1, 2])
 def test_lines_in_several_stretches(multiplier: int, kind: str, per_channel: bool) -> None:
