@@ -228,7 +228,7 @@ class Runtime:
             return session.get(number)
         tensor = targets.checked_tensor(self._subgraph(subgraph_index), number)
         if tensor.data is None:
-            message = f"Tensor data is null. Run allocate_tensors() first: tensor {tensor.index} ('{tensor.name}') has no memory"
+            message = f"Tensor data is null. Run allocate_tensors() first: tensor '{tensor.name}' has no memory"
             raise StateError(message, tensors=[tensor.name])
         from minilite.format.values import constant_values
 
