@@ -12,6 +12,7 @@ benchmark. Results lie in results/, by machine, and belong to the repository.
 from __future__ import annotations
 
 import argparse
+import platform
 import subprocess
 import sys
 import tempfile
@@ -50,7 +51,7 @@ def commits(span: str, steps: int | None) -> list[str]:
     return [found[round(k * (len(found) - 1) / max(1, steps - 1))] for k in range(steps)]
 
 
-def command(hashes: Path, full: bool) -> list[str]:
+def asv_run(hashes: Path, full: bool) -> list[str]:
     """asv's command line."""
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     made = [sys.executable, "-m", "asv", "run", f"HASHFILE:{hashes}", "-E", f"virtualenv:{python}"]
@@ -63,13 +64,23 @@ def command(hashes: Path, full: bool) -> list[str]:
     return made
 
 
+def name_machine() -> None:
+    """Tells asv what machine this is, without what an update changes: asv keeps figures of another system or memory apart."""
+    from asv.machine import Machine
+
+    memory = f"{round(int(Machine.get_defaults()['ram']) / 2**30)} GiB"
+    for told in (["--yes"], ["--os", platform.system(), "--ram", memory]):
+        command = [sys.executable, "-m", "asv", "machine", *told]
+        subprocess.run(command, cwd=HERE, check=True, stdout=subprocess.DEVNULL)
+
+
 def measure(wanted: Sequence[str], full: bool = False) -> int:
     """Runs asv on commits; its exit status, in which 2 only says that some benchmark failed on some commit."""
-    subprocess.run([sys.executable, "-m", "asv", "machine", "--yes"], cwd=HERE, check=True, stdout=subprocess.DEVNULL)
+    name_machine()
     with tempfile.TemporaryDirectory() as folder:
         hashes = Path(folder) / "commits"
         hashes.write_text("\n".join(dict.fromkeys(wanted)) + "\n")
-        status = subprocess.run(command(hashes, full), cwd=HERE, check=False).returncode
+        status = subprocess.run(asv_run(hashes, full), cwd=HERE, check=False).returncode
     return 0 if status == 2 else status
 
 

@@ -118,8 +118,9 @@ def _panel(values: Sequence[float | None], left: float, top: float) -> list[str]
     if found and found[1] >= WORTH_NAMING:
         x, at = next(point for point in points if point[0] >= left + found[0] * step - 0.01)
         near_the_end = x > left + 0.8 * COLUMN
-        placed = f'x="{x - 5:.1f}" text-anchor="end"' if near_the_end else f'x="{x + 5:.1f}"'
-        parts.append(f'<text {placed} y="{at - 6:.1f}" fill="#2a7d3f">{found[1]:.3g} x less</text>')
+        under = f'x="{x - 5:.1f}" y="{at + 12:.1f}" text-anchor="end"'  # the line comes from above on the left
+        placed = under if near_the_end else f'x="{x + 5:.1f}" y="{at - 6:.1f}"'
+        parts.append(f'<text {placed} fill="#2a7d3f">{found[1]:.3g} x less</text>')
     return parts
 
 

@@ -80,19 +80,14 @@ static void make_multipliers(const ml_call *c, room *r, ml_weighted *w,
     }
 }
 
-static bool is_below(const int32_t *start, int64_t n, int64_t most) {
-    int32_t beyond = 0;
-    if (most < 0) return false;
-    for (int64_t i = 0; start && i < n; i++)
-        beyond |= (start[i] > (int32_t)most) | (start[i] < -(int32_t)most);
-    return !beyond;
-}
-
 int32_t ml_limit_of(const int32_t *start, int64_t n, int64_t k) {
-    const int64_t products = k * 255 * 255;
-    return is_below(start, n, ML_LIMIT - products)        ? ML_LIMIT
-           : is_below(start, n, ML_LIMIT_WIDE - products) ? ML_LIMIT_WIDE
-                                                          : 0;
+    int32_t least = 0, most = 0;
+    for (int64_t i = 0; start && i < n; i++) {
+        least = start[i] < least ? start[i] : least;
+        most = start[i] > most ? start[i] : most;
+    }
+    const int64_t limit = 1 + k * 255 * 255 + (most > -(int64_t)least ? most : -(int64_t)least);
+    return limit <= ML_LIMIT_WIDE ? (int32_t)limit : 0;
 }
 
 /* Of constant weights and a constant bias, or none. */

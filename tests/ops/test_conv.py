@@ -112,6 +112,22 @@ def test_long_lines(types: str, padding: str) -> None:
         layer.check(tolerance=TOLERANCE if types == "f32" else 0.0)
 
 
+@pytest.mark.parametrize("stride", [1, 2])
+def test_large_images_of_floats(stride: int) -> None:
+    """Lines that are copied a few at a time, each once; outputs that fill vectors, and those that do not."""
+    for outputs in (3, 32, 40):
+        layer = Layer(
+            "CONV_2D",
+            "f32",
+            (1, 150, 170, 5),
+            (outputs, 3, 3, 5),
+            window_options("SAME", (stride, stride)),
+            seed=outputs,
+        )
+        layer.check(tolerance=TOLERANCE)
+        same_for_any_number_of_threads(layer)
+
+
 @pytest.mark.parametrize("types", ["f32", "s8", "u8", "s16", "f32 s8 f32"])
 @pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (3, 1), (1, 2)])
 def test_images_one_pixel_wide(types: str, stride: int, dilation: int) -> None:
