@@ -15,7 +15,7 @@ def reference(node: OpNode, x: Array, indices: Array) -> Array:
     axis, batch = node.options["axis"] % x.ndim, node.options["batch_dims"]
     batch += indices.ndim if batch < 0 else 0
     y = np.empty((*x.shape[:axis], *indices.shape[batch:], *x.shape[axis + 1 :]), x.dtype)
-    if y.size == 0:  # no index is read
+    if 0 in x.shape[:axis]:  # no index is read
         return y
     for at in np.ndindex(*x.shape[:batch]):
         y[at] = x[at].take(checked_indices(indices[at], x.shape[axis]), axis=axis - batch)

@@ -53,6 +53,8 @@ def reference_l2(node: OpNode, x: Array) -> Array:
         root = np.sqrt((x.astype(np.float64) ** 2).sum(axis=-1, keepdims=True).astype(np.float32))
         low, high = ACTIVATION_LIMITS[activation(node)]
         return np.asarray((x / np.maximum(root, 1e-6)).astype(np.float32)).clip(np.float32(low), np.float32(high))
+    if x.size == 0:
+        return x.copy()
     centered = x.astype(np.int64).reshape(-1, x.shape[-1]) - input_of(node).quantization.zero_point
     y = np.empty(centered.shape, np.int64)
     wide = x.dtype == np.uint8

@@ -153,7 +153,7 @@ def reduction(op: str, kinds: str) -> DrawNode:
         q = d.scale(kind)
         y = q if d.often(0.4) else d.scale(kind)
         spread = {"REDUCE_PROD": 1.2, "MEAN": 3.0, "SUM": 3.0}.get(op)
-        x = d.given(kind, shape, q, constant=0.15 * (op != "REDUCE_PROD"), spread=spread)
+        x = d.given(kind, shape, q, constant=0.15 * (op[:6] != "REDUCE"), spread=spread)
         return node(d, op, [x, d.numbers(axes)], {"keep_dims": d.often(0.5)}, outs=out(d, kind, y))
 
     return draw

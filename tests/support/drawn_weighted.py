@@ -244,7 +244,7 @@ def both(d: Draw) -> OneNode:
 def stablehlo_window(d: Draw) -> Any:
     from test_reduce_window import BODIES, Stablehlo
 
-    kind = d.kind("f32 s8 u8 s16 s32 s64")
+    kind = d.one("f32", "s8", "u8", "s16", "s32", "s64")
     rule = d.one("ADD", "MUL", "MAXIMUM", "MINIMUM" if kind == "f32" else "ADD")
     shape = d.shape(1, 4, 7)
     sizes, steps, base, gaps = ([d.number(1, 3) for _ in shape] for _ in range(4))
