@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from _thread import RLock  # threading takes long to import
 from struct import error as StructError  # noqa: N812 - it is one
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minilite._native import OPTIONS, packed_dims
+from minilite._native import OPTIONS, copy_bytes, packed_dims
 from minilite.engine.program import new_state
 from minilite.engine.target import MOVES, UNBOUND, Target, bound, checked_tensor, decoded_values, target_at
 from minilite.errors import ArenaError, InputError, StateError
@@ -27,16 +26,18 @@ if TYPE_CHECKING:
 
     Shape = tuple[int, ...]
     _Targets = dict[int, Target]
-    _Small = dict[int, tuple[Array, Any, Any, Shape]]
-    """By tensor whose copies are made under the GIL: an array over its memory, the memory itself, dtype and shape."""
+    _Small = dict[int, tuple[Array | None, Any, Any, Shape]]
+    """By tensor whose copies are made under the GIL: an array over its memory if numpy copies it so, the memory itself, dtype, shape."""
 else:
     binding, misfit = Later("minilite.engine.binding"), Later("minilite.engine.misfit")
 
-_ndarray = np.ndarray
+_ndarray, _empty = np.ndarray, np.empty
 _TRIES = 8
 """How often a copy looks again where its tensor lies, when other threads move it meanwhile."""
 _SMALL = 500 if int(np.__version__.split(".")[0]) >= 2 else 0
-"""Elements up to which copies are made under the GIL; numpy lets it go for more, and before 2.0 for any."""
+"""Elements up to which numpy copies under the GIL; it lets it go for more, and before 2.0 for any."""
+_SHORT = 256 << 10
+"""Bytes up to which copies are made under the GIL: as long as a few calls of Python's."""
 _MOST_KNOWN = 2048
 """Generations whose places are remembered; beyond it all are forgotten at once."""
 
@@ -234,7 +235,8 @@ class Session:
                 known[1][index] = target
                 if self._is_small(index, target):
                     memory, dtype, shape = self.state.buffer(target.place), target.dtype, target.shape
-                    known[2][index] = _ndarray(shape, dtype, memory), memory, dtype, shape
+                    array = _ndarray(shape, dtype, memory)
+                    known[2][index] = array if array.size <= _SMALL else None, memory, dtype, shape
         return target
 
     def _still_known(self, index: int) -> Target | None:
@@ -272,7 +274,7 @@ class Session:
         few = (
             target.place.storage == "arena"
             and not target.place.moves
-            and 0 < math.prod(target.shape) <= _SMALL
+            and 0 < target.place.bytes <= _SHORT
             and target.encoded is None
         )
         return few and index in self._kept and self.state.usage().stays_mapped
@@ -287,7 +289,13 @@ class Session:
         if known is not None and into is None and self.ready:
             sequence = self._sequence[0]
             if not sequence & 1 and self._generations[0] == generation:
-                copy: Array = known[0].copy()
+                over, memory, dtype, shape = known
+                copy: Array
+                if over is not None:
+                    copy = over.copy()
+                else:
+                    copy = _empty(shape, dtype)
+                    copy_bytes(copy, memory, len(memory))
                 if self._sequence[0] == sequence:
                     return copy
         for _ in range(_TRIES):
