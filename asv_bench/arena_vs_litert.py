@@ -1,6 +1,6 @@
 """Arena bytes beside LiteRT's: the span of its tensors' addresses under BUILTIN_REF, rounded up to 64, model by model.
 
-usage: arena_vs_litert.py DIR [--only FILE]
+usage: python -m asv_bench.arena_vs_litert DIR [--only FILE]
 
 `ours` is the default plan, `freed` the one with preserve_inputs=False. Ratios are ours / LiteRT's: below 1 means a smaller
 arena. Each model has a process of its own, for LiteRT can abort. The last line has the geometric means.

@@ -47,18 +47,11 @@ for turn in range({runs}):
 """
 
 
-def commit_of(version: str) -> str:
-    """The commit of a version in versions.txt, or of anything that git or `builds` knows. Raises: SystemExit."""
-    lines = (Path(__file__).with_name("versions.txt")).read_text().splitlines()
-    rows = dict(line.split() for line in lines if line and not line.startswith("#"))
-    return builds.commit_of(rows.get(version, version))
-
-
 def measure(version: str, nodes: int) -> Profile:
     """Instructions of the runs of a version. Raises: subprocess.CalledProcessError."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        builds.export(commit_of(version), folder / "source")
+        builds.export(builds.commit_of(builds.versions().get(version, version)), folder / "source")
         builds.install(folder / "source", folder / "package", symbols=True)
         here = str(Path(__file__).resolve().parent)
         child = CHILD.format(here=here, nodes=nodes, runs=RUNS)

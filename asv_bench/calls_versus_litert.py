@@ -1,6 +1,6 @@
 """Single calls on a model of one node, minilite beside LiteRT in one process and taking turns.
 
-usage: cd asv_bench && python calls_versus_litert.py [--repeat 3]
+usage: python asv_bench/calls_versus_litert.py [--repeat 3]
 
 Each line: minilite's cost over LiteRT's, the lowest and the highest of so many measurements (below 1 minilite is ahead), the same of a
 second interpreter of minilite's (the noise), and the limit that is aimed at. The last line is a whole `run` in units of a bare call of

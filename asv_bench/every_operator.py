@@ -1,6 +1,6 @@
 """Every operator on about a million elements, in the types of each row of its kernel, beside LiteRT (XNNPACK where it takes them).
 
-    python every_operator.py [--most 5] [OP...]
+usage: python -m asv_bench.every_operator [--most 5] [OP...]
 
 CPU time of the calling thread, taking turns, the fastest of some runs. Prints a row an operator and types, the slowest beside LiteRT
 first, then those that take more than `--most` times LiteRT's time, and what could not be compared. The nodes are those of the tests
@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from single_operators import ready
+
+from asv_bench.benchmarks.operators import ready
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 UNSAFE = {("SVDF", "s8 s8 s8 s32 s8 -> s8")}

@@ -1,10 +1,12 @@
-"""Benchmarks commits of the past with asv: the `history` selection, which takes no more than two minutes a commit.
+"""Benchmarks commits of the past with asv, about a minute each: what the history is told by, milestones.py.
 
 usage: python -m asv_bench.history [--range FROM..TO] [--steps N] [--versions] [--full] [--print]
 
-Each commit is built as a wheel by scikit-build-core in a virtual environment of its own, and measured by the benchmarks of this
-checkout; what it cannot do yet is n/a. FROM is the first commit that runs models, TO is HEAD. `--steps` thins the range out,
-`--versions` takes the versions of versions.txt besides, `--full` runs every benchmark. Commits measured before are skipped.
+Without options: the commits of history.txt, the versions of versions.txt and HEAD. `--range` takes the commits of main's own line
+in a range instead, from the first commit that runs models to HEAD if either is left out, and `--steps` thins it out; `--versions` takes
+the versions besides, alone without a range. Each commit is built as a wheel by scikit-build-core in a virtual environment, and
+measured by the benchmarks of this checkout; what it cannot do yet is n/a. Commits measured before are skipped. `--full` runs every
+benchmark. Results lie in results/, by machine, and belong to the repository.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import argparse
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from asv_bench import builds
@@ -22,25 +25,24 @@ FIRST = "b40fdce"
 """The first commit that runs a model."""
 
 SELECTION = (
-    r"loading\.Load\.time_load_and_allocate\('(conv|chain 100)'\)",
-    r"loading\.Import",
-    r"resizing\.Resize\.time_(same|seen|new)\('(conv|chain 100)'\)",
-    r"resizing\.Direction\.time_grow\('(conv|chain 100)'\)",
-    r"dynamic\.Family\.time_(steady|two_sizes|sixteen_sizes)\('(chain|branches)', 200, (0|100)\)",
-    r"invoking\.Invoke\.time_invoke\('(conv|chain 1|chain 100)'\)",
-    r"invoking\.Node",
-    r"footprint\.(Arena\.track_arena\(|Package)",
-    r"counted\.Counters\.track_(nodes_prepared|plans)_per_",
-    r"dynamic\.Counts\.track_nodes_prepared",
-    r"peers\.Ratio\.track_ratio\('(invoke, conv|load, chain 100|resize new, chain 100|dynamic branches, 2 sizes)', 'litert'\)",
+    r"^milestones\.",
+    r"^footprint\.(Arena\.track_arena\(|Package)",
+    r"^counted\.Counters\.track_(nodes_prepared|plans)_per_",
 )
 """Regular expressions of the benchmarks, with their parameters, that make the history: the public API alone."""
 BRIEF = ("rounds=1", "repeat=(3, 5, 0.5)", "warmup_time=0.02", "sample_time=0.005")
 
 
+def chosen() -> list[str]:
+    """The commits of history.txt, the versions and HEAD."""
+    lines = (line.split("#")[0].strip() for line in (HERE / "history.txt").read_text().splitlines())
+    return [builds.commit_of(name) for name in (*filter(None, lines), *builds.versions().values(), "HEAD")]
+
+
 def commits(span: str, steps: int | None) -> list[str]:
     """The commits of main's own line in a range FROM..TO, FROM included, newest first; at most `steps`, evenly chosen."""
     first, _, last = span.partition("..")
+    first = first or FIRST
     line = builds.git("rev-list", "--first-parent", f"{first}..{last or 'HEAD'}").split()
     found = [*line, builds.commit_of(first)]
     if steps is None or steps >= len(found):
@@ -61,31 +63,35 @@ def command(hashes: Path, full: bool) -> list[str]:
     return made
 
 
-def main() -> int:
-    """Runs asv; its exit status, in which 2 only says that some benchmark failed on some commit."""
-    parser = argparse.ArgumentParser(prog="python -m asv_bench.history", description=__doc__.splitlines()[0])
-    parser.add_argument("--range", default=f"{FIRST}..HEAD", metavar="FROM..TO")
-    parser.add_argument("--steps", type=int, help="at most this many commits of the range")
-    parser.add_argument(
-        "--versions", action="store_true", help="the versions of versions.txt; alone unless --range or --steps"
-    )
-    parser.add_argument("--full", action="store_true", help="every benchmark, not the selection")
-    parser.add_argument("--print", action="store_true", help="only print the commits")
-    args = parser.parse_args()
-    only_versions = args.versions and args.steps is None and args.range == parser.get_default("range")
-    wanted = [] if only_versions else commits(args.range, args.steps)
-    if args.versions:
-        wanted += [builds.commit_of(commit) for commit in builds.versions().values()]
-    wanted = list(dict.fromkeys(wanted))
-    if args.print:
-        print(*wanted, sep="\n")
-        return 0
+def measure(wanted: Sequence[str], full: bool = False) -> int:
+    """Runs asv on commits; its exit status, in which 2 only says that some benchmark failed on some commit."""
     subprocess.run([sys.executable, "-m", "asv", "machine", "--yes"], cwd=HERE, check=True, stdout=subprocess.DEVNULL)
     with tempfile.TemporaryDirectory() as folder:
         hashes = Path(folder) / "commits"
-        hashes.write_text("\n".join(wanted) + "\n")
-        status = subprocess.run(command(hashes, args.full), cwd=HERE, check=False).returncode
+        hashes.write_text("\n".join(dict.fromkeys(wanted)) + "\n")
+        status = subprocess.run(command(hashes, full), cwd=HERE, check=False).returncode
     return 0 if status == 2 else status
+
+
+def main() -> int:
+    """Measures what the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m asv_bench.history", description=__doc__.splitlines()[0])
+    parser.add_argument("--range", metavar="FROM..TO", help="commits of main's own line")
+    parser.add_argument("--steps", type=int, help="at most this many commits of the range")
+    parser.add_argument("--versions", action="store_true", help="the versions of versions.txt")
+    parser.add_argument("--full", action="store_true", help="every benchmark, not the selection")
+    parser.add_argument("--print", action="store_true", help="only print the commits")
+    args = parser.parse_args()
+    wanted = []
+    if args.range or args.steps:
+        wanted = commits(args.range or "..", args.steps)
+    if args.versions:
+        wanted += [builds.commit_of(commit) for commit in builds.versions().values()]
+    wanted = wanted or chosen()
+    if args.print:
+        print(*dict.fromkeys(wanted), sep="\n")
+        return 0
+    return measure(wanted, args.full)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The measured history as a picture: a few figures over the commits that asv has results of, as SVG."""
+"""The measured history as a picture and a table: the figures of milestones.py over the commits that asv has results of."""
 
 from __future__ import annotations
 
@@ -11,110 +11,172 @@ from typing import Any, NamedTuple
 
 from asv_bench import builds
 
-RESULTS = Path(__file__).resolve().parent / ".asv" / "results"
-WIDTH, PANEL, LEFT, RIGHT = 760, 130, 70, 20
+RESULTS = Path(__file__).resolve().parent / "results"
+WIDTH, PANEL, LEFT, GAP, TOP = 940, 118, 62, 70, 34
+COLUMN = (WIDTH - 2 * LEFT - GAP) / 2
+WORTH_NAMING = 1.5
+"""The factor from which on a step is named."""
 
 
-class Line(NamedTuple):
-    """A figure: its panel's title, the benchmark and the values of its parameters as asv writes them."""
+class Kind(NamedTuple):
+    """A column of the picture: its title and the benchmark."""
 
     title: str
     benchmark: str
-    params: tuple[str, ...]
 
 
-LINES = (
-    Line("a dynamic run, sizes changing (200 nodes)", "dynamic.Family.time_two_sizes", ("'branches'", "200", "100")),
-    Line("63 resizes, each to a new size, 100 nodes", "resizing.Direction.time_grow", ("'chain 100'",)),
-    Line("resize to a size seen before, 100 nodes", "resizing.Resize.time_seen", ("'chain 100'",)),
-    Line("load and allocate, 100 nodes", "loading.Load.time_load_and_allocate", ("'chain 100'",)),
-    Line("a run of a small convolutional network", "invoking.Invoke.time_invoke", ("'conv'",)),
+class Line(NamedTuple):
+    """A row of the picture: its title and the operation's name in the benchmarks."""
+
+    title: str
+    operation: str
+
+
+KINDS = (
+    Kind("cost, in units of the reference (about 1 us)", "milestones.Cost.track_cost"),
+    Kind("instructions, counted", "milestones.Instructions.track_instructions"),
 )
+LINES = (
+    Line("a run of 200 dynamic nodes, sizes changing", "dynamic branches of 200, 2 sizes"),
+    Line("resize to a new size, 100 nodes", "resize new, chain 100"),
+    Line("resize to a size seen before, 100 nodes", "resize seen, chain 100"),
+    Line("load and allocate, 100 nodes", "load, chain 100"),
+    Line("a run of float32 convolutions", "invoke, layers float32"),
+    Line("a run of int8 convolutions", "invoke, layers int8"),
+    Line("a run of one node", "invoke, chain 1"),
+    Line("a run of 100 nodes", "invoke, chain 100"),
+    Line("set_tensor, 16 floats", "set_tensor"),
+)
+Values = dict[tuple[Kind, Line], float]
+"""What was measured of one commit."""
 
 
-def _value(found: dict[str, Any], line: Line) -> float | None:
-    row = dict(zip(found["result_columns"], found["results"].get(line.benchmark) or [], strict=False))
-    keys = list(itertools.product(*(row.get("params") or [])))
-    if not row.get("result") or line.params not in keys:
-        return None
-    value = row["result"][keys.index(line.params)]
-    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) and value > 0 else None
+def _values(found: dict[str, Any], kind: Kind) -> Values:
+    """A column's figures in what asv has written of a commit."""
+    row = dict(zip(found["result_columns"], found["results"].get(kind.benchmark) or [], strict=False))
+    (names,) = row.get("params") or [[]]
+    by_name = dict(zip(names, row.get("result") or [], strict=False))
+    measured = ((line, by_name.get(repr(line.operation))) for line in LINES)
+    return {
+        (kind, line): float(value)
+        for line, value in measured
+        if isinstance(value, (int, float)) and math.isfinite(value) and value > 0
+    }
 
 
-def read(results: Path = RESULTS) -> list[tuple[str, dict[Line, float]]]:
-    """(commit, seconds by figure) of every commit of HEAD's own line that was measured, oldest first."""
-    found = {}
-    for path in results.glob("*/*-*.json"):
-        row = json.loads(path.read_text())
-        if "results" in row:
-            values = {line: value for line in LINES if (value := _value(row, line)) is not None}
-            found[row["commit_hash"]] = found.get(row["commit_hash"], {}) | values
+def read(results: Path = RESULTS) -> list[tuple[str, Values]]:
+    """(commit, figures) of the commits of HEAD's own line, oldest first, on the machine that has measured most of them."""
     order = builds.git("rev-list", "--first-parent", "--reverse", "HEAD").split()
-    return [(commit, found[commit]) for commit in order if commit in found]
+    most: list[tuple[str, Values]] = []
+    for folder in sorted(path for path in results.glob("*") if path.is_dir()):
+        found: dict[str, Values] = {}
+        for path in folder.glob("*-*.json"):
+            row = json.loads(path.read_text())
+            for kind in KINDS:
+                found.setdefault(row["commit_hash"], {}).update(_values(row, kind))
+        rows = [(commit, found[commit]) for commit in order if found.get(commit)]
+        most = max(most, rows, key=len)
+    return most
 
 
-def _label(seconds: float) -> str:
-    return (
-        f"{seconds * 1e6:.2g} us"
-        if seconds < 1e-4
-        else f"{seconds * 1e6:.0f} us"
-        if seconds < 1e-3
-        else f"{seconds * 1e3:.3g} ms"
-    )
+def short(value: float) -> str:
+    """Three digits at most: 0.15, 6.6, 180, 4.66M."""
+    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= unit:
+            return f"{value / unit:.3g}{letter}"
+    return f"{value:.3g}"
 
 
-def _panel(title: str, values: Sequence[float | None], top: float) -> list[str]:
+def largest_step(values: Sequence[float | None]) -> tuple[int, float] | None:
+    """The position behind the largest fall from one commit to the next that has a figure, and its factor; None without one."""
+    there = [(at, value) for at, value in enumerate(values) if value is not None]
+    falls = [(at, before / value) for (_, before), (at, value) in itertools.pairwise(there)]
+    return max(falls, key=lambda fall: fall[1], default=None)
+
+
+def _panel(values: Sequence[float | None], left: float, top: float) -> list[str]:
+    """A line on a logarithmic axis, with what it is now and its largest step."""
     there = [value for value in values if value is not None]
     low, high = math.floor(math.log10(min(there))), math.ceil(math.log10(max(there)))
     high = max(high, low + 1)
-    height, step = PANEL - 50, (WIDTH - LEFT - RIGHT) / max(1, len(values) - 1)
+    height, step = PANEL - 44, COLUMN / max(1, len(values) - 1)
 
     def y(value: float) -> float:
-        return top + 28 + height * (1 - (math.log10(value) - low) / (high - low))
+        return top + 24 + height * (1 - (math.log10(value) - low) / (high - low))
 
-    parts = [f'<text x="{LEFT}" y="{top + 14}" font-size="13">{title}</text>']
+    parts = []
     for power in range(low, high + 1):
         at = y(10.0**power)
-        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}" stroke="#ddd"/>')
-        parts.append(
-            f'<text x="{LEFT - 6}" y="{at + 4:.1f}" font-size="11" text-anchor="end">{_label(10.0**power)}</text>'
-        )
-    points = [(LEFT + k * step, y(value)) for k, value in enumerate(values) if value is not None]
+        parts.append(f'<line x1="{left}" x2="{left + COLUMN}" y1="{at:.1f}" y2="{at:.1f}" stroke="#ddd"/>')
+        parts.append(f'<text x="{left - 6}" y="{at + 4:.1f}" text-anchor="end">{short(10.0**power)}</text>')
+    points = [(left + k * step, y(value)) for k, value in enumerate(values) if value is not None]
     line = " ".join(f"{x:.1f},{at:.1f}" for x, at in points)
     parts.append(f'<polyline points="{line}" fill="none" stroke="#4c72b0" stroke-width="2"/>')
     parts += [f'<circle cx="{x:.1f}" cy="{at:.1f}" r="2.5" fill="#4c72b0"/>' for x, at in points]
-    last = there[-1]
-    parts.append(f'<text x="{WIDTH - RIGHT}" y="{top + 14}" font-size="12" text-anchor="end">now {_label(last)}</text>')
+    parts.append(f'<text x="{left + COLUMN}" y="{top + 14}" text-anchor="end">now {short(there[-1])}</text>')
+    found = largest_step(values)
+    if found and found[1] >= WORTH_NAMING:
+        x, at = next(point for point in points if point[0] >= left + found[0] * step - 0.01)
+        near_the_end = x > left + 0.8 * COLUMN
+        placed = f'x="{x - 5:.1f}" text-anchor="end"' if near_the_end else f'x="{x + 5:.1f}"'
+        parts.append(f'<text {placed} y="{at - 6:.1f}" fill="#2a7d3f">{found[1]:.3g} x less</text>')
     return parts
 
 
-def _marks(commits: Sequence[str], height: float) -> list[str]:
+def _marks(commits: Sequence[str], left: float, height: float) -> list[str]:
     """A dashed line at each version."""
-    step = (WIDTH - LEFT - RIGHT) / max(1, len(commits) - 1)
+    step = COLUMN / max(1, len(commits) - 1)
     parts = []
     for version, commit in builds.versions().items():
-        at = [k for k, known in enumerate(commits) if known.startswith(commit)]
-        for k in at:
-            x = f"{LEFT + k * step:.1f}"
-            parts.append(
-                f'<line x1="{x}" x2="{x}" y1="20" y2="{height - 22}" stroke="#c44e52" stroke-dasharray="3 3"/>'
-            )
-            parts.append(f'<text x="{x}" y="{height - 8}" font-size="11" text-anchor="middle">{version}</text>')
+        for k in (k for k, known in enumerate(commits) if known.startswith(commit)):
+            x = f"{left + k * step:.1f}"
+            dashed = 'stroke="#c44e52" stroke-dasharray="3 3"'
+            parts.append(f'<line x1="{x}" x2="{x}" y1="{TOP}" y2="{height - 22}" {dashed}/>')
+            parts.append(f'<text x="{x}" y="{height - 8}" text-anchor="middle">{version}</text>')
+    parts.append(f'<text x="{left}" y="{height - 8}" text-anchor="middle">{commits[0][:7]}</text>')
+    parts.append(f'<text x="{left + COLUMN}" y="{height - 8}" text-anchor="middle">{commits[-1][:7]}</text>')
     return parts
 
 
-def draw(rows: Sequence[tuple[str, dict[Line, float]]]) -> str:
-    """The picture: a panel a figure, commits from left to right, logarithmic; gaps where a commit could not do it yet."""
-    shown = [line for line in LINES if any(line in values for _, values in rows)]
-    height = PANEL * len(shown) + 30
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" fill="#222">'
-    ]
+def draw(rows: Sequence[tuple[str, Values]]) -> str:
+    """The picture: a row a figure, its cost and what was counted; commits from left to right, gaps where one cannot do it yet."""
+    shown = [line for line in LINES if any((kind, line) in values for _, values in rows for kind in KINDS)]
+    height = TOP + PANEL * len(shown) + 24
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}"'
+    parts = [f'{opening} font-family="sans-serif" font-size="11" fill="#222">']
     parts.append(f'<rect width="{WIDTH}" height="{height}" fill="white"/>')
-    for k, line in enumerate(shown):
-        parts += _panel(line.title, [values.get(line) for _, values in rows], k * PANEL)
-    parts += _marks([commit for commit, _ in rows], height)
-    first, last = rows[0][0][:7], rows[-1][0][:7]
-    parts.append(f'<text x="{LEFT}" y="{height - 8}" font-size="11">{first}</text>')
-    parts.append(f'<text x="{WIDTH - RIGHT}" y="{height - 8}" font-size="11" text-anchor="end">{last}</text>')
+    for column, kind in enumerate(KINDS):
+        left = LEFT + column * (COLUMN + GAP)
+        parts.append(f'<text x="{left}" y="18" font-size="15">{kind.title}</text>')
+        for k, line in enumerate(shown):
+            top = TOP + k * PANEL
+            values = [found.get((kind, line)) for _, found in rows]
+            parts.append(f'<text x="{left}" y="{top + 14}" font-size="13">{line.title}</text>')
+            if any(value is not None for value in values):
+                parts += _panel(values, left, top)
+        parts += _marks([commit for commit, _ in rows], left, height)
     return "\n".join([*parts, "</svg>", ""])
+
+
+def _cells(rows: Sequence[tuple[str, Values]], kind: Kind, line: Line) -> list[str]:
+    """First, at each version, now, and the commit of the largest step."""
+    values = [found.get((kind, line)) for _, found in rows]
+    there = [value for value in values if value is not None]
+    at = {commit: value for (commit, _), value in zip(rows, values, strict=True)}
+    versions = [
+        next((at[full] for full in at if full.startswith(commit)), None) for commit in builds.versions().values()
+    ]
+    cells = [short(value) if value is not None else "" for value in (there[0], *versions, there[-1])]
+    found = largest_step(values)
+    return [*cells, f"{found[1]:.3g} x less at {rows[found[0]][0][:7]}" if found and found[1] >= WORTH_NAMING else ""]
+
+
+def table(rows: Sequence[tuple[str, Values]]) -> str:
+    """The figures of the first commit that has them, of each version and of now, and the largest step, in Markdown."""
+    names = ["first", *builds.versions(), "now"]
+    lines = [f"| | | {' | '.join(names)} | largest step |", "|---|---|" + "---:|" * len(names) + "---|"]
+    for line in LINES:
+        for kind, word in zip(KINDS, ("cost", "instructions"), strict=True):
+            if any((kind, line) in found for _, found in rows):
+                lines.append(f"| {line.title} | {word} | {' | '.join(_cells(rows, kind, line))} |")
+    return "\n".join(lines)

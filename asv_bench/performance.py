@@ -2,8 +2,9 @@
 
 usage: python -m asv_bench.performance [peers] [counted] [levels] [ladder] [bad-case] [history]
 
-Without names all sections are made anew; `peers` writes the README's table too. `history` draws what `python -m asv_bench.history` has measured. A section's stamp is
-the commit it was measured at; `python -m asv_bench.performance --check` fails when a later commit touched what it measures.
+Without names all sections are made anew. `peers` writes the README's table too; `history` measures HEAD as asv_bench/history.py does,
+if that has not been done, and draws it with what was measured before. A section's stamp is the commit it was measured at;
+`python -m asv_bench.performance --check` fails when a later commit touched what it measures.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from asv_bench import bad_case, builds, history_chart, levels
+from asv_bench import bad_case, builds, history, history_chart, levels
 from asv_bench.benchmarks import costs, operations, peers
 from asv_bench.ladder import __main__ as ladder
 
@@ -84,7 +85,7 @@ def make_counted() -> str:
 
 def make_ladder() -> str:
     """The ladder's tables and its picture."""
-    found = ladder.measure("branches", 800, 50, 20, 15)
+    found = ladder.measure()
     PICTURES.mkdir(exist_ok=True)
     (PICTURES / "ladder.svg").write_text(ladder.picture(found))
     picture = "![the planner's share of run time by step](pictures/ladder.svg)"
@@ -101,13 +102,15 @@ def make_bad_case() -> str:
 
 
 def make_history() -> str:
-    """The history's picture. Raises: SystemExit when nothing was measured."""
+    """The history's picture and table, HEAD among them. Raises: SystemExit when nothing could be measured."""
+    status = history.measure([builds.commit_of("HEAD")])
     rows = history_chart.read()
-    if not rows:
-        sys.exit("no history is measured: run python -m asv_bench.history first")
+    if status or not rows:
+        sys.exit("HEAD could not be measured: asv says why")
     PICTURES.mkdir(exist_ok=True)
     (PICTURES / "history.svg").write_text(history_chart.draw(rows))
-    return f"{len(rows)} commits, logarithmic.\n\n![times by commit](pictures/history.svg)"
+    picture = "![costs and instructions by commit](pictures/history.svg)"
+    return f"{len(rows)} commits.\n\n{picture}\n\n{history_chart.table(rows)}"
 
 
 class Section(NamedTuple):
@@ -117,14 +120,19 @@ class Section(NamedTuple):
     paths: tuple[str, ...]
 
 
-CODE = ("csrc", "minilite")
+CODE = ("csrc", "minilite", ":!minilite/cli", ":!minilite/report")
+"""What runs, loads and plans: all but what prints."""
+SHARED = tuple(f"asv_bench/benchmarks/{name}.py" for name in ("common", "operations", "dynamic_family"))
+COUNTING = tuple(f"asv_bench/benchmarks/{name}.py" for name in ("costs", "apart"))
+TIMING = "asv_bench/benchmarks/timing.py"
+RATES = ("asv_bench/levels.py", "asv_bench/benchmarks/primitives.py", "minilite/_native/rates.py")
 SECTIONS = {
-    "peers": Section(make_peers, (*CODE, "asv_bench/benchmarks/peers.py", "asv_bench/benchmarks/operations.py")),
-    "counted": Section(make_counted, (*CODE, "asv_bench/benchmarks/costs.py", "asv_bench/benchmarks/operations.py")),
-    "levels": Section(levels.table, ("csrc/simd", "csrc/api/simd.h", "asv_bench/levels.py")),
+    "peers": Section(make_peers, (*CODE, *SHARED, TIMING, "asv_bench/benchmarks/peers.py")),
+    "counted": Section(make_counted, (*CODE, *SHARED, *COUNTING)),
+    "levels": Section(levels.table, ("csrc/simd", "csrc/api/simd.h", *RATES)),
     "ladder": Section(make_ladder, ("asv_bench/ladder", "asv_bench/benchmarks/dynamic_family.py")),
-    "bad-case": Section(make_bad_case, (*CODE, "asv_bench/bad_case.py", "asv_bench/benchmarks/dynamic_family.py")),
-    "history": Section(make_history, CODE),
+    "bad-case": Section(make_bad_case, (*CODE, SHARED[2], "asv_bench/bad_case.py", "asv_bench/callgrind.py")),
+    "history": Section(make_history, (*CODE, *SHARED, *COUNTING, TIMING, "asv_bench/benchmarks/milestones.py")),
 }
 
 

@@ -18,6 +18,8 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+from asv_bench import builds, history_chart
+
 HERE = Path(__file__).resolve().parent
 PACKAGES = (
     (r"/jquery-(?P<version>[\d.]+)\.min\.js$", "jquery", "dist/jquery.min.js"),
@@ -37,18 +39,40 @@ class SiteError(RuntimeError):
     """The site cannot be made self-contained; says why."""
 
 
+def _asv(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "asv", *arguments]
+    return subprocess.run(command, cwd=HERE, check=False, capture_output=True, text=True)
+
+
 def publish(out: Path, config: Path) -> None:
-    """Lets asv write its pages. Raises: SiteError."""
-    done = subprocess.run(
-        [sys.executable, "-m", "asv", "publish", "--html-dir", str(out), "--config", str(config)],
-        cwd=HERE,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    """Lets asv write its pages; the list of benchmarks, which is not kept with their results, it makes anew. Raises: SiteError."""
+    _asv("run", "--bench", "just-discover", "--python=same", "--config", str(config))
+    done = _asv("publish", "--html-dir", str(out), "--config", str(config))
     if done.returncode or not (out / "index.html").exists():
         message = f"asv publish failed: {done.stdout[-500:]}{done.stderr[-500:]}"
         raise SiteError(message)
+
+
+def tidy(out: Path) -> None:
+    """Leaves out of the pages what has no figure at any commit, which would be empty frames, and marks the versions."""
+    index = json.loads((out / "index.json").read_text())
+    measured = {path.stem for path in (out / "graphs" / "summary").glob("*.json")}
+    index["benchmarks"] = {name: row for name, row in index["benchmarks"].items() if name in measured}
+    revisions = index["revision_to_hash"].items()
+    for version, commit in builds.versions().items():
+        index["tags"] |= {version: int(number) for number, full in revisions if full.startswith(commit)}  # noqa: B035
+    (out / "index.json").write_text(json.dumps(index))
+
+
+def overview(page: str, out: Path, results: Path) -> str:
+    """The page with the history's picture, drawn into `out`, at the top of its grid; as it is where no such figures are."""
+    rows = history_chart.read(results)
+    found = re.search(r"<div id=\"summarygrid-display\"[^>]*>", page)
+    if not rows or not found:
+        return page
+    (out / "history.svg").write_text(history_chart.draw(rows))
+    picture = '<img src="history.svg" alt="costs and instructions by commit" style="width: 100%; max-width: 1100px">'
+    return page[: found.end()] + picture + page[found.end() :]
 
 
 def package_of(address: str) -> tuple[str, str]:
@@ -111,7 +135,9 @@ def inline(out: Path) -> None:
 def make(out: Path, config: Path = HERE / "asv.conf.json") -> None:
     """Publishes into a folder and makes what is there self-contained. Raises: SiteError."""
     publish(out, config)
-    page = vendor((out / "index.html").read_text(), out)
+    tidy(out)
+    results = config.parent / json.loads(config.read_text())["results_dir"]
+    page = overview(vendor((out / "index.html").read_text(), out), out, results)
     inline(out)
     marker = re.search(r"<script[^>]*\bsrc=\"asv\.js\"", page)
     if marker is None:

@@ -1,6 +1,6 @@
 """What a second thread gives: one node of 1 x 1 convolution at several sizes, both runtimes, wall time, interleaved in one process.
 
-    python two_threads.py [--cores 0,1]
+usage: python -m asv_bench.two_threads [--cores 0,1]
 
 Prints microseconds of a run with one and with two threads, and how many times faster two are, of the medians and of the fastest.
 """
@@ -11,11 +11,11 @@ import argparse
 import os
 import statistics
 import time
-from collections.abc import Callable
 
 import numpy as np
-from single_operators import ready
 
+from asv_bench.benchmarks import timing
+from asv_bench.benchmarks.operators import ready
 from minilite.format.builder import ModelBuilder
 
 SHAPES = [(14, 256, 256), (28, 256, 256), (56, 64, 256), (7, 960, 320)]
@@ -36,27 +36,6 @@ def convolution(side: int, inputs: int, outputs: int) -> bytes:
     return builder.build()
 
 
-def turn(call: Callable[[], None], times: int) -> float:
-    """Microseconds a call, of a clock on the wall."""
-    start = time.perf_counter_ns()
-    for _ in range(times):
-        call()
-    return (time.perf_counter_ns() - start) / times / 1000
-
-
-def compare(calls: list[Callable[[], None]]) -> list[list[float]]:
-    times = []
-    for call in calls:
-        for _ in range(20):
-            call()
-        times.append(max(1, round(SLICE / 1000 / turn(call, 20))))
-    found: list[list[float]] = [[] for _ in calls]
-    for _ in range(ROUNDS):
-        for call, count, mine in zip(calls, times, found, strict=True):
-            mine.append(turn(call, count))
-    return found
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--cores", default="0,1", help="the processors to stay on (0,1)")
@@ -70,9 +49,9 @@ def main() -> None:
         content = convolution(side, inputs, outputs)
         image = np.random.default_rng(2).normal(size=(1, side, side, inputs)).astype(np.float32)
         made = [ready(make, content, [image], threads) for make in (Interpreter, Peer) for threads in (1, 2)]
-        rounds = compare(made)
+        rounds = timing.in_turn(made, ROUNDS, SLICE, time.perf_counter_ns)
         for name, one, two in (("minilite", *rounds[:2]), ("litert", *rounds[2:])):
-            medians = [statistics.median(each) for each in (one, two)]
+            medians = [statistics.median(each) / 1000 for each in (one, two)]
             ratios = medians[0] / medians[1], min(one) / min(two)
             label = f"{side}x{side}x{inputs} to {outputs}"
             print(f"{label:20} {name:9} {medians[0]:9.1f} {medians[1]:9.1f} {ratios[0]:8.2f} {ratios[1]:8.2f}")

@@ -95,7 +95,16 @@ typedef enum {
         2, /* never folded, shared or skipped: variables, control flow, custom operators */
     ML_KERNEL_TAKES_SPARSE = 8, /* input 0 may be a constant in sparse form */
     ML_KERNEL_SETS_SHAPES =
-        4 /* eval itself gives the output shapes (ml_set_output, then ml_settle) */
+        4, /* eval itself gives the output shapes (ml_set_output, then ml_settle) */
+    /* What graph/fuse.c puts into one node: */
+    ML_KERNEL_IS_CLAMP = 16, /* its output is its input within the parameters minimum and maximum */
+    ML_KERNEL_CLAMPS = 32, /* its output, whatever else it is, is within minimum and maximum */
+    ML_KERNEL_PADS = 64, /* without an input 2 zeros, as they are quantized, stand around input 0 */
+    ML_KERNEL_TAKES_PADDING = 128, /* parameters pad_top, ..: zeros around its input 0 */
+    ML_KERNEL_MULTIPLIES = 256, /* the product of two inputs */
+    ML_KERNEL_ADDS = 1024, /* the sum of two inputs */
+    ML_KERNEL_TAKES_SQUARES =
+        512 /* with the parameter squares, of each element of input 0 its square */
 } ml_kernel_flag;
 
 typedef struct ml_typed {

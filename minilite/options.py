@@ -72,6 +72,8 @@ class Options(NamedTuple):
     """The planning strategy."""
     engine: int
     """Switches of the engine: a sum of `_native.OPTIONS`."""
+    fuses: bool
+    """Nodes may become part of others: csrc/graph/fuse.c."""
     compress_zero_points: bool
     threads: int
     """How many threads a run may use, the caller's included."""
@@ -244,6 +246,7 @@ def _checked(
     in_place: str | None,
     preserve_inputs: bool,
     preserve_all: bool,
+    keep_nodes: bool,
     reorder: bool,
     load: str,
     compress_zero_points: bool,
@@ -273,4 +276,6 @@ def _checked(
         0 if most is None else checked_count(name, most, 1, unit)
         for name, most, unit in (("max_bytes", max_bytes, "bytes"), ("max_iterations", max_iterations, "iterations"))
     )
-    return Options({}, reference, bool(reorder), planner, bits, bool(compress_zero_points), threads, cache, *limits)
+    fuses = sharing == "wide" and not preserve_all and not keep_nodes
+    compress = bool(compress_zero_points)
+    return Options({}, reference, bool(reorder), planner, bits, fuses, compress, threads, cache, *limits)

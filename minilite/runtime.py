@@ -51,7 +51,7 @@ class Runtime:
         experimental_disable_delegate_clustering: bool = False,  # noqa: ARG002
         experimental_default_delegate_latest_features: bool = False,  # noqa: ARG002
         experimental_compress_quantization_zero_points: bool = False,
-        experimental_disable_delegate_node_fusion: bool = False,  # noqa: ARG002
+        experimental_disable_delegate_node_fusion: bool = False,
         experimental_force_delegate_node_profiling: bool = False,  # noqa: ARG002
         *,
         custom_ops: Mapping[str, options.CustomOp] | None = None,
@@ -75,6 +75,7 @@ class Runtime:
             in_place,
             preserve_inputs,
             experimental_preserve_all_tensors,
+            experimental_disable_delegate_node_fusion,
             reorder,
             load,
             experimental_compress_quantization_zero_points,
@@ -126,7 +127,11 @@ class Runtime:
             if self._program is None:
                 wanted = self._options
                 self._program = programs.Program(
-                    self.model, wanted.custom_ops, reference=wanted.reference, reorder=wanted.reorder
+                    self.model,
+                    wanted.custom_ops,
+                    reference=wanted.reference,
+                    reorder=wanted.reorder,
+                    fuses=wanted.fuses,
                 )
             return self._program
 
@@ -215,19 +220,15 @@ class Runtime:
 
     def get_tensor(self, tensor_index: TensorKey, subgraph_index: int = 0) -> Array:
         """An owned copy of a tensor's values. Raises: InputError, StateError."""
-        number = (
-            tensor_index
-            if type(tensor_index) is int
-            else arguments.tensor_number(self._subgraph(subgraph_index), tensor_index)
-        )
+        number = tensor_index
+        if type(number) is not int:
+            number = arguments.tensor_number(self._subgraph(subgraph_index), number)
         session = self._sessions.get(subgraph_index)
         if session is not None:
             return session.get(number)
         tensor = targets.checked_tensor(self._subgraph(subgraph_index), number)
         if tensor.data is None:
-            message = (
-                f"Tensor data is null. Run allocate_tensors() first: tensor {number} ('{tensor.name}') has no memory"
-            )
+            message = f"Tensor data is null. Run allocate_tensors() first: tensor '{tensor.name}' has no memory"
             raise StateError(message, tensors=[tensor.name])
         from minilite.format.values import constant_values
 
@@ -301,8 +302,8 @@ class Runtime:
         """Argument names and tensor numbers by signature."""
         from minilite.signature import in_order
 
-        ordered = map(in_order, self.model.signatures)
-        return {s.key: {"inputs": dict(s.inputs), "outputs": dict(s.outputs)} for s in ordered}
+        signatures = map(in_order, self.model.signatures)
+        return {s.key: {"inputs": dict(s.inputs), "outputs": dict(s.outputs)} for s in signatures}
 
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
         """The runner of a signature; None stands for the only one. Raises: InputError."""

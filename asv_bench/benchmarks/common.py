@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import random
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
@@ -130,23 +131,65 @@ def conv_net(side: int = 32) -> bytes:
     return bytes(made.build())
 
 
+@functools.cache
+def layers(kind: str, side: int = 28) -> bytes:
+    """Six convolutions, half of them depthwise, 1.4 million multiply-adds: nearly all arithmetic; "float32" or "int8" per channel."""
+    from minilite.format.dtypes import TensorType
+    from minilite.format.quantization import NOT_QUANTIZED, Quantization
+
+    integers = kind == "int8"
+    rng = np.random.default_rng(1)
+    graph = (made := builder(f"layers, {kind}")).subgraph()
+    step = Quantization((0.05,), (0,)) if integers else NOT_QUANTIZED
+    type_ = TensorType.INT8 if integers else TensorType.FLOAT32
+
+    def constants(name: str, shape: tuple[int, ...], along: int) -> list[int]:
+        many = shape[along]
+        if not integers:
+            weights, bias = rng.normal(0, 0.2, shape).astype(np.float32), rng.normal(0, 0.1, many).astype(np.float32)
+            return [graph.constant(f"{name}/weights", weights), graph.constant(f"{name}/bias", bias)]
+        by = Quantization((0.01,) * many, (0,) * many, along)
+        sums = Quantization((0.05 * 0.01,) * many, (0,) * many)
+        weights, bias = rng.integers(-127, 128, shape).astype(np.int8), rng.integers(-999, 999, many).astype(np.int32)
+        named = graph.constant(f"{name}/weights", weights, quantization=by)
+        return [named, graph.constant(f"{name}/bias", bias, quantization=sums)]
+
+    x, depth = graph.input("image", (1, side, side, 16), type_, quantization=step), 16
+    for block, (filters, stride) in enumerate(((32, 1), (64, 2), (128, 2))):
+        options = {"padding": "SAME", "stride_h": 1, "stride_w": 1, "fused_activation_function": "RELU"}
+        spread = {**options, "depth_multiplier": 1, "stride_h": stride, "stride_w": stride}
+        side = -(-side // stride)
+        name, out = f"depthwise{block}", (1, side, side, depth)
+        read = [x, *constants(name, (1, 3, 3, depth), 3)]
+        x = graph.node("DEPTHWISE_CONV_2D", read, out=(name, out, type_, step), options=spread)
+        name, out = f"conv{block}", (1, side, side, filters)
+        read = [x, *constants(name, (filters, 1, 1, depth), 0)]
+        x, depth = graph.node("CONV_2D", read, out=(name, out, type_, step), options=options), filters
+    graph.output(x)
+    return bytes(made.build())
+
+
 def model(name: str) -> bytes:
-    """A model by the name that stands in the benchmarks' parameters: "chain N" or "conv"."""
-    return conv_net() if name == "conv" else chain(int(name.split()[1]))
+    """A model by the name that stands in the benchmarks' parameters: "chain N", "conv", "layers TYPE", "large layers TYPE"."""
+    if name == "conv":
+        return conv_net()
+    kind, _, detail = name.rpartition(" ")
+    return chain(int(detail)) if kind == "chain" else layers(detail, 112 if kind == "large layers" else 28)
 
 
 def shape(name: str, step: int) -> tuple[int, ...]:
-    """The `step`-th input shape of a model."""
+    """The `step`-th input shape of "chain N" or "conv"."""
     return (1, 32 + 2 * step, 32 + 2 * step, 3) if name == "conv" else (1 + step, WIDTH)
 
 
-def ready(name: str, make: Any = interpreter) -> tuple[Any, int, int]:
+def ready(name: str, make: Any = interpreter, threads: int = 1) -> tuple[Any, int, int]:
     """An allocated interpreter whose input is filled, that has run once; and the numbers of its input and output."""
-    made = make(model_content=model(name), num_threads=1)
+    made = make(model_content=model(name), num_threads=threads)
     made.allocate_tensors()
     source, target = made.get_input_details()[0], made.get_output_details()[0]
-    values = np.random.default_rng(0).uniform(-1, 1, tuple(source["shape"])).astype(np.float32)
-    made.set_tensor(source["index"], values)
+    rng, dims = np.random.default_rng(0), tuple(source["shape"])
+    values = rng.uniform(-1, 1, dims) if source["dtype"] == np.float32 else rng.integers(-127, 128, dims)
+    made.set_tensor(source["index"], values.astype(source["dtype"]))
     made.invoke()
     return made, int(source["index"]), int(target["index"])
 
@@ -155,3 +198,23 @@ def resize(of: Any, index: int, to: tuple[int, ...]) -> None:
     """What a resize takes, in LiteRT's calls."""
     of.resize_tensor_input(index, to)
     of.allocate_tensors()
+
+
+NEW_SIDES = 32
+"""`new_sizes` has as many sizes as this squared."""
+
+
+def new_sizes(name: str, make: Any = interpreter) -> Iterator[tuple[Any, int, tuple[int, ...]]]:
+    """Without end what `resize` takes, each time to a size that its interpreter has never had, in scattered order.
+
+    Each interpreter starts from the largest size, so that memory for all of them is there; another takes over after 1024 sizes,
+    which costs them a few per cent.
+    """
+    while True:
+        made, source, _ = ready(name, make)
+        steps = random.Random(0).sample(range(NEW_SIDES**2), NEW_SIDES**2)
+        sides = [divmod(step, NEW_SIDES) for step in steps]
+        sizes = [(1, 32 + h, 32 + w, 3) for h, w in sides] if name == "conv" else [(2 + step, WIDTH) for step in steps]
+        sizes.remove(largest := max(sizes))
+        resize(made, source, largest)
+        yield from ((made, source, size) for size in sizes)

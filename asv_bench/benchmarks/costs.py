@@ -11,18 +11,17 @@ from __future__ import annotations
 import ctypes
 import gc
 import itertools
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from . import common, operations
+from . import apart, common, operations
 
 REPEAT = 8
 """Times that each operation is called while counting; what is reported is the whole count over it."""
@@ -45,25 +44,25 @@ INSTRUCTIONS = r"""
 long costs_start(void) { CALLGRIND_ZERO_STATS; CALLGRIND_START_INSTRUMENTATION; return 0; }
 long costs_stop(const char *label) { CALLGRIND_STOP_INSTRUMENTATION; CALLGRIND_DUMP_STATS_AT(label); return 0; }
 """
-MAIN = "import sys; sys.path.insert(0, sys.argv[1]); from benchmarks import costs; costs.count(sys.argv[2])"
 
 
-def allocations() -> dict[str, float]:
+def allocations(names: Iterable[str] = operations.ALL) -> dict[str, float]:
     """Calls of the allocator by operation. Raises: NotImplementedError, with the reason, where they cannot be counted."""
     with tempfile.TemporaryDirectory() as folder:
-        library = _library(Path(folder), ALLOCATIONS)
-        return _counts(_run([], folder, library, {"LD_PRELOAD": str(library)}))
+        library = str(_library(Path(folder), ALLOCATIONS))
+        return _counts(apart.call("costs", "count", library, *names, environment={"LD_PRELOAD": library}))
 
 
-def instructions() -> dict[str, float]:
+def instructions(names: Iterable[str] = operations.ALL) -> dict[str, float]:
     """Instructions by operation. Raises: NotImplementedError, with the reason, where they cannot be counted."""
     if shutil.which("valgrind") is None:
         message = "valgrind is not installed"
         raise NotImplementedError(message)
     with tempfile.TemporaryDirectory() as folder:
-        library = _library(Path(folder), INSTRUCTIONS)
-        tool = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=out"]
-        known = set(_run(tool, folder, library, {"MINILITE_ISA": os.environ.get("MINILITE_ISA", "avx2")}))
+        library = str(_library(Path(folder), INSTRUCTIONS))
+        tool = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/out"]
+        level = {"MINILITE_ISA": os.environ.get("MINILITE_ISA", "avx2")}
+        known = set(apart.call("costs", "count", library, *names, tool=tool, environment=level))
         found: dict[str, float] = {}
         for path in Path(folder).glob("out*"):
             text = path.read_text()
@@ -95,38 +94,20 @@ def _library(folder: Path, source: str) -> Path:
     return target
 
 
-def _run(tool: list[str], folder: str, library: Path, environment: Mapping[str, str]) -> dict[str, float]:
-    flags = ["-S"] if sys.flags.no_site else []
-    here = str(Path(__file__).resolve().parents[1])
-    fixed = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [*tool, sys.executable, *flags, "-c", MAIN, here, str(library)],
-        cwd=folder,
-        env={**os.environ, **fixed, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        message = f"counting failed: {(done.stderr.strip().splitlines() or [f'exit {done.returncode}'])[-1]}"
-        raise NotImplementedError(message)
-    counts: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return counts
-
-
-def count(library: str) -> None:
-    """The process that counts: prints a JSON object of counts by operation. Those that a version cannot do are left out."""
+def count(library: str, *names: str) -> dict[str, float]:
+    """In a process of its own: counts by operation. Those that a version cannot do are left out."""
     made = ctypes.CDLL(library)
     made.costs_stop.argtypes = [ctypes.c_char_p]
     made.costs_stop.restype = ctypes.c_long
     found: dict[str, float] = {}
-    for name, prepare in {"nothing": lambda _: int, **operations.ALL}.items():
+    prepares: dict[str, Callable[[operations.Make], operations.Operation]] = {"nothing": lambda _: int}
+    for name, prepare in (prepares | {name: operations.EVERY[name] for name in names}).items():
         try:
             with common.if_there():
                 found[name] = _counted(made, name, prepare(common.interpreter))
         except NotImplementedError as error:
             print(f"{name}: {error}", file=sys.stderr)
-    print(json.dumps(found))
+    return found
 
 
 def _counted(made: Any, name: str, call: operations.Operation) -> float:

@@ -76,7 +76,7 @@ def c_calls(call: Any, *arguments: Any) -> int:
     return len(names)
 
 
-class _PerOperation:
+class PerOperation:
     """A figure an operation, counted for all of them at once."""
 
     params = [list(operations.ALL)]
@@ -93,7 +93,8 @@ class _PerOperation:
         return found[operation]
 
 
-def _or_reason(count: Any) -> dict[str, float] | str:
+def or_reason(count: Any) -> dict[str, float] | str:
+    """What a function counts, or why it cannot."""
     try:
         found: dict[str, float] = count()
     except NotImplementedError as error:
@@ -102,11 +103,11 @@ def _or_reason(count: Any) -> dict[str, float] | str:
 
 
 @common.suite
-class Allocations(_PerOperation):
+class Allocations(PerOperation):
     """Calls of malloc and its like."""
 
     def setup_cache(self) -> dict[str, float] | str:
-        return _or_reason(costs.allocations)
+        return or_reason(costs.allocations)
 
     def track_allocations(self, found: dict[str, float] | str, operation: str) -> float:
         return self.figure(found, operation)
@@ -116,13 +117,13 @@ class Allocations(_PerOperation):
 
 
 @common.suite
-class Instructions(_PerOperation):
+class Instructions(PerOperation):
     """Instructions of the whole call, Python's included, under valgrind."""
 
     tolerance = 0.02
 
     def setup_cache(self) -> dict[str, float] | str:
-        return _or_reason(costs.instructions)
+        return or_reason(costs.instructions)
 
     def track_instructions(self, found: dict[str, float] | str, operation: str) -> float:
         return self.figure(found, operation)

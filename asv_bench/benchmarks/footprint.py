@@ -46,7 +46,7 @@ class Peak:
     def setup(self, name: str) -> None:
         with common.if_there():
             if name == "dynamic":
-                dynamic_family.model(dynamic_family.draw("branches", 200, 50))
+                dynamic_family.Runner(dynamic_family.draw("branches", 50, 50), common.interpreter)
             else:
                 common.ready(name)
 

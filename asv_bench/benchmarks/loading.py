@@ -73,6 +73,7 @@ class Allocate:
 
     def setup(self, name: str) -> None:
         with common.if_there():
+            common.interpreter(model_content=common.model(name)).allocate_tensors()
             self.interpreter = common.interpreter(model_content=common.model(name))
 
     def time_allocate(self, _: str) -> None:

@@ -29,9 +29,11 @@ def _load(name: str) -> Callable[[Make], Operation]:
 
 def _resize(name: str, kind: str) -> Callable[[Make], Operation]:
     def prepare(make: Make) -> Operation:
+        if kind == "new":
+            places = common.new_sizes(name, make)
+            return lambda: common.resize(*next(places))
         interpreter, source, _ = common.ready(name, make)
-        scattered = [step * 37 % 64 for step in range(64)]
-        steps = {"same": itertools.repeat(0), "seen": itertools.cycle([1, 0]), "new": itertools.cycle(scattered)}[kind]
+        steps = itertools.cycle([1, 0] if kind == "seen" else [0])
         for step in (1, 0):
             common.resize(interpreter, source, common.shape(name, step))
         return lambda: common.resize(interpreter, source, common.shape(name, next(steps)))
@@ -115,6 +117,8 @@ RUNS: dict[str, Callable[[Make], Operation]] = {
     "invoke, chain 1": _invoke("chain 1"),
     "invoke, chain 100": _invoke("chain 100"),
     "invoke, conv": _invoke("conv"),
+    "invoke, layers float32": _invoke("layers float32"),
+    "invoke, layers int8": _invoke("layers int8"),
 }
 """Those that need no more than a model's bytes and `invoke`."""
 
@@ -154,3 +158,26 @@ ALL: dict[str, Callable[[Make], Operation]] = {
     **API,
     **{f"plan {strategy}, 126 records": _plan(strategy, 126) for strategy in ("default", "greedy_by_size", "tflite")},
 }
+
+HISTORY: dict[str, Callable[[Make], Operation]] = {
+    "dynamic branches of 200, 2 sizes": _dynamic("branches", 200, 100, 2),
+    **{
+        name: API[name]
+        for name in (
+            "resize new, conv",
+            "resize new, chain 100",
+            "resize seen, conv",
+            "resize seen, chain 100",
+            "load, conv",
+            "load, chain 100",
+            "invoke, layers float32",
+            "invoke, layers int8",
+            "invoke, chain 1",
+            "invoke, chain 100",
+            "set_tensor",
+            "get_tensor",
+        )
+    },
+}
+"""Those that the history is told by."""
+EVERY = {**ALL, **HISTORY}

@@ -7,11 +7,10 @@ interpreter of its own, which shows what noise there is. CPU time of the calling
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
-from . import common, operations
+from . import common, operations, timing
 
 RUNTIMES = ["minilite", "litert", "litert-builtin", "tflite-micro"]
 ROUNDS, SLICE = 15, 1_000_000
@@ -51,31 +50,11 @@ def _prepare(case: str, runtime: str) -> operations.Operation:
     return {**operations.API, **operations.CALLS}[case](make)
 
 
-def _turn(call: operations.Operation, times: int) -> float:
-    """Nanoseconds per call."""
-    start = time.thread_time_ns()
-    for _ in range(times):
-        call()
-    return (time.thread_time_ns() - start) / times
-
-
-def _times(call: operations.Operation) -> int:
-    """How many calls fill a slice; warms up."""
-    _turn(call, 4)
-    return max(2, int(SLICE / max(1.0, _turn(call, 8))))
-
-
 def ratio(case: str, runtime: str) -> float:
     """minilite's cost of a case over a runtime's. Raises: what the runtime raises where it cannot do that."""
     ours, theirs = _prepare(case, "minilite"), _prepare(case, runtime)
-    counts = _times(ours), _times(theirs)
-    found = []
-    for turn in range(ROUNDS):
-        sides = [(ours, counts[0]), (theirs, counts[1])]
-        costs = [_turn(*side) for side in (sides if turn % 2 else sides[::-1])]
-        mine, other = costs if turn % 2 else costs[::-1]
-        found.append(mine / max(1.0, other))
-    return statistics.median(found)
+    mine, others = timing.in_turn((ours, theirs), ROUNDS, SLICE)
+    return statistics.median(one / max(1.0, other) for one, other in zip(mine, others, strict=True))
 
 
 @common.suite

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ from numpy.typing import NDArray
 
 from . import common
 
-LEVELS = ["scalar", "sse2", "avx2", "avx_vnni", "avx512", "neon", "neon_dot"]
+X86 = platform.machine().lower() in ("x86_64", "amd64")
+LEVELS = ["scalar", *(["sse2", "avx2", "avx_vnni", "avx512"] if X86 else ["neon", "neon_dot"])]
 
 
 def core() -> Any:

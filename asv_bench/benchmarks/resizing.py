@@ -8,12 +8,14 @@ from . import common
 
 MODELS = ["conv", "chain 1", "chain 10", "chain 100"]
 SIZES = 64
-"""More than an interpreter of the first versions kept plans for."""
 
 
 class Resize:
-    """Times; `new` goes through 64 sizes in rotation: new each time to an interpreter that keeps few plans, as those before 0.2.0
-    did, and seen ones to later ones. Direction has sizes that are new to all."""
+    """Times of one resize; `new` goes to a size that the interpreter has never had, each time.
+
+    Before November 2026 `new` went through 64 sizes in rotation, which from 0.2.0 on, with plans kept for hundreds of sizes, were
+    seen ones: what was published of it then is no time of a new size.
+    """
 
     params = [MODELS]
     param_names = ["model"]
@@ -24,8 +26,9 @@ class Resize:
             self.shapes = [common.shape(name, step) for step in range(SIZES)]
             for step in (1, 0):
                 self.to(step)
+            self.places = common.new_sizes(name)
+            next(self.places)
         self.two = itertools.cycle((1, 0))
-        self.many = itertools.cycle([step * 37 % SIZES for step in range(1, SIZES + 1)])
 
     def to(self, step: int) -> None:
         common.resize(self.interpreter, self.source, self.shapes[step])
@@ -37,7 +40,7 @@ class Resize:
         self.to(next(self.two))
 
     def time_new(self, _: str) -> None:
-        self.to(next(self.many))
+        common.resize(*next(self.places))
 
     def time_plan_for(self, _: str) -> None:
         self.interpreter.plan_for({self.source: self.shapes[3]})

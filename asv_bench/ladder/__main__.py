@@ -1,6 +1,6 @@
 """Builds every variant, measures them in turn, and prints the ladder's table; see README.md.
 
-usage: python -m asv_bench.ladder [--form branches] [--nodes 800] [--dynamic 50] [--runs 20] [--rounds 15] [--svg FILE]
+usage: python -m asv_bench.ladder [--form branches] [--nodes 1600] [--dynamic 10] [--runs 8] [--rounds 9] [--svg FILE]
 """
 
 from __future__ import annotations
@@ -17,12 +17,17 @@ START = 54.3
 """The article's share of the planner before its first step, in percent."""
 
 
+def others(found: dict[tuple[int, str], Measured]) -> float:
+    """Microseconds of a run beside the planner: such that the first step has the article's share."""
+    return found[0, "vector"].planner * (100 - START) / START
+
+
 def shares(found: dict[tuple[int, str], Measured]) -> list[dict[str, float]]:
     """Percent of run time by phase for each step with the vector.
 
-    What a run costs beside the planner is taken to be such that the first step has the article's share, the same for all.
+    What a run costs beside the planner is the same for all.
     """
-    rest = found[0, "vector"].planner * (100 - START) / START
+    rest = others(found)
     rows = [found[step, "vector"] for step in range(len(variants.STEPS))]
     return [{name: 100 * cost / (row.planner + rest) for name, cost in row.phases.items()} for row in rows]
 
@@ -30,15 +35,16 @@ def shares(found: dict[tuple[int, str], Measured]) -> list[dict[str, float]]:
 def steps_table(found: dict[tuple[int, str], Measured]) -> str:
     """The steps, as a Markdown table: the planner's cost, records and tensors it looks at, its share of run time."""
     lines = [
-        "| step | us a run | ordering, deallocating, allocating, resolving | records | tensors | share | the article |",
-        "|---|---:|---:|---:|---:|---:|---|",
+        "| step | us a run | ordering, deallocating, allocating, resolving | records | tensors | run time | share | the article |",
+        "|---|---:|---:|---:|---:|---:|---:|---|",
     ]
     for step, (about, share) in enumerate(zip(variants.STEPS, shares(found), strict=True)):
         row = found[step, "vector"]
         phases = ", ".join(f"{row.phases[name]:.0f}" for name in variants.PHASES)
+        left = (row.planner + others(found)) / (found[0, "vector"].planner + others(found))
         lines.append(
             f"| {step} {about.title} | {row.planner:.0f} | {phases} | {row.scanned} | {row.tensors} "
-            f"| {sum(share.values()):.1f} % | {about.article} |"
+            f"| {100 * left:.0f} % | {sum(share.values()):.1f} % | {about.article} |"
         )
     return "\n".join(lines)
 
@@ -62,7 +68,9 @@ def picture(found: dict[tuple[int, str], Measured]) -> str:
     return chart.draw([step.title for step in about], shares(found), [step.share for step in about])
 
 
-def measure(form: str, nodes: int, percent: int, runs: int, rounds: int) -> dict[tuple[int, str], Measured]:
+def measure(
+    form: str = "branches", nodes: int = 1600, percent: int = 10, runs: int = 8, rounds: int = 9
+) -> dict[tuple[int, str], Measured]:
     """All variants on one graph of the family. Raises: RuntimeError when two variants place a tensor differently."""
     problem = dynamic_family.problem(dynamic_family.draw(form, nodes, percent))
     with tempfile.TemporaryDirectory() as folder:
@@ -78,10 +86,10 @@ def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(prog="python -m asv_bench.ladder", description=__doc__.splitlines()[0])
     parser.add_argument("--form", default="branches", choices=("chain", "branches"))
-    parser.add_argument("--nodes", type=int, default=800)
-    parser.add_argument("--dynamic", type=int, default=50, help="percent of the steps that are dynamic")
-    parser.add_argument("--runs", type=int, default=20, help="runs a round, each with sizes of its own")
-    parser.add_argument("--rounds", type=int, default=15, help="rounds; the figures are their medians")
+    parser.add_argument("--nodes", type=int, default=1600)
+    parser.add_argument("--dynamic", type=int, default=10, help="percent of the steps that are dynamic")
+    parser.add_argument("--runs", type=int, default=8, help="runs a round, each with sizes of its own")
+    parser.add_argument("--rounds", type=int, default=9, help="rounds; of each run and phase the least of them counts")
     parser.add_argument("--svg", type=Path, help="where the picture goes")
     args = parser.parse_args()
     found = measure(args.form, args.nodes, args.dynamic, args.runs, args.rounds)

@@ -4,7 +4,8 @@
  *
  * Every run has sizes of its own. A node writes each byte of its output, which stands for kernels. What a dynamic node leaves
  * is known only once it has run: then what was planned behind it is forgotten, and the nodes up to the next dynamic one are
- * planned. The line printed is JSON, times in nanoseconds of all runs but the first. */
+ * planned. The line printed is JSON: of each run but the first the nanoseconds of ordering, deallocating, allocating, resolving and
+ * of kernels, and what the planner looked at in all of them. */
 #define _POSIX_C_SOURCE 200809L
 #include "ladder.h"
 
@@ -127,19 +128,21 @@ int main(int argc, char **argv) {
     int64_t kernels = 0;
     uint64_t digest = 0;
     run(&g, p, lengths, 0, &to, &kernels);
-    costs before = *ladder_costs(p);
-    kernels = 0;
+    costs first = *ladder_costs(p), before = first;
+    printf("{\"step\": %d, \"runs\": [", LADDER_STEP);
     for (int32_t turn = 1; turn <= runs; turn++) {
+        kernels = 0;
         run(&g, p, lengths, turn, &to, &kernels);
         digest = digest * 31 + ladder_digest(p);
+        costs c = since(ladder_costs(p), &before);
+        before = *ladder_costs(p);
+        printf("%s[%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "]",
+               turn > 1 ? ", " : "", c.order, c.deallocate, c.allocate, c.resolve, kernels);
     }
-    costs c = since(ladder_costs(p), &before);
-    printf("{\"step\": %d, \"runs\": %d, \"order\": %" PRId64 ", \"deallocate\": %" PRId64
-           ", \"allocate\": %" PRId64 ", \"resolve\": %" PRId64 ", \"kernels\": %" PRId64
-           ", \"scanned\": %" PRId64 ", \"tensors\": %" PRId64 ", \"high_water\": %" PRId64
+    costs all = since(ladder_costs(p), &first);
+    printf("], \"scanned\": %" PRId64 ", \"tensors\": %" PRId64 ", \"high_water\": %" PRId64
            ", \"digest\": %" PRIu64 "}\n",
-           LADDER_STEP, runs, c.order, c.deallocate, c.allocate, c.resolve, kernels, c.scanned,
-           c.tensors, ladder_high_water(p), digest);
+           all.scanned, all.tensors, ladder_high_water(p), digest);
     for (int32_t n = 0; n < g.n_nodes; n++)
         if (g.dynamic[n]) free(g.tensors[n + 1].data);
     ladder_planner_free(p);

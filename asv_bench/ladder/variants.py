@@ -9,7 +9,7 @@ import statistics
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 HERE = Path(__file__).resolve().parent
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror")
@@ -37,7 +37,7 @@ STEPS = (
 
 
 class Measured(NamedTuple):
-    """A variant's costs per run of the graph, in microseconds; medians over rounds."""
+    """A variant's costs per run of the graph, in microseconds."""
 
     phases: dict[str, float]
     kernels: float
@@ -73,27 +73,29 @@ def build(folder: Path, step: int, store: str = "vector") -> Path:
     return target
 
 
-def run(program: Path, problem: str, runs: int) -> dict[str, int]:
-    """What one call of a variant prints: totals of all runs, nanoseconds."""
+def run(program: Path, problem: str, runs: int) -> dict[str, Any]:
+    """What one call of a variant prints: nanoseconds by run and phase, kernels last; what was looked at in all runs."""
     done = subprocess.run([str(program), str(runs)], input=problem, capture_output=True, text=True, check=True)
-    found: dict[str, int] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-def _middle(rows: Sequence[dict[str, int]], runs: int) -> Measured:
-    def per_run(name: str) -> float:
-        return statistics.median(row[name] for row in rows) / runs / 1000
-
-    last = rows[-1]
-    phases = {name: per_run(name) for name in PHASES}
-    return Measured(phases, per_run("kernels"), last["scanned"], last["tensors"], last["digest"], last["high_water"])
+def _least(rounds: Sequence[dict[str, Any]]) -> Measured:
+    """Of each run, which has the same sizes in every round, the least that a round took for each phase; the mean over runs."""
+    least = [
+        [min(costs) for costs in zip(*same, strict=True)] for same in zip(*(row["runs"] for row in rounds), strict=True)
+    ]
+    *phases, kernels = (statistics.mean(costs) / 1000 for costs in zip(*least, strict=True))
+    last = rounds[-1]
+    counted = (int(last[name]) for name in ("scanned", "tensors", "digest", "high_water"))
+    return Measured(dict(zip(PHASES, phases, strict=True)), kernels, *counted)
 
 
 def measure(folder: Path, problem: str, runs: int, rounds: int) -> dict[tuple[int, str], Measured]:
     """Every step with every store, by (step, store), taking turns."""
     programs = {(step, store): build(folder, step, store) for step in range(len(STEPS)) for store in STORES}
-    rows: dict[tuple[int, str], list[dict[str, int]]] = {key: [] for key in programs}
+    rows: dict[tuple[int, str], list[dict[str, Any]]] = {key: [] for key in programs}
     for _ in range(rounds):
         for key, program in programs.items():
             rows[key].append(run(program, problem, runs))
-    return {key: _middle(found, runs) for key, found in rows.items()}
+    return {key: _least(found) for key, found in rows.items()}

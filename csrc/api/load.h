@@ -6,6 +6,7 @@ typedef enum {
     ML_TENSOR_VARIABLE = 1,
     ML_TENSOR_SPARSE =
         4, /* its constant bytes are those of a sparse form: fewer than the shape says */
+    ML_TENSOR_HIDDEN = 8, /* the graph's: between two nodes that are one */
     ML_TENSOR_OF_FILE = 2 /* its constant bytes live as long as the store */
 } ml_tensor_flag;
 
@@ -31,6 +32,7 @@ typedef struct ml_tensor_def {
 typedef enum {
     ML_NODE_PYTHON = 1, /* eval runs in Python, whatever the kernel has */
     ML_NODE_VIEW = 2, /* output 0 holds input 0's bytes unchanged */
+    ML_NODE_FUSED = 8, /* the graph's: another node does its work */
     ML_NODE_TFLITE_SHARES = 4, /* TFLite's planner shares in place for this operator */
     ML_NODE_IN_PLACE = 256 /* << i: output 0 may overwrite input i, i < 8 */
 } ml_node_flag;
@@ -75,6 +77,7 @@ typedef struct ml_graph_def {
     int32_t n_resources;
     int32_t root; /* the subgraph that frame 0 runs */
     int32_t n_quantizations;
+    int32_t fuses; /* nodes may become part of others, which hides the tensors between them */
 } ml_graph_def;
 
 /* A parameter of a kernel: how Python packs it. kind: 'i' int32, 'q' int64, 'f' float, 'd' double, 'a' ml_array. */

@@ -14,10 +14,13 @@ typedef enum {
     ML_NODE_WAITS = 0,
     ML_NODE_RUNS = 1,
     ML_NODE_FOLDED = 2,
-    ML_NODE_IS_VIEW = 3
+    ML_NODE_IS_VIEW = 3,
+    ML_NODE_IS_FUSED = 4
 } ml_node_status;
 /* What becomes of the node at a position (ml_node_status); -1 past the last. *index is the file's number of it. */
 int32_t ml_plan_node(const ml_plan *plan, int32_t frame, int32_t position, int32_t *index);
+/* The file's number of the node that one which is fused has become a part of; -1 for others. */
+int32_t ml_plan_part_of(const ml_plan *plan, int32_t frame, int32_t position);
 /* The kernel that runs the node, and in *types the operand types of the row that its eval is in, NULL where numpy runs it; NULL
  * for a node that is not there. */
 const char *ml_plan_kernel(const ml_plan *plan, int32_t frame, int32_t position,

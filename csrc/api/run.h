@@ -98,10 +98,16 @@ int32_t ml_state_ask(ml_state *state, int32_t tensor, const void *dims, int32_t 
 /* Whether a tensor's shape was asked for since a plan was put in force; then it is in *shape. */
 int32_t ml_state_asked(ml_state *state, int32_t tensor, ml_shape *shape);
 /* Puts the plan for the shapes asked for in force; those that nobody asked for are the file's. `bindings` are all buffers that
- * stand in for tensors from now on; the plan hangs on which tensors these are, not on where the buffers lie. Zeroes variable
+ * stand in for tensors from now on, -1 of them those in force; the plan hangs on which tensors these are, not on where the buffers
+ * lie. Zeroes variable
  * tensors, unless the plan stays and no shape was asked for, not even the one that is in force. On failure the old plan and
  * buffers stay, and the memory they lie in; the shapes asked for are those in force, unless it was a matter of turns and views. */
-uintptr_t ml_state_prepare(ml_state *state, const ml_binding *bindings, int32_t n_bindings);
+typedef struct ml_preparation {
+    ml_state *state;
+    const ml_binding *bindings;
+    int32_t n_bindings;
+} ml_preparation;
+uintptr_t ml_state_prepare(const ml_preparation *wanted);
 /* Makes the plan for the shapes asked for, but for those in `rows` of [tensor, rank, dims...] by ascending tensor, and the buffers
  * in force, without putting it in force; the caller frees it. */
 ml_status ml_state_plan_for(ml_state *state, const int32_t *rows, int32_t words, ml_plan **plan,

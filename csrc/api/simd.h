@@ -90,6 +90,9 @@ typedef struct ml_requantize_args {
     int32_t limit; /* sums, bias included, are below it on either side; 0: not known */
 } ml_requantize_args;
 
+/* product_s8 writes what requantize makes of the sums of matmul_s8, which are not kept: y and y_stride of the one, and sums, rows,
+ * sums_stride, n and bias of the other are not looked at. */
+
 /* y = clamp(round(sum * real) + zero, low, high), ties away from zero, for rows of n sums; products beyond 10^9 are that. The
  * low byte is written. */
 typedef struct ml_requantize_f64_args {

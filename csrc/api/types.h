@@ -77,7 +77,7 @@ typedef enum {
 } ml_type;
 
 typedef enum {
-    ML_STORAGE_NONE = 0, /* absent */
+    ML_STORAGE_NONE = 0, /* absent, or hidden by fusion */
     ML_STORAGE_CONSTANT = 1,
     ML_STORAGE_FOLDED = 2,
     ML_STORAGE_ARENA = 3,

@@ -27,6 +27,7 @@ static void copy_node(ml_graph *g, const ml_graph_def *def, int64_t number, ml_s
                                     .pack_start = -1,
                                     .child_start = to->n_children,
                                     .n_children = d->n_subgraphs,
+                                    .part_of = -1,
                                     .subgraphs = io + d->n_inputs + d->n_outputs};
     if (in_c && to->nodes[position].typed->pack) to->nodes[position].pack_start = to->n_packs++;
     to->blob_bytes += ml_round_up(d->kernel->blob_bytes, 8);
@@ -97,9 +98,10 @@ static ml_tensor fresh_row(const ml_tensor_def *def, int32_t number) {
                        .root = number,
                        .type = (uint8_t)def->type,
                        .dynamic = !variable, /* until it is swept */
-                       .storage = ml_type_is_heap(def->type) ? ML_STORAGE_HEAP
-                                  : variable                 ? ML_STORAGE_PERSISTENT
-                                                             : ML_STORAGE_ARENA,
+                       .storage = def->flags & ML_TENSOR_HIDDEN ? ML_STORAGE_NONE
+                                  : ml_type_is_heap(def->type)  ? ML_STORAGE_HEAP
+                                  : variable                    ? ML_STORAGE_PERSISTENT
+                                                                : ML_STORAGE_ARENA,
                        .shaped = variable};
 }
 
@@ -231,7 +233,8 @@ static ml_status fill(ml_graph *g, const ml_graph_def *def, int64_t tensors, int
         return ml_error_memory(errors, "a graph", nodes, 0);
     int32_t root;
     copy_subgraphs(g, def);
-    ml_status status = index_tensors(g, errors);
+    ml_status status = def->fuses ? ml_graph_fuse(g, errors) : ML_OK;
+    if (status == ML_OK) status = index_tensors(g, errors);
     if (status == ML_OK) status = add_frame(g, def->root, -1, -1, errors, &root);
     return status == ML_OK ? ml_graph_derive(g, errors, n_errors) : status;
 }
@@ -274,6 +277,7 @@ void ml_graph_free(ml_graph *g) {
     free(g->tensor_defs);
     free(g->io);
     free(g->params);
+    free(g->fused_params);
     free(g->quantizations);
     free(g->index_tables);
     free(g->constants);

@@ -27,6 +27,7 @@ typedef struct ml_node {
     int32_t pack_start;    /* in its frame's packed weights; -1: it packs none */
     int32_t child_start;   /* in the children of its frame */
     int32_t n_children;
+    int32_t part_of; /* position of the node that it has become a part of, -1: of none */
     const int32_t *subgraphs;
 } ml_node;
 
@@ -75,6 +76,7 @@ struct ml_graph {
     ml_node_io *node_io;
     int32_t *io;
     uint8_t *params;
+    uint8_t *fused_params; /* of nodes that others have become a part of; NULL: of none */
     ml_quantization *quantizations;
     int32_t *index_tables; /* slots, reader lists and numbers of all subgraphs */
     ml_tensor *constants;
@@ -99,6 +101,8 @@ struct ml_graph {
 
 /* check.c: every index, dimension and count of the description; ML_GRAPH_ERROR with the first fault. */
 ml_status ml_graph_check(const ml_graph_def *def, ml_error *error);
+/* fuse.c: makes one node of two where that saves a pass over memory. */
+ml_status ml_graph_fuse(ml_graph *graph, ml_error *error);
 /* derive.c: makes every node's derived block. */
 ml_status ml_graph_derive(ml_graph *graph, ml_error *errors, int32_t n_errors);
 ml_graph *ml_graph_hold(const ml_graph *graph);

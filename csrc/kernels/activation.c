@@ -164,8 +164,13 @@ static int64_t gelu_lines(const ml_call *c, void *to) {
 }
 
 ML_KERNELS(activation) = {
-    ML_UNARY_KERNEL("relu", clamp_params, {"f32 -> f32", NULL, NULL, relu_f32},
-                    ML_QUANTIZED_ROWS(relu)),
+    {.abi = ML_KERNEL_ABI,
+     .flags = ML_KERNEL_IS_CLAMP,
+     .name = "relu",
+     ML_PARAMS_OF(clamp_params),
+     .blob_bytes = (int32_t)sizeof(ml_elementwise),
+     .prepare = ml_prepare_elementwise,
+     ML_TYPED({"f32 -> f32", NULL, NULL, relu_f32}, ML_QUANTIZED_ROWS(relu))},
     ML_UNARY_KERNEL("leaky_relu", leaky_params, {"f32 -> f32", NULL, NULL, leaky_relu_f32},
                     ML_QUANTIZED_ROWS(leaky_relu)),
     ML_UNARY_KERNEL_NO_PARAMS("logistic", {"f32 -> f32", NULL, NULL, logistic_f32},

@@ -122,7 +122,7 @@ NON_ZERO(floor_mod_s32, int32_t, floor_mod_any_s32, 0)
 NON_ZERO(floor_mod_s64, int64_t, floor_mod_any_s64, 0)
 
 ML_KERNELS(division) = {
-    ML_BINARY_KERNEL("div", clamp_params, {"f32 f32 -> f32", NULL, NULL, div_f32},
+    ML_BINARY_KERNEL("div", clamp_params, 0, {"f32 f32 -> f32", NULL, NULL, div_f32},
                      {"s32 s32 -> s32", NULL, NULL, div_s32},
                      {"s8 s8 -> s8", derive_div, NULL, div_s8},
                      {"u8 u8 -> u8", derive_div, NULL, div_u8},

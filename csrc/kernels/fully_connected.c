@@ -207,6 +207,7 @@ static const ml_typed fully_connected[] = {
 
 ML_KERNELS(fully_connected) = {
     {.abi = ML_KERNEL_ABI,
+     .flags = ML_KERNEL_CLAMPS,
      .name = "fully_connected",
      ML_PARAMS_OF(fc_params),
      .blob_bytes = sizeof(ml_blocks),

@@ -96,6 +96,7 @@ ML_PARAMS(mirror_params, MIRROR_FIELDS)
 
 typedef struct mirror_blob {
     int32_t reflect;
+    int32_t innermost; /* dimension that is padded; those behind it are copied with it */
     int32_t before[ML_MAX_RANK];
     int64_t pitches[ML_MAX_RANK]; /* bytes of one index, of the output */
 } mirror_blob;
@@ -125,6 +126,7 @@ static ml_status prepare_mirror_pad(const ml_call *c, ml_wish *wish) {
                            d, x->shape.dims[d], (long long)before[d], (long long)behind,
                            (long long)(most > 0 ? most : 0));
         blob->before[d] = (int32_t)before[d];
+        if (before[d] + behind > 0) blob->innermost = d;
     }
     status = ml_set_output(c, 0, &shape);
     if (status != ML_OK || ml_elements(&shape) == 0) return status;
@@ -146,7 +148,7 @@ static ml_status mirror_from(const ml_call *c, int32_t d, mirroring *m, uint8_t 
     int64_t behind = y->dims[d] - size - b->before[d];
     uint8_t *first = to + b->before[d] * pitch, *last = first + (size - 1) * pitch;
     ml_status status = ML_OK;
-    if (d == x->rank - 1) {
+    if (d == b->innermost) {
         status = ml_copy_bytes(c, first, m->from, size * pitch);
         m->from += size * pitch;
     } else {
@@ -172,7 +174,7 @@ static ml_status mirror_pad(const ml_call *c) {
 }
 
 #define ROW(kernel_name)                                                             \
-    {.abi = ML_KERNEL_ABI, .name = (kernel_name), .blob_bytes = sizeof(ml_nest),     \
+    {.abi = ML_KERNEL_ABI, .flags = ML_KERNEL_PADS, .name = (kernel_name), .blob_bytes = sizeof(ml_nest), \
      .prepare = prepare_pad, ML_TYPED({"x1|x2|x4|x8 s8|s16|s32|s64 any? -> any", derive_fill, NULL, pad})}
 ML_KERNELS(pad) = {
     ROW("pad"),

@@ -176,7 +176,8 @@ TYPED(average_pool)
 TYPED(max_pool)
 
 #define ROW(operation)                                                                             \
-    {.abi = ML_KERNEL_ABI, .name = #operation, ML_PARAMS_OF(pool_params),                          \
+    {.abi = ML_KERNEL_ABI, .flags = ML_KERNEL_CLAMPS, .name = #operation,                          \
+     ML_PARAMS_OF(pool_params),                                                                    \
      .blob_bytes = sizeof(ml_window), .prepare = prepare_pool, .typed = operation}
 static const ml_typed l2_pool_2d[] = {{"f32 -> f32", NULL, NULL, l2_pool_f32},
                                       {NULL, NULL, NULL, NULL}};

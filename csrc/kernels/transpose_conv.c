@@ -365,6 +365,7 @@ static ml_status shapeless_f32(const ml_call *c) {
 
 ML_KERNELS(transpose_conv) = {
     {.abi = ML_KERNEL_ABI,
+     .flags = ML_KERNEL_CLAMPS,
      .name = "transpose_conv",
      ML_PARAMS_OF(transpose_conv_params),
      .blob_bytes = (int32_t)sizeof(transpose_conv_blob),

@@ -112,6 +112,8 @@ void ml_planner_start_anew(ml_planner *planner);
  * same tensors have bytes, the same places, and are pinned: then lifetimes hold, as long as the same operands are as large as
  * what may overwrite them. */
 void ml_planner_plan_again(ml_planner *planner, bool stands);
+/* Whether they held. */
+bool ml_planner_stood(const ml_planner *planner);
 /* Where lifetimes held: places what lay on top of what in the plan before so again, if that comes within an eighth of the lower
  * bound and takes no more than `most`. False if not, and the graph has to be placed by start_anew and execute_allocations.
  * Offsets are those of roots alone. */

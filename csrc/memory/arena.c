@@ -2,8 +2,9 @@
  *
  * Small arenas lie in a block from malloc, for small models are loaded in the time that a few calls of the system take, and
  * malloc's pages are often warm: other interpreters, or arrays, had them before. Who outgrows a block moves into the next; it
- * stays until the arena is released, for others may be looking at it. One that begins large skips blocks, whose bytes have to be
- * cleared: loading touches none of its pages.
+ * stays until the arena is released, for others may be looking at it. One that begins large skips blocks. So whatever its size,
+ * an arena begins with zeros; bytes that come later are as malloc has them, for clearing them takes longer than planning, and
+ * what tensors lie on after a resize is as undefined as it would be without growth.
  *
  * ML_ARENA_RESERVED bytes of address space are reserved without access, which costs the system nothing but a table entry (1000
  * interpreters take 64 TiB of the 128 TiB a process has); what is used is made accessible in steps. Where the system refuses
@@ -35,18 +36,32 @@ static bool in_block(const ml_arena *arena) {
     return arena->base && block_of(arena) < ML_ARENA_BLOCKS;
 }
 
-/* Bytes are cleared when they are first used, as new pages are. */
+/* What malloc gave stands in front of the first whole page. (aligned_alloc cuts blocks such that glibc asks the system for the
+ * larger ones again and again.) */
+static uint8_t *new_block(int64_t bytes) {
+    uint8_t *given = malloc((size_t)bytes + PAGE + sizeof(void *));
+    if (!given) return NULL;
+    uint8_t *base = given + PAGE - (uintptr_t)given % PAGE;
+    if (base - given < (ptrdiff_t)sizeof(void *)) base += PAGE;
+    memcpy(base - sizeof given, &given, sizeof given);
+    return base;
+}
+
+static void free_block(uint8_t *base) {
+    void *given = NULL;
+    if (base) memcpy(&given, base - sizeof given, sizeof given);
+    free(given);
+}
+
 static bool commit_block(ml_arena *arena, int block, int64_t bytes, int64_t keep) {
-    uint8_t *base = arena->blocks[block];
-    if (!base) base = aligned_alloc(PAGE, (size_t)block_bytes[block]);
+    uint8_t *base = arena->blocks[block] ? arena->blocks[block] : new_block(block_bytes[block]);
     if (!base) return false;
-    int64_t had = base == arena->base ? arena->capacity : keep;
+    if (!arena->base) memset(base, 0, (size_t)bytes);
     if (base != arena->base) {
         if (keep > 0) memcpy(base, arena->base, (size_t)keep);
         arena->copied += keep;
         arena->moves++;
     }
-    memset(base + had, 0, (size_t)(bytes - had));
     arena->base = arena->blocks[block] = base;
     arena->reserved = block_bytes[block];
     arena->capacity = bytes;
@@ -122,7 +137,7 @@ ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error
 void ml_arena_release(ml_arena *arena) {
     if (arena->base && !in_block(arena))
         munmap(arena->base, (size_t)(arena->reserved ? arena->reserved : arena->capacity));
-    for (int block = 0; block < ML_ARENA_BLOCKS; block++) free(arena->blocks[block]);
+    for (int block = 0; block < ML_ARENA_BLOCKS; block++) free_block(arena->blocks[block]);
     ml_account_give(arena->account, arena->capacity);
     memset(arena->blocks, 0, sizeof arena->blocks);
     arena->base = NULL;

@@ -99,6 +99,7 @@ void ml_planner_search(ml_planner *p, bool longer, int64_t spent) {
     p->spent = spent;
 }
 int64_t ml_planner_spent(const ml_planner *p) { return p->spent; }
+bool ml_planner_stood(const ml_planner *p) { return p->stood; }
 void ml_planner_free(ml_planner *p) {
     if (p) ml_conflicts_free(&p->listing.conflicts);
     free(p);

@@ -73,6 +73,14 @@ int32_t ml_plan_node(const ml_plan *plan, int32_t frame, int32_t position, int32
     return row->stale ? ML_NODE_WAITS : row->status;
 }
 
+int32_t ml_plan_part_of(const ml_plan *p, int32_t frame, int32_t position) {
+    int32_t index;
+    if (ml_plan_node(p, frame, position, &index) < 0) return -1;
+    const ml_node *nodes = ml_frame_subgraph(p->graph, frame)->nodes;
+    int32_t whole = nodes[position].part_of;
+    return whole < 0 ? -1 : nodes[whole].index;
+}
+
 /* A planner with the plan's sizes and lifetimes, sharing as the plan was made with. Sharing may have been left out because
  * that was smaller: the roots say so. */
 static ml_planner *planner_of(const ml_plan *plan, int32_t frame) {

@@ -195,11 +195,11 @@ static ml_status plan_apart(const ml_placing *x, int32_t frame, bool again, ml_p
 static ml_status plan_frame(const ml_placing *x, int32_t frame, ml_planner **planner,
                             ml_error *error) {
     bool two = x->options & ML_KEEP_SMALLER && shares(x->options) && !follows_file(x, frame);
-    bool again = !x->longer && x->planners && x->planners[frame].sharing.order.count > 0;
     *planner = ml_place_planner(x, frame, x->options);
     if (!*planner) return ml_error_memory(error, "planning", x->graph->total_tensors, 0);
     if (!x->longer && ml_planner_place_again(*planner, INT64_MAX)) return ML_OK;
-    if (two && again) return plan_apart(x, frame, true, planner, error);
+    if (two && !x->longer && ml_planner_stood(*planner))
+        return plan_apart(x, frame, true, planner, error);
     ml_status status = plan_once(x, frame, 0, *planner, error);
     bool met = ml_planner_high_water(*planner, ML_PLACE_ARENA) <= ml_planner_lower_bound(*planner);
     return status != ML_OK || !two || met ? status : plan_apart(x, frame, false, planner, error);

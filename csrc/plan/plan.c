@@ -217,9 +217,12 @@ static ml_status mark_bound(ml_plan *p, const ml_binding *bound, ml_error *error
                                 "there is no tensor %d to bind, or no buffer", number);
         ml_tensor *t = sub->slots[number] >= 0 ? &p->rows.tensors[sub->slots[number]] : NULL;
         if (!t || t->storage != ML_STORAGE_ARENA) {
-            const char *what = !t                                    ? "constant"
-                               : t->storage == ML_STORAGE_PERSISTENT ? "a variable"
-                                                                     : "of no fixed size";
+            const char *what =
+                !t                                    ? "constant"
+                : t->storage == ML_STORAGE_PERSISTENT ? "a variable"
+                : t->storage == ML_STORAGE_NONE
+                    ? "hidden between nodes that run as one, which experimental_disable_delegate_node_fusion=True prevents"
+                    : "of no fixed size";
             ml_error_set(error, ML_BINDING_ERROR, "tensor %d cannot be bound: it is %s", number,
                          what);
             return blame_tensor(p, error, number);

@@ -178,7 +178,8 @@ static ml_status sweep_node(ml_engine *engine, const ml_call *c, const ml_node *
     row->open = wish.open != 0;
     row->status = ML_NODE_RUNS;
     row->ticks = ticks_of(bytes + leave_open(c, wish.open));
-    if (row->open) return ML_OK;
+    if (node->io->flags & ML_NODE_FUSED) row->status = ML_NODE_IS_FUSED;
+    if (row->open || row->status == ML_NODE_IS_FUSED) return (ml_status)engine->error->status;
     status = (ml_status)engine->error->status;
     const ml_tensor *first = ml_input(c, 0);
     bool by_shape = node->kernel->flags & ML_KERNEL_NEEDS_SHAPES_ONLY, folded = false;

@@ -154,6 +154,28 @@ static void zip_rows(const ml_call *c, const ml_zip_f32_args *args, const stretc
     c->env->simd->zip_f32(&zip);
 }
 
+/* The same of floats, in two calls: whole rows of copies, and what is left. */
+static void zip_repeated_rows(const ml_call *c, const ml_zip_f32_args *args, const stretch *t,
+                              int64_t copies) {
+    _Alignas(64) char repeated[COPIES_BYTES];
+    const bool of_b = t->b_row == 0;
+    const int64_t bytes = t->n * (int64_t)sizeof(float), whole = t->rows - t->rows % copies;
+    memcpy(repeated, of_b ? t->b : t->a, (size_t)bytes);
+    ml_repeat(repeated, bytes, ml_min_s64(copies, t->rows) - 1);
+    for (int64_t r = 0, end; r < t->rows; r = end) {
+        end = r < whole ? whole : t->rows;
+        const int64_t joined = r < whole ? copies : end - r, n = joined * t->n;
+        const stretch part = {.a = of_b ? t->a + r * bytes : repeated,
+                              .b = of_b ? repeated : t->b + r * bytes,
+                              .y = t->y + r * bytes,
+                              .n = n,
+                              .rows = (end - r) / joined,
+                              .a_row = of_b ? n : 0,
+                              .b_row = of_b ? 0 : n};
+        zip_rows(c, args, &part);
+    }
+}
+
 /* Items are rows, or pieces of them. */
 static ml_status some_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                            void *args) {
@@ -166,7 +188,8 @@ static ml_status some_rows(const ml_call *c, int64_t first, int64_t end, int32_t
         stretch t = stretch_at(c, rule, i / j->pieces, i % j->pieces * ML_BLOCK_ELEMENTS);
         count = t.rows = ml_min_s64(end - i, together - i % together);
         if (j->pieces > 1) t.n = ml_min_s64(t.n, ML_BLOCK_ELEMENTS);
-        if (j->zip) zip_rows(c, j->zip, &t);
+        if (j->zip && j->copies > 0) zip_repeated_rows(c, j->zip, &t, j->copies);
+        else if (j->zip) zip_rows(c, j->zip, &t);
         else if (j->copies > 0) repeated_rows(c, rule, &t, j->copies);
         else
             for (int64_t r = 0; r < t.rows; r++)
@@ -180,7 +203,7 @@ static ml_status all_rows(const ml_call *c, const ml_row_rule *rule, const ml_zi
     const ml_broadcast *s = c->blob;
     job j = {rule, zip, (s->row - 1) / ML_BLOCK_ELEMENTS + 1, 0};
     if (j.pieces > 1) return ml_parallel(c, s->rows * j.pieces, 1, some_rows, &j);
-    if (!zip) j.copies = copies_of(s, rule);
+    j.copies = copies_of(s, rule);
     return ml_in_blocks(c, s->rows, s->row, some_rows, &j);
 }
 

@@ -113,9 +113,10 @@ ml_status ml_broadcast_rows(const ml_call *c, const ml_row_rule *rule);
 enum { ML_FEW_ELEMENTS = 32 };
 ml_status ml_broadcast_f32(const ml_call *c, int32_t function, float low, float high);
 
-/* A row whose prepare is ml_prepare_broadcast; `...` are the rows of its table. */
-#define ML_BINARY_KERNEL(kernel_name, params, ...)                                    \
-    {.abi = ML_KERNEL_ABI, .name = (kernel_name), ML_PARAMS_OF(params),               \
+/* A row whose prepare is ml_prepare_broadcast; `...` are the rows of its table. That with params clamps by them. */
+#define ML_BINARY_KERNEL(kernel_name, params, more_flags, ...)                        \
+    {.abi = ML_KERNEL_ABI, .flags = ML_KERNEL_CLAMPS | (more_flags),                  \
+     .name = (kernel_name), ML_PARAMS_OF(params),                                     \
      .blob_bytes = (int32_t)sizeof(ml_broadcast), .prepare = ml_prepare_broadcast,    \
      .typed = (const ml_typed[]){__VA_ARGS__, {NULL, NULL, NULL, NULL}}}
 #define ML_BINARY_KERNEL_NO_PARAMS(kernel_name, ...)                                  \

@@ -44,18 +44,9 @@ void ml_pack_columns_f32(const ml_simd *simd, const float *from, int64_t n, int6
 
 /* Sums to outputs -------------------------------------------------------------------------------------------------- */
 
-int32_t ml_limit_of(const int32_t *start, int64_t n, int64_t k) {
-    const int64_t most = (INT64_C(1) << 30) - k * 255 * 255;
-    if (most <= 0) return 0;
-    int32_t beyond = 0;
-    for (int64_t i = 0; start && i < n; i++)
-        beyond |= (start[i] > (int32_t)most) | (start[i] < -(int32_t)most);
-    return beyond ? 0 : 1 << 30;
-}
-
-void ml_requantize_bytes(const ml_call *c, const ml_requantized *r, int32_t limit) {
+ml_requantize_args ml_requantize_args_of(const ml_call *c, const ml_requantized *r, int32_t limit) {
     const ml_weighted *w = c->derived;
-    const ml_requantize_args args = {
+    return (ml_requantize_args){
         .sums = r->sums,
         .rows = r->rows,
         .sums_stride = r->n,
@@ -70,16 +61,16 @@ void ml_requantize_bytes(const ml_call *c, const ml_requantized *r, int32_t limi
         .high = w->high,
         .limit = limit,
     };
+}
+
+void ml_requantize_bytes(const ml_call *c, const ml_requantized *r, int32_t limit) {
+    const ml_requantize_args args = ml_requantize_args_of(c, r, limit);
     c->env->simd->requantize(&args);
 }
 
-void ml_requantize_sums(const ml_call *c, const ml_requantized *r, int32_t type) {
+void ml_requantize_s16(const ml_call *c, const ml_requantized *r) {
     const ml_weighted *w = c->derived;
     const int32_t *bias = r->bias ? (const int32_t *)r->bias + r->first : NULL, *sums = r->sums;
-    if (type != ML_S16) {
-        ml_requantize_bytes(c, r, 0);
-        return;
-    }
     int16_t *y = r->y;
     for (int64_t row = 0; row < r->rows; row++, sums += r->n, y += r->y_stride)
         for (int64_t i = 0; i < r->n; i++) {

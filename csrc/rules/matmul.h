@@ -48,12 +48,9 @@ typedef struct ml_requantized {
     void *y;
     int64_t y_stride;
 } ml_requantized;
-/* To s8 or u8 (the low byte is the same), or to s16. */
-void ml_requantize_sums(const ml_call *c, const ml_requantized *r, int32_t type);
-/* What sums of k products that begin with `start` (of n outputs; NULL: 0) are below, as requantize has it: a byte and a weight are
- * 255 at most from their zero points. */
-int32_t ml_limit_of(const int32_t *start, int64_t n, int64_t k);
-/* To s8 or u8, of sums below such a limit. */
+/* To s16, and to s8 or u8 (the low byte is the same), of sums below such a limit as requantize has it. */
+void ml_requantize_s16(const ml_call *c, const ml_requantized *r);
+ml_requantize_args ml_requantize_args_of(const ml_call *c, const ml_requantized *r, int32_t limit);
 void ml_requantize_bytes(const ml_call *c, const ml_requantized *r, int32_t limit);
 /* To floats within [minimum, maximum], each row with a scale of its own: sum * (scale * weights' scale), or as CONV_2D with a
  * scale an output has it, (sum * weights' scale) * scale. */

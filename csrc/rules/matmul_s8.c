@@ -18,22 +18,23 @@ enum {
 typedef struct part_size {
     int64_t rows;
     int64_t columns;
+    bool fused; /* no sums are kept */
 } part_size;
 
 /* Most products are one part: that is found without a division. */
-static part_size part_of(const ml_integers *p) {
+static part_size part_of(const ml_integers *p, bool fused) {
     int64_t columns = p->n, rows = p->block;
     if (columns > MOST_COLUMNS || columns * p->k > NEAR_BYTES) {
         columns = NEAR_BYTES / (p->k > 0 ? p->k : 1) / ML_PANEL_S8 * ML_PANEL_S8;
         columns = columns < ML_PANEL_S8 ? ML_PANEL_S8 : ml_min_s64(columns, MOST_COLUMNS);
         columns = ml_min_s64(columns, p->n);
     }
-    if (rows > LEAST_ROWS && rows * columns > NEAR_SUMS) {
+    if (!fused && rows > LEAST_ROWS && rows * columns > NEAR_SUMS) {
         rows = ml_max_s64(NEAR_SUMS / columns, LEAST_ROWS);
         const int64_t unit = p->width && p->width <= rows ? p->width : ML_ROWS_S8;
         rows = ml_min_s64(rows / unit * unit, p->block);
     }
-    return (part_size){rows, columns};
+    return (part_size){rows, columns, fused};
 }
 
 /* Where things lie in a worker's scratch, behind the block's copy: a part's sums, factors and scales of the block's rows. */
@@ -46,7 +47,8 @@ typedef struct layout {
 } layout;
 
 static layout lay_out(const ml_integers *p, part_size part, int64_t planes) {
-    const int64_t sums = ml_round_up(part.rows * part.columns * (int64_t)sizeof(int32_t), 64);
+    const int64_t sums =
+        part.fused ? 0 : ml_round_up(part.rows * part.columns * (int64_t)sizeof(int32_t), 64);
     const int64_t of_rows = ml_round_up(p->block * (int64_t)sizeof(int32_t), 64);
     layout l = {.sums = ml_round_up(p->copy_bytes, 64)};
     l.wide = l.sums + planes * sums;
@@ -56,8 +58,6 @@ static layout lay_out(const ml_integers *p, part_size part, int64_t planes) {
     return l;
 }
 
-static bool is_hybrid(const ml_call *c) { return ml_input(c, 0)->type == ML_F32; }
-
 /* Slices of floats that are quantized by themselves. */
 static int64_t slices_of(const ml_integers *p, const ml_integer_rule *rule) {
     return rule->by_row ? p->rows : p->batches;
@@ -65,6 +65,11 @@ static int64_t slices_of(const ml_integers *p, const ml_integer_rule *rule) {
 static int64_t slice_elements(const ml_call *c, int64_t slices) {
     const int64_t elements = ml_elements(&ml_input(c, 0)->shape);
     return slices > 1 ? elements / slices : elements;
+}
+
+int64_t ml_quantized_bytes(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule) {
+    const int64_t slices = slices_of(p, rule);
+    return ml_slices_bytes(slices, slice_elements(c, slices));
 }
 
 ml_slices ml_quantized_floats(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule) {
@@ -81,7 +86,7 @@ ml_status ml_quantize_floats(const ml_call *c, const ml_integers *p, const ml_in
 
 ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
                               const ml_integer_rule *rule) {
-    const int64_t planes = ml_planes(ml_input(c, 0)->type), slices = slices_of(p, rule);
+    const int64_t planes = ml_planes(ml_input(c, 0)->type);
     if (p->k > INT32_MAX / (2 * LEAST_ROWS))
         return ml_fail(c, ML_SHAPE_ERROR, "rows of %lld values are too long", (long long)p->k);
     const int64_t k = p->k > 0 ? p->k : 1;
@@ -93,59 +98,15 @@ ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
         p->block = ml_min_s64(rows, p->batches ? p->rows / p->batches : 0);
         p->copy_bytes = p->block * p->k * planes;
     }
-    wish->worker_bytes = lay_out(p, part_of(p), planes).bytes;
-    ml_reserve(wish, is_hybrid(c) ? ml_slices_bytes(slices, slice_elements(c, slices))
-                                  : 2 * p->n * p->groups * (int64_t)sizeof(int32_t));
-    return ML_OK;
-}
-
-/* Weights ---------------------------------------------------------------------------------------------------------- */
-
-static int64_t piece_of(const ml_integers *p) { return p->pieces > 1 ? p->k / p->pieces : p->k; }
-
-/* Whether weights have a zero point, or are packed as if they had: sums of rows are wanted. */
-static bool is_centered(const ml_call *c) {
-    const ml_quantization *q = ml_input_quantization(c, 1);
-    if (ml_input(c, 1)->type == ML_U8) return false;
-    for (int32_t i = 0; q && i < q->n_zero_points; i++)
-        if (q->zero_points[i] != 0) return false;
-    return true;
-}
-
-/* Behind the groups' weights stand ones, one output of them, which make sums of rows. */
-static int64_t ones_bytes(const ml_call *c, const ml_integers *p, int64_t k) {
-    return is_centered(c) ? 0 : ml_weights_s8_bytes(1, p->pieces, k);
-}
-
-static void pack_ones(const ml_call *c, const ml_integers *p, int64_t k, void *to) {
-    static const int8_t one = 1;
-    const ml_pack_s8_args ones = {
-        .w = &one, .type = ML_S8, .period = 2, .n = 1, .pieces = p->pieces, .k = k};
-    ml_pack_s8(c->env->simd, ones, to);
-}
-
-int64_t ml_pack_weights_s8(const ml_call *c, void *to, const ml_integers *p) {
-    const int64_t k = piece_of(p), bytes = ml_weights_s8_bytes(p->n, p->pieces, k);
-    const int64_t behind = ones_bytes(c, p, k);
-    int64_t all;
-    if (bytes < 0 || __builtin_mul_overflow(bytes, p->groups, &all) || all > INT64_MAX - behind) {
-        char text[96];
-        ml_fail(c, ML_SHAPE_ERROR, "weights of shape %s are too large to pack",
-                ml_shape_text(&ml_input(c, 1)->shape, text));
-        return -1;
+    if (ml_is_few(c, p)) {
+        ml_reserve(wish, ml_few_bytes(c, p, rule));
+        return ML_OK;
     }
-    ml_pack_s8_args args = {.w = ml_value(c, 1),
-                            .type = ml_input(c, 1)->type,
-                            .output_step = p->k,
-                            .period = p->n + 1,
-                            .input_step = 1,
-                            .n = p->n,
-                            .pieces = p->pieces,
-                            .k = k};
-    for (int64_t g = 0; to && g < p->groups; g++, args.first += p->n * p->k)
-        ml_pack_s8(c->env->simd, args, (char *)to + g * bytes);
-    if (to && behind) pack_ones(c, p, k, (char *)to + all);
-    return all + behind;
+    wish->worker_bytes = lay_out(p, part_of(p, ml_is_fused(c, rule)), planes).bytes;
+    ml_reserve(wish, ml_input(c, 0)->type == ML_F32
+                         ? ml_quantized_bytes(c, p, rule)
+                         : 2 * p->n * p->groups * (int64_t)sizeof(int32_t));
+    return ML_OK;
 }
 
 /* Products --------------------------------------------------------------------------------------------------------- */
@@ -184,30 +145,33 @@ typedef struct job {
     char *scratch;
 } job;
 
-/* The block's row number `row`. */
-static const uint8_t *row_at(const job *j, int64_t row) {
-    const ml_byte_rows *r = &j->rows;
+/* Row number `row`. */
+static const uint8_t *row_at(const ml_byte_rows *r, int64_t row) {
     if (row < r->width) return r->a + row * r->a_stride;
     return r->a + row / r->width * r->line_stride + row % r->width * r->a_stride;
 }
 
-/* Sums of the block's rows from `row` on, which may lie on several lines, as args has them but for the rows. */
-static void multiply(const ml_call *c, const job *j, int64_t row, int64_t count, int64_t plane,
-                     ml_matmul_s8_args args) {
-    const int64_t width = j->rows.width;
-    int64_t before = row < width ? row : row % width;
-    args.a_stride = j->rows.a_stride;
-    args.piece_stride = j->rows.piece_stride;
-    args.pieces = j->weights.pieces;
-    args.k = j->weights.k;
+void ml_multiply_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
+                      ml_row_range range, ml_matmul_s8_args *sums, ml_requantize_args *bytes) {
+    const int64_t width = rows->width, count = range.count;
+    int64_t before = range.first < width ? range.first : range.first % width;
+    sums->a_stride = rows->a_stride;
+    sums->piece_stride = rows->piece_stride;
+    sums->pieces = weights->pieces;
+    sums->k = weights->k;
     /* A piece of less than a group stands in front of zeros. */
-    if (args.k < GROUP && j->rows.is_copy) args.k = GROUP;
-    for (int64_t r = 0; r < count; r += args.rows, before = 0) {
-        args.a = row_at(j, row + r) + plane * j->rows.plane;
-        args.rows = ml_min_s64(count - r, width - before);
-        c->env->simd->matmul_s8(&args);
-        args.y += args.rows * args.y_stride;
-        if (args.factors) args.factors += args.rows;
+    if (sums->k < GROUP && rows->is_copy) sums->k = GROUP;
+    for (int64_t r = 0; r < count; r += sums->rows, before = 0) {
+        sums->a = row_at(rows, range.first + r) + range.plane * rows->plane;
+        sums->rows = ml_min_s64(count - r, width - before);
+        if (bytes) {
+            c->env->simd->product_s8(sums, bytes);
+            bytes->y += sums->rows * bytes->y_stride;
+        } else {
+            c->env->simd->matmul_s8(sums);
+            sums->y += sums->rows * sums->y_stride;
+        }
+        if (sums->factors) sums->factors += sums->rows;
     }
 }
 
@@ -222,9 +186,9 @@ static void find_factors(const ml_call *c, const job *j) {
         for (int64_t r = 0; r < j->count; r++) factors[r] = a->factor;
     } else if (a->kind == SUM_OF_ROW) {
         const char *behind = (const char *)c->packed + a->weights_bytes * a->product->groups;
-        const ml_matmul_s8_args ones = {
+        ml_matmul_s8_args ones = {
             .n = 1, .packed = (const int8_t *)behind, .y = factors, .y_stride = 1};
-        multiply(c, j, 0, j->count, 0, ones);
+        ml_multiply_rows(c, &j->rows, &j->weights, (ml_row_range){0, j->count, 0}, &ones, NULL);
     } else if (a->kind == FACTOR_OF_SLICE) {
         const bool by_row = a->rule->by_row;
         const int64_t slice = by_row ? j->first : j->first / a->batch;
@@ -247,34 +211,40 @@ static void join_wide(const int32_t *restrict high, const int32_t *restrict low,
     for (int64_t i = 0; i < n; i++) wide[i] = ml_join_planes(high[i], low[i], weights[i]);
 }
 
-/* Sums of a part, for `finish`. */
-static const void *sums_of_part(const ml_call *c, const job *j, int64_t row, int64_t rows,
-                                int64_t column, int64_t columns) {
+/* What the rows from `row` on are multiplied with, but for where the sums go. */
+static ml_matmul_s8_args part_args(const job *j, int64_t row, int64_t column, int64_t columns) {
     const integer_args *a = j->args;
     const int64_t of_group = j->group * a->product->n + column;
-    int32_t *high = (int32_t *)(j->scratch + a->at.sums), *low = high + rows * columns;
-    int64_t *wide = (int64_t *)(j->scratch + a->at.wide);
-    ml_matmul_s8_args args = {
+    return (ml_matmul_s8_args){
         .n = columns,
         .packed = j->weights.packed + ml_packed_s8(column, j->weights.pieces, j->weights.k),
         .bias = a->bias ? a->bias + of_group : NULL,
         .factors = a->kind == NO_FACTOR ? NULL : factors_of(j) + row,
         .columns = a->columns ? a->columns + of_group : j->weights.sums + column,
-        .y = high,
         .y_stride = columns,
     };
-    multiply(c, j, row, rows, 0, args);
+}
+
+/* Sums of a part, for `finish`. */
+static const void *sums_of_part(const ml_call *c, const job *j, int64_t row, int64_t rows,
+                                int64_t column, int64_t columns) {
+    const integer_args *a = j->args;
+    int32_t *high = (int32_t *)(j->scratch + a->at.sums), *low = high + rows * columns;
+    int64_t *wide = (int64_t *)(j->scratch + a->at.wide);
+    ml_matmul_s8_args args = part_args(j, row, column, columns), again = args;
+    args.y = high;
+    again.y = low;
+    ml_multiply_rows(c, &j->rows, &j->weights, (ml_row_range){row, rows, 0}, &args, NULL);
     if (a->planes == 1) return high;
-    args.y = low;
-    multiply(c, j, row, rows, 1, args);
+    ml_multiply_rows(c, &j->rows, &j->weights, (ml_row_range){row, rows, 1}, &again, NULL);
     for (int64_t r = 0, at = 0; r < rows; r++, at += columns) {
         if (!a->rule->wide) join_narrow(high + at, low + at, j->weights.sums + column, columns);
         else if (a->product->k <= ML_MOST_NARROW)
             join_wide(high + at, low + at, j->weights.sums + column, columns, wide + at);
         else
             for (int64_t i = 0; i < columns; i++)
-                wide[at + i] = ml_dot_words(row_at(j, row + r), j->rows.piece_stride, j->rows.plane,
-                                            &j->weights, column + i);
+                wide[at + i] = ml_dot_words(row_at(&j->rows, row + r), j->rows.piece_stride,
+                                            j->rows.plane, &j->weights, column + i);
     }
     return a->rule->wide ? (const void *)wide : high;
 }
@@ -291,9 +261,16 @@ static void run(const ml_call *c, const job *j, int64_t column, int64_t end) {
         r.n = ml_min_s64(a->part.columns, end - column);
         r.first = j->group * p->n + column;
         for (int64_t row = 0; row < j->count; row += a->part.rows) {
-            const ml_own own = {scales_of(j) + row, a->limit};
             r.rows = ml_min_s64(a->part.rows, j->count - row);
             r.y = (char *)ml_out(c, 0) + ((j->first + row) * r.y_stride + r.first) * element;
+            if (a->part.fused) {
+                ml_matmul_s8_args args = part_args(j, row, column, r.n);
+                ml_requantize_args to = ml_requantize_args_of(c, &r, a->limit);
+                ml_multiply_rows(c, &j->rows, &j->weights, (ml_row_range){row, r.rows, 0}, &args,
+                                 &to);
+                continue;
+            }
+            const ml_own own = {scales_of(j) + row};
             r.sums = sums_of_part(c, j, row, r.rows, column, r.n);
             a->rule->finish(c, &r, &own);
         }
@@ -333,7 +310,7 @@ static void center(const ml_call *c, integer_args *a) {
     const int64_t n = p->n;
     int32_t *folded = c->scratch, *columns = folded + n * p->groups;
     a->bias = ml_in_optional(c, 2);
-    if (a->rule->limits) a->limit = ml_limit_of(a->bias, n * p->groups, p->k);
+    if (a->part.fused) a->limit = w->limit ? w->limit : ml_limit_of(a->bias, n * p->groups, p->k);
     if (p->rows <= FEW_ROWS && !w->w_zero) {
         a->kind = SAME_FACTOR;
         a->factor = -zero;
@@ -371,9 +348,13 @@ ml_status ml_multiply_integers(const ml_call *c, const ml_integers *p,
                                const ml_integer_rule *rule) {
     const int32_t type = ml_in_tensor(c, 0)->type;
     if (p->rows == 0 || p->n == 0) return ML_OK;
-    integer_args a = {.product = p, .rule = rule, .part = part_of(p), .planes = ml_planes(type)};
+    if (ml_is_few(c, p)) return ml_multiply_few(c, p, rule);
+    integer_args a = {.product = p,
+                      .rule = rule,
+                      .part = part_of(p, ml_is_fused(c, rule)),
+                      .planes = ml_planes(type)};
     a.at = lay_out(p, a.part, a.planes);
-    a.k = piece_of(p);
+    a.k = ml_piece_of(p);
     a.batch = p->batches > 1 ? p->rows / p->batches : p->rows;
     a.blocks = parts_of(a.batch, p->block);
     a.range = range_of(p);

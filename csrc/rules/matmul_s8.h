@@ -38,7 +38,6 @@ typedef struct ml_byte_rows {
 /* What `finish` may know of sums. */
 typedef struct ml_own {
     const float *scales; /* of floats that were quantized: of each row */
-    int32_t limit; /* of bytes, where the rule wants it: as requantize has it */
 } ml_own;
 
 typedef struct ml_integer_rule {
@@ -48,9 +47,32 @@ typedef struct ml_integer_rule {
     /* Outputs of the sums of some rows. Bytes have the bias (input 2) in their sums, others have it in r->bias. */
     void (*finish)(const ml_call *c, const ml_requantized *r, const ml_own *own);
     bool wide; /* of s16: sums are int64 */
-    bool limits; /* `finish` wants a limit of the sums */
+    bool requantizes; /* bytes: `finish` is as requantize, whose place product_s8 takes */
     bool by_row; /* floats: each row is quantized by itself, else each batch */
 } ml_integer_rule;
+
+static inline int64_t ml_piece_of(const ml_integers *p) {
+    return p->pieces > 1 ? p->k / p->pieces : p->k;
+}
+
+/* Sums of some of the rows, which may lie on several lines, as `sums` has them but for the rows; or, where `bytes` is not NULL, their bytes. */
+typedef struct ml_row_range {
+    int64_t first;
+    int64_t count;
+    int64_t plane;
+} ml_row_range;
+void ml_multiply_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
+                      ml_row_range range, ml_matmul_s8_args *sums, ml_requantize_args *bytes);
+
+/* Whether bytes are made of sums at once. */
+static inline bool ml_is_fused(const ml_call *c, const ml_integer_rule *rule) {
+    const int32_t type = ml_input(c, 0)->type;
+    return rule->requantizes && (type == ML_S8 || type == ML_U8);
+}
+/* Few rows of bytes or floats, in matmul_few.c: whether they are that, the scratch they want, and their outputs. */
+bool ml_is_few(const ml_call *c, const ml_integers *p);
+int64_t ml_few_bytes(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule);
+ml_status ml_multiply_few(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule);
 
 /* The pack of weights (outputs, ...) of s8, u8 or s4, each group by itself. */
 int64_t ml_pack_weights_s8(const ml_call *c, void *to, const ml_integers *p);
@@ -65,6 +87,7 @@ ml_status ml_multiply_integers(const ml_call *c, const ml_integers *p, const ml_
 /* Eval, floats: quantizes input 0 into scratch, where `fill` finds the slices. */
 ml_status ml_quantize_floats(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule,
                              bool asymmetric);
+int64_t ml_quantized_bytes(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule);
 ml_slices ml_quantized_floats(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule);
 
 #endif

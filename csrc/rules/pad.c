@@ -3,12 +3,14 @@
 #include "rules/work.h"
 
 /* `bytes` of equal elements, so that the last move may begin at any of them. */
-static void fill(uint8_t *to, int64_t bytes, const uint8_t equal[16]) {
+static void fill(uint8_t *to, int64_t bytes, const uint8_t equal[64]) {
     if (bytes <= 0) return;
-    memcpy(to, equal, bytes < 16 ? (size_t)bytes : 16);
-    if (bytes <= 16) return;
-    ml_repeat(to, 16, bytes / 16 - 1);
-    memcpy(to + bytes - 16, equal, 16);
+    if (bytes < 64) {
+        memcpy(to, equal, (size_t)bytes);
+        return;
+    }
+    for (int64_t i = 0; i + 64 <= bytes; i += 64) memcpy(to + i, equal, 64);
+    memcpy(to + bytes - 64, equal, 64);
 }
 
 /* A line is the innermost dimension: its runs, and the gaps between them. */
@@ -44,27 +46,37 @@ static int64_t line_behind(const padding *p, int64_t at) {
     return line;
 }
 
-static void whole_line(const padding *p, const uint8_t *from, uint8_t *at) {
+/* Some runs of a line, and the gaps behind them. */
+static void whole_runs(const padding *p, const uint8_t *from, uint8_t *at, int64_t runs,
+                       int64_t gaps) {
     const int64_t run = p->nest->run, gap = p->step - run;
-    ml_copy_runs(at, from, run, (ml_turns){1, 0, 0}, (ml_turns){p->count, p->step, run});
+    ml_copy_runs(at, from, run, (ml_turns){1, 0, 0}, (ml_turns){runs, p->step, run});
     if (gap <= 64)
-        ml_copy_runs(at + run, p->equal, gap, (ml_turns){1, 0, 0},
-                     (ml_turns){p->count - 1, p->step, 0});
+        ml_copy_runs(at + run, p->equal, gap, (ml_turns){1, 0, 0}, (ml_turns){gaps, p->step, 0});
     else
-        for (int64_t i = 0; i < p->count - 1; i++) fill(at + i * p->step + run, gap, p->equal);
+        for (int64_t i = 0; i < gaps; i++) fill(at + i * p->step + run, gap, p->equal);
 }
 
-/* What of a line that begins at byte `at` lies in first .. end - 1. */
+/* What of run `i`, and of the gap behind it, lies in first .. end - 1; the line begins at byte `at`. */
+static void part_of_run(const padding *p, const uint8_t *from, int64_t at, int64_t i, int64_t first,
+                        int64_t end) {
+    const int64_t run = p->nest->run;
+    const int64_t here = at + i * p->step, low = ml_max_s64(here, first);
+    const int64_t gap = ml_max_s64(here + run, first), next = here + p->step;
+    const int64_t high = ml_min_s64(here + run, end);
+    if (low < high) memcpy(p->to + low, from + i * run + low - here, (size_t)(high - low));
+    if (i + 1 < p->count) fill(p->to + gap, ml_min_s64(next, end) - gap, p->equal);
+}
+
+/* The same of a line: a run that is cut, whole ones with their gaps, then what is left. */
 static void part_of_line(const padding *p, const uint8_t *from, int64_t at, int64_t first,
                          int64_t end) {
-    const int64_t run = p->nest->run, begin = first > at ? (first - at) / p->step : 0;
-    for (int64_t i = begin; i < p->count && at + i * p->step < end; i++) {
-        const int64_t here = at + i * p->step, low = ml_max_s64(here, first);
-        const int64_t gap = ml_max_s64(here + run, first), next = here + p->step;
-        const int64_t high = ml_min_s64(here + run, end);
-        if (low < high) memcpy(p->to + low, from + i * run + low - here, (size_t)(high - low));
-        if (i + 1 < p->count) fill(p->to + gap, ml_min_s64(next, end) - gap, p->equal);
-    }
+    int64_t i = first > at ? (first - at) / p->step : 0;
+    if (at + i * p->step < first) part_of_run(p, from, at, i++, first, end);
+    const int64_t whole = ml_min_s64((end - at) / p->step, p->count - 1) - i;
+    if (whole > 0) whole_runs(p, from + i * p->nest->run, p->to + at + i * p->step, whole, whole);
+    for (i += whole > 0 ? whole : 0; i < p->count && at + i * p->step < end; i++)
+        part_of_run(p, from, at, i, first, end);
 }
 
 static ml_status some_bytes(const ml_call *c, int64_t first, int64_t end, int32_t worker,
@@ -78,7 +90,8 @@ static ml_status some_bytes(const ml_call *c, int64_t first, int64_t end, int32_
         const uint8_t *from = p->from + line * p->count * p->nest->run;
         fill(p->to + done, ml_min_s64(at, end) - done, p->equal);
         if (at >= end) return ML_OK;
-        if (at >= first && at + p->length <= end) whole_line(p, from, p->to + at);
+        if (at >= first && at + p->length <= end)
+            whole_runs(p, from, p->to + at, p->count, p->count - 1);
         else part_of_line(p, from, at, first, end);
         done = at + p->length;
     }

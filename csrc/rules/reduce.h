@@ -9,7 +9,8 @@
 #include "rules/values.h"
 #include "rules/work.h"
 
-#define ML_REDUCE_FIELDS(X, S) X(S, i32, keep_dims)
+/* squares: of squares of the elements, whose MUL has become a part of the reduction. */
+#define ML_REDUCE_FIELDS(X, S) X(S, i32, keep_dims) X(S, i32, squares)
 
 typedef struct ml_reduce {
     int64_t row;

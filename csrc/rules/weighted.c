@@ -75,6 +75,33 @@ static void make_multipliers(const ml_call *c, room *r, ml_weighted *w,
     }
 }
 
+static bool is_below(const int32_t *start, int64_t n, int64_t most) {
+    int32_t beyond = 0;
+    if (most < 0) return false;
+    for (int64_t i = 0; start && i < n; i++)
+        beyond |= (start[i] > (int32_t)most) | (start[i] < -(int32_t)most);
+    return !beyond;
+}
+
+int32_t ml_limit_of(const int32_t *start, int64_t n, int64_t k) {
+    const int64_t products = k * 255 * 255;
+    return is_below(start, n, ML_LIMIT - products)        ? ML_LIMIT
+           : is_below(start, n, ML_LIMIT_WIDE - products) ? ML_LIMIT_WIDE
+                                                          : 0;
+}
+
+/* Of constant weights and a constant bias, or none. */
+static int32_t limit_of(const ml_call *c, const ml_weighted_rule *rule, int64_t outputs) {
+    const int64_t elements = ml_elements(&ml_input(c, 1)->shape);
+    const void *bias = ml_value(c, 2);
+    if (rule->sums == 0 || elements <= 0 || !ml_value(c, 1) || elements / outputs > INT32_MAX)
+        return 0;
+    if (ml_input(c, 2) &&
+        (!bias || ml_input(c, 2)->type != ML_S32 || ml_elements(&ml_input(c, 2)->shape) != outputs))
+        return 0;
+    return ml_limit_of(bias, outputs, rule->sums * (elements / outputs));
+}
+
 int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *rule, float minimum,
                            float maximum) {
     const ml_tensor *weights = ml_input(c, 1);
@@ -97,6 +124,7 @@ int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *r
         if (!(scale_x > 0.0) || !zero_point(c, 0, rule->symmetric, &w->x_zero)) return -1;
         scale_y = ml_one_scale(c, y);
         if (!(scale_y > 0.0) || !zero_point(c, y, rule->symmetric, &w->y_zero)) return -1;
+        if (to) w->limit = limit_of(c, rule, w->outputs);
         ml_quantized_clamp(minimum, maximum, ml_output_affine(c, 0), &w->low, &w->high);
     }
     make_multipliers(c, &r, w, rule, scale_x, scale_y);

@@ -5,6 +5,7 @@
 
 #include "math/nibble.h"
 #include "rules/quantized.h"
+#include "simd/simd.h"
 
 /* What an output's sum is multiplied with: scale_x * scale_w / scale_y, one an output. */
 typedef enum ml_multiplier {
@@ -19,6 +20,8 @@ typedef struct ml_weighted_rule {
     int32_t axis; /* of the weights: along it lie the outputs */
     bool symmetric_weights; /* their zero points must be 0 */
     bool symmetric; /* all zero points must be 0 */
+    int32_t
+        sums; /* of all of an output's products that meet where its bias is added, for `limit`; 0: none is wanted */
 } ml_weighted_rule;
 
 /* What derive makes of it; the arrays have `outputs` elements and lie behind it. */
@@ -29,6 +32,7 @@ typedef struct ml_weighted {
     int32_t y_zero;
     int32_t low;
     int32_t high;
+    int32_t limit; /* ml_limit_of the sums, bias included; 0: not known */
     const int32_t *mantissas; /* FIXED, SINGLE */
     const int32_t *shifts;
     const double *reals; /* DOUBLE */
@@ -38,6 +42,10 @@ typedef struct ml_weighted {
 /* A derive: bytes, or negative with a refusal of the quantization. What outputs are clamped to is given as reals. */
 int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *rule, float minimum,
                            float maximum);
+
+/* What sums of k products that begin with `start` (of n outputs; NULL: 0) are below, as requantize has it: a byte and a weight are
+ * 255 at most from their zero points. */
+int32_t ml_limit_of(const int32_t *start, int64_t n, int64_t k);
 
 /* Prepare: whether a bias, if there is one, has a value for each output, and the arrays of `w`, if there are any, too. */
 ml_status ml_check_weighted(const ml_call *c, const ml_weighted *w, int32_t outputs);

@@ -26,7 +26,17 @@ ml_status ml_window_prepare_axis(const ml_call *c, ml_window_axis *axis, const c
     return ML_OK;
 }
 
-ml_status ml_window_prepare(const ml_call *c, ml_window *window, bool same) {
+/* One that slides over the input and the zeros around it, whose sum PAD has checked. */
+static ml_status prepare_padded_axis(const ml_call *c, ml_window_axis *axis, const char *name,
+                                     int32_t in, bool same, const int32_t pads[2]) {
+    ml_status status = ml_window_prepare_axis(c, axis, name, pads[0] + in + pads[1], same);
+    axis->in = in;
+    axis->before += pads[0];
+    return status;
+}
+
+static ml_status prepare_padded(const ml_call *c, ml_window *window,
+                                const ml_window_params *params) {
     const ml_shape *input = &ml_input(c, 0)->shape;
     char text[96];
     if (input->rank != 4)
@@ -38,10 +48,17 @@ ml_status ml_window_prepare(const ml_call *c, ml_window *window, bool same) {
     if (window->y.size <= 0 || window->x.size <= 0)
         return ml_fail(c, ML_SHAPE_ERROR, "the window of %d x %d is empty", window->y.size,
                        window->x.size);
-    ml_status status = ml_window_prepare_axis(c, &window->y, "height", input->dims[1], same);
+    const int32_t down[2] = {params->pad_top, params->pad_bottom},
+                  across[2] = {params->pad_left, params->pad_right};
+    ml_status status =
+        prepare_padded_axis(c, &window->y, "height", input->dims[1], params->same, down);
     if (status == ML_OK)
-        status = ml_window_prepare_axis(c, &window->x, "width", input->dims[2], same);
+        status = prepare_padded_axis(c, &window->x, "width", input->dims[2], params->same, across);
     return status;
+}
+
+ml_status ml_window_prepare(const ml_call *c, ml_window *window, bool same) {
+    return prepare_padded(c, window, &(ml_window_params){.same = same});
 }
 
 ml_status ml_window_prepare_filter(const ml_call *c, ml_window *window,
@@ -55,7 +72,7 @@ ml_status ml_window_prepare_filter(const ml_call *c, ml_window *window,
         .size = w->dims[1], .stride = params->stride_h, .dilation = params->dilation_h};
     window->x = (ml_window_axis){
         .size = w->dims[2], .stride = params->stride_w, .dilation = params->dilation_w};
-    return ml_window_prepare(c, window, params->same);
+    return prepare_padded(c, window, params);
 }
 
 typedef struct gather_kind gather_kind;

@@ -4,9 +4,10 @@
 
 #include "kernel.h"
 
-/* The options of a filter's window. */
+/* The options of a filter's window; zeros around its input, of a PAD that has become a part of it. */
 #define ML_WINDOW_FIELDS(X, S) \
-    X(S, i32, same) X(S, i32, stride_h) X(S, i32, stride_w) X(S, i32, dilation_h) X(S, i32, dilation_w)
+    X(S, i32, same) X(S, i32, stride_h) X(S, i32, stride_w) X(S, i32, dilation_h) X(S, i32, dilation_w) \
+    X(S, i32, pad_top) X(S, i32, pad_bottom) X(S, i32, pad_left) X(S, i32, pad_right)
 ML_GROUP(ml_window_params, ML_WINDOW_FIELDS)
 #define ML_C_window ml_window_params
 #define ML_ROW_window(params, member) ML_WINDOW_FIELDS(ML_GROUP_ROW, (params, member))

@@ -183,7 +183,9 @@ ml_status ml_run_unsettled(const ml_call *call) {
     if (status != ML_OK) return status;
     ml_step *step = step_of(call);
     at.row->stale = 0;
-    at.row->status = is_view(&at, call) ? ML_NODE_IS_VIEW : ML_NODE_RUNS;
+    at.row->status = at.node->io->flags & ML_NODE_FUSED ? ML_NODE_IS_FUSED
+                     : is_view(&at, call)               ? ML_NODE_IS_VIEW
+                                                        : ML_NODE_RUNS;
     if (at.node->pack_start >= 0)
         step->call.packed =
             ml_constant_weights(at.state->graph, at.residence->rows, at.frame, call->node);

@@ -11,7 +11,6 @@
 
 enum {
     PIXELS = 8,
-    POWERS = 4, /* of two, up to PIXELS */
     MOST_TAPS = 5,
     BLOCK =
         256 /* channels that all pixels of a call meet before the next, so that weights and columns stay in the cache */
@@ -156,8 +155,10 @@ typedef void tiles_fn(const ml_depthwise_args *p, const tile_rows *rows);
                                                     const tile_rows *rows) {             \
         tiles(p, rows, width, stride, pixels);                                          \
     }
-#define DEFINE_EACH(width, stride) \
-    DEFINE(width, stride, 1) DEFINE(width, stride, 2) DEFINE(width, stride, 4) DEFINE(width, stride, 8)
+#define DEFINE_EACH(width, stride)                                                           \
+    DEFINE(width, stride, 1) DEFINE(width, stride, 2) DEFINE(width, stride, 3)               \
+    DEFINE(width, stride, 4) DEFINE(width, stride, 5) DEFINE(width, stride, 6)               \
+    DEFINE(width, stride, 7) DEFINE(width, stride, 8)
 DEFINE_EACH(0, 0)
 DEFINE_EACH(3, 1)
 DEFINE_EACH(3, 2)
@@ -167,49 +168,49 @@ DEFINE(1, 1, 1)
 DEFINE(2, 1, 1)
 DEFINE(4, 1, 1)
 
-#define EACH(name) {name##_1, name##_2, name##_4, name##_8}
-static tiles_fn *const apart[POWERS] = EACH(tiles_0_0);
-static tiles_fn *const overlapping[2][2][POWERS] = {{EACH(tiles_3_1), EACH(tiles_3_2)},
-                                                    {EACH(tiles_5_1), EACH(tiles_5_2)}};
-static tiles_fn *const alone[MOST_TAPS + 1] = {tiles_0_0_1, tiles_1_1_1, tiles_2_1_1,
-                                               tiles_3_1_1, tiles_4_1_1, tiles_5_1_1};
+#define EACH(name) \
+    {NULL, name##_1, name##_2, name##_3, name##_4, name##_5, name##_6, name##_7, name##_8}
+static tiles_fn *const apart[PIXELS + 1] = EACH(tiles_0_0);
+static tiles_fn *const overlapping[2][2][PIXELS + 1] = {{EACH(tiles_3_1), EACH(tiles_3_2)},
+                                                        {EACH(tiles_5_1), EACH(tiles_5_2)}};
+/* By taps, of one pixel. */
+static tiles_fn *const alone[MOST_TAPS + 1][2] = {{NULL, tiles_0_0_1}, {NULL, tiles_1_1_1},
+                                                  {NULL, tiles_2_1_1}, {NULL, tiles_3_1_1},
+                                                  {NULL, tiles_4_1_1}, {NULL, tiles_5_1_1}};
 
 static tiles_fn *const *choose(const ml_depthwise_args *p) {
     const bool once = p->pixel_step == p->tap_step, twice = p->pixel_step == 2 * p->tap_step;
     if (p->height * p->width > ML_CHUNK_F32) return apart;
-    if (p->pixels == 1 && p->width <= MOST_TAPS) return &alone[p->width];
+    if (p->pixels == 1 && p->width <= MOST_TAPS) return alone[p->width];
     if (!(once || twice) || !(p->width == 3 || p->width == 5)) return apart;
     return overlapping[p->width == 5][twice];
 }
 
-/* The largest power of two of pixels whose columns find room in the first-level cache: 12 lines of 64 bytes in each of 64 sets,
+/* The most pixels, a power of two, whose columns find room in the first-level cache: 12 lines of 64 bytes in each of 64 sets,
  * of which columns that lie powers of two apart use few. Pixels that have few columns in common come back to none. */
-static int most_power(const ml_depthwise_args *p) {
+static int64_t most_pixels(const ml_depthwise_args *p) {
     const int64_t step = 4 * p->tap_step, spread = step & -step;
     const int64_t lines = spread < 64 ? 12 * 64 : spread < 4096 ? 12 * (4096 / spread) : 12;
-    for (int power = POWERS - 1; power > 0; power--) {
-        const int64_t pixels = ((int64_t)1 << power) - 1;
-        const int64_t columns = pixels * p->pixel_step / (p->tap_step ? p->tap_step : 1) + p->width;
-        if (p->pixel_step > p->tap_step || columns * p->height <= lines) return power;
+    for (int64_t pixels = PIXELS; pixels > 1; pixels /= 2) {
+        const int64_t columns =
+            (pixels - 1) * p->pixel_step / (p->tap_step ? p->tap_step : 1) + p->width;
+        if (p->pixel_step > p->tap_step || columns * p->height <= lines) return pixels;
     }
-    return 0;
+    return 1;
 }
 
+/* Pixels are shared evenly among as few tiles as hold them: first those of one more pixel. */
 void FUNCTION(const ml_depthwise_args *p) {
-    tiles_fn *const *by_power = choose(p);
-    const int most = most_power(p);
+    if (p->pixels <= 0) return;
+    tiles_fn *const *by_pixels = choose(p);
+    const int64_t most = p->pixels == 1 ? 1 : most_pixels(p), count = (p->pixels + most - 1) / most;
+    const int64_t few = p->pixels / count, larger = p->pixels % count;
     for (int64_t channel = 0; channel < p->n; channel += BLOCK) {
         const int64_t channels = p->n - channel < BLOCK ? p->n - channel : BLOCK;
-        tile_rows rows = {0, 0, channel, channels};
-        for (int power = most; power >= 0; power--, rows.first = rows.end) {
-            const int64_t size = (int64_t)1 << power, left = (p->pixels - rows.first) % size;
-            rows.end = p->pixels - left;
-            if (rows.end > rows.first) by_power[power](p, &rows);
-            if (2 * left <= size || p->pixels < size) continue;
-            /* The last pixels together with some that are computed once more. */
-            rows.first = p->pixels - size;
-            rows.end = p->pixels;
-            by_power[power](p, &rows);
-        }
+        tile_rows rows = {0, larger * (few + 1), channel, channels};
+        if (larger) by_pixels[few + 1](p, &rows);
+        rows.first = rows.end;
+        rows.end = p->pixels;
+        by_pixels[few](p, &rows);
     }
 }

@@ -13,6 +13,7 @@ enum {
     VECTORS = PANEL / LANES, /* in a panel */
     MOST_PANELS = 8,
     MOST_SUMS = 32,
+    REGISTERS = LANES == 8 ? 14 : 30, /* of vectors, less a few */
     /* Of weights that all rows meet before the next ones are read, so that they stay in the cache. */
     NEAR_FLOATS = 64 * 1024
 };
@@ -60,9 +61,23 @@ INLINE void add_products(const float *a, int64_t a_stride, const float *w, int64
 INLINE void store_tile(const ml_matmul_f32_args *p, const tile_place *at, const VECTOR *total,
                        const int rows, const int vectors) {
     VECTOR low = BROADCAST(p->low), high = BROADCAST(p->high);
+    const int64_t begin = at->panel * PANEL;
+    if (p->n - begin >= vectors * LANES) { /* rows from front to back, as the memory lies */
+        float *y = p->y + at->row * p->y_stride + begin;
+        VECTOR bias[MOST_PANELS * VECTORS];
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; v++)
+            bias[v] = p->bias ? LOAD(p->bias + begin + v * LANES) : ZERO();
+#pragma GCC unroll 16
+        for (int r = 0; r < rows; r++, y += p->y_stride)
+#pragma GCC unroll 8
+            for (int v = 0; v < vectors; v++)
+                STORE(y + v * LANES, MIN(high, MAX(low, ADD(total[r * vectors + v], bias[v]))));
+        return;
+    }
 #pragma GCC unroll 8
     for (int v = 0; v < vectors; v++) {
-        int64_t column = at->panel * PANEL + v * LANES, left = p->n - column;
+        int64_t column = begin + v * LANES, left = p->n - column;
         if (left <= 0) return;
         int part = left < LANES ? (int)left : LANES;
         float *y = p->y + at->row * p->y_stride + column;
@@ -78,6 +93,16 @@ INLINE void store_tile(const ml_matmul_f32_args *p, const tile_place *at, const 
     }
 }
 
+/* What a tile writes comes from memory while it is summed, for stores of so many lines at once would wait for it. */
+INLINE void fetch_outputs(const ml_matmul_f32_args *p, const tile_place *at, const int rows,
+                          const int vectors) {
+    const float *y = p->y + at->row * p->y_stride + at->panel * PANEL;
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++, y += p->y_stride)
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; v++) __builtin_prefetch(y + v * LANES, 1, 3);
+}
+
 INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int rows,
                  const int panels) {
     const int count = rows * panels * VECTORS;
@@ -86,10 +111,13 @@ INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int ro
     int64_t room = ML_CHUNK_F32;
 #pragma GCC unroll 32
     for (int i = 0; i < count; i++) total[i] = sums[i] = ZERO();
+    fetch_outputs(p, at, rows, panels * VECTORS);
     for (int64_t piece = 0; piece < p->pieces; piece++) {
         const float *a = p->a + at->row * p->a_stride + piece * p->piece_stride;
         for (int64_t left = p->k; left > 0;) {
             int64_t steps = left < room ? left : room;
+            /* Totals go to memory where they would take registers from what each step needs. */
+            if (2 * count + panels * VECTORS + 1 > REGISTERS) __asm__("" : "+m"(total));
             add_products(a, p->a_stride, w, at->panel_floats, steps, rows, panels, sums);
             a += steps;
             w += steps * PANEL;

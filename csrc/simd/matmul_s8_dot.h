@@ -1,82 +1,8 @@
-/* matmul_s8_dot.h -- matmul_s8 by vpdpbusd: four products a lane, of a vector of weights with four bytes of a row.
+/* matmul_s8_dot.h -- matmul_s8 in tiles of matmul_s8_tile.h.
  *
- * The file that includes it names its FUNCTION and says what its vectors are: VECTOR and LANES; ZERO(), SET(x), LOAD(p); DOT(sum,
- * bytes, weights), ADD(a, b), MULTIPLY(a, b); MASK, FIRST(count), LOAD_PART(there, p), STORE(p, v), STORE_PART(p, there, v); MOST_ROWS,
- * MOST_VECTORS and MOST_SUMS of a tile, and which TILES there are.
- *
- * A tile is some rows times some vectors of outputs of a panel, both constants where it is inlined, so that its sums stay
- * in registers. Rows go in groups of four, so that few registers hold their addresses: the empty asm hides that one group's
- * address follows from another's. */
-#include <string.h>
-
-#include "simd.h"
-
-enum { GROUP = 4 /* bytes of a row that meet at a time */ };
-
-#define INLINE __attribute__((always_inline)) static inline
-
-/* Where a tile begins. */
-typedef struct tile_place {
-    int64_t row;
-    int64_t output;
-    const int8_t *w;
-    int64_t step; /* bytes from group to group of a panel */
-} tile_place;
-
-INLINE VECTOR four(const uint8_t *a) {
-    int32_t bytes;
-    memcpy(&bytes, a, sizeof bytes);
-    return SET(bytes);
-}
-
-/* The bytes of a piece that has less than four. */
-INLINE VECTOR fewer(const uint8_t *a, int64_t count) {
-    return SET(a[0] | (count > 1 ? a[1] << 8 : 0) | (count > 2 ? a[2] << 16 : 0));
-}
-
-/* sums += `groups` groups, of `count` bytes each. Few sums are kept twice, so that they do not wait for each other. */
-INLINE void add_groups(const uint8_t *a, int64_t a_stride, const tile_place *at, const int8_t *w,
-                       int64_t groups, int64_t count, const int rows, const int vectors,
-                       VECTOR *sums) {
-    const uint8_t *group[(MOST_ROWS + 3) / 4];
-#pragma GCC unroll 4
-    for (int g = 0; g < (rows + 3) / 4; g++) {
-        group[g] = a + 4 * g * a_stride;
-        __asm__("" : "+r"(group[g]));
-    }
-    for (int64_t j = 0; j < groups; j++, w += at->step) {
-        VECTOR weights[MOST_VECTORS];
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) weights[v] = LOAD(w + v * LANES * GROUP);
-#pragma GCC unroll 14
-        for (int r = 0; r < rows; r++) {
-            const uint8_t *from = group[r / 4] + r % 4 * a_stride + j * GROUP;
-            const VECTOR x = count < GROUP ? fewer(from, count) : four(from);
-#pragma GCC unroll 4
-            for (int v = 0; v < vectors; v++) {
-                const int i = r * vectors + v;
-                sums[i] = DOT(sums[i], x, weights[v]);
-            }
-        }
-    }
-}
-
-/* Pairs of groups of one row, whose sums would wait for each other: each has its own. Returns how many groups. */
-INLINE int64_t add_pairs(const uint8_t *a, const tile_place *at, const int8_t *w, int64_t groups,
-                         const int vectors, VECTOR *sums, VECTOR *others) {
-    int64_t j = 0;
-    for (; j + 2 <= groups; j += 2, w += 2 * at->step) {
-        const VECTOR x = four(a + j * GROUP), next = four(a + (j + 1) * GROUP);
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) {
-            const VECTOR first = LOAD(w + v * LANES * GROUP);
-            const VECTOR second = LOAD(w + at->step + v * LANES * GROUP);
-            sums[v] = DOT(sums[v], x, first);
-            others[v] = DOT(others[v], next, second);
-        }
-    }
-    return j;
-}
+ * Beside what that wants, the file that includes it names its FUNCTION and says MULTIPLY(a, b); MASK, FIRST(count), LOAD_PART(there,
+ * p), STORE(p, v), STORE_PART(p, there, v); MOST_SUMS of a tile, and which TILES there are. */
+#include "matmul_s8_tile.h"
 
 /* Adds what does not hang on products, and writes the outputs that exist. */
 INLINE void store_tile(const ml_matmul_s8_args *p, const tile_place *at, const VECTOR *sums,
@@ -104,26 +30,8 @@ INLINE void store_tile(const ml_matmul_s8_args *p, const tile_place *at, const V
 
 INLINE void tile(const ml_matmul_s8_args *p, const tile_place *at, const int rows,
                  const int vectors) {
-    const int64_t groups = p->k / GROUP, rest = p->k % GROUP;
-    const uint8_t *a = p->a + at->row * p->a_stride;
-    const int8_t *w = at->w;
-    VECTOR sums[MOST_SUMS], others[MOST_VECTORS];
-#pragma GCC unroll 28
-    for (int i = 0; i < rows * vectors; i++) sums[i] = ZERO();
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) others[v] = ZERO();
-    for (int64_t piece = 0; piece < p->pieces; piece++, a += p->piece_stride) {
-        const int64_t done = rows == 1 ? add_pairs(a, at, w, groups, vectors, sums, others) : 0;
-        add_groups(a + done * GROUP, p->a_stride, at, w + done * at->step, groups - done, GROUP,
-                   rows, vectors, sums);
-        w += groups * at->step;
-        if (rest == 0) continue;
-        if (groups) add_groups(a + p->k - GROUP, p->a_stride, at, w, 1, GROUP, rows, vectors, sums);
-        else add_groups(a, p->a_stride, at, w, 1, rest, rows, vectors, sums);
-        w += at->step;
-    }
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors && rows == 1; v++) sums[v] = ADD(sums[v], others[v]);
+    VECTOR sums[MOST_SUMS];
+    sum_tile(p, at, rows, vectors, sums);
     store_tile(p, at, sums, rows, vectors);
 }
 

@@ -80,11 +80,9 @@ static inline small_block load_small(const ml_requantize_args *p, int64_t column
     const __m256i rounds = _mm256_cmpgt_epi32(b.right, nothing);
     b.bias = _mm256_set1_epi32(INT32_MIN);
     if (p->bias) b.bias = _mm256_add_epi32(b.bias, _mm256_maskload_epi32(p->bias + column, there));
-    /* half - 1 where anything is shifted out, and the zero point, less m */
+    /* half - 1 where anything is shifted out, less m */
     __m256i rest = _mm256_srli_epi32(_mm256_sllv_epi32(one, b.right), 1);
-    rest = _mm256_add_epi32(rest, rounds);
-    rest = _mm256_add_epi32(rest, _mm256_sllv_epi32(_mm256_set1_epi32(p->zero), b.right));
-    rest = _mm256_sub_epi32(rest, m);
+    rest = _mm256_sub_epi32(_mm256_add_epi32(rest, rounds), m);
     b.up = _mm256_add_epi32(_mm256_set1_epi32(32),
                             rounds); /* 31 leaves 1 of what is not negative, 32 nothing */
     b.even = _mm256_slli_epi32(m, 1);
@@ -115,6 +113,7 @@ __attribute__((always_inline)) static inline void
 small_sums(const ml_requantize_args *p, int64_t column, int count, const bool with_sign) {
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7), there = first(count);
     const __m256i low = _mm256_set1_epi8((char)p->low), high = _mm256_set1_epi8((char)p->high);
+    const __m256i zero = _mm256_set1_epi16((int16_t)p->zero);
     const small_block block = load_small(p, column, there);
     const int32_t *sums = p->sums + column;
     int8_t *y = p->y + column;
@@ -127,7 +126,8 @@ small_sums(const ml_requantize_args *p, int64_t column, int count, const bool wi
             v[i] = scale_small(_mm256_maskload_epi32(from, there), &block);
         }
         sums += step * p->sums_stride;
-        const __m256i front = _mm256_packs_epi32(v[0], v[1]), back = _mm256_packs_epi32(v[2], v[3]);
+        const __m256i front = _mm256_adds_epi16(_mm256_packs_epi32(v[0], v[1]), zero);
+        const __m256i back = _mm256_adds_epi16(_mm256_packs_epi32(v[2], v[3]), zero);
         __m256i bytes =
             with_sign ? _mm256_packs_epi16(front, back) : _mm256_packus_epi16(front, back);
         bytes = with_sign ? _mm256_min_epi8(high, _mm256_max_epi8(low, bytes))
@@ -145,14 +145,15 @@ small_sums(const ml_requantize_args *p, int64_t column, int count, const bool wi
     }
 }
 
-/* Whether the constants of columns from `column` on have room for what is added to sums below 2^30. */
+/* Whether these columns' sums are small: nothing is shifted to the left, and half of what is shifted out has room above a sum. */
 static bool is_small(const ml_requantize_args *p, int64_t column, int count) {
-    if (p->limit <= 0 || p->limit > 1 << 30 || p->low < -128 || p->zero < -255 || p->zero > 255 ||
-        p->high > (p->low < 0 ? 127 : 255))
+    if (p->limit <= 0 || p->limit > ML_LIMIT_WIDE || p->low < -128 || p->zero < -255 ||
+        p->zero > 255 || p->high > (p->low < 0 ? 127 : 255))
         return false;
     const __m256i shifts = _mm256_maskload_epi32(p->shifts + column, first(count));
+    const int least = p->limit > ML_LIMIT ? -30 : -31;
     const __m256i beyond = _mm256_or_si256(_mm256_cmpgt_epi32(shifts, _mm256_setzero_si256()),
-                                           _mm256_cmpgt_epi32(_mm256_set1_epi32(-20), shifts));
+                                           _mm256_cmpgt_epi32(_mm256_set1_epi32(least), shifts));
     return _mm256_testz_si256(beyond, beyond);
 }
 

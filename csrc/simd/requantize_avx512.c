@@ -1,15 +1,6 @@
 /* requantize_avx512.c -- as requantize_avx2.c, sixteen columns at a time, tails by masks; and, where sums are known to be small,
- * up to 64 columns in about half the steps.
- *
- * Those need no room above them: with x + 2^31, unsigned, in place of a sum x, the high half of the product with 2 m is that of x
- * and 2 m, m more; one 64-bit constant a column rounds it, takes m away, adds half of what is shifted out, less 1, and the zero
- * point. Only the 1 hangs on the sum: it comes back where x is not negative. */
-#include <immintrin.h>
-#include <stdbool.h>
-
-#include "simd.h"
-
-enum { LANES = 16, MOST_VECTORS = 4 };
+ * up to 64 columns as requantize_small_avx512.h has it. */
+#include "requantize_small_avx512.h"
 
 typedef struct column_block {
     __m512i bias, left, mantissas, odd_mantissas, right, below, half;
@@ -63,66 +54,28 @@ static void any_sums(const ml_requantize_args *p, int64_t column, int64_t count)
 
 /* Small sums --------------------------------------------------------------------------------------------------------- */
 
-typedef struct small_block {
-    __m512i bias, even, odd, even_rest, odd_rest, right;
-    __m512i
-        up; /* a shift that leaves 1 of what is not negative, or nothing where nothing is shifted out */
-    __mmask16 there;
-} small_block;
+#define INLINE __attribute__((always_inline)) static inline
 
-static inline small_block load_small(const ml_requantize_args *p, int64_t column) {
-    const int64_t left = p->n - column;
-    const __m512i ones = _mm512_set1_epi32(-1), nothing = _mm512_setzero_si512();
-    small_block b = {.there =
-                         left < LANES ? (__mmask16)((1u << (left > 0 ? left : 0)) - 1) : 0xFFFF};
-    const __m512i m = _mm512_maskz_loadu_epi32(b.there, p->mantissas + column);
-    b.right = _mm512_sub_epi32(nothing, _mm512_maskz_loadu_epi32(b.there, p->shifts + column));
-    const __mmask16 rounds = _mm512_test_epi32_mask(b.right, b.right);
-    b.up = _mm512_mask_add_epi32(_mm512_set1_epi32(32), rounds, _mm512_set1_epi32(32), ones);
-    b.bias = _mm512_set1_epi32(INT32_MIN);
-    if (p->bias)
-        b.bias = _mm512_add_epi32(b.bias, _mm512_maskz_loadu_epi32(b.there, p->bias + column));
-    /* half - 1 where anything is shifted out, and the zero point, less m */
-    __m512i rest = _mm512_srli_epi32(_mm512_sllv_epi32(_mm512_set1_epi32(1), b.right), 1);
-    rest = _mm512_mask_add_epi32(rest, rounds, rest, ones);
-    rest = _mm512_add_epi32(rest, _mm512_sllv_epi32(_mm512_set1_epi32(p->zero), b.right));
-    rest = _mm512_sub_epi32(rest, m);
-    b.even = _mm512_slli_epi32(m, 1);
-    b.odd = _mm512_srli_epi64(b.even, 32);
-    const __m512i nudge = _mm512_set1_epi64(INT64_C(1) << 31);
-    b.even_rest = _mm512_add_epi64(_mm512_slli_epi64(rest, 32), nudge);
-    b.odd_rest = _mm512_add_epi64(_mm512_mask_mov_epi32(nothing, 0xAAAA, rest), nudge);
-    return b;
-}
-
-static inline __m512i scale_small(const int32_t *sums, const small_block *b) {
-    const __m512i x = _mm512_add_epi32(_mm512_maskz_loadu_epi32(b->there, sums), b->bias);
-    const __m512i even = _mm512_add_epi64(_mm512_mul_epu32(x, b->even), b->even_rest);
-    const __m512i odd =
-        _mm512_add_epi64(_mm512_mul_epu32(_mm512_srli_epi64(x, 32), b->odd), b->odd_rest);
-    const __m512i v = _mm512_castps_si512(
-        _mm512_mask_movehdup_ps(_mm512_castsi512_ps(odd), 0x5555, _mm512_castsi512_ps(even)));
-    return _mm512_srav_epi32(_mm512_add_epi32(v, _mm512_srlv_epi32(x, b->up)), b->right);
-}
-
-/* Four vectors as bytes, with a sign or without, which saturate: in the order of the vectors. */
-static inline __m512i to_bytes(const __m512i v[MOST_VECTORS], __m512i low, __m512i high,
-                               bool with_sign) {
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    const __m512i first = _mm512_packs_epi32(v[0], v[1]), second = _mm512_packs_epi32(v[2], v[3]);
-    __m512i bytes =
-        with_sign ? _mm512_packs_epi16(first, second) : _mm512_packus_epi16(first, second);
-    bytes = with_sign ? _mm512_min_epi8(high, _mm512_max_epi8(low, bytes))
-                      : _mm512_min_epu8(high, _mm512_max_epu8(low, bytes));
-    return _mm512_permutexvar_epi32(order, bytes);
+/* `rows` rows of `vectors` blocks of columns, which make four vectors or fewer. */
+INLINE __m512i scale_rows(const int32_t *sums, int64_t stride, const small_block *blocks,
+                          const int vectors, const int rows, const ends *e) {
+    __m512i v[MOST_VECTORS];
+#pragma GCC unroll 4
+    for (int i = 0; i < vectors * rows; i++)
+        v[i] =
+            scale_small(_mm512_maskz_loadu_epi32(blocks[i % vectors].there,
+                                                 sums + i / vectors * stride + i % vectors * LANES),
+                        &blocks[i % vectors]);
+#pragma GCC unroll 4
+    for (int i = vectors * rows; i < MOST_VECTORS; i++) v[i] = v[0];
+    return to_bytes(v, e);
 }
 
 /* `vectors` blocks of columns, of `rows` rows at a time: four vectors or fewer. */
-__attribute__((always_inline)) static inline void small_sums(const ml_requantize_args *p,
-                                                             int64_t column, const int vectors,
-                                                             const int rows, const bool with_sign) {
-    const __m512i low = _mm512_set1_epi8((char)p->low), high = _mm512_set1_epi8((char)p->high);
-    const int64_t left = p->n - column;
+INLINE void small_sums(const ml_requantize_args *p, int64_t column, const int vectors,
+                       const int rows) {
+    const ends e = ends_of(p);
+    const int64_t left = p->n - column, stride = p->sums_stride;
     const __mmask64 there = left < 64 ? ((__mmask64)1 << left) - 1 : ~(__mmask64)0;
     const bool close = /* rows are one stretch of bytes */
         p->y_stride == vectors * LANES && left == p->y_stride;
@@ -130,26 +83,17 @@ __attribute__((always_inline)) static inline void small_sums(const ml_requantize
     int8_t *y = p->y + column;
     small_block blocks[MOST_VECTORS];
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) blocks[v] = load_small(p, column + v * LANES);
-    for (int64_t row = 0, step; row < p->rows; row += step, sums += step * p->sums_stride) {
-        __m512i v[MOST_VECTORS];
-        step = row + rows <= p->rows ? rows : 1;
-#pragma GCC unroll 4
-        for (int i = 0; i < MOST_VECTORS; i++) {
-            const bool is_there = i < vectors * (int)step;
-            const int32_t *from =
-                sums + (is_there ? i / vectors * p->sums_stride + i % vectors * LANES : 0);
-            v[i] = scale_small(from, &blocks[is_there ? i % vectors : 0]);
-        }
-        const __m512i bytes = to_bytes(v, low, high, with_sign);
-        if (rows > 1 && step == rows && close) {
+    for (int v = 0; v < vectors; v++) load_small(p, column + v * LANES, &blocks[v]);
+    int64_t row = 0;
+    for (; rows > 1 && row + rows <= p->rows; row += rows, sums += rows * stride) {
+        const __m512i bytes = scale_rows(sums, stride, blocks, vectors, rows, &e);
+        if (close) {
             _mm512_storeu_si512(y, bytes);
             y += 64;
             continue;
         }
         _mm512_mask_storeu_epi8(y, there, bytes);
         y += p->y_stride;
-        if (step == 1) continue;
         if (vectors == 2) {
             _mm512_mask_storeu_epi8(y, there, _mm512_shuffle_i64x2(bytes, bytes, 0x0E));
         } else {
@@ -158,31 +102,17 @@ __attribute__((always_inline)) static inline void small_sums(const ml_requantize
             _mm512_mask_storeu_epi8(y + 2 * p->y_stride, there,
                                     _mm512_shuffle_i64x2(bytes, bytes, 3));
         }
-        y += (step - 1) * p->y_stride;
+        y += (rows - 1) * p->y_stride;
     }
-}
-
-/* Whether the constants of columns from `column` on have room for what is added to sums below 2^30. */
-static bool is_small(const ml_requantize_args *p, int64_t column, int64_t count) {
-    if (p->limit <= 0 || p->limit > 1 << 30 || p->low < -128 || p->zero < -255 || p->zero > 255 ||
-        p->high > (p->low < 0 ? 127 : 255))
-        return false;
-    for (int64_t i = 0; i < count; i += LANES) {
-        const int64_t left = count - i;
-        const __mmask16 there = left < LANES ? (__mmask16)((1u << left) - 1) : 0xFFFF;
-        const __m512i right = _mm512_sub_epi32(
-            _mm512_setzero_si512(), _mm512_maskz_loadu_epi32(there, p->shifts + column + i));
-        if (_mm512_cmpgt_epu32_mask(right, _mm512_set1_epi32(20))) return false;
-    }
-    return true;
+    for (; row < p->rows; row++, sums += stride, y += p->y_stride)
+        _mm512_mask_storeu_epi8(y, there, scale_rows(sums, stride, blocks, vectors, 1, &e));
 }
 
 typedef void block_fn(const ml_requantize_args *p, int64_t column);
 
 #define SMALL(vectors, rows)                                                                  \
     static void small_##vectors(const ml_requantize_args *p, int64_t column) {                \
-        if (p->low < 0) small_sums(p, column, vectors, rows, true);                           \
-        else small_sums(p, column, vectors, rows, false);                                     \
+        small_sums(p, column, vectors, rows); \
     }
 SMALL(1, 4)
 SMALL(2, 2)

@@ -62,6 +62,10 @@ static inline int64_t ml_packed_s8(int64_t n, int64_t pieces, int64_t k) {
     return (n + ML_PART_S8 - 1) / ML_PART_S8 * ML_PART_S8 * pieces * ((k + 3) / 4 * 4);
 }
 
+/* Limits of requantize that are worth knowing of: biases of channels that always give the same are 2^30, so that sums go a little
+ * beyond. */
+enum { ML_LIMIT = 1 << 30, ML_LIMIT_WIDE = 5 << 28 };
+
 /* Bits by which add_s16 shifts its operands. */
 enum { ML_LEFT_S16 = 15 };
 

@@ -63,7 +63,7 @@ static void resolve_constants(ml_state *s, ml_residence *r, int32_t frame) {
 
 /* A reference in numpy takes the place of an eval that C does not have for these types. */
 ml_status (*ml_eval_of(const ml_node *node, const ml_node_plan *row))(const ml_call *call) {
-    if (row->status == ML_NODE_IS_VIEW) return ml_run_view;
+    if (row->status == ML_NODE_IS_VIEW || row->status == ML_NODE_IS_FUSED) return ml_run_view;
     if (!node->typed) return ml_run_python;
     return row->packs_in_run ? ml_run_packing : node->typed->eval;
 }

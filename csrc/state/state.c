@@ -200,7 +200,7 @@ static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding
         return status;
     }
     bool rebinds = differ(s->bound, s->n_bound, request->bound, request->n_bound);
-    free(s->bound);
+    if (copy != s->bound) free(s->bound);
     s->bound = copy;
     s->n_bound = request->n_bound;
     r->used = ++s->clock;
@@ -308,19 +308,23 @@ static ml_status prepare_asked(ml_state *s, const ml_binding *bindings, int32_t 
             &s->error, ML_VIEW_HELD,
             "There is at least 1 reference to internal data in the interpreter: views of its "
             "memory are held, which have to be dropped before tensors are allocated anew");
-    ml_binding *copy = n_bindings > 0 ? malloc((size_t)n_bindings * sizeof *copy) : NULL;
+    bool same = n_bindings < 0;
+    ml_binding *copy = same             ? s->bound
+                       : n_bindings > 0 ? malloc((size_t)n_bindings * sizeof *copy)
+                                        : NULL;
     if (n_bindings > 0 && !copy) return ml_error_memory(&s->error, "bound tensors", n_bindings, 0);
-    if (copy) memcpy(copy, bindings, (size_t)n_bindings * sizeof *copy);
+    if (n_bindings > 0) memcpy(copy, bindings, (size_t)n_bindings * sizeof *copy);
     ml_status status = ml_asked_spec(s, NULL, 0, &resized, &s->error);
-    ml_plan_request request = request_of(s, copy, n_bindings);
+    ml_plan_request request = request_of(s, copy, same ? s->n_bound : n_bindings);
     if (status == ML_OK) status = prepare(s, &request, copy, resized, &s->error);
-    if (status != ML_OK) free(copy);
+    if (status != ML_OK && !same) free(copy);
     return status;
 }
 
-uintptr_t ml_state_prepare(ml_state *s, const ml_binding *bindings, int32_t n_bindings) {
+uintptr_t ml_state_prepare(const ml_preparation *wanted) {
+    ml_state *s = wanted->state;
     if (ml_enter(s->interpreter) != ML_OK) return (uintptr_t)&busy;
-    ml_status status = prepare_asked(s, bindings, n_bindings);
+    ml_status status = prepare_asked(s, wanted->bindings, wanted->n_bindings);
     if (status == ML_OK) ml_asked_stands(s);
     else if (status != ML_VIEW_HELD) ml_asked_refused(s);
     uintptr_t failed = status == ML_OK ? 0 : give_error(s, status);

@@ -332,10 +332,11 @@ static inline void ml_changed(ml_state *s) {
     if (s->now) s->now->changes[ML_LAYOUT] = s->generations;
 }
 
-/* Whether a node has a step: folded ones have none, and neither have views, unless their inputs may get another place under way,
- * and they have to follow. */
+/* Whether a node has a step: folded ones have none, and neither have views and fused ones, unless their inputs may get another
+ * place or shape under way, and they have to follow. */
 static inline bool ml_has_step(const ml_node_plan *row, bool dynamic) {
-    return row->status != ML_NODE_FOLDED && (row->status != ML_NODE_IS_VIEW || dynamic);
+    bool computes = row->status == ML_NODE_RUNS || row->status == ML_NODE_WAITS;
+    return row->status != ML_NODE_FOLDED && (computes || dynamic);
 }
 
 /* What the frames of a node's subgraphs have of its scratch. */

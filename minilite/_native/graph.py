@@ -159,11 +159,16 @@ class Graph:
         store: Store,
         level: Any,
         order: Sequence[int] | None = None,
+        *,
+        fuses: bool = False,
     ) -> None:
-        """The graph whose main subgraph is `root`; `order` gives the positions of its nodes as they are to run."""
+        """The graph whose main subgraph is `root`; `order` gives the positions of its nodes as they are to run.
+
+        `fuses` lets nodes become part of others, which hides the tensors between them.
+        """
         description = ffi.new("ml_graph_def *", lowering.pointer.description)
         description.store, description.simd = store.pointer, level
-        description.n_resources, description.root = resources, root
+        description.n_resources, description.root, description.fuses = resources, root, fuses
         nodes = None if order is None else lowering.reordered(root, order)
         if nodes is not None:
             description.nodes = nodes

@@ -87,7 +87,7 @@ class Plan:
         return self.tensor(index).shape
 
     def node_status(self, node: int, frame: int = 0) -> str:
-        """What becomes of the node at this position: waits, runs, folded, view. Raises: InputError."""
+        """What becomes of the node at this position: waits, runs, folded, view, fused. Raises: InputError."""
         return self.node(node, frame)[1]
 
     def node(self, position: int, frame: int = 0) -> tuple[int, str]:
@@ -98,6 +98,11 @@ class Plan:
             message = f"frame {frame} has no node at position {position}"
             raise InputError(message)
         return int(index[0]), NODE_STATUSES[status]
+
+    def part_of(self, position: int, frame: int = 0) -> int | None:
+        """The file's number of the node that does the work of the one at this position too; None if it is its own."""
+        whole = lib.ml_plan_part_of(self._pointer, frame, position)
+        return int(whole) if whole >= 0 else None
 
     def nodes(self, frame: int = 0) -> list[tuple[int, str]]:
         """The file's number of every node of a frame, in the order they run, and what becomes of it."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from _thread import get_ident  # threading takes long to import
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from minilite._core import ffi, lib
@@ -245,14 +244,14 @@ class State:
         shape = ffi.new("ml_shape *")
         return tuple(shape.dims[0 : shape.rank]) if lib.ml_state_asked(self.pointer, tensor, shape) else None
 
-    def preparing(self, rows: Any, count: int) -> Callable[[], int]:
+    def preparing(self, rows: BindingRows | None = None) -> tuple[Callable[[Any], int], Any]:
         """A function that puts the plan for what was asked for in force, and memory of the caller's (`binding_rows`) in the place of
-        tensors: one call into C. Its answer is for `check`.
+        tensors: one call into C; and what it takes. Without rows memory that is in force stays so. Its answer is for `check`.
 
         The caller keeps that memory until it calls again without it and nothing is raised. Variable tensors are zeroed, unless
         the plan stays and no shape was asked for.
         """
-        return partial(lib.ml_state_prepare, self.pointer, rows, count)
+        return lib.ml_state_prepare, ffi.new("ml_preparation *", (self.pointer, *(rows or (ffi.NULL, -1))))
 
     def _plan(self, function: Callable[..., int], *arguments: Any) -> Plan | None:
         out = ffi.new("ml_plan **")

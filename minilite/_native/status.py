@@ -68,7 +68,7 @@ NODE_TFLITE_SHARES: int = lib.ML_NODE_TFLITE_SHARES
 NODE_IN_PLACE: int = lib.ML_NODE_IN_PLACE
 STORAGES = ("none", "constant", "folded", "arena", "persistent", "bound", "slot", "heap")
 BUSY = "the interpreter is running in another call: one call at a time"
-NODE_STATUSES = ("waits", "runs", "folded", "view")
+NODE_STATUSES = ("waits", "runs", "folded", "view", "fused")
 
 
 def _name_tensors(text: str, error: Any, names: Names) -> tuple[str, list[str]]:

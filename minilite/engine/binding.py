@@ -12,9 +12,9 @@ from minilite.format.dtypes import TensorType, element_bits, numpy_type
 from minilite.format.model import Array, Subgraph, Tensor
 
 
-def bindable(subgraph: Subgraph, tensor: Tensor, array: Any) -> Binding:
-    """Checks all that does not hang on shapes. Raises: InputError."""
-    reason = _tensor_misfit(tensor) or _array_misfit(subgraph, tensor, array)
+def bindable(subgraph: Subgraph, tensor: Tensor, array: Any, offset: int) -> Binding:
+    """Checks all that does not hang on shapes; `offset` is what the file's memory plan gives the tensor, or -1. Raises: InputError."""
+    reason = _tensor_misfit(tensor, offset) or _array_misfit(subgraph, tensor, array)
     if reason is None:
         try:
             return Binding(np.asarray(array).view(), _address(array), _export(array))
@@ -28,9 +28,11 @@ def _address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def _tensor_misfit(tensor: Tensor) -> str | None:
+def _tensor_misfit(tensor: Tensor, offset: int) -> str | None:
     if tensor.data is not None:
         return "it is constant"
+    if offset >= 0:
+        return f"it has the offset {offset} in the file's memory plan"
     if tensor.is_variable:
         return "it is a variable"
     whole = np.dtype(numpy_type(tensor.type)).itemsize * 8 == element_bits(tensor.type)

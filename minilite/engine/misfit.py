@@ -59,6 +59,15 @@ def overwritten(tensor: Tensor, by: str) -> StateError:
     return StateError(message, tensors=[tensor.name])
 
 
+def hidden(tensor: Tensor) -> StateError:
+    """What is said of a tensor between two nodes that have become one."""
+    message = (
+        f"Tensor data is null: tensor {tensor.index} ('{tensor.name}') has no memory, for the node behind it runs as a part of "
+        "the one before it, or the other way round; experimental_preserve_all_tensors=True keeps every tensor"
+    )
+    return StateError(message, tensors=[tensor.name])
+
+
 def as_array(tensor: Tensor, value: Any) -> Array:
     """The value as numpy has it, strings as objects. Raises: InputError where it has no one shape."""
     try:

@@ -49,13 +49,22 @@ class ModelNames(NamedTuple):
 class Program:
     """A Model lowered once; C graphs by root subgraph, shared by every Session."""
 
-    def __init__(self, model: Model, custom_ops: Mapping[str, Any], *, reference: bool, reorder: bool = False) -> None:
+    def __init__(
+        self,
+        model: Model,
+        custom_ops: Mapping[str, Any],
+        *,
+        reference: bool,
+        reorder: bool = False,
+        fuses: bool = False,
+    ) -> None:
         model = _as_read(model)
         self.model: Model = model
         self.lowered: Lowered = lower(model, custom_ops, reference=reference)
         self.store: _native.Store = self.lowered.lowering.file.store
         self._level = _level(os.environ.get("MINILITE_ISA"))
         self._reorder = reorder
+        self._fuses = fuses
         self._graphs: dict[int, _native.Graph] = {}
 
     def shared(self, max_bytes: int, max_iterations: int) -> _native.Shared:
@@ -67,7 +76,9 @@ class Program:
         if root not in self._graphs:
             low, names = self.lowered, ModelNames(self.model)
             order = self._order(root) if self._reorder else None
-            self._graphs[root] = _native.Graph(low.lowering, root, low.resources, names, self.store, self._level, order)
+            self._graphs[root] = _native.Graph(
+                low.lowering, root, low.resources, names, self.store, self._level, order, fuses=self._fuses
+            )
         return self._graphs[root]
 
     def _order(self, root: int) -> list[int] | None:

@@ -11,7 +11,7 @@ import numpy as np
 from minilite._native import OPTIONS, copy_bytes, packed_dims
 from minilite.engine.program import new_state
 from minilite.engine.target import MOVES, UNBOUND, Target, bound, checked_tensor, decoded_values, target_at
-from minilite.errors import ArenaError, InputError, StateError
+from minilite.errors import ArenaError, StateError
 from minilite.format.dtypes import TensorType
 from minilite.format.values import ENCODED, constant_values
 from minilite.light import Later
@@ -32,6 +32,7 @@ else:
     binding, misfit = Later("minilite.engine.binding"), Later("minilite.engine.misfit")
 
 _ndarray, _empty = np.ndarray, np.empty
+_SIZES = frozenset({tuple, list, np.ndarray})
 _TRIES = 8
 """How often a copy looks again where its tensor lies, when other threads move it meanwhile."""
 _SMALL = 500 if int(np.__version__.split(".")[0]) >= 2 else 0
@@ -61,13 +62,12 @@ class Session:
         self.ready: bool = False
         self._root = root
         self._ask, self._asked_of = self.state.asking()
-        self._prepare = self.state.preparing(*UNBOUND.rows)
+        self._prepare, self._as_bound = self.state.preparing()
         self._asks = 0  # counts what was asked for since: other threads may ask while tensors are allocated
         self._allocated = False  # a plan is in force
         self._bound_asked = self._bound = UNBOUND
         self.released: bool = False
-        allocating = RLock()
-        self._take, self._leave = allocating.acquire, allocating.release
+        self._binding = RLock()
         self._known: tuple[int, _Targets, _Small] = (-1, {}, {})  # of one generation: threads see all of it or none
         self._all_known: dict[int, tuple[int, _Targets, _Small]] = {}
         self._generations = self.state.generations
@@ -104,24 +104,21 @@ class Session:
 
         Raises: ArenaError.
         """
-        kind = type(size)
-        if type(index) is not int or (kind is not tuple and kind is not list and kind is not _ndarray):
+        if type(index) is not int or type(size) not in _SIZES:
             return False
+        ask = self._ask  # called from a local: CPython 3.11 looks up slowly what is called as a method and is none
         try:
             rank = len(size)
-            answer = self._ask(self._asked_of, index, packed_dims[rank](*size), rank)
+            answer = ask(self._asked_of, index, packed_dims[rank](*size), rank)
         except (StructError, IndexError, OverflowError, TypeError):
             return False
-        if answer == 0:
-            return True
         if answer == 1:
             self._asks += 1
             self.ready = False
-            return True
-        if answer < -1:
+        elif answer < -1:
             message = "no memory for the shapes asked for"
             raise ArenaError(message)
-        return False
+        return answer >= 0
 
     def resize(self, index: int, shape: Shape) -> None:
         """The same for plain numbers. Raises: InputError."""
@@ -139,32 +136,44 @@ class Session:
                 self.state.acquire_memory()
                 self.released = False
             return
-        self._take()  # what C has in force and what is noted here change together
-        try:
+        if self._bound_asked is not self._bound:
+            self._bind()
+            return
+        asks, prepare = self._asks, self._prepare
+        if self._owners:
+            self._owners.clear()
+        if failed := prepare(self._as_bound):
+            self._refuse(failed)
+        self.released = False
+        self._allocated = True
+        if asks == self._asks:
+            self.ready = True
+
+    def _bind(self) -> None:
+        """The same with other buffers."""
+        with self._binding:  # which ones C has and which ones are kept alive here change together
             asks, wanted = self._asks, self._bound_asked
-            if self._owners:
-                self._owners.clear()
-            if failed := self._prepare() if wanted is UNBOUND else self.state.preparing(*wanted.rows)():
-                self.state.check(failed)
+            self._owners.clear()
+            prepare, rows = self.state.preparing(wanted.rows)
+            if failed := prepare(rows):
+                self._refuse(failed)
             self._bound = wanted
             self.released = False
             self._allocated = True
             self.ready = asks == self._asks
-        except StateError:  # refused because of others: what was asked for still is
+
+    def _refuse(self, failed: int) -> None:
+        """Raises what `prepare` left; what was asked for is taken back, unless it was refused because of others."""
+        try:
+            self.state.check(failed)
+        except Exception as error:
+            if not isinstance(error, StateError):
+                self._bound_asked, self.ready = self._bound, self._allocated
             raise
-        except BaseException:
-            self._bound_asked = self._bound
-            self.ready = self._allocated
-            raise
-        finally:
-            self._leave()
 
     def plan_for(self, shapes: Mapping[int, Shape]) -> Plan:
         """The plan for what was asked for, but for these shapes; not put in force."""
-        rows: list[int] = []
-        for index in sorted(shapes):
-            rows += (index, len(shapes[index]), *shapes[index])
-        return self.state.plan_for(rows)
+        return self.state.plan_for([n for i in sorted(shapes) for n in (i, len(shapes[i]), *shapes[i])])
 
     # Running ----------------------------------------------------------------------------------------------------------
 
@@ -203,12 +212,9 @@ class Session:
         """The caller's array stands in for a tensor from the next `allocate` on; None ends it. Raises: InputError."""
         tensor = self.program.lowered.operands.tensor(self._root, self.tensor(index).index)
         offset = self.program.lowered.lowering.tensor(self._root, index).offline_offset
-        if array is not None and offset >= 0 and tensor.data is None:
-            message = f"tensor {index} ('{tensor.name}') has the offset {offset} in the file's memory plan: it cannot be bound"
-            raise InputError(message, tensors=[tensor.name])
         arrays = dict(self._bound_asked.arrays)
         if array is not None:
-            arrays[index] = binding.bindable(self.subgraph, tensor, array)
+            arrays[index] = binding.bindable(self.subgraph, tensor, array, offset)
         elif arrays.pop(index, None) is None:
             return
         self._bound_asked = bound(arrays)

@@ -8,15 +8,18 @@ from minilite._native import binding_rows
 from minilite.errors import InputError, KernelError, StateError
 from minilite.format.dtypes import TensorType
 from minilite.format.values import ENCODED, array_type, decoded
-from minilite.light import NamedTuple
+from minilite.light import Later, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minilite._native import BindingRows, Place
+    from minilite.engine import misfit
     from minilite.format.model import Array, Subgraph, Tensor
 
     Shape = tuple[int, ...]
+else:  # what refusals need
+    misfit = Later("minilite.engine.misfit")
 MOVES = "the tensor moves all the time: other threads resize or trim this interpreter"
 """What is said of a copy that was never made where its tensor lay."""
 
@@ -76,6 +79,8 @@ UNBOUND = bound({})
 
 def target_at(tensor: Tensor, place: Place | None, bound: Array | None) -> Target:
     """What fits a tensor at a place, or in a buffer of the caller's. Raises: InputError, StateError."""
+    if place is not None and place.storage == "none":
+        raise misfit.hidden(tensor)
     if place is None or place.shape is None or (not place.address and place.bytes > 0):
         message = (
             f"Tensor data is null. Run allocate_tensors() first: tensor {tensor.index} ('{tensor.name}') has no memory"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from minilite.ops_shared.fixed_point import (
     round_half_away,
     scale_ratio,
 )
-from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.operator import Operator, OpNode, Param
+from minilite.ops_shared.options import none
 from minilite.ops_shared.types import each
 
 
@@ -130,7 +132,7 @@ def _check_prod(node: OpNode) -> None:
         raise node.refuse("zero points of s16 must be 0")
 
 
-_KEEP = {"keep_dims": "keep_dims"}
+_KEEP: Mapping[str, str | Param] = {"keep_dims": "keep_dims", "squares": none}
 _LIMITED = each("T s32 -> T", "f32 s8 u8 s16 s32 s64")
 
 OPERATORS = (
@@ -195,7 +197,7 @@ OPERATORS = (
         range(1, 4),
         takes="x axes -> y",
         types=each("T s32 -> T", "f32 s8 u8 s16 s32 s64"),
-        params={"keep_dims": "keep_dims"},
+        params=_KEEP,
         reference=reference_mean,
         check=quantized_or_bare,
         hangs_on="kind",

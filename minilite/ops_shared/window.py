@@ -9,7 +9,7 @@ import numpy as np
 from minilite.format.model import Array
 from minilite.light import NamedTuple
 from minilite.ops_shared.operator import OpNode, Param
-from minilite.ops_shared.options import positive, same_padding
+from minilite.ops_shared.options import none, positive, same_padding
 
 
 class Axis(NamedTuple):
@@ -62,5 +62,6 @@ WINDOW: Mapping[str, Param] = {
     "stride_w": positive("stride_w"),
     "dilation_h": positive("dilation_h_factor"),
     "dilation_w": positive("dilation_w_factor"),
+    **dict.fromkeys(("pad_top", "pad_bottom", "pad_left", "pad_right"), none),
 }
-"""A row's params, by ML_WINDOW_FIELDS of csrc/rules/window.h."""
+"""A row's params, by ML_WINDOW_FIELDS of csrc/rules/window.h. What is padded around the input comes with fusion, csrc/graph/fuse.c."""

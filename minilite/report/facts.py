@@ -103,7 +103,8 @@ def _nodes(subgraph: Subgraph, plan: Plan | None, frame: int) -> list[Facts]:
             if all(plan.tensor(i, frame).storage == "constant" for i in node.outputs if i >= 0) and node.outputs:
                 status = "constant"
             else:
-                status = plan.node_status(position, frame)
+                whole = plan.part_of(position, frame)
+                status = plan.node_status(position, frame) if whole is None else f"part of {whole}"
                 position += 1
         facts = {
             "node": node.index,

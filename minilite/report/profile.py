@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -20,7 +19,7 @@ _BYTES = (TensorType.INT8, TensorType.UINT8, TensorType.INT4)
 
 
 class NodeTime(NamedTuple):
-    """What a node of one frame took, in all runs that were timed."""
+    """What a node of one frame took, in all runs that were timed. One that is part of another takes nothing itself."""
 
     frame: int
     node: int
@@ -29,7 +28,7 @@ class NodeTime(NamedTuple):
     name: str
     """Of its first output."""
     kernel: str
-    """The kernel and the operand types of its row."""
+    """The kernel and the operand types of its row; or the node that it is part of."""
     shape: tuple[int, ...] | None
     """Of its first output."""
     runs: int
@@ -56,7 +55,7 @@ def node_times(session: Session, turns: Iterable[object]) -> list[NodeTime]:
     for frame, (subgraph, _, _) in enumerate(frames):
         for position in range(counts[frame]):
             ns, runs = times[at + position]
-            if runs:
+            if runs or memory.part_of(position, frame) is not None:
                 found.append(_node_time(session, memory, (frame, subgraph, position), runs, ns))
         at += counts[frame]
     return found
@@ -71,17 +70,19 @@ def _node_time(session: Session, plan: Plan, where: tuple[int, int, int], runs: 
         [(states[i].shape or ()) if i >= 0 else () for i in indices] for indices in (node.inputs, node.outputs)
     )
     name, types = plan.kernel(position, frame)
+    whole = plan.part_of(position, frame)
+    text = f"{name} {types}" if types else f"{name} in numpy"
     return NodeTime(
         frame,
         node.index,
         node.op,
         model.tensors[node.outputs[0]].name if node.outputs and node.outputs[0] >= 0 else "",
-        f"{name} {types}" if types else f"{name} in numpy",
+        text if whole is None else f"part of {whole}",
         outputs[0] if outputs else None,
         runs,
         ns,
         multiplications(node.op, inputs, outputs),
-        sum(state.bytes for state in states.values()),
+        sum(state.bytes for state in states.values()) if whole is None else 0,
         len(node.inputs) > 1 and node.inputs[1] >= 0 and model.tensors[node.inputs[1]].type in _BYTES,
     )
 
@@ -138,7 +139,7 @@ def profile_facts(nodes: Sequence[NodeTime], repeat: int, peaks: Peaks) -> dict[
             "share": node.ns / whole,
             "multiply_adds": node.macs,
             "bytes": node.nbytes,
-            "of_peak": peaks.seconds(node) / (node.ns / node.runs / 1e9) if node.ns else None,
+            "of_peak": peaks.seconds(node) / (node.ns / node.runs / 1e9) if node.ns and node.runs else None,
         }
         for node in nodes
     ]
@@ -148,8 +149,8 @@ def profile_facts(nodes: Sequence[NodeTime], repeat: int, peaks: Peaks) -> dict[
 def _nodes(nodes: Sequence[NodeTime], repeat: int, whole: int, peaks: Peaks, width: int | None) -> str:
     rows: list[list[Cell]] = []
     for node in nodes:
-        seconds = node.ns / node.runs / 1e9
-        peak = peaks.seconds(node) / seconds if seconds else math.nan
+        seconds = node.ns / node.runs / 1e9 if node.runs else 0.0
+        peak = f"{100 * peaks.seconds(node) / seconds:.0f}" if seconds else None
         rows.append(
             [
                 node.frame or None,
@@ -157,12 +158,12 @@ def _nodes(nodes: Sequence[NodeTime], repeat: int, whole: int, peaks: Peaks, wid
                 node.op,
                 shape_text(node.shape),
                 node.kernel,
-                f"{node.ns / repeat / 1e3:.1f}",
-                f"{100 * node.ns / whole:.1f}",
+                f"{node.ns / repeat / 1e3:.1f}" if node.runs else None,
+                f"{100 * node.ns / whole:.1f}" if node.runs else None,
                 f"{node.macs / 1e6:.2f}" if node.macs else None,
                 f"{node.macs / seconds / 1e9:.1f}" if node.macs and seconds else None,
-                f"{node.nbytes / 1024:.1f}",
-                f"{100 * peak:.0f}",
+                f"{node.nbytes / 1024:.1f}" if node.runs else None,
+                peak,
                 cut(node.name, 32),
             ]
         )
@@ -173,7 +174,7 @@ def _nodes(nodes: Sequence[NodeTime], repeat: int, whole: int, peaks: Peaks, wid
 
 def _operators(nodes: Sequence[NodeTime], whole: int, width: int | None) -> str:
     sums: dict[tuple[str, str], list[int]] = {}
-    for node in nodes:
+    for node in (node for node in nodes if node.runs):
         one = sums.setdefault((node.op, node.kernel), [0, 0])
         one[0] += 1
         one[1] += node.ns

@@ -96,10 +96,10 @@ def a_malloc_per_run(root: Path) -> None:
 
 
 def a_preparation_per_resize(root: Path) -> None:
-    """allocate_tensors forgets the plans that are not in force, so that sizes seen before are prepared again."""
-    call = r"^(        \(session if session is not None else self\._session\(\)\)\.allocate\(\))$"
-    forget = "        if self._sessions and self.plan is not None:\n            self.trim()\n"
-    replaced(root, call, forget + r"\1", "minilite/runtime.py")
+    """resize_tensor_input forgets the plans that are not in force, so that sizes seen before are prepared again."""
+    ask = r"^(        session = self\._main\n)(        if session is not None and not strict and session\.ask)"
+    forget = "        if session is not None and session.ready:\n            self.trim()\n"
+    replaced(root, ask, r"\1" + forget + r"\2", "minilite/runtime.py")
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -41,6 +42,13 @@ def test_a_later_commit_makes_a_section_old(tmp_path: Path) -> None:
     git("add", "--all")
     git("commit", "--message", "second")
     assert performance.stale(stamps, tmp_path).keys() == {"peers", "counted", "bad-case", "history"}
+    stamps = stamps.replace(stamps.split()[3], git("rev-parse", "HEAD"))
+    for path in ("minilite/cli/main.py", "docs/performance.md", "asv_bench/results/a.json"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("")
+    git("add", "--all")
+    git("commit", "--message", "third")
+    assert performance.stale(stamps, tmp_path) == {}
     assert performance.stale("", tmp_path).keys() == performance.SECTIONS.keys()
 
 
@@ -49,14 +57,48 @@ def test_figures_are_not_older_than_what_they_measure() -> None:
     assert performance.stale(text()) == {}
 
 
+COST, INSTRUCTIONS = history_chart.KINDS
+FIRST, SECOND = history_chart.LINES[:2]
+ROWS: list[tuple[str, history_chart.Values]] = [
+    ("a" * 40, {(COST, FIRST): 3000.0}),
+    ("b" * 40, {(COST, FIRST): 20.0, (COST, SECOND): 1.5, (INSTRUCTIONS, SECOND): 5e6}),
+    ("c" * 40, {(COST, FIRST): 10.0}),
+]
+
+
 def test_the_history_has_a_panel_a_figure() -> None:
-    first, second = history_chart.LINES[:2]
-    rows = [("a" * 40, {first: 3e-3}), ("b" * 40, {first: 2e-5, second: 1e-6}), ("c" * 40, {first: 1e-5})]
-    drawn = history_chart.draw(rows)
-    assert drawn.count("<polyline") == 2
-    assert drawn.count("<circle") == 4
-    assert "now 10 us" in drawn
-    assert builds.ROOT.is_dir()
+    drawn = history_chart.draw(ROWS)
+    assert drawn.count("<polyline") == 3
+    assert drawn.count("<circle") == 5
+    assert "now 10<" in drawn
+    assert "now 5M<" in drawn
+    assert "150 x less" in drawn
+    assert SECOND.title in drawn
+    assert history_chart.LINES[2].title not in drawn
+
+
+def test_the_history_s_table_names_the_largest_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builds, "versions", lambda: {"1.0": "b" * 7})
+    lines = history_chart.table(ROWS).splitlines()
+    assert lines[0] == "| | | first | 1.0 | now | largest step |"
+    assert lines[2] == f"| {FIRST.title} | cost | 3k | 20 | 10 | 150 x less at bbbbbbb |"
+    assert lines[3] == f"| {SECOND.title} | cost | 1.5 | 1.5 | 1.5 |  |"
+    assert len(lines) == 5
+
+
+def test_the_history_is_of_one_machine(tmp_path: Path) -> None:
+    commits = builds.git("rev-list", "--first-parent", "HEAD").split()[:3]
+
+    def measured(machine: str, commit: str, value: float) -> None:
+        (tmp_path / machine).mkdir(exist_ok=True)
+        row = [[value, None], [[repr(FIRST.operation), "'other'"]]]
+        found = {"commit_hash": commit, "result_columns": ["result", "params"], "results": {COST.benchmark: row}}
+        (tmp_path / machine / f"{commit[:8]}-env.json").write_text(json.dumps(found))
+
+    measured("first", commits[0], 1.0)
+    measured("second", commits[0], 2.0)
+    measured("second", commits[2], 4.0)
+    assert history_chart.read(tmp_path) == [(commits[2], {(COST, FIRST): 4.0}), (commits[0], {(COST, FIRST): 2.0})]
 
 
 def test_readme_shows_what_the_document_says() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from asv_bench import site
+from asv_bench import builds, history_chart, site
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FIGURE = "footprint.Arena.track_arena"
@@ -51,6 +51,33 @@ def test_published_figures_cannot_end_the_script(tmp_path: Path) -> None:
     text = (tmp_path / "data.js").read_text()
     assert "</" not in text
     assert json.loads(text.partition(" = ")[2].rstrip(";\n")) == {"graphs/a.json": '["</script>"]'}
+
+
+def test_the_pages_have_what_was_measured_alone(tmp_path: Path) -> None:
+    (tmp_path / "graphs" / "summary").mkdir(parents=True)
+    (tmp_path / "graphs" / "summary" / "a.B.track_c.json").write_text("[[1, 2.0]]")
+    (version, commit), *_ = builds.versions().items()
+    index = {
+        "benchmarks": {"a.B.track_c": {}, "a.B.time_d": {}},
+        "revision_to_hash": {"7": f"{commit:0<40}"},
+        "tags": {},
+    }
+    (tmp_path / "index.json").write_text(json.dumps(index))
+    site.tidy(tmp_path)
+    left = json.loads((tmp_path / "index.json").read_text())
+    assert list(left["benchmarks"]) == ["a.B.track_c"]
+    assert left["tags"] == {version: 7}
+
+
+def test_the_history_stands_above_the_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = asv_page()
+    assert site.overview(page, tmp_path, tmp_path) == page
+    line = history_chart.LINES[0]
+    rows = [(letter * 40, {(history_chart.KINDS[0], line): 2.0}) for letter in "ab"]
+    monkeypatch.setattr(history_chart, "read", lambda _: rows)
+    found = site.overview(page, tmp_path, tmp_path)
+    assert found.index("summarygrid-display") < found.index('src="history.svg"') < found.index("summarylist-display")
+    assert line.title in (tmp_path / "history.svg").read_text()
 
 
 # In a browser ----------------------------------------------------------------------------------------------------------
@@ -122,16 +149,27 @@ def test_a_graph_is_visible_from_the_disk(tmp_path: Path) -> None:
         re.findall(r'(?:src|href)="(?!https://github)[^"]*"', (out / "index.html").read_text())
     )
     command = [str(browser()), "--headless", "--no-sandbox", "--disable-gpu", "--window-size=640,480"]
-    command += [
-        "--host-resolver-rules=MAP * ~NOTFOUND",
-        "--virtual-time-budget=20000",
-        f"--user-data-dir={tmp_path / 'user'}",
-    ]
-    address = f"{(out / 'index.html').as_uri()}#{FIGURE}"
-    page = run(*command, "--dump-dom", address, cwd=tmp_path)
+    command += ["--enable-logging=stderr", "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=20000"]
+    command += [f"--user-data-dir={tmp_path / 'user'}"]
+
+    def shown(page: str) -> str:
+        """A page's elements, once its scripts have run without a complaint."""
+        done = subprocess.run(
+            [*command, "--dump-dom", f"{(out / 'index.html').as_uri()}{page}"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert [line for line in done.stderr.splitlines() if "CONSOLE" in line] == []
+        return done.stdout
+
+    assert shown("").count('class="flot-base"') == 2, "track_arena and track_arena_resized have figures, no other has"
+    assert "<table" in shown("#/regressions")
+    assert FIGURE.rpartition(".")[2] in shown("#/summarylist")
+    page = shown(f"#{FIGURE}")
     assert "flot-base" in page
     assert "flot-tick-label" in page
-    run(*command, f"--screenshot={tmp_path / 'page.png'}", address, cwd=tmp_path)
+    run(*command, f"--screenshot={tmp_path / 'page.png'}", f"{(out / 'index.html').as_uri()}#{FIGURE}", cwd=tmp_path)
     picture = pixels((tmp_path / "page.png").read_bytes())[..., :3].astype(int)
     coloured = (picture.max(axis=2) - picture.min(axis=2)) > 80
     assert coloured.sum() > 200, "no line of a graph is in the screenshot"

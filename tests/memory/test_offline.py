@@ -138,7 +138,7 @@ def test_odd_bytes_are_refused() -> None:
 
 def test_planned_tensors_cannot_be_bound() -> None:
     interpreter = ready(planned(chain(), 0, 32, -1, 64, -1))
-    with pytest.raises(InputError, match=r"tensor 3 \('y'\) has the offset 64 in the file's memory plan"):
+    with pytest.raises(InputError, match=r"tensor 3 \('y'\): it has the offset 64 in the file's memory plan"):
         interpreter.bind_tensor(3, np.zeros((1, 8), np.float32))
 
 

@@ -125,25 +125,20 @@ def pack_s8(
     return packed, sums
 
 
-def matmul_s8(
-    simd: Any,
+def _matmul_s8_args(
     a: NDArray,
     packed: NDArray,
     n: int,
-    *,
     bias: NDArray | None = None,
     factors: NDArray | None = None,
     columns: NDArray | None = None,
     y: NDArray | None = None,
-) -> NDArray:
-    """Rows of bytes `a`, (rows, k) or (rows, pieces, k) with any strides, times weights packed for n outputs; into `y` if given."""
+) -> Any:
     if a.ndim == 2:
         a = a[:, None, :]
     rows, pieces, k = a.shape
-    y = np.empty((rows, n), np.int32) if y is None else y
     assert a.size == 0 or a.strides[2] == 1
-    assert y.size == 0 or y.strides[1] == 4
-    args = ffi.new(
+    return ffi.new(
         "ml_matmul_s8_args *",
         {
             "a": pointer(a, "uint8_t *"),
@@ -158,11 +153,59 @@ def matmul_s8(
             "factors": pointer(factors, "int32_t *"),
             "columns": pointer(columns, "int32_t *"),
             "y": pointer(y, "int32_t *"),
-            "y_stride": y.strides[0] // 4,
+            "y_stride": 0 if y is None else y.strides[0] // 4,
         },
     )
-    simd.matmul_s8(args)
+
+
+def matmul_s8(
+    simd: Any,
+    a: NDArray,
+    packed: NDArray,
+    n: int,
+    *,
+    bias: NDArray | None = None,
+    factors: NDArray | None = None,
+    columns: NDArray | None = None,
+    y: NDArray | None = None,
+) -> NDArray:
+    """Rows of bytes `a`, (rows, k) or (rows, pieces, k) with any strides, times weights packed for n outputs; into `y` if given."""
+    y = np.empty((len(a), n), np.int32) if y is None else y
+    assert y.size == 0 or y.strides[1] == 4
+    simd.matmul_s8(_matmul_s8_args(a, packed, n, bias, factors, columns, y))
     return y
+
+
+def _requantize_args(
+    mantissas: NDArray,
+    shifts: NDArray,
+    y: NDArray,
+    sums: NDArray | None = None,
+    bias: NDArray | None = None,
+    zero: int = 0,
+    low: int = -128,
+    high: int = 127,
+    limit: int = 0,
+) -> Any:
+    assert y.size == 0 or y.strides[1] == 1
+    return ffi.new(
+        "ml_requantize_args *",
+        {
+            "sums": pointer(sums, "int32_t *"),
+            "rows": y.shape[0],
+            "sums_stride": 0 if sums is None else sums.strides[0] // 4,
+            "n": y.shape[1],
+            "bias": pointer(bias, "int32_t *"),
+            "mantissas": pointer(mantissas, "int32_t *"),
+            "shifts": pointer(shifts, "int32_t *"),
+            "y": pointer(y, "int8_t *"),
+            "y_stride": y.strides[0],
+            "zero": zero,
+            "low": low,
+            "high": high,
+            "limit": limit,
+        },
+    )
 
 
 def requantize(
@@ -179,28 +222,31 @@ def requantize(
     limit: int = 0,
 ) -> NDArray:
     """Rows of int32 sums, (rows, n), as bytes; into `y` if given."""
-    rows, n = sums.shape
-    y = np.empty((rows, n), np.int8) if y is None else y
-    assert y.size == 0 or (sums.strides[1], y.strides[1]) == (4, 1)
-    args = ffi.new(
-        "ml_requantize_args *",
-        {
-            "sums": pointer(sums, "int32_t *"),
-            "rows": rows,
-            "sums_stride": sums.strides[0] // 4,
-            "n": n,
-            "bias": pointer(bias, "int32_t *"),
-            "mantissas": pointer(mantissas, "int32_t *"),
-            "shifts": pointer(shifts, "int32_t *"),
-            "y": pointer(y, "int8_t *"),
-            "y_stride": y.strides[0],
-            "zero": zero,
-            "low": low,
-            "high": high,
-            "limit": limit,
-        },
-    )
-    simd.requantize(args)
+    y = np.empty(sums.shape, np.int8) if y is None else y
+    assert y.size == 0 or sums.strides[1] == 4
+    simd.requantize(_requantize_args(mantissas, shifts, y, sums, bias, zero, low, high, limit))
+    return y
+
+
+def product_s8(
+    simd: Any,
+    a: NDArray,
+    packed: NDArray,
+    mantissas: NDArray,
+    shifts: NDArray,
+    y: NDArray,
+    *,
+    bias: NDArray | None = None,
+    factors: NDArray | None = None,
+    columns: NDArray | None = None,
+    zero: int = 0,
+    low: int = -128,
+    high: int = 127,
+    limit: int = 0,
+) -> NDArray:
+    """What requantize makes of the sums of matmul_s8, in `y`."""
+    sums = _matmul_s8_args(a, packed, y.shape[1], bias, factors, columns)
+    simd.product_s8(sums, _requantize_args(mantissas, shifts, y, zero=zero, low=low, high=high, limit=limit))
     return y
 
 

@@ -48,17 +48,23 @@ def expected(
 
 
 def check(
-    level: str, *operands: Any, zero: int = 0, low: int = -128, high: int = 127, bias: NDArray | None = None
+    level: str,
+    *operands: Any,
+    zero: int = 0,
+    low: int = -128,
+    high: int = 127,
+    bias: NDArray | None = None,
+    limit: int = 1 << 30,
 ) -> None:
-    """As they are, and those of sums below 2^30 with that said."""
+    """As they are, and those of sums below a limit with that said."""
     wanted = expected(*operands, bias, zero, low, high)
     np.testing.assert_array_equal(requantize(SIMD[level], *operands, bias=bias, zero=zero, low=low, high=high), wanted)
     sums, *multipliers = operands
-    small = np.abs(sums.astype(np.int64) + (0 if bias is None else bias)) < 1 << 30
+    small = np.abs(sums.astype(np.int64) + (0 if bias is None else bias)) < limit
     y = requantize(
-        SIMD[level], np.where(small, sums, 0), *multipliers, bias=bias, zero=zero, low=low, high=high, limit=1 << 30
+        SIMD[level], np.where(small, sums, 0), *multipliers, bias=bias, zero=zero, low=low, high=high, limit=limit
     )
-    known = small if bias is None else small & (np.abs(bias) < 1 << 30)
+    known = small if bias is None else small & (np.abs(bias.astype(np.int64)) < limit)
     np.testing.assert_array_equal(y[known], wanted[known])
 
 
@@ -133,15 +139,19 @@ def test_tails_places_and_strides(level: str) -> None:
             assert (wide_y[:, n:] == 99).all()
 
 
+@pytest.mark.parametrize("limit", [1 << 30, 5 << 28, HIGHEST])
 @pytest.mark.parametrize("level", SIMD)
-def test_small_sums_of_every_shift(level: str) -> None:
+def test_small_sums_of_every_shift(level: str, limit: int) -> None:
     """Ties and their neighbours on both sides of 0, each column with a shift of its own, up to the limit."""
-    rng, n = np.random.default_rng(1), 21
+    rng, n = np.random.default_rng(1), 32
     mantissas = np.concatenate([MANTISSAS, rng.integers(1 << 30, HIGHEST, n - len(MANTISSAS))]).astype(np.int32)
     shifts = -np.arange(n, dtype=np.int32)
     ties = np.array([s * (2 * k + 1) for k in range(300) for s in (-1, 1)], np.int64)[:, None] << np.arange(n) >> 1
-    sums = np.concatenate([ties + d for d in (-1, 0, 1)] + [np.array([[(1 << 30) - 1] * n, [1 - (1 << 30)] * n])])
-    sums = np.clip(sums, 1 - (1 << 30), (1 << 30) - 1).astype(np.int32)
+    sums = np.concatenate([ties + d for d in (-1, 0, 1)] + [np.array([[limit - 1] * n, [1 - limit] * n])])
+    sums = np.clip(sums, 1 - limit, limit - 1).astype(np.int32)
     for order in (slice(None), slice(None, None, -1)):
         for zero, low, high in LIMITS:
-            check(level, sums, np.ascontiguousarray(mantissas[order]), shifts, zero=zero, low=low, high=high)
+            check(
+                level, sums, np.ascontiguousarray(mantissas[order]), shifts, zero=zero, low=low, high=high, limit=limit
+            )
+            check(level, sums[:, :-1], np.ascontiguousarray(mantissas[order][:-1]), shifts[:-1], zero=zero, limit=limit)

@@ -37,9 +37,9 @@ def test_every_node_that_runs_is_timed_as_often_as_it_runs() -> None:
     found = timed(interpreter, 3)
     assert [(n.node, n.op, n.runs, n.shape, n.macs) for n in found] == [
         (0, "FULLY_CONNECTED", 3, (5, 3), 5 * 3 * 8),
-        (1, "RELU", 3, (5, 3), 0),
+        (1, "RELU", 0, (5, 3), 0),  # it is part of the node before it
     ]
-    assert [n.nbytes for n in found] == [4 * (40 + 24 + 15), 4 * 30]
+    assert [n.nbytes for n in found] == [4 * (40 + 24 + 15), 0]
     assert found[0].kernel == "fully_connected f32 f32 f32? -> f32"
     assert interpreter.counters["invokes"] == 3
 
@@ -83,7 +83,7 @@ def test_multiplications(op: str, inputs: Any, outputs: Any, macs: int) -> None:
 def test_the_text_names_every_node_and_the_peak() -> None:
     text = profile(timed(ready(dense()), 2), 2, Peaks("scalar"))
     assert re.search(r"^ +0 +FULLY_CONNECTED +5x3 +fully_connected f32", text, re.MULTILINE)
-    assert re.search(r"^ +1 +RELU +5x3 +relu\S* f32", text, re.MULTILINE)
+    assert re.search(r"^ +1 +RELU +5x3 +part of 0", text, re.MULTILINE)
     assert "0.00 million multiply-adds" in text
     assert "level scalar: " in text
 

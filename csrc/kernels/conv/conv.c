@@ -77,8 +77,8 @@ static ml_status conv_2d_f32(const ml_call *c) {
         const conv_params *p = c->params; \
         return ml_derive_weighted(c, to, &rule, p->minimum, p->maximum); \
     }
-DERIVE(s8, .multiplier = ML_MULTIPLIER_FIXED, .symmetric_weights = true)
-DERIVE(u8, .multiplier = ML_MULTIPLIER_SINGLE)
+DERIVE(s8, .multiplier = ML_MULTIPLIER_FIXED, .symmetric_weights = true, .sums = 1)
+DERIVE(u8, .multiplier = ML_MULTIPLIER_SINGLE, .sums = 1)
 DERIVE(s16, .multiplier = ML_MULTIPLIER_FIXED, .symmetric = true)
 DERIVE(hybrid, .multiplier = ML_MULTIPLIER_SCALE, .symmetric_weights = true)
 
@@ -93,6 +93,7 @@ static const ml_typed conv_2d[] = {
 
 ML_KERNELS(conv) = {
     {.abi = ML_KERNEL_ABI,
+     .flags = ML_KERNEL_CLAMPS | ML_KERNEL_TAKES_PADDING,
      .name = "conv_2d",
      ML_PARAMS_OF(conv_params),
      .blob_bytes = sizeof(conv_blob),

@@ -119,8 +119,8 @@ static void fill(const ml_call *c, int64_t first, int64_t count, int32_t group, 
 /* Outputs --------------------------------------------------------------------------------------------------------- */
 
 static void finish(const ml_call *c, const ml_requantized *r, const ml_own *own) {
-    if (ml_out_tensor(c, 0)->type == ML_S16) ml_requantize_sums(c, r, ML_S16);
-    else ml_requantize_bytes(c, r, own->limit);
+    (void)own;
+    ml_requantize_s16(c, r);
 }
 
 static void finish_wide(const ml_call *c, const ml_requantized *r, const ml_own *own) {
@@ -139,7 +139,7 @@ static void finish_hybrid(const ml_call *c, const ml_requantized *r, const ml_ow
 
 /* int16 is summed in 64 bits as in TFLite, but for a bias of 32. */
 static const ml_integer_rule *integer_rule(const ml_call *c) {
-    static const ml_integer_rule narrow = {fill, finish, .limits = true},
+    static const ml_integer_rule narrow = {fill, finish, .requantizes = true},
                                  wide = {fill, finish_wide, .wide = true},
                                  hybrid = {fill, finish_hybrid, .wide = false};
     const ml_tensor *bias = ml_input(c, 2);

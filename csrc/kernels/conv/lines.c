@@ -1,7 +1,13 @@
 /* lines.c -- convolutions whose rows are stretches of the input's lines, or of copies with padding around them; those of floats. */
 #include "kernels/conv/conv.h"
 
-enum { LEAST_LINE = 6, BUFFER_FLOATS = 64 << 10 };
+enum {
+    LEAST_LINE = 6,
+    BUFFER_FLOATS = 64 << 10,
+    LEAST_LINES = 8,
+    LEAST_BLOCKS = 16,
+    LONG_FLOATS = 128 << 10
+};
 
 /* What an output costs beside its products, as ml_work_grain counts. */
 enum { OUTPUT_COST = 8 };
@@ -37,7 +43,11 @@ bool ml_conv_prepare_lines(conv_blob *blob, ml_wish *wish) {
     if (blob->padded) {
         int64_t floats = ml_conv_line_elements(w);
         int64_t fit = BUFFER_FLOATS / floats - ml_conv_lines_seen(w, 1);
-        lines = ml_min_s64(lines, fit < 0 ? 1 : 1 + fit / w->y.stride);
+        int64_t most = fit < 0 ? 1 : 1 + fit / w->y.stride;
+        /* Neighbours see the same lines, so a few go together; also of long ones, for each is copied when it is seen first. */
+        int64_t few = ml_min_s64(LEAST_LINES, w->y.out / LEAST_BLOCKS);
+        if (floats > LONG_FLOATS) few = 1;
+        lines = ml_max_s64(ml_min_s64(lines, most), few);
         wish->worker_bytes = ml_conv_lines_seen(w, lines) * floats * (int64_t)sizeof(float);
     }
     blob->lines = (int16_t)ml_min_s64(lines > 0 ? lines : 1, INT16_MAX);
@@ -45,13 +55,14 @@ bool ml_conv_prepare_lines(conv_blob *blob, ml_wish *wish) {
     return true;
 }
 
-void ml_conv_copy_lines(const ml_window *w, const conv_copy *copy, const void *x, int64_t batch,
-                        int64_t first, int64_t lines, void *to) {
+/* Of what output lines from `first` on see: the lines `begin` to `end` - 1. */
+static void copy_some_lines(const ml_window *w, const conv_copy *copy, const void *x, int64_t batch,
+                            int64_t first, int64_t begin, int64_t end, void *to) {
     const int64_t channels = w->channels, count = ml_conv_line_elements(w);
     const int64_t left = ml_min_s64(w->x.before * channels, count);
     const int64_t inside = ml_min_s64(w->x.in * channels, count - left), bytes = copy->to_bytes;
-    char *line = to;
-    for (int64_t i = 0; i < ml_conv_lines_seen(w, lines); i++, line += count * bytes) {
+    char *line = (char *)to + begin * count * bytes;
+    for (int64_t i = begin; i < end; i++, line += count * bytes) {
         const int64_t iy = first * w->y.stride - w->y.before + i;
         if (iy < 0 || iy >= w->y.in) {
             copy->put(copy, NULL, count, line);
@@ -64,6 +75,11 @@ void ml_conv_copy_lines(const ml_window *w, const conv_copy *copy, const void *x
         if (left + inside < count)
             copy->put(copy, NULL, count - left - inside, line + (left + inside) * bytes);
     }
+}
+
+void ml_conv_copy_lines(const ml_window *w, const conv_copy *copy, const void *x, int64_t batch,
+                        int64_t first, int64_t lines, void *to) {
+    copy_some_lines(w, copy, x, batch, first, 0, ml_conv_lines_seen(w, lines), to);
 }
 
 static void put_floats(const conv_copy *copy, const void *from, int64_t count, void *to) {
@@ -105,6 +121,8 @@ static ml_status lines_body(const ml_call *c, int64_t first, int64_t end, int32_
     const ml_window *w = &blob->window;
     const float *x = ml_in(c, 0);
     int64_t outputs = (int64_t)w->x.out * blob->blocks.n * blob->blocks.groups;
+    const conv_copy copy = {
+        .put = put_floats, .from_bytes = sizeof(float), .to_bytes = sizeof(float)};
     (void)args;
     for (int64_t count; first < end; first += count) {
         int64_t batch = first / w->y.out, line = first % w->y.out;
@@ -112,15 +130,17 @@ static ml_status lines_body(const ml_call *c, int64_t first, int64_t end, int32_
         const float *from = x + (batch * w->y.in + line * w->y.stride) * step;
         count = ml_min_s64(end - first, w->y.out - line);
         if (blob->padded) {
-            const conv_copy copy = {
-                .put = put_floats, .from_bytes = sizeof(float), .to_bytes = sizeof(float)};
-            ml_conv_copy_lines(w, &copy, x, batch, line, count, ml_worker_scratch(c, worker));
             from = ml_worker_scratch(c, worker);
             step = ml_conv_line_elements(w);
         }
-        for (int64_t i = 0; i < count; i++)
+        for (int64_t i = 0, there = 0, seen; i < count; i++, there = seen) {
+            seen = ml_conv_lines_seen(w, i + 1);
+            if (blob->padded)
+                copy_some_lines(w, &copy, x, batch, line, there, seen,
+                                ml_worker_scratch(c, worker));
             multiply_line(c, from + i * w->y.stride * step, step,
                           (float *)ml_out(c, 0) + (first + i) * outputs);
+        }
     }
     return ML_OK;
 }

@@ -24,8 +24,9 @@ typedef struct layout {
     bool alone; /* pixels are computed one by one, each from columns that are put together for it */
     int64_t
         height; /* pixels of an image one pixel wide that are computed at a time; 0: it is none */
-    int64_t channels; /* and pixels, whose sums are requantized together */
+    int64_t channels; /* and pixels at most, whose sums are made together */
     int64_t pixels;
+    int64_t waiting; /* pixels whose sums are requantized together; 0: channels are cut */
     int64_t lines; /* interleaved ones, behind the pointers to them */
     int64_t window; /* columns of a pixel that is alone */
     int64_t narrow; /* a line before its elements are repeated; an upright image's with padding */
@@ -66,7 +67,11 @@ static layout lay_out(const ml_call *c) {
     l.columns = l.alone ? x->in : (l.chunk - 1) * x->stride + extent;
     l.channels = ml_max_s64(ml_min_s64(n, CHANNELS), 1);
     l.pixels = l.alone ? 1 : l.height ? l.height : l.chunk;
-    if (l.pixels > PIXELS) l.pixels = ml_min_s64(CHANNELS * PIXELS / l.channels / 8 * 8, l.pixels);
+    const int64_t fit =
+        l.pixels > PIXELS || n <= CHANNELS ? CHANNELS * PIXELS / l.channels / 8 * 8 : 0;
+    if (l.pixels > PIXELS) l.pixels = ml_min_s64(fit, l.pixels);
+    if (n <= CHANNELS)
+        l.waiting = ml_max_s64(l.pixels, ml_min_s64(fit, (int64_t)x->out * blob->window.y.out));
     int64_t groups = l.form.groups;
     int64_t narrow = blob->multiplier > 1 ? 4 * (int64_t)x->in * blob->window.channels : 0;
     l.lines = ml_round_up(groups * l.form.parts * (int64_t)sizeof(void *), 64);
@@ -79,8 +84,9 @@ static layout lay_out(const ml_call *c) {
     l.narrow = l.window + ml_round_up(l.alone ? groups * x->size * n * 4 : 0, 64);
     l.start = l.narrow + ml_round_up(narrow, 64);
     l.sums = l.start + ml_round_up(n * 4, 64);
-    l.scales = l.sums + ml_round_up(l.pixels * l.channels * 4, 64);
-    l.bytes = l.scales + l.pixels * (int64_t)sizeof(float);
+    const int64_t rows = ml_max_s64(l.pixels, l.waiting);
+    l.scales = l.sums + ml_round_up(rows * l.channels * 4, 64);
+    l.bytes = l.scales + rows * (int64_t)sizeof(float);
     return l;
 }
 
@@ -96,8 +102,10 @@ typedef struct work {
     int64_t x_batch; /* bytes from batch to batch */
     int32_t flip;
     int32_t zero; /* the input's zero point, flipped */
-    uint32_t *start; /* of sums */
+    int32_t *start; /* of sums */
     int32_t limit; /* of sums on either side, 0: not known */
+    int64_t first; /* of the pixels whose sums wait, counted over all */
+    int64_t waiting;
     bool is_padded; /* whole lines have their padding, which stays */
     const ml_slices *slices; /* of a hybrid */
 } work;
@@ -193,29 +201,61 @@ static void gather_window(const work *k, int64_t ox) {
         }
 }
 
-/* What sums begin with, the bias of integers included, and how far they can go. */
-static void fill_start(work *k) {
-    const ml_call *c = k->c;
-    const layout *l = &k->l;
-    const int64_t n = k->blob->outputs, panels = l->form.groups * l->form.parts * l->form.shifts;
+int32_t ml_depthwise_start(const ml_call *c, const depthwise_groups *f, int32_t zero,
+                           int32_t *start) {
+    const depthwise_blob *blob = c->blob;
+    const ml_weighted *w = c->derived;
+    const int64_t n = blob->outputs, panels = f->groups * f->parts * f->shifts;
     const void *sums = (const char *)c->packed + ml_depthwise_packed_bytes(c, panels);
     const uint32_t *weights = sums;
-    const uint32_t *bias = k->blob->form == DEPTHWISE_BYTES ? ml_in_optional(c, 2) : NULL;
-    const int64_t taps = (int64_t)k->blob->window.y.size * k->blob->window.x.size;
-    uint32_t *start = k->start;
+    const uint32_t *bias = blob->form == DEPTHWISE_BYTES ? ml_in_optional(c, 2) : NULL;
+    const int64_t taps = (int64_t)blob->window.y.size * blob->window.x.size;
     for (int64_t o = 0; o < n; o++)
-        start[o] = (bias ? bias[o] : 0) - (uint32_t)k->zero * weights[o];
-    k->limit = ml_limit_of((const int32_t *)start, n, taps);
+        start[o] = (int32_t)((bias ? bias[o] : 0) - (uint32_t)zero * weights[o]);
+    return w->limit ? w->limit : ml_limit_of(start, n, taps);
+}
+
+static void fill_start(work *k) {
+    k->limit = ml_depthwise_start(k->c, &k->l.form, k->zero, k->start);
+}
+
+/* What sums become: `n` outputs from `channel` on of `count` pixels from `pixel` on, counted over all. */
+static void write_pixels(const work *k, int64_t pixel, int64_t count, int64_t channel,
+                         int64_t outputs) {
+    const ml_call *c = k->c;
+    const depthwise_params *p = c->params;
+    const int64_t n = k->blob->outputs, at = pixel * n + channel;
+    ml_requantized r = {.sums = k->scratch + k->l.sums,
+                        .rows = count,
+                        .first = channel,
+                        .n = outputs,
+                        .y_stride = n};
+    if (!k->slices) { /* sums began with the bias */
+        r.y = (int8_t *)ml_out(c, 0) + at;
+        ml_requantize_bytes(c, &r, k->limit);
+        return;
+    }
+    r.bias = ml_in_optional(c, 2);
+    r.y = (float *)ml_out(c, 0) + at;
+    ml_scale_sums(c, &r, (const float *)(const void *)(k->scratch + k->l.scales), ML_SCALES_FIRST,
+                  p->minimum, p->maximum);
+}
+
+static void write_waiting(work *k) {
+    if (k->waiting > 0) write_pixels(k, k->first, k->waiting, 0, k->blob->outputs);
+    k->waiting = 0;
 }
 
 /* A hybrid has a zero point and a scale a batch. */
 static void begin_batch(work *k, int64_t batch) {
     const layout *l = &k->l;
     if (!k->slices) return;
+    write_waiting(k);
     float *scales = (float *)(void *)(k->scratch + l->scales);
-    for (int64_t i = 0; i < l->pixels; i++) scales[i] = k->slices->scales[batch];
+    for (int64_t i = 0; i < ml_max_s64(l->pixels, l->waiting); i++)
+        scales[i] = k->slices->scales[batch];
     k->zero = -k->slices->factors[batch];
-    k->start = (uint32_t *)(void *)(k->scratch + l->start);
+    k->start = (int32_t *)(void *)(k->scratch + l->start);
     k->is_padded = false;
     fill_start(k);
 }
@@ -232,41 +272,32 @@ static void point(const work *k) {
     for (int64_t i = 0; i < groups * k->l.form.parts; i++) lines[i] = first + i % groups * step;
 }
 
-/* What the sums of `a` become: outputs from `channel` on of pixels from `pixel` on, counted over all. */
-static void write_pixels(const work *k, const ml_depthwise_args *a, int64_t pixel,
-                         int64_t channel) {
-    const ml_call *c = k->c;
-    const depthwise_params *p = c->params;
-    const int64_t n = k->blob->outputs, at = pixel * n + channel;
-    ml_requantized r = {
-        .sums = a->y, .rows = a->pixels, .first = channel, .n = a->n, .y_stride = n};
-    if (!k->slices) { /* sums began with the bias */
-        r.y = (int8_t *)ml_out(c, 0) + at;
-        ml_requantize_bytes(c, &r, k->limit);
-        return;
-    }
-    r.bias = ml_in_optional(c, 2);
-    r.y = (float *)ml_out(c, 0) + at;
-    ml_scale_sums(c, &r, (const float *)(const void *)(k->scratch + k->l.scales), ML_SCALES_FIRST,
-                  p->minimum, p->maximum);
+/* Where the sums of so many pixels go, all channels of each: behind those that wait, where they follow them and there is room. */
+static void *wait_for(work *k, int64_t pixel, int64_t pixels) {
+    if (pixel != k->first + k->waiting || k->waiting + pixels > k->l.waiting) write_waiting(k);
+    if (k->waiting == 0) k->first = pixel;
+    const int64_t before = k->waiting * k->blob->outputs;
+    k->waiting += pixels;
+    return k->scratch + k->l.sums + 4 * before;
 }
 
 /* `count` neighbouring pixels, the first of which is number `pixel` of all, of lines that are interleaved; weights are those of
  * the line's shift. */
-static void sum_pixels(const work *k, const ml_depthwise_args *args, int64_t pixel, int64_t count,
+static void sum_pixels(work *k, const ml_depthwise_args *args, int64_t pixel, int64_t count,
                        const char *packed) {
     const int64_t n = k->blob->outputs;
     ml_depthwise_args a = *args;
     for (int64_t ox = 0; ox < count; ox += a.pixels) {
         a.pixels = ml_min_s64(k->l.pixels, count - ox);
         if (k->l.alone) gather_window(k, ox);
+        if (k->l.waiting) a.y = wait_for(k, pixel + ox, a.pixels);
         for (int64_t channel = 0; channel < n; channel += a.n) {
             a.n = ml_min_s64(k->l.channels, n - channel);
             a.first = (k->l.alone ? 0 : ox * a.pixel_step) + channel;
             a.packed = packed + 4 * (channel / ML_PANEL_DEPTHWISE) * a.packed_panel;
             a.start = k->start + channel;
             k->c->env->simd->depthwise_s8(&a);
-            write_pixels(k, &a, pixel + ox, channel);
+            if (!k->l.waiting) write_pixels(k, pixel + ox, a.pixels, channel, a.n);
         }
     }
 }
@@ -306,6 +337,7 @@ static ml_status lines_bytes(const ml_call *c, int64_t first, int64_t end, int32
                            (const char *)c->packed + i * shift_bytes);
         }
     }
+    write_waiting(&k);
     return ML_OK;
 }
 
@@ -316,6 +348,7 @@ static int64_t batch_elements(const depthwise_blob *blob) {
 
 ml_status ml_depthwise_bytes(const ml_call *c) {
     const depthwise_blob *blob = c->blob;
+    if (ml_depthwise_is_pixel(blob)) return ml_depthwise_pixel(c);
     work k = {.c = c, .blob = blob, .l = lay_out(c), .x = ml_in(c, 0)};
     k.x_batch = batch_elements(blob);
     k.flip = ml_in_tensor(c, 0)->type == ML_S8 ? 128 : 0;

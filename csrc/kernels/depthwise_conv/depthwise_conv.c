@@ -20,6 +20,10 @@ static ml_status prepare_scratch(const ml_call *c, ml_wish *wish) {
         return ml_fail(c, ML_SHAPE_ERROR, "lines of %lld values are too large", (long long)line);
     const bool bytes = blob->form == DEPTHWISE_BYTES || blob->form == DEPTHWISE_HYBRID;
     if (bytes && !c->derived) return ML_OK; /* the reference runs */
+    if (ml_depthwise_is_pixel(blob)) {
+        ml_reserve(wish, ml_depthwise_pixel_bytes(c));
+        return ML_OK;
+    }
     if (blob->form == DEPTHWISE_HYBRID) ml_reserve(wish, ml_depthwise_slices_bytes(blob));
     if (blob->form == DEPTHWISE_BYTES) ml_reserve(wish, blob->outputs * (int64_t)sizeof(int32_t));
     wish->worker_bytes = blob->form == DEPTHWISE_FLOATS ? ml_depthwise_floats_bytes(blob)
@@ -105,8 +109,8 @@ ml_status ml_depthwise_run(const ml_call *c, int64_t unit, ml_body body, void *a
         const depthwise_params *p = c->params; \
         return ml_derive_weighted(c, to, &rule, p->minimum, p->maximum); \
     }
-DERIVE(s8, .multiplier = ML_MULTIPLIER_FIXED, .symmetric_weights = true)
-DERIVE(u8, .multiplier = ML_MULTIPLIER_SINGLE)
+DERIVE(s8, .multiplier = ML_MULTIPLIER_FIXED, .symmetric_weights = true, .sums = 2)
+DERIVE(u8, .multiplier = ML_MULTIPLIER_SINGLE, .sums = 2)
 DERIVE(s16, .multiplier = ML_MULTIPLIER_FIXED, .symmetric = true)
 DERIVE(hybrid, .multiplier = ML_MULTIPLIER_SCALE, .symmetric_weights = true)
 
@@ -121,6 +125,7 @@ static const ml_typed depthwise_conv_2d[] = {
 
 ML_KERNELS(depthwise_conv) = {
     {.abi = ML_KERNEL_ABI,
+     .flags = ML_KERNEL_CLAMPS | ML_KERNEL_TAKES_PADDING,
      .name = "depthwise_conv_2d",
      ML_PARAMS_OF(depthwise_params),
      .blob_bytes = sizeof(depthwise_blob),

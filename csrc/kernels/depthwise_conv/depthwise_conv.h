@@ -56,6 +56,15 @@ typedef struct depthwise_groups {
 } depthwise_groups;
 depthwise_groups ml_depthwise_groups(const ml_call *c);
 
+/* What sums begin with, the bias of integers included, for a zero point (as interleaved); returns how far sums can go, 0: not known. */
+int32_t ml_depthwise_start(const ml_call *c, const depthwise_groups *f, int32_t zero,
+                           int32_t *start);
+
+/* An output of one pixel: whether it is that, its scratch, its eval. */
+bool ml_depthwise_is_pixel(const depthwise_blob *blob);
+int64_t ml_depthwise_pixel_bytes(const ml_call *c);
+ml_status ml_depthwise_pixel(const ml_call *c);
+
 /* Evals; lines of output are items of work, `unit` of which are worth doing together. */
 ml_status ml_depthwise_floats(const ml_call *c);
 ml_status ml_depthwise_bytes(const ml_call *c);

@@ -1,5 +1,11 @@
-/* floats.c -- depthwise convolution of floats. Lines outside the input are left out, pixels at its edges taken apart. */
+/* floats.c -- depthwise convolution of floats. Lines outside the input are left out, pixels at its edges taken apart.
+ *
+ * Where there are few channels, neighbouring pixels of windows that move by one lie side by side with them, and are taken for one
+ * pixel of as many channels as fill a panel: its weights are repeated, and its next tap is still a pixel further. */
 #include "kernels/depthwise_conv/depthwise_conv.h"
+
+/* How many pixels lie side by side in a panel. */
+static int64_t pixels_of_panel(int64_t n) { return n > 0 ? ML_PANEL_DEPTHWISE / n : 1; }
 
 int64_t ml_depthwise_pack_floats(const ml_call *c, void *to) {
     const depthwise_blob *blob = c->blob;
@@ -7,23 +13,26 @@ int64_t ml_depthwise_pack_floats(const ml_call *c, void *to) {
     const int64_t taps = (int64_t)w->y.size * w->x.size, n = blob->outputs;
     const int64_t bytes = ml_depthwise_packed_bytes(c, w->y.size);
     const float *weights = ml_value(c, 1);
+    const int64_t side = n <= ML_PANEL_DEPTHWISE ? n * pixels_of_panel(n) : n;
     float *packed = to;
     for (int64_t panel = 0; to && panel < n; panel += ML_PANEL_DEPTHWISE)
         for (int64_t tap = 0; tap < taps; tap++)
             for (int64_t i = panel; i < panel + ML_PANEL_DEPTHWISE; i++)
-                *packed++ = i < n ? weights[tap * n + i] : 0.0f;
+                *packed++ = i < side ? weights[tap * n + i % n] : 0.0f;
     return bytes;
 }
 
-/* Where parts of a worker's scratch lie: pointers to lines, and lines of one value an output. */
+/* Where parts of a worker's scratch lie: pointers to lines, the bias of a panel, and lines of one value an output. */
 typedef struct layout {
+    int64_t start;
     int64_t repeated;
     int64_t bytes;
 } layout;
 
 static layout lay_out(const depthwise_blob *blob) {
     const ml_window *w = &blob->window;
-    layout l = {.repeated = ml_round_up(w->y.size * (int64_t)sizeof(void *), 64)};
+    layout l = {.start = ml_round_up(w->y.size * (int64_t)sizeof(void *), 64)};
+    l.repeated = l.start + ML_PANEL_DEPTHWISE * (int64_t)sizeof(float);
     const int64_t line = (int64_t)w->x.in * blob->outputs * (int64_t)sizeof(float);
     l.bytes = l.repeated + (blob->multiplier > 1 ? line * w->y.size : 0);
     return l;
@@ -47,6 +56,33 @@ static void find_lines(const ml_call *c, int64_t batch, const ml_taps *down, cha
     }
 }
 
+/* Neighbouring pixels whose windows have the same taps: first as many as fill panels together. */
+static void some_pixels(const ml_call *c, const ml_depthwise_args *one, const float *start,
+                        int64_t together) {
+    const int64_t panels = together > 1 ? one->pixels / together : 0;
+    ml_depthwise_args a = *one;
+    if (panels > 0) {
+        a.n = a.pixel_step = one->n * together;
+        a.pixels = panels;
+        a.start = start;
+        c->env->simd->depthwise_f32(&a);
+    }
+    if (one->pixels == panels * together && panels > 0) return;
+    a = *one;
+    a.pixels -= panels * together;
+    a.first += panels * together * one->pixel_step;
+    a.y = (float *)a.y + panels * together * one->n;
+    c->env->simd->depthwise_f32(&a);
+}
+
+/* A panel's bias, where pixels share one; NULL where there is none. */
+static const float *repeat_start(const ml_call *c, int64_t n, int64_t together, float *to) {
+    const float *bias = ml_in_optional(c, 2);
+    if (!bias || together == 1) return bias;
+    for (int64_t i = 0; i < n * together; i++) to[i] = bias[i % n];
+    return to;
+}
+
 static ml_status lines_f32(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                            void *args) {
     const depthwise_params *p = c->params;
@@ -63,6 +99,9 @@ static ml_status lines_f32(const ml_call *c, int64_t first, int64_t end, int32_t
                            .start = ml_in_optional(c, 2),
                            .low = p->minimum,
                            .high = p->maximum};
+    const int64_t together = w->x.stride == 1 && n <= ML_PANEL_DEPTHWISE ? pixels_of_panel(n) : 1;
+    const float *start =
+        repeat_start(c, n, together, (float *)(void *)(scratch + lay_out(blob).start));
     (void)args;
     for (int64_t line = first; line < end; line++) {
         const ml_taps down = ml_window_taps(&w->y, line % w->y.out);
@@ -76,7 +115,7 @@ static ml_status lines_f32(const ml_call *c, int64_t first, int64_t end, int32_t
             a.packed = (const float *)c->packed + down.first * a.packed_line +
                        run.taps.first * ML_PANEL_DEPTHWISE;
             a.y = (float *)ml_out(c, 0) + (line * w->x.out + ox) * n;
-            c->env->simd->depthwise_f32(&a);
+            some_pixels(c, &a, start, together);
         }
     }
     return ML_OK;

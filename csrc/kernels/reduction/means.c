@@ -68,7 +68,7 @@ static void write_means(const ml_call *c, const ml_rescale *p, const int32_t *su
                                .zero = p->zero_point,
                                .low = p->least + p->zero_point,
                                .high = p->most + p->zero_point,
-                               .limit = 1 << 30};
+                               .limit = ML_LIMIT};
     c->env->simd->requantize(&args);
     args.sums += args.rows * LANES;
     args.y += args.rows * LANES;

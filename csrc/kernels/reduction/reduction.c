@@ -22,7 +22,8 @@ static ml_status prepare_mean(const ml_call *c, ml_wish *wish) {
 static inline uint32_t add_u32(uint32_t sum, int32_t x) { return sum + (uint32_t)x; }
 static inline uint64_t add_u64(uint64_t sum, int64_t x) { return sum + (uint64_t)x; }
 static ml_status sum_f32(const ml_call *c, const float *x, float *sums, const ml_reduce *r) {
-    return ml_reduce_f32(c, x, sums, r, ML_FOLD_SUM, 0.0f);
+    const reduce_params *p = c->params;
+    return ml_reduce_f32(c, x, sums, r, p->squares ? ML_FOLD_SQUARES : ML_FOLD_SUM, 0.0f);
 }
 ML_REDUCE(sum_s32, int32_t, uint64_t, 0, add_u64, ADD)
 ML_REDUCE(sum_s64, int64_t, uint64_t, 0, add_u64, ADD)
@@ -246,8 +247,8 @@ static ml_status bytes_to_truth(const ml_call *c, int64_t first, int64_t end, in
 TRUTH(any_b8, max_u8)
 TRUTH(all_b8, min_u8)
 
-#define REDUCTION(kernel_name, prepare_fn, ...)                                  \
-    {.abi = ML_KERNEL_ABI, .name = (kernel_name), ML_PARAMS_OF(reduce_params),   \
+#define REDUCTION(kernel_name, kernel_flags, prepare_fn, ...)                    \
+    {.abi = ML_KERNEL_ABI, .flags = (kernel_flags), .name = (kernel_name), ML_PARAMS_OF(reduce_params),   \
      .blob_bytes = (int32_t)sizeof(ml_reduce), .prepare = (prepare_fn), ML_TYPED(__VA_ARGS__)}
 #define LIMIT_ROWS(name)                                                         \
     {"f32 s32 -> f32", NULL, NULL, name##_f32}, {"s8 s32 -> s8", NULL, NULL, name##_s8}, \
@@ -255,20 +256,22 @@ TRUTH(all_b8, min_u8)
         {"s32 s32 -> s32", NULL, NULL, name##_s32}, {"s64 s32 -> s64", NULL, NULL, name##_s64}
 
 ML_KERNELS(reduction) = {
-    REDUCTION("sum", prepare_sum, {"f32 s32 -> f32", NULL, NULL, reduce_sum_f32},
+    REDUCTION("sum", ML_KERNEL_TAKES_SQUARES, prepare_sum,
+              {"f32 s32 -> f32", NULL, NULL, reduce_sum_f32},
               {"s32 s32 -> s32", NULL, NULL, reduce_sum_s32},
               {"s64 s32 -> s64", NULL, NULL, reduce_sum_s64},
               {"s8 s32 -> s8", derive_sum, NULL, reduce_sum_s8},
               {"u8 s32 -> u8", derive_sum, NULL, reduce_sum_u8},
               {"s16 s32 -> s16", derive_sum, NULL, reduce_sum_s16}),
-    REDUCTION("reduce_max", prepare_plain, LIMIT_ROWS(max)),
-    REDUCTION("reduce_min", prepare_plain, LIMIT_ROWS(min)),
-    REDUCTION("reduce_prod", prepare_prod, {"f32 s32 -> f32", NULL, NULL, prod_f32},
+    REDUCTION("reduce_max", 0, prepare_plain, LIMIT_ROWS(max)),
+    REDUCTION("reduce_min", 0, prepare_plain, LIMIT_ROWS(min)),
+    REDUCTION("reduce_prod", 0, prepare_prod, {"f32 s32 -> f32", NULL, NULL, prod_f32},
               {"s8 s32 -> s8", NULL, NULL, prod_s8}, {"s16 s32 -> s16", NULL, NULL, prod_s16},
               {"s32 s32 -> s32", NULL, NULL, prod_s32}, {"s64 s32 -> s64", NULL, NULL, prod_s64}),
-    REDUCTION("reduce_any", prepare_plain, {"b8 s32 -> b8", NULL, NULL, any_b8}),
-    REDUCTION("reduce_all", prepare_plain, {"b8 s32 -> b8", NULL, NULL, all_b8}),
+    REDUCTION("reduce_any", 0, prepare_plain, {"b8 s32 -> b8", NULL, NULL, any_b8}),
+    REDUCTION("reduce_all", 0, prepare_plain, {"b8 s32 -> b8", NULL, NULL, all_b8}),
     {.abi = ML_KERNEL_ABI,
+     .flags = ML_KERNEL_TAKES_SQUARES,
      .name = "mean",
      ML_PARAMS_OF(reduce_params),
      .blob_bytes = (int32_t)sizeof(ml_reduce),

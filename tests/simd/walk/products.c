@@ -173,6 +173,50 @@ void walk_requantize(walk *w) {
     for (int i = 0; i < 10; i++) requantize_once(w, 20, 500, 0);
 }
 
+/* Beside the scalar rows of its two halves. */
+static void product_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, int64_t k) {
+    begin_case(w);
+    ml_pack_s8_args of_weights = weights(w, n, pieces, k);
+    of_weights.packed = room(w, ml_packed_s8(n, pieces, k));
+    of_weights.sums = room(w, 4 * n);
+    w->simd->pack_s8(&of_weights);
+    ml_matmul_s8_args p = {.rows = rows, .pieces = pieces, .k = k, .n = n};
+    p.packed = of_weights.packed;
+    p.piece_stride = k + draw(w, 0, 3);
+    p.a_stride = (pieces - 1) * p.piece_stride + k + draw(w, 0, 3);
+    p.a = bytes(w, (rows - 1) * p.a_stride + (pieces - 1) * p.piece_stride + k);
+    p.bias = draw(w, 0, 1) ? ints(w, n, -99999, 99999) : NULL;
+    if (draw(w, 0, 1)) {
+        p.factors = ints(w, rows, -255, 0);
+        p.columns = ints(w, n, -9999, 9999);
+    }
+    ml_requantize_args to = {.rows = rows, .n = n, .limit = draw(w, 0, 1) ? ML_LIMIT : 0};
+    const bool with_sign = draw(w, 0, 1);
+    to.mantissas = ints(w, n, 1 << 30, INT32_MAX);
+    to.shifts = draw(w, 0, 1) ? ints(w, n, -31, 3) : ints(w, n, -20, 0);
+    to.zero = (int32_t)(with_sign ? draw(w, -128, 127) : draw(w, 0, 255));
+    to.low = (int32_t)(with_sign ? draw(w, -128, 0) : draw(w, 0, 100));
+    to.high = (int32_t)(with_sign ? draw(w, 0, 127) : draw(w, 100, 255));
+    to.y_stride = n + draw(w, 0, 3);
+    const int64_t size = (rows - 1) * to.y_stride + n;
+    int8_t *y = to.y = room(w, size);
+    w->simd->product_s8(&p, &to);
+    int8_t *expected = to.y = room(w, size);
+    to.sums = p.y = room(w, 4 * rows * n);
+    to.sums_stride = p.y_stride = n;
+    w->scalar->matmul_s8(&p);
+    w->scalar->requantize(&to);
+    expect_bytes(w, y, expected, size);
+}
+
+void walk_product_s8(walk *w) {
+    for (int64_t rows = 1; rows < 20; rows++)
+        for (int64_t n = 1; n < 70; n += draw(w, 1, 3))
+            product_s8_once(w, rows, n, draw(w, 1, 3), draw(w, 1, 21));
+    for (int i = 0; i < 60; i++)
+        product_s8_once(w, draw(w, 1, 40), draw(w, 60, 200), draw(w, 1, 3), draw(w, 1, 200));
+}
+
 void walk_requantize_f64(walk *w) {
     for (int i = 0; i < 3000; i++) {
         begin_case(w);

@@ -1,0 +1,100 @@
+"""What the history is told by: figures that hold on a machine that does other things as well.
+
+`Cost` is in units of a fixed piece of work that has nothing of minilite and takes turns with the operations: the least CPU time of the
+thread over many short samples of the one, over that of the other, in several processes, for where memory lies differs from one to
+the next. What other work takes away lengthens samples; the least of hundreds, spread over seconds, is one that was left alone.
+`Instructions` and `Allocations` are counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import zlib
+from collections.abc import Mapping
+
+import numpy as np
+
+from . import apart, common, costs, counted, operations, timing
+
+PROCESSES, SECONDS, ROUNDS, SAMPLE = 3, 6.0, 30, 100_000
+"""Processes; in each, seconds of all samples together, rounds at least, and the nanoseconds that a sample takes at least."""
+_BLOCK, _ROW, _SUM = bytes(4096), np.linspace(0, 1, 256), np.empty(256)
+
+
+def reference() -> None:
+    """The unit, about a microsecond: calls into C from Python, a checksum, a small array. Frozen: all figures hang on it."""
+    zlib.crc32(_BLOCK)
+    np.add(_ROW, _ROW, out=_SUM)
+
+
+def least(calls: Mapping[str, timing.Call], seconds: float) -> dict[str, float]:
+    """Nanoseconds of each call, the least of its samples, all of them taking turns for some seconds."""
+    counts = {name: timing.times(call, SAMPLE) for name, call in calls.items()}
+    found = dict.fromkeys(calls, float("inf"))
+    end, rounds = time.monotonic() + seconds, 0
+    while rounds < ROUNDS or time.monotonic() < end:
+        rounds += 1
+        for name, call in calls.items():
+            found[name] = min(found[name], timing.sample(call, counts[name]))
+    return found
+
+
+def one_process() -> dict[str, float]:
+    """Nanoseconds of the reference and of the operations that this version can do."""
+    calls: dict[str, timing.Call] = {"reference": reference}
+    for name, prepare in operations.HISTORY.items():
+        with contextlib.suppress(NotImplementedError), common.if_there():
+            call = prepare(common.interpreter)
+            call()
+            calls[name] = call
+    return least(calls, SECONDS)
+
+
+def measure() -> dict[str, float]:
+    """Costs of the operations in units of the reference."""
+    found = [apart.call("milestones", "one_process") for _ in range(PROCESSES)]
+    times = {name: min(one[name] for one in found) for name in found[0]}
+    unit = times.pop("reference")
+    return {name: cost / unit for name, cost in times.items()}
+
+
+@common.suite
+class Cost(counted.PerOperation):
+    """What a user feels, in units of the reference."""
+
+    params = [list(operations.HISTORY)]
+    deterministic = False
+
+    def setup_cache(self) -> dict[str, float] | str:
+        return counted.or_reason(measure)
+
+    def track_cost(self, found: dict[str, float] | str, operation: str) -> float:
+        return self.figure(found, operation)
+
+    setup_cache.timeout = 300  # type: ignore[attr-defined]
+    track_cost.unit = "references"  # type: ignore[attr-defined]
+
+
+class Instructions(counted.Instructions):
+    """Of the whole call, Python's included, at a level that valgrind knows."""
+
+    params = [list(operations.HISTORY)]
+    deterministic = False  # the gate has counted.py
+
+    def setup_cache(self) -> dict[str, float] | str:
+        return counted.or_reason(lambda: costs.instructions(operations.HISTORY))
+
+    setup_cache.timeout = 300  # type: ignore[attr-defined]
+
+
+class Allocations(counted.Allocations):
+    """Calls of malloc and its like."""
+
+    params = [list(operations.HISTORY)]
+    deterministic = False
+
+    def setup_cache(self) -> dict[str, float] | str:
+        return counted.or_reason(lambda: costs.allocations(operations.HISTORY))
+
+    setup_cache.timeout = 120  # type: ignore[attr-defined]

@@ -1,0 +1,293 @@
+/* fuse.c -- nodes that become part of another, which then does the work of both in one pass over memory.
+ *
+ * Told by what kernels say of themselves (ml_kernel_flag): a clamp whose limits its producer takes; zeros around an image that the
+ * window behind it lays out; a square of which only a sum is wanted; a slope below 0 spelled by six nodes. The tensor between the two is hidden:
+ * it gets a shape, for its node is prepared as ever, but no memory. Of a clamp it is the tensor before it, for which the clamp's
+ * node stands in: operands change places, so that shapes still follow from front to back.
+ *
+ * Results keep their bits where they are integers. Nothing is fused that a caller, another node or the file's own memory plan
+ * could ask for. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "graph/graph.h"
+
+enum { PATCHES = ML_KERNEL_CLAMPS | ML_KERNEL_TAKES_PADDING | ML_KERNEL_TAKES_SQUARES };
+enum {
+    FUSES = ML_KERNEL_IS_CLAMP | ML_KERNEL_TAKES_PADDING | ML_KERNEL_TAKES_SQUARES | ML_KERNEL_ADDS
+};
+enum { OUTPUT = INT32_MAX / 2 }; /* readers enough for anything */
+
+/* A subgraph while its nodes are fused. */
+typedef struct fusing {
+    ml_graph *graph;
+    const ml_subgraph *sub;
+    int32_t *producers; /* by tensor, -1: none */
+    int32_t *readers; /* by tensor: how many */
+    int64_t room; /* bytes of the graph's fused parameters that are taken */
+} fusing;
+
+static int32_t *operands_of(const fusing *f, const ml_node *node) {
+    return f->graph->io + (node->io->inputs - f->graph->io);
+}
+
+static const ml_field *field_of(const ml_kernel *kernel, const char *name) {
+    const ml_field *field = kernel->fields;
+    while (strcmp(field->name, name) != 0) field++;
+    return field;
+}
+
+/* The node's parameters, to be changed: its own from now on, for nodes of a kind share theirs. */
+static uint8_t *own_params(fusing *f, ml_node *node) {
+    uint8_t *fused = f->graph->fused_params;
+    const uint8_t *params = node->params;
+    if (params >= fused && params < fused + f->room) return fused + (params - fused);
+    uint8_t *own = fused + f->room;
+    memcpy(own, params, (size_t)node->kernel->params_bytes);
+    f->room += ml_round_up(node->kernel->params_bytes, 16);
+    node->params = own;
+    return own;
+}
+
+static void set_number(fusing *f, ml_node *node, const char *name, int32_t value) {
+    memcpy(own_params(f, node) + field_of(node->kernel, name)->offset, &value, sizeof value);
+}
+
+static float limit_of(const ml_node *node, const char *name) {
+    float limit;
+    memcpy(&limit, (const uint8_t *)node->params + field_of(node->kernel, name)->offset,
+           sizeof limit);
+    return limit;
+}
+
+/* Whether integers stand for the same reals; floats always do. */
+static bool alike(const fusing *f, int32_t a, int32_t b) {
+    const ml_tensor_def *x = &f->sub->tensors[a], *y = &f->sub->tensors[b];
+    if (x->type != y->type) return false;
+    if (x->type == ML_F32) return true;
+    if ((x->type != ML_S8 && x->type != ML_U8) || x->quantization < 0 || y->quantization < 0)
+        return false;
+    const ml_quantization *p = &f->graph->quantizations[x->quantization],
+                          *q = &f->graph->quantizations[y->quantization];
+    return p->n_scales == 1 && q->n_scales == 1 && p->n_zero_points == 1 && q->n_zero_points == 1 &&
+           memcmp(p->scales, q->scales, sizeof *p->scales) == 0 &&
+           p->zero_points[0] == q->zero_points[0];
+}
+
+/* The node that alone computes input `i` of `node`, for it alone; NULL where others have to do with that tensor. */
+static ml_node *sole_producer_of(const fusing *f, const ml_node *node, int i) {
+    int32_t between = i < node->io->n_inputs ? node->io->inputs[i] : -1;
+    if (between < 0 || f->producers[between] < 0 || f->readers[between] != 1) return NULL;
+    if (f->sub->tensors[between].flags & ML_TENSOR_VARIABLE) return NULL;
+    ml_node *producer = &f->sub->nodes[f->producers[between]];
+    bool whole =
+        producer->typed && producer->io->n_outputs == 1 && !(producer->io->flags & ML_NODE_FUSED);
+    return whole ? producer : NULL;
+}
+
+static ml_node *sole_producer(const fusing *f, const ml_node *node) {
+    return sole_producer_of(f, node, 0);
+}
+
+/* The node becomes a part of `whole`, and the tensor between them is hidden. */
+static void join(fusing *f, ml_node *node, const ml_node *whole, int32_t tensor) {
+    node->part_of = (int32_t)(whole - f->sub->nodes);
+    f->graph->node_io[node->io - f->graph->node_io].flags |= ML_NODE_FUSED;
+    f->graph->tensor_defs[&f->sub->tensors[tensor] - f->graph->tensor_defs].flags |=
+        ML_TENSOR_HIDDEN;
+}
+
+/* Producer and clamp change places: the former writes what the latter gave, which is all that the latter reads. */
+static void fuse_clamp(fusing *f, int32_t n) {
+    ml_node *clamp = &f->sub->nodes[n], *producer = sole_producer(f, clamp);
+    if (!producer || !(producer->kernel->flags & ML_KERNEL_CLAMPS)) return;
+    int32_t between = clamp->io->inputs[0], y = clamp->io->outputs[0];
+    if (!alike(f, between, y)) return;
+    const float least = limit_of(clamp, "minimum"), most = limit_of(clamp, "maximum");
+    const float limits[2] = {fminf(fmaxf(limit_of(producer, "minimum"), least), most),
+                             fminf(fmaxf(limit_of(producer, "maximum"), least), most)};
+    uint8_t *params = own_params(f, producer);
+    memcpy(params + field_of(producer->kernel, "minimum")->offset, &limits[0], sizeof limits[0]);
+    memcpy(params + field_of(producer->kernel, "maximum")->offset, &limits[1], sizeof limits[1]);
+    operands_of(f, producer)[producer->io->n_inputs] = y;
+    operands_of(f, clamp)[0] = y;
+    operands_of(f, clamp)[clamp->io->n_inputs] = between;
+    f->producers[y] = f->producers[between];
+    f->producers[between] = n;
+    join(f, clamp, producer,
+         between); /* it reads y, but is none of those that have to do with it */
+}
+
+/* Takes the producer's operand in the place of what it made of it. */
+static void read_through(fusing *f, ml_node *node, ml_node *producer) {
+    int32_t between = node->io->inputs[0], x = producer->io->inputs[0];
+    operands_of(f, node)[0] = x;
+    f->readers[x]++;
+    join(f, producer, node, between);
+}
+
+/* Reads (before, after) of dimensions 0 to 3 of constant paddings. */
+static bool read_paddings(const ml_tensor_def *t, int64_t pads[8]) {
+    bool shaped = t->data && t->shape.rank == 2 && t->shape.dims[0] == 4 && t->shape.dims[1] == 2;
+    int64_t element = t->type == ML_S32 ? 4 : t->type == ML_S64 ? 8 : 0;
+    if (!shaped || element == 0 || t->bytes < 8 * element) return false;
+    for (int i = 0; i < 8; i++) {
+        int32_t narrow;
+        if (element == 8) memcpy(&pads[i], (const char *)t->data + i * 8, 8);
+        else {
+            memcpy(&narrow, (const char *)t->data + i * 4, 4);
+            pads[i] = narrow;
+        }
+    }
+    return true;
+}
+
+/* Whole windows alone, for SAME would add padding of its own; and each has to see a part of the image. */
+static void fuse_padding(fusing *f, ml_node *node) {
+    static const char *const names[4] = {"pad_top", "pad_bottom", "pad_left", "pad_right"};
+    ml_node *producer = sole_producer(f, node);
+    if (!producer || !(producer->kernel->flags & ML_KERNEL_PADS) || producer->io->n_inputs != 2)
+        return;
+    int32_t x = producer->io->inputs[0], paddings = producer->io->inputs[1];
+    int32_t filter = node->io->n_inputs > 1 ? node->io->inputs[1] : -1, same;
+    if (x < 0 || paddings < 0 || filter < 0 || f->sub->tensors[x].flags & ML_TENSOR_VARIABLE)
+        return;
+    memcpy(&same, (const uint8_t *)node->params + field_of(node->kernel, "same")->offset, 4);
+    const ml_tensor_def *w = &f->sub->tensors[filter];
+    int64_t pads[8];
+    if (same || !w->data || w->shape.rank != 4 || !alike(f, x, node->io->inputs[0]) ||
+        !read_paddings(&f->sub->tensors[paddings], pads))
+        return;
+    for (int i = 0; i < 8; i++) {
+        int32_t taps = i < 2 || i > 5 ? 1 : w->shape.dims[i / 2];
+        if (pads[i] < 0 || pads[i] >= taps) return;
+    }
+    for (int i = 0; i < 4; i++) set_number(f, node, names[i], (int32_t)pads[2 + i]);
+    read_through(f, node, producer);
+}
+
+static void fuse_square(fusing *f, ml_node *node) {
+    ml_node *producer = sole_producer(f, node);
+    if (!producer || !(producer->kernel->flags & ML_KERNEL_MULTIPLIES)) return;
+    int32_t x = producer->io->inputs[0];
+    if (x < 0 || x != producer->io->inputs[1] || f->sub->tensors[x].type != ML_F32 ||
+        f->sub->tensors[x].flags & ML_TENSOR_VARIABLE || f->sub->tensors[x].data)
+        return;
+    if (!(limit_of(producer, "minimum") == -HUGE_VALF &&
+          limit_of(producer, "maximum") == HUGE_VALF))
+        return;
+    set_number(f, node, "squares", 1);
+    read_through(f, node, producer);
+}
+
+/* Slopes ----------------------------------------------------------------------------------------------------------- */
+
+static bool is_named(const ml_node *node, const char *name) {
+    return node && strcmp(node->kernel->name, name) == 0;
+}
+
+static bool is_unclamped(const ml_node *node, const char *name) {
+    return is_named(node, name) && limit_of(node, "minimum") == -HUGE_VALF &&
+           limit_of(node, "maximum") == HUGE_VALF;
+}
+
+static bool is_relu(const ml_node *node) {
+    return is_named(node, "relu") && limit_of(node, "minimum") == 0.0f &&
+           limit_of(node, "maximum") == HUGE_VALF;
+}
+
+/* A constant for each channel of x, or one for all. */
+static bool is_slope(const fusing *f, int32_t tensor, int32_t x) {
+    if (tensor < 0) return false;
+    const ml_tensor_def *slope = &f->sub->tensors[tensor], *of = &f->sub->tensors[x];
+    const int64_t count = ml_elements(&slope->shape);
+    return slope->data && slope->type == ML_F32 && of->type == ML_F32 && of->shape.rank > 0 &&
+           slope->shape.rank <= of->shape.rank &&
+           (count == 1 || (count == slope->shape.dims[slope->shape.rank - 1] &&
+                           count == of->shape.dims[of->shape.rank - 1]));
+}
+
+/* What stands for the part of x below 0: NEG(RELU(NEG(x))), outermost first. */
+static bool find_below(const fusing *f, const ml_node *from, int i, ml_node *found[3]) {
+    found[0] = sole_producer_of(f, from, i);
+    found[1] = is_named(found[0], "neg") ? sole_producer(f, found[0]) : NULL;
+    found[2] = is_relu(found[1]) ? sole_producer(f, found[1]) : NULL;
+    return is_named(found[2], "neg");
+}
+
+/* RELU(x) + NEG(RELU(NEG(x))) * slope is PRELU(x, slope), as models spell it that were made before there was one. */
+static void fuse_slope(fusing *f, ml_node *node) {
+    const ml_kernel *prelu = ml_kernel_find("prelu");
+    ml_node *parts[5]; /* RELU, MUL, then what is below 0 */
+    if (!is_unclamped(node, "add") || prelu->blob_bytes > node->kernel->blob_bytes) return;
+    int above = is_relu(sole_producer_of(f, node, 0)) ? 0 : 1, product = 0;
+    parts[0] = sole_producer_of(f, node, above);
+    parts[1] = sole_producer_of(f, node, 1 - above);
+    if (!is_relu(parts[0]) || !is_unclamped(parts[1], "mul")) return;
+    while (product < 2 && !find_below(f, parts[1], product, parts + 2)) product++;
+    int32_t x = parts[0]->io->inputs[0];
+    int32_t slope = product < 2 ? parts[1]->io->inputs[1 - product] : -1;
+    if (product == 2 || x < 0 || parts[4]->io->inputs[0] != x || !is_slope(f, slope, x)) return;
+    for (int i = 0; i < 5; i++) join(f, parts[i], node, parts[i]->io->outputs[0]);
+    operands_of(f, node)[0] = x;
+    operands_of(f, node)[1] = slope;
+    node->kernel = prelu;
+    node->typed = prelu->typed; /* of floats */
+    f->graph->node_io[node->io - f->graph->node_io].flags &= ~(ML_NODE_IN_PLACE << 1);
+}
+
+static void count_readers(fusing *f) {
+    const ml_planner_graph *io = &f->sub->io;
+    for (int32_t t = 0; t < io->n_tensors; t++) {
+        f->producers[t] = -1;
+        f->readers[t] = 0;
+    }
+    for (int32_t i = 0; i < io->n_outputs; i++)
+        if (io->outputs[i] >= 0) f->readers[io->outputs[i]] = OUTPUT;
+    for (int32_t n = 0; n < io->n_nodes; n++) {
+        const ml_node_io *node = f->sub->nodes[n].io;
+        for (int32_t i = 0; i < node->n_inputs; i++)
+            if (node->inputs[i] >= 0) f->readers[node->inputs[i]]++;
+        for (int32_t i = 0; i < node->n_outputs; i++)
+            if (node->outputs[i] >= 0) f->producers[node->outputs[i]] = n;
+    }
+}
+
+static void fuse_subgraph(fusing *f) {
+    count_readers(f);
+    for (int32_t n = 0; n < f->sub->io.n_nodes; n++) {
+        ml_node *node = &f->sub->nodes[n];
+        if (!node->typed) continue;
+        const int32_t flags = node->kernel->flags;
+        if (flags & ML_KERNEL_IS_CLAMP) fuse_clamp(f, n);
+        if (flags & ML_KERNEL_TAKES_PADDING) fuse_padding(f, node);
+        if (flags & ML_KERNEL_TAKES_SQUARES) fuse_square(f, node);
+        if (flags & ML_KERNEL_ADDS) fuse_slope(f, node);
+    }
+}
+
+ml_status ml_graph_fuse(ml_graph *g, ml_error *error) {
+    int64_t most = 0, bytes = 0;
+    bool any = false;
+    for (int64_t n = 0; n < g->n_nodes; n++) {
+        any |= (g->nodes[n].kernel->flags & FUSES) != 0;
+        if (g->nodes[n].kernel->flags & PATCHES)
+            bytes += ml_round_up(g->nodes[n].kernel->params_bytes, 16);
+    }
+    if (!any) return ML_OK;
+    for (int32_t s = 0; s < g->n_subgraphs; s++)
+        most = ml_max_s64(most, g->subgraphs[s].io.n_tensors);
+    int32_t *tables = malloc((size_t)(2 * most + 1) * sizeof *tables);
+    g->fused_params = malloc((size_t)bytes + 1);
+    if (!tables || !g->fused_params) {
+        free(tables);
+        return ml_error_memory(error, "a graph's fused nodes", bytes, 0);
+    }
+    fusing f = {.graph = g, .producers = tables, .readers = tables + most};
+    for (int32_t s = 0; s < g->n_subgraphs; s++) {
+        f.sub = &g->subgraphs[s];
+        if (!f.sub->planned_offline) fuse_subgraph(&f);
+    }
+    free(tables);
+    return ML_OK;
+}

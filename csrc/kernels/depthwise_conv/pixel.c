@@ -1,0 +1,85 @@
+/* pixel.c -- depthwise sums of bytes where the output is one pixel that sees no padding, as in networks that keep their past in
+ * variables: at once and on the caller, for what bytes.c arranges for lines takes longer than the sums. */
+#include "kernels/depthwise_conv/depthwise_conv.h"
+#include "rules/bytes.h"
+
+static bool is_whole(const ml_window_axis *a) {
+    return a->out == 1 && a->before == 0 && (int64_t)(a->size - 1) * a->dilation < a->in;
+}
+
+bool ml_depthwise_is_pixel(const depthwise_blob *blob) {
+    const ml_window *w = &blob->window;
+    const double taps = (double)w->y.size * w->x.size * blob->outputs;
+    return blob->form == DEPTHWISE_BYTES && w->batches == 1 && blob->multiplier == 1 &&
+           w->x.dilation == 1 && is_whole(&w->x) && is_whole(&w->y) && taps < ML_BLOCK_ELEMENTS;
+}
+
+/* Where the parts of the scratch lie, behind the pointers to lines. */
+typedef struct layout {
+    int64_t start;
+    int64_t sums;
+    int64_t lines; /* interleaved */
+    int64_t bytes;
+} layout;
+
+static layout lay_out(const depthwise_blob *blob, const depthwise_groups *f) {
+    const int64_t n = ml_round_up(blob->outputs * (int64_t)sizeof(int32_t), 64);
+    layout l = {.start = ml_round_up(f->groups * f->parts * (int64_t)sizeof(void *), 64)};
+    l.sums = l.start + n;
+    l.lines = l.sums + n;
+    l.bytes = l.lines + f->groups * blob->window.x.size * blob->outputs * 4;
+    return l;
+}
+
+int64_t ml_depthwise_pixel_bytes(const ml_call *c) {
+    const depthwise_groups f = ml_depthwise_groups(c);
+    return lay_out(c->blob, &f).bytes;
+}
+
+/* The columns that the window sees, in groups of lines; those behind its last one meet no weights. */
+static void interleave(const ml_call *c, const depthwise_groups *f, int32_t flip,
+                       const void **lines, void *to) {
+    const ml_window *w = &((const depthwise_blob *)c->blob)->window;
+    const int64_t count = (int64_t)w->x.size * w->channels;
+    const int64_t step = (int64_t)w->y.dilation * w->x.in * w->channels;
+    const uint8_t *x = ml_in(c, 0);
+    for (int64_t g = 0, line = 0; g < f->groups; g++) {
+        ml_interleave_s8_args a = {.count = count, .flip = flip, .y = (uint32_t *)to + g * count};
+        for (int64_t i = 0; i < f->group; i++, line++)
+            a.lines[i] = line < w->y.size ? x + line * step : NULL;
+        for (int64_t part = 0; part < f->parts; part++) lines[part * f->groups + g] = a.y;
+        c->env->simd->interleave_s8(&a);
+    }
+}
+
+ml_status ml_depthwise_pixel(const ml_call *c) {
+    const depthwise_blob *blob = c->blob;
+    const ml_weighted *w = c->derived;
+    const depthwise_groups f = ml_depthwise_groups(c);
+    const layout l = lay_out(blob, &f);
+    const int64_t n = blob->outputs, width = blob->window.x.size;
+    const int32_t flip = ml_in_tensor(c, 0)->type == ML_S8 ? 128 : 0;
+    const int64_t tap = width * ML_PANEL_DEPTHWISE;
+    int32_t *start = ml_scratch(c, l.start);
+    const int32_t limit = ml_depthwise_start(c, &f, w->x_zero + flip, start);
+    interleave(c, &f, flip, c->scratch, ml_scratch(c, l.lines));
+    const ml_depthwise_args a = {.lines = c->scratch,
+                                 .first = 0,
+                                 .low = 0.0f,
+                                 .high = 0.0f,
+                                 .height = f.groups * f.parts,
+                                 .width = width,
+                                 .tap_step = n,
+                                 .pixels = 1,
+                                 .pixel_step = n,
+                                 .n = n,
+                                 .packed = c->packed,
+                                 .packed_line = tap,
+                                 .packed_panel = tap * f.groups * f.parts,
+                                 .start = start,
+                                 .y = ml_scratch(c, l.sums)};
+    c->env->simd->depthwise_s8(&a);
+    const ml_requantized r = {.sums = a.y, .rows = 1, .n = n, .y = ml_out(c, 0), .y_stride = n};
+    ml_requantize_bytes(c, &r, limit);
+    return ML_OK;
+}

@@ -1,0 +1,44 @@
+/* product_s8.h -- product_s8 by matmul_s8 and requantize of the same level, as many sums at a time as stay near.
+ *
+ * The file that includes it names its FUNCTION, and MATMUL and REQUANTIZE. */
+#include "simd.h"
+
+enum { PRODUCT_ROWS = 2 * ML_ROWS_S8 };
+
+/* Outputs column .. column + n - 1 of rows row .. row + rows - 1. */
+static inline void multiply_part(const ml_matmul_s8_args *args, const ml_requantize_args *bytes,
+                                 int64_t row, int64_t rows, int64_t column, int64_t n) {
+    int32_t sums[PRODUCT_ROWS * ML_PANEL_S8];
+    ml_matmul_s8_args p = *args;
+    ml_requantize_args to = *bytes;
+    p.a += row * p.a_stride;
+    p.rows = to.rows = rows;
+    p.packed += ml_packed_s8(column, p.pieces, p.k);
+    p.n = p.y_stride = to.n = to.sums_stride = n;
+    if (p.bias) p.bias += column;
+    if (p.factors) p.factors += row, p.columns += column;
+    p.y = sums;
+    to.sums = sums;
+    to.bias = NULL;
+    to.mantissas += column;
+    to.shifts += column;
+    to.y += row * to.y_stride + column;
+    MATMUL(&p);
+    REQUANTIZE(&to);
+}
+
+static inline void multiply_panel(const ml_matmul_s8_args *p, const ml_requantize_args *bytes,
+                                  int64_t column) {
+    const int64_t left = p->n - column, n = left < ML_PANEL_S8 ? left : ML_PANEL_S8;
+    for (int64_t row = 0, rows; row < p->rows; row += rows) {
+        rows = p->rows - row;
+        if (rows > PRODUCT_ROWS) rows = PRODUCT_ROWS;
+        multiply_part(p, bytes, row, rows, column, n);
+    }
+}
+
+#ifdef FUNCTION
+void FUNCTION(const ml_matmul_s8_args *p, const ml_requantize_args *bytes) {
+    for (int64_t column = 0; column < p->n; column += ML_PANEL_S8) multiply_panel(p, bytes, column);
+}
+#endif

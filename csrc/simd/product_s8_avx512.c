@@ -1,0 +1,150 @@
+/* product_s8_avx512.c -- tiles of matmul_s8 whose sums become bytes in their registers, where they are known to be small.
+ *
+ * Tiles are smaller than matmul_s8's, for what requantizes a column wants registers too. */
+#include "requantize_small_avx512.h"
+
+#define VECTOR __m512i
+#define MOST_ROWS 12
+#define ZERO() _mm512_setzero_si512()
+#define SET(x) _mm512_set1_epi32(x)
+#define LOAD(p) _mm512_loadu_si512(p)
+#define DOT(sum, bytes, weights) _mm512_dpbusd_epi32(sum, bytes, weights)
+#define ADD(a, b) _mm512_add_epi32(a, b)
+#include "matmul_s8_tile.h"
+
+#define MATMUL ml_matmul_s8_avx512
+#define REQUANTIZE ml_requantize_avx512
+#include "product_s8.h"
+
+enum { MOST_SUMS = 20, FEW_ROWS = 4 };
+
+/* A panel's outputs. */
+typedef struct panel_place {
+    const ml_matmul_s8_args *args;
+    const ml_requantize_args *bytes;
+    const small_block *blocks; /* of the tile's vectors */
+    const ends *ends;
+} panel_place;
+
+/* Sums as numbers of the output's, one vector of outputs after the other, whose constants stay in registers meanwhile. */
+INLINE void scale_tile(const panel_place *panel, const tile_place *at, const int rows,
+                       const int vectors, __m512i *sums) {
+    const ml_matmul_s8_args *p = panel->args;
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) {
+        const small_block b = panel->blocks[v];
+        if (p->factors) {
+            const __m512i columns =
+                _mm512_maskz_loadu_epi32(b.there, p->columns + at->output + v * LANES);
+#pragma GCC unroll 12
+            for (int r = 0; r < rows; r++) {
+                const __m512i factor = _mm512_set1_epi32(p->factors[at->row + r]);
+                __m512i *sum = &sums[r * vectors + v];
+                *sum = _mm512_add_epi32(*sum, _mm512_mullo_epi32(factor, columns));
+            }
+        }
+#pragma GCC unroll 12
+        for (int r = 0; r < rows; r++)
+            sums[r * vectors + v] = scale_small(sums[r * vectors + v], &b);
+    }
+}
+
+/* Rows of 16, 32 or 64 bytes of a vector, whole or in part. */
+INLINE void store_rows(int8_t *y, int64_t stride, __m512i bytes, const int vectors, const int rows,
+                       int64_t left) {
+    const bool whole = left >= vectors * LANES && vectors != 3;
+    const __mmask64 there = left < vectors * LANES ? ((__mmask64)1 << left) - 1
+                                                   : ((__mmask64)1 << (vectors & 3) * LANES) - 1;
+#pragma GCC unroll 4
+    for (int row = 0; row < rows; row++, y += stride) {
+        const __m256i half =
+            row * vectors < 2 ? _mm512_castsi512_si256(bytes) : _mm512_extracti64x4_epi64(bytes, 1);
+        const __m128i quarter =
+            row % 2 ? _mm256_extracti128_si256(half, 1) : _mm256_castsi256_si128(half);
+        if (vectors == 1 && whole) _mm_storeu_si128((__m128i *)(void *)y, quarter);
+        else if (vectors == 1) _mm_mask_storeu_epi8(y, (__mmask16)there, quarter);
+        else if (vectors == 2 && whole) _mm256_storeu_si256((__m256i *)(void *)y, half);
+        else if (vectors == 2) _mm256_mask_storeu_epi8(y, (__mmask32)there, half);
+        else if (whole) _mm512_storeu_si512(y, bytes);
+        else _mm512_mask_storeu_epi8(y, there, bytes);
+    }
+}
+
+INLINE void tile(const panel_place *panel, const tile_place *at, const int rows,
+                 const int vectors) {
+    const ml_matmul_s8_args *args = panel->args;
+    const ml_requantize_args *bytes = panel->bytes;
+    const int together = vectors > 2 ? 1 : MOST_VECTORS / vectors; /* rows */
+    const int64_t stride = bytes->y_stride, left = args->n - at->output;
+    int8_t *y = bytes->y + at->row * stride + at->output;
+    __m512i sums[MOST_SUMS];
+    sum_tile(args, at, rows, vectors, sums);
+    scale_tile(panel, at, rows, vectors, sums);
+#pragma GCC unroll 12
+    for (int row = 0; row < rows; row += together, y += together * stride) {
+        const int some = rows - row < together ? rows - row : together;
+        __m512i v[MOST_VECTORS];
+#pragma GCC unroll 4
+        for (int i = 0; i < MOST_VECTORS; i++)
+            v[i] = i < some * vectors ? sums[row * vectors + i] : v[0];
+        store_rows(y, stride, to_bytes(v, panel->ends), vectors, some, left);
+    }
+}
+
+#define TILES(X)                                                                                 \
+    X(1, 4) X(1, 3) X(1, 2) X(1, 1) X(2, 4) X(2, 3) X(2, 2) X(2, 1) X(3, 4) X(3, 3) X(3, 2)      \
+    X(3, 1) X(4, 4) X(4, 3) X(4, 2) X(4, 1) X(5, 2) X(5, 1) X(6, 2) X(6, 1) X(7, 2) X(7, 1)      \
+    X(8, 2) X(8, 1) X(9, 2) X(9, 1) X(10, 2) X(10, 1) X(11, 1) X(12, 1)
+#define DEFINE(rows, vectors)                                                               \
+    static void tile_##rows##x##vectors(const panel_place *panel, const tile_place *at) {   \
+        tile(panel, at, rows, vectors);                                                     \
+    }
+TILES(DEFINE)
+
+typedef void tile_fn(const panel_place *panel, const tile_place *at);
+
+#define ENTRY(rows, vectors) [rows][vectors] = tile_##rows##x##vectors,
+static tile_fn *const tiles[MOST_ROWS + 1][MOST_VECTORS + 1] = {TILES(ENTRY)};
+
+/* The rows are shared evenly among as few tiles as hold them. */
+static void multiply_rows(const panel_place *panel, tile_place *at, int64_t vectors) {
+    const int64_t rows = panel->args->rows;
+    const int64_t most = rows <= FEW_ROWS ? FEW_ROWS : vectors > 1 ? 10 : MOST_ROWS;
+    at->row = 0;
+    for (int64_t parts = (rows + most - 1) / most; parts > 0; parts--) {
+        const int64_t some = (rows - at->row + parts - 1) / parts;
+        tiles[some][vectors](panel, at);
+        at->row += some;
+    }
+}
+
+static void multiply_small_panel(const ml_matmul_s8_args *p, const ml_requantize_args *bytes,
+                                 const ends *e, int64_t column) {
+    const int64_t width = ml_width_s8(p->n, column);
+    const ml_requantize_args of_panel = {
+        .n = p->n, .bias = p->bias, .mantissas = bytes->mantissas, .shifts = bytes->shifts};
+    small_block blocks[MOST_VECTORS];
+    tile_place at = {.output = column, .step = GROUP * width};
+    at.w = p->packed + ml_packed_s8(column, p->pieces, p->k);
+    for (int64_t v = 0; v < width / LANES; v++)
+        load_small(&of_panel, column + v * LANES, &blocks[v]);
+    panel_place panel = {.args = p, .bytes = bytes, .blocks = blocks, .ends = e};
+    const int64_t most = p->rows <= FEW_ROWS ? MOST_VECTORS : 2;
+    for (int64_t left = width / LANES, vectors; left > 0; left -= vectors) {
+        vectors = left < most ? left : most;
+        multiply_rows(&panel, &at, vectors);
+        at.output += vectors * LANES;
+        at.w += vectors * LANES * GROUP;
+        panel.blocks += vectors;
+    }
+}
+
+void ml_product_s8_avx512(const ml_matmul_s8_args *p, const ml_requantize_args *bytes) {
+    const ends e = ends_of(bytes);
+    for (int64_t column = 0; column < p->n; column += ML_PANEL_S8) {
+        const int64_t left = p->n - column;
+        if (is_small(bytes, column, left < ML_PANEL_S8 ? left : ML_PANEL_S8))
+            multiply_small_panel(p, bytes, &e, column);
+        else multiply_panel(p, bytes, column);
+    }
+}

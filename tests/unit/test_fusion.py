@@ -1,0 +1,287 @@
+"""Nodes that become part of others: the same results, what is hidden, and what keeps them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from support.compare import check
+
+import minilite
+from minilite import InputError, StateError
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
+from minilite.format.quantization import Quantization
+
+F32 = np.float32
+BYTES = Quantization((0.05,), (-7,))
+WEIGHTS = Quantization((0.02, 0.03, 0.01, 0.04), (0,) * 4)
+CLAMPS = {"RELU": (0, np.inf), "RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1), "RELU_0_TO_1": (0, 1)}
+
+
+def interpreters(model: bytes) -> tuple[Any, Any]:
+    """One that fuses, and one that does not."""
+    return (
+        minilite.Interpreter(model_content=model),
+        minilite.Interpreter(model_content=model, experimental_disable_delegate_node_fusion=True),
+    )
+
+
+def statuses(interpreter: Any) -> list[str]:
+    return [status for _, status in interpreter.plan.nodes()]
+
+
+def wholes(model: bytes) -> list[int | None]:
+    """By node, which one it has become a part of."""
+    interpreter = minilite.Interpreter(model_content=model)
+    interpreter.allocate_tensors()
+    return [interpreter.plan.part_of(n) for n in range(len(interpreter.plan.nodes()))]
+
+
+def random(shape: Sequence[int], seed: int = 0) -> Any:
+    return np.random.default_rng(seed).normal(size=shape, scale=4).astype(F32)
+
+
+def random_bytes(shape: Sequence[int], seed: int = 0) -> Any:
+    return np.random.default_rng(seed).integers(-128, 128, shape, dtype=np.int8)
+
+
+def bytes_bias(graph: Any) -> int:
+    """A bias of four outputs, whose scales are the input's times the weights'."""
+    scales = tuple(F32(0.05) * F32(scale) for scale in WEIGHTS.scales)
+    return int(graph.constant("bias", np.int32([90, -400, 7, 0]), quantization=Quantization(scales, (0,) * 4)))
+
+
+# Clamps -----------------------------------------------------------------------------------------------------------------
+
+
+def weighted(graph: Any, x: int, op: str, size: int = 3, out: Sequence[int] = (1, 6, 5, 4), **options: Any) -> int:
+    """A convolution of 4 channels."""
+    shape = (4, size, size, 4) if op == "CONV_2D" else (1, size, size, 4)
+    w, bias = graph.constant("w", random(shape, 1)), graph.constant("bias", random((4,), 2))
+    settings = {"padding": "SAME", "stride_h": 1, "stride_w": 1, **options}
+    return int(graph.node(op, [x, w, bias], out=("t", tuple(out)), options=settings))
+
+
+def producer(graph: Any, op: str, x: int) -> int:
+    if op in ("CONV_2D", "DEPTHWISE_CONV_2D"):
+        return weighted(graph, x, op)
+    if op == "FULLY_CONNECTED":
+        w = graph.constant("w", random((4, 4), 1))
+        return int(graph.node(op, [x, w, -1], out=("t", (1, 6, 5, 4)), options={"keep_num_dims": True}))
+    if op in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
+        settings = {"padding": "SAME", "stride_h": 1, "stride_w": 1, "filter_height": 3, "filter_width": 3}
+        return int(graph.node(op, [x], out=("t", (1, 6, 5, 4)), options=settings))
+    return int(graph.node(op, [x, graph.constant("y", random((1, 6, 5, 4), 1))], out=("t", (1, 6, 5, 4))))
+
+
+@pytest.mark.parametrize("clamp", CLAMPS)
+@pytest.mark.parametrize(
+    "op",
+    ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "AVERAGE_POOL_2D", "MAX_POOL_2D", "ADD", "SUB", "MUL", "DIV"],
+)
+def test_a_clamp_becomes_part_of_its_producer(op: str, clamp: str) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (1, 6, 5, 4))
+    graph.output(graph.node(clamp, [producer(graph, op, x)], out=("y", (1, 6, 5, 4))))
+    model = builder.build()
+    assert wholes(model) == [None, 0]
+    (y,) = check(model, [random((1, 6, 5, 4))], tolerance=2e-4)
+    assert y.min() >= CLAMPS[clamp][0]
+    assert y.max() <= CLAMPS[clamp][1]
+
+
+def test_clamps_behind_clamps_leave_what_both_do() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    t = graph.node("ADD", [graph.input("x", (40,)), graph.constant("y", random((40,)))], out=("t", (40,)))
+    u = graph.node("RELU_N1_TO_1", [t], out=("u", (40,)))
+    graph.output(graph.node("RELU6", [u], out=("z", (40,))))
+    assert wholes(builder.build()) == [None, 0, 0]
+    check(builder.build(), [random((40,), 1)])
+
+
+@pytest.mark.parametrize(("scale", "fuses"), [(0.05, True), (0.03, False)])
+@pytest.mark.parametrize("clamp", ["RELU", "RELU6"])
+def test_integers_clamp_at_once_where_they_stand_for_the_same_reals(clamp: str, scale: float, fuses: bool) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (1, 6, 5, 4), TensorType.INT8, quantization=BYTES)
+    w = graph.constant("w", random_bytes((4, 3, 3, 4), 1), quantization=WEIGHTS)
+    settings = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
+    t = graph.node(
+        "CONV_2D", [x, w, bytes_bias(graph)], out=("t", (1, 6, 5, 4), TensorType.INT8, BYTES), options=settings
+    )
+    after = Quantization((scale,), (-7,))
+    graph.output(graph.node(clamp, [t], out=("y", (1, 6, 5, 4), TensorType.INT8, after)))
+    assert wholes(builder.build()) == [None, 0 if fuses else None]
+    check(builder.build(), [random_bytes((1, 6, 5, 4))])
+
+
+def test_a_tensor_that_others_have_to_do_with_is_not_hidden() -> None:
+    for others in ("read it", "output"):
+        builder = ModelBuilder()
+        graph = builder.subgraph()
+        x = graph.input("x", (40,))
+        t = graph.node("ADD", [x, x], out=("t", (40,)))
+        y = graph.node("RELU", [t], out=("y", (40,)))
+        graph.output(y, t if others == "output" else graph.node("NEG", [t], out=("z", (40,))))
+        assert set(wholes(builder.build())) == {None}
+        check(builder.build(), [random((40,))])
+
+
+# Padding ----------------------------------------------------------------------------------------------------------------
+
+
+def padded(
+    op: str, pads: Sequence[Sequence[int]], size: int = 3, *, known: bool = True, **options: Any
+) -> tuple[bytes, list[Any]]:
+    """A PAD in front of a convolution, and what goes in."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (1, 6, 5, 4), signature=(-1, -1, -1, 4))
+    amounts = np.int32(pads)
+    paddings = graph.constant("pads", amounts) if known else graph.input("pads", (4, 2), TensorType.INT32)
+    shape = [n + sum(pad) for n, pad in zip((1, 6, 5, 4), pads, strict=True)]
+    t = graph.node("PAD", [x, paddings], out=("padded", tuple(shape)))
+    stride, extent = options.get("stride_h", 1), (size - 1) * options.get("dilation_h_factor", 1)
+    rows, columns = ((n - extent - 1) // stride + 1 for n in shape[1:3])
+    y = weighted(graph, t, op, size, (shape[0], rows, columns, 4), **{"padding": "VALID", **options})
+    graph.output(graph.node("RELU", [y], out=("y", (shape[0], rows, columns, 4))))
+    return builder.build(), [random((1, 6, 5, 4)), *([] if known else [amounts])]
+
+
+@pytest.mark.parametrize("op", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+@pytest.mark.parametrize(
+    "options", [{}, {"stride_h": 2, "stride_w": 2}, {"dilation_h_factor": 2, "dilation_w_factor": 2}]
+)
+@pytest.mark.parametrize("pads", [(0, 1, 0, 1), (2, 0, 1, 1), (2, 2, 2, 2), (0, 0, 0, 2)])
+def test_padding_becomes_part_of_the_window_behind_it(
+    op: str, options: Mapping[str, Any], pads: tuple[int, int, int, int]
+) -> None:
+    top, bottom, left, right = pads
+    model, inputs = padded(op, [(0, 0), (top, bottom), (left, right), (0, 0)], **options)
+    assert wholes(model) == [1, None, 1]
+    check(model, inputs, tolerance=2e-4)
+    check(model, [random((2, 9, 14, 4))], tolerance=2e-4)
+
+
+@pytest.mark.parametrize("op", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+def test_padding_that_a_window_cannot_take_stays_a_node(op: str) -> None:
+    for pads in (
+        [(0, 0), (3, 1), (1, 1), (0, 0)],
+        [(1, 0), (1, 1), (1, 1), (0, 0)],
+    ):  # wider than a window; a batch more
+        model, inputs = padded(op, pads)
+        assert wholes(model) == [None, None, 1]
+        check(model, inputs, tolerance=2e-4)
+    model, inputs = padded(op, [(0, 0), (1, 1), (1, 1), (0, 0)], padding="SAME")
+    assert wholes(model)[0] is None
+    model, inputs = padded(op, [(0, 0), (1, 1), (1, 1), (0, 0)], known=False)
+    assert wholes(model) == [None, None, 1]
+    check(model, inputs, tolerance=2e-4)
+
+
+@pytest.mark.parametrize("op", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+def test_padding_of_bytes_is_their_zero_point(op: str) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (1, 6, 5, 4), TensorType.INT8, quantization=BYTES)
+    pads = graph.constant("pads", np.int32([(0, 0), (1, 1), (0, 2), (0, 0)]))
+    t = graph.node("PAD", [x, pads], out=("t", (1, 8, 7, 4), TensorType.INT8, BYTES))
+    shape, axis = ((4, 3, 3, 4), 0) if op == "CONV_2D" else ((1, 3, 3, 4), 3)
+    each = Quantization(WEIGHTS.scales, WEIGHTS.zero_points, axis)
+    w = graph.constant("w", random_bytes(shape, 1), quantization=each)
+    settings = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
+    out = Quantization((0.4,), (5,))
+    graph.output(
+        graph.node(op, [t, w, bytes_bias(graph)], out=("y", (1, 6, 5, 4), TensorType.INT8, out), options=settings)
+    )
+    assert wholes(builder.build()) == [1, None]
+    check(builder.build(), [random_bytes((1, 6, 5, 4))])
+
+
+# Squares ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("op", ["SUM", "MEAN"])
+@pytest.mark.parametrize("axes", [[2], [0, 1], [1], [0, 2]])
+def test_a_sum_of_squares_is_one_pass(op: str, axes: list[int]) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (3, 5, 70), signature=(-1, -1, -1))
+    t = graph.node("MUL", [x, x], out=("t", (3, 5, 70)))
+    left = tuple(n for d, n in enumerate((3, 5, 70)) if d not in axes)
+    graph.output(graph.node(op, [t, graph.constant("axes", np.int32(axes))], out=("y", left)))
+    assert wholes(builder.build()) == [1, None]
+    check(builder.build(), [random((3, 5, 70))], tolerance=2e-2)
+    check(builder.build(), [random((1, 130, 33))], tolerance=2e-2)
+
+
+def test_a_product_of_two_is_no_square() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x, z = graph.input("x", (40,)), graph.input("z", (40,))
+    t = graph.node("MUL", [x, z], out=("t", (40,)))
+    graph.output(graph.node("SUM", [t, graph.constant("axes", np.int32([0]))], out=("y", ())))
+    assert wholes(builder.build()) == [None, None]
+
+
+# What a user sees ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_tensor_between_says_that_it_is_hidden_and_may_be_kept() -> None:
+    model, (x,) = padded("CONV_2D", [(0, 0), (1, 1), (1, 1), (0, 0)])
+    fused, apart = interpreters(model)
+    kept = minilite.Interpreter(model_content=model, experimental_preserve_all_tensors=True)
+    for interpreter in (fused, apart, kept):
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(0, x)
+        interpreter.invoke()
+    hidden = [detail["index"] for detail in fused.get_tensor_details() if detail["name"] in ("padded", "t")]
+    for index in hidden:
+        with pytest.raises(StateError, match=r"Tensor data is null: tensor \d+ \('.*'\) .*preserve_all_tensors"):
+            fused.get_tensor(index)
+        fused.bind_tensor(index, np.zeros(fused.plan.shape(index), F32))
+        with pytest.raises(InputError, match="hidden between nodes"):
+            fused.allocate_tensors()
+        fused.bind_tensor(index, None)
+        kept.get_tensor(index)
+    assert statuses(fused) == ["fused", "runs", "fused"]
+    assert statuses(apart) == statuses(kept) == ["runs"] * 3
+    assert fused.arena_bytes < apart.arena_bytes
+    np.testing.assert_allclose(fused.get_output_details()[0]["shape"], kept.get_output_details()[0]["shape"])
+
+
+def test_shapes_that_runs_find_go_through_what_is_fused() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x, mask = graph.input("x", (1, 6, 5, 4)), graph.input("mask", (9,), TensorType.BOOL)
+    found = graph.node("WHERE", [mask], out=("found", (9, 1), TensorType.INT64))
+    count = graph.node("SHAPE", [found], out=("count", (2,), TensorType.INT32), options={"out_type": "INT32"})
+    begin, one = graph.constant("begin", np.int32([0])), graph.constant("one", np.int32([1]))
+    rows = graph.node("SLICE", [count, begin, one], out=("rows", (1,), TensorType.INT32))
+    multiples = graph.node(
+        "CONCATENATION", [rows, graph.constant("ones", np.int32([1, 1, 1]))], out=("m", (4,), TensorType.INT32)
+    )
+    tiled = graph.node("TILE", [x, multiples], out=("tiled", (1, 6, 5, 4)))
+    pads = graph.constant("pads", np.int32([(0, 0), (1, 1), (1, 1), (0, 0)]))
+    t = graph.node("PAD", [tiled, pads], out=("t", (1, 8, 7, 4)))
+    y = weighted(graph, t, "CONV_2D", padding="VALID")
+    graph.output(graph.node("RELU", [y], out=("y", (1, 6, 5, 4))))
+    fused, apart = interpreters(builder.build())
+    for interpreter in (fused, apart):
+        interpreter.allocate_tensors()
+    for trues in (3, 1, 5, 5, 2):
+        results = []
+        for interpreter in (fused, apart):
+            interpreter.set_tensor(0, random((1, 6, 5, 4)))
+            interpreter.set_tensor(1, np.arange(9) < trues)
+            interpreter.invoke()
+            results.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+        assert results[0].shape == (trues, 6, 5, 4)
+        np.testing.assert_array_equal(*results)
+    assert fused.memory.part_of(len(statuses(fused)) - 1) is not None
