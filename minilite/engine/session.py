@@ -277,12 +277,8 @@ class Session:
 
     def _is_small(self, index: int, target: Target) -> bool:
         """Whether copies of it are made under the GIL."""
-        few = (
-            target.place.storage == "arena"
-            and not target.place.moves
-            and 0 < target.place.bytes <= _SHORT
-            and target.encoded is None
-        )
+        place = target.place
+        few = place.storage == "arena" and not place.moves and 0 < place.bytes <= _SHORT and target.encoded is None
         return few and index in self._kept and self.state.usage().stays_mapped
 
     # Small tensors are copied under the GIL, out of and into memory that stays mapped. The sequence says whether a call of
@@ -296,11 +292,8 @@ class Session:
             sequence = self._sequence[0]
             if not sequence & 1 and self._generations[0] == generation:
                 over, memory, dtype, shape = known
-                copy: Array
-                if over is not None:
-                    copy = over.copy()
-                else:
-                    copy = _empty(shape, dtype)
+                copy: Array = over.copy() if over is not None else _empty(shape, dtype)
+                if over is None:
                     copy_bytes(copy, memory, len(memory))
                 if self._sequence[0] == sequence:
                     return copy
