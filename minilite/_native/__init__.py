@@ -22,7 +22,17 @@ from minilite._native.graph import (
     pack_params,
     widening,
 )
-from minilite._native.state import BindingRows, Place, Shared, State, Usage, binding_rows, debug_build, packed_dims
+from minilite._native.state import (
+    BindingRows,
+    Place,
+    Shared,
+    State,
+    Usage,
+    binding_rows,
+    copy_bytes,
+    debug_build,
+    packed_dims,
+)
 from minilite._native.status import (
     BUSY,
     MAX_RANK,
@@ -107,6 +117,7 @@ __all__ = [
     "Usage",
     "binding_rows",
     "choose_level",
+    "copy_bytes",
     "debug_build",
     "find_kernel",
     "include_folder",

@@ -11,7 +11,8 @@ from minilite.format.model import Subgraph, Tensor
 
 _OPERATORS, _NODES, _REASON = 16, 3, 120
 """What a message shows at most: operators, nodes of each, characters of a reason."""
-_SELECT = "Select TensorFlow op(s) are not supported by this interpreter"
+_UNRESOLVED = "Encountered unresolved custom op: "
+_SELECT = "Select TensorFlow op(s), included in the given model, is(are) not supported by this interpreter"
 _HINT = "convert the model without tf.lite.OpsSet.SELECT_TF_OPS, or give functions in custom_ops"
 
 
@@ -21,7 +22,7 @@ def unresolved(op: str, custom_ops: Iterable[str]) -> str:
         return f"{_SELECT}: {_HINT}"
     names = sorted(custom_ops)
     known = ", ".join(shortened(name) for name in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-    return f"unresolved custom op: {shortened(op)}, custom_ops has {known or 'none'}"
+    return f"{_UNRESOLVED}{shortened(op)}, custom_ops has {known or 'none'}"
 
 
 def too_many_dimensions(subgraph: Subgraph, tensor: Tensor) -> UnsupportedOpError:
@@ -39,10 +40,10 @@ def too_many_dimensions(subgraph: Subgraph, tensor: Tensor) -> UnsupportedOpErro
 def gathered(refusals: Sequence[UnsupportedOpError]) -> UnsupportedOpError:
     """One error for all refusals: a line for each operator and reason, in the order of their first nodes.
 
-    Its coordinates are the first refusal's; a single refusal is returned as it is.
+    Its coordinates are the first refusal's; a single refusal is returned as it is, but for LiteRT's words, which come first.
     """
     if len(refusals) == 1:
-        return refusals[0]
+        return _in_litert_words(refusals[0])
     nodes: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for refusal in refusals:
         for found in refusal.operators:
@@ -63,6 +64,14 @@ def gathered(refusals: Sequence[UnsupportedOpError]) -> UnsupportedOpError:
         shapes=first.shapes,
         operators=operators,
     )
+
+
+def _in_litert_words(refusal: UnsupportedOpError) -> UnsupportedOpError:
+    """Programs match on how LiteRT's messages begin: the coordinates go behind."""
+    reason = refusal.operators[0].reason
+    if reason.startswith((_UNRESOLVED, _SELECT)):
+        refusal.args = (f"{reason}: {str(refusal).removesuffix(f': {reason}')}",)
+    return refusal
 
 
 def _head(operators: Sequence[UnsupportedOperator]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from _thread import RLock  # threading takes long to import
 from struct import error as StructError  # noqa: N812 - it is one
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from minilite._native import OPTIONS, packed_dims
 from minilite.engine.program import new_state
-from minilite.engine.target import MOVES, UNBOUND, Target, bound, checked_tensor, decoded_values, target_at
+from minilite.engine.target import MOVES, UNBOUND, Target, bound, checked_tensor, copier, decoded_values, target_at
 from minilite.format.dtypes import TensorType
 from minilite.format.values import ENCODED, constant_values
 from minilite.light import Later
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
 
     Shape = tuple[int, ...]
     _Targets = dict[int, Target]
-    _Small = dict[int, tuple[Array, Any, Any, Shape]]
-    """By tensor whose copies are made under the GIL: an array over its memory, the memory itself, dtype and shape."""
+    _Small = dict[int, tuple[Callable[[], Array], Any, Any, Shape]]
+    """By tensor whose copies are made under the GIL: what makes one, the memory, dtype and shape."""
 else:
     errors = Later("minilite.errors")
     binding, misfit = Later("minilite.engine.binding"), Later("minilite.engine.misfit")
@@ -36,8 +35,8 @@ else:
 _ndarray = np.ndarray
 _TRIES = 8
 """How often a copy looks again where its tensor lies, when other threads move it meanwhile."""
-_SMALL = 500 if int(np.__version__.split(".")[0]) >= 2 else 0
-"""Elements up to which copies are made under the GIL; numpy lets it go for more, and before 2.0 for any."""
+_SHORT = 256 << 10
+"""Bytes up to which copies are made under the GIL: as long as a few calls of Python's."""
 _MOST_KNOWN = 2048
 """Generations whose places are remembered; beyond it all are forgotten at once."""
 
@@ -243,7 +242,7 @@ class Session:
                 known[1][index] = target
                 if self._is_small(index, target):
                     memory, dtype, shape = self.state.buffer(target.place), target.dtype, target.shape
-                    known[2][index] = _ndarray(shape, dtype, memory), memory, dtype, shape
+                    known[2][index] = copier(memory, dtype, shape), memory, dtype, shape
         return target
 
     def _still_known(self, index: int) -> Target | None:
@@ -278,12 +277,8 @@ class Session:
 
     def _is_small(self, index: int, target: Target) -> bool:
         """Whether copies of it are made under the GIL."""
-        few = (
-            target.place.storage == "arena"
-            and not target.place.moves
-            and 0 < math.prod(target.shape) <= _SMALL
-            and target.encoded is None
-        )
+        place = target.place
+        few = place.storage == "arena" and not place.moves and 0 < place.bytes <= _SHORT and target.encoded is None
         return few and index in self._kept and self.state.usage().stays_mapped
 
     # Small tensors are copied under the GIL, out of and into memory that stays mapped. The sequence says whether a call of
@@ -296,7 +291,7 @@ class Session:
             known = self._know()
         small = known[2].get(index)
         if small is not None and into is None and self.ready and not sequence & 1:
-            copy: Array = small[0].copy()
+            copy = small[0]()
             if self._sequence[0] == sequence:
                 return copy
         for _ in range(_TRIES):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minilite._native import binding_rows
+import numpy as np
+
+from minilite._native import binding_rows, copy_bytes
 from minilite.format.dtypes import TensorType
 from minilite.format.values import ENCODED, array_type, constant_values, decoded
 from minilite.light import Later, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from minilite import errors
     from minilite._native import BindingRows, Place
@@ -23,6 +25,8 @@ else:  # what refusals need
 
 MOVES = "the tensor moves all the time: other threads resize or trim this interpreter"
 """What is said of a copy that was never made where its tensor lay."""
+_FEW = 500 if int(np.__version__.split(".")[0]) >= 2 else 0
+"""Elements up to which numpy copies under the GIL; it lets it go for more, and before 2.0 for any."""
 
 
 def checked_tensor(subgraph: Subgraph, index: int) -> Tensor:
@@ -107,6 +111,21 @@ def target_at(tensor: Tensor, place: Place | None, bound: Array | None) -> Targe
     if bound is not None:
         writable = bool(bound.flags.writeable)
     return Target(place, dtype, shape, writable, kind if kind in ENCODED and not sparse else None)
+
+
+def copier(memory: Any, dtype: Any, shape: Shape) -> Callable[[], Array]:
+    """What copies a tensor's memory, a buffer, into a new array and keeps the GIL while it does."""
+    array: Array = np.ndarray(shape, dtype, memory)
+    if array.size <= _FEW:
+        return array.copy
+    empty, count = np.empty, len(memory)
+
+    def copy() -> Array:
+        made = empty(shape, dtype)
+        copy_bytes(made, memory, count)
+        return made
+
+    return copy
 
 
 def decoded_values(tensor: Tensor, raw: Array, target: Target) -> Array:

@@ -87,7 +87,7 @@ def test_unsupported_operators_are_listed_at_once() -> None:
         assert str(caught.value).split("\n") == [
             "4 nodes of 4 operators are not supported:",
             "  CONCAT_EMBEDDINGS x1 (subgraph 0, node 0): this operator is not supported",
-            "  Strange x1 (subgraph 0, node 2): unresolved custom op: Strange, custom_ops has none",
+            "  Strange x1 (subgraph 0, node 2): Encountered unresolved custom op: Strange, custom_ops has none",
             "  ADD x1 (subgraph 0, node 3): version 99 is not supported, versions 1 to 6 are",
             "  RELU x1 (subgraph 1, node 0): types string -> f32 of x -> y are not supported, f32 -> f32 are",
         ]
@@ -121,7 +121,7 @@ def test_the_list_of_unsupported_operators_is_bounded() -> None:
     assert max(map(len, lines)) < 280
     assert len(caught.value.operators) == 40
     assert all(len(found.nodes) == 100 for found in caught.value.operators)
-    assert "x100 (subgraph 0, nodes 1, 41, 81, ...): unresolved custom op: Kind1" in lines[2]
+    assert "x100 (subgraph 0, nodes 1, 41, 81, ...): Encountered unresolved custom op: Kind1" in lines[2]
 
 
 def test_names_keep_to_their_lines() -> None:
@@ -143,13 +143,13 @@ def test_select_tensorflow_operators_come_with_a_hint() -> None:
     with pytest.raises(minilite.UnsupportedOpError) as caught:
         ready(custom_chain("FlexErf"))
     assert str(caught.value) == (
-        "subgraph 0, node 0 (FlexErf 'y'): Select TensorFlow op(s) are not supported by this interpreter: convert the "
-        "model without tf.lite.OpsSet.SELECT_TF_OPS, or give functions in custom_ops"
+        "Select TensorFlow op(s), included in the given model, is(are) not supported by this interpreter: convert the "
+        "model without tf.lite.OpsSet.SELECT_TF_OPS, or give functions in custom_ops: subgraph 0, node 0 (FlexErf 'y')"
     )
     assert caught.value.operators[0].op == "FlexErf"
     with pytest.raises(minilite.UnsupportedOpError) as caught:
         ready(many(2, 1, "Flex"))
-    refused = "Select TensorFlow op(s) are not supported by this interpreter"
+    refused = "Select TensorFlow op(s), included in the given model, is(are) not supported by this interpreter"
     assert str(caught.value).split("\n") == [
         "4 nodes of 2 operators are not supported:",
         f"  Flex0 x2 (subgraph 0, node 0; subgraph 1, node 0): {refused}",
@@ -197,7 +197,10 @@ def test_what_c_refuses_is_listed_too() -> None:
 def test_one_unsupported_operator_is_named_alone() -> None:
     with pytest.raises(minilite.UnsupportedOpError) as caught:
         ready(custom_chain("Strange"), custom_ops={"Other": lambda node, x: x})
-    assert str(caught.value) == "subgraph 0, node 0 (Strange 'y'): unresolved custom op: Strange, custom_ops has Other"
+    assert (
+        str(caught.value)
+        == "Encountered unresolved custom op: Strange, custom_ops has Other: subgraph 0, node 0 (Strange 'y')"
+    )
 
 
 def broken_calls() -> Iterator[Any]:
