@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from minilite.errors import InputTypeError
@@ -12,15 +13,24 @@ if TYPE_CHECKING:
 
     from minilite._native import Plan
     from minilite.arguments import Shapes
+    from minilite.engine.session import Session
     from minilite.format.model import Array
     from minilite.report.plan import ModelPlan
-
 
 _Self = TypeVar("_Self", bound="Additions")
 
 
 class Additions(LiteRTNames):
     """What LiteRT's class has not."""
+
+    def _new_session(self, subgraph: int) -> Session:
+        session = super()._new_session(subgraph)
+        logging = sys.modules.get("logging")  # who has not imported it has not asked
+        if logging is not None:
+            graph, threads = self.model.subgraphs[subgraph], self._options.threads
+            said = "subgraph %d: %d nodes, %d tensors, at most %d threads a run"
+            logging.getLogger("minilite").debug(said, subgraph, len(graph.nodes), len(graph.tensors), threads)
+        return session
 
     def __enter__(self: _Self) -> _Self:  # noqa: PYI019 - typing.Self came with Python 3.11
         return self

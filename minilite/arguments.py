@@ -121,7 +121,26 @@ def inputs_by_number(subgraph: Subgraph, inputs: Sequence[Any]) -> dict[int, Any
 def input_arrays(subgraph: Subgraph, inputs: Sequence[Any]) -> list[tuple[int, Array]]:
     """Tensor numbers and arrays of `inputs_by_number`'s. Raises: InputError."""
     given = inputs_by_number(subgraph, inputs)
-    return [(number, numbers_or_strings(subgraph.tensors[number], value)) for number, value in given.items()]
+    return [(number, as_given(subgraph.tensors[number], value)) for number, value in given.items()]
+
+
+def as_given(tensor: Tensor, value: Any) -> Array:
+    """The value as an array. Python's numbers have no width: they become the tensor's where nothing is lost but digits.
+
+    Raises: InputError.
+    """
+    array = numbers_or_strings(tensor, value)
+    wanted = array_type(tensor.type)
+    if array is value or not isinstance(value, (list, tuple, int, float)) or array.dtype == wanted:
+        return array
+    kinds = array.dtype.kind + wanted.kind
+    if kinds in ("ff", "if"):
+        return array.astype(wanted)
+    if kinds in ("ii", "iu"):
+        limits = np.iinfo(wanted)
+        if array.size and limits.min <= array.min() and array.max() <= limits.max:
+            return array.astype(wanted)
+    return array
 
 
 def output_arrays(

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 from minilite.additions import Additions
 from minilite.compat import Delegate, OpResolverType, load_delegate
 from minilite.errors import InputError, MiniliteError
-from minilite.litert_names import LiteRTNames
-from minilite.runtime import Runtime
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +60,7 @@ class InterpreterWithCustomOps(Interpreter):
         super().__init__(**kwargs)
 
 
-for _part in (Runtime, LiteRTNames, Additions):
+for _part in Interpreter.__mro__[1:-1]:
     for _call in vars(_part).values():  # Python's own errors name calls as users know them
         if isinstance(_call, FunctionType):
             _call.__qualname__ = f"Interpreter.{_call.__name__}"

@@ -309,8 +309,7 @@ class Runtime:
         """The runner of a signature; None stands for the only one. Raises: InputError."""
         from minilite.signature import SignatureRunner, find_signature
 
-        signature = find_signature(self.model.signatures, signature_key)
-        return SignatureRunner(signature, self._session(signature.subgraph), self._options.compress_zero_points)
+        return SignatureRunner(self, find_signature(self.model.signatures, signature_key).key)
 
     # Our additions ------------------------------------------------------------------------------------------------------
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from minilite.arguments import as_given
 from minilite.details import Description, TensorDetails
-from minilite.engine.misfit import numbers_or_strings
-from minilite.engine.session import Session
 from minilite.entry import Entry
 from minilite.errors import InputError, InputTypeError
 from minilite.format.model import Array, Signature
@@ -40,14 +39,22 @@ def in_order(signature: Signature) -> Signature:
 
 
 class SignatureRunner:
-    """Calls one signature: inputs by name, resized to the arrays given; outputs by name, owned copies."""
+    """Calls one signature: inputs by name, resized to the arrays given; outputs by name, owned copies.
 
-    def __init__(self, signature: Signature, session: Session, compress_zero_points: bool) -> None:
-        signature = in_order(signature)
+    `Interpreter.get_signature_runner` gives one. Raises: InputError.
+    """
+
+    def __init__(self, interpreter: Any = None, signature_key: str | None = None) -> None:
+        if interpreter is None or signature_key is None:
+            missing = "interpreter" if interpreter is None else "signature_key"
+            message = f"None {missing} provided: interpreter.get_signature_runner(key) gives a runner"
+            raise InputError(message)
+        signature = in_order(find_signature(interpreter.model.signatures, signature_key))
+        session = interpreter._session(signature.subgraph)
         self._signature = signature
         self._session = session
         self._entry = Entry(session, tuple(signature.inputs.items()), signature.outputs)
-        self._compress_zero_points = compress_zero_points
+        self._compress_zero_points = interpreter.experimental_compress_quantization_zero_points
 
     def __repr__(self) -> str:
         return f"SignatureRunner('{self._signature.key}', inputs={list(self._signature.inputs)})"
@@ -73,7 +80,7 @@ class SignatureRunner:
                 message = f"Invalid Input name ({name}) for SignatureDef: takes {', '.join(expected)}"
                 raise InputError(message)
         return [
-            (expected[name], numbers_or_strings(self._session.tensor(expected[name]), v)) for name, v in inputs.items()
+            (expected[name], as_given(self._session.tensor(expected[name]), value)) for name, value in inputs.items()
         ]
 
     def get_input_details(self) -> dict[str, TensorDetails]:

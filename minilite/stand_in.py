@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from minilite.errors import InputError
@@ -32,12 +33,19 @@ def _package(name: str) -> ModuleType:
     """The package NAME with a module `interpreter`, which is ours."""
     from minilite import __version__, interpreter
 
-    package = ModuleType(name, f"minilite, in the place of {name}.")
-    package.__path__ = []
+    package = _made(name, f"minilite, in the place of {name}.")
     package.__version__ = __version__  # type: ignore[attr-defined]
     package.interpreter = interpreter  # type: ignore[attr-defined]
-    sys.modules[name] = package
     sys.modules[f"{name}.interpreter"] = interpreter
+    return package
+
+
+def _made(name: str, says: str) -> ModuleType:
+    """An empty package of that name, imported; its spec is what `importlib.util.find_spec` finds, by which programs look before."""
+    package = ModuleType(name, says)
+    package.__path__ = []
+    package.__spec__ = ModuleSpec(name, None, is_package=True)
+    sys.modules[name] = package
     return package
 
 
@@ -46,15 +54,13 @@ def _install_lite() -> None:
 
     lite = _package("tensorflow.lite")
     lite.Interpreter = interpreter.Interpreter  # type: ignore[attr-defined]
-    experimental = ModuleType("tensorflow.lite.experimental")
+    experimental = _made("tensorflow.lite.experimental", "What minilite has of it.")
     experimental.load_delegate = interpreter.load_delegate  # type: ignore[attr-defined]
     experimental.OpResolverType = interpreter.OpResolverType  # type: ignore[attr-defined]
     lite.experimental = experimental  # type: ignore[attr-defined]
-    python = ModuleType("tensorflow.lite.python")
+    python = _made("tensorflow.lite.python", "What minilite has of it.")
     python.interpreter = interpreter  # type: ignore[attr-defined]
     lite.python = python  # type: ignore[attr-defined]
-    for module in (experimental, python):
-        sys.modules[module.__name__] = module
     sys.modules["tensorflow.lite.python.interpreter"] = interpreter
     whole = _tensorflow()
     whole.lite = lite  # type: ignore[attr-defined]
@@ -68,7 +74,4 @@ def _tensorflow() -> ModuleType:
 
     if importlib.util.find_spec("tensorflow") is not None:
         return importlib.import_module("tensorflow")
-    made = ModuleType("tensorflow", "Nothing but minilite, in the place of tensorflow.lite.")
-    made.__path__ = []
-    sys.modules["tensorflow"] = made
-    return made
+    return _made("tensorflow", "Nothing but minilite, in the place of tensorflow.lite.")

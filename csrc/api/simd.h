@@ -30,16 +30,18 @@ typedef struct ml_matmul_f32_args {
     int64_t y_stride; /* elements from row to row, at least n */
     float low;
     float high;
+    int32_t
+        far; /* y is part of so much that it comes from beyond the cache, and is fetched while sums are made */
 } ml_matmul_f32_args;
 
-/* Weights (n, pieces * k) of bytes, s8, u8 less 128 or unpacked s4, where matmul_s8 wants them: in panels of 64 outputs, the
+/* Weights (n, pieces * k) of bytes, s8, u8 less 128 or unpacked s4 and s2, where matmul_s8 wants them: in panels of 64 outputs, the
  * last one of a multiple of 16, each [piece][group of 4 of k][output][4] with zeros in excess. The last group of a piece is its
  * last four bytes, zeros standing for those that the group before has. One layout for all levels. */
 typedef struct ml_pack_s8_args {
     const void *
         w; /* output i, input j: element first + i % period * output_step + i / period * period_step + j * input_step */
     int64_t first;
-    int32_t type; /* ML_S8, ML_U8, ML_S4 */
+    int32_t type; /* ML_S8, ML_U8, ML_S4, ML_S2 */
     int64_t output_step;
     int64_t period;
     int64_t period_step;
@@ -91,7 +93,8 @@ typedef struct ml_requantize_args {
 } ml_requantize_args;
 
 /* product_s8 writes what requantize makes of the sums of matmul_s8, which are not kept: y and y_stride of the one, and sums, rows,
- * sums_stride, n and bias of the other are not looked at. */
+ * sums_stride, n and bias of the other are not looked at. There are so many lines of the sums' rows, line_stride bytes apart;
+ * rows of factors and of outputs go on from line to line. */
 
 /* y = clamp(round(sum * real) + zero, low, high), ties away from zero, for rows of n sums; products beyond 10^9 are that. The
  * low byte is written. */

@@ -24,7 +24,8 @@ typedef struct fusing {
     const ml_subgraph *sub;
     int32_t *producers; /* by tensor, -1: none */
     int32_t *readers; /* by tensor: how many */
-    int64_t room; /* bytes of the graph's fused parameters that are taken */
+    int64_t most; /* bytes that the parameters of all nodes take that may be changed */
+    int64_t room; /* of these, what is taken */
 } fusing;
 
 static int32_t *operands_of(const fusing *f, const ml_node *node) {
@@ -37,9 +38,12 @@ static const ml_field *field_of(const ml_kernel *kernel, const char *name) {
     return field;
 }
 
-/* The node's parameters, to be changed: its own from now on, for nodes of a kind share theirs. */
+/* The node's parameters, to be changed: its own from now on, for nodes of a kind share theirs. NULL without memory, and then nothing
+ * fuses. */
 static uint8_t *own_params(fusing *f, ml_node *node) {
+    if (!f->graph->fused_params) f->graph->fused_params = malloc((size_t)f->most);
     uint8_t *fused = f->graph->fused_params;
+    if (!fused) return NULL;
     const uint8_t *params = node->params;
     if (params >= fused && params < fused + f->room) return fused + (params - fused);
     uint8_t *own = fused + f->room;
@@ -107,6 +111,7 @@ static void fuse_clamp(fusing *f, int32_t n) {
     const float limits[2] = {fminf(fmaxf(limit_of(producer, "minimum"), least), most),
                              fminf(fmaxf(limit_of(producer, "maximum"), least), most)};
     uint8_t *params = own_params(f, producer);
+    if (!params) return;
     memcpy(params + field_of(producer->kernel, "minimum")->offset, &limits[0], sizeof limits[0]);
     memcpy(params + field_of(producer->kernel, "maximum")->offset, &limits[1], sizeof limits[1]);
     operands_of(f, producer)[producer->io->n_inputs] = y;
@@ -162,6 +167,7 @@ static void fuse_padding(fusing *f, ml_node *node) {
         int32_t taps = i < 2 || i > 5 ? 1 : w->shape.dims[i / 2];
         if (pads[i] < 0 || pads[i] >= taps) return;
     }
+    if (!own_params(f, node)) return;
     for (int i = 0; i < 4; i++) set_number(f, node, names[i], (int32_t)pads[2 + i]);
     read_through(f, node, producer);
 }
@@ -176,6 +182,7 @@ static void fuse_square(fusing *f, ml_node *node) {
     if (!(limit_of(producer, "minimum") == -HUGE_VALF &&
           limit_of(producer, "maximum") == HUGE_VALF))
         return;
+    if (!own_params(f, node)) return;
     set_number(f, node, "squares", 1);
     read_through(f, node, producer);
 }
@@ -217,13 +224,16 @@ static bool find_below(const fusing *f, const ml_node *from, int i, ml_node *fou
 
 /* RELU(x) + NEG(RELU(NEG(x))) * slope is PRELU(x, slope), as models spell it that were made before there was one. */
 static void fuse_slope(fusing *f, ml_node *node) {
-    const ml_kernel *prelu = ml_kernel_find("prelu");
     ml_node *parts[5]; /* RELU, MUL, then what is below 0 */
-    if (!is_unclamped(node, "add") || prelu->blob_bytes > node->kernel->blob_bytes) return;
-    int above = is_relu(sole_producer_of(f, node, 0)) ? 0 : 1, product = 0;
+    const ml_node *first = sole_producer_of(f, node, 0);
+    int above = first && first->kernel->flags & ML_KERNEL_IS_CLAMP ? 0 : 1, product = 0;
     parts[0] = sole_producer_of(f, node, above);
     parts[1] = sole_producer_of(f, node, 1 - above);
-    if (!is_relu(parts[0]) || !is_unclamped(parts[1], "mul")) return;
+    if (!parts[0] || !parts[1] || !(parts[1]->kernel->flags & ML_KERNEL_MULTIPLIES)) return;
+    const ml_kernel *prelu = ml_kernel_find("prelu");
+    if (!is_relu(parts[0]) || !is_unclamped(parts[1], "mul") || !is_unclamped(node, "add") ||
+        prelu->blob_bytes > node->kernel->blob_bytes)
+        return;
     while (product < 2 && !find_below(f, parts[1], product, parts + 2)) product++;
     int32_t x = parts[0]->io->inputs[0];
     int32_t slope = product < 2 ? parts[1]->io->inputs[1 - product] : -1;
@@ -278,12 +288,8 @@ ml_status ml_graph_fuse(ml_graph *g, ml_error *error) {
     for (int32_t s = 0; s < g->n_subgraphs; s++)
         most = ml_max_s64(most, g->subgraphs[s].io.n_tensors);
     int32_t *tables = malloc((size_t)(2 * most + 1) * sizeof *tables);
-    g->fused_params = malloc((size_t)bytes + 1);
-    if (!tables || !g->fused_params) {
-        free(tables);
-        return ml_error_memory(error, "a graph's fused nodes", bytes, 0);
-    }
-    fusing f = {.graph = g, .producers = tables, .readers = tables + most};
+    if (!tables) return ml_error_memory(error, "a graph's fused nodes", most, 0);
+    fusing f = {.graph = g, .producers = tables, .readers = tables + most, .most = bytes + 1};
     for (int32_t s = 0; s < g->n_subgraphs; s++) {
         f.sub = &g->subgraphs[s];
         if (!f.sub->planned_offline) fuse_subgraph(&f);

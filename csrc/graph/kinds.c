@@ -16,8 +16,6 @@ enum {
     SCALED = 2,
     CHANNELS = 4, /* more than one scale */
     VARIABLE = 8,
-    SPARSE = 16,
-    BLOCKWISE = 32,
     ZERO_AT = 6, /* two bits: the zero point is 0, -128, 128, another */
     BUILT_IN_AT =
         8, /* three bits: the scale is one that arithmetic may build in, 0 = none of them */
@@ -46,9 +44,9 @@ static int32_t built_in(float scale) {
 
 static uint16_t class_of(const ml_tensor_row *row, int32_t type) {
     const ml_quantization *q = &row->quantization;
-    int32_t class = SEEN | (row->flags & ML_ROW_VARIABLE ? VARIABLE : 0) |
-                    (row->sparsity_at ? SPARSE : 0) |
-                    (row->flags & ML_ROW_BLOCKWISE ? BLOCKWISE : 0);
+    if (row->flags & ML_ROW_BLOCKWISE) return ODD; /* its scales are another tensor's */
+    if (row->sparsity_at) return ODD; /* it is made dense */
+    int32_t class = SEEN | (row->flags & ML_ROW_VARIABLE ? VARIABLE : 0);
     if (q->n_scales == 0) return (uint16_t)class;
     for (int32_t i = 0; i < q->n_scales; i++)
         if (!(q->scales[i] > 0 && q->scales[i] < INFINITY)) return ODD;

@@ -19,18 +19,22 @@ static void fill_relu(const ml_call *c, ml_rescale *p) {
 }
 ML_UNARY_QUANTIZED(relu, ml_rescale, fill_relu, ml_rescale_one)
 
-/* LEAKY_RELU. Quantized: one multiplier for x >= zero point, one below. */
+/* LEAKY_RELU. Quantized: one multiplier for x >= zero point, one below, whose sign comes after rounding. */
 #define LEAKY_FIELDS(X, S) X(S, f32, alpha)
 ML_PARAMS(leaky_params, LEAKY_FIELDS)
 typedef struct leaky {
     ml_rescale above, below;
+    bool falls;
 } leaky;
 static void fill_leaky(const ml_call *c, leaky *p) {
     p->above = ml_rescale_by(c, 1.0f);
-    p->below = ml_rescale_by(c, ((const leaky_params *)c->params)->alpha);
+    const float alpha = ((const leaky_params *)c->params)->alpha;
+    p->below = ml_rescale_by(c, fabsf(alpha));
+    p->falls = alpha < 0.0f;
 }
 static inline int32_t leaky_one(int32_t x, const leaky *p) {
-    return ml_rescale_one(x, x >= p->above.input_zero_point ? &p->above : &p->below);
+    const ml_rescale *r = x >= p->above.input_zero_point ? &p->above : &p->below;
+    return r == &p->below && p->falls ? ml_rescale_negated(x, r) : ml_rescale_one(x, r);
 }
 ML_UNARY_F32(leaky_relu_f32, ML_MAP_LEAKY, ML_PARAMS_AS(leaky_params), p.alpha, 0.0f)
 ML_UNARY_QUANTIZED(leaky_relu, leaky, fill_leaky, leaky_one)

@@ -1,7 +1,8 @@
 /* fully_connected.c -- FULLY_CONNECTED: the input as rows of `depth` values, times weights of (outputs, depth). */
+#include "math/nibble.h"
 #include "rules/matmul_s8.h"
 
-#define FC_FIELDS(X, S) X(S, i32, keep_dims) X(S, i32, asymmetric) ML_CLAMP_FIELDS(X, S)
+#define FC_FIELDS(X, S) X(S, i32, keep_dims) X(S, i32, asymmetric) X(S, i32, block) X(S, array, scales) ML_CLAMP_FIELDS(X, S)
 ML_PARAMS(fc_params, FC_FIELDS)
 
 /* The blob is an ml_blocks. */
@@ -34,6 +35,17 @@ static ml_status count_rows(const ml_call *c, int64_t *rows) {
     return ML_OK;
 }
 
+static ml_status check_blocks(const ml_call *c) {
+    const fc_params *p = c->params;
+    const ml_shape *w = &ml_input(c, 1)->shape;
+    const int64_t n = w->dims[0], k = w->dims[1], count = p->scales.bytes / (int64_t)sizeof(float);
+    if (p->block == 0 || (k % p->block == 0 && n * (k / p->block) == count)) return ML_OK;
+    return ml_fail(
+        c, ML_SHAPE_ERROR,
+        "%lld rows of %lld weights are no whole blocks of %d, of which %lld have a scale",
+        (long long)n, (long long)k, p->block, (long long)count);
+}
+
 static const ml_integer_rule *integer_rule(const ml_call *c);
 
 /* The shape rule: (rows, outputs), or with keep_dims the input's shape with the last dimension replaced. */
@@ -43,7 +55,9 @@ static ml_status prepare_fully_connected(const ml_call *c, ml_wish *wish) {
     ml_blocks *blocks = c->blob;
     int64_t rows = 0;
     ml_status status = count_rows(c, &rows);
-    if (status == ML_OK) status = ml_check_weighted(c, c->derived, w->dims[0]);
+    if (status == ML_OK) status = check_blocks(c);
+    if (status == ML_OK)
+        status = ml_check_weighted(c, params->block ? NULL : c->derived, w->dims[0]);
     if (status != ML_OK) return status;
     ml_shape y = {2, {(int32_t)rows, w->dims[0]}};
     if (params->keep_dims) {
@@ -66,7 +80,30 @@ static ml_integers product_of(const ml_call *c) {
 }
 
 static int64_t pack_f32(const ml_call *c, void *to) { return ml_pack_weights_f32(c, to, 1); }
+/* Weights in blocks become floats. */
+static int64_t pack_blocks(const ml_call *c, void *to) {
+    const fc_params *p = c->params;
+    const ml_blocks *b = c->blob;
+    const ml_simd *simd = c->env->simd;
+    const int64_t panel = simd->matmul_f32_panel, k = b->k;
+    const int32_t type = ml_weights_type(c);
+    const float *scales = p->scales.data;
+    const void *w = ml_value(c, 1);
+    for (int64_t i = 0; to && i < ml_round_up(b->n, panel); i++) {
+        float *at = (float *)to + i / panel * panel * k + i % panel;
+        for (int64_t j = 0; j < k; j++, at += panel) {
+            const int64_t e = i * k + j;
+            const int32_t steps = i >= b->n       ? 0
+                                  : type == ML_S4 ? ml_nibble(w, e)
+                                  : type == ML_S2 ? ml_two_bits(w, e)
+                                                  : ((const int8_t *)w)[e];
+            *at = steps ? (float)steps * scales[e / p->block] : 0.0f;
+        }
+    }
+    return ml_packed_f32(simd, b->n, k) * (int64_t)sizeof(float);
+}
 static int64_t pack_s8(const ml_call *c, void *to) {
+    if (((const fc_params *)c->params)->block) return pack_blocks(c, to);
     const ml_integers product = product_of(c);
     return ml_pack_weights_s8(c, to, &product);
 }
@@ -166,9 +203,11 @@ static const ml_integer_rule *integer_rule(const ml_call *c) {
                                  hybrid = {fill_quantized, finish_hybrid, .by_row = true};
     const ml_tensor *bias = ml_input(c, 2);
     switch (ml_input(c, 0)->type) {
-    case ML_F32: return ml_input(c, 1)->type == ML_F32 ? NULL : &hybrid;
+    case ML_F32:
+        return ml_input(c, 1)->type == ML_F32 || ((const fc_params *)c->params)->block ? NULL
+                                                                                       : &hybrid;
     case ML_S16: return bias && bias->type == ML_S32 ? &s16 : &wide;
-    default: return &bytes;
+    default: return ml_output(c, 0)->type == ML_S16 ? &s16 : &bytes;
     }
 }
 
@@ -179,6 +218,7 @@ static ml_status fully_connected_integer(const ml_call *c) {
 }
 
 static ml_status fully_connected_hybrid(const ml_call *c) {
+    if (((const fc_params *)c->params)->block) return fully_connected_f32(c);
     if (is_empty(c)) return ML_OK;
     const bool asymmetric = ((const fc_params *)c->params)->asymmetric;
     const ml_integers product = product_of(c);
@@ -190,6 +230,7 @@ static ml_status fully_connected_hybrid(const ml_call *c) {
     static int64_t derive_##name(const ml_call *c, void *to) {                                     \
         static const ml_weighted_rule rule = {__VA_ARGS__};                                        \
         const fc_params *p = c->params; \
+        if (p->block) return 0; \
         return ml_derive_weighted(c, to, &rule, p->minimum, p->maximum); \
     }
 DERIVE(bytes, .multiplier = ML_MULTIPLIER_DOUBLE)
@@ -198,10 +239,10 @@ DERIVE(hybrid, .multiplier = ML_MULTIPLIER_SCALE, .symmetric_weights = true)
 
 static const ml_typed fully_connected[] = {
     {"f32 f32 f32? -> f32", NULL, pack_f32, fully_connected_f32},
-    {"f32 s8|s4 f32? -> f32", derive_hybrid, pack_s8, fully_connected_hybrid},
-    {"s8 s8|s4 s32? -> s8", derive_bytes, pack_s8, fully_connected_integer},
-    {"u8 u8 s32? -> u8", derive_bytes, pack_s8, fully_connected_integer},
-    {"s16 s8|s4 s64|s32? -> s16", derive_s16, pack_s8, fully_connected_integer},
+    {"f32 s8|u8|s4|s2 f32? -> f32", derive_hybrid, pack_s8, fully_connected_hybrid},
+    {"s8 s8|s4|s2 s32? -> s8", derive_bytes, pack_s8, fully_connected_integer},
+    {"u8 u8 s32? -> u8|s16", derive_bytes, pack_s8, fully_connected_integer},
+    {"s16 s8|s4|s2 s64|s32? -> s16", derive_s16, pack_s8, fully_connected_integer},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -80,7 +80,7 @@ BYTES(u8, uint8_t)
             float v = x[i] / scale;                                                                   \
             v = v > least ? v : least;                                                                \
             v = v < most ? v : most;                                                                  \
-            v += v < 0.0f ? -0.49999997f : 0.49999997f;                                               \
+            v += __builtin_copysignf(0.49999997f, v);                                                        \
             y[i] = (type)((int32_t)v + zero_point);                                                   \
         }                                                                                             \
     }                                                                                                 \

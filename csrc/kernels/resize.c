@@ -83,23 +83,24 @@ static void find_fixed(const resize_params *p, int32_t in, int32_t out, ml_blend
     }
 }
 
-static inline int16_t blend_s16(int32_t a, int32_t b, int32_t d, int32_t e, int32_t down,
-                                int32_t across) {
-    const int64_t sum = (int64_t)a * (1024 - down) * (1024 - across) +
-                        (int64_t)b * down * (1024 - across) + (int64_t)d * (1024 - down) * across +
-                        (int64_t)e * down * across;
-    return (int16_t)((sum + (sum > 0 ? 1 << 19 : -(1 << 19))) / (1 << 20));
-}
-
+/* In double, which holds such a sum of products whole, and its half way too. */
 static void blend_line_s16(const ml_blend_args *p) {
     int16_t *y = p->y;
+    const double down = p->down.fixed / 1024.0;
     for (int64_t i = 0; i < p->pixels; i++, y += p->n) {
         const ml_blend_tap a = p->taps[i];
-        const int16_t *upper = p->upper, *lower = p->lower;
-        const int64_t left = a.first * p->n, right = a.second * p->n;
-        for (int64_t k = 0; k < p->n; k++)
-            y[k] = blend_s16(upper[left + k], lower[left + k], upper[right + k], lower[right + k],
-                             p->down.fixed, a.part.fixed);
+        const int16_t *upper_left = (const int16_t *)p->upper + a.first * p->n,
+                      *lower_left = (const int16_t *)p->lower + a.first * p->n,
+                      *upper_right = (const int16_t *)p->upper + a.second * p->n,
+                      *lower_right = (const int16_t *)p->lower + a.second * p->n;
+        const double across = a.part.fixed / 1024.0;
+        const double one = (1 - down) * (1 - across), two = down * (1 - across),
+                     three = (1 - down) * across, four = down * across;
+        _Pragma("GCC ivdep") for (int64_t k = 0; k < p->n; k++) {
+            const double sum = upper_left[k] * one + lower_left[k] * two + upper_right[k] * three +
+                               lower_right[k] * four;
+            y[k] = (int16_t)(int32_t)(sum + __builtin_copysign(0.5, sum));
+        }
     }
 }
 

@@ -64,7 +64,7 @@ static ml_status prepare_svdf(const ml_call *c, ml_wish *wish) {
                          (long long)ml_elements(&bias->shape), y.dims[1]);
     if (status != ML_OK) return status;
     ml_reserve(wish, (int64_t)blob->filters * (int64_t)sizeof(int32_t));
-    if (ml_input(c, FEATURES)->type == ML_S8) blob->row_offset = ml_reserve(wish, blob->depth);
+    if (ml_input(c, FEATURES)->type != ML_F32) blob->row_offset = ml_reserve(wish, blob->depth);
     return ml_set_output(c, 0, &y);
 }
 
@@ -266,6 +266,7 @@ static int64_t derive_integers(const ml_call *c, void *to) {
 static const ml_typed svdf[] = {
     {"f32 f32 f32 f32? f32 -> f32", NULL, pack_f32, svdf_f32},
     {"f32 s8 s8 f32? f32 -> f32", derive_hybrid, pack_s8, svdf_hybrid},
+    {"f32 u8 u8 f32? f32 -> f32", derive_hybrid, pack_s8, svdf_hybrid},
     {"s8 s8 s16 s32? s16 -> s8", derive_integers, pack_s8, svdf_s16},
     {"s8 s8 s8 s32? s8 -> s8", derive_integers, pack_s8, svdf_s8},
     {NULL, NULL, NULL, NULL},

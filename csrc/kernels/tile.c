@@ -65,9 +65,15 @@ static ml_status tile(const ml_call *c) {
     return y->bytes > 0 ? tile_from(c, 0, &t) : ML_OK;
 }
 
+/* `index` is the element before: along a row of the input it is the next one. */
 static ml_status pick_in_tile(const ml_call *c, int64_t k, int64_t *index) {
     const ml_shape *x = &ml_in_tensor(c, 0)->shape, *y = &ml_out_tensor(c, 0)->shape;
     int64_t pitch = 1;
+    const uint32_t row = x->rank > 0 ? (uint32_t)x->dims[x->rank - 1] : 1;
+    if (k > 0 && (uint32_t)(*index + 1) % row != 0) {
+        ++*index;
+        return ML_OK;
+    }
     *index = 0;
     for (int32_t d = x->rank - 1; d >= 0; d--) {
         *index += k % y->dims[d] % x->dims[d] * pitch;

@@ -34,7 +34,6 @@ static ml_status prepare_topk(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? ml_set_output(c, 1, &y) : status;
 }
 
-/* Indices are of k's type. */
 static inline void put_index(const ml_call *c, int64_t at, int64_t found) {
     if (ml_out_tensor(c, 1)->type == ML_S16) ((int16_t *)ml_out(c, 1))[at] = (int16_t)found;
     else ((int32_t *)ml_out(c, 1))[at] = (int32_t)found;
@@ -88,18 +87,12 @@ TOPK(s16, int16_t)
 TOPK(s32, int32_t)
 TOPK(s64, int64_t)
 
+#define ROW(kind) {#kind " s32|s16 -> " #kind " s32|s16", NULL, NULL, topk_##kind}
 ML_KERNELS(topk) = {
     {.abi = ML_KERNEL_ABI,
      .name = "topk_v2",
      .blob_bytes = (int32_t)sizeof(topk_blob),
      .prepare = prepare_topk,
-     ML_TYPED(
-         {"f32 s32 -> f32 s32", NULL, NULL, topk_f32}, {"u8 s32 -> u8 s32", NULL, NULL, topk_u8},
-         {"s8 s32 -> s8 s32", NULL, NULL, topk_s8}, {"s16 s32 -> s16 s32", NULL, NULL, topk_s16},
-         {"s32 s32 -> s32 s32", NULL, NULL, topk_s32}, {"s64 s32 -> s64 s32", NULL, NULL, topk_s64},
-         {"f32 s16 -> f32 s16", NULL, NULL, topk_f32}, {"u8 s16 -> u8 s16", NULL, NULL, topk_u8},
-         {"s8 s16 -> s8 s16", NULL, NULL, topk_s8}, {"s16 s16 -> s16 s16", NULL, NULL, topk_s16},
-         {"s32 s16 -> s32 s16", NULL, NULL, topk_s32},
-         {"s64 s16 -> s64 s16", NULL, NULL, topk_s64})},
+     ML_TYPED(ROW(f32), ROW(u8), ROW(s8), ROW(s16), ROW(s32), ROW(s64))},
     ML_KERNELS_END,
 };

@@ -100,8 +100,9 @@ int64_t *ml_planner_bytes(ml_planner *planner);
 uint8_t *ml_planner_places(ml_planner *planner);
 uint8_t *
 ml_planner_skipped(ml_planner *planner); /* by node: 1 = folded, neither reads nor writes */
-uint8_t *ml_planner_pinned(
-    ml_planner *planner); /* by tensor: 1 = no sharing but views (its size may change) */
+/* By tensor: those that share a place with views alone, and those that are in no place of an input's. */
+enum { ML_NOT_PINNED = 0, ML_PINNED = 1, ML_PINNED_AS_OUTPUT = 2 };
+uint8_t *ml_planner_pinned(ml_planner *planner);
 /* Puts a tensor at a given offset, any that its element type allows; before plan_allocations. It is then freed after its last
  * reader, graph inputs too. Fixed tensors that overlap while both are live are refused by execute_allocations. */
 void ml_planner_fix(ml_planner *planner, int32_t tensor, int64_t offset);

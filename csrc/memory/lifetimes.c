@@ -75,7 +75,7 @@ static bool may_overwrite(const ml_planner *p, int32_t n, int32_t input, int32_t
     if (p->edge[input] && ((p->options & ML_KEEP_INPUTS) || p->edge[input] & 2)) return false;
     if (p->edge[root] && ((p->options & ML_KEEP_INPUTS) || p->edge[root] & 2)) return false;
     if (view) return true;
-    if (p->pinned[input] || p->pinned[output]) return false;
+    if (p->pinned[input] == ML_PINNED || p->pinned[output] != ML_NOT_PINNED) return false;
     if (p->options & ML_SHARE_WIDE) return p->last[root] <= n;
     return !p->edge[input] && p->bytes[input] > 4 && p->uses[input] <= 1 && p->uses[root] <= 1;
 }

@@ -90,7 +90,8 @@ static ml_planner *planner_of(const ml_plan *plan, int32_t frame) {
                           .strategy = ml_memory_strategy_name((int32_t)plan->strategy),
                           .options = (int32_t)plan->options,
                           .capacities = plan->source ? plan->capacities : NULL,
-                          .offline = plan->words == 0};
+                          .offline = plan->words == 0,
+                          .looks = true};
     ml_planner *planner = ml_place_planner(&placing, frame, placing.options);
     bool same = planner != NULL;
     for (int32_t t = 0; same && t < sub->io.n_tensors; t++)

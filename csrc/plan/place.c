@@ -62,8 +62,48 @@ static bool note(int64_t *bytes, uint8_t *place, int64_t bytes_now, ml_place pla
     return same;
 }
 
-/* Bytes by tensor: what is known, what earlier runs needed where that is more, nothing for what a plan leaves open. Dynamic
- * tensors are pinned, in the planner's sense: they share with views alone, for of two that share in place one may grow. */
+/* Where tensors share places already, each has the bytes of the largest: one of them may have grown alone. */
+static void level_shared(const ml_subgraph *sub, const ml_tensor *tensors, int64_t *bytes) {
+    for (int pass = 0; pass < 2; pass++)
+        for (int32_t slot = 0; slot < sub->n_slots; slot++) {
+            const ml_tensor *t = &tensors[slot];
+            int32_t number = sub->numbers[slot];
+            if (!t->dynamic || t->storage != ML_STORAGE_ARENA || t->root == number) continue;
+            if (pass == 0) bytes[t->root] = ml_max_s64(bytes[t->root], bytes[number]);
+            else bytes[number] = bytes[t->root];
+        }
+}
+
+/* Whether a dynamic tensor may be computed in place. In a plan it has no bytes that could be compared. In a residence runs see to
+ * it that it is not when sizes differ (run/dynamic.c). */
+static uint8_t pin_of(const ml_placing *x, const ml_tensor *t, int32_t number) {
+    if (!t->dynamic) return ML_NOT_PINNED;
+    if (!x->capacities) return ML_PINNED;
+    return x->looks && t->root == number ? ML_PINNED_AS_OUTPUT : ML_NOT_PINNED;
+}
+
+/* A node that is settled is not prepared again because it was placed anew: what differs in size now is not to be computed in
+ * place, whatever was needed before. True if that is as it was. */
+static bool pin_unequal(const ml_placing *x, const ml_subgraph *sub, const ml_tensor *tensors,
+                        uint8_t *pinned) {
+    bool stand = true;
+    for (int32_t n = 0; n < sub->io.n_nodes; n++) {
+        const ml_node_io *io = sub->nodes[n].io;
+        int32_t out = io->n_outputs > 0 ? io->outputs[0] : -1;
+        if (out < 0 || io->flags & ML_NODE_VIEW || !tensors[sub->slots[out]].dynamic) continue;
+        for (int32_t i = 0; i < io->n_inputs && i < 8; i++) {
+            int32_t slot = io->inputs[i] < 0 ? -1 : sub->slots[io->inputs[i]];
+            if (!(io->flags & (ML_NODE_IN_PLACE << i)) || slot < 0 ||
+                tensors[slot].bytes == tensors[sub->slots[out]].bytes)
+                continue;
+            stand &= pinned[out] == ML_PINNED_AS_OUTPUT;
+            pinned[out] = ML_PINNED_AS_OUTPUT;
+        }
+    }
+    return stand;
+}
+
+/* Bytes by tensor: what is known, what earlier runs needed where that is more, nothing for what a plan leaves open. */
 static bool describe_tensors(const ml_placing *x, int32_t frame, ml_planner *planner) {
     const ml_frame *f = &x->graph->frames[frame];
     const ml_subgraph *sub = &x->graph->subgraphs[f->subgraph];
@@ -80,14 +120,17 @@ static bool describe_tensors(const ml_placing *x, int32_t frame, ml_planner *pla
         ml_place place = t->storage == ML_STORAGE_ARENA        ? ML_PLACE_ARENA
                          : t->storage == ML_STORAGE_PERSISTENT ? ML_PLACE_PERSISTENT
                                                                : ML_PLACE_NONE;
-        stand &= note(&bytes[number], &places[number], now, place) && pinned[number] == t->dynamic;
-        pinned[number] = t->dynamic;
+        uint8_t pin = pin_of(x, t, number);
+        stand &= note(&bytes[number], &places[number], now, place) && pinned[number] == pin;
+        pinned[number] = pin;
         levels |= t->dynamic;
         if (offline && !t->dynamic && t->storage == ML_STORAGE_ARENA &&
             sub->tensors[number].offline_offset >= 0)
             ml_planner_fix(planner, number, sub->tensors[number].offline_offset);
     }
     if (levels) level_views(sub, tensors, bytes);
+    if (levels && x->looks) level_shared(sub, tensors, bytes);
+    else if (levels && x->capacities) stand &= pin_unequal(x, sub, tensors, pinned);
     return stand;
 }
 

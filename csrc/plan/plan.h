@@ -226,6 +226,7 @@ typedef struct ml_placing {
     ml_frame_planner *planners; /* by frame, or NULL */
     bool longer; /* the sizes have come back: what is left of the budget goes into a search */
     bool offline; /* the file's own memory plan is in force */
+    bool looks; /* rows are placed: what shares a place is theirs to say */
 } ml_placing;
 
 /* Called with each frame's planner, callees first, before it is freed. */

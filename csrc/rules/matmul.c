@@ -165,6 +165,7 @@ static ml_status float_body(const ml_call *c, int64_t first, int64_t end, int32_
                 .y_stride = stride,
                 .low = a->low,
                 .high = a->high,
+                .far = ml_is_far(c),
             };
             simd->matmul_f32(&product);
         }

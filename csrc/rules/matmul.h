@@ -29,6 +29,9 @@ typedef struct ml_block {
     float *rows; /* of k each */
 } ml_block;
 
+/* Whether output 0 is so large that what is written of it is not near. */
+static inline bool ml_is_far(const ml_call *c) { return ml_out_tensor(c, 0)->bytes > 512 << 10; }
+
 typedef void ml_block_fn(const ml_call *c, const ml_block *b);
 
 /* Prepare: the block's size and scratch. ML_SHAPE_ERROR when a row is too long. */

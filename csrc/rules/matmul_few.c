@@ -53,14 +53,13 @@ ml_status ml_multiply_few(const ml_call *c, const ml_integers *p, const ml_integ
                               .columns = weights.sums,
                               .y = sums,
                               .y_stride = p->n};
-    const ml_row_range all = {0, p->rows, 0};
     if (ml_is_fused(c, rule)) {
         const int32_t limit = w->limit ? w->limit : ml_limit_of(bias, p->n, p->k);
-        ml_requantize_args bytes = ml_requantize_args_of(c, &r, limit);
-        ml_multiply_rows(c, &rows, &weights, all, &args, &bytes);
+        const ml_requantize_args bytes = ml_requantize_args_of(c, &r, limit);
+        ml_multiply_to_bytes(c, &rows, &weights, p->rows, &args, &bytes);
         return ML_OK;
     }
-    ml_multiply_rows(c, &rows, &weights, all, &args, NULL);
+    ml_multiply_rows(c, &rows, &weights, (ml_row_range){0, p->rows, 0}, &args);
     rule->finish(c, &r, &own);
     return ML_OK;
 }

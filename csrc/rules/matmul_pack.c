@@ -4,7 +4,7 @@
 /* Whether weights have a zero point, or are packed as if they had: sums of rows are wanted. */
 static bool is_centered(const ml_call *c) {
     const ml_quantization *q = ml_input_quantization(c, 1);
-    if (ml_input(c, 1)->type == ML_U8) return false;
+    if (ml_weights_type(c) == ML_U8) return false;
     for (int32_t i = 0; q && i < q->n_zero_points; i++)
         if (q->zero_points[i] != 0) return false;
     return true;
@@ -33,7 +33,7 @@ int64_t ml_pack_weights_s8(const ml_call *c, void *to, const ml_integers *p) {
         return -1;
     }
     ml_pack_s8_args args = {.w = ml_value(c, 1),
-                            .type = ml_input(c, 1)->type,
+                            .type = ml_weights_type(c),
                             .output_step = p->k,
                             .period = p->n + 1,
                             .input_step = 1,

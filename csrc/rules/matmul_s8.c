@@ -151,28 +151,37 @@ static const uint8_t *row_at(const ml_byte_rows *r, int64_t row) {
     return r->a + row / r->width * r->line_stride + row % r->width * r->a_stride;
 }
 
+static void take_rows(const ml_byte_rows *rows, const ml_weights_s8 *weights,
+                      ml_matmul_s8_args *args) {
+    args->a_stride = rows->a_stride;
+    args->piece_stride = rows->piece_stride;
+    args->pieces = weights->pieces;
+    args->k = weights->k;
+    /* A piece of less than a group stands in front of zeros. */
+    if (args->k < GROUP && rows->is_copy) args->k = GROUP;
+}
+
 void ml_multiply_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
-                      ml_row_range range, ml_matmul_s8_args *sums, ml_requantize_args *bytes) {
+                      ml_row_range range, ml_matmul_s8_args *args) {
     const int64_t width = rows->width, count = range.count;
     int64_t before = range.first < width ? range.first : range.first % width;
-    sums->a_stride = rows->a_stride;
-    sums->piece_stride = rows->piece_stride;
-    sums->pieces = weights->pieces;
-    sums->k = weights->k;
-    /* A piece of less than a group stands in front of zeros. */
-    if (sums->k < GROUP && rows->is_copy) sums->k = GROUP;
-    for (int64_t r = 0; r < count; r += sums->rows, before = 0) {
-        sums->a = row_at(rows, range.first + r) + range.plane * rows->plane;
-        sums->rows = ml_min_s64(count - r, width - before);
-        if (bytes) {
-            c->env->simd->product_s8(sums, bytes);
-            bytes->y += sums->rows * bytes->y_stride;
-        } else {
-            c->env->simd->matmul_s8(sums);
-            sums->y += sums->rows * sums->y_stride;
-        }
-        if (sums->factors) sums->factors += sums->rows;
+    take_rows(rows, weights, args);
+    for (int64_t r = 0; r < count; r += args->rows, before = 0) {
+        args->a = row_at(rows, range.first + r) + range.plane * rows->plane;
+        args->rows = ml_min_s64(count - r, width - before);
+        c->env->simd->matmul_s8(args);
+        args->y += args->rows * args->y_stride;
+        if (args->factors) args->factors += args->rows;
     }
+}
+
+void ml_multiply_to_bytes(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
+                          int64_t count, ml_matmul_s8_args *sums, const ml_requantize_args *bytes) {
+    const int64_t lines = count <= rows->width ? 1 : count / rows->width;
+    take_rows(rows, weights, sums);
+    sums->a = rows->a;
+    sums->rows = lines > 1 ? rows->width : count;
+    c->env->simd->product_s8(sums, bytes, lines, rows->line_stride);
 }
 
 static int32_t *factors_of(const job *j) { return (int32_t *)(j->scratch + j->args->at.factors); }
@@ -188,7 +197,7 @@ static void find_factors(const ml_call *c, const job *j) {
         const char *behind = (const char *)c->packed + a->weights_bytes * a->product->groups;
         ml_matmul_s8_args ones = {
             .n = 1, .packed = (const int8_t *)behind, .y = factors, .y_stride = 1};
-        ml_multiply_rows(c, &j->rows, &j->weights, (ml_row_range){0, j->count, 0}, &ones, NULL);
+        ml_multiply_rows(c, &j->rows, &j->weights, (ml_row_range){0, j->count, 0}, &ones);
     } else if (a->kind == FACTOR_OF_SLICE) {
         const bool by_row = a->rule->by_row;
         const int64_t slice = by_row ? j->first : j->first / a->batch;
@@ -234,9 +243,9 @@ static const void *sums_of_part(const ml_call *c, const job *j, int64_t row, int
     ml_matmul_s8_args args = part_args(j, row, column, columns), again = args;
     args.y = high;
     again.y = low;
-    ml_multiply_rows(c, &j->rows, &j->weights, (ml_row_range){row, rows, 0}, &args, NULL);
+    ml_multiply_rows(c, &j->rows, &j->weights, (ml_row_range){row, rows, 0}, &args);
     if (a->planes == 1) return high;
-    ml_multiply_rows(c, &j->rows, &j->weights, (ml_row_range){row, rows, 1}, &again, NULL);
+    ml_multiply_rows(c, &j->rows, &j->weights, (ml_row_range){row, rows, 1}, &again);
     for (int64_t r = 0, at = 0; r < rows; r++, at += columns) {
         if (!a->rule->wide) join_narrow(high + at, low + at, j->weights.sums + column, columns);
         else if (a->product->k <= ML_MOST_NARROW)
@@ -265,9 +274,8 @@ static void run(const ml_call *c, const job *j, int64_t column, int64_t end) {
             r.y = (char *)ml_out(c, 0) + ((j->first + row) * r.y_stride + r.first) * element;
             if (a->part.fused) {
                 ml_matmul_s8_args args = part_args(j, row, column, r.n);
-                ml_requantize_args to = ml_requantize_args_of(c, &r, a->limit);
-                ml_multiply_rows(c, &j->rows, &j->weights, (ml_row_range){row, r.rows, 0}, &args,
-                                 &to);
+                const ml_requantize_args to = ml_requantize_args_of(c, &r, a->limit);
+                ml_multiply_to_bytes(c, &j->rows, &j->weights, r.rows, &args, &to);
                 continue;
             }
             const ml_own own = {scales_of(j) + row};

@@ -55,14 +55,17 @@ static inline int64_t ml_piece_of(const ml_integers *p) {
     return p->pieces > 1 ? p->k / p->pieces : p->k;
 }
 
-/* Sums of some of the rows, which may lie on several lines, as `sums` has them but for the rows; or, where `bytes` is not NULL, their bytes. */
+/* Sums of some of the rows, which may lie on several lines, as args has them but for the rows. */
 typedef struct ml_row_range {
     int64_t first;
     int64_t count;
     int64_t plane;
 } ml_row_range;
 void ml_multiply_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
-                      ml_row_range range, ml_matmul_s8_args *sums, ml_requantize_args *bytes);
+                      ml_row_range range, ml_matmul_s8_args *args);
+/* What requantize makes of those of the first `count` rows, one line or whole ones. */
+void ml_multiply_to_bytes(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
+                          int64_t count, ml_matmul_s8_args *sums, const ml_requantize_args *bytes);
 
 /* Whether bytes are made of sums at once. */
 static inline bool ml_is_fused(const ml_call *c, const ml_integer_rule *rule) {

@@ -6,7 +6,7 @@
 #include "rules/work.h"
 
 ml_status ml_pick_elements(const ml_call *c, ml_pick *pick) {
-    int64_t count = ml_elements(&ml_out_tensor(c, 0)->shape), i, work = 0;
+    int64_t count = ml_elements(&ml_out_tensor(c, 0)->shape), i = 0, work = 0;
     if (ml_out_tensor(c, 0)->type == ML_STRING) return ml_pick_strings(c, 0, 0, count, pick);
     for (int64_t k = 0; k < count; k++) {
         ml_status status = pick(c, k, &i);

@@ -4,7 +4,7 @@
 
 #include "kernel.h"
 
-/* Which element of the input comes `k`-th in the output. */
+/* Which element of the input comes `k`-th in the output; `index` is the one before, when k is not 0. */
 typedef ml_status ml_pick(const ml_call *c, int64_t k, int64_t *index);
 
 /* Eval. Makes output 0, of strings or 4-bit elements, from input 0. */

@@ -66,6 +66,13 @@ static inline int32_t ml_rescale_one(int32_t x, const ml_rescale *r) {
     int32_t scaled = ml_multiply_quantized(centered, r->mantissa, r->shift);
     return ml_clamp_s32(scaled, r->least, r->most) + r->zero_point;
 }
+/* With the sign of what was rounded turned over. */
+static inline int32_t ml_rescale_negated(int32_t x, const ml_rescale *r) {
+    int32_t centered = (int32_t)((uint32_t)x - (uint32_t)r->input_zero_point);
+    int64_t scaled = -(int64_t)ml_multiply_quantized(centered, r->mantissa, r->shift);
+    scaled = scaled < r->least ? r->least : scaled > r->most ? r->most : scaled;
+    return (int32_t)scaled + r->zero_point;
+}
 
 /* round(x), ties away from zero: TfLiteRound. */
 static inline float ml_round_half_away(float x) {

@@ -154,6 +154,29 @@ static ml_status fold_row(const ml_call *c, const folding *f, fold_rows row, int
     return status;
 }
 
+enum { SHORT_ROW = 64, SIDE_BYTES = 512, MANY_ROWS = 4 };
+
+/* Short rows one upon the other: as many side by side as fill vectors are one row, and their results come together at the end. */
+static void fold_short_rows(const ml_call *c, const folding *f, const fold_rows *p) {
+    _Alignas(64) char results[SIDE_BYTES];
+    const int64_t side = SIDE_BYTES / f->element / p->n, whole = p->rows / side;
+    fold_rows part = *p;
+    f->begin(f, results, side * p->n);
+    part.n = part.stride = side * p->n;
+    part.rows = whole;
+    part.y = results;
+    f->fold(c, f, &part);
+    folding join = *f; /* what is squared is squared once */
+    if (f->function == ML_FOLD_SQUARES) join.function = ML_FOLD_SUM;
+    part = *p;
+    part.x = results;
+    part.rows = side;
+    f->fold(c, &join, &part);
+    part.x = p->x + whole * side * p->n * f->element;
+    part.rows = p->rows - whole * side;
+    f->fold(c, f, &part);
+}
+
 /* As ML_REDUCE's; rows that are taken into the same results go together. */
 static ml_status fold_part(const ml_call *c, const folding *f, const char *x, char *results,
                            const ml_reduce *r, int64_t first, int64_t columns) {
@@ -179,7 +202,10 @@ static ml_status fold_part(const ml_call *c, const folding *f, const char *x, ch
         if (reduced && columns > ML_BLOCK_ELEMENTS) {
             status = fold_row(c, f, rows, &work);
         } else {
-            f->fold(c, f, &rows);
+            if (together && !reduced && columns == r->row && columns <= SHORT_ROW &&
+                rows.rows * columns * f->element >= MANY_ROWS * SIDE_BYTES)
+                fold_short_rows(c, f, &rows);
+            else f->fold(c, f, &rows);
             status = ml_count_work(c, columns * rows.rows, &work);
         }
         row += rows.rows;

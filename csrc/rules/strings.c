@@ -26,19 +26,19 @@ ml_status ml_string_at(const ml_call *c, const ml_strings *strings, int64_t inde
 }
 
 static ml_status find(const ml_call *c, const ml_strings *strings, ml_pick *pick, int64_t k,
-                      ml_string *out) {
-    int64_t index = k;
-    ml_status status = pick ? pick(c, k, &index) : ML_OK;
-    return status == ML_OK ? ml_string_at(c, strings, index, out) : status;
+                      int64_t *index, ml_string *out) {
+    if (!pick) *index = k;
+    ml_status status = pick ? pick(c, k, index) : ML_OK;
+    return status == ML_OK ? ml_string_at(c, strings, *index, out) : status;
 }
 
 ml_status ml_pick_strings(const ml_call *c, int input, int output, int64_t count, ml_pick *pick) {
     ml_strings strings;
     ml_string string = {NULL, 0};
-    int64_t at = ml_strings_head(count), bytes = at, work = 0;
+    int64_t at = ml_strings_head(count), bytes = at, work = 0, index = 0;
     ml_status status = ml_open_strings(c, input, &strings);
     for (int64_t k = 0; k < count && status == ML_OK; k++) {
-        status = find(c, &strings, pick, k, &string);
+        status = find(c, &strings, pick, k, &index, &string);
         bytes += string.bytes;
         if (status == ML_OK) status = ml_count_work(c, 1, &work);
     }
@@ -51,7 +51,7 @@ ml_status ml_pick_strings(const ml_call *c, int input, int output, int64_t count
     ml_set_string_word(to, 0, count);
     ml_set_string_word(to, 1, at);
     for (int64_t k = 0; k < count; k++) {
-        status = find(c, &strings, pick, k, &string);
+        status = find(c, &strings, pick, k, &index, &string);
         if (status == ML_OK && string.bytes > bytes - at)
             status = ml_fail(c, ML_KERNEL_ERROR, "input %d changed while it was read", input);
         if (status == ML_OK) status = ml_count_work(c, 1 + string.bytes / 4, &work);

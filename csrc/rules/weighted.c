@@ -19,6 +19,11 @@ static bool zero_point(const ml_call *c, int i, bool symmetric, int32_t *zero) {
     return false;
 }
 
+int32_t ml_weights_type(const ml_call *c) {
+    const int32_t type = ml_input(c, 1)->type;
+    return type == ML_U8 && ml_input(c, 0)->type == ML_F32 ? ML_S8 : type;
+}
+
 static bool check_weights(const ml_call *c, const ml_weighted_rule *rule, int32_t outputs) {
     const ml_quantization *q = ml_input_quantization(c, 1);
     int32_t count = q ? q->n_scales : 0;
@@ -75,19 +80,14 @@ static void make_multipliers(const ml_call *c, room *r, ml_weighted *w,
     }
 }
 
-static bool is_below(const int32_t *start, int64_t n, int64_t most) {
-    int32_t beyond = 0;
-    if (most < 0) return false;
-    for (int64_t i = 0; start && i < n; i++)
-        beyond |= (start[i] > (int32_t)most) | (start[i] < -(int32_t)most);
-    return !beyond;
-}
-
 int32_t ml_limit_of(const int32_t *start, int64_t n, int64_t k) {
-    const int64_t products = k * 255 * 255;
-    return is_below(start, n, ML_LIMIT - products)        ? ML_LIMIT
-           : is_below(start, n, ML_LIMIT_WIDE - products) ? ML_LIMIT_WIDE
-                                                          : 0;
+    int32_t least = 0, most = 0;
+    for (int64_t i = 0; start && i < n; i++) {
+        least = start[i] < least ? start[i] : least;
+        most = start[i] > most ? start[i] : most;
+    }
+    const int64_t limit = 1 + k * 255 * 255 + (most > -(int64_t)least ? most : -(int64_t)least);
+    return limit <= ML_LIMIT_WIDE ? (int32_t)limit : 0;
 }
 
 /* Of constant weights and a constant bias, or none. */
@@ -117,7 +117,7 @@ int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *r
                         ml_input_quantization(c, 1)->n_scales > 1,
                     &w->w_zero))
         return -1;
-    if (weights->type == ML_U8) w->w_zero -= 128;
+    if (ml_weights_type(c) == ML_U8) w->w_zero -= 128;
     if (rule->multiplier != ML_MULTIPLIER_SCALE) {
         const int y = c->n_inputs;
         scale_x = ml_one_scale(c, 0);

@@ -39,6 +39,8 @@ typedef struct ml_weighted {
     const float *scales; /* SCALE */
 } ml_weighted;
 
+/* What weights (input 1) are: u8 is another name for s8 where the input is of floats. */
+int32_t ml_weights_type(const ml_call *c);
 /* A derive: bytes, or negative with a refusal of the quantization. What outputs are clamped to is given as reals. */
 int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *rule, float minimum,
                            float maximum);

@@ -57,9 +57,46 @@ void ml_mark_readers(ml_residence *r, const ml_subgraph *sub, const ml_frame *pl
 
 /* Places ---------------------------------------------------------------------------------------------------------------- */
 
+/* The input in whose place placement has put output `i`, -1 if in none. */
+static int32_t shares_with(const reached *at, const ml_call *c, int32_t i) {
+    const ml_tensor *t = output_row(c, i);
+    if (i > 0 || t->root == c->inputs[c->n_inputs]) return -1;
+    if (at->node->io->flags & ML_NODE_VIEW) return c->inputs[0] >= 0 ? 0 : -1;
+    for (int32_t k = 0; k < c->n_inputs && k < 8; k++) {
+        const ml_tensor *input = ml_input(c, k);
+        if (at->node->io->flags & (ML_NODE_IN_PLACE << k) && input &&
+            input->storage == ML_STORAGE_ARENA && input->root == t->root)
+            return k;
+    }
+    return -1;
+}
+
+/* An output that lies elsewhere than before. Those that share its place have to follow, so its readers are prepared again. */
+static void moved(const reached *at, const ml_call *c, int32_t i) {
+    ml_mark_readers(at->residence, c->env->engine->sub, at->place,
+                    c->env->slots[c->inputs[c->n_inputs + i]]);
+    at->state->run_changed = true;
+}
+
+/* Puts an output where input `k` lies: a view always, what is computed in place if it has as many bytes, for then it has room. */
+static bool follow(const reached *at, const ml_call *c, int32_t i, int32_t k) {
+    const ml_tensor *input = ml_input(c, k);
+    ml_tensor *t = output_row(c, i);
+    int32_t number = c->inputs[c->n_inputs + i], from = c->inputs[k];
+    if (!(at->node->io->flags & ML_NODE_VIEW) && t->bytes != input->bytes) return false;
+    int64_t *capacities = at->residence->learnt->capacities + at->place->slot_base;
+    if (c->env->slots[from] >= 0)
+        capacities[c->env->slots[number]] = capacities[c->env->slots[from]];
+    bool moves = t->offset != input->offset;
+    t->offset = input->offset;
+    ((void **)(uintptr_t)c->env->data)[number] = c->env->data[from];
+    if (moves) moved(at, c, i);
+    return true;
+}
+
 /* Points an output at memory that holds its bytes. Needs are noted whatever becomes of it: also a shape that fitted says
- * what is still needed. A view goes where its input lies, grown or not, and so never grows itself; the capacity
- * under it is the root's. */
+ * what is still needed. What placement has put where an input lies follows it, grown or not. If it cannot be computed in
+ * place any more, for it has other bytes than the input now, it must not stay there. */
 static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
     ml_residence *r = at->residence;
     int32_t number = c->inputs[c->n_inputs + i];
@@ -71,17 +108,18 @@ static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
                    ? ml_bound_check_bytes(at->state, r, number, &at->state->error)
                    : ML_OK;
     ml_need_note(&at->state->needs[slot], t->bytes, at->state->counters.invokes);
-    if (t->root != number && i == 0 && (at->node->io->flags & ML_NODE_VIEW) && c->inputs[0] >= 0) {
-        t->offset = ml_input(c, 0)->offset;
-        *data = c->env->data[c->inputs[0]];
-        return ML_OK;
-    }
-    if (t->bytes > r->learnt->capacities[slot]) {
+    int32_t with = shares_with(at, c, i);
+    if (with >= 0 && follow(at, c, i, with)) return ML_OK;
+    bool taken = with >= 0 && t->bytes > 0 &&
+                 (t->offset == ml_input(c, with)->offset ||
+                  !ml_has_place(&r->learnt->alone[at->frame], number, t->offset));
+    if (taken || t->bytes > r->learnt->capacities[slot]) {
         int64_t room =
             t->bytes > INT64_MAX / 4 ? t->bytes : ml_need_room(&at->state->needs[slot], t->bytes);
         ml_status status = ml_grow(at->state, r, at->frame, number, room, &t->offset);
         if (status != ML_OK) return status;
         r->learnt->capacities[slot] = ml_round_up(room, ML_ALIGNMENT); /* as its record has it */
+        moved(at, c, i);
     }
     uint8_t *region = r->frames[at->frame].region;
     *data = t->offset >= 0 && region ? region + t->offset

@@ -29,5 +29,7 @@ void ml_mark_readers(ml_residence *residence, const ml_subgraph *sub, const ml_f
  * the position of a node for its scratch; *offset is where it lies, before and after. */
 ml_status ml_grow(ml_state *state, ml_residence *residence, int32_t frame, int32_t id,
                   int64_t bytes, int64_t *offset);
+/* Whether the place at `offset` is the record's, by placement or by ml_grow: it may lie where another one grew. */
+bool ml_has_place(const ml_alone_list *list, int32_t id, int64_t offset);
 
 #endif

@@ -160,17 +160,18 @@ typedef void tiles_fn(const ml_depthwise_args *p, const tile_rows *rows);
     DEFINE(width, stride, 4) DEFINE(width, stride, 5) DEFINE(width, stride, 6)               \
     DEFINE(width, stride, 7) DEFINE(width, stride, 8)
 DEFINE_EACH(0, 0)
+DEFINE_EACH(1, 1)
 DEFINE_EACH(3, 1)
 DEFINE_EACH(3, 2)
 DEFINE_EACH(5, 1)
 DEFINE_EACH(5, 2)
-DEFINE(1, 1, 1)
 DEFINE(2, 1, 1)
 DEFINE(4, 1, 1)
 
 #define EACH(name) \
     {NULL, name##_1, name##_2, name##_3, name##_4, name##_5, name##_6, name##_7, name##_8}
 static tiles_fn *const apart[PIXELS + 1] = EACH(tiles_0_0);
+static tiles_fn *const side_by_side[PIXELS + 1] = EACH(tiles_1_1);
 static tiles_fn *const overlapping[2][2][PIXELS + 1] = {{EACH(tiles_3_1), EACH(tiles_3_2)},
                                                         {EACH(tiles_5_1), EACH(tiles_5_2)}};
 /* By taps, of one pixel. */
@@ -182,6 +183,7 @@ static tiles_fn *const *choose(const ml_depthwise_args *p) {
     const bool once = p->pixel_step == p->tap_step, twice = p->pixel_step == 2 * p->tap_step;
     if (p->height * p->width > ML_CHUNK_F32) return apart;
     if (p->pixels == 1 && p->width <= MOST_TAPS) return alone[p->width];
+    if (p->width == 1 && once) return side_by_side;
     if (!(once || twice) || !(p->width == 3 || p->width == 5)) return apart;
     return overlapping[p->width == 5][twice];
 }
@@ -203,8 +205,12 @@ static int64_t most_pixels(const ml_depthwise_args *p) {
 void FUNCTION(const ml_depthwise_args *p) {
     if (p->pixels <= 0) return;
     tiles_fn *const *by_pixels = choose(p);
-    const int64_t most = p->pixels == 1 ? 1 : most_pixels(p), count = (p->pixels + most - 1) / most;
-    const int64_t few = p->pixels / count, larger = p->pixels % count;
+    const int64_t most = p->pixels == 1 ? 1 : most_pixels(p);
+    int64_t few = p->pixels, larger = 0;
+    if (few > most) {
+        const int64_t count = (p->pixels + most - 1) / most;
+        few = p->pixels / count, larger = p->pixels % count;
+    }
     for (int64_t channel = 0; channel < p->n; channel += BLOCK) {
         const int64_t channels = p->n - channel < BLOCK ? p->n - channel : BLOCK;
         tile_rows rows = {0, larger * (few + 1), channel, channels};

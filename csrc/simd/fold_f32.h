@@ -27,9 +27,20 @@ enum { SIDE = 8 }; /* vectors, or rows, that are gone through together */
     }                                                                                      \
     return;
 
-/* Rows one upon the other: a few at a time, from their beginning to their end, one after the other in each column. */
+/* Rows one upon the other: eight vectors of columns stay in registers while all rows go by; of the columns that are left a few rows
+ * at a time, one after the other in each. */
+#define WIDE(STEP)                                                                         \
+    for (; left + SIDE * LANES <= n; left += SIDE * LANES) {                               \
+        VECTOR sums[SIDE];                                                                 \
+        const float *at = x + left;                                                        \
+        for (int k = 0; k < SIDE; k++) sums[k] = LOAD(p->y + left + k * LANES);            \
+        for (int64_t row = 0; row < p->rows; row++, at += p->stride)                       \
+            _Pragma("GCC unroll 8") for (int k = 0; k < SIDE; k++) sums[k] =               \
+                STEP(sums[k], LOAD(at + k * LANES));                                       \
+        for (int k = 0; k < SIDE; k++) STORE(p->y + left + k * LANES, sums[k]);            \
+    }
 #define SOME_ROWS(STEP, COUNT)                                                             \
-    for (int64_t i = 0; i < n; i += LANES) {                                               \
+    for (int64_t i = left; i < n; i += LANES) {                                            \
         const int whole = n - i >= LANES;                                                  \
         VECTOR sum = whole ? LOAD(p->y + i) : LOAD_PART(p->y + i, n - i);                  \
         _Pragma("GCC unroll 8") for (int k = 0; k < (COUNT); k++) {                        \
@@ -41,7 +52,9 @@ enum { SIDE = 8 }; /* vectors, or rows, that are gone through together */
     }
 #define COLUMNS(STEP)                                                                      \
     {                                                                                      \
-        int64_t r = 0;                                                                     \
+        int64_t r = 0, left = 0;                                                           \
+        WIDE(STEP)                                                                         \
+        if (left == n) return;                                                             \
         for (; r + SIDE <= p->rows; r += SIDE, x += SIDE * p->stride) SOME_ROWS(STEP, SIDE) \
         for (; r < p->rows; r++, x += p->stride) SOME_ROWS(STEP, 1)                        \
         return;                                                                            \

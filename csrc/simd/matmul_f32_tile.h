@@ -13,7 +13,6 @@ enum {
     VECTORS = PANEL / LANES, /* in a panel */
     MOST_PANELS = 8,
     MOST_SUMS = 32,
-    REGISTERS = LANES == 8 ? 14 : 30, /* of vectors, less a few */
     /* Of weights that all rows meet before the next ones are read, so that they stay in the cache. */
     NEAR_FLOATS = 64 * 1024
 };
@@ -103,21 +102,23 @@ INLINE void fetch_outputs(const ml_matmul_f32_args *p, const tile_place *at, con
         for (int v = 0; v < vectors; v++) __builtin_prefetch(y + v * LANES, 1, 3);
 }
 
+/* Sums of ML_CHUNK_F32 products are added up in turn: totals lie in memory, so that registers are left for the sums, and most
+ * tiles have too few products to need any. */
 INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int rows,
                  const int panels) {
     const int count = rows * panels * VECTORS;
     VECTOR total[MOST_SUMS], sums[MOST_SUMS];
     const float *w = p->packed + at->panel * at->panel_floats;
     int64_t room = ML_CHUNK_F32;
+    int chunks = 0;
+    __asm__("" : "=m"(total));
+    if (p->far) fetch_outputs(p, at, rows, panels * VECTORS);
 #pragma GCC unroll 32
-    for (int i = 0; i < count; i++) total[i] = sums[i] = ZERO();
-    fetch_outputs(p, at, rows, panels * VECTORS);
+    for (int i = 0; i < count; i++) sums[i] = ZERO();
     for (int64_t piece = 0; piece < p->pieces; piece++) {
         const float *a = p->a + at->row * p->a_stride + piece * p->piece_stride;
         for (int64_t left = p->k; left > 0;) {
             int64_t steps = left < room ? left : room;
-            /* Totals go to memory where they would take registers from what each step needs. */
-            if (2 * count + panels * VECTORS + 1 > REGISTERS) __asm__("" : "+m"(total));
             add_products(a, p->a_stride, w, at->panel_floats, steps, rows, panels, sums);
             a += steps;
             w += steps * PANEL;
@@ -127,14 +128,16 @@ INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int ro
             room = ML_CHUNK_F32;
 #pragma GCC unroll 32
             for (int i = 0; i < count; i++) {
-                total[i] = ADD(total[i], sums[i]);
+                total[i] = chunks ? ADD(total[i], sums[i]) : sums[i];
                 sums[i] = ZERO();
             }
+            __asm__("" : "+m"(total));
+            chunks++;
         }
     }
 #pragma GCC unroll 32
-    for (int i = 0; i < count; i++) total[i] = ADD(total[i], sums[i]);
-    store_tile(p, at, total, rows, panels * VECTORS);
+    for (int i = 0; chunks && i < count; i++) sums[i] = ADD(total[i], sums[i]);
+    store_tile(p, at, sums, rows, panels * VECTORS);
 }
 
 #define DEFINE(rows, panels)                                                                        \

@@ -35,39 +35,5 @@ INLINE void tile(const ml_matmul_s8_args *p, const tile_place *at, const int row
     store_tile(p, at, sums, rows, vectors);
 }
 
-#define DEFINE(rows, vectors)                                                                 \
-    static void tile_##rows##x##vectors(const ml_matmul_s8_args *p, const tile_place *at) {   \
-        tile(p, at, rows, vectors);                                                           \
-    }
-TILES(DEFINE)
-
-typedef void tile_fn(const ml_matmul_s8_args *p, const tile_place *at);
-
-#define ENTRY(rows, vectors) [rows][vectors] = tile_##rows##x##vectors,
-static tile_fn *const tiles[MOST_ROWS + 1][MOST_VECTORS + 1] = {TILES(ENTRY)};
-
-/* `rows` rows from `row` on meet all panels. */
-static void meet(const ml_matmul_s8_args *p, int64_t row, int64_t rows, int64_t bytes) {
-    for (int64_t panel = 0; panel < p->n; panel += ML_PANEL_S8) {
-        const int64_t width = ml_width_s8(p->n, panel);
-        tile_place at = {row, panel, p->packed + panel * bytes, GROUP * width};
-        for (int64_t left = width / LANES, vectors; left > 0; left -= vectors) {
-            vectors = left < MOST_VECTORS ? left : MOST_VECTORS;
-            while (!tiles[rows][vectors]) vectors--;
-            tiles[rows][vectors](p, &at);
-            at.output += vectors * LANES;
-            at.w += vectors * LANES * GROUP;
-        }
-    }
-}
-
-/* The rows are shared evenly among as few tiles as hold them. */
-void FUNCTION(const ml_matmul_s8_args *p) {
-    const int64_t bytes = p->pieces * ((p->k + GROUP - 1) / GROUP * GROUP); /* of an output */
-    int64_t row = 0;
-    for (int64_t parts = (p->rows + MOST_ROWS - 1) / MOST_ROWS; parts > 0; parts--) {
-        const int64_t rows = (p->rows - row + parts - 1) / parts;
-        meet(p, row, rows, bytes);
-        row += rows;
-    }
-}
+#define BEGIN_ROWS(p, at, rows)
+#include "matmul_s8_meet.h"

@@ -2,7 +2,7 @@
 #include <arm_neon.h>
 
 #define FUNCTION ml_matmul_s8_neon
-#define ROWS 3
+#define MOST_ROWS 3
 #define TILES(X) X(1, 8) X(1, 4) X(2, 4) X(3, 4)
 
 #define SUMS pairs

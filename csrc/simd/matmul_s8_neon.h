@@ -3,7 +3,7 @@
  * Weights plus 128 are bytes like those of rows, so that neither needs more bits. The file that includes it names its FUNCTION and says
  * what a tile is: SUMS, of LANES outputs; ZERO(); ADD_DOT(sums, w, x) and ADD_DOT_LANE(sums, w, x, lane), which add the products of four
  * weights of each output with the four bytes of a row that each lane of x has, or one of them; KEEP(sums), after which the next product may begin: what waits in registers leaves none for sums;
- * TOTAL(sums), LANES uint32; the most ROWS,
+ * TOTAL(sums), LANES uint32; MOST_ROWS,
  * and which TILES there are. */
 #include <arm_neon.h>
 #include <stdbool.h>
@@ -27,7 +27,7 @@ typedef struct tile_place {
     int64_t output;
     const int8_t *w;
     int64_t step; /* bytes from group to group of a panel */
-    const uint32_t *over; /* of each row of the tile: 128 times the sum of its bytes */
+    uint32_t over[MOST_ROWS]; /* of each row of the tile: 128 times the sum of its bytes */
 } tile_place;
 
 INLINE uint8x16_t weights_at(const int8_t *w) {
@@ -44,7 +44,7 @@ INLINE uint8x16_t group_at(const uint8_t *a, int64_t count) {
 
 INLINE void add_group(const uint8_t *a, int64_t a_stride, const int8_t *w, int64_t count,
                       const int rows, const int vectors, SUMS *sums) {
-    uint8x16_t x[ROWS];
+    uint8x16_t x[MOST_ROWS];
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++) x[r] = group_at(a + r * a_stride, count);
 #pragma GCC unroll 16
@@ -74,7 +74,7 @@ INLINE int64_t add_wide(const uint8_t *a, int64_t a_stride, const int8_t *w, int
                         int64_t groups, const int rows, const int vectors, SUMS *sums) {
     int64_t j = 0;
     for (; j + WIDE <= groups; j += WIDE, w += WIDE * step) {
-        uint8x16_t x[ROWS];
+        uint8x16_t x[MOST_ROWS];
 #pragma GCC unroll 8
         for (int r = 0; r < rows; r++) x[r] = vld1q_u8(a + r * a_stride + j * GROUP);
         ADD_LANE(0)
@@ -133,17 +133,6 @@ INLINE void tile(const ml_matmul_s8_args *p, const tile_place *at, const int row
     store_tile(p, at, sums, rows, vectors);
 }
 
-#define DEFINE(rows, vectors)                                                                 \
-    static void tile_##rows##x##vectors(const ml_matmul_s8_args *p, const tile_place *at) {   \
-        tile(p, at, rows, vectors);                                                           \
-    }
-TILES(DEFINE)
-
-typedef void tile_fn(const ml_matmul_s8_args *p, const tile_place *at);
-
-#define ENTRY(rows, vectors) [rows][vectors] = tile_##rows##x##vectors,
-static tile_fn *const tiles[ROWS + 1][MOST_VECTORS + 1] = {TILES(ENTRY)};
-
 static uint32_t sum_of(const uint8_t *x, int64_t n) {
     uint32x4_t sums = vdupq_n_u32(0);
     int64_t i = 0;
@@ -165,30 +154,9 @@ static uint32_t over(const ml_matmul_s8_args *p, int64_t row) {
     return 128 * sum;
 }
 
-/* `rows` rows from `row` on meet all panels, each by the largest tiles that it holds. */
-static void meet(const ml_matmul_s8_args *p, int64_t row, int64_t rows, int64_t bytes) {
-    uint32_t overs[ROWS];
-    for (int64_t r = 0; r < rows; r++) overs[r] = over(p, row + r);
-    for (int64_t panel = 0; panel < p->n; panel += ML_PANEL_S8) {
-        const int64_t width = ml_width_s8(p->n, panel);
-        tile_place at = {row, panel, p->packed + panel * bytes, GROUP * width, overs};
-        for (int64_t left = width / LANES, vectors; left > 0; left -= vectors) {
-            vectors = MOST_VECTORS;
-            while (vectors > left || !tiles[rows][vectors]) vectors /= 2;
-            tiles[rows][vectors](p, &at);
-            at.output += vectors * LANES;
-            at.w += vectors * LANES * GROUP;
-        }
-    }
+INLINE void begin_rows(const ml_matmul_s8_args *p, tile_place *at, int64_t rows) {
+    for (int64_t r = 0; r < rows; r++) at->over[r] = over(p, at->row + r);
 }
 
-/* The rows are shared evenly among as few tiles as hold them. */
-void FUNCTION(const ml_matmul_s8_args *p) {
-    const int64_t bytes = p->pieces * ((p->k + GROUP - 1) / GROUP * GROUP); /* of an output */
-    int64_t row = 0;
-    for (int64_t parts = (p->rows + ROWS - 1) / ROWS; parts > 0; parts--) {
-        const int64_t rows = (p->rows - row + parts - 1) / parts;
-        meet(p, row, rows, bytes);
-        row += rows;
-    }
-}
+#define BEGIN_ROWS(p, at, rows) begin_rows(p, at, rows);
+#include "matmul_s8_meet.h"

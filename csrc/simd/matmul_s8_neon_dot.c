@@ -2,7 +2,7 @@
 #include <arm_neon.h>
 
 #define FUNCTION ml_matmul_s8_neon_dot
-#define ROWS 6
+#define MOST_ROWS 6
 #define TILES(X) X(1, 16) X(1, 8) X(1, 4) X(2, 8) X(2, 4) X(3, 8) X(3, 4) X(4, 4) X(5, 4) X(6, 4)
 
 #define SUMS uint32x4_t

@@ -12,6 +12,8 @@ static void read(const ml_pack_s8_args *p, int64_t at, int64_t count, int8_t *by
     const int64_t step = p->input_step;
     if (p->type == ML_S4)
         for (int64_t j = 0; j < count; j++) bytes[j] = (int8_t)ml_nibble(w, at + j * step);
+    else if (p->type == ML_S2)
+        for (int64_t j = 0; j < count; j++) bytes[j] = (int8_t)ml_two_bits(w, at + j * step);
     else if (step == 1)
         for (int64_t j = 0; j < count; j++) bytes[j] = (int8_t)(w[at + j] ^ flip);
     else

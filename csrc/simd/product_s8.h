@@ -27,18 +27,26 @@ static inline void multiply_part(const ml_matmul_s8_args *args, const ml_requant
     REQUANTIZE(&to);
 }
 
-static inline void multiply_panel(const ml_matmul_s8_args *p, const ml_requantize_args *bytes,
-                                  int64_t column) {
-    const int64_t left = p->n - column, n = left < ML_PANEL_S8 ? left : ML_PANEL_S8;
-    for (int64_t row = 0, rows; row < p->rows; row += rows) {
-        rows = p->rows - row;
-        if (rows > PRODUCT_ROWS) rows = PRODUCT_ROWS;
-        multiply_part(p, bytes, row, rows, column, n);
+/* A panel's outputs of all lines. */
+static inline void multiply_panel(const ml_matmul_s8_args *args, const ml_requantize_args *bytes,
+                                  int64_t lines, int64_t line_stride, int64_t column) {
+    const int64_t left = args->n - column, n = left < ML_PANEL_S8 ? left : ML_PANEL_S8;
+    ml_matmul_s8_args p = *args;
+    ml_requantize_args to = *bytes;
+    for (int64_t line = 0; line < lines; line++, p.a += line_stride) {
+        for (int64_t row = 0, rows; row < p.rows; row += rows) {
+            rows = p.rows - row < PRODUCT_ROWS ? p.rows - row : PRODUCT_ROWS;
+            multiply_part(&p, &to, row, rows, column, n);
+        }
+        if (p.factors) p.factors += p.rows;
+        to.y += p.rows * to.y_stride;
     }
 }
 
 #ifdef FUNCTION
-void FUNCTION(const ml_matmul_s8_args *p, const ml_requantize_args *bytes) {
-    for (int64_t column = 0; column < p->n; column += ML_PANEL_S8) multiply_panel(p, bytes, column);
+void FUNCTION(const ml_matmul_s8_args *p, const ml_requantize_args *bytes, int64_t lines,
+              int64_t line_stride) {
+    for (int64_t column = 0; column < p->n; column += ML_PANEL_S8)
+        multiply_panel(p, bytes, lines, line_stride, column);
 }
 #endif

@@ -18,12 +18,14 @@
 
 enum { MOST_SUMS = 20, FEW_ROWS = 4 };
 
-/* A panel's outputs. */
+/* Outputs of some lines. */
 typedef struct panel_place {
-    const ml_matmul_s8_args *args;
+    const ml_matmul_s8_args *args; /* of the line */
     const ml_requantize_args *bytes;
-    const small_block *blocks; /* of the tile's vectors */
+    const ml_requantize_args *constants; /* with the sums' bias */
+    const small_block *blocks; /* of the tile's vectors; a row that is alone loads its own */
     const ends *ends;
+    int8_t *y; /* of the line */
 } panel_place;
 
 /* Sums as numbers of the output's, one vector of outputs after the other, whose constants stay in registers meanwhile. */
@@ -32,7 +34,9 @@ INLINE void scale_tile(const panel_place *panel, const tile_place *at, const int
     const ml_matmul_s8_args *p = panel->args;
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) {
-        const small_block b = panel->blocks[v];
+        small_block b;
+        if (rows == 1) load_small(panel->constants, at->output + v * LANES, &b);
+        else b = panel->blocks[v];
         if (p->factors) {
             const __m512i columns =
                 _mm512_maskz_loadu_epi32(b.there, p->columns + at->output + v * LANES);
@@ -76,7 +80,7 @@ INLINE void tile(const panel_place *panel, const tile_place *at, const int rows,
     const ml_requantize_args *bytes = panel->bytes;
     const int together = vectors > 2 ? 1 : MOST_VECTORS / vectors; /* rows */
     const int64_t stride = bytes->y_stride, left = args->n - at->output;
-    int8_t *y = bytes->y + at->row * stride + at->output;
+    int8_t *y = panel->y + at->row * stride + at->output;
     __m512i sums[MOST_SUMS];
     sum_tile(args, at, rows, vectors, sums);
     scale_tile(panel, at, rows, vectors, sums);
@@ -106,8 +110,8 @@ typedef void tile_fn(const panel_place *panel, const tile_place *at);
 #define ENTRY(rows, vectors) [rows][vectors] = tile_##rows##x##vectors,
 static tile_fn *const tiles[MOST_ROWS + 1][MOST_VECTORS + 1] = {TILES(ENTRY)};
 
-/* The rows are shared evenly among as few tiles as hold them. */
-static void multiply_rows(const panel_place *panel, tile_place *at, int64_t vectors) {
+/* The rows of a line are shared evenly among as few tiles as hold them. */
+static void multiply_line(const panel_place *panel, tile_place *at, int64_t vectors) {
     const int64_t rows = panel->args->rows;
     const int64_t most = rows <= FEW_ROWS ? FEW_ROWS : vectors > 1 ? 10 : MOST_ROWS;
     at->row = 0;
@@ -118,33 +122,52 @@ static void multiply_rows(const panel_place *panel, tile_place *at, int64_t vect
     }
 }
 
+static void multiply_lines(panel_place *panel, const ml_matmul_s8_args *args, tile_place *at,
+                           int64_t vectors, int64_t lines, int64_t line_stride) {
+    ml_matmul_s8_args p;
+    panel->args = args;
+    panel->y = panel->bytes->y;
+    multiply_line(panel, at, vectors);
+    if (lines == 1) return;
+    p = *args;
+    panel->args = &p;
+    for (int64_t line = 1; line < lines; line++) {
+        p.a += line_stride;
+        if (p.factors) p.factors += p.rows;
+        panel->y += p.rows * panel->bytes->y_stride;
+        multiply_line(panel, at, vectors);
+    }
+    panel->args = args;
+}
+
 static void multiply_small_panel(const ml_matmul_s8_args *p, const ml_requantize_args *bytes,
-                                 const ends *e, int64_t column) {
+                                 int64_t lines, int64_t line_stride, int64_t column) {
     const int64_t width = ml_width_s8(p->n, column);
-    const ml_requantize_args of_panel = {
+    const ml_requantize_args constants = {
         .n = p->n, .bias = p->bias, .mantissas = bytes->mantissas, .shifts = bytes->shifts};
+    const ends e = ends_of(bytes->zero, bytes->low, bytes->high);
     small_block blocks[MOST_VECTORS];
     tile_place at = {.output = column, .step = GROUP * width};
     at.w = p->packed + ml_packed_s8(column, p->pieces, p->k);
-    for (int64_t v = 0; v < width / LANES; v++)
-        load_small(&of_panel, column + v * LANES, &blocks[v]);
-    panel_place panel = {.args = p, .bytes = bytes, .blocks = blocks, .ends = e};
+    for (int64_t v = 0; v < width / LANES && p->rows > 1; v++)
+        load_small(&constants, column + v * LANES, &blocks[v]);
+    panel_place panel = {.bytes = bytes, .constants = &constants, .blocks = blocks, .ends = &e};
     const int64_t most = p->rows <= FEW_ROWS ? MOST_VECTORS : 2;
     for (int64_t left = width / LANES, vectors; left > 0; left -= vectors) {
         vectors = left < most ? left : most;
-        multiply_rows(&panel, &at, vectors);
+        multiply_lines(&panel, p, &at, vectors, lines, line_stride);
         at.output += vectors * LANES;
         at.w += vectors * LANES * GROUP;
         panel.blocks += vectors;
     }
 }
 
-void ml_product_s8_avx512(const ml_matmul_s8_args *p, const ml_requantize_args *bytes) {
-    const ends e = ends_of(bytes);
+void ml_product_s8_avx512(const ml_matmul_s8_args *p, const ml_requantize_args *bytes,
+                          int64_t lines, int64_t line_stride) {
     for (int64_t column = 0; column < p->n; column += ML_PANEL_S8) {
         const int64_t left = p->n - column;
         if (is_small(bytes, column, left < ML_PANEL_S8 ? left : ML_PANEL_S8))
-            multiply_small_panel(p, bytes, &e, column);
-        else multiply_panel(p, bytes, column);
+            multiply_small_panel(p, bytes, lines, line_stride, column);
+        else multiply_panel(p, bytes, lines, line_stride, column);
     }
 }

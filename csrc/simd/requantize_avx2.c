@@ -151,9 +151,13 @@ static bool is_small(const ml_requantize_args *p, int64_t column, int count) {
         p->zero > 255 || p->high > (p->low < 0 ? 127 : 255))
         return false;
     const __m256i shifts = _mm256_maskload_epi32(p->shifts + column, first(count));
-    const int least = p->limit > ML_LIMIT ? -30 : -31;
-    const __m256i beyond = _mm256_or_si256(_mm256_cmpgt_epi32(shifts, _mm256_setzero_si256()),
-                                           _mm256_cmpgt_epi32(_mm256_set1_epi32(least), shifts));
+    const __m256i last = _mm256_set1_epi32(-31),
+                  mantissas = _mm256_maskload_epi32(p->mantissas + column, first(count));
+    const __m256i large =
+        _mm256_cmpgt_epi32(mantissas, _mm256_set1_epi32(ml_most_mantissa(p->limit)));
+    __m256i beyond = _mm256_or_si256(_mm256_cmpgt_epi32(shifts, _mm256_setzero_si256()),
+                                     _mm256_cmpgt_epi32(last, shifts));
+    beyond = _mm256_or_si256(beyond, _mm256_and_si256(large, _mm256_cmpeq_epi32(shifts, last)));
     return _mm256_testz_si256(beyond, beyond);
 }
 

@@ -74,7 +74,7 @@ INLINE __m512i scale_rows(const int32_t *sums, int64_t stride, const small_block
 /* `vectors` blocks of columns, of `rows` rows at a time: four vectors or fewer. */
 INLINE void small_sums(const ml_requantize_args *p, int64_t column, const int vectors,
                        const int rows) {
-    const ends e = ends_of(p);
+    const ends e = ends_of(p->zero, p->low, p->high);
     const int64_t left = p->n - column, stride = p->sums_stride;
     const __mmask64 there = left < 64 ? ((__mmask64)1 << left) - 1 : ~(__mmask64)0;
     const bool close = /* rows are one stretch of bytes */
@@ -119,7 +119,7 @@ SMALL(2, 2)
 SMALL(3, 1)
 SMALL(4, 1)
 
-void ml_requantize_avx512(const ml_requantize_args *p) {
+static void any_columns(const ml_requantize_args *p) {
     static block_fn *const small[] = {small_1, small_2, small_3, small_4};
     for (int64_t column = 0, count; column < p->n; column += count) {
         count = p->n - column < MOST_VECTORS * LANES ? p->n - column : MOST_VECTORS * LANES;
@@ -130,4 +130,33 @@ void ml_requantize_avx512(const ml_requantize_args *p) {
         for (int64_t i = 0; i < count; i += LANES)
             any_sums(p, column + i, count - i < LANES ? count - i : LANES);
     }
+}
+
+/* Rows of few columns that lie side by side are taken for one, as many as find room in a vector. */
+static void few_columns(const ml_requantize_args *p) {
+    const int64_t side = LANES / p->n, n = side * p->n, wide = p->rows / side;
+    int32_t bias[LANES], mantissas[LANES], shifts[LANES];
+    for (int64_t i = 0; i < n; i++) {
+        bias[i] = p->bias ? p->bias[i % p->n] : 0;
+        mantissas[i] = p->mantissas[i % p->n];
+        shifts[i] = p->shifts[i % p->n];
+    }
+    ml_requantize_args rows = *p;
+    rows.rows = wide;
+    rows.n = rows.sums_stride = rows.y_stride = n;
+    rows.bias = bias;
+    rows.mantissas = mantissas;
+    rows.shifts = shifts;
+    any_columns(&rows);
+    rows = *p;
+    rows.rows -= wide * side;
+    rows.sums += wide * n;
+    rows.y += wide * n;
+    any_columns(&rows);
+}
+
+void ml_requantize_avx512(const ml_requantize_args *p) {
+    const bool close = p->sums_stride == p->n && p->y_stride == p->n;
+    if (close && p->n > 0 && 2 * p->n <= LANES && p->rows >= LANES) few_columns(p);
+    else any_columns(p);
 }

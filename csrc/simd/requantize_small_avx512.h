@@ -55,11 +55,10 @@ typedef struct ends {
 } ends;
 
 /* Bytes without a sign are 128 less until they are done. */
-static inline ends ends_of(const ml_requantize_args *p) {
-    const int32_t less = p->low < 0 ? 0 : 128;
-    return (ends){_mm512_set1_epi16((int16_t)(p->zero - less)),
-                  _mm512_set1_epi8((char)(p->low - less)), _mm512_set1_epi8((char)(p->high - less)),
-                  _mm512_set1_epi8((char)less)};
+static inline ends ends_of(int32_t zero, int32_t low, int32_t high) {
+    const int32_t less = low < 0 ? 0 : 128;
+    return (ends){_mm512_set1_epi16((int16_t)(zero - less)), _mm512_set1_epi8((char)(low - less)),
+                  _mm512_set1_epi8((char)(high - less)), _mm512_set1_epi8((char)less)};
 }
 
 /* Four vectors as bytes, which saturate: in the order of the vectors. */
@@ -73,17 +72,22 @@ static inline __m512i to_bytes(const __m512i v[MOST_VECTORS], const ends *e) {
 }
 
 /* Whether these columns' sums are small: nothing is shifted to the left, and half of what is shifted out has room above a sum. */
-static bool is_small(const ml_requantize_args *p, int64_t column, int64_t count) {
+static inline bool is_small(const ml_requantize_args *p, int64_t column, int64_t count) {
     if (p->limit <= 0 || p->limit > ML_LIMIT_WIDE || p->low < -128 || p->zero < -255 ||
         p->zero > 255 || p->high > (p->low < 0 ? 127 : 255))
         return false;
-    const __m512i right = _mm512_set1_epi32(p->limit > ML_LIMIT ? 30 : 31);
+    const __m512i most = _mm512_set1_epi32(ml_most_mantissa(p->limit));
+    const __m512i last = _mm512_set1_epi32(31);
     __mmask16 beyond = 0;
     for (int64_t i = 0; i < count; i += LANES) {
         const int64_t left = count - i;
         const __mmask16 there = left < LANES ? (__mmask16)((1u << left) - 1) : 0xFFFF;
         const __m512i shifts = _mm512_maskz_loadu_epi32(there, p->shifts + column + i);
-        beyond |= _mm512_cmpgt_epu32_mask(_mm512_sub_epi32(_mm512_setzero_si512(), shifts), right);
+        const __m512i right = _mm512_sub_epi32(_mm512_setzero_si512(), shifts);
+        beyond |= _mm512_cmpgt_epu32_mask(right, last);
+        if (p->limit <= ML_LIMIT) continue;
+        const __m512i m = _mm512_maskz_loadu_epi32(there, p->mantissas + column + i);
+        beyond |= _mm512_mask_cmpgt_epi32_mask(_mm512_cmpeq_epi32_mask(right, last), m, most);
     }
     return !beyond;
 }

@@ -63,8 +63,12 @@ static inline int64_t ml_packed_s8(int64_t n, int64_t pieces, int64_t k) {
 }
 
 /* Limits of requantize that are worth knowing of: biases of channels that always give the same are 2^30, so that sums go a little
- * beyond. */
+ * beyond. There a shift by 31 has room for half of what it takes out above mantissas of so much at most. */
 enum { ML_LIMIT = 1 << 30, ML_LIMIT_WIDE = 5 << 28 };
+static inline int32_t ml_most_mantissa(int32_t limit) {
+    return limit <= ML_LIMIT ? INT32_MAX
+                             : (int32_t)(((INT64_C(1) << 61) - (INT64_C(1) << 32)) / limit);
+}
 
 /* Bits by which add_s16 shifts its operands. */
 enum { ML_LEFT_S16 = 15 };

@@ -18,8 +18,7 @@ static bool has_room(const ml_state *s, int32_t tensor, const ml_tensor *t) {
     const ml_residence *r = s->now;
     if (t->storage != ML_STORAGE_ARENA || !r->learnt || !t->dynamic) return true;
     const ml_subgraph *sub = ml_frame_subgraph(s->graph, 0);
-    int32_t root = t->root >= 0 ? t->root : tensor;
-    return t->bytes <= r->learnt->capacities[s->graph->frames[0].slot_base + sub->slots[root]];
+    return t->bytes <= r->learnt->capacities[s->graph->frames[0].slot_base + sub->slots[tensor]];
 }
 
 /* The tensor's bytes now; NULL when it has none. */
@@ -123,16 +122,25 @@ static int32_t find_overwriter(const ml_record *records, int32_t count, int64_t 
     return found;
 }
 
+/* Whether a tensor that was to be computed in place, and got a place of its own in a run, lies over `t`: records do not say. */
+static bool strayed_into(const ml_tensor *out, const ml_tensor *t, int32_t number) {
+    return out->dynamic && out->root != number && out->bytes > 0 && out->offset >= 0 &&
+           out->offset < t->offset + t->bytes && t->offset < out->offset + out->bytes;
+}
+
 /* The first node behind `producer` (-1: an input) that computes another tensor into the same memory, in place; -1 if none
  * does. */
 static int32_t find_heir(const ml_subgraph *sub, const ml_plan *plan, int32_t tensor,
                          int32_t producer) {
-    int32_t root = ml_plan_tensor(plan, 0, tensor)->root;
+    const ml_tensor *t = ml_plan_tensor(plan, 0, tensor);
+    int32_t root = t->root;
     for (int32_t n = producer + 1; n < sub->io.n_nodes; n++) {
         const ml_node_io *io = sub->nodes[n].io;
         if (io->n_outputs == 0 || io->flags & ML_NODE_VIEW) continue;
         const ml_tensor *out = ml_plan_tensor(plan, 0, io->outputs[0]);
-        if (out->storage == ML_STORAGE_ARENA && out->root == root) return n;
+        if (out->storage == ML_STORAGE_ARENA &&
+            (out->root == root || strayed_into(out, t, io->outputs[0])))
+            return n;
     }
     return -1;
 }

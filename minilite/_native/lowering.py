@@ -134,7 +134,7 @@ class Lowering:
         tensor.bytes = value.nbytes
         tensor.shape.rank = value.ndim
         tensor.shape.dims[0 : value.ndim] = value.shape
-        tensor.flags &= ~lib.ML_TENSOR_OF_FILE
+        tensor.flags &= ~(lib.ML_TENSOR_OF_FILE | lib.ML_TENSOR_SPARSE)
 
     def nodes(self, subgraph: int) -> list[Any]:
         """The ml_node_def of every node that is left of a subgraph."""

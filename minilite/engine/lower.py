@@ -195,6 +195,8 @@ class _Lowering:
         if row.version not in operator.versions:
             versions = operator.versions
             raise node.refuse(f"version {row.version} is not supported, versions {versions[0]} to {versions[-1]} are")
+        if operator.folds is None and any(tensor is not None and tensor.sparsity is not None for tensor in node.inputs):
+            node = self.operands.densify(node)
         kinds = _kinds(node)
         if why := _refusal(row.op, kinds):
             raise node.refuse(why)

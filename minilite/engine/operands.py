@@ -36,8 +36,18 @@ class Operands:
     def fold(self, subgraph: int, number: int, value: Array) -> None:
         """Makes a tensor a constant."""
         tensor = self.model.subgraphs[subgraph].tensors[number]
-        self._folded[subgraph, number] = tensor._replace(data=value, shape=value.shape)
+        self._folded[subgraph, number] = tensor._replace(data=value, shape=value.shape, sparsity=None)
         self.lowering.set_constant(subgraph, number, value)
+
+    def densify(self, node: OpNode) -> OpNode:
+        """The node with its sparse constants made dense, for all who read them. Raises: UnsupportedOpError."""
+        from minilite.ops_shared.sparse import dense_values  # few models have any
+
+        for number in self.model.subgraphs[node.subgraph].nodes[node.index].inputs:
+            tensor = self.tensor(node.subgraph, number) if number >= 0 else None
+            if tensor is not None and tensor.sparsity is not None:
+                self.fold(node.subgraph, number, dense_values(node, tensor))
+        return self.node(node.subgraph, node.index)
 
     def node(self, subgraph: int, number: int) -> OpNode:
         """A node with its tensors."""

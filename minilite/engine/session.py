@@ -33,7 +33,6 @@ else:
     binding, misfit = Later("minilite.engine.binding"), Later("minilite.engine.misfit")
 
 _ndarray = np.ndarray
-_SIZES = frozenset({tuple, list, np.ndarray})
 _TRIES = 8
 """How often a copy looks again where its tensor lies, when other threads move it meanwhile."""
 _SMALL = 500 if int(np.__version__.split(".")[0]) >= 2 else 0
@@ -103,7 +102,8 @@ class Session:
 
         Raises: ArenaError.
         """
-        if type(index) is not int or type(size) not in _SIZES:
+        kind = type(size)
+        if type(index) is not int or (kind is not tuple and kind is not list and kind is not _ndarray):
             return False
         ask = self._ask  # called from a local: CPython 3.11 looks up slowly what is called as a method and is none
         try:
@@ -111,13 +111,15 @@ class Session:
             answer = ask(self._asked_of, index, packed_dims[rank](*size), rank)
         except (StructError, IndexError, OverflowError, TypeError):
             return False
-        if answer == 1:
+        if answer == 0:
+            return True
+        if answer > 0:
             self._asks += 1
             self.ready = False
         elif answer < -1:
             message = "no memory for the shapes asked for"
             raise ArenaError(message)
-        return answer >= 0
+        return answer > 0
 
     def resize(self, index: int, shape: Shape) -> None:
         """The same for plain numbers. Raises: InputError."""

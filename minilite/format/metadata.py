@@ -38,7 +38,7 @@ class Metadata(Mapping[str, bytes]):
         return len(self._all())
 
     def __repr__(self) -> str:
-        return f"<metadata {', '.join(self)}>"
+        return f"<metadata: {', '.join(self) or 'none'}>"
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return Metadata, (dict(self._all()), dict(self.associated_files))

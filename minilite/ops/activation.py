@@ -40,11 +40,11 @@ def reference_relu(node: OpNode, x: Array) -> Array:
 
 
 def reference_leaky_relu(node: OpNode, x: Array) -> Array:
-    """y = x where x > 0, else alpha * x; quantized: a multiplier for either, with double rounding."""
+    """y = x where x > 0, else alpha * x; quantized: a multiplier for either, with double rounding, alpha's sign behind it."""
     alpha = node.options["alpha"]
     if x.dtype == np.float32:
         return np.where(x > 0, x, np.float32(alpha) * x)
-    above, below = (rescale(node, x, scale_ratio(node, factor)) for factor in (1.0, alpha))
+    above, below = (rescale(node, x, scale_ratio(node, abs(factor)), falls=factor < 0) for factor in (1.0, alpha))
     return np.where(x >= input_of(node).quantization.zero_point, above, below)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from minilite.format.dtypes import TensorType, numpy_type
+from minilite.format.dtypes import TensorType, element_bits, numpy_type
 from minilite.format.model import Array
 from minilite.ops_shared.bfloat16 import narrowed, widened
 from minilite.ops_shared.fixed_point import input_of
 from minilite.ops_shared.operator import Operator, OpNode
 
 _TYPES = "f32|f16|bf16|f64|s8|u8|s16|u16|s32|u32|s64|b8|c64"
+_PACKED = "s4|s2|u4"
 
 
 def reference_cast(node: OpNode, x: Array) -> Array:
@@ -29,14 +30,15 @@ def reference_cast(node: OpNode, x: Array) -> Array:
         return np.asarray(x != 0)
     if kind.kind in "fc":
         return (x.astype(np.float32) if kind == np.float16 else x).astype(kind)
-    return x.astype(kind) if x.dtype.kind != "f" else _saturated(x, kind)
+    return x.astype(kind) if x.dtype.kind != "f" else _saturated(x, kind, element_bits(target))
 
 
-def _saturated(x: Array, kind: np.dtype[np.integer]) -> Array:
-    info = np.iinfo(kind)
+def _saturated(x: Array, kind: np.dtype[np.integer], bits: int) -> Array:
+    least = -(1 << bits - 1) if kind.kind == "i" else 0
+    most = least + (1 << bits) - 1
     wide = np.trunc(x.astype(np.float64))
-    inside = (wide >= info.min) & (wide < float(info.max) + 1)  # float(info.max) + 1 is exact, info.max may not be
-    outside = np.where(wide < 0, info.min, info.max)
+    inside = (wide >= least) & (wide < float(most) + 1)  # float(most) + 1 is exact, most may not be
+    outside = np.where(wide < 0, least, most)
     return np.asarray(np.where(inside, np.where(inside, wide, 0).astype(kind), outside.astype(kind)))
 
 
@@ -45,11 +47,11 @@ OPERATORS = (
         "CAST",
         range(1, 10),
         takes="x -> y",
-        types=(f"{_TYPES} -> {_TYPES}",),
+        types=(f"{_TYPES} -> {_TYPES}", f"{_PACKED} -> f32", f"f32 -> {_PACKED}"),
         reference=reference_cast,
         in_place=(0,),
         rule={
-            "s8 u8 s16 u16 s32 u32 s64 b8": "to integers wraps; to floats to nearest, ties to even, f16 and bf16 through f32",
+            "s8 u8 s16 u16 s32 u32 s64 b8 s4 s2 u4": "to integers wraps; to floats to nearest, ties to even, f16 and bf16 through f32",
             "f32 f16 bf16 f64": "to integers truncates towards zero, saturates, NaN gives the highest value; to bool `x != 0`",
             "c64": "as its real part",
         },

@@ -10,7 +10,7 @@ import numpy as np
 from minilite.format.model import Array
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.options import CLAMP, positive, same_padding
-from minilite.ops_shared.weighted import clamp, dense
+from minilite.ops_shared.weighted import clamp
 from minilite.ops_shared.window import Axis
 
 
@@ -70,7 +70,6 @@ OPERATORS = (
         takes="x filter bias? -> y",
         types=("f32 f32 f32? -> f32",),
         params=_PARAMS,
-        check=dense,
         hangs_on="kind",
         reference=reference_conv,
         rule=_RULE,
@@ -81,7 +80,6 @@ OPERATORS = (
         takes="shape filter x bias? -> y",
         types=("s32 f32 f32 f32? -> f32",),
         params=_PARAMS,
-        check=dense,
         hangs_on="kind",
         reference=reference_transpose,
         rule=_RULE,

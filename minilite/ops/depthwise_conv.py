@@ -7,7 +7,7 @@ import numpy as np
 from minilite.format.model import Array
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.options import CLAMP
-from minilite.ops_shared.weighted import convolved, dense, finish
+from minilite.ops_shared.weighted import convolved, finish
 from minilite.ops_shared.window import WINDOW, axes, taps
 
 
@@ -29,7 +29,6 @@ OPERATORS = (
         takes="x filter bias? -> y",
         types=("f32 f32|s8 f32? -> f32", "s8 s8|s4 s32? -> s8", "u8 u8 s32? -> u8", "s16 s8 s64? -> s16"),
         params={**WINDOW, **CLAMP},
-        check=dense,
         hangs_on="kind",
         reference=reference_depthwise_conv,
         rule={

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from minilite.errors import KernelError, ShapeError
-from minilite.format.dtypes import TensorType, numpy_type
+from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array
+from minilite.ops_shared.blockwise import block_scales, block_size, scale_of_elements
 from minilite.ops_shared.checks import check_channels
 from minilite.ops_shared.fixed_point import input_of
 from minilite.ops_shared.operator import Operator, OpNode
@@ -23,24 +24,10 @@ def _rows(table: Array, indices: Array) -> Array:
     return table[indices]
 
 
-def _block_scales(node: OpNode) -> Array:
-    """The scales of a table's blocks, row by row; none where it is quantized otherwise. Raises: UnsupportedOpError."""
-    table = input_of(node, 1)
-    q = table.quantization
-    if q.scales_tensor < 0 or table.type == node.outputs[0].type:
-        return np.zeros(0, np.float32)
-    scales = node.subgraphs[node.subgraph].tensors[q.scales_tensor]
-    if scales.type not in (TensorType.FLOAT16, TensorType.FLOAT32) or scales.data is None:
-        raise node.refuse(f"tensor '{scales.name}', the scales of '{table.name}', must be a constant of f16 or f32")
-    if q.zero_points_tensor >= 0 or q.block_size < 1:
-        raise node.refuse(
-            f"table '{table.name}' has blocks of {q.block_size} and zero points, it must have blocks alone"
-        )
-    return scales.data.astype(np.float32).reshape(-1)
-
-
-def _block(node: OpNode) -> int:
-    return input_of(node, 1).quantization.block_size if _block_scales(node).size else 0
+def _scales(node: OpNode) -> Array:
+    """Those of a table in blocks whose rows become reals."""
+    as_it_is = input_of(node, 1).type == node.outputs[0].type
+    return np.zeros(0, np.float32) if as_it_is else block_scales(node)
 
 
 def _check_lookup(node: OpNode) -> None:
@@ -48,7 +35,7 @@ def _check_lookup(node: OpNode) -> None:
     if table.type == node.outputs[0].type:
         return
     if table.quantization.scales_tensor >= 0:
-        _block_scales(node)
+        block_scales(node)
         return
     check_channels(node, table)
     if any(table.quantization.zero_points):
@@ -61,9 +48,9 @@ def reference_lookup(node: OpNode, ids: Array, table: Array) -> Array:
     output = np.dtype(numpy_type(node.outputs[0].type))
     if node.outputs[0].type == input_of(node, 1).type:
         return rows
-    blocks, scales = _block_scales(node), np.array(input_of(node, 1).quantization.scales, np.float32)
-    if blocks.size:
-        scales = np.repeat(blocks, _block(node)).reshape(table.shape)[ids]
+    scales = np.array(input_of(node, 1).quantization.scales, np.float32)
+    if block_size(node):
+        scales = scale_of_elements(node, table.shape)[ids]
         return np.asarray((rows.view(np.int8).astype(np.float32) * scales).astype(output))
     scale = scales[ids] if len(scales) > 1 else scales[:1]
     steps = rows.view(np.int8).astype(np.float32)
@@ -113,7 +100,7 @@ OPERATORS = (
         takes="ids table -> y",
         types=(*each("s32 T -> T", _WHOLE), "s32 s8|u8|s4|s2 -> f32|f16"),
         reference=reference_lookup,
-        params={"block": _block, "scales": _block_scales},
+        params={"block": lambda node: block_size(node) if _scales(node).size else 0, "scales": _scales},
         check=_check_lookup,
         rule={
             "": "to floats `x * scale`, of its row or block where it has one, rounded once; bytes of u8 are taken for s8"

@@ -7,14 +7,15 @@ import math
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.ops_shared.fixed_point import round_half_away
+from minilite.ops_shared.blockwise import block_scales, block_size, scale_of_elements
+from minilite.ops_shared.fixed_point import multiply_by_quantized_multiplier_s64, quantize_multipliers, round_half_away
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.options import CLAMP
 from minilite.ops_shared.weighted import (
     add_bias,
+    as_s8,
     centered,
     clamp,
-    dense,
     hybrid_product,
     is_hybrid,
     real_multipliers,
@@ -22,14 +23,16 @@ from minilite.ops_shared.weighted import (
 
 
 def _check(node: OpNode) -> None:
-    dense(node)
     layout = node.options["weights_format"]
     if layout != "DEFAULT":
         raise node.refuse(f"weights format {layout} is not supported, only DEFAULT is")
+    if block_size(node) and not is_hybrid(node):
+        raise node.refuse("weights in blocks are supported for inputs of f32 alone")
 
 
 def reference_fully_connected(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:
-    """y = clamp(bias + x @ weights.T); integers are requantized by one rounding of a float64 product.
+    """y = clamp(bias + x @ weights.T); integers are requantized by one rounding of a float64 product, those of int16 weights by
+    a multiplier of 16 bits.
 
     Weights without depth give zeros, whatever the bias, as in TFLite."""
     outputs, depth = weights.shape
@@ -37,12 +40,18 @@ def reference_fully_connected(node: OpNode, x: Array, weights: Array, bias: Arra
     shape = (*x.shape[:-1], outputs) if node.options["keep_num_dims"] else (rows, outputs)
     if depth == 0:
         return np.zeros(shape, x.dtype)
-    if is_hybrid(node):
+    if block_size(node):
+        weights = as_s8(weights).astype(np.float64) * scale_of_elements(node, weights.shape)
+    elif is_hybrid(node):
         return clamp(node, hybrid_product(node, x.reshape(rows, depth), weights, bias)).reshape(shape)
     sums = centered(node, x, 0).reshape(rows, depth) @ centered(node, weights, 1).T
     if x.dtype.kind == "f":
         return clamp(node, sums if bias is None else sums + bias).reshape(shape)
-    scaled = round_half_away(add_bias(sums, bias) * real_multipliers(node, outputs))
+    if weights.dtype == np.int16:
+        whole = quantize_multipliers(real_multipliers(node, outputs))
+        scaled = multiply_by_quantized_multiplier_s64(add_bias(sums, bias), *whole).astype(np.float64)
+    else:
+        scaled = round_half_away(add_bias(sums, bias) * real_multipliers(node, outputs))
     return clamp(node, scaled + node.outputs[0].quantization.zero_point).reshape(shape)
 
 
@@ -52,18 +61,25 @@ OPERATORS = (
         range(1, 15),
         takes="x weights bias? -> y",
         types=(
-            "f32 f32|s8|s4 f32? -> f32",
-            "s8 s8|s4 s32? -> s8",
-            "u8 u8 s32? -> u8",
-            "s16 s8|s4 s64|s32? -> s16",
+            "f32 f32|s8|u8|s4|s2 f32? -> f32",
+            "s8 s8|s4|s2 s32? -> s8",
+            "u8 u8 s32? -> u8|s16",
+            "s16 s8|s4|s2|s16 s64|s32? -> s16",
         ),
-        params={"keep_dims": "keep_num_dims", "asymmetric": "asymmetric_quantize_inputs", **CLAMP},
+        params={
+            "keep_dims": "keep_num_dims",
+            "asymmetric": "asymmetric_quantize_inputs",
+            "block": block_size,
+            "scales": block_scales,
+            **CLAMP,
+        },
         check=_check,
         hangs_on="kind",
         reference=reference_fully_connected,
         rule={
-            "f32": "dot products within 8 eps of the sum of |x w|; with integer weights each row quantized by itself",
-            "s8 u8 s16": "round(sum * (float64(scale_x) * scale_w / scale_y)), ties away from zero",
+            "f32": "dot products within 8 eps of the sum of |x w|; with integer weights each row quantized by itself; "
+            "weights in blocks as floats (no oracle: XNNPACK quantizes rows)",
+            "s8 u8 s16": "weights of s16: int64 sums and a multiplier of 16 bits; else round(sum * (float64(scale_x) * scale_w / scale_y)), ties away from zero",
         },
     ),
 )

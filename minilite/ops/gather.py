@@ -15,6 +15,8 @@ def reference(node: OpNode, x: Array, indices: Array) -> Array:
     axis, batch = node.options["axis"] % x.ndim, node.options["batch_dims"]
     batch += indices.ndim if batch < 0 else 0
     y = np.empty((*x.shape[:axis], *indices.shape[batch:], *x.shape[axis + 1 :]), x.dtype)
+    if y.size == 0:  # no index is read
+        return y
     for at in np.ndindex(*x.shape[:batch]):
         y[at] = x[at].take(checked_indices(indices[at], x.shape[axis]), axis=axis - batch)
     return y
@@ -34,5 +36,5 @@ GATHER_ND = each("T s16|s32|s64 -> T", WHOLE_BYTES + " string")
 PARAMS = {"axis": "axis", "batch_dims": "batch_dims"}
 OPERATORS = (
     Operator("GATHER", range(1, 9), "x indices -> y", GATHER, params=PARAMS, reference=reference, output_follows=0),
-    Operator("GATHER_ND", range(1, 6), "x indices -> y", GATHER_ND, reference=reference_nd, output_follows=0),
+    Operator("GATHER_ND", range(1, 7), "x indices -> y", GATHER_ND, reference=reference_nd, output_follows=0),
 )

@@ -52,7 +52,7 @@ def _inverse_root(total: int) -> tuple[int, int]:
 def reference_l2(node: OpNode, x: Array) -> Array:
     """x / sqrt(sum of x^2) along the last dimension, the root at least 1e-6."""
     if x.dtype == np.float32:
-        root = np.sqrt((x.astype(np.float64) ** 2).sum(axis=-1, keepdims=True))
+        root = np.sqrt((x.astype(np.float64) ** 2).sum(axis=-1, keepdims=True).astype(np.float32))
         low, high = ACTIVATION_LIMITS[activation(node)]
         return np.asarray((x / np.maximum(root, 1e-6)).astype(np.float32)).clip(np.float32(low), np.float32(high))
     centered = x.astype(np.int64).reshape(-1, x.shape[-1]) - input_of(node).quantization.zero_point

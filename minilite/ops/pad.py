@@ -46,11 +46,13 @@ def check_mirror_pad(node: OpNode) -> None:
 
 def reference_mirror_pad(node: OpNode, x: Array, paddings: Array) -> Array:
     """numpy's pad; one reflection at most."""
-    most = np.array(x.shape) - (node.options["mode"] == "REFLECT")
+    most = np.maximum(np.array(x.shape) - (node.options["mode"] == "REFLECT"), 0)
     if (paddings < 0).any() or (paddings > most[:, None]).any():
         message = f"paddings {paddings.tolist()} of the shape {x.shape}"
         raise ValueError(message)
-    return np.pad(x, paddings, mode=node.options["mode"].lower()) if x.size else np.array(x)
+    if x.size == 0:  # which numpy does not reflect
+        return np.zeros(np.array(x.shape) + paddings.sum(axis=1), x.dtype)
+    return np.pad(x, paddings, mode=node.options["mode"].lower())
 
 
 _PADS = tuple(

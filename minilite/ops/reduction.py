@@ -39,7 +39,7 @@ def reference_mean(node: OpNode, x: Array, axes: Array) -> Array:
     if count == 0:
         return np.zeros(total.shape, x.dtype)
     if node.outputs[0].type in (TensorType.INT32, TensorType.INT64):
-        return np.asarray((np.sign(total) * (np.abs(total) // count)).astype(x.dtype))
+        return np.asarray((total // count + ((total < 0) & (total % count != 0))).astype(x.dtype))
     whole, shift = quantize_multiplier(scale_ratio(node, precision=np.float64))
     bits = min(count.bit_length() - 1, 32, 31 + shift)
     centered = (total - input_of(node).quantization.zero_point * count).astype(np.int32)
@@ -51,6 +51,8 @@ def reference_mean(node: OpNode, x: Array, axes: Array) -> Array:
 def reference_sum(node: OpNode, x: Array, axes: Array) -> Array:
     """The sum over the axes, wrapping; quantized integers are requantized, as by TFLite."""
     over, keep = _over(x, axes), bool(node.options["keep_dims"])
+    if x.dtype == np.bool_:
+        return np.asarray(x.any(axis=over, keepdims=keep))
     if x.dtype == np.float32:
         return np.asarray(x.astype(np.float64).sum(axis=over, keepdims=keep).astype(np.float32))
     total = np.asarray(x.astype(np.int64).sum(axis=over, keepdims=keep))
@@ -78,6 +80,8 @@ def _one_scale(node: OpNode) -> None:
 
 def _start(node: OpNode, x: Array) -> Any:
     """What REDUCE_MAX and REDUCE_MIN begin with: the other end of the type."""
+    if x.dtype == np.bool_:
+        return node.op == "REDUCE_MIN"
     info: Any = np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype)
     return info.min if node.op == "REDUCE_MAX" else info.max
 
@@ -133,6 +137,7 @@ def _check_prod(node: OpNode) -> None:
 
 
 _KEEP: Mapping[str, str | Param] = {"keep_dims": "keep_dims", "squares": none}
+_TRUTH = "b8 s32 -> b8"
 _LIMITED = each("T s32 -> T", "f32 s8 u8 s16 s32 s64")
 
 OPERATORS = (
@@ -140,7 +145,7 @@ OPERATORS = (
         "SUM",
         range(1, 3),
         takes="x axes -> y",
-        types=_LIMITED,
+        types=(*_LIMITED, _TRUTH),
         params=_KEEP,
         reference=reference_sum,
         check=quantized_or_bare,
@@ -157,7 +162,7 @@ OPERATORS = (
             op,
             range(1, 4),
             takes="x axes -> y",
-            types=_LIMITED,
+            types=(*_LIMITED, _TRUTH),
             params=_KEEP,
             reference=reference_limit,
             check=_one_scale,
@@ -170,7 +175,7 @@ OPERATORS = (
         "REDUCE_PROD",
         range(1, 3),
         takes="x axes -> y",
-        types=each("T s32 -> T", "f32 s8 s16 s32 s64"),
+        types=(*each("T s32 -> T", "f32 s8 s16 s32 s64"), _TRUTH),
         params=_KEEP,
         reference=reference_prod,
         check=_check_prod,
@@ -186,7 +191,7 @@ OPERATORS = (
             op,
             range(1, 2),
             takes="x axes -> y",
-            types=("b8 s32 -> b8",),
+            types=(_TRUTH,),
             params=_KEEP,
             reference=reference_logical,
         )

@@ -10,7 +10,7 @@ from minilite.format.model import Array, Tensor
 from minilite.ops_shared.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.options import CLAMP, positive
-from minilite.ops_shared.weighted import clamp, dense, hybrid_product
+from minilite.ops_shared.weighted import as_s8, clamp, hybrid_product
 
 
 def reference_svdf(
@@ -18,6 +18,7 @@ def reference_svdf(
 ) -> tuple[Array, Array]:
     """The state, (batch, filters * memory), loses its oldest activations and gains x @ features.T; each filter's activations
     are weighted in time and summed, `rank` filters a unit. Gives y and the new state."""
+    features, times = as_s8(features), as_s8(times)
     filters, memory = times.shape
     # TFLite moves all of the state by one; what comes into the last column is overwritten at once.
     activations = np.roll(state.reshape(-1, filters, memory), -1, axis=2)
@@ -79,11 +80,11 @@ OPERATORS = (
         types=(
             "f32 f32 f32 f32? f32 -> f32",
             "f32 s8 s8 f32? f32 -> f32",
+            "f32 u8 u8 f32? f32 -> f32",
             "s8 s8 s16 s32? s16 -> s8",
             "s8 s8 s8 s32? s8 -> s8",
         ),
         params={"rank": positive("rank"), "asymmetric": "asymmetric_quantize_inputs", **CLAMP},
-        check=dense,
         hangs_on="kind",
         reference=reference_svdf,
         writes=(4,),

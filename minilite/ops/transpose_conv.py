@@ -11,7 +11,7 @@ import numpy as np
 from minilite.format.model import Array
 from minilite.ops_shared.operator import Operator, OpNode, Param
 from minilite.ops_shared.options import CLAMP, none, positive, same_padding
-from minilite.ops_shared.weighted import centered, dense, requantize
+from minilite.ops_shared.weighted import convolved, finish
 from minilite.ops_shared.window import Axis
 
 
@@ -26,7 +26,7 @@ def reference_transpose_conv(node: OpNode, shape: Array, weights: Array, x: Arra
     options, same = node.options, node.options["padding"] == "SAME"
     batches, height, width, outputs = (int(d) for d in shape)
     steps = options["stride_h"], options["stride_w"]
-    x, weights = centered(node, x, 0), centered(node, weights, 1)
+    x, weights, scale = convolved(node, x, weights, asymmetric=True)
     taps = weights.shape[1:3]
     sides = [Axis.of(size, t, s, 1, same) for size, t, s in zip((height, width), taps, steps, strict=True)]
     spread = [
@@ -39,7 +39,7 @@ def reference_transpose_conv(node: OpNode, shape: Array, weights: Array, x: Arra
             columns = slice(j, j + (x.shape[2] - 1) * steps[1] + 1, steps[1])
             whole[:, rows, columns] += x @ weights[:, i, j].T
     top, left = sides[0].before, sides[1].before
-    return requantize(node, whole[:, top : top + height, left : left + width], bias)
+    return finish(node, whole[:, top : top + height, left : left + width], scale, bias, weights_first=True)
 
 
 def bias_options(data: bytes) -> Mapping[str, Any]:
@@ -106,17 +106,16 @@ OPERATORS = (
         range(1, 6),
         takes="shape filter x bias? -> y",
         types=(
-            "s32 f32 f32 f32? -> f32",
+            "s32 f32|s8 f32 f32? -> f32",
             "s32 s8 s8 s32? -> s8",
             "s32 u8 u8 s32? -> u8",
-            "s32 s8 s16 s64? -> s16",
+            "s32 s8 s16 s64|s32? -> s16",
         ),
         params={**_PARAMS, "cut_h": none, "cut_w": none},
-        check=dense,
         hangs_on="kind",
         reference=reference_transpose_conv,
         rule={
-            "f32": "dot products within 8 eps of the sum of |x w|",
+            "f32": "dot products within 8 eps of the sum of |x w|; with integer weights each batch quantized by itself",
             "s8": "as CONV_2D",
             "u8": "as CONV_2D",
             "s16": "as CONV_2D",
@@ -128,7 +127,6 @@ OPERATORS = (
         takes="x filter bias -> y",
         types=("f32 f32 f32 -> f32",),
         params=_PARAMS,
-        check=dense,
         reference=reference_bias,
         kernel="transpose_conv_bias",
         custom=bias_options,

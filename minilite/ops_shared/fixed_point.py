@@ -162,14 +162,20 @@ def scale_ratio(node: OpNode, factor: float = 1.0, precision: type[Any] = np.flo
         return float(x * precision(factor) / y)
 
 
-def rescale(node: OpNode, x: Array, multiplier: float, limits: tuple[int, int] | None = None) -> Array:
-    """Values of input 0 as the output's: zero_point + (x - input zero point) * multiplier with double rounding, within
-    limits or the output's type."""
+def rescale(
+    node: OpNode, x: Array, multiplier: float, limits: tuple[int, int] | None = None, *, falls: bool = False
+) -> Array:
+    """Values of input 0 as the output's: zero_point + (x - input zero point) * multiplier with double rounding, negated
+    where it `falls`, within limits or the output's type."""
     output = node.outputs[0]
     shifted = (x.astype(np.int64) - input_of(node).quantization.zero_point).astype(np.int32)
     scaled = multiply_by_quantized_multiplier(shifted, *quantize_multiplier(multiplier)).astype(np.int64)
     low, high = limits or quantized_clamp(output, -math.inf, math.inf)
-    return np.asarray(np.clip(scaled + output.quantization.zero_point, low, high).astype(numpy_type(output.type)))
+    return np.asarray(
+        np.clip((-scaled if falls else scaled) + output.quantization.zero_point, low, high).astype(
+            numpy_type(output.type)
+        )
+    )
 
 
 def quantize(real: Array, output: Tensor) -> Array:

@@ -66,7 +66,7 @@ def positions(shape: tuple[int, ...], sparsity: Mapping[str, Any]) -> Array:
 def dense_values(node: OpNode, source: Tensor) -> Array:
     """Stored values where their indices say, zeros elsewhere. Raises: UnsupportedOpError."""
     if source.data is None or source.sparsity is None:
-        raise node.refuse(f"input 0 ('{source.name}') must be a sparse constant")
+        raise node.refuse(f"tensor '{source.name}' must be a sparse constant")
     dense = np.zeros(source.shape, numpy_type(source.type))
     try:
         flat = positions(tuple(source.shape), source.sparsity)

@@ -22,13 +22,6 @@ from minilite.ops_shared.operator import OpNode
 from minilite.ops_shared.options import activation
 
 
-def dense(node: OpNode) -> None:
-    """A row's `check`: the weights are dense. Raises: UnsupportedOpError."""
-    weights = node.inputs[1]
-    if weights is not None and weights.sparsity is not None:
-        raise node.refuse(f"weights '{weights.name}' are sparse, only dense ones are supported")
-
-
 def _tensor(node: OpNode, position: int) -> Tensor:
     tensor = node.inputs[position]
     assert tensor is not None
@@ -126,13 +119,18 @@ def is_hybrid(node: OpNode) -> bool:
     return _tensor(node, 0).type == TensorType.FLOAT32 != _tensor(node, 1).type
 
 
+def as_s8(weights: Array) -> Array:
+    """Weights that floats are multiplied with, of which u8 is another name for s8."""
+    return weights.view(np.int8) if weights.dtype == np.uint8 else weights
+
+
 def convolved(node: OpNode, x: Array, weights: Array, *, asymmetric: bool) -> tuple[Array, Array, Array | None]:
     """Image and filter as what is multiplied and summed, in float64: integers less their zero points.
 
     The third is None but for a float image and integer weights: each batch of the image is quantized, and that is their scale."""
-    weights = centered(node, weights, 1)
     if not is_hybrid(node):
-        return centered(node, x, 0), weights, None
+        return centered(node, x, 0), centered(node, weights, 1), None
+    weights = as_s8(weights).astype(np.float64)
     steps, scale, zero = quantize_rows(x.reshape(len(x), -1), asymmetric=asymmetric)
     return (steps - zero).reshape(x.shape), weights, scale.reshape(-1, *(1,) * (x.ndim - 1))
 
@@ -152,7 +150,7 @@ def hybrid_product(node: OpNode, x: Array, weights: Array, bias: Array | None) -
     """Rows of float32 times integer weights, as float32: bias + (x_q - zero) @ w * (scale_x * scale_w), each row quantized by
     itself."""
     rows, scale, zero = quantize_rows(x, asymmetric=bool(node.options["asymmetric_quantize_inputs"]))
-    sums = ((rows - zero) @ weights.astype(np.float64).T).astype(np.float32)
+    sums = ((rows - zero) @ as_s8(weights).astype(np.float64).T).astype(np.float32)
     scales = scale * weight_scales(node, len(weights)).astype(np.float32)
     product: Array = sums * scales
     return product if bias is None else bias + product

@@ -112,6 +112,22 @@ def test_long_lines(types: str, padding: str) -> None:
         layer.check(tolerance=TOLERANCE if types == "f32" else 0.0)
 
 
+@pytest.mark.parametrize("stride", [1, 2])
+def test_large_images_of_floats(stride: int) -> None:
+    """Lines that are copied a few at a time, each once; outputs that fill vectors, and those that do not."""
+    for outputs in (3, 32, 40):
+        layer = Layer(
+            "CONV_2D",
+            "f32",
+            (1, 150, 170, 5),
+            (outputs, 3, 3, 5),
+            window_options("SAME", (stride, stride)),
+            seed=outputs,
+        )
+        layer.check(tolerance=TOLERANCE)
+        same_for_any_number_of_threads(layer)
+
+
 @pytest.mark.parametrize("types", ["f32", "s8", "u8", "s16", "f32 s8 f32"])
 @pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (3, 1), (1, 2)])
 def test_images_one_pixel_wide(types: str, stride: int, dilation: int) -> None:
@@ -122,8 +138,10 @@ def test_images_one_pixel_wide(types: str, stride: int, dilation: int) -> None:
         assert layer.check(tolerance=TOLERANCE if types == "f32" else 0.0).shape[2] == 1
 
 
-@pytest.mark.parametrize("types", ["f32 s8 f32", "f32 s4 f32"])
-@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize(
+    ("types", "per_channel"),
+    [*((f"f32 {w} f32", each) for w in ("s8", "s4") for each in (False, True)), ("f32 u8 f32", False)],
+)
 def test_hybrid(types: str, per_channel: bool) -> None:
     """Each batch quantized by itself: symmetrically, or asymmetrically where outputs have scales of their own."""
     for case, (x, w, padding, stride, dilation) in enumerate(SHAPES):
@@ -297,7 +315,7 @@ def test_options_refused(options: Any, words: str) -> None:
     [
         ("s8 f32 s32", r"types s8 f32 s32 -> s8 of x filter bias\? -> y are not supported"),
         ("s16 s16 s32", "types s16 s16 s32 -> s16"),
-        ("f32 f32 s32", r"f32 f32\|s8\|s4 f32. -> f32 are"),
+        ("f32 f32 s32", r"f32 f32\|s8\|u8\|s4 f32. -> f32 are"),
         ("s8 s8 f32", "types s8 s8 f32"),
     ],
 )

@@ -46,6 +46,21 @@ def test_channels(channels: int, multiplier: int, kind: str, per_channel: bool) 
         layer.check(tolerance=TOLERANCE)
 
 
+@pytest.mark.parametrize("channels", range(1, 18))
+@pytest.mark.parametrize("stride", [1, 2])
+def test_few_channels_of_floats(channels: int, stride: int) -> None:
+    """Neighbouring pixels fill a panel together; what is left of a line, and its edges, goes alone."""
+    for seed, (kernel, dilation, width) in enumerate(
+        (((3, 3), 1, 41), ((1, 1), 1, 37), ((5, 2), 2, 60), ((3, 5), 1, 7))
+    ):
+        for padding in ("SAME", "VALID"):
+            layer = Layer(
+                OP, "f32", (2, 9, width, channels), (1, *kernel, channels),
+                options(padding, (stride, stride), (1, dilation), fused_activation_function="RELU6"), seed=seed,
+            )  # fmt: skip
+            layer.check(tolerance=TOLERANCE)
+
+
 @pytest.mark.parametrize("per_channel", [False, True])
 def test_int16(per_channel: bool) -> None:
     for seed, activation in enumerate(("NONE", "RELU", "RELU6", "RELU_N1_TO_1")):
@@ -68,6 +83,18 @@ def test_random_windows(kind: str, per_channel: bool) -> None:
         chosen = options(padding, (stride_h, stride_w), dilation)
         x = (int(rng.integers(1, 4)), height, width, channels)
         layer = Layer(OP, kind, x, (1, kh, kw, channels), chosen, per_channel=per_channel, seed=seed)
+        layer.check(tolerance=TOLERANCE)
+
+
+@pytest.mark.parametrize(("kind", "per_channel"), KINDS)
+@pytest.mark.parametrize("window", [(1, 1), (5, 1), (9, 1), (4, 3), (1, 6)])
+def test_outputs_of_one_pixel(window: tuple[int, int], kind: str, per_channel: bool) -> None:
+    """Windows that are the whole input, or leave some of it out at the end."""
+    height, width = window
+    for channels, dilation, more in ((1, 1, 0), (20, 1, 1), (64, 2, 0), (130, 1, 0)):
+        x = (1, (height - 1) * dilation + 1 + more, width + more, channels)
+        chosen = options("VALID", (2, 2), (dilation, 1))
+        layer = Layer(OP, kind, x, (1, height, width, channels), chosen, per_channel=per_channel, seed=channels)
         layer.check(tolerance=TOLERANCE)
 
 

@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.compare import EPS, REFERENCE, check_steps, run_minilite
-from support.node import Given, OneNode, Out, const, dtype_of, quantized
+from ai_edge_litert import interpreter as litert
+from support.compare import EPS, REFERENCE, check, check_steps, run_litert, run_minilite
+from support.node import Given, OneNode, Out, const, dtype_of, kind_of, quantized, values
+from support.sparse import blocks, compressed
 from support.weighted import Layer, same_for_any_number_of_threads
 
 from minilite.errors import ShapeError, UnsupportedOpError
-from minilite.format.quantization import Quantization
+from minilite.format.builder import ModelBuilder
+from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
 OP = "FULLY_CONNECTED"
 KINDS = [("f32", False), ("s8", False), ("s8", True), ("u8", False)]
@@ -20,7 +23,16 @@ TOLERANCE = 1500 * EPS  # a few eps of the sum of |x w| over a row
 
 def every(rng: Any, inputs: Any, outputs: Any) -> Any:
     more = {"quantized_bias_type": "INT32" if inputs[2] == "s32" else "INT64"}
-    layer = Layer(OP, " ".join(inputs), (6, 33), (9, 33), more, per_channel=inputs[1] in ("s8", "s4"), version=12)
+    layer = Layer(
+        OP,
+        " ".join(inputs),
+        (6, 33),
+        (9, 33),
+        more,
+        per_channel=inputs[1] in ("s8", "s4", "s2"),
+        version=12,
+        y_kind=outputs[0],
+    )
     return layer, {"tolerance": TOLERANCE}
 
 
@@ -58,11 +70,16 @@ def test_random(kind: str, version: int) -> None:
         layer.check(tolerance=TOLERANCE)
 
 
+SMALL_AND_WIDE = [
+    "s8 s4 s32",
+    "s8 s2 s32",
+    *(f"s16 {w} {b}" for w in ("s2", "s4", "s8", "s16") for b in ("s64", "s32")),
+]
 HYBRID = 1e-6  # of the outputs, at most about 1: a product of the scales is rounded in another order
 
 
 @pytest.mark.parametrize("asymmetric", [False, True])
-@pytest.mark.parametrize("types", ["f32 s8 f32", "f32 s4 f32"])
+@pytest.mark.parametrize("types", ["f32 s8 f32", "f32 u8 f32", "f32 s4 f32", "f32 s2 f32"])
 def test_hybrid(types: str, asymmetric: bool) -> None:
     """Rows quantized one by one; a row of zeros, and one of a single sign; all forms of scales, bias and weights."""
     rng = np.random.default_rng(asymmetric)
@@ -71,12 +88,61 @@ def test_hybrid(types: str, asymmetric: bool) -> None:
         options = {"asymmetric_quantize_inputs": asymmetric, "fused_activation_function": ("NONE", "RELU6")[seed % 2]}
         layer = Layer(
             OP, types, (rows, depth), (outputs, depth), options, per_channel=seed % 4 > 1, seed=seed, version=12,
-            bias=("constant", "absent", "missing", "computed")[seed // 4 % 4], constant_weights=seed % 5 > 0,
+            bias=("constant", "absent", "missing", "computed")[seed // 4 % 4], constant_weights=seed % 5 > 0 or " s2 " in types,  # which LiteRT's Python cannot set
         )  # fmt: skip
         layer.x[0] = 0 if seed % 3 else np.abs(layer.x[0])
         y = layer.run()
         top = max(1.0, float(np.abs(y).max()))
         layer.check(tolerance=HYBRID * top)
+
+
+class Blocks:
+    """Weights of few bits with a scale for each block of a row."""
+
+    def __init__(
+        self, kind: str, block: int, shape: tuple[int, int] = (5, 64), scales: Any = None, rows: int = 3
+    ) -> None:
+        rng = np.random.default_rng(block)
+        self.weights = np.maximum(values(rng, kind, shape), -7)
+        self.scales = (
+            rng.uniform(0.01, 0.1, (shape[0], shape[1] // block)).astype(np.float16) if scales is None else scales
+        )
+        self.arrays = [values(rng, "f32", (rows, shape[1]), 1.0)]
+        builder = ModelBuilder()
+        g = builder.subgraph()
+        x, at = g.input("x", (rows, shape[1])), g.constant("scales", self.scales)
+        weights = g.constant(
+            "w", self.weights, kind_of(kind), quantization=Quantization(block_size=block, scales_tensor=at)
+        )
+        g.output(g.node(OP, [x, weights], out=("y", (rows, shape[0])), version=13))
+        self.model = builder.build()
+
+
+@pytest.mark.parametrize("kind", ["s4", "s8", "s2"])
+@pytest.mark.parametrize("block", [32, 64])
+@pytest.mark.parametrize("rows", [1, 40])
+def test_blocks(kind: str, block: int, rows: int) -> None:
+    """LiteRT has them of s4 by XNNPACK, which quantizes the input's rows: some hundredths apart."""
+    made = Blocks(kind, block, (70, 128), rows=rows)
+    [y] = check(made.model, made.arrays, tolerance=TOLERANCE, oracle=None)
+    exact = (
+        made.arrays[0].astype(np.float64) @ (made.weights * np.repeat(made.scales, block, axis=1).astype(np.float64)).T
+    )
+    assert np.abs(y - exact).max() < TOLERANCE
+    if kind == "s4":
+        [theirs] = run_litert(made.model, made.arrays, litert.OpResolverType.AUTO)
+        assert np.abs(y - theirs).max() < 0.02 * np.abs(y).max()
+
+
+def test_blocks_refused() -> None:
+    with pytest.raises(ShapeError, match="5 rows of 64 weights are no whole blocks of 48, of which 10 have a scale"):
+        run_minilite(*vars_of(Blocks("s4", 48, scales=np.ones((5, 2), np.float16))))
+    with pytest.raises(UnsupportedOpError, match="'scales', the scales of 'w', must be a constant of f16 or f32"):
+        run_minilite(*vars_of(Blocks("s4", 32, scales=np.ones((5, 2), np.int32))))
+
+
+def vars_of(made: Blocks) -> tuple[bytes, list[Any]]:
+    return made.model, made.arrays
 
 
 def test_hybrid_of_inputs_that_are_no_numbers() -> None:
@@ -86,16 +152,16 @@ def test_hybrid_of_inputs_that_are_no_numbers() -> None:
     assert layer.run().shape == (3, 4)
 
 
-@pytest.mark.parametrize("types", ["s8 s4 s32", "s16 s4 s64", "s16 s4 s32", "s16 s8 s32", "s16 s8 s64"])
+@pytest.mark.parametrize("types", SMALL_AND_WIDE)
 def test_small_weights_and_wide_sums(types: str) -> None:
-    """int4 weights, an odd number of them too, and int16 inputs: all forms of scales, bias and weights."""
+    """Weights of 4 and 2 bits, odd numbers of them too, and of 16, and int16 inputs: all forms of scales, bias and weights."""
     rng = np.random.default_rng(5)
     options = {"quantized_bias_type": "INT32" if types[-3:] == "s32" else "INT64"}
     for seed in range(24):
         rows, depth, outputs = (int(v) for v in rng.integers(1, (12, 700, 40)))
         layer = Layer(
             OP, types, (rows, depth), (outputs, depth), options, per_channel=seed % 4 > 1, seed=seed, version=12,
-            bias=("constant", "computed", "missing")[seed % 3], constant_weights=seed % 5 > 0,
+            bias=("constant", "computed", "missing")[seed % 3], constant_weights=seed % 5 > 0 or " s2 " in types,  # which LiteRT's Python cannot set
         )  # fmt: skip
         layer.check()
 
@@ -242,3 +308,26 @@ def test_types_refused(types: str) -> None:
 def test_threads(types: str, rows: int) -> None:
     """Blocks of outputs, and of rows."""
     same_for_any_number_of_threads(Layer(OP, types, (rows, 700), (900, 700), {}, version=12))
+
+
+@pytest.mark.parametrize("kind", ["f32", "s8"])
+def test_sparse_weights(kind: str) -> None:
+    """They are made dense as the model is loaded. LiteRT has compressed rows of floats, and rows of blocks of 4 floats or 16 bytes."""
+    rng = np.random.default_rng(4)
+    scale = Quantization((0.5,), (0,)) if kind == "s8" else NOT_QUANTIZED
+    weights = np.where(rng.random((8, 4)) < 0.4, 1, 0).repeat(16, axis=1) * values(rng, kind, (8, 64), 1.0)
+    weights, x = weights.astype(dtype_of(kind)), values(rng, kind, (3, 64), 1.0)
+    for width in (0, 4) if kind == "f32" else (16,):
+        stored, form = blocks(weights, (1, width)) if width else compressed(weights)
+        builder = ModelBuilder()
+        g = builder.subgraph()
+        at = g.constant("w", stored, kind_of(kind), shape=weights.shape, sparsity=form, quantization=scale)
+        inputs = [g.input("x", x.shape, kind_of(kind), quantization=scale), at]
+        if kind == "s8":
+            inputs.append(g.constant("b", np.zeros(8, np.int32)))
+        out = ("y", (3, 8), kind_of(kind), scale._replace(scales=scale.scales and (300.0,)))
+        g.output(g.node(OP, inputs, out=out, version=8))
+        [y] = check(
+            builder.build(), [x], tolerance=TOLERANCE, oracle=litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+        )
+        assert y.any()

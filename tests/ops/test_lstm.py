@@ -269,6 +269,8 @@ def test_refused() -> None:
         UnsupportedOpError, "'c2' must have one scale, it has 6", by_litert=False
     )
     Lstm(types=INTEGER, inner=()).refused(UnsupportedOpError, "0 intermediate tensors, it takes 5", by_litert=False)
+    gates = Lstm(types=INTEGER, inner=[Out("s8", one_scale("s8", 0.01))] * 12)
+    gates.refused(UnsupportedOpError, "12 intermediate tensors", by_litert=False)  # reads beyond its multipliers
 
 
 @pytest.mark.parametrize("kind", ["f32", "u8"])

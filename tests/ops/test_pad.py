@@ -47,6 +47,16 @@ PADS = [
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("depth", [1, 3, 8, 70])
+def test_many_channels_padded(depth: int, dtype: Any) -> None:
+    """A line of short runs that is longer than a block: cut within a run, and within a gap."""
+    for after in (1, depth, 40, 90):
+        x = counting((1, 70, 61, depth), dtype)
+        paddings = [[0, 0], [0, 0], [0, 0], [2, after]]
+        np.testing.assert_array_equal(OneNode("PAD", [x, const(paddings)]).check(), np.pad(x, paddings))
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
 @pytest.mark.parametrize(("shape", "paddings"), PADS)
 def test_table(shape: Any, paddings: Any, dtype: Any) -> None:
     x = counting(shape, dtype)
@@ -168,6 +178,8 @@ def test_resize_and_change_of_paddings_between_runs() -> None:
         ((2, 3), [[0, 0], [0, 0]]),
         ((1, 5, 4, 3), [[0, 0], [1, 2], [3, 3], [0, 0]]),
         ((2, 3, 40), [[1, 0], [2, 1], [39, 20]]),
+        ((2, 5, 7, 3), [[1, 0], [2, 1], [0, 0], [0, 0]]),
+        ((3, 5, 2), [[2, 1], [0, 0], [0, 0]]),
     ],
 )
 def test_mirror(mode: str, shape: Any, paddings: Any) -> None:

@@ -95,6 +95,21 @@ def test_axes(kind: str, keep: bool, constant: bool) -> None:
             mean(x, axes, keep, (ours, other), constant).check(tolerance=16 * EPS)
 
 
+@pytest.mark.parametrize("channels", [1, 3, 16, 17, 33, 64, 129, 200])
+@pytest.mark.parametrize("kind", ["f32", "s8", "u8"])
+def test_pixels_of_few_channels(kind: str, channels: int) -> None:
+    """Short rows, of which many make one; long ones, whose columns go by in turn."""
+    rng = np.random.default_rng(channels)
+    for pixels in (7, 61, 83):
+        x = values(rng, kind, (2, pixels, 60, channels))
+        scale = scaled(rng, kind, 0.1, 0.3)
+        mean(x, [1, 2], False, (scale, scale), True).check(tolerance=64 * EPS)
+        y = OneNode(
+            "REDUCE_MAX", [Given(x, quantization=scale), const([1, 2])], {}, quantization=scale, version=3
+        ).check()
+        np.testing.assert_array_equal(np.ravel(y), x.max(axis=(1, 2)).ravel())
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_elements(kind: str) -> None:
     """The mean of nothing is NaN, or 0 for integers."""

@@ -15,9 +15,10 @@ from minilite.errors import ShapeError, UnsupportedOpError
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
 FLOAT, HYBRID, INTEGER = "f32 f32 f32 f32 f32", "f32 s8 s8 f32 f32", "s8 s8 s16 s32 s16"
+UNSIGNED = "f32 u8 u8 f32 f32"
 BYTES = "s8 s8 s8 s32 s8"
 """TensorFlow Lite Micro's alone: LiteRT takes the bytes for int16, and writes beyond them."""
-TOLERANCE = {FLOAT: 100 * EPS, HYBRID: 100 * EPS, INTEGER: 0.0, BYTES: 0.0}
+TOLERANCE = {FLOAT: 100 * EPS, HYBRID: 100 * EPS, UNSIGNED: 100 * EPS, INTEGER: 0.0, BYTES: 0.0}
 
 
 def one_scale(kind: str, scale: float, zero_point: int = 0) -> Quantization:
@@ -48,6 +49,8 @@ class Svdf(OneNode):
 
         def drawn(kind: str, *shape: int) -> Array:
             array = values(rng, kind, shape, 1.0)
+            if kind == "u8":  # another name for s8
+                return np.maximum(array.view(np.int8), -127).view(np.uint8)
             return array if kind[0] == "f" else np.maximum(array, -np.iinfo(array.dtype).max)
 
         integer_bias = rng.integers(-3000, 3000, units).astype(dtype_of(kinds[3]))
@@ -88,7 +91,7 @@ def every(rng: Any, inputs: Any, outputs: Any) -> Any:
 EVERY_TYPE = {"SVDF": every}
 
 
-@pytest.mark.parametrize("types", [FLOAT, HYBRID, INTEGER])
+@pytest.mark.parametrize("types", [FLOAT, HYBRID, UNSIGNED, INTEGER])
 def test_state_over_invokes(types: str) -> None:
     """More invokes than the memory has places; what each of them gives hangs on the ones before."""
     rng = np.random.default_rng(3)
@@ -127,7 +130,7 @@ def test_state_of_bytes_over_invokes() -> None:
             compare(expected, found[number], 0.0, f"C kernel against TensorFlow Lite Micro, step {number}")
 
 
-@pytest.mark.parametrize("types", [FLOAT, HYBRID, INTEGER])
+@pytest.mark.parametrize("types", [FLOAT, HYBRID, UNSIGNED, INTEGER])
 @pytest.mark.parametrize("reference", [False, True])
 def test_state_is_zeroed_and_read(types: str, reference: bool) -> None:
     """The state is a tensor like any other: filled from its end, zeroed when variables are reset."""

@@ -10,16 +10,14 @@ import pytest
 from ai_edge_litert import interpreter as litert
 from support.compare import check
 from support.node import Given, OneNode, Out, const
-from support.weighted import drawn, tensor_quantization, weight_quantization
+from support.weighted import TYPES, drawn, tensor_quantization, weight_quantization
 
 from minilite.errors import ShapeError, UnsupportedOpError
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
-TYPES = {"f32": ("f32", "f32"), "s8": ("s8", "s32"), "u8": ("u8", "s32"), "s16": ("s8", "s64")}
-
 
 def layer(
-    kind: str,
+    types: str,
     x_shape: Any = (2, 3, 4, 5),
     taps: Any = (3, 2),
     outputs: int = 7,
@@ -33,7 +31,7 @@ def layer(
     activation: str = "NONE",
 ) -> OneNode:
     rng = np.random.default_rng(5)
-    w_kind, b_kind = TYPES[kind]
+    kind, w_kind, b_kind = TYPES.get(types, types).split()
     if padding == "SAME":
         size = [n * s - e for n, s, e in zip(x_shape[1:3], stride, more, strict=True)]
     else:
@@ -56,12 +54,14 @@ def layer(
         "stride_h": stride[0],
         "stride_w": stride[1],
         "fused_activation_function": activation,
+        "quantized_bias_type": "INT32" if types == "s16 s8 s32" else "FLOAT32",
     }
     return OneNode("TRANSPOSE_CONV", inputs, options, outs=[Out(kind, y_q)], version=4)
 
 
 def every_type(rng: np.random.Generator, inputs: Any, outputs: Any) -> Any:
-    return layer(outputs[0]), {"tolerance": 1e-4}
+    """LiteRT reads a scale of hybrid weights for each output."""
+    return layer(f"{inputs[2]} {inputs[1]} {inputs[3]}", per_channel=inputs[1] == "s8"), {"tolerance": 1e-4}
 
 
 def shapeless(x_shape: Any, taps: Any, stride: Any, padding: int, outputs: int = 3, shape: Any = None) -> OneNode:
@@ -83,7 +83,7 @@ def every_bias(rng: np.random.Generator, inputs: Any, outputs: Any) -> Any:
 EVERY_TYPE = {"TRANSPOSE_CONV": every_type, "Convolution2DTransposeBias": every_bias}
 
 
-@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("kind", [*TYPES, "f32 s8 f32", "s16 s8 s32"])
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 def test_windows(kind: str, padding: str) -> None:
     for stride in ((1, 1), (2, 2), (2, 3), (4, 1)):
@@ -91,7 +91,7 @@ def test_windows(kind: str, padding: str) -> None:
             layer(kind, taps=taps, stride=stride, padding=padding).check(tolerance=1e-4)
 
 
-@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("kind", [*TYPES, "f32 s8 f32", "s16 s8 s32"])
 def test_operands(kind: str) -> None:
     layer(kind, bias=False).check(tolerance=1e-4)
     layer(kind, constant=False, stride=(2, 2)).check(tolerance=1e-4)

@@ -244,9 +244,15 @@ def product_s8(
     high: int = 127,
     limit: int = 0,
 ) -> NDArray:
-    """What requantize makes of the sums of matmul_s8, in `y`."""
-    sums = _matmul_s8_args(a, packed, y.shape[1], bias, factors, columns)
-    simd.product_s8(sums, _requantize_args(mantissas, shifts, y, zero=zero, low=low, high=high, limit=limit))
+    """What requantize makes of the sums of matmul_s8, in `y`; `a` may be lines of rows, (lines, rows, pieces, k)."""
+    lines = a if a.ndim == 4 else a[None]
+    sums = _matmul_s8_args(lines[0], packed, y.shape[1], bias, factors, columns)
+    simd.product_s8(
+        sums,
+        _requantize_args(mantissas, shifts, y, zero=zero, low=low, high=high, limit=limit),
+        len(lines),
+        lines.strides[0],
+    )
     return y
 
 

@@ -90,3 +90,18 @@ def test_nothing_past_the_operands_is_touched(level: str) -> None:
         product_s8(SIMD[level], p.a, packed, p.mantissas, p.shifts, wide[:, :n], limit=p.limit, **terms)
         np.testing.assert_array_equal(wide[:, :n], p.wanted())
         assert (wide[:, n:] == 77).all()
+
+
+@pytest.mark.parametrize("level", SIMD)
+@pytest.mark.parametrize("n", [3, 16, 40, 64, 80, 130])
+def test_lines_of_rows(level: str, n: int) -> None:
+    """Lines that lie apart; factors and outputs go on from line to line."""
+    for lines, width, small in itertools.product((1, 2, 5), (1, 3, 8, 14, 33), (False, True)):
+        p = Product(lines * width, 2, 7, n, small=small, factored=True)
+        wide = np.full((lines, width + 2, 2, 7), 200, np.uint8)
+        wide[:, :width] = p.a.reshape(lines, width, 2, 7)
+        packed, _ = pack_s8(SIMD[level], p.w, pieces=2)
+        terms = {"bias": p.bias, "factors": p.factors, "columns": p.columns, "limit": p.limit}
+        y = np.empty((lines * width, n), np.int8)
+        product_s8(SIMD[level], wide[:, :width], packed, p.mantissas, p.shifts, y, **terms)
+        np.testing.assert_array_equal(y, p.wanted())

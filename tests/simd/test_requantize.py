@@ -155,3 +155,14 @@ def test_small_sums_of_every_shift(level: str, limit: int) -> None:
                 level, sums, np.ascontiguousarray(mantissas[order]), shifts, zero=zero, low=low, high=high, limit=limit
             )
             check(level, sums[:, :-1], np.ascontiguousarray(mantissas[order][:-1]), shifts[:-1], zero=zero, limit=limit)
+
+
+@pytest.mark.parametrize("level", SIMD)
+def test_many_rows_of_few_columns(level: str) -> None:
+    """Rows side by side, any number of them."""
+    rng = np.random.default_rng(2)
+    for n, rows in itertools.product(range(1, 17), (1, 15, 16, 17, 31, 40)):
+        sums, bias = (rng.integers(-(1 << 20), 1 << 20, shape).astype(np.int32) for shape in ((rows, n), (n,)))
+        mantissas = rng.integers(1 << 30, HIGHEST, n).astype(np.int32)
+        check(level, sums, mantissas, rng.integers(-14, 0, n).astype(np.int32), bias=bias, zero=-7)
+        check(level, sums, mantissas, rng.integers(-14, 3, n).astype(np.int32))

@@ -1,9 +1,10 @@
 """Which types LiteRT runs an operator in and minilite's row does not name.
 
-    PYTHONPATH=tests python -m support.litert_types [OPERATOR ...]
+    PYTHONPATH=tests python -m support.litert_types [--places] [OPERATOR ...]
 
 prints a line for each: the operator and its types. The tests' own cases are the nodes, with the type of all operands of one type
-exchanged for each other type there is. LiteRT runs in a child, for some of them end it.
+exchanged for each other type there is; `--places` also exchanges one operand's alone, which for the most part finds where LiteRT does
+not look at a type. LiteRT runs in a child, for some of them end it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import functools
 import importlib
 import os
 import pathlib
+import resource
+import signal
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
@@ -21,7 +24,7 @@ from typing import Any
 import numpy as np
 from ai_edge_litert import interpreter as litert
 from support.cases import Case
-from support.compare import BUILTIN
+from support.compare import BUILTIN, REFERENCE
 from support.node import OneNode, kind_of
 
 from minilite.format.builder import ModelBuilder
@@ -34,6 +37,10 @@ Types = tuple[tuple[str, ...], tuple[str, ...]]
 """Those of inputs and of outputs."""
 
 OTHERS = tuple(kind.suffix for kind in TensorType if kind.suffix not in ("resource", "variant"))
+MOST_BYTES, MOST_SECONDS = 8 << 30, 60
+"""What a child may take; one that wants more is ended."""
+MOST_PLACES = 6
+"""Of nodes with more inputs no type is exchanged at one place alone."""
 TESTS = pathlib.Path(__file__).resolve().parents[1] / "ops"
 
 
@@ -59,27 +66,37 @@ def named(row: Operator) -> Iterator[Types]:
             break
 
 
-def exchanged(types: Types) -> Iterator[Types]:
-    """One type exchanged for each other one."""
-    for one in dict.fromkeys((*types[0], *types[1])):
-        for other in OTHERS:
-            inputs, outputs = (tuple(other if kind == one else kind for kind in side) for side in types)
-            yield inputs, outputs
+def exchanged(types: Types, *, places: bool) -> Iterator[Types]:
+    """One type exchanged for each other one, wherever it stands, and with `places` at each place alone."""
+    inputs, outputs = types
+    for other in OTHERS:
+        for one in dict.fromkeys((*inputs, *outputs)):
+            yield tuple(other if k == one else k for k in inputs), tuple(other if k == one else k for k in outputs)
+        if not places or other.startswith("f8") or len(inputs) > MOST_PLACES:
+            continue
+        for at in range(len(inputs)):
+            yield (*inputs[:at], other, *inputs[at + 1 :]), outputs
+        for at in range(len(outputs)):
+            yield inputs, (*outputs[:at], other, *outputs[at + 1 :])
 
 
-def asked(row: Operator) -> list[Types]:
+def asked(row: Operator, *, places: bool = False) -> list[Types]:
     """Types that the row refuses, near those that it names."""
     codes = {kind.suffix: int(kind) for kind in TensorType}
-    tried = dict.fromkeys(other for types in named(row) for other in exchanged(types))
+    tried = dict.fromkeys(other for types in named(row) for other in exchanged(types, places=places))
     return [types for types in tried if row.refusal(*([codes[kind] for kind in side] for side in types))]
 
 
 def node_of(op: str, said: Any, types: Types) -> OneNode | None:
-    """The case's node in these types; None where it cannot be made of them."""
-    rng = np.random.default_rng(zlib.crc32(repr((op, types)).encode()))
-    with contextlib.suppress(Exception):
-        case = said if isinstance(said, Case) else said(rng, *types)
-        return case.node(op, rng, *types) if isinstance(case, Case) else case[0]
+    """The case's node in these types, or one that it makes in types of the row's with those exchanged; None where neither can be."""
+    for begin in (types, *named(operators()[op])):
+        rng = np.random.default_rng(zlib.crc32(repr((op, types)).encode()))
+        with contextlib.suppress(Exception):
+            case = said if isinstance(said, Case) else said(rng, *begin)
+            node = case.node(op, rng, *begin) if isinstance(case, Case) else case[0]
+            node = node if has(node, types) else node.retyped(rng, *types)
+            if has(node, types):
+                return node
     return None
 
 
@@ -87,8 +104,8 @@ def has(node: OneNode, types: Types) -> bool:
     """Whether the node is in these types: some cases take no notice of them."""
     from minilite import load_model
 
-    [graph] = load_model(node.model).subgraphs[:1]
-    [found] = graph.nodes
+    graph = load_model(node.model).subgraphs[0]
+    found = graph.nodes[0]
     inputs = [graph.tensors[i].type for i in found.inputs if i >= 0]
     outputs = [graph.tensors[i].type for i in found.outputs]
     return [inputs, outputs] == [[kind_of(kind) for kind in side] for side in types]
@@ -112,10 +129,15 @@ def said_of_type(kind: str) -> str:
 
 
 def litert_runs(node: OneNode, types: Types) -> bool:
-    """Whether LiteRT gets to the end, and has not given the outputs other types. It takes no arrays of some types: those inputs
-    stay as they are."""
+    """Whether LiteRT gets to the end, by its optimized kernels or by the reference ones."""
+    return any(runs_by(resolver, node, types) for resolver in (BUILTIN, REFERENCE))
+
+
+def runs_by(resolver: Any, node: OneNode, types: Types) -> bool:
+    """Whether it does, and has not given the outputs other types. It takes no arrays of some types: those inputs stay as they
+    are."""
     try:
-        interpreter = litert.Interpreter(model_content=node.model, experimental_op_resolver_type=BUILTIN)
+        interpreter = litert.Interpreter(model_content=node.model, experimental_op_resolver_type=resolver)
         interpreter.allocate_tensors()
         for index, array in zip(interpreter._interpreter.InputIndices(), node.arrays, strict=True):
             with contextlib.suppress(ValueError):
@@ -137,10 +159,12 @@ def runs(op: str, said: Any, all_types: Sequence[Types]) -> Iterator[Types]:
         child = os.fork()
         if not child:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))  # shapes that it reads beyond a tensor
             for number in range(first, len(all_types)):
+                signal.alarm(MOST_SECONDS)
                 os.write(writing, f"{number}\n".encode())
                 node = node_of(op, said, all_types[number])
-                if node is not None and has(node, all_types[number]) and litert_runs(node, all_types[number]):
+                if node is not None and litert_runs(node, all_types[number]):
                     os.write(writing, b"runs\n")
             os._exit(0)
         os.close(writing)
@@ -155,8 +179,9 @@ def runs(op: str, said: Any, all_types: Sequence[Types]) -> Iterator[Types]:
 
 def main() -> None:
     table, known = operators(), cases()
-    for op in sys.argv[1:] or sorted(set(known) & set(table)):
-        for types in runs(op, known[op], asked(table[op])):
+    places = "--places" in sys.argv
+    for op in [said for said in sys.argv[1:] if said != "--places"] or sorted(set(known) & set(table)):
+        for types in runs(op, known[op], asked(table[op], places=places)):
             print(op, spelled(types), flush=True)
 
 

@@ -107,6 +107,7 @@ class OneNode:
     ) -> None:
         """`custom` are the options of a custom operator, which the node then is."""
         given = [_given(value) for value in inputs]
+        self.op, self.given, self.options, self.version, self.custom = op, given, options, version, custom
         builder = ModelBuilder()
         g = builder.subgraph()
         numbers = []
@@ -126,6 +127,7 @@ class OneNode:
             first = given[0] if given else None
             like = "f32" if first is None else first.array if first.kind is None else first.kind
             outs = [Out(kind_of(like if kind is None else kind), quantization)]
+        self.outs = outs
         made = [(f"y{i or ''}", out.shape, kind_of(out.kind), out.quantization) for i, out in enumerate(outs)]
         inner = [
             g.tensor(f"i{i}", (0,), kind_of(o.kind), quantization=o.quantization) for i, o in enumerate(intermediates)
@@ -138,6 +140,29 @@ class OneNode:
     def check(self, *, tolerance: float | Array = 0.0, oracle: Any = REFERENCE) -> Array:
         """Output 0, once C kernel, numpy reference and LiteRT agree on all; see support.compare.check."""
         return check(self.model, self.arrays, tolerance=tolerance, oracle=oracle)[0]
+
+    def retyped(self, rng: np.random.Generator, inputs: Sequence[str], outputs: Sequence[str]) -> OneNode:
+        """The same with operands of other types: what is no float and no number of a constant is drawn anew, and scaled."""
+
+        def other(given: Given | None, kind: str) -> Given | None:
+            if given is None or kind_of(given.array if given.kind is None else given.kind) == kind_of(kind):
+                return given
+            q = scaled(rng, kind) if kind in QUANTIZED else NOT_QUANTIZED
+            if q.scales or dtype_of(kind).kind == "S" or given.array.dtype.kind == "O":
+                array = values(rng, kind, given.array.shape)
+            else:
+                with np.errstate(all="ignore"):
+                    array = given.array.astype(dtype_of(kind))
+            return given._replace(array=array, kind=kind, quantization=q or given.quantization)
+
+        places = [i for i, given in enumerate(self.given) if given is not None]
+        kinds = dict(zip(places, inputs, strict=True))
+        made = [other(given, kinds.get(i, "")) for i, given in enumerate(self.given)]
+        outs = [
+            out if kind_of(out.kind) == kind_of(kind) else out._replace(kind=kind, quantization=scaled(rng, kind))
+            for out, kind in zip(self.outs, outputs, strict=True)
+        ]
+        return OneNode(self.op, made, self.options, outs=outs, version=self.version, custom=self.custom)
 
     def run(self, *, reference: bool = False) -> Array:
         """Output 0 of minilite; of its numpy references with `reference`."""

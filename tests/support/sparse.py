@@ -55,24 +55,21 @@ def csr(segments: Any, indices: Any) -> dict[str, Any]:
     }
 
 
-def blocks(x: Array) -> tuple[Array, dict[str, Any]]:
-    """The same by blocks of 2 x 2."""
-    tiles = x.reshape(x.shape[0] // 2, 2, x.shape[1] // 2, 2).swapaxes(1, 2)
+def blocks(x: Array, size: tuple[int, int] = (2, 2)) -> tuple[Array, dict[str, Any]]:
+    """The same by blocks; those of one row are a dimension of columns alone, as LiteRT's kernels want them."""
+    down, across = size
+    tiles = x.reshape(x.shape[0] // down, down, x.shape[1] // across, across).swapaxes(1, 2)
     segments, indices, stored = [0], [], []
     for row in tiles:
         at = [j for j, tile in enumerate(row) if tile.any()]
         indices += at
         stored += [row[j].ravel() for j in at]
         segments.append(len(indices))
+    inner = [{"format": "DENSE", "dense_size": n} for n in (size if down > 1 else size[1:])]
     return np.concatenate(stored), {
-        "traversal_order": [0, 1, 2, 3],
-        "block_map": [0, 1],
-        "dim_metadata": [
-            {"format": "DENSE", "dense_size": len(tiles)},
-            csr(segments, indices),
-            {"format": "DENSE", "dense_size": 2},
-            {"format": "DENSE", "dense_size": 2},
-        ],
+        "traversal_order": list(range(2 + len(inner))),
+        "block_map": [0, 1] if down > 1 else [1],
+        "dim_metadata": [{"format": "DENSE", "dense_size": len(tiles)}, csr(segments, indices), *inner],
     }
 
 

@@ -17,7 +17,7 @@ TYPES = {"f32": "f32 f32 f32", "s8": "s8 s8 s32", "u8": "u8 u8 s32", "s16": "s16
 
 def drawn(rng: np.random.Generator, kind: str, shape: Sequence[int]) -> Array:
     """Normal floats, or integers over the whole range of the type."""
-    return rng.integers(-8, 8, shape).astype(np.int8) if kind == "s4" else values(rng, kind, shape, 1.0)
+    return values(rng, kind, shape, 1.0)
 
 
 def weight_quantization(rng: np.random.Generator, kind: str, channels: int, axis: int) -> Quantization:
@@ -57,6 +57,7 @@ class Layer(OneNode):
         weights: Array | None = None,
         bias_length: int | None = None,
         y_scale: tuple[float, float] | None = None,
+        y_kind: str = "",
     ) -> None:
         rng = np.random.default_rng(seed)
         kind, w_kind, b_kind = TYPES.get(types, types).split()
@@ -64,11 +65,13 @@ class Layer(OneNode):
         outputs = w_shape[axis]
         x_q = tensor_quantization(rng, kind, 0.003, 0.05)
         w_q = weight_quantization(rng, w_kind, outputs if per_channel else 0, axis)
-        y_q = tensor_quantization(rng, kind, *(y_scale or ((3.0, 30.0) if kind == "s16" else (0.02, 0.2))))
+        w_q = w_q._replace(zero_points=(0,) * len(w_q.scales)) if kind == "f32" else w_q  # u8 is another name for s8
+        y_kind = y_kind or kind
+        y_q = tensor_quantization(rng, y_kind, *(y_scale or ((3.0, 30.0) if kind == "s16" else (0.02, 0.2))))
         self.x = drawn(rng, kind, x_shape)
         self.weights = drawn(rng, w_kind, w_shape) if weights is None else weights
-        if types == "f32 s8 f32":  # LiteRT's vector code negates weights of -128, which stay -128
-            self.weights = np.maximum(self.weights, -127)
+        if kind == "f32" and w_kind in ("s8", "u8"):  # LiteRT's vector code negates weights of -128, which stay -128
+            self.weights = np.maximum(self.weights.view(np.int8), -127).view(dtype_of(w_kind))
         length = outputs if bias_length is None else bias_length
         dtype = dtype_of(b_kind)
         self.bias = (
@@ -84,7 +87,7 @@ class Layer(OneNode):
             inputs.append(Given(self.bias, constant=bias == "constant", quantization=b_q))
         elif bias == "absent":
             inputs.append(None)
-        super().__init__(op, inputs, options, outs=[Out(kind, y_q, (1,) * len(x_shape))], version=version)
+        super().__init__(op, inputs, options, outs=[Out(y_kind, y_q, (1,) * len(x_shape))], version=version)
 
 
 def window_options(padding: str, stride: Sequence[int] = (1, 1), dilation: Sequence[int] = (1, 1), **more: Any) -> Any:

@@ -56,6 +56,7 @@ def used(interpreter: Interpreter) -> float:
     print(interpreter.plan.arena_bytes)  # wrong
     interpreter.resize_tensor_input(index, 3.5)  # wrong
     interpreter.allocate_tensor()  # wrong
+    interpreter.run(x=np.zeros(2, np.float32))  # wrong
     text: str = interpreter.arena_bytes  # wrong
     return float(found.sum() + view().sum()) + bound + scale + zero_point + len(text)
 

@@ -75,6 +75,17 @@ def test_close_under_a_view_is_refused() -> None:
     interpreter.close()
 
 
+def test_nothing_is_said_unless_asked(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
+    run(ready(relu_chain()), floats(1, 2, 3, 4))
+    assert caplog.records == []
+    with caplog.at_level("DEBUG", "minilite"):
+        run(ready(relu_chain(), num_threads=2), floats(1, 2, 3, 4))
+    (record,) = caplog.records
+    assert record.name == "minilite"
+    assert record.getMessage() == "subgraph 0: 3 nodes, 4 tensors, at most 2 threads a run"
+    assert capfd.readouterr() == ("", "")
+
+
 # Copies -----------------------------------------------------------------------------------------------------------------
 
 

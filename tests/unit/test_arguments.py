@@ -106,6 +106,26 @@ def test_run_takes_arrays_in_order_or_by_name_or_number() -> None:
     assert single.run(floats(-1, 2, 3))["y2"].tolist() == [0, 2, 3]
 
 
+def test_numbers_of_pythons_take_the_tensors_width() -> None:
+    """They have none of their own; arrays have, and are not converted."""
+    interpreter = ready(relu_chain())
+    for given in ([1, -2, 3.5], (1, -2, 3.5), [1, 2]):
+        found = interpreter.run(given)["y2"]
+        assert (found.tolist(), found.dtype) == ([max(x, 0) for x in given], np.float32)
+    assert ready(one_signature()).get_signature_runner()(a=[[1, -2, 3, 4]])["b"].tolist() == [[1, 0, 3, 4]]
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (2,), TensorType.INT8, signature=(-1,), quantization=Quantization((0.5,), (0,)))
+    graph.output(graph.node("RELU", [x], out=("y", (2,), TensorType.INT8, Quantization((0.5,), (0,)))))
+    small = ready(builder.build())
+    assert small.run([-128, 127, 5])["y"].tolist() == [0, 127, 5]
+    for refused in ([128], [-129, 0], [0.5], [1e9]):
+        with pytest.raises(InputError, match="quantize real values x with"):
+            small.run(refused)
+    with pytest.raises(InputError, match="expected type FLOAT32"):
+        interpreter.run(np.array([1.0]))
+
+
 def test_run_writes_to_arrays_of_the_caller() -> None:
     interpreter = pair()
     total = np.zeros((2, 2), np.float32)[:, 0]  # any strides will do

@@ -255,7 +255,7 @@ LITERT_OWN_WORDS = (  # first clauses kept from LiteRT
     "`model_path`", "Can't both", "No subgraph", "Invoke called", "Cannot set tensor", "Tensor data is null",
     "There is at least", "Invalid ", "SignatureDef", "Attempting to resize", "BytesRequired", "Shape should",
     "Dimension mismatch", "Got value", "Select TensorFlow", "Unrecognized passed", "Could not open",
-    "The model is not", "Encountered unresolved",
+    "The model is not", "Encountered unresolved", "None ",
 )  # fmt: skip
 
 

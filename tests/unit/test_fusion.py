@@ -230,6 +230,43 @@ def test_a_product_of_two_is_no_square() -> None:
     assert wholes(builder.build()) == [None, None]
 
 
+# Slopes -----------------------------------------------------------------------------------------------------------------
+
+
+def sloped(slope: Any, *, turned: bool = False, clamped: str = "NONE") -> bytes:
+    """RELU(x) + NEG(RELU(NEG(x))) * slope, the operands of both in that order or `turned` round."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    shape = (2, 3, 5)
+    x = graph.input("x", shape, signature=(-1, -1, 5))
+    above = graph.node("RELU", [x], out=("above", shape))
+    below = graph.node("NEG", [x], out=("turned", shape))
+    below = graph.node("RELU", [below], out=("cut", shape))
+    below = graph.node("NEG", [below], out=("below", shape))
+    factors = [below, graph.constant("slope", F32(slope))]
+    product = graph.node("MUL", factors[::-1] if turned else factors, out=("product", shape))
+    terms = [above, product]
+    options = {"fused_activation_function": clamped}
+    graph.output(graph.node("ADD", terms[::-1] if turned else terms, out=("y", shape), options=options))
+    return builder.build()
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("slope", [[0.5, -1, 0, 3, 0.25], 0.5])
+def test_a_slope_of_six_nodes_is_one(slope: Any, turned: bool) -> None:
+    assert wholes(sloped(slope, turned=turned)) == [5] * 5 + [None]
+    for shape in ((2, 3, 5), (1, 90, 5)):
+        check(sloped(slope, turned=turned), [random(shape)])
+
+
+def test_what_is_no_slope_stays_as_it_is() -> None:
+    wide = np.arange(30).reshape(2, 3, 5)
+    assert set(wholes(sloped(wide))) == {None}
+    check(sloped(wide), [random((2, 3, 5))])
+    assert set(wholes(sloped(0.5, clamped="RELU6"))) == {None}
+    check(sloped(0.5, clamped="RELU6"), [random((2, 3, 5))])
+
+
 # What a user sees ---------------------------------------------------------------------------------------------------------
 
 

@@ -127,6 +127,19 @@ def test_programs_run_unchanged(package: str, tmp_path: Path) -> None:
     assert found.stdout == "minilite.interpreter [0.0, 2.0, 0.0, 4.0] --flag\n"
 
 
+def test_programs_that_look_before_they_import_find_it() -> None:
+    """Many ask `find_spec` which of the packages is there."""
+    code = """
+import importlib.util, minilite
+minilite.install_as()
+for name in ("ai_edge_litert", "tflite_runtime", "tflite_runtime.interpreter", "tensorflow", "tensorflow.lite", "tensorflow.lite.python"):
+    assert importlib.util.find_spec(name) is not None, name
+from tensorflow.lite.python.interpreter import Interpreter
+assert Interpreter is minilite.Interpreter
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_a_program_s_own_errors_are_shown_as_python_shows_them(tmp_path: Path) -> None:
     """Those of files too, which the command would put in a line; and modules run as with python -m."""
     program = tmp_path / "program.py"

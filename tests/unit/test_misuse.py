@@ -43,6 +43,10 @@ def there_and_back(kind: Any) -> Any:
     return interpreter
 
 
+def runner_of(kind: Any) -> Any:
+    return ours.SignatureRunner if kind is minilite.Interpreter else oracle.SignatureRunner
+
+
 ZEROS = np.zeros(4, np.float32)
 MISUSE: dict[str, tuple[Callable[[Any], Any], str]] = {
     "empty path": (lambda kind: kind(""), "`model_path` or `model_content` must be specified."),
@@ -118,6 +122,12 @@ MISUSE: dict[str, tuple[Callable[[Any], Any], str]] = {
     "no signature": (
         lambda kind: kind(model_content=relu_chain()).get_signature_runner(),
         "SignatureDef signature_key is None and model has 0 Signatures. None is only allowed when the model has 1 SignatureDef",
+    ),
+    "runner of nothing": (lambda kind: runner_of(kind)(), "None interpreter provided"),
+    "runner without a key": (lambda kind: runner_of(kind)(kind(model_content=signed())), "None signature_key provided"),
+    "runner of no signature": (
+        lambda kind: runner_of(kind)(kind(model_content=signed()), "zzz"),
+        'Invalid signature_key provided: "zzz".',
     ),
     "which signature": (
         lambda kind: kind(model_content=signed()).get_signature_runner(),

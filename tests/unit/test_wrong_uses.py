@@ -120,7 +120,7 @@ ROWS: dict[str, tuple[Callable[[Any, Path], Any], str]] = {
     # Before allocate_tensors
     "invoked early": (lambda kind, _: made(kind).invoke(), "Invoke called on model that is not ready: allocate_tensors() has to come first"),
     "set early": (lambda kind, _: made(kind).set_tensor(0, zeros(4)), SET + "Tensor is unallocated. Try calling allocate_tensors() first"),
-    "read early": (lambda kind, _: made(kind).get_tensor(0), "Tensor data is null. Run allocate_tensors() first: tensor 0 ('x') has no memory"),
+    "read early": (lambda kind, _: made(kind).get_tensor(0), "Tensor data is null. Run allocate_tensors() first: tensor 'x' has no memory"),
     # What is set
     "floats for int8": (lambda kind, _: ready(kind, image(TensorType.INT8)).set_tensor(0, IMAGE), SET + "Got value of type FLOAT32 but " + INT8),
     "uint8 for int8": (lambda kind, _: ready(kind, image(TensorType.INT8)).set_tensor(0, IMAGE.astype(np.uint8)), SET + "Got value of type UINT8 but " + INT8 + "; pixels p and values quantized to uint8 become int8 with (p.astype('int16') - 128).astype('int8')"),

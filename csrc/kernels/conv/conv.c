@@ -84,7 +84,7 @@ DERIVE(hybrid, .multiplier = ML_MULTIPLIER_SCALE, .symmetric_weights = true)
 
 static const ml_typed conv_2d[] = {
     {"f32 f32 f32? -> f32", NULL, pack_f32, conv_2d_f32},
-    {"f32 s8|s4 f32? -> f32", derive_hybrid, ml_conv_pack_s8, ml_conv_hybrid},
+    {"f32 s8|u8|s4 f32? -> f32", derive_hybrid, ml_conv_pack_s8, ml_conv_hybrid},
     {"s8 s8|s4 s32? -> s8", derive_s8, ml_conv_pack_s8, ml_conv_integers},
     {"u8 u8 s32? -> u8", derive_u8, ml_conv_pack_s8, ml_conv_integers},
     {"s16 s8|s4 s64|s32? -> s16", derive_s16, ml_conv_pack_s8, ml_conv_integers},

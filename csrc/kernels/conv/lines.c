@@ -110,6 +110,7 @@ static void multiply_line(const ml_call *c, const float *line, int64_t step, flo
             .y_stride = (int64_t)b->n * b->groups,
             .low = params->minimum,
             .high = params->maximum,
+            .far = ml_is_far(c),
         };
         c->env->simd->matmul_f32(&product);
     }

@@ -3,6 +3,8 @@
  * The lines that a window sees are interleaved in groups (interleave_s8), with padding on both sides, so that all pixels of a
  * line of output are alike; as many columns at a time as stay near. Bytes stay as they are, unsigned: sums begin with what their zero point makes of the weights.
  *
+ * Few channels: neighbouring pixels are taken for one, as floats.c has it.
+ *
  * An image one pixel wide has each of its lines interleaved with those below it, once for all: then it is a line of pixels whose
  * groups lie side by side. */
 #include "kernels/depthwise_conv/depthwise_conv.h"
@@ -27,6 +29,7 @@ typedef struct layout {
     int64_t channels; /* and pixels at most, whose sums are made together */
     int64_t pixels;
     int64_t waiting; /* pixels whose sums are requantized together; 0: channels are cut */
+    int64_t side; /* pixels that are taken for one */
     int64_t lines; /* interleaved ones, behind the pointers to them */
     int64_t window; /* columns of a pixel that is alone */
     int64_t narrow; /* a line before its elements are repeated; an upright image's with padding */
@@ -72,6 +75,7 @@ static layout lay_out(const ml_call *c) {
     if (l.pixels > PIXELS) l.pixels = ml_min_s64(fit, l.pixels);
     if (n <= CHANNELS)
         l.waiting = ml_max_s64(l.pixels, ml_min_s64(fit, (int64_t)x->out * blob->window.y.out));
+    l.side = x->stride > 1 || l.alone || l.height ? 1 : ml_depthwise_side(n);
     int64_t groups = l.form.groups;
     int64_t narrow = blob->multiplier > 1 ? 4 * (int64_t)x->in * blob->window.channels : 0;
     l.lines = ml_round_up(groups * l.form.parts * (int64_t)sizeof(void *), 64);
@@ -208,7 +212,7 @@ int32_t ml_depthwise_start(const ml_call *c, const depthwise_groups *f, int32_t 
     const int64_t n = blob->outputs, panels = f->groups * f->parts * f->shifts;
     const void *sums = (const char *)c->packed + ml_depthwise_packed_bytes(c, panels);
     const uint32_t *weights = sums;
-    const uint32_t *bias = blob->form == DEPTHWISE_BYTES ? ml_in_optional(c, 2) : NULL;
+    const uint32_t *bias = blob->form != DEPTHWISE_HYBRID ? ml_in_optional(c, 2) : NULL;
     const int64_t taps = (int64_t)blob->window.y.size * blob->window.x.size;
     for (int64_t o = 0; o < n; o++)
         start[o] = (int32_t)((bias ? bias[o] : 0) - (uint32_t)zero * weights[o]);
@@ -216,7 +220,9 @@ int32_t ml_depthwise_start(const ml_call *c, const depthwise_groups *f, int32_t 
 }
 
 static void fill_start(work *k) {
+    const int64_t n = k->blob->outputs;
     k->limit = ml_depthwise_start(k->c, &k->l.form, k->zero, k->start);
+    for (int64_t i = n; i < n * k->l.side; i++) k->start[i] = k->start[i - n];
 }
 
 /* What sums become: `n` outputs from `channel` on of `count` pixels from `pixel` on, counted over all. */
@@ -281,6 +287,23 @@ static void *wait_for(work *k, int64_t pixel, int64_t pixels) {
     return k->scratch + k->l.sums + 4 * before;
 }
 
+/* First as many pixels as fill panels together. */
+static void sum_side(const work *k, ml_depthwise_args a) {
+    const int64_t side = k->l.side, n = a.n, pixels = a.pixels, step = a.pixel_step;
+    if (side > 1) {
+        a.pixels = pixels / side;
+        a.n = n * side;
+        a.pixel_step = step * side;
+        k->c->env->simd->depthwise_s8(&a);
+        a.first += a.pixels * a.pixel_step;
+        a.y = (int32_t *)a.y + a.pixels * a.n;
+        a.pixels = pixels % side;
+        a.n = n;
+        a.pixel_step = step;
+    }
+    if (a.pixels > 0) k->c->env->simd->depthwise_s8(&a);
+}
+
 /* `count` neighbouring pixels, the first of which is number `pixel` of all, of lines that are interleaved; weights are those of
  * the line's shift. */
 static void sum_pixels(work *k, const ml_depthwise_args *args, int64_t pixel, int64_t count,
@@ -296,7 +319,7 @@ static void sum_pixels(work *k, const ml_depthwise_args *args, int64_t pixel, in
             a.first = (k->l.alone ? 0 : ox * a.pixel_step) + channel;
             a.packed = packed + 4 * (channel / ML_PANEL_DEPTHWISE) * a.packed_panel;
             a.start = k->start + channel;
-            k->c->env->simd->depthwise_s8(&a);
+            sum_side(k, a);
             if (!k->l.waiting) write_pixels(k, pixel + ox, a.pixels, channel, a.n);
         }
     }
@@ -319,7 +342,7 @@ static ml_status lines_bytes(const ml_call *c, int64_t first, int64_t end, int32
     const int64_t shift_bytes = ml_depthwise_packed_bytes(c, a.height);
     point(&k);
     for (int64_t line = first, before = -1, count; line < end; line += count) {
-        const int64_t batch = line / w->y.out, at = line % w->y.out;
+        const int64_t batch = w->batches > 1 ? line / w->y.out : 0, at = line - batch * w->y.out;
         const int64_t left = ml_min_s64(end - line, w->y.out - at);
         if (batch != before) begin_batch(&k, before = batch);
         if (k.l.height) {
@@ -348,7 +371,7 @@ static int64_t batch_elements(const depthwise_blob *blob) {
 
 ml_status ml_depthwise_bytes(const ml_call *c) {
     const depthwise_blob *blob = c->blob;
-    if (ml_depthwise_is_pixel(blob)) return ml_depthwise_pixel(c);
+    if (blob->form == DEPTHWISE_PIXEL) return ml_depthwise_pixel(c);
     work k = {.c = c, .blob = blob, .l = lay_out(c), .x = ml_in(c, 0)};
     k.x_batch = batch_elements(blob);
     k.flip = ml_in_tensor(c, 0)->type == ML_S8 ? 128 : 0;

@@ -21,11 +21,13 @@ static ml_status prepare_scratch(const ml_call *c, ml_wish *wish) {
     const bool bytes = blob->form == DEPTHWISE_BYTES || blob->form == DEPTHWISE_HYBRID;
     if (bytes && !c->derived) return ML_OK; /* the reference runs */
     if (ml_depthwise_is_pixel(blob)) {
+        blob->form = DEPTHWISE_PIXEL;
         ml_reserve(wish, ml_depthwise_pixel_bytes(c));
         return ML_OK;
     }
     if (blob->form == DEPTHWISE_HYBRID) ml_reserve(wish, ml_depthwise_slices_bytes(blob));
-    if (blob->form == DEPTHWISE_BYTES) ml_reserve(wish, blob->outputs * (int64_t)sizeof(int32_t));
+    if (blob->form == DEPTHWISE_BYTES)
+        ml_reserve(wish, ml_max_s64(blob->outputs, ML_PANEL_DEPTHWISE) * (int64_t)sizeof(int32_t));
     wish->worker_bytes = blob->form == DEPTHWISE_FLOATS ? ml_depthwise_floats_bytes(blob)
                          : blob->form == DEPTHWISE_WIDE ? ml_depthwise_wide_bytes(blob)
                                                         : ml_depthwise_bytes_bytes(c);

@@ -12,7 +12,8 @@ typedef enum depthwise_form {
     DEPTHWISE_FLOATS,
     DEPTHWISE_BYTES,
     DEPTHWISE_HYBRID, /* floats times bytes */
-    DEPTHWISE_WIDE    /* int16 times bytes */
+    DEPTHWISE_WIDE,   /* int16 times bytes */
+    DEPTHWISE_PIXEL /* bytes, of an output of one pixel that sees no padding */
 } depthwise_form;
 
 typedef struct depthwise_blob {
@@ -35,6 +36,11 @@ void ml_depthwise_repeat(const void *x, int64_t count, int64_t multiplier, void 
  * refused. */
 int64_t ml_depthwise_panel(const depthwise_blob *blob, int64_t lines);
 int64_t ml_depthwise_packed_bytes(const ml_call *c, int64_t lines);
+
+/* How many pixels lie side by side in a panel; 1 where channels fill one. */
+static inline int64_t ml_depthwise_side(int64_t n) {
+    return n > 0 && n <= ML_PANEL_DEPTHWISE ? ML_PANEL_DEPTHWISE / n : 1;
+}
 
 /* Workers' scratch. */
 int64_t ml_depthwise_floats_bytes(const depthwise_blob *blob);

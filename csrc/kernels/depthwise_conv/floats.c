@@ -4,16 +4,13 @@
  * pixel of as many channels as fill a panel: its weights are repeated, and its next tap is still a pixel further. */
 #include "kernels/depthwise_conv/depthwise_conv.h"
 
-/* How many pixels lie side by side in a panel. */
-static int64_t pixels_of_panel(int64_t n) { return n > 0 ? ML_PANEL_DEPTHWISE / n : 1; }
-
 int64_t ml_depthwise_pack_floats(const ml_call *c, void *to) {
     const depthwise_blob *blob = c->blob;
     const ml_window *w = &blob->window;
     const int64_t taps = (int64_t)w->y.size * w->x.size, n = blob->outputs;
     const int64_t bytes = ml_depthwise_packed_bytes(c, w->y.size);
     const float *weights = ml_value(c, 1);
-    const int64_t side = n <= ML_PANEL_DEPTHWISE ? n * pixels_of_panel(n) : n;
+    const int64_t side = n * ml_depthwise_side(n);
     float *packed = to;
     for (int64_t panel = 0; to && panel < n; panel += ML_PANEL_DEPTHWISE)
         for (int64_t tap = 0; tap < taps; tap++)
@@ -99,7 +96,7 @@ static ml_status lines_f32(const ml_call *c, int64_t first, int64_t end, int32_t
                            .start = ml_in_optional(c, 2),
                            .low = p->minimum,
                            .high = p->maximum};
-    const int64_t together = w->x.stride == 1 && n <= ML_PANEL_DEPTHWISE ? pixels_of_panel(n) : 1;
+    const int64_t together = w->x.stride == 1 ? ml_depthwise_side(n) : 1;
     const float *start =
         repeat_start(c, n, together, (float *)(void *)(scratch + lay_out(blob).start));
     (void)args;

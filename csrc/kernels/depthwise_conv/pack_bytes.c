@@ -40,12 +40,13 @@ static void pack_tap(const ml_call *c, const depthwise_groups *f, int64_t part, 
     const depthwise_blob *blob = c->blob;
     const ml_window *w = &blob->window;
     const void *weights = ml_value(c, 1);
-    const int64_t n = blob->outputs;
+    const int64_t n = blob->outputs, end = channel + n * ml_depthwise_side(n);
     for (int64_t i = 0; i < ML_PANEL_DEPTHWISE; i++)
         for (int64_t k = 0; k < f->group; k++) {
             const int64_t line = first + k, o = channel + i;
-            const bool there = line >= 0 && line < w->y.size && o < n;
-            const int32_t value = there ? weight(c, weights, (line * w->x.size + tap) * n + o) : 0;
+            const bool there = line >= 0 && line < w->y.size && (o < n || o < end);
+            const int32_t value =
+                there ? weight(c, weights, (line * w->x.size + tap) * n + o % n) : 0;
             if (f->group == 4) ((int8_t *)to)[i * 4 + k] = part_of(value, part);
             else ((int16_t *)to)[i * 2 + k] = (int16_t)value;
         }

@@ -68,7 +68,7 @@ void walk_matmul_f32(walk *w) {
         float *x = floats(w, n, 1, 1), *nan = floats(w, n, NAN, NAN), a = NAN;
         float *packed = room(w, 4 * ml_packed_f32(w->simd, n, 1)), *y = room(w, 4 * n);
         w->simd->pack_f32(x, n, 1, packed);
-        const ml_matmul_f32_args p = {&a, 1, 1, 1, 1, 1, n, packed, NULL, y, n, -1, 1};
+        const ml_matmul_f32_args p = {&a, 1, 1, 1, 1, 1, n, packed, NULL, y, n, -1, 1, 0};
         w->simd->matmul_f32(&p);
         expect_equal(w, y, nan, n);
     }
@@ -171,10 +171,13 @@ void walk_requantize(walk *w) {
             for (int i = 0; i < 6; i++)
                 requantize_once(w, rows, n, i % 2 ? 0 : 2 << draw(w, 1, 29));
     for (int i = 0; i < 10; i++) requantize_once(w, 20, 500, 0);
+    for (int64_t n = 1; n < 9; n++) /* rows that lie side by side */
+        for (int i = 0; i < 60; i++) requantize_once(w, draw(w, 15, 40), n, ML_LIMIT);
 }
 
 /* Beside the scalar rows of its two halves. */
 static void product_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, int64_t k) {
+    const int64_t lines = draw(w, 1, 3), all = lines * rows;
     begin_case(w);
     ml_pack_s8_args of_weights = weights(w, n, pieces, k);
     of_weights.packed = room(w, ml_packed_s8(n, pieces, k));
@@ -184,10 +187,12 @@ static void product_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, in
     p.packed = of_weights.packed;
     p.piece_stride = k + draw(w, 0, 3);
     p.a_stride = (pieces - 1) * p.piece_stride + k + draw(w, 0, 3);
-    p.a = bytes(w, (rows - 1) * p.a_stride + (pieces - 1) * p.piece_stride + k);
+    const int64_t line = (rows - 1) * p.a_stride + (pieces - 1) * p.piece_stride + k,
+                  step = line + draw(w, 0, 3);
+    const uint8_t *a = p.a = bytes(w, (lines - 1) * step + line);
     p.bias = draw(w, 0, 1) ? ints(w, n, -99999, 99999) : NULL;
     if (draw(w, 0, 1)) {
-        p.factors = ints(w, rows, -255, 0);
+        p.factors = ints(w, all, -255, 0);
         p.columns = ints(w, n, -9999, 9999);
     }
     ml_requantize_args to = {.rows = rows, .n = n, .limit = draw(w, 0, 1) ? ML_LIMIT : 0};
@@ -198,14 +203,18 @@ static void product_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, in
     to.low = (int32_t)(with_sign ? draw(w, -128, 0) : draw(w, 0, 100));
     to.high = (int32_t)(with_sign ? draw(w, 0, 127) : draw(w, 100, 255));
     to.y_stride = n + draw(w, 0, 3);
-    const int64_t size = (rows - 1) * to.y_stride + n;
+    const int64_t size = (all - 1) * to.y_stride + n;
     int8_t *y = to.y = room(w, size);
-    w->simd->product_s8(&p, &to);
+    w->simd->product_s8(&p, &to, lines, step);
     int8_t *expected = to.y = room(w, size);
-    to.sums = p.y = room(w, 4 * rows * n);
     to.sums_stride = p.y_stride = n;
-    w->scalar->matmul_s8(&p);
-    w->scalar->requantize(&to);
+    for (int64_t i = 0; i < lines; i++, to.y += rows * to.y_stride) {
+        to.sums = p.y = room(w, 4 * rows * n);
+        p.a = a + i * step;
+        w->scalar->matmul_s8(&p);
+        w->scalar->requantize(&to);
+        if (p.factors) p.factors += rows;
+    }
     expect_bytes(w, y, expected, size);
 }
 

@@ -3,55 +3,12 @@
  *
  * Blocks of pixels are multiplied by the weights of all taps at once; the products are then added where they belong.
  */
-#include "rules/bytes.h"
-#include "rules/matmul.h"
+#include "kernels/transpose_conv/transpose_conv.h"
 #include "rules/values.h"
 #include "rules/window.h"
 #include "rules/work.h"
 
-/* cut: how many outputs fewer than its windows cover an output has for which no shape is given. */
-#define TRANSPOSE_CONV_FIELDS(X, S)                                                                \
-    X(S, i32, same) X(S, i32, stride_h) X(S, i32, stride_w) X(S, i32, cut_h) X(S, i32, cut_w) \
-    ML_CLAMP_FIELDS(X, S)
-ML_PARAMS(transpose_conv_params, TRANSPOSE_CONV_FIELDS)
-
-typedef struct transpose_conv_blob {
-    int32_t in[2];
-    int32_t out[2];
-    int32_t taps[2];
-    int32_t before[2]; /* outputs cut off */
-    int64_t batches;
-    int64_t depth;
-    int64_t outputs;
-    int64_t block; /* pixels at a time */
-    int64_t
-        rows; /* in scratch: pixels as bytes, what they take from products, products of planes, products, sums of outputs */
-    int64_t factors;
-    int64_t planes;
-    int64_t products;
-    int64_t sums;
-} transpose_conv_blob;
-
-/* The node with its operands in another order. */
-typedef struct reordered_call {
-    int32_t operands[5];
-    ml_call call;
-} reordered_call;
-static const ml_call *reordered(const ml_call *c, reordered_call *to, int32_t n_inputs) {
-    to->operands[n_inputs] = c->inputs[c->n_inputs];
-    to->call = *c;
-    to->call.inputs = to->operands;
-    to->call.n_inputs = (uint16_t)n_inputs;
-    return &to->call;
-}
-
-/* As operators of weights have them: input, weights, bias. */
-static const ml_call *weighted(const ml_call *c, reordered_call *w) {
-    w->operands[0] = c->inputs[2];
-    w->operands[1] = c->inputs[1];
-    w->operands[2] = c->n_inputs > 3 ? c->inputs[3] : -1;
-    return reordered(c, w, 3);
-}
+ML_FIELDS(transpose_conv_params, TRANSPOSE_CONV_FIELDS)
 
 /* Convolution2DTransposeBias as TRANSPOSE_CONV without a shape: that, weights, input, bias. */
 static const ml_call *shapeless(const ml_call *c, reordered_call *w) {
@@ -61,8 +18,6 @@ static const ml_call *shapeless(const ml_call *c, reordered_call *w) {
     w->operands[3] = c->inputs[2];
     return reordered(c, w, 4);
 }
-
-static bool is_wide(const ml_call *c) { return ml_input(c, 2)->type == ML_S16; }
 
 static ml_status check_shapes(const ml_call *c) {
     const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
@@ -159,8 +114,10 @@ static ml_status prepare_transpose_conv(const ml_call *c, ml_wish *wish) {
                        (long long)n);
     b->block = ml_min_s64(pixels, 1 + (1 << 18) / (n + 1));
     b->products = ml_reserve(wish, b->block * n * element);
-    if (ml_input(c, 2)->type == ML_F32) return ML_OK;
-    b->rows = ml_reserve(wish, b->block * b->depth * 2);
+    if (ml_input(c, 1)->type == ML_F32) return ML_OK;
+    b->rows = ml_reserve(wish, is_hybrid(c) ? 0 : b->block * b->depth * 2);
+    b->slices = ml_reserve(
+        wish, is_hybrid(c) ? ml_slices_bytes(b->batches, pixels_of_batch(b) * b->depth) : 0);
     b->factors = ml_reserve(wish, b->block * (int64_t)sizeof(int32_t));
     b->planes = ml_reserve(wish, is_wide(c) ? b->block * n * element : 0);
     b->sums = ml_reserve(wish, ml_elements(&y) * element);
@@ -187,46 +144,7 @@ static int64_t pack_f32(const ml_call *c, void *to) {
     return ml_packed_f32(simd, n, b->depth) * (int64_t)sizeof(float);
 }
 
-static int64_t pack_s8(const ml_call *c, void *to) {
-    const transpose_conv_blob *b = c->blob;
-    const int64_t n = ml_elements_of(&ml_input(c, 1)->shape, 0, 3);
-    const ml_pack_s8_args args = {.w = ml_value(c, 1),
-                                  .type = ml_input(c, 1)->type,
-                                  .output_step = (int64_t)b->taps[0] * b->taps[1] * b->depth,
-                                  .period = b->outputs,
-                                  .period_step = b->depth,
-                                  .input_step = 1,
-                                  .n = n,
-                                  .pieces = 1,
-                                  .k = b->depth};
-    if (to) ml_pack_s8(c->env->simd, args, to);
-    return ml_weights_s8_bytes(n, 1, b->depth);
-}
-
-/* Adds the products of pixels first .. first + count - 1 to the outputs they belong to. */
-#define SCATTER(name, type)                                                                      \
-    static void name(const ml_call *c, const type *products, int64_t first, int64_t count,       \
-                     type *y) {                                                                  \
-        const transpose_conv_blob *b = c->blob;                                                  \
-        const transpose_conv_params *p = c->params;                                              \
-        const int64_t outputs = b->outputs, line = b->out[1] * outputs;                          \
-        for (int64_t i = first; i < first + count; i++) {                                        \
-            const int64_t ix = i % b->in[1], iy = i / b->in[1] % b->in[0];                       \
-            type *image = y + i / b->in[1] / b->in[0] * b->out[0] * line;                        \
-            for (int64_t t = 0; t < b->taps[0]; t++) {                                           \
-                const int64_t oy = iy * p->stride_h - b->before[0] + t;                          \
-                for (int64_t s = 0; s < b->taps[1]; s++, products += outputs) {                  \
-                    const int64_t ox = ix * p->stride_w - b->before[1] + s;                      \
-                    if (oy < 0 || oy >= b->out[0] || ox < 0 || ox >= b->out[1]) continue;        \
-                    type *to = image + oy * line + ox * outputs;                                 \
-                    for (int64_t o = 0; o < outputs; o++) to[o] += products[o];                  \
-                }                                                                                \
-            }                                                                                    \
-        }                                                                                        \
-    }
 SCATTER(scatter_f32, float)
-SCATTER(scatter_u32, uint32_t)
-SCATTER(scatter_u64, uint64_t)
 
 /* Bias and clamp, of the outputs of pixels first .. end - 1. */
 static ml_status finish_f32(const ml_call *c, int64_t first, int64_t end, int32_t worker,
@@ -276,84 +194,6 @@ static ml_status transpose_conv_f32(const ml_call *c) {
     return status == ML_OK ? ml_in_blocks(c, all, outputs, finish_f32, NULL) : status;
 }
 
-static void multiply(const ml_call *c, int64_t first, int64_t count) {
-    const transpose_conv_blob *b = c->blob;
-    const ml_weighted *w = c->derived;
-    const ml_simd *simd = c->env->simd;
-    const int32_t type = ml_in_tensor(c, 2)->type;
-    const int64_t k = b->depth, n = b->outputs * b->taps[0] * b->taps[1];
-    const ml_weights_s8 weights = ml_weights_s8_at(c->packed, n, 1, k);
-    uint8_t *rows = ml_scratch(c, b->rows);
-    int32_t *factors = ml_scratch(c, b->factors);
-    void *products = ml_scratch(c, b->products), *sums = ml_scratch(c, b->sums);
-    ml_to_bytes(type, (const char *)ml_in(c, 2) + first * k * ml_type_bytes(type), count * k,
-                count * k, rows);
-    if (is_wide(c)) {
-        ml_multiply_words(simd, rows, count * k, count, &weights, ml_scratch(c, b->planes),
-                          products);
-        scatter_u64(c, products, first, count, sums);
-        return;
-    }
-    for (int64_t i = 0; i < count; i++) factors[i] = -ml_byte_of_zero(type, w->x_zero);
-    ml_multiply_bytes(simd, rows, count, &weights, factors, products);
-    for (int64_t i = 0; w->w_zero && i < count; i++) {
-        uint32_t *product = (uint32_t *)products + i * n;
-        uint32_t total = (uint32_t)(factors[i] * k);
-        for (int64_t j = 0; j < k; j++) total += rows[i * k + j];
-        for (int64_t j = 0; j < n; j++) product[j] -= total * (uint32_t)w->w_zero;
-    }
-    scatter_u32(c, products, first, count, sums);
-}
-
-static ml_status finish_integers(const ml_call *c, int64_t first, int64_t end, int32_t worker,
-                                 void *args) {
-    const transpose_conv_blob *b = c->blob;
-    const int64_t n = b->outputs, at = first * n;
-    const int32_t type = ml_out_tensor(c, 0)->type;
-    reordered_call as;
-    (void)worker, (void)args;
-    const ml_requantized r = {.bias = ml_in_optional(c, 3),
-                              .sums =
-                                  (const char *)ml_scratch(c, b->sums) + at * (is_wide(c) ? 8 : 4),
-                              .rows = end - first,
-                              .n = n,
-                              .y = (char *)ml_out(c, 0) + at * ml_type_bytes(type),
-                              .y_stride = n};
-    if (is_wide(c)) {
-        ml_requantize_wide(weighted(c, &as), &r);
-    } else {
-        const int64_t k = b->depth * b->taps[0] * b->taps[1];
-        ml_requantize_bytes(weighted(c, &as), &r, ml_limit_of(r.bias, n, k));
-    }
-    return ML_OK;
-}
-
-static ml_status transpose_conv_integer(const ml_call *c) {
-    const transpose_conv_blob *b = c->blob;
-    const int64_t pixels = b->batches * b->in[0] * b->in[1];
-    const int64_t all = b->batches * b->out[0] * b->out[1];
-    const int64_t nothing = 0, sum = is_wide(c) ? 8 : 4;
-    ml_status status =
-        ml_fill_bytes(c, ml_scratch(c, b->sums), all * b->outputs * sum, &nothing, sum);
-    for (int64_t first = 0, count; first < pixels && status == ML_OK; first += count) {
-        count = ml_min_s64(b->block, pixels - first);
-        multiply(c, first, count);
-        if (first + count < pixels) status = ml_poll(c);
-    }
-    return status == ML_OK ? ml_in_blocks(c, all, b->outputs, finish_integers, NULL) : status;
-}
-
-#define DERIVE(type, ...)                                                                     \
-    static int64_t derive_##type(const ml_call *c, void *to) {                                \
-        static const ml_weighted_rule rule = {__VA_ARGS__};                                   \
-        const transpose_conv_params *p = c->params;                                           \
-        reordered_call as;                                                                     \
-        return ml_derive_weighted(weighted(c, &as), to, &rule, p->minimum, p->maximum);       \
-    }
-DERIVE(s8, .multiplier = ML_MULTIPLIER_FIXED, .symmetric_weights = true)
-DERIVE(u8, .multiplier = ML_MULTIPLIER_SINGLE)
-DERIVE(s16, .multiplier = ML_MULTIPLIER_FIXED, .symmetric = true)
-
 static ml_status prepare_shapeless(const ml_call *c, ml_wish *wish) {
     reordered_call as;
     return prepare_transpose_conv(shapeless(c, &as), wish);
@@ -372,9 +212,14 @@ ML_KERNELS(transpose_conv) = {
      .packs = 1,
      .prepare = prepare_transpose_conv,
      ML_TYPED({"s32 f32 f32 f32? -> f32", NULL, pack_f32, transpose_conv_f32},
-              {"s32 s8 s8 s32? -> s8", derive_s8, pack_s8, transpose_conv_integer},
-              {"s32 u8 u8 s32? -> u8", derive_u8, pack_s8, transpose_conv_integer},
-              {"s32 s8 s16 s64? -> s16", derive_s16, pack_s8, transpose_conv_integer})},
+              {"s32 s8 s8 s32? -> s8", ml_transpose_conv_derive_s8, ml_transpose_conv_pack_s8,
+               ml_transpose_conv_integers},
+              {"s32 u8 u8 s32? -> u8", ml_transpose_conv_derive_u8, ml_transpose_conv_pack_s8,
+               ml_transpose_conv_integers},
+              {"s32 s8 f32 f32? -> f32", ml_transpose_conv_derive_hybrid, ml_transpose_conv_pack_s8,
+               ml_transpose_conv_hybrid},
+              {"s32 s8 s16 s64|s32? -> s16", ml_transpose_conv_derive_s16,
+               ml_transpose_conv_pack_s8, ml_transpose_conv_integers})},
     {.abi = ML_KERNEL_ABI,
      .name = "transpose_conv_bias",
      ML_PARAMS_OF(transpose_conv_params),

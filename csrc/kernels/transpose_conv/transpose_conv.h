@@ -1,0 +1,91 @@
+/* transpose_conv.h -- what the files of TRANSPOSE_CONV share. */
+#ifndef ML_KERNELS_TRANSPOSE_CONV_H
+#define ML_KERNELS_TRANSPOSE_CONV_H
+
+#include "rules/bytes.h"
+#include "rules/matmul.h"
+
+/* cut: how many outputs fewer than its windows cover an output has for which no shape is given. */
+#define TRANSPOSE_CONV_FIELDS(X, S)                                                                \
+    X(S, i32, same) X(S, i32, stride_h) X(S, i32, stride_w) X(S, i32, cut_h) X(S, i32, cut_w) \
+    ML_CLAMP_FIELDS(X, S)
+ML_GROUP(transpose_conv_params, TRANSPOSE_CONV_FIELDS)
+
+typedef struct transpose_conv_blob {
+    int32_t in[2];
+    int32_t out[2];
+    int32_t taps[2];
+    int32_t before[2]; /* outputs cut off */
+    int64_t batches;
+    int64_t depth;
+    int64_t outputs;
+    int64_t block; /* pixels at a time */
+    int64_t
+        rows; /* in scratch: pixels as bytes, what they take from products, products of planes, products, sums of outputs */
+    int64_t factors;
+    int64_t planes;
+    int64_t products;
+    int64_t sums;
+    int64_t slices; /* floats that were quantized, each batch by itself */
+} transpose_conv_blob;
+
+/* The node with its operands in another order. */
+typedef struct reordered_call {
+    int32_t operands[5];
+    ml_call call;
+} reordered_call;
+static inline const ml_call *reordered(const ml_call *c, reordered_call *to, int32_t n_inputs) {
+    to->operands[n_inputs] = c->inputs[c->n_inputs];
+    to->call = *c;
+    to->call.inputs = to->operands;
+    to->call.n_inputs = (uint16_t)n_inputs;
+    return &to->call;
+}
+
+/* As operators of weights have them: input, weights, bias. */
+static inline const ml_call *weighted(const ml_call *c, reordered_call *w) {
+    w->operands[0] = c->inputs[2];
+    w->operands[1] = c->inputs[1];
+    w->operands[2] = c->n_inputs > 3 ? c->inputs[3] : -1;
+    return reordered(c, w, 3);
+}
+
+static inline bool is_wide(const ml_call *c) { return ml_input(c, 2)->type == ML_S16; }
+static inline bool is_hybrid(const ml_call *c) {
+    return ml_input(c, 2)->type == ML_F32 && ml_input(c, 1)->type != ML_F32;
+}
+static inline int64_t pixels_of_batch(const transpose_conv_blob *b) {
+    return (int64_t)b->in[0] * b->in[1];
+}
+
+/* Adds the products of pixels first .. first + count - 1 to the outputs they belong to. */
+#define SCATTER(name, type)                                                                      \
+    static void name(const ml_call *c, const type *products, int64_t first, int64_t count,       \
+                     type *y) {                                                                  \
+        const transpose_conv_blob *b = c->blob;                                                  \
+        const transpose_conv_params *p = c->params;                                              \
+        const int64_t outputs = b->outputs, line = b->out[1] * outputs;                          \
+        for (int64_t i = first; i < first + count; i++) {                                        \
+            const int64_t ix = i % b->in[1], iy = i / b->in[1] % b->in[0];                       \
+            type *image = y + i / b->in[1] / b->in[0] * b->out[0] * line;                        \
+            for (int64_t t = 0; t < b->taps[0]; t++) {                                           \
+                const int64_t oy = iy * p->stride_h - b->before[0] + t;                          \
+                for (int64_t s = 0; s < b->taps[1]; s++, products += outputs) {                  \
+                    const int64_t ox = ix * p->stride_w - b->before[1] + s;                      \
+                    if (oy < 0 || oy >= b->out[0] || ox < 0 || ox >= b->out[1]) continue;        \
+                    type *to = image + oy * line + ox * outputs;                                 \
+                    for (int64_t o = 0; o < outputs; o++) to[o] += products[o];                  \
+                }                                                                                \
+            }                                                                                    \
+        }                                                                                        \
+    }
+
+int64_t ml_transpose_conv_pack_s8(const ml_call *c, void *to);
+int64_t ml_transpose_conv_derive_s8(const ml_call *c, void *to);
+int64_t ml_transpose_conv_derive_u8(const ml_call *c, void *to);
+int64_t ml_transpose_conv_derive_s16(const ml_call *c, void *to);
+int64_t ml_transpose_conv_derive_hybrid(const ml_call *c, void *to);
+ml_status ml_transpose_conv_integers(const ml_call *c);
+ml_status ml_transpose_conv_hybrid(const ml_call *c);
+
+#endif
