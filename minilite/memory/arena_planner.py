@@ -9,7 +9,7 @@ The engine drives the same C planner; this face is for tests and for study. Call
     planner.set_bytes(5, 4096)
     planner.execute_allocations(2, 3)
 
-Source: TFLite arena_planner.cc, simple_memory_arena.cc; T. Kelly, "Simpleperf case study: Fast initialization of TFLite's
+Source: TFLite arena_planner.cc, simple_memory_arena.cc; A. Kelly, "Simpleperf case study: Fast initialization of TFLite's
 Memory Arena" (2023).
 """
 
