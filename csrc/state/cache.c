@@ -7,50 +7,82 @@
 
 #include "state/state.h"
 
-/* O(1) while there are about as many residences as buckets; beyond that buckets are searched. Keys are compared in full: a
- * hash that two sizes share does no harm. */
+static ml_residence **bucket_of(const ml_state *s, uint32_t hash) {
+    return &s->buckets[hash % (uint32_t)s->n_buckets];
+}
+
+/* Keys are compared in full: a hash that two sizes share does no harm. */
 ml_residence *ml_cache_find(ml_state *s, const ml_plan_request *request) {
-    for (ml_residence *r = s->buckets[request->hash % ML_BUCKETS]; r; r = r->next)
+    for (ml_residence *r = *bucket_of(s, request->hash); r; r = r->next)
         if (ml_plan_has_key(r->plan, request)) return r;
     return NULL;
 }
 
-void ml_cache_add(ml_state *s, ml_residence *r) {
-    ml_residence **bucket = &s->buckets[r->plan->hash % ML_BUCKETS];
+/* All stand in the order of their last use; those that take turns have the neighbours that come next. */
+static void put_last(ml_state *s, ml_residence *r) {
+    r->older = s->newest;
+    r->newer = NULL;
+    *(s->newest ? &s->newest->newer : &s->oldest) = r;
+    s->newest = r;
+}
+
+static void take_out(ml_state *s, ml_residence *r) {
+    *(r->older ? &r->older->newer : &s->oldest) = r->newer;
+    *(r->newer ? &r->newer->older : &s->newest) = r->older;
+}
+
+void ml_cache_use(ml_state *s, ml_residence *r) {
+    if (r == s->newest) return;
+    take_out(s, r);
+    put_last(s, r);
+}
+
+static void put_in_bucket(ml_state *s, ml_residence *r) {
+    ml_residence **bucket = bucket_of(s, r->plan->hash);
     r->next = *bucket;
     *bucket = r;
+}
+
+/* As many buckets as residences, so that one is found in O(1); without memory for them buckets grow long instead. */
+static void add_buckets(ml_state *s) {
+    ml_residence **more = calloc(2 * (size_t)s->n_buckets, sizeof *more);
+    if (!more) return;
+    if (s->buckets != s->first_buckets) free(s->buckets);
+    s->buckets = more;
+    s->n_buckets *= 2;
+    for (ml_residence *r = s->oldest; r; r = r->newer) put_in_bucket(s, r);
+}
+
+void ml_cache_add(ml_state *s, ml_residence *r) {
+    if (s->n_cached == s->n_buckets) add_buckets(s);
+    put_last(s, r);
+    put_in_bucket(s, r);
     s->n_cached++;
     s->cached_bytes += ml_residence_bytes(r);
 }
 
 static void drop(ml_state *s, ml_residence *r) {
-    ml_residence **at = &s->buckets[r->plan->hash % ML_BUCKETS];
+    ml_residence **at = bucket_of(s, r->plan->hash);
     while (*at != r) at = &(*at)->next;
     *at = r->next;
+    take_out(s, r);
     s->n_cached--;
     s->cached_bytes -= ml_residence_bytes(r);
     ml_residence_free(r);
 }
 
-/* A search through all for each that leaves: that happens when a new size was made, which costs far more. */
 void ml_cache_evict(ml_state *s) {
     while (s->cached_bytes > s->cache_bytes && s->n_cached > 1) {
-        ml_residence *oldest = NULL;
-        for (int i = 0; i < ML_BUCKETS; i++)
-            for (ml_residence *r = s->buckets[i]; r; r = r->next)
-                if (r != s->now && (!oldest || r->used < oldest->used)) oldest = r;
-        if (!oldest) return;
-        drop(s, oldest);
+        drop(s, s->oldest == s->now ? s->oldest->newer : s->oldest);
         s->counters.plans_evicted++;
     }
 }
 
 void ml_cache_drop_all_but(ml_state *s, const ml_residence *kept) {
-    for (int i = 0; i < ML_BUCKETS && s->n_cached > (kept != NULL); i++)
-        for (ml_residence *r = s->buckets[i], *next; r; r = next) {
-            next = r->next;
-            if (r != kept) drop(s, r);
-        }
+    for (ml_residence *r = s->oldest, *newer; r; r = newer) {
+        newer = r->newer;
+        if (r != kept) drop(s, r);
+    }
 }
 
 /* Never the residence in force, whose tensors would move under their values; it gets its chance when it comes back. A

@@ -1,7 +1,7 @@
 /* state.c -- ml_state: putting plans in force, one at a time, and running the one that is.
  *
  * Putting in force is a transaction. What can fail comes first and touches nothing that is in use: find or make the
- * residence, check the buffers, take memory. Then, without a way to fail: buffers, the clock of the cache, pointers,
+ * residence, check the buffers, take memory. Then, without a way to fail: buffers, the order of the cache, pointers,
  * variables.
  *
  * The generation belongs to the residence in force: a number that no other moment of this state had with other pointers or
@@ -78,6 +78,8 @@ ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char 
     s->options = options;
     s->simd = graph->simd;
     s->cache_bytes = cache_bytes;
+    s->buckets = s->first_buckets;
+    s->n_buckets = ML_BUCKETS;
     s->error = ML_NO_ERROR;
     s->arena.account = &interpreter->account;
     if (allocate_tables(s, graph)) {
@@ -92,6 +94,7 @@ ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char 
 void ml_state_free(ml_state *s) {
     if (!s || atomic_fetch_sub(&s->holders, 1) > 1) return;
     ml_cache_drop_all_but(s, NULL);
+    if (s->buckets != s->first_buckets) free(s->buckets);
     ml_arena_release(&s->arena);
     for (int32_t f = 0; s->spills && f < s->graph->n_frames; f++) ml_arena_release(&s->spills[f]);
     ml_blocks_free(&s->interpreter->account, s->heap, s->graph->total_slots);
@@ -203,9 +206,12 @@ static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding
     if (copy != s->bound) free(s->bound);
     s->bound = copy;
     s->n_bound = request->n_bound;
-    r->used = ++s->clock;
-    if (made) ml_cache_add(s, r);
-    else s->counters.plan_hits++;
+    if (made) {
+        ml_cache_add(s, r);
+    } else {
+        ml_cache_use(s, r);
+        s->counters.plan_hits++;
+    }
     put_in_force(s, r, rebinds, resized, fresh);
     if (made) ml_cache_evict(s);
     return ML_OK;

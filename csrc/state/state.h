@@ -146,12 +146,12 @@ typedef struct ml_learnt {
 /* One block, but for what it has learnt. Pointers of its frames lie where arena and spills were when they were made. */
 typedef struct ml_residence {
     struct ml_residence *next; /* of the same bucket */
+    struct ml_residence *older, *newer; /* by last use */
     ml_plan *plan;
     ml_rows *rows; /* the plan's own tables, or copies that runs write */
     ml_learnt *learnt; /* NULL: the plan has no dynamic tensor, rows are its own */
     ml_step *steps; /* of all frames, one for each node that has to run */
     const uint8_t *at_persistent; /* where variables lay when pointers were made */
-    int64_t used; /* the state's clock at last use */
     uint64_t changes[2]; /* the state's when a pointer or a shape last changed */
     bool resolved;
     bool improved; /* a longer search was given its chance */
@@ -172,7 +172,7 @@ typedef struct ml_tide {
 
 /* State -------------------------------------------------------------------------------------------------------------- */
 
-enum { ML_BUCKETS = 256 };
+enum { ML_BUCKETS = 64 };
 
 /* A tensor whose shape was asked for, now or earlier. */
 typedef struct ml_ask {
@@ -230,8 +230,10 @@ struct ml_state {
     struct ml_frame_engine *frame_engines; /* by frame */
     ml_env *envs; /* by frame: what calls of steps point at, whichever residence they are of */
     ml_env *blind; /* the same without values */
-    ml_residence *buckets[ML_BUCKETS];
-    int64_t clock;
+    ml_residence **buckets;
+    int32_t n_buckets;
+    ml_residence *first_buckets[ML_BUCKETS]; /* until there are more residences */
+    ml_residence *oldest, *newest; /* by last use */
     int64_t ticks;
     int64_t poll_at; /* ns of the monotonic clock */
     _Atomic uint64_t changes
@@ -255,6 +257,7 @@ void ml_asked_free(ml_state *state);
 /* cache.c */
 ml_residence *ml_cache_find(ml_state *state, const ml_plan_request *request);
 void ml_cache_add(ml_state *state, ml_residence *residence);
+void ml_cache_use(ml_state *state, ml_residence *residence);
 /* Drops what was longest unused until the bound is kept; never the residence in force. */
 void ml_cache_evict(ml_state *state);
 void ml_cache_drop_all_but(ml_state *state, const ml_residence *kept);
