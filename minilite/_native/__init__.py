@@ -29,7 +29,6 @@ from minilite._native.state import (
     State,
     Usage,
     binding_rows,
-    copy_bytes,
     debug_build,
     packed_dims,
 )
@@ -117,7 +116,6 @@ __all__ = [
     "Usage",
     "binding_rows",
     "choose_level",
-    "copy_bytes",
     "debug_build",
     "find_kernel",
     "include_folder",

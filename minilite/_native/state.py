@@ -103,8 +103,6 @@ class Usage(NamedTuple):
         return other._replace(**added, stays_mapped=mapped)
 
 
-copy_bytes = ffi.memmove
-"""Copies bytes from a buffer into another one, and keeps the GIL while it does."""
 _SHARED = ("resource_bytes", "taken_bytes", "stays_mapped")
 _ADDED = tuple(name for name in Usage._fields if name not in _SHARED)
 

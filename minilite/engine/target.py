@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minilite._native import binding_rows, copy_bytes
+from minilite._native import binding_rows
 from minilite.format.dtypes import TensorType
 from minilite.format.values import ENCODED, array_type, constant_values, decoded
 from minilite.light import Later, NamedTuple
@@ -118,14 +118,10 @@ def copier(memory: Any, dtype: Any, shape: Shape) -> Callable[[], Array]:
     array: Array = np.ndarray(shape, dtype, memory)
     if array.size <= _FEW:
         return array.copy
-    empty, count = np.empty, len(memory)
-
-    def copy() -> Array:
-        made = empty(shape, dtype)
-        copy_bytes(made, memory, count)
-        return made
-
-    return copy
+    ndarray = np.ndarray
+    return lambda: ndarray(
+        shape, dtype, bytearray(memory)
+    )  # the array's own, and sooner there than by any copy of numpy's
 
 
 def decoded_values(tensor: Tensor, raw: Array, target: Target) -> Array:
