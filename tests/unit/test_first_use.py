@@ -228,7 +228,8 @@ def compressed(module: Any) -> Any:
 
 
 def wrapped(module: Any) -> Any:
-    wrapper = ready(module, relu_chain())._interpreter
+    interpreter = ready(module, relu_chain())  # whose bytes LiteRT's wrapper reads
+    wrapper = interpreter._interpreter
     return [
         wrapper.NumTensors(0) >= 4,
         wrapper.NodeName(0),
