@@ -230,13 +230,8 @@ def compressed(module: Any) -> Any:
 def wrapped(module: Any) -> Any:
     interpreter = ready(module, relu_chain())  # whose bytes LiteRT's wrapper reads
     wrapper = interpreter._interpreter
-    return [
-        wrapper.NumTensors(0) >= 4,
-        wrapper.NodeName(0),
-        wrapper.TensorName(0, 0),
-        wrapper.InputIndices(),
-        wrapper.OutputIndices(),
-    ]
+    names = wrapper.NodeName(0), wrapper.TensorName(0, 0)
+    return [wrapper.NumTensors(0) >= 4, *names, wrapper.InputIndices(), wrapper.OutputIndices()]
 
 
 def is_safe(module: Any) -> Any:
