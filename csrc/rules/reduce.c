@@ -156,7 +156,8 @@ static ml_status fold_row(const ml_call *c, const folding *f, fold_rows row, int
 
 enum { SHORT_ROW = 64, SIDE_BYTES = 512, MANY_ROWS = 4 };
 
-/* Short rows one upon the other: as many side by side as fill vectors are one row, and their results come together at the end. */
+/* Short rows one upon the other: as many side by side as fill vectors are one row, and their results come together at the end. Not
+ * for sums: over many pixels LiteRT's lose what comes of adding row to row, and so do ours, or normalized images would differ. */
 static void fold_short_rows(const ml_call *c, const folding *f, const fold_rows *p) {
     _Alignas(64) char results[SIDE_BYTES];
     const int64_t side = SIDE_BYTES / f->element / p->n, whole = p->rows / side;
@@ -166,12 +167,10 @@ static void fold_short_rows(const ml_call *c, const folding *f, const fold_rows 
     part.rows = whole;
     part.y = results;
     f->fold(c, f, &part);
-    folding join = *f; /* what is squared is squared once */
-    if (f->function == ML_FOLD_SQUARES) join.function = ML_FOLD_SUM;
     part = *p;
     part.x = results;
     part.rows = side;
-    f->fold(c, &join, &part);
+    f->fold(c, f, &part);
     part.x = p->x + whole * side * p->n * f->element;
     part.rows = p->rows - whole * side;
     f->fold(c, f, &part);
@@ -202,7 +201,8 @@ static ml_status fold_part(const ml_call *c, const folding *f, const char *x, ch
         if (reduced && columns > ML_BLOCK_ELEMENTS) {
             status = fold_row(c, f, rows, &work);
         } else {
-            if (together && !reduced && columns == r->row && columns <= SHORT_ROW &&
+            const bool sums = f->fold == fold_floats && f->function <= ML_FOLD_SQUARES;
+            if (!sums && together && !reduced && columns == r->row && columns <= SHORT_ROW &&
                 rows.rows * columns * f->element >= MANY_ROWS * SIDE_BYTES)
                 fold_short_rows(c, f, &rows);
             else f->fold(c, f, &rows);
