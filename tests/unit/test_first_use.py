@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ai_edge_litert import interpreter as oracle
-from built import accumulator, floats, one_signature, relu_chain, signed
+from built import accumulator, floats, one_signature, relu_chain, run, signed
 from support.first_models import classifier, memory, product, where
 from test_breakage_answers import counters
 
@@ -28,13 +28,6 @@ def ready(module: Any, model: bytes | str, **options: Any) -> Any:
     interpreter = module.Interpreter(**source, **options)
     interpreter.allocate_tensors()
     return interpreter
-
-
-def run(interpreter: Any, *arrays: Any) -> list[Any]:
-    for detail, array in zip(interpreter.get_input_details(), arrays, strict=True):
-        interpreter.set_tensor(detail["index"], array)
-    interpreter.invoke()
-    return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
 
 
 # Snippets that give the same ----------------------------------------------------------------------------------------------

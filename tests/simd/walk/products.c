@@ -77,9 +77,9 @@ void walk_matmul_f32(walk *w) {
 /* Bytes --------------------------------------------------------------------------------------- */
 
 static ml_pack_s8_args weights(walk *w, int64_t n, int64_t pieces, int64_t k) {
-    static const int32_t types[] = {ML_S8, ML_U8, ML_S4};
+    static const int32_t types[] = {ML_S8, ML_U8, ML_S4, ML_S2};
     ml_pack_s8_args p = {.w = bytes(w, n * pieces * k), .n = n, .pieces = pieces, .k = k};
-    p.type = types[draw(w, 0, 2)];
+    p.type = types[draw(w, 0, 3)];
     p.output_step = pieces * k;
     p.period = n + 1;
     p.input_step = 1;
@@ -103,8 +103,8 @@ void walk_pack_s8(walk *w) {
     }
 }
 
-static void matmul_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, int64_t k) {
-    begin_case(w);
+/* A product with packed weights; its rows and what is added to it are the caller's. */
+static ml_matmul_s8_args product(walk *w, int64_t rows, int64_t n, int64_t pieces, int64_t k) {
     ml_pack_s8_args of_weights = weights(w, n, pieces, k);
     of_weights.packed = room(w, ml_packed_s8(n, pieces, k));
     of_weights.sums = room(w, 4 * n);
@@ -113,8 +113,19 @@ static void matmul_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, int
     p.packed = of_weights.packed;
     p.piece_stride = k + draw(w, 0, 3);
     p.a_stride = (pieces - 1) * p.piece_stride + k + draw(w, 0, 3);
+    return p;
+}
+
+/* The bytes that all rows of a product take. */
+static int64_t bytes_of_rows(const ml_matmul_s8_args *p) {
+    return (p->rows - 1) * p->a_stride + (p->pieces - 1) * p->piece_stride + p->k;
+}
+
+static void matmul_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, int64_t k) {
+    begin_case(w);
+    ml_matmul_s8_args p = product(w, rows, n, pieces, k);
     p.y_stride = n + draw(w, 0, 3);
-    p.a = bytes(w, (rows - 1) * p.a_stride + (pieces - 1) * p.piece_stride + k);
+    p.a = bytes(w, bytes_of_rows(&p));
     p.bias = draw(w, 0, 1) ? odd_ints(w, n, -99999, 99999) : NULL;
     if (draw(w, 0, 1)) {
         p.factors = odd_ints(w, rows, -99999, 99999);
@@ -139,6 +150,13 @@ void walk_matmul_s8(walk *w) {
 
 /* Sums ---------------------------------------------------------------------------------------- */
 
+/* What the bytes of a result may be. */
+static void draw_range(walk *w, bool with_sign, ml_requantize_args *p) {
+    p->zero = (int32_t)(with_sign ? draw(w, -128, 127) : draw(w, 0, 255));
+    p->low = (int32_t)(with_sign ? draw(w, -128, 0) : draw(w, 0, 100));
+    p->high = (int32_t)(with_sign ? draw(w, 0, 127) : draw(w, 100, 255));
+}
+
 static void requantize_once(walk *w, int64_t rows, int64_t n, int32_t limit) {
     begin_case(w);
     const bool any = limit == 0, with_sign = draw(w, 0, 1);
@@ -154,9 +172,7 @@ static void requantize_once(walk *w, int64_t rows, int64_t n, int32_t limit) {
     for (int64_t i = 0; i < n; i++)
         if (p.mantissas[i] < 0) ((int32_t *)(uintptr_t)p.mantissas)[i] = INT32_MAX;
     p.shifts = draw(w, 0, 1) ? ints(w, n, -31, 31) : ints(w, n, -20, 0);
-    p.zero = (int32_t)(with_sign ? draw(w, -128, 127) : draw(w, 0, 255));
-    p.low = (int32_t)(with_sign ? draw(w, -128, 0) : draw(w, 0, 100));
-    p.high = (int32_t)(with_sign ? draw(w, 0, 127) : draw(w, 100, 255));
+    draw_range(w, with_sign, &p);
     const int64_t size = (rows - 1) * p.y_stride + n;
     int8_t *y = p.y = room(w, size);
     w->simd->requantize(&p);
@@ -179,16 +195,8 @@ void walk_requantize(walk *w) {
 static void product_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, int64_t k) {
     const int64_t lines = draw(w, 1, 3), all = lines * rows;
     begin_case(w);
-    ml_pack_s8_args of_weights = weights(w, n, pieces, k);
-    of_weights.packed = room(w, ml_packed_s8(n, pieces, k));
-    of_weights.sums = room(w, 4 * n);
-    w->simd->pack_s8(&of_weights);
-    ml_matmul_s8_args p = {.rows = rows, .pieces = pieces, .k = k, .n = n};
-    p.packed = of_weights.packed;
-    p.piece_stride = k + draw(w, 0, 3);
-    p.a_stride = (pieces - 1) * p.piece_stride + k + draw(w, 0, 3);
-    const int64_t line = (rows - 1) * p.a_stride + (pieces - 1) * p.piece_stride + k,
-                  step = line + draw(w, 0, 3);
+    ml_matmul_s8_args p = product(w, rows, n, pieces, k);
+    const int64_t line = bytes_of_rows(&p), step = line + draw(w, 0, 3);
     const uint8_t *a = p.a = bytes(w, (lines - 1) * step + line);
     p.bias = draw(w, 0, 1) ? ints(w, n, -99999, 99999) : NULL;
     if (draw(w, 0, 1)) {
@@ -196,12 +204,9 @@ static void product_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, in
         p.columns = ints(w, n, -9999, 9999);
     }
     ml_requantize_args to = {.rows = rows, .n = n, .limit = draw(w, 0, 1) ? ML_LIMIT : 0};
-    const bool with_sign = draw(w, 0, 1);
     to.mantissas = ints(w, n, 1 << 30, INT32_MAX);
     to.shifts = draw(w, 0, 1) ? ints(w, n, -31, 3) : ints(w, n, -20, 0);
-    to.zero = (int32_t)(with_sign ? draw(w, -128, 127) : draw(w, 0, 255));
-    to.low = (int32_t)(with_sign ? draw(w, -128, 0) : draw(w, 0, 100));
-    to.high = (int32_t)(with_sign ? draw(w, 0, 127) : draw(w, 100, 255));
+    draw_range(w, draw(w, 0, 1), &to);
     to.y_stride = n + draw(w, 0, 3);
     const int64_t size = (all - 1) * to.y_stride + n;
     int8_t *y = to.y = room(w, size);
