@@ -109,6 +109,7 @@ typedef struct folding {
     int32_t function;
     float start;
     uint8_t flip;
+    bool in_order; /* row to row, for results hang on that */
 } folding;
 
 static void fold_floats(const ml_call *c, const folding *f, const fold_rows *p) {
@@ -156,8 +157,7 @@ static ml_status fold_row(const ml_call *c, const folding *f, fold_rows row, int
 
 enum { SHORT_ROW = 64, SIDE_BYTES = 512, MANY_ROWS = 4 };
 
-/* Short rows one upon the other: as many side by side as fill vectors are one row, and their results come together at the end. Not
- * for sums: over many pixels LiteRT's lose what comes of adding row to row, and so do ours, or normalized images would differ. */
+/* Short rows one upon the other: as many side by side as fill vectors are one row, and their results come together at the end. */
 static void fold_short_rows(const ml_call *c, const folding *f, const fold_rows *p) {
     _Alignas(64) char results[SIDE_BYTES];
     const int64_t side = SIDE_BYTES / f->element / p->n, whole = p->rows / side;
@@ -201,8 +201,7 @@ static ml_status fold_part(const ml_call *c, const folding *f, const char *x, ch
         if (reduced && columns > ML_BLOCK_ELEMENTS) {
             status = fold_row(c, f, rows, &work);
         } else {
-            const bool sums = f->fold == fold_floats && f->function <= ML_FOLD_SQUARES;
-            if (!sums && together && !reduced && columns == r->row && columns <= SHORT_ROW &&
+            if (!f->in_order && together && !reduced && columns == r->row && columns <= SHORT_ROW &&
                 rows.rows * columns * f->element >= MANY_ROWS * SIDE_BYTES)
                 fold_short_rows(c, f, &rows);
             else f->fold(c, f, &rows);
@@ -240,6 +239,8 @@ static ml_status reduce_by(const ml_call *c, folding *f) {
     return ml_in_blocks(c, p->parts.count, p->parts.elements, fold_parts, f);
 }
 
+/* Sums go in order: over many pixels LiteRT's lose what comes of adding row to row, and so do ours, or normalized images would
+ * differ. */
 ml_status ml_reduce_f32(const ml_call *c, const float *x, float *results, const ml_reduce *r,
                         int32_t function, float start) {
     folding f = {.operands = {.x = x, .results = results, .reduce = r},
@@ -247,7 +248,8 @@ ml_status ml_reduce_f32(const ml_call *c, const float *x, float *results, const 
                  .begin = begin_floats,
                  .element = sizeof *x,
                  .function = function,
-                 .start = start};
+                 .start = start,
+                 .in_order = function == ML_FOLD_SUM || function == ML_FOLD_SQUARES};
     return reduce_by(c, &f);
 }
 

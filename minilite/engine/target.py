@@ -118,10 +118,9 @@ def copier(memory: Any, dtype: Any, shape: Shape) -> Callable[[], Array]:
     array: Array = np.ndarray(shape, dtype, memory)
     if array.size <= _FEW:
         return array.copy
+    # bytes that are the new array's own: numpy's copies of as many elements let the GIL go
     ndarray = np.ndarray
-    return lambda: ndarray(
-        shape, dtype, bytearray(memory)
-    )  # the array's own, and sooner there than by any copy of numpy's
+    return lambda: ndarray(shape, dtype, bytearray(memory))
 
 
 def decoded_values(tensor: Tensor, raw: Array, target: Target) -> Array:
