@@ -120,6 +120,19 @@ EVAL_POOL(max_pool_s16, int16_t, int16_t, INT16_MIN, max_s16, KEEP, s32)
 
 typedef void pool_fn(const ml_pool_args *args);
 
+/* Windows that overlap from line to line read lines again, which are then to be in the first-level cache still: so many pixels at a
+ * time, in all lines of a block, of which there are a few. */
+enum { STRIP_BYTES = 24 << 10, LEAST_STRIP = 8, LINES_OF_STRIPS = 8 };
+static inline int64_t strip_of(const ml_window *w, int64_t pixel) {
+    const int64_t strip = STRIP_BYTES / (w->y.size * w->x.stride * pixel + 1);
+    return w->y.size > w->y.stride ? ml_max_s64(strip, LEAST_STRIP) : ml_max_s64(w->x.out, 1);
+}
+static inline int64_t lines_of_strips(const ml_window *w) {
+    const int64_t lines = lines_of_work(w);
+    return w->y.size <= w->y.stride ? lines
+                                    : ml_max_s64(lines, ml_min_s64(w->y.out / 4, LINES_OF_STRIPS));
+}
+
 /* Lines of output of a primitive's type: floats and bytes. */
 static ml_status pool_lines(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                             void *args) {
@@ -133,16 +146,20 @@ static ml_status pool_lines(const ml_call *c, int64_t first, int64_t end, int32_
                       .is_signed = type == ML_S8,
                       .minimum = p->minimum,
                       .maximum = p->maximum};
+    const int64_t count = end - first, strip = strip_of(w, pixel);
+    const int64_t pieces = (w->x.out + strip - 1) / strip;
     (void)worker;
     if (type != ML_F32) find_limits_s32(c, &a.low, &a.high);
-    for (int64_t line = first; line < end; line++) {
+    for (int64_t turn = 0; turn < count * pieces; turn++) {
+        const int64_t line = first + turn % count, from = turn / count * strip;
+        const int64_t to = ml_min_s64(from + strip, w->x.out);
         const ml_taps down = ml_window_taps(&w->y, line % w->y.out);
         const int64_t y = line / w->y.out * w->y.in + down.start + down.first;
         a.height = down.end - down.first;
-        for (int64_t ox = 0; ox < w->x.out; ox += a.pixels) {
+        for (int64_t ox = from; ox < to; ox += a.pixels) {
             const ml_window_run run = ml_window_run_at(&w->x, ox);
             const int64_t x = run.taps.start + run.taps.first;
-            a.pixels = run.end - ox;
+            a.pixels = ml_min_s64(run.end, to) - ox;
             a.width = run.taps.end - run.taps.first;
             a.x = (const char *)ml_in(c, 0) + (y * w->x.in + x) * pixel;
             a.y = (char *)ml_out(c, 0) + (line * w->x.out + ox) * pixel;
@@ -155,7 +172,7 @@ static ml_status pool_lines(const ml_call *c, int64_t first, int64_t end, int32_
     static ml_status operation##_##type(const ml_call *c) {                                        \
         const ml_window *w = c->blob;                                                              \
         pool_fn *pool = c->env->simd->operation##_##primitive;                                     \
-        return ml_parallel(c, (int64_t)w->batches * w->y.out, lines_of_work(w), pool_lines, &pool); \
+        return ml_parallel(c, (int64_t)w->batches * w->y.out, lines_of_strips(w), pool_lines, &pool); \
     }
 POOL(average_pool, f32, f32)
 POOL(average_pool, s8, s8)
