@@ -143,6 +143,15 @@ typedef struct ml_quantize_s8_args {
     int32_t is_signed; /* y is s8, else u8 */
 } ml_quantize_s8_args;
 
+/* The same of int16. */
+typedef struct ml_quantize_s16_args {
+    const float *x;
+    int16_t *y;
+    int64_t n;
+    float scale;
+    int32_t zero;
+} ml_quantize_s16_args;
+
 /* transpose_x4: a matrix of elements of 4 bytes becomes its transpose, which does not overlap it; nothing else is read or written. */
 typedef struct ml_transpose_args {
     const uint8_t *x;
