@@ -25,7 +25,6 @@ INLINE void tile(const ml_pool_args *p, const constants *k, const ELEMENT *x, EL
 #pragma GCC unroll 8
             for (int v = 0; v < vectors; v++) {
                 const ELEMENT *from = at + v * LANES;
-                if (!few) __builtin_prefetch(from + vectors * LANES); /* pixels may be far apart */
                 CHANNELS value = part ? READ_PART(from, count, sign) : READ(from, sign);
                 totals[v] = MERGE(totals[v], value, sign);
             }

@@ -8,6 +8,8 @@
 #define INLINE __attribute__((always_inline)) static inline
 
 enum {
+    LINE = 16, /* floats in a line of the cache */
+    AHEAD = 64 * LINE, /* floats that are fetched ahead */
     PARTS = 1 << 16,
     NEAR = 8 /* parts: products of up to 256 steps are within 4 of quotients */
 };
@@ -53,7 +55,10 @@ INLINE void run(const ml_quantize_s8_args *args, const bool is_signed) {
         const float *x = p.x + at;
         VECTOR_S32 v[JOINED];
 #pragma GCC unroll 4
-        for (int i = 0; i < JOINED; i++) v[i] = multiply(&k, LOAD(x + i * LANES));
+        for (int i = 0; i < JOINED; i++) {
+            if (i * LANES % LINE == 0) __builtin_prefetch(x + i * LANES + AHEAD);
+            v[i] = multiply(&k, LOAD(x + i * LANES));
+        }
         if (!ANY_LOWER_BELOW(v, k.apart)) {
             STORE_U8(p.y + at, JOIN_UPPER(v, k.zero_words, is_signed));
             continue;
