@@ -140,7 +140,7 @@ static inline VECTOR cos_of(VECTOR x) {
 
 static inline VECTOR logistic_of(VECTOR x) {
     const VECTOR one = SPLAT(1.0f);
-    return DIV(one, ADD(one, exp_near(cut(x, -89.0f, 104.0f), -1.0f)));
+    return DIV(one, ADD(one, exp_once(cut(x, -89.0f, 87.0f), -1.0f)));
 }
 
 static inline VECTOR elu_of(VECTOR x) {
