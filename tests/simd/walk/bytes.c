@@ -4,14 +4,6 @@
 #include "math/fixed_point.h"
 #include "walk.h"
 
-/* Limits of bytes that are s8 or u8. */
-static void draw_limits(walk *w, int32_t is_signed, int32_t *low, int32_t *high) {
-    const int32_t least = is_signed ? -128 : 0;
-    const bool whole = draw(w, 0, 1);
-    *low = least + (int32_t)(whole ? 0 : draw(w, 0, 120));
-    *high = least + (int32_t)(whole ? 255 : draw(w, 120, 255));
-}
-
 static int64_t draw_length(walk *w) { return draw(w, 0, 7) ? draw(w, 0, 150) : draw(w, 150, 900); }
 
 void walk_lookup_u8(walk *w) {

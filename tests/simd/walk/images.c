@@ -151,8 +151,7 @@ static void pool_once(walk *w, pool_fn *made_by, pool_fn *expected_by, int64_t e
     p.x = element == 1 ? (void *)bytes(w, count) : (void *)odd_floats(w, count, -9, 9);
     p.is_signed = (int32_t)draw(w, 0, 1);
     const bool whole = draw(w, 0, 1);
-    p.low = (p.is_signed ? -128 : 0) + (int32_t)(whole ? 0 : draw(w, 0, 120));
-    p.high = (p.is_signed ? 127 : 255) - (int32_t)(whole ? 0 : draw(w, 0, 120));
+    draw_limits(w, p.is_signed, &p.low, &p.high);
     p.minimum = whole ? -INFINITY : -2;
     p.maximum = whole ? INFINITY : 3;
     const int64_t size = p.pixels * p.n;
