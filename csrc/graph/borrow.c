@@ -2,10 +2,10 @@
  *
  * A READ_VARIABLE gives the value of the moment. Where nothing can assign the variable before the last reader of that value,
  * the variable's own bytes are it: the node points the tensor at them, and the tensor is hidden, for it has no memory of its
- * own. In the way stands whatever may assign nobody knows what: nodes that run subgraphs, and assignments by handles that come
- * from elsewhere. Readers are kernels in C without effects, which write outputs alone, or assignments of other variables.
+ * own. In the way stands whatever may assign nobody knows what: nodes with other effects, which may run subgraphs, and assignments
+ * by handles that come from elsewhere. Readers are kernels in C without effects, which write outputs alone, or assignments of other variables.
  *
- * Nothing is borrowed that a caller could ask for: outputs of subgraphs have to last. */
+ * Nothing is hidden that a caller could ask for: outputs of subgraphs have to last. */
 #include <stdlib.h>
 
 #include "graph/graph.h"
@@ -19,9 +19,8 @@ typedef struct borrowing {
     const ml_subgraph *sub;
     const ml_kernel *handle, *read, *assign;
     int32_t *variables; /* by tensor: of its handle, ANY where there is none */
-    int32_t
-        *last; /* by tensor: position of its last reader, LASTING where it has to last; -1: none */
-    int32_t *assigned; /* by variable: the next node that assigns it, LASTING where none does */
+    int32_t *last; /* by tensor: position of its last reader, LASTING where it lasts; -1: none */
+    int32_t *assigned; /* by variable: the next node that assigns it; LASTING: none */
     int32_t any; /* the next node that may assign any variable */
     int32_t one; /* the next node that assigns one */
 } borrowing;
@@ -70,31 +69,38 @@ static int32_t next_assigned(const borrowing *b, int32_t variable) {
     return next < b->any ? next : b->any;
 }
 
-static void borrow(const borrowing *b, ml_node *node) {
+static void borrow(const borrowing *b, const ml_node *node) {
     const int32_t value = node->io->n_outputs == 1 ? node->io->outputs[0] : -1;
-    if (value < 0 || ml_type_is_heap(b->sub->tensors[value].type) ||
-        b->sub->tensors[value].flags & ML_TENSOR_VARIABLE ||
+    if (value < 0) return;
+    const ml_tensor_def *t = &b->sub->tensors[value];
+    if (ml_type_is_heap(t->type) || t->flags & ML_TENSOR_VARIABLE ||
         b->last[value] >= next_assigned(b, variable_of(b, node)))
         return;
     b->graph->node_io[node->io - b->graph->node_io].flags |= ML_NODE_BORROWS;
-    b->graph->tensor_defs[&b->sub->tensors[value] - b->graph->tensor_defs].flags |=
-        ML_TENSOR_HIDDEN;
+    b->graph->tensor_defs[t - b->graph->tensor_defs].flags |= ML_TENSOR_HIDDEN;
 }
 
 /* From back to front, so that what assigns next is known at each node. */
 static void borrow_in_subgraph(borrowing *b) {
     look(b);
-    for (int32_t v = 0; v < b->graph->n_resources; v++) b->assigned[v] = LASTING;
     b->any = b->one = LASTING;
     for (int32_t n = b->sub->io.n_nodes - 1; n >= 0; n--) {
         ml_node *node = &b->sub->nodes[n];
         if (node->kernel == b->read && node->typed) borrow(b, node);
-        if (node->n_children > 0) b->any = n;
-        if (node->kernel != b->assign) continue;
+        if (node->kernel != b->assign) {
+            const bool effects = node->kernel->flags & ML_KERNEL_HAS_EFFECTS;
+            if (effects && node->kernel != b->read) b->any = b->one = n;
+            continue;
+        }
         const int32_t variable = variable_of(b, node);
+        b->one = n;
         if (variable < 0) b->any = n;
         else b->assigned[variable] = n;
-        b->one = n;
+    }
+    for (int32_t n = 0; n < b->sub->io.n_nodes; n++) {
+        const int32_t variable =
+            b->sub->nodes[n].kernel == b->assign ? variable_of(b, &b->sub->nodes[n]) : ANY;
+        if (variable >= 0) b->assigned[variable] = LASTING;
     }
 }
 
@@ -113,6 +119,7 @@ ml_status ml_graph_borrow(ml_graph *g, ml_error *error) {
     if (!b.variables) return ml_error_memory(error, "a graph's variables", most, 0);
     b.last = b.variables + most;
     b.assigned = b.last + most;
+    for (int32_t v = 0; v < g->n_resources; v++) b.assigned[v] = LASTING;
     for (int32_t s = 0; s < g->n_subgraphs; s++) {
         b.sub = &g->subgraphs[s];
         if (!b.sub->planned_offline) borrow_in_subgraph(&b);
