@@ -1,27 +1,43 @@
-"""What a second thread gives: one node of 1 x 1 convolution at several sizes, both runtimes, wall time, interleaved in one process.
+"""What a second thread gives, wall time, interleaved: on models beside what two processes give, or on one node beside LiteRT.
 
-usage: python -m asv_bench.two_threads [--cores 0,1]
+usage: python -m asv_bench.two_threads [--cores 0,1] [--seconds 10] [MODEL ...]
 
-Prints microseconds of a run with one and with two threads, and how many times faster two are, of the medians and of the fastest.
+For models a table in Markdown: microseconds of a run with one thread and how many times faster two are, by the fastest runs and by
+the medians; how many times the work of one process two of one thread each do side by side, which is what the machine has to
+give; what of the work is the calling thread's alone, and whose operators that is. Without models: one node of 1 x 1 convolution at
+several sizes, microseconds of a run of both runtimes.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import statistics
+import threading
 import time
+from collections.abc import Callable, Sequence
+from multiprocessing.sharedctypes import SynchronizedArray
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from asv_bench.benchmarks import timing
 from asv_bench.benchmarks.operators import ready
+from minilite.cli.feeding import set_inputs
 from minilite.format.builder import ModelBuilder
+from minilite.interpreter import Interpreter
+from minilite.report.profile import NodeTime, alone, node_times
 
 SHAPES = [(14, 256, 256), (28, 256, 256), (56, 64, 256), (7, 960, 320)]
 """Height and width of the image, its channels, and the convolution's channels."""
 ROUNDS, SLICE = 41, 4_000_000
 """Turns of each, and the nanoseconds that a turn takes at least."""
+LEAST_ROUNDS, SHORT_SLICE, PAUSE = 5, 2_000_000, 0.0002
+"""Of models: turns at least, the nanoseconds of a turn, and the seconds that a companion sleeps before it looks again."""
+REST, WORK, END = range(3)
+"""What a companion is told."""
 
 
 def convolution(side: int, inputs: int, outputs: int) -> bytes:
@@ -36,13 +52,9 @@ def convolution(side: int, inputs: int, outputs: int) -> bytes:
     return builder.build()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--cores", default="0,1", help="the processors to stay on (0,1)")
-    os.sched_setaffinity(0, {int(core) for core in parser.parse_args().cores.split(",")})
+def print_nodes() -> None:
+    """One node at several sizes, minilite and LiteRT."""
     from ai_edge_litert.interpreter import Interpreter as Peer
-
-    from minilite import Interpreter
 
     print(f"{'image, channels':20} {'runtime':9} {'one, us':>9} {'two, us':>9} {'medians':>8} {'fastest':>8}")
     for side, inputs, outputs in SHAPES:
@@ -55,6 +67,122 @@ def main() -> None:
             ratios = medians[0] / medians[1], min(one) / min(two)
             label = f"{side}x{side}x{inputs} to {outputs}"
             print(f"{label:20} {name:9} {medians[0]:9.1f} {medians[1]:9.1f} {ratios[0]:8.2f} {ratios[1]:8.2f}")
+
+
+def loaded(path: str, threads: int) -> Interpreter:
+    """Ready for its next run, its workers started."""
+    interpreter = Interpreter(path, num_threads=threads)
+    interpreter.allocate_tensors()
+    set_inputs(interpreter, {}, 0)
+    interpreter.invoke()
+    return interpreter
+
+
+def pin(first: int, second: int) -> None:
+    """The calling thread on one core, the process's other threads on another."""
+    mine = str(threading.get_native_id())
+    for thread in Path("/proc/self/task").iterdir():
+        os.sched_setaffinity(int(thread.name), {first if thread.name == mine else second})
+
+
+def accompany(path: str, core: int, told: SynchronizedArray[int]) -> None:
+    """A process that runs the model on its core while told[0] is WORK, and counts the runs in told[1]; told[2]: it rests."""
+    os.sched_setaffinity(0, {core})
+    invoke = loaded(path, 1).invoke
+    while told[0] != END:
+        told[2] = told[0] == REST
+        if told[0] == WORK:
+            invoke()
+            told[1] += 1
+        else:
+            time.sleep(PAUSE)
+
+
+def beside(told: SynchronizedArray[int], call: Callable[[], Any]) -> float:
+    """What `call` gives while the companion works."""
+    before, told[0] = told[1], WORK
+    while told[1] == before:
+        time.sleep(PAUSE)
+    found: float = call()
+    told[0], told[2] = REST, 0
+    while not told[2]:
+        time.sleep(PAUSE)
+    return found
+
+
+def rounds_of(path: str, cores: Sequence[int], seconds: float) -> list[tuple[float, float, float]]:
+    """Nanoseconds of a run: with one thread, with two, and with one beside a process that does the same on the other core."""
+    spawn = multiprocessing.get_context("spawn")
+    told: SynchronizedArray[int] = spawn.Array("i", 3, lock=False)  # type: ignore[assignment]
+    companion = spawn.Process(target=accompany, args=(path, cores[1], told), daemon=True)
+    companion.start()
+    one, two = (loaded(path, threads).invoke for threads in (1, 2))
+    pin(cores[0], cores[1])
+    clock = time.perf_counter_ns
+    counts = [timing.times(call, SHORT_SLICE, clock) for call in (one, two)]
+    while not told[2] and companion.is_alive():
+        time.sleep(PAUSE)
+    found: list[tuple[float, float, float]] = []
+    end = time.monotonic() + seconds
+    while len(found) < LEAST_ROUNDS or time.monotonic() < end:
+        alone_now = timing.sample(one, counts[0], clock)
+        shared = timing.sample(two, counts[1], clock)
+        found.append((alone_now, shared, beside(told, lambda: timing.sample(one, counts[0], clock))))
+    told[0] = END
+    companion.join()
+    return found
+
+
+def undivided(nodes: Sequence[NodeTime]) -> str:
+    """Operators of nodes that are not divided, with how many these are and their share of the time, from 0.5 % on."""
+    whole = sum(node.ns for node in nodes if node.frame == 0) or 1
+    found: dict[str, list[int]] = {}
+    for node in nodes:
+        if node.frame == 0 and node.runs and not node.blocks:
+            of = found.setdefault(node.op, [0, 0])
+            of[0] += 1
+            of[1] += node.ns
+    ranked = sorted(found.items(), key=lambda item: -item[1][1])
+    return ", ".join(f"{n} {op} {100 * ns / whole:.1f} %" for op, (n, ns) in ranked if ns / whole >= 0.005)
+
+
+def row(path: str, cores: Sequence[int], seconds: float) -> str:
+    """A model's row."""
+    one, two, along = zip(*rounds_of(path, cores, seconds), strict=True)
+    figures = [f"{min(one) / 1000:.0f}"]
+    for least_or_middle in (min, statistics.median):
+        gives = least_or_middle(one) / least_or_middle(two)
+        bound = 2 * least_or_middle(one) / least_or_middle(along)
+        figures += [f"{gives:.2f}", f"{bound:.2f}"]
+    nodes = node_times(loaded(path, 1)._session(), range(5))
+    figures += [f"{100 * alone(nodes):.1f} %", undivided(nodes)]
+    return f"| {Path(path).stem} | {' | '.join(figures)} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("models", nargs="*", metavar="MODEL", help="a .tflite file")
+    parser.add_argument("--cores", default="0,1", help="the two processors to stay on (0,1)")
+    parser.add_argument("--seconds", type=float, default=10, help="of a model, at least (10)")
+    args = parser.parse_args()
+    cores = [int(core) for core in args.cores.split(",")]
+    if not args.models:
+        os.sched_setaffinity(0, set(cores))
+        print_nodes()
+        return
+    heads = [
+        "model",
+        "one thread, us",
+        "two threads",
+        "two processes",
+        "medians",
+        "two processes",
+        "alone",
+        "not divided",
+    ]
+    print(f"| {' | '.join(heads)} |\n|---|{'---:|' * 6}---|", flush=True)
+    for path in args.models:
+        print(row(path, cores, args.seconds), flush=True)
 
 
 if __name__ == "__main__":
