@@ -65,7 +65,7 @@ ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish);
     static ml_status name(const ml_call *c) {                                    \
         const int64_t n = ((const ml_elementwise *)c->blob)->count;              \
         if (n <= ML_BLOCK_ELEMENTS) return body(c, 0, n, 0, NULL);               \
-        return ml_parallel(c, n, ML_BLOCK_ELEMENTS, body, NULL);                 \
+        return ml_parallel(c, n, ml_even_grain(n, ML_BLOCK_ELEMENTS), body, NULL);\
     }
 
 /* A function of quantized integers, `int32_t one(int32_t x, const context *p)`, whose context `void fill(const ml_call *,
