@@ -91,7 +91,8 @@ ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
         return ml_fail(c, ML_SHAPE_ERROR, "rows of %lld values are too long", (long long)p->k);
     const int64_t k = p->k > 0 ? p->k : 1;
     if (!p->block) {
-        int64_t rows = ml_work_grain(p->rows, ml_integer_cost(k) * p->n * p->groups);
+        int64_t rows =
+            ml_work_grain(p->rows, ml_integer_cost(k) * ml_round_up(p->n, ML_PART_S8) * p->groups);
         rows = ml_min_s64(rows, COPY_BYTES / (k * planes));
         const int64_t least = k * p->n > NEAR_BYTES ? 2 * LEAST_ROWS : LEAST_ROWS;
         rows = rows < least ? least : ml_round_up(rows, LEAST_ROWS);
