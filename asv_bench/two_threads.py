@@ -1,6 +1,6 @@
 """What a second thread gives, wall time, interleaved: on models beside what two processes give, or on one node beside LiteRT.
 
-usage: python -m asv_bench.two_threads [--cores 0,1] [--seconds 10] [MODEL ...]
+usage: python -m asv_bench.two_threads [--cores A,B] [--seconds 10] [MODEL ...]
 
 For models a table in Markdown: microseconds of a run with one thread and how many times faster two are, by the fastest runs and by
 the medians; how many times the work of one process two of one thread each do side by side, which is what the machine has to
@@ -19,7 +19,6 @@ import time
 from collections.abc import Callable, Sequence
 from multiprocessing.sharedctypes import SynchronizedArray
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -34,7 +33,7 @@ SHAPES = [(14, 256, 256), (28, 256, 256), (56, 64, 256), (7, 960, 320)]
 """Height and width of the image, its channels, and the convolution's channels."""
 ROUNDS, SLICE = 41, 4_000_000
 """Turns of each, and the nanoseconds that a turn takes at least."""
-LEAST_ROUNDS, SHORT_SLICE, PAUSE = 5, 2_000_000, 0.0002
+LEAST_ROUNDS, SHORT_SLICE, PAUSE = 5, 2_000_000, 0.002
 """Of models: turns at least, the nanoseconds of a turn, and the seconds that a companion sleeps before it looks again."""
 REST, WORK, END = range(3)
 """What a companion is told."""
@@ -85,51 +84,82 @@ def pin(first: int, second: int) -> None:
         os.sched_setaffinity(int(thread.name), {first if thread.name == mine else second})
 
 
-def accompany(path: str, core: int, told: SynchronizedArray[int]) -> None:
-    """A process that runs the model on its core while told[0] is WORK, and counts the runs in told[1]; told[2]: it rests."""
+def least_busy(seconds: float = 0.3) -> list[int]:
+    """The two processors of this process that have least to do for so long."""
+
+    def idle() -> dict[int, int]:
+        lines = [line.split() for line in Path("/proc/stat").read_text().splitlines()]
+        return {int(line[0][3:]): int(line[4]) for line in lines if line[0][:3] == "cpu" and line[0] != "cpu"}
+
+    before = idle()
+    time.sleep(seconds)
+    after = idle()
+    return sorted(os.sched_getaffinity(0), key=lambda core: before[core] - after[core])[:2]
+
+
+class Companion:
+    """A process that runs a model with one thread on its core, when it is told to."""
+
+    def __init__(self, path: str, core: int) -> None:
+        spawn = multiprocessing.get_context("spawn")
+        self.told: SynchronizedArray[float] = spawn.Array("d", 4, lock=False)  # type: ignore[assignment]
+        """What it has to do, whether it rests, its runs so far, and the nanoseconds that they took."""
+        self.process = spawn.Process(target=accompany, args=(path, core, self.told), daemon=True)
+        self.process.start()
+        self._await_rest()
+
+    def beside(self, call: Callable[[], float]) -> tuple[float, float]:
+        """What `call` gives while the companion works, and the nanoseconds of a run of the companion's meanwhile."""
+        before = self.told[2]
+        self.told[0] = WORK
+        while self.told[2] == before:
+            time.sleep(PAUSE)
+        runs, took = self.told[2:]
+        found = call()
+        while self.told[2] == runs:
+            time.sleep(PAUSE)
+        meanwhile = (self.told[3] - took) / (self.told[2] - runs)
+        self.told[0], self.told[1] = REST, 0
+        self._await_rest()
+        return found, meanwhile
+
+    def _await_rest(self) -> None:
+        while not self.told[1] and self.process.is_alive():
+            time.sleep(PAUSE)
+
+    def end(self) -> None:
+        self.told[0] = END
+        self.process.join()
+
+
+def accompany(path: str, core: int, told: SynchronizedArray[float]) -> None:
+    """The companion's own part."""
     os.sched_setaffinity(0, {core})
     invoke = loaded(path, 1).invoke
     while told[0] != END:
-        told[2] = told[0] == REST
-        if told[0] == WORK:
-            invoke()
-            told[1] += 1
-        else:
+        told[1] = told[0] == REST
+        if told[0] == REST:
             time.sleep(PAUSE)
+            continue
+        start = time.perf_counter_ns()
+        invoke()
+        told[3] += time.perf_counter_ns() - start
+        told[2] += 1
 
 
-def beside(told: SynchronizedArray[int], call: Callable[[], Any]) -> float:
-    """What `call` gives while the companion works."""
-    before, told[0] = told[1], WORK
-    while told[1] == before:
-        time.sleep(PAUSE)
-    found: float = call()
-    told[0], told[2] = REST, 0
-    while not told[2]:
-        time.sleep(PAUSE)
-    return found
-
-
-def rounds_of(path: str, cores: Sequence[int], seconds: float) -> list[tuple[float, float, float]]:
-    """Nanoseconds of a run: with one thread, with two, and with one beside a process that does the same on the other core."""
-    spawn = multiprocessing.get_context("spawn")
-    told: SynchronizedArray[int] = spawn.Array("i", 3, lock=False)  # type: ignore[assignment]
-    companion = spawn.Process(target=accompany, args=(path, cores[1], told), daemon=True)
-    companion.start()
+def rounds_of(path: str, cores: Sequence[int], seconds: float) -> list[tuple[float, float, float, float]]:
+    """Nanoseconds of a run: with one thread, with two, and with one in each of two processes, a round after the other."""
+    companion = Companion(path, cores[1])
     one, two = (loaded(path, threads).invoke for threads in (1, 2))
     pin(cores[0], cores[1])
     clock = time.perf_counter_ns
     counts = [timing.times(call, SHORT_SLICE, clock) for call in (one, two)]
-    while not told[2] and companion.is_alive():
-        time.sleep(PAUSE)
-    found: list[tuple[float, float, float]] = []
+    found: list[tuple[float, float, float, float]] = []
     end = time.monotonic() + seconds
     while len(found) < LEAST_ROUNDS or time.monotonic() < end:
-        alone_now = timing.sample(one, counts[0], clock)
-        shared = timing.sample(two, counts[1], clock)
-        found.append((alone_now, shared, beside(told, lambda: timing.sample(one, counts[0], clock))))
-    told[0] = END
-    companion.join()
+        single, shared = (timing.sample(call, n, clock) for call, n in zip((one, two), counts, strict=True))
+        found.append((single, shared, *companion.beside(lambda: timing.sample(one, counts[0], clock))))
+    companion.end()
     return found
 
 
@@ -148,12 +178,10 @@ def undivided(nodes: Sequence[NodeTime]) -> str:
 
 def row(path: str, cores: Sequence[int], seconds: float) -> str:
     """A model's row."""
-    one, two, along = zip(*rounds_of(path, cores, seconds), strict=True)
+    one, two, first, second = zip(*rounds_of(path, cores, seconds), strict=True)
     figures = [f"{min(one) / 1000:.0f}"]
-    for least_or_middle in (min, statistics.median):
-        gives = least_or_middle(one) / least_or_middle(two)
-        bound = 2 * least_or_middle(one) / least_or_middle(along)
-        figures += [f"{gives:.2f}", f"{bound:.2f}"]
+    for of in (min, statistics.median):
+        figures += [f"{of(one) / of(two):.2f}", f"{of(one) / of(first) + of(one) / of(second):.2f}"]
     nodes = node_times(loaded(path, 1)._session(), range(5))
     figures += [f"{100 * alone(nodes):.1f} %", undivided(nodes)]
     return f"| {Path(path).stem} | {' | '.join(figures)} |"
@@ -162,12 +190,12 @@ def row(path: str, cores: Sequence[int], seconds: float) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("models", nargs="*", metavar="MODEL", help="a .tflite file")
-    parser.add_argument("--cores", default="0,1", help="the two processors to stay on (0,1)")
+    parser.add_argument("--cores", help="the two processors to stay on, as 0,1 (those that have least to do)")
     parser.add_argument("--seconds", type=float, default=10, help="of a model, at least (10)")
     args = parser.parse_args()
-    cores = [int(core) for core in args.cores.split(",")]
+    given = [int(core) for core in args.cores.split(",")] if args.cores else None
     if not args.models:
-        os.sched_setaffinity(0, set(cores))
+        os.sched_setaffinity(0, set(given or least_busy()))
         print_nodes()
         return
     heads = [
@@ -175,14 +203,16 @@ def main() -> None:
         "one thread, us",
         "two threads",
         "two processes",
-        "medians",
-        "two processes",
+        "medians: threads",
+        "processes",
         "alone",
         "not divided",
     ]
     print(f"| {' | '.join(heads)} |\n|---|{'---:|' * 6}---|", flush=True)
+    allowed = os.sched_getaffinity(0)
     for path in args.models:
-        print(row(path, cores, args.seconds), flush=True)
+        print(row(path, given or least_busy(), args.seconds), flush=True)
+        os.sched_setaffinity(0, allowed)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ enum {
     ML_LEAST_PRODUCTS = 1 << 17,
     ML_MOST_PRODUCTS = 1 << 20,
     ML_ENOUGH_BLOCKS = 16, /* are not worth more of less than many products */
-    ML_FINE_GRAIN = 32 /* items of a block: what is left over at the end does not matter */
+    ML_FINE_GRAIN = 32 /* items of a block: of more, what is left over at the end does not matter */
 };
 
 /* How many items, of `elements` each, make a block; at least one. */
@@ -55,7 +55,7 @@ static inline int64_t ml_work_grain(int64_t items, int64_t cost) {
     int64_t blocks = (int64_t)(all / block);
     blocks = blocks < 4 ? 2 : blocks / 4 * 4;
     const int64_t grain = items / blocks + (items % blocks > 0);
-    if (grain > ML_FINE_GRAIN) return grain;
+    if (grain > ML_FINE_GRAIN || blocks > 4 * ML_ENOUGH_BLOCKS) return grain;
     int64_t best = grain;
     for (int64_t less = grain - 1; 2 * less >= grain; less--)
         if (ml_items_of_busier(items, less) < ml_items_of_busier(items, best)) best = less;

@@ -17,9 +17,27 @@ static void test_grain(void) {
     }
     CHECK(ml_work_grain(1 << 20, ML_MOST_PRODUCTS / 16) == 16);
     CHECK(ml_work_grain(10, ML_MOST_PRODUCTS) == 1 && ml_work_grain(10, INT64_MAX) == 1);
+    /* Few items: neither of two threads has much more than half. */
+    for (int64_t items = 4; items < 500; items++) {
+        const int64_t grain = ml_work_grain(items, ML_LEAST_PRODUCTS);
+        CHECK(2 * ml_items_of_busier(items, grain) - items <= 1 + items / 16);
+    }
+    CHECK(ml_work_grain(33, ML_LEAST_PRODUCTS) == 3 && ml_work_grain(17, ML_LEAST_PRODUCTS) == 1);
     const int64_t ratio = ML_MOST_PRODUCTS / ML_LEAST_PRODUCTS;
     const int64_t huge = ml_work_grain(INT64_MAX, ML_LEAST_PRODUCTS);
     CHECK(huge == ratio || huge == ratio + 1);
+}
+
+/* Blocks of at most some size, few of them as many for each of two threads and of whole lines where the size is. */
+static void test_even_grain(void) {
+    CHECK(ml_even_grain(0, 8) == 8 && ml_even_grain(8, 8) == 8 && ml_even_grain(1000, 1) == 1);
+    CHECK(ml_even_grain(9, 8) == 6 && ml_even_grain(9, 9) == 9 && ml_even_grain(10, 9) == 5);
+    CHECK(ml_even_grain(33000, 32768) == 16512 && ml_even_grain(70000, 32768) == 17536);
+    CHECK(ml_even_grain(INT64_MAX, 32768) == 32768);
+    for (int64_t items = 1; items < 8192; items++) {
+        const int64_t grain = ml_even_grain(items, 1024), blocks = (items + grain - 1) / grain;
+        CHECK(grain <= 1024 && grain % 64 == 0 && (blocks == 1 || blocks % 2 == 0));
+    }
 }
 
 /* Ranges cover all blocks, neighbours together, and of two threads' numbers of blocks none is larger than another's by more than
@@ -368,6 +386,7 @@ static void test_pools_beside_each_other(void) {
 int main(int argc, char **argv) {
     int rounds = argc > 1 ? atoi(argv[1]) : 30;
     test_grain();
+    test_even_grain();
     for (int32_t threads = 1; threads <= MOST; threads += 5)
         for (int64_t blocks = 2; blocks < 100; blocks += 7) test_share(threads, blocks);
     test_each_item_once(0, rounds);
