@@ -376,6 +376,7 @@ ml_status ml_multiply_integers(const ml_call *c, const ml_integers *p,
         center(c, &a);
     }
     const int64_t items = p->batches * a.blocks * a.ranges;
-    const int64_t cost = p->block * ml_integer_cost(p->k) * p->groups * ml_min_s64(a.range, p->n);
+    const int64_t outputs = ml_round_up(ml_min_s64(a.range, p->n), ML_PART_S8) * p->groups;
+    const int64_t cost = p->block * ml_integer_cost(p->k) * outputs;
     return ml_parallel(c, items, ml_work_grain(items, cost), integer_body, &a);
 }
