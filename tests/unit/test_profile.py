@@ -48,7 +48,7 @@ def test_every_node_that_runs_is_timed_as_often_as_it_runs() -> None:
 def test_blocks_are_those_of_work_that_threads_share_whatever_their_number(threads: int) -> None:
     (small, _), (large, _) = (timed(ready(dense(rows), num_threads=threads), 2) for rows in (5, 1 << 15))
     assert (small.blocks, small.shared_ns) == (0, 0)
-    assert large.blocks == 2 * 8
+    assert large.blocks == 2 * 16
     assert 0 < large.shared_ns <= large.ns
     assert alone([small]) == 1.0
     assert alone([large]) == 1 - large.shared_ns / large.ns
