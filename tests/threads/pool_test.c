@@ -14,7 +14,8 @@ static void test_share(int32_t threads, int64_t blocks) {
         ml_share_open(&share, blocks);
         for (int32_t r = 0; r < threads; r++) {
             int64_t count = 0, most = (blocks + threads - 1) / threads;
-            for (; ml_share_take(&share, r, &block, &left_out); count++) CHECK(block == next++);
+            for (; ml_share_take(&share, r, true, &block, &left_out); count++)
+                CHECK(block == next++);
             CHECK(count == most || count == blocks / threads);
         }
         CHECK(next == blocks && left_out == 0 && !ml_share_is_limited(&share));
@@ -25,7 +26,7 @@ static void test_share(int32_t threads, int64_t blocks) {
     ml_share_limit(&share, blocks / 2);
     ml_share_limit(&share, blocks - 1); /* the lower one counts */
     for (int32_t r = threads - 1; r >= 0; r--)
-        for (; ml_share_take(&share, r, &block, &left_out); next++) CHECK(block < blocks / 2);
+        for (; ml_share_take(&share, r, true, &block, &left_out); next++) CHECK(block < blocks / 2);
     CHECK(next == blocks / 2 && left_out == blocks - blocks / 2 && ml_share_is_limited(&share));
     CHECK(ml_share_finish(&share, next + left_out));
 }
