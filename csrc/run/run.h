@@ -12,6 +12,8 @@ enum { ML_TICKS_PER_LOOK = 64 };
 ml_status ml_check_interrupt(ml_state *state, int32_t ticks);
 /* The same between blocks of a node, with a look at the clock each time; `owner` is the state. */
 ml_status ml_poll_state(void *owner);
+/* Of the monotonic clock. */
+int64_t ml_now_ns(void);
 /* Eval through the hook. */
 ml_status ml_run_python(const ml_call *call);
 /* Eval of nodes whose weights are computed at run time: packs them first. */

@@ -211,13 +211,14 @@ class State:
 
         return invoke
 
-    def run_timed(self, nodes: int, turns: Iterable[object]) -> list[tuple[int, int]]:
-        """Runs the plan in force once a turn. Gives (nanoseconds, times it ran) of every node, frame by frame, by position."""
+    def run_timed(self, nodes: int, turns: Iterable[object]) -> list[tuple[int, int, int, int]]:
+        """Runs the plan in force once a turn. Gives every node's nanoseconds, times it ran, nanoseconds of work in more than one block, and
+        such blocks, frame by frame, by position."""
         times = ffi.new("ml_node_time[]", nodes or 1)
         for _ in turns:
             if failed := lib.ml_state_run_timed(self.pointer, times):
                 self.check(failed)
-        return [(int(t.ns), int(t.runs)) for t in times[0:nodes]]
+        return [(int(t.ns), int(t.runs), int(t.shared_ns), int(t.blocks)) for t in times[0:nodes]]
 
     def check(self, address: int) -> None:
         """Raises what a call left."""
