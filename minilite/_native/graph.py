@@ -168,10 +168,10 @@ def widening() -> Answer:
 class Lowering:
     """Owns an ml_lowering. Its tensors may be changed until a graph is made of it."""
 
-    def __init__(self, file: File, traits: Sequence[int]) -> None:
-        """Sorts the nodes into kinds, by what each of the file's operator codes hangs on."""
+    def __init__(self, file: File) -> None:
+        """Sorts the nodes into kinds, by what each of the file's operator codes hangs on, and answers those C knows."""
         out, error = ffi.new("ml_lowering **"), fresh_error()
-        if lib.ml_lowering_new(file.rows, ffi.new("int32_t[]", traits or 1), out, error):
+        if lib.ml_lowering_new(file.rows, out, error):
             raise_error(error, None)
         self.pointer: Any = ffi.gc(out[0], lib.ml_lowering_free)
         self.file = file
@@ -186,12 +186,25 @@ class Lowering:
             for start, size, subgraph, node in _KIND.iter_unpack(ffi.buffer(low.kinds, low.n_kinds * _KIND.size)):
                 yield keys[start : start + size], subgraph, node
 
-    def fill(self, answers: Sequence[Answer | None]) -> None:
-        """Completes the nodes; those of kinds without an answer vanish."""
-        self._kept.append(answers)
-        pointers = [_NONE if answer is None else answer.pointer for answer in answers]
-        error = fresh_error()
-        if lib.ml_lowering_fill(self.pointer, ffi.new("ml_answer *[]", pointers or 1), error):
+    @property
+    def knows_all(self) -> bool:
+        """Whether C knows what all kinds lower to, and there is nothing to refuse."""
+        low = self.pointer
+        return bool(low.n_known == low.n_kinds) and not low.n_deep
+
+    def knows(self, kind: int) -> bool:
+        """Whether C knows what a kind lowers to."""
+        return bool(self.pointer.known[kind])
+
+    def fill(self, answers: Sequence[Answer | None] | None = None) -> None:
+        """Completes the nodes, by C's answers where there are no others; those of kinds without any vanish."""
+        known, error = self.pointer.known, fresh_error()
+        pointers = known
+        if answers is not None:
+            self._kept.append(answers)
+            each = [known[kind] if answer is None else answer.pointer for kind, answer in enumerate(answers)]
+            pointers = ffi.new("ml_answer *[]", each or 1)
+        if lib.ml_lowering_fill(self.pointer, pointers, error):
             raise_error(error, None)
 
     @property

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from minilite import errors
     from minilite.engine import python_nodes
-    from minilite.engine.lower import Handlers, Lowered
+    from minilite.engine.lower import Lowered
     from minilite.format.model import Model
 
     Shape = tuple[int, ...]
@@ -124,26 +124,26 @@ def _as_read(model: Model) -> Model:
 class PythonNodes:
     """Runs the nodes that C hands over."""
 
-    def __init__(self, handlers: Handlers) -> None:
-        self._handlers = handlers
+    def __init__(self, lowered: Lowered) -> None:
+        self._lowered = lowered
         self.exceptions: dict[int, BaseException] = {}
 
     def label(self, handler: int) -> str:
         """The coordinates of a node, for error lines."""
-        return python_nodes.node_coordinates(self._handlers[handler].node)
+        return python_nodes.node_coordinates(self._lowered.handlers[handler].node)
 
     def eval(self, call: _native.Call) -> int:
         """Computes one node and stores its outputs."""
-        return python_nodes.evaluate(self._handlers[call.handler], call)
+        return python_nodes.evaluate(self._lowered.handlers[call.handler], call)
 
     def shape(self, call: _native.Call) -> list[Shape]:
         """The output shapes of a custom node, by its shape function."""
-        return python_nodes.shapes(self._handlers[call.handler], call)
+        return python_nodes.shapes(self._lowered.handlers[call.handler], call)
 
 
 def new_state(
     program: Program, shared: _native.Shared, root: int, strategy: str, options: int, cache_bytes: int
 ) -> _native.State:
     """A C state over the program's graph for `root`."""
-    hooks = PythonNodes(program.lowered.handlers)
+    hooks = PythonNodes(program.lowered)
     return _native.State(program.graph(root), shared, strategy, options, cache_bytes, hooks)
