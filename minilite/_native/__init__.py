@@ -8,7 +8,6 @@ from minilite._native.state import (
     Place,
     Shared,
     State,
-    Usage,
     binding_rows,
     debug_build,
     packed_dims,
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     )
     from minilite._native.plan import Plan, TensorState
     from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT, Arena, Planner
+    from minilite._native.usage import Usage
 else:
     _LATER = {
         "call": ("Call",),
@@ -76,6 +76,7 @@ else:
         ),
         "memory": ("MAX_BYTES", "UNPLACED", "Placement", "Refused", "memory_lower_bound", "plan_memory", "strategies"),
         "plan": ("Plan", "TensorState"),
+        "usage": ("Usage",),
         "planner": ("FOREVER", "PLACE_ARENA", "PLACE_NONE", "PLACE_PERSISTENT", "Arena", "Planner"),
     }
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import functools
-import math
 import os
 from typing import TYPE_CHECKING, Any
 
 from minilite import _native
 from minilite.engine.lower import lower, node_label
-from minilite.format.dtypes import TensorType, element_bits
 from minilite.light import Later, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from minilite import errors
-    from minilite.engine import python_nodes
+    from minilite.engine import python_nodes, reorder
     from minilite.engine.lower import Lowered
     from minilite.format.model import Model
 
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
 else:
     errors = Later("minilite.errors")
     python_nodes = Later("minilite.engine.python_nodes")
+    reorder = Later("minilite.engine.reorder")
 
 
 class ModelNames(NamedTuple):
@@ -76,34 +75,11 @@ class Program:
         """The C graph whose main subgraph is `root`."""
         if root not in self._graphs:
             low, names = self.lowered, ModelNames(self.model)
-            order = self._order(root) if self._reorder else None
+            order = reorder.order_of(self.model, low.lowering, root) if self._reorder else None
             self._graphs[root] = _native.Graph(
                 low.lowering, root, low.resources, names, self.store, self._level, order, fuses=self._fuses
             )
         return self._graphs[root]
-
-    def _order(self, root: int) -> list[int] | None:
-        """An order of lower peak for the nodes of the root, where there is one and nodes have no effects."""
-        from minilite.memory.order import OrderNode, lower_peak_order  # seldom asked for, long to import
-
-        graph, lowering = self.model.subgraphs[root], self.lowered.lowering
-        tensors = [lowering.tensor(root, i) for i in range(len(graph.tensors))]
-        if any(tensor.offline_offset >= 0 for tensor in tensors):  # the file's memory plan is made for its order
-            return None
-        nodes = lowering.nodes(root)
-        if any(
-            node.n_subgraphs or graph.nodes[node.index].custom or "VARIABLE" in graph.nodes[node.index].op
-            for node in nodes
-        ):
-            return None
-        sizes = [
-            0
-            if t.data or t.flags & _native.TENSOR_VARIABLE
-            else math.prod(t.shape.dims[0 : t.shape.rank]) * element_bits(TensorType(t.type)) // 8
-            for t in tensors
-        ]
-        operands = [OrderNode(*lowering.operands(node)) for node in nodes]
-        return lower_peak_order(operands, sizes, graph.inputs, graph.outputs)
 
 
 @functools.cache

@@ -15,6 +15,7 @@ from minilite._core import ffi
 from minilite.engine.answers import Answers
 from minilite.engine.lower import Lowered
 from minilite.errors import UnsupportedOpError
+from minilite.format import _schema, reader
 from minilite.format.model import Model
 from minilite.ops import operators
 from minilite.ops_shared.types import ABSENT, written_out
@@ -96,3 +97,7 @@ def test_what_python_refuses_c_does_not_know() -> None:
                     refused += 1
                     assert not low.knows(number)
     assert refused > 20
+
+
+def test_the_reader_knows_the_schema_s_identifier() -> None:
+    assert reader.IDENTIFIER == _schema.IDENTIFIER
