@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minilite.cli.arguments import UsageError
-from minilite.stand_in import NAMES, install_as
+from minilite.stand_in import NAMES, folders, install_as
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -29,11 +30,14 @@ def add_parser(commands: Any) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Runs the program as if it were called itself; what it raises is shown as Python shows it."""
+    """Runs the program as if it were called itself; what it raises is shown as Python shows it.
+
+    Programs in Python that it starts in turn find minilite in LiteRT's place by PYTHONPATH.
+    """
     if options.package not in (*NAMES, "all"):
         message = f"cannot stand in for '{options.package}', only for {', '.join(NAMES)}, or all"
         raise UsageError(message)
-    install_as(*(() if options.package == "all" else (options.package,)))
+    names = () if options.package == "all" else (options.package,)
     import runpy  # long to import
 
     script = Path(options.program)
@@ -44,6 +48,8 @@ def execute(options: argparse.Namespace) -> int:
     else:
         message = f"{script} is not a file: takes a Python program"
         raise UsageError(message)
+    install_as(*names)
+    os.environ["PYTHONPATH"] = os.pathsep.join([*folders(names), *filter(None, [os.environ.get("PYTHONPATH")])])
     sys.argv = [options.program, *options.arguments]
     try:
         if options.module:
