@@ -18,7 +18,7 @@ from minilite.engine.misfit import given_shapes
 from minilite.errors import ModelFormatError, ShapeError
 from minilite.interpreter import Interpreter
 from minilite.report import cut, duration, shape_text, table
-from minilite.text import wrapped
+from minilite.text import count, wrapped
 
 if TYPE_CHECKING:
     from minilite.inputs import Reading
@@ -202,7 +202,8 @@ def _print(
     from minilite.report.results import is_ranked, ranking_text
 
     graph = interpreter.model.subgraphs[0]
-    print(f"{Path(options.model).name}: {len(graph.nodes)} nodes, {len(graph.tensors)} tensors")
+    head = f"{Path(options.model).name}: {count(len(graph.nodes), 'node')}, {count(len(graph.tensors), 'tensor')}"
+    print(wrapped(head, width()))
     print(f"load {duration(times.load)}, lower and allocate {duration(times.allocate)}")
     print(_tensors(interpreter, given, outputs))
     for index, reading in given.items():
@@ -211,8 +212,8 @@ def _print(
     for output in outputs:
         if is_ranked(output, options.top):
             print(ranking_text(output, options.top or _TOP, width()))
-    count = f"median of {len(times.runs)}" if len(times.runs) > 1 else "first run"
-    print(f"time {duration(float(np.median(times.runs)))} ({count})")
+    which = f"median of {len(times.runs)}" if len(times.runs) > 1 else "first run"
+    print(f"time {duration(float(np.median(times.runs)))} ({which})")
     if (plan := interpreter.plan) is not None:
         print(f"arena {plan.arena_bytes} bytes, lower bound {plan.lower_bound}")
 

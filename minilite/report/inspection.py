@@ -82,7 +82,8 @@ def _nodes(frame: Facts, width: int | None) -> str:
         ]
         for node in frame["nodes"]
     ]
-    return table(["node", "op", "version", "inputs", "outputs", "becomes", "options"], rows, width=width)
+    header = ["node", "op", "version", "inputs", "outputs", "becomes", "options"]
+    return table(header, rows, width=width, spare=("version",))
 
 
 def _numbers(indices: tuple[int, ...]) -> str:
@@ -106,7 +107,7 @@ def _tensors(frame: Facts, width: int | None) -> str:
         for tensor in frame["tensors"]
     ]
     header = ["tensor", "name", "role", "type", "shape", "storage", "bytes", "offset", "lives", "notes"]
-    return table(header, rows, width=width)
+    return table(header, rows, width=width, spare=("role", "bytes", "type", "storage"))
 
 
 def _lives(tensor: Facts) -> str:

@@ -13,8 +13,6 @@ from minilite.report.work import multiplications
 from minilite.text import Cell, cut, duration, shape_text, table, wrapped
 
 _WARM = 1 << 14
-_WIDE = 90
-"""Columns below which two of numbers are left out."""
 _BYTES = (TensorType.INT8, TensorType.UINT8, TensorType.INT4)
 
 
@@ -168,8 +166,7 @@ def _nodes(nodes: Sequence[NodeTime], repeat: int, whole: int, peaks: Peaks, wid
             ]
         )
     head = ["frame", "node", "op", "output", "kernel", "us", "%", "MMAC", "GMAC/s", "KiB", "% of peak", "name"]
-    shown = [at for at, name in enumerate(head) if width is None or width >= _WIDE or name not in ("MMAC", "KiB")]
-    return table([head[at] for at in shown], [[row[at] for at in shown] for row in rows], width=width)
+    return table(head, rows, width=width, spare=("KiB", "MMAC", "name", "GMAC/s", "output"))
 
 
 def _operators(nodes: Sequence[NodeTime], whole: int, width: int | None) -> str:
