@@ -13,7 +13,7 @@ from minilite.format.dtypes import TensorType
 from minilite.format.metadata import Metadata, split_labels
 from minilite.format.model import Array, Tensor
 from minilite.real import real
-from minilite.text import cut, shape_text, table
+from minilite.text import cut, shape_text, table, wrapped
 
 SHOWN = 6
 """Values that a line shows."""
@@ -148,4 +148,4 @@ def ranking_text(output: Output, top: int, width: int | None) -> str:
         ]
     more = f", the first {_ROWS} of {len(ranked)} rows" if len(ranked) > _ROWS else ""
     head = f"top {min(top, output.classes)} of the {output.classes} classes of '{cut(output.tensor.name)}'{more}"
-    return head + "\n" + table(["row", "class", "label", "score"], rows, width=width)
+    return wrapped(head, width) + "\n" + table(["row", "class", "label", "score"], rows, width=width)
