@@ -25,7 +25,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("package", metavar="PACKAGE", help=f"what the program imports: {', '.join(NAMES)}, or all")
     parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name, as for python -m")
     parser.add_argument("program", metavar="SCRIPT", help="a Python file")
-    parser.add_argument("arguments", metavar="...", nargs=argparse.REMAINDER, help="the program's own arguments")
+    rest = parser.add_argument("arguments", metavar="...", nargs=argparse.REMAINDER, help="the program's own arguments")
+    rest.required = False  # argparse names it among what is missing
     parser.set_defaults(execute=execute)
 
 

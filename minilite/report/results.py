@@ -68,6 +68,12 @@ def given_labels(
 
     Raises: InputError where there is no such output.
     """
+    if b"\0" in data:
+        from minilite.format.origin import looks_like
+
+        guess = looks_like(memoryview(data))
+        message = f"{name} holds no labels, which are text, one a line{f': it looks like {guess}' if guess else ''}"
+        raise InputError(message)
     texts = split_labels(data)
     found = []
     for tensor, array, labels in zip(tensors, arrays, told, strict=True):

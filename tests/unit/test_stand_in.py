@@ -75,6 +75,8 @@ def test_only_for_packages_that_are_known(tmp_path: Path) -> None:
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     assert found.returncode == 2
     assert found.stderr.endswith("none.py is not a file: takes a Python program\n")
+    found = subprocess.run(command[:-2], capture_output=True, text=True, check=False)
+    assert found.stderr == "minilite as: the following arguments are required: PACKAGE, SCRIPT\n"
 
 
 # Processes that a program starts ------------------------------------------------------------------------------------------
