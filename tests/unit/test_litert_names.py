@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from ai_edge_litert import interpreter as oracle
-from built import floats, ready, relu_chain
+from built import floats, one_signature, ready, relu_chain
 
 import minilite
 from minilite import StateError
-from minilite.errors import InputTypeError
+from minilite.errors import InputError, InputTypeError
 
 FACTS = ["NumTensors", "NumNodes", "NumSubgraphs", "InputIndices", "OutputIndices", "GetSignatureDefs"]
 OF_TENSORS = [
@@ -83,6 +83,23 @@ def test_details_of_nodes() -> None:
     assert ours._get_full_signature_list() == theirs._get_full_signature_list()
     with pytest.raises(InputTypeError, match="there is no tflite::Interpreter"):
         ours._native_handle()
+
+
+def test_runners_of_signatures_have_litert_s_names() -> None:
+    """ai-edge-quantizer asks a runner for its subgraph."""
+    ours, theirs = (kind(model_content=one_signature()) for kind in (minilite.Interpreter, oracle.Interpreter))
+    one, other = ours.get_signature_runner(), theirs.get_signature_runner()
+    for name in ("_signature_key", "_subgraph_index", "_signature_def", "_inputs"):
+        assert equal(getattr(one, name), getattr(other, name)), name
+    assert list(one._outputs) == list(other._outputs)
+    assert one._interpreter is ours
+    assert one._interpreter_wrapper.NumTensors(0) == 2
+    assert ours._signature_defs == theirs._signature_defs
+    assert ours._delegates == theirs._delegates
+    found = [made._interpreter.GetSubgraphIndexFromSignature("serving_default") for made in (ours, theirs)]
+    assert found == [0, 0]
+    with pytest.raises(InputError, match="delegates are not supported"):
+        ours._interpreter.ModifyGraphWithDelegate("delegate")
 
 
 def test_whether_views_are_held() -> None:
