@@ -24,7 +24,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("package", metavar="PACKAGE", help=f"what the program imports: {', '.join(NAMES)}, or all")
     parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name, as for python -m")
-    parser.add_argument("program", metavar="SCRIPT", help="a Python file")
+    parser.add_argument("program", metavar="SCRIPT", help="a Python program: a file, or its name in PATH")
     rest = parser.add_argument("arguments", metavar="...", nargs=argparse.REMAINDER, help="the program's own arguments")
     rest.required = False  # argparse names it among what is missing
     parser.set_defaults(execute=execute)
@@ -41,27 +41,38 @@ def execute(options: argparse.Namespace) -> int:
     names = () if options.package == "all" else (options.package,)
     import runpy  # long to import
 
-    script = Path(options.program)
-    if options.module:
-        sys.path[0:1] = [str(Path.cwd())]
-    elif script.is_file():
-        sys.path[0:1] = [str(script.parent)]
-    else:
-        message = f"{script} is not a file: takes a Python program"
-        raise UsageError(message)
+    program = options.program if options.module else _found(options.program)
+    sys.path[0:1] = [str(Path.cwd() if options.module else Path(program).parent)]
     install_as(*names)
     os.environ["PYTHONPATH"] = os.pathsep.join([*folders(names), *filter(None, [os.environ.get("PYTHONPATH")])])
-    sys.argv = [options.program, *options.arguments]
+    sys.argv = [program, *options.arguments]
     try:
         if options.module:
-            runpy.run_module(options.program, run_name="__main__", alter_sys=True)
+            runpy.run_module(program, run_name="__main__", alter_sys=True)
         else:
-            runpy.run_path(options.program, run_name="__main__")
+            runpy.run_path(program, run_name="__main__")
     except Exception as error:  # noqa: BLE001 - it is the program's
         shown = error.with_traceback(_of_program(error.__traceback__))
         sys.excepthook(type(shown), shown, shown.__traceback__)
         return 1
     return 0
+
+
+def _found(program: str) -> str:
+    """The path of a Python program: a file, a folder with a __main__.py, or what PATH has of that name. Raises: UsageError."""
+    path = Path(program)
+    if path.is_file() or (path / "__main__.py").is_file():
+        return program
+    import shutil  # long to import
+
+    known = shutil.which(program)
+    if known is not None:
+        with Path(known).open("rb") as file:
+            if b"python" in file.read(256):
+                return known
+    what = f"{known} is none" if known is not None else f"{program} is no file"
+    message = f"takes a Python program, by its path or its name in PATH, or -m and a module: {what}"
+    raise UsageError(message)
 
 
 def _of_program(trace: TracebackType | None) -> TracebackType | None:

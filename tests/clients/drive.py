@@ -136,6 +136,7 @@ def quantizer(_: str) -> dict[str, np.ndarray]:
 
     It takes LiteRT's other modules as they are, and asks a signature's runner for its subgraph.
     """
+    import numpy.typing  # noqa: F401 - the program uses it without an import, for which numpy 1.26 wants one
     from ai_edge_quantizer import quantizer, recipe
 
     model = Path(__file__).resolve().parents[2] / "minilite" / "data" / "digits.tflite"

@@ -74,7 +74,13 @@ def test_only_for_packages_that_are_known(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "minilite", "as", "all", str(tmp_path / "none.py")]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     assert found.returncode == 2
-    assert found.stderr.endswith("none.py is not a file: takes a Python program\n")
+    says = "minilite: takes a Python program, by its path or its name in PATH, or -m and a module: "
+    assert found.stderr == f"{says}{tmp_path / 'none.py'} is no file\n"
+    (tmp_path / "other").write_text("#!/bin/sh\n")
+    (tmp_path / "other").chmod(0o755)
+    environment = {**os.environ, "PATH": str(tmp_path)}
+    found = subprocess.run([*command[:-1], "other"], capture_output=True, text=True, check=False, env=environment)
+    assert (found.returncode, found.stderr) == (2, f"{says}{tmp_path / 'other'} is none\n")
     found = subprocess.run(command[:-2], capture_output=True, text=True, check=False)
     assert found.stderr == "minilite as: the following arguments are required: PACKAGE, SCRIPT\n"
 
@@ -131,6 +137,20 @@ def test_a_program_that_installs_it_reaches_its_processes(where: str, tmp_path: 
     """At its top, or behind the guard that spawned processes do not pass."""
     program = starting(tmp_path, "tflite_runtime", **{where: "import minilite; minilite.install_as('tflite_runtime')"})
     assert output(sys.executable, program, folder=tmp_path) == ["minilite.interpreter"] * 3
+
+
+def test_programs_in_path_and_folders_run(tmp_path: Path) -> None:
+    """What pip installs beside Python, and what `python FOLDER` runs."""
+    (tmp_path / "client").write_text(
+        f"#!{sys.executable}\n{CHILD.format(package='tflite_runtime')}; import sys; print(sys.argv[1:])"
+    )
+    (tmp_path / "client").chmod(0o755)
+    command = [sys.executable, "-m", "minilite", "as", "all"]
+    found = output(*command, "client", "-x", folder=tmp_path, PATH=str(tmp_path))
+    assert found == ["minilite.interpreter", "['-x']"]
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "__main__.py").write_text(CHILD.format(package="ai_edge_litert"))
+    assert output(*command, str(tmp_path / "program"), folder=tmp_path) == ["minilite.interpreter"]
 
 
 def test_the_first_place_of_the_path_stays_the_programs(tmp_path: Path) -> None:
