@@ -227,6 +227,12 @@ def check_custom_ops(custom_ops: Any) -> dict[str, CustomOp]:
             raise errors.InputError(message)
         if isinstance(function, UserKernel):
             continue
+        if isinstance(function, np.ufunc):
+            plain = function.__name__
+            message = (
+                f"custom_ops['{name}'] is numpy's {plain}, must take the node first: lambda node, *x: np.{plain}(*x)"
+            )
+            raise errors.InputError(message, op=name)
         for what, value in (("", function), (".shape", getattr(function, "shape", None))):
             if not callable(value) and not (what and value is None):
                 must = "function" if what else "function or a kernel"

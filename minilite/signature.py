@@ -57,6 +57,10 @@ class SignatureRunner:
         self._entry = Entry(session, tuple(signature.inputs.items()), signature.outputs)
         self._compress_zero_points = interpreter.experimental_compress_quantization_zero_points
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The interpreter, as it is pickled and copied, and the signature's key."""
+        return type(self), (self._interpreter, self._signature.key)
+
     def __repr__(self) -> str:
         return f"SignatureRunner('{self._signature.key}', inputs={list(self._signature.inputs)})"
 

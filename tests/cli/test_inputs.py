@@ -307,3 +307,14 @@ def test_missing_files_and_standard_input(monkeypatch: pytest.MonkeyPatch, tmp_p
 
     monkeypatch.setattr(sys, "stdin", Stdin)
     assert load_input("-", feed((1,))).array.tolist() == [7]
+
+
+def test_a_path_and_a_feed_are_wanted() -> None:
+    with pytest.raises(
+        InputError, match=r"^path is of type NoneType, must be a file's; arrays go to run\(\) as they are$"
+    ):
+        load_input(None, feed((3,)))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^path is of type ndarray"):
+        load_input(PIXELS, feed((3,)))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^feed is of type str, must be a Feed: Feed.of"):
+        load_input("x.png", "x")  # type: ignore[arg-type]

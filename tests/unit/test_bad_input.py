@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from built import ready, relu_chain
+from built import custom_chain, ready, relu_chain
 from PIL import Image
 from support.media import png
 
@@ -66,6 +66,7 @@ CONSTRUCTED: dict[str, tuple[Callable[[], Any], str]] = {
     "threads second": (lambda: Interpreter("m.tflite", 4), f"{BOTH}, the second came as 4: threads are num_threads=4"),
     "Model and threads": (lambda: Interpreter(load_model(relu_chain()), 4), f"{BOTH}, the second came as 4: threads are num_threads=4"),
     "Model and content": (lambda: Interpreter(load_model(relu_chain()), relu_chain()), BOTH),
+    "a function of numpy's": (lambda: Interpreter(custom_chain("Sinh"), custom_ops={"Sinh": np.sinh}), "custom_ops['Sinh'] is numpy's sinh, must take the node first: lambda node, *x: np.sinh(*x)"),
     "one delegate": (lambda: Interpreter(relu_chain(), experimental_delegates=object()), "delegates are not supported, got one of type object: all nodes run without experimental_delegates"),
 }  # fmt: skip
 
