@@ -42,7 +42,10 @@ def execute(options: argparse.Namespace) -> int:
     import runpy  # long to import
 
     program = options.program if options.module else _found(options.program)
-    sys.path[0:1] = [str(Path.cwd() if options.module else Path(program).parent)]
+    if not getattr(
+        sys.flags, "safe_path", False
+    ):  # it came with Python 3.11; nothing was put in front of the path then
+        sys.path[0:1] = [str(Path.cwd() if options.module else Path(program).parent)]
     install_as(*names)
     os.environ["PYTHONPATH"] = os.pathsep.join([*folders(names), *filter(None, [os.environ.get("PYTHONPATH")])])
     sys.argv = [program, *options.arguments]

@@ -107,8 +107,9 @@ CHILD = "from {package}.interpreter import Interpreter; print(Interpreter.__modu
 
 
 def output(*command: str, folder: Path, **environment: str) -> list[str]:
+    plain = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
     found = subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=folder, env={**os.environ, **environment}
+        command, capture_output=True, text=True, check=False, cwd=folder, env={**plain, **environment}
     )
     assert found.returncode == 0, found.stderr
     return found.stdout.split()
@@ -158,6 +159,17 @@ def test_the_first_place_of_the_path_stays_the_programs(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text("import sys; print(sys.path[0])")
     command = [sys.executable, "-m", "minilite", "as", "all", str(tmp_path / "program.py")]
     assert output(*command, folder=tmp_path) == [str(tmp_path)]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python has no safe path yet")
+def test_under_a_safe_path_the_program_s_folder_stays_out(tmp_path: Path) -> None:
+    """As python -P has it; what PYTHONPATH says stays."""
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "mine.py").write_text("print('mine')")
+    (tmp_path / "program.py").write_text("import mine, sys; print(sys.path[0] == sys.argv[1])")
+    command = [sys.executable, "-m", "minilite", "as", "all", str(tmp_path / "program.py"), str(tmp_path)]
+    found = output(*command, folder=tmp_path, PYTHONSAFEPATH="1", PYTHONPATH=str(tmp_path / "more"))
+    assert found == ["mine", "False"]
 
 
 @pytest.mark.parametrize("process", ["this", "child"])
