@@ -135,6 +135,8 @@ def test_images_of_other_proportions(read: Any) -> None:
         "4x2 L, padded with black, scaled to 2x2",
     ]
     assert read(data, feed((4, 4), U8)._replace(fit="pad")).array[:, 0].tolist() == [0, 10, 10, 0]
+    line = png(np.full((1, 100), 7, np.uint8))
+    assert read(line, feed((3, 3), U8)._replace(fit="pad")).array.tolist() == [[0, 0, 0], [7, 7, 7], [0, 0, 0]]
     assert read(data, feed((4, 8), U8)._replace(fit="pad")).note == "4x2 L, scaled to 8x4"  # the same proportions
 
 

@@ -59,7 +59,10 @@ def test_a_program_s_own_errors_are_shown_as_python_shows_them(tmp_path: Path) -
     program.write_text("import sys\n\n\ndef read():\n    return open(sys.argv[1])\n\n\nread()\n")
     command = [sys.executable, "-m", "minilite", "as", "all"]
     for how in ([str(program)], ["-m", "program"]):
-        found = subprocess.run([*command, *how, "/nope"], capture_output=True, text=True, check=False, cwd=tmp_path)
+        plain = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+        found = subprocess.run(
+            [*command, *how, "/nope"], capture_output=True, text=True, check=False, cwd=tmp_path, env=plain
+        )
         assert found.returncode == 1
         assert found.stderr.startswith("Traceback (most recent call last):\n")
         assert found.stderr.endswith("FileNotFoundError: [Errno 2] No such file or directory: '/nope'\n")
