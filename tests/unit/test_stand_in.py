@@ -184,3 +184,18 @@ def test_an_installed_tensorflow_keeps_the_rest(process: str, tmp_path: Path) ->
     path = [*(folders(["tensorflow.lite"]) if process == "child" else []), str(tmp_path / "installed")]
     found = output(sys.executable, "-c", code, folder=tmp_path, PYTHONPATH=os.pathsep.join(path))
     assert found == ["kept", "minilite.interpreter"]
+
+
+@pytest.mark.parametrize("process", ["this", "child"])
+def test_an_installed_package_keeps_its_other_modules(process: str, tmp_path: Path) -> None:
+    """Only the interpreter is minilite's, for them as well."""
+    package = tmp_path / "installed" / "tflite_runtime"
+    (package / "tools").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "interpreter.py").write_text("raise ImportError")
+    (package / "tools" / "__init__.py").write_text("from tflite_runtime.interpreter import Interpreter")
+    asks = "import tflite_runtime.tools as tools; print(tools.Interpreter.__module__)"
+    code = f"import minilite; minilite.install_as('tflite_runtime'); {asks}" if process == "this" else asks
+    path = [*(folders(["tflite_runtime"]) if process == "child" else []), str(tmp_path / "installed")]
+    found = output(sys.executable, "-c", code, folder=tmp_path, PYTHONPATH=os.pathsep.join(path))
+    assert found == ["minilite.interpreter"]
