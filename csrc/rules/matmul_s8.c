@@ -96,7 +96,7 @@ ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
         const int64_t least = k * p->n > NEAR_BYTES ? 2 * LEAST_ROWS : LEAST_ROWS;
         rows = rows < least ? least : ml_round_up(rows, LEAST_ROWS);
         p->block = ml_min_s64(rows, p->batches ? p->rows / p->batches : 0);
-        p->copy_bytes = p->block * p->k * planes;
+        p->copy_bytes = p->is_copied ? p->block * p->k * planes : 0;
     }
     if (ml_is_few(c, p)) {
         ml_reserve(wish, ml_few_bytes(c, p, rule));
@@ -156,6 +156,7 @@ static void take_rows(const ml_byte_rows *rows, const ml_weights_s8 *weights,
     args->a_stride = rows->a_stride;
     args->piece_stride = rows->piece_stride;
     args->pieces = weights->pieces;
+    args->flip = rows->flip;
     args->k = weights->k;
     /* A piece of less than a group stands in front of zeros. */
     if (args->k < GROUP && rows->is_copy) args->k = GROUP;

@@ -16,12 +16,14 @@ typedef struct ml_integers {
     int64_t batches; /* of rows, which blocks do not go beyond */
     int64_t pieces; /* that a row consists of */
     int64_t copy_bytes; /* of a block, where `fill` may copy its rows */
+    bool is_copied; /* else `fill` never does */
     int64_t width; /* rows of a line, which are best multiplied together; 0: all rows lie alike */
 } ml_integers;
-/* Of one batch, whose rows are copied as they are. */
+/* Of one batch, whose rows lie side by side; those of s16 are copied. */
 static inline ml_integers ml_integers_of(const ml_blocks *b, int32_t type) {
-    return (ml_integers){
-        b->rows, b->k, b->n, b->groups, b->block, 1, 1, b->block * b->k * ml_planes(type), 0};
+    ml_integers p = {b->rows, b->k, b->n, b->groups, b->block, 1, 1, 0, type == ML_S16, 0};
+    if (p.is_copied) p.copy_bytes = b->block * b->k * ml_planes(type);
+    return p;
 }
 
 /* Rows of a block, as bytes: lines of `width` rows each. */
@@ -32,6 +34,7 @@ typedef struct ml_byte_rows {
     int64_t width;
     int64_t line_stride;
     int64_t plane; /* from the high bytes of s16 to the low ones */
+    int32_t flip; /* as ml_matmul_s8_args has it */
     bool is_copy; /* bytes behind it may be read */
 } ml_byte_rows;
 

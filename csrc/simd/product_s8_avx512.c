@@ -10,6 +10,7 @@
 #define LOAD(p) _mm512_loadu_si512(p)
 #define DOT(sum, bytes, weights) _mm512_dpbusd_epi32(sum, bytes, weights)
 #define ADD(a, b) _mm512_add_epi32(a, b)
+#define XOR(a, b) _mm512_xor_si512(a, b)
 #include "matmul_s8_tile.h"
 
 #define MATMUL ml_matmul_s8_avx512
