@@ -81,16 +81,18 @@ INLINE int64_t add_chains(const uint8_t *a, const tile_place *at, const int8_t *
     return j;
 }
 
-/* Sums of products of a tile: rows times vectors of them, in an array of MOST_SUMS. */
+/* Sums of products of a tile: rows times vectors of them, in an array of MOST_SUMS; they begin with `start`, one for each of the
+ * vectors. */
 INLINE void sum_tile(const ml_matmul_s8_args *p, const tile_place *at, const int rows,
-                     const int vectors, VECTOR *sums) {
+                     const int vectors, const VECTOR *start, VECTOR *sums) {
     const int64_t groups = p->k / GROUP, rest = p->k % GROUP;
     const uint8_t *a = p->a + at->row * p->a_stride;
     const int8_t *w = at->w;
     const VECTOR flip = SET(p->flip * 0x01010101);
     const int used = rows == 1 ? ALONE_SUMS / vectors * vectors : rows * vectors;
 #pragma GCC unroll 28
-    for (int i = 0; i < used; i++) sums[i] = ZERO();
+    for (int i = 0; i < used; i++)
+        sums[i] = rows == 1 && i >= vectors ? ZERO() : start[i % vectors];
     for (int64_t piece = 0; piece < p->pieces; piece++, a += p->piece_stride) {
         const int64_t done = rows == 1 ? add_chains(a, at, w, flip, groups, vectors, sums) : 0;
         add_groups(a + done * GROUP, p->a_stride, at, w + done * at->step, flip, groups - done, GROUP,

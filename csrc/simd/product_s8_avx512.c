@@ -26,31 +26,34 @@ typedef struct panel_place {
     const ml_requantize_args *constants; /* with the sums' bias */
     const small_block *blocks; /* of the tile's vectors; a row that is alone loads its own */
     const ends *ends;
+    bool one_sided; /* what is negative is clamped to the zero point or above */
     int8_t *y; /* of the line */
 } panel_place;
 
-/* Sums as numbers of the output's, one vector of outputs after the other, whose constants stay in registers meanwhile. */
-INLINE void scale_tile(const panel_place *panel, const tile_place *at, const int rows,
-                       const int vectors, __m512i *sums) {
-    const ml_matmul_s8_args *p = panel->args;
+INLINE void add_factors(const ml_matmul_s8_args *p, const tile_place *at, const small_block *blocks,
+                        const int rows, const int vectors, __m512i *sums) {
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) {
-        small_block b;
-        if (rows == 1) load_small(panel->constants, at->output + v * LANES, &b);
-        else b = panel->blocks[v];
-        if (p->factors) {
-            const __m512i columns =
-                _mm512_maskz_loadu_epi32(b.there, p->columns + at->output + v * LANES);
+        const __m512i columns =
+            _mm512_maskz_loadu_epi32(blocks[v].there, p->columns + at->output + v * LANES);
 #pragma GCC unroll 12
-            for (int r = 0; r < rows; r++) {
-                const __m512i factor = _mm512_set1_epi32(p->factors[at->row + r]);
-                __m512i *sum = &sums[r * vectors + v];
-                *sum = _mm512_add_epi32(*sum, _mm512_mullo_epi32(factor, columns));
-            }
+        for (int r = 0; r < rows; r++) {
+            const __m512i factor = _mm512_set1_epi32(p->factors[at->row + r]);
+            __m512i *sum = &sums[r * vectors + v];
+            *sum = _mm512_add_epi32(*sum, _mm512_mullo_epi32(factor, columns));
         }
+    }
+}
+
+/* Sums as numbers of the output's, one vector of outputs after the other, whose constants stay in registers meanwhile. */
+INLINE void scale_tile(const small_block *blocks, const int rows, const int vectors,
+                       const bool one_sided, __m512i *sums) {
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) {
+        const small_block b = blocks[v];
 #pragma GCC unroll 12
         for (int r = 0; r < rows; r++)
-            sums[r * vectors + v] = scale_small(sums[r * vectors + v], &b);
+            sums[r * vectors + v] = scale_small(sums[r * vectors + v], &b, one_sided);
     }
 }
 
@@ -82,9 +85,19 @@ INLINE void tile(const panel_place *panel, const tile_place *at, const int rows,
     const int together = vectors > 2 ? 1 : MOST_VECTORS / vectors; /* rows */
     const int64_t stride = bytes->y_stride, left = args->n - at->output;
     int8_t *y = panel->y + at->row * stride + at->output;
-    __m512i sums[MOST_SUMS];
-    sum_tile(args, at, rows, vectors, sums);
-    scale_tile(panel, at, rows, vectors, sums);
+    const small_block *blocks = panel->blocks;
+    small_block own[MOST_VECTORS];
+    __m512i sums[MOST_SUMS], start[MOST_VECTORS];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors && rows == 1; v++)
+        load_small(panel->constants, at->output + v * LANES, panel->one_sided, &own[v]);
+    if (rows == 1) blocks = own;
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) start[v] = blocks[v].bias;
+    sum_tile(args, at, rows, vectors, start, sums);
+    if (args->factors) add_factors(args, at, blocks, rows, vectors, sums);
+    if (panel->one_sided) scale_tile(blocks, rows, vectors, true, sums);
+    else scale_tile(blocks, rows, vectors, false, sums);
 #pragma GCC unroll 12
     for (int row = 0; row < rows; row += together, y += together * stride) {
         const int some = rows - row < together ? rows - row : together;
@@ -147,12 +160,17 @@ static void multiply_small_panel(const ml_matmul_s8_args *p, const ml_requantize
     const ml_requantize_args constants = {
         .n = p->n, .bias = p->bias, .mantissas = bytes->mantissas, .shifts = bytes->shifts};
     const ends e = ends_of(bytes->zero, bytes->low, bytes->high);
+    const bool one_sided = is_one_sided(bytes);
     small_block blocks[MOST_VECTORS];
     tile_place at = {.output = column, .step = GROUP * width};
     at.w = p->packed + ml_packed_s8(column, p->pieces, p->k);
     for (int64_t v = 0; v < width / LANES && p->rows > 1; v++)
-        load_small(&constants, column + v * LANES, &blocks[v]);
-    panel_place panel = {.bytes = bytes, .constants = &constants, .blocks = blocks, .ends = &e};
+        load_small(&constants, column + v * LANES, one_sided, &blocks[v]);
+    panel_place panel = {.bytes = bytes,
+                         .constants = &constants,
+                         .blocks = blocks,
+                         .ends = &e,
+                         .one_sided = one_sided};
     const int64_t most = p->rows <= FEW_ROWS ? MOST_VECTORS : 2;
     for (int64_t left = width / LANES, vectors; left > 0; left -= vectors) {
         vectors = left < most ? left : most;
