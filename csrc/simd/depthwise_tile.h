@@ -3,6 +3,8 @@
  * The file that includes it names its FUNCTION and says what its vectors of LANES elements are: VECTOR and ELEMENT (of a sum:
  * float or int32_t), ZERO(), LOAD(p), LOAD_PART(p, count), STORE(p, v),
  * STORE_PART(p, v, count), REGISTER (an asm constraint), MULTIPLY_ADD(x, w, sum), ADD(a, b), and FINISH(args, v), what becomes of a sum.
+ * Or, where sums are not stored, BEGIN(v), what they begin with, and FINISH_TILE(args, at, pixels, part, count, sums) in the place of
+ * FUNCTION and FINISH; then it calls run_tiles.
  *
  * A tile is some neighbouring pixels times one vector of channels. Pixels go outside and channels inside, so that what is
  * read lies side by side. Where a window is 3 or 5 taps wide and its pixels overlap, each column is loaded once and meets
@@ -86,22 +88,17 @@ INLINE void add_any(const ml_depthwise_args *p, int64_t offset, const char *w, c
 typedef struct tile_place {
     int64_t offset; /* bytes from the begin of a line */
     const char *w;
-    const ELEMENT *start;
-    ELEMENT *y;
+    int64_t pixel;
+    int64_t channel;
+    const void *own; /* the caller's */
 } tile_place;
 
-/* `count` channels of `pixels` pixels; width 0 stands for windows of any size. */
-INLINE void tile(const ml_depthwise_args *p, const tile_place *at, const int width,
-                 const int stride, const int pixels, const bool part, int count) {
-    VECTOR sums[PIXELS], initial = ZERO();
-    const char *w = at->w;
-    if (at->start) initial = part ? LOAD_PART(at->start, count) : LOAD(at->start);
-#pragma GCC unroll 8
-    for (int i = 0; i < pixels; i++) sums[i] = initial;
-    if (!width) add_any(p, at->offset, w, pixels, part, count, sums);
-    for (int64_t line = 0; width && line < p->height; line++, w += 4 * p->packed_line)
-        add_columns(p, (const char *)p->lines[line] + at->offset, w, width, stride, pixels, sums);
-    ELEMENT *y = at->y;
+#ifdef FINISH
+#define BEGIN(v) (v)
+#define FINISH_TILE(p, at, pixels, part, count, sums) store_tile(p, at, pixels, part, count, sums)
+INLINE void store_tile(const ml_depthwise_args *p, const tile_place *at, const int pixels,
+                       const bool part, int count, VECTOR *sums) {
+    ELEMENT *y = (ELEMENT *)p->y + at->pixel * p->n + at->channel;
 #pragma GCC unroll 8
     for (int i = 0; i < pixels; i++) {
         VECTOR value = FINISH(p, sums[i]);
@@ -111,6 +108,23 @@ INLINE void tile(const ml_depthwise_args *p, const tile_place *at, const int wid
         __asm__("" : "+r"(y));
     }
 }
+#endif
+
+/* `count` channels of `pixels` pixels; width 0 stands for windows of any size. */
+INLINE void tile(const ml_depthwise_args *p, const tile_place *at, const int width,
+                 const int stride, const int pixels, const bool part, int count) {
+    VECTOR sums[PIXELS], initial = ZERO();
+    const char *w = at->w;
+    const ELEMENT *start = p->start ? (const ELEMENT *)p->start + at->channel : NULL;
+    if (start) initial = part ? LOAD_PART(start, count) : LOAD(start);
+    initial = BEGIN(initial);
+#pragma GCC unroll 8
+    for (int i = 0; i < pixels; i++) sums[i] = initial;
+    if (!width) add_any(p, at->offset, w, pixels, part, count, sums);
+    for (int64_t line = 0; width && line < p->height; line++, w += 4 * p->packed_line)
+        add_columns(p, (const char *)p->lines[line] + at->offset, w, width, stride, pixels, sums);
+    FINISH_TILE(p, at, pixels, part, count, sums);
+}
 
 /* Rows of tiles: pixels first to end - 1, a multiple of a tile's; channels from `channel` on, the first of a panel. */
 typedef struct tile_rows {
@@ -118,6 +132,7 @@ typedef struct tile_rows {
     int64_t end;
     int64_t channel;
     int64_t channels;
+    const void *own;
 } tile_rows;
 
 INLINE void tiles(const ml_depthwise_args *args, const tile_rows *rows, const int width,
@@ -126,8 +141,9 @@ INLINE void tiles(const ml_depthwise_args *args, const tile_rows *rows, const in
     const tile_rows r = *rows;
     for (int64_t pixel = r.first; pixel < r.end; pixel += pixels) {
         tile_place at = {.offset = 4 * (p.first + pixel * p.pixel_step + r.channel),
-                         .start = p.start ? (const ELEMENT *)p.start + r.channel : NULL,
-                         .y = (ELEMENT *)p.y + pixel * p.n + r.channel};
+                         .pixel = pixel,
+                         .channel = r.channel,
+                         .own = r.own};
         const char *panel =
             (const char *)p.packed + 4 * (r.channel / ML_PANEL_DEPTHWISE) * p.packed_panel;
         int64_t left = r.channels;
@@ -136,8 +152,7 @@ INLINE void tiles(const ml_depthwise_args *args, const tile_rows *rows, const in
             at.w = panel + 4 * within;
             tile(&p, &at, width, stride, pixels, false, LANES);
             at.offset += 4 * LANES;
-            at.y += LANES;
-            if (at.start) at.start += LANES;
+            at.channel += LANES;
         }
         if (left == 0) continue;
         const int64_t whole = r.channels - left;
@@ -202,7 +217,7 @@ static int64_t most_pixels(const ml_depthwise_args *p) {
 }
 
 /* Pixels are shared evenly among as few tiles as hold them: first those of one more pixel. */
-void FUNCTION(const ml_depthwise_args *p) {
+static void run_tiles(const ml_depthwise_args *p, const void *own) {
     if (p->pixels <= 0) return;
     tiles_fn *const *by_pixels = choose(p);
     const int64_t most = p->pixels == 1 ? 1 : most_pixels(p);
@@ -213,10 +228,14 @@ void FUNCTION(const ml_depthwise_args *p) {
     }
     for (int64_t channel = 0; channel < p->n; channel += BLOCK) {
         const int64_t channels = p->n - channel < BLOCK ? p->n - channel : BLOCK;
-        tile_rows rows = {0, larger * (few + 1), channel, channels};
+        tile_rows rows = {0, larger * (few + 1), channel, channels, own};
         if (larger) by_pixels[few + 1](p, &rows);
         rows.first = rows.end;
         rows.end = p->pixels;
         by_pixels[few](p, &rows);
     }
 }
+
+#ifdef FINISH
+void FUNCTION(const ml_depthwise_args *p) { run_tiles(p, NULL); }
+#endif

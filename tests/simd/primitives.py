@@ -179,7 +179,7 @@ def matmul_s8(
     return y
 
 
-def _requantize_args(
+def requantize_args(
     mantissas: NDArray,
     shifts: NDArray,
     y: NDArray,
@@ -227,7 +227,7 @@ def requantize(
     """Rows of int32 sums, (rows, n), as bytes; into `y` if given."""
     y = np.empty(sums.shape, np.int8) if y is None else y
     assert y.size == 0 or sums.strides[1] == 4
-    simd.requantize(_requantize_args(mantissas, shifts, y, sums, bias, zero, low, high, limit))
+    simd.requantize(requantize_args(mantissas, shifts, y, sums, bias, zero, low, high, limit))
     return y
 
 
@@ -253,7 +253,7 @@ def product_s8(
     sums = _matmul_s8_args(lines[0], packed, y.shape[1], bias, factors, columns, flip=flip)
     simd.product_s8(
         sums,
-        _requantize_args(mantissas, shifts, y, zero=zero, low=low, high=high, limit=limit),
+        requantize_args(mantissas, shifts, y, zero=zero, low=low, high=high, limit=limit),
         len(lines),
         lines.strides[0],
     )
