@@ -188,6 +188,27 @@ void ml_multiply_to_bytes(const ml_call *c, const ml_byte_rows *rows, const ml_w
 static int32_t *factors_of(const job *j) { return (int32_t *)(j->scratch + j->args->at.factors); }
 static float *scales_of(const job *j) { return (float *)(j->scratch + j->args->at.scales); }
 
+/* Of each of the block's rows, its bytes. */
+static void sum_rows(const ml_call *c, const job *j, int32_t *sums) {
+    const ml_byte_rows *rows = &j->rows;
+    const int64_t pieces = j->weights.pieces, k = j->weights.k;
+    const int32_t flipped = (int32_t)(rows->flip * k * pieces);
+    for (int64_t r = 0; r < j->count; r++) sums[r] = flipped;
+    for (int64_t r = 0, count; r < j->count; r += count) {
+        count = ml_min_s64(j->count - r, rows->width);
+        for (int64_t piece = 0; piece < pieces; piece++) {
+            const ml_sum_rows_s8_args args = {.x = row_at(rows, r) + piece * rows->piece_stride,
+                                              .rows = count,
+                                              .stride = rows->a_stride,
+                                              .n = k,
+                                              .sums = sums + r,
+                                              .is_signed = rows->flip != 0,
+                                              .along = true};
+            c->env->simd->sum_rows_s8(&args);
+        }
+    }
+}
+
 /* The factors of the block's rows, and scales of slices. */
 static void find_factors(const ml_call *c, const job *j) {
     const integer_args *a = j->args;
@@ -195,10 +216,7 @@ static void find_factors(const ml_call *c, const job *j) {
     if (a->kind == SAME_FACTOR) {
         for (int64_t r = 0; r < j->count; r++) factors[r] = a->factor;
     } else if (a->kind == SUM_OF_ROW) {
-        const char *behind = (const char *)c->packed + a->weights_bytes * a->product->groups;
-        ml_matmul_s8_args ones = {
-            .n = 1, .packed = (const int8_t *)behind, .y = factors, .y_stride = 1};
-        ml_multiply_rows(c, &j->rows, &j->weights, (ml_row_range){0, j->count, 0}, &ones);
+        sum_rows(c, j, factors);
     } else if (a->kind == FACTOR_OF_SLICE) {
         const bool by_row = a->rule->by_row;
         const int64_t slice = by_row ? j->first : j->first / a->batch;
