@@ -57,6 +57,8 @@ class Depthwise:
             "packed_line": 3 * PANEL,
             "packed_panel": 3 * height * PANEL,
         }
+        if "rows" in dict(core().ffi.typeof("ml_depthwise_args").fields):  # which old ones lack
+            fields["rows"] = 1
         args = self.new(
             "ml_depthwise_args *", {**fields, "y": pointer("void *", self.y), "low": -np.inf, "high": np.inf}
         )

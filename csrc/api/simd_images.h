@@ -2,14 +2,17 @@
 #ifndef ML_API_SIMD_IMAGES_H
 #define ML_API_SIMD_IMAGES_H
 
-/* Windows of `height` lines by `width` taps over an image, each channel by itself: sums of n channels of neighbouring pixels.
+/* Windows of `height` lines by `width` taps over an image, each channel by itself: sums of n channels of neighbouring pixels in
+ * `rows` rows of output, whose windows see the same taps.
  *
  * All elements have 4 bytes: floats, or in depthwise_s8 groups of small integers, one under the other, as interleave_s8 of
  * the same level makes them: 4 of u8, whose weights are s8, or 2 of s16. Sums wrap. Weights lie in panels of ML_PANEL_DEPTHWISE channels, [panel][line][tap][channel], with zeros
  * in excess. A pixel's sum begins with `start` and goes on in the order of lines and taps; of floats, 128 products at a time
  * are summed, and those sums in turn. It does not depend on the pixels it is computed with. */
 typedef struct ml_depthwise_args {
-    const void *const *lines; /* `height` of them */
+    const void *const *lines; /* `height` of each row, one row after the other */
+    int64_t rows;
+    int64_t y_row; /* elements of y from row to row */
     int64_t first; /* element of a line that the first pixel's first tap is */
     int64_t height;
     int64_t width;
@@ -21,13 +24,13 @@ typedef struct ml_depthwise_args {
     int64_t packed_line; /* elements from line to line */
     int64_t packed_panel; /* from panel to panel */
     const void *start; /* n floats or int32, or NULL: 0 */
-    void *y; /* pixels of n floats or int32 */
+    void *y; /* pixels of n floats or int32, side by side */
     float low; /* floats are clamped; NaN passes on */
     float high;
 } ml_depthwise_args;
 
-/* depthwise_product_s8 writes what requantize makes of the sums of depthwise_s8, which are not kept, as product_s8 does; rows and bias
- * of what requantizes are not looked at either. */
+/* depthwise_product_s8 writes what requantize makes of the sums of depthwise_s8, which are not kept, as product_s8 does: y_row is
+ * bytes; rows and bias of what requantizes are not looked at either. */
 
 /* y[i] = the bytes i, each ^ flip, of some lines, one behind the other: of ml_simd's depthwise_s8_group lines, 4 as bytes or
  * 2 as 16 bits. */

@@ -7,6 +7,7 @@
 #define ELEMENT float
 #define REGISTER "x"
 #define LANES 8
+#define MASKS true
 
 #define ZERO() _mm256_setzero_ps()
 #define LOAD(p) _mm256_loadu_ps((const float *)(const void *)(p))

@@ -8,6 +8,7 @@
 #define ELEMENT float
 #define REGISTER "w"
 #define LANES 4
+#define MASKS false
 
 #define ZERO() vdupq_n_f32(0.0f)
 #define LOAD(p) vld1q_f32((const float *)(const void *)(p))

@@ -8,6 +8,7 @@
 #define ELEMENT float
 #define REGISTER "x"
 #define LANES 4
+#define MASKS false
 
 #define ZERO() _mm_setzero_ps()
 #define LOAD(p) _mm_loadu_ps((const float *)(const void *)(p))

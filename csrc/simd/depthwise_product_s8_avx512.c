@@ -4,7 +4,6 @@
 
 /* What sums become. */
 typedef struct tile_bytes {
-    int8_t *y; /* of the first pixel and channel */
     int64_t y_stride;
     const small_block *blocks; /* of LANES channels each */
     ends ends;
@@ -27,10 +26,9 @@ store_rows(int8_t *y, int64_t stride, __m512i bytes, const int rows, __mmask16 t
 }
 
 __attribute__((always_inline)) static inline void
-write_tile(const tile_bytes *to, int64_t pixel, int64_t channel, const int pixels, const bool part,
+write_tile(const tile_bytes *to, int64_t channel, int8_t *y, const int pixels, const bool part,
            const __m512i *sums) {
     const small_block b = to->blocks[channel / LANES];
-    int8_t *y = to->y + pixel * to->y_stride + channel;
     __m512i v[8];
     if (to->one_sided)
 #pragma GCC unroll 8
@@ -50,6 +48,9 @@ write_tile(const tile_bytes *to, int64_t pixel, int64_t channel, const int pixel
 
 #define VECTOR __m512i
 #define ELEMENT int32_t
+#define OUTPUT int8_t
+#define Y_STEP(p, own) (((const tile_bytes *)(own))->y_stride)
+#define MASKS true
 #define REGISTER "v"
 
 #define FIRST(count) ((__mmask16)((1u << (count)) - 1))
@@ -60,7 +61,7 @@ write_tile(const tile_bytes *to, int64_t pixel, int64_t channel, const int pixel
 #define ADD(a, b) _mm512_add_epi32(a, b)
 #define BEGIN(v) _mm512_add_epi32(v, _mm512_set1_epi32(INT32_MIN)) /* as small sums do */
 #define FINISH_TILE(p, at, pixels, part, count, sums) \
-    write_tile((at)->own, (at)->pixel, (at)->channel, pixels, part, sums)
+    write_tile((at)->own, (at)->channel, (at)->y, pixels, part, sums)
 #include "depthwise_tile.h"
 
 #define DEPTHWISE ml_depthwise_s8_avx512
@@ -72,8 +73,7 @@ static void multiply_small(const ml_depthwise_args *args, const ml_requantize_ar
     ml_requantize_args constants = *bytes;
     ml_depthwise_args p = *args;
     small_block blocks[BLOCK / LANES];
-    tile_bytes to = {.y = bytes->y + channel,
-                     .y_stride = bytes->y_stride,
+    tile_bytes to = {.y_stride = bytes->y_stride,
                      .blocks = blocks,
                      .ends = ends_of(bytes->zero, bytes->low, bytes->high),
                      .one_sided = is_one_sided(bytes)};
@@ -84,6 +84,7 @@ static void multiply_small(const ml_depthwise_args *args, const ml_requantize_ar
     p.packed = (const char *)p.packed + 4 * (channel / ML_PANEL_DEPTHWISE) * p.packed_panel;
     if (p.start) p.start = (const int32_t *)p.start + channel;
     p.first += channel;
+    p.y = bytes->y + channel;
     p.n = n;
     run_tiles(&p, &to);
 }

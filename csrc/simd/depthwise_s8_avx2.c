@@ -7,6 +7,7 @@
 #define ELEMENT int32_t
 #define REGISTER "x"
 #define LANES 8
+#define MASKS true
 
 #define ZERO() _mm256_setzero_si256()
 #define LOAD(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))

@@ -7,6 +7,7 @@
 #define ELEMENT int32_t
 #define REGISTER "v"
 #define LANES 16
+#define MASKS true
 
 #define FIRST(count) ((__mmask16)((1u << (count)) - 1))
 #define ZERO() _mm512_setzero_si512()

@@ -8,6 +8,7 @@
 #define ELEMENT int32_t
 #define REGISTER "w"
 #define LANES 4
+#define MASKS false
 
 #define ZERO() vdupq_n_s32(0)
 #define LOAD(p) vld1q_s32((const int32_t *)(const void *)(p))

@@ -8,6 +8,7 @@
 #define ELEMENT int32_t
 #define REGISTER "x"
 #define LANES 4
+#define MASKS false
 
 #define ZERO() _mm_setzero_si128()
 #define LOAD(p) _mm_loadu_si128((const __m128i *)(const void *)(p))

@@ -2,9 +2,10 @@
  *
  * The file that includes it names its FUNCTION and says what its vectors of LANES elements are: VECTOR and ELEMENT (of a sum:
  * float or int32_t), ZERO(), LOAD(p), LOAD_PART(p, count), STORE(p, v),
- * STORE_PART(p, v, count), REGISTER (an asm constraint), MULTIPLY_ADD(x, w, sum), ADD(a, b), and FINISH(args, v), what becomes of a sum.
- * Or, where sums are not stored, BEGIN(v), what they begin with, and FINISH_TILE(args, at, pixels, part, count, sums) in the place of
- * FUNCTION and FINISH; then it calls run_tiles.
+ * STORE_PART(p, v, count), REGISTER (an asm constraint), MULTIPLY_ADD(x, w, sum), ADD(a, b), FINISH(args, v), what becomes of a sum,
+ * and MASKS: whether LOAD_PART costs no more than LOAD. Or, where sums are not stored, OUTPUT, what they become; Y_STEP(args, own), so many
+ * of them from pixel to pixel; BEGIN(v), what sums begin with; and FINISH_TILE(args, at, pixels, part, count, sums) in the place of STORE,
+ * FINISH and FUNCTION; then it calls run_tiles.
  *
  * A tile is some neighbouring pixels times one vector of channels. Pixels go outside and channels inside, so that what is
  * read lies side by side. Where a window is 3 or 5 taps wide and its pixels overlap, each column is loaded once and meets
@@ -39,13 +40,14 @@ INLINE void add_taps(const ml_depthwise_args *p, const char *x, const char *w, i
 /* sums += a line of `width` taps, of pixels `stride` taps apart. The empty asm keeps a column from being loaded once a tap, and its
  * address from being one of many that find no room in registers. */
 INLINE void add_columns(const ml_depthwise_args *p, const char *x, const char *w, const int width,
-                        const int stride, const int pixels, VECTOR *sums) {
+                        const int stride, const int pixels, const bool part, int count,
+                        VECTOR *sums) {
     VECTOR weights[MOST_TAPS];
 #pragma GCC unroll 5
     for (int tap = 0; tap < width; tap++) weights[tap] = LOAD(w + 4 * tap * ML_PANEL_DEPTHWISE);
 #pragma GCC unroll 20
     for (int column = 0; column < (pixels - 1) * stride + width; column++) {
-        VECTOR value = LOAD(x);
+        VECTOR value = load(x, part, count);
         x += 4 * p->tap_step;
         __asm__("" : "+" REGISTER(value), "+r"(x));
 #pragma GCC unroll 8
@@ -84,21 +86,26 @@ INLINE void add_any(const ml_depthwise_args *p, int64_t offset, const char *w, c
     for (int i = 0; i < pixels; i++) sums[i] = ADD(total[i], sums[i]);
 }
 
+#ifdef FINISH
+#define OUTPUT ELEMENT
+#define Y_STEP(p, own) ((p)->n)
+#define BEGIN(v) (v)
+#define FINISH_TILE(p, at, pixels, part, count, sums) store_tile(p, at, pixels, part, count, sums)
+#endif
+
 /* Where a tile begins. */
 typedef struct tile_place {
     int64_t offset; /* bytes from the begin of a line */
     const char *w;
-    int64_t pixel;
     int64_t channel;
-    const void *own; /* the caller's */
+    OUTPUT *y;
+    const void *own; /* what the caller of run_tiles knows */
 } tile_place;
 
 #ifdef FINISH
-#define BEGIN(v) (v)
-#define FINISH_TILE(p, at, pixels, part, count, sums) store_tile(p, at, pixels, part, count, sums)
 INLINE void store_tile(const ml_depthwise_args *p, const tile_place *at, const int pixels,
-                       const bool part, int count, VECTOR *sums) {
-    ELEMENT *y = (ELEMENT *)p->y + at->pixel * p->n + at->channel;
+                       const bool part, int count, const VECTOR *sums) {
+    ELEMENT *y = at->y;
 #pragma GCC unroll 8
     for (int i = 0; i < pixels; i++) {
         VECTOR value = FINISH(p, sums[i]);
@@ -122,27 +129,31 @@ INLINE void tile(const ml_depthwise_args *p, const tile_place *at, const int wid
     for (int i = 0; i < pixels; i++) sums[i] = initial;
     if (!width) add_any(p, at->offset, w, pixels, part, count, sums);
     for (int64_t line = 0; width && line < p->height; line++, w += 4 * p->packed_line)
-        add_columns(p, (const char *)p->lines[line] + at->offset, w, width, stride, pixels, sums);
+        add_columns(p, (const char *)p->lines[line] + at->offset, w, width, stride, pixels, part,
+                    count, sums);
     FINISH_TILE(p, at, pixels, part, count, sums);
 }
 
-/* Rows of tiles: pixels first to end - 1, a multiple of a tile's; channels from `channel` on, the first of a panel. */
-typedef struct tile_rows {
+/* Tiles of one row: pixels first to end - 1, a multiple of a tile's; channels from `channel` on, the first of a panel. */
+typedef struct tile_row {
+    const void *const *lines;
+    OUTPUT *y;
+    const void *own;
     int64_t first;
     int64_t end;
     int64_t channel;
     int64_t channels;
-    const void *own;
-} tile_rows;
+} tile_row;
 
-INLINE void tiles(const ml_depthwise_args *args, const tile_rows *rows, const int width,
+INLINE void tiles(const ml_depthwise_args *args, const tile_row *row, const int width,
                   const int stride, const int pixels) {
-    const ml_depthwise_args p = *args; /* a copy, which stores do not change */
-    const tile_rows r = *rows;
+    ml_depthwise_args p = *args; /* a copy, which stores do not change */
+    const tile_row r = *row;
+    p.lines = r.lines;
     for (int64_t pixel = r.first; pixel < r.end; pixel += pixels) {
         tile_place at = {.offset = 4 * (p.first + pixel * p.pixel_step + r.channel),
-                         .pixel = pixel,
                          .channel = r.channel,
+                         .y = r.y + pixel * Y_STEP(&p, r.own) + r.channel,
                          .own = r.own};
         const char *panel =
             (const char *)p.packed + 4 * (r.channel / ML_PANEL_DEPTHWISE) * p.packed_panel;
@@ -153,22 +164,24 @@ INLINE void tiles(const ml_depthwise_args *args, const tile_rows *rows, const in
             tile(&p, &at, width, stride, pixels, false, LANES);
             at.offset += 4 * LANES;
             at.channel += LANES;
+            at.y += LANES;
         }
         if (left == 0) continue;
         const int64_t whole = r.channels - left;
         at.w = (const char *)p.packed +
                4 * ((r.channel + whole) / ML_PANEL_DEPTHWISE * p.packed_panel +
                     whole % ML_PANEL_DEPTHWISE);
-        tile(&p, &at, 0, 0, pixels, true, (int)left);
+        if (MASKS) tile(&p, &at, width, stride, pixels, true, (int)left);
+        else tile(&p, &at, 0, 0, pixels, true, (int)left);
     }
 }
 
-typedef void tiles_fn(const ml_depthwise_args *p, const tile_rows *rows);
+typedef void tiles_fn(const ml_depthwise_args *p, const tile_row *row);
 
 #define DEFINE(width, stride, pixels)                                                  \
     static void tiles_##width##_##stride##_##pixels(const ml_depthwise_args *p,        \
-                                                    const tile_rows *rows) {             \
-        tiles(p, rows, width, stride, pixels);                                          \
+                                                    const tile_row *row) {             \
+        tiles(p, row, width, stride, pixels);                                          \
     }
 #define DEFINE_EACH(width, stride)                                                           \
     DEFINE(width, stride, 1) DEFINE(width, stride, 2) DEFINE(width, stride, 3)               \
@@ -216,23 +229,39 @@ static int64_t most_pixels(const ml_depthwise_args *p) {
     return 1;
 }
 
-/* Pixels are shared evenly among as few tiles as hold them: first those of one more pixel. */
+/* The tiles of a call's rows, all alike: `larger` of one pixel more than `few`, then others. */
+typedef struct tiling {
+    tiles_fn *const *by_pixels;
+    int64_t few;
+    int64_t larger;
+} tiling;
+
+/* Pixels are shared evenly among as few tiles as hold them. */
+static tiling tiling_of(const ml_depthwise_args *p) {
+    tiling t = {choose(p), p->pixels, 0};
+    const int64_t most = p->pixels == 1 ? 1 : most_pixels(p);
+    if (p->pixels <= most) return t;
+    const int64_t count = (p->pixels + most - 1) / most;
+    t.few = p->pixels / count, t.larger = p->pixels % count;
+    return t;
+}
+
 static void run_tiles(const ml_depthwise_args *p, const void *own) {
     if (p->pixels <= 0) return;
-    tiles_fn *const *by_pixels = choose(p);
-    const int64_t most = p->pixels == 1 ? 1 : most_pixels(p);
-    int64_t few = p->pixels, larger = 0;
-    if (few > most) {
-        const int64_t count = (p->pixels + most - 1) / most;
-        few = p->pixels / count, larger = p->pixels % count;
-    }
-    for (int64_t channel = 0; channel < p->n; channel += BLOCK) {
-        const int64_t channels = p->n - channel < BLOCK ? p->n - channel : BLOCK;
-        tile_rows rows = {0, larger * (few + 1), channel, channels, own};
-        if (larger) by_pixels[few + 1](p, &rows);
-        rows.first = rows.end;
-        rows.end = p->pixels;
-        by_pixels[few](p, &rows);
+    const tiling t = tiling_of(p);
+    for (int64_t i = 0; i < p->rows; i++) {
+        tile_row row = {
+            .lines = p->lines + i * p->height, .y = (OUTPUT *)p->y + i * p->y_row, .own = own};
+        for (row.channel = 0; row.channel < p->n; row.channel += BLOCK) {
+            const int64_t left = p->n - row.channel;
+            row.channels = left < BLOCK ? left : BLOCK;
+            row.first = 0;
+            row.end = t.larger * (t.few + 1);
+            if (t.larger) t.by_pixels[t.few + 1](p, &row);
+            row.first = row.end;
+            row.end = p->pixels;
+            t.by_pixels[t.few](p, &row);
+        }
     }
 }
 

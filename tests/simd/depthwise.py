@@ -69,6 +69,7 @@ def depthwise(
     pointers = ffi.new("void *[]", [pointer(line, "void *") for line in lines] or [ffi.NULL])
     fields = {
         "lines": pointers,
+        "rows": 1,
         "first": window.first * n,
         "height": window.height,
         "width": window.width,

@@ -318,6 +318,7 @@ static ml_status lines_bytes(const ml_call *c, int64_t first, int64_t end, int32
     const int64_t n = k.blob->outputs, tap = w->x.size * (int64_t)ML_PANEL_DEPTHWISE;
     k.scratch = ml_worker_scratch(c, worker);
     ml_depthwise_args a = {.lines = (const void *const *)(void *)k.scratch,
+                           .rows = 1,
                            .height = k.l.form.groups * k.l.form.parts,
                            .width = w->x.size,
                            .tap_step = (k.l.alone ? 1 : w->x.dilation) * n,

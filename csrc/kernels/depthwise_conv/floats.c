@@ -1,8 +1,11 @@
-/* floats.c -- depthwise convolution of floats. Lines outside the input are left out, pixels at its edges taken apart.
+/* floats.c -- depthwise convolution of floats. Lines outside the input are left out, pixels at its edges taken apart: those of
+ * rows that see the same taps in one call, for an edge's few pixels take less time than a call.
  *
  * Where there are few channels, neighbouring pixels of windows that move by one lie side by side with them, and are taken for one
  * pixel of as many channels as fill a panel: its weights are repeated, and its next tap is still a pixel further. */
 #include "kernels/depthwise_conv/depthwise_conv.h"
+
+enum { ROWS = 8 /* in one call */ };
 
 int64_t ml_depthwise_pack_floats(const ml_call *c, void *to) {
     const depthwise_blob *blob = c->blob;
@@ -28,7 +31,7 @@ typedef struct layout {
 
 static layout lay_out(const depthwise_blob *blob) {
     const ml_window *w = &blob->window;
-    layout l = {.start = ml_round_up(w->y.size * (int64_t)sizeof(void *), 64)};
+    layout l = {.start = ml_round_up(ROWS * w->y.size * (int64_t)sizeof(void *), 64)};
     l.repeated = l.start + ML_PANEL_DEPTHWISE * (int64_t)sizeof(float);
     const int64_t line = (int64_t)w->x.in * blob->outputs * (int64_t)sizeof(float);
     l.bytes = l.repeated + (blob->multiplier > 1 ? line * w->y.size : 0);
@@ -37,19 +40,28 @@ static layout lay_out(const depthwise_blob *blob) {
 
 int64_t ml_depthwise_floats_bytes(const depthwise_blob *blob) { return lay_out(blob).bytes; }
 
-/* Points `lines` at those that a window sees. */
-static void find_lines(const ml_call *c, int64_t batch, const ml_taps *down, char *scratch) {
+/* Points at the lines that the windows of `rows` rows see, each row as far below the one before as they move. */
+static void find_lines(const ml_call *c, int64_t batch, const ml_taps *down, int64_t rows,
+                       char *scratch) {
+    const ml_window *w = &((const depthwise_blob *)c->blob)->window;
+    const int64_t stride = (int64_t)w->y.stride * w->x.in * w->channels;
+    const float **lines = (const float **)(void *)scratch;
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t ky = down->first; ky < down->end; ky++)
+            *lines++ =
+                (const float *)ml_in(c, 0) + ml_depthwise_line(w, batch, down, ky) + row * stride;
+}
+
+/* Repeats the lines of one row for their filters, and points at what becomes of them. */
+static void repeat_lines(const ml_call *c, int64_t count, char *scratch) {
     const depthwise_blob *blob = c->blob;
     const ml_window *w = &blob->window;
-    const int64_t count = (int64_t)w->x.in * w->channels;
+    const int64_t values = (int64_t)w->x.in * w->channels;
     const float **lines = (const float **)(void *)scratch;
     float *repeated = (float *)(void *)(scratch + lay_out(blob).repeated);
-    for (int64_t ky = down->first; ky < down->end; ky++) {
-        const float *x = (const float *)ml_in(c, 0) + ml_depthwise_line(w, batch, down, ky);
-        *lines++ = blob->multiplier > 1 ? repeated : x;
-        if (blob->multiplier == 1) continue;
-        ml_depthwise_repeat(x, count, blob->multiplier, repeated);
-        repeated += count * blob->multiplier;
+    for (int64_t i = 0; i < count; i++, repeated += values * blob->multiplier) {
+        ml_depthwise_repeat(lines[i], values, blob->multiplier, repeated);
+        lines[i] = repeated;
     }
 }
 
@@ -90,6 +102,7 @@ static ml_status lines_f32(const ml_call *c, int64_t first, int64_t end, int32_t
     ml_depthwise_args a = {.lines = (const void *const *)(void *)scratch,
                            .tap_step = w->x.dilation * n,
                            .pixel_step = w->x.stride * n,
+                           .y_row = w->x.out * n,
                            .n = n,
                            .packed_line = (int64_t)w->x.size * ML_PANEL_DEPTHWISE,
                            .packed_panel = ml_depthwise_panel(blob, w->y.size),
@@ -100,16 +113,19 @@ static ml_status lines_f32(const ml_call *c, int64_t first, int64_t end, int32_t
     const float *start =
         repeat_start(c, n, together, (float *)(void *)(scratch + lay_out(blob).start));
     (void)args;
-    for (int64_t line = first; line < end; line++) {
-        const ml_taps down = ml_window_taps(&w->y, line % w->y.out);
-        find_lines(c, line / w->y.out, &down, scratch);
-        a.height = down.end - down.first;
+    for (int64_t line = first; line < end; line += a.rows) {
+        const int64_t oy = line % w->y.out;
+        const ml_window_run down = ml_window_run_at(&w->y, oy);
+        a.height = down.taps.end - down.taps.first;
+        a.rows = blob->multiplier > 1 ? 1 : ml_min_s64(ROWS, ml_min_s64(down.end - oy, end - line));
+        find_lines(c, line / w->y.out, &down.taps, a.rows, scratch);
+        if (blob->multiplier > 1) repeat_lines(c, a.height, scratch);
         for (int64_t ox = 0; ox < w->x.out; ox += a.pixels) {
             const ml_window_run run = ml_window_run_at(&w->x, ox);
             a.pixels = run.end - ox;
             a.width = run.taps.end - run.taps.first;
             a.first = (run.taps.start + run.taps.first * w->x.dilation) * n;
-            a.packed = (const float *)c->packed + down.first * a.packed_line +
+            a.packed = (const float *)c->packed + down.taps.first * a.packed_line +
                        run.taps.first * ML_PANEL_DEPTHWISE;
             a.y = (float *)ml_out(c, 0) + (line * w->x.out + ox) * n;
             some_pixels(c, &a, start, together);

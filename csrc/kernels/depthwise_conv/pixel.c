@@ -62,6 +62,8 @@ ml_status ml_depthwise_pixel(const ml_call *c) {
     const int32_t limit = ml_depthwise_start(c, &f, w->x_zero + flip, start);
     interleave(c, &f, flip, c->scratch, ml_scratch(c, l.lines));
     const ml_depthwise_args a = {.lines = c->scratch,
+                                 .rows = 1,
+                                 .y_row = 0,
                                  .first = 0,
                                  .low = 0.0f,
                                  .high = 0.0f,

@@ -6,7 +6,7 @@
 
 /* depthwise_f32, depthwise_s8, interleave_s8 -------------------------------------------------- */
 
-enum { MOST_LINES = 5, MOST_PIXELS = 24, MOST_CHANNELS = 80 };
+enum { MOST_LINES = 5, MOST_PIXELS = 24, MOST_CHANNELS = 80, MOST_ROWS = 3 };
 
 /* Steps of windows over lines of elements, which all fit in; returns a line's elements. */
 static int64_t draw_windows(walk *w, ml_depthwise_args *p, int64_t most_width) {
@@ -17,18 +17,20 @@ static int64_t draw_windows(walk *w, ml_depthwise_args *p, int64_t most_width) {
     p->pixel_step = p->n * draw(w, 1, 3);
     p->pixels = draw(w, 1, MOST_PIXELS);
     p->first = draw(w, 0, 5);
+    p->rows = draw(w, 1, MOST_ROWS);
+    p->y_row = p->pixels * p->n + draw(w, 0, 9);
     return p->first + (p->pixels - 1) * p->pixel_step + (p->width - 1) * p->tap_step + p->n;
 }
 
 static void depthwise_f32_once(walk *w, int64_t height) {
-    const void *lines[140];
+    const void *lines[MOST_ROWS * 140];
     double exact[MOST_CHANNELS], bounds[MOST_CHANNELS];
     begin_case(w);
     ml_depthwise_args p = {.lines = lines, .height = height};
     const int64_t count = draw_windows(w, &p, 7);
     float *line[MOST_LINES];
     for (int i = 0; i < MOST_LINES; i++) line[i] = floats(w, count, -1, 1);
-    for (int64_t i = 0; i < height; i++) lines[i] = line[i % MOST_LINES];
+    for (int64_t i = 0; i < p.rows * height; i++) lines[i] = line[i % MOST_LINES];
     p.packed_line = p.width * ML_PANEL_DEPTHWISE;
     p.packed_panel = height * p.packed_line;
     const int64_t panels = (p.n + ML_PANEL_DEPTHWISE - 1) / ML_PANEL_DEPTHWISE;
@@ -36,14 +38,15 @@ static void depthwise_f32_once(walk *w, int64_t height) {
     const float *start = p.start = draw(w, 0, 1) ? floats(w, p.n, -1, 1) : NULL;
     p.low = draw(w, 0, 1) ? 0 : -INFINITY;
     p.high = draw(w, 0, 1) ? 2 : INFINITY;
-    float *y = p.y = room(w, 4 * p.pixels * p.n);
+    float *y = p.y = room(w, 4 * p.rows * p.y_row);
     w->simd->depthwise_f32(&p);
-    for (int64_t pixel = 0; pixel < p.pixels; pixel++) {
+    for (int64_t at_pixel = 0; at_pixel < p.rows * p.pixels; at_pixel++) {
+        const int64_t row = at_pixel / p.pixels, pixel = at_pixel % p.pixels;
         for (int64_t c = 0; c < p.n; c++) {
             double sum = start ? (double)start[c] : 0, sizes = fabs(sum);
             for (int64_t i = 0; i < height * p.width; i++) {
                 const int64_t at = p.first + pixel * p.pixel_step + i % p.width * p.tap_step + c;
-                const double product = (double)line[i / p.width % MOST_LINES][at] *
+                const double product = (double)line[(row * height + i / p.width) % MOST_LINES][at] *
                                        packed[c / ML_PANEL_DEPTHWISE * p.packed_panel +
                                               i * ML_PANEL_DEPTHWISE + c % ML_PANEL_DEPTHWISE];
                 sum += product;
@@ -52,7 +55,7 @@ static void depthwise_f32_once(walk *w, int64_t height) {
             exact[c] = fmin(fmax(sum, p.low), p.high);
             bounds[c] = 8 * 0x1p-23 * sizes;
         }
-        expect_near(w, y + pixel * p.n, exact, bounds, p.n);
+        expect_near(w, y + row * p.y_row + pixel * p.n, exact, bounds, p.n);
     }
 }
 
@@ -93,29 +96,28 @@ static void lay_out(walk *w, const ml_simd *simd, const int8_t *weights, const u
     p->packed_panel = p->height * p->packed_line;
     int8_t *packed = room(w, 4 * panels * p->packed_panel);
     memset(packed, 0, (size_t)(4 * panels * p->packed_panel));
-    for (int64_t g = 0; g < p->height; g++) {
-        ml_interleave_s8_args rows = {.count = count, .flip = 0, .pad = 0, .y = room(w, 4 * count)};
-        for (int64_t k = 0; k < group && g * group + k < lines; k++) {
-            rows.lines[k] = at[g * group + k];
-            for (int64_t i = 0; i < p->width * p->n; i++) {
-                const int64_t tap = i / p->n, c = i % p->n;
-                const int16_t v = weights[(g * group + k) * p->width * p->n + i];
-                memcpy(packed +
-                           4 * (c / ML_PANEL_DEPTHWISE * p->packed_panel + g * p->packed_line +
-                                tap * ML_PANEL_DEPTHWISE + c % ML_PANEL_DEPTHWISE) +
-                           k * size,
-                       &v, (size_t)size);
-            }
-        }
-        simd->interleave_s8(&rows);
-        groups[g] = rows.y;
+    for (int64_t i = 0; i < lines * p->width * p->n; i++) {
+        const int64_t line = i / (p->width * p->n), tap = i / p->n % p->width, c = i % p->n;
+        const int16_t v = weights[i];
+        int8_t *to =
+            packed + 4 * (c / ML_PANEL_DEPTHWISE * p->packed_panel + line / group * p->packed_line +
+                          tap * ML_PANEL_DEPTHWISE + c % ML_PANEL_DEPTHWISE);
+        memcpy(to + line % group * size, &v, (size_t)size);
+    }
+    for (int64_t i = 0; i < p->rows * p->height; i++) { /* each row begins a line further */
+        const int64_t row = i / p->height, first = i % p->height * group;
+        ml_interleave_s8_args to = {.count = count, .flip = 0, .pad = 0, .y = room(w, 4 * count)};
+        for (int64_t k = 0; k < group && first + k < lines; k++)
+            to.lines[k] = at[(first + k + row) % lines];
+        simd->interleave_s8(&to);
+        groups[i] = to.y;
     }
     p->packed = packed;
 }
 
 void walk_depthwise_s8(walk *w) {
     for (int i = 0; i < 1500; i++) {
-        const void *groups[MOST_LINES];
+        const void *groups[MOST_ROWS * MOST_LINES];
         const uint8_t *lines[MOST_LINES];
         begin_case(w);
         ml_depthwise_args p = {0};
@@ -123,24 +125,24 @@ void walk_depthwise_s8(walk *w) {
         for (int64_t k = 0; k < height; k++) lines[k] = bytes(w, count);
         const int8_t *weights = (const int8_t *)bytes(w, height * p.width * p.n);
         p.start = draw(w, 0, 1) ? odd_ints(w, p.n, -9999, 9999) : NULL;
-        const int64_t size = 4 * p.pixels * p.n;
+        const int64_t size = 4 * p.rows * p.y_row;
         lay_out(w, w->simd, weights, lines, height, count, &p, groups);
-        int32_t *y = p.y = room(w, size);
+        int32_t *y = p.y = memset(room(w, size), 0, (size_t)size);
         w->simd->depthwise_s8(&p);
         lay_out(w, w->scalar, weights, lines, height, count, &p, groups);
-        int32_t *expected = p.y = room(w, size);
+        int32_t *expected = p.y = memset(room(w, size), 0, (size_t)size);
         w->scalar->depthwise_s8(&p);
         expect_bytes(w, y, expected, size);
     }
 }
 
 /* Beside the scalar rows of its two halves. */
-static void depthwise_product_once(walk *w, int64_t most_n) {
-    const void *groups[MOST_LINES];
+static void depthwise_product_once(walk *w) {
+    const void *groups[MOST_ROWS * MOST_LINES];
     const uint8_t *lines[MOST_LINES];
     begin_case(w);
     ml_depthwise_args p = {0};
-    const int64_t height = draw(w, 1, MOST_LINES), count = draw_windows(w, &p, most_n);
+    const int64_t height = draw(w, 1, MOST_LINES), count = draw_windows(w, &p, 7);
     for (int64_t k = 0; k < height; k++) lines[k] = bytes(w, count);
     const int8_t *weights = (const int8_t *)bytes(w, height * p.width * p.n);
     p.start = draw(w, 0, 1) ? ints(w, p.n, -99999, 99999) : NULL;
@@ -152,22 +154,25 @@ static void depthwise_product_once(walk *w, int64_t most_n) {
     to.low = (int32_t)(with_sign ? draw(w, -128, 0) : draw(w, 0, 100));
     to.high = (int32_t)(with_sign ? draw(w, 0, 127) : draw(w, 100, 255));
     to.y_stride = p.n + draw(w, 0, 3);
-    const int64_t size = (p.pixels - 1) * to.y_stride + p.n;
+    const int64_t y_row = p.y_row = p.pixels * to.y_stride + draw(w, 0, 3);
+    const int64_t size = (p.rows - 1) * y_row + (p.pixels - 1) * to.y_stride + p.n;
     lay_out(w, w->simd, weights, lines, height, count, &p, groups);
-    int8_t *y = to.y = room(w, size);
+    int8_t *y = p.y = to.y = room(w, size);
     w->simd->depthwise_product_s8(&p, &to);
     lay_out(w, w->scalar, weights, lines, height, count, &p, groups);
     int8_t *expected = to.y = room(w, size);
-    to.sums = p.y = room(w, 4 * p.pixels * p.n);
+    p.y_row = p.pixels * p.n;
+    to.sums = p.y = room(w, 4 * p.rows * p.y_row);
     to.rows = p.pixels;
     to.sums_stride = p.n;
     w->scalar->depthwise_s8(&p);
-    w->scalar->requantize(&to);
+    for (int64_t row = 0; row < p.rows; row++, to.sums += p.y_row, to.y += y_row)
+        w->scalar->requantize(&to);
     expect_bytes(w, y, expected, size);
 }
 
 void walk_depthwise_product_s8(walk *w) {
-    for (int i = 0; i < 1500; i++) depthwise_product_once(w, 7);
+    for (int i = 0; i < 1500; i++) depthwise_product_once(w);
 }
 
 /* Pools --------------------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@
 
 #include "simd/simd.h"
 
-enum { ROOMS = 24, ROOM_BYTES = 1 << 18 };
+enum { ROOMS = 32, ROOM_BYTES = 1 << 18 };
 
 typedef struct walk {
     const ml_simd *scalar;
