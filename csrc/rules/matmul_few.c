@@ -59,7 +59,7 @@ ml_status ml_multiply_few(const ml_call *c, const ml_integers *p, const ml_integ
         ml_multiply_to_bytes(c, &rows, &weights, p->rows, &args, &bytes);
         return ML_OK;
     }
-    ml_multiply_rows(c, &rows, &weights, (ml_row_range){0, p->rows, 0}, &args);
+    ml_multiply_rows(c, &rows, &weights, &(ml_row_range){0, p->rows, 0}, &args);
     rule->finish(c, &r, &own);
     return ML_OK;
 }

@@ -163,12 +163,12 @@ static void take_rows(const ml_byte_rows *rows, const ml_weights_s8 *weights,
 }
 
 void ml_multiply_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
-                      ml_row_range range, ml_matmul_s8_args *args) {
-    const int64_t width = rows->width, count = range.count;
-    int64_t before = range.first < width ? range.first : range.first % width;
+                      const ml_row_range *range, ml_matmul_s8_args *args) {
+    const int64_t width = rows->width, count = range->count;
+    int64_t before = range->first < width ? range->first : range->first % width;
     take_rows(rows, weights, args);
     for (int64_t r = 0; r < count; r += args->rows, before = 0) {
-        args->a = row_at(rows, range.first + r) + range.plane * rows->plane;
+        args->a = row_at(rows, range->first + r) + range->plane * rows->plane;
         args->rows = ml_min_s64(count - r, width - before);
         c->env->simd->matmul_s8(args);
         args->y += args->rows * args->y_stride;
@@ -262,9 +262,9 @@ static const void *sums_of_part(const ml_call *c, const job *j, int64_t row, int
     ml_matmul_s8_args args = part_args(j, row, column, columns), again = args;
     args.y = high;
     again.y = low;
-    ml_multiply_rows(c, &j->rows, &j->weights, (ml_row_range){row, rows, 0}, &args);
+    ml_multiply_rows(c, &j->rows, &j->weights, &(ml_row_range){row, rows, 0}, &args);
     if (a->planes == 1) return high;
-    ml_multiply_rows(c, &j->rows, &j->weights, (ml_row_range){row, rows, 1}, &again);
+    ml_multiply_rows(c, &j->rows, &j->weights, &(ml_row_range){row, rows, 1}, &again);
     for (int64_t r = 0, at = 0; r < rows; r++, at += columns) {
         if (!a->rule->wide) join_narrow(high + at, low + at, j->weights.sums + column, columns);
         else if (a->product->k <= ML_MOST_NARROW)

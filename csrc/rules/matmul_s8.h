@@ -65,7 +65,7 @@ typedef struct ml_row_range {
     int64_t plane;
 } ml_row_range;
 void ml_multiply_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
-                      ml_row_range range, ml_matmul_s8_args *args);
+                      const ml_row_range *range, ml_matmul_s8_args *args);
 /* What requantize makes of those of the first `count` rows, one line or whole ones. */
 void ml_multiply_to_bytes(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
                           int64_t count, ml_matmul_s8_args *sums, const ml_requantize_args *bytes);

@@ -128,11 +128,12 @@ static tile_fn *const tiles[MOST_ROWS + 1][MOST_VECTORS + 1] = {TILES(ENTRY)};
 static void multiply_line(const panel_place *panel, tile_place *at, int64_t vectors) {
     const int64_t rows = panel->args->rows;
     const int64_t most = rows <= FEW_ROWS ? FEW_ROWS : vectors > 1 ? 10 : MOST_ROWS;
+    int64_t parts = rows <= most ? 1 : (rows + most - 1) / most;
     at->row = 0;
-    for (int64_t parts = (rows + most - 1) / most; parts > 0; parts--) {
-        const int64_t some = (rows - at->row + parts - 1) / parts;
+    for (int64_t some; at->row < rows; at->row += some, parts--) {
+        some = rows - at->row;
+        if (parts > 1) some = (some + parts - 1) / parts;
         tiles[some][vectors](panel, at);
-        at->row += some;
     }
 }
 
