@@ -11,9 +11,9 @@ typedef struct tile_bytes {
 } tile_bytes;
 
 /* `rows` rows of 16 bytes of a vector, whole or in part. */
-__attribute__((always_inline)) static inline void
-store_rows(int8_t *y, int64_t stride, __m512i bytes, const int rows, __mmask16 there,
-           const bool part) {
+__attribute__((always_inline)) static inline void store_rows(int8_t *y, int64_t stride,
+                                                             __m512i bytes, const int rows,
+                                                             __mmask16 there, const bool part) {
 #pragma GCC unroll 4
     for (int row = 0; row < rows; row++, y += stride) {
         const __m256i half =
@@ -25,9 +25,9 @@ store_rows(int8_t *y, int64_t stride, __m512i bytes, const int rows, __mmask16 t
     }
 }
 
-__attribute__((always_inline)) static inline void
-write_tile(const tile_bytes *to, int64_t channel, int8_t *y, const int pixels, const bool part,
-           const __m512i *sums) {
+__attribute__((always_inline)) static inline void write_tile(const tile_bytes *to, int64_t channel,
+                                                             int8_t *y, const int pixels,
+                                                             const bool part, const __m512i *sums) {
     const small_block b = to->blocks[channel / LANES];
     __m512i v[8];
     if (to->one_sided)

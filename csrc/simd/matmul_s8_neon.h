@@ -72,13 +72,15 @@ INLINE void add_group(const uint8_t *a, int64_t a_stride, int32_t flip, const in
 
 /* WIDE groups at a time; returns how many. */
 INLINE int64_t add_wide(const uint8_t *a, int64_t a_stride, int32_t flip, const int8_t *w,
-                        int64_t step, int64_t groups, const int rows, const int vectors, SUMS *sums) {
+                        int64_t step, int64_t groups, const int rows, const int vectors,
+                        SUMS *sums) {
     const uint8x16_t flips = vdupq_n_u8((uint8_t)flip);
     int64_t j = 0;
     for (; j + WIDE <= groups; j += WIDE, w += WIDE * step) {
         uint8x16_t x[MOST_ROWS];
 #pragma GCC unroll 8
-        for (int r = 0; r < rows; r++) x[r] = veorq_u8(flips, vld1q_u8(a + r * a_stride + j * GROUP));
+        for (int r = 0; r < rows; r++)
+            x[r] = veorq_u8(flips, vld1q_u8(a + r * a_stride + j * GROUP));
         ADD_LANE(0)
         ADD_LANE(1)
         ADD_LANE(2)
@@ -128,7 +130,8 @@ INLINE void tile(const ml_matmul_s8_args *p, const tile_place *at, const int row
         for (w += j * step; j < groups; j++, w += step)
             add_group(a + j * GROUP, p->a_stride, p->flip, w, GROUP, rows, vectors, sums);
         if (rest == 0) continue;
-        if (groups) add_group(a + p->k - GROUP, p->a_stride, p->flip, w, GROUP, rows, vectors, sums);
+        if (groups)
+            add_group(a + p->k - GROUP, p->a_stride, p->flip, w, GROUP, rows, vectors, sums);
         else add_group(a, p->a_stride, p->flip, w, rest, rows, vectors, sums);
         w += step;
     }
@@ -139,7 +142,8 @@ static uint32_t sum_of(const uint8_t *x, int32_t flip, int64_t n) {
     const uint8x16_t flips = vdupq_n_u8((uint8_t)flip);
     uint32x4_t sums = vdupq_n_u32(0);
     int64_t i = 0;
-    for (; i + 16 <= n; i += 16) sums = vpadalq_u16(sums, vpaddlq_u8(veorq_u8(flips, vld1q_u8(x + i))));
+    for (; i + 16 <= n; i += 16)
+        sums = vpadalq_u16(sums, vpaddlq_u8(veorq_u8(flips, vld1q_u8(x + i))));
     uint32_t sum = vaddvq_u32(sums);
     for (; i < n; i++) sum += (uint32_t)(x[i] ^ flip);
     return sum;

@@ -23,8 +23,8 @@ void ml_matmul_s8_scalar(const ml_matmul_s8_args *p) {
             uint32_t sum = p->bias ? (uint32_t)p->bias[i] : 0;
             if (p->factors) sum += (uint32_t)p->factors[r] * (uint32_t)p->columns[i];
             for (int64_t piece = 0; piece < p->pieces; piece++)
-                sum += dot(a + piece * p->piece_stride, p->flip, p->k, w + piece * piece_bytes * width,
-                           4 * width);
+                sum += dot(a + piece * p->piece_stride, p->flip, p->k,
+                           w + piece * piece_bytes * width, 4 * width);
             p->y[r * p->y_stride + i] = (int32_t)sum;
         }
     }

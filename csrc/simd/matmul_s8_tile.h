@@ -39,8 +39,8 @@ INLINE VECTOR fewer(const uint8_t *a, int64_t count) {
 
 /* sums += `groups` groups, of `count` bytes each. Few sums are kept twice, so that they do not wait for each other. */
 INLINE void add_groups(const uint8_t *a, int64_t a_stride, const tile_place *at, const int8_t *w,
-                       const VECTOR flip, int64_t groups, int64_t count, const int rows, const int vectors,
-                       VECTOR *sums) {
+                       const VECTOR flip, int64_t groups, int64_t count, const int rows,
+                       const int vectors, VECTOR *sums) {
     const uint8_t *group[(MOST_ROWS + 3) / 4];
 #pragma GCC unroll 4
     for (int g = 0; g < (rows + 3) / 4; g++) {
@@ -95,11 +95,12 @@ INLINE void sum_tile(const ml_matmul_s8_args *p, const tile_place *at, const int
         sums[i] = rows == 1 && i >= vectors ? ZERO() : start[i % vectors];
     for (int64_t piece = 0; piece < p->pieces; piece++, a += p->piece_stride) {
         const int64_t done = rows == 1 ? add_chains(a, at, w, flip, groups, vectors, sums) : 0;
-        add_groups(a + done * GROUP, p->a_stride, at, w + done * at->step, flip, groups - done, GROUP,
-                   rows, vectors, sums);
+        add_groups(a + done * GROUP, p->a_stride, at, w + done * at->step, flip, groups - done,
+                   GROUP, rows, vectors, sums);
         w += groups * at->step;
         if (rest == 0) continue;
-        if (groups) add_groups(a + p->k - GROUP, p->a_stride, at, w, flip, 1, GROUP, rows, vectors, sums);
+        if (groups)
+            add_groups(a + p->k - GROUP, p->a_stride, at, w, flip, 1, GROUP, rows, vectors, sums);
         else add_groups(a, p->a_stride, at, w, flip, 1, rest, rows, vectors, sums);
         w += at->step;
     }

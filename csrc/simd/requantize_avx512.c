@@ -106,7 +106,8 @@ INLINE void small_sums(const ml_requantize_args *p, int64_t column, const int ve
         y += (rows - 1) * p->y_stride;
     }
     for (; row < p->rows; row++, sums += stride, y += p->y_stride)
-        _mm512_mask_storeu_epi8(y, there, scale_rows(sums, stride, blocks, vectors, 1, one_sided, &e));
+        _mm512_mask_storeu_epi8(y, there,
+                                scale_rows(sums, stride, blocks, vectors, 1, one_sided, &e));
 }
 
 typedef void block_fn(const ml_requantize_args *p, int64_t column);

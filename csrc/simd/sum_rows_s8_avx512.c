@@ -17,8 +17,7 @@ INLINE __m512i add_fours(__m512i sum, __m512i x, const bool is_signed) {
 
 INLINE __m512i sum_row(const uint8_t *x, int64_t n, __mmask64 rest, const bool is_signed) {
     __m512i sum = _mm512_setzero_si512();
-    for (; n >= WIDE; n -= WIDE, x += WIDE)
-        sum = add_fours(sum, _mm512_loadu_si512(x), is_signed);
+    for (; n >= WIDE; n -= WIDE, x += WIDE) sum = add_fours(sum, _mm512_loadu_si512(x), is_signed);
     return add_fours(sum, _mm512_maskz_loadu_epi8(rest, x), is_signed);
 }
 
@@ -55,8 +54,8 @@ INLINE void add_sixteens(const ml_sum_rows_s8_args *p, const bool is_signed) {
             for (int i = 0; i < TOGETHER; i++) v[i] = sum_row(x + i * stride, n, rest, is_signed);
         else
             for (int i = 0; i < TOGETHER; i++)
-                v[i] = i < left ? sum_row(x + i * stride, n, rest, is_signed)
-                                : _mm512_setzero_si512();
+                v[i] =
+                    i < left ? sum_row(x + i * stride, n, rest, is_signed) : _mm512_setzero_si512();
         const __m512i before = _mm512_maskz_loadu_epi32(there, p->sums + r);
         _mm512_mask_storeu_epi32(p->sums + r, there, _mm512_add_epi32(before, add_lanes(v)));
     }

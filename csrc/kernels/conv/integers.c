@@ -120,7 +120,7 @@ static void fill(const ml_call *c, int64_t first, int64_t count, int32_t group, 
     const int64_t k = blob->blocks.k, plane = count * k;
     ml_window_gather_bytes(&blob->window, s.type, s.x, (int64_t)group * blob->depth, blob->depth,
                            first, count, s.zero, plane, copy);
-    *rows = (ml_byte_rows){copy,          .a_stride = k,    .width = count,
+    *rows = (ml_byte_rows){copy,           .a_stride = k,  .width = count,
                            .plane = plane, .flip = s.flip, .is_copy = true};
 }
 
