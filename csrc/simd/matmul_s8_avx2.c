@@ -14,8 +14,15 @@
 #define WEIGHTS(p) _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 #define FOUR(p) four(p)
 #define WIDEN(from, flip, to) widen_16(from, flip, to)
-#define ADD_PAIRS(a, w, sum) _mm256_add_epi32(_mm256_madd_epi16(a, w), sum)
+#define ADD_PAIRS(a, w, sum) add_pairs(a, w, sum)
 #define JOIN(a, b, y) join(a, b, y)
+
+/* In the register of the sum: compilers add elsewhere and move it back. */
+static inline __m256i add_pairs(__m256i a, __m256i w, __m256i sum) {
+    const __m256i pairs = _mm256_madd_epi16(a, w);
+    __asm__("vpaddd %1, %0, %0" : "+x"(sum) : "x"(pairs));
+    return sum;
+}
 
 static inline __m256i four(const int16_t *p) {
     long long values;
