@@ -17,7 +17,7 @@
 #define REQUANTIZE ml_requantize_avx512
 #include "product_s8.h"
 
-enum { MOST_SUMS = 20, FEW_ROWS = 4 };
+enum { MOST_SUMS = 21, FEW_ROWS = 4 };
 
 /* Outputs of some lines. */
 typedef struct panel_place {
@@ -111,7 +111,7 @@ INLINE void tile(const panel_place *panel, const tile_place *at, const int rows,
 
 #define TILES(X)                                                                                 \
     X(1, 4) X(1, 3) X(1, 2) X(1, 1) X(2, 4) X(2, 3) X(2, 2) X(2, 1) X(3, 4) X(3, 3) X(3, 2)      \
-    X(3, 1) X(4, 4) X(4, 3) X(4, 2) X(4, 1) X(5, 2) X(5, 1) X(6, 2) X(6, 1) X(7, 2) X(7, 1)      \
+    X(3, 1) X(4, 4) X(4, 3) X(4, 2) X(4, 1) X(5, 3) X(5, 2) X(5, 1) X(6, 3) X(6, 2) X(6, 1) X(7, 3) X(7, 2) X(7, 1)      \
     X(8, 2) X(8, 1) X(9, 2) X(9, 1) X(10, 2) X(10, 1) X(11, 1) X(12, 1)
 #define DEFINE(rows, vectors)                                                               \
     static void tile_##rows##x##vectors(const panel_place *panel, const tile_place *at) {   \
@@ -124,10 +124,13 @@ typedef void tile_fn(const panel_place *panel, const tile_place *at);
 #define ENTRY(rows, vectors) [rows][vectors] = tile_##rows##x##vectors,
 static tile_fn *const tiles[MOST_ROWS + 1][MOST_VECTORS + 1] = {TILES(ENTRY)};
 
+/* Of a tile, by its vectors. */
+static const int8_t rows_of[MOST_VECTORS + 1] = {0, MOST_ROWS, 10, 7, FEW_ROWS};
+
 /* The rows of a line are shared evenly among as few tiles as hold them. */
 static void multiply_line(const panel_place *panel, tile_place *at, int64_t vectors) {
     const int64_t rows = panel->args->rows;
-    const int64_t most = rows <= FEW_ROWS ? FEW_ROWS : vectors > 1 ? 10 : MOST_ROWS;
+    const int64_t most = rows <= FEW_ROWS ? FEW_ROWS : rows_of[vectors];
     int64_t parts = rows <= most ? 1 : (rows + most - 1) / most;
     at->row = 0;
     for (int64_t some; at->row < rows; at->row += some, parts--) {
@@ -172,9 +175,8 @@ static void multiply_small_panel(const ml_matmul_s8_args *p, const ml_requantize
                          .blocks = blocks,
                          .ends = &e,
                          .one_sided = one_sided};
-    const int64_t most = p->rows <= FEW_ROWS ? MOST_VECTORS : 2;
     for (int64_t left = width / LANES, vectors; left > 0; left -= vectors) {
-        vectors = left < most ? left : most;
+        vectors = p->rows <= FEW_ROWS || left == 3 ? left : left < 2 ? left : 2;
         multiply_lines(&panel, p, &at, vectors, lines, line_stride);
         at.output += vectors * LANES;
         at.w += vectors * LANES * GROUP;
