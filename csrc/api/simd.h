@@ -10,12 +10,15 @@
 #ifndef ML_API_SIMD_H
 #define ML_API_SIMD_H
 
+enum { ML_FEW_OUTPUTS = 8 };
+
 /* y = min(max(a w + bias, low), high): rows of a, with weights packed by pack_f32 of the same level.
  *
  * A row of a is `pieces` stretches of k values, piece_stride elements apart, so that a window of an image needs no copy; a
  * plain matrix is one piece. Products are summed 128 at a time in ascending order, and those sums in turn: errors stay below
- * 8 eps of the sum of |a w|. A row's result depends neither on the rows it is computed with nor on how it is cut in pieces.
- * NaN passes on. */
+ * 8 eps of the sum of |a w|. A row's result depends neither on the rows it is computed with nor on how it is cut in pieces;
+ * but where there are at most ML_FEW_OUTPUTS outputs, a level may sum products with even and with odd
+ * numbers apart. NaN passes on. */
 typedef struct ml_matmul_f32_args {
     const float *a;
     int64_t rows;

@@ -173,11 +173,15 @@ static ml_status float_body(const ml_call *c, int64_t first, int64_t end, int32_
     return ML_OK;
 }
 
-/* Few rows of their own memory are worth dividing by columns. */
+/* Few rows of their own memory are worth dividing by columns; never so that the last ones are summed in another order. */
 static int64_t columns_of(const ml_blocks *b, bool filled) {
     const int64_t blocks = blocks_of(b->rows, b->block), least = b->block < MANY_ROWS ? 128 : 32;
     if (filled || b->groups > 1 || blocks > 8 || b->n < 2 * least) return b->n > 0 ? b->n : 1;
-    return least * ml_work_grain(blocks_of(b->n, least), blocks * b->block * b->k * least);
+    int64_t columns =
+        least * ml_work_grain(blocks_of(b->n, least), blocks * b->block * b->k * least);
+    while (columns < b->n && b->n % columns > 0 && b->n % columns <= ML_FEW_OUTPUTS)
+        columns += least;
+    return columns;
 }
 
 ml_status ml_multiply_floats(const ml_call *c, const ml_blocks *b, ml_block_fn *fill, float minimum,

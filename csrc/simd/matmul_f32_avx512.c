@@ -1,5 +1,8 @@
-/* matmul_f32_avx512.c -- tiles of 14 rows times two panels: 28 sums, 2 vectors of weights and a value of a row. */
+/* matmul_f32_avx512.c -- tiles of 14 rows times two panels: 28 sums, 2 vectors of weights and a
+ * value of a row; and of 14 rows times half a panel, where there are no more outputs. */
 #include <immintrin.h>
+
+#include "matmul_f32_half_avx512.h"
 
 #define FUNCTION ml_matmul_f32_avx512
 #define VECTOR __m512
@@ -23,4 +26,5 @@
 #define ADD(a, b) _mm512_add_ps(a, b)
 #define MAX(limit, v) _mm512_max_ps(limit, v)
 #define MIN(limit, v) _mm512_min_ps(limit, v)
+#define HALF(p) ml_matmul_half_avx512(p)
 #include "matmul_f32_tile.h"

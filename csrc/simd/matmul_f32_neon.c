@@ -1,5 +1,6 @@
 /* matmul_f32_neon.c -- tiles of 6 rows times two panels of two vectors: 24 sums, 4 vectors of weights and a value of a row. */
 #include <arm_neon.h>
+#include <stdbool.h>
 
 #define FUNCTION ml_matmul_f32_neon
 #define VECTOR float32x4_t

@@ -1,5 +1,6 @@
 /* matmul_f32_sse2.c -- tiles of 6 rows times one panel of two vectors, what every x86-64 has. */
 #include <emmintrin.h>
+#include <stdbool.h>
 
 #define FUNCTION ml_matmul_f32_sse2
 #define VECTOR __m128

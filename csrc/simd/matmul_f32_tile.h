@@ -2,7 +2,8 @@
  *
  * The file that includes it names its FUNCTION and says what its vectors are: VECTOR and LANES, the level's ROWS and PANEL,
  * ZERO(), BROADCAST(x), LOAD(p), LOAD_PART(p, count), STORE(p, v), STORE_PART(p, v, count), MULTIPLY_ADD(a, b, sum),
- * ADD(a, b), MAX(limit, v) and MIN(limit, v), which give v when it is NaN; and which TILES there are.
+ * ADD(a, b), MAX(limit, v) and MIN(limit, v), which give v when it is NaN; which TILES there are; and,
+ * where few outputs have a way of their own, HALF(p): whether it was one of these, and is done.
  *
  * A tile is some rows times some panels, both constants where it is inlined, so that its sums stay in registers: in each
  * step of k the weights of the panels are loaded once and meet one value of each row. Few rows take more panels, which keeps
@@ -11,6 +12,7 @@
 
 enum {
     VECTORS = PANEL / LANES, /* in a panel */
+    MOST_ROWS = 2 * ROWS,
     MOST_PANELS = 8,
     MOST_SUMS = 32,
     /* Of weights that all rows meet before the next ones are read, so that they stay in the cache. */
@@ -29,9 +31,8 @@ typedef struct tile_place {
 /* sums += `count` steps of k. Rows go in groups of four, so that few registers hold their addresses: the empty asm hides that
  * one group's address follows from another's. */
 INLINE void add_products(const float *a, int64_t a_stride, const float *w, int64_t panel_floats,
-                         int64_t count, const int rows, const int panels, VECTOR *sums) {
-    const int vectors = panels * VECTORS;
-    const float *group[(ROWS + 3) / 4];
+                         int64_t count, const int rows, const int vectors, VECTOR *sums) {
+    const float *group[(MOST_ROWS + 3) / 4];
 #pragma GCC unroll 8
     for (int g = 0; g < (rows + 3) / 4; g++) {
         group[g] = a + 4 * g * a_stride;
@@ -105,21 +106,21 @@ INLINE void fetch_outputs(const ml_matmul_f32_args *p, const tile_place *at, con
 /* Sums of ML_CHUNK_F32 products are added up in turn: totals lie in memory, so that registers are left for the sums, and most
  * tiles have too few products to need any. */
 INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int rows,
-                 const int panels) {
-    const int count = rows * panels * VECTORS;
+                 const int vectors) {
+    const int count = rows * vectors;
     VECTOR total[MOST_SUMS], sums[MOST_SUMS];
     const float *w = p->packed + at->panel * at->panel_floats;
     int64_t room = ML_CHUNK_F32;
     int chunks = 0;
     __asm__("" : "=m"(total));
-    if (p->far) fetch_outputs(p, at, rows, panels * VECTORS);
+    if (p->far) fetch_outputs(p, at, rows, vectors);
 #pragma GCC unroll 32
     for (int i = 0; i < count; i++) sums[i] = ZERO();
     for (int64_t piece = 0; piece < p->pieces; piece++) {
         const float *a = p->a + at->row * p->a_stride + piece * p->piece_stride;
         for (int64_t left = p->k; left > 0;) {
             int64_t steps = left < room ? left : room;
-            add_products(a, p->a_stride, w, at->panel_floats, steps, rows, panels, sums);
+            add_products(a, p->a_stride, w, at->panel_floats, steps, rows, vectors, sums);
             a += steps;
             w += steps * PANEL;
             left -= steps;
@@ -137,12 +138,12 @@ INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int ro
     }
 #pragma GCC unroll 32
     for (int i = 0; chunks && i < count; i++) sums[i] = ADD(total[i], sums[i]);
-    store_tile(p, at, sums, rows, panels * VECTORS);
+    store_tile(p, at, sums, rows, vectors);
 }
 
 #define DEFINE(rows, panels)                                                                        \
     static void tile_##rows##x##panels(const ml_matmul_f32_args *p, const tile_place *at) {         \
-        tile(p, at, rows, panels);                                                                  \
+        tile(p, at, rows, (panels) * VECTORS);                                                                  \
     }
 TILES(DEFINE)
 
@@ -166,7 +167,32 @@ static void meet(const ml_matmul_f32_args *p, int64_t first, int64_t end, int64_
     }
 }
 
+#ifndef HALF
+/* The first half of a panel holds all outputs: tiles are half as wide, and up to twice as high. */
+#define HALVES(X) \
+    X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
+#define DEFINE_HALF(rows) \
+    static void half_##rows(const ml_matmul_f32_args *p, const tile_place *at) { tile(p, at, rows, VECTORS / 2); }
+#define HALF_ENTRY(rows) [rows] = half_##rows,
+HALVES(DEFINE_HALF)
+_Static_assert(VECTORS == 2 && MOST_ROWS == 12, "two vectors of six rows are one of twelve");
+
+static bool half(const ml_matmul_f32_args *p) {
+    static tile_fn *const by_rows[] = {HALVES(HALF_ENTRY)};
+    if (p->n > LANES) return false;
+    const int64_t parts = (p->rows + MOST_ROWS - 1) / MOST_ROWS;
+    for (int64_t part = 0, row = 0, next; part < parts; part++, row = next) {
+        next = row + (p->rows - row + parts - part - 1) / (parts - part);
+        const tile_place at = {row, 0, p->pieces * p->k * PANEL};
+        by_rows[next - row](p, &at);
+    }
+    return true;
+}
+#define HALF(p) half(p)
+#endif
+
 void FUNCTION(const ml_matmul_f32_args *p) {
+    if (HALF(p)) return;
     int64_t panels = (p->n + PANEL - 1) / PANEL, panel_floats = p->pieces * p->k * PANEL;
     int64_t near =
         panel_floats > 0 ? NEAR_FLOATS / panel_floats / MOST_PANELS * MOST_PANELS : panels;

@@ -11,8 +11,11 @@ from guarded import at_end, at_start, shifted
 from numpy.typing import NDArray
 from primitives import SIMD, matmul_f32, pack_f32
 
+from minilite._core import lib
+
 EPS = float(np.finfo(np.float32).eps)
 ROWS, OUTPUTS = 30, 67  # past two of the largest tiles, and no multiple of a vector
+FEW = lib.ML_FEW_OUTPUTS
 DEPTHS = [0, 1, 2, 3, 5, 8, 127, 128, 129, 300]
 PLACES: list[Callable[[NDArray], NDArray]] = [at_end, at_start, lambda values: shifted(values, 1)]
 
@@ -35,16 +38,19 @@ def check(y: NDArray, a: NDArray, w: NDArray, bias: NDArray | None) -> None:
 @pytest.mark.parametrize("level", SIMD)
 @pytest.mark.parametrize("k", DEPTHS)
 def test_every_tail(level: str, k: int) -> None:
-    """Each number of rows and outputs gives the bits that all of them give together."""
+    """Each number of rows and outputs gives the bits that all of them give together, or that as many as are few give."""
     simd = SIMD[level]
     a, w, bias = draw(k)
     whole = matmul_f32(simd, a, pack_f32(simd, w), OUTPUTS, bias=bias)
     check(whole, a, w, bias)
+    few = matmul_f32(simd, a, pack_f32(simd, w[:FEW]), FEW, bias=bias)
+    check(few, a, w[:FEW], bias[:FEW])
     for n in [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 64, 66]:
         packed = pack_f32(simd, w[:n])
         for rows in range(ROWS + 1):
             y = matmul_f32(simd, a[:rows], packed, n, bias=bias)
-            np.testing.assert_array_equal(y, whole[:rows, :n], f"{rows} rows, {n} outputs")
+            expected = few if n <= FEW else whole
+            np.testing.assert_array_equal(y, expected[:rows, :n], f"{rows} rows, {n} outputs")
 
 
 @pytest.mark.parametrize("level", SIMD)
