@@ -10,24 +10,9 @@ typedef struct tile_bytes {
     bool one_sided;
 } tile_bytes;
 
-/* `rows` rows of 16 bytes of a vector, whole or in part. */
-__attribute__((always_inline)) static inline void store_rows(int8_t *y, int64_t stride,
-                                                             __m512i bytes, const int rows,
-                                                             __mmask16 there, const bool part) {
-#pragma GCC unroll 4
-    for (int row = 0; row < rows; row++, y += stride) {
-        const __m256i half =
-            row < 2 ? _mm512_castsi512_si256(bytes) : _mm512_extracti64x4_epi64(bytes, 1);
-        const __m128i quarter =
-            row % 2 ? _mm256_extracti128_si256(half, 1) : _mm256_castsi256_si128(half);
-        if (part) _mm_mask_storeu_epi8(y, there, quarter);
-        else _mm_storeu_si128((__m128i *)(void *)y, quarter);
-    }
-}
-
 __attribute__((always_inline)) static inline void write_tile(const tile_bytes *to, int64_t channel,
-                                                             int8_t *y, const int pixels,
-                                                             const bool part, const __m512i *sums) {
+                                                             int8_t *y, const int pixels, int count,
+                                                             const __m512i *sums) {
     const small_block b = to->blocks[channel / LANES];
     __m512i v[8];
     if (to->one_sided)
@@ -42,7 +27,7 @@ __attribute__((always_inline)) static inline void write_tile(const tile_bytes *t
         __m512i four[MOST_VECTORS];
 #pragma GCC unroll 4
         for (int row = 0; row < MOST_VECTORS; row++) four[row] = v[row < rows ? i + row : i];
-        store_rows(y, to->y_stride, to_bytes(four, &to->ends), rows, b.there, part);
+        store_rows(y, to->y_stride, to_bytes(four, &to->ends), 1, rows, count);
     }
 }
 
@@ -61,7 +46,7 @@ __attribute__((always_inline)) static inline void write_tile(const tile_bytes *t
 #define ADD(a, b) _mm512_add_epi32(a, b)
 #define BEGIN(v) _mm512_add_epi32(v, _mm512_set1_epi32(INT32_MIN)) /* as small sums do */
 #define FINISH_TILE(p, at, pixels, part, count, sums) \
-    write_tile((at)->own, (at)->channel, (at)->y, pixels, part, sums)
+    write_tile((at)->own, (at)->channel, (at)->y, pixels, (part) ? (count) : LANES, sums)
 #include "depthwise_tile.h"
 
 #define DEPTHWISE ml_depthwise_s8_avx512

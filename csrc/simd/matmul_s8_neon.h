@@ -7,28 +7,11 @@
  * and which TILES there are. */
 #include <arm_neon.h>
 #include <stdbool.h>
-#include <string.h>
 
-#include "simd.h"
+#define MORE_OF_PLACE uint32_t over[MOST_ROWS]; /* of each row of the tile: 128 times the sum of its bytes */
+#include "matmul_s8_place.h"
 
-enum {
-    LANES = 4,
-    GROUP = 4 /* bytes of a row that meet at a time */,
-    WIDE = 4 /* groups */,
-    MOST_VECTORS = 16,
-    MOST_SUMS = 24
-};
-
-#define INLINE __attribute__((always_inline)) static inline
-
-/* Where a tile begins. */
-typedef struct tile_place {
-    int64_t row;
-    int64_t output;
-    const int8_t *w;
-    int64_t step; /* bytes from group to group of a panel */
-    uint32_t over[MOST_ROWS]; /* of each row of the tile: 128 times the sum of its bytes */
-} tile_place;
+enum { LANES = 4, WIDE = 4 /* groups */, MOST_VECTORS = 16, MOST_SUMS = 24 };
 
 INLINE uint8x16_t weights_at(const int8_t *w) {
     return veorq_u8(vreinterpretq_u8_s8(vld1q_s8(w)), vdupq_n_u8(128));

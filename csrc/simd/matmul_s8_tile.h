@@ -7,24 +7,9 @@
  * A tile is some rows times some vectors of outputs of a panel, both constants where it is inlined, so that its sums stay
  * in registers. Rows go in groups of four, so that few registers hold their addresses: the empty asm hides that one group's
  * address follows from another's. */
-#include <string.h>
+#include "matmul_s8_place.h"
 
-#include "simd.h"
-
-enum {
-    GROUP = 4, /* bytes of a row that meet at a time */
-    ALONE_SUMS = 8 /* of a row that is alone */
-};
-
-#define INLINE __attribute__((always_inline)) static inline
-
-/* Where a tile begins. */
-typedef struct tile_place {
-    int64_t row;
-    int64_t output;
-    const int8_t *w;
-    int64_t step; /* bytes from group to group of a panel */
-} tile_place;
+enum { ALONE_SUMS = 8 /* of a row that is alone */ };
 
 INLINE VECTOR four(const uint8_t *a) {
     int32_t bytes;

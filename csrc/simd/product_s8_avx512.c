@@ -57,27 +57,6 @@ INLINE void scale_tile(const small_block *blocks, const int rows, const int vect
     }
 }
 
-/* Rows of 16, 32 or 64 bytes of a vector, whole or in part. */
-INLINE void store_rows(int8_t *y, int64_t stride, __m512i bytes, const int vectors, const int rows,
-                       int64_t left) {
-    const bool whole = left >= vectors * LANES && vectors != 3;
-    const __mmask64 there = left < vectors * LANES ? ((__mmask64)1 << left) - 1
-                                                   : ((__mmask64)1 << (vectors & 3) * LANES) - 1;
-#pragma GCC unroll 4
-    for (int row = 0; row < rows; row++, y += stride) {
-        const __m256i half =
-            row * vectors < 2 ? _mm512_castsi512_si256(bytes) : _mm512_extracti64x4_epi64(bytes, 1);
-        const __m128i quarter =
-            row % 2 ? _mm256_extracti128_si256(half, 1) : _mm256_castsi256_si128(half);
-        if (vectors == 1 && whole) _mm_storeu_si128((__m128i *)(void *)y, quarter);
-        else if (vectors == 1) _mm_mask_storeu_epi8(y, (__mmask16)there, quarter);
-        else if (vectors == 2 && whole) _mm256_storeu_si256((__m256i *)(void *)y, half);
-        else if (vectors == 2) _mm256_mask_storeu_epi8(y, (__mmask32)there, half);
-        else if (whole) _mm512_storeu_si512(y, bytes);
-        else _mm512_mask_storeu_epi8(y, there, bytes);
-    }
-}
-
 INLINE void tile(const panel_place *panel, const tile_place *at, const int rows,
                  const int vectors) {
     const ml_matmul_s8_args *args = panel->args;

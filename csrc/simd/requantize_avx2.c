@@ -112,9 +112,10 @@ static inline void put(int8_t *y, __m128i bytes, int count) {
 }
 
 /* One block of columns, as bytes with a sign or without, which saturate. */
-__attribute__((always_inline)) static inline void
-small_sums(const ml_requantize_args *p, int64_t column, int count, const bool with_sign,
-           const bool one_sided) {
+__attribute__((always_inline)) static inline void small_sums(const ml_requantize_args *p,
+                                                             int64_t column, int count,
+                                                             const bool with_sign,
+                                                             const bool one_sided) {
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7), there = first(count);
     const __m256i low = _mm256_set1_epi8((char)p->low), high = _mm256_set1_epi8((char)p->high);
     const __m256i zero = _mm256_set1_epi16((int16_t)p->zero);
