@@ -81,6 +81,7 @@ ml_status ml_quantize_floats(const ml_call *c, const ml_integers *p, const ml_in
                              bool asymmetric) {
     const int64_t slices = slices_of(p, rule);
     const ml_slices to = ml_quantized_floats(c, p, rule);
+    ml_fetch_weights(c, p);
     return ml_quantize_slices(c, ml_in(c, 0), slices, slice_elements(c, slices), asymmetric, &to);
 }
 

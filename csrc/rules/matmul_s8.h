@@ -75,6 +75,12 @@ static inline bool ml_is_fused(const ml_call *c, const ml_integer_rule *rule) {
     const int32_t type = ml_input(c, 0)->type;
     return rule->requantizes && (type == ML_S8 || type == ML_U8);
 }
+/* The first of many weights, on their way while what they meet is arranged. */
+static inline void ml_fetch_weights(const ml_call *c, const ml_integers *p) {
+    enum { FETCHED = 2048 /* bytes */, MANY = 8192 };
+    for (int64_t i = 0; i < FETCHED && p->k * p->n >= MANY; i += 64)
+        __builtin_prefetch((const char *)c->packed + i);
+}
 /* Few rows of bytes or floats, in matmul_few.c: whether they are that, the scratch they want, and their outputs. */
 bool ml_is_few(const ml_call *c, const ml_integers *p);
 int64_t ml_few_bytes(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule);
