@@ -35,11 +35,14 @@ static ml_status prepare_softmax(const ml_call *c, ml_wish *wish) {
     return ML_OK;
 }
 
+/* Of an element, as elements count (work.h): it is gone through three times, once with an exponential. */
+enum { COST = 4 };
+
 /* Defines eval `name`, which hands rows to name##_rows. */
 #define BY_ROWS(name)                                                                           \
     static ml_status name(const ml_call *c) {                                                   \
         const softmax_blob *blob = c->blob;                                                     \
-        return ml_in_blocks(c, blob->rows, blob->depth, name##_rows, NULL);                     \
+        return ml_in_blocks(c, blob->rows, COST * blob->depth, name##_rows, NULL);                     \
     }
 
 /* The same where each row goes to name##_row(x, y, depth, context). */
@@ -116,6 +119,11 @@ static int64_t derive_bytes(const ml_call *c, void *to) {
     if (!exps) return 256 * (int64_t)sizeof *exps;
     const double beta = (double)((const softmax_params *)c->params)->beta;
     const double real = beta * (double)ml_input_affine(c, 0).scale * (1 << 26);
+    if (!(real > 1)) {
+        ml_fail(c, ML_UNSUPPORTED, "beta times input scale is %g, too small for 26 fractional bits",
+                real / (1 << 26));
+        return -1;
+    }
     ml_quantize_multiplier(fmin(real, 0x1p31 - 1.0), &mantissa, &shift);
     const int64_t radius = ((int64_t)31 << 26) >> shift;
     for (int32_t i = 0; i < 256 && i <= radius; i++)

@@ -89,6 +89,7 @@ typedef struct stretch {
 typedef struct job {
     const ml_row_rule *rule;
     const ml_zip_f32_args *zip;
+    int64_t piece; /* elements of a row that are taken at a time */
     int64_t pieces; /* of a row */
     int64_t copies; /* of a row that is repeated; 0: none are made */
 } job;
@@ -207,9 +208,9 @@ static ml_status some_rows(const ml_call *c, int64_t first, int64_t end, int32_t
     const int64_t together = s->n_outer > 0 && j->pieces == 1 ? s->dims[0] : 1;
     (void)worker;
     for (int64_t i = first, count; i < end; i += count) {
-        stretch t = stretch_at(c, rule, i / j->pieces, i % j->pieces * ML_BLOCK_ELEMENTS);
+        stretch t = stretch_at(c, rule, i / j->pieces, i % j->pieces * j->piece);
         count = t.rows = ml_min_s64(end - i, together - i % together);
-        if (j->pieces > 1) t.n = ml_min_s64(t.n, ML_BLOCK_ELEMENTS);
+        if (j->pieces > 1) t.n = ml_min_s64(t.n, j->piece);
         if (j->zip && j->copies > 0) zip_repeated_rows(c, j->zip, &t, j->copies);
         else if (j->zip) zip_rows(c, j->zip, &t);
         else if (j->copies > 0) repeated_rows(c, rule, &t, j->copies);
@@ -224,7 +225,8 @@ static ml_status some_rows(const ml_call *c, int64_t first, int64_t end, int32_t
 
 static ml_status all_rows(const ml_call *c, const ml_row_rule *rule, const ml_zip_f32_args *zip) {
     const ml_broadcast *s = c->blob;
-    job j = {rule, zip, (s->row - 1) / ML_BLOCK_ELEMENTS + 1, 0};
+    job j = {.rule = rule, .zip = zip, .piece = ml_even_grain(s->row, ML_BLOCK_ELEMENTS)};
+    j.pieces = (s->row - 1) / j.piece + 1;
     if (j.pieces > 1) return ml_parallel(c, s->rows * j.pieces, 1, some_rows, &j);
     j.copies = copies_of(s, rule);
     return ml_in_blocks(c, s->rows, s->row, some_rows, &j);

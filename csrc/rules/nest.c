@@ -162,7 +162,8 @@ static int64_t cut_boxes(boxes *b, int64_t bytes) {
         const int64_t size = is_run ? nest->run : nest->counts[d];
         const bool side = nest->across >= 0 && (d == nest->across || d == nest->n - 1);
         const int64_t unit = is_run ? 64 : side ? SIDE : 1;
-        const int64_t parts = bytes / ML_BLOCK_BYTES + 1;
+        const int64_t wanted = bytes / ML_BLOCK_BYTES + 1; /* an even number, for two threads */
+        const int64_t parts = wanted > 1 ? wanted + (wanted & 1) : 1;
         int64_t piece = (size + parts - 1) / parts;
         piece = ml_min_s64(size, (piece + unit - 1) / unit * unit);
         b->pieces[d] = piece;

@@ -64,6 +64,11 @@ void ml_copy_indexed(void *to, const void *from, int64_t run, const int64_t *ind
 /* Puts `count` copies of the `run` bytes at `to` behind them. */
 void ml_repeat(void *to, int64_t run, int64_t count);
 
+/* memcpy of what is often short; `bytes` may be 0. */
+static inline void ml_copy_some(void *to, const void *from, int64_t bytes) {
+    memcpy(to, from, (size_t)bytes);
+}
+
 /* LOOP(MOVE) with the MOVE(to, from, run) that is best for runs of so many bytes: up to 64 they are one or two moves, where a
  * call of memcpy would cost as much as a dozen, and up to 512 moves of 64. */
 #define ML_BY_RUN(run, LOOP)                 \
