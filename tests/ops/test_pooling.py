@@ -67,7 +67,7 @@ def test_edges(op: str, kind: str) -> None:
         pool(op, kind, shape, size, stride, padding).check(tolerance=TOLERANCE)
 
 
-@pytest.mark.parametrize(("op", "kind"), itertools.product(OPS, ["f32", "s8"]))
+@pytest.mark.parametrize(("op", "kind"), [*itertools.product(OPS, ["f32", "s8"])])
 @pytest.mark.parametrize("stride", [1, 2, 3])
 def test_strips(op: str, kind: str, stride: int) -> None:
     """Lines that are gone through a strip at a time, several in a block."""
