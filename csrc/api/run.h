@@ -125,6 +125,8 @@ uintptr_t ml_state_run(ml_state *state);
 typedef struct ml_node_time {
     int64_t ns; /* in the node, with the nodes of its subgraphs, by the wall's clock */
     int64_t runs;
+    int64_t shared_ns; /* of ns, in work that threads can share: more than one block */
+    int64_t blocks; /* of such work */
 } ml_node_time;
 uintptr_t ml_state_run_timed(ml_state *state, ml_node_time *times);
 void ml_error_free(ml_error *error);

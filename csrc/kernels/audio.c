@@ -81,7 +81,7 @@ static ml_status make_frames(const ml_call *c, int64_t first, int64_t end, int32
 
 static ml_status spectrogram(const ml_call *c) {
     const spectrogram_blob *b = c->blob;
-    return ml_parallel(c, b->channels * b->frames, 1 + (1 << 15) / b->length, make_frames, NULL);
+    return ml_parallel(c, b->channels * b->frames, 1 + (1 << 12) / b->length, make_frames, NULL);
 }
 
 /* Mfcc ------------------------------------------------------------------------------------------------------------------- */

@@ -13,8 +13,10 @@ ML_UNARY(real_c64, c64, float, ML_NO_CONTEXT, x.re)
 ML_UNARY(real_c128, c128, double, ML_NO_CONTEXT, x.re)
 ML_UNARY(imag_c64, c64, float, ML_NO_CONTEXT, x.im)
 ML_UNARY(imag_c128, c128, double, ML_NO_CONTEXT, x.im)
-ML_UNARY(abs_c64, c64, float, ML_NO_CONTEXT, hypotf(x.re, x.im))
-ML_UNARY(abs_c128, c128, double, ML_NO_CONTEXT, hypot(x.re, x.im))
+ML_UNARY_BLOCK(abs_c64, c64, float, ML_NO_CONTEXT, hypotf(x.re, x.im))
+ML_ELEMENTWISE_LONGER(abs_c64, abs_c64_block, 16)
+ML_UNARY_BLOCK(abs_c128, c128, double, ML_NO_CONTEXT, hypot(x.re, x.im))
+ML_ELEMENTWISE_LONGER(abs_c128, abs_c128_block, 16)
 
 #define COMPLEX(name, of)                                                    \
     ML_UNARY_KERNEL_NO_PARAMS(name, {"c64 -> f32", NULL, NULL, of##_c64}, \

@@ -109,15 +109,15 @@ static void read_four(const ml_call *c, int input, int64_t at, ml_affine q, floa
 }
 
 /* Each box as its centre and size, relative to its anchor's: to corners, by way of doubles. */
-static ml_status decode(const ml_call *c) {
+static ml_status decode(const ml_call *c, int64_t first, int64_t end) {
     const detection_params *p = c->params;
     const detection_blob *b = c->blob;
     const ml_affine boxes = ml_input_affine(c, 0), anchors = ml_input_affine(c, 2);
     box *corners = ml_scratch(c, b->corners);
-    for (int32_t i = 0; i < b->boxes; i++) {
+    for (int64_t i = first; i < end; i++) {
         float code[4], anchor[4];
-        read_four(c, 0, (int64_t)i * b->width, boxes, code);
-        read_four(c, 2, (int64_t)i * 4, anchors, anchor);
+        read_four(c, 0, i * b->width, boxes, code);
+        read_four(c, 2, i * 4, anchors, anchor);
         const double high = (double)anchor[2], wide = (double)anchor[3];
         const float y = (float)((double)code[0] / (double)p->y_scale * high + (double)anchor[0]);
         const float x = (float)((double)code[1] / (double)p->x_scale * wide + (double)anchor[1]);
@@ -126,8 +126,8 @@ static ml_status decode(const ml_call *c) {
         corners[i] = (box){y - h, x - w, y + h, x + w};
         if (corners[i].top > corners[i].bottom || corners[i].left > corners[i].right)
             return ml_fail(c, ML_KERNEL_ERROR,
-                           "box %d is turned round: its anchor has height %g, width %g", i, high,
-                           wide);
+                           "box %d is turned round: its anchor has height %g, width %g", (int)i,
+                           high, wide);
     }
     return ML_OK;
 }
@@ -219,6 +219,47 @@ static int32_t next_class(const float *scores, int32_t classes, int32_t last) {
     return found;
 }
 
+/* A box's scores; quantized ones as numbers, which are made where `fresh`. */
+static const float *scores_of(const ml_call *c, int64_t i, bool fresh) {
+    const detection_blob *b = c->blob;
+    const ml_affine q = ml_input_affine(c, 1);
+    if (q.type != ML_U8) return (const float *)ml_in(c, 1) + i * b->columns;
+    float *row = (float *)ml_scratch(c, b->scores) + i * b->columns;
+    const uint8_t *steps = (const uint8_t *)ml_in(c, 1) + i * b->columns;
+    for (int32_t k = 0; fresh && k < b->columns; k++)
+        row[k] = q.scale * (float)(steps[k] - q.zero_point);
+    return row;
+}
+
+/* The largest score of a box but for the background's: that of its best class. */
+static float best_score(const ml_call *c, int64_t i) {
+    const detection_params *p = c->params;
+    const detection_blob *b = c->blob;
+    const ml_affine q = ml_input_affine(c, 1);
+    const int64_t at = i * b->columns + b->columns - p->classes;
+    if (q.type != ML_U8) {
+        const float *row = (const float *)ml_in(c, 1) + at;
+        return row[next_class(row, p->classes, -1)];
+    }
+    const uint8_t *steps = (const uint8_t *)ml_in(c, 1) + at;
+    uint8_t most = steps[0];
+    for (int32_t k = 1; k < p->classes; k++) most = steps[k] > most ? steps[k] : most;
+    return q.scale * (float)(most - q.zero_point);
+}
+
+/* What each box needs before they meet. */
+static ml_status read_boxes(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                            void *args) {
+    const detection_params *p = c->params;
+    const detection_blob *b = c->blob;
+    float *best = ml_scratch(c, b->best);
+    (void)worker, (void)args;
+    for (int64_t i = first; i < end; i++)
+        if (p->by_class) scores_of(c, i, true);
+        else best[i] = best_score(c, i);
+    return decode(c, first, end);
+}
+
 static void give(const ml_call *c, int64_t row, detection found) {
     const detection_blob *b = c->blob;
     const box *corners = ml_scratch(c, b->corners);
@@ -228,22 +269,17 @@ static void give(const ml_call *c, int64_t row, detection found) {
 }
 
 /* Boxes by their best classes' scores. */
-static ml_status detect_by_box(const ml_call *c, const float *scores) {
+static ml_status detect_by_box(const ml_call *c) {
     const detection_params *p = c->params;
     const detection_blob *b = c->blob;
     const int32_t background = b->columns - p->classes;
     const int32_t labels = p->most_classes < p->classes ? p->most_classes : p->classes;
     const int32_t *chosen = ml_scratch(c, b->chosen);
-    float *best = ml_scratch(c, b->best);
-    for (int32_t i = 0; i < b->boxes; i++) {
-        const float *row = scores + (int64_t)i * b->columns + background;
-        best[i] = row[next_class(row, p->classes, -1)];
-    }
     int32_t count = 0;
-    ml_status status = suppress(c, best, 1, p->most, &count);
+    ml_status status = suppress(c, ml_scratch(c, b->best), 1, p->most, &count);
     if (status != ML_OK) return status;
     for (int32_t i = 0; i < count; i++) {
-        const float *row = scores + (int64_t)chosen[i] * b->columns + background;
+        const float *row = scores_of(c, chosen[i], true) + background;
         for (int32_t k = 0, label = -1; k < labels; k++) {
             label = next_class(row, p->classes, label);
             if (label < 0) break;
@@ -255,7 +291,7 @@ static ml_status detect_by_box(const ml_call *c, const float *scores) {
 }
 
 /* Each class by itself; then the best of all. */
-static ml_status detect_by_class(const ml_call *c, const float *scores) {
+static ml_status detect_by_class(const ml_call *c) {
     const detection_params *p = c->params;
     const detection_blob *b = c->blob;
     const int32_t background = b->columns - p->classes;
@@ -264,7 +300,7 @@ static ml_status detect_by_class(const ml_call *c, const float *scores) {
     detection *kept = ml_scratch(c, b->kept), *merged = ml_scratch(c, b->merged);
     int32_t count = 0;
     for (int32_t label = 0; label < p->classes; label++) {
-        const float *column = scores + background + label;
+        const float *column = scores_of(c, 0, false) + background + label;
         int32_t i = 0, k = 0, to = 0, more = 0;
         ml_status status = suppress(c, column, b->columns, most, &more);
         if (status != ML_OK) return status;
@@ -284,22 +320,16 @@ static ml_status detect_by_class(const ml_call *c, const float *scores) {
     return ML_OK;
 }
 
+/* As elements count (work.h): two exponentials in double, and what is read of a box. */
+enum { DECODING = 64 };
+
 static ml_status detect(const ml_call *c) {
     const detection_params *p = c->params;
     const detection_blob *b = c->blob;
-    const float *scores = ml_in(c, 1);
     for (int i = 0; i < 3; i++) memset(ml_out(c, i), 0, (size_t)ml_out_tensor(c, i)->bytes);
-    ml_status status = decode(c);
+    ml_status status = ml_in_blocks(c, b->boxes, DECODING + b->columns, read_boxes, NULL);
     if (status != ML_OK) return status;
-    const ml_affine q = ml_input_affine(c, 1);
-    if (q.type == ML_U8) {
-        float *reals = ml_scratch(c, b->scores);
-        const uint8_t *steps = ml_in(c, 1);
-        for (int64_t i = 0; i < (int64_t)b->boxes * b->columns; i++)
-            reals[i] = q.scale * (float)(steps[i] - q.zero_point);
-        scores = reals;
-    }
-    return p->by_class ? detect_by_class(c, scores) : detect_by_box(c, scores);
+    return p->by_class ? detect_by_class(c) : detect_by_box(c);
 }
 
 ML_KERNELS(detection_postprocess) = {

@@ -111,7 +111,7 @@ static ml_status rfft2d(const ml_call *c) {
         ml_fft_roots(longer(b->made), made);
         roots = made;
     }
-    return ml_parallel(c, b->slices, 1 + (1 << 15) / (b->room + 1), transform_some, &roots);
+    return ml_parallel(c, b->slices, 1 + (1 << 11) / (b->room + 1), transform_some, &roots);
 }
 
 ML_KERNELS(fourier) = {

@@ -5,6 +5,7 @@
 #include "rules/quantized.h"
 #include "rules/values.h"
 #include "rules/work.h"
+#include "simd/simd.h"
 
 /* axis may be negative. */
 #define JOIN_FIELDS(X, S) X(S, i32, axis)
@@ -97,9 +98,16 @@ static int64_t run_of(const ml_call *c, const join_blob *blob, int i) {
 static ml_status join(const ml_call *c) {
     const join_blob *blob = c->blob;
     uint8_t *y = ml_out(c, 0);
-    if (ml_out_tensor(c, 0)->bytes == 0) return ML_OK;
+    const int64_t bytes = ml_out_tensor(c, 0)->bytes;
+    if (bytes == 0) return ML_OK;
     ml_status status = ML_OK;
-    for (int i = 0; i < c->n_inputs && status == ML_OK; i++) {
+    const bool whole = blob->outer == 1 && bytes <= ML_BLOCK_BYTES;
+    for (int i = 0; i < c->n_inputs && whole; i++) {
+        const int64_t run = ml_in_tensor(c, i)->bytes;
+        ml_copy_some(y, ml_in(c, i), run);
+        y += run;
+    }
+    for (int i = 0; i < c->n_inputs && !whole && status == ML_OK; i++) {
         int64_t run = run_of(c, blob, i);
         status = ml_move_runs(c, y, ml_in(c, i), run, (ml_turns){1, 0, 0},
                               (ml_turns){blob->outer, blob->step, run});
@@ -159,25 +167,39 @@ static int64_t derive_tables(const ml_call *c, void *to) {
     return (int64_t)sizeof *t + (apart ? 256 * (int64_t)c->n_inputs : 0);
 }
 
+typedef struct join_operand {
+    const uint8_t *x;
+    uint8_t *y; /* where its first run goes */
+    const uint8_t *table;
+    int64_t run;
+} join_operand;
+
+/* Elements of one input. */
+static ml_status look_up(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
+    const join_operand *o = args;
+    const int64_t step = ((const join_blob *)c->blob)->step;
+    (void)worker;
+    for (int64_t at = first, n; at < end; at += n) {
+        const int64_t k = at / o->run, j = at % o->run;
+        n = ml_min_s64(o->run - j, end - at);
+        c->env->simd->lookup_u8(o->table, o->x + at, n, o->y + k * step + j);
+    }
+    return ML_OK;
+}
+
 static ml_status concatenation_u8(const ml_call *c) {
     const join_blob *blob = c->blob;
     const join_tables *t = c->derived;
-    uint8_t *y = ml_out(c, 0);
+    ml_status status = ML_OK;
     if (!t->apart || ml_out_tensor(c, 0)->bytes == 0) return join(c);
-    int64_t work = 0;
-    for (int i = 0; i < c->n_inputs; i++) {
-        const uint8_t *x = ml_in(c, i), *table = t->tables + 256 * i;
-        int64_t run = run_of(c, blob, i);
-        for (int64_t at = 0, n; at < blob->outer * run; at += n) {
-            const int64_t k = at / run, j = at % run;
-            n = ml_min_s64(run - j, ML_BLOCK_ELEMENTS);
-            for (int64_t l = j; l < j + n; l++) y[k * blob->step + l] = table[x[k * run + l]];
-            ml_status status = ml_count_work(c, n, &work);
-            if (status != ML_OK) return status;
-        }
-        y += run;
+    join_operand o = {.y = ml_out(c, 0)};
+    for (int i = 0; i < c->n_inputs && status == ML_OK; i++, o.y += o.run) {
+        o.x = ml_in(c, i);
+        o.table = t->tables + 256 * i;
+        o.run = run_of(c, blob, i);
+        status = ml_in_blocks(c, blob->outer * o.run, 1, look_up, &o);
     }
-    return ML_OK;
+    return status;
 }
 
 #define ROW(kernel_name, prepare_fn, ...)                                                   \

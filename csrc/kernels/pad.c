@@ -98,7 +98,7 @@ typedef struct mirror_blob {
     int32_t reflect;
     int32_t innermost; /* dimension that is padded; those behind it are copied with it */
     int32_t before[ML_MAX_RANK];
-    int64_t pitches[ML_MAX_RANK]; /* bytes of one index, of the output */
+    int64_t unit; /* bytes of one of its indices */
 } mirror_blob;
 
 static ml_status prepare_mirror_pad(const ml_call *c, ml_wish *wish) {
@@ -112,7 +112,7 @@ static ml_status prepare_mirror_pad(const ml_call *c, ml_wish *wish) {
     const void *value = ml_value(c, 1);
     if (!value && x->shape.rank > 0) return ml_open(wish, 0);
     ml_shape shape = x->shape;
-    int64_t before[ML_MAX_RANK] = {0}, pitch = ml_type_bytes(x->type);
+    int64_t before[ML_MAX_RANK] = {0};
     ml_status status = read_paddings(c, value, &shape, before);
     if (status != ML_OK) return status;
     blob->reflect = ((const mirror_params *)c->params)->reflect;
@@ -129,47 +129,56 @@ static ml_status prepare_mirror_pad(const ml_call *c, ml_wish *wish) {
         if (before[d] + behind > 0) blob->innermost = d;
     }
     status = ml_set_output(c, 0, &shape);
-    if (status != ML_OK || ml_elements(&shape) == 0) return status;
-    for (int32_t d = shape.rank - 1; d >= 0; pitch *= shape.dims[d--]) blob->pitches[d] = pitch;
+    blob->unit = ml_elements_of(&shape, blob->innermost + 1, shape.rank) * ml_type_bytes(x->type);
+    return status;
+}
+
+/* The index that is seen at `at`, which counts from the first and may lie before it or beyond the last. */
+static int64_t mirrored(int64_t at, int64_t size, int32_t reflect) {
+    if (at < 0) return reflect - 1 - at;
+    return at < size ? at : 2 * size - 1 - reflect - at;
+}
+
+/* Where the line of the input begins that line `line` of the output shows: lines are of the innermost padded dimension. */
+static const uint8_t *mirrored_line(const ml_call *c, int64_t line) {
+    const mirror_blob *b = c->blob;
+    const ml_shape *x = &ml_in_tensor(c, 0)->shape, *y = &ml_out_tensor(c, 0)->shape;
+    int64_t from = 0, pitch = b->unit * x->dims[b->innermost];
+    for (int32_t d = b->innermost - 1; d >= 0; line /= y->dims[d--]) {
+        from += mirrored(line % y->dims[d] - b->before[d], x->dims[d], b->reflect) * pitch;
+        pitch *= x->dims[d];
+    }
+    return (const uint8_t *)ml_in(c, 0) + from;
+}
+
+/* Indices first .. end - 1 of the innermost padded dimension, line by line. */
+static ml_status mirror_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                             void *args) {
+    const mirror_blob *b = c->blob;
+    const int64_t size = ml_in_tensor(c, 0)->shape.dims[b->innermost], unit = b->unit;
+    const int64_t across = ml_out_tensor(c, 0)->shape.dims[b->innermost];
+    uint8_t *y = (uint8_t *)ml_out(c, 0) + first * unit;
+    (void)worker, (void)args;
+    for (int64_t i = first, stop; i < end; i = stop) {
+        const uint8_t *line = mirrored_line(c, i / across);
+        const int64_t before = b->before[b->innermost], begin = i - i % across;
+        stop = ml_min_s64(end, begin + across);
+        for (int64_t k = i - begin - before, n; k < stop - begin - before; k += n) {
+            const bool inside = k >= 0 && k < size;
+            n = inside ? ml_min_s64(stop - begin - before, size) - k : 1;
+            memcpy(y, line + mirrored(k, size, b->reflect) * unit, (size_t)(n * unit));
+            y += n * unit;
+        }
+    }
     return ML_OK;
 }
 
-/* What comes next of the input. */
-typedef struct mirroring {
-    const uint8_t *from;
-    int64_t work;
-} mirroring;
-
-/* Fills what dimension `d` of the output has at `to`: its middle first, whose indices are then copied outwards. */
-static ml_status mirror_from(const ml_call *c, int32_t d, mirroring *m, uint8_t *to) {
-    const mirror_blob *b = c->blob;
-    const ml_shape *x = &ml_in_tensor(c, 0)->shape, *y = &ml_out_tensor(c, 0)->shape;
-    int64_t pitch = b->pitches[d], size = x->dims[d];
-    int64_t behind = y->dims[d] - size - b->before[d];
-    uint8_t *first = to + b->before[d] * pitch, *last = first + (size - 1) * pitch;
-    ml_status status = ML_OK;
-    if (d == b->innermost) {
-        status = ml_copy_bytes(c, first, m->from, size * pitch);
-        m->from += size * pitch;
-    } else {
-        for (int64_t i = 0; i < size && status == ML_OK; i++)
-            status = mirror_from(c, d + 1, m, first + i * pitch);
-    }
-    if (status == ML_OK)
-        status = ml_move_runs(c, first - pitch, first + b->reflect * pitch, pitch,
-                              (ml_turns){1, 0, 0}, (ml_turns){b->before[d], -pitch, pitch});
-    if (status == ML_OK)
-        status = ml_move_runs(c, last + pitch, last - b->reflect * pitch, pitch,
-                              (ml_turns){1, 0, 0}, (ml_turns){behind, pitch, -pitch});
-    return status == ML_OK ? ml_count_work(c, y->dims[d], &m->work) : status;
-}
-
 static ml_status mirror_pad(const ml_call *c) {
-    const ml_tensor *x = ml_in_tensor(c, 0);
-    mirroring m = {ml_in(c, 0), 0};
-    if (ml_out_tensor(c, 0)->bytes == 0) return ML_OK;
-    if (x->shape.rank > 0) return mirror_from(c, 0, &m, ml_out(c, 0));
-    memcpy(ml_out(c, 0), m.from, (size_t)ml_type_bytes(x->type));
+    const mirror_blob *b = c->blob;
+    const ml_tensor *x = ml_in_tensor(c, 0), *y = ml_out_tensor(c, 0);
+    if (y->bytes == 0) return ML_OK;
+    if (x->shape.rank > 0) return ml_in_blocks(c, y->bytes / b->unit, b->unit, mirror_some, NULL);
+    memcpy(ml_out(c, 0), ml_in(c, 0), (size_t)ml_type_bytes(x->type));
     return ML_OK;
 }
 

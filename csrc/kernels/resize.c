@@ -129,14 +129,16 @@ static ml_status blend_rows(const ml_call *c, int64_t first, int64_t end, int32_
     return ML_OK;
 }
 
+/* Of an element, as elements count (work.h): it is made of four. */
+enum { COST = 2 };
+
 static ml_status bilinear(const ml_call *c, find_fn *find, blend_fn *blend) {
     const resize_blob *b = c->blob;
     ml_blend_tap *taps = ml_scratch(c, b->taps);
     find(c->params, b->in[0], b->out[0], taps);
     find(c->params, b->in[1], b->out[1], taps + b->out[0]);
-    const int64_t cost = b->out[1] * b->channels;
-    return ml_parallel(c, b->batches * b->out[0], cost < 1 << 16 ? (1 << 16) / (cost + 1) + 1 : 1,
-                       blend_rows, &blend);
+    return ml_in_blocks(c, b->batches * b->out[0], COST * b->out[1] * b->channels, blend_rows,
+                        &blend);
 }
 static ml_status bilinear_f32(const ml_call *c) {
     return bilinear(c, find_real, c->env->simd->blend_f32);

@@ -36,33 +36,56 @@ typedef struct tiling {
 /* Writes the indices of dimension `d` once, then what they made as often as is left. */
 static ml_status tile_from(const ml_call *c, int32_t d, tiling *t) {
     const ml_shape *x = &ml_in_tensor(c, 0)->shape, *y = &ml_out_tensor(c, 0)->shape;
+    const int64_t bytes = ml_elements_of(x, d, x->rank) * t->element;
     ml_status status = ML_OK;
-    if (d == x->rank) {
-        memcpy(t->to, t->from, (size_t)t->element);
-        t->from += t->element;
-        t->to += t->element;
-        return ML_OK;
-    }
     uint8_t *first = t->to;
-    if (ml_elements_of(x, d + 1, x->rank) == ml_elements_of(y, d + 1, y->rank)) {
-        const int64_t bytes = ml_elements_of(x, d, x->rank) * t->element;
-        status = ml_copy_bytes(c, t->to, t->from, bytes);
+    if (d == x->rank || ml_elements_of(x, d + 1, x->rank) == ml_elements_of(y, d + 1, y->rank)) {
+        memcpy(t->to, t->from, (size_t)bytes);
         t->from += bytes;
         t->to += bytes;
     } else {
         for (int32_t i = 0; i < x->dims[d] && status == ML_OK; i++) status = tile_from(c, d + 1, t);
     }
-    if (status != ML_OK) return status;
-    const int64_t bytes = t->to - first, times = y->dims[d] / x->dims[d];
-    t->to += bytes * (times - 1);
-    status = ml_repeat_run(c, first, bytes, times - 1);
-    return status == ML_OK ? ml_count_work(c, bytes * times, &t->work) : status;
+    if (d == x->rank || status != ML_OK) return status;
+    const int64_t made = t->to - first, times = y->dims[d] / x->dims[d];
+    ml_repeat(first, made, times - 1);
+    t->to += made * (times - 1);
+    return ml_count_work(c, made * times, &t->work);
+}
+/* Items lie side by side: indices of all dimensions in front of number `depth`. */
+static ml_status tile_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                           void *args) {
+    const ml_shape *x = &ml_in_tensor(c, 0)->shape, *y = &ml_out_tensor(c, 0)->shape;
+    const int32_t depth = *(const int32_t *)args;
+    const int64_t element = ml_type_bytes(ml_out_tensor(c, 0)->type);
+    const int64_t from = ml_elements_of(x, depth, x->rank), to = ml_elements_of(y, depth, y->rank);
+    tiling t = {(const uint8_t *)ml_in(c, 0) + first * from * element,
+                (uint8_t *)ml_out(c, 0) + first * to * element, element, 0};
+    ml_status status = ML_OK;
+    (void)worker;
+    if (from == to) memcpy(t.to, t.from, (size_t)((end - first) * to * element));
+    for (int64_t i = first; from < to && i < end && status == ML_OK; i++)
+        status = tile_from(c, depth, &t);
+    return status;
 }
 
+/* In blocks of what comes before the first dimension that is repeated; if nothing does, of its own indices, which are then repeated
+ * as a whole. */
 static ml_status tile(const ml_call *c) {
-    const ml_tensor *y = ml_out_tensor(c, 0);
-    tiling t = {ml_in(c, 0), ml_out(c, 0), ml_type_bytes(y->type), 0};
-    return y->bytes > 0 ? tile_from(c, 0, &t) : ML_OK;
+    const ml_tensor *tensor = ml_out_tensor(c, 0);
+    const ml_shape *x = &ml_in_tensor(c, 0)->shape, *y = &tensor->shape;
+    int32_t depth = 0;
+    if (tensor->bytes == 0) return ML_OK;
+    while (depth < x->rank && x->dims[depth] == y->dims[depth]) depth++;
+    if (depth == x->rank) return ml_copy_bytes(c, ml_out(c, 0), ml_in(c, 0), tensor->bytes);
+    const bool whole = ml_elements_of(x, 0, depth) == 1;
+    const int64_t times = y->dims[depth] / x->dims[depth];
+    depth += whole;
+    const int64_t items = ml_elements_of(x, 0, depth);
+    const int64_t bytes = ml_elements_of(y, depth, y->rank) * ml_type_bytes(tensor->type);
+    const ml_status status = ml_in_blocks(c, items, bytes, tile_some, &depth);
+    if (!whole || status != ML_OK) return status;
+    return ml_repeat_run(c, ml_out(c, 0), items * bytes, times - 1);
 }
 
 /* `index` is the element before: along a row of the input it is the next one. */

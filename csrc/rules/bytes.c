@@ -1,6 +1,7 @@
 /* bytes.c -- packs weights of bytes, and makes bytes of what meets them. */
 #include "rules/bytes.h"
 
+#include "math/float_math.h"
 #include "math/steps.h"
 
 int64_t ml_weights_s8_bytes(int64_t n, int64_t pieces, int64_t k) {
@@ -124,9 +125,61 @@ static ml_status quantize_body(const ml_call *c, int64_t first, int64_t end, int
     return ML_OK;
 }
 
+/* A slice in pieces: the range of each, then their bytes by the range of all. */
+enum { PIECE = 16 << 10, PIECES = 64 };
+
+typedef struct pieces {
+    const float *x;
+    uint8_t *to;
+    int64_t k;
+    int64_t piece; /* elements */
+    ml_steps steps;
+    float least[PIECES];
+    float most[PIECES];
+} pieces;
+
+static ml_status find_ranges(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                             void *args) {
+    pieces *p = args;
+    (void)worker;
+    for (int64_t i = first, at = first * p->piece; i < end; i++, at += p->piece)
+        c->env->simd->range_f32(p->x + at, ml_min_s64(p->piece, p->k - at), &p->least[i],
+                                &p->most[i]);
+    return ML_OK;
+}
+
+static ml_status quantize_pieces(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                                 void *args) {
+    const pieces *p = args;
+    const ml_steps steps = p->steps;
+    const int64_t at = first * p->piece, n = ml_min_s64(end * p->piece, p->k) - at;
+    const ml_quantize_u8_args quantize = {p->x + at,     n,         (float)steps.zero,
+                                          steps.inverse, steps.low, p->to + at};
+    (void)worker;
+    c->env->simd->quantize_u8(&quantize);
+    return ML_OK;
+}
+
+static ml_status quantize_long_slice(const ml_call *c, const slices_args *a) {
+    pieces p = {.x = a->x, .to = a->to->bytes, .k = a->k};
+    p.piece = ml_max_s64(PIECE, ml_round_up((a->k - 1) / PIECES + 1, 64));
+    const int64_t count = (a->k - 1) / p.piece + 1;
+    ml_status status = ml_parallel(c, count, 1, find_ranges, &p);
+    float least = p.least[0], most = p.most[0];
+    for (int64_t i = 1; i < count; i++) {
+        least = ml_min_f32(least, p.least[i]);
+        most = ml_max_f32(most, p.most[i]);
+    }
+    p.steps = ml_steps_of(least, most, a->asymmetric);
+    a->to->factors[0] = -128 - p.steps.zero;
+    a->to->scales[0] = p.steps.scale;
+    return status == ML_OK ? ml_parallel(c, count, 1, quantize_pieces, &p) : status;
+}
+
 ml_status ml_quantize_slices(const ml_call *c, const float *x, int64_t count, int64_t k,
                              bool asymmetric, const ml_slices *to) {
     slices_args args = {to, x, k, asymmetric};
+    if (count == 1 && k > 2 * PIECE) return quantize_long_slice(c, &args);
     if (count == 1) return quantize_body(c, 0, 1, 0, &args);
     return ml_parallel(c, count, 1 + (1 << 16) / (k > 0 ? k : 1), quantize_body, &args);
 }

@@ -29,6 +29,9 @@ ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish);
 /* Defines eval `name`: y[i] = EXPRESSION of an element `x` and of `p`, as a CONTEXT of rules/context.h says. Each element is read
  * before it is written: that is all ivdep asserts. */
 #define ML_UNARY(name, in_type, out_type, CONTEXT, EXPRESSION)                   \
+    ML_UNARY_BLOCK(name, in_type, out_type, CONTEXT, EXPRESSION)                 \
+    ML_ELEMENTWISE(name, name##_block)
+#define ML_UNARY_BLOCK(name, in_type, out_type, CONTEXT, EXPRESSION)             \
     static ml_status name##_block(const ml_call *c, int64_t first, int64_t end,  \
                                   int32_t worker, void *args) {                  \
         const in_type *source = ml_in(c, 0);                                     \
@@ -40,8 +43,7 @@ ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish);
             y[i] = (EXPRESSION);                                                 \
         }                                                                        \
         return ML_OK;                                                            \
-    }                                                                            \
-    ML_ELEMENTWISE(name, name##_block)
+    }
 
 /* The same of floats by a primitive: y[i] = FUNCTION of simd.h's map_f32, of x[i], A and B. */
 #define ML_UNARY_F32(name, FUNCTION, CONTEXT, A, B)                              \
@@ -58,14 +60,17 @@ ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish);
         c->env->simd->map_f32(&map);                                             \
         return ML_OK;                                                            \
     }                                                                            \
-    ML_ELEMENTWISE(name, name##_block)
+    ML_ELEMENTWISE_LONGER(name, name##_block, 2)
 
 /* Defines eval `name`: `body` over the elements, in blocks. */
-#define ML_ELEMENTWISE(name, body)                                               \
+#define ML_ELEMENTWISE(name, body) ML_ELEMENTWISE_LONGER(name, body, 1)
+/* The same where an element takes as long as `cost` of others. */
+#define ML_ELEMENTWISE_LONGER(name, body, cost)                                  \
     static ml_status name(const ml_call *c) {                                    \
         const int64_t n = ((const ml_elementwise *)c->blob)->count;              \
-        if (n <= ML_BLOCK_ELEMENTS) return body(c, 0, n, 0, NULL);               \
-        return ml_parallel(c, n, ML_BLOCK_ELEMENTS, body, NULL);                 \
+        const int64_t grain = ML_BLOCK_ELEMENTS / (cost);                        \
+        if (n <= grain) return body(c, 0, n, 0, NULL);                           \
+        return ml_parallel(c, n, ml_even_grain(n, grain), body, NULL);           \
     }
 
 /* A function of quantized integers, `int32_t one(int32_t x, const context *p)`, whose context `void fill(const ml_call *,

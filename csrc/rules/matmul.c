@@ -121,7 +121,8 @@ ml_status ml_prepare_floats(const ml_call *c, ml_wish *wish, ml_blocks *b, bool 
     if (b->k > INT64_MAX / 16384)
         return ml_fail(c, ML_SHAPE_ERROR, "rows of %lld values are too long", (long long)b->k);
     int64_t tile = c->env->simd->matmul_f32_rows, row_bytes = b->k * (int64_t)sizeof(float);
-    int64_t rows = ml_work_grain(b->rows, (b->k + OUTPUT_COST) * b->n * b->groups);
+    const int64_t outputs = ml_outputs_paid(c->env->simd, b->n) * b->groups;
+    int64_t rows = ml_work_grain(b->rows, (b->k + OUTPUT_COST) * outputs);
     if (filled) rows = ml_min_s64(rows, BLOCK_BYTES / (row_bytes > 0 ? row_bytes : 1));
     rows = rows < 4 * tile ? 4 * tile : ml_round_up(rows, tile);
     b->block = (int32_t)ml_min_s64(b->rows, rows);
@@ -188,6 +189,7 @@ ml_status ml_multiply_floats(const ml_call *c, const ml_blocks *b, ml_block_fn *
                              float maximum) {
     float_args args = {b, fill, columns_of(b, fill != NULL), minimum, maximum};
     int64_t blocks = blocks_of(b->rows, b->block) * blocks_of(b->n, args.columns);
-    int64_t cost = b->block * (b->k + OUTPUT_COST) * b->groups * ml_min_s64(args.columns, b->n);
+    const int64_t outputs = ml_outputs_paid(c->env->simd, ml_min_s64(args.columns, b->n));
+    int64_t cost = b->block * (b->k + OUTPUT_COST) * b->groups * outputs;
     return ml_parallel(c, blocks, ml_work_grain(blocks, cost), float_body, &args);
 }

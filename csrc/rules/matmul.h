@@ -34,6 +34,11 @@ static inline bool ml_is_far(const ml_call *c) { return ml_out_tensor(c, 0)->byt
 
 typedef void ml_block_fn(const ml_call *c, const ml_block *b);
 
+/* How many outputs take as long as `n`: those that fill vectors. */
+static inline int64_t ml_outputs_paid(const ml_simd *simd, int64_t n) {
+    return n <= ML_FEW_OUTPUTS ? ML_FEW_OUTPUTS : ml_round_up(n, simd->matmul_f32_panel);
+}
+
 /* Prepare: the block's size and scratch. ML_SHAPE_ERROR when a row is too long. */
 ml_status ml_prepare_floats(const ml_call *c, ml_wish *wish, ml_blocks *b, bool filled);
 /* Eval: `fill` writes a block's rows, NULL where they are the input itself. */

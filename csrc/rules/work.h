@@ -11,7 +11,8 @@ enum {
     /* Of multiplications of floats: a block of few takes 1 to 2 us, ten times what sharing it costs, one of many 10. */
     ML_LEAST_PRODUCTS = 1 << 17,
     ML_MOST_PRODUCTS = 1 << 20,
-    ML_ENOUGH_BLOCKS = 8 /* are not worth more of less than many products */
+    ML_ENOUGH_BLOCKS = 16, /* are not worth more of less than many products */
+    ML_FINE_GRAIN = 32 /* items of a block: of more, what is left over at the end does not matter */
 };
 
 /* How many items, of `elements` each, make a block; at least one. */
@@ -19,12 +20,27 @@ static inline int64_t ml_items_of_block(int64_t elements) {
     return elements < ML_BLOCK_ELEMENTS ? ML_BLOCK_ELEMENTS / (elements > 0 ? elements : 1) : 1;
 }
 
+/* At most `grain` items (>= 1) a block, so that blocks, if they are few, are of equal size and two threads have as many. Where the
+ * grain is of whole lines of the cache, or of pairs, so are the blocks. */
+static inline int64_t ml_even_grain(int64_t items, int64_t grain) {
+    int64_t blocks = items > grain ? (items - 1) / grain + 1 : 1;
+    if (blocks == 1 || blocks > ML_ENOUGH_BLOCKS) return grain;
+    blocks += blocks & 1;
+    const int64_t unit = grain % 64 == 0 ? 64 : grain % 2 == 0 ? 2 : 1;
+    return ml_min_s64(grain, ((items - 1) / blocks / unit + 1) * unit);
+}
+
 /* `body` over items of `elements` each: at once on the caller where all of them make no more than a block. */
 static inline ml_status ml_in_blocks(const ml_call *c, int64_t items, int64_t elements,
                                      ml_body body, void *args) {
     const int64_t grain = ml_items_of_block(elements);
     if (items <= grain) return items > 0 ? body(c, 0, items, 0, args) : ML_OK;
-    return ml_parallel(c, items, grain, body, args);
+    return ml_parallel(c, items, ml_even_grain(items, grain), body, args);
+}
+
+/* Items of the busier one of two threads. */
+static inline int64_t ml_items_of_busier(int64_t items, int64_t grain) {
+    return ml_min_s64(items, (items + 2 * grain - 1) / (2 * grain) * grain);
 }
 
 /* How many of `items`, each of which costs as much as so many multiplications of floats, make a block: blocks of equal size, of a
@@ -38,7 +54,12 @@ static inline int64_t ml_work_grain(int64_t items, int64_t cost) {
     if (all / block >= (double)items) return 1;
     int64_t blocks = (int64_t)(all / block);
     blocks = blocks < 4 ? 2 : blocks / 4 * 4;
-    return items / blocks + (items % blocks > 0);
+    const int64_t grain = items / blocks + (items % blocks > 0);
+    if (grain > ML_FINE_GRAIN || blocks > 4 * ML_ENOUGH_BLOCKS) return grain;
+    int64_t best = grain;
+    for (int64_t less = grain - 1; 2 * less >= grain; less--)
+        if (ml_items_of_busier(items, less) < ml_items_of_busier(items, best)) best = less;
+    return best;
 }
 
 /* For loops that cannot be cut: looks whether the run goes on each time `*work`, to which `more` is added, has reached a

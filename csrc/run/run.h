@@ -6,10 +6,14 @@
 
 /* loop.c: runs a frame; its pointers are resolved. */
 ml_status ml_run_frame(ml_state *state, ml_residence *residence, int32_t frame);
+/* Ticks between two looks at the clock; a run begins with as many. */
+enum { ML_TICKS_PER_LOOK = 64 };
 /* Lets Python handle signals every 50 ms of work; spends `ticks` of the budget between two looks at the clock. */
 ml_status ml_check_interrupt(ml_state *state, int32_t ticks);
 /* The same between blocks of a node, with a look at the clock each time; `owner` is the state. */
 ml_status ml_poll_state(void *owner);
+/* Of the monotonic clock. */
+int64_t ml_now_ns(void);
 /* Eval through the hook. */
 ml_status ml_run_python(const ml_call *call);
 /* Eval of nodes whose weights are computed at run time: packs them first. */

@@ -19,6 +19,12 @@ typedef struct ml_block {
     bool assigned;
 } ml_block;
 
+/* Work in more than one block, which threads can share, done by runs that were timed. */
+typedef struct ml_work_time {
+    int64_t ns;
+    int64_t blocks;
+} ml_work_time;
+
 /* Whose turn it is: nobody's, a copy's in or out of a tensor, or a call's that changes things. */
 enum { ML_TURN_FREE = 0, ML_TURN_COPY = 1, ML_TURN_CALL = 2 };
 
@@ -242,6 +248,7 @@ struct ml_state {
     bool run_changed; /* the run under way: a shape or place of a dynamic tensor */
     ml_counters counters;
     ml_node_time *times; /* of the run under way, the caller's; NULL: it is not timed */
+    ml_work_time shared;
     ml_error error; /* of the call under way: what all calls of kernels point at */
 };
 

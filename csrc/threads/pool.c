@@ -13,7 +13,7 @@
 #include "threads/float_mode.h"
 #include "threads/share.h"
 
-enum { SPINS = 4000 /* 50 to 100 us */ };
+enum { SPINS = 4000 /* 50 to 100 us */, PATIENCE = 600 /* about the longest block */ };
 
 typedef struct pool_worker {
     alignas(ML_CACHE_LINE) ml_pool *pool;
@@ -107,7 +107,7 @@ static void help(ml_pool *pool, pool_worker *worker) {
     for (int32_t i = 0; i < pool->threads; i++) {
         const int32_t range = range_of(pool, worker, i);
         int64_t block, finished = 0;
-        for (; ml_share_take(&pool->share, range, &block, &finished); finished++) {
+        for (; ml_share_take(&pool->share, range, i == 0, &block, &finished); finished++) {
             ml_set_float_mode(pool->work.float_mode);
             run_block(pool, worker, block);
         }
@@ -289,12 +289,18 @@ void ml_pool_leave_run(ml_pool *pool) { pool->watch = (ml_watch){.cancel = NULL}
 
 /* Parallel work ------------------------------------------------------------------------------ */
 
-/* Until all blocks that were taken are finished; false when they never will be. */
-static bool await_finish(ml_pool *pool) {
-    for (int i = 0; i < SPINS; i++) {
+/* Whether all blocks are finished within so many looks. */
+static bool finishes_within(ml_pool *pool, int spins) {
+    for (int i = 0; i < spins; i++) {
         if (ml_share_is_finished(&pool->share)) return true;
         pause_briefly();
     }
+    return false;
+}
+
+/* Until all blocks that were taken are finished; false when they never will be. */
+static bool await_finish(ml_pool *pool) {
+    if (finishes_within(pool, SPINS)) return true;
     bool lost = false;
     atomic_store(&pool->caller_sleeps, 1);
     for (;;) {
@@ -325,13 +331,14 @@ static ml_status first_failure(ml_pool *pool, ml_error *error) {
     return status;
 }
 
-/* The caller's part: blocks of all ranges, and a poll between them. */
-static ml_status work_along(ml_pool *pool) {
+/* The caller's part: blocks of all ranges, and a poll between them; `all`: also those that are left to their owners. */
+static ml_status work_along(ml_pool *pool, bool all) {
     ml_status polled = ML_OK;
     int64_t block, finished = 0;
     bool is_first = true;
     for (int32_t i = 0; i < pool->threads; i++)
-        for (; ml_share_take(&pool->share, i, &block, &finished); finished++, is_first = false) {
+        for (; ml_share_take(&pool->share, i, all || i == 0, &block, &finished);
+             finished++, is_first = false) {
             if (!is_first && polled == ML_OK && pool->watch.poll)
                 polled = pool->watch.poll(pool->watch.owner);
             if (polled == ML_OK) run_block(pool, &pool->workers[0], block);
@@ -369,7 +376,11 @@ ml_status ml_pool_parallel(ml_pool *pool, int64_t items, int64_t grain, ml_pool_
         run_block(pool, &pool->workers[0], 0);
     } else {
         open_work(pool);
-        polled = work_along(pool);
+        polled = work_along(pool, false);
+        if (!finishes_within(pool, PATIENCE)) {
+            const ml_status late = work_along(pool, true);
+            polled = polled == ML_OK ? late : polled;
+        }
         if (!await_finish(pool)) {
             make_idle(pool);
             clear_failures(pool);

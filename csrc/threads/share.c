@@ -7,7 +7,10 @@ void ml_share_make(ml_share *s, ml_range *ranges, int32_t threads) {
     atomic_init(&s->opened, 0);
     s->ranges = ranges;
     s->threads = threads;
-    for (int32_t i = 0; i < threads; i++) atomic_init(&ranges[i].untaken, 0);
+    for (int32_t i = 0; i < threads; i++) {
+        atomic_init(&ranges[i].untaken, 0);
+        atomic_init(&ranges[i].begun, 0);
+    }
 }
 
 void ml_share_open(ml_share *s, int64_t blocks) {
@@ -19,18 +22,22 @@ void ml_share_open(ml_share *s, int64_t blocks) {
     for (int32_t i = 0; i < ranges; i++) {
         const int64_t count = each + (i < more);
         s->ranges[i].end = end += count;
+        atomic_store_explicit(&s->ranges[i].begun, 0, memory_order_relaxed);
         atomic_store_explicit(&s->ranges[i].untaken, count, memory_order_release);
     }
     atomic_fetch_add(&s->opened, 1);
 }
 
-bool ml_share_take(ml_share *s, int32_t range, int64_t *block, int64_t *finished) {
+bool ml_share_take(ml_share *s, int32_t range, bool own, int64_t *block, int64_t *finished) {
     ml_range *r = &s->ranges[range];
     long long untaken = atomic_load_explicit(&r->untaken, memory_order_relaxed);
     do {
         if (untaken <= 0) return false;
+        if (!own && untaken == 1 && atomic_load_explicit(&r->begun, memory_order_relaxed))
+            return false;
     } while (!atomic_compare_exchange_weak_explicit(&r->untaken, &untaken, untaken - 1,
                                                     memory_order_acquire, memory_order_relaxed));
+    if (own) atomic_store_explicit(&r->begun, 1, memory_order_relaxed);
     *block = r->end - untaken;
     if (*block < atomic_load_explicit(&s->limit, memory_order_relaxed)) return true;
     *finished += 1 + atomic_exchange(&r->untaken, 0);

@@ -18,6 +18,7 @@ enum { ML_CACHE_LINE = 64 };
 typedef struct ml_range {
     alignas(ML_CACHE_LINE) atomic_llong untaken;
     int64_t end; /* the block behind the last */
+    atomic_int begun; /* its owner has taken one */
 } ml_range;
 
 typedef struct ml_share {
@@ -33,9 +34,10 @@ void ml_share_make(ml_share *s, ml_range *ranges, int32_t threads);
 /* Blocks 0 to blocks - 1. Everything they need has been written, and the last work is finished. */
 void ml_share_open(ml_share *s, int64_t blocks);
 
-/* Takes a block of range `range`, in ascending order: false when none is left. Those beyond the limit are taken and finished at
+/* Takes a block of range `range`, in ascending order: false when none is left. Others than the owner leave him his last one once he has
+ * begun: he is about to take it, and to fetch what he has near costs as much as a block, where cores share no cache. Those beyond the limit are taken and finished at
  * once, and counted in `finished`, which the caller gives to ml_share_finish with those that he did. */
-bool ml_share_take(ml_share *s, int32_t range, int64_t *block, int64_t *finished);
+bool ml_share_take(ml_share *s, int32_t range, bool own, int64_t *block, int64_t *finished);
 /* True for who finishes the last. */
 bool ml_share_finish(ml_share *s, int64_t finished);
 /* Leaves out the blocks from `block` on that nobody has taken. */

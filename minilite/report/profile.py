@@ -13,8 +13,6 @@ from minilite.report.work import multiplications
 from minilite.text import Cell, cut, duration, shape_text, table, wrapped
 
 _WARM = 1 << 14
-_WIDE = 90
-"""Columns below which two of numbers are left out."""
 _BYTES = (TensorType.INT8, TensorType.UINT8, TensorType.INT4)
 
 
@@ -40,6 +38,10 @@ class NodeTime(NamedTuple):
     """Read and written in one run: its operands, each once."""
     bytewise: bool = False
     """Its products are of bytes."""
+    shared_ns: int = 0
+    """Of its nanoseconds, those of work in more than one block, which threads share."""
+    blocks: int = 0
+    """Of such work, in all its runs; 0 where all of it stays on the calling thread, whatever the number of threads."""
 
 
 def node_times(session: Session, turns: Iterable[object]) -> list[NodeTime]:
@@ -54,14 +56,15 @@ def node_times(session: Session, turns: Iterable[object]) -> list[NodeTime]:
     found, at = [], 0
     for frame, (subgraph, _, _) in enumerate(frames):
         for position in range(counts[frame]):
-            ns, runs = times[at + position]
-            if runs or memory.part_of(position, frame) is not None:
-                found.append(_node_time(session, memory, (frame, subgraph, position), runs, ns))
+            time = times[at + position]
+            if time[1] or memory.part_of(position, frame) is not None:
+                found.append(_node_time(session, memory, (frame, subgraph, position), time))
         at += counts[frame]
     return found
 
 
-def _node_time(session: Session, plan: Plan, where: tuple[int, int, int], runs: int, ns: int) -> NodeTime:
+def _node_time(session: Session, plan: Plan, where: tuple[int, int, int], time: tuple[int, int, int, int]) -> NodeTime:
+    ns, runs, shared_ns, blocks = time
     frame, subgraph, position = where
     model = session.program.model.subgraphs[subgraph]
     node = model.nodes[plan.node(position, frame)[0]]
@@ -84,6 +87,8 @@ def _node_time(session: Session, plan: Plan, where: tuple[int, int, int], runs: 
         multiplications(node.op, inputs, outputs),
         sum(state.bytes for state in states.values()) if whole is None else 0,
         len(node.inputs) > 1 and node.inputs[1] >= 0 and model.tensors[node.inputs[1]].type in _BYTES,
+        shared_ns,
+        blocks,
     )
 
 
@@ -120,7 +125,12 @@ def profile(nodes: Sequence[NodeTime], repeat: int, peaks: Peaks, width: int | N
     lines = [_nodes(nodes, repeat, whole, peaks, width), "", _operators(nodes, whole, width), ""]
     total = whole / repeat / 1e9
     macs = sum(node.macs * node.runs for node in nodes) / repeat
-    lines += [f"nodes take {duration(total)} a run, {macs / 1e6:.2f} million multiply-adds", wrapped(str(peaks), width)]
+    divided = sum(node.blocks > 0 for node in nodes)
+    lines += [
+        f"nodes take {duration(total)} a run, {macs / 1e6:.2f} million multiply-adds",
+        f"{100 * alone(nodes):.0f} % of it on the calling thread alone; {divided} of {sum(node.runs > 0 for node in nodes)} nodes are divided",
+        wrapped(str(peaks), width),
+    ]
     return "\n".join(lines)
 
 
@@ -139,11 +149,19 @@ def profile_facts(nodes: Sequence[NodeTime], repeat: int, peaks: Peaks) -> dict[
             "share": node.ns / whole,
             "multiply_adds": node.macs,
             "bytes": node.nbytes,
+            "blocks": node.blocks // node.runs if node.runs else 0,
+            "alone": 1 - node.shared_ns / node.ns if node.ns else None,
             "of_peak": peaks.seconds(node) / (node.ns / node.runs / 1e9) if node.ns and node.runs else None,
         }
         for node in nodes
     ]
-    return {"seconds": whole / repeat / 1e9, "nodes": rows}
+    return {"seconds": whole / repeat / 1e9, "alone": alone(nodes), "nodes": rows}
+
+
+def alone(nodes: Sequence[NodeTime]) -> float:
+    """The part of the time (0 to 1) that is not in work of more than one block: the calling thread's, however many there are."""
+    top = [node for node in nodes if node.frame == 0]
+    return 1 - sum(node.shared_ns for node in top) / (sum(node.ns for node in top) or 1)
 
 
 def _nodes(nodes: Sequence[NodeTime], repeat: int, whole: int, peaks: Peaks, width: int | None) -> str:
@@ -163,13 +181,16 @@ def _nodes(nodes: Sequence[NodeTime], repeat: int, whole: int, peaks: Peaks, wid
                 f"{node.macs / 1e6:.2f}" if node.macs else None,
                 f"{node.macs / seconds / 1e9:.1f}" if node.macs and seconds else None,
                 f"{node.nbytes / 1024:.1f}" if node.runs else None,
+                node.blocks // node.runs or None if node.runs else None,
+                f"{100 - 100 * node.shared_ns / node.ns:.0f}" if node.ns else None,
                 peak,
                 cut(node.name, 32),
             ]
         )
-    head = ["frame", "node", "op", "output", "kernel", "us", "%", "MMAC", "GMAC/s", "KiB", "% of peak", "name"]
-    shown = [at for at, name in enumerate(head) if width is None or width >= _WIDE or name not in ("MMAC", "KiB")]
-    return table([head[at] for at in shown], [[row[at] for at in shown] for row in rows], width=width)
+    head = ["frame", "node", "op", "output", "kernel", "us", "%", "MMAC", "GMAC/s", "KiB"]
+    head += ["blocks", "% alone", "% of peak", "name"]
+    spare = ("KiB", "MMAC", "blocks", "name", "GMAC/s", "% alone", "output")
+    return table(head, rows, width=width, spare=spare)
 
 
 def _operators(nodes: Sequence[NodeTime], whole: int, width: int | None) -> str:

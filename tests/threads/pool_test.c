@@ -1,26 +1,7 @@
 /* pool_test.c -- the pool of threads on its own: a program that ends with 0 when all is well, meant for sanitizers too. */
 #include "board.h"
-#include "rules/work.h"
+#include "grain.h"
 #include "threads/share.h"
-
-/* Work of a few us is two blocks, more of it a number that four threads share evenly, as far as items can be shared so; much
- * of it has blocks of some size. */
-static void test_grain(void) {
-    const int64_t few = ML_LEAST_PRODUCTS / 100;
-    CHECK(ml_work_grain(0, few) == 1 && ml_work_grain(-1, few) == 1 && ml_work_grain(5, 0) == 5);
-    CHECK(ml_work_grain(100, few) == 100);
-    CHECK(ml_work_grain(200, few) == 100);
-    for (int64_t items = 400; items < 8000; items += 100) {
-        const int64_t grain = ml_work_grain(items, few), blocks = (items + grain - 1) / grain;
-        CHECK(blocks % 4 == 0 || grain * 4 > items / 8);
-        CHECK(blocks <= ML_ENOUGH_BLOCKS + 4 && blocks * grain - items < blocks);
-    }
-    CHECK(ml_work_grain(1 << 20, ML_MOST_PRODUCTS / 16) == 16);
-    CHECK(ml_work_grain(10, ML_MOST_PRODUCTS) == 1 && ml_work_grain(10, INT64_MAX) == 1);
-    const int64_t ratio = ML_MOST_PRODUCTS / ML_LEAST_PRODUCTS;
-    const int64_t huge = ml_work_grain(INT64_MAX, ML_LEAST_PRODUCTS);
-    CHECK(huge == ratio || huge == ratio + 1);
-}
 
 /* Ranges cover all blocks, neighbours together, and of two threads' numbers of blocks none is larger than another's by more than
  * one; those beyond a limit are counted as finished when someone comes by. */
@@ -33,7 +14,8 @@ static void test_share(int32_t threads, int64_t blocks) {
         ml_share_open(&share, blocks);
         for (int32_t r = 0; r < threads; r++) {
             int64_t count = 0, most = (blocks + threads - 1) / threads;
-            for (; ml_share_take(&share, r, &block, &left_out); count++) CHECK(block == next++);
+            for (; ml_share_take(&share, r, true, &block, &left_out); count++)
+                CHECK(block == next++);
             CHECK(count == most || count == blocks / threads);
         }
         CHECK(next == blocks && left_out == 0 && !ml_share_is_limited(&share));
@@ -44,7 +26,7 @@ static void test_share(int32_t threads, int64_t blocks) {
     ml_share_limit(&share, blocks / 2);
     ml_share_limit(&share, blocks - 1); /* the lower one counts */
     for (int32_t r = threads - 1; r >= 0; r--)
-        for (; ml_share_take(&share, r, &block, &left_out); next++) CHECK(block < blocks / 2);
+        for (; ml_share_take(&share, r, true, &block, &left_out); next++) CHECK(block < blocks / 2);
     CHECK(next == blocks / 2 && left_out == blocks - blocks / 2 && ml_share_is_limited(&share));
     CHECK(ml_share_finish(&share, next + left_out));
 }
@@ -368,6 +350,7 @@ static void test_pools_beside_each_other(void) {
 int main(int argc, char **argv) {
     int rounds = argc > 1 ? atoi(argv[1]) : 30;
     test_grain();
+    test_even_grain();
     for (int32_t threads = 1; threads <= MOST; threads += 5)
         for (int64_t blocks = 2; blocks < 100; blocks += 7) test_share(threads, blocks);
     test_each_item_once(0, rounds);

@@ -14,17 +14,17 @@ from test_limits import squaring_loop
 from minilite import KernelError
 from minilite.cli import main
 from minilite.format.builder import ModelBuilder
-from minilite.report.profile import NodeTime, Peaks, node_times, profile
+from minilite.report.profile import NodeTime, Peaks, alone, node_times, profile
 from minilite.report.work import multiplications
 
 
-def dense() -> bytes:
+def dense(rows: int = 5) -> bytes:
     builder = ModelBuilder()
     graph = builder.subgraph()
-    x = graph.input("x", (5, 8))
+    x = graph.input("x", (rows, 8))
     w = graph.constant("w", np.ones((3, 8), np.float32))
-    y = graph.node("FULLY_CONNECTED", [x, w, -1], out=("y", (5, 3)))
-    graph.output(graph.node("RELU", [y], out=("z", (5, 3))))
+    y = graph.node("FULLY_CONNECTED", [x, w, -1], out=("y", (rows, 3)))
+    graph.output(graph.node("RELU", [y], out=("z", (rows, 3))))
     return builder.build()
 
 
@@ -42,6 +42,16 @@ def test_every_node_that_runs_is_timed_as_often_as_it_runs() -> None:
     assert [n.nbytes for n in found] == [4 * (40 + 24 + 15), 0]
     assert found[0].kernel == "fully_connected f32 f32 f32? -> f32"
     assert interpreter.counters["invokes"] == 3
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_blocks_are_those_of_work_that_threads_share_whatever_their_number(threads: int) -> None:
+    (small, _), (large, _) = (timed(ready(dense(rows), num_threads=threads), 2) for rows in (5, 1 << 15))
+    assert (small.blocks, small.shared_ns) == (0, 0)
+    assert large.blocks == 2 * 16
+    assert 0 < large.shared_ns <= large.ns
+    assert alone([small]) == 1.0
+    assert alone([large]) == 1 - large.shared_ns / large.ns
 
 
 def test_a_loop_counts_the_nodes_of_its_subgraphs_each_time() -> None:

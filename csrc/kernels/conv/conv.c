@@ -47,7 +47,7 @@ static ml_status prepare_conv(const ml_call *c, ml_wish *wish) {
         .rows = ml_window_pixels(window), .k = k, .n = w->dims[0] / groups, .groups = groups};
     if (ml_input(c, 1)->type == ML_F32) {
         wish->layout = groups;
-        if (!direct && ml_conv_prepare_lines(blob, wish)) return ML_OK;
+        if (!direct && ml_conv_prepare_lines(c, blob, wish)) return ML_OK;
         return ml_prepare_floats(c, wish, &blob->blocks, !direct);
     }
     return ml_conv_prepare_integers(c, wish);

@@ -46,7 +46,7 @@ void ml_conv_copy_lines(const ml_window *w, const conv_copy *copy, const void *x
                         int64_t first, int64_t lines, void *to);
 
 /* Floats: whether rows are stretches of lines, so that their windows need no copy; sets source and lines. */
-bool ml_conv_prepare_lines(conv_blob *blob, ml_wish *wish);
+bool ml_conv_prepare_lines(const ml_call *c, conv_blob *blob, ml_wish *wish);
 ml_status ml_conv_multiply_lines(const ml_call *c);
 
 ml_status ml_conv_prepare_integers(const ml_call *c, ml_wish *wish);

@@ -6,7 +6,9 @@ enum {
     BUFFER_FLOATS = 64 << 10,
     LEAST_LINES = 8,
     LEAST_BLOCKS = 16,
-    LONG_FLOATS = 128 << 10
+    LONG_FLOATS = 128 << 10,
+    FEW_LINES = 4,
+    LEAST_PIXELS = 64
 };
 
 /* What an output costs beside its products, as ml_work_grain counts. */
@@ -15,11 +17,12 @@ enum { OUTPUT_COST = 8 };
 int64_t ml_conv_lines_seen(const ml_window *w, int64_t lines) {
     return (lines - 1) * w->y.stride + (int64_t)(w->y.size - 1) * w->y.dilation + 1;
 }
-int64_t ml_conv_line_elements(const ml_window *w) {
-    int64_t pixels =
-        (w->x.out - 1) * (int64_t)w->x.stride + (int64_t)(w->x.size - 1) * w->x.dilation + 1;
-    return pixels * w->channels;
+/* Elements of an input line that so many neighbouring pixels of output see. */
+static int64_t stretch_elements(const ml_window *w, int64_t pixels) {
+    return ((pixels - 1) * w->x.stride + (int64_t)(w->x.size - 1) * w->x.dilation + 1) *
+           w->channels;
 }
+int64_t ml_conv_line_elements(const ml_window *w) { return stretch_elements(w, w->x.out); }
 
 static bool reaches_beyond(const ml_window_axis *a) {
     return a->before > 0 ||
@@ -34,11 +37,28 @@ bool ml_conv_has_lines(conv_blob *blob, int32_t least) {
     return ml_conv_line_elements(w) <= INT32_MAX;
 }
 
-bool ml_conv_prepare_lines(conv_blob *blob, ml_wish *wish) {
+/* Pixels of a block, where lines are so few and long that they are cut: as sequences are. */
+static int64_t pixels_of(const ml_window *w, int64_t cost) {
+    if ((int64_t)w->batches * w->y.out >= FEW_LINES) return w->x.out;
+    const int64_t pixels = ml_max_s64(ml_work_grain(w->x.out, cost), LEAST_PIXELS);
+    return ml_min_s64(ml_round_up(pixels, LEAST_PIXELS), w->x.out);
+}
+
+bool ml_conv_prepare_lines(const ml_call *c, conv_blob *blob, ml_wish *wish) {
     const ml_window *w = &blob->window;
     if (!ml_conv_has_lines(blob, LEAST_LINE)) return false;
-    const int64_t cost =
-        w->x.out * (blob->blocks.k + OUTPUT_COST) * blob->blocks.n * blob->blocks.groups;
+    const int64_t outputs = ml_outputs_paid(c->env->simd, blob->blocks.n);
+    const int64_t pixel = (blob->blocks.k + OUTPUT_COST) * outputs * blob->blocks.groups;
+    const int64_t cost = w->x.out * pixel, pixels = pixels_of(w, pixel);
+    blob->source = CONV_LINES;
+    blob->blocks.block = (int32_t)pixels;
+    if (pixels < w->x.out) {
+        blob->lines = 1;
+        if (blob->padded)
+            wish->worker_bytes =
+                ml_conv_lines_seen(w, 1) * stretch_elements(w, pixels) * (int64_t)sizeof(float);
+        return true;
+    }
     int64_t lines = ml_min_s64(ml_work_grain((int64_t)w->batches * w->y.out, cost), w->y.out);
     if (blob->padded) {
         int64_t floats = ml_conv_line_elements(w);
@@ -51,16 +71,23 @@ bool ml_conv_prepare_lines(conv_blob *blob, ml_wish *wish) {
         wish->worker_bytes = ml_conv_lines_seen(w, lines) * floats * (int64_t)sizeof(float);
     }
     blob->lines = (int16_t)ml_min_s64(lines > 0 ? lines : 1, INT16_MAX);
-    blob->source = CONV_LINES;
     return true;
 }
 
-/* Of what output lines from `first` on see: the lines `begin` to `end` - 1. */
+/* Elements of lines with what is outside around them. */
+typedef struct stretch {
+    int64_t first;
+    int64_t count;
+} stretch;
+
+/* Of what output lines from `first` on see: a stretch of each of the lines `begin` to `end` - 1. */
 static void copy_some_lines(const ml_window *w, const conv_copy *copy, const void *x, int64_t batch,
-                            int64_t first, int64_t begin, int64_t end, void *to) {
-    const int64_t channels = w->channels, count = ml_conv_line_elements(w);
-    const int64_t left = ml_min_s64(w->x.before * channels, count);
-    const int64_t inside = ml_min_s64(w->x.in * channels, count - left), bytes = copy->to_bytes;
+                            int64_t first, int64_t begin, int64_t end, stretch of, void *to) {
+    const int64_t channels = w->channels, count = of.count;
+    const int64_t before = w->x.before * channels - of.first, skip = before < 0 ? -before : 0;
+    const int64_t left = ml_min_s64(before + skip, count);
+    const int64_t inside = ml_max_s64(ml_min_s64(w->x.in * channels - skip, count - left), 0),
+                  bytes = copy->to_bytes;
     char *line = (char *)to + begin * count * bytes;
     for (int64_t i = begin; i < end; i++, line += count * bytes) {
         const int64_t iy = first * w->y.stride - w->y.before + i;
@@ -68,8 +95,8 @@ static void copy_some_lines(const ml_window *w, const conv_copy *copy, const voi
             copy->put(copy, NULL, count, line);
             continue;
         }
-        const char *from =
-            (const char *)x + (batch * w->y.in + iy) * w->x.in * channels * copy->from_bytes;
+        const char *from = (const char *)x +
+                           ((batch * w->y.in + iy) * w->x.in * channels + skip) * copy->from_bytes;
         if (left > 0) copy->put(copy, NULL, left, line);
         if (inside > 0) copy->put(copy, from, inside, line + left * bytes);
         if (left + inside < count)
@@ -79,7 +106,8 @@ static void copy_some_lines(const ml_window *w, const conv_copy *copy, const voi
 
 void ml_conv_copy_lines(const ml_window *w, const conv_copy *copy, const void *x, int64_t batch,
                         int64_t first, int64_t lines, void *to) {
-    copy_some_lines(w, copy, x, batch, first, 0, ml_conv_lines_seen(w, lines), to);
+    const stretch whole = {0, ml_conv_line_elements(w)};
+    copy_some_lines(w, copy, x, batch, first, 0, ml_conv_lines_seen(w, lines), whole, to);
 }
 
 static void put_floats(const conv_copy *copy, const void *from, int64_t count, void *to) {
@@ -88,8 +116,12 @@ static void put_floats(const conv_copy *copy, const void *from, int64_t count, v
     else memset(to, 0, (size_t)count * sizeof(float));
 }
 
-/* One line of output: `line` is where its windows begin, in lines of `step` floats. */
-static void multiply_line(const ml_call *c, const float *line, int64_t step, float *y) {
+static const conv_copy of_floats = {
+    .put = put_floats, .from_bytes = sizeof(float), .to_bytes = sizeof(float)};
+
+/* Pixels of a line of output: `line` is where their windows begin, in lines of `step` floats. */
+static void multiply_line(const ml_call *c, const float *line, int64_t step, int64_t pixels,
+                          float *y) {
     const conv_params *params = c->params;
     const conv_blob *blob = c->blob;
     const ml_window *w = &blob->window;
@@ -98,7 +130,7 @@ static void multiply_line(const ml_call *c, const float *line, int64_t step, flo
     for (int64_t g = 0; g < b->groups; g++) {
         ml_matmul_f32_args product = {
             .a = line + g * blob->depth,
-            .rows = w->x.out,
+            .rows = pixels,
             .a_stride = (int64_t)w->x.stride * w->channels,
             .pieces = w->y.size,
             .piece_stride = w->y.dilation * step,
@@ -122,8 +154,7 @@ static ml_status lines_body(const ml_call *c, int64_t first, int64_t end, int32_
     const ml_window *w = &blob->window;
     const float *x = ml_in(c, 0);
     int64_t outputs = (int64_t)w->x.out * blob->blocks.n * blob->blocks.groups;
-    const conv_copy copy = {
-        .put = put_floats, .from_bytes = sizeof(float), .to_bytes = sizeof(float)};
+    const stretch whole = {0, ml_conv_line_elements(w)};
     (void)args;
     for (int64_t count; first < end; first += count) {
         int64_t batch = first / w->y.out, line = first % w->y.out;
@@ -132,15 +163,42 @@ static ml_status lines_body(const ml_call *c, int64_t first, int64_t end, int32_
         count = ml_min_s64(end - first, w->y.out - line);
         if (blob->padded) {
             from = ml_worker_scratch(c, worker);
-            step = ml_conv_line_elements(w);
+            step = whole.count;
         }
         for (int64_t i = 0, there = 0, seen; i < count; i++, there = seen) {
             seen = ml_conv_lines_seen(w, i + 1);
             if (blob->padded)
-                copy_some_lines(w, &copy, x, batch, line, there, seen,
+                copy_some_lines(w, &of_floats, x, batch, line, there, seen, whole,
                                 ml_worker_scratch(c, worker));
-            multiply_line(c, from + i * w->y.stride * step, step,
+            multiply_line(c, from + i * w->y.stride * step, step, w->x.out,
                           (float *)ml_out(c, 0) + (first + i) * outputs);
+        }
+    }
+    return ML_OK;
+}
+
+/* Pieces of lines. */
+static ml_status pieces_body(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                             void *args) {
+    const conv_blob *blob = c->blob;
+    const ml_window *w = &blob->window;
+    const int64_t pieces = *(const int64_t *)args, step = (int64_t)w->x.in * w->channels;
+    const int64_t outputs = (int64_t)blob->blocks.n * blob->blocks.groups;
+    for (int64_t i = first; i < end; i++) {
+        const int64_t line = i / pieces, pixel = i % pieces * blob->blocks.block;
+        const int64_t batch = line / w->y.out, at = line % w->y.out;
+        const int64_t pixels = ml_min_s64(w->x.out - pixel, blob->blocks.block);
+        const stretch of = {pixel * w->x.stride * w->channels, stretch_elements(w, pixels)};
+        float *y = (float *)ml_out(c, 0) + (line * w->x.out + pixel) * outputs;
+        if (blob->padded) {
+            float *copy = ml_worker_scratch(c, worker);
+            copy_some_lines(w, &of_floats, ml_in(c, 0), batch, at, 0, ml_conv_lines_seen(w, 1), of,
+                            copy);
+            multiply_line(c, copy, of.count, pixels, y);
+        } else {
+            const float *x = ml_in(c, 0);
+            multiply_line(c, x + (batch * w->y.in + at * w->y.stride) * step + of.first, step,
+                          pixels, y);
         }
     }
     return ML_OK;
@@ -149,5 +207,7 @@ static ml_status lines_body(const ml_call *c, int64_t first, int64_t end, int32_
 ml_status ml_conv_multiply_lines(const ml_call *c) {
     const conv_blob *blob = c->blob;
     const ml_window *w = &blob->window;
+    int64_t pieces = (w->x.out - 1) / blob->blocks.block + 1;
+    if (pieces > 1) return ml_parallel(c, w->batches * w->y.out * pieces, 1, pieces_body, &pieces);
     return ml_parallel(c, (int64_t)w->batches * w->y.out, blob->lines, lines_body, NULL);
 }

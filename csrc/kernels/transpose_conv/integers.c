@@ -27,26 +27,30 @@ static ml_slices slices_of(const ml_call *c) {
     return ml_slices_at(ml_scratch(c, b->slices), b->batches, pixels_of_batch(b) * b->depth);
 }
 
-static void multiply(const ml_call *c, int64_t first, int64_t count) {
+/* Pixels begin .. end - 1 of a block. */
+static ml_status multiply(const ml_call *c, int64_t begin, int64_t end, int32_t worker,
+                          void *args) {
+    const scattering *of = args;
     const transpose_conv_blob *b = c->blob;
     const ml_weighted *w = c->derived;
     const ml_simd *simd = c->env->simd;
     const int32_t type = ml_in_tensor(c, 2)->type;
     const int64_t k = b->depth, n = b->outputs * b->taps[0] * b->taps[1];
+    const int64_t first = of->first + begin, count = end - begin, plane = of->count * k;
     const ml_weights_s8 weights = ml_weights_s8_at(c->packed, n, 1, k);
-    uint8_t *rows = ml_scratch(c, b->rows);
     const ml_slices slices = slices_of(c);
-    int32_t *factors = ml_scratch(c, b->factors);
-    void *products = ml_scratch(c, b->products), *sums = ml_scratch(c, b->sums);
+    uint8_t *rows = (uint8_t *)ml_scratch(c, b->rows) + begin * k;
+    int32_t *factors = (int32_t *)ml_scratch(c, b->factors) + begin;
+    int32_t *products = (int32_t *)ml_scratch(c, b->products) + begin * n * (is_wide(c) ? 2 : 1);
+    (void)worker;
     if (is_hybrid(c)) rows = slices.bytes + first * k;
     else
         ml_to_bytes(type, (const char *)ml_in(c, 2) + first * k * ml_type_bytes(type), count * k,
-                    count * k, rows);
+                    plane, rows);
     if (is_wide(c)) {
-        ml_multiply_words(simd, rows, count * k, count, &weights, ml_scratch(c, b->planes),
-                          products);
-        scatter_u64(c, products, first, count, sums);
-        return;
+        ml_multiply_words(simd, rows, plane, count, &weights,
+                          (int32_t *)ml_scratch(c, b->planes) + 2 * begin * n, (void *)products);
+        return ML_OK;
     }
     for (int64_t i = 0; i < count; i++)
         factors[i] = is_hybrid(c) ? slices.factors[(first + i) / pixels_of_batch(b)]
@@ -58,7 +62,7 @@ static void multiply(const ml_call *c, int64_t first, int64_t count) {
         for (int64_t j = 0; j < k; j++) total += rows[i * k + j];
         for (int64_t j = 0; j < n; j++) product[j] -= total * (uint32_t)w->w_zero;
     }
-    scatter_u32(c, products, first, count, sums);
+    return ML_OK;
 }
 
 static ml_status finish_integers(const ml_call *c, int64_t first, int64_t end, int32_t worker,
@@ -115,12 +119,15 @@ ml_status ml_transpose_conv_integers(const ml_call *c) {
     const int64_t pixels = b->batches * b->in[0] * b->in[1];
     const int64_t all = b->batches * b->out[0] * b->out[1];
     const int64_t nothing = 0, sum = is_wide(c) ? 8 : 4;
-    ml_status status =
-        ml_fill_bytes(c, ml_scratch(c, b->sums), all * b->outputs * sum, &nothing, sum);
-    for (int64_t first = 0, count; first < pixels && status == ML_OK; first += count) {
-        count = ml_min_s64(b->block, pixels - first);
-        multiply(c, first, count);
-        if (first + count < pixels) status = ml_poll(c);
+    const int64_t cost = (b->depth / 4 + 8) * b->outputs * b->taps[0] * b->taps[1];
+    scattering of = {.products = ml_scratch(c, b->products), .y = ml_scratch(c, b->sums)};
+    ml_status status = ml_fill_bytes(c, of.y, all * b->outputs * sum, &nothing, sum);
+    for (; of.first < pixels && status == ML_OK; of.first += of.count) {
+        of.count = ml_min_s64(b->block, pixels - of.first);
+        status = ml_parallel(c, of.count, ml_work_grain(of.count, cost), multiply, &of);
+        if (status == ML_OK)
+            status = ml_transpose_conv_scatter(c, is_wide(c) ? scatter_u64 : scatter_u32, of);
+        if (status == ML_OK && of.first + of.count < pixels) status = ml_poll(c);
     }
     const ml_body finish = is_hybrid(c) ? finish_hybrid : finish_integers;
     return status == ML_OK ? ml_in_blocks(c, all, b->outputs, finish, NULL) : status;

@@ -163,33 +163,57 @@ static ml_status finish_f32(const ml_call *c, int64_t first, int64_t end, int32_
     return ML_OK;
 }
 
+ml_status ml_transpose_conv_scatter(const ml_call *c, ml_body scatter, scattering of) {
+    const transpose_conv_blob *b = c->blob;
+    const transpose_conv_params *p = c->params;
+    const int64_t top = of.first / b->in[1], bottom = (of.first + of.count - 1) / b->in[1];
+    const int64_t from = top % b->in[0] * p->stride_h - b->before[0];
+    const int64_t to = bottom % b->in[0] * p->stride_h - b->before[0] + b->taps[0];
+    const int64_t adds = of.count * b->taps[0] * b->taps[1] * b->outputs;
+    of.line = top / b->in[0] * b->out[0] + ml_min_s64(ml_max_s64(from, 0), b->out[0]);
+    const int64_t end = bottom / b->in[0] * b->out[0] + ml_max_s64(ml_min_s64(to, b->out[0]), 0);
+    const int64_t lines = end - of.line;
+    return lines > 0 ? ml_in_blocks(c, lines, adds / lines + 1, scatter, &of) : ML_OK;
+}
+
+/* Pixels of a block times the weights of all taps. */
+static ml_status multiply_f32(const ml_call *c, int64_t begin, int64_t end, int32_t worker,
+                              void *args) {
+    const scattering *of = args;
+    const transpose_conv_blob *b = c->blob;
+    const int64_t n = b->outputs * b->taps[0] * b->taps[1];
+    const ml_matmul_f32_args product = {
+        .a = (const float *)ml_in(c, 2) + (of->first + begin) * b->depth,
+        .rows = end - begin,
+        .a_stride = b->depth,
+        .pieces = 1,
+        .k = b->depth,
+        .n = n,
+        .packed = c->packed,
+        .y = (float *)ml_scratch(c, b->products) + begin * n,
+        .y_stride = n,
+        .low = -__builtin_inff(),
+        .high = __builtin_inff(),
+    };
+    (void)worker;
+    c->env->simd->matmul_f32(&product);
+    return ML_OK;
+}
+
 static ml_status transpose_conv_f32(const ml_call *c) {
     const transpose_conv_blob *b = c->blob;
     const int64_t pixels = b->batches * b->in[0] * b->in[1], outputs = b->outputs;
     const int64_t all = b->batches * b->out[0] * b->out[1];
-    float *y = ml_out(c, 0), *products = ml_scratch(c, b->products);
+    const int64_t cost = b->depth * outputs * b->taps[0] * b->taps[1];
     const float nothing = 0.0f;
-    ml_status status = ml_fill_bytes(c, y, all * outputs * (int64_t)sizeof *y, &nothing, sizeof *y);
-    for (int64_t first = 0, count; first < pixels && b->depth > 0 && status == ML_OK;
-         first += count) {
-        count = ml_min_s64(b->block, pixels - first);
-        const int64_t n = outputs * b->taps[0] * b->taps[1];
-        const ml_matmul_f32_args product = {
-            .a = (const float *)ml_in(c, 2) + first * b->depth,
-            .rows = count,
-            .a_stride = b->depth,
-            .pieces = 1,
-            .k = b->depth,
-            .n = n,
-            .packed = c->packed,
-            .y = products,
-            .y_stride = n,
-            .low = -__builtin_inff(),
-            .high = __builtin_inff(),
-        };
-        c->env->simd->matmul_f32(&product);
-        scatter_f32(c, products, first, count, y);
-        if (first + count < pixels) status = ml_poll(c);
+    scattering of = {.products = ml_scratch(c, b->products), .y = ml_out(c, 0)};
+    ml_status status =
+        ml_fill_bytes(c, of.y, all * outputs * (int64_t)sizeof nothing, &nothing, sizeof nothing);
+    for (; of.first < pixels && b->depth > 0 && status == ML_OK; of.first += of.count) {
+        of.count = ml_min_s64(b->block, pixels - of.first);
+        status = ml_parallel(c, of.count, ml_work_grain(of.count, cost), multiply_f32, &of);
+        if (status == ML_OK) status = ml_transpose_conv_scatter(c, scatter_f32, of);
+        if (status == ML_OK && of.first + of.count < pixels) status = ml_poll(c);
     }
     return status == ML_OK ? ml_in_blocks(c, all, outputs, finish_f32, NULL) : status;
 }

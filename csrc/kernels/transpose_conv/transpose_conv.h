@@ -58,27 +58,47 @@ static inline int64_t pixels_of_batch(const transpose_conv_blob *b) {
     return (int64_t)b->in[0] * b->in[1];
 }
 
-/* Adds the products of pixels first .. first + count - 1 to the outputs they belong to. */
-#define SCATTER(name, type)                                                                      \
-    static void name(const ml_call *c, const type *products, int64_t first, int64_t count,       \
-                     type *y) {                                                                  \
-        const transpose_conv_blob *b = c->blob;                                                  \
-        const transpose_conv_params *p = c->params;                                              \
-        const int64_t outputs = b->outputs, line = b->out[1] * outputs;                          \
-        for (int64_t i = first; i < first + count; i++) {                                        \
-            const int64_t ix = i % b->in[1], iy = i / b->in[1] % b->in[0];                       \
-            type *image = y + i / b->in[1] / b->in[0] * b->out[0] * line;                        \
-            for (int64_t t = 0; t < b->taps[0]; t++) {                                           \
-                const int64_t oy = iy * p->stride_h - b->before[0] + t;                          \
-                for (int64_t s = 0; s < b->taps[1]; s++, products += outputs) {                  \
-                    const int64_t ox = ix * p->stride_w - b->before[1] + s;                      \
-                    if (oy < 0 || oy >= b->out[0] || ox < 0 || ox >= b->out[1]) continue;        \
-                    type *to = image + oy * line + ox * outputs;                                 \
-                    for (int64_t o = 0; o < outputs; o++) to[o] += products[o];                  \
-                }                                                                                \
-            }                                                                                    \
-        }                                                                                        \
+/* Products of pixels first .. first + count - 1, on their way to the outputs they belong to. */
+typedef struct scattering {
+    const void *products;
+    void *y;
+    int64_t first;
+    int64_t count;
+    int64_t line; /* of the output, the first that they reach; of all batches */
+} scattering;
+
+/* Defines a body that adds them to lines of the output: each line takes what it gets in the order of pixels. */
+#define SCATTER(name, type)                                                                         \
+    static ml_status name(const ml_call *c, int64_t begin, int64_t end, int32_t worker, void *args) { \
+        const scattering *of = args;                                                                \
+        const transpose_conv_blob *b = c->blob;                                                     \
+        const transpose_conv_params *p = c->params;                                                 \
+        const int64_t window = b->taps[1] * b->outputs;                                             \
+        (void)worker;                                                                               \
+        for (int64_t line = of->line + begin; line < of->line + end; line++) {                      \
+            type *to = (type *)of->y + line * b->out[1] * b->outputs;                               \
+            const int64_t at = line % b->out[0] + b->before[0];                                     \
+            const int64_t above = at - b->taps[0] + 1;                                              \
+            const int64_t most = ml_min_s64(at / p->stride_h, b->in[0] - 1);                        \
+            for (int64_t iy = above > 0 ? (above + p->stride_h - 1) / p->stride_h : 0; iy <= most; iy++) { \
+                const int64_t start = (line / b->out[0] * b->in[0] + iy) * b->in[1];                \
+                const int64_t tap = at - iy * p->stride_h;                                          \
+                const int64_t stop = ml_min_s64(start + b->in[1], of->first + of->count);           \
+                for (int64_t i = ml_max_s64(start, of->first); i < stop; i++) {                     \
+                    const int64_t ox = (i - start) * p->stride_w - b->before[1];                    \
+                    const int64_t skip = ox < 0 ? -ox * b->outputs : 0;                             \
+                    const int64_t n = ml_min_s64(window, (b->out[1] - ox) * b->outputs);            \
+                    const type *from = (const type *)of->products +                                 \
+                                       ((i - of->first) * b->taps[0] + tap) * window;               \
+                    for (int64_t k = skip; k < n; k++) to[ox * b->outputs + k] += from[k];          \
+                }                                                                                   \
+            }                                                                                       \
+        }                                                                                           \
+        return ML_OK;                                                                               \
     }
+
+/* Divided among threads by lines of the output: `scatter` is a body of SCATTER's. */
+ml_status ml_transpose_conv_scatter(const ml_call *c, ml_body scatter, scattering of);
 
 int64_t ml_transpose_conv_pack_s8(const ml_call *c, void *to);
 int64_t ml_transpose_conv_derive_s8(const ml_call *c, void *to);

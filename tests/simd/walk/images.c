@@ -136,6 +136,45 @@ void walk_depthwise_s8(walk *w) {
     }
 }
 
+/* Beside the scalar rows of its two halves. */
+static void depthwise_product_once(walk *w) {
+    const void *groups[MOST_ROWS * MOST_LINES];
+    const uint8_t *lines[MOST_LINES];
+    begin_case(w);
+    ml_depthwise_args p = {0};
+    const int64_t height = draw(w, 1, MOST_LINES), count = draw_windows(w, &p, 7);
+    for (int64_t k = 0; k < height; k++) lines[k] = bytes(w, count);
+    const int8_t *weights = (const int8_t *)bytes(w, height * p.width * p.n);
+    p.start = draw(w, 0, 1) ? ints(w, p.n, -99999, 99999) : NULL;
+    const bool with_sign = draw(w, 0, 1);
+    ml_requantize_args to = {.n = p.n, .limit = draw(w, 0, 2) ? ML_LIMIT : 0};
+    to.mantissas = ints(w, p.n, 1 << 30, INT32_MAX);
+    to.shifts = draw(w, 0, 1) ? ints(w, p.n, -31, 3) : ints(w, p.n, -20, 0);
+    to.zero = (int32_t)(with_sign ? draw(w, -128, 127) : draw(w, 0, 255));
+    to.low = (int32_t)(with_sign ? draw(w, -128, 0) : draw(w, 0, 100));
+    to.high = (int32_t)(with_sign ? draw(w, 0, 127) : draw(w, 100, 255));
+    to.y_stride = p.n + draw(w, 0, 3);
+    const int64_t y_row = p.y_row = p.pixels * to.y_stride + draw(w, 0, 3);
+    const int64_t size = (p.rows - 1) * y_row + (p.pixels - 1) * to.y_stride + p.n;
+    lay_out(w, w->simd, weights, lines, height, count, &p, groups);
+    int8_t *y = p.y = to.y = room(w, size);
+    w->simd->depthwise_product_s8(&p, &to);
+    lay_out(w, w->scalar, weights, lines, height, count, &p, groups);
+    int8_t *expected = to.y = room(w, size);
+    p.y_row = p.pixels * p.n;
+    to.sums = p.y = room(w, 4 * p.rows * p.y_row);
+    to.rows = p.pixels;
+    to.sums_stride = p.n;
+    w->scalar->depthwise_s8(&p);
+    for (int64_t row = 0; row < p.rows; row++, to.sums += p.y_row, to.y += y_row)
+        w->scalar->requantize(&to);
+    expect_bytes(w, y, expected, size);
+}
+
+void walk_depthwise_product_s8(walk *w) {
+    for (int i = 0; i < 1500; i++) depthwise_product_once(w);
+}
+
 /* Pools --------------------------------------------------------------------------------------- */
 
 typedef void pool_fn(const ml_pool_args *args);
@@ -151,8 +190,7 @@ static void pool_once(walk *w, pool_fn *made_by, pool_fn *expected_by, int64_t e
     p.x = element == 1 ? (void *)bytes(w, count) : (void *)odd_floats(w, count, -9, 9);
     p.is_signed = (int32_t)draw(w, 0, 1);
     const bool whole = draw(w, 0, 1);
-    p.low = (p.is_signed ? -128 : 0) + (int32_t)(whole ? 0 : draw(w, 0, 120));
-    p.high = (p.is_signed ? 127 : 255) - (int32_t)(whole ? 0 : draw(w, 0, 120));
+    draw_limits(w, p.is_signed, &p.low, &p.high);
     p.minimum = whole ? -INFINITY : -2;
     p.maximum = whole ? INFINITY : 3;
     const int64_t size = p.pixels * p.n;
@@ -217,4 +255,35 @@ void walk_blend_u8(walk *w) {
 }
 void walk_blend_s8(walk *w) {
     for (int i = 0; i < 1500; i++) blend_once(w, w->simd->blend_s8, w->scalar->blend_s8, 1, true);
+}
+
+/* Matrices ------------------------------------------------------------------------------------ */
+
+void walk_transpose_x4(walk *w) {
+    for (int i = 0; i < 1500; i++) {
+        begin_case(w);
+        const bool narrow = draw(w, 0, 1);
+        int64_t rows = draw(w, 1, narrow ? 5 : 40), columns = draw(w, 1, 40);
+        if (i % 32 == 0) rows = 512;
+        if (draw(w, 0, 1)) {
+            const int64_t other = rows;
+            rows = columns;
+            columns = other;
+        }
+        const int64_t x_gap = draw(w, 0, 3) ? 0 : 4 * draw(w, 1, 3);
+        const int64_t y_gap = draw(w, 0, 3) ? 0 : 4 * draw(w, 1, 3);
+        ml_transpose_args p = {.rows = rows,
+                               .columns = columns,
+                               .x_step = 4 * columns + x_gap,
+                               .y_step = 4 * rows + y_gap};
+        const int64_t size = (columns - 1) * p.y_step + 4 * rows;
+        p.x = bytes(w, (rows - 1) * p.x_step + 4 * columns);
+        p.y = room(w, size);
+        uint8_t *expected = copied(w, p.y, size);
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t c = 0; c < columns; c++)
+                memcpy(expected + c * p.y_step + 4 * r, p.x + r * p.x_step + 4 * c, 4);
+        w->simd->transpose_x4(&p);
+        expect_bytes(w, p.y, expected, size);
+    }
 }

@@ -110,6 +110,7 @@ static ml_matmul_s8_args product(walk *w, int64_t rows, int64_t n, int64_t piece
     of_weights.sums = room(w, 4 * n);
     w->simd->pack_s8(&of_weights);
     ml_matmul_s8_args p = {.rows = rows, .pieces = pieces, .k = k, .n = n};
+    p.flip = draw(w, 0, 1) ? 128 : 0;
     p.packed = of_weights.packed;
     p.piece_stride = k + draw(w, 0, 3);
     p.a_stride = (pieces - 1) * p.piece_stride + k + draw(w, 0, 3);
@@ -246,8 +247,7 @@ void walk_requantize_f64(walk *w) {
         p.reals = reals;
         const bool with_sign = draw(w, 0, 1);
         p.zero = (int32_t)(with_sign ? draw(w, -128, 127) : draw(w, 0, 255));
-        p.low = (int32_t)(with_sign ? draw(w, -128, 0) : draw(w, 0, 100));
-        p.high = (int32_t)(with_sign ? draw(w, 0, 127) : draw(w, 100, 255));
+        draw_limits(w, with_sign, &p.low, &p.high);
         const int64_t size = (p.rows - 1) * p.y_stride + p.n;
         int8_t *y = p.y = room(w, size);
         w->simd->requantize_f64(&p);
