@@ -1,42 +1,178 @@
 """Single operators beside LiteRT's (XNNPACK where it takes them), interleaved in one process: CPU time of the calling thread.
 
-usage: python -m asv_bench.single_operators [NAME...]
+usage: python -m asv_bench.single_operators [--low] [NAME...]
 
 Prints, for each, microseconds of a run on either side, and LiteRT's over ours, the fastest rounds' and the medians': above 1 minilite
-is ahead.
+is ahead. `least` is what the ratio ought to be, and rows both of whose ratios are below it have a mark; `--low` prints those alone. Then what moves: multiply-adds
+a second, or bytes, each operand's once, and their share of this core's peak, which is that of a copy of as many bytes, or of the
+level's product of matrices. Beyond 100 % operands are read more than written, or lie nearer than a copy's. A NAME stands for all
+rows that begin so. Nodes with weights are those of the tests (tests/support/weighted.py).
 """
 
 from __future__ import annotations
 
+import argparse
+import functools
+import re
 import statistics
 import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from asv_bench.benchmarks import timing
-from asv_bench.benchmarks.operators import SINGLES, Single, model, ready
+from asv_bench.benchmarks.operators import SINGLES, model, ready
+from asv_bench.every_operator import TESTS, quiet
 
 ROUNDS, SLICE = 21, 2_000_000
 """Rounds of each, and the nanoseconds that a side's turn takes at least."""
+LEAST = {
+    r"(ELU|HARD_SWISH|LEAKY_RELU|LOGISTIC|TANH|GELU|RELU6?|QUANTIZE) s8": 2.5,
+    r"(MAX_POOL_2D|AVERAGE_POOL_2D|RESIZE)|(MUL|SOFTMAX) s8|DEPTHWISE_CONV_2D.* (s8|u8)$": 2.0,
+}
+"""How many times LiteRT's speed names that begin so are to have; all others once."""
 
 
-def compare(single: Single) -> tuple[list[float], list[float]]:
-    """Microseconds of rounds, ours and LiteRT's, which take turns."""
+class Row(NamedTuple):
+    """A node, timed: microseconds of rounds, multiply-adds and bytes of a run, and the least seconds they take at the core's peaks."""
+
+    name: str
+    ours: list[float]
+    theirs: list[float]
+    macs: int
+    nbytes: int
+    peak: float
+
+    @property
+    def ratio(self) -> float:
+        """LiteRT's fastest round over ours."""
+        return min(self.theirs) / min(self.ours)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.theirs) / statistics.median(self.ours)
+
+    @property
+    def least(self) -> float:
+        return next((least for names, least in LEAST.items() if re.match(names, self.name)), 1.0)
+
+    @property
+    def is_low(self) -> bool:
+        """By the fastest rounds and by the medians: two figures of a noisy machine."""
+        return max(self.ratio, self.median) < self.least
+
+    def __str__(self) -> str:
+        ours, theirs = min(self.ours), min(self.theirs)
+        rate = f"{self.macs / ours / 1e3:8.1f} GMAC/s" if self.macs else f"{self.nbytes / ours / 1e3:8.1f} GB/s  "
+        mark = "<" if self.is_low else " "
+        times = f"{ours:12.2f} {theirs:10.2f} {self.ratio:7.2f} {self.median:7.2f} {self.least:6.1f} {mark}"
+        return f"{self.name:36} {times} {self.nbytes / 1024:8.0f} {rate} {1e8 * self.peak / ours:6.0f} %"
+
+
+HEAD = f"{'':36} {'minilite us':>12} {'LiteRT us':>10} {'best':>7} {'median':>7} {'least':>6}   {'KiB':>8} {'rate':>15} {'of peak':>8}"
+
+
+def layers() -> dict[str, Callable[[], Any]]:
+    """Nodes with weights, on the shapes of the layers that kernels are judged by."""
+    from support.large_nodes import VERSIONS
+    from support.weighted import Layer, window_options
+
+    found: dict[str, Callable[[], Any]] = {}
+    types = {"f32": "f32 f32 f32", "s8": "s8 s8 s32", "u8": "u8 u8 s32", "hybrid": "f32 s8 f32"}
+
+    def add(op: str, name: str, x: Any, w: Any, options: Any, kinds: str = "f32 s8 u8 hybrid") -> None:
+        for kind in kinds.split():
+            each = kind in ("s8", "hybrid") and op != "FULLY_CONNECTED"
+            found[f"{op} {name} {kind}"] = functools.partial(
+                Layer, op, types[kind], x, w, options, per_channel=each, version=VERSIONS[op]
+            )
+
+    for side, n, to in ((56, 64, 128), (14, 256, 256), (7, 960, 320), (112, 16, 24)):
+        add("CONV_2D", f"1x1 {side} {n}->{to}", (1, side, side, n), (to, 1, 1, n), window_options("SAME"))
+    for side, n, to, stride in ((56, 64, 64, 1), (28, 128, 128, 1), (32, 16, 16, 1), (224, 3, 32, 2)):
+        options = window_options("SAME", (stride, stride))
+        add("CONV_2D", f"3x3 {side} {n}->{to} /{stride}", (1, side, side, n), (to, 3, 3, n), options)
+    for side, n, size, stride in ((112, 32, 3, 1), (112, 32, 3, 2), (14, 512, 3, 1), (14, 512, 3, 2), (28, 120, 5, 1)):
+        options = window_options("SAME", (stride, stride), depth_multiplier=1)
+        name = f"{size}x{size} {side} {n} /{stride}"
+        add("DEPTHWISE_CONV_2D", name, (1, side, side, n), (1, size, size, n), options, "f32 s8 u8")
+    for rows, n, to in ((1, 1024, 1000), (1, 256, 256), (32, 768, 3072), (32, 256, 256)):
+        add("FULLY_CONNECTED", f"{rows}x{n}->{to}", (rows, n), (to, n), {})
+    for name, adj in {"12x128x64x128": False, "12x128x64x128 adj_y": True}.items():
+        found[f"BATCH_MATMUL {name} f32"] = functools.partial(products, adj)
+    return found
+
+
+def products(adj: bool) -> Any:
+    """Of two batches of matrices, the second one's turned or not."""
+    from support.large_nodes import family
+
+    shapes = ((12, 128, 64), (12, 64, 128))
+    return family("batch_matmul").matmul(np.random.default_rng(1), "f32 f32 f32", shapes, (False, adj))[0]
+
+
+class Core:
+    """What this core does at best at a level, measured when first asked for."""
+
+    def __init__(self) -> None:
+        self.measured: dict[Any, float] = {}
+
+    def rate(self, key: Any, measure: Callable[[Any], float]) -> float:
+        if key not in self.measured:
+            self.measured[key] = measure(key if isinstance(key, int) else key[1])
+        return self.measured[key]
+
+    def seconds(self, node: Any, level: str) -> float:
+        """The least that a node's products and bytes take, whichever binds."""
+        from minilite._native.rates import byte_rate, copy_rate, float_rate
+
+        size = 1 << max(12, node.nbytes.bit_length() - 1)
+        size = size * 3 // 2 if node.nbytes >= size * 5 // 4 else size
+        least = float(node.nbytes / self.rate(size, copy_rate))
+        if not node.macs:
+            return least
+        products = byte_rate if node.bytewise else float_rate
+        return max(least, node.macs / self.rate((node.bytewise, level), products))
+
+
+def compare(name: str, content: bytes, arrays: list[Any], core: Core) -> Row:
+    """A row of the table."""
     from ai_edge_litert.interpreter import Interpreter
 
     import minilite
+    from minilite.report.profile import node_times
 
-    content, arrays = model(single)
-    sides = [ready(make, content, arrays) for make in (minilite.Interpreter, Interpreter)]
-    ours, theirs = timing.in_turn(sides, ROUNDS, SLICE)
-    return [time / 1000 for time in ours], [time / 1000 for time in theirs]
+    interpreter = minilite.Interpreter(model_content=content, num_threads=1)
+    sides = [ready(lambda **_: interpreter, content, arrays), ready(Interpreter, content, arrays)]
+    ours, theirs = ([time / 1000 for time in side] for side in timing.in_turn(sides, ROUNDS, SLICE))
+    node = node_times(interpreter._session(), range(1))[0]
+    return Row(name, ours, theirs, node.macs, node.nbytes, core.seconds(node, interpreter.plan.level))
 
 
-def main(names: list[str]) -> None:
-    print(f"{'':24} {'minilite us':>12} {'LiteRT us':>10} {'best':>6} {'median':>7}")
-    for name in names or SINGLES:
-        ours, theirs = compare(SINGLES[name])
-        best, median = min(theirs) / min(ours), statistics.median(theirs) / statistics.median(ours)
-        print(f"{name:24} {min(ours):12.2f} {min(theirs):10.2f} {best:6.2f} {median:7.2f}", flush=True)
+def main() -> int:
+    """1 if a row is below what it ought to be."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--low", action="store_true", help="only rows that are below what they ought to be")
+    args = parser.parse_args()
+    sys.path[:0] = [str(TESTS), str(TESTS / "ops")]
+    weighted = layers()
+    core, low = Core(), 0
+    print(HEAD)
+    for name in [*SINGLES, *weighted]:
+        if args.names and not any(name == given or name.startswith(given + " ") for given in args.names):
+            continue
+        with quiet():
+            made = weighted[name]() if name in weighted else None
+            content, arrays = (made.model, made.arrays) if made else model(SINGLES[name])
+            row = compare(name, content, arrays, core)
+        low += row.is_low
+        if row.is_low or not args.low:
+            print(row, flush=True)
+    print(f"{low} below what they ought to be")
+    return int(low > 0)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main())

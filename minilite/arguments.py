@@ -10,7 +10,7 @@ import numpy as np
 
 from minilite.engine.misfit import check_resize, numbers_or_strings
 from minilite.errors import InputError, InputRuntimeError, InputTypeError, shortened
-from minilite.format.values import array_type
+from minilite.format.dtypes import array_type
 
 if TYPE_CHECKING:
     from minilite.details import TensorDetails

@@ -9,8 +9,8 @@ import numpy as np
 
 from minilite.engine.session import Session
 from minilite.errors import InputError, ShapeError
+from minilite.format.dtypes import array_type
 from minilite.format.model import Array
-from minilite.format.values import array_type
 
 
 class Entry:

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from minilite.format.dtypes import TensorType
+from minilite.format.dtypes import TensorType, array_type
 from minilite.format.model import Array, Tensor
-from minilite.format.values import array_type
 from minilite.ops_shared.real_values import quantized_values, real_values
 
 _INTEGERS = (TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.INT4)

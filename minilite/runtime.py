@@ -180,7 +180,8 @@ class Runtime:
         if session is None or not session.ready:
             message = "Invoke called on model that is not ready: allocate_tensors() has to come first"
             raise errors.StateError(message)
-        session.invoke_unchecked()
+        run = session.invoke_unchecked  # in one expression it would be looked for among the class's methods
+        run()
 
     def cancel(self) -> None:
         """Makes the run under way stop with a KernelError; for other threads."""

@@ -43,7 +43,7 @@ class Load:
 
 
 class Lower:
-    """Lowering alone: where other models had the same kinds of nodes, and where none had."""
+    """Lowering alone: where other models had the same kinds of nodes, and where none had (C knows most of them anyhow)."""
 
     params = [MODELS]
     param_names = ["model"]
@@ -52,7 +52,11 @@ class Lower:
         with common.if_there():
             from minilite.engine import lower
 
-            self.lower, self.answers = lower.lower, lower._answers
+            self.lower, self.answers = lower.lower, getattr(lower, "_answers", None)
+            if self.answers is None:  # from 0.5.0 on
+                from minilite.engine import answers
+
+                self.answers = answers._answers
             self.model = common.interpreter(model_content=common.model(name)).model
 
     def time_lower(self, _: str) -> None:

@@ -37,6 +37,8 @@ def axes(*values: int) -> Any:
 
 
 POOL = {"filter_height": 3, "filter_width": 3, "stride_h": 2, "stride_w": 2, "padding": "SAME"}
+DENSE_POOL = {**POOL, "stride_h": 1, "stride_w": 1}
+WHOLE_POOL = {**POOL, "filter_height": 7, "filter_width": 7, "padding": "VALID"}
 SIZES = {"align_corners": False, "half_pixel_centers": True}
 CONTRACTED = (1, 28, 28, 64)
 
@@ -51,6 +53,21 @@ def both(op: str, *inputs: Any, options: Mapping[str, Any] = {}, tag: str = "") 
 
 def of_bytes(op: str, *inputs: Any, out: float = 0.07, **more: Any) -> Single:
     return Single(op, inputs, kind=np.int8, scales=(0.05, out), **more)
+
+
+WIDE = (1, 112, 112, 64)
+NEAR = {"L1": (1, 8, 8, 64), "L2": (1, 28, 28, 64)}
+"""Tensors that stay in a nearer cache than those of IMAGE, which a second level of 1 MiB is too small for."""
+
+
+def near(*ops: str) -> dict[str, Single]:
+    """Functions of one float on tensors of these sizes."""
+    options = {"GELU": {"approximate": False}}
+    return {
+        f"{op} {size}": Single(op, (shape,), options.get(op, {}), positive=op == "SQRT")
+        for op in ops
+        for size, shape in NEAR.items()
+    }
 
 
 SINGLES: dict[str, Single] = {
@@ -114,6 +131,35 @@ SINGLES: dict[str, Single] = {
     "QUANTIZE": Single("QUANTIZE", (IMAGE,), scales=(0.0, 0.05), result=np.int8),
     "QUANTIZE s8": of_bytes("QUANTIZE", IMAGE, version=2),
     "DEQUANTIZE": Single("DEQUANTIZE", (IMAGE,), kind=np.int8, scales=(0.05, 0.0), result=np.float32, version=2),
+    "QUANTIZE s16": Single("QUANTIZE", (IMAGE,), scales=(0.0, 0.0005), result=np.int16),
+    "GELU s8": of_bytes("GELU", IMAGE, options={"approximate": False}, version=2),
+    "SOFTMAX s8 1536 x 128": of_bytes("SOFTMAX", (12, 128, 128), out=1 / 256, options={"beta": 1.0}, version=2),
+    "SUB s8 channels": of_bytes("SUB", IMAGE, (64,), version=2),
+    "SUB s8 pixels": of_bytes("SUB", IMAGE, (1, 56, 56, 1), version=2),
+    **both("MAX_POOL_2D", WIDE, options=POOL, tag=" 112"),
+    **both("MAX_POOL_2D", IMAGE, options=DENSE_POOL, tag=" dense"),
+    **both("AVERAGE_POOL_2D", IMAGE, options=DENSE_POOL, tag=" dense"),
+    **both("AVERAGE_POOL_2D", (1, 7, 7, 1280), options=WHOLE_POOL, tag=" 7 x 7"),
+    "TRANSPOSE 3 channels": Single("TRANSPOSE", ((1, 224, 224, 3), axes(0, 3, 1, 2))),
+    "TRANSPOSE NCHW to NHWC": Single("TRANSPOSE", ((1, 64, 56, 56), axes(0, 2, 3, 1))),
+    "TRANSPOSE rows": Single("TRANSPOSE", ((56, 56, 64), axes(1, 0, 2))),
+    "TRANSPOSE rows bytes": Single("TRANSPOSE", ((56, 56, 64), axes(1, 0, 2)), kind=np.int8),
+    "MIRROR_PAD": Single("MIRROR_PAD", (IMAGE, axes(0, 0, 1, 1, 1, 1, 0, 0).reshape(4, 2)), {"mode": "REFLECT"}),
+    "STRIDED_SLICE s32": Single("STRIDED_SLICE", ((1, 112, 112, 32), axes(0, 0, 0, 0), axes(1, 112, 112, 32), axes(1, 2, 2, 1)), kind=np.int32),
+    "STABLEHLO_SHIFT_LEFT": Single("STABLEHLO_SHIFT_LEFT", (IMAGE, IMAGE), kind=np.int32, positive=True),
+    **near("RELU", "LOGISTIC", "TANH", "GELU", "SQRT", "HARD_SWISH"),
+    **{f"{name} {size}": single._replace(inputs=(shape,) * len(single.inputs)) for size, shape in NEAR.items() for name, single in (
+        ("ADD", Single("ADD", (IMAGE, IMAGE))),
+        ("ADD s8", of_bytes("ADD", IMAGE, IMAGE, version=2)),
+        ("LOGISTIC s8", of_bytes("LOGISTIC", IMAGE, out=1 / 256, version=2)),
+        ("QUANTIZE", Single("QUANTIZE", (IMAGE,), scales=(0.0, 0.05), result=np.int8)),
+        ("DEQUANTIZE", Single("DEQUANTIZE", (IMAGE,), kind=np.int8, scales=(0.05, 0.0), result=np.float32, version=2)),
+        ("MAX_POOL_2D", Single("MAX_POOL_2D", (IMAGE,), POOL)),
+        ("AVERAGE_POOL_2D", Single("AVERAGE_POOL_2D", (IMAGE,), POOL)),
+        ("MAX_POOL_2D s8", of_bytes("MAX_POOL_2D", IMAGE, out=0.05, options=POOL, version=2)),
+    )},
+    **{f"{op} last {size}": Single(op, (shape, axes(1)), {"keep_dims": True}) for op in ("MEAN", "SUM", "REDUCE_MAX") for size, shape in (("L1", (16, 256)), ("L3", (1024, 1024)))},
+    **{f"TRANSPOSE {size}": Single("TRANSPOSE", (shape, axes(0, 3, 1, 2))) for size, shape in NEAR.items()},
 }  # fmt: skip
 
 
@@ -141,7 +187,7 @@ def model(single: Single) -> tuple[bytes, list[Any]]:
         arrays.append(x)
         tensors.append(g.input(f"x{i}", x.shape, _kind(x.dtype), quantization=_quantization(single.scales[0])))
     types = [single.result or single.kind, np.int32][: single.outputs]
-    scales = [single.scales[1] if kind is np.int8 else 0.0 for kind in types]
+    scales = [single.scales[1] if kind in (np.int8, np.int16) else 0.0 for kind in types]
     outs = [
         (f"y{i}", (1,), _kind(kind), _quantization(scale))
         for i, (kind, scale) in enumerate(zip(types, scales, strict=True))
@@ -161,7 +207,7 @@ def _quantization(scale: float) -> Any:
 def _kind(dtype: Any) -> Any:
     from minilite.format.dtypes import TensorType
 
-    names = {"float32": "FLOAT32", "int32": "INT32", "int8": "INT8", "bool": "BOOL"}
+    names = {"float32": "FLOAT32", "int32": "INT32", "int16": "INT16", "int8": "INT8", "bool": "BOOL"}
     return TensorType[names[np.dtype(dtype).name]]
 
 

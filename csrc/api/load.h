@@ -33,6 +33,8 @@ typedef enum {
     ML_NODE_PYTHON = 1, /* eval runs in Python, whatever the kernel has */
     ML_NODE_VIEW = 2, /* output 0 holds input 0's bytes unchanged */
     ML_NODE_FUSED = 8, /* the graph's: another node does its work */
+    ML_NODE_BORROWS =
+        16, /* the graph's: output 0 is a variable's own bytes; eval sees whether its shape has changed */
     ML_NODE_TFLITE_SHARES = 4, /* TFLite's planner shares in place for this operator */
     ML_NODE_IN_PLACE = 256 /* << i: output 0 may overwrite input i, i < 8 */
 } ml_node_flag;

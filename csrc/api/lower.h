@@ -1,8 +1,8 @@
 /* lower.h -- lowering: a file's rows become the loading description of load.h, but for what Python says of each kind of node.
  *
  * Two calls. ml_lowering_new fills the tensors from the rows and sorts the nodes into kinds: nodes of
- * one kind lower alike, so one answer serves all of them. ml_lowering_fill takes the answers and
- * fills the nodes. A kind's key says all that its answer hangs on, and nothing of the file it is
+ * one kind lower alike, so one answer serves all of them, and most it knows itself (graph/answer.c).
+ * ml_lowering_fill takes the answers and fills the nodes. A kind's key says all that its answer hangs on, and nothing of the file it is
  * in, so answers may be kept from file to file. */
 
 /* What an operator's nodes hang on, an int32 an ml_operator_row. None: each node is a kind of its own. */
@@ -50,17 +50,20 @@ typedef struct ml_lowering {
     const uint8_t *keys;
     int64_t key_bytes; /* of all keys */
     const int32_t *node_kinds; /* by node of all subgraphs */
+    const ml_answer *const
+        *known; /* by kind: what C knows of the operators' rows; NULL: Python says it */
     int64_t n_tensors; /* of all subgraphs */
     int64_t n_nodes;
     int32_t n_kinds;
+    int32_t n_known; /* answers that are there */
+    int32_t reserved;
     int32_t n_deep; /* tensors of more than ML_MAX_RANK dimensions, whose shapes are left out */
     const ml_file *file;
 } ml_lowering;
 
-/* `traits` by number of the file's operator codes. The file outlives the lowering.
+/* The file outlives the lowering.
  * ML_GRAPH_ERROR when all nodes or tensors together are more than 31 bits count, ML_ARENA_ERROR. */
-ml_status ml_lowering_new(const ml_file *file, const int32_t *traits, ml_lowering **lowering,
-                          ml_error *error);
+ml_status ml_lowering_new(const ml_file *file, ml_lowering **lowering, ml_error *error);
 /* Answers by kind; nodes of a kind without one (NULL) vanish, those that widen are done here. A node's handler is its number in the
  * file, all subgraphs counted through. Everything is copied. */
 ml_status ml_lowering_fill(ml_lowering *lowering, const ml_answer *const *answers, ml_error *error);

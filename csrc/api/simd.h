@@ -208,6 +208,28 @@ typedef struct ml_zip_f32_args {
     float high;
 } ml_zip_f32_args;
 
+/* y[i] = clamp(function(a[i], b[i]), low, high) of int32, n of them; sums, differences and products wrap, and of a number shifted by a count
+ * below 0 or above 31 nothing is left; `kind` as zip_f32's. y may be exactly a or b. */
+typedef enum ml_zip_s32_function {
+    ML_ZIP_S32_ADD,
+    ML_ZIP_S32_SUB,
+    ML_ZIP_S32_MUL,
+    ML_ZIP_S32_MAX,
+    ML_ZIP_S32_MIN,
+    ML_ZIP_S32_SHIFT_LEFT,
+    ML_ZIP_S32_COUNT
+} ml_zip_s32_function;
+typedef struct ml_zip_s32_args {
+    const uint32_t *a;
+    const uint32_t *b;
+    uint32_t *y;
+    int64_t n;
+    int32_t function;
+    int32_t kind;
+    int32_t low;
+    int32_t high;
+} ml_zip_s32_args;
+
 /* y[i] = 1 where a[i] stands so to b[i], else 0; `kind` as zip_f32's. NaN is not less than, and not equal to anything. */
 typedef enum ml_compare_f32_function {
     ML_COMPARE_LESS,

@@ -106,7 +106,7 @@ typedef struct ml_mul_s8_args {
 } ml_mul_s8_args;
 
 /* Windows of `height` lines by `width` neighbouring pixels, each of n channels by itself: the largest, or the mean of all. Means of
- * floats are sums in the order of lines and taps, divided; those of integers are rounded, ties away from zero. NaN never is the largest,
+ * floats are sums in the order of lines and taps, or of columns where windows are 3 wide, divided; those of integers are rounded, ties away from zero. NaN never is the largest,
  * and is a mean; limits leave it as it is. */
 typedef struct ml_pool_args {
     const void *x; /* the first tap of the first pixel's window */
@@ -145,6 +145,25 @@ typedef struct ml_quantize_s8_args {
     int32_t zero;
     int32_t is_signed; /* y is s8, else u8 */
 } ml_quantize_s8_args;
+
+/* The same of int16. */
+typedef struct ml_quantize_s16_args {
+    const float *x;
+    int16_t *y;
+    int64_t n;
+    float scale;
+    int32_t zero;
+} ml_quantize_s16_args;
+
+/* transpose_x4: a matrix of elements of 4 bytes becomes its transpose, which does not overlap it; nothing else is read or written. */
+typedef struct ml_transpose_args {
+    const uint8_t *x;
+    uint8_t *y;
+    int64_t x_step; /* bytes from row to row */
+    int64_t y_step;
+    int64_t rows; /* of x */
+    int64_t columns;
+} ml_transpose_args;
 
 /* What the second of two has: of 1, or of 1024. */
 typedef union ml_blend_part {

@@ -144,9 +144,11 @@ static const table *table_of(const ml_call *c) {
     return NULL;
 }
 
+/* Where strings are found scratch holds the pair of each key: keys are looked up once, for lengths and characters. */
 static ml_status prepare_find(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const ml_shape *standing = &ml_input(c, 2)->shape;
+    if (ml_output(c, 0)->type == ML_STRING)
+        ml_reserve(wish, ml_elements(&ml_input(c, KEYS)->shape) * (int64_t)sizeof(int32_t));
     if (ml_elements(standing) < 1)
         return ml_fail(c, ML_SHAPE_ERROR, "there is no value for keys that the table has not");
     return ml_set_output(c, 0, &ml_input(c, KEYS)->shape);
@@ -179,9 +181,7 @@ static ml_status find_numbers(const ml_call *c) {
     return ML_OK;
 }
 
-static ml_string string_of(const table *t, int64_t number, ml_string standing) {
-    const key k = {.number = number};
-    const int32_t pair = slots_of(t)[slot_of(t, &k)];
+static ml_string string_of(const table *t, int32_t pair, ml_string standing) {
     return pair > 0 ? string_at(strings_of(t), pair - 1) : standing;
 }
 
@@ -196,9 +196,12 @@ static ml_status find_strings(const ml_call *c) {
     if (status != ML_OK) return status;
     const int64_t count = ml_elements(&ml_in_tensor(c, KEYS)->shape);
     const int64_t *keys = ml_in(c, KEYS);
+    int32_t *pairs = c->scratch;
     int64_t at = ml_strings_head(count), bytes = at, work = 0;
     for (int64_t i = 0; i < count && status == ML_OK; i++) {
-        bytes += string_of(t, keys[i], standing).bytes;
+        const key k = {.number = keys[i]};
+        pairs[i] = slots_of(t)[slot_of(t, &k)];
+        bytes += string_of(t, pairs[i], standing).bytes;
         status = ml_count_work(c, 4, &work);
     }
     if (status != ML_OK) return status;
@@ -211,9 +214,9 @@ static ml_status find_strings(const ml_call *c) {
     ml_set_string_word(y, 0, count);
     ml_set_string_word(y, 1, at);
     for (int64_t i = 0; i < count; i++) {
-        const ml_string s = string_of(t, keys[i], standing);
+        const ml_string s = string_of(t, pairs[i], standing);
         if (s.bytes > bytes - at)
-            return ml_fail(c, ML_KERNEL_ERROR, "input %d changed while it was read", KEYS);
+            return ml_fail(c, ML_KERNEL_ERROR, "input 2 changed while it was read");
         memcpy(y + at, s.from, (size_t)s.bytes);
         ml_set_string_word(y, i + 2, at += s.bytes);
         status = ml_count_work(c, 4, &work);

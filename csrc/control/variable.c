@@ -16,10 +16,8 @@ static ml_status var_handle(const ml_call *c) {
     return ML_OK;
 }
 
-static ml_status prepare_read(const ml_call *c, ml_wish *wish) {
-    if (!ml_reached(c)) return ml_open_all(wish);
-    const ml_block *resource = ml_resource_of(c, 0);
-    if (!resource) return ML_KERNEL_ERROR;
+/* The output takes the variable's shape. */
+static ml_status shape_as(const ml_call *c, const ml_block *resource) {
     if (!resource->assigned)
         return ml_fail(c, ML_KERNEL_ERROR, "the variable is read before it is assigned");
     if (resource->type != ml_output(c, 0)->type)
@@ -28,9 +26,28 @@ static ml_status prepare_read(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, &resource->shape);
 }
 
-static ml_status read_variable(const ml_call *c) {
+static ml_status prepare_read(const ml_call *c, ml_wish *wish) {
+    if (!ml_reached(c)) return ml_open_all(wish);
     const ml_block *resource = ml_resource_of(c, 0);
+    return resource ? shape_as(c, resource) : ML_KERNEL_ERROR;
+}
+
+static bool holds(const ml_block *resource, const ml_tensor *t) {
+    return resource->assigned && resource->type == t->type && t->shaped &&
+           ml_same_shape(&resource->shape, &t->shape);
+}
+
+/* An output that borrows is hidden, and points at the variable's bytes. Runs come here without asking prepare, so that what is
+ * as it was costs next to nothing. */
+static ml_status borrow(const ml_call *c, ml_block *resource) {
+    ((void **)(uintptr_t)c->env->data)[c->inputs[c->n_inputs]] = resource->data;
+    return holds(resource, ml_out_tensor(c, 0)) ? ML_OK : shape_as(c, resource);
+}
+
+static ml_status read_variable(const ml_call *c) {
+    ml_block *resource = ml_resource_of(c, 0);
     if (!resource) return ML_KERNEL_ERROR;
+    if (ml_out_tensor(c, 0)->storage == ML_STORAGE_NONE) return borrow(c, resource);
     if (ml_type_is_heap(resource->type)) {
         ml_status status = ml_set_bytes(c, 0, resource->bytes);
         if (status != ML_OK) return status;
@@ -48,6 +65,10 @@ static ml_status assign_variable(const ml_call *c) {
     ml_block *resource = ml_resource_of(c, 0);
     const ml_tensor *t = ml_in_tensor(c, 1);
     if (!resource) return ML_KERNEL_ERROR;
+    if (holds(resource, t) && !ml_type_is_heap(t->type)) {
+        if (t->bytes > 0) memmove(resource->data, ml_in(c, 1), (size_t)t->bytes);
+        return ML_OK;
+    }
     return ml_block_set(ml_account_of(c), resource, &t->shape, t->type, ml_in(c, 1),
                         ml_in_bytes(c, 1), c->env->error);
 }

@@ -234,6 +234,7 @@ static ml_status fill(ml_graph *g, const ml_graph_def *def, int64_t tensors, int
     int32_t root;
     copy_subgraphs(g, def);
     ml_status status = def->fuses ? ml_graph_fuse(g, errors) : ML_OK;
+    if (status == ML_OK && def->fuses) status = ml_graph_borrow(g, errors);
     if (status == ML_OK) status = index_tensors(g, errors);
     if (status == ML_OK) status = add_frame(g, def->root, -1, -1, errors, &root);
     return status == ML_OK ? ml_graph_derive(g, errors, n_errors) : status;

@@ -103,6 +103,8 @@ struct ml_graph {
 ml_status ml_graph_check(const ml_graph_def *def, ml_error *error);
 /* fuse.c: makes one node of two where that saves a pass over memory. */
 ml_status ml_graph_fuse(ml_graph *graph, ml_error *error);
+/* borrow.c: lets values of variables be read where they lie. Behind fusing. */
+ml_status ml_graph_borrow(ml_graph *graph, ml_error *error);
 /* derive.c: makes every node's derived block. */
 ml_status ml_graph_derive(ml_graph *graph, ml_error *errors, int32_t n_errors);
 ml_graph *ml_graph_hold(const ml_graph *graph);

@@ -2,6 +2,7 @@
 #include "kernel.h"
 
 #include "core/error.h"
+#include "graph/lower.h"
 
 #define X(family) extern const ml_kernel ml_kernels_##family[];
 #include "families.def"
@@ -135,15 +136,20 @@ static bool match_side(const char **at, const int32_t *types, int32_t count) {
     return i == count;
 }
 
+bool ml_types_match(const char *signature, const int32_t *types, int32_t n_inputs,
+                    int32_t n_outputs) {
+    if (!match_side(&signature, types, n_inputs)) return false;
+    if (*signature == 0) return true;
+    signature += 2;
+    return match_side(&signature, types + n_inputs, n_outputs);
+}
+
 int32_t ml_kernel_match(const ml_kernel *kernel, const int32_t *types, int32_t n_inputs,
                         int32_t n_outputs) {
     for (int32_t row = 0; kernel->typed[row].types; row++) {
         const char *at = kernel->typed[row].types;
         if (at[0] == '*' && at[1] == 0) return row;
-        if (!match_side(&at, types, n_inputs)) continue;
-        if (*at == 0) return row;
-        at += 2;
-        if (match_side(&at, types + n_inputs, n_outputs)) return row;
+        if (ml_types_match(at, types, n_inputs, n_outputs)) return row;
     }
     return -1;
 }

@@ -16,9 +16,10 @@ enum {
     SCALED = 2,
     CHANNELS = 4, /* more than one scale */
     VARIABLE = 8,
-    ZERO_AT = 6, /* two bits: the zero point is 0, -128, 128, another */
+    ZERO_AT =
+        ML_CLASS_ZERO_AT, /* two bits: the zero point is 0, -128, 128 (of s16 -32768), another */
     BUILT_IN_AT =
-        8, /* three bits: the scale is one that arithmetic may build in, 0 = none of them */
+        ML_CLASS_BUILT_IN_AT, /* three bits: the scale is one that arithmetic may build in, 0 = none of them */
     LIKE_OUTPUT = 1 << 11, /* scale and zero point are output 0's */
     ODD = 1 << 15 /* nothing is said: look at the tensor */
 };
@@ -42,7 +43,7 @@ static int32_t built_in(float scale) {
     return 0;
 }
 
-static uint16_t class_of(const ml_tensor_row *row, int32_t type) {
+uint16_t ml_class_of(const ml_tensor_row *row, int32_t type) {
     const ml_quantization *q = &row->quantization;
     if (row->flags & ML_ROW_BLOCKWISE) return ODD; /* its scales are another tensor's */
     if (row->sparsity_at) return ODD; /* it is made dense */
@@ -59,7 +60,8 @@ static uint16_t class_of(const ml_tensor_row *row, int32_t type) {
         return fits ? (uint16_t)(class | CHANNELS) : ODD;
     }
     int64_t zero = q->zero_points[0];
-    int32_t place = zero == 0 ? 0 : zero == -128 ? 1 : zero == 128 ? 2 : 3;
+    int64_t middle = type == ML_S16 ? INT16_MIN : 128;
+    int32_t place = zero == 0 ? 0 : zero == -128 ? 1 : zero == middle ? 2 : 3;
     return (uint16_t)(class | place << ZERO_AT | built_in(q->scales[0]) << BUILT_IN_AT);
 }
 
@@ -93,7 +95,7 @@ static part add_operand(ml_kinds *k, const ml_sorted *s, int32_t tensor,
         const ml_tensor_row *row = &s->rows->tensors[tensor];
         uint16_t *class = &s->classes[tensor];
         int32_t type = s->tensors[tensor].type;
-        if (!*class) *class = class_of(row, type);
+        if (!*class) *class = ml_class_of(row, type);
         if (*class & ODD) return ALONE;
         word = (uint32_t)type | (uint32_t)*class << 8;
         if (like) {
@@ -119,8 +121,7 @@ static part add_exact(ml_kinds *k, const ml_sorted *s, int32_t tensor) {
                : NO_ROOM;
 }
 
-/* Whether checks of ratios cannot refuse the node. */
-static bool is_tame(const ml_sorted *s, const ml_node_row *n) {
+bool ml_is_tame(const ml_sorted *s, const ml_node_row *n) {
     float scale, output = 0;
     int64_t zero;
     if (n->n_outputs > 0) whole(&s->rows->tensors[n->outputs[0]], &output, &zero);
@@ -180,7 +181,7 @@ static part add_node(ml_kinds *k, const ml_sorted *s, const ml_node_row *n, int3
     if (p == GOES_ON) p = add_operands(k, s, n->intermediates, n->n_intermediates, like);
     for (int32_t slot = 0; slot < n->n_options && p == GOES_ON; slot++)
         p = add_option(k, s->file, ml_schema_slot_at(n->options_table, slot), &n->options[slot]);
-    bool exact = traits & ML_TRAIT_SCALES || (traits & ML_TRAIT_RATIO && !is_tame(s, n));
+    bool exact = traits & ML_TRAIT_SCALES || (traits & ML_TRAIT_RATIO && !ml_is_tame(s, n));
     if (exact && p == GOES_ON) p = add_all_exact(k, s, n->inputs, n->n_inputs);
     if (exact && p == GOES_ON) p = add_all_exact(k, s, n->outputs, n->n_outputs);
     if (exact && p == GOES_ON) p = add_all_exact(k, s, n->intermediates, n->n_intermediates);

@@ -18,6 +18,8 @@ typedef struct lowering {
     int32_t *io;
     uint8_t *params;
     struct widened *widened;
+    ml_known_answer **known; /* by kind */
+    int32_t known_room;
 } lowering;
 
 /* Constants that were widened, aligned to 64 as those of arenas are. */
@@ -35,6 +37,8 @@ void ml_lowering_free(ml_lowering *shown) {
         free(w);
         w = next;
     }
+    for (int32_t k = 0; k < l->kinds.n_kinds && k < l->known_room; k++) free(l->known[k]);
+    free(l->known);
     free(l->kinds.kinds);
     free(l->kinds.table);
     free(l->kinds.keys);
@@ -75,20 +79,40 @@ static void follow(const ml_node_row *n, int32_t traits, ml_tensor_def *tensors)
         tensors[n->outputs[0]].type = tensors[n->inputs[position]].type;
 }
 
-static ml_status sort_nodes(lowering *l, ml_sorted *s, ml_tensor_def *tensors,
-                            const int32_t *traits, int32_t *node_kinds, ml_error *error) {
+/* Asks what the newest kind lowers to, by its first node. */
+static ml_status ask(lowering *l, const ml_sorted *s, int32_t node, ml_error *error) {
+    int32_t kind = l->kinds.n_kinds - 1;
+    if (kind >= l->known_room) {
+        int32_t room = l->kinds.kind_room;
+        ml_known_answer **known = realloc(l->known, (size_t)room * sizeof *known);
+        if (!known) return ml_error_memory(error, "answers", room, 0);
+        memset(known + l->known_room, 0, (size_t)(room - l->known_room) * sizeof *known);
+        l->known = known;
+        l->known_room = room;
+    }
+    if (!l->kinds.kinds[kind].key_bytes) return ML_OK;
+    ml_status status = ml_answer_kind(s, node, &l->known[kind], error);
+    l->shown.n_known += l->known[kind] != NULL;
+    return status;
+}
+
+static ml_status sort_nodes(lowering *l, ml_sorted *s, ml_tensor_def *tensors, int32_t *node_kinds,
+                            ml_error *error) {
     for (int32_t n = 0; n < s->rows->n_nodes; n++) {
         const ml_node_row *row = &s->rows->nodes[n];
-        int32_t trait = traits[row->code];
+        int32_t trait = ml_traits_of(&l->shown.file->operators[row->code]);
+        int32_t kinds = l->kinds.n_kinds;
         if (trait >= ML_TRAIT_FOLLOWS) follow(row, trait, tensors);
         node_kinds[n] = ml_kind_of(&l->kinds, s, n, trait);
         if (node_kinds[n] < 0)
             return ml_error_memory(error, "kinds of nodes", l->kinds.key_bytes, 0);
+        ml_status status = l->kinds.n_kinds > kinds ? ask(l, s, n, error) : ML_OK;
+        if (status != ML_OK) return status;
     }
     return ML_OK;
 }
 
-static ml_status sort_subgraphs(lowering *l, const int32_t *traits, ml_error *error) {
+static ml_status sort_subgraphs(lowering *l, ml_error *error) {
     const ml_file *file = l->shown.file;
     int64_t tensor = 0, node = 0, most = 1;
     for (int32_t g = 0; g < file->n_subgraphs; g++)
@@ -108,7 +132,7 @@ static ml_status sort_subgraphs(lowering *l, const int32_t *traits, ml_error *er
         memset(classes, 0, (size_t)most * (sizeof *classes + 1));
         for (int32_t t = 0; t < rows->n_tensors; t++)
             fill_tensor(l, &rows->tensors[t], &tensors[t]);
-        status = sort_nodes(l, &s, tensors, traits, l->node_kinds + node, error);
+        status = sort_nodes(l, &s, tensors, l->node_kinds + node, error);
         tensor += rows->n_tensors;
         node += rows->n_nodes;
     }
@@ -133,8 +157,7 @@ static ml_status count_rows(ml_lowering *shown, int64_t *quantized, ml_error *er
     return ML_OK;
 }
 
-ml_status ml_lowering_new(const ml_file *file, const int32_t *traits, ml_lowering **out,
-                          ml_error *error) {
+ml_status ml_lowering_new(const ml_file *file, ml_lowering **out, ml_error *error) {
     *out = NULL;
     lowering *l = calloc(1, sizeof *l);
     if (!l) return ml_error_memory(error, "lowering", sizeof *l, 0);
@@ -149,7 +172,7 @@ ml_status ml_lowering_new(const ml_file *file, const int32_t *traits, ml_lowerin
         if (!shown->tensors || !l->quantizations || !l->node_kinds)
             status = ml_error_memory(error, "lowering", shown->n_tensors, 0);
     }
-    if (status == ML_OK) status = sort_subgraphs(l, traits, error);
+    if (status == ML_OK) status = sort_subgraphs(l, error);
     if (status != ML_OK) {
         ml_lowering_free(shown);
         return status;
@@ -159,6 +182,7 @@ ml_status ml_lowering_new(const ml_file *file, const int32_t *traits, ml_lowerin
     shown->key_bytes = l->kinds.key_bytes;
     shown->n_kinds = l->kinds.n_kinds;
     shown->node_kinds = l->node_kinds;
+    shown->known = (const ml_answer *const *)l->known; /* an answer stands first in what is known */
     shown->description.tensors = shown->tensors;
     shown->description.quantizations = l->quantizations;
     shown->description.n_subgraphs = file->n_subgraphs;

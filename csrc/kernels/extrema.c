@@ -6,12 +6,12 @@
 #define BFLOAT(u, op, v) (ml_float_of_bfloat(u) op ml_float_of_bfloat(v) ? u : v)
 
 /* Evals and the row of an operator. */
-#define EXTREMUM(name, OF, op, FUNCTION) \
+#define EXTREMUM(name, OF, op, FUNCTION, FUNCTION_S32) \
     ML_BINARY_F32(name##_f32, FUNCTION, ML_NO_CONTEXT, -__builtin_inff(), __builtin_inff(), OF(u, v)) \
     ML_BINARY(name##_s8, int8_t, int8_t, ML_NO_CONTEXT, OF(u, v)) \
     ML_BINARY(name##_u8, uint8_t, uint8_t, ML_NO_CONTEXT, OF(u, v)) \
     ML_BINARY(name##_s16, int16_t, int16_t, ML_NO_CONTEXT, OF(u, v)) \
-    ML_BINARY(name##_s32, int32_t, int32_t, ML_NO_CONTEXT, OF(u, v)) \
+    ML_BINARY_S32(name##_s32, FUNCTION_S32, ML_NO_CONTEXT, INT32_MIN, INT32_MAX) \
     ML_BINARY(name##_s64, int64_t, int64_t, ML_NO_CONTEXT, OF(u, v)) \
     ML_BINARY_F16(name##_f16, FUNCTION, ML_NO_CONTEXT, -__builtin_inff(), __builtin_inff()) \
     ML_BINARY(name##_bf16, uint16_t, uint16_t, ML_NO_CONTEXT, BFLOAT(u, op, v))
@@ -25,7 +25,7 @@
         {"s32 s32 -> s32", NULL, NULL, name##_s32}, \
         {"s64 s64 -> s64", NULL, NULL, name##_s64})
 
-EXTREMUM(maximum, GREATER, >, ML_ZIP_MAX)
-EXTREMUM(minimum, LESSER, <, ML_ZIP_MIN)
+EXTREMUM(maximum, GREATER, >, ML_ZIP_MAX, ML_ZIP_S32_MAX)
+EXTREMUM(minimum, LESSER, <, ML_ZIP_MIN, ML_ZIP_S32_MIN)
 
 ML_KERNELS(extrema) = {EXTREMUM_KERNEL(maximum), EXTREMUM_KERNEL(minimum), ML_KERNELS_END};

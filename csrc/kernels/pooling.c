@@ -6,6 +6,7 @@
 #include "math/float_math.h"
 #include "rules/quantized.h"
 #include "rules/window.h"
+#include "rules/work.h"
 #include "simd/simd.h"
 
 enum { CHUNK = 32 };
@@ -120,6 +121,19 @@ EVAL_POOL(max_pool_s16, int16_t, int16_t, INT16_MIN, max_s16, KEEP, s32)
 
 typedef void pool_fn(const ml_pool_args *args);
 
+/* Windows that overlap from line to line read lines again, which are then to be in the first-level cache still: so many pixels at a
+ * time, in all lines of a block, of which there are a few. */
+enum { STRIP_BYTES = 24 << 10, LEAST_STRIP = 8, LINES_OF_STRIPS = 8 };
+static inline int64_t strip_of(const ml_window *w, int64_t pixel) {
+    const int64_t strip = STRIP_BYTES / (w->y.size * w->x.stride * pixel + 1);
+    return w->y.size > w->y.stride ? ml_max_s64(strip, LEAST_STRIP) : ml_max_s64(w->x.out, 1);
+}
+static inline int64_t lines_of_strips(const ml_window *w) {
+    const int64_t lines = lines_of_work(w);
+    return w->y.size <= w->y.stride ? lines
+                                    : ml_max_s64(lines, ml_min_s64(w->y.out / 4, LINES_OF_STRIPS));
+}
+
 /* Lines of output of a primitive's type: floats and bytes. */
 static ml_status pool_lines(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                             void *args) {
@@ -133,16 +147,20 @@ static ml_status pool_lines(const ml_call *c, int64_t first, int64_t end, int32_
                       .is_signed = type == ML_S8,
                       .minimum = p->minimum,
                       .maximum = p->maximum};
+    const int64_t count = end - first, strip = strip_of(w, pixel);
+    const int64_t pieces = (w->x.out + strip - 1) / strip;
     (void)worker;
     if (type != ML_F32) find_limits_s32(c, &a.low, &a.high);
-    for (int64_t line = first; line < end; line++) {
+    for (int64_t turn = 0; turn < count * pieces; turn++) {
+        const int64_t line = first + turn % count, from = turn / count * strip;
+        const int64_t to = ml_min_s64(from + strip, w->x.out);
         const ml_taps down = ml_window_taps(&w->y, line % w->y.out);
         const int64_t y = line / w->y.out * w->y.in + down.start + down.first;
         a.height = down.end - down.first;
-        for (int64_t ox = 0; ox < w->x.out; ox += a.pixels) {
+        for (int64_t ox = from; ox < to; ox += a.pixels) {
             const ml_window_run run = ml_window_run_at(&w->x, ox);
             const int64_t x = run.taps.start + run.taps.first;
-            a.pixels = run.end - ox;
+            a.pixels = ml_min_s64(run.end, to) - ox;
             a.width = run.taps.end - run.taps.first;
             a.x = (const char *)ml_in(c, 0) + (y * w->x.in + x) * pixel;
             a.y = (char *)ml_out(c, 0) + (line * w->x.out + ox) * pixel;
@@ -151,13 +169,57 @@ static ml_status pool_lines(const ml_call *c, int64_t first, int64_t end, int32_
     }
     return ML_OK;
 }
-#define POOL(operation, type, primitive)                                                           \
-    static ml_status operation##_##type(const ml_call *c) {                                        \
-        const ml_window *w = c->blob;                                                              \
-        pool_fn *pool = c->env->simd->operation##_##primitive;                                     \
-        return ml_parallel(c, (int64_t)w->batches * w->y.out, lines_of_work(w), pool_lines, &pool); \
+static ml_status pool_by(const ml_call *c, pool_fn *pool) {
+    const ml_window *w = c->blob;
+    return ml_parallel(c, (int64_t)w->batches * w->y.out, lines_of_strips(w), pool_lines, &pool);
+}
+
+/* Whether one window is all of an image, and summed line by line: its pixels are then rows that are read on and on. */
+static inline bool is_whole(const ml_window *w) {
+    const bool one = w->y.out == 1 && w->x.out == 1 && w->y.before == 0 && w->x.before == 0;
+    return one && w->y.size == w->y.in && w->x.size == w->x.in && w->x.size != 3;
+}
+static ml_status average_images(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                                void *args) {
+    const ml_window *w = c->blob;
+    const pool_params *p = c->params;
+    const int64_t n = w->channels, rows = (int64_t)w->y.in * w->x.in;
+    const float count = (float)rows;
+    (void)worker, (void)args;
+    for (int64_t image = first; image < end; image++) {
+        float *y = (float *)ml_out(c, 0) + image * n;
+        const ml_fold_f32_args sums = {.x = (const float *)ml_in(c, 0) + image * rows * n,
+                                       .y = y,
+                                       .n = n,
+                                       .rows = rows,
+                                       .stride = n,
+                                       .function = ML_FOLD_SUM,
+                                       .across = 1};
+        const ml_zip_f32_args means = {.a = y,
+                                       .b = &count,
+                                       .y = y,
+                                       .n = n,
+                                       .rows = 1,
+                                       .function = ML_ZIP_DIV,
+                                       .kind = ML_ZIP_SCALAR_B,
+                                       .low = p->minimum,
+                                       .high = p->maximum};
+        memset(y, 0, (size_t)n * sizeof *y);
+        c->env->simd->fold_f32(&sums);
+        c->env->simd->zip_f32(&means);
     }
-POOL(average_pool, f32, f32)
+    return ML_OK;
+}
+static ml_status average_pool_f32(const ml_call *c) {
+    const ml_window *w = c->blob;
+    if (!is_whole(w)) return pool_by(c, c->env->simd->average_pool_f32);
+    const int64_t elements = (int64_t)w->y.in * w->x.in * w->channels;
+    return ml_in_blocks(c, w->batches, elements, average_images, NULL);
+}
+#define POOL(operation, type, primitive)                              \
+    static ml_status operation##_##type(const ml_call *c) {           \
+        return pool_by(c, c->env->simd->operation##_##primitive);     \
+    }
 POOL(average_pool, s8, s8)
 POOL(average_pool, u8, s8)
 POOL(max_pool, f32, f32)

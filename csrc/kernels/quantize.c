@@ -70,22 +70,12 @@ static inline ml_quantize_s8_args bytes_of(const float *x, const void *y, int64_
 BYTES(s8, int8_t)
 BYTES(u8, uint8_t)
 
-/* Clamping before the conversion keeps it defined, and changes nothing: the limits are integers. */
-#define QUANTIZE(name, type, low, high)                                                               \
-    static inline void name##_run(const ml_call *c, const float *x, type *y, int64_t n, const ml_affine *p) {           \
-        const float scale = p->scale; (void)c;                                                        \
-        const int32_t zero_point = p->zero_point;                                                     \
-        const float least = (float)((low) - zero_point), most = (float)((high) - zero_point);         \
-        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                                        \
-            float v = x[i] / scale;                                                                   \
-            v = v > least ? v : least;                                                                \
-            v = v < most ? v : most;                                                                  \
-            v += __builtin_copysignf(0.49999997f, v);                                                        \
-            y[i] = (type)((int32_t)v + zero_point);                                                   \
-        }                                                                                             \
-    }                                                                                                 \
-    BY_CHANNEL(name, float, type)
-QUANTIZE(quantize_f32_s16, int16_t, -32768, 32767)
+static void quantize_f32_s16_run(const ml_call *c, const float *x, int16_t *y, int64_t n,
+                                 const ml_affine *p) {
+    const ml_quantize_s16_args args = {x, y, n, p->scale, p->zero_point};
+    c->env->simd->quantize_s16(&args);
+}
+BY_CHANNEL(quantize_f32_s16, float, int16_t)
 
 #define DEQUANTIZE(name, type)                                                                        \
     static inline void name##_run(const ml_call *c, const type *x, float *y, int64_t n, const ml_affine *p) {           \

@@ -9,6 +9,7 @@
 #include "rules/nibbles.h"
 #include "rules/pick.h"
 #include "rules/values.h"
+#include "rules/work.h"
 
 #define SLICE_FIELDS(X, S)                                                                             \
     X(S, i32, begin_mask) X(S, i32, end_mask) X(S, i32, ellipsis_mask) X(S, i32, new_axis_mask)        \
@@ -27,6 +28,7 @@ typedef struct slice_axis {
 typedef struct slice_blob {
     ml_nest nest; /* in bytes of the input; of strings in strings */
     int8_t late[ML_MAX_RANK]; /* by input dimension: 1 + the entry of begin that eval reads, or 0 */
+    bool whole; /* a single run, of a block at most, and nothing is late */
 } slice_blob;
 
 static bool in_mask(int32_t mask, int i) { return ((uint32_t)mask >> i & 1) != 0; }
@@ -169,6 +171,7 @@ static void build(const ml_call *c, slice_blob *blob, const slice_axis *axes, bo
         ml_nest_add(&blob->nest, axes[i].count, axes[i].stride * pitches[i]);
     ml_nest_end(&blob->nest);
     blob->nest.start = start;
+    blob->whole = blob->nest.n == 0 && begin_known && blob->nest.run <= ML_BLOCK_BYTES;
 }
 
 static ml_status prepare_strided_slice(const ml_call *c, ml_wish *wish) {
@@ -217,6 +220,10 @@ static ml_status add_late(const ml_call *c, int64_t *start) {
 static ml_status strided_slice(const ml_call *c) {
     const slice_blob *blob = c->blob;
     int64_t start = 0;
+    if (blob->whole) {
+        ml_copy_some(ml_out(c, 0), (const uint8_t *)ml_in(c, 0) + blob->nest.start, blob->nest.run);
+        return ML_OK;
+    }
     if (ml_out_tensor(c, 0)->bytes == 0) return ML_OK;
     ml_status status = add_late(c, &start);
     if (status != ML_OK) return status;

@@ -119,6 +119,11 @@ static int64_t derive_bytes(const ml_call *c, void *to) {
     if (!exps) return 256 * (int64_t)sizeof *exps;
     const double beta = (double)((const softmax_params *)c->params)->beta;
     const double real = beta * (double)ml_input_affine(c, 0).scale * (1 << 26);
+    if (!(real > 1)) {
+        ml_fail(c, ML_UNSUPPORTED, "beta times input scale is %g, too small for 26 fractional bits",
+                real / (1 << 26));
+        return -1;
+    }
     ml_quantize_multiplier(fmin(real, 0x1p31 - 1.0), &mantissa, &shift);
     const int64_t radius = ((int64_t)31 << 26) >> shift;
     for (int32_t i = 0; i < 256 && i <= radius; i++)

@@ -27,17 +27,16 @@ static ml_status prepare_equal(const ml_call *c, ml_wish *wish) {
 #define WRAPPING(name, OF)                       \
     INTEGER(name, OF, x1, uint8_t, uint32_t)     \
     INTEGER(name, OF, x2, uint16_t, uint32_t)    \
-    INTEGER(name, OF, x4, uint32_t, uint32_t)    \
     INTEGER(name, OF, x8, uint64_t, uint64_t)
 #define ORDERED(name, OF)                        \
     INTEGER(name, OF, s8, int8_t, int8_t)        \
     INTEGER(name, OF, u8, uint8_t, uint8_t)      \
     INTEGER(name, OF, s16, int16_t, int16_t)     \
     INTEGER(name, OF, u16, uint16_t, uint16_t)   \
-    INTEGER(name, OF, s32, int32_t, int32_t)     \
     INTEGER(name, OF, u32, uint32_t, uint32_t)   \
     INTEGER(name, OF, s64, int64_t, int64_t)     \
     INTEGER(name, OF, u64, uint64_t, uint64_t)
+#define S32(name, FUNCTION) ML_BINARY_S32(name, FUNCTION, ML_NO_CONTEXT, INT32_MIN, INT32_MAX)
 #define FLOATS(name, OF)                                       \
     ML_BINARY(name##_f32, float, float, ML_NO_CONTEXT, OF(u, v)) \
     ML_BINARY(name##_f64, double, double, ML_NO_CONTEXT, OF(u, v))
@@ -59,20 +58,25 @@ static ml_status prepare_equal(const ml_call *c, ml_wish *wish) {
 FLOATS(add, ADD)
 HALVES(add, ML_ZIP_ADD)
 WRAPPING(add, ADD)
+S32(add_x4, ML_ZIP_S32_ADD)
 TRUTH(add, OR)
 FLOATS(multiply, MULTIPLY)
 HALVES(multiply, ML_ZIP_MUL)
 WRAPPING(multiply, MULTIPLY)
+S32(multiply_x4, ML_ZIP_S32_MUL)
 TRUTH(multiply, AND)
 FLOATS(maximum, MAXIMUM)
 HALVES_TURNED(maximum, ML_ZIP_MAX)
 ORDERED(maximum, MAXIMUM)
+S32(maximum_s32, ML_ZIP_S32_MAX)
 TRUTH(maximum, OR)
 FLOATS(minimum, MINIMUM)
 HALVES_TURNED(minimum, ML_ZIP_MIN)
 ORDERED(minimum, MINIMUM)
+S32(minimum_s32, ML_ZIP_S32_MIN)
 TRUTH(minimum, AND)
 WRAPPING(and, AND)
+INTEGER(and, AND, x4, uint32_t, uint32_t)
 TRUTH(and, AND)
 
 /* A bit of the count at a time, which vectors of any width can do; none is left where it is negative or too large. */
@@ -89,15 +93,11 @@ static inline uint16_t shift_u16(uint16_t x, uint16_t bits) {
     x = (uint16_t)(bits & 8 ? x << 8 : x);
     return bits > 15 ? 0 : x;
 }
-static inline uint32_t shift_u32(uint32_t x, uint32_t bits) {
-    return (uint32_t)((uint64_t)x << (bits & 31)) & (0u - (bits < 32));
-}
 #define SHIFT(suffix, unsigned_suffix, type)                                  \
     ML_BINARY(shift_left_##suffix, type, type, ML_NO_CONTEXT, shift_##unsigned_suffix(u, v))
 SHIFT(s8, u8, uint8_t)
 SHIFT(s16, u16, uint16_t)
-ML_BINARY(shift_left_s32, int32_t, int32_t, ML_NO_CONTEXT,
-          (int32_t)shift_u32((uint32_t)u, (uint32_t)v))
+S32(shift_left_s32, ML_ZIP_S32_SHIFT_LEFT)
 
 #define SAME(kind, eval) {kind " " kind " -> " kind, NULL, NULL, eval}
 #define FLOAT_ROWS(name) SAME("f32", name##_f32), SAME("f64", name##_f64), SAME("f16", name##_f16)

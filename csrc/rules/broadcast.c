@@ -143,6 +143,28 @@ static void repeated_rows(const ml_call *c, const ml_row_rule *rule, const stret
     }
 }
 
+/* Whether rows of bytes, each with an element of its own for all of it, are short: many at a time are then rows of elements. */
+static bool is_spread(const ml_broadcast *s, const ml_row_rule *rule) {
+    const bool bytes = rule->a_bytes == 1 && rule->b_bytes == 1;
+    return bytes && s->row_kind != ML_ROW_FULL && s->n_outer > 0 && s->row <= COPIES_BYTES / 8;
+}
+
+static void spread_rows(const ml_call *c, const ml_row_rule *rule, const stretch *t, int32_t kind) {
+    _Alignas(64) char spread[COPIES_BYTES];
+    const bool of_b = kind == ML_ROW_SCALAR_B;
+    const char *one = of_b ? t->b : t->a;
+    const int64_t step = of_b ? t->b_row : t->a_row, most = COPIES_BYTES / t->n;
+    const bool full =
+        (of_b ? t->a_row : t->b_row) == t->n; /* else the long rows are one and the same */
+    for (int64_t r = 0, count; r < t->rows; r += count) {
+        count = full ? ml_min_s64(most, t->rows - r) : 1;
+        for (int64_t i = 0; i < count; i++)
+            memset(spread + i * t->n, one[(r + i) * step], (size_t)t->n);
+        rule->row(c, of_b ? t->a + r * t->a_row : spread, of_b ? spread : t->b + r * t->b_row,
+                  t->y + r * t->n * rule->y_bytes, count * t->n, ML_ROW_FULL);
+    }
+}
+
 static void zip_rows(const ml_call *c, const ml_zip_f32_args *args, const stretch *t) {
     ml_zip_f32_args zip = *args;
     zip.a = (const float *)(const void *)t->a;
@@ -192,6 +214,7 @@ static ml_status some_rows(const ml_call *c, int64_t first, int64_t end, int32_t
         if (j->zip && j->copies > 0) zip_repeated_rows(c, j->zip, &t, j->copies);
         else if (j->zip) zip_rows(c, j->zip, &t);
         else if (j->copies > 0) repeated_rows(c, rule, &t, j->copies);
+        else if (is_spread(s, rule)) spread_rows(c, rule, &t, s->row_kind);
         else
             for (int64_t r = 0; r < t.rows; r++)
                 rule->row(c, t.a + r * t.a_row * rule->a_bytes, t.b + r * t.b_row * rule->b_bytes,

@@ -113,6 +113,16 @@ ml_status ml_broadcast_rows(const ml_call *c, const ml_row_rule *rule);
 enum { ML_FEW_ELEMENTS = 32 };
 ml_status ml_broadcast_f32(const ml_call *c, int32_t function, float low, float high);
 
+/* The same of int32 by a primitive: FUNCTION of simd.h's zip_s32, clamped to LOW .. HIGH, which may be of what CONTEXT declares. */
+#define ML_BINARY_S32(name, FUNCTION, CONTEXT, LOW, HIGH)                                            \
+    static void name##_row(const ml_call *c, const uint32_t *a, const uint32_t *b, uint32_t *y,      \
+                           int64_t n, int32_t kind) {                                                \
+        CONTEXT                                                                                      \
+        const ml_zip_s32_args args = {a, b, y, n, (FUNCTION), kind, (LOW), (HIGH)};                  \
+        c->env->simd->zip_s32(&args);                                                                \
+    }                                                                                                \
+    ML_BINARY_ROWS(name, uint32_t, uint32_t)
+
 /* A row whose prepare is ml_prepare_broadcast; `...` are the rows of its table. That with params clamps by them. */
 #define ML_BINARY_KERNEL(kernel_name, params, more_flags, ...)                        \
     {.abi = ML_KERNEL_ABI, .flags = ML_KERNEL_CLAMPS | (more_flags),                  \

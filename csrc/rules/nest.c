@@ -58,6 +58,7 @@ int64_t ml_nest_at(const ml_nest *nest, int64_t at) {
 /* Walks ---------------------------------------------------------------------------------------------------------------- */
 
 typedef struct gather_walk {
+    const ml_simd *simd;
     const ml_nest *nest;
     int32_t
         plane; /* the dimension that makes a plane with the innermost one; -1: there is but one */
@@ -93,8 +94,8 @@ static void gather_plane(const gather_walk *w, const uint8_t *from, uint8_t *to)
     ml_turns inner = {nest->counts[last], w->pitches[last], nest->steps[last]}, outer = {1, 0, 0};
     if (plane >= 0) outer = (ml_turns){nest->counts[plane], w->pitches[plane], nest->steps[plane]};
     if (nest->across >= 0) {
-        ml_matrix m = {to, from, outer.to, inner.from, inner.count, outer.count, nest->run};
-        ml_transpose(&m);
+        const ml_transpose_args m = {from, to, inner.from, outer.to, inner.count, outer.count};
+        ml_transpose(w->simd, &m, nest->run);
     } else if (inner.from == 0) {
         for (int64_t i = 0; i < outer.count; i++) {
             memcpy(to + i * outer.to, from + i * outer.from, (size_t)nest->run);
@@ -117,8 +118,8 @@ static void gather_from(const gather_walk *w, int32_t d, const uint8_t *from, ui
         gather_from(w, d + 1, from + i * w->nest->steps[d], to + i * w->pitches[d]);
 }
 
-static gather_walk walk_of(const ml_nest *nest, int32_t plane) {
-    gather_walk w = {.nest = nest, .plane = plane};
+static gather_walk walk_of(const ml_call *c, const ml_nest *nest, int32_t plane) {
+    gather_walk w = {.simd = c->env->simd, .nest = nest, .plane = plane};
     int64_t pitch = nest->run;
     for (int32_t d = nest->n - 1; d >= 0; d--) {
         w.pitches[d] = pitch;
@@ -150,19 +151,20 @@ typedef struct boxes {
     bool scatters;
 } boxes;
 
-/* Enough indices of a matrix's sides for tiles to fill lines of the cache. */
-enum { SIDE = 64 };
+/* Enough indices of a matrix's sides for tiles to fill lines of the cache; bytes of a box of a matrix, whose lines are to be long. */
+enum { SIDE = 64, MATRIX_BYTES = 4 * ML_BLOCK_BYTES };
 
 static int64_t cut_boxes(boxes *b, int64_t bytes) {
     const ml_nest *nest = b->nest;
+    const int64_t block = nest->across >= 0 ? MATRIX_BYTES : ML_BLOCK_BYTES;
     int64_t count = 1;
     for (int32_t d = 0; d <= nest->n; d++) {
         const bool is_run = d == nest->n;
         const int64_t size = is_run ? nest->run : nest->counts[d];
         const bool side = nest->across >= 0 && (d == nest->across || d == nest->n - 1);
         const int64_t unit = is_run ? 64 : side ? SIDE : 1;
-        const int64_t wanted = bytes / ML_BLOCK_BYTES + 1,
-                      parts = wanted > 1 ? wanted + (wanted & 1) : 1;
+        const int64_t wanted = bytes / block + 1; /* an even number, for two threads */
+        const int64_t parts = wanted > 1 ? wanted + (wanted & 1) : 1;
         int64_t piece = (size + parts - 1) / parts;
         piece = ml_min_s64(size, (piece + unit - 1) / unit * unit);
         b->pieces[d] = piece;
@@ -182,15 +184,15 @@ static void move_box(const ml_nest *nest, bool scatters, const gather_walk *whol
     else gather_from(&w, 0, from, to);
 }
 
-static gather_walk walk_for(const ml_nest *nest, bool scatters) {
-    return walk_of(nest, scatters ? -1 : nest->across >= 0 ? nest->across : nest->n - 2);
+static gather_walk walk_for(const ml_call *c, const ml_nest *nest, bool scatters) {
+    return walk_of(c, nest, scatters ? -1 : nest->across >= 0 ? nest->across : nest->n - 2);
 }
 
 static ml_status some_boxes(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                             void *args) {
     const boxes *b = args;
-    const gather_walk whole = walk_for(b->nest, b->scatters);
-    (void)c, (void)worker;
+    const gather_walk whole = walk_for(c, b->nest, b->scatters);
+    (void)worker;
     for (int64_t block = first; block < end; block++) {
         ml_nest box = *b->nest;
         int64_t rest = block, packed = 0, stepped = 0;
@@ -214,7 +216,7 @@ static ml_status move(const ml_call *c, const ml_nest *nest, bool scatters, cons
     int64_t bytes = nest->run;
     for (int32_t d = 0; d < nest->n; d++) bytes *= nest->counts[d];
     if (bytes <= ML_BLOCK_BYTES) {
-        const gather_walk whole = walk_for(nest, scatters);
+        const gather_walk whole = walk_for(c, nest, scatters);
         move_box(nest, scatters, &whole, from, to);
         return ML_OK;
     }

@@ -64,11 +64,17 @@ void ml_copy_indexed(void *to, const void *from, int64_t run, const int64_t *ind
 /* Puts `count` copies of the `run` bytes at `to` behind them. */
 void ml_repeat(void *to, int64_t run, int64_t count);
 
+/* memcpy of what is often short; `bytes` may be 0. */
+static inline void ml_copy_some(void *to, const void *from, int64_t bytes) {
+    memcpy(to, from, (size_t)bytes);
+}
+
 /* LOOP(MOVE) with the MOVE(to, from, run) that is best for runs of so many bytes: up to 64 they are one or two moves, where a
- * call of memcpy would cost as much as a dozen. */
+ * call of memcpy would cost as much as a dozen, and up to 512 moves of 64. */
 #define ML_BY_RUN(run, LOOP)                 \
     do {                                     \
-        if ((run) > 64) LOOP(ML_MOVE_ANY)    \
+        if ((run) > 512) LOOP(ML_MOVE_ANY)   \
+        else if ((run) > 64) LOOP(ML_MOVE_LINES) \
         else if ((run) > 32) LOOP(ML_MOVE_64)\
         else if ((run) > 16) LOOP(ML_MOVE_32)\
         else if ((run) == 16) LOOP(ML_MOVE_16)\
@@ -91,6 +97,11 @@ void ml_repeat(void *to, int64_t run, int64_t count);
 #define ML_MOVE_32(to, from, run) ML_MOVE_ENDS(to, from, run, 16)
 #define ML_MOVE_64(to, from, run) ML_MOVE_ENDS(to, from, run, 32)
 #define ML_MOVE_ANY(to, from, run) memcpy(to, from, (size_t)(run))
+static inline void ml_move_lines(uint8_t *to, const uint8_t *from, int64_t run) {
+    for (int64_t i = 0; i + 64 <= run; i += 64) memcpy(to + i, from + i, 64);
+    memcpy(to + run - 64, from + run - 64, 64);
+}
+#define ML_MOVE_LINES(to, from, run) ml_move_lines(to, from, run)
 #define ML_MOVE_ENDS(to, from, run, half) \
     (memcpy(to, from, half), memcpy((to) + (run) - (half), (from) + (run) - (half), half))
 

@@ -66,8 +66,9 @@ ml_status ml_prepare_reduce(const ml_call *c, ml_wish *wish, ml_reduce *r, int32
     return ML_OK;
 }
 
-/* Columns of a part, where rows are cut: enough for a few vectors. */
-enum { COLUMNS = 128 };
+/* Columns of a part, where rows are cut, are a multiple of a few vectors, and as many as there may be, for rows are then read on and
+ * on; elements of a part. */
+enum { COLUMNS = 128, MOST_OF_PART = 1 << 19 };
 
 ml_reduce_parts ml_parts_of(const ml_reduce *r) {
     const int32_t outermost = r->n_outer - 1;
@@ -76,7 +77,9 @@ ml_reduce_parts ml_parts_of(const ml_reduce *r) {
         return (ml_reduce_parts){r->dims[outermost], all / r->dims[outermost], 0};
     if (r->row_reduced || r->row < 2 * COLUMNS)
         return (ml_reduce_parts){1, all, ml_max_s64(r->row, 1)};
-    return (ml_reduce_parts){(r->row - 1) / COLUMNS + 1, r->rows * COLUMNS, COLUMNS};
+    const int64_t half = ml_min_s64(r->row / 2, MOST_OF_PART / r->rows);
+    const int64_t columns = ml_max_s64(COLUMNS, half / COLUMNS * COLUMNS);
+    return (ml_reduce_parts){(r->row - 1) / columns + 1, r->rows * columns, columns};
 }
 
 ml_reduce ml_reduce_some(const ml_reduce *r, int64_t count) {

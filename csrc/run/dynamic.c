@@ -176,7 +176,7 @@ static ml_status prepare_closed(const reached *at, const ml_call *c, ml_wish *wi
     int32_t flags = at->node->kernel->flags;
     if (flags & ML_KERNEL_HAS_EFFECTS) {
         ml_status status = ml_prepare_call(engine, c, at->row, wish);
-        at->row->open = wish->open || !(flags & ML_KERNEL_SETS_SHAPES);
+        at->row->open = wish->open || (c->n_outputs > 0 && !(flags & ML_KERNEL_SETS_SHAPES));
         return status;
     }
     ml_call blind = *c;
@@ -228,7 +228,7 @@ ml_status ml_run_unsettled(const ml_call *call) {
         step->call.packed =
             ml_constant_weights(at.state->graph, at.residence->rows, at.frame, call->node);
     ml_status (*eval)(const ml_call *) = ml_eval_of(at.node, at.row);
-    if (!at.row->open) step->eval = eval;
+    if (!at.row->open || at.node->io->flags & ML_NODE_BORROWS) step->eval = eval;
     status = eval(&step->call);
     return status == ML_OK && wish.open ? check_shaped(call) : status;
 }

@@ -6,6 +6,8 @@
 
 /* loop.c: runs a frame; its pointers are resolved. */
 ml_status ml_run_frame(ml_state *state, ml_residence *residence, int32_t frame);
+/* Ticks between two looks at the clock; a run begins with as many. */
+enum { ML_TICKS_PER_LOOK = 64 };
 /* Lets Python handle signals every 50 ms of work; spends `ticks` of the budget between two looks at the clock. */
 ml_status ml_check_interrupt(ml_state *state, int32_t ticks);
 /* The same between blocks of a node, with a look at the clock each time; `owner` is the state. */

@@ -12,7 +12,6 @@
 #define READ_PART(p, count, sign) WIDEN_PART(p, count, sign)
 #define WRITE(p, v) NARROW(p, v)
 #define WRITE_PART(p, v, count) NARROW_PART(p, v, count)
-#define SHARES 0
 #define INITIAL(sign) SPLAT_S32(0)
 #define MERGE(total, x, sign) ADD_S32(total, x)
 #define FINISH(k, v, sign) mean(k, v)

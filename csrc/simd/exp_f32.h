@@ -12,10 +12,14 @@ static inline VECTOR exp_near(VECTOR x, float sign) {
     const VECTOR p = FMA(r, SPLAT(0.5000006f), SPLAT(sign * 1.0000147f));
     return SCALE(FMA(p, MUL(root, r), root), n);
 }
+#define exp_once(x, sign) exp_near(x, sign)
+#define exp_falling(x) exp_near(x, 1.0f)
 #else
-static inline VECTOR exp_near(VECTOR x, float sign) {
-    const VECTOR n = NEAREST(MUL(x, SPLAT(sign * 1.44269504f)));
-    const VECTOR one = SPLAT(1.0f), s = SPLAT(sign);
+/* e^(sign x) less its power of two, whose exponent is the last bits of `sum`. */
+static inline VECTOR exp_rest(VECTOR x, float sign, VECTOR *sum) {
+    const VECTOR whole = SPLAT(12582912.0f), one = SPLAT(1.0f), s = SPLAT(sign);
+    *sum = FMA(x, SPLAT(sign * 1.44269504f), whole);
+    const VECTOR n = SUB(*sum, whole);
     const VECTOR r = FMA(n, SPLAT(sign * 2.12194440e-4f), FMA(n, SPLAT(sign * -0.693359375f), x));
     VECTOR p = SPLAT(1.395052199e-3f);
     p = FMA(p, r, SPLAT(sign * 8.368903498e-3f));
@@ -23,7 +27,30 @@ static inline VECTOR exp_near(VECTOR x, float sign) {
     p = FMA(p, r, SPLAT(sign * 1.666651873e-1f));
     p = FMA(p, r, SPLAT(5.000000095e-1f));
     p = FMA(p, r, s);
-    return SCALE(FMA(p, r, one), n);
+    return FMA(p, r, one);
+}
+
+/* 2 to the power of the last bits of `sum` and `more`; infinity at 128. */
+static inline VECTOR POWER_OF_SUM(VECTOR sum, int32_t more) {
+    return OF_BITS(SHIFT_LEFT_S32(ADD_S32(BITS_OF(sum), SPLAT_S32(127 + more)), 23));
+}
+
+static inline VECTOR exp_near(VECTOR x, float sign) {
+    VECTOR sum;
+    const VECTOR rest = exp_rest(x, sign, &sum);
+    return SCALE(rest, SUB(sum, SPLAT(12582912.0f)));
+}
+
+/* The same in fewer steps: of `sign` x from -87 to 89, infinite where the power of two is; of x from -104 to 0. */
+static inline VECTOR exp_once(VECTOR x, float sign) {
+    VECTOR sum;
+    const VECTOR rest = exp_rest(x, sign, &sum);
+    return MUL(rest, POWER_OF_SUM(sum, 0));
+}
+static inline VECTOR exp_falling(VECTOR x) {
+    VECTOR sum;
+    const VECTOR rest = exp_rest(x, 1.0f, &sum);
+    return MUL(MUL(rest, POWER_OF_SUM(sum, 64)), SPLAT(0x1p-64f));
 }
 #endif
 

@@ -2,7 +2,13 @@
  * level. */
 #include "simd.h"
 
-enum { SIDE = 8 }; /* vectors, or rows, that are gone through together */
+enum {
+    SIDE = 8, /* vectors that are gone through together */
+    FEW = 4, /* rows that are */
+    STRETCH = 2048, /* columns */
+    LINE = 16, /* floats in a line of the cache */
+    AHEAD = 64 * LINE /* floats that rows are fetched ahead */
+};
 
 #define PLUS(sum, x) ADD(x, sum)
 #define PLUS_SQUARE(sum, x) FMA(x, x, sum)
@@ -15,9 +21,12 @@ enum { SIDE = 8 }; /* vectors, or rows, that are gone through together */
         VECTOR sums[SIDE];                                                                 \
         int64_t i = 0;                                                                     \
         for (int k = 0; k < SIDE; k++) sums[k] = first;                                    \
-        for (; i + SIDE * LANES <= n; i += SIDE * LANES)                                   \
-            _Pragma("GCC unroll 8") for (int k = 0; k < SIDE; k++) sums[k] =               \
-                STEP(sums[k], LOAD(x + i + k * LANES));                                    \
+        for (; i + SIDE * LANES <= n; i += SIDE * LANES) {                                 \
+            _Pragma("GCC unroll 8") for (int k = 0; k < SIDE; k++) {                       \
+                if (k * LANES % LINE == 0) __builtin_prefetch(x + i + k * LANES + AHEAD);  \
+                sums[k] = STEP(sums[k], LOAD(x + i + k * LANES));                          \
+            }                                                                              \
+        }                                                                                  \
         for (; i + LANES <= n; i += LANES) sums[0] = STEP(sums[0], LOAD(x + i));           \
         if (i < n) sums[1] = STEP(sums[1], LOAD_PART_OR(x + i, n - i, first));             \
         const float v = ALL(JOIN(JOIN(JOIN(sums[0], sums[1]), JOIN(sums[2], sums[3])),              \
@@ -27,41 +36,45 @@ enum { SIDE = 8 }; /* vectors, or rows, that are gone through together */
     }                                                                                      \
     return;
 
-/* Rows one upon the other: eight vectors of columns stay in registers while all rows go by; of the columns that are left a few rows
- * at a time, one after the other in each. */
-#define WIDE(STEP)                                                                         \
-    for (; left + SIDE * LANES <= n; left += SIDE * LANES) {                               \
-        VECTOR sums[SIDE];                                                                 \
-        const float *at = x + left;                                                        \
-        for (int k = 0; k < SIDE; k++) sums[k] = LOAD(p->y + left + k * LANES);            \
-        for (int64_t row = 0; row < p->rows; row++, at += p->stride)                       \
-            _Pragma("GCC unroll 8") for (int k = 0; k < SIDE; k++) sums[k] =               \
-                STEP(sums[k], LOAD(at + k * LANES));                                       \
-        for (int k = 0; k < SIDE; k++) STORE(p->y + left + k * LANES, sums[k]);            \
-    }
-#define SOME_ROWS(STEP, COUNT)                                                             \
-    for (int64_t i = left; i < n; i += LANES) {                                            \
-        const int whole = n - i >= LANES;                                                  \
-        VECTOR sum = whole ? LOAD(p->y + i) : LOAD_PART(p->y + i, n - i);                  \
-        _Pragma("GCC unroll 8") for (int k = 0; k < (COUNT); k++) {                        \
-            const float *at = x + k * p->stride + i;                                       \
-            sum = STEP(sum, whole ? LOAD(at) : LOAD_PART(at, n - i));                      \
-        }                                                                                  \
-        if (whole) STORE(p->y + i, sum);                                                   \
-        else STORE_PART(p->y + i, sum, n - i);                                             \
-    }
-#define COLUMNS(STEP)                                                                      \
-    {                                                                                      \
-        int64_t r = 0, left = 0;                                                           \
-        WIDE(STEP)                                                                         \
-        if (left == n) return;                                                             \
-        for (; r + SIDE <= p->rows; r += SIDE, x += SIDE * p->stride) SOME_ROWS(STEP, SIDE) \
-        for (; r < p->rows; r++, x += p->stride) SOME_ROWS(STEP, 1)                        \
+/* Rows one upon the other. Of a few vectors of columns, sums stay in registers while all rows go by. */
+#define HELD(STEP, COUNT)                                                                  \
+    if (n == (COUNT) * LANES) {                                                            \
+        VECTOR sums[COUNT];                                                                \
+        for (int k = 0; k < (COUNT); k++) sums[k] = LOAD(p->y + k * LANES);                \
+        for (int64_t r = 0; r < p->rows; r++, x += p->stride)                              \
+            _Pragma("GCC unroll 8") for (int k = 0; k < (COUNT); k++) sums[k] =            \
+                STEP(sums[k], LOAD(x + k * LANES));                                        \
+        for (int k = 0; k < (COUNT); k++) STORE(p->y + k * LANES, sums[k]);                \
         return;                                                                            \
     }
+/* A few rows at a time, each read on and on, and added one after the other to what there is of some columns, which stays in the
+ * first-level cache. */
+#define SOME_ROWS(STEP, COUNT)                                                             \
+    for (int64_t i = from; i < to; i += LANES) {                                           \
+        const int whole = to - i >= LANES;                                                 \
+        VECTOR sum = whole ? LOAD(p->y + i) : LOAD_PART(p->y + i, to - i);                 \
+        _Pragma("GCC unroll 4") for (int k = 0; k < (COUNT); k++) {                        \
+            const float *at = x + (r + k) * p->stride + i;                                 \
+            sum = STEP(sum, whole ? LOAD(at) : LOAD_PART(at, to - i));                     \
+        }                                                                                  \
+        if (whole) STORE(p->y + i, sum);                                                   \
+        else STORE_PART(p->y + i, sum, to - i);                                            \
+    }
+#define COLUMNS(STEP)                                                                      \
+    for (int64_t from = 0, to; from < n; from = to) {                                      \
+        int64_t r = 0;                                                                     \
+        to = n - from < STRETCH ? n : from + STRETCH;                                      \
+        for (; r + FEW <= p->rows; r += FEW) SOME_ROWS(STEP, FEW)                          \
+        for (; r < p->rows; r++) SOME_ROWS(STEP, 1)                                        \
+    }                                                                                      \
+    return;
 #define FOLD(number, STEP, JOIN, ALL, RESULT)  \
     case number:                               \
-        if (p->across) COLUMNS(STEP)           \
+        if (p->across) {                       \
+            HELD(STEP, SIDE)                   \
+            HELD(STEP, SIDE / 2)               \
+            COLUMNS(STEP)                      \
+        }                                      \
         EACH_ROW(STEP, JOIN, ALL, RESULT)
 
 void FUNCTION(const ml_fold_f32_args *p) {

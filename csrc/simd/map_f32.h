@@ -140,7 +140,7 @@ static inline VECTOR cos_of(VECTOR x) {
 
 static inline VECTOR logistic_of(VECTOR x) {
     const VECTOR one = SPLAT(1.0f);
-    return DIV(one, ADD(one, exp_near(cut(x, -89.0f, 104.0f), -1.0f)));
+    return DIV(one, ADD(one, exp_once(cut(x, -89.0f, 87.0f), -1.0f)));
 }
 
 static inline VECTOR elu_of(VECTOR x) {
@@ -155,8 +155,9 @@ static inline VECTOR hard_swish_of(VECTOR x) {
     const VECTOR product = MUL(x, gate);
 #ifdef FUSED /* the product with 1/6, and that of what it lacks: a division's bits */
     const VECTOR sixth = SPLAT(1.0f / 6.0f), near = MUL(product, sixth);
-    const VECTOR better = FMA(FNMA(near, SPLAT(6.0f), product), sixth, near);
-    return PICK(LESS(ABS(near), SPLAT(__builtin_inff())), better, near);
+    const VECTOR lack =
+        MIN(FNMA(near, SPLAT(6.0f), product), SPLAT(__FLT_MAX__)); /* of infinity: NaN */
+    return FMA(lack, sixth, near);
 #else
     return DIV(product, SPLAT(6.0f));
 #endif

@@ -14,7 +14,6 @@
 #define READ_PART(p, count, sign) load_part(p, count)
 #define WRITE(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
 #define WRITE_PART(p, v, count) store_part(p, v, count)
-#define SHARES 1
 #define INITIAL(sign) _mm256_set1_epi8((sign) ? INT8_MIN : 0)
 #define MERGE(a, b, sign) ((sign) ? _mm256_max_epi8(a, b) : _mm256_max_epu8(a, b))
 #define LESSER(a, b, sign) ((sign) ? _mm256_min_epi8(a, b) : _mm256_min_epu8(a, b))

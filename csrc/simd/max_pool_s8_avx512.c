@@ -14,7 +14,6 @@
 #define READ_PART(p, count, sign) _mm512_maskz_loadu_epi8(FIRST(count), p)
 #define WRITE(p, v) _mm512_storeu_si512(p, v)
 #define WRITE_PART(p, v, count) _mm512_mask_storeu_epi8(p, FIRST(count), v)
-#define SHARES 1
 #define INITIAL(sign) _mm512_set1_epi8((sign) ? INT8_MIN : 0)
 #define MERGE(a, b, sign) ((sign) ? _mm512_max_epi8(a, b) : _mm512_max_epu8(a, b))
 #define LESSER(a, b, sign) ((sign) ? _mm512_min_epi8(a, b) : _mm512_min_epu8(a, b))

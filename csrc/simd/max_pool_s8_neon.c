@@ -9,7 +9,6 @@
 #define CHANNELS uint8x16_t
 #define ELEMENT uint8_t
 #define LANES 16
-#define SHARES 1
 
 #define FLIPPED(v, sign) ((sign) ? veorq_u8(v, vdupq_n_u8(128)) : (v))
 #define READ(p, sign) FLIPPED(vld1q_u8(p), sign)

@@ -8,14 +8,17 @@
 #define INLINE __attribute__((always_inline)) static inline
 
 enum {
+    LINE = 16, /* floats in a line of the cache */
+    AHEAD = 64 * LINE, /* floats that are fetched ahead */
     PARTS = 1 << 16,
     NEAR = 8 /* parts: products of up to 256 steps are within 4 of quotients */
 };
+#define MIDDLE ((float)(PARTS / 2 + NEAR / 2))
 
 typedef struct constants {
     VECTOR scale, least, most;
-    VECTOR parts, most_parts; /* of a step */
-    VECTOR_S32 zero, half, apart;
+    VECTOR parts, most_parts, half; /* of a step */
+    VECTOR_S32 zero, apart;
     VECTOR_S16 zero_words;
 } constants;
 
@@ -26,9 +29,9 @@ static constants constants_of(const ml_quantize_s8_args *p, const bool is_signed
                        .least = SPLAT(least),
                        .most = SPLAT(most),
                        .parts = SPLAT((float)PARTS / p->scale),
-                       .most_parts = SPLAT(most * (float)PARTS),
+                       .most_parts = SPLAT(most * (float)PARTS + MIDDLE),
+                       .half = SPLAT(MIDDLE),
                        .zero = SPLAT_S32(p->zero),
-                       .half = SPLAT_S32(PARTS / 2 + NEAR / 2),
                        .apart = SPLAT_S32(PARTS - NEAR),
                        .zero_words = SPLAT_S16(p->zero)};
 }
@@ -39,9 +42,9 @@ INLINE VECTOR_S32 divide(const constants *k, VECTOR x) {
     return ADD_S32(TRUNCATED(ADD(v, XOR(SPLAT(0.49999997f), SIGN(v)))), k->zero);
 }
 
-/* NaN, and what is too small for int32, becomes its least number. */
+/* NaN, and what is too small for int32, becomes its least number, which looks like one near a middle. */
 INLINE VECTOR_S32 multiply(const constants *k, VECTOR x) {
-    return ADD_S32(NEAREST_S32(MIN(k->most_parts, MUL(x, k->parts))), k->half);
+    return NEAREST_S32(MIN(k->most_parts, FMA(x, k->parts, k->half)));
 }
 
 INLINE void run(const ml_quantize_s8_args *args, const bool is_signed) {
@@ -52,7 +55,10 @@ INLINE void run(const ml_quantize_s8_args *args, const bool is_signed) {
         const float *x = p.x + at;
         VECTOR_S32 v[JOINED];
 #pragma GCC unroll 4
-        for (int i = 0; i < JOINED; i++) v[i] = multiply(&k, LOAD(x + i * LANES));
+        for (int i = 0; i < JOINED; i++) {
+            if (i * LANES % LINE == 0) __builtin_prefetch(x + i * LANES + AHEAD);
+            v[i] = multiply(&k, LOAD(x + i * LANES));
+        }
         if (!ANY_LOWER_BELOW(v, k.apart)) {
             STORE_U8(p.y + at, JOIN_UPPER(v, k.zero_words, is_signed));
             continue;

@@ -19,38 +19,45 @@ static inline float largest(const float *x, int64_t n) {
     return MAX_OF(MAX(most, other));
 }
 
-/* Differences to the largest are not above 0; those of e^-104 and less are 0. */
-static inline VECTOR exp_below(VECTOR x, VECTOR top, VECTOR beta) {
-    return exp_of(MUL(SUB(x, top), beta));
+/* Differences to the largest are not above 0, nor is what comes of them where beta is not below 0: they fall; those of e^-104 and
+ * less are 0. */
+static inline VECTOR exp_below(VECTOR x, VECTOR top, VECTOR beta, const int falls) {
+    const VECTOR v = MUL(SUB(x, top), beta);
+    return falls ? exp_falling(MAX(SPLAT(-104.0f), v)) : exp_of(v);
 }
 
 /* What they sum up to; y may be NULL: the sum alone. */
-static inline float exps(const ml_softmax_f32_args *p, float high, float *y) {
+__attribute__((always_inline)) static inline float exps_of(const ml_softmax_f32_args *p, float high,
+                                                           float *y, const int falls) {
     const VECTOR beta = SPLAT(p->beta), top = SPLAT(high);
     VECTOR sum = SPLAT(0.0f), other = SPLAT(0.0f);
     int64_t i = 0;
     for (; i + 2 * LANES <= p->n; i += 2 * LANES) {
-        const VECTOR e = exp_below(LOAD(p->x + i), top, beta);
-        const VECTOR f = exp_below(LOAD(p->x + i + LANES), top, beta);
+        const VECTOR e = exp_below(LOAD(p->x + i), top, beta, falls);
+        const VECTOR f = exp_below(LOAD(p->x + i + LANES), top, beta, falls);
         if (y) STORE(y + i, e);
         if (y) STORE(y + i + LANES, f);
         sum = ADD(sum, e);
         other = ADD(other, f);
     }
     if (i + LANES <= p->n) {
-        const VECTOR e = exp_below(LOAD(p->x + i), top, beta);
+        const VECTOR e = exp_below(LOAD(p->x + i), top, beta, falls);
         if (y) STORE(y + i, e);
         sum = ADD(sum, e);
         i += LANES;
     }
     if (i < p->n) {
-        const VECTOR e = exp_below(LOAD_PART(p->x + i, p->n - i), top, beta);
+        const VECTOR e = exp_below(LOAD_PART(p->x + i, p->n - i), top, beta, falls);
         float lanes[LANES] = {0};
         if (y) STORE_PART(y + i, e, p->n - i);
         STORE_PART(lanes, e, p->n - i);
         other = ADD(other, LOAD(lanes));
     }
     return SUM_OF(ADD(sum, other));
+}
+
+static inline float exps(const ml_softmax_f32_args *p, float high, float *y) {
+    return p->beta >= 0.0f ? exps_of(p, high, y, 1) : exps_of(p, high, y, 0);
 }
 
 void FUNCTION(const ml_softmax_f32_args *p) {

@@ -72,13 +72,17 @@ enum { JOINED = 4 };
 #define SPLAT_U8(x) _mm256_set1_epi8((char)(x))
 #define STORE_U8(p, v) STORE_S32(p, v)
 #define XOR_U8(a, b) _mm256_xor_si256(a, b)
-__attribute__((always_inline)) static inline __m256i JOIN(const __m256i v[JOINED],
-                                                          const bool is_signed) {
+/* Words of four vectors, saturated to bytes, in the order of the vectors' lanes. */
+__attribute__((always_inline)) static inline __m256i WORDS_TO_U8(__m256i first, __m256i second,
+                                                                 const bool is_signed) {
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    const __m256i first = _mm256_packs_epi32(v[0], v[1]), second = _mm256_packs_epi32(v[2], v[3]);
     const __m256i y =
         is_signed ? _mm256_packs_epi16(first, second) : _mm256_packus_epi16(first, second);
     return _mm256_permutevar8x32_epi32(y, order);
+}
+__attribute__((always_inline)) static inline __m256i JOIN(const __m256i v[JOINED],
+                                                          const bool is_signed) {
+    return WORDS_TO_U8(_mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3]), is_signed);
 }
 #define CLAMP_U8(v, low, high, is_signed) ((is_signed) ? _mm256_min_epi8(_mm256_max_epi8(v, low), high) : _mm256_min_epu8(_mm256_max_epu8(v, low), high))
 
@@ -86,14 +90,12 @@ __attribute__((always_inline)) static inline __m256i JOIN(const __m256i v[JOINED
 #define SPLAT_S16(x) _mm256_set1_epi16((short)(x))
 __attribute__((always_inline)) static inline __m256i
 JOIN_UPPER(const __m256i v[JOINED], __m256i words, const bool is_signed) {
-    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     const __m256i first =
         _mm256_packs_epi32(_mm256_srai_epi32(v[0], 16), _mm256_srai_epi32(v[1], 16));
     const __m256i second =
         _mm256_packs_epi32(_mm256_srai_epi32(v[2], 16), _mm256_srai_epi32(v[3], 16));
-    const __m256i a = _mm256_adds_epi16(first, words), b = _mm256_adds_epi16(second, words);
-    const __m256i y = is_signed ? _mm256_packs_epi16(a, b) : _mm256_packus_epi16(a, b);
-    return _mm256_permutevar8x32_epi32(y, order);
+    return WORDS_TO_U8(_mm256_adds_epi16(first, words), _mm256_adds_epi16(second, words),
+                       is_signed);
 }
 
 static inline bool ANY_LOWER_BELOW(const __m256i v[JOINED], __m256i bits) {

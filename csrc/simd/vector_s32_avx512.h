@@ -63,13 +63,13 @@ enum { JOINED = 4 };
 #define SPLAT_U8(x) _mm512_set1_epi8((char)(x))
 #define STORE_U8(p, v) _mm512_storeu_si512(p, v)
 #define XOR_U8(a, b) _mm512_xor_si512(a, b)
+#define WORDS_TO_U8(first, second, is_signed) \
+    ((is_signed) ? _mm512_packs_epi16(first, second) : _mm512_packus_epi16(first, second))
 __attribute__((always_inline)) static inline __m512i JOIN(const __m512i v[JOINED],
                                                           const bool is_signed) {
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const __m512i first = _mm512_packs_epi32(v[0], v[1]), second = _mm512_packs_epi32(v[2], v[3]);
-    const __m512i y =
-        is_signed ? _mm512_packs_epi16(first, second) : _mm512_packus_epi16(first, second);
-    return _mm512_permutexvar_epi32(order, y);
+    return _mm512_permutexvar_epi32(order, WORDS_TO_U8(first, second, is_signed));
 }
 #define CLAMP_U8(v, low, high, is_signed) ((is_signed) ? _mm512_min_epi8(_mm512_max_epi8(v, low), high) : _mm512_min_epu8(_mm512_max_epu8(v, low), high))
 
@@ -84,9 +84,7 @@ JOIN_UPPER(const __m512i v[JOINED], __m512i words, const bool is_signed) {
     const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
     const __m512i first = _mm512_adds_epi16(_mm512_permutex2var_epi16(v[0], odd, v[1]), words);
     const __m512i second = _mm512_adds_epi16(_mm512_permutex2var_epi16(v[2], odd, v[3]), words);
-    const __m512i y =
-        is_signed ? _mm512_packs_epi16(first, second) : _mm512_packus_epi16(first, second);
-    return _mm512_permutexvar_epi64(order, y);
+    return _mm512_permutexvar_epi64(order, WORDS_TO_U8(first, second, is_signed));
 }
 
 /* Whether the lower half of some lane is below a power of 2, less than which `bits` has none of the half's. */

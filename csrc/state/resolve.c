@@ -90,7 +90,7 @@ static void resolve_step(ml_state *s, ml_residence *r, const ml_residence *like,
     if (row->scratch_block >= 0) scratch = region ? region + ml_scratch_offset(row) : NULL;
     if (node->n_children > 0) resolve_children(s, r, like, frame, n, scratch);
     if (scratch && node->n_children > 0) scratch += ml_room_of(r, frame, n);
-    bool unsettled = row->stale || row->open;
+    bool unsettled = row->stale || (row->open && !(node->io->flags & ML_NODE_BORROWS));
     to->call = ml_call_of(&s->engine, &s->envs[frame], n);
     to->call.scratch = scratch;
     to->call.packed = ml_constant_weights(s->graph, r->rows, frame, n);

@@ -362,6 +362,7 @@ static uintptr_t run(ml_state *s, ml_node_time *times) {
         if (r->learnt && r->learnt->grew) place_anew(s, r);
         atomic_store_explicit(&s->interpreter->cancel, 0, memory_order_relaxed);
         s->poll_at = 0;
+        s->ticks = ML_TICKS_PER_LOOK;
         r->ran = true;
         ml_pool *pool = s->interpreter->pool;
         ml_watch watch = {&s->interpreter->cancel, ml_poll_state, s};

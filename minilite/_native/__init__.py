@@ -2,32 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from minilite._native.graph import (
-    FOLDS,
-    FOLLOWS,
-    TRAITS,
-    Answer,
-    Graph,
-    KernelInfo,
-    Lowering,
-    Store,
-    choose_level,
-    find_kernel,
-    include_folder,
-    kernel_at,
-    kernel_names,
-    kernel_types,
-    level_names,
-    match_kernel,
-    pack_params,
-    widening,
-)
+from minilite._native.graph import Graph, Lowering, Store, choose_level
 from minilite._native.state import (
     BindingRows,
     Place,
     Shared,
     State,
-    Usage,
     binding_rows,
     debug_build,
     packed_dims,
@@ -47,6 +27,22 @@ from minilite._native.status import (
 
 if TYPE_CHECKING:
     from minilite._native.call import Call
+    from minilite._native.kernels import (
+        FOLDS,
+        FOLLOWS,
+        TRAITS,
+        Answer,
+        KernelInfo,
+        find_kernel,
+        include_folder,
+        kernel_at,
+        kernel_names,
+        kernel_types,
+        level_names,
+        match_kernel,
+        pack_params,
+        widening,
+    )
     from minilite._native.memory import (
         MAX_BYTES,
         UNPLACED,
@@ -58,11 +54,29 @@ if TYPE_CHECKING:
     )
     from minilite._native.plan import Plan, TensorState
     from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT, Arena, Planner
+    from minilite._native.usage import Usage
 else:
     _LATER = {
         "call": ("Call",),
+        "kernels": (
+            "FOLDS",
+            "FOLLOWS",
+            "TRAITS",
+            "Answer",
+            "KernelInfo",
+            "find_kernel",
+            "include_folder",
+            "kernel_at",
+            "kernel_names",
+            "kernel_types",
+            "level_names",
+            "match_kernel",
+            "pack_params",
+            "widening",
+        ),
         "memory": ("MAX_BYTES", "UNPLACED", "Placement", "Refused", "memory_lower_bound", "plan_memory", "strategies"),
         "plan": ("Plan", "TensorState"),
+        "usage": ("Usage",),
         "planner": ("FOREVER", "PLACE_ARENA", "PLACE_NONE", "PLACE_PERSISTENT", "Arena", "Planner"),
     }
 

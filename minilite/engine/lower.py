@@ -1,353 +1,57 @@
-"""Model -> loading description: nodes that are alike lower once, to a kernel and its parameters; all that cannot run is named.
+"""Model -> loading description: nodes that are alike lower once, to a kernel and its parameters.
 
-C sorts the nodes into kinds (csrc/graph/kinds.c). What a kind lowers to hangs on the operators' tables alone, which never
-change: answers are kept from model to model.
+C sorts the nodes into kinds (csrc/graph/kinds.c), and knows most answers from the operators' rows (csrc/graph/answer.c). The
+others are answers.py's, which few models need.
 """
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
 from minilite import _native
-from minilite.format.dtypes import TensorType
-from minilite.format.rows import operator_name
-from minilite.light import Later, NamedTuple
-from minilite.ops import find_operator
-from minilite.ops_shared.operator import OpNode
-from minilite.ops_shared.types import ABSENT, spelled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from minilite import errors
-    from minilite._native.file import File
-    from minilite.engine import python_nodes, refusals
-    from minilite.engine.user_kernels import UserKernel
-    from minilite.format.model import Array, Model, Node, Tensor
-    from minilite.ops_shared.operator import Operator
-else:  # what nodes in Python and refused ones need
-    errors = Later("minilite.errors")
-    python_nodes, refusals = Later("minilite.engine.python_nodes"), Later("minilite.engine.refusals")
+    from minilite.engine.operands import Function, Handlers, Operands
+    from minilite.format.model import Model
 
 _OFFLINE = "OfflineMemoryAllocation"
-_MOST_ANSWERS = 4096
-"""Answers that are kept; beyond it all are forgotten at once."""
-_answers: dict[tuple[bytes, bool], _native.Answer] = {}
-"""What kinds lower to, by key and whether numpy references run: a cache, as functools has them, for values made on the way."""
-
-Kinds = tuple[tuple[int, ...], tuple[int, ...]]
-"""The types of inputs and of outputs, by code; -1 = absent."""
 
 
-class Operands:
-    """Makes nodes with their tensors, where one is looked at."""
-
-    def __init__(self, model: Model, lowering: _native.Lowering) -> None:
-        self.model = model
-        self.lowering = lowering
-        self.resources: dict[tuple[str, str], int] = {}
-        """The numbers of the model's resource variables by (container, shared name)."""
-        self._folded: dict[tuple[int, int], Tensor] = {}
-        self._options: dict[tuple[int, int], Mapping[str, Any]] = {}
-
-    def tensor(self, subgraph: int, number: int) -> Tensor:
-        """A tensor as lowering leaves it."""
-        tensor = self._folded.get((subgraph, number)) or self.model.subgraphs[subgraph].tensors[number]
-        definition = self.lowering.tensor(subgraph, number)
-        code = definition.type
-        if definition.data and tensor.data is None:  # C has widened it
-            value = self.lowering.widened(subgraph, number)
-            shape = value.shape
-            tensor = self._folded[subgraph, number] = tensor._replace(data=value, shape=shape)
-        return tensor if tensor.type == code else tensor._replace(type=TensorType(code))
-
-    def fold(self, subgraph: int, number: int, value: Array) -> None:
-        """Makes a tensor a constant."""
-        tensor = self.model.subgraphs[subgraph].tensors[number]
-        self._folded[subgraph, number] = tensor._replace(data=value, shape=value.shape, sparsity=None)
-        self.lowering.set_constant(subgraph, number, value)
-
-    def densify(self, node: OpNode) -> OpNode:
-        """The node with its sparse constants made dense, for all who read them. Raises: UnsupportedOpError."""
-        from minilite.ops_shared.sparse import dense_values  # few models have any
-
-        for number in self.model.subgraphs[node.subgraph].nodes[node.index].inputs:
-            tensor = self.tensor(node.subgraph, number) if number >= 0 else None
-            if tensor is not None and tensor.sparsity is not None:
-                self.fold(node.subgraph, number, dense_values(node, tensor))
-        return self.node(node.subgraph, node.index)
-
-    def node(self, subgraph: int, number: int) -> OpNode:
-        """A node with its tensors."""
-        node = self.model.subgraphs[subgraph].nodes[number]
-        return OpNode(
-            subgraph,
-            number,
-            node.op,
-            node.version,
-            tuple([self.tensor(subgraph, i) if i >= 0 else None for i in node.inputs]),
-            tuple([self.tensor(subgraph, i) for i in node.outputs if i >= 0]),
-            self._options.get((subgraph, number), node.options),
-            node.custom_options,
-            self.resources,
-            tuple([self.tensor(subgraph, i) if i >= 0 else None for i in node.intermediates]),
-            self.model.subgraphs,
-        )
-
-    def decoded(self, subgraph: int, number: int, decode: Callable[[bytes], Mapping[str, Any]]) -> OpNode:
-        """The node of a custom operator that is built in, from now on with its options. Raises: UnsupportedOpError."""
-        node = self.node(subgraph, number)
-        try:
-            self._options[subgraph, number] = decode(bytes(node.custom_options))
-        except ValueError as error:
-            raise node.refuse(str(error)) from None
-        return self.node(subgraph, number)
-
-
-class Function(NamedTuple):
-    """What runs the nodes of a kind in Python, as in Handler."""
-
-    function: Callable[..., Any]
-    shape: Callable[..., Any] | None = None
-    custom: bool = False
-    writes: tuple[int, ...] = ()
-
-
-class Handlers:
-    """The nodes that run in Python by their handlers' numbers, each made when it runs first."""
-
-    def __init__(self, operands: Operands, functions: Mapping[int, Function]) -> None:
-        self._operands = operands
-        self._functions = functions
-        self._made: dict[int, python_nodes.Handler] = {}
-
-    def __getitem__(self, number: int) -> python_nodes.Handler:
-        handler = self._made.get(number)
-        if handler is None:
-            subgraph, node = self._operands.lowering.place_of(number)
-            function = self._functions[self._operands.lowering.kind_of(subgraph, node)]
-            at_hand = self._operands.node(subgraph, node)
-            written = tuple(position for position in function.writes if at_hand.input(position) is not None)
-            handler = self._made[number] = python_nodes.Handler(at_hand, *function._replace(writes=written))
-        return handler
-
-
-class Lowered(NamedTuple):
+class Lowered:
     """A Model ready for the C graph."""
 
-    operands: Operands
-    handlers: Handlers
+    def __init__(self, model: Model, lowering: _native.Lowering) -> None:
+        self.model: Model = model
+        self.lowering = lowering
+        self.functions: dict[int, Function] = {}
+        """What runs the nodes of a kind in Python."""
+        self._operands: Operands | None = None
+        self._handlers: Handlers | None = None
 
     @property
-    def lowering(self) -> _native.Lowering:
-        """The loading description."""
-        return self.operands.lowering
+    def operands(self) -> Operands:
+        """Its nodes and tensors, for those who look at them."""
+        if self._operands is None:
+            from minilite.engine.operands import Operands  # long to import
+
+            self._operands = Operands(self.model, self.lowering)
+        return self._operands
+
+    @property
+    def handlers(self) -> Handlers:
+        """What runs in Python."""
+        if self._handlers is None:
+            from minilite.engine.operands import Handlers
+
+            self._handlers = Handlers(self.operands, self.functions)
+        return self._handlers
 
     @property
     def resources(self) -> int:
         """How many resource variables the model has."""
-        return len(self.operands.resources)
-
-
-@functools.cache
-def _traits(code: int, version: int) -> int:
-    """What the nodes of a builtin operator hang on. Of those that are not supported each has to be named."""
-    operator = find_operator(operator_name(code))
-    if operator is None or version not in operator.versions:
-        return 0
-    traits = _native.TRAITS[operator.asks_about]
-    traits |= _native.FOLDS if operator.folds is not None else 0
-    return traits | (_native.FOLLOWS << operator.output_follows if operator.output_follows is not None else 0)
-
-
-def _traits_of(file: File) -> list[int]:
-    """What the nodes of each of a file's operator codes hang on."""
-    return [0 if custom else _traits(op, version) for op, version, _, custom in file.operators()]
-
-
-@functools.cache
-def _find_kernel(name: str) -> _native.KernelInfo:
-    info = _native.find_kernel(name)
-    if info is None:
-        message = f"there is no C kernel '{name}'"
-        raise LookupError(message)
-    return info
-
-
-@functools.lru_cache(_MOST_ANSWERS)
-def _typed(info: _native.KernelInfo, kinds: Kinds) -> int:
-    """The row of the kernel's table that runs these operand types in C; -1 if none does."""
-    row = _native.match_kernel(info, *kinds)
-    return row if row >= 0 and _native.kernel_types(info)[row][1] else -1
-
-
-@functools.lru_cache(_MOST_ANSWERS)
-def _refusal(name: str, kinds: Kinds) -> str:
-    operator = find_operator(name)
-    return operator.refusal(*kinds) if operator is not None else ""
-
-
-class _Lowering:
-    """One pass over a Model's kinds of nodes, gathering what cannot be run."""
-
-    def __init__(self, model: Model, file: File, custom_ops: Mapping[str, Any], *, reference: bool) -> None:
-        self.model = model
-        self.custom_ops = custom_ops
-        self.reference = reference
-        self.lowering = _native.Lowering(file, _traits_of(file))
-        self.operands = Operands(model, self.lowering)
-        self.functions: dict[int, Function] = {}
-
-    def run(self) -> Lowered:
-        answers: list[_native.Answer | None] = []
-        refused: set[int] = set()
-        for number, (key, subgraph, node) in enumerate(self.lowering.kinds()):
-            answer = _answers.get((key, self.reference)) if key else None
-            try:
-                if answer is None:
-                    answer = self.answer(subgraph, node, number, alone=not key)
-                    if key and answer is not None:
-                        self.keep(key, subgraph, node, answer)
-                elif answer.python:
-                    self.reference_of(self.model.subgraphs[subgraph].nodes[node].op, number)
-            except errors.UnsupportedOpError:
-                refused.add(number)
-            answers.append(answer)
-        if refused or self.lowering.too_many_dimensions:
-            raise refusals.gathered(self.refusals(refused))
-        self.lowering.fill(answers)
-        if _OFFLINE in self.model.metadata:
-            self.place_offline()
-        return Lowered(self.operands, Handlers(self.operands, self.functions))
-
-    def keep(self, key: bytes, subgraph: int, node: int, answer: _native.Answer) -> None:
-        """Keeps what a kind lowers to for other models, where it hangs on nothing of this one."""
-        operator = find_operator(self.model.subgraphs[subgraph].nodes[node].op)
-        if operator is not None and operator.asks_about != "model":
-            if len(_answers) >= _MOST_ANSWERS:
-                _answers.clear()
-            _answers[key, self.reference] = answer
-
-    def refusals(self, kinds: set[int]) -> list[errors.UnsupportedOpError]:
-        """Every node of these kinds refused by itself, and every tensor that is."""
-        found: list[errors.UnsupportedOpError] = []
-        for subgraph in self.model.subgraphs:
-            for number in range(len(subgraph.nodes)):
-                kind = self.lowering.kind_of(subgraph.index, number)
-                try:
-                    if kind in kinds:
-                        self.answer(subgraph.index, number, kind, alone=True)
-                except errors.UnsupportedOpError as refusal:
-                    found.append(refusal)
-            if self.lowering.too_many_dimensions:
-                deep = (tensor for tensor in subgraph.tensors if len(tensor.shape) > _native.MAX_RANK)
-                found += [refusals.too_many_dimensions(subgraph, tensor) for tensor in deep]
-        return found
-
-    def answer(self, subgraph: int, number: int, kind: int, *, alone: bool) -> _native.Answer | None:
-        """What a node lowers to; None if it has become a constant, as one of a kind of its own may.
-
-        Raises: UnsupportedOpError, InputError.
-        """
-        node = self.operands.node(subgraph, number)
-        row = self.model.subgraphs[subgraph].nodes[number]
-        operator = self.operator(row)
-        if operator is None and row.custom:
-            return self.custom(node, kind)
-        if operator is None:
-            raise node.refuse("this operator is not supported")
-        if operator.custom is not None:
-            node = self.operands.decoded(subgraph, number, operator.custom)
-        if row.version not in operator.versions:
-            versions = operator.versions
-            raise node.refuse(f"version {row.version} is not supported, versions {versions[0]} to {versions[-1]} are")
-        if operator.folds is None and any(tensor is not None and tensor.sparsity is not None for tensor in node.inputs):
-            node = self.operands.densify(node)
-        kinds = _kinds(node)
-        if why := _refusal(row.op, kinds):
-            raise node.refuse(why)
-        params, subgraphs = operator.lowered(node)
-        source = node.input(0)
-        if operator.folds is not None and source is not None and source.data is not None:
-            if not alone:
-                return _native.widening()
-            for index, value in zip(row.outputs, operator.folds(node), strict=True):
-                self.operands.fold(subgraph, index, value)
-            return None
-        info = _find_kernel(operator.kernel_name)
-        typed = _typed(info, kinds)
-        python = operator.reference is not None and (self.reference or typed < 0)
-        if python:
-            self.reference_of(row.op, kind)
-        keep: list[Any] = []
-        packed = _native.pack_params(info, params, keep) if params or info.fields else b""
-        return _native.Answer(info.pointer, typed, _flags(operator, python), packed, subgraphs, keep)
-
-    def operator(self, node: Node) -> Operator | None:
-        """The row of a node; None where there is none, and for custom operators that are the caller's."""
-        row = find_operator(node.op)
-        if row is None or (row.custom is not None) != node.custom:
-            return None
-        return None if node.custom and node.op in self.custom_ops else row
-
-    def reference_of(self, op: str, kind: int) -> None:
-        """The nodes of a kind run an operator's numpy reference."""
-        operator = find_operator(op)
-        if operator is not None and operator.reference is not None:
-            self.functions[kind] = Function(operator.reference, writes=operator.writes)
-
-    def custom(self, node: OpNode, kind: int) -> _native.Answer:
-        function = self.custom_ops.get(node.op)
-        if function is None:
-            raise node.refuse(refusals.unresolved(node.op, self.custom_ops))
-        from minilite.engine.user_kernels import UserKernel
-
-        if isinstance(function, UserKernel):
-            return _compiled(node, function)
-        shape = getattr(function, "shape", None)
-        python_nodes.check_custom(node, function, shape)
-        info = _find_kernel("custom")
-        params = _native.pack_params(info, {"has_shape": int(shape is not None)}, [])
-        self.functions[kind] = Function(function, shape, custom=True)
-        return _native.Answer(info.pointer, -1, _native.NODE_PYTHON, params, (), ())
-
-    def place_offline(self) -> None:
-        """Gives tensors the offsets of the memory plan that the file brings. Raises: ModelFormatError."""
-        from minilite.memory.offline import offline_offsets  # few files have one: importing minilite stays light
-
-        for subgraph, offsets in enumerate(offline_offsets(self.model) or ()):
-            for number, offset in enumerate(offsets):
-                self.lowering.tensor(subgraph, number).offline_offset = offset
-
-
-def _compiled(node: OpNode, kernel: UserKernel) -> _native.Answer:
-    """A custom operator whose kernel was compiled elsewhere."""
-    kinds = _kinds(node)
-    typed = _typed(kernel.info, kinds)
-    if typed < 0 or ABSENT in kinds[1]:
-        raise node.refuse(f"types {spelled(*kinds)} are not what its kernel takes, {kernel.types()}")
-    keep: list[Any] = [kernel]
-    return _native.Answer(kernel.info.pointer, typed, 0, kernel.params(node, keep), (), keep)
-
-
-def _kinds(node: OpNode) -> Kinds:
-    """The types of a node's operands, by code."""
-
-    def codes(tensors: tuple[Tensor | None, ...]) -> tuple[int, ...]:
-        return tuple([ABSENT if tensor is None else int(tensor.type) for tensor in tensors])
-
-    return codes(node.inputs), codes(node.outputs)
-
-
-def _flags(operator: Operator, python: bool) -> int:
-    flags = sum(_native.NODE_IN_PLACE << i for i in operator.in_place)
-    flags |= _native.NODE_VIEW if operator.view else 0
-    flags |= _native.NODE_TFLITE_SHARES if operator.tflite_shares else 0
-    flags |= _native.NODE_PYTHON if python else 0
-    if python and not operator.view:  # numpy writes outputs after reading all inputs; views must stay skippable
-        flags &= ~(0xFF * _native.NODE_IN_PLACE)
-    return flags
+        return len(self._operands.resources) if self._operands is not None else 0
 
 
 def lower(model: Model, custom_ops: Mapping[str, Any], *, reference: bool = False) -> Lowered:
@@ -355,9 +59,27 @@ def lower(model: Model, custom_ops: Mapping[str, Any], *, reference: bool = Fals
 
     `reference` makes nodes run their numpy references. Raises: UnsupportedOpError, listing every unsupported node.
     """
-    file = model.file
-    assert file is not None
-    return _Lowering(model, file, custom_ops, reference=reference).run()
+    assert model.file is not None
+    lowering = _native.Lowering(model.file)
+    lowered = Lowered(model, lowering)
+    if lowering.knows_all and not reference:
+        lowering.fill()
+    else:
+        from minilite.engine.answers import Answers
+
+        Answers(lowered, custom_ops, reference=reference).fill()
+    if _OFFLINE in model.metadata:
+        _place_offline(lowered)
+    return lowered
+
+
+def _place_offline(lowered: Lowered) -> None:
+    """Gives tensors the offsets of the memory plan that the file brings. Raises: ModelFormatError."""
+    from minilite.memory.offline import offline_offsets  # few files have one
+
+    for subgraph, offsets in enumerate(offline_offsets(lowered.model) or ()):
+        for number, offset in enumerate(offsets):
+            lowered.lowering.tensor(subgraph, number).offline_offset = offset
 
 
 def node_label(model: Model, subgraph: int, index: int) -> tuple[str, str]:
@@ -367,6 +89,3 @@ def node_label(model: Model, subgraph: int, index: int) -> tuple[str, str]:
     found = model.subgraphs[subgraph]
     node = found.nodes[index]
     return node.op, found.tensors[node.outputs[0]].name if node.outputs and node.outputs[0] >= 0 else ""
-
-
-__all__ = ["Lowered", "lower", "node_label"]

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import functools
-import math
 import os
 from typing import TYPE_CHECKING, Any
 
 from minilite import _native
 from minilite.engine.lower import lower, node_label
-from minilite.format.dtypes import TensorType, element_bits
 from minilite.light import Later, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from minilite import errors
-    from minilite.engine import python_nodes
-    from minilite.engine.lower import Handlers, Lowered
+    from minilite.engine import python_nodes, reorder
+    from minilite.engine.lower import Lowered
     from minilite.format.model import Model
 
     Shape = tuple[int, ...]
 else:
     errors = Later("minilite.errors")
     python_nodes = Later("minilite.engine.python_nodes")
+    reorder = Later("minilite.engine.reorder")
 
 
 class ModelNames(NamedTuple):
@@ -76,34 +75,11 @@ class Program:
         """The C graph whose main subgraph is `root`."""
         if root not in self._graphs:
             low, names = self.lowered, ModelNames(self.model)
-            order = self._order(root) if self._reorder else None
+            order = reorder.order_of(self.model, low.lowering, root) if self._reorder else None
             self._graphs[root] = _native.Graph(
                 low.lowering, root, low.resources, names, self.store, self._level, order, fuses=self._fuses
             )
         return self._graphs[root]
-
-    def _order(self, root: int) -> list[int] | None:
-        """An order of lower peak for the nodes of the root, where there is one and nodes have no effects."""
-        from minilite.memory.order import OrderNode, lower_peak_order  # seldom asked for, long to import
-
-        graph, lowering = self.model.subgraphs[root], self.lowered.lowering
-        tensors = [lowering.tensor(root, i) for i in range(len(graph.tensors))]
-        if any(tensor.offline_offset >= 0 for tensor in tensors):  # the file's memory plan is made for its order
-            return None
-        nodes = lowering.nodes(root)
-        if any(
-            node.n_subgraphs or graph.nodes[node.index].custom or "VARIABLE" in graph.nodes[node.index].op
-            for node in nodes
-        ):
-            return None
-        sizes = [
-            0
-            if t.data or t.flags & _native.TENSOR_VARIABLE
-            else math.prod(t.shape.dims[0 : t.shape.rank]) * element_bits(TensorType(t.type)) // 8
-            for t in tensors
-        ]
-        operands = [OrderNode(*lowering.operands(node)) for node in nodes]
-        return lower_peak_order(operands, sizes, graph.inputs, graph.outputs)
 
 
 @functools.cache
@@ -124,26 +100,26 @@ def _as_read(model: Model) -> Model:
 class PythonNodes:
     """Runs the nodes that C hands over."""
 
-    def __init__(self, handlers: Handlers) -> None:
-        self._handlers = handlers
+    def __init__(self, lowered: Lowered) -> None:
+        self._lowered = lowered
         self.exceptions: dict[int, BaseException] = {}
 
     def label(self, handler: int) -> str:
         """The coordinates of a node, for error lines."""
-        return python_nodes.node_coordinates(self._handlers[handler].node)
+        return python_nodes.node_coordinates(self._lowered.handlers[handler].node)
 
     def eval(self, call: _native.Call) -> int:
         """Computes one node and stores its outputs."""
-        return python_nodes.evaluate(self._handlers[call.handler], call)
+        return python_nodes.evaluate(self._lowered.handlers[call.handler], call)
 
     def shape(self, call: _native.Call) -> list[Shape]:
         """The output shapes of a custom node, by its shape function."""
-        return python_nodes.shapes(self._handlers[call.handler], call)
+        return python_nodes.shapes(self._lowered.handlers[call.handler], call)
 
 
 def new_state(
     program: Program, shared: _native.Shared, root: int, strategy: str, options: int, cache_bytes: int
 ) -> _native.State:
     """A C state over the program's graph for `root`."""
-    hooks = PythonNodes(program.lowered.handlers)
+    hooks = PythonNodes(program.lowered)
     return _native.State(program.graph(root), shared, strategy, options, cache_bytes, hooks)

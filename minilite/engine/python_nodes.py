@@ -9,11 +9,11 @@ import numpy as np
 
 from minilite import _native
 from minilite.errors import InputError, KernelError, coordinates, shortened
-from minilite.format.dtypes import TensorType, numpy_type
+from minilite.format.dtypes import ENCODED, TensorType, array_type, numpy_type
 from minilite.format.model import Array, Tensor
 from minilite.format.packed import pack
 from minilite.format.strings import as_strings, encode_strings
-from minilite.format.values import ENCODED, array_type, decoded, range_fault
+from minilite.format.values import decoded, range_fault
 from minilite.light import NamedTuple
 from minilite.ops_shared.operator import OpNode
 

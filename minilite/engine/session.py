@@ -11,8 +11,7 @@ import numpy as np
 from minilite._native import OPTIONS, packed_dims
 from minilite.engine.program import new_state
 from minilite.engine.target import MOVES, UNBOUND, Target, bound, checked_tensor, copier, decoded_values, target_at
-from minilite.format.dtypes import TensorType
-from minilite.format.values import ENCODED, constant_values
+from minilite.format.dtypes import ENCODED, TensorType
 from minilite.light import Later
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from minilite._native import Plan, Shared, State
     from minilite.engine import binding, misfit
     from minilite.engine.program import Program
+    from minilite.format import values
     from minilite.format.model import Array, Subgraph, Tensor
 
     Shape = tuple[int, ...]
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 else:
     errors = Later("minilite.errors")
     binding, misfit = Later("minilite.engine.binding"), Later("minilite.engine.misfit")
+    values = Later("minilite.format.values")
 
 _ndarray = np.ndarray
 _TRIES = 8
@@ -279,7 +280,7 @@ class Session:
         """Whether copies of it are made under the GIL."""
         place = target.place
         few = place.storage == "arena" and not place.moves and 0 < place.bytes <= _SHORT and target.encoded is None
-        return few and index in self._kept and self.state.usage().stays_mapped
+        return few and index in self._kept and self.state.stays_mapped()
 
     # Small tensors are copied under the GIL, out of and into memory that stays mapped. The sequence says whether a call of
     # another thread came in between: it is odd while one is under way.
@@ -371,7 +372,7 @@ class Session:
     def _first_view(self, index: int) -> Array:
         tensor = self.tensor(index)
         if tensor.data is not None:
-            return tensor.data if tensor.type not in ENCODED else constant_values(tensor)
+            return tensor.data if tensor.type not in ENCODED else values.constant_values(tensor)
         target = self._target(index)
         if target.encoded is not None:
             return self.get(index)

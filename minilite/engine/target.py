@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minilite._native import binding_rows
-from minilite.format.dtypes import TensorType
-from minilite.format.values import ENCODED, array_type, constant_values, decoded
+from minilite.format.dtypes import ENCODED, TensorType, array_type
 from minilite.light import Later, NamedTuple
 
 if TYPE_CHECKING:
@@ -17,11 +16,13 @@ if TYPE_CHECKING:
     from minilite import errors
     from minilite._native import BindingRows, Place
     from minilite.engine import misfit
+    from minilite.format import values
     from minilite.format.model import Array, Subgraph, Tensor
 
     Shape = tuple[int, ...]
 else:  # what refusals need
     errors, misfit = Later("minilite.errors"), Later("minilite.engine.misfit")
+    values = Later("minilite.format.values")
 
 MOVES = "the tensor moves all the time: other threads resize or trim this interpreter"
 """What is said of a copy that was never made where its tensor lay."""
@@ -44,7 +45,7 @@ def early_values(subgraph: Subgraph, index: int) -> Array:
     if tensor.data is None:
         message = f"Tensor data is null. Run allocate_tensors() first: tensor {index} ('{tensor.name}') has no memory"
         raise errors.StateError(message, tensors=[tensor.name])
-    return constant_values(tensor)
+    return values.constant_values(tensor)
 
 
 class Target(NamedTuple):
@@ -129,7 +130,7 @@ def decoded_values(tensor: Tensor, raw: Array, target: Target) -> Array:
         message = f"tensor {tensor.index} ('{tensor.name}') has no value yet: invoke() computes it"
         raise errors.StateError(message, tensors=[tensor.name])
     try:
-        return decoded(raw, TensorType(target.place.type), target.shape)
+        return values.decoded(raw, TensorType(target.place.type), target.shape)
     except ValueError as error:  # what a run that failed half-way left
         message = f"tensor {tensor.index} ('{tensor.name}'): {error}"
         raise errors.KernelError(message, tensors=[tensor.name]) from None

@@ -29,8 +29,8 @@ from minilite.format.metadata import Metadata
 from minilite.format.model import Model, Node, Signature, Subgraph, Tensor
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 from minilite.format.reader import read_model
-from minilite.format.rows import Tables
 from minilite.format.strings import as_strings, encode_strings
+from minilite.format.tables import Tables
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

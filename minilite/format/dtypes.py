@@ -85,3 +85,10 @@ def element_bits(kind: TensorType) -> int:
 
 PACKED = frozenset({TensorType.INT4, TensorType.UINT4, TensorType.INT2})
 """The types whose elements are packed: several to a byte."""
+ENCODED = PACKED | {TensorType.STRING}
+"""The types whose arrays are not their tensors' bytes."""
+
+
+def array_type(kind: TensorType) -> np.dtype[Any]:
+    """The dtype of the arrays that hold a tensor's values: object, of bytes, for strings."""
+    return np.dtype(object) if kind == TensorType.STRING else np.dtype(numpy_type(kind))

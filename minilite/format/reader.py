@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from minilite._native.file import File, map_file, read_file
-from minilite.format import _schema
 from minilite.format.rows import model_of
 from minilite.light import Later
 
@@ -19,6 +18,10 @@ if TYPE_CHECKING:
     from minilite.format.model import Model
 else:
     errors = Later("minilite.errors")
+
+
+IDENTIFIER = b"TFL3"
+"""Bytes 4 to 7 of a file, as _schema.py has them."""
 
 
 def load_model(
@@ -34,7 +37,7 @@ def load_model(
         raise ValueError(f"load is {load!r}, expected 'map' or 'copy'")
     size = None
     if isinstance(path, bytes | bytearray | memoryview):
-        if bytes(path[4:8]) == _schema.IDENTIFIER:
+        if bytes(path[4:8]) == IDENTIFIER:
             return read_model(path)
         size, path = len(path), bytes(path[:4097])  # longer than any path
     name = path if type(path) is str else _name(path)
@@ -88,6 +91,6 @@ def _check_header(data: memoryview | bytes) -> None:
         message = f"the model has {len(data)} bytes, too few for a .tflite file" if len(data) else "the model is empty"
         raise errors.ModelFormatError(message)
     identifier = bytes(data[4:8])
-    if identifier != _schema.IDENTIFIER:
-        message = f"file identifier at byte 4 is {identifier!r}, a .tflite file has {_schema.IDENTIFIER!r}"
+    if identifier != IDENTIFIER:
+        message = f"file identifier at byte 4 is {identifier!r}, a .tflite file has {IDENTIFIER!r}"
         raise errors.ModelFormatError(message)

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from minilite.format import _schema
-from minilite.format._spec import WIDTHS, Field, operator_names, options_table, table_spec
 from minilite.format.dtypes import TensorType, element_bits, numpy_type
 from minilite.format.metadata import Metadata
 from minilite.format.model import Model, Node, Signature, Subgraph, Tensor
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
-from minilite.light import Later, NamedTuple
+from minilite.light import Later
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from minilite import errors
     from minilite._native.file import File, SubgraphRows
+    from minilite.format import tables
     from minilite.format.model import Array
 
     _Base = Sequence
 else:
-    errors = Later("minilite.errors")
+    tables = Later("minilite.format.tables")
 
     class _Base:
         """What a Sequence has beside the calls of Rows: a class of `abc` takes long to make, and there are five."""
@@ -101,112 +97,20 @@ class Rows(_Base[_T]):
         return tuple, (tuple(self),)
 
 
-UNFOLDED_PER_BYTE = 4
-UNFOLDED_ANYWAY = 1 << 16
-"""A whole file may unfold to so many bytes, the C reader's bounds."""
+class TablesOf:
+    """A file's Tables, made when something of theirs is asked for first: most models are run without."""
 
-_VALUES = {"?": "?7x8x", "f": "d8x", "d": "d8x", "Q": "Q8x"}
-"""How `struct` reads a slot's 16 bytes, by the code of its scalar; all other scalars come as int64."""
+    __slots__ = ("_file", "_made")
 
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self._made: tables.Tables | None = None
 
-class _Form(NamedTuple):
-    """How the values of a table's slots are read."""
-
-    number: int
-    slots: int
-    unpack: Callable[[bytes], tuple[Any, ...]]
-    names: tuple[str, ...]
-    """Of what `unpack` gives, in its order; the fields of `behind` twice: position and count."""
-    enums: tuple[Field, ...]
-    behind: tuple[Field, ...]
-
-
-@cache
-def _form(name: str) -> _Form:
-    spec = table_spec(name)
-    layout, names = ["<"], []
-    for field in spec.fields:
-        if not field.name:
-            layout.append("16x")
-        elif field.form in ("scalar", "enum"):
-            layout.append(_VALUES.get(field.code, "q8x"))
-            names.append(field.name)
-        else:
-            layout.append("qq")
-            names += [field.name, field.name + "#"]
-    number = tuple(_schema.TABLES).index(name)
-    return _Form(number, len(spec.fields), struct.Struct("".join(layout)).unpack, tuple(names), spec.enums, spec.behind)
-
-
-class Tables:
-    """The tables of a file; with `bounded`, shared parts that unfold without end are refused, as the C reader has for rows."""
-
-    def __init__(self, file: File, *, bounded: bool = False) -> None:
-        self.file = file
-        self._bounded = bounded
-        self._unfolded = 0
-
-    def root(self) -> int:
-        """The position of the root table."""
-        return int.from_bytes(self.file.span(0, 4), "little")
-
-    def table(self, name: str, at: int) -> dict[str, Any]:
-        """A whole table by field name, tables within tables included: numbers, enum names, str, bytes, tuples, dicts.
-
-        What lies behind an absent offset is None. A union's type field holds the name of its table.
-        Raises: ModelFormatError.
-        """
-        form = _form(name)
-        return self.fields(name, self.file.read_table(form.number, form.slots, at))
-
-    def fields(self, name: str, values: bytes) -> dict[str, Any]:
-        """The same, of a table whose values have been read."""
-        form = _form(name)
-        raw = dict(zip(form.names, form.unpack(values), strict=True))
-        for field in form.enums:
-            raw[field.name] = field.names[raw[field.name]]
-        for field in form.behind:
-            at, count = raw[field.name], raw.pop(field.name + "#")
-            if field.form == "union":
-                kind = raw[field.name + "_type"] = field.names[raw[field.name + "_type"]]
-                raw[field.name] = self.table(kind, at) if at else None
-            else:
-                raw[field.name] = self._behind(name, field, at, count) if at else None
-        return raw
-
-    def options(self, name: str, values: bytes) -> dict[str, Any]:
-        """As `fields`, for the options of a node: what is absent is empty."""
-        found = self.fields(name, values)
-        for field in _form(name).behind:
-            if found[field.name] is None:
-                found[field.name] = field.empty
-        return found
-
-    def _behind(self, name: str, field: Field, at: int, count: int) -> Any:
-        """What lies at `at`, `count` elements of it."""
-        form = field.form
-        if form == "table":
-            return self.table(field.table, at)
-        if form == "tables":
-            self._unfold(16 * count, f"{name}.{field.name}")
-            offsets = struct.unpack(f"<{count}I", self.file.span(at, 4 * count))
-            return tuple(self.table(field.table, at + 4 * i + offset) for i, offset in enumerate(offsets))
-        width = WIDTHS.get(field.code, 1) if form in ("scalars", "enums") else 1
-        self._unfold(count * width, f"{name}.{field.name}")
-        data = self.file.span(at, count * width)
-        if form == "string":
-            return data.decode("utf-8", "replace")
-        if form == "bytes":
-            return data
-        elements = struct.unpack(f"<{count}{field.code}", data)
-        return tuple(field.names[code] for code in elements) if form == "enums" else elements
-
-    def _unfold(self, size: int, where: str) -> None:
-        self._unfolded += size
-        total = len(self.file.data)
-        if self._bounded and self._unfolded > UNFOLDED_PER_BYTE * total + UNFOLDED_ANYWAY:
-            message = f"{where}: the file's {total} bytes are shared so often that they unfold to {self._unfolded}"
-            raise errors.ModelFormatError(message)
+    def __call__(self) -> tables.Tables:
+        """The same ones each time."""
+        if self._made is None:
+            self._made = tables.Tables(self._file)
+        return self._made
 
 
 class Tensors(Rows[Tensor]):
@@ -214,10 +118,10 @@ class Tensors(Rows[Tensor]):
 
     __slots__ = ("_rows", "_tables")
 
-    def __init__(self, rows: SubgraphRows, tables: Tables) -> None:
+    def __init__(self, rows: SubgraphRows, tables_of: TablesOf) -> None:
         self._made = [None] * rows.n_tensors
         self._rows = rows
-        self._tables = tables
+        self._tables = tables_of
 
     def _make(self, number: int) -> Tensor:
         (name, code, shape, signature, data, at, size, quantization, variable, sparsity_at, has_rank) = (
@@ -237,7 +141,7 @@ class Tensors(Rows[Tensor]):
             array,
             NOT_QUANTIZED if quantization is None else Quantization(*quantization),
             variable,
-            self._tables.table("SparsityParameters", sparsity_at) if sparsity_at else None,
+            self._tables().table("SparsityParameters", sparsity_at) if sparsity_at else None,
             has_rank,
         )
         return Tensor._make(values)
@@ -257,23 +161,17 @@ class Nodes(Rows[Node]):
 
     __slots__ = ("_rows", "_tables")
 
-    def __init__(self, rows: SubgraphRows, tables: Tables) -> None:
+    def __init__(self, rows: SubgraphRows, tables_of: TablesOf) -> None:
         self._made = [None] * rows.n_nodes
         self._rows = rows
-        self._tables = tables
+        self._tables = tables_of
 
     def _make(self, number: int) -> Node:
         code, name, version, inputs, outputs, values, custom, payload, intermediates = self._rows.node(number)
-        op = name if custom else operator_name(code)
-        table = None if custom else options_table(op)
-        options = self._tables.options(table.table, values) if table is not None else {}
+        op = name if custom else tables.operator_name(code)
+        table = None if custom else tables.options_table(op)
+        options = self._tables().options(table.table, values) if table is not None else {}
         return Node._make((number, op, version, inputs, outputs, options, custom, payload, intermediates))
-
-
-def operator_name(code: int) -> str:
-    """The name of a builtin operator, BUILTIN_999 for one that is newer than the schema."""
-    names = operator_names()
-    return names[code] if code < len(names) else f"BUILTIN_{code}"
 
 
 class Subgraphs(Rows[Subgraph]):
@@ -284,7 +182,7 @@ class Subgraphs(Rows[Subgraph]):
     def __init__(self, file: File) -> None:
         self._made = [None] * file.n_subgraphs
         self.file: File = file
-        self._tables = Tables(file)
+        self._tables = TablesOf(file)
 
     def _make(self, number: int) -> Subgraph:
         rows = self.file.subgraph(number)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minilite.format.dtypes import PACKED, TensorType, element_bits, numpy_type
+from minilite.format.dtypes import ENCODED, TensorType, element_bits, numpy_type
 from minilite.light import Later
 
 if TYPE_CHECKING:
@@ -14,14 +14,6 @@ if TYPE_CHECKING:
     from minilite.format.model import Array, Tensor
 else:
     errors = Later("minilite.errors")
-
-ENCODED = PACKED | {TensorType.STRING}
-"""The types whose arrays are not their tensors' bytes."""
-
-
-def array_type(kind: TensorType) -> np.dtype[Any]:
-    """The dtype of the arrays that hold a tensor's values: object, of bytes, for strings."""
-    return np.dtype(object) if kind == TensorType.STRING else np.dtype(numpy_type(kind))
 
 
 def decoded(raw: Any, kind: TensorType, shape: tuple[int, ...]) -> Array:

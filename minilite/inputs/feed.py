@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from minilite.errors import InputError, shortened
-from minilite.format.dtypes import TensorType
-from minilite.format.values import array_type, integer_limits
+from minilite.format.dtypes import TensorType, array_type
+from minilite.format.values import integer_limits
 from minilite.real import quantized
 
 if TYPE_CHECKING:

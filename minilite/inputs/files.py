@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minilite.errors import InputError
-from minilite.format.dtypes import TensorType
+from minilite.format.dtypes import ENCODED, TensorType, array_type
 from minilite.format.origin import looks_like, why_not_opened
-from minilite.format.values import ENCODED, array_type
 from minilite.inputs.feed import Feed, Reading
 from minilite.inputs.image import is_image, read_image
 from minilite.inputs.sound import is_sound, read_sound

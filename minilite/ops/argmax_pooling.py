@@ -12,7 +12,7 @@ from minilite.errors import KernelError
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array
 from minilite.ops_shared.operator import Operator, OpNode, Param
-from minilite.ops_shared.options import positive, same_padding
+from minilite.ops_shared.options import Positive, same_padding
 from minilite.ops_shared.window import Axis
 
 
@@ -80,7 +80,7 @@ def reference_unpool(node: OpNode, x: Array, indices: Array) -> Array:
     return np.ascontiguousarray(split.reshape(batch, rows * high, columns * wide, depth))
 
 
-_PARAMS: dict[str, Param] = {"same": same_padding, "filter_h": positive("filter_h"), "filter_w": positive("filter_w")}
+_PARAMS: dict[str, Param] = {"same": same_padding, "filter_h": Positive("filter_h"), "filter_w": Positive("filter_w")}
 _RULE = {"": "exact; of equal elements the first, NaN exceeds nothing (oracle: XNNPACK, LiteRT itself has no kernel)"}
 OPERATORS = (
     Operator(

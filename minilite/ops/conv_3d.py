@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.options import CLAMP, positive, same_padding
+from minilite.ops_shared.operator import Operator, OpNode, Param
+from minilite.ops_shared.options import CLAMP, Positive, same_padding
 from minilite.ops_shared.weighted import clamp
 from minilite.ops_shared.window import Axis
 
@@ -56,10 +56,10 @@ def reference_transpose(node: OpNode, shape: Array, weights: Array, x: Array, bi
     return clamp(node, sums if bias is None else sums + bias)
 
 
-_PARAMS = {
+_PARAMS: dict[str, Param] = {
     "same": same_padding,
-    **{f"stride_{name}": positive(f"stride_{name}") for name in "dhw"},
-    **{f"dilation_{name}": positive(f"dilation_{name}_factor") for name in "dhw"},
+    **{f"stride_{name}": Positive(f"stride_{name}") for name in "dhw"},
+    **{f"dilation_{name}": Positive(f"dilation_{name}_factor") for name in "dhw"},
     **CLAMP,
 }
 _RULE = {"": "dot products within 8 eps of the sum of |x w|"}

@@ -13,7 +13,7 @@ import numpy as np
 from minilite.format.model import Array
 from minilite.light import Later
 from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.options import CLAMP, positive, same_padding
+from minilite.ops_shared.options import CLAMP, Positive, same_padding
 
 if TYPE_CHECKING:
     from minilite.ops_shared import weighted, window
@@ -59,10 +59,10 @@ _pool = functools.partial(
     types=("f32 -> f32", "s8 -> s8", "u8 -> u8", "s16 -> s16"),
     params={
         "same": same_padding,
-        "stride_h": positive("stride_h"),
-        "stride_w": positive("stride_w"),
-        "filter_h": positive("filter_height"),
-        "filter_w": positive("filter_width"),
+        "stride_h": Positive("stride_h"),
+        "stride_w": Positive("stride_w"),
+        "filter_h": Positive("filter_height"),
+        "filter_w": Positive("filter_width"),
         **CLAMP,
     },
     hangs_on="kind",

@@ -10,13 +10,11 @@ from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array
 from minilite.ops_shared.moving import WHOLE_BYTES, check_same_scale
 from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.options import Numbers
 from minilite.ops_shared.types import each
 
-
-def new_shape(node: OpNode) -> Array:
-    """The shape in the options; [0] is how old files write a scalar's."""
-    shape = np.array(node.options["new_shape"] or (), np.int32)
-    return shape[:0] if shape.tolist() == [0] else shape
+new_shape = Numbers("new_shape", none=(0,))
+"""The shape in the options; [0] is how old files write a scalar's."""
 
 
 def reference_reshape(node: OpNode, x: Array, shape: Array | None = None) -> Array:
@@ -93,7 +91,7 @@ OPERATORS = (
         range(1, 3),
         takes="x -> y",
         types=each("T -> T", WHOLE_BYTES + " s4 u4 s2 string"),
-        params={"squeeze_dims": lambda node: np.array(node.options["squeeze_dims"] or (), np.int32)},
+        params={"squeeze_dims": Numbers("squeeze_dims")},
         hangs_on="kind",
         reference=reference_squeeze,
         in_place=(0,),

@@ -9,7 +9,7 @@ import numpy as np
 from minilite.format.model import Array, Tensor
 from minilite.ops_shared.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.options import CLAMP, positive
+from minilite.ops_shared.options import CLAMP, Positive
 from minilite.ops_shared.weighted import as_s8, clamp, hybrid_product
 
 
@@ -84,7 +84,7 @@ OPERATORS = (
             "s8 s8 s16 s32? s16 -> s8",
             "s8 s8 s8 s32? s8 -> s8",
         ),
-        params={"rank": positive("rank"), "asymmetric": "asymmetric_quantize_inputs", **CLAMP},
+        params={"rank": Positive("rank"), "asymmetric": "asymmetric_quantize_inputs", **CLAMP},
         hangs_on="kind",
         reference=reference_svdf,
         writes=(4,),

@@ -10,7 +10,7 @@ import numpy as np
 
 from minilite.format.model import Array
 from minilite.ops_shared.operator import Operator, OpNode, Param
-from minilite.ops_shared.options import CLAMP, none, positive, same_padding
+from minilite.ops_shared.options import CLAMP, Positive, none, same_padding
 from minilite.ops_shared.weighted import convolved, finish
 from minilite.ops_shared.window import Axis
 
@@ -64,7 +64,7 @@ def _cut(dimension: int, stride_option: str) -> Param:
         x, weights, y = node.inputs[0], node.inputs[1], node.outputs[0]
         assert x is not None
         assert weights is not None
-        stride, same = positive(stride_option)(node), same_padding(node)
+        stride, same = Positive(stride_option)(node), same_padding(node)
         if not len(x.shape) == len(weights.shape) == len(y.shape) == 4:
             return max(0, int(weights.shape[dimension] - stride)) if same and len(weights.shape) == 4 else 0
         size, taps, made = x.shape[dimension], weights.shape[dimension], y.shape[dimension]
@@ -94,8 +94,8 @@ def reference_bias(node: OpNode, x: Array, weights: Array, bias: Array) -> Array
 
 _PARAMS: Mapping[str, Param] = {
     "same": same_padding,
-    "stride_h": positive("stride_h"),
-    "stride_w": positive("stride_w"),
+    "stride_h": Positive("stride_h"),
+    "stride_w": Positive("stride_w"),
     "cut_h": _cut(1, "stride_h"),
     "cut_w": _cut(2, "stride_w"),
     **CLAMP,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from minilite.format.model import Array
 from minilite.ops_shared.operator import OpNode, Param
 
 ACTIVATION_LIMITS: dict[str, tuple[float, float]] = {
@@ -56,24 +57,46 @@ def numbers(option: str) -> Param:
     return lambda node: np.array(tuple(node.options.get(option, ())), np.int64)
 
 
-def positive(option: str) -> Param:
+class Numbers:
+    """An option that is a list of numbers, as int32; empty where it is `none`."""
+
+    __slots__ = ("none", "option")
+
+    def __init__(self, option: str, none: tuple[int, ...] = ()) -> None:
+        self.option: str = option
+        self.none: tuple[int, ...] = none
+
+    def __call__(self, node: OpNode) -> Array:
+        """Its values."""
+        found = tuple(node.options[self.option] or ())
+        return np.array(() if found == self.none else found, np.int32)
+
+
+class Positive:
     """An option that counts something: at least 1, 1 where the operator has no such option."""
 
-    def count(node: OpNode) -> int:
-        value = node.options.get(option, 1)
+    __slots__ = ("option",)
+
+    def __init__(self, option: str) -> None:
+        self.option: str = option
+
+    def __call__(self, node: OpNode) -> int:
+        """Its value. Raises: UnsupportedOpError."""
+        value = node.options.get(self.option, 1)
         if not 0 < value < 1 << 31:
-            raise node.refuse(f"{option} must be positive, it is {value}")
+            raise node.refuse(f"{self.option} must be positive, it is {value}")
         return int(value)
 
-    return count
+
+positive = Positive
 
 
 WINDOW: Mapping[str, Param] = {
     "same": same_padding,
-    "stride_h": positive("stride_h"),
-    "stride_w": positive("stride_w"),
-    "dilation_h": positive("dilation_h_factor"),
-    "dilation_w": positive("dilation_w_factor"),
+    "stride_h": Positive("stride_h"),
+    "stride_w": Positive("stride_w"),
+    "dilation_h": Positive("dilation_h_factor"),
+    "dilation_w": Positive("dilation_w_factor"),
     **dict.fromkeys(("pad_top", "pad_bottom", "pad_left", "pad_right"), none),
 }
 """A row's params, by ML_WINDOW_FIELDS of csrc/rules/window.h. What is padded around the input comes with fusion, csrc/graph/fuse.c."""

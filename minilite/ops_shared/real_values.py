@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from minilite.format.dtypes import array_type
 from minilite.format.model import Array, Tensor
-from minilite.format.values import array_type, integer_limits
+from minilite.format.values import integer_limits
 from minilite.ops_shared.fixed_point import round_half_away
 
 

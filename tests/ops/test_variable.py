@@ -15,6 +15,7 @@ from built import (
     accumulator,
     agree,
     below,
+    count_since,
     floats,
     integer,
     litert,
@@ -25,7 +26,7 @@ from built import (
     variable,
 )
 
-from minilite import KernelError
+from minilite import KernelError, StateError
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 
@@ -163,3 +164,77 @@ def test_variable_written_in_a_loop() -> None:
     (found,) = agree(loop(PAIR, below(3), body), [integer(0), A, B])
     assert found[1].tolist() == (8 * A).tolist()
     assert found[2].tolist() == (4 * A).tolist()
+
+
+# Values that are read where they lie ---------------------------------------------------------------------------------------
+
+
+def stored(interpreter: Any, tensor: int) -> str:
+    """Where the plan has a tensor of the main subgraph."""
+    found: str = interpreter.plan.tensor(tensor).storage
+    return found
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before", "behind"])
+def test_value_that_is_read_before_the_variable_is_assigned_has_no_memory(late: bool) -> None:
+    builder = ModelBuilder()
+    graph, init = builder.subgraph("main"), builder.subgraph("init")
+    x = graph.input("x", (3,))
+    graph.node("CALL_ONCE", [], options={"init_subgraph_index": 1})
+    handle = variable(graph)
+    old = graph.node("READ_VARIABLE", [handle], out=("old", (3,)))
+    y = x if late else graph.node("SUB", [x, old], out=("y", (3,)))
+    graph.node("ASSIGN_VARIABLE", [variable(graph), x])
+    graph.output(graph.node("SUB", [x, old], out=("y", (3,))) if late else y)
+    init.node("ASSIGN_VARIABLE", [variable(init), init.constant("first", floats(1, 2, 3))])
+    model = builder.build()
+    runs = [[floats(5, 5, 5)], [floats(7, 8, 9)]]
+    assert [found.tolist() for (found,) in agree(model, *runs)] == [[4, 3, 2], [2, 3, 4]]
+    interpreter, kept = ready(model), ready(model, experimental_preserve_all_tensors=True)
+    assert (stored(interpreter, old), stored(kept, old)) == ("arena" if late else "none", "arena")
+    for one in (interpreter, kept):
+        run(one, floats(5, 5, 5))
+    assert kept.get_tensor(old).tolist() == [1, 2, 3]
+    if not late:
+        with pytest.raises(StateError, match=r"tensor \d+ \('old'\) has no memory"):
+            interpreter.get_tensor(old)
+
+
+def test_value_that_is_an_output_keeps_what_was_read() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (2,))
+    graph.node("ASSIGN_VARIABLE", [variable(graph), graph.constant("first", floats(1, 2))])
+    old = graph.node("READ_VARIABLE", [variable(graph)], out=("old", (2,)))
+    y = graph.node("ADD", [old, x], out=("y", (2,)))
+    graph.node("ASSIGN_VARIABLE", [variable(graph), y])
+    graph.output(old, y)
+    for found in agree(builder.build(), [floats(3, 4)], [floats(5, 6)]):
+        assert found[0].tolist() == [1, 2]
+
+
+def test_assignment_by_a_handle_that_was_passed_in() -> None:
+    """Nobody can tell which variable it is while the graph is made."""
+    builder = ModelBuilder()
+    main, some, other = (builder.subgraph(name) for name in ("main", "some", "other"))
+    flag, x = main.input("flag", (), TensorType.BOOL), main.input("x", (2,))
+    handle = variable(main)
+    main.node("ASSIGN_VARIABLE", [handle, main.constant("first", floats(1, 2))])
+    options = {"then_subgraph_index": 1, "else_subgraph_index": 2}
+    main.output(*main.node("IF", [flag, handle, x], out=[("y", (2,))], options=options))
+    for graph in (some, other):
+        given, value = graph.input("handle", (), TensorType.RESOURCE), graph.input("x", (2,))
+        old = graph.node("READ_VARIABLE", [variable(graph)], out=("old", (2,)))
+        if graph is some:
+            graph.node("ASSIGN_VARIABLE", [given, value])
+        graph.output(graph.node("ADD", [old, value], out=("y", (2,))))
+    interpreter = ready(builder.build())
+    for flag_now in (True, False):
+        assert run(interpreter, np.array(flag_now), floats(10, 20))[0].tolist() == [11, 22]
+
+
+def test_steady_runs_prepare_nothing() -> None:
+    interpreter = ready(accumulator())
+    for _ in range(2):
+        run(interpreter, floats(1, 1, 1, 1))
+    assert count_since(interpreter, lambda: run(interpreter, floats(1, 1, 1, 1)))["nodes_prepared"] == 0

@@ -91,7 +91,7 @@ def test_a_traceback_gives_no_way_into_memory_that_has_gone() -> None:
     def reference(node: Any, x: Array) -> Any:
         raise ArithmeticError(float(x[0]))
 
-    from minilite.engine import lower as lowering
+    from minilite.engine import answers as lowering
     from minilite.ops import operators
 
     table = operators()

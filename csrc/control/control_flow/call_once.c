@@ -12,11 +12,10 @@ static ml_status prepare_call_once(const ml_call *c, ml_wish *wish) {
 }
 
 static ml_status run_call_once(const ml_call *c) {
-    ml_interpreter *interpreter = c->env->engine->engine->state->interpreter;
-    ml_child child = ml_child_of(c, 0);
-    bool *called =
-        &interpreter->called_once[c->env->engine->engine->graph->frames[child.frame].subgraph];
+    const struct ml_frame_engine *fe = c->env->engine;
+    bool *called = &fe->engine->state->interpreter->called_once[fe->nodes[c->node].subgraphs[0]];
     if (*called) return ML_OK;
+    ml_child child = ml_child_of(c, 0);
     ml_status status = ml_child_run(c, &child);
     *called = status == ML_OK;
     return status;

@@ -67,11 +67,11 @@ static int64_t derive_limits(const ml_call *c, void *to) {
 #define WRAPPING(op, suffix, type, wide, OPERATION)             \
     ML_BINARY(op##_##suffix, type, type, ML_DERIVED_AS(limits),       \
               CLAMP(type, (type)OPERATION((wide)u, (wide)v)))
-WRAPPING(add, s32, int32_t, uint32_t, ADD)
+ML_BINARY_S32(add_s32, ML_ZIP_S32_ADD, ML_DERIVED_AS(limits), (int32_t)p.least, (int32_t)p.most)
 WRAPPING(add, s64, int64_t, uint64_t, ADD)
-WRAPPING(sub, s32, int32_t, uint32_t, SUB)
+ML_BINARY_S32(sub_s32, ML_ZIP_S32_SUB, ML_DERIVED_AS(limits), (int32_t)p.least, (int32_t)p.most)
 WRAPPING(sub, s64, int64_t, uint64_t, SUB)
-WRAPPING(mul, s32, int32_t, uint32_t, MUL)
+ML_BINARY_S32(mul_s32, ML_ZIP_S32_MUL, ML_DERIVED_AS(limits), (int32_t)p.least, (int32_t)p.most)
 WRAPPING(mul, u32, uint32_t, uint32_t, MUL)
 WRAPPING(mul, s64, int64_t, uint64_t, MUL)
 ML_BINARY(squared_difference_s32, int32_t, int32_t, ML_NO_CONTEXT,

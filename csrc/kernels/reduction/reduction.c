@@ -53,8 +53,23 @@ ML_REDUCE(sum_s16, int16_t, uint32_t, 0, add_u32, ADD)
     }
 
 /* The mean of no elements is NaN. */
-FINISHED(mean_f32, sum_f32, float, float, ml_out(c, 0), const float count = (float)r->count;
-         , s / count)
+static ml_status mean_f32(const ml_call *c) {
+    const ml_reduce *r = c->blob;
+    const float count = (float)r->count, most = __builtin_inff();
+    float *y = ml_out(c, 0);
+    const ml_status status = sum_f32(c, ml_in(c, 0), y, r);
+    const ml_zip_f32_args divided = {.a = y,
+                                     .b = &count,
+                                     .y = y,
+                                     .n = r->outputs,
+                                     .rows = 1,
+                                     .function = ML_ZIP_DIV,
+                                     .kind = ML_ZIP_SCALAR_B,
+                                     .low = -most,
+                                     .high = most};
+    if (status == ML_OK && r->outputs > 0) c->env->simd->zip_f32(&divided);
+    return status;
+}
 
 /* Of no elements 0, as LiteRT's. */
 FINISHED(mean_s32, sum_s32, uint64_t, int32_t, c->scratch, ,

@@ -4,14 +4,6 @@
 #include "math/fixed_point.h"
 #include "walk.h"
 
-/* Limits of bytes that are s8 or u8. */
-static void draw_limits(walk *w, int32_t is_signed, int32_t *low, int32_t *high) {
-    const int32_t least = is_signed ? -128 : 0;
-    const bool whole = draw(w, 0, 1);
-    *low = least + (int32_t)(whole ? 0 : draw(w, 0, 120));
-    *high = least + (int32_t)(whole ? 255 : draw(w, 120, 255));
-}
-
 static int64_t draw_length(walk *w) { return draw(w, 0, 7) ? draw(w, 0, 150) : draw(w, 150, 900); }
 
 void walk_lookup_u8(walk *w) {
@@ -197,6 +189,42 @@ void walk_quantize_s8(walk *w) {
         uint8_t *expected = p.y = room(w, p.n);
         w->scalar->quantize_s8(&p);
         expect_bytes(w, y, expected, p.n);
+    }
+}
+
+void walk_quantize_s16(walk *w) {
+    for (int i = 0; i < 2000; i++) {
+        begin_case(w);
+        ml_quantize_s16_args p = {.n = draw(w, 0, 100), .zero = (int32_t)draw(w, -32768, 32767)};
+        p.scale = draw_float(w, 1e-5f, 2);
+        p.x = i % 4 ? floats(w, p.n, -70000 * p.scale, 70000 * p.scale)
+                    : odd_floats(w, p.n, -99 * p.scale, 99 * p.scale);
+        int16_t *y = p.y = room(w, 2 * p.n);
+        w->simd->quantize_s16(&p);
+        int16_t *expected = p.y = room(w, 2 * p.n);
+        w->scalar->quantize_s16(&p);
+        expect_bytes(w, y, expected, 2 * p.n);
+    }
+}
+
+void walk_zip_s32(walk *w) {
+    for (int i = 0; i < 3000; i++) {
+        begin_case(w);
+        ml_zip_s32_args p = {.n = draw(w, 0, 100), .kind = (int32_t)draw(w, 0, 2)};
+        const int64_t a_n = p.kind == ML_ZIP_SCALAR_A ? 1 : p.n;
+        const int64_t b_n = p.kind == ML_ZIP_SCALAR_B ? 1 : p.n;
+        const bool all = draw(w, 0, 1);
+        p.function = (int32_t)draw(w, 0, ML_ZIP_S32_COUNT - 1);
+        p.a = (const uint32_t *)odd_ints(w, a_n, INT32_MIN, INT32_MAX);
+        p.b = (const uint32_t *)odd_ints(w, b_n, p.function == ML_ZIP_S32_SHIFT_LEFT ? -3 : -99999,
+                                         p.function == ML_ZIP_S32_SHIFT_LEFT ? 40 : 99999);
+        p.low = all ? INT32_MIN : (int32_t)draw(w, -9999, 9);
+        p.high = all ? INT32_MAX : (int32_t)draw(w, 9, 9999);
+        uint32_t *y = p.y = room(w, 4 * p.n);
+        w->simd->zip_s32(&p);
+        uint32_t *expected = p.y = room(w, 4 * p.n);
+        w->scalar->zip_s32(&p);
+        expect_bytes(w, y, expected, 4 * p.n);
     }
 }
 

@@ -151,8 +151,7 @@ static void pool_once(walk *w, pool_fn *made_by, pool_fn *expected_by, int64_t e
     p.x = element == 1 ? (void *)bytes(w, count) : (void *)odd_floats(w, count, -9, 9);
     p.is_signed = (int32_t)draw(w, 0, 1);
     const bool whole = draw(w, 0, 1);
-    p.low = (p.is_signed ? -128 : 0) + (int32_t)(whole ? 0 : draw(w, 0, 120));
-    p.high = (p.is_signed ? 127 : 255) - (int32_t)(whole ? 0 : draw(w, 0, 120));
+    draw_limits(w, p.is_signed, &p.low, &p.high);
     p.minimum = whole ? -INFINITY : -2;
     p.maximum = whole ? INFINITY : 3;
     const int64_t size = p.pixels * p.n;
@@ -217,4 +216,35 @@ void walk_blend_u8(walk *w) {
 }
 void walk_blend_s8(walk *w) {
     for (int i = 0; i < 1500; i++) blend_once(w, w->simd->blend_s8, w->scalar->blend_s8, 1, true);
+}
+
+/* Matrices ------------------------------------------------------------------------------------ */
+
+void walk_transpose_x4(walk *w) {
+    for (int i = 0; i < 1500; i++) {
+        begin_case(w);
+        const bool narrow = draw(w, 0, 1);
+        int64_t rows = draw(w, 1, narrow ? 5 : 40), columns = draw(w, 1, 40);
+        if (i % 32 == 0) rows = 512;
+        if (draw(w, 0, 1)) {
+            const int64_t other = rows;
+            rows = columns;
+            columns = other;
+        }
+        const int64_t x_gap = draw(w, 0, 3) ? 0 : 4 * draw(w, 1, 3);
+        const int64_t y_gap = draw(w, 0, 3) ? 0 : 4 * draw(w, 1, 3);
+        ml_transpose_args p = {.rows = rows,
+                               .columns = columns,
+                               .x_step = 4 * columns + x_gap,
+                               .y_step = 4 * rows + y_gap};
+        const int64_t size = (columns - 1) * p.y_step + 4 * rows;
+        p.x = bytes(w, (rows - 1) * p.x_step + 4 * columns);
+        p.y = room(w, size);
+        uint8_t *expected = copied(w, p.y, size);
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t c = 0; c < columns; c++)
+                memcpy(expected + c * p.y_step + 4 * r, p.x + r * p.x_step + 4 * c, 4);
+        w->simd->transpose_x4(&p);
+        expect_bytes(w, p.y, expected, size);
+    }
 }

@@ -246,8 +246,7 @@ void walk_requantize_f64(walk *w) {
         p.reals = reals;
         const bool with_sign = draw(w, 0, 1);
         p.zero = (int32_t)(with_sign ? draw(w, -128, 127) : draw(w, 0, 255));
-        p.low = (int32_t)(with_sign ? draw(w, -128, 0) : draw(w, 0, 100));
-        p.high = (int32_t)(with_sign ? draw(w, 0, 127) : draw(w, 100, 255));
+        draw_limits(w, with_sign, &p.low, &p.high);
         const int64_t size = (p.rows - 1) * p.y_stride + p.n;
         int8_t *y = p.y = room(w, size);
         w->simd->requantize_f64(&p);

@@ -46,6 +46,13 @@ float draw_float(walk *w, float low, float high) {
     return (float)(low + ((double)high - low) * ((double)(next(w) >> 11) * 0x1p-53));
 }
 
+void draw_limits(walk *w, int32_t is_signed, int32_t *low, int32_t *high) {
+    const int32_t least = is_signed ? -128 : 0;
+    const bool whole = draw(w, 0, 1);
+    *low = least + (int32_t)(whole ? 0 : draw(w, 0, 120));
+    *high = least + (int32_t)(whole ? 255 : draw(w, 120, 255));
+}
+
 float *floats(walk *w, int64_t n, float low, float high) {
     float *x = room(w, n * (int64_t)sizeof *x);
     for (int64_t i = 0; i < n; i++) x[i] = draw_float(w, low, high);

@@ -36,6 +36,8 @@ void *copied(walk *w, const void *from, int64_t bytes);
 /* Random numbers from low to high, both included; of floats, in between. */
 int64_t draw(walk *w, int64_t low, int64_t high);
 float draw_float(walk *w, float low, float high);
+/* Limits of bytes that are s8 or u8. */
+void draw_limits(walk *w, int32_t is_signed, int32_t *low, int32_t *high);
 float *floats(walk *w, int64_t n, float low, float high);
 /* The same, but one in eight is something special: zeros, infinities, NaN, ends of ranges. */
 float *odd_floats(walk *w, int64_t n, float low, float high);

@@ -1,0 +1,109 @@
+"""Nodes and tensors as lowering leaves them, and what runs nodes in Python: made where one is looked at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minilite import _native
+from minilite.engine import python_nodes
+from minilite.format.dtypes import TensorType
+from minilite.light import NamedTuple
+from minilite.ops_shared.operator import OpNode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from minilite.format.model import Array, Model, Tensor
+
+
+class Operands:
+    """Makes nodes with their tensors, where one is looked at."""
+
+    def __init__(self, model: Model, lowering: _native.Lowering) -> None:
+        self.model = model
+        self.lowering = lowering
+        self.resources: dict[tuple[str, str], int] = {}
+        """The numbers of the model's resource variables by (container, shared name)."""
+        self._folded: dict[tuple[int, int], Tensor] = {}
+        self._options: dict[tuple[int, int], Mapping[str, Any]] = {}
+
+    def tensor(self, subgraph: int, number: int) -> Tensor:
+        """A tensor as lowering leaves it."""
+        tensor = self._folded.get((subgraph, number)) or self.model.subgraphs[subgraph].tensors[number]
+        definition = self.lowering.tensor(subgraph, number)
+        code = definition.type
+        if definition.data and tensor.data is None:  # C has widened it
+            value = self.lowering.widened(subgraph, number)
+            shape = value.shape
+            tensor = self._folded[subgraph, number] = tensor._replace(data=value, shape=shape)
+        return tensor if tensor.type == code else tensor._replace(type=TensorType(code))
+
+    def fold(self, subgraph: int, number: int, value: Array) -> None:
+        """Makes a tensor a constant."""
+        tensor = self.model.subgraphs[subgraph].tensors[number]
+        self._folded[subgraph, number] = tensor._replace(data=value, shape=value.shape, sparsity=None)
+        self.lowering.set_constant(subgraph, number, value)
+
+    def densify(self, node: OpNode) -> OpNode:
+        """The node with its sparse constants made dense, for all who read them. Raises: UnsupportedOpError."""
+        from minilite.ops_shared.sparse import dense_values  # few models have any
+
+        for number in self.model.subgraphs[node.subgraph].nodes[node.index].inputs:
+            tensor = self.tensor(node.subgraph, number) if number >= 0 else None
+            if tensor is not None and tensor.sparsity is not None:
+                self.fold(node.subgraph, number, dense_values(node, tensor))
+        return self.node(node.subgraph, node.index)
+
+    def node(self, subgraph: int, number: int) -> OpNode:
+        """A node with its tensors."""
+        node = self.model.subgraphs[subgraph].nodes[number]
+        return OpNode(
+            subgraph,
+            number,
+            node.op,
+            node.version,
+            tuple([self.tensor(subgraph, i) if i >= 0 else None for i in node.inputs]),
+            tuple([self.tensor(subgraph, i) for i in node.outputs if i >= 0]),
+            self._options.get((subgraph, number), node.options),
+            node.custom_options,
+            self.resources,
+            tuple([self.tensor(subgraph, i) if i >= 0 else None for i in node.intermediates]),
+            self.model.subgraphs,
+        )
+
+    def decoded(self, subgraph: int, number: int, decode: Callable[[bytes], Mapping[str, Any]]) -> OpNode:
+        """The node of a custom operator that is built in, from now on with its options. Raises: UnsupportedOpError."""
+        node = self.node(subgraph, number)
+        try:
+            self._options[subgraph, number] = decode(bytes(node.custom_options))
+        except ValueError as error:
+            raise node.refuse(str(error)) from None
+        return self.node(subgraph, number)
+
+
+class Function(NamedTuple):
+    """What runs the nodes of a kind in Python, as in Handler."""
+
+    function: Callable[..., Any]
+    shape: Callable[..., Any] | None = None
+    custom: bool = False
+    writes: tuple[int, ...] = ()
+
+
+class Handlers:
+    """The nodes that run in Python by their handlers' numbers, each made when it runs first."""
+
+    def __init__(self, operands: Operands, functions: Mapping[int, Function]) -> None:
+        self._operands = operands
+        self._functions = functions
+        self._made: dict[int, python_nodes.Handler] = {}
+
+    def __getitem__(self, number: int) -> python_nodes.Handler:
+        handler = self._made.get(number)
+        if handler is None:
+            subgraph, node = self._operands.lowering.place_of(number)
+            function = self._functions[self._operands.lowering.kind_of(subgraph, node)]
+            at_hand = self._operands.node(subgraph, node)
+            written = tuple(position for position in function.writes if at_hand.input(position) is not None)
+            handler = self._made[number] = python_nodes.Handler(at_hand, *function._replace(writes=written))
+        return handler

@@ -1,0 +1,34 @@
+"""The order of a subgraph's nodes with a lower peak, for interpreters that ask for one."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from minilite import _native
+from minilite.format.dtypes import TensorType, element_bits
+from minilite.memory.order import OrderNode, lower_peak_order
+
+if TYPE_CHECKING:
+    from minilite.format.model import Model
+
+
+def order_of(model: Model, lowering: _native.Lowering, root: int) -> list[int] | None:
+    """An order of lower peak for the nodes of a subgraph, where there is one and nodes have no effects."""
+    graph = model.subgraphs[root]
+    tensors = [lowering.tensor(root, i) for i in range(len(graph.tensors))]
+    if any(tensor.offline_offset >= 0 for tensor in tensors):  # the file's memory plan is made for its order
+        return None
+    nodes = lowering.nodes(root)
+    if any(
+        node.n_subgraphs or graph.nodes[node.index].custom or "VARIABLE" in graph.nodes[node.index].op for node in nodes
+    ):
+        return None
+    sizes = [
+        0
+        if t.data or t.flags & _native.TENSOR_VARIABLE
+        else math.prod(t.shape.dims[0 : t.shape.rank]) * element_bits(TensorType(t.type)) // 8
+        for t in tensors
+    ]
+    operands = [OrderNode(*lowering.operands(node)) for node in nodes]
+    return lower_peak_order(operands, sizes, graph.inputs, graph.outputs)
