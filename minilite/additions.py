@@ -139,6 +139,14 @@ class Additions(Runtime):
     def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
         return self.get_full_signature_list()
 
+    @property
+    def _signature_defs(self) -> dict[str, dict[str, list[str]]]:
+        return self.get_signature_list()
+
+    @property
+    def _delegates(self) -> list[Any]:
+        return []
+
     def _safe_to_run(self) -> bool:
         """Whether no array over the arena is alive."""
         return not any(session.held() for session in tuple(self._sessions.values()))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from minilite import errors
+from minilite.compat import load_delegate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,6 +37,7 @@ class Wrapper:
         self.GetTensor: Callable[..., Any] = interpreter.get_tensor
         self.GetSignatureDefs: Callable[..., Any] = interpreter.get_full_signature_list
         self.NumSubgraphs: Callable[..., Any] = interpreter.num_subgraphs
+        self.ModifyGraphWithDelegate: Callable[[Any], Any] = load_delegate
 
     def NumTensors(self, subgraph: int = 0) -> int:
         """How many tensors a subgraph has."""
@@ -101,6 +103,12 @@ class Wrapper:
         self._of._session()
         assert self._of._shared is not None
         self._of._shared.set_threads(checked_threads(None if threads == -1 else threads))
+
+    def GetSubgraphIndexFromSignature(self, signature_key: str) -> int:
+        """The subgraph of a signature. Raises: InputError."""
+        from minilite.signature import find_signature
+
+        return find_signature(self._of.model.signatures, signature_key).subgraph
 
     def tensor(self, _: Any, index: int) -> Array:
         """A live view of a tensor's memory; the first argument is what LiteRT has it keep alive."""

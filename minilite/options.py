@@ -91,7 +91,7 @@ def read(model_path: Path | Content | Model | None, model_content: Content | Non
     """The Model of the constructor's arguments. Raises: InputError, ModelNotFoundError, ModelFormatError."""
     if type(model_path) is str and model_path and model_content is None:
         return load_model(model_path, load=load)
-    if isinstance(model_path, Model):
+    if isinstance(model_path, Model) and model_content is None:
         return model_path
     if _is_empty(model_path) and _is_empty(model_content):
         message = (
@@ -101,6 +101,8 @@ def read(model_path: Path | Content | Model | None, model_content: Content | Non
         raise errors.InputError(message)
     if model_path is not None and model_content is not None:
         message = "Can't both provide `model_path` and `model_content`: leave one of them out"
+        if isinstance(model_content, int):
+            message += f", the second came as {model_content}: threads are num_threads={model_content}"
         raise errors.InputError(message)
     if model_path is None or _is_content(model_path):
         return _read_content(model_content if model_path is None else model_path)
@@ -134,10 +136,16 @@ def _is_buffer(value: Any) -> bool:
 
 
 def _read_file(file: Any) -> Any:
+    if getattr(file, "closed", False):
+        message = "the file is closed, must be open while it is read: within its `with`, or give its path"
+        raise errors.InputError(message)
     content = file.read()
     if isinstance(content, str):
         message = "the file was opened as text, must be opened in binary mode: open(path, 'rb')"
         raise errors.InputTypeError(message)
+    if not content and hasattr(file, "tell") and file.tell() > 0:
+        message = f"the file has been read already, up to its end at byte {file.tell()}: file.seek(0) begins anew"
+        raise errors.InputError(message)
     return content
 
 
@@ -184,7 +192,8 @@ def checked_count(name: str, value: Any, least: int, unit: str) -> int:
 def check_delegates(delegates: Sequence[Any] | None) -> None:
     """Refuses any delegate. Raises: InputError."""
     if delegates:
-        message = f"delegates are not supported, got {len(delegates)}: all nodes run without experimental_delegates"
+        got = len(delegates) if isinstance(delegates, (list, tuple)) else f"one of type {type(delegates).__name__}"
+        message = f"delegates are not supported, got {got}: all nodes run without experimental_delegates"
         raise errors.InputError(message)
 
 
@@ -218,6 +227,12 @@ def check_custom_ops(custom_ops: Any) -> dict[str, CustomOp]:
             raise errors.InputError(message)
         if isinstance(function, UserKernel):
             continue
+        if isinstance(function, np.ufunc):
+            plain = function.__name__
+            message = (
+                f"custom_ops['{name}'] is numpy's {plain}, must take the node first: lambda node, *x: np.{plain}(*x)"
+            )
+            raise errors.InputError(message, op=name)
         for what, value in (("", function), (".shape", getattr(function, "shape", None))):
             if not callable(value) and not (what and value is None):
                 must = "function" if what else "function or a kernel"

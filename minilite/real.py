@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from minilite.engine import misfit
 from minilite.format.dtypes import TensorType, array_type
 from minilite.format.model import Array, Tensor
 from minilite.ops_shared.real_values import quantized_values, real_values
@@ -15,7 +16,7 @@ _INTEGERS = (TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.INT
 
 def quantized(tensor: Tensor, value: Any) -> Array:
     """The array that the tensor takes for real numbers: rounded to nearest, cut to its range; as it is where no scale says more."""
-    array = np.asarray(value)
+    array = misfit.numbers_or_strings(tensor, value)
     if tensor.type in _INTEGERS and tensor.quantization.scales:
         return quantized_values(tensor, array.astype(np.float32))
     wanted = array_type(tensor.type)

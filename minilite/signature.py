@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import ItemsView, Mapping, Sequence
 from typing import Any
 
 from minilite.arguments import as_given
@@ -53,8 +53,13 @@ class SignatureRunner:
         session = interpreter._session(signature.subgraph)
         self._signature = signature
         self._session = session
+        self._interpreter = interpreter
         self._entry = Entry(session, tuple(signature.inputs.items()), signature.outputs)
         self._compress_zero_points = interpreter.experimental_compress_quantization_zero_points
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The interpreter, as it is pickled and copied, and the signature's key."""
+        return type(self), (self._interpreter, self._signature.key)
 
     def __repr__(self) -> str:
         return f"SignatureRunner('{self._signature.key}', inputs={list(self._signature.inputs)})"
@@ -95,3 +100,29 @@ class SignatureRunner:
         session = self._session
         described = Description(session.tensor(index), compress_zero_points=self._compress_zero_points)
         return described.of(session.shape(index))
+
+    # Names that begin with an underscore in LiteRT's class; what they give is LiteRT's ---------------------------------------------
+
+    @property
+    def _interpreter_wrapper(self) -> Any:
+        return self._interpreter._interpreter
+
+    @property
+    def _signature_key(self) -> str:
+        return self._signature.key
+
+    @property
+    def _signature_def(self) -> dict[str, dict[str, int]]:
+        return {"inputs": dict(self._signature.inputs), "outputs": dict(self._signature.outputs)}
+
+    @property
+    def _inputs(self) -> dict[str, int]:
+        return dict(self._signature.inputs)
+
+    @property
+    def _outputs(self) -> ItemsView[str, int]:
+        return dict(self._signature.outputs).items()
+
+    @property
+    def _subgraph_index(self) -> int:
+        return self._signature.subgraph

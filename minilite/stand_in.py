@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from importlib.machinery import ModuleSpec
+from collections.abc import Iterable, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
 from types import ModuleType
 
 from minilite.errors import InputError
@@ -15,35 +17,48 @@ NAMES = ("ai_edge_litert", "tflite_runtime", "tensorflow.lite")
 def install_as(*names: str) -> None:
     """Makes `import NAME.interpreter` give minilite, for the rest of this process; without names for all of NAMES.
 
-    To be called before the program imports them: what was imported already stays. For "tensorflow.lite" a TensorFlow that is
-    installed keeps everything but its `lite`; without one, `tensorflow` has nothing else. Raises: InputError.
+    To be called before the program imports them: what was imported already stays. Processes that `multiprocessing` starts get it
+    too, whatever their start method: they take over `sys.path`, in which there is a folder more. A package that is installed keeps
+    its other modules, and a TensorFlow everything but its `lite`; else there is nothing but the interpreter. Raises: InputError.
     """
     for name in names or NAMES:
         if name not in NAMES:
             message = f"cannot stand in for '{name}', only for {', '.join(NAMES)}"
             raise InputError(message)
-    for name in names or NAMES:
+    for name, folder in zip(names or NAMES, folders(names), strict=True):
+        if folder in sys.path:
+            sys.path.remove(folder)  # what is looked for here is what others have installed
         if name == "tensorflow.lite":
             _install_lite()
         else:
             _package(name)
+        sys.path.insert(1, folder)  # the first is the program's own, which some ask for
+
+
+def folders(names: Sequence[str] = ()) -> list[str]:
+    """For each name, or each of NAMES, a folder with a module of that name, whose import calls `install_as`."""
+    return [str(Path(__file__).with_name("stand_ins") / name) for name in names or NAMES]
 
 
 def _package(name: str) -> ModuleType:
-    """The package NAME with a module `interpreter`, which is ours."""
+    """The package NAME with a module `interpreter`, which is ours; its other modules are those of a package that is installed."""
     from minilite import __version__, interpreter
 
-    package = _made(name, f"minilite, in the place of {name}.")
+    spec = PathFinder.find_spec(name) if "." not in name else None
+    package = _made(
+        name, f"minilite, in the place of {name}.", spec.submodule_search_locations if spec is not None else None
+    )
     package.__version__ = __version__  # type: ignore[attr-defined]
     package.interpreter = interpreter  # type: ignore[attr-defined]
     sys.modules[f"{name}.interpreter"] = interpreter
     return package
 
 
-def _made(name: str, says: str) -> ModuleType:
-    """An empty package of that name, imported; its spec is what `importlib.util.find_spec` finds, by which programs look before."""
+def _made(name: str, says: str, path: Iterable[str] | None = None) -> ModuleType:
+    """A package of that name, imported, with modules along a path; its spec is what `importlib.util.find_spec` finds, by which
+    programs look before."""
     package = ModuleType(name, says)
-    package.__path__ = []
+    package.__path__ = list(path or ())
     package.__spec__ = ModuleSpec(name, None, is_package=True)
     sys.modules[name] = package
     return package

@@ -7,53 +7,101 @@ from collections.abc import Iterable, Sequence
 from minilite.errors import shortened
 
 Cell = str | int | float | None
-_LEAST = 8
-"""Characters that a column keeps when a table has to become narrower."""
+_LEAST, _READABLE, _WORDS = 8, 12, 24
+"""Characters that a column of text keeps when a table has to become narrower; those below which columns that can be spared go first;
+and those below which the words of the last column get lines of their own."""
+_HANGING = 8
+"""By how much these are indented."""
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[Cell]], indent: str = "  ", width: int | None = None) -> str:
+class _Column:
+    def __init__(self, name: str, cells: Sequence[Cell]) -> None:
+        self.name = name
+        self.texts = ["" if cell is None else str(cell) for cell in cells]
+        self.right = any(isinstance(cell, (int, float)) for cell in cells)
+        self.width = max(map(len, [name, *self.texts]))
+
+    def least(self, readable: int) -> int:
+        """The width that it has to keep."""
+        return self.width if self.right else min(self.width, max(readable, len(self.name)))
+
+
+def table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    indent: str = "  ",
+    width: int | None = None,
+    spare: Sequence[str] = (),
+) -> str:
     """Rows under a header, columns two spaces apart; numbers are aligned right, None is blank, blank columns are left out.
 
-    Lines are at most `width` characters: names are cut in their middle, the widest column first; words in the last column go on in
-    lines below.
+    Lines are at most `width` characters: columns that can be spared are left out, in that order, then names are cut in their middle, the
+    widest column first; words in the last column go on in lines below.
     """
     cells = [list(row) for row in rows]
-    shown = [i for i in range(len(header)) if not cells or any(row[i] not in (None, "") for row in cells)]
-    header, cells = [header[i] for i in shown], [[row[i] for i in shown] for row in cells]
-    right = [any(isinstance(row[i], (int, float)) for row in cells) for i in range(len(header))]
-    texts = [header, *(["" if cell is None else str(cell) for cell in row] for row in cells)]
-    widths = [max(len(row[i]) for row in texts) for i in range(len(header))]
-    if width is not None and widths:
-        _narrow(widths, right, header, width - len(indent) - 2 * (len(widths) - 1))
-        texts = [line for row in texts for line in _continued(row, widths[-1])]
-
-    def line(row: list[str]) -> str:
-        columns = zip(row, widths, right, strict=True)
-        return indent + "  ".join(c.rjust(w) if r else cut(c, w).ljust(w) for c, w, r in columns)
-
-    return "\n".join(line(row).rstrip() for row in texts)
+    columns = [_Column(name, [row[i] for row in cells]) for i, name in enumerate(header)]
+    columns = [column for column in columns if not cells or any(column.texts)]
+    hanging: Sequence[str] = [""] * len(cells)
+    if width is not None and columns:
+        columns, hanging = _narrowed(columns, spare, width - len(indent) + 2)  # each column takes two more
+    lines = _lines(columns, [column.name for column in columns])
+    for number, words in enumerate(hanging):
+        lines += _lines(columns, [column.texts[number] for column in columns])
+        lines += _wrap(words, (width or 0) - len(indent) - _HANGING, " " * _HANGING)
+    return "\n".join((indent + line).rstrip() for line in lines)
 
 
-def _narrow(widths: list[int], right: Sequence[bool], header: Sequence[str], room: int) -> None:
-    """Takes from the widest columns of text until all of them have room, or none can give; the last gives at last."""
-    least = [max(_LEAST, len(name)) for name in header]
-    kept = min(widths[-1], max(room // 3, least[-1]))
-    over = sum(widths) - widths[-1] + kept - room
-    while over > 0 and (giving := [i for i in range(len(widths) - 1) if not right[i] and widths[i] > least[i]]):
-        widths[max(giving, key=lambda i: widths[i])] -= 1
+def _narrowed(columns: list[_Column], spare: Sequence[str], room: int) -> tuple[list[_Column], Sequence[str]]:
+    """The columns that fit, and what hangs below each row: the words of the last one, where they had too little room."""
+    for name in spare:
+        if sum(column.least(_READABLE) + 2 for column in columns) > room:
+            columns = [column for column in columns if column.name != name]
+    *others, last = columns
+    texts = last.texts
+    wordy = not last.right and any(" " in text for text in texts)
+    if not wordy or not others:
+        _narrow(columns, room)
+        return columns, [""] * len(texts)
+    natural = [column.width for column in others]
+    _narrow(others, room - 2 - min(last.width, max(room // 3, last.least(_LEAST))))
+    left = room - 2 - sum(column.width + 2 for column in others)
+    if left < min(last.width, _WORDS):
+        for column, width in zip(others, natural, strict=True):
+            column.width = width
+        _narrow(others, room)
+        return others, texts
+    last.width = min(last.width, left)
+    return columns, [""] * len(texts)
+
+
+def _narrow(columns: Sequence[_Column], room: int) -> None:
+    """Takes from the widest columns of text until all of them have room, or none can give."""
+    over = sum(column.width + 2 for column in columns) - room
+    while over > 0 and (giving := [column for column in columns if column.width > column.least(_LEAST)]):
+        max(giving, key=lambda column: column.width).width -= 1
         over -= 1
-    if not right[-1]:
-        widths[-1] = max(least[-1], min(widths[-1], kept - over))
 
 
-def _continued(row: list[str], width: int) -> list[list[str]]:
-    """A row, and those below it that go on with the words of its last cell."""
-    if len(row[-1]) <= width or " " not in row[-1]:
-        return [row]
+def _lines(columns: Sequence[_Column], row: Sequence[str]) -> list[str]:
+    """A row, and below it the words of its last cell that go on."""
+    *others, last = zip(columns, row, strict=True)
+    cells = [text.rjust(c.width) if c.right else cut(text, c.width).ljust(c.width) for c, text in others]
+    column, text = last
+    if column.right:
+        return ["  ".join([*cells, text.rjust(column.width)])]
+    first, *more = _wrap(text, column.width) or [""]
+    return ["  ".join([*cells, first]), *("  ".join([*(" " * len(c) for c in cells), line]) for line in more)]
+
+
+def _wrap(text: str, width: int, indent: str = "") -> list[str]:
+    """Lines of words; a text without a space is cut in its middle."""
+    if not text:
+        return []
+    if len(text) <= width or " " not in text:
+        return [indent + cut(text, width)]
     import textwrap  # long to import
 
-    first, *others = textwrap.wrap(row[-1], width, break_on_hyphens=False)
-    return [[*row[:-1], first], *([*[""] * (len(row) - 1), other] for other in others)]
+    return [indent + line for line in textwrap.wrap(text, width, break_on_hyphens=False)]
 
 
 def wrapped(text: str, width: int | None, indent: str = "  ") -> str:

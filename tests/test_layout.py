@@ -53,6 +53,7 @@ STAGES: dict[str, int] = {
     "additions": 11,
     "interpreter": 12,
     "stand_in": 13,
+    "stand_ins": 14,
     "cli": 14,
     "__main__": 15,
     "__init__": 15,

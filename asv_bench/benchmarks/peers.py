@@ -59,9 +59,9 @@ def ratio(case: str, runtime: str) -> float:
 
 @common.suite
 class Ratio:
-    """minilite's cost over a runtime's."""
+    """minilite's cost over a runtime's, where the runtime can do that."""
 
-    params = [list(operations.API), RUNTIMES]
+    params = [[*operations.API, *operations.CALLS], RUNTIMES]
     param_names = ["operation", "runtime"]
     unit = "minilite / runtime"
     timeout = 120
@@ -69,17 +69,3 @@ class Ratio:
     def track_ratio(self, operation: str, runtime: str) -> float:
         with common.if_there():
             return ratio(operation, runtime)
-
-
-@common.suite
-class CallRatio:
-    """The same of single calls, which two runtimes have."""
-
-    params = [list(operations.CALLS), RUNTIMES[:2]]
-    param_names = ["call", "runtime"]
-    unit = "minilite / runtime"
-    timeout = 120
-
-    def track_ratio(self, call: str, runtime: str) -> float:
-        with common.if_there():
-            return ratio(call, runtime)

@@ -56,7 +56,7 @@ typedef struct ml_pack_s8_args {
     int32_t *sums; /* of each output's packed weights: n */
 } ml_pack_s8_args;
 
-/* y = a w + bias + factors columns: rows of bytes a, 0 to 255, with weights packed by pack_s8; sums wrap.
+/* y = (a ^ flip) w + bias + factors columns: rows of bytes a, 0 to 255 when flipped, with weights packed by pack_s8; sums wrap.
  *
  * A row of a is `pieces` stretches of k bytes, piece_stride apart. factors columns adds factors[row] * columns[output] to a
  * sum: what takes zero points out that rows have of their own. */
@@ -68,6 +68,7 @@ typedef struct ml_matmul_s8_args {
     int64_t piece_stride; /* bytes */
     int64_t k; /* bytes of a piece */
     int64_t n; /* outputs */
+    int32_t flip; /* 128 makes x + 128 of s8; 0 */
     const int8_t *packed;
     const int32_t *bias; /* n, or NULL */
     const int32_t *factors; /* one a row, or NULL */

@@ -29,6 +29,9 @@ typedef struct ml_depthwise_args {
     float high;
 } ml_depthwise_args;
 
+/* depthwise_product_s8 writes what requantize makes of the sums of depthwise_s8, which are not kept, as product_s8 does: y_row is
+ * bytes; rows and bias of what requantizes are not looked at either. */
+
 /* y[i] = the bytes i, each ^ flip, of some lines, one behind the other: of ml_simd's depthwise_s8_group lines, 4 as bytes or
  * 2 as 16 bits. */
 typedef struct ml_interleave_s8_args {

@@ -129,9 +129,12 @@ static void fill(const ml_call *c, int64_t first, int64_t count, int32_t group, 
     const int32_t type = ml_in_tensor(c, 0)->type;
     const char *x = (const char *)ml_in(c, 0) + first * b->k * ml_type_bytes(type);
     (void)group;
-    *rows = (ml_byte_rows){copy, .a_stride = b->k, .width = count, .plane = count * b->k};
-    if (type == ML_U8) rows->a = (const uint8_t *)x;
-    else ml_to_bytes(type, x, count * b->k, rows->plane, copy);
+    *rows = (ml_byte_rows){(const uint8_t *)x, .a_stride = b->k, .width = count};
+    rows->flip = ml_flip_of(type);
+    if (type != ML_S16) return;
+    rows->a = copy;
+    rows->plane = count * b->k;
+    ml_to_bytes(type, x, count * b->k, rows->plane, copy);
 }
 
 /* round(sum * multiplier) in float64, ties away from zero, as TFLite's reference kernel does; then zero point and clamp. Without

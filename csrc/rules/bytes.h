@@ -55,6 +55,8 @@ static inline void ml_outside_bytes(int32_t type, int32_t zero, int64_t count, i
     memset(to, type == ML_S16 ? 128 : zero, (size_t)count);
     if (type == ML_S16) memset(to + plane, 0, (size_t)count);
 }
+/* What flips the bytes of s8 to those. */
+static inline int32_t ml_flip_of(int32_t type) { return type == ML_S8 ? 128 : 0; }
 /* What such a zero point is among the bytes; s16 has none. */
 static inline int32_t ml_byte_of_zero(int32_t type, int32_t zero) {
     return type == ML_S8 ? zero + 128 : type == ML_S16 ? 0 : zero;

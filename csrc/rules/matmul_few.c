@@ -25,6 +25,7 @@ int64_t ml_few_bytes(const ml_call *c, const ml_integers *p, const ml_integer_ru
 ml_status ml_multiply_few(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule) {
     const ml_weighted *w = c->derived;
     const int32_t type = ml_in_tensor(c, 0)->type;
+    if (type != ML_F32) ml_fetch_weights(c, p);
     const ml_weights_s8 weights = ml_weights_s8_at(c->packed, p->n, p->pieces, ml_piece_of(p));
     const int32_t *bias = ml_in_optional(c, 2);
     char *copy = ml_scratch(c, copy_at(c, p, rule));
@@ -59,7 +60,7 @@ ml_status ml_multiply_few(const ml_call *c, const ml_integers *p, const ml_integ
         ml_multiply_to_bytes(c, &rows, &weights, p->rows, &args, &bytes);
         return ML_OK;
     }
-    ml_multiply_rows(c, &rows, &weights, (ml_row_range){0, p->rows, 0}, &args);
+    ml_multiply_rows(c, &rows, &weights, &(ml_row_range){0, p->rows, 0}, &args);
     rule->finish(c, &r, &own);
     return ML_OK;
 }

@@ -81,6 +81,7 @@ ml_status ml_quantize_floats(const ml_call *c, const ml_integers *p, const ml_in
                              bool asymmetric) {
     const int64_t slices = slices_of(p, rule);
     const ml_slices to = ml_quantized_floats(c, p, rule);
+    ml_fetch_weights(c, p);
     return ml_quantize_slices(c, ml_in(c, 0), slices, slice_elements(c, slices), asymmetric, &to);
 }
 
@@ -97,7 +98,7 @@ ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
         const int64_t least = k * p->n > NEAR_BYTES ? 2 * LEAST_ROWS : LEAST_ROWS;
         rows = rows < least ? least : ml_round_up(rows, LEAST_ROWS);
         p->block = ml_min_s64(rows, p->batches ? p->rows / p->batches : 0);
-        p->copy_bytes = p->block * p->k * planes;
+        p->copy_bytes = p->is_copied ? p->block * p->k * planes : 0;
     }
     if (ml_is_few(c, p)) {
         ml_reserve(wish, ml_few_bytes(c, p, rule));
@@ -157,18 +158,19 @@ static void take_rows(const ml_byte_rows *rows, const ml_weights_s8 *weights,
     args->a_stride = rows->a_stride;
     args->piece_stride = rows->piece_stride;
     args->pieces = weights->pieces;
+    args->flip = rows->flip;
     args->k = weights->k;
     /* A piece of less than a group stands in front of zeros. */
     if (args->k < GROUP && rows->is_copy) args->k = GROUP;
 }
 
 void ml_multiply_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
-                      ml_row_range range, ml_matmul_s8_args *args) {
-    const int64_t width = rows->width, count = range.count;
-    int64_t before = range.first < width ? range.first : range.first % width;
+                      const ml_row_range *range, ml_matmul_s8_args *args) {
+    const int64_t width = rows->width, count = range->count;
+    int64_t before = range->first < width ? range->first : range->first % width;
     take_rows(rows, weights, args);
     for (int64_t r = 0; r < count; r += args->rows, before = 0) {
-        args->a = row_at(rows, range.first + r) + range.plane * rows->plane;
+        args->a = row_at(rows, range->first + r) + range->plane * rows->plane;
         args->rows = ml_min_s64(count - r, width - before);
         c->env->simd->matmul_s8(args);
         args->y += args->rows * args->y_stride;
@@ -188,6 +190,27 @@ void ml_multiply_to_bytes(const ml_call *c, const ml_byte_rows *rows, const ml_w
 static int32_t *factors_of(const job *j) { return (int32_t *)(j->scratch + j->args->at.factors); }
 static float *scales_of(const job *j) { return (float *)(j->scratch + j->args->at.scales); }
 
+/* Of each of the block's rows, its bytes. */
+static void sum_rows(const ml_call *c, const job *j, int32_t *sums) {
+    const ml_byte_rows *rows = &j->rows;
+    const int64_t pieces = j->weights.pieces, k = j->weights.k;
+    const int32_t flipped = (int32_t)(rows->flip * k * pieces);
+    for (int64_t r = 0; r < j->count; r++) sums[r] = flipped;
+    for (int64_t r = 0, count; r < j->count; r += count) {
+        count = ml_min_s64(j->count - r, rows->width);
+        for (int64_t piece = 0; piece < pieces; piece++) {
+            const ml_sum_rows_s8_args args = {.x = row_at(rows, r) + piece * rows->piece_stride,
+                                              .rows = count,
+                                              .stride = rows->a_stride,
+                                              .n = k,
+                                              .sums = sums + r,
+                                              .is_signed = rows->flip != 0,
+                                              .along = true};
+            c->env->simd->sum_rows_s8(&args);
+        }
+    }
+}
+
 /* The factors of the block's rows, and scales of slices. */
 static void find_factors(const ml_call *c, const job *j) {
     const integer_args *a = j->args;
@@ -195,10 +218,7 @@ static void find_factors(const ml_call *c, const job *j) {
     if (a->kind == SAME_FACTOR) {
         for (int64_t r = 0; r < j->count; r++) factors[r] = a->factor;
     } else if (a->kind == SUM_OF_ROW) {
-        const char *behind = (const char *)c->packed + a->weights_bytes * a->product->groups;
-        ml_matmul_s8_args ones = {
-            .n = 1, .packed = (const int8_t *)behind, .y = factors, .y_stride = 1};
-        ml_multiply_rows(c, &j->rows, &j->weights, (ml_row_range){0, j->count, 0}, &ones);
+        sum_rows(c, j, factors);
     } else if (a->kind == FACTOR_OF_SLICE) {
         const bool by_row = a->rule->by_row;
         const int64_t slice = by_row ? j->first : j->first / a->batch;
@@ -244,9 +264,9 @@ static const void *sums_of_part(const ml_call *c, const job *j, int64_t row, int
     ml_matmul_s8_args args = part_args(j, row, column, columns), again = args;
     args.y = high;
     again.y = low;
-    ml_multiply_rows(c, &j->rows, &j->weights, (ml_row_range){row, rows, 0}, &args);
+    ml_multiply_rows(c, &j->rows, &j->weights, &(ml_row_range){row, rows, 0}, &args);
     if (a->planes == 1) return high;
-    ml_multiply_rows(c, &j->rows, &j->weights, (ml_row_range){row, rows, 1}, &again);
+    ml_multiply_rows(c, &j->rows, &j->weights, &(ml_row_range){row, rows, 1}, &again);
     for (int64_t r = 0, at = 0; r < rows; r++, at += columns) {
         if (!a->rule->wide) join_narrow(high + at, low + at, j->weights.sums + column, columns);
         else if (a->product->k <= ML_MOST_NARROW)

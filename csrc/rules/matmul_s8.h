@@ -16,12 +16,14 @@ typedef struct ml_integers {
     int64_t batches; /* of rows, which blocks do not go beyond */
     int64_t pieces; /* that a row consists of */
     int64_t copy_bytes; /* of a block, where `fill` may copy its rows */
+    bool is_copied; /* else `fill` never does */
     int64_t width; /* rows of a line, which are best multiplied together; 0: all rows lie alike */
 } ml_integers;
-/* Of one batch, whose rows are copied as they are. */
+/* Of one batch, whose rows lie side by side; those of s16 are copied. */
 static inline ml_integers ml_integers_of(const ml_blocks *b, int32_t type) {
-    return (ml_integers){
-        b->rows, b->k, b->n, b->groups, b->block, 1, 1, b->block * b->k * ml_planes(type), 0};
+    ml_integers p = {b->rows, b->k, b->n, b->groups, b->block, 1, 1, 0, type == ML_S16, 0};
+    if (p.is_copied) p.copy_bytes = b->block * b->k * ml_planes(type);
+    return p;
 }
 
 /* Rows of a block, as bytes: lines of `width` rows each. */
@@ -32,6 +34,7 @@ typedef struct ml_byte_rows {
     int64_t width;
     int64_t line_stride;
     int64_t plane; /* from the high bytes of s16 to the low ones */
+    int32_t flip; /* as ml_matmul_s8_args has it */
     bool is_copy; /* bytes behind it may be read */
 } ml_byte_rows;
 
@@ -62,7 +65,7 @@ typedef struct ml_row_range {
     int64_t plane;
 } ml_row_range;
 void ml_multiply_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
-                      ml_row_range range, ml_matmul_s8_args *args);
+                      const ml_row_range *range, ml_matmul_s8_args *args);
 /* What requantize makes of those of the first `count` rows, one line or whole ones. */
 void ml_multiply_to_bytes(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
                           int64_t count, ml_matmul_s8_args *sums, const ml_requantize_args *bytes);
@@ -71,6 +74,12 @@ void ml_multiply_to_bytes(const ml_call *c, const ml_byte_rows *rows, const ml_w
 static inline bool ml_is_fused(const ml_call *c, const ml_integer_rule *rule) {
     const int32_t type = ml_input(c, 0)->type;
     return rule->requantizes && (type == ML_S8 || type == ML_U8);
+}
+/* The first of many weights, on their way while what they meet is arranged. */
+static inline void ml_fetch_weights(const ml_call *c, const ml_integers *p) {
+    enum { FETCHED = 2048 /* bytes */, MANY = 8192 };
+    for (int64_t i = 0; i < FETCHED && p->k * p->n >= MANY; i += 64)
+        __builtin_prefetch((const char *)c->packed + i);
 }
 /* Few rows of bytes or floats, in matmul_few.c: whether they are that, the scratch they want, and their outputs. */
 bool ml_is_few(const ml_call *c, const ml_integers *p);

@@ -3,7 +3,9 @@
  * The file that includes it names its FUNCTION and says what its vectors of LANES elements are: VECTOR and ELEMENT (of a sum:
  * float or int32_t), ZERO(), LOAD(p), LOAD_PART(p, count), STORE(p, v),
  * STORE_PART(p, v, count), REGISTER (an asm constraint), MULTIPLY_ADD(x, w, sum), ADD(a, b), FINISH(args, v), what becomes of a sum,
- * and MASKS: whether LOAD_PART costs no more than LOAD.
+ * and MASKS: whether LOAD_PART costs no more than LOAD. Or, where sums are not stored, OUTPUT, what they become; Y_STEP(args, own), so many
+ * of them from pixel to pixel; BEGIN(v), what sums begin with; and FINISH_TILE(args, at, pixels, part, count, sums) in the place of STORE,
+ * FINISH and FUNCTION; then it calls run_tiles.
  *
  * A tile is some neighbouring pixels times one vector of channels. Pixels go outside and channels inside, so that what is
  * read lies side by side. Where a window is 3 or 5 taps wide and its pixels overlap, each column is loaded once and meets
@@ -84,26 +86,25 @@ INLINE void add_any(const ml_depthwise_args *p, int64_t offset, const char *w, c
     for (int i = 0; i < pixels; i++) sums[i] = ADD(total[i], sums[i]);
 }
 
+#ifdef FINISH
+#define OUTPUT ELEMENT
+#define Y_STEP(p, own) ((p)->n)
+#define BEGIN(v) (v)
+#define FINISH_TILE(p, at, pixels, part, count, sums) store_tile(p, at, pixels, part, count, sums)
+#endif
+
 /* Where a tile begins. */
 typedef struct tile_place {
     int64_t offset; /* bytes from the begin of a line */
     const char *w;
-    const ELEMENT *start;
-    ELEMENT *y;
+    int64_t channel;
+    OUTPUT *y;
+    const void *own; /* what the caller of run_tiles knows */
 } tile_place;
 
-/* `count` channels of `pixels` pixels; width 0 stands for windows of any size. */
-INLINE void tile(const ml_depthwise_args *p, const tile_place *at, const int width,
-                 const int stride, const int pixels, const bool part, int count) {
-    VECTOR sums[PIXELS], initial = ZERO();
-    const char *w = at->w;
-    if (at->start) initial = part ? LOAD_PART(at->start, count) : LOAD(at->start);
-#pragma GCC unroll 8
-    for (int i = 0; i < pixels; i++) sums[i] = initial;
-    if (!width) add_any(p, at->offset, w, pixels, part, count, sums);
-    for (int64_t line = 0; width && line < p->height; line++, w += 4 * p->packed_line)
-        add_columns(p, (const char *)p->lines[line] + at->offset, w, width, stride, pixels, part,
-                    count, sums);
+#ifdef FINISH
+INLINE void store_tile(const ml_depthwise_args *p, const tile_place *at, const int pixels,
+                       const bool part, int count, const VECTOR *sums) {
     ELEMENT *y = at->y;
 #pragma GCC unroll 8
     for (int i = 0; i < pixels; i++) {
@@ -114,11 +115,30 @@ INLINE void tile(const ml_depthwise_args *p, const tile_place *at, const int wid
         __asm__("" : "+r"(y));
     }
 }
+#endif
+
+/* `count` channels of `pixels` pixels; width 0 stands for windows of any size. */
+INLINE void tile(const ml_depthwise_args *p, const tile_place *at, const int width,
+                 const int stride, const int pixels, const bool part, int count) {
+    VECTOR sums[PIXELS], initial = ZERO();
+    const char *w = at->w;
+    const ELEMENT *start = p->start ? (const ELEMENT *)p->start + at->channel : NULL;
+    if (start) initial = part ? LOAD_PART(start, count) : LOAD(start);
+    initial = BEGIN(initial);
+#pragma GCC unroll 8
+    for (int i = 0; i < pixels; i++) sums[i] = initial;
+    if (!width) add_any(p, at->offset, w, pixels, part, count, sums);
+    for (int64_t line = 0; width && line < p->height; line++, w += 4 * p->packed_line)
+        add_columns(p, (const char *)p->lines[line] + at->offset, w, width, stride, pixels, part,
+                    count, sums);
+    FINISH_TILE(p, at, pixels, part, count, sums);
+}
 
 /* Tiles of one row: pixels first to end - 1, a multiple of a tile's; channels from `channel` on, the first of a panel. */
 typedef struct tile_row {
     const void *const *lines;
-    ELEMENT *y;
+    OUTPUT *y;
+    const void *own;
     int64_t first;
     int64_t end;
     int64_t channel;
@@ -132,8 +152,9 @@ INLINE void tiles(const ml_depthwise_args *args, const tile_row *row, const int 
     p.lines = r.lines;
     for (int64_t pixel = r.first; pixel < r.end; pixel += pixels) {
         tile_place at = {.offset = 4 * (p.first + pixel * p.pixel_step + r.channel),
-                         .start = p.start ? (const ELEMENT *)p.start + r.channel : NULL,
-                         .y = r.y + pixel * p.n + r.channel};
+                         .channel = r.channel,
+                         .y = r.y + pixel * Y_STEP(&p, r.own) + r.channel,
+                         .own = r.own};
         const char *panel =
             (const char *)p.packed + 4 * (r.channel / ML_PANEL_DEPTHWISE) * p.packed_panel;
         int64_t left = r.channels;
@@ -142,8 +163,8 @@ INLINE void tiles(const ml_depthwise_args *args, const tile_row *row, const int 
             at.w = panel + 4 * within;
             tile(&p, &at, width, stride, pixels, false, LANES);
             at.offset += 4 * LANES;
+            at.channel += LANES;
             at.y += LANES;
-            if (at.start) at.start += LANES;
         }
         if (left == 0) continue;
         const int64_t whole = r.channels - left;
@@ -225,11 +246,12 @@ static tiling tiling_of(const ml_depthwise_args *p) {
     return t;
 }
 
-void FUNCTION(const ml_depthwise_args *p) {
+static void run_tiles(const ml_depthwise_args *p, const void *own) {
     if (p->pixels <= 0) return;
     const tiling t = tiling_of(p);
     for (int64_t i = 0; i < p->rows; i++) {
-        tile_row row = {.lines = p->lines + i * p->height, .y = (ELEMENT *)p->y + i * p->y_row};
+        tile_row row = {
+            .lines = p->lines + i * p->height, .y = (OUTPUT *)p->y + i * p->y_row, .own = own};
         for (row.channel = 0; row.channel < p->n; row.channel += BLOCK) {
             const int64_t left = p->n - row.channel;
             row.channels = left < BLOCK ? left : BLOCK;
@@ -242,3 +264,7 @@ void FUNCTION(const ml_depthwise_args *p) {
         }
     }
 }
+
+#ifdef FINISH
+void FUNCTION(const ml_depthwise_args *p) { run_tiles(p, NULL); }
+#endif

@@ -1,17 +1,26 @@
-/* interleave_s8_avx512.c -- 64 bytes of four lines at a time, in such an order that unpacking them leaves groups in theirs. */
+/* interleave_s8_avx512.c -- 64 bytes of four lines at a time, taken in turns by permutations of two vectors. */
 #include <immintrin.h>
 
 #include "simd.h"
 
 enum { LANES = 16, WIDE = 64 };
 
-/* Double word 4 i + j of the result is double word 4 j + i. */
 static inline __m512i load_wide(const uint8_t *line, int64_t at, __mmask64 there, __m512i flip,
                                 __m512i pad) {
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     if (!line) return pad;
-    const __m512i v = _mm512_maskz_loadu_epi8(there, line + at);
-    return _mm512_xor_si512(_mm512_permutexvar_epi32(order, v), flip);
+    return _mm512_xor_si512(_mm512_maskz_loadu_epi8(there, line + at), flip);
+}
+
+/* Bytes (even) or words of two vectors, in turn: of the first half of each, or of the last. */
+static inline __m512i turns_of_bytes(const int half) {
+    uint8_t at[WIDE];
+    for (int i = 0; i < WIDE; i++) at[i] = (uint8_t)(half * 32 + i / 2 + i % 2 * WIDE);
+    return _mm512_loadu_si512(at);
+}
+static inline __m512i turns_of_words(const int half) {
+    uint16_t at[WIDE / 2];
+    for (int i = 0; i < WIDE / 2; i++) at[i] = (uint16_t)(half * 16 + i / 2 + i % 2 * (WIDE / 2));
+    return _mm512_loadu_si512(at);
 }
 
 static inline void store_part(uint32_t *y, int64_t left, __m512i v) {
@@ -22,6 +31,8 @@ static inline void store_part(uint32_t *y, int64_t left, __m512i v) {
 /* As long as more is left than a narrow step does. */
 static int64_t interleave_wide(const ml_interleave_s8_args *p) {
     const __m512i flip = _mm512_set1_epi8((char)p->flip), pad = _mm512_set1_epi8((char)p->pad);
+    const __m512i bytes[2] = {turns_of_bytes(0), turns_of_bytes(1)};
+    const __m512i words[2] = {turns_of_words(0), turns_of_words(1)};
     int64_t at = 0;
     for (int64_t left; (left = p->count - at) > LANES; at += WIDE) {
         const __mmask64 there = left < WIDE ? ((__mmask64)1 << left) - 1 : ~(__mmask64)0;
@@ -29,11 +40,14 @@ static int64_t interleave_wide(const ml_interleave_s8_args *p) {
         const __m512i b = load_wide(p->lines[1], at, there, flip, pad);
         const __m512i c = load_wide(p->lines[2], at, there, flip, pad);
         const __m512i d = load_wide(p->lines[3], at, there, flip, pad);
-        const __m512i ab = _mm512_unpacklo_epi8(a, b), cd = _mm512_unpacklo_epi8(c, d);
-        const __m512i ab_high = _mm512_unpackhi_epi8(a, b), cd_high = _mm512_unpackhi_epi8(c, d);
-        const __m512i v[4] = {_mm512_unpacklo_epi16(ab, cd), _mm512_unpackhi_epi16(ab, cd),
-                              _mm512_unpacklo_epi16(ab_high, cd_high),
-                              _mm512_unpackhi_epi16(ab_high, cd_high)};
+        const __m512i ab[2] = {_mm512_permutex2var_epi8(a, bytes[0], b),
+                               _mm512_permutex2var_epi8(a, bytes[1], b)};
+        const __m512i cd[2] = {_mm512_permutex2var_epi8(c, bytes[0], d),
+                               _mm512_permutex2var_epi8(c, bytes[1], d)};
+        const __m512i v[4] = {_mm512_permutex2var_epi16(ab[0], words[0], cd[0]),
+                              _mm512_permutex2var_epi16(ab[0], words[1], cd[0]),
+                              _mm512_permutex2var_epi16(ab[1], words[0], cd[1]),
+                              _mm512_permutex2var_epi16(ab[1], words[1], cd[1])};
         uint32_t *y = (uint32_t *)p->y + at;
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++)

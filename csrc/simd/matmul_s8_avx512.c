@@ -23,5 +23,6 @@
 #define STORE_PART(p, there, v) _mm512_mask_storeu_epi32(p, there, v)
 #define DOT(sum, bytes, weights) _mm512_dpbusd_epi32(sum, bytes, weights)
 #define ADD(a, b) _mm512_add_epi32(a, b)
+#define XOR(a, b) _mm512_xor_si512(a, b)
 #define MULTIPLY(a, b) _mm512_mullo_epi32(a, b)
 #include "matmul_s8_dot.h"

@@ -21,6 +21,7 @@
 #define STORE_PART(p, there, v) _mm256_maskstore_epi32(p, there, v)
 #define DOT(sum, bytes, weights) _mm256_dpbusd_avx_epi32(sum, bytes, weights)
 #define ADD(a, b) _mm256_add_epi32(a, b)
+#define XOR(a, b) _mm256_xor_si256(a, b)
 #define MULTIPLY(a, b) _mm256_mullo_epi32(a, b)
 
 static inline __m256i first(int count) {

@@ -30,8 +30,10 @@ INLINE void store_tile(const ml_matmul_s8_args *p, const tile_place *at, const V
 
 INLINE void tile(const ml_matmul_s8_args *p, const tile_place *at, const int rows,
                  const int vectors) {
-    VECTOR sums[MOST_SUMS];
-    sum_tile(p, at, rows, vectors, sums);
+    VECTOR sums[MOST_SUMS], start[MOST_VECTORS];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) start[v] = ZERO();
+    sum_tile(p, at, rows, vectors, start, sums);
     store_tile(p, at, sums, rows, vectors);
 }
 

@@ -38,10 +38,10 @@ static void meet(const ml_matmul_s8_args *p, int64_t row, int64_t rows, int64_t 
 /* The rows are shared evenly among as few tiles as hold them. */
 void FUNCTION(const ml_matmul_s8_args *p) {
     const int64_t bytes = p->pieces * ((p->k + GROUP - 1) / GROUP * GROUP); /* of an output */
-    int64_t row = 0;
-    for (int64_t parts = (p->rows + MOST_ROWS - 1) / MOST_ROWS; parts > 0; parts--) {
-        const int64_t rows = (p->rows - row + parts - 1) / parts;
+    for (int64_t row = 0, rows; row < p->rows; row += rows) {
+        rows = p->rows - row;
+        const int64_t parts = (rows + MOST_ROWS - 1) / MOST_ROWS;
+        if (parts > 1) rows = (rows + parts - 1) / parts;
         meet(p, row, rows, bytes);
-        row += rows;
     }
 }

@@ -7,46 +7,30 @@
  * and which TILES there are. */
 #include <arm_neon.h>
 #include <stdbool.h>
-#include <string.h>
 
-#include "simd.h"
+#define MORE_OF_PLACE uint32_t over[MOST_ROWS]; /* of each row of the tile: 128 times the sum of its bytes */
+#include "matmul_s8_place.h"
 
-enum {
-    LANES = 4,
-    GROUP = 4 /* bytes of a row that meet at a time */,
-    WIDE = 4 /* groups */,
-    MOST_VECTORS = 16,
-    MOST_SUMS = 24
-};
-
-#define INLINE __attribute__((always_inline)) static inline
-
-/* Where a tile begins. */
-typedef struct tile_place {
-    int64_t row;
-    int64_t output;
-    const int8_t *w;
-    int64_t step; /* bytes from group to group of a panel */
-    uint32_t over[MOST_ROWS]; /* of each row of the tile: 128 times the sum of its bytes */
-} tile_place;
+enum { LANES = 4, WIDE = 4 /* groups */, MOST_VECTORS = 16, MOST_SUMS = 24 };
 
 INLINE uint8x16_t weights_at(const int8_t *w) {
     return veorq_u8(vreinterpretq_u8_s8(vld1q_s8(w)), vdupq_n_u8(128));
 }
 
-/* The first `count` bytes at a, up to GROUP, in each lane. */
-INLINE uint8x16_t group_at(const uint8_t *a, int64_t count) {
+/* The first `count` bytes at a, up to GROUP, flipped, in each lane. */
+INLINE uint8x16_t group_at(const uint8_t *a, int32_t flip, int64_t count) {
+    const uint32_t flips = (uint32_t)flip * UINT32_C(0x01010101);
     uint32_t group = 0;
     if (count == GROUP) memcpy(&group, a, GROUP);
     else memcpy(&group, a, (size_t)count);
-    return vreinterpretq_u8_u32(vdupq_n_u32(group));
+    return vreinterpretq_u8_u32(vdupq_n_u32(group ^ (flips >> 8 * (GROUP - count))));
 }
 
-INLINE void add_group(const uint8_t *a, int64_t a_stride, const int8_t *w, int64_t count,
-                      const int rows, const int vectors, SUMS *sums) {
+INLINE void add_group(const uint8_t *a, int64_t a_stride, int32_t flip, const int8_t *w,
+                      int64_t count, const int rows, const int vectors, SUMS *sums) {
     uint8x16_t x[MOST_ROWS];
 #pragma GCC unroll 8
-    for (int r = 0; r < rows; r++) x[r] = group_at(a + r * a_stride, count);
+    for (int r = 0; r < rows; r++) x[r] = group_at(a + r * a_stride, flip, count);
 #pragma GCC unroll 16
     for (int v = 0; v < vectors; v++) {
         const uint8x16_t weights = weights_at(w + v * LANES * GROUP);
@@ -70,13 +54,16 @@ INLINE void add_group(const uint8_t *a, int64_t a_stride, const int8_t *w, int64
     }
 
 /* WIDE groups at a time; returns how many. */
-INLINE int64_t add_wide(const uint8_t *a, int64_t a_stride, const int8_t *w, int64_t step,
-                        int64_t groups, const int rows, const int vectors, SUMS *sums) {
+INLINE int64_t add_wide(const uint8_t *a, int64_t a_stride, int32_t flip, const int8_t *w,
+                        int64_t step, int64_t groups, const int rows, const int vectors,
+                        SUMS *sums) {
+    const uint8x16_t flips = vdupq_n_u8((uint8_t)flip);
     int64_t j = 0;
     for (; j + WIDE <= groups; j += WIDE, w += WIDE * step) {
         uint8x16_t x[MOST_ROWS];
 #pragma GCC unroll 8
-        for (int r = 0; r < rows; r++) x[r] = vld1q_u8(a + r * a_stride + j * GROUP);
+        for (int r = 0; r < rows; r++)
+            x[r] = veorq_u8(flips, vld1q_u8(a + r * a_stride + j * GROUP));
         ADD_LANE(0)
         ADD_LANE(1)
         ADD_LANE(2)
@@ -122,23 +109,26 @@ INLINE void tile(const ml_matmul_s8_args *p, const tile_place *at, const int row
 #pragma GCC unroll 24
     for (int i = 0; i < rows * vectors; i++) sums[i] = ZERO();
     for (int64_t piece = 0; piece < p->pieces; piece++, a += p->piece_stride) {
-        int64_t j = add_wide(a, p->a_stride, w, step, groups, rows, vectors, sums);
+        int64_t j = add_wide(a, p->a_stride, p->flip, w, step, groups, rows, vectors, sums);
         for (w += j * step; j < groups; j++, w += step)
-            add_group(a + j * GROUP, p->a_stride, w, GROUP, rows, vectors, sums);
+            add_group(a + j * GROUP, p->a_stride, p->flip, w, GROUP, rows, vectors, sums);
         if (rest == 0) continue;
-        if (groups) add_group(a + p->k - GROUP, p->a_stride, w, GROUP, rows, vectors, sums);
-        else add_group(a, p->a_stride, w, rest, rows, vectors, sums);
+        if (groups)
+            add_group(a + p->k - GROUP, p->a_stride, p->flip, w, GROUP, rows, vectors, sums);
+        else add_group(a, p->a_stride, p->flip, w, rest, rows, vectors, sums);
         w += step;
     }
     store_tile(p, at, sums, rows, vectors);
 }
 
-static uint32_t sum_of(const uint8_t *x, int64_t n) {
+static uint32_t sum_of(const uint8_t *x, int32_t flip, int64_t n) {
+    const uint8x16_t flips = vdupq_n_u8((uint8_t)flip);
     uint32x4_t sums = vdupq_n_u32(0);
     int64_t i = 0;
-    for (; i + 16 <= n; i += 16) sums = vpadalq_u16(sums, vpaddlq_u8(vld1q_u8(x + i)));
+    for (; i + 16 <= n; i += 16)
+        sums = vpadalq_u16(sums, vpaddlq_u8(veorq_u8(flips, vld1q_u8(x + i))));
     uint32_t sum = vaddvq_u32(sums);
-    for (; i < n; i++) sum += x[i];
+    for (; i < n; i++) sum += (uint32_t)(x[i] ^ flip);
     return sum;
 }
 
@@ -147,9 +137,9 @@ static uint32_t over(const ml_matmul_s8_args *p, int64_t row) {
     const uint8_t *a = p->a + row * p->a_stride;
     uint32_t sum = 0;
     for (int64_t piece = 0; piece < p->pieces; piece++, a += p->piece_stride) {
-        sum += sum_of(a, p->k / GROUP * GROUP);
+        sum += sum_of(a, p->flip, p->k / GROUP * GROUP);
         if (p->k % GROUP == 0) continue;
-        sum += p->k < GROUP ? sum_of(a, p->k) : sum_of(a + p->k - GROUP, GROUP);
+        sum += p->k < GROUP ? sum_of(a, p->flip, p->k) : sum_of(a + p->k - GROUP, p->flip, GROUP);
     }
     return 128 * sum;
 }

@@ -13,7 +13,7 @@
 #define ZERO() _mm_setzero_si128()
 #define WEIGHTS(p) weights_of(p)
 #define FOUR(p) four(p)
-#define WIDEN(from, to) widen_16(from, to)
+#define WIDEN(from, flip, to) widen_16(from, flip, to)
 #define ADD_PAIRS(a, w, sum) _mm_add_epi32(_mm_madd_epi16(a, w), sum)
 #define JOIN(a, b, y) join(a, b, y)
 
@@ -27,8 +27,9 @@ static inline __m128i four(const int16_t *p) {
     return _mm_unpacklo_epi64(values, values);
 }
 
-static inline void widen_16(const uint8_t *from, int16_t *to) {
-    const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)from);
+static inline void widen_16(const uint8_t *from, int32_t flip, int16_t *to) {
+    const __m128i bytes = _mm_xor_si128(_mm_set1_epi8((char)flip),
+                                        _mm_loadu_si128((const __m128i *)(const void *)from));
     const __m128i zero = _mm_setzero_si128();
     _mm_storeu_si128((__m128i *)(void *)to, _mm_unpacklo_epi8(bytes, zero));
     _mm_storeu_si128((__m128i *)(void *)(to + 8), _mm_unpackhi_epi8(bytes, zero));

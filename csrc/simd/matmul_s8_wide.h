@@ -2,8 +2,8 @@
  *
  * The file that includes it names its FUNCTION and says what its vectors are: VECTOR; OUTPUTS, of which a vector has two sums
  * each; ROWS and VECTORS of a tile (a row alone has ALONE vectors), ROW_COUNTS(X) from 2 to ROWS; ZERO(); WEIGHTS(p), OUTPUTS * 4
- * bytes widened; FOUR(p), the four values at p for each output; WIDEN(from, to),
- * 16 bytes to int16; ADD_PAIRS(a, w, sum); and JOIN(a, b, y), the sums of two vectors,
+ * bytes widened; FOUR(p), the four values at p for each output; WIDEN(from, flip, to),
+ * 16 bytes, flipped, to int16; ADD_PAIRS(a, w, sum); and JOIN(a, b, y), the sums of two vectors,
  * each pair added, to 2 * OUTPUTS int32.
  *
  * The rows of a tile are widened first, a stretch of k at a time, which all outputs then meet. */
@@ -30,10 +30,10 @@ INLINE const uint8_t *group_of(const ml_matmul_s8_args *p, const uint8_t *a, int
 }
 
 /* Four bytes, spread with shifts. */
-INLINE void widen_group(const uint8_t *from, int16_t *to) {
+INLINE void widen_group(const uint8_t *from, int32_t flip, int16_t *to) {
     uint32_t bytes;
     memcpy(&bytes, from, sizeof bytes);
-    uint64_t words = bytes;
+    uint64_t words = bytes ^ (uint32_t)flip * UINT32_C(0x01010101);
     words = (words | words << 16) & UINT64_C(0x0000FFFF0000FFFF);
     words = (words | words << 8) & UINT64_C(0x00FF00FF00FF00FF);
     memcpy(to, &words, sizeof words);
@@ -50,14 +50,14 @@ static void widen(const ml_matmul_s8_args *p, int64_t row, stretch *s, int16_t *
         const uint8_t *from = group_of(p, a, piece, group);
         const int64_t run = whole < count ? whole : count;
         int64_t g = 0;
-        for (; g + 4 <= run; g += 4) WIDEN(from + g * GROUP, to + g * GROUP);
-        for (; g < run; g++) widen_group(from + g * GROUP, to + g * GROUP);
+        for (; g + 4 <= run; g += 4) WIDEN(from + g * GROUP, p->flip, to + g * GROUP);
+        for (; g < run; g++) widen_group(from + g * GROUP, p->flip, to + g * GROUP);
         to += run * GROUP;
         if (run == count) continue;
         const uint8_t *last = group_of(p, a, piece, of_piece - 1);
-        if (p->k >= GROUP) widen_group(last, to);
+        if (p->k >= GROUP) widen_group(last, p->flip, to);
         else
-            for (int64_t j = 0; j < GROUP; j++) to[j] = j < p->k ? last[j] : 0;
+            for (int64_t j = 0; j < GROUP; j++) to[j] = j < p->k ? (int16_t)(last[j] ^ p->flip) : 0;
         to += GROUP;
     }
 }

@@ -10,13 +10,14 @@
 #define LOAD(p) _mm512_loadu_si512(p)
 #define DOT(sum, bytes, weights) _mm512_dpbusd_epi32(sum, bytes, weights)
 #define ADD(a, b) _mm512_add_epi32(a, b)
+#define XOR(a, b) _mm512_xor_si512(a, b)
 #include "matmul_s8_tile.h"
 
 #define MATMUL ml_matmul_s8_avx512
 #define REQUANTIZE ml_requantize_avx512
 #include "product_s8.h"
 
-enum { MOST_SUMS = 20, FEW_ROWS = 4 };
+enum { MOST_SUMS = 21, FEW_ROWS = 4 };
 
 /* Outputs of some lines. */
 typedef struct panel_place {
@@ -25,52 +26,34 @@ typedef struct panel_place {
     const ml_requantize_args *constants; /* with the sums' bias */
     const small_block *blocks; /* of the tile's vectors; a row that is alone loads its own */
     const ends *ends;
+    bool one_sided; /* what is negative is clamped to the zero point or above */
     int8_t *y; /* of the line */
 } panel_place;
 
-/* Sums as numbers of the output's, one vector of outputs after the other, whose constants stay in registers meanwhile. */
-INLINE void scale_tile(const panel_place *panel, const tile_place *at, const int rows,
-                       const int vectors, __m512i *sums) {
-    const ml_matmul_s8_args *p = panel->args;
+INLINE void add_factors(const ml_matmul_s8_args *p, const tile_place *at, const small_block *blocks,
+                        const int rows, const int vectors, __m512i *sums) {
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) {
-        small_block b;
-        if (rows == 1) load_small(panel->constants, at->output + v * LANES, &b);
-        else b = panel->blocks[v];
-        if (p->factors) {
-            const __m512i columns =
-                _mm512_maskz_loadu_epi32(b.there, p->columns + at->output + v * LANES);
+        const __m512i columns =
+            _mm512_maskz_loadu_epi32(blocks[v].there, p->columns + at->output + v * LANES);
 #pragma GCC unroll 12
-            for (int r = 0; r < rows; r++) {
-                const __m512i factor = _mm512_set1_epi32(p->factors[at->row + r]);
-                __m512i *sum = &sums[r * vectors + v];
-                *sum = _mm512_add_epi32(*sum, _mm512_mullo_epi32(factor, columns));
-            }
+        for (int r = 0; r < rows; r++) {
+            const __m512i factor = _mm512_set1_epi32(p->factors[at->row + r]);
+            __m512i *sum = &sums[r * vectors + v];
+            *sum = _mm512_add_epi32(*sum, _mm512_mullo_epi32(factor, columns));
         }
-#pragma GCC unroll 12
-        for (int r = 0; r < rows; r++)
-            sums[r * vectors + v] = scale_small(sums[r * vectors + v], &b);
     }
 }
 
-/* Rows of 16, 32 or 64 bytes of a vector, whole or in part. */
-INLINE void store_rows(int8_t *y, int64_t stride, __m512i bytes, const int vectors, const int rows,
-                       int64_t left) {
-    const bool whole = left >= vectors * LANES && vectors != 3;
-    const __mmask64 there = left < vectors * LANES ? ((__mmask64)1 << left) - 1
-                                                   : ((__mmask64)1 << (vectors & 3) * LANES) - 1;
+/* Sums as numbers of the output's, one vector of outputs after the other, whose constants stay in registers meanwhile. */
+INLINE void scale_tile(const small_block *blocks, const int rows, const int vectors,
+                       const bool one_sided, __m512i *sums) {
 #pragma GCC unroll 4
-    for (int row = 0; row < rows; row++, y += stride) {
-        const __m256i half =
-            row * vectors < 2 ? _mm512_castsi512_si256(bytes) : _mm512_extracti64x4_epi64(bytes, 1);
-        const __m128i quarter =
-            row % 2 ? _mm256_extracti128_si256(half, 1) : _mm256_castsi256_si128(half);
-        if (vectors == 1 && whole) _mm_storeu_si128((__m128i *)(void *)y, quarter);
-        else if (vectors == 1) _mm_mask_storeu_epi8(y, (__mmask16)there, quarter);
-        else if (vectors == 2 && whole) _mm256_storeu_si256((__m256i *)(void *)y, half);
-        else if (vectors == 2) _mm256_mask_storeu_epi8(y, (__mmask32)there, half);
-        else if (whole) _mm512_storeu_si512(y, bytes);
-        else _mm512_mask_storeu_epi8(y, there, bytes);
+    for (int v = 0; v < vectors; v++) {
+        const small_block b = blocks[v];
+#pragma GCC unroll 12
+        for (int r = 0; r < rows; r++)
+            sums[r * vectors + v] = scale_small(sums[r * vectors + v], &b, one_sided);
     }
 }
 
@@ -81,9 +64,19 @@ INLINE void tile(const panel_place *panel, const tile_place *at, const int rows,
     const int together = vectors > 2 ? 1 : MOST_VECTORS / vectors; /* rows */
     const int64_t stride = bytes->y_stride, left = args->n - at->output;
     int8_t *y = panel->y + at->row * stride + at->output;
-    __m512i sums[MOST_SUMS];
-    sum_tile(args, at, rows, vectors, sums);
-    scale_tile(panel, at, rows, vectors, sums);
+    const small_block *blocks = panel->blocks;
+    small_block own[MOST_VECTORS];
+    __m512i sums[MOST_SUMS], start[MOST_VECTORS];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors && rows == 1; v++)
+        load_small(panel->constants, at->output + v * LANES, panel->one_sided, &own[v]);
+    if (rows == 1) blocks = own;
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) start[v] = blocks[v].bias;
+    sum_tile(args, at, rows, vectors, start, sums);
+    if (args->factors) add_factors(args, at, blocks, rows, vectors, sums);
+    if (panel->one_sided) scale_tile(blocks, rows, vectors, true, sums);
+    else scale_tile(blocks, rows, vectors, false, sums);
 #pragma GCC unroll 12
     for (int row = 0; row < rows; row += together, y += together * stride) {
         const int some = rows - row < together ? rows - row : together;
@@ -97,7 +90,7 @@ INLINE void tile(const panel_place *panel, const tile_place *at, const int rows,
 
 #define TILES(X)                                                                                 \
     X(1, 4) X(1, 3) X(1, 2) X(1, 1) X(2, 4) X(2, 3) X(2, 2) X(2, 1) X(3, 4) X(3, 3) X(3, 2)      \
-    X(3, 1) X(4, 4) X(4, 3) X(4, 2) X(4, 1) X(5, 2) X(5, 1) X(6, 2) X(6, 1) X(7, 2) X(7, 1)      \
+    X(3, 1) X(4, 4) X(4, 3) X(4, 2) X(4, 1) X(5, 3) X(5, 2) X(5, 1) X(6, 3) X(6, 2) X(6, 1) X(7, 3) X(7, 2) X(7, 1)      \
     X(8, 2) X(8, 1) X(9, 2) X(9, 1) X(10, 2) X(10, 1) X(11, 1) X(12, 1)
 #define DEFINE(rows, vectors)                                                               \
     static void tile_##rows##x##vectors(const panel_place *panel, const tile_place *at) {   \
@@ -110,15 +103,19 @@ typedef void tile_fn(const panel_place *panel, const tile_place *at);
 #define ENTRY(rows, vectors) [rows][vectors] = tile_##rows##x##vectors,
 static tile_fn *const tiles[MOST_ROWS + 1][MOST_VECTORS + 1] = {TILES(ENTRY)};
 
+/* Of a tile, by its vectors. */
+static const int8_t rows_of[MOST_VECTORS + 1] = {0, MOST_ROWS, 10, 7, FEW_ROWS};
+
 /* The rows of a line are shared evenly among as few tiles as hold them. */
 static void multiply_line(const panel_place *panel, tile_place *at, int64_t vectors) {
     const int64_t rows = panel->args->rows;
-    const int64_t most = rows <= FEW_ROWS ? FEW_ROWS : vectors > 1 ? 10 : MOST_ROWS;
+    const int64_t most = rows <= FEW_ROWS ? FEW_ROWS : rows_of[vectors];
+    int64_t parts = rows <= most ? 1 : (rows + most - 1) / most;
     at->row = 0;
-    for (int64_t parts = (rows + most - 1) / most; parts > 0; parts--) {
-        const int64_t some = (rows - at->row + parts - 1) / parts;
+    for (int64_t some; at->row < rows; at->row += some, parts--) {
+        some = rows - at->row;
+        if (parts > 1) some = (some + parts - 1) / parts;
         tiles[some][vectors](panel, at);
-        at->row += some;
     }
 }
 
@@ -146,15 +143,19 @@ static void multiply_small_panel(const ml_matmul_s8_args *p, const ml_requantize
     const ml_requantize_args constants = {
         .n = p->n, .bias = p->bias, .mantissas = bytes->mantissas, .shifts = bytes->shifts};
     const ends e = ends_of(bytes->zero, bytes->low, bytes->high);
+    const bool one_sided = is_one_sided(bytes);
     small_block blocks[MOST_VECTORS];
     tile_place at = {.output = column, .step = GROUP * width};
     at.w = p->packed + ml_packed_s8(column, p->pieces, p->k);
     for (int64_t v = 0; v < width / LANES && p->rows > 1; v++)
-        load_small(&constants, column + v * LANES, &blocks[v]);
-    panel_place panel = {.bytes = bytes, .constants = &constants, .blocks = blocks, .ends = &e};
-    const int64_t most = p->rows <= FEW_ROWS ? MOST_VECTORS : 2;
+        load_small(&constants, column + v * LANES, one_sided, &blocks[v]);
+    panel_place panel = {.bytes = bytes,
+                         .constants = &constants,
+                         .blocks = blocks,
+                         .ends = &e,
+                         .one_sided = one_sided};
     for (int64_t left = width / LANES, vectors; left > 0; left -= vectors) {
-        vectors = left < most ? left : most;
+        vectors = p->rows <= FEW_ROWS || left == 3 ? left : left < 2 ? left : 2;
         multiply_lines(&panel, p, &at, vectors, lines, line_stride);
         at.output += vectors * LANES;
         at.w += vectors * LANES * GROUP;

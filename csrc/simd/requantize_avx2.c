@@ -72,7 +72,8 @@ typedef struct small_block {
     __m256i bias, even, odd, even_rest, odd_rest, up, right;
 } small_block;
 
-static inline small_block load_small(const ml_requantize_args *p, int64_t column, __m256i there) {
+static inline small_block load_small(const ml_requantize_args *p, int64_t column, __m256i there,
+                                     const bool one_sided) {
     const __m256i nothing = _mm256_setzero_si256(), one = _mm256_set1_epi32(1);
     const __m256i m = _mm256_maskload_epi32(p->mantissas + column, there);
     small_block b = {
@@ -80,9 +81,10 @@ static inline small_block load_small(const ml_requantize_args *p, int64_t column
     const __m256i rounds = _mm256_cmpgt_epi32(b.right, nothing);
     b.bias = _mm256_set1_epi32(INT32_MIN);
     if (p->bias) b.bias = _mm256_add_epi32(b.bias, _mm256_maskload_epi32(p->bias + column, there));
-    /* half - 1 where anything is shifted out, less m */
+    /* half, or 1 less, where anything is shifted out, less m */
     __m256i rest = _mm256_srli_epi32(_mm256_sllv_epi32(one, b.right), 1);
-    rest = _mm256_sub_epi32(_mm256_add_epi32(rest, rounds), m);
+    if (!one_sided) rest = _mm256_add_epi32(rest, rounds);
+    rest = _mm256_sub_epi32(rest, m);
     b.up = _mm256_add_epi32(_mm256_set1_epi32(32),
                             rounds); /* 31 leaves 1 of what is not negative, 32 nothing */
     b.even = _mm256_slli_epi32(m, 1);
@@ -93,12 +95,13 @@ static inline small_block load_small(const ml_requantize_args *p, int64_t column
     return b;
 }
 
-static inline __m256i scale_small(__m256i sums, const small_block *b) {
+static inline __m256i scale_small(__m256i sums, const small_block *b, const bool one_sided) {
     const __m256i x = _mm256_add_epi32(sums, b->bias);
     const __m256i even = _mm256_add_epi64(_mm256_mul_epu32(x, b->even), b->even_rest);
     const __m256i odd =
         _mm256_add_epi64(_mm256_mul_epu32(_mm256_srli_epi64(x, 32), b->odd), b->odd_rest);
     const __m256i v = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
+    if (one_sided) return _mm256_srav_epi32(v, b->right);
     return _mm256_srav_epi32(_mm256_add_epi32(v, _mm256_srlv_epi32(x, b->up)), b->right);
 }
 
@@ -109,12 +112,14 @@ static inline void put(int8_t *y, __m128i bytes, int count) {
 }
 
 /* One block of columns, as bytes with a sign or without, which saturate. */
-__attribute__((always_inline)) static inline void
-small_sums(const ml_requantize_args *p, int64_t column, int count, const bool with_sign) {
+__attribute__((always_inline)) static inline void small_sums(const ml_requantize_args *p,
+                                                             int64_t column, int count,
+                                                             const bool with_sign,
+                                                             const bool one_sided) {
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7), there = first(count);
     const __m256i low = _mm256_set1_epi8((char)p->low), high = _mm256_set1_epi8((char)p->high);
     const __m256i zero = _mm256_set1_epi16((int16_t)p->zero);
-    const small_block block = load_small(p, column, there);
+    const small_block block = load_small(p, column, there, one_sided);
     const int32_t *sums = p->sums + column;
     int8_t *y = p->y + column;
     for (int64_t row = 0, step; row < p->rows; row += step) {
@@ -123,7 +128,7 @@ small_sums(const ml_requantize_args *p, int64_t column, int count, const bool wi
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++) {
             const int32_t *from = sums + (step == 4 ? i * p->sums_stride : 0);
-            v[i] = scale_small(_mm256_maskload_epi32(from, there), &block);
+            v[i] = scale_small(_mm256_maskload_epi32(from, there), &block, one_sided);
         }
         sums += step * p->sums_stride;
         const __m256i front = _mm256_adds_epi16(_mm256_packs_epi32(v[0], v[1]), zero);
@@ -143,6 +148,13 @@ small_sums(const ml_requantize_args *p, int64_t column, int count, const bool wi
         }
         y += step * p->y_stride;
     }
+}
+
+/* What is clamped to the zero point or above needs no sign. */
+__attribute__((always_inline)) static inline void
+some_small_sums(const ml_requantize_args *p, int64_t column, int count, const bool with_sign) {
+    if (p->low >= p->zero) small_sums(p, column, count, with_sign, true);
+    else small_sums(p, column, count, with_sign, false);
 }
 
 /* Whether these columns' sums are small: nothing is shifted to the left, and half of what is shifted out has room above a sum. */
@@ -165,7 +177,7 @@ void ml_requantize_avx2(const ml_requantize_args *p) {
     for (int64_t column = 0; column < p->n; column += LANES) {
         const int count = (int)(p->n - column < LANES ? p->n - column : LANES);
         if (!is_small(p, column, count)) any_sums(p, column, count);
-        else if (p->low < 0) small_sums(p, column, count, true);
-        else small_sums(p, column, count, false);
+        else if (p->low < 0) some_small_sums(p, column, count, true);
+        else some_small_sums(p, column, count, false);
     }
 }

@@ -58,14 +58,15 @@ static void any_sums(const ml_requantize_args *p, int64_t column, int64_t count)
 
 /* `rows` rows of `vectors` blocks of columns, which make four vectors or fewer. */
 INLINE __m512i scale_rows(const int32_t *sums, int64_t stride, const small_block *blocks,
-                          const int vectors, const int rows, const ends *e) {
+                          const int vectors, const int rows, const bool one_sided, const ends *e) {
     __m512i v[MOST_VECTORS];
 #pragma GCC unroll 4
-    for (int i = 0; i < vectors * rows; i++)
-        v[i] =
-            scale_small(_mm512_maskz_loadu_epi32(blocks[i % vectors].there,
-                                                 sums + i / vectors * stride + i % vectors * LANES),
-                        &blocks[i % vectors]);
+    for (int i = 0; i < vectors * rows; i++) {
+        const small_block *b = &blocks[i % vectors];
+        const int32_t *from = sums + i / vectors * stride + i % vectors * LANES;
+        const __m512i x = _mm512_maskz_loadu_epi32(b->there, from);
+        v[i] = scale_small(_mm512_add_epi32(x, b->bias), b, one_sided);
+    }
 #pragma GCC unroll 4
     for (int i = vectors * rows; i < MOST_VECTORS; i++) v[i] = v[0];
     return to_bytes(v, e);
@@ -73,7 +74,7 @@ INLINE __m512i scale_rows(const int32_t *sums, int64_t stride, const small_block
 
 /* `vectors` blocks of columns, of `rows` rows at a time: four vectors or fewer. */
 INLINE void small_sums(const ml_requantize_args *p, int64_t column, const int vectors,
-                       const int rows) {
+                       const int rows, const bool one_sided) {
     const ends e = ends_of(p->zero, p->low, p->high);
     const int64_t left = p->n - column, stride = p->sums_stride;
     const __mmask64 there = left < 64 ? ((__mmask64)1 << left) - 1 : ~(__mmask64)0;
@@ -83,10 +84,10 @@ INLINE void small_sums(const ml_requantize_args *p, int64_t column, const int ve
     int8_t *y = p->y + column;
     small_block blocks[MOST_VECTORS];
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) load_small(p, column + v * LANES, &blocks[v]);
+    for (int v = 0; v < vectors; v++) load_small(p, column + v * LANES, one_sided, &blocks[v]);
     int64_t row = 0;
     for (; rows > 1 && row + rows <= p->rows; row += rows, sums += rows * stride) {
-        const __m512i bytes = scale_rows(sums, stride, blocks, vectors, rows, &e);
+        const __m512i bytes = scale_rows(sums, stride, blocks, vectors, rows, one_sided, &e);
         if (close) {
             _mm512_storeu_si512(y, bytes);
             y += 64;
@@ -105,14 +106,16 @@ INLINE void small_sums(const ml_requantize_args *p, int64_t column, const int ve
         y += (rows - 1) * p->y_stride;
     }
     for (; row < p->rows; row++, sums += stride, y += p->y_stride)
-        _mm512_mask_storeu_epi8(y, there, scale_rows(sums, stride, blocks, vectors, 1, &e));
+        _mm512_mask_storeu_epi8(y, there,
+                                scale_rows(sums, stride, blocks, vectors, 1, one_sided, &e));
 }
 
 typedef void block_fn(const ml_requantize_args *p, int64_t column);
 
 #define SMALL(vectors, rows)                                                                  \
     static void small_##vectors(const ml_requantize_args *p, int64_t column) {                \
-        small_sums(p, column, vectors, rows); \
+        if (is_one_sided(p)) small_sums(p, column, vectors, rows, true);                      \
+        else small_sums(p, column, vectors, rows, false);                                     \
     }
 SMALL(1, 4)
 SMALL(2, 2)

@@ -1,5 +1,5 @@
 /* sum_rows_s8.h -- sum_rows_s8 in vectors of any width: some of them stay in registers for all rows. The file that includes it names
- * its FUNCTION and has included its level's vectors of int32. */
+ * its FUNCTION and has included its level's vectors of int32; it may say ALONG(args), what sums along rows. */
 #include "simd.h"
 
 enum { MOST_VECTORS = 4, GROUPS = 4 * LANES };
@@ -26,6 +26,8 @@ INLINE void add_rows(const ml_sum_rows_s8_args *p, int64_t column, const int vec
         else STORE_S32(y + v * LANES, sums[v]);
 }
 
+#ifndef ALONG
+#define ALONG(p) (p)->is_signed ? add_along(p, true) : add_along(p, false)
 /* Neighbours are summed within lanes as they are read. */
 INLINE void add_along(const ml_sum_rows_s8_args *args, const bool is_signed) {
     const ml_sum_rows_s8_args p = *args; /* a copy, which stores do not change */
@@ -44,6 +46,7 @@ INLINE void add_along(const ml_sum_rows_s8_args *args, const bool is_signed) {
         p.sums[r] = (int32_t)((uint32_t)p.sums[r] + (uint32_t)SUM_OF_S32(sum));
     }
 }
+#endif
 
 INLINE void run(const ml_sum_rows_s8_args *args, const bool is_signed) {
     const ml_sum_rows_s8_args p = *args; /* a copy, which stores do not change */
@@ -55,6 +58,6 @@ INLINE void run(const ml_sum_rows_s8_args *args, const bool is_signed) {
 }
 
 void FUNCTION(const ml_sum_rows_s8_args *p) {
-    if (p->along) p->is_signed ? add_along(p, true) : add_along(p, false);
+    if (p->along) ALONG(p);
     else p->is_signed ? run(p, true) : run(p, false);
 }

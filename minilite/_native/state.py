@@ -71,6 +71,11 @@ class Place(NamedTuple):
     """Runs may change this tensor's shape and place."""
 
 
+def _numbers(address: Any, count: int) -> memoryview:
+    """C's numbers as Python reads them fastest; valid as long as what they are of."""
+    return memoryview(ffi.buffer(address, 8 * count)).cast("Q")
+
+
 class Shared:
     """Owns an ml_interpreter: what all signatures of one interpreter share."""
 
@@ -82,7 +87,7 @@ class Shared:
             raise errors.ArenaError(message)
         self.pointer: Any = ffi.gc(pointer, lib.ml_interpreter_free)
         self._resources, self._subgraphs = resources, subgraphs
-        self.sequence: Any = lib.ml_interpreter_sequence(self.pointer)
+        self.sequence: Any = _numbers(lib.ml_interpreter_sequence(self.pointer), 1)
 
     def cancel(self) -> None:
         """Stops the run under way at its next node or block; any thread may call it."""
@@ -151,7 +156,7 @@ class State:
         ):
             raise_error(error, graph.names)
         self.pointer: Any = ffi.gc(out[0], lib.ml_state_free)
-        self.generations: Any = lib.ml_state_generation(self.pointer)
+        self.generations: Any = _numbers(lib.ml_state_generation(self.pointer), 2)
 
     def _fail(self, status: int, error: Any) -> None:
         """Raises what a call left: the exception of a hook it called, else the error's class. The error is the call's own."""

@@ -77,7 +77,8 @@ def run(planner: Planner, threads: int | None, repeat: int, *, as_json: bool = F
         ]
         for one in found
     ]
-    print(table(["size", "shows", "read as", "sure", "resize", "plan", "run", "arena bytes"], rows, width=width()))
+    header = ["size", "shows", "read as", "sure", "resize", "plan", "run", "arena bytes"]
+    print(table(header, rows, width=width(), spare=("arena bytes",)))
     right = sum(one.shows == one.read for one in found)
     counters = ", ".join(f"{name} {count}" for name, count in interpreter.counters.items())
     print(wrapped(f"{right} of {len(found)} right; {counters}", width()))

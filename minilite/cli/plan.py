@@ -170,7 +170,11 @@ def _compare(options: argparse.Namespace) -> None:
     if options.json:
         print_json(_comparison(options, len(records), alignment, made, refused))
         return
-    print(f"{Path(options.problem or options.model).name}: {len(records)} records, alignment {alignment}")
+    print(
+        wrapped(
+            f"{Path(options.problem or options.model).name}: {len(records)} records, alignment {alignment}", width()
+        )
+    )
     print(f"lower bound {bound} bytes")
     rows: list[list[str | int]] = [[found.strategy, found.arena_bytes, *_gap(found)] for found in made]
     rows += [[strategy, "", "", reason] for strategy, reason in refused]

@@ -32,7 +32,7 @@ def add_parser(commands: Any) -> None:
 def execute(options: argparse.Namespace) -> None:
     """Runs, and prints the table."""
     from minilite.report.profile import Peaks, node_times, profile, profile_facts
-    from minilite.text import count
+    from minilite.text import count, wrapped
 
     interpreter = Interpreter(options.model, num_threads=options.threads, planner=options.planner)
     arguments.resize(interpreter, options.shape)
@@ -47,5 +47,5 @@ def execute(options: argparse.Namespace) -> None:
         head = {"model": options.model, "runs": options.repeat, "threads": threads, "level": plan.level}
         print_json(head | profile_facts(times, options.repeat, peaks))
         return
-    print(f"{Path(options.model).name}: {count(options.repeat, 'run')}, {count(threads, 'thread')}")
+    print(wrapped(f"{Path(options.model).name}: {count(options.repeat, 'run')}, {count(threads, 'thread')}", width()))
     print(profile(times, options.repeat, peaks, width()))

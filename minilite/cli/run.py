@@ -13,12 +13,13 @@ import numpy as np
 from minilite.cli import arguments, digits, feeding
 from minilite.cli.arguments import UsageError
 from minilite.cli.output import print_json, progress, width
+from minilite.cli.writing import check_target, write_outputs
 from minilite.compat import OpResolverType
 from minilite.engine.misfit import given_shapes
 from minilite.errors import ModelFormatError, ShapeError
 from minilite.interpreter import Interpreter
 from minilite.report import cut, duration, shape_text, table
-from minilite.text import wrapped
+from minilite.text import count, wrapped
 
 if TYPE_CHECKING:
     from minilite.inputs import Reading
@@ -56,7 +57,12 @@ def add_parser(commands: Any) -> None:
         type=arguments.positive,
         help="show the N best classes of outputs (default: 5 where there are labels)",
     )
-    parser.add_argument("--out", metavar="DIR", type=Path, help="write each output of the last run to DIR/NAME.npy")
+    parser.add_argument(
+        "--out",
+        metavar="PATH",
+        type=Path,
+        help="write the outputs of the last run: to a .npy, a .npz, or a folder of NAME.npy",
+    )
     parser.add_argument(
         "--repeat", metavar="N", type=arguments.positive, default=1, help="runs; their median is printed"
     )
@@ -81,12 +87,11 @@ def execute(options: argparse.Namespace) -> None:
 
 def run_model(options: argparse.Namespace) -> None:
     """Any model, on what is given or on random values."""
-    if options.out is not None and options.out.exists() and not options.out.is_dir():
-        message = f"--out {options.out}: is a file, must be a folder"
-        raise UsageError(message)
     started = time.perf_counter()
     interpreter = _interpreter(options)
     loaded = time.perf_counter()
+    if options.out is not None:
+        check_target(options.out, len(interpreter.model.subgraphs[0].outputs))
     given = feeding.read_inputs(interpreter, options)
     arguments.resize(interpreter, options.shape)
     for index, reading in given.items():
@@ -102,8 +107,6 @@ def run_model(options: argparse.Namespace) -> None:
     else:
         _print(interpreter, options, given, outputs, times)
     if options.out is not None:
-        from minilite.cli.writing import write_outputs
-
         for path in write_outputs(options.out, outputs):
             print(f"wrote {path}", file=sys.stderr if options.json else sys.stdout)
 
@@ -202,7 +205,8 @@ def _print(
     from minilite.report.results import is_ranked, ranking_text
 
     graph = interpreter.model.subgraphs[0]
-    print(f"{Path(options.model).name}: {len(graph.nodes)} nodes, {len(graph.tensors)} tensors")
+    head = f"{Path(options.model).name}: {count(len(graph.nodes), 'node')}, {count(len(graph.tensors), 'tensor')}"
+    print(wrapped(head, width()))
     print(f"load {duration(times.load)}, lower and allocate {duration(times.allocate)}")
     print(_tensors(interpreter, given, outputs))
     for index, reading in given.items():
@@ -211,8 +215,8 @@ def _print(
     for output in outputs:
         if is_ranked(output, options.top):
             print(ranking_text(output, options.top or _TOP, width()))
-    count = f"median of {len(times.runs)}" if len(times.runs) > 1 else "first run"
-    print(f"time {duration(float(np.median(times.runs)))} ({count})")
+    which = f"median of {len(times.runs)}" if len(times.runs) > 1 else "first run"
+    print(f"time {duration(float(np.median(times.runs)))} ({which})")
     if (plan := interpreter.plan) is not None:
         print(f"arena {plan.arena_bytes} bytes, lower bound {plan.lower_bound}")
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minilite.cli.arguments import UsageError
-from minilite.stand_in import NAMES, install_as
+from minilite.stand_in import NAMES, folders, install_as
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -23,38 +24,58 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("package", metavar="PACKAGE", help=f"what the program imports: {', '.join(NAMES)}, or all")
     parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name, as for python -m")
-    parser.add_argument("program", metavar="SCRIPT", help="a Python file")
-    parser.add_argument("arguments", metavar="...", nargs=argparse.REMAINDER, help="the program's own arguments")
+    parser.add_argument("program", metavar="SCRIPT", help="a Python program: a file, or its name in PATH")
+    rest = parser.add_argument("arguments", metavar="...", nargs=argparse.REMAINDER, help="the program's own arguments")
+    rest.required = False  # argparse names it among what is missing
     parser.set_defaults(execute=execute)
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Runs the program as if it were called itself; what it raises is shown as Python shows it."""
+    """Runs the program as if it were called itself; what it raises is shown as Python shows it.
+
+    Programs in Python that it starts in turn find minilite in LiteRT's place by PYTHONPATH.
+    """
     if options.package not in (*NAMES, "all"):
         message = f"cannot stand in for '{options.package}', only for {', '.join(NAMES)}, or all"
         raise UsageError(message)
-    install_as(*(() if options.package == "all" else (options.package,)))
+    names = () if options.package == "all" else (options.package,)
     import runpy  # long to import
 
-    script = Path(options.program)
-    if options.module:
-        sys.path[0:1] = [str(Path.cwd())]
-    elif script.is_file():
-        sys.path[0:1] = [str(script.parent)]
-    else:
-        message = f"{script} is not a file: takes a Python program"
-        raise UsageError(message)
-    sys.argv = [options.program, *options.arguments]
+    program = options.program if options.module else _found(options.program)
+    if not getattr(
+        sys.flags, "safe_path", False
+    ):  # it came with Python 3.11; nothing was put in front of the path then
+        sys.path[0:1] = [str(Path.cwd() if options.module else Path(program).parent)]
+    install_as(*names)
+    os.environ["PYTHONPATH"] = os.pathsep.join([*folders(names), *filter(None, [os.environ.get("PYTHONPATH")])])
+    sys.argv = [program, *options.arguments]
     try:
         if options.module:
-            runpy.run_module(options.program, run_name="__main__", alter_sys=True)
+            runpy.run_module(program, run_name="__main__", alter_sys=True)
         else:
-            runpy.run_path(options.program, run_name="__main__")
+            runpy.run_path(program, run_name="__main__")
     except Exception as error:  # noqa: BLE001 - it is the program's
         shown = error.with_traceback(_of_program(error.__traceback__))
         sys.excepthook(type(shown), shown, shown.__traceback__)
         return 1
     return 0
+
+
+def _found(program: str) -> str:
+    """The path of a Python program: a file, a folder with a __main__.py, or what PATH has of that name. Raises: UsageError."""
+    path = Path(program)
+    if path.is_file() or (path / "__main__.py").is_file():
+        return program
+    import shutil  # long to import
+
+    known = shutil.which(program)
+    if known is not None:
+        with Path(known).open("rb") as file:
+            if b"python" in file.read(256):
+                return known
+    what = f"{known} is none" if known is not None else f"{program} is no file"
+    message = f"takes a Python program, by its path or its name in PATH, or -m and a module: {what}"
+    raise UsageError(message)
 
 
 def _of_program(trace: TracebackType | None) -> TracebackType | None:

@@ -1,4 +1,4 @@
-"""Outputs of a run, written as .npy files."""
+"""Outputs of a run, written as .npy files, or as one .npz."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from minilite.cli.arguments import UsageError
 from minilite.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,18 +17,51 @@ if TYPE_CHECKING:
     from minilite.report.results import Output
 
 
-def write_outputs(folder: Path, outputs: Sequence[Output]) -> list[Path]:
-    """One .npy file an output, in the tensor's own type; what a file name cannot hold becomes '_', names used before get a number."""
-    folder.mkdir(parents=True, exist_ok=True)
-    taken: list[Path] = []
+def check_target(path: Path, outputs: int) -> None:
+    """Refuses what outputs cannot be written to, before anything runs. Raises: UsageError."""
+    if path.suffix == ".npy" and outputs != 1:
+        message = f"--out {path} is one array, the model has {outputs} outputs: give a folder or a .npz"
+    elif path.suffix in (".npy", ".npz"):
+        if path.parent.is_dir() and not path.is_dir():
+            return
+        message = (
+            f"--out {path}: is a folder" if path.is_dir() else f"--out {path}: there is no folder {str(path.parent)!r}"
+        )
+    elif path.exists() and not path.is_dir():
+        message = f"--out {path}: is a file, must be a folder, a .npy or a .npz"
+    else:
+        return
+    raise UsageError(message)
+
+
+def write_outputs(path: Path, outputs: Sequence[Output]) -> list[Path]:
+    """A .npy of the one output, a .npz of all, or in a folder one .npy an output; in the tensors' own types.
+
+    What a file name cannot hold becomes '_', names used before get a number."""
+    if path.suffix == ".npy":
+        np.save(path, _without_objects(outputs[0].tensor.name, outputs[0].array), allow_pickle=False)
+        return [path]
+    arrays: dict[str, Array] = {}
     for output in outputs:
         stem = re.sub(r"[^\w.-]", "_", output.tensor.name)[:200].lstrip(".") or "output"
-        path, number = folder / f"{stem}.npy", 1
-        while path in taken:
-            path, number = folder / f"{stem}_{number}.npy", number + 1
-        taken.append(path)
-        np.save(path, _without_objects(output.tensor.name, output.array), allow_pickle=False)
-    return taken
+        name, number = stem, 1
+        while name in arrays:
+            name, number = f"{stem}_{number}", number + 1
+        arrays[name] = _without_objects(output.tensor.name, output.array)
+    if path.suffix == ".npz":
+        import zipfile  # long to import
+
+        with zipfile.ZipFile(
+            path, "w"
+        ) as archive:  # numpy's savez has arguments of its own, which a tensor may be called like
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                    np.lib.format.write_array(file, array, allow_pickle=False)
+        return [path]
+    path.mkdir(parents=True, exist_ok=True)
+    for name, array in arrays.items():
+        np.save(path / f"{name}.npy", array, allow_pickle=False)
+    return [path / f"{name}.npy" for name in arrays]
 
 
 def _without_objects(name: str, array: Array) -> Array:

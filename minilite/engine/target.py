@@ -28,6 +28,8 @@ MOVES = "the tensor moves all the time: other threads resize or trim this interp
 """What is said of a copy that was never made where its tensor lay."""
 _FEW = 500 if int(np.__version__.split(".")[0]) >= 2 else 0
 """Elements up to which numpy copies under the GIL; it lets it go for more, and before 2.0 for any."""
+_LONG = 64 << 10
+"""Bytes of a tensor that is computed whose copies need not keep the GIL: as much as a run takes that lets it go as well."""
 
 
 def checked_tensor(subgraph: Subgraph, index: int) -> Tensor:
@@ -114,14 +116,11 @@ def target_at(tensor: Tensor, place: Place | None, bound: Array | None) -> Targe
     return Target(place, dtype, shape, writable, kind if kind in ENCODED and not sparse else None)
 
 
-def copier(memory: Any, dtype: Any, shape: Shape) -> Callable[[], Array]:
-    """What copies a tensor's memory, a buffer, into a new array and keeps the GIL while it does."""
-    array: Array = np.ndarray(shape, dtype, memory)
-    if array.size <= _FEW:
-        return array.copy
-    # bytes that are the new array's own: numpy's copies of as many elements let the GIL go
-    ndarray = np.ndarray
-    return lambda: ndarray(shape, dtype, bytearray(memory))
+def copier(array: Array, *, computed: bool) -> Callable[[], Array] | None:
+    """numpy's copy of an array over a tensor's memory, or None where it would let the GIL go though the copy is short: bytes that are a
+    new array's own serve there. So they do for what is not `computed`, which other threads may set meanwhile."""
+    long = computed and array.nbytes >= _LONG
+    return array.copy if array.size <= _FEW or long else None
 
 
 def decoded_values(tensor: Tensor, raw: Array, target: Target) -> Array:

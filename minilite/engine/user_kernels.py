@@ -72,6 +72,10 @@ def _checked(node: OpNode, field: str, kind: str, value: Any) -> Any:
     return value
 
 
+_LOWEST = 1 << 12
+"""The first address where anything can lie."""
+
+
 def kernel(address: int, params: Params | None = None, *, keep: Any = None) -> UserKernel:
     """A kernel compiled against `get_include()`, by the address of its ml_kernel row.
 
@@ -90,8 +94,8 @@ def kernel(address: int, params: Params | None = None, *, keep: Any = None) -> U
     if not callable(params) and not isinstance(params, Mapping) and params is not None:
         message = f"params is of type {type(params).__name__}, must map the kernel's fields to values, or be a function of the node"
         raise InputTypeError(message)
-    if not 0 <= place < 2**64:
-        message = f"{place} is no address"
+    if place and (not _LOWEST <= place < 2**64 or place % 8):
+        message = f"{place} is no address of a kernel's row: ctypes.addressof of the row gives it"
         raise InputError(message)
     try:
         return UserKernel(_native.kernel_at(place), {} if params is None else params, keep)

@@ -182,16 +182,20 @@ def why_not_opened(name: str, ending: str = "") -> str:
     if name.startswith("~"):
         return ": nobody replaces the ~, os.path.expanduser does"
     try:
-        path, bare = Path(name), Path(name.strip())
+        path, bare = Path(name), Path(name.strip().strip("'\""))
         if path.is_dir():
             return _folder(path, ending) if ending else ""
-        if name != name.strip() and bare.exists():
-            return f": without the blanks around it there is {str(bare)!r}"
+        if name != str(bare) and bare.is_file():
+            what = "blanks" if name.strip() == str(bare) else "quotes"
+            return f": without the {what} around it there is {str(bare)!r}"
         if not path.parent.is_dir():
             return f": there is no folder {str(path.parent)!r}"
         if path.exists():
             return ""
-        near = difflib.get_close_matches(path.name, [each.name for each in path.parent.iterdir()], 1, 0.7)
+        names = [each.name for each in path.parent.iterdir()]
+        near = (
+            [path.name + ending] if path.name + ending in names else difflib.get_close_matches(path.name, names, 1, 0.7)
+        )
     except (OSError, ValueError):  # names of too many characters, with zero bytes; folders that cannot be read
         return ""
     return f": near it is {str(path.with_name(near[0]))!r}" if near else ""

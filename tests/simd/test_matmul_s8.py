@@ -57,6 +57,8 @@ def test_any_size(level: str, rows: int, k: int, n: int, pieces: int) -> None:
     packed, _ = pack_s8(simd, w, pieces=pieces)
     y = matmul_s8(simd, a.reshape(rows, pieces, k), packed, n, bias=bias)
     np.testing.assert_array_equal(y, sums_of(a, w, bias))
+    flipped = matmul_s8(simd, (a ^ 128).reshape(rows, pieces, k), packed, n, bias=bias, flip=128)
+    np.testing.assert_array_equal(flipped, y)
 
 
 @pytest.mark.parametrize("level", SIMD)

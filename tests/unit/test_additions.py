@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from built import Array, floats, graph_with, ready, relu_chain, resized, run
+from built import Array, floats, graph_with, one_signature, ready, relu_chain, resized, run
 from test_breakage_answers import counters
 
 import minilite
@@ -134,6 +134,23 @@ def test_variable_tensors_are_copied() -> None:
 
 def in_another_process(interpreter: Interpreter, x: Array) -> Array:
     return interpreter.run(x)["y2"]
+
+
+def test_runners_of_signatures_are_pickled_with_their_interpreters() -> None:
+    runner = ready(one_signature()).get_signature_runner()
+    runner(a=floats(1, -2, 3, -4)[None])
+    for other in (pickle.loads(pickle.dumps(runner)), copy.deepcopy(runner)):
+        assert other._interpreter is not runner._interpreter
+        assert other(a=floats(-1, 2, -3, 4)[None])["b"].tolist() == [[0, 2, 0, 4]]
+
+
+def test_a_plan_in_force_is_not_pickled_but_one_of_its_own_is() -> None:
+    plan = ready(one_signature()).plan
+    assert plan is not None
+    with pytest.raises(TypeError, match=r"^a plan in force belongs to its interpreter, .*\.to_memory_plan\(\)"):
+        pickle.dumps(plan)
+    own = plan.to_memory_plan()
+    assert pickle.loads(pickle.dumps(own)) == own
 
 
 def test_spawn_takes_an_interpreter_along() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from built import ready, relu_chain
+from built import custom_chain, ready, relu_chain
 from PIL import Image
 from support.media import png
 
@@ -46,6 +46,39 @@ MODELS: dict[str, tuple[Callable[[], Any], str]] = {
 }  # fmt: skip
 
 
+def closed() -> io.BytesIO:
+    file = io.BytesIO(relu_chain())
+    file.close()
+    return file
+
+
+def read() -> io.BytesIO:
+    file = io.BytesIO(relu_chain())
+    file.read()
+    return file
+
+
+BOTH = "Can't both provide `model_path` and `model_content`: leave one of them out"
+CONSTRUCTED: dict[str, tuple[Callable[[], Any], str]] = {
+    "closed file": (lambda: Interpreter(closed()), "the file is closed, must be open while it is read: within its `with`, or give its path"),
+    "closed content": (lambda: Interpreter(model_content=closed()), "the file is closed, must be open while it is read: within its `with`, or give its path"),
+    "read file": (lambda: Interpreter(read()), f"the file has been read already, up to its end at byte {len(relu_chain())}: file.seek(0) begins anew"),
+    "threads second": (lambda: Interpreter("m.tflite", 4), f"{BOTH}, the second came as 4: threads are num_threads=4"),
+    "Model and threads": (lambda: Interpreter(load_model(relu_chain()), 4), f"{BOTH}, the second came as 4: threads are num_threads=4"),
+    "Model and content": (lambda: Interpreter(load_model(relu_chain()), relu_chain()), BOTH),
+    "a function of numpy's": (lambda: Interpreter(custom_chain("Sinh"), custom_ops={"Sinh": np.sinh}), "custom_ops['Sinh'] is numpy's sinh, must take the node first: lambda node, *x: np.sinh(*x)"),
+    "one delegate": (lambda: Interpreter(relu_chain(), experimental_delegates=object()), "delegates are not supported, got one of type object: all nodes run without experimental_delegates"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONSTRUCTED)
+def test_arguments_of_the_constructor_that_do_not_go_together(name: str) -> None:
+    call, text = CONSTRUCTED[name]
+    with pytest.raises(InputError) as caught:
+        call()
+    assert str(caught.value) == text
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_what_is_given_for_a_model(name: str) -> None:
     call, text = MODELS[name]
@@ -69,6 +102,8 @@ ARGUMENTS: dict[str, tuple[Callable[[Interpreter], Any], str]] = {
         lambda i: i.set_tensor(0, PIXELS.astype(np.uint8)),
         "convert it with .astype('float32'), and scale pixels as the model was trained, often to x / 255 or x / 127.5 - 1",
     ),
+    "path for real numbers": (lambda i: i.run_real("cat.png"), "pass an array of numbers, not a path: read the file first"),
+    "words for real numbers": (lambda i: i.run_real(["cat"]), "Got value of type"),
     "image": (lambda i: i.set_tensor(0, Image.open(io.BytesIO(png(np.zeros((4, 4, 3), np.uint8))))), "scale pixels"),
     "two batches": (lambda i: i.set_tensor(0, PIXELS[None]), "; take the first dimension off with x[0]"),
     "grey": (lambda i: i.set_tensor(0, PIXELS[..., :1]), "make three channels of a grey one with np.repeat(x, 3, axis=-1)"),

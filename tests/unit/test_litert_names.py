@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from ai_edge_litert import interpreter as oracle
-from built import floats, ready, relu_chain
+from built import floats, one_signature, ready, relu_chain
 
 import minilite
-from minilite import InputError, StateError
-from minilite.errors import InputTypeError
-from minilite.stand_in import install_as
+from minilite import StateError
+from minilite.errors import InputError, InputTypeError
 
 FACTS = ["NumTensors", "NumNodes", "NumSubgraphs", "InputIndices", "OutputIndices", "GetSignatureDefs"]
 OF_TENSORS = [
@@ -89,6 +85,23 @@ def test_details_of_nodes() -> None:
         ours._native_handle()
 
 
+def test_runners_of_signatures_have_litert_s_names() -> None:
+    """ai-edge-quantizer asks a runner for its subgraph."""
+    ours, theirs = (kind(model_content=one_signature()) for kind in (minilite.Interpreter, oracle.Interpreter))
+    one, other = ours.get_signature_runner(), theirs.get_signature_runner()
+    for name in ("_signature_key", "_subgraph_index", "_signature_def", "_inputs"):
+        assert equal(getattr(one, name), getattr(other, name)), name
+    assert list(one._outputs) == list(other._outputs)
+    assert one._interpreter is ours
+    assert one._interpreter_wrapper.NumTensors(0) == 2
+    assert ours._signature_defs == theirs._signature_defs
+    assert ours._delegates == theirs._delegates
+    found = [made._interpreter.GetSubgraphIndexFromSignature("serving_default") for made in (ours, theirs)]
+    assert found == [0, 0]
+    with pytest.raises(InputError, match="delegates are not supported"):
+        ours._interpreter.ModifyGraphWithDelegate("delegate")
+
+
 def test_whether_views_are_held() -> None:
     interpreter = ready(relu_chain())
     interpreter._ensure_safe()
@@ -98,67 +111,3 @@ def test_whether_views_are_held() -> None:
         interpreter._ensure_safe()
     del view
     assert interpreter._safe_to_run()
-
-
-PROGRAM = """
-import sys
-import numpy as np
-{imports}
-interpreter = Interpreter(model_path=sys.argv[1])
-interpreter.allocate_tensors()
-interpreter.set_tensor(0, np.float32([-1, 2, -3, 4]))
-interpreter.invoke()
-print(type(interpreter).__module__, interpreter.get_tensor(3).tolist(), *sys.argv[2:])
-"""
-IMPORTS = {
-    "ai_edge_litert": "from ai_edge_litert.interpreter import Interpreter, load_delegate, OpResolverType",
-    "tflite_runtime": "import tflite_runtime.interpreter as tflite; Interpreter = tflite.Interpreter",
-    "tensorflow.lite": "import tensorflow as tf; Interpreter = tf.lite.Interpreter; tf.lite.experimental.load_delegate",
-}
-
-
-@pytest.mark.parametrize("package", IMPORTS)
-def test_programs_run_unchanged(package: str, tmp_path: Path) -> None:
-    program, model = tmp_path / "program.py", tmp_path / "m.tflite"
-    program.write_text(PROGRAM.format(imports=IMPORTS[package]))
-    model.write_bytes(relu_chain())
-    command = [sys.executable, "-m", "minilite", "as", package, str(program), str(model), "--flag"]
-    found = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert found.stdout == "minilite.interpreter [0.0, 2.0, 0.0, 4.0] --flag\n"
-
-
-def test_programs_that_look_before_they_import_find_it() -> None:
-    """Many ask `find_spec` which of the packages is there."""
-    code = """
-import importlib.util, minilite
-minilite.install_as()
-for name in ("ai_edge_litert", "tflite_runtime", "tflite_runtime.interpreter", "tensorflow", "tensorflow.lite", "tensorflow.lite.python"):
-    assert importlib.util.find_spec(name) is not None, name
-from tensorflow.lite.python.interpreter import Interpreter
-assert Interpreter is minilite.Interpreter
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_a_program_s_own_errors_are_shown_as_python_shows_them(tmp_path: Path) -> None:
-    """Those of files too, which the command would put in a line; and modules run as with python -m."""
-    program = tmp_path / "program.py"
-    program.write_text("import sys\n\n\ndef read():\n    return open(sys.argv[1])\n\n\nread()\n")
-    command = [sys.executable, "-m", "minilite", "as", "all"]
-    for how in ([str(program)], ["-m", "program"]):
-        found = subprocess.run([*command, *how, "/nope"], capture_output=True, text=True, check=False, cwd=tmp_path)
-        assert found.returncode == 1
-        assert found.stderr.startswith("Traceback (most recent call last):\n")
-        assert found.stderr.endswith("FileNotFoundError: [Errno 2] No such file or directory: '/nope'\n")
-        assert "stand_in.py" not in found.stderr
-        assert "runpy" not in found.stderr
-        assert "in read\n" in found.stderr
-
-
-def test_only_for_packages_that_are_known(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot stand in for 'onnxruntime', only for ai_edge_litert, tflite_runtime"):
-        install_as("onnxruntime")
-    command = [sys.executable, "-m", "minilite", "as", "all", str(tmp_path / "none.py")]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert found.returncode == 2
-    assert found.stderr.endswith("none.py is not a file: takes a Python program\n")

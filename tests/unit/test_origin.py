@@ -58,5 +58,7 @@ def test_folders_and_names_that_are_nearly_right(tmp_path: pathlib.Path, monkeyp
     assert opened("~/m.tflite").endswith("nobody replaces the ~, os.path.expanduser does")
     assert opened("https://example.com/m.tflite").endswith("it is an address, the file has to be downloaded first")
     assert opened(" mobilenet_v2.tflite ").endswith("without the blanks around it there is 'mobilenet_v2.tflite'")
+    assert opened("'mobilenet_v2.tflite'").endswith("without the quotes around it there is 'mobilenet_v2.tflite'")
+    assert opened("mobilenet_v2").endswith("near it is 'mobilenet_v2.tflite'")
     opened("x" * 5000)
     opened("a\0b")

@@ -19,6 +19,7 @@ from support.weighted import window_options
 import minilite
 from minilite import KernelError, StateError
 from minilite.engine.session import Session
+from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 
 # Threads and signals ----------------------------------------------------------------------------------------------------
@@ -193,6 +194,29 @@ def test_a_small_copy_that_a_call_overtakes_is_made_again(kind: str) -> None:
         assert session.state.read(0, place, found := floats(0, 0, 0, 0))
         assert found.tolist() == [5, 6, 7, 8]
     assert session._sequence.looks >= 2
+
+
+@pytest.mark.parametrize("elements", [4, 1000, 1 << 14, 1 << 18, 1 << 19])
+def test_an_output_that_a_call_overtakes_is_copied_again(elements: int) -> None:
+    """By numpy, through a bytearray, by numpy without the lock, and in C: whatever its size, it is whole and its own."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    graph.output(graph.node("RELU", [graph.input("x", (elements,))], out=("y", (elements,))))
+    interpreter = ready(builder.build())
+    session, values = interpreter._session(), np.arange(elements, dtype=np.float32)
+    interpreter.set_tensor(0, values)
+    interpreter.invoke()
+    assert np.array_equal(interpreter.get_tensor(1), values)
+    session._sequence = Overtaken(session, lambda: (interpreter.set_tensor(0, values + 1), interpreter.invoke()))
+    found = interpreter.get_tensor(1)
+    assert found.flags.writeable
+    interpreter.invoke()
+    if session._sequence.looks > 1:  # the longest are copied in C, under a turn
+        assert np.array_equal(found, values + 1)
+        found[:] = 0
+        assert np.array_equal(interpreter.get_tensor(1), values + 1)
+    else:
+        assert elements == 1 << 19
 
 
 def test_a_copy_that_is_moved_away_from_time_and_again_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

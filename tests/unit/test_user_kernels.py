@@ -319,8 +319,11 @@ def test_rows_that_are_refused(address: Address, row: str, message: str) -> None
 def test_what_is_no_address_and_no_mapping(address: Address) -> None:
     with pytest.raises(InputError, match=r"^there is no kernel at address 0$"):
         minilite.kernel(0)
-    with pytest.raises(InputError, match=r"^-1 is no address$"):
-        minilite.kernel(-1)
+    for place in (-1, 3, address("my_relu") + 1, 2**64):
+        with pytest.raises(
+            InputError, match=rf"^{place} is no address of a kernel's row: ctypes.addressof of the row gives it$"
+        ):
+            minilite.kernel(place)
     with pytest.raises(TypeError, match=r"^a kernel's address is of type str, must be a number: ctypes.addressof"):
         minilite.kernel("my_relu")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"^params is of type list, must map"):

@@ -11,10 +11,9 @@ enum {
 
 static const ml_integer_rule *integer_rule(const ml_call *c);
 
-/* Bytes that need neither padding nor flipping are read where they are. */
+/* Bytes that need no padding are read where they are. */
 static bool copies_lines(const ml_call *c, const conv_blob *blob) {
-    const int32_t type = ml_input(c, 0)->type;
-    return blob->padded || (type != ML_U8 && type != ML_F32);
+    return blob->padded || ml_input(c, 0)->type == ML_S16;
 }
 
 /* Bytes of the copies of so many lines of output. */
@@ -30,6 +29,10 @@ static ml_integers product_of(const ml_call *c) {
     const int32_t type = ml_input(c, 0)->type;
     ml_integers p = ml_integers_of(&blob->blocks, type);
     if (blob->source != CONV_DIRECT || type == ML_F32) p.batches = w->batches;
+    if (blob->source == CONV_GATHERED) {
+        p.is_copied = true;
+        p.copy_bytes = p.block * p.k * ml_planes(type);
+    }
     if (blob->source == CONV_LINES) {
         p.pieces = w->y.size;
         p.width = w->x.out;
@@ -40,21 +43,23 @@ static ml_integers product_of(const ml_call *c) {
 
 /* Rows ------------------------------------------------------------------------------------------------------------ */
 
-/* The input as integers. */
+/* The input as integers: s16, or bytes to be flipped. */
 typedef struct source {
     const void *x;
     int32_t type;
     int32_t zero; /* as a byte */
+    int32_t flip;
 } source;
 
 static source source_of(const ml_call *c, int64_t first) {
     const int32_t type = ml_in_tensor(c, 0)->type;
-    if (type != ML_F32)
-        return (source){ml_in(c, 0), type,
-                        ml_byte_of_zero(type, ((const ml_weighted *)c->derived)->x_zero)};
+    if (type != ML_F32) {
+        const int32_t zero = ((const ml_weighted *)c->derived)->x_zero;
+        return (source){ml_in(c, 0), type == ML_S16 ? ML_S16 : ML_U8, zero & 255, ml_flip_of(type)};
+    }
     const ml_integers p = product_of(c);
     const ml_slices slices = ml_quantized_floats(c, &p, integer_rule(c));
-    return (source){slices.bytes, ML_U8, -slices.factors[first / (p.rows / p.batches)]};
+    return (source){slices.bytes, ML_U8, -slices.factors[first / (p.rows / p.batches)], 0};
 }
 
 static void fill_direct(const ml_call *c, int64_t first, int64_t count, uint8_t *copy,
@@ -63,7 +68,8 @@ static void fill_direct(const ml_call *c, int64_t first, int64_t count, uint8_t 
     const source s = source_of(c, first);
     const char *x = (const char *)s.x + first * k * ml_type_bytes(s.type);
     *rows = (ml_byte_rows){copy, .a_stride = k, .width = count, .plane = count * k};
-    rows->is_copy = s.type != ML_U8;
+    rows->flip = s.flip;
+    rows->is_copy = s.type == ML_S16;
     if (rows->is_copy) ml_to_bytes(s.type, x, count * k, rows->plane, copy);
     else rows->a = (const uint8_t *)x;
 }
@@ -92,6 +98,7 @@ static void fill_lines(const ml_call *c, int64_t first, int64_t count, int32_t g
         rows->is_copy = true;
     }
     rows->a += group * blob->depth;
+    rows->flip = s.flip;
     rows->a_stride = (int64_t)w->x.stride * w->channels;
     rows->piece_stride = w->y.dilation * step;
     rows->width = w->x.out;
@@ -113,7 +120,8 @@ static void fill(const ml_call *c, int64_t first, int64_t count, int32_t group, 
     const int64_t k = blob->blocks.k, plane = count * k;
     ml_window_gather_bytes(&blob->window, s.type, s.x, (int64_t)group * blob->depth, blob->depth,
                            first, count, s.zero, plane, copy);
-    *rows = (ml_byte_rows){copy, .a_stride = k, .width = count, .plane = plane, .is_copy = true};
+    *rows = (ml_byte_rows){copy,           .a_stride = k,  .width = count,
+                           .plane = plane, .flip = s.flip, .is_copy = true};
 }
 
 /* Outputs --------------------------------------------------------------------------------------------------------- */

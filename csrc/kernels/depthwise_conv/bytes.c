@@ -7,100 +7,14 @@
  *
  * An image one pixel wide has each of its lines interleaved with those below it, once for all: then it is a line of pixels whose
  * groups lie side by side. */
-#include "kernels/depthwise_conv/depthwise_conv.h"
+#include "kernels/depthwise_conv/bytes_layout.h"
 #include "rules/bytes.h"
-
-enum {
-    CHANNELS = 128, /* computed and requantized together, a multiple of a panel's */
-    PIXELS = 16,
-    FREE_COLUMNS = 64,
-    LEAST_HEIGHT = 4, /* of an upright image's output */
-    NEAR_GROUPS = 6144 /* that are interleaved at a time */
-};
-
-/* Where the parts of a worker's scratch lie, and what is in them. */
-typedef struct layout {
-    depthwise_groups form;
-    int64_t columns; /* of an interleaved line, with padding */
-    int64_t chunk; /* pixels whose columns are interleaved at a time */
-    bool alone; /* pixels are computed one by one, each from columns that are put together for it */
-    int64_t
-        height; /* pixels of an image one pixel wide that are computed at a time; 0: it is none */
-    int64_t channels; /* and pixels at most, whose sums are made together */
-    int64_t pixels;
-    int64_t waiting; /* pixels whose sums are requantized together; 0: channels are cut */
-    int64_t side; /* pixels that are taken for one */
-    int64_t lines; /* interleaved ones, behind the pointers to them */
-    int64_t window; /* columns of a pixel that is alone */
-    int64_t narrow; /* a line before its elements are repeated; an upright image's with padding */
-    int64_t start; /* of a hybrid's sums */
-    int64_t sums;
-    int64_t scales; /* of a hybrid's pixels, all the same */
-    int64_t bytes;
-} layout;
-
-/* Lines of an upright image from which a group begins, for so many pixels. */
-static int64_t group_starts(const depthwise_groups *f, const ml_window_axis *y, int64_t pixels) {
-    return (pixels - 1) * y->stride + (f->groups - 1) * f->group + 1;
-}
-
-static int64_t height_of(const depthwise_blob *blob) {
-    const ml_window_axis *x = &blob->window.x, *y = &blob->window.y;
-    const bool is_one_wide = x->in == 1 && x->out == 1 && x->size == 1 && blob->multiplier == 1;
-    if (!is_one_wide || y->dilation > 1 || y->out < LEAST_HEIGHT) return 0;
-    return ml_min_s64(y->out, LEAST_HEIGHT + NEAR_GROUPS / blob->outputs / y->stride);
-}
-
-/* Of a line of output, parts of about equal size, whose pixels make whole tiles; lines of many channels are one. */
-static int64_t chunk_of(const ml_window_axis *x, int64_t extent, int64_t column) {
-    const int64_t most = (NEAR_GROUPS / column - extent) / x->stride + 1;
-    if (most < PIXELS || most >= x->out) return x->out;
-    const int64_t parts = (x->out + most - 1) / most;
-    return ml_min_s64(ml_round_up((x->out + parts - 1) / parts, 8), x->out);
-}
-
-static layout lay_out(const ml_call *c) {
-    const depthwise_blob *blob = c->blob;
-    const ml_window_axis *x = &blob->window.x;
-    const int64_t n = blob->outputs, extent = (int64_t)(x->size - 1) * x->dilation + 1;
-    const int64_t all = ml_max_s64(x->out - 1, 0) * x->stride + extent;
-    layout l = {.form = ml_depthwise_groups(c), .height = height_of(blob)};
-    l.alone = ml_max_s64((int64_t)x->before + x->in, all) > 2 * (int64_t)x->in + FREE_COLUMNS;
-    l.chunk = ml_max_s64(l.alone ? x->out : chunk_of(x, extent, l.form.groups * n), 1);
-    l.columns = l.alone ? x->in : (l.chunk - 1) * x->stride + extent;
-    l.channels = ml_max_s64(ml_min_s64(n, CHANNELS), 1);
-    l.pixels = l.alone ? 1 : l.height ? l.height : l.chunk;
-    const int64_t fit =
-        l.pixels > PIXELS || n <= CHANNELS ? CHANNELS * PIXELS / l.channels / 8 * 8 : 0;
-    if (l.pixels > PIXELS) l.pixels = ml_min_s64(fit, l.pixels);
-    if (n <= CHANNELS)
-        l.waiting = ml_max_s64(l.pixels, ml_min_s64(fit, (int64_t)x->out * blob->window.y.out));
-    l.side = x->stride > 1 || l.alone || l.height ? 1 : ml_depthwise_side(n);
-    int64_t groups = l.form.groups;
-    int64_t narrow = blob->multiplier > 1 ? 4 * (int64_t)x->in * blob->window.channels : 0;
-    l.lines = ml_round_up(groups * l.form.parts * (int64_t)sizeof(void *), 64);
-    if (l.height) {
-        l.columns = group_starts(&l.form, &blob->window.y, l.height);
-        narrow = (l.columns + l.form.group - 1) * n;
-        groups = 1;
-    }
-    l.window = l.lines + ml_round_up(groups * l.columns * n * 4, 64);
-    l.narrow = l.window + ml_round_up(l.alone ? groups * x->size * n * 4 : 0, 64);
-    l.start = l.narrow + ml_round_up(narrow, 64);
-    l.sums = l.start + ml_round_up(n * 4, 64);
-    const int64_t rows = ml_max_s64(l.pixels, l.waiting);
-    l.scales = l.sums + ml_round_up(rows * l.channels * 4, 64);
-    l.bytes = l.scales + rows * (int64_t)sizeof(float);
-    return l;
-}
-
-int64_t ml_depthwise_bytes_bytes(const ml_call *c) { return lay_out(c).bytes; }
 
 /* What a body works with. */
 typedef struct work {
     const ml_call *c;
     const depthwise_blob *blob;
-    layout l;
+    depthwise_layout l;
     char *scratch;
     const uint8_t *x;
     int64_t x_batch; /* bytes from batch to batch */
@@ -108,9 +22,10 @@ typedef struct work {
     int32_t zero; /* the input's zero point, flipped */
     int32_t *start; /* of sums */
     int32_t limit; /* of sums on either side, 0: not known */
-    int64_t first; /* of the pixels whose sums wait, counted over all */
-    int64_t waiting;
-    bool is_padded; /* whole lines have their padding, which stays */
+    ml_requantize_args bytes; /* unless it is a hybrid: of the first pixel on */
+    int32_t mantissas[ML_PANEL_DEPTHWISE]; /* of pixels that are taken for one */
+    int32_t shifts[ML_PANEL_DEPTHWISE];
+    int64_t padded; /* sets of whole lines that have their padding, which stays */
     const ml_slices *slices; /* of a hybrid */
 } work;
 
@@ -140,14 +55,17 @@ static columns_seen columns_of(const work *k, int64_t ox, int64_t pixels) {
     return s;
 }
 
-/* Interleaves what `pixels` pixels from `ox` on see of the lines from `top` on of a batch. */
-static void interleave_lines(work *k, int64_t batch, int64_t top, int64_t ox, int64_t pixels) {
+/* Interleaves what `pixels` pixels from `ox` on see of the lines from `top` on of a batch, as set number `set`. */
+static void interleave_lines(work *k, int64_t batch, int64_t top, int64_t ox, int64_t pixels,
+                             int64_t set) {
     const ml_window *w = &k->blob->window;
     const int64_t n = k->blob->outputs, line = (int64_t)w->x.in * w->channels;
     const int64_t multiplier = k->blob->multiplier;
     const columns_seen seen = columns_of(k, ox, pixels);
     const uint8_t *x = k->x + batch * k->x_batch + seen.first * w->channels;
+    const bool is_padded = set < k->padded;
     uint32_t *to = (uint32_t *)(void *)(k->scratch + k->l.lines);
+    to += set * k->l.form.groups * k->l.columns * n;
     void *narrow = k->scratch + k->l.narrow;
     for (int64_t g = 0; g < k->l.form.groups; g++, to += k->l.columns * n) {
         ml_interleave_s8_args a = {.count = seen.inside * w->channels,
@@ -158,19 +76,20 @@ static void interleave_lines(work *k, int64_t batch, int64_t top, int64_t ox, in
             const int64_t y = top + (g * k->l.form.group + i) * w->y.dilation;
             a.lines[i] = y >= 0 && y < w->y.in ? x + y * line : NULL;
         }
-        if (!k->is_padded) fill_columns(k, to, seen.left);
+        if (!is_padded) fill_columns(k, to, seen.left);
         k->c->env->simd->interleave_s8(&a);
         if (multiplier > 1) ml_depthwise_repeat(narrow, a.count, multiplier, to + seen.left * n);
-        if (!k->is_padded) fill_columns(k, to + (seen.left + seen.inside) * n, seen.right);
+        if (!is_padded) fill_columns(k, to + (seen.left + seen.inside) * n, seen.right);
     }
-    k->is_padded = pixels == w->x.out;
+    if (pixels == w->x.out) k->padded = ml_max_s64(k->padded, set + 1);
+    else k->padded = 0;
 }
 
 /* The same of an upright image: what `count` pixels from `first` on see, lines and all that stand below each. */
 static void interleave_upright(const work *k, int64_t batch, int64_t first, int64_t count) {
     const ml_window_axis *y = &k->blob->window.y;
     const int64_t n = k->blob->outputs, group = k->l.form.group;
-    const int64_t starts = group_starts(&k->l.form, y, count), rows = starts + group - 1;
+    const int64_t starts = ml_depthwise_starts(&k->l.form, y, count), rows = starts + group - 1;
     const int64_t top = first * y->stride - y->before;
     const uint8_t *x = k->x + batch * k->x_batch;
     uint8_t *padded = (uint8_t *)k->scratch + k->l.narrow;
@@ -225,44 +144,15 @@ static void fill_start(work *k) {
     for (int64_t i = n; i < n * k->l.side; i++) k->start[i] = k->start[i - n];
 }
 
-/* What sums become: `n` outputs from `channel` on of `count` pixels from `pixel` on, counted over all. */
-static void write_pixels(const work *k, int64_t pixel, int64_t count, int64_t channel,
-                         int64_t outputs) {
-    const ml_call *c = k->c;
-    const depthwise_params *p = c->params;
-    const int64_t n = k->blob->outputs, at = pixel * n + channel;
-    ml_requantized r = {.sums = k->scratch + k->l.sums,
-                        .rows = count,
-                        .first = channel,
-                        .n = outputs,
-                        .y_stride = n};
-    if (!k->slices) { /* sums began with the bias */
-        r.y = (int8_t *)ml_out(c, 0) + at;
-        ml_requantize_bytes(c, &r, k->limit);
-        return;
-    }
-    r.bias = ml_in_optional(c, 2);
-    r.y = (float *)ml_out(c, 0) + at;
-    ml_scale_sums(c, &r, (const float *)(const void *)(k->scratch + k->l.scales), ML_SCALES_FIRST,
-                  p->minimum, p->maximum);
-}
-
-static void write_waiting(work *k) {
-    if (k->waiting > 0) write_pixels(k, k->first, k->waiting, 0, k->blob->outputs);
-    k->waiting = 0;
-}
-
 /* A hybrid has a zero point and a scale a batch. */
 static void begin_batch(work *k, int64_t batch) {
-    const layout *l = &k->l;
+    const depthwise_layout *l = &k->l;
     if (!k->slices) return;
-    write_waiting(k);
     float *scales = (float *)(void *)(k->scratch + l->scales);
-    for (int64_t i = 0; i < ml_max_s64(l->pixels, l->waiting); i++)
-        scales[i] = k->slices->scales[batch];
+    for (int64_t i = 0; i < l->pixels; i++) scales[i] = k->slices->scales[batch];
     k->zero = -k->slices->factors[batch];
     k->start = (int32_t *)(void *)(k->scratch + l->start);
-    k->is_padded = false;
+    k->padded = 0;
     fill_start(k);
 }
 
@@ -275,53 +165,70 @@ static void point(const work *k) {
                                           : k->l.columns;
     const int64_t step = columns * n * 4;
     const char *first = k->scratch + (k->l.alone ? k->l.window : k->l.lines);
-    for (int64_t i = 0; i < groups * k->l.form.parts; i++) lines[i] = first + i % groups * step;
+    for (int64_t set = 0; set < k->l.sets; set++, first += groups * step)
+        for (int64_t i = 0; i < groups * k->l.form.parts; i++) *lines++ = first + i % groups * step;
 }
 
-/* Where the sums of so many pixels go, all channels of each: behind those that wait, where they follow them and there is room. */
-static void *wait_for(work *k, int64_t pixel, int64_t pixels) {
-    if (pixel != k->first + k->waiting || k->waiting + pixels > k->l.waiting) write_waiting(k);
-    if (k->waiting == 0) k->first = pixel;
-    const int64_t before = k->waiting * k->blob->outputs;
-    k->waiting += pixels;
-    return k->scratch + k->l.sums + 4 * before;
-}
-
-/* First as many pixels as fill panels together. */
-static void sum_side(const work *k, ml_depthwise_args a) {
-    const int64_t side = k->l.side, n = a.n, pixels = a.pixels, step = a.pixel_step;
-    if (side > 1) {
-        a.pixels = pixels / side;
+/* The outputs of some pixels as bytes, or as sums where `to` is NULL: first of as many pixels as fill panels together. */
+static void multiply_pixels(const work *k, ml_depthwise_args a, ml_requantize_args *to) {
+    const ml_simd *simd = k->c->env->simd;
+    const int64_t n = a.n, pixels = a.pixels, step = a.pixel_step;
+    for (int64_t side = k->l.side, left = pixels; left > 0; side = 1) {
+        if (left < side) continue;
+        a.pixels = left / side;
         a.n = n * side;
         a.pixel_step = step * side;
-        k->c->env->simd->depthwise_s8(&a);
+        if (to) {
+            to->n = to->y_stride = a.n;
+            simd->depthwise_product_s8(&a, to);
+            to->y += a.pixels * a.n;
+        } else {
+            simd->depthwise_s8(&a);
+            a.y = (int32_t *)a.y + a.pixels * a.n;
+        }
         a.first += a.pixels * a.pixel_step;
-        a.y = (int32_t *)a.y + a.pixels * a.n;
-        a.pixels = pixels % side;
-        a.n = n;
-        a.pixel_step = step;
+        left -= a.pixels * side;
     }
-    if (a.pixels > 0) k->c->env->simd->depthwise_s8(&a);
+}
+
+/* The same of a hybrid, pixel number `pixel` of all and those behind it. */
+static void scale_pixels(const work *k, ml_depthwise_args a, int64_t pixel) {
+    const ml_call *c = k->c;
+    const depthwise_params *p = c->params;
+    const int64_t n = a.n;
+    ml_requantized r = {.rows = a.pixels, .bias = ml_in_optional(c, 2), .y_stride = n};
+    const ml_depthwise_args all = a;
+    for (r.first = 0; r.first < n; r.first += r.n) {
+        r.n = a.n = ml_min_s64(k->l.channels, n - r.first);
+        a.first = all.first + r.first;
+        a.packed = (const char *)all.packed + 4 * (r.first / ML_PANEL_DEPTHWISE) * a.packed_panel;
+        a.start = k->start + r.first;
+        r.sums = a.y = k->scratch + k->l.sums;
+        multiply_pixels(k, a, NULL);
+        r.y = (float *)ml_out(c, 0) + pixel * n + r.first;
+        ml_scale_sums(c, &r, (const float *)(const void *)(k->scratch + k->l.scales),
+                      ML_SCALES_FIRST, p->minimum, p->maximum);
+    }
 }
 
 /* `count` neighbouring pixels, the first of which is number `pixel` of all, of lines that are interleaved; weights are those of
  * the line's shift. */
-static void sum_pixels(work *k, const ml_depthwise_args *args, int64_t pixel, int64_t count,
-                       const char *packed) {
-    const int64_t n = k->blob->outputs;
+static void write_pixels(const work *k, const ml_depthwise_args *args, int64_t pixel, int64_t count,
+                         const char *packed) {
     ml_depthwise_args a = *args;
+    a.packed = packed;
+    a.start = k->start;
     for (int64_t ox = 0; ox < count; ox += a.pixels) {
         a.pixels = ml_min_s64(k->l.pixels, count - ox);
+        a.first = k->l.alone ? 0 : ox * a.pixel_step;
         if (k->l.alone) gather_window(k, ox);
-        if (k->l.waiting) a.y = wait_for(k, pixel + ox, a.pixels);
-        for (int64_t channel = 0; channel < n; channel += a.n) {
-            a.n = ml_min_s64(k->l.channels, n - channel);
-            a.first = (k->l.alone ? 0 : ox * a.pixel_step) + channel;
-            a.packed = packed + 4 * (channel / ML_PANEL_DEPTHWISE) * a.packed_panel;
-            a.start = k->start + channel;
-            sum_side(k, a);
-            if (!k->l.waiting) write_pixels(k, pixel + ox, a.pixels, channel, a.n);
+        if (k->slices) {
+            scale_pixels(k, a, pixel + ox);
+            continue;
         }
+        ml_requantize_args to = k->bytes;
+        to.y += (pixel + ox) * a.n;
+        multiply_pixels(k, a, &to);
     }
 }
 
@@ -330,15 +237,17 @@ static ml_status lines_bytes(const ml_call *c, int64_t first, int64_t end, int32
     work k = *(const work *)args;
     const ml_window *w = &k.blob->window;
     const int64_t n = k.blob->outputs, tap = w->x.size * (int64_t)ML_PANEL_DEPTHWISE;
+    const int64_t shifts = k.l.form.shifts;
     k.scratch = ml_worker_scratch(c, worker);
     ml_depthwise_args a = {.lines = (const void *const *)(void *)k.scratch,
                            .rows = 1,
+                           .y_row = shifts * w->x.out * n,
                            .height = k.l.form.groups * k.l.form.parts,
                            .width = w->x.size,
                            .tap_step = (k.l.alone ? 1 : w->x.dilation) * n,
                            .pixel_step = (k.l.height ? w->y.stride : w->x.stride) * n,
-                           .packed_line = tap,
-                           .y = k.scratch + k.l.sums};
+                           .n = n,
+                           .packed_line = tap};
     a.packed_panel = tap * a.height;
     const int64_t shift_bytes = ml_depthwise_packed_bytes(c, a.height);
     point(&k);
@@ -349,19 +258,22 @@ static ml_status lines_bytes(const ml_call *c, int64_t first, int64_t end, int32
         if (k.l.height) {
             count = ml_min_s64(left, k.l.height);
             interleave_upright(&k, batch, at, count);
-            sum_pixels(&k, &a, line, count, c->packed);
+            write_pixels(&k, &a, line, count, c->packed);
             continue;
         }
-        count = ml_min_s64(left, k.l.form.shifts);
+        count = ml_min_s64(left, k.l.sets * shifts);
         for (int64_t ox = 0, pixels; ox < w->x.out; ox += pixels) {
             pixels = ml_min_s64(k.l.chunk, w->x.out - ox);
-            interleave_lines(&k, batch, at * w->y.stride - w->y.before, ox, pixels);
-            for (int64_t i = 0; i < count; i++)
-                sum_pixels(&k, &a, (line + i) * w->x.out + ox, pixels,
-                           (const char *)c->packed + i * shift_bytes);
+            for (int64_t i = 0; i < count; i += shifts)
+                interleave_lines(&k, batch, (at + i) * w->y.stride - w->y.before, ox, pixels,
+                                 i / shifts);
+            for (int64_t i = 0; i < ml_min_s64(count, shifts); i++) {
+                a.rows = (count - i + shifts - 1) / shifts;
+                write_pixels(&k, &a, (line + i) * w->x.out + ox, pixels,
+                             (const char *)c->packed + i * shift_bytes);
+            }
         }
     }
-    write_waiting(&k);
     return ML_OK;
 }
 
@@ -370,15 +282,30 @@ static int64_t batch_elements(const depthwise_blob *blob) {
     return (int64_t)w->y.in * w->x.in * w->channels;
 }
 
+/* What requantizes; pixels that are taken for one have multipliers side by side. */
+static void fill_bytes(work *k) {
+    const int64_t n = k->blob->outputs;
+    const ml_requantized r = {.n = n, .y = ml_out(k->c, 0), .y_stride = n};
+    k->bytes = ml_requantize_args_of(k->c, &r, k->limit);
+    if (k->l.side == 1) return;
+    for (int64_t i = 0; i < n * k->l.side; i++) {
+        k->mantissas[i] = k->bytes.mantissas[i % n];
+        k->shifts[i] = k->bytes.shifts[i % n];
+    }
+    k->bytes.mantissas = k->mantissas;
+    k->bytes.shifts = k->shifts;
+}
+
 ml_status ml_depthwise_bytes(const ml_call *c) {
     const depthwise_blob *blob = c->blob;
     if (blob->form == DEPTHWISE_PIXEL) return ml_depthwise_pixel(c);
-    work k = {.c = c, .blob = blob, .l = lay_out(c), .x = ml_in(c, 0)};
+    work k = {.c = c, .blob = blob, .l = ml_depthwise_lay_out(c), .x = ml_in(c, 0)};
     k.x_batch = batch_elements(blob);
     k.flip = ml_in_tensor(c, 0)->type == ML_S8 ? 128 : 0;
     k.zero = ((const ml_weighted *)c->derived)->x_zero + k.flip;
     k.start = c->scratch;
     fill_start(&k);
+    fill_bytes(&k);
     return ml_depthwise_run(c, k.l.form.shifts, lines_bytes, &k);
 }
 
@@ -392,7 +319,8 @@ ml_status ml_depthwise_hybrid(const ml_call *c) {
     const int64_t batches = blob->window.batches, each = batch_elements(blob);
     const ml_slices slices = ml_slices_at(c->scratch, batches, each);
     const ml_status status = ml_quantize_slices(c, ml_in(c, 0), batches, each, true, &slices);
-    work k = {.c = c, .blob = blob, .l = lay_out(c), .x = slices.bytes, .x_batch = each};
+    work k = {
+        .c = c, .blob = blob, .l = ml_depthwise_lay_out(c), .x = slices.bytes, .x_batch = each};
     k.slices = &slices;
     return status == ML_OK ? ml_depthwise_run(c, k.l.form.shifts, lines_bytes, &k) : status;
 }

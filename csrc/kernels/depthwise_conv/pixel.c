@@ -17,7 +17,6 @@ bool ml_depthwise_is_pixel(const depthwise_blob *blob) {
 /* Where the parts of the scratch lie, behind the pointers to lines. */
 typedef struct layout {
     int64_t start;
-    int64_t sums;
     int64_t lines; /* interleaved */
     int64_t bytes;
 } layout;
@@ -25,8 +24,7 @@ typedef struct layout {
 static layout lay_out(const depthwise_blob *blob, const depthwise_groups *f) {
     const int64_t n = ml_round_up(blob->outputs * (int64_t)sizeof(int32_t), 64);
     layout l = {.start = ml_round_up(f->groups * f->parts * (int64_t)sizeof(void *), 64)};
-    l.sums = l.start + n;
-    l.lines = l.sums + n;
+    l.lines = l.start + n;
     l.bytes = l.lines + f->groups * blob->window.x.size * blob->outputs * 4;
     return l;
 }
@@ -78,10 +76,9 @@ ml_status ml_depthwise_pixel(const ml_call *c) {
                                  .packed = c->packed,
                                  .packed_line = tap,
                                  .packed_panel = tap * f.groups * f.parts,
-                                 .start = start,
-                                 .y = ml_scratch(c, l.sums)};
-    c->env->simd->depthwise_s8(&a);
-    const ml_requantized r = {.sums = a.y, .rows = 1, .n = n, .y = ml_out(c, 0), .y_stride = n};
-    ml_requantize_bytes(c, &r, limit);
+                                 .start = start};
+    const ml_requantized r = {.n = n, .y = ml_out(c, 0), .y_stride = n};
+    const ml_requantize_args bytes = ml_requantize_args_of(c, &r, limit);
+    c->env->simd->depthwise_product_s8(&a, &bytes);
     return ML_OK;
 }

@@ -136,6 +136,45 @@ void walk_depthwise_s8(walk *w) {
     }
 }
 
+/* Beside the scalar rows of its two halves. */
+static void depthwise_product_once(walk *w) {
+    const void *groups[MOST_ROWS * MOST_LINES];
+    const uint8_t *lines[MOST_LINES];
+    begin_case(w);
+    ml_depthwise_args p = {0};
+    const int64_t height = draw(w, 1, MOST_LINES), count = draw_windows(w, &p, 7);
+    for (int64_t k = 0; k < height; k++) lines[k] = bytes(w, count);
+    const int8_t *weights = (const int8_t *)bytes(w, height * p.width * p.n);
+    p.start = draw(w, 0, 1) ? ints(w, p.n, -99999, 99999) : NULL;
+    const bool with_sign = draw(w, 0, 1);
+    ml_requantize_args to = {.n = p.n, .limit = draw(w, 0, 2) ? ML_LIMIT : 0};
+    to.mantissas = ints(w, p.n, 1 << 30, INT32_MAX);
+    to.shifts = draw(w, 0, 1) ? ints(w, p.n, -31, 3) : ints(w, p.n, -20, 0);
+    to.zero = (int32_t)(with_sign ? draw(w, -128, 127) : draw(w, 0, 255));
+    to.low = (int32_t)(with_sign ? draw(w, -128, 0) : draw(w, 0, 100));
+    to.high = (int32_t)(with_sign ? draw(w, 0, 127) : draw(w, 100, 255));
+    to.y_stride = p.n + draw(w, 0, 3);
+    const int64_t y_row = p.y_row = p.pixels * to.y_stride + draw(w, 0, 3);
+    const int64_t size = (p.rows - 1) * y_row + (p.pixels - 1) * to.y_stride + p.n;
+    lay_out(w, w->simd, weights, lines, height, count, &p, groups);
+    int8_t *y = p.y = to.y = room(w, size);
+    w->simd->depthwise_product_s8(&p, &to);
+    lay_out(w, w->scalar, weights, lines, height, count, &p, groups);
+    int8_t *expected = to.y = room(w, size);
+    p.y_row = p.pixels * p.n;
+    to.sums = p.y = room(w, 4 * p.rows * p.y_row);
+    to.rows = p.pixels;
+    to.sums_stride = p.n;
+    w->scalar->depthwise_s8(&p);
+    for (int64_t row = 0; row < p.rows; row++, to.sums += p.y_row, to.y += y_row)
+        w->scalar->requantize(&to);
+    expect_bytes(w, y, expected, size);
+}
+
+void walk_depthwise_product_s8(walk *w) {
+    for (int i = 0; i < 1500; i++) depthwise_product_once(w);
+}
+
 /* Pools --------------------------------------------------------------------------------------- */
 
 typedef void pool_fn(const ml_pool_args *args);

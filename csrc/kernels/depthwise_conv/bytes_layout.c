@@ -1,0 +1,67 @@
+/* bytes_layout.c -- how much of an image is interleaved and computed at a time, and where that lies. */
+#include "kernels/depthwise_conv/bytes_layout.h"
+
+enum {
+    CHANNELS = 128, /* computed and requantized together, a multiple of a panel's */
+    PIXELS = 16,
+    FREE_COLUMNS = 64,
+    LEAST_HEIGHT = 4, /* of an upright image's output */
+    NEAR_GROUPS = 6144 /* that are interleaved at a time */
+};
+
+static int64_t height_of(const depthwise_blob *blob) {
+    const ml_window_axis *x = &blob->window.x, *y = &blob->window.y;
+    const bool is_one_wide = x->in == 1 && x->out == 1 && x->size == 1 && blob->multiplier == 1;
+    if (!is_one_wide || y->dilation > 1 || y->out < LEAST_HEIGHT) return 0;
+    return ml_min_s64(y->out, LEAST_HEIGHT + NEAR_GROUPS / blob->outputs / y->stride);
+}
+
+/* Of a line of output, parts of about equal size, whose pixels make whole tiles; lines of many channels are one. */
+static int64_t chunk_of(const ml_window_axis *x, int64_t extent, int64_t column) {
+    const int64_t most = (NEAR_GROUPS / column - extent) / x->stride + 1;
+    if (most < PIXELS || most >= x->out) return x->out;
+    const int64_t parts = (x->out + most - 1) / most;
+    return ml_min_s64(ml_round_up((x->out + parts - 1) / parts, 8), x->out);
+}
+
+depthwise_layout ml_depthwise_lay_out(const ml_call *c) {
+    const depthwise_blob *blob = c->blob;
+    const ml_window_axis *x = &blob->window.x;
+    const int64_t n = blob->outputs, extent = (int64_t)(x->size - 1) * x->dilation + 1;
+    const int64_t all = ml_max_s64(x->out - 1, 0) * x->stride + extent;
+    depthwise_layout l = {.form = ml_depthwise_groups(c), .height = height_of(blob)};
+    l.alone = ml_max_s64((int64_t)x->before + x->in, all) > 2 * (int64_t)x->in + FREE_COLUMNS;
+    l.chunk = ml_max_s64(l.alone ? x->out : chunk_of(x, extent, l.form.groups * n), 1);
+    l.columns = l.alone ? x->in : (l.chunk - 1) * x->stride + extent;
+    l.channels = ml_max_s64(ml_min_s64(n, CHANNELS), 1);
+    l.pixels = l.alone ? 1 : l.height ? l.height : l.chunk;
+    const bool is_hybrid = blob->form == DEPTHWISE_HYBRID;
+    if (is_hybrid && l.pixels > PIXELS)
+        l.pixels = ml_min_s64(CHANNELS * PIXELS / l.channels / 8 * 8, l.pixels);
+    l.sets = 1;
+    if (!is_hybrid && !l.alone && !l.height && l.chunk == x->out) {
+        const int64_t all_sets = (blob->window.y.out + l.form.shifts - 1) / l.form.shifts;
+        const int64_t fit = NEAR_GROUPS / ml_max_s64(l.form.groups * l.columns * n, 1);
+        l.sets = ml_max_s64(ml_min_s64(fit, all_sets), 1);
+    }
+    l.side = x->stride > 1 || l.alone || l.height ? 1 : ml_depthwise_side(n);
+    int64_t groups = l.sets * l.form.groups;
+    int64_t narrow = blob->multiplier > 1 ? 4 * (int64_t)x->in * blob->window.channels : 0;
+    l.lines = ml_round_up(groups * l.form.parts * (int64_t)sizeof(void *), 64);
+    if (l.height) {
+        l.columns = ml_depthwise_starts(&l.form, &blob->window.y, l.height);
+        narrow = (l.columns + l.form.group - 1) * n;
+        groups = 1;
+    }
+    l.window = l.lines + ml_round_up(groups * l.columns * n * 4, 64);
+    l.narrow = l.window + ml_round_up(l.alone ? groups * x->size * n * 4 : 0, 64);
+    l.start = l.narrow + ml_round_up(narrow, 64);
+    l.bytes = l.start;
+    if (!is_hybrid) return l;
+    l.sums = l.start + ml_round_up(n * l.side * 4, 64);
+    l.scales = l.sums + ml_round_up(l.pixels * l.channels * 4, 64);
+    l.bytes = l.scales + l.pixels * (int64_t)sizeof(float);
+    return l;
+}
+
+int64_t ml_depthwise_bytes_bytes(const ml_call *c) { return ml_depthwise_lay_out(c).bytes; }

@@ -1,0 +1,8 @@
+"""What a process imports as tensorflow that a program starts which runs with minilite in the place of tensorflow.lite."""
+
+import sys
+
+from minilite.stand_in import install_as
+
+del sys.modules[__name__]  # the one that is installed takes its place, if there is one
+install_as("tensorflow.lite")
