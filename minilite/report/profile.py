@@ -128,9 +128,12 @@ def profile(nodes: Sequence[NodeTime], repeat: int, peaks: Peaks, width: int | N
     divided = sum(node.blocks > 0 for node in nodes)
     lines += [
         f"nodes take {duration(total)} a run, {macs / 1e6:.2f} million multiply-adds",
-        f"{100 * alone(nodes):.0f} % of it on the calling thread alone; {divided} of {sum(node.runs > 0 for node in nodes)} nodes are divided",
         wrapped(str(peaks), width),
     ]
+    if divided:
+        share, ran = 100 * alone(nodes), sum(node.runs > 0 for node in nodes)
+        note = f"{share:.0f} % of it on the calling thread alone; {divided} of {ran} nodes are divided"
+        lines.insert(-1, wrapped(note, width))
     return "\n".join(lines)
 
 
@@ -166,6 +169,7 @@ def alone(nodes: Sequence[NodeTime]) -> float:
 
 def _nodes(nodes: Sequence[NodeTime], repeat: int, whole: int, peaks: Peaks, width: int | None) -> str:
     rows: list[list[Cell]] = []
+    divided = any(node.blocks for node in nodes)
     for node in nodes:
         seconds = node.ns / node.runs / 1e9 if node.runs else 0.0
         peak = f"{100 * peaks.seconds(node) / seconds:.0f}" if seconds else None
@@ -182,7 +186,7 @@ def _nodes(nodes: Sequence[NodeTime], repeat: int, whole: int, peaks: Peaks, wid
                 f"{node.macs / seconds / 1e9:.1f}" if node.macs and seconds else None,
                 f"{node.nbytes / 1024:.1f}" if node.runs else None,
                 node.blocks // node.runs or None if node.runs else None,
-                f"{100 - 100 * node.shared_ns / node.ns:.0f}" if node.ns else None,
+                f"{100 - 100 * node.shared_ns / node.ns:.0f}" if node.ns and divided else None,
                 peak,
                 cut(node.name, 32),
             ]
