@@ -91,8 +91,7 @@ ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
         return ml_fail(c, ML_SHAPE_ERROR, "rows of %lld values are too long", (long long)p->k);
     const int64_t k = p->k > 0 ? p->k : 1;
     if (!p->block) {
-        int64_t rows =
-            ml_work_grain(p->rows, ml_integer_cost(k) * ml_round_up(p->n, ML_PART_S8) * p->groups);
+        int64_t rows = ml_work_grain(p->rows, ml_row_cost(k, p->n) * p->groups);
         rows = ml_min_s64(rows, COPY_BYTES / (k * planes));
         const int64_t least = k * p->n > NEAR_BYTES ? 2 * LEAST_ROWS : LEAST_ROWS;
         rows = rows < least ? least : ml_round_up(rows, LEAST_ROWS);
@@ -334,7 +333,6 @@ ml_status ml_multiply_integers(const ml_call *c, const ml_integers *p,
         center(c, &a);
     }
     const int64_t items = p->batches * a.blocks * a.ranges;
-    const int64_t outputs = ml_round_up(ml_min_s64(a.range, p->n), ML_PART_S8) * p->groups;
-    const int64_t cost = p->block * ml_integer_cost(p->k) * outputs;
+    const int64_t cost = p->block * ml_row_cost(p->k, ml_min_s64(a.range, p->n)) * p->groups;
     return ml_parallel(c, items, ml_work_grain(items, cost), integer_body, &a);
 }

@@ -104,6 +104,10 @@ ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
                               const ml_integer_rule *rule);
 /* What an output of k products costs, as ml_work_grain counts: products a quarter of those of floats, and requantization. */
 static inline int64_t ml_integer_cost(int64_t k) { return k / 4 + 16; }
+/* A row of n outputs: as many as fill vectors. */
+static inline int64_t ml_row_cost(int64_t k, int64_t n) {
+    return ml_integer_cost(k) * ml_round_up(n, ML_PART_S8);
+}
 /* Eval; c->derived is an ml_weighted. */
 ml_status ml_multiply_integers(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule);
 /* Eval, floats: quantizes input 0 into scratch, where `fill` finds the slices. */

@@ -102,10 +102,9 @@ static int64_t bytes_of(const ml_call *c, int32_t tensor) {
     return block ? block->bytes : tensor < 0 ? 0 : ml_tensor_of(c, tensor)->bytes;
 }
 
-/* A block of a pool's work: the body sees the call with an error of its worker's own. In a line of the cache by itself: workers read it,
- * and the caller's stack goes on behind it. */
+/* A block of a pool's work: the body sees the call with an error of its worker's own. */
 typedef struct relayed {
-    _Alignas(64) ml_pool *pool;
+    ml_pool *pool;
     ml_body body;
     void *args;
 } relayed;

@@ -31,6 +31,25 @@ static void test_share(int32_t threads, int64_t blocks) {
     CHECK(ml_share_finish(&share, next + left_out));
 }
 
+/* Who helps takes all of a range whose owner has not begun, and leaves one who has his last block. */
+static void test_last_block(void) {
+    ml_range ranges[2];
+    ml_share share;
+    int64_t block, left_out = 0;
+    ml_share_make(&share, ranges, 2);
+    ml_share_open(&share, 8);
+    for (int64_t k = 4; k < 8; k++)
+        CHECK(ml_share_take(&share, 1, false, &block, &left_out) && block == k);
+    for (int64_t k = 0; k < 4; k++) CHECK(ml_share_take(&share, 0, true, &block, &left_out));
+    CHECK(!ml_share_take(&share, 1, true, &block, &left_out) && ml_share_finish(&share, 8));
+    ml_share_open(&share, 8);
+    CHECK(ml_share_take(&share, 1, true, &block, &left_out) && block == 4);
+    for (int64_t k = 5; k < 7; k++)
+        CHECK(ml_share_take(&share, 1, false, &block, &left_out) && block == k);
+    CHECK(!ml_share_take(&share, 1, false, &block, &left_out));
+    CHECK(ml_share_take(&share, 1, true, &block, &left_out) && block == 7 && left_out == 0);
+}
+
 /* Each block waits for all the others, so that it takes as many threads as there are blocks. */
 static ml_status meet(const void *call, int64_t first, int64_t end, int32_t worker, void *args) {
     (void)first, (void)end, (void)worker;
@@ -351,6 +370,7 @@ int main(int argc, char **argv) {
     int rounds = argc > 1 ? atoi(argv[1]) : 30;
     test_grain();
     test_even_grain();
+    test_last_block();
     for (int32_t threads = 1; threads <= MOST; threads += 5)
         for (int64_t blocks = 2; blocks < 100; blocks += 7) test_share(threads, blocks);
     test_each_item_once(0, rounds);
