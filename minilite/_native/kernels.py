@@ -127,11 +127,11 @@ class Answer:
         self, kernel: Any, typed: int, flags: int, params: bytes, subgraphs: Sequence[int], keep: Iterable[Any]
     ) -> None:
         values, numbers = ffi.new("char[]", params), ffi.new("int32_t[]", list(subgraphs) or 1)
-        self._kept = (values, numbers, *keep)
-        self.python = bool(flags & lib.ML_NODE_PYTHON)
+        self._kept: tuple[Any, ...] = (values, numbers, *keep)
+        self.python: bool = bool(flags & lib.ML_NODE_PYTHON)
         """Its nodes run in Python."""
         fields = (kernel, values, numbers, len(params), len(subgraphs), typed, flags)
-        self.pointer = ffi.new("ml_answer *", fields)
+        self.pointer: Any = ffi.new("ml_answer *", fields)
 
 
 def widening() -> Answer:

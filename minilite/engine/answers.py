@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from minilite import errors
     from minilite.engine import python_nodes, refusals
     from minilite.engine.lower import Lowered
+    from minilite.engine.operands import Operands
     from minilite.engine.user_kernels import UserKernel
-    from minilite.format.model import Node, Tensor
+    from minilite.format.model import Model, Node, Tensor
     from minilite.ops_shared.operator import Operator, OpNode
 else:  # what nodes in Python and refused ones need
     errors = Later("minilite.errors")
@@ -62,12 +63,12 @@ class Answers:
     """One pass over a Model's kinds of nodes, gathering what cannot be run."""
 
     def __init__(self, lowered: Lowered, custom_ops: Mapping[str, Any], *, reference: bool) -> None:
-        self.model = lowered.model
-        self.custom_ops = custom_ops
-        self.reference = reference
-        self.lowering = lowered.lowering
-        self.operands = lowered.operands
-        self.functions = lowered.functions
+        self.model: Model = lowered.model
+        self.custom_ops: Mapping[str, Any] = custom_ops
+        self.reference: bool = reference
+        self.lowering: _native.Lowering = lowered.lowering
+        self.operands: Operands = lowered.operands
+        self.functions: dict[int, Function] = lowered.functions
 
     def fill(self) -> None:
         """Completes the lowering. Raises: UnsupportedOpError, listing every unsupported node."""
@@ -167,6 +168,7 @@ class Answers:
             self.functions[kind] = Function(operator.reference, writes=operator.writes)
 
     def custom(self, node: OpNode, kind: int) -> _native.Answer:
+        """What a custom operator of the caller's lowers to. Raises: UnsupportedOpError, InputError."""
         function = self.custom_ops.get(node.op)
         if function is None:
             raise node.refuse(refusals.unresolved(node.op, self.custom_ops))

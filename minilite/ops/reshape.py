@@ -13,7 +13,7 @@ from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.options import Numbers
 from minilite.ops_shared.types import each
 
-new_shape = Numbers("new_shape", none=(0,))
+new_shape: Numbers = Numbers("new_shape", none=(0,))
 """The shape in the options; [0] is how old files write a scalar's."""
 
 

@@ -289,7 +289,7 @@ class Rows:
     """The table as it is gathered."""
 
     def __init__(self) -> None:
-        self.text = "\0"
+        self.text: str = "\0"
         self.values: list[float] = []
         self.params: list[str] = []
         self.types: list[str] = []
