@@ -2,7 +2,6 @@
 #include "rules/matmul_s8.h"
 
 /* Bytes of a block's copy, of the weights and of the sums that are used again and again while they are near. */
-enum { GROUP = 4 /* bytes of a row that meet at a time */ };
 enum { COPY_BYTES = 64 << 10, NEAR_BYTES = 96 << 10, NEAR_SUMS = 4 << 10 };
 enum {
     FEW_BLOCKS = 3,
@@ -146,69 +145,8 @@ typedef struct job {
     char *scratch;
 } job;
 
-/* Row number `row`. */
-static const uint8_t *row_at(const ml_byte_rows *r, int64_t row) {
-    if (row < r->width) return r->a + row * r->a_stride;
-    return r->a + row / r->width * r->line_stride + row % r->width * r->a_stride;
-}
-
-static void take_rows(const ml_byte_rows *rows, const ml_weights_s8 *weights,
-                      ml_matmul_s8_args *args) {
-    args->a_stride = rows->a_stride;
-    args->piece_stride = rows->piece_stride;
-    args->pieces = weights->pieces;
-    args->flip = rows->flip;
-    args->k = weights->k;
-    /* A piece of less than a group stands in front of zeros. */
-    if (args->k < GROUP && rows->is_copy) args->k = GROUP;
-}
-
-void ml_multiply_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
-                      const ml_row_range *range, ml_matmul_s8_args *args) {
-    const int64_t width = rows->width, count = range->count;
-    int64_t before = range->first < width ? range->first : range->first % width;
-    take_rows(rows, weights, args);
-    for (int64_t r = 0; r < count; r += args->rows, before = 0) {
-        args->a = row_at(rows, range->first + r) + range->plane * rows->plane;
-        args->rows = ml_min_s64(count - r, width - before);
-        c->env->simd->matmul_s8(args);
-        args->y += args->rows * args->y_stride;
-        if (args->factors) args->factors += args->rows;
-    }
-}
-
-void ml_multiply_to_bytes(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
-                          int64_t count, ml_matmul_s8_args *sums, const ml_requantize_args *bytes) {
-    const int64_t lines = count <= rows->width ? 1 : count / rows->width;
-    take_rows(rows, weights, sums);
-    sums->a = rows->a;
-    sums->rows = lines > 1 ? rows->width : count;
-    c->env->simd->product_s8(sums, bytes, lines, rows->line_stride);
-}
-
 static int32_t *factors_of(const job *j) { return (int32_t *)(j->scratch + j->args->at.factors); }
 static float *scales_of(const job *j) { return (float *)(j->scratch + j->args->at.scales); }
-
-/* Of each of the block's rows, its bytes. */
-static void sum_rows(const ml_call *c, const job *j, int32_t *sums) {
-    const ml_byte_rows *rows = &j->rows;
-    const int64_t pieces = j->weights.pieces, k = j->weights.k;
-    const int32_t flipped = (int32_t)(rows->flip * k * pieces);
-    for (int64_t r = 0; r < j->count; r++) sums[r] = flipped;
-    for (int64_t r = 0, count; r < j->count; r += count) {
-        count = ml_min_s64(j->count - r, rows->width);
-        for (int64_t piece = 0; piece < pieces; piece++) {
-            const ml_sum_rows_s8_args args = {.x = row_at(rows, r) + piece * rows->piece_stride,
-                                              .rows = count,
-                                              .stride = rows->a_stride,
-                                              .n = k,
-                                              .sums = sums + r,
-                                              .is_signed = rows->flip != 0,
-                                              .along = true};
-            c->env->simd->sum_rows_s8(&args);
-        }
-    }
-}
 
 /* The factors of the block's rows, and scales of slices. */
 static void find_factors(const ml_call *c, const job *j) {
@@ -217,7 +155,7 @@ static void find_factors(const ml_call *c, const job *j) {
     if (a->kind == SAME_FACTOR) {
         for (int64_t r = 0; r < j->count; r++) factors[r] = a->factor;
     } else if (a->kind == SUM_OF_ROW) {
-        sum_rows(c, j, factors);
+        ml_sum_byte_rows(c, &j->rows, &j->weights, j->count, factors);
     } else if (a->kind == FACTOR_OF_SLICE) {
         const bool by_row = a->rule->by_row;
         const int64_t slice = by_row ? j->first : j->first / a->batch;
@@ -272,7 +210,7 @@ static const void *sums_of_part(const ml_call *c, const job *j, int64_t row, int
             join_wide(high + at, low + at, j->weights.sums + column, columns, wide + at);
         else
             for (int64_t i = 0; i < columns; i++)
-                wide[at + i] = ml_dot_words(row_at(&j->rows, row + r), j->rows.piece_stride,
+                wide[at + i] = ml_dot_words(ml_byte_row(&j->rows, row + r), j->rows.piece_stride,
                                             j->rows.plane, &j->weights, column + i);
     }
     return a->rule->wide ? (const void *)wide : high;

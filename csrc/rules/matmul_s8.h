@@ -58,6 +58,12 @@ static inline int64_t ml_piece_of(const ml_integers *p) {
     return p->pieces > 1 ? p->k / p->pieces : p->k;
 }
 
+/* Row number `row`. */
+static inline const uint8_t *ml_byte_row(const ml_byte_rows *r, int64_t row) {
+    if (row < r->width) return r->a + row * r->a_stride;
+    return r->a + row / r->width * r->line_stride + row % r->width * r->a_stride;
+}
+
 /* Sums of some of the rows, which may lie on several lines, as args has them but for the rows. */
 typedef struct ml_row_range {
     int64_t first;
@@ -69,6 +75,10 @@ void ml_multiply_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weigh
 /* What requantize makes of those of the first `count` rows, one line or whole ones. */
 void ml_multiply_to_bytes(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
                           int64_t count, ml_matmul_s8_args *sums, const ml_requantize_args *bytes);
+
+/* What the bytes of each of the first `count` rows are in sum, as many as meet weights. */
+void ml_sum_byte_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
+                      int64_t count, int32_t *sums);
 
 /* Whether bytes are made of sums at once. */
 static inline bool ml_is_fused(const ml_call *c, const ml_integer_rule *rule) {

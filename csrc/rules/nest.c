@@ -151,19 +151,18 @@ typedef struct boxes {
     bool scatters;
 } boxes;
 
-/* Enough indices of a matrix's sides for tiles to fill lines of the cache; bytes of a box of a matrix, whose lines are to be long. */
-enum { SIDE = 64, MATRIX_BYTES = 4 * ML_BLOCK_BYTES };
+/* Enough indices of a matrix's sides for tiles to fill lines of the cache. */
+enum { SIDE = 64 };
 
 static int64_t cut_boxes(boxes *b, int64_t bytes) {
     const ml_nest *nest = b->nest;
-    const int64_t block = nest->across >= 0 ? MATRIX_BYTES : ML_BLOCK_BYTES;
     int64_t count = 1;
     for (int32_t d = 0; d <= nest->n; d++) {
         const bool is_run = d == nest->n;
         const int64_t size = is_run ? nest->run : nest->counts[d];
         const bool side = nest->across >= 0 && (d == nest->across || d == nest->n - 1);
         const int64_t unit = is_run ? 64 : side ? SIDE : 1;
-        const int64_t wanted = bytes / block + 1; /* an even number, for two threads */
+        const int64_t wanted = bytes / ML_BLOCK_BYTES + 1; /* an even number, for two threads */
         const int64_t parts = wanted > 1 ? wanted + (wanted & 1) : 1;
         int64_t piece = (size + parts - 1) / parts;
         piece = ml_min_s64(size, (piece + unit - 1) / unit * unit);

@@ -67,6 +67,19 @@ def test_edges(op: str, kind: str) -> None:
         pool(op, kind, shape, size, stride, padding).check(tolerance=TOLERANCE)
 
 
+@pytest.mark.parametrize(("op", "kind"), [*itertools.product(OPS, ["f32", "s8"])])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_strips(op: str, kind: str, stride: int) -> None:
+    """Lines that are gone through a strip at a time, several in a block."""
+    pool(op, kind, (2, 33, 77, 64), (3, 3), (stride, stride), "SAME").check(tolerance=TOLERANCE)
+
+
+@pytest.mark.parametrize("size", [(7, 7), (5, 3), (4, 9)])
+@pytest.mark.parametrize("activation", ["NONE", "RELU6"])
+def test_whole_images(size: Any, activation: str) -> None:
+    pool("AVERAGE_POOL_2D", "f32", (3, *size, 130), size, (1, 1), "VALID", activation).check(tolerance=TOLERANCE)
+
+
 def test_max_skips_nan() -> None:
     node = pool("MAX_POOL_2D", "f32", (1, 1, 2, 5), (1, 2), (1, 1), "VALID", "RELU6")
     nan, inf = np.nan, np.inf

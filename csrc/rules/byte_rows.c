@@ -1,0 +1,59 @@
+/* byte_rows.c -- products and sums of rows of bytes that may lie on several lines. */
+#include "rules/matmul_s8.h"
+
+enum { GROUP = 4 /* bytes of a row that meet at a time */ };
+
+static void take_rows(const ml_byte_rows *rows, const ml_weights_s8 *weights,
+                      ml_matmul_s8_args *args) {
+    args->a_stride = rows->a_stride;
+    args->piece_stride = rows->piece_stride;
+    args->pieces = weights->pieces;
+    args->flip = rows->flip;
+    args->k = weights->k;
+    /* A piece of less than a group stands in front of zeros. */
+    if (args->k < GROUP && rows->is_copy) args->k = GROUP;
+}
+
+void ml_multiply_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
+                      const ml_row_range *range, ml_matmul_s8_args *args) {
+    const int64_t width = rows->width, count = range->count;
+    int64_t before = range->first < width ? range->first : range->first % width;
+    take_rows(rows, weights, args);
+    for (int64_t r = 0; r < count; r += args->rows, before = 0) {
+        args->a = ml_byte_row(rows, range->first + r) + range->plane * rows->plane;
+        args->rows = ml_min_s64(count - r, width - before);
+        c->env->simd->matmul_s8(args);
+        args->y += args->rows * args->y_stride;
+        if (args->factors) args->factors += args->rows;
+    }
+}
+
+void ml_multiply_to_bytes(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
+                          int64_t count, ml_matmul_s8_args *sums, const ml_requantize_args *bytes) {
+    const int64_t lines = count <= rows->width ? 1 : count / rows->width;
+    take_rows(rows, weights, sums);
+    sums->a = rows->a;
+    sums->rows = lines > 1 ? rows->width : count;
+    c->env->simd->product_s8(sums, bytes, lines, rows->line_stride);
+}
+
+void ml_sum_byte_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
+                      int64_t count, int32_t *sums) {
+    const int64_t pieces = weights->pieces, k = weights->k;
+    const int32_t flipped = (int32_t)(rows->flip * k * pieces);
+    for (int64_t r = 0; r < count; r++) sums[r] = flipped;
+    for (int64_t r = 0, some; r < count; r += some) {
+        some = ml_min_s64(count - r, rows->width);
+        for (int64_t piece = 0; piece < pieces; piece++) {
+            const ml_sum_rows_s8_args args = {.x =
+                                                  ml_byte_row(rows, r) + piece * rows->piece_stride,
+                                              .rows = some,
+                                              .stride = rows->a_stride,
+                                              .n = k,
+                                              .sums = sums + r,
+                                              .is_signed = rows->flip != 0,
+                                              .along = true};
+            c->env->simd->sum_rows_s8(&args);
+        }
+    }
+}
