@@ -2,8 +2,8 @@
 
 usage: python -m asv_bench.arena_vs_litert DIR [--only FILE]
 
-`ours` is the default plan, `freed` the one with preserve_inputs=False. Ratios are ours / LiteRT's: below 1 means a smaller
-arena. Each model has a process of its own, for LiteRT can abort. The last line has the geometric means.
+`ours` is the default plan, `freed` the one with preserve_inputs=False. Ratios are ours / LiteRT's: below 1 means a
+smaller arena. Each model has a process of its own, for LiteRT can abort. The last line has the geometric means.
 """
 
 from __future__ import annotations

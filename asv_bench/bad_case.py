@@ -2,9 +2,10 @@
 
 usage: python -m asv_bench.bad_case [VERSION ...] [--nodes 200] [--svg FOLDER]
 
-Each version (those of versions.txt, any commit, or WORKING_TREE; 0.1.0 and WORKING_TREE unless given) is built with its symbols and
-runs a graph of eight branches, half of whose steps are dynamic, with other sizes in every run, under callgrind. Instructions of
-the calls into C are counted, by the folder of the source: the memory planner's share is what the article brings from 54 % to 6 %.
+Each version (those of versions.txt, any commit, or WORKING_TREE; 0.1.0 and WORKING_TREE unless given) is built with its
+symbols and runs a graph of eight branches, half of whose steps are dynamic, with other sizes in every run, under
+callgrind. Instructions of the calls into C are counted, by the folder of the source: the memory planner's share is what
+the article brings from 54 % to 6 %.
 """
 
 from __future__ import annotations

@@ -69,6 +69,7 @@ def install(source: Path, target: Path, *, symbols: bool = False) -> None:
 
 
 def environment(target: Path) -> dict[str, str]:
-    """Variables under which `python -S` imports the package from `target` and all else from where this Python has it."""
+    """Variables under which `python -S` imports the package from `target` and all else from where this Python has
+    it."""
     paths = [str(target), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -2,9 +2,10 @@
 
 usage: python asv_bench/calls_versus_litert.py [--repeat 3]
 
-Each line: minilite's cost over LiteRT's, the lowest and the highest of so many measurements (below 1 minilite is ahead), the same of a
-second interpreter of minilite's (the noise), and the limit that is aimed at. The last line is a whole `run` in units of a bare call of
-cffi's, which is what any call into C costs. asv tracks the same as `peers.Ratio`.
+Each line: minilite's cost over LiteRT's, the lowest and the highest of so many measurements (below 1 minilite is
+ahead), the same of a second interpreter of minilite's (the noise), and the limit that is aimed at. The last line is a
+whole `run` in units of a bare call of cffi's, which is what any call into C costs. asv tracks the same as
+`peers.Ratio`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 usage: python asv_bench/figures.py [--bench REGEX] > figures.json
 
-The object printed has, by figure ("counted.Counters.track_c_calls_per_invoke('chain 1')"), `value`, `unit` and `tolerance`,
-the relative change that is not a change; where a figure does not apply, `reason` instead of `value`.
+The object printed has, by figure ("counted.Counters.track_c_calls_per_invoke('chain 1')"), `value`, `unit` and
+`tolerance`, the relative change that is not a change; where a figure does not apply, `reason` instead of `value`.
 """
 
 from __future__ import annotations

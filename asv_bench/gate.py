@@ -2,10 +2,11 @@
 
 usage: python -m asv_bench.gate [BASE [NEW]] [--bench REGEX] [--accept REGEX]
 
-BASE is HEAD, NEW the working tree, unless given. Both are built, both measured by the benchmarks of this checkout. A figure is
-worse when it grew by more than its tolerance (0 but for instructions, 2 %, and the wheel's bytes, 1 %), or when it is gone: it
-applied to BASE and no longer does. What cannot be measured on this machine at all, instructions without valgrind, is skipped
-and said. A change that has its reason names the figures that may get worse, in a line of its commit's message:
+BASE is HEAD, NEW the working tree, unless given. Both are built, both measured by the benchmarks of this checkout. A
+figure is worse when it grew by more than its tolerance (0 but for instructions, 2 %, and the wheel's bytes, 1 %), or
+when it is gone: it applied to BASE and no longer does. What cannot be measured on this machine at all, instructions
+without valgrind, is skipped and said. A change that has its reason names the figures that may get worse, in a line of
+its commit's message:
 
     Accept-figures: counted.Instructions.*resize new
 

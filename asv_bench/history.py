@@ -2,11 +2,12 @@
 
 usage: python -m asv_bench.history [--range FROM..TO] [--steps N] [--versions] [--full] [--print]
 
-Without options: the commits of history.txt, the versions of versions.txt and HEAD. `--range` takes the commits of main's own line
-in a range instead, from the first commit that runs models to HEAD if either is left out, and `--steps` thins it out; `--versions` takes
-the versions besides, alone without a range. Each commit is built as a wheel by scikit-build-core in a virtual environment, and
-measured by the benchmarks of this checkout; what it cannot do yet is n/a. Commits measured before are skipped. `--full` runs every
-benchmark. Results lie in results/, by machine, and belong to the repository.
+Without options: the commits of history.txt, the versions of versions.txt and HEAD. `--range` takes the commits of
+main's own line in a range instead, from the first commit that runs models to HEAD if either is left out, and `--steps`
+thins it out; `--versions` takes the versions besides, alone without a range. Each commit is built as a wheel by
+scikit-build-core in a virtual environment, and measured by the benchmarks of this checkout; what it cannot do yet is
+n/a. Commits measured before are skipped. `--full` runs every benchmark. Results lie in results/, by machine, and belong
+to the repository.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def chosen() -> list[str]:
 
 
 def commits(span: str, steps: int | None) -> list[str]:
-    """The commits of main's own line in a range FROM..TO, FROM included, newest first; at most `steps`, evenly chosen."""
+    """The commits of main's own line in a range FROM..TO, FROM included, newest first; at most `steps`, evenly
+    chosen."""
     first, _, last = span.partition("..")
     first = first or FIRST
     line = builds.git("rev-list", "--first-parent", f"{first}..{last or 'HEAD'}").split()
@@ -65,7 +67,8 @@ def asv_run(hashes: Path, full: bool) -> list[str]:
 
 
 def name_machine() -> None:
-    """Tells asv what machine this is, without what an update changes: asv keeps figures of another system or memory apart."""
+    """Tells asv what machine this is, without what an update changes: asv keeps figures of another system or memory
+    apart."""
     from asv.machine import Machine
 
     memory = f"{round(int(Machine.get_defaults()['ram']) / 2**30)} GiB"

@@ -1,4 +1,5 @@
-"""The measured history as a picture and a table: the figures of milestones.py over the commits that asv has results of."""
+"""The measured history as a picture and a table: the figures of milestones.py over the commits that asv has results
+of."""
 
 from __future__ import annotations
 
@@ -65,7 +66,8 @@ def _values(found: dict[str, Any], kind: Kind) -> Values:
 
 
 def read(results: Path = RESULTS) -> list[tuple[str, Values]]:
-    """(commit, figures) of the commits of HEAD's own line, oldest first, on the machine that has measured most of them."""
+    """(commit, figures) of the commits of HEAD's own line, oldest first, on the machine that has measured most of
+    them."""
     order = builds.git("rev-list", "--first-parent", "--reverse", "HEAD").split()
     most: list[tuple[str, Values]] = []
     for folder in sorted(path for path in results.glob("*") if path.is_dir()):
@@ -88,7 +90,8 @@ def short(value: float) -> str:
 
 
 def largest_step(values: Sequence[float | None]) -> tuple[int, float] | None:
-    """The position behind the largest fall from one commit to the next that has a figure, and its factor; None without one."""
+    """The position behind the largest fall from one commit to the next that has a figure, and its factor; None without
+    one."""
     there = [(at, value) for at, value in enumerate(values) if value is not None]
     falls = [(at, before / value) for (_, before), (at, value) in itertools.pairwise(there)]
     return max(falls, key=lambda fall: fall[1], default=None)
@@ -140,7 +143,8 @@ def _marks(commits: Sequence[str], left: float, height: float) -> list[str]:
 
 
 def draw(rows: Sequence[tuple[str, Values]]) -> str:
-    """The picture: a row a figure, its cost and what was counted; commits from left to right, gaps where one cannot do it yet."""
+    """The picture: a row a figure, its cost and what was counted; commits from left to right, gaps where one cannot do
+    it yet."""
     shown = [line for line in LINES if any((kind, line) in values for _, values in rows for kind in KINDS)]
     height = TOP + PANEL * len(shown) + 24
     opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}"'

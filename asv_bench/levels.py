@@ -1,4 +1,5 @@
-"""Rates of matrix products at every level of instructions that this machine has, and their share of that level's own peak.
+"""Rates of matrix products at every level of instructions that this machine has, and their share of that level's own
+peak.
 
 usage: python -m asv_bench.levels
 """

@@ -2,9 +2,10 @@
 
 usage: python -m asv_bench.performance [peers] [counted] [levels] [ladder] [bad-case] [history]
 
-Without names all sections are made anew. `peers` writes the README's table too; `history` measures HEAD as asv_bench/history.py does,
-if that has not been done, and draws it with what was measured before. A section's stamp is the commit it was measured at;
-`python -m asv_bench.performance --check` fails when a later commit touched what it measures.
+Without names all sections are made anew. `peers` writes the README's table too; `history` measures HEAD as
+asv_bench/history.py does, if that has not been done, and draws it with what was measured before. A section's stamp is
+the commit it was measured at; `python -m asv_bench.performance --check` fails when a later commit touched what it
+measures.
 """
 
 from __future__ import annotations
@@ -167,7 +168,8 @@ def put(text: str, name: str, body: str) -> str:
 
 
 def stale(text: str, root: Path = builds.ROOT) -> dict[str, list[str]]:
-    """Commits that touched what a section measures, after it was measured, by section; "unknown" for a commit git lacks."""
+    """Commits that touched what a section measures, after it was measured, by section; "unknown" for a commit git
+    lacks."""
     found = {}
     for name, section in SECTIONS.items():
         stamped = re.search(rf"<!-- stamp {name} (\w+) -->", text)

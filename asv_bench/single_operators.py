@@ -1,12 +1,14 @@
-"""Single operators beside LiteRT's (XNNPACK where it takes them), interleaved in one process: CPU time of the calling thread.
+"""Single operators beside LiteRT's (XNNPACK where it takes them), interleaved in one process: CPU time of the calling
+thread.
 
 usage: python -m asv_bench.single_operators [--low] [NAME...]
 
-Prints, for each, microseconds of a run on either side, and LiteRT's over ours, the fastest rounds' and the medians': above 1 minilite
-is ahead. `least` is what the ratio ought to be, and rows both of whose ratios are below it have a mark; `--low` prints those alone. Then what moves: multiply-adds
-a second, or bytes, each operand's once, and their share of this core's peak, which is that of a copy of as many bytes, or of the
-level's product of matrices. Beyond 100 % operands are read more than written, or lie nearer than a copy's. A NAME stands for all
-rows that begin so. Nodes with weights are those of the tests (tests/support/weighted.py).
+Prints, for each, microseconds of a run on either side, and LiteRT's over ours, the fastest rounds' and the medians':
+above 1 minilite is ahead. `least` is what the ratio ought to be, and rows both of whose ratios are below it have a
+mark; `--low` prints those alone. Then what moves: multiply-adds a second, or bytes, each operand's once, and their
+share of this core's peak, which is that of a copy of as many bytes, or of the level's product of matrices. Beyond 100 %
+operands are read more than written, or lie nearer than a copy's. A NAME stands for all rows that begin so. Nodes with
+weights are those of the tests (tests/support/weighted.py).
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ LEAST = {
 
 
 class Row(NamedTuple):
-    """A node, timed: microseconds of rounds, multiply-adds and bytes of a run, and the least seconds they take at the core's peaks."""
+    """A node, timed: microseconds of rounds, multiply-adds and bytes of a run, and the least seconds they take at the
+    core's peaks."""
 
     name: str
     ours: list[float]

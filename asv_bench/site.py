@@ -2,8 +2,9 @@
 
 usage: python -m asv_bench.site [--out DIR]
 
-asv's pages load their scripts from public networks; these come from npm's registry here, by `npm pack`, and lie in `vendor/`
-beside the pages. The published figures go into one script as well, because browsers do not let a page read files.
+asv's pages load their scripts from public networks; these come from npm's registry here, by `npm pack`, and lie in
+`vendor/` beside the pages. The published figures go into one script as well, because browsers do not let a page read
+files.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def _asv(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def publish(out: Path, config: Path) -> None:
-    """Lets asv write its pages; the list of benchmarks, which is not kept with their results, it makes anew. Raises: SiteError."""
+    """Lets asv write its pages; the list of benchmarks, which is not kept with their results, it makes anew. Raises:
+    SiteError."""
     _asv("run", "--bench", "just-discover", "--python=same", "--config", str(config))
     done = _asv("publish", "--html-dir", str(out), "--config", str(config))
     if done.returncode or not (out / "index.html").exists():
@@ -65,7 +67,8 @@ def tidy(out: Path) -> None:
 
 
 def overview(page: str, out: Path, results: Path) -> str:
-    """The page with the history's picture, drawn into `out`, at the top of its grid; as it is where no such figures are."""
+    """The page with the history's picture, drawn into `out`, at the top of its grid; as it is where no such figures
+    are."""
     rows = history_chart.read(results)
     found = re.search(r"<div id=\"summarygrid-display\"[^>]*>", page)
     if not rows or not found:

@@ -1,11 +1,12 @@
-"""What a second thread gives, wall time, interleaved: on models beside what two processes give, or on one node beside LiteRT.
+"""What a second thread gives, wall time, interleaved: on models beside what two processes give, or on one node beside
+LiteRT.
 
 usage: python -m asv_bench.two_threads [--cores A,B] [--seconds 10] [MODEL ...]
 
-For models a table in Markdown: microseconds of a run with one thread and how many times faster two are, by the fastest runs and by
-the medians; how many times the work of one process two of one thread each do side by side, which is what the machine has to
-give; what of the work is the calling thread's alone, and whose operators that is. Without models: one node of 1 x 1 convolution at
-several sizes, microseconds of a run of both runtimes.
+For models a table in Markdown: microseconds of a run with one thread and how many times faster two are, by the fastest
+runs and by the medians; how many times the work of one process two of one thread each do side by side, which is what
+the machine has to give; what of the work is the calling thread's alone, and whose operators that is. Without models:
+one node of 1 x 1 convolution at several sizes, microseconds of a run of both runtimes.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ SHAPES = [(14, 256, 256), (28, 256, 256), (56, 64, 256), (7, 960, 320)]
 ROUNDS, SLICE = 41, 4_000_000
 """Turns of each, and the nanoseconds that a turn takes at least."""
 LEAST_ROUNDS, SHORT_SLICE, PAUSE = 5, 2_000_000, 0.002
-"""Of models: turns at least, the nanoseconds of a turn, and the seconds that a companion sleeps before it looks again."""
+"""Of models: turns at least, the nanoseconds of a turn, and the seconds that a companion sleeps before it looks
+again."""
 REST, WORK, END = range(3)
 """What a companion is told."""
 
@@ -148,7 +150,8 @@ def accompany(path: str, core: int, told: SynchronizedArray[float]) -> None:
 
 
 def rounds_of(path: str, cores: Sequence[int], seconds: float) -> list[tuple[float, float, float, float]]:
-    """Nanoseconds of a run: with one thread, with two, and with one in each of two processes, a round after the other."""
+    """Nanoseconds of a run: with one thread, with two, and with one in each of two processes, a round after the
+    other."""
     companion = Companion(path, cores[1])
     one, two = (loaded(path, threads).invoke for threads in (1, 2))
     pin(cores[0], cores[1])

@@ -2,9 +2,10 @@
 
 usage: python asv_bench/versus_litert.py [--rounds 60] [--bench REGEX]
 
-The operations are those of benchmarks/operations.py; `further node` is what each ADD of one row of 16 floats adds to a run: (a chain
-of 100 - a chain of 1) / 99. Each line: the median of all rounds on either side, and minilite's cost over LiteRT's, as the median
-over rounds with its quartiles: below 1 minilite is ahead. Times are CPU time of the calling thread, one thread each.
+The operations are those of benchmarks/operations.py; `further node` is what each ADD of one row of 16 floats adds to a
+run: (a chain of 100 - a chain of 1) / 99. Each line: the median of all rounds on either side, and minilite's cost over
+LiteRT's, as the median over rounds with its quartiles: below 1 minilite is ahead. Times are CPU time of the calling
+thread, one thread each.
 """
 
 from __future__ import annotations

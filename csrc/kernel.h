@@ -2,22 +2,26 @@
  *
  * A kernel is one row: a name, the parameters that its node's options become, and
  *
- * prepare   from parameters, shapes and known values to the shapes of the outputs, the node's blob and wishes for scratch.
- *           It is pure and checks everything eval relies on: ranks, dimensions, products (ml_set_output checks those), and
- *           answers what it cannot accept with `return ml_fail(c, ML_SHAPE_ERROR, "filter depth %d does not match ...", ...)`.
- *           Where an output's shape hangs on a value that is not known (ml_value returns NULL) it returns ml_open(wish, i); it is
- *           called again when the node is reached, and ml_value then returns every input's run-time bytes.
+ * prepare   from parameters, shapes and known values to the shapes of the outputs, the node's blob
+ *           and wishes for scratch. It is pure and checks everything eval relies on: ranks,
+ *           dimensions, products (ml_set_output checks those), and answers what it cannot accept
+ *           with `return ml_fail(c, ML_SHAPE_ERROR, "filter depth %d does not match ...", ...)`.
+ *           Where an output's shape hangs on a value that is not known (ml_value returns NULL) it
+ *           returns ml_open(wish, i); it is called again when the node is reached, and ml_value
+ *           then returns every input's run-time bytes.
  * typed     a table from operand types ("f32 f32", "s16 s8 s64?", "s8 s8 s32? -> s8") to
- *   derive  what hangs on the file alone: multipliers, tables, folded bias. Run once a graph, kept by it (c->derived).
- *   pack    a constant operand in the layout of the level in use. Run once a Model, kept in its store (c->packed); where the
- *           operand is computed at run time, the engine packs it into scratch before eval.
- *   eval    computes; no malloc, no globals, no I/O. Inputs and outputs never overlap, except that output 0 may be exactly
- *           an input that the operator's `in_place` names. It checks every index that comes from tensor data.
+ *   derive  what hangs on the file alone: multipliers, tables, folded bias. Run once a graph, kept
+ *           by it (c->derived).
+ *   pack    a constant operand in the layout of the level in use. Run once a Model, kept in its
+ *           store (c->packed); where the operand is computed at run time, the engine packs it into
+ *           scratch before eval.
+ *   eval    computes; no malloc, no globals, no I/O. Inputs and outputs never overlap, except that
+ *           output 0 may be exactly an input that the operator's `in_place` names. It checks every
+ *           index that comes from tensor data.
  *
- * All of them see the node as the same ml_call, and reach the core through the inlines below alone, so that a kernel
- * compiled elsewhere plugs in by the address of its row. A family is one file, or a folder; last in it stands its table
- * ML_KERNELS(family).
- */
+ * All of them see the node as the same ml_call, and reach the core through the inlines below alone,
+ * so that a kernel compiled elsewhere plugs in by the address of its row. A family is one file, or
+ * a folder; last in it stands its table ML_KERNELS(family). */
 #ifndef ML_KERNEL_H
 #define ML_KERNEL_H
 
@@ -33,10 +37,10 @@ struct ml_frame_engine;
 typedef struct ml_wish {
     int64_t scratch_bytes; /* of this call; through ml_reserve */
     int64_t worker_bytes;  /* of every worker of ml_parallel */
-    uint32_t
-        open; /* bit i: the shape of output i hangs on values not known yet; bits above 31: all */
-    int32_t
-        layout; /* what of pack's layout hangs on shapes: blocks of other numbers are packed apart */
+    /* Bit i: the shape of output i hangs on values not known yet; bits above 31: all. */
+    uint32_t open;
+    /* What of pack's layout hangs on shapes: blocks of other numbers are packed apart. */
+    int32_t layout;
 } ml_wish;
 
 typedef ml_status (*ml_body)(const ml_call *c, int64_t first, int64_t end, int32_t worker,
@@ -59,8 +63,8 @@ typedef struct ml_core {
 
 /* What the nodes of a frame share while they are prepared or run. */
 typedef struct ml_env {
-    const int32_t
-        *slots; /* by tensor: where in `tensors`, or ~where in `constants`; slots[-1]: absent */
+    /* By tensor: where in `tensors`, or ~where in `constants`; slots[-1]: absent. */
+    const int32_t *slots;
     ml_tensor *tensors; /* what prepare and runs may shape */
     void *const *data; /* pointers by tensor, data[-1] is NULL; NULL before the node is reached */
     const ml_tensor *constants;
@@ -89,13 +93,13 @@ struct ml_call {
 enum { ML_MOST_NODES = 1 << 24, ML_MOST_OPERANDS = UINT16_MAX };
 
 typedef enum {
-    ML_KERNEL_NEEDS_SHAPES_ONLY =
-        1, /* eval reads shapes, not values: always known once the input's shape is */
-    ML_KERNEL_HAS_EFFECTS =
-        2, /* never folded, shared or skipped: variables, control flow, custom operators */
+    /* Eval reads shapes, not values: always known once the input's shape is. */
+    ML_KERNEL_NEEDS_SHAPES_ONLY = 1,
+    /* Never folded, shared or skipped: variables, control flow, custom operators. */
+    ML_KERNEL_HAS_EFFECTS = 2,
     ML_KERNEL_TAKES_SPARSE = 8, /* input 0 may be a constant in sparse form */
-    ML_KERNEL_SETS_SHAPES =
-        4, /* eval itself gives the output shapes (ml_set_output, then ml_settle) */
+    /* Eval itself gives the output shapes (ml_set_output, then ml_settle). */
+    ML_KERNEL_SETS_SHAPES = 4,
     /* What graph/fuse.c puts into one node: */
     ML_KERNEL_IS_CLAMP = 16, /* its output is its input within the parameters minimum and maximum */
     ML_KERNEL_CLAMPS = 32, /* its output, whatever else it is, is within minimum and maximum */
@@ -103,14 +107,15 @@ typedef enum {
     ML_KERNEL_TAKES_PADDING = 128, /* parameters pad_top, ..: zeros around its input 0 */
     ML_KERNEL_MULTIPLIES = 256, /* the product of two inputs */
     ML_KERNEL_ADDS = 1024, /* the sum of two inputs */
-    ML_KERNEL_TAKES_SQUARES =
-        512 /* with the parameter squares, of each element of input 0 its square */
+    /* With the parameter squares, of each element of input 0 its square. */
+    ML_KERNEL_TAKES_SQUARES = 512
 } ml_kernel_flag;
 
 typedef struct ml_typed {
-    /* Operand types by position: f32 f16 bf16 f64 s2 s4 s8 u8 s16 u16 s32 u32 s64 u64 b8 c64 c128 string resource; x1 x2 x4 x8
-     * x16: any of so many bytes; any; "a|b" either; "?" behind a type: may be absent; "..." behind the last: and more
-     * like it. Outputs stand behind "->", else they are not looked at. "*" takes whatever comes. */
+    /* Operand types by position: f32 f16 bf16 f64 s2 s4 s8 u8 s16 u16 s32 u32 s64 u64 b8 c64 c128
+     * string resource; x1 x2 x4 x8 x16: any of so many bytes; any; "a|b" either; "?" behind a type:
+     * may be absent; "..." behind the last: and more like it. Outputs stand behind "->", else they
+     * are not looked at. "*" takes whatever comes. */
     const char *types;
     int64_t (*derive)(const ml_call *c,
                       void *to); /* to == NULL: how many bytes; negative when it failed */
@@ -135,7 +140,8 @@ struct ml_kernel {
 
 /* ML_PARAMS(clamp_params, CLAMP_FIELDS) declares `struct clamp_params` and its field table from
  *     #define CLAMP_FIELDS(X, S) X(S, f32, minimum) X(S, f32, maximum)
- * with kinds i32, i64, f32, f64, array. Python passes the fields by name: Kernel("relu", minimum=0.0, maximum=6.0). */
+ * with kinds i32, i64, f32, f64, array. Python passes the fields by name: Kernel("relu",
+ * minimum=0.0, maximum=6.0). */
 #define ML_C_i32 int32_t
 #define ML_C_i64 int64_t
 #define ML_C_f32 float
@@ -156,11 +162,13 @@ struct ml_kernel {
     ML_FIELDS(params, FIELDS)
 /* The table alone, of a struct that ML_GROUP declares: for families of several files. */
 #define ML_FIELDS(params, FIELDS) static const ml_field params##_fields[] = {FIELDS(ML_ROW, params)};
-/* Fields that several operators share are a group: ML_GROUP(ml_window_params, ML_WINDOW_FIELDS) declares its struct, and
+/* Fields that several operators share are a group: ML_GROUP(ml_window_params, ML_WINDOW_FIELDS)
+ * declares its struct, and
  *     #define ML_C_window ml_window_params
  *     #define ML_ROW_window(params, member) ML_WINDOW_FIELDS(ML_GROUP_ROW, (params, member))
- * make it a kind, so that X(S, window, window) puts a member `window` among the parameters. Python passes its fields by their
- * own names, as any other. Groups are of i32 and f32 alone: a struct of these has no holes. */
+ * make it a kind, so that X(S, window, window) puts a member `window` among the parameters. Python
+ * passes its fields by their own names, as any other. Groups are of i32 and f32 alone: a struct of
+ * these has no holes. */
 #define ML_GROUP(group, FIELDS)   \
     typedef struct group {        \
         FIELDS(ML_MEMBER, group)  \
@@ -173,21 +181,22 @@ struct ml_kernel {
 #define ML_LETTER_i32 'i'
 #define ML_LETTER_f32 'f'
 /* The parameters of a row: {ML_KERNEL_ABI, ..., ML_PARAMS_OF(clamp_params), ...}. */
-#define ML_PARAMS_OF(params)                                                              \
+#define ML_PARAMS_OF(params) \
     .fields = params##_fields, .n_fields = (int32_t)(sizeof params##_fields / sizeof params##_fields[0]), \
     .params_bytes = (int32_t)sizeof(params)
 
 /* A row whose only eval takes whatever its lowering lets through. */
-#define ML_KERNEL(kernel_name, params, blob_size, kernel_flags, prepare_fn, eval_fn)                          \
-    {.abi = ML_KERNEL_ABI, .flags = (kernel_flags), .name = (kernel_name), ML_PARAMS_OF(params),               \
-     .blob_bytes = (int32_t)(blob_size), .prepare = (prepare_fn),                                              \
+#define ML_KERNEL(kernel_name, params, blob_size, kernel_flags, prepare_fn, eval_fn)             \
+    {.abi = ML_KERNEL_ABI, .flags = (kernel_flags), .name = (kernel_name), ML_PARAMS_OF(params), \
+     .blob_bytes = (int32_t)(blob_size), .prepare = (prepare_fn),                                \
      .typed = (const ml_typed[]){{"*", NULL, NULL, eval_fn}, {NULL, NULL, NULL, NULL}}}
-#define ML_KERNEL_NO_PARAMS(kernel_name, blob_size, kernel_flags, prepare_fn, eval_fn)                        \
+#define ML_KERNEL_NO_PARAMS(kernel_name, blob_size, kernel_flags, prepare_fn, eval_fn) \
     {.abi = ML_KERNEL_ABI, .flags = (kernel_flags), .name = (kernel_name), .blob_bytes = (int32_t)(blob_size), \
      .prepare = (prepare_fn), .typed = (const ml_typed[]){{"*", NULL, NULL, eval_fn}, {NULL, NULL, NULL, NULL}}}
 /* The table of a row: {.name = "pad", ..., ML_TYPED({"f32 s32", NULL, NULL, pad}, {...})}. */
 #define ML_TYPED(...) .typed = (const ml_typed[]){__VA_ARGS__, {NULL, NULL, NULL, NULL}}
-/* ML_KERNELS(conv) = { rows, ML_KERNELS_END }; the build finds the table by the file's or folder's stem. */
+/* ML_KERNELS(conv) = { rows, ML_KERNELS_END }; the build finds the table by the file's or folder's
+ * stem. */
 #define ML_KERNELS(family)                        \
     extern const ml_kernel ml_kernels_##family[]; \
     const ml_kernel ml_kernels_##family[]
@@ -214,7 +223,8 @@ static inline const void *ml_known(const ml_tensor *t) {
 }
 /* Whether the run has come to the node: its inputs have values. */
 static inline bool ml_reached(const ml_call *c) { return c->env->data != NULL; }
-/* The bytes of input `i`: known ones, or the run-time ones when the node has been reached; else NULL. */
+/* The bytes of input `i`: known ones, or the run-time ones when the node has been reached; else
+ * NULL. */
 static inline const void *ml_value(const ml_call *c, int i) {
     const ml_tensor *t = ml_input(c, i);
     const void *known = t ? ml_known(t) : NULL;
@@ -228,8 +238,8 @@ static inline const ml_quantization *ml_output_quantization(const ml_call *c, in
     return c->env->core->quantization(c, c->inputs[c->n_inputs + i]);
 }
 
-/* Prepare, and eval of SETS_SHAPES kernels: gives output `i` its shape; checks dimensions >= 0 and that elements and bytes do
- * not overflow. In eval its memory is there after ml_settle. */
+/* Prepare, and eval of SETS_SHAPES kernels: gives output `i` its shape; checks dimensions >= 0 and
+ * that elements and bytes do not overflow. In eval its memory is there after ml_settle. */
 static inline ml_status ml_set_output(const ml_call *c, int i, const ml_shape *shape) {
     return c->env->core->set_output(c, i, shape);
 }
@@ -243,7 +253,8 @@ static inline ml_status ml_open_all(ml_wish *wish) {
     wish->open = UINT32_MAX;
     return ML_OK;
 }
-/* Prepare: `bytes` (>= 0) of scratch, 64-byte aligned; returns their offset. Sums beyond int64 are refused by the engine. */
+/* Prepare: `bytes` (>= 0) of scratch, 64-byte aligned; returns their offset. Sums beyond int64 are
+ * refused by the engine. */
 static inline int64_t ml_reserve(ml_wish *wish, int64_t bytes) {
     int64_t offset = wish->scratch_bytes, rounded;
     if (bytes < 0 || offset < 0 || __builtin_add_overflow(bytes, 63, &rounded) ||
@@ -282,13 +293,14 @@ static inline ml_status ml_set_bytes(const ml_call *c, int i, int64_t bytes) {
 static inline int64_t ml_in_bytes(const ml_call *c, int i) {
     return c->env->core->bytes(c, c->inputs[i]);
 }
-/* Runs `body` over 0 .. items - 1 in blocks of about `grain`, on the threads there are; any split gives the same result. */
+/* Runs `body` over 0 .. items - 1 in blocks of about `grain`, on the threads there are; any split
+ * gives the same result. */
 static inline ml_status ml_parallel(const ml_call *c, int64_t items, int64_t grain, ml_body body,
                                     void *args) {
     return c->env->core->parallel(c, items, grain, body, args);
 }
-/* Where work that cannot be cut into blocks looks whether the run goes on, every millisecond or so, in a body too. Whatever it
- * answers but ML_OK ends the node. */
+/* Where work that cannot be cut into blocks looks whether the run goes on, every millisecond or so,
+ * in a body too. Whatever it answers but ML_OK ends the node. */
 static inline ml_status ml_poll(const ml_call *c) { return c->env->core->poll(c); }
 static inline void *ml_worker_scratch(const ml_call *c, int32_t worker) {
     return c->env->core->worker_scratch(c, worker);

@@ -1,4 +1,5 @@
-"""What LiteRT's class has not documented or not at all: `with`, copies, pickles, real numbers, tables in notebooks, private names."""
+"""What LiteRT's class has not documented or not at all: `with`, copies, pickles, real numbers, tables in notebooks,
+private names."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ class Additions(Runtime):
         self.close()
 
     def close(self) -> None:
-        """Gives all memory back but the model's. Raises: StateError while a view is held, or a call goes on elsewhere."""
+        """Gives all memory back but the model's. Raises: StateError while a view is held, or a call goes on
+        elsewhere."""
         for session in tuple(self._sessions.values()):
             session.close()
 
@@ -83,7 +85,7 @@ class Additions(Runtime):
         found = self.run({number: quantized(graph.tensors[number], value) for number, value in given.items()})
         return {graph.tensors[i].name: real(graph.tensors[i], found[graph.tensors[i].name]) for i in graph.outputs}
 
-    # Terminals and notebooks --------------------------------------------------------------------------------------------------------
+    # Terminals and notebooks ------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         """A line, and a table of inputs and outputs."""
@@ -104,7 +106,8 @@ class Additions(Runtime):
 
     @property
     def memory(self) -> ModelPlan | None:
-        """A copy of the plan in force with what runs have learnt: shapes, places of dynamic tensors. None before allocation."""
+        """A copy of the plan in force with what runs have learnt: shapes, places of dynamic tensors. None before
+        allocation."""
         return self._named(super().memory)
 
     def plan_for(self, shapes: Shapes | None = None) -> ModelPlan:
@@ -124,7 +127,7 @@ class Additions(Runtime):
 
         return ModelPlan(plan, self.model) if plan is not None else None
 
-    # Names that begin with an underscore in LiteRT's class; what they give is LiteRT's ------------------------------------------------
+    # Names that begin with an underscore in LiteRT's class; what they give is LiteRT's --------------------------------
 
     @property
     def _interpreter(self) -> litert_names.Wrapper:

@@ -146,7 +146,8 @@ def as_given(tensor: Tensor, value: Any) -> Array:
 def output_arrays(
     subgraph: Subgraph, outputs: Mapping[str, int], out: Mapping[str, Array] | None
 ) -> Mapping[str, Array]:
-    """The caller's arrays for outputs, by name, of the right types; shapes are known after the run. Raises: InputError."""
+    """The caller's arrays for outputs, by name, of the right types; shapes are known after the run. Raises:
+    InputError."""
     if out is None:
         return {}
     if not isinstance(out, Mapping):

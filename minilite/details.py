@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     Shape = tuple[int, ...]
 
     class QuantizationParameters(TypedDict):
-        """How a tensor's integers stand for real values: ``scales * (integers - zero_points)``, one of each, or one a channel."""
+        """How a tensor's integers stand for real values: ``scales * (integers - zero_points)``, one of each, or one a
+        channel."""
 
         scales: NDArray[np.float32]
         zero_points: NDArray[np.int32]

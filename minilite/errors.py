@@ -1,7 +1,7 @@
 """Every error class of minilite, and how its one line is worded.
 
-A message is coordinates, then both values, then the rule: ``subgraph 0, node 12 (CONV_2D 'conv1'): filter depth 8
-does not match input depth 12``. Lower case, no full stop. Each class also is the builtin that LiteRT raises in its place.
+A message is coordinates, then both values, then the rule: ``subgraph 0, node 12 (CONV_2D 'conv1'): filter depth 8 does
+not match input depth 12``. Lower case, no full stop. Each class also is the builtin that LiteRT raises in its place.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class UnsupportedOperator(NamedTuple):
 
 
 class UnsupportedOpError(MiniliteError, RuntimeError, ValueError):
-    """The model uses operators, versions or types that minilite lacks: one line an operator, all of them in `operators`.
+    """The model uses operators, versions or types that minilite lacks: one line an operator, all of them in
+    `operators`.
 
     `node`, `op` and `tensors` are the first node's.
     """

@@ -35,11 +35,11 @@ class Interpreter(Additions):
     Parameters up to `experimental_force_delegate_node_profiling` are LiteRT's; those about delegates are accepted and
     have no effect, for there are none. Ours: `custom_ops` maps the names of custom operators to kernels
     (`minilite.kernel`) or to functions ``f(node, *arrays) -> array or tuple of arrays`` (`node` has `custom_options`,
-    `inputs`, `outputs`; an attribute ``shape(node, *shapes)`` makes their shapes known early); `planner` names a planning
-    strategy; `in_place` is "wide", "tflite" or "none"; `preserve_inputs=False` lets the arena reuse graph inputs after
-    their last reader; `reorder=True` looks for an execution order with a lower peak; `load` is "map" or "copy";
-    `plan_cache_bytes` bounds what kept plans take, tables included; `max_bytes` what tensors take: sizes that need more
-    are refused; `max_iterations` how often a WHILE runs its body before the run fails.
+    `inputs`, `outputs`; an attribute ``shape(node, *shapes)`` makes their shapes known early); `planner` names a
+    planning strategy; `in_place` is "wide", "tflite" or "none"; `preserve_inputs=False` lets the arena reuse graph
+    inputs after their last reader; `reorder=True` looks for an execution order with a lower peak; `load` is "map" or
+    "copy"; `plan_cache_bytes` bounds what kept plans take, tables included; `max_bytes` what tensors take: sizes that
+    need more are refused; `max_iterations` how often a WHILE runs its body before the run fails.
 
     Wherever a tensor's number is taken, its name or its details do as well.
 
@@ -48,7 +48,8 @@ class Interpreter(Additions):
 
 
 class InterpreterWithCustomOps(Interpreter):
-    """LiteRT's class for operators registered from C++, which minilite cannot load: `custom_ops` takes Python functions.
+    """LiteRT's class for operators registered from C++, which minilite cannot load: `custom_ops` takes Python
+    functions.
 
     Raises: InputError when registerers are given.
     """

@@ -1,4 +1,5 @@
-"""What keeps importing light: modules that wait until they are needed; NamedTuple, Enum and IntEnum in a tenth of their time."""
+"""What keeps importing light: modules that wait until they are needed; NamedTuple, Enum and IntEnum in a tenth of their
+time."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ else:
     from collections import _tuplegetter  # what reads a field: C's, or a property where C has none
 
     class _Kind(type):
-        """Makes the classes: no annotation is evaluated, and no code compiled, which is what takes typing's their time."""
+        """Makes the classes: no annotation is evaluated, and no code compiled, which is what takes typing's their
+        time."""
 
         def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> type:
             if bases == (tuple,) or bases[0] is not NamedTuple:

@@ -25,7 +25,8 @@ VIEW_HELD = (
 
 
 class Wrapper:
-    """LiteRT's C++ wrapper as Python sees it, `Interpreter._interpreter`: facts by number, and the calls under other names."""
+    """LiteRT's C++ wrapper as Python sees it, `Interpreter._interpreter`: facts by number, and the calls under other
+    names."""
 
     def __init__(self, interpreter: Runtime) -> None:
         self._of = interpreter

@@ -47,7 +47,8 @@ InPlace: TypeAlias = Literal["wide", "tflite", "none"]
 Load: TypeAlias = Literal["map", "copy"]
 """Whether a file is mapped, and must not change, or read whole first."""
 CustomFunction: TypeAlias = "Callable[..., Any]"
-"""``f(node, *arrays) -> array or tuple of arrays``; an attribute ``shape(node, *shapes)`` makes its shapes known early."""
+"""``f(node, *arrays) -> array or tuple of arrays``; an attribute ``shape(node, *shapes)`` makes its shapes known
+early."""
 CustomOp: TypeAlias = "CustomFunction | UserKernel"
 """What computes a custom operator."""
 Content: TypeAlias = "bytes | bytearray | memoryview | mmap.mmap | Array"
@@ -121,7 +122,8 @@ def _is_empty(value: Any) -> bool:
 
 
 def _is_content(value: Any) -> bool:
-    """Whether it can only be a model's bytes: no path holds a zero byte or has more than 4096 bytes; every model does."""
+    """Whether it can only be a model's bytes: no path holds a zero byte or has more than 4096 bytes; every model
+    does."""
     if isinstance(value, bytes):
         return len(value) > _PATH_BYTES or b"\0" in value
     return not isinstance(value, (str, os.PathLike)) and _is_buffer(value)

@@ -15,7 +15,8 @@ _INTEGERS = (TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.INT
 
 
 def quantized(tensor: Tensor, value: Any) -> Array:
-    """The array that the tensor takes for real numbers: rounded to nearest, cut to its range; as it is where no scale says more."""
+    """The array that the tensor takes for real numbers: rounded to nearest, cut to its range; as it is where no scale
+    says more."""
     array = misfit.numbers_or_strings(tensor, value)
     if tensor.type in _INTEGERS and tensor.quantization.scales:
         return quantized_values(tensor, array.astype(np.float32))

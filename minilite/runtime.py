@@ -120,7 +120,7 @@ class Runtime:
         other._program = self._lowered()
         return other
 
-    # Sessions -----------------------------------------------------------------------------------------------------------
+    # Sessions ---------------------------------------------------------------------------------------------------------
 
     def _lowered(self) -> Program:
         with self._making:
@@ -161,7 +161,7 @@ class Runtime:
             self._early_shapes = {}
         return session
 
-    # LiteRT's surface ---------------------------------------------------------------------------------------------------
+    # LiteRT's surface -------------------------------------------------------------------------------------------------
 
     def allocate_tensors(self) -> None:
         """Plans and takes memory for the shapes asked for. If they are refused, the last good shapes stay in force.
@@ -196,7 +196,8 @@ class Runtime:
     def resize_tensor_input(self, input_index: TensorKey, tensor_size: Dims, strict: bool = False) -> None:
         """Asks for another shape of a tensor; `allocate_tensors` puts it in force.
 
-        `strict` only lets dimensions change that the file's signature leaves open. Raises: InputError (also RuntimeError).
+        `strict` only lets dimensions change that the file's signature leaves open. Raises: InputError (also
+        RuntimeError).
         """
         session = self._main
         if session is not None and not strict and session.ask(input_index, tensor_size):
@@ -230,7 +231,8 @@ class Runtime:
         return targets.early_values(self._subgraph(subgraph_index), number)
 
     def tensor(self, tensor_index: TensorKey) -> Callable[[], Array]:
-        """A function that gives a live, writable view of a tensor's memory. While a view lives, memory does not move."""
+        """A function that gives a live, writable view of a tensor's memory. While a view lives, memory does not
+        move."""
         number = tensor_index if type(tensor_index) is int else arguments.tensor_number(self._subgraph(), tensor_index)
         session = self._main
         if session is not None:
@@ -306,10 +308,11 @@ class Runtime:
 
         return SignatureRunner(self, find_signature(self.model.signatures, signature_key).key)
 
-    # Our additions ------------------------------------------------------------------------------------------------------
+    # Our additions ----------------------------------------------------------------------------------------------------
 
     def run(self, *inputs: Any, out: Mapping[str, Array] | None = None, **unknown: NoReturn) -> dict[str, Array]:
-        """Runs on arrays and gives the outputs by name: ``run(array)``, ``run(first, second)`` or ``run({name: array})``.
+        """Runs on arrays and gives the outputs by name: ``run(array)``, ``run(first, second)`` or ``run({name:
+        array})``.
 
         Inputs are resized to the shapes of the arrays where they differ. Outputs are owned copies; those named in `out`
         are written to the arrays there, which have their dtypes and shapes.
@@ -332,8 +335,8 @@ class Runtime:
     def bind_tensor(self, tensor: TensorKey, array: Array | None) -> None:
         """Puts a tensor into a numpy array of the caller's, without copies, from the next `allocate_tensors` on.
 
-        The array has the tensor's dtype, is C-contiguous, aligned to its elements and not smaller than the tensor; it may
-        be read-only for a graph input. It is kept alive until None ends the binding. See docs/binding.md.
+        The array has the tensor's dtype, is C-contiguous, aligned to its elements and not smaller than the tensor; it
+        may be read-only for a graph input. It is kept alive until None ends the binding. See docs/binding.md.
         Raises: InputError.
         """
         self._session().bind(arguments.tensor_number(self._subgraph(), tensor), array)
@@ -358,7 +361,8 @@ class Runtime:
 
     @property
     def memory(self) -> Plan | None:
-        """A copy of the plan in force with what runs have learnt: shapes, places of dynamic tensors. None before allocation."""
+        """A copy of the plan in force with what runs have learnt: shapes, places of dynamic tensors. None before
+        allocation."""
         session = self._main
         return session.memory if session is not None else None
 
@@ -368,7 +372,8 @@ class Runtime:
             self._shared.reset_resources()
 
     def trim(self) -> None:
-        """Gives back cached plans, and memory beyond the plan in force. Raises: StateError while a view of it is held."""
+        """Gives back cached plans, and memory beyond the plan in force. Raises: StateError while a view of it is
+        held."""
         for session in tuple(self._sessions.values()):  # other threads may begin one meanwhile
             session.trim()
 
@@ -379,7 +384,8 @@ class Runtime:
 
     @property
     def usage(self) -> Usage:
-        """The bytes that tensors and plans take now, by kind, of all signatures together. Raises: StateError while busy."""
+        """The bytes that tensors and plans take now, by kind, of all signatures together. Raises: StateError while
+        busy."""
         from minilite._native import Usage
 
         total = Usage()

@@ -65,7 +65,8 @@ class SignatureRunner:
         return f"SignatureRunner('{self._signature.key}', inputs={list(self._signature.inputs)})"
 
     def __call__(self, *by_position: Any, **inputs: Any) -> dict[str, Array]:
-        """Runs the signature on arrays by name. Raises: InputError for names, types; ShapeError for shapes the model refuses."""
+        """Runs the signature on arrays by name. Raises: InputError for names, types; ShapeError for shapes the model
+        refuses."""
         plain = None if by_position else self._entry.plain(inputs)
         return self._entry.run(self._checked(by_position, inputs) if plain is None else plain)
 
@@ -101,7 +102,7 @@ class SignatureRunner:
         described = Description(session.tensor(index), compress_zero_points=self._compress_zero_points)
         return described.of(session.shape(index))
 
-    # Names that begin with an underscore in LiteRT's class; what they give is LiteRT's ---------------------------------------------
+    # Names that begin with an underscore in LiteRT's class; what they give is LiteRT's --------------------------------
 
     @property
     def _interpreter_wrapper(self) -> Any:

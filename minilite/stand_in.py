@@ -17,9 +17,10 @@ NAMES = ("ai_edge_litert", "tflite_runtime", "tensorflow.lite")
 def install_as(*names: str) -> None:
     """Makes `import NAME.interpreter` give minilite, for the rest of this process; without names for all of NAMES.
 
-    To be called before the program imports them: what was imported already stays. Processes that `multiprocessing` starts get it
-    too, whatever their start method: they take over `sys.path`, in which there is a folder more. A package that is installed keeps
-    its other modules, and a TensorFlow everything but its `lite`; else there is nothing but the interpreter. Raises: InputError.
+    To be called before the program imports them: what was imported already stays. Processes that `multiprocessing`
+    starts get it too, whatever their start method: they take over `sys.path`, in which there is a folder more. A
+    package that is installed keeps its other modules, and a TensorFlow everything but its `lite`; else there is nothing
+    but the interpreter. Raises: InputError.
     """
     for name in names or NAMES:
         if name not in NAMES:
@@ -41,7 +42,8 @@ def folders(names: Sequence[str] = ()) -> list[str]:
 
 
 def _package(name: str) -> ModuleType:
-    """The package NAME with a module `interpreter`, which is ours; its other modules are those of a package that is installed."""
+    """The package NAME with a module `interpreter`, which is ours; its other modules are those of a package that is
+    installed."""
     from minilite import __version__, interpreter
 
     spec = PathFinder.find_spec(name) if "." not in name else None
@@ -55,8 +57,8 @@ def _package(name: str) -> ModuleType:
 
 
 def _made(name: str, says: str, path: Iterable[str] | None = None) -> ModuleType:
-    """A package of that name, imported, with modules along a path; its spec is what `importlib.util.find_spec` finds, by which
-    programs look before."""
+    """A package of that name, imported, with modules along a path; its spec is what `importlib.util.find_spec` finds,
+    by which programs look before."""
     package = ModuleType(name, says)
     package.__path__ = list(path or ())
     package.__spec__ = ModuleSpec(name, None, is_package=True)

@@ -8,8 +8,8 @@ from minilite.errors import shortened
 
 Cell = str | int | float | None
 _LEAST, _READABLE, _WORDS = 8, 12, 24
-"""Characters that a column of text keeps when a table has to become narrower; those below which columns that can be spared go first;
-and those below which the words of the last column get lines of their own."""
+"""Characters that a column of text keeps when a table has to become narrower; those below which columns that can be
+spared go first; and those below which the words of the last column get lines of their own."""
 _HANGING = 8
 """By how much these are indented."""
 
@@ -33,10 +33,11 @@ def table(
     width: int | None = None,
     spare: Sequence[str] = (),
 ) -> str:
-    """Rows under a header, columns two spaces apart; numbers are aligned right, None is blank, blank columns are left out.
+    """Rows under a header, columns two spaces apart; numbers are aligned right, None is blank, blank columns are left
+    out.
 
-    Lines are at most `width` characters: columns that can be spared are left out, in that order, then names are cut in their middle, the
-    widest column first; words in the last column go on in lines below.
+    Lines are at most `width` characters: columns that can be spared are left out, in that order, then names are cut in
+    their middle, the widest column first; words in the last column go on in lines below.
     """
     cells = [list(row) for row in rows]
     columns = [_Column(name, [row[i] for row in cells]) for i, name in enumerate(header)]
@@ -52,7 +53,8 @@ def table(
 
 
 def _narrowed(columns: list[_Column], spare: Sequence[str], room: int) -> tuple[list[_Column], Sequence[str]]:
-    """The columns that fit, and what hangs below each row: the words of the last one, where they had too little room."""
+    """The columns that fit, and what hangs below each row: the words of the last one, where they had too little
+    room."""
     for name in spare:
         if sum(column.least(_READABLE) + 2 for column in columns) > room:
             columns = [column for column in columns if column.name != name]

@@ -1,4 +1,5 @@
-"""Turns tflite.fbs into what Python and C know of the format; `--check` only says whether the committed files are up to date."""
+"""Turns tflite.fbs into what Python and C know of the format; `--check` only says whether the committed files are up to
+date."""
 
 from __future__ import annotations
 
@@ -208,7 +209,8 @@ def render_tables(schema: Schema) -> str:
 
 
 def _c_slot(schema: Schema, tables: list[str], enums: list[str], unions: list[str], slot: tuple[str, str, str]) -> str:
-    """An ml_schema_slot: name, form, code of what lies inline or in the vector, number of enum, union or table, default."""
+    """An ml_schema_slot: name, form, code of what lies inline or in the vector, number of enum, union or table,
+    default."""
     name, kind, default = slot
     inner = kind.strip("[]")
     vector = "S" if kind != inner else ""

@@ -128,7 +128,8 @@ def loop(
     body: Callable[[Any, list[int]], Sequence[int]],
     shapes_out: Sequence[Sequence[int]] | None = None,
 ) -> bytes:
-    """A model whose only node is a WHILE over `carries`; the functions add the nodes of condition and body to their subgraphs."""
+    """A model whose only node is a WHILE over `carries`; the functions add the nodes of condition and body to their
+    subgraphs."""
     builder = ModelBuilder()
     main, test, step = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
     inputs = [main.input(*carry) for carry in carries]

@@ -48,7 +48,8 @@ def in_subprocess(code: str, *, seconds: float = 60, **environment: str) -> Outc
 
 
 def apart(function: Callable[..., object], *arguments: Any, **environment: str) -> None:
-    """Calls a function of a test's module in a process of its own; fails with what it printed if that does not end well."""
+    """Calls a function of a test's module in a process of its own; fails with what it printed if that does not end
+    well."""
     call = f"{function.__module__}.{function.__name__}(*{arguments!r})"
     status, output = in_subprocess(f"import {function.__module__}; {call}", **environment)
     assert status == 0, f"{call} ended with status {status}:\n{output}"

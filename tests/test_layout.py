@@ -79,7 +79,7 @@ def stems(folder: pathlib.Path, pattern: str) -> set[str]:
     return {path.stem for path in folder.glob(pattern)}
 
 
-# Families -----------------------------------------------------------------------------------------------------------------
+# Families -------------------------------------------------------------------------------------------------------------
 
 
 def families() -> set[str]:
@@ -148,7 +148,7 @@ def test_every_type_of_a_kernel_is_a_rows() -> None:
     assert unreachable == []
 
 
-# Imports ------------------------------------------------------------------------------------------------------------------
+# Imports --------------------------------------------------------------------------------------------------------------
 
 
 def imports(path: pathlib.Path) -> Iterator[tuple[int, str]]:
@@ -220,7 +220,7 @@ def test_kernels_allocate_nothing_and_do_no_io() -> None:
             assert not variable, f"{name_of(path)}: {line}"
 
 
-# Sizes --------------------------------------------------------------------------------------------------------------------
+# Sizes ----------------------------------------------------------------------------------------------------------------
 
 
 def without_comments(code: str) -> str:
@@ -237,6 +237,18 @@ def sources() -> list[pathlib.Path]:
 def test_files_are_short() -> None:
     long = {name_of(p): n for p in sources() if (n := len(p.read_text().splitlines())) > LINES}
     assert long == {}
+
+
+def test_comments_of_c_are_narrow() -> None:
+    """Which clang-format leaves as they are; ruff looks at Python's. Code that is quoted may be wider."""
+    wide = []
+    for path in sources():
+        if path.suffix != ".py":
+            lines = enumerate(path.read_text().splitlines(), 1)
+            wide += [
+                f"{name_of(path)}:{n}" for n, line in lines if len(line) > 100 and re.match(r" *(/\*| \* \S)", line)
+            ]
+    assert wide == []
 
 
 def test_python_functions_are_short() -> None:
@@ -283,7 +295,7 @@ def test_the_brace_scan_sees_functions() -> None:
     assert list(c_functions(code)) == [("static int f(int a) {", 6)]
 
 
-# Words --------------------------------------------------------------------------------------------------------------------
+# Words ----------------------------------------------------------------------------------------------------------------
 
 
 def test_nothing_is_left_to_do_and_no_machine_is_named() -> None:

@@ -93,7 +93,8 @@ def text_of(member: Any) -> str:
 
 
 def members(described: type) -> Iterator[tuple[str, Any]]:
-    """Public methods and properties that have a docstring, those of ours that it inherits among them, as they are written."""
+    """Public methods and properties that have a docstring, those of ours that it inherits among them, as they are
+    written."""
     written: dict[str, Any] = {}
     for base in reversed([base for base in described.__mro__ if base.__module__.startswith("minilite")]):
         written.update({name: member for name, member in vars(base).items() if not name.startswith("_")})

@@ -32,7 +32,7 @@ SIZES = (1, 7, 100, 10_000, 300_000)
 TURNS = 3
 GRACE = 60  # seconds that the last calls may take
 
-# The model ----------------------------------------------------------------------------------------------------------------
+# The model ------------------------------------------------------------------------------------------------------------
 
 
 def variable(graph: SubgraphBuilder) -> int:
@@ -73,7 +73,8 @@ def counting_loop(graph: SubgraphBuilder, test: SubgraphBuilder, body: SubgraphB
 
 
 def model() -> bytes:
-    """x (any number of floats) -> a loop's result, the places of positive values, a count of runs; and a second signature.
+    """x (any number of floats) -> a loop's result, the places of positive values, a count of runs; and a second
+    signature.
 
     It has what runs, resizes and readers could get in each other's way with: a loop, a tensor of dynamic shape, a
     variable tensor, a variable that two signatures share, and a node that the pool's threads share.
@@ -100,7 +101,7 @@ def model() -> bytes:
     return builder.build()
 
 
-# What a call may be refused for -------------------------------------------------------------------------------------------
+# What a call may be refused for ---------------------------------------------------------------------------------------
 
 
 class Reason(NamedTuple):
@@ -126,7 +127,7 @@ def outcome(error: BaseException, reasons: Sequence[Reason]) -> str | None:
     return None
 
 
-# The calls ----------------------------------------------------------------------------------------------------------------
+# The calls ------------------------------------------------------------------------------------------------------------
 
 
 class Call(NamedTuple):
@@ -221,7 +222,7 @@ CALLS = {
     "cancel": Call(lambda i, _: i.cancel(), ()),
 }
 
-# The threads --------------------------------------------------------------------------------------------------------------
+# The threads ----------------------------------------------------------------------------------------------------------
 
 
 class Tally:

@@ -2,10 +2,10 @@
 
     python tools/operator_lines.py [--all]
 
-A family's three places (minilite/ops, csrc/kernels or csrc/control, tests/ops) are counted and divided by the operators that
-the family has; what serves all families (ops_shared, rules, simd, math, support) is nobody's. "lines" are all lines, "code" those
-that are neither empty nor comments, docstrings or imports. Prints the medians over the operators, by place and in all, and with --all
-each family.
+A family's three places (minilite/ops, csrc/kernels or csrc/control, tests/ops) are counted and divided by the operators
+that the family has; what serves all families (ops_shared, rules, simd, math, support) is nobody's. "lines" are all
+lines, "code" those that are neither empty nor comments, docstrings or imports. Prints the medians over the operators,
+by place and in all, and with --all each family.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@
     python tools/train_digits.py        # a minute or two; prints held-out accuracy by size
 
 A fully convolutional network: five convolutions of 3 x 3 and one of 1 x 1 make a map of ten scores, their MEAN over the
-map and SOFTMAX the answer, so that one file serves images of any size from 8 x 8 on. It learns from scikit-learn's digits
-(1,797 images of 8 x 8: Alpaydin and Kaynak, UCI repository, CC BY 4.0), stretched to random sizes and laid on random
-canvases. Plain numpy: the gradients are written out below. What is held out is never trained on, and the samples are
-taken from it unseen.
+map and SOFTMAX the answer, so that one file serves images of any size from 8 x 8 on. It learns from scikit-learn's
+digits (1,797 images of 8 x 8: Alpaydin and Kaynak, UCI repository, CC BY 4.0), stretched to random sizes and laid on
+random canvases. Plain numpy: the gradients are written out below. What is held out is never trained on, and the samples
+are taken from it unseen.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Arrays handed over: copied by set_tensor and get_tensor, or bound once, or bound anew for every run (two buffers in turn)."""
+"""Arrays handed over: copied by set_tensor and get_tensor, or bound once, or bound anew for every run (two buffers in
+turn)."""
 
 from __future__ import annotations
 

@@ -30,7 +30,8 @@ def if_there() -> Iterator[None]:
 
 
 def suite(cls: _Suite) -> _Suite:
-    """A class whose track_* functions give nan, asv's n/a, where they raise NotImplementedError: asv knows that of setup only."""
+    """A class whose track_* functions give nan, asv's n/a, where they raise NotImplementedError: asv knows that of
+    setup only."""
 
     def quiet(track: Any) -> Any:
         @functools.wraps(track)
@@ -63,7 +64,8 @@ def interpreter(**options: Any) -> Any:
 
 
 def counter(of: Any, *names: str) -> int:
-    """An interpreter's counter by the first of these names that it has. Raises: NotImplementedError when it has none."""
+    """An interpreter's counter by the first of these names that it has. Raises: NotImplementedError when it has
+    none."""
     counters = getattr(of, "counters", None) or {}
     for name in names:
         if name in counters:
@@ -87,7 +89,8 @@ def chain(nodes: int) -> bytes:
 
 @functools.cache
 def conv_net(side: int = 32) -> bytes:
-    """A small fully convolutional network on (batch, height, width, 3): 11 nodes, 1 / 4 of the input's side at the end."""
+    """A small fully convolutional network on (batch, height, width, 3): 11 nodes, 1 / 4 of the input's side at the
+    end."""
     rng = np.random.default_rng(0)
     graph = (made := builder("conv net")).subgraph()
     x = graph.input("image", (1, side, side, 3), signature=(-1, -1, -1, 3))
@@ -133,7 +136,8 @@ def conv_net(side: int = 32) -> bytes:
 
 @functools.cache
 def layers(kind: str, side: int = 28) -> bytes:
-    """Six convolutions, half of them depthwise, 1.4 million multiply-adds: nearly all arithmetic; "float32" or "int8" per channel."""
+    """Six convolutions, half of them depthwise, 1.4 million multiply-adds: nearly all arithmetic; "float32" or "int8"
+    per channel."""
     from minilite.format.dtypes import TensorType
     from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
@@ -170,7 +174,8 @@ def layers(kind: str, side: int = 28) -> bytes:
 
 
 def model(name: str) -> bytes:
-    """A model by the name that stands in the benchmarks' parameters: "chain N", "conv", "layers TYPE", "large layers TYPE"."""
+    """A model by the name that stands in the benchmarks' parameters: "chain N", "conv", "layers TYPE", "large layers
+    TYPE"."""
     if name == "conv":
         return conv_net()
     kind, _, detail = name.rpartition(" ")
@@ -207,8 +212,8 @@ NEW_SIDES = 32
 def new_sizes(name: str, make: Any = interpreter) -> Iterator[tuple[Any, int, tuple[int, ...]]]:
     """Without end what `resize` takes, each time to a size that its interpreter has never had, in scattered order.
 
-    Each interpreter starts from the largest size, so that memory for all of them is there; another takes over after 1024 sizes,
-    which costs them a few per cent.
+    Each interpreter starts from the largest size, so that memory for all of them is there; another takes over after
+    1024 sizes, which costs them a few per cent.
     """
     while True:
         made, source, _ = ready(name, make)

@@ -1,9 +1,9 @@
 """Counting what an operation does, in a process of its own: calls of the allocator, or instructions under valgrind.
 
-Both need a C compiler, for a small library: one that stands before malloc and its like, or one that tells callgrind when to
-count. What is counted is the whole call from Python, the bytecode interpreter's part included; it hangs on the Python and
-the compiler at hand, so figures compare within one machine, between commits. valgrind has no AVX-512: primitives run at the
-highest level below it.
+Both need a C compiler, for a small library: one that stands before malloc and its like, or one that tells callgrind
+when to count. What is counted is the whole call from Python, the bytecode interpreter's part included; it hangs on the
+Python and the compiler at hand, so figures compare within one machine, between commits. valgrind has no AVX-512:
+primitives run at the highest level below it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ long costs_stop(const char *label) { CALLGRIND_STOP_INSTRUMENTATION; CALLGRIND_D
 
 
 def allocations(names: Iterable[str] = operations.ALL) -> dict[str, float]:
-    """Calls of the allocator by operation. Raises: NotImplementedError, with the reason, where they cannot be counted."""
+    """Calls of the allocator by operation. Raises: NotImplementedError, with the reason, where they cannot be
+    counted."""
     with tempfile.TemporaryDirectory() as folder:
         library = str(_library(Path(folder), ALLOCATIONS))
         return _counts(apart.call("costs", "count", library, *names, environment={"LD_PRELOAD": library}))

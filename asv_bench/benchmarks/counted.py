@@ -1,4 +1,5 @@
-"""Deterministic costs: what operations do, counted. The same on every run, so that any change in them is a change in the code."""
+"""Deterministic costs: what operations do, counted. The same on every run, so that any change in them is a change in
+the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Graphs full of dynamic tensors: the bad case of the article on TFLite's arena, by form, size and share of dynamic steps."""
+"""Graphs full of dynamic tensors: the bad case of the article on TFLite's arena, by form, size and share of dynamic
+steps."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ NODES, PERCENT = [50, 200, 800], [0, 50, 100]
 
 
 class Family:
-    """Times of a run: steady, with sizes that change between two sets, and with sizes that come back after 16 runs only."""
+    """Times of a run: steady, with sizes that change between two sets, and with sizes that come back after 16 runs
+    only."""
 
     params = [list(dynamic_family.FORMS), NODES, PERCENT]
     param_names = ["form", "nodes", "percent_dynamic"]

@@ -1,4 +1,5 @@
-"""Graphs full of dynamic tensors, drawn from a seed: the bad case of the article on TFLite's arena. Frozen: never change a draw.
+"""Graphs full of dynamic tensors, drawn from a seed: the bad case of the article on TFLite's arena. Frozen: never
+change a draw.
 
 A graph is a list of `Step`s on vectors of floats, in one of three forms:
 
@@ -6,12 +7,13 @@ A graph is a list of `Step`s on vectors of floats, in one of three forms:
     branches   eight chains side by side, joined at the end: many tensors are live at once
     loop       a chain a quarter as long as the body of a WHILE of four trips
 
-A step keeps its vector's length (RELU, ADD, RESHAPE, or the four ADD + WHERE + CAST + RESHAPE), shortens it (STRIDED_SLICE) or
-lengthens it (PAD). It is dynamic when the number that says how long is an input of the model, not a constant: its output's
-shape is then unknown until the run reaches it. WHERE always is. `percent` of the steps are dynamic.
+A step keeps its vector's length (RELU, ADD, RESHAPE, or the four ADD + WHERE + CAST + RESHAPE), shortens it
+(STRIDED_SLICE) or lengthens it (PAD). It is dynamic when the number that says how long is an input of the model, not a
+constant: its output's shape is then unknown until the run reaches it. WHERE always is. `percent` of the steps are
+dynamic.
 
-`draw` makes the steps, `model` their .tflite file, `operands` seeded values for the inputs that leave every vector about 1 to
-1.5 times its nominal length, `problem` the same graph as lines of text for the arena's ladder.
+`draw` makes the steps, `model` their .tflite file, `operands` seeded values for the inputs that leave every vector
+about 1 to 1.5 times its nominal length, `problem` the same graph as lines of text for the arena's ladder.
 """
 
 from __future__ import annotations
@@ -86,7 +88,8 @@ def draw(form: str, nodes: int, percent: int, seed: int = 1) -> Graph:
 
 
 def operands(graph: Graph, turn: int) -> Any:
-    """Values for the dynamic steps in order, an int32 array [steps, 2]; turns differ in every length, turn 0 is nominal."""
+    """Values for the dynamic steps in order, an int32 array [steps, 2]; turns differ in every length, turn 0 is
+    nominal."""
     lot = random.Random(turn)
     rows = []
     for step in graph.steps:
@@ -104,7 +107,7 @@ def problem(graph: Graph) -> str:
     return "\n".join([*lines, " ".join(map(str, graph.ends)), ""])
 
 
-# The file --------------------------------------------------------------------------------------------------------------
+# The file -------------------------------------------------------------------------------------------------------------
 
 
 class _Writer:
@@ -183,7 +186,8 @@ def model(graph: Graph) -> bytes:
 
 
 def _loop(builder: Any, main: Any, graph: Graph, x: int, types: Any) -> int:
-    """A WHILE around the graph; each trip starts from the model's input again, raised by the last trip's first element."""
+    """A WHILE around the graph; each trip starts from the model's input again, raised by the last trip's first
+    element."""
     rows = max(1, sum(step.dynamic and step.kind != "where" for step in graph.steps))
     shapes = [("i", (), types.INT32), ("operands", (rows, 2), types.INT32)]
     outer = [main.input(*shape) for shape in shapes]

@@ -20,7 +20,8 @@ class Import:
 
 
 class Load:
-    """From bytes to a model that could run; `allocate` alone is the first one of an interpreter that has the model read."""
+    """From bytes to a model that could run; `allocate` alone is the first one of an interpreter that has the model
+    read."""
 
     params = [MODELS]
     param_names = ["model"]
@@ -43,7 +44,8 @@ class Load:
 
 
 class Lower:
-    """Lowering alone: where other models had the same kinds of nodes, and where none had (C knows most of them anyhow)."""
+    """Lowering alone: where other models had the same kinds of nodes, and where none had (C knows most of them
+    anyhow)."""
 
     params = [MODELS]
     param_names = ["model"]

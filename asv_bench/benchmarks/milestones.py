@@ -1,9 +1,9 @@
 """What the history is told by: figures that hold on a machine that does other things as well.
 
-`Cost` is in units of a fixed piece of work that has nothing of minilite and takes turns with the operations: the least CPU time of the
-thread over many short samples of the one, over that of the other, in several processes, for where memory lies differs from one to
-the next. What other work takes away lengthens samples; the least of hundreds, spread over seconds, is one that was left alone.
-`Instructions` and `Allocations` are counted.
+`Cost` is in units of a fixed piece of work that has nothing of minilite and takes turns with the operations: the least
+CPU time of the thread over many short samples of the one, over that of the other, in several processes, for where
+memory lies differs from one to the next. What other work takes away lengthens samples; the least of hundreds, spread
+over seconds, is one that was left alone. `Instructions` and `Allocations` are counted.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ import numpy as np
 from . import apart, common, costs, counted, operations, timing
 
 PROCESSES, SECONDS, ROUNDS, SAMPLE = 3, 6.0, 30, 100_000
-"""Processes; in each, seconds of all samples together, rounds at least, and the nanoseconds that a sample takes at least."""
+"""Processes; in each, seconds of all samples together, rounds at least, and the nanoseconds that a sample takes at
+least."""
 _BLOCK, _ROW, _SUM = bytes(4096), np.linspace(0, 1, 256), np.empty(256)
 
 
 def reference() -> None:
-    """The unit, about a microsecond: calls into C from Python, a checksum, a small array. Frozen: all figures hang on it."""
+    """The unit, about a microsecond: calls into C from Python, a checksum, a small array. Frozen: all figures hang on
+    it."""
     zlib.crc32(_BLOCK)
     np.add(_ROW, _ROW, out=_SUM)
 

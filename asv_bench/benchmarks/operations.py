@@ -1,4 +1,5 @@
-"""Operations by name, for benchmarks that count or compare instead of timing: each prepared once, then called again and again."""
+"""Operations by name, for benchmarks that count or compare instead of timing: each prepared once, then called again and
+again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Memory planning alone: both tables of Pisarchyk & Lee, how far each strategy is over the bound, and what a pass costs."""
+"""Memory planning alone: both tables of Pisarchyk & Lee, how far each strategy is over the bound, and what a pass
+costs."""
 
 from __future__ import annotations
 

@@ -115,7 +115,8 @@ class MatmulS8:
 
 
 class Hybrid:
-    """What stands around integer products of floats: range, bytes, and sums scaled back; and sums by doubles to bytes."""
+    """What stands around integer products of floats: range, bytes, and sums scaled back; and sums by doubles to
+    bytes."""
 
     params = [LEVELS, ["1 1024", "196 256", "3136 64"]]
     param_names = ["level", "rows values"]

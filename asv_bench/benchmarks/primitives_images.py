@@ -1,4 +1,5 @@
-"""Inner loops over images and bytes by instruction set level: windows, pooling, blends, tables, sums and products of bytes."""
+"""Inner loops over images and bytes by instruction set level: windows, pooling, blends, tables, sums and products of
+bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ PANEL = 16
 
 
 class Depthwise:
-    """A line of output of 3 x 3 windows: width x channels, floats and bytes, and the interleaving of the bytes' lines."""
+    """A line of output of 3 x 3 windows: width x channels, floats and bytes, and the interleaving of the bytes'
+    lines."""
 
     params = [LEVELS, ["112 32", "14 512", "48 8"]]
     param_names = ["level", "width channels"]

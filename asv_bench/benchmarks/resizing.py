@@ -13,8 +13,8 @@ SIZES = 64
 class Resize:
     """Times of one resize; `new` goes to a size that the interpreter has never had, each time.
 
-    Before November 2026 `new` went through 64 sizes in rotation, which from 0.2.0 on, with plans kept for hundreds of sizes, were
-    seen ones: what was published of it then is no time of a new size.
+    Before November 2026 `new` went through 64 sizes in rotation, which from 0.2.0 on, with plans kept for hundreds of
+    sizes, were seen ones: what was published of it then is no time of a new size.
     """
 
     params = [MODELS]

@@ -30,7 +30,8 @@ def times(call: Call, nanoseconds: int, clock: Clock = time.thread_time_ns) -> i
 def in_turn(
     calls: Sequence[Call], rounds: int, nanoseconds: int, clock: Clock = time.thread_time_ns
 ) -> list[list[float]]:
-    """Nanoseconds per call, a list of rounds for each: every one in every round, for as long as said, the order turned each time."""
+    """Nanoseconds per call, a list of rounds for each: every one in every round, for as long as said, the order turned
+    each time."""
     counts = [times(call, nanoseconds, clock) for call in calls]
     found: list[list[float]] = [[] for _ in calls]
     order = list(range(len(calls)))

@@ -1,4 +1,5 @@
-/* access.c -- tensors behind a table of functions: in a file of its own, so that no call is inlined. */
+/* access.c -- tensors behind a table of functions: in a file of its own, so that no call is
+ * inlined. */
 #include "ladder.h"
 
 static int32_t count(const graph *g) { return g->n_tensors; }

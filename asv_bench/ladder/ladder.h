@@ -1,4 +1,5 @@
-/* ladder.h -- the arena of the article in its steps, for measuring only: what a variant is, and what its parts share.
+/* ladder.h -- the arena of the article in its steps, for measuring only: what a variant is, and
+ * what its parts share.
  *
  * A variant is chosen at build, by LADDER_STEP and LADDER_STORE. Each step keeps those before it:
  *   0  tensors and their number behind calls through a table of functions, each with a check
@@ -7,8 +8,7 @@
  *   3  only pointers that changed are resolved
  *   4  deallocation in one pass
  *   5  records of dead tensors purged
- * LADDER_STORE is what keeps the records, by offset: vector, list or tree (an ordered multimap).
- */
+ * LADDER_STORE is what keeps the records, by offset: vector, list or tree (an ordered multimap). */
 #ifndef LADDER_H
 #define LADDER_H
 
@@ -41,7 +41,8 @@ typedef struct record {
     int32_t marked; /* waits to be deallocated */
 } record;
 
-/* What the planner sees of the graph: behind functions, as an interface class would have it, and as it is. */
+/* What the planner sees of the graph: behind functions, as an interface class would have it, and as
+ * it is. */
 typedef struct graph graph;
 typedef struct graph_functions {
     int32_t (*count)(const graph *g);

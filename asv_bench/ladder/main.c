@@ -1,11 +1,13 @@
-/* main.c -- runs a graph with dynamic tensors on the arena of one variant, and prints what that cost.
+/* main.c -- runs a graph with dynamic tensors on the arena of one variant, and prints what that
+ * cost.
  *
  * usage: ladder RUNS < problem     the problem is the text of benchmarks/dynamic_family.py
  *
- * Every run has sizes of its own. A node writes each byte of its output, which stands for kernels. What a dynamic node leaves
- * is known only once it has run: then what was planned behind it is forgotten, and the nodes up to the next dynamic one are
- * planned. The line printed is JSON: of each run but the first the nanoseconds of ordering, deallocating, allocating, resolving and
- * of kernels, and what the planner looked at in all of them. */
+ * Every run has sizes of its own. A node writes each byte of its output, which stands for kernels.
+ * What a dynamic node leaves is known only once it has run: then what was planned behind it is
+ * forgotten, and the nodes up to the next dynamic one are planned. The line printed is JSON: of
+ * each run but the first the nanoseconds of ordering, deallocating, allocating, resolving and of
+ * kernels, and what the planner looked at in all of them. */
 #define _POSIX_C_SOURCE 200809L
 #include "ladder.h"
 
@@ -34,7 +36,8 @@ static void *room(int64_t count, size_t size) {
     return made;
 }
 
-/* The graph of the problem; nominal elements by tensor in *lengths. Tensor 0 is the input, tensor n + 1 node n's output. */
+/* The graph of the problem; nominal elements by tensor in *lengths. Tensor 0 is the input, tensor n
+ * + 1 node n's output. */
 static graph read_graph(int32_t **lengths) {
     graph g = {.functions = &ladder_checked_access};
     g.n_nodes = read_number();

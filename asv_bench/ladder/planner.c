@@ -1,4 +1,5 @@
-/* planner.c -- stepwise allocation over a graph with dynamic tensors, in every step of the ladder. */
+/* planner.c -- stepwise allocation over a graph with dynamic tensors, in every step of the
+ * ladder. */
 #include "ladder.h"
 
 #if defined LADDER_STORE_LIST
@@ -15,8 +16,8 @@ struct planner {
     record *allocated; /* by tensor; size 0 = not allocated */
     int32_t *order; /* tensors of the stretch under way, largest first */
     int32_t n_order;
-    int32_t
-        *by_node; /* tensors by the node that allocates them: by_node[start[n] .. start[n + 1]) */
+    /* Tensors by the node that allocates them: by_node[start[n] .. start[n + 1]). */
+    int32_t *by_node;
     int32_t *start;
     uint8_t *base;
     int64_t capacity;
@@ -124,7 +125,8 @@ static void deallocate(planner *p, int32_t t) {
 }
 #endif
 
-/* Best fit: the smallest gap between records live at the same time that takes the tensor, else behind them all. */
+/* Best fit: the smallest gap between records live at the same time that takes the tensor, else
+ * behind them all. */
 static void allocate(planner *p, int32_t t) {
     int64_t size = tensor_at(p, t)->bytes, end = 0, best = -1, best_gap = INT64_MAX;
     record wanted = {0, size, t, p->graph->first[t], p->graph->last[t], 0};

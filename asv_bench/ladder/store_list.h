@@ -1,4 +1,5 @@
-/* store_list.h -- records in a doubly linked list, sorted by offset; each has its own block of memory. */
+/* store_list.h -- records in a doubly linked list, sorted by offset; each has its own block of
+ * memory. */
 #ifndef LADDER_STORE_LIST_H
 #define LADDER_STORE_LIST_H
 

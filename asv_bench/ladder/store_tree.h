@@ -1,6 +1,8 @@
-/* store_tree.h -- records in an ordered multimap: a balanced binary tree by offset, a block of memory a record.
+/* store_tree.h -- records in an ordered multimap: a balanced binary tree by offset, a block of
+ * memory a record.
  *
- * A treap: in order by offset, a heap by priorities drawn when a record comes in, so that its depth is logarithmic. */
+ * A treap: in order by offset, a heap by priorities drawn when a record comes in, so that its depth
+ * is logarithmic. */
 #ifndef LADDER_STORE_TREE_H
 #define LADDER_STORE_TREE_H
 

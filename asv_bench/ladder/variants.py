@@ -81,7 +81,8 @@ def run(program: Path, problem: str, runs: int) -> dict[str, Any]:
 
 
 def _least(rounds: Sequence[dict[str, Any]]) -> Measured:
-    """Of each run, which has the same sizes in every round, the least that a round took for each phase; the mean over runs."""
+    """Of each run, which has the same sizes in every round, the least that a round took for each phase; the mean over
+    runs."""
     least = [
         [min(costs) for costs in zip(*same, strict=True)] for same in zip(*(row["runs"] for row in rounds), strict=True)
     ]

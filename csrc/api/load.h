@@ -1,11 +1,12 @@
-/* load.h -- loading: the description of a model that ml_graph_new copies, and the kernels there are. */
+/* load.h -- loading: the description of a model that ml_graph_new copies, and the kernels there
+ * are. */
 
-/* The loading description ------------------------------------------------------------------------------------------ */
+/* The loading description ---------------------------------------------------------------------- */
 
 typedef enum {
     ML_TENSOR_VARIABLE = 1,
-    ML_TENSOR_SPARSE =
-        4, /* its constant bytes are those of a sparse form: fewer than the shape says */
+    /* Its constant bytes are those of a sparse form: fewer than the shape says. */
+    ML_TENSOR_SPARSE = 4,
     ML_TENSOR_HIDDEN = 8, /* the graph's: between two nodes that are one */
     ML_TENSOR_OF_FILE = 2 /* its constant bytes live as long as the store */
 } ml_tensor_flag;
@@ -25,29 +26,29 @@ typedef struct ml_tensor_def {
     int32_t flags;
     ml_shape shape; /* the file's */
     int32_t quantization; /* in ml_graph_def.quantizations; -1 = none */
-    int64_t
-        offline_offset; /* where the file's own memory plan puts it, in force for the file's shapes; -1 = nowhere */
+    /* Where the file's own memory plan puts it, in force for the file's shapes; -1 = nowhere. */
+    int64_t offline_offset;
 } ml_tensor_def;
 
 typedef enum {
     ML_NODE_PYTHON = 1, /* eval runs in Python, whatever the kernel has */
     ML_NODE_VIEW = 2, /* output 0 holds input 0's bytes unchanged */
     ML_NODE_FUSED = 8, /* the graph's: another node does its work */
-    ML_NODE_BORROWS =
-        16, /* the graph's: output 0 is a variable's own bytes; eval sees whether its shape has changed */
+    /* The graph's: output 0 is a variable's own bytes; eval sees whether its shape has changed. */
+    ML_NODE_BORROWS = 16,
     ML_NODE_TFLITE_SHARES = 4, /* TFLite's planner shares in place for this operator */
     ML_NODE_IN_PLACE = 256 /* << i: output 0 may overwrite input i, i < 8 */
 } ml_node_flag;
 
 typedef struct ml_node_def {
     const ml_kernel *kernel;
-    int32_t
-        typed; /* row of the kernel's table, from ml_kernel_match; -1: the numpy reference runs */
+    /* Row of the kernel's table, from ml_kernel_match; -1: the numpy reference runs. */
+    int32_t typed;
     int32_t flags; /* ml_node_flag */
     int32_t index; /* the file's node number */
     int32_t handler; /* the caller's number for the node, passed to the hooks */
-    int32_t
-        io_start; /* in ml_graph_def.io: its inputs (-1 = absent), its outputs, the subgraphs it calls */
+    /* In ml_graph_def.io: its inputs (-1 = absent), its outputs, the subgraphs it calls. */
+    int32_t io_start;
     int32_t n_inputs;
     int32_t n_outputs;
     int32_t n_subgraphs; /* condition and body of a WHILE, the branches of an IF */
@@ -63,7 +64,8 @@ typedef struct ml_subgraph_def {
     int32_t n_outputs;
 } ml_subgraph_def;
 
-/* Tensors and nodes of all subgraphs, one subgraph after the other. Everything but the tensors' data is copied. */
+/* Tensors and nodes of all subgraphs, one subgraph after the other. Everything but the tensors'
+ * data is copied. */
 typedef struct ml_graph_def {
     const ml_subgraph_def *subgraphs;
     const ml_tensor_def *tensors;
@@ -82,7 +84,8 @@ typedef struct ml_graph_def {
     int32_t fuses; /* nodes may become part of others, which hides the tensors between them */
 } ml_graph_def;
 
-/* A parameter of a kernel: how Python packs it. kind: 'i' int32, 'q' int64, 'f' float, 'd' double, 'a' ml_array. */
+/* A parameter of a kernel: how Python packs it. kind: 'i' int32, 'q' int64, 'f' float, 'd' double,
+ * 'a' ml_array. */
 typedef struct ml_field {
     const char *name;
     char kind;
@@ -104,18 +107,22 @@ typedef struct ml_kernel_info {
     int32_t reserved;
 } ml_kernel_info;
 
-/* The kernel of that name, NULL if there is none; kernel number `index` of those built in, NULL past the last. */
+/* The kernel of that name, NULL if there is none; kernel number `index` of those built in, NULL
+ * past the last. */
 const ml_kernel *ml_kernel_find(const char *name);
 const ml_kernel *ml_kernel_at(int32_t index);
 /* ML_GRAPH_ERROR for a row that was compiled against another kernel.h, or that is not whole. */
 ml_status ml_kernel_describe(const ml_kernel *kernel, ml_kernel_info *info, ml_error *error);
-/* The first row of the kernel's table that takes these operand types (-1 = absent), outputs behind inputs; -1 if none does. */
+/* The first row of the kernel's table that takes these operand types (-1 = absent), outputs behind
+ * inputs; -1 if none does. */
 int32_t ml_kernel_match(const ml_kernel *kernel, const int32_t *types, int32_t n_inputs,
                         int32_t n_outputs);
-/* The operand types of row `index` of the kernel's table, NULL past the last; *has_eval: it runs in C. */
+/* The operand types of row `index` of the kernel's table, NULL past the last; *has_eval: it runs in
+ * C. */
 const char *ml_kernel_types(const ml_kernel *kernel, int32_t index, int32_t *has_eval);
 
-/* Where nodes are refused for their quantization, each has an error, up to `n_errors` (>= 1) of them; those behind are ML_OK. */
+/* Where nodes are refused for their quantization, each has an error, up to `n_errors` (>= 1) of
+ * them; those behind are ML_OK. */
 ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *errors,
                        int32_t n_errors);
 /* States and plans hold their graph: it goes with the last of them. */

@@ -1,19 +1,23 @@
-/* lower.h -- lowering: a file's rows become the loading description of load.h, but for what Python says of each kind of node.
+/* lower.h -- lowering: a file's rows become the loading description of load.h, but for what Python
+ * says of each kind of node.
  *
- * Two calls. ml_lowering_new fills the tensors from the rows and sorts the nodes into kinds: nodes of
- * one kind lower alike, so one answer serves all of them, and most it knows itself (graph/answer.c).
- * ml_lowering_fill takes the answers and fills the nodes. A kind's key says all that its answer hangs on, and nothing of the file it is
- * in, so answers may be kept from file to file. */
+ * Two calls. ml_lowering_new fills the tensors from the rows and sorts the nodes into kinds: nodes
+ * of one kind lower alike, so one answer serves all of them, and most it knows itself
+ * (graph/answer.c). ml_lowering_fill takes the answers and fills the nodes. A kind's key says all
+ * that its answer hangs on, and nothing of the file it is in, so answers may be kept from file to
+ * file. */
 
-/* What an operator's nodes hang on, an int32 an ml_operator_row. None: each node is a kind of its own. */
+/* What an operator's nodes hang on, an int32 an ml_operator_row. None: each node is a kind of its
+ * own. */
 typedef enum {
-    ML_TRAIT_KIND =
-        1, /* on operator, version, options, types and quantization classes of operands */
+    /* On operator, version, options, types and quantization classes of operands. */
+    ML_TRAIT_KIND = 1,
     ML_TRAIT_SCALES = 2, /* on scales and zero points, too */
-    ML_TRAIT_RATIO =
-        4, /* on scales where an input's is above ML_TAME_RATIO times the output's, or types have 16 bits */
-    ML_TRAIT_FOLDS =
-        8, /* a node with a constant input 0 becomes a constant: it is a kind of its own */
+    /* On scales where an input's is above ML_TAME_RATIO times the output's, or types have 16
+     * bits. */
+    ML_TRAIT_RATIO = 4,
+    /* A node with a constant input 0 becomes a constant: it is a kind of its own. */
+    ML_TRAIT_FOLDS = 8,
     ML_TRAIT_FOLLOWS = 256 /* << i, i < 8: output 0 takes the type of input i */
 } ml_trait;
 
@@ -42,10 +46,10 @@ typedef struct ml_answer {
 #define ML_ANSWER_WIDENS 128
 
 typedef struct ml_lowering {
-    ml_graph_def
-        description; /* subgraphs, tensors, nodes, quantizations, io and params are the lowering's */
-    ml_tensor_def *
-        tensors; /* the description's, which may be changed until a graph is made: tensors that fold */
+    /* Subgraphs, tensors, nodes, quantizations, io and params are the lowering's. */
+    ml_graph_def description;
+    /* The description's, which may be changed until a graph is made: tensors that fold. */
+    ml_tensor_def *tensors;
     const ml_kind *kinds; /* in the order of their first nodes */
     const uint8_t *keys;
     int64_t key_bytes; /* of all keys */
@@ -64,7 +68,7 @@ typedef struct ml_lowering {
 /* The file outlives the lowering.
  * ML_GRAPH_ERROR when all nodes or tensors together are more than 31 bits count, ML_ARENA_ERROR. */
 ml_status ml_lowering_new(const ml_file *file, ml_lowering **lowering, ml_error *error);
-/* Answers by kind; nodes of a kind without one (NULL) vanish, those that widen are done here. A node's handler is its number in the
- * file, all subgraphs counted through. Everything is copied. */
+/* Answers by kind; nodes of a kind without one (NULL) vanish, those that widen are done here. A
+ * node's handler is its number in the file, all subgraphs counted through. Everything is copied. */
 ml_status ml_lowering_fill(ml_lowering *lowering, const ml_answer *const *answers, ml_error *error);
 void ml_lowering_free(ml_lowering *lowering);

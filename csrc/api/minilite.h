@@ -1,4 +1,5 @@
-/* minilite.h -- all of api/ for C: the guard and the includes that cffi's cdef parser does not take. */
+/* minilite.h -- all of api/ for C: the guard and the includes that cffi's cdef parser does not
+ * take. */
 #ifndef MINILITE_H
 #define MINILITE_H
 

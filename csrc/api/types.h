@@ -1,37 +1,46 @@
-/* types.h -- statuses, element types, shapes, tensors: what all of the C core speaks of, seen from Python and from C.
+/* types.h -- statuses, element types, shapes, tensors: what all of the C core speaks of, seen from
+ * Python and from C.
  *
  * Three objects decide everything.
  *
- *   ml_graph  what never changes after loading: subgraphs, tensors as the file states them, nodes with their kernels and
- *             parameters, who reads what, and the frames: one per place a subgraph is run from (the main subgraph is frame 0;
- *             a WHILE adds a frame for its condition and one for its body). Shared, read-only, by every interpreter of a Model.
- *   ml_plan   everything that depends on shapes alone, for one set of input shapes: every tensor's shape, bytes and place,
- *             each node's prepared blob, folded values. It holds offsets, never pointers into an arena, and never changes once
- *             made: a refused resize leaves the old one in force, and plans are held, printed and shared while runs go on.
- *   ml_state  one signature in use of an ml_interpreter: arena, variables, bound buffers, and for each plan it uses a
- *             residence: that plan in this state's memory (pointers, steps) and what runs have learnt beyond it (shapes and
- *             capacities of dynamic tensors, nodes prepared again, places of what grew).
+ *   ml_graph  what never changes after loading: subgraphs, tensors as the file states them, nodes
+ *             with their kernels and parameters, who reads what, and the frames: one per place a
+ *             subgraph is run from (the main subgraph is frame 0; a WHILE adds a frame for its
+ *             condition and one for its body). Shared, read-only, by every interpreter of a Model.
+ *   ml_plan   everything that depends on shapes alone, for one set of input shapes: every tensor's
+ *             shape, bytes and place, each node's prepared blob, folded values. It holds offsets,
+ *             never pointers into an arena, and never changes once made: a refused resize leaves
+ *             the old one in force, and plans are held, printed and shared while runs go on.
+ *   ml_state  one signature in use of an ml_interpreter: arena, variables, bound buffers, and for
+ *             each plan it uses a residence: that plan in this state's memory (pointers, steps) and
+ *             what runs have learnt beyond it (shapes and capacities of dynamic tensors, nodes
+ *             prepared again, places of what grew).
  *
- * An ml_interpreter is what all states of one interpreter share: whose turn it is, resources, the cancel flag.
+ * An ml_interpreter is what all states of one interpreter share: whose turn it is, resources, the
+ * cancel flag.
  *
- * A kernel is `prepare` (pure: shapes of its outputs, blob, scratch bytes) and `eval` (writes its outputs). An output whose
- * shape depends on values that are unknown is open: when its node is reached, the very same prepare runs again, now with every
- * value at hand. A node without a C eval runs its numpy reference through ml_hooks. kernel.h is the contract.
+ * A kernel is `prepare` (pure: shapes of its outputs, blob, scratch bytes) and `eval` (writes its
+ * outputs). An output whose shape depends on values that are unknown is open: when its node is
+ * reached, the very same prepare runs again, now with every value at hand. A node without a C eval
+ * runs its numpy reference through ml_hooks. kernel.h is the contract.
  *
  * Storage of a tensor, and who may do what with it:
  *   constant    the file's or the lowering's bytes; owned by the graph; never written
  *   folded      computed during prepare from known values; owned by the plan; never written again
- *   arena       owned by the state, at its residence's offset; reused by tensors with disjoint lifetimes
+ *   arena       owned by the state, at its residence's offset; reused by tensors with disjoint
+ *               lifetimes
  *   persistent  variable tensors; owned by the state; zeroed when allocated, kept between runs
  *   bound       the caller's buffer; never moved or freed here
- *   slot        a loop-carried value or a branch's operand; placed by the node that calls the subgraph
- *   heap        values of no fixed size (strings); blocks of the state's, which keep their room between runs
- * (A RESOURCE tensor holds the number of a variable or table of the interpreter's, in one of the above.)
+ *   slot        a loop-carried value or a branch's operand; placed by the node that calls the
+ *               subgraph
+ *   heap        values of no fixed size (strings); blocks of the state's, which keep their room
+ *               between runs
+ * (A RESOURCE tensor holds the number of a variable or table of the interpreter's, in one of the
+ * above.)
  *
- * Every call returns an ml_status; what went wrong stands in the ml_error that the caller passed (but for ML_BUSY, which
- * touches nothing). All shapes are (rank, dims), all sizes bytes in int64_t with checked arithmetic, all node ranges inclusive
- * at both ends.
- */
+ * Every call returns an ml_status; what went wrong stands in the ml_error that the caller passed
+ * (but for ML_BUSY, which touches nothing). All shapes are (rank, dims), all sizes bytes in int64_t
+ * with checked arithmetic, all node ranges inclusive at both ends. */
 
 #define ML_MAX_RANK 8
 #define ML_FOLD_ELEMENTS 64
@@ -122,8 +131,8 @@ typedef struct ml_error {
     int32_t status;
     int32_t subgraph; /* -1 when no node is to blame */
     int32_t node;
-    int32_t
-        tensor; /* with `other`: the tensors that the text names by number, in `subgraph`; -1 = none */
+    /* With `other`: the tensors that the text names by number, in `subgraph`; -1 = none. */
+    int32_t tensor;
     int32_t other;
     int32_t reserved;
     int64_t needed;

@@ -1,4 +1,5 @@
-/* child.c -- subgraphs of a node: checked, shaped and placed while planning, fed and run in a run. */
+/* child.c -- subgraphs of a node: checked, shaped and placed while planning, fed and run in a
+ * run. */
 #include <stdlib.h>
 
 #include "control/control.h"

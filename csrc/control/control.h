@@ -1,4 +1,5 @@
-/* control.h -- what nodes that need the engine may do: run subgraphs, reach resources. For control/ alone. */
+/* control.h -- what nodes that need the engine may do: run subgraphs, reach resources. For control/
+ * alone. */
 #ifndef ML_CONTROL_CONTROL_H
 #define ML_CONTROL_CONTROL_H
 
@@ -36,22 +37,24 @@ static inline bool ml_passes_through(const ml_child *child, int32_t i) {
     return child->io->outputs[i] == child->io->inputs[i];
 }
 
-/* Counts and types: the child takes operands of these types, one an input, and gives as many outputs as `n_outputs`. All
- * absent operands are refused. `what` names the child in the error. */
+/* Counts and types: the child takes operands of these types, one an input, and gives as many
+ * outputs as `n_outputs`. All absent operands are refused. `what` names the child in the error. */
 ml_status ml_child_check(const ml_call *call, const ml_child *child, int32_t n_outputs,
                          const char *what);
-/* While planning: gives the child's inputs the shapes of the node's last operands (and, where `values` says so, known values),
- * and sweeps it. With `open` the shapes are left open: nodes that hang on them wait for the run. */
+/* While planning: gives the child's inputs the shapes of the node's last operands (and, where
+ * `values` says so, known values), and sweeps it. With `open` the shapes are left open: nodes that
+ * hang on them wait for the run. */
 ml_status ml_child_sweep(const ml_call *call, const ml_child *child, bool open, bool values);
-/* While planning: output `i` will lie where the caller puts it, if a node of the child computes it and no output before it is the
- * same tensor. */
+/* While planning: output `i` will lie where the caller puts it, if a node of the child computes it
+ * and no output before it is the same tensor. */
 void ml_child_place_output(const ml_call *call, const ml_child *child, int32_t i);
 static inline bool ml_child_output_is_placed(const ml_call *c, const ml_child *child, int32_t i) {
     const ml_tensor *t = ml_child_output(c, child, i);
     return t->storage == ML_STORAGE_SLOT && t->root == ~i;
 }
 
-/* In a run: input `i` takes this value; nodes that read it are prepared again if its shape differs. */
+/* In a run: input `i` takes this value; nodes that read it are prepared again if its shape
+ * differs. */
 void ml_child_set_input(const ml_call *call, const ml_child *child, int32_t i,
                         const ml_shape *shape, void *data, int64_t bytes);
 ml_status ml_child_run(const ml_call *call, const ml_child *child);
@@ -68,7 +71,8 @@ ml_block *ml_carry_blocks(const ml_call *call, const ml_child *child, int32_t i)
 
 /* Says why an input is no handle of a variable; NULL. */
 ml_block *ml_resource_refused(const ml_call *call, int32_t input);
-/* The variable that a handle stands for; NULL, and the error, when there is none. When the node has been reached. */
+/* The variable that a handle stands for; NULL, and the error, when there is none. When the node has
+ * been reached. */
 static inline ml_block *ml_resource_of(const ml_call *c, int32_t input) {
     const ml_interpreter *interpreter = c->env->engine->engine->state->interpreter;
     const int32_t *handle = c->inputs[input] < 0 ? NULL : ml_in(c, input);

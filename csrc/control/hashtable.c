@@ -1,8 +1,9 @@
-/* hashtable.c -- HASHTABLE, HASHTABLE_IMPORT, HASHTABLE_FIND, HASHTABLE_SIZE: tables from numbers to strings, or the reverse, which the
- * interpreter keeps from run to run as it keeps variables. What is imported first stays.
+/* hashtable.c -- HASHTABLE, HASHTABLE_IMPORT, HASHTABLE_FIND, HASHTABLE_SIZE: tables from numbers
+ * to strings, or the reverse, which the interpreter keeps from run to run as it keeps variables.
+ * What is imported first stays.
  *
- * A table is a block of its own: a header, slots with 1 + the number of a pair (0: none), the pairs' numbers, and their strings as
- * they lie in a tensor, checked when they were imported. */
+ * A table is a block of its own: a header, slots with 1 + the number of a pair (0: none), the
+ * pairs' numbers, and their strings as they lie in a tensor, checked when they were imported. */
 #include "control/control.h"
 #include "core/strings.h"
 #include "rules/strings.h"
@@ -63,7 +64,7 @@ static int64_t slot_of(const table *t, const key *k) {
     }
 }
 
-/* HASHTABLE -------------------------------------------------------------------------------------------------------------- */
+/* HASHTABLE ------------------------------------------------------------------------------------ */
 
 static ml_status prepare_hashtable(const ml_call *c, ml_wish *wish) {
     (void)wish;
@@ -75,7 +76,7 @@ static ml_status hashtable(const ml_call *c) {
     return ML_OK;
 }
 
-/* HASHTABLE_IMPORT ------------------------------------------------------------------------------------------------------- */
+/* HASHTABLE_IMPORT ----------------------------------------------------------------------------- */
 
 static ml_status prepare_import(const ml_call *c, ml_wish *wish) {
     (void)wish;
@@ -133,7 +134,7 @@ static ml_status import(const ml_call *c) {
     return ML_OK;
 }
 
-/* HASHTABLE_FIND, HASHTABLE_SIZE ------------------------------------------------------------------------------------------ */
+/* HASHTABLE_FIND, HASHTABLE_SIZE --------------------------------------------------------------- */
 
 /* The table of a handle; NULL, and the error, when there is none. */
 static const table *table_of(const ml_call *c) {
@@ -144,7 +145,8 @@ static const table *table_of(const ml_call *c) {
     return NULL;
 }
 
-/* Where strings are found scratch holds the pair of each key: keys are looked up once, for lengths and characters. */
+/* Where strings are found scratch holds the pair of each key: keys are looked up once, for lengths
+ * and characters. */
 static ml_status prepare_find(const ml_call *c, ml_wish *wish) {
     const ml_shape *standing = &ml_input(c, 2)->shape;
     if (ml_output(c, 0)->type == ML_STRING)

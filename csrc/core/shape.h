@@ -1,5 +1,5 @@
-/* shape.h -- shapes, element types and arithmetic that cannot overflow: everyone may include it, kernels of users too, so all
- * of it is inline. */
+/* shape.h -- shapes, element types and arithmetic that cannot overflow: everyone may include it,
+ * kernels of users too, so all of it is inline. */
 #ifndef ML_CORE_SHAPE_H
 #define ML_CORE_SHAPE_H
 
@@ -27,7 +27,8 @@ static inline bool ml_same_shape(const ml_shape *a, const ml_shape *b) {
     return true;
 }
 
-/* A type as the kernels' tables spell it, and its bits per element: 0 for types of no fixed size. */
+/* A type as the kernels' tables spell it, and its bits per element: 0 for types of no fixed
+ * size. */
 typedef struct ml_type_row {
     const char *name;
     int32_t bits;

@@ -1,4 +1,5 @@
-/* answer.c -- what a kind of nodes lowers to, where operator_rows.c says it; else NULL, and Python answers. */
+/* answer.c -- what a kind of nodes lowers to, where operator_rows.c says it; else NULL, and Python
+ * answers. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,11 @@
 /* borrow.c -- values of variables that are read where they lie, not copied out first.
  *
- * A READ_VARIABLE gives the value of the moment. Where nothing can assign the variable before the last reader of that value,
- * the variable's own bytes are it: the node points the tensor at them, and the tensor is hidden, for it has no memory of its
- * own. In the way stands whatever may assign nobody knows what: nodes with other effects, which may run subgraphs, and assignments
- * by handles that come from elsewhere. Readers are kernels in C without effects, which write outputs alone, or assignments of other variables.
+ * A READ_VARIABLE gives the value of the moment. Where nothing can assign the variable before the
+ * last reader of that value, the variable's own bytes are it: the node points the tensor at them,
+ * and the tensor is hidden, for it has no memory of its own. In the way stands whatever may assign
+ * nobody knows what: nodes with other effects, which may run subgraphs, and assignments by handles
+ * that come from elsewhere. Readers are kernels in C without effects, which write outputs alone, or
+ * assignments of other variables.
  *
  * Nothing is hidden that a caller could ask for: outputs of subgraphs have to last. */
 #include <stdlib.h>

@@ -1,7 +1,9 @@
-/* check.c -- a description is harmless before it is copied: every index, dimension and count, and who computes what when.
+/* check.c -- a description is harmless before it is copied: every index, dimension and count, and
+ * who computes what when.
  *
- * One rule ends most ways to write where one should not: each tensor has at most one producer, which is no constant, no variable
- * and no input of its subgraph, and stands before all its readers. (Kernels that keep state write their variable inputs.) */
+ * One rule ends most ways to write where one should not: each tensor has at most one producer,
+ * which is no constant, no variable and no input of its subgraph, and stands before all its
+ * readers. (Kernels that keep state write their variable inputs.) */
 #include <stdlib.h>
 
 #include "core/strings.h"
@@ -57,7 +59,8 @@ static ml_status check_tensor(const ml_graph_def *def, const ml_tensor_def *t, i
     return ML_OK;
 }
 
-/* Numbers in io[start .. start + count) are tensors of the subgraph (-1 only where `absent` is allowed). */
+/* Numbers in io[start .. start + count) are tensors of the subgraph (-1 only where `absent` is
+ * allowed). */
 static ml_status check_range(const ml_graph_def *def, int64_t start, int64_t count, int32_t limit,
                              bool absent, const char *what, int32_t s, int32_t node,
                              ml_error *error) {

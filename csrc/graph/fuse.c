@@ -1,12 +1,14 @@
-/* fuse.c -- nodes that become part of another, which then does the work of both in one pass over memory.
+/* fuse.c -- nodes that become part of another, which then does the work of both in one pass over
+ * memory.
  *
- * Told by what kernels say of themselves (ml_kernel_flag): a clamp whose limits its producer takes; zeros around an image that the
- * window behind it lays out; a square of which only a sum is wanted; a slope below 0 spelled by six nodes. The tensor between the two is hidden:
- * it gets a shape, for its node is prepared as ever, but no memory. Of a clamp it is the tensor before it, for which the clamp's
- * node stands in: operands change places, so that shapes still follow from front to back.
+ * Told by what kernels say of themselves (ml_kernel_flag): a clamp whose limits its producer takes;
+ * zeros around an image that the window behind it lays out; a square of which only a sum is wanted;
+ * a slope below 0 spelled by six nodes. The tensor between the two is hidden: it gets a shape, for
+ * its node is prepared as ever, but no memory. Of a clamp it is the tensor before it, for which the
+ * clamp's node stands in: operands change places, so that shapes still follow from front to back.
  *
- * Results keep their bits where they are integers. Nothing is fused that a caller, another node or the file's own memory plan
- * could ask for. */
+ * Results keep their bits where they are integers. Nothing is fused that a caller, another node or
+ * the file's own memory plan could ask for. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -38,8 +40,8 @@ static const ml_field *field_of(const ml_kernel *kernel, const char *name) {
     return field;
 }
 
-/* The node's parameters, to be changed: its own from now on, for nodes of a kind share theirs. NULL without memory, and then nothing
- * fuses. */
+/* The node's parameters, to be changed: its own from now on, for nodes of a kind share theirs. NULL
+ * without memory, and then nothing fuses. */
 static uint8_t *own_params(fusing *f, ml_node *node) {
     if (!f->graph->fused_params) f->graph->fused_params = malloc((size_t)f->most);
     uint8_t *fused = f->graph->fused_params;
@@ -78,7 +80,8 @@ static bool alike(const fusing *f, int32_t a, int32_t b) {
            p->zero_points[0] == q->zero_points[0];
 }
 
-/* The node that alone computes input `i` of `node`, for it alone; NULL where others have to do with that tensor. */
+/* The node that alone computes input `i` of `node`, for it alone; NULL where others have to do with
+ * that tensor. */
 static ml_node *sole_producer_of(const fusing *f, const ml_node *node, int i) {
     int32_t between = i < node->io->n_inputs ? node->io->inputs[i] : -1;
     if (between < 0 || f->producers[between] < 0 || f->readers[between] != 1) return NULL;
@@ -101,7 +104,8 @@ static void join(fusing *f, ml_node *node, const ml_node *whole, int32_t tensor)
         ML_TENSOR_HIDDEN;
 }
 
-/* Clamps that the producer took before read what it writes as well, for what they read is now behind them. */
+/* Clamps that the producer took before read what it writes as well, for what they read is now
+ * behind them. */
 static void read_latest(fusing *f, const ml_node *producer, int32_t n, int32_t y) {
     const int32_t whole = (int32_t)(producer - f->sub->nodes);
     for (int32_t k = whole + 1; k < n; k++)
@@ -110,7 +114,8 @@ static void read_latest(fusing *f, const ml_node *producer, int32_t n, int32_t y
             operands_of(f, &f->sub->nodes[k])[0] = y;
 }
 
-/* Producer and clamp change places: the former writes what the latter gave, which is all that the latter reads. */
+/* Producer and clamp change places: the former writes what the latter gave, which is all that the
+ * latter reads. */
 static void fuse_clamp(fusing *f, int32_t n) {
     ml_node *clamp = &f->sub->nodes[n], *producer = sole_producer(f, clamp);
     if (!producer || !(producer->kernel->flags & ML_KERNEL_CLAMPS)) return;
@@ -157,7 +162,8 @@ static bool read_paddings(const ml_tensor_def *t, int64_t pads[8]) {
     return true;
 }
 
-/* Whole windows alone, for SAME would add padding of its own; and each has to see a part of the image. */
+/* Whole windows alone, for SAME would add padding of its own; and each has to see a part of the
+ * image. */
 static void fuse_padding(fusing *f, ml_node *node) {
     static const char *const names[4] = {"pad_top", "pad_bottom", "pad_left", "pad_right"};
     ml_node *producer = sole_producer(f, node);
@@ -197,7 +203,7 @@ static void fuse_square(fusing *f, ml_node *node) {
     read_through(f, node, producer);
 }
 
-/* Slopes ----------------------------------------------------------------------------------------------------------- */
+/* Slopes --------------------------------------------------------------------------------------- */
 
 static bool is_named(const ml_node *node, const char *name) {
     return node && strcmp(node->kernel->name, name) == 0;
@@ -232,7 +238,8 @@ static bool find_below(const fusing *f, const ml_node *from, int i, ml_node *fou
     return is_named(found[2], "neg");
 }
 
-/* RELU(x) + NEG(RELU(NEG(x))) * slope is PRELU(x, slope), as models spell it that were made before there was one. */
+/* RELU(x) + NEG(RELU(NEG(x))) * slope is PRELU(x, slope), as models spell it that were made before
+ * there was one. */
 static void fuse_slope(fusing *f, ml_node *node) {
     ml_node *parts[5]; /* RELU, MUL, then what is below 0 */
     const ml_node *first = sole_producer_of(f, node, 0);

@@ -1,4 +1,5 @@
-/* graph.c -- ml_graph: copies the loading description and lays out the frames, one per place a subgraph is run from. */
+/* graph.c -- ml_graph: copies the loading description and lays out the frames, one per place a
+ * subgraph is run from. */
 #include "graph/graph.h"
 
 #include <stdlib.h>
@@ -58,7 +59,8 @@ static void copy_subgraphs(ml_graph *g, const ml_graph_def *def) {
     }
 }
 
-/* Counts the readers of every slot behind `start`, then lists them: nodes are walked in order, so lists ascend. */
+/* Counts the readers of every slot behind `start`, then lists them: nodes are walked in order, so
+ * lists ascend. */
 static int32_t list_readers(const ml_subgraph *sub, int32_t *start, int32_t *readers,
                             int32_t *seen) {
     for (int32_t slot = 0; slot <= sub->n_slots; slot++) start[slot] = 0;
@@ -155,7 +157,8 @@ static ml_status index_tensors(ml_graph *g, ml_error *error) {
     return ML_OK;
 }
 
-/* Adds the frame that runs `subgraph` for `node` of `parent`, then those below it; refuses cycles. */
+/* Adds the frame that runs `subgraph` for `node` of `parent`, then those below it; refuses
+ * cycles. */
 static ml_status add_frame(ml_graph *g, int32_t subgraph, int32_t parent, int32_t node,
                            ml_error *error, int32_t *number) {
     for (int32_t f = parent; f >= 0; f = g->frames[f].parent)

@@ -1,7 +1,8 @@
 /* graph.h -- ml_graph: what never changes after loading, laid out for planning and running.
  *
- * Tensors that are computed (or fed, or variable) have a slot, a number of their own, so that plans hold rows for them alone;
- * constants have one row a graph. Tables of pointers go by tensor. All of them are flat over the frames. */
+ * Tensors that are computed (or fed, or variable) have a slot, a number of their own, so that plans
+ * hold rows for them alone; constants have one row a graph. Tables of pointers go by tensor. All of
+ * them are flat over the frames. */
 #ifndef ML_GRAPH_GRAPH_H
 #define ML_GRAPH_GRAPH_H
 
@@ -37,8 +38,8 @@ typedef struct ml_subgraph {
     ml_planner_graph io;
     const int32_t *slots;      /* by tensor, slots[-1] is the absent one: see ml_env */
     const ml_tensor *constants; /* constants[0] is the absent tensor */
-    const int32_t *
-        reader_start; /* by slot: its readers are readers[reader_start[slot] .. reader_start[slot + 1]) */
+    /* By slot: its readers are readers[reader_start[slot] .. reader_start[slot + 1]). */
+    const int32_t *reader_start;
     const int32_t *readers; /* positions of nodes, ascending, each once */
     const int32_t *numbers; /* by slot: the tensor's number */
     const ml_tensor *fresh; /* by slot: its row before anything is known of its shape */
@@ -50,9 +51,9 @@ typedef struct ml_subgraph {
     bool planned_offline; /* some tensor has an offline offset */
 } ml_subgraph;
 
-/* A place a subgraph is run from. Its rows stand at slot_base + slot, its nodes' at node_base + position, its pointers at
- * tensor_base + tensor (tensor_base - 1 is the absent tensor's), its nodes' frames at child_base + child_start, their packed
- * weights at pack_base + pack_start. */
+/* A place a subgraph is run from. Its rows stand at slot_base + slot, its nodes' at node_base +
+ * position, its pointers at tensor_base + tensor (tensor_base - 1 is the absent tensor's), its
+ * nodes' frames at child_base + child_start, their packed weights at pack_base + pack_start. */
 typedef struct ml_frame {
     int32_t subgraph;
     int32_t parent; /* -1 for frame 0 */
@@ -99,7 +100,8 @@ struct ml_graph {
     int32_t n_centered; /* variables of all frames that begin with something else than 0 */
 };
 
-/* check.c: every index, dimension and count of the description; ML_GRAPH_ERROR with the first fault. */
+/* check.c: every index, dimension and count of the description; ML_GRAPH_ERROR with the first
+ * fault. */
 ml_status ml_graph_check(const ml_graph_def *def, ml_error *error);
 /* fuse.c: makes one node of two where that saves a pass over memory. */
 ml_status ml_graph_fuse(ml_graph *graph, ml_error *error);
@@ -109,7 +111,8 @@ ml_status ml_graph_borrow(ml_graph *graph, ml_error *error);
 ml_status ml_graph_derive(ml_graph *graph, ml_error *errors, int32_t n_errors);
 ml_graph *ml_graph_hold(const ml_graph *graph);
 
-/* The byte that a variable begins with: as in TFLite, the zero point of s8 quantized as a whole, else 0. */
+/* The byte that a variable begins with: as in TFLite, the zero point of s8 quantized as a whole,
+ * else 0. */
 static inline int8_t ml_first_byte(const ml_graph *g, const ml_tensor_def *def) {
     if (!(def->flags & ML_TENSOR_VARIABLE) || def->type != ML_S8 || def->quantization < 0) return 0;
     const ml_quantization *q = &g->quantizations[def->quantization];

@@ -1,4 +1,5 @@
-/* kernels.c -- the kernels built in, by name, and which row of a kernel's table takes some operand types. */
+/* kernels.c -- the kernels built in, by name, and which row of a kernel's table takes some operand
+ * types. */
 #include "kernel.h"
 
 #include "core/error.h"

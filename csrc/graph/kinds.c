@@ -1,9 +1,10 @@
 /* kinds.c -- which nodes lower alike: the key of a node says all that its lowering hangs on.
  *
- * A key is a head of 32-bit words, one word an operand, the options slot by slot, and where the operator asks for
- * them the scales. Of an operand it has the type and the class of its quantization: what checks ask about, as a few
- * bits, so that nodes that differ in nothing but their scales are of one kind. What is odd (scales that are not
- * positive, zero points beyond the type, options behind offsets of offsets) makes a node a kind of its own. */
+ * A key is a head of 32-bit words, one word an operand, the options slot by slot, and where the
+ * operator asks for them the scales. Of an operand it has the type and the class of its
+ * quantization: what checks ask about, as a few bits, so that nodes that differ in nothing but
+ * their scales are of one kind. What is odd (scales that are not positive, zero points beyond the
+ * type, options behind offsets of offsets) makes a node a kind of its own. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +17,10 @@ enum {
     SCALED = 2,
     CHANNELS = 4, /* more than one scale */
     VARIABLE = 8,
-    ZERO_AT =
-        ML_CLASS_ZERO_AT, /* two bits: the zero point is 0, -128, 128 (of s16 -32768), another */
-    BUILT_IN_AT =
-        ML_CLASS_BUILT_IN_AT, /* three bits: the scale is one that arithmetic may build in, 0 = none of them */
+    /* Two bits: the zero point is 0, -128, 128 (of s16 -32768), another. */
+    ZERO_AT = ML_CLASS_ZERO_AT,
+    /* Three bits: the scale is one that arithmetic may build in, 0 = none of them. */
+    BUILT_IN_AT = ML_CLASS_BUILT_IN_AT,
     LIKE_OUTPUT = 1 << 11, /* scale and zero point are output 0's */
     ODD = 1 << 15 /* nothing is said: look at the tensor */
 };
@@ -233,7 +234,8 @@ static int32_t add_kind(ml_kinds *k, const ml_sorted *s, int32_t node, int64_t s
     return k->n_kinds++;
 }
 
-/* Whether the node becomes a constant; marks its outputs then. Those that C widens may still be of one kind. */
+/* Whether the node becomes a constant; marks its outputs then. Those that C widens may still be of
+ * one kind. */
 static bool folds(const ml_sorted *s, const ml_node_row *n, int32_t traits) {
     if (!(traits & ML_TRAIT_FOLDS) || !n->n_inputs || n->inputs[0] < 0) return false;
     const ml_tensor_def *x = &s->tensors[n->inputs[0]];

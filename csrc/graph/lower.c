@@ -1,4 +1,5 @@
-/* lower.c -- ml_lowering: rows become tensors of the loading description, and nodes by the answers to their kinds. */
+/* lower.c -- ml_lowering: rows become tensors of the loading description, and nodes by the answers
+ * to their kinds. */
 #include "graph/lower.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* lower.h -- what the two halves of lowering share: the tensors of a subgraph, and kinds being gathered. */
+/* lower.h -- what the two halves of lowering share: the tensors of a subgraph, and kinds being
+ * gathered. */
 #ifndef ML_GRAPH_LOWER_H
 #define ML_GRAPH_LOWER_H
 
@@ -29,7 +30,8 @@ typedef struct ml_sorted {
 } ml_sorted;
 
 enum { ML_ANSWER_NUMBERS = 8 };
-/* Where in a class of quantization stand the zero point and the scale that arithmetic may build in. */
+/* Where in a class of quantization stand the zero point and the scale that arithmetic may build
+ * in. */
 enum { ML_CLASS_ZERO_AT = 6, ML_CLASS_BUILT_IN_AT = 8 };
 
 /* An answer that C knows, and what it points to. */
@@ -48,7 +50,8 @@ uint16_t ml_class_of(const ml_tensor_row *row, int32_t type);
 bool ml_is_tame(const ml_sorted *s, const ml_node_row *n);
 /* What the nodes of an operator code hang on, as ml_trait. */
 int32_t ml_traits_of(const ml_operator_row *code);
-/* What a node that is not alone of its kind lowers to; *known stays NULL where Python has to say it. */
+/* What a node that is not alone of its kind lowers to; *known stays NULL where Python has to say
+ * it. */
 ml_status ml_answer_kind(const ml_sorted *s, int32_t node, ml_known_answer **known,
                          ml_error *error);
 

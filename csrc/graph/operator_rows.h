@@ -1,4 +1,4 @@
-/* operator_rows.h -- what C knows of the operators' rows: operator_rows.c, which is printed from them. */
+/* operator_rows.h -- what C knows of the operators' rows: operator_rows.c is printed from them. */
 #ifndef ML_GRAPH_OPERATOR_ROWS_H
 #define ML_GRAPH_OPERATOR_ROWS_H
 

@@ -20,8 +20,8 @@ typedef struct block {
 
 struct ml_store {
     atomic_int holders;
-    pthread_mutex_t
-        lock; /* held while a block is looked up or made: two threads never pack the same weights */
+    /* Held while a block is looked up or made: two threads never pack the same weights. */
+    pthread_mutex_t lock;
     block *blocks;
     int64_t bytes;
 };

@@ -1,5 +1,5 @@
-/* activation.c -- RELU, RELU6, RELU_N1_TO_1, RELU_0_TO_1, LEAKY_RELU, LOGISTIC, TANH, ELU, HARD_SWISH, GELU: one input, element
- * by element. */
+/* activation.c -- RELU, RELU6, RELU_N1_TO_1, RELU_0_TO_1, LEAKY_RELU, LOGISTIC, TANH, ELU,
+ * HARD_SWISH, GELU: one input, element by element. */
 #include <math.h>
 
 #include "rules/half.h"
@@ -19,7 +19,8 @@ static void fill_relu(const ml_call *c, ml_rescale *p) {
 }
 ML_UNARY_QUANTIZED(relu, ml_rescale, fill_relu, ml_rescale_one)
 
-/* LEAKY_RELU. Quantized: one multiplier for x >= zero point, one below, whose sign comes after rounding. */
+/* LEAKY_RELU. Quantized: one multiplier for x >= zero point, one below, whose sign comes after
+ * rounding. */
 #define LEAKY_FIELDS(X, S) X(S, f32, alpha)
 ML_PARAMS(leaky_params, LEAKY_FIELDS)
 typedef struct leaky {
@@ -47,8 +48,8 @@ ML_UNARY_F16(logistic_f16, ML_MAP_LOGISTIC, ML_NO_CONTEXT, 0.0f, 0.0f)
 static float logistic_of(float x, const void *p) { return 1.0f / (1.0f + (float)exp(-(double)x)); }
 ML_REAL_TABLES(logistic, logistic_of)
 
-/* 16 bits: |x| in steps of 1 / (3 * 4096), and lines between 256 values, 512 steps apart; each is raised by half of what the line
- * to the next one lacks in its middle. */
+/* 16 bits: |x| in steps of 1 / (3 * 4096), and lines between 256 values, 512 steps apart; each is
+ * raised by half of what the line to the next one lacks in its middle. */
 static double sigmoid_of(double i) { return 65536.0 / (1.0 + exp(-i / 24.0)); }
 typedef struct logistic_table_s16 {
     int32_t multiplier;
@@ -82,12 +83,14 @@ static inline int16_t logistic_one_s16(int32_t x, const logistic_table_s16 *p) {
 ML_UNARY(logistic_s16, int16_t, int16_t, const logistic_table_s16 *p = c->derived;
          , logistic_one_s16(x, p))
 
-/* TANH: 8 bits through float; 16 bits by the table of LOGISTIC, for tanh(x) = 2 sigmoid(2 x) - 1. */
+/* TANH: 8 bits through float; 16 bits by the table of LOGISTIC, for tanh(x) = 2 sigmoid(2 x) -
+ * 1. */
 ML_UNARY_F32(tanh_f32, ML_MAP_TANH, ML_NO_CONTEXT, 0.0f, 0.0f)
 ML_UNARY_F16(tanh_f16, ML_MAP_TANH, ML_NO_CONTEXT, 0.0f, 0.0f)
 static float tanh_of(float x, const void *p) { return (float)tanh((double)x); }
 ML_REAL_TABLES(tanh, tanh_of)
-/* Without a branch: numbers beyond the table are its last one, and a sign is two operations on all bits. */
+/* Without a branch: numbers beyond the table are its last one, and a sign is two operations on all
+ * bits. */
 static inline int16_t tanh_one_s16(int32_t x, const logistic_table_s16 *p) {
     const int32_t half = p->shift > 0 ? 1 << (p->shift - 1) : 0;
     const int32_t scaled = (x * p->multiplier + half) >> p->shift, sign = scaled >> 31;
@@ -105,7 +108,8 @@ ML_REAL_TABLES(elu, elu_of)
 
 /* HARD_SWISH: y = x * min(max(x + 3, 0), 6) / 6. */
 ML_UNARY_F32(hard_swish_f32, ML_MAP_HARD_SWISH, ML_NO_CONTEXT, 0.0f, 0.0f)
-/* 8 bits: (x - zero_point) * 128 times a gate in [0, 1], each in 16 bits; TFLite's own roundings. */
+/* 8 bits: (x - zero_point) * 128 times a gate in [0, 1], each in 16 bits; TFLite's own
+ * roundings. */
 typedef struct hard_swish {
     int32_t zero_point, output_zero_point, least, most;
     int32_t mantissa, right; /* 128th parts of input steps to output steps: 16 bits, a shift */
@@ -146,7 +150,8 @@ static int64_t derive_hard_swish(const ml_call *c, void *to) {
     return ml_derive_lookup(c, to, hard_swish_of_byte, &p);
 }
 
-/* GELU: y = x / 2 * erfc(-x / sqrt(2)), or with tanh(sqrt(2 / pi) * (x + 0.044715 x^3)) + 1 in erfc's place. */
+/* GELU: y = x / 2 * erfc(-x / sqrt(2)), or with tanh(sqrt(2 / pi) * (x + 0.044715 x^3)) + 1 in
+ * erfc's place. */
 #define GELU_FIELDS(X, S) X(S, i32, approximate)
 ML_PARAMS(gelu_params, GELU_FIELDS)
 static inline float gelu_argument(float x) { return 0.797884561f * (x + 0.044715f * x * x * x); }

@@ -1,4 +1,5 @@
-/* add_n.c -- ADD_N: the sum of two or more inputs of one shape, one after the other; may run in place. */
+/* add_n.c -- ADD_N: the sum of two or more inputs of one shape, one after the other; may run in
+ * place. */
 #include "rules/elementwise.h"
 
 static ml_status prepare_add_n(const ml_call *c, ml_wish *wish) {

@@ -1,5 +1,5 @@
-/* arg.c -- ARG_MAX and ARG_MIN: where along a dimension the largest or smallest element is, the first of equals;
- * NaN is passed over. */
+/* arg.c -- ARG_MAX and ARG_MIN: where along a dimension the largest or smallest element is, the
+ * first of equals; NaN is passed over. */
 #include <string.h>
 
 #include "rules/values.h"
@@ -44,7 +44,8 @@ static void put(const ml_call *c, int64_t at, int64_t found) {
     else ((int32_t *)ml_out(c, 0))[at] = (int32_t)found;
 }
 
-/* Several neighbours at a time, without branches on values: which element is better is a coin's throw to a processor that guesses. */
+/* Several neighbours at a time, without branches on values: which element is better is a coin's
+ * throw to a processor that guesses. */
 #define ARG(name, element, BETTER, WORST)                                                          \
     static ml_status name##_one(const ml_call *c, const element *from, int64_t *found,             \
                                 int64_t *work) {                                                   \
@@ -179,12 +180,12 @@ ARG_BYTES(max_u8, 0)
 ARG_BYTES(min_s8, 0x7F)
 ARG_BYTES(min_u8, 0xFF)
 
-#define ARG_KERNEL(kernel_name, which)                                                         \
-    {.abi = ML_KERNEL_ABI, .name = (kernel_name), .blob_bytes = (int32_t)sizeof(arg_blob),    \
-     .prepare = prepare_arg,                                                                  \
-     ML_TYPED({"f32 s32|s64 -> s32|s64", NULL, NULL, which##_f32},                             \
-              {"s8 s32|s64 -> s32|s64", NULL, NULL, which##_s8_bytes},                               \
-              {"u8|b8 s32|s64 -> s32|s64", NULL, NULL, which##_u8_bytes},                            \
+#define ARG_KERNEL(kernel_name, which)                                                     \
+    {.abi = ML_KERNEL_ABI, .name = (kernel_name), .blob_bytes = (int32_t)sizeof(arg_blob), \
+     .prepare = prepare_arg,                                                               \
+     ML_TYPED({"f32 s32|s64 -> s32|s64", NULL, NULL, which##_f32},                         \
+              {"s8 s32|s64 -> s32|s64", NULL, NULL, which##_s8_bytes},                     \
+              {"u8|b8 s32|s64 -> s32|s64", NULL, NULL, which##_u8_bytes},                  \
               {"s32 s32|s64 -> s32|s64", NULL, NULL, which##_s32})}
 
 ML_KERNELS(arg) = {ARG_KERNEL("arg_max", max), ARG_KERNEL("arg_min", min), ML_KERNELS_END};

@@ -1,6 +1,7 @@
-/* argmax_pooling.c -- MaxPoolingWithArgmax2D: the maximum of each window, windows side by side, and which of its elements it is.
- * MaxUnpooling2D: windows of zeros but for one element each, which such a number names. Elements are counted down a window's
- * columns, one after the other, and their numbers are integers whatever the tensor's type, as in XNNPACK. */
+/* argmax_pooling.c -- MaxPoolingWithArgmax2D: the maximum of each window, windows side by side, and
+ * which of its elements it is. MaxUnpooling2D: windows of zeros but for one element each, which
+ * such a number names. Elements are counted down a window's columns, one after the other, and their
+ * numbers are integers whatever the tensor's type, as in XNNPACK. */
 #include "rules/values.h"
 #include "rules/window.h"
 #include "rules/work.h"
@@ -92,7 +93,8 @@ static ml_status prepare_unpool(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? ml_set_output(c, 0, &y) : status;
 }
 
-/* The elements of a pixel, from number `first` on, to their places in `window`, whose rows lie `pitch` elements apart. */
+/* The elements of a pixel, from number `first` on, to their places in `window`, whose rows lie
+ * `pitch` elements apart. */
 static ml_status unpool_one(const ml_call *c, int64_t first, int64_t taps, int64_t pitch,
                             float *window) {
     const argmax_params *p = c->params;

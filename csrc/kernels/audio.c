@@ -1,12 +1,13 @@
-/* audio.c -- AudioSpectrogram: power or magnitude of the frequencies in windows of samples. Mfcc: such spectra in bands that are equal
- * on the mel scale, and the cosine transform of their logarithms. Both in double. */
+/* audio.c -- AudioSpectrogram: power or magnitude of the frequencies in windows of samples. Mfcc:
+ * such spectra in bands that are equal on the mel scale, and the cosine transform of their
+ * logarithms. Both in double. */
 #include <math.h>
 
 #include "math/fft.h"
 #include "rules/values.h"
 #include "rules/work.h"
 
-/* AudioSpectrogram ------------------------------------------------------------------------------------------------------- */
+/* AudioSpectrogram ----------------------------------------------------------------------------- */
 
 #define SPECTROGRAM_FIELDS(X, S) X(S, i32, window) X(S, i32, stride) X(S, i32, squared)
 ML_PARAMS(spectrogram_params, SPECTROGRAM_FIELDS)
@@ -84,7 +85,7 @@ static ml_status spectrogram(const ml_call *c) {
     return ml_parallel(c, b->channels * b->frames, 1 + (1 << 12) / b->length, make_frames, NULL);
 }
 
-/* Mfcc ------------------------------------------------------------------------------------------------------------------- */
+/* Mfcc ----------------------------------------------------------------------------------------- */
 
 #define MFCC_FIELDS(X, S) X(S, f64, upper) X(S, f64, lower) X(S, i32, bands) X(S, i32, coefficients)
 ML_PARAMS(mfcc_params, MFCC_FIELDS)

@@ -1,8 +1,8 @@
 /* batch_matmul.c -- BATCH_MATMUL: matrices of x times those of y, whose other dimensions broadcast.
  *
- * y's matrices are packed as weights are, floats and bytes in panels; s16 in rows as they are. Integers have
- * their zero points removed, but for sums as s32, which TFLite takes without; hybrid rows are quantized by themselves.
- */
+ * y's matrices are packed as weights are, floats and bytes in panels; s16 in rows as they are.
+ * Integers have their zero points removed, but for sums as s32, which TFLite takes without; hybrid
+ * rows are quantized by themselves. */
 #include "rules/broadcast.h"
 #include "rules/bytes.h"
 #include "rules/matmul.h"
@@ -44,7 +44,8 @@ static void find_steps(const ml_shape *whole, const ml_shape *from, int32_t *ste
 
 static int64_t x_bytes(const ml_call *c) { return ml_input(c, 0)->type == ML_F32 ? 4 : 2; }
 
-/* Of bytes in y: rows of x as bytes in a worker's scratch, their sums, of s16 those of each plane first. */
+/* Of bytes in y: rows of x as bytes in a worker's scratch, their sums, of s16 those of each plane
+ * first. */
 typedef struct layout {
     int64_t planes;
     int64_t sums;
@@ -342,12 +343,12 @@ static ml_status words(const ml_call *c, int64_t first, int64_t end, int32_t wor
 }
 
 /* x's matrices, whose columns are the rows that are wanted, turned into scratch. */
-#define TURN(type)                                                                           \
-    for (int64_t x = 0; x < b->of_x * b->k * b->m; x += b->k * b->m)                         \
-        for (int64_t j = 0; j < b->k && status == ML_OK; j++) {                              \
-            for (int64_t i = 0; i < b->m; i++)                                               \
+#define TURN(type) \
+    for (int64_t x = 0; x < b->of_x * b->k * b->m; x += b->k * b->m) \
+        for (int64_t j = 0; j < b->k && status == ML_OK; j++) { \
+            for (int64_t i = 0; i < b->m; i++) \
                 ((type *)c->scratch)[x + i * b->k + j] = ((const type *)ml_in(c, 0))[x + j * b->m + i]; \
-            status = ml_count_work(c, b->m, &work);                                          \
+            status = ml_count_work(c, b->m, &work); \
         }
 
 static ml_status run(const ml_call *c, ml_body body) {

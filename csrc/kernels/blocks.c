@@ -1,10 +1,10 @@
-/* blocks.c -- DEPTH_TO_SPACE, SPACE_TO_DEPTH: blocks of pixels as channels; SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: as batches,
- * padded or cropped. */
+/* blocks.c -- DEPTH_TO_SPACE, SPACE_TO_DEPTH: blocks of pixels as channels; SPACE_TO_BATCH_ND,
+ * BATCH_TO_SPACE_ND: as batches, padded or cropped. */
 #include "rules/quantized.h"
 #include "rules/values.h"
 #include "rules/work.h"
 
-/* Blocks and channels ---------------------------------------------------------------------------------------------------- */
+/* Blocks and channels -------------------------------------------------------------------------- */
 
 #define DEPTH_FIELDS(X, S) X(S, i32, block_size)
 ML_PARAMS(depth_params, DEPTH_FIELDS)
@@ -19,7 +19,8 @@ static ml_status check_block(const ml_call *c, int32_t block) {
     return ml_fail(c, ML_SHAPE_ERROR, "block_size is %d, expected 1 to 32767", block);
 }
 
-/* Six dimensions in the order they have in the output, and the elements between their indices in the input. */
+/* Six dimensions in the order they have in the output, and the elements between their indices in
+ * the input. */
 static void build(const ml_call *c, const int64_t counts[6], const int64_t steps[6]) {
     int64_t element = ml_type_bytes(ml_input(c, 0)->type);
     ml_nest_begin(c->blob, element);
@@ -72,20 +73,22 @@ static ml_status prepare_space_to_depth(const ml_call *c, ml_wish *wish) {
     return ML_OK;
 }
 
-/* Blocks and batches ----------------------------------------------------------------------------------------------------- */
+/* Blocks and batches --------------------------------------------------------------------------- */
 
-/* The side of the pixels (n, height, width) and that of the blocks (height, width, n, rows, columns). */
+/* The side of the pixels (n, height, width) and that of the blocks (height, width, n, rows,
+ * columns). */
 typedef struct batch_blob {
     int64_t batches; /* of the pixels */
     int64_t size[2]; /* of the pixels */
-    int64_t
-        before[2]; /* rows and columns of blocks in front of them: padding, or what is cropped */
+    /* Rows and columns of blocks in front of them: padding, or what is cropped. */
+    int64_t before[2];
     int64_t block[2];
     int64_t blocks[2]; /* of each position in a block: rows and columns */
     int64_t run; /* bytes of a pixel */
 } batch_blob;
 
-/* Checks the shapes of `block` and of `pairs`, paddings or crops; *m is how many dimensions have blocks. */
+/* Checks the shapes of `block` and of `pairs`, paddings or crops; *m is how many dimensions have
+ * blocks. */
 static ml_status check_shapes(const ml_call *c, const char *pairs, int32_t *m) {
     const ml_shape *x = &ml_input(c, 0)->shape, *block = &ml_input(c, 1)->shape;
     const ml_shape *around = &ml_input(c, 2)->shape;
@@ -186,7 +189,8 @@ static int64_t block_at(const batch_blob *b, int64_t n, int64_t row, int64_t col
     return ((batch * b->blocks[0] + y / b->block[0]) * b->blocks[1] + x / b->block[1]) * b->run;
 }
 
-/* Row by row, and in a row the pixels of one column of blocks after those of another: they lie together among the blocks. */
+/* Row by row, and in a row the pixels of one column of blocks after those of another: they lie
+ * together among the blocks. */
 static ml_status copy_lines(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                             void *args) {
     const batch_blob *b = c->blob;

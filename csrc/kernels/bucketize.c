@@ -4,7 +4,8 @@
 #define BUCKETIZE_FIELDS(X, S) X(S, array, boundaries)
 ML_PARAMS(bucketize_params, BUCKETIZE_FIELDS)
 
-/* Halves what is left; NaN is below nothing. Numbers are compared as C compares them to a float: integers are rounded to one. */
+/* Halves what is left; NaN is below nothing. Numbers are compared as C compares them to a float:
+ * integers are rounded to one. */
 #define BUCKETIZE(suffix, type, wide)                                                      \
     static ml_status bucketize_##suffix##_block(const ml_call *c, int64_t first, int64_t end, \
                                                 int32_t worker, void *args) {              \

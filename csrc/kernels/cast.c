@@ -1,12 +1,12 @@
 /* cast.c -- CAST between all pairs of 13 types; may run in place between types of one size.
  *
- * Integers to integers wrap; anything to bool is x != 0 (NaN is true); to floats rounds to nearest, ties to even, f16 and bf16
- * through f32. Floats to integers truncate and saturate, and NaN gives the highest value. Of complex numbers the real part
- * counts. Bools are read as u8.
- */
+ * Integers to integers wrap; anything to bool is x != 0 (NaN is true); to floats rounds to nearest,
+ * ties to even, f16 and bf16 through f32. Floats to integers truncate and saturate, and NaN gives
+ * the highest value. Of complex numbers the real part counts. Bools are read as u8. */
 #include "rules/half.h"
 
-/* x truncated towards 0, within low and below `above`, the first number that does not fit; NaN gives high. */
+/* x truncated towards 0, within low and below `above`, the first number that does not fit; NaN
+ * gives high. */
 #define SATURATE(x, low, above, high, type) ((x) < (above) ? ((x) <= (low) ? (low) : (type)(x)) : (high))
 
 static inline int8_t s8_of_f64(double x) { return SATURATE(x, -128, 128.0, 127, int8_t); }
@@ -61,7 +61,8 @@ CAST(f32, c64, ((complex_f32){x, 0}))
 CAST(f32, f64, (double)x)
 CAST(f64, f32, (float)x)
 
-/* All others: some elements at a time become int64 or double, which hold every type exactly, then the output's type. */
+/* All others: some elements at a time become int64 or double, which hold every type exactly, then
+ * the output's type. */
 enum { CHUNK = 64 };
 typedef struct wide {
     bool is_float;
@@ -98,9 +99,9 @@ static __attribute__((cold)) void read(wide *w, int32_t type, const void *x, int
 }
 
 /* `real` and `integer` are what an element is written as: of w->f[k] or of w->i[k]. */
-#define WRITE(code, type, real, integer)                                                                   \
-    case ML_##code:                                                                                        \
-        for (int64_t k = 0; k < n; k++) ((type *)y)[k] = w->is_float ? (real) : (integer);                 \
+#define WRITE(code, type, real, integer)                                                   \
+    case ML_##code:                                                                        \
+        for (int64_t k = 0; k < n; k++) ((type *)y)[k] = w->is_float ? (real) : (integer); \
         return;
 #define WRITE_INT(code, type, saturate) WRITE(code, type, saturate(w->f[k]), (type)w->i[k])
 static __attribute__((cold)) void write(const wide *w, int32_t type, void *y, int64_t n) {

@@ -1,9 +1,8 @@
-/* comparison.c -- LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, NOT_EQUAL: elementwise with numpy's broadcasting, to bool. NaN
- * is less than nothing, and equal to nothing.
+/* comparison.c -- LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, NOT_EQUAL: elementwise with
+ * numpy's broadcasting, to bool. NaN is less than nothing, and equal to nothing.
  *
- * 8 bits: TFLite compares (x - zero_point) << 8 scaled with double rounding: a function of one byte, hence a table. EQUAL
- * and NOT_EQUAL of 16 bits do so too, where there are scales.
- */
+ * 8 bits: TFLite compares (x - zero_point) << 8 scaled with double rounding: a function of one
+ * byte, hence a table. EQUAL and NOT_EQUAL of 16 bits do so too, where there are scales. */
 #include "rules/half.h"
 #include "rules/quantized.h"
 
@@ -42,28 +41,29 @@ static void compare(const ml_call *c, const float *a, const float *b, uint8_t *y
     c->env->simd->compare_f32(&args);
 }
 
-/* Evals and the rows of a comparison: a C expression of two numbers, and one of simd.h's of floats, of operands that may be swapped. */
-#define COMPARISON(name, OF, FUNCTION, swaps)                                                       \
+/* Evals and the rows of a comparison: a C expression of two numbers, and one of simd.h's of floats,
+ * of operands that may be swapped. */
+#define COMPARISON(name, OF, FUNCTION, swaps) \
     static void name##_f32_row(const ml_call *c, const float *a, const float *b, uint8_t *y, int64_t n, int32_t kind) { \
         compare(c, a, b, y, n, kind, FUNCTION, swaps); \
     } \
-    ML_BINARY_ROWS(name##_f32, float, uint8_t)                                                     \
-    ML_BINARY_F16_BY(name##_f16, uint8_t, name##_f32_any)                                           \
-    ML_BINARY(name##_s32, int32_t, uint8_t, ML_NO_CONTEXT, OF(u, v))                                \
-    ML_BINARY(name##_s64, int64_t, uint8_t, ML_NO_CONTEXT, OF(u, v))                                \
+    ML_BINARY_ROWS(name##_f32, float, uint8_t) \
+    ML_BINARY_F16_BY(name##_f16, uint8_t, name##_f32_any) \
+    ML_BINARY(name##_s32, int32_t, uint8_t, ML_NO_CONTEXT, OF(u, v)) \
+    ML_BINARY(name##_s64, int64_t, uint8_t, ML_NO_CONTEXT, OF(u, v)) \
     static void name##_q8_row(const ml_call *c, const uint8_t *a, const uint8_t *b, uint8_t *y, int64_t n, int32_t kind) { \
         const compared_bytes *p = c->derived; \
-        const int64_t da = kind != ML_ROW_SCALAR_A, db = kind != ML_ROW_SCALAR_B;                 \
-        for (int64_t i = 0; i < n; i++) y[i] = OF(p->a[a[i * da]], p->b[b[i * db]]);              \
-    }                                                                                             \
+        const int64_t da = kind != ML_ROW_SCALAR_A, db = kind != ML_ROW_SCALAR_B; \
+        for (int64_t i = 0; i < n; i++) y[i] = OF(p->a[a[i * da]], p->b[b[i * db]]); \
+    } \
     ML_BINARY_ROWS(name##_q8, uint8_t, uint8_t)
-#define COMPARISON_KERNEL(name, derive_s16, eval_s16, ...)                                                                  \
-    ML_BINARY_KERNEL_NO_PARAMS(#name, {"f32 f32 -> b8", NULL, NULL, name##_f32},                   \
-                               {"f16 f16 -> b8", NULL, NULL, name##_f16},                          \
-                               {"s16 s16 -> b8", derive_s16, NULL, eval_s16},                          \
-                               {"s32 s32 -> b8", NULL, NULL, name##_s32},                          \
-                               {"s64 s64 -> b8", NULL, NULL, name##_s64},                          \
-                               {"s8 s8 -> b8", derive_bytes, NULL, name##_q8},                     \
+#define COMPARISON_KERNEL(name, derive_s16, eval_s16, ...)                       \
+    ML_BINARY_KERNEL_NO_PARAMS(#name, {"f32 f32 -> b8", NULL, NULL, name##_f32}, \
+                               {"f16 f16 -> b8", NULL, NULL, name##_f16},        \
+                               {"s16 s16 -> b8", derive_s16, NULL, eval_s16},    \
+                               {"s32 s32 -> b8", NULL, NULL, name##_s32},        \
+                               {"s64 s64 -> b8", NULL, NULL, name##_s64},        \
+                               {"s8 s8 -> b8", derive_bytes, NULL, name##_q8},   \
                                {"u8 u8 -> b8", derive_bytes, NULL, name##_q8}, ##__VA_ARGS__)
 
 #define LESS(u, v) ((u) < (v))

@@ -1,6 +1,7 @@
-/* conv_3d.c -- CONV_3D: windows over depth, height and width are gathered into rows, which are multiplied with weights of (depth,
- * height, width, channels, outputs). CONV_3D_TRANSPOSE: each input voxel, times weights of (depth, height, width, outputs, channels),
- * is added to the window of outputs that it stands for; the first operand is the output's shape. */
+/* conv_3d.c -- CONV_3D: windows over depth, height and width are gathered into rows, which are
+ * multiplied with weights of (depth, height, width, channels, outputs). CONV_3D_TRANSPOSE: each
+ * input voxel, times weights of (depth, height, width, outputs, channels), is added to the window
+ * of outputs that it stands for; the first operand is the output's shape. */
 #include "math/float_math.h"
 #include "rules/matmul.h"
 #include "rules/values.h"
@@ -86,7 +87,8 @@ static int64_t pack_conv_3d(const ml_call *c, void *to) {
     return ml_packed_f32(c->env->simd, n, k) * (int64_t)sizeof(float);
 }
 
-/* The window at `at`, tap by tap: `visit` gets the tap's `values` in a row and those in `image` that they stand for, NULL outside. */
+/* The window at `at`, tap by tap: `visit` gets the tap's `values` in a row and those in `image`
+ * that they stand for, NULL outside. */
 typedef void visit_fn(float *row, float *image, int64_t values);
 static inline float *walk_window(const conv_3d_blob *b, const int64_t at[AXES], float *image,
                                  float *row, int64_t values, visit_fn *visit) {
@@ -130,7 +132,7 @@ static ml_status conv_3d(const ml_call *c) {
                               p->maximum);
 }
 
-/* CONV_3D_TRANSPOSE ------------------------------------------------------------------------------------------------------ */
+/* CONV_3D_TRANSPOSE ---------------------------------------------------------------------------- */
 
 static ml_status read_shape(const ml_call *c, const int32_t *sizes, ml_shape *y) {
     const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;

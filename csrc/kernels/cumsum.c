@@ -22,8 +22,8 @@ typedef struct lines {
 
 enum { COLUMNS = 256 };
 
-/* `count` steps of n lines side by side, `pitch` elements apart; what was summed before them stands in `sums`. Where n is a constant
- * they are registers. */
+/* `count` steps of n lines side by side, `pitch` elements apart; what was summed before them stands
+ * in `sums`. Where n is a constant they are registers. */
 #define STEPS(n)                                                                             \
     for (int64_t k = 0; k < count; k++, x += pitch, y += pitch)                              \
         _Pragma("GCC ivdep") for (int64_t j = 0; j < (n); j++) {                             \
@@ -34,78 +34,78 @@ enum { COLUMNS = 256 };
     break;
 
 /* A piece of lines side by side: element for element of all of them. */
-#define CUMSUM(suffix, type, sum_type)                                                       \
-    static void steps_##suffix(const type *x, type *y, sum_type *to, int64_t n,              \
-                               int64_t count, int64_t pitch, bool exclusive) {               \
-        typedef type number;                                                                 \
-        typedef sum_type sum;                                                                \
-        sum sums[COLUMNS];                                                                   \
-        memcpy(sums, to, (size_t)n * sizeof *to);                                            \
-        switch (n) {                                                                         \
-        case 1: STEPS(1)                                                                     \
-        case 2: STEPS(2)                                                                     \
-        case 3: STEPS(3)                                                                     \
-        case 4: STEPS(4)                                                                     \
-        default: STEPS(n)                                                                    \
-        }                                                                                    \
-        memcpy(to, sums, (size_t)n * sizeof *to);                                            \
-    }                                                                                        \
-    static ml_status sum_##suffix(const ml_call *c, int64_t first, int64_t end,              \
-                                  int32_t worker, void *args) {                              \
-        const cumsum_params *p = c->params;                                                  \
-        const lines *l = args;                                                               \
-        int64_t work = 0;                                                                    \
-        ml_status status = ML_OK;                                                            \
-        (void)worker;                                                                        \
-        for (int64_t i = first; i < end; i++) {                                              \
-            const int64_t column = i % l->pieces * l->columns;                               \
-            const int64_t n = ml_min_s64(l->columns, l->inner - column);                     \
-            const int64_t start = i / l->pieces * l->size * l->inner + column;               \
-            sum_type sums[COLUMNS] = {0};                                                    \
-            for (int64_t k = 0, steps; k < l->size && status == ML_OK; k += steps) {         \
-                steps = ml_min_s64(l->size - k, 1 + ML_BLOCK_ELEMENTS / n);                  \
-                const int64_t at = start + (p->reverse ? l->size - 1 - k : k) * l->inner;    \
-                steps_##suffix((const type *)ml_in(c, 0) + at, (type *)ml_out(c, 0) + at,    \
-                               sums, n, steps, p->reverse ? -l->inner : l->inner,            \
-                               p->exclusive != 0);                                           \
-                status = ml_count_work(c, n * steps, &work);                                 \
-            }                                                                                \
-        }                                                                                    \
-        return status;                                                                       \
-    }                                                                                        \
-    /* Lines that lie one behind the other: some of each in turn, so that no sum waits for itself. */ \
-    static ml_status line_##suffix(const ml_call *c, int64_t first, int64_t end,             \
-                                   int32_t worker, void *args) {                             \
-        enum { LINES = 8, STRETCH = 16 };                                                    \
-        const cumsum_params *p = c->params;                                                  \
-        const int64_t size = ((const lines *)args)->size, step = p->reverse ? -1 : 1;        \
-        int64_t work = 0;                                                                    \
-        ml_status status = ML_OK;                                                            \
-        (void)worker;                                                                        \
-        for (; first < end && status == ML_OK; first += LINES) {                             \
-            sum_type sums[LINES] = {0};                                                      \
-            const int64_t count = ml_min_s64(end - first, LINES);                            \
-            for (int64_t k = 0; k < size && status == ML_OK; k += STRETCH) {                 \
-                const int64_t n = ml_min_s64(size - k, STRETCH);                             \
-                for (int64_t j = 0; j < count; j++) {                                        \
+#define CUMSUM(suffix, type, sum_type) \
+    static void steps_##suffix(const type *x, type *y, sum_type *to, int64_t n, \
+                               int64_t count, int64_t pitch, bool exclusive) { \
+        typedef type number; \
+        typedef sum_type sum; \
+        sum sums[COLUMNS]; \
+        memcpy(sums, to, (size_t)n * sizeof *to); \
+        switch (n) { \
+        case 1: STEPS(1) \
+        case 2: STEPS(2) \
+        case 3: STEPS(3) \
+        case 4: STEPS(4) \
+        default: STEPS(n) \
+        } \
+        memcpy(to, sums, (size_t)n * sizeof *to); \
+    } \
+    static ml_status sum_##suffix(const ml_call *c, int64_t first, int64_t end, \
+                                  int32_t worker, void *args) { \
+        const cumsum_params *p = c->params; \
+        const lines *l = args; \
+        int64_t work = 0; \
+        ml_status status = ML_OK; \
+        (void)worker; \
+        for (int64_t i = first; i < end; i++) { \
+            const int64_t column = i % l->pieces * l->columns; \
+            const int64_t n = ml_min_s64(l->columns, l->inner - column); \
+            const int64_t start = i / l->pieces * l->size * l->inner + column; \
+            sum_type sums[COLUMNS] = {0}; \
+            for (int64_t k = 0, steps; k < l->size && status == ML_OK; k += steps) { \
+                steps = ml_min_s64(l->size - k, 1 + ML_BLOCK_ELEMENTS / n); \
+                const int64_t at = start + (p->reverse ? l->size - 1 - k : k) * l->inner; \
+                steps_##suffix((const type *)ml_in(c, 0) + at, (type *)ml_out(c, 0) + at, \
+                               sums, n, steps, p->reverse ? -l->inner : l->inner, \
+                               p->exclusive != 0); \
+                status = ml_count_work(c, n * steps, &work); \
+            } \
+        } \
+        return status; \
+    } \
+    /* Lines one behind the other: some of each in turn, so that no sum waits for itself. */ \
+    static ml_status line_##suffix(const ml_call *c, int64_t first, int64_t end, \
+                                   int32_t worker, void *args) { \
+        enum { LINES = 8, STRETCH = 16 }; \
+        const cumsum_params *p = c->params; \
+        const int64_t size = ((const lines *)args)->size, step = p->reverse ? -1 : 1; \
+        int64_t work = 0; \
+        ml_status status = ML_OK; \
+        (void)worker; \
+        for (; first < end && status == ML_OK; first += LINES) { \
+            sum_type sums[LINES] = {0}; \
+            const int64_t count = ml_min_s64(end - first, LINES); \
+            for (int64_t k = 0; k < size && status == ML_OK; k += STRETCH) { \
+                const int64_t n = ml_min_s64(size - k, STRETCH); \
+                for (int64_t j = 0; j < count; j++) { \
                     const int64_t at = (first + j) * size + (p->reverse ? size - 1 - k : k); \
-                    const type *x = (const type *)ml_in(c, 0) + at;                          \
-                    type *y = (type *)ml_out(c, 0) + at;                                     \
-                    sum_type sum = sums[j];                                                  \
-                    for (int64_t i = 0; i < n; i++, x += step, y += step) {                  \
-                        const sum_type next = sum + (sum_type)*x;                            \
-                        *y = (type)(p->exclusive ? sum : next);                              \
-                        sum = next;                                                          \
-                    }                                                                        \
-                    sums[j] = sum;                                                           \
-                }                                                                            \
-                status = ml_count_work(c, count * n, &work);                                 \
-            }                                                                                \
-        }                                                                                    \
-        return status;                                                                       \
-    }                                                                                        \
-    static ml_status cumsum_##suffix(const ml_call *c) {                                     \
-        return cumsum(c, sum_##suffix, line_##suffix);                                       \
+                    const type *x = (const type *)ml_in(c, 0) + at; \
+                    type *y = (type *)ml_out(c, 0) + at; \
+                    sum_type sum = sums[j]; \
+                    for (int64_t i = 0; i < n; i++, x += step, y += step) { \
+                        const sum_type next = sum + (sum_type)*x; \
+                        *y = (type)(p->exclusive ? sum : next); \
+                        sum = next; \
+                    } \
+                    sums[j] = sum; \
+                } \
+                status = ml_count_work(c, count * n, &work); \
+            } \
+        } \
+        return status; \
+    } \
+    static ml_status cumsum_##suffix(const ml_call *c) { \
+        return cumsum(c, sum_##suffix, line_##suffix); \
     }
 
 static ml_status cumsum(const ml_call *c, ml_body body, ml_body by_line) {

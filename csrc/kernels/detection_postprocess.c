@@ -1,7 +1,9 @@
-/* detection_postprocess.c -- TFLite_Detection_PostProcess: boxes around anchors, decoded; of those that overlap the best alone are
- * kept (non-maximum suppression), for each class by itself or by each box's best classes.
+/* detection_postprocess.c -- TFLite_Detection_PostProcess: boxes around anchors, decoded; of those
+ * that overlap the best alone are kept (non-maximum suppression), for each class by itself or by
+ * each box's best classes.
  *
- * Outputs are boxes (top, left, bottom, right), their classes, their scores, and how many there are; what no box was found for is 0. */
+ * Outputs are boxes (top, left, bottom, right), their classes, their scores, and how many there
+ * are; what no box was found for is 0. */
 #include <math.h>
 
 #include "math/float_math.h"
@@ -142,7 +144,8 @@ static void lay_out(const box *corners, const int32_t *order, int32_t n, float *
     }
 }
 
-/* Marks boxes of first .. n - 1 that share too much with box `one`: the area in both, over that of both together. */
+/* Marks boxes of first .. n - 1 that share too much with box `one`: the area in both, over that of
+ * both together. */
 static void drop(const float *restrict lines, int64_t n, int64_t one, float most,
                  int32_t *restrict dropped) {
     const float *tops = lines, *lefts = lines + LEFT * n, *bottoms = lines + BOTTOM * n;
@@ -159,7 +162,8 @@ static void drop(const float *restrict lines, int64_t n, int64_t one, float most
     }
 }
 
-/* Sorts `n` boxes by falling scores, equal ones by rising numbers: they come in order of these, and merging keeps it. */
+/* Sorts `n` boxes by falling scores, equal ones by rising numbers: they come in order of these, and
+ * merging keeps it. */
 static int32_t *sorted(int32_t *order, int32_t *spare, int32_t n, const float *scores,
                        int64_t step) {
     for (int32_t run = 1; run<n; run = run> n / 2 ? n : 2 * run) {
@@ -180,8 +184,8 @@ static int32_t *sorted(int32_t *order, int32_t *spare, int32_t n, const float *s
     return order;
 }
 
-/* Of the boxes whose score is high enough, from the best on, those that no better one overlaps too much; at most `most`. Their
- * numbers stand in `chosen`. */
+/* Of the boxes whose score is high enough, from the best on, those that no better one overlaps too
+ * much; at most `most`. Their numbers stand in `chosen`. */
 static ml_status suppress(const ml_call *c, const float *scores, int64_t step, int32_t most,
                           int32_t *chosen_count) {
     const detection_params *p = c->params;
@@ -208,7 +212,8 @@ static ml_status suppress(const ml_call *c, const float *scores, int64_t step, i
     return status;
 }
 
-/* The class that follows class `last` by falling scores, equal ones by rising numbers; -1 when none does. last < 0: the first. */
+/* The class that follows class `last` by falling scores, equal ones by rising numbers; -1 when none
+ * does. last < 0: the first. */
 static int32_t next_class(const float *scores, int32_t classes, int32_t last) {
     int32_t found = last < 0 ? 0 : -1;
     for (int32_t k = last < 0; k < classes; k++) {

@@ -1,8 +1,7 @@
-/* division.c -- DIV, FLOOR_DIV, FLOOR_MOD: quotients and remainders with numpy's broadcasting. Integers wrap; their divisors
- * must not be 0.
+/* division.c -- DIV, FLOOR_DIV, FLOOR_MOD: quotients and remainders with numpy's broadcasting.
+ * Integers wrap; their divisors must not be 0.
  *
- * Quantized DIV: the divisor's reciprocal by Newton steps in fixed point, both products rounded.
- */
+ * Quantized DIV: the divisor's reciprocal by Newton steps in fixed point, both products rounded. */
 #include <math.h>
 
 #include "math/float_math.h"
@@ -11,7 +10,8 @@
 
 ML_PARAMS(clamp_params, ML_CLAMP_FIELDS)
 
-/* Defines eval `name`, which is `eval` once no element of input 1 is the integer that stands for 0. */
+/* Defines eval `name`, which is `eval` once no element of input 1 is the integer that stands for
+ * 0. */
 #define NON_ZERO(name, type, eval, ZERO)                                                        \
     static ml_status name##_check(const ml_call *c, int64_t first, int64_t end, int32_t worker, \
                                   void *args) {                                                 \
@@ -29,7 +29,7 @@ ML_PARAMS(clamp_params, ML_CLAMP_FIELDS)
         return status == ML_OK ? eval(c) : status;                                              \
     }
 
-/* DIV ----------------------------------------------------------------------------------------------------------------- */
+/* DIV ------------------------------------------------------------------------------------------ */
 
 ML_BINARY_F32(div_f32, ML_ZIP_DIV, ML_PARAMS_AS(clamp_params), p.minimum, p.maximum, u / v)
 
@@ -88,7 +88,7 @@ DIVIDE(s8, int8_t)
 DIVIDE(u8, uint8_t)
 DIVIDE(s16, int16_t)
 
-/* FLOOR_DIV, FLOOR_MOD ------------------------------------------------------------------------------------------------- */
+/* FLOOR_DIV, FLOOR_MOD ------------------------------------------------------------------------- */
 
 #define FLOOR(a, b) ((a) / (b) - ((a) % (b) != 0 && ((a) % (b) < 0) != ((b) < 0)))
 static inline int32_t floor_quotient(int32_t a, int32_t b) {

@@ -1,5 +1,6 @@
-/* embedding.c -- EMBEDDING_LOOKUP: the rows of a table that indices name, as they are or, of quantized tables, as reals.
- * EMBEDDING_LOOKUP_SPARSE: weighted sums of rows. HASHTABLE_LOOKUP: the rows that belong to keys, of which there is a sorted list. */
+/* embedding.c -- EMBEDDING_LOOKUP: the rows of a table that indices name, as they are or, of
+ * quantized tables, as reals. EMBEDDING_LOOKUP_SPARSE: weighted sums of rows. HASHTABLE_LOOKUP: the
+ * rows that belong to keys, of which there is a sorted list. */
 #include <math.h>
 
 #include "rules/quantized.h"
@@ -31,7 +32,7 @@ static ml_status take_rows(const ml_call *c, int vector, int table, int32_t leas
     return ml_set_output(c, 0, &y);
 }
 
-/* EMBEDDING_LOOKUP ------------------------------------------------------------------------------------------------------- */
+/* EMBEDDING_LOOKUP ----------------------------------------------------------------------------- */
 
 #define LOOKUP_FIELDS(X, S) X(S, i32, block) X(S, array, scales)
 ML_PARAMS(lookup_params, LOOKUP_FIELDS)
@@ -78,8 +79,8 @@ static ml_status by_rows(const ml_call *c, ml_body body) {
 }
 static ml_status lookup(const ml_call *c) { return by_rows(c, lookup_some); }
 
-/* Elements first .. first + count - 1 of the table, at most ML_UNPACKED, as reals; those of u8 too are numbers in two's
- * complement, as TFLite has it. */
+/* Elements first .. first + count - 1 of the table, at most ML_UNPACKED, as reals; those of u8 too
+ * are numbers in two's complement, as TFLite has it. */
 static void reals_of(const ml_call *c, int64_t first, int64_t count, int64_t row, float *to) {
     const lookup_params *p = c->params;
     const float *blocks = p->scales.data;
@@ -119,7 +120,7 @@ static ml_status lookup_reals_some(const ml_call *c, int64_t first, int64_t end,
 }
 static ml_status lookup_reals(const ml_call *c) { return by_rows(c, lookup_reals_some); }
 
-/* EMBEDDING_LOOKUP_SPARSE ------------------------------------------------------------------------------------------------ */
+/* EMBEDDING_LOOKUP_SPARSE ---------------------------------------------------------------------- */
 
 #define SPARSE_FIELDS(X, S) X(S, i32, mean) X(S, i32, root)
 ML_PARAMS(sparse_params, SPARSE_FIELDS)
@@ -215,7 +216,7 @@ static ml_status lookup_sparse(const ml_call *c) {
     return status;
 }
 
-/* HASHTABLE_LOOKUP ------------------------------------------------------------------------------------------------------- */
+/* HASHTABLE_LOOKUP ----------------------------------------------------------------------------- */
 
 static ml_status prepare_keys(const ml_call *c, ml_wish *wish) {
     (void)wish;

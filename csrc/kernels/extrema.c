@@ -1,4 +1,5 @@
-/* extrema.c -- MAXIMUM, MINIMUM: the second where neither is greater, so also where one is NaN; whatever the scales. */
+/* extrema.c -- MAXIMUM, MINIMUM: the second where neither is greater, so also where one is NaN;
+ * whatever the scales. */
 #include "rules/half.h"
 
 #define GREATER(u, v) ((u) > (v) ? (u) : (v))

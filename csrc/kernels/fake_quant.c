@@ -1,4 +1,5 @@
-/* fake_quant.c -- FAKE_QUANT: to the nearest of 2^bits equally spaced numbers between two ends that are moved so that 0 is one. */
+/* fake_quant.c -- FAKE_QUANT: to the nearest of 2^bits equally spaced numbers between two ends that
+ * are moved so that 0 is one. */
 #include "rules/elementwise.h"
 
 #define FAKE_QUANT_FIELDS(X, S) X(S, f32, minimum) X(S, f32, maximum) X(S, i32, bits)

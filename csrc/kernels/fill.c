@@ -53,7 +53,8 @@ static ml_status zeros(const ml_call *c) {
     return ml_fill_bytes(c, ml_out(c, 0), ml_out_tensor(c, 0)->bytes, &nothing, element);
 }
 
-/* Numbers from start up or down to (not including) limit; negative where the step does not lead there. */
+/* Numbers from start up or down to (not including) limit; negative where the step does not lead
+ * there. */
 static int64_t count_integers(const ml_call *c) {
     int64_t of[3];
     for (int i = 0; i < 3; i++) ml_read_index(ml_input(c, i), ml_value(c, i), 0, &of[i]);

@@ -1,6 +1,6 @@
-/* filter_bank.c -- SignalFilterBank, SignalFilterBankSquareRoot, SignalFilterBankSpectralSubtraction, SignalPCAN,
- * SignalFilterBankLog: energies of frequencies to loudness in bands, in integers, as TensorFlow Lite Micro's front end for audio
- * has it. */
+/* filter_bank.c -- SignalFilterBank, SignalFilterBankSquareRoot,
+ * SignalFilterBankSpectralSubtraction, SignalPCAN, SignalFilterBankLog: energies of frequencies to
+ * loudness in bands, in integers, as TensorFlow Lite Micro's front end for audio has it. */
 #include <math.h>
 
 #include "rules/values.h"
@@ -20,7 +20,7 @@ static ml_status prepare_row(const ml_call *c, int outputs) {
     return status;
 }
 
-/* SignalFilterBank ------------------------------------------------------------------------------------------------------- */
+/* SignalFilterBank ----------------------------------------------------------------------------- */
 
 #define BANK_FIELDS(X, S) X(S, i32, channels)
 ML_PARAMS(bank_params, BANK_FIELDS)
@@ -75,7 +75,7 @@ static ml_status bank(const ml_call *c) {
     return status;
 }
 
-/* SignalFilterBankSquareRoot --------------------------------------------------------------------------------------------- */
+/* SignalFilterBankSquareRoot ------------------------------------------------------------------- */
 
 static ml_status prepare_root(const ml_call *c, ml_wish *wish) {
     (void)wish;
@@ -112,7 +112,7 @@ static ml_status square_root(const ml_call *c) {
     return status;
 }
 
-/* SignalFilterBankSpectralSubtraction ------------------------------------------------------------------------------------ */
+/* SignalFilterBankSpectralSubtraction ---------------------------------------------------------- */
 
 #define NOISE_FIELDS(X, S)                                                                     \
     X(S, i32, channels) X(S, i32, smoothing) X(S, i32, one_minus_smoothing)                     \
@@ -156,12 +156,13 @@ static ml_status subtract_noise(const ml_call *c) {
     return ML_OK;
 }
 
-/* SignalPCAN ------------------------------------------------------------------------------------------------------------- */
+/* SignalPCAN ----------------------------------------------------------------------------------- */
 
 #define PCAN_FIELDS(X, S) X(S, i32, shift)
 ML_PARAMS(pcan_params, PCAN_FIELDS)
 
-/* Three numbers for 0, 1 and 2, then of each power of two: value, slope, curvature and one that is not used. */
+/* Three numbers for 0, 1 and 2, then of each power of two: value, slope, curvature and one that is
+ * not used. */
 enum { GAINS = 125 };
 
 static ml_status prepare_pcan(const ml_call *c, ml_wish *wish) {
@@ -206,7 +207,7 @@ static ml_status pcan(const ml_call *c) {
     return status;
 }
 
-/* SignalFilterBankLog ---------------------------------------------------------------------------------------------------- */
+/* SignalFilterBankLog -------------------------------------------------------------------------- */
 
 #define LOG_FIELDS(X, S) X(S, i32, scale) X(S, i32, bits)
 ML_PARAMS(log_params, LOG_FIELDS)
@@ -229,7 +230,8 @@ static ml_status prepare_log(const ml_call *c, ml_wish *wish) {
     return prepare_row(c, 1);
 }
 
-/* The natural logarithm in Q16 of a number above 0: log2 by lines between its table's, times log(2). */
+/* The natural logarithm in Q16 of a number above 0: log2 by lines between its table's, times
+ * log(2). */
 static uint32_t log_of(uint32_t x, const int32_t *table) {
     const uint32_t whole = (uint32_t)length_of(x) - 1;
     const uint32_t above = x - (UINT32_C(1) << whole);

@@ -1,5 +1,6 @@
-/* fourier.c -- RFFT2D: the discrete Fourier transform of the last two dimensions of reals, of which the half that tells the other is
- * kept. They are cut, or filled up with zeros, to lengths that are powers of two. */
+/* fourier.c -- RFFT2D: the discrete Fourier transform of the last two dimensions of reals, of which
+ * the half that tells the other is kept. They are cut, or filled up with zeros, to lengths that are
+ * powers of two. */
 #include "math/fft.h"
 #include "rules/values.h"
 

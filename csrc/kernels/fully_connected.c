@@ -1,4 +1,5 @@
-/* fully_connected.c -- FULLY_CONNECTED: the input as rows of `depth` values, times weights of (outputs, depth). */
+/* fully_connected.c -- FULLY_CONNECTED: the input as rows of `depth` values, times weights of
+ * (outputs, depth). */
 #include "math/nibble.h"
 #include "rules/matmul_s8.h"
 
@@ -7,7 +8,8 @@ ML_PARAMS(fc_params, FC_FIELDS)
 
 /* The blob is an ml_blocks. */
 
-/* The rows of an input: those of the weights' depth; where that is 0, what all dimensions but the last give. */
+/* The rows of an input: those of the weights' depth; where that is 0, what all dimensions but the
+ * last give. */
 static ml_status count_rows(const ml_call *c, int64_t *rows) {
     const fc_params *params = c->params;
     const ml_shape *x = &ml_input(c, 0)->shape, *w = &ml_input(c, 1)->shape;
@@ -48,7 +50,8 @@ static ml_status check_blocks(const ml_call *c) {
 
 static const ml_integer_rule *integer_rule(const ml_call *c);
 
-/* The shape rule: (rows, outputs), or with keep_dims the input's shape with the last dimension replaced. */
+/* The shape rule: (rows, outputs), or with keep_dims the input's shape with the last dimension
+ * replaced. */
 static ml_status prepare_fully_connected(const ml_call *c, ml_wish *wish) {
     const fc_params *params = c->params;
     const ml_shape *x = &ml_input(c, 0)->shape, *w = &ml_input(c, 1)->shape;
@@ -121,7 +124,8 @@ static ml_status fully_connected_f32(const ml_call *c) {
     return ml_multiply_floats(c, c->blob, NULL, p->minimum, p->maximum);
 }
 
-/* Integers: rows as bytes, of int16 whose bias is not int32 64-bit sums; one rounding of a double. */
+/* Integers: rows as bytes, of int16 whose bias is not int32 64-bit sums; one rounding of a
+ * double. */
 
 static void fill(const ml_call *c, int64_t first, int64_t count, int32_t group, uint8_t *copy,
                  ml_byte_rows *rows) {
@@ -137,8 +141,8 @@ static void fill(const ml_call *c, int64_t first, int64_t count, int32_t group, 
     ml_to_bytes(type, x, count * b->k, rows->plane, copy);
 }
 
-/* round(sum * multiplier) in float64, ties away from zero, as TFLite's reference kernel does; then zero point and clamp. Without
- * a branch, for sums have either sign. */
+/* round(sum * multiplier) in float64, ties away from zero, as TFLite's reference kernel does; then
+ * zero point and clamp. Without a branch, for sums have either sign. */
 static inline int32_t scale_sum(double sum, double multiplier, int32_t zero, int32_t low,
                                 int32_t high) {
     const double just_below_half = 0.49999999999999994;
@@ -149,20 +153,20 @@ static inline int32_t scale_sum(double sum, double multiplier, int32_t zero, int
 }
 
 /* Sums and bias wrap in `wrapping`. */
-#define FINISH(name, sum_type, bias_type, wrapping, element)                                       \
-    static void finish_##name(const ml_call *c, const ml_requantized *r, const ml_own *own) {      \
-        const ml_weighted w = *(const ml_weighted *)c->derived; /* which stores do not change */   \
-        const sum_type *sums = r->sums;                                                            \
-        const bias_type *bias = r->bias ? (const bias_type *)r->bias + r->first : NULL;            \
-        const double *reals = w.reals + r->first;                                                  \
-        const int64_t n = r->n;                                                                    \
-        element *y = r->y;                                                                         \
-        (void)own;                                                                                 \
-        for (int64_t row = 0; row < r->rows; row++, sums += n, y += r->y_stride)                   \
-            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                                 \
-                const wrapping sum = (wrapping)sums[i] + (wrapping)(bias ? bias[i] : 0);           \
+#define FINISH(name, sum_type, bias_type, wrapping, element) \
+    static void finish_##name(const ml_call *c, const ml_requantized *r, const ml_own *own) { \
+        const ml_weighted w = *(const ml_weighted *)c->derived; /* which stores do not change */ \
+        const sum_type *sums = r->sums; \
+        const bias_type *bias = r->bias ? (const bias_type *)r->bias + r->first : NULL; \
+        const double *reals = w.reals + r->first; \
+        const int64_t n = r->n; \
+        element *y = r->y; \
+        (void)own; \
+        for (int64_t row = 0; row < r->rows; row++, sums += n, y += r->y_stride) \
+            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) { \
+                const wrapping sum = (wrapping)sums[i] + (wrapping)(bias ? bias[i] : 0); \
                 y[i] = (element)scale_sum((double)(bias_type)sum, reals[i], w.y_zero, w.low, w.high); \
-            }                                                                                      \
+            } \
     }
 FINISH(s16, int32_t, int32_t, uint32_t, int16_t)
 FINISH(wide, int64_t, int64_t, uint64_t, int16_t)
@@ -184,7 +188,8 @@ static void finish_bytes(const ml_call *c, const ml_requantized *r, const ml_own
     c->env->simd->requantize_f64(&args);
 }
 
-/* Hybrid: each row of a float input is quantized by itself, sums are scaled back and added to the bias. */
+/* Hybrid: each row of a float input is quantized by itself, sums are scaled back and added to the
+ * bias. */
 
 static void fill_quantized(const ml_call *c, int64_t first, int64_t count, int32_t group,
                            uint8_t *copy, ml_byte_rows *rows) {

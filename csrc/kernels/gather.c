@@ -1,5 +1,6 @@
-/* gather.c -- GATHER: the slices of an axis that indices name; with batch_dims, each batch by indices of its own.
- * GATHER_ND: what is left of the dimensions behind the axes that each row of indices names. */
+/* gather.c -- GATHER: the slices of an axis that indices name; with batch_dims, each batch by
+ * indices of its own. GATHER_ND: what is left of the dimensions behind the axes that each row of
+ * indices names. */
 #include "rules/take.h"
 #include "rules/values.h"
 

@@ -1,4 +1,5 @@
-/* hadamard.c -- aeq.hadamard_rotation: blocks of the last dimension turned by the Hadamard matrix of their size. */
+/* hadamard.c -- aeq.hadamard_rotation: blocks of the last dimension turned by the Hadamard matrix
+ * of their size. */
 #include <math.h>
 
 #include "rules/values.h"

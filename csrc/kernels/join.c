@@ -1,4 +1,5 @@
-/* join.c -- CONCATENATION along a dimension, PACK along a new one: for every outer position, a run from each input. */
+/* join.c -- CONCATENATION along a dimension, PACK along a new one: for every outer position, a run
+ * from each input. */
 #include <math.h>
 
 #include "rules/packed.h"
@@ -142,7 +143,8 @@ typedef struct join_tables {
     uint8_t tables[]; /* 256 bytes an input */
 } join_tables;
 
-/* The output's byte for each byte of an input, in LiteRT's float arithmetic, halves away from zero. */
+/* The output's byte for each byte of an input, in LiteRT's float arithmetic, halves away from
+ * zero. */
 static void fill_table(ml_affine x, ml_affine y, uint8_t *table) {
     bool same = x.scale == y.scale && x.zero_point == y.zero_point;
     float scale = x.scale * (1.0f / y.scale), bias = (float)-x.zero_point * scale;

@@ -1,6 +1,6 @@
-/* landmarks.c -- Landmarks2TransformMatrix: the matrix that takes pixels of a crop to where points, turned upright, lie in an image.
- * TransformTensorBilinear: the crop. TransformLandmarks: points of the crop, back in the image. Custom operators of MediaPipe's
- * models, in their second version. */
+/* landmarks.c -- Landmarks2TransformMatrix: the matrix that takes pixels of a crop to where points,
+ * turned upright, lie in an image. TransformTensorBilinear: the crop. TransformLandmarks: points of
+ * the crop, back in the image. Custom operators of MediaPipe's models, in their second version. */
 #include <math.h>
 
 #include "rules/values.h"
@@ -8,7 +8,7 @@
 
 enum { MATRIX = 16 };
 
-/* Landmarks2TransformMatrix ---------------------------------------------------------------------------------------------- */
+/* Landmarks2TransformMatrix -------------------------------------------------------------------- */
 
 #define CROP_FIELDS(X, S)                                                                     \
     X(S, i32, left) X(S, i32, right) X(S, i32, height) X(S, i32, width) X(S, f64, rotation)    \
@@ -68,7 +68,7 @@ static ml_status make_matrix(const ml_call *c) {
     return ML_OK;
 }
 
-/* TransformTensorBilinear ------------------------------------------------------------------------------------------------ */
+/* TransformTensorBilinear ---------------------------------------------------------------------- */
 
 #define SIZE_FIELDS(X, S) X(S, i32, height) X(S, i32, width)
 ML_PARAMS(size_params, SIZE_FIELDS)
@@ -140,7 +140,7 @@ static ml_status crop(const ml_call *c) {
     return ml_in_blocks(c, y->dims[1], (int64_t)y->dims[2] * (4 + y->dims[3]), crop_lines, NULL);
 }
 
-/* TransformLandmarks ----------------------------------------------------------------------------------------------------- */
+/* TransformLandmarks --------------------------------------------------------------------------- */
 
 static ml_status prepare_points(const ml_call *c, ml_wish *wish) {
     (void)wish;

@@ -1,5 +1,5 @@
-/* logical.c -- LOGICAL_AND, LOGICAL_OR, LOGICAL_NOT, BITWISE_XOR, RIGHT_SHIFT: truth values and bits, with numpy's
- * broadcasting. */
+/* logical.c -- LOGICAL_AND, LOGICAL_OR, LOGICAL_NOT, BITWISE_XOR, RIGHT_SHIFT: truth values and
+ * bits, with numpy's broadcasting. */
 #include "rules/broadcast.h"
 #include "rules/elementwise.h"
 

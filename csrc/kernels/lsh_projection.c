@@ -1,5 +1,6 @@
-/* lsh_projection.c -- LSH_PROJECTION: a bit for each seed, the sign of the sum of what elements hash to; elements that are much alike have
- * many bits in common. The hash is FarmHash's 64-bit fingerprint, of the seed's bytes and the element's. */
+/* lsh_projection.c -- LSH_PROJECTION: a bit for each seed, the sign of the sum of what elements
+ * hash to; elements that are much alike have many bits in common. The hash is FarmHash's 64-bit
+ * fingerprint, of the seed's bytes and the element's. */
 #include "rules/values.h"
 #include "rules/work.h"
 
@@ -139,7 +140,8 @@ static ml_status bit_of(const ml_call *c, float seed, uint8_t *key, int64_t *wor
     return status;
 }
 
-/* Whole functions: bits by themselves, or as a number that is told from other functions' by what is above them. */
+/* Whole functions: bits by themselves, or as a number that is told from other functions' by what is
+ * above them. */
 static ml_status project(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
     (void)args;
     const lsh_blob *b = c->blob;

@@ -1,5 +1,6 @@
-/* non_max_suppression.c -- NON_MAX_SUPPRESSION_V4, _V5: of boxes that overlap too much the best alone; _V5 also lowers the scores of
- * those that overlap somewhat, by a Gaussian of `sigma`. What is left of the outputs is 0. */
+/* non_max_suppression.c -- NON_MAX_SUPPRESSION_V4, _V5: of boxes that overlap too much the best
+ * alone; _V5 also lowers the scores of those that overlap somewhat, by a Gaussian of `sigma`. What
+ * is left of the outputs is 0. */
 #include <math.h>
 
 #include "math/float_math.h"
@@ -87,8 +88,8 @@ static int32_t fill_heap(const ml_call *c, candidate *heap, float least) {
     return n;
 }
 
-/* Lowers a candidate's score by the boxes that were selected since it was last looked at; false when one of them overlaps it too
- * much. */
+/* Lowers a candidate's score by the boxes that were selected since it was last looked at; false
+ * when one of them overlaps it too much. */
 static bool stays(const ml_call *c, candidate *next, int32_t selected, float limit, float least,
                   float sigma) {
     const float *boxes = ml_in(c, 0);
@@ -105,7 +106,8 @@ static bool stays(const ml_call *c, candidate *next, int32_t selected, float lim
     return fits;
 }
 
-/* What is selected becomes a candidate again, as in TFLite: it then overlaps itself, unless it has no area. */
+/* What is selected becomes a candidate again, as in TFLite: it then overlaps itself, unless it has
+ * no area. */
 static ml_status nms(const ml_call *c) {
     const nms_blob *b = c->blob;
     const float limit = *(const float *)ml_in(c, 3), least = *(const float *)ml_in(c, 4);

@@ -1,8 +1,8 @@
-/* normalization.c -- L2_NORMALIZATION along the last dimension, LOCAL_RESPONSE_NORMALIZATION along the channels.
+/* normalization.c -- L2_NORMALIZATION along the last dimension, LOCAL_RESPONSE_NORMALIZATION along
+ * the channels.
  *
- * Bytes: the reciprocal square root of an int32 sum of squares, by five Newton steps in fixed point (TFLite's
- * GetInvSqrtQuantizedMultiplierExp); an output of scale 1 / 128.
- */
+ * Bytes: the reciprocal square root of an int32 sum of squares, by five Newton steps in fixed point
+ * (TFLite's GetInvSqrtQuantizedMultiplierExp); an output of scale 1 / 128. */
 #include <math.h>
 
 #include "rules/quantized.h"
@@ -101,8 +101,8 @@ static int64_t derive_zero(const ml_call *c, void *to) {
     return (int64_t)sizeof(ml_affine);
 }
 
-/* Outputs are in steps of 1 / 128: u8 has the factor in the integer, s8 in the multiplier. Of a row that is as long as there are bytes
- * all of them are computed first. */
+/* Outputs are in steps of 1 / 128: u8 has the factor in the integer, s8 in the multiplier. Of a row
+ * that is as long as there are bytes all of them are computed first. */
 #define L2_BYTES(suffix, type, FACTOR, MORE, ZERO, LEAST, MOST)                          \
     BY_ROWS(l2_##suffix) {                                                               \
         const rows_blob *b = c->blob;                                                    \

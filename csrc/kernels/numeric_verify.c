@@ -15,23 +15,23 @@ static ml_status prepare_verify(const ml_call *c, ml_wish *wish) {
 }
 
 /* A tolerance, in steps of the input, that is passed ends the run; infinity never is. */
-#define VERIFY(suffix, type, REAL)                                                               \
-    static ml_status verify_##suffix##_block(const ml_call *c, int64_t first, int64_t end,       \
-                                             int32_t worker, void *args) {                       \
-        const ml_affine q = ml_input_affine(c, 0);                                               \
-        const float most = ((const verify_params *)c->params)->tolerance * q.scale;              \
-        const float *expected = ml_in(c, 1);                                                     \
-        const type *x = ml_in(c, 0);                                                             \
-        float *y = ml_out(c, 0);                                                                 \
-        (void)worker, (void)args;                                                                \
-        for (int64_t i = first; i < end; i++) {                                                        \
-            y[i] = REAL(x[i]) - expected[i];                                                     \
-            if (__builtin_fabsf(y[i]) > most)                                                    \
+#define VERIFY(suffix, type, REAL) \
+    static ml_status verify_##suffix##_block(const ml_call *c, int64_t first, int64_t end, \
+                                             int32_t worker, void *args) { \
+        const ml_affine q = ml_input_affine(c, 0); \
+        const float most = ((const verify_params *)c->params)->tolerance * q.scale; \
+        const float *expected = ml_in(c, 1); \
+        const type *x = ml_in(c, 0); \
+        float *y = ml_out(c, 0); \
+        (void)worker, (void)args; \
+        for (int64_t i = first; i < end; i++) { \
+            y[i] = REAL(x[i]) - expected[i]; \
+            if (__builtin_fabsf(y[i]) > most) \
                 return ml_fail(c, ML_KERNEL_ERROR, "element %lld is %g from %g, expected %g at most", \
-                               (long long)i, (double)y[i], (double)expected[i], (double)most);   \
-        }                                                                                        \
-        return ML_OK;                                                                            \
-    }                                                                                            \
+                               (long long)i, (double)y[i], (double)expected[i], (double)most); \
+        } \
+        return ML_OK; \
+    } \
     ML_ELEMENTWISE(verify_##suffix, verify_##suffix##_block)
 #define STEPS(v) (q.scale * (float)((v) - q.zero_point))
 VERIFY(u8, uint8_t, STEPS)

@@ -1,5 +1,6 @@
-/* one_hot.c -- ONE_HOT: for each index a line of `depth` elements along a new axis, all of them the "off" value but for the
- * one that the index names, which is "on". Indices outside the line name none. */
+/* one_hot.c -- ONE_HOT: for each index a line of `depth` elements along a new axis, all of them the
+ * "off" value but for the one that the index names, which is "on". Indices outside the line name
+ * none. */
 #include "rules/values.h"
 #include "rules/work.h"
 

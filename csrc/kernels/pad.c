@@ -1,5 +1,5 @@
-/* pad.c -- PAD, PADV2: a value around the input. The output is walked from front to back: runs of the input, values between.
- * MIRROR_PAD: the input, then its reflection around it. */
+/* pad.c -- PAD, PADV2: a value around the input. The output is walked from front to back: runs of
+ * the input, values between. MIRROR_PAD: the input, then its reflection around it. */
 #include "rules/quantized.h"
 #include "rules/values.h"
 #include "rules/work.h"
@@ -88,7 +88,7 @@ static ml_status pad(const ml_call *c) {
     return ml_nest_pad(c, c->blob, ml_in(c, 0), ml_out(c, 0), y->bytes, value ? fill : c->derived);
 }
 
-/* MIRROR_PAD ------------------------------------------------------------------------------------------------------------- */
+/* MIRROR_PAD ----------------------------------------------------------------------------------- */
 
 /* reflect: the edge is not repeated. */
 #define MIRROR_FIELDS(X, S) X(S, i32, reflect)
@@ -133,13 +133,15 @@ static ml_status prepare_mirror_pad(const ml_call *c, ml_wish *wish) {
     return status;
 }
 
-/* The index that is seen at `at`, which counts from the first and may lie before it or beyond the last. */
+/* The index that is seen at `at`, which counts from the first and may lie before it or beyond the
+ * last. */
 static int64_t mirrored(int64_t at, int64_t size, int32_t reflect) {
     if (at < 0) return reflect - 1 - at;
     return at < size ? at : 2 * size - 1 - reflect - at;
 }
 
-/* Where the line of the input begins that line `line` of the output shows: lines are of the innermost padded dimension. */
+/* Where the line of the input begins that line `line` of the output shows: lines are of the
+ * innermost padded dimension. */
 static const uint8_t *mirrored_line(const ml_call *c, int64_t line) {
     const mirror_blob *b = c->blob;
     const ml_shape *x = &ml_in_tensor(c, 0)->shape, *y = &ml_out_tensor(c, 0)->shape;
@@ -182,7 +184,7 @@ static ml_status mirror_pad(const ml_call *c) {
     return ML_OK;
 }
 
-#define ROW(kernel_name)                                                             \
+#define ROW(kernel_name) \
     {.abi = ML_KERNEL_ABI, .flags = ML_KERNEL_PADS, .name = (kernel_name), .blob_bytes = sizeof(ml_nest), \
      .prepare = prepare_pad, ML_TYPED({"x1|x2|x4|x8 s8|s16|s32|s64 any? -> any", derive_fill, NULL, pad})}
 ML_KERNELS(pad) = {

@@ -1,5 +1,6 @@
-/* pooling.c -- AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D: over the part of each window that lies inside the input. Quantized inputs and
- * outputs are taken to have the same scale and zero point, as in TFLite. */
+/* pooling.c -- AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D: over the part of each window that lies
+ * inside the input. Quantized inputs and outputs are taken to have the same scale and zero point,
+ * as in TFLite. */
 #include <float.h>
 #include <math.h>
 
@@ -11,7 +12,7 @@
 
 enum { CHUNK = 32 };
 
-#define POOL_FIELDS(X, S)                                                                           \
+#define POOL_FIELDS(X, S) \
     X(S, i32, same) X(S, i32, stride_h) X(S, i32, stride_w) X(S, i32, filter_h) X(S, i32, filter_w) \
     ML_CLAMP_FIELDS(X, S)
 ML_PARAMS(pool_params, POOL_FIELDS)
@@ -53,8 +54,9 @@ static inline float sum_squares_f32(float a, float b) { return a + b * b; }
 static inline int32_t sum_s32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
 
 static inline int16_t max_s16(int16_t a, int16_t b) { return a < b ? b : a; }
-/* The mean of integers, rounded to nearest, ties away from zero: (sum +- count / 2) / count, truncated. In double this is
- * exact, for a quotient that is no integer differs from one by more than double's error; and it runs in vectors. */
+/* The mean of integers, rounded to nearest, ties away from zero: (sum +- count / 2) / count,
+ * truncated. In double this is exact, for a quotient that is no integer differs from one by more
+ * than double's error; and it runs in vectors. */
 static inline int32_t mean_s32(int32_t sum, int64_t count) {
     double half = (double)(count / 2);
     return (int32_t)((sum + (sum > 0 ? half : -half)) / (double)count);
@@ -76,40 +78,40 @@ static inline int64_t lines_of_work(const ml_window *w) {
     return 1 + (16 << 10) / (line > 0 ? line : 1);
 }
 
-/* Defines eval: MERGE(total, value) over a window, FINISH(total, count) of its result, both clamped as a `limit`. CHUNK
- * channels of a pixel at a time; lines of output are blocks of work. */
-#define EVAL_POOL(name, element, total_type, initial, MERGE, FINISH, limit)                                             \
-    static ml_status name##_lines(const ml_call *c, int64_t start, int64_t end, int32_t worker, void *args) {          \
-        const ml_window *w = c->blob;                                                                                  \
-        const element *x = ml_in(c, 0);                                                                                \
-        int64_t channels = w->channels;                                                                                \
-        element *y = (element *)ml_out(c, 0) + start * w->x.out * channels;                                            \
-        C_##limit low, high;                                                                                           \
-        (void)worker, (void)args;                                                                                      \
-        find_limits_##limit(c, &low, &high);                                                                           \
-        for (int64_t pixel = start * w->x.out; pixel < end * w->x.out; pixel++, y += channels) {                       \
-            int64_t line = pixel / w->x.out, batch = line / w->y.out;                                                  \
-            ml_taps down = ml_window_taps(&w->y, line % w->y.out), across = ml_window_taps(&w->x, pixel % w->x.out);   \
-            int64_t count = (down.end - down.first) * (across.end - across.first);                                     \
-            for (int64_t first = 0; first < channels; first += CHUNK) {                                                \
-                int width = (int)ml_min_s64(CHUNK, channels - first);                                                  \
-                total_type totals[CHUNK];                                                                              \
-                for (int j = 0; j < width; j++) totals[j] = (initial);                                                 \
-                for (int64_t ky = down.first; ky < down.end; ky++)                                                     \
-                    for (int64_t kx = across.first; kx < across.end; kx++) {                                           \
-                        int64_t at = (batch * w->y.in + down.start + ky) * w->x.in + across.start + kx;                \
-                        const element *source = x + at * channels + first;                                             \
-                        for (int j = 0; j < width; j++) totals[j] = MERGE(totals[j], source[j]);                       \
-                    }                                                                                                  \
-                for (int j = 0; j < width; j++)                                                                        \
-                    y[first + j] = (element)ml_clamp_##limit(FINISH(totals[j], count), low, high);                     \
-            }                                                                                                          \
-        }                                                                                                              \
-        return ML_OK;                                                                                                  \
-    }                                                                                                                  \
-    static ml_status name(const ml_call *c) {                                                                          \
-        const ml_window *w = c->blob;                                                                                  \
-        return ml_parallel(c, (int64_t)w->batches * w->y.out, lines_of_work(w), name##_lines, NULL);                   \
+/* Defines eval: MERGE(total, value) over a window, FINISH(total, count) of its result, both clamped
+ * as a `limit`. CHUNK channels of a pixel at a time; lines of output are blocks of work. */
+#define EVAL_POOL(name, element, total_type, initial, MERGE, FINISH, limit) \
+    static ml_status name##_lines(const ml_call *c, int64_t start, int64_t end, int32_t worker, void *args) { \
+        const ml_window *w = c->blob; \
+        const element *x = ml_in(c, 0); \
+        int64_t channels = w->channels; \
+        element *y = (element *)ml_out(c, 0) + start * w->x.out * channels; \
+        C_##limit low, high; \
+        (void)worker, (void)args; \
+        find_limits_##limit(c, &low, &high); \
+        for (int64_t pixel = start * w->x.out; pixel < end * w->x.out; pixel++, y += channels) { \
+            int64_t line = pixel / w->x.out, batch = line / w->y.out; \
+            ml_taps down = ml_window_taps(&w->y, line % w->y.out), across = ml_window_taps(&w->x, pixel % w->x.out); \
+            int64_t count = (down.end - down.first) * (across.end - across.first); \
+            for (int64_t first = 0; first < channels; first += CHUNK) { \
+                int width = (int)ml_min_s64(CHUNK, channels - first); \
+                total_type totals[CHUNK]; \
+                for (int j = 0; j < width; j++) totals[j] = (initial); \
+                for (int64_t ky = down.first; ky < down.end; ky++) \
+                    for (int64_t kx = across.first; kx < across.end; kx++) { \
+                        int64_t at = (batch * w->y.in + down.start + ky) * w->x.in + across.start + kx; \
+                        const element *source = x + at * channels + first; \
+                        for (int j = 0; j < width; j++) totals[j] = MERGE(totals[j], source[j]); \
+                    } \
+                for (int j = 0; j < width; j++) \
+                    y[first + j] = (element)ml_clamp_##limit(FINISH(totals[j], count), low, high); \
+            } \
+        } \
+        return ML_OK; \
+    } \
+    static ml_status name(const ml_call *c) { \
+        const ml_window *w = c->blob; \
+        return ml_parallel(c, (int64_t)w->batches * w->y.out, lines_of_work(w), name##_lines, NULL); \
     }
 #define C_f32 float
 #define C_s32 int32_t
@@ -121,8 +123,8 @@ EVAL_POOL(max_pool_s16, int16_t, int16_t, INT16_MIN, max_s16, KEEP, s32)
 
 typedef void pool_fn(const ml_pool_args *args);
 
-/* Windows that overlap from line to line read lines again, which are then to be in the first-level cache still: so many pixels at a
- * time, in all lines of a block, of which there are a few. */
+/* Windows that overlap from line to line read lines again, which are then to be in the first-level
+ * cache still: so many pixels at a time, in all lines of a block, of which there are a few. */
 enum { STRIP_BYTES = 24 << 10, LEAST_STRIP = 8, LINES_OF_STRIPS = 8 };
 static inline int64_t strip_of(const ml_window *w, int64_t pixel) {
     const int64_t strip = STRIP_BYTES / (w->y.size * w->x.stride * pixel + 1);
@@ -174,7 +176,8 @@ static ml_status pool_by(const ml_call *c, pool_fn *pool) {
     return ml_parallel(c, (int64_t)w->batches * w->y.out, lines_of_strips(w), pool_lines, &pool);
 }
 
-/* Whether one window is all of an image, and summed line by line: its pixels are then rows that are read on and on. */
+/* Whether one window is all of an image, and summed line by line: its pixels are then rows that are
+ * read on and on. */
 static inline bool is_whole(const ml_window *w) {
     const bool one = w->y.out == 1 && w->x.out == 1 && w->y.before == 0 && w->x.before == 0;
     return one && w->y.size == w->y.in && w->x.size == w->x.in && w->x.size != 3;

@@ -20,7 +20,7 @@ static void pow_f32_row(const ml_call *c, const float *a, const float *b, float 
         for (int64_t i = 0; i < n; i++) y[i] = powf(a[i * a_step], b[i * b_step]);
 }
 ML_BINARY_ROWS(pow_f32, float, float)
-/* Integers -------------------------------------------------------------------------------------------------------- */
+/* Integers ------------------------------------------------------------------------------------- */
 
 /* By squaring, wrapping; exponents below 0 are refused. */
 static inline int32_t power(int32_t base, int32_t exponent) {

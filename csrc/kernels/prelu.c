@@ -1,4 +1,5 @@
-/* prelu.c -- PRELU: y = x where x >= 0, else x * alpha; alpha, constant or computed, broadcasts to x. */
+/* prelu.c -- PRELU: y = x where x >= 0, else x * alpha; alpha, constant or computed, broadcasts to
+ * x. */
 #include "rules/broadcast.h"
 #include "rules/quantized.h"
 

@@ -1,9 +1,10 @@
-/* quantize.c -- QUANTIZE (float to integers, and integers to integers of another scale) and DEQUANTIZE.
+/* quantize.c -- QUANTIZE (float to integers, and integers to integers of another scale) and
+ * DEQUANTIZE.
  *
- * From float: round(x / scale) + zero_point, ties away from zero, saturating; NaN gives the lowest value. Between integers:
- * TFLite's Requantize (double rounding); 8 bits to 8 bits by a table. To float: scale * (x - zero_point), one rounding. All
- * run element by element, so output 0 may be exactly the input.
- */
+ * From float: round(x / scale) + zero_point, ties away from zero, saturating; NaN gives the lowest
+ * value. Between integers: TFLite's Requantize (double rounding); 8 bits to 8 bits by a table. To
+ * float: scale * (x - zero_point), one rounding. All run element by element, so output 0 may be
+ * exactly the input. */
 #include "rules/half.h"
 #include "simd/simd.h"
 
@@ -54,18 +55,18 @@ static inline ml_quantize_s8_args bytes_of(const float *x, const void *y, int64_
     return (ml_quantize_s8_args){(float *)(uintptr_t)x, (uint8_t *)(uintptr_t)y, n, p->scale,
                                  p->zero_point,         p->type == ML_S8};
 }
-#define BYTES(suffix, type)                                                                         \
-    static void quantize_f32_##suffix##_run(const ml_call *c, const float *x, type *y, int64_t n,   \
-                                            const ml_affine *p) {                                   \
-        const ml_quantize_s8_args args = bytes_of(x, y, n, p);                                      \
-        c->env->simd->quantize_s8(&args);                                                           \
-    }                                                                                               \
-    static void dequantize_##suffix##_run(const ml_call *c, const type *x, float *y, int64_t n,     \
-                                          const ml_affine *p) {                                     \
-        const ml_quantize_s8_args args = bytes_of(y, x, n, p);                                      \
-        c->env->simd->dequantize_s8(&args);                                                         \
-    }                                                                                               \
-    BY_CHANNEL(quantize_f32_##suffix, float, type)                                                  \
+#define BYTES(suffix, type)                                                                       \
+    static void quantize_f32_##suffix##_run(const ml_call *c, const float *x, type *y, int64_t n, \
+                                            const ml_affine *p) {                                 \
+        const ml_quantize_s8_args args = bytes_of(x, y, n, p);                                    \
+        c->env->simd->quantize_s8(&args);                                                         \
+    }                                                                                             \
+    static void dequantize_##suffix##_run(const ml_call *c, const type *x, float *y, int64_t n,   \
+                                          const ml_affine *p) {                                   \
+        const ml_quantize_s8_args args = bytes_of(y, x, n, p);                                    \
+        c->env->simd->dequantize_s8(&args);                                                       \
+    }                                                                                             \
+    BY_CHANNEL(quantize_f32_##suffix, float, type)                                                \
     BY_CHANNEL(dequantize_##suffix, type, float)
 BYTES(s8, int8_t)
 BYTES(u8, uint8_t)
@@ -77,12 +78,12 @@ static void quantize_f32_s16_run(const ml_call *c, const float *x, int16_t *y, i
 }
 BY_CHANNEL(quantize_f32_s16, float, int16_t)
 
-#define DEQUANTIZE(name, type)                                                                        \
-    static inline void name##_run(const ml_call *c, const type *x, float *y, int64_t n, const ml_affine *p) {           \
-        const float scale = p->scale; (void)c;                                                        \
-        const int32_t zero_point = p->zero_point;                                                     \
-        for (int64_t i = 0; i < n; i++) y[i] = scale * (float)(x[i] - zero_point);                    \
-    }                                                                                                 \
+#define DEQUANTIZE(name, type) \
+    static inline void name##_run(const ml_call *c, const type *x, float *y, int64_t n, const ml_affine *p) { \
+        const float scale = p->scale; (void)c; \
+        const int32_t zero_point = p->zero_point; \
+        for (int64_t i = 0; i < n; i++) y[i] = scale * (float)(x[i] - zero_point); \
+    } \
     BY_CHANNEL(name, type, float)
 DEQUANTIZE(dequantize_s16, int16_t)
 

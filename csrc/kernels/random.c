@@ -1,6 +1,6 @@
-/* random.c -- RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL, MULTINOMIAL: numbers of a sequence that two seeds choose, which goes on from run
- * to run and begins anew when variables are reset. STABLEHLO_RNG_BIT_GENERATOR: random bits from a state that is given and given
- * back. */
+/* random.c -- RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL, MULTINOMIAL: numbers of a sequence that two
+ * seeds choose, which goes on from run to run and begins anew when variables are reset.
+ * STABLEHLO_RNG_BIT_GENERATOR: random bits from a state that is given and given back. */
 #include "math/random.h"
 
 #include <math.h>
@@ -89,7 +89,7 @@ static ml_status fill(const ml_call *c, void (*make)(const uint32_t bits[4], flo
 static ml_status random_uniform(const ml_call *c) { return fill(c, uniform); }
 static ml_status random_standard_normal(const ml_call *c) { return fill(c, normal); }
 
-/* MULTINOMIAL ------------------------------------------------------------------------------------------------------------ */
+/* MULTINOMIAL ---------------------------------------------------------------------------------- */
 
 typedef struct multinomial_blob {
     int64_t rows;
@@ -172,7 +172,7 @@ static ml_status multinomial(const ml_call *c) {
     return status;
 }
 
-/* STABLEHLO_RNG_BIT_GENERATOR -------------------------------------------------------------------------------------------- */
+/* STABLEHLO_RNG_BIT_GENERATOR ------------------------------------------------------------------ */
 
 #define BITS_FIELDS(X, S) X(S, i32, threefry) X(S, array, shape)
 ML_PARAMS(bits_params, BITS_FIELDS)
@@ -193,7 +193,8 @@ static ml_status prepare_bits(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? ml_set_output(c, 1, &y) : status;
 }
 
-/* Words 0 and 1 of the state are the key, 2 and 3 count; without words 4 and 5 the key stands in for them. */
+/* Words 0 and 1 of the state are the key, 2 and 3 count; without words 4 and 5 the key stands in
+ * for them. */
 static ml_status random_bits(const ml_call *c) {
     const bool threefry = ((const bits_params *)c->params)->threefry;
     const int64_t words = ml_out_tensor(c, 1)->bytes / (int64_t)sizeof(uint32_t);

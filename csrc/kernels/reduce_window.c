@@ -1,5 +1,6 @@
-/* reduce_window.c -- REDUCE_WINDOW, STABLEHLO_REDUCE_WINDOW: what the elements in each window come to, beginning with a value. The
- * latter draws elements apart first and pads them, with that same value. */
+/* reduce_window.c -- REDUCE_WINDOW, STABLEHLO_REDUCE_WINDOW: what the elements in each window come
+ * to, beginning with a value. The latter draws elements apart first and pads them, with that same
+ * value. */
 #include "rules/values.h"
 #include "rules/work.h"
 
@@ -106,7 +107,8 @@ static inline int64_t element_at(const window_dim *w, int64_t place) {
     return at >= 0 && at % w->apart == 0 && at / w->apart < w->in ? at / w->apart : -1;
 }
 
-/* Where tap `turn` of all dimensions but the last leads to for row `row` of the outputs, in elements of the input; -1: outside. */
+/* Where tap `turn` of all dimensions but the last leads to for row `row` of the outputs, in
+ * elements of the input; -1: outside. */
 static int64_t source_of(const window_blob *b, int64_t row, int64_t turn) {
     int64_t from = 0;
     for (int32_t d = b->rank - 2; d >= 0; d--) {
@@ -149,81 +151,81 @@ static int64_t grain_of(const window_blob *b) {
 }
 
 /* Each y becomes what it and x come to, x being `step` elements further each time. */
-#define EACH(RESULT)                                                                                 \
-    if (step == 1) {                                                                                 \
-        for (int64_t o = 0; o < n; o++) {                                                            \
-            const number a = y[o], b = x[o];                                                           \
-            y[o] = (number)(RESULT);                                                                   \
-        }                                                                                            \
-    } else {                                                                                         \
-        for (int64_t o = 0; o < n; o++) {                                                            \
-            const number a = y[o], b = x[o * step];                                                    \
-            y[o] = (number)(RESULT);                                                                   \
-        }                                                                                            \
-    }                                                                                                \
+#define EACH(RESULT)                                \
+    if (step == 1) {                                \
+        for (int64_t o = 0; o < n; o++) {           \
+            const number a = y[o], b = x[o];        \
+            y[o] = (number)(RESULT);                \
+        }                                           \
+    } else {                                        \
+        for (int64_t o = 0; o < n; o++) {           \
+            const number a = y[o], b = x[o * step]; \
+            y[o] = (number)(RESULT);                \
+        }                                           \
+    }                                               \
     return;
 
 #define TRUE_OF(v) ((v) != 0)
-#define REDUCE_WINDOW(suffix, type, wide, STORE)                                                     \
-    static void join_##suffix(type *restrict y, int64_t n, const type *restrict x, int64_t step,     \
-                              int32_t function) {                                                    \
-        typedef type number;                                                                         \
-        switch (function) {                                                                          \
-        case ADD: EACH(STORE((wide)a + (wide)b))                                                     \
-        case MULTIPLY: EACH(STORE((wide)a * (wide)b))                                                \
-        case MINIMUM: EACH(a <= b ? a : b)                                                           \
-        case MAXIMUM: EACH(a >= b ? a : b)                                                           \
-        case ALL: EACH((a != 0) & (b != 0))                                                          \
-        default: EACH((a != 0) | (b != 0))                                                           \
-        }                                                                                            \
-    }                                                                                                \
-    /* A span with tap `t` of the last dimension; `x` NULL: all of it lies outside. */               \
-    static void tap_##suffix(const window_dim *w, const type *x, int64_t t, const type *start,       \
-                             span all, type *y, int32_t function) {                                  \
-        if (x && w->apart > 1) {                                                                     \
-            for (int64_t o = all.first; o < all.end; o++) {                                          \
-                const int64_t at = element_at(w, o * w->stride + t * w->dilation);                   \
-                join_##suffix(y + o - all.first, 1, at < 0 ? start : x + at, 0, function);           \
-            }                                                                                        \
-            return;                                                                                  \
-        }                                                                                            \
-        const span in = x ? inside(w, t, all) : (span){all.end, all.end};                            \
-        join_##suffix(y, in.first - all.first, start, 0, function);                                  \
-        if (in.first < in.end)                                                                       \
-            join_##suffix(y + in.first - all.first, in.end - in.first,                               \
-                          x + (in.first * w->stride + t * w->dilation - w->before), w->stride,       \
-                          function);                                                                 \
-        join_##suffix(y + in.end - all.first, all.end - in.end, start, 0, function);                 \
-    }                                                                                                \
-    static ml_status some_##suffix(const ml_call *c, int64_t begin, int64_t stop, int32_t worker,    \
-                                   void *args) {                                                     \
-        const window_blob *b = c->blob;                                                              \
-        const window_dim *w = &b->dims[b->rank - 1];                                                 \
-        const int32_t function = ((const window_params *)c->params)->function;                       \
-        const type *x = ml_in(c, 0), *start = ml_in(c, 1);                                           \
-        int64_t turns = 1, work = 0;                                                                 \
-        ml_status status = ML_OK;                                                                    \
-        (void)worker, (void)args;                                                                    \
-        for (int32_t d = 0; d < b->rank - 1; d++) turns *= b->dims[d].taps;                          \
-        for (int64_t i = begin; i < stop; i++) {                                                     \
-            const int64_t row = i / pieces_of(b), first = i % pieces_of(b) * PIECE;                  \
-            const span all = {first, ml_min_s64(w->out, first + PIECE)};                             \
-            type *y = (type *)ml_out(c, 0) + row * w->out + first;                                   \
-            for (int64_t o = 0; o < all.end - first; o++) y[o] = *start;                             \
-            for (int64_t k = 0; k < turns * w->taps && status == ML_OK; k++) {                       \
-                const int64_t from = source_of(b, row, k / w->taps);                                 \
-                tap_##suffix(w, from < 0 ? NULL : x + from, k % w->taps, start, all, y, function);   \
-                status = ml_count_work(c, all.end - first, &work);                                   \
-            }                                                                                        \
-        }                                                                                            \
-        return status;                                                                               \
-    }                                                                                                \
-    static ml_status reduce_window_##suffix(const ml_call *c) {                                      \
-        const window_blob *b = c->blob;                                                              \
-        const int64_t outputs = ml_elements(&ml_out_tensor(c, 0)->shape);                            \
-        if (outputs == 0) return ML_OK;                                                              \
-        return ml_parallel(c, outputs / b->dims[b->rank - 1].out * pieces_of(b), grain_of(b),        \
-                           some_##suffix, NULL);                                                     \
+#define REDUCE_WINDOW(suffix, type, wide, STORE)                                                   \
+    static void join_##suffix(type *restrict y, int64_t n, const type *restrict x, int64_t step,   \
+                              int32_t function) {                                                  \
+        typedef type number;                                                                       \
+        switch (function) {                                                                        \
+        case ADD: EACH(STORE((wide)a + (wide)b))                                                   \
+        case MULTIPLY: EACH(STORE((wide)a * (wide)b))                                              \
+        case MINIMUM: EACH(a <= b ? a : b)                                                         \
+        case MAXIMUM: EACH(a >= b ? a : b)                                                         \
+        case ALL: EACH((a != 0) & (b != 0))                                                        \
+        default: EACH((a != 0) | (b != 0))                                                         \
+        }                                                                                          \
+    }                                                                                              \
+    /* A span with tap `t` of the last dimension; `x` NULL: all of it lies outside. */             \
+    static void tap_##suffix(const window_dim *w, const type *x, int64_t t, const type *start,     \
+                             span all, type *y, int32_t function) {                                \
+        if (x && w->apart > 1) {                                                                   \
+            for (int64_t o = all.first; o < all.end; o++) {                                        \
+                const int64_t at = element_at(w, o * w->stride + t * w->dilation);                 \
+                join_##suffix(y + o - all.first, 1, at < 0 ? start : x + at, 0, function);         \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        const span in = x ? inside(w, t, all) : (span){all.end, all.end};                          \
+        join_##suffix(y, in.first - all.first, start, 0, function);                                \
+        if (in.first < in.end)                                                                     \
+            join_##suffix(y + in.first - all.first, in.end - in.first,                             \
+                          x + (in.first * w->stride + t * w->dilation - w->before), w->stride,     \
+                          function);                                                               \
+        join_##suffix(y + in.end - all.first, all.end - in.end, start, 0, function);               \
+    }                                                                                              \
+    static ml_status some_##suffix(const ml_call *c, int64_t begin, int64_t stop, int32_t worker,  \
+                                   void *args) {                                                   \
+        const window_blob *b = c->blob;                                                            \
+        const window_dim *w = &b->dims[b->rank - 1];                                               \
+        const int32_t function = ((const window_params *)c->params)->function;                     \
+        const type *x = ml_in(c, 0), *start = ml_in(c, 1);                                         \
+        int64_t turns = 1, work = 0;                                                               \
+        ml_status status = ML_OK;                                                                  \
+        (void)worker, (void)args;                                                                  \
+        for (int32_t d = 0; d < b->rank - 1; d++) turns *= b->dims[d].taps;                        \
+        for (int64_t i = begin; i < stop; i++) {                                                   \
+            const int64_t row = i / pieces_of(b), first = i % pieces_of(b) * PIECE;                \
+            const span all = {first, ml_min_s64(w->out, first + PIECE)};                           \
+            type *y = (type *)ml_out(c, 0) + row * w->out + first;                                 \
+            for (int64_t o = 0; o < all.end - first; o++) y[o] = *start;                           \
+            for (int64_t k = 0; k < turns * w->taps && status == ML_OK; k++) {                     \
+                const int64_t from = source_of(b, row, k / w->taps);                               \
+                tap_##suffix(w, from < 0 ? NULL : x + from, k % w->taps, start, all, y, function); \
+                status = ml_count_work(c, all.end - first, &work);                                 \
+            }                                                                                      \
+        }                                                                                          \
+        return status;                                                                             \
+    }                                                                                              \
+    static ml_status reduce_window_##suffix(const ml_call *c) {                                    \
+        const window_blob *b = c->blob;                                                            \
+        const int64_t outputs = ml_elements(&ml_out_tensor(c, 0)->shape);                          \
+        if (outputs == 0) return ML_OK;                                                            \
+        return ml_parallel(c, outputs / b->dims[b->rank - 1].out * pieces_of(b), grain_of(b),      \
+                           some_##suffix, NULL);                                                   \
     }
 #define KEEP(v) (v)
 REDUCE_WINDOW(f32, float, float, KEEP)

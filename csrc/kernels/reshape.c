@@ -1,5 +1,5 @@
-/* reshape.c -- RESHAPE, SQUEEZE and EXPAND_DIMS (the same elements under another shape), SHAPE and RANK (a shape as a tensor
- * of numbers). */
+/* reshape.c -- RESHAPE, SQUEEZE and EXPAND_DIMS (the same elements under another shape), SHAPE and
+ * RANK (a shape as a tensor of numbers). */
 #include "rules/strings.h"
 #include "rules/values.h"
 #include "rules/work.h"
@@ -8,7 +8,8 @@
 #define RESHAPE_FIELDS(X, S) X(S, array, new_shape)
 ML_PARAMS(reshape_params, RESHAPE_FIELDS)
 
-/* The shape asked for, -1 standing for what is left; *count is its rank, *open says that its value is not known yet. */
+/* The shape asked for, -1 standing for what is left; *count is its rank, *open says that its value
+ * is not known yet. */
 static const int32_t *target_shape(const ml_call *c, int64_t *count, bool *open) {
     const reshape_params *params = c->params;
     const ml_tensor *tensor = ml_input(c, 1);
@@ -31,8 +32,8 @@ static int64_t nonzero_elements(const ml_shape *shape) {
     return ml_elements(&some);
 }
 
-/* Replaces dimension `wildcard` of `shape` by what the elements of `from` leave for it. With dimensions of 0 on both sides
- * the others decide, as in LiteRT: (0, 3) as (0, -1) is (0, 3). */
+/* Replaces dimension `wildcard` of `shape` by what the elements of `from` leave for it. With
+ * dimensions of 0 on both sides the others decide, as in LiteRT: (0, 3) as (0, -1) is (0, 3). */
 static bool fill_wildcard(const ml_shape *from, ml_shape *shape, int32_t wildcard) {
     int64_t wanted = nonzero_elements(from), others = nonzero_elements(shape), inferred = 0;
     bool zero = false;

@@ -1,8 +1,8 @@
-/* resize.c -- RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: height and width of (batch, height, width, channels) made new.
+/* resize.c -- RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: height and width of (batch, height,
+ * width, channels) made new.
  *
- * Bilinear: f32 and u8 blend in float32 (u8 rounded half up); s8 and s16 in units of 1 / 1024, rounded
- * half away from zero.
- */
+ * Bilinear: f32 and u8 blend in float32 (u8 rounded half up); s8 and s16 in units of 1 / 1024,
+ * rounded half away from zero. */
 #include "rules/work.h"
 #include "rules/values.h"
 #include "simd/simd.h"

@@ -1,5 +1,5 @@
-/* reverse_sequence.c -- REVERSE_SEQUENCE: the first elements of one dimension in reversed order, as many as the length says that
- * belongs to an index of another dimension. */
+/* reverse_sequence.c -- REVERSE_SEQUENCE: the first elements of one dimension in reversed order, as
+ * many as the length says that belongs to an index of another dimension. */
 #include "rules/values.h"
 #include "rules/work.h"
 

@@ -1,4 +1,5 @@
-/* rnn.c -- RNN, UNIDIRECTIONAL_SEQUENCE_RNN, BIDIRECTIONAL_SEQUENCE_RNN: the weighted input and the last output, activated. */
+/* rnn.c -- RNN, UNIDIRECTIONAL_SEQUENCE_RNN, BIDIRECTIONAL_SEQUENCE_RNN: the weighted input and the
+ * last output, activated. */
 #include "rules/recurrent.h"
 
 #define RNN_FIELDS(X, S)                                                             \
@@ -9,8 +10,8 @@ ML_PARAMS(rnn_params, RNN_FIELDS)
 /* The inputs of one direction, counted from its first. */
 enum { WEIGHTS, RECURRENT, BIAS, STATE };
 
-/* The directions of a node, one or two, and what hangs on their weights; negative where those are no matrices. An auxiliary input
- * without weights is what goes backwards. */
+/* The directions of a node, one or two, and what hangs on their weights; negative where those are
+ * no matrices. An auxiliary input without weights is what goes backwards. */
 static int32_t describe(const ml_call *c, ml_recurrent runs[2], int64_t *derived) {
     bool merged = ((const rnn_params *)c->params)->merged;
     bool crossed = ml_input(c, 9) && ml_input(c, 10);

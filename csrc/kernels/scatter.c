@@ -1,5 +1,6 @@
-/* scatter.c -- elements put where indices say. SCATTER_ND: slices added up in a tensor of zeros. SPARSE_TO_DENSE: single elements,
- * the last of those that meet. DYNAMIC_UPDATE_SLICE: one block, moved so far that it lies inside. */
+/* scatter.c -- elements put where indices say. SCATTER_ND: slices added up in a tensor of zeros.
+ * SPARSE_TO_DENSE: single elements, the last of those that meet. DYNAMIC_UPDATE_SLICE: one block,
+ * moved so far that it lies inside. */
 #include "rules/nibbles.h"
 #include "rules/values.h"
 #include "rules/work.h"
@@ -49,7 +50,7 @@ static ml_status place(const ml_call *c, int64_t row, int64_t *to) {
     return ML_OK;
 }
 
-/* SCATTER_ND ------------------------------------------------------------------------------------------------------------- */
+/* SCATTER_ND ----------------------------------------------------------------------------------- */
 
 static ml_status prepare_scatter_nd(const ml_call *c, ml_wish *wish) {
     const ml_shape *indices = &ml_input(c, 0)->shape, *updates = &ml_input(c, 1)->shape;
@@ -78,24 +79,24 @@ static ml_status prepare_scatter_nd(const ml_call *c, ml_wish *wish) {
 
 #define PLUS(a, b) (a) + (b)
 #define OR(a, b) (a) | (b)
-#define SCATTER_ND(suffix, type, JOIN)                                                    \
-    static ml_status scatter_nd_##suffix(const ml_call *c) {                              \
-        const int64_t rows = ((const scatter_blob *)c->blob)->rows;                       \
-        const int64_t run = ((const scatter_blob *)c->blob)->run;                         \
-        const type *x = ml_in(c, 1);                                                      \
-        type *y = ml_out(c, 0);                                                           \
-        const type nothing = 0;                                                           \
-        int64_t work = 0;                                                                 \
+#define SCATTER_ND(suffix, type, JOIN) \
+    static ml_status scatter_nd_##suffix(const ml_call *c) { \
+        const int64_t rows = ((const scatter_blob *)c->blob)->rows; \
+        const int64_t run = ((const scatter_blob *)c->blob)->run; \
+        const type *x = ml_in(c, 1); \
+        type *y = ml_out(c, 0); \
+        const type nothing = 0; \
+        int64_t work = 0; \
         ml_status status = ml_fill_bytes(c, y, ml_out_tensor(c, 0)->bytes, &nothing, sizeof nothing); \
-        for (int64_t row = 0; row < rows && status == ML_OK; row++, x += run) {           \
-            int64_t at;                                                                   \
-            status = place(c, row, &at);                                                  \
-            if (status != ML_OK) return status;                                           \
-            type *to = y + at * run;                                                      \
-            _Pragma("GCC ivdep") for (int64_t i = 0; i < run; i++) to[i] = (type)(JOIN(to[i], x[i]));       \
-            status = ml_count_work(c, run + 1, &work);                                    \
-        }                                                                                 \
-        return status;                                                                    \
+        for (int64_t row = 0; row < rows && status == ML_OK; row++, x += run) { \
+            int64_t at; \
+            status = place(c, row, &at); \
+            if (status != ML_OK) return status; \
+            type *to = y + at * run; \
+            _Pragma("GCC ivdep") for (int64_t i = 0; i < run; i++) to[i] = (type)(JOIN(to[i], x[i])); \
+            status = ml_count_work(c, run + 1, &work); \
+        } \
+        return status; \
     }
 SCATTER_ND(f32, float, PLUS)
 SCATTER_ND(x1, uint8_t, PLUS)
@@ -103,7 +104,7 @@ SCATTER_ND(b8, uint8_t, OR)
 SCATTER_ND(s32, uint32_t, PLUS)
 SCATTER_ND(s64, uint64_t, PLUS)
 
-/* SPARSE_TO_DENSE -------------------------------------------------------------------------------------------------------- */
+/* SPARSE_TO_DENSE ------------------------------------------------------------------------------ */
 
 static ml_status prepare_sparse_to_dense(const ml_call *c, ml_wish *wish) {
     const ml_shape *indices = &ml_input(c, 0)->shape, *values = &ml_input(c, 2)->shape;
@@ -149,7 +150,7 @@ static ml_status sparse_to_dense(const ml_call *c) {
     return status;
 }
 
-/* DYNAMIC_UPDATE_SLICE --------------------------------------------------------------------------------------------------- */
+/* DYNAMIC_UPDATE_SLICE ------------------------------------------------------------------------- */
 
 typedef struct update_blob {
     ml_nest nest; /* of the update's elements in the whole */
@@ -185,7 +186,8 @@ static ml_status prepare_update(const ml_call *c, ml_wish *wish) {
     return ML_OK;
 }
 
-/* Where the update's first element goes, in the nest's units: each index is cut to those that leave it inside. */
+/* Where the update's first element goes, in the nest's units: each index is cut to those that leave
+ * it inside. */
 static int64_t update_start(const ml_call *c) {
     const update_blob *b = c->blob;
     int64_t start = 0, index;

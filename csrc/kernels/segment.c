@@ -1,5 +1,6 @@
-/* segment.c -- SEGMENT_SUM and UNSORTED_SEGMENT_SUM, _PROD, _MAX, _MIN: rows of the input put together by the number of the
- * segment each belongs to. Numbers are checked; negative ones are passed over where they need no order. */
+/* segment.c -- SEGMENT_SUM and UNSORTED_SEGMENT_SUM, _PROD, _MAX, _MIN: rows of the input put
+ * together by the number of the segment each belongs to. Numbers are checked; negative ones are
+ * passed over where they need no order. */
 #include "rules/values.h"
 #include "rules/work.h"
 
@@ -61,25 +62,25 @@ static ml_status prepare_unsorted(const ml_call *c, ml_wish *wish) {
     return take_rows(c, segments);
 }
 
-#define SEGMENT(name, type, START, STEP)                                                      \
-    static ml_status name(const ml_call *c) {                                                 \
-        const segment_blob *b = c->blob;                                                      \
-        const type *x = ml_in(c, 0);                                                          \
-        const int32_t *ids = ml_in(c, 1);                                                     \
-        type *y = ml_out(c, 0);                                                               \
-        const type start = (START);                                                           \
-        const int64_t bytes = b->segments * b->row * (int64_t)sizeof(type);                   \
-        ml_status status = ml_fill_bytes(c, y, bytes, &start, sizeof start);                  \
-        int64_t work = 0;                                                                     \
-        for (int64_t i = 0; i < b->count && status == ML_OK; i++, x += b->row) {              \
-            if (ids[i] >= b->segments)                                                        \
+#define SEGMENT(name, type, START, STEP) \
+    static ml_status name(const ml_call *c) { \
+        const segment_blob *b = c->blob; \
+        const type *x = ml_in(c, 0); \
+        const int32_t *ids = ml_in(c, 1); \
+        type *y = ml_out(c, 0); \
+        const type start = (START); \
+        const int64_t bytes = b->segments * b->row * (int64_t)sizeof(type); \
+        ml_status status = ml_fill_bytes(c, y, bytes, &start, sizeof start); \
+        int64_t work = 0; \
+        for (int64_t i = 0; i < b->count && status == ML_OK; i++, x += b->row) { \
+            if (ids[i] >= b->segments) \
                 return ml_fail(c, ML_KERNEL_ERROR, "segment number %lld is %d, expected less than %lld", \
-                               (long long)i, ids[i], (long long)b->segments);                 \
-            type *to = y + ids[i] * b->row;                                                   \
-            for (int64_t k = 0; ids[i] >= 0 && k < b->row; k++) to[k] = STEP(to[k], x[k]);    \
-            status = ml_count_work(c, b->row + 1, &work);                                     \
-        }                                                                                     \
-        return status;                                                                        \
+                               (long long)i, ids[i], (long long)b->segments); \
+            type *to = y + ids[i] * b->row; \
+            for (int64_t k = 0; ids[i] >= 0 && k < b->row; k++) to[k] = STEP(to[k], x[k]); \
+            status = ml_count_work(c, b->row + 1, &work); \
+        } \
+        return status; \
     }
 #define PLUS(a, b) ((a) + (b))
 #define TIMES(a, b) ((a) * (b))

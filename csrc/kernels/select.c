@@ -1,5 +1,5 @@
-/* select.c -- SELECT, SELECT_V2: x where the condition holds, else y; three inputs with numpy's broadcasting (SELECT_V2), or a
- * condition of one number, of rows, of elements (SELECT). */
+/* select.c -- SELECT, SELECT_V2: x where the condition holds, else y; three inputs with numpy's
+ * broadcasting (SELECT_V2), or a condition of one number, of rows, of elements (SELECT). */
 #include "rules/broadcast.h"
 
 typedef struct select_blob {
@@ -8,7 +8,8 @@ typedef struct select_blob {
     int64_t strides[3][ML_MAX_RANK]; /* elements; 0 where an input broadcasts */
 } select_blob;
 
-/* The strides of input `i`, whose dimensions stand under the output's last ones, or from the first on. */
+/* The strides of input `i`, whose dimensions stand under the output's last ones, or from the first
+ * on. */
 static void fill_strides(const ml_call *c, int i, const ml_shape *out, bool from_first) {
     select_blob *blob = c->blob;
     const ml_shape *shape = &ml_input(c, i)->shape;
@@ -86,8 +87,8 @@ typedef struct pieces {
     int64_t steps[3]; /* elements of each input to the next of a row: 1 or 0 */
 } pieces;
 
-/* One loop for each way in which a row of x and one of y are elements or one for all; without a branch, for conditions are as
- * often true as not. */
+/* One loop for each way in which a row of x and one of y are elements or one for all; without a
+ * branch, for conditions are as often true as not. */
 #define CHOOSE(type, X, Y)                                     \
     _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {     \
         const type u = (X), v = (Y);                           \
@@ -103,13 +104,13 @@ typedef struct pieces {
             const int64_t step = *condition ? steps[1] : steps[2];                                 \
             for (int64_t i = 0; i < n; i++) out[i] = from[i * step];                               \
         } else if (steps[1] && steps[2]) {                                                         \
-            CHOOSE(type, x[i], y[i])                                                                     \
+            CHOOSE(type, x[i], y[i])                                                               \
         } else if (steps[1]) {                                                                     \
-            CHOOSE(type, x[i], other)                                                                    \
+            CHOOSE(type, x[i], other)                                                              \
         } else if (steps[2]) {                                                                     \
-            CHOOSE(type, one, y[i])                                                                      \
+            CHOOSE(type, one, y[i])                                                                \
         } else {                                                                                   \
-            CHOOSE(type, one, other)                                                                     \
+            CHOOSE(type, one, other)                                                               \
         }                                                                                          \
     }                                                                                              \
     static ml_status name##_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,     \

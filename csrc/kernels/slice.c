@@ -1,18 +1,21 @@
-/* slice.c -- STRIDED_SLICE: from each dimension every stride-th index of a range; ranges follow numpy's rules. SLICE: a range
- * of each by its first index and its length. REVERSE_V2: all of it, some dimensions backwards.
+/* slice.c -- STRIDED_SLICE: from each dimension every stride-th index of a range; ranges follow
+ * numpy's rules. SLICE: a range of each by its first index and its length. REVERSE_V2: all of it,
+ * some dimensions backwards.
  *
- * The indices (begin, end, stride) are a specification: one entry per input dimension, but an entry of ellipsis_mask stands
- * for several whole dimensions, one of new_axis_mask for none, and one of shrink_axis_mask takes a single index and drops
- * the dimension. Prepare resolves it into one slice_axis per input dimension. Values that do not bear on the shape (the begin
- * of a shrunk dimension; with `offset`, where end counts from begin, every begin) may be unknown until the run. */
+ * The indices (begin, end, stride) are a specification: one entry per input dimension, but an entry
+ * of ellipsis_mask stands for several whole dimensions, one of new_axis_mask for none, and one of
+ * shrink_axis_mask takes a single index and drops the dimension. Prepare resolves it into one
+ * slice_axis per input dimension. Values that do not bear on the shape (the begin of a shrunk
+ * dimension; with `offset`, where end counts from begin, every begin) may be unknown until the
+ * run. */
 #include "rules/nest.h"
 #include "rules/nibbles.h"
 #include "rules/pick.h"
 #include "rules/values.h"
 #include "rules/work.h"
 
-#define SLICE_FIELDS(X, S)                                                                             \
-    X(S, i32, begin_mask) X(S, i32, end_mask) X(S, i32, ellipsis_mask) X(S, i32, new_axis_mask)        \
+#define SLICE_FIELDS(X, S)                                                                      \
+    X(S, i32, begin_mask) X(S, i32, end_mask) X(S, i32, ellipsis_mask) X(S, i32, new_axis_mask) \
     X(S, i32, shrink_axis_mask) X(S, i32, offset)
 ML_PARAMS(slice_params, SLICE_FIELDS)
 
@@ -37,7 +40,8 @@ static int64_t clamp_to(int64_t v, int64_t low, int64_t high) {
     return v < low ? low : v > high ? high : v;
 }
 
-/* Where a walk with this stride enters or leaves a dimension: negative indices count from its end, then all are clamped. */
+/* Where a walk with this stride enters or leaves a dimension: negative indices count from its end,
+ * then all are clamped. */
 static int64_t clamp_index(int64_t index, int64_t size, int64_t stride) {
     if (index < 0) index += size;
     return stride > 0 ? clamp_to(index, 0, size) : clamp_to(index, -1, size - 1);
@@ -70,7 +74,8 @@ typedef struct slice_values {
     ml_status outside;
 } slice_values;
 
-/* The entry of an axis applied to it; *open is set when a value that the shape needs is not known. */
+/* The entry of an axis applied to it; *open is set when a value that the shape needs is not
+ * known. */
 static ml_status resolve_axis(const ml_call *c, const slice_values *v, slice_axis *a, int dimension,
                               bool *open) {
     const slice_params *params = c->params;
@@ -133,7 +138,8 @@ static ml_status resolve(const ml_call *c, const slice_values *v, slice_axis *ax
         if (in_mask(params->ellipsis_mask, i)) {
             if (ellipsis) return ml_fail(c, ML_SHAPE_ERROR, "entry %d is a second ellipsis", i);
             ellipsis = true;
-            /* At least one dimension, as in LiteRT; the entries that then find none left are ignored. */
+            /* At least one dimension, as in LiteRT; the entries that then find none left are
+             * ignored. */
             int32_t width = rank - entries < 1 ? 1 : rank - entries;
             for (; width > 0 && axis < rank && status == ML_OK; width--)
                 status = ml_append_dim(c, shape, axes[axis++].size);
@@ -237,7 +243,7 @@ static ml_status pick(const ml_call *c, int64_t k, int64_t *index) {
 
 static ml_status strided_slice_picked(const ml_call *c) { return ml_pick_elements(c, pick); }
 
-/* SLICE ------------------------------------------------------------------------------------------------------------------ */
+/* SLICE ---------------------------------------------------------------------------------------- */
 
 typedef struct box_blob {
     ml_nest nest; /* in bytes of the input; of strings and packed types in elements */
@@ -331,7 +337,7 @@ static ml_status slice(const ml_call *c) {
     return ml_nest_gather(c, &blob->nest, (const uint8_t *)ml_in(c, 0) + start, ml_out(c, 0));
 }
 
-/* REVERSE_V2 ------------------------------------------------------------------------------------------------------------- */
+/* REVERSE_V2 ----------------------------------------------------------------------------------- */
 
 static ml_status prepare_reverse(const ml_call *c, ml_wish *wish) {
     const ml_tensor *x = ml_input(c, 0);

@@ -1,10 +1,10 @@
-/* softmax.c -- SOFTMAX over the last dimension: y = exp(beta * (x - max)) / sum, and LOG_SOFTMAX: y = x - max - log(sum). Any rank
- * >= 1; may run in place.
+/* softmax.c -- SOFTMAX over the last dimension: y = exp(beta * (x - max)) / sum, and LOG_SOFTMAX: y
+ * = x - max - log(sum). Any rank >= 1; may run in place.
  *
- * Integers: TFLite's reference kernel bit for bit. 8 bits: exp is a table of Q0.31 by the difference to the maximum (gemmlowp's
- * exp_on_negative_values), the sum is Q12.19, its reciprocal gemmlowp's Newton division, rounded twice per element. 16 bits:
- * exp and 1 / (1 + x) are lines between 513 values each.
- */
+ * Integers: TFLite's reference kernel bit for bit. 8 bits: exp is a table of Q0.31 by the
+ * difference to the maximum (gemmlowp's exp_on_negative_values), the sum is Q12.19, its reciprocal
+ * gemmlowp's Newton division, rounded twice per element. 16 bits: exp and 1 / (1 + x) are lines
+ * between 513 values each. */
 #include <math.h>
 
 #include "math/float_math.h"
@@ -35,14 +35,15 @@ static ml_status prepare_softmax(const ml_call *c, ml_wish *wish) {
     return ML_OK;
 }
 
-/* Of an element, as elements count (work.h): it is gone through three times, once with an exponential. */
+/* Of an element, as elements count (work.h): it is gone through three times, once with an
+ * exponential. */
 enum { COST = 4 };
 
 /* Defines eval `name`, which hands rows to name##_rows. */
-#define BY_ROWS(name)                                                                           \
-    static ml_status name(const ml_call *c) {                                                   \
-        const softmax_blob *blob = c->blob;                                                     \
-        return ml_in_blocks(c, blob->rows, COST * blob->depth, name##_rows, NULL);                     \
+#define BY_ROWS(name)                                                              \
+    static ml_status name(const ml_call *c) {                                      \
+        const softmax_blob *blob = c->blob;                                        \
+        return ml_in_blocks(c, blob->rows, COST * blob->depth, name##_rows, NULL); \
     }
 
 /* The same where each row goes to name##_row(x, y, depth, context). */
@@ -59,7 +60,7 @@ enum { COST = 4 };
     }  \
     BY_ROWS(name)
 
-/* Floats ------------------------------------------------------------------------------------------------------------- */
+/* Floats --------------------------------------------------------------------------------------- */
 
 static inline void softmax_f32_row(const float *x, float *y, int64_t n, const ml_call *c) {
     const float beta = ((const softmax_params *)c->params)->beta;
@@ -86,7 +87,7 @@ static ml_status softmax_f16_rows(const ml_call *c, int64_t first, int64_t end, 
 }
 BY_ROWS(softmax_f16)
 
-/* 8 bits ------------------------------------------------------------------------------------------------------------- */
+/* 8 bits --------------------------------------------------------------------------------------- */
 
 enum { LONG_ROW = 256 }; /* as many elements as there are bytes */
 
@@ -100,7 +101,8 @@ static int32_t exp_below_quarter(int32_t a) {
            ml_doubling_high_mul(x + ml_rounding_shift_right(high, 1), exp_minus_eighth);
 }
 
-/* exp of a <= 0 in Q5.26 to Q0.31: a polynomial on [-1/4, 0), then one factor for each bit above. */
+/* exp of a <= 0 in Q5.26 to Q0.31: a polynomial on [-1/4, 0), then one factor for each bit
+ * above. */
 static int32_t exp_on_negative(int32_t a) {
     /* exp(-2^k) in Q0.31 for k = -2 ... 4 */
     static const int32_t factors[] = {1672461947, 1302514674, 790015084, 290630308,
@@ -131,8 +133,9 @@ static int64_t derive_bytes(const ml_call *c, void *to) {
     return 256 * (int64_t)sizeof *exps;
 }
 
-/* A row of s8 to s16. What a byte adds to the sum, and what it comes to, is computed once where a row is as long as there are bytes.
- * Where the sum is 512 or more LiteRT aborts: every y rounds to 0. */
+/* A row of s8 to s16. What a byte adds to the sum, and what it comes to, is computed once where a
+ * row is as long as there are bytes. Where the sum is 512 or more LiteRT aborts: every y rounds to
+ * 0. */
 static inline int32_t softmax_part(const int32_t *exps, int32_t below) {
     return ml_rounding_shift_right(exps[below], 12);
 }
@@ -177,7 +180,7 @@ static ml_status softmax_bytes_rows(const ml_call *c, int64_t first, int64_t end
 }
 BY_ROWS(softmax_bytes)
 
-/* 16 bits ------------------------------------------------------------------------------------------------------------ */
+/* 16 bits -------------------------------------------------------------------------------------- */
 
 typedef struct softmax_s16_tables {
     int32_t mantissa; /* from steps of the input to 10 / 65535 */
@@ -220,7 +223,7 @@ static void softmax_s16_row(const int16_t *x, int16_t *y, int64_t n, const softm
 }
 BY_ROW(softmax_s16, int16_t, int16_t, c->derived)
 
-/* LOG_SOFTMAX -------------------------------------------------------------------------------------------------------- */
+/* LOG_SOFTMAX ---------------------------------------------------------------------------------- */
 
 static inline void log_softmax_f32_row(const float *x, float *y, int64_t n, const ml_call *c) {
     if (n > 0) c->env->simd->softmax_f32(&(ml_softmax_f32_args){x, y, n, 1.0f, 1});
@@ -251,8 +254,9 @@ static int64_t derive_log_softmax(const ml_call *c, void *to) {
     return (int64_t)sizeof *p;
 }
 
-/* gemmlowp's log_x_for_x_greater_than_or_equal_to_1, of Q12.19 to Q5.26: x = 2^k r with r in [sqrt(1/2), 1) rounded to one of
- * two forms, k log 2 in Q6.25, and log r as a quotient of polynomials around the fourth root of 1/2. */
+/* gemmlowp's log_x_for_x_greater_than_or_equal_to_1, of Q12.19 to Q5.26: x = 2^k r with r in
+ * [sqrt(1/2), 1) rounded to one of two forms, k log 2 in Q6.25, and log r as a quotient of
+ * polynomials around the fourth root of 1/2. */
 static int32_t log_above_one(int32_t x) {
     const int32_t log_2 = 1488522236, fourth_root = 1805811301, root = 1518500250,
                   quarter = 1 << 23;
@@ -289,26 +293,26 @@ static inline uint8_t log_softmax_one(const log_softmax_tables *p, log_softmax_r
     return (uint8_t)(counts ? ml_clamp_s32(v, 0, 255) : 0);
 }
 
-/* A row of bytes, flipped to u8 order by `flip`; of a long one all bytes there may be are computed first. Sums that Q12.19 cannot hold
- * are cut to its largest number. */
-#define LOG_BYTES_ROW(name, flip)                                                                    \
-    static void name##_row(const uint8_t *x, uint8_t *y, int64_t n, const ml_call *c) {              \
-        const log_softmax_tables *p = c->derived;                                                    \
-        uint8_t table[256];                                                                          \
-        int32_t high = 0;                                                                            \
-        int64_t sum = 0;                                                                             \
-        for (int64_t i = 0; i < n; i++) high = (x[i] ^ (flip)) > high ? x[i] ^ (flip) : high;        \
-        for (int64_t i = 0; i < n; i++) sum += p->exps[high - (x[i] ^ (flip))];                      \
-        const int32_t log_sum = log_above_one(sum < INT32_MAX ? (int32_t)sum : INT32_MAX);           \
-        const log_softmax_row row = {                                                                \
-            log_sum, ml_multiply_quantized(log_sum + INT32_MIN, p->mantissa, p->shift)};             \
-        for (int64_t i = 0; n < LONG_ROW && i < n; i++)                                              \
-            y[i] = log_softmax_one(p, row, high - (x[i] ^ (flip))) ^ (flip);                         \
-        if (n < LONG_ROW) return;                                                                    \
-        for (int32_t v = 0; v <= high; v++)                                                          \
-            table[v ^ (flip)] = log_softmax_one(p, row, high - v) ^ (flip);                          \
-        c->env->simd->lookup_u8(table, x, n, y);                                                     \
-    }                                                                                                \
+/* A row of bytes, flipped to u8 order by `flip`; of a long one all bytes there may be are computed
+ * first. Sums that Q12.19 cannot hold are cut to its largest number. */
+#define LOG_BYTES_ROW(name, flip)                                                             \
+    static void name##_row(const uint8_t *x, uint8_t *y, int64_t n, const ml_call *c) {       \
+        const log_softmax_tables *p = c->derived;                                             \
+        uint8_t table[256];                                                                   \
+        int32_t high = 0;                                                                     \
+        int64_t sum = 0;                                                                      \
+        for (int64_t i = 0; i < n; i++) high = (x[i] ^ (flip)) > high ? x[i] ^ (flip) : high; \
+        for (int64_t i = 0; i < n; i++) sum += p->exps[high - (x[i] ^ (flip))];               \
+        const int32_t log_sum = log_above_one(sum < INT32_MAX ? (int32_t)sum : INT32_MAX);    \
+        const log_softmax_row row = {                                                         \
+            log_sum, ml_multiply_quantized(log_sum + INT32_MIN, p->mantissa, p->shift)};      \
+        for (int64_t i = 0; n < LONG_ROW && i < n; i++)                                       \
+            y[i] = log_softmax_one(p, row, high - (x[i] ^ (flip))) ^ (flip);                  \
+        if (n < LONG_ROW) return;                                                             \
+        for (int32_t v = 0; v <= high; v++)                                                   \
+            table[v ^ (flip)] = log_softmax_one(p, row, high - v) ^ (flip);                   \
+        c->env->simd->lookup_u8(table, x, n, y);                                              \
+    }                                                                                         \
     BY_ROW(name, uint8_t, uint8_t, c)
 LOG_BYTES_ROW(log_softmax_u8, 0)
 LOG_BYTES_ROW(log_softmax_s8, 128)

@@ -1,5 +1,5 @@
-/* split.c -- SPLIT, SPLIT_V: a tensor cut along a dimension; UNPACK: into its indices. For every outer position, a run to each
- * output. */
+/* split.c -- SPLIT, SPLIT_V: a tensor cut along a dimension; UNPACK: into its indices. For every
+ * outer position, a run to each output. */
 #include "rules/values.h"
 #include "rules/work.h"
 

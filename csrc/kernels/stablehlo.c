@@ -1,6 +1,6 @@
-/* stablehlo.c -- STABLEHLO_ADD, _MULTIPLY, _MAXIMUM, _MINIMUM, _AND, _SHIFT_LEFT: elementwise on equal shapes, whatever the scales. Integers
- * wrap; of truth values a sum is "or", a product "and"; where one number is NaN the extremum is the first.
- */
+/* stablehlo.c -- STABLEHLO_ADD, _MULTIPLY, _MAXIMUM, _MINIMUM, _AND, _SHIFT_LEFT: elementwise on
+ * equal shapes, whatever the scales. Integers wrap; of truth values a sum is "or", a product "and";
+ * where one number is NaN the extremum is the first. */
 #include "rules/half.h"
 
 static ml_status prepare_equal(const ml_call *c, ml_wish *wish) {
@@ -42,15 +42,16 @@ static ml_status prepare_equal(const ml_call *c, ml_wish *wish) {
     ML_BINARY(name##_f64, double, double, ML_NO_CONTEXT, OF(u, v))
 #define HALVES(name, FUNCTION) \
     ML_BINARY_F16(name##_f16, FUNCTION, ML_NO_CONTEXT, -__builtin_inff(), __builtin_inff())
-/* Where one is NaN the primitive takes its second operand: they change places. Shapes are equal, so rows are full. */
-#define HALVES_TURNED(name, FUNCTION)                                                          \
-    static void name##_f16_row(const ml_call *c, const uint16_t *a, const uint16_t *b,         \
-                               uint16_t *y, int64_t n, int32_t kind) {                         \
-        const float most = __builtin_inff();                                                   \
-        (void)kind;                                                                            \
-        ml_zip_f16(c->env->simd, b, a, y,                                                      \
+/* Where one is NaN the primitive takes its second operand: they change places. Shapes are equal, so
+ * rows are full. */
+#define HALVES_TURNED(name, FUNCTION) \
+    static void name##_f16_row(const ml_call *c, const uint16_t *a, const uint16_t *b, \
+                               uint16_t *y, int64_t n, int32_t kind) { \
+        const float most = __builtin_inff(); \
+        (void)kind; \
+        ml_zip_f16(c->env->simd, b, a, y, \
                    &(ml_zip_f32_args){.n = n, .function = (FUNCTION), .low = -most, .high = most}); \
-    }                                                                                          \
+    } \
     ML_BINARY_ROWS(name##_f16, uint16_t, uint16_t)
 #define TRUTH(name, OF) \
     ML_BINARY(name##_b8, uint8_t, uint8_t, ML_NO_CONTEXT, OF((u != 0), (v != 0)))
@@ -79,7 +80,8 @@ WRAPPING(and, AND)
 INTEGER(and, AND, x4, uint32_t, uint32_t)
 TRUTH(and, AND)
 
-/* A bit of the count at a time, which vectors of any width can do; none is left where it is negative or too large. */
+/* A bit of the count at a time, which vectors of any width can do; none is left where it is
+ * negative or too large. */
 static inline uint8_t shift_u8(uint8_t x, uint8_t bits) {
     x = (uint8_t)(bits & 1 ? x + x : x);
     x = (uint8_t)(bits & 2 ? x << 2 : x);

@@ -1,5 +1,6 @@
-/* stream.c -- SignalFramer, SignalOverlapAdd, SignalDelay, SignalStacker: what keeps a piece of the stream from run to run, as TensorFlow
- * Lite Micro's front end for audio has it. It begins anew with the variables, and where another shape comes. */
+/* stream.c -- SignalFramer, SignalOverlapAdd, SignalDelay, SignalStacker: what keeps a piece of the
+ * stream from run to run, as TensorFlow Lite Micro's front end for audio has it. It begins anew
+ * with the variables, and where another shape comes. */
 #include "rules/values.h"
 #include "rules/work.h"
 
@@ -51,7 +52,7 @@ static ml_status fail_rank(const ml_call *c, const char *wants) {
                    ml_shape_text(&ml_input(c, 0)->shape, text));
 }
 
-/* SignalFramer ----------------------------------------------------------------------------------------------------------- */
+/* SignalFramer --------------------------------------------------------------------------------- */
 
 #define FRAMER_FIELDS(X, S) X(S, i32, size) X(S, i32, step) X(S, i32, prefill)
 ML_PARAMS(framer_params, FRAMER_FIELDS)
@@ -106,7 +107,7 @@ static ml_status frame(const ml_call *c) {
     return status;
 }
 
-/* SignalOverlapAdd ------------------------------------------------------------------------------------------------------- */
+/* SignalOverlapAdd ----------------------------------------------------------------------------- */
 
 #define OVERLAP_FIELDS(X, S) X(S, i32, step)
 ML_PARAMS(overlap_params, OVERLAP_FIELDS)
@@ -159,7 +160,7 @@ static ml_status overlap(const ml_call *c, int64_t element,
 static ml_status overlap_s16(const ml_call *c) { return overlap(c, 2, add_s16); }
 static ml_status overlap_f32(const ml_call *c) { return overlap(c, 4, add_f32); }
 
-/* SignalDelay ------------------------------------------------------------------------------------------------------------ */
+/* SignalDelay ---------------------------------------------------------------------------------- */
 
 #define DELAY_FIELDS(X, S) X(S, i32, length)
 ML_PARAMS(delay_params, DELAY_FIELDS)
@@ -175,7 +176,8 @@ static ml_status prepare_delay(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? prepare_kept(c, &b) : status;
 }
 
-/* Behind `length` samples that are kept come those of the run; as many as come in go out, the last are kept. */
+/* Behind `length` samples that are kept come those of the run; as many as come in go out, the last
+ * are kept. */
 static ml_status delay(const ml_call *c) {
     const stream_blob *b = c->blob;
     kept *k = kept_of(c, 0);
@@ -196,7 +198,7 @@ static ml_status delay(const ml_call *c) {
     return status;
 }
 
-/* SignalStacker ---------------------------------------------------------------------------------------------------------- */
+/* SignalStacker -------------------------------------------------------------------------------- */
 
 #define STACKER_FIELDS(X, S) X(S, i32, channels) X(S, i32, left) X(S, i32, right) X(S, i32, step)
 ML_PARAMS(stacker_params, STACKER_FIELDS)
@@ -218,7 +220,8 @@ static ml_status prepare_stacker(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? ml_set_output(c, 1, &(ml_shape){.rank = 0}) : status;
 }
 
-/* Frames side by side, the first as often again as there are frames to its left; zeros while there are too few. */
+/* Frames side by side, the first as often again as there are frames to its left; zeros while there
+ * are too few. */
 static ml_status stack(const ml_call *c) {
     const stacker_params *p = c->params;
     const stream_blob *b = c->blob;

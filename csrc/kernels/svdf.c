@@ -1,5 +1,6 @@
-/* svdf.c -- SVDF: a fully connected layer factored in two. Its state (batch, filters * memory) keeps the last `memory` activations
- * of each filter, the newest last; they are weighted in time and summed, `rank` filters a unit. */
+/* svdf.c -- SVDF: a fully connected layer factored in two. Its state (batch, filters * memory)
+ * keeps the last `memory` activations of each filter, the newest last; they are weighted in time
+ * and summed, `rank` filters a unit. */
 #include "rules/bytes.h"
 #include "rules/matmul.h"
 #include "rules/work.h"
@@ -17,7 +18,8 @@ typedef struct svdf_blob {
     int32_t memory;
 } svdf_blob;
 
-/* From the quantization: integers are scaled twice, to the state and to the output; hybrid ones by their weights' scales. */
+/* From the quantization: integers are scaled twice, to the state and to the output; hybrid ones by
+ * their weights' scales. */
 typedef struct svdf_derived {
     int32_t x_zero;
     int32_t y_zero;
@@ -84,7 +86,8 @@ static int64_t pack_s8(const ml_call *c, void *to) {
     return ml_weights_s8_bytes(blob->filters, 1, blob->depth);
 }
 
-/* Moves a state of `elements` by one, so that each filter's oldest activation falls out; the newest are written next. */
+/* Moves a state of `elements` by one, so that each filter's oldest activation falls out; the newest
+ * are written next. */
 #define SHIFT(state, elements) \
     if ((elements) > 1) memmove((state), (state) + 1, (size_t)((elements)-1) * sizeof *(state))
 
@@ -177,8 +180,9 @@ static ml_status svdf_hybrid(const ml_call *c) {
     return status == ML_OK ? finish_floats(c, derived->time_scale) : status;
 }
 
-/* Integers: int32 sums, which wrap. TFLite clamps to int8 alone, whatever the activation. The state's zero point, which
- * only bytes have, is added behind the clamp, so that it may wrap (TFLM's svdf_common.cc). */
+/* Integers: int32 sums, which wrap. TFLite clamps to int8 alone, whatever the activation. The
+ * state's zero point, which only bytes have, is added behind the clamp, so that it may wrap (TFLM's
+ * svdf_common.cc). */
 #define SVDF_INTEGERS(name, type, lowest, highest, zero) \
     static ml_status finish_##name(const ml_call *c) { \
         const svdf_params *params = c->params; \

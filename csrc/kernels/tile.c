@@ -1,4 +1,5 @@
-/* tile.c -- TILE: the input several times along each dimension; BROADCAST_TO: its dimensions of 1 as often as a shape says. */
+/* tile.c -- TILE: the input several times along each dimension; BROADCAST_TO: its dimensions of 1
+ * as often as a shape says. */
 #include "rules/nest.h"
 #include "rules/pick.h"
 #include "rules/values.h"
@@ -69,8 +70,8 @@ static ml_status tile_some(const ml_call *c, int64_t first, int64_t end, int32_t
     return status;
 }
 
-/* In blocks of what comes before the first dimension that is repeated; if nothing does, of its own indices, which are then repeated
- * as a whole. */
+/* In blocks of what comes before the first dimension that is repeated; if nothing does, of its own
+ * indices, which are then repeated as a whole. */
 static ml_status tile(const ml_call *c) {
     const ml_tensor *tensor = ml_out_tensor(c, 0);
     const ml_shape *x = &ml_in_tensor(c, 0)->shape, *y = &tensor->shape;

@@ -1,19 +1,20 @@
-/* unary.c -- ABS, NEG, EXP, LOG, SQRT, RSQRT, SQUARE, SIN, COS, FLOOR, CEIL, ROUND, SIGN: functions of one number.
+/* unary.c -- ABS, NEG, EXP, LOG, SQRT, RSQRT, SQUARE, SIN, COS, FLOOR, CEIL, ROUND, SIGN: functions
+ * of one number.
  *
- * 8 bits: a table of 256 entries; EXP, LOG and RSQRT of 16 bits: lines between 513 values.
- */
+ * 8 bits: a table of 256 entries; EXP, LOG and RSQRT of 16 bits: lines between 513 values. */
 #include <math.h>
 
 #include "rules/half.h"
 #include "rules/real_table.h"
 
-/* ABS, NEG ------------------------------------------------------------------------------------------------------------ */
+/* ABS, NEG ------------------------------------------------------------------------------------- */
 
 ML_UNARY_F32(abs_f32, ML_MAP_ABS, ML_NO_CONTEXT, 0.0f, 0.0f)
 ML_UNARY(abs_s32, int32_t, int32_t, ML_NO_CONTEXT,
          (int32_t)(x < 0 ? 0u - (uint32_t)x : (uint32_t)x))
 
-/* Quantized: |x - zero_point|, rescaled; without scales (16 bits) the integer's own, of which -32768 stays. */
+/* Quantized: |x - zero_point|, rescaled; without scales (16 bits) the integer's own, of which
+ * -32768 stays. */
 typedef struct absolute {
     ml_rescale rescale;
     int32_t plain;
@@ -37,7 +38,7 @@ ML_UNARY(neg_s16, uint16_t, uint16_t, ML_NO_CONTEXT, (uint16_t)(0u - x))
 ML_UNARY(neg_s32, uint32_t, uint32_t, ML_NO_CONTEXT, 0u - x)
 ML_UNARY(neg_s64, uint64_t, uint64_t, ML_NO_CONTEXT, 0u - x)
 
-/* EXP, LOG ------------------------------------------------------------------------------------------------------------ */
+/* EXP, LOG ------------------------------------------------------------------------------------- */
 
 ML_UNARY_F32(exp_f32, ML_MAP_EXP, ML_NO_CONTEXT, 0.0f, 0.0f)
 static float exp_of(float x, const void *p) { return (float)exp((double)x); }
@@ -61,7 +62,7 @@ static int64_t log_lines(const ml_call *c, void *to) {
     return ml_derive_real_lines(c, to, log_of, &lowest);
 }
 
-/* SQRT, RSQRT --------------------------------------------------------------------------------------------------------- */
+/* SQRT, RSQRT ---------------------------------------------------------------------------------- */
 
 /* Checks that a quantized input stands for no negative number. */
 #define ALL_POSITIVE(name, type, eval)                                                           \
@@ -103,7 +104,8 @@ ALL_POSITIVE(sqrt_positive_s8, int8_t, ml_lookup)
 ALL_POSITIVE(sqrt_positive_s16, int16_t, sqrt_s16)
 
 ML_UNARY_F32(rsqrt_f32, ML_MAP_RSQRT, ML_NO_CONTEXT, 0.0f, 0.0f)
-/* 8 bits: an inverse root in fixed point, with 20 fractional bits on its way to the output's scale. */
+/* 8 bits: an inverse root in fixed point, with 20 fractional bits on its way to the output's
+ * scale. */
 enum { RSQRT_BITS = 20 };
 typedef struct rsqrt_rule {
     ml_affine in, out;
@@ -135,7 +137,7 @@ static int64_t rsqrt_lines(const ml_call *c, void *to) {
 ALL_POSITIVE(rsqrt_positive_s8, int8_t, ml_lookup)
 ALL_POSITIVE(rsqrt_positive_s16, int16_t, ml_eval_lines)
 
-/* SQUARE, SIN, COS, FLOOR, CEIL, ROUND, SIGN ---------------------------------------------------------------------------- */
+/* SQUARE, SIN, COS, FLOOR, CEIL, ROUND, SIGN --------------------------------------------------- */
 
 ML_UNARY_F32(square_f32, ML_MAP_SQUARE, ML_NO_CONTEXT, 0.0f, 0.0f)
 ML_UNARY_F32(sin_f32, ML_MAP_SIN, ML_NO_CONTEXT, 0.0f, 0.0f)

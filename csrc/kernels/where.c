@@ -1,5 +1,6 @@
-/* where.c -- WHERE with one input: the coordinates of the elements that are not 0, one row of int64 each, in order.
- * How many there are is data: prepare counts them when it has the values, else the node is dynamic. */
+/* where.c -- WHERE with one input: the coordinates of the elements that are not 0, one row of int64
+ * each, in order. How many there are is data: prepare counts them when it has the values, else the
+ * node is dynamic. */
 #include "rules/work.h"
 
 typedef struct where_blob {
@@ -15,29 +16,29 @@ static inline void next_row(int64_t *at, const ml_shape *shape) {
 }
 
 /* Integers are told by their width alone. */
-#define WHERE_KERNEL(suffix, type)                                                                     \
-    static int64_t count_##suffix(const void *values, int64_t first, int64_t end) {                    \
-        const type *x = values;                                                                        \
-        int64_t count = 0;                                                                             \
-        for (int64_t i = first; i < end; i++) count += x[i] != 0;                                      \
-        return count;                                                                                  \
-    }                                                                                                  \
-    static ml_status where_##suffix(const ml_call *c) {                                                \
-        const where_blob *blob = c->blob;                                                              \
-        const ml_shape *shape = &ml_in_tensor(c, 0)->shape;                                            \
-        const type *x = ml_in(c, 0);                                                                   \
-        int64_t *y = ml_out(c, 0), at[ML_MAX_RANK] = {0};                                              \
+#define WHERE_KERNEL(suffix, type) \
+    static int64_t count_##suffix(const void *values, int64_t first, int64_t end) { \
+        const type *x = values; \
+        int64_t count = 0; \
+        for (int64_t i = first; i < end; i++) count += x[i] != 0; \
+        return count; \
+    } \
+    static ml_status where_##suffix(const ml_call *c) { \
+        const where_blob *blob = c->blob; \
+        const ml_shape *shape = &ml_in_tensor(c, 0)->shape; \
+        const type *x = ml_in(c, 0); \
+        int64_t *y = ml_out(c, 0), at[ML_MAX_RANK] = {0}; \
         int64_t elements = ml_elements(shape), last = shape->dims[shape->rank - 1], rows = 0, work = 0; \
-        for (int64_t start = 0; start < elements; start += last, next_row(at, shape)) {                \
-            for (int64_t i = 0; i < last; i++) {                                                       \
-                ml_status status = ml_count_work(c, 1, &work);                                         \
-                if (status != ML_OK) return status;                                                    \
-                if (x[start + i] == 0 || rows++ >= blob->count) continue;                              \
-                for (int32_t d = 0; d < shape->rank - 1; d++) *y++ = at[d];                            \
-                *y++ = i;                                                                              \
-            }                                                                                          \
-        }                                                                                              \
-        return rows == blob->count ? ML_OK : changed(c, rows);                                         \
+        for (int64_t start = 0; start < elements; start += last, next_row(at, shape)) { \
+            for (int64_t i = 0; i < last; i++) { \
+                ml_status status = ml_count_work(c, 1, &work); \
+                if (status != ML_OK) return status; \
+                if (x[start + i] == 0 || rows++ >= blob->count) continue; \
+                for (int32_t d = 0; d < shape->rank - 1; d++) *y++ = at[d]; \
+                *y++ = i; \
+            } \
+        } \
+        return rows == blob->count ? ML_OK : changed(c, rows); \
     }
 
 static ml_status changed(const ml_call *c, int64_t rows) {

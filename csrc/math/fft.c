@@ -1,5 +1,5 @@
-/* fft.c -- Stockham's transform: each pass writes in order what it reads a half apart, so nothing is ever permuted, and a batch
- * is but a longer innermost loop. */
+/* fft.c -- Stockham's transform: each pass writes in order what it reads a half apart, so nothing
+ * is ever permuted, and a batch is but a longer innermost loop. */
 #include "math/fft.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* fixed_s16.h -- logistic and tanh of 16-bit fixed point, with the bits of gemmlowp's functions of those names. */
+/* fixed_s16.h -- logistic and tanh of 16-bit fixed point, with the bits of gemmlowp's functions of
+ * those names. */
 #ifndef ML_FIXED_S16_H
 #define ML_FIXED_S16_H
 
@@ -11,8 +12,8 @@ static inline int32_t ml_shift_left_s16(int32_t x, int32_t exponent) {
     return ml_clamp_s32(x * (1 << exponent), INT16_MIN, INT16_MAX);
 }
 
-/* exp(a), Q0.15, for a <= 0 with 1 to 7 integer bits: a Taylor series around -1/8 for the last quarter, and a product for each
- * bit beyond it. */
+/* exp(a), Q0.15, for a <= 0 with 1 to 7 integer bits: a Taylor series around -1/8 for the last
+ * quarter, and a product for each bit beyond it. */
 static inline int32_t ml_exp_negative_s16(int32_t a, int32_t integer_bits) {
     static const int32_t factors[] = {25520, 19875, 12055, 4435, 600, 11, 0};
     const int32_t quarter = 1 << (13 - integer_bits), near = (a & (quarter - 1)) - quarter;

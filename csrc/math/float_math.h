@@ -26,9 +26,10 @@ static inline float ml_clamp_f32(float x, float low, float high) {
     return x > high ? high : x;
 }
 
-/* exp(x) within 2 ULP, subnormal results included; 0 below -104, infinity above 89, NaN for NaN. x = n ln 2 + r with n an
- * integer and |r| <= ln 2 / 2 (ln 2 in two parts, so that r is exact to the last bit), a polynomial for exp(r), and 2^n in
- * two factors, so that subnormals are rounded once. */
+/* exp(x) within 2 ULP, subnormal results included; 0 below -104, infinity above 89, NaN for NaN. x
+ * = n ln 2 + r with n an integer and |r| <= ln 2 / 2 (ln 2 in two parts, so that r is exact to the
+ * last bit), a polynomial for exp(r), and 2^n in two factors, so that subnormals are rounded
+ * once. */
 static inline float ml_exp_f32(float x) {
     const float round_magic =
         12582912.0f; /* 1.5 * 2^23: adding it leaves the nearest integer in the low bits */
@@ -56,8 +57,8 @@ static inline float ml_logistic_f32(float x) {
     return (x > 0.0f ? 1.0f : e) / (1.0f + e);
 }
 
-/* log(x) within 2 ULP, subnormal numbers included: the exponent times ln 2 (in two parts) and a polynomial for log(1 + f),
- * sqrt(1/2) <= 1 + f < sqrt(2). -infinity for 0, NaN below. */
+/* log(x) within 2 ULP, subnormal numbers included: the exponent times ln 2 (in two parts) and a
+ * polynomial for log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2). -infinity for 0, NaN below. */
 static inline float ml_log_f32(float x) {
     const float scaled = x < 1.17549435e-38f ? x * 8388608.0f : x;
     const uint32_t bits = ml_bits_of_float(scaled) + (0x3F800000u - 0x3F3504F3u);
@@ -92,7 +93,8 @@ static inline float ml_tanh_f32(float x) {
     return size < 0.625f ? near : __builtin_copysignf(far, x);
 }
 
-/* binary16 to binary32, exact; a NaN comes out quiet. The exponent is moved by a product, which also makes subnormals right. */
+/* binary16 to binary32, exact; a NaN comes out quiet. The exponent is moved by a product, which
+ * also makes subnormals right. */
 static inline float ml_float_of_half(uint16_t half) {
     uint32_t magnitude = (uint32_t)(half & 0x7FFF) << 13, sign = (uint32_t)(half & 0x8000) << 16;
     uint32_t special = magnitude > 0x0F800000u    ? 0x7FC00000u
@@ -102,7 +104,8 @@ static inline float ml_float_of_half(uint16_t half) {
                             sign);
 }
 
-/* binary32 to binary16, to nearest, ties to even; beyond 65520 infinity; a NaN becomes 0x7E00 with its sign. */
+/* binary32 to binary16, to nearest, ties to even; beyond 65520 infinity; a NaN becomes 0x7E00 with
+ * its sign. */
 static inline uint16_t ml_half_of_float(float value) {
     uint32_t bits = ml_bits_of_float(value), magnitude = bits & 0x7FFFFFFFu,
              sign = bits >> 16 & 0x8000;

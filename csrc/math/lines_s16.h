@@ -1,4 +1,5 @@
-/* lines_s16.h -- a function of int16 as 512 lines between 513 values: TFLite's look-up tables of 16 bits. */
+/* lines_s16.h -- a function of int16 as 512 lines between 513 values: TFLite's look-up tables of 16
+ * bits. */
 #ifndef ML_LINES_S16_H
 #define ML_LINES_S16_H
 
@@ -8,8 +9,8 @@ typedef struct ml_lines_s16 {
     int16_t at[513]; /* of -32768, -32640, ..., 32768 */
 } ml_lines_s16;
 
-/* Values of `f` over [low, high], which int16 covers, in Q0.15; each is moved by half of what its line would miss `f` by in its
- * middle. */
+/* Values of `f` over [low, high], which int16 covers, in Q0.15; each is moved by half of what its
+ * line would miss `f` by in its middle. */
 void ml_fill_lines_s16(ml_lines_s16 *lines, double low, double high, double (*f)(double));
 /* The line above -32768 <= x <= 32767, rounded to nearest, ties upwards. */
 static inline int16_t ml_line_s16(const ml_lines_s16 *lines, int32_t x) {

@@ -1,5 +1,5 @@
-/* random.h -- random bits by number: block `counter` of the sequence that a key chooses (Salmon et al., SC 2011), and what is made
- * of them as TensorFlow does. */
+/* random.h -- random bits by number: block `counter` of the sequence that a key chooses (Salmon et
+ * al., SC 2011), and what is made of them as TensorFlow does. */
 #ifndef ML_MATH_RANDOM_H
 #define ML_MATH_RANDOM_H
 

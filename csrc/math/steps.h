@@ -1,12 +1,13 @@
-/* steps.h -- the steps that floats are quantized to at run time, for operators of float inputs and integer weights. */
+/* steps.h -- the steps that floats are quantized to at run time, for operators of float inputs and
+ * integer weights. */
 #ifndef ML_STEPS_H
 #define ML_STEPS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Steps of a scale that span a row and 0: 255 (symmetric) or 256 (asymmetric) of them, from `low` to 127, `zero` that of 0.
- * TFLite's SymmetricQuantizeFloats and AsymmetricQuantizeFloats. */
+/* Steps of a scale that span a row and 0: 255 (symmetric) or 256 (asymmetric) of them, from `low`
+ * to 127, `zero` that of 0. TFLite's SymmetricQuantizeFloats and AsymmetricQuantizeFloats. */
 typedef struct ml_steps {
     float scale; /* 1 for a row of zeros */
     float inverse;

@@ -1,9 +1,11 @@
-/* again.c -- the same graph in other sizes: what need not be found anew, and the one order that most sizes are placed by.
+/* again.c -- the same graph in other sizes: what need not be found anew, and the one order that
+ * most sizes are placed by.
  *
- * A plan for another size differs from the one before in bytes, and in little else: the same tensors have memory, live as long,
- * and share it. Where that holds, records, lists of neighbours and the order in which they were placed hold too, and a plan
- * is a walk over them: each record goes on top of those of its neighbours that lie already. If that meets the lower bound
- * there is nothing to search for; if it comes near, a size that may never come back is not searched for. */
+ * A plan for another size differs from the one before in bytes, and in little else: the same
+ * tensors have memory, live as long, and share it. Where that holds, records, lists of neighbours
+ * and the order in which they were placed hold too, and a plan is a walk over them: each record
+ * goes on top of those of its neighbours that lie already. If that meets the lower bound there is
+ * nothing to search for; if it comes near, a size that may never come back is not searched for. */
 #include "core/shape.h"
 #include "memory/planner.h"
 
@@ -41,7 +43,8 @@ static bool take_sizes(ml_planner *p) {
     return true;
 }
 
-/* The height of a pass in the order of the plan before, each record on top of its neighbours; INT64_MAX if it exceeds `most`. */
+/* The height of a pass in the order of the plan before, each record on top of its neighbours;
+ * INT64_MAX if it exceeds `most`. */
 static int64_t stack(const ml_planner *p, int64_t most) {
     const ml_listing *l = &p->listing;
     const ml_conflicts *c = &l->conflicts;

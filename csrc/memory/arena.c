@@ -1,14 +1,18 @@
-/* arena.c -- the arena's memory: a reserved range of addresses, committed as far as it is needed, so that it hardly ever moves.
+/* arena.c -- the arena's memory: a reserved range of addresses, committed as far as it is needed,
+ * so that it hardly ever moves.
  *
- * Small arenas lie in a block from malloc, for small models are loaded in the time that a few calls of the system take, and
- * malloc's pages are often warm: other interpreters, or arrays, had them before. Who outgrows a block moves into the next; it
- * stays until the arena is released, for others may be looking at it. One that begins large skips blocks. So whatever its size,
- * an arena begins with zeros; bytes that come later are as malloc has them, for clearing them takes longer than planning, and
- * what tensors lie on after a resize is as undefined as it would be without growth.
+ * Small arenas lie in a block from malloc, for small models are loaded in the time that a few calls
+ * of the system take, and malloc's pages are often warm: other interpreters, or arrays, had them
+ * before. Who outgrows a block moves into the next; it stays until the arena is released, for
+ * others may be looking at it. One that begins large skips blocks. So whatever its size, an arena
+ * begins with zeros; bytes that come later are as malloc has them, for clearing them takes longer
+ * than planning, and what tensors lie on after a resize is as undefined as it would be without
+ * growth.
  *
- * ML_ARENA_RESERVED bytes of address space are reserved without access, which costs the system nothing but a table entry (1000
- * interpreters take 64 TiB of the 128 TiB a process has); what is used is made accessible in steps. Where the system refuses
- * the range (a limit on address space), pages are mapped as needed, and growing may move them. */
+ * ML_ARENA_RESERVED bytes of address space are reserved without access, which costs the system
+ * nothing but a table entry (1000 interpreters take 64 TiB of the 128 TiB a process has); what is
+ * used is made accessible in steps. Where the system refuses the range (a limit on address space),
+ * pages are mapped as needed, and growing may move them. */
 #define _GNU_SOURCE /* mremap */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -36,8 +40,8 @@ static bool in_block(const ml_arena *arena) {
     return arena->base && block_of(arena) < ML_ARENA_BLOCKS;
 }
 
-/* What malloc gave stands in front of the first whole page. (aligned_alloc cuts blocks such that glibc asks the system for the
- * larger ones again and again.) */
+/* What malloc gave stands in front of the first whole page. (aligned_alloc cuts blocks such that
+ * glibc asks the system for the larger ones again and again.) */
 static uint8_t *new_block(int64_t bytes) {
     uint8_t *given = malloc((size_t)bytes + PAGE + sizeof(void *));
     if (!given) return NULL;
@@ -95,8 +99,8 @@ static bool commit_kept(ml_arena *arena, int64_t bytes, int64_t keep) {
     return true;
 }
 
-/* Without a reservation: moves pages where the system can, else bytes. The old pages stay until the new ones are there, and
- * blocks for good. */
+/* Without a reservation: moves pages where the system can, else bytes. The old pages stay until the
+ * new ones are there, and blocks for good. */
 static bool commit_mapped(ml_arena *arena, int64_t bytes, int64_t keep) {
     uint8_t *base = NULL;
 #ifdef __linux__

@@ -1,7 +1,8 @@
 /* conflicts.c -- which records of a problem are live at once.
  *
- * A pass over a problem looks, for each record, at all that are placed. Most of them live at other times: graphs are long and
- * thin. Lists of those that do not are found once for many sizes, as lifetimes stay what they are. */
+ * A pass over a problem looks, for each record, at all that are placed. Most of them live at other
+ * times: graphs are long and thin. Lists of those that do not are found once for many sizes, as
+ * lifetimes stay what they are. */
 #include "memory/conflicts.h"
 
 #include <stdlib.h>
@@ -20,8 +21,8 @@ static int by_first(const void *x, const void *y) {
     return (a->record > b->record) - (a->record < b->record);
 }
 
-/* Walks over the records by first node with those still live at hand; `degree` counts the pairs of each, and `start`, where it is given, says
- * where to list them. Returns the number of pairs. */
+/* Walks over the records by first node with those still live at hand; `degree` counts the pairs of
+ * each, and `start`, where it is given, says where to list them. Returns the number of pairs. */
 static int64_t walk(const ml_record *records, const beginning *begin, int32_t count, int32_t *live,
                     int32_t *degree, const int32_t *start, int32_t *others) {
     int64_t pairs = 0;
@@ -90,7 +91,8 @@ static int64_t place_on_top(const ml_conflicts *c, int32_t i, const int64_t *siz
     return top;
 }
 
-/* Few are as good as sorted by insertion; the long-lived tensors of a wide graph have hundreds of neighbours. */
+/* Few are as good as sorted by insertion; the long-lived tensors of a wide graph have hundreds of
+ * neighbours. */
 static void sort_by_offset(ml_stretch *spans, int32_t count) {
     for (int32_t gap = count > 16 ? count / 2 : 1; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11)
         for (int32_t i = gap; i < count; i++) {

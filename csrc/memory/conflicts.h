@@ -1,4 +1,5 @@
-/* conflicts.h -- which records of a problem are live at once, listed: found once, they make a pass over many plans cheap. */
+/* conflicts.h -- which records of a problem are live at once, listed: found once, they make a pass
+ * over many plans cheap. */
 #ifndef ML_MEMORY_CONFLICTS_H
 #define ML_MEMORY_CONFLICTS_H
 
@@ -21,7 +22,8 @@ typedef struct ml_stretch {
     int64_t end;
 } ml_stretch;
 
-/* What ml_layout_place finds, for record `i`: `offset` is by record, -1 where it is not placed; `room` takes conflicts->most. */
+/* What ml_layout_place finds, for record `i`: `offset` is by record, -1 where it is not placed;
+ * `room` takes conflicts->most. */
 int64_t ml_conflicts_place(const ml_conflicts *conflicts, int32_t i, const int64_t *size,
                            const int64_t *offset, ml_stretch *room, ml_fit fit);
 

@@ -11,9 +11,10 @@ static bool inputs_are_fixed(const ml_planner *p) {
     return all;
 }
 
-/* Lifetimes: from the allocating node to the last reader; kept tensors and (in TFLite) unread ones live forever. An input that
- * nobody reads and whose place was given is dead when the first node runs: its life ends at -1. Other inputs have to be
- * kept off it all the same, which is for check_fixed to see. */
+/* Lifetimes: from the allocating node to the last reader; kept tensors and (in TFLite) unread ones
+ * live forever. An input that nobody reads and whose place was given is dead when the first node
+ * runs: its life ends at -1. Other inputs have to be kept off it all the same, which is for
+ * check_fixed to see. */
 static void find_lifetimes(ml_planner *p) {
     const ml_planner_graph *g = p->graph;
     for (int32_t t = 0; t < p->count; t++) {
@@ -62,7 +63,8 @@ static void find_lifetimes(ml_planner *p) {
     }
 }
 
-/* TFLite: the input dies here, is read once in all, and so is its root. Wide: this node is the last reader of the whole class. */
+/* TFLite: the input dies here, is read once in all, and so is its root. Wide: this node is the last
+ * reader of the whole class. */
 static bool may_overwrite(const ml_planner *p, int32_t n, int32_t input, int32_t output,
                           bool view) {
     int32_t root = p->root[input];
@@ -124,7 +126,8 @@ void ml_planner_find_lifetimes(ml_planner *p) {
     group_by_first(p);
 }
 
-/* The largest sum of rounded sizes live at once: a sweep over nodes with starts and ends counted in place. */
+/* The largest sum of rounded sizes live at once: a sweep over nodes with starts and ends counted in
+ * place. */
 int64_t ml_planner_peaks(ml_planner *p, int32_t *peaks) {
     *peaks = 0;
     int64_t live = 0, most = 0, align = p->alignment;

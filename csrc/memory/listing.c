@@ -1,7 +1,9 @@
-/* listing.c -- the records of a whole graph, and what they have in common, kept from one plan to the next.
+/* listing.c -- the records of a whole graph, and what they have in common, kept from one plan to
+ * the next.
  *
- * Sizes come and go, lifetimes stay: as long as the same tensors need memory, lists of which are live at once hold. They are
- * made for the first records there are, for who keeps a planner plans again; for others when a second plan has the same ones. */
+ * Sizes come and go, lifetimes stay: as long as the same tensors need memory, lists of which are
+ * live at once hold. They are made for the first records there are, for who keeps a planner plans
+ * again; for others when a second plan has the same ones. */
 #include <stdlib.h>
 
 #include "memory/planner.h"

@@ -56,7 +56,8 @@ ml_plan_status ml_check_sizes(const ml_problem *problem) {
     return ML_PLAN_OK;
 }
 
-/* The order is total (number breaks every tie), so any sort gives the same answer; shell sort needs no memory. */
+/* The order is total (number breaks every tie), so any sort gives the same answer; shell sort needs
+ * no memory. */
 static bool comes_first(const ml_problem *p, const int64_t *key, int32_t a, int32_t b) {
     if (key[a] != key[b]) return key[a] > key[b];
     if (p->records[a].first != p->records[b].first)

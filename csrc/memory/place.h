@@ -1,11 +1,11 @@
 /* place.h -- placing one record among those that are placed: what the greedy strategies share.
  *
- * A layout keeps placed records sorted by offset in compact arrays. Placing scans those that are live at the same time as
- * the new record, O(placed), and looks at the gaps between them:
+ * A layout keeps placed records sorted by offset in compact arrays. Placing scans those that are
+ * live at the same time as the new record, O(placed), and looks at the gaps between them:
  *   best fit   the smallest gap that takes it (the lowest of equal ones), else behind the last
  *   first fit  the lowest gap that takes it
- *   on top     no gap: behind the last. In the order of a plan's offsets it keeps what lies above what, for other sizes
- */
+ *   on top     no gap: behind the last. In the order of a plan's offsets it keeps what lies above
+ *              what, for other sizes */
 #ifndef ML_MEMORY_PLACE_H
 #define ML_MEMORY_PLACE_H
 
@@ -30,11 +30,13 @@ typedef struct ml_layout {
 
 /* Starts a layout with the problem's fixed records; `room` takes problem->count entries. */
 void ml_layout_start(ml_layout *layout, ml_placed *room, const ml_problem *problem);
-/* The offset for a record of `size` bytes (a multiple of the alignment, > 0) live from first to last; adds it. */
+/* The offset for a record of `size` bytes (a multiple of the alignment, > 0) live from first to
+ * last; adds it. */
 int64_t ml_layout_place(ml_layout *layout, int64_t size, int32_t first, int32_t last, ml_fit fit);
 /* ML_PLAN_OVERFLOW when the rounded sizes add up beyond INT64_MAX / 2. */
 ml_plan_status ml_check_sizes(const ml_problem *problem);
-/* Gives `order`, numbers of the records still to be placed, largest first by `key` (ties by first node, then by number). */
+/* Gives `order`, numbers of the records still to be placed, largest first by `key` (ties by first
+ * node, then by number). */
 int32_t ml_order_by(const ml_problem *problem, const int64_t *key, int32_t *order);
 
 #endif

@@ -1,8 +1,9 @@
-/* planner.c -- ArenaPlanner without its buffers: lifetimes, sharing in place, stepwise allocation, suffix resets.
+/* planner.c -- ArenaPlanner without its buffers: lifetimes, sharing in place, stepwise allocation,
+ * suffix resets.
  *
- * TFLite's semantics (arena_planner.cc), with Kelly's hot loop: contiguous arrays, tensors by allocating node, records of
- * dead tensors purged, deallocation in one pass. Options widen it: inputs freed, last consumers overwriting.
- */
+ * TFLite's semantics (arena_planner.cc), with Kelly's hot loop: contiguous arrays, tensors by
+ * allocating node, records of dead tensors purged, deallocation in one pass. Options widen it:
+ * inputs freed, last consumers overwriting. */
 #include <stdlib.h>
 
 #include "core/error.h"
@@ -204,7 +205,8 @@ static ml_status check_fixed(const ml_planner *p, int32_t count, int32_t from, m
     return ML_OK;
 }
 
-/* Puts the records that the order names first, and newcomers last; returns how many are hinted: none without an order. */
+/* Puts the records that the order names first, and newcomers last; returns how many are hinted:
+ * none without an order. */
 static int32_t order_records(const ml_planner *p, int32_t count, int32_t *order) {
     const int32_t *record_of = p->listing.record_of;
     int32_t hinted = 0;
@@ -225,8 +227,9 @@ static void keep_order(const ml_planner *p, const int32_t *order, int32_t count)
     for (int32_t i = 0; i < count; i++) p->order->tensors[i] = p->records[order[i]].tensor;
 }
 
-/* All of a graph that is planned again and again: what is known of its records, and what a search may cost. A size is given
- * little at its first visit, the rest at its second; the first plan of all is given more, for its order serves the others. */
+/* All of a graph that is planned again and again: what is known of its records, and what a search
+ * may cost. A size is given little at its first visit, the rest at its second; the first plan of
+ * all is given more, for its order serves the others. */
 static ml_plan_status place_graph(ml_planner *p, ml_problem *problem) {
     int32_t count = problem->count;
     ml_hints hints = {.longer = p->longer};

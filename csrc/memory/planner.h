@@ -1,15 +1,18 @@
-/* planner.h -- what planner.c and lifetimes.c share: the planner's tables. Nobody else includes it. */
+/* planner.h -- what planner.c and lifetimes.c share: the planner's tables. Nobody else includes
+ * it. */
 #ifndef ML_MEMORY_PLANNER_H
 #define ML_MEMORY_PLANNER_H
 
 #include "core/error.h"
 #include "memory/conflicts.h"
 
-/* The records of the last plan of the whole graph: while the next has the same ones and lifetimes, lists hold. */
+/* The records of the last plan of the whole graph: while the next has the same ones and lifetimes,
+ * lists hold. */
 typedef struct ml_listing {
     int32_t *tensors; /* by record */
-    int32_t *
-        by_last; /* records by ascending last node; as conflicts, made when a second plan has the same records */
+    /* Records by ascending last node; as conflicts, made when a second plan has the same
+     * records. */
+    int32_t *by_last;
     int32_t *record_of; /* by tensor; -1 = none */
     int64_t *sizes; /* by record, rounded; of the plan under way */
     int64_t *offsets;
@@ -67,14 +70,15 @@ struct ml_planner {
     int32_t n_overwrites;
 };
 
-/* lifetimes.c: the first and last node of every tensor, who shares whose memory, and tensors by the node that allocates them. */
+/* lifetimes.c: the first and last node of every tensor, who shares whose memory, and tensors by the
+ * node that allocates them. */
 void ml_planner_find_lifetimes(ml_planner *planner);
 
 /* Puts a persistent tensor behind those before it. */
 ml_status ml_planner_place_persistent(ml_planner *planner, int32_t tensor, ml_error *error);
 
-/* listing.c: notes the planner's records, the first `count`, as those of the whole graph; true when they are what they were,
- * and lists are there. */
+/* listing.c: notes the planner's records, the first `count`, as those of the whole graph; true when
+ * they are what they were, and lists are there. */
 bool ml_planner_list(ml_planner *planner, int32_t count);
 /* The lower bound of records that are listed. */
 int64_t ml_planner_listed_bound(const ml_planner *planner);

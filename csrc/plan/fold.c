@@ -1,19 +1,20 @@
 /* fold.c -- values known early: nodes that read nothing but known values, computed while planning.
  *
- * A folded value is the plan's: its row points at it (`known`), prepare of later nodes reads it like a constant, and its
- * node gets no step. Nobody writes it again, so copies of the plan share it (ml_plan.source), and residences point at it.
+ * A folded value is the plan's: its row points at it (`known`), prepare of later nodes reads it
+ * like a constant, and its node gets no step. Nobody writes it again, so copies of the plan share
+ * it (ml_plan.source), and residences point at it.
  *
- * Folding calls eval where there is no residence: no scratch, no workers, no table of pointers, nobody who polls for
- * signals. What needs one of these waits for the run. It is meant for the arithmetic on shapes that models carry, so only
- * small outputs are worth the plan's memory. */
+ * Folding calls eval where there is no residence: no scratch, no workers, no table of pointers,
+ * nobody who polls for signals. What needs one of these waits for the run. It is meant for the
+ * arithmetic on shapes that models carry, so only small outputs are worth the plan's memory. */
 #include <stdlib.h>
 
 #include "plan/plan.h"
 
 enum { POOL_BYTES = 1008, MOST_OPERANDS = 64 };
 
-/* Room for `bytes` in the plan's pool. A chunk never moves, for rows (those of copies too) point into it; a value larger
- * than a chunk gets one of its own. */
+/* Room for `bytes` in the plan's pool. A chunk never moves, for rows (those of copies too) point
+ * into it; a value larger than a chunk gets one of its own. */
 static void *take_from_pool(ml_plan *plan, int64_t bytes) {
     int64_t rounded = ml_round_up(bytes, 16), size = rounded > POOL_BYTES ? rounded : POOL_BYTES;
     if (!plan->folded || plan->folded->used + rounded > POOL_BYTES) {
@@ -28,9 +29,10 @@ static void *take_from_pool(ml_plan *plan, int64_t bytes) {
     return place;
 }
 
-/* Whether the node's outputs can be computed now: everything it reads is known, and they are small. Effects belong to each
- * run, not to a plan; a kernel that sets shapes in eval needs a residence to set them in; one with memory of its own has it
- * in a state; weights that would have to be packed first are no arithmetic on shapes. */
+/* Whether the node's outputs can be computed now: everything it reads is known, and they are small.
+ * Effects belong to each run, not to a plan; a kernel that sets shapes in eval needs a residence to
+ * set them in; one with memory of its own has it in a state; weights that would have to be packed
+ * first are no arithmetic on shapes. */
 static bool can_fold(const ml_call *c, const ml_wish *wish, const ml_node *node) {
     if (node->kernel->flags & (ML_KERNEL_HAS_EFFECTS | ML_KERNEL_SETS_SHAPES) || !node->typed ||
         node->typed->pack || node->kernel->memory_bytes > 0)
@@ -54,9 +56,9 @@ ml_status ml_fold(ml_engine *engine, const ml_call *c, const ml_wish *wish, int3
     const ml_node *node = &ml_frame_subgraph(engine->graph, frame)->nodes[c->node];
     *folded = false;
     if (!engine->plan || !can_fold(c, wish, node)) return ML_OK;
-    /* A plan has no pointers, and eval wants them by tensor. So it sees a frame of its own, in which operand i is tensor i:
-     * pointers and rows of the operands alone, on the stack, whatever the size of the subgraph. Place 0 is the absent
-     * tensor's. */
+    /* A plan has no pointers, and eval wants them by tensor. So it sees a frame of its own, in
+     * which operand i is tensor i: pointers and rows of the operands alone, on the stack, whatever
+     * the size of the subgraph. Place 0 is the absent tensor's. */
     void *data[MOST_OPERANDS + 1] = {NULL};
     ml_tensor tensors[MOST_OPERANDS];
     int32_t places[MOST_OPERANDS], slots[MOST_OPERANDS + 1], count = c->n_inputs + c->n_outputs;

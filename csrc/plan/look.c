@@ -1,8 +1,9 @@
 /* look.c -- what a plan says, for reports; every number that is asked with is checked.
  *
- * A plan keeps offsets and roots, not lifetimes, which reports alone want. They are found again by a planner that is told
- * the same as the one which placed the plan, so what is printed is what was planned. The plan may also be the copy of a
- * residence; it then has the capacities that it was placed with. */
+ * A plan keeps offsets and roots, not lifetimes, which reports alone want. They are found again by
+ * a planner that is told the same as the one which placed the plan, so what is printed is what was
+ * planned. The plan may also be the copy of a residence; it then has the capacities that it was
+ * placed with. */
 #include <stdlib.h>
 
 #include "plan/plan.h"
@@ -81,8 +82,8 @@ int32_t ml_plan_part_of(const ml_plan *p, int32_t frame, int32_t position) {
     return whole < 0 ? -1 : nodes[whole].index;
 }
 
-/* A planner with the plan's sizes and lifetimes, sharing as the plan was made with. Sharing may have been left out because
- * that was smaller: the roots say so. */
+/* A planner with the plan's sizes and lifetimes, sharing as the plan was made with. Sharing may
+ * have been left out because that was smaller: the roots say so. */
 static ml_planner *planner_of(const ml_plan *plan, int32_t frame) {
     const ml_subgraph *sub = ml_frame_subgraph(plan->graph, frame);
     ml_placing placing = {.graph = plan->graph,
@@ -129,8 +130,8 @@ int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, 
     return count;
 }
 
-/* Answers what binding would bring without binding: the same lifetimes, placed anew without these tensors. A root that
- * leaves takes its class with it, as tensors that share a place do. */
+/* Answers what binding would bring without binding: the same lifetimes, placed anew without these
+ * tensors. A root that leaves takes its class with it, as tensors that share a place do. */
 ml_status ml_plan_without(const ml_plan *plan, const int32_t *tensors, int32_t count,
                           ml_outlook *outlook, ml_error *error) {
     const ml_planner_graph *io = &ml_frame_subgraph(plan->graph, 0)->io;

@@ -1,18 +1,18 @@
 /* plan.c -- ml_plan: made once for its key, by a sweep and a placement; then held, read and copied.
  *
- * A plan hangs on its key alone: the shapes that were asked for, and which tensors are bound. It has offsets and no
- * pointers into memory that a state has, so it can be printed, kept, and used by several residences while runs go on.
- * Making one writes into the new plan and nothing else (but for counters and the store of packed weights), so a refusal is
- * answered by throwing it away.
+ * A plan hangs on its key alone: the shapes that were asked for, and which tensors are bound. It
+ * has offsets and no pointers into memory that a state has, so it can be printed, kept, and used by
+ * several residences while runs go on. Making one writes into the new plan and nothing else (but
+ * for counters and the store of packed weights), so a refusal is answered by throwing it away.
  *
- * Rows are flat over the frames of the graph, and have no pointers into each other. So a copy is one memcpy; what rows
- * point at (folded values, packed weights, constants) belongs to a plan that is held, to a store, or to the graph. A plan is
- * one block: its own fields, its key, its rows. */
+ * Rows are flat over the frames of the graph, and have no pointers into each other. So a copy is
+ * one memcpy; what rows point at (folded values, packed weights, constants) belongs to a plan that
+ * is held, to a store, or to the graph. A plan is one block: its own fields, its key, its rows. */
 #include "plan/plan.h"
 
 #include <stdlib.h>
 
-/* Rows ----------------------------------------------------------------------------------------------------------- */
+/* Rows ----------------------------------------------------------------------------------------- */
 
 /* What the cache's bound counts of a plan, and once more of a residence with rows of its own. */
 int64_t ml_rows_bytes(const ml_graph *g) {
@@ -46,10 +46,11 @@ void ml_rows_copy(ml_rows *to, const ml_rows *from, const ml_graph *g) {
     to->worker_bytes = from->worker_bytes;
 }
 
-/* Key ------------------------------------------------------------------------------------------------------------- */
+/* Key ------------------------------------------------------------------------------------------ */
 
-/* The key is hashed as it came: rows ascend by tensor, and shapes equal to the file's are left out by the caller, so that a
- * size has one spelling. Of buffers only the tensors count: another buffer under the same tensor is the same plan. */
+/* The key is hashed as it came: rows ascend by tensor, and shapes equal to the file's are left out
+ * by the caller, so that a size has one spelling. Of buffers only the tensors count: another buffer
+ * under the same tensor is the same plan. */
 uint32_t ml_plan_hash(const int32_t *spec, int32_t words, const ml_binding *bound,
                       int32_t n_bound) {
     uint64_t hash = 1469598103934665603u; /* FNV-1a over words */
@@ -68,7 +69,7 @@ bool ml_plan_has_key(const ml_plan *p, const ml_plan_request *r) {
     return true;
 }
 
-/* Life ------------------------------------------------------------------------------------------------------------ */
+/* Life ----------------------------------------------------------------------------------------- */
 
 static size_t rows_start(int32_t words, int32_t n_bound) {
     size_t key = (size_t)words * sizeof(int32_t) + (size_t)n_bound * sizeof(ml_bound_life);
@@ -93,7 +94,8 @@ static ml_status allocate_plan(const ml_graph *g, int32_t words, int32_t n_bound
     return ML_OK;
 }
 
-/* Plans are held by residences, by copies that share folded values, and by Python; the last one frees, in any thread. */
+/* Plans are held by residences, by copies that share folded values, and by Python; the last one
+ * frees, in any thread. */
 ml_plan *ml_plan_hold(ml_plan *plan) {
     atomic_fetch_add(&plan->holders, 1);
     return plan;
@@ -115,8 +117,8 @@ void ml_plan_free(ml_plan *plan) {
     free(plan);
 }
 
-/* The copy holds the plan that has the folded values, never a copy of it: chains would keep every residence that was ever
- * looked at. */
+/* The copy holds the plan that has the folded values, never a copy of it: chains would keep every
+ * residence that was ever looked at. */
 ml_status ml_plan_copy(ml_plan *plan, const ml_rows *rows, ml_plan **copy, ml_error *error) {
     ml_status status = allocate_plan(plan->graph, plan->words, (int32_t)plan->n_bound, copy, error);
     if (status != ML_OK) return status;
@@ -132,7 +134,7 @@ ml_status ml_plan_copy(ml_plan *plan, const ml_rows *rows, ml_plan **copy, ml_er
     return ML_OK;
 }
 
-/* Making ---------------------------------------------------------------------------------------------------------- */
+/* Making --------------------------------------------------------------------------------------- */
 
 /* Errors about a tensor name it by number; Python puts the name behind it. */
 static ml_status blame_tensor(const ml_plan *p, ml_error *error, int32_t tensor) {
@@ -141,8 +143,9 @@ static ml_status blame_tensor(const ml_plan *p, ml_error *error, int32_t tensor)
     return (ml_status)error->status;
 }
 
-/* Any tensor may be resized, as in LiteRT, but what a node computes is given its shape by that node. Variables have theirs
- * from here alone, so it is checked here; inputs are checked in shape_inputs, whether they were resized or not. */
+/* Any tensor may be resized, as in LiteRT, but what a node computes is given its shape by that
+ * node. Variables have theirs from here alone, so it is checked here; inputs are checked in
+ * shape_inputs, whether they were resized or not. */
 static ml_status resize_tensor(ml_plan *p, int32_t number, const ml_shape *shape, ml_error *error) {
     char text[96];
     const ml_subgraph *sub = ml_frame_subgraph(p->graph, 0);
@@ -206,8 +209,8 @@ static ml_status shape_inputs(ml_plan *p, ml_error *error) {
     return ML_OK;
 }
 
-/* A bound tensor has no bytes in the arena and shares with no other, which its storage alone tells the planner. Whether the
- * buffer is large enough is no matter of the plan: see state/bound.c. */
+/* A bound tensor has no bytes in the arena and shares with no other, which its storage alone tells
+ * the planner. Whether the buffer is large enough is no matter of the plan: see state/bound.c. */
 static ml_status mark_bound(ml_plan *p, const ml_binding *bound, ml_error *error) {
     const ml_subgraph *sub = ml_frame_subgraph(p->graph, 0);
     for (int32_t i = 0; i < (int32_t)p->n_bound; i++) {
@@ -252,8 +255,9 @@ static ml_status note_bound(void *context, int32_t frame, ml_planner *planner) {
     return ML_OK;
 }
 
-/* Frames below are reset here and swept by the prepare of the node that calls them, which knows their operands. A plan is
- * dynamic when any node of any frame is open or stale: stale are those that wait, and all nodes of the frames below them. */
+/* Frames below are reset here and swept by the prepare of the node that calls them, which knows
+ * their operands. A plan is dynamic when any node of any frame is open or stale: stale are those
+ * that wait, and all nodes of the frames below them. */
 static ml_status fill(ml_plan *p, const ml_plan_request *r, ml_error *error) {
     ml_engine engine = {.graph = r->graph,
                         .rows = &p->rows,

@@ -1,20 +1,23 @@
-/* plan.h -- ml_plan and the rows it is made of; the engine that prepares nodes, for a plan or for a residence.
+/* plan.h -- ml_plan and the rows it is made of; the engine that prepares nodes, for a plan or for a
+ * residence.
  *
- * Rows are what preparing writes: shapes, blobs, folded values, places. A plan's rows never change once it is made. A
- * residence of a plan with dynamic tensors starts with a copy of them, which its runs write. */
+ * Rows are what preparing writes: shapes, blobs, folded values, places. A plan's rows never change
+ * once it is made. A residence of a plan with dynamic tensors starts with a copy of them, which its
+ * runs write. */
 #ifndef ML_PLAN_PLAN_H
 #define ML_PLAN_PLAN_H
 
 #include "graph/graph.h"
 
 enum { ML_ALIGNMENT = 64 };
-/* Scratch of up to this many bytes comes from the state's work block, one for all nodes; more of it is planned in the arena. */
+/* Scratch of up to this many bytes comes from the state's work block, one for all nodes; more of it
+ * is planned in the arena. */
 enum { ML_WORK_BYTES = 64 * 1024 };
 
 /* Scratch is counted in blocks of ML_ALIGNMENT bytes. */
 typedef struct ml_node_plan {
-    int32_t
-        scratch_block; /* in its frame's region, children's room first; -1: in the work block, or none */
+    /* In its frame's region, children's room first; -1: in the work block, or none. */
+    int32_t scratch_block;
     uint32_t scratch_blocks; /* of the kernel's own, packing included */
     uint8_t status; /* ml_node_status */
     uint8_t ticks; /* about 4 KiB of operands each, when its shapes were known first; at least 1 */
@@ -75,8 +78,8 @@ struct ml_plan {
     ml_plan *source; /* of a copy: whose folded values it shares; held */
     union {
         ml_folded *folded; /* without a source */
-        int64_t *
-            capacities; /* of a residence's copy: bytes planned by slot; NULL: as many as the tensors have */
+        /* Of a residence's copy: bytes planned by slot; NULL: as many as the tensors have. */
+        int64_t *capacities;
     };
 #ifdef ML_DEBUG
     int32_t *deaths; /* by slot, the last node of its root's life */
@@ -121,8 +124,9 @@ struct ml_frame_engine {
 /* The core as kernels see it (core_table.c). */
 extern const ml_core ml_core_table;
 
-/* What a state keeps of a frame from plan to plan, for plans that share in place and for those that do not: in which order the
- * last one was placed, and from the second on the planner, with lifetimes and lists. */
+/* What a state keeps of a frame from plan to plan, for plans that share in place and for those that
+ * do not: in which order the last one was placed, and from the second on the planner, with
+ * lifetimes and lists. */
 typedef struct ml_kept_planner {
     ml_placing_order order;
     ml_planner *planner;
@@ -187,12 +191,13 @@ ml_status ml_set_scratch_offset(ml_node_plan *row, int64_t offset, ml_error *err
 
 /* sweep.c: what a node of a frame sees. */
 ml_env ml_frame_env(const ml_engine *engine, struct ml_frame_engine *frame_engine);
-/* Gives a frame's tensors what the file says of them; inputs and computed ones have no shape yet. */
+/* Gives a frame's tensors what the file says of them; inputs and computed ones have no shape
+ * yet. */
 void ml_sweep_reset(ml_engine *engine, int32_t frame);
 /* Prepares every stale node of a frame whose inputs have their shapes; the others wait. */
 ml_status ml_sweep_frame(ml_engine *engine, int32_t frame);
-/* Calls the kernel's prepare and reserves what pack needs; `row` is the node's, `wish` says what it asked for. Notes where it
- * failed. */
+/* Calls the kernel's prepare and reserves what pack needs; `row` is the node's, `wish` says what it
+ * asked for. Notes where it failed. */
 ml_status ml_prepare_call(ml_engine *engine, const ml_call *call, ml_node_plan *row, ml_wish *wish);
 /* The call of a node of the environment's frame. */
 static inline ml_call ml_call_of(const ml_engine *engine, const ml_env *env, int32_t n) {
@@ -214,8 +219,8 @@ ml_status ml_fold(ml_engine *engine, const ml_call *call, const ml_wish *wish, i
 ml_status ml_blame(ml_error *error, const ml_graph *graph, int32_t frame, int32_t node,
                    ml_status status);
 
-/* place.c: lifetimes and offsets of all frames, callees first; `capacities` (by slot) stand in for the bytes of dynamic tensors
- * where they are larger. */
+/* place.c: lifetimes and offsets of all frames, callees first; `capacities` (by slot) stand in for
+ * the bytes of dynamic tensors where they are larger. */
 typedef struct ml_placing {
     const ml_graph *graph;
     ml_rows *rows;
@@ -233,8 +238,8 @@ typedef struct ml_placing {
 typedef ml_status (*ml_placed_fn)(void *context, int32_t frame, ml_planner *planner);
 ml_status ml_place_frames(const ml_placing *placing, ml_placed_fn placed, void *context,
                           ml_error *error);
-/* A planner that knows a frame's sizes, lifetimes and sharing; nothing is placed. NULL without memory. The caller's, unless it is
- * one of placing->planners. */
+/* A planner that knows a frame's sizes, lifetimes and sharing; nothing is placed. NULL without
+ * memory. The caller's, unless it is one of placing->planners. */
 ml_planner *ml_place_planner(const ml_placing *placing, int32_t frame, int32_t options);
 /* Whether a node's scratch is planned in the arena: it is large, or subgraphs live in it. */
 static inline bool ml_scratch_in_arena(const ml_node *node, int64_t scratch_bytes) {

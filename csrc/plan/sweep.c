@@ -1,16 +1,19 @@
-/* sweep.c -- the prepare sweep: shapes, blobs and folded values, node by node, as far as shapes are known.
+/* sweep.c -- the prepare sweep: shapes, blobs and folded values, node by node, as far as shapes are
+ * known.
  *
  * One walk in the order of execution. When it has passed a node,
  *
- *   - an output that is shaped and not dynamic has the shape that every run will find, so whoever reads it may rely on it;
- *   - any other output is dynamic: open, because the node's prepare said so, or because the node waits;
+ *   - an output that is shaped and not dynamic has the shape that every run will find, so whoever
+ *     reads it may rely on it;
+ *   - any other output is dynamic: open, because the node's prepare said so, or because the node
+ *     waits;
  *   - the node is stale unless its prepare has accepted just the shapes that its rows have.
  *
- * A node waits when an input is dynamic. Its prepare is not called, for there is nothing it could check, and so nobody knows yet
- * whether it would be open: the run finds out (run/dynamic.c).
+ * A node waits when an input is dynamic. Its prepare is not called, for there is nothing it could
+ * check, and so nobody knows yet whether it would be open: the run finds out (run/dynamic.c).
  *
- * Runs call the same prepare, with values. That is why ml_prepare_call and below know of neither plan nor run, but write into
- * whatever rows their engine has. */
+ * Runs call the same prepare, with values. That is why ml_prepare_call and below know of neither
+ * plan nor run, but write into whatever rows their engine has. */
 #include <stdlib.h>
 
 #include "plan/plan.h"
@@ -60,8 +63,8 @@ ml_status ml_blame(ml_error *error, const ml_graph *g, int32_t frame, int32_t no
     return status;
 }
 
-/* ml_reserve answers an overflow with -1 once and for all, so that kernels need not check each sum. Rows count scratch in
- * blocks. */
+/* ml_reserve answers an overflow with -1 once and for all, so that kernels need not check each sum.
+ * Rows count scratch in blocks. */
 static ml_status take_scratch(ml_error *error, ml_node_plan *row, const ml_wish *wish) {
     int64_t blocks = ml_round_up(wish->scratch_bytes, ML_ALIGNMENT) / ML_ALIGNMENT;
     if (wish->scratch_bytes < 0)
@@ -78,9 +81,10 @@ static ml_status take_scratch(ml_error *error, ml_node_plan *row, const ml_wish 
     return ML_OK;
 }
 
-/* The node's weights in the layout of the level: from a store, or room in scratch to pack them in each run. It comes after
- * prepare, because pack reads the blob. Folded weights are packed in each run as well: a store outlives the plan that they
- * belong to. What the file has goes to the Model's store, what lowering made to the graph's own, which goes with it. */
+/* The node's weights in the layout of the level: from a store, or room in scratch to pack them in
+ * each run. It comes after prepare, because pack reads the blob. Folded weights are packed in each
+ * run as well: a store outlives the plan that they belong to. What the file has goes to the Model's
+ * store, what lowering made to the graph's own, which goes with it. */
 static ml_status provide_packed(ml_engine *engine, const ml_call *c, int32_t frame,
                                 const ml_node *node, ml_node_plan *row, ml_wish *wish) {
     const ml_graph *g = engine->graph;
@@ -103,9 +107,9 @@ static ml_status provide_packed(ml_engine *engine, const ml_call *c, int32_t fra
     return ML_OK;
 }
 
-/* Blobs are zeroed first, so that one that is prepared again does not depend on what was there. With an open output the blob
- * may be half filled, so weights are not packed by it. Room for workers only grows, and is
- * the maximum over all nodes: they take turns. */
+/* Blobs are zeroed first, so that one that is prepared again does not depend on what was there.
+ * With an open output the blob may be half filled, so weights are not packed by it. Room for
+ * workers only grows, and is the maximum over all nodes: they take turns. */
 ml_status ml_prepare_call(ml_engine *engine, const ml_call *c, ml_node_plan *row, ml_wish *wish) {
     const struct ml_frame_engine *fe = c->env->engine;
     const ml_node *node = &fe->nodes[c->node];
@@ -124,8 +128,9 @@ ml_status ml_prepare_call(ml_engine *engine, const ml_call *c, ml_node_plan *row
                            : ml_blame(c->env->error, engine->graph, fe->frame, c->node, status);
 }
 
-/* Marks outputs whose shapes a run will give: those that prepare left open, or all. The shape that the file states for them
- * is a hint at best, so they lose it: unknown is better than wrong. Returns the bytes of the others. */
+/* Marks outputs whose shapes a run will give: those that prepare left open, or all. The shape that
+ * the file states for them is a hint at best, so they lose it: unknown is better than wrong.
+ * Returns the bytes of the others. */
 static int64_t leave_open(const ml_call *c, uint32_t open) {
     int64_t bytes = 0;
     for (int32_t i = 0; i < c->n_outputs; i++) {
@@ -156,13 +161,14 @@ static int64_t known_bytes(const ml_call *c) {
     return bytes;
 }
 
-/* Rough is enough: it only spreads looks at the clock over a run, and more than there are between two of them make no
- * difference. */
+/* Rough is enough: it only spreads looks at the clock over a run, and more than there are between
+ * two of them make no difference. */
 static uint8_t ticks_of(int64_t bytes) {
     return (uint8_t)(bytes >> 12 >= UINT8_MAX ? UINT8_MAX : 1 + (bytes >> 12));
 }
 
-/* A node that is open has been prepared, and is not stale: what waits in it is values, not shapes. */
+/* A node that is open has been prepared, and is not stale: what waits in it is values, not
+ * shapes. */
 static ml_status sweep_node(ml_engine *engine, const ml_call *c, const ml_node *node,
                             ml_node_plan *row) {
     int64_t bytes = known_bytes(c);

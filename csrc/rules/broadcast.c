@@ -1,7 +1,8 @@
 /* broadcast.c -- collapses two shapes that broadcast into rows of one kind. */
 #include "rules/broadcast.h"
 
-/* One dimension of the output, or several merged: how many elements, and which input is repeated along it. */
+/* One dimension of the output, or several merged: how many elements, and which input is repeated
+ * along it. */
 typedef struct run {
     int64_t size;
     int32_t kind;
@@ -74,7 +75,8 @@ ml_status ml_prepare_broadcast(const ml_call *c, ml_wish *wish) {
     return ml_broadcast_prepare(c, c->blob);
 }
 
-/* Rows of an output that lie side by side, those of one index of the outer dimensions but the innermost, or a piece of a row. */
+/* Rows of an output that lie side by side, those of one index of the outer dimensions but the
+ * innermost, or a piece of a row. */
 typedef struct stretch {
     const char *a;
     const char *b;
@@ -117,8 +119,8 @@ static stretch stretch_at(const ml_call *c, const ml_row_rule *rule, int64_t row
 
 enum { COPIES_BYTES = 4096, LEAST_COPIES = 4 };
 
-/* How many copies of the row that one input repeats along the innermost outer dimension are worth making: 0 where it repeats none, or
- * a long one. A bias, or a slope a channel, is such a row. */
+/* How many copies of the row that one input repeats along the innermost outer dimension are worth
+ * making: 0 where it repeats none, or a long one. A bias, or a slope a channel, is such a row. */
 static int64_t copies_of(const ml_broadcast *s, const ml_row_rule *rule) {
     const int32_t steps = (s->a_steps & 1) + (s->b_steps & 1);
     if (s->row_kind != ML_ROW_FULL || s->n_outer == 0 || steps != 1) return 0;
@@ -143,7 +145,8 @@ static void repeated_rows(const ml_call *c, const ml_row_rule *rule, const stret
     }
 }
 
-/* Whether rows of bytes, each with an element of its own for all of it, are short: many at a time are then rows of elements. */
+/* Whether rows of bytes, each with an element of its own for all of it, are short: many at a time
+ * are then rows of elements. */
 static bool is_spread(const ml_broadcast *s, const ml_row_rule *rule) {
     const bool bytes = rule->a_bytes == 1 && rule->b_bytes == 1;
     return bytes && s->row_kind != ML_ROW_FULL && s->n_outer > 0 && s->row <= COPIES_BYTES / 8;

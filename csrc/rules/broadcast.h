@@ -1,8 +1,8 @@
 /* broadcast.h -- numpy broadcasting of two inputs, prepared once per shape and walked row by row.
  *
- * Prepare drops dimensions of 1 and merges neighbours that broadcast alike, so most nodes come down to a single row: both
- * inputs full, or one of them a scalar. What remains is a nest of at most 7 outer dimensions around rows of one kind.
- */
+ * Prepare drops dimensions of 1 and merges neighbours that broadcast alike, so most nodes come down
+ * to a single row: both inputs full, or one of them a scalar. What remains is a nest of at most 7
+ * outer dimensions around rows of one kind. */
 #ifndef ML_BROADCAST_H
 #define ML_BROADCAST_H
 
@@ -23,12 +23,13 @@ typedef struct ml_broadcast {
     int32_t dims[ML_MAX_RANK - 1]; /* outer dimensions, innermost first */
     uint8_t row_kind;
     uint8_t n_outer; /* 0: one row is all */
-    uint8_t
-        a_steps; /* bit d: the input steps along outer dimension d; it broadcasts where it does not */
+    /* Bit d: the input steps along outer dimension d; it broadcasts where it does not. */
+    uint8_t a_steps;
     uint8_t b_steps;
 } ml_broadcast;
 
-/* numpy's rule: dimensions from the right are equal or 1. ML_SHAPE_ERROR with both shapes otherwise. */
+/* numpy's rule: dimensions from the right are equal or 1. ML_SHAPE_ERROR with both shapes
+ * otherwise. */
 ml_status ml_broadcast_shape(const ml_call *c, const ml_shape *a, const ml_shape *b, ml_shape *out);
 /* Checks that inputs 0 and 1 broadcast, shapes output 0 and fills `blob`. */
 ml_status ml_broadcast_prepare(const ml_call *c, ml_broadcast *blob);
@@ -47,83 +48,87 @@ typedef struct ml_row_rule {
 /* Eval: all rows, in blocks; long rows are cut. */
 ml_status ml_broadcast_rows(const ml_call *c, const ml_row_rule *rule);
 
-/* Defines eval `name`, which hands each row to name##_row(c, a, b, y, n, kind). One short row is all that most nodes have: they
- * go straight to it. Output 0 may be exactly one of the inputs. */
+/* Defines eval `name`, which hands each row to name##_row(c, a, b, y, n, kind). One short row is
+ * all that most nodes have: they go straight to it. Output 0 may be exactly one of the inputs. */
 #define ML_BINARY_ROWS(name, in_type, out_type) ML_BINARY_ROWS_OF(name, in_type, in_type, out_type)
-#define ML_BINARY_ROWS_OF(name, a_type, b_type, out_type)                                            \
-    static void name##_any(const ml_call *c, const void *a, const void *b, void *y, int64_t n,       \
-                           int32_t kind) {                                                           \
-        name##_row(c, a, b, y, n, kind);                                                             \
-    }                                                                                                \
-    static ml_status name(const ml_call *c) {                                                        \
+#define ML_BINARY_ROWS_OF(name, a_type, b_type, out_type) \
+    static void name##_any(const ml_call *c, const void *a, const void *b, void *y, int64_t n, \
+                           int32_t kind) { \
+        name##_row(c, a, b, y, n, kind); \
+    } \
+    static ml_status name(const ml_call *c) { \
         static const ml_row_rule rule = {name##_any, sizeof(a_type), sizeof(b_type), sizeof(out_type)}; \
-        const ml_broadcast *s = c->blob;                                                             \
-        if (s->rows != 1 || s->row > ML_BLOCK_ELEMENTS) return ml_broadcast_rows(c, &rule);          \
-        name##_row(c, ml_in(c, 0), ml_in(c, 1), ml_out(c, 0), s->row, s->row_kind);                  \
-        return ML_OK;                                                                                \
+        const ml_broadcast *s = c->blob; \
+        if (s->rows != 1 || s->row > ML_BLOCK_ELEMENTS) return ml_broadcast_rows(c, &rule); \
+        name##_row(c, ml_in(c, 0), ml_in(c, 1), ml_out(c, 0), s->row, s->row_kind); \
+        return ML_OK; \
     }
 
-/* The same for y = EXPRESSION of an element `u` of input 0, `v` of input 1, and of `p`, as a CONTEXT of rules/context.h says.
- * Each element is read before it is written: that is all ivdep asserts. */
-#define ML_BINARY(name, in_type, out_type, CONTEXT, EXPRESSION)                                      \
+/* The same for y = EXPRESSION of an element `u` of input 0, `v` of input 1, and of `p`, as a
+ * CONTEXT of rules/context.h says. Each element is read before it is written: that is all ivdep
+ * asserts. */
+#define ML_BINARY(name, in_type, out_type, CONTEXT, EXPRESSION) \
     ML_BINARY_OF(name, in_type, in_type, out_type, CONTEXT, EXPRESSION)
 /* The same for inputs of two types. */
-#define ML_BINARY_OF(name, a_type, b_type, out_type, CONTEXT, EXPRESSION)                            \
-    ML_BINARY_ROW(name, a_type, b_type, out_type, CONTEXT, EXPRESSION)                               \
+#define ML_BINARY_OF(name, a_type, b_type, out_type, CONTEXT, EXPRESSION) \
+    ML_BINARY_ROW(name, a_type, b_type, out_type, CONTEXT, EXPRESSION)    \
     ML_BINARY_ROWS_OF(name, a_type, b_type, out_type)
-#define ML_BINARY_ROW(name, a_type, b_type, out_type, CONTEXT, EXPRESSION)                           \
-    static __attribute__((noinline)) void name##_row(const ml_call *c, const a_type *a,              \
-                                                     const b_type *b, out_type *y, int64_t n,        \
-                                                     int32_t kind) {                                 \
-        CONTEXT                                                                                      \
-        if (kind == ML_ROW_FULL) {                                                                   \
-            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                                   \
-                const a_type u = a[i];                                                               \
-                const b_type v = b[i];                                                               \
-                y[i] = (EXPRESSION);                                                                 \
-            }                                                                                        \
-        } else if (kind == ML_ROW_SCALAR_A) {                                                        \
-            const a_type u = *a;                                                                     \
-            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                                   \
-                const b_type v = b[i];                                                               \
-                y[i] = (EXPRESSION);                                                                 \
-            }                                                                                        \
-        } else {                                                                                     \
-            const b_type v = *b;                                                                     \
-            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                                   \
-                const a_type u = a[i];                                                               \
-                y[i] = (EXPRESSION);                                                                 \
-            }                                                                                        \
-        }                                                                                            \
+#define ML_BINARY_ROW(name, a_type, b_type, out_type, CONTEXT, EXPRESSION)                    \
+    static __attribute__((noinline)) void name##_row(const ml_call *c, const a_type *a,       \
+                                                     const b_type *b, out_type *y, int64_t n, \
+                                                     int32_t kind) {                          \
+        CONTEXT                                                                               \
+        if (kind == ML_ROW_FULL) {                                                            \
+            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                            \
+                const a_type u = a[i];                                                        \
+                const b_type v = b[i];                                                        \
+                y[i] = (EXPRESSION);                                                          \
+            }                                                                                 \
+        } else if (kind == ML_ROW_SCALAR_A) {                                                 \
+            const a_type u = *a;                                                              \
+            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                            \
+                const b_type v = b[i];                                                        \
+                y[i] = (EXPRESSION);                                                          \
+            }                                                                                 \
+        } else {                                                                              \
+            const b_type v = *b;                                                              \
+            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                            \
+                const a_type u = a[i];                                                        \
+                y[i] = (EXPRESSION);                                                          \
+            }                                                                                 \
+        }                                                                                     \
     }
 
-/* The same of floats by a primitive: FUNCTION of simd.h's zip_f32, which is EXPRESSION, clamped to LOW .. HIGH. The few elements
- * that nodes of small models have take less time than the primitive's call. */
-#define ML_BINARY_F32(name, FUNCTION, CONTEXT, LOW, HIGH, EXPRESSION)                                \
-    ML_BINARY_ROW(name, float, float, float, ML_NO_CONTEXT, EXPRESSION)                              \
-    static ml_status name(const ml_call *c) {                                                        \
-        const ml_broadcast *s = c->blob;                                                             \
-        CONTEXT                                                                                      \
-        const bool clamps = (LOW) > -__builtin_inff() || (HIGH) < __builtin_inff();                  \
-        if (s->rows != 1 || s->row > ML_FEW_ELEMENTS || clamps)                                      \
-            return ml_broadcast_f32(c, FUNCTION, LOW, HIGH);                                         \
-        name##_row(c, ml_in(c, 0), ml_in(c, 1), ml_out(c, 0), s->row, s->row_kind);                  \
-        return ML_OK;                                                                                \
+/* The same of floats by a primitive: FUNCTION of simd.h's zip_f32, which is EXPRESSION, clamped to
+ * LOW .. HIGH. The few elements that nodes of small models have take less time than the primitive's
+ * call. */
+#define ML_BINARY_F32(name, FUNCTION, CONTEXT, LOW, HIGH, EXPRESSION)               \
+    ML_BINARY_ROW(name, float, float, float, ML_NO_CONTEXT, EXPRESSION)             \
+    static ml_status name(const ml_call *c) {                                       \
+        const ml_broadcast *s = c->blob;                                            \
+        CONTEXT                                                                     \
+        const bool clamps = (LOW) > -__builtin_inff() || (HIGH) < __builtin_inff(); \
+        if (s->rows != 1 || s->row > ML_FEW_ELEMENTS || clamps)                     \
+            return ml_broadcast_f32(c, FUNCTION, LOW, HIGH);                        \
+        name##_row(c, ml_in(c, 0), ml_in(c, 1), ml_out(c, 0), s->row, s->row_kind); \
+        return ML_OK;                                                               \
     }
 enum { ML_FEW_ELEMENTS = 32 };
 ml_status ml_broadcast_f32(const ml_call *c, int32_t function, float low, float high);
 
-/* The same of int32 by a primitive: FUNCTION of simd.h's zip_s32, clamped to LOW .. HIGH, which may be of what CONTEXT declares. */
-#define ML_BINARY_S32(name, FUNCTION, CONTEXT, LOW, HIGH)                                            \
-    static void name##_row(const ml_call *c, const uint32_t *a, const uint32_t *b, uint32_t *y,      \
-                           int64_t n, int32_t kind) {                                                \
-        CONTEXT                                                                                      \
-        const ml_zip_s32_args args = {a, b, y, n, (FUNCTION), kind, (LOW), (HIGH)};                  \
-        c->env->simd->zip_s32(&args);                                                                \
-    }                                                                                                \
+/* The same of int32 by a primitive: FUNCTION of simd.h's zip_s32, clamped to LOW .. HIGH, which may
+ * be of what CONTEXT declares. */
+#define ML_BINARY_S32(name, FUNCTION, CONTEXT, LOW, HIGH)                                       \
+    static void name##_row(const ml_call *c, const uint32_t *a, const uint32_t *b, uint32_t *y, \
+                           int64_t n, int32_t kind) {                                           \
+        CONTEXT                                                                                 \
+        const ml_zip_s32_args args = {a, b, y, n, (FUNCTION), kind, (LOW), (HIGH)};             \
+        c->env->simd->zip_s32(&args);                                                           \
+    }                                                                                           \
     ML_BINARY_ROWS(name, uint32_t, uint32_t)
 
-/* A row whose prepare is ml_prepare_broadcast; `...` are the rows of its table. That with params clamps by them. */
+/* A row whose prepare is ml_prepare_broadcast; `...` are the rows of its table. That with params
+ * clamps by them. */
 #define ML_BINARY_KERNEL(kernel_name, params, more_flags, ...)                        \
     {.abi = ML_KERNEL_ABI, .flags = ML_KERNEL_CLAMPS | (more_flags),                  \
      .name = (kernel_name), ML_PARAMS_OF(params),                                     \

@@ -1,4 +1,5 @@
-/* context.h -- where the `p` of an expression in ML_UNARY or ML_BINARY comes from: a copy, which stores cannot change. */
+/* context.h -- where the `p` of an expression in ML_UNARY or ML_BINARY comes from: a copy, which
+ * stores cannot change. */
 #ifndef ML_RULES_CONTEXT_H
 #define ML_RULES_CONTEXT_H
 

@@ -1,14 +1,15 @@
-/* elementwise.h -- operators of one input whose output has its shape: each element is a function of one, in place too.
+/* elementwise.h -- operators of one input whose output has its shape: each element is a function of
+ * one, in place too.
  *
- * A family writes the function; the loop, the blob and the table of 256 entries that a function of one byte comes down to
- * are made here:
+ * A family writes the function; the loop, the blob and the table of 256 entries that a function of
+ * one byte comes down to are made here:
  *
- *     ML_UNARY(leaky_relu_f32, float, float, ML_PARAMS_AS(leaky_params), x > 0.0f ? x : p.alpha * x)
+ *     ML_UNARY(leaky_relu_f32, float, float, ML_PARAMS_AS(leaky_params),
+ *              x > 0.0f ? x : p.alpha * x)
  *     ML_UNARY_QUANTIZED(leaky_relu, leaky, fill_leaky, leaky_one)
  *     ML_KERNELS(...) = {
  *         ML_UNARY_KERNEL("leaky_relu", leaky_params, {"f32 -> f32", NULL, NULL, leaky_relu_f32},
- *                         ML_QUANTIZED_ROWS(leaky_relu)),
- */
+ *                         ML_QUANTIZED_ROWS(leaky_relu)), */
 #ifndef ML_RULES_ELEMENTWISE_H
 #define ML_RULES_ELEMENTWISE_H
 
@@ -26,8 +27,8 @@ typedef struct ml_elementwise {
 /* Output 0 has the shape of input 0. */
 ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish);
 
-/* Defines eval `name`: y[i] = EXPRESSION of an element `x` and of `p`, as a CONTEXT of rules/context.h says. Each element is read
- * before it is written: that is all ivdep asserts. */
+/* Defines eval `name`: y[i] = EXPRESSION of an element `x` and of `p`, as a CONTEXT of
+ * rules/context.h says. Each element is read before it is written: that is all ivdep asserts. */
 #define ML_UNARY(name, in_type, out_type, CONTEXT, EXPRESSION)                   \
     ML_UNARY_BLOCK(name, in_type, out_type, CONTEXT, EXPRESSION)                 \
     ML_ELEMENTWISE(name, name##_block)
@@ -73,8 +74,9 @@ ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish);
         return ml_parallel(c, n, ml_even_grain(n, grain), body, NULL);           \
     }
 
-/* A function of quantized integers, `int32_t one(int32_t x, const context *p)`, whose context `void fill(const ml_call *,
- * context *)` derives from scales: 16 bits are computed, 8 bits looked up in 256 entries. */
+/* A function of quantized integers, `int32_t one(int32_t x, const context *p)`, whose context `void
+ * fill(const ml_call *, context *)` derives from scales: 16 bits are computed, 8 bits looked up in
+ * 256 entries. */
 #define ML_UNARY_QUANTIZED(name, context, fill, one)                                   \
     static int64_t name##_derive(const ml_call *c, void *to) {                         \
         if (to) fill(c, to);                                                           \
@@ -93,7 +95,8 @@ ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish);
 
 /* y[i] = table[x[i]], with the 256 bytes of the derived block. */
 ml_status ml_lookup(const ml_call *c);
-/* Derives them: entry by entry what `one` makes of the integer, s8 or u8 as input 0 is, that the byte stands for. */
+/* Derives them: entry by entry what `one` makes of the integer, s8 or u8 as input 0 is, that the
+ * byte stands for. */
 int64_t ml_derive_lookup(const ml_call *c, void *to, int32_t (*one)(int32_t x, const void *p),
                          const void *p);
 

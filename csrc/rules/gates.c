@@ -5,7 +5,7 @@
 #include "rules/bytes.h"
 #include "rules/matmul.h"
 
-/* Weights -------------------------------------------------------------------------------------------------------------- */
+/* Weights -------------------------------------------------------------------------------------- */
 
 bool ml_gates_of(const ml_call *c, int32_t first, int32_t n, ml_gates *g) {
     *g = (ml_gates){.n = n};
@@ -71,7 +71,7 @@ int64_t ml_pack_gates(const ml_call *c, const ml_gates *g, void *to) {
     return bytes * g->n;
 }
 
-/* Products ------------------------------------------------------------------------------------------------------------- */
+/* Products ------------------------------------------------------------------------------------- */
 
 typedef struct gate_args {
     const ml_gates *gates;
@@ -145,7 +145,7 @@ ml_status ml_multiply_gates(const ml_call *c, const ml_gates *g, const void *pac
     return ml_parallel(c, g->n, ml_work_grain(g->n, cost), multiply_body, &args);
 }
 
-/* Activations ---------------------------------------------------------------------------------------------------------- */
+/* Activations ---------------------------------------------------------------------------------- */
 
 void ml_logistic(float *v, int64_t n) {
     for (int64_t i = 0; i < n; i++) v[i] = ml_logistic_f32(v[i]);

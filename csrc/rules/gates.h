@@ -1,4 +1,5 @@
-/* gates.h -- rows of an input or of a state times the weights of several gates, and what activates their sums. */
+/* gates.h -- rows of an input or of a state times the weights of several gates, and what activates
+ * their sums. */
 #ifndef ML_RULES_GATES_H
 #define ML_RULES_GATES_H
 
@@ -9,14 +10,15 @@ enum { ML_MAX_GATES = 4 };
 /* Weights of `n` gates, all of one type: floats, or bytes of s8 (u8 is another name for them). */
 typedef struct ml_gates {
     int32_t n;
-    int32_t weights
-        [ML_MAX_GATES]; /* inputs of shape (outputs, k), or (outputs): the diagonal of floats */
+    /* Inputs of shape (outputs, k), or (outputs): the diagonal of floats. */
+    int32_t weights[ML_MAX_GATES];
     int32_t outputs; /* of a gate */
     int32_t k;
     int32_t type;
 } ml_gates;
 
-/* The weights that stand at inputs first .. first + n - 1; false where they are not there, or of several types or shapes. */
+/* The weights that stand at inputs first .. first + n - 1; false where they are not there, or of
+ * several types or shapes. */
 bool ml_gates_of(const ml_call *c, int32_t first, int32_t n, ml_gates *g);
 /* Whether they are constants, which derive sees: values that planning computes are not. */
 bool ml_gates_known(const ml_call *c, const ml_gates *g);
@@ -40,7 +42,8 @@ typedef struct ml_gate_rows {
 ml_status ml_multiply_gates(const ml_call *c, const ml_gates *g, const void *packed,
                             const ml_gate_rows *rows);
 
-/* The fused activations: NONE, RELU, RELU_N1_TO_1, RELU6, TANH, SIGN_BIT, numbered as in minilite/ops_shared/recurrent.py. */
+/* The fused activations: NONE, RELU, RELU_N1_TO_1, RELU6, TANH, SIGN_BIT, numbered as in
+ * minilite/ops_shared/recurrent.py. */
 void ml_activate(int32_t activation, float *v, int64_t n);
 /* v = 1 / (1 + exp(-v)). */
 void ml_logistic(float *v, int64_t n);

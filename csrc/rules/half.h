@@ -1,5 +1,6 @@
-/* half.h -- operators of 16-bit floats by way of float32: a stretch is widened, goes through the primitive or the row of floats, and
- * is rounded once, to nearest, ties to even. The same bits at all levels where that primitive has them. */
+/* half.h -- operators of 16-bit floats by way of float32: a stretch is widened, goes through the
+ * primitive or the row of floats, and is rounded once, to nearest, ties to even. The same bits at
+ * all levels where that primitive has them. */
 #ifndef ML_RULES_HALF_H
 #define ML_RULES_HALF_H
 

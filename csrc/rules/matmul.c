@@ -10,7 +10,7 @@ static int64_t blocks_of(int64_t count, int64_t block) {
     return block > 0 ? (count + block - 1) / block : 0;
 }
 
-/* Weights ---------------------------------------------------------------------------------------------------------- */
+/* Weights -------------------------------------------------------------------------------------- */
 
 static int64_t too_large(const ml_call *c) {
     char text[96];
@@ -42,7 +42,7 @@ void ml_pack_columns_f32(const ml_simd *simd, const float *from, int64_t n, int6
     }
 }
 
-/* Sums to outputs -------------------------------------------------------------------------------------------------- */
+/* Sums to outputs ------------------------------------------------------------------------------ */
 
 ml_requantize_args ml_requantize_args_of(const ml_call *c, const ml_requantized *r, int32_t limit) {
     const ml_weighted *w = c->derived;
@@ -115,7 +115,7 @@ void ml_requantize_wide(const ml_call *c, const ml_requantized *r) {
         }
 }
 
-/* Floats ----------------------------------------------------------------------------------------------------------- */
+/* Floats --------------------------------------------------------------------------------------- */
 
 ml_status ml_prepare_floats(const ml_call *c, ml_wish *wish, ml_blocks *b, bool filled) {
     if (b->k > INT64_MAX / 16384)
@@ -174,7 +174,8 @@ static ml_status float_body(const ml_call *c, int64_t first, int64_t end, int32_
     return ML_OK;
 }
 
-/* Few rows of their own memory are worth dividing by columns; never so that the last ones are summed in another order. */
+/* Few rows of their own memory are worth dividing by columns; never so that the last ones are
+ * summed in another order. */
 static int64_t columns_of(const ml_blocks *b, bool filled) {
     const int64_t blocks = blocks_of(b->rows, b->block), least = b->block < MANY_ROWS ? 128 : 32;
     if (filled || b->groups > 1 || blocks > 8 || b->n < 2 * least) return b->n > 0 ? b->n : 1;

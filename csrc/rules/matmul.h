@@ -1,5 +1,6 @@
-/* matmul.h -- rows of floats, a block at a time, times packed weights (input 1) plus bias (input 2), what convolutions and fully
- * connected layers come down to; and what becomes of the sums of integers, which matmul_s8.h multiplies. */
+/* matmul.h -- rows of floats, a block at a time, times packed weights (input 1) plus bias (input
+ * 2), what convolutions and fully connected layers come down to; and what becomes of the sums of
+ * integers, which matmul_s8.h multiplies. */
 #ifndef ML_RULES_MATMUL_H
 #define ML_RULES_MATMUL_H
 
@@ -45,8 +46,8 @@ ml_status ml_prepare_floats(const ml_call *c, ml_wish *wish, ml_blocks *b, bool 
 ml_status ml_multiply_floats(const ml_call *c, const ml_blocks *b, ml_block_fn *fill, float minimum,
                              float maximum);
 
-/* What multipliers make of the sums of a block, for `finish`: n outputs from `first` on of `rows` rows, y_stride elements
- * apart in y; bias (of all outputs) may be NULL. */
+/* What multipliers make of the sums of a block, for `finish`: n outputs from `first` on of `rows`
+ * rows, y_stride elements apart in y; bias (of all outputs) may be NULL. */
 typedef struct ml_requantized {
     const void *bias; /* int32, of int64 sums int64, of floats float */
     const void *sums; /* rows of n int32, or int64 */
@@ -56,12 +57,13 @@ typedef struct ml_requantized {
     void *y;
     int64_t y_stride;
 } ml_requantized;
-/* To s16, and to s8 or u8 (the low byte is the same), of sums below such a limit as requantize has it. */
+/* To s16, and to s8 or u8 (the low byte is the same), of sums below such a limit as requantize has
+ * it. */
 void ml_requantize_s16(const ml_call *c, const ml_requantized *r);
 ml_requantize_args ml_requantize_args_of(const ml_call *c, const ml_requantized *r, int32_t limit);
 void ml_requantize_bytes(const ml_call *c, const ml_requantized *r, int32_t limit);
-/* To floats within [minimum, maximum], each row with a scale of its own: sum * (scale * weights' scale), or as CONV_2D with a
- * scale an output has it, (sum * weights' scale) * scale. */
+/* To floats within [minimum, maximum], each row with a scale of its own: sum * (scale * weights'
+ * scale), or as CONV_2D with a scale an output has it, (sum * weights' scale) * scale. */
 typedef enum { ML_SCALES_FIRST, ML_WEIGHTS_FIRST } ml_scaling_order;
 void ml_scale_sums(const ml_call *c, const ml_requantized *r, const float *scales,
                    ml_scaling_order order, float minimum, float maximum);

@@ -1,10 +1,11 @@
-/* matmul_few.c -- few rows of bytes times packed weights: at once and on the caller, for what there is to arrange about blocks, parts
- * and workers takes longer than the products. */
+/* matmul_few.c -- few rows of bytes times packed weights: at once and on the caller, for what there
+ * is to arrange about blocks, parts and workers takes longer than the products. */
 #include "rules/matmul_s8.h"
 
 enum { FEW_ROWS = 4 };
 
-/* Of one group, less than is worth two blocks, and weights without a zero point, so that no row needs its sum. */
+/* Of one group, less than is worth two blocks, and weights without a zero point, so that no row
+ * needs its sum. */
 bool ml_is_few(const ml_call *c, const ml_integers *p) {
     const ml_weighted *w = c->derived;
     return p->rows <= FEW_ROWS && p->rows <= p->block && p->groups == 1 && p->batches == 1 &&

@@ -1,7 +1,8 @@
 /* matmul_s8.c -- blocks of rows of bytes times packed weights. */
 #include "rules/matmul_s8.h"
 
-/* Bytes of a block's copy, of the weights and of the sums that are used again and again while they are near. */
+/* Bytes of a block's copy, of the weights and of the sums that are used again and again while they
+ * are near. */
 enum { COPY_BYTES = 64 << 10, NEAR_BYTES = 96 << 10, NEAR_SUMS = 4 << 10 };
 enum {
     FEW_BLOCKS = 3,
@@ -11,7 +12,7 @@ enum {
     MOST_COLUMNS = 4 * ML_PANEL_S8
 };
 
-/* Sizes ------------------------------------------------------------------------------------------------------------ */
+/* Sizes ---------------------------------------------------------------------------------------- */
 
 /* What is multiplied and finished at a time, within a block. */
 typedef struct part_size {
@@ -36,7 +37,8 @@ static part_size part_of(const ml_integers *p, bool fused) {
     return (part_size){rows, columns, fused};
 }
 
-/* Where things lie in a worker's scratch, behind the block's copy: a part's sums, factors and scales of the block's rows. */
+/* Where things lie in a worker's scratch, behind the block's copy: a part's sums, factors and
+ * scales of the block's rows. */
 typedef struct layout {
     int64_t sums; /* of s16: of the high bytes, then of the low ones */
     int64_t wide;
@@ -109,7 +111,7 @@ ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
     return ML_OK;
 }
 
-/* Products --------------------------------------------------------------------------------------------------------- */
+/* Products ------------------------------------------------------------------------------------- */
 
 /* What a row's factor is, by which its sums have columns added. */
 typedef enum { NO_FACTOR, SAME_FACTOR, SUM_OF_ROW, FACTOR_OF_SLICE } factor_kind;
@@ -265,9 +267,10 @@ static ml_status integer_body(const ml_call *c, int64_t first, int64_t end, int3
     return ML_OK;
 }
 
-/* The whole ------------------------------------------------------------------------------------------------------------ */
+/* The whole ------------------------------------------------------------------------------------ */
 
-/* The zero point of bytes goes by the weights' sums: for few rows as their factor, else once into the bias. */
+/* The zero point of bytes goes by the weights' sums: for few rows as their factor, else once into
+ * the bias. */
 static void center(const ml_call *c, integer_args *a) {
     const ml_integers *p = a->product;
     const ml_weighted *w = c->derived;
@@ -300,8 +303,8 @@ static int64_t parts_of(int64_t count, int64_t part) {
     return count <= part ? 1 : (count + part - 1) / part;
 }
 
-/* Few blocks are worth dividing by outputs, but not often: each range copies the rows anew. Few rows take as long as their weights
- * to be read. */
+/* Few blocks are worth dividing by outputs, but not often: each range copies the rows anew. Few
+ * rows take as long as their weights to be read. */
 static int64_t range_of(const ml_integers *p) {
     if (p->n <= ML_PANEL_S8 || p->groups > 1 || p->rows > FEW_BLOCKS * p->block) return p->n;
     const int64_t cost = ml_max_s64(p->block * ml_integer_cost(p->k), p->k);

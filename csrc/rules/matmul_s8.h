@@ -1,5 +1,6 @@
-/* matmul_s8.h -- rows of integers, or of floats quantized at run time, a block at a time, times packed weights of bytes (input
- * 1): what convolutions and fully connected layers of integer weights come down to. */
+/* matmul_s8.h -- rows of integers, or of floats quantized at run time, a block at a time, times
+ * packed weights of bytes (input 1): what convolutions and fully connected layers of integer
+ * weights come down to. */
 #ifndef ML_RULES_MATMUL_S8_H
 #define ML_RULES_MATMUL_S8_H
 
@@ -47,7 +48,8 @@ typedef struct ml_integer_rule {
     /* Rows first .. first + count - 1 of one group as bytes; `copy` has copy_bytes. */
     void (*fill)(const ml_call *c, int64_t first, int64_t count, int32_t group, uint8_t *copy,
                  ml_byte_rows *rows);
-    /* Outputs of the sums of some rows. Bytes have the bias (input 2) in their sums, others have it in r->bias. */
+    /* Outputs of the sums of some rows. Bytes have the bias (input 2) in their sums, others have it
+     * in r->bias. */
     void (*finish)(const ml_call *c, const ml_requantized *r, const ml_own *own);
     bool wide; /* of s16: sums are int64 */
     bool requantizes; /* bytes: `finish` is as requantize, whose place product_s8 takes */
@@ -91,7 +93,8 @@ static inline void ml_fetch_weights(const ml_call *c, const ml_integers *p) {
     for (int64_t i = 0; i < FETCHED && p->k * p->n >= MANY; i += 64)
         __builtin_prefetch((const char *)c->packed + i);
 }
-/* Few rows of bytes or floats, in matmul_few.c: whether they are that, the scratch they want, and their outputs. */
+/* Few rows of bytes or floats, in matmul_few.c: whether they are that, the scratch they want, and
+ * their outputs. */
 bool ml_is_few(const ml_call *c, const ml_integers *p);
 int64_t ml_few_bytes(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule);
 ml_status ml_multiply_few(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule);
@@ -99,10 +102,12 @@ ml_status ml_multiply_few(const ml_call *c, const ml_integers *p, const ml_integ
 /* The pack of weights (outputs, ...) of s8, u8 or s4, each group by itself. */
 int64_t ml_pack_weights_s8(const ml_call *c, void *to, const ml_integers *p);
 
-/* Prepare: rows and copy_bytes of a block, unless it has rows already, and scratch. ML_SHAPE_ERROR when a row is too long. */
+/* Prepare: rows and copy_bytes of a block, unless it has rows already, and scratch. ML_SHAPE_ERROR
+ * when a row is too long. */
 ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
                               const ml_integer_rule *rule);
-/* What an output of k products costs, as ml_work_grain counts: products a quarter of those of floats, and requantization. */
+/* What an output of k products costs, as ml_work_grain counts: products a quarter of those of
+ * floats, and requantization. */
 static inline int64_t ml_integer_cost(int64_t k) { return k / 4 + 16; }
 /* A row of n outputs: as many as fill vectors. */
 static inline int64_t ml_row_cost(int64_t k, int64_t n) {

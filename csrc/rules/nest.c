@@ -6,7 +6,7 @@
 #include "rules/pick.h"
 #include "rules/work.h"
 
-/* Building ----------------------------------------------------------------------------------------------------------- */
+/* Building ------------------------------------------------------------------------------------- */
 
 void ml_pitches_of(const ml_shape *shape, int64_t element, int64_t pitches[ML_MAX_RANK]) {
     for (int32_t d = shape->rank - 1; d >= 0; element *= shape->dims[d--]) pitches[d] = element;
@@ -55,17 +55,18 @@ int64_t ml_nest_at(const ml_nest *nest, int64_t at) {
     return offset;
 }
 
-/* Walks ---------------------------------------------------------------------------------------------------------------- */
+/* Walks ---------------------------------------------------------------------------------------- */
 
 typedef struct gather_walk {
     const ml_simd *simd;
     const ml_nest *nest;
-    int32_t
-        plane; /* the dimension that makes a plane with the innermost one; -1: there is but one */
+    /* The dimension that makes a plane with the innermost one; -1: there is but one. */
+    int32_t plane;
     int64_t pitches[ML_MAX_RANK]; /* bytes from index to index on the packed side */
 } gather_walk;
 
-/* Runs in the opposite order: `count` of them, from `from` downwards. One of 8 bytes may be two elements of 4. */
+/* Runs in the opposite order: `count` of them, from `from` downwards. One of 8 bytes may be two
+ * elements of 4. */
 #define BACKWARDS(name, type)                                                              \
     static void name(uint8_t *to, const uint8_t *from, int64_t count) {                    \
         typedef type run __attribute__((aligned(1)));                                      \
@@ -141,7 +142,8 @@ static void scatter_from(const gather_walk *w, int32_t d, const uint8_t *from, u
     ml_copy_runs(to, from, nest->run, turns[0], turns[1]);
 }
 
-/* Blocks: what is walked is cut into boxes, from the outermost dimension inwards, and runs that are still too long last. */
+/* Blocks: what is walked is cut into boxes, from the outermost dimension inwards, and runs that are
+ * still too long last. */
 typedef struct boxes {
     const ml_nest *nest;
     const uint8_t *from;

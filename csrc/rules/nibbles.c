@@ -4,7 +4,8 @@
 #include "rules/packed.h"
 #include "rules/work.h"
 
-/* Elements of both sides from which as many lie together as `*count` says, cut to a block; `at` counts the packed ones. */
+/* Elements of both sides from which as many lie together as `*count` says, cut to a block; `at`
+ * counts the packed ones. */
 static int64_t stretch(const ml_nest *nest, int64_t at, int64_t *count) {
     *count = ml_min_s64(nest->run - at % nest->run, ML_BLOCK_ELEMENTS);
     return ml_nest_at(nest, at);

@@ -1,4 +1,5 @@
-/* pad.c -- the nest of copies with the gaps between its runs filled: from front to back, in blocks of what is written. */
+/* pad.c -- the nest of copies with the gaps between its runs filled: from front to back, in blocks
+ * of what is written. */
 #include "rules/nest.h"
 #include "rules/work.h"
 
@@ -57,7 +58,8 @@ static void whole_runs(const padding *p, const uint8_t *from, uint8_t *at, int64
         for (int64_t i = 0; i < gaps; i++) fill(at + i * p->step + run, gap, p->equal);
 }
 
-/* What of run `i`, and of the gap behind it, lies in first .. end - 1; the line begins at byte `at`. */
+/* What of run `i`, and of the gap behind it, lies in first .. end - 1; the line begins at byte
+ * `at`. */
 static void part_of_run(const padding *p, const uint8_t *from, int64_t at, int64_t i, int64_t first,
                         int64_t end) {
     const int64_t run = p->nest->run;

@@ -79,7 +79,8 @@ int32_t ml_type_most(int32_t type) {
                             : INT32_MAX;
 }
 
-/* `limit` in steps of the output, cut to the type; infinities are its ends, and so is all without a scale. */
+/* `limit` in steps of the output, cut to the type; infinities are its ends, and so is all without a
+ * scale. */
 static int32_t step_of(float limit, ml_affine output) {
     if (!(output.scale > 0.0f))
         return limit > 0 ? ml_type_most(output.type) : ml_type_least(output.type);

@@ -15,10 +15,12 @@ typedef struct ml_affine {
 ml_affine ml_input_affine(const ml_call *c, int i);
 ml_affine ml_output_affine(const ml_call *c, int i);
 
-/* In derive. Refuses what the file says of operand `i`, outputs behind inputs; the text goes on from the tensor's name. */
+/* In derive. Refuses what the file says of operand `i`, outputs behind inputs; the text goes on
+ * from the tensor's name. */
 ml_status ml_refuse_operand(const ml_call *c, int i, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The scale of operand `i`, which must have one for all of it, positive and finite; 0 after a refusal. */
+/* The scale of operand `i`, which must have one for all of it, positive and finite; 0 after a
+ * refusal. */
 float ml_one_scale(const ml_call *c, int i);
 
 /* The same of a tensor that may have one for each index of a dimension: a derived block. */
@@ -29,23 +31,25 @@ typedef struct ml_channels {
 } ml_channels;
 /* Writes them, unless `to` is NULL; their bytes. */
 int64_t ml_derive_channels(const ml_quantization *q, int32_t type, void *to);
-/* How often they change: elements in a row of `shape` that share one. ML_SHAPE_ERROR where they do not fit it. */
+/* How often they change: elements in a row of `shape` that share one. ML_SHAPE_ERROR where they do
+ * not fit it. */
 ml_status ml_channel_run(const ml_call *c, const ml_quantization *q, const ml_shape *shape,
                          int64_t *run);
 
-/* What a fused activation clamps to, as reals; infinities where it does not. ML_CLAMP_FIELDS stand in the fields of a
- * kernel that has one; Python fills them in by minilite/ops_shared/options.py's CLAMP. */
+/* What a fused activation clamps to, as reals; infinities where it does not. ML_CLAMP_FIELDS stand
+ * in the fields of a kernel that has one; Python fills them in by minilite/ops_shared/options.py's
+ * CLAMP. */
 #define ML_CLAMP_FIELDS(X, S) X(S, f32, minimum) X(S, f32, maximum)
 
-/* The same in integers of a quantized type: zero_point + round(real / scale) in float, ties away from zero, cut to the type
- * (TFLite's CalculateActivationRangeQuantized). */
+/* The same in integers of a quantized type: zero_point + round(real / scale) in float, ties away
+ * from zero, cut to the type (TFLite's CalculateActivationRangeQuantized). */
 void ml_quantized_clamp(float minimum, float maximum, ml_affine output, int32_t *least,
                         int32_t *most);
 /* The numbers an integer type of at most 32 bits has. */
 int32_t ml_type_least(int32_t type);
 int32_t ml_type_most(int32_t type);
-/* Integers of one scale in another: y = zero_point + clamp((x - input_zero_point) * multiplier, least, most). Clamping before
- * the zero point is added gives the same, and cannot overflow. */
+/* Integers of one scale in another: y = zero_point + clamp((x - input_zero_point) * multiplier,
+ * least, most). Clamping before the zero point is added gives the same, and cannot overflow. */
 typedef struct ml_rescale {
     int32_t input_zero_point;
     int32_t mantissa;

@@ -1,9 +1,8 @@
-/* real_table.h -- quantized integers by way of a function of reals: a table of bytes, or 512 lines of 16 bits (TFLite's
- * LUTPopulate).
+/* real_table.h -- quantized integers by way of a function of reals: a table of bytes, or 512 lines
+ * of 16 bits (TFLite's LUTPopulate).
  *
- * The function is computed in double and rounded to float, so that every libm gives the same; all else is float, as in TFLite.
- * What TFLite's casts leave undefined saturates.
- */
+ * The function is computed in double and rounded to float, so that every libm gives the same; all
+ * else is float, as in TFLite. What TFLite's casts leave undefined saturates. */
 #ifndef ML_RULES_REAL_TABLE_H
 #define ML_RULES_REAL_TABLE_H
 
@@ -11,7 +10,8 @@
 
 typedef float (*ml_real_function)(float x, const void *p);
 
-/* Derives 256 bytes for ml_lookup: scale * (x - zero_point) through `f`, divided by the output's scale, ties away from zero. */
+/* Derives 256 bytes for ml_lookup: scale * (x - zero_point) through `f`, divided by the output's
+ * scale, ties away from zero. */
 int64_t ml_derive_real_bytes(const ml_call *c, void *to, ml_real_function f, const void *p);
 /* Derives an ml_lines_s16 over all of int16, for ml_eval_lines. */
 int64_t ml_derive_real_lines(const ml_call *c, void *to, ml_real_function f, const void *p);

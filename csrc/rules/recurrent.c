@@ -1,10 +1,11 @@
-/* recurrent.c -- steps through sequences: inputs are multiplied a chunk of steps at a time, the state step by step. */
+/* recurrent.c -- steps through sequences: inputs are multiplied a chunk of steps at a time, the
+ * state step by step. */
 #include "rules/recurrent.h"
 
 #include "rules/matmul.h"
 #include "rules/work.h"
 
-/* Weights -------------------------------------------------------------------------------------------------------------- */
+/* Weights -------------------------------------------------------------------------------------- */
 
 void ml_place_weights(const ml_call *c, ml_recurrent *r, int64_t *derived) {
     r->known = true;
@@ -31,7 +32,7 @@ static const char *packed_weights(const ml_call *c, const ml_recurrent *r) {
     return ml_scratch(c, r->weights_at);
 }
 
-/* Scratch -------------------------------------------------------------------------------------------------------------- */
+/* Scratch -------------------------------------------------------------------------------------- */
 
 static ml_sequence sequence_of(const ml_shape *x, bool time_major, bool backward) {
     ml_sequence s = {.steps = x->rank == 2 ? 1 : x->dims[time_major ? 0 : 1],
@@ -74,7 +75,7 @@ int64_t ml_room(int64_t *used, int64_t a, int64_t b, int64_t bytes) {
     return at;
 }
 
-/* Steps ---------------------------------------------------------------------------------------------------------------- */
+/* Steps ---------------------------------------------------------------------------------------- */
 
 /* The zero point of an s8 input. */
 static int32_t zero_of(const ml_call *c, int32_t input) {
@@ -83,7 +84,8 @@ static int32_t zero_of(const ml_call *c, int32_t input) {
     return centered ? (int32_t)q->zero_points[0] : 0;
 }
 
-/* The products of `steps` steps of an input, from number `first` on. Where batches are first, each has products of its own. */
+/* The products of `steps` steps of an input, from number `first` on. Where batches are first, each
+ * has products of its own. */
 static ml_status multiply_chunk(const ml_call *c, const ml_recurrent *r, int32_t product,
                                 const char *packed, const ml_gate_rows *room, int64_t first,
                                 int64_t steps) {
@@ -184,7 +186,7 @@ ml_status ml_run_recurrent(const ml_call *c, const ml_recurrent *r, bool asymmet
     return status;
 }
 
-/* Shapes --------------------------------------------------------------------------------------------------------------- */
+/* Shapes --------------------------------------------------------------------------------------- */
 
 ml_status ml_expect(const ml_call *c, int32_t i, int32_t rank, int64_t rows, int64_t columns) {
     const ml_tensor *t = ml_input(c, i);

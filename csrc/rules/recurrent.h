@@ -1,4 +1,5 @@
-/* recurrent.h -- operators that step through a sequence and keep a state: weights, scratch and steps of each direction. */
+/* recurrent.h -- operators that step through a sequence and keep a state: weights, scratch and
+ * steps of each direction. */
 #ifndef ML_RULES_RECURRENT_H
 #define ML_RULES_RECURRENT_H
 
@@ -18,7 +19,8 @@ static inline int64_t ml_sequence_row(const ml_sequence *s, int64_t t, int64_t b
     return s->time_major ? t * s->batches + b : b * s->steps + t;
 }
 
-/* What meets weights: the input, an auxiliary one beside it, the state, and values that a step projects to the state. */
+/* What meets weights: the input, an auxiliary one beside it, the state, and values that a step
+ * projects to the state. */
 enum { ML_OF_INPUT, ML_OF_AUX, ML_OF_STATE, ML_OF_HIDDEN, ML_PRODUCTS };
 
 /* One direction of a node. Its kernel says what stands where. */
@@ -33,18 +35,20 @@ typedef struct ml_recurrent {
     bool known; /* derived has its weights packed; else they are packed in each run */
     int64_t bytes; /* of packed weights, which lie one behind the other */
     int64_t weights_at; /* in derived, or in scratch */
-    int64_t sums_at
-        [ML_OF_HIDDEN]; /* scratch: a chunk's of the input and the auxiliary one, a step's of the state */
+    /* Scratch: a chunk's of the input and the auxiliary one, a step's of the state. */
+    int64_t sums_at[ML_OF_HIDDEN];
     int64_t quantized_at;
     int64_t factors_at;
     int64_t scales_at;
 } ml_recurrent;
 
-/* Once `gates` are filled in: whether weights are known, and where, behind the *derived bytes of derived. */
+/* Once `gates` are filled in: whether weights are known, and where, behind the *derived bytes of
+ * derived. */
 void ml_place_weights(const ml_call *c, ml_recurrent *r, int64_t *derived);
 /* Derive: packs known weights to the derived block at `to`. */
 void ml_pack_known(const ml_call *c, const ml_recurrent *r, void *to);
-/* Prepare and eval: the sequence, and scratch behind the *scratch bytes, which are -1 once they overflow. */
+/* Prepare and eval: the sequence, and scratch behind the *scratch bytes, which are -1 once they
+ * overflow. */
 void ml_place_scratch(const ml_call *c, ml_recurrent *r, bool time_major, bool backward,
                       int64_t *scratch);
 
@@ -69,13 +73,16 @@ ml_status ml_run_recurrent(const ml_call *c, const ml_recurrent *r, bool asymmet
 ml_status ml_project(const ml_call *c, const ml_recurrent *r, const ml_step *step,
                      const void *hidden, int32_t zero, void *y);
 
-/* Prepare. Input `i`, where it is there, has `rank` dimensions (1 or 2) of these sizes; ML_SHAPE_ERROR else. */
+/* Prepare. Input `i`, where it is there, has `rank` dimensions (1 or 2) of these sizes;
+ * ML_SHAPE_ERROR else. */
 ml_status ml_expect(const ml_call *c, int32_t i, int32_t rank, int64_t rows, int64_t columns);
-/* Input 0 has so many dimensions, and input `aux`, where it is there, as many, all but the last of one size. */
+/* Input 0 has so many dimensions, and input `aux`, where it is there, as many, all but the last of
+ * one size. */
 ml_status ml_check_sequence(const ml_call *c, int32_t aux, int32_t rank);
 /* Sets an output of shape `y` with `width` values in the last dimension. */
 ml_status ml_set_width(const ml_call *c, int32_t output, ml_shape *y, int64_t width);
-/* Room for `a` times `b` pieces of so many bytes behind the *used bytes of scratch; *used is -1 once they overflow. */
+/* Room for `a` times `b` pieces of so many bytes behind the *used bytes of scratch; *used is -1
+ * once they overflow. */
 int64_t ml_room(int64_t *used, int64_t a, int64_t b, int64_t bytes);
 
 #endif

@@ -66,8 +66,8 @@ ml_status ml_prepare_reduce(const ml_call *c, ml_wish *wish, ml_reduce *r, int32
     return ML_OK;
 }
 
-/* Columns of a part, where rows are cut, are a multiple of a few vectors, and as many as there may be, for rows are then read on and
- * on; elements of a part. */
+/* Columns of a part, where rows are cut, are a multiple of a few vectors, and as many as there may
+ * be, for rows are then read on and on; elements of a part. */
 enum { COLUMNS = 128, MOST_OF_PART = 1 << 19 };
 
 ml_reduce_parts ml_parts_of(const ml_reduce *r) {
@@ -92,9 +92,10 @@ ml_reduce ml_reduce_some(const ml_reduce *r, int64_t count) {
     return some;
 }
 
-/* By primitives ------------------------------------------------------------------------------------------------------ */
+/* By primitives -------------------------------------------------------------------------------- */
 
-/* Rows of an operand that are taken into results, as ml_fold_f32_args and ml_fold_u8_args have them. */
+/* Rows of an operand that are taken into results, as ml_fold_f32_args and ml_fold_u8_args have
+ * them. */
 typedef struct fold_rows {
     const char *x;
     char *y;
@@ -160,7 +161,8 @@ static ml_status fold_row(const ml_call *c, const folding *f, fold_rows row, int
 
 enum { SHORT_ROW = 64, SIDE_BYTES = 512, MANY_ROWS = 4 };
 
-/* Short rows one upon the other: as many side by side as fill vectors are one row, and their results come together at the end. */
+/* Short rows one upon the other: as many side by side as fill vectors are one row, and their
+ * results come together at the end. */
 static void fold_short_rows(const ml_call *c, const folding *f, const fold_rows *p) {
     _Alignas(64) char results[SIDE_BYTES];
     const int64_t side = SIDE_BYTES / f->element / p->n, whole = p->rows / side;
@@ -242,8 +244,8 @@ static ml_status reduce_by(const ml_call *c, folding *f) {
     return ml_in_blocks(c, p->parts.count, p->parts.elements, fold_parts, f);
 }
 
-/* Sums go in order: over many pixels LiteRT's lose what comes of adding row to row, and so do ours, or normalized images would
- * differ. */
+/* Sums go in order: over many pixels LiteRT's lose what comes of adding row to row, and so do ours,
+ * or normalized images would differ. */
 ml_status ml_reduce_f32(const ml_call *c, const float *x, float *results, const ml_reduce *r,
                         int32_t function, float start) {
     folding f = {.operands = {.x = x, .results = results, .reduce = r},

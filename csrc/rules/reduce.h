@@ -1,8 +1,9 @@
-/* reduce.h -- reductions over any set of dimensions, known or given at run time: the shape rule, and the walk.
+/* reduce.h -- reductions over any set of dimensions, known or given at run time: the shape rule,
+ * and the walk.
  *
- * Prepare drops dimensions of 1 and merges neighbours that are reduced alike. What remains are rows, kept or reduced as a
- * whole, in a nest of outer runs; the walk steps through the input from end to end, and through the outputs as it goes.
- */
+ * Prepare drops dimensions of 1 and merges neighbours that are reduced alike. What remains are
+ * rows, kept or reduced as a whole, in a nest of outer runs; the walk steps through the input from
+ * end to end, and through the outputs as it goes. */
 #ifndef ML_RULES_REDUCE_H
 #define ML_RULES_REDUCE_H
 
@@ -19,13 +20,13 @@ typedef struct ml_reduce {
     int64_t count; /* input elements per output */
     int32_t dims[ML_MAX_RANK - 1]; /* outer runs, innermost first */
     uint8_t n_outer;
-    uint8_t
-        kept; /* bit d: outer run d is; else it is reduced, and its indices come to the same outputs */
+    /* Bit d: outer run d is; else it is reduced, and its indices come to the same outputs. */
+    uint8_t kept;
     uint8_t row_reduced;
 } ml_reduce;
 
-/* Input 0 reduced over the axes in input 1; output 0 has dimensions of 1 in their place or none. Fills `reduce`, and scratch of
- * `bytes` per output. Open while the axes are not known. */
+/* Input 0 reduced over the axes in input 1; output 0 has dimensions of 1 in their place or none.
+ * Fills `reduce`, and scratch of `bytes` per output. Open while the axes are not known. */
 ml_status ml_prepare_reduce(const ml_call *c, ml_wish *wish, ml_reduce *reduce, int32_t keep_dims,
                             int64_t bytes);
 
@@ -42,8 +43,9 @@ static inline int64_t ml_reduce_next(const ml_reduce *r, int64_t at, int32_t ind
     return at;
 }
 
-/* What a part of a reduction is, of which none reads or writes what another writes: an index of the outermost run where that is
- * kept, else some columns of the rows where those are; else all of it. */
+/* What a part of a reduction is, of which none reads or writes what another writes: an index of the
+ * outermost run where that is kept, else some columns of the rows where those are; else all of
+ * it. */
 typedef struct ml_reduce_parts {
     int64_t count;
     int64_t elements; /* of the input, in each */
@@ -60,68 +62,70 @@ typedef struct ml_reduce_operands {
     ml_reduce_parts parts;
 } ml_reduce_operands;
 
-/* Defines ml_status name(c, x, results, reduce), in blocks: every result begins as START and takes in elements of type `from` by
- * STEP(result, element); along a reduced row eight results are made side by side and put together by JOIN(a, b). */
-#define ML_REDUCE(name, from, type, START, STEP, JOIN)                                                      \
-    static ml_status name##_row(const ml_call *c, const from *x, int64_t n, type *result, int64_t *work) {  \
-        const int64_t whole = n & ~(int64_t)7;                                                              \
-        ml_status status = ML_OK;                                                                           \
-        type lanes[8];                                                                                      \
-        for (int k = 0; k < 8; k++) lanes[k] = (START);                                                     \
-        for (int64_t i = 0, end; i < whole && status == ML_OK; i = end) {                                   \
-            end = ml_min_s64(i + ML_BLOCK_ELEMENTS, whole);                                                 \
-            status = ml_count_work(c, end - i, work);                                                       \
-            for (int64_t j = i; j < end; j += 8)                                                            \
-                for (int k = 0; k < 8; k++) lanes[k] = STEP(lanes[k], x[j + k]);                            \
-        }                                                                                                   \
-        for (int64_t i = whole; i < n; i++) lanes[i - whole] = STEP(lanes[i - whole], x[i]);                \
-        *result = JOIN(*result, JOIN(JOIN(JOIN(lanes[0], lanes[4]), JOIN(lanes[1], lanes[5])),              \
-                                     JOIN(JOIN(lanes[2], lanes[6]), JOIN(lanes[3], lanes[7]))));            \
-        return status;                                                                                      \
-    }                                                                                                       \
-    static ml_status name##_part(const ml_call *c, const from *x, type *results, const ml_reduce *r,        \
-                                 int64_t first, int64_t columns) {                                          \
-        const bool reduced = r->row_reduced;                                                                \
-        const int64_t outputs = reduced ? r->outputs : r->outputs / r->row;                                 \
-        int32_t index[ML_MAX_RANK] = {0};                                                                   \
-        int64_t at = 0, work = 0;                                                                           \
-        ml_status status = ML_OK;                                                                           \
-        for (int64_t o = 0; reduced && o < outputs; o++) results[o] = (START);                              \
-        for (int64_t o = 0; !reduced && o < outputs; o++)                                                   \
-            for (int64_t i = 0; i < columns; i++) results[o * r->row + first + i] = (START);                \
-        x += first;                                                                                         \
-        for (int64_t row = 0; row < r->rows && status == ML_OK; row++, x += r->row) {                       \
-            if (reduced) {                                                                                  \
-                status = name##_row(c, x, columns, &results[at], &work);                                    \
-            } else {                                                                                        \
-                type *to = results + at + first;                                                            \
-                for (int64_t i = 0; i < columns; i++) to[i] = STEP(to[i], x[i]);                            \
-                status = ml_count_work(c, columns, &work);                                                  \
-            }                                                                                               \
-            at = ml_reduce_next(r, at, index);                                                              \
-        }                                                                                                   \
-        return status;                                                                                      \
-    }                                                                                                       \
+/* Defines ml_status name(c, x, results, reduce), in blocks: every result begins as START and takes
+ * in elements of type `from` by STEP(result, element); along a reduced row eight results are made
+ * side by side and put together by JOIN(a, b). */
+#define ML_REDUCE(name, from, type, START, STEP, JOIN) \
+    static ml_status name##_row(const ml_call *c, const from *x, int64_t n, type *result, int64_t *work) { \
+        const int64_t whole = n & ~(int64_t)7; \
+        ml_status status = ML_OK; \
+        type lanes[8]; \
+        for (int k = 0; k < 8; k++) lanes[k] = (START); \
+        for (int64_t i = 0, end; i < whole && status == ML_OK; i = end) { \
+            end = ml_min_s64(i + ML_BLOCK_ELEMENTS, whole); \
+            status = ml_count_work(c, end - i, work); \
+            for (int64_t j = i; j < end; j += 8) \
+                for (int k = 0; k < 8; k++) lanes[k] = STEP(lanes[k], x[j + k]); \
+        } \
+        for (int64_t i = whole; i < n; i++) lanes[i - whole] = STEP(lanes[i - whole], x[i]); \
+        *result = JOIN(*result, JOIN(JOIN(JOIN(lanes[0], lanes[4]), JOIN(lanes[1], lanes[5])), \
+                                     JOIN(JOIN(lanes[2], lanes[6]), JOIN(lanes[3], lanes[7])))); \
+        return status; \
+    } \
+    static ml_status name##_part(const ml_call *c, const from *x, type *results, const ml_reduce *r, \
+                                 int64_t first, int64_t columns) { \
+        const bool reduced = r->row_reduced; \
+        const int64_t outputs = reduced ? r->outputs : r->outputs / r->row; \
+        int32_t index[ML_MAX_RANK] = {0}; \
+        int64_t at = 0, work = 0; \
+        ml_status status = ML_OK; \
+        for (int64_t o = 0; reduced && o < outputs; o++) results[o] = (START); \
+        for (int64_t o = 0; !reduced && o < outputs; o++) \
+            for (int64_t i = 0; i < columns; i++) results[o * r->row + first + i] = (START); \
+        x += first; \
+        for (int64_t row = 0; row < r->rows && status == ML_OK; row++, x += r->row) { \
+            if (reduced) { \
+                status = name##_row(c, x, columns, &results[at], &work); \
+            } else { \
+                type *to = results + at + first; \
+                for (int64_t i = 0; i < columns; i++) to[i] = STEP(to[i], x[i]); \
+                status = ml_count_work(c, columns, &work); \
+            } \
+            at = ml_reduce_next(r, at, index); \
+        } \
+        return status; \
+    } \
     static ml_status name##_parts(const ml_call *c, int64_t begin, int64_t end, int32_t worker, void *args) { \
-        const ml_reduce_operands *p = args;                                                                 \
-        const ml_reduce *r = p->reduce;                                                                     \
-        const int64_t columns = p->parts.columns;                                                           \
-        (void)worker;                                                                                       \
-        if (columns > 0)                                                                                    \
-            return name##_part(c, p->x, p->results, r, begin * columns,                                     \
-                               ml_min_s64(r->row, end * columns) - begin * columns);                        \
-        const ml_reduce one = ml_reduce_some(r, 1), some = ml_reduce_some(r, end - begin);                  \
-        return name##_part(c, (const from *)p->x + begin * one.rows * one.row,                              \
-                           (type *)p->results + begin * one.outputs, &some, 0, some.row);                   \
-    }                                                                                                       \
-    static ml_status name(const ml_call *c, const from *x, type *results, const ml_reduce *r) {             \
-        if (r->rows * r->row <= ML_BLOCK_ELEMENTS && r->outputs <= ML_BLOCK_ELEMENTS)                       \
-            return name##_part(c, x, results, r, 0, r->row);                                                \
-        ml_reduce_operands p = {x, results, r, ml_parts_of(r)};                                             \
-        return ml_in_blocks(c, p.parts.count, p.parts.elements, name##_parts, &p);                          \
+        const ml_reduce_operands *p = args; \
+        const ml_reduce *r = p->reduce; \
+        const int64_t columns = p->parts.columns; \
+        (void)worker; \
+        if (columns > 0) \
+            return name##_part(c, p->x, p->results, r, begin * columns, \
+                               ml_min_s64(r->row, end * columns) - begin * columns); \
+        const ml_reduce one = ml_reduce_some(r, 1), some = ml_reduce_some(r, end - begin); \
+        return name##_part(c, (const from *)p->x + begin * one.rows * one.row, \
+                           (type *)p->results + begin * one.outputs, &some, 0, some.row); \
+    } \
+    static ml_status name(const ml_call *c, const from *x, type *results, const ml_reduce *r) { \
+        if (r->rows * r->row <= ML_BLOCK_ELEMENTS && r->outputs <= ML_BLOCK_ELEMENTS) \
+            return name##_part(c, x, results, r, 0, r->row); \
+        ml_reduce_operands p = {x, results, r, ml_parts_of(r)}; \
+        return ml_in_blocks(c, p.parts.count, p.parts.elements, name##_parts, &p); \
     }
 
-/* The same by a primitive, as simd.h's fold_f32 and fold_u8 have it: FUNCTION of floats, from `start` on; extremes of bytes. */
+/* The same by a primitive, as simd.h's fold_f32 and fold_u8 have it: FUNCTION of floats, from
+ * `start` on; extremes of bytes. */
 ml_status ml_reduce_f32(const ml_call *c, const float *x, float *results, const ml_reduce *r,
                         int32_t function, float start);
 ml_status ml_reduce_u8(const ml_call *c, const uint8_t *x, uint8_t *results, const ml_reduce *r,

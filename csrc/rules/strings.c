@@ -1,4 +1,5 @@
-/* strings.c -- strings read from a tensor, each checked against the tensor's bytes, and written to another. */
+/* strings.c -- strings read from a tensor, each checked against the tensor's bytes, and written to
+ * another. */
 #include "rules/strings.h"
 
 #include "core/strings.h"

@@ -63,7 +63,8 @@ int64_t ml_elements_of(const ml_shape *shape, int32_t first, int32_t end) {
     return ml_elements(&some);
 }
 
-/* Widens `count` integers; the largest of them taken as unsigned, so that one comparison finds what is negative too. */
+/* Widens `count` integers; the largest of them taken as unsigned, so that one comparison finds what
+ * is negative too. */
 #define WIDEN(type)                                                          \
     static uint64_t widen_##type(const void *from, int64_t count, int64_t *to) { \
         const type *x = from;                                                \

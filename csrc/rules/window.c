@@ -100,7 +100,8 @@ static void copy_bytes(void *to, const void *from, int64_t count, const gather_k
     else ml_outside_bytes(kind->type, kind->outside, count, kind->plane, to);
 }
 
-/* One line of one window: `width` taps from `line`, the input's line at the first channel wanted (NULL: outside). */
+/* One line of one window: `width` taps from `line`, the input's line at the first channel wanted
+ * (NULL: outside). */
 static inline void gather_line(const ml_window *w, const gather_kind *kind, const char *line,
                                ml_taps taps, int64_t depth, char *to) {
     int64_t step = depth * kind->to_bytes, pixel = w->channels * kind->from_bytes;

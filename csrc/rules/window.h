@@ -1,10 +1,12 @@
-/* window.h -- the geometry of a window that slides over a (batch, height, width, channels) tensor: convolution, pooling. */
+/* window.h -- the geometry of a window that slides over a (batch, height, width, channels) tensor:
+ * convolution, pooling. */
 #ifndef ML_WINDOW_H
 #define ML_WINDOW_H
 
 #include "kernel.h"
 
-/* The options of a filter's window; zeros around its input, of a PAD that has become a part of it. */
+/* The options of a filter's window; zeros around its input, of a PAD that has become a part of
+ * it. */
 #define ML_WINDOW_FIELDS(X, S) \
     X(S, i32, same) X(S, i32, stride_h) X(S, i32, stride_w) X(S, i32, dilation_h) X(S, i32, dilation_w) \
     X(S, i32, pad_top) X(S, i32, pad_bottom) X(S, i32, pad_left) X(S, i32, pad_right)
@@ -29,21 +31,24 @@ typedef struct ml_window {
     int32_t channels; /* of the input */
 } ml_window;
 
-/* The taps of one window that lie inside the input: first <= tap < end; tap t reads start + t * dilation. */
+/* The taps of one window that lie inside the input: first <= tap < end; tap t reads start + t *
+ * dilation. */
 typedef struct ml_taps {
     int64_t first;
     int64_t end;
     int64_t start;
 } ml_taps;
 
-/* Fills in, out, before of both axes from input 0's shape and TFLite's padding rule (ComputeOutSize, ComputePadding):
- * SAME: out = ceil(in / stride), half of the padding, rounded down, comes first; VALID: only whole windows (none at
- * all if less than a stride is missing; refused if more is). The caller has set size, stride, dilation > 0. */
+/* Fills in, out, before of both axes from input 0's shape and TFLite's padding rule
+ * (ComputeOutSize, ComputePadding): SAME: out = ceil(in / stride), half of the padding, rounded
+ * down, comes first; VALID: only whole windows (none at all if less than a stride is missing;
+ * refused if more is). The caller has set size, stride, dilation > 0. */
 ml_status ml_window_prepare(const ml_call *c, ml_window *window, bool same);
 /* Of one axis alone, over `in` elements; `name` is the axis's in errors. */
 ml_status ml_window_prepare_axis(const ml_call *c, ml_window_axis *axis, const char *name,
                                  int32_t in, bool same);
-/* The same for the window of input 1, a filter of rank 4 with height and width in the middle; `layout` names its dimensions. */
+/* The same for the window of input 1, a filter of rank 4 with height and width in the middle;
+ * `layout` names its dimensions. */
 ml_status ml_window_prepare_filter(const ml_call *c, ml_window *window,
                                    const ml_window_params *params, const char *layout);
 
@@ -52,11 +57,12 @@ static inline int64_t ml_window_pixels(const ml_window *w) {
            w->x.out; /* an output's elements were counted: it fits */
 }
 
-/* Writes the windows of output pixels first .. first + count - 1 as rows of height * width * depth elements to `rows`;
- * `depth` channels from `channel` on. Outside the input stand zeros. */
+/* Writes the windows of output pixels first .. first + count - 1 as rows of height * width * depth
+ * elements to `rows`; `depth` channels from `channel` on. Outside the input stand zeros. */
 void ml_window_gather_f32(const ml_window *window, const float *x, int64_t channel, int64_t depth,
                           int64_t first, int64_t count, float *rows);
-/* The same for integers (s8, u8, s16), as ml_to_bytes makes bytes of them, with the byte `outside` outside. */
+/* The same for integers (s8, u8, s16), as ml_to_bytes makes bytes of them, with the byte `outside`
+ * outside. */
 void ml_window_gather_bytes(const ml_window *window, int32_t type, const void *x, int64_t channel,
                             int64_t depth, int64_t first, int64_t count, int32_t outside,
                             int64_t plane, uint8_t *rows);
@@ -70,7 +76,8 @@ static inline ml_taps ml_window_taps(const ml_window_axis *axis, int64_t out) {
     return taps;
 }
 
-/* Neighbouring outputs whose windows have all the same taps: all that lie inside the input, or one alone at an edge. */
+/* Neighbouring outputs whose windows have all the same taps: all that lie inside the input, or one
+ * alone at an edge. */
 typedef struct ml_window_run {
     int64_t end; /* behind the last output */
     ml_taps taps; /* of the first one */

@@ -1,5 +1,6 @@
-/* work.h -- how much of a node's work is a block: long enough to be worth a thread's while, short enough that a run which is
- * cancelled between two of them stops at once. What is less than a block never leaves the caller. */
+/* work.h -- how much of a node's work is a block: long enough to be worth a thread's while, short
+ * enough that a run which is cancelled between two of them stops at once. What is less than a block
+ * never leaves the caller. */
 #ifndef ML_RULES_WORK_H
 #define ML_RULES_WORK_H
 
@@ -8,7 +9,8 @@
 enum {
     ML_BLOCK_ELEMENTS = 1 << 15, /* of a function of each element, of whatever kind */
     ML_BLOCK_BYTES = 1 << 16, /* of a copy */
-    /* Of multiplications of floats: a block of few takes 1 to 2 us, ten times what sharing it costs, one of many 10. */
+    /* Of multiplications of floats: a block of few takes 1 to 2 us, ten times what sharing it
+     * costs, one of many 10. */
     ML_LEAST_PRODUCTS = 1 << 17,
     ML_MOST_PRODUCTS = 1 << 20,
     ML_ENOUGH_BLOCKS = 16, /* are not worth more of less than many products */
@@ -20,8 +22,9 @@ static inline int64_t ml_items_of_block(int64_t elements) {
     return elements < ML_BLOCK_ELEMENTS ? ML_BLOCK_ELEMENTS / (elements > 0 ? elements : 1) : 1;
 }
 
-/* At most `grain` items (>= 1) a block, so that blocks, if they are few, are of equal size and two threads have as many. Where the
- * grain is of whole lines of the cache, or of pairs, so are the blocks. */
+/* At most `grain` items (>= 1) a block, so that blocks, if they are few, are of equal size and two
+ * threads have as many. Where the grain is of whole lines of the cache, or of pairs, so are the
+ * blocks. */
 static inline int64_t ml_even_grain(int64_t items, int64_t grain) {
     int64_t blocks = items > grain ? (items - 1) / grain + 1 : 1;
     if (blocks == 1 || blocks > ML_ENOUGH_BLOCKS) return grain;
@@ -30,7 +33,8 @@ static inline int64_t ml_even_grain(int64_t items, int64_t grain) {
     return ml_min_s64(grain, ((items - 1) / blocks / unit + 1) * unit);
 }
 
-/* `body` over items of `elements` each: at once on the caller where all of them make no more than a block. */
+/* `body` over items of `elements` each: at once on the caller where all of them make no more than a
+ * block. */
 static inline ml_status ml_in_blocks(const ml_call *c, int64_t items, int64_t elements,
                                      ml_body body, void *args) {
     const int64_t grain = ml_items_of_block(elements);
@@ -43,8 +47,9 @@ static inline int64_t ml_items_of_busier(int64_t items, int64_t grain) {
     return ml_min_s64(items, (items + 2 * grain - 1) / (2 * grain) * grain);
 }
 
-/* How many of `items`, each of which costs as much as so many multiplications of floats, make a block: blocks of equal size, of a
- * number that a few threads can share evenly. All of them, where that is not worth two blocks. */
+/* How many of `items`, each of which costs as much as so many multiplications of floats, make a
+ * block: blocks of equal size, of a number that a few threads can share evenly. All of them, where
+ * that is not worth two blocks. */
 static inline int64_t ml_work_grain(int64_t items, int64_t cost) {
     const double all = (double)items * (double)cost;
     if (all < 1.5 * ML_LEAST_PRODUCTS) return items > 0 ? items : 1;
@@ -62,15 +67,16 @@ static inline int64_t ml_work_grain(int64_t items, int64_t cost) {
     return best;
 }
 
-/* For loops that cannot be cut: looks whether the run goes on each time `*work`, to which `more` is added, has reached a
- * block. */
+/* For loops that cannot be cut: looks whether the run goes on each time `*work`, to which `more` is
+ * added, has reached a block. */
 static inline ml_status ml_count_work(const ml_call *c, int64_t more, int64_t *work) {
     if ((*work += more) < ML_BLOCK_ELEMENTS) return ML_OK;
     *work = 0;
     return ml_poll(c);
 }
 
-/* In blocks: memcpy; and `bytes`, a multiple of `element`, of copies of one (of 1, 2, 4, 8 or 16 bytes). */
+/* In blocks: memcpy; and `bytes`, a multiple of `element`, of copies of one (of 1, 2, 4, 8 or 16
+ * bytes). */
 ml_status ml_copy_bytes(const ml_call *c, void *to, const void *from, int64_t bytes);
 ml_status ml_fill_bytes(const ml_call *c, void *to, int64_t bytes, const void *one,
                         int64_t element);

@@ -1,8 +1,9 @@
 /* core_table.c -- the core as kernels see it, and as the hooks of Python do.
  *
- * Kernels reach the engine through this table alone, while planning and in runs. Which of the two it is, the engine behind
- * the call says: it has a residence and a state in a run, neither while planning. Kernels do not ask; what makes no sense
- * yet (workers, memory kept from run to run) is NULL while planning, and prepare does not use it. */
+ * Kernels reach the engine through this table alone, while planning and in runs. Which of the two
+ * it is, the engine behind the call says: it has a residence and a state in a run, neither while
+ * planning. Kernels do not ask; what makes no sense yet (workers, memory kept from run to run) is
+ * NULL while planning, and prepare does not use it. */
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -16,9 +17,9 @@ static ml_status fail(const ml_call *c, ml_status status, const char *format, ..
     return status;
 }
 
-/* Whether a row may take the shape, and its elements. Shapes may come from files, from values and from functions of the
- * caller's, so this is the one place that every computed shape goes through; bytes need no check of their own, for
- * ml_elements leaves room for the largest type. */
+/* Whether a row may take the shape, and its elements. Shapes may come from files, from values and
+ * from functions of the caller's, so this is the one place that every computed shape goes through;
+ * bytes need no check of their own, for ml_elements leaves room for the largest type. */
 static ml_status check_shape(const ml_call *c, int i, const ml_tensor *t, const ml_shape *shape,
                              int64_t *elements) {
     char text[96], other[96];
@@ -42,10 +43,11 @@ static ml_status check_shape(const ml_call *c, int i, const ml_tensor *t, const 
     return ML_OK;
 }
 
-/* The only writer of shapes of computed tensors. While planning it fills the new plan's rows. In a run a shape that is the
- * same changes nothing and tells nobody, which is what makes steady runs cheap; another one marks the readers at once, so
- * that rows and marks are never apart. Rows of a plan without dynamic tensors are shared by everyone who uses the plan:
- * there another shape is a kernel's or a reference's mistake. */
+/* The only writer of shapes of computed tensors. While planning it fills the new plan's rows. In a
+ * run a shape that is the same changes nothing and tells nobody, which is what makes steady runs
+ * cheap; another one marks the readers at once, so that rows and marks are never apart. Rows of a
+ * plan without dynamic tensors are shared by everyone who uses the plan: there another shape is a
+ * kernel's or a reference's mistake. */
 static ml_status set_output(const ml_call *c, int i, const ml_shape *shape) {
     const struct ml_frame_engine *fe = c->env->engine;
     int32_t number = i >= 0 && i < c->n_outputs ? c->inputs[c->n_inputs + i] : -1;
@@ -80,7 +82,8 @@ static ml_block *heap_of(const ml_call *c, int32_t tensor) {
     return r ? ml_heap_block(fe->engine->state, r, fe->frame, tensor) : NULL;
 }
 
-/* Strings are settled by this alone: their shape says how many there are, and nothing of their bytes. */
+/* Strings are settled by this alone: their shape says how many there are, and nothing of their
+ * bytes. */
 static ml_status set_bytes(const ml_call *c, int i, int64_t bytes) {
     int32_t tensor = i >= 0 && i < c->n_outputs ? c->inputs[c->n_inputs + i] : -1;
     ml_block *block = heap_of(c, tensor);
@@ -124,7 +127,8 @@ static ml_status poll_in_worker(const ml_call *c) {
 
 static const ml_core worker_core;
 
-/* Workers may fail at the same time, and the state has one error; the pool picks the first block's. */
+/* Workers may fail at the same time, and the state has one error; the pool picks the first
+ * block's. */
 static ml_status relay(const void *call, int64_t first, int64_t end, int32_t worker, void *args) {
     const relayed *r = args;
     ml_call c = *(const ml_call *)call;
@@ -135,8 +139,9 @@ static ml_status relay(const void *call, int64_t first, int64_t end, int32_t wor
     return r->body(&c, first, end, worker, r->args);
 }
 
-/* With one thread, or one block, the loop is here: no pool, the same blocks in the same order, so the same bits. Its polls
- * are between blocks too, but for the first, before which the loop over nodes has polled. */
+/* With one thread, or one block, the loop is here: no pool, the same blocks in the same order, so
+ * the same bits. Its polls are between blocks too, but for the first, before which the loop over
+ * nodes has polled. */
 static ml_status run_blocks(const ml_call *c, int64_t items, int64_t grain, ml_body body,
                             void *args) {
     ml_state *s = c->env->engine->engine->state;
@@ -171,7 +176,8 @@ static void *worker_scratch(const ml_call *c, int32_t worker) {
     return s && s->interpreter->pool ? ml_pool_scratch(s->interpreter->pool, worker) : NULL;
 }
 
-/* Zeroed with the variables; a frame has its own, so two loops that share a body do not share what its kernels keep. */
+/* Zeroed with the variables; a frame has its own, so two loops that share a body do not share what
+ * its kernels keep. */
 static void *memory(const ml_call *c) {
     const struct ml_frame_engine *fe = c->env->engine;
     const ml_graph *g = fe->engine->graph;
@@ -196,14 +202,15 @@ static const ml_quantization *quantization(const ml_call *c, int32_t tensor) {
 const ml_core ml_core_table = CORE(poll);
 static const ml_core worker_core = CORE(poll_in_worker);
 
-/* Hooks ------------------------------------------------------------------------------------------------------------ */
+/* Hooks ---------------------------------------------------------------------------------------- */
 
 int32_t ml_call_handler(const ml_call *c) {
     const struct ml_frame_engine *fe = c->env->engine;
     return fe->engine->graph->subgraphs[fe->subgraph].nodes[c->node].handler;
 }
 
-/* Before the node is reached only known values have bytes: a shape function may look at constants. */
+/* Before the node is reached only known values have bytes: a shape function may look at
+ * constants. */
 static ml_operand operand(const ml_call *c, int32_t t) {
     if (t < 0) return (ml_operand){NULL, NULL, 0};
     const ml_tensor *tensor = ml_tensor_of(c, t);

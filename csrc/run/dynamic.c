@@ -1,13 +1,16 @@
 /* dynamic.c -- shapes that hang on values: what happens when such a node is reached.
  *
- * A node is unsettled when it is open (its shapes hang on values, so every run asks its prepare again) or stale (a shape it
- * reads is not the one it was prepared for). Its step then points here instead of at its eval. When the run reaches it, all
- * that it reads is there; it is prepared once, and only readers of outputs whose shape really differs become stale in turn.
- * So a run that changes nothing prepares the open nodes alone, and one that changes k nodes costs in k: nothing is swept.
+ * A node is unsettled when it is open (its shapes hang on values, so every run asks its prepare
+ * again) or stale (a shape it reads is not the one it was prepared for). Its step then points here
+ * instead of at its eval. When the run reaches it, all that it reads is there; it is prepared once,
+ * and only readers of outputs whose shape really differs become stale in turn. So a run that
+ * changes nothing prepares the open nodes alone, and one that changes k nodes costs in k: nothing
+ * is swept.
  *
- * Invariant: a step points at its eval only while the node is prepared for the shapes in the rows. Readers are marked in
- * the very moment a row gets another shape (ml_set_output), so a run that fails half-way leaves nothing to mend: what was
- * not prepared is still stale when the next run comes by. */
+ * Invariant: a step points at its eval only while the node is prepared for the shapes in the rows.
+ * Readers are marked in the very moment a row gets another shape (ml_set_output), so a run that
+ * fails half-way leaves nothing to mend: what was not prepared is still stale when the next run
+ * comes by. */
 #include <stdlib.h>
 
 #include "run/run.h"
@@ -41,9 +44,10 @@ static ml_tensor *output_row(const ml_call *c, int32_t i) {
     return &c->env->tensors[c->env->slots[c->inputs[c->n_inputs + i]]];
 }
 
-/* Costs in the number of readers. Constants have none to mark, folded nodes no step. A reader that is stale already has its
- * step pointed here. Readers stand behind the node that is running, so none that runs is changed under itself; in the
- * frames of subgraphs it is the calling node that gives inputs their shapes, before it runs them. */
+/* Costs in the number of readers. Constants have none to mark, folded nodes no step. A reader that
+ * is stale already has its step pointed here. Readers stand behind the node that is running, so
+ * none that runs is changed under itself; in the frames of subgraphs it is the calling node that
+ * gives inputs their shapes, before it runs them. */
 void ml_mark_readers(ml_residence *r, const ml_subgraph *sub, const ml_frame *place, int32_t slot) {
     ml_node_plan *rows = r->rows->nodes + place->node_base;
     const int32_t *steps = r->learnt->steps + place->node_base;
@@ -55,7 +59,7 @@ void ml_mark_readers(ml_residence *r, const ml_subgraph *sub, const ml_frame *pl
     }
 }
 
-/* Places ---------------------------------------------------------------------------------------------------------------- */
+/* Places --------------------------------------------------------------------------------------- */
 
 /* The input in whose place placement has put output `i`, -1 if in none. */
 static int32_t shares_with(const reached *at, const ml_call *c, int32_t i) {
@@ -71,14 +75,16 @@ static int32_t shares_with(const reached *at, const ml_call *c, int32_t i) {
     return -1;
 }
 
-/* An output that lies elsewhere than before. Those that share its place have to follow, so its readers are prepared again. */
+/* An output that lies elsewhere than before. Those that share its place have to follow, so its
+ * readers are prepared again. */
 static void moved(const reached *at, const ml_call *c, int32_t i) {
     ml_mark_readers(at->residence, c->env->engine->sub, at->place,
                     c->env->slots[c->inputs[c->n_inputs + i]]);
     at->state->run_changed = true;
 }
 
-/* Puts an output where input `k` lies: a view always, what is computed in place if it has as many bytes, for then it has room. */
+/* Puts an output where input `k` lies: a view always, what is computed in place if it has as many
+ * bytes, for then it has room. */
 static bool follow(const reached *at, const ml_call *c, int32_t i, int32_t k) {
     const ml_tensor *input = ml_input(c, k);
     ml_tensor *t = output_row(c, i);
@@ -94,9 +100,10 @@ static bool follow(const reached *at, const ml_call *c, int32_t i, int32_t k) {
     return true;
 }
 
-/* Points an output at memory that holds its bytes. Needs are noted whatever becomes of it: also a shape that fitted says
- * what is still needed. What placement has put where an input lies follows it, grown or not. If it cannot be computed in
- * place any more, for it has other bytes than the input now, it must not stay there. */
+/* Points an output at memory that holds its bytes. Needs are noted whatever becomes of it: also a
+ * shape that fitted says what is still needed. What placement has put where an input lies follows
+ * it, grown or not. If it cannot be computed in place any more, for it has other bytes than the
+ * input now, it must not stay there. */
 static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
     ml_residence *r = at->residence;
     int32_t number = c->inputs[c->n_inputs + i];
@@ -127,8 +134,8 @@ static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
     return ML_OK;
 }
 
-/* Scratch that comes to want more than the work block moves into the region like a tensor that grew, and stays there until
- * the next placement, even if later runs want less. */
+/* Scratch that comes to want more than the work block moves into the region like a tensor that
+ * grew, and stays there until the next placement, even if later runs want less. */
 static ml_status place_scratch(const reached *at, const ml_call *c) {
     ml_residence *r = at->residence;
     int64_t number = at->place->node_base + c->node, needs = ml_scratch_bytes(at->row);
@@ -150,9 +157,10 @@ static ml_status place_scratch(const reached *at, const ml_call *c) {
     return ML_OK;
 }
 
-/* Settling -------------------------------------------------------------------------------------------------------------- */
+/* Settling ------------------------------------------------------------------------------------- */
 
-/* Outputs that are not shaped yet are the business of an eval that sets shapes: it settles when it has. */
+/* Outputs that are not shaped yet are the business of an eval that sets shapes: it settles when it
+ * has. */
 static ml_status place_outputs(const reached *at, const ml_call *c) {
     ml_status status = ML_OK;
     for (int32_t i = 0; i < c->n_outputs && status == ML_OK; i++)
@@ -168,9 +176,9 @@ static ml_status check_shaped(const ml_call *c) {
     return ML_OK;
 }
 
-/* Prepares a node that was never known to hang on values: first without them, to learn whether it does. From then on it is
- * open, and asked with its values whenever it is reached. Nodes of the engine always are, but for those whose shapes are
- * settled. */
+/* Prepares a node that was never known to hang on values: first without them, to learn whether it
+ * does. From then on it is open, and asked with its values whenever it is reached. Nodes of the
+ * engine always are, but for those whose shapes are settled. */
 static ml_status prepare_closed(const reached *at, const ml_call *c, ml_wish *wish) {
     ml_engine *engine = &at->state->engine;
     int32_t flags = at->node->kernel->flags;
@@ -186,9 +194,9 @@ static ml_status prepare_closed(const reached *at, const ml_call *c, ml_wish *wi
     return at->row->open ? ml_prepare_call(engine, c, at->row, wish) : status;
 }
 
-/* Prepares the node of a call for what it reads now, and finds places for what it asks for. Where shapes stay open with all
- * values at hand, eval sets them, and that only kernels do which say so. A failure leaves the node stale or open, as it
- * was. */
+/* Prepares the node of a call for what it reads now, and finds places for what it asks for. Where
+ * shapes stay open with all values at hand, eval sets them, and that only kernels do which say so.
+ * A failure leaves the node stale or open, as it was. */
 static ml_status prepare_again(const reached *at, const ml_call *c, ml_wish *wish) {
     ml_status status = at->row->open ? ml_prepare_call(&at->state->engine, c, at->row, wish)
                                      : prepare_closed(at, c, wish);
@@ -212,8 +220,8 @@ static bool is_view(const reached *at, const ml_call *c) {
            output_row(c, 0)->storage == ML_STORAGE_ARENA;
 }
 
-/* Open nodes keep their step pointed here and so are asked in every run. The others get their eval back; it stays until a
- * shape that they read differs. */
+/* Open nodes keep their step pointed here and so are asked in every run. The others get their eval
+ * back; it stays until a shape that they read differs. */
 ml_status ml_run_unsettled(const ml_call *call) {
     reached at = where(call);
     ml_wish wish;

@@ -1,14 +1,16 @@
-/* grow.c -- what outgrew its place in mid-run is placed alone, where it meets nothing that is live with it.
+/* grow.c -- what outgrew its place in mid-run is placed alone, where it meets nothing that is live
+ * with it.
  *
- * Everything that was planned stays where it is. Behind it lies a heap of the frame's own: records that runs placed alone,
- * each with its first and last node. A new one takes the lowest gap there among those whose lives cross its own. So it
- * cannot meet what was planned (that ends where the heap begins), nor anything else that grew. The place it leaves stays
- * empty.
+ * Everything that was planned stays where it is. Behind it lies a heap of the frame's own: records
+ * that runs placed alone, each with its first and last node. A new one takes the lowest gap there
+ * among those whose lives cross its own. So it cannot meet what was planned (that ends where the
+ * heap begins), nor anything else that grew. The place it leaves stays empty.
  *
- * A list holds the live records first, by offset, then the dead: [0, live) may still meet what is placed, [live, count) died
- * before the node reached. Runs walk a frame in order, so only few are looked at; a frame that is run again starts with all of
- * them live, since places last from run to run. When the heap makes the region much larger than its bound, the next run
- * starts with a placement anew, and lists are empty again. */
+ * A list holds the live records first, by offset, then the dead: [0, live) may still meet what is
+ * placed, [live, count) died before the node reached. Runs walk a frame in order, so only few are
+ * looked at; a frame that is run again starts with all of them live, since places last from run to
+ * run. When the heap makes the region much larger than its bound, the next run starts with a
+ * placement anew, and lists are empty again. */
 #include <stdlib.h>
 
 #include "run/run.h"
@@ -18,7 +20,8 @@ static int by_offset(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Moves records that died before `node` behind the live ones; none of them can meet what is placed from here on. */
+/* Moves records that died before `node` behind the live ones; none of them can meet what is placed
+ * from here on. */
 static void retire(ml_alone_list *list, int32_t node) {
     if (list->live < 0) {
         list->live = list->count;
@@ -39,8 +42,8 @@ static void move_records(ml_alone *to, const ml_alone *from, int32_t count) {
     if (count > 0) memmove(to, from, (size_t)count * sizeof *to);
 }
 
-/* Takes the record's former place off the list: it moves. Nothing is copied from there, for outputs are placed before they
- * are written. */
+/* Takes the record's former place off the list: it moves. Nothing is copied from there, for outputs
+ * are placed before they are written. */
 static void forget(ml_alone_list *list, int32_t id) {
     for (int32_t i = 0; i < list->count; i++) {
         if (list->records[i].id != id) continue;
@@ -60,8 +63,8 @@ bool ml_has_place(const ml_alone_list *list, int32_t id, int64_t offset) {
     return false;
 }
 
-/* The lowest offset behind what was planned at which `size` bytes of `id` meet no other live record whose life crosses
- * [first, last]. */
+/* The lowest offset behind what was planned at which `size` bytes of `id` meet no other live record
+ * whose life crosses [first, last]. */
 static int64_t find_gap(const ml_alone_list *list, int32_t id, int64_t size, int32_t first,
                         int32_t last) {
     int64_t at = list->planned;
@@ -93,7 +96,8 @@ static void add_record(ml_alone_list *list, ml_alone record) {
     list->records[i] = record;
 }
 
-/* A child frame that outgrew its caller's scratch moves into memory of its own, with all that lies in it. */
+/* A child frame that outgrew its caller's scratch moves into memory of its own, with all that lies
+ * in it. */
 static ml_status spill(ml_state *s, ml_residence *r, int32_t frame, int64_t had, int64_t needs) {
     ml_arena *arena = &s->spills[frame];
     const uint8_t *from = r->frames[frame].region;
@@ -114,8 +118,9 @@ static ml_status spill(ml_state *s, ml_residence *r, int32_t frame, int64_t had,
     return ML_OK;
 }
 
-/* Gives a frame that needs more than it has more memory, keeping what is live. A frame below has the room that placement
- * gave it in its caller's scratch, and must not go beyond, for there begins what is the caller's. */
+/* Gives a frame that needs more than it has more memory, keeping what is live. A frame below has
+ * the room that placement gave it in its caller's scratch, and must not go beyond, for there begins
+ * what is the caller's. */
 static ml_status enlarge(ml_state *s, ml_residence *r, int32_t frame, int64_t needs) {
     int64_t had = r->rows->frames[frame].region_bytes;
     if (frame > 0) {
@@ -139,8 +144,8 @@ static ml_status enlarge(ml_state *s, ml_residence *r, int32_t frame, int64_t ne
     return ML_OK;
 }
 
-/* Pinned is refused even if the arena would stay where it is: whoever holds a view of this tensor would be left with its
- * old place. */
+/* Pinned is refused even if the arena would stay where it is: whoever holds a view of this tensor
+ * would be left with its old place. */
 ml_status ml_grow(ml_state *s, ml_residence *r, int32_t frame, int32_t id, int64_t bytes,
                   int64_t *offset) {
     const ml_frame *f = &s->graph->frames[frame];
@@ -164,7 +169,8 @@ ml_status ml_grow(ml_state *s, ml_residence *r, int32_t frame, int32_t id, int64
     int64_t at = find_gap(list, id, size, first, last);
     if (__builtin_add_overflow(at, size, &end))
         return ml_error_memory(&s->error, "the arena", bytes, s->arena.capacity);
-    /* The former place is given up only here, where memory is no longer refused: until then the row names it. */
+    /* The former place is given up only here, where memory is no longer refused: until then the row
+     * names it. */
     ml_status status = make_room(list, &s->error);
     if (status == ML_OK) status = enlarge(s, r, frame, end);
     if (status != ML_OK) return status;

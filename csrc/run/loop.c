@@ -1,11 +1,13 @@
 /* loop.c -- the one loop that runs nodes, and what stops it.
  *
- * A step has everything its node needs: the loop decides nothing, looks nothing up and resolves nothing. What is special
- * about a node (numpy, weights that are packed first, shapes that are not settled) is another function in its step.
+ * A step has everything its node needs: the loop decides nothing, looks nothing up and resolves
+ * nothing. What is special about a node (numpy, weights that are packed first, shapes that are not
+ * settled) is another function in its step.
  *
- * Where it can be stopped: before each step, before each turn of a loop, before each block of parallel work. The cancel
- * flag is read each time, for that costs a load. The clock costs more, so it is looked at when enough work has gone by,
- * counted in ticks, and Python is asked for signals when 50 ms have. A block is always enough: it may take milliseconds. */
+ * Where it can be stopped: before each step, before each turn of a loop, before each block of
+ * parallel work. The cancel flag is read each time, for that costs a load. The clock costs more, so
+ * it is looked at when enough work has gone by, counted in ticks, and Python is asked for signals
+ * when 50 ms have. A block is always enough: it may take milliseconds. */
 #include <time.h>
 
 #include "run/debug.h"
@@ -13,7 +15,7 @@
 
 static const int64_t poll_every_ns = 50 * 1000 * 1000;
 
-/* Interruption ------------------------------------------------------------------------------------------------------ */
+/* Interruption --------------------------------------------------------------------------------- */
 
 int64_t ml_now_ns(void) {
     struct timespec t;
@@ -53,7 +55,7 @@ ml_status ml_check_interrupt(ml_state *s, int32_t ticks) {
 
 ml_status ml_poll_state(void *owner) { return ml_check_interrupt(owner, ML_TICKS_PER_LOOK + 1); }
 
-/* The loop ----------------------------------------------------------------------------------------------------------- */
+/* The loop ------------------------------------------------------------------------------------- */
 
 /* Adds what a node took since `from`, what of it is `shared`, and one time more that it ran. */
 static void note_time(ml_state *s, int32_t frame, const ml_step *step, int64_t from,
@@ -65,9 +67,10 @@ static void note_time(ml_state *s, int32_t frame, const ml_step *step, int64_t f
     time->blocks += s->shared.blocks - shared.blocks;
 }
 
-/* Frames of subgraphs come here from within an eval of the frame above. Steps may be changed while the loop runs over them,
- * those behind it by ml_mark_readers, the one under way by ml_run_unsettled; their number stays. Made twice, so that a run that
- * is not timed pays for no clock. */
+/* Frames of subgraphs come here from within an eval of the frame above. Steps may be changed while
+ * the loop runs over them, those behind it by ml_mark_readers, the one under way by
+ * ml_run_unsettled; their number stays. Made twice, so that a run that is not timed pays for no
+ * clock. */
 static inline ml_status run_steps(ml_state *s, ml_residence *r, int32_t frame, bool timed) {
     const ml_frame_now *now = &r->frames[frame];
     const ml_step *step = r->steps + now->first_step, *end = step + now->n_steps;

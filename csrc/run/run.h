@@ -8,7 +8,8 @@
 ml_status ml_run_frame(ml_state *state, ml_residence *residence, int32_t frame);
 /* Ticks between two looks at the clock; a run begins with as many. */
 enum { ML_TICKS_PER_LOOK = 64 };
-/* Lets Python handle signals every 50 ms of work; spends `ticks` of the budget between two looks at the clock. */
+/* Lets Python handle signals every 50 ms of work; spends `ticks` of the budget between two looks at
+ * the clock. */
 ml_status ml_check_interrupt(ml_state *state, int32_t ticks);
 /* The same between blocks of a node, with a look at the clock each time; `owner` is the state. */
 ml_status ml_poll_state(void *owner);
@@ -21,7 +22,8 @@ ml_status ml_run_packing(const ml_call *call);
 /* Eval of views: nothing is left to do. */
 ml_status ml_run_view(const ml_call *call);
 
-/* dynamic.c: eval of nodes that are not prepared for what they read now: prepares, settles, computes. */
+/* dynamic.c: eval of nodes that are not prepared for what they read now: prepares, settles,
+ * computes. */
 ml_status ml_run_unsettled(const ml_call *call);
 /* Makes room for outputs whose shapes eval has given. */
 ml_status ml_settle_outputs(const ml_call *call);
@@ -29,11 +31,13 @@ ml_status ml_settle_outputs(const ml_call *call);
 void ml_mark_readers(ml_residence *residence, const ml_subgraph *sub, const ml_frame *place,
                      int32_t slot);
 
-/* grow.c: places a record of a frame alone, where it meets nothing that is live with it. `id` is a tensor, or n_tensors plus
- * the position of a node for its scratch; *offset is where it lies, before and after. */
+/* grow.c: places a record of a frame alone, where it meets nothing that is live with it. `id` is a
+ * tensor, or n_tensors plus the position of a node for its scratch; *offset is where it lies,
+ * before and after. */
 ml_status ml_grow(ml_state *state, ml_residence *residence, int32_t frame, int32_t id,
                   int64_t bytes, int64_t *offset);
-/* Whether the place at `offset` is the record's, by placement or by ml_grow: it may lie where another one grew. */
+/* Whether the place at `offset` is the record's, by placement or by ml_grow: it may lie where
+ * another one grew. */
 bool ml_has_place(const ml_alone_list *list, int32_t id, int64_t offset);
 
 #endif

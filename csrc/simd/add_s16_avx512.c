@@ -1,7 +1,8 @@
 /* add_s16_avx512.c -- sixteen sums a vector, each operand and then the sum scaled in 64 bits.
  *
- * Of x + 2^31, unsigned, times twice the mantissa, plus 2^31, the upper half is the high product and the mantissa. The shift right, of
- * one bit less, then of the last one, rounds half away from zero: 1 is taken from what is negative. */
+ * Of x + 2^31, unsigned, times twice the mantissa, plus 2^31, the upper half is the high product
+ * and the mantissa. The shift right, of one bit less, then of the last one, rounds half away from
+ * zero: 1 is taken from what is negative. */
 #include <immintrin.h>
 #include <stdbool.h>
 

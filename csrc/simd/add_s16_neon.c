@@ -1,4 +1,5 @@
-/* add_s16_neon.c -- eight sums at a time, each operand and then the sum scaled as requantize_neon.c has it. */
+/* add_s16_neon.c -- eight sums at a time, each operand and then the sum scaled as requantize_neon.c
+ * has it. */
 #include <arm_neon.h>
 #include <string.h>
 

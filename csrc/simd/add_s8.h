@@ -1,5 +1,5 @@
-/* add_s8.h -- add_s8 in vectors of any width. The file that includes it names its FUNCTION and has included its level's vectors of
- * int32. */
+/* add_s8.h -- add_s8 in vectors of any width. The file that includes it names its FUNCTION and has
+ * included its level's vectors of int32. */
 #include "simd.h"
 
 typedef struct constants {

@@ -1,8 +1,8 @@
-/* average_pool_s8.h -- average_pool_s8 in vectors of any width, summed in 32 bits. The file that includes it names its FUNCTION and has
- * included its level's vectors of int32.
+/* average_pool_s8.h -- average_pool_s8 in vectors of any width, summed in 32 bits. The file that
+ * includes it names its FUNCTION and has included its level's vectors of int32.
  *
- * The mean is (sum +- count / 2) / count, truncated: exact in float as a product with a reciprocal that is not below the true one,
- * as long as count times 256 stays below 2^22. */
+ * The mean is (sum +- count / 2) / count, truncated: exact in float as a product with a reciprocal
+ * that is not below the true one, as long as count times 256 stays below 2^22. */
 #include "math/float_math.h"
 #include "simd.h"
 

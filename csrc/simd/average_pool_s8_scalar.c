@@ -1,7 +1,8 @@
 /* average_pool_s8_scalar.c -- the plain meaning of average_pool_s8.
  *
- * The mean of integers, rounded to nearest, ties away from zero: (sum +- count / 2) / count, truncated. In double this is
- * exact, for a quotient that is no integer differs from one by more than double's error; and it runs in vectors. */
+ * The mean of integers, rounded to nearest, ties away from zero: (sum +- count / 2) / count,
+ * truncated. In double this is exact, for a quotient that is no integer differs from one by more
+ * than double's error; and it runs in vectors. */
 #include "pool_plain.h"
 
 static inline int32_t mean(const ml_pool_args *p, int32_t sum) {

@@ -1,5 +1,5 @@
-/* blend_f32.h -- blend_f32 in vectors of any width. The file that includes it names its FUNCTION and has included the vectors of its
- * level. */
+/* blend_f32.h -- blend_f32 in vectors of any width. The file that includes it names its FUNCTION
+ * and has included the vectors of its level. */
 #include "blend_real.h"
 
 #define CHANNELS VECTOR

@@ -1,5 +1,5 @@
-/* blend_real.h -- vectors of four pixels blended by parts of 1, in the order of blend_plain.h: for files that have included the vectors
- * of their level. */
+/* blend_real.h -- vectors of four pixels blended by parts of 1, in the order of blend_plain.h: for
+ * files that have included the vectors of their level. */
 #include "simd.h"
 
 typedef struct constants {

@@ -1,5 +1,5 @@
-/* blend_s8.h -- blend_s8 in vectors of any width, in 32 bits. The file that includes it names its FUNCTION and has included its level's
- * vectors of int32. */
+/* blend_s8.h -- blend_s8 in vectors of any width, in 32 bits. The file that includes it names its
+ * FUNCTION and has included its level's vectors of int32. */
 #include "simd.h"
 
 #define CHANNELS VECTOR_S32
@@ -21,7 +21,8 @@ static inline constants begin(ml_blend_part down, ml_blend_part across) {
                        SPLAT_S32((int32_t)(upper * right)), SPLAT_S32((int32_t)(lower * right))};
 }
 
-/* Rounded half away from zero: half is added, less 1 of a sum that is not above 0, and the shift rounds down. */
+/* Rounded half away from zero: half is added, less 1 of a sum that is not above 0, and the shift
+ * rounds down. */
 static inline VECTOR_S32 blend(const constants *k, VECTOR_S32 nw, VECTOR_S32 sw, VECTOR_S32 ne,
                                VECTOR_S32 se) {
     const VECTOR_S32 left = ADD_S32(MUL_S32(nw, k->nw), MUL_S32(sw, k->sw));

@@ -1,5 +1,5 @@
-/* blend_u8.h -- blend_u8 in vectors of any width, in floats. The file that includes it names its FUNCTION and has included its level's
- * vectors of int32. */
+/* blend_u8.h -- blend_u8 in vectors of any width, in floats. The file that includes it names its
+ * FUNCTION and has included its level's vectors of int32. */
 #include "blend_real.h"
 
 #define CHANNELS VECTOR

@@ -1,9 +1,11 @@
-/* bytes.h -- a function of two bytes in 32 bits, some vectors at a time: who includes it has included its level's vectors of int32,
- * names its ARGS, whose members a, b, y, n, steps and limits are those of ml_add_s8_args, and has `constants`, what
+/* bytes.h -- a function of two bytes in 32 bits, some vectors at a time: who includes it has
+ * included its level's vectors of int32, names its ARGS, whose members a, b, y, n, steps and limits
+ * are those of ml_add_s8_args, and has `constants`, what
  *
  *     constants prepare(const ARGS *args);
  *
- * makes of them once, and functions that are always inlined, one of which run_any(args, compute) takes. */
+ * makes of them once, and functions that are always inlined, one of which run_any(args, compute)
+ * takes. */
 #include "simd.h"
 
 enum { WIDE = JOINED * LANES };

@@ -1,20 +1,20 @@
-/* compare_f32.h -- compare_f32 in vectors of any width. The file that includes it names its FUNCTION and has included the vectors of its
- * level. */
+/* compare_f32.h -- compare_f32 in vectors of any width. The file that includes it names its
+ * FUNCTION and has included the vectors of its level. */
 #include "simd.h"
 
 /* U and V are vectors of the inputs, or of their first element. */
 #define ROW(COMPARE, U, V, PART_U, PART_V)                                     \
     for (; i + LANES <= n; i += LANES) STORE_ONES(y + i, COMPARE(U, V));       \
     if (i < n) STORE_ONES_PART(y + i, COMPARE(PART_U, PART_V), n - i);
-#define ROW_OF(number, COMPARE)                                                \
-    case number:                                                               \
-        if (p->kind == ML_ZIP_FULL) {                                          \
+#define ROW_OF(number, COMPARE) \
+    case number: \
+        if (p->kind == ML_ZIP_FULL) { \
             ROW(COMPARE, LOAD(a + i), LOAD(b + i), LOAD_PART(a + i, n - i), LOAD_PART(b + i, n - i)) \
-        } else if (p->kind == ML_ZIP_SCALAR_A) {                               \
-            ROW(COMPARE, a0, LOAD(b + i), a0, LOAD_PART(b + i, n - i))         \
-        } else {                                                               \
-            ROW(COMPARE, LOAD(a + i), b0, LOAD_PART(a + i, n - i), b0)         \
-        }                                                                      \
+        } else if (p->kind == ML_ZIP_SCALAR_A) { \
+            ROW(COMPARE, a0, LOAD(b + i), a0, LOAD_PART(b + i, n - i)) \
+        } else { \
+            ROW(COMPARE, LOAD(a + i), b0, LOAD_PART(a + i, n - i), b0) \
+        } \
         return;
 
 void FUNCTION(const ml_compare_f32_args *p) {

@@ -1,4 +1,5 @@
-/* convert_f16.h -- a row of FROM becomes one of TO, LANES at a time by `convert`; what is left goes by way of a whole vector. */
+/* convert_f16.h -- a row of FROM becomes one of TO, LANES at a time by `convert`; what is left goes
+ * by way of a whole vector. */
 #include <string.h>
 
 void FUNCTION(const FROM *x, int64_t n, TO *y) {

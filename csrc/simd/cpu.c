@@ -1,4 +1,5 @@
-/* cpu.c -- asks the processor by CPUID, and what the system saves at a change of threads by XGETBV; on aarch64 the system. */
+/* cpu.c -- asks the processor by CPUID, and what the system saves at a change of threads by XGETBV;
+ * on aarch64 the system. */
 #include "cpu.h"
 
 #if defined(__x86_64__)

@@ -1,4 +1,5 @@
-/* depthwise_product_s8.h -- depthwise_product_s8 by depthwise_s8 and requantize of the same level, as many sums at a time as stay near.
+/* depthwise_product_s8.h -- depthwise_product_s8 by depthwise_s8 and requantize of the same level,
+ * as many sums at a time as stay near.
  *
  * The file that includes it names its FUNCTION, and DEPTHWISE and REQUANTIZE. */
 #include "simd.h"

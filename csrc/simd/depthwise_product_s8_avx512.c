@@ -1,5 +1,5 @@
-/* depthwise_product_s8_avx512.c -- tiles of depthwise_s8 whose sums become bytes in their registers, where they are known to be
- * small. */
+/* depthwise_product_s8_avx512.c -- tiles of depthwise_s8 whose sums become bytes in their
+ * registers, where they are known to be small. */
 #include "requantize_small_avx512.h"
 
 /* What sums become. */

@@ -1,22 +1,25 @@
 /* depthwise_tile.h -- depthwise_f32 and depthwise_s8 in register tiles, for vectors of any width.
  *
- * The file that includes it names its FUNCTION and says what its vectors of LANES elements are: VECTOR and ELEMENT (of a sum:
- * float or int32_t), ZERO(), LOAD(p), LOAD_PART(p, count), STORE(p, v),
- * STORE_PART(p, v, count), REGISTER (an asm constraint), MULTIPLY_ADD(x, w, sum), ADD(a, b), FINISH(args, v), what becomes of a sum,
- * and MASKS: whether LOAD_PART costs no more than LOAD. Or, where sums are not stored, OUTPUT, what they become; Y_STEP(args, own), so many
- * of them from pixel to pixel; BEGIN(v), what sums begin with; and FINISH_TILE(args, at, pixels, part, count, sums) in the place of STORE,
- * FINISH and FUNCTION; then it calls run_tiles.
+ * The file that includes it names its FUNCTION and says what its vectors of LANES elements are:
+ * VECTOR and ELEMENT (of a sum: float or int32_t), ZERO(), LOAD(p), LOAD_PART(p, count), STORE(p,
+ * v), STORE_PART(p, v, count), REGISTER (an asm constraint), MULTIPLY_ADD(x, w, sum), ADD(a, b),
+ * FINISH(args, v), what becomes of a sum, and MASKS: whether LOAD_PART costs no more than LOAD. Or,
+ * where sums are not stored, OUTPUT, what they become; Y_STEP(args, own), so many of them from
+ * pixel to pixel; BEGIN(v), what sums begin with; and FINISH_TILE(args, at, pixels, part, count,
+ * sums) in the place of STORE, FINISH and FUNCTION; then it calls run_tiles.
  *
- * A tile is some neighbouring pixels times one vector of channels. Pixels go outside and channels inside, so that what is
- * read lies side by side. Where a window is 3 or 5 taps wide and its pixels overlap, each column is loaded once and meets
- * all the taps that see it. Taps are summed in the same order in every tile. */
+ * A tile is some neighbouring pixels times one vector of channels. Pixels go outside and channels
+ * inside, so that what is read lies side by side. Where a window is 3 or 5 taps wide and its pixels
+ * overlap, each column is loaded once and meets all the taps that see it. Taps are summed in the
+ * same order in every tile. */
 #include "simd.h"
 
 enum {
     PIXELS = 8,
     MOST_TAPS = 5,
-    BLOCK =
-        256 /* channels that all pixels of a call meet before the next, so that weights and columns stay in the cache */
+    /* Channels that all pixels of a call meet before the next, so that weights and columns stay in
+     * the cache. */
+    BLOCK = 256
 };
 
 #define INLINE __attribute__((always_inline)) static inline
@@ -37,8 +40,9 @@ INLINE void add_taps(const ml_depthwise_args *p, const char *x, const char *w, i
     }
 }
 
-/* sums += a line of `width` taps, of pixels `stride` taps apart. The empty asm keeps a column from being loaded once a tap, and its
- * address from being one of many that find no room in registers. */
+/* sums += a line of `width` taps, of pixels `stride` taps apart. The empty asm keeps a column from
+ * being loaded once a tap, and its address from being one of many that find no room in
+ * registers. */
 INLINE void add_columns(const ml_depthwise_args *p, const char *x, const char *w, const int width,
                         const int stride, const int pixels, const bool part, int count,
                         VECTOR *sums) {
@@ -134,7 +138,8 @@ INLINE void tile(const ml_depthwise_args *p, const tile_place *at, const int wid
     FINISH_TILE(p, at, pixels, part, count, sums);
 }
 
-/* Tiles of one row: pixels first to end - 1, a multiple of a tile's; channels from `channel` on, the first of a panel. */
+/* Tiles of one row: pixels first to end - 1, a multiple of a tile's; channels from `channel` on,
+ * the first of a panel. */
 typedef struct tile_row {
     const void *const *lines;
     OUTPUT *y;
@@ -216,8 +221,9 @@ static tiles_fn *const *choose(const ml_depthwise_args *p) {
     return overlapping[p->width == 5][twice];
 }
 
-/* The most pixels, a power of two, whose columns find room in the first-level cache: 12 lines of 64 bytes in each of 64 sets,
- * of which columns that lie powers of two apart use few. Pixels that have few columns in common come back to none. */
+/* The most pixels, a power of two, whose columns find room in the first-level cache: 12 lines of 64
+ * bytes in each of 64 sets, of which columns that lie powers of two apart use few. Pixels that have
+ * few columns in common come back to none. */
 static int64_t most_pixels(const ml_depthwise_args *p) {
     const int64_t step = 4 * p->tap_step, spread = step & -step;
     const int64_t lines = spread < 64 ? 12 * 64 : spread < 4096 ? 12 * (4096 / spread) : 12;

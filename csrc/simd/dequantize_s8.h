@@ -1,5 +1,5 @@
-/* dequantize_s8.h -- dequantize_s8 in vectors of any width. The file that includes it names its FUNCTION and has included its level's
- * vectors of int32. */
+/* dequantize_s8.h -- dequantize_s8 in vectors of any width. The file that includes it names its
+ * FUNCTION and has included its level's vectors of int32. */
 #include "simd.h"
 
 #define INLINE __attribute__((always_inline)) static inline

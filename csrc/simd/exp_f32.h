@@ -1,8 +1,10 @@
-/* exp_f32.h -- e to the power of each lane, for files that have included the vectors of their level. */
+/* exp_f32.h -- e to the power of each lane, for files that have included the vectors of their
+ * level. */
 #ifndef ML_SIMD_EXP_F32_H
 #define ML_SIMD_EXP_F32_H
 
-/* e^x, or with a `sign` of -1 e^-x, of x from -104 to 104; 0 and infinity where it is too small or large. */
+/* e^x, or with a `sign` of -1 e^-x, of x from -104 to 104; 0 and infinity where it is too small or
+ * large. */
 #ifdef ROOT_OF_2 /* e^x = 2^whole 2^(i / 32) e^r, |r| <= log(2) / 64; the sum's last bits are i */
 static inline VECTOR exp_near(VECTOR x, float sign) {
     const VECTOR grid = SPLAT(393216.0f);
@@ -41,7 +43,8 @@ static inline VECTOR exp_near(VECTOR x, float sign) {
     return SCALE(rest, SUB(sum, SPLAT(12582912.0f)));
 }
 
-/* The same in fewer steps: of `sign` x from -87 to 89, infinite where the power of two is; of x from -104 to 0. */
+/* The same in fewer steps: of `sign` x from -87 to 89, infinite where the power of two is; of x
+ * from -104 to 0. */
 static inline VECTOR exp_once(VECTOR x, float sign) {
     VECTOR sum;
     const VECTOR rest = exp_rest(x, sign, &sum);

@@ -1,5 +1,5 @@
-/* fold_f32.h -- fold_f32 in vectors of any width. The file that includes it names its FUNCTION and has included the vectors of its
- * level. */
+/* fold_f32.h -- fold_f32 in vectors of any width. The file that includes it names its FUNCTION and
+ * has included the vectors of its level. */
 #include "simd.h"
 
 enum {
@@ -15,28 +15,30 @@ enum {
 #define MOST(most, x) MAX(x, most)
 #define LEAST(least, x) MIN(x, least)
 
-/* A result a row: lanes of eight vectors, then those put together; RESULT of what there is, `was`, and that, `v`. */
-#define EACH_ROW(STEP, JOIN, ALL, RESULT)                                                  \
-    for (int64_t r = 0; r < p->rows; r++, x += p->stride) {                                \
-        VECTOR sums[SIDE];                                                                 \
-        int64_t i = 0;                                                                     \
-        for (int k = 0; k < SIDE; k++) sums[k] = first;                                    \
-        for (; i + SIDE * LANES <= n; i += SIDE * LANES) {                                 \
-            _Pragma("GCC unroll 8") for (int k = 0; k < SIDE; k++) {                       \
-                if (k * LANES % LINE == 0) __builtin_prefetch(x + i + k * LANES + AHEAD);  \
-                sums[k] = STEP(sums[k], LOAD(x + i + k * LANES));                          \
-            }                                                                              \
-        }                                                                                  \
-        for (; i + LANES <= n; i += LANES) sums[0] = STEP(sums[0], LOAD(x + i));           \
-        if (i < n) sums[1] = STEP(sums[1], LOAD_PART_OR(x + i, n - i, first));             \
-        const float v = ALL(JOIN(JOIN(JOIN(sums[0], sums[1]), JOIN(sums[2], sums[3])),              \
-                                 JOIN(JOIN(sums[4], sums[5]), JOIN(sums[6], sums[7]))));         \
-        const float was = p->y[r];                                                         \
-        p->y[r] = (RESULT);                                                                \
-    }                                                                                      \
+/* A result a row: lanes of eight vectors, then those put together; RESULT of what there is, `was`,
+ * and that, `v`. */
+#define EACH_ROW(STEP, JOIN, ALL, RESULT)                                                 \
+    for (int64_t r = 0; r < p->rows; r++, x += p->stride) {                               \
+        VECTOR sums[SIDE];                                                                \
+        int64_t i = 0;                                                                    \
+        for (int k = 0; k < SIDE; k++) sums[k] = first;                                   \
+        for (; i + SIDE * LANES <= n; i += SIDE * LANES) {                                \
+            _Pragma("GCC unroll 8") for (int k = 0; k < SIDE; k++) {                      \
+                if (k * LANES % LINE == 0) __builtin_prefetch(x + i + k * LANES + AHEAD); \
+                sums[k] = STEP(sums[k], LOAD(x + i + k * LANES));                         \
+            }                                                                             \
+        }                                                                                 \
+        for (; i + LANES <= n; i += LANES) sums[0] = STEP(sums[0], LOAD(x + i));          \
+        if (i < n) sums[1] = STEP(sums[1], LOAD_PART_OR(x + i, n - i, first));            \
+        const float v = ALL(JOIN(JOIN(JOIN(sums[0], sums[1]), JOIN(sums[2], sums[3])),    \
+                                 JOIN(JOIN(sums[4], sums[5]), JOIN(sums[6], sums[7]))));  \
+        const float was = p->y[r];                                                        \
+        p->y[r] = (RESULT);                                                               \
+    }                                                                                     \
     return;
 
-/* Rows one upon the other. Of a few vectors of columns, sums stay in registers while all rows go by. */
+/* Rows one upon the other. Of a few vectors of columns, sums stay in registers while all rows go
+ * by. */
 #define HELD(STEP, COUNT)                                                                  \
     if (n == (COUNT) * LANES) {                                                            \
         VECTOR sums[COUNT];                                                                \
@@ -47,8 +49,8 @@ enum {
         for (int k = 0; k < (COUNT); k++) STORE(p->y + k * LANES, sums[k]);                \
         return;                                                                            \
     }
-/* A few rows at a time, each read on and on, and added one after the other to what there is of some columns, which stays in the
- * first-level cache. */
+/* A few rows at a time, each read on and on, and added one after the other to what there is of some
+ * columns, which stays in the first-level cache. */
 #define SOME_ROWS(STEP, COUNT)                                                             \
     for (int64_t i = from; i < to; i += LANES) {                                           \
         const int whole = to - i >= LANES;                                                 \

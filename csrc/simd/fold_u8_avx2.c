@@ -1,4 +1,5 @@
-/* fold_u8_avx2.c -- extremes of bytes, 32 at a time; what is left over of a row is the end of it, part of which comes twice. */
+/* fold_u8_avx2.c -- extremes of bytes, 32 at a time; what is left over of a row is the end of it,
+ * part of which comes twice. */
 #include <immintrin.h>
 
 #include "simd.h"
@@ -13,7 +14,8 @@ static inline __m128i load_half(const uint8_t *x, __m128i flip) {
     return _mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)x), flip);
 }
 
-/* The largest of sixteen: the smallest of their complements, of which minpos finds one among words. */
+/* The largest of sixteen: the smallest of their complements, of which minpos finds one among
+ * words. */
 static inline uint8_t most_of(__m128i v) {
     const __m128i less = _mm_xor_si128(v, _mm_set1_epi8(-1));
     const __m128i words = _mm_min_epu8(less, _mm_srli_epi16(less, 8));

@@ -1,4 +1,5 @@
-/* fold_u8_avx512.c -- extremes of bytes, 64 at a time; lanes behind a row's end are the least there is. */
+/* fold_u8_avx512.c -- extremes of bytes, 64 at a time; lanes behind a row's end are the least there
+ * is. */
 #include <immintrin.h>
 
 #include "simd.h"

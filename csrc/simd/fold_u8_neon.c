@@ -1,4 +1,5 @@
-/* fold_u8_neon.c -- extremes of bytes, 16 at a time; what is left over of a row is the end of it, part of which comes twice. */
+/* fold_u8_neon.c -- extremes of bytes, 16 at a time; what is left over of a row is the end of it,
+ * part of which comes twice. */
 #include <arm_neon.h>
 
 #include "simd.h"

@@ -1,4 +1,5 @@
-/* interleave_s8_avx512.c -- 64 bytes of four lines at a time, taken in turns by permutations of two vectors. */
+/* interleave_s8_avx512.c -- 64 bytes of four lines at a time, taken in turns by permutations of two
+ * vectors. */
 #include <immintrin.h>
 
 #include "simd.h"

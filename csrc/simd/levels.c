@@ -1,7 +1,7 @@
 /* levels.c -- the table of each level, and which one serves.
  *
- * A table begins with the scalar variants; where the list of primitives names a variant of the level, or of one below, that
- * one comes later and so takes the place. */
+ * A table begins with the scalar variants; where the list of primitives names a variant of the
+ * level, or of one below, that one comes later and so takes the place. */
 #include <stdio.h>
 #include <string.h>
 

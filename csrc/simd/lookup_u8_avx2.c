@@ -1,8 +1,9 @@
 /* lookup_u8_avx2.c -- sixteen shuffles of sixteen entries each.
  *
- * A shuffle gives 0 where the index is negative. Of a byte below 128, less 16 a step, those before it runs negative have
- * met entries that were exclusive-ored with the ones before: what is left of all is the entry itself. Bytes from 128 on, less
- * 128, do the same with the second half of the table. */
+ * A shuffle gives 0 where the index is negative. Of a byte below 128, less 16 a step, those before
+ * it runs negative have met entries that were exclusive-ored with the ones before: what is left of
+ * all is the entry itself. Bytes from 128 on, less 128, do the same with the second half of the
+ * table. */
 #include <immintrin.h>
 
 #include "simd.h"

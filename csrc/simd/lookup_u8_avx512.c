@@ -1,4 +1,5 @@
-/* lookup_u8_avx512.c -- the table in four vectors: a permutation of two for each half, of which the byte's sign takes one. */
+/* lookup_u8_avx512.c -- the table in four vectors: a permutation of two for each half, of which the
+ * byte's sign takes one. */
 #include <immintrin.h>
 
 #include "simd.h"

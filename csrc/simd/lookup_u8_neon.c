@@ -1,4 +1,5 @@
-/* lookup_u8_neon.c -- the table in four times four vectors: a byte that is not in one of the fours leaves what is there. */
+/* lookup_u8_neon.c -- the table in four times four vectors: a byte that is not in one of the fours
+ * leaves what is there. */
 #include <arm_neon.h>
 
 #include "simd.h"

@@ -56,7 +56,8 @@ static inline VECTOR log_of(VECTOR x) {
     return y;
 }
 
-/* x P(x^2) / Q(x^2), coefficients from the last to the first; where |x| comes to `end` it is 1, as it is rounded here. */
+/* x P(x^2) / Q(x^2), coefficients from the last to the first; where |x| comes to `end` it is 1, as
+ * it is rounded here. */
 static inline __attribute__((always_inline)) VECTOR quotient(VECTOR x, float end, int terms,
                                                              const float *p, const float *q) {
     x = cut(x, -end, end);
@@ -101,7 +102,8 @@ static inline VECTOR near_erf_of(VECTOR x) {
     return quotient(x, END(4.8972516f, 4.8287582f), 6, p, q);
 }
 
-/* x less n times pi, of |n| < 2^14 with at most one bit behind the point; pi in parts, so that r is as exact as x. */
+/* x less n times pi, of |n| < 2^14 with at most one bit behind the point; pi in parts, so that r is
+ * as exact as x. */
 static inline VECTOR less_pi(VECTOR x, VECTOR n) {
 #ifdef FUSED
     VECTOR r = FNMA(n, SPLAT(3.1415927410125732f), x);

@@ -1,4 +1,5 @@
-/* matmul_f32_avx2.c -- tiles of 6 rows times one panel of two vectors: 12 sums, 2 of weights and a value of a row. */
+/* matmul_f32_avx2.c -- tiles of 6 rows times one panel of two vectors: 12 sums, 2 of weights and a
+ * value of a row. */
 #include <immintrin.h>
 #include <stdint.h>
 #include <stdbool.h>

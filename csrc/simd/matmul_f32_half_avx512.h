@@ -1,9 +1,9 @@
 /* matmul_f32_half_avx512.h -- rows times at most eight outputs, half a vector: two values of a row
  * meet their weights at once.
  *
- * Lane 2i of a sum has output i's products of values with even numbers, lane 2i + 1 of odd ones, and
- * both are added up at the end. Numbers are counted through the pieces of a row, so that a piece may
- * begin with an odd one, and sums do not depend on how a row is cut. */
+ * Lane 2i of a sum has output i's products of values with even numbers, lane 2i + 1 of odd ones,
+ * and both are added up at the end. Numbers are counted through the pieces of a row, so that a
+ * piece may begin with an odd one, and sums do not depend on how a row is cut. */
 #ifndef ML_SIMD_MATMUL_F32_HALF_AVX512_H
 #define ML_SIMD_MATMUL_F32_HALF_AVX512_H
 
@@ -81,7 +81,8 @@ ML_HALF_INLINE void ml_half_store(const ml_matmul_f32_args *p, int64_t row, cons
     }
 }
 
-/* Sums of ML_CHUNK_F32 products, an even number, are added up in turn, in memory, as in matmul_f32_tile.h. */
+/* Sums of ML_CHUNK_F32 products, an even number, are added up in turn, in memory, as in
+ * matmul_f32_tile.h. */
 ML_HALF_INLINE void ml_half_tile(const ml_matmul_f32_args *p, int64_t row, const int rows) {
     __m512 total[ML_HALF_ROWS], sums[ML_HALF_ROWS];
     const float *w = p->packed;
@@ -123,7 +124,8 @@ typedef void ml_half_fn(const ml_matmul_f32_args *p, int64_t row);
 #define ML_HALF_EACH(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
 ML_HALF_EACH(ML_HALF_DEFINE)
 
-/* Whether half a panel holds all outputs; then all is done. The rows are shared evenly among as few tiles as hold them. */
+/* Whether half a panel holds all outputs; then all is done. The rows are shared evenly among as few
+ * tiles as hold them. */
 static inline bool ml_matmul_half_avx512(const ml_matmul_f32_args *p) {
     static ml_half_fn *const tiles[] = {ML_HALF_EACH(ML_HALF_ENTRY)};
     if (p->n > ML_FEW_OUTPUTS) return false;

@@ -1,4 +1,5 @@
-/* matmul_f32_neon.c -- tiles of 6 rows times two panels of two vectors: 24 sums, 4 vectors of weights and a value of a row. */
+/* matmul_f32_neon.c -- tiles of 6 rows times two panels of two vectors: 24 sums, 4 vectors of
+ * weights and a value of a row. */
 #include <arm_neon.h>
 #include <stdbool.h>
 

@@ -1,13 +1,14 @@
 /* matmul_f32_tile.h -- matmul_f32 in register tiles, for vectors of any width.
  *
- * The file that includes it names its FUNCTION and says what its vectors are: VECTOR and LANES, the level's ROWS and PANEL,
- * ZERO(), BROADCAST(x), LOAD(p), LOAD_PART(p, count), STORE(p, v), STORE_PART(p, v, count), MULTIPLY_ADD(a, b, sum),
- * ADD(a, b), MAX(limit, v) and MIN(limit, v), which give v when it is NaN; which TILES there are; and,
- * where few outputs have a way of their own, HALF(p): whether it was one of these, and is done.
+ * The file that includes it names its FUNCTION and says what its vectors are: VECTOR and LANES, the
+ * level's ROWS and PANEL, ZERO(), BROADCAST(x), LOAD(p), LOAD_PART(p, count), STORE(p, v),
+ * STORE_PART(p, v, count), MULTIPLY_ADD(a, b, sum), ADD(a, b), MAX(limit, v) and MIN(limit, v),
+ * which give v when it is NaN; which TILES there are; and, where few outputs have a way of their
+ * own, HALF(p): whether it was one of these, and is done.
  *
- * A tile is some rows times some panels, both constants where it is inlined, so that its sums stay in registers: in each
- * step of k the weights of the panels are loaded once and meet one value of each row. Few rows take more panels, which keeps
- * more sums in flight. */
+ * A tile is some rows times some panels, both constants where it is inlined, so that its sums stay
+ * in registers: in each step of k the weights of the panels are loaded once and meet one value of
+ * each row. Few rows take more panels, which keeps more sums in flight. */
 #include "simd.h"
 
 enum {
@@ -15,7 +16,8 @@ enum {
     MOST_ROWS = 2 * ROWS,
     MOST_PANELS = 8,
     MOST_SUMS = 32,
-    /* Of weights that all rows meet before the next ones are read, so that they stay in the cache. */
+    /* Of weights that all rows meet before the next ones are read, so that they stay in the
+     * cache. */
     NEAR_FLOATS = 64 * 1024
 };
 
@@ -28,8 +30,8 @@ typedef struct tile_place {
 
 #define INLINE __attribute__((always_inline)) static inline
 
-/* sums += `count` steps of k. Rows go in groups of four, so that few registers hold their addresses: the empty asm hides that
- * one group's address follows from another's. */
+/* sums += `count` steps of k. Rows go in groups of four, so that few registers hold their
+ * addresses: the empty asm hides that one group's address follows from another's. */
 INLINE void add_products(const float *a, int64_t a_stride, const float *w, int64_t panel_floats,
                          int64_t count, const int rows, const int vectors, VECTOR *sums) {
     const float *group[(MOST_ROWS + 3) / 4];
@@ -93,7 +95,8 @@ INLINE void store_tile(const ml_matmul_f32_args *p, const tile_place *at, const 
     }
 }
 
-/* What a tile writes comes from memory while it is summed, for stores of so many lines at once would wait for it. */
+/* What a tile writes comes from memory while it is summed, for stores of so many lines at once
+ * would wait for it. */
 INLINE void fetch_outputs(const ml_matmul_f32_args *p, const tile_place *at, const int rows,
                           const int vectors) {
     const float *y = p->y + at->row * p->y_stride + at->panel * PANEL;
@@ -103,8 +106,8 @@ INLINE void fetch_outputs(const ml_matmul_f32_args *p, const tile_place *at, con
         for (int v = 0; v < vectors; v++) __builtin_prefetch(y + v * LANES, 1, 3);
 }
 
-/* Sums of ML_CHUNK_F32 products are added up in turn: totals lie in memory, so that registers are left for the sums, and most
- * tiles have too few products to need any. */
+/* Sums of ML_CHUNK_F32 products are added up in turn: totals lie in memory, so that registers are
+ * left for the sums, and most tiles have too few products to need any. */
 INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int rows,
                  const int vectors) {
     const int count = rows * vectors;
@@ -141,9 +144,9 @@ INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int ro
     store_tile(p, at, sums, rows, vectors);
 }
 
-#define DEFINE(rows, panels)                                                                        \
-    static void tile_##rows##x##panels(const ml_matmul_f32_args *p, const tile_place *at) {         \
-        tile(p, at, rows, (panels) * VECTORS);                                                                  \
+#define DEFINE(rows, panels)                                                                \
+    static void tile_##rows##x##panels(const ml_matmul_f32_args *p, const tile_place *at) { \
+        tile(p, at, rows, (panels) * VECTORS);                                              \
     }
 TILES(DEFINE)
 
@@ -152,7 +155,8 @@ typedef void tile_fn(const ml_matmul_f32_args *p, const tile_place *at);
 #define ENTRY(rows, panels) [rows][panels] = tile_##rows##x##panels,
 static tile_fn *const tiles[ROWS + 1][MOST_PANELS + 1] = {TILES(ENTRY)};
 
-/* All rows meet panels first to end - 1; the rows are shared evenly among as few tiles as hold them. */
+/* All rows meet panels first to end - 1; the rows are shared evenly among as few tiles as hold
+ * them. */
 static void meet(const ml_matmul_f32_args *p, int64_t first, int64_t end, int64_t panel_floats) {
     int64_t parts = (p->rows + ROWS - 1) / ROWS, next = 0;
     for (int64_t part = 0; part < parts; part++) {

@@ -1,7 +1,8 @@
 /* matmul_s8_dot.h -- matmul_s8 in tiles of matmul_s8_tile.h.
  *
- * Beside what that wants, the file that includes it names its FUNCTION and says MULTIPLY(a, b); MASK, FIRST(count), LOAD_PART(there,
- * p), STORE(p, v), STORE_PART(p, there, v); MOST_SUMS of a tile, and which TILES there are. */
+ * Beside what that wants, the file that includes it names its FUNCTION and says MULTIPLY(a, b);
+ * MASK, FIRST(count), LOAD_PART(there, p), STORE(p, v), STORE_PART(p, there, v); MOST_SUMS of a
+ * tile, and which TILES there are. */
 #include "matmul_s8_tile.h"
 
 /* Adds what does not hang on products, and writes the outputs that exist. */

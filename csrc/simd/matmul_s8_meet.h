@@ -1,8 +1,9 @@
 /* matmul_s8_meet.h -- rows of matmul_s8 meet panels in tiles.
  *
- * The file that includes it has tile(p, at, rows, vectors), where a tile_place says where one begins, LANES of a vector and GROUP; it
- * names its FUNCTION, and says the MOST_ROWS and MOST_VECTORS of a tile, which TILES there are (of every number of rows one that divides a
- * panel's part), and what BEGIN_ROWS(p, at, rows) does before rows meet the first panel. */
+ * The file that includes it has tile(p, at, rows, vectors), where a tile_place says where one
+ * begins, LANES of a vector and GROUP; it names its FUNCTION, and says the MOST_ROWS and
+ * MOST_VECTORS of a tile, which TILES there are (of every number of rows one that divides a panel's
+ * part), and what BEGIN_ROWS(p, at, rows) does before rows meet the first panel. */
 #include "simd.h"
 
 #define DEFINE(rows, vectors)                                                                 \

@@ -1,4 +1,5 @@
-/* matmul_s8_neon.c -- UMULL and UADALP: tiles of 3 rows times 16 outputs, of which each has two sums. */
+/* matmul_s8_neon.c -- UMULL and UADALP: tiles of 3 rows times 16 outputs, of which each has two
+ * sums. */
 #include <arm_neon.h>
 
 #define FUNCTION ml_matmul_s8_neon

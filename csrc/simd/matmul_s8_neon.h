@@ -1,14 +1,17 @@
-/* matmul_s8_neon.h -- matmul_s8 by unsigned products, whose sums are too large by 128 times the sum of a row's bytes.
+/* matmul_s8_neon.h -- matmul_s8 by unsigned products, whose sums are too large by 128 times the sum
+ * of a row's bytes.
  *
- * Weights plus 128 are bytes like those of rows, so that neither needs more bits. The file that includes it names its FUNCTION and says
- * what a tile is: SUMS, of LANES outputs; ZERO(); ADD_DOT(sums, w, x) and ADD_DOT_LANE(sums, w, x, lane), which add the products of four
- * weights of each output with the four bytes of a row that each lane of x has, or one of them; KEEP(sums), after which the next product may begin: what waits in registers leaves none for sums;
- * TOTAL(sums), LANES uint32; MOST_ROWS,
- * and which TILES there are. */
+ * Weights plus 128 are bytes like those of rows, so that neither needs more bits. The file that
+ * includes it names its FUNCTION and says what a tile is: SUMS, of LANES outputs; ZERO();
+ * ADD_DOT(sums, w, x) and ADD_DOT_LANE(sums, w, x, lane), which add the products of four weights of
+ * each output with the four bytes of a row that each lane of x has, or one of them; KEEP(sums),
+ * after which the next product may begin: what waits in registers leaves none for sums;
+ * TOTAL(sums), LANES uint32; MOST_ROWS, and which TILES there are. */
 #include <arm_neon.h>
 #include <stdbool.h>
 
-#define MORE_OF_PLACE uint32_t over[MOST_ROWS]; /* of each row of the tile: 128 times the sum of its bytes */
+/* Of each row of the tile: 128 times the sum of its bytes. */
+#define MORE_OF_PLACE uint32_t over[MOST_ROWS];
 #include "matmul_s8_place.h"
 
 enum { LANES = 4, WIDE = 4 /* groups */, MOST_VECTORS = 16, MOST_SUMS = 24 };
@@ -132,7 +135,8 @@ static uint32_t sum_of(const uint8_t *x, int32_t flip, int64_t n) {
     return sum;
 }
 
-/* Of the bytes that meet weights: some twice, at the end of a piece that is no multiple of GROUP. */
+/* Of the bytes that meet weights: some twice, at the end of a piece that is no multiple of
+ * GROUP. */
 static uint32_t over(const ml_matmul_s8_args *p, int64_t row) {
     const uint8_t *a = p->a + row * p->a_stride;
     uint32_t sum = 0;

@@ -1,10 +1,10 @@
 /* matmul_s8_wide.h -- matmul_s8 by products of 16-bit pairs, for vectors of any width.
  *
- * The file that includes it names its FUNCTION and says what its vectors are: VECTOR; OUTPUTS, of which a vector has two sums
- * each; ROWS and VECTORS of a tile (a row alone has ALONE vectors), ROW_COUNTS(X) from 2 to ROWS; ZERO(); WEIGHTS(p), OUTPUTS * 4
- * bytes widened; FOUR(p), the four values at p for each output; WIDEN(from, flip, to),
- * 16 bytes, flipped, to int16; ADD_PAIRS(a, w, sum); and JOIN(a, b, y), the sums of two vectors,
- * each pair added, to 2 * OUTPUTS int32.
+ * The file that includes it names its FUNCTION and says what its vectors are: VECTOR; OUTPUTS, of
+ * which a vector has two sums each; ROWS and VECTORS of a tile (a row alone has ALONE vectors),
+ * ROW_COUNTS(X) from 2 to ROWS; ZERO(); WEIGHTS(p), OUTPUTS * 4 bytes widened; FOUR(p), the four
+ * values at p for each output; WIDEN(from, flip, to), 16 bytes, flipped, to int16; ADD_PAIRS(a, w,
+ * sum); and JOIN(a, b, y), the sums of two vectors, each pair added, to 2 * OUTPUTS int32.
  *
  * The rows of a tile are widened first, a stretch of k at a time, which all outputs then meet. */
 #include <string.h>

@@ -1,4 +1,5 @@
-/* max_pool_s8_neon.c -- sixteen channels a vector; signed bytes are compared as unsigned ones, their sign flipped. */
+/* max_pool_s8_neon.c -- sixteen channels a vector; signed bytes are compared as unsigned ones,
+ * their sign flipped. */
 #include <arm_neon.h>
 #include <stdbool.h>
 #include <string.h>

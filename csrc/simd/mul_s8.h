@@ -1,8 +1,9 @@
-/* mul_s8.h -- mul_s8 in vectors of any width, requantized by a float, or in 64 bits. The file that includes it names its FUNCTION and has included its
- * level's vectors of int32.
+/* mul_s8.h -- mul_s8 in vectors of any width, requantized by a float, or in 64 bits. The file that
+ * includes it names its FUNCTION and has included its level's vectors of int32.
  *
- * The mantissa times twice a product, plus 2^31, has the high product in its upper half. One constant adds to it what the shift right
- * needs to round half away from zero, and the zero point: half, less 1 where the product is negative. */
+ * The mantissa times twice a product, plus 2^31, has the high product in its upper half. One
+ * constant adds to it what the shift right needs to round half away from zero, and the zero point:
+ * half, less 1 where the product is negative. */
 #include "simd.h"
 
 enum { MOST_RIGHT = 20 }; /* so far the zero point can be shifted left */

@@ -1,4 +1,5 @@
-/* mul_s8_scalar.c -- the plain meaning of mul_s8, in loops that the compiler turns into vector code. */
+/* mul_s8_scalar.c -- the plain meaning of mul_s8, in loops that the compiler turns into vector
+ * code. */
 #include <stdbool.h>
 
 #include "math/fixed_point.h"
@@ -21,8 +22,8 @@ INLINE void multiply(const ml_mul_s8_args *p, int64_t at, int64_t n, const bool 
     }
 }
 
-/* ml_multiply_quantized of `n` products; a right shift is the common case. The high product is unsigned, which baseline x86-64
- * has: with a + 2^31 in place of a it is the mantissa more. */
+/* ml_multiply_quantized of `n` products; a right shift is the common case. The high product is
+ * unsigned, which baseline x86-64 has: with a + 2^31 in place of a it is the mantissa more. */
 static void scale(const ml_mul_s8_args *p, int64_t n, int32_t *v) {
     const int32_t mantissa = p->mantissa, shift = p->shift;
     if (shift > 0)

@@ -1,4 +1,5 @@
-/* narrow_f16_avx2.c -- eight at a time by the processor's conversion (F16C), of which a NaN keeps its sign alone. */
+/* narrow_f16_avx2.c -- eight at a time by the processor's conversion (F16C), of which a NaN keeps
+ * its sign alone. */
 #include <immintrin.h>
 
 #include "simd.h"

@@ -1,4 +1,5 @@
-/* narrow_f16_neon.c -- four at a time by the processor's conversion, of which a NaN keeps its sign alone. */
+/* narrow_f16_neon.c -- four at a time by the processor's conversion, of which a NaN keeps its sign
+ * alone. */
 #include <arm_neon.h>
 
 #include "simd.h"

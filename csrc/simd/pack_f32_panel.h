@@ -1,4 +1,5 @@
-/* pack_f32_panel.h -- pack_f32 by transposing squares of 4 x 4; who includes it names its FUNCTION and PANEL, a multiple of 4. */
+/* pack_f32_panel.h -- pack_f32 by transposing squares of 4 x 4; who includes it names its FUNCTION
+ * and PANEL, a multiple of 4. */
 #include <string.h>
 
 #include "simd.h"

@@ -1,7 +1,8 @@
-/* pack_s8_panel.h -- pack_s8, whose layout every level's matmul_s8 reads; who includes it names its FUNCTION.
+/* pack_s8_panel.h -- pack_s8, whose layout every level's matmul_s8 reads; who includes it names its
+ * FUNCTION.
  *
- * Where a level has vectors of int32 (vector_s32_<level>.h, included before), bytes are summed by them, and four groups of four
- * outputs are put where they belong at once. */
+ * Where a level has vectors of int32 (vector_s32_<level>.h, included before), bytes are summed by
+ * them, and four groups of four outputs are put where they belong at once. */
 #include <string.h>
 
 #include "math/nibble.h"
@@ -40,7 +41,8 @@ static int32_t sum_of(const int8_t *bytes, int64_t count) {
     return sum;
 }
 
-/* The first weights of SIDE outputs, as groups that stand GROUP * width bytes apart: how many they are of each. */
+/* The first weights of SIDE outputs, as groups that stand GROUP * width bytes apart: how many they
+ * are of each. */
 static int64_t put_squares(int8_t bytes[SIDE][NEAR], int64_t count, int64_t width, int8_t *to) {
     int64_t j = 0;
 #ifdef ADD_GROUPS_BYTES
@@ -57,7 +59,8 @@ static void put(const int8_t *bytes, int64_t from, int64_t first, int64_t count,
     const int64_t whole = count / GROUP * GROUP, rest = count - whole;
     for (int64_t j = from; j < whole; j += GROUP) memcpy(to + j * width, bytes + j, GROUP);
     if (rest == 0) return;
-    /* The last four bytes of a piece end where it does; those of a piece of less than four begin where it begins. */
+    /* The last four bytes of a piece end where it does; those of a piece of less than four begin
+     * where it begins. */
     to += whole * width;
     memset(to, 0, GROUP);
     memcpy(to + (first + count >= GROUP ? GROUP - rest : 0), bytes + whole, (size_t)rest);

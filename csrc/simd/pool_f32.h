@@ -1,5 +1,6 @@
-/* pool_f32.h -- windows over floats in vectors of any width: what pool_tile.h asks for, but INITIAL, MERGE(total, x, sign), and
- * TOTAL(v, count), what becomes of a total before limits, and SCALAR, the plain variant, which the file that includes it has. Limits leave NaN as it is. */
+/* pool_f32.h -- windows over floats in vectors of any width: what pool_tile.h asks for, but
+ * INITIAL, MERGE(total, x, sign), and TOTAL(v, count), what becomes of a total before limits, and
+ * SCALAR, the plain variant, which the file that includes it has. Limits leave NaN as it is. */
 #include <stdbool.h>
 
 #include "simd.h"

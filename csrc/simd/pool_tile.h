@@ -1,17 +1,19 @@
-/* pool_tile.h -- windows over neighbouring pixels, each channel by itself, in vectors of any width: pool(args).
+/* pool_tile.h -- windows over neighbouring pixels, each channel by itself, in vectors of any width:
+ * pool(args).
  *
- * The file that includes it says what its vectors of LANES channels are: CHANNELS, of ELEMENT, READ(p, sign),
- * READ_PART(p, count, sign), WRITE(p, v), WRITE_PART(p, v, count), INITIAL(sign), MERGE(total, x, sign), and FINISH(k, v, sign), what
- * becomes of a total, with `constants` k that begin(args) makes. `sign`, a constant: whether bytes are s8. Windows of 3 taps are merged
- * column by column, which neighbours that overlap share, all others line by line. */
+ * The file that includes it says what its vectors of LANES channels are: CHANNELS, of ELEMENT,
+ * READ(p, sign), READ_PART(p, count, sign), WRITE(p, v), WRITE_PART(p, v, count), INITIAL(sign),
+ * MERGE(total, x, sign), and FINISH(k, v, sign), what becomes of a total, with `constants` k that
+ * begin(args) makes. `sign`, a constant: whether bytes are s8. Windows of 3 taps are merged column
+ * by column, which neighbours that overlap share, all others line by line. */
 #include "simd.h"
 
 enum { MOST_VECTORS = 8, SOME_VECTORS = 4 };
 
 #define INLINE __attribute__((always_inline)) static inline
 
-/* `vectors` vectors of channels of one pixel; `part`: of a single one the first `count`. Widths of `few` taps, a constant, are
- * unrolled; 0 stands for any. */
+/* `vectors` vectors of channels of one pixel; `part`: of a single one the first `count`. Widths of
+ * `few` taps, a constant, are unrolled; 0 stands for any. */
 INLINE void tile(const ml_pool_args *p, const constants *k, const ELEMENT *x, ELEMENT *y,
                  const int few, const int vectors, const bool part, int count, const bool sign) {
     CHANNELS totals[MOST_VECTORS];
@@ -49,8 +51,8 @@ INLINE CHANNELS column(const ml_pool_args *p, const ELEMENT *x, const int few, c
     return total;
 }
 
-/* Some vectors of channels of all pixels, whose windows are 3 wide and begin `step` apart: 1, 2, or 0 for any number, of which
- * nothing is shared. */
+/* Some vectors of channels of all pixels, whose windows are 3 wide and begin `step` apart: 1, 2, or
+ * 0 for any number, of which nothing is shared. */
 INLINE void share_columns(const ml_pool_args *p, const constants *k, const ELEMENT *x, ELEMENT *y,
                           const int few, const int step, const int vectors, const bool part,
                           int count, const bool sign) {

@@ -1,4 +1,5 @@
-/* product_s8.h -- product_s8 by matmul_s8 and requantize of the same level, as many sums at a time as stay near.
+/* product_s8.h -- product_s8 by matmul_s8 and requantize of the same level, as many sums at a time
+ * as stay near.
  *
  * The file that includes it names its FUNCTION, and MATMUL and REQUANTIZE. */
 #include "simd.h"

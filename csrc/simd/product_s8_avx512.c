@@ -1,4 +1,5 @@
-/* product_s8_avx512.c -- tiles of matmul_s8 whose sums become bytes in their registers, where they are known to be small.
+/* product_s8_avx512.c -- tiles of matmul_s8 whose sums become bytes in their registers, where they
+ * are known to be small.
  *
  * Tiles are smaller than matmul_s8's, for what requantizes a column wants registers too. */
 #include "requantize_small_avx512.h"
@@ -45,7 +46,8 @@ INLINE void add_factors(const ml_matmul_s8_args *p, const tile_place *at, const 
     }
 }
 
-/* Sums as numbers of the output's, one vector of outputs after the other, whose constants stay in registers meanwhile. */
+/* Sums as numbers of the output's, one vector of outputs after the other, whose constants stay in
+ * registers meanwhile. */
 INLINE void scale_tile(const small_block *blocks, const int rows, const int vectors,
                        const bool one_sided, __m512i *sums) {
 #pragma GCC unroll 4
@@ -88,9 +90,9 @@ INLINE void tile(const panel_place *panel, const tile_place *at, const int rows,
     }
 }
 
-#define TILES(X)                                                                                 \
-    X(1, 4) X(1, 3) X(1, 2) X(1, 1) X(2, 4) X(2, 3) X(2, 2) X(2, 1) X(3, 4) X(3, 3) X(3, 2)      \
-    X(3, 1) X(4, 4) X(4, 3) X(4, 2) X(4, 1) X(5, 3) X(5, 2) X(5, 1) X(6, 3) X(6, 2) X(6, 1) X(7, 3) X(7, 2) X(7, 1)      \
+#define TILES(X) \
+    X(1, 4) X(1, 3) X(1, 2) X(1, 1) X(2, 4) X(2, 3) X(2, 2) X(2, 1) X(3, 4) X(3, 3) X(3, 2) \
+    X(3, 1) X(4, 4) X(4, 3) X(4, 2) X(4, 1) X(5, 3) X(5, 2) X(5, 1) X(6, 3) X(6, 2) X(6, 1) X(7, 3) X(7, 2) X(7, 1) \
     X(8, 2) X(8, 1) X(9, 2) X(9, 1) X(10, 2) X(10, 1) X(11, 1) X(12, 1)
 #define DEFINE(rows, vectors)                                                               \
     static void tile_##rows##x##vectors(const panel_place *panel, const tile_place *at) {   \

@@ -1,4 +1,5 @@
-/* quantize_s16.h -- quantize_s16 in plain C, which compilers make vectors of. The file that includes it names its FUNCTION. */
+/* quantize_s16.h -- quantize_s16 in plain C, which compilers make vectors of. The file that
+ * includes it names its FUNCTION. */
 #include "simd.h"
 
 /* Clamping before the conversion keeps it defined, and changes nothing: the limits are integers. */

@@ -1,8 +1,9 @@
-/* quantize_s8.h -- quantize_s8 in vectors of any width. The file that includes it names its FUNCTION and has included its level's
- * vectors of int32.
+/* quantize_s8.h -- quantize_s8 in vectors of any width. The file that includes it names its
+ * FUNCTION and has included its level's vectors of int32.
  *
- * Some vectors at a time are multiplied by the scale's inverse, in 65536th parts of a step. That is as good as the division whose bits
- * count, unless a number comes so near to the middle between two steps that errors could carry it beyond: then all of them are divided. */
+ * Some vectors at a time are multiplied by the scale's inverse, in 65536th parts of a step. That is
+ * as good as the division whose bits count, unless a number comes so near to the middle between two
+ * steps that errors could carry it beyond: then all of them are divided. */
 #include "simd.h"
 
 #define INLINE __attribute__((always_inline)) static inline
@@ -42,7 +43,8 @@ INLINE VECTOR_S32 divide(const constants *k, VECTOR x) {
     return ADD_S32(TRUNCATED(ADD(v, XOR(SPLAT(0.49999997f), SIGN(v)))), k->zero);
 }
 
-/* NaN, and what is too small for int32, becomes its least number, which looks like one near a middle. */
+/* NaN, and what is too small for int32, becomes its least number, which looks like one near a
+ * middle. */
 INLINE VECTOR_S32 multiply(const constants *k, VECTOR x) {
     return NEAREST_S32(MIN(k->most_parts, FMA(x, k->parts, k->half)));
 }

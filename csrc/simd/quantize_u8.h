@@ -1,5 +1,5 @@
-/* quantize_u8.h -- quantize_u8 in vectors of any width. The file that includes it names its FUNCTION and has included its level's vectors
- * of int32. */
+/* quantize_u8.h -- quantize_u8 in vectors of any width. The file that includes it names its
+ * FUNCTION and has included its level's vectors of int32. */
 #include "simd.h"
 
 typedef struct constants {

@@ -1,5 +1,5 @@
-/* range_f32.h -- range_f32 by four vectors of any width at a time. The file that includes it names its FUNCTION and has included the
- * vectors of its level. */
+/* range_f32.h -- range_f32 by four vectors of any width at a time. The file that includes it names
+ * its FUNCTION and has included the vectors of its level. */
 #include "simd.h"
 
 enum { AT_ONCE = 4 };

@@ -1,10 +1,13 @@
-/* requantize_avx2.c -- eight columns at a time, whose multipliers stay in registers from row to row.
+/* requantize_avx2.c -- eight columns at a time, whose multipliers stay in registers from row to
+ * row.
  *
- * Products are of even and odd lanes apart, in 64 bits: (v m + 2^30) / 2^31 is a shift of those, right for the even ones,
- * left for the odd ones, whose answer is wanted in the high half. The shift right then rounds half away from zero: up where
- * what is shifted out, less 1 for a negative value, is above half. Every step is exact for all int32.
+ * Products are of even and odd lanes apart, in 64 bits: (v m + 2^30) / 2^31 is a shift of those,
+ * right for the even ones, left for the odd ones, whose answer is wanted in the high half. The
+ * shift right then rounds half away from zero: up where what is shifted out, less 1 for a negative
+ * value, is above half. Every step is exact for all int32.
  *
- * Sums that are known to be small take about half the steps, four rows at a time: requantize_avx512.c says how. */
+ * Sums that are known to be small take about half the steps, four rows at a time:
+ * requantize_avx512.c says how. */
 #include <immintrin.h>
 #include <stdbool.h>
 #include <string.h>
@@ -66,7 +69,7 @@ static void any_sums(const ml_requantize_args *p, int64_t column, int count) {
     }
 }
 
-/* Small sums --------------------------------------------------------------------------------------------------------- */
+/* Small sums ----------------------------------------------------------------------------------- */
 
 typedef struct small_block {
     __m256i bias, even, odd, even_rest, odd_rest, up, right;
@@ -157,7 +160,8 @@ some_small_sums(const ml_requantize_args *p, int64_t column, int count, const bo
     else small_sums(p, column, count, with_sign, false);
 }
 
-/* Whether these columns' sums are small: nothing is shifted to the left, and half of what is shifted out has room above a sum. */
+/* Whether these columns' sums are small: nothing is shifted to the left, and half of what is
+ * shifted out has room above a sum. */
 static bool is_small(const ml_requantize_args *p, int64_t column, int count) {
     if (p->limit <= 0 || p->limit > ML_LIMIT_WIDE || p->low < -128 || p->zero < -255 ||
         p->zero > 255 || p->high > (p->low < 0 ? 127 : 255))

@@ -1,5 +1,5 @@
-/* requantize_avx512.c -- as requantize_avx2.c, sixteen columns at a time, tails by masks; and, where sums are known to be small,
- * up to 64 columns as requantize_small_avx512.h has it. */
+/* requantize_avx512.c -- as requantize_avx2.c, sixteen columns at a time, tails by masks; and,
+ * where sums are known to be small, up to 64 columns as requantize_small_avx512.h has it. */
 #include "requantize_small_avx512.h"
 
 typedef struct column_block {
@@ -52,7 +52,7 @@ static void any_sums(const ml_requantize_args *p, int64_t column, int64_t count)
     }
 }
 
-/* Small sums --------------------------------------------------------------------------------------------------------- */
+/* Small sums ----------------------------------------------------------------------------------- */
 
 #define INLINE __attribute__((always_inline)) static inline
 

@@ -1,4 +1,5 @@
-/* requantize_f64_avx512.c -- sixteen columns at a time, tails by masks; of few rows 64, as many as make a vector of bytes. */
+/* requantize_f64_avx512.c -- sixteen columns at a time, tails by masks; of few rows 64, as many as
+ * make a vector of bytes. */
 #include "requantize_small_avx512.h"
 
 enum { FEW_ROWS = 4 };
@@ -14,7 +15,8 @@ static inline __m256i scale(__m256i sums, __m512d reals, __m512d low, __m512d hi
     return _mm512_cvttpd_epi32(_mm512_add_pd(v, _mm512_castsi512_pd(signed_half)));
 }
 
-/* What eight sums are, but for the zero point, above the lower end; where conversions end, they end below. */
+/* What eight sums are, but for the zero point, above the lower end; where conversions end, they end
+ * below. */
 static inline __m256i scale_below(const int32_t *sums, const double *reals, __m512d high) {
     const __m512i half = _mm512_castpd_si512(_mm512_set1_pd(0.49999999999999994));
     const __m512i sign = _mm512_set1_epi64(INT64_MIN);

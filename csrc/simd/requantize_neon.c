@@ -1,7 +1,9 @@
-/* requantize_neon.c -- sixteen columns at a time, whose multipliers stay in registers from row to row.
+/* requantize_neon.c -- sixteen columns at a time, whose multipliers stay in registers from row to
+ * row.
  *
- * SQRDMULH is SaturatingRoundingDoublingHighMul as it stands, for mantissas are 0 or above. What it gives is more than
- * INT32_MIN. The rounding shift rounds half up; less 1, a negative number is rounded half away from zero. */
+ * SQRDMULH is SaturatingRoundingDoublingHighMul as it stands, for mantissas are 0 or above. What it
+ * gives is more than INT32_MIN. The rounding shift rounds half up; less 1, a negative number is
+ * rounded half away from zero. */
 #include <arm_neon.h>
 #include <string.h>
 

@@ -1,9 +1,10 @@
-/* requantize_small_avx512.h -- sums that are known to be small, as bytes, in about half the steps of others: for requantize and
- * product_s8.
+/* requantize_small_avx512.h -- sums that are known to be small, as bytes, in about half the steps
+ * of others: for requantize and product_s8.
  *
- * They need no room above them: with x + 2^31, unsigned, in place of a sum x, the high half of the product with 2 m is that of x
- * and 2 m, m more; one 64-bit constant a column rounds it, takes m away, and adds half of what is shifted out, less 1. Only the 1
- * hangs on the sum: it comes back where x is not negative, or everywhere, if what is negative is clamped to the zero point or
+ * They need no room above them: with x + 2^31, unsigned, in place of a sum x, the high half of the
+ * product with 2 m is that of x and 2 m, m more; one 64-bit constant a column rounds it, takes m
+ * away, and adds half of what is shifted out, less 1. Only the 1 hangs on the sum: it comes back
+ * where x is not negative, or everywhere, if what is negative is clamped to the zero point or
  * above. The zero point is added to words, which saturate. */
 #include <immintrin.h>
 #include <stdbool.h>
@@ -14,8 +15,8 @@ enum { LANES = 16, MOST_VECTORS = 4 };
 
 typedef struct small_block {
     __m512i bias, even, odd, even_rest, odd_rest, right;
-    __m512i
-        up; /* a shift that leaves 1 of what is not negative, or nothing where nothing is shifted out */
+    /* A shift that leaves 1 of what is not negative, or nothing where nothing is shifted out. */
+    __m512i up;
     __mmask16 there;
 } small_block;
 
@@ -100,7 +101,8 @@ __attribute__((always_inline)) static inline void store_rows(int8_t *y, int64_t 
     }
 }
 
-/* Whether these columns' sums are small: nothing is shifted to the left, and half of what is shifted out has room above a sum. */
+/* Whether these columns' sums are small: nothing is shifted to the left, and half of what is
+ * shifted out has room above a sum. */
 static inline bool is_small(const ml_requantize_args *p, int64_t column, int64_t count) {
     if (p->limit <= 0 || p->limit > ML_LIMIT_WIDE || p->low < -128 || p->zero < -255 ||
         p->zero > 255 || p->high > (p->low < 0 ? 127 : 255))

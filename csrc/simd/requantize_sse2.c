@@ -1,7 +1,9 @@
-/* requantize_sse2.c -- requantize in plain C that the compiler turns into vector code: sse2 has no signed 32-bit product.
+/* requantize_sse2.c -- requantize in plain C that the compiler turns into vector code: sse2 has no
+ * signed 32-bit product.
  *
- * SaturatingRoundingDoublingHighMul(a, m), floor((a m + 2^30) / 2^31), is computed unsigned: with a + 2^31 in place of a
- * it is m larger. RoundingDivideByPOT(h, e) is h * 2^-e rounded half away from zero; in double every step is exact. */
+ * SaturatingRoundingDoublingHighMul(a, m), floor((a m + 2^30) / 2^31), is computed unsigned: with a
+ * + 2^31 in place of a it is m larger. RoundingDivideByPOT(h, e) is h * 2^-e rounded half away from
+ * zero; in double every step is exact. */
 #include <stdbool.h>
 #include <string.h>
 

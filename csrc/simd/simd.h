@@ -5,7 +5,8 @@
 #include "api/minilite.h"
 #include "api/simd.h"
 
-/* Functions of each primitive's type: ml_matmul_f32_fn; and the variants there may be: ml_matmul_f32_avx2, ... */
+/* Functions of each primitive's type: ml_matmul_f32_fn; and the variants there may be:
+ * ml_matmul_f32_avx2, ... */
 #define SSE2(name) ml_##name##_fn ml_##name##_sse2;
 #define AVX2(name) ml_##name##_fn ml_##name##_avx2;
 #define AVX_VNNI(name) ml_##name##_fn ml_##name##_avx_vnni;
@@ -40,7 +41,8 @@ enum {
     ML_PANEL_DEPTHWISE = 16 /* channels in a panel of depthwise weights */
 };
 
-/* Floats of weights (n, k) packed for `simd`; the caller has checked that the product is small enough. */
+/* Floats of weights (n, k) packed for `simd`; the caller has checked that the product is small
+ * enough. */
 static inline int64_t ml_packed_f32(const ml_simd *simd, int64_t n, int64_t k) {
     int64_t panel = simd->matmul_f32_panel;
     return (n + panel - 1) / panel * panel * k;
@@ -57,13 +59,15 @@ static inline int64_t ml_width_s8(int64_t n, int64_t first) {
     return left < ML_PANEL_S8 ? left : ML_PANEL_S8;
 }
 
-/* Bytes of weights (n, pieces * k) packed; where n is whole panels, also of the first n outputs of more. */
+/* Bytes of weights (n, pieces * k) packed; where n is whole panels, also of the first n outputs of
+ * more. */
 static inline int64_t ml_packed_s8(int64_t n, int64_t pieces, int64_t k) {
     return (n + ML_PART_S8 - 1) / ML_PART_S8 * ML_PART_S8 * pieces * ((k + 3) / 4 * 4);
 }
 
-/* Limits of requantize that are worth knowing of: biases of channels that always give the same are 2^30, so that sums go a little
- * beyond. There a shift by 31 has room for half of what it takes out above mantissas of so much at most. */
+/* Limits of requantize that are worth knowing of: biases of channels that always give the same are
+ * 2^30, so that sums go a little beyond. There a shift by 31 has room for half of what it takes out
+ * above mantissas of so much at most. */
 enum { ML_LIMIT = 1 << 30, ML_LIMIT_WIDE = 5 << 28 };
 static inline int32_t ml_most_mantissa(int32_t limit) {
     return limit <= ML_LIMIT ? INT32_MAX

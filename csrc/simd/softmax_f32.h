@@ -1,5 +1,5 @@
-/* softmax_f32.h -- softmax_f32 in vectors of any width. The file that includes it names its FUNCTION and has included the vectors of
- * its level. */
+/* softmax_f32.h -- softmax_f32 in vectors of any width. The file that includes it names its
+ * FUNCTION and has included the vectors of its level. */
 #include "exp_f32.h"
 #include "simd.h"
 
@@ -19,8 +19,8 @@ static inline float largest(const float *x, int64_t n) {
     return MAX_OF(MAX(most, other));
 }
 
-/* Differences to the largest are not above 0, nor is what comes of them where beta is not below 0: they fall; those of e^-104 and
- * less are 0. */
+/* Differences to the largest are not above 0, nor is what comes of them where beta is not below 0:
+ * they fall; those of e^-104 and less are 0. */
 static inline VECTOR exp_below(VECTOR x, VECTOR top, VECTOR beta, const int falls) {
     const VECTOR v = MUL(SUB(x, top), beta);
     return falls ? exp_falling(MAX(SPLAT(-104.0f), v)) : exp_of(v);

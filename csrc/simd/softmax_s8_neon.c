@@ -1,4 +1,5 @@
-/* softmax_s8_neon.c -- exponentials from their table one by one, some at a time; all else in vectors. */
+/* softmax_s8_neon.c -- exponentials from their table one by one, some at a time; all else in
+ * vectors. */
 #include <arm_neon.h>
 
 #include "simd.h"

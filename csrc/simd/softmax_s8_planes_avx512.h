@@ -1,7 +1,8 @@
-/* softmax_s8_planes_avx512.h -- exponentials of 64 bytes at a time: their table lies in four planes of bytes, each in four vectors.
+/* softmax_s8_planes_avx512.h -- exponentials of 64 bytes at a time: their table lies in four planes
+ * of bytes, each in four vectors.
  *
- * What planes give is unpacked within lanes to 16 numbers a vector, and results are packed the same way, so that no order has to
- * be restored. */
+ * What planes give is unpacked within lanes to 16 numbers a vector, and results are packed the same
+ * way, so that no order has to be restored. */
 #ifndef ML_SIMD_SOFTMAX_S8_PLANES_AVX512_H
 #define ML_SIMD_SOFTMAX_S8_PLANES_AVX512_H
 
@@ -52,8 +53,9 @@ static inline __mmask64 first(int64_t count) {
     return count < LANES ? ((__mmask64)1 << count) - 1 : ~(__mmask64)0;
 }
 
-/* ml_rounding_shift_right(ml_doubling_high_mul(e, reciprocal), shift) of numbers that are not negative: the product with `twice` the
- * reciprocal, plus 2^31, has the high product in its upper half. */
+/* ml_rounding_shift_right(ml_doubling_high_mul(e, reciprocal), shift) of numbers that are not
+ * negative: the product with `twice` the reciprocal, plus 2^31, has the high product in its upper
+ * half. */
 static inline __m512i scale(__m512i e, __m512i twice, __m512i shift) {
     const __m512i nudge = _mm512_set1_epi64(INT64_C(1) << 31);
     const __m512i half = _mm512_srli_epi32(_mm512_sllv_epi32(_mm512_set1_epi32(1), shift), 1);

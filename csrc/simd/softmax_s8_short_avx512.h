@@ -1,5 +1,6 @@
-/* softmax_s8_short_avx512.h -- rows of up to 16 bytes, as many as fit 64 bytes together: each in a group of 4, 8 or 16 bytes, so that its
- * most and its sum stay within a lane of 16, and all reciprocals of a vector are found at once. */
+/* softmax_s8_short_avx512.h -- rows of up to 16 bytes, as many as fit 64 bytes together: each in a
+ * group of 4, 8 or 16 bytes, so that its most and its sum stay within a lane of 16, and all
+ * reciprocals of a vector are found at once. */
 #ifndef ML_SIMD_SOFTMAX_S8_SHORT_AVX512_H
 #define ML_SIMD_SOFTMAX_S8_SHORT_AVX512_H
 

@@ -1,5 +1,6 @@
-/* sum_rows_s8.h -- sum_rows_s8 in vectors of any width: some of them stay in registers for all rows. The file that includes it names
- * its FUNCTION and has included its level's vectors of int32; it may say ALONG(args), what sums along rows. */
+/* sum_rows_s8.h -- sum_rows_s8 in vectors of any width: some of them stay in registers for all
+ * rows. The file that includes it names its FUNCTION and has included its level's vectors of int32;
+ * it may say ALONG(args), what sums along rows. */
 #include "simd.h"
 
 enum { MOST_VECTORS = 4, GROUPS = 4 * LANES };

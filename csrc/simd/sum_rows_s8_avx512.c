@@ -1,4 +1,5 @@
-/* sum_rows_s8_avx512.c -- the loops of sum_rows_s8.h; along rows, sums of sixteen at a time, which are taken together at last. */
+/* sum_rows_s8_avx512.c -- the loops of sum_rows_s8.h; along rows, sums of sixteen at a time, which
+ * are taken together at last. */
 #include "simd.h"
 #include "vector_s32_avx512.h"
 

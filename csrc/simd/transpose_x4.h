@@ -1,6 +1,7 @@
-/* transpose_x4.h -- transpose_x4 in square tiles of vectors. The file that includes it names its FUNCTION, has included the vectors of its
- * level, and says FOURS(p, step), the four floats at p and at each `step` bytes further, one behind the other; UNPACK_LOW, UNPACK_HIGH and
- * SHUFFLE, within fours; LOOKUP_OR(other, mask, v, index), lanes of v where the mask is set; EQUAL_S32. */
+/* transpose_x4.h -- transpose_x4 in square tiles of vectors. The file that includes it names its
+ * FUNCTION, has included the vectors of its level, and says FOURS(p, step), the four floats at p
+ * and at each `step` bytes further, one behind the other; UNPACK_LOW, UNPACK_HIGH and SHUFFLE,
+ * within fours; LOOKUP_OR(other, mask, v, index), lanes of v where the mask is set; EQUAL_S32. */
 #include "transpose_tile.h"
 
 TILE(tile_32, uint32_t, 4, LIST(0, 4, 1, 5), LIST(2, 6, 3, 7))
@@ -30,8 +31,8 @@ INLINE void square(const ml_transpose_args *m, int64_t row, int64_t column) {
     }
 }
 
-/* A line's worth of rows at a time, so that lines of y are written whole, one after the other. The last squares begin early enough to be
- * whole; what they repeat is the same. */
+/* A line's worth of rows at a time, so that lines of y are written whole, one after the other. The
+ * last squares begin early enough to be whole; what they repeat is the same. */
 static void by_squares(const ml_transpose_args *m) {
     for (int64_t row = 0; row < m->rows; row += LINE) {
         const int64_t end = row + LINE < m->rows ? row + LINE : m->rows;
@@ -71,7 +72,8 @@ static places places_of(const int count, const bool columns) {
     return p;
 }
 
-/* `count` columns side by side become as many rows, or rows columns: elements that are looked up in as many vectors. */
+/* `count` columns side by side become as many rows, or rows columns: elements that are looked up in
+ * as many vectors. */
 INLINE int64_t by_lookup(const ml_transpose_args *m, const int count, const bool columns) {
     const places p = places_of(count, columns);
     const int64_t length = columns ? m->rows : m->columns;

@@ -1,12 +1,13 @@
-/* vector_avx512.h -- vectors of sixteen floats, in the words in which loops over floats are written once for all levels: each
- * level has a header like this one, included by that level's files alone.
+/* vector_avx512.h -- vectors of sixteen floats, in the words in which loops over floats are written
+ * once for all levels: each level has a header like this one, included by that level's files alone.
  *
- * MAX and MIN give their second operand where one is NaN, and of zeros of either sign; LESS, LESS_EQUAL and EQUAL are false
- * there. PICK(mask, a, b) is a
- * where the mask is set. FMA(a, b, c) is a b + c, FNMA(a, b, c) c - a b, rounded once where FUSED is defined. ROUND is to nearest,
- * ties to even. VECTOR_S32 is a vector of as many int32: FLOATS and NEAREST_S32 take one into the other, BITS_OF and OF_BITS leave the
- * bits as they are; sums wrap. Parts are the first `count` lanes, 1 <= count < LANES; nothing else is read or written, and they load as 0. Where
- * they are not MASKED they take longer than a few plain elements. */
+ * MAX and MIN give their second operand where one is NaN, and of zeros of either sign; LESS,
+ * LESS_EQUAL and EQUAL are false there. PICK(mask, a, b) is a where the mask is set. FMA(a, b, c)
+ * is a b + c, FNMA(a, b, c) c - a b, rounded once where FUSED is defined. ROUND is to nearest, ties
+ * to even. VECTOR_S32 is a vector of as many int32: FLOATS and NEAREST_S32 take one into the other,
+ * BITS_OF and OF_BITS leave the bits as they are; sums wrap. Parts are the first `count` lanes, 1
+ * <= count < LANES; nothing else is read or written, and they load as 0. Where they are not MASKED
+ * they take longer than a few plain elements. */
 #ifndef ML_SIMD_VECTOR_AVX512_H
 #define ML_SIMD_VECTOR_AVX512_H
 
@@ -27,7 +28,8 @@ enum { LANES = 16 };
 #define MUL(a, b) _mm512_mul_ps(a, b)
 #define DIV(a, b) _mm512_div_ps(a, b)
 #define SQRT(a) _mm512_sqrt_ps(a)
-/* Within 2 ULP: an estimate of 14 bits, and what it lacks to the third power; of 0 and infinity as it stands. */
+/* Within 2 ULP: an estimate of 14 bits, and what it lacks to the third power; of 0 and infinity as
+ * it stands. */
 static inline __m512 RSQRT(__m512 a) {
     const __mmask16 ends = _mm512_fpclass_ps_mask(a, 0x02 | 0x04 | 0x08 | 0x10);
     const __m512 y = _mm512_rsqrt14_ps(a), one = _mm512_set1_ps(1.0f);
@@ -55,7 +57,8 @@ static inline __m512 RSQRT(__m512 a) {
 #define CEIL(a) _mm512_roundscale_ps(a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)
 /* v * 2^n, rounded once, of n rounded down. */
 #define SCALE(v, n) _mm512_scalef_ps(v, n)
-/* x = m * 2^e, 3/4 <= m < 3/2; 0 has e = -infinity, infinity has e = infinity, m is NaN for numbers below 0. */
+/* x = m * 2^e, 3/4 <= m < 3/2; 0 has e = -infinity, infinity has e = infinity, m is NaN for numbers
+ * below 0. */
 #define SPLIT_IS_TOTAL 1
 static inline void SPLIT(__m512 x, __m512 *m, __m512 *e) {
     *m = _mm512_getmant_ps(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_nan);

@@ -1,6 +1,7 @@
 /* vector_bits.h -- what the vectors of a level, which include it, make of the bits of floats.
  *
- * Where there are instructions for them a level has of its own: ROUND, NEAREST, FLOOR and CEIL; SCALE; SPLIT and SPLIT_IS_TOTAL. */
+ * Where there are instructions for them a level has of its own: ROUND, NEAREST, FLOOR and CEIL;
+ * SCALE; SPLIT and SPLIT_IS_TOTAL. */
 #ifndef ML_SIMD_VECTOR_BITS_H
 #define ML_SIMD_VECTOR_BITS_H
 
@@ -54,7 +55,8 @@ static inline VECTOR MANTISSA(VECTOR v) {
     return OF_BITS(ADD_S32(fraction, SPLAT_S32(0x3F3504F3)));
 }
 
-/* x = m * 2^e of a positive number, sqrt(1/2) <= m < sqrt(2); of others what comes out is replaced. */
+/* x = m * 2^e of a positive number, sqrt(1/2) <= m < sqrt(2); of others what comes out is
+ * replaced. */
 #define SPLIT_IS_TOTAL 0
 static inline void SPLIT(VECTOR x, VECTOR *m, VECTOR *e) {
     const MASK tiny = LESS(x, SPLAT(1.17549435e-38f));

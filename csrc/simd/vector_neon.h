@@ -1,4 +1,5 @@
-/* vector_neon.h -- vectors of four floats, in the words of vector_avx512.h: what every aarch64 has. */
+/* vector_neon.h -- vectors of four floats, in the words of vector_avx512.h: what every aarch64
+ * has. */
 #ifndef ML_SIMD_VECTOR_NEON_H
 #define ML_SIMD_VECTOR_NEON_H
 

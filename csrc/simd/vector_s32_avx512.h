@@ -1,8 +1,9 @@
-/* vector_s32_avx512.h -- vectors of sixteen int32 made of bytes and back: words for loops over bytes that are written once for all
- * levels, as vector_avx512.h has them for floats.
+/* vector_s32_avx512.h -- vectors of sixteen int32 made of bytes and back: words for loops over
+ * bytes that are written once for all levels, as vector_avx512.h has them for floats.
  *
- * WIDEN takes LANES bytes, s8 or else u8, WIDEN_BYTE one for all lanes; NARROW writes the low bytes of lanes. JOIN makes JOINED
- * vectors bytes of one, saturated. Parts are the first `count` lanes, 1 <= count < LANES. */
+ * WIDEN takes LANES bytes, s8 or else u8, WIDEN_BYTE one for all lanes; NARROW writes the low bytes
+ * of lanes. JOIN makes JOINED vectors bytes of one, saturated. Parts are the first `count` lanes, 1
+ * <= count < LANES. */
 #ifndef ML_SIMD_VECTOR_S32_AVX512_H
 #define ML_SIMD_VECTOR_S32_AVX512_H
 
@@ -87,7 +88,8 @@ JOIN_UPPER(const __m512i v[JOINED], __m512i words, const bool is_signed) {
     return _mm512_permutexvar_epi64(order, WORDS_TO_U8(first, second, is_signed));
 }
 
-/* Whether the lower half of some lane is below a power of 2, less than which `bits` has none of the half's. */
+/* Whether the lower half of some lane is below a power of 2, less than which `bits` has none of the
+ * half's. */
 static inline bool ANY_LOWER_BELOW(const __m512i v[JOINED], __m512i bits) {
     const __m512i a = _mm512_min_epu16(v[0], v[1]), b = _mm512_min_epu16(v[2], v[3]);
     return _mm512_testn_epi32_mask(_mm512_min_epu16(a, b), bits) != 0;

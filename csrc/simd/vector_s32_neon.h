@@ -1,4 +1,5 @@
-/* vector_s32_neon.h -- vectors of four int32 made of bytes and back, in the words of vector_s32_avx512.h. */
+/* vector_s32_neon.h -- vectors of four int32 made of bytes and back, in the words of
+ * vector_s32_avx512.h. */
 #ifndef ML_SIMD_VECTOR_S32_NEON_H
 #define ML_SIMD_VECTOR_S32_NEON_H
 

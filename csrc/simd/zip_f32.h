@@ -1,8 +1,9 @@
-/* zip_f32.h -- zip_f32 in vectors of any width. The file that includes it names its FUNCTION and has included the vectors of its
- * level. */
+/* zip_f32.h -- zip_f32 in vectors of any width. The file that includes it names its FUNCTION and
+ * has included the vectors of its level. */
 #include "simd.h"
 
-/* Each vector is read before it is written, so that y may be an input of as many elements. U and V are vectors of the inputs. */
+/* Each vector is read before it is written, so that y may be an input of as many elements. U and V
+ * are vectors of the inputs. */
 #define ROW(OPERATION, FIRST_OF, SECOND_OF, PART_FIRST, PART_SECOND)  \
     for (int64_t r = 0; r < p->rows; r++) {                           \
         const float *a = p->a + r * p->a_row, *b = p->b + r * p->b_row; \

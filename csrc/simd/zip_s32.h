@@ -1,5 +1,6 @@
-/* zip_s32.h -- zip_s32 in plain C, which compilers make vectors of: shifts by counts that differ, products and extremes of 32 bits are
- * single instructions from avx2 on. The file that includes it names its FUNCTION. */
+/* zip_s32.h -- zip_s32 in plain C, which compilers make vectors of: shifts by counts that differ,
+ * products and extremes of 32 bits are single instructions from avx2 on. The file that includes it
+ * names its FUNCTION. */
 #include "simd.h"
 
 /* Each element is read before it is written: that is all ivdep asserts. */

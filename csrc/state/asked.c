@@ -1,10 +1,12 @@
-/* asked.c -- the shapes that were asked for: noted one by one, put in force together, taken back together.
+/* asked.c -- the shapes that were asked for: noted one by one, put in force together, taken back
+ * together.
  *
- * A plan's key names the shapes that are not the file's, by ascending tensor, so that a size has one spelling. It is made from
- * these rows when a plan is asked for.
+ * A plan's key names the shapes that are not the file's, by ascending tensor, so that a size has
+ * one spelling. It is made from these rows when a plan is asked for.
  *
- * Asking takes no turn, for threads may ask while others run. It notes, under a lock of a few instructions, and what a plan
- * under way was made for stands beside what has been asked for since. */
+ * Asking takes no turn, for threads may ask while others run. It notes, under a lock of a few
+ * instructions, and what a plan under way was made for stands beside what has been asked for
+ * since. */
 #include <sched.h>
 #include <stdlib.h>
 
@@ -90,7 +92,8 @@ static int32_t write_row(int32_t *spec, int32_t tensor, const int32_t *dims, int
     return 2 + rank;
 }
 
-/* Both lists ascend; where both name a tensor, the second holds. Shapes that are the file's are left out. */
+/* Both lists ascend; where both name a tensor, the second holds. Shapes that are the file's are
+ * left out. */
 static int32_t merge(const ml_state *s, const int32_t *rows, int32_t words, int32_t *spec) {
     const ml_asked *a = &s->asked;
     int32_t count = 0, at = 0;
@@ -124,7 +127,8 @@ static ml_status check_rows(const ml_state *s, const int32_t *rows, int32_t word
     return ML_OK;
 }
 
-/* In the turn; rows that are asked for while memory is taken do not matter any more to this plan. */
+/* In the turn; rows that are asked for while memory is taken do not matter any more to this
+ * plan. */
 ml_status ml_asked_spec(ml_state *s, const int32_t *rows, int32_t words, bool *resized,
                         ml_error *error) {
     ml_asked *a = &s->asked;

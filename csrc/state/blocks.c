@@ -1,8 +1,9 @@
 /* blocks.c -- memory outside the arena that grows as needed and keeps its room between runs.
  *
- * For values whose size no plan can know, and that outlive a node, an iteration or a run: resource variables, carries that
- * change their shape, strings. A block belongs to one tensor or variable and is never shared, so whoever sets it need not
- * ask who reads it. Its room never shrinks: in a steady state nothing is allocated. */
+ * For values whose size no plan can know, and that outlive a node, an iteration or a run: resource
+ * variables, carries that change their shape, strings. A block belongs to one tensor or variable
+ * and is never shared, so whoever sets it need not ask who reads it. Its room never shrinks: in a
+ * steady state nothing is allocated. */
 #include <stdlib.h>
 
 #include "state/state.h"

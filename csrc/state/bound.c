@@ -1,11 +1,12 @@
 /* bound.c -- the caller's buffers that stand in for tensors of the main subgraph: whether they can.
  *
- * A bound tensor is no part of the arena and shares with no other, so no node writes into it but the one that computes it.
- * Buffers may overlap each other where their tensors are never live at once.
+ * A bound tensor is no part of the arena and shares with no other, so no node writes into it but
+ * the one that computes it. Buffers may overlap each other where their tensors are never live at
+ * once.
  *
- * The plan hangs on which tensors are bound, not on their buffers, so these are checked whenever a residence is put in
- * force, with other buffers too. Shapes that a run brings are checked by the run, in bytes alone: overlaps were ruled out
- * for all of a dynamic tensor's buffer. */
+ * The plan hangs on which tensors are bound, not on their buffers, so these are checked whenever a
+ * residence is put in force, with other buffers too. Shapes that a run brings are checked by the
+ * run, in bytes alone: overlaps were ruled out for all of a dynamic tensor's buffer. */
 #include <stdio.h>
 
 #include "state/state.h"
@@ -73,7 +74,8 @@ static ml_status check_pair(const ml_plan *plan, const ml_rows *rows, const ml_b
     return at_tensors(plan, error, a->tensor, b->tensor);
 }
 
-/* A tensor whose value turned out to be known was folded, and has left its buffer: that only the plan can say. */
+/* A tensor whose value turned out to be known was folded, and has left its buffer: that only the
+ * plan can say. */
 ml_status ml_bound_check(const ml_plan *plan, const ml_rows *rows, const ml_binding *bound,
                          int32_t n_bound, ml_error *error) {
     for (int32_t i = 0; i < n_bound; i++)

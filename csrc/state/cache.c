@@ -1,8 +1,10 @@
-/* cache.c -- residences by the key of their plan: found by hash, bounded in bytes, the longest unused leave first.
+/* cache.c -- residences by the key of their plan: found by hash, bounded in bytes, the longest
+ * unused leave first.
  *
- * The residence in force is in the cache like any other, so that going back to it is going anywhere. It counts towards the
- * bound but never leaves, and neither does anything while it is the only one: a bound of 0 keeps just that one. Plans that
- * somebody holds live on without their residence. */
+ * The residence in force is in the cache like any other, so that going back to it is going
+ * anywhere. It counts towards the bound but never leaves, and neither does anything while it is the
+ * only one: a bound of 0 keeps just that one. Plans that somebody holds live on without their
+ * residence. */
 #include <stdlib.h>
 
 #include "state/state.h"
@@ -18,7 +20,8 @@ ml_residence *ml_cache_find(ml_state *s, const ml_plan_request *request) {
     return NULL;
 }
 
-/* All stand in the order of their last use; those that take turns have the neighbours that come next. */
+/* All stand in the order of their last use; those that take turns have the neighbours that come
+ * next. */
 static void put_last(ml_state *s, ml_residence *r) {
     r->older = s->newest;
     r->newer = NULL;
@@ -43,7 +46,8 @@ static void put_in_bucket(ml_state *s, ml_residence *r) {
     *bucket = r;
 }
 
-/* As many buckets as residences, so that one is found in O(1); without memory for them buckets grow long instead. */
+/* As many buckets as residences, so that one is found in O(1); without memory for them buckets grow
+ * long instead. */
 static void add_buckets(ml_state *s) {
     ml_residence **more = calloc(2 * (size_t)s->n_buckets, sizeof *more);
     if (!more) return;
@@ -85,10 +89,10 @@ void ml_cache_drop_all_but(ml_state *s, const ml_residence *kept) {
     }
 }
 
-/* Never the residence in force, whose tensors would move under their values; it gets its chance when it comes back. A
- * dynamic one is placed anew after runs, and its bound is not the plan's. The better plan is a new plan, for somebody may
- * hold the old one; its folded values are the old one's, which it keeps alive. Any failure, memory included, leaves things
- * as they were. */
+/* Never the residence in force, whose tensors would move under their values; it gets its chance
+ * when it comes back. A dynamic one is placed anew after runs, and its bound is not the plan's. The
+ * better plan is a new plan, for somebody may hold the old one; its folded values are the old
+ * one's, which it keeps alive. Any failure, memory included, leaves things as they were. */
 ml_residence *ml_cache_improve(ml_state *s, ml_residence *r) {
     ml_plan *plan = r->plan, *better;
     if (r->improved || r == s->now || r->learnt ||

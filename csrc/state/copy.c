@@ -1,9 +1,11 @@
-/* copy.c -- values in and out of tensors, and where they lie, safe against runs, resizes and trims of other threads.
+/* copy.c -- values in and out of tensors, and where they lie, safe against runs, resizes and trims
+ * of other threads.
  *
- * Everything here takes the turn of a copy, so that no call changes anything meanwhile, and gives it back before it
- * returns. A copy is two steps in Python: ask for the place, make an array of that shape, copy. In between another thread
- * may have put another size in force, so the second step names the generation it was told in the first; C refuses a copy
- * for another one and Python asks again. Nothing here makes a pointer last: views are kept valid by pins. */
+ * Everything here takes the turn of a copy, so that no call changes anything meanwhile, and gives
+ * it back before it returns. A copy is two steps in Python: ask for the place, make an array of
+ * that shape, copy. In between another thread may have put another size in force, so the second
+ * step names the generation it was told in the first; C refuses a copy for another one and Python
+ * asks again. Nothing here makes a pointer last: views are kept valid by pins. */
 #include <stdlib.h>
 
 #include "state/state.h"
@@ -12,8 +14,8 @@ static bool has_tensor(const ml_state *s, int32_t tensor) {
     return tensor >= 0 && tensor < ml_frame_subgraph(s->graph, 0)->io.n_tensors;
 }
 
-/* Whether the bytes that a tensor's row speaks of are there: a run that failed may have shaped it without giving it room. The
- * capacity tells, for it is raised only after a place was found. */
+/* Whether the bytes that a tensor's row speaks of are there: a run that failed may have shaped it
+ * without giving it room. The capacity tells, for it is raised only after a place was found. */
 static bool has_room(const ml_state *s, int32_t tensor, const ml_tensor *t) {
     const ml_residence *r = s->now;
     if (t->storage != ML_STORAGE_ARENA || !r->learnt || !t->dynamic) return true;
@@ -35,7 +37,8 @@ static void *find(const ml_state *s, int32_t tensor, int64_t *bytes) {
                                                                : ml_now_data(s->now, 0)[tensor];
 }
 
-/* Runs may change its shape or its place; all others stay where they are as long as the layout does. */
+/* Runs may change its shape or its place; all others stay where they are as long as the layout
+ * does. */
 static bool runs_move(const ml_tensor *t) { return t->dynamic || t->storage == ML_STORAGE_HEAP; }
 
 /* The number that changes with a tensor's shape or place. */
@@ -44,8 +47,8 @@ static uint64_t number_of(const ml_state *s, const ml_tensor *t) {
                                 memory_order_relaxed);
 }
 
-/* Answers for tensors without memory as well: reports ask about all of them. What has to stay where it is has to be pinned
- * first. */
+/* Answers for tensors without memory as well: reports ask about all of them. What has to stay where
+ * it is has to be pinned first. */
 ml_status ml_state_place(ml_state *s, int32_t tensor, ml_place_now *place, ml_error *error) {
     ml_status status = ml_enter_copy(s->interpreter);
     if (status != ML_OK) return status;
@@ -90,8 +93,8 @@ ml_status ml_state_read(ml_state *s, int32_t tensor, uint64_t generation, void *
     return ML_OK;
 }
 
-/* memmove: the source may be a view of the very tensor. Constants lie in the mapped file, folded values belong to a plan that
- * others share. */
+/* memmove: the source may be a view of the very tensor. Constants lie in the mapped file, folded
+ * values belong to a plan that others share. */
 ml_status ml_state_write(ml_state *s, int32_t tensor, uint64_t generation, const void *from,
                          int64_t bytes) {
     ml_status status;
@@ -104,13 +107,14 @@ ml_status ml_state_write(ml_state *s, int32_t tensor, uint64_t generation, const
     return status;
 }
 
-/* Overwriting ------------------------------------------------------------------------------------------------------- */
+/* Overwriting ---------------------------------------------------------------------------------- */
 
-/* Whether an intermediate tensor still has its own bytes is no state that runs keep: it follows from the plan, and is
- * worked out when somebody asks. Two ways lead to an end: another record took the place after the last reader, or a node
- * computed in place.
+/* Whether an intermediate tensor still has its own bytes is no state that runs keep: it follows
+ * from the plan, and is worked out when somebody asks. Two ways lead to an end: another record took
+ * the place after the last reader, or a node computed in place.
  *
- * The first record, in the order of the run, that took bytes of [offset, end) after node `last`; -1 if none did. */
+ * The first record, in the order of the run, that took bytes of [offset, end) after node `last`; -1
+ * if none did. */
 static int32_t find_overwriter(const ml_record *records, int32_t count, int64_t offset, int64_t end,
                                int32_t last) {
     int32_t found = -1;
@@ -122,14 +126,15 @@ static int32_t find_overwriter(const ml_record *records, int32_t count, int64_t 
     return found;
 }
 
-/* Whether a tensor that was to be computed in place, and got a place of its own in a run, lies over `t`: records do not say. */
+/* Whether a tensor that was to be computed in place, and got a place of its own in a run, lies over
+ * `t`: records do not say. */
 static bool strayed_into(const ml_tensor *out, const ml_tensor *t, int32_t number) {
     return out->dynamic && out->root != number && out->bytes > 0 && out->offset >= 0 &&
            out->offset < t->offset + t->bytes && t->offset < out->offset + out->bytes;
 }
 
-/* The first node behind `producer` (-1: an input) that computes another tensor into the same memory, in place; -1 if none
- * does. */
+/* The first node behind `producer` (-1: an input) that computes another tensor into the same
+ * memory, in place; -1 if none does. */
 static int32_t find_heir(const ml_subgraph *sub, const ml_plan *plan, int32_t tensor,
                          int32_t producer) {
     const ml_tensor *t = ml_plan_tensor(plan, 0, tensor);
@@ -192,7 +197,7 @@ ml_status ml_state_overwriter(ml_state *s, int32_t tensor, int32_t *node, ml_err
     return status;
 }
 
-/* Reading the state ------------------------------------------------------------------------------------------------- */
+/* Reading the state ---------------------------------------------------------------------------- */
 
 ml_status ml_state_plan(ml_state *s, ml_plan **plan, ml_error *error) {
     (void)error;
@@ -204,7 +209,8 @@ ml_status ml_state_plan(ml_state *s, ml_plan **plan, ml_error *error) {
     return ML_OK;
 }
 
-/* Holding the plan is enough where runs write nothing. Else rows are copied under the turn: what is printed is one moment. */
+/* Holding the plan is enough where runs write nothing. Else rows are copied under the turn: what is
+ * printed is one moment. */
 ml_status ml_state_memory(ml_state *s, ml_plan **plan, ml_error *error) {
     *plan = NULL;
     ml_status status = ml_enter_copy(s->interpreter);

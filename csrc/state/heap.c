@@ -1,7 +1,9 @@
-/* heap.c -- values of no fixed size (strings): blocks of the state's, one a tensor, which keep their room between runs.
+/* heap.c -- values of no fixed size (strings): blocks of the state's, one a tensor, which keep
+ * their room between runs.
  *
- * What a run computes has a value once its node has set one. Inputs and variables have one from the start, as many empty
- * strings as they have elements, so that no node reads a value that is not there. */
+ * What a run computes has a value once its node has set one. Inputs and variables have one from the
+ * start, as many empty strings as they have elements, so that no node reads a value that is not
+ * there. */
 #include <stdlib.h>
 
 #include "core/strings.h"
@@ -18,7 +20,7 @@ ml_block *ml_heap_block(const ml_state *s, const ml_residence *r, int32_t frame,
     return r->rows->tensors[slot].storage == ML_STORAGE_HEAP ? &s->heap[slot] : NULL;
 }
 
-/* Values from the start ---------------------------------------------------------------------------------------------- */
+/* Values from the start ------------------------------------------------------------------------ */
 
 static bool is_variable(const ml_subgraph *sub, int32_t tensor) {
     return (sub->tensors[tensor].flags & ML_TENSOR_VARIABLE) != 0;
@@ -102,7 +104,7 @@ void ml_heap_reset_variables(ml_state *s) {
             fill_empty(&s->heap[slot], &s->heap[slot].shape);
 }
 
-/* Reading and writing ------------------------------------------------------------------------------------------------ */
+/* Reading and writing -------------------------------------------------------------------------- */
 
 ml_status ml_state_write_heap(ml_state *s, int32_t tensor, uint64_t generation, const void *from,
                               int64_t bytes, ml_error *error) {
@@ -123,7 +125,7 @@ ml_status ml_state_write_heap(ml_state *s, int32_t tensor, uint64_t generation, 
     return status;
 }
 
-/* Giving back -------------------------------------------------------------------------------------------------------- */
+/* Giving back ---------------------------------------------------------------------------------- */
 
 void ml_heap_trim(ml_state *s) {
     int32_t main_slots = ml_frame_subgraph(s->graph, 0)->n_slots;

@@ -1,12 +1,13 @@
-/* interpreter.c -- what the states of one interpreter share: whose turn it is, resources, what CALL_ONCE has run.
+/* interpreter.c -- what the states of one interpreter share: whose turn it is, resources, what
+ * CALL_ONCE has run.
  *
- * The turn is the one lock of an interpreter. It is not a mutex: whoever comes while a call has it is refused instead of
- * kept waiting, so that a function which a run calls cannot wait for that very run, and a program that shares an
- * interpreter among threads hears of it.
+ * The turn is the one lock of an interpreter. It is not a mutex: whoever comes while a call has it
+ * is refused instead of kept waiting, so that a function which a run calls cannot wait for that
+ * very run, and a program that shares an interpreter among threads hears of it.
  *
- * Everything of an interpreter and its states may be read and written in a call's turn; in a copy's it is read, and bytes
- * of tensors are written. No turn is needed for cancel, the sequence and pins, which are atomic, nor for the generation,
- * which is compared again in a turn. */
+ * Everything of an interpreter and its states may be read and written in a call's turn; in a copy's
+ * it is read, and bytes of tensors are written. No turn is needed for cancel, the sequence and
+ * pins, which are atomic, nor for the generation, which is compared again in a turn. */
 #include <sched.h>
 #include <stdlib.h>
 
@@ -45,7 +46,8 @@ void ml_interpreter_free(ml_interpreter *p) {
     free(p);
 }
 
-/* Copies are short, so whoever may run next waits for one by giving up its time slice; nobody ever waits for a call. */
+/* Copies are short, so whoever may run next waits for one by giving up its time slice; nobody ever
+ * waits for a call. */
 static ml_status take_turn(ml_interpreter *p, int turn) {
     for (;;) {
         int found = ML_TURN_FREE;
@@ -75,8 +77,8 @@ const uint64_t *ml_interpreter_sequence(const ml_interpreter *p) {
     return (const uint64_t *)(const void *)&p->sequence;
 }
 
-/* No turn: it has to work while a run goes on. The next run begins by clearing it, so one that comes late is lost, not
- * late. */
+/* No turn: it has to work while a run goes on. The next run begins by clearing it, so one that
+ * comes late is lost, not late. */
 void ml_interpreter_cancel(ml_interpreter *p) { atomic_store(&p->cancel, 1); }
 
 /* Blocks keep their room. */

@@ -1,10 +1,13 @@
-/* memory.c -- taking memory: all that a residence needs is obtained, then swapped in; a refusal changes nothing.
+/* memory.c -- taking memory: all that a residence needs is obtained, then swapped in; a refusal
+ * changes nothing.
  *
- * The order makes it so. What is replaced (variables, the work block) is allocated beside what there is; the pool and its
- * scratch may be left larger than the plan in force needs, which does no harm; the arena comes last, for it grows in place
- * and either does or does not. After that nothing can fail. The caller then resolves: pointers may have become stale.
+ * The order makes it so. What is replaced (variables, the work block) is allocated beside what
+ * there is; the pool and its scratch may be left larger than the plan in force needs, which does no
+ * harm; the arena comes last, for it grows in place and either does or does not. After that nothing
+ * can fail. The caller then resolves: pointers may have become stale.
  *
- * The arena never shrinks but by trim and release, so going back and forth between sizes takes no memory at all. */
+ * The arena never shrinks but by trim and release, so going back and forth between sizes takes no
+ * memory at all. */
 #include <stdlib.h>
 
 #include "state/state.h"
@@ -27,8 +30,8 @@ void ml_arena_needed(ml_state *s, int64_t bytes, int64_t had) {
     s->tide.gave = false;
 }
 
-/* Only where addresses are reserved: there nothing moves, and pages come back at a touch. Views need no care: while one is held
- * the plan in force stays, and of that nothing goes. */
+/* Only where addresses are reserved: there nothing moves, and pages come back at a touch. Views
+ * need no care: while one is held the plan in force stays, and of that nothing goes. */
 void ml_turn_tide(ml_state *s) {
     ml_tide *tide = &s->tide;
     int64_t needed = ml_max_s64(tide->most, tide->before), spare = s->arena.capacity - needed;
@@ -43,8 +46,8 @@ void ml_turn_tide(ml_state *s) {
     tide->gave = true;
 }
 
-/* With a view held the arena does not grow even where it would not move: what is refused does not hang on the system. No
- * bytes are kept: what is about to be put in force has no values yet. */
+/* With a view held the arena does not grow even where it would not move: what is refused does not
+ * hang on the system. No bytes are kept: what is about to be put in force has no values yet. */
 ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
     int64_t needs = r->rows->frames[0].region_bytes, variables = r->rows->persistent_bytes;
     if (s->pinned && needs > s->arena.capacity) return refuse_view(s, needs, error);
@@ -91,8 +94,8 @@ static ml_status refuse_views(const ml_state *s, ml_error *error) {
                         "the arena cannot be given back while a view of it is held: drop the view");
 }
 
-/* The plan in force goes on as it is, with its arena up to its end. Blocks keep their room, and so do frames that have
- * moved out. */
+/* The plan in force goes on as it is, with its arena up to its end. Blocks keep their room, and so
+ * do frames that have moved out. */
 ml_status ml_state_trim(ml_state *s, ml_error *error) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return status;
@@ -110,7 +113,8 @@ ml_status ml_state_trim(ml_state *s, ml_error *error) {
     return status;
 }
 
-/* Where addresses are reserved only pages go: copies that take no turn (see ml_interpreter_sequence) may still look there. */
+/* Where addresses are reserved only pages go: copies that take no turn (see
+ * ml_interpreter_sequence) may still look there. */
 ml_status ml_state_release_memory(ml_state *s, ml_error *error) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return status;

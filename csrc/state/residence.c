@@ -1,13 +1,18 @@
-/* residence.c -- a plan in a state's memory: its tables of pointers and steps, and what runs learn beyond it.
+/* residence.c -- a plan in a state's memory: its tables of pointers and steps, and what runs learn
+ * beyond it.
  *
- * Without dynamic tensors a residence reads the plan's own rows, and runs write nothing but values. With them it has a copy of the
- * rows, which runs keep true (run/dynamic.c), and `learnt`: what placement gave each tensor, and when it lives. Then
+ * Without dynamic tensors a residence reads the plan's own rows, and runs write nothing but values.
+ * With them it has a copy of the rows, which runs keep true (run/dynamic.c), and `learnt`: what
+ * placement gave each tensor, and when it lives. Then
  *
- *   - offsets of rows are the residence's, placed with capacities; the plan's own offsets serve nobody;
- *   - `capacities[slot]` bytes lie at a tensor's offset, whatever its shape is now; 0 where it has no place;
+ *   - offsets of rows are the residence's, placed with capacities; the plan's own offsets serve
+ *     nobody;
+ *   - `capacities[slot]` bytes lie at a tensor's offset, whatever its shape is now; 0 where it has
+ *     no place;
  *   - shapes, blobs, `open` and `stale` outlive a placement anew: they are knowledge, not places.
  *
- * What a tensor needed is noted in the state, not here, so that a size never seen before starts with what other sizes took. */
+ * What a tensor needed is noted in the state, not here, so that a size never seen before starts
+ * with what other sizes took. */
 #include <stdlib.h>
 
 #include "state/state.h"
@@ -67,7 +72,8 @@ void ml_residence_copy_tables(ml_residence *to, const ml_residence *from) {
            (size_t)((uint8_t *)(to->steps + steps) - (uint8_t *)(to->frames + g->n_frames)));
 }
 
-/* Two blocks at most, of the sizes that the plan's steps and the graph's counts say: no run can need more. */
+/* Two blocks at most, of the sizes that the plan's steps and the graph's counts say: no run can
+ * need more. */
 static ml_status allocate(ml_plan *plan, ml_residence **residence, ml_error *error) {
     const ml_graph *g = plan->graph;
     size_t steps = 0;
@@ -91,9 +97,10 @@ static ml_status allocate(ml_plan *plan, ml_residence **residence, ml_error *err
     return ML_OK;
 }
 
-/* Notes what the planner gave each record of a frame, and how long it lives: a class that shares memory has one record, so
- * each of its tensors gets the capacity and the life of the root: all of the block that the next record keeps off. Whatever lay alone has a place among the others now, and
- * frames that had moved out are back in their callers' scratch. */
+/* Notes what the planner gave each record of a frame, and how long it lives: a class that shares
+ * memory has one record, so each of its tensors gets the capacity and the life of the root: all of
+ * the block that the next record keeps off. Whatever lay alone has a place among the others now,
+ * and frames that had moved out are back in their callers' scratch. */
 static ml_status note_placed(void *context, int32_t frame, ml_planner *planner) {
     ml_residence *r = context;
     const ml_graph *g = r->plan->graph;
@@ -157,8 +164,8 @@ static ml_status place(ml_state *s, ml_residence *r, ml_error *error) {
     return ml_place_frames(&placing, note_placed, r, error);
 }
 
-/* A residence of the plan whose rows, if runs write them, start as a copy of `rows`. The plan stays the caller's on
- * failure. */
+/* A residence of the plan whose rows, if runs write them, start as a copy of `rows`. The plan stays
+ * the caller's on failure. */
 static ml_status make(ml_state *s, ml_plan *plan, const ml_rows *rows, ml_residence **residence,
                       ml_error *error) {
     ml_status status = allocate(plan, residence, error);
@@ -179,8 +186,8 @@ ml_status ml_residence_new(ml_state *s, ml_plan *plan, ml_residence **residence,
     return make(s, plan, &plan->rows, residence, error);
 }
 
-/* What was learnt is made anew beside the old, then swapped in: that both exist for a moment is the price of a failure that
- * changes nothing. */
+/* What was learnt is made anew beside the old, then swapped in: that both exist for a moment is the
+ * price of a failure that changes nothing. */
 bool ml_residence_renew(ml_state *s, ml_residence *r) {
     ml_error quiet = ML_NO_ERROR;
     ml_residence *fresh;

@@ -1,12 +1,12 @@
 /* resolve.c -- resolving a residence: the table of pointers, and the steps that a run goes through.
  *
- * Offsets become pointers here and nowhere else (but for what runs place themselves), once for each time that arena or
- * variables moved. A run resolves nothing, and a size that comes back finds its tables as it left them, if memory lies
- * where it did.
+ * Offsets become pointers here and nowhere else (but for what runs place themselves), once for each
+ * time that arena or variables moved. A run resolves nothing, and a size that comes back finds its
+ * tables as it left them, if memory lies where it did.
  *
- * Some pointers are not the residence's to know: buffers of the caller and blocks of strings change without it, so they are
- * put in whenever it is put in force (ml_resolve_loose). Operands of subgraphs are put in by the node that calls them, in
- * each run. */
+ * Some pointers are not the residence's to know: buffers of the caller and blocks of strings change
+ * without it, so they are put in whenever it is put in force (ml_resolve_loose). Operands of
+ * subgraphs are put in by the node that calls them, in each run. */
 #include <stdlib.h>
 
 #include "run/run.h"
@@ -27,8 +27,9 @@ void ml_resolve_loose(ml_state *s, ml_residence *r) {
     }
 }
 
-/* A tensor without bytes points at something, for kernels hand pointers to memcpy, which wants one even for nothing. One
- * with bytes and no place points nowhere: a run gives it one before anybody looks. */
+/* A tensor without bytes points at something, for kernels hand pointers to memcpy, which wants one
+ * even for nothing. One with bytes and no place points nowhere: a run gives it one before anybody
+ * looks. */
 static void resolve_slots(ml_state *s, ml_residence *r, int32_t frame) {
     const ml_frame *f = &s->graph->frames[frame];
     const ml_subgraph *sub = &s->graph->subgraphs[f->subgraph];
@@ -80,7 +81,8 @@ static void resolve_children(ml_state *s, ml_residence *r, const ml_residence *l
     }
 }
 
-/* There may be no region, while memory is released: pointers into it are NULL, and the state refuses to run. */
+/* There may be no region, while memory is released: pointers into it are NULL, and the state
+ * refuses to run. */
 static void resolve_step(ml_state *s, ml_residence *r, const ml_residence *like, int32_t frame,
                          int32_t n, ml_step *to) {
     const ml_frame *f = &s->graph->frames[frame];
@@ -98,7 +100,8 @@ static void resolve_step(ml_state *s, ml_residence *r, const ml_residence *like,
     to->call.ticks = row->ticks;
 }
 
-/* A step of another size differs in little: its blob and ticks, and where scratch and packed weights lie. */
+/* A step of another size differs in little: its blob and ticks, and where scratch and packed
+ * weights lie. */
 static bool settle_like(const ml_state *s, const ml_node *node, const ml_node_plan *row,
                         ptrdiff_t further, ml_step *step) {
     if (node->n_children > 0 || node->pack_start >= 0 || row->scratch_block >= 0 ||
@@ -109,8 +112,8 @@ static bool settle_like(const ml_state *s, const ml_node *node, const ml_node_pl
     return true;
 }
 
-/* Steps stand without gaps, so that the loop tests nothing; where runs change steps, nodes know which one is theirs. With
- * `like` they are a copy of that residence's. */
+/* Steps stand without gaps, so that the loop tests nothing; where runs change steps, nodes know
+ * which one is theirs. With `like` they are a copy of that residence's. */
 static void resolve_frame(ml_state *s, ml_residence *r, const ml_residence *like, int32_t frame) {
     const ml_frame *f = &s->graph->frames[frame];
     const ml_subgraph *sub = &s->graph->subgraphs[f->subgraph];
@@ -128,7 +131,8 @@ static void resolve_frame(ml_state *s, ml_residence *r, const ml_residence *like
     }
 }
 
-/* Calls point at the state's environments, of which each residence brings its own rows and pointers. */
+/* Calls point at the state's environments, of which each residence brings its own rows and
+ * pointers. */
 void ml_enter_residence(ml_state *s, ml_residence *r) {
     s->engine.rows = r->rows;
     s->engine.residence = r;
@@ -138,7 +142,8 @@ void ml_enter_residence(ml_state *s, ml_residence *r) {
     }
 }
 
-/* Where addresses are reserved neither arena nor spills ever move; else another residence may have made them. */
+/* Where addresses are reserved neither arena nor spills ever move; else another residence may have
+ * made them. */
 bool ml_stands(const ml_state *s, const ml_residence *r) {
     bool stands =
         r->resolved && r->frames[0].region == s->arena.base && r->at_persistent == s->persistent;
@@ -147,7 +152,8 @@ bool ml_stands(const ml_state *s, const ml_residence *r) {
     return stands;
 }
 
-/* Whether the same nodes have steps in both residences, of the same kind; their plans have no dynamic tensors. */
+/* Whether the same nodes have steps in both residences, of the same kind; their plans have no
+ * dynamic tensors. */
 static bool have_same_steps(const ml_residence *r, const ml_residence *like) {
     if (!like || like == r || !like->resolved || r->learnt || like->learnt) return false;
     const ml_node_plan *a = r->rows->nodes, *b = like->rows->nodes;
@@ -167,8 +173,9 @@ void ml_resolve(ml_state *s, ml_residence *r, const ml_residence *like) {
     s->counters.resolves++;
 }
 
-/* For growth in mid-run: values have moved with their bytes, so pointers into them move by the same distance; resolving would
- * forget what carries and branches have put in. Anything that points elsewhere stays. */
+/* For growth in mid-run: values have moved with their bytes, so pointers into them move by the same
+ * distance; resolving would forget what carries and branches have put in. Anything that points
+ * elsewhere stays. */
 void ml_relocate(ml_state *s, ml_residence *r, int32_t frame, const uint8_t *from, int64_t bytes,
                  uint8_t *to) {
     const ml_graph *g = s->graph;

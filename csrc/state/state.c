@@ -1,11 +1,12 @@
 /* state.c -- ml_state: putting plans in force, one at a time, and running the one that is.
  *
- * Putting in force is a transaction. What can fail comes first and touches nothing that is in use: find or make the
- * residence, check the buffers, take memory. Then, without a way to fail: buffers, the order of the cache, pointers,
- * variables.
+ * Putting in force is a transaction. What can fail comes first and touches nothing in use: find or
+ * make the residence, check the buffers, take memory. Then, without a way to fail: buffers, the
+ * order of the cache, pointers, variables.
  *
- * The generation belongs to the residence in force: a number that no other moment of this state had with other pointers or
- * shapes. It comes back with the residence, so that what Python has learnt of places under a number stays true. */
+ * The generation belongs to the residence in force: a number that no other moment of this state had
+ * with other pointers or shapes. It comes back with the residence, so what Python has learnt of
+ * places under a number stays true. */
 #define _GNU_SOURCE /* RUSAGE_THREAD */
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -14,7 +15,7 @@
 #include "run/run.h"
 #include "state/state.h"
 
-/* Life ------------------------------------------------------------------------------------------------------------ */
+/* Life ----------------------------------------------------------------------------------------- */
 
 static bool allocate_tables(ml_state *s, const ml_graph *g) {
     s->spills = calloc((size_t)g->n_frames, sizeof *s->spills);
@@ -120,7 +121,7 @@ void ml_state_free(ml_state *s) {
     free(s);
 }
 
-/* Preparing --------------------------------------------------------------------------------------------------------- */
+/* Preparing ------------------------------------------------------------------------------------ */
 
 /* Strategy and options are the state's for life, so no key has to name them. */
 static ml_plan_request request_of(ml_state *s, const ml_binding *bound, int32_t n_bound) {
@@ -155,9 +156,9 @@ static ml_status find_or_make(ml_state *s, const ml_plan_request *request, ml_re
     return status;
 }
 
-/* With the same residence, and nobody having asked for shapes, nothing but pointers to buffers changes: values and variables
- * stay. In any other case tensors are allocated anew in LiteRT's sense, and variables start from zero, also when shapes came
- * back to what they were. */
+/* With the same residence, and nobody having asked for shapes, nothing but pointers to buffers
+ * changes: values and variables stay. In any other case tensors are allocated anew in LiteRT's
+ * sense, and variables start from zero, also when shapes came back to what they were. */
 static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, bool resized,
                          ml_block *fresh) {
     bool stood = ml_stands(s, r), only_buffers = !resized && s->now == r;
@@ -217,8 +218,8 @@ static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding
     return ML_OK;
 }
 
-/* A call's turn, though nothing changes: it packs weights and asks shape functions of custom operators. Its work is not
- * counted. */
+/* A call's turn, though nothing changes: it packs weights and asks shape functions of custom
+ * operators. Its work is not counted. */
 ml_status ml_state_plan_for(ml_state *s, const int32_t *rows, int32_t words, ml_plan **plan,
                             ml_error *error) {
     static const int32_t none[1] = {0};
@@ -242,10 +243,11 @@ ml_status ml_state_plan_for(ml_state *s, const int32_t *rows, int32_t words, ml_
     return status;
 }
 
-/* Running ------------------------------------------------------------------------------------------------------------ */
+/* Running -------------------------------------------------------------------------------------- */
 
-/* The bytes of all graph inputs in the arena, one after the other, copied out into `saved` or back in; returns their sum.
- * Inputs are what has a value between a set_tensor and a run; everything else in the arena is computed again. */
+/* The bytes of all graph inputs in the arena, one after the other, copied out into `saved` or back
+ * in; returns their sum. Inputs are what has a value between a set_tensor and a run; everything
+ * else in the arena is computed again. */
 static int64_t move_inputs(const ml_state *s, const ml_residence *r, uint8_t *saved, bool out) {
     const ml_subgraph *sub = ml_frame_subgraph(s->graph, 0);
     int64_t at = 0;
@@ -262,9 +264,9 @@ static int64_t move_inputs(const ml_state *s, const ml_residence *r, uint8_t *sa
     return at;
 }
 
-/* A run left the arena well above its bound: lays it out anew with what was learnt, keeping inputs and variables. Failing
- * is no failure: the old places hold. At the start of a run, not at the end of the one that grew: its outputs have yet to
- * be read. */
+/* A run left the arena well above its bound: lays it out anew with what was learnt, keeping inputs
+ * and variables. Failing is no failure: the old places hold. At the start of a run, not at the end
+ * of the one that grew: its outputs have yet to be read. */
 static void place_anew(ml_state *s, ml_residence *r) {
     const ml_frame_plan *row = &r->rows->frames[0];
     bool spilled = false;
@@ -347,7 +349,7 @@ static int64_t page_faults(void) {
     return 0;
 }
 
-/* The error of the state is empty whenever no run is under way, as every call in the steps points at it. */
+/* The state's error is empty whenever no run is under way: calls in the steps point at it. */
 static uintptr_t run(ml_state *s, ml_node_time *times) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return (uintptr_t)&busy;

@@ -6,10 +6,10 @@
 #include "plan/plan.h"
 #include "threads/pool.h"
 
-/* Interpreter ------------------------------------------------------------------------------------------------------ */
+/* Interpreter ---------------------------------------------------------------------------------- */
 
-/* A block outside the arena: resource variables, carries of loops whose shapes change, values of no fixed size. It keeps its
- * room from run to run. */
+/* A block outside the arena: resource variables, carries of loops whose shapes change, values of no
+ * fixed size. It keeps its room from run to run. */
 typedef struct ml_block {
     void *data;
     int64_t capacity;
@@ -54,7 +54,8 @@ void ml_leave(ml_interpreter *interpreter);
 /* The pool, with scratch for `worker_bytes` a worker; NULL, and the error, without memory. */
 ml_pool *ml_interpreter_pool(ml_interpreter *interpreter, int64_t worker_bytes, ml_error *error);
 
-/* blocks.c, counted in the account of the block's interpreter: makes room for `bytes`, dropping the content. */
+/* blocks.c, counted in the account of the block's interpreter: makes room for `bytes`, dropping the
+ * content. */
 ml_status ml_block_reserve(ml_account *account, ml_block *block, int64_t bytes, ml_error *error);
 ml_status ml_block_set(ml_account *account, ml_block *block, const ml_shape *shape, int32_t type,
                        const void *data, int64_t bytes, ml_error *error);
@@ -64,8 +65,9 @@ void ml_block_free(ml_account *account, ml_block *block);
 int64_t ml_blocks_bytes(const ml_block *blocks, int64_t count);
 void ml_blocks_free(ml_account *account, ml_block *blocks, int64_t count);
 
-/* What a dynamic tensor needed: the most of its last 32 to 64 runs. A sliding maximum that forgets slowly lets lengths that
- * are drawn anew in every run outgrow it time and again; two windows do not, and forget a peak all the same. */
+/* What a dynamic tensor needed: the most of its last 32 to 64 runs. A sliding maximum that forgets
+ * slowly lets lengths that are drawn anew in every run outgrow it time and again; two windows do
+ * not, and forget a peak all the same. */
 enum { ML_WINDOW = 32 };
 typedef struct ml_need {
     int64_t most; /* in the window of `run` */
@@ -76,7 +78,8 @@ typedef struct ml_need {
     int64_t outgrown; /* how many did */
 } ml_need;
 
-/* What to plan with at run number `now`. Who has outgrown it twice will again: it gets a sixteenth more. */
+/* What to plan with at run number `now`. Who has outgrown it twice will again: it gets a sixteenth
+ * more. */
 static inline int64_t ml_need_room(const ml_need *n, int64_t bytes) {
     return n->outgrown > 1 ? bytes + bytes / 16 : bytes;
 }
@@ -101,7 +104,7 @@ static inline void ml_need_note(ml_need *n, int64_t bytes, int64_t now) {
     n->run = now;
 }
 
-/* Residence -------------------------------------------------------------------------------------------------------- */
+/* Residence ------------------------------------------------------------------------------------ */
 
 typedef struct ml_step {
     ml_status (*eval)(const ml_call *call);
@@ -112,11 +115,12 @@ typedef struct ml_frame_now {
     uint8_t *region;
     int32_t first_step;
     uint32_t n_steps : 31;
-    uint32_t spilled
-        : 1; /* it outgrew its caller's scratch in mid-run and lies in the state's spill */
+    /* It outgrew its caller's scratch in mid-run and lies in the state's spill. */
+    uint32_t spilled : 1;
 } ml_frame_now;
 
-/* A record that a run placed by itself, behind what was planned: a tensor, or n_tensors plus a node's position for scratch. */
+/* A record that a run placed by itself, behind what was planned: a tensor, or n_tensors plus a
+ * node's position for scratch. */
 typedef struct ml_alone {
     int64_t offset;
     int64_t size; /* a multiple of the alignment */
@@ -125,16 +129,16 @@ typedef struct ml_alone {
     int32_t last;
 } ml_alone;
 
-/* The records of a frame that lie alone. A run walks the frame in order, so those that are dead at the node reached are moved
- * behind `live`, and looked at no more until the frame is run again. */
+/* The records of a frame that lie alone. A run walks the frame in order, so those that are dead at
+ * the node reached are moved behind `live`, and looked at no more until the frame is run again. */
 typedef struct ml_alone_list {
     ml_alone *records;
     int32_t count;
     int32_t live;
     int32_t room;
     int64_t planned; /* bytes of the region that placement gave out */
-    int64_t
-        offered; /* bytes in the caller's scratch; a frame that outgrew them has memory of its own */
+    /* Bytes in the caller's scratch; a frame that outgrew them has memory of its own. */
+    int64_t offered;
 } ml_alone_list;
 
 /* What runs learn of a plan with dynamic tensors. One block, but for the places of what grew. */
@@ -149,7 +153,8 @@ typedef struct ml_learnt {
     bool grew; /* something was placed alone since the last placement */
 } ml_learnt;
 
-/* One block, but for what it has learnt. Pointers of its frames lie where arena and spills were when they were made. */
+/* One block, but for what it has learnt. Pointers of its frames lie where arena and spills were
+ * when they were made. */
 typedef struct ml_residence {
     struct ml_residence *next; /* of the same bucket */
     struct ml_residence *older, *newer; /* by last use */
@@ -165,9 +170,10 @@ typedef struct ml_residence {
     ml_frame_now frames[]; /* then pointers by tensor of all frames, then the steps */
 } ml_residence;
 
-/* When the arena gives back what a big size has left behind. What the last one to two windows of runs needed stays, and nothing
- * goes unless more than half, and a MiB, is spare. A window after which memory had to be taken again was too short: the next is twice
- * as long. Hysteresis in two directions: sizes that take turns settle within a few windows. */
+/* When the arena gives back what a big size has left behind. What the last one to two windows of
+ * runs needed stays, and nothing goes unless more than half, and a MiB, is spare. A window after
+ * which memory had to be taken again was too short: the next is twice as long. Hysteresis in two
+ * directions: sizes that take turns settle within a few windows. */
 typedef struct ml_tide {
     int64_t most; /* bytes needed in this window */
     int64_t before; /* in the one before */
@@ -176,7 +182,7 @@ typedef struct ml_tide {
     bool gave; /* since it was last taken */
 } ml_tide;
 
-/* State -------------------------------------------------------------------------------------------------------------- */
+/* State ---------------------------------------------------------------------------------------- */
 
 enum { ML_BUCKETS = 64 };
 
@@ -242,8 +248,8 @@ struct ml_state {
     ml_residence *oldest, *newest; /* by last use */
     int64_t ticks;
     int64_t poll_at; /* ns of the monotonic clock */
-    _Atomic uint64_t changes
-        [2]; /* ML_LAYOUT, ML_GENERATION of the residence in force; Python reads them without the turn */
+    /* ML_LAYOUT, ML_GENERATION of the residence in force; Python reads them without the turn. */
+    _Atomic uint64_t changes[2];
     uint64_t generations; /* given out so far */
     bool run_changed; /* the run under way: a shape or place of a dynamic tensor */
     ml_counters counters;
@@ -252,8 +258,8 @@ struct ml_state {
     ml_error error; /* of the call under way: what all calls of kernels point at */
 };
 
-/* asked.c: writes the key of the plan for what is asked for, but for the shapes in `rows`, to asked.spec; *resized says whether
- * shapes were asked for since a plan was put in force. */
+/* asked.c: writes the key of the plan for what is asked for, but for the shapes in `rows`, to
+ * asked.spec; *resized says whether shapes were asked for since a plan was put in force. */
 ml_status ml_asked_spec(ml_state *state, const int32_t *rows, int32_t words, bool *resized,
                         ml_error *error);
 /* The plan of that key is in force, or is refused: then what was asked for is what is in force. */
@@ -268,8 +274,9 @@ void ml_cache_use(ml_state *state, ml_residence *residence);
 /* Drops what was longest unused until the bound is kept; never the residence in force. */
 void ml_cache_evict(ml_state *state);
 void ml_cache_drop_all_but(ml_state *state, const ml_residence *kept);
-/* The default planner searches for about 0.2 us a record. A plan that it left above its bound gets the rest of 200 us when its shapes
- * come back, once; a smaller one takes its place, as a new plan. Returns the residence that the cache has then. */
+/* The default planner searches for about 0.2 us a record. A plan that it left above its bound gets
+ * the rest of 200 us when its shapes come back, once; a smaller one takes its place, as a new plan.
+ * Returns the residence that the cache has then. */
 ml_residence *ml_cache_improve(ml_state *state, ml_residence *residence);
 
 /* residence.c */
@@ -278,10 +285,12 @@ ml_status ml_residence_new(ml_state *state, ml_plan *plan, ml_residence **reside
 void ml_residence_free(ml_residence *residence);
 /* Copies pointers and steps of a residence that has as many. */
 void ml_residence_copy_tables(ml_residence *to, const ml_residence *from);
-/* What the cache counts: the plan and its tables. Places of what grew are not among it, for the next placement drops them. */
+/* What the cache counts: the plan and its tables. Places of what grew are not among it, for the
+ * next placement drops them. */
 int64_t ml_residence_bytes(const ml_residence *residence);
-/* Lays a residence with dynamic tensors out anew, with the capacities that runs have learnt, and takes the memory for it; false,
- * and nothing has changed, when the system gives too little. Pointers have to be resolved afterwards. */
+/* Lays a residence with dynamic tensors out anew, with the capacities that runs have learnt, and
+ * takes the memory for it; false, and nothing has changed, when the system gives too little.
+ * Pointers have to be resolved afterwards. */
 bool ml_residence_renew(ml_state *state, ml_residence *residence);
 
 /* memory.c: variables, and what kernels keep, as they are before the first run. */
@@ -291,8 +300,8 @@ void ml_begin_variables(ml_state *state, const ml_residence *residence);
 void ml_enter_residence(ml_state *state, ml_residence *residence);
 /* Whether all its pointers are right, but for those into loose memory. */
 bool ml_stands(const ml_state *state, const ml_residence *residence);
-/* Points every tensor and step of the residence in force into the state's memory. `like` is another residence of the state, whose
- * steps may do as well, or NULL. */
+/* Points every tensor and step of the residence in force into the state's memory. `like` is another
+ * residence of the state, whose steps may do as well, or NULL. */
 void ml_resolve(ml_state *state, ml_residence *residence, const ml_residence *like);
 /* The caller's buffers, and values of no fixed size. */
 void ml_resolve_loose(ml_state *state, ml_residence *residence);
@@ -302,7 +311,8 @@ void ml_relocate(ml_state *state, ml_residence *residence, int32_t frame, const 
 /* What a step runs once its shapes are settled. */
 ml_status (*ml_eval_of(const ml_node *node, const ml_node_plan *row))(const ml_call *call);
 
-/* bound.c: whether every buffer holds its tensor: all of it, and at no time another live tensor's bytes. */
+/* bound.c: whether every buffer holds its tensor: all of it, and at no time another live tensor's
+ * bytes. */
 ml_status ml_bound_check(const ml_plan *plan, const ml_rows *rows, const ml_binding *bound,
                          int32_t n_bound, ml_error *error);
 /* The bytes of one tensor alone: what a run asks when shapes change under it. */
@@ -319,13 +329,15 @@ ml_status ml_acquire(ml_state *state, const ml_residence *residence, ml_error *e
 /* heap.c: the block of a tensor of no fixed size; NULL for others. */
 ml_block *ml_heap_block(const ml_state *state, const ml_residence *residence, int32_t frame,
                         int32_t tensor);
-/* Blocks by slot of the main subgraph for inputs and variables whose shapes the residence changes, NULL where there are none;
- * then what can fail no more: they take their places, and what nodes computed is forgotten. */
+/* Blocks by slot of the main subgraph for inputs and variables whose shapes the residence changes,
+ * NULL where there are none; then what can fail no more: they take their places, and what nodes
+ * computed is forgotten. */
 ml_status ml_heap_acquire(const ml_state *state, const ml_residence *residence, ml_block **fresh,
                           ml_error *error);
 void ml_heap_enter(ml_state *state, const ml_residence *residence, ml_block *fresh);
 void ml_heap_reset_variables(ml_state *state);
-/* Gives back the room that no value takes, and what runs alone need. Pointers have to be resolved afterwards. */
+/* Gives back the room that no value takes, and what runs alone need. Pointers have to be resolved
+ * afterwards. */
 void ml_heap_trim(ml_state *state);
 
 /* A run has changed shapes or places of dynamic tensors. */
@@ -342,8 +354,8 @@ static inline void ml_changed(ml_state *s) {
     if (s->now) s->now->changes[ML_LAYOUT] = s->generations;
 }
 
-/* Whether a node has a step: folded ones have none, and neither have views and fused ones, unless their inputs may get another
- * place or shape under way, and they have to follow. */
+/* Whether a node has a step: folded ones have none, and neither have views and fused ones, unless
+ * their inputs may get another place or shape under way, and they have to follow. */
 static inline bool ml_has_step(const ml_node_plan *row, bool dynamic) {
     bool computes = row->status == ML_NODE_RUNS || row->status == ML_NODE_WAITS;
     return row->status != ML_NODE_FOLDED && (computes || dynamic);

@@ -1,4 +1,5 @@
-/* bell.h -- threads that sleep until someone rings: a futex, or a condition variable where there is none.
+/* bell.h -- threads that sleep until someone rings: a futex, or a condition variable where there is
+ * none.
  *
  * Who waits looks at the bell, then at what he waits for, and sleeps only if that is not there:
  *     uint32_t seen = ml_bell_look(bell);

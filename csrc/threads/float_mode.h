@@ -1,4 +1,5 @@
-/* float_mode.h -- how this thread rounds and whether it flushes subnormal numbers: a worker does as its caller. */
+/* float_mode.h -- how this thread rounds and whether it flushes subnormal numbers: a worker does as
+ * its caller. */
 #ifndef ML_THREADS_FLOAT_MODE_H
 #define ML_THREADS_FLOAT_MODE_H
 

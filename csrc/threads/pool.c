@@ -1,4 +1,5 @@
-/* pool.c -- the threads of one interpreter: who they are, what they do, how they wait. share.c has how blocks are shared. */
+/* pool.c -- the threads of one interpreter: who they are, what they do, how they wait. share.c has
+ * how blocks are shared. */
 #define _GNU_SOURCE /* pthread_sigmask */
 #include "threads/pool.h"
 
@@ -119,9 +120,9 @@ static bool has_news(ml_pool *pool, uint32_t opened) {
     return atomic_load(&pool->share.opened) != opened || atomic_load(&pool->ending);
 }
 
-/* Until there is work that was not `opened` yet, or the end: watches for a while, then sleeps. Also after a run: waking costs 20 to
- * 50 us, which is half of a short run, so that those that follow one another should find the workers awake; watching costs no more
- * than that. */
+/* Until there is work that was not `opened` yet, or the end: watches for a while, then sleeps. Also
+ * after a run: waking costs 20 to 50 us, which is half of a short run, so that those that follow
+ * one another should find the workers awake; watching costs no more than that. */
 static void await_work(ml_pool *pool, uint32_t opened) {
     for (int i = 0; i < SPINS; i++) {
         if (has_news(pool, opened)) return;
@@ -144,7 +145,8 @@ static void *work(void *argument) {
     return NULL;
 }
 
-/* Starts the workers that are missing, with all signals blocked: they are the caller's to handle. */
+/* Starts the workers that are missing, with all signals blocked: they are the caller's to
+ * handle. */
 static void start_workers(ml_pool *pool) {
     sigset_t all, before;
     sigfillset(&all);
@@ -331,7 +333,8 @@ static ml_status first_failure(ml_pool *pool, ml_error *error) {
     return status;
 }
 
-/* The caller's part: blocks of all ranges, and a poll between them; `all`: also those that are left to their owners. */
+/* The caller's part: blocks of all ranges, and a poll between them; `all`: also those that are left
+ * to their owners. */
 static ml_status work_along(ml_pool *pool, bool all) {
     ml_status polled = ML_OK;
     int64_t block, finished = 0;
@@ -348,7 +351,8 @@ static ml_status work_along(ml_pool *pool, bool all) {
     return polled;
 }
 
-/* Opens the work that stands in the pool to all workers, and wakes so many as it needs beside those that watch. */
+/* Opens the work that stands in the pool to all workers, and wakes so many as it needs beside those
+ * that watch. */
 static void open_work(ml_pool *pool) {
     const int64_t blocks = pool->work.blocks;
     if (pool->may_start && pool->started < pool->threads - 1) start_workers(pool);

@@ -14,7 +14,8 @@ _MOST_STEPS = 8
 
 
 class Outlook(NamedTuple):
-    """An arena that was planned without some tensors: its bytes, its lower bound, at how many nodes that many are live."""
+    """An arena that was planned without some tensors: its bytes, its lower bound, at how many nodes that many are
+    live."""
 
     arena_bytes: int
     lower_bound: int

@@ -53,7 +53,8 @@ class Call:
         return bytes(ffi.buffer(operand.data, operand.bytes)) if operand.bytes else b""
 
     def write_bytes(self, position: int, data: bytes, *, sized: bool) -> int:
-        """Fills output `position`, which takes as many bytes where it has no fixed size (`sized` is false); returns a status."""
+        """Fills output `position`, which takes as many bytes where it has no fixed size (`sized` is false); returns a
+        status."""
         status = 0 if sized else int(lib.ml_call_set_bytes(self._call, position, len(data)))
         if not status and data:
             ffi.memmove(lib.ml_call_output(self._call, position).data, data, len(data))

@@ -31,12 +31,13 @@ _TENSOR = struct.Struct("@PqqqqPPPP4iq8i")
 _NODE = struct.Struct("@PPPPqq8i")
 # Tuples, not classes: one is made for every tensor and node that is looked at.
 TensorRow = tuple[str, int, Ints, "Ints | None", Any, int, int, "tuple[Any, ...] | None", bool, int, bool]
-"""Name, type, shape, signature; data, where in them the values begin, and their bytes; quantization, whether a variable,
-position of the SparsityParameters (0: dense), whether ranked. The data are the file's or a copy's, None if computed; the
-quantization is scales, zero points, dimension, block size, tensor of scales, tensor of zero points, None if there is none."""
+"""Name, type, shape, signature; data, where in them the values begin, and their bytes; quantization, whether a
+variable, position of the SparsityParameters (0: dense), whether ranked. The data are the file's or a copy's, None if
+computed; the quantization is scales, zero points, dimension, block size, tensor of scales, tensor of zero points, None
+if there is none."""
 NodeRow = tuple[int, str, int, Ints, Ints, bytes, bool, bytes, Ints]
-"""Operator code, name of a custom one, version, inputs, outputs; options, VALUE_BYTES a slot; whether custom, custom options,
-intermediates."""
+"""Operator code, name of a custom one, version, inputs, outputs; options, VALUE_BYTES a slot; whether custom, custom
+options, intermediates."""
 
 
 _SMALL = 1 << 16
@@ -46,7 +47,8 @@ _SMALL = 1 << 16
 def map_file(path: str | os.PathLike[str]) -> memoryview | bytes:
     """A file's bytes, read-only. The mapping goes with the last view of it; no descriptor stays open.
 
-    Small files, and what cannot be mapped, such as a pipe, are read. Raises: OSError, ValueError for a path with a null byte.
+    Small files, and what cannot be mapped, such as a pipe, are read. Raises: OSError, ValueError for a path with a null
+    byte.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -74,7 +76,8 @@ def read_file(path: str | os.PathLike[str] | int) -> bytes:
 class File:
     """A verified file. `data` are its bytes, `rows` the ml_file, for those who read rows without making objects.
 
-    What `rows` leads to (``rows.subgraphs[0].tensors[7].shape``, say) lives as long as the File, and does not keep it alive.
+    What `rows` leads to (``rows.subgraphs[0].tensors[7].shape``, say) lives as long as the File, and does not keep it
+    alive.
     """
 
     __slots__ = (

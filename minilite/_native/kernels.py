@@ -65,7 +65,8 @@ def find_kernel(name: str) -> KernelInfo | None:
 
 
 def kernel_at(address: int) -> KernelInfo:
-    """A kernel compiled elsewhere, by the address of its row. Raises: ModelFormatError if it was made for another contract."""
+    """A kernel compiled elsewhere, by the address of its row. Raises: ModelFormatError if it was made for another
+    contract."""
     return _describe(ffi.cast("const ml_kernel *", address))
 
 

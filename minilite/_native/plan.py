@@ -17,7 +17,8 @@ Shape = tuple[int, ...]
 
 
 class TensorState(NamedTuple):
-    """A tensor in a plan: its shape (None while unknown), element type's code, bytes, storage class and offset in its frame's region."""
+    """A tensor in a plan: its shape (None while unknown), element type's code, bytes, storage class and offset in its
+    frame's region."""
 
     shape: Shape | None
     type: int
@@ -113,7 +114,8 @@ class Plan:
         return found
 
     def kernel(self, position: int, frame: int = 0) -> tuple[str, str | None]:
-        """The kernel that runs a node, and the operand types of its row, None where numpy runs it. Raises: InputError."""
+        """The kernel that runs a node, and the operand types of its row, None where numpy runs it. Raises:
+        InputError."""
         types = ffi.new("char const **")
         name = lib.ml_plan_kernel(self._pointer, frame, position, types)
         if not name:
@@ -150,8 +152,8 @@ class Plan:
         """Which tensors, bound to buffers of the caller's, make the arena shrink: a few, one after the other.
 
         Greedy: each step takes the tensor (or all those that share one place) whose leaving lowers the most bytes live
-        at once, or the number of nodes at which so many are. It ends once the arena is smaller, as a new plan by the same
-        strategy shows; the list is empty when nothing helps, say because scratch memory alone makes the peak.
+        at once, or the number of nodes at which so many are. It ends once the arena is smaller, as a new plan by the
+        same strategy shows; the list is empty when nothing helps, say because scratch memory alone makes the peak.
         """
         from minilite._native.advice import advise_bind
 

@@ -62,7 +62,8 @@ def byte_rate(level: str) -> float:
 
 
 def copy_rate(nbytes: int) -> float:
-    """Bytes a second, read and written, of copies whose source and target together are so large: that many bytes stay warm."""
+    """Bytes a second, read and written, of copies whose source and target together are so large: that many bytes stay
+    warm."""
     half = max(nbytes // 2, 4096)
     source, target = np.ones(half, np.uint8), np.empty(half, np.uint8)
     return 2 * half / best_seconds(lambda: np.copyto(target, source), max(1, (1 << 21) // half))

@@ -54,7 +54,8 @@ def binding_rows(bound: Sequence[tuple[int, int, int]]) -> BindingRows:
 
 
 class Place(NamedTuple):
-    """Where a tensor lies now: valid as long as the state's number is this one, of layouts or of generations (`moves`)."""
+    """Where a tensor lies now: valid as long as the state's number is this one, of layouts or of generations
+    (`moves`)."""
 
     generation: int
     shape: Shape | None
@@ -159,7 +160,8 @@ class State:
         self.generations: Any = _numbers(lib.ml_state_generation(self.pointer), 2)
 
     def _fail(self, status: int, error: Any) -> None:
-        """Raises what a call left: the exception of a hook it called, else the error's class. The error is the call's own."""
+        """Raises what a call left: the exception of a hook it called, else the error's class. The error is the call's
+        own."""
         if status == lib.ML_BUSY:
             raise errors.StateError(BUSY)
         exception = self._hooks.exceptions.pop(get_ident(), None)
@@ -181,8 +183,8 @@ class State:
         return invoke
 
     def run_timed(self, nodes: int, turns: Iterable[object]) -> list[tuple[int, int, int, int]]:
-        """Runs the plan in force once a turn. Gives every node's nanoseconds, times it ran, nanoseconds of work in more than one block, and
-        such blocks, frame by frame, by position."""
+        """Runs the plan in force once a turn. Gives every node's nanoseconds, times it ran, nanoseconds of work in more
+        than one block, and such blocks, frame by frame, by position."""
         times = ffi.new("ml_node_time[]", nodes or 1)
         for _ in turns:
             if failed := lib.ml_state_run_timed(self.pointer, times):
@@ -200,10 +202,11 @@ class State:
             self._fail(status, error)
 
     def asking(self) -> tuple[Callable[[Any, int, bytes, int], int], Any]:
-        """A function that asks for a shape of a tensor, from the next `prepare` on: by number, `packed_dims` and rank; and what it
-        takes first. Two, for a resize is a microsecond, of which one function around another is a tenth.
+        """A function that asks for a shape of a tensor, from the next `prepare` on: by number, `packed_dims` and rank;
+        and what it takes first. Two, for a resize is a microsecond, of which one function around another is a tenth.
 
-        Its answer: 1 if it is another shape than was asked for last, 0 if it is the same, -1 if it cannot be, -2 without memory.
+        Its answer: 1 if it is another shape than was asked for last, 0 if it is the same, -1 if it cannot be, -2
+        without memory.
         """
         return lib.ml_state_ask, self.pointer
 
@@ -213,11 +216,12 @@ class State:
         return tuple(shape.dims[0 : shape.rank]) if lib.ml_state_asked(self.pointer, tensor, shape) else None
 
     def preparing(self, rows: BindingRows | None = None) -> tuple[Callable[[Any], int], Any]:
-        """A function that puts the plan for what was asked for in force, and memory of the caller's (`binding_rows`) in the place of
-        tensors: one call into C; and what it takes. Without rows memory that is in force stays so. Its answer is for `check`.
+        """A function that puts the plan for what was asked for in force, and memory of the caller's (`binding_rows`) in
+        the place of tensors: one call into C; and what it takes. Without rows memory that is in force stays so. Its
+        answer is for `check`.
 
-        The caller keeps that memory until it calls again without it and nothing is raised. Variable tensors are zeroed, unless
-        the plan stays and no shape was asked for.
+        The caller keeps that memory until it calls again without it and nothing is raised. Variable tensors are zeroed,
+        unless the plan stays and no shape was asked for.
         """
         return lib.ml_state_prepare, ffi.new("ml_preparation *", (self.pointer, *(rows or (ffi.NULL, -1))))
 
@@ -231,7 +235,8 @@ class State:
         return Plan(out[0], self._graph)
 
     def plan_for(self, rows: Sequence[int]) -> Plan:
-        """The plan for what was asked for, but for rows of [tensor, rank, dims...] by ascending tensor; not put in force."""
+        """The plan for what was asked for, but for rows of [tensor, rank, dims...] by ascending tensor; not put in
+        force."""
         plan = self._plan(lib.ml_state_plan_for, ffi.new("int32_t[]", rows or 1), len(rows))
         assert plan is not None
         return plan
@@ -247,7 +252,8 @@ class State:
         return self._plan(lib.ml_state_memory)
 
     def pin(self) -> None:
-        """Counts one more view of the arena: while there are any, memory neither moves nor goes, not even with the state."""
+        """Counts one more view of the arena: while there are any, memory neither moves nor goes, not even with the
+        state."""
         lib.ml_state_pin(self.pointer)
 
     def unpin(self, _: Any = None) -> None:
@@ -259,7 +265,8 @@ class State:
         return ffi.buffer(ffi.cast("char *", place.address), place.bytes)
 
     def pinned_buffer(self, place: Place) -> Any:
-        """A tensor's bytes as a buffer. It takes over a pin, and keeps the memory, for as long as it or an array over it lives."""
+        """A tensor's bytes as a buffer. It takes over a pin, and keeps the memory, for as long as it or an array over
+        it lives."""
         memory = ffi.gc(ffi.cast("char *", place.address), self.unpin)
         return ffi.buffer(memory, place.bytes)
 
@@ -341,7 +348,8 @@ class State:
         return not status
 
     def write(self, tensor: int, place: Place, source: Array) -> bool:
-        """Copies a C-contiguous array of as many bytes into a tensor; False if it is no longer at `place`. Raises: StateError."""
+        """Copies a C-contiguous array of as many bytes into a tensor; False if it is no longer at `place`. Raises:
+        StateError."""
         data = ffi.from_buffer(source) if place.bytes else ffi.NULL
         status = lib.ml_state_write(self.pointer, tensor, place.generation, data, place.bytes)
         if status == lib.ML_BUSY:
@@ -349,7 +357,8 @@ class State:
         return not status
 
     def write_heap(self, tensor: int, place: Place, value: Array) -> bool:
-        """Gives a tensor of no fixed size its bytes; False if it is no longer at `place`. Raises: StateError, ArenaError."""
+        """Gives a tensor of no fixed size its bytes; False if it is no longer at `place`. Raises: StateError,
+        ArenaError."""
         error = fresh_error()
         data = ffi.from_buffer(value)
         status = lib.ml_state_write_heap(self.pointer, tensor, place.generation, data, value.nbytes, error)

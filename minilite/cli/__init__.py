@@ -14,8 +14,8 @@ from minilite.cli.arguments import UsageError
 from minilite.errors import MiniliteError, UnsupportedOpError
 
 COMMANDS = (run, inspect, plan, profile, stand_in, completion)
-"""Modules with `add_parser(commands)`, which sets `execute(options)`, whose answer is the exit status if it has one, as the parser's
-default."""
+"""Modules with `add_parser(commands)`, which sets `execute(options)`, whose answer is the exit status if it has one, as
+the parser's default."""
 BAD, WRONG, INTERRUPTED = 1, 2, 130
 """Exit statuses beside 0: the model or the data are bad; the command is called in a wrong way; Ctrl-C."""
 
@@ -69,8 +69,9 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command. Returns the exit status: 0; 1 where the model or the data are bad, 2 where the command is called in a wrong way,
-    both with one line on stderr (one more for each unsupported operator), or with what `inspect --check` prints."""
+    """Runs one command. Returns the exit status: 0; 1 where the model or the data are bad, 2 where the command is
+    called in a wrong way, both with one line on stderr (one more for each unsupported operator), or with what `inspect
+    --check` prints."""
     try:
         options = _parsed(arguments)
         status: int = options.execute(options) or 0

@@ -91,7 +91,8 @@ def split_name(interpreter: Interpreter, text: str) -> tuple[str | None, str]:
 
 
 def by_input(interpreter: Interpreter, option: str, values: Sequence[str]) -> dict[int, str]:
-    """[NAME=]VALUE arguments by tensor number of the main subgraph's inputs; those without a name fill up the others in order.
+    """[NAME=]VALUE arguments by tensor number of the main subgraph's inputs; those without a name fill up the others in
+    order.
 
     Raises: UsageError.
     """

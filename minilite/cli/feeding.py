@@ -88,7 +88,8 @@ def _told(interpreter: Interpreter) -> dict[int, TensorMetadata]:
 
 
 def _spread(interpreter: Interpreter, values: list[str]) -> list[str]:
-    """The arguments, a .npz file without a name replaced by one NAME=FILE for each of its arrays. Raises: InputError."""
+    """The arguments, a .npz file without a name replaced by one NAME=FILE for each of its arrays. Raises:
+    InputError."""
     names = {detail["name"] for detail in interpreter.get_input_details()}
     found: list[str] = []
     for text in values:
@@ -131,7 +132,8 @@ def set_inputs(interpreter: Interpreter, given: dict[int, Reading], seed: int) -
 
 
 def random_value(detail: TensorDetails, kind: TensorType, rng: np.random.Generator) -> Array:
-    """Values that any model takes: floats in [-1, 1), bytes over their range, other integers 0 or 1, strings of a letter."""
+    """Values that any model takes: floats in [-1, 1), bytes over their range, other integers 0 or 1, strings of a
+    letter."""
     shape, dtype = tuple(int(dim) for dim in detail["shape"]), np.dtype(detail["dtype"])
     if kind == TensorType.STRING:
         return rng.choice(np.array(["a", "b", "c"], object), shape)

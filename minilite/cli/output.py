@@ -58,7 +58,8 @@ def progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
 
 @contextlib.contextmanager
 def working(what: str) -> Iterator[list[str]]:
-    """While what is done takes long, a line on stderr says what it is and since when, if that is a terminal; then it is wiped away.
+    """While what is done takes long, a line on stderr says what it is and since when, if that is a terminal; then it is
+    wiped away.
 
     Gives a list of the one text that is shown, which may be changed meanwhile.
     """

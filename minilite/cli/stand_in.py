@@ -62,7 +62,8 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _found(program: str) -> str:
-    """The path of a Python program: a file, a folder with a __main__.py, or what PATH has of that name. Raises: UsageError."""
+    """The path of a Python program: a file, a folder with a __main__.py, or what PATH has of that name. Raises:
+    UsageError."""
     path = Path(program)
     if path.is_file() or (path / "__main__.py").is_file():
         return program

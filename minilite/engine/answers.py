@@ -31,7 +31,8 @@ else:  # what nodes in Python and refused ones need
 _MOST_ANSWERS = 4096
 """Answers that are kept; beyond it all are forgotten at once."""
 _answers: dict[tuple[bytes, bool], _native.Answer] = {}
-"""What kinds lower to, by key and whether numpy references run: a cache, as functools has them, for values made on the way."""
+"""What kinds lower to, by key and whether numpy references run: a cache, as functools has them, for values made on the
+way."""
 
 Kinds = tuple[tuple[int, ...], tuple[int, ...]]
 """The types of inputs and of outputs, by code; -1 = absent."""

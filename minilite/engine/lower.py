@@ -1,7 +1,7 @@
 """Model -> loading description: nodes that are alike lower once, to a kernel and its parameters.
 
-C sorts the nodes into kinds (csrc/graph/kinds.c), and knows most answers from the operators' rows (csrc/graph/answer.c). The
-others are answers.py's, which few models need.
+C sorts the nodes into kinds (csrc/graph/kinds.c), and knows most answers from the operators' rows
+(csrc/graph/answer.c). The others are answers.py's, which few models need.
 """
 
 from __future__ import annotations

@@ -81,7 +81,8 @@ def as_array(tensor: Tensor, value: Any) -> Array:
 
 
 def numbers_or_strings(tensor: Tensor, value: Any) -> Array:
-    """The value as numpy has it, before its shape is asked for. Raises: InputError where it is neither numbers nor strings."""
+    """The value as numpy has it, before its shape is asked for. Raises: InputError where it is neither numbers nor
+    strings."""
     array = as_array(tensor, value)
     if array.dtype.kind not in _NUMBERS and tensor.type != TensorType.STRING:
         where = f"for input {tensor.index}, name: {tensor.name}"
@@ -150,7 +151,8 @@ def _read_first(value: Any) -> str:
 
 
 def given_shapes(error: ShapeError, tensors: Sequence[Tensor], arrays: Sequence[tuple[int, Array]]) -> ShapeError:
-    """The error of a node, with the inputs in front that were given in another shape than the file has, and the likely remedy."""
+    """The error of a node, with the inputs in front that were given in another shape than the file has, and the likely
+    remedy."""
     said = []
     for index, array in arrays:
         tensor = tensors[index]
@@ -213,7 +215,8 @@ def _shape_misfit(tensor: Tensor, array: Array, target: Any) -> str:
 
 
 def _remedy(array: Array, shape: Shape) -> str:
-    """What makes an array's shape the wanted one, -1 for any size: another batch, channels last, a grey or a transparent image."""
+    """What makes an array's shape the wanted one, -1 for any size: another batch, channels last, a grey or a
+    transparent image."""
 
     def fits(made: Shape) -> bool:
         return len(made) == len(shape) and all(want in (-1, got) for want, got in zip(shape, made, strict=True))

@@ -84,7 +84,8 @@ class Program:
 
 @functools.cache
 def _level(mask: str | None) -> Any:
-    """The level of instructions of that name; asking the processor takes longer than reading a small model. Raises: InputError."""
+    """The level of instructions of that name; asking the processor takes longer than reading a small model. Raises:
+    InputError."""
     return _native.choose_level(mask)
 
 

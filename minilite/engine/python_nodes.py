@@ -1,4 +1,5 @@
-"""Nodes that run in Python: numpy references, and custom operators, whose functions are checked in what they take and give."""
+"""Nodes that run in Python: numpy references, and custom operators, whose functions are checked in what they take and
+give."""
 
 from __future__ import annotations
 
@@ -192,7 +193,8 @@ def _outputs(handler: Handler, results: Any) -> list[Array]:
 
 
 def _check_shapes(handler: Handler, call: _native.Call, shapes: Sequence[Shape]) -> None:
-    """Refuses outputs that differ in a dimension that the file's signature fixes, as long as the inputs keep to the file."""
+    """Refuses outputs that differ in a dimension that the file's signature fixes, as long as the inputs keep to the
+    file."""
     node = handler.node
     for i, (tensor, shape) in enumerate(zip(node.outputs, shapes, strict=True)):
         fixed = tensor.shape_signature

@@ -40,7 +40,8 @@ def too_many_dimensions(subgraph: Subgraph, tensor: Tensor) -> UnsupportedOpErro
 def gathered(refusals: Sequence[UnsupportedOpError]) -> UnsupportedOpError:
     """One error for all refusals: a line for each operator and reason, in the order of their first nodes.
 
-    Its coordinates are the first refusal's; a single refusal is returned as it is, but for LiteRT's words, which come first.
+    Its coordinates are the first refusal's; a single refusal is returned as it is, but for LiteRT's words, which come
+    first.
     """
     if len(refusals) == 1:
         return _in_litert_words(refusals[0])

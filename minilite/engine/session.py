@@ -43,7 +43,7 @@ _MOST_KNOWN = 2048
 
 
 class Session:
-    """One root subgraph of a Program with memory of its own. Of two threads that change things at once the second is refused."""
+    """One root subgraph of a Program with memory of its own; of two threads that change it at once, one is refused."""
 
     def __init__(
         self,
@@ -130,8 +130,8 @@ class Session:
     def allocate(self) -> None:
         """Puts the plan for the shapes and buffers asked for in force; if it is refused, the old ones stay.
 
-        Raises: InputError where buffers overlap or a tensor cannot be bound; ShapeError, ArenaError, UnsupportedOpError;
-        StateError while a view is held and the plan would change.
+        Raises: InputError where buffers overlap or a tensor cannot be bound; ShapeError, ArenaError,
+        UnsupportedOpError; StateError while a view is held and the plan would change.
         """
         if self.ready:
             if self.released:
@@ -283,8 +283,9 @@ class Session:
         few = place.storage == "arena" and not place.moves and 0 < place.bytes <= _SHORT and target.encoded is None
         return few and index in self._kept and self.state.stays_mapped()
 
-    # Small tensors are copied without a turn, out of and into memory that stays mapped. The sequence says whether a call of
-    # another thread came in between: it is odd while one is under way. Copies keep the GIL, but of larger outputs.
+    # Small tensors are copied without a turn, out of and into memory that stays mapped. The sequence says whether a
+    # call of another thread came in between: it is odd while one is under way. Copies keep the GIL, but of larger
+    # outputs.
 
     def get(self, index: int, into: Array | None = None) -> Array:
         """A copy of a tensor's values, in `into` where that fits. Raises: InputError, StateError."""

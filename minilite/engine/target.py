@@ -29,7 +29,8 @@ MOVES = "the tensor moves all the time: other threads resize or trim this interp
 _FEW = 500 if int(np.__version__.split(".")[0]) >= 2 else 0
 """Elements up to which numpy copies under the GIL; it lets it go for more, and before 2.0 for any."""
 _LONG = 64 << 10
-"""Bytes of a tensor that is computed whose copies need not keep the GIL: as much as a run takes that lets it go as well."""
+"""Bytes of a tensor that is computed whose copies need not keep the GIL: as much as a run takes that lets it go as
+well."""
 
 
 def checked_tensor(subgraph: Subgraph, index: int) -> Tensor:
@@ -42,7 +43,8 @@ def checked_tensor(subgraph: Subgraph, index: int) -> Tensor:
 
 
 def early_values(subgraph: Subgraph, index: int) -> Array:
-    """A copy of a constant's values, before anything is allocated. Raises: InputError, StateError for what is computed."""
+    """A copy of a constant's values, before anything is allocated. Raises: InputError, StateError for what is
+    computed."""
     tensor = checked_tensor(subgraph, index)
     if tensor.data is None:
         message = f"Tensor data is null. Run allocate_tensors() first: tensor {index} ('{tensor.name}') has no memory"
@@ -117,8 +119,9 @@ def target_at(tensor: Tensor, place: Place | None, bound: Array | None) -> Targe
 
 
 def copier(array: Array, *, computed: bool) -> Callable[[], Array] | None:
-    """numpy's copy of an array over a tensor's memory, or None where it would let the GIL go though the copy is short: bytes that are a
-    new array's own serve there. So they do for what is not `computed`, which other threads may set meanwhile."""
+    """numpy's copy of an array over a tensor's memory, or None where it would let the GIL go though the copy is short:
+    bytes that are a new array's own serve there. So they do for what is not `computed`, which other threads may set
+    meanwhile."""
     long = computed and array.nbytes >= _LONG
     return array.copy if array.size <= _FEW or long else None
 

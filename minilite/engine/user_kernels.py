@@ -36,7 +36,8 @@ class UserKernel:
         return ", ".join(types for types, runs in _native.kernel_types(self.info) if runs)
 
     def params(self, node: OpNode, keep: list[Any]) -> bytes:
-        """The bytes of its parameters for a node; arrays go into `keep`. Raises: InputError, and what the function raised."""
+        """The bytes of its parameters for a node; arrays go into `keep`. Raises: InputError, and what the function
+        raised."""
         found = self._params(node) if callable(self._params) else self._params
         if not isinstance(found, Mapping):
             raise _unfit(node, f"the parameters came as {type(found).__name__}, must be a mapping by name")
@@ -80,8 +81,8 @@ def kernel(address: int, params: Params | None = None, *, keep: Any = None) -> U
     """A kernel compiled against `get_include()`, by the address of its ml_kernel row.
 
     `params` gives the row's fields: numbers, and bytes or arrays for those of kind `array`; a function of the node can
-    read them from its `custom_options`. `keep` is kept alive as long as the kernel is used: the library, where that would
-    unload its code. The code is trusted: what it does wrong can end the process. See docs/kernels.md.
+    read them from its `custom_options`. `keep` is kept alive as long as the kernel is used: the library, where that
+    would unload its code. The code is trusted: what it does wrong can end the process. See docs/kernels.md.
     Raises: InputError for a row that was compiled against another version of kernel.h, or is not whole.
     """
     try:

@@ -21,10 +21,11 @@ _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotI
 
 
 def read_associated_files(data: Any) -> dict[str, bytes]:
-    """The files in the archive at the end of a model's bytes, by name; none where there is no archive. Nothing is written.
+    """The files in the archive at the end of a model's bytes, by name; none where there is no archive. Nothing is
+    written.
 
-    Raises: ModelFormatError for archives that are broken, that unpack to more than MOST_BYTES or MOST_FILES, and for names that
-    lead out of the archive.
+    Raises: ModelFormatError for archives that are broken, that unpack to more than MOST_BYTES or MOST_FILES, and for
+    names that lead out of the archive.
     """
     reader = _Reader(memoryview(data))
     if not zipfile.is_zipfile(reader):

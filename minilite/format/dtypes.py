@@ -73,7 +73,8 @@ _SUFFIXES, _NUMPY, _BITS = zip(*_ROWS, strict=True)
 
 
 def numpy_type(kind: TensorType) -> type[Any]:
-    """The numpy scalar class of an element type's values: int8 or uint8 for packed ones, uint16 for the bits of BFLOAT16."""
+    """The numpy scalar class of an element type's values: int8 or uint8 for packed ones, uint16 for the bits of
+    BFLOAT16."""
     found: type[Any] = _NUMPY[kind]
     return found
 

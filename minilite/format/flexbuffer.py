@@ -21,8 +21,8 @@ def _numbers(ref: Any, most: int) -> tuple[Any, ...] | None:
 
 
 def scalars(data: bytes) -> Mapping[str, Any]:
-    """The numbers, truth values, strings and vectors of numbers (as tuples) of a flexbuffer's map by name; other vectors and
-    maps in it are left out.
+    """The numbers, truth values, strings and vectors of numbers (as tuples) of a flexbuffer's map by name; other
+    vectors and maps in it are left out.
 
     Raises: ValueError for bytes that are no map."""
     from flatbuffers import flexbuffers  # type: ignore[import-untyped]  # few models have one: loading others stays light

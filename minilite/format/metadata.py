@@ -12,7 +12,8 @@ NAME = "TFLITE_METADATA"
 
 
 class Metadata(Mapping[str, bytes]):
-    """A model's named buffers; and what the buffer TFLITE_METADATA says, as attributes, which are empty where there is none.
+    """A model's named buffers; and what the buffer TFLITE_METADATA says, as attributes, which are empty where there is
+    none.
 
     Attributes raise ModelFormatError where that buffer is broken.
     """
@@ -52,7 +53,8 @@ class Metadata(Mapping[str, bytes]):
     def label_file(self, output: int = 0) -> AssociatedFile | None:
         """Which associated file has the labels of an output, by its position; None where none does.
 
-        Where nothing is said of files, a single file with "label" in its name has those of output 0. Raises: ModelFormatError.
+        Where nothing is said of files, a single file with "label" in its name has those of output 0. Raises:
+        ModelFormatError.
         """
         told = self.outputs[output].files if output < len(self.outputs) else ()
         for file in told:
@@ -67,7 +69,8 @@ class Metadata(Mapping[str, bytes]):
         return AssociatedFile(named[0], "", "axis") if guessed else None
 
     def labels(self, output: int = 0) -> tuple[str, ...]:
-        """The labels of an output, by its position; none where no associated file has them. Raises: ModelFormatError."""
+        """The labels of an output, by its position; none where no associated file has them. Raises:
+        ModelFormatError."""
         file = self.label_file(output)
         return split_labels(self.associated_files[file.name]) if file is not None else ()
 

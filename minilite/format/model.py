@@ -1,7 +1,7 @@
 """The Model: what a file says, checked and frozen; bulk constants are views on the file's bytes.
 
-All of it are plain values, which may also be put together by hand. Of a Model that was read, tensors and nodes are made when
-they are looked at: see rows.py.
+All of it are plain values, which may also be put together by hand. Of a Model that was read, tensors and nodes are made
+when they are looked at: see rows.py.
 """
 
 from __future__ import annotations

@@ -59,7 +59,8 @@ _IN_ZIPS: tuple[tuple[str, str], ...] = (
 
 
 def looks_like(data: memoryview) -> str | None:
-    """What bytes that are refused as a model probably are, and what to do; None where they look like a model, or like nothing known."""
+    """What bytes that are refused as a model probably are, and what to do; None where they look like a model, or like
+    nothing known."""
     head = bytes(data[:_SEEN])
     for beginning, name in _BEGINNINGS:
         if head.startswith(beginning):

@@ -1,4 +1,5 @@
-"""Bytes to Model: the C reader checks every table, index, code and size of a file once; what is here says what was wrong."""
+"""Bytes to Model: the C reader checks every table, index, code and size of a file once; what is here says what was
+wrong."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def load_model(
 ) -> Model:
     """Read a file: mapped, so that its constants stay where they are, or copied whole first with `load="copy"`.
 
-    Small files are always read. A mapped file must not change while the model lives; copy files that may. Bytes that hold a model are read themselves.
+    Small files are always read. A mapped file must not change while the model lives; copy files that may. Bytes that
+    hold a model are read themselves.
 
     Raises: ModelNotFoundError, ModelFormatError.
     """

@@ -17,7 +17,8 @@ _MOST = 2**31 - 1
 
 
 def as_strings(value: Any) -> NDArray[Any]:
-    """A caller's value as an array of objects; nothing but arrays that are no strings come back with a dtype of their own."""
+    """A caller's value as an array of objects; nothing but arrays that are no strings come back with a dtype of their
+    own."""
     if not isinstance(value, np.ndarray):
         return np.asarray(value, object)
     return value.astype(object) if value.dtype.kind in "SU" else value

@@ -56,7 +56,8 @@ def _form(name: str) -> _Form:
 
 
 class Tables:
-    """The tables of a file; with `bounded`, shared parts that unfold without end are refused, as the C reader has for rows."""
+    """The tables of a file; with `bounded`, shared parts that unfold without end are refused, as the C reader has for
+    rows."""
 
     def __init__(self, file: File, *, bounded: bool = False) -> None:
         self.file = file

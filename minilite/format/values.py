@@ -17,7 +17,8 @@ else:
 
 
 def decoded(raw: Any, kind: TensorType, shape: tuple[int, ...]) -> Array:
-    """An owned array of the values in the bytes of a tensor of an ENCODED type. Raises: ValueError where they are no strings."""
+    """An owned array of the values in the bytes of a tensor of an ENCODED type. Raises: ValueError where they are no
+    strings."""
     if kind == TensorType.STRING:
         from minilite.format.strings import decode_strings
 
@@ -28,7 +29,8 @@ def decoded(raw: Any, kind: TensorType, shape: tuple[int, ...]) -> Array:
 
 
 def constant_values(tensor: Tensor) -> Array:
-    """An owned array of a constant's values; sparse ones come as their bytes. Raises: ModelFormatError if they are no strings."""
+    """An owned array of a constant's values; sparse ones come as their bytes. Raises: ModelFormatError if they are no
+    strings."""
     assert tensor.data is not None
     if tensor.type not in ENCODED or tensor.sparsity is not None:
         return tensor.data.copy()

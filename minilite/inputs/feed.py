@@ -36,7 +36,8 @@ class Feed(NamedTuple):
     shape: Shape
     """-1 for dimensions that take any size."""
     mean: Sequence[float] | None = None
-    """Pixels become (pixel - mean) / std: one number, or one for each channel; both None leave it to what the model says."""
+    """Pixels become (pixel - mean) / std: one number, or one for each channel; both None leave it to what the model
+    says."""
     std: Sequence[float] | None = None
     about: TensorMetadata | None = None
     """What the model's metadata say."""
@@ -65,8 +66,8 @@ class Feed(NamedTuple):
     def of_pixels(self, pixels: Array) -> Reading:
         """Pixels from 0 to 255, channels last, as the tensor's type has them.
 
-        Bytes stay what they are, less 128 in int8, unless a mean is given: scale and zero point of such models stand for the
-        normalization. Other types get (pixel - mean) / std, quantized where the tensor is. Raises: InputError.
+        Bytes stay what they are, less 128 in int8, unless a mean is given: scale and zero point of such models stand
+        for the normalization. Other types get (pixel - mean) / std, quantized where the tensor is. Raises: InputError.
         """
         kind = self.tensor.type
         if kind in _BYTES and self.mean is None and self.std is None:

@@ -42,7 +42,8 @@ def read_source(path: str | os.PathLike[str]) -> bytes:
 
 
 def load_input(path: str | os.PathLike[str], feed: Feed) -> Reading:
-    """A file as the array that a tensor takes: .npy, .npz of one array, an image, .wav, lines of text for strings, or raw bytes.
+    """A file as the array that a tensor takes: .npy, .npz of one array, an image, .wav, lines of text for strings, or
+    raw bytes.
 
     What a file is shows in how it begins, not in its name. Raises: InputError.
     """
@@ -106,7 +107,8 @@ def _of_archive(arrays: dict[str, Array], name: str, feed: Feed) -> Reading:
 
 
 def _fitting(array: Array, name: str, feed: Feed) -> Reading:
-    """An array in the tensor's dtype: floats for floats, integers in range for integers, floats quantized by the tensor's scale."""
+    """An array in the tensor's dtype: floats for floats, integers in range for integers, floats quantized by the
+    tensor's scale."""
     wanted = array_type(feed.tensor.type)
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     if array.dtype == wanted or wanted == object:

@@ -45,7 +45,8 @@ def is_image(data: bytes) -> bool:
 
 
 def layout(feed: Feed) -> Layout:
-    """How the tensor holds an image: (batch of 1, height, width, channels), channels first, or without some of them. Raises: InputError."""
+    """How the tensor holds an image: (batch of 1, height, width, channels), channels first, or without some of them.
+    Raises: InputError."""
     found = _layout(tuple(feed.shape))
     if found is None or 1 in (found.height, found.width) or (len(found.shape) == 2 and feed.shape.count(-1) == 1):
         message = f"{feed.label()} takes no image: an image has height, width and 1, 3 or 4 channels, and a batch of 1"
@@ -86,7 +87,8 @@ def read_image(data: bytes, name: str, feed: Feed) -> Reading:
 
 
 def _fitted(image: Any, size: tuple[int, int], fit: Fit) -> tuple[Any, str]:
-    """The image in this width and height, and how it got there. Proportions are other ones where a side is off by a pixel or more."""
+    """The image in this width and height, and how it got there. Proportions are other ones where a side is off by a
+    pixel or more."""
     from PIL import Image, ImageOps
 
     how, (width, height) = f"scaled to {size[0]}x{size[1]}", size

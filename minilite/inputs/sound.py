@@ -25,7 +25,8 @@ def is_sound(data: bytes) -> bool:
 
 
 def read_sound(data: bytes, name: str, feed: Feed) -> Reading:
-    """A .wav file's bytes for the tensor: cut, or filled up with silence, to its length where that is fixed. Raises: InputError."""
+    """A .wav file's bytes for the tensor: cut, or filled up with silence, to its length where that is fixed. Raises:
+    InputError."""
     samples, rate = _samples(data, name)
     done = [f"{len(samples) / rate:.3g} s of {rate} Hz"]
     wanted = feed.rate or (feed.about.sample_rate if feed.about is not None else 0)

@@ -9,8 +9,8 @@ The engine drives the same C planner; this face is for tests and for study. Call
     planner.set_bytes(5, 4096)
     planner.execute_allocations(2, 3)
 
-Source: TFLite arena_planner.cc, simple_memory_arena.cc; A. Kelly, "Simpleperf case study: Fast initialization of TFLite's
-Memory Arena" (2023).
+Source: TFLite arena_planner.cc, simple_memory_arena.cc; A. Kelly, "Simpleperf case study: Fast initialization of
+TFLite's Memory Arena" (2023).
 """
 
 from __future__ import annotations

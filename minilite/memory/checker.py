@@ -11,7 +11,8 @@ from minilite.memory.records import UsageRecord
 
 
 class Fault(NamedTuple):
-    """What is wrong with a plan: the kind ("count", "alignment", "arena", "fixed" or "overlap"), where, and a line of text."""
+    """What is wrong with a plan: the kind ("count", "alignment", "arena", "fixed" or "overlap"), where, and a line of
+    text."""
 
     kind: str
     records: tuple[int, ...]

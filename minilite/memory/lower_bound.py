@@ -1,7 +1,7 @@
 """Lower bounds of a planning problem, computed apart from any strategy and from the C core.
 
-A *profile* is what is live at one node, sizes largest first; its sum is the node's *breadth*. No placement by offsets is
-lower than the largest breadth. Where tensors share whole objects, no set of objects is smaller than the sum of the
+A *profile* is what is live at one node, sizes largest first; its sum is the node's *breadth*. No placement by offsets
+is lower than the largest breadth. Where tensors share whole objects, no set of objects is smaller than the sum of the
 *positional maxima*: the largest of all profiles' first sizes, plus the largest of their second sizes, and so on.
 
 Source: Pisarchyk & Lee, "Efficient Memory Management for Deep Neural Net Inference" (2020).

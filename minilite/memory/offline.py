@@ -1,8 +1,9 @@
 """Memory plans in the model's file: the metadata `OfflineMemoryAllocation`, as TensorFlow Lite Micro reads it.
 
-The payload is int32, little endian: version, number of subgraphs, n, then n offsets in bytes from the arena's start: those
-of the tensors of all subgraphs, one subgraph after the other, -1 for a tensor that is left to run time. Like TFLM, nobody
-here reads the first two numbers. What else a plan must satisfy hangs on shapes and is checked by `allocate_tensors`.
+The payload is int32, little endian: version, number of subgraphs, n, then n offsets in bytes from the arena's start:
+those of the tensors of all subgraphs, one subgraph after the other, -1 for a tensor that is left to run time. Like
+TFLM, nobody here reads the first two numbers. What else a plan must satisfy hangs on shapes and is checked by
+`allocate_tensors`.
 
 Source: tflite-micro, docs/memory_management.md, micro_allocation_info.cc.
 """

@@ -1,7 +1,7 @@
 """The tables of Pisarchyk & Lee, recomputed: six networks by strategy, in MiB: ``python -m minilite.memory.tables``.
 
-Source: Y. Pisarchyk, J. Lee, "Efficient Memory Management for Deep Neural Net Inference" (2020). The problems are those of
-the real graphs, in MiniMalloc's format beside this module: intermediates only, raw bytes.
+Source: Y. Pisarchyk, J. Lee, "Efficient Memory Management for Deep Neural Net Inference" (2020). The problems are those
+of the real graphs, in MiniMalloc's format beside this module: intermediates only, raw bytes.
 """
 
 from __future__ import annotations

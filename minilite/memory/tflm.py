@@ -1,9 +1,9 @@
 """Memory as TensorFlow Lite Micro plans it: lifetimes, its greedy planner, and plans it can be given.
 
-TFLM counts scopes: 0 at the start, one more for each operator and for each subgraph an operator calls. Graph inputs live
-from scope 0 to their last reader, graph outputs to the end, everything else from its operator to its last reader; nothing
-is shared in place. Sizes are rounded up to 16. Kernels ask for scratch while they are prepared, in sizes that the file does
-not tell.
+TFLM counts scopes: 0 at the start, one more for each operator and for each subgraph an operator calls. Graph inputs
+live from scope 0 to their last reader, graph outputs to the end, everything else from its operator to its last reader;
+nothing is shared in place. Sizes are rounded up to 16. Kernels ask for scratch while they are prepared, in sizes that
+the file does not tell.
 
 Source: tflite-micro, micro_allocation_info.cc, memory_planner/greedy_memory_planner.cc (2026).
 """
@@ -155,8 +155,8 @@ def plan_for_tflm(
 ) -> OfflinePlan:
     """Plans a model for TFLM, alignment 16.
 
-    Tensors that are live while a kernel has scratch are left to run time; those that are live beside them too, or at last
-    all, where TFLM could need more with the plan than without. Raises: InputError, ArenaError.
+    Tensors that are live while a kernel has scratch are left to run time; those that are live beside them too, or at
+    last all, where TFLM could need more with the plan than without. Raises: InputError, ArenaError.
     """
     walk = _Walk(model)
     records = _records(model, walk)

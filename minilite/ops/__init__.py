@@ -1,4 +1,5 @@
-"""Meaning: every operator by name. A family is one module with its rows in OPERATORS; it is imported when a model needs it."""
+"""Meaning: every operator by name. A family is one module with its rows in OPERATORS; it is imported when a model needs
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""RELU, RELU6, RELU_N1_TO_1, RELU_0_TO_1, LEAKY_RELU, LOGISTIC, TANH, ELU, HARD_SWISH, GELU: elementwise activations."""
+"""RELU, RELU6, RELU_N1_TO_1, RELU_0_TO_1, LEAKY_RELU, LOGISTIC, TANH, ELU, HARD_SWISH, GELU: elementwise
+activations."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ _LIMITS = {
 
 
 def reference_relu(node: OpNode, x: Array) -> Array:
-    """y = min(max(x, minimum), maximum); quantized types requantize (double rounding) and clamp in the output's scale."""
+    """y = min(max(x, minimum), maximum); quantized types requantize (double rounding) and clamp in the output's
+    scale."""
     low, high = _LIMITS[node.op]
     if x.dtype == np.float32:
         return np.asarray(np.clip(x, np.float32(low), np.float32(high)))
@@ -39,7 +41,8 @@ def reference_relu(node: OpNode, x: Array) -> Array:
 
 
 def reference_leaky_relu(node: OpNode, x: Array) -> Array:
-    """y = x where x > 0, else alpha * x; quantized: a multiplier for either, with double rounding, alpha's sign behind it."""
+    """y = x where x > 0, else alpha * x; quantized: a multiplier for either, with double rounding, alpha's sign behind
+    it."""
     alpha = node.options["alpha"]
     if x.dtype == np.float32:
         return np.where(x > 0, x, np.float32(alpha) * x)
@@ -68,8 +71,10 @@ def reference_logistic(node: OpNode, x: Array) -> Array:
 
 
 def _sigmoids(x: Array, scale: float) -> tuple[Array, Array]:
-    """|x| in steps of 1 / (3 * 4096) with x's sign, and 256 values of 65536 * sigmoid, 512 such steps apart; each is raised
-    by half of what the line to the next one lacks in its middle, and the last is the highest."""
+    """|x| in steps of 1 / (3 * 4096) with x's sign, and 256 values of 65536 * sigmoid, 512 such steps apart.
+
+    Each is raised by half of what the line to the next one lacks in its middle, and the last is the highest.
+    """
     multiplier, shift = scale * 4096.0 * 3.0, 0
     while multiplier <= 32767.0 / 2.0 and shift <= 30:
         multiplier, shift = multiplier * 2.0, shift + 1

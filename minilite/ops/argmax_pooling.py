@@ -1,4 +1,5 @@
-"""MaxPoolingWithArgmax2D, MaxUnpooling2D: maxima with their places in windows, and back; custom operators of MediaPipe's models."""
+"""MaxPoolingWithArgmax2D, MaxUnpooling2D: maxima with their places in windows, and back; custom operators of
+MediaPipe's models."""
 
 from __future__ import annotations
 

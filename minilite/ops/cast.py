@@ -15,8 +15,8 @@ _PACKED = "s4|s2|u4"
 
 
 def reference_cast(node: OpNode, x: Array) -> Array:
-    """Integers wrap, floats truncate towards 0 and saturate (NaN gives the highest value), to bool is x != 0; of complex
-    numbers the real part counts; bfloat16 is the upper half of a float32."""
+    """Integers wrap, floats truncate towards 0 and saturate (NaN gives the highest value), to bool is x != 0; of
+    complex numbers the real part counts; bfloat16 is the upper half of a float32."""
     source, target = input_of(node).type, node.outputs[0].type
     if source == target:
         return x.copy()

@@ -1,4 +1,5 @@
-"""LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, NOT_EQUAL: elementwise comparison with numpy's broadcasting, to bool."""
+"""LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, NOT_EQUAL: elementwise comparison with numpy's broadcasting, to
+bool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""WHILE, IF, STABLEHLO_CASE, STABLEHLO_COMPOSITE, CALL_ONCE: subgraphs run inside the C loop; only the engine can run them."""
+"""WHILE, IF, STABLEHLO_CASE, STABLEHLO_COMPOSITE, CALL_ONCE: subgraphs run inside the C loop; only the engine can run
+them."""
 
 from __future__ import annotations
 

@@ -35,7 +35,8 @@ _PARAMS: dict[str, Param] = {
 
 
 def _decoded(p: dict[str, Any], code: Array, anchors: Array) -> Array:
-    """Corners (top, left, bottom, right) of boxes given as centre and size relative to their anchors'. Raises: KernelError."""
+    """Corners (top, left, bottom, right) of boxes given as centre and size relative to their anchors'. Raises:
+    KernelError."""
     wide, anchor = code[:, :4].astype(np.float64), anchors.astype(np.float64)
     scales = np.array([p[f"{side}_scale"] for side in "yxhw"], np.float32).astype(np.float64)
     sizes = anchor[:, 2:]

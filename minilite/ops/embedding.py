@@ -1,4 +1,5 @@
-"""EMBEDDING_LOOKUP, EMBEDDING_LOOKUP_SPARSE: rows of a table, and weighted sums of them; HASHTABLE_LOOKUP: rows by keys."""
+"""EMBEDDING_LOOKUP, EMBEDDING_LOOKUP_SPARSE: rows of a table, and weighted sums of them; HASHTABLE_LOOKUP: rows by
+keys."""
 
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ from minilite.ops_shared.types import each
 
 
 def reference_extremum(node: OpNode, a: Array, b: Array) -> Array:
-    """y = a where it is greater (lesser), else b, so also where one is NaN; integers as they are, whatever the scales."""
+    """y = a where it is greater (lesser), else b, so also where one is NaN; integers as they are, whatever the
+    scales."""
     x, y = (_real(node, array) for array in (a, b))
     return np.asarray(np.where(x > y if node.op == "MAXIMUM" else x < y, a, b))
 

@@ -1,6 +1,6 @@
-"""SignalFilterBank, SignalFilterBankSquareRoot, SignalFilterBankSpectralSubtraction, SignalPCAN, SignalFilterBankLog: energies of
-frequencies to loudness in bands, in integers; custom operators of TensorFlow Lite Micro's front end for audio. The noise that is
-subtracted only the engine knows, for it remembers what was heard."""
+"""SignalFilterBank, SignalFilterBankSquareRoot, SignalFilterBankSpectralSubtraction, SignalPCAN, SignalFilterBankLog:
+energies of frequencies to loudness in bands, in integers; custom operators of TensorFlow Lite Micro's front end for
+audio. The noise that is subtracted only the engine knows, for it remembers what was heard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""HASHTABLE, HASHTABLE_IMPORT, HASHTABLE_FIND, HASHTABLE_SIZE: tables between numbers and strings, kept by the engine."""
+"""HASHTABLE, HASHTABLE_IMPORT, HASHTABLE_FIND, HASHTABLE_SIZE: tables between numbers and strings, kept by the
+engine."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Landmarks2TransformMatrix, TransformTensorBilinear, TransformLandmarks: a crop around points, turned upright, and its points back in
-the image; custom operators of MediaPipe's models, in their second version.
+"""Landmarks2TransformMatrix, TransformTensorBilinear, TransformLandmarks: a crop around points, turned upright, and its
+points back in the image; custom operators of MediaPipe's models, in their second version.
 
 Source of the rules: MediaPipe, mediapipe/util/tflite/operations. LiteRT has no kernels of them."""
 

@@ -1,4 +1,5 @@
-"""LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM, BIDIRECTIONAL_SEQUENCE_LSTM: gates of weighted inputs, outputs and cells, kept between runs."""
+"""LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM, BIDIRECTIONAL_SEQUENCE_LSTM: gates of weighted inputs, outputs and cells, kept
+between runs."""
 
 from __future__ import annotations
 
@@ -94,7 +95,8 @@ def reference_lstm(node: OpNode, x: Array, *inputs: Array | None) -> tuple[Array
 
 
 def reference_basic_or_full(node: OpNode, x: Array, *inputs: Array | None) -> tuple[Array, ...]:
-    """As `reference_lstm`; the basic kernel instead gives output, cell, what the weights met and what they made of it."""
+    """As `reference_lstm`; the basic kernel instead gives output, cell, what the weights met and what they made of
+    it."""
     if node.options["kernel_type"] == "FULL":
         return reference_lstm(node, x, *inputs)
     last, weights, bias, cell = (np.asarray(array) for array in inputs[:4])
@@ -128,7 +130,7 @@ def reference_bidirectional(node: OpNode, x: Array, *inputs: Array | None) -> tu
     return (*outputs, *states, *more)
 
 
-# Rows ---------------------------------------------------------------------------------------------------------------------
+# Rows -----------------------------------------------------------------------------------------------------------------
 
 
 def _gates(kind: str) -> str:

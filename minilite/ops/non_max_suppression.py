@@ -1,4 +1,5 @@
-"""NON_MAX_SUPPRESSION_V4, _V5: of boxes that overlap too much the best alone; _V5 lowers the scores of those that overlap somewhat."""
+"""NON_MAX_SUPPRESSION_V4, _V5: of boxes that overlap too much the best alone; _V5 lowers the scores of those that
+overlap somewhat."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ def _overlap(a: Array, b: Array) -> np.float32:
 def _selected(
     boxes: Array, scores: Array, most: int, limit: np.float32, least: np.float32, sigma: np.float32
 ) -> list[tuple[int, np.float32]]:
-    """The boxes and their scores, the best first; of equals the first. What is selected becomes a candidate again, as in
-    TFLite: it then overlaps itself, unless it has no area."""
+    """The boxes and their scores, the best first; of equals the first. What is selected becomes a candidate again, as
+    in TFLite: it then overlaps itself, unless it has no area."""
     heap = [(-score, i, 0) for i, score in enumerate(scores) if score > least]
     heapq.heapify(heap)
     chosen: list[tuple[int, np.float32]] = []

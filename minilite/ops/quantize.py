@@ -24,7 +24,8 @@ def _check_quantize(node: OpNode) -> None:
 
 
 def reference_quantize(node: OpNode, x: Array) -> Array:
-    """y = round(x / scale) + zero_point, ties away from zero, saturating, NaN to the lowest; integers: double rounding."""
+    """y = round(x / scale) + zero_point, ties away from zero, saturating, NaN to the lowest; integers: double
+    rounding."""
     output = node.outputs[0]
     if x.dtype != np.float32:
         return rescale(node, x, scale_ratio(node, precision=np.float64))

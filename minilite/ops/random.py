@@ -1,5 +1,5 @@
-"""RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL, MULTINOMIAL: random numbers, which only the engine draws, for it remembers how far a
-sequence is. STABLEHLO_RNG_BIT_GENERATOR: random bits from a state that is given and given back."""
+"""RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL, MULTINOMIAL: random numbers, which only the engine draws, for it remembers
+how far a sequence is. STABLEHLO_RNG_BIT_GENERATOR: random bits from a state that is given and given back."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _MASK = 0xFFFFFFFF
 
 
 def _seed(name: str) -> Callable[[OpNode], int]:
-    """A seed of the sequence, of which TFLite takes 32 bits; where both are 0, another at random, drawn when the model is
-    lowered."""
+    """A seed of the sequence, of which TFLite takes 32 bits; where both are 0, another at random, drawn when the model
+    is lowered."""
 
     def seed(node: OpNode) -> int:
         seeds = {said: (node.options[said] + (1 << 31)) % (1 << 32) - (1 << 31) for said in ("seed", "seed2")}

@@ -28,7 +28,8 @@ def _over(x: Array, axes: Array) -> tuple[int, ...]:
 
 
 def reference_mean(node: OpNode, x: Array, axes: Array) -> Array:
-    """The sum over the axes by their count; of no elements NaN or 0. Integers divide towards 0, quantized ones as TFLite."""
+    """The sum over the axes by their count; of no elements NaN or 0. Integers divide towards 0, quantized ones as
+    TFLite."""
     over, keep = _over(x, axes), bool(node.options["keep_dims"])
     count = int(np.prod([x.shape[axis] for axis in over], dtype=np.int64))
     if x.dtype == np.float32:

@@ -1,4 +1,5 @@
-"""RESHAPE, SQUEEZE, EXPAND_DIMS: the same elements under another shape. SHAPE, RANK: a shape, or its length, as a tensor."""
+"""RESHAPE, SQUEEZE, EXPAND_DIMS: the same elements under another shape. SHAPE, RANK: a shape, or its length, as a
+tensor."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ AUX = 9
 def _walk(
     node: OpNode, inputs: tuple[Array | None, ...], first: int, x: Array, aux: int = 0, *, backward: bool = False
 ) -> tuple[Array, Array]:
-    """The outputs of all steps of one direction, whose operands stand from `first` on, and the last; `aux` is the input that
-    has the weights of the auxiliary input, 0 for none."""
+    """The outputs of all steps of one direction, whose operands stand from `first` on, and the last; `aux` is the input
+    that has the weights of the auxiliary input, 0 for none."""
     weights, recurrent, bias, h = (np.asarray(array) for array in inputs[first : first + 4])
     y = np.empty((*x.shape[:-1], len(bias)), np.float32)
     for at in times(x.shape, time_major=bool(node.options.get("time_major", True)), backward=backward):
@@ -33,8 +33,8 @@ def reference_rnn(node: OpNode, *inputs: Array) -> tuple[Array, Array]:
 
 
 def reference_bidirectional(node: OpNode, x: Array, *rest: Array | None) -> tuple[Array, ...]:
-    """Gives the outputs, one behind the other where they are merged, and both states. An auxiliary input without weights is
-    what goes backwards."""
+    """Gives the outputs, one behind the other where they are merged, and both states. An auxiliary input without
+    weights is what goes backwards."""
     inputs = (x, *rest, None, None, None)
     aux = inputs[AUX]
     crossed = aux is not None and inputs[AUX + 1] is not None

@@ -1,4 +1,5 @@
-"""Elements put where indices say: SCATTER_ND adds slices up, SPARSE_TO_DENSE puts single ones, DYNAMIC_UPDATE_SLICE a block."""
+"""Elements put where indices say: SCATTER_ND adds slices up, SPARSE_TO_DENSE puts single ones, DYNAMIC_UPDATE_SLICE a
+block."""
 
 from __future__ import annotations
 

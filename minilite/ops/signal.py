@@ -1,5 +1,5 @@
-"""SignalWindow, SignalFftAutoScale, SignalRfft, SignalIrfft, SignalEnergy: from samples to the power of their frequencies, in
-integers; custom operators of TensorFlow Lite Micro's front end for audio."""
+"""SignalWindow, SignalFftAutoScale, SignalRfft, SignalIrfft, SignalEnergy: from samples to the power of their
+frequencies, in integers; custom operators of TensorFlow Lite Micro's front end for audio."""
 
 from __future__ import annotations
 

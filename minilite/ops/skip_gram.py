@@ -13,7 +13,8 @@ _SPACES = b" \t\n\v\f\r"
 
 
 def _words(text: bytes) -> list[bytes]:
-    """What spaces divide, as TFLite does: the first byte divides nothing, and what begins with it as a space is left out."""
+    """What spaces divide, as TFLite does: the first byte divides nothing, and what begins with it as a space is left
+    out."""
     words, begin = [], 0
     for i in range(1, len(text)):
         if text[i] in _SPACES:

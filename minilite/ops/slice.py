@@ -1,4 +1,5 @@
-"""STRIDED_SLICE: x[begin:end:stride, ..., newaxis, index], numpy's slicing as data. SLICE: a box; REVERSE_V2: backwards."""
+"""STRIDED_SLICE: x[begin:end:stride, ..., newaxis, index], numpy's slicing as data. SLICE: a box; REVERSE_V2:
+backwards."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_ax
 
 
 def reference_strided_slice(node: OpNode, x: Array, begin: Array, end: Array, strides: Array) -> Array:
-    """One key per entry, then numpy. As in LiteRT, an ellipsis stands for one dimension at least, at the cost of the last
-    entries; a shrunk index below the dimension is taken as 0."""
+    """One key per entry, then numpy. As in LiteRT, an ellipsis stands for one dimension at least, at the cost of the
+    last entries; a shrunk index below the dimension is taken as 0."""
     masks = {name: int(node.options[name]) for name in _MASKS}
     bits = [{name: bool(mask >> i & 1) for name, mask in masks.items()} for i in range(len(begin))]
     entries = sum(not (bit["ellipsis_mask"] or bit["new_axis_mask"]) for bit in bits)

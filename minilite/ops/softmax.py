@@ -57,7 +57,7 @@ def reference_softmax(node: OpNode, x: Array) -> Array:
     return _softmax_s16(node, x) if x.dtype == np.int16 else _softmax_bytes(node, x)
 
 
-# 8 bits -------------------------------------------------------------------------------------------------------------------
+# 8 bits ---------------------------------------------------------------------------------------------------------------
 
 
 def _softmax_bytes(node: OpNode, x: Array) -> Array:
@@ -84,7 +84,8 @@ def _exp_table(node: OpNode) -> Array:
 
 
 def _steps(multiplier: float) -> tuple[Array, Array, float]:
-    """-i times a multiplier to Q5.26 for i in 0...255, where TFLite does not skip them; and the multiplier as it is rounded."""
+    """-i times a multiplier to Q5.26 for i in 0...255, where TFLite does not skip them; and the multiplier as it is
+    rounded."""
     mantissa, shift = fixed_point.quantize_multiplier(min(multiplier, (1 << 31) - 1.0))
     radius = math.floor(31 * (1 << 26) / (1 << shift))
     difference = -np.arange(256, dtype=np.int64)
@@ -100,7 +101,8 @@ _EXP_OF_BIT = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 2
 
 
 def _exp_on_negative_values(a: Array) -> Array:
-    """gemmlowp's exp_on_negative_values from Q5.26 to Q0.31: a polynomial on [-1/4, 0), then one factor per bit above."""
+    """gemmlowp's exp_on_negative_values from Q5.26 to Q0.31: a polynomial on [-1/4, 0), then one factor per bit
+    above."""
     a = a.astype(np.int64)
     quarter = 1 << 24
     remainder_of_quarter = (a & (quarter - 1)) - quarter
@@ -123,7 +125,7 @@ def _exp_below_quarter(a: Array) -> Array:
     return exp_minus_eighth + multiply(x + fixed_point.rounding_divide_by_pot(high_terms, 1), exp_minus_eighth)
 
 
-# 16 bits ------------------------------------------------------------------------------------------------------------------
+# 16 bits --------------------------------------------------------------------------------------------------------------
 
 
 def _softmax_s16(node: OpNode, x: Array) -> Array:
@@ -144,8 +146,8 @@ def _softmax_s16(node: OpNode, x: Array) -> Array:
 
 
 def _on_lines(function: Callable[[Array], Array], low: float, high: float, x: Array) -> Array:
-    """A function over [low, high] in Q0.15, where int16 covers that: 512 lines between values, each of which is moved by
-    half of what its line would miss the function by in its middle."""
+    """A function over [low, high] in Q0.15, where int16 covers that: 512 lines between values, each of which is moved
+    by half of what its line would miss the function by in its middle."""
     width = (high - low) / 512
     at = low + np.arange(513) * width
     values = function(at) * 32768
@@ -158,7 +160,7 @@ def _on_lines(function: Callable[[Array], Array], low: float, high: float, x: Ar
     return np.asarray(base + (((table[(inside >> 7) + 1] - base) * (inside & 127) + 64) >> 7))
 
 
-# LOG_SOFTMAX --------------------------------------------------------------------------------------------------------------
+# LOG_SOFTMAX ----------------------------------------------------------------------------------------------------------
 
 
 def _check_log(node: OpNode) -> None:
@@ -187,7 +189,8 @@ def reference_log_softmax(node: OpNode, x: Array) -> Array:
 
 
 def _log_softmax_bytes(node: OpNode, x: Array) -> Array:
-    """Sums in Q12.19, cut to its largest number; their logarithms in Q5.26; steps below what that can hold are skipped."""
+    """Sums in Q12.19, cut to its largest number; their logarithms in Q5.26; steps below what that can hold are
+    skipped."""
     raw, kept, multiplier = _steps(input_of(node).quantization.scale * (1 << 26))
     info, wide = np.iinfo(x.dtype), x.astype(np.int64)
     below = wide.max(axis=-1, keepdims=True) - wide

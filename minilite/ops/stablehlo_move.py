@@ -1,4 +1,5 @@
-"""STABLEHLO_PAD, STABLEHLO_GATHER, STABLEHLO_SCATTER: elements padded, gathered in blocks, and put back by one of five rules."""
+"""STABLEHLO_PAD, STABLEHLO_GATHER, STABLEHLO_SCATTER: elements padded, gathered in blocks, and put back by one of five
+rules."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from minilite.ops_shared.types import each
 
 
 def reference_pad(node: OpNode, x: Array, value: Array) -> Array:
-    """Elements drawn apart, then padded; negative padding cuts off. Where a dimension comes to nothing, all do, as in TFLite."""
+    """Elements drawn apart, then padded; negative padding cuts off. Where a dimension comes to nothing, all do, as in
+    TFLite."""
     low, high, gap = (numbers(name)(node) for name in ("edge_padding_low", "edge_padding_high", "interior_padding"))
     apart = np.maximum(np.array(x.shape) - 1, 0) * gap + x.shape
     shape = apart + low + high
@@ -75,7 +77,8 @@ _JOINS: dict[str, tuple[int, Callable[[Any, Any], Any]]] = {
     "STABLEHLO_MAXIMUM": (3, lambda a, b: max(a, b)),
     "STABLEHLO_MINIMUM": (4, lambda a, b: min(a, b)),
 }
-"""The number of each rule in C, and what it makes of an element and an update, by the operator of the node's subgraph."""
+"""The number of each rule in C, and what it makes of an element and an update, by the operator of the node's
+subgraph."""
 
 
 def _rule(node: OpNode) -> str:

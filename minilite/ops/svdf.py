@@ -1,4 +1,5 @@
-"""SVDF: a fully connected layer factored in two, its weights over features and over time; keeps `memory` past activations."""
+"""SVDF: a fully connected layer factored in two, its weights over features and over time; keeps `memory` past
+activations."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from minilite.ops_shared.weighted import as_s8, clamp, hybrid_product
 def reference_svdf(
     node: OpNode, x: Array, features: Array, times: Array, bias: Array | None, state: Array
 ) -> tuple[Array, Array]:
-    """The state, (batch, filters * memory), loses its oldest activations and gains x @ features.T; each filter's activations
-    are weighted in time and summed, `rank` filters a unit. Gives y and the new state."""
+    """The state, (batch, filters * memory), loses its oldest activations and gains x @ features.T; each filter's
+    activations are weighted in time and summed, `rank` filters a unit. Gives y and the new state."""
     features, times = as_s8(features), as_s8(times)
     filters, memory = times.shape
     # TFLite moves all of the state by one; what comes into the last column is overwritten at once.

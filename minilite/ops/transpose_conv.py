@@ -1,4 +1,5 @@
-"""TRANSPOSE_CONV, Convolution2DTransposeBias: every input pixel is spread over the window of outputs that it stands for."""
+"""TRANSPOSE_CONV, Convolution2DTransposeBias: every input pixel is spread over the window of outputs that it stands
+for."""
 
 from __future__ import annotations
 
@@ -57,8 +58,8 @@ def bias_options(data: bytes) -> Mapping[str, Any]:
 
 
 def _cut(dimension: int, stride_option: str) -> Param:
-    """How many outputs fewer than its windows cover a side has: as the file's shapes say; where they say nothing, SAME gives
-    no window more than a stride. Raises: UnsupportedOpError."""
+    """How many outputs fewer than its windows cover a side has: as the file's shapes say; where they say nothing, SAME
+    gives no window more than a stride. Raises: UnsupportedOpError."""
 
     def cut(node: OpNode) -> int:
         x, weights, y = node.inputs[0], node.inputs[1], node.outputs[0]

@@ -11,7 +11,8 @@ from minilite.ops_shared.operator import OpNode
 
 
 def block_scales(node: OpNode) -> Array:
-    """The scales of the blocks of input 1, row by row; none where it is quantized otherwise. Raises: UnsupportedOpError."""
+    """The scales of the blocks of input 1, row by row; none where it is quantized otherwise. Raises:
+    UnsupportedOpError."""
     operand = input_of(node, 1)
     q = operand.quantization
     if q.scales_tensor < 0:

@@ -55,7 +55,8 @@ def check_zero_points(node: OpNode, tensor: Tensor) -> None:
 
 
 def check_channels(node: OpNode, tensor: Tensor) -> None:
-    """Positive, finite scales, one or one an index of a dimension, and zero points of the type. Raises: UnsupportedOpError."""
+    """Positive, finite scales, one or one an index of a dimension, and zero points of the type. Raises:
+    UnsupportedOpError."""
     q, count = tensor.quantization, len(scales_of(node, tensor))
     check_zero_points(node, tensor)
     if len(q.zero_points) not in (0, 1, count):
@@ -67,7 +68,8 @@ def check_channels(node: OpNode, tensor: Tensor) -> None:
 
 
 def check_quantized(node: OpNode, *tensors: Tensor | None) -> None:
-    """One scale, positive and finite, and a zero point of the type, for each that is there. Raises: UnsupportedOpError."""
+    """One scale, positive and finite, and a zero point of the type, for each that is there. Raises:
+    UnsupportedOpError."""
     for tensor in tensors:
         if tensor is not None:
             tensor_scale(node, tensor)
@@ -80,7 +82,8 @@ def quantized(node: OpNode) -> None:
 
 
 def quantized_or_bare(node: OpNode) -> None:
-    """A row's `check`: as `quantized`, but all may lack a scale together, which TFLite takes as 0. Raises: UnsupportedOpError."""
+    """A row's `check`: as `quantized`, but all may lack a scale together, which TFLite takes as 0. Raises:
+    UnsupportedOpError."""
     if any(tensor.quantization.scales for tensor in _tensors(node)):
         quantized(node)
 

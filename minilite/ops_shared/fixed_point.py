@@ -1,7 +1,7 @@
 """Requantization in integers: the arithmetic that quantized operators share, and its numpy meaning.
 
-A real multiplier m is carried as (mantissa, shift): m ~ mantissa * 2**(shift - 31). Each rule here gives the same bits as
-the TFLite function it names; csrc/math/fixed_point.h holds the same rules in C.
+A real multiplier m is carried as (mantissa, shift): m ~ mantissa * 2**(shift - 31). Each rule here gives the same bits
+as the TFLite function it names; csrc/math/fixed_point.h holds the same rules in C.
 """
 
 from __future__ import annotations

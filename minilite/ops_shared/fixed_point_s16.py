@@ -1,4 +1,5 @@
-"""gemmlowp's logistic and tanh of 16-bit fixed point: exp by a Taylor series and a shifter, division by Newton's method."""
+"""gemmlowp's logistic and tanh of 16-bit fixed point: exp by a Taylor series and a shifter, division by Newton's
+method."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ class Direction(NamedTuple):
     """Where one direction's operands stand among a node's inputs."""
 
     first: int = 1
-    """Weights of the input for each gate; behind them those of the output, 3 peepholes, biases, projection and its bias."""
+    """Weights of the input for each gate; behind them those of the output, 3 peepholes, biases, projection and its
+    bias."""
     output_state: int = 18
     cell_state: int = 19
     norms: int = 20

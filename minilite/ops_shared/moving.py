@@ -27,7 +27,8 @@ def check_same_scale(node: OpNode, tensor: Tensor, name: str) -> None:
 
 
 def checked_indices(indices: Array, bounds: int | tuple[int, ...]) -> Array:
-    """The indices, each at least 0 and below its bound: one for all, or one for each index of a row. Raises: IndexError."""
+    """The indices, each at least 0 and below its bound: one for all, or one for each index of a row. Raises:
+    IndexError."""
     outside = (indices < 0) | (indices >= np.array(bounds))
     if outside.any():
         message = f"index {indices[outside][0]} is outside the dimensions {bounds}"

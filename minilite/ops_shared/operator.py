@@ -57,7 +57,8 @@ Param = Callable[[OpNode], Any]
 
 
 class Operator(NamedTuple):
-    """A row of the operator table. What it says is checked once, before `check`, `params` and `reference` see a node."""
+    """A row of the operator table. What it says is checked once, before `check`, `params` and `reference` see a
+    node."""
 
     name: str
     versions: range
@@ -85,12 +86,13 @@ class Operator(NamedTuple):
     hangs_on: Literal["node", "model", "kind", "ratio", "scales"] | None = None
     """What `check` and the functions of `params` ask about, so that nodes that are alike in it are asked about once.
 
-    "kind": types, options, and of quantization what csrc/graph/kinds.c has a bit for; "ratio": also how scales compare, or
-    their values where types have 16 bits; "scales": also scales and zero points; "model": as "kind", and on the model (its resources); "node": anything. When None, "node" for rows
-    that have such functions or `writes`, "kind" for others. tests/unit/test_kinds.py finds rows that say too little."""
+    "kind": types, options, and of quantization what csrc/graph/kinds.c has a bit for; "ratio": also how scales compare,
+    or their values where types have 16 bits; "scales": also scales and zero points; "model": as "kind", and on the
+    model (its resources); "node": anything. When None, "node" for rows that have such functions or `writes`, "kind" for
+    others. tests/unit/test_kinds.py finds rows that say too little."""
     folds: Callable[[OpNode], tuple[Array, ...]] | None = None
-    """The values of the outputs where input 0 is constant, for nodes whose result follows from the file alone: such a node
-    vanishes."""
+    """The values of the outputs where input 0 is constant, for nodes whose result follows from the file alone: such a
+    node vanishes."""
     calls: tuple[str, ...] = ()
     """The options that say which subgraphs it runs, one or several."""
     kernel: str = ""

@@ -99,4 +99,5 @@ WINDOW: Mapping[str, Param] = {
     "dilation_w": Positive("dilation_w_factor"),
     **dict.fromkeys(("pad_top", "pad_bottom", "pad_left", "pad_right"), none),
 }
-"""A row's params, by ML_WINDOW_FIELDS of csrc/rules/window.h. What is padded around the input comes with fusion, csrc/graph/fuse.c."""
+"""A row's params, by ML_WINDOW_FIELDS of csrc/rules/window.h. What is padded around the input comes with fusion,
+csrc/graph/fuse.c."""

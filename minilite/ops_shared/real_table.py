@@ -1,4 +1,5 @@
-"""Quantized integers by way of a function of reals: TFLite's LUTPopulate, of which csrc/rules/real_table.h is the kernel's."""
+"""Quantized integers by way of a function of reals: TFLite's LUTPopulate, of which csrc/rules/real_table.h is the
+kernel's."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ Real = Callable[[Array], Array]
 
 
 def by_real(node: OpNode, x: Array, function: Real) -> Array:
-    """8 bits: dequantized, through the function, quantized; 16 bits: on 512 lines. The function takes float64; what it gives
-    is rounded to float32, in which all else is computed."""
+    """8 bits: dequantized, through the function, quantized; 16 bits: on 512 lines. The function takes float64; what it
+    gives is rounded to float32, in which all else is computed."""
     if x.dtype == np.int16:
         return _by_lines(node, x, function)
     return quantize(_in_float(function, dequantize(x, input_of(node))), node.outputs[0])

@@ -11,7 +11,8 @@ from minilite.ops_shared.fixed_point import round_half_away
 
 
 def quantized_values(tensor: Tensor, real: Array) -> Array:
-    """round(real / scale) + zero_point of float32, ties away from zero, saturating, NaN to the lowest: QUANTIZE's rule."""
+    """round(real / scale) + zero_point of float32, ties away from zero, saturating, NaN to the lowest: QUANTIZE's
+    rule."""
     low, high = integer_limits(tensor.type)
     scales, zero_points = _by_channel(tensor, real.ndim)
     steps = round_half_away(real / scales).astype(np.float64)

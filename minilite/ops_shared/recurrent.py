@@ -47,8 +47,8 @@ def weighted_sums(node: OpNode, x: Array, weights: Array, position: int) -> Arra
 
 
 def times(shape: tuple[int, ...], *, time_major: bool, backward: bool = False) -> Iterator[tuple[slice | int, ...]]:
-    """The index of each step's rows in a sequence of that shape, (time, batch, ...) or (batch, time, ...); matrices are one
-    step."""
+    """The index of each step's rows in a sequence of that shape, (time, batch, ...) or (batch, time, ...); matrices are
+    one step."""
     if len(shape) == 2:
         yield (slice(None),)
         return

@@ -14,8 +14,8 @@ from minilite.ops_shared.operator import OpNode
 
 
 def _level(row: Mapping[str, Any], parents: Array) -> tuple[Array, Array, Array]:
-    """Of one level below the entries `parents` of the one above: how many entries each of them has, or one number for all;
-    their own numbers, and their coordinates, in rows of a parent each where it is one number.
+    """Of one level below the entries `parents` of the one above: how many entries each of them has, or one number for
+    all; their own numbers, and their coordinates, in rows of a parent each where it is one number.
 
     Raises: ValueError where segments and indices do not fit."""
     if row["format"] == "DENSE":
@@ -35,7 +35,8 @@ def _level(row: Mapping[str, Any], parents: Array) -> tuple[Array, Array, Array]
 
 
 def positions(shape: tuple[int, ...], sparsity: Mapping[str, Any]) -> Array:
-    """Where in the dense array, flat, each stored value stands. Raises: ValueError where the form does not fit the shape."""
+    """Where in the dense array, flat, each stored value stands. Raises: ValueError where the form does not fit the
+    shape."""
     order = [int(d) for d in sparsity["traversal_order"]]
     blocks = [int(d) for d in sparsity["block_map"] or ()]
     levels = sparsity["dim_metadata"]

@@ -1,4 +1,5 @@
-"""Operand types as rows spell them, the same as in csrc/kernel.h: "f32 f32 -> f32", "s16 s8 s64? -> s16", "x4... -> x4"."""
+"""Operand types as rows spell them, the same as in csrc/kernel.h: "f32 f32 -> f32", "s16 s8 s64? -> s16", "x4... ->
+x4"."""
 
 from __future__ import annotations
 

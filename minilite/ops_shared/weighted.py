@@ -1,7 +1,7 @@
 """Operators that multiply their input (0) with weights (1) and add a bias (2): what their numpy references share.
 
-What their kernels make of the quantization stands in csrc/rules/weighted.c, which refuses what cannot be; references may
-take it to be whole.
+What their kernels make of the quantization stands in csrc/rules/weighted.c, which refuses what cannot be; references
+may take it to be whole.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ def requantize(node: OpNode, sums: Array, bias: Array | None) -> Array:
 
 
 def quantize_rows(x: Array, *, asymmetric: bool) -> tuple[Array, Array, Array]:
-    """Each row of float32 as integers in float64, its scale (float32) and its zero point: TFLite's SymmetricQuantizeFloats,
-    or AsymmetricQuantizeFloats. A row of zeros has scale 1."""
+    """Each row of float32 as integers in float64, its scale (float32) and its zero point: TFLite's
+    SymmetricQuantizeFloats, or AsymmetricQuantizeFloats. A row of zeros has scale 1."""
     least = np.minimum(x.min(axis=1, initial=0.0), 0.0)[:, np.newaxis]
     most = np.maximum(x.max(axis=1, initial=0.0), 0.0)[:, np.newaxis]
     flat = least == most
@@ -126,7 +126,8 @@ def as_s8(weights: Array) -> Array:
 def convolved(node: OpNode, x: Array, weights: Array, *, asymmetric: bool) -> tuple[Array, Array, Array | None]:
     """Image and filter as what is multiplied and summed, in float64: integers less their zero points.
 
-    The third is None but for a float image and integer weights: each batch of the image is quantized, and that is their scale."""
+    The third is None but for a float image and integer weights: each batch of the image is quantized, and that is their
+    scale."""
     if not is_hybrid(node):
         return centered(node, x, 0), centered(node, weights, 1), None
     weights = as_s8(weights).astype(np.float64)
@@ -146,8 +147,8 @@ def finish(node: OpNode, sums: Array, scale: Array | None, bias: Array | None, *
 
 
 def hybrid_product(node: OpNode, x: Array, weights: Array, bias: Array | None) -> Array:
-    """Rows of float32 times integer weights, as float32: bias + (x_q - zero) @ w * (scale_x * scale_w), each row quantized by
-    itself."""
+    """Rows of float32 times integer weights, as float32: bias + (x_q - zero) @ w * (scale_x * scale_w), each row
+    quantized by itself."""
     rows, scale, zero = quantize_rows(x, asymmetric=bool(node.options["asymmetric_quantize_inputs"]))
     sums = ((rows - zero) @ as_s8(weights).astype(np.float64).T).astype(np.float32)
     scales = scale * weight_scales(node, len(weights)).astype(np.float32)

@@ -83,7 +83,8 @@ def _frame(model: Model, plan: Plan | None, number: int, frame: tuple[int, int, 
 
 
 def _settings(node: Node) -> Facts:
-    """The options that are set: false, NONE and empty ones are left out, and what the format has where a file says nothing."""
+    """The options that are set: false, NONE and empty ones are left out, and what the format has where a file says
+    nothing."""
     found = None if node.custom else options_table(node.op)
     usual = default_options(found.table) if found is not None else {}
     return {

@@ -9,7 +9,8 @@ from minilite.text import Cell, count, cut, shape_text, table, wrapped
 
 
 def inspection(model: Model, title: str, plan: Plan | None = None, width: int | None = None) -> str:
-    """Signatures, nodes, tensors, and with a plan each tensor's storage, offset and lifetime, frame by frame, in lines of at most `width`."""
+    """Signatures, nodes, tensors, and with a plan each tensor's storage, offset and lifetime, frame by frame, in lines
+    of at most `width`."""
     facts = model_facts(model, title, plan)
     lines = [wrapped(line, width) for line in _head(facts)]
     for frame in facts["frames"]:

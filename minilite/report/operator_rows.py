@@ -1,9 +1,10 @@
-"""csrc/graph/operator_rows.c, printed from the operators' rows: python -m minilite.report.operator_rows > csrc/graph/operator_rows.c.
+"""csrc/graph/operator_rows.c, printed from the operators' rows: python -m minilite.report.operator_rows >
+csrc/graph/operator_rows.c.
 
 C lowers by it what a row says in so many words, so that the row's module is not imported: which types it takes, which
-parameter is which option, which quantization its `check` lets through. What a function says is found by asking it: about
-every class of quantization, and every value of an enum or bool, that a kind's key can tell apart (csrc/graph/kinds.c). Where
-an answer hangs on anything else the row has no kernel there, and Python answers.
+parameter is which option, which quantization its `check` lets through. What a function says is found by asking it:
+about every class of quantization, and every value of an enum or bool, that a kind's key can tell apart
+(csrc/graph/kinds.c). Where an answer hangs on anything else the row has no kernel there, and Python answers.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ class Unsaid(Exception):  # noqa: N818 - it is no error
 
 @functools.cache
 def classes(code: int) -> list[Quantization]:
-    """A quantization of each class that kinds.c tells apart, of those that it does not call odd; two where they may be alike."""
+    """A quantization of each class that kinds.c tells apart, of those that it does not call odd; two where they may be
+    alike."""
     found = [NOT_QUANTIZED, Quantization((0.5, 0.25), (0, 0), 0)]
     zeros = {TensorType.INT8: (0, -128, 5), TensorType.UINT8: (0, 128, 5), TensorType.INT16: (0, -128, -32768, 5)}
     for zero in zeros.get(TensorType(code), (0,)):
@@ -222,7 +224,8 @@ def output_of(kinds: tuple[Types, Types], said: tuple[Quantization, ...]) -> tup
 
 
 def checked(row: Operator) -> tuple[dict[int, int], list[tuple[str, Takes]]]:
-    """What the check lets through: codes of options, a bit each, by slot; and by signature which quantizations. Raises: Unsaid."""
+    """What the check lets through: codes of options, a bit each, by slot; and by signature which quantizations. Raises:
+    Unsaid."""
     check = row.check
     if check is None:
         return {}, [(text, Takes(ANY)) for text in row.types]

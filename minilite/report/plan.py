@@ -47,7 +47,8 @@ class ModelPlan(Plan):
         return f"{super().__repr__()}\n{table(header, rows, width=_WIDTH)}{more}"
 
     def to_memory_plan(self) -> MemoryPlan:
-        """The main frame's records and offsets, by name, as a MemoryPlan: it prints live bytes by node, draws itself, and compares."""
+        """The main frame's records and offsets, by name, as a MemoryPlan: it prints live bytes by node, draws itself,
+        and compares."""
         from minilite.memory import MemoryPlan, UsageRecord
 
         tensors = self._model.subgraphs[self.frames()[0][0]].tensors

@@ -45,7 +45,8 @@ class NodeTime(NamedTuple):
 
 
 def node_times(session: Session, turns: Iterable[object]) -> list[NodeTime]:
-    """Runs what is allocated once a turn, and gives every node that took part, frame by frame, in the order of running."""
+    """Runs what is allocated once a turn, and gives every node that took part, frame by frame, in the order of
+    running."""
     memory = session.memory
     assert memory is not None
     frames = memory.frames()
@@ -118,8 +119,8 @@ class Peaks:
 def profile(nodes: Sequence[NodeTime], repeat: int, peaks: Peaks, width: int | None = None) -> str:
     """Time, share, work, rates and share of the core's peak of every node, then the same by operator.
 
-    The peak is that of products, of float32 or of bytes as the weights are, or of copies as large as the node's operands, whichever
-    binds; a node above 100 % finds its operands in a nearer cache than a copy does.
+    The peak is that of products, of float32 or of bytes as the weights are, or of copies as large as the node's
+    operands, whichever binds; a node above 100 % finds its operands in a nearer cache than a copy does.
     """
     whole = sum(node.ns for node in nodes if node.frame == 0) or 1
     lines = [_nodes(nodes, repeat, whole, peaks, width), "", _operators(nodes, whole, width), ""]
@@ -162,7 +163,8 @@ def profile_facts(nodes: Sequence[NodeTime], repeat: int, peaks: Peaks) -> dict[
 
 
 def alone(nodes: Sequence[NodeTime]) -> float:
-    """The part of the time (0 to 1) that is not in work of more than one block: the calling thread's, however many there are."""
+    """The part of the time (0 to 1) that is not in work of more than one block: the calling thread's, however many
+    there are."""
     top = [node for node in nodes if node.frame == 0]
     return 1 - sum(node.shared_ns for node in top) / (sum(node.ns for node in top) or 1)
 

@@ -123,7 +123,8 @@ def _value_labels(output: Output) -> list[str]:
 
 
 def is_ranked(output: Output, top: int | None) -> bool:
-    """Whether an output is shown by class: it has labels, one a class, or the user asked for it and there is more than one."""
+    """Whether an output is shown by class: it has labels, one a class, or the user asked for it and there is more than
+    one."""
     if output.labels.of_values or output.classes < 2:
         return False
     return top is not None or len(output.labels.texts) == output.classes

@@ -60,6 +60,7 @@ _RULES: dict[str, _Rule] = {
 
 
 def multiplications(op: str, inputs: Sequence[Shape], outputs: Sequence[Shape]) -> int:
-    """Multiply-adds of a node whose operator is known to come down to products, else 0; absent operands have the shape ()."""
+    """Multiply-adds of a node whose operator is known to come down to products, else 0; absent operands have the shape
+    ()."""
     rule = _RULES.get(op)
     return rule(inputs, outputs) if rule is not None else 0

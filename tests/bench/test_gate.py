@@ -61,7 +61,7 @@ def test_a_commit_s_message_accepts_figures(tmp_path: Path) -> None:
     assert gate.accepted_by("HEAD", "HEAD", tmp_path) == []
 
 
-# Planted work ----------------------------------------------------------------------------------------------------------
+# Planted work ---------------------------------------------------------------------------------------------------------
 
 
 def replaced(root: Path, pattern: str, text: str, *globs: str) -> None:

@@ -83,7 +83,8 @@ assert all("not there yet" in row.get("reason", "") for row in rows.values())
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["first", *builds.versions()])
 def test_suites_fit_the_past(version: str, tmp_path: Path) -> None:
-    """On the first commit that runs models nearly everything is n/a, and from version to version less is; nothing fails."""
+    """On the first commit that runs models nearly everything is n/a, and from version to version less is; nothing
+    fails."""
     builds.export(builds.commit_of(builds.versions().get(version, history.FIRST)), tmp_path / "source")
     builds.install(tmp_path / "source", tmp_path / "package")
     apart = {"counted", "milestones", "peers"}  # by tests of their own; counting takes minutes on old commits
@@ -146,7 +147,7 @@ def test_peers_do_the_same_work(runtime: str) -> None:
     assert 0 < peers.ratio("invoke, chain 1", runtime) < 1000
 
 
-# History ---------------------------------------------------------------------------------------------------------------
+# History --------------------------------------------------------------------------------------------------------------
 
 
 def test_versions_have_a_commit_and_a_section() -> None:

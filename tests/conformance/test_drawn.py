@@ -1,7 +1,8 @@
-"""Nodes drawn at random, of every operator there is a function for: LiteRT, C kernels and numpy references agree, and a loop's body does.
+"""Nodes drawn at random, of every operator there is a function for: LiteRT, C kernels and numpy references agree, and a
+loop's body does.
 
-Where LiteRT itself is wrong, or reads beyond its tensors, no such node is drawn: tests/support/drawn*.py say where. What it alone
-runs for its types is test_litert_types.py's.
+Where LiteRT itself is wrong, or reads beyond its tensors, no such node is drawn: tests/support/drawn*.py say where.
+What it alone runs for its types is test_litert_types.py's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""TensorFlow Lite Micro's audio preprocessor: bands of loudness from samples, frame by frame, as its own interpreter finds them."""
+"""TensorFlow Lite Micro's audio preprocessor: bands of loudness from samples, frame by frame, as its own interpreter
+finds them."""
 
 from __future__ import annotations
 

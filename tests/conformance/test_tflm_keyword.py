@@ -1,4 +1,5 @@
-"""A spotter of keywords whose state is int8, for which LiteRT has no kernel: run after run as TensorFlow Lite Micro finds it."""
+"""A spotter of keywords whose state is int8, for which LiteRT has no kernel: run after run as TensorFlow Lite Micro
+finds it."""
 
 from __future__ import annotations
 

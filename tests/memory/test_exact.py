@@ -123,8 +123,8 @@ def test_cut_up_rectangles_are_put_together_again(seed: int, kept: float) -> Non
 
 
 def test_cut_up_rectangles_need_a_search() -> None:
-    """So that the test above stays one of the search: one pass misses the bound, often the default too, and a hundred nodes do
-    not suffice."""
+    """So that the test above stays one of the search: one pass misses the bound, often the default too, and a hundred
+    nodes do not suffice."""
     assert sum(plan(cut_up(seed), strategy="greedy_by_size").arena_bytes > CUT_HEIGHT for seed in SEEDS) >= 45
     missed = [seed for seed in SEEDS if plan(cut_up(seed)).arena_bytes > CUT_HEIGHT]
     searched = [plan(cut_up(seed), strategy="exact", max_nodes=100_000).searched for seed in missed]

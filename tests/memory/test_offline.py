@@ -21,7 +21,8 @@ STRATEGIES = ("default", "naive", "tflite", "greedy_by_size", "greedy_by_breadth
 
 
 def chain(size: int = 8) -> bytes:
-    """x -> a -> b -> y by nodes that share nothing, x read again at the end: tensors 0, 1, 2, 3; a constant is tensor 4."""
+    """x -> a -> b -> y by nodes that share nothing, x read again at the end: tensors 0, 1, 2, 3; a constant is tensor
+    4."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     x = graph.input("x", (1, size), signature=(-1, size))

@@ -15,7 +15,7 @@ def lifetimes(planner: ArenaPlanner, tensors: Sequence[int]) -> list[tuple[int, 
     return [planner.lifetime(tensor) for tensor in tensors]
 
 
-# Lifetimes --------------------------------------------------------------------------------------------------------------
+# Lifetimes ------------------------------------------------------------------------------------------------------------
 
 
 def test_graph_without_nodes() -> None:
@@ -114,7 +114,7 @@ def test_other_alignments() -> None:
     assert planner.arena_bytes % 16 == 0
 
 
-# Variables --------------------------------------------------------------------------------------------------------------
+# Variables ------------------------------------------------------------------------------------------------------------
 
 
 def test_variables_are_placed_once_and_stay() -> None:
@@ -142,7 +142,7 @@ def test_variable_that_is_only_read() -> None:
     assert planner.pointer(1) == planner.base_pointer(persistent=True)
 
 
-# TFLite's calls, one by one ---------------------------------------------------------------------------------------------
+# TFLite's calls, one by one -------------------------------------------------------------------------------------------
 
 
 def test_nothing_is_executed_before_it_is_planned() -> None:

@@ -8,7 +8,7 @@ from hand_made import Node, chain, planned
 
 from minilite.memory.arena_planner import PlannerGraph
 
-# Sharing in place -------------------------------------------------------------------------------------------------------
+# Sharing in place -----------------------------------------------------------------------------------------------------
 
 
 def roots(graph: PlannerGraph, **options: Any) -> list[int]:

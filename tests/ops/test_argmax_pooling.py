@@ -1,4 +1,5 @@
-"""MaxPoolingWithArgmax2D, MaxUnpooling2D: C kernels, numpy references and LiteRT (XNNPACK, which has them alone) agree."""
+"""MaxPoolingWithArgmax2D, MaxUnpooling2D: C kernels, numpy references and LiteRT (XNNPACK, which has them alone)
+agree."""
 
 from __future__ import annotations
 

@@ -113,7 +113,8 @@ def test_all_pairs_of_bytes(op: str, kind: str) -> None:
 @pytest.mark.parametrize(("kind", "zero_points"), [("u8", (191, 69, 31)), ("s8", (63, -59, -97))])
 @pytest.mark.parametrize("y_scale", [0.165969238, 0.0026369158, 1e-5])
 def test_bytes_whose_sums_are_not_linear(op: str, kind: str, zero_points: Any, y_scale: float) -> None:
-    """With the first scale no linear form gives all pairs, with the second sums go far beyond a byte, with the third too far for any."""
+    """With the first scale no linear form gives all pairs, with the second sums go far beyond a byte, with the third
+    too far for any."""
     scales = (0.0629307032, 0.00894563645, y_scale)
     a, b, y = (Quantization((float(np.float32(s)),), (z,)) for s, z in zip(scales, zero_points, strict=True))
     every = ALL_BYTES.view(dtype_of(kind))
@@ -194,7 +195,8 @@ def test_nan_passes_every_clamp() -> None:
 
 
 def test_infinity_stays() -> None:
-    """LiteRT's reference kernels clamp to the largest float even without an activation; its XNNPACK does not, nor we."""
+    """LiteRT's reference kernels clamp to the largest float even without an activation; its XNNPACK does not, nor
+    we."""
     a = np.array([np.inf, -np.inf, 3e38], np.float32)
     sums = OneNode("ADD", [a, a])
     np.testing.assert_array_equal(sums.check(oracle=None), [np.inf, -np.inf, np.inf])

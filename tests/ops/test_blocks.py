@@ -1,4 +1,5 @@
-"""DEPTH_TO_SPACE, SPACE_TO_DEPTH, SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: C kernels, numpy references and LiteRT agree."""
+"""DEPTH_TO_SPACE, SPACE_TO_DEPTH, SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: C kernels, numpy references and LiteRT
+agree."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def test_runs_follow_each_other() -> None:
     assert {name for name, grown in steady.items() if grown} == {"invokes"}
 
 
-# Carries that change shape ----------------------------------------------------------------------------------------------
+# Carries that change shape --------------------------------------------------------------------------------------------
 
 
 def doubling(turns: int, size: int = 2) -> bytes:
@@ -207,7 +207,7 @@ def test_failure_inside_a_body_names_the_inner_node() -> None:
         assert run(interpreter, integer(0), request(4))[1].tolist() == (wanted(4) + floats(1, 2, 3, 4)).tolist()
 
 
-# Loops in loops, and what is refused ------------------------------------------------------------------------------------
+# Loops in loops, and what is refused ----------------------------------------------------------------------------------
 
 
 def nested(inner_turns: int, size: int = 3) -> ModelBuilder:

@@ -1,4 +1,5 @@
-"""Nodes of sizes that models have are work in several blocks, which threads share, and the same on any number of them."""
+"""Nodes of sizes that models have are work in several blocks, which threads share, and the same on any number of
+them."""
 
 from __future__ import annotations
 

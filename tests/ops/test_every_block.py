@@ -1,4 +1,5 @@
-"""Every kernel's long work looks whether the run goes on, ends when it does not, and is the same on any number of threads."""
+"""Every kernel's long work looks whether the run goes on, ends when it does not, and is the same on any number of
+threads."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from minilite.ops import operators
 TESTS = pathlib.Path(__file__).parents[1]
 COMPILER = shutil.which("cc")
 LEAST = 1
-"""Polls of a node of a million elements, or of as much work; there is none in front of it, for the work of a run so far is little."""
+"""Polls of a node of a million elements, or of as much work; there is none in front of it, for the work of a run so far
+is little."""
 
 
 def test_every_operator_is_large_or_short() -> None:
@@ -28,7 +30,8 @@ def test_every_operator_is_large_or_short() -> None:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """By operator and types: polls of a run, whether one ends it, whether threads change nothing; or what was raised."""
+    """By operator and types: polls of a run, whether one ends it, whether threads change nothing; or what was
+    raised."""
     if COMPILER is None or sys.platform != "linux":
         pytest.skip("needs a C compiler, and a loader that puts a library in front of others")
     clock = tmp_path_factory.mktemp("clock") / "clock.so"

@@ -154,7 +154,8 @@ def test_hybrid_of_inputs_that_are_no_numbers() -> None:
 
 @pytest.mark.parametrize("types", SMALL_AND_WIDE)
 def test_small_weights_and_wide_sums(types: str) -> None:
-    """Weights of 4 and 2 bits, odd numbers of them too, and of 16, and int16 inputs: all forms of scales, bias and weights."""
+    """Weights of 4 and 2 bits, odd numbers of them too, and of 16, and int16 inputs: all forms of scales, bias and
+    weights."""
     rng = np.random.default_rng(5)
     options = {"quantized_bias_type": "INT32" if types[-3:] == "s32" else "INT64"}
     for seed in range(24):
@@ -237,7 +238,8 @@ def test_no_rows(kind: str) -> None:
 
 
 def test_results_far_beyond_the_outputs_range() -> None:
-    """Sums of 127 * 127 in steps of a millionth: more steps than an int32 counts. LiteRT's conversion is undefined in C++."""
+    """Sums of 127 * 127 in steps of a millionth: more steps than an int32 counts. LiteRT's conversion is undefined in
+    C++."""
     one = Quantization((1.0,), (0,))
     x = quantized(np.full((1, 1), 127, np.int8), 1.0, 0)
     inputs = [x, const([[127], [-127], [0]], np.int8, one), const([0, 0, 0], np.int32, one)]
@@ -314,7 +316,8 @@ def test_threads(types: str, rows: int) -> None:
 
 @pytest.mark.parametrize("kind", ["f32", "s8"])
 def test_sparse_weights(kind: str) -> None:
-    """They are made dense as the model is loaded. LiteRT has compressed rows of floats, and rows of blocks of 4 floats or 16 bytes."""
+    """They are made dense as the model is loaded. LiteRT has compressed rows of floats, and rows of blocks of 4 floats
+    or 16 bytes."""
     rng = np.random.default_rng(4)
     scale = Quantization((0.5,), (0,)) if kind == "s8" else NOT_QUANTIZED
     weights = np.where(rng.random((8, 4)) < 0.4, 1, 0).repeat(16, axis=1) * values(rng, kind, (8, 64), 1.0)

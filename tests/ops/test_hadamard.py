@@ -1,4 +1,5 @@
-"""aeq.hadamard_rotation: C kernel, numpy reference and LiteRT (its optimized kernels, which have it alone) agree, bit for bit."""
+"""aeq.hadamard_rotation: C kernel, numpy reference and LiteRT (its optimized kernels, which have it alone) agree, bit
+for bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""HASHTABLE and what uses it: tables in both directions, filled once; LiteRT (its optimized kernels have them alone) is the oracle."""
+"""HASHTABLE and what uses it: tables in both directions, filled once; LiteRT (its optimized kernels have them alone) is
+the oracle."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Landmarks2TransformMatrix, TransformTensorBilinear, TransformLandmarks: C kernels and numpy references agree with each other and with
-what MediaPipe's rules say of single points. LiteRT has none of them."""
+"""Landmarks2TransformMatrix, TransformTensorBilinear, TransformLandmarks: C kernels and numpy references agree with
+each other and with what MediaPipe's rules say of single points. LiteRT has none of them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ EVERY_TYPE = {
 @pytest.mark.parametrize("rotation", [0.0, 0.7, -2.5])
 @pytest.mark.parametrize("seed", range(4))
 def test_what_the_matrix_does(seed: int, rotation: float) -> None:
-    """The crop's middle is the middle of what is around the points, its axes point along and across the line between two."""
+    """The crop's middle is the middle of what is around the points, its axes point along and across the line between
+    two."""
     x = values(np.random.default_rng(seed), "f32", (1, 7, 3), 20.0)
     m = matrix(x, target_rotation_radians=rotation).check(oracle=None, tolerance=EPS)[0].astype(np.float64)
     assert m[2:].tolist() == [[0, 0, 1, 0], [0, 0, 0, 1]]

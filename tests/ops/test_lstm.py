@@ -1,4 +1,5 @@
-"""LSTMs: C kernels, numpy references and LiteRT agree over several invokes with state, with every optional part and without."""
+"""LSTMs: C kernels, numpy references and LiteRT agree over several invokes with state, with every optional part and
+without."""
 
 from __future__ import annotations
 

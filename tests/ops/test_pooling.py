@@ -1,4 +1,5 @@
-"""AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D: C kernels, numpy reference and LiteRT agree, integers bit for bit (oracle: BUILTIN_REF)."""
+"""AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D: C kernels, numpy reference and LiteRT agree, integers bit for bit (oracle:
+BUILTIN_REF)."""
 
 from __future__ import annotations
 

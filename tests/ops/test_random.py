@@ -1,4 +1,5 @@
-"""RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL, MULTINOMIAL, STABLEHLO_RNG_BIT_GENERATOR: C kernels and LiteRT agree run by run."""
+"""RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL, MULTINOMIAL, STABLEHLO_RNG_BIT_GENERATOR: C kernels and LiteRT agree run by
+run."""
 
 from __future__ import annotations
 

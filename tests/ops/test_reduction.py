@@ -36,7 +36,8 @@ CASES: list[tuple[Any, Any]] = [
 
 
 def oracle_of(op: str, kind: str) -> Any:
-    """LiteRT's reference SUM of quantized integers uses a multiplier that is not set: the optimized one is the oracle."""
+    """LiteRT's reference SUM of quantized integers uses a multiplier that is not set: the optimized one is the
+    oracle."""
     return BUILTIN if op == "SUM" and kind in ("s8", "u8", "s16") else REFERENCE
 
 

@@ -1,4 +1,5 @@
-"""SignalWindow, SignalFftAutoScale, SignalRfft, SignalIrfft, SignalEnergy: C kernels, numpy references and TensorFlow Lite Micro agree."""
+"""SignalWindow, SignalFftAutoScale, SignalRfft, SignalIrfft, SignalEnergy: C kernels, numpy references and TensorFlow
+Lite Micro agree."""
 
 from __future__ import annotations
 

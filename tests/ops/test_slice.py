@@ -32,7 +32,8 @@ def oracle(result: Any, known: bool) -> Any:
 
 
 def every_type(rng: Any, inputs: Any, outputs: Any) -> Case:
-    """Runs of one, two and three elements, backwards too. LiteRT slices no complex128, and its Python has no bfloat16."""
+    """Runs of one, two and three elements, backwards too. LiteRT slices no complex128, and its Python has no
+    bfloat16."""
     takes = ([0, 1, 0], [0, 4, 0], [[1, 1, 1], [1, 2, 1], [2, 2, -1]][rng.integers(3)])
     options = {"begin_mask": 5, "end_mask": 5}
     return Case([(3, 5, 3), *takes], options, oracle=None if inputs[0] in ("bf16", "c128") else REFERENCE)

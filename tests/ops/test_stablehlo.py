@@ -1,4 +1,5 @@
-"""STABLEHLO_ADD, _MULTIPLY, _MAXIMUM, _MINIMUM, _AND, _SHIFT_LEFT: bit for bit (oracle: BUILTIN_REF; of _AND and _SHIFT_LEFT the optimized kernels)."""
+"""STABLEHLO_ADD, _MULTIPLY, _MAXIMUM, _MINIMUM, _AND, _SHIFT_LEFT: bit for bit (oracle: BUILTIN_REF; of _AND and
+_SHIFT_LEFT the optimized kernels)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""SignalFramer, SignalOverlapAdd, SignalDelay, SignalStacker: C kernels agree, run by run, with numpy over the whole stream and with
-TensorFlow Lite Micro."""
+"""SignalFramer, SignalOverlapAdd, SignalDelay, SignalStacker: C kernels agree, run by run, with numpy over the whole
+stream and with TensorFlow Lite Micro."""
 
 from __future__ import annotations
 

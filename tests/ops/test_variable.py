@@ -30,7 +30,7 @@ from minilite import KernelError, StateError
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 
-# Variables --------------------------------------------------------------------------------------------------------------
+# Variables ------------------------------------------------------------------------------------------------------------
 
 
 def test_accumulating_stream() -> None:
@@ -166,7 +166,7 @@ def test_variable_written_in_a_loop() -> None:
     assert found[2].tolist() == (4 * A).tolist()
 
 
-# Values that are read where they lie ---------------------------------------------------------------------------------------
+# Values that are read where they lie ----------------------------------------------------------------------------------
 
 
 def stored(interpreter: Any, tensor: int) -> str:

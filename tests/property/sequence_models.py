@@ -1,4 +1,5 @@
-"""Models for sequences of calls: each with what feeds it, what makes its runs fail, and what it keeps from run to run."""
+"""Models for sequences of calls: each with what feeds it, what makes its runs fail, and what it keeps from run to
+run."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def _square(size: int) -> list[Dims]:
     return [(size, 4)]
 
 
-# Static -----------------------------------------------------------------------------------------------------------------
+# Static ---------------------------------------------------------------------------------------------------------------
 
 
 def _chain() -> Sequenced:
@@ -88,11 +89,12 @@ def _variables() -> Sequenced:
     )
 
 
-# Dynamic ----------------------------------------------------------------------------------------------------------------
+# Dynamic --------------------------------------------------------------------------------------------------------------
 
 
 def _dynamic() -> Sequenced:
-    """Rows above zero, a range as long as a value says, a reshape to a shape that another says, rows picked by number."""
+    """Rows above zero, a range as long as a value says, a reshape to a shape that another says, rows picked by
+    number."""
 
     def build(g: Any) -> list[int]:
         x = g.input("x", (2,), signature=(-1,))
@@ -147,7 +149,7 @@ def _custom() -> Sequenced:
     return Sequenced(graph_with(build), lambda n: [(n,)], feed, wrong, custom_ops={"Head": head})
 
 
-# Loops and branches -----------------------------------------------------------------------------------------------------
+# Loops and branches ---------------------------------------------------------------------------------------------------
 
 _COUNTED = [("i", (), S32), ("pick", (1,), S32)]
 
@@ -275,7 +277,7 @@ def _nested_loops() -> Sequenced:
     return Sequenced(builder.build(), _square, feed, wrong)
 
 
-# What the interpreter keeps ---------------------------------------------------------------------------------------------
+# What the interpreter keeps -------------------------------------------------------------------------------------------
 
 
 def _remember(g: Any, x: int, pick: int) -> list[int]:

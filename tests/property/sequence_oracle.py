@@ -46,7 +46,7 @@ def outcome(action: Callable[[], Any]) -> Given:
     return Given(tuple(found or ()))
 
 
-# A fresh interpreter ----------------------------------------------------------------------------------------------------
+# A fresh interpreter --------------------------------------------------------------------------------------------------
 
 
 @functools.cache
@@ -120,7 +120,7 @@ def planned(name: str, size: int) -> Given | minilite.Plan:
     return error if error.error or one.plan is None else one.plan
 
 
-# A used one -------------------------------------------------------------------------------------------------------------
+# A used one -----------------------------------------------------------------------------------------------------------
 
 
 class Used:

@@ -1,7 +1,8 @@
 """After any sequence of public calls an interpreter gives, bit for bit, what a fresh one gives.
 
-The machine draws calls, good and bad, for an interpreter and its clones. What a run should give is not computed here: a fresh
-interpreter says it (sequence_oracle.py), at the same size, after the runs that variables remember, if there are any.
+The machine draws calls, good and bad, for an interpreter and its clones. What a run should give is not computed here: a
+fresh interpreter says it (sequence_oracle.py), at the same size, after the runs that variables remember, if there are
+any.
 
 `pytest --hypothesis-profile=long` draws many more sequences, and longer ones.
 """
@@ -81,7 +82,7 @@ class Sequence(RuleBasedStateMachine):
         for used in getattr(self, "all", []):
             used.holds()
 
-    # Other interpreters -------------------------------------------------------------------------------------------------
+    # Other interpreters -----------------------------------------------------------------------------------------------
 
     @rule(keep=st.booleans(), size=sizes, seed=seeds)
     def clone(self, keep: bool, size: int, seed: int) -> None:
@@ -96,7 +97,7 @@ class Sequence(RuleBasedStateMachine):
     def turn_to(self, which: int) -> None:
         self.used = self.all[which % len(self.all)]
 
-    # Shapes and memory --------------------------------------------------------------------------------------------------
+    # Shapes and memory ------------------------------------------------------------------------------------------------
 
     @rule(size=sizes, by=st.sampled_from(["number", "name", "details"]))
     def resize(self, size: int, by: str) -> None:
@@ -171,7 +172,7 @@ class Sequence(RuleBasedStateMachine):
             return
         self.used.dirty = True
 
-    # Values -------------------------------------------------------------------------------------------------------------
+    # Values -----------------------------------------------------------------------------------------------------------
 
     def put(self, run: Run, how: str) -> None:
         for detail, array in zip(self.one.get_input_details(), arrays_of(self.name, run), strict=True):
@@ -226,7 +227,7 @@ class Sequence(RuleBasedStateMachine):
     def drop_views(self) -> None:
         self.used.views.clear()
 
-    # Whole runs ---------------------------------------------------------------------------------------------------------
+    # Whole runs -------------------------------------------------------------------------------------------------------
 
     @rule(size=sizes, seed=seeds, wrong=st.integers(0, 3))
     def run(self, size: int, seed: int, wrong: int) -> None:
@@ -251,7 +252,7 @@ class Sequence(RuleBasedStateMachine):
         if found is not None:
             self.used.runs(run, lambda: found, whole=True)
 
-    # What is kept -------------------------------------------------------------------------------------------------------
+    # What is kept -----------------------------------------------------------------------------------------------------
 
     @rule()
     def reset_all_variables(self) -> None:

@@ -1,4 +1,5 @@
-"""Drawn programs over resource variables, run against numpy: what is read, assigned, sliced, joined and called in any order."""
+"""Drawn programs over resource variables, run against numpy: what is read, assigned, sliced, joined and called in any
+order."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ MOST_ROWS = 5
 LAST = 4
 Variables = dict[str, Array]
 Step = Callable[[Variables, list[Array], Array], None]
-"""Does in numpy, to the variables and the values so far, what the nodes of the same number do; the pick is the model's input 1."""
+"""Does in numpy, to the variables and the values so far, what the nodes of the same number do; the pick is the model's
+input 1."""
 
 
 class BadPickError(Exception):

@@ -51,7 +51,8 @@ def matmul_f32(
     low: float = -np.inf,
     high: float = np.inf,
 ) -> NDArray:
-    """Rows of `a`, (rows, k) or (rows, pieces, k) with any strides, times weights packed for n outputs; into `y` if given."""
+    """Rows of `a`, (rows, k) or (rows, pieces, k) with any strides, times weights packed for n outputs; into `y` if
+    given."""
     if a.ndim == 2:
         a = a[:, None, :]
     rows, pieces, k = a.shape
@@ -84,7 +85,8 @@ TYPES = {"s8": 9, "u8": 3, "s4": 17}
 
 
 def packed_bytes(n: int, pieces: int, k: int) -> int:
-    """Bytes of packed weights (n, pieces * k): panels of 64 outputs, the last of a multiple of 16, groups of four inputs."""
+    """Bytes of packed weights (n, pieces * k): panels of 64 outputs, the last of a multiple of 16, groups of four
+    inputs."""
     return -(-n // 16) * 16 * pieces * -(-k // 4) * 4
 
 
@@ -172,7 +174,8 @@ def matmul_s8(
     y: NDArray | None = None,
     flip: int = 0,
 ) -> NDArray:
-    """Rows of bytes `a`, (rows, k) or (rows, pieces, k) with any strides, times weights packed for n outputs; into `y` if given."""
+    """Rows of bytes `a`, (rows, k) or (rows, pieces, k) with any strides, times weights packed for n outputs; into `y`
+    if given."""
     y = np.empty((len(a), n), np.int32) if y is None else y
     assert y.size == 0 or y.strides[1] == 4
     simd.matmul_s8(_matmul_s8_args(a, packed, n, bias, factors, columns, y, flip))
@@ -328,7 +331,8 @@ def map_f32(simd: Any, function: str, x: NDArray, y: NDArray | None = None, a: f
 def zip_f32(
     simd: Any, function: str, a: NDArray, b: NDArray, y: NDArray, *, low: float = -np.inf, high: float = np.inf
 ) -> NDArray:
-    """A function of two floats, named without ML_ZIP_; rows (rows, n) of `y`, of an input also (1, n), (rows, 1) or (1, 1)."""
+    """A function of two floats, named without ML_ZIP_; rows (rows, n) of `y`, of an input also (1, n), (rows, 1) or (1,
+    1)."""
     rows, n = y.shape
     kind = 1 if a.shape[1] == 1 != n else 2 if b.shape[1] == 1 != n else 0
     args = {

@@ -1,4 +1,5 @@
-"""add_s16 at each level: every kind of multiplier, extremes, tails, broadcasting, in place, nothing past the operands."""
+"""add_s16 at each level: every kind of multiplier, extremes, tails, broadcasting, in place, nothing past the
+operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""average_pool_f32 at each level: sums in order, divided, the same bits at all levels; limits, NaN, nothing past the operands."""
+"""average_pool_f32 at each level: sums in order, divided, the same bits at all levels; limits, NaN, nothing past the
+operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""average_pool_s8 at each level: means rounded half away from zero, of small and large windows, limits, nothing past the operands."""
+"""average_pool_s8 at each level: means rounded half away from zero, of small and large windows, limits, nothing past
+the operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""blend_s8 at each level: units of 1 / 1024 rounded half away from zero, parts beyond them, tails, nothing past the operands."""
+"""blend_s8 at each level: units of 1 / 1024 rounded half away from zero, parts beyond them, tails, nothing past the
+operands."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ def test_tails_and_places(level: str, down: int) -> None:
 @pytest.mark.parametrize("level", SIMD)
 @pytest.mark.parametrize("part", [-512, 1536, -(1 << 19), (1 << 19) + 7])
 def test_parts_beyond_the_unit_of_equal_pixels(level: str, part: int) -> None:
-    """They are what columns and lines at the edge have, both of which are the same one: products wrap, results do not."""
+    """They are what columns and lines at the edge have, both of which are the same one: products wrap, results do
+    not."""
     n = 40
     lines = np.broadcast_to(np.arange(-20, 20, dtype=np.int8) * 6, (2, 5, n)).copy()
     y = blend(

@@ -13,7 +13,8 @@ CHANNELS = [1, 3, 4, 7, 8, 15, 16, 17, 40]
 
 
 def draw(level: str, window: Window, n: int, extreme: bool = False) -> tuple[NDArray, NDArray, NDArray]:
-    """Seeded (image, weights, start) of this level's groups: 4 of u8 times s8, or 2 of bytes in s16 times 9 bits in s16."""
+    """Seeded (image, weights, start) of this level's groups: 4 of u8 times s8, or 2 of bytes in s16 times 9 bits in
+    s16."""
     rng = np.random.default_rng(n)
     group = SIMD[level].depthwise_s8_group
     image_type, weight_type = (np.uint8, np.int8) if group == 4 else (np.int16, np.int16)

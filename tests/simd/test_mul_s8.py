@@ -1,4 +1,5 @@
-"""mul_s8 at each level: all pairs of bytes for multipliers of every shift, tails, broadcasting, in place, nothing past the operands."""
+"""mul_s8 at each level: all pairs of bytes for multipliers of every shift, tails, broadcasting, in place, nothing past
+the operands."""
 
 from __future__ import annotations
 

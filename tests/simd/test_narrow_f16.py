@@ -1,4 +1,5 @@
-"""narrow_f16 at each level: nearest, ties to even, denormals, infinity from 65520 on, one NaN a sign; tails and places."""
+"""narrow_f16 at each level: nearest, ties to even, denormals, infinity from 65520 on, one NaN a sign; tails and
+places."""
 
 from __future__ import annotations
 

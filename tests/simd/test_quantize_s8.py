@@ -1,4 +1,5 @@
-"""quantize_s8 at each level: one division, rounded half away from zero, limits, NaN, tails, nothing past the operands."""
+"""quantize_s8 at each level: one division, rounded half away from zero, limits, NaN, tails, nothing past the
+operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""softmax_s8 at each level equals scalar, which the operator's tests compare with LiteRT: tails, in place, sums of every size."""
+"""softmax_s8 at each level equals scalar, which the operator's tests compare with LiteRT: tails, in place, sums of
+every size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""sum_rows_s8 at each level: columns of bytes, or rows, added to what there is, tails, strides, nothing past the operands."""
+"""sum_rows_s8 at each level: columns of bytes, or rows, added to what there is, tails, strides, nothing past the
+operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""walk/, in C: each primitive of each level against its scalar row, on this machine, and for aarch64 where that is emulated."""
+"""walk/, in C: each primitive of each level against its scalar row, on this machine, and for aarch64 where that is
+emulated."""
 
 from __future__ import annotations
 

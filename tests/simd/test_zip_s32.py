@@ -1,4 +1,5 @@
-"""zip_s32 at each level: what wraps, limits, counts of shifts beyond the word, scalars, in place, nothing past the operands."""
+"""zip_s32 at each level: what wraps, limits, counts of shifts beyond the word, scalars, in place, nothing past the
+operands."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What test_every_type needs to try an operator in all the types its row names.
 
-The tests of a family have `EVERY_TYPE`: operator -> Case, from which a node is made for each combination of types. Where
-that depends on the types it is a function (rng, inputs, outputs) -> Case, types spelled as in rows; where a Case
+The tests of a family have `EVERY_TYPE`: operator -> Case, from which a node is made for each combination of types.
+Where that depends on the types it is a function (rng, inputs, outputs) -> Case, types spelled as in rows; where a Case
 cannot say it, the function returns a OneNode and what to call its `check` with.
 """
 

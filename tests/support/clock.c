@@ -1,5 +1,5 @@
-/* clock.c -- a monotonic clock that goes on by 60 ms each time it is looked at, so that a run asks Python for signals whenever it
- * looks: loaded in front of the system's. */
+/* clock.c -- a monotonic clock that goes on by 60 ms each time it is looked at, so that a run asks
+ * Python for signals whenever it looks: loaded in front of the system's. */
 #define _GNU_SOURCE
 #include <sys/syscall.h>
 #include <time.h>

@@ -2,8 +2,8 @@
 
     PYTHONPATH=tests python -m support.drawn [--seed 1] [--count 20] [OPERATOR ...]
 
-runs each on LiteRT and on minilite, in children of this process, and prints a line for each node that differs, or that LiteRT
-alone runs, and a table of how many of each operator agree. DRAWN has a function for each operator.
+runs each on LiteRT and on minilite, in children of this process, and prints a line for each node that differs, or that
+LiteRT alone runs, and a table of how many of each operator agree. DRAWN has a function for each operator.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def out(d: Draw, kind: str, q: Quantization | None = None) -> list[Out]:
     return [Out(kind, d.scale(kind) if q is None else q)]
 
 
-# Running -------------------------------------------------------------------------------------------------------------------
+# Running --------------------------------------------------------------------------------------------------------------
 
 
 def attempt(run: Callable[[], Any]) -> Any:
@@ -212,7 +212,8 @@ def made(op: str, seed: int, number: int) -> OneNode:
 
 
 def answers(op: str, seed: int, count: int) -> Iterator[tuple[int, str, str]]:
-    """(number, word, what there is to say) of each node of the operator; a child that ends is named, and another goes on."""
+    """(number, word, what there is to say) of each node of the operator; a child that ends is named, and another goes
+    on."""
     first = 0
     while first < count:
         reading, writing = os.pipe()

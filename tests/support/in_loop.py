@@ -19,7 +19,8 @@ def _numbered(tensors: list[Tensor]) -> list[Tensor]:
 
 
 def in_loop(model: Model) -> Model:
-    """Carries are a count, the model's inputs, and its outputs, which begin as they are given; all of them are inputs."""
+    """Carries are a count, the model's inputs, and its outputs, which begin as they are given; all of them are
+    inputs."""
     body, *others = model.subgraphs
     first = len(model.subgraphs)  # the others keep their numbers
     count = len(body.tensors)
@@ -76,7 +77,8 @@ def same(a: Array, b: Array) -> bool:
 
 
 def check_in_loop(node: Any, planners: list[str]) -> None:
-    """The node (a OneNode, or what has its `model` and `arrays`) alone and in the loop, under each of the planners, gives the same."""
+    """The node (a OneNode, or what has its `model` and `arrays`) alone and in the loop, under each of the planners,
+    gives the same."""
     model = minilite.load_model(node.model)
     expected = outputs(model, node.arrays)
     loop = in_loop(model)

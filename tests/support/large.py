@@ -1,7 +1,7 @@
 """A node of much work for each operator: what a run has to be stopped in the middle of.
 
-`LARGE` has an entry for each operator with a C kernel but those in `SHORT` and `MODELS`: a Case, or what makes one from the types,
-as in support.cases.
+`LARGE` has an entry for each operator with a C kernel but those in `SHORT` and `MODELS`: a Case, or what makes one from
+the types, as in support.cases.
 """
 
 from __future__ import annotations

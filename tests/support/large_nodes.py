@@ -1,4 +1,5 @@
-"""What makes nodes of much work, from the types of their operands, as in support.cases; large.py says which operator has which."""
+"""What makes nodes of much work, from the types of their operands, as in support.cases; large.py says which operator
+has which."""
 
 from __future__ import annotations
 

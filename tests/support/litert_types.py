@@ -2,9 +2,9 @@
 
     PYTHONPATH=tests python -m support.litert_types [--places] [OPERATOR ...]
 
-prints a line for each: the operator and its types. The tests' own cases are the nodes, with the type of all operands of one type
-exchanged for each other type there is; `--places` also exchanges one operand's alone, which for the most part finds where LiteRT does
-not look at a type. LiteRT runs in a child, for some of them end it.
+prints a line for each: the operator and its types. The tests' own cases are the nodes, with the type of all operands of
+one type exchanged for each other type there is; `--places` also exchanges one operand's alone, which for the most part
+finds where LiteRT does not look at a type. LiteRT runs in a child, for some of them end it.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ def asked(row: Operator, *, places: bool = False) -> list[Types]:
 
 
 def node_of(op: str, said: Any, types: Types) -> OneNode | None:
-    """The case's node in these types, or one that it makes in types of the row's with those exchanged; None where neither can be."""
+    """The case's node in these types, or one that it makes in types of the row's with those exchanged; None where
+    neither can be."""
     for begin in (types, *named(operators()[op])):
         rng = np.random.default_rng(zlib.crc32(repr((op, types)).encode()))
         with contextlib.suppress(Exception):
@@ -134,8 +135,8 @@ def litert_runs(node: OneNode, types: Types) -> bool:
 
 
 def runs_by(resolver: Any, node: OneNode, types: Types) -> bool:
-    """Whether it does, and has not given the outputs other types. It takes no arrays of some types: those inputs stay as they
-    are."""
+    """Whether it does, and has not given the outputs other types. It takes no arrays of some types: those inputs stay
+    as they are."""
     try:
         interpreter = litert.Interpreter(model_content=node.model, experimental_op_resolver_type=resolver)
         interpreter.allocate_tensors()

@@ -90,7 +90,8 @@ class Out(NamedTuple):
 
 
 class OneNode:
-    """A model of one node and the arrays to run it on. Its output has the type of input 0, or `kind`, or is said by `outs`."""
+    """A model of one node and the arrays to run it on. Its output has the type of input 0, or `kind`, or is said by
+    `outs`."""
 
     def __init__(
         self,
@@ -142,7 +143,8 @@ class OneNode:
         return check(self.model, self.arrays, tolerance=tolerance, oracle=oracle)[0]
 
     def retyped(self, rng: np.random.Generator, inputs: Sequence[str], outputs: Sequence[str]) -> OneNode:
-        """The same with operands of other types: what is no float and no number of a constant is drawn anew, and scaled."""
+        """The same with operands of other types: what is no float and no number of a constant is drawn anew, and
+        scaled."""
 
         def other(given: Given | None, kind: str) -> Given | None:
             if given is None or kind_of(given.array if given.kind is None else given.kind) == kind_of(kind):

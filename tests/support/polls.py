@@ -2,8 +2,8 @@
 
     LD_PRELOAD=clock.so python -m support.polls
 
-For each operator, and each row of its kernel's table, it prints the polls of a run on one thread, whether a poll that refuses ends
-the run, and whether three threads make the same outputs.
+For each operator, and each row of its kernel's table, it prints the polls of a run on one thread, whether a poll that
+refuses ends the run, and whether three threads make the same outputs.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ typedef struct board {
     int64_t fails_step;
     atomic_int inside[MOST];
     atomic_int begun;
-    atomic_int
-        *cancel; /* set by the block that begins with item cancel_at; those behind wait for it */
+    /* Set by the block that begins with item cancel_at; those behind wait for it. */
+    atomic_int *cancel;
     int64_t cancel_at;
     pthread_t caller;
     int32_t work;

@@ -1,10 +1,12 @@
-/* pool_test.c -- the pool of threads on its own: a program that ends with 0 when all is well, meant for sanitizers too. */
+/* pool_test.c -- the pool of threads on its own: a program that ends with 0 when all is well, meant
+ * for sanitizers too. */
 #include "board.h"
 #include "grain.h"
 #include "threads/share.h"
 
-/* Ranges cover all blocks, neighbours together, and of two threads' numbers of blocks none is larger than another's by more than
- * one; those beyond a limit are counted as finished when someone comes by. */
+/* Ranges cover all blocks, neighbours together, and of two threads' numbers of blocks none is
+ * larger than another's by more than one; those beyond a limit are counted as finished when someone
+ * comes by. */
 static void test_share(int32_t threads, int64_t blocks) {
     ml_range ranges[MOST];
     ml_share share;
@@ -31,7 +33,8 @@ static void test_share(int32_t threads, int64_t blocks) {
     CHECK(ml_share_finish(&share, next + left_out));
 }
 
-/* Who helps takes all of a range whose owner has not begun, and leaves one who has his last block. */
+/* Who helps takes all of a range whose owner has not begun, and leaves one who has his last
+ * block. */
 static void test_last_block(void) {
     ml_range ranges[2];
     ml_share share;
@@ -69,7 +72,8 @@ static void test_all_threads_work(ml_pool *pool) {
     }
 }
 
-/* Each item once, for all numbers of threads, sizes and grains; runs that follow each other at once or after a rest. */
+/* Each item once, for all numbers of threads, sizes and grains; runs that follow each other at once
+ * or after a rest. */
 static void test_each_item_once(uint32_t seed, int rounds) {
     ml_pool *pool = new_pool(1);
     ml_error error = ML_NO_ERROR;
@@ -294,7 +298,8 @@ static bool ended_well(pid_t child) {
     return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* A child of a fork, made between runs or within one, goes on with threads of its own; so does its parent. */
+/* A child of a fork, made between runs or within one, goes on with threads of its own; so does its
+ * parent. */
 static void test_fork(void) {
     ml_pool *pool = new_pool(4);
     ml_error error;
@@ -332,7 +337,8 @@ static ml_status fork_once(void *owner) {
     return ML_OK;
 }
 
-/* A fork by a poll, while workers hold blocks: the child's run ends with an error, the parent's goes on. */
+/* A fork by a poll, while workers hold blocks: the child's run ends with an error, the parent's
+ * goes on. */
 static void test_fork_while_blocks_are_taken(void) {
     ml_pool *pool = new_pool(3);
     pid_t child = -1;

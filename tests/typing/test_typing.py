@@ -1,4 +1,5 @@
-"""Users' programs under type checkers: what is right passes, what is wrong is found, and nothing public is without a type."""
+"""Users' programs under type checkers: what is right passes, what is wrong is found, and nothing public is without a
+type."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def byte_net() -> bytes:
     return builder.build()
 
 
-# Opening and closing ----------------------------------------------------------------------------------------------------
+# Opening and closing --------------------------------------------------------------------------------------------------
 
 
 def test_a_model_is_read_from_an_open_file(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_nothing_is_said_unless_asked(caplog: pytest.LogCaptureFixture, capfd: p
     assert capfd.readouterr() == ("", "")
 
 
-# Copies -----------------------------------------------------------------------------------------------------------------
+# Copies ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda i: pickle.loads(pickle.dumps(i))])
@@ -160,7 +160,7 @@ def test_spawn_takes_an_interpreter_along() -> None:
     assert found.tolist() == [0, 2, 3, 0]
 
 
-# Real numbers -----------------------------------------------------------------------------------------------------------
+# Real numbers ---------------------------------------------------------------------------------------------------------
 
 
 def test_real_numbers_in_and_out() -> None:

@@ -16,7 +16,7 @@ from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 from minilite.format.quantization import Quantization
 
-# Tensors ----------------------------------------------------------------------------------------------------------------
+# Tensors --------------------------------------------------------------------------------------------------------------
 
 
 def keys(interpreter: minilite.Interpreter) -> list[Any]:
@@ -85,7 +85,7 @@ def test_messages_list_a_few_names_only() -> None:
     assert len(str(caught.value)) < 1500
 
 
-# run --------------------------------------------------------------------------------------------------------------------
+# run ------------------------------------------------------------------------------------------------------------------
 
 
 def pair() -> minilite.Interpreter:
@@ -159,7 +159,7 @@ def test_run_refuses(inputs: Any, out: Any, text: str) -> None:
     assert interpreter.run(floats(1), floats(2))["sum"].tolist() == [3]
 
 
-# What fits --------------------------------------------------------------------------------------------------------------
+# What fits ------------------------------------------------------------------------------------------------------------
 
 
 def quantized(kind: TensorType, *scales: float, zero_points: tuple[int, ...]) -> minilite.Interpreter:
@@ -263,7 +263,7 @@ def test_a_model_in_the_place_of_a_path() -> None:
     assert len(str(caught.value)) < 300
 
 
-# Shapes and values that say too little ----------------------------------------------------------------------------------
+# Shapes and values that say too little --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

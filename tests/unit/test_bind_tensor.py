@@ -44,7 +44,7 @@ def mixed() -> bytes:
     return builder.build()
 
 
-# Refusals ---------------------------------------------------------------------------------------------------------------
+# Refusals -------------------------------------------------------------------------------------------------------------
 
 
 def read_only(array: Any) -> Any:
@@ -118,7 +118,7 @@ def test_too_small() -> None:
     assert interpreter.get_tensor(3).tolist() == [1, 2, 3, 4]
 
 
-# Where bytes lie --------------------------------------------------------------------------------------------------------
+# Where bytes lie ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("options", [{}, {"preserve_inputs": False}, {"in_place": "none"}, {"planner": "tflite"}])
@@ -199,7 +199,7 @@ def test_loops_read_bound_carries() -> None:
         assert (x.tolist(), out.tolist()) == ([1, 2, 3, 4], [8, 16, 24, 32])
 
 
-# Overlap ----------------------------------------------------------------------------------------------------------------
+# Overlap --------------------------------------------------------------------------------------------------------------
 
 
 def test_overlap_of_disjoint_lifetimes() -> None:
@@ -236,7 +236,7 @@ def test_only_the_bytes_of_tensors_count() -> None:
     assert memory[4:6].tolist() == [0, 2]
 
 
-# Resizing, other buffers, none ------------------------------------------------------------------------------------------
+# Resizing, other buffers, none ----------------------------------------------------------------------------------------
 
 
 def resized(interpreter: minilite.Interpreter, size: int) -> None:
@@ -308,7 +308,7 @@ def test_clones_are_independent() -> None:
     assert other.plan.tensor(3).storage == "arena"
 
 
-# Dynamic tensors --------------------------------------------------------------------------------------------------------
+# Dynamic tensors ------------------------------------------------------------------------------------------------------
 
 
 def test_dynamic_tensors_in_buffers() -> None:
@@ -331,7 +331,7 @@ def test_dynamic_tensors_keep_their_whole_buffers() -> None:
         bound(custom_chain("Head"), {1: memory, 2: memory[4:]}, custom_ops={"Head": head})
 
 
-# Advice -----------------------------------------------------------------------------------------------------------------
+# Advice ---------------------------------------------------------------------------------------------------------------
 
 
 def test_advice_is_what_binding_does() -> None:

@@ -21,7 +21,7 @@ from minilite.format.builder import SubgraphBuilder as Graph
 from minilite.format.dtypes import TensorType
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
-# Files whose graph is wrong: all of these have overrun or underrun memory ------------------------------------------------
+# Files whose graph is wrong: all of these have overrun or underrun memory ---------------------------------------------
 
 REFUSED = (ModelFormatError, UnsupportedOpError, ShapeError)
 
@@ -175,7 +175,7 @@ def test_hostile_graph_is_refused(name: str) -> None:
     apart(refuse, name)
 
 
-# Files with odd numbers ---------------------------------------------------------------------------------------------------
+# Files with odd numbers -----------------------------------------------------------------------------------------------
 
 
 def without_outputs(op: str, count: int) -> bytes:

@@ -1,4 +1,5 @@
-"""Answers that were other than LiteRT's: variables and signatures, ties, plans of files, empty weights, numpy references."""
+"""Answers that were other than LiteRT's: variables and signatures, ties, plans of files, empty weights, numpy
+references."""
 
 from __future__ import annotations
 

@@ -79,11 +79,12 @@ def test_sizes_in_turn_stay_as_they_are() -> None:
     assert interpreter.arena_bytes == arena
 
 
-# Bodies of loops --------------------------------------------------------------------------------------------------------
+# Bodies of loops ------------------------------------------------------------------------------------------------------
 
 
 def test_body_that_moved_out_leaves_the_slots_where_they_are() -> None:
-    """A view keeps the loop from being placed anew, when what its body computes has outgrown the room in front of its slots."""
+    """A view keeps the loop from being placed anew, when what its body computes has outgrown the room in front of its
+    slots."""
     builder = ModelBuilder()
     main, test, step = (builder.subgraph(name) for name in ("main", "test", "step"))
     carries = [COUNTER, ("x", (16,), F32), ("ask", (4,), F32)]

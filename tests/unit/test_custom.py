@@ -42,7 +42,7 @@ def with_shape(function: Callable[..., Any], shape: Callable[..., Any]) -> Calla
     return function
 
 
-# Exceptions -------------------------------------------------------------------------------------------------------------
+# Exceptions -----------------------------------------------------------------------------------------------------------
 
 
 def raiser(node: Any, x: Array) -> Any:
@@ -112,7 +112,7 @@ def test_a_traceback_gives_no_way_into_memory_that_has_gone() -> None:
             step = step.tb_next
 
 
-# What functions take ----------------------------------------------------------------------------------------------------
+# What functions take --------------------------------------------------------------------------------------------------
 
 
 def test_a_function_gets_the_node_and_its_arrays() -> None:
@@ -157,7 +157,7 @@ def test_functions_that_can_be_called_are_taken(function: Any) -> None:
     minilite.Interpreter(model_content=model(inputs=2), custom_ops={"Foo": function}).allocate_tensors()
 
 
-# What functions give ----------------------------------------------------------------------------------------------------
+# What functions give --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_a_result_keeps_to_its_shape_function() -> None:
     assert interpreter.get_tensor(2).tolist() == [1, 2, 3, 4]
 
 
-# Those that are built in -------------------------------------------------------------------------------------------------
+# Those that are built in ----------------------------------------------------------------------------------------------
 
 
 def custom_node(name: str, options: bytes) -> bytes:

@@ -1,4 +1,5 @@
-"""The documents tell the truth: their Python runs and prints what they say, their links lead somewhere, their options exist."""
+"""The documents tell the truth: their Python runs and prints what they say, their links lead somewhere, their options
+exist."""
 
 from __future__ import annotations
 
@@ -134,7 +135,8 @@ def test_api_is_described_as_its_docstrings_say() -> None:
 
 
 def test_picture_of_a_plan_is_what_the_command_draws(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`minilite plan minilite/data/digits.tflite --shape image=1,64,64,1 --svg docs/pictures/plan.svg` draws it anew."""
+    """`minilite plan minilite/data/digits.tflite --shape image=1,64,64,1 --svg docs/pictures/plan.svg` draws it
+    anew."""
     monkeypatch.chdir(ROOT)
     drawn = tmp_path / "plan.svg"
     command = ["plan", "minilite/data/digits.tflite", "--shape", "image=1,64,64,1", "--svg", str(drawn)]
@@ -155,7 +157,8 @@ def options_of(parser: argparse.ArgumentParser) -> dict[str, set[str]]:
 
 
 def commands_in(text: str) -> Iterator[tuple[str, str]]:
-    """(command, option) of every use of the minilite command in code; a bare option belongs to the command named before."""
+    """(command, option) of every use of the minilite command in code; a bare option belongs to the command named
+    before."""
     command = ""
     fenced = [
         part for found in FENCE.finditer(text) if found[2] in ("", "sh", "console") for part in found[3].split("\n$ ")

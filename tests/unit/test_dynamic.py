@@ -26,7 +26,8 @@ from minilite.format.dtypes import TensorType
 
 
 def where_model(size: int = 64) -> bytes:
-    """x -> (0 < x) -> WHERE -> indices; RELU(x) is computed before and put out after, so it has to survive in between."""
+    """x -> (0 < x) -> WHERE -> indices; RELU(x) is computed before and put out after, so it has to survive in
+    between."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     x = graph.input("x", (size,), signature=(-1,))
@@ -185,7 +186,7 @@ def test_reshape_by_a_run_time_shape() -> None:
     assert run(interpreter, x, np.array((1, 12), np.int32))[0].shape == (1, 12)
 
 
-# Failures in mid-run ----------------------------------------------------------------------------------------------------
+# Failures in mid-run --------------------------------------------------------------------------------------------------
 
 
 def three_or_one() -> bytes:
@@ -218,8 +219,8 @@ def test_shape_refused_in_mid_run_then_usable_again() -> None:
 
 
 def test_inputs_survive_a_placement_between_runs() -> None:
-    """A large run leaves its tensors behind what was planned; the next one starts with all of it planned anew, and what was set
-    before that is still there."""
+    """A large run leaves its tensors behind what was planned; the next one starts with all of it planned anew, and what
+    was set before that is still there."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     inputs = [graph.input(name, (4,)) for name in "ab"]

@@ -1,4 +1,5 @@
-"""Dynamic tensors that share a place: computed in place while sizes agree, apart where they do not, followed where they grow."""
+"""Dynamic tensors that share a place: computed in place while sizes agree, apart where they do not, followed where they
+grow."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ X = np.arange(1, 401, dtype=np.float32) / 100
 
 
 def sum_of_prefixes() -> tuple[Interpreter, list[int]]:
-    """-x[:p], x[:n], exp(-(x[:m] + x[:n])), one of n and m 1 or both alike; and x[:p], and from x[:m] on what may share its place."""
+    """-x[:p], x[:n], exp(-(x[:m] + x[:n])), one of n and m 1 or both alike; and x[:p], and from x[:m] on what may share
+    its place."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     x, *ends = graph.input("x", (400,)), *(graph.input(name, (1,), TensorType.INT32) for name in "pnm")

@@ -74,7 +74,8 @@ def cycles(folder: str) -> None:
 
 
 def threads() -> None:
-    """Eight threads with a clone each, two threads a run: prints by how much 1000 runs of each have grown this process."""
+    """Eight threads with a clone each, two threads a run: prints by how much 1000 runs of each have grown this
+    process."""
     first, wrong = minilite.Interpreter(weights(), num_threads=2), []
     clones = [first.clone() for _ in range(8)]
 
@@ -110,7 +111,7 @@ def test_nothing_is_left_behind(what: str, tmp_path: pathlib.Path) -> None:
     assert grew < ROOM or "ASAN_OPTIONS" in os.environ  # AddressSanitizer keeps what was freed
 
 
-# Other processes ----------------------------------------------------------------------------------------------------------
+# Other processes ------------------------------------------------------------------------------------------------------
 
 
 def in_child(interpreter: minilite.Interpreter, x: Array, answers: Any) -> None:

@@ -1,4 +1,5 @@
-"""What a first hour does right, in 40 snippets, run on minilite and on LiteRT: the same answers, or better ones that are stated."""
+"""What a first hour does right, in 40 snippets, run on minilite and on LiteRT: the same answers, or better ones that
+are stated."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def ready(module: Any, model: bytes | str, **options: Any) -> Any:
     return interpreter
 
 
-# Snippets that give the same ----------------------------------------------------------------------------------------------
+# Snippets that give the same ------------------------------------------------------------------------------------------
 
 
 def quantized(module: Any) -> Any:
@@ -152,7 +153,8 @@ def names_of_module(module: Any) -> Any:
 
 
 def others_go_on(module: Any) -> Any:
-    """Whether this thread goes on while another one runs: tried some times, for threads may wait for their turn long."""
+    """Whether this thread goes on while another one runs: tried some times, for threads may wait for their turn
+    long."""
     interpreter = ready(module, product())
     for _ in range(10):
         begun, ended = threading.Event(), threading.Event()
@@ -305,7 +307,8 @@ BETTER = ["intermediates", "a C++ object", "integers beside XNNPACK", "a view he
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal in values, kinds and dtypes; floats to two millionths of the largest: LiteRT's probabilities are 1.3 from float64's."""
+    """Equal in values, kinds and dtypes; floats to two millionths of the largest: LiteRT's probabilities are 1.3 from
+    float64's."""
     if isinstance(other, np.ndarray):
         close = (
             np.allclose(one, other, 0, 2e-6 * (1 + np.abs(other).max(initial=0)))
@@ -330,7 +333,7 @@ def test_both_give_the_same(name: str) -> None:
     assert same(found, expected), (found, expected)
 
 
-# Snippets that give more --------------------------------------------------------------------------------------------------
+# Snippets that give more ----------------------------------------------------------------------------------------------
 
 
 def test_intermediates_are_right_or_refused() -> None:

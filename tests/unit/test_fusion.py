@@ -55,7 +55,7 @@ def bytes_bias(graph: Any) -> int:
     return int(graph.constant("bias", np.int32([90, -400, 7, 0]), quantization=Quantization(scales, (0,) * 4)))
 
 
-# Clamps -----------------------------------------------------------------------------------------------------------------
+# Clamps ---------------------------------------------------------------------------------------------------------------
 
 
 def weighted(graph: Any, x: int, op: str, size: int = 3, out: Sequence[int] = (1, 6, 5, 4), **options: Any) -> int:
@@ -137,7 +137,7 @@ def test_a_tensor_that_others_have_to_do_with_is_not_hidden() -> None:
         check(builder.build(), [random((40,))])
 
 
-# Padding ----------------------------------------------------------------------------------------------------------------
+# Padding --------------------------------------------------------------------------------------------------------------
 
 
 def padded(
@@ -208,7 +208,7 @@ def test_padding_of_bytes_is_their_zero_point(op: str) -> None:
     check(builder.build(), [random_bytes((1, 6, 5, 4))])
 
 
-# Squares ----------------------------------------------------------------------------------------------------------------
+# Squares --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("op", ["SUM", "MEAN"])
@@ -234,7 +234,7 @@ def test_a_product_of_two_is_no_square() -> None:
     assert wholes(builder.build()) == [None, None]
 
 
-# Slopes -----------------------------------------------------------------------------------------------------------------
+# Slopes ---------------------------------------------------------------------------------------------------------------
 
 
 def sloped(slope: Any, *, turned: bool = False, clamped: str = "NONE") -> bytes:
@@ -271,7 +271,7 @@ def test_what_is_no_slope_stays_as_it_is() -> None:
     check(sloped(0.5, clamped="RELU6"), [random((2, 3, 5))])
 
 
-# What a user sees ---------------------------------------------------------------------------------------------------------
+# What a user sees -----------------------------------------------------------------------------------------------------
 
 
 def test_the_tensor_between_says_that_it_is_hidden_and_may_be_kept() -> None:

@@ -1,4 +1,5 @@
-"""LiteRT's surface: what every misuse is answered with, details dicts, signatures, and how arrays go in and come out."""
+"""LiteRT's surface: what every misuse is answered with, details dicts, signatures, and how arrays go in and come
+out."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from minilite.format.quantization import Quantization
 MODELS = pathlib.Path(__file__).resolve().parents[2] / "../shared/models"
 
 
-# Details ----------------------------------------------------------------------------------------------------------------
+# Details --------------------------------------------------------------------------------------------------------------
 
 
 def same(a: Any, b: Any) -> bool:
@@ -138,7 +139,7 @@ def test_model_without_anything() -> None:
     assert interpreter.get_input_details() == interpreter.get_output_details() == interpreter.get_tensor_details() == []
 
 
-# Signatures -------------------------------------------------------------------------------------------------------------
+# Signatures -----------------------------------------------------------------------------------------------------------
 
 
 def test_signatures_of_several_subgraphs() -> None:
@@ -175,7 +176,7 @@ def test_signature_refused_then_called_again() -> None:
     assert runner(p=floats(1, 2), q=floats(3, 4))["total"].tolist() == [4, 6]
 
 
-# Arrays in and out ------------------------------------------------------------------------------------------------------
+# Arrays in and out ----------------------------------------------------------------------------------------------------
 
 
 def test_get_tensor_gives_owned_copies() -> None:

@@ -1,4 +1,5 @@
-"""Nodes are sorted into kinds, and one answer serves a kind: whatever lowering asks about has to be in the kind's key."""
+"""Nodes are sorted into kinds, and one answer serves a kind: whatever lowering asks about has to be in the kind's
+key."""
 
 from __future__ import annotations
 

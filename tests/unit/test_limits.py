@@ -32,7 +32,7 @@ def squaring_loop(turns: int) -> bytes:
     return builder.build()
 
 
-# max_bytes --------------------------------------------------------------------------------------------------------------
+# max_bytes ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_size_that_takes_more_than_max_bytes_is_refused_and_the_old_one_stays() -> None:
@@ -103,7 +103,7 @@ def test_values_beside_the_arena_are_bounded_and_given_back() -> None:
     )
 
 
-# max_iterations ---------------------------------------------------------------------------------------------------------
+# max_iterations -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("changing", [False, True])
@@ -134,7 +134,7 @@ def test_bounds_that_cannot_be(options: dict[str, Any], message: str) -> None:
         minilite.Interpreter(model_content=relu_chain(), **options)
 
 
-# Giving back ------------------------------------------------------------------------------------------------------------
+# Giving back ----------------------------------------------------------------------------------------------------------
 
 
 def test_memory_of_a_big_size_is_given_back_once_it_was_long_left_behind() -> None:

@@ -1,4 +1,5 @@
-"""What a model says of itself, and the files that travel with it: read whole, and refused in one line where they are hostile."""
+"""What a model says of itself, and the files that travel with it: read whole, and refused in one line where they are
+hostile."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from built import floats, one_signature, ready, relu_chain, run, signed
 import minilite
 from minilite import interpreter as ours
 
-# Misuse: each call is made on LiteRT too, and ours raises an error that is an instance of what LiteRT raises -----------------
+# Misuse: each call is made on LiteRT too, and ours raises an error that is an instance of what LiteRT raises ----------
 
 
 def allocated(kind: Any, model: bytes | None = None) -> Any:

@@ -33,7 +33,8 @@ from minilite.format.builder import ModelBuilder
 
 
 def loop_before_a_dynamic_node() -> bytes:
-    """count, x, req -> RELU of what a WHILE made of x (three turns of t = RELU(x), x = t + (t + x)), and RELU of Head(req)."""
+    """count, x, req -> RELU of what a WHILE made of x (three turns of t = RELU(x), x = t + (t + x)), and RELU of
+    Head(req)."""
     builder = ModelBuilder()
     main, test, body = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
     for graph in (main, test, body):
@@ -66,8 +67,8 @@ def test_arena_that_moves_behind_a_loop(planner: str) -> None:
 def loop_whose_body_grows() -> bytes:
     """count, other -> a WHILE whose body runs an inner WHILE, then assigns RELU(Swell(count)) to a variable.
 
-    The carries keep their shapes. `other` may take any size; the body adds what the inner loop makes of 1 (three turns of
-    x = x + x, so 8) to it.
+    The carries keep their shapes. `other` may take any size; the body adds what the inner loop makes of 1 (three turns
+    of x = x + x, so 8) to it.
     """
     builder = ModelBuilder()
     main, test, body = (builder.subgraph(name) for name in ("main", "condition", "body"))
@@ -191,7 +192,7 @@ def test_memory_refused_for_a_tensor_that_had_grown() -> None:
         assert np.array_equal(head_found, wanted(count))
 
 
-# Between runs -----------------------------------------------------------------------------------------------------------
+# Between runs ---------------------------------------------------------------------------------------------------------
 
 
 def test_variables_that_move_while_the_arena_stays() -> None:

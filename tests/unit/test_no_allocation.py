@@ -43,8 +43,8 @@ COUNTED(void *, mmap, (void *p, size_t n, int a, int b, int c, off_t d), (p, n, 
 COUNTED(int, munmap, (void *p, size_t n), (p, n))
 """
 
-# The calls are counted from one read of the counter to the next, with nothing but ml_state_run between: made from C by a
-# second small library, so that Python's own allocations stay out.
+# The calls are counted from one read of the counter to the next, with nothing but ml_state_run between: made from C by
+# a second small library, so that Python's own allocations stay out.
 LOOP = r"""
 typedef int (*run_fn)(void *, void *);
 extern long counted_allocations;

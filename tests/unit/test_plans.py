@@ -28,7 +28,7 @@ from minilite.format.dtypes import TensorType
 
 DIGITS = Path(minilite.__file__).parent / "data" / "digits.tflite"
 
-# Plans ------------------------------------------------------------------------------------------------------------------
+# Plans ----------------------------------------------------------------------------------------------------------------
 
 
 def test_going_back_to_a_size_is_a_hit() -> None:
@@ -97,7 +97,8 @@ def test_plan_and_residence_take_300_bytes_a_node(path: Path) -> None:
 
 
 def whose_lifetimes_hang_on_sizes() -> bytes:
-    """x, of any size: what shares memory with what, what is known while planning and what takes memory at all hang on it."""
+    """x, of any size: what shares memory with what, what is known while planning and what takes memory at all hang on
+    it."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     x = graph.input("x", (4,), signature=(-1,))
@@ -217,7 +218,7 @@ def test_preserve_all_keeps_every_tensor() -> None:
     assert all(keeping.get_tensor(t).tolist() == np.maximum(x, 0).tolist() for t in range(1, 7))
 
 
-# Memory -----------------------------------------------------------------------------------------------------------------
+# Memory ---------------------------------------------------------------------------------------------------------------
 
 
 def test_release_and_acquire() -> None:
@@ -290,8 +291,8 @@ def test_variable_tensor_of_impossible_size() -> None:
 
 
 class Crowd:
-    """Sixty tensors of random lifetimes, which a short search does not pack to the bound: x and a variable tensor (4,) in,
-    the last step's number and the sum of both out."""
+    """Sixty tensors of random lifetimes, which a short search does not pack to the bound: x and a variable tensor (4,)
+    in, the last step's number and the sum of both out."""
 
     def __init__(self) -> None:
         rng = random.Random(8)

@@ -1,4 +1,5 @@
-"""Time and work by node: every node that runs is counted as often as it runs, and its multiply-adds are those of its shapes."""
+"""Time and work by node: every node that runs is counted as often as it runs, and its multiply-adds are those of its
+shapes."""
 
 from __future__ import annotations
 

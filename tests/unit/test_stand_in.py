@@ -88,7 +88,7 @@ def test_only_for_packages_that_are_known(tmp_path: Path) -> None:
     assert found.stderr == "minilite as: the following arguments are required: PACKAGE, SCRIPT\n"
 
 
-# Processes that a program starts ------------------------------------------------------------------------------------------
+# Processes that a program starts --------------------------------------------------------------------------------------
 
 STARTING = """
 import multiprocessing, subprocess, sys

@@ -31,7 +31,7 @@ from minilite import KernelError, ShapeError, StateError
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 
-# Failures, and what works after them ------------------------------------------------------------------------------------
+# Failures, and what works after them ----------------------------------------------------------------------------------
 
 
 def test_state_of_a_stream_survives_resizes() -> None:
@@ -205,7 +205,7 @@ def test_variables_of_a_loop_and_of_its_caller_keep_apart() -> None:
         assert kept.tolist() == interpreter.get_tensor(outer).tolist() == [100, 200, 300]
 
 
-# Views ------------------------------------------------------------------------------------------------------------------
+# Views ----------------------------------------------------------------------------------------------------------------
 
 
 def test_trim_under_a_live_view() -> None:

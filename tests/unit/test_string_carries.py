@@ -151,7 +151,7 @@ def test_what_operators_in_python_may_not_give(result: Any, message: str) -> Non
         i.invoke()
 
 
-# Memory -----------------------------------------------------------------------------------------------------------------
+# Memory ---------------------------------------------------------------------------------------------------------------
 
 
 def test_blocks_keep_their_room_and_go_with_trim() -> None:

@@ -36,7 +36,7 @@ def reshaped(shape: Sequence[int], new: Sequence[int], signature: Sequence[int] 
     return graph_with(build)
 
 
-# Written and read -------------------------------------------------------------------------------------------------------
+# Written and read -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,8 @@ def test_constants_are_strings_too() -> None:
 
 
 def test_a_variable_of_strings() -> None:
-    """It starts empty, keeps its value from run to run, and is empty again when it is reset or tensors are allocated anew."""
+    """It starts empty, keeps its value from run to run, and is empty again when it is reset or tensors are allocated
+    anew."""
 
     def build(g: Any) -> list[int]:
         v, x = g.variable("v", (2,), TEXT), g.input("x", (4,), signature=(-1,))
@@ -215,7 +216,7 @@ def test_by_name_and_through_signatures() -> None:
         i.bind_tensor("x", texts("a", "b"))
 
 
-# What a file may not say ------------------------------------------------------------------------------------------------
+# What a file may not say ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("used", [True, False])

@@ -22,7 +22,7 @@ from minilite.engine.session import Session
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 
-# Threads and signals ----------------------------------------------------------------------------------------------------
+# Threads and signals --------------------------------------------------------------------------------------------------
 
 
 class Blocked:
@@ -61,7 +61,8 @@ class Blocked:
 
 
 class Overtaken:
-    """A sequence as a copy under the GIL reads it: between its first and its second look a call of another thread runs."""
+    """A sequence as a copy under the GIL reads it: between its first and its second look a call of another thread
+    runs."""
 
     def __init__(self, session: Any, call: Callable[[], Any]) -> None:
         self.session, self.call, self.looks = session, call, 0
@@ -198,7 +199,8 @@ def test_a_small_copy_that_a_call_overtakes_is_made_again(kind: str) -> None:
 
 @pytest.mark.parametrize("elements", [4, 1000, 1 << 14, 1 << 18, 1 << 19])
 def test_an_output_that_a_call_overtakes_is_copied_again(elements: int) -> None:
-    """By numpy, through a bytearray, by numpy without the lock, and in C: whatever its size, it is whole and its own."""
+    """By numpy, through a bytearray, by numpy without the lock, and in C: whatever its size, it is whole and its
+    own."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     graph.output(graph.node("RELU", [graph.input("x", (elements,))], out=("y", (elements,))))
@@ -238,7 +240,7 @@ def test_two_interpreters_of_one_model_in_two_threads() -> None:
     assert interpreter.get_tensor(2).tolist() == [2, 4, 6, 8]
 
 
-# Ctrl-C -------------------------------------------------------------------------------------------------------------------
+# Ctrl-C ---------------------------------------------------------------------------------------------------------------
 
 
 def endless_loop() -> tuple[minilite.Interpreter, Callable[[], Any]]:

@@ -62,7 +62,7 @@ def mine(model: bytes, row: int, params: Any = None, **options: Any) -> minilite
     return ready(model, custom_ops={"Mine": minilite.kernel(row, params)}, **options)
 
 
-# What a row gives -------------------------------------------------------------------------------------------------------
+# What a row gives -----------------------------------------------------------------------------------------------------
 
 
 def test_headers_are_all_that_a_kernel_includes() -> None:
@@ -197,7 +197,7 @@ def test_strings(address: Address) -> None:
     assert run(i, texts("abc", "", "de\0"))[0].tolist() == [b"cba", b"", b"\0ed"]
 
 
-# Memory of a node -------------------------------------------------------------------------------------------------------
+# Memory of a node -----------------------------------------------------------------------------------------------------
 
 
 def test_memory_lasts_until_it_is_reset(address: Address) -> None:
@@ -234,7 +234,7 @@ def test_memory_of_a_node_in_a_loop(address: Address) -> None:
     assert [int(run(i, zero, zero)[1]) for _ in range(2)] == [3, 6]
 
 
-# Parameters -------------------------------------------------------------------------------------------------------------
+# Parameters -----------------------------------------------------------------------------------------------------------
 
 
 def test_parameters_of_every_kind(address: Address) -> None:
@@ -299,7 +299,7 @@ def test_values_that_do_not_fit(address: Address, field: str, value: Any, messag
         mine(one([VECTOR], [(None, TensorType.FLOAT64)]), address("my_all"), params)
 
 
-# What is refused --------------------------------------------------------------------------------------------------------
+# What is refused ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

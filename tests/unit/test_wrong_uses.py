@@ -1,4 +1,5 @@
-"""What a first hour does wrong, in 55 rows: each answer is one line that suffices alone, and begins as LiteRT's does."""
+"""What a first hour does wrong, in 55 rows: each answer is one line that suffices alone, and begins as LiteRT's
+does."""
 
 from __future__ import annotations
 
@@ -165,7 +166,8 @@ ROWS: dict[str, tuple[Callable[[Any, Path], Any], str]] = {
 OURS = {"a planner misspelt", "an operator that raises", "no function", "no node", "nothing returned", "a list of operators", "run by keywords", "bound as float64", "registerers"}  # fmt: skip
 """What LiteRT has not got, or takes."""
 OTHERWISE = {"bytes that are no model", "a list", "a file of text", "a folder", "registerers", "None", "a path", "set by a name", "set by a dict", "swapped", "read by a name", "read by a number", "details by a name", "None in a shape", "five channels", "43 values", "unknown operators"}  # fmt: skip
-"""Where LiteRT's words say nothing of what is wrong: its bindings' types, places in its sources, its delegate's tensors."""
+"""Where LiteRT's words say nothing of what is wrong: its bindings' types, places in its sources, its delegate's
+tensors."""
 
 
 def test_there_are_55() -> None:

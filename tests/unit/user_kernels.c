@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <time.h>
 
-/* Parallel: y = max(x, minimum), and by how many threads. ------------------------------------------------------------- */
+/* Parallel: y = max(x, minimum), and by how many threads. -------------------------------------- */
 #define RELU_FIELDS(X, S) X(S, f32, minimum)
 ML_PARAMS(relu_params, RELU_FIELDS)
 
@@ -43,7 +43,8 @@ const ml_kernel my_relu = {.abi = ML_KERNEL_ABI,
                            .prepare = prepare_relu,
                            ML_TYPED({"f32 -> f32", NULL, NULL, relu})};
 
-/* Derived: bytes through a table made once a graph; the same computed in eval, by quantization asked for there. --------- */
+/* Derived: bytes through a table made once a graph; the same computed in eval, by quantization
+ * asked for there. */
 static int8_t doubled(const ml_call *c, int32_t x) {
     const ml_quantization *in = ml_input_quantization(c, 0), *out = ml_output_quantization(c, 0);
     double real = in->scales[0] * (x - (double)in->zero_points[0]);
@@ -87,7 +88,7 @@ const ml_kernel my_double_at_once = {.abi = ML_KERNEL_ABI,
                                      .prepare = prepare_same,
                                      ML_TYPED({"s8 -> s8", NULL, NULL, double_at_once})};
 
-/* Slow: blocks of 5 ms, each of which puts a 1 out; the first asks for an interruption. --------------------------------- */
+/* Slow: blocks of 5 ms, each of which puts a 1 out; the first asks for an interruption. -------- */
 static ml_status slow_block(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                             void *args) {
     if (first == 0) raise(SIGINT);
@@ -106,7 +107,7 @@ const ml_kernel my_slow = {.abi = ML_KERNEL_ABI,
                            .prepare = prepare_same,
                            ML_TYPED({"f32 -> f32", NULL, NULL, slow})};
 
-/* Wrong: writes a byte behind its scratch, or behind its output. ---------------------------------------------------------- */
+/* Wrong: writes a byte behind its scratch, or behind its output. ------------------------------- */
 #define OVERRUN_FIELDS(X, S) X(S, i32, in_scratch)
 ML_PARAMS(overrun_params, OVERRUN_FIELDS)
 enum { OVERRUN_SCRATCH = 64 };
@@ -131,7 +132,8 @@ const ml_kernel my_overrun = {.abi = ML_KERNEL_ABI,
                               .prepare = prepare_overrun,
                               ML_TYPED({"f32 -> f32", NULL, NULL, overrun})};
 
-/* Packed: y = x w, w transposed once a Model, or in each run; sums of rows in scratch, of workers in theirs. ------------- */
+/* Packed: y = x w, w transposed once a Model, or in each run; sums of rows in scratch, of workers
+ * in theirs. */
 typedef struct product_blob {
     int64_t rows, depth, columns;
     int64_t sums; /* in scratch */
@@ -192,7 +194,7 @@ const ml_kernel my_product = {.abi = ML_KERNEL_ABI,
                               .prepare = prepare_product,
                               ML_TYPED({"f32 f32 -> f32", NULL, pack_transposed, product})};
 
-/* Open: the values above 0; prepare counts them once they are there. ---------------------------------------------------- */
+/* Open: the values above 0; prepare counts them once they are there. --------------------------- */
 static ml_status prepare_positive(const ml_call *c, ml_wish *wish) {
     const float *x = ml_value(c, 0);
     if (!x) return ml_open(wish, 0);
@@ -214,7 +216,7 @@ const ml_kernel my_positive = {.abi = ML_KERNEL_ABI,
                                .prepare = prepare_positive,
                                ML_TYPED({"f32 -> f32", NULL, NULL, positive})};
 
-/* Open to eval itself: a counter counts down to what two outputs are shaped by. ------------------------------------------ */
+/* Open to eval itself: a counter counts down to what two outputs are shaped by. ---------------- */
 static ml_status prepare_split(const ml_call *c, ml_wish *wish) { return ml_open_all(wish); }
 
 static ml_status split(const ml_call *c) {
@@ -237,7 +239,7 @@ const ml_kernel my_split = {.abi = ML_KERNEL_ABI,
                             .prepare = prepare_split,
                             ML_TYPED({"f32 s32 -> f32 f32", NULL, NULL, split})};
 
-/* Memory: how often this node has run. ----------------------------------------------------------------------------------- */
+/* Memory: how often this node has run. --------------------------------------------------------- */
 static ml_status prepare_count(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, &(ml_shape){.rank = 0});
 }
@@ -254,7 +256,7 @@ const ml_kernel my_count = {.abi = ML_KERNEL_ABI,
                             .prepare = prepare_count,
                             ML_TYPED({"any -> s32", NULL, NULL, count})};
 
-/* Strings: each one backwards. ------------------------------------------------------------------------------------------- */
+/* Strings: each one backwards. ----------------------------------------------------------------- */
 static ml_status backwards(const ml_call *c) {
     int64_t bytes = ml_in_bytes(c, 0);
     ml_status status = ml_set_bytes(c, 0, bytes);
@@ -272,7 +274,7 @@ const ml_kernel my_backwards = {.abi = ML_KERNEL_ABI,
                                 .prepare = prepare_same,
                                 ML_TYPED({"string -> string", NULL, NULL, backwards})};
 
-/* Parameters of every kind, put out one by one. --------------------------------------------------------------------------- */
+/* Parameters of every kind, put out one by one. ------------------------------------------------ */
 #define ALL_FIELDS(X, S) X(S, i32, a) X(S, f64, b) X(S, array, c) X(S, f32, d) X(S, i64, e)
 ML_PARAMS(all_params, ALL_FIELDS)
 
@@ -299,7 +301,7 @@ const ml_kernel my_all = {.abi = ML_KERNEL_ABI,
                           .prepare = prepare_all,
                           ML_TYPED({"any -> f64", NULL, NULL, all})};
 
-/* Rows that are refused. --------------------------------------------------------------------------------------------------- */
+/* Rows that are refused. ----------------------------------------------------------------------- */
 const ml_kernel of_another_abi = {.abi = ML_KERNEL_ABI + 1,
                                   .name = "of_another_abi",
                                   .prepare = prepare_same,

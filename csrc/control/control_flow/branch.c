@@ -1,9 +1,11 @@
-/* branch.c -- IF, STABLEHLO_CASE: run one of several subgraphs on the node's operands, chosen by the first of them.
- * STABLEHLO_COMPOSITE: runs the one subgraph that says what it means, on all its operands.
+/* branch.c -- IF, STABLEHLO_CASE: run one of several subgraphs on the node's operands, chosen by
+ * the first of them. STABLEHLO_COMPOSITE: runs the one subgraph that says what it means, on all its
+ * operands.
  *
- * All branches are prepared for the operands' shapes and known values. Where they agree on the shapes of all outputs, the node is
- * like any other: a branch writes its outputs straight into the node's. Where they do not, or where a shape hangs on values, the
- * outputs are open, and take the shapes of the branch that ran. */
+ * All branches are prepared for the operands' shapes and known values. Where they agree on the
+ * shapes of all outputs, the node is like any other: a branch writes its outputs straight into the
+ * node's. Where they do not, or where a shape hangs on values, the outputs are open, and take the
+ * shapes of the branch that ran. */
 #include "control/control.h"
 
 /* Operands in front of those that branches take: 0 where there is nothing to choose. */

@@ -1,15 +1,17 @@
 /* while.c -- WHILE: runs its body for as long as its condition says so.
  *
- * A loop whose carries keep their shapes has two slots a carry in its scratch: one holds the value, the body writes the
- * other, and they change hands after each iteration. A carry that the body passes through needs none; one whose new value
- * is another input, a constant or a second copy of an output is copied into its slot. When a carry changes shape, or its shape
- * is not known while planning, values travel through blocks that the state keeps from run to run, and the nodes of the body
- * that read what changed are prepared again, each when it is reached. */
+ * A loop whose carries keep their shapes has two slots a carry in its scratch: one holds the value,
+ * the body writes the other, and they change hands after each iteration. A carry that the body
+ * passes through needs none; one whose new value is another input, a constant or a second copy of
+ * an output is copied into its slot. When a carry changes shape, or its shape is not known while
+ * planning, values travel through blocks that the state keeps from run to run, and the nodes of the
+ * body that read what changed are prepared again, each when it is reached. */
 #include "control/control.h"
 
 typedef struct while_blob {
-    int32_t
-        fixed; /* carries keep their shapes: scratch has two slots for each that is not passed through, in order */
+    /* Carries keep their shapes: scratch has two slots for each that is not passed through, in
+     * order. */
+    int32_t fixed;
 } while_blob;
 
 enum { CONDITION = 0, BODY = 1 };
@@ -103,9 +105,10 @@ static ml_status ask_condition(const ml_call *c, const ml_child *condition, int6
     return ML_OK;
 }
 
-/* Loops whose carries keep their shapes ---------------------------------------------------------------------------- */
+/* Loops whose carries keep their shapes -------------------------------------------------------- */
 
-/* Points what reads and writes the carries at the slots of this turn; slots are walked, not kept, so that any number will do. */
+/* Points what reads and writes the carries at the slots of this turn; slots are walked, not kept,
+ * so that any number will do. */
 static void point_carries(const ml_call *c, const ml_child *condition, const ml_child *body,
                           int turn) {
     uint8_t *slot = c->scratch;
@@ -149,7 +152,7 @@ static ml_status run_fixed(const ml_call *c, const ml_child *condition, const ml
     return ML_OK;
 }
 
-/* Loops whose carries change shape ---------------------------------------------------------------------------------- */
+/* Loops whose carries change shape ------------------------------------------------------------- */
 
 static ml_status carry_in(const ml_call *c, const ml_child *body) {
     for (int32_t i = 0; i < c->n_inputs; i++) {

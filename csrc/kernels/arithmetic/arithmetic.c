@@ -1,10 +1,11 @@
-/* arithmetic.c -- ADD, SUB, MUL, SQUARED_DIFFERENCE: elementwise with numpy's broadcasting and a fused clamp; output 0 may be either input.
+/* arithmetic.c -- ADD, SUB, MUL, SQUARED_DIFFERENCE: elementwise with numpy's broadcasting and a
+ * fused clamp; output 0 may be either input.
  *
- * Floats: one rounding per operation; without an activation nothing is clamped, so infinities stay. NaN passes every clamp.
- * Integers wrap. Quantized ones follow TFLite's reference kernels bit for bit (double rounding, fixed_point.h), 8 bits in bytes.c.
- * 16 bits: as there with << 15; with power-of-two scales one operand is shifted and the sum saturates; without scales they are plain
- * integers.
- */
+ * Floats: one rounding per operation; without an activation nothing is clamped, so infinities stay.
+ * NaN passes every clamp. Integers wrap. Quantized ones follow TFLite's reference kernels bit for
+ * bit (double rounding, fixed_point.h), 8 bits in bytes.c. 16 bits: as there with << 15; with
+ * power-of-two scales one operand is shifted and the sum saturates; without scales they are plain
+ * integers. */
 #include "kernels/arithmetic/arithmetic.h"
 
 #include <math.h>
@@ -14,9 +15,10 @@
 ML_FIELDS(clamp_params, ML_CLAMP_FIELDS)
 ML_FIELDS(add_params, ADD_FIELDS)
 
-/* Floats ------------------------------------------------------------------------------------------------------------- */
+/* Floats --------------------------------------------------------------------------------------- */
 
-/* Evals `op`_f32, and `op`_f16: sums and products of halves are exact enough in float for one rounding. */
+/* Evals `op`_f32, and `op`_f16: sums and products of halves are exact enough in float for one
+ * rounding. */
 #define FLOATS(op, context, FUNCTION, OPERATION)                                   \
     ML_BINARY_F32(op##_f32, FUNCTION, ML_PARAMS_AS(context), p.minimum, p.maximum, \
                   OPERATION(u, v))
@@ -40,7 +42,7 @@ typedef struct complex_f32 {
 ML_BINARY(mul_c64, complex_f32, complex_f32, ML_NO_CONTEXT,
           ((complex_f32){u.re * v.re - u.im * v.im, u.re * v.im + u.im * v.re}))
 
-/* Integers ----------------------------------------------------------------------------------------------------------- */
+/* Integers ------------------------------------------------------------------------------------- */
 
 /* Limits of a type of any size, u64 left out. */
 typedef struct limits {
@@ -77,9 +79,10 @@ WRAPPING(mul, s64, int64_t, uint64_t, MUL)
 ML_BINARY(squared_difference_s32, int32_t, int32_t, ML_NO_CONTEXT,
           (int32_t)SQUARE((uint32_t)u, (uint32_t)v))
 
-/* 16 bits ------------------------------------------------------------------------------------------------------------ */
+/* 16 bits -------------------------------------------------------------------------------------- */
 
-/* 16 bits: plain integers where there are no scales; ADD by shifts where scales are powers of two; or in general. */
+/* 16 bits: plain integers where there are no scales; ADD by shifts where scales are powers of two;
+ * or in general. */
 typedef enum { PLAIN, SHIFTED, GENERAL } word_kind;
 typedef struct words {
     limits plain;
@@ -88,7 +91,8 @@ typedef struct words {
     bool subtracts;
 } words;
 
-/* Whether scales are powers of two and zero points 0; then by how many bits a and b are shifted right. */
+/* Whether scales are powers of two and zero points 0; then by how many bits a and b are shifted
+ * right. */
 static bool powers_of_two(const ml_call *c, arithmetic_terms *p) {
     const ml_affine t[3] = {ml_input_affine(c, 0), ml_input_affine(c, 1), ml_output_affine(c, 0)};
     int exponents[3];

@@ -16,7 +16,8 @@ typedef struct arithmetic_terms {
     ml_rescale b;
 } arithmetic_terms;
 
-/* Of sums: both inputs in a common scale, twice the larger one's, shifted left by as many bits as a sum of them leaves. */
+/* Of sums: both inputs in a common scale, twice the larger one's, shifted left by as many bits as a
+ * sum of them leaves. */
 void ml_fill_sum(const ml_call *c, arithmetic_terms *p, int32_t left);
 /* Of products. */
 void ml_fill_product(const ml_call *c, arithmetic_terms *p);

@@ -1,13 +1,14 @@
 /* bytes.c -- ADD, SUB, MUL, SQUARED_DIFFERENCE of 8 bits, TFLite's reference kernels bit for bit.
  *
- *     ADD  T1[a] + T2[b], requantized, where T(x) is (x - zero_point) << 20, scaled: a function of one byte.
+ *     ADD  T1[a] + T2[b], requantized, where T(x) is (x - zero_point) << 20, scaled: a function of
+ *          one byte.
  *     SUB  the same, T1[a] - T2[b].
  *     SQUARED_DIFFERENCE (T1[a] - T2[b])^2, with << 7.
  *     MUL  (a - zero_point) * (b - zero_point), requantized.
  *
- * A sum is nearly linear in its bytes: one multiplication each, an addition and a shift give the same byte for all pairs of them, if
- * the constants are chosen well (linear.c). Where none are found, sums of tables are requantized. A product is found by one float in
- * the same way. */
+ * A sum is nearly linear in its bytes: one multiplication each, an addition and a shift give the
+ * same byte for all pairs of them, if the constants are chosen well (linear.c). Where none are
+ * found, sums of tables are requantized. A product is found by one float in the same way. */
 #include "kernels/arithmetic/linear.h"
 #include "simd/simd.h"
 
@@ -42,7 +43,8 @@ void ml_fill_product(const ml_call *c, arithmetic_terms *p) {
     p->b.input_zero_point = b.zero_point;
 }
 
-/* ml_doubling_high_mul in unsigned products, which baseline x86-64 has and GCC vectorises: a + 2^31 in place of a adds b. */
+/* ml_doubling_high_mul in unsigned products, which baseline x86-64 has and GCC vectorises: a + 2^31
+ * in place of a adds b. */
 static inline int32_t doubling_high_mul(int32_t a, int32_t b) {
     uint64_t product = (uint64_t)((uint32_t)a ^ 0x80000000u) * (uint32_t)b + (1u << 30);
     return (int32_t)((uint32_t)(product >> 31) - (uint32_t)b);

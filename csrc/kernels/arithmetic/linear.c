@@ -1,10 +1,11 @@
-/* linear.c -- constants by which a linear form equals what TFLite's roundings give, for all pairs of bytes: of sums in integers, of
- * products in floats.
+/* linear.c -- constants by which a linear form equals what TFLite's roundings give, for all pairs
+ * of bytes: of sums in integers, of products in floats.
  *
- * With factors of k fractional bits the form is within `near` of the value that is rounded, so only pairs that near to a tie
- * can come out wrong. Each of them says between which bounds what is added before the shift must lie; if no number is within
- * all of them, factors one larger or smaller are tried, and last the number that misses the fewest: those pairs are odd ones. Of
- * random scales one in 250 has any, and one or two of them. */
+ * With factors of k fractional bits the form is within `near` of the value that is rounded, so only
+ * pairs that near to a tie can come out wrong. Each of them says between which bounds what is added
+ * before the shift must lie; if no number is within all of them, factors one larger or smaller are
+ * tried, and last the number that misses the fewest: those pairs are odd ones. Of random scales one
+ * in 250 has any, and one or two of them. */
 #include "kernels/arithmetic/linear.h"
 
 #include <math.h>
@@ -15,8 +16,8 @@ enum { LEAST_BITS = 13, MOST_BITS = 24, MOST_NUDGE = 256, MOST_NEAR = 256 };
 typedef struct form {
     int32_t a_terms[256]; /* by byte: factor * (x - zero point) */
     int32_t b_terms[256];
-    uint8_t
-        b_sorted[256]; /* the bytes by the first 8 of the `bits` fractional ones of their terms */
+    /* The bytes by the first 8 of the `bits` fractional ones of their terms. */
+    uint8_t b_sorted[256];
     int32_t b_starts[257]; /* where those of each begin */
     int32_t factors[2];
     int32_t bits;
@@ -66,8 +67,9 @@ static bounds bounds_of(const form *f, const arithmetic_tables *t, int32_t a, in
     return said;
 }
 
-/* Narrows the bounds by all pairs; as far as there is room, they are listed. With `list` NULL it ends where nothing is left.
- * To each a belong the few b whose fractions are so large that the sum's is near to a half. */
+/* Narrows the bounds by all pairs; as far as there is room, they are listed. With `list` NULL it
+ * ends where nothing is left. To each a belong the few b whose fractions are so large that the
+ * sum's is near to a half. */
 static bool fits(form *f, const arithmetic_tables *t, bounds *list, int32_t *listed) {
     const uint32_t one = 1u << f->bits, near = (uint32_t)f->near, width = 2 * near;
     const int32_t bucket = f->bits - 8;
@@ -118,9 +120,9 @@ static bool fits_but_few(form *f, const arithmetic_tables *t, arithmetic_linear 
     return fewest <= ML_MOST_ODD;
 }
 
-/* How far the form, less what it was nudged by, may be from the value that the tables round, in its last bits: half a bit for
- * each step of an input in either factor, and a whole one if that is not the nearest; a few units of the tables; and one of what the
- * output's multiplier leaves. */
+/* How far the form, less what it was nudged by, may be from the value that the tables round, in its
+ * last bits: half a bit for each step of an input in either factor, and a whole one if that is not
+ * the nearest; a few units of the tables; and one of what the output's multiplier leaves. */
 static double distance(const arithmetic_tables *t, int32_t bits, double a, double b) {
     const double table_unit = 2 * fmax(fabs(a), fabs(b)) / (1 << 20);
     return 3 * 255 + ldexp(8 * table_unit, bits) + ldexp(1.0, bits + t->out.shift) + 16;
@@ -181,7 +183,7 @@ bool ml_find_linear(const arithmetic_tables *t, const ml_affine x[2], ml_affine 
     return false;
 }
 
-/* Products ----------------------------------------------------------------------------------------------------------- */
+/* Products ------------------------------------------------------------------------------------- */
 
 enum { MOST_PRODUCT = 255 * 255, STEPS = 255 };
 
@@ -190,7 +192,8 @@ static int32_t nearest_of(int32_t product, const ml_mul_s8_args *p) {
     return (int32_t)lrintf(fmaf((float)product, p->real, (float)p->zero + nudge));
 }
 
-/* The least product from `from` on that comes to `wanted` or more; one too large where none does. */
+/* The least product from `from` on that comes to `wanted` or more; one too large where none
+ * does. */
 static int32_t first_of(const ml_rescale *out, int32_t wanted, int32_t from) {
     int32_t end = MOST_PRODUCT + 1;
     while (from < end) {
@@ -211,8 +214,8 @@ static bool steps_match(const ml_mul_s8_args *p, const int32_t firsts[STEPS]) {
     return true;
 }
 
-/* TFLite rounds twice, first to 2^shift: what is less than half of that below a tie goes away from zero too. That is the nudge, or so:
- * neither it nor the factor is exact. */
+/* TFLite rounds twice, first to 2^shift: what is less than half of that below a tie goes away from
+ * zero too. That is the nudge, or so: neither it nor the factor is exact. */
 bool ml_find_real(const ml_rescale *out, ml_mul_s8_args *to) {
     static const float nudges[] = {1.0f - 0x1p-12f, 1.0f, 1.0f + 0x1p-12f, 1.0f - 0x1p-6f,
                                    1.0f + 0x1p-6f};

@@ -1,4 +1,5 @@
-/* linear.h -- sums of two bytes' terms as one linear form in integers, products as one in floats. */
+/* linear.h -- sums of two bytes' terms as one linear form in integers, products as one in
+ * floats. */
 #ifndef ML_KERNELS_ARITHMETIC_LINEAR_H
 #define ML_KERNELS_ARITHMETIC_LINEAR_H
 
@@ -12,7 +13,8 @@ typedef struct arithmetic_tables {
     int32_t b[256];
 } arithmetic_tables;
 
-/* Constants for add_s8 by which all 65 536 pairs of bytes give what the tables give, but for a few, most often none. */
+/* Constants for add_s8 by which all 65 536 pairs of bytes give what the tables give, but for a few,
+ * most often none. */
 enum { ML_MOST_ODD = 4 };
 typedef struct odd_pair {
     uint8_t a;
@@ -25,10 +27,12 @@ typedef struct arithmetic_linear {
     odd_pair odd[ML_MOST_ODD];
 } arithmetic_linear;
 
-/* Finds them. `x` and `y` are the inputs and the output, `sign` that of the second input's terms. False: there are none. */
+/* Finds them. `x` and `y` are the inputs and the output, `sign` that of the second input's terms.
+ * False: there are none. */
 bool ml_find_linear(const arithmetic_tables *t, const ml_affine x[2], ml_affine y, int32_t sign,
                     arithmetic_linear *to);
-/* Finds a factor and a nudge for mul_s8 by which all products of bytes give what `out` makes of them. False: there are none. */
+/* Finds a factor and a nudge for mul_s8 by which all products of bytes give what `out` makes of
+ * them. False: there are none. */
 bool ml_find_real(const ml_rescale *out, ml_mul_s8_args *to);
 
 #endif

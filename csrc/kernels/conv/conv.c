@@ -1,10 +1,13 @@
-/* conv.c -- CONV_2D: blocks of output pixels have their windows gathered into rows, which are multiplied with the weights; or
- * lines.c finds the rows where they lie. integers.c has those of integers. Filters are (outputs, height, width, depth); a depth that divides the input's makes a grouped convolution. */
+/* conv.c -- CONV_2D: blocks of output pixels have their windows gathered into rows, which are
+ * multiplied with the weights; or lines.c finds the rows where they lie. integers.c has those of
+ * integers. Filters are (outputs, height, width, depth); a depth that divides the input's makes a
+ * grouped convolution. */
 #include "kernels/conv/conv.h"
 
 ML_FIELDS(conv_params, CONV_FIELDS)
 
-/* An image one pixel wide is one line: its pixels lie side by side either way, and so do the filter's. */
+/* An image one pixel wide is one line: its pixels lie side by side either way, and so do the
+ * filter's. */
 static void lay_down(ml_window *w) {
     const ml_window_axis x = w->x;
     if (x.in != 1 || x.out != 1 || x.size != 1 || w->y.dilation != 1) return;

@@ -26,10 +26,12 @@ typedef struct conv_blob {
 
 _Static_assert(sizeof(conv_blob) <= 110, "plan and residence have 300 bytes a node in all");
 
-/* Lines of the input that `lines` lines of output see, and the elements of one, padding included. */
+/* Lines of the input that `lines` lines of output see, and the elements of one, padding
+ * included. */
 int64_t ml_conv_lines_seen(const ml_window *w, int64_t lines);
 int64_t ml_conv_line_elements(const ml_window *w);
-/* Whether a line of a window is one stretch, and lines of output have at least so many pixels; sets `padded`. */
+/* Whether a line of a window is one stretch, and lines of output have at least so many pixels; sets
+ * `padded`. */
 bool ml_conv_has_lines(conv_blob *blob, int32_t least);
 
 /* How elements are copied: from NULL comes what is outside of the input. */
@@ -41,11 +43,13 @@ typedef struct conv_copy {
     int32_t zero;
     int64_t plane;
 } conv_copy;
-/* What `lines` output lines of a batch see, from line `first` on, with what is outside around the input. */
+/* What `lines` output lines of a batch see, from line `first` on, with what is outside around the
+ * input. */
 void ml_conv_copy_lines(const ml_window *w, const conv_copy *copy, const void *x, int64_t batch,
                         int64_t first, int64_t lines, void *to);
 
-/* Floats: whether rows are stretches of lines, so that their windows need no copy; sets source and lines. */
+/* Floats: whether rows are stretches of lines, so that their windows need no copy; sets source and
+ * lines. */
 bool ml_conv_prepare_lines(const ml_call *c, conv_blob *blob, ml_wish *wish);
 ml_status ml_conv_multiply_lines(const ml_call *c);
 

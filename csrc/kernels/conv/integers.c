@@ -1,4 +1,5 @@
-/* integers.c -- convolutions of integers, and of floats quantized at run time, with integer weights. */
+/* integers.c -- convolutions of integers, and of floats quantized at run time, with integer
+ * weights. */
 #include "kernels/conv/conv.h"
 
 enum {
@@ -41,7 +42,7 @@ static ml_integers product_of(const ml_call *c) {
     return p;
 }
 
-/* Rows ------------------------------------------------------------------------------------------------------------ */
+/* Rows ----------------------------------------------------------------------------------------- */
 
 /* The input as integers: s16, or bytes to be flipped. */
 typedef struct source {
@@ -124,7 +125,7 @@ static void fill(const ml_call *c, int64_t first, int64_t count, int32_t group, 
                            .plane = plane, .flip = s.flip, .is_copy = true};
 }
 
-/* Outputs --------------------------------------------------------------------------------------------------------- */
+/* Outputs -------------------------------------------------------------------------------------- */
 
 static void finish(const ml_call *c, const ml_requantized *r, const ml_own *own) {
     (void)own;
@@ -155,7 +156,7 @@ static const ml_integer_rule *integer_rule(const ml_call *c) {
     return ml_input(c, 0)->type == ML_S16 && !(bias && bias->type == ML_S32) ? &wide : &narrow;
 }
 
-/* The node --------------------------------------------------------------------------------------------------------- */
+/* The node ------------------------------------------------------------------------------------- */
 
 /* Blocks of lines, whose copies stay near. */
 static void choose_lines(const ml_call *c, conv_blob *blob) {

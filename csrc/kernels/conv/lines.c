@@ -1,4 +1,5 @@
-/* lines.c -- convolutions whose rows are stretches of the input's lines, or of copies with padding around them; those of floats. */
+/* lines.c -- convolutions whose rows are stretches of the input's lines, or of copies with padding
+ * around them; those of floats. */
 #include "kernels/conv/conv.h"
 
 enum {
@@ -64,7 +65,8 @@ bool ml_conv_prepare_lines(const ml_call *c, conv_blob *blob, ml_wish *wish) {
         int64_t floats = ml_conv_line_elements(w);
         int64_t fit = BUFFER_FLOATS / floats - ml_conv_lines_seen(w, 1);
         int64_t most = fit < 0 ? 1 : 1 + fit / w->y.stride;
-        /* Neighbours see the same lines, so a few go together; also of long ones, for each is copied when it is seen first. */
+        /* Neighbours see the same lines, so a few go together; also of long ones, for each is
+         * copied when it is seen first. */
         int64_t few = ml_min_s64(LEAST_LINES, w->y.out / LEAST_BLOCKS);
         if (floats > LONG_FLOATS) few = 1;
         lines = ml_max_s64(ml_min_s64(lines, most), few);

@@ -1,12 +1,13 @@
 /* bytes.c -- depthwise sums of bytes.
  *
- * The lines that a window sees are interleaved in groups (interleave_s8), with padding on both sides, so that all pixels of a
- * line of output are alike; as many columns at a time as stay near. Bytes stay as they are, unsigned: sums begin with what their zero point makes of the weights.
+ * The lines that a window sees are interleaved in groups (interleave_s8), with padding on both
+ * sides, so that all pixels of a line of output are alike; as many columns at a time as stay near.
+ * Bytes stay as they are, unsigned: sums begin with what their zero point makes of the weights.
  *
  * Few channels: neighbouring pixels are taken for one, as floats.c has it.
  *
- * An image one pixel wide has each of its lines interleaved with those below it, once for all: then it is a line of pixels whose
- * groups lie side by side. */
+ * An image one pixel wide has each of its lines interleaved with those below it, once for all: then
+ * it is a line of pixels whose groups lie side by side. */
 #include "kernels/depthwise_conv/bytes_layout.h"
 #include "rules/bytes.h"
 
@@ -55,7 +56,8 @@ static columns_seen columns_of(const work *k, int64_t ox, int64_t pixels) {
     return s;
 }
 
-/* Interleaves what `pixels` pixels from `ox` on see of the lines from `top` on of a batch, as set number `set`. */
+/* Interleaves what `pixels` pixels from `ox` on see of the lines from `top` on of a batch, as set
+ * number `set`. */
 static void interleave_lines(work *k, int64_t batch, int64_t top, int64_t ox, int64_t pixels,
                              int64_t set) {
     const ml_window *w = &k->blob->window;
@@ -85,7 +87,8 @@ static void interleave_lines(work *k, int64_t batch, int64_t top, int64_t ox, in
     else k->padded = 0;
 }
 
-/* The same of an upright image: what `count` pixels from `first` on see, lines and all that stand below each. */
+/* The same of an upright image: what `count` pixels from `first` on see, lines and all that stand
+ * below each. */
 static void interleave_upright(const work *k, int64_t batch, int64_t first, int64_t count) {
     const ml_window_axis *y = &k->blob->window.y;
     const int64_t n = k->blob->outputs, group = k->l.form.group;
@@ -169,7 +172,8 @@ static void point(const work *k) {
         for (int64_t i = 0; i < groups * k->l.form.parts; i++) *lines++ = first + i % groups * step;
 }
 
-/* The outputs of some pixels as bytes, or as sums where `to` is NULL: first of as many pixels as fill panels together. */
+/* The outputs of some pixels as bytes, or as sums where `to` is NULL: first of as many pixels as
+ * fill panels together. */
 static void multiply_pixels(const work *k, ml_depthwise_args a, ml_requantize_args *to) {
     const ml_simd *simd = k->c->env->simd;
     const int64_t n = a.n, pixels = a.pixels, step = a.pixel_step;
@@ -211,8 +215,8 @@ static void scale_pixels(const work *k, ml_depthwise_args a, int64_t pixel) {
     }
 }
 
-/* `count` neighbouring pixels, the first of which is number `pixel` of all, of lines that are interleaved; weights are those of
- * the line's shift. */
+/* `count` neighbouring pixels, the first of which is number `pixel` of all, of lines that are
+ * interleaved; weights are those of the line's shift. */
 static void write_pixels(const work *k, const ml_depthwise_args *args, int64_t pixel, int64_t count,
                          const char *packed) {
     ml_depthwise_args a = *args;

@@ -1,4 +1,5 @@
-/* bytes_layout.c -- how much of an image is interleaved and computed at a time, and where that lies. */
+/* bytes_layout.c -- how much of an image is interleaved and computed at a time, and where that
+ * lies. */
 #include "kernels/depthwise_conv/bytes_layout.h"
 
 enum {
@@ -16,7 +17,8 @@ static int64_t height_of(const depthwise_blob *blob) {
     return ml_min_s64(y->out, LEAST_HEIGHT + NEAR_GROUPS / blob->outputs / y->stride);
 }
 
-/* Of a line of output, parts of about equal size, whose pixels make whole tiles; lines of many channels are one. */
+/* Of a line of output, parts of about equal size, whose pixels make whole tiles; lines of many
+ * channels are one. */
 static int64_t chunk_of(const ml_window_axis *x, int64_t extent, int64_t column) {
     const int64_t most = (NEAR_GROUPS / column - extent) / x->stride + 1;
     if (most < PIXELS || most >= x->out) return x->out;

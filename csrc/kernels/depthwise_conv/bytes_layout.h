@@ -10,8 +10,8 @@ typedef struct depthwise_layout {
     int64_t columns; /* of an interleaved line, with padding */
     int64_t chunk; /* pixels whose columns are interleaved at a time */
     bool alone; /* pixels are computed one by one, each from columns that are put together for it */
-    int64_t
-        height; /* pixels of an image one pixel wide that are computed at a time; 0: it is none */
+    /* Pixels of an image one pixel wide that are computed at a time; 0: it is none. */
+    int64_t height;
     int64_t channels; /* of a hybrid whose sums are made together */
     int64_t pixels; /* computed together */
     int64_t sets; /* of lines, side by side, that are interleaved before any is computed */

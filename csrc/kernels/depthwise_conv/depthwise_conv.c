@@ -1,5 +1,5 @@
-/* depthwise_conv.c -- DEPTHWISE_CONV_2D: each input channel has `multiplier` filters of its own. The filter is
- * (1, height, width, outputs), output o belongs to input channel o / multiplier. */
+/* depthwise_conv.c -- DEPTHWISE_CONV_2D: each input channel has `multiplier` filters of its own.
+ * The filter is (1, height, width, outputs), output o belongs to input channel o / multiplier. */
 #include "kernels/depthwise_conv/depthwise_conv.h"
 
 ML_FIELDS(depthwise_params, DEPTHWISE_FIELDS)
@@ -105,10 +105,10 @@ ml_status ml_depthwise_run(const ml_call *c, int64_t unit, ml_body body, void *a
     return ml_parallel(c, lines, ml_round_up(ml_work_grain(lines, cost), unit), body, args);
 }
 
-#define DERIVE(type, ...)                                                                             \
-    static int64_t derive_##type(const ml_call *c, void *to) {                                        \
-        static const ml_weighted_rule rule = {.axis = 3, __VA_ARGS__};                                \
-        const depthwise_params *p = c->params; \
+#define DERIVE(type, ...)                                                \
+    static int64_t derive_##type(const ml_call *c, void *to) {           \
+        static const ml_weighted_rule rule = {.axis = 3, __VA_ARGS__};   \
+        const depthwise_params *p = c->params;                           \
         return ml_derive_weighted(c, to, &rule, p->minimum, p->maximum); \
     }
 DERIVE(s8, .multiplier = ML_MULTIPLIER_FIXED, .symmetric_weights = true, .sums = 2)

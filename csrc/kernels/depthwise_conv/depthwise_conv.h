@@ -32,8 +32,8 @@ static inline int64_t ml_depthwise_line(const ml_window *w, int64_t batch, const
 /* y = x, each element of 4 bytes `multiplier` times. */
 void ml_depthwise_repeat(const void *x, int64_t count, int64_t multiplier, void *y);
 
-/* Weights are packed in panels of ML_PANEL_DEPTHWISE channels: a panel's elements; bytes of all, or negative if they are
- * refused. */
+/* Weights are packed in panels of ML_PANEL_DEPTHWISE channels: a panel's elements; bytes of all, or
+ * negative if they are refused. */
 int64_t ml_depthwise_panel(const depthwise_blob *blob, int64_t lines);
 int64_t ml_depthwise_packed_bytes(const ml_call *c, int64_t lines);
 
@@ -57,12 +57,13 @@ typedef struct depthwise_groups {
     int64_t group;  /* lines in one */
     int64_t groups; /* of a window */
     int64_t parts;  /* bytes whose sum is a weight */
-    int64_t
-        shifts; /* lines of output that groups serve one after the other: weights are packed for each */
+    /* Lines of output that groups serve one after the other: weights are packed for each. */
+    int64_t shifts;
 } depthwise_groups;
 depthwise_groups ml_depthwise_groups(const ml_call *c);
 
-/* What sums begin with, the bias of integers included, for a zero point (as interleaved); returns how far sums can go, 0: not known. */
+/* What sums begin with, the bias of integers included, for a zero point (as interleaved); returns
+ * how far sums can go, 0: not known. */
 int32_t ml_depthwise_start(const ml_call *c, const depthwise_groups *f, int32_t zero,
                            int32_t *start);
 

@@ -1,8 +1,10 @@
-/* floats.c -- depthwise convolution of floats. Lines outside the input are left out, pixels at its edges taken apart: those of
- * rows that see the same taps in one call, for an edge's few pixels take less time than a call.
+/* floats.c -- depthwise convolution of floats. Lines outside the input are left out, pixels at its
+ * edges taken apart: those of rows that see the same taps in one call, for an edge's few pixels
+ * take less time than a call.
  *
- * Where there are few channels, neighbouring pixels of windows that move by one lie side by side with them, and are taken for one
- * pixel of as many channels as fill a panel: its weights are repeated, and its next tap is still a pixel further. */
+ * Where there are few channels, neighbouring pixels of windows that move by one lie side by side
+ * with them, and are taken for one pixel of as many channels as fill a panel: its weights are
+ * repeated, and its next tap is still a pixel further. */
 #include "kernels/depthwise_conv/depthwise_conv.h"
 
 enum { ROWS = 8 /* in one call */ };
@@ -22,7 +24,8 @@ int64_t ml_depthwise_pack_floats(const ml_call *c, void *to) {
     return bytes;
 }
 
-/* Where parts of a worker's scratch lie: pointers to lines, the bias of a panel, and lines of one value an output. */
+/* Where parts of a worker's scratch lie: pointers to lines, the bias of a panel, and lines of one
+ * value an output. */
 typedef struct layout {
     int64_t start;
     int64_t repeated;
@@ -40,7 +43,8 @@ static layout lay_out(const depthwise_blob *blob) {
 
 int64_t ml_depthwise_floats_bytes(const depthwise_blob *blob) { return lay_out(blob).bytes; }
 
-/* Points at the lines that the windows of `rows` rows see, each row as far below the one before as they move. */
+/* Points at the lines that the windows of `rows` rows see, each row as far below the one before as
+ * they move. */
 static void find_lines(const ml_call *c, int64_t batch, const ml_taps *down, int64_t rows,
                        char *scratch) {
     const ml_window *w = &((const depthwise_blob *)c->blob)->window;

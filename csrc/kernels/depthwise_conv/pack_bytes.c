@@ -1,7 +1,8 @@
-/* pack_bytes.c -- weights of depthwise sums of bytes, in groups of lines as interleave_s8 makes them.
+/* pack_bytes.c -- weights of depthwise sums of bytes, in groups of lines as interleave_s8 makes
+ * them.
  *
- * Weights less theirs may need 9 bits; where the level's groups are of bytes they are packed as sums of `parts` bytes, and
- * each part meets the lines anew. */
+ * Weights less theirs may need 9 bits; where the level's groups are of bytes they are packed as
+ * sums of `parts` bytes, and each part meets the lines anew. */
 #include "kernels/depthwise_conv/depthwise_conv.h"
 #include "rules/bytes.h"
 
@@ -19,8 +20,8 @@ depthwise_groups ml_depthwise_groups(const ml_call *c) {
     return f;
 }
 
-/* Weights less their zero point, u8 counted from 128: those of `count` channels from element `at` on, zeros for the others of
- * a panel. */
+/* Weights less their zero point, u8 counted from 128: those of `count` channels from element `at`
+ * on, zeros for the others of a panel. */
 static void read_weights(const ml_call *c, int64_t at, int64_t count,
                          int32_t values[ML_PANEL_DEPTHWISE]) {
     const int32_t type = ml_input(c, 1)->type, zero = ((const ml_weighted *)c->derived)->w_zero;
@@ -43,8 +44,8 @@ static void take_part(int64_t part, int32_t values[ML_PANEL_DEPTHWISE]) {
         values[i] = ml_clamp_s32(values[i], INT8_MIN, INT8_MAX);
 }
 
-/* The weights of tap `tap` of a group whose first line is the window's line `first`: channels from `channel` on, each with one
- * byte, or int16, a line. */
+/* The weights of tap `tap` of a group whose first line is the window's line `first`: channels from
+ * `channel` on, each with one byte, or int16, a line. */
 static void pack_tap(const ml_call *c, const depthwise_groups *f, int64_t part, int64_t first,
                      int64_t tap, int64_t channel, uint32_t to[ML_PANEL_DEPTHWISE]) {
     const depthwise_blob *blob = c->blob;

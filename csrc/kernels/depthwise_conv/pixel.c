@@ -1,5 +1,6 @@
-/* pixel.c -- depthwise sums of bytes where the output is one pixel that sees no padding, as in networks that keep their past in
- * variables: at once and on the caller, for what bytes.c arranges for lines takes longer than the sums. */
+/* pixel.c -- depthwise sums of bytes where the output is one pixel that sees no padding, as in
+ * networks that keep their past in variables: at once and on the caller, for what bytes.c arranges
+ * for lines takes longer than the sums. */
 #include "kernels/depthwise_conv/depthwise_conv.h"
 #include "rules/bytes.h"
 
@@ -34,7 +35,8 @@ int64_t ml_depthwise_pixel_bytes(const ml_call *c) {
     return lay_out(c->blob, &f).bytes;
 }
 
-/* The columns that the window sees, in groups of lines; those behind its last one meet no weights. */
+/* The columns that the window sees, in groups of lines; those behind its last one meet no
+ * weights. */
 static void interleave(const ml_call *c, const depthwise_groups *f, int32_t flip,
                        const void **lines, void *to) {
     const ml_window *w = &((const depthwise_blob *)c->blob)->window;

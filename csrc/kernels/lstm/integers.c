@@ -1,4 +1,5 @@
-/* integers.c -- LSTM of bytes: gates and cells of 16 bits, sums of 32, each requantized with double rounding. */
+/* integers.c -- LSTM of bytes: gates and cells of 16 bits, sums of 32, each requantized with double
+ * rounding. */
 #include "lstm.h"
 #include "math/fixed_s16.h"
 #include "rules/quantized.h"
@@ -25,7 +26,7 @@ typedef struct lstm_integers_derived {
 
 enum { HEAD = (int)((sizeof(lstm_integers_derived) + 63) / 64 * 64) };
 
-/* Derive --------------------------------------------------------------------------------------------------------------- */
+/* Derive --------------------------------------------------------------------------------------- */
 
 static multiplier multiplier_of(float real) {
     multiplier m;
@@ -75,7 +76,7 @@ int64_t ml_lstm_derive_integers(const ml_call *c, void *to) {
     return bytes;
 }
 
-/* Gates ---------------------------------------------------------------------------------------------------------------- */
+/* Gates ---------------------------------------------------------------------------------------- */
 
 /* One row of gates: a batch at a step. */
 typedef struct integer_row {
@@ -94,8 +95,8 @@ static int32_t requantized(int32_t x, multiplier m) {
 }
 static int16_t saturated(int32_t x) { return (int16_t)ml_clamp_s32(x, INT16_MIN, INT16_MAX); }
 
-/* TFLite takes rows of as many cells as there are outputs: where a projection makes those fewer, weights come to other cells,
- * and the last ones go without. */
+/* TFLite takes rows of as many cells as there are outputs: where a projection makes those fewer,
+ * weights come to other cells, and the last ones go without. */
 static void add_peephole(const ml_call *c, const lstm_run *run, const integer_row *row,
                          int32_t gate, multiplier m, int16_t *v) {
     const int16_t *w = ml_in(c, run->first + 8 + (gate < 2 ? gate : 2));
@@ -106,7 +107,8 @@ static void add_peephole(const ml_call *c, const lstm_run *run, const integer_ro
     }
 }
 
-/* Less the mean, over the standard deviation, times coefficients, plus bias: TFLite's ApplyLayerNorm. */
+/* Less the mean, over the standard deviation, times coefficients, plus bias: TFLite's
+ * ApplyLayerNorm. */
 static void normalize(const int16_t *coefficients, const int32_t *bias, multiplier m, int32_t guard,
                       int16_t *v, int64_t n) {
     int64_t sum = 0, squares = 0;
@@ -179,7 +181,7 @@ static void step_row(const ml_call *c, const lstm_run *run, const integer_row *r
     }
 }
 
-/* Steps ---------------------------------------------------------------------------------------------------------------- */
+/* Steps ---------------------------------------------------------------------------------------- */
 
 /* Hidden rows become the output's state, by way of a projection where there is one. */
 static ml_status project(const ml_call *c, const lstm_run *run, const ml_step *at) {

@@ -1,4 +1,5 @@
-/* lstm.c -- LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM, BIDIRECTIONAL_SEQUENCE_LSTM: what stands where, what goes with which. */
+/* lstm.c -- LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM, BIDIRECTIONAL_SEQUENCE_LSTM: what stands where,
+ * what goes with which. */
 #include "lstm.h"
 
 ML_FIELDS(lstm_params, LSTM_FIELDS)
@@ -77,7 +78,7 @@ ml_status ml_lstm_run(const ml_call *c, int64_t head, ml_step_fn *step) {
     return status;
 }
 
-/* Shapes --------------------------------------------------------------------------------------------------------------- */
+/* Shapes --------------------------------------------------------------------------------------- */
 
 /* Inputs first .. first + n - 1 are all there, or all absent. */
 static ml_status together(const ml_call *c, int32_t first, int32_t n, bool wanted) {
@@ -88,8 +89,8 @@ static ml_status together(const ml_call *c, int32_t first, int32_t n, bool wante
     return ML_OK;
 }
 
-/* What goes with which: the input gate's operands, peepholes, coefficients, the projection; `aux` is 0 where there are no weights
- * of an auxiliary input. */
+/* What goes with which: the input gate's operands, peepholes, coefficients, the projection; `aux`
+ * is 0 where there are no weights of an auxiliary input. */
 static ml_status check_presence(const ml_call *c, const lstm_run *run, int32_t aux) {
     int32_t first = run->first, norms = run->norms, skipped = !ml_input(c, first);
     bool peepholes = ml_input(c, first + 10) != NULL;
@@ -113,7 +114,8 @@ static ml_status check_state(const ml_call *c, int32_t i, int64_t batches, int64
                    ml_shape_text(shape, text), (long long)batches, (long long)each);
 }
 
-/* The weights of one product: matrices of k columns, or diagonals where they are floats among others. */
+/* The weights of one product: matrices of k columns, or diagonals where they are floats among
+ * others. */
 static ml_status check_gates(const ml_call *c, const ml_gates *g, int32_t type, int64_t cells,
                              int64_t k) {
     ml_status status = ML_OK;
@@ -149,8 +151,8 @@ static ml_status check_shapes(const ml_call *c, const lstm_run *run) {
     return status == ML_OK ? check_state(c, run->cell_state, batches, cells) : status;
 }
 
-/* The basic kernel, of 5 inputs: x, the last output, weights of both for four gates, biases, cells. Its outputs are the next
- * output, cells, rows of both inputs, and sums of gates. */
+/* The basic kernel, of 5 inputs: x, the last output, weights of both for four gates, biases, cells.
+ * Its outputs are the next output, cells, rows of both inputs, and sums of gates. */
 static ml_status prepare_basic(const ml_call *c) {
     const ml_shape *x = &ml_input(c, 0)->shape, *last = &ml_input(c, 1)->shape;
     ml_status status = ml_check_sequence(c, 5, 2);

@@ -14,8 +14,8 @@ typedef struct lstm_params {
 
 enum { INPUT_GATE, FORGET_GATE, CELL_GATE, OUTPUT_GATE };
 
-/* One direction of a node. Behind the weights of the input for each gate come those of the output, 3 peepholes, 4 biases, the
- * projection and its bias. */
+/* One direction of a node. Behind the weights of the input for each gate come those of the output,
+ * 3 peepholes, 4 biases, the projection and its bias. */
 typedef struct lstm_run {
     ml_recurrent r;
     int32_t first; /* the input gate's weights of the input */
@@ -27,8 +27,8 @@ typedef struct lstm_run {
     int64_t gates_at; /* those of one row */
 } lstm_run;
 
-/* The directions of a node, one or two, and what hangs on weights; negative where those do not go together. Derived begins with
- * *derived bytes of other things. */
+/* The directions of a node, one or two, and what hangs on weights; negative where those do not go
+ * together. Derived begins with *derived bytes of other things. */
 int32_t ml_lstm_describe(const ml_call *c, lstm_run runs[2], int64_t *derived);
 /* Derive: packs what is known of them. */
 void ml_lstm_pack(const ml_call *c, int64_t head, void *to);

@@ -9,7 +9,8 @@ int64_t ml_derive_mean(const ml_call *c, void *to) {
     return (int64_t)sizeof(ml_rescale);
 }
 
-/* The multiplier by `count`, as QuantizedMeanOrSum derives it; for sums, whose zero point is count times the input's. */
+/* The multiplier by `count`, as QuantizedMeanOrSum derives it; for sums, whose zero point is count
+ * times the input's. */
 static ml_rescale divided(const ml_rescale *p, int64_t count) {
     ml_rescale of_sum = *p;
     int32_t bits = 63 - __builtin_clzll((uint64_t)count);
@@ -27,7 +28,8 @@ ml_rescale ml_mean_rescale(const ml_call *c) {
 
 enum { COLUMNS = 256, LANES = 16 };
 
-/* Whether rows of bytes that come to the same results follow each other, as height and width of an image do. */
+/* Whether rows of bytes that come to the same results follow each other, as height and width of an
+ * image do. */
 static bool is_image(const ml_reduce *r) {
     const bool image = r->n_outer == 1 || (r->n_outer == 2 && r->kept == 2);
     return !r->row_reduced && image && !(r->kept & 1);

@@ -1,9 +1,9 @@
 /* reduction.c -- MEAN, SUM, REDUCE_MAX, _MIN, _PROD, _ANY, _ALL over any set of dimensions.
  *
- * f32: sums in float32, in as many lanes as a level has along a reduced last dimension, and one division. s32, s64: sums wrap in int64,
- * divided towards 0. 8 and 16 bits: TFLite's QuantizedMeanOrSum: int32 sum less zero points, one requantization (double
- * rounding) by a multiplier that holds 1 / count; SUM scales in float32, as LiteRT's optimized kernel.
- */
+ * f32: sums in float32, in as many lanes as a level has along a reduced last dimension, and one
+ * division. s32, s64: sums wrap in int64, divided towards 0. 8 and 16 bits: TFLite's
+ * QuantizedMeanOrSum: int32 sum less zero points, one requantization (double rounding) by a
+ * multiplier that holds 1 / count; SUM scales in float32, as LiteRT's optimized kernel. */
 #include <math.h>
 
 #include "kernels/reduction/reduction.h"
@@ -31,7 +31,8 @@ ML_REDUCE(sum_s8, int8_t, uint32_t, 0, add_u32, ADD)
 ML_REDUCE(sum_u8, uint8_t, uint32_t, 0, add_u32, ADD)
 ML_REDUCE(sum_s16, int16_t, uint32_t, 0, add_u32, ADD)
 
-/* Defines eval `name`: `reduce` from input 0 into `sums`, then outputs y[i] = FINISH of the sum `s`, and of what BEFORE declares. */
+/* Defines eval `name`: `reduce` from input 0 into `sums`, then outputs y[i] = FINISH of the sum
+ * `s`, and of what BEFORE declares. */
 #define FINISHED(name, reduce, sum_type, type, SUMS, BEFORE, FINISH)          \
     static ml_status name##_outputs(const ml_call *c, int64_t first, int64_t end,        \
                                     int32_t worker, void *args) {                        \
@@ -182,8 +183,9 @@ PLAIN(prod_f32, float, 1.0f, TIMES)
 PLAIN(prod_s32, uint32_t, 1, TIMES)
 PLAIN(prod_s64, uint64_t, 1, TIMES)
 
-/* Quantized products: each factor, from the second on, is scaled so that the last product comes out in the output's scale, and so is
- * the product; as TFLite, by multipliers of 16 bits. Without scales they wrap. */
+/* Quantized products: each factor, from the second on, is scaled so that the last product comes out
+ * in the output's scale, and so is the product; as TFLite, by multipliers of 16 bits. Without
+ * scales they wrap. */
 static double factor_of(const ml_call *c, int64_t count) {
     const double out = (double)ml_output_affine(c, 0).scale;
     return (double)ml_input_affine(c, 0).scale / pow(out, 1.0 / (double)count);
@@ -214,31 +216,31 @@ static int32_t finished(int64_t product, int64_t count, int32_t mantissa, int32_
 }
 
 #define NO_FACTOR INT64_MIN
-#define PROD_QUANTIZED(suffix, element)                                                       \
-    PLAIN(prod_##suffix##_bare, element, 1, WRAP_##suffix)                                    \
-    static ml_status prod_##suffix(const ml_call *c) {                                        \
-        const ml_affine in = ml_input_affine(c, 0), out = ml_output_affine(c, 0);             \
-        const ml_reduce *r = c->blob;                                                         \
-        const element *x = ml_in(c, 0);                                                       \
-        element *y = ml_out(c, 0);                                                            \
-        int64_t *products = c->scratch, at = 0, work = 0;                                     \
-        ml_status status = ML_OK;                                                             \
-        int32_t index[ML_MAX_RANK] = {0}, mantissa = 0, shift = 0;                            \
-        if (!(in.scale > 0.0f)) return prod_##suffix##_bare(c);                               \
-        if (r->count > 0) ml_quantize_multiplier(factor_of(c, r->count), &mantissa, &shift);  \
-        for (int64_t i = 0; i < r->outputs; i++) products[i] = NO_FACTOR;                     \
-        for (int64_t row = 0; row < r->rows; row++, at = ml_reduce_next(r, at, index))        \
-            for (int64_t i = 0; i < r->row && r->count > 0 && status == ML_OK; i++) {         \
-                int64_t *product = &products[r->row_reduced ? at : at + i];                   \
-                const int64_t factor = *x++ - in.zero_point;                                  \
-                *product = *product == NO_FACTOR                                              \
-                               ? factor                                                       \
+#define PROD_QUANTIZED(suffix, element)                                                         \
+    PLAIN(prod_##suffix##_bare, element, 1, WRAP_##suffix)                                      \
+    static ml_status prod_##suffix(const ml_call *c) {                                          \
+        const ml_affine in = ml_input_affine(c, 0), out = ml_output_affine(c, 0);               \
+        const ml_reduce *r = c->blob;                                                           \
+        const element *x = ml_in(c, 0);                                                         \
+        element *y = ml_out(c, 0);                                                              \
+        int64_t *products = c->scratch, at = 0, work = 0;                                       \
+        ml_status status = ML_OK;                                                               \
+        int32_t index[ML_MAX_RANK] = {0}, mantissa = 0, shift = 0;                              \
+        if (!(in.scale > 0.0f)) return prod_##suffix##_bare(c);                                 \
+        if (r->count > 0) ml_quantize_multiplier(factor_of(c, r->count), &mantissa, &shift);    \
+        for (int64_t i = 0; i < r->outputs; i++) products[i] = NO_FACTOR;                       \
+        for (int64_t row = 0; row < r->rows; row++, at = ml_reduce_next(r, at, index))          \
+            for (int64_t i = 0; i < r->row && r->count > 0 && status == ML_OK; i++) {           \
+                int64_t *product = &products[r->row_reduced ? at : at + i];                     \
+                const int64_t factor = *x++ - in.zero_point;                                    \
+                *product = *product == NO_FACTOR                                                \
+                               ? factor                                                         \
                                : ml_multiply_quantized_s64(*product * factor, mantissa, shift); \
-                status = ml_count_work(c, 1, &work);                                          \
-            }                                                                                 \
-        for (int64_t i = 0; i < r->outputs && status == ML_OK; i++)                                              \
-            y[i] = (element)finished(products[i], r->count, mantissa, shift, out);            \
-        return status;                                                                        \
+                status = ml_count_work(c, 1, &work);                                            \
+            }                                                                                   \
+        for (int64_t i = 0; i < r->outputs && status == ML_OK; i++)                             \
+            y[i] = (element)finished(products[i], r->count, mantissa, shift, out);              \
+        return status;                                                                          \
     }
 #define WRAP_s8(a, b) ((int8_t)((a) * (b)))
 #define WRAP_s16(a, b) ((int16_t)((a) * (b)))
@@ -262,8 +264,8 @@ static ml_status bytes_to_truth(const ml_call *c, int64_t first, int64_t end, in
 TRUTH(any_b8, max_u8)
 TRUTH(all_b8, min_u8)
 
-#define REDUCTION(kernel_name, kernel_flags, prepare_fn, ...)                    \
-    {.abi = ML_KERNEL_ABI, .flags = (kernel_flags), .name = (kernel_name), ML_PARAMS_OF(reduce_params),   \
+#define REDUCTION(kernel_name, kernel_flags, prepare_fn, ...) \
+    {.abi = ML_KERNEL_ABI, .flags = (kernel_flags), .name = (kernel_name), ML_PARAMS_OF(reduce_params), \
      .blob_bytes = (int32_t)sizeof(ml_reduce), .prepare = (prepare_fn), ML_TYPED(__VA_ARGS__)}
 #define LIMIT_ROWS(name)                                                         \
     {"f32 s32 -> f32", NULL, NULL, name##_f32}, {"s8 s32 -> s8", NULL, NULL, name##_s8}, \

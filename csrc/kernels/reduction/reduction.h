@@ -1,4 +1,5 @@
-/* reduction.h -- what the files of the family share: the multipliers of MEAN, and its way for bytes. */
+/* reduction.h -- what the files of the family share: the multipliers of MEAN, and its way for
+ * bytes. */
 #ifndef ML_KERNELS_REDUCTION_H
 #define ML_KERNELS_REDUCTION_H
 
@@ -10,7 +11,8 @@ int64_t ml_derive_mean(const ml_call *c, void *to);
 /* What becomes of a sum of `count` elements, which is not 0. */
 ml_rescale ml_mean_rescale(const ml_call *c);
 
-/* Whether a mean of bytes can be made straight from rows, side by side or one upon the other, and that. */
+/* Whether a mean of bytes can be made straight from rows, side by side or one upon the other, and
+ * that. */
 bool ml_mean_is_direct(const ml_call *c);
 ml_status ml_mean_direct(const ml_call *c);
 

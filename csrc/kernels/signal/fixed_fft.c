@@ -1,4 +1,5 @@
-/* fixed_fft.c -- decimation in time, by 4 as often as that goes, the last pass by 2. Sums wrap, as numbers of 16 or 32 bits do. */
+/* fixed_fft.c -- decimation in time, by 4 as often as that goes, the last pass by 2. Sums wrap, as
+ * numbers of 16 or 32 bits do. */
 #include "kernels/signal/fixed_fft.h"
 
 #include <math.h>

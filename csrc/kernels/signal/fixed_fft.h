@@ -1,5 +1,6 @@
-/* fixed_fft.h -- Fourier transforms of fixed-point numbers, of lengths that are powers of two: each pass divides by its radix, so
- * that nothing overflows, and rounds; what comes out is the transform divided by its length. */
+/* fixed_fft.h -- Fourier transforms of fixed-point numbers, of lengths that are powers of two: each
+ * pass divides by its radix, so that nothing overflows, and rounds; what comes out is the transform
+ * divided by its length. */
 #ifndef ML_KERNELS_SIGNAL_FIXED_FFT_H
 #define ML_KERNELS_SIGNAL_FIXED_FFT_H
 

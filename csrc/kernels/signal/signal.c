@@ -1,11 +1,12 @@
-/* signal.c -- SignalWindow, SignalFftAutoScale, SignalRfft, SignalIrfft, SignalEnergy: from samples to the power of their
- * frequencies, in integers, as TensorFlow Lite Micro's front end for audio has it. */
+/* signal.c -- SignalWindow, SignalFftAutoScale, SignalRfft, SignalIrfft, SignalEnergy: from samples
+ * to the power of their frequencies, in integers, as TensorFlow Lite Micro's front end for audio
+ * has it. */
 #include "kernels/signal/fixed_fft.h"
 #include "math/fft.h"
 #include "rules/values.h"
 #include "rules/work.h"
 
-/* SignalWindow ----------------------------------------------------------------------------------------------------------- */
+/* SignalWindow --------------------------------------------------------------------------------- */
 
 #define WINDOW_FIELDS(X, S) X(S, i32, shift)
 ML_PARAMS(window_params, WINDOW_FIELDS)
@@ -44,7 +45,7 @@ static ml_status window(const ml_call *c) {
     return ml_in_blocks(c, ml_elements_of(x, 0, x->rank - 1), x->dims[x->rank - 1], weigh, NULL);
 }
 
-/* SignalFftAutoScale ----------------------------------------------------------------------------------------------------- */
+/* SignalFftAutoScale --------------------------------------------------------------------------- */
 
 static ml_status prepare_auto_scale(const ml_call *c, ml_wish *wish) {
     (void)wish;
@@ -74,7 +75,7 @@ static ml_status auto_scale(const ml_call *c) {
     return status;
 }
 
-/* SignalRfft, SignalIrfft ------------------------------------------------------------------------------------------------ */
+/* SignalRfft, SignalIrfft ---------------------------------------------------------------------- */
 
 #define FFT_FIELDS(X, S) X(S, i32, length)
 ML_PARAMS(fft_params, FFT_FIELDS)
@@ -171,7 +172,8 @@ static ml_status float_rows(const ml_call *c, int64_t first, int64_t end, int32_
     return ML_OK;
 }
 
-/* The transform of the conjugate is the conjugate of the inverse, whose real parts are asked for alone. */
+/* The transform of the conjugate is the conjugate of the inverse, whose real parts are asked for
+ * alone. */
 static ml_status float_rows_inverse(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                                     void *args) {
     (void)args;
@@ -199,7 +201,7 @@ static ml_status fixed_fft(const ml_call *c) { return by_rows(c, fixed_rows); }
 static ml_status float_fft(const ml_call *c) { return by_rows(c, float_rows); }
 static ml_status float_fft_inverse(const ml_call *c) { return by_rows(c, float_rows_inverse); }
 
-/* SignalEnergy ----------------------------------------------------------------------------------------------------------- */
+/* SignalEnergy --------------------------------------------------------------------------------- */
 
 #define ENERGY_FIELDS(X, S) X(S, i32, start) X(S, i32, end)
 ML_PARAMS(energy_params, ENERGY_FIELDS)

@@ -1,4 +1,5 @@
-/* stablehlo_gather.c -- STABLEHLO_GATHER: blocks of the operand whose places indices say, moved so far that they lie inside. */
+/* stablehlo_gather.c -- STABLEHLO_GATHER: blocks of the operand whose places indices say, moved so
+ * far that they lie inside. */
 #include "kernels/stablehlo_move/stablehlo_move.h"
 
 #define GATHER_FIELDS(X, S)                                                                     \

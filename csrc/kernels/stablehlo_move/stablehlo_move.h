@@ -1,5 +1,5 @@
-/* stablehlo_move.h -- what STABLEHLO_PAD, _GATHER and _SCATTER share: blocks with steps on both sides, lists of dimensions, rows of
- * indices. */
+/* stablehlo_move.h -- what STABLEHLO_PAD, _GATHER and _SCATTER share: blocks with steps on both
+ * sides, lists of dimensions, rows of indices. */
 #ifndef ML_KERNELS_STABLEHLO_MOVE_H
 #define ML_KERNELS_STABLEHLO_MOVE_H
 
@@ -29,7 +29,8 @@ bool ml_has(ml_array array, int64_t value);
 ml_status ml_check_dims(const ml_call *c, ml_array array, const char *name, int64_t rank,
                         bool any_order);
 
-/* A tensor of indices whose dimension `axis` holds the numbers of a row; behind the last: each is a row by itself. */
+/* A tensor of indices whose dimension `axis` holds the numbers of a row; behind the last: each is a
+ * row by itself. */
 typedef struct ml_index_rows {
     int64_t count;
     int64_t depth;

@@ -1,4 +1,5 @@
-/* stablehlo_pad.c -- STABLEHLO_PAD: a value around and between the elements, or elements left out. */
+/* stablehlo_pad.c -- STABLEHLO_PAD: a value around and between the elements, or elements left
+ * out. */
 #include "kernels/stablehlo_move/stablehlo_move.h"
 
 #define PAD_FIELDS(X, S) X(S, array, low) X(S, array, high) X(S, array, interior)

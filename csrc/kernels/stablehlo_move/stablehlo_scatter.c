@@ -1,5 +1,5 @@
-/* stablehlo_scatter.c -- STABLEHLO_SCATTER: blocks put where indices say, joined with what stands there by one of five rules; what would
- * come to lie outside is left out. */
+/* stablehlo_scatter.c -- STABLEHLO_SCATTER: blocks put where indices say, joined with what stands
+ * there by one of five rules; what would come to lie outside is left out. */
 #include "kernels/stablehlo_move/stablehlo_move.h"
 #include "math/float_math.h"
 
@@ -12,8 +12,8 @@ ML_PARAMS(scatter_params, SCATTER_FIELDS)
 
 typedef struct scatter_blob {
     ml_index_rows rows;
-    int64_t row_step
-        [ML_MAX_RANK]; /* rows from index to index of an update's dimension, 0 in a window */
+    /* Rows from index to index of an update's dimension, 0 in a window. */
+    int64_t row_step[ML_MAX_RANK];
     int32_t operand_dim[ML_MAX_RANK]; /* of an update's dimension in a window; -1 of others */
 } scatter_blob;
 
@@ -84,35 +84,35 @@ static int64_t target(const ml_call *c, const int64_t at[ML_MAX_RANK]) {
 }
 
 #define KEEP(v) (v)
-#define SCATTER(suffix, type, wide, LOAD, STORE)                                                   \
-    static type join_##suffix(type a, type b, int32_t rule) {                                      \
-        const wide u = (wide)LOAD(a), v = (wide)LOAD(b);                                           \
-        switch (rule) {                                                                            \
-        case ADD: return (type)STORE(u + v);                                                       \
-        case MULTIPLY: return (type)STORE(u * v);                                                  \
-        case MAXIMUM: return LOAD(a) < LOAD(b) ? b : a;                                            \
-        case MINIMUM: return LOAD(b) < LOAD(a) ? b : a;                                            \
-        default: return b;                                                                         \
-        }                                                                                          \
-    }                                                                                              \
-    static ml_status scatter_##suffix(const ml_call *c) {                                          \
-        const ml_shape *updates = &ml_in_tensor(c, 2)->shape;                                      \
-        const int32_t rule = ((const scatter_params *)c->params)->rule;                            \
-        const type *x = ml_in(c, 2);                                                               \
-        type *y = ml_out(c, 0);                                                                    \
-        int64_t at[ML_MAX_RANK] = {0};                                                             \
-        const int64_t count = ml_elements(updates);                                                \
-        int64_t work = 0;                                                                          \
-        ml_status status = ML_OK;                                                                  \
+#define SCATTER(suffix, type, wide, LOAD, STORE) \
+    static type join_##suffix(type a, type b, int32_t rule) { \
+        const wide u = (wide)LOAD(a), v = (wide)LOAD(b); \
+        switch (rule) { \
+        case ADD: return (type)STORE(u + v); \
+        case MULTIPLY: return (type)STORE(u * v); \
+        case MAXIMUM: return LOAD(a) < LOAD(b) ? b : a; \
+        case MINIMUM: return LOAD(b) < LOAD(a) ? b : a; \
+        default: return b; \
+        } \
+    } \
+    static ml_status scatter_##suffix(const ml_call *c) { \
+        const ml_shape *updates = &ml_in_tensor(c, 2)->shape; \
+        const int32_t rule = ((const scatter_params *)c->params)->rule; \
+        const type *x = ml_in(c, 2); \
+        type *y = ml_out(c, 0); \
+        int64_t at[ML_MAX_RANK] = {0}; \
+        const int64_t count = ml_elements(updates); \
+        int64_t work = 0; \
+        ml_status status = ML_OK; \
         if (y != ml_in(c, 0)) status = ml_copy_bytes(c, y, ml_in(c, 0), ml_out_tensor(c, 0)->bytes); \
-        for (int64_t i = 0; i < count && status == ML_OK; i++) {                                   \
-            const int64_t to = target(c, at);                                                      \
-            if (to >= 0) y[to] = join_##suffix(y[to], x[i], rule);                                 \
-            for (int32_t d = updates->rank - 1; d >= 0 && ++at[d] == updates->dims[d]; d--)        \
-                at[d] = 0;                                                                         \
-            status = ml_count_work(c, 4, &work);                                                   \
-        }                                                                                          \
-        return status;                                                                             \
+        for (int64_t i = 0; i < count && status == ML_OK; i++) { \
+            const int64_t to = target(c, at); \
+            if (to >= 0) y[to] = join_##suffix(y[to], x[i], rule); \
+            for (int32_t d = updates->rank - 1; d >= 0 && ++at[d] == updates->dims[d]; d--) \
+                at[d] = 0; \
+            status = ml_count_work(c, 4, &work); \
+        } \
+        return status; \
     }
 #define TRUTH(v) ((v) != 0)
 SCATTER(f32, float, float, KEEP, KEEP)

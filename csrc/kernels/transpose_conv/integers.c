@@ -1,4 +1,5 @@
-/* integers.c -- TRANSPOSE_CONV of integers, and of floats that meet integer weights: the products of bytes, added in 32 or 64 bits. */
+/* integers.c -- TRANSPOSE_CONV of integers, and of floats that meet integer weights: the products
+ * of bytes, added in 32 or 64 bits. */
 #include "kernels/transpose_conv/transpose_conv.h"
 #include "rules/values.h"
 #include "rules/work.h"
@@ -141,12 +142,12 @@ ml_status ml_transpose_conv_hybrid(const ml_call *c) {
     return status == ML_OK ? ml_transpose_conv_integers(c) : status;
 }
 
-#define DERIVE(type, ...)                                                                     \
-    int64_t ml_transpose_conv_derive_##type(const ml_call *c, void *to) {                                \
-        static const ml_weighted_rule rule = {__VA_ARGS__};                                   \
-        const transpose_conv_params *p = c->params;                                           \
-        reordered_call as;                                                                     \
-        return ml_derive_weighted(weighted(c, &as), to, &rule, p->minimum, p->maximum);       \
+#define DERIVE(type, ...)                                                               \
+    int64_t ml_transpose_conv_derive_##type(const ml_call *c, void *to) {               \
+        static const ml_weighted_rule rule = {__VA_ARGS__};                             \
+        const transpose_conv_params *p = c->params;                                     \
+        reordered_call as;                                                              \
+        return ml_derive_weighted(weighted(c, &as), to, &rule, p->minimum, p->maximum); \
     }
 DERIVE(s8, .multiplier = ML_MULTIPLIER_FIXED, .symmetric_weights = true)
 DERIVE(hybrid, .multiplier = ML_MULTIPLIER_SCALE, .symmetric_weights = true)

@@ -1,8 +1,9 @@
-/* transpose_conv.c -- TRANSPOSE_CONV: every input pixel, times weights of (outputs, height, width, depth), is added to the
- * window of outputs that it stands for. The first operand is the output's shape; Convolution2DTransposeBias has none.
+/* transpose_conv.c -- TRANSPOSE_CONV: every input pixel, times weights of (outputs, height, width,
+ * depth), is added to the window of outputs that it stands for. The first operand is the output's
+ * shape; Convolution2DTransposeBias has none.
  *
- * Blocks of pixels are multiplied by the weights of all taps at once; the products are then added where they belong.
- */
+ * Blocks of pixels are multiplied by the weights of all taps at once; the products are then added
+ * where they belong. */
 #include "kernels/transpose_conv/transpose_conv.h"
 #include "rules/values.h"
 #include "rules/window.h"

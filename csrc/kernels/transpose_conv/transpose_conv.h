@@ -20,8 +20,9 @@ typedef struct transpose_conv_blob {
     int64_t depth;
     int64_t outputs;
     int64_t block; /* pixels at a time */
-    int64_t
-        rows; /* in scratch: pixels as bytes, what they take from products, products of planes, products, sums of outputs */
+    /* In scratch: pixels as bytes, what they take from products, products of planes, products, sums
+     * of outputs. */
+    int64_t rows;
     int64_t factors;
     int64_t planes;
     int64_t products;
@@ -67,34 +68,35 @@ typedef struct scattering {
     int64_t line; /* of the output, the first that they reach; of all batches */
 } scattering;
 
-/* Defines a body that adds them to lines of the output: each line takes what it gets in the order of pixels. */
-#define SCATTER(name, type)                                                                         \
+/* Defines a body that adds them to lines of the output: each line takes what it gets in the order
+ * of pixels. */
+#define SCATTER(name, type) \
     static ml_status name(const ml_call *c, int64_t begin, int64_t end, int32_t worker, void *args) { \
-        const scattering *of = args;                                                                \
-        const transpose_conv_blob *b = c->blob;                                                     \
-        const transpose_conv_params *p = c->params;                                                 \
-        const int64_t window = b->taps[1] * b->outputs;                                             \
-        (void)worker;                                                                               \
-        for (int64_t line = of->line + begin; line < of->line + end; line++) {                      \
-            type *to = (type *)of->y + line * b->out[1] * b->outputs;                               \
-            const int64_t at = line % b->out[0] + b->before[0];                                     \
-            const int64_t above = at - b->taps[0] + 1;                                              \
-            const int64_t most = ml_min_s64(at / p->stride_h, b->in[0] - 1);                        \
+        const scattering *of = args; \
+        const transpose_conv_blob *b = c->blob; \
+        const transpose_conv_params *p = c->params; \
+        const int64_t window = b->taps[1] * b->outputs; \
+        (void)worker; \
+        for (int64_t line = of->line + begin; line < of->line + end; line++) { \
+            type *to = (type *)of->y + line * b->out[1] * b->outputs; \
+            const int64_t at = line % b->out[0] + b->before[0]; \
+            const int64_t above = at - b->taps[0] + 1; \
+            const int64_t most = ml_min_s64(at / p->stride_h, b->in[0] - 1); \
             for (int64_t iy = above > 0 ? (above + p->stride_h - 1) / p->stride_h : 0; iy <= most; iy++) { \
-                const int64_t start = (line / b->out[0] * b->in[0] + iy) * b->in[1];                \
-                const int64_t tap = at - iy * p->stride_h;                                          \
-                const int64_t stop = ml_min_s64(start + b->in[1], of->first + of->count);           \
-                for (int64_t i = ml_max_s64(start, of->first); i < stop; i++) {                     \
-                    const int64_t ox = (i - start) * p->stride_w - b->before[1];                    \
-                    const int64_t skip = ox < 0 ? -ox * b->outputs : 0;                             \
-                    const int64_t n = ml_min_s64(window, (b->out[1] - ox) * b->outputs);            \
-                    const type *from = (const type *)of->products +                                 \
-                                       ((i - of->first) * b->taps[0] + tap) * window;               \
-                    for (int64_t k = skip; k < n; k++) to[ox * b->outputs + k] += from[k];          \
-                }                                                                                   \
-            }                                                                                       \
-        }                                                                                           \
-        return ML_OK;                                                                               \
+                const int64_t start = (line / b->out[0] * b->in[0] + iy) * b->in[1]; \
+                const int64_t tap = at - iy * p->stride_h; \
+                const int64_t stop = ml_min_s64(start + b->in[1], of->first + of->count); \
+                for (int64_t i = ml_max_s64(start, of->first); i < stop; i++) { \
+                    const int64_t ox = (i - start) * p->stride_w - b->before[1]; \
+                    const int64_t skip = ox < 0 ? -ox * b->outputs : 0; \
+                    const int64_t n = ml_min_s64(window, (b->out[1] - ox) * b->outputs); \
+                    const type *from = (const type *)of->products + \
+                                       ((i - of->first) * b->taps[0] + tap) * window; \
+                    for (int64_t k = skip; k < n; k++) to[ox * b->outputs + k] += from[k]; \
+                } \
+            } \
+        } \
+        return ML_OK; \
     }
 
 /* Divided among threads by lines of the output: `scatter` is a body of SCATTER's. */

@@ -1,17 +1,20 @@
-/* default.c -- the default strategy: several orders, until one meets the lower bound; then a search, within a budget.
+/* default.c -- the default strategy: several orders, until one meets the lower bound; then a
+ * search, within a budget.
  *
  * What is tried, in turn:
  *
- *   1. the order of a similar problem's plan from the bottom up, if there is one, each record on top of those below it;
+ *   1. the order of a similar problem's plan from the bottom up, if there is one, each record on
+ *      top of those below it;
  *   2. by size, by area (size x life);
- *   3. from the bottom up, the longest-lived first, which mostly does where graphs are wide and long-lived tensors many;
- *      where an order was handed in it comes before 2;
- *   4. a dive: the exact search for a plan at the bound, with a few alternatives to that (or with many, in a longer search);
+ *   3. from the bottom up, the longest-lived first, which mostly does where graphs are wide and
+ *      long-lived tensors many; where an order was handed in it comes before 2;
+ *   4. a dive: the exact search for a plan at the bound, with a few alternatives to that (or with
+ *      many, in a longer search);
  *   5. moves: a record goes before an earlier one, if that does no harm.
  *
- * 2 and 5 place by best fit and by first fit. The budget is counted in looks at placed records, so that the outcome is the
- * same on any machine. The order by size is tried whatever is left of it where nothing before came within an eighth of the
- * bound. */
+ * 2 and 5 place by best fit and by first fit. The budget is counted in looks at placed records, so
+ * that the outcome is the same on any machine. The order by size is tried whatever is left of it
+ * where nothing before came within an eighth of the bound. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,8 +168,9 @@ static int32_t draw(uint32_t *seed, int32_t below) {
     return (int32_t)((uint64_t)(*seed >> 8) * (uint64_t)below >> 24);
 }
 
-/* A change of the order that may bring the peak down: the record that ends highest, or (every other time) any record, goes
- * before an earlier one. Deterministic: the generator starts from the same seed for every problem. */
+/* A change of the order that may bring the peak down: the record that ends highest, or (every other
+ * time) any record, goes before an earlier one. Deterministic: the generator starts from the same
+ * seed for every problem. */
 static void propose(ml_passes *s, uint32_t *seed, bool peak) {
     int32_t at = 1 + draw(seed, s->waiting - 1);
     int64_t top = -1;
@@ -193,8 +197,8 @@ static void move(attempt *a) {
     }
 }
 
-/* The order of this plan, records that take no place last. The one that was handed in is kept where it was the answer, and
- * where there is none at the bound. */
+/* The order of this plan, records that take no place last. The one that was handed in is kept where
+ * it was the answer, and where there is none at the bound. */
 static void hand_back(attempt *a, const ml_problem *p) {
     ml_passes *s = &a->passes;
     int32_t n = 0;

@@ -1,15 +1,16 @@
 /* exact.c -- the optimum, or a proof that a capacity is too small.
  *
- * Cut the problem into pieces that share no time, and time into sections (exact.h). For each piece ask: is there a plan
- * within this capacity? (exact_search.c.) With problem->capacity that question is asked once; without, the lower bound
- * is tried first, since it mostly is the optimum, then capacities between it and the best plan, halving, with growing
- * effort.
+ * Cut the problem into pieces that share no time, and time into sections (exact.h). For each piece
+ * ask: is there a plan within this capacity? (exact_search.c.) With problem->capacity that question
+ * is asked once; without, the lower bound is tried first, since it mostly is the optimum, then
+ * capacities between it and the best plan, halving, with growing effort.
  *
- * Ideas: solutions in canonical form (offsets never fall), inference on the bytes a section still needs, a floor that
- * only rises, dominance of blocks that fit below others, no alternatives for what has nothing above it, splitting where
- * no unplaced record crosses, several orders in turn with growing node limits. Cost: exponential at worst, bounded by
- * max_nodes and max_seconds. Out of budget, the default planner's plan stands. Source: the ideas of MiniMalloc
- * (Moffitt, ASPLOS 2023). Takes no fixed records. */
+ * Ideas: solutions in canonical form (offsets never fall), inference on the bytes a section still
+ * needs, a floor that only rises, dominance of blocks that fit below others, no alternatives for
+ * what has nothing above it, splitting where no unplaced record crosses, several orders in turn
+ * with growing node limits. Cost: exponential at worst, bounded by max_nodes and max_seconds. Out
+ * of budget, the default planner's plan stands. Source: the ideas of MiniMalloc (Moffitt, ASPLOS
+ * 2023). Takes no fixed records. */
 #include "memory/strategies/exact.h"
 
 #include <stdlib.h>
@@ -18,8 +19,8 @@
 #include "memory/strategies.h"
 
 enum {
-    MOST_RECORDS =
-        4096, /* beyond, the stacks of the search would be too large: only the default planner runs */
+    /* Beyond, the stacks of the search would be too large: only the default planner runs. */
+    MOST_RECORDS = 4096,
     FIRST_SLICE = 50000 /* search nodes a capacity, to begin with, when looking for the smallest */
 };
 
@@ -78,7 +79,8 @@ static bool find_sections(exact *e) {
     return true;
 }
 
-/* Makes the sections of a piece start at 0, notes how many it has, and measures crowds. `live`: a cell a section. */
+/* Makes the sections of a piece start at 0, notes how many it has, and measures crowds. `live`: a
+ * cell a section. */
 static void prepare_piece(ml_block *blocks, int32_t count, int64_t *live) {
     int32_t base = blocks[0].low, sections = 0;
     for (int32_t k = 0; k < count; k++) {
@@ -155,7 +157,8 @@ static int64_t take_plan(const exact *e, int64_t *best) {
     return top;
 }
 
-/* Asks for one capacity with at most `slice` search nodes (0: all that is left) and notes what the answer tells. */
+/* Asks for one capacity with at most `slice` search nodes (0: all that is left) and notes what the
+ * answer tells. */
 static ml_search_status ask(exact *e, int64_t capacity, int64_t slice) {
     int64_t all = e->problem->max_nodes, end = e->budget.nodes + slice;
     e->budget.max_nodes = slice > 0 && (all == 0 || end < all) ? end : all;
@@ -171,8 +174,9 @@ static bool spent(const exact *e) {
            (e->budget.end > 0 && ml_cpu_seconds() >= e->budget.end);
 }
 
-/* Narrows [low, top] until they meet or the budget is spent: the lower bound first, then halving, taking a question
- * that the slice does not answer for a no; then again with larger slices. False: no memory. */
+/* Narrows [low, top] until they meet or the budget is spent: the lower bound first, then halving,
+ * taking a question that the slice does not answer for a no; then again with larger slices. False:
+ * no memory. */
 static bool minimize(exact *e) {
     int64_t a = e->problem->alignment;
     for (int64_t slice = FIRST_SLICE; e->top > e->low && !spent(e); slice *= 4) {

@@ -1,11 +1,13 @@
-/* exact.h -- the parts of the exact planner: one independent piece of a problem, and the search in it. */
+/* exact.h -- the parts of the exact planner: one independent piece of a problem, and the search in
+ * it. */
 #ifndef ML_MEMORY_EXACT_H
 #define ML_MEMORY_EXACT_H
 
 #include "memory/problem.h"
 
-/* Time, cut down to what matters: a section is a set of records live at once that no other such set contains. Records
- * are live in consecutive sections [low, high]. Sections and records of one piece touch no others. */
+/* Time, cut down to what matters: a section is a set of records live at once that no other such set
+ * contains. Records are live in consecutive sections [low, high]. Sections and records of one piece
+ * touch no others. */
 typedef struct ml_block {
     int64_t size; /* rounded */
     int32_t low, high;
@@ -31,12 +33,14 @@ typedef enum {
     ML_SEARCH_NO_MEMORY
 } ml_search_status;
 
-/* Offsets for all blocks (by their records' indices) so that none ends beyond `capacity`; NONE is a proof. */
+/* Offsets for all blocks (by their records' indices) so that none ends beyond `capacity`; NONE is a
+ * proof. */
 ml_search_status ml_search_piece(const ml_block *blocks, int32_t count, int64_t capacity,
                                  ml_budget *budget, int64_t *offsets);
 
-/* Whether a search of at most `max_nodes` (> 0) finds a plan within `capacity`: offsets by record. Notes the search nodes
- * that it visited. Takes no fixed records; without memory it finds nothing. */
+/* Whether a search of at most `max_nodes` (> 0) finds a plan within `capacity`: offsets by record.
+ * Notes the search nodes that it visited. Takes no fixed records; without memory it finds
+ * nothing. */
 bool ml_exact_dive(const ml_problem *problem, int64_t capacity, int64_t max_nodes, int64_t *offsets,
                    int64_t *visited);
 

@@ -1,8 +1,9 @@
-/* exact_search.c -- a depth-first search for a plan within a capacity; see exact.c for the ideas and their source.
+/* exact_search.c -- a depth-first search for a plan within a capacity; see exact.c for the ideas
+ * and their source.
  *
- * Blocks are placed from the bottom up, by non-decreasing offset, equal offsets by rank. So a block always lies on top
- * of everything placed in its sections: `lowest[block]` is the one offset to try. The front is the (offset, rank)
- * placed last. */
+ * Blocks are placed from the bottom up, by non-decreasing offset, equal offsets by rank. So a block
+ * always lies on top of everything placed in its sections: `lowest[block]` is the one offset to
+ * try. The front is the (offset, rank) placed last. */
 #include "memory/strategies/exact.h"
 
 #include <stdlib.h>
@@ -30,8 +31,8 @@ typedef struct search {
     int64_t *left; /* bytes not placed yet */
     int32_t *cut; /* unplaced blocks in this section and the next */
     int32_t *witness;
-    int32_t
-        *first_member; /* members[first_member[s] .. first_member[s + 1]): the ranks live in s */
+    /* members[first_member[s] .. first_member[s + 1]): the ranks live in s. */
+    int32_t *first_member;
     int32_t *members;
     int32_t *lists; /* stack of lists of unplaced ranks */
     saved *trail; /* stack of overwritten values of lowest and top */
@@ -62,7 +63,8 @@ static bool comes_before(const search *s, int32_t a, int32_t b) {
     return s->crowd[a] != s->crowd[b] ? s->crowd[a] > s->crowd[b] : s->minor[a] < s->minor[b];
 }
 
-/* Every section with bytes left needs a block that can start before it is too late for all of them. */
+/* Every section with bytes left needs a block that can start before it is too late for all of
+ * them. */
 static bool section_can_be_filled(search *s, int32_t section, front f) {
     int64_t limit = s->capacity - s->left[section];
     if (limit < f.offset) return false;
@@ -81,7 +83,8 @@ static void save(search *s, int64_t *value, int64_t at) {
     s->trail[s->trail_count++] = (saved){*value, at};
 }
 
-/* Puts `rank` on its lowest offset. `out` gets the other unplaced ranks of `list`; false when one no longer fits. */
+/* Puts `rank` on its lowest offset. `out` gets the other unplaced ranks of `list`; false when one
+ * no longer fits. */
 static bool place(search *s, int32_t rank, const int32_t *list, int32_t count, int32_t *out) {
     int64_t end = s->lowest[rank] + s->size[rank];
     int32_t low = s->low[rank], high = s->high[rank];
@@ -122,7 +125,8 @@ static void take_back(search *s, int32_t rank, int64_t trail_count) {
 static ml_search_status descend(search *s, int32_t *list, int32_t count, int32_t from, int32_t to,
                                 front f);
 
-/* Copies those of `list` that live in [from, to] to `piece`, the most crowded first where the preorder says so. */
+/* Copies those of `list` that live in [from, to] to `piece`, the most crowded first where the
+ * preorder says so. */
 static int32_t cut_out(search *s, const int32_t *list, int32_t count, int32_t from, int32_t to,
                        int32_t *piece) {
     int32_t n = 0;
@@ -144,7 +148,8 @@ static int32_t cut_out(search *s, const int32_t *list, int32_t count, int32_t fr
     return n;
 }
 
-/* Solves what is left of sections [from, to] piece by piece, cutting where no unplaced block crosses. */
+/* Solves what is left of sections [from, to] piece by piece, cutting where no unplaced block
+ * crosses. */
 static ml_search_status solve_pieces(search *s, int32_t *list, int32_t count, int32_t from,
                                      int32_t to, front f) {
     for (int32_t i = from; i <= to; i++)
@@ -175,7 +180,8 @@ static bool hatless(const search *s, int32_t rank) {
     return true;
 }
 
-/* The position of the candidate that follows `after` in the order of (offset, position) below `ceiling`, or -1. */
+/* The position of the candidate that follows `after` in the order of (offset, position) below
+ * `ceiling`, or -1. */
 static int32_t next_candidate(const search *s, const int32_t *list, int32_t count, front after,
                               int64_t ceiling) {
     int32_t best = -1;
@@ -251,7 +257,8 @@ static void sort_blocks(ml_block *blocks, int32_t count, int32_t preorder) {
     if (preorders[preorder].crowded_first) qsort(blocks, (size_t)count, sizeof *blocks, by_crowd);
 }
 
-/* All memory of a search: fixed arrays, the section members, and stacks as deep as the search can get. */
+/* All memory of a search: fixed arrays, the section members, and stacks as deep as the search can
+ * get. */
 static void *allocate(search *s, const ml_block *blocks) {
     size_t n = (size_t)s->count, m = (size_t)s->sections, incidences = 0, stack = n * (n + 3);
     for (size_t k = 0; k < n; k++) incidences += (size_t)(blocks[k].high - blocks[k].low) + 1;

@@ -17,7 +17,8 @@ ml_plan_status ml_plan_greedy_by_size(ml_problem *p) {
     return ML_PLAN_OK;
 }
 
-/* The bytes live at a record's busiest node: records of broad nodes go first, the larger ones before the smaller. */
+/* The bytes live at a record's busiest node: records of broad nodes go first, the larger ones
+ * before the smaller. */
 static bool key_by_breadth(ml_passes *s, const ml_problem *p) {
     ml_breadth *nodes = malloc(((size_t)p->count + 1) * sizeof *nodes);
     int32_t n_nodes = nodes ? ml_breadths(p, nodes) : -1;

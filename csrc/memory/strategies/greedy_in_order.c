@@ -1,8 +1,9 @@
-/* greedy_in_order.c -- shared objects, records as they come: the free object of the closest size. O(k n), k objects.
+/* greedy_in_order.c -- shared objects, records as they come: the free object of the closest size.
+ * O(k n), k objects.
  *
- * An object too small grows, so it competes by what it lacks as one too large does by what is left over; of two that are
- * equally far the larger wins. A new object is made only where none is free.
- */
+ * An object too small grows, so it competes by what it lacks as one too large does by what is left
+ * over; of two that are equally far the larger wins. A new object is made only where none is
+ * free. */
 #include "memory/strategies/shared_objects.h"
 #include "memory/strategies.h"
 

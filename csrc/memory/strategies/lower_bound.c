@@ -1,7 +1,7 @@
-/* lower_bound.c -- the largest sum of rounded sizes live at once: no layout can be lower. Shares no code with strategies.
+/* lower_bound.c -- the largest sum of rounded sizes live at once: no layout can be lower. Shares no
+ * code with strategies.
  *
- * Sorts starts and ends and sweeps over them: O(n log n).
- */
+ * Sorts starts and ends and sweeps over them: O(n log n). */
 #include <stdlib.h>
 
 #include "memory/problem.h"

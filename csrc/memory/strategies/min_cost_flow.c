@@ -1,12 +1,13 @@
-/* min_cost_flow.c -- shared objects as an assignment of least cost. O(n^3), and O(n^2) an exchange of tails.
+/* min_cost_flow.c -- shared objects as an assignment of least cost. O(n^3), and O(n^2) an exchange
+ * of tails.
  *
- * Each record takes over the memory of one that ended before it began (cost: the bytes it lacks there), or an object of
- * its own (cost: its size); each record hands its memory on to one other at most. That is a flow of unit capacities, and
- * so an assignment of records to predecessors: it is solved by shortest augmenting paths under potentials (Kuhn and
- * Munkres; Jonker & Volgenant 1987). Following the predecessors gives the chains that share an object. The cost counts
- * a chain's growth step by step, not its largest record, and many assignments cost the same: so, in the end, two chains
- * exchange their tails as long as that makes the two objects smaller in all.
- */
+ * Each record takes over the memory of one that ended before it began (cost: the bytes it lacks
+ * there), or an object of its own (cost: its size); each record hands its memory on to one other at
+ * most. That is a flow of unit capacities, and so an assignment of records to predecessors: it is
+ * solved by shortest augmenting paths under potentials (Kuhn and Munkres; Jonker & Volgenant 1987).
+ * Following the predecessors gives the chains that share an object. The cost counts a chain's
+ * growth step by step, not its largest record, and many assignments cost the same: so, in the end,
+ * two chains exchange their tails as long as that makes the two objects smaller in all. */
 #include <stdlib.h>
 
 #include "memory/place.h"
@@ -101,7 +102,8 @@ static void augment(assignment *a, int32_t start) {
     }
 }
 
-/* Writes the largest size of each record's chain up to and with it, and from it on. `order` is by first node. */
+/* Writes the largest size of each record's chain up to and with it, and from it on. `order` is by
+ * first node. */
 static void measure(const assignment *a, int64_t *before, int64_t *after) {
     const ml_objects *objects = a->objects;
     for (int32_t i = 0; i < objects->waiting; i++) {
@@ -115,7 +117,8 @@ static void measure(const assignment *a, int64_t *before, int64_t *after) {
     }
 }
 
-/* Makes the first exchange of tails that saves memory; false when there is none. Each saves a byte or more. */
+/* Makes the first exchange of tails that saves memory; false when there is none. Each saves a byte
+ * or more. */
 static bool exchange_tails(assignment *a, int64_t *before, int64_t *after) {
     const ml_objects *objects = a->objects;
     const ml_record *records = objects->problem->records;

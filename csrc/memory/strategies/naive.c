@@ -1,4 +1,5 @@
-/* naive.c -- one place each: every record behind the last. O(n). The figure every other strategy is measured against. */
+/* naive.c -- one place each: every record behind the last. O(n). The figure every other strategy is
+ * measured against. */
 #include "memory/place.h"
 #include "memory/strategies.h"
 

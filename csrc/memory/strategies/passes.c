@@ -31,7 +31,8 @@ bool ml_passes_begin(ml_passes *s, const ml_problem *p) {
     return true;
 }
 
-/* What a neighbour costs that is sorted by its offset, and a turn of the heap, against a neighbour that is looked at. */
+/* What a neighbour costs that is sorted by its offset, and a turn of the heap, against a neighbour
+ * that is looked at. */
 enum { SORTED_LOOK = 8, RISING_LOOKS = 12, FEW = 64 };
 
 static int64_t place_by_lists(ml_passes *s, const int32_t *order, ml_fit fit, int64_t limit) {
@@ -80,8 +81,8 @@ static void sink(ml_stretch *heap, int32_t count) {
     heap[at] = moving;
 }
 
-/* Brings the record that can lie lowest to the top. The heap says where each could lie when it was last looked at; placing
- * others has raised it since, or not. */
+/* Brings the record that can lie lowest to the top. The heap says where each could lie when it was
+ * last looked at; placing others has raised it since, or not. */
 static void settle_heap(ml_passes *s, const int32_t *order, ml_stretch *heap, int32_t count) {
     for (int64_t at; (at = s->key[order[heap[0].end]]) > heap[0].offset; s->looks += RISING_LOOKS) {
         heap[0].offset = at;

@@ -1,4 +1,5 @@
-/* passes.h -- a pass over a problem: records are placed one by one, in some order. What greedy strategies share. */
+/* passes.h -- a pass over a problem: records are placed one by one, in some order. What greedy
+ * strategies share. */
 #ifndef ML_MEMORY_PASSES_H
 #define ML_MEMORY_PASSES_H
 
@@ -27,8 +28,9 @@ typedef struct ml_passes {
 bool ml_passes_begin(ml_passes *passes, const ml_problem *problem);
 /* Places the records in `order`; returns the height, or `limit` as soon as it is reached. */
 int64_t ml_passes_place(ml_passes *passes, const int32_t *order, ml_fit fit, int64_t limit);
-/* Places, again and again, the record that can lie lowest, of equal ones the first in `order`, on top of what is placed; returns
- * the height, or `limit` as soon as it is reached. Takes lists of conflicts. */
+/* Places, again and again, the record that can lie lowest, of equal ones the first in `order`, on
+ * top of what is placed; returns the height, or `limit` as soon as it is reached. Takes lists of
+ * conflicts. */
 int64_t ml_passes_rise(ml_passes *passes, const int32_t *order, int64_t limit);
 /* Makes the last pass, in `order`, the best one. */
 void ml_passes_keep(ml_passes *passes, const int32_t *order);

@@ -1,11 +1,13 @@
-/* shared_greedy.c -- shared objects, largest first or broadest node first, into the object that fits best. */
+/* shared_greedy.c -- shared objects, largest first or broadest node first, into the object that
+ * fits best. */
 #include <stdlib.h>
 
 #include "memory/strategies/breadth.h"
 #include "memory/strategies/shared_objects.h"
 #include "memory/strategies.h"
 
-/* Of the objects that are not taken, the smallest that holds `size`; else, where they may grow, the largest. -1 = none. */
+/* Of the objects that are not taken, the smallest that holds `size`; else, where they may grow, the
+ * largest. -1 = none. */
 static int32_t best_object(const ml_objects *objects, int64_t size, bool may_grow) {
     int32_t enough = -1, largest = -1;
     for (int32_t o = 0; o < objects->count; o++) {

@@ -1,9 +1,10 @@
-/* shared_improved.c -- shared objects by size in stages; within a stage, the record that leaves the shortest idle time.
+/* shared_improved.c -- shared objects by size in stages; within a stage, the record that leaves the
+ * shortest idle time.
  *
- * A stage is the run of sizes between two neighbouring positional maxima: no order among them costs more than the step
- * between those two, so which record goes first may be chosen by time. A record's distance to an object is the idle time
- * between it and the closest record in there; it counts only where the object is free for the record's whole life.
- */
+ * A stage is the run of sizes between two neighbouring positional maxima: no order among them costs
+ * more than the step between those two, so which record goes first may be chosen by time. A
+ * record's distance to an object is the idle time between it and the closest record in there; it
+ * counts only where the object is free for the record's whole life. */
 #include <stdlib.h>
 
 #include "memory/strategies/breadth.h"
@@ -17,7 +18,8 @@ typedef struct nearest {
     int32_t reserved;
 } nearest;
 
-/* Puts the positional maxima into `maxima`, which holds `room` zeros; `objects->order` is by size. O(n^2). */
+/* Puts the positional maxima into `maxima`, which holds `room` zeros; `objects->order` is by size.
+ * O(n^2). */
 static void find_maxima(const ml_objects *objects, const ml_breadth *nodes, int32_t n_nodes,
                         int64_t *maxima) {
     for (int32_t n = 0; n < n_nodes; n++) {

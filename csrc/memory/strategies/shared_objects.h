@@ -1,11 +1,12 @@
 /* shared_objects.h -- what the shared-object strategies have in common.
  *
- * They give each record a whole object, shared by records whose lifetimes are disjoint, where other strategies give
- * offsets. An object is as large as its largest record. Laid end to end, objects are a plan by offsets like any other;
- * none is smaller than the sum of the positional maxima (the i-th largest sizes of all nodes, the largest of each i).
+ * They give each record a whole object, shared by records whose lifetimes are disjoint, where other
+ * strategies give offsets. An object is as large as its largest record. Laid end to end, objects
+ * are a plan by offsets like any other; none is smaller than the sum of the positional maxima (the
+ * i-th largest sizes of all nodes, the largest of each i).
  *
- * Fixed records have no place among objects: these strategies return ML_PLAN_UNSUPPORTED for them.
- */
+ * Fixed records have no place among objects: these strategies return ML_PLAN_UNSUPPORTED for
+ * them. */
 #ifndef ML_MEMORY_SHARED_OBJECTS_H
 #define ML_MEMORY_SHARED_OBJECTS_H
 
@@ -24,9 +25,11 @@ typedef struct ml_objects {
     int32_t waiting;      /* records in `order`: those of more than 0 bytes */
 } ml_objects;
 
-/* Checks the problem and takes memory for it. On any status but ML_PLAN_OK there is nothing to finish. */
+/* Checks the problem and takes memory for it. On any status but ML_PLAN_OK there is nothing to
+ * finish. */
 ml_plan_status ml_objects_start(ml_objects *objects, ml_problem *problem);
-/* Fills `order` with the records that need memory, largest first, or in order of their first node. O(n log n). */
+/* Fills `order` with the records that need memory, largest first, or in order of their first node.
+ * O(n log n). */
 void ml_objects_order_by_size(ml_objects *objects);
 void ml_objects_order_by_first(ml_objects *objects);
 /* Sets taken[o] for each object that holds a record live at the same time as `record`. O(n). */

@@ -1,10 +1,10 @@
-/* strip_packing.c -- best fit by time, as one packs a strip: along the lowest stretch of the skyline, the longest-lived
- * record that fits between its walls. O(n^2). Takes no fixed records.
+/* strip_packing.c -- best fit by time, as one packs a strip: along the lowest stretch of the
+ * skyline, the longest-lived record that fits between its walls. O(n^2). Takes no fixed records.
  *
- * The skyline is a list of lines over time, each with the height that is filled below it. The lowest line (leftmost of
- * equal ones) takes, of the records whose whole life lies inside it, the longest-lived, then the largest. If none does,
- * nothing will ever lie directly on it: it is lifted to its lower neighbour and becomes one with it.
- */
+ * The skyline is a list of lines over time, each with the height that is filled below it. The
+ * lowest line (leftmost of equal ones) takes, of the records whose whole life lies inside it, the
+ * longest-lived, then the largest. If none does, nothing will ever lie directly on it: it is lifted
+ * to its lower neighbour and becomes one with it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +69,8 @@ static void put(skyline *s, int32_t at, const ml_record *r, int64_t size) {
     merge(s, at);
 }
 
-/* The position in `order` (longest-lived first) of the first record that fits, `waiting` if none does. */
+/* The position in `order` (longest-lived first) of the first record that fits, `waiting` if none
+ * does. */
 static int32_t first_inside(const ml_problem *p, const int32_t *order, int32_t waiting,
                             const line *l) {
     int32_t i = 0;

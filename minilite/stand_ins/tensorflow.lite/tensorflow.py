@@ -1,4 +1,5 @@
-"""What a process imports as tensorflow that a program starts which runs with minilite in the place of tensorflow.lite."""
+"""What a process imports as tensorflow that a program starts which runs with minilite in the place of
+tensorflow.lite."""
 
 import sys
 

@@ -85,7 +85,8 @@ void walk_interleave_s8(walk *w) {
         for (int i = 0; i < 6; i++) interleave_once(w, count);
 }
 
-/* What a level takes of weights [line][tap][channel] and lines of bytes, of which all are `at`, `count` elements each. */
+/* What a level takes of weights [line][tap][channel] and lines of bytes, of which all are `at`,
+ * `count` elements each. */
 static void lay_out(walk *w, const ml_simd *simd, const int8_t *weights, const uint8_t *const *at,
                     int64_t lines, int64_t count, ml_depthwise_args *p, const void **groups) {
     const int64_t group = simd->depthwise_s8_group, size = 4 / group;

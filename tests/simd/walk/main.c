@@ -1,5 +1,5 @@
-/* main.c -- a program of the walk and the core's primitives alone, for a processor that is emulated; or, with any argument, of what
- * levels that has. */
+/* main.c -- a program of the walk and the core's primitives alone, for a processor that is
+ * emulated; or, with any argument, of what levels that has. */
 #include <stdio.h>
 
 #include "walk.h"

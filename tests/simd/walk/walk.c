@@ -1,4 +1,5 @@
-/* walk.c -- compares each primitive of each level with its scalar row, and prints which were compared. */
+/* walk.c -- compares each primitive of each level with its scalar row, and prints which were
+ * compared. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>

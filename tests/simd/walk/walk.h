@@ -1,8 +1,9 @@
-/* walk.h -- what the walks of primitives share: cases of random operands in guarded memory, and comparisons.
+/* walk.h -- what the walks of primitives share: cases of random operands in guarded memory, and
+ * comparisons.
  *
- * A walk calls a primitive at a level and its scalar row with the same operands, or works out in double what the bounds in
- * csrc/api/simd.h are stated against. Operands end, or begin, where memory may not be touched: a read or write past them ends
- * the program. */
+ * A walk calls a primitive at a level and its scalar row with the same operands, or works out in
+ * double what the bounds in csrc/api/simd.h are stated against. Operands end, or begin, where
+ * memory may not be touched: a read or write past them ends the program. */
 #ifndef WALK_H
 #define WALK_H
 
