@@ -9,6 +9,7 @@
 
 #include <immintrin.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "simd.h"
 
@@ -54,9 +55,9 @@ ML_HALF_INLINE void ml_half_add(const float *a, int64_t a_stride, const float *w
                                                       _mm512_loadu_ps(w + ML_PANEL_F32_AVX2));
 #pragma GCC unroll 14
         for (int r = 0; r < rows; r++) {
-            const double *x = (const double *)(const void *)(group[r / 4] + r % 4 * a_stride);
-            const __m512 pair = _mm512_castpd_ps(_mm512_broadcastsd_pd(_mm_load_sd(x)));
-            sums[r] = _mm512_fmadd_ps(pair, weights, sums[r]);
+            double pair;
+            memcpy(&pair, group[r / 4] + r % 4 * a_stride, sizeof pair);
+            sums[r] = _mm512_fmadd_ps(_mm512_castpd_ps(_mm512_set1_pd(pair)), weights, sums[r]);
         }
         ML_HALF_NEXT(2);
     }

@@ -74,7 +74,7 @@ INLINE void sum_tile(const ml_matmul_s8_args *p, const tile_place *at, const int
     const int64_t groups = p->k / GROUP, rest = p->k % GROUP;
     const uint8_t *a = p->a + at->row * p->a_stride;
     const int8_t *w = at->w;
-    const VECTOR flip = SET(p->flip * 0x01010101);
+    const VECTOR flip = SET((int32_t)((uint32_t)p->flip * UINT32_C(0x01010101)));
     const int used = rows == 1 ? ALONE_SUMS / vectors * vectors : rows * vectors;
 #pragma GCC unroll 28
     for (int i = 0; i < used; i++)
