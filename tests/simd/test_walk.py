@@ -4,6 +4,7 @@ emulated."""
 from __future__ import annotations
 
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from primitives import SIMD
 
 HERE = pathlib.Path(__file__).parent
 CORE = HERE.parents[1] / "csrc"
@@ -29,12 +31,14 @@ FLAGS = {level.lower(): arguments(f"ML_FLAGS_{level}") for level in arguments("l
 COMMON = ["-std=gnu11", "-O3", "-Werror", f"-I{CORE}", *arguments("minilite_core PRIVATE -O3")]
 LEVELS = ("neon", "neon_dot")
 
+AMX = ("matmul_s8_amx", "product_s8_amx", "matmul_s8_avx512", "product_s8_avx512")
+
 # This machine's levels are those of the installed core, which the walk is told.
 NATIVE = """
 import ctypes, sys
 from minilite._core import ffi, lib
 at = int(ffi.cast("uintptr_t", ffi.addressof(lib, "ml_simd_at")))
-sys.exit(ctypes.CDLL(sys.argv[1]).walk_levels(ctypes.c_void_p(at)))
+sys.exit(ctypes.CDLL(sys.argv[1])[sys.argv[2]](ctypes.c_void_p(at)))
 """
 
 
@@ -80,9 +84,44 @@ def test_on_this_machine(tmp_path: pathlib.Path) -> None:
     library = tmp_path / "walk.so"
     files = [path for path in (HERE / "walk").glob("*.c") if path.name != "main.c"]
     run(tool("cc"), *COMMON, "-O1", "-shared", "-fPIC", *files, "-o", library, "-lm")
-    found = walked(run(sys.executable, "-c", NATIVE, library))
+    found = walked(run(sys.executable, "-c", NATIVE, library, "walk_levels"))
     assert found["scalar"]
     assert all(found.values()), found
+
+
+@pytest.mark.skipif("avx512" not in SIMD, reason="this machine has no AVX-512, which amx is above")
+@pytest.mark.parametrize("thresholds", ["", "-DBUILD_THRESHOLDS"])
+def test_amx_by_emulated_tiles(tmp_path: pathlib.Path, thresholds: str) -> None:
+    """Its kernels on tiles written in C, for every shape that they can take and for those that they do; at least once
+    they have to agree with avx512, and not if a bit of theirs differs."""
+    compiler = tool("cc")
+    emulation = [f"-I{HERE}", '-DML_TILES="tiles/tiles.h"', *filter(None, [thresholds])]
+    simd = [CORE / "simd" / f"{name}.c" for name in (*AMX, "verify", "requantize_avx512")]
+    files = [path for path in (HERE / "walk").glob("*.c") if path.name != "main.c"]
+    files += [*simd, *(HERE / "tiles").glob("*.c"), CORE / "math" / "fixed_point.c"]
+    library = tmp_path / "walk_amx.so"
+    run(compiler, *COMMON, *FLAGS["avx512"], "-O1", *emulation, "-shared", "-fPIC", *files, "-o", library, "-lm")
+    found = walked(run(sys.executable, "-c", NATIVE, library, "walk_amx"))
+    assert found["amx"] == ["matmul_s8", "product_s8"]
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="a level of x86-64")
+def test_instructions_of_amx(tmp_path: pathlib.Path) -> None:
+    """What the words that are emulated above are in the build: which tiles meet, and that sums alone are stored."""
+    assembly = tmp_path / "matmul_s8_amx.s"
+    command = [tool("cc"), *COMMON, *FLAGS["amx"], "-S", CORE / "simd" / "matmul_s8_amx.c", "-o", assembly]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("this compiler knows no tiles")
+    text = assembly.read_text()
+    dots = set(re.findall(r"\ttdpbusd\t%tmm(\d), %tmm(\d), %tmm(\d)\n", text))  # weights, bytes, sums
+    assert dots == {(*pair, sums) for pair in (("5", "4"), ("7", "6")) for sums in "0123"}
+    assert (
+        set(re.findall(r"\ttilestored\t%tmm(\d)", text))
+        == set("0123")
+        == set(re.findall(r"\ttilezero\t%tmm(\d)", text))
+    )
+    assert set(re.findall(r"\ttileloadd\t.*%tmm(\d)\n", text)) == set("4567")
+    assert text.count("\tldtilecfg") == text.count("\ttilerelease") == 1
 
 
 def test_on_aarch64(tmp_path: pathlib.Path) -> None:
