@@ -2,7 +2,10 @@
  *
  * Packed weights are tiles as they lie: 16 groups of a panel times 16 outputs. Rows are copied
  * first, a stretch of inputs at a time, flipped, their pieces one behind the other: a tile of them
- * reads no byte that is not there, and the last groups of all have tiles of their own height. */
+ * reads no byte that is not there, and the last groups of all have tiles of their own height.
+ *
+ * No tile is live outside of a call, for whatever else works with tiles on a thread leaves them as
+ * it likes. */
 #include <immintrin.h>
 #include <string.h>
 
@@ -19,7 +22,11 @@ enum {
 
 #define INLINE __attribute__((always_inline)) static inline
 
-/* Tiles 0 to 3 are sums. Bytes and weights have two each, of whole tiles and of the groups left. */
+/* What the compiler is not told: that a tile's instruction reads memory at `p`. */
+#define TILE_SEES(p) __asm__ volatile("" : : "r"(p) : "memory")
+
+/* Tiles 0 to 3 are sums. Bytes and weights have two each, of whole tiles and of the groups left.
+ * Numbers become part of an instruction's name. */
 #define BYTES 4
 #define WEIGHTS 5
 #define LAST_BYTES 6
@@ -55,7 +62,7 @@ static void configure(int64_t rows, int64_t last) {
         config.bytes[i] = (uint16_t)(is_bytes ? groups * GROUP : LINE);
     }
     TILE_SEES(&config);
-    TILE_CONFIGURE(&config);
+    _tile_loadconfig(&config);
 }
 
 INLINE __mmask64 first_bytes(int64_t count) {
@@ -98,8 +105,8 @@ static void copy_rows(const ml_matmul_s8_args *p, int64_t row, int64_t rows, int
 
 #define ADD_TILE(i, bytes, weights)                 \
     if (tiles > i) {                                \
-        TILE_LOAD(weights, w + i * LINE, step);     \
-        TILE_DOT(i, bytes, weights);                \
+        _tile_loadd(weights, w + i * LINE, step);     \
+        _tile_dpbusd(i, bytes, weights);                \
     }
 #define ADD_TILES(bytes, weights)                                                           \
     ADD_TILE(0, bytes, weights) ADD_TILE(1, bytes, weights) ADD_TILE(2, bytes, weights)     \
@@ -109,30 +116,30 @@ INLINE void add_stretch(const stretch *s, const int8_t *w, int64_t step, const i
     const uint8_t *from = s->bytes[0];
     int64_t left = s->groups;
     for (; left >= SIDE; left -= SIDE, from += LINE, w += SIDE * step) {
-        TILE_LOAD(BYTES, from, ROW);
+        _tile_loadd(BYTES, from, ROW);
         ADD_TILES(BYTES, WEIGHTS)
     }
     if (left == 0) return;
-    TILE_LOAD(LAST_BYTES, from, ROW);
+    _tile_loadd(LAST_BYTES, from, ROW);
     ADD_TILES(LAST_BYTES, LAST_WEIGHTS)
 }
 
 INLINE void sum_panel(const ml_matmul_s8_args *p, int64_t row, int64_t rows, int64_t groups,
                       const int8_t *w, stretch *s, const int tiles, int32_t *sums) {
     const int64_t step = tiles * LINE;
-    TILE_ZERO(0);
-    if (tiles > 1) TILE_ZERO(1);
-    if (tiles > 2) TILE_ZERO(2);
-    if (tiles > 3) TILE_ZERO(3);
+    _tile_zero(0);
+    if (tiles > 1) _tile_zero(1);
+    if (tiles > 2) _tile_zero(2);
+    if (tiles > 3) _tile_zero(3);
     for (int64_t first = 0; first < groups; first += NEAR, w += NEAR * step) {
         copy_rows(p, row, rows, first, groups - first, s);
         add_stretch(s, w, step, tiles);
     }
     const int64_t bytes = ML_PANEL_S8 * (int64_t)sizeof *sums;
-    TILE_STORE(0, sums, bytes);
-    if (tiles > 1) TILE_STORE(1, sums + SIDE, bytes);
-    if (tiles > 2) TILE_STORE(2, sums + 2 * SIDE, bytes);
-    if (tiles > 3) TILE_STORE(3, sums + 3 * SIDE, bytes);
+    _tile_stored(0, sums, bytes);
+    if (tiles > 1) _tile_stored(1, sums + SIDE, bytes);
+    if (tiles > 2) _tile_stored(2, sums + 2 * SIDE, bytes);
+    if (tiles > 3) _tile_stored(3, sums + 3 * SIDE, bytes);
 }
 
 /* Adds what does not hang on products, and writes the outputs that exist. */
@@ -189,5 +196,5 @@ void ml_matmul_s8_amx(const ml_matmul_s8_args *p) {
         const int64_t row = i * rows, most = p->rows - rows;
         multiply_rows(p, row < most ? row : most, rows, groups, &s);
     }
-    TILE_RELEASE();
+    _tile_release();
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tiles.h"
+#include "traps.h"
 #include "walk/walk.h"
 
 enum { NO_AVX512 = 3, WRONG_SERVES = 4 };
@@ -57,6 +58,7 @@ int walk_amx(level_fn *core);
 
 int walk_amx(level_fn *core) {
     const ml_simd *simd = core(0);
+    trap_tiles();
     levels[0] = levels[1] = *simd;
     levels[1].level = "amx";
     levels[1].matmul_s8 = matmul;
