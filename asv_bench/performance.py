@@ -1,6 +1,6 @@
 """Measures what docs/performance.md shows and writes it there, each section with its stamp.
 
-usage: python -m asv_bench.performance [peers] [counted] [levels] [ladder] [bad-case] [history]
+usage: python -m asv_bench.performance [peers] [counted] [levels] [single] [ladder] [bad-case] [history]
 
 Without names all sections are made anew. `peers` writes the README's table too; `history` measures HEAD as
 asv_bench/history.py does, if that has not been done, and draws it with what was measured before. A section's stamp is
@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from asv_bench import bad_case, builds, history, history_chart, levels
+from asv_bench import bad_case, builds, history, history_chart, levels, single_operators
 from asv_bench.benchmarks import costs, operations, peers
 from asv_bench.ladder import __main__ as ladder
 
@@ -131,6 +131,7 @@ SECTIONS = {
     "peers": Section(make_peers, (*CODE, *SHARED, TIMING, "asv_bench/benchmarks/peers.py")),
     "counted": Section(make_counted, (*CODE, *SHARED, *COUNTING)),
     "levels": Section(levels.table, ("csrc/simd", "csrc/api/simd.h", *RATES)),
+    "single": Section(single_operators.table, (*CODE, "asv_bench/single_operators.py", TIMING)),
     "ladder": Section(make_ladder, ("asv_bench/ladder", "asv_bench/benchmarks/dynamic_family.py")),
     "bad-case": Section(make_bad_case, (*CODE, SHARED[2], "asv_bench/bad_case.py", "asv_bench/callgrind.py")),
     "history": Section(make_history, (*CODE, *SHARED, *COUNTING, TIMING, "asv_bench/benchmarks/milestones.py")),

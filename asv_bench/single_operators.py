@@ -18,7 +18,7 @@ import functools
 import re
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,23 +153,42 @@ def compare(name: str, content: bytes, arrays: list[Any], core: Core) -> Row:
     return Row(name, ours, theirs, node.macs, node.nbytes, core.seconds(node, interpreter.plan.level))
 
 
+def rows(names: Sequence[str] = ()) -> Iterator[Row]:
+    """The rows, each measured when it is asked for; of names that begin so, where some are given."""
+    if str(TESTS) not in sys.path:
+        sys.path[:0] = [str(TESTS), str(TESTS / "ops")]
+    weighted, core = layers(), Core()
+    for name in [*SINGLES, *weighted]:
+        if names and not any(name == given or name.startswith(given + " ") for given in names):
+            continue
+        with quiet():
+            made = weighted[name]() if name in weighted else None
+            content, arrays = (made.model, made.arrays) if made else model(SINGLES[name])
+            row = compare(name, content, arrays, core)
+        yield row
+
+
+def table() -> str:
+    """All rows for a document: LiteRT's time over minilite's by the medians, bold where below what it ought to be."""
+    lines = ["| operator | LiteRT / minilite | asked | KiB | rate | of peak |", "|---|---:|---:|---:|---:|---:|"]
+    for row in rows():
+        ours = min(row.ours)
+        ratio = f"**{row.median:.2f}**" if row.is_low else f"{row.median:.2f}"
+        rate = f"{row.macs / ours / 1e3:.1f} GMAC/s" if row.macs else f"{row.nbytes / ours / 1e3:.1f} GB/s"
+        cells = [row.name, ratio, f"{row.least:g}", f"{row.nbytes / 1024:.0f}", rate, f"{100 * row.peak / ours:.0f} %"]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def main() -> int:
     """1 if a row is below what it ought to be."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--low", action="store_true", help="only rows that are below what they ought to be")
     args = parser.parse_args()
-    sys.path[:0] = [str(TESTS), str(TESTS / "ops")]
-    weighted = layers()
-    core, low = Core(), 0
     print(HEAD)
-    for name in [*SINGLES, *weighted]:
-        if args.names and not any(name == given or name.startswith(given + " ") for given in args.names):
-            continue
-        with quiet():
-            made = weighted[name]() if name in weighted else None
-            content, arrays = (made.model, made.arrays) if made else model(SINGLES[name])
-            row = compare(name, content, arrays, core)
+    low = 0
+    for row in rows(args.names):
         low += row.is_low
         if row.is_low or not args.low:
             print(row, flush=True)

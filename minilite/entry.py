@@ -37,6 +37,12 @@ class Entry:
         inputs = [(graph.tensors[index].name, index) for index in graph.inputs]
         return cls(session, inputs, {graph.tensors[index].name: index for index in graph.outputs})
 
+    def named(self, inputs: tuple[Any, ...]) -> Mapping[str, Any]:
+        """One array an input by name, as given in their order or in a dict; empty where that is not what is given."""
+        if len(inputs) == 1 and type(inputs[0]) is dict:
+            return inputs[0]
+        return dict(zip(self._types, inputs, strict=False)) if len(inputs) == self._count else {}
+
     def plain(self, given: Mapping[str, Any]) -> list[tuple[int, Array]] | None:
         """Arrays by tensor number where all is as it should be: one array of the right type an input; else None."""
         types, found = self._types, []

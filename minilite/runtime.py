@@ -323,8 +323,8 @@ class Runtime:
             from minilite.entry import Entry
 
             entry = self._entry = Entry.of_graph(self._session())
-        if out is None and len(inputs) == 1 and type(inputs[0]) is dict and not unknown:
-            plain = entry.plain(inputs[0])
+        if out is None and not unknown:
+            plain = entry.plain(entry.named(inputs))
             if plain is not None:
                 return entry.run(plain)
         if unknown:

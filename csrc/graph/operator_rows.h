@@ -32,8 +32,8 @@ typedef enum {
 typedef struct ml_row_types {
     int16_t text; /* the signature, in ml_row_text */
     int8_t takes; /* ml_row_takes */
-    int8_t
-        zero; /* where built_in: output 0's zero point and scale, as classes of kinds.c have them */
+    /* Where built_in: output 0's zero point and scale, as classes of kinds.c have them. */
+    int8_t zero;
     int8_t built_in; /* 0 = any */
 } ml_row_types;
 

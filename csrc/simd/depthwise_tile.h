@@ -17,9 +17,9 @@
 enum {
     PIXELS = 8,
     MOST_TAPS = 5,
-    /* Channels that all pixels of a call meet before the next, so that weights and columns stay in
-     * the cache. */
-    BLOCK = 256
+    /* Channels that all rows of a call meet before the next, so that weights and the columns that
+     * rows have in common stay in the cache. */
+    BLOCK = 128
 };
 
 #define INLINE __attribute__((always_inline)) static inline
@@ -222,15 +222,14 @@ static tiles_fn *const *choose(const ml_depthwise_args *p) {
 }
 
 /* The most pixels, a power of two, whose columns find room in the first-level cache: 12 lines of 64
- * bytes in each of 64 sets, of which columns that lie powers of two apart use few. Pixels that have
- * few columns in common come back to none. */
+ * bytes in each of 64 sets, of which columns that lie powers of two apart use few. */
 static int64_t most_pixels(const ml_depthwise_args *p) {
     const int64_t step = 4 * p->tap_step, spread = step & -step;
     const int64_t lines = spread < 64 ? 12 * 64 : spread < 4096 ? 12 * (4096 / spread) : 12;
     for (int64_t pixels = PIXELS; pixels > 1; pixels /= 2) {
         const int64_t columns =
             (pixels - 1) * p->pixel_step / (p->tap_step ? p->tap_step : 1) + p->width;
-        if (p->pixel_step > p->tap_step || columns * p->height <= lines) return pixels;
+        if (columns * p->height <= lines) return pixels;
     }
     return 1;
 }
@@ -255,12 +254,14 @@ static tiling tiling_of(const ml_depthwise_args *p) {
 static void run_tiles(const ml_depthwise_args *p, const void *own) {
     if (p->pixels <= 0) return;
     const tiling t = tiling_of(p);
-    for (int64_t i = 0; i < p->rows; i++) {
-        tile_row row = {
-            .lines = p->lines + i * p->height, .y = (OUTPUT *)p->y + i * p->y_row, .own = own};
-        for (row.channel = 0; row.channel < p->n; row.channel += BLOCK) {
-            const int64_t left = p->n - row.channel;
-            row.channels = left < BLOCK ? left : BLOCK;
+    for (int64_t channel = 0; channel < p->n; channel += BLOCK)
+        for (int64_t i = 0; i < p->rows; i++) {
+            const int64_t left = p->n - channel;
+            tile_row row = {.lines = p->lines + i * p->height,
+                            .y = (OUTPUT *)p->y + i * p->y_row,
+                            .own = own,
+                            .channel = channel,
+                            .channels = left < BLOCK ? left : BLOCK};
             row.first = 0;
             row.end = t.larger * (t.few + 1);
             if (t.larger) t.by_pixels[t.few + 1](p, &row);
@@ -268,7 +269,6 @@ static void run_tiles(const ml_depthwise_args *p, const void *own) {
             row.end = p->pixels;
             t.by_pixels[t.few](p, &row);
         }
-    }
 }
 
 #ifdef FINISH

@@ -42,9 +42,8 @@ def execute(options: argparse.Namespace) -> int:
     import runpy  # long to import
 
     program = options.program if options.module else _found(options.program)
-    if not getattr(
-        sys.flags, "safe_path", False
-    ):  # it came with Python 3.11; nothing was put in front of the path then
+    safe = getattr(sys.flags, "safe_path", False)  # which came with Python 3.11: nothing stands in front of the path
+    if not safe:
         sys.path[0:1] = [str(Path.cwd() if options.module else Path(program).parent)]
     install_as(*names)
     os.environ["PYTHONPATH"] = os.pathsep.join([*folders(names), *filter(None, [os.environ.get("PYTHONPATH")])])

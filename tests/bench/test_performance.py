@@ -41,7 +41,7 @@ def test_a_later_commit_makes_a_section_old(tmp_path: Path) -> None:
     (tmp_path / "csrc" / "a.c").write_text("")
     git("add", "--all")
     git("commit", "--message", "second")
-    assert performance.stale(stamps, tmp_path).keys() == {"peers", "counted", "bad-case", "history"}
+    assert performance.stale(stamps, tmp_path).keys() == {"peers", "counted", "single", "bad-case", "history"}
     stamps = stamps.replace(stamps.split()[3], git("rev-parse", "HEAD"))
     for path in ("minilite/cli/main.py", "docs/performance.md", "asv_bench/results/a.json"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
