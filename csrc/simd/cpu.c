@@ -6,9 +6,15 @@
 
 #include <cpuid.h>
 #include <stdint.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 /* Bits of XCR0. */
-enum { SAVES_YMM = 0x06, SAVES_ZMM = 0xE6 };
+enum { SAVES_YMM = 0x06, SAVES_ZMM = 0xE6, SAVES_TILES = 0x60000 };
+/* Bits of edx in leaf 7, which older compilers' cpuid.h has no names for. */
+enum { AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25 };
 
 static uint32_t saved_registers(void) {
     uint32_t low, high;
@@ -28,6 +34,8 @@ ml_cpu ml_cpu_probe(void) {
     cpu.avx2 = fma && (b & bit_AVX2) && (saved & SAVES_YMM) == SAVES_YMM;
     cpu.avx512 =
         cpu.avx2 && (b & all) == all && (c & bytes) == bytes && (saved & SAVES_ZMM) == SAVES_ZMM;
+    cpu.amx =
+        cpu.avx512 && (d & AMX_TILE) && (d & AMX_INT8) && (saved & SAVES_TILES) == SAVES_TILES;
     /* leaf 7 has further leaves: the first says AVX-VNNI in bit 4 of eax */
     if (a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d)) cpu.avx_vnni = cpu.avx2 && (a & 1 << 4);
     return cpu;
@@ -50,4 +58,13 @@ ml_cpu ml_cpu_probe(void) { return (ml_cpu){.neon = true}; }
 
 ml_cpu ml_cpu_probe(void) { return (ml_cpu){.sse2 = false}; }
 
+#endif
+
+#if defined(__x86_64__) && defined(__linux__)
+bool ml_cpu_permits_tiles(void) {
+    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM */
+    return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+}
+#else
+bool ml_cpu_permits_tiles(void) { return false; }
 #endif

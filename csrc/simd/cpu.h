@@ -9,11 +9,16 @@ typedef struct ml_cpu {
     bool avx2;   /* with fma and f16c, and the system saves ymm registers */
     bool avx_vnni;
     bool avx512; /* f, bw, vl, dq, vnni, vbmi, and the system saves zmm registers */
+    bool amx; /* tile and int8, beside avx512; the system can save tiles, and is yet to be asked */
     bool neon;
     bool neon_dot; /* SDOT and UDOT */
 } ml_cpu;
 
 /* Asks the processor: some microseconds in a virtual machine. */
 ml_cpu ml_cpu_probe(void);
+
+/* Asks the system to let this process use tiles; refused by old systems and by some containers, and
+ * where a thread's alternate signal stack has no room for them. May be asked again and again. */
+bool ml_cpu_permits_tiles(void);
 
 #endif

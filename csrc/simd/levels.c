@@ -16,6 +16,7 @@
 #define AVX2(name)
 #define AVX_VNNI(name)
 #define AVX512(name)
+#define AMX(name)
 #define NEON(name)
 #define NEON_DOT(name)
 
@@ -77,6 +78,18 @@ static const ml_simd avx512 = {
 };
 #endif
 
+#ifdef ML_HAS_AMX
+#undef AMX
+#define AMX(name) .name = ml_##name##_amx,
+static const ml_simd amx = {
+    .level = "amx",
+    .matmul_f32_panel = ML_PANEL_F32_AVX2,
+    .matmul_f32_rows = ML_ROWS_F32_AVX512,
+    .depthwise_s8_group = 4,
+#include "primitives.def"
+};
+#endif
+
 #ifdef ML_HAS_NEON
 #undef NEON
 #define NEON(name) .name = ml_##name##_neon,
@@ -103,7 +116,7 @@ static const ml_simd neon_dot = {
 
 enum { MOST_LEVELS = 8 };
 
-/* The levels that this machine has, ascending; returns how many. */
+/* The levels that this machine has without asking anyone, ascending; returns how many. */
 static int available(const ml_simd *levels[MOST_LEVELS]) {
     ml_cpu cpu = ml_cpu_probe();
     int count = 0;
@@ -130,9 +143,29 @@ static int available(const ml_simd *levels[MOST_LEVELS]) {
     return count;
 }
 
+/* Adds the level whose registers the system gives to those who ask; returns how many there are.
+ *
+ * Its code has met emulated tiles only. So it has to agree with the level below on this machine
+ * before it serves: speed may be lost where it was never tried, results may not. */
+static int add_asked(const ml_simd *levels[MOST_LEVELS], int count) {
+#if defined(ML_HAS_AMX) && defined(ML_HAS_AVX512)
+    if (ml_cpu_probe().amx && ml_cpu_permits_tiles() && ml_simd_agrees(&amx, &avx512))
+        levels[count++] = &amx;
+#endif
+    (void)levels;
+    return count;
+}
+
+static const ml_simd *named(const char *name, const ml_simd *const *levels, int count) {
+    for (int i = 0; i < count; i++)
+        if (strcmp(name, levels[i]->level) == 0) return levels[i];
+    return NULL;
+}
+
 const ml_simd *ml_simd_at(int32_t i) {
     const ml_simd *levels[MOST_LEVELS];
     int count = available(levels);
+    if (i >= count) count = add_asked(levels, count);
     return i >= 0 && i < count ? levels[i] : NULL;
 }
 
@@ -141,15 +174,13 @@ ml_status ml_simd_choose(const char *mask, const ml_simd **simd, ml_error *error
     char names[96] = "";
     size_t used = 0;
     int count = available(levels);
-    *simd = levels[count - 1];
-    if (!mask || !*mask) return ML_OK;
-    for (int i = 0; i < count; i++) {
-        *simd = levels[i];
-        if (strcmp(mask, levels[i]->level) == 0) return ML_OK;
+    if (mask && *mask && (*simd = named(mask, levels, count))) return ML_OK;
+    count = add_asked(levels, count);
+    *simd = mask && *mask ? named(mask, levels, count) : levels[count - 1];
+    if (*simd) return ML_OK;
+    for (int i = 0; i < count; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
                                  levels[i]->level);
-    }
-    *simd = NULL;
     return ml_error_set(
         error, ML_BINDING_ERROR,
         "MINILITE_ISA is '%.32s', which is not among the levels of this machine: %s", mask, names);

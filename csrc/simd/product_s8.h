@@ -1,10 +1,13 @@
 /* product_s8.h -- product_s8 by matmul_s8 and requantize of the same level, as many sums at a time
  * as stay near.
  *
- * The file that includes it names its FUNCTION, and MATMUL and REQUANTIZE. */
+ * The file that includes it names its FUNCTION, and MATMUL and REQUANTIZE; PRODUCT_ROWS at a time,
+ * if other than two tiles. */
 #include "simd.h"
 
-enum { PRODUCT_ROWS = 2 * ML_ROWS_S8 };
+#ifndef PRODUCT_ROWS
+#define PRODUCT_ROWS (2 * ML_ROWS_S8)
+#endif
 
 /* Outputs column .. column + n - 1 of rows row .. row + rows - 1. */
 static inline void multiply_part(const ml_matmul_s8_args *args, const ml_requantize_args *bytes,

@@ -2,6 +2,8 @@
 #ifndef ML_SIMD_H
 #define ML_SIMD_H
 
+#include <stdbool.h>
+
 #include "api/minilite.h"
 #include "api/simd.h"
 
@@ -11,6 +13,7 @@
 #define AVX2(name) ml_##name##_fn ml_##name##_avx2;
 #define AVX_VNNI(name) ml_##name##_fn ml_##name##_avx_vnni;
 #define AVX512(name) ml_##name##_fn ml_##name##_avx512;
+#define AMX(name) ml_##name##_fn ml_##name##_amx;
 #define NEON(name) ml_##name##_fn ml_##name##_neon;
 #define NEON_DOT(name) ml_##name##_fn ml_##name##_neon_dot;
 #define PRIMITIVE(name, returns, parameters, levels)  \
@@ -23,6 +26,7 @@
 #undef AVX2
 #undef AVX_VNNI
 #undef AVX512
+#undef AMX
 #undef NEON
 #undef NEON_DOT
 
@@ -76,6 +80,10 @@ static inline int32_t ml_most_mantissa(int32_t limit) {
 
 /* Bits by which add_s16 shifts its operands. */
 enum { ML_LEFT_S16 = 15 };
+
+/* Whether matmul_s8 and product_s8 of two levels give the same bits for a small product that wants
+ * all kinds of tails: microseconds. */
+bool ml_simd_agrees(const ml_simd *one, const ml_simd *other);
 
 /* What softmax_s8 makes of the sum of a row. */
 typedef struct ml_softmax_scale {

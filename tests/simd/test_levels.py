@@ -15,7 +15,7 @@ from minilite._core import ffi, lib
 
 HERE = pathlib.Path(__file__).parent
 SOURCES = HERE.parents[1] / "csrc" / "simd"
-NAMES = ["scalar", "sse2", "avx2", "avx_vnni", "avx512", "neon", "neon_dot"]
+NAMES = ["scalar", "sse2", "avx2", "avx_vnni", "avx512", "amx", "neon", "neon_dot"]
 
 
 def choose(mask: str | None) -> tuple[int, str, str]:
@@ -43,6 +43,7 @@ def test_levels_are_those_of_the_processor() -> None:
         "avx2": {"avx2", "fma", "f16c"},
         "avx_vnni": {"avx2", "fma", "f16c", "avx_vnni"},
         "avx512": wide,
+        "amx": {*wide, "amx_tile", "amx_int8"},
         "neon": {"asimd"},
         "neon_dot": {"asimd", "asimddp"},
     }
@@ -55,7 +56,10 @@ def test_the_best_level_serves_unless_one_is_named() -> None:
         assert choose(level) == (lib.ML_OK, level, "")
 
 
-@pytest.mark.parametrize("mask", ["avx9", "AVX2", "scalar ", "sse2,avx2", "x" * 1000])
+absent = [name for name in NAMES if name not in SIMD]
+
+
+@pytest.mark.parametrize("mask", ["avx9", "AVX2", "scalar ", "sse2,avx2", "x" * 1000, *absent])
 def test_a_level_that_is_not_there_is_refused_with_those_that_are(mask: str) -> None:
     status, level, text = choose(mask)
     assert status != lib.ML_OK
@@ -72,7 +76,7 @@ def test_each_variant_in_the_list_is_a_file_and_serves_its_level() -> None:
         for level, same in re.findall(r"(\w+)\((\w+)\)", variants):
             assert same == name
             stated.add(f"{name}_{level.lower()}")
-    files = {path.stem for path in SOURCES.glob("*.c")} - {"cpu", "levels"}
+    files = {path.stem for path in SOURCES.glob("*.c")} - {"cpu", "levels", "verify"}
     assert files == stated
     for name in PRIMITIVES:
         below = None

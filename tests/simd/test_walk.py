@@ -11,6 +11,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from primitives import SIMD
 
 HERE = pathlib.Path(__file__).parent
 CORE = HERE.parents[1] / "csrc"
@@ -29,12 +30,15 @@ FLAGS = {level.lower(): arguments(f"ML_FLAGS_{level}") for level in arguments("l
 COMMON = ["-std=gnu11", "-O3", "-Werror", f"-I{CORE}", *arguments("minilite_core PRIVATE -O3")]
 LEVELS = ("neon", "neon_dot")
 
+INFO = pathlib.Path("/proc/cpuinfo")
+CPU = INFO.read_text() if INFO.exists() else ""
+
 # This machine's levels are those of the installed core, which the walk is told.
 NATIVE = """
 import ctypes, sys
 from minilite._core import ffi, lib
 at = int(ffi.cast("uintptr_t", ffi.addressof(lib, "ml_simd_at")))
-sys.exit(ctypes.CDLL(sys.argv[1]).walk_levels(ctypes.c_void_p(at)))
+sys.exit(ctypes.CDLL(sys.argv[1])[sys.argv[2]](ctypes.c_void_p(at)))
 """
 
 
@@ -80,9 +84,33 @@ def test_on_this_machine(tmp_path: pathlib.Path) -> None:
     library = tmp_path / "walk.so"
     files = [path for path in (HERE / "walk").glob("*.c") if path.name != "main.c"]
     run(tool("cc"), *COMMON, "-O1", "-shared", "-fPIC", *files, "-o", library, "-lm")
-    found = walked(run(sys.executable, "-c", NATIVE, library))
+    found = walked(run(sys.executable, "-c", NATIVE, library, "walk_levels"))
     assert found["scalar"]
     assert all(found.values()), found
+
+
+@pytest.mark.skipif("avx512" not in SIMD, reason="this machine has no AVX-512, which amx is above")
+@pytest.mark.skipif("amx_" in CPU, reason="this machine has tiles, which the walk above works with")
+@pytest.mark.parametrize("bounds", [[], ["-DLEAST_ROWS=1", "-DLEAST_OUTPUTS=1", "-DLEAST_GROUPS=1"]])
+def test_amx_by_emulated_tiles(tmp_path: pathlib.Path, bounds: list[str]) -> None:
+    """Its kernels as the build compiles them, for the shapes that they do and for all that they can take; at first use
+    they have to agree with avx512, and do not if a bit of theirs differs."""
+    compiler, library = tool("cc"), tmp_path / "walk_amx.so"
+    made = [tmp_path / f"{name}.o" for name in ("matmul_s8_amx", "product_s8_amx")]
+    empty = [compiler, *FLAGS["amx"], "-fsyntax-only", "-xc", "/dev/null"]
+    if subprocess.run(empty, capture_output=True, check=False).returncode:
+        pytest.skip("this compiler knows no tiles")
+    for to in made:
+        source = CORE / "simd" / f"{to.stem}.c"
+        run(compiler, *COMMON, *FLAGS["amx"], *bounds, "-fPIC", "-c", source, "-o", to)
+    below = ("matmul_s8_avx512", "product_s8_avx512", "requantize_avx512", "verify")
+    files = [CORE / "simd" / f"{name}.c" for name in below]
+    files += [path for path in (HERE / "walk").glob("*.c") if path.name != "main.c"]
+    files += [*(HERE / "tiles").glob("*.c"), CORE / "math" / "fixed_point.c"]
+    flags = [*COMMON, *FLAGS["avx512"], "-O1", f"-I{HERE}", "-shared", "-fPIC"]
+    run(compiler, *flags, *files, *made, "-o", library, "-lm")
+    found = walked(run(sys.executable, "-c", NATIVE, library, "walk_amx"))
+    assert found["amx"] == ["matmul_s8", "product_s8"]
 
 
 def test_on_aarch64(tmp_path: pathlib.Path) -> None:

@@ -147,6 +147,8 @@ void walk_matmul_s8(walk *w) {
     for (int i = 0; i < 60; i++)
         matmul_s8_once(w, draw(w, 1, 15), draw(w, 60, 200), draw(w, 1, 3), draw(w, 1, 300));
     for (int i = 0; i < 10; i++) matmul_s8_once(w, draw(w, 1, 7), 16, 1, draw(w, 1000, 5000));
+    for (int i = 0; i < 6; i++) /* more of each than is worked on at a time */
+        matmul_s8_once(w, draw(w, 17, 40), draw(w, 65, 100), draw(w, 1, 3), draw(w, 400, 700));
 }
 
 /* Sums ---------------------------------------------------------------------------------------- */
@@ -230,6 +232,8 @@ void walk_product_s8(walk *w) {
             product_s8_once(w, rows, n, draw(w, 1, 3), draw(w, 1, 21));
     for (int i = 0; i < 60; i++)
         product_s8_once(w, draw(w, 1, 40), draw(w, 60, 200), draw(w, 1, 3), draw(w, 1, 200));
+    for (int i = 0; i < 6; i++)
+        product_s8_once(w, draw(w, 65, 150), draw(w, 40, 130), draw(w, 1, 2), draw(w, 30, 60));
 }
 
 void walk_requantize_f64(walk *w) {

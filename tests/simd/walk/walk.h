@@ -66,6 +66,7 @@ int walk_levels(level_fn *at);
 #define AVX2(name)
 #define AVX_VNNI(name)
 #define AVX512(name)
+#define AMX(name)
 #define NEON(name)
 #define NEON_DOT(name)
 #define PRIMITIVE(name, returns, parameters, levels) void walk_##name(walk *w);

@@ -1,0 +1,17 @@
+/* product_s8_amx.c -- ml_matmul_s8_amx and ml_requantize_avx512, for rows enough; else all of
+ * ml_product_s8_avx512, which keeps sums in registers. */
+#define PRODUCT_ROWS 64
+#define MATMUL ml_matmul_s8_amx
+#define REQUANTIZE ml_requantize_avx512
+#include "product_s8.h"
+#include "tiles_amx.h"
+
+void ml_product_s8_amx(const ml_matmul_s8_args *p, const ml_requantize_args *bytes, int64_t lines,
+                       int64_t line_stride) {
+    if (!takes_tiles(p)) {
+        ml_product_s8_avx512(p, bytes, lines, line_stride);
+        return;
+    }
+    for (int64_t column = 0; column < p->n; column += ML_PANEL_S8)
+        multiply_panel(p, bytes, lines, line_stride, column);
+}
