@@ -88,6 +88,20 @@ def chain(nodes: int) -> bytes:
 
 
 @functools.cache
+def weights_each(nodes: int) -> bytes:
+    """`nodes` FULLY_CONNECTED of one row of 16 floats, one after the other, each with weights of its own: what a size
+    costs that is in proportion to the number of packed weights shows here."""
+    rng = np.random.default_rng(nodes)
+    graph = (made := builder(f"{nodes} FULLY_CONNECTED")).subgraph()
+    x = graph.input("x", (1, WIDTH), signature=(-1, WIDTH))
+    for n in range(nodes):
+        weights = graph.constant(f"w{n}", rng.uniform(-0.25, 0.25, (WIDTH, WIDTH)).astype(np.float32))
+        x = graph.node("FULLY_CONNECTED", [x, weights], out=(f"y{n}", (1, WIDTH)))
+    graph.output(x)
+    return bytes(made.build())
+
+
+@functools.cache
 def conv_net(side: int = 32) -> bytes:
     """A small fully convolutional network on (batch, height, width, 3): 11 nodes, 1 / 4 of the input's side at the
     end."""
@@ -174,16 +188,18 @@ def layers(kind: str, side: int = 28) -> bytes:
 
 
 def model(name: str) -> bytes:
-    """A model by the name that stands in the benchmarks' parameters: "chain N", "conv", "layers TYPE", "large layers
-    TYPE"."""
+    """A model by the name that stands in the benchmarks' parameters: "chain N", "weights N", "conv", "layers TYPE",
+    "large layers TYPE"."""
     if name == "conv":
         return conv_net()
     kind, _, detail = name.rpartition(" ")
+    if kind == "weights":
+        return weights_each(int(detail))
     return chain(int(detail)) if kind == "chain" else layers(detail, 112 if kind == "large layers" else 28)
 
 
 def shape(name: str, step: int) -> tuple[int, ...]:
-    """The `step`-th input shape of "chain N" or "conv"."""
+    """The `step`-th input shape of "chain N", "weights N" or "conv"."""
     return (1, 32 + 2 * step, 32 + 2 * step, 3) if name == "conv" else (1 + step, WIDTH)
 
 

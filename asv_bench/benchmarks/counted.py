@@ -8,7 +8,7 @@ from typing import Any
 
 from . import common, costs, operations
 
-MODELS = ["conv", "chain 1", "chain 10", "chain 100"]
+MODELS = ["conv", "chain 1", "chain 10", "chain 100", "weights 1000"]
 
 
 @common.suite
@@ -47,6 +47,9 @@ class Counters:
 
     def track_nodes_prepared_per_new_size(self, _: str) -> int:
         return self._counted("nodes_prepared", self._resize, 2)
+
+    def track_store_lookups_per_new_size(self, _: str) -> int:
+        return self._counted("store_lookups", self._resize, 2)
 
     def track_resolves_per_invoke(self, _: str) -> int:
         return self._counted("resolves", self.interpreter.invoke)

@@ -157,6 +157,8 @@ CALLS: dict[str, Callable[[Make], Operation]] = {
 
 ALL: dict[str, Callable[[Make], Operation]] = {
     **API,
+    "resize new, weights 1000": _resize("weights 1000", "new"),
+    "load, weights 1000": _load("weights 1000"),
     **{f"plan {strategy}, 126 records": _plan(strategy, 126) for strategy in ("default", "greedy_by_size", "tflite")},
 }
 

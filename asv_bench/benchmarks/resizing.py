@@ -6,7 +6,7 @@ import itertools
 
 from . import common
 
-MODELS = ["conv", "chain 1", "chain 10", "chain 100"]
+MODELS = ["conv", "chain 1", "chain 10", "chain 100", "weights 250", "weights 4000"]
 SIZES = 64
 
 

@@ -39,6 +39,9 @@ typedef struct ml_counters {
     int64_t bytes_copied; /* because memory moved; what callers copy in and out is not counted */
     /* Of runs that began after memory was taken; 0 where the system does not say. */
     int64_t page_faults;
+    /* Times a plan asked the Model's store for packed weights: once per node that packs, and again
+     * where its layout changes. */
+    int64_t store_lookups;
 } ml_counters;
 
 /* What the states of one interpreter share. `resources` is how many variables and tables its graphs

@@ -107,6 +107,23 @@ static ml_tensor fresh_row(const ml_tensor_def *def, int32_t number) {
                        .shaped = variable};
 }
 
+/* One block of what nodes remember of the store, and of `words` of index tables. */
+static bool allocate_tables(ml_graph *g, int64_t words) {
+    int64_t packs = 0;
+    for (int32_t s = 0; s < g->n_subgraphs; s++) packs += g->subgraphs[s].n_packs;
+    g->last_packed =
+        calloc(1, (size_t)packs * sizeof *g->last_packed + (size_t)words * sizeof *g->index_tables);
+    if (!g->last_packed) return false;
+    g->index_tables = (int32_t *)(void *)(g->last_packed + packs);
+    for (int64_t i = 0; i < packs; i++) atomic_init(&g->last_packed[i], NULL);
+    packs = 0;
+    for (int32_t s = 0; s < g->n_subgraphs; s++) {
+        g->subgraphs[s].last_packed = g->last_packed + packs;
+        packs += g->subgraphs[s].n_packs;
+    }
+    return true;
+}
+
 /* Gives constants their rows, all other tensors their slots, and slots their readers. */
 static ml_status index_tensors(ml_graph *g, ml_error *error) {
     int64_t words = 0, constants = 1, all = 1, most = 0;
@@ -117,10 +134,10 @@ static ml_status index_tensors(ml_graph *g, ml_error *error) {
         for (int32_t t = 0; t < sub->io.n_tensors; t++) constants += sub->tensors[t].data != NULL;
         all += sub->io.n_tensors;
     }
-    g->index_tables = calloc((size_t)(words + most), sizeof *g->index_tables);
+    bool tables = allocate_tables(g, words + most);
     g->constants = calloc((size_t)constants, sizeof *g->constants);
     g->fresh = calloc((size_t)(all - constants + 1), sizeof *g->fresh);
-    if (!g->index_tables || !g->constants || !g->fresh)
+    if (!tables || !g->constants || !g->fresh)
         return ml_error_memory(error, "a graph's tables", words * 4, 0);
     int32_t *at = g->index_tables;
     ml_tensor *constant = g->constants + 1, *fresh = g->fresh;
@@ -283,8 +300,8 @@ void ml_graph_free(ml_graph *g) {
     free(g->params);
     free(g->fused_params);
     free(g->quantizations);
-    free(g->index_tables);
     free(g->constants);
     free(g->fresh);
+    free(g->last_packed);
     free(g);
 }

@@ -43,6 +43,10 @@ typedef struct ml_subgraph {
     const int32_t *readers; /* positions of nodes, ascending, each once */
     const int32_t *numbers; /* by slot: the tensor's number */
     const ml_tensor *fresh; /* by slot: its row before anything is known of its shape */
+    /* By pack_start: what the store answered last, NULL at first. The one thing of a graph that
+     * changes: plans of several threads read and write it, so it is one pointer to what never
+     * changes and lives as long as the stores that the graph holds. */
+    _Atomic(const ml_packed_weights *) *last_packed;
     int64_t blob_bytes;
     int64_t memory_bytes; /* of nodes that keep something from run to run */
     int32_t n_slots;
@@ -79,7 +83,9 @@ struct ml_graph {
     uint8_t *params;
     uint8_t *fused_params; /* of nodes that others have become a part of; NULL: of none */
     ml_quantization *quantizations;
-    int32_t *index_tables; /* slots, reader lists and numbers of all subgraphs */
+    /* Of all subgraphs; the index tables (slots, reader lists, numbers) lie in the same block. */
+    _Atomic(const ml_packed_weights *) *last_packed;
+    int32_t *index_tables;
     ml_tensor *constants;
     ml_tensor *fresh; /* rows of all slots of all subgraphs */
     const struct ml_simd *simd;

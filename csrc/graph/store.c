@@ -1,4 +1,4 @@
-/* store.c -- weights laid out for the inner loops, once a Model. */
+/* store.c -- weights laid out for the inner loops, once per Model: a hash table under a lock. */
 #include "graph/store.h"
 
 #include <pthread.h>
@@ -7,22 +7,34 @@
 
 #include "core/error.h"
 
-typedef struct block {
-    struct block *next;
+enum { FIRST_BUCKETS = 16 };
+
+/* What a block was made of. */
+typedef struct key {
     const void *data;
     ml_pack_fn pack;
     const struct ml_simd *simd;
-    ml_shape shape;
+    const ml_shape *shape;
     int32_t layout;
-    int64_t bytes;
-    void *packed; /* 64-byte aligned */
+    uint32_t hash;
+} key;
+
+typedef struct block {
+    ml_packed_weights packed;
+    struct block *next; /* of the same bucket */
+    key key;            /* its shape is the one below */
+    ml_shape shape;
+    int64_t size; /* bytes of `packed` */
 } block;
 
 struct ml_store {
     atomic_int holders;
     /* Held while a block is looked up or made: two threads never pack the same weights. */
     pthread_mutex_t lock;
-    block *blocks;
+    block **buckets;
+    block *first_buckets[FIRST_BUCKETS]; /* until there are more blocks */
+    uint32_t n_buckets;                  /* a power of two */
+    uint32_t n_blocks;
     int64_t bytes;
 };
 
@@ -31,6 +43,8 @@ ml_store *ml_store_new(void) {
     if (!s) return NULL;
     atomic_init(&s->holders, 1);
     pthread_mutex_init(&s->lock, NULL);
+    s->buckets = s->first_buckets;
+    s->n_buckets = FIRST_BUCKETS;
     return s;
 }
 
@@ -41,12 +55,14 @@ ml_store *ml_store_hold(ml_store *s) {
 
 void ml_store_free(ml_store *s) {
     if (!s || atomic_fetch_sub(&s->holders, 1) > 1) return;
-    for (block *b = s->blocks; b;) {
-        block *next = b->next;
-        free(b->packed);
-        free(b);
-        b = next;
-    }
+    for (uint32_t i = 0; i < s->n_buckets; i++)
+        for (block *b = s->buckets[i]; b;) {
+            block *next = b->next;
+            free((void *)(uintptr_t)b->packed.bytes);
+            free(b);
+            b = next;
+        }
+    if (s->buckets != s->first_buckets) free(s->buckets);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
@@ -58,35 +74,81 @@ int64_t ml_store_bytes(ml_store *s) {
     return bytes;
 }
 
-static block *make(const ml_call *c, ml_pack_fn pack, const ml_tensor *operand, int32_t layout) {
-    int64_t bytes = pack(c, NULL);
-    if (bytes < 0) return NULL;
+/* FNV-1a over words: addresses differ in their middle bits, which the last step brings down. */
+static uint32_t hash_of(const key *k) {
+    const uint64_t words[] = {(uintptr_t)k->data, (uintptr_t)k->pack, (uintptr_t)k->simd,
+                              (uint32_t)k->layout, (uint32_t)k->shape->rank};
+    uint64_t hash = 1469598103934665603u;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        hash = (hash ^ words[i]) * 1099511628211u;
+    for (int32_t d = 0; d < k->shape->rank; d++)
+        hash = (hash ^ (uint32_t)k->shape->dims[d]) * 1099511628211u;
+    return (uint32_t)(hash ^ hash >> 32);
+}
+
+static bool same_key(const key *a, const key *b) {
+    return a->hash == b->hash && a->data == b->data && a->pack == b->pack && a->simd == b->simd &&
+           a->layout == b->layout && ml_same_shape(a->shape, b->shape);
+}
+
+static block **bucket_of(block **buckets, uint32_t n_buckets, uint32_t hash) {
+    return &buckets[hash & (n_buckets - 1)];
+}
+
+static void put_in_bucket(block **buckets, uint32_t n_buckets, block *b) {
+    block **bucket = bucket_of(buckets, n_buckets, b->key.hash);
+    b->next = *bucket;
+    *bucket = b;
+}
+
+/* As many buckets as blocks, so that one is found in constant time; without memory for them buckets
+ * grow long instead. */
+static void add_buckets(ml_store *s) {
+    block **more =
+        s->n_buckets > UINT32_MAX / 4 ? NULL : calloc(2 * (size_t)s->n_buckets, sizeof *more);
+    if (!more) return;
+    for (uint32_t i = 0; i < s->n_buckets; i++)
+        for (block *b = s->buckets[i], *next; b; b = next) {
+            next = b->next;
+            put_in_bucket(more, 2 * s->n_buckets, b);
+        }
+    if (s->buckets != s->first_buckets) free(s->buckets);
+    s->buckets = more;
+    s->n_buckets *= 2;
+}
+
+static block *make(const ml_call *c, const key *wanted) {
+    int64_t size = wanted->pack(c, NULL);
+    if (size < 0) return NULL;
     block *b = calloc(1, sizeof *b);
-    void *packed =
-        bytes > INT64_MAX - 128 ? NULL : aligned_alloc(64, (size_t)ml_round_up(bytes + 1, 64));
-    if (!b || !packed) {
-        ml_error_memory(c->env->error, "packing weights", bytes, 0);
+    void *bytes =
+        size > INT64_MAX - 128 ? NULL : aligned_alloc(64, (size_t)ml_round_up(size + 1, 64));
+    if (!b || !bytes) {
+        ml_error_memory(c->env->error, "packing weights", size, 0);
         free(b);
-        free(packed);
+        free(bytes);
         return NULL;
     }
-    *b = (block){NULL, operand->known, pack, c->env->simd, operand->shape, layout, bytes, packed};
-    pack(c, packed);
+    *b = (block){.packed = {bytes, wanted->layout}, .key = *wanted, .size = size};
+    b->shape = *wanted->shape;
+    b->key.shape = &b->shape;
+    wanted->pack(c, bytes);
     return b;
 }
 
-const void *ml_store_packed(ml_store *s, const ml_call *c, ml_pack_fn pack,
-                            const ml_tensor *operand, int32_t layout) {
+const ml_packed_weights *ml_store_packed(ml_store *s, const ml_call *c, ml_pack_fn pack,
+                                         const ml_tensor *operand, int32_t layout) {
+    key wanted = {operand->known, pack, c->env->simd, &operand->shape, layout, 0};
+    wanted.hash = hash_of(&wanted);
     pthread_mutex_lock(&s->lock);
-    block *b = s->blocks;
-    while (b && !(b->data == operand->known && b->pack == pack && b->layout == layout &&
-                  b->simd == c->env->simd && ml_same_shape(&b->shape, &operand->shape)))
-        b = b->next;
-    if (!b && (b = make(c, pack, operand, layout))) {
-        b->next = s->blocks;
-        s->blocks = b;
-        s->bytes += b->bytes;
+    block *b = *bucket_of(s->buckets, s->n_buckets, wanted.hash);
+    while (b && !same_key(&b->key, &wanted)) b = b->next;
+    if (!b && (b = make(c, &wanted))) {
+        if (s->n_blocks == s->n_buckets) add_buckets(s);
+        put_in_bucket(s->buckets, s->n_buckets, b);
+        s->n_blocks++;
+        s->bytes += b->size;
     }
     pthread_mutex_unlock(&s->lock);
-    return b ? b->packed : NULL;
+    return b ? &b->packed : NULL;
 }

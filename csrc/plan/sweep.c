@@ -81,23 +81,38 @@ static ml_status take_scratch(ml_error *error, ml_node_plan *row, const ml_wish 
     return ML_OK;
 }
 
+/* A constant operand as the store has it. What the file has goes to the Model's store, what
+ * lowering made to the graph's own, which goes with it. Of what a block is found by, only the
+ * layout may differ from plan to plan: while it does not, the node's last answer holds, and the
+ * store is not asked. */
+static const void *constant_weights(ml_engine *engine, const ml_call *c, const ml_node *node,
+                                    int32_t t, int32_t layout) {
+    const ml_graph *g = engine->graph;
+    const ml_subgraph *sub = &g->subgraphs[c->env->engine->subgraph];
+    _Atomic(const ml_packed_weights *) *last = &sub->last_packed[node->pack_start];
+    const ml_packed_weights *packed = atomic_load_explicit(last, memory_order_acquire);
+    if (packed && packed->layout == layout) return packed->bytes;
+    ml_store *store = sub->tensors[t].flags & ML_TENSOR_OF_FILE ? g->store : g->own;
+    packed = ml_store_packed(store, c, node->typed->pack, ml_tensor_of(c, t), layout);
+    engine->counters->store_lookups++;
+    if (!packed) return NULL;
+    atomic_store_explicit(last, packed, memory_order_release);
+    return packed->bytes;
+}
+
 /* The node's weights in the layout of the level: from a store, or room in scratch to pack them in
  * each run. It comes after prepare, because pack reads the blob. Folded weights are packed in each
- * run as well: a store outlives the plan that they belong to. What the file has goes to the Model's
- * store, what lowering made to the graph's own, which goes with it. */
+ * run as well: a store outlives the plan that they belong to. */
 static ml_status provide_packed(ml_engine *engine, const ml_call *c, int32_t frame,
                                 const ml_node *node, ml_node_plan *row, ml_wish *wish) {
-    const ml_graph *g = engine->graph;
     int32_t t = node->kernel->packs < c->n_inputs ? c->inputs[node->kernel->packs] : -1;
-    ml_packed *packed = ml_packed_of(g, engine->rows, frame, (int32_t)c->node);
+    ml_packed *packed = ml_packed_of(engine->graph, engine->rows, frame, (int32_t)c->node);
     packed->weights = NULL;
     row->packs_in_run = 0;
     if (t < 0) return ML_OK;
     const ml_tensor *operand = ml_tensor_of(c, t);
     if (operand->storage == ML_STORAGE_CONSTANT) {
-        const ml_tensor_def *def = &g->subgraphs[c->env->engine->subgraph].tensors[t];
-        packed->weights = ml_store_packed(def->flags & ML_TENSOR_OF_FILE ? g->store : g->own, c,
-                                          node->typed->pack, operand, wish->layout);
+        packed->weights = constant_weights(engine, c, node, t, wish->layout);
         return packed->weights ? ML_OK : (ml_status)c->env->error->status;
     }
     int64_t bytes = node->typed->pack(c, NULL);
