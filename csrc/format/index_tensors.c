@@ -150,6 +150,21 @@ static ml_status index_constant(ml_index *x, ml_tensor_row *row, int64_t number)
     return aligned && !small ? ML_OK : copy_constant(x, buffer, row);
 }
 
+/* Only constants are sparse: elsewhere the table has no meaning, and is ignored, as LiteRT ignores
+ * it. Elements that are not plain numbers have no sparse form. */
+static ml_status check_sparsity(ml_index *x, ml_tensor_row *row) {
+    bool plain = row->type != ML_TensorType_STRING && row->type != ML_TensorType_RESOURCE &&
+                 row->type != ML_TensorType_VARIANT;
+    if (row->sparsity_at && !plain) {
+        int length;
+        const char *name = type_name(row->type, &length);
+        return ml_refuse(&x->reader, "Tensor.sparsity of a %.*s tensor: only numbers can be sparse",
+                         length, name);
+    }
+    if (!row->data) row->sparsity_at = 0;
+    return ML_OK;
+}
+
 /* A scheme whose scales are tensors; leaves the row alone for a scheme of the writer's own. */
 static ml_status index_details(ml_index *x, const ml_table *quantization, int64_t member,
                                int64_t at, ml_tensor_row *row) {
@@ -285,6 +300,7 @@ ml_status ml_index_tensor(ml_index *x, int64_t at, ml_tensor_row *row) {
                                &row->signature_rank);
     if (status == ML_OK)
         status = index_constant(x, row, ml_slot_integer(r, &t, ML_SLOT_Tensor_buffer));
+    if (status == ML_OK) status = check_sparsity(x, row);
     if (status != ML_OK) return status;
     int64_t quantization = ml_slot_table(r, &t, ML_SLOT_Tensor_quantization);
     return quantization ? index_quantization(x, quantization, row) : ML_OK;

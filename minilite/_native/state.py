@@ -342,8 +342,8 @@ class State:
 
     def read(self, tensor: int, place: Place, target: Array) -> bool:
         """Copies a tensor's bytes into an array of as many; False if it is no longer at `place`. Raises: StateError."""
-        data = ffi.from_buffer(target, require_writable=True) if place.bytes else ffi.NULL
-        status = lib.ml_state_read(self.pointer, tensor, place.generation, data, place.bytes)
+        data = ffi.from_buffer(target, require_writable=True)
+        status = lib.ml_state_read(self.pointer, tensor, place.generation, data, len(data))
         if status == lib.ML_BUSY:
             raise errors.StateError(BUSY)
         return not status
@@ -351,8 +351,8 @@ class State:
     def write(self, tensor: int, place: Place, source: Array) -> bool:
         """Copies a C-contiguous array of as many bytes into a tensor; False if it is no longer at `place`. Raises:
         StateError."""
-        data = ffi.from_buffer(source) if place.bytes else ffi.NULL
-        status = lib.ml_state_write(self.pointer, tensor, place.generation, data, place.bytes)
+        data = ffi.from_buffer(source)
+        status = lib.ml_state_write(self.pointer, tensor, place.generation, data, len(data))
         if status == lib.ML_BUSY:
             raise errors.StateError(BUSY)
         return not status

@@ -315,6 +315,10 @@ class Session:
             self._forget_target(index)
         raise errors.StateError(MOVES, tensors=[self.tensor(index).name])
 
+    def _as_run(self, index: int, target: Target) -> Tensor:
+        """The tensor with the type that it has in runs: an output may get its input's, whatever the file says."""
+        return self.tensor(index)._replace(type=TensorType(target.place.type))
+
     def _check_whole(self, index: int) -> None:
         """Refuses tensors whose bytes have become another's. Raises: StateError."""
         node = self.state.overwriter(index)
@@ -342,11 +346,12 @@ class Session:
         for _ in range(_TRIES):
             target = self._target(index)
             plain = type(value) is np.ndarray and target.encoded is None
-            array = value if plain else misfit.as_array(self.tensor(index), value)
+            array = value if plain else misfit.as_array(self._as_run(index, target), value)
             if not target.writable or not target.fits(array):
-                raise misfit.misfit(self.tensor(index), value, array, target, bound=target.place.storage == "bound")
+                tensor = self._as_run(index, target)
+                raise misfit.misfit(tensor, value, array, target, bound=target.place.storage == "bound")
             if target.encoded is not None:
-                array = misfit.encode(self.tensor(index), array)
+                array = misfit.encode(self._as_run(index, target), array)
             elif not array.flags.c_contiguous:
                 array = np.ascontiguousarray(array)
             write = self.state.write_heap if target.encoded == TensorType.STRING else self.state.write

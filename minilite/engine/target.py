@@ -105,11 +105,13 @@ def target_at(tensor: Tensor, place: Place | None, bound: Array | None) -> Targe
             f"Tensor data is null. Run allocate_tensors() first: tensor {tensor.index} ('{tensor.name}') has no memory"
         )
         raise errors.StateError(message, tensors=[tensor.name])
-    if tensor.type == TensorType.VARIANT:
-        message = f"tensor {tensor.index} ('{tensor.name}') is {tensor.type.name}: it cannot be read as an array"
+    kind, shape = TensorType(place.type), place.shape
+    if kind == TensorType.VARIANT:
+        message = f"tensor {tensor.index} ('{tensor.name}') is {kind.name}: it cannot be read as an array"
         raise errors.InputError(message, tensors=[tensor.name])
-    kind, shape, sparse = TensorType(place.type), place.shape, tensor.sparsity is not None
     dtype = array_type(kind)
+    # Strings are never sparse: an array of objects over a tensor's bytes would take them for pointers.
+    sparse = tensor.sparsity is not None and not dtype.hasobject
     if sparse:
         shape = (place.bytes // dtype.itemsize,)  # the bytes of the sparse form
     writable = place.storage not in ("constant", "folded")

@@ -50,6 +50,18 @@ REFUSED: list[tuple[str, Callable[[Tree], object]]] = [
         r"tensor 1: a variable tensor has data: buffer 1 of 128 bytes",
         lambda t: tensor(t, 1).update(is_variable=True),
     ),
+    (
+        r"tensor 3: Tensor.sparsity of a STRING tensor: only numbers can be sparse",
+        lambda t: tensor(t, 3).update(type="STRING", sparsity={}),
+    ),
+    (
+        r"tensor 1: Tensor.sparsity of a RESOURCE tensor: only numbers can be sparse",
+        lambda t: tensor(t, 1).update(type="RESOURCE", sparsity={}),
+    ),
+    (
+        r"tensor 0: Tensor.sparsity of a VARIANT tensor: only numbers can be sparse",
+        lambda t: tensor(t, 0).update(type="VARIANT", sparsity={}),
+    ),
     (r"tensor 0: Tensor.buffer is 4, the model has 4 buffers", lambda t: tensor(t, 0).update(buffer=4)),
     (
         r"tensor 0: Tensor.external_buffer is 1: data in other files is not supported",

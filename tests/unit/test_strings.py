@@ -216,6 +216,20 @@ def test_by_name_and_through_signatures() -> None:
         i.bind_tensor("x", texts("a", "b"))
 
 
+def test_outputs_that_become_strings_by_their_input() -> None:
+    """A gathered tensor has the type of what it is gathered from, whatever the file says."""
+    b = ModelBuilder()
+    g = b.subgraph()
+    x, i = g.input("x", (3,), TEXT), g.input("i", (2,), TensorType.INT32)
+    g.output(g.node("GATHER", [x, i], out=("y", (2,))))
+    interpreter = ready(b.build())
+    interpreter.set_tensor(2, ["a", "b"])
+    assert interpreter.get_tensor(2).tolist() == [b"a", b"b"]
+    with pytest.raises(InputError, match=r"Got value of type FLOAT32 but expected type STRING .*; pass bytes or str"):
+        interpreter.set_tensor(2, np.zeros(2, np.float32))
+    assert run(interpreter, texts("a", "b", "c"), np.array([2, 0], np.int32))[0].tolist() == [b"c", b"a"]
+
+
 # What a file may not say ----------------------------------------------------------------------------------------------
 
 
