@@ -11,8 +11,10 @@ from minilite._native.graph import Store
 from minilite.light import Later
 
 if TYPE_CHECKING:
+    from minilite import errors
     from minilite._native import raised
 else:
+    errors = Later("minilite.errors")
     raised = Later("minilite._native.raised")
 
 Array = Any
@@ -40,37 +42,69 @@ NodeRow = tuple[int, str, int, Ints, Ints, bytes, bool, bytes, Ints]
 options, intermediates."""
 
 
+IDENTIFIER = b"TFL3"
+"""Bytes 4 to 7 of a file, as _schema.py has them."""
+MOST_READ = 4 << 30
+"""Bytes that are read of a file; of a larger one the model has to be mapped."""
 _SMALL = 1 << 16
 """Bytes up to which reading a file takes less time than mapping it, touching its pages and unmapping it."""
+_PIECE = 1 << 20
+"""Bytes that are read at once: between two pieces signals are served."""
 
 
 def map_file(path: str | os.PathLike[str]) -> memoryview | bytes:
     """A file's bytes, read-only. The mapping goes with the last view of it; no descriptor stays open.
 
-    Small files, and what cannot be mapped, such as a pipe, are read. Raises: OSError, ValueError for a path with a null
-    byte.
+    Small files, and what cannot be mapped, such as a pipe, are read, as `read_file` does. Raises: OSError, ValueError
+    for a path with a null byte, ModelFormatError.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         size = os.fstat(descriptor).st_size
-        if size <= _SMALL:
-            found = os.read(descriptor, size + 1)
-            if len(found) == size != 0:
-                return found
-            return found + read_file(descriptor)  # it has changed meanwhile, or is none with a size
-        pointer = lib.ml_file_map(descriptor, size)
-        if not pointer:
-            return read_file(descriptor)
+        mapped = _mapped(descriptor, size)
+        return _read(descriptor, size) if mapped is None else mapped
     finally:
         os.close(descriptor)
+
+
+def read_file(path: str | os.PathLike[str]) -> memoryview | bytes:
+    """A file's bytes, copied. Of one that does not begin as a model only the beginning is read, or the file is mapped.
+
+    Raises: OSError, ValueError for a path with a null byte, ModelFormatError for more than MOST_READ bytes.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return _read(descriptor, os.fstat(descriptor).st_size)
+    finally:
+        os.close(descriptor)
+
+
+def _mapped(descriptor: int, size: int) -> memoryview | None:
+    """A file's mapping; None for small ones, and where there can be none."""
+    pointer = lib.ml_file_map(descriptor, size) if size > _SMALL else None
+    if not pointer:
+        return None
     unmap = lib.ml_file_unmap  # bound here: when the interpreter exits, modules go before objects
     return memoryview(ffi.buffer(ffi.gc(pointer, lambda mapped: unmap(mapped, size)), size)).toreadonly()
 
 
-def read_file(path: str | os.PathLike[str] | int) -> bytes:
-    """A file's bytes, copied; of a descriptor, which stays open, what is left. Raises: OSError, ValueError."""
-    with open(path, "rb", closefd=not isinstance(path, int)) as file:
-        return file.read()
+def _read(descriptor: int, size: int) -> memoryview | bytes:
+    """The bytes of a file that says it has `size` of them, 0 where it does not say."""
+    found = os.read(descriptor, min(size, _SMALL) + 1)
+    if len(found) == size != 0:
+        return found
+    data = bytearray(found)  # the file is larger, has changed meanwhile, or does not say its size
+    while len(data) < 8 and (piece := os.read(descriptor, _SMALL)):
+        data += piece
+    if data[4:8] != IDENTIFIER:
+        return _mapped(descriptor, size) or bytes(data)  # for the error, which says what it looks like
+    while size <= MOST_READ and (piece := os.read(descriptor, _PIECE)):
+        data += piece
+        size = max(size, len(data))
+    if size > MOST_READ:
+        message = f"more than {MOST_READ} bytes are not read: a larger model has to be a file, opened with load='map'"
+        raise errors.ModelFormatError(message)
+    return memoryview(data).toreadonly()
 
 
 class File:

@@ -27,19 +27,25 @@ def read_associated_files(data: Any) -> dict[str, bytes]:
     Raises: ModelFormatError for archives that are broken, that unpack to more than MOST_BYTES or MOST_FILES, and for
     names that lead out of the archive.
     """
-    reader = _Reader(memoryview(data))
+    reader = BytesFile(memoryview(data))
     if not zipfile.is_zipfile(reader):
         return {}
     try:
         with zipfile.ZipFile(reader) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
             _check(entries)
-            return {entry.filename: archive.read(entry) for entry in entries}
+            return {entry.filename: _unpacked(archive, entry) for entry in entries}
     except _BROKEN as error:
         if isinstance(error, ModelFormatError):
             raise
         message = f"associated files: the zip archive at the file's end cannot be read: {' '.join(str(error).split())}"
         raise ModelFormatError(message) from None
+
+
+def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """A file's bytes: no more are unpacked than the archive says it has, which `_check` bounds."""
+    with archive.open(entry) as file:
+        return file.read(entry.file_size)
 
 
 def _check(entries: list[zipfile.ZipInfo]) -> None:
@@ -60,7 +66,7 @@ def _check(entries: list[zipfile.ZipInfo]) -> None:
             raise ModelFormatError(message)
 
 
-class _Reader(io.RawIOBase):
+class BytesFile(io.RawIOBase):
     """Bytes as a file, without a copy."""
 
     def __init__(self, data: memoryview) -> None:

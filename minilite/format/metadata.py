@@ -46,7 +46,7 @@ class Metadata(Mapping[str, bytes]):
 
     @property
     def associated_files(self) -> Mapping[str, bytes]:
-        """The files that travel with the model, by name. Raises: ModelFormatError."""
+        """The files that travel with the model, by name, as in `Model.associated_files`. Raises: ModelFormatError."""
         assert self._files is not None
         return self._files
 

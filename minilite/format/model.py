@@ -147,7 +147,10 @@ class Model(NamedTuple):
 
     @property
     def associated_files(self) -> Mapping[str, bytes]:
-        """The files that travel with the model, by name: labels, vocabularies. Raises: ModelFormatError."""
+        """The files that travel with the model, by name: labels, vocabularies; at most 1000 files of 64 MiB together.
+
+        Raises: ModelFormatError.
+        """
         return self.metadata.associated_files
 
     def __repr__(self) -> str:

@@ -15,6 +15,8 @@ _LITERT = "The model is not a valid Flatbuffer buffer: "
 """What LiteRT says of all such bytes, and no more."""
 _SEEN = 512
 """Bytes looked at."""
+_COUNTED = 1 << 20
+"""Bytes in which line ends are counted."""
 _LEAST = 32
 """Bytes that any model has."""
 _SHOWN = 40
@@ -83,11 +85,12 @@ def looks_like(data: memoryview) -> str | None:
 
 
 def _zip(data: memoryview) -> str:
-    import io  # modules that only errors need
-    import zipfile
+    import zipfile  # modules that only errors need
+
+    from minilite.format.associated import BytesFile
 
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        with zipfile.ZipFile(BytesFile(data)) as archive:
             names = archive.namelist()
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
         return f"a zip archive that is not whole, {_UNPACKED}"
@@ -106,11 +109,11 @@ def _other_version(head: bytes) -> str:
 
 def _changed(data: memoryview) -> str | None:
     """What happened to a model that was sent or saved as text."""
-    whole = bytes(data)
-    if whole.count(b"\xef\xbf\xbd") > 8:
+    seen = bytes(data[:_COUNTED])
+    if seen.count(b"\xef\xbf\xbd") > 8:
         return "a model that was read as text and written again: it has to be copied as bytes"
-    ends = whole.count(b"\n")
-    if ends > 8 and whole.count(b"\r\n") == ends:
+    ends = seen.count(b"\n")
+    if ends > 8 and seen.count(b"\r\n") == ends:
         return "a model whose line ends were changed on the way: it has to be copied as bytes"
     return None
 

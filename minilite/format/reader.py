@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from minilite._native.file import File, map_file, read_file
+from minilite._native.file import IDENTIFIER, File, map_file, read_file
 from minilite.format.rows import model_of
 from minilite.light import Later
 
@@ -21,17 +21,13 @@ else:
     errors = Later("minilite.errors")
 
 
-IDENTIFIER = b"TFL3"
-"""Bytes 4 to 7 of a file, as _schema.py has them."""
-
-
 def load_model(
     path: str | os.PathLike[str] | bytes | bytearray | memoryview, load: Literal["map", "copy"] = "map"
 ) -> Model:
     """Read a file: mapped, so that its constants stay where they are, or copied whole first with `load="copy"`.
 
-    Small files are always read. A mapped file must not change while the model lives; copy files that may. Bytes that
-    hold a model are read themselves.
+    Small files, and what cannot be mapped, such as a pipe, are always read. A mapped file must not change while the
+    model lives; copy files that may. A model that is read may have 4 GiB. Bytes that hold a model are read themselves.
 
     Raises: ModelNotFoundError, ModelFormatError.
     """
@@ -45,6 +41,8 @@ def load_model(
     name = path if type(path) is str else _name(path)
     try:
         data = map_file(name) if load == "map" else read_file(name)
+    except errors.ModelFormatError as error:
+        raise errors.ModelFormatError(f"{name!r}: {error}") from None
     except (OSError, ValueError) as error:
         if size is not None:  # they may be a whole file, which nobody wants to see
             message = f"{size} bytes came for a path: no file is called so, nor are they a model: b'TFL3' at byte 4"

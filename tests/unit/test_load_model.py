@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import threading
+import tracemalloc
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +18,7 @@ import pytest
 from test_reader import changed, first, node, small
 
 import minilite
+from minilite._native import file as native_file
 from minilite.errors import MiniliteError, ModelFormatError, ModelNotFoundError
 from minilite.format.reader import load_model, read_model
 
@@ -113,6 +119,87 @@ def test_what_cannot_be_mapped_is_read(tmp_path: pathlib.Path) -> None:
         writer.stdin.write(data)
         writer.stdin.close()
         assert load_model(pipe) == read_model(data)
+
+
+# Paths without an end -------------------------------------------------------------------------------------------------
+
+HEAD = b"\x08\0\0\0TFL3"
+
+
+@contextlib.contextmanager
+def endless(first: bytes, most: int) -> Iterator[tuple[str, Callable[[], int]]]:
+    """A path from which `first` and then zeros can be read, `most` bytes at most; and how many were taken so far."""
+    reading, writing = os.pipe()
+    taken = 0
+
+    def write() -> None:
+        nonlocal taken
+        with contextlib.suppress(BrokenPipeError):
+            taken += os.write(writing, first)
+            while taken < most:
+                taken += os.write(writing, bytes(1 << 16))
+        os.close(writing)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield f"/dev/fd/{reading}", lambda: taken
+    finally:
+        os.close(reading)  # which ends the writer
+        thread.join()
+
+
+@pytest.mark.parametrize("load", ["map", "copy"])
+def test_what_does_not_begin_as_a_model_is_not_read_on(load: Any) -> None:
+    with endless(b"", 64 << 20) as (path, taken):
+        with pytest.raises(ModelFormatError, match=r"file identifier at byte 4 is .*: it looks like zeros only$"):
+            load_model(path, load)
+        assert taken() < 1 << 20
+
+
+@pytest.mark.parametrize("load", ["map", "copy"])
+def test_models_that_are_read_have_a_most(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native_file, "MOST_READ", 8 << 20)
+    with endless(HEAD, 64 << 20) as (path, taken):
+        says = rf"^'{path}': more than 8388608 bytes are not read: a larger model has to be a file, opened with load='map'$"
+        with pytest.raises(ModelFormatError, match=says):
+            load_model(path, load)
+        assert taken() < 16 << 20
+
+
+@pytest.mark.parametrize("load", ["map", "copy"])
+@pytest.mark.parametrize("begins", [HEAD, b"", b"PK\x03\x04"], ids=["model", "zeros", "zip"])
+def test_large_files_are_refused_before_they_are_copied(load: Any, begins: bytes, tmp_path: pathlib.Path) -> None:
+    """They have holes for most of their bytes."""
+    path = tmp_path / "large.tflite"
+    path.write_bytes(begins)
+    os.truncate(path, 5 << 30)
+    tracemalloc.start()
+    with pytest.raises(ModelFormatError) as caught:
+        load_model(path, load)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert ("4294967296 bytes are not read" in str(caught.value)) == (begins == HEAD and load == "copy")
+    assert peak < 8 << 20
+
+
+class InterruptedTestError(Exception):
+    """Raised by the handler of a signal."""
+
+
+def test_signals_end_reading() -> None:
+    def interrupt(*_: object) -> None:
+        raise InterruptedTestError
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with endless(HEAD, 1 << 30) as (path, taken):
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            with pytest.raises(InterruptedTestError):
+                load_model(path)
+            assert taken() < 1 << 30
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_load_is_map_or_copy(tmp_path: pathlib.Path) -> None:

@@ -9,6 +9,7 @@ import pathlib
 import pickle
 import random
 import struct
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -112,6 +113,11 @@ def test_archives_that_unpack_to_too_much_are_refused(monkeypatch: pytest.Monkey
     assert struct.unpack_from("<I", packed, at)[0] == len(big)
     lying = packed[:at] + struct.pack("<I", 10) + packed[at + 4 :]
     assert "cannot be read" in refusal(lying)
+    tracemalloc.start()
+    with pytest.raises(minilite.ModelFormatError):
+        associated.read_associated_files(lying)
+    assert tracemalloc.get_traced_memory()[1] < len(big), "no more is unpacked than the directory states"
+    tracemalloc.stop()
     monkeypatch.setattr(associated, "MOST_BYTES", len(big))
     assert len(read_model(packed).associated_files["a"]) == len(big)
 
