@@ -118,7 +118,12 @@ def read(model_path: Path | Content | Model | None, model_content: Content | Non
 
 
 def _is_empty(value: Any) -> bool:
-    return value is None or (isinstance(value, (str, bytes)) and not value) or (_is_buffer(value) and not len(value))
+    if value is None or isinstance(value, str):
+        return not value
+    try:
+        return memoryview(value).nbytes == 0
+    except (TypeError, ValueError):  # no buffer, or one whose memory is gone
+        return False
 
 
 def _is_content(value: Any) -> bool:
@@ -134,6 +139,8 @@ def _is_buffer(value: Any) -> bool:
         memoryview(value)
     except TypeError:
         return False
+    except ValueError:  # whose memory is gone: the reader says so
+        pass
     return True
 
 

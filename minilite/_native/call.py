@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minilite import errors
 from minilite._core import ffi, lib
-from minilite._native.status import MAX_RANK
 
 Array = Any
 Shape = tuple[int, ...]
@@ -80,10 +78,7 @@ class Call:
 
 
 def write_shape(target: Any, shape: Shape) -> None:
-    """Fills an ml_shape."""
-    if len(shape) > MAX_RANK:
-        message = f"shape {shape} has {len(shape)} dimensions: at most {MAX_RANK}"
-        raise errors.ShapeError(message)
+    """Fills an ml_shape, with at most MAX_RANK dimensions that C can hold."""
     target.rank = len(shape)
     for i, dim in enumerate(shape):
         target.dims[i] = dim

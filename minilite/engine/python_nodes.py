@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minilite import _native
-from minilite.errors import InputError, KernelError, coordinates, shortened
+from minilite.errors import ArenaError, InputError, KernelError, MiniliteError, coordinates, shortened
 from minilite.format.dtypes import ENCODED, TensorType, array_type, numpy_type
 from minilite.format.model import Array, Tensor
 from minilite.format.packed import pack
@@ -19,6 +19,8 @@ from minilite.light import NamedTuple
 from minilite.ops_shared.operator import OpNode
 
 Shape = tuple[int, ...]
+_MOST = 2**31 - 1
+"""No dimension is larger."""
 
 
 class Handler(NamedTuple):
@@ -99,6 +101,7 @@ def evaluate(handler: Handler, call: _native.Call) -> int:
     if handler.custom:
         _check_shapes(handler, call, shapes)
     if handler.custom or any(call.output_shape(i) != shape for i, shape in enumerate(shapes)):
+        _check_dimensions(handler, "the function", shapes)
         arrays = [array.copy() if array.base is not None else array for array in arrays]
         if status := call.set_output_shapes(shapes):
             return status
@@ -123,7 +126,19 @@ def _results(handler: Handler, call: _native.Call) -> Any:
             return handler.function(handler.node, *inputs)
     except BaseException as error:
         _forget(inputs, error)
-        raise
+        if isinstance(error, MiniliteError) or not isinstance(error, Exception):
+            raise
+        raise _failure(handler.node, error) from error
+
+
+def _failure(node: OpNode, error: Exception) -> MiniliteError:
+    """The error of our family for what a numpy reference raised. What the caller's own functions raise stays."""
+    text = " ".join(str(error).split())
+    if not isinstance(error, (ValueError, IndexError)):  # which say themselves what is wrong
+        text = f"{type(error).__name__}: {text}"
+    kind = ArenaError if isinstance(error, MemoryError) else KernelError
+    message = f"{node_coordinates(node)}: {text}"
+    return kind(message, subgraph=node.subgraph, node=node.index, op=node.op)
 
 
 def shapes(handler: Handler, call: _native.Call) -> list[Shape]:
@@ -141,9 +156,18 @@ def shapes(handler: Handler, call: _native.Call) -> list[Shape]:
         ) from None
     if len(found) != count:
         raise _fault(handler, f"the shape function gave {len(found)} shapes, the node has {_count(count)}")
-    if any(dim < 0 for shape in found for dim in shape):
-        raise _fault(handler, f"the shape function gave {found}, dimensions must be at least 0")
+    _check_dimensions(handler, "the shape function", found)
     return found
+
+
+def _check_dimensions(handler: Handler, what: str, shapes: Sequence[Shape]) -> None:
+    """Refuses shapes that no tensor has. Raises: KernelError."""
+    for shape in shapes:
+        if len(shape) > _native.MAX_RANK:
+            rule = f"{len(shape)} dimensions: at most {_native.MAX_RANK}"
+            raise _fault(handler, f"{what} gave the shape {shape}, which has {rule}")
+        if not all(0 <= dim <= _MOST for dim in shape):
+            raise _fault(handler, f"{what} gave the shape {shape}, dimensions must be from 0 to {_MOST}")
 
 
 def _count(outputs: int) -> str:

@@ -29,14 +29,15 @@ def load_model(
     Small files, and what cannot be mapped, such as a pipe, are always read. A mapped file must not change while the
     model lives; copy files that may. A model that is read may have 4 GiB. Bytes that hold a model are read themselves.
 
-    Raises: ModelNotFoundError, ModelFormatError.
+    Raises: ModelNotFoundError, ModelFormatError, InputError.
     """
     if load not in ("map", "copy"):
         raise ValueError(f"load is {load!r}, expected 'map' or 'copy'")
     size = None
     if isinstance(path, bytes | bytearray | memoryview):
-        if bytes(path[4:8]) == IDENTIFIER:
-            return read_model(path)
+        path = _plain_bytes(path)
+        if path[4:8] == IDENTIFIER:
+            return _read(path)
         size, path = len(path), bytes(path[:4097])  # longer than any path
     name = path if type(path) is str else _name(path)
     try:
@@ -73,9 +74,24 @@ def _name(path: Any) -> str:
 def read_model(source: bytes | bytearray | memoryview | mmap.mmap) -> Model:
     """Read a model from bytes; its bulk constants are read-only views on them.
 
-    Raises: ModelFormatError.
+    Raises: ModelFormatError, InputError.
     """
-    return _read(memoryview(source).toreadonly().cast("B"))
+    return _read(_plain_bytes(source))
+
+
+def _plain_bytes(source: Any) -> memoryview:
+    """A buffer's bytes, read-only. Raises: InputError for memory that has gaps or is gone."""
+    try:
+        view = memoryview(source)
+    except ValueError as error:
+        message = f"the memory of the model's bytes is gone: {error}"
+        raise errors.InputError(message) from None
+    if not view.c_contiguous:
+        message = (
+            f"the model's bytes have gaps between them, strides {view.strides}: must be contiguous, as bytes(it) is"
+        )
+        raise errors.InputError(message)
+    return view.toreadonly().cast("B") if view.nbytes else memoryview(b"")
 
 
 def _read(data: memoryview | bytes) -> Model:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import mmap
 import pathlib
 from collections.abc import Callable
 from typing import Any
@@ -15,9 +16,10 @@ from support.media import png
 
 import minilite
 from minilite import Interpreter, load_model
-from minilite.errors import InputError, InputTypeError, ShapeError
+from minilite.errors import InputError, InputTypeError, MiniliteError, ShapeError
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
+from minilite.format.reader import read_model
 
 
 def image_model(kind: TensorType = TensorType.FLOAT32, shape: tuple[int, ...] = (1, 4, 4, 3)) -> bytes:
@@ -44,6 +46,51 @@ MODELS: dict[str, tuple[Callable[[], Any], str]] = {
     "load list": (lambda: load_model(["m.tflite"]), "path is of type list, must be a path or a model's bytes"),
     "load array": (lambda: load_model(np.zeros(3)), "path is of type ndarray, must be a path"),
 }  # fmt: skip
+
+
+def gaps() -> memoryview:
+    return memoryview(relu_chain() * 2)[::2]
+
+
+def released() -> memoryview:
+    view = memoryview(relu_chain())
+    view.release()
+    return view
+
+
+def unmapped() -> mmap.mmap:
+    memory = mmap.mmap(-1, 4096)
+    memory.close()
+    return memory
+
+
+GONE = "the memory of the model's bytes is gone: "
+UNREADABLE: dict[str, tuple[Callable[[], Any], str]] = {
+    "gaps": (gaps, "the model's bytes have gaps between them, strides (2,): must be contiguous, as bytes(it) is"),
+    "released": (released, f"{GONE}operation forbidden on released memoryview object"),
+    "unmapped": (unmapped, f"{GONE}mmap closed or invalid"),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+@pytest.mark.parametrize("read", [lambda it: Interpreter(model_content=it), Interpreter, load_model, read_model])
+def test_bytes_that_cannot_be_read(name: str, read: Callable[[Any], Any]) -> None:
+    content, text = UNREADABLE[name]
+    if read is load_model and name == "unmapped":
+        text = "path is of type mmap, must be a path or a model's bytes"
+    with pytest.raises(InputError) as caught:
+        read(content())
+    assert str(caught.value) == text
+
+
+def test_bytes_in_several_dimensions_and_other_elements_are_read() -> None:
+    data = relu_chain() + bytes(-len(relu_chain()) % 4)
+    for view in (memoryview(data).cast("B", (2, len(data) // 2)), memoryview(data).cast("i")):
+        for read in (lambda it: Interpreter(model_content=it).model, load_model, read_model):
+            assert read(view) == read_model(data)
+    for nothing in (np.array(3, np.uint8), memoryview(np.zeros((0, 3), np.uint8))):
+        with pytest.raises(MiniliteError, match=r"the model has 1 bytes|specified. Neither is, or it is empty"):
+            Interpreter(model_content=nothing)
 
 
 def closed() -> io.BytesIO:

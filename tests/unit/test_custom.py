@@ -99,17 +99,17 @@ def test_a_traceback_gives_no_way_into_memory_that_has_gone() -> None:
         patched = {**table, "RELU": table["RELU"]._replace(reference=reference)}
         patch.setattr(lowering, "find_operator", patched.get)
         built_in = ready(relu_chain(), experimental_op_resolver_type=minilite.OpResolverType.BUILTIN_REF)
-    for interpreter in (built_in, foo(reference)):
-        with pytest.raises(ArithmeticError) as caught:
+    for interpreter, kind in ((built_in, minilite.KernelError), (foo(reference), ArithmeticError)):
+        with pytest.raises(kind) as caught:
             run(interpreter, floats(7, 1, 1, 1))
-        assert caught.value.args == (7.0,)
-        step = caught.value.__traceback__
-        while step is not None:
-            local = step.tb_frame.f_locals
+        cause = caught.value.__cause__ or caught.value
+        assert (type(cause), cause.args) == (ArithmeticError, (7.0,))
+        steps = [step for each in {caught.value, cause} for step in traceback.walk_tb(each.__traceback__)]
+        for frame, _ in steps:
+            local = frame.f_locals
             assert getattr(local.get("handed"), "_call", None) is None
             for value in [*local.values(), *(local.get("inputs") or ())]:
                 assert not isinstance(value, np.ndarray) or value.flags.owndata
-            step = step.tb_next
 
 
 # What functions take --------------------------------------------------------------------------------------------------
@@ -242,13 +242,31 @@ def test_a_shape_function_may_answer_one_shape_bare(answer: Any) -> None:
         (4, "the shape function gave 4, must give a shape an output$"),
         ("ab", "the shape function gave 'ab', must give a shape an output$"),
         ([(4,), (4,)], "the shape function gave 2 shapes, the node has 1 output$"),
-        ((-1,), r"the shape function gave \[\(-1,\)\], dimensions must be at least 0$"),
-        ((1,) * 9, r"shape \(1, 1, 1, 1, 1, 1, 1, 1, 1\) has 9 dimensions: at most 8$"),
+        ((-1,), r"the shape function gave the shape \(-1,\), dimensions must be from 0 to 2147483647$"),
+        ((4, 2**31), r"gave the shape \(4, 2147483648\), dimensions must be from 0 to 2147483647$"),
+        ((2**63,), r"gave the shape \(9223372036854775808,\), dimensions must be from 0 to 2147483647$"),
+        ((1,) * 9, r"gave the shape \(1, 1, 1, 1, 1, 1, 1, 1, 1\), which has 9 dimensions: at most 8$"),
     ],
 )
 def test_shape_functions_that_answer_nonsense(answer: Any, text: str) -> None:
-    with pytest.raises(minilite.MiniliteError, match=text):
+    with pytest.raises(minilite.KernelError, match=rf"^subgraph 0, node 0 \(Foo 'y'\): .*{text}"):
         foo(with_shape(lambda node, x: x, lambda node, x: answer))
+
+
+def test_results_of_shapes_that_no_tensor_has() -> None:
+    for shape, text in (((0, 2**31), "dimensions must be from 0 to 2147483647"), ((1,) * 9, "9 dimensions: at most 8")):
+        interpreter = foo(lambda node, x, shape=shape: np.zeros(shape, np.float32))
+        with pytest.raises(minilite.KernelError, match=rf"node 0 \(Foo 'y'\): the function gave the shape .*{text}$"):
+            run(interpreter, floats(1, 2, 3, 4))
+
+
+def test_shape_functions_fail_with_their_own_errors() -> None:
+    def shape(node: Any, x: Any) -> Any:
+        return {}[x]
+
+    with pytest.raises(KeyError) as caught:
+        foo(with_shape(lambda node, x: x, shape))
+    assert caught.traceback[-1].name == "shape"
 
 
 def test_a_result_keeps_to_its_shape_function() -> None:

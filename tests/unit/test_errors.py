@@ -10,16 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from built import custom_chain, floats, ready, relu_chain
+from built import custom_chain, floats, ready, relu_chain, run
 
 import minilite
 from minilite import errors
 from minilite._core import ffi, lib
 from minilite._native import raised as seam
 from minilite._native import status
+from minilite.engine import python_nodes
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 from minilite.format.quantization import Quantization
+from minilite.ops_shared.operator import OpNode
 
 SOURCES = pathlib.Path(minilite.__file__).parent
 COORDINATES = r"subgraph \d+, node \d+ \(\w+( '[^']*')?\): "
@@ -122,6 +124,43 @@ def test_the_list_of_unsupported_operators_is_bounded() -> None:
     assert len(caught.value.operators) == 40
     assert all(len(found.nodes) == 100 for found in caught.value.operators)
     assert "x100 (subgraph 0, nodes 1, 41, 81, ...): Encountered unresolved custom op: Kind1" in lines[2]
+
+
+@pytest.mark.parametrize("reference", [False, True])
+def test_c_and_numpy_fail_with_one_class(reference: bool) -> None:
+    """What a numpy reference raises itself is the cause."""
+    resolver = minilite.OpResolverType.BUILTIN_REF if reference else minilite.OpResolverType.AUTO
+    integers = TensorType.INT32
+    for op, index, text in (("GATHER_ND", 7, "index .*7"), ("FLOOR_MOD", 0, "division by 0")):
+        builder = ModelBuilder()
+        graph = builder.subgraph()
+        x, i = graph.input("x", (3,), integers), graph.input("i", (1,), integers)
+        graph.output(graph.node(op, [x, i], out=("y", (3,), integers)))
+        interpreter = ready(builder.build(), experimental_op_resolver_type=resolver)
+        with pytest.raises(errors.KernelError, match=rf"^subgraph 0, node 0 \({op} 'y'\): .*{text}") as caught:
+            run(interpreter, np.arange(3, dtype=np.int32), np.array([index], np.int32))
+        assert (caught.value.subgraph, caught.value.node, caught.value.op) == (0, 0, op)
+        assert isinstance(caught.value.__cause__, (IndexError, ValueError)) == reference
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind", "text"),
+    [
+        (ZeroDivisionError("a\nb"), errors.KernelError, "ZeroDivisionError: a b"),
+        (MemoryError("1 TiB"), errors.ArenaError, "MemoryError: 1 TiB"),
+        (ValueError("why"), errors.KernelError, "why"),
+        (KeyboardInterrupt(), KeyboardInterrupt, ""),
+    ],
+)
+def test_whatever_a_reference_raises(raised: BaseException, kind: type[BaseException], text: str) -> None:
+    node = OpNode(0, 3, "ADD", 1, (), (), {}, b"")
+
+    def reference(*_: object) -> None:
+        raise raised
+
+    with pytest.raises(kind) as caught:
+        python_nodes._results(python_nodes.Handler(node, reference, None, custom=False), Any)
+    assert str(caught.value) == (f"subgraph 0, node 3 (ADD): {text}" if text else "")
 
 
 def test_names_keep_to_their_lines() -> None:
