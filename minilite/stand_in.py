@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
+from typing import NoReturn
 
 from minilite.errors import InputError
 
@@ -19,8 +22,8 @@ def install_as(*names: str) -> None:
 
     To be called before the program imports them: what was imported already stays. Processes that `multiprocessing`
     starts get it too, whatever their start method: they take over `sys.path`, in which there is a folder more. A
-    package that is installed keeps its other modules, and a TensorFlow everything but its `lite`; else there is nothing
-    but the interpreter. Raises: InputError.
+    package that is installed is imported and keeps everything but its `interpreter`, and a TensorFlow everything but
+    its `lite`; else there is nothing but the interpreter. Raises: InputError.
     """
     for name in names or NAMES:
         if name not in NAMES:
@@ -42,18 +45,26 @@ def folders(names: Sequence[str] = ()) -> list[str]:
 
 
 def _package(name: str) -> ModuleType:
-    """The package NAME with a module `interpreter`, which is ours; its other modules are those of a package that is
-    installed."""
+    """The package NAME with a module `interpreter`, which is ours. A package that is installed is imported, and keeps
+    all else that it has."""
     from minilite import __version__, interpreter
 
-    spec = PathFinder.find_spec(name) if "." not in name else None
-    package = _made(
-        name, f"minilite, in the place of {name}.", spec.submodule_search_locations if spec is not None else None
-    )
-    package.__version__ = __version__  # type: ignore[attr-defined]
+    sys.modules[f"{name}.interpreter"] = interpreter  # first: other modules of the package import it from there
+    package = _installed(name)
+    vars(package).setdefault("__version__", __version__)
     package.interpreter = interpreter  # type: ignore[attr-defined]
-    sys.modules[f"{name}.interpreter"] = interpreter
     return package
+
+
+def _installed(name: str) -> ModuleType:
+    """The package of that name, imported where others have installed it, else made. One that cannot be imported, say
+    for want of a library, is made as well, with the modules that it has."""
+    spec = None
+    if "." not in name:
+        with suppress(Exception):  # whatever its own code raises: our interpreter works without it
+            return import_module(name)
+        spec = PathFinder.find_spec(name)
+    return _made(name, f"minilite, in the place of {name}.", spec.submodule_search_locations if spec else None)
 
 
 def _made(name: str, says: str, path: Iterable[str] | None = None) -> ModuleType:
@@ -78,6 +89,7 @@ def _install_lite() -> None:
     python = _made("tensorflow.lite.python", "What minilite has of it.")
     python.interpreter = interpreter  # type: ignore[attr-defined]
     lite.python = python  # type: ignore[attr-defined]
+    _explain(lite, "minilite stands in for tensorflow.lite, of which it has the interpreter alone")
     sys.modules["tensorflow.lite.python.interpreter"] = interpreter
     whole = _tensorflow()
     whole.lite = lite  # type: ignore[attr-defined]
@@ -90,5 +102,17 @@ def _tensorflow() -> ModuleType:
     import importlib.util  # seldom asked for, long to import
 
     if importlib.util.find_spec("tensorflow") is not None:
-        return importlib.import_module("tensorflow")
-    return _made("tensorflow", "Nothing but minilite, in the place of tensorflow.lite.")
+        return import_module("tensorflow")
+    whole = _made("tensorflow", "Nothing but minilite, in the place of tensorflow.lite.")
+    _explain(whole, "minilite stands in for tensorflow.lite alone, TensorFlow is not installed")
+    return whole
+
+
+def _explain(module: ModuleType, why: str) -> None:
+    """Lets a module say why it lacks what it is asked for."""
+
+    def missing(name: str) -> NoReturn:
+        message = f"module '{module.__name__}' has no attribute '{name}': {why}"
+        raise AttributeError(message)
+
+    module.__getattr__ = missing  # type: ignore[method-assign]

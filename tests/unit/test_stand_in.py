@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import importlib.util
 import os
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 from built import relu_chain
 
+import minilite
 from minilite.errors import InputError
 from minilite.stand_in import folders, install_as
 
@@ -186,16 +189,91 @@ def test_an_installed_tensorflow_keeps_the_rest(process: str, tmp_path: Path) ->
     assert found == ["kept", "minilite.interpreter"]
 
 
+INSTALLED = {
+    "__init__.py": "__version__ = '2.3'; loaded = 'library'",
+    "interpreter.py": "raise ImportError",
+    "tools/__init__.py": "from tflite_runtime.interpreter import Interpreter",
+}
+"""A package by its files."""
+ASKS = """
+import importlib.util, sys
+import tflite_runtime, tflite_runtime.tools as tools, tflite_runtime.interpreter
+from tflite_runtime import interpreter
+print(tools.Interpreter.__module__, interpreter.__name__, tflite_runtime.__version__)
+assert importlib.util.find_spec("tflite_runtime").origin == getattr(tflite_runtime, "__file__", None)
+print(getattr(tflite_runtime, "loaded", None))
+"""
+
+
+def asked_of_installed(process: str, folder: Path, files: dict[str, str]) -> list[str]:
+    """What ASKS prints where a package is installed."""
+    for name, text in files.items():
+        path = folder / "installed" / "tflite_runtime" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    code = f"import minilite; minilite.install_as('tflite_runtime')\n{ASKS}" if process == "this" else ASKS
+    path_ = [*(folders(["tflite_runtime"]) if process == "child" else []), str(folder / "installed")]
+    return output(sys.executable, "-c", code, folder=folder, PYTHONPATH=os.pathsep.join(path_))
+
+
 @pytest.mark.parametrize("process", ["this", "child"])
-def test_an_installed_package_keeps_its_other_modules(process: str, tmp_path: Path) -> None:
-    """Only the interpreter is minilite's, for them as well."""
-    package = tmp_path / "installed" / "tflite_runtime"
-    (package / "tools").mkdir(parents=True)
-    (package / "__init__.py").write_text("")
-    (package / "interpreter.py").write_text("raise ImportError")
-    (package / "tools" / "__init__.py").write_text("from tflite_runtime.interpreter import Interpreter")
-    asks = "import tflite_runtime.tools as tools; print(tools.Interpreter.__module__)"
-    code = f"import minilite; minilite.install_as('tflite_runtime'); {asks}" if process == "this" else asks
-    path = [*(folders(["tflite_runtime"]) if process == "child" else []), str(tmp_path / "installed")]
-    found = output(sys.executable, "-c", code, folder=tmp_path, PYTHONPATH=os.pathsep.join(path))
-    assert found == ["minilite.interpreter"]
+def test_an_installed_package_keeps_all_but_its_interpreter(process: str, tmp_path: Path) -> None:
+    """Its own code runs, which other modules rely on; only the interpreter is minilite's, for them as well."""
+    found = asked_of_installed(process, tmp_path, INSTALLED)
+    assert found == ["minilite.interpreter", "minilite.interpreter", "2.3", "library"]
+
+
+@pytest.mark.parametrize("process", ["this", "child"])
+def test_an_installed_package_that_cannot_be_imported_keeps_its_modules(process: str, tmp_path: Path) -> None:
+    found = asked_of_installed(process, tmp_path, {**INSTALLED, "__init__.py": "raise OSError('no library')"})
+    assert found == ["minilite.interpreter", "minilite.interpreter", minilite.__version__, "None"]
+
+
+COMPILED = """
+import sys
+import ai_edge_litert
+from ai_edge_litert.compiled_model import CompiledModel
+from ai_edge_litert.interpreter import Interpreter
+model = CompiledModel.from_file(sys.argv[1])
+inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)
+inputs[0].write(__import__("numpy").float32([-1, 2, -3, 4]))
+model.run_by_index(0, inputs, outputs)
+print(outputs[0].read(4, "float32").tolist(), Interpreter.__module__, ai_edge_litert.__version__)
+"""
+
+
+@pytest.mark.parametrize("process", ["as", "child"])
+def test_litert_s_compiled_model_works(process: str, tmp_path: Path) -> None:
+    """With LiteRT installed: it is LiteRT's still."""
+    (tmp_path / "program.py").write_text(COMPILED)
+    (tmp_path / "m.tflite").write_bytes(relu_chain())
+    command = [
+        sys.executable,
+        *(["-m", "minilite", "as", "all"] if process == "as" else []),
+        str(tmp_path / "program.py"),
+    ]
+    path = folders(["ai_edge_litert"]) if process == "child" else []
+    found = output(*command, str(tmp_path / "m.tflite"), folder=tmp_path, PYTHONPATH=os.pathsep.join(path))
+    version = importlib.metadata.version("ai-edge-litert")
+    assert found == ["[0.0,", "2.0,", "0.0,", "4.0]", "minilite.interpreter", version]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("tensorflow") is not None, reason="TensorFlow is installed")
+def test_what_tensorflow_s_place_lacks_is_explained(tmp_path: Path) -> None:
+    code = """
+import minilite
+minilite.install_as("tensorflow.lite")
+import tensorflow as tf
+for ask in (lambda: tf.keras, lambda: tf.lite.Optimize):
+    try:
+        ask()
+    except AttributeError as error:
+        print(error, end=";")
+print(hasattr(tf, "__version__"), tf.lite.Interpreter.__module__)
+"""
+    found = " ".join(output(sys.executable, "-c", code, folder=tmp_path)).split(";")
+    assert found == [
+        "module 'tensorflow' has no attribute 'keras': minilite stands in for tensorflow.lite alone, TensorFlow is not installed",
+        "module 'tensorflow.lite' has no attribute 'Optimize': minilite stands in for tensorflow.lite, of which it has the interpreter alone",
+        "False minilite.interpreter",
+    ]

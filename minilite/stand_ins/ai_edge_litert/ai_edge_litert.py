@@ -1,5 +1,8 @@
 """What a process imports as ai_edge_litert that a program starts which runs with minilite in its place."""
 
+import sys
+
 from minilite.stand_in import install_as
 
+del sys.modules[__name__]  # the one that is installed takes its place, if there is one
 install_as("ai_edge_litert")
