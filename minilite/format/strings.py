@@ -21,6 +21,8 @@ def as_strings(value: Any) -> NDArray[Any]:
     own."""
     if not isinstance(value, np.ndarray):
         return np.asarray(value, object)
+    if value.ndim == 0 and value.dtype.kind == "S":
+        return np.array(value.tobytes(), object)  # all its bytes, as LiteRT takes them: NULs at the end may be data
     return value.astype(object) if value.dtype.kind in "SU" else value
 
 

@@ -78,6 +78,23 @@ def test_plain_values_do() -> None:
     assert i.get_tensor(0).tolist() == [b"nul\0", b"x"]
 
 
+def test_scalars_of_bytes_keep_nuls_at_their_end() -> None:
+    """Raw bytes come so: numpy itself drops the NULs when it makes an object of one."""
+    theirs, ours = litert(reshaped((), (1,))), ready(reshaped((), (1,)))
+    for value in (
+        np.array(b"ab\0\0"),
+        np.array(b"ab", "S4"),
+        np.array(b"\0"),
+        np.frombuffer(b"\0a\0", "S3").reshape(()),
+    ):
+        for interpreter in (theirs, ours):
+            interpreter.set_tensor(0, value)
+            interpreter.invoke()
+            assert interpreter.get_tensor(1).tolist() == [value.tobytes()]
+    assert ours.get_tensor(0).item() == b"\0a\0"
+    assert ours.run(np.array(b"c\0"))["y"].tolist() == [b"c\0"]
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
