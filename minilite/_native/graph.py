@@ -219,3 +219,11 @@ class Graph:
         self.names = names
         self.n_tensors: int = description.subgraphs[root].n_tensors
         self._keep = lowering
+
+    def count_tensors(self, subgraph: int) -> int:
+        """How many tensors a subgraph has."""
+        return int(self._keep.pointer.description.subgraphs[subgraph].n_tensors)
+
+    def count_nodes(self, subgraph: int) -> int:
+        """How many nodes of a subgraph are left after lowering."""
+        return int(self._keep.pointer.description.subgraphs[subgraph].n_nodes)

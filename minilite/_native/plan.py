@@ -29,6 +29,11 @@ class TensorState(NamedTuple):
     dynamic: bool
 
 
+def _range(count: int) -> str:
+    """The numbers of so many things, for messages."""
+    return f"0 to {count - 1}" if count else "none"
+
+
 class Plan:
     """Holds an ml_plan; keeps what it belongs to alive."""
 
@@ -72,12 +77,36 @@ class Plan:
         """Bytes that the plan itself takes."""
         return int(lib.ml_plan_own_bytes(self._pointer))
 
+    def _subgraph(self, frame: int) -> int:
+        """The subgraph of a frame. Raises: InputError."""
+        frames = int(lib.ml_plan_frames(self._pointer))
+        if not 0 <= frame < frames:
+            message = f"frame {frame} does not exist: the plan has frames {_range(frames)}"
+            raise InputError(message)
+        return int(lib.ml_plan_frame_subgraph(self._pointer, frame, ffi.new("int32_t *"), ffi.new("int32_t *")))
+
+    def _check_tensor(self, index: int, frame: int) -> None:
+        """Raises: InputError."""
+        subgraph = self._subgraph(frame)
+        count = self._owner.count_tensors(subgraph)
+        if not 0 <= index < count:
+            message = f"frame {frame} has no tensor {index}: subgraph {subgraph} has tensors {_range(count)}"
+            raise InputError(message)
+
+    def _check_node(self, position: int, frame: int) -> None:
+        """Raises: InputError."""
+        subgraph = self._subgraph(frame)
+        count = self._owner.count_nodes(subgraph)
+        if not 0 <= position < count:
+            message = (
+                f"frame {frame} has no node at position {position}: subgraph {subgraph} has positions {_range(count)}"
+            )
+            raise InputError(message)
+
     def tensor(self, index: int, frame: int = 0) -> TensorState:
         """What the plan says of one tensor. Raises: InputError for a tensor or frame that is not there."""
+        self._check_tensor(index, frame)
         t = lib.ml_plan_tensor(self._pointer, frame, index)
-        if not t:
-            message = f"frame {frame} has no tensor {index}: the plan has {lib.ml_plan_frames(self._pointer)} frames"
-            raise InputError(message)
         shape = tuple(t.shape.dims[0 : t.shape.rank]) if t.shaped else None
         storage = STORAGES[t.storage]
         offset = int(t.offset) if storage in ("arena", "persistent") else -1
@@ -93,20 +122,24 @@ class Plan:
 
     def node(self, position: int, frame: int = 0) -> tuple[int, str]:
         """The file's number of the node at this position, and what becomes of it. Raises: InputError."""
+        self._check_node(position, frame)
         index = ffi.new("int32_t *")
         status = lib.ml_plan_node(self._pointer, frame, position, index)
-        if status < 0:
-            message = f"frame {frame} has no node at position {position}"
-            raise InputError(message)
         return int(index[0]), NODE_STATUSES[status]
 
     def part_of(self, position: int, frame: int = 0) -> int | None:
-        """The file's number of the node that does the work of the one at this position too; None if it is its own."""
+        """The file's number of the node that does the work of the one at this position too; None if it is its own.
+
+        Raises: InputError.
+        """
+        self._check_node(position, frame)
         whole = lib.ml_plan_part_of(self._pointer, frame, position)
         return int(whole) if whole >= 0 else None
 
     def nodes(self, frame: int = 0) -> list[tuple[int, str]]:
-        """The file's number of every node of a frame, in the order they run, and what becomes of it."""
+        """The file's number of every node of a frame, in the order they run, and what becomes of it. Raises:
+        InputError."""
+        self._subgraph(frame)
         index = ffi.new("int32_t *")
         found: list[tuple[int, str]] = []
         while (status := lib.ml_plan_node(self._pointer, frame, len(found), index)) >= 0:
@@ -116,11 +149,9 @@ class Plan:
     def kernel(self, position: int, frame: int = 0) -> tuple[str, str | None]:
         """The kernel that runs a node, and the operand types of its row, None where numpy runs it. Raises:
         InputError."""
+        self._check_node(position, frame)
         types = ffi.new("char const **")
         name = lib.ml_plan_kernel(self._pointer, frame, position, types)
-        if not name:
-            message = f"frame {frame} has no node at position {position}"
-            raise InputError(message)
         return ffi.string(name).decode(), ffi.string(types[0]).decode() if types[0] else None
 
     @property
@@ -129,7 +160,11 @@ class Plan:
         return str(ffi.string(lib.ml_plan_level(self._pointer)).decode())
 
     def records(self, frame: int = 0) -> list[tuple[int, int, int, int, int]]:
-        """Usage records of a frame: (tensor, size in bytes, first node, last node, offset), both ends inclusive."""
+        """Usage records of a frame: (tensor, size in bytes, first node, last node, offset), both ends inclusive.
+
+        Raises: InputError, ArenaError.
+        """
+        self._subgraph(frame)
         room = lib.ml_plan_records(self._pointer, frame, ffi.NULL, 0)
         if room < 0:
             message = "no memory to list a plan's records"
@@ -139,7 +174,9 @@ class Plan:
         return [(r.tensor, r.size, r.first, r.last, r.offset) for r in records[0:room]]
 
     def without(self, tensors: Sequence[int]) -> Outlook:
-        """What the arena would be if these tensors left it. Raises: ArenaError."""
+        """What the arena would be if these tensors of the main frame left it. Raises: InputError, ArenaError."""
+        for tensor in tensors:
+            self._check_tensor(tensor, 0)
         from minilite._native.advice import Outlook
 
         error, outlook = fresh_error(), ffi.new("ml_outlook *")

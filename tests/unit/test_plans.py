@@ -6,7 +6,7 @@ import gc
 import itertools
 import random
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -22,9 +22,12 @@ from built import (
 )
 
 import minilite
-from minilite import ShapeError, StateError
+from minilite import InputError, ShapeError, StateError
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 DIGITS = Path(minilite.__file__).parent / "data" / "digits.tflite"
 
@@ -358,3 +361,34 @@ def test_a_plan_in_force_is_not_improved_but_kept_with_its_variables() -> None:
         assert interpreter.counters["plans_improved"] == 0
         assert interpreter.get_tensor(crowd.kept).tolist() == [1] * 4
         assert interpreter.get_tensor(interpreter.get_output_details()[1]["index"]).tolist() == [number + 1] * 4
+
+
+# Questions about what is not there ------------------------------------------------------------------------------------
+
+FRAME = "does not exist: the plan has frames 0 to 0"
+TENSOR = "subgraph 0 has tensors 0 to 3"
+NODE = "subgraph 0 has positions 0 to 2"
+ABSENT: list[tuple[Callable[[Any], Any], str]] = [
+    (lambda plan: plan.tensor(99), f"frame 0 has no tensor 99: {TENSOR}"),
+    (lambda plan: plan.tensor(-1), f"frame 0 has no tensor -1: {TENSOR}"),
+    (lambda plan: plan.tensor(2**40), f"frame 0 has no tensor {2**40}: {TENSOR}"),
+    (lambda plan: plan.tensor(0, 1), f"frame 1 {FRAME}"),
+    (lambda plan: plan.tensor(99, 2**40), f"frame {2**40} {FRAME}"),
+    (lambda plan: plan.shape(4), f"frame 0 has no tensor 4: {TENSOR}"),
+    (lambda plan: plan.without([0, 4]), f"frame 0 has no tensor 4: {TENSOR}"),
+    (lambda plan: plan.records(10**6), f"frame 1000000 {FRAME}"),
+    (lambda plan: plan.records(-1), f"frame -1 {FRAME}"),
+    (lambda plan: plan.nodes(1), f"frame 1 {FRAME}"),
+    (lambda plan: plan.node(3), f"frame 0 has no node at position 3: {NODE}"),
+    (lambda plan: plan.node(0, -1), f"frame -1 {FRAME}"),
+    (lambda plan: plan.node_status(-1), f"frame 0 has no node at position -1: {NODE}"),
+    (lambda plan: plan.part_of(3), f"frame 0 has no node at position 3: {NODE}"),
+    (lambda plan: plan.kernel(2**31), f"frame 0 has no node at position {2**31}: {NODE}"),
+]
+
+
+@pytest.mark.parametrize(("ask", "text"), ABSENT, ids=[text[:40] for _, text in ABSENT])
+def test_questions_about_what_is_not_there(ask: Callable[[Any], Any], text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        ask(ready(relu_chain()).plan)
+    assert str(caught.value) == text
