@@ -4,11 +4,8 @@ A message is coordinates, then both values, then the rule: ``subgraph 0, node 12
 not match input depth 12``. Lower case, no full stop. Each class also is the builtin that LiteRT raises in its place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-
-from minilite.light import NamedTuple
+from typing import NamedTuple
 
 
 class MiniliteError(Exception):

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minilite import errors
 from minilite._core import ffi, lib
-from minilite._native.graph import Store
-from minilite.light import Later
-
-if TYPE_CHECKING:
-    from minilite._native import raised
-else:
-    raised = Later("minilite._native.raised")
+from minilite._native import raised
 
 Array = Any
 Ints = tuple[int, ...]
@@ -71,6 +66,22 @@ def read_file(path: str | os.PathLike[str] | int) -> bytes:
     """A file's bytes, copied; of a descriptor, which stays open, what is left. Raises: OSError, ValueError."""
     with open(path, "rb", closefd=not isinstance(path, int)) as file:
         return file.read()
+
+
+class Store:
+    """Owns an ml_store: weights packed for the inner loops, shared by all graphs of a Model."""
+
+    def __init__(self) -> None:
+        pointer = lib.ml_store_new()
+        if not pointer:
+            message = "no memory for a store of packed weights"
+            raise errors.ArenaError(message)
+        self.pointer: Any = ffi.gc(pointer, lib.ml_store_free)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all packed weights."""
+        return int(lib.ml_store_bytes(self.pointer))
 
 
 class File:

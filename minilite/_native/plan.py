@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minilite._core import ffi, lib
+from minilite._native.advice import Outlook, advise_bind
 from minilite._native.status import NODE_STATUSES, STORAGES, fresh_error, raise_error
 from minilite.errors import ArenaError, InputError
-from minilite.light import NamedTuple
 
 if TYPE_CHECKING:
-    from minilite._native.advice import BindAdvice, Outlook
+    from minilite._native.advice import BindAdvice
 
 Shape = tuple[int, ...]
 
@@ -140,8 +140,6 @@ class Plan:
 
     def without(self, tensors: Sequence[int]) -> Outlook:
         """What the arena would be if these tensors left it. Raises: ArenaError."""
-        from minilite._native.advice import Outlook
-
         error, outlook = fresh_error(), ffi.new("ml_outlook *")
         numbers = ffi.new("int32_t[]", list(tensors) or 1)
         if lib.ml_plan_without(self._pointer, numbers, len(tensors), outlook, error):
@@ -155,6 +153,4 @@ class Plan:
         at once, or the number of nodes at which so many are. It ends once the arena is smaller, as a new plan by the
         same strategy shows; the list is empty when nothing helps, say because scratch memory alone makes the peak.
         """
-        from minilite._native.advice import advise_bind
-
         return advise_bind(self)

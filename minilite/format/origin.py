@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import codecs
+import difflib
+import io
 import os
-from typing import TYPE_CHECKING, Any
+import zipfile
+from pathlib import Path
+from typing import Any
 
 from minilite.errors import ModelFormatError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _LITERT = "The model is not a valid Flatbuffer buffer: "
 """What LiteRT says of all such bytes, and no more."""
@@ -83,9 +84,6 @@ def looks_like(data: memoryview) -> str | None:
 
 
 def _zip(data: memoryview) -> str:
-    import io  # modules that only errors need
-    import zipfile
-
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = archive.namelist()
@@ -175,9 +173,6 @@ def why_not_opened(name: str, ending: str = "") -> str:
 
     Folders are looked into for files with this ending, if any is given.
     """
-    import difflib  # they take long to import
-    from pathlib import Path
-
     if "://" in name[:16]:
         return ": it is an address, the file has to be downloaded first"
     if name.startswith("~"):
