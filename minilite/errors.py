@@ -26,7 +26,9 @@ class MiniliteError(Exception):
         self.node = node
         self.op = op
         self.tensors: tuple[str, ...] = tuple(tensors)
+        """Names: of the tensors that the message names, else of the node's first four inputs."""
         self.shapes: tuple[tuple[int, ...], ...] = tuple(shapes)
+        """Theirs, as far as they are known and matter."""
 
 
 class ModelNotFoundError(MiniliteError, FileNotFoundError, ValueError):

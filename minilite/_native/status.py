@@ -36,7 +36,7 @@ def raise_error(error: Any, names: Names | None) -> None:
     raise raised.exception_of(error, names)
 
 
-_FRESH = ffi.new("ml_error *", {"node": -1, "subgraph": -1, "tensor": -1, "other": -1})[0]
+_FRESH = ffi.new("ml_error *", {"node": -1, "subgraph": -1})[0]
 
 
 def fresh_error() -> Any:
