@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from asv_bench.benchmarks import primitives
-from minilite import _native
+from minilite._native.kernels import level_names
 from minilite._native.rates import best_seconds, byte_rate, float_rate
 
 SHAPES = ["196 256 256", "3136 64 128", "49 960 320", "32 768 3072", "1 1024 1000"]
@@ -34,7 +34,7 @@ def table() -> str:
         "| level | rows, values, outputs | float32, GMAC/s | of the level's peak | bytes, GMAC/s | of the level's peak |",
         "|---|---|---:|---:|---:|---:|",
     ]
-    for level in _native.level_names():
+    for level in level_names():
         peaks = float_rate(level), byte_rate(level)
         for shape in SHAPES:
             cells = []

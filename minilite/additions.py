@@ -6,21 +6,23 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from minilite.light import Later
+from minilite import errors, litert_names
+from minilite.late import Later
 from minilite.runtime import Runtime
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from minilite import errors, litert_names
-    from minilite._native import Plan
-    from minilite.arguments import Shapes
+    from minilite import engine
+    from minilite._native.plan import Plan
     from minilite.details import NodeDetails
-    from minilite.engine.session import Session
+    from minilite.engine import Session, real_values
+    from minilite.engine.tensor_arguments import Shapes
     from minilite.format.model import Array
     from minilite.report.plan import ModelPlan
 else:
-    errors, litert_names = Later("minilite.errors"), Later("minilite.litert_names")
+    engine = Later("minilite.engine")
+    real_values = Later("minilite.engine.real_values")
 
 _Self = TypeVar("_Self", bound="Additions")
 
@@ -59,17 +61,13 @@ class Additions(Runtime):
 
     def __deepcopy__(self: _Self, memo: dict[int, Any]) -> _Self:  # noqa: PYI019
         """Another interpreter of the same model: its shapes, variables and resources are copied, weights are shared."""
-        from minilite.copying import restore, state_of
-
         other = self.clone()
-        restore(other, state_of(self))
+        engine.restore(other, engine.state_of(self))
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The model's bytes, options, shapes, variables and resources; values of inputs and outputs are not kept."""
-        from minilite.copying import taken_apart
-
-        return taken_apart(self)
+        return engine.taken_apart(self)
 
     # Real numbers -----------------------------------------------------------------------------------------------------
 
@@ -77,13 +75,15 @@ class Additions(Runtime):
         """Like `run`, with real numbers: quantized inputs are made of floats, and quantized outputs become floats.
 
         Scales and zero points are the tensors' own; values beyond a type's range are cut. Raises: as `run`."""
-        from minilite.arguments import inputs_by_number
-        from minilite.real import quantized, real
-
         graph = self.model.subgraphs[0]
-        given = inputs_by_number(graph, inputs)
-        found = self.run({number: quantized(graph.tensors[number], value) for number, value in given.items()})
-        return {graph.tensors[i].name: real(graph.tensors[i], found[graph.tensors[i].name]) for i in graph.outputs}
+        given = engine.inputs_by_number(graph, inputs)
+        found = self.run(
+            {number: real_values.quantized(graph.tensors[number], value) for number, value in given.items()}
+        )
+        return {
+            graph.tensors[i].name: real_values.real(graph.tensors[i], found[graph.tensors[i].name])
+            for i in graph.outputs
+        }
 
     # Terminals and notebooks ------------------------------------------------------------------------------------------
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from minilite.light import Enum, Later
+from minilite import errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from minilite import errors
-else:
-    errors = Later("minilite.errors")
 
 
 class OpResolverType(Enum):

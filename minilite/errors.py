@@ -4,11 +4,8 @@ A message is coordinates, then both values, then the rule: ``subgraph 0, node 12
 not match input depth 12``. Lower case, no full stop. Each class also is the builtin that LiteRT raises in its place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-
-from minilite.light import NamedTuple
+from typing import NamedTuple
 
 
 class MiniliteError(Exception):
@@ -29,7 +26,9 @@ class MiniliteError(Exception):
         self.node = node
         self.op = op
         self.tensors: tuple[str, ...] = tuple(tensors)
+        """Names: of the tensors that the message names, else of the node's first four inputs."""
         self.shapes: tuple[tuple[int, ...], ...] = tuple(shapes)
+        """Theirs, as far as they are known and matter."""
 
 
 class ModelNotFoundError(MiniliteError, FileNotFoundError, ValueError):

@@ -7,26 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from minilite.additions import Additions
 from minilite.compat import Delegate, OpResolverType, load_delegate
-from minilite.light import Later
+from minilite.errors import InputError, MiniliteError
+from minilite.signature import SignatureRunner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from minilite.errors import MiniliteError
-    from minilite.signature import SignatureRunner
-else:
-
-    def __getattr__(name: str) -> Any:
-        """What only few ask for is imported when they do."""
-        module = {"SignatureRunner": "signature", "MiniliteError": "errors"}.get(name)
-        if module is None:
-            message = f"module {__name__!r} has no attribute {name!r}"
-            raise AttributeError(message)
-        found = globals()[name] = getattr(Later(f"minilite.{module}"), name)
-        return found
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
 
 
 class Interpreter(Additions):
@@ -56,8 +41,6 @@ class InterpreterWithCustomOps(Interpreter):
 
     def __init__(self, custom_op_registerers: Sequence[Any] | None = None, **kwargs: Any) -> None:
         if custom_op_registerers:
-            from minilite.errors import InputError
-
             message = "custom_op_registerers are C++ and cannot be loaded: give Python functions, as in custom_ops={'Name': function}"
             raise InputError(message)
         super().__init__(**kwargs)

@@ -9,6 +9,8 @@ import numpy as np
 
 from minilite import errors
 from minilite.compat import load_delegate
+from minilite.options import checked_threads
+from minilite.signature import find_signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -99,16 +101,12 @@ class Wrapper:
 
     def SetNumThreads(self, threads: int) -> None:
         """How many threads runs may use."""
-        from minilite.options import checked_threads
-
         self._of._session()
         assert self._of._shared is not None
         self._of._shared.set_threads(checked_threads(None if threads == -1 else threads))
 
     def GetSubgraphIndexFromSignature(self, signature_key: str) -> int:
         """The subgraph of a signature. Raises: InputError."""
-        from minilite.signature import find_signature
-
         return find_signature(self._of.model.signatures, signature_key).subgraph
 
     def tensor(self, _: Any, index: int) -> Array:

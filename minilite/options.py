@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-import functools
+import inspect
 import os
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from minilite import errors
 from minilite._native.status import OPTIONS
 from minilite.compat import OpResolverType, resolver_type
 from minilite.format.model import Model
 from minilite.format.reader import load_model, read_model
-from minilite.light import Later, NamedTuple
+from minilite.late import Later
 
 if TYPE_CHECKING:
+    import difflib
     import mmap
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import NoReturn, TypeAlias
 
-    from minilite import errors
+    from minilite.engine import user_kernels
     from minilite.engine.user_kernels import UserKernel
+    from minilite.format import origin
     from minilite.format.model import Array
 else:
-    errors = Later("minilite.errors")
+    difflib, origin = Later("difflib"), Later("minilite.format.origin")
+    user_kernels = Later("minilite.engine.user_kernels")
 
 Planner: TypeAlias = Literal[
     "default",
@@ -57,35 +62,12 @@ Path: TypeAlias = "str | bytes | os.PathLike[str]"
 
 _PATH_BYTES = 4096
 """No path is longer (PATH_MAX)."""
-_IN_PLACE: dict[str, dict[str, bool]] = {
-    "none": {},
-    "tflite": {"share_tflite": True},
-    "wide": {"share_wide": True, "keep_smaller": True},
+_PLANNERS, _LOADS = get_args(Planner), get_args(Load)
+_IN_PLACE = {
+    "none": 0,
+    "tflite": OPTIONS["share_tflite"],
+    "wide": OPTIONS["share_wide"] | OPTIONS["keep_smaller"],
 }
-
-
-class Options(NamedTuple):
-    """What the constructor was asked for beside the model, checked."""
-
-    custom_ops: Mapping[str, CustomOp]
-    reference: bool
-    """Every node runs its numpy reference."""
-    reorder: bool
-    strategy: str
-    """The planning strategy."""
-    engine: int
-    """Switches of the engine: a sum of `_native.OPTIONS`."""
-    fuses: bool
-    """Nodes may become part of others: csrc/graph/fuse.c."""
-    compress_zero_points: bool
-    threads: int
-    """How many threads a run may use, the caller's included."""
-    cache_bytes: int
-    """What plans that are not in force may take."""
-    max_bytes: int
-    """What tensors may take; 0 = any."""
-    max_iterations: int
-    """How often a WHILE may run its body; 0 = any."""
 
 
 def read(model_path: Path | Content | Model | None, model_content: Content | None, load: Load) -> Model:
@@ -172,9 +154,7 @@ def _read_content(content: Any) -> Model:
     try:
         return read_model(content)
     except errors.ModelFormatError as error:
-        from minilite.format.origin import explained
-
-        raise explained(error, content) from None
+        raise origin.explained(error, content) from None
 
 
 def checked_threads(num_threads: Any) -> int:
@@ -208,9 +188,6 @@ def check_delegates(delegates: Sequence[Any] | None) -> None:
 
 def refuse_unknown(unknown: Iterable[str], constructor: Any) -> NoReturn:
     """Says of a keyword that the constructor has not which one is near. Raises: InputTypeError."""
-    import difflib  # they take long to import
-    import inspect
-
     known = [
         name for name, one in inspect.signature(constructor).parameters.items() if one.kind is not one.VAR_KEYWORD
     ][1:]
@@ -223,10 +200,6 @@ def refuse_unknown(unknown: Iterable[str], constructor: Any) -> NoReturn:
 
 def check_custom_ops(custom_ops: Any) -> dict[str, CustomOp]:
     """The functions and kernels by operator name. Raises: InputError."""
-    from collections.abc import Mapping
-
-    from minilite.engine.user_kernels import UserKernel
-
     if not isinstance(custom_ops, Mapping):
         message = f"custom_ops is of type {type(custom_ops).__name__}, must map names of operators to functions"
         raise errors.InputError(message)
@@ -234,7 +207,7 @@ def check_custom_ops(custom_ops: Any) -> dict[str, CustomOp]:
         if not isinstance(name, str):
             message = f"custom_ops has the key {name!r}, must be the name of an operator"
             raise errors.InputError(message)
-        if isinstance(function, UserKernel):
+        if isinstance(function, user_kernels.UserKernel):
             continue
         if isinstance(function, np.ufunc):
             plain = function.__name__
@@ -256,52 +229,56 @@ def _one_of(name: str, value: Any, known: Sequence[str]) -> None:
         raise errors.InputError(message)
 
 
-def checked(custom_ops: Any, *said: Any) -> Options:
-    """The options of `_checked`, in its order, and custom operators, or why they cannot be. Raises: InputError."""
-    try:
-        options = _checked(*said)
-    except TypeError:  # a value that has no hash: one that cannot be, for all that can have
-        options = _checked.__wrapped__(*said)
-    return options if custom_ops is None else options._replace(custom_ops=check_custom_ops(custom_ops))
+class Options:
+    """What the constructor was asked for beside the model, checked. Raises: InputError."""
 
-
-@functools.lru_cache(64, typed=True)
-def _checked(
-    resolver: Any,
-    planner: str,
-    in_place: str | None,
-    preserve_inputs: bool,
-    preserve_all: bool,
-    keep_nodes: bool,
-    reorder: bool,
-    load: str,
-    compress_zero_points: bool,
-    num_threads: Any,
-    plan_cache_bytes: Any,
-    max_bytes: Any,
-    max_iterations: Any,
-) -> Options:
-    """The options without custom operators; most interpreters of a process have the same."""
-    reference = resolver_type(resolver) is OpResolverType.BUILTIN_REF
-    if planner != "default":
-        from minilite._native.memory import strategies
-
-        _one_of("planner", planner, strategies())
-    sharing = in_place if in_place is not None else "tflite" if planner == "tflite" else "wide"
-    _one_of("in_place", sharing, tuple(_IN_PLACE))
-    _one_of("load", load, ("map", "copy"))
-    engine = {
-        **_IN_PLACE[sharing],
-        "keep_inputs": bool(preserve_inputs),
-        "keep_all": bool(preserve_all),
-        "free_unread": planner != "tflite",
-    }
-    bits = sum(OPTIONS[name] for name, on in engine.items() if on)
-    threads, cache = checked_threads(num_threads), checked_count("plan_cache_bytes", plan_cache_bytes, 0, "bytes")
-    limits = (
-        0 if most is None else checked_count(name, most, 1, unit)
-        for name, most, unit in (("max_bytes", max_bytes, "bytes"), ("max_iterations", max_iterations, "iterations"))
-    )
-    fuses = sharing == "wide" and not preserve_all and not keep_nodes
-    compress = bool(compress_zero_points)
-    return Options({}, reference, bool(reorder), planner, bits, fuses, compress, threads, cache, *limits)
+    def __init__(
+        self,
+        *,
+        custom_ops: Any,
+        resolver: Any,
+        planner: str,
+        in_place: str | None,
+        preserve_inputs: bool,
+        preserve_all: bool,
+        keep_nodes: bool,
+        reorder: bool,
+        load: str,
+        compress_zero_points: bool,
+        num_threads: Any,
+        plan_cache_bytes: Any,
+        max_bytes: Any,
+        max_iterations: Any,
+    ) -> None:
+        _one_of("planner", planner, _PLANNERS)
+        sharing = in_place if in_place is not None else "tflite" if planner == "tflite" else "wide"
+        _one_of("in_place", sharing, tuple(_IN_PLACE))
+        _one_of("load", load, _LOADS)
+        self.custom_ops: Mapping[str, CustomOp] = {} if custom_ops is None else check_custom_ops(custom_ops)
+        self.reference: bool = resolver_type(resolver) is OpResolverType.BUILTIN_REF
+        """Every node runs its numpy reference."""
+        self.reorder: bool = bool(reorder)
+        """Nodes may run in another order, whose peak is lower."""
+        self.strategy: str = planner
+        self.compress_zero_points: bool = bool(compress_zero_points)
+        self.engine: int = sum(
+            (
+                _IN_PLACE[sharing],
+                OPTIONS["keep_inputs"] if preserve_inputs else 0,
+                OPTIONS["keep_all"] if preserve_all else 0,
+                OPTIONS["free_unread"] if planner != "tflite" else 0,
+            )
+        )
+        """Switches of the engine: a sum of `_native.status.OPTIONS`."""
+        self.fuses: bool = sharing == "wide" and not preserve_all and not keep_nodes
+        """Nodes may become part of others: csrc/graph/fuse.c."""
+        self.threads: int = checked_threads(num_threads)
+        """How many threads a run may use, the caller's included."""
+        self.cache_bytes: int = checked_count("plan_cache_bytes", plan_cache_bytes, 0, "bytes")
+        """What plans that are not in force may take."""
+        self.max_bytes: int = 0 if max_bytes is None else checked_count("max_bytes", max_bytes, 1, "bytes")
+        """What tensors may take; 0 = any."""
+        self.max_iterations: int = (
+            0 if max_iterations is None else checked_count("max_iterations", max_iterations, 1, "iterations")
+        )
+        """How often a WHILE may run its body; 0 = any."""

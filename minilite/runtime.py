@@ -5,32 +5,27 @@ from __future__ import annotations
 from _thread import RLock  # threading takes long to import
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from minilite import details, errors, options
 from minilite.compat import OpResolverType
-from minilite.light import Later
+from minilite.details import Description, NodeDetails, TensorDetails
+from minilite.late import Later
+from minilite.signature import SignatureRunner, find_signature, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import NoReturn
 
-    from minilite import arguments, details, errors, options
-    from minilite._native import Plan, Shared, Usage
-    from minilite.arguments import Dims, Shapes, TensorKey
-    from minilite.details import Description, NodeDetails, TensorDetails
-    from minilite.engine import program as programs
-    from minilite.engine import session as sessions
-    from minilite.engine import target as targets
-    from minilite.engine.program import Program
-    from minilite.engine.session import Session
-    from minilite.entry import Entry
+    from minilite import engine
+    from minilite._native.plan import Plan
+    from minilite._native.state import Shared
+    from minilite._native.usage import Usage
+    from minilite.engine import ArrayCall, Program, Session
+    from minilite.engine.tensor_arguments import Dims, Shapes, TensorKey
     from minilite.format.model import Array, Model, Subgraph
-    from minilite.signature import SignatureRunner
 
     Shape = tuple[int, ...]
 else:
-    errors = Later("minilite.errors")
-    arguments, details, options = map(Later, ("minilite.arguments", "minilite.details", "minilite.options"))
-    programs, sessions = map(Later, ("minilite.engine.program", "minilite.engine.session"))
-    targets = Later("minilite.engine.target")
+    engine = Later("minilite.engine")
 
 _Self = TypeVar("_Self", bound="Runtime")
 PLAN_CACHE_BYTES = 16 << 20
@@ -68,21 +63,21 @@ class Runtime:
         if unknown:
             options.refuse_unknown(unknown, type(self).__init__)
         options.check_delegates(experimental_delegates)
-        wanted = options.checked(
-            custom_ops,
-            experimental_op_resolver_type,
-            planner,
-            in_place,
-            preserve_inputs,
-            experimental_preserve_all_tensors,
-            experimental_disable_delegate_node_fusion,
-            reorder,
-            load,
-            experimental_compress_quantization_zero_points,
-            num_threads,
-            plan_cache_bytes,
-            max_bytes,
-            max_iterations,
+        wanted = options.Options(
+            custom_ops=custom_ops,
+            resolver=experimental_op_resolver_type,
+            planner=planner,
+            in_place=in_place,
+            preserve_inputs=preserve_inputs,
+            preserve_all=experimental_preserve_all_tensors,
+            keep_nodes=experimental_disable_delegate_node_fusion,
+            reorder=reorder,
+            load=load,
+            compress_zero_points=experimental_compress_quantization_zero_points,
+            num_threads=num_threads,
+            plan_cache_bytes=plan_cache_bytes,
+            max_bytes=max_bytes,
+            max_iterations=max_iterations,
         )
         self._begin(options.read(model_path, model_content, load), wanted)
 
@@ -97,7 +92,7 @@ class Runtime:
         self._shared: Shared | None = None
         self._sessions: dict[int, Session] = {}
         self._main: Session | None = None  # that of subgraph 0
-        self._entry: Entry | None = None
+        self._call: ArrayCall | None = None
         self._early_shapes: dict[int, Shape] = {}
         self._described: dict[tuple[int, int], Description] = {}
 
@@ -126,7 +121,7 @@ class Runtime:
         with self._making:
             if self._program is None:
                 wanted = self._options
-                self._program = programs.Program(
+                self._program = engine.Program(
                     self.model,
                     wanted.custom_ops,
                     reference=wanted.reference,
@@ -154,7 +149,7 @@ class Runtime:
             self._shared = program.shared(wanted.max_bytes, wanted.max_iterations)
             if wanted.threads > 1:
                 self._shared.set_threads(wanted.threads)
-        session = sessions.Session(program, self._shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes)
+        session = engine.Session(program, self._shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes)
         if subgraph == 0:
             for index, shape in self._early_shapes.items():
                 session.resize(index, shape)
@@ -202,10 +197,10 @@ class Runtime:
         session = self._main
         if session is not None and not strict and session.ask(input_index, tensor_size):
             return
-        number = input_index if type(input_index) is int else arguments.tensor_number(self._subgraph(), input_index)
-        tensor, shape = arguments.wanted_shape(self.model.subgraphs[0].tensors, number, tensor_size)
+        number = input_index if type(input_index) is int else engine.tensor_number(self._subgraph(), input_index)
+        tensor, shape = engine.wanted_shape(self.model.subgraphs[0].tensors, number, tensor_size)
         if strict:
-            arguments.check_strict(tensor, shape)
+            engine.check_strict(tensor, shape)
         if session is None:
             self._early_shapes[tensor.index] = shape
         else:
@@ -213,7 +208,7 @@ class Runtime:
 
     def set_tensor(self, tensor_index: TensorKey, value: Any) -> None:
         """Copies an array into a tensor. Raises: InputError, StateError."""
-        number = tensor_index if type(tensor_index) is int else arguments.tensor_number(self._subgraph(), tensor_index)
+        number = tensor_index if type(tensor_index) is int else engine.tensor_number(self._subgraph(), tensor_index)
         session = self._main
         if session is None:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
@@ -225,26 +220,26 @@ class Runtime:
         session = self._main if subgraph_index == 0 else self._sessions.get(subgraph_index)
         if session is not None and type(tensor_index) is int:
             return session.get(tensor_index)
-        number = arguments.tensor_number(self._subgraph(subgraph_index), tensor_index)
+        number = engine.tensor_number(self._subgraph(subgraph_index), tensor_index)
         if session is not None:
             return session.get(number)
-        return targets.early_values(self._subgraph(subgraph_index), number)
+        return engine.early_values(self._subgraph(subgraph_index), number)
 
     def tensor(self, tensor_index: TensorKey) -> Callable[[], Array]:
         """A function that gives a live, writable view of a tensor's memory. While a view lives, memory does not
         move."""
-        number = tensor_index if type(tensor_index) is int else arguments.tensor_number(self._subgraph(), tensor_index)
+        number = tensor_index if type(tensor_index) is int else engine.tensor_number(self._subgraph(), tensor_index)
         session = self._main
         if session is not None:
             return session.view(number)
-        targets.checked_tensor(self._subgraph(), number)
+        engine.checked_tensor(self._subgraph(), number)
         return lambda: self._session().view(number)()
 
     def _subgraph(self, index: int = 0) -> Subgraph:
         """The subgraph of that number. Raises: InputError."""
         subgraphs = self.model.subgraphs
         if type(index) is not int:
-            index = arguments.subgraph_number(index)
+            index = engine.subgraph_number(index)
         if not 0 <= index < len(subgraphs):
             message = f"Invalid subgraph index {index} exceeds max subgraph index {len(subgraphs) - 1}"
             raise errors.InputError(message)
@@ -253,7 +248,7 @@ class Runtime:
     def _details(self, index: int, subgraph: int = 0) -> TensorDetails:
         described = self._described.get((subgraph, index))
         if described is None:
-            tensor = targets.checked_tensor(self._subgraph(subgraph), index)
+            tensor = engine.checked_tensor(self._subgraph(subgraph), index)
             described = details.Description(tensor, compress_zero_points=self._options.compress_zero_points)
             self._described[subgraph, index] = described
         session = self._sessions.get(subgraph)
@@ -272,11 +267,11 @@ class Runtime:
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[TensorDetails]:
         """Details of every tensor of a subgraph. Raises: InputError."""
-        number = arguments.subgraph_number(subgraph_index, len(self.model.subgraphs))
+        number = engine.subgraph_number(subgraph_index, len(self.model.subgraphs))
         return [self._details(t.index, number) for t in self.model.subgraphs[number].tensors]
 
     def _get_tensor_details(self, tensor_index: TensorKey, subgraph_index: int = 0) -> TensorDetails:
-        return self._details(arguments.tensor_number(self._subgraph(subgraph_index), tensor_index), subgraph_index)
+        return self._details(engine.tensor_number(self._subgraph(subgraph_index), tensor_index), subgraph_index)
 
     @property
     def experimental_compress_quantization_zero_points(self) -> bool:
@@ -297,15 +292,11 @@ class Runtime:
 
     def get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
         """Argument names and tensor numbers by signature."""
-        from minilite.signature import in_order
-
         signatures = map(in_order, self.model.signatures)
         return {s.key: {"inputs": dict(s.inputs), "outputs": dict(s.outputs)} for s in signatures}
 
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
         """The runner of a signature; None stands for the only one. Raises: InputError."""
-        from minilite.signature import SignatureRunner, find_signature
-
         return SignatureRunner(self, find_signature(self.model.signatures, signature_key).key)
 
     # Our additions ----------------------------------------------------------------------------------------------------
@@ -318,19 +309,17 @@ class Runtime:
         are written to the arrays there, which have their dtypes and shapes.
         Raises: InputError for names, counts and arrays that do not fit; ShapeError for shapes the model refuses.
         """
-        entry = self._entry
-        if entry is None:
-            from minilite.entry import Entry
-
-            entry = self._entry = Entry.of_graph(self._session())
+        call = self._call
+        if call is None:
+            call = self._call = engine.ArrayCall.of_graph(self._session())
         if out is None and not unknown:
-            plain = entry.plain(entry.named(inputs))
+            plain = call.plain(call.named(inputs))
             if plain is not None:
-                return entry.run(plain)
+                return call.run(plain)
         if unknown:
-            arguments.refuse_keywords(unknown)
+            engine.refuse_keywords(unknown)
         graph = self.model.subgraphs[0]
-        return entry.run(arguments.input_arrays(graph, inputs), arguments.output_arrays(graph, entry.outputs, out))
+        return call.run(engine.input_arrays(graph, inputs), engine.output_arrays(graph, call.outputs, out))
 
     def bind_tensor(self, tensor: TensorKey, array: Array | None) -> None:
         """Puts a tensor into a numpy array of the caller's, without copies, from the next `allocate_tensors` on.
@@ -339,7 +328,7 @@ class Runtime:
         may be read-only for a graph input. It is kept alive until None ends the binding. See docs/binding.md.
         Raises: InputError.
         """
-        self._session().bind(arguments.tensor_number(self._subgraph(), tensor), array)
+        self._session().bind(engine.tensor_number(self._subgraph(), tensor), array)
 
     def plan_for(self, shapes: Shapes | None = None) -> Plan:
         """The plan for these shapes (by a tensor's name or number), without putting it in force.
@@ -348,7 +337,7 @@ class Runtime:
         """
         graph = self.model.subgraphs[0]
         wanted = (
-            arguments.wanted_shape(graph.tensors, arguments.tensor_number(graph, key), dims)
+            engine.wanted_shape(graph.tensors, engine.tensor_number(graph, key), dims)
             for key, dims in (shapes or {}).items()
         )
         return self._session().plan_for({tensor.index: shape for tensor, shape in wanted})
@@ -386,9 +375,7 @@ class Runtime:
     def usage(self) -> Usage:
         """The bytes that tensors and plans take now, by kind, of all signatures together. Raises: StateError while
         busy."""
-        from minilite._native import Usage
-
-        total = Usage()
+        total = engine.Usage()
         for session in tuple(self._sessions.values()):
             total = total.total(session.state.usage())
         return total

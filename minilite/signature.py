@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from minilite.arguments import as_given
 from minilite.details import Description, TensorDetails
-from minilite.entry import Entry
 from minilite.errors import InputError, InputTypeError
 from minilite.format.model import Array, Signature
+from minilite.late import Later
+
+if TYPE_CHECKING:
+    from minilite import engine
+else:
+    engine = Later("minilite.engine")
 
 
 def find_signature(signatures: Sequence[Signature], key: str | None) -> Signature:
@@ -54,7 +58,7 @@ class SignatureRunner:
         self._signature = signature
         self._session = session
         self._interpreter = interpreter
-        self._entry = Entry(session, tuple(signature.inputs.items()), signature.outputs)
+        self._call = engine.ArrayCall(session, tuple(signature.inputs.items()), signature.outputs)
         self._compress_zero_points = interpreter.experimental_compress_quantization_zero_points
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -67,8 +71,8 @@ class SignatureRunner:
     def __call__(self, *by_position: Any, **inputs: Any) -> dict[str, Array]:
         """Runs the signature on arrays by name. Raises: InputError for names, types; ShapeError for shapes the model
         refuses."""
-        plain = None if by_position else self._entry.plain(inputs)
-        return self._entry.run(self._checked(by_position, inputs) if plain is None else plain)
+        plain = None if by_position else self._call.plain(inputs)
+        return self._call.run(self._checked(by_position, inputs) if plain is None else plain)
 
     def _checked(self, by_position: Sequence[Any], inputs: Mapping[str, Any]) -> list[tuple[int, Array]]:
         expected = self._signature.inputs
@@ -86,7 +90,8 @@ class SignatureRunner:
                 message = f"Invalid Input name ({name}) for SignatureDef: takes {', '.join(expected)}"
                 raise InputError(message)
         return [
-            (expected[name], as_given(self._session.tensor(expected[name]), value)) for name, value in inputs.items()
+            (expected[name], engine.as_given(self._session.tensor(expected[name]), value))
+            for name, value in inputs.items()
         ]
 
     def get_input_details(self) -> dict[str, TensorDetails]:

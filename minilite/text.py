@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
+from html import escape
 
 from minilite.errors import shortened
 
@@ -101,15 +103,12 @@ def _wrap(text: str, width: int, indent: str = "") -> list[str]:
         return []
     if len(text) <= width or " " not in text:
         return [indent + cut(text, width)]
-    import textwrap  # long to import
 
     return [indent + line for line in textwrap.wrap(text, width, break_on_hyphens=False)]
 
 
 def wrapped(text: str, width: int | None, indent: str = "  ") -> str:
     """A line of words, continued on indented lines where it is longer than `width`."""
-    import textwrap  # long to import
-
     if width is None or len(text) <= width:
         return text
     return "\n".join(textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False))
@@ -142,7 +141,6 @@ def count(number: int, what: str) -> str:
 
 def html_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A table for notebooks; what cells say is escaped."""
-    from html import escape  # long to import
 
     def line(tag: str, cells: Sequence[object]) -> str:
         return (

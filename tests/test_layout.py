@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from minilite._native import find_kernel, kernel_names, kernel_types
+from minilite._native.kernels import find_kernel, kernel_names, kernel_types
 from minilite.ops import operators
 from minilite.ops_shared.operator import Operator
 from minilite.ops_shared.types import written_out
@@ -28,7 +28,7 @@ GENERATED = {
 LINES, FUNCTION_LINES = 600, 55
 
 STAGES: dict[str, int] = {
-    "light": 0,
+    "late": 0,
     "errors": 1,
     "_core": 0,
     "text": 2,
@@ -39,15 +39,11 @@ STAGES: dict[str, int] = {
     "ops": 5,
     "engine": 6,
     "compat": 2,
-    "details": 6,
+    "details": 4,
     "options": 8,
-    "arguments": 7,
-    "entry": 7,
     "signature": 8,
-    "real": 8,
     "runtime": 9,
     "inputs": 9,
-    "copying": 10,
     "litert_names": 10,
     "report": 10,
     "additions": 11,

@@ -8,18 +8,18 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
+from enum import Enum, IntEnum
 from typing import Any
 
 import minilite
 from minilite import memory
-from minilite._native import Usage
+from minilite._native.usage import Usage
 from minilite.format import model
 from minilite.format.about import AssociatedFile, TensorMetadata
 from minilite.format.builder import ModelBuilder, SubgraphBuilder
 from minilite.format.metadata import Metadata
 from minilite.inputs import Feed, Reading, load_input
 from minilite.interpreter import Delegate, InterpreterWithCustomOps, load_delegate
-from minilite.light import Enum, IntEnum
 from minilite.report.plan import ModelPlan
 
 HEAD = """# API
@@ -84,6 +84,7 @@ def _argument(parameter: inspect.Parameter) -> str:
 
 
 def _kind(annotation: Any) -> str:
+    annotation = getattr(annotation, "__forward_arg__", annotation)  # what a NamedTuple makes of text
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     return re.sub(r"\b(?:minilite|typing|numpy|collections|options|model)\.(?:\w+\.)*(?=\w)", "", text)
 

@@ -127,14 +127,18 @@ typedef struct ml_quantization {
 } ml_quantization;
 
 /* Where and why the first failure happened. */
+enum { ML_ERROR_TENSORS = 4 };
+
 typedef struct ml_error {
     int32_t status;
     int32_t subgraph; /* -1 when no node is to blame */
     int32_t node;
-    /* With `other`: the tensors that the text names by number, in `subgraph`; -1 = none. */
-    int32_t tensor;
-    int32_t other;
-    int32_t reserved;
+    /* The tensors it is about, by number in `subgraph`: those that the text names, else the first
+     * inputs of the node. The text has the bytes 1 and 2 where it names the first and the second:
+     * whoever shows it writes their numbers and names there. */
+    int32_t n_tensors;
+    int32_t tensors[ML_ERROR_TENSORS];
+    ml_shape shapes[ML_ERROR_TENSORS]; /* of these tensors; rank -1 = unknown */
     int64_t needed;
     int64_t available;
     char text[240];

@@ -32,3 +32,10 @@ ml_status ml_error_memory(ml_error *error, const char *what, int64_t needed, int
                         "%s needs %lld bytes, has %lld, and the system gives no more", what,
                         (long long)needed, (long long)available);
 }
+
+void ml_error_about(ml_error *error, int32_t tensor, const ml_shape *shape) {
+    if (error->n_tensors >= ML_ERROR_TENSORS) return;
+    error->tensors[error->n_tensors] = tensor;
+    error->shapes[error->n_tensors] = shape ? *shape : (ml_shape){.rank = -1};
+    error->n_tensors++;
+}

@@ -7,7 +7,11 @@
 #include "api/minilite.h"
 
 /* An error that names nothing yet. */
-#define ML_NO_ERROR ((ml_error){.subgraph = -1, .node = -1, .tensor = -1, .other = -1})
+#define ML_NO_ERROR ((ml_error){.subgraph = -1, .node = -1})
+
+/* Where a text names the first and the second tensor of its error. */
+#define ML_FIRST "\1"
+#define ML_SECOND "\2"
 
 /* Writes status and text once (the first failure stands) and returns `status`. */
 ml_status ml_error_set(ml_error *error, ml_status status, const char *format, ...)
@@ -16,5 +20,7 @@ ml_status ml_error_set_list(ml_error *error, ml_status status, const char *forma
                             va_list arguments);
 /* The same for memory: `needed` bytes asked for, `available` there. */
 ml_status ml_error_memory(ml_error *error, const char *what, int64_t needed, int64_t available);
+/* One more tensor that the error is about; the shape is NULL where it does not matter. */
+void ml_error_about(ml_error *error, int32_t tensor, const ml_shape *shape);
 
 #endif

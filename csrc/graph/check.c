@@ -12,25 +12,30 @@
 /* What is known of a tensor while the nodes are walked in order. */
 enum { UNSEEN = 0, THERE = 1, CONSTANT = 2, INPUT = 3, VARIABLE = 4, COMPUTED = 5 };
 
-static ml_status refuse(ml_error *error, int32_t subgraph, int32_t node, int32_t tensor) {
+static ml_status refuse(ml_error *error, int32_t subgraph, int32_t node) {
     error->subgraph = subgraph;
     error->node = node;
-    error->tensor = tensor;
     return (ml_status)error->status;
+}
+
+static ml_status refuse_tensor(ml_error *error, int32_t subgraph, int32_t node, int32_t tensor,
+                               const ml_shape *shape) {
+    ml_error_about(error, tensor, shape);
+    return refuse(error, subgraph, node);
 }
 
 static ml_status check_tensor(const ml_graph_def *def, const ml_tensor_def *t, int32_t s,
                               int32_t number, ml_error *error) {
     char text[96];
     if (t->shape.rank < 0 || t->shape.rank > ML_MAX_RANK) {
-        ml_error_set(error, ML_GRAPH_ERROR, "tensor %d has rank %d, at most %d is supported",
-                     number, t->shape.rank, ML_MAX_RANK);
-        return refuse(error, s, -1, number);
+        ml_error_set(error, ML_GRAPH_ERROR, ML_FIRST " has rank %d, at most %d is supported",
+                     t->shape.rank, ML_MAX_RANK);
+        return refuse_tensor(error, s, -1, number, NULL);
     }
     if (t->quantization < -1 || t->quantization >= def->n_quantizations) {
-        ml_error_set(error, ML_GRAPH_ERROR, "tensor %d names quantization %d of %d", number,
+        ml_error_set(error, ML_GRAPH_ERROR, ML_FIRST " names quantization %d of %d",
                      t->quantization, def->n_quantizations);
-        return refuse(error, s, -1, number);
+        return refuse_tensor(error, s, -1, number, NULL);
     }
     bool fixed = t->data || t->flags & ML_TENSOR_VARIABLE;
     int64_t elements = ml_elements(&t->shape);
@@ -38,23 +43,23 @@ static ml_status check_tensor(const ml_graph_def *def, const ml_tensor_def *t, i
         if (t->shape.dims[d] < 0) elements = -1;
     if (fixed && elements < 0) {
         ml_error_set(error, ML_GRAPH_ERROR,
-                     "tensor %d, a %s, has the shape %s: no dimension may be negative or overflow",
-                     number, t->data ? "constant" : "variable", ml_shape_text(&t->shape, text));
-        return refuse(error, s, -1, number);
+                     ML_FIRST ", a %s, has the shape %s: no dimension may be negative or overflow",
+                     t->data ? "constant" : "variable", ml_shape_text(&t->shape, text));
+        return refuse_tensor(error, s, -1, number, &t->shape);
     }
     bool dense = !ml_type_is_heap(t->type) && !(t->flags & ML_TENSOR_SPARSE);
     if (t->data && dense && t->bytes < ml_bytes_of(elements, t->type)) {
         ml_error_set(error, ML_GRAPH_ERROR,
-                     "tensor %d, a constant of shape %s, has %lld bytes, needs %lld", number,
+                     ML_FIRST ", a constant of shape %s, has %lld bytes, needs %lld",
                      ml_shape_text(&t->shape, text), (long long)t->bytes,
                      (long long)ml_bytes_of(elements, t->type));
-        return refuse(error, s, -1, number);
+        return refuse_tensor(error, s, -1, number, &t->shape);
     }
     char why[128];
     if (t->data && t->type == ML_STRING &&
         !ml_strings_are_whole(t->data, t->bytes, elements, why)) {
-        ml_error_set(error, ML_GRAPH_ERROR, "tensor %d, a constant, %s", number, why);
-        return refuse(error, s, -1, number);
+        ml_error_set(error, ML_GRAPH_ERROR, ML_FIRST ", a constant, %s", why);
+        return refuse_tensor(error, s, -1, number, NULL);
     }
     return ML_OK;
 }
@@ -67,13 +72,13 @@ static ml_status check_range(const ml_graph_def *def, int64_t start, int64_t cou
     if (start < 0 || count < 0 || start > def->n_io || count > def->n_io - start) {
         ml_error_set(error, ML_GRAPH_ERROR, "%s %lld to %lld lie outside the %lld there are", what,
                      (long long)start, (long long)(start + count), (long long)def->n_io);
-        return refuse(error, s, node, -1);
+        return refuse(error, s, node);
     }
     for (int64_t i = start; i < start + count; i++)
         if (def->io[i] >= limit || def->io[i] < (absent ? -1 : 0)) {
             ml_error_set(error, ML_GRAPH_ERROR, "%s names number %d, there are %d", what,
                          def->io[i], limit);
-            return refuse(error, s, node, -1);
+            return refuse(error, s, node);
         }
     return ML_OK;
 }
@@ -82,13 +87,13 @@ static ml_status check_node_tables(const ml_graph_def *def, const ml_subgraph_de
                                    const ml_node_def *n, int32_t s, ml_error *error) {
     ml_kernel_info info;
     ml_status status = ml_kernel_describe(n->kernel, &info, error);
-    if (status != ML_OK) return refuse(error, s, n->index, -1);
+    if (status != ML_OK) return refuse(error, s, n->index);
     int64_t io = n->io_start;
     if (n->n_inputs > ML_MOST_OPERANDS || n->n_outputs > ML_MOST_OPERANDS) {
         ml_error_set(error, ML_GRAPH_ERROR,
                      "it has %d inputs and %d outputs, at most %d of each are supported",
                      n->n_inputs, n->n_outputs, ML_MOST_OPERANDS);
-        return refuse(error, s, n->index, -1);
+        return refuse(error, s, n->index);
     }
     status =
         check_range(def, io, n->n_inputs, sub->n_tensors, true, "its inputs", s, n->index, error);
@@ -104,14 +109,14 @@ static ml_status check_node_tables(const ml_graph_def *def, const ml_subgraph_de
         ml_error_set(error, ML_GRAPH_ERROR,
                      "its %d bytes of parameters lie outside the %lld there are", info.params_bytes,
                      (long long)def->params_bytes);
-        return refuse(error, s, n->index, -1);
+        return refuse(error, s, n->index);
     }
     int32_t rows = 0;
     while (n->kernel->typed[rows].types) rows++;
     if (n->typed < rows) return ML_OK;
     ml_error_set(error, ML_GRAPH_ERROR, "it takes row %d of its kernel's table of %d", n->typed,
                  rows);
-    return refuse(error, s, n->index, -1);
+    return refuse(error, s, n->index);
 }
 
 /* Marks what a node computes in `seen`, once it may. */
@@ -126,8 +131,8 @@ static ml_status check_outputs(const ml_graph_def *def, const ml_node_def *n, ui
         const char *fault = seen[t] == UNSEEN ? NULL : why[seen[t]];
         if (fault) {
             ml_error_set(error, ML_GRAPH_ERROR,
-                         "tensor %d, its output %d, %s: no node may compute it", t, i, fault);
-            return refuse(error, s, n->index, t);
+                         ML_FIRST ", its output %d, %s: no node may compute it", i, fault);
+            return refuse_tensor(error, s, n->index, t, NULL);
         }
         seen[t] = COMPUTED;
     }
@@ -154,14 +159,14 @@ static ml_status check_nodes(const ml_graph_def *def, const ml_subgraph_def *sub
             if (t >= 0 && tensors[t].flags & ML_TENSOR_SPARSE &&
                 (i > 0 || !(n->kernel->flags & ML_KERNEL_TAKES_SPARSE))) {
                 ml_error_set(error, ML_UNSUPPORTED,
-                             "tensor %d, its input %d, is sparse: only dense ones are supported", t,
+                             ML_FIRST ", its input %d, is sparse: only dense ones are supported",
                              i);
-                return refuse(error, s, n->index, t);
+                return refuse_tensor(error, s, n->index, t, NULL);
             }
             if (t < 0 || seen[t] != UNSEEN) continue;
             ml_error_set(error, ML_GRAPH_ERROR,
-                         "tensor %d, its input %d, is read before any node computes it", t, i);
-            return refuse(error, s, n->index, t);
+                         ML_FIRST ", its input %d, is read before any node computes it", i);
+            return refuse_tensor(error, s, n->index, t, NULL);
         }
         status = check_outputs(def, n, seen, s, error);
         if (status != ML_OK) return status;
@@ -170,8 +175,8 @@ static ml_status check_nodes(const ml_graph_def *def, const ml_subgraph_def *sub
         int32_t t = def->io[sub->outputs_start + i];
         if (t < 0 || seen[t] != UNSEEN) continue;
         ml_error_set(error, ML_GRAPH_ERROR,
-                     "tensor %d, output %d of subgraph %d, is computed by no node", t, i, s);
-        return refuse(error, s, -1, t);
+                     ML_FIRST ", output %d of subgraph %d, is computed by no node", i, s);
+        return refuse_tensor(error, s, -1, t, NULL);
     }
     return ML_OK;
 }

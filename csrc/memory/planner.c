@@ -193,13 +193,14 @@ static ml_status check_fixed(const ml_planner *p, int32_t count, int32_t from, m
             if (b->offset == ML_UNPLACED || apart) continue;
             if (b->offset >= a->offset + a->size || a->offset >= b->offset + b->size) continue;
             const ml_record *low = a->tensor < b->tensor ? a : b, *high = low == a ? b : a;
-            error->tensor = low->tensor;
-            error->other = high->tensor;
-            return ml_error_set(
-                error, ML_ARENA_ERROR,
-                "tensor %d at offset %lld (%lld bytes) and tensor %d at offset %lld (%lld bytes) are live at once and overlap",
-                low->tensor, (long long)low->offset, (long long)low->size, high->tensor,
-                (long long)high->offset, (long long)high->size);
+            ml_error_about(error, low->tensor, NULL);
+            ml_error_about(error, high->tensor, NULL);
+            return ml_error_set(error, ML_ARENA_ERROR,
+                                ML_FIRST
+                                " at offset %lld (%lld bytes) and " ML_SECOND
+                                " at offset %lld (%lld bytes) are live at once and overlap",
+                                (long long)low->offset, (long long)low->size,
+                                (long long)high->offset, (long long)high->size);
         }
     }
     return ML_OK;

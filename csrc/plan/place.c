@@ -214,7 +214,7 @@ static ml_status plan_once(const ml_placing *x, int32_t frame, int64_t spent, ml
     ml_planner_start_anew(planner);
     ml_status status = ml_planner_execute_allocations(
         planner, 0, ml_frame_subgraph(x->graph, frame)->io.n_nodes - 1, error);
-    if (error->other >= 0) error->subgraph = x->graph->frames[frame].subgraph;
+    if (error->n_tensors > 0) error->subgraph = x->graph->frames[frame].subgraph;
     return status;
 }
 

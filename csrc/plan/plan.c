@@ -136,10 +136,10 @@ ml_status ml_plan_copy(ml_plan *plan, const ml_rows *rows, ml_plan **copy, ml_er
 
 /* Making --------------------------------------------------------------------------------------- */
 
-/* Errors about a tensor name it by number; Python puts the name behind it. */
-static ml_status blame_tensor(const ml_plan *p, ml_error *error, int32_t tensor) {
+static ml_status blame_tensor(const ml_plan *p, ml_error *error, int32_t tensor,
+                              const ml_shape *shape) {
     error->subgraph = p->graph->frames[0].subgraph;
-    error->tensor = tensor;
+    ml_error_about(error, tensor, shape);
     return (ml_status)error->status;
 }
 
@@ -150,8 +150,8 @@ static ml_status resize_tensor(ml_plan *p, int32_t number, const ml_shape *shape
     char text[96];
     const ml_subgraph *sub = ml_frame_subgraph(p->graph, 0);
     if (sub->slots[number] < 0) {
-        ml_error_set(error, ML_SHAPE_ERROR, "tensor %d is constant: it keeps its shape", number);
-        return blame_tensor(p, error, number);
+        ml_error_set(error, ML_SHAPE_ERROR, ML_FIRST " is constant: it keeps its shape");
+        return blame_tensor(p, error, number, shape);
     }
     ml_tensor *t = &p->rows.tensors[sub->slots[number]];
     t->shape = *shape;
@@ -162,9 +162,10 @@ static ml_status resize_tensor(ml_plan *p, int32_t number, const ml_shape *shape
     if (elements < 0) {
         ml_error_set(
             error, ML_SHAPE_ERROR,
-            "variable tensor %d cannot take the shape %s: a dimension is negative, or more elements than an int64 counts",
-            number, ml_shape_text(shape, text));
-        return blame_tensor(p, error, number);
+            "variable " ML_FIRST
+            " cannot take the shape %s: a dimension is negative, or more elements than an int64 counts",
+            ml_shape_text(shape, text));
+        return blame_tensor(p, error, number, shape);
     }
     t->bytes = ml_bytes_of(elements, t->type);
     return ML_OK;
@@ -193,15 +194,15 @@ static ml_status shape_inputs(ml_plan *p, ml_error *error) {
         bool negative = false;
         for (int32_t d = 0; d < t->shape.rank; d++) negative |= t->shape.dims[d] < 0;
         if (negative)
-            ml_error_set(
-                error, ML_SHAPE_ERROR,
-                "input tensor %d has the shape %s: resize it, no dimension may be negative", number,
-                ml_shape_text(&t->shape, text));
+            ml_error_set(error, ML_SHAPE_ERROR,
+                         "input " ML_FIRST
+                         " has the shape %s: resize it, no dimension may be negative",
+                         ml_shape_text(&t->shape, text));
         else if (elements < 0)
             ml_error_set(error, ML_SHAPE_ERROR,
-                         "input tensor %d of shape %s has more elements than an int64 counts",
-                         number, ml_shape_text(&t->shape, text));
-        if (negative || elements < 0) return blame_tensor(p, error, number);
+                         "input " ML_FIRST " of shape %s has more elements than an int64 counts",
+                         ml_shape_text(&t->shape, text));
+        if (negative || elements < 0) return blame_tensor(p, error, number, &t->shape);
         t->bytes = ml_bytes_of(elements, t->type);
         t->shaped = 1;
         t->dynamic = 0;
@@ -226,9 +227,8 @@ static ml_status mark_bound(ml_plan *p, const ml_binding *bound, ml_error *error
                 : t->storage == ML_STORAGE_NONE
                     ? "hidden between nodes that run as one, which experimental_disable_delegate_node_fusion=True prevents"
                     : "of no fixed size";
-            ml_error_set(error, ML_BINDING_ERROR, "tensor %d cannot be bound: it is %s", number,
-                         what);
-            return blame_tensor(p, error, number);
+            ml_error_set(error, ML_BINDING_ERROR, ML_FIRST " cannot be bound: it is %s", what);
+            return blame_tensor(p, error, number, NULL);
         }
         t->storage = ML_STORAGE_BOUND;
         ml_plan_bound(p)[i].tensor = number;

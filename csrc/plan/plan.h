@@ -215,9 +215,8 @@ static inline ml_call ml_call_of(const ml_engine *engine, const ml_env *env, int
 /* fold.c: computes a node whose inputs are known; *folded says whether it did. */
 ml_status ml_fold(ml_engine *engine, const ml_call *call, const ml_wish *wish, int32_t frame,
                   bool *folded);
-/* Fills in where an error happened, once. */
-ml_status ml_blame(ml_error *error, const ml_graph *graph, int32_t frame, int32_t node,
-                   ml_status status);
+/* Fills in where an error happened, once: the node, its first inputs and their shapes. */
+ml_status ml_blame(const ml_call *call, ml_status status);
 
 /* place.c: lifetimes and offsets of all frames, callees first; `capacities` (by slot) stand in for
  * the bytes of dynamic tensors where they are larger. */

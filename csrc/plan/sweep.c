@@ -53,12 +53,17 @@ void ml_sweep_reset(ml_engine *engine, int32_t frame) {
 }
 
 /* Frames below come first: the node that really failed stays named, not the WHILE around it. */
-ml_status ml_blame(ml_error *error, const ml_graph *g, int32_t frame, int32_t node,
-                   ml_status status) {
-    if (error->node < 0) {
-        error->subgraph = g->frames[frame].subgraph;
-        error->node = ml_frame_subgraph(g, frame)->nodes[node].index;
-        error->status = status;
+ml_status ml_blame(const ml_call *c, ml_status status) {
+    const struct ml_frame_engine *fe = c->env->engine;
+    ml_error *error = c->env->error;
+    if (error->node >= 0) return status;
+    error->subgraph = fe->subgraph;
+    error->node = fe->nodes[c->node].index;
+    error->status = status;
+    const bool named = error->n_tensors > 0;
+    for (int i = 0; i < c->n_inputs && !named; i++) {
+        const ml_tensor *t = ml_input(c, i);
+        if (t) ml_error_about(error, c->inputs[i], t->shaped ? &t->shape : NULL);
     }
     return status;
 }
@@ -139,8 +144,7 @@ ml_status ml_prepare_call(ml_engine *engine, const ml_call *c, ml_node_plan *row
     else if (status == ML_OK) status = take_scratch(c->env->error, row, wish);
     if (wish->worker_bytes > engine->rows->worker_bytes)
         engine->rows->worker_bytes = wish->worker_bytes;
-    return status == ML_OK ? ML_OK
-                           : ml_blame(c->env->error, engine->graph, fe->frame, c->node, status);
+    return status == ML_OK ? ML_OK : ml_blame(c, status);
 }
 
 /* Marks outputs whose shapes a run will give: those that prepare left open, or all. The shape that
@@ -218,7 +222,7 @@ ml_status ml_sweep_frame(ml_engine *engine, int32_t frame) {
     for (int32_t n = 0; n < fe.sub->io.n_nodes; n++) {
         ml_call c = ml_call_of(engine, &env, n);
         ml_status status = sweep_node(engine, &c, &fe.nodes[n], &rows[n]);
-        if (status != ML_OK) return ml_blame(env.error, engine->graph, frame, n, status);
+        if (status != ML_OK) return ml_blame(&c, status);
     }
     return ML_OK;
 }

@@ -3,6 +3,8 @@
 
 #include <stdarg.h>
 
+#include "core/error.h"
+
 static ml_affine affine(const ml_quantization *q, int32_t type) {
     if (!q || q->n_scales < 1) return (ml_affine){0.0f, 0, type};
     return (ml_affine){q->scales[0], q->n_zero_points > 0 ? (int32_t)q->zero_points[0] : 0, type};
@@ -21,8 +23,8 @@ ml_status ml_refuse_operand(const ml_call *c, int i, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    if (c->env->error->status == ML_OK) c->env->error->tensor = c->inputs[i];
-    return ml_fail(c, ML_UNSUPPORTED, "tensor %d %s", c->inputs[i], text);
+    if (c->env->error->status == ML_OK) ml_error_about(c->env->error, c->inputs[i], NULL);
+    return ml_fail(c, ML_UNSUPPORTED, ML_FIRST " %s", text);
 }
 
 float ml_one_scale(const ml_call *c, int i) {

@@ -88,7 +88,7 @@ static inline ml_status run_steps(ml_state *s, ml_residence *r, int32_t frame, b
 #ifdef ML_DEBUG
         if (status == ML_OK) status = ml_debug_check(r, frame, step, &guards, &s->error);
 #endif
-        if (status != ML_OK) return ml_blame(&s->error, s->graph, frame, step->call.node, status);
+        if (status != ML_OK) return ml_blame(&step->call, status);
 #ifdef ML_DEBUG
         ml_debug_poison(r, frame, step->call.node);
 #endif

@@ -13,8 +13,8 @@
 
 static ml_status at_tensors(const ml_plan *plan, ml_error *error, int32_t tensor, int32_t other) {
     error->subgraph = plan->graph->frames[0].subgraph;
-    error->tensor = tensor;
-    error->other = other;
+    ml_error_about(error, tensor, NULL);
+    if (other >= 0) ml_error_about(error, other, NULL);
     return (ml_status)error->status;
 }
 
@@ -24,8 +24,8 @@ static ml_status check_bytes(const ml_plan *plan, const ml_tensor *t, const ml_b
     error->needed = t->bytes;
     error->available = b->bytes;
     ml_error_set(error, ML_ARENA_ERROR,
-                 "tensor %d needs %lld bytes, the buffer bound to it has %lld", b->tensor,
-                 (long long)t->bytes, (long long)b->bytes);
+                 ML_FIRST " needs %lld bytes, the buffer bound to it has %lld", (long long)t->bytes,
+                 (long long)b->bytes);
     return at_tensors(plan, error, b->tensor, -1);
 }
 
@@ -69,8 +69,8 @@ static ml_status check_pair(const ml_plan *plan, const ml_rows *rows, const ml_b
     char text[32];
     int32_t meet = life_a->first > life_b->first ? life_a->first : life_b->first;
     ml_error_set(error, ML_BINDING_ERROR,
-                 "tensor %d and tensor %d are live at once%s, their buffers must not overlap",
-                 a->tensor, b->tensor, at_node(plan, meet, text));
+                 ML_FIRST " and " ML_SECOND " are live at once%s, their buffers must not overlap",
+                 at_node(plan, meet, text));
     return at_tensors(plan, error, a->tensor, b->tensor);
 }
 
@@ -81,8 +81,7 @@ ml_status ml_bound_check(const ml_plan *plan, const ml_rows *rows, const ml_bind
     for (int32_t i = 0; i < n_bound; i++)
         if (ml_row_of(plan->graph, rows, 0, bound[i].tensor)->storage != ML_STORAGE_BOUND) {
             ml_error_set(error, ML_BINDING_ERROR,
-                         "tensor %d cannot be bound: its value is known while planning",
-                         bound[i].tensor);
+                         ML_FIRST " cannot be bound: its value is known while planning");
             return at_tensors(plan, error, bound[i].tensor, -1);
         }
     ml_status status = ML_OK;

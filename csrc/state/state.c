@@ -290,11 +290,8 @@ static void place_anew(ml_state *s, ml_residence *r) {
 static const ml_error no_memory = {.status = ML_ARENA_ERROR,
                                    .subgraph = -1,
                                    .node = -1,
-                                   .tensor = -1,
-                                   .other = -1,
                                    .text = "no memory to say what went wrong"};
-static const ml_error busy = {
-    .status = ML_BUSY, .subgraph = -1, .node = -1, .tensor = -1, .other = -1};
+static const ml_error busy = {.status = ML_BUSY, .subgraph = -1, .node = -1};
 
 void ml_error_free(ml_error *error) {
     if (error != &busy && error != &no_memory) free(error);

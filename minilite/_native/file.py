@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minilite import errors
 from minilite._core import ffi, lib
-from minilite._native.graph import Store
-from minilite.light import Later
-
-if TYPE_CHECKING:
-    from minilite import errors
-    from minilite._native import raised
-else:
-    errors = Later("minilite.errors")
-    raised = Later("minilite._native.raised")
+from minilite._native import raised
 
 Array = Any
 Ints = tuple[int, ...]
@@ -105,6 +98,22 @@ def _read(descriptor: int, size: int) -> memoryview | bytes:
         message = f"more than {MOST_READ} bytes are not read: a larger model has to be a file, opened with load='map'"
         raise errors.ModelFormatError(message)
     return memoryview(data).toreadonly()
+
+
+class Store:
+    """Owns an ml_store: weights packed for the inner loops, shared by all graphs of a Model."""
+
+    def __init__(self) -> None:
+        pointer = lib.ml_store_new()
+        if not pointer:
+            message = "no memory for a store of packed weights"
+            raise errors.ArenaError(message)
+        self.pointer: Any = ffi.gc(pointer, lib.ml_store_free)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all packed weights."""
+        return int(lib.ml_store_bytes(self.pointer))
 
 
 class File:

@@ -8,21 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minilite import errors
 from minilite._core import ffi, lib
+from minilite._native import raised
 from minilite._native.status import MAX_RANK, fresh_error, fresh_errors, raise_error
-from minilite.light import Later
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from minilite import errors
-    from minilite._native import raised
-    from minilite._native.file import File
+    from minilite._native.file import File, Store
     from minilite._native.kernels import Answer
     from minilite._native.raised import Names
-else:
-    errors = Later("minilite.errors")
-    raised = Later("minilite._native.raised")
 
 Array = Any
 Shape = tuple[int, ...]
@@ -158,22 +154,6 @@ class Lowering:
         """The tensor numbers of an ml_node_def's inputs and outputs."""
         io, middle = self.pointer.description.io, node.io_start + node.n_inputs
         return tuple(io[node.io_start : middle]), tuple(io[middle : middle + node.n_outputs])
-
-
-class Store:
-    """Owns an ml_store: weights packed for the inner loops, shared by all graphs of a Model."""
-
-    def __init__(self) -> None:
-        pointer = lib.ml_store_new()
-        if not pointer:
-            message = "no memory for a store of packed weights"
-            raise errors.ArenaError(message)
-        self.pointer: Any = ffi.gc(pointer, lib.ml_store_free)
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of all packed weights."""
-        return int(lib.ml_store_bytes(self.pointer))
 
 
 def _refusals(description: Any, names: Names) -> list[errors.MiniliteError]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from minilite._core import ffi, lib
 from minilite.errors import ArenaError
-from minilite.light import NamedTuple
 
 UNPLACED: int = lib.ML_UNPLACED
 MAX_BYTES = (1 << 62) - 1
@@ -43,7 +42,7 @@ _REASONS: dict[int, str] = {
 
 @functools.cache
 def strategies() -> tuple[str, ...]:
-    """The names of all planning strategies, in the order of their table."""
+    """The names of all strategies that `plan` takes."""
     names: list[str] = []
     while name := lib.ml_memory_strategy_name(len(names)):
         names.append(ffi.string(name).decode())

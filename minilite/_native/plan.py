@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minilite._core import ffi, lib
+from minilite._native.advice import Outlook, advise_bind
 from minilite._native.status import NODE_STATUSES, STORAGES, fresh_error, raise_error
 from minilite.errors import ArenaError, InputError
-from minilite.light import NamedTuple
 
 if TYPE_CHECKING:
-    from minilite._native.advice import BindAdvice, Outlook
+    from minilite._native.advice import BindAdvice
 
 Shape = tuple[int, ...]
 
@@ -177,8 +177,6 @@ class Plan:
         """What the arena would be if these tensors of the main frame left it. Raises: InputError, ArenaError."""
         for tensor in tensors:
             self._check_tensor(tensor, 0)
-        from minilite._native.advice import Outlook
-
         error, outlook = fresh_error(), ffi.new("ml_outlook *")
         numbers = ffi.new("int32_t[]", list(tensors) or 1)
         if lib.ml_plan_without(self._pointer, numbers, len(tensors), outlook, error):
@@ -192,6 +190,4 @@ class Plan:
         at once, or the number of nodes at which so many are. It ends once the arena is smaller, as a new plan by the
         same strategy shows; the list is empty when nothing helps, say because scratch memory alone makes the peak.
         """
-        from minilite._native.advice import advise_bind
-
         return advise_bind(self)

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from minilite import errors
 from minilite._core import ffi, lib
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Protocol
 
-class Names(Protocol):
-    """Who can name nodes and tensors for an error line."""
+    class Names(Protocol):
+        """Who can name nodes and tensors for an error line."""
 
-    def node_label(self, subgraph: int, node: int) -> tuple[str, str]:
-        """The operator and the name of the first output of a node."""
+        def node_label(self, subgraph: int, node: int) -> tuple[str, str]:
+            """The operator and the name of the first output of a node."""
 
-    def tensor_name(self, subgraph: int, tensor: int) -> str:
-        """The name of a tensor."""
+        def tensor_name(self, subgraph: int, tensor: int) -> str:
+            """The name of a tensor."""
 
-    def gathered(self, refusals: Sequence[errors.MiniliteError]) -> errors.MiniliteError:
-        """One error for the refusals of several nodes."""
+        def gathered(self, refusals: Sequence[errors.MiniliteError]) -> errors.MiniliteError:
+            """One error for the refusals of several nodes."""
 
 
 _CLASSES: dict[int, type[errors.MiniliteError]] = {
@@ -38,33 +39,27 @@ _CLASSES: dict[int, type[errors.MiniliteError]] = {
 }
 
 
-def _name_tensors(text: str, error: Any, names: Names) -> tuple[str, list[str]]:
-    """Puts names behind the numbers of the tensors an error is about."""
-    if error.subgraph < 0 or error.tensor < 0:
-        return text, []
-    found = {t: names.tensor_name(error.subgraph, t) for t in (error.tensor, error.other) if t >= 0}
-
-    def named(match: re.Match[str]) -> str:
-        number = int(match[1])
-        return f"tensor {number} ('{errors.shortened(found[number])}')" if number in found else match[0]
-
-    return re.sub(r"\btensor (\d+)\b", named, text), list(found.values())
+_MARKS = ("\x01", "\x02")
+"""What C's text has where it names the first and the second tensor of its error."""
 
 
 def exception_of(error: Any, names: Names | None) -> errors.MiniliteError:
     """The exception an ml_error stands for."""
     kind = _CLASSES.get(error.status, errors.MiniliteError)
     text = ffi.string(error.text).decode(errors="replace")
-    if names is None:
-        return kind(text)
-    text, tensors = _name_tensors(text, error, names)
-    if error.node < 0:
-        return kind(text, tensors=tensors)
-    op, name = names.node_label(error.subgraph, error.node)
-    line = f"{errors.coordinates(error.subgraph, error.node, op, name)}: {text}"
-    place = {"subgraph": error.subgraph, "node": error.node, "op": op, "tensors": tensors or ([name] if name else [])}
+    subgraph, node, numbers = error.subgraph, error.node, error.tensors[0 : error.n_tensors]
+    tensors = [names.tensor_name(subgraph, number) for number in numbers] if names and subgraph >= 0 else []
+    for position, (mark, number) in enumerate(zip(_MARKS, numbers, strict=False)):
+        name = f" ('{errors.shortened(tensors[position])}')" if tensors else ""
+        text = text.replace(mark, f"tensor {number}{name}")
+    shapes = [tuple(shape.dims[0 : shape.rank]) for shape in error.shapes[0 : len(numbers)] if shape.rank >= 0]
+    if names is None or node < 0:
+        return kind(text, subgraph=subgraph if subgraph >= 0 else None, tensors=tensors, shapes=shapes)
+    op, output = names.node_label(subgraph, node)
+    line = f"{errors.coordinates(subgraph, node, op, output)}: {text}"
+    place = {"subgraph": subgraph, "node": node, "op": op, "tensors": tensors, "shapes": shapes}
     if kind is errors.UnsupportedOpError:
-        found = errors.UnsupportedOperator(op, text, ((error.subgraph, error.node),))
+        found = errors.UnsupportedOperator(op, text, ((subgraph, node),))
         return errors.UnsupportedOpError(line, operators=[found], **place)
     return kind(line, **place)
 

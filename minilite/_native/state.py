@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import struct
 from _thread import get_ident  # threading takes long to import
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from minilite import errors
 from minilite._core import ffi, lib
+from minilite._native import usage as usages
 from minilite._native.hooks import HOOKS
+from minilite._native.plan import Plan
 from minilite._native.status import BUSY, MAX_RANK, STORAGES, fresh_error, raise_error
-from minilite.light import Later, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import TypeAlias
 
-    from minilite import errors
-    from minilite._native import usage as usages
     from minilite._native.graph import Graph
     from minilite._native.hooks import Hooks
-    from minilite._native.plan import Plan
-else:
-    errors, usages = Later("minilite.errors"), Later("minilite._native.usage")
 
 Array = Any
 Shape = tuple[int, ...]
@@ -231,7 +228,6 @@ class State:
         self._call(function, *arguments, out)
         if not out[0]:
             return None
-        from minilite._native.plan import Plan
 
         return Plan(out[0], self._graph)
 

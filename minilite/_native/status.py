@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minilite._core import ffi, lib
-from minilite.light import Later
+from minilite._native import raised
 
 if TYPE_CHECKING:
-    from minilite._native import raised
     from minilite._native.raised import Names
-else:
-    raised = Later("minilite._native.raised")
 
 MAX_RANK: int = lib.ML_MAX_RANK
 OPTIONS: dict[str, int] = {
@@ -39,7 +36,7 @@ def raise_error(error: Any, names: Names | None) -> None:
     raise raised.exception_of(error, names)
 
 
-_FRESH = ffi.new("ml_error *", {"node": -1, "subgraph": -1, "tensor": -1, "other": -1})[0]
+_FRESH = ffi.new("ml_error *", {"node": -1, "subgraph": -1})[0]
 
 
 def fresh_error() -> Any:

@@ -1,10 +1,6 @@
 """The bytes that tensors and plans take, by kind."""
 
-from __future__ import annotations
-
-from typing import Any
-
-from minilite.light import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Usage(NamedTuple):
@@ -33,7 +29,7 @@ class Usage(NamedTuple):
     stays_mapped: bool = True
     """The arena's addresses can be read and written as long as the state lives, whoever resizes or trims it."""
 
-    def total(self, other: Usage) -> Usage:
+    def total(self, other: "Usage") -> "Usage":
         """Both together, of one interpreter: what they share is counted once."""
         added = {name: getattr(self, name) + getattr(other, name) for name in _ADDED}
         mapped = self.stays_mapped and other.stays_mapped

@@ -29,9 +29,10 @@ class _Parser(argparse.ArgumentParser):
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        from minilite import __version__, _native
+        from minilite import __version__
+        from minilite._native.kernels import level_names
 
-        print(f"minilite {__version__}, instructions: {', '.join(_native.level_names())}")
+        print(f"minilite {__version__}, instructions: {', '.join(level_names())}")
         parser.exit()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from minilite._native.memory import strategies
 from minilite.errors import InputError
 from minilite.interpreter import Interpreter
 
@@ -47,8 +48,6 @@ def numbers(text: str) -> tuple[float, ...]:
 
 def strategy(text: str) -> str:
     """The name of a planning strategy."""
-    from minilite._native.memory import strategies
-
     if text not in strategies():
         message = f"there is no planning strategy {text!r}: there are {', '.join(strategies())}"
         raise argparse.ArgumentTypeError(message)

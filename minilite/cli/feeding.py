@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,7 +109,6 @@ def _spread(interpreter: Interpreter, values: list[str]) -> list[str]:
 
 def _members(path: str) -> list[str]:
     """The names of a .npz file's arrays; none for other files."""
-    import io
     import zipfile  # long to import
 
     try:

@@ -12,9 +12,11 @@ from minilite.errors import MiniliteError
 from minilite.format.reader import load_model
 from minilite.interpreter import Interpreter
 from minilite.report import inspection
+from minilite.report.check import check, check_facts, check_text
+from minilite.report.facts import model_facts
 
 if TYPE_CHECKING:
-    from minilite._native import Plan
+    from minilite._native.plan import Plan
 
 
 def add_parser(commands: Any) -> None:
@@ -52,16 +54,12 @@ def execute(options: argparse.Namespace) -> int:
 
 def _show(interpreter: Interpreter, options: argparse.Namespace, plan: Plan | None) -> None:
     if options.json:
-        from minilite.report.facts import model_facts
-
         print_json(model_facts(interpreter.model, options.model, plan))
     else:
         print(inspection(interpreter.model, Path(options.model).name, plan, width()), flush=True)
 
 
 def _check(options: argparse.Namespace) -> int:
-    from minilite.report.check import check, check_facts, check_text
-
     answers = check(load_model(options.model))
     if options.json:
         print_json(check_facts(answers, options.model))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
+import shutil
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
@@ -19,15 +22,11 @@ T = TypeVar("T")
 
 def width() -> int:
     """Characters of a line: the terminal's, or what COLUMNS says; 100 where there is neither."""
-    import shutil  # long to import
-
     return max(_LEAST, shutil.get_terminal_size((_WIDTH, 24)).columns or _WIDTH)  # some terminals say 0
 
 
 def print_json(facts: Mapping[str, Any]) -> None:
     """Prints facts as JSON."""
-    import json
-
     print(json.dumps(_plain(facts), ensure_ascii=False, allow_nan=False, indent=2))
 
 
@@ -67,7 +66,6 @@ def working(what: str) -> Iterator[list[str]]:
     if not sys.stderr.isatty():
         yield said
         return
-    import threading  # long to import
 
     done = threading.Event()
     thread = threading.Thread(target=tick, args=(done, said), daemon=True)

@@ -10,6 +10,8 @@ from minilite.cli import arguments
 from minilite.cli.feeding import set_inputs
 from minilite.cli.output import print_json, progress, width
 from minilite.interpreter import Interpreter
+from minilite.report.profile import Peaks, node_times, profile, profile_facts
+from minilite.text import count, wrapped
 
 
 def add_parser(commands: Any) -> None:
@@ -31,9 +33,6 @@ def add_parser(commands: Any) -> None:
 
 def execute(options: argparse.Namespace) -> None:
     """Runs, and prints the table."""
-    from minilite.report.profile import Peaks, node_times, profile, profile_facts
-    from minilite.text import count, wrapped
-
     interpreter = Interpreter(options.model, num_threads=options.threads, planner=options.planner)
     arguments.resize(interpreter, options.shape)
     interpreter.allocate_tensors()

@@ -19,11 +19,20 @@ from minilite.engine.misfit import given_shapes
 from minilite.errors import ModelFormatError, ShapeError
 from minilite.interpreter import Interpreter
 from minilite.report import cut, duration, shape_text, table
+from minilite.report.results import (
+    Labels,
+    Output,
+    given_labels,
+    is_ranked,
+    labels_of,
+    output_facts,
+    ranking_text,
+    values_text,
+)
 from minilite.text import count, wrapped
 
 if TYPE_CHECKING:
     from minilite.inputs import Reading
-    from minilite.report.results import Output
 
 _RESOLVERS = {"default": OpResolverType.AUTO, "reference": OpResolverType.BUILTIN_REF}
 _TOP = 5
@@ -147,7 +156,6 @@ def _timed(interpreter: Interpreter, repeat: int) -> list[float]:
 def _outputs(interpreter: Interpreter, options: argparse.Namespace) -> list[Output]:
     """What came out, with its labels. Raises: InputError."""
     from minilite.inputs import read_source
-    from minilite.report.results import Labels, Output, given_labels, labels_of
 
     graph = interpreter.model.subgraphs[0]
     tensors = [graph.tensors[index] for index in graph.outputs]
@@ -169,8 +177,6 @@ def _facts(
     outputs: list[Output],
     times: Times,
 ) -> dict[str, Any]:
-    from minilite.report.results import output_facts
-
     graph, plan = interpreter.model.subgraphs[0], interpreter.plan
     inputs = [
         {
@@ -202,8 +208,6 @@ def _print(
     outputs: list[Output],
     times: Times,
 ) -> None:
-    from minilite.report.results import is_ranked, ranking_text
-
     graph = interpreter.model.subgraphs[0]
     head = f"{Path(options.model).name}: {count(len(graph.nodes), 'node')}, {count(len(graph.tensors), 'tensor')}"
     print(wrapped(head, width()))
@@ -222,8 +226,6 @@ def _print(
 
 
 def _tensors(interpreter: Interpreter, given: dict[int, Reading], outputs: list[Output]) -> str:
-    from minilite.report.results import values_text
-
     tensors = interpreter.model.subgraphs[0].tensors
     rows: list[list[str]] = []
     for detail in interpreter.get_input_details():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import runpy
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +41,6 @@ def execute(options: argparse.Namespace) -> int:
         message = f"cannot stand in for '{options.package}', only for {', '.join(NAMES)}, or all"
         raise UsageError(message)
     names = () if options.package == "all" else (options.package,)
-    import runpy  # long to import
 
     program = options.program if options.module else _found(options.program)
     safe = getattr(sys.flags, "safe_path", False)  # which came with Python 3.11: nothing stands in front of the path
@@ -66,7 +67,6 @@ def _found(program: str) -> str:
     path = Path(program)
     if path.is_file() or (path / "__main__.py").is_file():
         return program
-    import shutil  # long to import
 
     known = shutil.which(program)
     if known is not None:

@@ -8,29 +8,27 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from minilite import _native
+from minilite import errors
+from minilite._native.graph import Lowering
+from minilite._native.kernels import Answer, KernelInfo, find_kernel, kernel_types, match_kernel, pack_params, widening
+from minilite._native.status import MAX_RANK, NODE_IN_PLACE, NODE_PYTHON, NODE_TFLITE_SHARES, NODE_VIEW
+from minilite.engine import python_nodes, refusals
 from minilite.engine.operands import Function
-from minilite.light import Later
 from minilite.ops import find_operator
 from minilite.ops_shared.types import ABSENT, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from minilite import errors
-    from minilite.engine import python_nodes, refusals
     from minilite.engine.lower import Lowered
     from minilite.engine.operands import Operands
     from minilite.engine.user_kernels import UserKernel
     from minilite.format.model import Model, Node, Tensor
     from minilite.ops_shared.operator import Operator, OpNode
-else:  # what nodes in Python and refused ones need
-    errors = Later("minilite.errors")
-    python_nodes, refusals = Later("minilite.engine.python_nodes"), Later("minilite.engine.refusals")
 
 _MOST_ANSWERS = 4096
 """Answers that are kept; beyond it all are forgotten at once."""
-_answers: dict[tuple[bytes, bool], _native.Answer] = {}
+_answers: dict[tuple[bytes, bool], Answer] = {}
 """What kinds lower to, by key and whether numpy references run: a cache, as functools has them, for values made on the
 way."""
 
@@ -39,8 +37,8 @@ Kinds = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 @functools.cache
-def _find_kernel(name: str) -> _native.KernelInfo:
-    info = _native.find_kernel(name)
+def _find_kernel(name: str) -> KernelInfo:
+    info = find_kernel(name)
     if info is None:
         message = f"there is no C kernel '{name}'"
         raise LookupError(message)
@@ -48,10 +46,10 @@ def _find_kernel(name: str) -> _native.KernelInfo:
 
 
 @functools.lru_cache(_MOST_ANSWERS)
-def _typed(info: _native.KernelInfo, kinds: Kinds) -> int:
+def _typed(info: KernelInfo, kinds: Kinds) -> int:
     """The row of the kernel's table that runs these operand types in C; -1 if none does."""
-    row = _native.match_kernel(info, *kinds)
-    return row if row >= 0 and _native.kernel_types(info)[row][1] else -1
+    row = match_kernel(info, *kinds)
+    return row if row >= 0 and kernel_types(info)[row][1] else -1
 
 
 @functools.lru_cache(_MOST_ANSWERS)
@@ -67,13 +65,13 @@ class Answers:
         self.model: Model = lowered.model
         self.custom_ops: Mapping[str, Any] = custom_ops
         self.reference: bool = reference
-        self.lowering: _native.Lowering = lowered.lowering
+        self.lowering: Lowering = lowered.lowering
         self.operands: Operands = lowered.operands
         self.functions: dict[int, Function] = lowered.functions
 
     def fill(self) -> None:
         """Completes the lowering. Raises: UnsupportedOpError, listing every unsupported node."""
-        answers: list[_native.Answer | None] = []
+        answers: list[Answer | None] = []
         refused: set[int] = set()
         for number, (key, subgraph, node) in enumerate(self.lowering.kinds()):
             answer = _answers.get((key, self.reference)) if key else None
@@ -92,7 +90,7 @@ class Answers:
             raise refusals.gathered(self.refusals(refused))
         self.lowering.fill(answers)
 
-    def keep(self, key: bytes, subgraph: int, node: int, answer: _native.Answer) -> None:
+    def keep(self, key: bytes, subgraph: int, node: int, answer: Answer) -> None:
         """Keeps what a kind lowers to for other models, where it hangs on nothing of this one."""
         operator = find_operator(self.model.subgraphs[subgraph].nodes[node].op)
         if operator is not None and operator.asks_about != "model":
@@ -112,11 +110,11 @@ class Answers:
                 except errors.UnsupportedOpError as refusal:
                     found.append(refusal)
             if self.lowering.too_many_dimensions:
-                deep = (tensor for tensor in subgraph.tensors if len(tensor.shape) > _native.MAX_RANK)
+                deep = (tensor for tensor in subgraph.tensors if len(tensor.shape) > MAX_RANK)
                 found += [refusals.too_many_dimensions(subgraph, tensor) for tensor in deep]
         return found
 
-    def answer(self, subgraph: int, number: int, kind: int, *, alone: bool) -> _native.Answer | None:
+    def answer(self, subgraph: int, number: int, kind: int, *, alone: bool) -> Answer | None:
         """What a node lowers to; None if it has become a constant, as one of a kind of its own may.
 
         Raises: UnsupportedOpError, InputError.
@@ -142,7 +140,7 @@ class Answers:
         source = node.input(0)
         if operator.folds is not None and source is not None and source.data is not None:
             if not alone:
-                return _native.widening()
+                return widening()
             for index, value in zip(row.outputs, operator.folds(node), strict=True):
                 self.operands.fold(subgraph, index, value)
             return None
@@ -152,8 +150,8 @@ class Answers:
         if python:
             self.reference_of(row.op, kind)
         keep: list[Any] = []
-        packed = _native.pack_params(info, params, keep) if params or info.fields else b""
-        return _native.Answer(info.pointer, typed, flags_of(operator, python=python), packed, subgraphs, keep)
+        packed = pack_params(info, params, keep) if params or info.fields else b""
+        return Answer(info.pointer, typed, flags_of(operator, python=python), packed, subgraphs, keep)
 
     def operator(self, node: Node) -> Operator | None:
         """The row of a node; None where there is none, and for custom operators that are the caller's."""
@@ -168,7 +166,7 @@ class Answers:
         if operator is not None and operator.reference is not None:
             self.functions[kind] = Function(operator.reference, writes=operator.writes)
 
-    def custom(self, node: OpNode, kind: int) -> _native.Answer:
+    def custom(self, node: OpNode, kind: int) -> Answer:
         """What a custom operator of the caller's lowers to. Raises: UnsupportedOpError, InputError."""
         function = self.custom_ops.get(node.op)
         if function is None:
@@ -180,19 +178,19 @@ class Answers:
         shape = getattr(function, "shape", None)
         python_nodes.check_custom(node, function, shape)
         info = _find_kernel("custom")
-        params = _native.pack_params(info, {"has_shape": int(shape is not None)}, [])
+        params = pack_params(info, {"has_shape": int(shape is not None)}, [])
         self.functions[kind] = Function(function, shape, custom=True)
-        return _native.Answer(info.pointer, -1, _native.NODE_PYTHON, params, (), ())
+        return Answer(info.pointer, -1, NODE_PYTHON, params, (), ())
 
 
-def _compiled(node: OpNode, kernel: UserKernel) -> _native.Answer:
+def _compiled(node: OpNode, kernel: UserKernel) -> Answer:
     """A custom operator whose kernel was compiled elsewhere."""
     kinds = _kinds(node)
     typed = _typed(kernel.info, kinds)
     if typed < 0 or ABSENT in kinds[1]:
         raise node.refuse(f"types {spelled(*kinds)} are not what its kernel takes, {kernel.types()}")
     keep: list[Any] = [kernel]
-    return _native.Answer(kernel.info.pointer, typed, 0, kernel.params(node, keep), (), keep)
+    return Answer(kernel.info.pointer, typed, 0, kernel.params(node, keep), (), keep)
 
 
 def _kinds(node: OpNode) -> Kinds:
@@ -206,10 +204,10 @@ def _kinds(node: OpNode) -> Kinds:
 
 def flags_of(operator: Operator, *, python: bool = False) -> int:
     """An ml_node_def's flags."""
-    flags = sum(_native.NODE_IN_PLACE << i for i in operator.in_place)
-    flags |= _native.NODE_VIEW if operator.view else 0
-    flags |= _native.NODE_TFLITE_SHARES if operator.tflite_shares else 0
-    flags |= _native.NODE_PYTHON if python else 0
+    flags = sum(NODE_IN_PLACE << i for i in operator.in_place)
+    flags |= NODE_VIEW if operator.view else 0
+    flags |= NODE_TFLITE_SHARES if operator.tflite_shares else 0
+    flags |= NODE_PYTHON if python else 0
     if python and not operator.view:  # numpy writes outputs after reading all inputs; views must stay skippable
-        flags &= ~(0xFF * _native.NODE_IN_PLACE)
+        flags &= ~(0xFF * NODE_IN_PLACE)
     return flags

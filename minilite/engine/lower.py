@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minilite import _native
+from minilite._native.graph import Lowering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ _OFFLINE = "OfflineMemoryAllocation"
 class Lowered:
     """A Model ready for the C graph."""
 
-    def __init__(self, model: Model, lowering: _native.Lowering) -> None:
+    def __init__(self, model: Model, lowering: Lowering) -> None:
         self.model: Model = model
         self.lowering = lowering
         self.functions: dict[int, Function] = {}
@@ -60,7 +60,7 @@ def lower(model: Model, custom_ops: Mapping[str, Any], *, reference: bool = Fals
     `reference` makes nodes run their numpy references. Raises: UnsupportedOpError, listing every unsupported node.
     """
     assert model.file is not None
-    lowering = _native.Lowering(model.file)
+    lowering = Lowering(model.file)
     lowered = Lowered(model, lowering)
     if lowering.knows_all and not reference:
         lowering.fill()

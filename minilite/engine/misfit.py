@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minilite._native import MAX_RANK
+from minilite._native.status import MAX_RANK
 from minilite.errors import InputError, InputRuntimeError, ShapeError, StateError, shortened
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array, Tensor

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from minilite import _native
+from minilite._native.graph import Lowering
 from minilite.engine import python_nodes
 from minilite.format.dtypes import TensorType
-from minilite.light import NamedTuple
 from minilite.ops_shared.operator import OpNode
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 class Operands:
     """Makes nodes with their tensors, where one is looked at."""
 
-    def __init__(self, model: Model, lowering: _native.Lowering) -> None:
+    def __init__(self, model: Model, lowering: Lowering) -> None:
         self.model = model
         self.lowering = lowering
         self.resources: dict[tuple[str, str], int] = {}

@@ -6,29 +6,35 @@ import functools
 import os
 from typing import TYPE_CHECKING, Any
 
-from minilite import _native
+from minilite import errors
+from minilite._native.call import Call
+from minilite._native.file import Store
+from minilite._native.graph import Graph, choose_level
+from minilite._native.state import Shared, State
 from minilite.engine.lower import lower, node_label
-from minilite.light import Later, NamedTuple
+from minilite.engine.refusals import gathered
+from minilite.late import Later
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from minilite import errors
     from minilite.engine import python_nodes, reorder
     from minilite.engine.lower import Lowered
+    from minilite.format import builder
     from minilite.format.model import Model
 
     Shape = tuple[int, ...]
 else:
-    errors = Later("minilite.errors")
-    python_nodes = Later("minilite.engine.python_nodes")
     reorder = Later("minilite.engine.reorder")
+    python_nodes = Later("minilite.engine.python_nodes")
+    builder = Later("minilite.format.builder")
 
 
-class ModelNames(NamedTuple):
+class ModelNames:
     """Names nodes and tensors of a Model for error lines; C graphs hold it, and not the Program that holds them."""
 
-    model: Model
+    def __init__(self, model: Model) -> None:
+        self.model = model
 
     def node_label(self, subgraph: int, node: int) -> tuple[str, str]:
         """The operator and the name of the first output of a node."""
@@ -40,8 +46,6 @@ class ModelNames(NamedTuple):
 
     def gathered(self, refusals: Sequence[errors.MiniliteError]) -> errors.MiniliteError:
         """One error for the refusals of several nodes."""
-        from minilite.engine.refusals import gathered
-
         found = [refusal for refusal in refusals if isinstance(refusal, errors.UnsupportedOpError)]
         return gathered(found) if found else refusals[0]
 
@@ -61,22 +65,22 @@ class Program:
         model = _as_read(model)
         self.model: Model = model
         self.lowered: Lowered = lower(model, custom_ops, reference=reference)
-        self.store: _native.Store = self.lowered.lowering.file.store
+        self.store: Store = self.lowered.lowering.file.store
         self._level = _level(os.environ.get("MINILITE_ISA"))
         self._reorder = reorder
         self._fuses = fuses
-        self._graphs: dict[int, _native.Graph] = {}
+        self._graphs: dict[int, Graph] = {}
 
-    def shared(self, max_bytes: int, max_iterations: int) -> _native.Shared:
+    def shared(self, max_bytes: int, max_iterations: int) -> Shared:
         """What the sessions of one interpreter share; 0 stands for no bound."""
-        return _native.Shared(self.lowered.resources, len(self.model.subgraphs), max_bytes, max_iterations)
+        return Shared(self.lowered.resources, len(self.model.subgraphs), max_bytes, max_iterations)
 
-    def graph(self, root: int) -> _native.Graph:
+    def graph(self, root: int) -> Graph:
         """The C graph whose main subgraph is `root`."""
         if root not in self._graphs:
             low, names = self.lowered, ModelNames(self.model)
             order = reorder.order_of(self.model, low.lowering, root) if self._reorder else None
-            self._graphs[root] = _native.Graph(
+            self._graphs[root] = Graph(
                 low.lowering, root, low.resources, names, self.store, self._level, order, fuses=self._fuses
             )
         return self._graphs[root]
@@ -86,16 +90,14 @@ class Program:
 def _level(mask: str | None) -> Any:
     """The level of instructions of that name; asking the processor takes longer than reading a small model. Raises:
     InputError."""
-    return _native.choose_level(mask)
+    return choose_level(mask)
 
 
 def _as_read(model: Model) -> Model:
     """The model as a view of rows. Raises: ModelFormatError for one put together by hand that is no valid model."""
     if model.file is not None:
         return model
-    from minilite.format.builder import as_read  # few models are put together by hand: importing minilite stays light
-
-    return as_read(model)
+    return builder.as_read(model)
 
 
 class PythonNodes:
@@ -109,18 +111,16 @@ class PythonNodes:
         """The coordinates of a node, for error lines."""
         return python_nodes.node_coordinates(self._lowered.handlers[handler].node)
 
-    def eval(self, call: _native.Call) -> int:
+    def eval(self, call: Call) -> int:
         """Computes one node and stores its outputs."""
         return python_nodes.evaluate(self._lowered.handlers[call.handler], call)
 
-    def shape(self, call: _native.Call) -> list[Shape]:
+    def shape(self, call: Call) -> list[Shape]:
         """The output shapes of a custom node, by its shape function."""
         return python_nodes.shapes(self._lowered.handlers[call.handler], call)
 
 
-def new_state(
-    program: Program, shared: _native.Shared, root: int, strategy: str, options: int, cache_bytes: int
-) -> _native.State:
+def new_state(program: Program, shared: Shared, root: int, strategy: str, options: int, cache_bytes: int) -> State:
     """A C state over the program's graph for `root`."""
     hooks = PythonNodes(program.lowered)
-    return _native.State(program.graph(root), shared, strategy, options, cache_bytes, hooks)
+    return State(program.graph(root), shared, strategy, options, cache_bytes, hooks)

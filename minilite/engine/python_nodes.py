@@ -3,19 +3,21 @@ give."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from traceback import clear_frames
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from minilite import _native
+from minilite._native.call import Call
+from minilite._native.status import MAX_RANK
 from minilite.errors import ArenaError, InputError, KernelError, MiniliteError, coordinates, shortened
 from minilite.format.dtypes import ENCODED, TensorType, array_type, numpy_type
 from minilite.format.model import Array, Tensor
 from minilite.format.packed import pack
 from minilite.format.strings import as_strings, encode_strings
 from minilite.format.values import decoded, range_fault
-from minilite.light import NamedTuple
 from minilite.ops_shared.operator import OpNode
 
 Shape = tuple[int, ...]
@@ -42,8 +44,6 @@ def node_coordinates(node: OpNode) -> str:
 
 def check_custom(node: OpNode, function: Callable[..., Any], shape: Callable[..., Any] | None) -> None:
     """Refuses functions that cannot be called with a node and its inputs. Raises: InputError."""
-    import inspect
-
     arguments = (node, *node.inputs)
     for what, called in (("", function), (".shape", shape)):
         try:
@@ -63,7 +63,7 @@ def check_custom(node: OpNode, function: Callable[..., Any], shape: Callable[...
             raise InputError(message, subgraph=node.subgraph, node=node.index, op=node.op) from None
 
 
-def _input(handler: Handler, call: _native.Call, position: int) -> Array | None:
+def _input(handler: Handler, call: Call, position: int) -> Array | None:
     """The values of an input, None when it is absent."""
     tensor = handler.node.inputs[position]
     if tensor is None:
@@ -90,7 +90,7 @@ def _encoded(handler: Handler, position: int, array: Array) -> bytes:
         raise _fault(handler, f"output {position} takes {error}", tensor) from None
 
 
-def evaluate(handler: Handler, call: _native.Call) -> int:
+def evaluate(handler: Handler, call: Call) -> int:
     """Computes one node and stores its outputs."""
     results = _results(handler, call)
     written: tuple[Array, ...] = ()
@@ -116,7 +116,7 @@ def evaluate(handler: Handler, call: _native.Call) -> int:
     return 0
 
 
-def _results(handler: Handler, call: _native.Call) -> Any:
+def _results(handler: Handler, call: Call) -> Any:
     inputs = [_input(handler, call, i) for i in range(len(handler.node.inputs))]
     if handler.custom:
         inputs = [array.copy() if array is not None else None for array in inputs]
@@ -141,7 +141,7 @@ def _failure(node: OpNode, error: Exception) -> MiniliteError:
     return kind(message, subgraph=node.subgraph, node=node.index, op=node.op)
 
 
-def shapes(handler: Handler, call: _native.Call) -> list[Shape]:
+def shapes(handler: Handler, call: Call) -> list[Shape]:
     """The output shapes of a custom node, by its shape function. One output's may be given bare, () for a scalar."""
     assert handler.shape is not None
     given = handler.shape(handler.node, *(call.input_shape(i) for i in range(len(handler.node.inputs))))
@@ -163,8 +163,8 @@ def shapes(handler: Handler, call: _native.Call) -> list[Shape]:
 def _check_dimensions(handler: Handler, what: str, shapes: Sequence[Shape]) -> None:
     """Refuses shapes that no tensor has. Raises: KernelError."""
     for shape in shapes:
-        if len(shape) > _native.MAX_RANK:
-            rule = f"{len(shape)} dimensions: at most {_native.MAX_RANK}"
+        if len(shape) > MAX_RANK:
+            rule = f"{len(shape)} dimensions: at most {MAX_RANK}"
             raise _fault(handler, f"{what} gave the shape {shape}, which has {rule}")
         if not all(0 <= dim <= _MOST for dim in shape):
             raise _fault(handler, f"{what} gave the shape {shape}, dimensions must be from 0 to {_MOST}")
@@ -183,8 +183,6 @@ def _fault(handler: Handler, text: str, tensor: Tensor | None = None, shapes: Se
 
 def _forget(inputs: list[Array | None], error: BaseException) -> None:
     """Takes the views of the arena out of a traceback, which may be kept and looked into when the arena has gone."""
-    from traceback import clear_frames
-
     inputs.clear()
     clear_frames(error.__traceback__)
 
@@ -216,7 +214,7 @@ def _outputs(handler: Handler, results: Any) -> list[Array]:
     return arrays
 
 
-def _check_shapes(handler: Handler, call: _native.Call, shapes: Sequence[Shape]) -> None:
+def _check_shapes(handler: Handler, call: Call, shapes: Sequence[Shape]) -> None:
     """Refuses outputs that differ in a dimension that the file's signature fixes, as long as the inputs keep to the
     file."""
     node = handler.node

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from minilite import _native
+from minilite._native.status import MAX_RANK
 from minilite.errors import UnsupportedOperator, UnsupportedOpError, shortened
 from minilite.format.model import Subgraph, Tensor
 
@@ -27,7 +27,7 @@ def unresolved(op: str, custom_ops: Iterable[str]) -> str:
 
 def too_many_dimensions(subgraph: Subgraph, tensor: Tensor) -> UnsupportedOpError:
     """The refusal of a tensor of more dimensions than C takes."""
-    reason = f"{len(tensor.shape)} dimensions, at most {_native.MAX_RANK} are supported"
+    reason = f"{len(tensor.shape)} dimensions, at most {MAX_RANK} are supported"
     message = f"subgraph {subgraph.index}, tensor {tensor.index} ('{shortened(tensor.name)}'): {reason}"
     return UnsupportedOpError(
         message,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from minilite import _native
+from minilite._native.graph import Lowering
+from minilite._native.status import TENSOR_VARIABLE
 from minilite.format.dtypes import TensorType, element_bits
 from minilite.memory.order import OrderNode, lower_peak_order
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from minilite.format.model import Model
 
 
-def order_of(model: Model, lowering: _native.Lowering, root: int) -> list[int] | None:
+def order_of(model: Model, lowering: Lowering, root: int) -> list[int] | None:
     """An order of lower peak for the nodes of a subgraph, where there is one and nodes have no effects."""
     graph = model.subgraphs[root]
     tensors = [lowering.tensor(root, i) for i in range(len(graph.tensors))]
@@ -26,7 +27,7 @@ def order_of(model: Model, lowering: _native.Lowering, root: int) -> list[int] |
         return None
     sizes = [
         0
-        if t.data or t.flags & _native.TENSOR_VARIABLE
+        if t.data or t.flags & TENSOR_VARIABLE
         else math.prod(t.shape.dims[0 : t.shape.rank]) * element_bits(TensorType(t.type)) // 8
         for t in tensors
     ]

@@ -8,30 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minilite._native import OPTIONS, packed_dims
+from minilite import errors
+from minilite._native.state import packed_dims
+from minilite._native.status import OPTIONS
+from minilite.engine import binding, misfit
 from minilite.engine.program import new_state
 from minilite.engine.target import MOVES, UNBOUND, Target, bound, checked_tensor, copier, decoded_values, target_at
+from minilite.format import values
 from minilite.format.dtypes import ENCODED, TensorType
-from minilite.light import Later
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from minilite import errors
-    from minilite._native import Plan, Shared, State
-    from minilite.engine import binding, misfit
+    from minilite._native.plan import Plan
+    from minilite._native.state import Shared, State
     from minilite.engine.program import Program
-    from minilite.format import values
     from minilite.format.model import Array, Subgraph, Tensor
 
     Shape = tuple[int, ...]
     _Targets = dict[int, Target]
     _Small = dict[int, tuple[Callable[[], Array] | None, Any, Any, Shape]]
     """By tensor whose copies take no turn: what makes one, if not the bytes do; the memory, dtype and shape."""
-else:
-    errors = Later("minilite.errors")
-    binding, misfit = Later("minilite.engine.binding"), Later("minilite.engine.misfit")
-    values = Later("minilite.format.values")
 
 _ndarray = np.ndarray
 _TRIES = 8

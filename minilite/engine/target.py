@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from minilite._native import binding_rows
+from minilite import errors
+from minilite._native.state import binding_rows
+from minilite.engine import misfit
+from minilite.format import values
 from minilite.format.dtypes import ENCODED, TensorType, array_type
-from minilite.light import Later, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from minilite import errors
-    from minilite._native import BindingRows, Place
-    from minilite.engine import misfit
-    from minilite.format import values
+    from minilite._native.state import BindingRows, Place
     from minilite.format.model import Array, Subgraph, Tensor
 
     Shape = tuple[int, ...]
-else:  # what refusals need
-    errors, misfit = Later("minilite.errors"), Later("minilite.engine.misfit")
-    values = Later("minilite.format.values")
 
 MOVES = "the tensor moves all the time: other threads resize or trim this interpreter"
 """What is said of a copy that was never made where its tensor lay."""

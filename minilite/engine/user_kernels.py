@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from minilite import _native
+from minilite._native.kernels import KernelInfo, include_folder, kernel_at, kernel_types, pack_params
 from minilite.errors import InputError, InputTypeError, ModelFormatError
 from minilite.ops_shared.operator import OpNode
 
@@ -22,18 +22,18 @@ class UserKernel:
 
     __slots__ = ("_keep", "_params", "info")
 
-    def __init__(self, info: _native.KernelInfo, params: Params, keep: Any) -> None:
-        self.info: _native.KernelInfo = info
+    def __init__(self, info: KernelInfo, params: Params, keep: Any) -> None:
+        self.info: KernelInfo = info
         self._params = params
         self._keep = keep
 
     def __repr__(self) -> str:
-        types = ", ".join(f"'{types}'" for types, _ in _native.kernel_types(self.info))
+        types = ", ".join(f"'{types}'" for types, _ in kernel_types(self.info))
         return f"<C kernel '{self.info.name}' at {self.info.address:#x}: {types}>"
 
     def types(self) -> str:
         """The operand types it takes, for messages."""
-        return ", ".join(types for types, runs in _native.kernel_types(self.info) if runs)
+        return ", ".join(types for types, runs in kernel_types(self.info) if runs)
 
     def params(self, node: OpNode, keep: list[Any]) -> bytes:
         """The bytes of its parameters for a node; arrays go into `keep`. Raises: InputError, and what the function
@@ -46,7 +46,7 @@ class UserKernel:
             takes = f"takes the parameters {', '.join(names)}" if names else "takes no parameters"
             raise _unfit(node, f"kernel '{self.info.name}' {takes}, got {', '.join(map(str, found)) or 'none'}")
         packed = {field: _checked(node, field, kind, found[field]) for field, kind in self.info.fields}
-        return _native.pack_params(self.info, packed, keep)
+        return pack_params(self.info, packed, keep)
 
 
 def _unfit(node: OpNode, text: str) -> InputError:
@@ -99,11 +99,11 @@ def kernel(address: int, params: Params | None = None, *, keep: Any = None) -> U
         message = f"{place} is no address of a kernel's row: ctypes.addressof of the row gives it"
         raise InputError(message)
     try:
-        return UserKernel(_native.kernel_at(place), {} if params is None else params, keep)
+        return UserKernel(kernel_at(place), {} if params is None else params, keep)
     except ModelFormatError as error:
         raise InputError(str(error)) from None
 
 
 def get_include() -> str:
     """The folder of the headers that kernels are compiled against: ``cc -shared -fPIC -I... my_kernel.c``."""
-    return _native.include_folder()
+    return include_folder()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Iterator, Sequence
+from html import escape
 from typing import TYPE_CHECKING
 
 from minilite.errors import ModelFormatError
@@ -29,8 +30,6 @@ def model_text(model: Model) -> str:
 
 def model_html(model: Model) -> str:
     """The same as markup."""
-    from html import escape
-
     tables = html_table(HEADER, tensor_rows(model.subgraphs[0])) if model.subgraphs else ""
     more = "".join(f"<br>{escape(name)}: {escape(text)}" for name, text in _more(model))
     return f"<p>Model{escape(_name(model))}: {_size(model)}</p>{tables}<p>{more.removeprefix('<br>')}</p>"

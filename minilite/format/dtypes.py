@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
-
-from minilite.light import IntEnum
 
 
 class TensorType(IntEnum):

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from minilite.late import Later
+
 if TYPE_CHECKING:
+    from minilite.format import about
     from minilite.format.about import AssociatedFile, ModelMetadata, TensorMetadata
+else:
+    about = Later("minilite.format.about")
 
 NAME = "TFLITE_METADATA"
 
@@ -64,9 +69,7 @@ class Metadata(Mapping[str, bytes]):
         guessed = (
             output == 0 and len(named) == 1 and not any(file.labels for each in self.outputs for file in each.files)
         )
-        from minilite.format.about import AssociatedFile
-
-        return AssociatedFile(named[0], "", "axis") if guessed else None
+        return about.AssociatedFile(named[0], "", "axis") if guessed else None
 
     def labels(self, output: int = 0) -> tuple[str, ...]:
         """The labels of an output, by its position; none where no associated file has them. Raises:
@@ -78,9 +81,7 @@ class Metadata(Mapping[str, bytes]):
     def about(self) -> ModelMetadata:
         """All that TFLITE_METADATA says. Raises: ModelFormatError."""
         if self._about is None:
-            from minilite.format.about import ModelMetadata, read_metadata  # with flatbuffers: long to import
-
-            self._about = read_metadata(self[NAME]) if NAME in self else ModelMetadata()
+            self._about = about.read_metadata(self[NAME]) if NAME in self else about.ModelMetadata()
         return self._about
 
     @property

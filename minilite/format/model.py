@@ -4,18 +4,16 @@ All of it are plain values, which may also be put together by hand. Of a Model t
 when they are looked at: see rows.py.
 """
 
-from __future__ import annotations
-
 import reprlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.metadata import Metadata
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
-from minilite.light import NamedTuple
+from minilite.late import Later
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -23,9 +21,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from minilite._native.file import File
+    from minilite.format import described
 
     Array: TypeAlias = NDArray[Any]
 else:
+    described = Later("minilite.format.described")
     Array = np.ndarray
 
 _SHORT = reprlib.Repr()
@@ -141,7 +141,7 @@ class Model(NamedTuple):
     metadata: Metadata = Metadata()
 
     @property
-    def file(self) -> File | None:
+    def file(self) -> "File | None":
         """The verified rows that the subgraphs are views of; None when they were put together by hand."""
         return getattr(self.subgraphs, "file", None)
 
@@ -155,15 +155,11 @@ class Model(NamedTuple):
 
     def __repr__(self) -> str:
         """A line, and a table of inputs and outputs."""
-        from minilite.format.described import model_text
-
-        return model_text(self)
+        return described.model_text(self)
 
     def _repr_html_(self) -> str:
         """What notebooks show: inputs, outputs, operators, and what it carries along."""
-        from minilite.format.described import model_html
-
-        return model_html(self)
+        return described.model_html(self)
 
 
 class _Text(str):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import codecs
+import difflib
 import os
-from typing import TYPE_CHECKING, Any
+import zipfile
+from pathlib import Path
+from typing import Any
 
 from minilite.errors import ModelFormatError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _LITERT = "The model is not a valid Flatbuffer buffer: "
 """What LiteRT says of all such bytes, and no more."""
@@ -85,8 +85,6 @@ def looks_like(data: memoryview) -> str | None:
 
 
 def _zip(data: memoryview) -> str:
-    import zipfile  # modules that only errors need
-
     from minilite.format.associated import BytesFile
 
     try:
@@ -178,9 +176,6 @@ def why_not_opened(name: str, ending: str = "") -> str:
 
     Folders are looked into for files with this ending, if any is given.
     """
-    import difflib  # they take long to import
-    from pathlib import Path
-
     if "://" in name[:16]:
         return ": it is an address, the file has to be downloaded first"
     if name.startswith("~"):

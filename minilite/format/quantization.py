@@ -1,10 +1,7 @@
 """How integers stand for real numbers: real = scale * (integer - zero_point)."""
 
-from __future__ import annotations
-
 import reprlib
-
-from minilite.light import NamedTuple
+from typing import NamedTuple
 
 _SHORT = reprlib.Repr()
 _SHORT.maxtuple = 4

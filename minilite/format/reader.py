@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from minilite import errors
 from minilite._native.file import IDENTIFIER, File, map_file, read_file
+from minilite.errors import InputTypeError
 from minilite.format.rows import model_of
-from minilite.light import Later
+from minilite.late import Later
 
 if TYPE_CHECKING:
     import mmap
 
-    from minilite import errors
+    from minilite.format import origin
     from minilite.format.model import Model
 else:
-    errors = Later("minilite.errors")
+    origin = Later("minilite.format.origin")
 
 
 def load_model(
@@ -49,23 +51,17 @@ def load_model(
             message = f"{size} bytes came for a path: no file is called so, nor are they a model: b'TFL3' at byte 4"
             raise errors.ModelNotFoundError(message) from None
         reason = getattr(error, "strerror", None) or str(error)
-        from minilite.format.origin import why_not_opened
-
-        message = f"Could not open {name!r}: {reason.lower()}{why_not_opened(name, '.tflite')}"
+        message = f"Could not open {name!r}: {reason.lower()}{origin.why_not_opened(name, '.tflite')}"
         raise errors.ModelNotFoundError(message) from error
     try:
         return _read(data)
     except errors.ModelFormatError as error:
-        from minilite.format.origin import explained
-
-        raise explained(error, data, name) from None
+        raise origin.explained(error, data, name) from None
 
 
 def _name(path: Any) -> str:
     """The path as text. Raises: InputTypeError."""
     if not isinstance(path, str | bytes | os.PathLike):
-        from minilite.errors import InputTypeError
-
         message = f"path is of type {type(path).__name__}, must be a path or a model's bytes"
         raise InputTypeError(message)
     return os.fsdecode(path)

@@ -11,32 +11,18 @@ from minilite.format.dtypes import TensorType, element_bits, numpy_type
 from minilite.format.metadata import Metadata
 from minilite.format.model import Model, Node, Signature, Subgraph, Tensor
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
-from minilite.light import Later
+from minilite.late import Later
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from minilite._native.file import File, SubgraphRows
-    from minilite.format import tables
+    from minilite.format import associated, tables
     from minilite.format.model import Array
 
-    _Base = Sequence
 else:
+    associated = Later("minilite.format.associated")
     tables = Later("minilite.format.tables")
-
-    class _Base:
-        """What a Sequence has beside the calls of Rows: a class of `abc` takes long to make, and there are five."""
-
-        __slots__ = ()
-        __class_getitem__ = classmethod(lambda cls, _: cls)
-
-        def index(self, value: Any, *between: int) -> int:
-            return tuple(self).index(value, *between)
-
-        def count(self, value: Any) -> int:
-            return tuple(self).count(value)
-
-    Sequence.register(_Base)
 
 _T = TypeVar("_T")
 _TYPES = tuple(TensorType)
@@ -52,7 +38,7 @@ def _dtype(kind: TensorType) -> np.dtype[Any] | None:
 _DTYPES = tuple(map(_dtype, _TYPES))
 
 
-class Rows(_Base[_T]):
+class Rows(Sequence[_T]):
     """A sequence whose elements are made from rows when they are looked at; equal to any sequence of equal elements."""
 
     __slots__ = ("_made",)
@@ -228,9 +214,7 @@ class FileMetadata(Metadata):
     def associated_files(self) -> Mapping[str, bytes]:
         """The files that travel with the model, by name. Raises: ModelFormatError."""
         if self._files is None:
-            from minilite.format.associated import read_associated_files  # long to import
-
-            self._files = read_associated_files(self._file.data)
+            self._files = associated.read_associated_files(self._file.data)
         return self._files
 
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import struct
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from minilite import errors
 from minilite.format import _schema
 from minilite.format._spec import WIDTHS, Field, operator_names, options_table, table_spec
-from minilite.light import Later, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minilite import errors
     from minilite._native.file import File
-else:
-    errors = Later("minilite.errors")
 
 UNFOLDED_PER_BYTE = 4
 UNFOLDED_ANYWAY = 1 << 16

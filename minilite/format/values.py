@@ -6,24 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minilite import errors
 from minilite.format.dtypes import ENCODED, TensorType, element_bits, numpy_type
-from minilite.light import Later
+from minilite.format.packed import unpack
+from minilite.format.strings import decode_strings
 
 if TYPE_CHECKING:
-    from minilite import errors
     from minilite.format.model import Array, Tensor
-else:
-    errors = Later("minilite.errors")
 
 
 def decoded(raw: Any, kind: TensorType, shape: tuple[int, ...]) -> Array:
     """An owned array of the values in the bytes of a tensor of an ENCODED type. Raises: ValueError where they are no
     strings."""
     if kind == TensorType.STRING:
-        from minilite.format.strings import decode_strings
-
         return decode_strings(raw, shape)
-    from minilite.format.packed import unpack
 
     return unpack(np.frombuffer(raw, np.uint8), kind, shape)
 

@@ -6,10 +6,11 @@
 (192, 192, (0, 128, 0))
 """
 
+from minilite._native.memory import strategies
 from minilite.memory.arena_planner import ArenaPlanner, PlannerGraph, PlannerNode
 from minilite.memory.checker import Fault, check
 from minilite.memory.lower_bound import lower_bound, positional_maxima, sections, shared_objects_bound
-from minilite.memory.plan import MemoryPlan, plan, strategies
+from minilite.memory.plan import MemoryPlan, plan
 from minilite.memory.records import FOREVER, UsageRecord, read_csv, write_csv
 
 __all__ = [

@@ -16,13 +16,12 @@ TFLite's Memory Arena" (2023).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from minilite import _native
-from minilite._native import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT
 from minilite._native.memory import strategies
+from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT, Arena, Planner
+from minilite._native.status import NODE_IN_PLACE, NODE_TFLITE_SHARES, NODE_VIEW
 from minilite.errors import InputError, StateError
-from minilite.light import NamedTuple
 from minilite.memory.records import UsageRecord
 
 _SHARING: dict[str, dict[str, bool]] = {
@@ -89,8 +88,8 @@ class ArenaPlanner:
         }
         rows = [(node.inputs, node.outputs, _flags(node)) for node in graph.nodes]
         self._n = len(graph.sizes)
-        self._planner = _native.Planner(self._n, rows, graph.inputs, graph.outputs, strategy, options, alignment)
-        self._arenas = {PLACE_ARENA: _native.Arena(), PLACE_PERSISTENT: _native.Arena()}
+        self._planner = Planner(self._n, rows, graph.inputs, graph.outputs, strategy, options, alignment)
+        self._arenas = {PLACE_ARENA: Arena(), PLACE_PERSISTENT: Arena()}
         self._pointers = [0] * self._planner.count
         self._planned = False
         self.resolved: int = 0
@@ -247,9 +246,9 @@ class ArenaPlanner:
 
 def _flags(node: PlannerNode) -> int:
     in_place = (0,) if node.view else node.in_place
-    flags = sum(_native.NODE_IN_PLACE << i for i in set(in_place))
-    flags |= _native.NODE_VIEW if node.view else 0
-    return flags | (_native.NODE_TFLITE_SHARES if node.tflite_shares else 0)
+    flags = sum(NODE_IN_PLACE << i for i in set(in_place))
+    flags |= NODE_VIEW if node.view else 0
+    return flags | (NODE_TFLITE_SHARES if node.tflite_shares else 0)
 
 
 def _check_graph(graph: PlannerGraph) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from minilite.light import NamedTuple
 from minilite.memory.records import UsageRecord
 
 

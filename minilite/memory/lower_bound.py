@@ -12,8 +12,8 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from itertools import pairwise, zip_longest
+from typing import NamedTuple
 
-from minilite.light import NamedTuple
 from minilite.memory.records import UsageRecord
 
 

@@ -9,8 +9,7 @@ Source: E. Liberis, N. Lane, "Neural networks on microcontrollers: saving memory
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from minilite.light import NamedTuple
+from typing import NamedTuple
 
 BEAM = 64
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from minilite.memory.lower_bound import Section, sections
-from minilite.memory.plan import MemoryPlan
 from minilite.memory.records import FOREVER, UsageRecord
+
+if TYPE_CHECKING:
+    from minilite.memory.plan import MemoryPlan
 
 _BAR = 40
 _MAP = 80

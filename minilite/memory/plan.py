@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from minilite import _native
+from minilite._native.memory import MAX_BYTES, UNPLACED, Refused, memory_lower_bound, plan_memory, strategies
 from minilite.errors import ArenaError, InputError
+from minilite.memory import picture, svg
 from minilite.memory.checker import Fault, check
 from minilite.memory.lower_bound import rounded, sections
 from minilite.memory.records import UsageRecord, csv_text, record_fault
@@ -59,20 +60,14 @@ class MemoryPlan:
 
     def table(self) -> str:
         """Live bytes node by node, the peak, the lower bound, the reuse factor."""
-        from minilite.memory import picture
-
         return picture.table(self)
 
     def memory_map(self) -> str:
         """The plan in the text form of TFLM's PrintMemoryPlan."""
-        from minilite.memory import picture
-
         return picture.memory_map(self)
 
     def to_svg(self, width: int = 900, height: int = 420) -> str:
         """Rectangles over time (across) and offset (up); hovering names the tensor."""
-        from minilite.memory import svg
-
         return svg.to_svg(self, width, height)
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -84,8 +79,6 @@ class MemoryPlan:
 
     def diff(self, other: MemoryPlan) -> str:
         """What is different in `other`: arena, records that changed, moved, came or went."""
-        from minilite.memory import picture
-
         return picture.diff(self, other)
 
     def __str__(self) -> str:
@@ -93,11 +86,6 @@ class MemoryPlan:
 
     def _repr_svg_(self) -> str:
         return self.to_svg()
-
-
-def strategies() -> tuple[str, ...]:
-    """The names of all strategies that `plan` takes."""
-    return _native.strategies()
 
 
 def plan(
@@ -120,18 +108,16 @@ def plan(
     rows = [UsageRecord(*record) for record in records]
     _check_arguments(rows, strategy, alignment, capacity, max_nodes, max_seconds)
     total = sum(rounded(record.size, alignment) + (record.offset or 0) for record in rows)
-    if total > _native.MAX_BYTES:
+    if total > MAX_BYTES:
         raise _overflow(total)
     bound = _lower_bound(rows, alignment)
     if capacity is not None and bound > capacity:
         raise _too_small(rows, alignment, bound, capacity, names or {})
-    table = [
-        (r.size, _native.UNPLACED if r.offset is None else r.offset, r.first_node, r.last_node, r.tensor) for r in rows
-    ]
-    result = _native.plan_memory(
+    table = [(r.size, UNPLACED if r.offset is None else r.offset, r.first_node, r.last_node, r.tensor) for r in rows]
+    result = plan_memory(
         strategy, table, alignment, capacity=capacity or 0, max_nodes=max_nodes or 0, max_seconds=max_seconds or 0.0
     )
-    if isinstance(result, _native.Refused):
+    if isinstance(result, Refused):
         if result.reason == "unsupported":
             message = f"strategy '{strategy}' takes no fixed records, and {_fixed(rows)}"
             raise InputError(message)
@@ -155,9 +141,9 @@ def plan(
 
 def _lower_bound(rows: list[UsageRecord], alignment: int) -> int:
     """The C core's bound, raised to where fixed records end."""
-    table = [(r.size, _native.UNPLACED, r.first_node, r.last_node, r.tensor) for r in rows]
+    table = [(r.size, UNPLACED, r.first_node, r.last_node, r.tensor) for r in rows]
     ends = (rounded(r.offset + r.size, alignment) for r in rows if r.offset is not None and r.size)
-    return max(_native.memory_lower_bound(table, alignment), *ends, 0)
+    return max(memory_lower_bound(table, alignment), *ends, 0)
 
 
 def _fixed(rows: list[UsageRecord]) -> str:
@@ -165,7 +151,7 @@ def _fixed(rows: list[UsageRecord]) -> str:
 
 
 def _overflow(total: int) -> ArenaError:
-    return ArenaError(f"{total} bytes needed when added up, {_native.MAX_BYTES} available: sizes are 64-bit")
+    return ArenaError(f"{total} bytes needed when added up, {MAX_BYTES} available: sizes are 64-bit")
 
 
 def _too_small(
@@ -194,15 +180,15 @@ def _check_arguments(
     max_nodes: int | None,
     max_seconds: float | None,
 ) -> None:
-    if strategy not in _native.strategies():
-        message = f"there is no planning strategy {strategy!r}: there are {', '.join(_native.strategies())}"
+    if strategy not in strategies():
+        message = f"there is no planning strategy {strategy!r}: there are {', '.join(strategies())}"
         raise InputError(message)
     if not 1 <= alignment <= MAX_ALIGNMENT or alignment & (alignment - 1):
         message = f"alignment {alignment}, must be a power of two from 1 to {MAX_ALIGNMENT}"
         raise InputError(message)
     for name, value in (("capacity", capacity), ("max_nodes", max_nodes), ("max_seconds", max_seconds)):
-        if value is not None and not 0 <= value <= _native.MAX_BYTES:
-            message = f"{name} {value}, must be from 0 to {_native.MAX_BYTES}"
+        if value is not None and not 0 <= value <= MAX_BYTES:
+            message = f"{name} {value}, must be from 0 to {MAX_BYTES}"
             raise InputError(message)
     for position, record in enumerate(rows):
         if fault := record_fault(record, alignment):

@@ -6,9 +6,9 @@ import csv
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from minilite.errors import InputError
-from minilite.light import NamedTuple
 
 FOREVER = (1 << 31) - 1
 """The last node of a record that is never freed."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
+from typing import TYPE_CHECKING
 
 from minilite.errors import shortened
-from minilite.memory.plan import MemoryPlan
 from minilite.memory.records import FOREVER
+
+if TYPE_CHECKING:
+    from minilite.memory.plan import MemoryPlan
 
 _LEFT, _TOP, _RIGHT, _BOTTOM = 90, 30, 10, 30
 _LETTER, _LINE = 6.8, 14

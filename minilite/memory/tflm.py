@@ -13,12 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Model, Node, Tensor
-from minilite.light import NamedTuple
 from minilite.memory.lower_bound import rounded
 from minilite.memory.plan import MemoryPlan, plan
 from minilite.memory.records import UsageRecord

@@ -5,22 +5,17 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Tensor
-from minilite.light import Later
+from minilite.ops_shared import fixed_point
 from minilite.ops_shared.checks import input_of, quantized, quantized_or_bare
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.options import ACTIVATION_LIMITS, CLAMP, activation
 from minilite.ops_shared.types import each
-
-if TYPE_CHECKING:
-    from minilite.ops_shared import fixed_point
-else:  # what only references compute with
-    fixed_point = Later("minilite.ops_shared.fixed_point")
 
 _UFUNCS = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply}
 _BYTES = (TensorType.INT8, TensorType.UINT8)

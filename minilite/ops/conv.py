@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.light import Later
+from minilite.ops_shared import weighted, window
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.options import CLAMP, WINDOW
-
-if TYPE_CHECKING:
-    from minilite.ops_shared import weighted, window
-else:  # what only references compute with
-    weighted = Later("minilite.ops_shared.weighted")
-    window = Later("minilite.ops_shared.window")
 
 
 def reference_conv(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:

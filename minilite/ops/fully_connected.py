@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.light import Later
+from minilite.ops_shared import fixed_point, weighted
 from minilite.ops_shared.blockwise import block_scales, block_size, scale_of_elements
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.options import CLAMP
-
-if TYPE_CHECKING:
-    from minilite.ops_shared import fixed_point, weighted
-else:  # what only references compute with
-    fixed_point = Later("minilite.ops_shared.fixed_point")
-    weighted = Later("minilite.ops_shared.weighted")
 
 
 def _check(node: OpNode) -> None:

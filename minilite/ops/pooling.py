@@ -6,20 +6,13 @@ Quantized inputs and outputs are taken to have the same scale and zero point, as
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.light import Later
+from minilite.ops_shared import weighted, window
 from minilite.ops_shared.operator import Operator, OpNode
 from minilite.ops_shared.options import CLAMP, Positive, same_padding
-
-if TYPE_CHECKING:
-    from minilite.ops_shared import weighted, window
-else:  # what only references compute with
-    weighted = Later("minilite.ops_shared.weighted")
-    window = Later("minilite.ops_shared.window")
 
 
 def reference_average_pool(node: OpNode, x: Array) -> Array:

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array
-from minilite.light import Later
+from minilite.ops_shared import fixed_point
 from minilite.ops_shared.checks import check_output, input_of, quantized
 from minilite.ops_shared.operator import Operator, OpNode
-
-if TYPE_CHECKING:
-    from minilite.ops_shared import fixed_point
-else:  # what only references compute with
-    fixed_point = Later("minilite.ops_shared.fixed_point")
 
 _OUTPUTS = {
     (TensorType.INT8, TensorType.INT8): (1 / 256, -128),

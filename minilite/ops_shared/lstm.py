@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from minilite.format.model import Array, Tensor
-from minilite.light import NamedTuple
 from minilite.ops_shared.fixed_point import (
     inverse_sqrt,
     multiply_by_quantized_multiplier,

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, NamedTuple
 
+from minilite import errors
 from minilite.format.model import Array, Subgraph, Tensor
-from minilite.light import Later, NamedTuple
 from minilite.ops_shared.types import ABSENT, Operand, at, misfits, parse, spelled
-
-if TYPE_CHECKING:
-    from minilite import errors
-else:
-    errors = Later("minilite.errors")
 
 
 class OpNode(NamedTuple):

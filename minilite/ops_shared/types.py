@@ -6,9 +6,9 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from minilite.format.dtypes import TensorType, element_bits
-from minilite.light import NamedTuple
 
 ABSENT = -1
 """Stands for an operand that is not there, where operands are given by their types' codes."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.light import NamedTuple
 from minilite.ops_shared.operator import OpNode
 
 

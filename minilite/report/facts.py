@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from minilite._native import Plan
+from minilite._native.plan import Plan
 from minilite.errors import ModelFormatError
 from minilite.format._spec import default_options, options_table
 from minilite.format.model import Model, Node, Subgraph

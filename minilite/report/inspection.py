@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minilite._native import Plan
+from minilite._native.plan import Plan
 from minilite.format.model import Model
 from minilite.report.facts import Facts, model_facts
 from minilite.text import Cell, count, cut, shape_text, table, wrapped

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from minilite._native import FOLDS, FOLLOWS, TRAITS, find_kernel
+from minilite._native.kernels import FOLDS, FOLLOWS, TRAITS, find_kernel
 from minilite.engine.answers import flags_of
 from minilite.errors import UnsupportedOpError
 from minilite.format._spec import Field, default_options, operator_names, options_table, table_spec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from minilite._native import find_kernel, kernel_types, match_kernel
+from minilite._native.kernels import find_kernel, kernel_types, match_kernel
 from minilite.ops import operators
 from minilite.ops_shared.operator import Operator
 from minilite.ops_shared.types import written_out

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minilite._native import Plan
+from minilite._native.plan import Plan
+from minilite.late import Later
 from minilite.text import Cell, count, cut, shape_text, table
 
 if TYPE_CHECKING:
     from typing import NoReturn
 
+    from minilite import memory
     from minilite.format.model import Model
     from minilite.memory import MemoryPlan
+else:
+    memory = Later("minilite.memory")
 
 _FOREVER = 2**31 - 1
 _MOST = 10
@@ -49,18 +53,18 @@ class ModelPlan(Plan):
     def to_memory_plan(self) -> MemoryPlan:
         """The main frame's records and offsets, by name, as a MemoryPlan: it prints live bytes by node, draws itself,
         and compares."""
-        from minilite.memory import MemoryPlan, UsageRecord
-
         tensors = self._model.subgraphs[self.frames()[0][0]].tensors
         rows = self.records()
         names = {
             row[0]: tensors[row[0]].name if row[0] < len(tensors) else f"scratch of node {row[0] - len(tensors)}"
             for row in rows
         }
-        records = tuple(UsageRecord(tensor, size, first, last) for tensor, size, first, last, _ in rows)
+        records = tuple(memory.UsageRecord(tensor, size, first, last) for tensor, size, first, last, _ in rows)
         optimal = self.arena_bytes == self.lower_bound
         offsets = tuple(row[4] for row in rows)
-        return MemoryPlan(records, offsets, self.arena_bytes, self.lower_bound, optimal, "in force", 0, names=names)
+        return memory.MemoryPlan(
+            records, offsets, self.arena_bytes, self.lower_bound, optimal, "in force", 0, names=names
+        )
 
     def to_svg(self, width: int = 900, height: int = 420) -> str:
         """Rectangles over time (across) and offset (up); hovering names the tensor."""

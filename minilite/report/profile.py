@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from minilite._native import Plan
+from minilite._native.plan import Plan
 from minilite._native.rates import byte_rate, copy_rate, float_rate
 from minilite.engine.session import Session
 from minilite.format.dtypes import TensorType

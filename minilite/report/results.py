@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minilite.engine.real_values import real
 from minilite.errors import InputError
 from minilite.format.dtypes import TensorType
 from minilite.format.metadata import Metadata, split_labels
 from minilite.format.model import Array, Tensor
-from minilite.real import real
+from minilite.format.origin import looks_like
 from minilite.text import cut, shape_text, table, wrapped
 
 SHOWN = 6
@@ -69,8 +70,6 @@ def given_labels(
     Raises: InputError where there is no such output.
     """
     if b"\0" in data:
-        from minilite.format.origin import looks_like
-
         guess = looks_like(memoryview(data))
         message = f"{name} holds no labels, which are text, one a line{f': it looks like {guess}' if guess else ''}"
         raise InputError(message)

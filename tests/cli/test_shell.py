@@ -14,7 +14,7 @@ import pytest
 from support.metadata import passing
 
 import minilite
-from minilite._native import strategies
+from minilite._native.memory import strategies
 from minilite.cli import main, output, parsers
 from minilite.cli.output import progress, tick, working
 from minilite.text import table

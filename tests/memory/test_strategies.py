@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minilite import _native, memory
+from minilite import memory
+from minilite._native.memory import Refused
 from minilite.errors import ArenaError, InputError
 from minilite.memory import FOREVER, UsageRecord, check, plan
 from minilite.memory.lower_bound import rounded
@@ -142,7 +143,7 @@ def test_capacity() -> None:
 
 
 def test_capacity_that_a_search_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_native, "plan_memory", lambda *_, **__: _native.Refused("over_capacity"))
+    monkeypatch.setitem(memory.plan.__globals__, "plan_memory", lambda *_, **__: Refused("over_capacity"))
     with pytest.raises(
         ArenaError, match="no plan of 1 records fits 70 bytes: a search proved it; the lower bound is 64"
     ):

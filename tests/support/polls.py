@@ -18,6 +18,7 @@ import numpy as np
 from support.large import LARGE, MODELS, large_node
 
 import minilite
+import minilite._native.hooks  # first: its poll is replaced below
 from minilite._core import ffi, lib
 from minilite.format.dtypes import TensorType
 from minilite.ops import operators

@@ -10,7 +10,7 @@ import pytest
 from built import floats, one_signature, ready, relu_chain
 
 import minilite
-from minilite.arguments import tensor_number
+from minilite.engine.tensor_arguments import tensor_number
 from minilite.errors import InputError, InputTypeError
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType

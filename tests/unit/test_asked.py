@@ -9,7 +9,7 @@ import pytest
 from built import count_since, floats, ready, relu_chain
 
 from minilite import MiniliteError, ShapeError
-from minilite._native import Arena
+from minilite._native.planner import Arena
 from minilite.format.builder import ModelBuilder
 
 NOT_SHAPES = [

@@ -347,3 +347,32 @@ def test_floats_of_the_wrong_length_name_both() -> None:
     with pytest.raises(minilite.InputError) as caught:
         ready(relu_chain()).set_tensor(0, floats(1, 2))
     assert caught.value.shapes == ((4,), (2,))
+
+
+def test_errors_of_nodes_have_their_inputs_and_shapes() -> None:
+    """Set by C, while sizes are planned and in a run; a tensor may be called like a phrase of a message."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x, at = graph.input("tensor 1", (4, 2)), graph.input("tensor 0", (1,), TensorType.INT32)
+    graph.output(graph.node("GATHER", [x, at], out=("y", (1, 2))))
+    interpreter = ready(builder.build())
+    interpreter.set_tensor(0, np.ones((4, 2), np.float32))
+    interpreter.set_tensor(1, np.array([7], np.int32))
+    with pytest.raises(minilite.KernelError) as caught:
+        interpreter.invoke()
+    error = caught.value
+    assert (error.subgraph, error.node, error.op) == (0, 0, "GATHER")
+    assert (error.tensors, error.shapes) == (("tensor 1", "tensor 0"), ((4, 2), (1,)))
+    interpreter.resize_tensor_input(0, ())
+    with pytest.raises(minilite.ShapeError) as refused:
+        interpreter.allocate_tensors()
+    assert (refused.value.tensors, refused.value.shapes) == (("tensor 1", "tensor 0"), ((), (1,)))
+
+
+def test_a_tensor_that_is_to_blame_has_its_shape() -> None:
+    interpreter = ready(relu_chain())
+    interpreter.resize_tensor_input(0, (1 << 30, 1 << 30, 1 << 30))
+    with pytest.raises(minilite.ShapeError, match=r"^input tensor 0 \('x'\) of shape .* has more elements") as caught:
+        interpreter.allocate_tensors()
+    assert (caught.value.subgraph, caught.value.node, caught.value.tensors) == (0, None, ("x",))
+    assert caught.value.shapes == ((1 << 30, 1 << 30, 1 << 30),)

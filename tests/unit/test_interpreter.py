@@ -15,7 +15,7 @@ from built import Array, floats, litert, one_signature, ready, relu_chain, run, 
 
 import minilite
 from minilite import interpreter as ours
-from minilite._native import debug_build
+from minilite._native.state import debug_build
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 from minilite.format.quantization import Quantization

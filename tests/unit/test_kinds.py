@@ -15,7 +15,7 @@ import pytest
 from built import floats, ready, run
 
 import minilite
-from minilite import _native
+from minilite._native.graph import Lowering
 from minilite.engine import answers as lowering
 from minilite.engine.operands import Operands
 from minilite.errors import UnsupportedOpError
@@ -40,10 +40,10 @@ ODD_SCALES = (0.0, -1.0, math.inf, math.nan)
 ZERO_POINTS = (-128, 128, 3, 127, 300, -32768, 70000)
 
 
-def kinds_of(model: Model) -> tuple[_native.Lowering, list[int]]:
+def kinds_of(model: Model) -> tuple[Lowering, list[int]]:
     """A model's nodes sorted, and the kind of each of its first subgraph's."""
     assert model.file is not None
-    low = _native.Lowering(model.file)
+    low = Lowering(model.file)
     return low, [low.kind_of(0, number) for number in range(len(model.subgraphs[0].nodes))]
 
 

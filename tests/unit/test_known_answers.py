@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from test_kinds import SORTED, nodes_of
 
-from minilite import _native
 from minilite._core import ffi
+from minilite._native.graph import Lowering
+from minilite._native.kernels import kernel_at
 from minilite.engine.answers import Answers
 from minilite.engine.lower import Lowered
 from minilite.errors import UnsupportedOpError
@@ -37,7 +38,7 @@ def test_the_table_is_that_of_the_rows() -> None:
 
 def said(answer: Any) -> Any:
     """All that an ml_answer says, arrays by their bytes."""
-    info = _native.kernel_at(int(ffi.cast("uintptr_t", answer.kernel))) if answer.kernel else None
+    info = kernel_at(int(ffi.cast("uintptr_t", answer.kernel))) if answer.kernel else None
     if info is None:
         return answer.typed, answer.flags
     numbers = info.layout.unpack(ffi.buffer(answer.params, info.layout.size)) if info.fields else ()
@@ -55,7 +56,7 @@ def said(answer: Any) -> Any:
 def known_of(model: Model) -> list[bool]:
     """Of each kind whether C knows it; what it knows is what Python says."""
     assert model.file is not None
-    low = _native.Lowering(model.file)
+    low = Lowering(model.file)
     answers = Answers(Lowered(model, low), {}, reference=False)
     found = []
     for number, (key, subgraph, node) in enumerate(low.kinds()):
@@ -88,7 +89,7 @@ def test_what_python_refuses_c_does_not_know() -> None:
         for types in itertools.chain.from_iterable(written_out(text) for text in operators()[op].types):
             model = nodes_of(op, types, 40, varied=True)
             assert model.file is not None
-            low = _native.Lowering(model.file)
+            low = Lowering(model.file)
             answers = Answers(Lowered(model, low), {}, reference=False)
             for number, (key, subgraph, node) in enumerate(low.kinds()):
                 try:

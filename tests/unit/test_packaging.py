@@ -88,16 +88,16 @@ def test_the_interpreter_imports_what_running_needs(tmp_path: Path) -> None:
     assert {name for name in imported("import minilite", tmp_path) if name.startswith("minilite")} == {"minilite"}
 
 
-def test_importing_the_class_imports_nothing_that_only_calls_need(tmp_path: Path) -> None:
+def test_the_engine_waits_until_something_runs(tmp_path: Path) -> None:
     """Counted in modules, which are what an import's time goes by."""
     modules = imported("import numpy; from minilite import Interpreter", tmp_path) - imported("import numpy", tmp_path)
-    modules = {name for name in modules if not name.startswith("importlib")}  # an editable install's
-    modules.discard("__future__")  # which some versions of numpy have imported already
-    own = {"", ".interpreter", ".additions", ".runtime", ".compat", ".light"}
-    assert modules == {f"minilite{name}" for name in own}
+    own = {name for name in modules if name.startswith("minilite")}
+    assert not {name for name in own if name.startswith("minilite.engine")}
+    assert len(own) <= 24
+    assert {name for name in modules - own if not name.startswith("importlib")} <= {"_cffi_backend", "__future__"}
 
 
-def test_a_first_load_imports_nothing_that_only_some_models_need(tmp_path: Path) -> None:
+def test_a_first_run_imports_nothing_that_only_some_models_need(tmp_path: Path) -> None:
     code = f"""
 import minilite
 one = minilite.Interpreter({str(PACKAGE / "data" / "digits.tflite")!r})
@@ -105,16 +105,13 @@ one.allocate_tensors()
 one.invoke()
 """
     modules = imported(code, tmp_path)
-    seldom = {"arguments", "details", "entry", "errors", "litert_names", "signature"}
-    seldom |= {f"format.{name}" for name in ("_schema", "_spec", "origin", "packed", "strings", "tables", "values")}
-    seldom |= {f"engine.{name}" for name in ("answers", "binding", "misfit", "operands", "python_nodes", "refusals")}
-    seldom |= {
-        f"_native.{name}" for name in ("advice", "call", "kernels", "memory", "plan", "planner", "raised", "usage")
-    }
-    seldom |= {"engine.reorder", "engine.user_kernels", "ops", "ops_shared"}  # C knows all kinds of the model
+    seldom = {f"format.{name}" for name in ("_schema", "_spec", "builder", "described", "origin", "tables")}
+    seldom |= {f"engine.{name}" for name in ("answers", "operands", "python_nodes", "real_values", "reorder")}
+    seldom |= {"_native.kernels", "_native.memory", "_native.planner", "engine.user_kernels"}
+    seldom |= {"memory", "ops", "ops_shared", "report"}  # C knows all kinds of the model
     assert {name for name in modules if name.removeprefix("minilite.") in seldom} == set()
     own = [name for name in modules if name.startswith("minilite.")]
-    assert len(own) <= 28
+    assert len(own) <= 44
     assert sum(map(functions_of, own)) <= 640
 
 
@@ -134,7 +131,7 @@ def test_cli_adds_little_to_the_package(tmp_path: Path) -> None:
         "import pathlib; from minilite import Interpreter, load_model", tmp_path
     )
     own = {name for name in extra if name.startswith("minilite.")}
-    assert len(extra - own) <= 12, sorted(extra - own)
+    assert len(extra - own) <= 24, sorted(extra - own)
 
 
 def test_a_python_without_its_global_lock_is_refused(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from built import COUNTER, below, count_since, floats, graph_with, loop, next_co
 
 import minilite
 from minilite import InputError, KernelError, ShapeError, UnsupportedOpError
-from minilite._native import debug_build
+from minilite._native.state import debug_build
 from minilite.format.dtypes import TensorType
 from minilite.format.quantization import Quantization
 

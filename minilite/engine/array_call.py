@@ -1,19 +1,22 @@
-"""Entry: a subgraph called with arrays by name; resizes, fills, runs and copies out."""
+"""ArrayCall: a subgraph called with arrays by name; resizes, fills, runs and copies out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minilite.engine.session import Session
+from minilite.engine.misfit import given_shapes
 from minilite.errors import InputError, ShapeError
 from minilite.format.dtypes import array_type
 from minilite.format.model import Array
 
+if TYPE_CHECKING:
+    from minilite.engine.session import Session
 
-class Entry:
+
+class ArrayCall:
     """Names of inputs and outputs, by tensor number, of one Session, looked up once for all calls."""
 
     __slots__ = ("_count", "_names", "_types", "outputs", "session")
@@ -31,7 +34,7 @@ class Entry:
         self._names = tuple(outputs.items())
 
     @classmethod
-    def of_graph(cls, session: Session) -> Entry:
+    def of_graph(cls, session: Session) -> ArrayCall:
         """A subgraph's own inputs and outputs, by their tensors' names."""
         graph = session.subgraph
         inputs = [(graph.tensors[index].name, index) for index in graph.inputs]
@@ -68,8 +71,6 @@ class Entry:
         try:
             session.allocate()
         except ShapeError as error:
-            from minilite.engine.misfit import given_shapes
-
             raise given_shapes(error, session.subgraph.tensors, arrays) from None
         for index, array in arrays:
             session.set(index, array)
