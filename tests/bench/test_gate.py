@@ -81,7 +81,7 @@ def more_planning(root: Path) -> None:
     twice = (
         "{ static int32_t calls; ml_record kept[1024]; bool again = ++calls % 5 == 0 && problem->count <= 1024;"
         " if (again) memcpy(kept, problem->records, (size_t)problem->count * sizeof *kept);"
-        " if (again && s->plan(problem) == ML_PLAN_OK)"
+        " if (again && s->plan(problem) == ML_STRATEGY_OK)"
         " memcpy(problem->records, kept, (size_t)problem->count * sizeof *kept); return s->plan(problem); }"
     )
     replaced(root, re.escape(call), twice, "csrc/memory/strategies.c")
