@@ -260,6 +260,7 @@ static ml_status note_bound(void *context, int32_t frame, ml_planner *planner) {
  * that wait, and all nodes of the frames below them. */
 static ml_status fill(ml_plan *p, const ml_plan_request *r, ml_error *error) {
     ml_engine engine = {.graph = r->graph,
+                        .core = &ml_planning_core,
                         .rows = &p->rows,
                         .plan = p,
                         .hooks = r->hooks,

@@ -1,5 +1,4 @@
-/* plan.h -- ml_plan and the rows it is made of; the engine that prepares nodes, for a plan or for a
- * residence.
+/* plan.h -- ml_plan and the rows it is made of; preparing nodes, for a plan or for a residence.
  *
  * Rows are what preparing writes: shapes, blobs, folded values, places. A plan's rows never change
  * once it is made. A residence of a plan with dynamic tensors starts with a copy of them, which its
@@ -7,7 +6,7 @@
 #ifndef ML_PLAN_PLAN_H
 #define ML_PLAN_PLAN_H
 
-#include "graph/graph.h"
+#include "graph/engine.h"
 
 enum { ML_ALIGNMENT = 64 };
 /* Scratch of up to this many bytes comes from the state's work block, one for all nodes; more of it
@@ -96,33 +95,6 @@ struct ml_plan {
 static inline ml_bound_life *ml_plan_bound(const ml_plan *p) {
     return (ml_bound_life *)(uintptr_t)(p->key + p->words);
 }
-
-/* What prepares nodes: while planning with no residence, in a run with one. */
-typedef struct ml_engine {
-    const ml_graph *graph;
-    ml_rows *rows;
-    ml_plan *plan; /* while planning: whose pool takes folded values */
-    const ml_hooks *hooks;
-    const struct ml_simd *simd;
-    ml_error *error;
-    ml_counters *counters;
-    ml_state *state; /* in a run */
-    struct ml_residence *residence;
-} ml_engine;
-
-/* What env->engine points at. */
-struct ml_frame_engine {
-    ml_engine *engine;
-    int32_t frame;
-    int32_t subgraph;
-    const ml_frame *place; /* by ml_frame_env, as are subgraph and nodes */
-    const ml_subgraph *sub;
-    const ml_node *nodes;
-    const int32_t *numbers; /* folding: the tensors behind the call's own numbers; else NULL */
-};
-
-/* The core as kernels see it (core_table.c). */
-extern const ml_core ml_core_table;
 
 /* What a state keeps of a frame from plan to plan, for plans that share in place and for those that
  * do not: in which order the last one was placed, and from the second on the planner, with

@@ -29,7 +29,7 @@ ml_env ml_frame_env(const ml_engine *engine, struct ml_frame_engine *fe) {
                     .tensors = engine->rows ? engine->rows->tensors + f->slot_base : NULL,
                     .constants = sub->constants,
                     .error = engine->error,
-                    .core = &ml_core_table,
+                    .core = engine->core,
                     .simd = engine->simd,
                     .engine = fe};
 }

@@ -11,7 +11,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "state/state.h"
+#include "state/interpreter.h"
 
 ml_interpreter *ml_interpreter_new(int32_t resources, int32_t subgraphs, int64_t max_bytes,
                                    int64_t max_iterations) {

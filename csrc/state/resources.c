@@ -1,6 +1,6 @@
 /* resources.c -- what an interpreter keeps from run to run, taken out and put back: for copies and
  * pickles of it. */
-#include "state/state.h"
+#include "state/interpreter.h"
 
 ml_status ml_interpreter_resource(ml_interpreter *p, int32_t number, ml_resource *found, void *to,
                                   int64_t room) {
