@@ -1,8 +1,8 @@
 /* engine.h -- ml_engine: what prepares and runs nodes, as it stands behind the calls of kernels.
  *
- * Kernels have a pointer to it that they cannot follow, and the core's table of functions. The other
- * rooms follow it: to the graph while nodes are derived, to the rows of a plan while one is made, to
- * state and residence in a run. */
+ * Kernels have a pointer to it that they cannot follow, and the core's table of functions. Other
+ * rooms follow it: to the graph while nodes are derived, to the rows of a plan while one is made,
+ * to state and residence in a run. */
 #ifndef ML_GRAPH_ENGINE_H
 #define ML_GRAPH_ENGINE_H
 

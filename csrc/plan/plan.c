@@ -90,7 +90,7 @@ static ml_status allocate_plan(const ml_graph *g, int32_t words, int32_t n_bound
     p->graph = ml_graph_hold(g);
     atomic_init(&p->holders, 1);
     p->words = words;
-    p->n_bound = (uint32_t)n_bound & INT32_MAX;
+    p->n_bound = (uint32_t)n_bound & (INT32_MAX >> 1);
     return ML_OK;
 }
 
@@ -103,8 +103,8 @@ ml_plan *ml_plan_hold(ml_plan *plan) {
 
 void ml_plan_free(ml_plan *plan) {
     if (!plan || atomic_fetch_sub(&plan->holders, 1) > 1) return;
-    if (plan->source) free(plan->capacities);
-    for (ml_folded *pool = plan->source ? NULL : plan->folded; pool;) {
+    if (plan->has_capacities) free(plan->capacities);
+    for (ml_folded *pool = plan->has_capacities ? NULL : plan->folded; pool;) {
         ml_folded *next = pool->next;
         free(pool);
         pool = next;

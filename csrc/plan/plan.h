@@ -32,7 +32,8 @@ static inline int64_t ml_scratch_offset(const ml_node_plan *row) {
     return row->scratch_block < 0 ? -1 : (int64_t)row->scratch_block * ML_ALIGNMENT;
 }
 
-/* Weights in the layout of the level. */
+/* Weights in the layout of the level. Which of the two it is, packs_in_run of the node's row says,
+ * so it is read by ml_constant_weights and ml_computed_weights alone. */
 typedef union ml_packed {
     const void *weights; /* constant ones, in a store */
     int64_t offset; /* packs_in_run: where in the node's own scratch */
@@ -76,17 +77,17 @@ struct ml_plan {
     ml_rows rows;
     ml_plan *source; /* of a copy: whose folded values it shares; held */
     union {
-        ml_folded *folded; /* without a source */
-        /* Of a residence's copy: bytes planned by slot; NULL: as many as the tensors have. */
-        int64_t *capacities;
+        ml_folded *folded; /* NULL in copies */
+        int64_t *capacities; /* has_capacities: bytes planned by slot, of a residence's copy */
     };
 #ifdef ML_DEBUG
     int32_t *deaths; /* by slot, the last node of its root's life */
 #endif
     uint32_t options : 24;
     uint32_t strategy : 8; /* its place in the table */
-    uint32_t n_bound : 31;
+    uint32_t n_bound : 30;
     uint32_t dynamic : 1; /* some node is open or waits */
+    uint32_t has_capacities : 1;
     int32_t words; /* of the key's shapes */
     int32_t key[]; /* shapes: rows of [tensor, rank, dims...]; then the bound tensors */
 };
@@ -157,6 +158,13 @@ static inline const void *ml_constant_weights(const ml_graph *g, const ml_rows *
     const ml_packed *packed = ml_packed_of(g, rows, frame, node);
     return packed && !rows->nodes[g->frames[frame].node_base + node].packs_in_run ? packed->weights
                                                                                   : NULL;
+}
+/* Where in its scratch the node packs weights in runs; -1 for those that do not. */
+static inline int64_t ml_computed_weights(const ml_graph *g, const ml_rows *rows, int32_t frame,
+                                          int32_t node) {
+    const ml_packed *packed = ml_packed_of(g, rows, frame, node);
+    return packed && rows->nodes[g->frames[frame].node_base + node].packs_in_run ? packed->offset
+                                                                                 : -1;
 }
 /* The node's place in its frame's region, -1 for none; ML_ARENA_ERROR beyond what a row counts. */
 ml_status ml_set_scratch_offset(ml_node_plan *row, int64_t offset, ml_error *error);

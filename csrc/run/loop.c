@@ -105,8 +105,8 @@ static ml_status run_packing(const ml_call *call) {
     const struct ml_frame_engine *fe = call->env->engine;
     const ml_graph *g = fe->engine->graph;
     const ml_node *node = &g->subgraphs[fe->subgraph].nodes[call->node];
-    const ml_packed *at = ml_packed_of(g, fe->engine->rows, fe->frame, call->node);
-    void *to = ml_scratch(call, at->offset);
+    void *to =
+        ml_scratch(call, ml_computed_weights(g, fe->engine->rows, fe->frame, (int32_t)call->node));
     if (node->typed->pack(call, to) < 0) return (ml_status)call->env->error->status;
     ml_call packed = *call;
     packed.packed = to;
