@@ -1,6 +1,6 @@
 /* variable.c -- VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE: tensors that the state keeps from run
  * to run. */
-#include "control/control.h"
+#include "control/resource.h"
 #include "rules/work.h"
 
 #define HANDLE_FIELDS(X, S) X(S, i32, resource)

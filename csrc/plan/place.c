@@ -22,6 +22,13 @@ static bool grows(const ml_graph *g, const ml_rows *rows, int32_t frame) {
     return false;
 }
 
+ml_status ml_set_scratch_offset(ml_node_plan *row, int64_t offset, ml_error *error) {
+    int64_t most = INT32_MAX * (int64_t)ML_ALIGNMENT;
+    if (offset > most) return ml_error_memory(error, "scratch memory in the arena", offset, most);
+    row->scratch_block = offset < 0 ? -1 : (int32_t)(offset / ML_ALIGNMENT);
+    return ML_OK;
+}
+
 /* An eighth more where runs may want it: a tensor of the frame that outgrows its capacity then
  * stays in the room. */
 int64_t ml_children_room(const ml_graph *g, const ml_rows *rows, int32_t frame, int32_t n) {

@@ -32,13 +32,6 @@ ml_rows ml_rows_in(void *memory, const ml_graph *g) {
     return rows;
 }
 
-ml_status ml_set_scratch_offset(ml_node_plan *row, int64_t offset, ml_error *error) {
-    int64_t most = INT32_MAX * (int64_t)ML_ALIGNMENT;
-    if (offset > most) return ml_error_memory(error, "scratch memory in the arena", offset, most);
-    row->scratch_block = offset < 0 ? -1 : (int32_t)(offset / ML_ALIGNMENT);
-    return ML_OK;
-}
-
 /* Both sides belong to the same graph, so all tables are of the same lengths. */
 void ml_rows_copy(ml_rows *to, const ml_rows *from, const ml_graph *g) {
     memcpy(to->frames, from->frames, (size_t)ml_rows_bytes(g));

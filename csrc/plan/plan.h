@@ -166,9 +166,6 @@ static inline int64_t ml_computed_weights(const ml_graph *g, const ml_rows *rows
     return packed && rows->nodes[g->frames[frame].node_base + node].packs_in_run ? packed->offset
                                                                                  : -1;
 }
-/* The node's place in its frame's region, -1 for none; ML_ARENA_ERROR beyond what a row counts. */
-ml_status ml_set_scratch_offset(ml_node_plan *row, int64_t offset, ml_error *error);
-
 /* sweep.c: what a node of a frame sees. */
 ml_env ml_frame_env(const ml_engine *engine, struct ml_frame_engine *frame_engine);
 /* Gives a frame's tensors what the file says of them; inputs and computed ones have no shape
@@ -226,6 +223,8 @@ static inline bool ml_scratch_in_arena(const ml_node *node, int64_t scratch_byte
     return node->n_children > 0 || scratch_bytes > ML_WORK_BYTES ||
            (scratch_bytes > 0 && node->kernel->flags & ML_KERNEL_HAS_EFFECTS);
 }
+/* The node's place in its frame's region, -1 for none; ML_ARENA_ERROR beyond what a row counts. */
+ml_status ml_set_scratch_offset(ml_node_plan *row, int64_t offset, ml_error *error);
 /* What the children of a node need of its scratch: the larger region, for they take turns. */
 int64_t ml_children_room(const ml_graph *graph, const ml_rows *rows, int32_t frame, int32_t node);
 

@@ -93,11 +93,6 @@ static inline void ml_fetch_weights(const ml_call *c, const ml_integers *p) {
     for (int64_t i = 0; i < FETCHED && p->k * p->n >= MANY; i += 64)
         __builtin_prefetch((const char *)c->packed + i);
 }
-/* Few rows of bytes or floats, in matmul_few.c: whether they are that, the scratch they want, and
- * their outputs. */
-bool ml_is_few(const ml_call *c, const ml_integers *p);
-int64_t ml_few_bytes(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule);
-ml_status ml_multiply_few(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule);
 
 /* The pack of weights (outputs, ...) of s8, u8 or s4, each group by itself. */
 int64_t ml_pack_weights_s8(const ml_call *c, void *to, const ml_integers *p);

@@ -46,15 +46,6 @@ void ml_nest_end(ml_nest *nest) {
             nest->across = d;
 }
 
-int64_t ml_nest_at(const ml_nest *nest, int64_t at) {
-    int64_t offset = nest->start + at % nest->run, index = at / nest->run;
-    for (int32_t d = nest->n - 1; d >= 0; d--) {
-        offset += index % nest->counts[d] * nest->steps[d];
-        index /= nest->counts[d];
-    }
-    return offset;
-}
-
 /* Walks ---------------------------------------------------------------------------------------- */
 
 typedef struct gather_walk {

@@ -50,7 +50,14 @@ ml_status ml_nest_scatter(const ml_call *c, const ml_nest *nest, const void *fro
 ml_status ml_nest_pad(const ml_call *c, const ml_nest *nest, const void *from, void *to,
                       int64_t bytes, const uint8_t equal[16]);
 /* Where the packed side's byte `at` lies on the other. */
-int64_t ml_nest_at(const ml_nest *nest, int64_t at);
+static inline int64_t ml_nest_at(const ml_nest *nest, int64_t at) {
+    int64_t offset = nest->start + at % nest->run, index = at / nest->run;
+    for (int32_t d = nest->n - 1; d >= 0; d--) {
+        offset += index % nest->counts[d] * nest->steps[d];
+        index /= nest->counts[d];
+    }
+    return offset;
+}
 
 /* The eval of kernels whose blob is a nest and nothing else: output 0 from input 0, bytes, packed
  * elements or strings. */
