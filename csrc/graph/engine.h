@@ -8,6 +8,7 @@
 
 #include "graph/graph.h"
 
+struct ml_folded;
 struct ml_rows;
 struct ml_residence;
 
@@ -20,7 +21,7 @@ typedef struct ml_engine {
     struct ml_rows *rows; /* what prepare writes */
     const ml_hooks *hooks;
     ml_counters *counters;
-    ml_plan *plan; /* while it is made: whose pool takes folded values */
+    struct ml_folded **folded; /* the pool of the plan that is made; NULL: nothing is folded */
     /* In a run: */
     ml_state *state;
     struct ml_residence *residence;

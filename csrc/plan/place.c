@@ -13,7 +13,7 @@
  * such tensors is placed by the same code over its own rows, with capacities for what it does not
  * know. Either way only rows are written: shapes, blobs and folded values stay as they are, and a
  * failure leaves rows that nobody has seen yet. */
-#include "plan/plan.h"
+#include "plan/place.h"
 
 static bool grows(const ml_graph *g, const ml_rows *rows, int32_t frame) {
     const ml_tensor *tensors = rows->tensors + g->frames[frame].slot_base;
