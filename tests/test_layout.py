@@ -183,6 +183,75 @@ def test_imports_only_go_down() -> None:
     assert faults == []
 
 
+ROOMS: tuple[tuple[str, ...], ...] = (
+    ("control",),
+    ("run",),
+    ("state",),
+    ("plan",),
+    ("graph",),
+    ("kernels", "memory"),
+    ("rules",),
+    ("kernel.h",),
+    ("simd", "threads", "format"),
+    ("core", "math", "os"),
+    ("api",),
+)
+"""The rooms of csrc, from the top: each relies on rooms further down alone, so no two can rely on each other."""
+
+
+def room_of(path: pathlib.Path) -> str:
+    return path.relative_to(CORE).parts[0]
+
+
+def goes_up(here: str, there: str) -> bool:
+    floors = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms}
+    return here != there and floors[there] <= floors[here]
+
+
+def test_every_room_of_c_has_its_place() -> None:
+    found = {room_of(path) for path in files("csrc/*.c", "csrc/*.h")}
+    assert found - {"os"} == {room for rooms in ROOMS for room in rooms} - {"os"}
+
+
+def test_includes_of_c_only_go_down() -> None:
+    """Lists of macros (.def) belong to whoever reads them."""
+    faults, seen = [], 0
+    for path in files("csrc/*.c", "csrc/*.h"):
+        for name in re.findall(r'^#include "([^"]+\.h)"', path.read_text(), re.MULTILINE):
+            found = CORE / name if (CORE / name).exists() else path.parent / name
+            assert found.exists(), f"{name_of(path)} includes {name}"
+            seen += 1
+            if goes_up(room_of(path), room_of(found)):
+                faults.append(f"{name_of(path)} includes {name}")
+    assert faults == []
+    assert seen > 300
+
+
+def definitions(path: pathlib.Path) -> Iterator[str]:
+    """The functions and tables that a C file has for others."""
+    code = without_comments(path.read_text())
+    heading = r"^(?!static\b|typedef\b|extern\b)[a-z][\w *]*?[ *](ml_\w+)"
+    yield from re.findall(heading + r"\([^;{}]*\)\s*\{", code, re.MULTILINE)
+    yield from re.findall(heading + r"(?:\[\w*\])* = ", code, re.MULTILINE)
+
+
+def test_calls_of_c_only_go_down() -> None:
+    """Whoever names a function or a table of another room, calls it or keeps its address: no room knows one that is
+    above it. csrc/api declares what Python calls, and the tables of kernels are listed by the build."""
+    rooms: dict[str, str] = {}
+    for path in files("csrc/*.c"):
+        for name in definitions(path):
+            rooms[name] = room_of(path)
+    assert len(rooms) > 500
+    assert (rooms["ml_run_frame"], rooms["ml_run_core"], rooms["ml_plan_new"]) == ("run", "run", "plan")
+    faults = []
+    for path in files("csrc/*.c", "csrc/*.h"):
+        names = set(re.findall(r"\bml_\w+", without_comments(path.read_text()))) & set(rooms)
+        if room_of(path) != "api":
+            faults += [f"{name_of(path)} knows {name}" for name in names if goes_up(room_of(path), rooms[name])]
+    assert faults == []
+
+
 @pytest.mark.parametrize(
     ("module", "part"),
     [("flatbuffers", "format"), ("minilite._core", "_native"), ("cffi", ""), ("PIL", "inputs"), ("soxr", "inputs")],

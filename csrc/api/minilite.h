@@ -11,7 +11,7 @@
 #include "api/types.h"
 #include "api/load.h"
 #include "api/run.h"
-#include "memory/api.h"
+#include "api/memory.h"
 #include "api/look.h"
 #include "api/load_file.h"
 #include "api/lower.h"

@@ -1,5 +1,4 @@
-/* control.h -- what nodes that need the engine may do: run subgraphs, reach resources. For control/
- * alone. */
+/* control.h -- what nodes that need the engine may do: run subgraphs. For control/ alone. */
 #ifndef ML_CONTROL_CONTROL_H
 #define ML_CONTROL_CONTROL_H
 
@@ -68,18 +67,5 @@ ml_value_now ml_child_value(const ml_call *call, const ml_child *child, int32_t 
 
 /* The two blocks of a carry of the child; NULL, and the error, without memory. */
 ml_block *ml_carry_blocks(const ml_call *call, const ml_child *child, int32_t i);
-
-/* Says why an input is no handle of a variable; NULL. */
-ml_block *ml_resource_refused(const ml_call *call, int32_t input);
-/* The variable that a handle stands for; NULL, and the error, when there is none. When the node has
- * been reached. */
-static inline ml_block *ml_resource_of(const ml_call *c, int32_t input) {
-    const ml_interpreter *interpreter = c->env->engine->engine->state->interpreter;
-    const int32_t *handle = c->inputs[input] < 0 ? NULL : ml_in(c, input);
-    if (!handle || ml_in_tensor(c, input)->bytes != (int64_t)sizeof *handle || handle[0] < 0 ||
-        handle[0] >= interpreter->n_resources)
-        return ml_resource_refused(c, input);
-    return &interpreter->resources[handle[0]];
-}
 
 #endif

@@ -4,7 +4,7 @@
  *
  * A table is a block of its own: a header, slots with 1 + the number of a pair (0: none), the
  * pairs' numbers, and their strings as they lie in a tensor, checked when they were imported. */
-#include "control/control.h"
+#include "control/resource.h"
 #include "core/strings.h"
 #include "rules/strings.h"
 #include "rules/work.h"

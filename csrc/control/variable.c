@@ -1,6 +1,6 @@
 /* variable.c -- VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE: tensors that the state keeps from run
  * to run. */
-#include "control/control.h"
+#include "control/resource.h"
 #include "rules/work.h"
 
 #define HANDLE_FIELDS(X, S) X(S, i32, resource)
@@ -41,7 +41,7 @@ static bool holds(const ml_block *resource, const ml_tensor *t) {
 /* An output that borrows is hidden, and points at the variable's bytes. Runs come here without
  * asking prepare, so that what is as it was costs next to nothing. */
 static ml_status borrow(const ml_call *c, ml_block *resource) {
-    ((void **)(uintptr_t)c->env->data)[c->inputs[c->n_inputs]] = resource->data;
+    ml_point_output(c, 0, resource->data);
     return holds(resource, ml_out_tensor(c, 0)) ? ML_OK : shape_as(c, resource);
 }
 

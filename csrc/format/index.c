@@ -5,47 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SCHEMA_VERSION = 3, FIRST_BLOCK = 8 << 10, LARGEST_BLOCK = 1 << 20 };
-
-/* Memory of rows: blocks that grow, freed all at once. */
-typedef struct block {
-    struct block *next;
-    size_t bytes;
-    size_t used;
-} block;
-
-static const size_t HEAD = (sizeof(block) + 15) & ~(size_t)15;
-
-void *ml_index_take(ml_index *x, int64_t count, size_t each) {
-    block *b = x->file->blocks;
-    size_t bytes = ((size_t)count * each + 15) & ~(size_t)15;
-    x->taken += (int64_t)bytes;
-    if (x->taken > ML_ROWS_PER_BYTE * x->reader.bytes + ML_ROWS_ANYWAY) return NULL;
-    if (!b || bytes > b->bytes - b->used) {
-        size_t room = !b ? FIRST_BLOCK : b->bytes < LARGEST_BLOCK ? 2 * b->bytes : LARGEST_BLOCK;
-        if (room < bytes) room = bytes;
-        block *fresh = malloc(HEAD + room);
-        if (!fresh) return NULL;
-        *fresh = (block){b, room, 0};
-        x->file->blocks = b = fresh;
-    }
-    void *taken = (uint8_t *)b + HEAD + b->used;
-    b->used += bytes;
-    return taken;
-}
-
-ml_status ml_index_no_room(ml_index *x) {
-    ml_reader *r = &x->reader;
-    if (x->taken > ML_ROWS_PER_BYTE * r->bytes + ML_ROWS_ANYWAY)
-        return ml_refuse(r,
-                         "the file's %" PRId64
-                         " bytes are shared so often that they unfold to more "
-                         "than %" PRId64 " of rows",
-                         r->bytes, ML_ROWS_PER_BYTE * r->bytes + ML_ROWS_ANYWAY);
-    snprintf(r->error->text, sizeof r->error->text, "no memory for the rows of %" PRId64 " bytes",
-             r->bytes);
-    return ML_ARENA_ERROR;
-}
+enum { SCHEMA_VERSION = 3 };
 
 static void set_part(ml_index *x, const char *part, int32_t number) {
     x->reader.part = part;
@@ -64,8 +24,8 @@ static ml_status take_rows(ml_index *x, const ml_table *t, int32_t slot, size_t 
     return ML_OK;
 }
 
-ml_status ml_index_numbers(ml_index *x, const ml_table *t, int32_t slot, int32_t least,
-                           const int32_t **numbers, int32_t *count) {
+static ml_status index_numbers(ml_index *x, const ml_table *t, int32_t slot, int32_t least,
+                               const int32_t **numbers, int32_t *count) {
     ml_vector v;
     *numbers = NULL;
     *count = 0;
@@ -167,6 +127,84 @@ static ml_status index_tensors(ml_index *x, const ml_table *t, ml_subgraph_row *
     return status;
 }
 
+/* Custom options, in the flatbuffer or behind it. */
+static ml_status index_custom_options(ml_index *x, const ml_table *t, ml_span *span) {
+    ml_reader *r = &x->reader;
+    ml_vector v;
+    uint64_t at = (uint64_t)ml_slot_integer(r, t, ML_SLOT_Operator_large_custom_options_offset);
+    uint64_t bytes = (uint64_t)ml_slot_integer(r, t, ML_SLOT_Operator_large_custom_options_size);
+    if (at > 1) {
+        if (at > (uint64_t)r->bytes || bytes > (uint64_t)r->bytes - at)
+            return ml_refuse_beyond(
+                r, at < INT32_MAX && bytes < INT32_MAX ? (int64_t)(at + bytes) : INT64_MAX,
+                "Operator.large_custom_options: %" PRIu64 " bytes at byte %" PRIu64
+                ", beyond the file's %" PRId64 " bytes",
+                bytes, at, r->bytes);
+        *span = (ml_span){(int64_t)at, (int64_t)bytes};
+    } else {
+        ml_status status = ml_slot_vector(r, t, ML_SLOT_Operator_custom_options, &v);
+        if (status != ML_OK) return status;
+        *span = (ml_span){v.at, v.count};
+    }
+    return ml_unfold(r, span->bytes, ML_TABLE_Operator, ML_SLOT_Operator_custom_options);
+}
+
+static ml_status take_values(ml_index *x, const ml_table *t, const ml_slot_value **options) {
+    ml_slot_value *values = ml_index_take(x, ml_schema_tables[t->number].n_slots, sizeof *values);
+    *options = values;
+    return values ? ml_read_values(&x->reader, t, values, true) : ml_index_no_room(x);
+}
+
+/* The options of a builtin operator; its defaults when the file gives none or another operator's,
+ * as LiteRT has it. */
+static ml_status index_options(ml_index *x, const ml_table *t, const ml_operator_row *op,
+                               const ml_slot_value **options) {
+    ml_reader *r = &x->reader;
+    const ml_schema_operator *expected = &ml_schema_operators[op->op];
+    int64_t member = ml_slot_integer(r, t, expected->slot - 1),
+            at = ml_slot_table(r, t, expected->slot);
+    ml_table own = {.number = op->table};
+    if (member == expected->member && at) {
+        ml_status status = ml_open_table(r, op->table, at, &own);
+        return status == ML_OK ? take_values(x, &own, options) : status;
+    }
+    int32_t members =
+        ml_schema_unions[ml_schema_slot_at(ML_TABLE_Operator, expected->slot)->of].n_members;
+    if (member >= members)
+        return ml_refuse(r, "Operator.builtin_options_type: %" PRId64 " is none of the %d tables",
+                         member, members);
+    if (!x->defaults[op->table]) {
+        ml_status status = take_values(x, &own, &x->defaults[op->table]);
+        if (status != ML_OK) return status;
+    }
+    *options = x->defaults[op->table];
+    return ML_OK;
+}
+
+static ml_status index_node(ml_index *x, int64_t at, ml_node_row *row) {
+    ml_reader *r = &x->reader;
+    ml_table t;
+    ml_status status = ml_open_table(r, ML_TABLE_Operator, at, &t);
+    if (status != ML_OK) return status;
+    int64_t code = ml_slot_integer(r, &t, ML_SLOT_Operator_opcode_index);
+    if (code >= x->file->n_operators)
+        return ml_refuse(r, "Operator.opcode_index is %" PRId64 ", the model has %d operator codes",
+                         code, x->file->n_operators);
+    const ml_operator_row *op = &x->operators[code];
+    *row = (ml_node_row){
+        .code = (int32_t)code, .op = op->op, .version = op->version, .options_table = op->table};
+    if (op->table >= 0) row->n_options = ml_schema_tables[op->table].n_slots;
+    status = index_custom_options(x, &t, &row->custom_options);
+    if (status == ML_OK && op->table >= 0) status = index_options(x, &t, op, &row->options);
+    if (status == ML_OK)
+        status = index_numbers(x, &t, ML_SLOT_Operator_inputs, -1, &row->inputs, &row->n_inputs);
+    if (status == ML_OK)
+        status = index_numbers(x, &t, ML_SLOT_Operator_outputs, 0, &row->outputs, &row->n_outputs);
+    if (status != ML_OK) return status;
+    return index_numbers(x, &t, ML_SLOT_Operator_intermediates, -1, &row->intermediates,
+                         &row->n_intermediates);
+}
+
 static ml_status index_nodes(ml_index *x, const ml_table *t, ml_subgraph_row *row) {
     ml_vector v;
     void *rows;
@@ -178,7 +216,7 @@ static ml_status index_nodes(ml_index *x, const ml_table *t, ml_subgraph_row *ro
     for (int32_t i = 0; i < row->n_nodes; i++) {
         int64_t at = ml_vector_table(&x->reader, &v, i);
         x->reader.error->node = i;
-        status = ml_index_node(x, at, &nodes[i]);
+        status = index_node(x, at, &nodes[i]);
         if (status == ML_GRAPH_ERROR) name_operator(x, at);
         if (status != ML_OK) return status;
     }
@@ -193,10 +231,9 @@ static ml_status index_subgraph(ml_index *x, int64_t at, ml_subgraph_row *row) {
     ml_status status = ml_open_table(r, ML_TABLE_SubGraph, at, &t);
     if (status == ML_OK) status = index_tensors(x, &t, row);
     if (status == ML_OK)
-        status = ml_index_numbers(x, &t, ML_SLOT_SubGraph_inputs, 0, &row->inputs, &row->n_inputs);
+        status = index_numbers(x, &t, ML_SLOT_SubGraph_inputs, 0, &row->inputs, &row->n_inputs);
     if (status == ML_OK)
-        status =
-            ml_index_numbers(x, &t, ML_SLOT_SubGraph_outputs, 0, &row->outputs, &row->n_outputs);
+        status = index_numbers(x, &t, ML_SLOT_SubGraph_outputs, 0, &row->outputs, &row->n_outputs);
     if (status == ML_OK) status = ml_slot_text(r, &t, ML_SLOT_SubGraph_name, &row->name);
     return status == ML_OK ? index_nodes(x, &t, row) : status;
 }
@@ -356,11 +393,7 @@ ml_status ml_file_new(const void *data, int64_t bytes, ml_file **file, ml_file_e
 
 void ml_file_free(ml_file *file) {
     if (!file) return;
-    for (block *b = file->blocks; b;) {
-        block *next = b->next;
-        free(b);
-        b = next;
-    }
+    ml_index_give_back(file);
     free(file);
 }
 

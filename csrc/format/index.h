@@ -25,11 +25,8 @@ typedef struct ml_index {
  * there is no room, and then the caller's status is no_room's. */
 void *ml_index_take(ml_index *x, int64_t count, size_t each);
 ml_status ml_index_no_room(ml_index *x);
+void ml_index_give_back(ml_file *file);
 
-/* A vector of tensor numbers of the subgraph being read, copied; `least` is the least allowed. */
-ml_status ml_index_numbers(ml_index *x, const ml_table *t, int32_t slot, int32_t least,
-                           const int32_t **numbers, int32_t *count);
 ml_status ml_index_tensor(ml_index *x, int64_t at, ml_tensor_row *row);
-ml_status ml_index_node(ml_index *x, int64_t at, ml_node_row *row);
 
 #endif

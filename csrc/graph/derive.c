@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "core/error.h"
-#include "plan/plan.h"
+#include "graph/engine.h"
 
 static ml_status derive_node(ml_graph *g, int32_t subgraph, int32_t n, const ml_env *env,
                              ml_error *error) {
@@ -50,12 +50,12 @@ static ml_status derive_subgraph(ml_graph *g, int32_t s, ml_error **errors, cons
         const ml_tensor_def *def = &sub->tensors[sub->numbers[slot]];
         tensors[slot] = (ml_tensor){.shape = def->shape, .type = (uint8_t)def->type};
     }
-    ml_engine planning = {.graph = g, .simd = g->simd};
+    ml_engine planning = {.graph = g, .core = &ml_planning_core, .simd = g->simd};
     struct ml_frame_engine engine = {.engine = &planning, .subgraph = s};
     ml_env env = {.slots = sub->slots,
                   .tensors = tensors,
                   .constants = sub->constants,
-                  .core = &ml_core_table,
+                  .core = &ml_planning_core,
                   .simd = g->simd,
                   .engine = &engine};
     ml_status status = ML_OK;

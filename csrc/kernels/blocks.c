@@ -1,5 +1,6 @@
 /* blocks.c -- DEPTH_TO_SPACE, SPACE_TO_DEPTH: blocks of pixels as channels; SPACE_TO_BATCH_ND,
  * BATCH_TO_SPACE_ND: as batches, padded or cropped. */
+#include "rules/nest.h"
 #include "rules/quantized.h"
 #include "rules/values.h"
 #include "rules/work.h"

@@ -1,5 +1,6 @@
 /* pad.c -- PAD, PADV2: a value around the input. The output is walked from front to back: runs of
  * the input, values between. MIRROR_PAD: the input, then its reflection around it. */
+#include "rules/nest.h"
 #include "rules/quantized.h"
 #include "rules/values.h"
 #include "rules/work.h"

@@ -1,7 +1,7 @@
 /* scatter.c -- elements put where indices say. SCATTER_ND: slices added up in a tensor of zeros.
  * SPARSE_TO_DENSE: single elements, the last of those that meet. DYNAMIC_UPDATE_SLICE: one block,
  * moved so far that it lies inside. */
-#include "rules/nibbles.h"
+#include "rules/nest.h"
 #include "rules/values.h"
 #include "rules/work.h"
 

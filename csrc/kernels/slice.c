@@ -9,7 +9,6 @@
  * dimension; with `offset`, where end counts from begin, every begin) may be unknown until the
  * run. */
 #include "rules/nest.h"
-#include "rules/nibbles.h"
 #include "rules/pick.h"
 #include "rules/values.h"
 #include "rules/work.h"

@@ -43,17 +43,17 @@ int64_t ml_layout_place(ml_layout *layout, int64_t size, int32_t first, int32_t 
     return offset;
 }
 
-ml_plan_status ml_check_sizes(const ml_problem *problem) {
+ml_strategy_status ml_check_sizes(const ml_problem *problem) {
     int64_t total = 0;
     for (int32_t i = 0; i < problem->count; i++) {
         int64_t size = problem->records[i].size,
                 fixed = problem->records[i].offset > 0 ? problem->records[i].offset : 0;
-        if (size < 0 || size > INT64_MAX / 4 || fixed > INT64_MAX / 4) return ML_PLAN_OVERFLOW;
+        if (size < 0 || size > INT64_MAX / 4 || fixed > INT64_MAX / 4) return ML_STRATEGY_OVERFLOW;
         if (__builtin_add_overflow(total, ml_round_up(size, problem->alignment), &total) ||
             total > INT64_MAX / 2 - fixed)
-            return ML_PLAN_OVERFLOW;
+            return ML_STRATEGY_OVERFLOW;
     }
-    return ML_PLAN_OK;
+    return ML_STRATEGY_OK;
 }
 
 /* The order is total (number breaks every tie), so any sort gives the same answer; shell sort needs

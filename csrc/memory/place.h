@@ -33,8 +33,8 @@ void ml_layout_start(ml_layout *layout, ml_placed *room, const ml_problem *probl
 /* The offset for a record of `size` bytes (a multiple of the alignment, > 0) live from first to
  * last; adds it. */
 int64_t ml_layout_place(ml_layout *layout, int64_t size, int32_t first, int32_t last, ml_fit fit);
-/* ML_PLAN_OVERFLOW when the rounded sizes add up beyond INT64_MAX / 2. */
-ml_plan_status ml_check_sizes(const ml_problem *problem);
+/* ML_STRATEGY_OVERFLOW when the rounded sizes add up beyond INT64_MAX / 2. */
+ml_strategy_status ml_check_sizes(const ml_problem *problem);
 /* Gives `order`, numbers of the records still to be placed, largest first by `key` (ties by first
  * node, then by number). */
 int32_t ml_order_by(const ml_problem *problem, const int64_t *key, int32_t *order);

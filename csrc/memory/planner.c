@@ -162,15 +162,15 @@ ml_status ml_planner_place_persistent(ml_planner *p, int32_t t, ml_error *error)
     return ML_OK;
 }
 
-static ml_status fail_plan(const ml_planner *p, ml_plan_status status, ml_error *error) {
+static ml_status fail_plan(const ml_planner *p, ml_strategy_status status, ml_error *error) {
     switch (status) {
-    case ML_PLAN_NO_MEMORY:
+    case ML_STRATEGY_NO_MEMORY:
         return ml_error_set(error, ML_ARENA_ERROR,
                             "planning %d tensors: the system gives no working memory", p->count);
-    case ML_PLAN_OVERFLOW:
+    case ML_STRATEGY_OVERFLOW:
         return ml_error_set(error, ML_ARENA_ERROR,
                             "the tensors' sizes add up to more bytes than an int64 counts");
-    case ML_PLAN_UNSUPPORTED:
+    case ML_STRATEGY_UNSUPPORTED:
         return ml_error_set(error, ML_ARENA_ERROR,
                             "strategy '%s' cannot plan around tensors that are already placed",
                             p->strategy);
@@ -231,7 +231,7 @@ static void keep_order(const ml_planner *p, const int32_t *order, int32_t count)
 /* All of a graph that is planned again and again: what is known of its records, and what a search
  * may cost. A size is given little at its first visit, the rest at its second; the first plan of
  * all is given more, for its order serves the others. */
-static ml_plan_status place_graph(ml_planner *p, ml_problem *problem) {
+static ml_strategy_status place_graph(ml_planner *p, ml_problem *problem) {
     int32_t count = problem->count;
     ml_hints hints = {.longer = p->longer};
     bool same = ml_planner_list(p, count);
@@ -239,7 +239,7 @@ static ml_plan_status place_graph(ml_planner *p, ml_problem *problem) {
     if (same && p->listing.conflicts.count > 0) hints.conflicts = &p->listing.conflicts;
     hints.bound = ml_planner_lower_bound(p);
     hints.order = malloc(((size_t)count + 1) * sizeof *hints.order);
-    if (!hints.order) return ML_PLAN_NO_MEMORY;
+    if (!hints.order) return ML_STRATEGY_NO_MEMORY;
     hints.hinted = order_records(p, count, hints.order);
     int64_t little = (int64_t)count * ML_WORK_A_RECORD, given = little;
     if (p->longer) given = ML_WORK > little ? ML_WORK - little : 0;
@@ -247,8 +247,8 @@ static ml_plan_status place_graph(ml_planner *p, ml_problem *problem) {
     hints.work = first ? -1 : given > p->spent ? given - p->spent : 0;
     int64_t had = hints.work;
     problem->hints = &hints;
-    ml_plan_status status = ml_memory_plan(p->strategy, problem);
-    bool answered = status == ML_PLAN_OK && p->searches;
+    ml_strategy_status status = ml_memory_plan(p->strategy, problem);
+    bool answered = status == ML_STRATEGY_OK && p->searches;
     if (answered) keep_order(p, hints.order, count);
     if (answered && !first) p->spent += had - hints.work;
     problem->hints = NULL;
@@ -264,11 +264,11 @@ static ml_status place_records(ml_planner *p, int32_t count, int32_t fixed, ml_e
                           .alignment = p->alignment,
                           .max_nodes = EXACT_SEARCH_NODES};
     bool graph = p->order && fixed == 0;
-    ml_plan_status status =
+    ml_strategy_status status =
         graph ? place_graph(p, &problem) : ml_memory_plan(p->strategy, &problem);
-    if (status == ML_PLAN_UNSUPPORTED && (fixed > 0 || p->n_fixed > 0))
+    if (status == ML_STRATEGY_UNSUPPORTED && (fixed > 0 || p->n_fixed > 0))
         status = ml_memory_plan("greedy_by_size", &problem);
-    if (status != ML_PLAN_OK) return fail_plan(p, status, error);
+    if (status != ML_STRATEGY_OK) return fail_plan(p, status, error);
     for (int32_t i = fixed; i < count; i++) {
         const ml_record *record = &p->records[i];
         p->offset[record->tensor] = record->offset;

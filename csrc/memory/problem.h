@@ -10,10 +10,10 @@
  *   - a record whose offset is not ML_UNPLACED on entry is fixed: it stays, the others are placed
  *     around it (its offset need not be a multiple of `alignment`; it then takes up its first and
  *     last block of that size whole). Strategies that know no fixed records say so in their header
- *     comment and return ML_PLAN_UNSUPPORTED.
+ *     comment and return ML_STRATEGY_UNSUPPORTED.
  *   - on return every other record has an offset, a multiple of `alignment`, and `arena_bytes` is
  *     the high-water mark max(offset + size) rounded up to `alignment`.
- *   - all sums are checked: a total beyond INT64_MAX / 2 returns ML_PLAN_OVERFLOW and leaves the
+ *   - all sums are checked: a total beyond INT64_MAX / 2 returns ML_STRATEGY_OVERFLOW and leaves the
  *     offsets as they were. */
 #ifndef ML_MEMORY_PROBLEM_H
 #define ML_MEMORY_PROBLEM_H
@@ -42,7 +42,7 @@ enum { ML_WORK_A_RECORD = 150, ML_WORK = 150000 };
 
 /* One pass of a strategy over `problem`; the table ml_strategies (strategies.c) lists them by
  * name. */
-typedef ml_plan_status (*ml_strategy_fn)(ml_problem *problem);
+typedef ml_strategy_status (*ml_strategy_fn)(ml_problem *problem);
 
 typedef struct ml_strategy {
     const char *name;

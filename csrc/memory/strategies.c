@@ -4,20 +4,20 @@
 #include <string.h>
 
 static const ml_strategy ml_strategies[] = {
-    {"default", ml_plan_default},
-    {"naive", ml_plan_naive},
-    {"tflite", ml_plan_tflite},
-    {"greedy_by_size", ml_plan_greedy_by_size},
-    {"greedy_by_breadth", ml_plan_greedy_by_breadth},
-    {"exact", ml_plan_exact},
-    {"strip_packing", ml_plan_strip_packing},
-    {"tflm", ml_plan_tflm},
-    {"equality", ml_plan_equality},
-    {"greedy_in_order", ml_plan_greedy_in_order},
-    {"shared_greedy_by_size", ml_plan_shared_greedy_by_size},
-    {"shared_greedy_by_size_improved", ml_plan_shared_greedy_by_size_improved},
-    {"shared_greedy_by_breadth", ml_plan_shared_greedy_by_breadth},
-    {"min_cost_flow", ml_plan_min_cost_flow},
+    {"default", ml_strategy_default},
+    {"naive", ml_strategy_naive},
+    {"tflite", ml_strategy_tflite},
+    {"greedy_by_size", ml_strategy_greedy_by_size},
+    {"greedy_by_breadth", ml_strategy_greedy_by_breadth},
+    {"exact", ml_strategy_exact},
+    {"strip_packing", ml_strategy_strip_packing},
+    {"tflm", ml_strategy_tflm},
+    {"equality", ml_strategy_equality},
+    {"greedy_in_order", ml_strategy_greedy_in_order},
+    {"shared_greedy_by_size", ml_strategy_shared_greedy_by_size},
+    {"shared_greedy_by_size_improved", ml_strategy_shared_greedy_by_size_improved},
+    {"shared_greedy_by_breadth", ml_strategy_shared_greedy_by_breadth},
+    {"min_cost_flow", ml_strategy_min_cost_flow},
     {NULL, NULL},
 };
 
@@ -32,8 +32,8 @@ int32_t ml_strategy_named(const char *name) {
     return -1;
 }
 
-ml_plan_status ml_memory_plan(const char *strategy, ml_problem *problem) {
+ml_strategy_status ml_memory_plan(const char *strategy, ml_problem *problem) {
     for (const ml_strategy *s = ml_strategies; s->name; s++)
         if (strcmp(s->name, strategy) == 0) return s->plan(problem);
-    return ML_PLAN_UNKNOWN_STRATEGY;
+    return ML_STRATEGY_UNKNOWN;
 }

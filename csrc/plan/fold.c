@@ -9,23 +9,23 @@
  * arithmetic on shapes that models carry, so only small outputs are worth the plan's memory. */
 #include <stdlib.h>
 
-#include "plan/plan.h"
+#include "plan/fold.h"
 
 enum { POOL_BYTES = 1008, MOST_OPERANDS = 64 };
 
 /* Room for `bytes` in the plan's pool. A chunk never moves, for rows (those of copies too) point
  * into it; a value larger than a chunk gets one of its own. */
-static void *take_from_pool(ml_plan *plan, int64_t bytes) {
+static void *take_from_pool(ml_folded **pools, int64_t bytes) {
     int64_t rounded = ml_round_up(bytes, 16), size = rounded > POOL_BYTES ? rounded : POOL_BYTES;
-    if (!plan->folded || plan->folded->used + rounded > POOL_BYTES) {
+    if (!*pools || (*pools)->used + rounded > POOL_BYTES) {
         ml_folded *pool = malloc(sizeof *pool + (size_t)size);
         if (!pool) return NULL;
-        pool->next = plan->folded;
+        pool->next = *pools;
         pool->used = 0;
-        plan->folded = pool;
+        *pools = pool;
     }
-    void *place = plan->folded->bytes + plan->folded->used;
-    plan->folded->used += rounded;
+    void *place = (*pools)->bytes + (*pools)->used;
+    (*pools)->used += rounded;
     return place;
 }
 
@@ -55,7 +55,7 @@ ml_status ml_fold(ml_engine *engine, const ml_call *c, const ml_wish *wish, int3
                   bool *folded) {
     const ml_node *node = &ml_frame_subgraph(engine->graph, frame)->nodes[c->node];
     *folded = false;
-    if (!engine->plan || !can_fold(c, wish, node)) return ML_OK;
+    if (!engine->folded || !can_fold(c, wish, node)) return ML_OK;
     /* A plan has no pointers, and eval wants them by tensor. So it sees a frame of its own, in
      * which operand i is tensor i: pointers and rows of the operands alone, on the stack, whatever
      * the size of the subgraph. Place 0 is the absent tensor's. */
@@ -70,7 +70,7 @@ ml_status ml_fold(ml_engine *engine, const ml_call *c, const ml_wish *wish, int3
         if (t < 0) continue;
         tensors[i] = *ml_tensor_of(c, t);
         data[i + 1] = i < c->n_inputs ? (void *)(uintptr_t)ml_known(&tensors[i])
-                                      : take_from_pool(engine->plan, tensors[i].bytes);
+                                      : take_from_pool(engine->folded, tensors[i].bytes);
         if (i >= c->n_inputs && !data[i + 1])
             return ml_error_memory(c->env->error, "folding", tensors[i].bytes, 0);
     }

@@ -46,7 +46,8 @@ int64_t ml_plan_lower_bound(const ml_plan *plan) { return plan->rows.frames[0].l
 /* Folded values are counted with the plan that made them. */
 int64_t ml_plan_own_bytes(const ml_plan *plan) {
     int64_t bytes = ml_plan_block_bytes(plan->graph, plan->words, (int32_t)plan->n_bound);
-    for (const ml_folded *pool = plan->source ? NULL : plan->folded; pool; pool = pool->next)
+    for (const ml_folded *pool = plan->has_capacities ? NULL : plan->folded; pool;
+         pool = pool->next)
         bytes += (int64_t)sizeof *pool + 1024;
     return bytes;
 }
@@ -90,7 +91,7 @@ static ml_planner *planner_of(const ml_plan *plan, int32_t frame) {
                           .rows = (ml_rows *)(uintptr_t)&plan->rows, /* read alone */
                           .strategy = ml_memory_strategy_name((int32_t)plan->strategy),
                           .options = (int32_t)plan->options,
-                          .capacities = plan->source ? plan->capacities : NULL,
+                          .capacities = plan->has_capacities ? plan->capacities : NULL,
                           .offline = plan->words == 0,
                           .looks = true};
     ml_planner *planner = ml_place_planner(&placing, frame, placing.options);

@@ -13,13 +13,20 @@
  * such tensors is placed by the same code over its own rows, with capacities for what it does not
  * know. Either way only rows are written: shapes, blobs and folded values stay as they are, and a
  * failure leaves rows that nobody has seen yet. */
-#include "plan/plan.h"
+#include "plan/place.h"
 
 static bool grows(const ml_graph *g, const ml_rows *rows, int32_t frame) {
     const ml_tensor *tensors = rows->tensors + g->frames[frame].slot_base;
     for (int32_t slot = 0; slot < ml_frame_subgraph(g, frame)->n_slots; slot++)
         if (tensors[slot].dynamic && tensors[slot].storage == ML_STORAGE_ARENA) return true;
     return false;
+}
+
+ml_status ml_set_scratch_offset(ml_node_plan *row, int64_t offset, ml_error *error) {
+    int64_t most = INT32_MAX * (int64_t)ML_ALIGNMENT;
+    if (offset > most) return ml_error_memory(error, "scratch memory in the arena", offset, most);
+    row->scratch_block = offset < 0 ? -1 : (int32_t)(offset / ML_ALIGNMENT);
+    return ML_OK;
 }
 
 /* An eighth more where runs may want it: a tensor of the frame that outgrows its capacity then

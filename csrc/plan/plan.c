@@ -12,40 +12,6 @@
 
 #include <stdlib.h>
 
-/* Rows ----------------------------------------------------------------------------------------- */
-
-/* What the cache's bound counts of a plan, and once more of a residence with rows of its own. */
-int64_t ml_rows_bytes(const ml_graph *g) {
-    return g->total_slots * (int64_t)sizeof(ml_tensor) +
-           ml_round_up(g->total_nodes * (int64_t)sizeof(ml_node_plan), 8) +
-           g->total_packs * (int64_t)sizeof(ml_packed) +
-           g->n_frames * (int64_t)sizeof(ml_frame_plan) + g->blob_bytes;
-}
-
-ml_rows ml_rows_in(void *memory, const ml_graph *g) {
-    ml_rows rows = {.frames = memory};
-    rows.packed = (ml_packed *)(rows.frames + g->n_frames);
-    rows.tensors = (ml_tensor *)(void *)(rows.packed + g->total_packs);
-    rows.blobs = (uint8_t *)(rows.tensors + g->total_slots);
-    rows.nodes = (ml_node_plan *)(void *)(rows.blobs + g->blob_bytes);
-    memset(rows.frames, 0, (size_t)((uint8_t *)rows.tensors - (uint8_t *)memory));
-    return rows;
-}
-
-ml_status ml_set_scratch_offset(ml_node_plan *row, int64_t offset, ml_error *error) {
-    int64_t most = INT32_MAX * (int64_t)ML_ALIGNMENT;
-    if (offset > most) return ml_error_memory(error, "scratch memory in the arena", offset, most);
-    row->scratch_block = offset < 0 ? -1 : (int32_t)(offset / ML_ALIGNMENT);
-    return ML_OK;
-}
-
-/* Both sides belong to the same graph, so all tables are of the same lengths. */
-void ml_rows_copy(ml_rows *to, const ml_rows *from, const ml_graph *g) {
-    memcpy(to->frames, from->frames, (size_t)ml_rows_bytes(g));
-    to->persistent_bytes = from->persistent_bytes;
-    to->worker_bytes = from->worker_bytes;
-}
-
 /* Key ------------------------------------------------------------------------------------------ */
 
 /* The key is hashed as it came: rows ascend by tensor, and shapes equal to the file's are left out
@@ -90,7 +56,7 @@ static ml_status allocate_plan(const ml_graph *g, int32_t words, int32_t n_bound
     p->graph = ml_graph_hold(g);
     atomic_init(&p->holders, 1);
     p->words = words;
-    p->n_bound = (uint32_t)n_bound & INT32_MAX;
+    p->n_bound = (uint32_t)n_bound & (INT32_MAX >> 1);
     return ML_OK;
 }
 
@@ -103,8 +69,8 @@ ml_plan *ml_plan_hold(ml_plan *plan) {
 
 void ml_plan_free(ml_plan *plan) {
     if (!plan || atomic_fetch_sub(&plan->holders, 1) > 1) return;
-    if (plan->source) free(plan->capacities);
-    for (ml_folded *pool = plan->source ? NULL : plan->folded; pool;) {
+    if (plan->has_capacities) free(plan->capacities);
+    for (ml_folded *pool = plan->has_capacities ? NULL : plan->folded; pool;) {
         ml_folded *next = pool->next;
         free(pool);
         pool = next;
@@ -260,8 +226,9 @@ static ml_status note_bound(void *context, int32_t frame, ml_planner *planner) {
  * that wait, and all nodes of the frames below them. */
 static ml_status fill(ml_plan *p, const ml_plan_request *r, ml_error *error) {
     ml_engine engine = {.graph = r->graph,
+                        .core = &ml_planning_core,
                         .rows = &p->rows,
-                        .plan = p,
+                        .folded = &p->folded,
                         .hooks = r->hooks,
                         .simd = r->simd,
                         .error = error,

@@ -16,7 +16,8 @@
  * plan nor run, but write into whatever rows their engine has. */
 #include <stdlib.h>
 
-#include "plan/plan.h"
+#include "plan/fold.h"
+#include "plan/sweep.h"
 
 /* The environment of a frame: one for all its nodes, so that a call is small. */
 ml_env ml_frame_env(const ml_engine *engine, struct ml_frame_engine *fe) {
@@ -29,7 +30,7 @@ ml_env ml_frame_env(const ml_engine *engine, struct ml_frame_engine *fe) {
                     .tensors = engine->rows ? engine->rows->tensors + f->slot_base : NULL,
                     .constants = sub->constants,
                     .error = engine->error,
-                    .core = &ml_core_table,
+                    .core = engine->core,
                     .simd = engine->simd,
                     .engine = fe};
 }

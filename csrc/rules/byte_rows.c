@@ -1,5 +1,5 @@
 /* byte_rows.c -- products and sums of rows of bytes that may lie on several lines. */
-#include "rules/matmul_s8.h"
+#include "rules/byte_rows.h"
 
 enum { GROUP = 4 /* bytes of a row that meet at a time */ };
 

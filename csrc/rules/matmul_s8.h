@@ -4,6 +4,7 @@
 #ifndef ML_RULES_MATMUL_S8_H
 #define ML_RULES_MATMUL_S8_H
 
+#include "rules/byte_rows.h"
 #include "rules/bytes.h"
 #include "rules/matmul.h"
 
@@ -27,18 +28,6 @@ static inline ml_integers ml_integers_of(const ml_blocks *b, int32_t type) {
     return p;
 }
 
-/* Rows of a block, as bytes: lines of `width` rows each. */
-typedef struct ml_byte_rows {
-    const uint8_t *a;
-    int64_t a_stride;
-    int64_t piece_stride;
-    int64_t width;
-    int64_t line_stride;
-    int64_t plane; /* from the high bytes of s16 to the low ones */
-    int32_t flip; /* as ml_matmul_s8_args has it */
-    bool is_copy; /* bytes behind it may be read */
-} ml_byte_rows;
-
 /* What `finish` may know of sums. */
 typedef struct ml_own {
     const float *scales; /* of floats that were quantized: of each row */
@@ -60,28 +49,6 @@ static inline int64_t ml_piece_of(const ml_integers *p) {
     return p->pieces > 1 ? p->k / p->pieces : p->k;
 }
 
-/* Row number `row`. */
-static inline const uint8_t *ml_byte_row(const ml_byte_rows *r, int64_t row) {
-    if (row < r->width) return r->a + row * r->a_stride;
-    return r->a + row / r->width * r->line_stride + row % r->width * r->a_stride;
-}
-
-/* Sums of some of the rows, which may lie on several lines, as args has them but for the rows. */
-typedef struct ml_row_range {
-    int64_t first;
-    int64_t count;
-    int64_t plane;
-} ml_row_range;
-void ml_multiply_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
-                      const ml_row_range *range, ml_matmul_s8_args *args);
-/* What requantize makes of those of the first `count` rows, one line or whole ones. */
-void ml_multiply_to_bytes(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
-                          int64_t count, ml_matmul_s8_args *sums, const ml_requantize_args *bytes);
-
-/* What the bytes of each of the first `count` rows are in sum, as many as meet weights. */
-void ml_sum_byte_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
-                      int64_t count, int32_t *sums);
-
 /* Whether bytes are made of sums at once. */
 static inline bool ml_is_fused(const ml_call *c, const ml_integer_rule *rule) {
     const int32_t type = ml_input(c, 0)->type;
@@ -93,11 +60,6 @@ static inline void ml_fetch_weights(const ml_call *c, const ml_integers *p) {
     for (int64_t i = 0; i < FETCHED && p->k * p->n >= MANY; i += 64)
         __builtin_prefetch((const char *)c->packed + i);
 }
-/* Few rows of bytes or floats, in matmul_few.c: whether they are that, the scratch they want, and
- * their outputs. */
-bool ml_is_few(const ml_call *c, const ml_integers *p);
-int64_t ml_few_bytes(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule);
-ml_status ml_multiply_few(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule);
 
 /* The pack of weights (outputs, ...) of s8, u8 or s4, each group by itself. */
 int64_t ml_pack_weights_s8(const ml_call *c, void *to, const ml_integers *p);

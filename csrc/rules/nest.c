@@ -2,7 +2,7 @@
 #include "rules/nest.h"
 
 #include "rules/matrix.h"
-#include "rules/nibbles.h"
+#include "rules/packed.h"
 #include "rules/pick.h"
 #include "rules/work.h"
 
@@ -44,15 +44,6 @@ void ml_nest_end(ml_nest *nest) {
         if (nest->steps[d] == nest->run &&
             (nest->across < 0 || nest->counts[d] > nest->counts[nest->across]))
             nest->across = d;
-}
-
-int64_t ml_nest_at(const ml_nest *nest, int64_t at) {
-    int64_t offset = nest->start + at % nest->run, index = at / nest->run;
-    for (int32_t d = nest->n - 1; d >= 0; d--) {
-        offset += index % nest->counts[d] * nest->steps[d];
-        index /= nest->counts[d];
-    }
-    return offset;
 }
 
 /* Walks ---------------------------------------------------------------------------------------- */
@@ -233,6 +224,52 @@ ml_status ml_nest_gather(const ml_call *c, const ml_nest *nest, const void *from
 ml_status ml_nest_scatter(const ml_call *c, const ml_nest *nest, const void *from, void *to) {
     return move(c, nest, true, from, (uint8_t *)to + nest->start);
 }
+
+/* 4-bit elements ------------------------------------------------------------------------------- */
+
+/* Elements of both sides from which as many lie together as `*count` says, cut to a block; `at`
+ * counts the packed ones. */
+static int64_t stretch(const ml_nest *nest, int64_t at, int64_t *count) {
+    *count = ml_min_s64(nest->run - at % nest->run, ML_BLOCK_ELEMENTS);
+    return ml_nest_at(nest, at);
+}
+
+static int64_t elements_of(const ml_nest *nest) {
+    int64_t count = nest->run;
+    for (int32_t d = 0; d < nest->n; d++) count *= nest->counts[d];
+    return count;
+}
+
+ml_status ml_gather_nibbles(const ml_call *c, const ml_nest *nest, int64_t start,
+                            const uint8_t *from, uint8_t *to) {
+    const int64_t all = elements_of(nest);
+    int64_t work = 0;
+    ml_status status = ML_OK;
+    for (int64_t at = 0, count; at < all && status == ML_OK; at += count) {
+        const int64_t first = start + stretch(nest, at, &count);
+        ml_append_nibbles(to, at, from, first, count);
+        status = ml_count_work(c, count, &work);
+    }
+    return status;
+}
+
+ml_status ml_scatter_nibbles(const ml_call *c, const ml_nest *nest, int64_t start,
+                             const uint8_t *from, uint8_t *to) {
+    const int64_t all = elements_of(nest);
+    int64_t work = 0;
+    ml_status status = ML_OK;
+    for (int64_t at = 0, count; at < all && status == ML_OK; at += count) {
+        const int64_t first = start + stretch(nest, at, &count), end = first + count;
+        const uint8_t behind = end & 1 ? to[end / 2] & 0xF0 : 0;
+        if (first & 1) to[first / 2] &= 0x0F;
+        ml_append_nibbles(to, first, from, at, count);
+        if (end & 1) to[end / 2] = (uint8_t)((to[end / 2] & 0x0F) | behind);
+        status = ml_count_work(c, count, &work);
+    }
+    return status;
+}
+
+/* A node -------------------------------------------------------------------------------------- */
 
 static ml_status pick(const ml_call *c, int64_t k, int64_t *index) {
     *index = ml_nest_at(c->blob, k);

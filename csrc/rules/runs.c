@@ -1,5 +1,5 @@
 /* runs.c -- runs of bytes copied: in two loops, where indices say, again and again. */
-#include "rules/nest.h"
+#include "rules/runs.h"
 
 /* Runs of a few lines of the cache, fetched ahead, for they may lie far apart. */
 static void copy_lines(uint8_t *y, const uint8_t *x, int64_t run, ml_turns outer, ml_turns inner) {

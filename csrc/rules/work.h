@@ -4,7 +4,7 @@
 #ifndef ML_RULES_WORK_H
 #define ML_RULES_WORK_H
 
-#include "rules/nest.h"
+#include "rules/runs.h"
 
 enum {
     ML_BLOCK_ELEMENTS = 1 << 15, /* of a function of each element, of whatever kind */
@@ -80,7 +80,7 @@ static inline ml_status ml_count_work(const ml_call *c, int64_t more, int64_t *w
 ml_status ml_copy_bytes(const ml_call *c, void *to, const void *from, int64_t bytes);
 ml_status ml_fill_bytes(const ml_call *c, void *to, int64_t bytes, const void *one,
                         int64_t element);
-/* The same as ml_copy_runs and ml_repeat of nest.h. */
+/* The same as ml_copy_runs and ml_repeat. */
 ml_status ml_move_runs(const ml_call *c, void *to, const void *from, int64_t run, ml_turns outer,
                        ml_turns inner);
 ml_status ml_repeat_run(const ml_call *c, void *to, int64_t run, int64_t count);

@@ -35,9 +35,10 @@ static reached where(const ml_call *call) {
                      .frame = fe->frame};
 }
 
-/* The step whose call it is, for writing; calls are handed round as const. */
-static ml_step *step_of(const ml_call *call) {
-    return (ml_step *)((uintptr_t)call - offsetof(ml_step, call));
+/* The step of the node, for writing: calls are handed round as const. */
+static ml_step *step_of(const reached *at, const ml_call *c) {
+    const ml_residence *r = at->residence;
+    return &r->steps[r->learnt->steps[at->place->node_base + (int32_t)c->node]];
 }
 
 static ml_tensor *output_row(const ml_call *c, int32_t i) {
@@ -95,7 +96,7 @@ static bool follow(const reached *at, const ml_call *c, int32_t i, int32_t k) {
         capacities[c->env->slots[number]] = capacities[c->env->slots[from]];
     bool moves = t->offset != input->offset;
     t->offset = input->offset;
-    ((void **)(uintptr_t)c->env->data)[number] = c->env->data[from];
+    ml_point_output(c, i, c->env->data[from]);
     if (moves) moved(at, c, i);
     return true;
 }
@@ -109,7 +110,6 @@ static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
     int32_t number = c->inputs[c->n_inputs + i];
     int64_t slot = at->place->slot_base + c->env->slots[number];
     ml_tensor *t = output_row(c, i);
-    void **data = (void **)(uintptr_t)&c->env->data[number];
     if (t->storage != ML_STORAGE_ARENA)
         return t->storage == ML_STORAGE_BOUND
                    ? ml_bound_check_bytes(at->state, r, number, &at->state->error)
@@ -129,8 +129,8 @@ static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
         moved(at, c, i);
     }
     uint8_t *region = r->frames[at->frame].region;
-    *data = t->offset >= 0 && region ? region + t->offset
-                                     : at->state->work; /* nothing is written where nothing is */
+    /* Nothing is written where nothing is. */
+    ml_point_output(c, i, t->offset >= 0 && region ? region + t->offset : at->state->work);
     return ML_OK;
 }
 
@@ -152,7 +152,7 @@ static ml_status place_scratch(const reached *at, const ml_call *c) {
     if (at->node->n_children > 0)
         return ML_OK; /* theirs never grows in mid-run: frames that outgrow it move out */
     uint8_t *region = r->frames[at->frame].region;
-    step_of(c)->call.scratch =
+    step_of(at, c)->call.scratch =
         at->row->scratch_block >= 0 ? region + ml_scratch_offset(at->row) : at->state->work;
     return ML_OK;
 }
@@ -227,7 +227,7 @@ ml_status ml_run_unsettled(const ml_call *call) {
     ml_wish wish;
     ml_status status = prepare_again(&at, call, &wish);
     if (status != ML_OK) return status;
-    ml_step *step = step_of(call);
+    ml_step *step = step_of(&at, call);
     at.row->stale = 0;
     at.row->status = at.node->io->flags & ML_NODE_FUSED ? ML_NODE_IS_FUSED
                      : is_view(&at, call)               ? ML_NODE_IS_VIEW
@@ -235,7 +235,7 @@ ml_status ml_run_unsettled(const ml_call *call) {
     if (at.node->pack_start >= 0)
         step->call.packed =
             ml_constant_weights(at.state->graph, at.residence->rows, at.frame, call->node);
-    ml_status (*eval)(const ml_call *) = ml_eval_of(at.node, at.row);
+    const ml_eval_fn eval = ml_eval_of(at.node, at.row);
     if (!at.row->open || at.node->io->flags & ML_NODE_BORROWS) step->eval = eval;
     status = eval(&step->call);
     return status == ML_OK && wish.open ? check_shaped(call) : status;

@@ -101,12 +101,12 @@ ml_status ml_run_frame(ml_state *s, ml_residence *r, int32_t frame) {
 }
 
 /* In each run: weights that are computed may differ. */
-ml_status ml_run_packing(const ml_call *call) {
+static ml_status run_packing(const ml_call *call) {
     const struct ml_frame_engine *fe = call->env->engine;
     const ml_graph *g = fe->engine->graph;
     const ml_node *node = &g->subgraphs[fe->subgraph].nodes[call->node];
-    const ml_packed *at = ml_packed_of(g, fe->engine->rows, fe->frame, call->node);
-    void *to = ml_scratch(call, at->offset);
+    void *to =
+        ml_scratch(call, ml_computed_weights(g, fe->engine->rows, fe->frame, (int32_t)call->node));
     if (node->typed->pack(call, to) < 0) return (ml_status)call->env->error->status;
     ml_call packed = *call;
     packed.packed = to;
@@ -114,16 +114,23 @@ ml_status ml_run_packing(const ml_call *call) {
 }
 
 /* A view has a step where runs may change shapes, and only there. */
-ml_status ml_run_view(const ml_call *call) {
+static ml_status run_view(const ml_call *call) {
     (void)call;
     return ML_OK;
 }
 
 /* The exception waits in Python, by thread; the text is for the case that there is none. */
-ml_status ml_run_python(const ml_call *call) {
+static ml_status run_python(const ml_call *call) {
     ml_state *s = call->env->engine->engine->state;
     ml_status status = (ml_status)s->hooks.eval(s->hooks.owner, call);
     if (status != ML_OK && s->error.status == ML_OK)
         ml_error_set(&s->error, status, "its Python function raised");
     return status;
+}
+
+/* A reference in numpy takes the place of an eval that C does not have for these types. */
+ml_eval_fn ml_eval_of(const ml_node *node, const ml_node_plan *row) {
+    if (row->status == ML_NODE_IS_VIEW || row->status == ML_NODE_IS_FUSED) return run_view;
+    if (!node->typed) return run_python;
+    return row->packs_in_run ? run_packing : node->typed->eval;
 }

@@ -1,8 +1,15 @@
-/* run.h -- the loop that runs nodes, and what it does where shapes hang on values. */
+/* run.h -- running: the loop over nodes, and what it does where shapes depend on values. */
 #ifndef ML_RUN_RUN_H
 #define ML_RUN_RUN_H
 
 #include "state/state.h"
+
+/* run_core.c: the core as kernels see it in a run. */
+extern const ml_core ml_run_core;
+/* Output `i` lies here from now on. */
+static inline void ml_point_output(const ml_call *c, int32_t i, void *data) {
+    c->env->engine->data[c->inputs[c->n_inputs + i]] = data;
+}
 
 /* loop.c: runs a frame; its pointers are resolved. */
 ml_status ml_run_frame(ml_state *state, ml_residence *residence, int32_t frame);
@@ -15,12 +22,8 @@ ml_status ml_check_interrupt(ml_state *state, int32_t ticks);
 ml_status ml_poll_state(void *owner);
 /* Of the monotonic clock. */
 int64_t ml_now_ns(void);
-/* Eval through the hook. */
-ml_status ml_run_python(const ml_call *call);
-/* Eval of nodes whose weights are computed at run time: packs them first. */
-ml_status ml_run_packing(const ml_call *call);
-/* Eval of views: nothing is left to do. */
-ml_status ml_run_view(const ml_call *call);
+/* What the step of a node runs that is prepared for what it reads. */
+ml_eval_fn ml_eval_of(const ml_node *node, const ml_node_plan *row);
 
 /* dynamic.c: eval of nodes that are not prepared for what they read now: prepares, settles,
  * computes. */

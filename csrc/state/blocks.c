@@ -6,7 +6,7 @@
  * steady state nothing is allocated. */
 #include <stdlib.h>
 
-#include "state/state.h"
+#include "state/interpreter.h"
 
 void ml_block_free(ml_account *account, ml_block *b) {
     ml_account_give(account, b->capacity);

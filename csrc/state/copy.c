@@ -220,12 +220,16 @@ ml_status ml_state_memory(ml_state *s, ml_plan **plan, ml_error *error) {
     else if (r) {
         size_t bytes = (size_t)s->graph->total_slots * sizeof(int64_t);
         status = ml_plan_copy(r->plan, r->rows, plan, error);
-        if (status == ML_OK && !((*plan)->capacities = malloc(bytes + 1))) {
+        int64_t *capacities = status == ML_OK ? malloc(bytes + 1) : NULL;
+        if (capacities) {
+            memcpy(capacities, r->learnt->capacities, bytes);
+            (*plan)->capacities = capacities;
+            (*plan)->has_capacities = 1;
+        } else if (status == ML_OK) {
             ml_plan_free(*plan);
             *plan = NULL;
             status = ml_error_memory(error, "a copy of what runs have learnt", (int64_t)bytes, 0);
         }
-        if (status == ML_OK) memcpy((*plan)->capacities, r->learnt->capacities, bytes);
     }
     ml_leave(s->interpreter);
     return status;

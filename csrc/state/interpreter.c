@@ -11,7 +11,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "state/state.h"
+#include "state/interpreter.h"
 
 ml_interpreter *ml_interpreter_new(int32_t resources, int32_t subgraphs, int64_t max_bytes,
                                    int64_t max_iterations) {
@@ -116,4 +116,43 @@ ml_pool *ml_interpreter_pool(ml_interpreter *p, int64_t worker_bytes, ml_error *
     ml_status status = ml_pool_reserve(p->pool, worker_bytes, error);
     ml_account_give(&p->account, had + more - ml_pool_bytes(p->pool));
     return status == ML_OK ? p->pool : NULL;
+}
+
+/* What an interpreter keeps from run to run, for copies and pickles of it. */
+
+ml_status ml_interpreter_resource(ml_interpreter *p, int32_t number, ml_resource *found, void *to,
+                                  int64_t room) {
+    ml_status status = ml_enter_copy(p);
+    if (status != ML_OK) return status;
+    const ml_block *b = number >= 0 && number < p->n_resources ? &p->resources[number] : NULL;
+    *found = (ml_resource){.there = b != NULL};
+    if (b && b->assigned) {
+        *found = (ml_resource){b->shape, b->type, true, true, b->bytes};
+        if (b->bytes > 0 && b->bytes <= room) memcpy(to, b->data, (size_t)b->bytes);
+    }
+    ml_leave(p);
+    return ML_OK;
+}
+
+ml_status ml_interpreter_set_resource(ml_interpreter *p, int32_t number, const ml_resource *value,
+                                      const void *from, ml_error *error) {
+    ml_status status = ml_enter(p);
+    if (status != ML_OK) return status;
+    if (number < 0 || number >= p->n_resources)
+        status = ml_error_set(error, ML_GRAPH_ERROR, "there is no resource %d", number);
+    else
+        status = ml_block_set(&p->account, &p->resources[number], &value->shape, value->type, from,
+                              value->bytes, error);
+    ml_leave(p);
+    return status;
+}
+
+ml_status ml_interpreter_called_once(ml_interpreter *p, int32_t subgraph, int32_t *done, bool set) {
+    ml_status status = ml_enter(p);
+    if (status != ML_OK) return status;
+    const bool there = subgraph >= 0 && subgraph < p->n_subgraphs;
+    if (there && set) p->called_once[subgraph] = *done != 0;
+    *done = there && p->called_once[subgraph];
+    ml_leave(p);
+    return ML_OK;
 }

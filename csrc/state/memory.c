@@ -88,59 +88,6 @@ ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
     return ML_OK;
 }
 
-static ml_status refuse_views(const ml_state *s, ml_error *error) {
-    if (!s->pinned) return ML_OK;
-    return ml_error_set(error, ML_VIEW_HELD,
-                        "the arena cannot be given back while a view of it is held: drop the view");
-}
-
-/* The plan in force goes on as it is, with its arena up to its end. Blocks keep their room, and so
- * do frames that have moved out. */
-ml_status ml_state_trim(ml_state *s, ml_error *error) {
-    ml_status status = ml_enter(s->interpreter);
-    if (status != ML_OK) return status;
-    status = refuse_views(s, error);
-    if (status == ML_OK) {
-        ml_cache_drop_all_but(s, s->now);
-        ml_arena_shrink(&s->arena, s->now ? s->now->rows->frames[0].region_bytes : 0);
-        ml_heap_trim(s);
-        if (s->now && s->graph->n_heap > 0) {
-            ml_resolve_loose(s, s->now);
-            ml_changed(s);
-        }
-    }
-    ml_leave(s->interpreter);
-    return status;
-}
-
-/* Where addresses are reserved only pages go: copies that take no turn (see
- * ml_interpreter_sequence) may still look there. */
-ml_status ml_state_release_memory(ml_state *s, ml_error *error) {
-    ml_status status = ml_enter(s->interpreter);
-    if (status != ML_OK) return status;
-    status = refuse_views(s, error);
-    if (status == ML_OK) {
-        if (s->arena.reserved) ml_arena_shrink(&s->arena, 0);
-        else ml_arena_release(&s->arena);
-        if (s->now) ml_resolve(s, s->now, NULL);
-        ml_changed(s);
-    }
-    ml_leave(s->interpreter);
-    return status;
-}
-
-ml_status ml_state_acquire_memory(ml_state *s, ml_error *error) {
-    ml_status status = ml_enter(s->interpreter);
-    if (status != ML_OK) return status;
-    if (s->now) {
-        status = ml_acquire(s, s->now, error);
-        if (status == ML_OK) ml_resolve(s, s->now, NULL);
-        ml_changed(s);
-    }
-    ml_leave(s->interpreter);
-    return status;
-}
-
 void ml_begin_variables(ml_state *s, const ml_residence *r) {
     const ml_graph *g = s->graph;
     if (r->rows->persistent_bytes > 0) memset(s->persistent, 0, (size_t)r->rows->persistent_bytes);
@@ -155,16 +102,4 @@ void ml_begin_variables(ml_state *s, const ml_residence *r) {
                 memset(persistent + t->offset, first, (size_t)t->bytes);
         }
     }
-}
-
-/* What kernels keep from run to run is state of the model like its variables. Resources are not:
- * ml_interpreter_reset_resources. */
-ml_status ml_state_reset_variables(ml_state *s, ml_error *error) {
-    ml_status status = ml_enter(s->interpreter);
-    if (status != ML_OK) return status;
-    (void)error;
-    if (s->now) ml_begin_variables(s, s->now);
-    ml_heap_reset_variables(s);
-    ml_leave(s->interpreter);
-    return ML_OK;
 }

@@ -9,7 +9,7 @@
  * subgraphs are put in by the node that calls them, in each run. */
 #include <stdlib.h>
 
-#include "run/run.h"
+#include "state/state.h"
 
 /* Where tensors of no bytes point: never read, never written. */
 static uint8_t nothing[64];
@@ -62,13 +62,6 @@ static void resolve_constants(ml_state *s, ml_residence *r, int32_t frame) {
         if (sub->slots[t] < 0) data[t] = (void *)(uintptr_t)sub->constants[~sub->slots[t]].known;
 }
 
-/* A reference in numpy takes the place of an eval that C does not have for these types. */
-ml_status (*ml_eval_of(const ml_node *node, const ml_node_plan *row))(const ml_call *call) {
-    if (row->status == ML_NODE_IS_VIEW || row->status == ML_NODE_IS_FUSED) return ml_run_view;
-    if (!node->typed) return ml_run_python;
-    return row->packs_in_run ? ml_run_packing : node->typed->eval;
-}
-
 static void resolve_frame(ml_state *s, ml_residence *r, const ml_residence *like, int32_t frame);
 
 /* Frames of a node's subgraphs lie in front of its own scratch, or in memory of their own. */
@@ -96,7 +89,7 @@ static void resolve_step(ml_state *s, ml_residence *r, const ml_residence *like,
     to->call = ml_call_of(&s->engine, &s->envs[frame], n);
     to->call.scratch = scratch;
     to->call.packed = ml_constant_weights(s->graph, r->rows, frame, n);
-    to->eval = unsettled ? ml_run_unsettled : ml_eval_of(node, row);
+    to->eval = unsettled ? s->runner->unsettled : s->runner->eval_of(node, row);
     to->call.ticks = row->ticks;
 }
 
@@ -138,7 +131,8 @@ void ml_enter_residence(ml_state *s, ml_residence *r) {
     s->engine.residence = r;
     for (int32_t frame = 0; frame < s->graph->n_frames; frame++) {
         s->envs[frame].tensors = s->blind[frame].tensors = ml_now_tensors(r, frame);
-        s->envs[frame].data = ml_now_data(r, frame);
+        s->frame_engines[frame].data = ml_now_data(r, frame);
+        s->envs[frame].data = s->frame_engines[frame].data;
     }
 }
 

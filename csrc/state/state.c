@@ -1,4 +1,4 @@
-/* state.c -- ml_state: putting plans in force, one at a time, and running the one that is.
+/* state.c -- ml_state: putting plans in force, one at a time.
  *
  * Putting in force is a transaction. What can fail comes first and touches nothing in use: find or
  * make the residence, check the buffers, take memory. Then, without a way to fail: buffers, the
@@ -7,13 +7,11 @@
  * The generation belongs to the residence in force: a number that no other moment of this state had
  * with other pointers or shapes. It comes back with the residence, so what Python has learnt of
  * places under a number stays true. */
-#define _GNU_SOURCE /* RUSAGE_THREAD */
+#include "state/state.h"
+
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #include "memory/problem.h"
-#include "run/run.h"
-#include "state/state.h"
 
 /* Life ----------------------------------------------------------------------------------------- */
 
@@ -45,6 +43,7 @@ static bool allocate_tables(ml_state *s, const ml_graph *g) {
 /* What the calls of all residences share. Errors of runs go to the state's. */
 static void enter_graph(ml_state *s) {
     s->engine = (ml_engine){.graph = s->graph,
+                            .core = s->runner->core,
                             .hooks = &s->hooks,
                             .simd = s->simd,
                             .error = &s->error,
@@ -57,28 +56,29 @@ static void enter_graph(ml_state *s) {
     }
 }
 
-ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char *strategy,
-                       int32_t options, int64_t cache_bytes, const ml_hooks *hooks,
-                       ml_state **state, ml_error *error) {
+ml_status ml_state_make(ml_graph *graph, ml_interpreter *interpreter, const ml_state_options *o,
+                        ml_state **state, ml_error *error) {
     *state = NULL;
     if (graph->n_resources > interpreter->n_resources ||
         graph->n_subgraphs > interpreter->n_subgraphs)
         return ml_error_set(error, ML_GRAPH_ERROR,
                             "the graph numbers %d resources, the interpreter has %d",
                             graph->n_resources, interpreter->n_resources);
-    int32_t named = ml_strategy_named(strategy);
+    int32_t named = ml_strategy_named(o->strategy);
     if (named < 0)
-        return ml_error_set(error, ML_ARENA_ERROR, "there is no planning strategy '%s'", strategy);
+        return ml_error_set(error, ML_ARENA_ERROR, "there is no planning strategy '%s'",
+                            o->strategy);
     ml_state *s = calloc(1, sizeof *s);
     if (!s) return ml_error_memory(error, "an interpreter", (int64_t)sizeof *s, 0);
     atomic_store(&s->holders, 1);
     s->graph = ml_graph_hold(graph);
     s->interpreter = ml_interpreter_hold(interpreter);
-    s->hooks = *hooks;
+    s->runner = o->runner;
+    s->hooks = *o->hooks;
     s->strategy = named;
-    s->options = options;
+    s->options = o->options;
     s->simd = graph->simd;
-    s->cache_bytes = cache_bytes;
+    s->cache_bytes = o->cache_bytes;
     s->buckets = s->first_buckets;
     s->n_buckets = ML_BUCKETS;
     s->error = ML_NO_ERROR;
@@ -120,6 +120,30 @@ void ml_state_free(ml_state *s) {
     ml_interpreter_free(s->interpreter);
     free(s);
 }
+
+/* Errors --------------------------------------------------------------------------------------- */
+
+/* For when there is no memory for an error, and when another call is running. */
+static const ml_error no_memory = {.status = ML_ARENA_ERROR,
+                                   .subgraph = -1,
+                                   .node = -1,
+                                   .text = "no memory to say what went wrong"};
+static const ml_error busy = {.status = ML_BUSY, .subgraph = -1, .node = -1};
+
+void ml_error_free(ml_error *error) {
+    if (error != &busy && error != &no_memory) free(error);
+}
+
+/* The error of a run that failed becomes the caller's. */
+uintptr_t ml_state_give_error(ml_state *s, ml_status status) {
+    ml_error *error = malloc(sizeof *error);
+    if (error) *error = s->error;
+    if (error && error->status == ML_OK) error->status = status;
+    s->error = ML_NO_ERROR;
+    return (uintptr_t)(error ? error : &no_memory);
+}
+
+uintptr_t ml_busy_error(void) { return (uintptr_t)&busy; }
 
 /* Preparing ------------------------------------------------------------------------------------ */
 
@@ -243,69 +267,6 @@ ml_status ml_state_plan_for(ml_state *s, const int32_t *rows, int32_t words, ml_
     return status;
 }
 
-/* Running -------------------------------------------------------------------------------------- */
-
-/* The bytes of all graph inputs in the arena, one after the other, copied out into `saved` or back
- * in; returns their sum. Inputs are what has a value between a set_tensor and a run; everything
- * else in the arena is computed again. */
-static int64_t move_inputs(const ml_state *s, const ml_residence *r, uint8_t *saved, bool out) {
-    const ml_subgraph *sub = ml_frame_subgraph(s->graph, 0);
-    int64_t at = 0;
-    for (int32_t i = 0; i < sub->io.n_inputs; i++) {
-        int32_t t = sub->io.inputs[i];
-        const ml_tensor *row = t < 0 ? NULL : ml_row_of(s->graph, r->rows, 0, t);
-        if (!row || row->storage != ML_STORAGE_ARENA || row->bytes == 0) continue;
-        void *data = ml_now_data(r, 0)[t];
-        if (!data) continue;
-        if (saved && out) memcpy(saved + at, data, (size_t)row->bytes);
-        else if (saved) memcpy(data, saved + at, (size_t)row->bytes);
-        at += row->bytes;
-    }
-    return at;
-}
-
-/* A run left the arena well above its bound: lays it out anew with what was learnt, keeping inputs
- * and variables. Failing is no failure: the old places hold. At the start of a run, not at the end
- * of the one that grew: its outputs have yet to be read. */
-static void place_anew(ml_state *s, ml_residence *r) {
-    const ml_frame_plan *row = &r->rows->frames[0];
-    bool spilled = false;
-    for (int32_t f = 1; f < s->graph->n_frames; f++) spilled |= r->frames[f].spilled;
-    if (s->pinned || (!spilled && row->region_bytes <= row->lower_bound + row->lower_bound / 4))
-        return;
-    uint8_t *inputs = malloc((size_t)move_inputs(s, r, NULL, true) + 1);
-    if (!inputs) return;
-    move_inputs(s, r, inputs, true);
-    if (ml_residence_renew(s, r)) {
-        ml_enter_residence(s, r);
-        ml_resolve(s, r, NULL);
-        s->counters.bytes_copied += 2 * move_inputs(s, r, inputs, false);
-        s->counters.replans++;
-        ml_changed(s);
-    }
-    free(inputs);
-}
-
-/* For when there is no memory for an error, and when another call is running. */
-static const ml_error no_memory = {.status = ML_ARENA_ERROR,
-                                   .subgraph = -1,
-                                   .node = -1,
-                                   .text = "no memory to say what went wrong"};
-static const ml_error busy = {.status = ML_BUSY, .subgraph = -1, .node = -1};
-
-void ml_error_free(ml_error *error) {
-    if (error != &busy && error != &no_memory) free(error);
-}
-
-/* The error of a run that failed becomes the caller's. */
-static uintptr_t give_error(ml_state *s, ml_status status) {
-    ml_error *error = malloc(sizeof *error);
-    if (error) *error = s->error;
-    if (error && error->status == ML_OK) error->status = status;
-    s->error = ML_NO_ERROR;
-    return (uintptr_t)(error ? error : &no_memory);
-}
-
 static ml_status prepare_asked(ml_state *s, const ml_binding *bindings, int32_t n_bindings) {
     bool resized;
     if (s->pinned)
@@ -328,63 +289,81 @@ static ml_status prepare_asked(ml_state *s, const ml_binding *bindings, int32_t 
 
 uintptr_t ml_state_prepare(const ml_preparation *wanted) {
     ml_state *s = wanted->state;
-    if (ml_enter(s->interpreter) != ML_OK) return (uintptr_t)&busy;
+    if (ml_enter(s->interpreter) != ML_OK) return ml_busy_error();
     ml_status status = prepare_asked(s, wanted->bindings, wanted->n_bindings);
     if (status == ML_OK) ml_asked_stands(s);
     else if (status != ML_VIEW_HELD) ml_asked_refused(s);
-    uintptr_t failed = status == ML_OK ? 0 : give_error(s, status);
+    uintptr_t failed = status == ML_OK ? 0 : ml_state_give_error(s, status);
     ml_leave(s->interpreter);
     return failed;
 }
 
-/* Of this thread; the counter is about what a run touches first. */
-static int64_t page_faults(void) {
-#ifdef RUSAGE_THREAD
-    struct rusage usage;
-    if (getrusage(RUSAGE_THREAD, &usage) == 0) return usage.ru_minflt + usage.ru_majflt;
-#endif
-    return 0;
+/* Giving back ---------------------------------------------------------------------------------- */
+
+static ml_status refuse_views(const ml_state *s, ml_error *error) {
+    if (!s->pinned) return ML_OK;
+    return ml_error_set(error, ML_VIEW_HELD,
+                        "the arena cannot be given back while a view of it is held: drop the view");
 }
 
-/* The state's error is empty whenever no run is under way: calls in the steps point at it. */
-static uintptr_t run(ml_state *s, ml_node_time *times) {
+/* The plan in force goes on as it is, with its arena up to its end. Blocks keep their room, and so
+ * do frames that have moved out. */
+ml_status ml_state_trim(ml_state *s, ml_error *error) {
     ml_status status = ml_enter(s->interpreter);
-    if (status != ML_OK) return (uintptr_t)&busy;
-    s->times = times;
-    ml_residence *r = s->now;
-    bool released = r && s->arena.capacity == 0 && r->rows->frames[0].region_bytes > 0;
-    if (!r || released) {
-        status = ml_error_set(&s->error, ML_NOT_READY,
-                              r ? "the arena's memory was released" : "no tensors are allocated");
-    } else {
-        if (--s->tide.left < 0) ml_turn_tide(s);
-        if (r->learnt && r->learnt->grew) place_anew(s, r);
-        atomic_store_explicit(&s->interpreter->cancel, 0, memory_order_relaxed);
-        s->poll_at = 0;
-        s->ticks = ML_TICKS_PER_LOOK;
-        r->ran = true;
-        ml_pool *pool = s->interpreter->pool;
-        ml_watch watch = {&s->interpreter->cancel, ml_poll_state, s};
-        if (pool) ml_pool_enter_run(pool, &watch);
-        bool fresh = s->fresh;
-        int64_t faults = fresh ? page_faults() : 0;
-        status = ml_run_frame(s, r, 0);
-        if (fresh) {
-            s->counters.page_faults += page_faults() - faults;
-            s->fresh = false;
+    if (status != ML_OK) return status;
+    status = refuse_views(s, error);
+    if (status == ML_OK) {
+        ml_cache_drop_all_but(s, s->now);
+        ml_arena_shrink(&s->arena, s->now ? s->now->rows->frames[0].region_bytes : 0);
+        ml_heap_trim(s);
+        if (s->now && s->graph->n_heap > 0) {
+            ml_resolve_loose(s, s->now);
+            ml_changed(s);
         }
-        if (pool) ml_pool_leave_run(pool);
-        if (s->run_changed) ml_run_changed(s);
-        s->run_changed = false;
-        s->counters.invokes++;
     }
-    uintptr_t failed = status == ML_OK ? 0 : give_error(s, status);
     ml_leave(s->interpreter);
-    return failed;
+    return status;
 }
 
-uintptr_t ml_state_run(ml_state *s) { return run(s, NULL); }
-uintptr_t ml_state_run_timed(ml_state *s, ml_node_time *times) { return run(s, times); }
+/* Where addresses are reserved only pages go: copies that take no turn (see
+ * ml_interpreter_sequence) may still look there. */
+ml_status ml_state_release_memory(ml_state *s, ml_error *error) {
+    ml_status status = ml_enter(s->interpreter);
+    if (status != ML_OK) return status;
+    status = refuse_views(s, error);
+    if (status == ML_OK) {
+        if (s->arena.reserved) ml_arena_shrink(&s->arena, 0);
+        else ml_arena_release(&s->arena);
+        if (s->now) ml_resolve(s, s->now, NULL);
+        ml_changed(s);
+    }
+    ml_leave(s->interpreter);
+    return status;
+}
+
+ml_status ml_state_acquire_memory(ml_state *s, ml_error *error) {
+    ml_status status = ml_enter(s->interpreter);
+    if (status != ML_OK) return status;
+    if (s->now) {
+        status = ml_acquire(s, s->now, error);
+        if (status == ML_OK) ml_resolve(s, s->now, NULL);
+        ml_changed(s);
+    }
+    ml_leave(s->interpreter);
+    return status;
+}
+
+/* What kernels keep from run to run is state of the model like its variables. Resources are not:
+ * ml_interpreter_reset_resources. */
+ml_status ml_state_reset_variables(ml_state *s, ml_error *error) {
+    ml_status status = ml_enter(s->interpreter);
+    if (status != ML_OK) return status;
+    (void)error;
+    if (s->now) ml_begin_variables(s, s->now);
+    ml_heap_reset_variables(s);
+    ml_leave(s->interpreter);
+    return ML_OK;
+}
 
 void ml_state_pin(ml_state *s) {
     atomic_fetch_add(&s->holders, 1);

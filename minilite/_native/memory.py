@@ -11,7 +11,7 @@ from minilite.errors import ArenaError
 
 UNPLACED: int = lib.ML_UNPLACED
 MAX_BYTES = (1 << 62) - 1
-"""Sizes that add up beyond it are refused: ML_PLAN_OVERFLOW."""
+"""Sizes that add up beyond it are refused: ML_STRATEGY_OVERFLOW."""
 
 Row = tuple[int, int, int, int, int]
 """A record as C takes it: size, offset (UNPLACED = to be placed), first node, last node, tensor."""
@@ -33,10 +33,10 @@ class Refused(NamedTuple):
 
 
 _REASONS: dict[int, str] = {
-    lib.ML_PLAN_UNKNOWN_STRATEGY: "unknown_strategy",
-    lib.ML_PLAN_OVERFLOW: "overflow",
-    lib.ML_PLAN_UNSUPPORTED: "unsupported",
-    lib.ML_PLAN_OVER_CAPACITY: "over_capacity",
+    lib.ML_STRATEGY_UNKNOWN: "unknown_strategy",
+    lib.ML_STRATEGY_OVERFLOW: "overflow",
+    lib.ML_STRATEGY_UNSUPPORTED: "unsupported",
+    lib.ML_STRATEGY_OVER_CAPACITY: "over_capacity",
 }
 
 
@@ -72,9 +72,9 @@ def plan_memory(
     problem, records = _problem(rows, alignment)
     problem.capacity, problem.max_nodes, problem.max_seconds = capacity, max_nodes, max_seconds
     status = lib.ml_memory_plan(strategy.encode(), problem)
-    if status == lib.ML_PLAN_NO_MEMORY:
+    if status == lib.ML_STRATEGY_NO_MEMORY:
         raise _no_memory(problem.count)
-    if status != lib.ML_PLAN_OK:
+    if status != lib.ML_STRATEGY_OK:
         return Refused(_REASONS[status])
     offsets = tuple(record.offset for record in records[0 : problem.count])
     return Placement(offsets, problem.arena_bytes, bool(problem.proved_optimal), problem.searched)

@@ -81,7 +81,7 @@ def more_planning(root: Path) -> None:
     twice = (
         "{ static int32_t calls; ml_record kept[1024]; bool again = ++calls % 5 == 0 && problem->count <= 1024;"
         " if (again) memcpy(kept, problem->records, (size_t)problem->count * sizeof *kept);"
-        " if (again && s->plan(problem) == ML_PLAN_OK)"
+        " if (again && s->plan(problem) == ML_STRATEGY_OK)"
         " memcpy(problem->records, kept, (size_t)problem->count * sizeof *kept); return s->plan(problem); }"
     )
     replaced(root, re.escape(call), twice, "csrc/memory/strategies.c")
@@ -92,7 +92,7 @@ def a_malloc_per_run(root: Path) -> None:
     """ml_state_run takes and frees a block."""
     heading = r"^(static uintptr_t run\(ml_state \*s, ml_node_time \*times\) \{)$"
     block = r"\1\n    void *volatile block = malloc(48);\n    free(block);"
-    replaced(root, heading, block, "csrc/state/state.c")
+    replaced(root, heading, block, "csrc/run/run.c")
 
 
 def a_preparation_per_resize(root: Path) -> None:
@@ -142,7 +142,7 @@ PLANTED = [
 
 @pytest.mark.parametrize("plant", [plant for plant, _ in PLANTED], ids=lambda plant: plant.__name__)
 def test_planted_work_has_its_place(plant: Callable[[Path], None], tmp_path: Path) -> None:
-    for name in ("csrc/memory/strategies.c", "csrc/state/state.c", "minilite/runtime.py"):
+    for name in ("csrc/memory/strategies.c", "csrc/run/run.c", "minilite/runtime.py"):
         (tmp_path / name).parent.mkdir(parents=True)
         shutil.copyfile(builds.ROOT / name, tmp_path / name)
     plant(tmp_path)

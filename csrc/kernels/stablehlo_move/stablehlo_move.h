@@ -3,6 +3,7 @@
 #ifndef ML_KERNELS_STABLEHLO_MOVE_H
 #define ML_KERNELS_STABLEHLO_MOVE_H
 
+#include "rules/nest.h"
 #include "rules/values.h"
 #include "rules/work.h"
 

@@ -214,11 +214,11 @@ static void hand_back(attempt *a, const ml_problem *p) {
         if (!s->key[i]) p->hints->order[n++] = i;
 }
 
-ml_plan_status ml_plan_default(ml_problem *p) {
-    ml_plan_status status = ml_check_sizes(p);
-    if (status != ML_PLAN_OK) return status;
+ml_strategy_status ml_strategy_default(ml_problem *p) {
+    ml_strategy_status status = ml_check_sizes(p);
+    if (status != ML_STRATEGY_OK) return status;
     attempt a = {.height = INT64_MAX};
-    if (!ml_passes_begin(&a.passes, p)) return ML_PLAN_NO_MEMORY;
+    if (!ml_passes_begin(&a.passes, p)) return ML_STRATEGY_NO_MEMORY;
     bool many = a.passes.waiting > MANY;
     a.bound = p->hints && p->hints->bound >= 0 ? p->hints->bound : ml_memory_lower_bound(p);
     a.work = p->hints && p->hints->work >= 0 ? p->hints->work : many ? WORK_OF_MANY : ML_WORK;
@@ -235,5 +235,5 @@ ml_plan_status ml_plan_default(ml_problem *p) {
     if (p->hints) hand_back(&a, p);
     if (a.height == INT64_MAX) a.height = a.passes.fixed_height;
     ml_passes_end(&a.passes, p, a.height, a.searched);
-    return ML_PLAN_OK;
+    return ML_STRATEGY_OK;
 }

@@ -146,7 +146,7 @@ static ml_search_status decide(exact *e, int64_t capacity) {
     return status;
 }
 
-/* Takes the plan that was found; the records stay unplaced until the end of ml_plan_exact. */
+/* Takes the plan that was found; the records stay unplaced until the end of ml_strategy_exact. */
 static int64_t take_plan(const exact *e, int64_t *best) {
     int64_t top = 0;
     for (int32_t k = 0; k < e->count; k++) {
@@ -193,24 +193,24 @@ static bool minimize(exact *e) {
     return true;
 }
 
-static ml_plan_status search(exact *e) {
+static ml_strategy_status search(exact *e) {
     ml_problem *p = e->problem;
     if (p->capacity > 0) {
-        if (e->top <= p->capacity) return ML_PLAN_OK;
+        if (e->top <= p->capacity) return ML_STRATEGY_OK;
         ml_search_status status = ask(e, p->capacity & -(int64_t)p->alignment, 0);
-        if (status == ML_SEARCH_NO_MEMORY) return ML_PLAN_NO_MEMORY;
-        return status == ML_SEARCH_NONE ? ML_PLAN_OVER_CAPACITY : ML_PLAN_OK;
+        if (status == ML_SEARCH_NO_MEMORY) return ML_STRATEGY_NO_MEMORY;
+        return status == ML_SEARCH_NONE ? ML_STRATEGY_OVER_CAPACITY : ML_STRATEGY_OK;
     }
-    if (!minimize(e)) return ML_PLAN_NO_MEMORY;
+    if (!minimize(e)) return ML_STRATEGY_NO_MEMORY;
     if (e->top <= e->low) p->proved_optimal = 1;
-    return ML_PLAN_OK;
+    return ML_STRATEGY_OK;
 }
 
 /* Starts from the default planner's plan; the records stay unplaced unless all goes well. */
-static ml_plan_status run(exact *e) {
+static ml_strategy_status run(exact *e) {
     ml_problem *p = e->problem;
-    ml_plan_status status = ml_plan_default(p);
-    if (status != ML_PLAN_OK) return status;
+    ml_strategy_status status = ml_strategy_default(p);
+    if (status != ML_STRATEGY_OK) return status;
     p->lower_bound = ml_memory_lower_bound(p);
     for (int32_t i = 0; i < p->count; i++) {
         const ml_record *r = &p->records[i];
@@ -220,12 +220,12 @@ static ml_plan_status run(exact *e) {
         p->records[i].offset = ML_UNPLACED;
     }
     e->low = p->lower_bound;
-    if (p->capacity > 0 && p->capacity < e->low) return ML_PLAN_OVER_CAPACITY;
+    if (p->capacity > 0 && p->capacity < e->low) return ML_STRATEGY_OVER_CAPACITY;
     if (e->top > e->low && p->count <= MOST_RECORDS)
-        status = open_exact(e) ? search(e) : ML_PLAN_NO_MEMORY;
-    for (int32_t i = 0; status == ML_PLAN_OK && i < p->count; i++)
+        status = open_exact(e) ? search(e) : ML_STRATEGY_NO_MEMORY;
+    for (int32_t i = 0; status == ML_STRATEGY_OK && i < p->count; i++)
         p->records[i].offset = e->best[i];
-    if (status == ML_PLAN_OK) {
+    if (status == ML_STRATEGY_OK) {
         p->arena_bytes = e->top;
         p->proved_optimal = e->top <= e->low;
     }
@@ -246,14 +246,14 @@ bool ml_exact_dive(const ml_problem *problem, int64_t capacity, int64_t max_node
     return found;
 }
 
-ml_plan_status ml_plan_exact(ml_problem *problem) {
+ml_strategy_status ml_strategy_exact(ml_problem *problem) {
     for (int32_t i = 0; i < problem->count; i++)
-        if (problem->records[i].offset != ML_UNPLACED) return ML_PLAN_UNSUPPORTED;
+        if (problem->records[i].offset != ML_UNPLACED) return ML_STRATEGY_UNSUPPORTED;
     exact e = {.problem = problem};
     if (problem->max_seconds > 0) e.budget.end = ml_cpu_seconds() + problem->max_seconds;
     e.best = malloc(((size_t)problem->count + 1) * sizeof *e.best);
-    if (!e.best) return ML_PLAN_NO_MEMORY;
-    ml_plan_status status = run(&e);
+    if (!e.best) return ML_STRATEGY_NO_MEMORY;
+    ml_strategy_status status = run(&e);
     free(e.best);
     free(e.blocks);
     return status;

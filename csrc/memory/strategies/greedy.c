@@ -5,16 +5,16 @@
 #include "memory/strategies/breadth.h"
 #include "memory/strategies/passes.h"
 
-ml_plan_status ml_plan_greedy_by_size(ml_problem *p) {
-    ml_plan_status status = ml_check_sizes(p);
-    if (status != ML_PLAN_OK) return status;
+ml_strategy_status ml_strategy_greedy_by_size(ml_problem *p) {
+    ml_strategy_status status = ml_check_sizes(p);
+    if (status != ML_STRATEGY_OK) return status;
     ml_passes s;
-    if (!ml_passes_begin(&s, p)) return ML_PLAN_NO_MEMORY;
+    if (!ml_passes_begin(&s, p)) return ML_STRATEGY_NO_MEMORY;
     ml_order_by(p, s.size, s.order);
     int64_t height = ml_passes_place(&s, s.order, ML_BEST_FIT, INT64_MAX);
     ml_passes_keep(&s, s.order);
     ml_passes_end(&s, p, height, 1);
-    return ML_PLAN_OK;
+    return ML_STRATEGY_OK;
 }
 
 /* The bytes live at a record's busiest node: records of broad nodes go first, the larger ones
@@ -32,15 +32,15 @@ static bool key_by_breadth(ml_passes *s, const ml_problem *p) {
     return n_nodes >= 0;
 }
 
-ml_plan_status ml_plan_greedy_by_breadth(ml_problem *p) {
-    ml_plan_status status = ml_check_sizes(p);
-    if (status != ML_PLAN_OK) return status;
+ml_strategy_status ml_strategy_greedy_by_breadth(ml_problem *p) {
+    ml_strategy_status status = ml_check_sizes(p);
+    if (status != ML_STRATEGY_OK) return status;
     ml_passes s;
-    if (!ml_passes_begin(&s, p)) return ML_PLAN_NO_MEMORY;
+    if (!ml_passes_begin(&s, p)) return ML_STRATEGY_NO_MEMORY;
     ml_order_by(p, s.size, s.trial);
     if (!key_by_breadth(&s, p)) {
         free(s.size);
-        return ML_PLAN_NO_MEMORY;
+        return ML_STRATEGY_NO_MEMORY;
     }
     /* Stable by breadth over the order by size. */
     for (int32_t i = 0; i < s.waiting; i++) {
@@ -52,5 +52,5 @@ ml_plan_status ml_plan_greedy_by_breadth(ml_problem *p) {
     int64_t height = ml_passes_place(&s, s.order, ML_BEST_FIT, INT64_MAX);
     ml_passes_keep(&s, s.order);
     ml_passes_end(&s, p, height, 1);
-    return ML_PLAN_OK;
+    return ML_STRATEGY_OK;
 }

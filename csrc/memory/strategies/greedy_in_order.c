@@ -7,10 +7,10 @@
 #include "memory/strategies/shared_objects.h"
 #include "memory/strategies.h"
 
-ml_plan_status ml_plan_greedy_in_order(ml_problem *problem) {
+ml_strategy_status ml_strategy_greedy_in_order(ml_problem *problem) {
     ml_objects objects;
-    ml_plan_status status = ml_objects_start(&objects, problem);
-    if (status != ML_PLAN_OK) return status;
+    ml_strategy_status status = ml_objects_start(&objects, problem);
+    if (status != ML_STRATEGY_OK) return status;
     ml_objects_order_by_first(&objects);
     for (int32_t i = 0; i < objects.waiting; i++) {
         int32_t record = objects.order[i], closest = -1;

@@ -163,13 +163,13 @@ static void solve(assignment *a, ml_objects *objects) {
     }
 }
 
-ml_plan_status ml_plan_min_cost_flow(ml_problem *problem) {
+ml_strategy_status ml_strategy_min_cost_flow(ml_problem *problem) {
     ml_objects objects;
-    ml_plan_status status = ml_objects_start(&objects, problem);
-    if (status != ML_PLAN_OK) return status;
+    ml_strategy_status status = ml_objects_start(&objects, problem);
+    if (status != ML_STRATEGY_OK) return status;
     size_t n = (size_t)problem->count + 1;
     int64_t *block = malloc(n * (3 * sizeof(int64_t) + 3 * sizeof(int32_t) + 1));
-    if (!block) return ml_objects_abandon(&objects, ML_PLAN_NO_MEMORY);
+    if (!block) return ml_objects_abandon(&objects, ML_STRATEGY_NO_MEMORY);
     assignment a = {.objects = &objects,
                     .heir_price = block,
                     .giver_price = block + n,

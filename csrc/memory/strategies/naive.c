@@ -3,9 +3,9 @@
 #include "memory/place.h"
 #include "memory/strategies.h"
 
-ml_plan_status ml_plan_naive(ml_problem *problem) {
-    ml_plan_status status = ml_check_sizes(problem);
-    if (status != ML_PLAN_OK) return status;
+ml_strategy_status ml_strategy_naive(ml_problem *problem) {
+    ml_strategy_status status = ml_check_sizes(problem);
+    if (status != ML_STRATEGY_OK) return status;
     int64_t top = 0;
     for (int32_t i = 0; i < problem->count; i++) {
         const ml_record *r = &problem->records[i];
@@ -21,5 +21,5 @@ ml_plan_status ml_plan_naive(ml_problem *problem) {
     }
     problem->arena_bytes = top;
     problem->searched = 1;
-    return ML_PLAN_OK;
+    return ML_STRATEGY_OK;
 }

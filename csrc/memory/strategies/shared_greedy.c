@@ -24,10 +24,10 @@ static void take_best(ml_objects *objects, int32_t record, bool may_grow) {
     ml_objects_assign(objects, record, best_object(objects, objects->size[record], may_grow));
 }
 
-ml_plan_status ml_plan_shared_greedy_by_size(ml_problem *problem) {
+ml_strategy_status ml_strategy_shared_greedy_by_size(ml_problem *problem) {
     ml_objects objects;
-    ml_plan_status status = ml_objects_start(&objects, problem);
-    if (status != ML_PLAN_OK) return status;
+    ml_strategy_status status = ml_objects_start(&objects, problem);
+    if (status != ML_STRATEGY_OK) return status;
     ml_objects_order_by_size(&objects);
     for (int32_t i = 0; i < objects.waiting; i++) take_best(&objects, objects.order[i], false);
     return ml_objects_finish(&objects);
@@ -39,15 +39,15 @@ static int broader_first(const void *a, const void *b) {
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-ml_plan_status ml_plan_shared_greedy_by_breadth(ml_problem *problem) {
+ml_strategy_status ml_strategy_shared_greedy_by_breadth(ml_problem *problem) {
     ml_objects objects;
-    ml_plan_status status = ml_objects_start(&objects, problem);
-    if (status != ML_PLAN_OK) return status;
+    ml_strategy_status status = ml_objects_start(&objects, problem);
+    if (status != ML_STRATEGY_OK) return status;
     ml_breadth *nodes = malloc(((size_t)problem->count + 1) * sizeof *nodes);
     int32_t n_nodes = nodes ? ml_breadths(problem, nodes) : -1;
     if (n_nodes < 0) {
         free(nodes);
-        return ml_objects_abandon(&objects, ML_PLAN_NO_MEMORY);
+        return ml_objects_abandon(&objects, ML_STRATEGY_NO_MEMORY);
     }
     qsort(nodes, (size_t)n_nodes, sizeof *nodes, broader_first);
     ml_objects_order_by_size(&objects);

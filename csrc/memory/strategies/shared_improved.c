@@ -100,10 +100,10 @@ static void update(ml_objects *objects, int32_t placed, nearest *by_record, int3
     }
 }
 
-ml_plan_status ml_plan_shared_greedy_by_size_improved(ml_problem *problem) {
+ml_strategy_status ml_strategy_shared_greedy_by_size_improved(ml_problem *problem) {
     ml_objects objects;
-    ml_plan_status status = ml_objects_start(&objects, problem);
-    if (status != ML_PLAN_OK) return status;
+    ml_strategy_status status = ml_objects_start(&objects, problem);
+    if (status != ML_STRATEGY_OK) return status;
     size_t room = (size_t)problem->count + 1;
     ml_breadth *nodes = malloc(room * sizeof *nodes);
     nearest *by_record = malloc(room * sizeof *by_record);
@@ -129,5 +129,5 @@ ml_plan_status ml_plan_shared_greedy_by_size_improved(ml_problem *problem) {
     free(maxima);
     free(members);
     return n_nodes >= 0 ? ml_objects_finish(&objects)
-                        : ml_objects_abandon(&objects, ML_PLAN_NO_MEMORY);
+                        : ml_objects_abandon(&objects, ML_STRATEGY_NO_MEMORY);
 }

@@ -6,14 +6,14 @@
 
 #include "memory/place.h"
 
-ml_plan_status ml_objects_start(ml_objects *objects, ml_problem *problem) {
-    ml_plan_status status = ml_check_sizes(problem);
-    if (status != ML_PLAN_OK) return status;
+ml_strategy_status ml_objects_start(ml_objects *objects, ml_problem *problem) {
+    ml_strategy_status status = ml_check_sizes(problem);
+    if (status != ML_STRATEGY_OK) return status;
     for (int32_t i = 0; i < problem->count; i++)
-        if (problem->records[i].offset != ML_UNPLACED) return ML_PLAN_UNSUPPORTED;
+        if (problem->records[i].offset != ML_UNPLACED) return ML_STRATEGY_UNSUPPORTED;
     size_t n = (size_t)problem->count + 1;
     char *block = malloc(n * (3 * sizeof(int64_t) + 3 * sizeof(int32_t) + 1));
-    if (!block) return ML_PLAN_NO_MEMORY;
+    if (!block) return ML_STRATEGY_NO_MEMORY;
     *objects = (ml_objects){.problem = problem, .size = (int64_t *)block};
     objects->key = objects->size + n;
     objects->object_size = objects->key + n;
@@ -25,7 +25,7 @@ ml_plan_status ml_objects_start(ml_objects *objects, ml_problem *problem) {
         objects->size[i] = ml_round_up(problem->records[i].size, problem->alignment);
         objects->object[i] = -1;
     }
-    return ML_PLAN_OK;
+    return ML_STRATEGY_OK;
 }
 
 void ml_objects_order_by_size(ml_objects *objects) {
@@ -59,7 +59,7 @@ void ml_objects_assign(ml_objects *objects, int32_t record, int32_t object) {
     if (last > objects->object_last[object]) objects->object_last[object] = last;
 }
 
-ml_plan_status ml_objects_finish(ml_objects *objects) {
+ml_strategy_status ml_objects_finish(ml_objects *objects) {
     ml_problem *problem = objects->problem;
     int64_t top = 0;
     for (int32_t o = 0; o < objects->count; o++) {
@@ -72,10 +72,10 @@ ml_plan_status ml_objects_finish(ml_objects *objects) {
             objects->object[i] < 0 ? 0 : objects->object_size[objects->object[i]];
     problem->arena_bytes = top;
     problem->searched = 1;
-    return ml_objects_abandon(objects, ML_PLAN_OK);
+    return ml_objects_abandon(objects, ML_STRATEGY_OK);
 }
 
-ml_plan_status ml_objects_abandon(ml_objects *objects, ml_plan_status status) {
+ml_strategy_status ml_objects_abandon(ml_objects *objects, ml_strategy_status status) {
     free(objects->size);
     return status;
 }

@@ -5,7 +5,7 @@
  * are a plan by offsets like any other; none is smaller than the sum of the positional maxima (the
  * i-th largest sizes of all nodes, the largest of each i).
  *
- * Fixed records have no place among objects: these strategies return ML_PLAN_UNSUPPORTED for
+ * Fixed records have no place among objects: these strategies return ML_STRATEGY_UNSUPPORTED for
  * them. */
 #ifndef ML_MEMORY_SHARED_OBJECTS_H
 #define ML_MEMORY_SHARED_OBJECTS_H
@@ -25,9 +25,9 @@ typedef struct ml_objects {
     int32_t waiting;      /* records in `order`: those of more than 0 bytes */
 } ml_objects;
 
-/* Checks the problem and takes memory for it. On any status but ML_PLAN_OK there is nothing to
+/* Checks the problem and takes memory for it. On any status but ML_STRATEGY_OK there is nothing to
  * finish. */
-ml_plan_status ml_objects_start(ml_objects *objects, ml_problem *problem);
+ml_strategy_status ml_objects_start(ml_objects *objects, ml_problem *problem);
 /* Fills `order` with the records that need memory, largest first, or in order of their first node.
  * O(n log n). */
 void ml_objects_order_by_size(ml_objects *objects);
@@ -37,9 +37,9 @@ void ml_objects_mark_taken(ml_objects *objects, int32_t record);
 /* Gives `record` to `object` (-1 = a new one), which grows to hold it. */
 void ml_objects_assign(ml_objects *objects, int32_t record, int32_t object);
 /* Lays the objects end to end, writes offsets and arena_bytes, gives the memory back. */
-ml_plan_status ml_objects_finish(ml_objects *objects);
+ml_strategy_status ml_objects_finish(ml_objects *objects);
 /* Gives the memory back without a plan; returns `status`. */
-ml_plan_status ml_objects_abandon(ml_objects *objects, ml_plan_status status);
+ml_strategy_status ml_objects_abandon(ml_objects *objects, ml_strategy_status status);
 
 static inline bool ml_records_meet(const ml_record *a, const ml_record *b) {
     return a->first <= b->last && b->first <= a->last;

@@ -116,14 +116,14 @@ static int64_t pack(ml_problem *p, skyline *s, int32_t *order, int32_t waiting) 
     return height;
 }
 
-ml_plan_status ml_plan_strip_packing(ml_problem *problem) {
-    ml_plan_status status = ml_check_sizes(problem);
-    if (status != ML_PLAN_OK) return status;
+ml_strategy_status ml_strategy_strip_packing(ml_problem *problem) {
+    ml_strategy_status status = ml_check_sizes(problem);
+    if (status != ML_STRATEGY_OK) return status;
     for (int32_t i = 0; i < problem->count; i++)
-        if (problem->records[i].offset != ML_UNPLACED) return ML_PLAN_UNSUPPORTED;
+        if (problem->records[i].offset != ML_UNPLACED) return ML_STRATEGY_UNSUPPORTED;
     size_t n = (size_t)problem->count + 1;
     char *block = malloc(n * (sizeof(int64_t) + 2 * sizeof(line) + 2 * sizeof(int32_t)));
-    if (!block) return ML_PLAN_NO_MEMORY;
+    if (!block) return ML_STRATEGY_NO_MEMORY;
     int64_t *key = (int64_t *)block;
     skyline s = {(line *)(key + n), 1};
     int32_t *order = (int32_t *)(s.lines + 2 * n);
@@ -134,5 +134,5 @@ ml_plan_status ml_plan_strip_packing(ml_problem *problem) {
     problem->arena_bytes = pack(problem, &s, order, waiting);
     problem->searched = 1;
     free(block);
-    return ML_PLAN_OK;
+    return ML_STRATEGY_OK;
 }

@@ -56,12 +56,12 @@ static int64_t find_place(ml_record *const *placed, int32_t count, const ml_reco
     return best >= 0 ? best : ml_round_up(end, alignment);
 }
 
-ml_plan_status ml_plan_tflite(ml_problem *problem) {
-    ml_plan_status status = ml_check_sizes(problem);
-    if (status != ML_PLAN_OK) return status;
+ml_strategy_status ml_strategy_tflite(ml_problem *problem) {
+    ml_strategy_status status = ml_check_sizes(problem);
+    if (status != ML_STRATEGY_OK) return status;
     size_t n = (size_t)problem->count + 1;
     ml_record **order = malloc(2 * n * sizeof *order), **placed = order + n;
-    if (!order) return ML_PLAN_NO_MEMORY;
+    if (!order) return ML_STRATEGY_NO_MEMORY;
     int32_t waiting = 0, count = 0;
     for (int32_t i = 0; i < problem->count; i++) {
         ml_record *r = &problem->records[i];
@@ -80,5 +80,5 @@ ml_plan_status ml_plan_tflite(ml_problem *problem) {
     free(order);
     problem->arena_bytes = ml_round_up(high, problem->alignment);
     problem->searched = 1;
-    return ML_PLAN_OK;
+    return ML_STRATEGY_OK;
 }

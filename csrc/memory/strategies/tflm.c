@@ -9,16 +9,16 @@
 #include "memory/place.h"
 #include "memory/strategies.h"
 
-ml_plan_status ml_plan_tflm(ml_problem *problem) {
-    ml_plan_status status = ml_check_sizes(problem);
-    if (status != ML_PLAN_OK) return status;
+ml_strategy_status ml_strategy_tflm(ml_problem *problem) {
+    ml_strategy_status status = ml_check_sizes(problem);
+    if (status != ML_STRATEGY_OK) return status;
     size_t n = (size_t)problem->count + 1;
     ml_placed *room = malloc(n * sizeof *room);
     int32_t *order = malloc(n * sizeof *order);
     if (!room || !order) {
         free(room);
         free(order);
-        return ML_PLAN_NO_MEMORY;
+        return ML_STRATEGY_NO_MEMORY;
     }
     int32_t waiting = 0;
     for (int32_t i = 0; i < problem->count; i++) {
@@ -45,5 +45,5 @@ ml_plan_status ml_plan_tflm(ml_problem *problem) {
     problem->searched = 1;
     free(room);
     free(order);
-    return ML_PLAN_OK;
+    return ML_STRATEGY_OK;
 }

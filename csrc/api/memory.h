@@ -1,4 +1,4 @@
-/* api.h -- planning memory, seen from Python: the second half of the cdef, behind csrc/api.h.
+/* memory.h -- planning memory, as Python sees it.
  *
  * Usage records become offsets by a strategy (problem.h is its contract); the planner turns a graph
  * into records and keeps their offsets through stepwise allocation and suffix resets; the arena is
@@ -10,13 +10,13 @@
 #define ML_UNPLACED -1
 
 typedef enum {
-    ML_PLAN_OK = 0,
-    ML_PLAN_UNKNOWN_STRATEGY = 1,
-    ML_PLAN_NO_MEMORY = 2, /* malloc failed */
-    ML_PLAN_OVERFLOW = 3, /* sizes add up beyond INT64_MAX / 2 */
-    ML_PLAN_UNSUPPORTED = 4, /* the strategy takes no fixed records */
-    ML_PLAN_OVER_CAPACITY = 5 /* proved: no plan fits problem->capacity */
-} ml_plan_status;
+    ML_STRATEGY_OK = 0,
+    ML_STRATEGY_UNKNOWN = 1,
+    ML_STRATEGY_NO_MEMORY = 2, /* malloc failed */
+    ML_STRATEGY_OVERFLOW = 3, /* sizes add up beyond INT64_MAX / 2 */
+    ML_STRATEGY_UNSUPPORTED = 4, /* the strategy takes no fixed records */
+    ML_STRATEGY_OVER_CAPACITY = 5 /* proved: no plan fits problem->capacity */
+} ml_strategy_status;
 
 /* One tensor's claim on memory: `size` bytes from node `first` to node `last`, both inclusive. */
 typedef struct ml_record {
@@ -48,7 +48,7 @@ typedef struct ml_problem {
 } ml_problem;
 
 /* Plans `problem` with the strategy of that name; see memory/problem.h for the contract. */
-ml_plan_status ml_memory_plan(const char *strategy, ml_problem *problem);
+ml_strategy_status ml_memory_plan(const char *strategy, ml_problem *problem);
 /* The largest sum of rounded sizes live at once, -1 when the system gives no memory. */
 int64_t ml_memory_lower_bound(const ml_problem *problem);
 /* The name of strategy `index`, or NULL past the last. */

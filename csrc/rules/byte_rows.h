@@ -1,0 +1,42 @@
+/* byte_rows.h -- rows of bytes that may lie on several lines: their products with packed weights, and
+ * their sums. */
+#ifndef ML_RULES_BYTE_ROWS_H
+#define ML_RULES_BYTE_ROWS_H
+
+#include "rules/bytes.h"
+
+/* Rows of a block, as bytes: lines of `width` rows each. */
+typedef struct ml_byte_rows {
+    const uint8_t *a;
+    int64_t a_stride;
+    int64_t piece_stride;
+    int64_t width;
+    int64_t line_stride;
+    int64_t plane; /* from the high bytes of s16 to the low ones */
+    int32_t flip; /* as ml_matmul_s8_args has it */
+    bool is_copy; /* bytes behind it may be read */
+} ml_byte_rows;
+
+/* Row number `row`. */
+static inline const uint8_t *ml_byte_row(const ml_byte_rows *r, int64_t row) {
+    if (row < r->width) return r->a + row * r->a_stride;
+    return r->a + row / r->width * r->line_stride + row % r->width * r->a_stride;
+}
+
+/* Sums of some of the rows, which may lie on several lines, as args has them but for the rows. */
+typedef struct ml_row_range {
+    int64_t first;
+    int64_t count;
+    int64_t plane;
+} ml_row_range;
+void ml_multiply_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
+                      const ml_row_range *range, ml_matmul_s8_args *args);
+/* What requantize makes of those of the first `count` rows, one line or whole ones. */
+void ml_multiply_to_bytes(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
+                          int64_t count, ml_matmul_s8_args *sums, const ml_requantize_args *bytes);
+
+/* What the bytes of each of the first `count` rows are in sum, as many as meet weights. */
+void ml_sum_byte_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
+                      int64_t count, int32_t *sums);
+
+#endif

@@ -1,0 +1,105 @@
+/* run.c -- running the plan in force: what comes before the first node and after the last. */
+#define _GNU_SOURCE /* RUSAGE_THREAD */
+#include "run/run.h"
+
+#include <stdlib.h>
+#include <sys/resource.h>
+
+static const ml_runner runner = {&ml_run_core, ml_eval_of, ml_run_unsettled};
+
+ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char *strategy,
+                       int32_t options, int64_t cache_bytes, const ml_hooks *hooks,
+                       ml_state **state, ml_error *error) {
+    const ml_state_options all = {strategy, options, cache_bytes, hooks, &runner};
+    return ml_state_make(graph, interpreter, &all, state, error);
+}
+
+/* The bytes of all graph inputs in the arena, one after the other, copied out into `saved` or back
+ * in; returns their sum. Inputs are what has a value between a set_tensor and a run; everything
+ * else in the arena is computed again. */
+static int64_t move_inputs(const ml_state *s, const ml_residence *r, uint8_t *saved, bool out) {
+    const ml_subgraph *sub = ml_frame_subgraph(s->graph, 0);
+    int64_t at = 0;
+    for (int32_t i = 0; i < sub->io.n_inputs; i++) {
+        int32_t t = sub->io.inputs[i];
+        const ml_tensor *row = t < 0 ? NULL : ml_row_of(s->graph, r->rows, 0, t);
+        if (!row || row->storage != ML_STORAGE_ARENA || row->bytes == 0) continue;
+        void *data = ml_now_data(r, 0)[t];
+        if (!data) continue;
+        if (saved && out) memcpy(saved + at, data, (size_t)row->bytes);
+        else if (saved) memcpy(data, saved + at, (size_t)row->bytes);
+        at += row->bytes;
+    }
+    return at;
+}
+
+/* A run left the arena well above its bound: lays it out anew with what was learnt, keeping inputs
+ * and variables. Failing is no failure: the old places hold. At the start of a run, not at the end
+ * of the one that grew: its outputs have yet to be read. */
+static void place_anew(ml_state *s, ml_residence *r) {
+    const ml_frame_plan *row = &r->rows->frames[0];
+    bool spilled = false;
+    for (int32_t f = 1; f < s->graph->n_frames; f++) spilled |= r->frames[f].spilled;
+    if (s->pinned || (!spilled && row->region_bytes <= row->lower_bound + row->lower_bound / 4))
+        return;
+    uint8_t *inputs = malloc((size_t)move_inputs(s, r, NULL, true) + 1);
+    if (!inputs) return;
+    move_inputs(s, r, inputs, true);
+    if (ml_residence_renew(s, r)) {
+        ml_enter_residence(s, r);
+        ml_resolve(s, r, NULL);
+        s->counters.bytes_copied += 2 * move_inputs(s, r, inputs, false);
+        s->counters.replans++;
+        ml_changed(s);
+    }
+    free(inputs);
+}
+
+/* Of this thread; the counter is about what a run touches first. */
+static int64_t page_faults(void) {
+#ifdef RUSAGE_THREAD
+    struct rusage usage;
+    if (getrusage(RUSAGE_THREAD, &usage) == 0) return usage.ru_minflt + usage.ru_majflt;
+#endif
+    return 0;
+}
+
+/* The state's error is empty whenever no run is under way: calls in the steps point at it. */
+static uintptr_t run(ml_state *s, ml_node_time *times) {
+    ml_status status = ml_enter(s->interpreter);
+    if (status != ML_OK) return ml_busy_error();
+    s->times = times;
+    ml_residence *r = s->now;
+    bool released = r && s->arena.capacity == 0 && r->rows->frames[0].region_bytes > 0;
+    if (!r || released) {
+        status = ml_error_set(&s->error, ML_NOT_READY,
+                              r ? "the arena's memory was released" : "no tensors are allocated");
+    } else {
+        if (--s->tide.left < 0) ml_turn_tide(s);
+        if (r->learnt && r->learnt->grew) place_anew(s, r);
+        atomic_store_explicit(&s->interpreter->cancel, 0, memory_order_relaxed);
+        s->poll_at = 0;
+        s->ticks = ML_TICKS_PER_LOOK;
+        r->ran = true;
+        ml_pool *pool = s->interpreter->pool;
+        ml_watch watch = {&s->interpreter->cancel, ml_poll_state, s};
+        if (pool) ml_pool_enter_run(pool, &watch);
+        bool fresh = s->fresh;
+        int64_t faults = fresh ? page_faults() : 0;
+        status = ml_run_frame(s, r, 0);
+        if (fresh) {
+            s->counters.page_faults += page_faults() - faults;
+            s->fresh = false;
+        }
+        if (pool) ml_pool_leave_run(pool);
+        if (s->run_changed) ml_run_changed(s);
+        s->run_changed = false;
+        s->counters.invokes++;
+    }
+    uintptr_t failed = status == ML_OK ? 0 : ml_state_give_error(s, status);
+    ml_leave(s->interpreter);
+    return failed;
+}
+
+uintptr_t ml_state_run(ml_state *s) { return run(s, NULL); }
+uintptr_t ml_state_run_timed(ml_state *s, ml_node_time *times) { return run(s, times); }

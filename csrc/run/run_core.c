@@ -1,0 +1,142 @@
+/* run_core.c -- the core as kernels see it in a run.
+ *
+ * graph/planning_core.c is the core before any run. Kernels do not ask which of the two it is. */
+#include "run/run.h"
+
+/* The only writer of shapes of computed tensors. A shape that is the same changes nothing and tells
+ * nobody, which is what makes steady runs cheap; another one marks the readers at once, so that
+ * rows and marks are never apart. Rows of a plan without dynamic tensors are shared by everyone who
+ * uses the plan: there another shape is a kernel's or a reference's mistake. */
+static ml_status set_output(const ml_call *c, int i, const ml_shape *shape) {
+    const struct ml_frame_engine *fe = c->env->engine;
+    ml_tensor *t = ml_core_output(c, i);
+    if (t && t->shaped && ml_same_shape(&t->shape, shape)) return ML_OK;
+    int64_t elements = t ? ml_core_elements(t, shape) : -1;
+    if (elements < 0) return ml_core_refuse_shape(c, i, shape);
+    ml_residence *r = fe->engine->residence;
+    if (!r->learnt) { /* the plan's rows, which runs do not write */
+        char before[96], now[96];
+        return ml_fail(c, ML_KERNEL_ERROR, "output %d came with shape %s, its prepare said %s", i,
+                       ml_shape_text(shape, now), ml_shape_text(&t->shape, before));
+    }
+    ml_core_give_shape(t, shape, elements);
+    ml_mark_readers(r, fe->sub, fe->place, c->env->slots[c->inputs[c->n_inputs + i]]);
+    fe->engine->state->run_changed = true;
+    return ML_OK;
+}
+
+static ml_status settle(const ml_call *c) { return ml_settle_outputs(c); }
+
+/* The block of a tensor of no fixed size; NULL for all others. */
+static ml_block *heap_of(const ml_call *c, int32_t tensor) {
+    const struct ml_frame_engine *fe = c->env->engine;
+    return ml_heap_block(fe->engine->state, fe->engine->residence, fe->frame, tensor);
+}
+
+/* Strings are settled by this alone: their shape says how many there are, and nothing of their
+ * bytes. */
+static ml_status set_bytes(const ml_call *c, int i, int64_t bytes) {
+    int32_t tensor = i >= 0 && i < c->n_outputs ? c->inputs[c->n_inputs + i] : -1;
+    ml_block *block = heap_of(c, tensor);
+    if (!block) return ml_fail(c, ML_KERNEL_ERROR, "there is no output %d of no fixed size", i);
+    if (bytes < 0)
+        return ml_fail(c, ML_KERNEL_ERROR, "output %d asks for %lld bytes", i, (long long)bytes);
+    ml_status status = ml_block_reserve(&c->env->engine->engine->state->interpreter->account, block,
+                                        bytes, c->env->error);
+    if (status != ML_OK) return status;
+    block->bytes = bytes;
+    block->shape = ml_output(c, i)->shape;
+    block->assigned = true;
+    ml_point_output(c, i, block->data);
+    return ML_OK;
+}
+
+static int64_t bytes_of(const ml_call *c, int32_t tensor) {
+    const ml_block *block = heap_of(c, tensor);
+    return block ? block->bytes : tensor < 0 ? 0 : ml_tensor_of(c, tensor)->bytes;
+}
+
+/* A block of a pool's work: the body sees the call with an error of its worker's own. */
+typedef struct relayed {
+    ml_pool *pool;
+    ml_body body;
+    void *args;
+} relayed;
+
+static ml_status poll(const ml_call *c) { return ml_poll_state(c->env->engine->engine->state); }
+
+/* Python's signals are for the caller's thread. */
+static ml_status poll_in_worker(const ml_call *c) {
+    const ml_state *s = c->env->engine->engine->state;
+    if (!atomic_load_explicit(&s->interpreter->cancel, memory_order_relaxed)) return ML_OK;
+    return ml_error_set(c->env->error, ML_CANCELLED, "the run was cancelled");
+}
+
+static const ml_core worker_core;
+
+/* Workers may fail at the same time, and the state has one error; the pool picks the first
+ * block's. */
+static ml_status relay(const void *call, int64_t first, int64_t end, int32_t worker, void *args) {
+    const relayed *r = args;
+    ml_call c = *(const ml_call *)call;
+    ml_env env = *c.env;
+    env.error = ml_pool_error(r->pool, worker);
+    if (worker > 0) env.core = &worker_core;
+    c.env = &env;
+    return r->body(&c, first, end, worker, r->args);
+}
+
+/* With one thread, or one block, the loop is here: no pool, the same blocks in the same order, so
+ * the same bits. Its polls are between blocks too, but for the first, before which the loop over
+ * nodes has polled. */
+static ml_status run_blocks(const ml_call *c, int64_t items, int64_t grain, ml_body body,
+                            void *args) {
+    ml_state *s = c->env->engine->engine->state;
+    ml_pool *pool = s->interpreter->pool;
+    if (pool && ml_pool_threads(pool) > 1 && items > grain) {
+        relayed work = {pool, body, args};
+        return ml_pool_parallel(pool, items, grain, relay, c, &work, c->env->error);
+    }
+    for (int64_t first = 0; first < items; first += grain) {
+        ml_status status = first > 0 ? ml_poll_state(s) : ML_OK;
+        if (status == ML_OK)
+            status = body(c, first, items - first < grain ? items : first + grain, 0, args);
+        if (status != ML_OK) return status;
+    }
+    return ML_OK;
+}
+
+static ml_status parallel(const ml_call *c, int64_t items, int64_t grain, ml_body body,
+                          void *args) {
+    ml_state *s = c->env->engine->engine->state;
+    grain = grain < 1 ? 1 : grain;
+    if (!s->times || items <= grain) return run_blocks(c, items, grain, body, args);
+    const int64_t from = ml_now_ns();
+    const ml_status status = run_blocks(c, items, grain, body, args);
+    s->shared.ns += ml_now_ns() - from;
+    s->shared.blocks += (items - 1) / grain + 1;
+    return status;
+}
+
+static void *worker_scratch(const ml_call *c, int32_t worker) {
+    const ml_state *s = c->env->engine->engine->state;
+    return s->interpreter->pool ? ml_pool_scratch(s->interpreter->pool, worker) : NULL;
+}
+
+/* Zeroed with the variables; a frame has its own, so two loops that share a body do not share what
+ * its kernels keep. */
+static void *memory(const ml_call *c) {
+    const struct ml_frame_engine *fe = c->env->engine;
+    const ml_graph *g = fe->engine->graph;
+    ml_state *s = fe->engine->state;
+    if (!s->node_memory) return NULL;
+    return s->node_memory + g->frames[fe->frame].memory_base +
+           g->subgraphs[fe->subgraph].nodes[c->node].memory_start;
+}
+
+#define CORE(POLL)                                                                            \
+    {.fail = ml_core_fail, .set_output = set_output, .settle = settle, .set_bytes = set_bytes, \
+     .parallel = parallel, .worker_scratch = worker_scratch, .memory = memory,                \
+     .bytes = bytes_of, .quantization = ml_core_quantization, .poll = (POLL)}
+const ml_core ml_run_core = CORE(poll);
+static const ml_core worker_core = CORE(poll_in_worker);
