@@ -387,6 +387,12 @@ def test_python_files_open_with_what_they_are() -> None:
             assert ast.get_docstring(ast.parse(path.read_text())), name_of(path)
 
 
+def test_every_c_file_has_code() -> None:
+    """More than what the preprocessor reads: includes and definitions alone are the build's to write."""
+    empty = [name_of(path) for path in files("csrc/*.c") if not without_comments(path.read_text()).strip()]
+    assert empty == []
+
+
 def test_c_symbols_have_their_prefix() -> None:
     """What a C file shows to others starts with ml_."""
     for path in files("csrc/*.c"):

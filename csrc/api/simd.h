@@ -317,7 +317,7 @@ typedef struct ml_simd {
     int32_t matmul_f32_panel;
     int32_t matmul_f32_rows;
     int32_t depthwise_s8_group; /* lines in a group of interleave_s8 */
-#define PRIMITIVE(name, returns, parameters, levels) returns(*name) parameters;
+#define PRIMITIVE(name, returns, parameters) returns(*name) parameters;
 #include "simd/primitives.def"
 #undef PRIMITIVE
 } ml_simd;

@@ -34,7 +34,8 @@ void ml_multiply_to_bytes(const ml_call *c, const ml_byte_rows *rows, const ml_w
     take_rows(rows, weights, sums);
     sums->a = rows->a;
     sums->rows = lines > 1 ? rows->width : count;
-    c->env->simd->product_s8(sums, bytes, lines, rows->line_stride);
+    const ml_simd *simd = c->env->simd;
+    simd->product_s8(simd, sums, bytes, lines, rows->line_stride);
 }
 
 void ml_sum_byte_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,

@@ -1,7 +1,7 @@
 /* matrix.c -- matrices transposed: of 4 bytes by the primitive, of others in tiles. */
 #include "rules/matrix.h"
 
-#include "simd/transpose_tile.h"
+#include "simd/tiles/transpose.h"
 
 TILE(tile_8, uint8_t, 16, LIST(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
      LIST(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31))

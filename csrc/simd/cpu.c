@@ -23,7 +23,7 @@ static uint32_t saved_registers(void) {
 }
 
 ml_cpu ml_cpu_probe(void) {
-    ml_cpu cpu = {.sse2 = true};
+    ml_cpu cpu = {.scalar = true, .sse2 = true};
     uint32_t a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return cpu;
     bool fma = (c & bit_FMA) && (c & bit_F16C) && (c & bit_AVX);
@@ -48,15 +48,16 @@ ml_cpu ml_cpu_probe(void) {
 #include <sys/auxv.h>
 
 ml_cpu ml_cpu_probe(void) {
-    return (ml_cpu){.neon = true, .neon_dot = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0};
+    return (ml_cpu){
+        .scalar = true, .neon = true, .neon_dot = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0};
 }
 #else
-ml_cpu ml_cpu_probe(void) { return (ml_cpu){.neon = true}; }
+ml_cpu ml_cpu_probe(void) { return (ml_cpu){.scalar = true, .neon = true}; }
 #endif
 
 #else
 
-ml_cpu ml_cpu_probe(void) { return (ml_cpu){.sse2 = false}; }
+ml_cpu ml_cpu_probe(void) { return (ml_cpu){.scalar = true}; }
 
 #endif
 

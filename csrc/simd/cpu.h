@@ -4,7 +4,9 @@
 
 #include <stdbool.h>
 
+/* By level. */
 typedef struct ml_cpu {
+    bool scalar; /* always */
     bool sse2;
     bool avx2;   /* with fma and f16c, and the system saves ymm registers */
     bool avx_vnni;

@@ -1,4 +1,4 @@
-/* simd.h -- the primitives, for those who call them and for the files that hold their variants. */
+/* simd.h -- the primitives, for those who call them. */
 #ifndef ML_SIMD_H
 #define ML_SIMD_H
 
@@ -7,40 +7,29 @@
 #include "api/minilite.h"
 #include "api/simd.h"
 
-/* Functions of each primitive's type: ml_matmul_f32_fn; and the variants there may be:
- * ml_matmul_f32_avx2, ... */
-#define SSE2(name) ml_##name##_fn ml_##name##_sse2;
-#define AVX2(name) ml_##name##_fn ml_##name##_avx2;
-#define AVX_VNNI(name) ml_##name##_fn ml_##name##_avx_vnni;
-#define AVX512(name) ml_##name##_fn ml_##name##_avx512;
-#define AMX(name) ml_##name##_fn ml_##name##_amx;
-#define NEON(name) ml_##name##_fn ml_##name##_neon;
-#define NEON_DOT(name) ml_##name##_fn ml_##name##_neon_dot;
-#define PRIMITIVE(name, returns, parameters, levels)  \
-    typedef returns ml_##name##_fn parameters;        \
-    ml_##name##_fn ml_##name##_scalar;                \
-    levels
-#include "primitives.def"
+/* A function of each primitive's type: ml_matmul_f32_fn, ... */
+#define PRIMITIVE(name, returns, parameters) typedef returns ml_##name##_fn parameters;
+#include "simd/primitives.def"
 #undef PRIMITIVE
-#undef SSE2
-#undef AVX2
-#undef AVX_VNNI
-#undef AVX512
-#undef AMX
-#undef NEON
-#undef NEON_DOT
 
-/* Columns in a panel and rows in a tile of matmul_f32's variants. */
+/* Columns in a panel and rows in a tile of each matmul_f32; lines in a group of each depthwise_s8:
+ * a level has those of the variant that serves it. */
 enum {
-    ML_PANEL_F32_SCALAR = 1,
-    ML_ROWS_F32_SCALAR = 1,
-    ML_PANEL_F32_SSE2 = 8,
-    ML_ROWS_F32_SSE2 = 6,
-    ML_PANEL_F32_AVX2 = 16, /* avx512's too: a tile there is two panels wide */
-    ML_ROWS_F32_AVX2 = 6,
-    ML_ROWS_F32_AVX512 = 14,
-    ML_PANEL_F32_NEON = 8,
-    ML_ROWS_F32_NEON = 6,
+    ML_PANEL_F32_scalar = 1,
+    ML_ROWS_F32_scalar = 1,
+    ML_PANEL_F32_sse2 = 8,
+    ML_ROWS_F32_sse2 = 6,
+    ML_PANEL_F32_avx2 = 16,
+    ML_ROWS_F32_avx2 = 6,
+    ML_PANEL_F32_avx512 = ML_PANEL_F32_avx2, /* a tile is two panels wide */
+    ML_ROWS_F32_avx512 = 14,
+    ML_PANEL_F32_neon = 8,
+    ML_ROWS_F32_neon = 6,
+    ML_GROUP_S8_scalar = 2,
+    ML_GROUP_S8_sse2 = 2,
+    ML_GROUP_S8_avx2 = 2,
+    ML_GROUP_S8_avx512 = 4,
+    ML_GROUP_S8_neon = 2,
     ML_CHUNK_F32 = 128,     /* products summed at a time */
     ML_PANEL_DEPTHWISE = 16 /* channels in a panel of depthwise weights */
 };

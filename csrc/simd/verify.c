@@ -1,7 +1,7 @@
 /* verify.c -- whether byte products of one level are those of another. */
 #include <string.h>
 
-#include "simd.h"
+#include "simd/simd.h"
 
 /* Odd everywhere: two tiles of rows, a whole panel and a part, pieces that end within a group. */
 enum {
@@ -31,7 +31,7 @@ static bool is_same(const ml_simd *one, const ml_simd *other, ml_matmul_s8_args 
         p->y = sums[i];
         to->y = bytes[i];
         both[i]->matmul_s8(p);
-        both[i]->product_s8(p, to, 1, 0);
+        both[i]->product_s8(both[i], p, to, 1, 0);
     }
     return memcmp(sums[0], sums[1], sizeof sums[0]) == 0 &&
            memcmp(bytes[0], bytes[1], sizeof bytes[0]) == 0;

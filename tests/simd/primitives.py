@@ -255,6 +255,7 @@ def product_s8(
     lines = a if a.ndim == 4 else a[None]
     sums = _matmul_s8_args(lines[0], packed, y.shape[1], bias, factors, columns, flip=flip)
     simd.product_s8(
+        simd,
         sums,
         requantize_args(mantissas, shifts, y, zero=zero, low=low, high=high, limit=limit),
         len(lines),

@@ -32,7 +32,7 @@ def test_windows(level: str, window: Window, limit: int) -> None:
             sums = np.empty((window.pixels, n), np.int32)
 
             def run(args: object, to: object = to) -> None:
-                SIMD[level].depthwise_product_s8(args, to)
+                SIMD[level].depthwise_product_s8(SIMD[level], args, to)
 
             depthwise(run, list(image), window, pack(weights), sums, start)
             wanted = requantize(SIMD["scalar"], expected(window, image, weights, start), mantissas, shifts, **ends)
@@ -53,7 +53,7 @@ def test_nothing_past_the_operands_is_touched(level: str, limit: int) -> None:
             to = requantize_args(*placed_multipliers, y, limit=limit)
 
             def run(args: object, to: object = to) -> None:
-                SIMD[level].depthwise_product_s8(args, to)
+                SIMD[level].depthwise_product_s8(SIMD[level], args, to)
 
             sums = np.empty((window.pixels, n), np.int32)
             depthwise(run, placed(image, window, place), window, place(pack(weights)), sums, place(start))

@@ -68,26 +68,29 @@ def test_a_level_that_is_not_there_is_refused_with_those_that_are(mask: str) -> 
     assert text.endswith(": " + ", ".join(SIMD))
 
 
-def test_each_variant_in_the_list_is_a_file_and_serves_its_level() -> None:
-    rows = re.findall(r"^PRIMITIVE\((\w+),.*?\)\)?,? *((?:\w+\(\w+\) *)*)\)$", listed(), re.MULTILINE)
-    assert [name for name, _ in rows] == PRIMITIVES
-    stated = {f"{name}_scalar" for name in PRIMITIVES}
-    for name, variants in rows:
-        for level, same in re.findall(r"(\w+)\((\w+)\)", variants):
-            assert same == name
-            stated.add(f"{name}_{level.lower()}")
-    files = {path.stem for path in SOURCES.glob("*.c")} - {"cpu", "levels", "verify"}
-    assert files == stated
+def variants() -> set[str]:
+    """<primitive>_<level> of each variant there is: a file of the level, or one for every level that has words."""
+    own = {f"{path.stem}_{path.parent.name}" for level in NAMES for path in (SOURCES / level).glob("*.c")}
+    words = [path.stem for path in (SOURCES / "words").glob("*.h")]
+    return own | {f"{path.stem}_{level}" for path in (SOURCES / "portable").glob("*.c") for level in words}
+
+
+def test_each_folder_is_known() -> None:
+    folders = {path.name for path in SOURCES.iterdir() if path.is_dir()}
+    assert folders == {*NAMES, "portable", "tiles", "words"}
+    assert {path.stem for path in (SOURCES / "words").glob("*.h")} <= set(NAMES)
+
+
+def test_each_variant_serves_its_level() -> None:
+    """A level without a variant of its own has that of the level below."""
+    stated = variants()
+    assert {variant for variant in stated if variant.endswith("_scalar")} == {f"{name}_scalar" for name in PRIMITIVES}
     for name in PRIMITIVES:
         below = None
         for level, simd in SIMD.items():
             variant = getattr(simd, name)
             assert (variant != below) == (f"{name}_{level}" in stated), f"{name} at {level}"
             below = variant
-
-
-def listed() -> str:
-    return (SOURCES / "primitives.def").read_text()
 
 
 def test_each_primitive_is_tested() -> None:

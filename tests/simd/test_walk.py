@@ -8,26 +8,28 @@ import re
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from primitives import SIMD
 
 HERE = pathlib.Path(__file__).parent
 CORE = HERE.parents[1] / "csrc"
-CMAKE = (CORE / "CMakeLists.txt").read_text()
 
 
-def arguments(call: str) -> list[str]:
-    """What a call in CMakeLists.txt has behind `call`."""
-    found = re.search(rf"\({re.escape(call)} ([^)]*)\)", CMAKE)
+def arguments(path: str, call: str) -> list[str]:
+    """What a call in a CMakeLists.txt of the core has after `call`."""
+    found = re.search(rf"\({re.escape(call)} ([^)]*)\)", (CORE / path / "CMakeLists.txt").read_text())
     assert found is not None, call
     return found[1].split()
 
 
-FLAGS = {level.lower(): arguments(f"ML_FLAGS_{level}") for level in arguments("level")}
-"""What each level is compiled with."""
-COMMON = ["-std=gnu11", "-O3", "-Werror", f"-I{CORE}", *arguments("minilite_core PRIVATE -O3")]
+def flags_of(level: str) -> list[str]:
+    """What a level is compiled with: ml_level(level below flag...), on top of the flags of the level below."""
+    below, *flags = arguments("simd", level)
+    return [*(flags_of(below) if below != '""' else []), *flags]
+
+
+COMMON = ["-std=gnu11", "-O3", "-Werror", f"-I{CORE}", *arguments(".", "minilite_options INTERFACE -O3")]
 LEVELS = ("neon", "neon_dot")
 
 INFO = pathlib.Path("/proc/cpuinfo")
@@ -56,25 +58,6 @@ def run(*command: object) -> str:
     return done.stdout
 
 
-def level_of(source: pathlib.Path) -> str:
-    """The level that a file of csrc/simd is of, or "" where it is for all."""
-    return max((level for level in FLAGS if source.stem.endswith(f"_{level}")), key=len, default="")
-
-
-def sources(folder: str) -> list[pathlib.Path]:
-    """The C files of a folder of the core, without those of other processors' levels."""
-    return [path for path in sorted((CORE / folder).rglob("*.c")) if level_of(path) in ("", "scalar", *LEVELS)]
-
-
-def compiled(compiler: str, source: pathlib.Path, to: pathlib.Path) -> pathlib.Path:
-    flags = FLAGS[level_of(source)] if level_of(source) else []
-    if source.name == "levels.c":
-        flags = [f"-DML_HAS_{level.upper()}=1" for level in LEVELS]
-    made = to / f"{source.parent.name}_{source.stem}.o"
-    run(compiler, *COMMON, *flags, "-c", source, "-o", made)
-    return made
-
-
 def walked(printed: str) -> dict[str, list[str]]:
     """The primitives that were compared, by level."""
     return {level: names.split() for level, names in (line.split(":") for line in printed.splitlines())}
@@ -96,30 +79,30 @@ def test_amx_by_emulated_tiles(tmp_path: pathlib.Path, bounds: list[str]) -> Non
     """Its kernels as the build compiles them, for the shapes that they do and for all that they can take; at first use
     they have to agree with avx512, and do not if a bit of theirs differs."""
     compiler, library = tool("cc"), tmp_path / "walk_amx.so"
-    made = [tmp_path / f"{name}.o" for name in ("matmul_s8_amx", "product_s8_amx")]
-    empty = [compiler, *FLAGS["amx"], "-fsyntax-only", "-xc", "/dev/null"]
+    empty = [compiler, *flags_of("amx"), "-fsyntax-only", "-xc", "/dev/null"]
     if subprocess.run(empty, capture_output=True, check=False).returncode:
         pytest.skip("this compiler knows no tiles")
+    variants = ("matmul_s8, amx", "product_s8, amx", "matmul_s8, avx512", "product_s8, avx512", "requantize, avx512")
+    rows = " ".join(f"VARIANT({variant})" for variant in variants)
+    (tmp_path / "levels.def").write_text(f"LEVEL(amx, avx512, avx512, {rows})\n")
+    made = [tmp_path / f"{name}.o" for name in ("matmul_s8", "product_s8")]
+    common = [compiler, *COMMON, f"-I{tmp_path}"]
     for to in made:
-        source = CORE / "simd" / f"{to.stem}.c"
-        run(compiler, *COMMON, *FLAGS["amx"], *bounds, "-fPIC", "-c", source, "-o", to)
-    below = ("matmul_s8_avx512", "product_s8_avx512", "requantize_avx512", "verify")
-    files = [CORE / "simd" / f"{name}.c" for name in below]
+        run(*common, *flags_of("amx"), *bounds, "-fPIC", "-c", CORE / "simd" / "amx" / f"{to.stem}.c", "-o", to)
+    files = [CORE / "simd" / "avx512" / f"{name}.c" for name in ("matmul_s8", "product_s8", "requantize")]
     files += [path for path in (HERE / "walk").glob("*.c") if path.name != "main.c"]
-    files += [*(HERE / "tiles").glob("*.c"), CORE / "math" / "fixed_point.c"]
-    flags = [*COMMON, *FLAGS["avx512"], "-O1", f"-I{HERE}", "-shared", "-fPIC"]
-    run(compiler, *flags, *files, *made, "-o", library, "-lm")
+    files += [*(HERE / "tiles").glob("*.c"), CORE / "simd" / "verify.c", CORE / "math" / "fixed_point.c"]
+    run(*common, *flags_of("avx512"), "-O1", f"-I{HERE}", "-shared", "-fPIC", *files, *made, "-o", library, "-lm")
     found = walked(run(sys.executable, "-c", NATIVE, library, "walk_amx"))
     assert found["amx"] == ["matmul_s8", "product_s8"]
 
 
 def test_on_aarch64(tmp_path: pathlib.Path) -> None:
     """A processor that has no dot products has no level of them."""
-    compiler, emulator = tool("aarch64-linux-gnu-gcc"), tool("qemu-aarch64")
-    files = [*sources("simd"), *(HERE / "walk").glob("*.c"), CORE / "core" / "error.c", CORE / "math" / "fixed_point.c"]
-    with ThreadPoolExecutor(2) as pool:
-        objects = list(pool.map(lambda path: compiled(compiler, path, tmp_path), files))
-    run(compiler, "-static", *objects, "-o", tmp_path / "walk", "-lm")
+    compiler, emulator, cmake = tool("aarch64-linux-gnu-gcc"), tool("qemu-aarch64"), tool("cmake")
+    cross = ["-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64", f"-DCMAKE_C_COMPILER={compiler}"]
+    run(cmake, "-S", HERE / "walk", "-B", tmp_path, *cross, "-DML_WERROR=ON")
+    run(cmake, "--build", tmp_path, "--target", "walk", "--parallel", 2)
     every = walked(run(emulator, "-cpu", "max", tmp_path / "walk"))
     assert list(every) == ["scalar", *LEVELS]
     assert all(every.values()), every
@@ -127,9 +110,9 @@ def test_on_aarch64(tmp_path: pathlib.Path) -> None:
 
 
 def test_the_core_compiles_for_aarch64(tmp_path: pathlib.Path) -> None:
+    """All but the primitives, which are compiled above."""
     compiler = tool("aarch64-linux-gnu-gcc")
-    files = sources(".")
+    files = [path for path in sorted(CORE.rglob("*.c")) if path.relative_to(CORE).parts[0] != "simd"]
     tables = [name for path in files for name in re.findall(r"^ML_KERNELS\((\w+)\)", path.read_text(), re.MULTILINE)]
     (tmp_path / "families.def").write_text("".join(f"X({name})\n" for name in tables))
-    plain = [path for path in files if path.parent.name != "simd"]  # the others are compiled above
-    run(compiler, *COMMON, f"-I{tmp_path}", "-fsyntax-only", *plain)
+    run(compiler, *COMMON, f"-I{tmp_path}", "-fsyntax-only", *files)

@@ -184,7 +184,7 @@ static void multiply_pixels(const work *k, ml_depthwise_args a, ml_requantize_ar
         a.pixel_step = step * side;
         if (to) {
             to->n = to->y_stride = a.n;
-            simd->depthwise_product_s8(&a, to);
+            simd->depthwise_product_s8(simd, &a, to);
             to->y += a.pixels * a.n;
         } else {
             simd->depthwise_s8(&a);

@@ -81,6 +81,6 @@ ml_status ml_depthwise_pixel(const ml_call *c) {
                                  .start = start};
     const ml_requantized r = {.n = n, .y = ml_out(c, 0), .y_stride = n};
     const ml_requantize_args bytes = ml_requantize_args_of(c, &r, limit);
-    c->env->simd->depthwise_product_s8(&a, &bytes);
+    c->env->simd->depthwise_product_s8(c->env->simd, &a, &bytes);
     return ML_OK;
 }

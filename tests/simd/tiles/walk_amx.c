@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tiles.h"
+#include "simd/variants.h"
 #include "traps.h"
 #include "walk/walk.h"
 
@@ -26,9 +27,9 @@ static void matmul(const ml_matmul_s8_args *p) {
     expect_released("matmul_s8");
 }
 
-static void product(const ml_matmul_s8_args *p, const ml_requantize_args *bytes, int64_t lines,
-                    int64_t line_stride) {
-    ml_product_s8_amx(p, bytes, lines, line_stride);
+static void product(const ml_simd *simd, const ml_matmul_s8_args *p,
+                    const ml_requantize_args *bytes, int64_t lines, int64_t line_stride) {
+    ml_product_s8_amx(simd, p, bytes, lines, line_stride);
     expect_released("product_s8");
 }
 
@@ -37,9 +38,9 @@ static void wrong_matmul(const ml_matmul_s8_args *p) {
     p->y[(p->rows - 1) * p->y_stride + p->n - 1] ^= 1;
 }
 
-static void wrong_product(const ml_matmul_s8_args *p, const ml_requantize_args *bytes,
-                          int64_t lines, int64_t line_stride) {
-    ml_product_s8_amx(p, bytes, lines, line_stride);
+static void wrong_product(const ml_simd *simd, const ml_matmul_s8_args *p,
+                          const ml_requantize_args *bytes, int64_t lines, int64_t line_stride) {
+    ml_product_s8_amx(simd, p, bytes, lines, line_stride);
     bytes->y[0] ^= 1;
 }
 

@@ -159,7 +159,7 @@ static void depthwise_product_once(walk *w) {
     const int64_t size = (p.rows - 1) * y_row + (p.pixels - 1) * to.y_stride + p.n;
     lay_out(w, w->simd, weights, lines, height, count, &p, groups);
     int8_t *y = p.y = to.y = room(w, size);
-    w->simd->depthwise_product_s8(&p, &to);
+    w->simd->depthwise_product_s8(w->simd, &p, &to);
     lay_out(w, w->scalar, weights, lines, height, count, &p, groups);
     int8_t *expected = to.y = room(w, size);
     p.y_row = p.pixels * p.n;

@@ -213,7 +213,7 @@ static void product_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, in
     to.y_stride = n + draw(w, 0, 3);
     const int64_t size = (all - 1) * to.y_stride + n;
     int8_t *y = to.y = room(w, size);
-    w->simd->product_s8(&p, &to, lines, step);
+    w->simd->product_s8(w->simd, &p, &to, lines, step);
     int8_t *expected = to.y = room(w, size);
     to.sums_stride = p.y_stride = n;
     for (int64_t i = 0; i < lines; i++, to.y += rows * to.y_stride) {

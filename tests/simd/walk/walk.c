@@ -13,7 +13,7 @@ typedef struct row {
     void (*run)(walk *w);
 } row;
 
-#define PRIMITIVE(name, returns, parameters, levels) {#name, offsetof(ml_simd, name), walk_##name},
+#define PRIMITIVE(name, returns, parameters) {#name, offsetof(ml_simd, name), walk_##name},
 static const row rows[] = {
 #include "simd/primitives.def"
 };

@@ -62,14 +62,7 @@ typedef const ml_simd *level_fn(int32_t i);
 int walk_levels(level_fn *at);
 
 /* walk_<name> for each primitive. */
-#define SSE2(name)
-#define AVX2(name)
-#define AVX_VNNI(name)
-#define AVX512(name)
-#define AMX(name)
-#define NEON(name)
-#define NEON_DOT(name)
-#define PRIMITIVE(name, returns, parameters, levels) void walk_##name(walk *w);
+#define PRIMITIVE(name, returns, parameters) void walk_##name(walk *w);
 #include "simd/primitives.def"
 #undef PRIMITIVE
 

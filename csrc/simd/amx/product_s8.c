@@ -1,0 +1,16 @@
+/* product_s8.c -- by ml_matmul_s8_amx, for rows enough; else all of ml_product_s8_avx512, which
+ * keeps sums in registers. */
+#define PRODUCT_ROWS 64
+#include "simd/tiles/product_s8.h"
+#include "simd/amx/tiles.h"
+#include "simd/variants.h"
+
+void ml_product_s8_amx(const ml_simd *simd, const ml_matmul_s8_args *p,
+                       const ml_requantize_args *bytes, int64_t lines, int64_t line_stride) {
+    if (!takes_tiles(p)) {
+        ml_product_s8_avx512(simd, p, bytes, lines, line_stride);
+        return;
+    }
+    for (int64_t column = 0; column < p->n; column += ML_PANEL_S8)
+        multiply_panel(simd, p, bytes, lines, line_stride, column);
+}

@@ -1,0 +1,22 @@
+/* tiles.h -- which products are worth tiles.
+ *
+ * vpdpbusd is faster at few rows, outputs, or groups of four inputs: a tile's time follows its
+ * rows, and to configure takes as long as some 20 000 products by vpdpbusd. Tests name lower
+ * bounds, so that tiles see all that they can take. */
+#ifndef ML_TILES_AMX_H
+#define ML_TILES_AMX_H
+
+#include <stdbool.h>
+
+#include "simd/simd.h"
+
+#ifndef LEAST_ROWS
+enum { LEAST_ROWS = 8, LEAST_OUTPUTS = 33, LEAST_GROUPS = 16 };
+#endif
+
+static inline bool takes_tiles(const ml_matmul_s8_args *p) {
+    return p->k >= 4 && p->rows >= LEAST_ROWS && p->n >= LEAST_OUTPUTS &&
+           p->pieces * ((p->k + 3) / 4) >= LEAST_GROUPS;
+}
+
+#endif

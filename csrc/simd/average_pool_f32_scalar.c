@@ -1,9 +1,0 @@
-/* average_pool_f32_scalar.c -- the plain meaning of average_pool_f32. */
-#include "pool_plain.h"
-
-#define ADD(a, b) ((a) + (b))
-#define MEAN(p, total) \
-    ml_clamp_f32((total) / (float)((p)->height * (p)->width), (p)->minimum, (p)->maximum)
-POOL(pool, float, float, 0.0f, ADD, MEAN)
-
-void ml_average_pool_f32_scalar(const ml_pool_args *p) { pool(p); }

@@ -1,0 +1,31 @@
+/* matmul_s8.c -- tiles of 14 rows times two vectors of 16 outputs, or 6 times four. */
+#include <immintrin.h>
+
+#include "simd/variants.h"
+
+#define VECTOR __m512i
+#define LANES 16
+#define MASK __mmask16
+#define MOST_ROWS 14
+#define MOST_VECTORS 4
+#define MOST_SUMS 28
+#define TILES(X)                                                                                 \
+    X(1, 4) X(1, 3) X(1, 2) X(1, 1) X(2, 4) X(2, 3) X(2, 2) X(2, 1) X(3, 4) X(3, 3) X(3, 2)      \
+    X(3, 1) X(4, 4) X(4, 3) X(4, 2) X(4, 1) X(5, 4) X(5, 3) X(5, 2) X(5, 1) X(6, 4) X(6, 3)      \
+    X(6, 2) X(6, 1) X(7, 2) X(7, 1) X(8, 2) X(8, 1) X(9, 2) X(9, 1) X(10, 2) X(10, 1) X(11, 2)   \
+    X(11, 1) X(12, 2) X(12, 1) X(13, 2) X(13, 1) X(14, 2) X(14, 1)
+
+#define FIRST(count) ((__mmask16)((1u << (count)) - 1))
+#define ZERO() _mm512_setzero_si512()
+#define SET(x) _mm512_set1_epi32(x)
+#define LOAD(p) _mm512_loadu_si512(p)
+#define LOAD_PART(there, p) _mm512_maskz_loadu_epi32(there, p)
+#define STORE(p, v) _mm512_storeu_si512(p, v)
+#define STORE_PART(p, there, v) _mm512_mask_storeu_epi32(p, there, v)
+#define DOT(sum, bytes, weights) _mm512_dpbusd_epi32(sum, bytes, weights)
+#define ADD(a, b) _mm512_add_epi32(a, b)
+#define XOR(a, b) _mm512_xor_si512(a, b)
+#define MULTIPLY(a, b) _mm512_mullo_epi32(a, b)
+#include "simd/tiles/matmul_s8_dot.h"
+
+void ml_matmul_s8_avx512(const ml_matmul_s8_args *p) { multiply(p); }

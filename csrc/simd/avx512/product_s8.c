@@ -1,0 +1,175 @@
+/* product_s8.c -- tiles of matmul_s8 whose sums become bytes in their registers, where they are
+ * known to be small.
+ *
+ * Tiles are smaller than matmul_s8's, for what requantizes a column wants registers too. */
+#include "simd/variants.h"
+#include "simd/avx512/requantize_small.h"
+
+#define VECTOR __m512i
+#define MOST_ROWS 12
+#define ZERO() _mm512_setzero_si512()
+#define SET(x) _mm512_set1_epi32(x)
+#define LOAD(p) _mm512_loadu_si512(p)
+#define DOT(sum, bytes, weights) _mm512_dpbusd_epi32(sum, bytes, weights)
+#define ADD(a, b) _mm512_add_epi32(a, b)
+#define XOR(a, b) _mm512_xor_si512(a, b)
+#include "simd/tiles/matmul_s8_tile.h"
+
+#include "simd/tiles/product_s8.h"
+
+enum { MOST_SUMS = 21, FEW_ROWS = 4 };
+
+/* Outputs of some lines. */
+typedef struct panel_place {
+    const ml_matmul_s8_args *args; /* of the line */
+    const ml_requantize_args *bytes;
+    const ml_requantize_args *constants; /* with the sums' bias */
+    const small_block *blocks; /* of the tile's vectors; a row that is alone loads its own */
+    const ends *ends;
+    bool one_sided; /* what is negative is clamped to the zero point or above */
+    int8_t *y; /* of the line */
+} panel_place;
+
+INLINE void add_factors(const ml_matmul_s8_args *p, const tile_place *at, const small_block *blocks,
+                        const int rows, const int vectors, __m512i *sums) {
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) {
+        const __m512i columns =
+            _mm512_maskz_loadu_epi32(blocks[v].there, p->columns + at->output + v * LANES);
+#pragma GCC unroll 12
+        for (int r = 0; r < rows; r++) {
+            const __m512i factor = _mm512_set1_epi32(p->factors[at->row + r]);
+            __m512i *sum = &sums[r * vectors + v];
+            *sum = _mm512_add_epi32(*sum, _mm512_mullo_epi32(factor, columns));
+        }
+    }
+}
+
+/* Sums as numbers of the output's, one vector of outputs after the other, whose constants stay in
+ * registers meanwhile. */
+INLINE void scale_tile(const small_block *blocks, const int rows, const int vectors,
+                       const bool one_sided, __m512i *sums) {
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) {
+        const small_block b = blocks[v];
+#pragma GCC unroll 12
+        for (int r = 0; r < rows; r++)
+            sums[r * vectors + v] = scale_small(sums[r * vectors + v], &b, one_sided);
+    }
+}
+
+INLINE void tile(const panel_place *panel, const tile_place *at, const int rows,
+                 const int vectors) {
+    const ml_matmul_s8_args *args = panel->args;
+    const ml_requantize_args *bytes = panel->bytes;
+    const int together = vectors > 2 ? 1 : MOST_VECTORS / vectors; /* rows */
+    const int64_t stride = bytes->y_stride, left = args->n - at->output;
+    int8_t *y = panel->y + at->row * stride + at->output;
+    const small_block *blocks = panel->blocks;
+    small_block own[MOST_VECTORS];
+    __m512i sums[MOST_SUMS], start[MOST_VECTORS];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors && rows == 1; v++)
+        load_small(panel->constants, at->output + v * LANES, panel->one_sided, &own[v]);
+    if (rows == 1) blocks = own;
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) start[v] = blocks[v].bias;
+    sum_tile(args, at, rows, vectors, start, sums);
+    if (args->factors) add_factors(args, at, blocks, rows, vectors, sums);
+    if (panel->one_sided) scale_tile(blocks, rows, vectors, true, sums);
+    else scale_tile(blocks, rows, vectors, false, sums);
+#pragma GCC unroll 12
+    for (int row = 0; row < rows; row += together, y += together * stride) {
+        const int some = rows - row < together ? rows - row : together;
+        __m512i v[MOST_VECTORS];
+#pragma GCC unroll 4
+        for (int i = 0; i < MOST_VECTORS; i++)
+            v[i] = i < some * vectors ? sums[row * vectors + i] : v[0];
+        store_rows(y, stride, to_bytes(v, panel->ends), vectors, some, left);
+    }
+}
+
+#define TILES(X) \
+    X(1, 4) X(1, 3) X(1, 2) X(1, 1) X(2, 4) X(2, 3) X(2, 2) X(2, 1) X(3, 4) X(3, 3) X(3, 2) \
+    X(3, 1) X(4, 4) X(4, 3) X(4, 2) X(4, 1) X(5, 3) X(5, 2) X(5, 1) X(6, 3) X(6, 2) X(6, 1) X(7, 3) X(7, 2) X(7, 1) \
+    X(8, 2) X(8, 1) X(9, 2) X(9, 1) X(10, 2) X(10, 1) X(11, 1) X(12, 1)
+#define DEFINE(rows, vectors)                                                               \
+    static void tile_##rows##x##vectors(const panel_place *panel, const tile_place *at) {   \
+        tile(panel, at, rows, vectors);                                                     \
+    }
+TILES(DEFINE)
+
+typedef void tile_fn(const panel_place *panel, const tile_place *at);
+
+#define ENTRY(rows, vectors) [rows][vectors] = tile_##rows##x##vectors,
+static tile_fn *const tiles[MOST_ROWS + 1][MOST_VECTORS + 1] = {TILES(ENTRY)};
+
+/* Of a tile, by its vectors. */
+static const int8_t rows_of[MOST_VECTORS + 1] = {0, MOST_ROWS, 10, 7, FEW_ROWS};
+
+/* The rows of a line are shared evenly among as few tiles as hold them. */
+static void multiply_line(const panel_place *panel, tile_place *at, int64_t vectors) {
+    const int64_t rows = panel->args->rows;
+    const int64_t most = rows <= FEW_ROWS ? FEW_ROWS : rows_of[vectors];
+    int64_t parts = rows <= most ? 1 : (rows + most - 1) / most;
+    at->row = 0;
+    for (int64_t some; at->row < rows; at->row += some, parts--) {
+        some = rows - at->row;
+        if (parts > 1) some = (some + parts - 1) / parts;
+        tiles[some][vectors](panel, at);
+    }
+}
+
+static void multiply_lines(panel_place *panel, const ml_matmul_s8_args *args, tile_place *at,
+                           int64_t vectors, int64_t lines, int64_t line_stride) {
+    ml_matmul_s8_args p;
+    panel->args = args;
+    panel->y = panel->bytes->y;
+    multiply_line(panel, at, vectors);
+    if (lines == 1) return;
+    p = *args;
+    panel->args = &p;
+    for (int64_t line = 1; line < lines; line++) {
+        p.a += line_stride;
+        if (p.factors) p.factors += p.rows;
+        panel->y += p.rows * panel->bytes->y_stride;
+        multiply_line(panel, at, vectors);
+    }
+    panel->args = args;
+}
+
+static void multiply_small_panel(const ml_matmul_s8_args *p, const ml_requantize_args *bytes,
+                                 int64_t lines, int64_t line_stride, int64_t column) {
+    const int64_t width = ml_width_s8(p->n, column);
+    const ml_requantize_args constants = {
+        .n = p->n, .bias = p->bias, .mantissas = bytes->mantissas, .shifts = bytes->shifts};
+    const ends e = ends_of(bytes->zero, bytes->low, bytes->high);
+    const bool one_sided = is_one_sided(bytes);
+    small_block blocks[MOST_VECTORS];
+    tile_place at = {.output = column, .step = GROUP * width};
+    at.w = p->packed + ml_packed_s8(column, p->pieces, p->k);
+    for (int64_t v = 0; v < width / LANES && p->rows > 1; v++)
+        load_small(&constants, column + v * LANES, one_sided, &blocks[v]);
+    panel_place panel = {.bytes = bytes,
+                         .constants = &constants,
+                         .blocks = blocks,
+                         .ends = &e,
+                         .one_sided = one_sided};
+    for (int64_t left = width / LANES, vectors; left > 0; left -= vectors) {
+        vectors = p->rows <= FEW_ROWS || left == 3 ? left : left < 2 ? left : 2;
+        multiply_lines(&panel, p, &at, vectors, lines, line_stride);
+        at.output += vectors * LANES;
+        at.w += vectors * LANES * GROUP;
+        panel.blocks += vectors;
+    }
+}
+
+void ml_product_s8_avx512(const ml_simd *simd, const ml_matmul_s8_args *p,
+                          const ml_requantize_args *bytes, int64_t lines, int64_t line_stride) {
+    for (int64_t column = 0; column < p->n; column += ML_PANEL_S8) {
+        const int64_t left = p->n - column;
+        if (is_small(bytes, column, left < ML_PANEL_S8 ? left : ML_PANEL_S8))
+            multiply_small_panel(p, bytes, lines, line_stride, column);
+        else multiply_panel(simd, p, bytes, lines, line_stride, column);
+    }
+}

@@ -1,6 +1,0 @@
-/* blend_s8_scalar.c -- the plain meaning of blend_s8. */
-#include "blend_plain.h"
-
-BLEND(blend, int8_t, fixed, blend_fixed)
-
-void ml_blend_s8_scalar(const ml_blend_args *p) { blend(p); }

@@ -1,6 +1,0 @@
-/* blend_u8_scalar.c -- the plain meaning of blend_u8. */
-#include "blend_plain.h"
-
-BLEND(blend, uint8_t, real, blend_rounded)
-
-void ml_blend_u8_scalar(const ml_blend_args *p) { blend(p); }

@@ -1,6 +1,0 @@
-/* lookup_u8_scalar.c -- y[i] = table[x[i]], of 256 entries; y may be exactly x. */
-#include "simd.h"
-
-void ml_lookup_u8_scalar(const uint8_t *table, const uint8_t *x, int64_t n, uint8_t *y) {
-    for (int64_t i = 0; i < n; i++) y[i] = table[x[i]];
-}

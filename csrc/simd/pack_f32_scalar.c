@@ -1,8 +1,0 @@
-/* pack_f32_scalar.c -- panels of one column: the weights as the file has them. */
-#include <string.h>
-
-#include "simd.h"
-
-void ml_pack_f32_scalar(const float *w, int64_t n, int64_t k, float *packed) {
-    if (n > 0 && k > 0) memcpy(packed, w, (size_t)(n * k) * sizeof *w);
-}

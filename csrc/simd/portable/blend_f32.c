@@ -1,0 +1,17 @@
+/* blend_f32.c -- blend_f32 in the words of a level. */
+#include "simd/portable/blend_real.h"
+
+#define CHANNELS VECTOR
+#define ELEMENT float
+#define READ(p) LOAD(p)
+#define READ_PART(p, count) LOAD_PART(p, count)
+#define WRITE(p, v) STORE(p, v)
+#define WRITE_PART(p, v, count) STORE_PART(p, v, count)
+#define BLEND(k, nw, sw, ne, se) blend_real(k, nw, sw, ne, se)
+
+#include "simd/portable/blend_tile.h"
+
+void ML_VARIANT(blend_f32)(const ml_blend_args *p) {
+    if (p->n < LANES && !MASKED) ml_blend_f32_scalar(p);
+    else blend_pixels(p);
+}

@@ -1,0 +1,61 @@
+/* bytes.h -- a function of two bytes in 32 bits, some vectors at a time: who includes it has
+ * included its level's vectors of int32, names its ARGS, whose members a, b, y, n, steps and limits
+ * are those of ml_add_s8_args, and has `constants`, what
+ *
+ * constants prepare(const ARGS *args);
+ *
+ * makes of them once, and functions that are always inlined, one of which run_any(args, compute)
+ * takes. */
+#include "simd/words.h"
+
+enum { WIDE = JOINED * LANES };
+
+#define INLINE __attribute__((always_inline)) static inline
+
+typedef VECTOR_S32 compute_fn(const constants *k, VECTOR_S32 a, VECTOR_S32 b);
+
+INLINE VECTOR_S32 load(const uint8_t *x, int64_t at, const bool steps, const bool is_signed) {
+    return steps ? WIDEN(x + at, is_signed) : WIDEN_BYTE(x, is_signed);
+}
+INLINE VECTOR_S32 load_part(const uint8_t *x, int64_t at, int64_t count, const bool steps,
+                            const bool is_signed) {
+    return steps ? WIDEN_PART(x + at, count, is_signed) : WIDEN_BYTE(x, is_signed);
+}
+
+INLINE void run(const ARGS *args, compute_fn *compute, const bool a_steps, const bool b_steps,
+                const bool is_signed) {
+    const ARGS copy = *args, *p = &copy; /* which stores do not change */
+    const constants constants_of = prepare(p), *k = &constants_of;
+    const VECTOR_U8 least = SPLAT_U8(p->low), most = SPLAT_U8(p->high);
+    const VECTOR_S32 low = SPLAT_S32(p->low), high = SPLAT_S32(p->high);
+    int64_t at = 0;
+    for (; at + WIDE <= p->n; at += WIDE) {
+        VECTOR_S32 v[JOINED];
+#pragma GCC unroll 4
+        for (int i = 0; i < JOINED; i++)
+            v[i] = compute(k, load(p->a, at + i * LANES, a_steps, is_signed),
+                           load(p->b, at + i * LANES, b_steps, is_signed));
+        STORE_U8(p->y + at, CLAMP_U8(JOIN(v, is_signed), least, most, is_signed));
+    }
+    for (; at + LANES <= p->n; at += LANES) {
+        const VECTOR_S32 v =
+            compute(k, load(p->a, at, a_steps, is_signed), load(p->b, at, b_steps, is_signed));
+        NARROW(p->y + at, MAX_S32(low, MIN_S32(high, v)));
+    }
+    const int64_t left = p->n - at;
+    if (!left) return;
+    const VECTOR_S32 v = compute(k, load_part(p->a, at, left, a_steps, is_signed),
+                                 load_part(p->b, at, left, b_steps, is_signed));
+    NARROW_PART(p->y + at, MAX_S32(low, MIN_S32(high, v)), left);
+}
+
+/* One of the operands' kinds for each. */
+INLINE void run_kind(const ARGS *p, compute_fn *compute, const bool is_signed) {
+    if (p->a_step && p->b_step) run(p, compute, true, true, is_signed);
+    else if (p->a_step) run(p, compute, true, false, is_signed);
+    else run(p, compute, false, p->b_step, is_signed);
+}
+INLINE void run_any(const ARGS *p, compute_fn *compute) {
+    if (p->is_signed) run_kind(p, compute, true);
+    else run_kind(p, compute, false);
+}

@@ -1,0 +1,95 @@
+/* fold_f32.c -- fold_f32 in the words of a level. */
+#include "simd/words.h"
+
+enum {
+    SIDE = 8, /* vectors that are gone through together */
+    FEW = 4, /* rows that are */
+    STRETCH = 2048, /* columns */
+    LINE = 16, /* floats in a line of the cache */
+    AHEAD = 64 * LINE /* floats that rows are fetched ahead */
+};
+
+#define PLUS(sum, x) ADD(x, sum)
+#define PLUS_SQUARE(sum, x) FMA(x, x, sum)
+#define MOST(most, x) MAX(x, most)
+#define LEAST(least, x) MIN(x, least)
+
+/* A result a row: lanes of eight vectors, then those put together; RESULT of what there is, `was`,
+ * and that, `v`. */
+#define EACH_ROW(STEP, JOIN, ALL, RESULT)                                                 \
+    for (int64_t r = 0; r < p->rows; r++, x += p->stride) {                               \
+        VECTOR sums[SIDE];                                                                \
+        int64_t i = 0;                                                                    \
+        for (int k = 0; k < SIDE; k++) sums[k] = first;                                   \
+        for (; i + SIDE * LANES <= n; i += SIDE * LANES) {                                \
+            _Pragma("GCC unroll 8") for (int k = 0; k < SIDE; k++) {                      \
+                if (k * LANES % LINE == 0) __builtin_prefetch(x + i + k * LANES + AHEAD); \
+                sums[k] = STEP(sums[k], LOAD(x + i + k * LANES));                         \
+            }                                                                             \
+        }                                                                                 \
+        for (; i + LANES <= n; i += LANES) sums[0] = STEP(sums[0], LOAD(x + i));          \
+        if (i < n) sums[1] = STEP(sums[1], LOAD_PART_OR(x + i, n - i, first));            \
+        const float v = ALL(JOIN(JOIN(JOIN(sums[0], sums[1]), JOIN(sums[2], sums[3])),    \
+                                 JOIN(JOIN(sums[4], sums[5]), JOIN(sums[6], sums[7]))));  \
+        const float was = p->y[r];                                                        \
+        p->y[r] = (RESULT);                                                               \
+    }                                                                                     \
+    return;
+
+/* Rows one upon the other. Of a few vectors of columns, sums stay in registers while all rows go
+ * by. */
+#define HELD(STEP, COUNT)                                                                  \
+    if (n == (COUNT) * LANES) {                                                            \
+        VECTOR sums[COUNT];                                                                \
+        for (int k = 0; k < (COUNT); k++) sums[k] = LOAD(p->y + k * LANES);                \
+        for (int64_t r = 0; r < p->rows; r++, x += p->stride)                              \
+            _Pragma("GCC unroll 8") for (int k = 0; k < (COUNT); k++) sums[k] =            \
+                STEP(sums[k], LOAD(x + k * LANES));                                        \
+        for (int k = 0; k < (COUNT); k++) STORE(p->y + k * LANES, sums[k]);                \
+        return;                                                                            \
+    }
+/* A few rows at a time, each read on and on, and added one after the other to what there is of some
+ * columns, which stays in the first-level cache. */
+#define SOME_ROWS(STEP, COUNT)                                                             \
+    for (int64_t i = from; i < to; i += LANES) {                                           \
+        const int whole = to - i >= LANES;                                                 \
+        VECTOR sum = whole ? LOAD(p->y + i) : LOAD_PART(p->y + i, to - i);                 \
+        _Pragma("GCC unroll 4") for (int k = 0; k < (COUNT); k++) {                        \
+            const float *at = x + (r + k) * p->stride + i;                                 \
+            sum = STEP(sum, whole ? LOAD(at) : LOAD_PART(at, to - i));                     \
+        }                                                                                  \
+        if (whole) STORE(p->y + i, sum);                                                   \
+        else STORE_PART(p->y + i, sum, to - i);                                            \
+    }
+#define COLUMNS(STEP)                                                                      \
+    for (int64_t from = 0, to; from < n; from = to) {                                      \
+        int64_t r = 0;                                                                     \
+        to = n - from < STRETCH ? n : from + STRETCH;                                      \
+        for (; r + FEW <= p->rows; r += FEW) SOME_ROWS(STEP, FEW)                          \
+        for (; r < p->rows; r++) SOME_ROWS(STEP, 1)                                        \
+    }                                                                                      \
+    return;
+#define FOLD(number, STEP, JOIN, ALL, RESULT)  \
+    case number:                               \
+        if (p->across) {                       \
+            HELD(STEP, SIDE)                   \
+            HELD(STEP, SIDE / 2)               \
+            COLUMNS(STEP)                      \
+        }                                      \
+        EACH_ROW(STEP, JOIN, ALL, RESULT)
+
+void ML_VARIANT(fold_f32)(const ml_fold_f32_args *p) {
+    const float *x = p->x;
+    const int64_t n = p->n;
+    const float start = p->function == ML_FOLD_MAX   ? -__builtin_inff()
+                        : p->function == ML_FOLD_MIN ? __builtin_inff()
+                                                     : 0.0f;
+    const VECTOR first = SPLAT(start);
+    switch (p->function) {
+        FOLD(ML_FOLD_SUM, PLUS, PLUS, SUM_OF, was + v)
+        FOLD(ML_FOLD_SQUARES, PLUS_SQUARE, PLUS, SUM_OF, was + v)
+        FOLD(ML_FOLD_MAX, MOST, MOST, MAX_OF, v > was ? v : was)
+        FOLD(ML_FOLD_MIN, LEAST, LEAST, MIN_OF, v < was ? v : was)
+    default: return;
+    }
+}

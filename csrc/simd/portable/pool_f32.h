@@ -1,0 +1,24 @@
+/* pool_f32.h -- windows over floats in vectors of any width: what tiles/pool.h asks for, but
+ * INITIAL, MERGE(total, x, sign), and TOTAL(v, count), what becomes of a total before limits, which
+ * the file that includes it has. Limits leave NaN as it is. */
+#include <stdbool.h>
+
+#include "simd/words.h"
+
+#define CHANNELS VECTOR
+#define ELEMENT float
+#define READ(p, sign) LOAD(p)
+#define READ_PART(p, count, sign) LOAD_PART(p, count)
+#define WRITE(p, v) STORE(p, v)
+#define WRITE_PART(p, v, count) STORE_PART(p, v, count)
+#define FINISH(k, v, sign) MIN((k)->high, MAX((k)->low, TOTAL(v, (k)->count)))
+
+typedef struct constants {
+    VECTOR low, high, count;
+} constants;
+
+static inline constants begin(const ml_pool_args *p) {
+    return (constants){SPLAT(p->minimum), SPLAT(p->maximum), SPLAT((float)(p->height * p->width))};
+}
+
+#include "simd/tiles/pool.h"

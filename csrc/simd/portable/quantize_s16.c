@@ -1,0 +1,15 @@
+/* quantize_s16.c -- quantize_s16 in plain C, of which the compiler makes the vectors of a level. */
+#include "simd/variants.h"
+
+/* Clamping before the conversion keeps it defined, and changes nothing: the limits are integers. */
+void ML_VARIANT(quantize_s16)(const ml_quantize_s16_args *args) {
+    const ml_quantize_s16_args p = *args; /* a copy, which stores do not change */
+    const float least = (float)(INT16_MIN - p.zero), most = (float)(INT16_MAX - p.zero);
+    _Pragma("GCC ivdep") for (int64_t i = 0; i < p.n; i++) {
+        float v = p.x[i] / p.scale;
+        v = v > least ? v : least;
+        v = v < most ? v : most;
+        v += __builtin_copysignf(0.49999997f, v);
+        p.y[i] = (int16_t)((int32_t)v + p.zero);
+    }
+}

@@ -1,0 +1,25 @@
+/* fold_u8.c -- extremes of bytes, in sixteen lanes along a row. */
+#include "simd/variants.h"
+
+enum { LANES = 16 };
+
+static inline uint8_t most_of(uint8_t a, uint8_t b) { return a > b ? a : b; }
+
+void ml_fold_u8_scalar(const ml_fold_u8_args *args) {
+    const ml_fold_u8_args p = *args; /* a copy, which stores do not change */
+    const uint8_t *x = p.x;
+    for (int64_t r = 0; r < p.rows; r++, x += p.stride) {
+        uint8_t lanes[LANES] = {0};
+        int64_t i = 0;
+        if (p.across) {
+#pragma GCC ivdep
+            for (; i < p.n; i++) p.y[i] = most_of(p.y[i] ^ p.flip, x[i] ^ p.flip) ^ p.flip;
+            continue;
+        }
+        for (; i + LANES <= p.n; i += LANES)
+            for (int k = 0; k < LANES; k++) lanes[k] = most_of(lanes[k], x[i + k] ^ p.flip);
+        for (; i < p.n; i++) lanes[0] = most_of(lanes[0], x[i] ^ p.flip);
+        for (int k = 1; k < LANES; k++) lanes[0] = most_of(lanes[0], lanes[k]);
+        p.y[r] = most_of(p.y[r] ^ p.flip, lanes[0]) ^ p.flip;
+    }
+}

@@ -1,0 +1,14 @@
+/* convert_f16.h -- a row of FROM becomes one of TO, LANES at a time by `convert`; what is left goes
+ * by way of a whole vector. */
+#include <string.h>
+
+static void convert_row(const FROM *x, int64_t n, TO *y) {
+    int64_t at = 0;
+    for (; at + LANES <= n; at += LANES) convert(x + at, y + at);
+    if (at >= n) return;
+    FROM rest[LANES] = {0};
+    TO made[LANES];
+    memcpy(rest, x + at, (size_t)(n - at) * sizeof *x);
+    convert(rest, made);
+    memcpy(y + at, made, (size_t)(n - at) * sizeof *y);
+}

@@ -1,0 +1,272 @@
+/* depthwise.h -- depthwise_f32 and depthwise_s8 in register tiles, for vectors of any width.
+ *
+ * The file that includes it says what its vectors of LANES elements are: VECTOR and ELEMENT (of a
+ * sum: float or int32_t), ZERO(), LOAD(p), LOAD_PART(p, count), STORE(p, v), STORE_PART(p, v,
+ * count), REGISTER (an asm constraint), MULTIPLY_ADD(x, w, sum), ADD(a, b), FINISH(args, v), what
+ * becomes of a sum, and MASKS: whether LOAD_PART costs no more than LOAD. Or, where sums are not
+ * stored, OUTPUT, what they become; Y_STEP(args, own), so many of them from pixel to pixel;
+ * BEGIN(v), what sums begin with; and FINISH_TILE(args, at, pixels, part, count, sums) in the place
+ * of STORE and FINISH. Then it calls run_tiles(args, own).
+ *
+ * A tile is some neighbouring pixels times one vector of channels. Pixels go outside and channels
+ * inside, so that what is read lies side by side. Where a window is 3 or 5 taps wide and its pixels
+ * overlap, each column is loaded once and meets all the taps that see it. Taps are summed in the
+ * same order in every tile. */
+#include "simd/simd.h"
+
+enum {
+    PIXELS = 8,
+    MOST_TAPS = 5,
+    /* Channels that all rows of a call meet before the next, so that weights and the columns that
+     * rows have in common stay in the cache. */
+    BLOCK = 128
+};
+
+#define INLINE __attribute__((always_inline)) static inline
+
+INLINE VECTOR load(const char *p, const bool part, int count) {
+    return part ? LOAD_PART(p, count) : LOAD(p);
+}
+
+/* sums += `taps` taps of a line, one after the other. */
+INLINE void add_taps(const ml_depthwise_args *p, const char *x, const char *w, int64_t taps,
+                     const int pixels, const bool part, int count, VECTOR *sums) {
+    const int64_t pixel_step = 4 * p->pixel_step, tap_step = 4 * p->tap_step;
+    for (int64_t tap = 0; tap < taps; tap++, x += tap_step, w += 4 * ML_PANEL_DEPTHWISE) {
+        VECTOR weights = LOAD(w);
+#pragma GCC unroll 8
+        for (int i = 0; i < pixels; i++)
+            sums[i] = MULTIPLY_ADD(load(x + i * pixel_step, part, count), weights, sums[i]);
+    }
+}
+
+/* sums += a line of `width` taps, of pixels `stride` taps apart. The empty asm keeps a column from
+ * being loaded once a tap, and its address from being one of many that find no room in
+ * registers. */
+INLINE void add_columns(const ml_depthwise_args *p, const char *x, const char *w, const int width,
+                        const int stride, const int pixels, const bool part, int count,
+                        VECTOR *sums) {
+    VECTOR weights[MOST_TAPS];
+#pragma GCC unroll 5
+    for (int tap = 0; tap < width; tap++) weights[tap] = LOAD(w + 4 * tap * ML_PANEL_DEPTHWISE);
+#pragma GCC unroll 20
+    for (int column = 0; column < (pixels - 1) * stride + width; column++) {
+        VECTOR value = load(x, part, count);
+        x += 4 * p->tap_step;
+        __asm__("" : "+" REGISTER(value), "+r"(x));
+#pragma GCC unroll 8
+        for (int i = 0; i < pixels; i++) {
+            const int tap = column - i * stride;
+            if (tap >= 0 && tap < width) sums[i] = MULTIPLY_ADD(value, weights[tap], sums[i]);
+        }
+    }
+}
+
+/* A window of any size: sums of ML_CHUNK_F32 taps are added up in turn. */
+INLINE void add_any(const ml_depthwise_args *p, int64_t offset, const char *w, const int pixels,
+                    const bool part, int count, VECTOR *sums) {
+    VECTOR total[PIXELS];
+    int64_t room = ML_CHUNK_F32;
+#pragma GCC unroll 8
+    for (int i = 0; i < pixels; i++) total[i] = ZERO();
+    for (int64_t line = 0; line < p->height; line++, w += 4 * p->packed_line) {
+        const char *x = (const char *)p->lines[line] + offset;
+        for (int64_t tap = 0; tap < p->width;) {
+            int64_t taps = p->width - tap < room ? p->width - tap : room;
+            add_taps(p, x + 4 * tap * p->tap_step, w + 4 * tap * ML_PANEL_DEPTHWISE, taps, pixels,
+                     part, count, sums);
+            tap += taps;
+            room -= taps;
+            if (room > 0) continue;
+            room = ML_CHUNK_F32;
+#pragma GCC unroll 8
+            for (int i = 0; i < pixels; i++) {
+                total[i] = ADD(total[i], sums[i]);
+                sums[i] = ZERO();
+            }
+        }
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < pixels; i++) sums[i] = ADD(total[i], sums[i]);
+}
+
+#ifdef FINISH
+#define OUTPUT ELEMENT
+#define Y_STEP(p, own) ((p)->n)
+#define BEGIN(v) (v)
+#define FINISH_TILE(p, at, pixels, part, count, sums) store_tile(p, at, pixels, part, count, sums)
+#endif
+
+/* Where a tile begins. */
+typedef struct tile_place {
+    int64_t offset; /* bytes from the begin of a line */
+    const char *w;
+    int64_t channel;
+    OUTPUT *y;
+    const void *own; /* what the caller of run_tiles knows */
+} tile_place;
+
+#ifdef FINISH
+INLINE void store_tile(const ml_depthwise_args *p, const tile_place *at, const int pixels,
+                       const bool part, int count, const VECTOR *sums) {
+    ELEMENT *y = at->y;
+#pragma GCC unroll 8
+    for (int i = 0; i < pixels; i++) {
+        VECTOR value = FINISH(p, sums[i]);
+        if (part) STORE_PART(y, value, count);
+        else STORE(y, value);
+        y += p->n;
+        __asm__("" : "+r"(y));
+    }
+}
+#endif
+
+/* `count` channels of `pixels` pixels; width 0 stands for windows of any size. */
+INLINE void tile(const ml_depthwise_args *p, const tile_place *at, const int width,
+                 const int stride, const int pixels, const bool part, int count) {
+    VECTOR sums[PIXELS], initial = ZERO();
+    const char *w = at->w;
+    const ELEMENT *start = p->start ? (const ELEMENT *)p->start + at->channel : NULL;
+    if (start) initial = part ? LOAD_PART(start, count) : LOAD(start);
+    initial = BEGIN(initial);
+#pragma GCC unroll 8
+    for (int i = 0; i < pixels; i++) sums[i] = initial;
+    if (!width) add_any(p, at->offset, w, pixels, part, count, sums);
+    for (int64_t line = 0; width && line < p->height; line++, w += 4 * p->packed_line)
+        add_columns(p, (const char *)p->lines[line] + at->offset, w, width, stride, pixels, part,
+                    count, sums);
+    FINISH_TILE(p, at, pixels, part, count, sums);
+}
+
+/* Tiles of one row: pixels first to end - 1, a multiple of a tile's; channels from `channel` on,
+ * the first of a panel. */
+typedef struct tile_row {
+    const void *const *lines;
+    OUTPUT *y;
+    const void *own;
+    int64_t first;
+    int64_t end;
+    int64_t channel;
+    int64_t channels;
+} tile_row;
+
+INLINE void tiles(const ml_depthwise_args *args, const tile_row *row, const int width,
+                  const int stride, const int pixels) {
+    ml_depthwise_args p = *args; /* a copy, which stores do not change */
+    const tile_row r = *row;
+    p.lines = r.lines;
+    for (int64_t pixel = r.first; pixel < r.end; pixel += pixels) {
+        tile_place at = {.offset = 4 * (p.first + pixel * p.pixel_step + r.channel),
+                         .channel = r.channel,
+                         .y = r.y + pixel * Y_STEP(&p, r.own) + r.channel,
+                         .own = r.own};
+        const char *panel =
+            (const char *)p.packed + 4 * (r.channel / ML_PANEL_DEPTHWISE) * p.packed_panel;
+        int64_t left = r.channels;
+        for (int within = 0; left >= LANES; left -= LANES, within += LANES) {
+            if (within == ML_PANEL_DEPTHWISE) within = 0, panel += 4 * p.packed_panel;
+            at.w = panel + 4 * within;
+            tile(&p, &at, width, stride, pixels, false, LANES);
+            at.offset += 4 * LANES;
+            at.channel += LANES;
+            at.y += LANES;
+        }
+        if (left == 0) continue;
+        const int64_t whole = r.channels - left;
+        at.w = (const char *)p.packed +
+               4 * ((r.channel + whole) / ML_PANEL_DEPTHWISE * p.packed_panel +
+                    whole % ML_PANEL_DEPTHWISE);
+        if (MASKS) tile(&p, &at, width, stride, pixels, true, (int)left);
+        else tile(&p, &at, 0, 0, pixels, true, (int)left);
+    }
+}
+
+typedef void tiles_fn(const ml_depthwise_args *p, const tile_row *row);
+
+#define DEFINE(width, stride, pixels)                                                  \
+    static void tiles_##width##_##stride##_##pixels(const ml_depthwise_args *p,        \
+                                                    const tile_row *row) {             \
+        tiles(p, row, width, stride, pixels);                                          \
+    }
+#define DEFINE_EACH(width, stride)                                                           \
+    DEFINE(width, stride, 1) DEFINE(width, stride, 2) DEFINE(width, stride, 3)               \
+    DEFINE(width, stride, 4) DEFINE(width, stride, 5) DEFINE(width, stride, 6)               \
+    DEFINE(width, stride, 7) DEFINE(width, stride, 8)
+DEFINE_EACH(0, 0)
+DEFINE_EACH(1, 1)
+DEFINE_EACH(3, 1)
+DEFINE_EACH(3, 2)
+DEFINE_EACH(5, 1)
+DEFINE_EACH(5, 2)
+DEFINE(2, 1, 1)
+DEFINE(4, 1, 1)
+
+#define EACH(name) \
+    {NULL, name##_1, name##_2, name##_3, name##_4, name##_5, name##_6, name##_7, name##_8}
+static tiles_fn *const apart[PIXELS + 1] = EACH(tiles_0_0);
+static tiles_fn *const side_by_side[PIXELS + 1] = EACH(tiles_1_1);
+static tiles_fn *const overlapping[2][2][PIXELS + 1] = {{EACH(tiles_3_1), EACH(tiles_3_2)},
+                                                        {EACH(tiles_5_1), EACH(tiles_5_2)}};
+/* By taps, of one pixel. */
+static tiles_fn *const alone[MOST_TAPS + 1][2] = {{NULL, tiles_0_0_1}, {NULL, tiles_1_1_1},
+                                                  {NULL, tiles_2_1_1}, {NULL, tiles_3_1_1},
+                                                  {NULL, tiles_4_1_1}, {NULL, tiles_5_1_1}};
+
+static tiles_fn *const *choose(const ml_depthwise_args *p) {
+    const bool once = p->pixel_step == p->tap_step, twice = p->pixel_step == 2 * p->tap_step;
+    if (p->height * p->width > ML_CHUNK_F32) return apart;
+    if (p->pixels == 1 && p->width <= MOST_TAPS) return alone[p->width];
+    if (p->width == 1 && once) return side_by_side;
+    if (!(once || twice) || !(p->width == 3 || p->width == 5)) return apart;
+    return overlapping[p->width == 5][twice];
+}
+
+/* The most pixels, a power of two, whose columns find room in the first-level cache: 12 lines of 64
+ * bytes in each of 64 sets, of which columns that lie powers of two apart use few. */
+static int64_t most_pixels(const ml_depthwise_args *p) {
+    const int64_t step = 4 * p->tap_step, spread = step & -step;
+    const int64_t lines = spread < 64 ? 12 * 64 : spread < 4096 ? 12 * (4096 / spread) : 12;
+    for (int64_t pixels = PIXELS; pixels > 1; pixels /= 2) {
+        const int64_t columns =
+            (pixels - 1) * p->pixel_step / (p->tap_step ? p->tap_step : 1) + p->width;
+        if (columns * p->height <= lines) return pixels;
+    }
+    return 1;
+}
+
+/* The tiles of a call's rows, all alike: `larger` of one pixel more than `few`, then others. */
+typedef struct tiling {
+    tiles_fn *const *by_pixels;
+    int64_t few;
+    int64_t larger;
+} tiling;
+
+/* Pixels are shared evenly among as few tiles as hold them. */
+static tiling tiling_of(const ml_depthwise_args *p) {
+    tiling t = {choose(p), p->pixels, 0};
+    const int64_t most = p->pixels == 1 ? 1 : most_pixels(p);
+    if (p->pixels <= most) return t;
+    const int64_t count = (p->pixels + most - 1) / most;
+    t.few = p->pixels / count, t.larger = p->pixels % count;
+    return t;
+}
+
+static void run_tiles(const ml_depthwise_args *p, const void *own) {
+    if (p->pixels <= 0) return;
+    const tiling t = tiling_of(p);
+    for (int64_t channel = 0; channel < p->n; channel += BLOCK)
+        for (int64_t i = 0; i < p->rows; i++) {
+            const int64_t left = p->n - channel;
+            tile_row row = {.lines = p->lines + i * p->height,
+                            .y = (OUTPUT *)p->y + i * p->y_row,
+                            .own = own,
+                            .channel = channel,
+                            .channels = left < BLOCK ? left : BLOCK};
+            row.first = 0;
+            row.end = t.larger * (t.few + 1);
+            if (t.larger) t.by_pixels[t.few + 1](p, &row);
+            row.first = row.end;
+            row.end = p->pixels;
+            t.by_pixels[t.few](p, &row);
+        }
+}

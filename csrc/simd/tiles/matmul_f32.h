@@ -1,0 +1,206 @@
+/* matmul_f32.h -- matmul_f32 in register tiles, for vectors of any width.
+ *
+ * The file that includes it says what its vectors are: VECTOR and LANES, the level's ROWS and
+ * PANEL, ZERO(), BROADCAST(x), LOAD(p), LOAD_PART(p, count), STORE(p, v), STORE_PART(p, v, count),
+ * MULTIPLY_ADD(a, b, sum), ADD(a, b), MAX(limit, v) and MIN(limit, v), which give v when it is NaN;
+ * which TILES there are; and, where few outputs have a way of their own, HALF(p): whether it was
+ * one of these, and is done.
+ *
+ * A tile is some rows times some panels, both constants where it is inlined, so that its sums stay
+ * in registers: in each step of k the weights of the panels are loaded once and meet one value of
+ * each row. Few rows take more panels, which keeps more sums in flight. */
+#include "simd/simd.h"
+
+enum {
+    VECTORS = PANEL / LANES, /* in a panel */
+    MOST_ROWS = 2 * ROWS,
+    MOST_PANELS = 8,
+    MOST_SUMS = 32,
+    /* Of weights that all rows meet before the next ones are read, so that they stay in the
+     * cache. */
+    NEAR_FLOATS = 64 * 1024
+};
+
+/* Where a tile begins. */
+typedef struct tile_place {
+    int64_t row;
+    int64_t panel;
+    int64_t panel_floats;
+} tile_place;
+
+#define INLINE __attribute__((always_inline)) static inline
+
+/* sums += `count` steps of k. Rows go in groups of four, so that few registers hold their
+ * addresses: the empty asm hides that one group's address follows from another's. */
+INLINE void add_products(const float *a, int64_t a_stride, const float *w, int64_t panel_floats,
+                         int64_t count, const int rows, const int vectors, VECTOR *sums) {
+    const float *group[(MOST_ROWS + 3) / 4];
+#pragma GCC unroll 8
+    for (int g = 0; g < (rows + 3) / 4; g++) {
+        group[g] = a + 4 * g * a_stride;
+        __asm__("" : "+r"(group[g]));
+    }
+    for (int64_t j = 0; j < count; j++) {
+        VECTOR weights[MOST_PANELS];
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; v++) {
+            const float *panel = w + v / VECTORS * panel_floats;
+            weights[v] = LOAD(panel + j * PANEL + v % VECTORS * LANES);
+        }
+#pragma GCC unroll 16
+        for (int r = 0; r < rows; r++) {
+            VECTOR x = BROADCAST(group[r / 4][r % 4 * a_stride + j]);
+#pragma GCC unroll 8
+            for (int v = 0; v < vectors; v++) {
+                int i = r * vectors + v;
+                sums[i] = MULTIPLY_ADD(x, weights[v], sums[i]);
+            }
+        }
+    }
+}
+
+/* Adds bias to the sums of a tile, clamps, and writes the columns that exist. */
+INLINE void store_tile(const ml_matmul_f32_args *p, const tile_place *at, const VECTOR *total,
+                       const int rows, const int vectors) {
+    VECTOR low = BROADCAST(p->low), high = BROADCAST(p->high);
+    const int64_t begin = at->panel * PANEL;
+    if (p->n - begin >= vectors * LANES) { /* rows from front to back, as the memory lies */
+        float *y = p->y + at->row * p->y_stride + begin;
+        VECTOR bias[MOST_PANELS * VECTORS];
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; v++)
+            bias[v] = p->bias ? LOAD(p->bias + begin + v * LANES) : ZERO();
+#pragma GCC unroll 16
+        for (int r = 0; r < rows; r++, y += p->y_stride)
+#pragma GCC unroll 8
+            for (int v = 0; v < vectors; v++)
+                STORE(y + v * LANES, MIN(high, MAX(low, ADD(total[r * vectors + v], bias[v]))));
+        return;
+    }
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) {
+        int64_t column = begin + v * LANES, left = p->n - column;
+        if (left <= 0) return;
+        int part = left < LANES ? (int)left : LANES;
+        float *y = p->y + at->row * p->y_stride + column;
+        VECTOR bias = ZERO();
+        if (p->bias)
+            bias = part == LANES ? LOAD(p->bias + column) : LOAD_PART(p->bias + column, part);
+#pragma GCC unroll 16
+        for (int r = 0; r < rows; r++, y += p->y_stride) {
+            VECTOR value = MIN(high, MAX(low, ADD(total[r * vectors + v], bias)));
+            if (part == LANES) STORE(y, value);
+            else STORE_PART(y, value, part);
+        }
+    }
+}
+
+/* What a tile writes comes from memory while it is summed, for stores of so many lines at once
+ * would wait for it. */
+INLINE void fetch_outputs(const ml_matmul_f32_args *p, const tile_place *at, const int rows,
+                          const int vectors) {
+    const float *y = p->y + at->row * p->y_stride + at->panel * PANEL;
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++, y += p->y_stride)
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; v++) __builtin_prefetch(y + v * LANES, 1, 3);
+}
+
+/* Sums of ML_CHUNK_F32 products are added up in turn: totals lie in memory, so that registers are
+ * left for the sums, and most tiles have too few products to need any. */
+INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int rows,
+                 const int vectors) {
+    const int count = rows * vectors;
+    VECTOR total[MOST_SUMS], sums[MOST_SUMS];
+    const float *w = p->packed + at->panel * at->panel_floats;
+    int64_t room = ML_CHUNK_F32;
+    int chunks = 0;
+    __asm__("" : "=m"(total));
+    if (p->far) fetch_outputs(p, at, rows, vectors);
+#pragma GCC unroll 32
+    for (int i = 0; i < count; i++) sums[i] = ZERO();
+    for (int64_t piece = 0; piece < p->pieces; piece++) {
+        const float *a = p->a + at->row * p->a_stride + piece * p->piece_stride;
+        for (int64_t left = p->k; left > 0;) {
+            int64_t steps = left < room ? left : room;
+            add_products(a, p->a_stride, w, at->panel_floats, steps, rows, vectors, sums);
+            a += steps;
+            w += steps * PANEL;
+            left -= steps;
+            room -= steps;
+            if (room > 0) continue;
+            room = ML_CHUNK_F32;
+#pragma GCC unroll 32
+            for (int i = 0; i < count; i++) {
+                total[i] = chunks ? ADD(total[i], sums[i]) : sums[i];
+                sums[i] = ZERO();
+            }
+            __asm__("" : "+m"(total));
+            chunks++;
+        }
+    }
+#pragma GCC unroll 32
+    for (int i = 0; chunks && i < count; i++) sums[i] = ADD(total[i], sums[i]);
+    store_tile(p, at, sums, rows, vectors);
+}
+
+#define DEFINE(rows, panels)                                                                \
+    static void tile_##rows##x##panels(const ml_matmul_f32_args *p, const tile_place *at) { \
+        tile(p, at, rows, (panels) * VECTORS);                                              \
+    }
+TILES(DEFINE)
+
+typedef void tile_fn(const ml_matmul_f32_args *p, const tile_place *at);
+
+#define ENTRY(rows, panels) [rows][panels] = tile_##rows##x##panels,
+static tile_fn *const tiles[ROWS + 1][MOST_PANELS + 1] = {TILES(ENTRY)};
+
+/* All rows meet panels first to end - 1; the rows are shared evenly among as few tiles as hold
+ * them. */
+static void meet(const ml_matmul_f32_args *p, int64_t first, int64_t end, int64_t panel_floats) {
+    int64_t parts = (p->rows + ROWS - 1) / ROWS, next = 0;
+    for (int64_t part = 0; part < parts; part++) {
+        int64_t row = next;
+        next = row + (p->rows - row + parts - part - 1) / (parts - part);
+        int width = MOST_PANELS;
+        for (int64_t panel = first; panel < end; panel += width) {
+            while (width > end - panel || !tiles[next - row][width]) width /= 2;
+            tile_place at = {row, panel, panel_floats};
+            tiles[next - row][width](p, &at);
+        }
+    }
+}
+
+#ifndef HALF
+/* The first half of a panel holds all outputs: tiles are half as wide, and up to twice as high. */
+#define HALVES(X) \
+    X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
+#define DEFINE_HALF(rows) \
+    static void half_##rows(const ml_matmul_f32_args *p, const tile_place *at) { tile(p, at, rows, VECTORS / 2); }
+#define HALF_ENTRY(rows) [rows] = half_##rows,
+HALVES(DEFINE_HALF)
+_Static_assert(VECTORS == 2 && MOST_ROWS == 12, "two vectors of six rows are one of twelve");
+
+static bool half(const ml_matmul_f32_args *p) {
+    static tile_fn *const by_rows[] = {HALVES(HALF_ENTRY)};
+    if (p->n > LANES) return false;
+    const int64_t parts = (p->rows + MOST_ROWS - 1) / MOST_ROWS;
+    for (int64_t part = 0, row = 0, next; part < parts; part++, row = next) {
+        next = row + (p->rows - row + parts - part - 1) / (parts - part);
+        const tile_place at = {row, 0, p->pieces * p->k * PANEL};
+        by_rows[next - row](p, &at);
+    }
+    return true;
+}
+#define HALF(p) half(p)
+#endif
+
+INLINE void multiply(const ml_matmul_f32_args *p) {
+    if (HALF(p)) return;
+    int64_t panels = (p->n + PANEL - 1) / PANEL, panel_floats = p->pieces * p->k * PANEL;
+    int64_t near =
+        panel_floats > 0 ? NEAR_FLOATS / panel_floats / MOST_PANELS * MOST_PANELS : panels;
+    if (near < MOST_PANELS) near = MOST_PANELS;
+    for (int64_t first = 0; first < panels; first += near)
+        meet(p, first, panels - first < near ? panels : first + near, panel_floats);
+}

@@ -1,0 +1,96 @@
+/* matmul_s8_tile.h -- sums of a tile of matmul_s8 by vpdpbusd: four products a lane, of a vector of
+ * weights with four bytes of a row.
+ *
+ * The file that includes it says what its vectors are: VECTOR and LANES; ZERO(), SET(x), LOAD(p);
+ * DOT(sum, bytes, weights), ADD(a, b), XOR(a, b); MOST_ROWS and MOST_VECTORS of a tile.
+ *
+ * A tile is some rows times some vectors of outputs of a panel, both constants where it is inlined,
+ * so that its sums stay in registers. Rows go in groups of four, so that few registers hold their
+ * addresses: the empty asm hides that one group's address follows from another's. */
+#include "simd/tiles/matmul_s8_place.h"
+
+enum { ALONE_SUMS = 8 /* of a row that is alone */ };
+
+INLINE VECTOR four(const uint8_t *a) {
+    int32_t bytes;
+    memcpy(&bytes, a, sizeof bytes);
+    return SET(bytes);
+}
+
+/* The bytes of a piece that has less than four. */
+INLINE VECTOR fewer(const uint8_t *a, int64_t count) {
+    return SET(a[0] | (count > 1 ? a[1] << 8 : 0) | (count > 2 ? a[2] << 16 : 0));
+}
+
+/* sums += `groups` groups, of `count` bytes each. Few sums are kept twice, so that they do not wait
+ * for each other. */
+INLINE void add_groups(const uint8_t *a, int64_t a_stride, const tile_place *at, const int8_t *w,
+                       const VECTOR flip, int64_t groups, int64_t count, const int rows,
+                       const int vectors, VECTOR *sums) {
+    const uint8_t *group[(MOST_ROWS + 3) / 4];
+#pragma GCC unroll 4
+    for (int g = 0; g < (rows + 3) / 4; g++) {
+        group[g] = a + 4 * g * a_stride;
+        __asm__("" : "+r"(group[g]));
+    }
+    for (int64_t j = 0; j < groups; j++, w += at->step) {
+        VECTOR weights[MOST_VECTORS];
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) weights[v] = LOAD(w + v * LANES * GROUP);
+#pragma GCC unroll 14
+        for (int r = 0; r < rows; r++) {
+            const uint8_t *from = group[r / 4] + r % 4 * a_stride + j * GROUP;
+            const VECTOR x = XOR(flip, count < GROUP ? fewer(from, count) : four(from));
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; v++) {
+                const int i = r * vectors + v;
+                sums[i] = DOT(sums[i], x, weights[v]);
+            }
+        }
+    }
+}
+
+/* Groups of one row, whose sums would wait for each other: as many at a time as there are chains of
+ * sums, in ALONE_SUMS vectors. Returns how many groups. */
+INLINE int64_t add_chains(const uint8_t *a, const tile_place *at, const int8_t *w,
+                          const VECTOR flip, int64_t groups, const int vectors, VECTOR *sums) {
+    const int chains = ALONE_SUMS / vectors;
+    int64_t j = 0;
+    for (; j + chains <= groups; j += chains)
+#pragma GCC unroll 8
+        for (int i = 0; i < chains; i++, w += at->step) {
+            const VECTOR x = XOR(flip, four(a + (j + i) * GROUP));
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; v++)
+                sums[i * vectors + v] = DOT(sums[i * vectors + v], x, LOAD(w + v * LANES * GROUP));
+        }
+    return j;
+}
+
+/* Sums of products of a tile: rows times vectors of them, in an array of MOST_SUMS; they begin with
+ * `start`, one for each of the vectors. */
+INLINE void sum_tile(const ml_matmul_s8_args *p, const tile_place *at, const int rows,
+                     const int vectors, const VECTOR *start, VECTOR *sums) {
+    const int64_t groups = p->k / GROUP, rest = p->k % GROUP;
+    const uint8_t *a = p->a + at->row * p->a_stride;
+    const int8_t *w = at->w;
+    const VECTOR flip = SET((int32_t)((uint32_t)p->flip * UINT32_C(0x01010101)));
+    const int used = rows == 1 ? ALONE_SUMS / vectors * vectors : rows * vectors;
+#pragma GCC unroll 28
+    for (int i = 0; i < used; i++)
+        sums[i] = rows == 1 && i >= vectors ? ZERO() : start[i % vectors];
+    for (int64_t piece = 0; piece < p->pieces; piece++, a += p->piece_stride) {
+        const int64_t done = rows == 1 ? add_chains(a, at, w, flip, groups, vectors, sums) : 0;
+        add_groups(a + done * GROUP, p->a_stride, at, w + done * at->step, flip, groups - done,
+                   GROUP, rows, vectors, sums);
+        w += groups * at->step;
+        if (rest == 0) continue;
+        if (groups)
+            add_groups(a + p->k - GROUP, p->a_stride, at, w, flip, 1, GROUP, rows, vectors, sums);
+        else add_groups(a, p->a_stride, at, w, flip, 1, rest, rows, vectors, sums);
+        w += at->step;
+    }
+#pragma GCC unroll 8
+    for (int i = vectors; i < used && rows == 1; i++)
+        sums[i % vectors] = ADD(sums[i % vectors], sums[i]);
+}

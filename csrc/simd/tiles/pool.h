@@ -1,0 +1,124 @@
+/* pool.h -- windows over neighbouring pixels, each channel by itself, in vectors of any width:
+ * pool(args).
+ *
+ * The file that includes it says what its vectors of LANES channels are: CHANNELS, of ELEMENT,
+ * READ(p, sign), READ_PART(p, count, sign), WRITE(p, v), WRITE_PART(p, v, count), INITIAL(sign),
+ * MERGE(total, x, sign), and FINISH(k, v, sign), what becomes of a total, with `constants` k that
+ * begin(args) makes. `sign`, a constant: whether bytes are s8. Windows of 3 taps are merged column
+ * by column, which neighbours that overlap share, all others line by line. */
+#include "simd/simd.h"
+
+enum { MOST_VECTORS = 8, SOME_VECTORS = 4 };
+
+#define INLINE __attribute__((always_inline)) static inline
+
+/* `vectors` vectors of channels of one pixel; `part`: of a single one the first `count`. Widths of
+ * `few` taps, a constant, are unrolled; 0 stands for any. */
+INLINE void tile(const ml_pool_args *p, const constants *k, const ELEMENT *x, ELEMENT *y,
+                 const int few, const int vectors, const bool part, int count, const bool sign) {
+    CHANNELS totals[MOST_VECTORS];
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) totals[v] = INITIAL(sign);
+    const int64_t width = few ? few : p->width;
+    for (int64_t line = 0; line < p->height; line++) {
+        const ELEMENT *at = x + line * p->line_step;
+#pragma GCC unroll 3
+        for (int64_t tap = 0; tap < width; tap++, at += p->n) {
+#pragma GCC unroll 8
+            for (int v = 0; v < vectors; v++) {
+                const ELEMENT *from = at + v * LANES;
+                CHANNELS value = part ? READ_PART(from, count, sign) : READ(from, sign);
+                totals[v] = MERGE(totals[v], value, sign);
+            }
+        }
+    }
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) {
+        CHANNELS value = FINISH(k, totals[v], sign);
+        if (part) WRITE_PART(y, value, count);
+        else WRITE(y + v * LANES, value);
+    }
+}
+
+/* A column of a window, from top to bottom: of `few` lines, or of any number where that is 0. */
+INLINE CHANNELS column(const ml_pool_args *p, const ELEMENT *x, const int few, const bool part,
+                       int count, const bool sign) {
+    CHANNELS total = INITIAL(sign);
+    const int64_t height = few ? few : p->height;
+#pragma GCC unroll 3
+    for (int64_t line = 0; line < height; line++, x += p->line_step)
+        total = MERGE(total, part ? READ_PART(x, count, sign) : READ(x, sign), sign);
+    return total;
+}
+
+/* Some vectors of channels of all pixels, whose windows are 3 wide and begin `step` apart: 1, 2, or
+ * 0 for any number, of which nothing is shared. */
+INLINE void share_columns(const ml_pool_args *p, const constants *k, const ELEMENT *x, ELEMENT *y,
+                          const int few, const int step, const int vectors, const bool part,
+                          int count, const bool sign) {
+    CHANNELS first[SOME_VECTORS], second[SOME_VECTORS];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors && step; v++) {
+        first[v] = column(p, x + v * LANES, few, part, count, sign);
+        if (step == 1) second[v] = column(p, x + p->n + v * LANES, few, part, count, sign);
+    }
+    for (int64_t pixel = 0; pixel < p->pixels; pixel++, x += p->pixel_step, y += p->n) {
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) {
+            const ELEMENT *at = x + v * LANES;
+            if (step == 0) first[v] = column(p, at, few, part, count, sign);
+            if (step != 1) second[v] = column(p, at + p->n, few, part, count, sign);
+            const CHANNELS third = column(p, at + 2 * p->n, few, part, count, sign);
+            const CHANNELS total = MERGE(MERGE(first[v], second[v], sign), third, sign);
+            if (part) WRITE_PART(y, FINISH(k, total, sign), count);
+            else WRITE(y + v * LANES, FINISH(k, total, sign));
+            first[v] = step == 1 ? second[v] : third;
+            second[v] = third;
+        }
+    }
+}
+
+INLINE void run_columns(const ml_pool_args *args, const int few, const int step, const bool sign) {
+    const ml_pool_args p = *args; /* a copy, which stores do not change */
+    const constants k = begin(&p);
+    const ELEMENT *x = p.x;
+    ELEMENT *y = p.y;
+    int64_t at = 0;
+    for (; at + SOME_VECTORS * LANES <= p.n; at += SOME_VECTORS * LANES)
+        share_columns(&p, &k, x + at, y + at, few, step, SOME_VECTORS, false, LANES, sign);
+    for (; at + LANES <= p.n; at += LANES)
+        share_columns(&p, &k, x + at, y + at, few, step, 1, false, LANES, sign);
+    if (at < p.n) share_columns(&p, &k, x + at, y + at, few, step, 1, true, (int)(p.n - at), sign);
+}
+
+INLINE void run(const ml_pool_args *args, const int few, const bool sign) {
+    const ml_pool_args p = *args; /* a copy, which stores do not change */
+    const constants k = begin(&p);
+    const ELEMENT *x = p.x;
+    ELEMENT *y = p.y;
+    for (int64_t pixel = 0; pixel < p.pixels; pixel++, x += p.pixel_step, y += p.n) {
+        int64_t at = 0;
+        for (; at + MOST_VECTORS * LANES <= p.n; at += MOST_VECTORS * LANES)
+            tile(&p, &k, x + at, y + at, few, MOST_VECTORS, false, LANES, sign);
+        for (; at + SOME_VECTORS * LANES <= p.n; at += SOME_VECTORS * LANES)
+            tile(&p, &k, x + at, y + at, few, SOME_VECTORS, false, LANES, sign);
+        for (; at + LANES <= p.n; at += LANES)
+            tile(&p, &k, x + at, y + at, few, 1, false, LANES, sign);
+        if (at < p.n) tile(&p, &k, x + at, y + at, few, 1, true, (int)(p.n - at), sign);
+    }
+}
+
+INLINE void run_any(const ml_pool_args *p, const bool sign) {
+    if (p->width == 3 && p->height == 3 && p->pixel_step == p->n) run_columns(p, 3, 1, sign);
+    else if (p->width == 3 && p->height == 3 && p->pixel_step == 2 * p->n)
+        run_columns(p, 3, 2, sign);
+    else if (p->width == 3) run_columns(p, 0, 0, sign);
+    else if (p->width == 2) run(p, 2, sign);
+    else run(p, 0, sign);
+}
+
+static void pool(const ml_pool_args *p) {
+    if (p->pixels <= 0) return;
+    if (p->is_signed) run_any(p, true);
+    else run_any(p, false);
+}

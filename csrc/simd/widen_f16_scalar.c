@@ -1,7 +1,0 @@
-/* widen_f16_scalar.c -- floats of 16 bits as float32, with integers. */
-#include "math/float_math.h"
-#include "simd.h"
-
-void ml_widen_f16_scalar(const uint16_t *x, int64_t n, float *restrict y) {
-    for (int64_t i = 0; i < n; i++) y[i] = ml_float_of_half(x[i]);
-}

@@ -1,0 +1,130 @@
+/* words.h -- the words in which a loop is written once for all levels: portable/ is written in
+ * them, words/<level>.h says what each word is at that level. The build names that header ML_WORDS.
+ *
+ * Vectors of LANES floats, VECTOR
+ *   LOAD(p)  STORE(p, v)          LANES neighbours at p, which need not be aligned
+ *   LOAD_PART(p, count)  LOAD_PART_OR(p, count, other)  STORE_PART(p, v, count)
+ *                                 the first `count` of them, 1 <= count < LANES; nothing else is
+ *                                 read or written; the other lanes load as 0, or as `other` has
+ *                                 them. Where MASKED is 0 they take longer than a few elements
+ *   SPLAT(x)                      x in every lane
+ *   ADD SUB MUL DIV(a, b)  SQRT ABS(a)
+ *   RSQRT(a)                      1 / sqrt(a), within 2 ULP
+ *   FMA(a, b, c)  FNMA(a, b, c)   a b + c and c - a b, rounded once where FUSED is defined
+ *   MAX(a, b)  MIN(a, b)          b where one is NaN, and of zeros of either sign
+ *   XOR(a, b)  SIGN(a)            of the bits; the sign bit alone
+ *   ROUND(a)  FLOOR(a)  CEIL(a)   to whole numbers; ROUND to nearest, ties to even
+ *   NEAREST(a)                    ROUND of numbers of less than 2^22 in size
+ *   SCALE(v, n)                   v 2^n, rounded once; n is whole, or is rounded down
+ *   SPLIT(x, &m, &e)              x = m 2^e; m from 3/4 to 3/2, or from sqrt(1/2) to sqrt(2).
+ *                                 Where SPLIT_IS_TOTAL is 0 x has to be positive and finite; else
+ *                                 0 has e = -infinity, infinity has e = infinity, and m is NaN for
+ *                                 numbers below 0
+ *   ROOT_OF_2(i)                  2^(i / 32) of the last five bits of int32 lanes; not at every
+ *                                 level: #ifdef
+ *   SUM_OF MAX_OF MIN_OF(v)       all lanes put together; none is NaN where they are compared
+ *
+ * Masks of lanes, MASK
+ *   LESS LESS_EQUAL EQUAL NOT_EQUAL(a, b)  false where one is NaN, but for NOT_EQUAL
+ *   PICK(mask, a, b)              a where the mask is set, else b
+ *   ANY(mask)                     whether one lane is set
+ *   STORE_ONES(p, mask)  STORE_ONES_PART(p, mask, count)   bytes of 1 where the mask is set, else 0
+ *
+ * Vectors of as many int32, VECTOR_S32; sums, differences and products wrap
+ *   SPLAT_S32(x)  ADD_S32 SUB_S32 AND_S32(a, b)  SHIFT_LEFT_S32 SHIFT_RIGHT_S32(a, bits)
+ *                                 by a constant number of bits, the sign is kept
+ *   FLOATS(a)  NEAREST_S32(v)  TRUNCATED(v)                int32 to floats, and floats to int32
+ *   NEAREST_OR_LEAST(v)           NEAREST_S32, of which NaN becomes the least int32
+ *   BITS_OF(v)  OF_BITS(a)        the same bits
+ *
+ * The rest is what loops over bytes need, and scalar has none of it
+ *   LOAD_S32 STORE_S32 LOAD_PART_S32 STORE_PART_S32, MASKED_S32: as above
+ *   MUL_S32 MIN_S32 MAX_S32(a, b)
+ *   SHIFT_RIGHT_BY(v, bits)       bits known at run time: a BITS, made by SPLAT_BITS(bits)
+ *   LESS_ONE(v, x, limit)         v, less 1 where x is below the limit
+ *   HIGH_MUL_ADD(v, factor, add)  upper halves of v times a factor of 32 bits, not negative, plus
+ *                                 what is added, 64 bits; both are made by SPLAT_S64(x)
+ *   SUM_OF_S32(v)                 all lanes put together
+ *   WIDEN(p, is_signed)  WIDEN_PART(p, count, is_signed)  WIDEN_BYTE(p, is_signed)
+ *                                 LANES bytes, the first few, or one for all lanes, as int32
+ *   NARROW(p, v)  NARROW_PART(p, v, count)                 writes the low bytes of lanes
+ *   ADD_GROUPS(sum, p, is_signed) sum, each lane and four of the 4 LANES bytes at p
+ *   JOIN(v, is_signed)            JOINED vectors as the bytes of one, VECTOR_U8, saturated
+ *   JOIN_UPPER(v, words, is_signed)
+ *                                 the same of their upper halves plus words, a VECTOR_S16 made by
+ *                                 SPLAT_S16(x)
+ *   ANY_LOWER_BELOW(v, bits)      whether the lower half of some lane of JOINED vectors has none
+ *                                 of the `bits`, all above a power of 2: whether it is below that
+ *   SPLAT_U8(x)  STORE_U8(p, v)  XOR_U8(a, b)  CLAMP_U8(v, low, high, is_signed) */
+#ifndef ML_SIMD_WORDS_H
+#define ML_SIMD_WORDS_H
+
+#include ML_WORDS
+#include "simd/variants.h"
+
+/* The last bit of a whole number of less than 2^22, as a sign. */
+static inline VECTOR ODD_SIGN(VECTOR n) {
+    return OF_BITS(SHIFT_LEFT_S32(BITS_OF(ADD(n, SPLAT(12582912.0f))), 31));
+}
+
+#ifndef ROUND
+static inline VECTOR ROUND(VECTOR a) {
+    const VECTOR most = SPLAT(8388608.0f), whole = SUB(ADD(ABS(a), most), most);
+    return PICK(LESS(ABS(a), most), XOR(whole, SIGN(a)), a);
+}
+/* 1 where a is below b, else 0. */
+static inline VECTOR STEP_UP(VECTOR a, VECTOR b) {
+    return PICK(LESS(a, b), SPLAT(1.0f), SPLAT(0.0f));
+}
+static inline VECTOR FLOOR(VECTOR a) {
+    const VECTOR near = ROUND(a);
+    return SUB(near, STEP_UP(a, near));
+}
+static inline VECTOR CEIL(VECTOR a) {
+    const VECTOR near = ROUND(a);
+    return XOR(ABS(ADD(near, STEP_UP(near, a))), SIGN(a));
+}
+/* The same below 2^22 in size. */
+#define NEAREST(a) SUB(ADD(a, SPLAT(12582912.0f)), SPLAT(12582912.0f))
+#endif
+
+#ifndef SCALE
+static inline VECTOR POWER_OF_2(VECTOR_S32 n) {
+    return OF_BITS(SHIFT_LEFT_S32(ADD_S32(n, SPLAT_S32(127)), 23));
+}
+/* v * 2^n, rounded once, of whole n. */
+static inline VECTOR SCALE(VECTOR v, VECTOR n) {
+    const VECTOR_S32 power = NEAREST_S32(n), half = SHIFT_RIGHT_S32(power, 1);
+    return MUL(MUL(v, POWER_OF_2(half)), POWER_OF_2(SUB_S32(power, half)));
+}
+#endif
+
+#ifndef NEAREST_OR_LEAST
+#define NEAREST_OR_LEAST(v) NEAREST_S32(v)
+#endif
+
+#ifndef SPLIT_IS_TOTAL
+/* v = m * 2^e of a positive normal number, sqrt(1/2) <= m < sqrt(2). */
+static inline VECTOR_S32 MOVED_BITS(VECTOR v) {
+    return ADD_S32(BITS_OF(v), SPLAT_S32(0x3F800000 - 0x3F3504F3));
+}
+static inline VECTOR EXPONENT(VECTOR v) {
+    return FLOATS(SUB_S32(SHIFT_RIGHT_S32(MOVED_BITS(v), 23), SPLAT_S32(127)));
+}
+static inline VECTOR MANTISSA(VECTOR v) {
+    const VECTOR_S32 fraction = AND_S32(MOVED_BITS(v), SPLAT_S32(0x007FFFFF));
+    return OF_BITS(ADD_S32(fraction, SPLAT_S32(0x3F3504F3)));
+}
+
+/* x = m * 2^e of a positive number, sqrt(1/2) <= m < sqrt(2); of others what comes out is
+ * replaced. */
+#define SPLIT_IS_TOTAL 0
+static inline void SPLIT(VECTOR x, VECTOR *m, VECTOR *e) {
+    const MASK tiny = LESS(x, SPLAT(1.17549435e-38f));
+    const VECTOR normal = PICK(tiny, MUL(x, SPLAT(8388608.0f)), x);
+    *m = MANTISSA(normal);
+    *e = SUB(EXPONENT(normal), PICK(tiny, SPLAT(23.0f), SPLAT(0.0f)));
+}
+#endif
+
+#endif
