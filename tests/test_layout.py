@@ -23,9 +23,8 @@ GENERATED = {
     "minilite/format/_schema.py",
     "csrc/format/schema_tables.c",
     "csrc/format/schema_tables.h",
-    "csrc/graph/operator_rows.c",
 }
-LINES, FUNCTION_LINES = 400, 55
+LINES, FUNCTION_LINES = 600, 55
 
 STAGES: dict[str, int] = {
     "light": 0,
@@ -83,12 +82,8 @@ def stems(folder: pathlib.Path, pattern: str) -> set[str]:
 
 
 def families() -> set[str]:
-    """The modules of minilite/ops that have rows in the operator table."""
-    return {
-        path.stem
-        for path in (PACKAGE / "ops").glob("*.py")
-        if re.search(r"^OPERATORS\b", path.read_text(), re.MULTILINE)
-    }
+    """The modules of minilite/ops."""
+    return {path.stem for path in (PACKAGE / "ops").glob("[!_]*.py")}
 
 
 def test_a_family_has_one_stem_everywhere() -> None:

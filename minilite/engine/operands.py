@@ -1,4 +1,4 @@
-"""Nodes and tensors as lowering leaves them, and what runs nodes in Python: made where one is looked at."""
+"""Lowered nodes and tensors, created on first use, and the functions that run nodes in Python."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from minilite import _native
 from minilite.engine import python_nodes
 from minilite.format.dtypes import TensorType
-from minilite.light import NamedTuple
+from minilite.ops import find_operator
 from minilite.ops_shared.operator import OpNode
 
 if TYPE_CHECKING:
@@ -81,29 +81,30 @@ class Operands:
         return self.node(subgraph, number)
 
 
-class Function(NamedTuple):
-    """What runs the nodes of a kind in Python, as in Handler."""
-
-    function: Callable[..., Any]
-    shape: Callable[..., Any] | None = None
-    custom: bool = False
-    writes: tuple[int, ...] = ()
-
-
 class Handlers:
     """The nodes that run in Python by their handlers' numbers, each made when it runs first."""
 
-    def __init__(self, operands: Operands, functions: Mapping[int, Function]) -> None:
+    def __init__(self, operands: Operands, custom_ops: Mapping[str, Any]) -> None:
         self._operands = operands
-        self._functions = functions
+        self._custom_ops = custom_ops
         self._made: dict[int, python_nodes.Handler] = {}
 
     def __getitem__(self, number: int) -> python_nodes.Handler:
         handler = self._made.get(number)
         if handler is None:
-            subgraph, node = self._operands.lowering.place_of(number)
-            function = self._functions[self._operands.lowering.kind_of(subgraph, node)]
-            at_hand = self._operands.node(subgraph, node)
-            written = tuple(position for position in function.writes if at_hand.input(position) is not None)
-            handler = self._made[number] = python_nodes.Handler(at_hand, *function._replace(writes=written))
+            handler = self._made[number] = self._make(*self._operands.lowering.place_of(number))
         return handler
+
+    def _make(self, subgraph: int, number: int) -> python_nodes.Handler:
+        node = self._operands.node(subgraph, number)
+        custom = self._operands.model.subgraphs[subgraph].nodes[number].custom
+        if custom and node.op in self._custom_ops:
+            function = self._custom_ops[node.op]
+            return python_nodes.Handler(node, function, getattr(function, "shape", None), custom=True)
+        operator = find_operator(node.op)
+        assert operator is not None
+        assert operator.reference is not None
+        if operator.custom is not None:
+            node = self._operands.decoded(subgraph, number, operator.custom)
+        written = tuple(position for position in operator.writes if node.input(position) is not None)
+        return python_nodes.Handler(node, operator.reference, None, custom=False, writes=written)

@@ -187,7 +187,6 @@ OPERATORS = (
         types=each("T T -> T", "f32 f16 s8 u8 s16 s32 s64"),
         params={**CLAMP, "pot_scale_int16": "pot_scale_int16"},
         check=_check_add,
-        hangs_on="ratio",
         rule={
             "f32 f16": "one rounding, clamp; NaN passes clamps",
             "s32 s64": "wraps, clamp",
@@ -203,7 +202,6 @@ OPERATORS = (
         types=each("T T -> T", "f32 s8 u8 s16 s32 s64"),
         params={**CLAMP, "pot_scale_int16": "pot_scale_int16"},
         check=_check_sub,
-        hangs_on="ratio",
         rule={
             "f32": "one rounding, clamp; NaN passes clamps",
             "s32 s64": "wraps, clamp",
@@ -216,7 +214,6 @@ OPERATORS = (
         types=each("T T -> T", "f32 s8 s32"),
         reference=reference_squared_difference,
         check=_check_squared_difference,
-        hangs_on="scales",
         rule={
             "f32": "two roundings",
             "s32": "wraps",
@@ -229,7 +226,6 @@ OPERATORS = (
         types=each("T T -> T", "f32 f16 s8 u8 s16 s32 u32 s64 c64"),
         params=CLAMP,
         check=quantized_or_bare,
-        hangs_on="kind",
         rule={
             "f32 f16": "one rounding, clamp; NaN passes clamps",
             "s32 u32 s64": "wraps, clamp",

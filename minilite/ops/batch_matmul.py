@@ -61,7 +61,6 @@ OPERATORS = (
         types=("f32 f32 -> f32", "f32 s8 -> f32", "s8 s8 -> s8|s32", "s16 s8 -> s16", "s16 s16 -> s16"),
         params={"adj_x": "adj_x", "adj_y": "adj_y", "asymmetric": "asymmetric_quantize_inputs"},
         check=_check,
-        hangs_on="kind",
         reference=reference_batch_matmul,
         rule={
             "f32": "dot products within 8 eps of the sum of |x y|; with integer y each row quantized by itself",

@@ -82,7 +82,6 @@ OPERATORS = (
         takes="x block paddings -> y",
         types=each("T s32 s32 -> T", "f32 f16 bf16 f64 s8 u8 b8 s16 u16 s32 u32 s64 u64 c64"),
         check=check_padded,
-        hangs_on="kind",
         reference=reference_space_to_batch,
         rule={"s8 u8 s16": "padded by the output's zero point"},
     ),
@@ -92,7 +91,6 @@ OPERATORS = (
         takes="x block crops -> y",
         types=each("T s32 s32 -> T", "f32 f16 bf16 f64 s8 u8 b8 s16 u16 s32 u32 s64 u64 c64"),
         check=check_padded,
-        hangs_on="kind",
         reference=reference_batch_to_space,
     ),
 )

@@ -58,7 +58,6 @@ OPERATORS = (
         types=("any...? -> any...?",),
         calls=_WHILE,
         check=check_while,
-        hangs_on="kind",
     ),
     Operator(
         "IF",
@@ -68,7 +67,6 @@ OPERATORS = (
         params={"conditions": _one},
         calls=_IF,
         check=check_if,
-        hangs_on="kind",
     ),
     Operator(
         "STABLEHLO_CASE",
@@ -95,6 +93,5 @@ OPERATORS = (
         types=("->",),
         calls=("init_subgraph_index",),
         check=check_call_once,
-        hangs_on="kind",
     ),
 )

@@ -44,7 +44,6 @@ OPERATORS = (
             "s16 s8|s4 s64|s32? -> s16",
         ),
         params={**WINDOW, **CLAMP},
-        hangs_on="kind",
         reference=reference_conv,
         rule={
             "f32": "dot products within 8 eps of the sum of |x w|; with integer weights each batch quantized by itself, "

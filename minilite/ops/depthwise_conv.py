@@ -36,7 +36,6 @@ OPERATORS = (
         takes="x filter bias? -> y",
         types=("f32 f32|s8 f32? -> f32", "s8 s8|s4 s32? -> s8", "u8 u8 s32? -> u8", "s16 s8 s64? -> s16"),
         params={**WINDOW, **CLAMP},
-        hangs_on="kind",
         reference=reference_depthwise_conv,
         rule={
             "f32": "dot products within 8 eps of the sum of |x w|; with integer weights each batch quantized by itself",

@@ -91,7 +91,6 @@ OPERATORS = (
         reference=reference_div,
         params=CLAMP,
         check=quantized,
-        hangs_on="kind",
         rule={
             "f32": "one rounding, clamp; infinities stay",
             "s32": "towards zero, clamp; a divisor of 0 is refused",

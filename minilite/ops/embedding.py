@@ -115,7 +115,6 @@ OPERATORS = (
             "mean": lambda node: int(node.options["combiner"] == "MEAN"),
             "root": lambda node: int(node.options["combiner"] == "SQRTN"),
         },
-        hangs_on="kind",
         reference=reference_sparse,
         rule={"": "float32 sums, one after the other; one division"},
     ),

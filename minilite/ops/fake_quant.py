@@ -40,7 +40,6 @@ OPERATORS = (
         reference=reference_fake_quant,
         in_place=(0,),
         check=_check,
-        hangs_on="kind",
         rule={"": "`round((clamp(x) - low) / step) * step + low`, each step in float32, ties away from zero; NaN: low"},
     ),
 )

@@ -49,7 +49,6 @@ OPERATORS = (
         takes="dims value -> y",
         types=each("s32|s64 T -> T", WHOLE_BYTES + " string"),
         check=check_fill,
-        hangs_on="kind",
         reference=reference_fill,
     ),
     Operator(

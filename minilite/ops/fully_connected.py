@@ -74,7 +74,6 @@ OPERATORS = (
             **CLAMP,
         },
         check=_check,
-        hangs_on="kind",
         reference=reference_fully_connected,
         rule={
             "f32": "dot products within 8 eps of the sum of |x w|; with integer weights each row quantized by itself; "

@@ -26,7 +26,6 @@ OPERATORS = (
         types=("-> resource",),
         params={"resource": _number},
         check=_check,
-        hangs_on="model",
     ),
     Operator(
         "HASHTABLE_IMPORT",

@@ -75,7 +75,6 @@ OPERATORS = (
         types=each("T... -> T", "f32 f16 bf16 s4 s8 u8 b8 s16 s32 u32 s64"),
         params={"axis": "axis"},
         check=check_concatenation,
-        hangs_on="kind",
         reference=reference_concatenation,
         rule={"u8": "inputs of other scales: round half away in float32, by a table of bytes"},
     ),
@@ -86,7 +85,6 @@ OPERATORS = (
         types=each("T... -> T", "f32 s8 u8 s16 s32 u32 s64"),
         params={"axis": "axis"},
         check=check_pack,
-        hangs_on="kind",
         reference=reference_pack,
     ),
 )

@@ -120,7 +120,6 @@ OPERATORS = (
         types=each("f32 T f32? -> s32", "f32 f16 bf16 f64 s8 u8 b8 s16 u16 s32 u32 s64 u64 c64 c128"),
         params=_PARAMS,
         reference=reference_projection,
-        hangs_on="kind",
         rule={"": "FarmHash's 64-bit fingerprint of seed and element; sums in float64, one after the other"},
     ),
 )

@@ -255,7 +255,7 @@ DIAGONAL = tuple(_full("f32", w, w, "f32", "f32", "f32", recurrent="f32") for w 
 BASIC = ("f32 f32 f32 f32 f32 -> f32 f32 f32 f32", "u8 u8 u8 s32 s16 -> u8 s16 u8 s16")
 """Of an older LSTM, in numpy alone: input, last output, weights of both for all gates, biases, cell."""
 _full_row = functools.partial(
-    Operator, versions=range(1, 5), params=PARAMS, check=check_lstm, hangs_on="scales", writes=(18, 19), kernel="lstm"
+    Operator, versions=range(1, 5), params=PARAMS, check=check_lstm, writes=(18, 19), kernel="lstm"
 )
 OPERATORS = (
     _full_row(
@@ -282,7 +282,6 @@ OPERATORS = (
         types=tuple(_both(weights) for weights in ("f32", "s8", "u8")),
         params=PARAMS,
         check=check_lstm,
-        hangs_on="scales",
         reference=reference_bidirectional,
         writes=(35, 36, 37, 38),
         rule={"f32": RULE["f32"]},

@@ -85,7 +85,6 @@ OPERATORS = (
         params=CLAMP,
         reference=reference_l2,
         check=_check_l2,
-        hangs_on="kind",
         rule={
             "f32": "float32 sum of squares, square root, division",
             "s8 u8": "int32 sum of squares, its reciprocal square root by five Newton steps in fixed point, double rounding",

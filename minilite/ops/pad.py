@@ -62,7 +62,6 @@ _PADS = tuple(
         takes="x paddings value? -> y",
         types=each("T s8|s16|s32|s64 T? -> T", "f32 f16 bf16 s8 u8 b8 s16 s32 s64"),
         check=check_pad,
-        hangs_on="kind",
         reference=reference_pad,
     )
     for name in ("PAD", "PADV2")
@@ -76,7 +75,6 @@ OPERATORS = (
         types=each("T s32|s64 -> T", WHOLE_BYTES),
         params={"reflect": lambda node: int(node.options["mode"] == "REFLECT")},
         check=check_mirror_pad,
-        hangs_on="kind",
         reference=reference_mirror_pad,
     ),
 )

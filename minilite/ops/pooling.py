@@ -65,7 +65,6 @@ _pool = functools.partial(
         "filter_w": Positive("filter_width"),
         **CLAMP,
     },
-    hangs_on="kind",
 )
 OPERATORS = (
     _pool(

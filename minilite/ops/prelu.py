@@ -38,7 +38,6 @@ OPERATORS = (
         reference=reference_prelu,
         in_place=(0,),
         check=quantized,
-        hangs_on="kind",
         rule={
             "f32": "one rounding; NaN is multiplied",
             "s8 u8 s16": "`x - zp_x`, double rounding by `scale_x / scale_y` (float32); below 0 `(x - zp_x) * (alpha - zp_alpha)` "

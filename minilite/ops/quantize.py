@@ -86,7 +86,6 @@ OPERATORS = (
         reference=reference_quantize,
         in_place=(0,),
         check=_check_quantize,
-        hangs_on="kind",
         rule={
             "f32": "`half away(x / scale) + zp` in float32, saturating; also per channel",
             "s8 u8 s16 s32": "`x - zp_x`, double rounding by `scale_x / scale_y` (float64), `+ zp_y`, saturating; 8 bits to "
@@ -102,7 +101,6 @@ OPERATORS = (
         reference=reference_dequantize,
         in_place=(0,),
         check=_check_dequantize,
-        hangs_on="kind",
         rule={
             "s8 u8 s16 s4 s2 u4": "`scale * (x - zp)`, one rounding; also per channel",
             "f16": "exact. Of constants: done once, when the model is lowered",

@@ -149,7 +149,6 @@ OPERATORS = (
         params=_KEEP,
         reference=reference_sum,
         check=quantized_or_bare,
-        hangs_on="kind",
         rule={
             "f32": "as MEAN's sums",
             "s32 s64": "wraps",
@@ -166,7 +165,6 @@ OPERATORS = (
             params=_KEEP,
             reference=reference_limit,
             check=_one_scale,
-            hangs_on="kind",
             rule={"f32": "NaN is passed over"},
         )
         for op in ("REDUCE_MAX", "REDUCE_MIN")
@@ -179,7 +177,6 @@ OPERATORS = (
         params=_KEEP,
         reference=reference_prod,
         check=_check_prod,
-        hangs_on="kind",
         rule={
             "s32 s64": "wraps",
             "s8 s16": "factor by factor `x - zp_x`, each product scaled by `scale_x / scale_y^(1 / count)` (16 bits of it), so the "
@@ -205,7 +202,6 @@ OPERATORS = (
         params=_KEEP,
         reference=reference_mean,
         check=quantized_or_bare,
-        hangs_on="kind",
         rule={
             "f32": "float32 sums, in lanes along a reduced last dimension; one division. Within 16 eps of the mean of "
             "`abs(x)` on the tested sizes",

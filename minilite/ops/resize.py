@@ -87,7 +87,6 @@ OPERATORS = (
         params=_PARAMS,
         reference=reference_bilinear,
         check=_check,
-        hangs_on="kind",
         rule={
             "f32": "four products in float32",
             "u8": "the same, rounded half up",

@@ -238,7 +238,6 @@ OPERATORS = (
         in_place=(0,),
         tflite_shares=True,
         check=_check,
-        hangs_on="kind",
         rule={
             "f32": "exp within 2 ULP of the rounded `(x - max) * beta`; a sum in lanes; one product with its inverse",
             "f16": "in f32, rounded once",
@@ -255,7 +254,6 @@ OPERATORS = (
         reference=reference_log_softmax,
         in_place=(0,),
         check=_check_log,
-        hangs_on="scales",
         rule={
             "f32": "`x - max - log(sum)`, exp and log each within 2 ULP",
             "s8 u8": "`exp(-difference)` in Q12.19 as SOFTMAX, the sum's logarithm by gemmlowp's "

@@ -49,7 +49,6 @@ OPERATORS = (
         takes="axis x -> parts...",
         types=each("s32 T -> T...", WHOLE_BYTES),
         check=check_count,
-        hangs_on="kind",
         reference=reference_split,
     ),
     Operator(
@@ -58,7 +57,6 @@ OPERATORS = (
         takes="x sizes axis -> parts...",
         types=each("T s32|s64 s32 -> T...", WHOLE_BYTES),
         check=check_count,
-        hangs_on="kind",
         reference=reference_split_v,
     ),
     Operator(
@@ -68,7 +66,6 @@ OPERATORS = (
         types=each("T -> T...", WHOLE_BYTES),
         params={"axis": "axis"},
         check=check_unpack,
-        hangs_on="kind",
         reference=reference_unpack,
     ),
 )

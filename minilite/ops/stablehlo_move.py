@@ -112,7 +112,6 @@ OPERATORS = (
             "high": numbers("edge_padding_high"),
             "interior": numbers("interior_padding"),
         },
-        hangs_on="kind",
         reference=reference_pad,
     ),
     Operator(
@@ -127,7 +126,6 @@ OPERATORS = (
             "sizes": numbers("slice_sizes"),
             "index_axis": "index_vector_dim",
         },
-        hangs_on="kind",
         reference=reference_gather,
     ),
     Operator(

@@ -86,7 +86,6 @@ OPERATORS = (
             "s8 s8 s8 s32? s8 -> s8",
         ),
         params={"rank": Positive("rank"), "asymmetric": "asymmetric_quantize_inputs", **CLAMP},
-        hangs_on="kind",
         reference=reference_svdf,
         writes=(4,),
         rule={

@@ -113,7 +113,6 @@ OPERATORS = (
             "s32 s8 s16 s64|s32? -> s16",
         ),
         params={**_PARAMS, "cut_h": none, "cut_w": none},
-        hangs_on="kind",
         reference=reference_transpose_conv,
         rule={
             "f32": "dot products within 8 eps of the sum of |x w|; with integer weights each batch quantized by itself",

@@ -145,7 +145,6 @@ OPERATORS = (
         types=each("T -> T", "f32 s8 s16 s32"),
         reference=reference_abs,
         check=_check_abs,
-        hangs_on="kind",
         rule={"s8 s16": "`abs(x - zp_x)`, double rounding by `scale_x / scale_y` (float32); s16 without scales wraps"},
     ),
     _unary(
@@ -160,7 +159,6 @@ OPERATORS = (
         range(1, 3),
         types=each("T -> T", "f32 s8 s16"),
         check=_check_symmetric,
-        hangs_on="kind",
         rule={"f32": "within 2 ULP", "s8": _BYTES, "s16": _LINES},
     ),
     _unary(
@@ -169,7 +167,6 @@ OPERATORS = (
         types=each("T -> T", "f32 s8 s16"),
         reference=reference_log,
         check=_check_symmetric,
-        hangs_on="kind",
         rule={"f32": "within 2 ULP", "s8": _BYTES + "; not positive: the lowest", "s16": _LINES},
     ),
     _unary(
@@ -178,7 +175,6 @@ OPERATORS = (
         types=each("T -> T", "f32 s8 s16"),
         reference=reference_sqrt,
         check=_check_symmetric,
-        hangs_on="kind",
         rule={"f32": "one rounding", "s8 s16": "in float32, truncated; negative numbers are refused"},
     ),
     _unary(
@@ -187,7 +183,6 @@ OPERATORS = (
         types=each("T -> T", "f32 s8 s16"),
         reference=reference_rsqrt,
         check=_check_symmetric,
-        hangs_on="kind",
         rule={"f32": "within 2 ULP", "s8": _ROOT, "s16": _LINES + "; negative numbers are refused"},
     ),
     _unary("SQUARE", range(1, 2), types=("f32 -> f32",), rule={"": "one rounding"}),

@@ -19,7 +19,6 @@ OPERATORS = (
         takes="-> handle",
         types=("-> resource",),
         params={"resource": _number},
-        hangs_on="model",
     ),
     Operator("READ_VARIABLE", range(1, 2), takes="handle -> value", types=("resource -> any",)),
     Operator("ASSIGN_VARIABLE", range(1, 2), takes="handle value ->", types=("resource any ->",)),

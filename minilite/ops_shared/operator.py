@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from minilite.format.model import Array, Subgraph, Tensor
 from minilite.light import Later, NamedTuple
@@ -56,6 +56,47 @@ Reference = Callable[..., "Array | tuple[Array, ...]"]
 Param = Callable[[OpNode], Any]
 
 
+class Meaning:
+    """What an operator means: its numpy reference and its rounding rule. Calling it computes."""
+
+    __slots__ = ("function", "ops", "options", "rounding")
+
+    def __init__(
+        self,
+        function: Reference | None,
+        ops: tuple[str, ...],
+        rounding: Mapping[str, str],
+        options: Callable[[bytes], Mapping[str, Any]] | None,
+    ) -> None:
+        self.function: Reference | None = function
+        """``function(node, *inputs)``: the specification of the kernel. Inputs are read-only arrays, None when absent.
+        None where the engine alone can run the operator (WHILE, variables)."""
+        self.ops: tuple[str, ...] = ops
+        self.rounding: Mapping[str, str] = rounding
+        """How it computes, for docs/operators.md, by types of input 0 ("s8 u8"), "" for all of them."""
+        self.options: Callable[[bytes], Mapping[str, Any]] | None = options
+        """For a custom operator that is built in: its options from the bytes in the file. Raises: ValueError."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The reference's outputs."""
+        assert self.function is not None
+        return self.function(*arguments)
+
+
+def reference(
+    *ops: str,
+    rounding: Mapping[str, str] | None = None,
+    options: Callable[[bytes], Mapping[str, Any]] | None = None,
+) -> Callable[[Reference | Meaning | None], Meaning]:
+    """Marks a function of a family's module as the numpy reference of one or several operators."""
+
+    def marked(function: Reference | Meaning | None) -> Meaning:
+        plain = function.function if isinstance(function, Meaning) else function
+        return Meaning(plain, ops, rounding or {}, options)
+
+    return marked
+
+
 class Operator(NamedTuple):
     """A row of the operator table. What it says is checked once, before `check`, `params` and `reference` see a
     node."""
@@ -83,13 +124,6 @@ class Operator(NamedTuple):
     """Refuses what types do not tell: quantization, options.
 
     Raises: UnsupportedOpError, by ``raise node.refuse("...")``."""
-    hangs_on: Literal["node", "model", "kind", "ratio", "scales"] | None = None
-    """What `check` and the functions of `params` ask about, so that nodes that are alike in it are asked about once.
-
-    "kind": types, options, and of quantization what csrc/graph/kinds.c has a bit for; "ratio": also how scales compare,
-    or their values where types have 16 bits; "scales": also scales and zero points; "model": as "kind", and on the
-    model (its resources); "node": anything. When None, "node" for rows that have such functions or `writes`, "kind" for
-    others. tests/unit/test_kinds.py finds rows that say too little."""
     folds: Callable[[OpNode], tuple[Array, ...]] | None = None
     """The values of the outputs where input 0 is constant, for nodes whose result follows from the file alone: such a
     node vanishes."""
@@ -108,14 +142,6 @@ class Operator(NamedTuple):
     def kernel_name(self) -> str:
         """The C kernel that runs it."""
         return self.kernel or self.name.lower()
-
-    @property
-    def asks_about(self) -> str:
-        """`hangs_on`, and what it is when None."""
-        asks = (
-            self.check or self.writes or self.custom or any(not isinstance(said, str) for said in self.params.values())
-        )
-        return self.hangs_on or ("node" if asks else "kind")
 
     def lowered(self, node: OpNode) -> tuple[dict[str, Any], tuple[int, ...]]:
         """The parameters of the node's kernel, and the subgraphs that it runs. Raises: UnsupportedOpError."""
