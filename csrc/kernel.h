@@ -81,7 +81,9 @@ typedef struct ml_core {
     void *(*keep)(const ml_call *c, int64_t bytes);
     const struct ml_node_row *(*node_row)(const ml_call *c);
     const struct ml_tensor_row *(*tensor_row)(const ml_call *c, int32_t tensor);
-    const struct ml_subgraph_row *(*subgraph_row)(const ml_call *c, int32_t subgraph);
+    const struct ml_subgraph_row *(*subgraph_row)(const ml_call *c, int32_t subgraph); /* or NULL */
+    const char *(*option_word)(const ml_call *c, const char *name);
+    const char *(*operator_name)(const ml_call *c, const struct ml_node_row *row);
     int32_t (*resource)(const ml_call *c, const char *kind, const ml_node_option *names,
                         int n_names);
 } ml_core;
@@ -353,6 +355,10 @@ static inline int64_t ml_reserve(ml_wish *wish, int64_t bytes) {
 /* The option of that name: what the file says, or what the schema says of an absent one. */
 static inline ml_node_option ml_option_of(const ml_call *c, const char *name) {
     return c->env->core->option(c, name);
+}
+/* The value of an option that is an enum, as the schema spells it: "SAME"; "?" of any other. */
+static inline const char *ml_option_word(const ml_call *c, const char *name) {
+    return c->env->core->option_word(c, name);
 }
 /* The name of input `i` or output `i`, for messages; goes with the lowering. */
 static inline const char *ml_input_name(const ml_call *c, int i) {

@@ -5,39 +5,39 @@
 #include "core/error.h"
 #include "graph/lower.h"
 
-#define X(family) extern const ml_kernel ml_kernels_##family[];
+#define X(table, family) extern const ml_kernel ml_kernels_##table[];
 #include "families.def"
 #undef X
 
-#define X(family) ml_kernels_##family,
-static const ml_kernel *const families[] = {
+#define X(table, family) ml_kernels_##table,
+static const ml_kernel *const tables[] = {
 #include "families.def"
 };
 #undef X
 
-#define X(family) #family,
+#define X(table, family) #family,
 static const char *const family_names[] = {
 #include "families.def"
 };
 #undef X
 
 const ml_kernel *ml_kernel_at(int32_t index) {
-    for (size_t f = 0; f < sizeof families / sizeof families[0] && index >= 0; f++)
-        for (const ml_kernel *k = families[f]; k->name; k++)
+    for (size_t f = 0; f < sizeof tables / sizeof tables[0] && index >= 0; f++)
+        for (const ml_kernel *k = tables[f]; k->name; k++)
             if (index-- == 0) return k;
     return NULL;
 }
 
 const char *ml_kernel_family(const ml_kernel *kernel) {
-    for (size_t f = 0; f < sizeof families / sizeof families[0]; f++)
-        for (const ml_kernel *k = families[f]; k->name; k++)
+    for (size_t f = 0; f < sizeof tables / sizeof tables[0]; f++)
+        for (const ml_kernel *k = tables[f]; k->name; k++)
             if (k == kernel) return family_names[f];
     return NULL;
 }
 
 const ml_kernel *ml_kernel_find(const char *name) {
-    for (size_t f = 0; f < sizeof families / sizeof families[0]; f++)
-        for (const ml_kernel *k = families[f]; k->name; k++)
+    for (size_t f = 0; f < sizeof tables / sizeof tables[0]; f++)
+        for (const ml_kernel *k = tables[f]; k->name; k++)
             if (strcmp(k->name, name) == 0) return k;
     return NULL;
 }

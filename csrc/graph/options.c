@@ -10,6 +10,14 @@
 
 /* Operator codes ------------------------------------------------------------------------------- */
 
+/* A value of an enum as the schema spells it. */
+static const char *value_name(int32_t of, int64_t code, int *length) {
+    const char *name = ml_schema_enums[of].values;
+    for (int64_t i = 0; i < code && strchr(name, ' '); i++) name = strchr(name, ' ') + 1;
+    *length = (int)strcspn(name, " ");
+    return name;
+}
+
 static int32_t slot_named(int32_t table, const char *name) {
     for (int32_t slot = 0; table >= 0 && slot < ml_schema_tables[table].n_slots; slot++)
         if (strcmp(ml_schema_slot_at(table, slot)->name, name) == 0) return slot;
@@ -24,9 +32,9 @@ void ml_open_code(ml_code *code, const ml_file *file, const ml_operator_row *row
         code->kernel = ml_kernel_of((const char *)file->data + row->name.at, row->name.bytes, true,
                                     row->version);
     } else if (row->op < ml_schema_n_operators) {
-        const char *name = ml_schema_enums[ML_ENUM_BuiltinOperator].values;
-        for (int32_t i = 0; i < row->op; i++) name = strchr(name, ' ') + 1;
-        code->kernel = ml_kernel_of(name, (int64_t)strcspn(name, " "), false, row->version);
+        int length;
+        const char *name = value_name(ML_ENUM_BuiltinOperator, row->op, &length);
+        code->kernel = ml_kernel_of(name, length, false, row->version);
     }
     for (int32_t i = 0; code->kernel && i < code->kernel->n_fields; i++)
         code->slots[i] = (int8_t)slot_named(row->table, option_of(&code->kernel->fields[i]));
@@ -82,6 +90,34 @@ static const ml_node_row *node_row(const ml_call *c) {
     return &l->shown.file->subgraphs[l->shown.subgraph].nodes[l->shown.node];
 }
 
+static void *keep(const ml_call *c, int64_t bytes) {
+    return ml_lowering_keep(lowering_of(c), bytes, c->env->error);
+}
+
+static const char *keep_text(const ml_call *c, const char *text, int64_t bytes) {
+    if (bytes > 100) bytes = 100; /* messages have bounds, too */
+    char *copy = keep(c, bytes + 1);
+    if (!copy) return "";
+    if (bytes) memcpy(copy, text, (size_t)bytes);
+    return copy;
+}
+
+static const char *tensor_name(const ml_call *c, int32_t tensor) {
+    const ml_span span = tensor_row(c, tensor)->name;
+    return keep_text(c, (const char *)lowering_of(c)->shown.file->data + span.at, span.bytes);
+}
+
+static const char *operator_name(const ml_call *c, const ml_node_row *row) {
+    const ml_file *file = lowering_of(c)->shown.file;
+    const ml_operator_row *code = &file->operators[row->code];
+    if (code->custom)
+        return keep_text(c, (const char *)file->data + code->name.at, code->name.bytes);
+    if (code->op >= ml_schema_n_operators) return "?";
+    int length;
+    const char *name = value_name(ML_ENUM_BuiltinOperator, code->op, &length);
+    return keep_text(c, name, length);
+}
+
 static const ml_quantization *quantization(const ml_call *c, int32_t tensor) {
     static const ml_quantization none = {0};
     return tensor < 0 ? &none : &tensor_row(c, tensor)->quantization;
@@ -93,19 +129,6 @@ static ml_status fail(const ml_call *c, ml_status status, const char *format, ..
     ml_error_set_list(c->env->error, status, format, arguments);
     va_end(arguments);
     return status;
-}
-
-static void *keep(const ml_call *c, int64_t bytes) {
-    return ml_lowering_keep(lowering_of(c), bytes, c->env->error);
-}
-
-static const char *tensor_name(const ml_call *c, int32_t tensor) {
-    const ml_span span = tensor_row(c, tensor)->name;
-    const int64_t bytes = span.bytes < 100 ? span.bytes : 100; /* messages have bounds, too */
-    char *name = keep(c, bytes + 1);
-    if (!name) return "";
-    if (bytes) memcpy(name, lowering_of(c)->shown.file->data + span.at, (size_t)bytes);
-    return name;
 }
 
 static ml_node_option read_slot(const ml_file *file, int32_t table, int32_t slot,
@@ -133,6 +156,16 @@ static ml_node_option option(const ml_call *c, const char *name) {
     const int32_t slot = slot_named(row->options_table, name);
     if (slot < 0 || slot >= row->n_options) return (ml_node_option){0};
     return read_slot(lowering_of(c)->shown.file, row->options_table, slot, &row->options[slot]);
+}
+
+static const char *option_word(const ml_call *c, const char *name) {
+    const ml_node_row *row = node_row(c);
+    const int32_t slot = slot_named(row->options_table, name);
+    const ml_schema_slot *form = slot < 0 ? NULL : ml_schema_slot_at(row->options_table, slot);
+    if (!form || form->form != ML_FORM_ENUM) return "?";
+    int length;
+    const char *word = value_name(form->of, row->options[slot].integer, &length);
+    return keep_text(c, word, length);
 }
 
 static bool same_text(const ml_node_option *a, const ml_node_option *b) {
@@ -171,6 +204,8 @@ static const ml_core core = {.fail = fail,
                              .quantization = quantization,
                              .option = option,
                              .tensor_name = tensor_name,
+                             .option_word = option_word,
+                             .operator_name = operator_name,
                              .keep = keep,
                              .node_row = node_row,
                              .tensor_row = tensor_row,
@@ -178,15 +213,6 @@ static const ml_core core = {.fail = fail,
                              .resource = resource};
 
 /* Fields --------------------------------------------------------------------------------------- */
-
-/* The value of a code among those of the slot's enum. */
-static const char *enum_text(int32_t table, int32_t slot, int64_t code, int *length) {
-    const int16_t of = ml_schema_slot_at(table, slot)->of;
-    const char *name = of >= 0 ? ml_schema_enums[of].values : "?";
-    for (int64_t i = 0; i < code && strchr(name, ' '); i++) name = strchr(name, ' ') + 1;
-    *length = (int)strcspn(name, " ");
-    return name;
-}
 
 static ml_status put_integer(const ml_call *c, const ml_field *f, uint8_t *to, int64_t value) {
     const int32_t narrow = (int32_t)value;
@@ -219,14 +245,13 @@ static ml_status put_vector(const ml_call *c, const ml_field *f, uint8_t *to, ml
 
 /* What a fused activation lets through: RELU, RELU_N1_TO_1 and RELU6 clamp, in the schema's
  * order. */
-static ml_status put_limit(const ml_call *c, const ml_field *f, int32_t slot, uint8_t *to,
-                           ml_node_option o) {
+static ml_status put_limit(const ml_call *c, const ml_field *f, uint8_t *to, ml_node_option o) {
     static const float limits[][2] = {
         {-INFINITY, INFINITY}, {0.0f, INFINITY}, {-1.0f, 1.0f}, {0.0f, 6.0f}};
     if (o.integer >= 0 && o.integer < (int64_t)(sizeof limits / sizeof limits[0]))
         return put_real(c, f, to, (double)limits[o.integer][f->rule == ML_FIELD_MOST]);
     int length;
-    const char *name = enum_text(node_row(c)->options_table, slot, o.integer, &length);
+    const char *name = value_name(ML_ENUM_ActivationFunctionType, o.integer, &length);
     return ml_fail(
         c, ML_UNSUPPORTED,
         "fused activation %.*s is not supported, only NONE, RELU, RELU_N1_TO_1, RELU6 are", length,
@@ -253,7 +278,7 @@ static ml_status put_field(const ml_call *c, const ml_field *f, int32_t slot, ui
                            (long long)o.integer);
         return put_integer(c, f, to, o.integer == 0);
     case ML_FIELD_LEAST:
-    case ML_FIELD_MOST: return put_limit(c, f, slot, to, o);
+    case ML_FIELD_MOST: return put_limit(c, f, to, o);
     default: break;
     }
     if (f->kind == 'a') return put_vector(c, f, to, o);

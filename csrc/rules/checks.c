@@ -114,3 +114,13 @@ ml_status ml_check_output(const ml_call *c, double scale, int64_t zero_point) {
     return ml_fail(c, ML_UNSUPPORTED, "output scale %g and zero point %lld must be 1/%g and %lld",
                    is, (long long)zero, 1.0 / scale, (long long)zero_point);
 }
+
+ml_status ml_check_same_scale(const ml_call *c, int32_t tensor, const char *name) {
+    const int32_t y = ml_output_tensor(c, 0);
+    const double one = ml_scale_of(c, tensor), other = ml_scale_of(c, y);
+    const int64_t zero = ml_zero_point_of(c, tensor), other_zero = ml_zero_point_of(c, y);
+    if (one == other && zero == other_zero) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED,
+                   "scale and zero point (%g, %lld) of %s do not match (%g, %lld) of the output",
+                   one, (long long)zero, name, other, (long long)other_zero);
+}

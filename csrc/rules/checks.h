@@ -19,6 +19,13 @@ ml_status ml_check_symmetric(const ml_call *c, int32_t tensor);
 /* Output 0 has this scale and zero point, which the operator's arithmetic builds in. */
 ml_status ml_check_output(const ml_call *c, double scale, int64_t zero_point);
 
+/* A tensor and output 0 have the same scale and zero point: what an operator that moves elements
+ * takes; `name` says which tensor it is. */
+ml_status ml_check_same_scale(const ml_call *c, int32_t tensor, const char *name);
+
+/* The types whose elements are whole bytes, for "T -> T: " ML_WHOLE_BYTES. */
+#define ML_WHOLE_BYTES "f32 f16 bf16 f64 s8 u8 b8 s16 u16 s32 u32 s64 u64 c64 c128"
+
 /* The tensor at input or output `i`, -1 when it is absent. */
 static inline int32_t ml_input_tensor(const ml_call *c, int i) {
     return i < c->n_inputs ? c->inputs[i] : -1;
@@ -26,14 +33,14 @@ static inline int32_t ml_input_tensor(const ml_call *c, int i) {
 static inline int32_t ml_output_tensor(const ml_call *c, int i) {
     return c->inputs[c->n_inputs + i];
 }
-/* The first scale and zero point of a tensor; 0 where it has none. */
+/* The single scale and zero point of a tensor; 0 where it has none, or several. */
 static inline double ml_scale_of(const ml_call *c, int32_t tensor) {
     const ml_quantization *q = c->env->core->quantization(c, tensor);
-    return q->n_scales ? (double)q->scales[0] : 0.0;
+    return q->n_scales == 1 ? (double)q->scales[0] : 0.0;
 }
 static inline int64_t ml_zero_point_of(const ml_call *c, int32_t tensor) {
     const ml_quantization *q = c->env->core->quantization(c, tensor);
-    return q->n_zero_points ? q->zero_points[0] : 0;
+    return q->n_zero_points == 1 ? q->zero_points[0] : 0;
 }
 
 #endif
