@@ -56,10 +56,10 @@ def some_quantization(dice: Dice, kind: TensorType = TensorType.INT8) -> Quantiz
     if dice.often(0.05):
         return NOT_QUANTIZED
     group = dice.number(50)
-    scales = BUILT_IN if group < 10 else ODD_SCALES if group == 49 else SCALES
+    scales = BUILT_IN if group < 10 else ODD_SCALES if group >= 45 else SCALES
     usual = {TensorType.INT8: (0, -128), TensorType.UINT8: (0, 128)}.get(kind, (0,))
-    zeros = ZERO_POINTS if dice.often(0.05) else usual if dice.often(0.25) else (0,)
-    count = 2 if dice.often(0.05) else 1
+    zeros = ZERO_POINTS if dice.often(0.15) else usual if dice.often(0.25) else (0,)
+    count = 2 if dice.often(0.1) else 1
     return Quantization(
         tuple(dice.one(*scales) for _ in range(count)), tuple(dice.one(*zeros) for _ in range(count)), dice.number(3)
     )
@@ -178,7 +178,10 @@ class _Change:
 
     def scale(self) -> None:
         """Another quantization of one operand, or of all that are quantized."""
-        number = self.operand()
+        number, operands = self.operand(), (*self.node.inputs, *self.node.outputs)
+        quantized = [i for i in operands if i >= 0 and self.tensors[i].quantization.scales]
+        if quantized and self.dice.often(0.7):
+            number = self.dice.one(*quantized)
         q = some_quantization(self.dice, self.tensors[number].type) if number >= 0 else NOT_QUANTIZED
         every = self.dice.often(0.3)
         for i in sorted({*self.node.inputs, *self.node.outputs}) if every else [number]:
