@@ -260,13 +260,14 @@ def _control_flow() -> bytes:
     )
     g.node("CALL_ONCE", [], options={"init_subgraph_index": 5})
     carried = g.node(
-        "WHILE", [count, x], out=[("n", (), S32), ("w", (3,))], options={"cond_subgraph_index": 1, "body_subgraph_index": 2}
+        "WHILE",
+        [count, x],
+        out=[("n", (), S32), ("w", (3,))],
+        options={"cond_subgraph_index": 1, "body_subgraph_index": 2},
     )
     y = g.node("IF", [either, x], out=("i", (3,)), options={"then_subgraph_index": 3, "else_subgraph_index": 4})
     z = g.node("STABLEHLO_CASE", [which, x], out=("c", (3,)), options={"branch_subgraph_indices": (3, 4, 3)})
-    w = g.node(
-        "STABLEHLO_COMPOSITE", [x], out=("o", (3,)), options={"name": "n", "decomposition_subgraph_index": 3}
-    )
+    w = g.node("STABLEHLO_COMPOSITE", [x], out=("o", (3,)), options={"name": "n", "decomposition_subgraph_index": 3})
     g.output(*carried, y, z, w)
     condition = made.subgraph("condition")
     n, _ = condition.input("n", (), S32), condition.input("w", (3,))
@@ -348,7 +349,7 @@ def _folds() -> bytes:
 
 
 def customs() -> Iterator[Case]:
-    """Custom operators of the caller's: functions, kernels by address, ones that are missing, ones that are built in."""
+    """Custom operators of the caller's: functions, kernels by address, missing ones, and names that are built in."""
 
     def plain(node: Any, *inputs: Any) -> Any:
         return inputs[0]

@@ -50,7 +50,7 @@ class Line(NamedTuple):
 
 
 def _letters(text: str, count: int) -> str:
-    return base64.urlsafe_b64encode(bytes.fromhex(hash_of(text))).decode()[:count]
+    return base64.b32encode(bytes.fromhex(hash_of(text))).decode().lower()[:count]
 
 
 def found_of(op: str) -> list[Found]:

@@ -88,9 +88,7 @@ def hash_of(text: str, bytes: int = 6) -> str:
 class _Record:
     """One model while its text is gathered: nodes that are refused are left out until the others are lowered."""
 
-    def __init__(
-        self, model: Model, custom_ops: Mapping[str, Any], reference: bool, rest: dict[str, Model]
-    ) -> None:
+    def __init__(self, model: Model, custom_ops: Mapping[str, Any], reference: bool, rest: dict[str, Model]) -> None:
         self.model, self.custom_ops, self.reference = model, custom_ops, reference
         self.rest = rest
         """What was made of the model already, by the nodes that it has."""
@@ -119,9 +117,10 @@ class _Record:
         if lowered is not None and any(self.left):
             self.lowered(lowered)
         heads = list(dict.fromkeys(self.heads))
-        parts = [*heads, *(line for _, line in sorted(self.lines.items()))], [
-            f"{g}:{n} {text}" for (g, n), text in sorted(self.rows.items())
-        ]
+        parts = (
+            [*heads, *(line for _, line in sorted(self.lines.items()))],
+            [f"{g}:{n} {text}" for (g, n), text in sorted(self.rows.items())],
+        )
         return Text(*("\n".join(part) for part in (*parts, self.messages)))
 
     def refused(self, error: MiniliteError | None) -> set[Place]:
