@@ -83,6 +83,7 @@ typedef struct ml_core {
     const struct ml_tensor_row *(*tensor_row)(const ml_call *c, int32_t tensor);
     const struct ml_subgraph_row *(*subgraph_row)(const ml_call *c, int32_t subgraph); /* or NULL */
     const char *(*option_word)(const ml_call *c, const char *name);
+    const uint8_t *(*custom_options)(const ml_call *c, int64_t *bytes); /* as the file has them */
     const char *(*operator_name)(const ml_call *c, const struct ml_node_row *row);
     int32_t (*resource)(const ml_call *c, const char *kind, const ml_node_option *names,
                         int n_names);
@@ -154,7 +155,7 @@ typedef enum {
 typedef struct ml_typed {
     /* Operand types by position: f32 f16 bf16 f64 s2 s4 s8 u8 s16 u16 s32 u32 s64 u64 b8 c64 c128
      * string resource; x1 x2 x4 x8 x16: any of so many bytes; any; "a|b" either; "?" after a type:
-     * may be absent; "..." after the last: and more like it. Outputs stand after "->", else they
+     * may be absent; "..." after the last: and more like it, none of them absent, "...?" none or more. Outputs stand after "->", else they
      * are not looked at. "T s32 -> T: f32 s8" stands for "f32 s32 -> f32" and "s8 s32 -> s8". "*"
      * takes whatever comes; an operator's row has none. */
     const char *types;

@@ -180,7 +180,7 @@ static bool match_side(const char **at, word of_t, const int32_t *types, int32_t
     while (next_token(at, of_t, &t)) do {
             if (i < count && types[i] >= 0) {
                 if (!takes(t.type.from, t.type.end, types[i])) return false;
-            } else if (!t.optional) return false;
+            } else if (!t.optional || (t.repeats && i < count)) return false;
             i += i < count;
         } while (t.repeats && i < count);
     return i == count;

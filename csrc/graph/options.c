@@ -168,6 +168,12 @@ static const char *option_word(const ml_call *c, const char *name) {
     return keep_text(c, word, length);
 }
 
+static const uint8_t *custom_options(const ml_call *c, int64_t *bytes) {
+    const ml_span span = node_row(c)->custom_options;
+    *bytes = span.bytes;
+    return lowering_of(c)->shown.file->data + span.at;
+}
+
 static bool same_text(const ml_node_option *a, const ml_node_option *b) {
     return a->count == b->count && a->integer == b->integer &&
            (a->count == 0 || memcmp(a->data, b->data, (size_t)a->count) == 0);
@@ -205,6 +211,7 @@ static const ml_core core = {.fail = fail,
                              .option = option,
                              .tensor_name = tensor_name,
                              .option_word = option_word,
+                             .custom_options = custom_options,
                              .operator_name = operator_name,
                              .keep = keep,
                              .node_row = node_row,

@@ -147,7 +147,7 @@ SELECT(select_x2, uint16_t)
 SELECT(select_x4, uint32_t)
 SELECT(select_x8, uint64_t)
 
-#define SELECT(operator, last, kernel_name, prepare_fn)                                       \
+#define SELECT_ROW(operator, last, kernel_name, prepare_fn)                                       \
     {ML_OP(operator, 1, last), .name = (kernel_name), .takes = "condition x y -> z",          \
      .blob_bytes = (int32_t)sizeof(select_blob), .prepare = (prepare_fn),                     \
      ML_TYPED({"b8 T T -> T: f32 s32 u32", NULL, NULL, select_x4},                            \
@@ -155,7 +155,7 @@ SELECT(select_x8, uint64_t)
               {"b8 T T -> T: s8 u8 b8", NULL, NULL, select_x1},                               \
               {"b8 T T -> T: f64 s64 u64 c64", NULL, NULL, select_x8})}
 ML_KERNELS(select) = {
-    SELECT(SELECT, 4, "select", prepare_select),
-    SELECT(SELECT_V2, 2, "select_v2", prepare_select_v2),
+    SELECT_ROW(SELECT, 4, "select", prepare_select),
+    SELECT_ROW(SELECT_V2, 2, "select_v2", prepare_select_v2),
     ML_KERNELS_END,
 };

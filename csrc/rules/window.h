@@ -19,6 +19,9 @@ ML_GROUP(ml_window_params, ML_WINDOW_FIELDS)
 #define ML_C_window ml_window_params
 #define ML_ROW_window(params, member) ML_WINDOW_FIELDS(ML_GROUP_ROW, (params, member))
 
+/* How custom operators' structs of options spell paddings: TfLitePadding. */
+enum { ML_CUSTOM_SAME = 1, ML_CUSTOM_VALID = 2 };
+
 /* Positions are counted in int64_t: no product of a stride, a dilation and a position overflows. */
 typedef struct ml_window_axis {
     int32_t in;

@@ -184,6 +184,6 @@ def _count(label: str, names: tuple[Operand, ...], kinds: Sequence[int]) -> str:
         if operand is None:
             return f"{len(kinds)} {label}s, it takes at most {len(names)}"
         absent = position >= len(kinds) or kinds[position] == ABSENT
-        if absent and not operand.optional:
+        if absent and (not operand.optional or (operand.repeats and position < len(kinds))):
             return f"{label} {position} ({operand.word}) is absent"
     return ""

@@ -102,7 +102,7 @@ def misfits(operands: tuple[Operand, ...], kinds: Sequence[int]) -> int:
         if operand is None:
             wrong += 1
         elif kind == ABSENT:
-            wrong += not operand.optional
+            wrong += not operand.optional or (operand.repeats and position < len(kinds))
         else:
             wrong += kind not in types_of(operand.word)
     return wrong
