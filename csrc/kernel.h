@@ -85,6 +85,8 @@ typedef struct ml_core {
     const char *(*option_word)(const ml_call *c, const char *name);
     const uint8_t *(*custom_options)(const ml_call *c, int64_t *bytes); /* as the file has them */
     const char *(*operator_name)(const ml_call *c, const struct ml_node_row *row);
+    int64_t (*fresh_seed)(const ml_call *c); /* another one each time: 0 or more */
+    /* The number of the model's resource of that kind and those names; -1 without memory. */
     int32_t (*resource)(const ml_call *c, const char *kind, const ml_node_option *names,
                         int n_names);
 } ml_core;
@@ -201,7 +203,7 @@ struct ml_kernel {
 #define ML_CUSTOM_OP(operator, first, last)                                                \
     .abi = ML_KERNEL_ABI, .op = (operator), .custom = true, .first_version = (first),      \
     .last_version = (last)
-#define ML_INPUT(i) (1u << (i))
+#define ML_INPUT(i) (UINT64_C(1) << (i))
 
 /* ML_PARAMS(gelu_params, GELU_FIELDS) declares `struct gelu_params` and its field table from
  *     #define GELU_FIELDS(X, S) X(S, i32, approximate) X(S, i32, width, ML_OPTION("filter_width"))

@@ -92,13 +92,14 @@ def test_a_family_has_one_stem_everywhere() -> None:
         for path in folder.rglob("*.c"):
             if re.search(r"^ML_KERNELS\(", path.read_text(), re.MULTILINE):
                 kernels.add(path.relative_to(folder).parts[0].removesuffix(".c"))
-    assert families() == kernels - {"custom"}  # custom operators are the user's
+    by_engine = {"control_flow", "variable", "hashtable"}  # without a reference in numpy
+    assert families() | by_engine == kernels - {"custom"}  # custom operators are the user's
     tested = {stem.removeprefix("test_") for stem in stems(TESTS / "ops", "test_*.py")} - {
         "every_type",
         "every_block",
         "divided",
     }
-    assert families() == tested
+    assert families() | by_engine == tested
 
 
 def test_every_operator_can_run() -> None:

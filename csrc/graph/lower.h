@@ -54,6 +54,7 @@ typedef struct lowering {
     int64_t resource_room;
     int64_t first_tensor; /* of the subgraph, all tensors counted through */
     int64_t n_nodes; /* lowered so far */
+    int32_t seeds; /* drawn so far */
     int32_t number; /* of the node where it stands, all nodes counted through */
     bool reference;
     _Alignas(16) uint8_t node_params[ML_MOST_PARAMS];

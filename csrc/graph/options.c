@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "format/schema.h"
 #include "graph/lower.h"
@@ -206,6 +207,18 @@ static int32_t resource(const ml_call *c, const char *kind, const ml_node_option
     return l->shown.description.n_resources++;
 }
 
+/* The clock, where the lowering lies and how many were drawn, mixed as splitmix64 does. */
+static int64_t fresh_seed(const ml_call *c) {
+    lowering *l = lowering_of(c);
+    struct timespec now;
+    timespec_get(&now, TIME_UTC);
+    uint64_t x = (uint64_t)now.tv_sec * 1000000007u + (uint64_t)now.tv_nsec + (uintptr_t)l +
+                 (uint64_t)++l->seeds * 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return (int64_t)((x ^ x >> 31) >> 1);
+}
+
 static const ml_core core = {.fail = fail,
                              .quantization = quantization,
                              .option = option,
@@ -217,6 +230,7 @@ static const ml_core core = {.fail = fail,
                              .node_row = node_row,
                              .tensor_row = tensor_row,
                              .subgraph_row = subgraph_row,
+                             .fresh_seed = fresh_seed,
                              .resource = resource};
 
 /* Fields --------------------------------------------------------------------------------------- */

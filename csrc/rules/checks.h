@@ -26,6 +26,12 @@ ml_status ml_check_same_scale(const ml_call *c, int32_t tensor, const char *name
 /* The types whose elements are whole bytes, for "T -> T: " ML_WHOLE_BYTES. */
 #define ML_WHOLE_BYTES "f32 f16 bf16 f64 s8 u8 b8 s16 u16 s32 u32 s64 u64 c64 c128"
 
+/* An option that is a flag, `absent` where the operator has none of that name. */
+static inline bool ml_flag_option(const ml_call *c, const char *name, bool absent) {
+    const ml_node_option o = ml_option_of(c, name);
+    return o.kind ? o.integer != 0 : absent;
+}
+
 /* The tensor at input or output `i`, -1 when it is absent. */
 static inline int32_t ml_input_tensor(const ml_call *c, int i) {
     return i < c->n_inputs ? c->inputs[i] : -1;

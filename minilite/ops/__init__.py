@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 
 from minilite import _native
 from minilite.ops_shared.operator import Meaning, Operator
@@ -15,14 +16,16 @@ from minilite.ops_shared.types import written_types
 
 @functools.cache
 def meanings(family: str) -> dict[str, Meaning]:
-    """The references of a family's module, by operator."""
+    """The references of a family's module, by operator; none where the engine alone runs the family."""
+    if importlib.util.find_spec(f"{__name__}.{family}") is None:
+        return {}
     module = importlib.import_module(f"{__name__}.{family}")
     return {op: found for found in vars(module).values() if isinstance(found, Meaning) for op in found.ops}
 
 
 def _operator(row: _native.OperatorRow) -> Operator:
     """An operator by its row in C."""
-    meaning = meanings(row.family).get(row.op) if row.has_reference else None
+    meaning = meanings(row.family).get(row.op)
     return Operator(
         row.op,
         row.versions,
