@@ -52,7 +52,9 @@ typedef struct ml_node_option {
     /* What it holds: 'i' a number, bool or enum in `integer`, 'f' a number in `real`, 's' text and
      * 'v' a vector, in `data` and `count`; 0: the node has no such option. */
     char kind;
-    char code; /* of a vector's elements, by Python's struct: b B h H i I q Q f d; ? is a bool */
+    /* Of a vector's elements, by Python's struct: b B h H i I q Q f d; ? is a bool. 0: of a custom
+     * operator, read by option_element. */
+    char code;
     int64_t integer;
     double real;
     const void *data; /* as the file has it, at any alignment; NULL: absent */
@@ -77,6 +79,8 @@ typedef struct ml_core {
     ml_status (*poll)(const ml_call *c);
     /* Only in check, NULL elsewhere. */
     ml_node_option (*option)(const ml_call *c, const char *name);
+    /* Element `i` of an option of a custom operator that is a vector. */
+    ml_node_option (*option_element)(const ml_call *c, const char *name, int64_t i);
     const char *(*tensor_name)(const ml_call *c, int32_t tensor);
     void *(*keep)(const ml_call *c, int64_t bytes);
     const struct ml_node_row *(*node_row)(const ml_call *c);
@@ -219,6 +223,16 @@ struct ml_kernel {
 #define ML_ACTIVATION_LEAST .option = "fused_activation_function", .rule = ML_FIELD_LEAST
 #define ML_ACTIVATION_MOST .option = "fused_activation_function", .rule = ML_FIELD_MOST
 #define ML_IS(number) .rule = ML_FIELD_CONSTANT, .constant = (number)
+/* Options of custom operators. A number, finite in float32; a count, whose fraction is cut off,
+ * from least to most, both inclusive; a flag, 1 or 0. ..._OR: with what stands for a missing one. */
+#define ML_NUMBER(option_name) .option = (option_name), .rule = ML_FIELD_NUMBER
+#define ML_NUMBER_OR(option_name, number) ML_NUMBER(option_name), .has_preset = 1, .constant = (number)
+#define ML_COUNT(option_name, first, last) \
+    .option = (option_name), .rule = ML_FIELD_COUNT, .least = (first), .most = (last)
+#define ML_COUNT_OR(option_name, first, last, number) \
+    ML_COUNT(option_name, first, last), .has_preset = 1, .constant = (number)
+#define ML_FLAG(option_name) .option = (option_name), .rule = ML_FIELD_FLAG
+#define ML_FLAG_OR(option_name, number) ML_FLAG(option_name), .has_preset = 1, .constant = (number)
 /* 0, or an empty array, until check fills it. */
 #define ML_BY_CHECK .rule = ML_FIELD_BY_CHECK
 

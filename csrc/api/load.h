@@ -92,6 +92,9 @@ typedef enum {
     ML_FIELD_LEAST,
     ML_FIELD_MOST,
     ML_FIELD_CONSTANT,
+    ML_FIELD_NUMBER,
+    ML_FIELD_COUNT,
+    ML_FIELD_FLAG,
     ML_FIELD_BY_CHECK
 } ml_field_rule;
 
@@ -101,9 +104,11 @@ typedef struct ml_field {
     char kind;
     int32_t offset;
     int32_t rule; /* ml_field_rule */
-    int32_t reserved;
+    int32_t has_preset; /* `constant` stands for an option that is missing */
     const char *option; /* NULL: of the field's own name */
     double constant;
+    double least; /* of ML_FIELD_COUNT; both inclusive */
+    double most;
 } ml_field;
 
 typedef struct ml_array {

@@ -244,9 +244,9 @@ static ml_status size(const ml_call *c) {
 
 /* One number for each table of the model; variables are told apart by their names. */
 static ml_status check_hashtable(const ml_call *c, void *params) {
-    const int64_t key = ml_option_of(c, "key_dtype").integer;
-    const int64_t value = ml_option_of(c, "value_dtype").integer;
-    if (!(key == ML_S64 && value == ML_STRING) && !(key == ML_STRING && value == ML_S64))
+    const int64_t from = ml_option_of(c, "key_dtype").integer;
+    const int64_t to = ml_option_of(c, "value_dtype").integer;
+    if (!(from == ML_S64 && to == ML_STRING) && !(from == ML_STRING && to == ML_S64))
         return ml_fail(c, ML_UNSUPPORTED,
                        "a table from %s to %s: one must be INT64, the other STRING",
                        ml_option_word(c, "key_dtype"), ml_option_word(c, "value_dtype"));

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "core/error.h"
+#include "format/flexbuffer.h"
 #include "kernel.h"
 
 enum { ML_MOST_FIELDS = 32, ML_MOST_PARAMS = 512, ML_MATCHED_OPERANDS = 8 };
@@ -54,6 +55,7 @@ typedef struct lowering {
     int64_t resource_room;
     int64_t first_tensor; /* of the subgraph, all tensors counted through */
     int64_t n_nodes; /* lowered so far */
+    ml_flex_map flex; /* the options of the custom node where it stands; data is NULL: not opened */
     int32_t seeds; /* drawn so far */
     int32_t number; /* of the node where it stands, all nodes counted through */
     bool reference;

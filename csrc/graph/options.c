@@ -152,8 +152,54 @@ static ml_node_option read_slot(const ml_file *file, int32_t table, int32_t slot
     }
 }
 
+static const uint8_t *custom_options(const ml_call *c, int64_t *bytes) {
+    const ml_span span = node_row(c)->custom_options;
+    *bytes = span.bytes;
+    return lowering_of(c)->shown.file->data + span.at;
+}
+
+/* Finds an option of a custom operator; bytes that are no flexbuffer refuse the node. */
+static bool find_custom(const ml_call *c, const char *name, ml_flex_value *value) {
+    lowering *l = lowering_of(c);
+    int64_t bytes;
+    const uint8_t *data = custom_options(c, &bytes);
+    if (!l->flex.data && !ml_flex_open(data, bytes, &l->flex)) {
+        ml_fail(c, ML_UNSUPPORTED, "custom options are not a flexbuffer's map");
+        return false;
+    }
+    return ml_flex_find(&l->flex, name, value);
+}
+
+static ml_node_option option_of_value(const lowering *l, const ml_flex_value *v) {
+    switch (v->kind) {
+    case ML_FLEX_UNSIGNED:
+        if (v->integer < 0) return (ml_node_option){.kind = 'f', .real = v->real};
+        return (ml_node_option){.kind = 'i', .integer = v->integer};
+    case ML_FLEX_INTEGER:
+    case ML_FLEX_BOOL: return (ml_node_option){.kind = 'i', .integer = v->integer};
+    case ML_FLEX_REAL: return (ml_node_option){.kind = 'f', .real = v->real};
+    case ML_FLEX_STRING:
+        return (ml_node_option){.kind = 's', .data = l->flex.data + v->at, .count = v->count};
+    case ML_FLEX_NUMBERS: return (ml_node_option){.kind = 'v', .count = v->count};
+    default: return (ml_node_option){0};
+    }
+}
+
+static ml_node_option option_element(const ml_call *c, const char *name, int64_t i) {
+    ml_flex_value vector, element;
+    if (!find_custom(c, name, &vector) || vector.kind != ML_FLEX_NUMBERS || i >= vector.count)
+        return (ml_node_option){0};
+    ml_flex_number(&lowering_of(c)->flex, &vector, i, &element);
+    return option_of_value(lowering_of(c), &element);
+}
+
 static ml_node_option option(const ml_call *c, const char *name) {
     const ml_node_row *row = node_row(c);
+    if (lowering_of(c)->shown.file->operators[row->code].custom) {
+        ml_flex_value value;
+        if (!find_custom(c, name, &value)) return (ml_node_option){0};
+        return option_of_value(lowering_of(c), &value);
+    }
     const int32_t slot = slot_named(row->options_table, name);
     if (slot < 0 || slot >= row->n_options) return (ml_node_option){0};
     return read_slot(lowering_of(c)->shown.file, row->options_table, slot, &row->options[slot]);
@@ -167,12 +213,6 @@ static const char *option_word(const ml_call *c, const char *name) {
     int length;
     const char *word = value_name(form->of, row->options[slot].integer, &length);
     return keep_text(c, word, length);
-}
-
-static const uint8_t *custom_options(const ml_call *c, int64_t *bytes) {
-    const ml_span span = node_row(c)->custom_options;
-    *bytes = span.bytes;
-    return lowering_of(c)->shown.file->data + span.at;
 }
 
 static bool same_text(const ml_node_option *a, const ml_node_option *b) {
@@ -222,6 +262,7 @@ static int64_t fresh_seed(const ml_call *c) {
 static const ml_core core = {.fail = fail,
                              .quantization = quantization,
                              .option = option,
+                             .option_element = option_element,
                              .tensor_name = tensor_name,
                              .option_word = option_word,
                              .custom_options = custom_options,
@@ -279,9 +320,36 @@ static ml_status put_limit(const ml_call *c, const ml_field *f, uint8_t *to, ml_
         name);
 }
 
+/* What a custom operator's option is, for a message. */
+static const char *option_text(const ml_call *c, ml_node_option o) {
+    char text[40];
+    if (o.kind == 'i') snprintf(text, sizeof text, "%lld", (long long)o.integer);
+    else if (o.kind == 'f') snprintf(text, sizeof text, "%g", o.real);
+    else return o.kind == 's' ? "text" : o.kind == 'v' ? "a vector" : "missing";
+    return keep_text(c, text, (int64_t)strlen(text));
+}
+
+/* A number, count or flag of a custom operator. */
+static ml_status put_custom(const ml_call *c, const ml_field *f, uint8_t *to) {
+    ml_node_option o = option(c, option_of(f));
+    if (!o.kind && f->has_preset) o = (ml_node_option){.kind = 'f', .real = f->constant};
+    const double number = o.kind == 'i' ? (double)o.integer : o.real;
+    if ((o.kind != 'i' && o.kind != 'f') || !(fabs(number) < 1e38))
+        return ml_fail(c, ML_UNSUPPORTED, "option %s is %s, must be a number", option_of(f),
+                       option_text(c, o));
+    if (f->rule == ML_FIELD_NUMBER) return put_real(c, f, to, number);
+    if (f->rule == ML_FIELD_FLAG) return put_integer(c, f, to, number != 0.0);
+    if (!(trunc(number) >= f->least && trunc(number) <= f->most))
+        return ml_fail(c, ML_UNSUPPORTED, "option %s is %s, expected %.0f to %.0f", option_of(f),
+                       option_text(c, o), f->least, f->most);
+    return put_integer(c, f, to, (int64_t)number);
+}
+
 static ml_status put_field(const ml_call *c, const ml_field *f, int32_t slot, uint8_t *to) {
     if (f->rule == ML_FIELD_BY_CHECK) return ML_OK;
     if (f->rule == ML_FIELD_CONSTANT) return put_real(c, f, to, f->constant);
+    if (f->rule == ML_FIELD_NUMBER || f->rule == ML_FIELD_COUNT || f->rule == ML_FIELD_FLAG)
+        return put_custom(c, f, to);
     const ml_node_row *row = node_row(c);
     ml_node_option o = {0};
     if (slot >= 0)
@@ -372,6 +440,7 @@ ml_status ml_read_options(lowering *l, ml_code *code, const ml_node_row *row, ml
                           const int32_t **subgraphs, int32_t *n_subgraphs) {
     const ml_kernel *k = code->kernel;
     memset(l->node_params, 0, (size_t)k->params_bytes);
+    l->flex.data = NULL;
     if (!k->n_fields && !k->quantization && !k->writes && !k->check && !k->calls) return ML_OK;
     int32_t few[ML_MATCHED_OPERANDS];
     const int32_t *operands = gather_operands(l, row, few, error);
@@ -395,6 +464,7 @@ ml_status ml_read_options(lowering *l, ml_code *code, const ml_node_row *row, ml
     for (int32_t i = 0; i < k->n_fields && status == ML_OK; i++)
         status = put_field(&c, &k->fields[i], code->slots[i], l->node_params);
     if (status == ML_OK && k->check) status = k->check(&c, l->node_params);
+    if (status == ML_OK) status = error->status; /* of options that could not be read */
     if (status == ML_OK && k->calls) status = read_calls(&c, k->calls, subgraphs, n_subgraphs);
     return status;
 }
