@@ -118,7 +118,7 @@ def rows_by_kernel() -> dict[str, list[Operator]]:
     """The rows by the C kernel that runs them."""
     found: dict[str, list[Operator]] = {}
     for row in operators().values():
-        found.setdefault(row.kernel_name, []).append(row)
+        found.setdefault(row.kernel, []).append(row)
     return found
 
 

@@ -60,8 +60,8 @@ static bool read_length(const ml_flex_map *m, int64_t at, int32_t width, int64_t
 static double half_of(uint64_t bits) {
     const uint32_t exponent = bits >> 10 & 31, mantissa = bits & 1023;
     float value;
-    uint32_t wide = exponent == 31 ? 0x7f800000u | mantissa << 13
-                                   : (exponent + 112) << 23 | mantissa << 13;
+    uint32_t wide =
+        exponent == 31 ? 0x7f800000u | mantissa << 13 : (exponent + 112) << 23 | mantissa << 13;
     memcpy(&value, &wide, sizeof value);
     if (exponent == 0) value = (float)mantissa * 0x1p-24f;
     return (double)(bits >> 15 & 1 ? -value : value);
@@ -176,8 +176,7 @@ bool ml_flex_open(const uint8_t *data, int64_t bytes, ml_flex_map *map) {
         (key_width != 1 && key_width != 2 && key_width != 4 && key_width != 8))
         return false;
     map->key_width = (int32_t)key_width;
-    if (!read_length(map, map->keys_at, map->key_width, map->key_width, &keys) ||
-        keys < map->count)
+    if (!read_length(map, map->keys_at, map->key_width, map->key_width, &keys) || keys < map->count)
         return false;
     ml_flex_value value;
     for (int64_t i = 0; i < map->count; i++) {
@@ -202,6 +201,6 @@ void ml_flex_number(const ml_flex_map *map, const ml_flex_value *vector, int64_t
     *value = (ml_flex_value){.kind = ML_FLEX_OTHER};
     if (vector->element >= 0) read_number(map, at, vector->width, vector->element, value);
     else
-        read_value(map, at, vector->width, map->data[vector->at + vector->count * vector->width + i],
-                   value);
+        read_value(map, at, vector->width,
+                   map->data[vector->at + vector->count * vector->width + i], value);
 }

@@ -17,7 +17,8 @@ typedef struct ml_flex_map {
     int64_t values_at;
     int64_t keys_at;
     int64_t count;
-    int64_t left; /* bytes and elements that may still be looked at: parts of a buffer may be shared,
+    int64_t
+        left; /* bytes and elements that may still be looked at: parts of a buffer may be shared,
                    * but a small one is never long to read */
     int32_t width; /* bytes of a value or offset */
     int32_t key_width;

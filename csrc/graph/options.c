@@ -164,6 +164,7 @@ static bool find_custom(const ml_call *c, const char *name, ml_flex_value *value
     int64_t bytes;
     const uint8_t *data = custom_options(c, &bytes);
     if (!l->flex.data && !ml_flex_open(data, bytes, &l->flex)) {
+        l->flex.data = NULL;
         ml_fail(c, ML_UNSUPPORTED, "custom options are not a flexbuffer's map");
         return false;
     }

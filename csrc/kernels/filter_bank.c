@@ -283,8 +283,8 @@ ML_KERNELS(filter_bank) = {
     {ML_CUSTOM_OP("SignalPCAN", 1, 1), .name = "signal_pcan", .takes = "x noise gains -> y",
      ML_PARAMS_OF(pcan_params), .prepare = prepare_pcan,
      ML_TYPED({"u32 u32 s16 -> u32", NULL, NULL, pcan})},
-    {ML_CUSTOM_OP("SignalFilterBankLog", 1, 1), .name = "signal_filter_bank_log",
-     .takes = "x -> y", ML_PARAMS_OF(log_params), .prepare = prepare_log,
+    {ML_CUSTOM_OP("SignalFilterBankLog", 1, 1), .name = "signal_filter_bank_log", .takes = "x -> y",
+     ML_PARAMS_OF(log_params), .prepare = prepare_log,
      ML_TYPED({"u32 -> s16", derive_log, NULL, bank_log})},
     ML_KERNELS_END,
 };

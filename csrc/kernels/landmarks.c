@@ -189,8 +189,9 @@ static ml_status read_subset(const ml_call *c, ml_array *subset) {
     for (int64_t i = 0; is_vector && i < count; i++) {
         const ml_node_option o = c->env->core->option_element(c, name, i);
         if (o.kind != 'i' || o.integer < 0 || o.integer > INT32_MAX)
-            return ml_fail(c, ML_UNSUPPORTED, "option %s: element %lld is not the number of a point",
-                           name, (long long)i);
+            return ml_fail(c, ML_UNSUPPORTED,
+                           "option %s: element %lld is not the number of a point", name,
+                           (long long)i);
         numbers[i] = (int32_t)o.integer;
     }
     if (!is_vector)

@@ -23,10 +23,11 @@ static ml_status check_scales(const ml_call *c, int32_t tensor) {
     return ML_OK;
 }
 
-/* The least and the most integer of a type of at most 64 bits. */
+/* The least and the most integer of a type of at most 64 bits; below 8 bits those of
+ * the byte that a value is unpacked to. */
 static void range_of(int32_t type, int64_t *least, int64_t *most) {
     const bool is_unsigned = type == ML_U8 || type == ML_U16 || type == ML_U32 || type == ML_U4;
-    const int64_t bits = ml_type_bits(type);
+    const int64_t bits = ml_type_bits(type) < 8 ? 8 : ml_type_bits(type);
     if (bits <= 0 || bits >= 64) {
         *least = INT64_MIN;
         *most = INT64_MAX;

@@ -50,7 +50,7 @@ class Lowered:
     @property
     def resources(self) -> int:
         """How many resource variables the model has."""
-        return self.lowering.resources + (len(self._operands.resources) if self._operands is not None else 0)
+        return self.lowering.resources
 
 
 def lower(model: Model, custom_ops: Mapping[str, Any], *, reference: bool = False) -> Lowered:
@@ -64,7 +64,7 @@ def lower(model: Model, custom_ops: Mapping[str, Any], *, reference: bool = Fals
     if lowering.run():
         from minilite.engine.lower_nodes import finish
 
-        finish(lowered, reference=reference)
+        finish(lowered)
     if _OFFLINE in model.metadata:
         _place_offline(lowered)
     return lowered

@@ -15,30 +15,29 @@ from minilite.ops import find_operator
 from minilite.ops_shared.types import ABSENT, spelled
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from minilite.engine.lower import Lowered
-    from minilite.format.model import Array, Tensor
-    from minilite.ops_shared.operator import Operator, OpNode
+    from minilite.format.model import Tensor
+    from minilite.ops_shared.operator import OpNode
 
 Kinds = tuple[tuple[int, ...], tuple[int, ...]]
 """The types of inputs and of outputs, by code; -1 = absent."""
 
 
-def finish(lowered: Lowered, *, reference: bool) -> None:
+def finish(lowered: Lowered) -> None:
     """Goes on with a lowering where C stopped, to its end. Raises: UnsupportedOpError, listing every unsupported node;
     InputError for a function or kernel of the caller's that does not fit its node."""
     lowering = lowered.lowering
     refused: dict[tuple[int, int], UnsupportedOpError] = {}
     while need := lowering.need:
         subgraph, node = lowering.place
+        row = lowered.model.subgraphs[subgraph].nodes[node]
         try:
             if need == _native.NEEDS_DENSE:
                 lowered.operands.densify(lowered.operands.node(subgraph, node))
             elif need == _native.NEEDS_VALUES:
                 _fold(lowered, subgraph, node)
             else:
-                _lower(lowered, subgraph, node, reference=reference)
+                _lower_custom(lowered, lowered.operands.node(subgraph, node), custom=row.custom)
         except UnsupportedOpError as refusal:
             refused[subgraph, node] = refusal
             lowering.skip()
@@ -63,7 +62,7 @@ def _misfit(lowered: Lowered, subgraph: int, node: int) -> str:
 
 
 def _fold(lowered: Lowered, subgraph: int, node: int) -> None:
-    """Makes the outputs of a node of constants constants, by its numpy reference."""
+    """Makes the output of a node of constants a constant, by its numpy reference."""
     at_hand = lowered.operands.node(subgraph, node)
     operator = find_operator(at_hand.op)
     assert operator is not None
@@ -72,66 +71,18 @@ def _fold(lowered: Lowered, subgraph: int, node: int) -> None:
     assert source is not None
     assert source.data is not None
     value = unpack(source.data, source.type, source.shape) if source.type in PACKED else source.data
-    results = operator.reference(at_hand, value)
-    _become(lowered, subgraph, node, results if isinstance(results, tuple) else (results,))
-
-
-def _become(lowered: Lowered, subgraph: int, node: int, values: Sequence[Array]) -> None:
-    for number, value in zip(lowered.model.subgraphs[subgraph].nodes[node].outputs, values, strict=True):
-        lowered.operands.fold(subgraph, number, value)
+    result = operator.reference(at_hand, value)
+    assert not isinstance(result, tuple)
+    lowered.operands.fold(subgraph, lowered.model.subgraphs[subgraph].nodes[node].outputs[0], result)
     lowered.lowering.skip()
 
 
-def _lower(lowered: Lowered, subgraph: int, number: int, *, reference: bool) -> None:
-    """Lowers a node that no row in C runs. Raises: UnsupportedOpError, InputError."""
-    row = lowered.model.subgraphs[subgraph].nodes[number]
-    node = lowered.operands.node(subgraph, number)
-    operator = None if row.custom and row.op in lowered.custom_ops else find_operator(row.op)
-    if operator is None or (operator.custom is not None) != row.custom:
-        if not row.custom:
-            raise node.refuse("this operator is not supported")
-        return _lower_custom(lowered, node)
-    if operator.output_follows is not None:
-        source = node.input(operator.output_follows)
-        if source is not None and row.outputs:
-            lowered.lowering.tensor(subgraph, row.outputs[0]).type = int(source.type)
-            node = lowered.operands.node(subgraph, number)
-    if operator.custom is not None:
-        node = lowered.operands.decoded(subgraph, number, operator.custom)
-    if row.version not in operator.versions:
-        versions = operator.versions
-        raise node.refuse(f"version {row.version} is not supported, versions {versions[0]} to {versions[-1]} are")
-    if operator.folds is None and any(tensor is not None and tensor.sparsity is not None for tensor in node.inputs):
-        node = lowered.operands.densify(node)
-    kinds = _kinds(node)
-    if why := operator.refusal(*kinds):
-        raise node.refuse(why)
-    params, subgraphs = operator.lowered(node)
-    source = node.input(0)
-    if operator.folds is not None and source is not None and source.data is not None:
-        return _become(lowered, subgraph, number, operator.folds(node))
-    info = _native.find_kernel(operator.kernel_name)
-    assert info is not None
-    typed = _typed(info, kinds)
-    python = operator.reference is not None and (reference or typed < 0)
-    keep: list[Any] = []
-    packed = _native.pack_params(info, params, keep) if params or info.fields else b""
-    return lowered.lowering.put(info, typed, _flags(operator, python=python), packed, subgraphs, keep)
+def _lower_custom(lowered: Lowered, node: OpNode, *, custom: bool) -> None:
+    """Lowers a node that no row in C runs: a custom operator of the caller's.
 
-
-def _flags(operator: Operator, *, python: bool) -> int:
-    """An ml_node_def's flags."""
-    flags = sum(_native.NODE_IN_PLACE << i for i in operator.in_place)
-    flags |= _native.NODE_VIEW if operator.view else 0
-    flags |= _native.NODE_TFLITE_SHARES if operator.tflite_shares else 0
-    flags |= _native.NODE_PYTHON if python else 0
-    if python and not operator.view:  # numpy writes outputs after reading all inputs; views must stay skippable
-        flags &= ~(0xFF * _native.NODE_IN_PLACE)
-    return flags
-
-
-def _lower_custom(lowered: Lowered, node: OpNode) -> None:
-    """Lowers a custom operator of the caller's. Raises: UnsupportedOpError, InputError."""
+    Raises: UnsupportedOpError, InputError."""
+    if not custom:
+        raise node.refuse("this operator is not supported")
     function = lowered.custom_ops.get(node.op)
     if function is None:
         raise node.refuse(refusals.unresolved(node.op, lowered.custom_ops))

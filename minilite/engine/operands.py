@@ -22,8 +22,6 @@ class Operands:
     def __init__(self, model: Model, lowering: _native.Lowering) -> None:
         self.model = model
         self.lowering = lowering
-        self.resources: dict[tuple[str, str], int] = {}
-        """The numbers of the model's resource variables by (container, shared name)."""
         self._folded: dict[tuple[int, int], Tensor] = {}
         self._options: dict[tuple[int, int], Mapping[str, Any]] = {}
 
@@ -66,7 +64,6 @@ class Operands:
             tuple([self.tensor(subgraph, i) for i in node.outputs if i >= 0]),
             self._options.get((subgraph, number), node.options),
             node.custom_options,
-            self.resources,
             tuple([self.tensor(subgraph, i) if i >= 0 else None for i in node.intermediates]),
             self.model.subgraphs,
         )
@@ -104,7 +101,7 @@ class Handlers:
         operator = find_operator(node.op)
         assert operator is not None
         assert operator.reference is not None
-        if operator.custom is not None:
-            node = self._operands.decoded(subgraph, number, operator.custom)
+        if operator.options is not None:
+            node = self._operands.decoded(subgraph, number, operator.options)
         written = tuple(position for position in operator.writes if node.input(position) is not None)
         return python_nodes.Handler(node, operator.reference, None, custom=False, writes=written)

@@ -11,9 +11,9 @@ import numpy as np
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Tensor
 from minilite.light import Later
-from minilite.ops_shared.checks import input_of
 from minilite.ops_shared.operator import OpNode, reference
 from minilite.ops_shared.options import ACTIVATION_LIMITS, activation
+from minilite.ops_shared.tensors import input_of
 
 if TYPE_CHECKING:
     from minilite.ops_shared import fixed_point

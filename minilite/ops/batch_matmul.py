@@ -6,13 +6,13 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops_shared.checks import input_of
 from minilite.ops_shared.fixed_point import (
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_s64,
     quantize_multiplier,
 )
 from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.tensors import input_of
 from minilite.ops_shared.weighted import quantize_rows
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from minilite.format.dtypes import TensorType, element_bits, numpy_type
 from minilite.format.model import Array
 from minilite.ops_shared.bfloat16 import narrowed, widened
-from minilite.ops_shared.checks import input_of
 from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.tensors import input_of
 
 
 @reference(

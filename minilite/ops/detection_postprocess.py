@@ -9,10 +9,10 @@ import numpy as np
 from minilite.errors import KernelError
 from minilite.format.flexbuffer import scalars
 from minilite.format.model import Array
-from minilite.ops_shared.checks import input_of
 from minilite.ops_shared.custom_options import Reader, count, flag, number
 from minilite.ops_shared.fixed_point import dequantize
 from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.tensors import input_of
 
 
 def _threshold(node: OpNode) -> float:

@@ -6,7 +6,6 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops_shared.checks import input_of
 from minilite.ops_shared.fixed_point import (
     activation_range,
     one_over_one_plus,
@@ -16,6 +15,7 @@ from minilite.ops_shared.fixed_point import (
 )
 from minilite.ops_shared.operator import OpNode, reference
 from minilite.ops_shared.options import ACTIVATION_LIMITS, activation
+from minilite.ops_shared.tensors import input_of
 
 _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 

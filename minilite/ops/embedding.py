@@ -9,8 +9,8 @@ from minilite.errors import KernelError, ShapeError
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array
 from minilite.ops_shared.blockwise import block_size, scale_of_elements
-from minilite.ops_shared.checks import input_of
 from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.tensors import input_of
 
 
 def _rows(table: Array, indices: Array) -> Array:

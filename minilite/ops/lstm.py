@@ -117,7 +117,8 @@ def basic_or_full(node: OpNode, x: Array, *inputs: Array | None) -> tuple[Array,
     """As `lstm`; the basic kernel instead gives output, cell, what the weights met and what they made of
     it."""
     if node.options["kernel_type"] == "FULL":
-        return lstm(node, x, *inputs)
+        full: tuple[Array, ...] = lstm(node, x, *inputs)
+        return full
     last, weights, bias, cell = (np.asarray(array) for array in inputs[:4])
     rows = np.concatenate([x, last], axis=1)
     if x.dtype == np.float32:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.ops_shared.checks import input_of
 from minilite.ops_shared.fixed_point import (
     multiply_by_quantized_multiplier,
     rounding_divide_by_pot,
@@ -13,6 +12,7 @@ from minilite.ops_shared.fixed_point import (
 )
 from minilite.ops_shared.operator import OpNode, reference
 from minilite.ops_shared.options import ACTIVATION_LIMITS, activation
+from minilite.ops_shared.tensors import input_of
 
 
 def _saturating_shift(x: Array, exponent: int) -> Array:

@@ -6,9 +6,9 @@ import numpy as np
 
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array
-from minilite.ops_shared.checks import input_of
 from minilite.ops_shared.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.tensors import input_of
 
 
 @reference(

@@ -6,11 +6,11 @@ from __future__ import annotations
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.ops_shared.checks import input_of
 from minilite.ops_shared.fixed_point import rescale, scale_ratio
 from minilite.ops_shared.operator import OpNode, reference
 from minilite.ops_shared.real_values import quantized_values, real_values
 from minilite.ops_shared.sparse import dense_values
+from minilite.ops_shared.tensors import input_of
 
 
 @reference(

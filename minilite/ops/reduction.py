@@ -9,7 +9,6 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops_shared.checks import QUANTIZED, input_of
 from minilite.ops_shared.fixed_point import (
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_s64,
@@ -18,6 +17,7 @@ from minilite.ops_shared.fixed_point import (
     scale_ratio,
 )
 from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.tensors import QUANTIZED, input_of
 
 
 def _over(x: Array, axes: Array) -> tuple[int, ...]:

@@ -10,10 +10,7 @@ import numpy as np
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array
 from minilite.ops_shared.operator import OpNode, reference
-from minilite.ops_shared.options import Numbers
-
-new_shape: Numbers = Numbers("new_shape", none=(0,))
-"""The shape in the options; [0] is how old files write a scalar's."""
+from minilite.ops_shared.options import numbers
 
 
 @reference(
@@ -27,7 +24,8 @@ def reshape(node: OpNode, x: Array, shape: Array | None = None) -> Array:
     if shape is not None and shape.dtype == np.int32 and shape.ndim == 1:
         target = [int(dim) for dim in shape]
     else:
-        target = new_shape(node).tolist()
+        target = numbers(node, "new_shape").tolist()
+        target = [] if target == [0] else target  # how old files write a scalar's shape
     if x.size == 0 and -1 in target:
         by_others = math.prod(dim or 1 for dim in x.shape) // math.prod(abs(dim) or 1 for dim in target)
         target[target.index(-1)] = by_others if 0 in target else 0

@@ -17,7 +17,7 @@ from minilite.ops_shared.options import numbers
 def pad(node: OpNode, x: Array, value: Array) -> Array:
     """Elements drawn apart, then padded; negative padding cuts off. Where a dimension comes to nothing, all do, as in
     TFLite."""
-    low, high, gap = (numbers(name)(node) for name in ("edge_padding_low", "edge_padding_high", "interior_padding"))
+    low, high, gap = (numbers(node, name) for name in ("edge_padding_low", "edge_padding_high", "interior_padding"))
     apart = np.maximum(np.array(x.shape) - 1, 0) * gap + x.shape
     shape = apart + low + high
     if (shape <= 0).any():

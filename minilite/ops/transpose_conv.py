@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.ops_shared.checks import input_of
 from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.tensors import input_of
 from minilite.ops_shared.weighted import convolved, finish
 from minilite.ops_shared.window import Axis
 
@@ -94,4 +94,5 @@ def bias(node: OpNode, x: Array, weights: Array, bias: Array) -> Array:
     ]
     shape = np.array([x.shape[0], *sides, weights.shape[0]])
     as_builtin = node._replace(inputs=(None, node.inputs[1], node.inputs[0], node.inputs[2]))
-    return transpose_conv(as_builtin, shape, weights, x, bias)
+    result: Array = transpose_conv(as_builtin, shape, weights, x, bias)
+    return result

@@ -8,7 +8,6 @@ import numpy as np
 
 from minilite.format.model import Array
 from minilite.ops_shared.bfloat16 import through_f32
-from minilite.ops_shared.checks import input_of
 from minilite.ops_shared.fixed_point import (
     dequantize,
     inverse_sqrt,
@@ -19,6 +18,7 @@ from minilite.ops_shared.fixed_point import (
 )
 from minilite.ops_shared.operator import OpNode, reference
 from minilite.ops_shared.real_table import by_real
+from minilite.ops_shared.tensors import input_of
 
 _FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "EXP": np.exp,
