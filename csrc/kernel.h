@@ -1,7 +1,11 @@
-/* kernel.h -- the contract of a kernel, and all that prepare, derive, pack and eval may call.
+/* kernel.h -- the contract of a kernel, and what its functions may call.
  *
- * A kernel is one row: a name, the parameters that its node's options become, and
+ * A kernel is one row: a name, the operator it runs and what that takes (op, versions, takes,
+ * quantization), the parameters that its node's options become, and
  *
+ * check     what those words cannot say of options and quantization: refuses a node by ml_fail with
+ *           ML_UNSUPPORTED, and fills the parameters whose fields say ML_BY_CHECK. Runs once per
+ *           node, when the model is lowered; counts and types of the operands are as the row says.
  * prepare   from parameters, shapes and known values to the shapes of the outputs, the node's blob
  *           and wishes for scratch. It is pure and checks everything eval relies on: ranks,
  *           dimensions, products (ml_set_output checks those), and answers what it cannot accept
@@ -28,7 +32,7 @@
 #include "core/shape.h"
 
 /* Rows of another number are refused. */
-#define ML_KERNEL_ABI 4
+#define ML_KERNEL_ABI 5
 
 struct ml_simd;
 struct ml_frame_engine;
@@ -36,12 +40,26 @@ struct ml_frame_engine;
 /* What prepare asks for. */
 typedef struct ml_wish {
     int64_t scratch_bytes; /* of this call; through ml_reserve */
-    int64_t worker_bytes;  /* of every worker of ml_parallel */
-    /* Bit i: the shape of output i hangs on values not known yet; bits above 31: all. */
+    int64_t worker_bytes; /* of every worker of ml_parallel */
+    /* Bit i: the shape of output i depends on values not known yet; bits above 31: all. */
     uint32_t open;
     /* What of pack's layout hangs on shapes: blocks of other numbers are packed apart. */
     int32_t layout;
 } ml_wish;
+
+/* An option of a node, while it is lowered. */
+typedef struct ml_node_option {
+    /* What it holds: 'i' a number, bool or enum in `integer`, 'f' a number in `real`, 's' text and
+     * 'v' a vector, in `data` and `count`; 0: the node has no such option. */
+    char kind;
+    /* Of a vector's elements, by Python's struct: b B h H i I q Q f d; ? is a bool. 0: of a custom
+     * operator, read by option_element. */
+    char code;
+    int64_t integer;
+    double real;
+    const void *data; /* as the file has it, at any alignment; NULL: absent */
+    int64_t count; /* bytes of text, elements of a vector */
+} ml_node_option;
 
 typedef ml_status (*ml_body)(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                              void *args);
@@ -59,6 +77,22 @@ typedef struct ml_core {
     int64_t (*bytes)(const ml_call *c, int32_t tensor);
     const ml_quantization *(*quantization)(const ml_call *c, int32_t tensor);
     ml_status (*poll)(const ml_call *c);
+    /* Only in check, NULL elsewhere. */
+    ml_node_option (*option)(const ml_call *c, const char *name);
+    /* Element `i` of an option of a custom operator that is a vector. */
+    ml_node_option (*option_element)(const ml_call *c, const char *name, int64_t i);
+    const char *(*tensor_name)(const ml_call *c, int32_t tensor);
+    void *(*keep)(const ml_call *c, int64_t bytes);
+    const struct ml_node_row *(*node_row)(const ml_call *c);
+    const struct ml_tensor_row *(*tensor_row)(const ml_call *c, int32_t tensor);
+    const struct ml_subgraph_row *(*subgraph_row)(const ml_call *c, int32_t subgraph); /* or NULL */
+    const char *(*option_word)(const ml_call *c, const char *name);
+    const uint8_t *(*custom_options)(const ml_call *c, int64_t *bytes); /* as the file has them */
+    const char *(*operator_name)(const ml_call *c, const struct ml_node_row *row);
+    int64_t (*fresh_seed)(const ml_call *c); /* another one each time: 0 or more */
+    /* The number of the model's resource of that kind and those names; -1 without memory. */
+    int32_t (*resource)(const ml_call *c, const char *kind, const ml_node_option *names,
+                        int n_names);
 } ml_core;
 
 /* What the nodes of a frame share while they are prepared or run. */
@@ -108,14 +142,28 @@ typedef enum {
     ML_KERNEL_MULTIPLIES = 256, /* the product of two inputs */
     ML_KERNEL_ADDS = 1024, /* the sum of two inputs */
     /* With the parameter squares, of each element of input 0 its square. */
-    ML_KERNEL_TAKES_SQUARES = 512
+    ML_KERNEL_TAKES_SQUARES = 512,
+    /* What lowering has to know: */
+    ML_KERNEL_IS_VIEW = 2048, /* output 0 holds input 0's bytes unchanged, under another shape */
+    ML_KERNEL_TFLITE_SHARES = 4096, /* TFLite's own planner shares memory in place for it */
+    /* Of a constant input 0 the outputs are constants: the node vanishes when it is lowered. */
+    ML_KERNEL_FOLDS = 8192,
+    ML_KERNEL_NO_REFERENCE = 16384 /* the engine alone can run it: there is no numpy reference */
 } ml_kernel_flag;
+
+/* Which quantization a row takes, of operands of the types s8, u8 and s16. */
+typedef enum {
+    ML_TAKES_ANY_QUANTIZATION = 0, /* or check looks at it */
+    ML_TAKES_QUANTIZED, /* each has one scale, positive and finite, and a zero point of its type */
+    ML_TAKES_QUANTIZED_OR_BARE /* likewise, or none of all operands has a scale */
+} ml_takes_quantization;
 
 typedef struct ml_typed {
     /* Operand types by position: f32 f16 bf16 f64 s2 s4 s8 u8 s16 u16 s32 u32 s64 u64 b8 c64 c128
-     * string resource; x1 x2 x4 x8 x16: any of so many bytes; any; "a|b" either; "?" behind a type:
-     * may be absent; "..." behind the last: and more like it. Outputs stand behind "->", else they
-     * are not looked at. "*" takes whatever comes. */
+     * string resource; x1 x2 x4 x8 x16: any of so many bytes; any; "a|b" either; "?" after a type:
+     * may be absent; "..." after the last: and more like it, none of them absent, "...?" none or more. Outputs stand after "->", else they
+     * are not looked at. "T s32 -> T: f32 s8" stands for "f32 s32 -> f32" and "s8 s32 -> s8". "*"
+     * takes whatever comes; an operator's row has none. */
     const char *types;
     int64_t (*derive)(const ml_call *c,
                       void *to); /* to == NULL: how many bytes; negative when it failed */
@@ -127,6 +175,21 @@ struct ml_kernel {
     int32_t abi;
     int32_t flags; /* ml_kernel_flag */
     const char *name;
+    /* The operator that the row runs, as the schema or a custom operator's file spells it; NULL: a
+     * kernel that custom operators of the caller's are given. Several rows may have one name. */
+    const char *op;
+    int16_t first_version;
+    int16_t last_version; /* inclusive */
+    bool custom; /* op is a custom operator's name */
+    uint8_t in_place; /* ML_INPUT(i) | ..: inputs that output 0 may overwrite when they die here and
+                       * have as many bytes; i < 8 */
+    uint8_t follows; /* ML_INPUT(i): output 0 takes input i's type, whatever the file says of it */
+    uint8_t quantization; /* ml_takes_quantization */
+    uint64_t writes; /* ML_INPUT(i) | ..: inputs that are variable tensors, and written */
+    const char *takes; /* the operands by name: "x axis? more...? -> y", marks as in ml_typed */
+    const char
+        *calls; /* the options that say which subgraphs it runs, split by spaces; NULL: none */
+    ml_status (*check)(const ml_call *c, void *params); /* params: those of the node, filled */
     const ml_field *fields;
     int32_t n_fields;
     int32_t params_bytes;
@@ -138,23 +201,55 @@ struct ml_kernel {
     const ml_typed *typed; /* ends with types == NULL; without a match the numpy reference runs */
 };
 
-/* ML_PARAMS(clamp_params, CLAMP_FIELDS) declares `struct clamp_params` and its field table from
- *     #define CLAMP_FIELDS(X, S) X(S, f32, minimum) X(S, f32, maximum)
- * with kinds i32, i64, f32, f64, array. Python passes the fields by name: Kernel("relu",
- * minimum=0.0, maximum=6.0). */
+/* {ML_OP(GELU, 1, 3), .name = "gelu", .takes = "x -> y", ...}: the row of an operator. */
+#define ML_OP(operator, first, last) \
+    .abi = ML_KERNEL_ABI, .op = #operator, .first_version = (first), .last_version = (last)
+#define ML_CUSTOM_OP(operator, first, last)                                                \
+    .abi = ML_KERNEL_ABI, .op = (operator), .custom = true, .first_version = (first),      \
+    .last_version = (last)
+#define ML_INPUT(i) (UINT64_C(1) << (i))
+
+/* ML_PARAMS(gelu_params, GELU_FIELDS) declares `struct gelu_params` and its field table from
+ *     #define GELU_FIELDS(X, S) X(S, i32, approximate) X(S, i32, width, ML_OPTION("filter_width"))
+ * with kinds i32, i64, f32, f64, array. A field has the value of the option of its name, or what
+ * the words after the name say: */
+#define ML_OPTION(option_name) .option = (option_name)
+/* The option, or 1 where the operator has none of that name; must be positive. */
+#define ML_POSITIVE(option_name) .option = (option_name), .rule = ML_FIELD_POSITIVE
+/* 1 where the option `padding` is SAME, 0 where it is VALID; nothing else is taken. */
+#define ML_SAME_PADDING .option = "padding", .rule = ML_FIELD_SAME_PADDING
+/* The least and the most that the option `fused_activation_function` lets through, as reals; it
+ * must be one that clamps. */
+#define ML_ACTIVATION_LEAST .option = "fused_activation_function", .rule = ML_FIELD_LEAST
+#define ML_ACTIVATION_MOST .option = "fused_activation_function", .rule = ML_FIELD_MOST
+#define ML_IS(number) .rule = ML_FIELD_CONSTANT, .constant = (number)
+/* Options of custom operators. A number, finite in float32; a count, whose fraction is cut off,
+ * from least to most, both inclusive; a flag, 1 or 0. ..._OR: with what stands for a missing one. */
+#define ML_NUMBER(option_name) .option = (option_name), .rule = ML_FIELD_NUMBER
+#define ML_NUMBER_OR(option_name, number) ML_NUMBER(option_name), .has_preset = 1, .constant = (number)
+#define ML_COUNT(option_name, first, last) \
+    .option = (option_name), .rule = ML_FIELD_COUNT, .least = (first), .most = (last)
+#define ML_COUNT_OR(option_name, first, last, number) \
+    ML_COUNT(option_name, first, last), .has_preset = 1, .constant = (number)
+#define ML_FLAG(option_name) .option = (option_name), .rule = ML_FIELD_FLAG
+#define ML_FLAG_OR(option_name, number) ML_FLAG(option_name), .has_preset = 1, .constant = (number)
+/* 0, or an empty array, until check fills it. */
+#define ML_BY_CHECK .rule = ML_FIELD_BY_CHECK
+
 #define ML_C_i32 int32_t
 #define ML_C_i64 int64_t
 #define ML_C_f32 float
 #define ML_C_f64 double
 #define ML_C_array ml_array
-#define ML_MEMBER(params, kind, field) ML_C_##kind field;
-#define ML_ROW(params, kind, field) ML_ROW_##kind(params, field)
-#define ML_ROW_i32(params, field) ML_ROW_AT(params, 'i', field)
-#define ML_ROW_i64(params, field) ML_ROW_AT(params, 'q', field)
-#define ML_ROW_f32(params, field) ML_ROW_AT(params, 'f', field)
-#define ML_ROW_f64(params, field) ML_ROW_AT(params, 'd', field)
-#define ML_ROW_array(params, field) ML_ROW_AT(params, 'a', field)
-#define ML_ROW_AT(params, letter, field) {#field, letter, (int32_t)offsetof(params, field)},
+#define ML_MEMBER(params, kind, field, ...) ML_C_##kind field;
+#define ML_ROW(params, kind, ...) ML_ROW_##kind(params, __VA_ARGS__)
+#define ML_ROW_i32(params, ...) ML_ROW_AT(params, 'i', __VA_ARGS__)
+#define ML_ROW_i64(params, ...) ML_ROW_AT(params, 'q', __VA_ARGS__)
+#define ML_ROW_f32(params, ...) ML_ROW_AT(params, 'f', __VA_ARGS__)
+#define ML_ROW_f64(params, ...) ML_ROW_AT(params, 'd', __VA_ARGS__)
+#define ML_ROW_array(params, ...) ML_ROW_AT(params, 'a', __VA_ARGS__)
+#define ML_ROW_AT(params, letter, field, ...) \
+    {.name = #field, .kind = (letter), .offset = (int32_t)offsetof(params, field), ##__VA_ARGS__},
 #define ML_PARAMS(params, FIELDS)   \
     typedef struct params {         \
         FIELDS(ML_MEMBER, params)   \
@@ -162,6 +257,9 @@ struct ml_kernel {
     ML_FIELDS(params, FIELDS)
 /* The table alone, of a struct that ML_GROUP declares: for families of several files. */
 #define ML_FIELDS(params, FIELDS) static const ml_field params##_fields[] = {FIELDS(ML_ROW, params)};
+/* Another table for the same struct, for an operator whose options have other names. */
+#define ML_FIELDS_AS(table, params, FIELDS) \
+    static const ml_field table##_fields[] = {FIELDS(ML_ROW, params)};
 /* Fields that several operators share are a group: ML_GROUP(ml_window_params, ML_WINDOW_FIELDS)
  * declares its struct, and
  *     #define ML_C_window ml_window_params
@@ -173,16 +271,21 @@ struct ml_kernel {
     typedef struct group {        \
         FIELDS(ML_MEMBER, group)  \
     } group;
-#define ML_GROUP_ROW(place, kind, field) ML_GROUP_ROW_OF(ML_PLACE place, kind, field)
+#define ML_GROUP_ROW(place, kind, ...) ML_GROUP_ROW_OF(ML_PLACE place, kind, __VA_ARGS__)
 #define ML_PLACE(params, member) params, member
 #define ML_GROUP_ROW_OF(...) ML_GROUP_ROW_AT(__VA_ARGS__)
-#define ML_GROUP_ROW_AT(params, member, kind, field) \
-    {#field, ML_LETTER_##kind, (int32_t)offsetof(params, member.field)},
+#define ML_GROUP_ROW_AT(params, member, of, field, ...) \
+    {.name = #field,                                      \
+     .kind = ML_LETTER_##of,                              \
+     .offset = (int32_t)offsetof(params, member.field),   \
+     ##__VA_ARGS__},
 #define ML_LETTER_i32 'i'
 #define ML_LETTER_f32 'f'
-/* The parameters of a row: {ML_KERNEL_ABI, ..., ML_PARAMS_OF(clamp_params), ...}. */
-#define ML_PARAMS_OF(params) \
-    .fields = params##_fields, .n_fields = (int32_t)(sizeof params##_fields / sizeof params##_fields[0]), \
+/* The parameters of a row: {.name = "gelu", ML_PARAMS_OF(gelu_params), ...}. */
+#define ML_PARAMS_OF(params) ML_PARAMS_AS_IN(params, params)
+/* By another table: {.name = "relu", ML_PARAMS_AS_IN(relu6, clamp_params), ...}. */
+#define ML_PARAMS_AS_IN(table, params)                                                            \
+    .fields = table##_fields, .n_fields = (int32_t)(sizeof table##_fields / sizeof table##_fields[0]), \
     .params_bytes = (int32_t)sizeof(params)
 
 /* A row whose only eval takes whatever its lowering lets through. */
@@ -263,6 +366,28 @@ static inline int64_t ml_reserve(ml_wish *wish, int64_t bytes) {
         return 0;
     }
     return offset;
+}
+
+/* Check. */
+/* The option of that name: what the file says, or what the schema says of an absent one. */
+static inline ml_node_option ml_option_of(const ml_call *c, const char *name) {
+    return c->env->core->option(c, name);
+}
+/* The value of an option that is an enum, as the schema spells it: "SAME"; "?" of any other. */
+static inline const char *ml_option_word(const ml_call *c, const char *name) {
+    return c->env->core->option_word(c, name);
+}
+/* The name of input `i` or output `i`, for messages; goes with the lowering. */
+static inline const char *ml_input_name(const ml_call *c, int i) {
+    return c->env->core->tensor_name(c, c->inputs[i]);
+}
+static inline const char *ml_output_name(const ml_call *c, int i) {
+    return c->env->core->tensor_name(c, c->inputs[c->n_inputs + i]);
+}
+/* Memory, zeroed, for what parameters point to: lives as long as they do. NULL: there is none, and
+ * the error says so. */
+static inline void *ml_keep(const ml_call *c, int64_t bytes) {
+    return c->env->core->keep(c, bytes);
 }
 
 /* Eval. */

@@ -84,12 +84,31 @@ typedef struct ml_graph_def {
     int32_t fuses; /* nodes may become part of others, which hides the tensors between them */
 } ml_graph_def;
 
-/* A parameter of a kernel: how Python packs it. kind: 'i' int32, 'q' int64, 'f' float, 'd' double,
- * 'a' ml_array. */
+/* Where lowering finds a parameter's value: the words of kernel.h, ML_OPTION and its like. */
+typedef enum {
+    ML_FIELD_OPTION = 0,
+    ML_FIELD_POSITIVE,
+    ML_FIELD_SAME_PADDING,
+    ML_FIELD_LEAST,
+    ML_FIELD_MOST,
+    ML_FIELD_CONSTANT,
+    ML_FIELD_NUMBER,
+    ML_FIELD_COUNT,
+    ML_FIELD_FLAG,
+    ML_FIELD_BY_CHECK
+} ml_field_rule;
+
+/* A parameter of a kernel. kind: 'i' int32, 'q' int64, 'f' float, 'd' double, 'a' ml_array. */
 typedef struct ml_field {
     const char *name;
     char kind;
     int32_t offset;
+    int32_t rule; /* ml_field_rule */
+    int32_t has_preset; /* `constant` stands for an option that is missing */
+    const char *option; /* NULL: of the field's own name */
+    double constant;
+    double least; /* of ML_FIELD_COUNT; both inclusive */
+    double most;
 } ml_field;
 
 typedef struct ml_array {
@@ -104,13 +123,32 @@ typedef struct ml_kernel_info {
     int32_t n_fields;
     int32_t params_bytes;
     int32_t flags;
-    int32_t reserved;
+    /* As in ml_kernel. */
+    const char *op;
+    const char *takes;
+    const char *calls;
+    uint64_t writes;
+    int32_t first_version;
+    int32_t last_version;
+    int32_t custom;
+    int32_t in_place;
+    int32_t follows;
+    int32_t quantization;
+    int32_t is_view;
+    int32_t tflite_shares;
+    int32_t folds;
+    int32_t has_reference;
 } ml_kernel_info;
 
 /* The kernel of that name, NULL if there is none; kernel number `index` of those built in, NULL
- * past the last. */
+ * after the last. */
 const ml_kernel *ml_kernel_find(const char *name);
 const ml_kernel *ml_kernel_at(int32_t index);
+/* The family of a kernel that is built in: its file's stem in csrc/kernels or csrc/control. */
+const char *ml_kernel_family(const ml_kernel *kernel);
+/* The row of an operator, in the highest first version up to `version` if there are several; NULL
+ * if none runs it. */
+const ml_kernel *ml_kernel_of(const char *op, int64_t bytes, int32_t custom, int32_t version);
 /* ML_GRAPH_ERROR for a row that was compiled against another kernel.h, or that is not whole. */
 ml_status ml_kernel_describe(const ml_kernel *kernel, ml_kernel_info *info, ml_error *error);
 /* The first row of the kernel's table that takes these operand types (-1 = absent), outputs behind

@@ -1,74 +1,52 @@
-/* lower.h -- lowering: a file's rows become the loading description of load.h, but for what Python
- * says of each kind of node.
+/* lower.h -- lowering: a file's rows become the loading description of load.h, node by node, by the
+ * rows of the operators' kernels.
  *
- * Two calls. ml_lowering_new fills the tensors from the rows and sorts the nodes into kinds: nodes
- * of one kind lower alike, so one answer serves all of them, and most it knows itself
- * (graph/answer.c). ml_lowering_fill takes the answers and fills the nodes. A kind's key says all
- * that its answer hangs on, and nothing of the file it is in, so answers may be kept from file to
- * file. */
+ * ml_lowering_run goes through the nodes in the file's order, and returns at each one that only the
+ * caller can go on with: it does what `need` says and calls again. Nodes that cannot be run are
+ * gathered in `refused`; a graph is made only where there is none. */
 
-/* What an operator's nodes hang on, an int32 an ml_operator_row. None: each node is a kind of its
- * own. */
 typedef enum {
-    /* On operator, version, options, types and quantization classes of operands. */
-    ML_TRAIT_KIND = 1,
-    ML_TRAIT_SCALES = 2, /* on scales and zero points, too */
-    /* On scales where an input's is above ML_TAME_RATIO times the output's, or types have 16
-     * bits. */
-    ML_TRAIT_RATIO = 4,
-    /* A node with a constant input 0 becomes a constant: it is a kind of its own. */
-    ML_TRAIT_FOLDS = 8,
-    ML_TRAIT_FOLLOWS = 256 /* << i, i < 8: output 0 takes the type of input i */
-} ml_trait;
-
-#define ML_TAME_RATIO 64
-
-typedef struct ml_kind {
-    int64_t key_start; /* in ml_lowering.keys */
-    int32_t key_bytes; /* 0: a kind of its one node */
-    int32_t subgraph; /* of its first node */
-    int32_t node;
-    int32_t reserved;
-} ml_kind;
-
-/* What the nodes of a kind lower to. */
-typedef struct ml_answer {
-    const ml_kernel *kernel;
-    const void *params;
-    const int32_t *subgraphs; /* that it calls */
-    int32_t params_bytes;
-    int32_t n_subgraphs;
-    int32_t typed; /* as in ml_node_def */
-    int32_t flags; /* the same, or ML_ANSWER_WIDENS alone */
-} ml_answer;
-
-/* Constant halves become constant floats, and the node vanishes. */
-#define ML_ANSWER_WIDENS 128
+    ML_NEEDS_NOTHING = 0, /* every node is lowered or refused */
+    /* No row runs its operator, or the caller does: ml_lowering_put, or ml_lowering_skip. */
+    ML_NEEDS_NODE,
+    /* Constants among its inputs are sparse: the caller makes them dense in `tensors`. */
+    ML_NEEDS_DENSE,
+    /* Its input 0 is constant, and so are its outputs: the caller puts their values into `tensors`
+     * and calls ml_lowering_skip. */
+    ML_NEEDS_VALUES
+} ml_lowering_need;
 
 typedef struct ml_lowering {
-    /* Subgraphs, tensors, nodes, quantizations, io and params are the lowering's. */
+    /* Whole once `need` is ML_NEEDS_NOTHING. What it points to is the lowering's. */
     ml_graph_def description;
-    /* The description's, which may be changed until a graph is made: tensors that fold. */
+    /* The description's, which may be changed until a graph is made. */
     ml_tensor_def *tensors;
-    const ml_kind *kinds; /* in the order of their first nodes */
-    const uint8_t *keys;
-    int64_t key_bytes; /* of all keys */
-    const int32_t *node_kinds; /* by node of all subgraphs */
-    const ml_answer *const
-        *known; /* by kind: what C knows of the operators' rows; NULL: Python says it */
+    const ml_file *file;
     int64_t n_tensors; /* of all subgraphs */
     int64_t n_nodes;
-    int32_t n_kinds;
-    int32_t n_known; /* answers that are there */
-    int32_t reserved;
+    int32_t need; /* ml_lowering_need */
+    int32_t subgraph; /* where it stands */
+    int32_t node;
     int32_t n_deep; /* tensors of more than ML_MAX_RANK dimensions, whose shapes are left out */
-    const ml_file *file;
+    /* An error per node that cannot be run, in the file's order. An empty text stands for a number
+     * or types of operands that its row does not take. */
+    const ml_error *refused;
+    int32_t n_refused;
+    int32_t reserved;
 } ml_lowering;
 
-/* The file outlives the lowering.
- * ML_GRAPH_ERROR when all nodes or tensors together are more than 31 bits count, ML_ARENA_ERROR. */
-ml_status ml_lowering_new(const ml_file *file, ml_lowering **lowering, ml_error *error);
-/* Answers by kind; nodes of a kind without one (NULL) vanish, those that widen are done here. A
- * node's handler is its number in the file, all subgraphs counted through. Everything is copied. */
-ml_status ml_lowering_fill(ml_lowering *lowering, const ml_answer *const *answers, ml_error *error);
+/* `callers` has a byte per operator code of the file: 1 = the caller runs these nodes itself; NULL:
+ * none. With `reference` nodes run their numpy references where there are any. The file outlives
+ * the lowering. ML_GRAPH_ERROR when all nodes or tensors together are more than 31 bits count,
+ * ML_ARENA_ERROR. */
+ml_status ml_lowering_new(const ml_file *file, const uint8_t *callers, int32_t reference,
+                          ml_lowering **lowering, ml_error *error);
+ml_status ml_lowering_run(ml_lowering *lowering, ml_error *error);
+/* What the node lowers to at which lowering stands: fields as in ml_node_def; parameters and the
+ * numbers of the subgraphs that it calls are copied. */
+ml_status ml_lowering_put(ml_lowering *lowering, const ml_kernel *kernel, int32_t typed,
+                          int32_t flags, const void *params, const int32_t *subgraphs,
+                          int32_t n_subgraphs, ml_error *error);
+/* The node at which lowering stands is left out: it has become a constant, or is refused. */
+void ml_lowering_skip(ml_lowering *lowering);
 void ml_lowering_free(ml_lowering *lowering);

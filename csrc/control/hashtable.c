@@ -9,7 +9,7 @@
 #include "rules/strings.h"
 #include "rules/work.h"
 
-#define HASHTABLE_FIELDS(X, S) X(S, i32, resource)
+#define HASHTABLE_FIELDS(X, S) X(S, i32, resource, ML_BY_CHECK)
 ML_PARAMS(hashtable_params, HASHTABLE_FIELDS)
 
 enum { HANDLE, KEYS, VALUES };
@@ -242,19 +242,35 @@ static ml_status size(const ml_call *c) {
     return ML_OK;
 }
 
-#define EFFECT(kernel_name, prepare_fn, ...)                                         \
-    {.abi = ML_KERNEL_ABI, .flags = ML_KERNEL_HAS_EFFECTS, .name = (kernel_name),    \
-     .prepare = (prepare_fn), ML_TYPED(__VA_ARGS__)}
+/* One number for each table of the model; variables are told apart by their names. */
+static ml_status check_hashtable(const ml_call *c, void *params) {
+    const int64_t from = ml_option_of(c, "key_dtype").integer;
+    const int64_t to = ml_option_of(c, "value_dtype").integer;
+    if (!(from == ML_S64 && to == ML_STRING) && !(from == ML_STRING && to == ML_S64))
+        return ml_fail(c, ML_UNSUPPORTED,
+                       "a table from %s to %s: one must be INT64, the other STRING",
+                       ml_option_word(c, "key_dtype"), ml_option_word(c, "value_dtype"));
+    const ml_node_option name = ml_option_of(c, "table_id");
+    const int32_t number = c->env->core->resource(c, "table", &name, 1);
+    ((hashtable_params *)params)->resource = number;
+    return number < 0 ? c->env->error->status : ML_OK;
+}
+
+#define EFFECT(operator, kernel_name, operands, prepare_fn, ...)                                 \
+    {ML_OP(operator, 1, 1), .name = (kernel_name), .takes = (operands),                         \
+     .flags = ML_KERNEL_HAS_EFFECTS | ML_KERNEL_NO_REFERENCE, .prepare = (prepare_fn),          \
+     ML_TYPED(__VA_ARGS__)}
 ML_KERNELS(hashtable) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "hashtable",
-     ML_PARAMS_OF(hashtable_params),
-     .prepare = prepare_hashtable,
-     ML_TYPED({"-> resource", NULL, NULL, hashtable})},
-    EFFECT("hashtable_import", prepare_import, {"resource s64 string ->", NULL, NULL, import},
+    {ML_OP(HASHTABLE, 1, 1), .name = "hashtable", .takes = "-> table",
+     .flags = ML_KERNEL_NO_REFERENCE, .check = check_hashtable, ML_PARAMS_OF(hashtable_params),
+     .prepare = prepare_hashtable, ML_TYPED({"-> resource", NULL, NULL, hashtable})},
+    EFFECT(HASHTABLE_IMPORT, "hashtable_import", "table keys values ->", prepare_import,
+           {"resource s64 string ->", NULL, NULL, import},
            {"resource string s64 ->", NULL, NULL, import}),
-    EFFECT("hashtable_find", prepare_find, {"resource string s64 -> s64", NULL, NULL, find_numbers},
+    EFFECT(HASHTABLE_FIND, "hashtable_find", "table keys default -> values", prepare_find,
+           {"resource string s64 -> s64", NULL, NULL, find_numbers},
            {"resource s64 string -> string", NULL, NULL, find_strings}),
-    EFFECT("hashtable_size", prepare_size, {"resource -> s64", NULL, NULL, size}),
+    EFFECT(HASHTABLE_SIZE, "hashtable_size", "table -> count", prepare_size,
+           {"resource -> s64", NULL, NULL, size}),
     ML_KERNELS_END,
 };

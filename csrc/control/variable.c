@@ -3,7 +3,7 @@
 #include "control/resource.h"
 #include "rules/work.h"
 
-#define HANDLE_FIELDS(X, S) X(S, i32, resource)
+#define HANDLE_FIELDS(X, S) X(S, i32, resource, ML_BY_CHECK)
 ML_PARAMS(handle_params, HANDLE_FIELDS)
 
 static ml_status prepare_var_handle(const ml_call *c, ml_wish *wish) {
@@ -74,10 +74,23 @@ static ml_status assign_variable(const ml_call *c) {
                         ml_in_bytes(c, 1), c->env->error);
 }
 
+/* One number for each container and shared name of the model. */
+static ml_status check_handle(const ml_call *c, void *params) {
+    const ml_node_option names[2] = {ml_option_of(c, "container"), ml_option_of(c, "shared_name")};
+    const int32_t number = c->env->core->resource(c, "variable", names, 2);
+    ((handle_params *)params)->resource = number;
+    return number < 0 ? c->env->error->status : ML_OK;
+}
+
 ML_KERNELS(variable) = {
-    ML_KERNEL("var_handle", handle_params, 0, 0, prepare_var_handle, var_handle),
-    ML_KERNEL_NO_PARAMS("read_variable", 0, ML_KERNEL_HAS_EFFECTS, prepare_read, read_variable),
-    ML_KERNEL_NO_PARAMS("assign_variable", 0, ML_KERNEL_HAS_EFFECTS, prepare_assign,
-                        assign_variable),
+    {ML_OP(VAR_HANDLE, 1, 1), .name = "var_handle", .takes = "-> handle",
+     .flags = ML_KERNEL_NO_REFERENCE, .check = check_handle, ML_PARAMS_OF(handle_params),
+     .prepare = prepare_var_handle, ML_TYPED({"-> resource", NULL, NULL, var_handle})},
+    {ML_OP(READ_VARIABLE, 1, 1), .name = "read_variable", .takes = "handle -> value",
+     .flags = ML_KERNEL_HAS_EFFECTS | ML_KERNEL_NO_REFERENCE, .prepare = prepare_read,
+     ML_TYPED({"resource -> any", NULL, NULL, read_variable})},
+    {ML_OP(ASSIGN_VARIABLE, 1, 1), .name = "assign_variable", .takes = "handle value ->",
+     .flags = ML_KERNEL_HAS_EFFECTS | ML_KERNEL_NO_REFERENCE, .prepare = prepare_assign,
+     ML_TYPED({"resource any ->", NULL, NULL, assign_variable})},
     ML_KERNELS_END,
 };

@@ -5,31 +5,56 @@
 #include "core/error.h"
 #include "graph/lower.h"
 
-#define X(family) extern const ml_kernel ml_kernels_##family[];
+#define X(table, family) extern const ml_kernel ml_kernels_##table[];
 #include "families.def"
 #undef X
 
-#define X(family) ml_kernels_##family,
-static const ml_kernel *const families[] = {
+#define X(table, family) ml_kernels_##table,
+static const ml_kernel *const tables[] = {
+#include "families.def"
+};
+#undef X
+
+#define X(table, family) #family,
+static const char *const family_names[] = {
 #include "families.def"
 };
 #undef X
 
 const ml_kernel *ml_kernel_at(int32_t index) {
-    for (size_t f = 0; f < sizeof families / sizeof families[0] && index >= 0; f++)
-        for (const ml_kernel *k = families[f]; k->name; k++)
+    for (size_t f = 0; f < sizeof tables / sizeof tables[0] && index >= 0; f++)
+        for (const ml_kernel *k = tables[f]; k->name; k++)
             if (index-- == 0) return k;
     return NULL;
 }
 
+const char *ml_kernel_family(const ml_kernel *kernel) {
+    for (size_t f = 0; f < sizeof tables / sizeof tables[0]; f++)
+        for (const ml_kernel *k = tables[f]; k->name; k++)
+            if (k == kernel) return family_names[f];
+    return NULL;
+}
+
 const ml_kernel *ml_kernel_find(const char *name) {
-    for (size_t f = 0; f < sizeof families / sizeof families[0]; f++)
-        for (const ml_kernel *k = families[f]; k->name; k++)
+    for (size_t f = 0; f < sizeof tables / sizeof tables[0]; f++)
+        for (const ml_kernel *k = tables[f]; k->name; k++)
             if (strcmp(k->name, name) == 0) return k;
     return NULL;
 }
 
-/* Python packs the fields one behind the other, each at a multiple of its size (arrays: of 8). */
+const ml_kernel *ml_kernel_of(const char *op, int64_t bytes, int32_t custom, int32_t version) {
+    const ml_kernel *found = NULL, *k;
+    for (int32_t i = 0; (k = ml_kernel_at(i)) != NULL; i++) {
+        if (!k->op || k->custom != (custom != 0) || (int64_t)strlen(k->op) != bytes ||
+            memcmp(k->op, op, (size_t)bytes) != 0)
+            continue;
+        if (!found || (k->first_version <= version && k->first_version > found->first_version))
+            found = k;
+    }
+    return found;
+}
+
+/* Python packs the fields one after the other, each at a multiple of its size (arrays: of 8). */
 static const ml_field *find_misplaced(const ml_kernel *k) {
     int64_t at = 0;
     for (int32_t i = 0; i < k->n_fields; i++) {
@@ -69,7 +94,25 @@ ml_status ml_kernel_describe(const ml_kernel *k, ml_kernel_info *info, ml_error 
             "kernel '%s' has the field '%s' at byte %d of its %d of parameters: declare "
             "them by ML_PARAMS",
             k->name, misplaced->name ? misplaced->name : "", misplaced->offset, k->params_bytes);
-    *info = (ml_kernel_info){k->name, k->fields, k->n_fields, k->params_bytes, k->flags, 0};
+    *info = (ml_kernel_info){.name = k->name,
+                             .fields = k->fields,
+                             .n_fields = k->n_fields,
+                             .params_bytes = k->params_bytes,
+                             .flags = k->flags,
+                             .op = k->op,
+                             .custom = k->custom,
+                             .first_version = k->first_version,
+                             .last_version = k->last_version,
+                             .takes = k->takes,
+                             .calls = k->calls,
+                             .in_place = k->in_place,
+                             .follows = k->follows,
+                             .quantization = k->quantization,
+                             .writes = k->writes,
+                             .is_view = (k->flags & ML_KERNEL_IS_VIEW) != 0,
+                             .tflite_shares = (k->flags & ML_KERNEL_TFLITE_SHARES) != 0,
+                             .folds = (k->flags & ML_KERNEL_FOLDS) != 0,
+                             .has_reference = !(k->flags & ML_KERNEL_NO_REFERENCE)};
     return ML_OK;
 }
 
@@ -98,51 +141,70 @@ static bool takes(const char *from, const char *end, int32_t type) {
     return false;
 }
 
-/* One operand of a signature, and what may stand behind it. */
-typedef struct token {
+/* A word of a signature, in [from, end). */
+typedef struct word {
     const char *from;
     const char *end;
+} word;
+
+/* One operand of a signature, and its marks. */
+typedef struct token {
+    word type;
     bool optional; /* ? */
     bool repeats; /* ... */
 } token;
 
-static bool next_token(const char **at, token *t) {
+/* `of_t` stands where the signature has T. */
+static bool next_token(const char **at, word of_t, token *t) {
     while (**at == ' ') ++*at;
-    if (**at == 0 || strncmp(*at, "->", 2) == 0) return false;
-    t->from = *at;
-    while (**at && **at != ' ' && **at != '?' && **at != '.') ++*at;
-    t->end = *at;
+    if (**at == 0 || **at == ':' || strncmp(*at, "->", 2) == 0) return false;
+    t->type.from = *at;
+    *at += strcspn(*at, " ?.:");
+    t->type.end = *at;
+    if (t->type.end - t->type.from == 1 && t->type.from[0] == 'T') t->type = of_t;
     t->optional = **at == '?';
     if (t->optional) ++*at;
     t->repeats = strncmp(*at, "...", 3) == 0;
     if (t->repeats) *at += 3;
+    if (**at == '?') {
+        t->optional = true;
+        ++*at;
+    }
     return true;
 }
 
-/* Whether the operands of one side of a signature fit; steps *at behind them. */
-static bool match_side(const char **at, const int32_t *types, int32_t count) {
+/* Whether the operands of one side of a signature fit; steps *at to its end. */
+static bool match_side(const char **at, word of_t, const int32_t *types, int32_t count) {
     int32_t i = 0;
     token t;
-    while (next_token(at, &t)) {
-        if (t.repeats) {
-            for (; i < count; i++)
-                if (types[i] < 0 || !takes(t.from, t.end, types[i])) return false;
-        } else if (i < count && types[i] >= 0) {
-            if (!takes(t.from, t.end, types[i++])) return false;
-        } else {
-            if (!t.optional) return false;
+    while (next_token(at, of_t, &t)) do {
+            if (i < count && types[i] >= 0) {
+                if (!takes(t.type.from, t.type.end, types[i])) return false;
+            } else if (!t.optional || (t.repeats && i < count)) return false;
             i += i < count;
-        }
-    }
+        } while (t.repeats && i < count);
     return i == count;
+}
+
+static bool match_sides(const char *signature, word of_t, const int32_t *types, int32_t n_inputs,
+                        int32_t n_outputs) {
+    if (!match_side(&signature, of_t, types, n_inputs)) return false;
+    if (*signature == 0 || *signature == ':') return true;
+    signature += 2;
+    return match_side(&signature, of_t, types + n_inputs, n_outputs);
 }
 
 bool ml_types_match(const char *signature, const int32_t *types, int32_t n_inputs,
                     int32_t n_outputs) {
-    if (!match_side(&signature, types, n_inputs)) return false;
-    if (*signature == 0) return true;
-    signature += 2;
-    return match_side(&signature, types + n_inputs, n_outputs);
+    const char *list = strchr(signature, ':');
+    if (!list) return match_sides(signature, (word){0}, types, n_inputs, n_outputs);
+    for (const char *from = list + 1, *end; *from; from = end) {
+        from += strspn(from, " ");
+        end = from + strcspn(from, " ");
+        if (end > from && match_sides(signature, (word){from, end}, types, n_inputs, n_outputs))
+            return true;
+    }
+    return false;
 }
 
 int32_t ml_kernel_match(const ml_kernel *kernel, const int32_t *types, int32_t n_inputs,

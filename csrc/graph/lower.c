@@ -1,57 +1,63 @@
-/* lower.c -- ml_lowering: rows become tensors of the loading description, and nodes by the answers
- * to their kinds. */
+/* lower.c -- ml_lowering: a file's nodes become nodes of the loading description, each by its
+ * operator's row. */
 #include "graph/lower.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "core/shape.h"
 #include "math/float_math.h"
-
-/* A lowering and what it owns. */
-typedef struct lowering {
-    ml_lowering shown;
-    ml_kinds kinds;
-    ml_subgraph_def *subgraphs;
-    ml_node_def *nodes;
-    ml_quantization *quantizations;
-    int32_t *node_kinds;
-    int32_t *io;
-    uint8_t *params;
-    struct widened *widened;
-    ml_known_answer **known; /* by kind */
-    int32_t known_room;
-} lowering;
-
-/* Constants that were widened, aligned to 64 as those of arenas are. */
-typedef struct widened {
-    struct widened *next;
-    float *values;
-} widened;
 
 void ml_lowering_free(ml_lowering *shown) {
     if (!shown) return;
     lowering *l = (lowering *)shown;
-    for (widened *w = l->widened; w;) {
-        widened *next = w->next;
-        free(w->values);
-        free(w);
-        w = next;
+    for (kept *k = l->kept; k;) {
+        kept *next = k->next;
+        free(k->data);
+        free(k);
+        k = next;
     }
-    for (int32_t k = 0; k < l->kinds.n_kinds && k < l->known_room; k++) free(l->known[k]);
-    free(l->known);
-    free(l->kinds.kinds);
-    free(l->kinds.table);
-    free(l->kinds.keys);
-    free(l->shown.tensors);
+    free(l->codes);
+    free(l->quantizations);
     free(l->subgraphs);
     free(l->nodes);
-    free(l->quantizations);
-    free(l->node_kinds);
     free(l->io);
     free(l->params);
+    free(l->refused);
+    free(l->resources);
+    free(l->operands);
+    free(l->slots);
+    free(shown->tensors);
     free(l);
 }
+
+/* Room for `count` more things of `each` bytes after the `used` there are. */
+static bool make_room(void **things, int64_t *room, int64_t used, int64_t count, size_t each) {
+    if (used + count <= *room) return true;
+    int64_t wanted = 2 * (used + count) + 64;
+    void *grown = realloc(*things, (size_t)wanted * each);
+    if (!grown) return false;
+    *things = grown;
+    *room = wanted;
+    return true;
+}
+
+void *ml_lowering_keep(lowering *l, int64_t bytes, ml_error *error) {
+    kept *k = malloc(sizeof *k);
+    void *data = bytes < 0 || bytes > INT64_MAX - 128
+                     ? NULL
+                     : aligned_alloc(64, (size_t)ml_round_up(bytes + 1, 64));
+    if (!k || !data) {
+        free(k);
+        free(data);
+        ml_error_memory(error, "lowering", bytes, 0);
+        return NULL;
+    }
+    memset(data, 0, (size_t)ml_round_up(bytes + 1, 64));
+    *k = (kept){l->kept, data};
+    l->kept = k;
+    return data;
+}
+
+/* Tensors -------------------------------------------------------------------------------------- */
 
 static void fill_tensor(lowering *l, const ml_tensor_row *row, ml_tensor_def *t) {
     *t = (ml_tensor_def){.data = row->data,
@@ -72,82 +78,23 @@ static void fill_tensor(lowering *l, const ml_tensor_row *row, ml_tensor_def *t)
     }
 }
 
-/* Gives output 0 the type of the input that the operator says, as TFLite's Prepare has it. */
-static void follow(const ml_node_row *n, int32_t traits, ml_tensor_def *tensors) {
-    int32_t position = 0;
-    while (position < 8 && !(traits & ML_TRAIT_FOLLOWS << position)) position++;
-    if (position < n->n_inputs && n->inputs[position] >= 0 && n->n_outputs > 0)
-        tensors[n->outputs[0]].type = tensors[n->inputs[position]].type;
-}
-
-/* Asks what the newest kind lowers to, by its first node. */
-static ml_status ask(lowering *l, const ml_sorted *s, int32_t node, ml_error *error) {
-    int32_t kind = l->kinds.n_kinds - 1;
-    if (kind >= l->known_room) {
-        int32_t room = l->kinds.kind_room;
-        ml_known_answer **known = realloc(l->known, (size_t)room * sizeof *known);
-        if (!known) return ml_error_memory(error, "answers", room, 0);
-        memset(known + l->known_room, 0, (size_t)(room - l->known_room) * sizeof *known);
-        l->known = known;
-        l->known_room = room;
+static void fill_tensors(lowering *l) {
+    ml_tensor_def *to = l->shown.tensors;
+    for (int32_t g = 0; g < l->shown.file->n_subgraphs; g++) {
+        const ml_subgraph_row *rows = &l->shown.file->subgraphs[g];
+        for (int32_t t = 0; t < rows->n_tensors; t++) fill_tensor(l, &rows->tensors[t], to++);
     }
-    if (!l->kinds.kinds[kind].key_bytes) return ML_OK;
-    ml_status status = ml_answer_kind(s, node, &l->known[kind], error);
-    l->shown.n_known += l->known[kind] != NULL;
-    return status;
-}
-
-static ml_status sort_nodes(lowering *l, ml_sorted *s, ml_tensor_def *tensors, int32_t *node_kinds,
-                            ml_error *error) {
-    for (int32_t n = 0; n < s->rows->n_nodes; n++) {
-        const ml_node_row *row = &s->rows->nodes[n];
-        int32_t trait = ml_traits_of(&l->shown.file->operators[row->code]);
-        int32_t kinds = l->kinds.n_kinds;
-        if (trait >= ML_TRAIT_FOLLOWS) follow(row, trait, tensors);
-        node_kinds[n] = ml_kind_of(&l->kinds, s, n, trait);
-        if (node_kinds[n] < 0)
-            return ml_error_memory(error, "kinds of nodes", l->kinds.key_bytes, 0);
-        ml_status status = l->kinds.n_kinds > kinds ? ask(l, s, n, error) : ML_OK;
-        if (status != ML_OK) return status;
-    }
-    return ML_OK;
-}
-
-static ml_status sort_subgraphs(lowering *l, ml_error *error) {
-    const ml_file *file = l->shown.file;
-    int64_t tensor = 0, node = 0, most = 1;
-    for (int32_t g = 0; g < file->n_subgraphs; g++)
-        most = file->subgraphs[g].n_tensors > most ? file->subgraphs[g].n_tensors : most;
-    uint16_t *classes = malloc((size_t)most * (sizeof *classes + 1));
-    if (!classes) return ml_error_memory(error, "classes of tensors", most, 0);
-    ml_status status = ML_OK;
-    for (int32_t g = 0; g < file->n_subgraphs && status == ML_OK; g++) {
-        const ml_subgraph_row *rows = &file->subgraphs[g];
-        ml_tensor_def *tensors = l->shown.tensors + tensor;
-        ml_sorted s = {.file = file,
-                       .rows = rows,
-                       .tensors = tensors,
-                       .classes = classes,
-                       .folded = (uint8_t *)(classes + most),
-                       .subgraph = g};
-        memset(classes, 0, (size_t)most * (sizeof *classes + 1));
-        for (int32_t t = 0; t < rows->n_tensors; t++)
-            fill_tensor(l, &rows->tensors[t], &tensors[t]);
-        status = sort_nodes(l, &s, tensors, l->node_kinds + node, error);
-        tensor += rows->n_tensors;
-        node += rows->n_nodes;
-    }
-    free(classes);
-    return status;
 }
 
 /* Counts tensors and nodes; the handlers of nodes are their numbers, which have 31 bits. */
-static ml_status count_rows(ml_lowering *shown, int64_t *quantized, ml_error *error) {
+static ml_status count_rows(ml_lowering *shown, int64_t *quantized, int64_t *most,
+                            ml_error *error) {
     const ml_file *file = shown->file;
     for (int32_t g = 0; g < file->n_subgraphs; g++) {
         const ml_subgraph_row *rows = &file->subgraphs[g];
         shown->n_tensors += rows->n_tensors;
         shown->n_nodes += rows->n_nodes;
+        *most = rows->n_tensors > *most ? rows->n_tensors : *most;
         for (int32_t t = 0; t < rows->n_tensors; t++)
             *quantized += rows->tensors[t].quantization.n_scales > 0;
     }
@@ -158,61 +105,113 @@ static ml_status count_rows(ml_lowering *shown, int64_t *quantized, ml_error *er
     return ML_OK;
 }
 
-ml_status ml_lowering_new(const ml_file *file, ml_lowering **out, ml_error *error) {
-    *out = NULL;
-    lowering *l = calloc(1, sizeof *l);
-    if (!l) return ml_error_memory(error, "lowering", sizeof *l, 0);
+static ml_status allocate(lowering *l, int64_t quantized, int64_t most, ml_error *error) {
     ml_lowering *shown = &l->shown;
-    shown->file = file;
-    int64_t quantized = 0;
-    ml_status status = count_rows(shown, &quantized, error);
-    if (status == ML_OK) {
-        shown->tensors = malloc((size_t)(shown->n_tensors + 1) * sizeof *shown->tensors);
-        l->quantizations = malloc((size_t)(quantized + 1) * sizeof *l->quantizations);
-        l->node_kinds = malloc((size_t)(shown->n_nodes + 1) * sizeof *l->node_kinds);
-        if (!shown->tensors || !l->quantizations || !l->node_kinds)
-            status = ml_error_memory(error, "lowering", shown->n_tensors, 0);
-    }
-    if (status == ML_OK) status = sort_subgraphs(l, error);
-    if (status != ML_OK) {
-        ml_lowering_free(shown);
-        return status;
-    }
-    shown->kinds = l->kinds.kinds;
-    shown->keys = l->kinds.keys;
-    shown->key_bytes = l->kinds.key_bytes;
-    shown->n_kinds = l->kinds.n_kinds;
-    shown->node_kinds = l->node_kinds;
-    shown->known = (const ml_answer *const *)l->known; /* an answer stands first in what is known */
-    shown->description.tensors = shown->tensors;
-    shown->description.quantizations = l->quantizations;
-    shown->description.n_subgraphs = file->n_subgraphs;
-    *out = shown;
+    const ml_file *file = shown->file;
+    shown->tensors = malloc((size_t)(shown->n_tensors + 1) * sizeof *shown->tensors);
+    l->quantizations = malloc((size_t)(quantized + 1) * sizeof *l->quantizations);
+    l->nodes = malloc((size_t)(shown->n_nodes + 1) * sizeof *l->nodes);
+    l->subgraphs = calloc((size_t)file->n_subgraphs + 1, sizeof *l->subgraphs);
+    l->codes = calloc((size_t)file->n_operators + 1, sizeof *l->codes);
+    l->operands = calloc((size_t)most + 1, sizeof *l->operands);
+    l->slots = malloc((size_t)(most + 1) * sizeof *l->slots);
+    if (!shown->tensors || !l->quantizations || !l->nodes || !l->subgraphs || !l->codes ||
+        !l->operands || !l->slots)
+        return ml_error_memory(error, "lowering", shown->n_tensors, 0);
+    for (int32_t t = -1; t < most; t++) l->slots[t + 1] = t < 0 ? ~0 : t;
     return ML_OK;
 }
 
-/* Copies numbers behind io; says where they begin. */
+ml_status ml_lowering_new(const ml_file *file, const uint8_t *callers, int32_t reference,
+                          ml_lowering **out, ml_error *error) {
+    *out = NULL;
+    lowering *l = calloc(1, sizeof *l);
+    if (!l) return ml_error_memory(error, "lowering", sizeof *l, 0);
+    l->shown.file = file;
+    l->shown.node = -1;
+    l->reference = reference != 0;
+    int64_t quantized = 0, most = 0;
+    ml_status status = count_rows(&l->shown, &quantized, &most, error);
+    if (status == ML_OK) status = allocate(l, quantized, most, error);
+    if (status != ML_OK) {
+        ml_lowering_free(&l->shown);
+        return status;
+    }
+    fill_tensors(l);
+    for (int32_t code = 0; code < file->n_operators; code++)
+        ml_open_code(&l->codes[code], file, &file->operators[code], callers && callers[code]);
+    l->shown.description.tensors = l->shown.tensors;
+    l->shown.description.quantizations = l->quantizations;
+    l->shown.description.n_subgraphs = file->n_subgraphs;
+    *out = &l->shown;
+    return ML_OK;
+}
+
+/* Nodes ---------------------------------------------------------------------------------------- */
+
+static const ml_node_row *standing_at(const lowering *l) {
+    return &l->shown.file->subgraphs[l->shown.subgraph].nodes[l->shown.node];
+}
+
+/* Where `count` numbers were copied to in io; -1 without memory. */
 static int32_t add_numbers(lowering *l, const int32_t *numbers, int32_t count) {
     int64_t start = l->shown.description.n_io;
+    if (start + count > INT32_MAX ||
+        !make_room((void **)&l->io, &l->io_room, start, count, sizeof *l->io))
+        return -1;
     if (count) memcpy(l->io + start, numbers, (size_t)count * sizeof *numbers);
     l->shown.description.n_io += count;
     return (int32_t)start;
 }
 
-static void fill_node(lowering *l, const ml_node_row *row, const ml_answer *answer, int64_t params,
-                      int32_t index, int32_t number, ml_node_def *to) {
-    *to = (ml_node_def){.kernel = answer->kernel,
-                        .typed = answer->typed,
-                        .flags = answer->flags,
-                        .index = index,
-                        .handler = number,
-                        .io_start = add_numbers(l, row->inputs, row->n_inputs),
-                        .n_inputs = row->n_inputs,
-                        .n_outputs = row->n_outputs,
-                        .n_subgraphs = answer->n_subgraphs,
-                        .params_start = params};
-    add_numbers(l, row->outputs, row->n_outputs);
-    add_numbers(l, answer->subgraphs, answer->n_subgraphs);
+static int64_t add_params(lowering *l, const void *params, int64_t bytes) {
+    int64_t start = l->shown.description.params_bytes, rounded = ml_round_up(bytes, 16);
+    if (!make_room((void **)&l->params, &l->params_room, start, rounded + 1, 1)) return -1;
+    if (bytes) memcpy(l->params + start, params, (size_t)bytes);
+    l->shown.description.params_bytes += rounded;
+    return start;
+}
+
+ml_status ml_lowering_put(ml_lowering *shown, const ml_kernel *kernel, int32_t typed, int32_t flags,
+                          const void *params, const int32_t *subgraphs, int32_t n_subgraphs,
+                          ml_error *error) {
+    lowering *l = (lowering *)shown;
+    const ml_node_row *row = standing_at(l);
+    int64_t place = add_params(l, params, kernel->params_bytes);
+    int32_t start = add_numbers(l, row->inputs, row->n_inputs);
+    if (place < 0 || start < 0 || add_numbers(l, row->outputs, row->n_outputs) < 0 ||
+        add_numbers(l, subgraphs, n_subgraphs) < 0)
+        return ml_error_memory(error, "the nodes' operands and parameters", shown->description.n_io,
+                               0);
+    l->nodes[l->n_nodes++] = (ml_node_def){.kernel = kernel,
+                                           .typed = typed,
+                                           .flags = flags,
+                                           .index = shown->node,
+                                           .handler = l->number,
+                                           .io_start = start,
+                                           .n_inputs = row->n_inputs,
+                                           .n_outputs = row->n_outputs,
+                                           .n_subgraphs = n_subgraphs,
+                                           .params_start = place};
+    l->subgraphs[shown->subgraph].n_nodes++;
+    shown->need = ML_NEEDS_NOTHING;
+    return ML_OK;
+}
+
+void ml_lowering_skip(ml_lowering *shown) { shown->need = ML_NEEDS_NOTHING; }
+
+/* The node is refused: by `error`, or, where NULL, for the number or the types of its operands. */
+static ml_status refuse(lowering *l, const ml_error *error, ml_error *out) {
+    if (!make_room((void **)&l->refused, &l->refused_room, l->shown.n_refused, 1,
+                   sizeof *l->refused))
+        return ml_error_memory(out, "errors of nodes", l->shown.n_refused, 0);
+    ml_error *to = &l->refused[l->shown.n_refused++];
+    *to = error ? *error : ML_NO_ERROR;
+    to->status = ML_UNSUPPORTED;
+    to->subgraph = l->shown.subgraph;
+    to->node = l->shown.node;
+    l->shown.refused = l->refused;
+    return ML_OK;
 }
 
 static ml_status widen(lowering *l, const ml_tensor_def *x, ml_tensor_def *y, ml_error *error) {
@@ -220,17 +219,10 @@ static ml_status widen(lowering *l, const ml_tensor_def *x, ml_tensor_def *y, ml
     if (!x->data || count < 0 || x->bytes < 2 * count)
         return ml_error_set(error, ML_GRAPH_ERROR, "a constant of %lld halves has %lld bytes",
                             (long long)count, (long long)x->bytes);
-    widened *w = malloc(sizeof *w);
-    float *values = aligned_alloc(64, (size_t)ml_round_up(4 * count + 1, 64));
-    if (!w || !values) {
-        free(w);
-        free(values);
-        return ml_error_memory(error, "a constant made float32", 4 * count, 0);
-    }
+    float *values = ml_lowering_keep(l, 4 * count, error);
+    if (!values) return error->status;
     const uint16_t *halves = x->data;
     for (int64_t i = 0; i < count; i++) values[i] = ml_float_of_half(halves[i]);
-    *w = (widened){l->widened, values};
-    l->widened = w;
     y->data = values;
     y->bytes = 4 * count;
     y->shape = x->shape;
@@ -238,88 +230,116 @@ static ml_status widen(lowering *l, const ml_tensor_def *x, ml_tensor_def *y, ml
     return ML_OK;
 }
 
-static ml_status fill_subgraphs(lowering *l, const ml_answer *const *answers, const int64_t *params,
-                                ml_error *error) {
+/* A node of constants. Halves become floats here, the rare other ones by the numpy reference. */
+static ml_status fold(lowering *l, const ml_node_row *row, ml_error *error) {
+    ml_tensor_def *x = &l->tensors[row->inputs[0]], *y = &l->tensors[row->outputs[0]];
+    const int32_t rank = l->shown.file->subgraphs[l->shown.subgraph].tensors[row->inputs[0]].rank;
+    if (x->type == ML_F16 && y->type == ML_F32 && !(x->flags & ML_TENSOR_SPARSE) &&
+        rank <= ML_MAX_RANK)
+        return widen(l, x, y, error);
+    l->shown.need = ML_NEEDS_VALUES;
+    return ML_OK;
+}
+
+static bool any_sparse(const lowering *l, const ml_node_row *row) {
+    for (int32_t i = 0; i < row->n_inputs; i++)
+        if (row->inputs[i] >= 0 && l->tensors[row->inputs[i]].flags & ML_TENSOR_SPARSE) return true;
+    return false;
+}
+
+static int32_t flags_of(const ml_kernel *k, bool python) {
+    int32_t flags = (k->flags & ML_KERNEL_IS_VIEW ? ML_NODE_VIEW : 0) |
+                    (k->flags & ML_KERNEL_TFLITE_SHARES ? ML_NODE_TFLITE_SHARES : 0) |
+                    (python ? ML_NODE_PYTHON : 0);
+    /* numpy writes outputs after reading all inputs; views must stay skippable. */
+    if (!python || flags & ML_NODE_VIEW) flags |= (int32_t)k->in_place * ML_NODE_IN_PLACE;
+    return flags;
+}
+
+/* One node by its operator's row. */
+static ml_status lower_node(lowering *l, ml_error *error) {
+    const ml_node_row *row = standing_at(l);
+    ml_code *code = &l->codes[row->code];
+    const ml_kernel *k = code->kernel;
+    ml_error refusal = ML_NO_ERROR;
+    if (code->callers || !k) {
+        l->shown.need = ML_NEEDS_NODE;
+        return ML_OK;
+    }
+    if (row->version < k->first_version || row->version > k->last_version) {
+        ml_error_set(&refusal, ML_UNSUPPORTED, "version %d is not supported, versions %d to %d are",
+                     row->version, k->first_version, k->last_version);
+        return refuse(l, &refusal, error);
+    }
+    if (k->follows && row->n_outputs > 0) {
+        int32_t i = __builtin_ctz(k->follows);
+        if (i < row->n_inputs && row->inputs[i] >= 0)
+            l->tensors[row->outputs[0]].type = l->tensors[row->inputs[i]].type;
+    }
+    const bool folds = (k->flags & ML_KERNEL_FOLDS) != 0;
+    if (!folds && any_sparse(l, row)) {
+        l->shown.need = ML_NEEDS_DENSE;
+        return ML_OK;
+    }
+    const int32_t typed = ml_match_node(l, code, row);
+    if (typed < 0) return refuse(l, NULL, error);
+    const int32_t *subgraphs = NULL;
+    int32_t n_subgraphs = 0;
+    ml_status status = ml_read_options(l, code, row, &refusal, &subgraphs, &n_subgraphs);
+    if (status == ML_UNSUPPORTED) return refuse(l, &refusal, error);
+    if (status != ML_OK) {
+        *error = refusal;
+        return status;
+    }
+    if (folds && row->inputs[0] >= 0 && l->tensors[row->inputs[0]].data) return fold(l, row, error);
+    const bool in_c = k->typed[typed].eval != NULL;
+    const bool python = !(k->flags & ML_KERNEL_NO_REFERENCE) && (l->reference || !in_c);
+    return ml_lowering_put(&l->shown, k, in_c ? typed : -1, flags_of(k, python), l->node_params,
+                           subgraphs, n_subgraphs, error);
+}
+
+/* Steps to the next node; false after the last one. */
+static bool step(lowering *l, ml_status *status) {
     const ml_file *file = l->shown.file;
-    ml_node_def *to = l->nodes;
-    ml_tensor_def *tensors = l->shown.tensors;
-    ml_status status = ML_OK;
-    int32_t number = 0;
-    for (int32_t g = 0; g < file->n_subgraphs; g++) {
-        const ml_subgraph_row *rows = &file->subgraphs[g];
-        ml_subgraph_def *head = &l->subgraphs[g];
-        *head = (ml_subgraph_def){.n_tensors = rows->n_tensors,
+    ml_lowering *shown = &l->shown;
+    while (shown->subgraph < file->n_subgraphs) {
+        const ml_subgraph_row *rows = &file->subgraphs[shown->subgraph];
+        if (shown->node < 0) { /* it begins */
+            ml_subgraph_def *head = &l->subgraphs[shown->subgraph];
+            l->tensors = shown->tensors + l->first_tensor;
+            *head =
+                (ml_subgraph_def){.n_tensors = rows->n_tensors,
                                   .inputs_start = add_numbers(l, rows->inputs, rows->n_inputs),
                                   .n_inputs = rows->n_inputs,
                                   .outputs_start = add_numbers(l, rows->outputs, rows->n_outputs),
                                   .n_outputs = rows->n_outputs};
-        ml_node_def *first = to;
-        for (int32_t n = 0; n < rows->n_nodes && status == ML_OK; n++, number++) {
-            const ml_node_row *row = &rows->nodes[n];
-            int32_t kind = l->node_kinds[number];
-            const ml_answer *answer = answers[kind];
-            if (answer && answer->flags == ML_ANSWER_WIDENS)
-                status = widen(l, &tensors[row->inputs[0]], &tensors[row->outputs[0]], error);
-            else if (answer) fill_node(l, row, answer, params[kind], n, number, to++);
-        }
-        head->n_nodes = (int32_t)(to - first);
-        tensors += rows->n_tensors;
+            if (head->inputs_start < 0 || head->outputs_start < 0) *status = ML_ARENA_ERROR;
+        } else l->number++;
+        if (*status != ML_OK) return false;
+        if (++shown->node < rows->n_nodes) return true;
+        l->first_tensor += rows->n_tensors;
+        shown->subgraph++;
+        shown->node = -1;
     }
-    return status;
+    return false;
 }
 
-/* How many numbers the nodes' operands and subgraphs are. */
-static int64_t count_io(const lowering *l, const ml_answer *const *answers) {
-    const ml_file *file = l->shown.file;
-    const int32_t *kind = l->node_kinds;
-    int64_t count = 0;
-    for (int32_t g = 0; g < file->n_subgraphs; g++) {
-        const ml_subgraph_row *rows = &file->subgraphs[g];
-        count += (int64_t)rows->n_inputs + rows->n_outputs;
-        for (int32_t n = 0; n < rows->n_nodes; n++, kind++)
-            if (answers[*kind])
-                count += (int64_t)rows->nodes[n].n_inputs + rows->nodes[n].n_outputs +
-                         answers[*kind]->n_subgraphs;
-    }
-    return count;
-}
-
-/* Lays out the parameters of all kinds; says where each begins. */
-static int64_t place_params(const lowering *l, const ml_answer *const *answers, int64_t *params) {
-    int64_t bytes = 0;
-    for (int32_t k = 0; k < l->shown.n_kinds; k++) {
-        params[k] = bytes;
-        if (answers[k]) bytes += ((int64_t)answers[k]->params_bytes + 15) & ~INT64_C(15);
-    }
-    return bytes;
-}
-
-ml_status ml_lowering_fill(ml_lowering *shown, const ml_answer *const *answers, ml_error *error) {
+ml_status ml_lowering_run(ml_lowering *shown, ml_error *error) {
     lowering *l = (lowering *)shown;
+    ml_status status = ML_OK;
+    bool again = shown->need == ML_NEEDS_DENSE; /* its constants are dense now */
+    shown->need = ML_NEEDS_NOTHING;
+    while (status == ML_OK && shown->need == ML_NEEDS_NOTHING) {
+        if (!again && !step(l, &status)) break;
+        again = false;
+        status = lower_node(l, error);
+    }
+    if (status == ML_ARENA_ERROR && error->status == ML_OK)
+        return ml_error_memory(error, "the nodes' operands", shown->description.n_io, 0);
     ml_graph_def *def = &shown->description;
-    int64_t n_io = count_io(l, answers);
-    if (n_io > INT32_MAX)
-        return ml_error_set(error, ML_GRAPH_ERROR,
-                            "nodes have %lld operands, at most %d are supported", (long long)n_io,
-                            INT32_MAX);
-    int64_t *params = malloc((size_t)(shown->n_kinds + 1) * sizeof *params);
-    if (!params) return ml_error_memory(error, "lowering", shown->n_kinds, 0);
-    def->params_bytes = place_params(l, answers, params);
-    l->io = malloc((size_t)(n_io + 1) * sizeof *l->io);
-    l->params = malloc((size_t)def->params_bytes + 1);
-    l->nodes = malloc((size_t)(shown->n_nodes + 1) * sizeof *l->nodes);
-    l->subgraphs = malloc((size_t)def->n_subgraphs * sizeof *l->subgraphs);
-    bool there = l->io && l->params && l->nodes && l->subgraphs;
-    for (int32_t k = 0; there && k < shown->n_kinds; k++)
-        if (answers[k] && answers[k]->params_bytes)
-            memcpy(l->params + params[k], answers[k]->params, (size_t)answers[k]->params_bytes);
-    ml_status status = there ? fill_subgraphs(l, answers, params, error)
-                             : ml_error_memory(error, "lowering", n_io, 0);
-    free(params);
-    if (status != ML_OK) return status;
     def->io = l->io;
     def->params = l->params;
     def->nodes = l->nodes;
     def->subgraphs = l->subgraphs;
-    return ML_OK;
+    return status;
 }

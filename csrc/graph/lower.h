@@ -1,61 +1,79 @@
-/* lower.h -- what the two halves of lowering share: the tensors of a subgraph, and kinds being
- * gathered. */
+/* lower.h -- what the parts of lowering share: the lowering itself, and what it remembers of each
+ * operator code of the file. */
 #ifndef ML_GRAPH_LOWER_H
 #define ML_GRAPH_LOWER_H
 
 #include <stdbool.h>
 
 #include "core/error.h"
+#include "format/flexbuffer.h"
+#include "kernel.h"
 
-/* Kinds found so far, in a table of hashes. */
-typedef struct ml_kinds {
-    ml_kind *kinds;
-    int32_t *table; /* numbers of kinds, -1 = free; a power of two */
-    uint8_t *keys;
-    int64_t key_bytes;
-    int64_t key_room;
-    int32_t n_kinds;
-    int32_t kind_room;
-    int32_t table_size;
-} ml_kinds;
+enum { ML_MOST_FIELDS = 32, ML_MOST_PARAMS = 512, ML_MATCHED_OPERANDS = 8 };
 
-/* A subgraph while its nodes are sorted. */
-typedef struct ml_sorted {
-    const ml_file *file;
-    const ml_subgraph_row *rows;
-    const ml_tensor_def *tensors; /* types may differ from the rows': operators decide them */
-    uint16_t *classes; /* by tensor; 0 = not looked at yet */
-    uint8_t *folded; /* by tensor: 1 once a node folds into it */
-    int32_t subgraph;
-} ml_sorted;
+/* An operator code: its row, and what holds for all its nodes. */
+typedef struct ml_code {
+    const ml_kernel *kernel; /* NULL: there is no row */
+    bool callers;
+    int8_t slots[ML_MOST_FIELDS]; /* by field of the kernel: the slot of its option; -1 = none */
+    /* Types of the node that was matched last, and the answer: nodes alike follow each other. */
+    int32_t types[ML_MATCHED_OPERANDS];
+    int32_t n_inputs;
+    int32_t n_outputs; /* 0 inputs and outputs: nothing is remembered */
+    int32_t typed;
+} ml_code;
 
-enum { ML_ANSWER_NUMBERS = 8 };
-/* Where in a class of quantization stand the zero point and the scale that arithmetic may build
- * in. */
-enum { ML_CLASS_ZERO_AT = 6, ML_CLASS_BUILT_IN_AT = 8 };
+/* Memory that goes with the lowering. */
+typedef struct kept {
+    struct kept *next;
+    void *data;
+} kept;
 
-/* An answer that C knows, and what it points to. */
-typedef struct ml_known_answer {
-    ml_answer answer;
-    int32_t numbers[ML_ANSWER_NUMBERS];
-    uint8_t params[]; /* the kernel's */
-} ml_known_answer;
+/* A resource of the model: a variable or a table. */
+typedef struct ml_resource_name {
+    const char *kind;
+    ml_node_option names[2];
+} ml_resource_name;
 
+typedef struct lowering {
+    ml_lowering shown;
+    ml_code *codes;
+    ml_quantization *quantizations;
+    ml_subgraph_def *subgraphs;
+    ml_node_def *nodes;
+    int32_t *io;
+    uint8_t *params;
+    ml_error *refused;
+    ml_resource_name *resources;
+    kept *kept;
+    ml_tensor_def *tensors; /* of the subgraph where it stands */
+    ml_tensor *operands; /* as check sees tensors: rows of the node's own are filled */
+    int32_t *slots; /* of `operands`, from -1 on */
+    int64_t io_room;
+    int64_t params_room;
+    int64_t refused_room;
+    int64_t resource_room;
+    int64_t first_tensor; /* of the subgraph, all tensors counted through */
+    int64_t n_nodes; /* lowered so far */
+    ml_flex_map flex; /* the options of the custom node where it stands; data is NULL: not opened */
+    int32_t seeds; /* drawn so far */
+    int32_t number; /* of the node where it stands, all nodes counted through */
+    bool reference;
+    _Alignas(16) uint8_t node_params[ML_MOST_PARAMS];
+} lowering;
+
+/* Zeroed memory for what parameters and constants point to; NULL with an error. */
+void *ml_lowering_keep(lowering *l, int64_t bytes, ml_error *error);
+/* Finds the code's row, and the slots of its options. */
+void ml_open_code(ml_code *code, const ml_file *file, const ml_operator_row *row, bool callers);
+/* The row of the kernel's table that takes the node's operands; -1 if none does. */
+int32_t ml_match_node(const lowering *l, ml_code *code, const ml_node_row *row);
+/* Quantization, options and check of the node where lowering stands: fills node_params and says
+ * which subgraphs it calls (valid until the next node). ML_UNSUPPORTED when the node is refused. */
+ml_status ml_read_options(lowering *l, ml_code *code, const ml_node_row *row, ml_error *error,
+                          const int32_t **subgraphs, int32_t *n_subgraphs);
 /* Whether operands of these types (-1 = absent) are as a signature spells them, as in kernel.h. */
 bool ml_types_match(const char *signature, const int32_t *types, int32_t n_inputs,
                     int32_t n_outputs);
-/* What checks ask of a tensor's quantization, as bits (kinds.c). */
-uint16_t ml_class_of(const ml_tensor_row *row, int32_t type);
-/* Whether checks of ratios cannot refuse the node. */
-bool ml_is_tame(const ml_sorted *s, const ml_node_row *n);
-/* What the nodes of an operator code hang on, as ml_trait. */
-int32_t ml_traits_of(const ml_operator_row *code);
-/* What a node that is not alone of its kind lowers to; *known stays NULL where Python has to say
- * it. */
-ml_status ml_answer_kind(const ml_sorted *s, int32_t node, ml_known_answer **known,
-                         ml_error *error);
-
-/* The kind of a node, a new one if there is none like it; -1 without memory. */
-int32_t ml_kind_of(ml_kinds *kinds, const ml_sorted *s, int32_t node, int32_t traits);
 
 #endif

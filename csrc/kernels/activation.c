@@ -2,11 +2,15 @@
  * HARD_SWISH, GELU: one input, element by element. */
 #include <math.h>
 
+#include "rules/checks.h"
 #include "rules/half.h"
 #include "rules/real_table.h"
 
 /* RELU and its like: y = min(max(x, minimum), maximum); NaN stays NaN. */
-ML_PARAMS(clamp_params, ML_CLAMP_FIELDS)
+typedef struct clamp_params {
+    float minimum;
+    float maximum;
+} clamp_params;
 
 ML_UNARY_F32(relu_f32, ML_MAP_CLAMP, ML_PARAMS_AS(clamp_params), p.minimum, p.maximum)
 
@@ -172,31 +176,91 @@ static int64_t gelu_lines(const ml_call *c, void *to) {
     return ml_derive_real_lines(c, to, gelu_of, c->params);
 }
 
+/* Checks --------------------------------------------------------------------------------------- */
+
+/* s16 tensors stand for reals by their scale alone. */
+static ml_status check_s16_input(const ml_call *c) {
+    if (ml_input(c, 0)->type != ML_S16 || ml_zero_point_of(c, ml_input_tensor(c, 0)) == 0)
+        return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED, "input zero point %lld must be 0",
+                   (long long)ml_zero_point_of(c, ml_input_tensor(c, 0)));
+}
+static ml_status check_logistic(const ml_call *c, void *params) {
+    const int32_t type = ml_output(c, 0)->type;
+    ml_status status = ML_OK;
+    if (type == ML_S16) status = ml_check_output(c, 1.0 / 32768, 0);
+    if (type == ML_S8 || type == ML_U8)
+        status = ml_check_output(c, 1.0 / 256, type == ML_S8 ? -128 : 0);
+    return status == ML_OK ? check_s16_input(c) : status;
+}
+static ml_status check_tanh(const ml_call *c, void *params) {
+    ml_status status = ml_output(c, 0)->type == ML_S16 ? ml_check_output(c, 1.0 / 32768, 0) : ML_OK;
+    return status == ML_OK ? check_s16_input(c) : status;
+}
+/* The multiplier to steps of the output is below 1: its shift goes to the right. */
+static ml_status check_hard_swish(const ml_call *c, void *params) {
+    if (ml_output(c, 0)->type == ML_F32) return ML_OK;
+    const ml_affine in = ml_input_affine(c, 0), out = ml_output_affine(c, 0);
+    int32_t mantissa, shift;
+    ml_quantize_multiplier((double)((1.0f / 128.0f) * in.scale / out.scale), &mantissa, &shift);
+    if (shift <= 0) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED,
+                   "output scale %g is too small: it must exceed a 128th of the input scale, %g",
+                   (double)out.scale, (double)in.scale);
+}
+static ml_status check_gelu(const ml_call *c, void *params) {
+    if (ml_input(c, 0)->type != ML_S16) return ML_OK;
+    ml_status status = ml_check_symmetric(c, ml_input_tensor(c, 0));
+    return status == ML_OK ? ml_check_symmetric(c, ml_output_tensor(c, 0)) : status;
+}
+
+/* Rows ----------------------------------------------------------------------------------------- */
+
+#define RELU_FIELDS(X, S) X(S, f32, minimum, ML_IS(0)) X(S, f32, maximum, ML_IS(INFINITY))
+#define RELU6_FIELDS(X, S) X(S, f32, minimum, ML_IS(0)) X(S, f32, maximum, ML_IS(6))
+#define RELU_N1_TO_1_FIELDS(X, S) X(S, f32, minimum, ML_IS(-1)) X(S, f32, maximum, ML_IS(1))
+#define RELU_0_TO_1_FIELDS(X, S) X(S, f32, minimum, ML_IS(0)) X(S, f32, maximum, ML_IS(1))
+ML_FIELDS_AS(relu, clamp_params, RELU_FIELDS)
+ML_FIELDS_AS(relu6, clamp_params, RELU6_FIELDS)
+ML_FIELDS_AS(relu_n1_to_1, clamp_params, RELU_N1_TO_1_FIELDS)
+ML_FIELDS_AS(relu_0_to_1, clamp_params, RELU_0_TO_1_FIELDS)
+/* What all rows of the family have in common. */
+#define UNARY .takes = "x -> y", .in_place = ML_INPUT(0), ML_PREPARED_ELEMENTWISE
+#define RELU(operator, last, fields)                                                               \
+    {ML_OP(operator, 1, last), .name = "relu", .flags = ML_KERNEL_IS_CLAMP, UNARY,                 \
+     .quantization = ML_TAKES_QUANTIZED_OR_BARE, ML_PARAMS_AS_IN(fields, clamp_params),            \
+     ML_TYPED({"f32 -> f32", NULL, NULL, relu_f32}, ML_QUANTIZED_ROWS(relu))}
+
 ML_KERNELS(activation) = {
-    {.abi = ML_KERNEL_ABI,
-     .flags = ML_KERNEL_IS_CLAMP,
-     .name = "relu",
-     ML_PARAMS_OF(clamp_params),
-     .blob_bytes = (int32_t)sizeof(ml_elementwise),
-     .prepare = ml_prepare_elementwise,
-     ML_TYPED({"f32 -> f32", NULL, NULL, relu_f32}, ML_QUANTIZED_ROWS(relu))},
-    ML_UNARY_KERNEL("leaky_relu", leaky_params, {"f32 -> f32", NULL, NULL, leaky_relu_f32},
-                    ML_QUANTIZED_ROWS(leaky_relu)),
-    ML_UNARY_KERNEL_NO_PARAMS("logistic", {"f32 -> f32", NULL, NULL, logistic_f32},
-                              {"f16 -> f16", NULL, NULL, logistic_f16},
-                              ML_REAL_BYTES_ROW("s8", logistic), ML_REAL_BYTES_ROW("u8", logistic),
-                              {"s16 -> s16", derive_logistic_s16, NULL, logistic_s16}),
-    ML_UNARY_KERNEL_NO_PARAMS("tanh", {"f32 -> f32", NULL, NULL, tanh_f32},
-                              {"f16 -> f16", NULL, NULL, tanh_f16}, ML_REAL_BYTES_ROW("s8", tanh),
-                              ML_REAL_BYTES_ROW("u8", tanh),
-                              {"s16 -> s16", derive_logistic_s16, NULL, tanh_s16}),
-    ML_UNARY_KERNEL_NO_PARAMS("elu", {"f32 -> f32", NULL, NULL, elu_f32},
-                              ML_REAL_BYTES_ROW("s8", elu)),
-    ML_UNARY_KERNEL_NO_PARAMS("hard_swish", {"f32 -> f32", NULL, NULL, hard_swish_f32},
-                              {"s8 -> s8", derive_hard_swish, NULL, ml_lookup},
-                              {"u8 -> u8", derive_hard_swish, NULL, ml_lookup}),
-    ML_UNARY_KERNEL("gelu", gelu_params, {"f32 -> f32", NULL, NULL, gelu_f32},
-                    {"f16 -> f16", NULL, NULL, gelu_f16}, ML_REAL_BYTES_ROW("s8", gelu),
-                    ML_REAL_BYTES_ROW("u8", gelu), ML_REAL_LINES_ROW(gelu)),
+    RELU(RELU, 3, relu),
+    RELU(RELU6, 3, relu6),
+    RELU(RELU_N1_TO_1, 1, relu_n1_to_1),
+    RELU(RELU_0_TO_1, 1, relu_0_to_1),
+    {ML_OP(LEAKY_RELU, 1, 2), .name = "leaky_relu", UNARY,
+     .quantization = ML_TAKES_QUANTIZED_OR_BARE, ML_PARAMS_OF(leaky_params),
+     ML_TYPED({"f32 -> f32", NULL, NULL, leaky_relu_f32}, ML_QUANTIZED_ROWS(leaky_relu))},
+    {ML_OP(LOGISTIC, 1, 3), .name = "logistic", UNARY, .quantization = ML_TAKES_QUANTIZED,
+     .check = check_logistic,
+     ML_TYPED({"f32 -> f32", NULL, NULL, logistic_f32}, {"f16 -> f16", NULL, NULL, logistic_f16},
+              {"bf16 -> bf16", NULL, NULL, NULL}, ML_REAL_BYTES_ROW("s8", logistic),
+              ML_REAL_BYTES_ROW("u8", logistic),
+              {"s16 -> s16", derive_logistic_s16, NULL, logistic_s16})},
+    {ML_OP(TANH, 1, 3), .name = "tanh", UNARY, .quantization = ML_TAKES_QUANTIZED,
+     .check = check_tanh,
+     ML_TYPED({"f32 -> f32", NULL, NULL, tanh_f32}, {"f16 -> f16", NULL, NULL, tanh_f16},
+              {"bf16 -> bf16", NULL, NULL, NULL}, ML_REAL_BYTES_ROW("s8", tanh),
+              ML_REAL_BYTES_ROW("u8", tanh), {"s16 -> s16", derive_logistic_s16, NULL, tanh_s16})},
+    {ML_OP(ELU, 1, 1), .name = "elu", UNARY, .quantization = ML_TAKES_QUANTIZED,
+     ML_TYPED({"f32 -> f32", NULL, NULL, elu_f32}, ML_REAL_BYTES_ROW("s8", elu))},
+    {ML_OP(HARD_SWISH, 1, 1), .name = "hard_swish", UNARY, .quantization = ML_TAKES_QUANTIZED,
+     .check = check_hard_swish,
+     ML_TYPED({"f32 -> f32", NULL, NULL, hard_swish_f32},
+              {"s8 -> s8", derive_hard_swish, NULL, ml_lookup},
+              {"u8 -> u8", derive_hard_swish, NULL, ml_lookup})},
+    {ML_OP(GELU, 1, 3), .name = "gelu", UNARY, .quantization = ML_TAKES_QUANTIZED,
+     .check = check_gelu, ML_PARAMS_OF(gelu_params),
+     ML_TYPED({"f32 -> f32", NULL, NULL, gelu_f32}, {"f16 -> f16", NULL, NULL, gelu_f16},
+              ML_REAL_BYTES_ROW("s8", gelu), ML_REAL_BYTES_ROW("u8", gelu),
+              ML_REAL_LINES_ROW(gelu))},
     ML_KERNELS_END,
 };

@@ -180,12 +180,12 @@ ARG_BYTES(max_u8, 0)
 ARG_BYTES(min_s8, 0x7F)
 ARG_BYTES(min_u8, 0xFF)
 
-#define ARG_KERNEL(kernel_name, which)                                                     \
-    {.abi = ML_KERNEL_ABI, .name = (kernel_name), .blob_bytes = (int32_t)sizeof(arg_blob), \
-     .prepare = prepare_arg,                                                               \
-     ML_TYPED({"f32 s32|s64 -> s32|s64", NULL, NULL, which##_f32},                         \
-              {"s8 s32|s64 -> s32|s64", NULL, NULL, which##_s8_bytes},                     \
-              {"u8|b8 s32|s64 -> s32|s64", NULL, NULL, which##_u8_bytes},                  \
+#define ARG_ROW(operator, kernel_name, which)                                                     \
+    {ML_OP(operator, 1, 3), .name = (kernel_name), .takes = "x axis -> y",                    \
+     .blob_bytes = (int32_t)sizeof(arg_blob), .prepare = prepare_arg,                         \
+     ML_TYPED({"f32 s32|s64 -> s32|s64", NULL, NULL, which##_f32},                            \
+              {"s8 s32|s64 -> s32|s64", NULL, NULL, which##_s8_bytes},                        \
+              {"u8|b8 s32|s64 -> s32|s64", NULL, NULL, which##_u8_bytes},                     \
               {"s32 s32|s64 -> s32|s64", NULL, NULL, which##_s32})}
-
-ML_KERNELS(arg) = {ARG_KERNEL("arg_max", max), ARG_KERNEL("arg_min", min), ML_KERNELS_END};
+ML_KERNELS(arg) = {ARG_ROW(ARG_MAX, "arg_max", max), ARG_ROW(ARG_MIN, "arg_min", min),
+                   ML_KERNELS_END};

@@ -6,7 +6,8 @@
 #include "rules/window.h"
 #include "rules/work.h"
 
-#define ARGMAX_FIELDS(X, S) X(S, i32, same) X(S, i32, filter_h) X(S, i32, filter_w)
+#define ARGMAX_FIELDS(X, S) \
+    X(S, i32, same, ML_BY_CHECK) X(S, i32, filter_h, ML_BY_CHECK) X(S, i32, filter_w, ML_BY_CHECK)
 ML_PARAMS(argmax_params, ARGMAX_FIELDS)
 
 static ml_status prepare_argmax(const ml_call *c, ml_wish *wish) {
@@ -129,17 +130,53 @@ static ml_status unpool(const ml_call *c) {
     return status;
 }
 
+/* The options are a C struct: padding, strides, the window, and, where there is room, an
+ * activation. */
+static ml_status read_options(const ml_call *c, argmax_params *p, int32_t *padding) {
+    enum { PADDING, STRIDE_W, STRIDE_H, FILTER_W, FILTER_H, ACTIVATION, OPTIONS };
+    int32_t options[OPTIONS] = {0};
+    int64_t bytes;
+    const uint8_t *from = c->env->core->custom_options(c, &bytes);
+    if (bytes < 20)
+        return ml_fail(c, ML_UNSUPPORTED, "custom options of %lld bytes, expected 20 or more",
+                       (long long)bytes);
+    memcpy(options, from, bytes < 24 ? 20 : 24);
+    *padding = options[PADDING];
+    p->filter_h = options[FILTER_H];
+    p->filter_w = options[FILTER_W];
+    p->same = *padding == ML_CUSTOM_SAME;
+    if (options[STRIDE_H] != p->filter_h || options[STRIDE_W] != p->filter_w)
+        return ml_fail(c, ML_UNSUPPORTED, "strides %d, %d of windows %d, %d must be equal",
+                       options[STRIDE_H], options[STRIDE_W], p->filter_h, p->filter_w);
+    if (options[ACTIVATION])
+        return ml_fail(c, ML_UNSUPPORTED, "fused activation %d is not supported",
+                       options[ACTIVATION]);
+    if (*padding != ML_CUSTOM_SAME && *padding != ML_CUSTOM_VALID)
+        return ml_fail(c, ML_UNSUPPORTED, "padding must be SAME or VALID, it is %d", *padding);
+    if (p->filter_h <= 0 || p->filter_w <= 0)
+        return ml_fail(c, ML_UNSUPPORTED, "%s must be positive, it is %d",
+                       p->filter_h <= 0 ? "filter_h" : "filter_w",
+                       p->filter_h <= 0 ? p->filter_h : p->filter_w);
+    return ML_OK;
+}
+static ml_status check_pooling(const ml_call *c, void *params) {
+    int32_t padding = 0;
+    return read_options(c, params, &padding);
+}
+static ml_status check_unpooling(const ml_call *c, void *params) {
+    int32_t padding = 0;
+    ml_status status = read_options(c, params, &padding);
+    if (status != ML_OK || padding == ML_CUSTOM_VALID) return status;
+    return ml_fail(c, ML_UNSUPPORTED, "padding must be VALID, it is SAME");
+}
+
 ML_KERNELS(argmax_pooling) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "max_pooling_with_argmax_2d",
-     ML_PARAMS_OF(argmax_params),
-     .blob_bytes = sizeof(ml_window),
-     .prepare = prepare_argmax,
+    {ML_CUSTOM_OP("MaxPoolingWithArgmax2D", 1, 1), .name = "max_pooling_with_argmax_2d",
+     .takes = "x -> y indices", .check = check_pooling, ML_PARAMS_OF(argmax_params),
+     .blob_bytes = sizeof(ml_window), .prepare = prepare_argmax,
      ML_TYPED({"f32 -> f32 f32|s32", NULL, NULL, argmax_pool})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "max_unpooling_2d",
-     ML_PARAMS_OF(argmax_params),
-     .prepare = prepare_unpool,
+    {ML_CUSTOM_OP("MaxUnpooling2D", 1, 1), .name = "max_unpooling_2d", .takes = "x indices -> y",
+     .check = check_unpooling, ML_PARAMS_OF(argmax_params), .prepare = prepare_unpool,
      ML_TYPED({"f32 f32|s32 -> f32", NULL, NULL, unpool})},
     ML_KERNELS_END,
 };

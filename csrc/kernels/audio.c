@@ -9,7 +9,8 @@
 
 /* AudioSpectrogram ----------------------------------------------------------------------------- */
 
-#define SPECTROGRAM_FIELDS(X, S) X(S, i32, window) X(S, i32, stride) X(S, i32, squared)
+#define SPECTROGRAM_FIELDS(X, S) \
+    X(S, i32, window, ML_COUNT("window_size", 2, 1 << 24)) X(S, i32, stride, ML_COUNT("stride", 1, INT32_MAX)) X(S, i32, squared, ML_FLAG_OR("magnitude_squared", 0))
 ML_PARAMS(spectrogram_params, SPECTROGRAM_FIELDS)
 
 typedef struct spectrogram_blob {
@@ -87,7 +88,8 @@ static ml_status spectrogram(const ml_call *c) {
 
 /* Mfcc ----------------------------------------------------------------------------------------- */
 
-#define MFCC_FIELDS(X, S) X(S, f64, upper) X(S, f64, lower) X(S, i32, bands) X(S, i32, coefficients)
+#define MFCC_FIELDS(X, S) \
+    X(S, f64, upper, ML_NUMBER_OR("upper_frequency_limit", 0)) X(S, f64, lower, ML_NUMBER_OR("lower_frequency_limit", 0)) X(S, i32, bands, ML_COUNT("filterbank_channel_count", 1, 1 << 16)) X(S, i32, coefficients, ML_COUNT("dct_coefficient_count", 1, 1 << 16))
 ML_PARAMS(mfcc_params, MFCC_FIELDS)
 
 typedef struct mfcc_blob {
@@ -205,18 +207,28 @@ static ml_status mfcc(const ml_call *c) {
     return status;
 }
 
+/* Frequencies are whole numbers. */
+static ml_status check_mfcc(const ml_call *c, void *params) {
+    mfcc_params *p = params;
+    p->upper = trunc(p->upper);
+    p->lower = trunc(p->lower);
+    if (!(p->lower >= 0 && p->lower < p->upper))
+        return ml_fail(c, ML_UNSUPPORTED,
+                       "frequencies from %g to %g: the second must be above the first, that at "
+                       "least 0",
+                       p->lower, p->upper);
+    if (p->coefficients <= p->bands) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED,
+                   "%d coefficients of %d bands, there can be no more than bands", p->coefficients,
+                   p->bands);
+}
+
 ML_KERNELS(audio) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "audio_spectrogram",
-     ML_PARAMS_OF(spectrogram_params),
-     .blob_bytes = sizeof(spectrogram_blob),
-     .prepare = prepare_spectrogram,
-     ML_TYPED({"f32 -> f32", derive_window, NULL, spectrogram})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "mfcc",
-     ML_PARAMS_OF(mfcc_params),
-     .blob_bytes = sizeof(mfcc_blob),
-     .prepare = prepare_mfcc,
-     ML_TYPED({"f32 s32 -> f32", derive_cosines, NULL, mfcc})},
+    {ML_CUSTOM_OP("AudioSpectrogram", 1, 1), .name = "audio_spectrogram", .takes = "x -> y",
+     ML_PARAMS_OF(spectrogram_params), .blob_bytes = sizeof(spectrogram_blob),
+     .prepare = prepare_spectrogram, ML_TYPED({"f32 -> f32", derive_window, NULL, spectrogram})},
+    {ML_CUSTOM_OP("Mfcc", 1, 1), .name = "mfcc", .takes = "spectrogram rate -> y",
+     .check = check_mfcc, ML_PARAMS_OF(mfcc_params), .blob_bytes = sizeof(mfcc_blob),
+     .prepare = prepare_mfcc, ML_TYPED({"f32 s32 -> f32", derive_cosines, NULL, mfcc})},
     ML_KERNELS_END,
 };

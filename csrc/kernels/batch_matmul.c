@@ -3,6 +3,7 @@
  * y's matrices are packed as weights are, floats and bytes in panels; s16 in rows as they are.
  * Integers have their zero points removed, but for sums as s32, which TFLite takes without; hybrid
  * rows are quantized by themselves. */
+#include "rules/checks.h"
 #include "rules/broadcast.h"
 #include "rules/bytes.h"
 #include "rules/matmul.h"
@@ -11,7 +12,7 @@
 
 enum { ROWS = 32 };
 
-#define BATCH_MATMUL_FIELDS(X, S) X(S, i32, adj_x) X(S, i32, adj_y) X(S, i32, asymmetric)
+#define BATCH_MATMUL_FIELDS(X, S) X(S, i32, adj_x) X(S, i32, adj_y) X(S, i32, asymmetric, ML_OPTION("asymmetric_quantize_inputs"))
 ML_PARAMS(batch_matmul_params, BATCH_MATMUL_FIELDS)
 
 typedef struct product_blob {
@@ -380,13 +381,21 @@ static ml_status run_floats(const ml_call *c) {
 static ml_status run_bytes(const ml_call *c) { return run(c, bytes); }
 static ml_status run_words(const ml_call *c) { return run(c, words); }
 
+static ml_status check_batch_matmul(const ml_call *c, void *params) {
+    const int32_t x = ml_input(c, 0)->type;
+    ml_status status = ML_OK;
+    for (int i = 0; i < 3 && status == ML_OK; i++) {
+        const int32_t type = ml_tensor_of(c, c->inputs[i])->type;
+        if (type != ML_F32 && type != ML_S32) status = ml_check_quantized(c, c->inputs[i]);
+        if (status == ML_OK && x == ML_S16) status = ml_check_symmetric(c, c->inputs[i]);
+    }
+    return status == ML_OK && x == ML_F32 ? ml_check_symmetric(c, c->inputs[1]) : status;
+}
+
 ML_KERNELS(batch_matmul) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "batch_matmul",
-     ML_PARAMS_OF(batch_matmul_params),
-     .blob_bytes = (int32_t)sizeof(product_blob),
-     .packs = 1,
-     .prepare = prepare_batch_matmul,
+    {ML_OP(BATCH_MATMUL, 1, 4), .name = "batch_matmul", .takes = "x y -> z",
+     .check = check_batch_matmul, ML_PARAMS_OF(batch_matmul_params),
+     .blob_bytes = (int32_t)sizeof(product_blob), .packs = 1, .prepare = prepare_batch_matmul,
      ML_TYPED({"f32 f32 -> f32", NULL, pack_f32, run_floats},
               {"f32 s8 -> f32", derive_product, pack_s8, run_bytes},
               {"s8 s8 -> s8|s32", derive_product, pack_s8, run_bytes},

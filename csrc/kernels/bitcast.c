@@ -26,10 +26,10 @@ static ml_status bitcast(const ml_call *c) {
     return ml_copy_bytes(c, ml_out(c, 0), ml_in(c, 0), ml_out_tensor(c, 0)->bytes);
 }
 
+#define TYPES "f32|f16|bf16|f64|s8|u8|s16|u16|s32|u32|s64|u64|c64"
 ML_KERNELS(bitcast) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "bitcast",
-     .prepare = prepare_bitcast,
-     ML_TYPED({"x1|x2|x4|x8|x16 -> x1|x2|x4|x8|x16", NULL, NULL, bitcast})},
+    {ML_OP(BITCAST, 1, 1), .name = "bitcast", .takes = "x -> y", .in_place = ML_INPUT(0),
+     .flags = ML_KERNEL_IS_VIEW | ML_KERNEL_TFLITE_SHARES, .prepare = prepare_bitcast,
+     ML_TYPED({TYPES " -> " TYPES, NULL, NULL, bitcast}, {"T -> T: b8 c128", NULL, NULL, bitcast})},
     ML_KERNELS_END,
 };

@@ -1,5 +1,6 @@
 /* blocks.c -- DEPTH_TO_SPACE, SPACE_TO_DEPTH: blocks of pixels as channels; SPACE_TO_BATCH_ND,
  * BATCH_TO_SPACE_ND: as batches, padded or cropped. */
+#include "rules/checks.h"
 #include "rules/nest.h"
 #include "rules/quantized.h"
 #include "rules/values.h"
@@ -238,28 +239,24 @@ static ml_status batch_to_space(const ml_call *c) {
     return ml_out_tensor(c, 0)->bytes > 0 ? copy_blocks(c, true) : ML_OK;
 }
 
+/* What goes around the input is the output's zero point: scales are the same. */
+static ml_status check_scale(const ml_call *c, void *params) {
+    return ml_check_same_scale(c, c->inputs[0], "the input");
+}
+
+#define DEPTH(operator, kernel_name, prepare_fn)                                               \
+    {ML_OP(operator, 1, 2), .name = (kernel_name), .takes = "x -> y",                          \
+     ML_PARAMS_OF(depth_params), .blob_bytes = sizeof(ml_nest), .prepare = (prepare_fn),       \
+     ML_TYPED({"T -> T: " ML_WHOLE_BYTES, NULL, NULL, ml_nest_move})}
+#define BATCH_TYPES "T s32 s32 -> T: f32 f16 bf16 f64 s8 u8 b8 s16 u16 s32 u32 s64 u64 c64"
 ML_KERNELS(blocks) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "depth_to_space",
-     ML_PARAMS_OF(depth_params),
-     .blob_bytes = sizeof(ml_nest),
-     .prepare = prepare_depth_to_space,
-     ML_TYPED({"x1|x2|x4|x8|x16 -> any", NULL, NULL, ml_nest_move})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "space_to_depth",
-     ML_PARAMS_OF(depth_params),
-     .blob_bytes = sizeof(ml_nest),
-     .prepare = prepare_space_to_depth,
-     ML_TYPED({"x1|x2|x4|x8|x16 -> any", NULL, NULL, ml_nest_move})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "space_to_batch_nd",
-     .blob_bytes = sizeof(batch_blob),
-     .prepare = prepare_space_to_batch,
-     ML_TYPED({"x1|x2|x4|x8 s32 s32 -> any", derive_zero, NULL, space_to_batch})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "batch_to_space_nd",
-     .blob_bytes = sizeof(batch_blob),
-     .prepare = prepare_batch_to_space,
-     ML_TYPED({"x1|x2|x4|x8 s32 s32 -> any", NULL, NULL, batch_to_space})},
+    DEPTH(DEPTH_TO_SPACE, "depth_to_space", prepare_depth_to_space),
+    DEPTH(SPACE_TO_DEPTH, "space_to_depth", prepare_space_to_depth),
+    {ML_OP(SPACE_TO_BATCH_ND, 1, 4), .name = "space_to_batch_nd", .takes = "x block paddings -> y",
+     .check = check_scale, .blob_bytes = sizeof(batch_blob), .prepare = prepare_space_to_batch,
+     ML_TYPED({BATCH_TYPES, derive_zero, NULL, space_to_batch})},
+    {ML_OP(BATCH_TO_SPACE_ND, 1, 4), .name = "batch_to_space_nd", .takes = "x block crops -> y",
+     .check = check_scale, .blob_bytes = sizeof(batch_blob), .prepare = prepare_batch_to_space,
+     ML_TYPED({BATCH_TYPES, NULL, NULL, batch_to_space})},
     ML_KERNELS_END,
 };

@@ -37,10 +37,8 @@ static ml_status broadcast_args(const ml_call *c) {
 }
 
 ML_KERNELS(broadcast_args) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "broadcast_args",
+    {ML_OP(BROADCAST_ARGS, 1, 1), .name = "broadcast_args", .takes = "a b -> y",
      .prepare = prepare_broadcast_args,
-     ML_TYPED({"s32 s32 -> s32", NULL, NULL, broadcast_args},
-              {"s64 s64 -> s64", NULL, NULL, broadcast_args})},
+     ML_TYPED({"T T -> T: s32 s64", NULL, NULL, broadcast_args})},
     ML_KERNELS_END,
 };

@@ -33,10 +33,21 @@ BUCKETIZE(f64, double, double)
 BUCKETIZE(s32, int32_t, float)
 BUCKETIZE(s64, int64_t, float)
 
+static ml_status check_sorted(const ml_call *c, void *params) {
+    const ml_array boundaries = ((const bucketize_params *)params)->boundaries;
+    const float *values = boundaries.data;
+    for (int64_t i = 1; i < boundaries.bytes / (int64_t)sizeof(float); i++)
+        if (!(values[i - 1] <= values[i]))
+            return ml_fail(c, ML_UNSUPPORTED, "boundaries are not sorted: %g comes before %g",
+                           (double)values[i - 1], (double)values[i]);
+    return ML_OK;
+}
+
 ML_KERNELS(bucketize) = {
-    ML_UNARY_KERNEL("bucketize", bucketize_params, {"f32 -> s32", NULL, NULL, bucketize_f32},
-                    {"f64 -> s32", NULL, NULL, bucketize_f64},
-                    {"s32 -> s32", NULL, NULL, bucketize_s32},
-                    {"s64 -> s32", NULL, NULL, bucketize_s64}),
+    {ML_OP(BUCKETIZE, 1, 1), .name = "bucketize", .takes = "x -> y", .check = check_sorted,
+     ML_PARAMS_OF(bucketize_params), ML_PREPARED_ELEMENTWISE,
+     ML_TYPED({"f32 -> s32", NULL, NULL, bucketize_f32}, {"f64 -> s32", NULL, NULL, bucketize_f64},
+              {"s32 -> s32", NULL, NULL, bucketize_s32},
+              {"s64 -> s32", NULL, NULL, bucketize_s64})},
     ML_KERNELS_END,
 };

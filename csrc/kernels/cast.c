@@ -151,10 +151,12 @@ ML_ELEMENTWISE(cast_any, cast_any_block)
     ROW(from, f32), ROW(from, s8), ROW(from, u8), ROW(from, s16), ROW(from, s32), ROW(from, s64), ROW(from, b8)
 #define TYPES "f32|f16|bf16|f64|s8|u8|s16|u16|s32|u32|s64|b8|c64"
 ML_KERNELS(cast) = {
-    ML_UNARY_KERNEL_NO_PARAMS("cast", ROWS_FROM(f32), ROWS_FROM(s8), ROWS_FROM(u8), ROWS_FROM(s16),
-                              ROWS_FROM(s32), ROWS_FROM(s64), ROW(f32, c64), ROW(f32, f64),
-                              ROW(f64, f32), {"f32 -> f16", NULL, NULL, ml_narrow_f16},
-                              {"f16 -> f32", NULL, NULL, ml_widen_f16},
-                              {TYPES " -> " TYPES, NULL, NULL, cast_any}),
+    {ML_OP(CAST, 1, 9), .name = "cast", .takes = "x -> y", .in_place = ML_INPUT(0),
+     ML_PREPARED_ELEMENTWISE,
+     ML_TYPED(ROWS_FROM(f32), ROWS_FROM(s8), ROWS_FROM(u8), ROWS_FROM(s16), ROWS_FROM(s32),
+              ROWS_FROM(s64), ROW(f32, c64), ROW(f32, f64), ROW(f64, f32),
+              {"f32 -> f16", NULL, NULL, ml_narrow_f16}, {"f16 -> f32", NULL, NULL, ml_widen_f16},
+              {TYPES " -> " TYPES, NULL, NULL, cast_any}, {"s4|s2|u4 -> f32", NULL, NULL, NULL},
+              {"f32 -> s4|s2|u4", NULL, NULL, NULL})},
     ML_KERNELS_END,
 };

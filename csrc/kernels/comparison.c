@@ -3,6 +3,7 @@
  *
  * 8 bits: TFLite compares (x - zero_point) << 8 scaled with double rounding: a function of one
  * byte, hence a table. EQUAL and NOT_EQUAL of 16 bits do so too, where there are scales. */
+#include "rules/checks.h"
 #include "rules/half.h"
 #include "rules/quantized.h"
 
@@ -57,14 +58,31 @@ static void compare(const ml_call *c, const float *a, const float *b, uint8_t *y
         for (int64_t i = 0; i < n; i++) y[i] = OF(p->a[a[i * da]], p->b[b[i * db]]); \
     } \
     ML_BINARY_ROWS(name##_q8, uint8_t, uint8_t)
-#define COMPARISON_KERNEL(name, derive_s16, eval_s16, ...)                       \
-    ML_BINARY_KERNEL_NO_PARAMS(#name, {"f32 f32 -> b8", NULL, NULL, name##_f32}, \
-                               {"f16 f16 -> b8", NULL, NULL, name##_f16},        \
+/* 8 bits are compared by their scales, 16 bits too where equality is asked of tensors that have
+ * one. */
+static ml_status check_scales(const ml_call *c, void *params) {
+    const int32_t type = ml_input(c, 0)->type;
+    ml_status status = ML_OK;
+    for (int i = 0; i < 2 && status == ML_OK && (type == ML_S8 || type == ML_U8); i++)
+        status = ml_check_quantized(c, c->inputs[i]);
+    return status;
+}
+static ml_status check_equality(const ml_call *c, void *params) {
+    if (ml_input(c, 0)->type != ML_S16 || !ml_input_quantization(c, 0)->n_scales)
+        return check_scales(c, params);
+    ml_status status = ml_check_quantized(c, c->inputs[0]);
+    return status == ML_OK ? ml_check_quantized(c, c->inputs[1]) : status;
+}
+
+#define COMPARISON_ROW(operator, last, stem, check_fn, derive_s16, eval_s16, ...)                       \
+    {ML_OP(operator, 1, last), .name = #stem, .takes = "a b -> y", .check = check_fn,    \
+     ML_PREPARED_BROADCAST, ML_TYPED({"f32 f32 -> b8", NULL, NULL, stem##_f32}, \
+                               {"f16 f16 -> b8", NULL, NULL, stem##_f16},        \
                                {"s16 s16 -> b8", derive_s16, NULL, eval_s16},    \
-                               {"s32 s32 -> b8", NULL, NULL, name##_s32},        \
-                               {"s64 s64 -> b8", NULL, NULL, name##_s64},        \
-                               {"s8 s8 -> b8", derive_bytes, NULL, name##_q8},   \
-                               {"u8 u8 -> b8", derive_bytes, NULL, name##_q8}, ##__VA_ARGS__)
+                               {"s32 s32 -> b8", NULL, NULL, stem##_s32},        \
+                               {"s64 s64 -> b8", NULL, NULL, stem##_s64},        \
+                               {"s8 s8 -> b8", derive_bytes, NULL, stem##_q8},   \
+                               {"u8 u8 -> b8", derive_bytes, NULL, stem##_q8}, ##__VA_ARGS__)}
 
 #define LESS(u, v) ((u) < (v))
 #define LESS_EQUAL(u, v) ((u) <= (v))
@@ -110,12 +128,17 @@ ML_BINARY(equal_b8, uint8_t, uint8_t, ML_NO_CONTEXT, (u != 0) == (v != 0))
 ML_BINARY(not_equal_b8, uint8_t, uint8_t, ML_NO_CONTEXT, (u != 0) != (v != 0))
 
 ML_KERNELS(comparison) = {
-    COMPARISON_KERNEL(less, NULL, less_s16),
-    COMPARISON_KERNEL(less_equal, NULL, less_equal_s16),
-    COMPARISON_KERNEL(greater, NULL, greater_s16),
-    COMPARISON_KERNEL(greater_equal, NULL, greater_equal_s16),
-    COMPARISON_KERNEL(equal, derive_words, equal_words, {"b8 b8 -> b8", NULL, NULL, equal_b8}),
-    COMPARISON_KERNEL(not_equal, derive_words, not_equal_words,
-                      {"b8 b8 -> b8", NULL, NULL, not_equal_b8}),
+    COMPARISON_ROW(LESS, 3, less, check_scales, NULL, less_s16,
+                   {"bf16 bf16 -> b8", NULL, NULL, NULL}),
+    COMPARISON_ROW(LESS_EQUAL, 2, less_equal, check_scales, NULL, less_equal_s16),
+    COMPARISON_ROW(GREATER, 2, greater, check_scales, NULL, greater_s16,
+                   {"bf16 bf16 -> b8", NULL, NULL, NULL}),
+    COMPARISON_ROW(GREATER_EQUAL, 3, greater_equal, check_scales, NULL, greater_equal_s16),
+    COMPARISON_ROW(EQUAL, 5, equal, check_equality, derive_words, equal_words,
+                   {"b8 b8 -> b8", NULL, NULL, equal_b8},
+                   {"string string -> b8", NULL, NULL, NULL}),
+    COMPARISON_ROW(NOT_EQUAL, 4, not_equal, check_equality, derive_words, not_equal_words,
+                   {"b8 b8 -> b8", NULL, NULL, not_equal_b8},
+                   {"string string -> b8", NULL, NULL, NULL}),
     ML_KERNELS_END,
 };

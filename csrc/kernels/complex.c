@@ -18,12 +18,12 @@ ML_ELEMENTWISE_LONGER(abs_c64, abs_c64_block, 16)
 ML_UNARY_BLOCK(abs_c128, c128, double, ML_NO_CONTEXT, hypot(x.re, x.im))
 ML_ELEMENTWISE_LONGER(abs_c128, abs_c128_block, 16)
 
-#define COMPLEX(name, of)                                                    \
-    ML_UNARY_KERNEL_NO_PARAMS(name, {"c64 -> f32", NULL, NULL, of##_c64}, \
-                              {"c128 -> f64", NULL, NULL, of##_c128})
+#define COMPLEX(operator, kernel_name, of)                                                    \
+    {ML_OP(operator, 1, 1), .name = (kernel_name), .takes = "x -> y", ML_PREPARED_ELEMENTWISE, \
+     ML_TYPED({"c64 -> f32", NULL, NULL, of##_c64}, {"c128 -> f64", NULL, NULL, of##_c128})}
 ML_KERNELS(complex) = {
-    COMPLEX("real", real),
-    COMPLEX("imag", imag),
-    COMPLEX("complex_abs", abs),
+    COMPLEX(REAL, "real", real),
+    COMPLEX(IMAG, "imag", imag),
+    COMPLEX(COMPLEX_ABS, "complex_abs", abs),
     ML_KERNELS_END,
 };

@@ -12,8 +12,8 @@ enum { AXES = 3 };
 static const char *const axis_names[AXES] = {"depth", "height", "width"};
 
 #define CONV_3D_FIELDS(X, S)                                                                      \
-    X(S, i32, same) X(S, i32, stride_d) X(S, i32, stride_h) X(S, i32, stride_w)                   \
-    X(S, i32, dilation_d) X(S, i32, dilation_h) X(S, i32, dilation_w) ML_CLAMP_FIELDS(X, S)
+    X(S, i32, same, ML_SAME_PADDING) X(S, i32, stride_d, ML_POSITIVE("stride_d")) X(S, i32, stride_h, ML_POSITIVE("stride_h")) X(S, i32, stride_w, ML_POSITIVE("stride_w"))                   \
+    X(S, i32, dilation_d, ML_POSITIVE("dilation_d_factor")) X(S, i32, dilation_h, ML_POSITIVE("dilation_h_factor")) X(S, i32, dilation_w, ML_POSITIVE("dilation_w_factor")) ML_CLAMP_FIELDS(X, S)
 ML_PARAMS(conv_3d_params, CONV_3D_FIELDS)
 
 typedef struct conv_3d_blob {
@@ -250,19 +250,12 @@ static ml_status conv_3d_transpose(const ml_call *c) {
 }
 
 ML_KERNELS(conv_3d) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "conv_3d",
-     ML_PARAMS_OF(conv_3d_params),
-     .blob_bytes = sizeof(conv_3d_blob),
-     .packs = 1,
-     .prepare = prepare_conv_3d,
-     ML_TYPED({"f32 f32 f32? -> f32", NULL, pack_conv_3d, conv_3d})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "conv_3d_transpose",
-     ML_PARAMS_OF(conv_3d_params),
-     .blob_bytes = sizeof(conv_3d_blob),
-     .packs = 1,
-     .prepare = prepare_transpose,
+    {ML_OP(CONV_3D, 1, 1), .name = "conv_3d", .takes = "x filter bias? -> y",
+     ML_PARAMS_OF(conv_3d_params), .blob_bytes = sizeof(conv_3d_blob), .packs = 1,
+     .prepare = prepare_conv_3d, ML_TYPED({"f32 f32 f32? -> f32", NULL, pack_conv_3d, conv_3d})},
+    {ML_OP(CONV_3D_TRANSPOSE, 1, 1), .name = "conv_3d_transpose",
+     .takes = "shape filter x bias? -> y", ML_PARAMS_OF(conv_3d_params),
+     .blob_bytes = sizeof(conv_3d_blob), .packs = 1, .prepare = prepare_transpose,
      ML_TYPED({"s32 f32 f32 f32? -> f32", NULL, pack_transpose, conv_3d_transpose})},
     ML_KERNELS_END,
 };

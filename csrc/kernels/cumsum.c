@@ -127,9 +127,7 @@ CUMSUM(s32, int32_t, uint32_t)
 CUMSUM(s64, int64_t, uint64_t)
 
 ML_KERNELS(cumsum) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "cumsum",
-     ML_PARAMS_OF(cumsum_params),
+    {ML_OP(CUMSUM, 1, 1), .name = "cumsum", .takes = "x axis -> y", ML_PARAMS_OF(cumsum_params),
      .prepare = prepare_cumsum,
      ML_TYPED({"f32 s32 -> f32", NULL, NULL, cumsum_f32},
               {"s32 s32 -> s32", NULL, NULL, cumsum_s32},

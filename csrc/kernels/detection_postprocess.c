@@ -12,9 +12,15 @@
 #include "rules/work.h"
 
 #define DETECTION_FIELDS(X, S)                                                                    \
-    X(S, i32, most) X(S, i32, most_classes) X(S, i32, most_of_class) X(S, i32, by_class)          \
-    X(S, i32, classes) X(S, f32, score) X(S, f32, overlap) X(S, f32, y_scale) X(S, f32, x_scale)  \
-    X(S, f32, h_scale) X(S, f32, w_scale)
+    X(S, i32, most, ML_COUNT("max_detections", 1, INT32_MAX))                       \
+    X(S, i32, most_classes, ML_COUNT("max_classes_per_detection", 1, INT32_MAX))    \
+    X(S, i32, most_of_class, ML_COUNT_OR("detections_per_class", 1, INT32_MAX, 100)) \
+    X(S, i32, by_class, ML_FLAG_OR("use_regular_nms", 0))                           \
+    X(S, i32, classes, ML_COUNT("num_classes", 1, INT32_MAX))                       \
+    X(S, f32, score, ML_NUMBER("nms_score_threshold"))                              \
+    X(S, f32, overlap, ML_NUMBER("nms_iou_threshold"))                              \
+    X(S, f32, y_scale, ML_NUMBER("y_scale")) X(S, f32, x_scale, ML_NUMBER("x_scale")) \
+    X(S, f32, h_scale, ML_NUMBER("h_scale")) X(S, f32, w_scale, ML_NUMBER("w_scale"))
 ML_PARAMS(detection_params, DETECTION_FIELDS)
 
 enum { TOP, LEFT, BOTTOM, RIGHT, AREA, SIDES };
@@ -337,12 +343,19 @@ static ml_status detect(const ml_call *c) {
     return p->by_class ? detect_by_class(c) : detect_by_box(c);
 }
 
+static ml_status check_detection(const ml_call *c, void *params) {
+    const detection_params *p = params;
+    if (p->overlap > 0.0f && p->overlap <= 1.0f) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED,
+                   "option nms_iou_threshold is %g, must be above 0 and at most 1",
+                   (double)p->overlap);
+}
+
 ML_KERNELS(detection_postprocess) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "detection_postprocess",
-     ML_PARAMS_OF(detection_params),
-     .blob_bytes = sizeof(detection_blob),
-     .prepare = prepare_detection,
+    {ML_CUSTOM_OP("TFLite_Detection_PostProcess", 1, 1), .name = "detection_postprocess",
+     .takes = "boxes scores anchors -> boxes classes scores count",
+     .quantization = ML_TAKES_QUANTIZED, .check = check_detection, ML_PARAMS_OF(detection_params),
+     .blob_bytes = sizeof(detection_blob), .prepare = prepare_detection,
      ML_TYPED({"f32 f32|u8 f32 -> f32 f32 f32 f32", NULL, NULL, detect},
               {"u8 f32|u8 u8 -> f32 f32 f32 f32", NULL, NULL, detect})},
     ML_KERNELS_END,

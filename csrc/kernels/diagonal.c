@@ -62,16 +62,13 @@ static ml_status matrix_set_diag(const ml_call *c) {
     return status == ML_OK ? write_diagonals(c, ml_in(c, 1)) : status;
 }
 
+#define TYPES "f32 s8 u8 s16 s32 u32 s64"
 ML_KERNELS(diagonal) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "matrix_diag",
-     .blob_bytes = sizeof(diagonal_blob),
-     .prepare = prepare_diag,
-     ML_TYPED({"x1|x2|x4|x8 -> any", NULL, NULL, matrix_diag})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "matrix_set_diag",
-     .blob_bytes = sizeof(diagonal_blob),
-     .prepare = prepare_set_diag,
-     ML_TYPED({"x1|x2|x4|x8 any -> any", NULL, NULL, matrix_set_diag})},
+    {ML_OP(MATRIX_DIAG, 1, 1), .name = "matrix_diag", .takes = "x -> y", .follows = ML_INPUT(0),
+     .blob_bytes = sizeof(diagonal_blob), .prepare = prepare_diag,
+     ML_TYPED({"T -> T: " TYPES, NULL, NULL, matrix_diag})},
+    {ML_OP(MATRIX_SET_DIAG, 1, 1), .name = "matrix_set_diag", .takes = "x diagonal -> y",
+     .in_place = ML_INPUT(0), .follows = ML_INPUT(0), .blob_bytes = sizeof(diagonal_blob),
+     .prepare = prepare_set_diag, ML_TYPED({"T T -> T: " TYPES, NULL, NULL, matrix_set_diag})},
     ML_KERNELS_END,
 };

@@ -1,4 +1,5 @@
 /* dilate.c -- DILATE: the elements of each dimension drawn apart, `value` between them. */
+#include "rules/checks.h"
 #include "rules/nest.h"
 #include "rules/values.h"
 
@@ -44,10 +45,8 @@ static ml_status dilate(const ml_call *c) {
 }
 
 ML_KERNELS(dilate) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "dilate",
-     .blob_bytes = sizeof(ml_nest),
-     .prepare = prepare_dilate,
-     ML_TYPED({"x1|x2|x4|x8|x16 s32 any -> any", NULL, NULL, dilate})},
+    {ML_OP(DILATE, 1, 1), .name = "dilate", .takes = "x dilations value -> y",
+     .blob_bytes = sizeof(ml_nest), .prepare = prepare_dilate,
+     ML_TYPED({"T s32 T -> T: " ML_WHOLE_BYTES, NULL, NULL, dilate})},
     ML_KERNELS_END,
 };

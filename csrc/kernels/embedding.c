@@ -3,6 +3,8 @@
  * rows that belong to keys, of which there is a sorted list. */
 #include <math.h>
 
+#include "rules/blockwise.h"
+#include "rules/checks.h"
 #include "rules/quantized.h"
 #include "rules/unpack.h"
 #include "rules/values.h"
@@ -34,7 +36,7 @@ static ml_status take_rows(const ml_call *c, int vector, int table, int32_t leas
 
 /* EMBEDDING_LOOKUP ----------------------------------------------------------------------------- */
 
-#define LOOKUP_FIELDS(X, S) X(S, i32, block) X(S, array, scales)
+#define LOOKUP_FIELDS(X, S) X(S, i32, block, ML_BY_CHECK) X(S, array, scales, ML_BY_CHECK)
 ML_PARAMS(lookup_params, LOOKUP_FIELDS)
 
 static ml_status prepare_lookup(const ml_call *c, ml_wish *wish) {
@@ -122,7 +124,7 @@ static ml_status lookup_reals(const ml_call *c) { return by_rows(c, lookup_reals
 
 /* EMBEDDING_LOOKUP_SPARSE ---------------------------------------------------------------------- */
 
-#define SPARSE_FIELDS(X, S) X(S, i32, mean) X(S, i32, root)
+#define SPARSE_FIELDS(X, S) X(S, i32, mean, ML_BY_CHECK) X(S, i32, root, ML_BY_CHECK)
 ML_PARAMS(sparse_params, SPARSE_FIELDS)
 
 enum { IDS, PLACES, SHAPE, WEIGHTS, TABLE };
@@ -253,26 +255,42 @@ static ml_status lookup_some_keys(const ml_call *c, int64_t first, int64_t end, 
 }
 static ml_status lookup_keys(const ml_call *c) { return by_rows(c, lookup_some_keys); }
 
+/* Rows that become reals have a scale of their own, of the table's or per block. */
+static ml_status check_lookup(const ml_call *c, void *params) {
+    lookup_params *p = params;
+    const int32_t table = c->inputs[1];
+    if (ml_input(c, 1)->type == ml_output(c, 0)->type) return ML_OK;
+    if (c->env->core->tensor_row(c, table)->scales_tensor >= 0)
+        return ml_read_blocks(c, 1, &p->block, &p->scales);
+    ml_status status = ml_check_channels(c, table);
+    const ml_quantization *q = ml_input_quantization(c, 1);
+    for (int32_t i = 0; i < q->n_zero_points && status == ML_OK; i++)
+        if (q->zero_points[i] != 0)
+            return ml_fail(c, ML_UNSUPPORTED, "table '%s' has the zero point %lld, must be 0",
+                           ml_input_name(c, 1), (long long)q->zero_points[i]);
+    return status;
+}
+static ml_status check_sparse(const ml_call *c, void *params) {
+    enum { SUM, MEAN, SQRTN }; /* CombinerType of the schema */
+    const int64_t combiner = ml_option_of(c, "combiner").integer;
+    *(sparse_params *)params = (sparse_params){.mean = combiner == MEAN, .root = combiner == SQRTN};
+    return ML_OK;
+}
+
 ML_KERNELS(embedding) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "embedding_lookup",
-     ML_PARAMS_OF(lookup_params),
-     .blob_bytes = sizeof(rows_blob),
+    {ML_OP(EMBEDDING_LOOKUP, 1, 5), .name = "embedding_lookup", .takes = "ids table -> y",
+     .check = check_lookup, ML_PARAMS_OF(lookup_params), .blob_bytes = sizeof(rows_blob),
      .prepare = prepare_lookup,
      ML_TYPED({"s32 s8|u8|s4|s2 -> f32|f16", NULL, NULL, lookup_reals},
-              {"s32 x1 -> x1", NULL, NULL, lookup}, {"s32 x2 -> x2", NULL, NULL, lookup},
-              {"s32 x4 -> x4", NULL, NULL, lookup}, {"s32 x8 -> x8", NULL, NULL, lookup},
-              {"s32 x16 -> x16", NULL, NULL, lookup})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "embedding_lookup_sparse",
-     ML_PARAMS_OF(sparse_params),
-     .blob_bytes = sizeof(rows_blob),
-     .prepare = prepare_sparse,
+              {"s32 T -> T: " ML_WHOLE_BYTES, NULL, NULL, lookup})},
+    {ML_OP(EMBEDDING_LOOKUP_SPARSE, 1, 1), .name = "embedding_lookup_sparse",
+     .takes = "ids indices shape weights table -> y", .check = check_sparse,
+     ML_PARAMS_OF(sparse_params), .blob_bytes = sizeof(rows_blob), .prepare = prepare_sparse,
      ML_TYPED({"s32 s32 s32 f32 f32 -> f32", NULL, NULL, lookup_sparse})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "hashtable_lookup",
-     .blob_bytes = sizeof(rows_blob),
+    {ML_OP(HASHTABLE_LOOKUP, 1, 1), .name = "hashtable_lookup",
+     .takes = "wanted keys table -> y hits", .blob_bytes = sizeof(rows_blob),
      .prepare = prepare_keys,
-     ML_TYPED({"s32 s32 x1|x2|x4|x8|x16 -> any u8", NULL, NULL, lookup_keys})},
+     ML_TYPED({"s32 s32 T -> T u8: " ML_WHOLE_BYTES, NULL, NULL, lookup_keys},
+              {"s32 s32 string -> string u8", NULL, NULL, NULL})},
     ML_KERNELS_END,
 };

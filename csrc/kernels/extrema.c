@@ -16,17 +16,19 @@
     ML_BINARY(name##_s64, int64_t, int64_t, ML_NO_CONTEXT, OF(u, v)) \
     ML_BINARY_F16(name##_f16, FUNCTION, ML_NO_CONTEXT, -__builtin_inff(), __builtin_inff()) \
     ML_BINARY(name##_bf16, uint16_t, uint16_t, ML_NO_CONTEXT, BFLOAT(u, op, v))
-#define EXTREMUM_KERNEL(name) \
-    ML_BINARY_KERNEL_NO_PARAMS(#name, {"f32 f32 -> f32", NULL, NULL, name##_f32}, \
-        {"f16 f16 -> f16", NULL, NULL, name##_f16}, \
-        {"bf16 bf16 -> bf16", NULL, NULL, name##_bf16}, \
-        {"s8 s8 -> s8", NULL, NULL, name##_s8}, \
-        {"u8 u8 -> u8", NULL, NULL, name##_u8}, \
-        {"s16 s16 -> s16", NULL, NULL, name##_s16}, \
-        {"s32 s32 -> s32", NULL, NULL, name##_s32}, \
-        {"s64 s64 -> s64", NULL, NULL, name##_s64})
+#define EXTREMUM_ROW(operator, stem)                                                     \
+    {ML_OP(operator, 1, 4), .name = #stem, .takes = "a b -> y",                        \
+     .in_place = ML_INPUT(0) | ML_INPUT(1), ML_PREPARED_BROADCAST, ML_TYPED({"f32 f32 -> f32", NULL, NULL, stem##_f32}, \
+        {"f16 f16 -> f16", NULL, NULL, stem##_f16}, \
+        {"bf16 bf16 -> bf16", NULL, NULL, stem##_bf16}, \
+        {"s8 s8 -> s8", NULL, NULL, stem##_s8}, \
+        {"u8 u8 -> u8", NULL, NULL, stem##_u8}, \
+        {"s16 s16 -> s16", NULL, NULL, stem##_s16}, \
+        {"s32 s32 -> s32", NULL, NULL, stem##_s32}, \
+        {"s64 s64 -> s64", NULL, NULL, stem##_s64})}
 
 EXTREMUM(maximum, GREATER, >, ML_ZIP_MAX, ML_ZIP_S32_MAX)
 EXTREMUM(minimum, LESSER, <, ML_ZIP_MIN, ML_ZIP_S32_MIN)
 
-ML_KERNELS(extrema) = {EXTREMUM_KERNEL(maximum), EXTREMUM_KERNEL(minimum), ML_KERNELS_END};
+ML_KERNELS(extrema) = {EXTREMUM_ROW(MAXIMUM, maximum), EXTREMUM_ROW(MINIMUM, minimum),
+                       ML_KERNELS_END};

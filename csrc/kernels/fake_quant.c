@@ -2,7 +2,8 @@
  * are moved so that 0 is one. */
 #include "rules/elementwise.h"
 
-#define FAKE_QUANT_FIELDS(X, S) X(S, f32, minimum) X(S, f32, maximum) X(S, i32, bits)
+#define FAKE_QUANT_FIELDS(X, S) \
+    X(S, f32, minimum, ML_OPTION("min")) X(S, f32, maximum, ML_OPTION("max")) X(S, i32, bits, ML_OPTION("num_bits"))
 ML_PARAMS(fake_quant_params, FAKE_QUANT_FIELDS)
 
 typedef struct grid {
@@ -37,7 +38,21 @@ static inline float snap(float x, const grid *g) {
 }
 ML_UNARY(fake_quant, float, float, ML_DERIVED_AS(grid), snap(x, &p))
 
+static ml_status check_fake_quant(const ml_call *c, void *params) {
+    const fake_quant_params *p = params;
+    if (ml_option_of(c, "narrow_range").integer)
+        return ml_fail(c, ML_UNSUPPORTED, "narrow_range is not supported");
+    if (!(p->minimum <= 0.0f && p->maximum >= 0.0f && p->minimum < p->maximum))
+        return ml_fail(c, ML_UNSUPPORTED, "the range %g to %g must contain 0 and more",
+                       (double)p->minimum, (double)p->maximum);
+    if (p->bits < 1 || p->bits > 16)
+        return ml_fail(c, ML_UNSUPPORTED, "num_bits is %d, expected 1 to 16", p->bits);
+    return ML_OK;
+}
+
 ML_KERNELS(fake_quant) = {
-    ML_UNARY_KERNEL("fake_quant", fake_quant_params, {"f32 -> f32", derive_grid, NULL, fake_quant}),
+    {ML_OP(FAKE_QUANT, 1, 2), .name = "fake_quant", .takes = "x -> y", .in_place = ML_INPUT(0),
+     .check = check_fake_quant, ML_PARAMS_OF(fake_quant_params), ML_PREPARED_ELEMENTWISE,
+     ML_TYPED({"f32 -> f32", derive_grid, NULL, fake_quant})},
     ML_KERNELS_END,
 };

@@ -1,6 +1,7 @@
 /* fill.c -- FILL, ZEROS_LIKE: one value everywhere; RANGE: numbers a step apart. */
 #include <math.h>
 
+#include "rules/checks.h"
 #include "rules/strings.h"
 #include "rules/values.h"
 #include "rules/work.h"
@@ -124,19 +125,19 @@ static ml_status range_f32(const ml_call *c) {
 RANGE(range_s32, uint32_t)
 RANGE(range_s64, uint64_t)
 
+static ml_status check_fill(const ml_call *c, void *params) {
+    return ml_check_same_scale(c, c->inputs[1], "the value");
+}
+
 ML_KERNELS(fill) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "fill",
+    {ML_OP(FILL, 1, 5), .name = "fill", .takes = "dims value -> y", .check = check_fill,
      .prepare = prepare_fill,
      ML_TYPED({"s32|s64 string -> string", NULL, NULL, fill_strings},
-              {"s32|s64 x1|x2|x4|x8|x16 -> any", NULL, NULL, fill})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "zeros_like",
-     .flags = ML_KERNEL_NEEDS_SHAPES_ONLY,
-     .prepare = prepare_zeros,
-     ML_TYPED({"f32|s32|s64 -> any", NULL, NULL, zeros})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "range",
+              {"s32|s64 T -> T: " ML_WHOLE_BYTES, NULL, NULL, fill})},
+    {ML_OP(ZEROS_LIKE, 1, 1), .name = "zeros_like", .takes = "x -> y",
+     .flags = ML_KERNEL_NEEDS_SHAPES_ONLY, .prepare = prepare_zeros,
+     ML_TYPED({"T -> T: f32 s32 s64", NULL, NULL, zeros})},
+    {ML_OP(RANGE, 1, 2), .name = "range", .takes = "start limit delta -> y",
      .prepare = prepare_range,
      ML_TYPED({"f32 f32 f32 -> f32", NULL, NULL, range_f32},
               {"s32 s32 s32 -> s32", NULL, NULL, range_s32},

@@ -22,7 +22,7 @@ static ml_status prepare_row(const ml_call *c, int outputs) {
 
 /* SignalFilterBank ----------------------------------------------------------------------------- */
 
-#define BANK_FIELDS(X, S) X(S, i32, channels)
+#define BANK_FIELDS(X, S) X(S, i32, channels, ML_COUNT("num_channels", 1, INT16_MAX))
 ML_PARAMS(bank_params, BANK_FIELDS)
 
 enum { SPECTRUM, WEIGHTS, REST, FREQUENCIES, STARTS, WIDTHS, BANK_INPUTS };
@@ -115,9 +115,16 @@ static ml_status square_root(const ml_call *c) {
 /* SignalFilterBankSpectralSubtraction ---------------------------------------------------------- */
 
 #define NOISE_FIELDS(X, S)                                                                     \
-    X(S, i32, channels) X(S, i32, smoothing) X(S, i32, one_minus_smoothing)                     \
-    X(S, i32, alternate_smoothing) X(S, i32, alternate_one_minus_smoothing)                     \
-    X(S, i32, smoothing_bits) X(S, i32, subtraction_bits) X(S, i32, least) X(S, i32, clamping)
+    X(S, i32, channels, ML_COUNT("num_channels", 1, 1024))                                      \
+    X(S, i32, smoothing, ML_COUNT("smoothing", 1, INT32_MAX))                                   \
+    X(S, i32, one_minus_smoothing, ML_COUNT("one_minus_smoothing", 1, INT32_MAX))               \
+    X(S, i32, alternate_smoothing, ML_COUNT("alternate_smoothing", 1, INT32_MAX))               \
+    X(S, i32, alternate_one_minus_smoothing,                                                    \
+      ML_COUNT("alternate_one_minus_smoothing", 1, INT32_MAX))                                  \
+    X(S, i32, smoothing_bits, ML_COUNT("smoothing_bits", 0, 31))                                \
+    X(S, i32, subtraction_bits, ML_COUNT("spectral_subtraction_bits", 0, 63))                   \
+    X(S, i32, least, ML_COUNT("min_signal_remaining", 0, INT32_MAX))                            \
+    X(S, i32, clamping, ML_FLAG("clamping"))
 ML_PARAMS(noise_params, NOISE_FIELDS)
 
 /* The row's memory: an estimate of each channel. */
@@ -158,7 +165,7 @@ static ml_status subtract_noise(const ml_call *c) {
 
 /* SignalPCAN ----------------------------------------------------------------------------------- */
 
-#define PCAN_FIELDS(X, S) X(S, i32, shift)
+#define PCAN_FIELDS(X, S) X(S, i32, shift, ML_COUNT("snr_shift", 0, 63))
 ML_PARAMS(pcan_params, PCAN_FIELDS)
 
 /* Three numbers for 0, 1 and 2, then of each power of two: value, slope, curvature and one that is
@@ -209,7 +216,9 @@ static ml_status pcan(const ml_call *c) {
 
 /* SignalFilterBankLog -------------------------------------------------------------------------- */
 
-#define LOG_FIELDS(X, S) X(S, i32, scale) X(S, i32, bits)
+#define LOG_FIELDS(X, S)                                         \
+    X(S, i32, scale, ML_COUNT("output_scale", 0, INT32_MAX))     \
+    X(S, i32, bits, ML_COUNT("input_correction_bits", 0, 31))
 ML_PARAMS(log_params, LOG_FIELDS)
 
 enum { SEGMENTS = 128 };
@@ -260,27 +269,22 @@ static ml_status bank_log(const ml_call *c) {
 }
 
 ML_KERNELS(filter_bank) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "signal_filter_bank",
-     ML_PARAMS_OF(bank_params),
-     .prepare = prepare_bank,
-     ML_TYPED({"u32 s16 s16 s16 s16 s16 -> u64", NULL, NULL, bank})},
-    ML_KERNEL_NO_PARAMS("signal_filter_bank_square_root", 0, 0, prepare_root, square_root),
-    {.abi = ML_KERNEL_ABI,
-     .name = "signal_filter_bank_spectral_subtraction",
-     ML_PARAMS_OF(noise_params),
-     .memory_bytes = MOST_CHANNELS * (int32_t)sizeof(uint32_t),
-     .prepare = prepare_noise,
+    {ML_CUSTOM_OP("SignalFilterBank", 1, 1), .name = "signal_filter_bank",
+     .takes = "x weights rest frequencies starts widths -> y", ML_PARAMS_OF(bank_params),
+     .prepare = prepare_bank, ML_TYPED({"u32 s16 s16 s16 s16 s16 -> u64", NULL, NULL, bank})},
+    {ML_CUSTOM_OP("SignalFilterBankSquareRoot", 1, 1), .name = "signal_filter_bank_square_root",
+     .takes = "x bits -> y", .prepare = prepare_root,
+     ML_TYPED({"u64 s32 -> u32", NULL, NULL, square_root})},
+    {ML_CUSTOM_OP("SignalFilterBankSpectralSubtraction", 1, 1),
+     .name = "signal_filter_bank_spectral_subtraction", .takes = "x -> y noise",
+     .flags = ML_KERNEL_NO_REFERENCE, ML_PARAMS_OF(noise_params),
+     .memory_bytes = MOST_CHANNELS * (int32_t)sizeof(uint32_t), .prepare = prepare_noise,
      ML_TYPED({"u32 -> u32 u32", NULL, NULL, subtract_noise})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "signal_pcan",
-     ML_PARAMS_OF(pcan_params),
-     .prepare = prepare_pcan,
+    {ML_CUSTOM_OP("SignalPCAN", 1, 1), .name = "signal_pcan", .takes = "x noise gains -> y",
+     ML_PARAMS_OF(pcan_params), .prepare = prepare_pcan,
      ML_TYPED({"u32 u32 s16 -> u32", NULL, NULL, pcan})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "signal_filter_bank_log",
-     ML_PARAMS_OF(log_params),
-     .prepare = prepare_log,
+    {ML_CUSTOM_OP("SignalFilterBankLog", 1, 1), .name = "signal_filter_bank_log", .takes = "x -> y",
+     ML_PARAMS_OF(log_params), .prepare = prepare_log,
      ML_TYPED({"u32 -> s16", derive_log, NULL, bank_log})},
     ML_KERNELS_END,
 };

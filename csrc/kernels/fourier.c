@@ -116,10 +116,8 @@ static ml_status rfft2d(const ml_call *c) {
 }
 
 ML_KERNELS(fourier) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "rfft2d",
-     .blob_bytes = sizeof(fourier_blob),
-     .prepare = prepare_rfft2d,
+    {ML_OP(RFFT2D, 1, 1), .name = "rfft2d", .takes = "x lengths -> y",
+     .blob_bytes = sizeof(fourier_blob), .prepare = prepare_rfft2d,
      ML_TYPED({"f32 s32 -> c64", derive_roots, NULL, rfft2d})},
     ML_KERNELS_END,
 };

@@ -1,9 +1,14 @@
 /* fully_connected.c -- FULLY_CONNECTED: the input as rows of `depth` values, times weights of
  * (outputs, depth). */
 #include "math/nibble.h"
+#include "rules/blockwise.h"
 #include "rules/matmul_s8.h"
 
-#define FC_FIELDS(X, S) X(S, i32, keep_dims) X(S, i32, asymmetric) X(S, i32, block) X(S, array, scales) ML_CLAMP_FIELDS(X, S)
+#define FC_FIELDS(X, S)                                             \
+    X(S, i32, keep_dims, ML_OPTION("keep_num_dims"))                \
+    X(S, i32, asymmetric, ML_OPTION("asymmetric_quantize_inputs"))  \
+    X(S, i32, block, ML_BY_CHECK) X(S, array, scales, ML_BY_CHECK)  \
+    ML_CLAMP_FIELDS(X, S)
 ML_PARAMS(fc_params, FC_FIELDS)
 
 /* The blob is an ml_blocks. */
@@ -245,23 +250,28 @@ DERIVE(bytes, .multiplier = ML_MULTIPLIER_DOUBLE)
 DERIVE(s16, .multiplier = ML_MULTIPLIER_DOUBLE, .symmetric = true)
 DERIVE(hybrid, .multiplier = ML_MULTIPLIER_SCALE, .symmetric_weights = true)
 
-static const ml_typed fully_connected[] = {
-    {"f32 f32 f32? -> f32", NULL, pack_f32, fully_connected_f32},
-    {"f32 s8|u8|s4|s2 f32? -> f32", derive_hybrid, pack_s8, fully_connected_hybrid},
-    {"s8 s8|s4|s2 s32? -> s8", derive_bytes, pack_s8, fully_connected_integer},
-    {"u8 u8 s32? -> u8|s16", derive_bytes, pack_s8, fully_connected_integer},
-    {"s16 s8|s4|s2 s64|s32? -> s16", derive_s16, pack_s8, fully_connected_integer},
-    {NULL, NULL, NULL, NULL},
-};
+static ml_status check_fully_connected(const ml_call *c, void *params) {
+    fc_params *p = params;
+    if (ml_option_of(c, "weights_format").integer != 0)
+        return ml_fail(c, ML_UNSUPPORTED, "weights format %s is not supported, only DEFAULT is",
+                       ml_option_word(c, "weights_format"));
+    ml_status status = ml_read_blocks(c, 1, &p->block, &p->scales);
+    if (status != ML_OK || !p->block) return status;
+    if (ml_input(c, 0)->type == ML_F32 && ml_input(c, 1)->type != ML_F32) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED,
+                   "weights in blocks of %d are supported for inputs of f32 alone, the input is %s",
+                   p->block, ml_type_name(ml_input(c, 0)->type));
+}
 
 ML_KERNELS(fully_connected) = {
-    {.abi = ML_KERNEL_ABI,
-     .flags = ML_KERNEL_CLAMPS,
-     .name = "fully_connected",
-     ML_PARAMS_OF(fc_params),
-     .blob_bytes = sizeof(ml_blocks),
-     .packs = 1,
-     .prepare = prepare_fully_connected,
-     .typed = fully_connected},
+    {ML_OP(FULLY_CONNECTED, 1, 14), .name = "fully_connected", .takes = "x weights bias? -> y",
+     .flags = ML_KERNEL_CLAMPS, .check = check_fully_connected, ML_PARAMS_OF(fc_params),
+     .blob_bytes = sizeof(ml_blocks), .packs = 1, .prepare = prepare_fully_connected,
+     ML_TYPED({"f32 f32 f32? -> f32", NULL, pack_f32, fully_connected_f32},
+              {"f32 s8|u8|s4|s2 f32? -> f32", derive_hybrid, pack_s8, fully_connected_hybrid},
+              {"s8 s8|s4|s2 s32? -> s8", derive_bytes, pack_s8, fully_connected_integer},
+              {"u8 u8 s32? -> u8|s16", derive_bytes, pack_s8, fully_connected_integer},
+              {"s16 s8|s4|s2 s64|s32? -> s16", derive_s16, pack_s8, fully_connected_integer},
+              {"s16 s16 s64|s32? -> s16", NULL, NULL, NULL})},
     ML_KERNELS_END,
 };

@@ -1,6 +1,7 @@
 /* gather.c -- GATHER: the slices of an axis that indices name; with batch_dims, each batch by
  * indices of its own. GATHER_ND: what is left of the dimensions behind the axes that each row of
  * indices names. */
+#include "rules/checks.h"
 #include "rules/take.h"
 #include "rules/values.h"
 
@@ -28,16 +29,11 @@ static ml_status prepare_gather_nd(const ml_call *c, ml_wish *wish) {
 }
 
 ML_KERNELS(gather) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "gather",
-     ML_PARAMS_OF(gather_params),
-     .blob_bytes = sizeof(ml_take),
-     .prepare = prepare_gather,
-     ML_TYPED({"any s16|s32|s64 -> any", NULL, NULL, ml_take_slices})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "gather_nd",
-     .blob_bytes = sizeof(ml_take),
-     .prepare = prepare_gather_nd,
-     ML_TYPED({"any s16|s32|s64 -> any", NULL, NULL, ml_take_slices})},
+    {ML_OP(GATHER, 1, 8), .name = "gather", .takes = "x indices -> y", .follows = ML_INPUT(0),
+     ML_PARAMS_OF(gather_params), .blob_bytes = sizeof(ml_take), .prepare = prepare_gather,
+     ML_TYPED({"T s16|s32|s64 -> T: " ML_WHOLE_BYTES " s4 u4 string", NULL, NULL, ml_take_slices})},
+    {ML_OP(GATHER_ND, 1, 6), .name = "gather_nd", .takes = "x indices -> y", .follows = ML_INPUT(0),
+     .blob_bytes = sizeof(ml_take), .prepare = prepare_gather_nd,
+     ML_TYPED({"T s16|s32|s64 -> T: " ML_WHOLE_BYTES " string", NULL, NULL, ml_take_slices})},
     ML_KERNELS_END,
 };

@@ -4,7 +4,7 @@
 
 #include "rules/values.h"
 
-#define HADAMARD_FIELDS(X, S) X(S, i32, size)
+#define HADAMARD_FIELDS(X, S) X(S, i32, size, ML_COUNT("hadamard_size", 1, INT32_MAX))
 ML_PARAMS(hadamard_params, HADAMARD_FIELDS)
 
 typedef struct hadamard_blob {
@@ -58,12 +58,16 @@ static ml_status hadamard(const ml_call *c) {
                        turn_blocks, NULL);
 }
 
+static ml_status check_hadamard(const ml_call *c, void *params) {
+    const int32_t size = ((const hadamard_params *)params)->size;
+    if ((size & (size - 1)) == 0) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED, "option hadamard_size is %d, must be a power of two", size);
+}
+
 ML_KERNELS(hadamard) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "hadamard_rotation",
-     ML_PARAMS_OF(hadamard_params),
-     .blob_bytes = sizeof(hadamard_blob),
-     .prepare = prepare_hadamard,
+    {ML_CUSTOM_OP("aeq.hadamard_rotation", 1, 1), .name = "hadamard_rotation", .takes = "x -> y",
+     .in_place = ML_INPUT(0), .check = check_hadamard, ML_PARAMS_OF(hadamard_params),
+     .blob_bytes = sizeof(hadamard_blob), .prepare = prepare_hadamard,
      ML_TYPED({"f32 -> f32", NULL, NULL, hadamard})},
     ML_KERNELS_END,
 };

@@ -2,6 +2,7 @@
  * from each input. */
 #include <math.h>
 
+#include "rules/checks.h"
 #include "rules/packed.h"
 #include "rules/quantized.h"
 #include "rules/values.h"
@@ -204,13 +205,56 @@ static ml_status concatenation_u8(const ml_call *c) {
     return status;
 }
 
-#define ROW(kernel_name, prepare_fn, ...)                                                   \
-    {.abi = ML_KERNEL_ABI, .name = (kernel_name), ML_PARAMS_OF(join_params),                \
-     .blob_bytes = sizeof(join_blob), .prepare = (prepare_fn), ML_TYPED(__VA_ARGS__)}
+/* All tensors have the output's scale and zero point. */
+static ml_status check_pack(const ml_call *c, void *params) {
+    const int64_t count = ml_option_of(c, "values_count").integer;
+    ml_status status = ML_OK;
+    if (count != c->n_inputs)
+        return ml_fail(c, ML_UNSUPPORTED, "values_count is %lld, the node has %d inputs",
+                       (long long)count, c->n_inputs);
+    for (int i = 0; i < c->n_inputs && status == ML_OK; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "input %d", i);
+        status = ml_check_same_scale(c, c->inputs[i], name);
+    }
+    return status;
+}
+/* uint8 inputs alone may have other scales than the output: they are requantized. */
+static ml_status check_joined(const ml_call *c, int i) {
+    const int32_t x = c->inputs[i], y = ml_output_tensor(c, 0), type = ml_output(c, 0)->type;
+    const int64_t zero_x = ml_zero_point_of(c, x), zero_y = ml_zero_point_of(c, y);
+    const double scale_x = ml_scale_of(c, x), scale_y = ml_scale_of(c, y);
+    char name[24];
+    snprintf(name, sizeof name, "input %d", i);
+    if (type == ML_S8) return ml_check_same_scale(c, x, name);
+    if (type == ML_S16 && (zero_x || zero_y))
+        return ml_fail(c, ML_UNSUPPORTED, "zero point %lld of an int16 tensor, expected 0",
+                       (long long)(zero_x ? zero_x : zero_y));
+    if (type != ML_U8 || (scale_x == scale_y && zero_x == zero_y)) return ML_OK;
+    const bool by_channel =
+        ml_input_quantization(c, i)->n_scales > 1 || ml_output_quantization(c, 0)->n_scales > 1;
+    if (!by_channel && scale_y > 0 && isfinite(scale_x)) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED, "%s of scale %g cannot be brought to the output's, %g", name,
+                   scale_x, scale_y);
+}
+static ml_status check_concatenation(const ml_call *c, void *params) {
+    ml_status status = ML_OK;
+    if (ml_option_of(c, "fused_activation_function").integer != 0)
+        return ml_fail(c, ML_UNSUPPORTED, "fused activation %s is not supported, only NONE is",
+                       ml_option_word(c, "fused_activation_function"));
+    for (int i = 0; i < c->n_inputs && status == ML_OK; i++) status = check_joined(c, i);
+    return status;
+}
+
 ML_KERNELS(join) = {
-    ROW("pack", prepare_pack, {"x1|x2|x4|x8... -> any", NULL, NULL, join}),
-    ROW("concatenation", prepare_concatenation,
-        {"u8... -> u8", derive_tables, NULL, concatenation_u8},
-        {"s4... -> s4", NULL, NULL, join_nibbles}, {"x1|x2|x4|x8... -> any", NULL, NULL, join}),
+    {ML_OP(PACK, 1, 5), .name = "pack", .takes = "x... -> y", .check = check_pack,
+     ML_PARAMS_OF(join_params), .blob_bytes = sizeof(join_blob), .prepare = prepare_pack,
+     ML_TYPED({"T... -> T: f32 s8 u8 s16 s32 u32 s64", NULL, NULL, join})},
+    {ML_OP(CONCATENATION, 1, 7), .name = "concatenation", .takes = "x... -> y",
+     .check = check_concatenation, ML_PARAMS_OF(join_params), .blob_bytes = sizeof(join_blob),
+     .prepare = prepare_concatenation,
+     ML_TYPED({"u8... -> u8", derive_tables, NULL, concatenation_u8},
+              {"s4... -> s4", NULL, NULL, join_nibbles},
+              {"T... -> T: f32 f16 bf16 s8 b8 s16 s32 u32 s64", NULL, NULL, join})},
     ML_KERNELS_END,
 };

@@ -11,8 +11,13 @@ enum { MATRIX = 16 };
 /* Landmarks2TransformMatrix -------------------------------------------------------------------- */
 
 #define CROP_FIELDS(X, S)                                                                     \
-    X(S, i32, left) X(S, i32, right) X(S, i32, height) X(S, i32, width) X(S, f64, rotation)    \
-    X(S, f64, scale_x) X(S, f64, scale_y) X(S, array, subset)
+    X(S, i32, left, ML_COUNT("left_rotation_idx", 0, INT32_MAX))   \
+    X(S, i32, right, ML_COUNT("right_rotation_idx", 0, INT32_MAX)) \
+    X(S, i32, height, ML_COUNT("output_height", 1, INT32_MAX))     \
+    X(S, i32, width, ML_COUNT("output_width", 1, INT32_MAX))       \
+    X(S, f64, rotation, ML_NUMBER("target_rotation_radians"))      \
+    X(S, f64, scale_x, ML_NUMBER("scale_x"))                       \
+    X(S, f64, scale_y, ML_NUMBER("scale_y")) X(S, array, subset, ML_BY_CHECK)
 ML_PARAMS(crop_params, CROP_FIELDS)
 
 static ml_status prepare_matrix(const ml_call *c, ml_wish *wish) {
@@ -70,7 +75,9 @@ static ml_status make_matrix(const ml_call *c) {
 
 /* TransformTensorBilinear ---------------------------------------------------------------------- */
 
-#define SIZE_FIELDS(X, S) X(S, i32, height) X(S, i32, width)
+#define SIZE_FIELDS(X, S)                                      \
+    X(S, i32, height, ML_COUNT("output_height", 1, INT32_MAX)) \
+    X(S, i32, width, ML_COUNT("output_width", 1, INT32_MAX))
 ML_PARAMS(size_params, SIZE_FIELDS)
 
 static ml_status check_matrix(const ml_call *c) {
@@ -172,20 +179,44 @@ static ml_status points(const ml_call *c) {
     return status;
 }
 
+/* The points that the crop is around. */
+static ml_status read_subset(const ml_call *c, ml_array *subset) {
+    const char *name = "subset_idxs";
+    const int64_t count = ml_option_of(c, name).count;
+    const bool is_vector = ml_option_of(c, name).kind == 'v' && count > 0;
+    int32_t *numbers = ml_keep(c, is_vector ? count * (int64_t)sizeof *numbers : 0);
+    if (!numbers) return c->env->error->status;
+    for (int64_t i = 0; is_vector && i < count; i++) {
+        const ml_node_option o = c->env->core->option_element(c, name, i);
+        if (o.kind != 'i' || o.integer < 0 || o.integer > INT32_MAX)
+            return ml_fail(c, ML_UNSUPPORTED,
+                           "option %s: element %lld is not the number of a point", name,
+                           (long long)i);
+        numbers[i] = (int32_t)o.integer;
+    }
+    if (!is_vector)
+        return ml_fail(c, ML_UNSUPPORTED, "option %s must be a vector of numbers of points", name);
+    *subset = (ml_array){numbers, count * (int64_t)sizeof *numbers};
+    return ML_OK;
+}
+static ml_status check_crop(const ml_call *c, void *params) {
+    crop_params *p = params;
+    if (!(p->scale_x > 0) || !(p->scale_y > 0))
+        return ml_fail(c, ML_UNSUPPORTED, "option %s is %g, must be above 0",
+                       p->scale_x > 0 ? "scale_y" : "scale_x",
+                       p->scale_x > 0 ? p->scale_y : p->scale_x);
+    return read_subset(c, &p->subset);
+}
+
 ML_KERNELS(landmarks) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "landmarks_to_transform_matrix",
-     ML_PARAMS_OF(crop_params),
-     .prepare = prepare_matrix,
-     ML_TYPED({"f32 -> f32", NULL, NULL, make_matrix})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "transform_tensor_bilinear",
-     ML_PARAMS_OF(size_params),
-     .prepare = prepare_crop,
+    {ML_CUSTOM_OP("Landmarks2TransformMatrix", 2, 2), .name = "landmarks_to_transform_matrix",
+     .takes = "landmarks -> matrix", .check = check_crop, ML_PARAMS_OF(crop_params),
+     .prepare = prepare_matrix, ML_TYPED({"f32 -> f32", NULL, NULL, make_matrix})},
+    {ML_CUSTOM_OP("TransformTensorBilinear", 2, 2), .name = "transform_tensor_bilinear",
+     .takes = "x matrix -> y", ML_PARAMS_OF(size_params), .prepare = prepare_crop,
      ML_TYPED({"f32 f32 -> f32", NULL, NULL, crop})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "transform_landmarks",
-     .prepare = prepare_points,
+    {ML_CUSTOM_OP("TransformLandmarks", 2, 2), .name = "transform_landmarks",
+     .takes = "landmarks matrix -> y", .prepare = prepare_points,
      ML_TYPED({"f32 f32 -> f32", NULL, NULL, points})},
     ML_KERNELS_END,
 };

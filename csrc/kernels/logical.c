@@ -25,19 +25,23 @@ SHIFT(uint16, 15)
 SHIFT(int32, 31)
 SHIFT(uint32, 31)
 
+#define BINARY .takes = "a b -> y", .in_place = ML_INPUT(0) | ML_INPUT(1), ML_PREPARED_BROADCAST
 ML_KERNELS(logical) = {
-    ML_UNARY_KERNEL_NO_PARAMS("logical_not", {"b8 -> b8", NULL, NULL, logical_not_b8}),
-    ML_BINARY_KERNEL_NO_PARAMS("logical_and", {"b8 b8 -> b8", NULL, NULL, logical_and_b8}),
-    ML_BINARY_KERNEL_NO_PARAMS("logical_or", {"b8 b8 -> b8", NULL, NULL, logical_or_b8}),
-    ML_BINARY_KERNEL_NO_PARAMS(
-        "bitwise_xor", {"s8 s8 -> s8", NULL, NULL, xor_x1}, {"u8 u8 -> u8", NULL, NULL, xor_x1},
-        {"s16 s16 -> s16", NULL, NULL, xor_x2}, {"u16 u16 -> u16", NULL, NULL, xor_x2},
-        {"s32 s32 -> s32", NULL, NULL, xor_x4}, {"u32 u32 -> u32", NULL, NULL, xor_x4}),
-    ML_BINARY_KERNEL_NO_PARAMS("right_shift", {"s8 s8 -> s8", NULL, NULL, right_shift_int8},
-                               {"u8 u8 -> u8", NULL, NULL, right_shift_uint8},
-                               {"s16 s16 -> s16", NULL, NULL, right_shift_int16},
-                               {"u16 u16 -> u16", NULL, NULL, right_shift_uint16},
-                               {"s32 s32 -> s32", NULL, NULL, right_shift_int32},
-                               {"u32 u32 -> u32", NULL, NULL, right_shift_uint32}),
+    {ML_OP(LOGICAL_NOT, 1, 1), .name = "logical_not", .takes = "x -> y", .in_place = ML_INPUT(0),
+     ML_PREPARED_ELEMENTWISE, ML_TYPED({"b8 -> b8", NULL, NULL, logical_not_b8})},
+    {ML_OP(LOGICAL_AND, 1, 1), .name = "logical_and", BINARY,
+     ML_TYPED({"b8 b8 -> b8", NULL, NULL, logical_and_b8})},
+    {ML_OP(LOGICAL_OR, 1, 1), .name = "logical_or", BINARY,
+     ML_TYPED({"b8 b8 -> b8", NULL, NULL, logical_or_b8})},
+    {ML_OP(BITWISE_XOR, 1, 1), .name = "bitwise_xor", BINARY,
+     ML_TYPED({"T T -> T: s8 u8", NULL, NULL, xor_x1}, {"T T -> T: s16 u16", NULL, NULL, xor_x2},
+              {"T T -> T: s32 u32", NULL, NULL, xor_x4})},
+    {ML_OP(RIGHT_SHIFT, 1, 1), .name = "right_shift", BINARY,
+     ML_TYPED({"s8 s8 -> s8", NULL, NULL, right_shift_int8},
+              {"u8 u8 -> u8", NULL, NULL, right_shift_uint8},
+              {"s16 s16 -> s16", NULL, NULL, right_shift_int16},
+              {"u16 u16 -> u16", NULL, NULL, right_shift_uint16},
+              {"s32 s32 -> s32", NULL, NULL, right_shift_int32},
+              {"u32 u32 -> u32", NULL, NULL, right_shift_uint32})},
     ML_KERNELS_END,
 };

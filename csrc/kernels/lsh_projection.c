@@ -1,10 +1,11 @@
 /* lsh_projection.c -- LSH_PROJECTION: a bit for each seed, the sign of the sum of what elements
  * hash to; elements that are much alike have many bits in common. The hash is FarmHash's 64-bit
  * fingerprint, of the seed's bytes and the element's. */
+#include "rules/checks.h"
 #include "rules/values.h"
 #include "rules/work.h"
 
-#define LSH_FIELDS(X, S) X(S, i32, dense)
+#define LSH_FIELDS(X, S) X(S, i32, dense, ML_BY_CHECK)
 ML_PARAMS(lsh_params, LSH_FIELDS)
 
 typedef struct lsh_blob {
@@ -167,12 +168,19 @@ static ml_status lsh_projection(const ml_call *c) {
                        ml_items_of_block(b->bits * b->items * (8 + b->bytes / 4)), project, NULL);
 }
 
+static ml_status check_lsh(const ml_call *c, void *params) {
+    enum { SPARSE = 1, DENSE = 2 }; /* LSHProjectionType of the schema */
+    const int64_t type = ml_option_of(c, "type").integer;
+    ((lsh_params *)params)->dense = type == DENSE;
+    if (type == SPARSE || type == DENSE) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED, "option type must be SPARSE or DENSE, it is %s",
+                   ml_option_word(c, "type"));
+}
+
 ML_KERNELS(lsh_projection) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "lsh_projection",
-     ML_PARAMS_OF(lsh_params),
-     .blob_bytes = sizeof(lsh_blob),
+    {ML_OP(LSH_PROJECTION, 1, 1), .name = "lsh_projection", .takes = "seeds x weights? -> y",
+     .check = check_lsh, ML_PARAMS_OF(lsh_params), .blob_bytes = sizeof(lsh_blob),
      .prepare = prepare_lsh,
-     ML_TYPED({"f32 x1|x2|x4|x8|x16 f32? -> s32", NULL, NULL, lsh_projection})},
+     ML_TYPED({"f32 T f32? -> s32: " ML_WHOLE_BYTES, NULL, NULL, lsh_projection})},
     ML_KERNELS_END,
 };

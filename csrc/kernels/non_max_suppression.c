@@ -138,11 +138,15 @@ static ml_status nms(const ml_call *c) {
     return ML_OK;
 }
 
-#define ROW(kernel_name, types)                                                             \
-    {.abi = ML_KERNEL_ABI, .name = (kernel_name), .blob_bytes = (int32_t)sizeof(nms_blob),  \
-     .prepare = prepare_nms, ML_TYPED({types, NULL, NULL, nms})}
+#define NMS(operator, kernel_name, operands, types)                                             \
+    {ML_OP(operator, 1, 1), .name = (kernel_name), .takes = (operands),                         \
+     .blob_bytes = (int32_t)sizeof(nms_blob), .prepare = prepare_nms,                           \
+     ML_TYPED({types, NULL, NULL, nms})}
 ML_KERNELS(non_max_suppression) = {
-    ROW("non_max_suppression_v4", "f32 f32 s32 f32 f32 -> s32 s32"),
-    ROW("non_max_suppression_v5", "f32 f32 s32 f32 f32 f32 -> s32 f32 s32"),
+    NMS(NON_MAX_SUPPRESSION_V4, "non_max_suppression_v4",
+        "boxes scores most overlap least -> indices count", "f32 f32 s32 f32 f32 -> s32 s32"),
+    NMS(NON_MAX_SUPPRESSION_V5, "non_max_suppression_v5",
+        "boxes scores most overlap least sigma -> indices scores count",
+        "f32 f32 s32 f32 f32 f32 -> s32 f32 s32"),
     ML_KERNELS_END,
 };

@@ -5,6 +5,7 @@
  * (TFLite's GetInvSqrtQuantizedMultiplierExp); an output of scale 1 / 128. */
 #include <math.h>
 
+#include "rules/checks.h"
 #include "rules/quantized.h"
 #include "rules/values.h"
 #include "rules/work.h"
@@ -152,19 +153,19 @@ BY_ROWS(response_f32) {
     return ML_OK;
 }
 
+static ml_status check_l2(const ml_call *c, void *params) {
+    const int32_t type = ml_input(c, 0)->type;
+    return type == ML_F32 ? ML_OK : ml_check_output(c, 1.0 / 128, type == ML_U8 ? 128 : 0);
+}
+
 ML_KERNELS(normalization) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "l2_normalization",
-     ML_PARAMS_OF(l2_params),
-     .blob_bytes = (int32_t)sizeof(rows_blob),
-     .prepare = prepare_rows,
+    {ML_OP(L2_NORMALIZATION, 1, 2), .name = "l2_normalization", .takes = "x -> y",
+     .quantization = ML_TAKES_QUANTIZED, .check = check_l2, ML_PARAMS_OF(l2_params),
+     .blob_bytes = (int32_t)sizeof(rows_blob), .prepare = prepare_rows,
      ML_TYPED({"f32 -> f32", NULL, NULL, l2_f32}, {"u8 -> u8", derive_zero, NULL, l2_u8},
               {"s8 -> s8", derive_zero, NULL, l2_s8})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "local_response_normalization",
-     ML_PARAMS_OF(response_params),
-     .blob_bytes = (int32_t)sizeof(rows_blob),
-     .prepare = prepare_rows,
-     ML_TYPED({"f32 -> f32", NULL, NULL, response_f32})},
+    {ML_OP(LOCAL_RESPONSE_NORMALIZATION, 1, 1), .name = "local_response_normalization",
+     .takes = "x -> y", ML_PARAMS_OF(response_params), .blob_bytes = (int32_t)sizeof(rows_blob),
+     .prepare = prepare_rows, ML_TYPED({"f32 -> f32", NULL, NULL, response_f32})},
     ML_KERNELS_END,
 };

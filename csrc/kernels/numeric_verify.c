@@ -1,8 +1,10 @@
 /* numeric_verify.c -- NumericVerify: how far quantized numbers are from those they stand for. */
+#include <math.h>
+
 #include "math/float_math.h"
 #include "rules/elementwise.h"
 
-#define VERIFY_FIELDS(X, S) X(S, f32, tolerance)
+#define VERIFY_FIELDS(X, S) X(S, f32, tolerance, ML_NUMBER_OR("tolerance", 0)) X(S, i32, ends, ML_FLAG_OR("log_if_failed", 0))
 ML_PARAMS(verify_params, VERIFY_FIELDS)
 
 static ml_status prepare_verify(const ml_call *c, ml_wish *wish) {
@@ -49,12 +51,17 @@ static ml_status verify_f16_block(const ml_call *c, int64_t first, int64_t end, 
 }
 ML_ELEMENTWISE(verify_f16, verify_f16_block)
 
+/* In steps; infinity where nothing ends the run. */
+static ml_status check_verify(const ml_call *c, void *params) {
+    verify_params *p = params;
+    if (!p->ends || !(p->tolerance >= 0.1f)) p->tolerance = INFINITY;
+    return ML_OK;
+}
+
 ML_KERNELS(numeric_verify) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "numeric_verify",
-     ML_PARAMS_OF(verify_params),
-     .blob_bytes = sizeof(ml_elementwise),
-     .prepare = prepare_verify,
+    {ML_CUSTOM_OP("NumericVerify", 1, 1), .name = "numeric_verify", .takes = "x expected -> y",
+     .quantization = ML_TAKES_QUANTIZED, .check = check_verify, ML_PARAMS_OF(verify_params),
+     .blob_bytes = sizeof(ml_elementwise), .prepare = prepare_verify,
      ML_TYPED({"u8 f32 -> f32", NULL, NULL, verify_u8}, {"s8 f32 -> f32", NULL, NULL, verify_s8},
               {"s16 f32 -> f32", NULL, NULL, verify_s16},
               {"f16 f32 -> f32", NULL, NULL, verify_f16})},

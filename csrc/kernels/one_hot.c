@@ -64,13 +64,9 @@ static ml_status one_hot(const ml_call *c) {
 }
 
 ML_KERNELS(one_hot) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "one_hot",
-     ML_PARAMS_OF(one_hot_params),
-     .blob_bytes = sizeof(one_hot_blob),
+    {ML_OP(ONE_HOT, 1, 1), .name = "one_hot", .takes = "indices depth on off -> y",
+     .follows = ML_INPUT(2), ML_PARAMS_OF(one_hot_params), .blob_bytes = sizeof(one_hot_blob),
      .prepare = prepare_one_hot,
-     ML_TYPED({"s32|s64 s32 x1 x1 -> x1", NULL, NULL, one_hot},
-              {"s32|s64 s32 x4 x4 -> x4", NULL, NULL, one_hot},
-              {"s32|s64 s32 x8 x8 -> x8", NULL, NULL, one_hot})},
+     ML_TYPED({"s32|s64 s32 T T -> T: f32 s8 u8 b8 s32 s64", NULL, NULL, one_hot})},
     ML_KERNELS_END,
 };

@@ -1,5 +1,6 @@
 /* pad.c -- PAD, PADV2: a value around the input. The output is walked from front to back: runs of
  * the input, values between. MIRROR_PAD: the input, then its reflection around it. */
+#include "rules/checks.h"
 #include "rules/nest.h"
 #include "rules/quantized.h"
 #include "rules/values.h"
@@ -92,7 +93,7 @@ static ml_status pad(const ml_call *c) {
 /* MIRROR_PAD ----------------------------------------------------------------------------------- */
 
 /* reflect: the edge is not repeated. */
-#define MIRROR_FIELDS(X, S) X(S, i32, reflect)
+#define MIRROR_FIELDS(X, S) X(S, i32, reflect, ML_BY_CHECK)
 ML_PARAMS(mirror_params, MIRROR_FIELDS)
 
 typedef struct mirror_blob {
@@ -185,17 +186,36 @@ static ml_status mirror_pad(const ml_call *c) {
     return ML_OK;
 }
 
-#define ROW(kernel_name) \
-    {.abi = ML_KERNEL_ABI, .flags = ML_KERNEL_PADS, .name = (kernel_name), .blob_bytes = sizeof(ml_nest), \
-     .prepare = prepare_pad, ML_TYPED({"x1|x2|x4|x8 s8|s16|s32|s64 any? -> any", derive_fill, NULL, pad})}
+/* The value has the quantization of the output; without one, quantized tensors are padded with its
+ * zero point. */
+static ml_status check_pad(const ml_call *c, void *params) {
+    const int32_t type = ml_input(c, 0)->type;
+    const bool is_quantized = type == ML_U8 || ((type == ML_S8 || type == ML_S16) &&
+                                                ml_input_quantization(c, 0)->n_scales > 0);
+    if (!is_quantized) return ML_OK;
+    if (ml_input_tensor(c, 2) >= 0)
+        return ml_check_same_scale(c, c->inputs[2], "the padding value");
+    return ml_output_quantization(c, 0)->n_zero_points == 1
+               ? ml_check_zero_points(c, ml_output_tensor(c, 0))
+               : ML_OK;
+}
+/* Scale and zero point stay as they are. */
+static ml_status check_mirror_pad(const ml_call *c, void *params) {
+    ((mirror_params *)params)->reflect = ml_option_of(c, "mode").integer == 0;
+    return ml_check_same_scale(c, c->inputs[0], "the input");
+}
+
+#define PAD(operator, kernel_name)                                                              \
+    {ML_OP(operator, 1, 6), .name = (kernel_name), .flags = ML_KERNEL_PADS,                     \
+     .takes = "x paddings value? -> y", .check = check_pad, .blob_bytes = sizeof(ml_nest),      \
+     .prepare = prepare_pad,                                                                    \
+     ML_TYPED({"T s8|s16|s32|s64 T? -> T: f32 f16 bf16 s8 u8 b8 s16 s32 s64", derive_fill, NULL, pad})}
 ML_KERNELS(pad) = {
-    ROW("pad"),
-    ROW("padv2"),
-    {.abi = ML_KERNEL_ABI,
-     .name = "mirror_pad",
-     ML_PARAMS_OF(mirror_params),
-     .blob_bytes = sizeof(mirror_blob),
+    PAD(PAD, "pad"),
+    PAD(PADV2, "padv2"),
+    {ML_OP(MIRROR_PAD, 1, 3), .name = "mirror_pad", .takes = "x paddings -> y",
+     .check = check_mirror_pad, ML_PARAMS_OF(mirror_params), .blob_bytes = sizeof(mirror_blob),
      .prepare = prepare_mirror_pad,
-     ML_TYPED({"x1|x2|x4|x8|x16 s32|s64 -> any", NULL, NULL, mirror_pad})},
+     ML_TYPED({"T s32|s64 -> T: " ML_WHOLE_BYTES, NULL, NULL, mirror_pad})},
     ML_KERNELS_END,
 };

@@ -13,7 +13,9 @@
 enum { CHUNK = 32 };
 
 #define POOL_FIELDS(X, S) \
-    X(S, i32, same) X(S, i32, stride_h) X(S, i32, stride_w) X(S, i32, filter_h) X(S, i32, filter_w) \
+    X(S, i32, same, ML_SAME_PADDING)                                                              \
+    X(S, i32, stride_h, ML_POSITIVE("stride_h")) X(S, i32, stride_w, ML_POSITIVE("stride_w"))     \
+    X(S, i32, filter_h, ML_POSITIVE("filter_height")) X(S, i32, filter_w, ML_POSITIVE("filter_width")) \
     ML_CLAMP_FIELDS(X, S)
 ML_PARAMS(pool_params, POOL_FIELDS)
 
@@ -240,10 +242,11 @@ POOL(max_pool, u8, s8)
 TYPED(average_pool)
 TYPED(max_pool)
 
-#define ROW(operation)                                                                             \
-    {.abi = ML_KERNEL_ABI, .flags = ML_KERNEL_CLAMPS, .name = #operation,                          \
+#define ROW(operator, last, operation)                                                             \
+    {ML_OP(operator, 1, last), .name = #operation, .takes = "x -> y", .flags = ML_KERNEL_CLAMPS,    \
      ML_PARAMS_OF(pool_params),                                                                    \
      .blob_bytes = sizeof(ml_window), .prepare = prepare_pool, .typed = operation}
 static const ml_typed l2_pool_2d[] = {{"f32 -> f32", NULL, NULL, l2_pool_f32},
                                       {NULL, NULL, NULL, NULL}};
-ML_KERNELS(pooling) = {ROW(average_pool_2d), ROW(max_pool_2d), ROW(l2_pool_2d), ML_KERNELS_END};
+ML_KERNELS(pooling) = {ROW(AVERAGE_POOL_2D, 3, average_pool_2d), ROW(MAX_POOL_2D, 3, max_pool_2d),
+                       ROW(L2_POOL_2D, 1, l2_pool_2d), ML_KERNELS_END};

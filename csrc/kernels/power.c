@@ -51,11 +51,12 @@ ML_BINARY(atan2_f64, double, double, ML_NO_CONTEXT, atan2(u, v))
 ML_BINARY(atan2_f16, uint16_t, uint16_t, ML_NO_CONTEXT,
           ml_half_of_float(atan2f(ml_float_of_half(u), ml_float_of_half(v))))
 
+#define BINARY .takes = "a b -> y", .in_place = ML_INPUT(0) | ML_INPUT(1), ML_PREPARED_BROADCAST
 ML_KERNELS(power) = {
-    ML_BINARY_KERNEL_NO_PARAMS("pow", {"f32 f32 -> f32", NULL, NULL, pow_f32},
-                               {"s32 s32 -> s32", NULL, NULL, pow_s32}),
-    ML_BINARY_KERNEL_NO_PARAMS("atan2", {"f32 f32 -> f32", NULL, NULL, atan2_f32},
-                               {"f64 f64 -> f64", NULL, NULL, atan2_f64},
-                               {"f16 f16 -> f16", NULL, NULL, atan2_f16}),
+    {ML_OP(POW, 1, 1), .name = "pow", BINARY,
+     ML_TYPED({"f32 f32 -> f32", NULL, NULL, pow_f32}, {"s32 s32 -> s32", NULL, NULL, pow_s32})},
+    {ML_OP(ATAN2, 1, 1), .name = "atan2", BINARY,
+     ML_TYPED({"f32 f32 -> f32", NULL, NULL, atan2_f32}, {"f64 f64 -> f64", NULL, NULL, atan2_f64},
+              {"f16 f16 -> f16", NULL, NULL, atan2_f16}, {"bf16 bf16 -> bf16", NULL, NULL, NULL})},
     ML_KERNELS_END,
 };

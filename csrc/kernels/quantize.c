@@ -5,6 +5,7 @@
  * value. Between integers: TFLite's Requantize (double rounding); 8 bits to 8 bits by a table. To
  * float: scale * (x - zero_point), one rounding. All run element by element, so output 0 may be
  * exactly the input. */
+#include "rules/checks.h"
 #include "rules/half.h"
 #include "simd/simd.h"
 
@@ -116,44 +117,46 @@ static inline int32_t to_s32(int32_t x, const ml_rescale *p) {
 }
 ML_UNARY(requantize_s16_s32, int16_t, int32_t, ML_DERIVED_AS(ml_rescale), to_s32(x, &p))
 
+/* Scales per channel come from float alone. */
+static ml_status check_quantize(const ml_call *c, void *params) {
+    if (ml_input(c, 0)->type == ML_F32) return ml_check_channels(c, ml_output_tensor(c, 0));
+    ml_status status = ml_check_quantized(c, c->inputs[0]);
+    return status == ML_OK ? ml_check_quantized(c, ml_output_tensor(c, 0)) : status;
+}
+static ml_status check_dequantize(const ml_call *c, void *params) {
+    return ml_input(c, 0)->type == ML_F16 ? ML_OK : ml_check_channels(c, c->inputs[0]);
+}
+static ml_status check_densify(const ml_call *c, void *params) {
+    const ml_tensor_row *x = c->env->core->tensor_row(c, c->inputs[0]);
+    if (x->data && x->sparsity_at) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED, "tensor '%s' must be a sparse constant", ml_input_name(c, 0));
+}
+
 ML_KERNELS(quantize) = {
-    /* Made dense while the file is loaded: no node of it is left to run. */
-    {.abi = ML_KERNEL_ABI,
-     .flags = ML_KERNEL_TAKES_SPARSE,
-     .name = "densify",
-     .blob_bytes = (int32_t)sizeof(ml_elementwise),
-     .prepare = ml_prepare_elementwise,
-     .typed = (const ml_typed[]){{NULL, NULL, NULL, NULL}}},
-    {.abi = ML_KERNEL_ABI,
-     .name = "quantize",
-     .blob_bytes = (int32_t)sizeof(quantize_blob),
+    /* Made dense when the model is lowered: no node of it is left to run. */
+    {ML_OP(DENSIFY, 1, 1), .name = "densify", .takes = "x -> y",
+     .flags = ML_KERNEL_TAKES_SPARSE | ML_KERNEL_FOLDS, .check = check_densify,
+     ML_PREPARED_ELEMENTWISE, ML_TYPED({"T -> T: f32 f16 s8", NULL, NULL, NULL})},
+    {ML_OP(QUANTIZE, 1, 6), .name = "quantize", .takes = "x -> y", .in_place = ML_INPUT(0),
+     .check = check_quantize, .blob_bytes = (int32_t)sizeof(quantize_blob),
      .prepare = prepare_quantize,
-     .typed =
-         (const ml_typed[]){
-             {"f32 -> s8", derive_quantize, NULL, quantize_f32_s8},
-             {"f32 -> u8", derive_quantize, NULL, quantize_f32_u8},
-             {"f32 -> s16", derive_quantize, NULL, quantize_f32_s16},
-             {"s8|u8 -> s8|u8", derive_bytes, NULL, ml_lookup},
-             {"s8 -> s16", derive_requantize, NULL, requantize_s8_s16},
-             {"u8 -> s16", derive_requantize, NULL, requantize_u8_s16},
-             {"s16 -> s8", derive_requantize, NULL, requantize_s16_s8},
-             {"s16 -> s16", derive_requantize, NULL, requantize_s16_s16},
-             {"s16 -> s32", derive_requantize, NULL, requantize_s16_s32},
-             {"s32 -> s8", derive_requantize, NULL, requantize_s32_s8},
-             {"s32 -> s16", derive_requantize, NULL, requantize_s32_s16},
-             {NULL, NULL, NULL, NULL},
-         }},
-    {.abi = ML_KERNEL_ABI,
-     .name = "dequantize",
-     .blob_bytes = (int32_t)sizeof(quantize_blob),
-     .prepare = prepare_dequantize,
-     .typed =
-         (const ml_typed[]){
-             {"s8 -> f32", derive_dequantize, NULL, dequantize_s8},
-             {"u8 -> f32", derive_dequantize, NULL, dequantize_u8},
-             {"s16 -> f32", derive_dequantize, NULL, dequantize_s16},
-             {"f16 -> f32", NULL, NULL, ml_widen_f16},
-             {NULL, NULL, NULL, NULL},
-         }},
+     ML_TYPED({"f32 -> s8", derive_quantize, NULL, quantize_f32_s8},
+              {"f32 -> u8", derive_quantize, NULL, quantize_f32_u8},
+              {"f32 -> s16", derive_quantize, NULL, quantize_f32_s16},
+              {"s8|u8 -> s8|u8", derive_bytes, NULL, ml_lookup},
+              {"s8 -> s16", derive_requantize, NULL, requantize_s8_s16},
+              {"u8 -> s16", derive_requantize, NULL, requantize_u8_s16},
+              {"s16 -> s8", derive_requantize, NULL, requantize_s16_s8},
+              {"s16 -> s16", derive_requantize, NULL, requantize_s16_s16},
+              {"s16 -> s32", derive_requantize, NULL, requantize_s16_s32},
+              {"s32 -> s8", derive_requantize, NULL, requantize_s32_s8},
+              {"s32 -> s16", derive_requantize, NULL, requantize_s32_s16})},
+    {ML_OP(DEQUANTIZE, 1, 9), .name = "dequantize", .takes = "x -> y", .in_place = ML_INPUT(0),
+     .flags = ML_KERNEL_FOLDS, .check = check_dequantize,
+     .blob_bytes = (int32_t)sizeof(quantize_blob), .prepare = prepare_dequantize,
+     ML_TYPED({"s8 -> f32", derive_dequantize, NULL, dequantize_s8},
+              {"u8 -> f32", derive_dequantize, NULL, dequantize_u8},
+              {"s16 -> f32", derive_dequantize, NULL, dequantize_s16},
+              {"f16 -> f32", NULL, NULL, ml_widen_f16}, {"s4|s2|u4 -> f32", NULL, NULL, NULL})},
     ML_KERNELS_END,
 };

@@ -8,7 +8,7 @@
 #include "rules/values.h"
 #include "rules/work.h"
 
-#define RANDOM_FIELDS(X, S) X(S, i64, seed) X(S, i64, seed2)
+#define RANDOM_FIELDS(X, S) X(S, i64, seed, ML_BY_CHECK) X(S, i64, seed2, ML_BY_CHECK)
 ML_PARAMS(random_params, RANDOM_FIELDS)
 
 /* The row's memory: how many blocks of four words were drawn. */
@@ -174,7 +174,7 @@ static ml_status multinomial(const ml_call *c) {
 
 /* STABLEHLO_RNG_BIT_GENERATOR ------------------------------------------------------------------ */
 
-#define BITS_FIELDS(X, S) X(S, i32, threefry) X(S, array, shape)
+#define BITS_FIELDS(X, S) X(S, i32, threefry, ML_BY_CHECK) X(S, array, shape, ML_BY_CHECK)
 ML_PARAMS(bits_params, BITS_FIELDS)
 
 static ml_status prepare_bits(const ml_call *c, ml_wish *wish) {
@@ -218,24 +218,43 @@ static ml_status random_bits(const ml_call *c) {
     return status;
 }
 
-#define DRAWS(kernel_name, types, eval)                                                  \
-    {.abi = ML_KERNEL_ABI, .name = (kernel_name), ML_PARAMS_OF(random_params),           \
-     .memory_bytes = (int32_t)sizeof(drawn), .prepare = prepare_random,                  \
-     ML_TYPED({types, NULL, NULL, eval})}
+/* TFLite takes 32 bits of the seeds; where both are 0, the sequence is another each time the model
+ * is lowered. */
+static ml_status check_seeds(const ml_call *c, void *params) {
+    random_params *p = params;
+    p->seed = (int32_t)ml_option_of(c, "seed").integer;
+    p->seed2 = (int32_t)ml_option_of(c, "seed2").integer;
+    if (p->seed || p->seed2) return ML_OK;
+    p->seed = c->env->core->fresh_seed(c);
+    p->seed2 = c->env->core->fresh_seed(c);
+    return ML_OK;
+}
+static ml_status check_bits(const ml_call *c, void *params) {
+    bits_params *p = params;
+    const ml_shape *shape = &ml_output(c, 1)->shape;
+    const int64_t bytes = shape->rank * (int64_t)sizeof *shape->dims;
+    p->threefry = strcmp(ml_option_word(c, "algorithm"), "THREEFRY") == 0;
+    int32_t *dims = ml_keep(c, bytes);
+    if (!dims) return c->env->error->status;
+    if (bytes) memcpy(dims, shape->dims, (size_t)bytes);
+    p->shape = (ml_array){dims, bytes};
+    return ML_OK;
+}
+
+#define DRAWS(operator, kernel_name, eval)                                                       \
+    {ML_OP(operator, 1, 1), .name = (kernel_name), .takes = "shape -> y",                        \
+     .flags = ML_KERNEL_NO_REFERENCE, .check = check_seeds, ML_PARAMS_OF(random_params),         \
+     .memory_bytes = (int32_t)sizeof(drawn), .prepare = prepare_random,                          \
+     ML_TYPED({"s32 -> f32", NULL, NULL, eval})}
 ML_KERNELS(random) = {
-    DRAWS("random_uniform", "s32 -> f32", random_uniform),
-    DRAWS("random_standard_normal", "s32 -> f32", random_standard_normal),
-    {.abi = ML_KERNEL_ABI,
-     .name = "multinomial",
-     ML_PARAMS_OF(random_params),
-     .blob_bytes = sizeof(multinomial_blob),
-     .memory_bytes = sizeof(drawn),
-     .prepare = prepare_multinomial,
-     ML_TYPED({"f32 s32 -> s32|s64", NULL, NULL, multinomial})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "stablehlo_rng_bit_generator",
-     ML_PARAMS_OF(bits_params),
-     .prepare = prepare_bits,
-     ML_TYPED({"u64 -> u64 s32|u32|s64|u64", NULL, NULL, random_bits})},
+    DRAWS(RANDOM_UNIFORM, "random_uniform", random_uniform),
+    DRAWS(RANDOM_STANDARD_NORMAL, "random_standard_normal", random_standard_normal),
+    {ML_OP(MULTINOMIAL, 1, 1), .name = "multinomial", .takes = "logits samples -> y",
+     .flags = ML_KERNEL_NO_REFERENCE, .check = check_seeds, ML_PARAMS_OF(random_params),
+     .blob_bytes = sizeof(multinomial_blob), .memory_bytes = sizeof(drawn),
+     .prepare = prepare_multinomial, ML_TYPED({"f32 s32 -> s32|s64", NULL, NULL, multinomial})},
+    {ML_OP(STABLEHLO_RNG_BIT_GENERATOR, 1, 1), .name = "stablehlo_rng_bit_generator",
+     .takes = "state -> state bits", .check = check_bits, ML_PARAMS_OF(bits_params),
+     .prepare = prepare_bits, ML_TYPED({"u64 -> u64 s32|u32|s64|u64", NULL, NULL, random_bits})},
     ML_KERNELS_END,
 };

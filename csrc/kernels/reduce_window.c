@@ -7,7 +7,7 @@
 enum { ADD = 1, MULTIPLY, MINIMUM, MAXIMUM, ALL, ANY };
 
 #define REDUCE_WINDOW_FIELDS(X, S)                                                             \
-    X(S, i32, function) X(S, array, window) X(S, array, strides) X(S, array, dilations)        \
+    X(S, i32, function, ML_BY_CHECK) X(S, array, window, ML_OPTION("window_dimensions")) X(S, array, strides, ML_OPTION("window_strides")) X(S, array, dilations, ML_OPTION("window_dilations"))        \
     X(S, array, base_dilations) X(S, array, padding)
 ML_PARAMS(window_params, REDUCE_WINDOW_FIELDS)
 
@@ -237,15 +237,55 @@ REDUCE_WINDOW(s16, int16_t, uint32_t, KEEP)
 REDUCE_WINDOW(s32, int32_t, uint32_t, KEEP)
 REDUCE_WINDOW(s64, int64_t, uint64_t, KEEP)
 
+/* The functions have the numbers of the schema's ReduceWindowFunction. */
+static ml_status check_window(const ml_call *c, void *params) {
+    const int64_t function = ml_option_of(c, "reduce_function").integer;
+    ((window_params *)params)->function = (int32_t)function;
+    if (function >= ADD && function <= ANY) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED,
+                   "reduce function %s is not supported, ADD, MUL, MINIMUM, MAXIMUM, ALL, ANY are",
+                   ml_option_word(c, "reduce_function"));
+}
+/* The one operator of a subgraph says how elements are joined. */
+static ml_status check_stablehlo(const ml_call *c, void *params) {
+    static const struct {
+        const char *name;
+        int32_t function;
+    } known[] = {{"ADD", ADD},         {"STABLEHLO_ADD", ADD},
+                 {"MUL", MULTIPLY},    {"STABLEHLO_MULTIPLY", MULTIPLY},
+                 {"MAXIMUM", MAXIMUM}, {"STABLEHLO_MAXIMUM", MAXIMUM},
+                 {"MINIMUM", MINIMUM}, {"STABLEHLO_MINIMUM", MINIMUM},
+                 {"LOGICAL_AND", ALL}, {"STABLEHLO_AND", ALL},
+                 {"LOGICAL_OR", ANY}};
+    const int64_t number = ml_option_of(c, "body_subgraph_index").integer;
+    const ml_subgraph_row *rows = c->env->core->subgraph_row(c, (int32_t)number);
+    if (!rows)
+        return ml_fail(c, ML_UNSUPPORTED,
+                       "subgraph %lld would say how elements are joined: there is none",
+                       (long long)number);
+    const char *name = rows->n_nodes ? c->env->core->operator_name(c, &rows->nodes[0]) : "nothing";
+    for (size_t i = 0; i < sizeof known / sizeof known[0] && rows->n_nodes == 1; i++)
+        if (strcmp(name, known[i].name) == 0) {
+            ((window_params *)params)->function = known[i].function;
+            return ML_OK;
+        }
+    return ml_fail(c, ML_UNSUPPORTED,
+                   "elements are joined by %s%s, must be one ADD, MUL, MAXIMUM, MINIMUM (or "
+                   "STABLEHLO's), LOGICAL_AND, STABLEHLO_AND or LOGICAL_OR",
+                   name, rows->n_nodes > 1 ? " and others" : "");
+}
+
 #define ROW(kind, more) {#kind " " #kind more " -> " #kind, NULL, NULL, reduce_window_##kind}
 #define ROWS(more)                                                                            \
     ML_TYPED(ROW(f32, more), ROW(f64, more), ROW(b8, more), ROW(s8, more), ROW(u8, more),     \
              ROW(s16, more), ROW(s32, more), ROW(s64, more))
-#define KERNEL(kernel_name, prepare_fn, more)                                                 \
-    {.abi = ML_KERNEL_ABI, .name = (kernel_name), ML_PARAMS_OF(window_params),                \
-     .blob_bytes = (int32_t)sizeof(window_blob), .prepare = (prepare_fn), ROWS(more)}
 ML_KERNELS(reduce_window) = {
-    KERNEL("reduce_window", prepare_window, " s64 s64 s64"),
-    KERNEL("stablehlo_reduce_window", prepare_stablehlo, ""),
+    {ML_OP(REDUCE_WINDOW, 1, 1), .name = "reduce_window",
+     .takes = "x start window strides dilations -> y", .check = check_window,
+     ML_PARAMS_OF(window_params), .blob_bytes = (int32_t)sizeof(window_blob),
+     .prepare = prepare_window, ROWS(" s64 s64 s64")},
+    {ML_OP(STABLEHLO_REDUCE_WINDOW, 1, 1), .name = "stablehlo_reduce_window",
+     .takes = "x start -> y", .check = check_stablehlo, ML_PARAMS_OF(window_params),
+     .blob_bytes = (int32_t)sizeof(window_blob), .prepare = prepare_stablehlo, ROWS("")},
     ML_KERNELS_END,
 };

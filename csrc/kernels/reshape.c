@@ -1,5 +1,6 @@
 /* reshape.c -- RESHAPE, SQUEEZE and EXPAND_DIMS (the same elements under another shape), SHAPE and
  * RANK (a shape as a tensor of numbers). */
+#include "rules/checks.h"
 #include "rules/strings.h"
 #include "rules/values.h"
 #include "rules/work.h"
@@ -164,33 +165,44 @@ static ml_status shape_s64(const ml_call *c) {
     return ML_OK;
 }
 
+/* [0] is how old files write a scalar's shape. */
+static ml_status check_reshape(const ml_call *c, void *params) {
+    ml_array *shape = &((reshape_params *)params)->new_shape;
+    if (shape->bytes == (int64_t)sizeof(int32_t) && *(const int32_t *)shape->data == 0)
+        *shape = (ml_array){0};
+    return ML_OK;
+}
+/* The type is said twice. */
+static ml_status check_shape(const ml_call *c, void *params) {
+    const int32_t type = ml_output(c, 0)->type;
+    if (ml_option_of(c, "out_type").integer == type) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED, "out_type %s for an output of type %s is not supported",
+                   ml_option_word(c, "out_type"), ml_type_name(type));
+}
+static ml_status check_expand_dims(const ml_call *c, void *params) {
+    return ml_check_same_scale(c, c->inputs[0], "the input");
+}
+
+#define NUMBERS ML_WHOLE_BYTES " s4 u4 s2"
+#define VIEW .flags = ML_KERNEL_IS_VIEW | ML_KERNEL_TFLITE_SHARES, .in_place = ML_INPUT(0)
 ML_KERNELS(reshape) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "reshape",
-     ML_PARAMS_OF(reshape_params),
-     .prepare = prepare_reshape,
-     ML_TYPED({"string any? -> string", NULL, NULL, reshape_strings},
-              {"any any? -> any", NULL, NULL, reshape})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "shape",
-     .flags = ML_KERNEL_NEEDS_SHAPES_ONLY,
-     .prepare = prepare_shape,
-     ML_TYPED({"any -> s32", NULL, NULL, shape_s32}, {"any -> s64", NULL, NULL, shape_s64})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "squeeze",
-     ML_PARAMS_OF(squeeze_params),
+    {ML_OP(RESHAPE, 1, 1), .name = "reshape", .takes = "x shape? -> y", VIEW,
+     .check = check_reshape, ML_PARAMS_OF(reshape_params), .prepare = prepare_reshape,
+     ML_TYPED({"string s32|s64? -> string", NULL, NULL, reshape_strings},
+              {"T s32|s64? -> T: " NUMBERS, NULL, NULL, reshape})},
+    {ML_OP(SHAPE, 1, 1), .name = "shape", .takes = "x -> y", .flags = ML_KERNEL_NEEDS_SHAPES_ONLY,
+     .check = check_shape, .prepare = prepare_shape,
+     ML_TYPED({"T -> s32: " NUMBERS " string resource", NULL, NULL, shape_s32},
+              {"T -> s64: " NUMBERS " string resource", NULL, NULL, shape_s64})},
+    {ML_OP(SQUEEZE, 1, 2), .name = "squeeze", .takes = "x -> y", VIEW, ML_PARAMS_OF(squeeze_params),
      .prepare = prepare_squeeze,
      ML_TYPED({"string -> string", NULL, NULL, reshape_strings},
-              {"any -> any", NULL, NULL, reshape})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "expand_dims",
-     .prepare = prepare_expand_dims,
+              {"T -> T: " NUMBERS, NULL, NULL, reshape})},
+    {ML_OP(EXPAND_DIMS, 1, 1), .name = "expand_dims", .takes = "x axis -> y", VIEW,
+     .check = check_expand_dims, .prepare = prepare_expand_dims,
      ML_TYPED({"string s32|s64 -> string", NULL, NULL, reshape_strings},
-              {"any s32|s64 -> any", NULL, NULL, reshape})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "rank",
-     .flags = ML_KERNEL_NEEDS_SHAPES_ONLY,
-     .prepare = prepare_rank,
-     ML_TYPED({"any -> s32", NULL, NULL, rank})},
+              {"T s32|s64 -> T: " NUMBERS, NULL, NULL, reshape})},
+    {ML_OP(RANK, 1, 1), .name = "rank", .takes = "x -> y", .flags = ML_KERNEL_NEEDS_SHAPES_ONLY,
+     .prepare = prepare_rank, ML_TYPED({"T -> s32: " NUMBERS " string", NULL, NULL, rank})},
     ML_KERNELS_END,
 };

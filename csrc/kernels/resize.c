@@ -186,20 +186,22 @@ static ml_status nearest(const ml_call *c) {
     return ml_in_blocks(c, b->batches * b->out[0], b->out[1] * b->channels, nearest_rows, taps);
 }
 
+static ml_status check_bilinear(const ml_call *c, void *params) {
+    const resize_params *p = params;
+    if (!p->align_corners || !p->half_pixel_centers) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED, "align_corners and half_pixel_centers exclude each other");
+}
+
 ML_KERNELS(resize) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "resize_bilinear",
-     ML_PARAMS_OF(resize_params),
-     .blob_bytes = (int32_t)sizeof(resize_blob),
-     .prepare = prepare_resize,
+    {ML_OP(RESIZE_BILINEAR, 1, 4), .name = "resize_bilinear", .takes = "x size -> y",
+     .check = check_bilinear, ML_PARAMS_OF(resize_params),
+     .blob_bytes = (int32_t)sizeof(resize_blob), .prepare = prepare_resize,
      ML_TYPED({"f32 s32 -> f32", NULL, NULL, bilinear_f32},
               {"u8 s32 -> u8", NULL, NULL, bilinear_u8}, {"s8 s32 -> s8", NULL, NULL, bilinear_s8},
               {"s16 s32 -> s16", NULL, NULL, bilinear_s16})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "resize_nearest_neighbor",
-     ML_PARAMS_OF(resize_params),
-     .blob_bytes = (int32_t)sizeof(resize_blob),
-     .prepare = prepare_resize,
-     ML_TYPED({"x1|x2|x4 s32 -> any", NULL, NULL, nearest})},
+    {ML_OP(RESIZE_NEAREST_NEIGHBOR, 1, 4), .name = "resize_nearest_neighbor",
+     .takes = "x size -> y", ML_PARAMS_OF(resize_params),
+     .blob_bytes = (int32_t)sizeof(resize_blob), .prepare = prepare_resize,
+     ML_TYPED({"T s32 -> T: f32 f16 bf16 s8 u8 b8 s16 u16 s32 u32", NULL, NULL, nearest})},
     ML_KERNELS_END,
 };

@@ -3,7 +3,7 @@
 #include "rules/values.h"
 #include "rules/work.h"
 
-#define REVERSE_FIELDS(X, S) X(S, i32, sequence) X(S, i32, batch)
+#define REVERSE_FIELDS(X, S) X(S, i32, sequence, ML_OPTION("seq_dim")) X(S, i32, batch, ML_OPTION("batch_dim"))
 ML_PARAMS(reverse_params, REVERSE_FIELDS)
 
 static ml_status prepare_reverse_sequence(const ml_call *c, ml_wish *wish) {
@@ -63,10 +63,8 @@ static ml_status reverse_sequence(const ml_call *c) {
 }
 
 ML_KERNELS(reverse_sequence) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "reverse_sequence",
-     ML_PARAMS_OF(reverse_params),
-     .prepare = prepare_reverse_sequence,
-     ML_TYPED({"x1|x2|x4|x8 s32|s64 -> any", NULL, NULL, reverse_sequence})},
+    {ML_OP(REVERSE_SEQUENCE, 1, 1), .name = "reverse_sequence", .takes = "x lengths -> y",
+     ML_PARAMS_OF(reverse_params), .prepare = prepare_reverse_sequence,
+     ML_TYPED({"T s32|s64 -> T: f32 u8 s16 s32 s64", NULL, NULL, reverse_sequence})},
     ML_KERNELS_END,
 };

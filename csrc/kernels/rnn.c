@@ -1,10 +1,11 @@
 /* rnn.c -- RNN, UNIDIRECTIONAL_SEQUENCE_RNN, BIDIRECTIONAL_SEQUENCE_RNN: the weighted input and the
  * last output, activated. */
+#include "rules/checks.h"
 #include "rules/recurrent.h"
 
 #define RNN_FIELDS(X, S)                                                             \
-    X(S, i32, activation) X(S, i32, asymmetric) X(S, i32, time_major) X(S, i32, rank) \
-    X(S, i32, merged)
+    X(S, i32, activation, ML_OPTION("fused_activation_function")) X(S, i32, asymmetric, ML_OPTION("asymmetric_quantize_inputs")) X(S, i32, time_major, ML_BY_CHECK) X(S, i32, rank, ML_BY_CHECK) \
+    X(S, i32, merged, ML_BY_CHECK)
 ML_PARAMS(rnn_params, RNN_FIELDS)
 
 /* The inputs of one direction, counted from its first. */
@@ -108,21 +109,32 @@ static ml_status rnn(const ml_call *c) {
 }
 
 #define BOTH(w) "f32 " w " " w " f32 f32 " w " " w " f32 f32 f32? " w "? " w "? -> f32 f32?"
+/* An RNN is one step of matrices. */
+static ml_status check_rnn(const ml_call *c, void *params) {
+    rnn_params *p = params;
+    p->rank = strcmp(c->env->core->operator_name(c, c->env->core->node_row(c)), "RNN") ? 3 : 2;
+    p->time_major = ml_flag_option(c, "time_major", true);
+    p->merged = ml_flag_option(c, "merge_outputs", false);
+    return ML_OK;
+}
+
+#define ROW(operator, kernel_name, operands, written, ...)                                       \
+    {ML_OP(operator, 1, 3), .name = (kernel_name), .takes = (operands),                          \
+     .flags = ML_KERNEL_HAS_EFFECTS, .writes = (written), .quantization = ML_TAKES_QUANTIZED,    \
+     .check = check_rnn, ML_PARAMS_OF(rnn_params), .prepare = prepare_rnn, ML_TYPED(__VA_ARGS__)}
+#define ONE(operator)                                                                            \
+    ROW(operator, "rnn", "x weights recurrent_weights bias state -> y", ML_INPUT(4),             \
+        {"f32 f32 f32 f32 f32 -> f32", derive_weights, NULL, rnn},                               \
+        {"f32 s8 s8 f32 f32 -> f32", derive_weights, NULL, rnn},                                 \
+        {"f32 u8 u8 f32 f32 -> f32", derive_weights, NULL, rnn})
 ML_KERNELS(rnn) = {
-    {.abi = ML_KERNEL_ABI,
-     .flags = ML_KERNEL_HAS_EFFECTS,
-     .name = "rnn",
-     ML_PARAMS_OF(rnn_params),
-     .prepare = prepare_rnn,
-     ML_TYPED({"f32 f32 f32 f32 f32 -> f32", derive_weights, NULL, rnn},
-              {"f32 s8 s8 f32 f32 -> f32", derive_weights, NULL, rnn},
-              {"f32 u8 u8 f32 f32 -> f32", derive_weights, NULL, rnn})},
-    {.abi = ML_KERNEL_ABI,
-     .flags = ML_KERNEL_HAS_EFFECTS,
-     .name = "bidirectional_sequence_rnn",
-     ML_PARAMS_OF(rnn_params),
-     .prepare = prepare_rnn,
-     ML_TYPED({BOTH("f32"), derive_weights, NULL, rnn}, {BOTH("s8"), derive_weights, NULL, rnn},
-              {BOTH("u8"), derive_weights, NULL, rnn})},
+    ONE(RNN),
+    ONE(UNIDIRECTIONAL_SEQUENCE_RNN),
+    ROW(BIDIRECTIONAL_SEQUENCE_RNN, "bidirectional_sequence_rnn",
+        "x forward_weights forward_recurrent forward_bias forward_state backward_weights "
+        "backward_recurrent backward_bias backward_state aux? forward_aux? backward_aux? -> y "
+        "backward_y?",
+        ML_INPUT(4) | ML_INPUT(8), {BOTH("f32"), derive_weights, NULL, rnn},
+        {BOTH("s8"), derive_weights, NULL, rnn}, {BOTH("u8"), derive_weights, NULL, rnn}),
     ML_KERNELS_END,
 };

@@ -1,6 +1,7 @@
 /* scatter.c -- elements put where indices say. SCATTER_ND: slices added up in a tensor of zeros.
  * SPARSE_TO_DENSE: single elements, the last of those that meet. DYNAMIC_UPDATE_SLICE: one block,
  * moved so far that it lies inside. */
+#include "rules/checks.h"
 #include "rules/nest.h"
 #include "rules/values.h"
 #include "rules/work.h"
@@ -217,27 +218,21 @@ static ml_status dynamic_update_slice_s4(const ml_call *c) {
 }
 
 ML_KERNELS(scatter) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "scatter_nd",
-     .blob_bytes = sizeof(scatter_blob),
-     .prepare = prepare_scatter_nd,
+    {ML_OP(SCATTER_ND, 1, 1), .name = "scatter_nd", .takes = "indices updates shape -> y",
+     .follows = ML_INPUT(1), .blob_bytes = sizeof(scatter_blob), .prepare = prepare_scatter_nd,
      ML_TYPED({"s32 f32 s32 -> f32", NULL, NULL, scatter_nd_f32},
-              {"s32 s8|u8 s32 -> s8|u8", NULL, NULL, scatter_nd_x1},
+              {"s32 T s32 -> T: s8 u8", NULL, NULL, scatter_nd_x1},
               {"s32 b8 s32 -> b8", NULL, NULL, scatter_nd_b8},
               {"s32 s32 s32 -> s32", NULL, NULL, scatter_nd_s32},
               {"s32 s64 s32 -> s64", NULL, NULL, scatter_nd_s64})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "sparse_to_dense",
-     .blob_bytes = sizeof(scatter_blob),
-     .prepare = prepare_sparse_to_dense,
-     ML_TYPED({"s32|s64 s32|s64 x1 x1 -> x1", NULL, NULL, sparse_to_dense},
-              {"s32|s64 s32|s64 x4 x4 -> x4", NULL, NULL, sparse_to_dense},
-              {"s32|s64 s32|s64 x8 x8 -> x8", NULL, NULL, sparse_to_dense})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "dynamic_update_slice",
-     .blob_bytes = sizeof(update_blob),
-     .prepare = prepare_update,
-     ML_TYPED({"x1|x2|x4|x8|x16 any s32|s64 -> any", NULL, NULL, dynamic_update_slice},
+    {ML_OP(SPARSE_TO_DENSE, 1, 3), .name = "sparse_to_dense",
+     .takes = "indices shape values default -> y", .follows = ML_INPUT(2),
+     .blob_bytes = sizeof(scatter_blob), .prepare = prepare_sparse_to_dense,
+     ML_TYPED({"s32|s64 s32|s64 T T -> T: f32 s8 u8 s32 s64", NULL, NULL, sparse_to_dense})},
+    {ML_OP(DYNAMIC_UPDATE_SLICE, 1, 6), .name = "dynamic_update_slice",
+     .takes = "x update starts -> y", .flags = ML_KERNEL_TFLITE_SHARES, .in_place = ML_INPUT(0),
+     .follows = ML_INPUT(0), .blob_bytes = sizeof(update_blob), .prepare = prepare_update,
+     ML_TYPED({"T T s32|s64 -> T: " ML_WHOLE_BYTES, NULL, NULL, dynamic_update_slice},
               {"s4 s4 s32|s64 -> s4", NULL, NULL, dynamic_update_slice_s4})},
     ML_KERNELS_END,
 };

@@ -95,21 +95,19 @@ SEGMENT(max_s32, int32_t, INT32_MIN, GREATER)
 SEGMENT(min_f32, float, __FLT_MAX__, LESS)
 SEGMENT(min_s32, int32_t, INT32_MAX, LESS)
 
-#define UNSORTED(kernel_name, which)                                                          \
-    {.abi = ML_KERNEL_ABI, .name = (kernel_name), .blob_bytes = (int32_t)sizeof(segment_blob), \
-     .prepare = prepare_unsorted,                                                             \
-     ML_TYPED({"f32 s32 s32 -> f32", NULL, NULL, which##_f32},                                \
+#define UNSORTED(operator, kernel_name, which)                                                  \
+    {ML_OP(operator, 1, 1), .name = (kernel_name), .takes = "x segments count -> y",            \
+     .blob_bytes = (int32_t)sizeof(segment_blob), .prepare = prepare_unsorted,                  \
+     ML_TYPED({"f32 s32 s32 -> f32", NULL, NULL, which##_f32},                                  \
               {"s32 s32 s32 -> s32", NULL, NULL, which##_s32})}
 
 ML_KERNELS(segment) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "segment_sum",
-     .blob_bytes = (int32_t)sizeof(segment_blob),
-     .prepare = prepare_sorted,
+    {ML_OP(SEGMENT_SUM, 1, 1), .name = "segment_sum", .takes = "x segments -> y",
+     .blob_bytes = (int32_t)sizeof(segment_blob), .prepare = prepare_sorted,
      ML_TYPED({"f32 s32 -> f32", NULL, NULL, sum_f32}, {"s32 s32 -> s32", NULL, NULL, sum_s32})},
-    UNSORTED("unsorted_segment_sum", sum),
-    UNSORTED("unsorted_segment_prod", prod),
-    UNSORTED("unsorted_segment_max", max),
-    UNSORTED("unsorted_segment_min", min),
+    UNSORTED(UNSORTED_SEGMENT_SUM, "unsorted_segment_sum", sum),
+    UNSORTED(UNSORTED_SEGMENT_PROD, "unsorted_segment_prod", prod),
+    UNSORTED(UNSORTED_SEGMENT_MAX, "unsorted_segment_max", max),
+    UNSORTED(UNSORTED_SEGMENT_MIN, "unsorted_segment_min", min),
     ML_KERNELS_END,
 };

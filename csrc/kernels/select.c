@@ -147,26 +147,15 @@ SELECT(select_x2, uint16_t)
 SELECT(select_x4, uint32_t)
 SELECT(select_x8, uint64_t)
 
-#define SELECT_KERNEL(kernel_name, prepare_fn)                                                     \
-    {.abi = ML_KERNEL_ABI, .name = (kernel_name), .blob_bytes = (int32_t)sizeof(select_blob),      \
-     .prepare = (prepare_fn),                                                                      \
-     ML_TYPED({"b8 f32 f32 -> f32", NULL, NULL, select_x4},                                        \
-              {"b8 s32 s32 -> s32", NULL, NULL, select_x4},                                        \
-              {"b8 u32 u32 -> u32", NULL, NULL, select_x4},                                        \
-              {"b8 f16 f16 -> f16", NULL, NULL, select_x2},                                        \
-              {"b8 bf16 bf16 -> bf16", NULL, NULL, select_x2},                                     \
-              {"b8 s16 s16 -> s16", NULL, NULL, select_x2},                                        \
-              {"b8 u16 u16 -> u16", NULL, NULL, select_x2},                                        \
-              {"b8 s8 s8 -> s8", NULL, NULL, select_x1},                                           \
-              {"b8 u8 u8 -> u8", NULL, NULL, select_x1},                                           \
-              {"b8 b8 b8 -> b8", NULL, NULL, select_x1},                                           \
-              {"b8 f64 f64 -> f64", NULL, NULL, select_x8},                                        \
-              {"b8 s64 s64 -> s64", NULL, NULL, select_x8},                                        \
-              {"b8 u64 u64 -> u64", NULL, NULL, select_x8},                                        \
-              {"b8 c64 c64 -> c64", NULL, NULL, select_x8})}
-
+#define SELECT_ROW(operator, last, kernel_name, prepare_fn)                                       \
+    {ML_OP(operator, 1, last), .name = (kernel_name), .takes = "condition x y -> z",          \
+     .blob_bytes = (int32_t)sizeof(select_blob), .prepare = (prepare_fn),                     \
+     ML_TYPED({"b8 T T -> T: f32 s32 u32", NULL, NULL, select_x4},                            \
+              {"b8 T T -> T: f16 bf16 s16 u16", NULL, NULL, select_x2},                       \
+              {"b8 T T -> T: s8 u8 b8", NULL, NULL, select_x1},                               \
+              {"b8 T T -> T: f64 s64 u64 c64", NULL, NULL, select_x8})}
 ML_KERNELS(select) = {
-    SELECT_KERNEL("select", prepare_select),
-    SELECT_KERNEL("select_v2", prepare_select_v2),
+    SELECT_ROW(SELECT, 4, "select", prepare_select),
+    SELECT_ROW(SELECT_V2, 2, "select_v2", prepare_select_v2),
     ML_KERNELS_END,
 };

@@ -8,11 +8,18 @@ static ml_status prepare_skip_gram(const ml_call *c, ml_wish *wish) {
     return ml_open(wish, 0);
 }
 
+static ml_status check_skip_gram(const ml_call *c, void *params) {
+    const int64_t size = ml_option_of(c, "ngram_size").integer;
+    const int64_t skip = ml_option_of(c, "max_skip_size").integer;
+    if (size > 0 && size <= 64 && skip >= 0) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED,
+                   "%lld words, %lld of them left out: expected 1 to 64, and 0 or more",
+                   (long long)size, (long long)skip);
+}
+
 ML_KERNELS(skip_gram) = {
-    {.abi = ML_KERNEL_ABI,
-     .flags = ML_KERNEL_SETS_SHAPES,
-     .name = "skip_gram",
-     .prepare = prepare_skip_gram,
+    {ML_OP(SKIP_GRAM, 1, 1), .name = "skip_gram", .takes = "text -> grams",
+     .flags = ML_KERNEL_SETS_SHAPES, .check = check_skip_gram, .prepare = prepare_skip_gram,
      ML_TYPED({"string -> string", NULL, NULL, NULL})},
     ML_KERNELS_END,
 };

@@ -8,6 +8,7 @@
  * slice_axis per input dimension. Values that do not bear on the shape (the begin of a shrunk
  * dimension; with `offset`, where end counts from begin, every begin) may be unknown until the
  * run. */
+#include "rules/checks.h"
 #include "rules/nest.h"
 #include "rules/pick.h"
 #include "rules/values.h"
@@ -364,25 +365,16 @@ static ml_status prepare_reverse(const ml_call *c, ml_wish *wish) {
 }
 
 ML_KERNELS(slice) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "strided_slice",
-     ML_PARAMS_OF(slice_params),
-     .blob_bytes = sizeof(slice_blob),
-     .prepare = prepare_strided_slice,
-     ML_TYPED({"x1|x2|x4|x8|x16 s32 s32 s32 -> any", NULL, NULL, strided_slice},
+    {ML_OP(STRIDED_SLICE, 1, 8), .name = "strided_slice", .takes = "x begin end strides -> y",
+     ML_PARAMS_OF(slice_params), .blob_bytes = sizeof(slice_blob), .prepare = prepare_strided_slice,
+     ML_TYPED({"T s32 s32 s32 -> T: " ML_WHOLE_BYTES, NULL, NULL, strided_slice},
               {"string s32 s32 s32 -> string", NULL, NULL, strided_slice_picked})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "slice",
-     .blob_bytes = sizeof(box_blob),
-     .prepare = prepare_slice,
-     ML_TYPED({"x1|x2|x4|x8|x16 s32 s32 -> any", NULL, NULL, slice},
-              {"x1|x2|x4|x8|x16 s64 s64 -> any", NULL, NULL, slice},
-              {"s4|string s32 s32 -> any", NULL, NULL, slice},
-              {"s4|string s64 s64 -> any", NULL, NULL, slice})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "reverse_v2",
-     .blob_bytes = sizeof(ml_nest),
-     .prepare = prepare_reverse,
-     ML_TYPED({"x1|x2|x4|x8|x16|string s32 -> any", NULL, NULL, ml_nest_move})},
+    {ML_OP(SLICE, 1, 8), .name = "slice", .takes = "x begin size -> y",
+     .blob_bytes = sizeof(box_blob), .prepare = prepare_slice,
+     ML_TYPED({"T s32 s32 -> T: " ML_WHOLE_BYTES " s4 string", NULL, NULL, slice},
+              {"T s64 s64 -> T: " ML_WHOLE_BYTES " s4 string", NULL, NULL, slice})},
+    {ML_OP(REVERSE_V2, 1, 4), .name = "reverse_v2", .takes = "x axes -> y",
+     .blob_bytes = sizeof(ml_nest), .prepare = prepare_reverse,
+     ML_TYPED({"T s32 -> T: " ML_WHOLE_BYTES " string", NULL, NULL, ml_nest_move})},
     ML_KERNELS_END,
 };

@@ -9,6 +9,7 @@
 
 #include "math/float_math.h"
 #include "math/lines_s16.h"
+#include "rules/checks.h"
 #include "rules/quantized.h"
 #include "simd/simd.h"
 #include "rules/work.h"
@@ -317,26 +318,37 @@ static inline uint8_t log_softmax_one(const log_softmax_tables *p, log_softmax_r
 LOG_BYTES_ROW(log_softmax_u8, 0)
 LOG_BYTES_ROW(log_softmax_s8, 128)
 
+/* Checks: the outputs' scales and zero points are those that the arithmetic builds in. */
+static ml_status check_softmax(const ml_call *c, void *params) {
+    const int32_t x = ml_input(c, 0)->type, y = ml_output(c, 0)->type;
+    if (y == ML_S8) return ml_check_output(c, 1.0 / 256, -128);
+    if (y == ML_U8) return ml_check_output(c, 1.0 / 256, 0);
+    if (y != ML_S16) return ML_OK;
+    return x == ML_S8 ? ml_check_output(c, 1.0 / 65536, -32768)
+                      : ml_check_output(c, 1.0 / 32768, 0);
+}
+static ml_status check_log_softmax(const ml_call *c, void *params) {
+    const int32_t type = ml_input(c, 0)->type;
+    if (type == ML_F32) return ML_OK;
+    ml_status status = ml_check_output(c, 1.0 / 16, type == ML_S8 ? 127 : 255);
+    const double scale = ml_scale_of(c, c->inputs[0]);
+    if (status != ML_OK || scale * (1 << 26) > 1.0) return status;
+    return ml_fail(c, ML_UNSUPPORTED, "input scale is %g, too small for 26 fractional bits", scale);
+}
+
 ML_KERNELS(softmax) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "softmax",
-     ML_PARAMS_OF(softmax_params),
-     .blob_bytes = (int32_t)sizeof(softmax_blob),
+    {ML_OP(SOFTMAX, 1, 4), .name = "softmax", .takes = "x -> y", .in_place = ML_INPUT(0),
+     .flags = ML_KERNEL_TFLITE_SHARES, .quantization = ML_TAKES_QUANTIZED, .check = check_softmax,
+     ML_PARAMS_OF(softmax_params), .blob_bytes = (int32_t)sizeof(softmax_blob),
      .prepare = prepare_softmax,
-     .typed =
-         (const ml_typed[]){
-             {"f32 -> f32", NULL, NULL, softmax_f32},
-             {"f16 -> f16", NULL, NULL, softmax_f16},
-             {"s8 -> s8", derive_bytes, NULL, softmax_bytes},
-             {"u8 -> u8", derive_bytes, NULL, softmax_bytes},
-             {"s8 -> s16", derive_bytes, NULL, softmax_s8_s16},
-             {"s16 -> s16", derive_s16, NULL, softmax_s16},
-             {NULL, NULL, NULL, NULL},
-         }},
-    {.abi = ML_KERNEL_ABI,
-     .name = "log_softmax",
-     .blob_bytes = (int32_t)sizeof(softmax_blob),
-     .prepare = prepare_softmax,
+     ML_TYPED({"f32 -> f32", NULL, NULL, softmax_f32}, {"f16 -> f16", NULL, NULL, softmax_f16},
+              {"s8 -> s8", derive_bytes, NULL, softmax_bytes},
+              {"u8 -> u8", derive_bytes, NULL, softmax_bytes},
+              {"s8 -> s16", derive_bytes, NULL, softmax_s8_s16},
+              {"s16 -> s16", derive_s16, NULL, softmax_s16})},
+    {ML_OP(LOG_SOFTMAX, 1, 2), .name = "log_softmax", .takes = "x -> y", .in_place = ML_INPUT(0),
+     .quantization = ML_TAKES_QUANTIZED, .check = check_log_softmax,
+     .blob_bytes = (int32_t)sizeof(softmax_blob), .prepare = prepare_softmax,
      ML_TYPED({"f32 -> f32", NULL, NULL, log_softmax_f32},
               {"s8 -> s8", derive_log_softmax, NULL, log_softmax_s8},
               {"u8 -> u8", derive_log_softmax, NULL, log_softmax_u8})},

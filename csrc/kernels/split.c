@@ -1,5 +1,6 @@
 /* split.c -- SPLIT, SPLIT_V: a tensor cut along a dimension; UNPACK: into its indices. For every
  * outer position, a run to each output. */
+#include "rules/checks.h"
 #include "rules/values.h"
 #include "rules/work.h"
 
@@ -141,22 +142,30 @@ static ml_status cut(const ml_call *c, int input) {
 static ml_status split(const ml_call *c) { return cut(c, 1); }
 static ml_status split_first(const ml_call *c) { return cut(c, 0); }
 
+/* The number of outputs is said twice. */
+static ml_status check_count(const ml_call *c, const char *name) {
+    const int64_t count = ml_option_of(c, name).integer;
+    if (count == c->n_outputs) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED, "%s is %lld, the node has %d outputs", name, (long long)count,
+                   c->n_outputs);
+}
+static ml_status check_split(const ml_call *c, void *params) {
+    return check_count(c, "num_splits");
+}
+static ml_status check_unpack(const ml_call *c, void *params) {
+    ml_status status = check_count(c, "num");
+    return status == ML_OK ? ml_check_same_scale(c, c->inputs[0], "the input") : status;
+}
+
 ML_KERNELS(split) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "split",
-     .blob_bytes = sizeof(split_blob),
-     .prepare = prepare_split,
-     ML_TYPED({"s32 x1|x2|x4|x8|x16 -> any...", NULL, NULL, split})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "split_v",
-     .blob_bytes = sizeof(split_blob),
-     .prepare = prepare_split_v,
-     ML_TYPED({"x1|x2|x4|x8|x16 s32|s64 s32 -> any...", NULL, NULL, split_first})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "unpack",
-     ML_PARAMS_OF(unpack_params),
-     .blob_bytes = sizeof(split_blob),
-     .prepare = prepare_unpack,
-     ML_TYPED({"x1|x2|x4|x8|x16 -> any...", NULL, NULL, split_first})},
+    {ML_OP(SPLIT, 1, 5), .name = "split", .takes = "axis x -> parts...", .check = check_split,
+     .blob_bytes = sizeof(split_blob), .prepare = prepare_split,
+     ML_TYPED({"s32 T -> T...: " ML_WHOLE_BYTES, NULL, NULL, split})},
+    {ML_OP(SPLIT_V, 1, 3), .name = "split_v", .takes = "x sizes axis -> parts...",
+     .check = check_split, .blob_bytes = sizeof(split_blob), .prepare = prepare_split_v,
+     ML_TYPED({"T s32|s64 s32 -> T...: " ML_WHOLE_BYTES, NULL, NULL, split_first})},
+    {ML_OP(UNPACK, 1, 6), .name = "unpack", .takes = "x -> parts...", .check = check_unpack,
+     ML_PARAMS_OF(unpack_params), .blob_bytes = sizeof(split_blob), .prepare = prepare_unpack,
+     ML_TYPED({"T -> T...: " ML_WHOLE_BYTES, NULL, NULL, split_first})},
     ML_KERNELS_END,
 };

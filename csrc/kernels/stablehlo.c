@@ -111,17 +111,21 @@ S32(shift_left_s32, ML_ZIP_S32_SHIFT_LEFT)
     SAME("s8", name##_s8), SAME("u8", name##_u8), SAME("s16", name##_s16),                    \
         SAME("u16", name##_u16), SAME("s32", name##_s32), SAME("u32", name##_u32),            \
         SAME("s64", name##_s64), SAME("u64", name##_u64), SAME("b8", name##_b8)
-#define EQUAL_SHAPES(kernel_name, ...)                                                        \
-    {.abi = ML_KERNEL_ABI, .name = (kernel_name), .blob_bytes = (int32_t)sizeof(ml_broadcast), \
+#define EQUAL_SHAPES(operator, kernel_name, ...)                                                \
+    {ML_OP(operator, 1, 1), .name = (kernel_name), .takes = "a b -> y",                         \
+     .in_place = ML_INPUT(0) | ML_INPUT(1), .blob_bytes = (int32_t)sizeof(ml_broadcast),        \
      .prepare = prepare_equal, ML_TYPED(__VA_ARGS__)}
 
 ML_KERNELS(stablehlo) = {
-    EQUAL_SHAPES("stablehlo_add", FLOAT_ROWS(add), WRAPPING_ROWS(add)),
-    EQUAL_SHAPES("stablehlo_multiply", FLOAT_ROWS(multiply), WRAPPING_ROWS(multiply)),
-    EQUAL_SHAPES("stablehlo_maximum", FLOAT_ROWS(maximum), ORDERED_ROWS(maximum)),
-    EQUAL_SHAPES("stablehlo_minimum", FLOAT_ROWS(minimum), ORDERED_ROWS(minimum)),
-    EQUAL_SHAPES("stablehlo_and", WRAPPING_ROWS(and)),
-    EQUAL_SHAPES("stablehlo_shift_left", SAME("s8", shift_left_s8), SAME("s16", shift_left_s16),
-                 SAME("s32", shift_left_s32)),
+    EQUAL_SHAPES(STABLEHLO_ADD, "stablehlo_add", FLOAT_ROWS(add), WRAPPING_ROWS(add)),
+    EQUAL_SHAPES(STABLEHLO_MULTIPLY, "stablehlo_multiply", FLOAT_ROWS(multiply),
+                 WRAPPING_ROWS(multiply)),
+    EQUAL_SHAPES(STABLEHLO_MAXIMUM, "stablehlo_maximum", FLOAT_ROWS(maximum),
+                 ORDERED_ROWS(maximum)),
+    EQUAL_SHAPES(STABLEHLO_MINIMUM, "stablehlo_minimum", FLOAT_ROWS(minimum),
+                 ORDERED_ROWS(minimum)),
+    EQUAL_SHAPES(STABLEHLO_AND, "stablehlo_and", WRAPPING_ROWS(and)),
+    EQUAL_SHAPES(STABLEHLO_SHIFT_LEFT, "stablehlo_shift_left", SAME("s8", shift_left_s8),
+                 SAME("s16", shift_left_s16), SAME("s32", shift_left_s32)),
     ML_KERNELS_END,
 };

@@ -54,7 +54,8 @@ static ml_status fail_rank(const ml_call *c, const char *wants) {
 
 /* SignalFramer --------------------------------------------------------------------------------- */
 
-#define FRAMER_FIELDS(X, S) X(S, i32, size) X(S, i32, step) X(S, i32, prefill)
+#define FRAMER_FIELDS(X, S) \
+    X(S, i32, size, ML_COUNT("frame_size", 1, 1 << 15)) X(S, i32, step, ML_COUNT("frame_step", 1, 1 << 15)) X(S, i32, prefill, ML_FLAG("prefill"))
 ML_PARAMS(framer_params, FRAMER_FIELDS)
 
 static ml_status prepare_framer(const ml_call *c, ml_wish *wish) {
@@ -109,7 +110,7 @@ static ml_status frame(const ml_call *c) {
 
 /* SignalOverlapAdd ----------------------------------------------------------------------------- */
 
-#define OVERLAP_FIELDS(X, S) X(S, i32, step)
+#define OVERLAP_FIELDS(X, S) X(S, i32, step, ML_COUNT("frame_step", 1, INT32_MAX))
 ML_PARAMS(overlap_params, OVERLAP_FIELDS)
 
 static ml_status prepare_overlap(const ml_call *c, ml_wish *wish) {
@@ -162,7 +163,7 @@ static ml_status overlap_f32(const ml_call *c) { return overlap(c, 4, add_f32); 
 
 /* SignalDelay ---------------------------------------------------------------------------------- */
 
-#define DELAY_FIELDS(X, S) X(S, i32, length)
+#define DELAY_FIELDS(X, S) X(S, i32, length, ML_COUNT("delay_length", 0, INT32_MAX))
 ML_PARAMS(delay_params, DELAY_FIELDS)
 
 static ml_status prepare_delay(const ml_call *c, ml_wish *wish) {
@@ -200,7 +201,8 @@ static ml_status delay(const ml_call *c) {
 
 /* SignalStacker -------------------------------------------------------------------------------- */
 
-#define STACKER_FIELDS(X, S) X(S, i32, channels) X(S, i32, left) X(S, i32, right) X(S, i32, step)
+#define STACKER_FIELDS(X, S) \
+    X(S, i32, channels, ML_COUNT("num_channels", 1, 1 << 15)) X(S, i32, left, ML_COUNT("stacker_left_context", 0, 1 << 15)) X(S, i32, right, ML_COUNT("stacker_right_context", 0, 1 << 15)) X(S, i32, step, ML_COUNT("stacker_step", 1, 1 << 15))
 ML_PARAMS(stacker_params, STACKER_FIELDS)
 
 static ml_status prepare_stacker(const ml_call *c, ml_wish *wish) {
@@ -242,14 +244,34 @@ static ml_status stack(const ml_call *c) {
     return ML_OK;
 }
 
-#define STREAM(kernel_name, params, prepare_fn, ...)                                            \
-    {.abi = ML_KERNEL_ABI, .name = (kernel_name), ML_PARAMS_OF(params), .prepare = prepare_fn,  \
-     .blob_bytes = sizeof(stream_blob), .memory_bytes = (int32_t)sizeof(kept), ML_TYPED(__VA_ARGS__)}
+static ml_status check_framer(const ml_call *c, void *params) {
+    const framer_params *p = params;
+    if (p->step <= p->size) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED, "frames of %d samples, the step of %d must be no longer",
+                   p->size, p->step);
+}
+static ml_status check_stacker(const ml_call *c, void *params) {
+    const stacker_params *p = params;
+    const int32_t beside = p->left + p->right + 1;
+    if (p->step <= beside) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED, "%d frames side by side, the step of %d must be no longer",
+                   beside, p->step);
+}
+
+#define STREAM(operator, kernel_name, operands, check_fn, params, prepare_fn, ...)               \
+    {ML_CUSTOM_OP(operator, 1, 1), .name = (kernel_name), .takes = (operands),                   \
+     .flags = ML_KERNEL_NO_REFERENCE, .check = (check_fn), ML_PARAMS_OF(params),                 \
+     .prepare = prepare_fn, .blob_bytes = sizeof(stream_blob),                                   \
+     .memory_bytes = (int32_t)sizeof(kept), ML_TYPED(__VA_ARGS__)}
 ML_KERNELS(stream) = {
-    STREAM("signal_framer", framer_params, prepare_framer, {"s16 -> s16 b8", NULL, NULL, frame}),
-    STREAM("signal_overlap_add", overlap_params, prepare_overlap,
-           {"s16 -> s16", NULL, NULL, overlap_s16}, {"f32 -> f32", NULL, NULL, overlap_f32}),
-    STREAM("signal_delay", delay_params, prepare_delay, {"s16 -> s16", NULL, NULL, delay}),
-    STREAM("signal_stacker", stacker_params, prepare_stacker, {"s16 -> s16 b8", NULL, NULL, stack}),
+    STREAM("SignalFramer", "signal_framer", "x -> y valid", check_framer, framer_params,
+           prepare_framer, {"s16 -> s16 b8", NULL, NULL, frame}),
+    STREAM("SignalOverlapAdd", "signal_overlap_add", "x -> y", NULL, overlap_params,
+           prepare_overlap, {"s16 -> s16", NULL, NULL, overlap_s16},
+           {"f32 -> f32", NULL, NULL, overlap_f32}),
+    STREAM("SignalDelay", "signal_delay", "x -> y", NULL, delay_params, prepare_delay,
+           {"s16 -> s16", NULL, NULL, delay}),
+    STREAM("SignalStacker", "signal_stacker", "x -> y valid", check_stacker, stacker_params,
+           prepare_stacker, {"s16 -> s16 b8", NULL, NULL, stack}),
     ML_KERNELS_END,
 };

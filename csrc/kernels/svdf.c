@@ -7,7 +7,7 @@
 
 enum { X, FEATURES, TIMES, BIAS, STATE };
 
-#define SVDF_FIELDS(X, S) X(S, i32, rank) X(S, i32, asymmetric) ML_CLAMP_FIELDS(X, S)
+#define SVDF_FIELDS(X, S) X(S, i32, rank, ML_POSITIVE("rank")) X(S, i32, asymmetric, ML_OPTION("asymmetric_quantize_inputs")) ML_CLAMP_FIELDS(X, S)
 ML_PARAMS(svdf_params, SVDF_FIELDS)
 
 typedef struct svdf_blob {
@@ -277,13 +277,8 @@ static const ml_typed svdf[] = {
 };
 
 ML_KERNELS(svdf) = {
-    {.abi = ML_KERNEL_ABI,
-     .flags = ML_KERNEL_HAS_EFFECTS,
-     .name = "svdf",
-     ML_PARAMS_OF(svdf_params),
-     .blob_bytes = sizeof(svdf_blob),
-     .packs = FEATURES,
-     .prepare = prepare_svdf,
-     .typed = svdf},
+    {ML_OP(SVDF, 1, 4), .name = "svdf", .takes = "x weights_feature weights_time bias? state -> y",
+     .flags = ML_KERNEL_HAS_EFFECTS, .writes = ML_INPUT(4), ML_PARAMS_OF(svdf_params),
+     .blob_bytes = sizeof(svdf_blob), .packs = FEATURES, .prepare = prepare_svdf, .typed = svdf},
     ML_KERNELS_END,
 };

@@ -1,5 +1,6 @@
 /* tile.c -- TILE: the input several times along each dimension; BROADCAST_TO: its dimensions of 1
  * as often as a shape says. */
+#include "rules/checks.h"
 #include "rules/nest.h"
 #include "rules/pick.h"
 #include "rules/values.h"
@@ -147,15 +148,11 @@ static ml_status prepare_broadcast_to(const ml_call *c, ml_wish *wish) {
 }
 
 ML_KERNELS(tile) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "tile",
-     .prepare = prepare_tile,
-     ML_TYPED({"x1|x2|x4|x8|x16 s32|s64 -> any", NULL, NULL, tile},
+    {ML_OP(TILE, 1, 3), .name = "tile", .takes = "x multiples -> y", .prepare = prepare_tile,
+     ML_TYPED({"T s32|s64 -> T: " ML_WHOLE_BYTES, NULL, NULL, tile},
               {"string s32|s64 -> string", NULL, NULL, tile_strings})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "broadcast_to",
-     .blob_bytes = sizeof(ml_nest),
-     .prepare = prepare_broadcast_to,
-     ML_TYPED({"x1|x2|x4|x8|x16|string s32|s64 -> any", NULL, NULL, ml_nest_move})},
+    {ML_OP(BROADCAST_TO, 2, 4), .name = "broadcast_to", .takes = "x shape -> y",
+     .blob_bytes = sizeof(ml_nest), .prepare = prepare_broadcast_to,
+     ML_TYPED({"T s32|s64 -> T: " ML_WHOLE_BYTES " string", NULL, NULL, ml_nest_move})},
     ML_KERNELS_END,
 };

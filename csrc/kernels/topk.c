@@ -90,10 +90,8 @@ TOPK(s64, int64_t)
 
 #define ROW(kind) {#kind " s32|s16 -> " #kind " s32|s16", NULL, NULL, topk_##kind}
 ML_KERNELS(topk) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "topk_v2",
-     .blob_bytes = (int32_t)sizeof(topk_blob),
-     .prepare = prepare_topk,
+    {ML_OP(TOPK_V2, 1, 3), .name = "topk_v2", .takes = "x k -> values indices",
+     .blob_bytes = (int32_t)sizeof(topk_blob), .prepare = prepare_topk,
      ML_TYPED(ROW(f32), ROW(u8), ROW(s8), ROW(s16), ROW(s32), ROW(s64))},
     ML_KERNELS_END,
 };

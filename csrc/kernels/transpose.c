@@ -1,4 +1,5 @@
 /* transpose.c -- TRANSPOSE: dimension d of the output is dimension perm[d] of the input. */
+#include "rules/checks.h"
 #include "rules/nest.h"
 #include "rules/values.h"
 
@@ -25,10 +26,8 @@ static ml_status prepare_transpose(const ml_call *c, ml_wish *wish) {
 }
 
 ML_KERNELS(transpose) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "transpose",
-     .blob_bytes = sizeof(ml_nest),
-     .prepare = prepare_transpose,
-     ML_TYPED({"any s32 -> any", NULL, NULL, ml_nest_move})},
+    {ML_OP(TRANSPOSE, 1, 9), .name = "transpose", .takes = "x perm -> y",
+     .blob_bytes = sizeof(ml_nest), .prepare = prepare_transpose,
+     ML_TYPED({"T s32 -> T: " ML_WHOLE_BYTES " s4 u4", NULL, NULL, ml_nest_move})},
     ML_KERNELS_END,
 };

@@ -4,6 +4,7 @@
  * 8 bits: a table of 256 entries; EXP, LOG and RSQRT of 16 bits: lines between 513 values. */
 #include <math.h>
 
+#include "rules/checks.h"
 #include "rules/half.h"
 #include "rules/real_table.h"
 
@@ -153,38 +154,56 @@ ML_UNARY(sign_f32, float, float, ML_NO_CONTEXT, x > 0.0f ? 1.0f : x < 0.0f ? -1.
 ML_UNARY(sign_f64, double, double, ML_NO_CONTEXT, x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x)
 ML_UNARY(sign_s32, int32_t, int32_t, ML_NO_CONTEXT, x > 0 ? 1 : x < 0 ? -1 : 0)
 
+/* Zero points of 16 bits are 0. */
+static ml_status check_symmetric(const ml_call *c, void *params) {
+    if (ml_input(c, 0)->type != ML_S16) return ML_OK;
+    ml_status status = ml_check_symmetric(c, c->inputs[0]);
+    return status == ML_OK ? ml_check_symmetric(c, ml_output_tensor(c, 0)) : status;
+}
+static ml_status check_abs(const ml_call *c, void *params) {
+    return ml_check_all_quantized(c, ml_input(c, 0)->type == ML_S16);
+}
+
+#define UNARY .takes = "x -> y", .in_place = ML_INPUT(0), ML_PREPARED_ELEMENTWISE
+#define QUANTIZED .quantization = ML_TAKES_QUANTIZED, .check = check_symmetric
 ML_KERNELS(unary) = {
-    ML_UNARY_KERNEL_NO_PARAMS("abs", {"f32 -> f32", NULL, NULL, abs_f32},
-                              {"s32 -> s32", NULL, NULL, abs_s32},
-                              {"s8 -> s8", abs_table, NULL, ml_lookup},
-                              {"s16 -> s16", abs_derive, NULL, abs_s16}),
-    ML_UNARY_KERNEL_NO_PARAMS("neg", {"f32 -> f32", NULL, NULL, neg_f32},
-                              {"f16 -> f16", NULL, NULL, neg_x2}, {"s8 -> s8", NULL, NULL, neg_s8},
-                              {"s16 -> s16", NULL, NULL, neg_s16},
-                              {"s32 -> s32", NULL, NULL, neg_s32},
-                              {"s64 -> s64", NULL, NULL, neg_s64}),
-    ML_UNARY_KERNEL_NO_PARAMS("exp", {"f32 -> f32", NULL, NULL, exp_f32},
-                              ML_REAL_BYTES_ROW("s8", exp), ML_REAL_LINES_ROW(exp)),
-    ML_UNARY_KERNEL_NO_PARAMS("log", {"f32 -> f32", NULL, NULL, log_f32},
-                              ML_REAL_BYTES_ROW("s8", log), ML_REAL_LINES_ROW(log)),
-    ML_UNARY_KERNEL_NO_PARAMS("sqrt", {"f32 -> f32", NULL, NULL, sqrt_f32},
-                              {"s8 -> s8", sqrt_table, NULL, sqrt_positive_s8},
-                              {"s16 -> s16", sqrt_derive, NULL, sqrt_positive_s16}),
-    ML_UNARY_KERNEL_NO_PARAMS("rsqrt", {"f32 -> f32", NULL, NULL, rsqrt_f32},
-                              {"s8 -> s8", rsqrt_bytes, NULL, rsqrt_positive_s8},
-                              {"s16 -> s16", rsqrt_lines, NULL, rsqrt_positive_s16}),
-    ML_UNARY_KERNEL_NO_PARAMS("square", {"f32 -> f32", NULL, NULL, square_f32}),
-    ML_UNARY_KERNEL_NO_PARAMS("sin", {"f32 -> f32", NULL, NULL, sin_f32},
-                              {"f16 -> f16", NULL, NULL, sin_f16}),
-    ML_UNARY_KERNEL_NO_PARAMS("cos", {"f32 -> f32", NULL, NULL, cos_f32},
-                              {"f16 -> f16", NULL, NULL, cos_f16}),
-    ML_UNARY_KERNEL_NO_PARAMS("floor", {"f32 -> f32", NULL, NULL, floor_f32},
-                              {"f16 -> f16", NULL, NULL, floor_f16}),
-    ML_UNARY_KERNEL_NO_PARAMS("ceil", {"f32 -> f32", NULL, NULL, ceil_f32}),
-    ML_UNARY_KERNEL_NO_PARAMS("round", {"f32 -> f32", NULL, NULL, round_f32},
-                              {"f16 -> f16", NULL, NULL, round_f16}),
-    ML_UNARY_KERNEL_NO_PARAMS("sign", {"f32 -> f32", NULL, NULL, sign_f32},
-                              {"f64 -> f64", NULL, NULL, sign_f64},
-                              {"s32 -> s32", NULL, NULL, sign_s32}),
+    {ML_OP(ABS, 1, 5), .name = "abs", UNARY, .check = check_abs,
+     ML_TYPED({"f32 -> f32", NULL, NULL, abs_f32}, {"s32 -> s32", NULL, NULL, abs_s32},
+              {"s8 -> s8", abs_table, NULL, ml_lookup}, {"s16 -> s16", abs_derive, NULL, abs_s16})},
+    {ML_OP(NEG, 1, 1), .name = "neg", UNARY,
+     ML_TYPED({"f32 -> f32", NULL, NULL, neg_f32}, {"f16 -> f16", NULL, NULL, neg_x2},
+              {"s8 -> s8", NULL, NULL, neg_s8}, {"s16 -> s16", NULL, NULL, neg_s16},
+              {"s32 -> s32", NULL, NULL, neg_s32}, {"s64 -> s64", NULL, NULL, neg_s64},
+              {"bf16 -> bf16", NULL, NULL, NULL})},
+    {ML_OP(EXP, 1, 2), .name = "exp", UNARY, QUANTIZED,
+     ML_TYPED({"f32 -> f32", NULL, NULL, exp_f32}, ML_REAL_BYTES_ROW("s8", exp),
+              ML_REAL_LINES_ROW(exp))},
+    {ML_OP(LOG, 1, 2), .name = "log", UNARY, QUANTIZED,
+     ML_TYPED({"f32 -> f32", NULL, NULL, log_f32}, ML_REAL_BYTES_ROW("s8", log),
+              ML_REAL_LINES_ROW(log))},
+    {ML_OP(SQRT, 1, 2), .name = "sqrt", UNARY, QUANTIZED,
+     ML_TYPED({"f32 -> f32", NULL, NULL, sqrt_f32},
+              {"s8 -> s8", sqrt_table, NULL, sqrt_positive_s8},
+              {"s16 -> s16", sqrt_derive, NULL, sqrt_positive_s16})},
+    {ML_OP(RSQRT, 1, 3), .name = "rsqrt", UNARY, QUANTIZED,
+     ML_TYPED({"f32 -> f32", NULL, NULL, rsqrt_f32},
+              {"s8 -> s8", rsqrt_bytes, NULL, rsqrt_positive_s8},
+              {"s16 -> s16", rsqrt_lines, NULL, rsqrt_positive_s16})},
+    {ML_OP(SQUARE, 1, 1), .name = "square", UNARY,
+     ML_TYPED({"f32 -> f32", NULL, NULL, square_f32})},
+    {ML_OP(SIN, 1, 2), .name = "sin", UNARY,
+     ML_TYPED({"f32 -> f32", NULL, NULL, sin_f32}, {"f16 -> f16", NULL, NULL, sin_f16})},
+    {ML_OP(COS, 1, 2), .name = "cos", UNARY,
+     ML_TYPED({"f32 -> f32", NULL, NULL, cos_f32}, {"f16 -> f16", NULL, NULL, cos_f16})},
+    {ML_OP(FLOOR, 1, 1), .name = "floor", UNARY,
+     ML_TYPED({"f32 -> f32", NULL, NULL, floor_f32}, {"f16 -> f16", NULL, NULL, floor_f16},
+              {"bf16 -> bf16", NULL, NULL, NULL})},
+    {ML_OP(CEIL, 1, 1), .name = "ceil", UNARY, ML_TYPED({"f32 -> f32", NULL, NULL, ceil_f32})},
+    {ML_OP(ROUND, 1, 1), .name = "round", UNARY,
+     ML_TYPED({"f32 -> f32", NULL, NULL, round_f32}, {"f16 -> f16", NULL, NULL, round_f16},
+              {"bf16 -> bf16", NULL, NULL, NULL})},
+    {ML_OP(SIGN, 1, 2), .name = "sign", UNARY,
+     ML_TYPED({"f32 -> f32", NULL, NULL, sign_f32}, {"f64 -> f64", NULL, NULL, sign_f64},
+              {"s32 -> s32", NULL, NULL, sign_s32})},
     ML_KERNELS_END,
 };

@@ -96,14 +96,10 @@ UNIQUE(x4, uint32_t, KEY)
 UNIQUE(x8, uint64_t, KEY)
 
 ML_KERNELS(unique) = {
-    {.abi = ML_KERNEL_ABI,
-     .flags = ML_KERNEL_SETS_SHAPES,
-     .name = "unique",
-     .blob_bytes = sizeof(unique_blob),
-     .prepare = prepare_unique,
+    {ML_OP(UNIQUE, 1, 1), .name = "unique", .takes = "x -> y indices",
+     .flags = ML_KERNEL_SETS_SHAPES, .blob_bytes = sizeof(unique_blob), .prepare = prepare_unique,
      ML_TYPED({"f32 -> f32 s32|s64", NULL, NULL, unique_f32},
-              {"s8 -> s8 s32|s64", NULL, NULL, unique_x1},
-              {"u8 -> u8 s32|s64", NULL, NULL, unique_x1},
+              {"T -> T s32|s64: s8 u8", NULL, NULL, unique_x1},
               {"s16 -> s16 s32|s64", NULL, NULL, unique_x2},
               {"s32 -> s32 s32|s64", NULL, NULL, unique_x4},
               {"s64 -> s64 s32|s64", NULL, NULL, unique_x8})},

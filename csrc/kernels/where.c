@@ -78,10 +78,8 @@ static ml_status prepare_where(const ml_call *c, ml_wish *wish) {
 }
 
 ML_KERNELS(where) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "where",
-     .blob_bytes = sizeof(where_blob),
-     .prepare = prepare_where,
+    {ML_OP(WHERE, 1, 2), .name = "where", .takes = "condition -> y",
+     .blob_bytes = sizeof(where_blob), .prepare = prepare_where,
      ML_TYPED({"b8|s8|u8 -> s64", NULL, NULL, where_x1}, {"s32|u32 -> s64", NULL, NULL, where_x4},
               {"s64 -> s64", NULL, NULL, where_x8}, {"f32 -> s64", NULL, NULL, where_f32})},
     ML_KERNELS_END,

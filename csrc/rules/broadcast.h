@@ -127,6 +127,9 @@ ml_status ml_broadcast_f32(const ml_call *c, int32_t function, float low, float 
     }                                                                                           \
     ML_BINARY_ROWS(name, uint32_t, uint32_t)
 
+/* In a row: what makes its blob an ml_broadcast. */
+#define ML_PREPARED_BROADCAST \
+    .blob_bytes = (int32_t)sizeof(ml_broadcast), .prepare = ml_prepare_broadcast
 /* A row whose prepare is ml_prepare_broadcast; `...` are the rows of its table. That with params
  * clamps by them. */
 #define ML_BINARY_KERNEL(kernel_name, params, more_flags, ...)                        \

@@ -100,6 +100,9 @@ ml_status ml_lookup(const ml_call *c);
 int64_t ml_derive_lookup(const ml_call *c, void *to, int32_t (*one)(int32_t x, const void *p),
                          const void *p);
 
+/* In a row: what makes its blob an ml_elementwise. */
+#define ML_PREPARED_ELEMENTWISE \
+    .blob_bytes = (int32_t)sizeof(ml_elementwise), .prepare = ml_prepare_elementwise
 /* A row whose prepare is ml_prepare_elementwise; `...` are the rows of its table. */
 #define ML_UNARY_KERNEL(kernel_name, params, ...)                                                  \
     {.abi = ML_KERNEL_ABI, .name = (kernel_name), ML_PARAMS_OF(params),                            \

@@ -37,9 +37,9 @@ ml_status ml_channel_run(const ml_call *c, const ml_quantization *q, const ml_sh
                          int64_t *run);
 
 /* What a fused activation clamps to, as reals; infinities where it does not. ML_CLAMP_FIELDS stand
- * in the fields of a kernel that has one; Python fills them in by minilite/ops_shared/options.py's
- * CLAMP. */
-#define ML_CLAMP_FIELDS(X, S) X(S, f32, minimum) X(S, f32, maximum)
+ * in the fields of a kernel that has one. */
+#define ML_CLAMP_FIELDS(X, S) \
+    X(S, f32, minimum, ML_ACTIVATION_LEAST) X(S, f32, maximum, ML_ACTIVATION_MOST)
 
 /* The same in integers of a quantized type: zero_point + round(real / scale) in float, ties away
  * from zero, cut to the type (TFLite's CalculateActivationRangeQuantized). */

@@ -11,7 +11,7 @@
 #include "rules/work.h"
 
 /* squares: of squares of the elements, whose MUL has become a part of the reduction. */
-#define ML_REDUCE_FIELDS(X, S) X(S, i32, keep_dims) X(S, i32, squares)
+#define ML_REDUCE_FIELDS(X, S) X(S, i32, keep_dims) X(S, i32, squares, ML_IS(0))
 
 typedef struct ml_reduce {
     int64_t row;

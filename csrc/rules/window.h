@@ -8,11 +8,19 @@
 /* The options of a filter's window; zeros around its input, of a PAD that has become a part of
  * it. */
 #define ML_WINDOW_FIELDS(X, S) \
-    X(S, i32, same) X(S, i32, stride_h) X(S, i32, stride_w) X(S, i32, dilation_h) X(S, i32, dilation_w) \
-    X(S, i32, pad_top) X(S, i32, pad_bottom) X(S, i32, pad_left) X(S, i32, pad_right)
+    X(S, i32, same, ML_SAME_PADDING)                             \
+    X(S, i32, stride_h, ML_POSITIVE("stride_h"))                 \
+    X(S, i32, stride_w, ML_POSITIVE("stride_w"))                 \
+    X(S, i32, dilation_h, ML_POSITIVE("dilation_h_factor"))      \
+    X(S, i32, dilation_w, ML_POSITIVE("dilation_w_factor"))      \
+    X(S, i32, pad_top, ML_IS(0)) X(S, i32, pad_bottom, ML_IS(0)) \
+    X(S, i32, pad_left, ML_IS(0)) X(S, i32, pad_right, ML_IS(0))
 ML_GROUP(ml_window_params, ML_WINDOW_FIELDS)
 #define ML_C_window ml_window_params
 #define ML_ROW_window(params, member) ML_WINDOW_FIELDS(ML_GROUP_ROW, (params, member))
+
+/* How custom operators' structs of options spell paddings: TfLitePadding. */
+enum { ML_CUSTOM_SAME = 1, ML_CUSTOM_VALID = 2 };
 
 /* Positions are counted in int64_t: no product of a stride, a dilation and a position overflows. */
 typedef struct ml_window_axis {

@@ -1,9 +1,8 @@
-"""What is made once a model: kinds of nodes and the answers to them (ml_lowering), ml_graph, ml_store."""
+"""What is made once per model: its lowering (ml_lowering), ml_graph, ml_store."""
 
 from __future__ import annotations
 
 import functools
-import struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,10 +13,10 @@ from minilite._native import raised
 from minilite._native.status import MAX_RANK, fresh_error, fresh_errors, raise_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from minilite._native.file import File, Store
-    from minilite._native.kernels import Answer
+    from minilite._native.kernels import KernelInfo
     from minilite._native.raised import Names
 
 Array = Any
@@ -25,7 +24,6 @@ Shape = tuple[int, ...]
 
 
 _NONE = ffi.NULL
-_KIND = struct.Struct("@qiii4x")
 
 
 def choose_level(mask: str | None) -> Any:
@@ -36,6 +34,17 @@ def choose_level(mask: str | None) -> Any:
     return out[0]
 
 
+def _flagged(file: File, callers: Container[str]) -> Any:
+    """A byte per operator code of the file: 1 for custom operators with these names."""
+    rows = file.rows
+    if not callers:
+        return ffi.NULL
+    names = [
+        file.text(code.name) if code.custom else "" for code in (rows.operators[i] for i in range(rows.n_operators))
+    ]
+    return ffi.new("uint8_t[]", [name in callers for name in names] or 1)
+
+
 def _release(_lowering: Lowering, _bytes: Any) -> None:
     """Called when the last view of a constant goes: the lowering went no earlier."""
 
@@ -43,44 +52,64 @@ def _release(_lowering: Lowering, _bytes: Any) -> None:
 class Lowering:
     """Owns an ml_lowering. Its tensors may be changed until a graph is made of it."""
 
-    def __init__(self, file: File) -> None:
-        """Sorts the nodes into kinds, by what each of the file's operator codes hangs on, and answers those C knows."""
+    def __init__(self, file: File, callers: Container[str] = (), *, reference: bool = False) -> None:
+        """`callers` are the names of custom operators that the caller runs, whatever rows there are for them."""
         out, error = ffi.new("ml_lowering **"), fresh_error()
-        if lib.ml_lowering_new(file.rows, out, error):
+        if lib.ml_lowering_new(file.rows, _flagged(file, callers), reference, out, error):
             raise_error(error, None)
         self.pointer: Any = ffi.gc(out[0], lib.ml_lowering_free)
         self.file = file
         self._kept: list[Any] = []
         self._starts: list[tuple[int, int]] | None = None
 
-    def kinds(self) -> Iterator[tuple[bytes, int, int]]:
-        """Each kind's key, and subgraph and number of its first node; a kind of one node alone has the key b""."""
+    def run(self) -> bool:
+        """Lowers nodes until one needs the caller, or all are done: whether there is anything left to do or to say."""
+        error = fresh_error()
         low = self.pointer
-        if low.n_kinds:
-            keys = ffi.buffer(low.keys, low.key_bytes) if low.key_bytes else b""
-            for start, size, subgraph, node in _KIND.iter_unpack(ffi.buffer(low.kinds, low.n_kinds * _KIND.size)):
-                yield keys[start : start + size], subgraph, node
+        if lib.ml_lowering_run(low, error):
+            raise_error(error, None)
+        return bool(low.need or low.n_refused or low.n_deep)
 
     @property
-    def knows_all(self) -> bool:
-        """Whether C knows what all kinds lower to, and there is nothing to refuse."""
-        low = self.pointer
-        return bool(low.n_known == low.n_kinds) and not low.n_deep
+    def need(self) -> int:
+        """What the node at which lowering stands needs: NEEDS_NODE, NEEDS_DENSE, NEEDS_VALUES; 0: nothing."""
+        return int(self.pointer.need)
 
-    def knows(self, kind: int) -> bool:
-        """Whether C knows what a kind lowers to."""
-        return bool(self.pointer.known[kind])
+    @property
+    def place(self) -> tuple[int, int]:
+        """Subgraph and number of the node at which lowering stands."""
+        return self.pointer.subgraph, self.pointer.node
 
-    def fill(self, answers: Sequence[Answer | None] | None = None) -> None:
-        """Completes the nodes, by C's answers where there are no others; those of kinds without any vanish."""
-        known, error = self.pointer.known, fresh_error()
-        pointers = known
-        if answers is not None:
-            self._kept.append(answers)
-            each = [known[kind] if answer is None else answer.pointer for kind, answer in enumerate(answers)]
-            pointers = ffi.new("ml_answer *[]", each or 1)
-        if lib.ml_lowering_fill(self.pointer, pointers, error):
+    def put(
+        self,
+        kernel: KernelInfo,
+        typed: int,
+        flags: int,
+        params: bytes,
+        subgraphs: Sequence[int],
+        keep: Iterable[Any],
+    ) -> None:
+        """Says what the node at which lowering stands lowers to; `keep` holds what its parameters point to."""
+        self._kept += keep
+        numbers, error = ffi.new("int32_t[]", list(subgraphs) or 1), fresh_error()
+        bytes_of = ffi.from_buffer(params) if params else ffi.NULL
+        if lib.ml_lowering_put(self.pointer, kernel.pointer, typed, flags, bytes_of, numbers, len(subgraphs), error):
             raise_error(error, None)
+
+    def skip(self) -> None:
+        """Leaves out the node at which lowering stands."""
+        lib.ml_lowering_skip(self.pointer)
+
+    def refused(self) -> Iterator[tuple[int, int, str]]:
+        """Subgraph, number and reason of each node that C refused; the reason is empty where counts or types are."""
+        for i in range(self.pointer.n_refused):
+            error = self.pointer.refused[i]
+            yield error.subgraph, error.node, ffi.string(error.text).decode(errors="replace")
+
+    @property
+    def resources(self) -> int:
+        """How many resources (variables and tables) rows in C have numbered."""
+        return int(self.pointer.description.n_resources)
 
     @property
     def too_many_dimensions(self) -> bool:
@@ -96,10 +125,6 @@ class Lowering:
                 self._starts.append((tensors, nodes))
                 tensors, nodes = tensors + rows.n_tensors, nodes + rows.n_nodes
         return self._starts[subgraph]
-
-    def kind_of(self, subgraph: int, node: int) -> int:
-        """The number of a node's kind."""
-        return int(self.pointer.node_kinds[self._start(subgraph)[1] + node])
 
     def place_of(self, handler: int) -> tuple[int, int]:
         """Subgraph and number of the node that C calls by this number."""

@@ -1,4 +1,4 @@
-"""Kernels and their parameters, and the answers that Python gives to kinds of nodes: few models need them."""
+"""Kernels: their rows and their parameters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from minilite._core import ffi, lib
 from minilite._native.status import fresh_error, raise_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 
 def include_folder() -> str:
@@ -34,16 +34,6 @@ class KernelInfo(NamedTuple):
 
 
 _LAYOUT = {"i": "i", "q": "q", "f": "f", "d": "d", "a": "Pq"}
-FOLDS: int = lib.ML_TRAIT_FOLDS
-FOLLOWS: int = lib.ML_TRAIT_FOLLOWS
-TRAITS: dict[str, int] = {
-    "node": 0,
-    "kind": lib.ML_TRAIT_KIND,
-    "model": lib.ML_TRAIT_KIND,
-    "ratio": lib.ML_TRAIT_KIND | lib.ML_TRAIT_RATIO,
-    "scales": lib.ML_TRAIT_KIND | lib.ML_TRAIT_SCALES,
-}
-"""What lowering an operator's nodes hangs on, by the words of operators' rows."""
 
 
 def _describe(pointer: Any) -> KernelInfo:
@@ -55,6 +45,91 @@ def _describe(pointer: Any) -> KernelInfo:
     )
     layout = struct.Struct("@" + "".join(_LAYOUT[kind] for _, kind in fields))
     return KernelInfo(pointer, int(ffi.cast("uintptr_t", pointer)), ffi.string(info.name).decode(), fields, layout)
+
+
+class OperatorRow(NamedTuple):
+    """What an operator takes, as its row in C says."""
+
+    op: str
+    custom: bool
+    versions: range
+    takes: str
+    """The operands by name: "x axis? -> y"."""
+    types: tuple[str, ...]
+    """Every combination of operand types that runs, spelled as in csrc/kernel.h."""
+    kernel: str
+    family: str
+    """The stem of its files."""
+    in_place: tuple[int, ...]
+    """Inputs that output 0 may overwrite."""
+    view: bool
+    """Output 0 holds input 0's bytes unchanged."""
+    follows: int | None
+    """The input whose type output 0 takes."""
+    tflite_shares: bool
+    folds: bool
+    """Of a constant input 0 the outputs are constants."""
+    writes: tuple[int, ...]
+    """Inputs that are variable tensors, and written."""
+    has_reference: bool
+    """There is a numpy reference."""
+
+
+def _inputs_of(mask: int) -> tuple[int, ...]:
+    return tuple(i for i in range(64) if mask >> i & 1)
+
+
+def _text(pointer: Any) -> str:
+    text: str = ffi.string(pointer).decode()
+    return text
+
+
+def _row(pointer: Any) -> OperatorRow | None:
+    """What a kernel's row says of its operator; None for kernels of no operator's."""
+    info, error = ffi.new("ml_kernel_info *"), fresh_error()
+    if lib.ml_kernel_describe(pointer, info, error):
+        raise_error(error, None)
+    if not info.op:
+        return None
+    follows = _inputs_of(info.follows)
+    return OperatorRow(
+        _text(info.op),
+        bool(info.custom),
+        range(info.first_version, info.last_version + 1),
+        _text(info.takes),
+        tuple(types for types, _ in _types(pointer)),
+        _text(info.name),
+        _text(lib.ml_kernel_family(pointer)),
+        _inputs_of(info.in_place),
+        bool(info.is_view),
+        follows[0] if follows else None,
+        bool(info.tflite_shares),
+        bool(info.folds),
+        _inputs_of(info.writes),
+        bool(info.has_reference),
+    )
+
+
+def find_row(op: str) -> OperatorRow | None:
+    """The row of an operator, builtin or custom; None if there is none. Where there are several, the one of the latest
+    versions."""
+    name = op.encode()
+    for custom in (False, True):
+        if pointer := lib.ml_kernel_of(name, len(name), custom, (1 << 31) - 1):
+            return _row(pointer)
+    return None
+
+
+def operator_rows() -> tuple[OperatorRow, ...]:
+    """The rows of all operators, builtin and custom."""
+    rows: list[OperatorRow] = []
+    number = 0
+    while pointer := lib.ml_kernel_at(number):
+        number += 1
+        row = _row(pointer)
+        if row is not None:
+            rows.append(row)
+    return tuple(rows)
 
 
 def find_kernel(name: str) -> KernelInfo | None:
@@ -79,9 +154,13 @@ def kernel_names() -> tuple[str, ...]:
 
 def kernel_types(kernel: KernelInfo) -> tuple[tuple[str, bool], ...]:
     """The operand types of every row of a kernel's table, and whether it runs in C."""
+    return _types(kernel.pointer)
+
+
+def _types(pointer: Any) -> tuple[tuple[str, bool], ...]:
     rows: list[tuple[str, bool]] = []
     has_eval = ffi.new("int32_t *")
-    while types := lib.ml_kernel_types(kernel.pointer, len(rows), has_eval):
+    while types := lib.ml_kernel_types(pointer, len(rows), has_eval):
         rows.append((ffi.string(types).decode(), bool(has_eval[0])))
     return tuple(rows)
 
@@ -116,24 +195,3 @@ def level_names() -> tuple[str, ...]:
     while simd := lib.ml_simd_at(len(names)):
         names.append(ffi.string(simd.level).decode())
     return tuple(names)
-
-
-class Answer:
-    """What the nodes of a kind lower to. It never changes, and belongs to no model."""
-
-    __slots__ = ("_kept", "pointer", "python")
-
-    def __init__(
-        self, kernel: Any, typed: int, flags: int, params: bytes, subgraphs: Sequence[int], keep: Iterable[Any]
-    ) -> None:
-        values, numbers = ffi.new("char[]", params), ffi.new("int32_t[]", list(subgraphs) or 1)
-        self._kept: tuple[Any, ...] = (values, numbers, *keep)
-        self.python: bool = bool(flags & lib.ML_NODE_PYTHON)
-        """Its nodes run in Python."""
-        fields = (kernel, values, numbers, len(params), len(subgraphs), typed, flags)
-        self.pointer: Any = ffi.new("ml_answer *", fields)
-
-
-def widening() -> Answer:
-    """The answer of nodes that make constant halves constant floats: C does it."""
-    return Answer(ffi.NULL, -1, lib.ML_ANSWER_WIDENS, b"", (), ())

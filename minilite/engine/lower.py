@@ -1,7 +1,7 @@
-"""Model -> loading description: nodes that are alike lower once, to a kernel and its parameters.
+"""Lowering: every node of a Model becomes a kernel and its parameters, by its operator's row in C.
 
-C sorts the nodes into kinds (csrc/graph/kinds.c), and knows most answers from the operators' rows
-(csrc/graph/answer.c). The others are answers.py's, which few models need.
+C goes through the nodes (csrc/graph/lower.c). It stops at those that need Python, which engine/lower_nodes.py answers:
+custom operators of the caller's, sparse constants, constants that become others.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from minilite._native.graph import Lowering
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from minilite.engine.operands import Function, Handlers, Operands
+    from minilite.engine.operands import Handlers, Operands
     from minilite.format.model import Model
 
 _OFFLINE = "OfflineMemoryAllocation"
@@ -22,11 +22,10 @@ _OFFLINE = "OfflineMemoryAllocation"
 class Lowered:
     """A Model ready for the C graph."""
 
-    def __init__(self, model: Model, lowering: Lowering) -> None:
+    def __init__(self, model: Model, lowering: Lowering, custom_ops: Mapping[str, Any]) -> None:
         self.model: Model = model
         self.lowering = lowering
-        self.functions: dict[int, Function] = {}
-        """What runs the nodes of a kind in Python."""
+        self.custom_ops: Mapping[str, Any] = custom_ops
         self._operands: Operands | None = None
         self._handlers: Handlers | None = None
 
@@ -45,13 +44,13 @@ class Lowered:
         if self._handlers is None:
             from minilite.engine.operands import Handlers
 
-            self._handlers = Handlers(self.operands, self.functions)
+            self._handlers = Handlers(self.operands, self.custom_ops)
         return self._handlers
 
     @property
     def resources(self) -> int:
         """How many resource variables the model has."""
-        return len(self._operands.resources) if self._operands is not None else 0
+        return self.lowering.resources
 
 
 def lower(model: Model, custom_ops: Mapping[str, Any], *, reference: bool = False) -> Lowered:
@@ -60,14 +59,12 @@ def lower(model: Model, custom_ops: Mapping[str, Any], *, reference: bool = Fals
     `reference` makes nodes run their numpy references. Raises: UnsupportedOpError, listing every unsupported node.
     """
     assert model.file is not None
-    lowering = Lowering(model.file)
-    lowered = Lowered(model, lowering)
-    if lowering.knows_all and not reference:
-        lowering.fill()
-    else:
-        from minilite.engine.answers import Answers
+    lowering = Lowering(model.file, custom_ops, reference=reference)
+    lowered = Lowered(model, lowering, custom_ops)
+    if lowering.run():
+        from minilite.engine.lower_nodes import finish
 
-        Answers(lowered, custom_ops, reference=reference).fill()
+        finish(lowered)
     if _OFFLINE in model.metadata:
         _place_offline(lowered)
     return lowered

@@ -1,12 +1,13 @@
-"""Nodes and tensors as lowering leaves them, and what runs nodes in Python: made where one is looked at."""
+"""Lowered nodes and tensors, created on first use, and the functions that run nodes in Python."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from minilite._native.graph import Lowering
 from minilite.engine import python_nodes
 from minilite.format.dtypes import TensorType
+from minilite.ops import find_operator
 from minilite.ops_shared.operator import OpNode
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ class Operands:
     def __init__(self, model: Model, lowering: Lowering) -> None:
         self.model = model
         self.lowering = lowering
-        self.resources: dict[tuple[str, str], int] = {}
-        """The numbers of the model's resource variables by (container, shared name)."""
         self._folded: dict[tuple[int, int], Tensor] = {}
         self._options: dict[tuple[int, int], Mapping[str, Any]] = {}
 
@@ -65,7 +64,6 @@ class Operands:
             tuple([self.tensor(subgraph, i) for i in node.outputs if i >= 0]),
             self._options.get((subgraph, number), node.options),
             node.custom_options,
-            self.resources,
             tuple([self.tensor(subgraph, i) if i >= 0 else None for i in node.intermediates]),
             self.model.subgraphs,
         )
@@ -80,29 +78,30 @@ class Operands:
         return self.node(subgraph, number)
 
 
-class Function(NamedTuple):
-    """What runs the nodes of a kind in Python, as in Handler."""
-
-    function: Callable[..., Any]
-    shape: Callable[..., Any] | None = None
-    custom: bool = False
-    writes: tuple[int, ...] = ()
-
-
 class Handlers:
     """The nodes that run in Python by their handlers' numbers, each made when it runs first."""
 
-    def __init__(self, operands: Operands, functions: Mapping[int, Function]) -> None:
+    def __init__(self, operands: Operands, custom_ops: Mapping[str, Any]) -> None:
         self._operands = operands
-        self._functions = functions
+        self._custom_ops = custom_ops
         self._made: dict[int, python_nodes.Handler] = {}
 
     def __getitem__(self, number: int) -> python_nodes.Handler:
         handler = self._made.get(number)
         if handler is None:
-            subgraph, node = self._operands.lowering.place_of(number)
-            function = self._functions[self._operands.lowering.kind_of(subgraph, node)]
-            at_hand = self._operands.node(subgraph, node)
-            written = tuple(position for position in function.writes if at_hand.input(position) is not None)
-            handler = self._made[number] = python_nodes.Handler(at_hand, *function._replace(writes=written))
+            handler = self._made[number] = self._make(*self._operands.lowering.place_of(number))
         return handler
+
+    def _make(self, subgraph: int, number: int) -> python_nodes.Handler:
+        node = self._operands.node(subgraph, number)
+        custom = self._operands.model.subgraphs[subgraph].nodes[number].custom
+        if custom and node.op in self._custom_ops:
+            function = self._custom_ops[node.op]
+            return python_nodes.Handler(node, function, getattr(function, "shape", None), custom=True)
+        operator = find_operator(node.op)
+        assert operator is not None
+        assert operator.reference is not None
+        if operator.options is not None:
+            node = self._operands.decoded(subgraph, number, operator.options)
+        written = tuple(position for position in operator.writes if node.input(position) is not None)
+        return python_nodes.Handler(node, operator.reference, None, custom=False, writes=written)

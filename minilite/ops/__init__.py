@@ -1,38 +1,57 @@
-"""Meaning: every operator by name. A family is one module with its rows in OPERATORS; it is imported when a model needs
-it."""
+"""Meaning: the numpy references of all operators, a module per family, imported when one of its references runs.
+
+What an operator takes is said by its row in C (csrc/kernel.h), under the same stem.
+"""
 
 from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 
-from minilite.ops_shared.operator import Operator
+from minilite._native.kernels import OperatorRow, find_row, operator_rows
+from minilite.ops_shared.operator import Meaning, Operator
+from minilite.ops_shared.types import written_types
 
 
 @functools.cache
-def family(name: str) -> dict[str, Operator]:
-    """The rows of a family by operator."""
-    rows: tuple[Operator, ...] = getattr(importlib.import_module(f"{__name__}.{name}"), "OPERATORS", ())
-    return {row.name: row for row in rows}
+def meanings(family: str) -> dict[str, Meaning]:
+    """The references of a family's module, by operator; none where the engine alone runs the family."""
+    if importlib.util.find_spec(f"{__name__}.{family}") is None:
+        return {}
+    module = importlib.import_module(f"{__name__}.{family}")
+    return {op: found for found in vars(module).values() if isinstance(found, Meaning) for op in found.ops}
+
+
+def _operator(row: OperatorRow) -> Operator:
+    """An operator by its row in C."""
+    meaning = meanings(row.family).get(row.op)
+    return Operator(
+        row.op,
+        row.versions,
+        row.takes,
+        tuple(text for types in row.types for text in written_types(types)),
+        row.kernel,
+        row.in_place,
+        row.view,
+        row.follows,
+        row.tflite_shares,
+        row.writes,
+        row.custom,
+        reference=meaning.function if meaning is not None else None,
+        options=meaning.options if meaning is not None else None,
+        rounding=meaning.rounding if meaning is not None else {},
+    )
 
 
 @functools.cache
 def find_operator(name: str) -> Operator | None:
-    """The row of an operator, None where there is none. One that _families.py lacks is looked for in all families."""
-    from minilite.ops._families import FAMILIES
-
-    _, found, behind = FAMILIES.partition(f"\n{name} ")
-    return family(behind[: behind.index("\n")]).get(name) if found else operators().get(name)
+    """An operator by its name, None where there is none."""
+    row = find_row(name)
+    return None if row is None else _operator(row)
 
 
 @functools.cache
 def operators() -> dict[str, Operator]:
-    """Every operator by name, gathered from all families."""
-    return {row.name: row for name in family_names() for row in family(name).values()}
-
-
-def family_names() -> list[str]:
-    """The modules that may have rows."""
-    import pkgutil
-
-    return [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
+    """Every operator by name."""
+    return {row.op: _operator(row) for row in operator_rows()}

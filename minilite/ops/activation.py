@@ -3,15 +3,12 @@ activations."""
 
 from __future__ import annotations
 
-import functools
 import math
 
 import numpy as np
 
-from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
 from minilite.ops_shared.bfloat16 import through_f32
-from minilite.ops_shared.checks import check_output, input_of, quantized, quantized_or_bare
 from minilite.ops_shared.fixed_point import (
     quantize_multiplier,
     quantized_clamp,
@@ -19,9 +16,9 @@ from minilite.ops_shared.fixed_point import (
     rounding_divide_by_pot,
     scale_ratio,
 )
-from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.operator import OpNode, reference
 from minilite.ops_shared.real_table import by_real
-from minilite.ops_shared.types import each
+from minilite.ops_shared.tensors import input_of
 
 _LIMITS = {
     "RELU": (0.0, math.inf),
@@ -31,7 +28,17 @@ _LIMITS = {
 }
 
 
-def reference_relu(node: OpNode, x: Array) -> Array:
+@reference(
+    "RELU",
+    "RELU6",
+    "RELU_N1_TO_1",
+    "RELU_0_TO_1",
+    rounding={
+        "f32": "exact; NaN stays",
+        "s8 u8 s16": "`x - zp_x`, double rounding by `scale_x / scale_y` (float32), quantized clamp; 8 bits: a table",
+    },
+)
+def relu(node: OpNode, x: Array) -> Array:
     """y = min(max(x, minimum), maximum); quantized types requantize (double rounding) and clamp in the output's
     scale."""
     low, high = _LIMITS[node.op]
@@ -40,7 +47,13 @@ def reference_relu(node: OpNode, x: Array) -> Array:
     return rescale(node, x, scale_ratio(node), quantized_clamp(node.outputs[0], low, high))
 
 
-def reference_leaky_relu(node: OpNode, x: Array) -> Array:
+@reference(
+    "LEAKY_RELU",
+    rounding={
+        "s8 u8 s16": "as RELU, but below the zero point by `scale_x * alpha / scale_y`; 8 bits: a table",
+    },
+)
+def leaky_relu(node: OpNode, x: Array) -> Array:
     """y = x where x > 0, else alpha * x; quantized: a multiplier for either, with double rounding, alpha's sign behind
     it."""
     alpha = node.options["alpha"]
@@ -50,18 +63,18 @@ def reference_leaky_relu(node: OpNode, x: Array) -> Array:
     return np.where(x >= input_of(node).quantization.zero_point, above, below)
 
 
-def _check_logistic(node: OpNode) -> None:
-    quantized(node)
-    x, y = input_of(node), node.outputs[0]
-    if y.type == TensorType.INT16:
-        check_output(node, 1 / 32768, 0)
-        if x.quantization.zero_point:
-            raise node.refuse(f"input zero point {x.quantization.zero_point} must be 0")
-    elif y.type in (TensorType.INT8, TensorType.UINT8):
-        check_output(node, 1 / 256, -128 if y.type == TensorType.INT8 else 0)
-
-
-def reference_logistic(node: OpNode, x: Array) -> Array:
+@reference(
+    "LOGISTIC",
+    rounding={
+        "f32": "within 4 ULP of float64, 0 where that is subnormal; LiteRT's reference is off by up to 2e-8 for x < -9 "
+        "(it takes exp(x))",
+        "f16 bf16": "as f32, rounded once",
+        "s8 u8": "table: `half away(sigmoid(scale (x - zp)) / scale_y) + zp_y` through float32; output scale 1/256",
+        "s16": "256 values of `65536 sigmoid(i / 24)` and lines between them; output scale 1/32768",
+    },
+)
+@through_f32
+def logistic(node: OpNode, x: Array) -> Array:
     """y = 1 / (1 + exp(-x)); 8 bits through float32; 16 bits by lines between 256 values."""
     if x.dtype.kind == "f":
         return np.asarray((1 / (1 + np.exp(-x.astype(np.float64)))).astype(np.float32).astype(x.dtype))
@@ -104,15 +117,17 @@ def _tanh_s16(x: Array, scale: float) -> Array:
     return np.asarray((np.where(scaled >= 0, y + 128, 127 - y) >> 8).astype(np.int16))
 
 
-def _check_tanh(node: OpNode) -> None:
-    quantized(node)
-    if node.outputs[0].type == TensorType.INT16:
-        check_output(node, 1 / 32768, 0)
-        if input_of(node).quantization.zero_point:
-            raise node.refuse(f"input zero point {input_of(node).quantization.zero_point} must be 0")
-
-
-def reference_tanh(node: OpNode, x: Array) -> Array:
+@reference(
+    "TANH",
+    rounding={
+        "f32": "within 6 ULP",
+        "f16": "within 3 ULP in float32, rounded once",
+        "s8 u8": "table: `half away(tanh(scale (x - zp)) / scale_y) + zp_y` through float32",
+        "s16": "2 sigmoid(2 x) - 1 on LOGISTIC's lines; output scale 1/32768",
+    },
+)
+@through_f32
+def tanh(node: OpNode, x: Array) -> Array:
     """y = tanh(x); 8 bits through float32; 16 bits by lines between 256 values."""
     if x.dtype.kind == "f":
         return np.asarray(np.tanh(x.astype(np.float64)).astype(np.float32).astype(x.dtype))
@@ -125,7 +140,14 @@ def _elu(x: Array) -> Array:
     return np.where(x < 0, np.expm1(np.minimum(x, 0)), x)
 
 
-def reference_elu(node: OpNode, x: Array) -> Array:
+@reference(
+    "ELU",
+    rounding={
+        "f32": "within 2 ULP",
+        "s8": "table, through float32 (oracle: LiteRT's optimized kernel)",
+    },
+)
+def elu(node: OpNode, x: Array) -> Array:
     """y = x, below 0 exp(x) - 1; 8 bits through float32."""
     if x.dtype.kind == "f":
         return np.asarray(_elu(x.astype(np.float64)).astype(x.dtype))
@@ -144,13 +166,15 @@ def _hard_swish_multipliers(node: OpNode) -> tuple[tuple[int, int], tuple[int, i
     return short(float(fine / y_scale)), short(float(fine / np.float32(3 / 32768)))
 
 
-def _check_hard_swish(node: OpNode) -> None:
-    quantized(node)
-    if node.outputs[0].type != TensorType.FLOAT32 and _hard_swish_multipliers(node)[0][1] > 0:
-        raise node.refuse("output scale is too small: it must exceed the 128th part of the input scale")
-
-
-def reference_hard_swish(node: OpNode, x: Array) -> Array:
+@reference(
+    "HARD_SWISH",
+    rounding={
+        "f32": "`x * gate / 6`, each rounded",
+        "s8 u8": "`(x - zp) * 128` by a multiplier of 16 bits, times a gate in Q0.15 (truncated), shifted (ties away from "
+        "zero): a table",
+    },
+)
+def hard_swish(node: OpNode, x: Array) -> Array:
     """y = x * min(max(x + 3, 0), 6) / 6; 8 bits in TFLite's fixed point of 16 bits."""
     if x.dtype.kind == "f":
         with np.errstate(all="ignore"):
@@ -172,16 +196,16 @@ def _s16(x: Array) -> Array:
     return np.clip(x, -32768, 32767)
 
 
-def _check_gelu(node: OpNode) -> None:
-    quantized(node)
-    for tensor in (input_of(node), node.outputs[0]):
-        if tensor.type == TensorType.INT16 and tensor.quantization.zero_point:
-            raise node.refuse(
-                f"tensor '{tensor.name}' has the zero point {tensor.quantization.zero_point}, it must be 0"
-            )
-
-
-def reference_gelu(node: OpNode, x: Array) -> Array:
+@reference(
+    "GELU",
+    rounding={
+        "f32": "by erf or tanh, as the option says; within 6 ULP of `x / 2`",
+        "f16": "through float32, rounded once",
+        "s8 u8": "table, through float32",
+        "s16": "512 lines over all of int16, computed in float32",
+    },
+)
+def gelu(node: OpNode, x: Array) -> Array:
     """y = x / 2 * erfc(-x / sqrt(2)), or with 1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)); integers through float32."""
     function = _gelu_tanh if node.options["approximate"] else _gelu_erfc
     if x.dtype.kind == "f":
@@ -201,86 +225,3 @@ def _gelu_erfc(x: Array) -> Array:
     argument = x * np.float32(-math.sqrt(0.5))
     erfc = np.array([math.erfc(value) for value in argument.reshape(-1)], np.float64).reshape(x.shape)
     return np.float32(0.5) * x * erfc.astype(np.float32)
-
-
-_unary = functools.partial(Operator, in_place=(0,), takes="x -> y", hangs_on="kind")
-_piecewise = functools.partial(_unary, types=each("T -> T", "f32 s8 u8 s16"), check=quantized_or_bare)
-_relu = functools.partial(
-    _piecewise,
-    reference=reference_relu,
-    params={"minimum": lambda node: _LIMITS[node.op][0], "maximum": lambda node: _LIMITS[node.op][1]},
-    kernel="relu",
-    rule={
-        "f32": "exact; NaN stays",
-        "s8 u8 s16": "`x - zp_x`, double rounding by `scale_x / scale_y` (float32), quantized clamp; 8 bits: a table",
-    },
-)
-_LEAKY = {"s8 u8 s16": "as RELU, but below the zero point by `scale_x * alpha / scale_y`; 8 bits: a table"}
-OPERATORS = (
-    _relu("RELU", range(1, 4)),
-    _relu("RELU6", range(1, 4)),
-    _relu("RELU_N1_TO_1", range(1, 2)),
-    _relu("RELU_0_TO_1", range(1, 2)),
-    _piecewise("LEAKY_RELU", range(1, 3), reference=reference_leaky_relu, params={"alpha": "alpha"}, rule=_LEAKY),
-    _unary(
-        "LOGISTIC",
-        range(1, 4),
-        reference=through_f32(reference_logistic),
-        types=each("T -> T", "f32 f16 bf16 s8 u8 s16"),
-        check=_check_logistic,
-        rule={
-            "f32": "within 4 ULP of float64, 0 where that is subnormal; LiteRT's reference is off by up to 2e-8 for x < -9 (it takes exp(x))",
-            "f16 bf16": "as f32, rounded once",
-            "s8 u8": "table: `half away(sigmoid(scale (x - zp)) / scale_y) + zp_y` through float32; output scale 1/256",
-            "s16": "256 values of `65536 sigmoid(i / 24)` and lines between them; output scale 1/32768",
-        },
-    ),
-    _unary(
-        "TANH",
-        range(1, 4),
-        reference=through_f32(reference_tanh),
-        types=each("T -> T", "f32 f16 bf16 s8 u8 s16"),
-        check=_check_tanh,
-        rule={
-            "f32": "within 6 ULP",
-            "f16": "within 3 ULP in float32, rounded once",
-            "s8 u8": "table: `half away(tanh(scale (x - zp)) / scale_y) + zp_y` through float32",
-            "s16": "2 sigmoid(2 x) - 1 on LOGISTIC's lines; output scale 1/32768",
-        },
-    ),
-    _unary(
-        "ELU",
-        range(1, 2),
-        reference=reference_elu,
-        types=each("T -> T", "f32 s8"),
-        check=quantized,
-        rule={"f32": "within 2 ULP", "s8": "table, through float32 (oracle: LiteRT's optimized kernel)"},
-    ),
-    _unary(
-        "HARD_SWISH",
-        range(1, 2),
-        reference=reference_hard_swish,
-        types=each("T -> T", "f32 s8 u8"),
-        check=_check_hard_swish,
-        hangs_on="ratio",
-        rule={
-            "f32": "`x * gate / 6`, each rounded",
-            "s8 u8": "`(x - zp) * 128` by a multiplier of 16 bits, times a gate in Q0.15 (truncated), shifted (ties away from "
-            "zero): a table",
-        },
-    ),
-    _unary(
-        "GELU",
-        range(1, 4),
-        reference=reference_gelu,
-        types=each("T -> T", "f32 f16 s8 u8 s16"),
-        params={"approximate": "approximate"},
-        check=_check_gelu,
-        rule={
-            "f32": "by erf or tanh, as the option says; within 6 ULP of `x / 2`",
-            "f16": "through float32, rounded once",
-            "s8 u8": "table, through float32",
-            "s16": "512 lines over all of int16, computed in float32",
-        },
-    ),
-)

@@ -6,10 +6,11 @@ import numpy as np
 
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array
-from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.operator import OpNode, reference
 
 
-def reference_arg(node: OpNode, x: Array, axis: Array) -> Array:
+@reference("ARG_MAX", "ARG_MIN")
+def arg(node: OpNode, x: Array, axis: Array) -> Array:
     """The first of equals; NaN is passed over."""
     along = np.moveaxis(x, int(axis.ravel()[0]), 0)
     best, found = along[0].copy(), np.zeros(along.shape[1:], numpy_type(node.outputs[0].type))
@@ -17,15 +18,3 @@ def reference_arg(node: OpNode, x: Array, axis: Array) -> Array:
         better = (along[k] > best if node.op == "ARG_MAX" else along[k] < best) | (np.isnan(best) & ~np.isnan(along[k]))
         best, found = np.where(better, along[k], best), np.where(better, found.dtype.type(k), found)
     return np.asarray(found)
-
-
-OPERATORS = tuple(
-    Operator(
-        op,
-        range(1, 4),
-        takes="x axis -> y",
-        types=tuple(f"{kind} s32|s64 -> s32|s64" for kind in kinds.split()),
-        reference=reference_arg,
-    )
-    for op, kinds in (("ARG_MAX", "f32 s8 u8 s32 b8"), ("ARG_MIN", "f32 s8 u8 s32 b8"))
-)

@@ -12,8 +12,7 @@ import numpy as np
 from minilite.errors import KernelError
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array
-from minilite.ops_shared.operator import Operator, OpNode, Param
-from minilite.ops_shared.options import Positive, same_padding
+from minilite.ops_shared.operator import OpNode, reference
 from minilite.ops_shared.window import Axis
 
 
@@ -33,19 +32,14 @@ def pool_options(data: bytes) -> Mapping[str, Any]:
     }
 
 
-def _check(node: OpNode) -> None:
-    o = node.options
-    if (o["stride_h"], o["stride_w"]) != (o["filter_h"], o["filter_w"]):
-        raise node.refuse(
-            f"strides {o['stride_h']}, {o['stride_w']} of windows {o['filter_h']}, {o['filter_w']} must be equal"
-        )
-    if o["activation"]:
-        raise node.refuse(f"fused activation {o['activation']} is not supported")
-    if node.op == "MaxUnpooling2D" and o["padding"] != "VALID":
-        raise node.refuse(f"padding must be VALID, it is {o['padding']}")
-
-
-def reference_pool(node: OpNode, x: Array) -> tuple[Array, Array]:
+@reference(
+    "MaxPoolingWithArgmax2D",
+    rounding={
+        "": ("exact; of equal elements the first, NaN exceeds nothing (oracle: XNNPACK, LiteRT itself has no kernel)"),
+    },
+    options=pool_options,
+)
+def pool(node: OpNode, x: Array) -> tuple[Array, Array]:
     """Windows side by side, counted down their columns; what lies outside stands for the nearest element inside."""
     o = node.options
     same = o["padding"] == "SAME"
@@ -66,7 +60,14 @@ def reference_pool(node: OpNode, x: Array) -> tuple[Array, Array]:
     return y, which.view(numpy_type(node.outputs[1].type))
 
 
-def reference_unpool(node: OpNode, x: Array, indices: Array) -> Array:
+@reference(
+    "MaxUnpooling2D",
+    rounding={
+        "": ("exact; of equal elements the first, NaN exceeds nothing (oracle: XNNPACK, LiteRT itself has no kernel)"),
+    },
+    options=pool_options,
+)
+def unpool(node: OpNode, x: Array, indices: Array) -> Array:
     """Zeros but for one element a window. Raises: KernelError."""
     high, wide = node.options["filter_h"], node.options["filter_w"]
     which = indices.view(np.int32)
@@ -79,33 +80,3 @@ def reference_unpool(node: OpNode, x: Array, indices: Array) -> Array:
     batch, rows, columns, depth = x.shape
     split = windows.reshape(batch, rows, columns, depth, wide, high).transpose(0, 1, 5, 2, 4, 3)
     return np.ascontiguousarray(split.reshape(batch, rows * high, columns * wide, depth))
-
-
-_PARAMS: dict[str, Param] = {"same": same_padding, "filter_h": Positive("filter_h"), "filter_w": Positive("filter_w")}
-_RULE = {"": "exact; of equal elements the first, NaN exceeds nothing (oracle: XNNPACK, LiteRT itself has no kernel)"}
-OPERATORS = (
-    Operator(
-        "MaxPoolingWithArgmax2D",
-        range(1, 2),
-        takes="x -> y indices",
-        types=("f32 -> f32 f32|s32",),
-        params=_PARAMS,
-        reference=reference_pool,
-        check=_check,
-        kernel="max_pooling_with_argmax_2d",
-        custom=pool_options,
-        rule=_RULE,
-    ),
-    Operator(
-        "MaxUnpooling2D",
-        range(1, 2),
-        takes="x indices -> y",
-        types=("f32 f32|s32 -> f32",),
-        params=_PARAMS,
-        reference=reference_unpool,
-        check=_check,
-        kernel="max_unpooling_2d",
-        custom=pool_options,
-        rule=_RULE,
-    ),
-)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -12,10 +11,9 @@ import numpy as np
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Tensor
 from minilite.ops_shared import fixed_point
-from minilite.ops_shared.checks import input_of, quantized, quantized_or_bare
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.options import ACTIVATION_LIMITS, CLAMP, activation
-from minilite.ops_shared.types import each
+from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.options import ACTIVATION_LIMITS, activation
+from minilite.ops_shared.tensors import input_of
 
 _UFUNCS = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply}
 _BYTES = (TensorType.INT8, TensorType.UINT8)
@@ -31,7 +29,23 @@ def _is_quantized(node: OpNode) -> bool:
     return y.type in _BYTES or (y.type == TensorType.INT16 and bool(y.quantization.scales))
 
 
-def reference_binary(node: OpNode, a: Array, b: Array) -> Array:
+@reference(
+    "ADD",
+    rounding={
+        "f32 f16": "one rounding, clamp; NaN passes clamps",
+        "s32 s64": "wraps, clamp",
+        "s8 u8": (
+            "each operand `(x - zp) << 20`, double rounding by `scale / (2 max scale)` (float64 quotient): a "
+            "table each; the sum, double rounding by `2 max scale / (2^20 scale_y)`; quantized clamp"
+        ),
+        "s16": (
+            "the same with `<< 15`; if `pot_scale_int16`, all scales are powers of two and all zero points 0: "
+            "one operand is shifted right (ties away from zero), the sum saturates; without scales plain "
+            "integers, which wrap"
+        ),
+    },
+)
+def binary(node: OpNode, a: Array, b: Array) -> Array:
     """y = clamp(a op b); integers wrap, NaN passes the clamp. Quantized types follow TFLite's reference kernels."""
     if _is_quantized(node):
         return (_quantized_mul if node.op == "MUL" else _quantized_add)(node, a, b)
@@ -68,32 +82,6 @@ def _common_scale(node: OpNode) -> tuple[float, float]:
     a, b, y = _tensors(node)
     common = 2 * max(a.quantization.scale, b.quantization.scale)
     return common, common / ((1 << (15 if y.type == TensorType.INT16 else 20)) * y.quantization.scale)
-
-
-def _check_add(node: OpNode) -> None:
-    bare = node.outputs[0].type == TensorType.INT16
-    (quantized_or_bare if bare else quantized)(node)
-    if _is_quantized(node) and _power_of_two_shifts(node) is None:
-        _, multiplier = _common_scale(node)
-        if multiplier >= 1.0:
-            raise node.refuse(
-                f"output scale is too small: the sum would be scaled by {multiplier}, which must be below 1"
-            )
-
-
-def _check_sub(node: OpNode) -> None:
-    quantized(node)
-    if node.outputs[0].type == TensorType.INT16:
-        _check_zero_points(node)
-        _power_of_two_shifts(node)
-
-
-def _check_zero_points(node: OpNode) -> None:
-    for tensor in _tensors(node):
-        if tensor.quantization.zero_point:
-            raise node.refuse(
-                f"tensor '{tensor.name}' has the zero point {tensor.quantization.zero_point}, it must be 0"
-            )
 
 
 def _power_of_two_shifts(node: OpNode) -> tuple[int, int] | None:
@@ -151,13 +139,15 @@ def _squares_multiplier(node: OpNode) -> tuple[float, float]:
     return common, common * common / ((1 << 14) * node.outputs[0].quantization.scale)
 
 
-def _check_squared_difference(node: OpNode) -> None:
-    quantized(node)
-    if node.outputs[0].type == TensorType.INT8 and _squares_multiplier(node)[1] >= 1.0:
-        raise node.refuse(f"output scale is too small: squares would be scaled by {_squares_multiplier(node)[1]}")
-
-
-def reference_squared_difference(node: OpNode, a: Array, b: Array) -> Array:
+@reference(
+    "SQUARED_DIFFERENCE",
+    rounding={
+        "f32": "two roundings",
+        "s32": "wraps",
+        "s8": "each operand as in ADD with `<< 7`; the square, double rounding by `(2 max scale)^2 / (2^14 scale_y)`",
+    },
+)
+def squared_difference(node: OpNode, a: Array, b: Array) -> Array:
     """y = (a - b)^2; int32 wraps. Quantized: both terms in a common scale with 7 bits more, requantized."""
     if a.dtype != np.int8:
         with np.errstate(all="ignore"):
@@ -171,66 +161,23 @@ def reference_squared_difference(node: OpNode, a: Array, b: Array) -> Array:
     return np.clip(scaled + output.quantization.zero_point, -128, 127).astype(np.int8)
 
 
-_WORDS = "without scales plain integers, which wrap"
-_binary = functools.partial(
-    Operator, takes="a b -> y", reference=reference_binary, in_place=(0, 1), output_follows=1, tflite_shares=True
-)
-OPERATORS = (
-    _binary(
-        "ADD",
-        range(1, 7),
-        types=each("T T -> T", "f32 f16 s8 u8 s16 s32 s64"),
-        params={**CLAMP, "pot_scale_int16": "pot_scale_int16"},
-        check=_check_add,
-        hangs_on="ratio",
-        rule={
-            "f32 f16": "one rounding, clamp; NaN passes clamps",
-            "s32 s64": "wraps, clamp",
-            "s8 u8": "each operand `(x - zp) << 20`, double rounding by `scale / (2 max scale)` (float64 quotient): a table "
-            "each; the sum, double rounding by `2 max scale / (2^20 scale_y)`; quantized clamp",
-            "s16": "the same with `<< 15`; if `pot_scale_int16`, all scales are powers of two and all zero points 0: one "
-            f"operand is shifted right (ties away from zero), the sum saturates; {_WORDS}",
-        },
-    ),
-    _binary(
-        "SUB",
-        range(1, 6),
-        types=each("T T -> T", "f32 s8 u8 s16 s32 s64"),
-        params={**CLAMP, "pot_scale_int16": "pot_scale_int16"},
-        check=_check_sub,
-        hangs_on="ratio",
-        rule={
-            "f32": "one rounding, clamp; NaN passes clamps",
-            "s32 s64": "wraps, clamp",
-            "s8 u8 s16": "as ADD; s16 is always quantized",
-        },
-    ),
-    _binary(
-        "SQUARED_DIFFERENCE",
-        range(1, 3),
-        types=each("T T -> T", "f32 s8 s32"),
-        reference=reference_squared_difference,
-        check=_check_squared_difference,
-        hangs_on="scales",
-        rule={
-            "f32": "two roundings",
-            "s32": "wraps",
-            "s8": "each operand as in ADD with `<< 7`; the square, double rounding by `(2 max scale)^2 / (2^14 scale_y)`",
-        },
-    ),
-    _binary(
-        "MUL",
-        range(1, 9),
-        types=each("T T -> T", "f32 f16 s8 u8 s16 s32 u32 s64 c64"),
-        params=CLAMP,
-        check=quantized_or_bare,
-        hangs_on="kind",
-        rule={
-            "f32 f16": "one rounding, clamp; NaN passes clamps",
-            "s32 u32 s64": "wraps, clamp",
-            "c64": "`re re - im im`, `re im + im re`; no clamp",
-            "s8 u8 s16": "`(a - zp_a) * (b - zp_b)`, double rounding by `scale_a * scale_b / scale_y` (float32), quantized "
-            f"clamp; s16 {_WORDS}",
-        },
-    ),
-)
+sub = reference(
+    "SUB",
+    rounding={
+        "f32": "one rounding, clamp; NaN passes clamps",
+        "s32 s64": "wraps, clamp",
+        "s8 u8 s16": "as ADD; s16 is always quantized",
+    },
+)(binary)
+mul = reference(
+    "MUL",
+    rounding={
+        "f32 f16": "one rounding, clamp; NaN passes clamps",
+        "s32 u32 s64": "wraps, clamp",
+        "c64": "`re re - im im`, `re im + im re`; no clamp",
+        "s8 u8 s16": (
+            "`(a - zp_a) * (b - zp_b)`, double rounding by `scale_a * scale_b / scale_y` (float32), quantized "
+            "clamp; s16 without scales plain integers, which wrap"
+        ),
+    },
+)(binary)

@@ -7,17 +7,24 @@ import numpy as np
 from minilite.errors import KernelError
 from minilite.format.flexbuffer import scalars
 from minilite.format.model import Array
-from minilite.ops_shared.custom_options import count, flag, number
-from minilite.ops_shared.operator import Operator, OpNode, Param
+from minilite.ops_shared.custom_options import Reader, count, flag, number
+from minilite.ops_shared.operator import OpNode, reference
 
-_SPECTROGRAM: dict[str, Param] = {
+_SPECTROGRAM: dict[str, Reader] = {
     "window": count("window_size", least=2, most=1 << 24),
     "stride": count("stride"),
     "squared": flag("magnitude_squared", default=False),
 }
 
 
-def reference_spectrogram(node: OpNode, x: Array) -> Array:
+@reference(
+    "AudioSpectrogram",
+    rounding={
+        "": "in float64, powers rounded once, then roots",
+    },
+    options=scalars,
+)
+def spectrogram(node: OpNode, x: Array) -> Array:
     """Frames through a periodic Hann window, zeros behind it up to a power of two."""
     window, stride, squared = (said(node) for said in _SPECTROGRAM.values())
     length = 1 << (window - 1).bit_length()
@@ -30,12 +37,12 @@ def reference_spectrogram(node: OpNode, x: Array) -> Array:
     return np.ascontiguousarray((power if squared else np.sqrt(power)).transpose(1, 0, 2))
 
 
-def _frequency(name: str, default: float) -> Param:
+def _frequency(name: str, default: float) -> Reader:
     read = number(name, default)
     return lambda node: float(int(read(node)))
 
 
-_MFCC: dict[str, Param] = {
+_MFCC: dict[str, Reader] = {
     "upper": _frequency("upper_frequency_limit", 0),
     "lower": _frequency("lower_frequency_limit", 0),
     "bands": count("filterbank_channel_count", most=1 << 16),
@@ -43,21 +50,18 @@ _MFCC: dict[str, Param] = {
 }
 
 
-def _check_mfcc(node: OpNode) -> None:
-    upper, lower, bands, coefficients = (said(node) for said in _MFCC.values())
-    if not 0 <= lower < upper:
-        raise node.refuse(
-            f"frequencies from {lower:g} to {upper:g}: the second must be above the first, that at least 0"
-        )
-    if coefficients > bands:
-        raise node.refuse(f"{coefficients} coefficients of {bands} bands, there can be no more than bands")
-
-
 def _mel(frequency: Array) -> Array:
     return np.asarray(1127.0 * np.log1p(frequency / 700.0))
 
 
-def reference_mfcc(node: OpNode, x: Array, rate: Array) -> Array:
+@reference(
+    "Mfcc",
+    rounding={
+        "": "in float64, rounded once",
+    },
+    options=scalars,
+)
+def mfcc(node: OpNode, x: Array, rate: Array) -> Array:
     """Magnitudes in triangular bands, equal on the mel scale; the cosine transform of their logarithms."""
     upper, lower, bands, coefficients = (said(node) for said in _MFCC.values())
     hertz, bins = int(rate.ravel()[0]), x.shape[2]
@@ -81,30 +85,3 @@ def reference_mfcc(node: OpNode, x: Array, rate: Array) -> Array:
     logs = np.log(np.where(bare < 1e-12, 1e-12, bare))
     angles = np.outer(np.arange(coefficients), np.arange(bands) + 0.5) * np.pi / bands
     return np.asarray((logs @ (np.sqrt(2.0 / bands) * np.cos(angles)).T).astype(np.float32))
-
-
-OPERATORS = (
-    Operator(
-        "AudioSpectrogram",
-        range(1, 2),
-        takes="x -> y",
-        types=("f32 -> f32",),
-        params=_SPECTROGRAM,
-        reference=reference_spectrogram,
-        kernel="audio_spectrogram",
-        custom=scalars,
-        rule={"": "in float64, powers rounded once, then roots"},
-    ),
-    Operator(
-        "Mfcc",
-        range(1, 2),
-        takes="spectrogram rate -> y",
-        types=("f32 s32 -> f32",),
-        params=_MFCC,
-        reference=reference_mfcc,
-        check=_check_mfcc,
-        kernel="mfcc",
-        custom=scalars,
-        rule={"": "in float64, rounded once"},
-    ),
-)

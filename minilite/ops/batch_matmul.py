@@ -6,26 +6,28 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops_shared.checks import check_quantized, input_of
 from minilite.ops_shared.fixed_point import (
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_s64,
     quantize_multiplier,
 )
-from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.tensors import input_of
 from minilite.ops_shared.weighted import quantize_rows
 
 
-def _check(node: OpNode) -> None:
-    x, y, z = input_of(node), input_of(node, 1), node.outputs[0]
-    check_quantized(node, *(t for t in (x, y, z) if t.type not in (TensorType.FLOAT32, TensorType.INT32)))
-    if x.type == TensorType.INT16 and any(t.quantization.zero_point for t in (x, y, z)):
-        raise node.refuse("zero points must be 0 where x is s16")
-    if x.type == TensorType.FLOAT32 and y.quantization.zero_point:
-        raise node.refuse("the zero point of y must be 0 where x is f32")
-
-
-def reference_batch_matmul(node: OpNode, x: Array, y: Array) -> Array:
+@reference(
+    "BATCH_MATMUL",
+    rounding={
+        "f32": "dot products within 8 eps of the sum of |x y|; with integer y each row quantized by itself",
+        "s8": (
+            "int32 sums, double rounding by float32(scale_x * scale_y) / scale_z; to s32 the sums, zero points "
+            "left in, as TFLite"
+        ),
+        "s16": "int64 sums and a multiplier of 16 bits",
+    },
+)
+def batch_matmul(node: OpNode, x: Array, y: Array) -> Array:
     """x @ y, either transposed where the options say so; rows of hybrid products are quantized by themselves."""
     if node.options["adj_x"]:
         x = np.swapaxes(x, -1, -2)
@@ -51,22 +53,3 @@ def reference_batch_matmul(node: OpNode, x: Array, y: Array) -> Array:
     )
     info = np.iinfo(x.dtype)
     return np.asarray(np.clip(scaled.astype(np.int64) + after.zero_point, info.min, info.max).astype(x.dtype))
-
-
-OPERATORS = (
-    Operator(
-        "BATCH_MATMUL",
-        range(1, 5),
-        takes="x y -> z",
-        types=("f32 f32 -> f32", "f32 s8 -> f32", "s8 s8 -> s8|s32", "s16 s8 -> s16", "s16 s16 -> s16"),
-        params={"adj_x": "adj_x", "adj_y": "adj_y", "asymmetric": "asymmetric_quantize_inputs"},
-        check=_check,
-        hangs_on="kind",
-        reference=reference_batch_matmul,
-        rule={
-            "f32": "dot products within 8 eps of the sum of |x y|; with integer y each row quantized by itself",
-            "s8": "int32 sums, double rounding by float32(scale_x * scale_y) / scale_z; to s32 the sums, zero points left in, as TFLite",
-            "s16": "int64 sums and a multiplier of 16 bits",
-        },
-    ),
-)

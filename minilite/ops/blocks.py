@@ -8,12 +8,11 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType as T
 from minilite.format.model import Array
-from minilite.ops_shared.moving import WHOLE_BYTES, check_same_scale
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.types import each
+from minilite.ops_shared.operator import OpNode, reference
 
 
-def reference_depth_to_space(node: OpNode, x: Array) -> Array:
+@reference("DEPTH_TO_SPACE")
+def depth_to_space(node: OpNode, x: Array) -> Array:
     """Channels (row in the block, column in it, the rest) become pixels."""
     block = node.options["block_size"]
     n, height, width, depth = x.shape
@@ -21,7 +20,8 @@ def reference_depth_to_space(node: OpNode, x: Array) -> Array:
     return parts.reshape(n, height * block, width * block, depth // block**2)
 
 
-def reference_space_to_depth(node: OpNode, x: Array) -> Array:
+@reference("SPACE_TO_DEPTH")
+def space_to_depth(node: OpNode, x: Array) -> Array:
     """The other way round."""
     block = node.options["block_size"]
     n, height, width, depth = x.shape
@@ -29,13 +29,13 @@ def reference_space_to_depth(node: OpNode, x: Array) -> Array:
     return parts.reshape(n, height // block, width // block, depth * block**2)
 
 
-def check_padded(node: OpNode) -> None:
-    """What goes around the input is the output's zero point: scales are the same."""
-    if node.inputs[0] is not None:
-        check_same_scale(node, node.inputs[0], "the input")
-
-
-def reference_space_to_batch(node: OpNode, x: Array, block: Array, paddings: Array) -> Array:
+@reference(
+    "SPACE_TO_BATCH_ND",
+    rounding={
+        "s8 u8 s16": "padded by the output's zero point",
+    },
+)
+def space_to_batch(node: OpNode, x: Array, block: Array, paddings: Array) -> Array:
     """Padded, then each position in a block becomes a batch; those of one position lie together."""
     zero = node.outputs[0].quantization.zero_point if node.outputs[0].type in (T.INT8, T.UINT8, T.INT16) else 0
     m = len(block)
@@ -47,7 +47,8 @@ def reference_space_to_batch(node: OpNode, x: Array, block: Array, paddings: Arr
     return moved.reshape(x.shape[0] * math.prod(block.tolist()), *sides[::2], *padded.shape[1 + m :])
 
 
-def reference_batch_to_space(node: OpNode, x: Array, block: Array, crops: Array) -> Array:  # noqa: ARG001
+@reference("BATCH_TO_SPACE_ND")
+def batch_to_space(node: OpNode, x: Array, block: Array, crops: Array) -> Array:  # noqa: ARG001
     """The other way round, then cropped."""
     m, by = len(block), block.tolist()
     batch = x.shape[0] // math.prod(by)
@@ -57,42 +58,3 @@ def reference_batch_to_space(node: OpNode, x: Array, block: Array, crops: Array)
     whole = moved.reshape(batch, *[d * b for d, b in zip(x.shape[1:], by, strict=False)], *x.shape[1 + m :])
     keys = [slice(first, dim - last) for (first, last), dim in zip(crops.tolist(), whole.shape[1:], strict=False)]
     return np.ascontiguousarray(whole[(slice(None), *keys)])
-
-
-OPERATORS = (
-    Operator(
-        "DEPTH_TO_SPACE",
-        range(1, 3),
-        takes="x -> y",
-        types=each("T -> T", WHOLE_BYTES),
-        params={"block_size": "block_size"},
-        reference=reference_depth_to_space,
-    ),
-    Operator(
-        "SPACE_TO_DEPTH",
-        range(1, 3),
-        takes="x -> y",
-        types=each("T -> T", WHOLE_BYTES),
-        params={"block_size": "block_size"},
-        reference=reference_space_to_depth,
-    ),
-    Operator(
-        "SPACE_TO_BATCH_ND",
-        range(1, 5),
-        takes="x block paddings -> y",
-        types=each("T s32 s32 -> T", "f32 f16 bf16 f64 s8 u8 b8 s16 u16 s32 u32 s64 u64 c64"),
-        check=check_padded,
-        hangs_on="kind",
-        reference=reference_space_to_batch,
-        rule={"s8 u8 s16": "padded by the output's zero point"},
-    ),
-    Operator(
-        "BATCH_TO_SPACE_ND",
-        range(1, 5),
-        takes="x block crops -> y",
-        types=each("T s32 s32 -> T", "f32 f16 bf16 f64 s8 u8 b8 s16 u16 s32 u32 s64 u64 c64"),
-        check=check_padded,
-        hangs_on="kind",
-        reference=reference_batch_to_space,
-    ),
-)

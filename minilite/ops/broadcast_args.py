@@ -6,11 +6,11 @@ import numpy as np
 
 from minilite.errors import KernelError
 from minilite.format.model import Array
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.types import each
+from minilite.ops_shared.operator import OpNode, reference
 
 
-def reference_broadcast_args(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
+@reference("BROADCAST_ARGS")
+def broadcast_args(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
     """Dimensions from the right are equal or one of them is 1."""
     rank = max(a.size, b.size)
     one, other = (np.concatenate([np.ones(rank - shape.size, shape.dtype), shape]) for shape in (a, b))
@@ -20,14 +20,3 @@ def reference_broadcast_args(node: OpNode, a: Array, b: Array) -> Array:  # noqa
         message = f"dimensions {one[at]} and {other[at]}, from the right number {rank - 1 - at}, do not broadcast"
         raise KernelError(message)
     return np.where(one == 1, other, one)
-
-
-OPERATORS = (
-    Operator(
-        "BROADCAST_ARGS",
-        range(1, 2),
-        takes="a b -> y",
-        types=each("T T -> T", "s32 s64"),
-        reference=reference_broadcast_args,
-    ),
-)

@@ -7,14 +7,19 @@ import numpy as np
 from minilite.format.dtypes import TensorType, element_bits, numpy_type
 from minilite.format.model import Array
 from minilite.ops_shared.bfloat16 import narrowed, widened
-from minilite.ops_shared.checks import input_of
-from minilite.ops_shared.operator import Operator, OpNode
-
-_TYPES = "f32|f16|bf16|f64|s8|u8|s16|u16|s32|u32|s64|b8|c64"
-_PACKED = "s4|s2|u4"
+from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.tensors import input_of
 
 
-def reference_cast(node: OpNode, x: Array) -> Array:
+@reference(
+    "CAST",
+    rounding={
+        "s8 u8 s16 u16 s32 u32 s64 b8 s4 s2 u4": "to integers wraps; to floats to nearest, ties to even, f16 and bf16 through f32",
+        "f32 f16 bf16 f64": "to integers truncates towards zero, saturates, NaN gives the highest value; to bool `x != 0`",
+        "c64": "as its real part",
+    },
+)
+def cast(node: OpNode, x: Array) -> Array:
     """Integers wrap, floats truncate towards 0 and saturate (NaN gives the highest value), to bool is x != 0; of
     complex numbers the real part counts; bfloat16 is the upper half of a float32."""
     source, target = input_of(node).type, node.outputs[0].type
@@ -40,20 +45,3 @@ def _saturated(x: Array, kind: np.dtype[np.integer], bits: int) -> Array:
     inside = (wide >= least) & (wide < float(most) + 1)  # float(most) + 1 is exact, most may not be
     outside = np.where(wide < 0, least, most)
     return np.asarray(np.where(inside, np.where(inside, wide, 0).astype(kind), outside.astype(kind)))
-
-
-OPERATORS = (
-    Operator(
-        "CAST",
-        range(1, 10),
-        takes="x -> y",
-        types=(f"{_TYPES} -> {_TYPES}", f"{_PACKED} -> f32", f"f32 -> {_PACKED}"),
-        reference=reference_cast,
-        in_place=(0,),
-        rule={
-            "s8 u8 s16 u16 s32 u32 s64 b8 s4 s2 u4": "to integers wraps; to floats to nearest, ties to even, f16 and bf16 through f32",
-            "f32 f16 bf16 f64": "to integers truncates towards zero, saturates, NaN gives the highest value; to bool `x != 0`",
-            "c64": "as its real part",
-        },
-    ),
-)

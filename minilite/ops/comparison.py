@@ -3,17 +3,14 @@ bool."""
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
 from minilite.ops_shared.bfloat16 import through_f32
-from minilite.ops_shared.checks import check_quantized, input_of
 from minilite.ops_shared.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.types import each
+from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.tensors import input_of
 
 _UFUNCS = {
     "LESS": np.less,
@@ -34,12 +31,18 @@ def _scaled(node: OpNode) -> bool:
     return x.type in _BYTES or (words and bool(x.quantization.scales))
 
 
-def _check(node: OpNode) -> None:
-    if _scaled(node):
-        check_quantized(node, *node.inputs)
-
-
-def reference_comparison(node: OpNode, a: Array, b: Array) -> Array:
+@reference(
+    "LESS",
+    "LESS_EQUAL",
+    "GREATER",
+    "GREATER_EQUAL",
+    rounding={
+        "f32 f16 bf16 s16 s32 s64": "exact; NaN is less than nothing; s16 by its integers, whatever the scales",
+        "s8 u8": "compares `(x - zp) << 8` after double rounding by the scale: a table each",
+    },
+)
+@through_f32
+def comparison(node: OpNode, a: Array, b: Array) -> Array:
     """y = a < b and its like; quantized numbers are compared after TFLite's rescaling, strings by their bytes."""
     if _scaled(node):
         a, b = _rescaled(node, 0, a), _rescaled(node, 1, b)
@@ -52,31 +55,11 @@ def _rescaled(node: OpNode, position: int, x: Array) -> Array:
     return multiply_by_quantized_multiplier((x.astype(np.int32) - q.zero_point) << 8, *quantize_multiplier(q.scale))
 
 
-_comparison = functools.partial(
-    Operator, takes="a b -> y", reference=through_f32(reference_comparison), check=_check, hangs_on="kind"
-)
-_order = functools.partial(
-    _comparison,
-    types=each("T T -> b8", "f32 f16 s8 u8 s16 s32 s64"),
-    rule={
-        "f32 f16 bf16 s16 s32 s64": "exact; NaN is less than nothing; s16 by its integers, whatever the scales",
-        "s8 u8": "compares `(x - zp) << 8` after double rounding by the scale: a table each",
-    },
-)
-_ORDER_BF16 = each("T T -> b8", "f32 f16 bf16 s8 u8 s16 s32 s64")
-_equality = functools.partial(
-    _comparison,
-    types=each("T T -> b8", "f32 f16 s8 u8 s16 s32 s64 b8 string"),
-    rule={
+equal = reference(
+    "EQUAL",
+    "NOT_EQUAL",
+    rounding={
         "f32 f16 s32 s64 b8 string": "exact; NaN equals nothing",
         "s8 u8 s16": "compares `(x - zp) << 8` after double rounding by the scale; s16 without scales plain integers",
     },
-)
-OPERATORS = (
-    _order("LESS", range(1, 4), types=_ORDER_BF16),
-    _order("LESS_EQUAL", range(1, 3)),
-    _order("GREATER", range(1, 3), types=_ORDER_BF16),
-    _order("GREATER_EQUAL", range(1, 4)),
-    _equality("EQUAL", range(1, 6)),
-    _equality("NOT_EQUAL", range(1, 5)),
-)
+)(comparison)

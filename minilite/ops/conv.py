@@ -6,11 +6,22 @@ import numpy as np
 
 from minilite.format.model import Array
 from minilite.ops_shared import weighted, window
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.options import CLAMP, WINDOW
+from minilite.ops_shared.operator import OpNode, reference
 
 
-def reference_conv(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:
+@reference(
+    "CONV_2D",
+    rounding={
+        "f32": (
+            "dot products within 8 eps of the sum of |x w|; with integer weights each batch quantized by "
+            "itself, symmetrically where the weights have one scale"
+        ),
+        "s8": "int32 sums, double rounding by float64(scale_x * scale_w) / scale_y",
+        "u8": "int32 sums, double rounding by float32(scale_x * scale_w) / scale_y",
+        "s16": "int64 sums and a multiplier of 16 bits; with an int32 bias as s8",
+    },
+)
+def conv(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:
     """y[b, i, j, o] = clamp(bias[o] + sum over taps and channels of x * w), zero outside; sums in float64."""
     down, across = window.axes(node, x, *weights.shape[1:3])
     x, weights, scale = weighted.convolved(node, x, weights, asymmetric=weighted.per_output(node))
@@ -22,28 +33,3 @@ def reference_conv(node: OpNode, x: Array, weights: Array, bias: Array | None = 
             columns = slice(g * outputs_of, (g + 1) * outputs_of)
             sums[..., columns] += seen[..., g * inputs_of : (g + 1) * inputs_of] @ weights[columns, i, j].T
     return weighted.finish(node, sums, scale, bias, weights_first=weighted.per_output(node))
-
-
-OPERATORS = (
-    Operator(
-        "CONV_2D",
-        range(1, 9),
-        takes="x filter bias? -> y",
-        types=(
-            "f32 f32|s8|u8|s4 f32? -> f32",
-            "s8 s8|s4 s32? -> s8",
-            "u8 u8 s32? -> u8",
-            "s16 s8|s4 s64|s32? -> s16",
-        ),
-        params={**WINDOW, **CLAMP},
-        hangs_on="kind",
-        reference=reference_conv,
-        rule={
-            "f32": "dot products within 8 eps of the sum of |x w|; with integer weights each batch quantized by itself, "
-            "symmetrically where the weights have one scale",
-            "s8": "int32 sums, double rounding by float64(scale_x * scale_w) / scale_y",
-            "u8": "int32 sums, double rounding by float32(scale_x * scale_w) / scale_y",
-            "s16": "int64 sums and a multiplier of 16 bits; with an int32 bias as s8",
-        },
-    ),
-)

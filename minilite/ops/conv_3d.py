@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.ops_shared.operator import Operator, OpNode, Param
-from minilite.ops_shared.options import CLAMP, Positive, same_padding
+from minilite.ops_shared.operator import OpNode, reference
 from minilite.ops_shared.weighted import clamp
 from minilite.ops_shared.window import Axis
 
@@ -34,7 +33,13 @@ def _taps(axes: Sequence[Axis]) -> Iterator[tuple[tuple[int, ...], tuple[slice, 
         yield tap, tuple(a.seen(t) for a, t in zip(axes, tap, strict=True))
 
 
-def reference_conv(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:
+@reference(
+    "CONV_3D",
+    rounding={
+        "": "dot products within 8 eps of the sum of |x w|",
+    },
+)
+def conv(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:
     """Zero outside; sums in float64."""
     axes = _axes(node, x.shape[1:4], weights.shape[:3])
     padded = np.zeros((x.shape[0], *_padded(axes), x.shape[4]))
@@ -45,7 +50,13 @@ def reference_conv(node: OpNode, x: Array, weights: Array, bias: Array | None = 
     return clamp(node, sums if bias is None else sums + bias)
 
 
-def reference_transpose(node: OpNode, shape: Array, weights: Array, x: Array, bias: Array | None = None) -> Array:
+@reference(
+    "CONV_3D_TRANSPOSE",
+    rounding={
+        "": "dot products within 8 eps of the sum of |x w|",
+    },
+)
+def transpose(node: OpNode, shape: Array, weights: Array, x: Array, bias: Array | None = None) -> Array:
     """Each voxel, times the weights, is added to the window of outputs it stands for; sums in float64."""
     dims = [int(dim) for dim in shape]
     axes = _axes(node, dims[1:4], weights.shape[:3])
@@ -54,34 +65,3 @@ def reference_transpose(node: OpNode, shape: Array, weights: Array, x: Array, bi
         padded[(slice(None), *seen)] += x @ weights[tap].astype(np.float64).T
     sums = padded[(slice(None), *(slice(a.before, a.before + a.size) for a in axes))]
     return clamp(node, sums if bias is None else sums + bias)
-
-
-_PARAMS: dict[str, Param] = {
-    "same": same_padding,
-    **{f"stride_{name}": Positive(f"stride_{name}") for name in "dhw"},
-    **{f"dilation_{name}": Positive(f"dilation_{name}_factor") for name in "dhw"},
-    **CLAMP,
-}
-_RULE = {"": "dot products within 8 eps of the sum of |x w|"}
-OPERATORS = (
-    Operator(
-        "CONV_3D",
-        range(1, 2),
-        takes="x filter bias? -> y",
-        types=("f32 f32 f32? -> f32",),
-        params=_PARAMS,
-        hangs_on="kind",
-        reference=reference_conv,
-        rule=_RULE,
-    ),
-    Operator(
-        "CONV_3D_TRANSPOSE",
-        range(1, 2),
-        takes="shape filter x bias? -> y",
-        types=("s32 f32 f32 f32? -> f32",),
-        params=_PARAMS,
-        hangs_on="kind",
-        reference=reference_transpose,
-        rule=_RULE,
-    ),
-)

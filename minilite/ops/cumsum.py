@@ -6,11 +6,17 @@ import numpy as np
 
 from minilite.errors import ShapeError
 from minilite.format.model import Array
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.types import each
+from minilite.ops_shared.operator import OpNode, reference
 
 
-def reference_cumsum(node: OpNode, x: Array, axis: Array) -> Array:
+@reference(
+    "CUMSUM",
+    rounding={
+        "f32": "float32 sums, one after the other",
+        "s32 s64": "wraps",
+    },
+)
+def cumsum(node: OpNode, x: Array, axis: Array) -> Array:
     """With the element itself or without it, from either end; integers wrap."""
     along = int(axis.ravel()[0])
     if not -x.ndim <= along < x.ndim:
@@ -21,16 +27,3 @@ def reference_cumsum(node: OpNode, x: Array, axis: Array) -> Array:
     if node.options["exclusive"]:
         y = y - x
     return np.asarray((np.flip(y, along) if node.options["reverse"] else y).astype(x.dtype))
-
-
-OPERATORS = (
-    Operator(
-        "CUMSUM",
-        range(1, 2),
-        takes="x axis -> y",
-        types=each("T s32 -> T", "f32 s32 s64"),
-        params={"exclusive": "exclusive", "reverse": "reverse"},
-        reference=reference_cumsum,
-        rule={"f32": "float32 sums, one after the other", "s32 s64": "wraps"},
-    ),
-)

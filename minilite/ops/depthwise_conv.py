@@ -6,11 +6,19 @@ import numpy as np
 
 from minilite.format.model import Array
 from minilite.ops_shared import weighted, window
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.options import CLAMP, WINDOW
+from minilite.ops_shared.operator import OpNode, reference
 
 
-def reference_depthwise_conv(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:
+@reference(
+    "DEPTHWISE_CONV_2D",
+    rounding={
+        "f32": "dot products within 8 eps of the sum of |x w|; with integer weights each batch quantized by itself",
+        "s8": "int32 sums, double rounding by float64(scale_x * scale_w) / scale_y",
+        "u8": "int32 sums, double rounding by float32(scale_x * scale_w) / scale_y",
+        "s16": "int64 sums and a multiplier of 16 bits",
+    },
+)
+def depthwise_conv(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:
     """y[b, i, j, o] = clamp(bias[o] + sum over taps of x[..., o // multiplier] * w[..., o]), zero outside."""
     down, across = window.axes(node, x, *weights.shape[1:3])
     x, weights, scale = weighted.convolved(node, x, weights, asymmetric=True)
@@ -19,22 +27,3 @@ def reference_depthwise_conv(node: OpNode, x: Array, weights: Array, bias: Array
     for i, j, seen in window.taps(x, down, across):
         sums += seen * weights[0, i, j]
     return weighted.finish(node, sums, scale, bias)
-
-
-OPERATORS = (
-    Operator(
-        "DEPTHWISE_CONV_2D",
-        range(1, 8),
-        takes="x filter bias? -> y",
-        types=("f32 f32|s8 f32? -> f32", "s8 s8|s4 s32? -> s8", "u8 u8 s32? -> u8", "s16 s8 s64? -> s16"),
-        params={**WINDOW, **CLAMP},
-        hangs_on="kind",
-        reference=reference_depthwise_conv,
-        rule={
-            "f32": "dot products within 8 eps of the sum of |x w|; with integer weights each batch quantized by itself",
-            "s8": "int32 sums, double rounding by float64(scale_x * scale_w) / scale_y",
-            "u8": "int32 sums, double rounding by float32(scale_x * scale_w) / scale_y",
-            "s16": "int64 sums and a multiplier of 16 bits",
-        },
-    ),
-)

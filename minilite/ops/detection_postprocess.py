@@ -9,10 +9,10 @@ import numpy as np
 from minilite.errors import KernelError
 from minilite.format.flexbuffer import scalars
 from minilite.format.model import Array
-from minilite.ops_shared.checks import input_of, quantized
-from minilite.ops_shared.custom_options import count, flag, number
+from minilite.ops_shared.custom_options import Reader, count, flag, number
 from minilite.ops_shared.fixed_point import dequantize
-from minilite.ops_shared.operator import Operator, OpNode, Param
+from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.tensors import input_of
 
 
 def _threshold(node: OpNode) -> float:
@@ -22,7 +22,7 @@ def _threshold(node: OpNode) -> float:
     return overlap
 
 
-_PARAMS: dict[str, Param] = {
+_PARAMS: dict[str, Reader] = {
     "most": count("max_detections"),
     "most_classes": count("max_classes_per_detection"),
     "most_of_class": count("detections_per_class", 100),
@@ -94,7 +94,14 @@ def _by_classes(p: dict[str, Any], corners: Array, scores: Array) -> list[list[t
     return [[pair] for pair in found[: p["most"]]]
 
 
-def reference_detection(node: OpNode, code: Array, scores: Array, anchors: Array) -> tuple[Array, ...]:
+@reference(
+    "TFLite_Detection_PostProcess",
+    rounding={
+        "": "boxes in float64, rounded to float32; areas in float32; of equal scores the first",
+    },
+    options=scalars,
+)
+def detection(node: OpNode, code: Array, scores: Array, anchors: Array) -> tuple[Array, ...]:
     """Boxes, classes, scores and how many there are; 0 for what no box was found for."""
     p = {name: said(node) for name, said in _PARAMS.items()}
     code, scores, anchors = (
@@ -111,19 +118,3 @@ def reference_detection(node: OpNode, code: Array, scores: Array, anchors: Array
             at = i + j if p["by_class"] else i * p["most_classes"] + j
             boxes[at], rows[:, at] = corners[anchor], (label, scores[anchor, label])
     return boxes[None], rows[:1], rows[1:], np.array([len(found)], np.float32)
-
-
-OPERATORS = (
-    Operator(
-        "TFLite_Detection_PostProcess",
-        range(1, 2),
-        takes="boxes scores anchors -> boxes classes scores count",
-        types=("f32 f32|u8 f32 -> f32 f32 f32 f32", "u8 f32|u8 u8 -> f32 f32 f32 f32"),
-        params=_PARAMS,
-        reference=reference_detection,
-        check=quantized,
-        kernel="detection_postprocess",
-        custom=scalars,
-        rule={"": "boxes in float64, rounded to float32; areas in float32; of equal scores the first"},
-    ),
-)

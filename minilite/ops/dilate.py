@@ -6,12 +6,11 @@ import numpy as np
 
 from minilite.errors import ShapeError
 from minilite.format.model import Array
-from minilite.ops_shared.moving import WHOLE_BYTES
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.types import each
+from minilite.ops_shared.operator import OpNode, reference
 
 
-def reference_dilate(node: OpNode, x: Array, dilations: Array, value: Array) -> Array:  # noqa: ARG001
+@reference("DILATE")
+def dilate(node: OpNode, x: Array, dilations: Array, value: Array) -> Array:  # noqa: ARG001
     """A dimension of n becomes one of (n - 1) * dilation + 1."""
     if dilations.min() < 1:
         message = f"dilation {int(dilations.argmin())} is {dilations.min()}, expected 1 or more"
@@ -20,14 +19,3 @@ def reference_dilate(node: OpNode, x: Array, dilations: Array, value: Array) -> 
     y = np.full(shape, value.ravel()[0], x.dtype)
     y[tuple(slice(None, None, by) for by in dilations.tolist())] = x
     return y
-
-
-OPERATORS = (
-    Operator(
-        "DILATE",
-        range(1, 2),
-        takes="x dilations value -> y",
-        types=each("T s32 T -> T", WHOLE_BYTES),
-        reference=reference_dilate,
-    ),
-)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops_shared.checks import input_of, quantized
 from minilite.ops_shared.fixed_point import (
     activation_range,
     one_over_one_plus,
@@ -16,9 +13,9 @@ from minilite.ops_shared.fixed_point import (
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
 )
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.options import ACTIVATION_LIMITS, CLAMP, activation
-from minilite.ops_shared.types import each
+from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.options import ACTIVATION_LIMITS, activation
+from minilite.ops_shared.tensors import input_of
 
 _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
@@ -28,7 +25,18 @@ def _check_divisor(divisor: Array, zero: int = 0) -> None:
         raise ValueError(f"division by 0: element {int(np.argmax(divisor.reshape(-1) == zero))} of the divisor")
 
 
-def reference_div(node: OpNode, a: Array, b: Array) -> Array:
+@reference(
+    "DIV",
+    rounding={
+        "f32": "one rounding, clamp; infinities stay",
+        "s32": "towards zero, clamp; a divisor of 0 is refused",
+        "s8 u8 s16": (
+            "`1 / (b - zp_b)` in Q0.31 by three Newton steps, times `a - zp_a` at full width and the mantissa "
+            "of `scale_a / (scale_b * scale_y)` (float32), each rounded; one shift, ties away from zero"
+        ),
+    },
+)
+def div(node: OpNode, a: Array, b: Array) -> Array:
     """y = clamp(a / b), integers towards zero; a divisor of 0 is for floats alone."""
     low, high = ACTIVATION_LIMITS[activation(node)]
     if a.dtype.kind == "f":
@@ -64,7 +72,15 @@ def _quantized_div(node: OpNode, a: Array, b: Array) -> Array:
     return np.asarray(np.clip(y, *activation_range(tensors[2], activation(node))).astype(a.dtype))
 
 
-def reference_floor_div(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
+@reference(
+    "FLOOR_DIV",
+    rounding={
+        "f32": "the quotient in float64",
+        "s8 s16 s32": "exact; wraps",
+        "": "a divisor of 0 is refused",
+    },
+)
+def floor_div(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
     """y = floor(a / b), of floats in float64; integers as they are, whatever the scales; the divisor is never 0."""
     _check_divisor(b)
     if a.dtype.kind == "f":
@@ -73,44 +89,17 @@ def reference_floor_div(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG
     return np.asarray((a.astype(np.int64) // b.astype(np.int64)).astype(a.dtype))
 
 
-def reference_floor_mod(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
+@reference(
+    "FLOOR_MOD",
+    rounding={
+        "f32": "fmod, one sum",
+        "s8 s16 s32 s64": "exact; a divisor of 0 is refused",
+    },
+)
+def floor_mod(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
     """y = a - b * floor(a / b), with b's sign; of floats by fmod."""
     if a.dtype.kind != "f":
         _check_divisor(b)
     with np.errstate(all="ignore"):
         r = np.fmod(a, np.where(b == -1, 1, b).astype(b.dtype) if a.dtype.kind == "i" else b)
         return np.asarray(np.where((r != 0) & ((b < 0) != (r < 0)), r + b, r))
-
-
-_binary = functools.partial(Operator, takes="a b -> y", in_place=(0, 1))
-OPERATORS = (
-    _binary(
-        "DIV",
-        range(1, 3),
-        types=each("T T -> T", "f32 s8 u8 s16 s32"),
-        reference=reference_div,
-        params=CLAMP,
-        check=quantized,
-        hangs_on="kind",
-        rule={
-            "f32": "one rounding, clamp; infinities stay",
-            "s32": "towards zero, clamp; a divisor of 0 is refused",
-            "s8 u8 s16": "`1 / (b - zp_b)` in Q0.31 by three Newton steps, times `a - zp_a` at full width and the mantissa of "
-            "`scale_a / (scale_b * scale_y)` (float32), each rounded; one shift, ties away from zero",
-        },
-    ),
-    _binary(
-        "FLOOR_DIV",
-        range(1, 4),
-        types=each("T T -> T", "f32 s8 s16 s32"),
-        reference=reference_floor_div,
-        rule={"f32": "the quotient in float64", "s8 s16 s32": "exact; wraps", "": "a divisor of 0 is refused"},
-    ),
-    _binary(
-        "FLOOR_MOD",
-        range(1, 3),
-        types=each("T T -> T", "f32 s8 s16 s32 s64"),
-        reference=reference_floor_mod,
-        rule={"f32": "fmod, one sum", "s8 s16 s32 s64": "exact; a divisor of 0 is refused"},
-    ),
-)

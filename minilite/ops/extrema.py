@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops_shared.checks import input_of
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.types import each
+from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.tensors import input_of
 
 
-def reference_extremum(node: OpNode, a: Array, b: Array) -> Array:
+@reference(
+    "MAXIMUM",
+    "MINIMUM",
+    rounding={
+        "": "exact; the second where neither is greater; integers as they are, whatever the scales",
+    },
+)
+def extremum(node: OpNode, a: Array, b: Array) -> Array:
     """y = a where it is greater (lesser), else b, so also where one is NaN; integers as they are, whatever the
     scales."""
     x, y = (_real(node, array) for array in (a, b))
@@ -23,17 +27,3 @@ def reference_extremum(node: OpNode, a: Array, b: Array) -> Array:
 def _real(node: OpNode, x: Array) -> Array:
     bfloat = input_of(node).type == TensorType.BFLOAT16
     return (x.astype(np.uint32) << 16).view(np.float32) if bfloat else x
-
-
-_binary = functools.partial(
-    Operator,
-    takes="a b -> y",
-    reference=reference_extremum,
-    in_place=(0, 1),
-    rule={"": "exact; the second where neither is greater; integers as they are, whatever the scales"},
-)
-_OWN = each("T T -> T", "f32 f16 bf16 s8 u8 s16 s32 s64")
-OPERATORS = (
-    _binary("MAXIMUM", range(1, 5), types=_OWN),
-    _binary("MINIMUM", range(1, 5), types=_OWN),
-)

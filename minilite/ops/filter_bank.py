@@ -11,13 +11,20 @@ import numpy as np
 from minilite.errors import KernelError
 from minilite.format.flexbuffer import scalars
 from minilite.format.model import Array
-from minilite.ops_shared.custom_options import count, flag, no_options
-from minilite.ops_shared.operator import Operator, OpNode, Param
+from minilite.ops_shared.custom_options import Reader, count, no_options
+from minilite.ops_shared.operator import OpNode, reference
 
-_CHANNELS: dict[str, Param] = {"channels": count("num_channels", most=(1 << 15) - 1)}
+_CHANNELS: dict[str, Reader] = {"channels": count("num_channels", most=(1 << 15) - 1)}
 
 
-def reference_bank(node: OpNode, x: Array, weights: Array, rest: Array, *places: Array) -> Array:
+@reference(
+    "SignalFilterBank",
+    rounding={
+        "": "sums wrap",
+    },
+    options=scalars,
+)
+def bank(node: OpNode, x: Array, weights: Array, rest: Array, *places: Array) -> Array:
     """Each frequency is shared by two bands: by weight for this one, what is left for the next. Raises: KernelError."""
     channels = _CHANNELS["channels"](node)
     weighed = min(len(weights), len(rest))
@@ -37,7 +44,14 @@ def reference_bank(node: OpNode, x: Array, weights: Array, rest: Array, *places:
     return sums[0, 1:-1] + sums[1, :-2]
 
 
-def reference_square_root(node: OpNode, x: Array, bits: Array) -> Array:  # noqa: ARG001
+@reference(
+    "SignalFilterBankSquareRoot",
+    rounding={
+        "": "to the nearest, 65535 at most below 2^32; then cut off to the right",
+    },
+    options=no_options,
+)
+def square_root(node: OpNode, x: Array, bits: Array) -> Array:  # noqa: ARG001
     """To the nearest, but no more than half of the bits hold. Raises: KernelError."""
     shift = int(bits.ravel()[0])
     if not 0 <= shift <= 31:
@@ -61,14 +75,28 @@ def _gains(noise: Array, gains: Array) -> Array:
     return np.where(noise <= 2, gains[np.minimum(noise, 2)], (curved + value).astype(np.int16))
 
 
-def reference_pcan(node: OpNode, x: Array, noise: Array, gains: Array) -> Array:
+@reference(
+    "SignalPCAN",
+    rounding={
+        "": "gains by parabolas between powers of two, in Q15; the product cut off to the right",
+    },
+    options=scalars,
+)
+def pcan(node: OpNode, x: Array, noise: Array, gains: Array) -> Array:
     """Loudness times a gain that falls with the noise; small ones are squared."""
     gain = _gains(noise, gains.ravel()).astype(np.int32).view(np.uint32).astype(np.uint64)
     ratio = (x.astype(np.uint64) * gain >> np.uint64(node.options["snr_shift"])).astype(np.uint32)
     return np.where(ratio < 2 << 12, ratio * ratio >> np.uint32(20), (ratio >> np.uint32(6)) - np.uint32(1 << 6))
 
 
-def reference_log(node: OpNode, x: Array) -> Array:
+@reference(
+    "SignalFilterBankLog",
+    rounding={
+        "": "log2 by 128 lines in Q16, as flat as TensorFlow Lite Micro has them; saturates",
+    },
+    options=scalars,
+)
+def log(node: OpNode, x: Array) -> Array:
     """log2 by 128 lines, their slopes 128 times too flat; times log(2) and the scale, each rounded in Q16."""
     scaled = x << np.uint32(node.options["input_correction_bits"])
     safe = np.maximum(scaled, 1)
@@ -84,73 +112,9 @@ def reference_log(node: OpNode, x: Array) -> Array:
     return np.where(scaled > 1, np.minimum(value, (1 << 15) - 1), 0).astype(np.int16)
 
 
-_NOISE: dict[str, Param] = {
-    "channels": count("num_channels", most=1024),
-    **{
-        name: count(name)
-        for name in ("smoothing", "one_minus_smoothing", "alternate_smoothing", "alternate_one_minus_smoothing")
+SPECTRAL_SUBTRACTION = reference(
+    "SignalFilterBankSpectralSubtraction",
+    rounding={
+        "": "the estimate is kept from run to run, in the units of `smoothing_bits`; cut off to the right",
     },
-    "smoothing_bits": count("smoothing_bits", least=0, most=31),
-    "subtraction_bits": count("spectral_subtraction_bits", least=0, most=63),
-    "least": count("min_signal_remaining", least=0),
-    "clamping": flag("clamping"),
-}
-
-OPERATORS = (
-    Operator(
-        "SignalFilterBank",
-        range(1, 2),
-        takes="x weights rest frequencies starts widths -> y",
-        types=("u32 s16 s16 s16 s16 s16 -> u64",),
-        params=_CHANNELS,
-        reference=reference_bank,
-        kernel="signal_filter_bank",
-        custom=scalars,
-        rule={"": "sums wrap"},
-    ),
-    Operator(
-        "SignalFilterBankSquareRoot",
-        range(1, 2),
-        takes="x bits -> y",
-        types=("u64 s32 -> u32",),
-        reference=reference_square_root,
-        kernel="signal_filter_bank_square_root",
-        custom=no_options,
-        rule={"": "to the nearest, 65535 at most below 2^32; then cut off to the right"},
-    ),
-    Operator(
-        "SignalFilterBankSpectralSubtraction",
-        range(1, 2),
-        takes="x -> y noise",
-        types=("u32 -> u32 u32",),
-        params=_NOISE,
-        kernel="signal_filter_bank_spectral_subtraction",
-        custom=scalars,
-        rule={"": "the estimate is kept from run to run, in the units of `smoothing_bits`; cut off to the right"},
-    ),
-    Operator(
-        "SignalPCAN",
-        range(1, 2),
-        takes="x noise gains -> y",
-        types=("u32 u32 s16 -> u32",),
-        params={"shift": count("snr_shift", least=0, most=63)},
-        reference=reference_pcan,
-        kernel="signal_pcan",
-        custom=scalars,
-        rule={"": "gains by parabolas between powers of two, in Q15; the product cut off to the right"},
-    ),
-    Operator(
-        "SignalFilterBankLog",
-        range(1, 2),
-        takes="x -> y",
-        types=("u32 -> s16",),
-        params={
-            "scale": count("output_scale", least=0),
-            "bits": count("input_correction_bits", least=0, most=31),
-        },
-        reference=reference_log,
-        kernel="signal_filter_bank_log",
-        custom=scalars,
-        rule={"": "log2 by 128 lines in Q16, as flat as TensorFlow Lite Micro has them; saturates"},
-    ),
-)
+)(None)

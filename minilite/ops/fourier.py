@@ -6,10 +6,16 @@ import numpy as np
 
 from minilite.errors import ShapeError
 from minilite.format.model import Array
-from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.operator import OpNode, reference
 
 
-def reference_rfft2d(node: OpNode, x: Array, lengths: Array) -> Array:  # noqa: ARG001
+@reference(
+    "RFFT2D",
+    rounding={
+        "": "in float64, rounded once",
+    },
+)
+def rfft2d(node: OpNode, x: Array, lengths: Array) -> Array:  # noqa: ARG001
     """numpy's, in float64."""
     for i, length in enumerate(lengths.tolist()):
         if length < 1 or length & length - 1:
@@ -19,15 +25,3 @@ def reference_rfft2d(node: OpNode, x: Array, lengths: Array) -> Array:  # noqa: 
     if x.size == 0:
         return np.zeros((*x.shape[:-2], height, width // 2 + 1), np.complex64)
     return np.asarray(np.fft.rfft2(x.astype(np.float64), s=(height, width)).astype(np.complex64))
-
-
-OPERATORS = (
-    Operator(
-        "RFFT2D",
-        range(1, 2),
-        takes="x lengths -> y",
-        types=("f32 s32 -> c64",),
-        reference=reference_rfft2d,
-        rule={"": "in float64, rounded once"},
-    ),
-)

@@ -8,20 +8,24 @@ import numpy as np
 
 from minilite.format.model import Array
 from minilite.ops_shared import fixed_point, weighted
-from minilite.ops_shared.blockwise import block_scales, block_size, scale_of_elements
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.options import CLAMP
+from minilite.ops_shared.blockwise import block_size, scale_of_elements
+from minilite.ops_shared.operator import OpNode, reference
 
 
-def _check(node: OpNode) -> None:
-    layout = node.options["weights_format"]
-    if layout != "DEFAULT":
-        raise node.refuse(f"weights format {layout} is not supported, only DEFAULT is")
-    if block_size(node) and not weighted.is_hybrid(node):
-        raise node.refuse("weights in blocks are supported for inputs of f32 alone")
-
-
-def reference_fully_connected(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:
+@reference(
+    "FULLY_CONNECTED",
+    rounding={
+        "f32": (
+            "dot products within 8 eps of the sum of |x w|; with integer weights each row quantized by itself; "
+            "weights in blocks as floats (no oracle: XNNPACK quantizes rows)"
+        ),
+        "s8 u8 s16": (
+            "weights of s16: int64 sums and a multiplier of 16 bits; else round(sum * (float64(scale_x) * "
+            "scale_w / scale_y)), ties away from zero"
+        ),
+    },
+)
+def fully_connected(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:
     """y = clamp(bias + x @ weights.T); integers are requantized by one rounding of a float64 product, those of int16
     weights by a multiplier of 16 bits.
 
@@ -46,33 +50,3 @@ def reference_fully_connected(node: OpNode, x: Array, weights: Array, bias: Arra
     else:
         scaled = fixed_point.round_half_away(weighted.add_bias(sums, bias) * weighted.real_multipliers(node, outputs))
     return weighted.clamp(node, scaled + node.outputs[0].quantization.zero_point).reshape(shape)
-
-
-OPERATORS = (
-    Operator(
-        "FULLY_CONNECTED",
-        range(1, 15),
-        takes="x weights bias? -> y",
-        types=(
-            "f32 f32|s8|u8|s4|s2 f32? -> f32",
-            "s8 s8|s4|s2 s32? -> s8",
-            "u8 u8 s32? -> u8|s16",
-            "s16 s8|s4|s2|s16 s64|s32? -> s16",
-        ),
-        params={
-            "keep_dims": "keep_num_dims",
-            "asymmetric": "asymmetric_quantize_inputs",
-            "block": block_size,
-            "scales": block_scales,
-            **CLAMP,
-        },
-        check=_check,
-        hangs_on="kind",
-        reference=reference_fully_connected,
-        rule={
-            "f32": "dot products within 8 eps of the sum of |x w|; with integer weights each row quantized by itself; "
-            "weights in blocks as floats (no oracle: XNNPACK quantizes rows)",
-            "s8 u8 s16": "weights of s16: int64 sums and a multiplier of 16 bits; else round(sum * (float64(scale_x) * scale_w / scale_y)), ties away from zero",
-        },
-    ),
-)

@@ -6,12 +6,12 @@ from __future__ import annotations
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.ops_shared.moving import WHOLE_BYTES, checked_indices
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.types import each
+from minilite.ops_shared.moving import checked_indices
+from minilite.ops_shared.operator import OpNode, reference
 
 
-def reference(node: OpNode, x: Array, indices: Array) -> Array:
+@reference("GATHER")
+def gather(node: OpNode, x: Array, indices: Array) -> Array:
     """numpy's take, batch by batch."""
     axis, batch = node.options["axis"] % x.ndim, node.options["batch_dims"]
     batch += indices.ndim if batch < 0 else 0
@@ -23,19 +23,11 @@ def reference(node: OpNode, x: Array, indices: Array) -> Array:
     return y
 
 
-def reference_nd(node: OpNode, x: Array, indices: Array) -> Array:  # noqa: ARG001
+@reference("GATHER_ND")
+def gather_nd(node: OpNode, x: Array, indices: Array) -> Array:  # noqa: ARG001
     """numpy's indexing by as many axes as the last dimension of the indices has entries."""
     depth = indices.shape[-1]
     indices = checked_indices(indices, x.shape[:depth])
     if depth == 0:
         return np.array(np.broadcast_to(x, indices.shape[:-1] + x.shape), order="C")
     return np.array(x[tuple(indices[..., i] for i in range(depth))], order="C")
-
-
-GATHER = each("T s16|s32|s64 -> T", WHOLE_BYTES + " s4 u4 string")
-GATHER_ND = each("T s16|s32|s64 -> T", WHOLE_BYTES + " string")
-PARAMS = {"axis": "axis", "batch_dims": "batch_dims"}
-OPERATORS = (
-    Operator("GATHER", range(1, 9), "x indices -> y", GATHER, params=PARAMS, reference=reference, output_follows=0),
-    Operator("GATHER_ND", range(1, 7), "x indices -> y", GATHER_ND, reference=reference_nd, output_follows=0),
-)

@@ -8,7 +8,7 @@ from minilite.errors import ShapeError
 from minilite.format.flexbuffer import scalars
 from minilite.format.model import Array
 from minilite.ops_shared.custom_options import count
-from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.operator import OpNode, reference
 
 
 def _size(node: OpNode) -> int:
@@ -19,7 +19,17 @@ def _size(node: OpNode) -> int:
     return size
 
 
-def reference_hadamard(node: OpNode, x: Array) -> Array:
+@reference(
+    "aeq.hadamard_rotation",
+    rounding={
+        "": (
+            "sums and differences of numbers 1, 2, 4 ... apart, in this order, and one factor; the signs in "
+            "the options are not used"
+        ),
+    },
+    options=scalars,
+)
+def hadamard(node: OpNode, x: Array) -> Array:
     """Sums and differences of numbers 1, 2, 4 ... apart, and one factor."""
     size = _size(node)
     if x.ndim not in (2, 3):
@@ -33,21 +43,3 @@ def reference_hadamard(node: OpNode, x: Array) -> Array:
         low, high = np.moveaxis(y.reshape(*x.shape[:-1], x.shape[-1] // (2 * apart), 2, apart), -2, 0)
         y = np.stack([low + high, low - high], axis=-2)
     return np.asarray(y.reshape(x.shape) * np.float32(1 / np.sqrt(size)))
-
-
-OPERATORS = (
-    Operator(
-        "aeq.hadamard_rotation",
-        range(1, 2),
-        takes="x -> y",
-        types=("f32 -> f32",),
-        params={"size": _size},
-        reference=reference_hadamard,
-        in_place=(0,),
-        kernel="hadamard_rotation",
-        custom=scalars,
-        rule={
-            "": "sums and differences of numbers 1, 2, 4 ... apart, in this order, and one factor; the signs in the options are not used"
-        },
-    ),
-)

@@ -9,10 +9,10 @@ import numpy as np
 
 from minilite.format.flexbuffer import scalars
 from minilite.format.model import Array
-from minilite.ops_shared.custom_options import count, no_options, number
-from minilite.ops_shared.operator import Operator, OpNode, Param
+from minilite.ops_shared.custom_options import Reader, count, no_options, number
+from minilite.ops_shared.operator import OpNode, reference
 
-_SIZE: dict[str, Param] = {"height": count("output_height"), "width": count("output_width")}
+_SIZE: dict[str, Reader] = {"height": count("output_height"), "width": count("output_width")}
 
 
 def _subset(node: OpNode) -> Array:
@@ -23,7 +23,7 @@ def _subset(node: OpNode) -> Array:
     return np.array(found, np.int32)
 
 
-_CROP: dict[str, Param] = {
+_CROP: dict[str, Reader] = {
     **_SIZE,
     "left": count("left_rotation_idx", least=0),
     "right": count("right_rotation_idx", least=0),
@@ -34,13 +34,14 @@ _CROP: dict[str, Param] = {
 }
 
 
-def _check_crop(node: OpNode) -> None:
-    for name in ("scale_x", "scale_y"):
-        if not _CROP[name](node) > 0:
-            raise node.refuse(f"option {name} is {_CROP[name](node)}, must be above 0")
-
-
-def reference_matrix(node: OpNode, x: Array) -> Array:
+@reference(
+    "Landmarks2TransformMatrix",
+    rounding={
+        "": "in float64, rounded once (no oracle: the rule is MediaPipe's)",
+    },
+    options=scalars,
+)
+def matrix(node: OpNode, x: Array) -> Array:
     """From pixels of the crop: to its middle, to the size of what is around the points, turned, to where they are."""
     said = {name: read(node) for name, read in _CROP.items()}
     points = x[0, :, :2].astype(np.float64)
@@ -57,7 +58,14 @@ def reference_matrix(node: OpNode, x: Array) -> Array:
     return y.astype(np.float32)[None]
 
 
-def reference_crop(node: OpNode, x: Array, matrix: Array) -> Array:
+@reference(
+    "TransformTensorBilinear",
+    rounding={
+        "": "places in float32, values in float64, rounded once (no oracle: the rule is MediaPipe's)",
+    },
+    options=scalars,
+)
+def crop(node: OpNode, x: Array, matrix: Array) -> Array:
     """Middles of pixels to middles of pixels, by lines between four; zeros outside of them."""
     height, width = (said(node) for said in _SIZE.values())
     rows = matrix.reshape(-1)[:8].reshape(2, 4)
@@ -80,46 +88,16 @@ def reference_crop(node: OpNode, x: Array, matrix: Array) -> Array:
     return y.astype(np.float32)[None]
 
 
-def reference_points(node: OpNode, x: Array, matrix: Array) -> Array:  # noqa: ARG001
+@reference(
+    "TransformLandmarks",
+    rounding={
+        "": "in float32 (no oracle: the rule is MediaPipe's)",
+    },
+    options=no_options,
+)
+def points(node: OpNode, x: Array, matrix: Array) -> Array:  # noqa: ARG001
     """The first two numbers of each through the first two rows; a third stays."""
     y = x.copy()
     for k, row in enumerate(matrix.reshape(-1)[:8].reshape(2, 4)):
         y[..., k] = row[0] * x[..., 0] + row[1] * x[..., 1] + row[3]
     return y
-
-
-OPERATORS = (
-    Operator(
-        "Landmarks2TransformMatrix",
-        range(2, 3),
-        takes="landmarks -> matrix",
-        types=("f32 -> f32",),
-        params=_CROP,
-        reference=reference_matrix,
-        check=_check_crop,
-        kernel="landmarks_to_transform_matrix",
-        custom=scalars,
-        rule={"": "in float64, rounded once (no oracle: the rule is MediaPipe's)"},
-    ),
-    Operator(
-        "TransformTensorBilinear",
-        range(2, 3),
-        takes="x matrix -> y",
-        types=("f32 f32 -> f32",),
-        params=_SIZE,
-        reference=reference_crop,
-        kernel="transform_tensor_bilinear",
-        custom=scalars,
-        rule={"": "places in float32, values in float64, rounded once (no oracle: the rule is MediaPipe's)"},
-    ),
-    Operator(
-        "TransformLandmarks",
-        range(2, 3),
-        takes="landmarks matrix -> y",
-        types=("f32 f32 -> f32",),
-        reference=reference_points,
-        kernel="transform_landmarks",
-        custom=no_options,
-        rule={"": "in float32 (no oracle: the rule is MediaPipe's)"},
-    ),
-)

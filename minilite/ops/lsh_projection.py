@@ -7,8 +7,7 @@ import struct
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.ops_shared.operator import Operator, OpNode, Param
-from minilite.ops_shared.types import each
+from minilite.ops_shared.operator import OpNode, reference
 
 _MASK = (1 << 64) - 1
 _K0, _K1, _K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
@@ -86,7 +85,13 @@ def fingerprint(s: bytes) -> int:
     return _mix(_mix(v[0], w[0], by) + _fold(y) * _K0 + z, _mix(v[1], w[1], by) + x, by)
 
 
-def reference_projection(node: OpNode, seeds: Array, x: Array, weights: Array | None = None) -> Array:
+@reference(
+    "LSH_PROJECTION",
+    rounding={
+        "": "FarmHash's 64-bit fingerprint of seed and element; sums in float64, one after the other",
+    },
+)
+def projection(node: OpNode, seeds: Array, x: Array, weights: Array | None = None) -> Array:
     """The signs of sums, one element after the other in float64."""
     items = [np.ascontiguousarray(item).tobytes() for item in x]
     bits = np.zeros(seeds.shape, np.int64)
@@ -109,18 +114,3 @@ def _is_dense(node: OpNode) -> int:
     if kind not in ("DENSE", "SPARSE"):
         raise node.refuse(f"option type must be SPARSE or DENSE, it is {kind}")
     return int(kind == "DENSE")
-
-
-_PARAMS: dict[str, Param] = {"dense": _is_dense}
-OPERATORS = (
-    Operator(
-        "LSH_PROJECTION",
-        range(1, 2),
-        takes="seeds x weights? -> y",
-        types=each("f32 T f32? -> s32", "f32 f16 bf16 f64 s8 u8 b8 s16 u16 s32 u32 s64 u64 c64 c128"),
-        params=_PARAMS,
-        reference=reference_projection,
-        hangs_on="kind",
-        rule={"": "FarmHash's 64-bit fingerprint of seed and element; sums in float64, one after the other"},
-    ),
-)

@@ -3,23 +3,18 @@ between runs."""
 
 from __future__ import annotations
 
-import functools
-import math
-
 import numpy as np
 
-from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops_shared.checks import QUANTIZED, check_quantized, input_of, tensor_scale
 from minilite.ops_shared.fixed_point import (
     quantize_multiplier,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
 )
 from minilite.ops_shared.fixed_point_s16 import logistic_s16, multiply_q15, tanh_s16
-from minilite.ops_shared.lstm import CELL, FORGET, INPUT, OUTPUT, Direction, Operands, intermediate, step_s8
-from minilite.ops_shared.operator import Operator, OpNode, Param
-from minilite.ops_shared.recurrent import activate, activation_number, times, weighted_sums
+from minilite.ops_shared.lstm import CELL, FORGET, INPUT, OUTPUT, Direction, Operands, step_s8
+from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.recurrent import activate, times, weighted_sums
 
 ONE, FORWARD, BACKWARD = Direction(), Direction(1, 35, 36, 99, 40), Direction(18, 37, 38, 99, 44)
 
@@ -89,16 +84,41 @@ def _walk(p: Operands, x: Array, aux: Array | None, *, backward: bool = False) -
     return y, h.reshape(states[0].shape), c.reshape(states[1].shape)
 
 
-def reference_lstm(node: OpNode, x: Array, *inputs: Array | None) -> tuple[Array, ...]:
+@reference(
+    "UNIDIRECTIONAL_SEQUENCE_LSTM",
+    rounding={
+        "f32": "float32 sums; with integer weights each row of input, output and hidden values quantized by itself",
+        "s8": (
+            "int32 sums, double rounding to gates of Q3.12, gemmlowp's logistic and tanh of 16 bits; each "
+            "product and sum saturates"
+        ),
+    },
+)
+def lstm(node: OpNode, x: Array, *inputs: Array | None) -> tuple[Array, ...]:
     """Gives y and the new states of output and cell."""
     return _walk(Operands(node, (x, *inputs), ONE), x, None)
 
 
-def reference_basic_or_full(node: OpNode, x: Array, *inputs: Array | None) -> tuple[Array, ...]:
-    """As `reference_lstm`; the basic kernel instead gives output, cell, what the weights met and what they made of
+@reference(
+    "LSTM",
+    rounding={
+        "f32": "float32 sums; with integer weights each row of input, output and hidden values quantized by itself",
+        "s8": (
+            "int32 sums, double rounding to gates of Q3.12, gemmlowp's logistic and tanh of 16 bits; each "
+            "product and sum saturates"
+        ),
+        "u8": (
+            "int32 sums, times a multiplier with both roundings upwards, to gates of Q3.12; products of Q0.15, "
+            "cells of Q4.11"
+        ),
+    },
+)
+def basic_or_full(node: OpNode, x: Array, *inputs: Array | None) -> tuple[Array, ...]:
+    """As `lstm`; the basic kernel instead gives output, cell, what the weights met and what they made of
     it."""
     if node.options["kernel_type"] == "FULL":
-        return reference_lstm(node, x, *inputs)
+        full: tuple[Array, ...] = lstm(node, x, *inputs)
+        return full
     last, weights, bias, cell = (np.asarray(array) for array in inputs[:4])
     rows = np.concatenate([x, last], axis=1)
     if x.dtype == np.float32:
@@ -119,7 +139,13 @@ def reference_basic_or_full(node: OpNode, x: Array, *inputs: Array | None) -> tu
     return (np.clip(y, -128, 127) + 128).astype(np.uint8), state, rows, sums
 
 
-def reference_bidirectional(node: OpNode, x: Array, *inputs: Array | None) -> tuple[Array, ...]:
+@reference(
+    "BIDIRECTIONAL_SEQUENCE_LSTM",
+    rounding={
+        "f32": "float32 sums; with integer weights each row of input, output and hidden values quantized by itself",
+    },
+)
+def bidirectional(node: OpNode, x: Array, *inputs: Array | None) -> tuple[Array, ...]:
     """Gives the outputs, one behind the other where they are merged, and the new states of both directions."""
     forward, backward = (Operands(node, (x, *inputs), place) for place in (FORWARD, BACKWARD))
     aux = forward.at(39)
@@ -148,143 +174,9 @@ def _full(x: str, weights: str, peephole: str, bias: str, norm: str, cell: str, 
     return f"{x} {one} {x} {cell} {norm}? {norm}? {norm}? {norm}? -> {x}"
 
 
-def _both(weights: str) -> str:
-    one, aux = _direction(weights, weights, "f32"), f"{weights}? " * 8
-    return f"f32 {one} {one} f32 f32 f32 f32 f32? {aux}-> f32 f32?"
-
-
-_GATES = ("input", "forget", "cell", "output")
-
-
-def _named(prefix: str = "") -> str:
-    """The names of one direction's operands, those of the input gate and what else may be absent marked."""
-    names = [f"{prefix}{part}_to_{gate}" for part in ("input", "recurrent") for gate in _GATES]
-    names += [f"{prefix}cell_to_{gate}?" for gate in ("input", "forget", "output")]
-    names += [f"{prefix}{gate}_bias" for gate in _GATES] + [f"{prefix}projection?", f"{prefix}projection_bias?"]
-    return " ".join(f"{name}?" if name.endswith(("to_input", "input_bias")) else name for name in names)
-
-
-def _optional(names: str) -> str:
-    return " ".join(name.rstrip("?") + "?" for name in names.split())
-
-
-_NORMS = " ".join(f"{gate}_norm?" for gate in _GATES)
-_AUX = " ".join(f"{way}_aux_to_{gate}?" for way in ("forward", "backward") for gate in _GATES)
-_STATES = " ".join(f"{way}_{state}_state" for way in ("forward", "backward") for state in ("output", "cell"))
-
-
-def _check_integers(node: OpNode) -> None:
-    """Scales and zero points of all that is s8 or s16, and a power of two for the cells."""
-    x, p = input_of(node), Operands(node, (), ONE)
-    symmetric = [t for i, t in enumerate(node.inputs) if t is not None and t.type in QUANTIZED and i not in (0, 18)]
-    check_quantized(node, x, p.node.inputs[18], node.outputs[0], *symmetric)
-    for tensor in symmetric:
-        if tensor.quantization.zero_point:
-            raise node.refuse(
-                f"tensor '{tensor.name}' must have the zero point 0, it has {tensor.quantization.zero_point}"
-            )
-    exponent = math.log2(p.scale(19))
-    if abs(exponent - round(exponent)) >= 1e-3 or not -15 <= round(exponent) <= -9:
-        raise node.refuse(f"the cell state's scale must be a power of two from 2**-15 to 2**-9, it is {p.scale(19)}")
-    if len(node.intermediates) != 5:
-        raise node.refuse(f"{len(node.intermediates)} intermediate tensors, it takes 5")
-
-
-def _check_basic(node: OpNode) -> None:
-    """Five inputs and four outputs; bytes of 1/128 around 128, cells of four integer bits."""
-    if node.options["kernel_type"] != "BASIC" or len(node.inputs) != 5 or len(node.outputs) != 4:
-        said = f"{len(node.inputs)} inputs and {len(node.outputs)} outputs"
-        raise node.refuse(f"{said} of kernel type {node.options['kernel_type']}, it takes 5 and 4 of BASIC")
-    if input_of(node).type == TensorType.UINT8:
-        check_quantized(node, input_of(node, 2), node.outputs[1])
-        tensor_scale(node, input_of(node, 3))
-        if node.outputs[1].quantization.scale != 2.0**-11:
-            raise node.refuse(f"the cell state's scale must be 2**-11, it is {node.outputs[1].quantization.scale}")
-
-
-def check_lstm(node: OpNode) -> None:
-    """Limits that are none, and what weights and integers need of their quantization."""
-    if node.options.get("kernel_type") == "BASIC" or len(node.outputs) > 2:
-        _check_basic(node)
-        return
-    for name in ("cell_clip", "proj_clip"):
-        if not node.options[name] >= 0:
-            raise node.refuse(f"{name} must be at least 0, it is {node.options[name]}")
-    if input_of(node).type == TensorType.INT8:
-        _check_integers(node)
-    else:
-        check_quantized(node, *(t for t in node.inputs if t is not None and t.type in QUANTIZED))
-
-
-def _scales(node: OpNode) -> Array | None:
-    """The scales of each gate's sums and of the hidden values."""
-    if input_of(node).type != TensorType.INT8:
-        return None
-    normed = node.input(ONE.norms + FORGET) is not None
-    gates = [intermediate(node, g).quantization.scale if normed else 2.0**-12 for g in range(4)]
-    return np.array([*gates, intermediate(node, 4).quantization.scale], np.float32)
-
-
-def _hidden_zero(node: OpNode) -> int:
-    return intermediate(node, 4).quantization.zero_point if input_of(node).type == TensorType.INT8 else 0
-
-
-PARAMS: dict[str, str | Param] = {
-    "activation": activation_number,
-    "cell_clip": "cell_clip",
-    "proj_clip": "proj_clip",
-    "asymmetric": "asymmetric_quantize_inputs",
-    "time_major": lambda node: int(node.options.get("time_major", True)),
-    "rank": lambda node: 2 if node.op == "LSTM" else 3,
-    "merged": lambda node: int(node.options.get("merge_outputs", False)),
-    "scales": _scales,
-    "hidden_zero": _hidden_zero,
-}
-RULE = {
-    "f32": "float32 sums; with integer weights each row of input, output and hidden values quantized by itself",
-    "s8": "int32 sums, double rounding to gates of Q3.12, gemmlowp's logistic and tanh of 16 bits; each product and sum saturates",
-}
 FULL = (
     _full("f32", "f32", "f32", "f32", "f32", "f32"),
     _full("f32", "s8", "s8", "f32", "f32", "f32"),
     _full("f32", "u8", "u8", "f32", "f32", "f32"),
     _full("s8", "s8", "s16", "s32", "s16", "s16"),
-)
-DIAGONAL = tuple(_full("f32", w, w, "f32", "f32", "f32", recurrent="f32") for w in ("s8", "u8"))
-"""Recurrent weights that are the diagonal of a matrix stay floats."""
-BASIC = ("f32 f32 f32 f32 f32 -> f32 f32 f32 f32", "u8 u8 u8 s32 s16 -> u8 s16 u8 s16")
-"""Of an older LSTM, in numpy alone: input, last output, weights of both for all gates, biases, cell."""
-_full_row = functools.partial(
-    Operator, versions=range(1, 5), params=PARAMS, check=check_lstm, hangs_on="scales", writes=(18, 19), kernel="lstm"
-)
-OPERATORS = (
-    _full_row(
-        "LSTM",
-        takes=f"x {_optional(_named())} output_state? cell_state? {_NORMS} -> y basic_cell? basic_rows? basic_sums?",
-        types=FULL + BASIC,
-        reference=reference_basic_or_full,
-        rule={
-            **RULE,
-            "u8": "int32 sums, times a multiplier with both roundings upwards, to gates of Q3.12; products of Q0.15, cells of Q4.11",
-        },
-    ),
-    _full_row(
-        "UNIDIRECTIONAL_SEQUENCE_LSTM",
-        takes=f"x {_named()} output_state cell_state {_NORMS} -> y",
-        types=FULL + DIAGONAL,
-        reference=reference_lstm,
-        rule=RULE,
-    ),
-    Operator(
-        "BIDIRECTIONAL_SEQUENCE_LSTM",
-        range(1, 4),
-        takes=f"x {_named('forward_')} {_named('backward_')} {_STATES} aux? {_AUX} -> y backward_y?",
-        types=tuple(_both(weights) for weights in ("f32", "s8", "u8")),
-        params=PARAMS,
-        check=check_lstm,
-        hangs_on="scales",
-        reference=reference_bidirectional,
-        writes=(35, 36, 37, 38),
-        rule={"f32": RULE["f32"]},
-    ),
 )

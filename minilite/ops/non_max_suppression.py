@@ -9,7 +9,7 @@ import numpy as np
 
 from minilite.errors import KernelError, ShapeError
 from minilite.format.model import Array
-from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.operator import OpNode, reference
 
 
 def _overlap(a: Array, b: Array) -> np.float32:
@@ -49,7 +49,14 @@ def _selected(
     return chosen
 
 
-def reference_nms(
+@reference(
+    "NON_MAX_SUPPRESSION_V4",
+    "NON_MAX_SUPPRESSION_V5",
+    rounding={
+        "": "areas in float32; the factor `exp(-overlap^2 / (2 sigma))`; of equal scores the first box",
+    },
+)
+def nms(
     node: OpNode, boxes: Array, scores: Array, most: Array, limit: Array, least: Array, sigma: Array | None = None
 ) -> tuple[Array, ...]:
     """Indices, with sigma scores too, and how many there are; what is left is 0."""
@@ -67,24 +74,3 @@ def reference_nms(
         indices[i], values[i] = box, score
     found = np.array(len(chosen), np.int32)
     return (indices, found) if len(node.outputs) == 2 else (indices, values, found)
-
-
-_RULE = {"": "areas in float32; the factor `exp(-overlap^2 / (2 sigma))`; of equal scores the first box"}
-OPERATORS = (
-    Operator(
-        "NON_MAX_SUPPRESSION_V4",
-        range(1, 2),
-        takes="boxes scores most overlap least -> indices count",
-        types=("f32 f32 s32 f32 f32 -> s32 s32",),
-        reference=reference_nms,
-        rule=_RULE,
-    ),
-    Operator(
-        "NON_MAX_SUPPRESSION_V5",
-        range(1, 2),
-        takes="boxes scores most overlap least sigma -> indices scores count",
-        types=("f32 f32 s32 f32 f32 f32 -> s32 f32 s32",),
-        reference=reference_nms,
-        rule=_RULE,
-    ),
-)

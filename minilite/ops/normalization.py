@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops_shared.checks import check_output, input_of, quantized
 from minilite.ops_shared.fixed_point import (
     multiply_by_quantized_multiplier,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
 )
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.options import ACTIVATION_LIMITS, CLAMP, activation
-
-
-def _check_l2(node: OpNode) -> None:
-    quantized(node)
-    kind = input_of(node).type
-    if kind != TensorType.FLOAT32:
-        check_output(node, 1 / 128, 128 if kind == TensorType.UINT8 else 0)
+from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.options import ACTIVATION_LIMITS, activation
+from minilite.ops_shared.tensors import input_of
 
 
 def _saturating_shift(x: Array, exponent: int) -> Array:
@@ -47,7 +39,14 @@ def _inverse_root(total: int) -> tuple[int, int]:
     return (mantissa << -right, 0) if right < 0 else (mantissa, -right)
 
 
-def reference_l2(node: OpNode, x: Array) -> Array:
+@reference(
+    "L2_NORMALIZATION",
+    rounding={
+        "f32": "float32 sum of squares, square root, division",
+        "s8 u8": "int32 sum of squares, its reciprocal square root by five Newton steps in fixed point, double rounding",
+    },
+)
+def l2(node: OpNode, x: Array) -> Array:
     """x / sqrt(sum of x^2) along the last dimension, the root at least 1e-6."""
     if x.dtype == np.float32:
         root = np.sqrt((x.astype(np.float64) ** 2).sum(axis=-1, keepdims=True).astype(np.float32))
@@ -66,7 +65,8 @@ def reference_l2(node: OpNode, x: Array) -> Array:
     return np.asarray(np.clip(y + 128 * wide, info.min, info.max).astype(x.dtype).reshape(x.shape))
 
 
-def reference_response(node: OpNode, x: Array) -> Array:
+@reference("LOCAL_RESPONSE_NORMALIZATION")
+def response(node: OpNode, x: Array) -> Array:
     """x * (bias + alpha * sum of x^2 over channels from radius before to radius - 1 behind) ^ -beta, as TFLite."""
     o = node.options
     squares, depth = x.astype(np.float64) ** 2, x.shape[-1]
@@ -74,29 +74,3 @@ def reference_response(node: OpNode, x: Array) -> Array:
     for i in range(depth):
         sums[..., i] = squares[..., max(0, i - o["radius"]) : min(depth, i + o["radius"])].sum(axis=-1)
     return np.asarray((x * (o["bias"] + o["alpha"] * sums) ** -float(o["beta"])).astype(np.float32))
-
-
-OPERATORS = (
-    Operator(
-        "L2_NORMALIZATION",
-        range(1, 3),
-        takes="x -> y",
-        types=("f32 -> f32", "s8 -> s8", "u8 -> u8"),
-        params=CLAMP,
-        reference=reference_l2,
-        check=_check_l2,
-        hangs_on="kind",
-        rule={
-            "f32": "float32 sum of squares, square root, division",
-            "s8 u8": "int32 sum of squares, its reciprocal square root by five Newton steps in fixed point, double rounding",
-        },
-    ),
-    Operator(
-        "LOCAL_RESPONSE_NORMALIZATION",
-        range(1, 2),
-        takes="x -> y",
-        types=("f32 -> f32",),
-        params={name: name for name in ("radius", "bias", "alpha", "beta")},
-        reference=reference_response,
-    ),
-)

@@ -9,11 +9,10 @@ import numpy as np
 from minilite.errors import KernelError
 from minilite.format.flexbuffer import scalars
 from minilite.format.model import Array
-from minilite.ops_shared.checks import input_of, quantized
 from minilite.ops_shared.custom_options import flag, number
 from minilite.ops_shared.fixed_point import dequantize
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.types import each
+from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.tensors import input_of
 
 
 def _tolerance(node: OpNode) -> float:
@@ -22,7 +21,14 @@ def _tolerance(node: OpNode) -> float:
     return steps if flag("log_if_failed", default=False)(node) and steps >= 0.1 else math.inf
 
 
-def reference_verify(node: OpNode, x: Array, expected: Array) -> Array:
+@reference(
+    "NumericVerify",
+    rounding={
+        "": "`scale * (x - zp)`, one difference",
+    },
+    options=scalars,
+)
+def verify(node: OpNode, x: Array, expected: Array) -> Array:
     """The differences; one of more steps than the tolerance ends the run."""
     real = x.astype(np.float32) if x.dtype == np.float16 else dequantize(x, input_of(node))
     y = np.asarray(real - expected)
@@ -33,19 +39,3 @@ def reference_verify(node: OpNode, x: Array, expected: Array) -> Array:
         message = f"element {at} is {y.flat[at]:g} from {expected.flat[at]:g}, expected {most:g} at most"
         raise KernelError(message)
     return y
-
-
-OPERATORS = (
-    Operator(
-        "NumericVerify",
-        range(1, 2),
-        takes="x expected -> y",
-        types=each("T f32 -> f32", "u8 s8 s16 f16"),
-        params={"tolerance": _tolerance},
-        reference=reference_verify,
-        check=quantized,
-        kernel="numeric_verify",
-        custom=scalars,
-        rule={"": "`scale * (x - zp)`, one difference"},
-    ),
-)

@@ -5,25 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.types import each
+from minilite.ops_shared.operator import OpNode, reference
 
 
-def reference_one_hot(node: OpNode, indices: Array, depth: Array, on: Array, off: Array) -> Array:
+@reference("ONE_HOT")
+def one_hot(node: OpNode, indices: Array, depth: Array, on: Array, off: Array) -> Array:
     """Indices outside 0 .. depth - 1 have a line of "off" alone."""
     axis = node.options["axis"]
     lines = indices[..., None] == np.arange(int(depth.ravel()[0]))
     return np.asarray(np.moveaxis(np.where(lines, on.ravel()[0], off.ravel()[0]), -1, axis).astype(on.dtype))
-
-
-OPERATORS = (
-    Operator(
-        "ONE_HOT",
-        range(1, 2),
-        takes="indices depth on off -> y",
-        types=each("s32|s64 s32 T T -> T", "f32 s8 u8 b8 s32 s64"),
-        params={"axis": "axis"},
-        reference=reference_one_hot,
-        output_follows=2,
-    ),
-)

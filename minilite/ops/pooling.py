@@ -11,11 +11,17 @@ import numpy as np
 
 from minilite.format.model import Array
 from minilite.ops_shared import weighted, window
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.options import CLAMP, Positive, same_padding
+from minilite.ops_shared.operator import OpNode, reference
 
 
-def reference_average_pool(node: OpNode, x: Array) -> Array:
+@reference(
+    "AVERAGE_POOL_2D",
+    rounding={
+        "f32": "one division of the sum",
+        "s8 u8 s16": "the sum divided, ties away from zero",
+    },
+)
+def average_pool(node: OpNode, x: Array) -> Array:
     """The mean; of integers, the nearest integer, ties away from zero."""
     down, across = window.axes(node, x, node.options["filter_height"], node.options["filter_width"])
     inside = np.ones((1, *x.shape[1:3], 1), np.int32)
@@ -28,7 +34,13 @@ def reference_average_pool(node: OpNode, x: Array) -> Array:
     return weighted.clamp(node, np.sign(sums) * ((np.abs(sums) + counts // 2) // counts))
 
 
-def reference_max_pool(node: OpNode, x: Array) -> Array:
+@reference(
+    "MAX_POOL_2D",
+    rounding={
+        "": "exact; NaN is skipped",
+    },
+)
+def max_pool(node: OpNode, x: Array) -> Array:
     """The maximum, at least the lowest number of the type; NaN is skipped, as in TFLite."""
     down, across = window.axes(node, x, node.options["filter_height"], node.options["filter_width"])
     lowest = np.finfo(x.dtype).min if x.dtype.kind == "f" else np.iinfo(x.dtype).min
@@ -37,41 +49,15 @@ def reference_max_pool(node: OpNode, x: Array) -> Array:
     return weighted.clamp(node, y)
 
 
-def reference_l2_pool(node: OpNode, x: Array) -> Array:
+@reference(
+    "L2_POOL_2D",
+    rounding={
+        "": "float32 sums of squares, one division, square root",
+    },
+)
+def l2_pool(node: OpNode, x: Array) -> Array:
     """The root of the mean of squares."""
     down, across = window.axes(node, x, node.options["filter_height"], node.options["filter_width"])
     counts = sum(seen for _, _, seen in window.taps(np.ones((1, *x.shape[1:3], 1), np.float32), down, across))
     squares = sum(seen for _, _, seen in window.taps(np.square(x), down, across))
     return weighted.clamp(node, np.sqrt(squares / np.asarray(counts)))
-
-
-_pool = functools.partial(
-    Operator,
-    versions=range(1, 4),
-    takes="x -> y",
-    types=("f32 -> f32", "s8 -> s8", "u8 -> u8", "s16 -> s16"),
-    params={
-        "same": same_padding,
-        "stride_h": Positive("stride_h"),
-        "stride_w": Positive("stride_w"),
-        "filter_h": Positive("filter_height"),
-        "filter_w": Positive("filter_width"),
-        **CLAMP,
-    },
-    hangs_on="kind",
-)
-OPERATORS = (
-    _pool(
-        "AVERAGE_POOL_2D",
-        reference=reference_average_pool,
-        rule={"f32": "one division of the sum", "s8 u8 s16": "the sum divided, ties away from zero"},
-    ),
-    _pool("MAX_POOL_2D", reference=reference_max_pool, rule={"": "exact; NaN is skipped"}),
-    _pool(
-        "L2_POOL_2D",
-        versions=range(1, 2),
-        types=("f32 -> f32",),
-        reference=reference_l2_pool,
-        rule={"": "float32 sums of squares, one division, square root"},
-    ),
-)

@@ -6,11 +6,17 @@ import numpy as np
 
 from minilite.format.model import Array
 from minilite.ops_shared.bfloat16 import through_f32
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.types import each
+from minilite.ops_shared.operator import OpNode, reference
 
 
-def reference_pow(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
+@reference(
+    "POW",
+    rounding={
+        "f32": "libm's",
+        "s32": "wraps; exponents below 0 are refused",
+    },
+)
+def pow_values(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
     """y = a^b; integers wrap, their exponents are not below 0."""
     if a.dtype.kind == "i" and (b < 0).any():
         at = int(np.argmax(b.reshape(-1) < 0))
@@ -20,28 +26,14 @@ def reference_pow(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
         return np.asarray(np.power(a.astype(wide), b.astype(wide)).astype(a.dtype))
 
 
-def reference_atan2(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
+@reference(
+    "ATAN2",
+    rounding={
+        "f32 f64": "libm's",
+        "f16 bf16": "as f32, rounded once",
+    },
+)
+@through_f32
+def atan2(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
     """The angle of the point (b, a). LiteRT takes inputs of two shapes as well, but reads behind the shorter one."""
     return np.asarray(np.arctan2(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype))
-
-
-OPERATORS = (
-    Operator(
-        "POW",
-        range(1, 2),
-        takes="a b -> y",
-        types=each("T T -> T", "f32 s32"),
-        reference=reference_pow,
-        in_place=(0, 1),
-        rule={"f32": "libm's", "s32": "wraps; exponents below 0 are refused"},
-    ),
-    Operator(
-        "ATAN2",
-        range(1, 2),
-        takes="a b -> y",
-        types=each("T T -> T", "f32 f16 bf16 f64"),
-        reference=through_f32(reference_atan2),
-        in_place=(0, 1),
-        rule={"f32 f64": "libm's", "f16 bf16": "as f32, rounded once"},
-    ),
-)

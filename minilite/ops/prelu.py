@@ -6,12 +6,22 @@ import numpy as np
 
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array
-from minilite.ops_shared.checks import input_of, quantized
 from minilite.ops_shared.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.tensors import input_of
 
 
-def reference_prelu(node: OpNode, x: Array, alpha: Array) -> Array:
+@reference(
+    "PRELU",
+    rounding={
+        "f32": "one rounding; NaN is multiplied",
+        "s8 u8 s16": (
+            "`x - zp_x`, double rounding by `scale_x / scale_y` (float32); below 0 `(x - zp_x) * (alpha - "
+            "zp_alpha)` by `scale_x * scale_alpha / scale_y`"
+        ),
+    },
+)
+def prelu(node: OpNode, x: Array, alpha: Array) -> Array:
     """y = x where x >= 0, else x * alpha. Quantized: a multiplier for either."""
     if x.dtype.kind == "f":
         with np.errstate(all="ignore"):
@@ -27,22 +37,3 @@ def reference_prelu(node: OpNode, x: Array, alpha: Array) -> Array:
     info = np.iinfo(kind)
     y = np.where(centered >= 0, above, below).astype(np.int64) + y_zero
     return np.asarray(np.clip(y, info.min, info.max).astype(kind))
-
-
-OPERATORS = (
-    Operator(
-        "PRELU",
-        range(1, 2),
-        takes="x alpha -> y",
-        types=("f32 f32 -> f32", "s8 s8 -> s8", "u8 u8 -> u8", "s16 s8 -> s16"),
-        reference=reference_prelu,
-        in_place=(0,),
-        check=quantized,
-        hangs_on="kind",
-        rule={
-            "f32": "one rounding; NaN is multiplied",
-            "s8 u8 s16": "`x - zp_x`, double rounding by `scale_x / scale_y` (float32); below 0 `(x - zp_x) * (alpha - zp_alpha)` "
-            "by `scale_x * scale_alpha / scale_y`",
-        },
-    ),
-)

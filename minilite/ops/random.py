@@ -3,27 +3,13 @@ how far a sequence is. STABLEHLO_RNG_BIT_GENERATOR: random bits from a state tha
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable
-
 import numpy as np
 
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array
-from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.operator import OpNode, reference
 
 _MASK = 0xFFFFFFFF
-
-
-def _seed(name: str) -> Callable[[OpNode], int]:
-    """A seed of the sequence, of which TFLite takes 32 bits; where both are 0, another at random, drawn when the model
-    is lowered."""
-
-    def seed(node: OpNode) -> int:
-        seeds = {said: (node.options[said] + (1 << 31)) % (1 << 32) - (1 << 31) for said in ("seed", "seed2")}
-        return seeds[name] if any(seeds.values()) else secrets.randbits(63)
-
-    return seed
 
 
 def philox(key: tuple[int, int], counter: list[int]) -> list[int]:
@@ -52,7 +38,13 @@ def _is_threefry(node: OpNode) -> int:
     return int(node.options["algorithm"] == "THREEFRY")
 
 
-def reference_bits(node: OpNode, state: Array) -> tuple[Array, Array]:
+@reference(
+    "STABLEHLO_RNG_BIT_GENERATOR",
+    rounding={
+        "": "Philox4x32-10 or Threefry2x32-20, words in order",
+    },
+)
+def bits(node: OpNode, state: Array) -> tuple[Array, Array]:
     """Words 0 and 1 of the state are the key, 2 and 3 count; without words 4 and 5 the key stands in for them."""
     words = state.view(np.uint32).tolist()
     key, count = (words[0], words[1]), words[2] | words[3] << 32
@@ -68,44 +60,30 @@ def reference_bits(node: OpNode, state: Array) -> tuple[Array, Array]:
     return after, np.array(made[:needed], np.uint32).view(dtype).reshape(output.shape)
 
 
-def _shape(node: OpNode) -> Array:
-    return np.array(node.outputs[1].shape, np.int32)
-
-
-_SEEDS = {name: _seed(name) for name in ("seed", "seed2")}
-_DRAWN = "Philox4x32-10 with the seeds (32 bits of each); where both are 0, others, drawn when the model is lowered"
-OPERATORS = (
-    Operator(
-        "RANDOM_UNIFORM",
-        range(1, 2),
-        takes="shape -> y",
-        types=("s32 -> f32",),
-        params=_SEEDS,
-        rule={"": f"{_DRAWN}; 23 bits of each word"},
-    ),
-    Operator(
-        "RANDOM_STANDARD_NORMAL",
-        range(1, 2),
-        takes="shape -> y",
-        types=("s32 -> f32",),
-        params=_SEEDS,
-        rule={"": f"{_DRAWN}; pairs by Box and Muller, in float32, libm's"},
-    ),
-    Operator(
-        "MULTINOMIAL",
-        range(1, 2),
-        takes="logits samples -> y",
-        types=("f32 s32 -> s32|s64",),
-        params=_SEEDS,
-        rule={"": f"{_DRAWN}; sums of odds in float64; logits that are not finite have none"},
-    ),
-    Operator(
-        "STABLEHLO_RNG_BIT_GENERATOR",
-        range(1, 2),
-        takes="state -> state bits",
-        types=("u64 -> u64 s32|u32|s64|u64",),
-        params={"threefry": _is_threefry, "shape": _shape},
-        reference=reference_bits,
-        rule={"": "Philox4x32-10 or Threefry2x32-20, words in order"},
-    ),
-)
+RANDOM_UNIFORM = reference(
+    "RANDOM_UNIFORM",
+    rounding={
+        "": (
+            "Philox4x32-10 with the seeds (32 bits of each); where both are 0, others, drawn when the model is "
+            "lowered; 23 bits of each word"
+        ),
+    },
+)(None)
+RANDOM_STANDARD_NORMAL = reference(
+    "RANDOM_STANDARD_NORMAL",
+    rounding={
+        "": (
+            "Philox4x32-10 with the seeds (32 bits of each); where both are 0, others, drawn when the model is "
+            "lowered; pairs by Box and Muller, in float32, libm's"
+        ),
+    },
+)(None)
+MULTINOMIAL = reference(
+    "MULTINOMIAL",
+    rounding={
+        "": (
+            "Philox4x32-10 with the seeds (32 bits of each); where both are 0, others, drawn when the model is "
+            "lowered; sums of odds in float64; logits that are not finite have none"
+        ),
+    },
+)(None)

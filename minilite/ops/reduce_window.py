@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.ops_shared.operator import Operator, OpNode, Param
-from minilite.ops_shared.options import numbers
-from minilite.ops_shared.types import each
+from minilite.ops_shared.operator import OpNode, reference
 
 _FUNCTIONS: dict[str, Callable[[Array, Array], Any]] = {
     "ADD": np.add,
@@ -65,12 +63,26 @@ def _reduced(
     return y
 
 
-def reference_window(node: OpNode, x: Array, start: Array, window: Array, strides: Array, dilations: Array) -> Array:
+@reference(
+    "REDUCE_WINDOW",
+    rounding={
+        "f32 f64": "one after the other, from the value to begin with; extrema are the second where one is NaN",
+        "b8 s8 u8 s16 s32 s64": "wraps",
+    },
+)
+def window(node: OpNode, x: Array, start: Array, window: Array, strides: Array, dilations: Array) -> Array:
     """Whole windows alone."""
     return _reduced(node, x, start.ravel()[0], window.tolist(), strides.tolist(), dilations.tolist())
 
 
-def reference_stablehlo(node: OpNode, x: Array, start: Array) -> Array:
+@reference(
+    "STABLEHLO_REDUCE_WINDOW",
+    rounding={
+        "f32 f64": "one after the other, from the value to begin with; extrema are the second where one is NaN",
+        "b8 s8 u8 s16 s32 s64": "wraps",
+    },
+)
+def stablehlo(node: OpNode, x: Array, start: Array) -> Array:
     """Elements drawn apart and padded with the value to begin with, which so counts again."""
     options, value = node.options, start.ravel()[0]
     apart, padding = tuple(options["base_dilations"]), np.array(tuple(options["padding"])).reshape(-1, 2)
@@ -84,42 +96,3 @@ def reference_stablehlo(node: OpNode, x: Array, start: Array) -> Array:
     )
     sizes = (tuple(options[name]) for name in ("window_dimensions", "window_strides", "window_dilations"))
     return _reduced(node, padded[cut], value, *sizes)
-
-
-def _number(node: OpNode) -> int:
-    return 1 + list(_FUNCTIONS).index(_function(node))
-
-
-_PARAMS: dict[str, Param] = {
-    "function": _number,
-    "window": numbers("window_dimensions"),
-    "strides": numbers("window_strides"),
-    "dilations": numbers("window_dilations"),
-    "base_dilations": numbers("base_dilations"),
-    "padding": numbers("padding"),
-}
-_TYPES = "f32 f64 b8 s8 u8 s16 s32 s64"
-_RULE = {
-    "f32 f64": "one after the other, from the value to begin with; extrema are the second where one is NaN",
-    "b8 s8 u8 s16 s32 s64": "wraps",
-}
-OPERATORS = (
-    Operator(
-        "REDUCE_WINDOW",
-        range(1, 2),
-        takes="x start window strides dilations -> y",
-        types=each("T T s64 s64 s64 -> T", _TYPES),
-        params=_PARAMS,
-        reference=reference_window,
-        rule=_RULE,
-    ),
-    Operator(
-        "STABLEHLO_REDUCE_WINDOW",
-        range(1, 2),
-        takes="x start -> y",
-        types=each("T T -> T", _TYPES),
-        params=_PARAMS,
-        reference=reference_stablehlo,
-        rule=_RULE,
-    ),
-)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops_shared.checks import QUANTIZED, input_of, quantized_or_bare
 from minilite.ops_shared.fixed_point import (
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_s64,
@@ -18,16 +16,29 @@ from minilite.ops_shared.fixed_point import (
     round_half_away,
     scale_ratio,
 )
-from minilite.ops_shared.operator import Operator, OpNode, Param
-from minilite.ops_shared.options import none
-from minilite.ops_shared.types import each
+from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.tensors import QUANTIZED, input_of
 
 
 def _over(x: Array, axes: Array) -> tuple[int, ...]:
     return tuple({int(axis) % x.ndim for axis in axes.ravel()}) if x.ndim else ()
 
 
-def reference_mean(node: OpNode, x: Array, axes: Array) -> Array:
+@reference(
+    "MEAN",
+    rounding={
+        "f32": (
+            "float32 sums, in lanes along a reduced last dimension; one division. Within 16 eps of the mean of "
+            "`abs(x)` on the tested sizes"
+        ),
+        "s32 s64": "int64 sum (wraps), divided towards zero",
+        "s8 u8 s16": (
+            "int32 sum - `zp_x * count`, double rounding by `mantissa * 2^k / count` (truncated; k = "
+            "floor(log2 count)), `+ zp_y`: QuantizedMeanOrSum"
+        ),
+    },
+)
+def mean(node: OpNode, x: Array, axes: Array) -> Array:
     """The sum over the axes by their count; of no elements NaN or 0. Integers divide towards 0, quantized ones as
     TFLite."""
     over, keep = _over(x, axes), bool(node.options["keep_dims"])
@@ -48,7 +59,18 @@ def reference_mean(node: OpNode, x: Array, axes: Array) -> Array:
     return np.asarray(np.clip(scaled + node.outputs[0].quantization.zero_point, info.min, info.max).astype(x.dtype))
 
 
-def reference_sum(node: OpNode, x: Array, axes: Array) -> Array:
+@reference(
+    "SUM",
+    rounding={
+        "f32": "as MEAN's sums",
+        "s32 s64": "wraps",
+        "s8 u8 s16": (
+            "`half away(sum * scale + (-zp_x * scale) * count) + zp_y` in float32, scale = `scale_x / scale_y` "
+            "(oracle: LiteRT's optimized kernel; its reference one uses a multiplier that is not set)"
+        ),
+    },
+)
+def sum_values(node: OpNode, x: Array, axes: Array) -> Array:
     """The sum over the axes, wrapping; quantized integers are requantized, as by TFLite."""
     over, keep = _over(x, axes), bool(node.options["keep_dims"])
     if x.dtype == np.bool_:
@@ -67,17 +89,6 @@ def reference_sum(node: OpNode, x: Array, axes: Array) -> Array:
     return np.asarray(np.clip(steps, info.min, info.max).astype(x.dtype))
 
 
-def _one_scale(node: OpNode) -> None:
-    """A row's `check`: quantized integers have one scale and zero point on both sides."""
-    quantized_or_bare(node)
-    before, after = input_of(node), node.outputs[0]
-    if before.type in QUANTIZED and (
-        (before.quantization.scale, before.quantization.zero_point)
-        != (after.quantization.scale, after.quantization.zero_point)
-    ):
-        raise node.refuse("input and output must have the same scale and zero point")
-
-
 def _start(node: OpNode, x: Array) -> Any:
     """What REDUCE_MAX and REDUCE_MIN begin with: the other end of the type."""
     if x.dtype == np.bool_:
@@ -86,14 +97,31 @@ def _start(node: OpNode, x: Array) -> Any:
     return info.min if node.op == "REDUCE_MAX" else info.max
 
 
-def reference_limit(node: OpNode, x: Array, axes: Array) -> Array:
+@reference(
+    "REDUCE_MAX",
+    "REDUCE_MIN",
+    rounding={
+        "f32": "NaN is passed over",
+    },
+)
+def limit(node: OpNode, x: Array, axes: Array) -> Array:
     """The largest or smallest element; of none the other end of the type, and NaN is passed over."""
     function: Any = np.fmax if node.op == "REDUCE_MAX" else np.fmin
     keep = bool(node.options["keep_dims"])
     return np.asarray(function.reduce(x, axis=_over(x, axes), keepdims=keep, initial=_start(node, x)), x.dtype)
 
 
-def reference_prod(node: OpNode, x: Array, axes: Array) -> Array:
+@reference(
+    "REDUCE_PROD",
+    rounding={
+        "s32 s64": "wraps",
+        "s8 s16": (
+            "factor by factor `x - zp_x`, each product scaled by `scale_x / scale_y^(1 / count)` (16 bits of "
+            "it), so the last; without scales wraps"
+        ),
+    },
+)
+def prod(node: OpNode, x: Array, axes: Array) -> Array:
     """The product over the axes, of integers wrapping; quantized ones are scaled factor by factor, as by TFLite."""
     if input_of(node).type in QUANTIZED and input_of(node).quantization.scale:
         return _quantized_prod(node, x, _over(x, axes))
@@ -123,95 +151,8 @@ def _quantized_prod(node: OpNode, x: Array, over: tuple[int, ...]) -> Array:
     return np.asarray(y.reshape(keep))
 
 
-def reference_logical(node: OpNode, x: Array, axes: Array) -> Array:
+@reference("REDUCE_ANY", "REDUCE_ALL")
+def logical(node: OpNode, x: Array, axes: Array) -> Array:
     """Whether any, or every, element is true."""
     function = np.any if node.op == "REDUCE_ANY" else np.all
     return np.asarray(function(x, axis=_over(x, axes), keepdims=bool(node.options["keep_dims"])))
-
-
-def _check_prod(node: OpNode) -> None:
-    quantized_or_bare(node)
-    x, y = input_of(node), node.outputs[0]
-    if x.type == TensorType.INT16 and (x.quantization.zero_point or y.quantization.zero_point):
-        raise node.refuse("zero points of s16 must be 0")
-
-
-_KEEP: Mapping[str, str | Param] = {"keep_dims": "keep_dims", "squares": none}
-_TRUTH = "b8 s32 -> b8"
-_LIMITED = each("T s32 -> T", "f32 s8 u8 s16 s32 s64")
-
-OPERATORS = (
-    Operator(
-        "SUM",
-        range(1, 3),
-        takes="x axes -> y",
-        types=(*_LIMITED, _TRUTH),
-        params=_KEEP,
-        reference=reference_sum,
-        check=quantized_or_bare,
-        hangs_on="kind",
-        rule={
-            "f32": "as MEAN's sums",
-            "s32 s64": "wraps",
-            "s8 u8 s16": "`half away(sum * scale + (-zp_x * scale) * count) + zp_y` in float32, scale = `scale_x / scale_y` "
-            "(oracle: LiteRT's optimized kernel; its reference one uses a multiplier that is not set)",
-        },
-    ),
-    *(
-        Operator(
-            op,
-            range(1, 4),
-            takes="x axes -> y",
-            types=(*_LIMITED, _TRUTH),
-            params=_KEEP,
-            reference=reference_limit,
-            check=_one_scale,
-            hangs_on="kind",
-            rule={"f32": "NaN is passed over"},
-        )
-        for op in ("REDUCE_MAX", "REDUCE_MIN")
-    ),
-    Operator(
-        "REDUCE_PROD",
-        range(1, 3),
-        takes="x axes -> y",
-        types=(*each("T s32 -> T", "f32 s8 s16 s32 s64"), _TRUTH),
-        params=_KEEP,
-        reference=reference_prod,
-        check=_check_prod,
-        hangs_on="kind",
-        rule={
-            "s32 s64": "wraps",
-            "s8 s16": "factor by factor `x - zp_x`, each product scaled by `scale_x / scale_y^(1 / count)` (16 bits of it), so the "
-            "last; without scales wraps",
-        },
-    ),
-    *(
-        Operator(
-            op,
-            range(1, 2),
-            takes="x axes -> y",
-            types=(_TRUTH,),
-            params=_KEEP,
-            reference=reference_logical,
-        )
-        for op in ("REDUCE_ANY", "REDUCE_ALL")
-    ),
-    Operator(
-        "MEAN",
-        range(1, 4),
-        takes="x axes -> y",
-        types=each("T s32 -> T", "f32 s8 u8 s16 s32 s64"),
-        params=_KEEP,
-        reference=reference_mean,
-        check=quantized_or_bare,
-        hangs_on="kind",
-        rule={
-            "f32": "float32 sums, in lanes along a reduced last dimension; one division. Within 16 eps of the mean of "
-            "`abs(x)` on the tested sizes",
-            "s32 s64": "int64 sum (wraps), divided towards zero",
-            "s8 u8 s16": "int32 sum - `zp_x * count`, double rounding by `mantissa * 2^k / count` (truncated; "
-            "k = floor(log2 count)), `+ zp_y`: QuantizedMeanOrSum",
-        },
-    ),
-)

@@ -8,13 +8,7 @@ import numpy as np
 
 from minilite.format.model import Array
 from minilite.ops_shared.fixed_point import round_half_away
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.types import each
-
-
-def _check(node: OpNode) -> None:
-    if node.options["align_corners"] and node.options["half_pixel_centers"]:
-        raise node.refuse("align_corners and half_pixel_centers exclude each other")
+from minilite.ops_shared.operator import OpNode, reference
 
 
 def _scale(node: OpNode, size: int, out: int) -> np.float32:
@@ -42,7 +36,15 @@ def _fixed(node: OpNode, size: int, out: int) -> tuple[Array, Array, Array]:
     return first, np.clip(np.trunc((at + 1023) / 1024).astype(np.int64), 0, size - 1), at - 1024 * first
 
 
-def reference_bilinear(node: OpNode, x: Array, size: Array) -> Array:
+@reference(
+    "RESIZE_BILINEAR",
+    rounding={
+        "f32": "four products in float32",
+        "u8": "the same, rounded half up",
+        "s8 s16": "parts of 1024, the sum rounded half away from zero",
+    },
+)
+def bilinear(node: OpNode, x: Array, size: Array) -> Array:
     """Each output is blended of the four inputs around it."""
     height, width = (int(s) for s in size)
     real = x.dtype in (np.float32, np.uint8)
@@ -70,36 +72,8 @@ def _nearest(node: OpNode, size: int, out: int) -> Array:
     return np.clip(steps.astype(np.int64), 0, size - 1)
 
 
-def reference_nearest(node: OpNode, x: Array, size: Array) -> Array:
+@reference("RESIZE_NEAREST_NEIGHBOR")
+def nearest(node: OpNode, x: Array, size: Array) -> Array:
     """Each output is the input nearest to it."""
     rows, columns = (_nearest(node, x.shape[i + 1], int(size[i])) for i in range(2))
     return np.ascontiguousarray(x[:, rows][:, :, columns])
-
-
-_PARAMS = {"align_corners": "align_corners", "half_pixel_centers": "half_pixel_centers"}
-
-OPERATORS = (
-    Operator(
-        "RESIZE_BILINEAR",
-        range(1, 5),
-        takes="x size -> y",
-        types=each("T s32 -> T", "f32 u8 s8 s16"),
-        params=_PARAMS,
-        reference=reference_bilinear,
-        check=_check,
-        hangs_on="kind",
-        rule={
-            "f32": "four products in float32",
-            "u8": "the same, rounded half up",
-            "s8 s16": "parts of 1024, the sum rounded half away from zero",
-        },
-    ),
-    Operator(
-        "RESIZE_NEAREST_NEIGHBOR",
-        range(1, 5),
-        takes="x size -> y",
-        types=each("T s32 -> T", "f32 f16 bf16 s8 u8 b8 s16 u16 s32 u32"),
-        params=_PARAMS,
-        reference=reference_nearest,
-    ),
-)

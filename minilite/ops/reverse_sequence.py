@@ -6,11 +6,11 @@ import numpy as np
 
 from minilite.errors import KernelError
 from minilite.format.model import Array
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.types import each
+from minilite.ops_shared.operator import OpNode, reference
 
 
-def reference_reverse_sequence(node: OpNode, x: Array, lengths: Array) -> Array:
+@reference("REVERSE_SEQUENCE")
+def reverse_sequence(node: OpNode, x: Array, lengths: Array) -> Array:
     """Index k of the batch dimension has its first lengths[k] elements turned round."""
     along, across = node.options["seq_dim"], node.options["batch_dim"]
     y = x.copy()
@@ -21,15 +21,3 @@ def reference_reverse_sequence(node: OpNode, x: Array, lengths: Array) -> Array:
             raise KernelError(message)
         target[k, :length] = source[k, :length][::-1]
     return y
-
-
-OPERATORS = (
-    Operator(
-        "REVERSE_SEQUENCE",
-        range(1, 2),
-        takes="x lengths -> y",
-        types=each("T s32|s64 -> T", "f32 u8 s16 s32 s64"),
-        params={"sequence": "seq_dim", "batch": "batch_dim"},
-        reference=reference_reverse_sequence,
-    ),
-)

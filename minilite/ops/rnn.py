@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.ops_shared.checks import QUANTIZED, check_quantized
-from minilite.ops_shared.operator import Operator, OpNode, Param
-from minilite.ops_shared.recurrent import activate, activation_number, times, weighted_sums
+from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.recurrent import activate, times, weighted_sums
 
 AUX = 9
 
@@ -27,12 +26,29 @@ def _walk(
     return y, h
 
 
-def reference_rnn(node: OpNode, *inputs: Array) -> tuple[Array, Array]:
+@reference(
+    "RNN",
+    "UNIDIRECTIONAL_SEQUENCE_RNN",
+    rounding={
+        "f32": "float32 sums; with integer weights each row of input and state quantized by itself",
+    },
+)
+def rnn(node: OpNode, *inputs: Array) -> tuple[Array, Array]:
     """Gives y and the new state."""
     return _walk(node, inputs, 1, inputs[0])
 
 
-def reference_bidirectional(node: OpNode, x: Array, *rest: Array | None) -> tuple[Array, ...]:
+@reference(
+    "BIDIRECTIONAL_SEQUENCE_RNN",
+    rounding={
+        "f32": (
+            "float32 sums; with integer weights each row of input and state quantized by itself. LiteRT's "
+            "kernel goes through a sequence of integer weights, time first, once for each of its steps, and "
+            "reads what goes backwards from x where batches are first: we do not"
+        ),
+    },
+)
+def bidirectional(node: OpNode, x: Array, *rest: Array | None) -> tuple[Array, ...]:
     """Gives the outputs, one behind the other where they are merged, and both states. An auxiliary input without
     weights is what goes backwards."""
     inputs = (x, *rest, None, None, None)
@@ -43,55 +59,3 @@ def reference_bidirectional(node: OpNode, x: Array, *rest: Array | None) -> tupl
     other, last = _walk(node, inputs, 5, behind, AUX + 2 if crossed else 0, backward=True)
     outputs = (np.concatenate([y, other], axis=-1),) if node.options["merge_outputs"] else (y, other)
     return (*outputs, state, last)
-
-
-def check_rnn(node: OpNode) -> None:
-    """One scale for all weights of a matrix."""
-    check_quantized(node, *(t for t in node.inputs if t is not None and t.type in QUANTIZED))
-
-
-def _both(w: str) -> str:
-    return f"f32 {w} {w} f32 f32 {w} {w} f32 f32 f32? {w}? {w}? -> f32 f32?"
-
-
-PARAMS: dict[str, str | Param] = {
-    "activation": activation_number,
-    "asymmetric": "asymmetric_quantize_inputs",
-    "time_major": lambda node: int(node.options.get("time_major", True)),
-    "rank": lambda node: 2 if node.op == "RNN" else 3,
-    "merged": lambda node: int(node.options.get("merge_outputs", False)),
-}
-RULE = "float32 sums; with integer weights each row of input and state quantized by itself"
-OPERATORS = (
-    *(
-        Operator(
-            name,
-            range(1, 4),
-            takes="x weights recurrent_weights bias state -> y",
-            types=tuple(f"f32 {w} {w} f32 f32 -> f32" for w in ("f32", "s8", "u8")),
-            params=PARAMS,
-            check=check_rnn,
-            reference=reference_rnn,
-            writes=(4,),
-            kernel="rnn",
-            rule={"f32": RULE},
-        )
-        for name in ("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN")
-    ),
-    Operator(
-        "BIDIRECTIONAL_SEQUENCE_RNN",
-        range(1, 4),
-        takes="x forward_weights forward_recurrent forward_bias forward_state backward_weights backward_recurrent "
-        "backward_bias backward_state aux? forward_aux? backward_aux? -> y backward_y?",
-        types=tuple(_both(weights) for weights in ("f32", "s8", "u8")),
-        params=PARAMS,
-        check=check_rnn,
-        reference=reference_bidirectional,
-        writes=(4, 8),
-        rule={
-            "f32": RULE
-            + ". LiteRT's kernel goes through a sequence of integer weights, time first, once for each of its "
-            "steps, and reads what goes backwards from x where batches are first: we do not"
-        },
-    ),
-)

@@ -10,9 +10,7 @@ import numpy as np
 
 from minilite.errors import KernelError, ShapeError
 from minilite.format.model import Array
-from minilite.ops_shared.moving import WHOLE_BYTES
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.types import each
+from minilite.ops_shared.operator import OpNode, reference
 
 
 def _shape(values: Array) -> tuple[int, ...]:
@@ -35,7 +33,13 @@ def _at(indices: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
     return tuple(indices.T.astype(np.int64))
 
 
-def reference_scatter_nd(node: OpNode, indices: Array, updates: Array, shape: Array) -> Array:  # noqa: ARG001
+@reference(
+    "SCATTER_ND",
+    rounding={
+        "": "slices that meet are added one after the other; integers wrap, truth values: or",
+    },
+)
+def scatter_nd(node: OpNode, indices: Array, updates: Array, shape: Array) -> Array:  # noqa: ARG001
     """Slices that meet are added up, truth values by "or"; integers wrap."""
     dims, depth = _shape(shape), indices.shape[-1]
     rows = indices.reshape(math.prod(indices.shape[:-1]), depth)
@@ -46,7 +50,8 @@ def reference_scatter_nd(node: OpNode, indices: Array, updates: Array, shape: Ar
     return y.reshape(dims)
 
 
-def reference_sparse_to_dense(node: OpNode, indices: Array, shape: Array, values: Array, standing: Array) -> Array:  # noqa: ARG001
+@reference("SPARSE_TO_DENSE")
+def sparse_to_dense(node: OpNode, indices: Array, shape: Array, values: Array, standing: Array) -> Array:  # noqa: ARG001
     """Of values that meet, the last stays."""
     dims = _shape(shape)
     y = np.full(dims, standing.ravel()[0], values.dtype)
@@ -57,40 +62,10 @@ def reference_sparse_to_dense(node: OpNode, indices: Array, shape: Array, values
     return y
 
 
-def reference_update(node: OpNode, x: Array, update: Array, starts: Array) -> Array:  # noqa: ARG001
+@reference("DYNAMIC_UPDATE_SLICE")
+def update(node: OpNode, x: Array, update: Array, starts: Array) -> Array:  # noqa: ARG001
     """Start indices are cut to those that leave the update inside."""
     y = x.copy()
     firsts = np.clip(starts.astype(np.int64), 0, np.subtract(x.shape, update.shape))
     y[tuple(slice(first, first + size) for first, size in zip(firsts, update.shape, strict=True))] = update
     return y
-
-
-OPERATORS = (
-    Operator(
-        "SCATTER_ND",
-        range(1, 2),
-        takes="indices updates shape -> y",
-        types=each("s32 T s32 -> T", "f32 s8 u8 b8 s32 s64"),
-        reference=reference_scatter_nd,
-        output_follows=1,
-        rule={"": "slices that meet are added one after the other; integers wrap, truth values: or"},
-    ),
-    Operator(
-        "SPARSE_TO_DENSE",
-        range(1, 4),
-        takes="indices shape values default -> y",
-        types=each("s32|s64 s32|s64 T T -> T", "f32 s8 u8 s32 s64"),
-        reference=reference_sparse_to_dense,
-        output_follows=2,
-    ),
-    Operator(
-        "DYNAMIC_UPDATE_SLICE",
-        range(1, 7),
-        takes="x update starts -> y",
-        types=each("T T s32|s64 -> T", WHOLE_BYTES + " s4"),
-        reference=reference_update,
-        in_place=(0,),
-        output_follows=0,
-        tflite_shares=True,
-    ),
-)

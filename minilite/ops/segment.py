@@ -8,7 +8,7 @@ import numpy as np
 
 from minilite.errors import KernelError
 from minilite.format.model import Array
-from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.operator import OpNode, reference
 
 _FUNCTIONS: dict[str, Any] = {"SUM": np.add, "PROD": np.multiply, "MAX": np.maximum, "MIN": np.minimum}
 
@@ -19,7 +19,10 @@ def _start(kind: str, dtype: np.dtype[Any]) -> Any:
     return {"SUM": 0, "PROD": 1, "MAX": info.min, "MIN": info.max}[kind]
 
 
-def reference_segment(node: OpNode, x: Array, ids: Array, count: Array | None = None) -> Array:
+@reference(
+    "SEGMENT_SUM", "UNSORTED_SEGMENT_SUM", "UNSORTED_SEGMENT_PROD", "UNSORTED_SEGMENT_MAX", "UNSORTED_SEGMENT_MIN"
+)
+def segment(node: OpNode, x: Array, ids: Array, count: Array | None = None) -> Array:
     """Negative segment numbers are passed over; integers wrap."""
     kind = node.op.rpartition("_")[2]
     segments = int(count.ravel()[0]) if count is not None else int(ids[-1]) + 1 if ids.size else 0
@@ -31,24 +34,3 @@ def reference_segment(node: OpNode, x: Array, ids: Array, count: Array | None = 
     y = np.full((segments, *x.shape[ids.ndim :]), _start(kind, x.dtype), x.dtype)
     _FUNCTIONS[kind].at(y, flat[flat >= 0], rows[flat >= 0])
     return y
-
-
-OPERATORS = (
-    Operator(
-        "SEGMENT_SUM",
-        range(1, 2),
-        takes="x segments -> y",
-        types=("f32 s32 -> f32", "s32 s32 -> s32"),
-        reference=reference_segment,
-    ),
-    *(
-        Operator(
-            f"UNSORTED_SEGMENT_{kind}",
-            range(1, 2),
-            takes="x segments count -> y",
-            types=("f32 s32 s32 -> f32", "s32 s32 s32 -> s32"),
-            reference=reference_segment,
-        )
-        for kind in _FUNCTIONS
-    ),
-)

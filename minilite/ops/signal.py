@@ -9,17 +9,31 @@ import numpy as np
 
 from minilite.format.flexbuffer import scalars
 from minilite.format.model import Array
-from minilite.ops_shared.custom_options import count, no_options
-from minilite.ops_shared.operator import Operator, OpNode, Param
+from minilite.ops_shared.custom_options import Reader, count, no_options
+from minilite.ops_shared.operator import OpNode, reference
 
 
-def reference_window(node: OpNode, x: Array, window: Array) -> Array:
+@reference(
+    "SignalWindow",
+    rounding={
+        "": "the product, cut off to the right, saturates",
+    },
+    options=scalars,
+)
+def window(node: OpNode, x: Array, window: Array) -> Array:
     """Products, so many bits of which are cut off, saturated."""
     products = x.astype(np.int32) * window >> node.options["shift"]
     return np.asarray(np.clip(products, -(1 << 15), (1 << 15) - 1).astype(np.int16))
 
 
-def reference_auto_scale(node: OpNode, x: Array) -> tuple[Array, Array]:  # noqa: ARG001
+@reference(
+    "SignalFftAutoScale",
+    rounding={
+        "": "-32768 counts as the largest; TFLM may overlook it",
+    },
+    options=no_options,
+)
+def auto_scale(node: OpNode, x: Array) -> tuple[Array, Array]:  # noqa: ARG001
     """As many bits to the left as the largest of all leaves free."""
     most = int(np.abs(x.astype(np.int32)).max(initial=0))
     bits = max(15 - most.bit_length(), 0) if most else 0
@@ -92,7 +106,18 @@ def _rows(x: Array, pairs: int) -> Array:
     return np.moveaxis(filled.reshape(len(rows), pairs, 2), 2, 0)
 
 
-def reference_rfft(node: OpNode, x: Array) -> Array:
+@reference(
+    "SignalRfft",
+    rounding={
+        "f32": "in float64, rounded once",
+        "s16 s32": (
+            "each pass is divided by its radix (4 as often as that goes, then 2), products rounded in Q15 or "
+            "Q31, sums wrap"
+        ),
+    },
+    options=scalars,
+)
+def rfft(node: OpNode, x: Array) -> Array:
     """Pairs of neighbours as complex numbers, then the two halves told apart; floats by numpy, in float64."""
     n = _length(node)
     shape = (*x.shape[:-1], n + 2)
@@ -111,7 +136,18 @@ def reference_rfft(node: OpNode, x: Array) -> Array:
     return np.moveaxis(y, 0, 2).astype(x.dtype).reshape(shape)
 
 
-def reference_irfft(node: OpNode, x: Array) -> Array:
+@reference(
+    "SignalIrfft",
+    rounding={
+        "f32": "in float64, rounded once; divided by the length",
+        "s16 s32": (
+            "each pass is divided by its radix (4 as often as that goes, then 2), products rounded in Q15 or "
+            "Q31, sums wrap"
+        ),
+    },
+    options=scalars,
+)
+def irfft(node: OpNode, x: Array) -> Array:
     """The way back; that of floats divides by the length, that of integers by rounding in every pass."""
     n = _length(node)
     shape = (*x.shape[:-1], n)
@@ -131,75 +167,20 @@ def reference_irfft(node: OpNode, x: Array) -> Array:
     return np.moveaxis(f.transform(z), 0, 2).astype(x.dtype).reshape(shape)
 
 
-_BINS: dict[str, Param] = {"start": count("start_index", least=0), "end": count("end_index", least=0)}
+_BINS: dict[str, Reader] = {"start": count("start_index", least=0), "end": count("end_index", least=0)}
 
 
-def reference_energy(node: OpNode, x: Array) -> Array:
+@reference(
+    "SignalEnergy",
+    rounding={
+        "": "exact; frequencies that are not asked for are 0",
+    },
+    options=scalars,
+)
+def energy(node: OpNode, x: Array) -> Array:
     """The squares of some frequencies; the others are 0."""
     pairs = np.square(x.astype(np.int64)).reshape(-1, 2).sum(axis=1)
     inside = slice(*(said(node) for said in _BINS.values()))
     y = np.zeros(len(pairs), np.uint32)
     y[inside] = pairs[inside]
     return y
-
-
-_FFT: dict[str, Param] = {"length": _length}
-_FIXED = (
-    "each pass is divided by its radix (4 as often as that goes, then 2), products rounded in Q15 or Q31, sums wrap"
-)
-OPERATORS = (
-    Operator(
-        "SignalWindow",
-        range(1, 2),
-        takes="x window -> y",
-        types=("s16 s16 -> s16",),
-        params={"shift": count("shift", least=0, most=31)},
-        reference=reference_window,
-        kernel="signal_window",
-        custom=scalars,
-        rule={"": "the product, cut off to the right, saturates"},
-    ),
-    Operator(
-        "SignalFftAutoScale",
-        range(1, 2),
-        takes="x -> y bits",
-        types=("s16 -> s16 s32",),
-        reference=reference_auto_scale,
-        kernel="signal_fft_auto_scale",
-        custom=no_options,
-        rule={"": "-32768 counts as the largest; TFLM may overlook it"},
-    ),
-    Operator(
-        "SignalRfft",
-        range(1, 2),
-        takes="x -> y",
-        types=("s16 -> s16", "s32 -> s32", "f32 -> f32"),
-        params=_FFT,
-        reference=reference_rfft,
-        kernel="signal_rfft",
-        custom=scalars,
-        rule={"f32": "in float64, rounded once", "s16 s32": _FIXED},
-    ),
-    Operator(
-        "SignalIrfft",
-        range(1, 2),
-        takes="x -> y",
-        types=("s16 -> s16", "s32 -> s32", "f32 -> f32"),
-        params=_FFT,
-        reference=reference_irfft,
-        kernel="signal_irfft",
-        custom=scalars,
-        rule={"f32": "in float64, rounded once; divided by the length", "s16 s32": _FIXED},
-    ),
-    Operator(
-        "SignalEnergy",
-        range(1, 2),
-        takes="spectrum -> y",
-        types=("s16 -> u32",),
-        params=_BINS,
-        reference=reference_energy,
-        kernel="signal_energy",
-        custom=scalars,
-        rule={"": "exact; frequencies that are not asked for are 0"},
-    ),
-)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.operator import OpNode, reference
 
 _SPACES = b" \t\n\v\f\r"
 
@@ -33,13 +33,8 @@ def _grams(chosen: tuple[int, ...], words: int, size: int, skip: int) -> Iterato
     yield chosen
 
 
-def _check(node: OpNode) -> None:
-    size, skip = node.options["ngram_size"], node.options["max_skip_size"]
-    if not 0 < size <= 64 or skip < 0:
-        raise node.refuse(f"{size} words, {skip} of them left out: expected 1 to 64, and 0 or more")
-
-
-def reference_skip_gram(node: OpNode, texts: Array) -> Array:
+@reference("SKIP_GRAM")
+def skip_gram(node: OpNode, texts: Array) -> Array:
     """Of the first text alone; with include_all_ngrams shorter combinations too."""
     size, words = node.options["ngram_size"], _words(bytes(texts.ravel()[0]))
     grams = (
@@ -52,15 +47,3 @@ def reference_skip_gram(node: OpNode, texts: Array) -> Array:
     y = np.empty(len(found), object)
     y[:] = found
     return y
-
-
-OPERATORS = (
-    Operator(
-        "SKIP_GRAM",
-        range(1, 2),
-        takes="text -> grams",
-        types=("string -> string",),
-        reference=reference_skip_gram,
-        check=_check,
-    ),
-)

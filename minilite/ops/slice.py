@@ -6,14 +6,13 @@ from __future__ import annotations
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.ops_shared.moving import WHOLE_BYTES
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.types import each
+from minilite.ops_shared.operator import OpNode, reference
 
 _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 
 
-def reference_strided_slice(node: OpNode, x: Array, begin: Array, end: Array, strides: Array) -> Array:
+@reference("STRIDED_SLICE")
+def strided_slice(node: OpNode, x: Array, begin: Array, end: Array, strides: Array) -> Array:
     """One key per entry, then numpy. As in LiteRT, an ellipsis stands for one dimension at least, at the cost of the
     last entries; a shrunk index below the dimension is taken as 0."""
     masks = {name: int(node.options[name]) for name in _MASKS}
@@ -51,7 +50,8 @@ def _key(bit: dict[str, bool], size: int, begin: int, end: int, stride: int, off
     return slice(start, None if bit["end_mask"] else end, stride)
 
 
-def reference_slice(node: OpNode, x: Array, begin: Array, size: Array) -> Array:  # noqa: ARG001
+@reference("SLICE")
+def slice_values(node: OpNode, x: Array, begin: Array, size: Array) -> Array:  # noqa: ARG001
     """From each dimension `size` indices; -1: all that are left."""
     keys = []
     for dim, first, count in zip(x.shape, begin.tolist(), size.tolist(), strict=True):
@@ -63,35 +63,7 @@ def reference_slice(node: OpNode, x: Array, begin: Array, size: Array) -> Array:
     return np.array(x[tuple(keys)], order="C")
 
 
-def reference_reverse(node: OpNode, x: Array, axes: Array) -> Array:  # noqa: ARG001
+@reference("REVERSE_V2")
+def reverse(node: OpNode, x: Array, axes: Array) -> Array:  # noqa: ARG001
     """numpy's flip."""
     return np.array(np.flip(x, tuple(axes.tolist())), order="C")
-
-
-OPERATORS = (
-    Operator(
-        "STRIDED_SLICE",
-        range(1, 9),
-        takes="x begin end strides -> y",
-        types=each("T s32 s32 s32 -> T", WHOLE_BYTES + " string"),
-        params={name: name for name in (*_MASKS, "offset")},
-        reference=reference_strided_slice,
-    ),
-    Operator(
-        "SLICE",
-        range(1, 9),
-        takes="x begin size -> y",
-        types=(
-            *each("T s32 s32 -> T", WHOLE_BYTES + " s4 string"),
-            *each("T s64 s64 -> T", WHOLE_BYTES + " s4 string"),
-        ),
-        reference=reference_slice,
-    ),
-    Operator(
-        "REVERSE_V2",
-        range(1, 5),
-        takes="x axes -> y",
-        types=each("T s32 -> T", WHOLE_BYTES + " string"),
-        reference=reference_reverse,
-    ),
-)

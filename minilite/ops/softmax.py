@@ -10,24 +10,8 @@ import numpy as np
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array
 from minilite.ops_shared import fixed_point
-from minilite.ops_shared.checks import check_output, input_of, quantized
-from minilite.ops_shared.operator import Operator, OpNode
-
-_OUTPUTS = {
-    (TensorType.INT8, TensorType.INT8): (1 / 256, -128),
-    (TensorType.UINT8, TensorType.UINT8): (1 / 256, 0),
-    (TensorType.INT8, TensorType.INT16): (1 / 65536, -32768),
-    (TensorType.INT16, TensorType.INT16): (1 / 32768, 0),
-}
-"""Scale and zero point that the arithmetic builds in, by types of input and output."""
-
-
-def _check(node: OpNode) -> None:
-    quantized(node)
-    x, y = input_of(node), node.outputs[0]
-    if (x.type, y.type) not in _OUTPUTS:
-        return
-    check_output(node, *_OUTPUTS[x.type, y.type])
+from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.tensors import input_of
 
 
 def _multiplier(node: OpNode) -> float:
@@ -39,7 +23,22 @@ def _beta(node: OpNode) -> float:
     return float(np.float32(node.options["beta"]))
 
 
-def reference_softmax(node: OpNode, x: Array) -> Array:
+@reference(
+    "SOFTMAX",
+    rounding={
+        "f32": "exp within 2 ULP of the rounded `(x - max) * beta`; a sum in lanes; one product with its inverse",
+        "f16": "in f32, rounded once",
+        "s8 u8": (
+            "`exp(-difference)` by gemmlowp's `exp_on_negative_values` (Q5.26 to Q0.31): a table; the sum in "
+            "Q12.19; its reciprocal by three Newton steps in Q2.29; product and shift each rounded. Output "
+            "scale 1/256, to s16 1/65536"
+        ),
+        "s16": (
+            "exp over [-10, 0] and 1 / (1 + x) over [0, 1] each by 512 lines; the sum in Q16.15. Output scale 1/32768"
+        ),
+    },
+)
+def softmax(node: OpNode, x: Array) -> Array:
     """Float: in float64, but for what overflows float32. Integers: TFLite's reference kernels, in fixed point."""
     if x.size == 0:
         return np.zeros(x.shape, numpy_type(node.outputs[0].type))
@@ -157,20 +156,17 @@ def _on_lines(function: Callable[[Array], Array], low: float, high: float, x: Ar
 # LOG_SOFTMAX ----------------------------------------------------------------------------------------------------------
 
 
-def _check_log(node: OpNode) -> None:
-    quantized(node)
-    x = input_of(node)
-    if x.type in _LOG_OUTPUTS:
-        check_output(node, 1 / 16, _LOG_OUTPUTS[x.type])
-        if x.quantization.scale * (1 << 26) <= 1.0:
-            raise node.refuse(f"input scale is {x.quantization.scale}, too small for 26 fractional bits")
-
-
-_LOG_OUTPUTS = {TensorType.INT8: 127, TensorType.UINT8: 255}
-"""Zero points that the arithmetic builds in, by types."""
-
-
-def reference_log_softmax(node: OpNode, x: Array) -> Array:
+@reference(
+    "LOG_SOFTMAX",
+    rounding={
+        "f32": "`x - max - log(sum)`, exp and log each within 2 ULP",
+        "s8 u8": (
+            "`exp(-difference)` in Q12.19 as SOFTMAX, the sum's logarithm by gemmlowp's "
+            "`log_x_for_x_greater_than_or_equal_to_1` (to Q5.26). Output scale 1/16"
+        ),
+    },
+)
+def log_softmax(node: OpNode, x: Array) -> Array:
     """Float: in float64, but for what overflows float32. Integers: TFLite's reference kernel, in fixed point."""
     if x.size == 0:
         return np.zeros(x.shape, x.dtype)
@@ -219,41 +215,3 @@ def _log_above_one(x: Array) -> Array:
 def _bits(x: Array) -> Array:
     """How many bits a positive number has."""
     return np.frexp(x.astype(np.float64))[1].astype(np.int64)
-
-
-OPERATORS = (
-    Operator(
-        "SOFTMAX",
-        range(1, 5),
-        takes="x -> y",
-        types=("f32 -> f32", "f16 -> f16", "s8 -> s8|s16", "u8 -> u8", "s16 -> s16"),
-        params={"beta": "beta"},
-        reference=reference_softmax,
-        in_place=(0,),
-        tflite_shares=True,
-        check=_check,
-        hangs_on="kind",
-        rule={
-            "f32": "exp within 2 ULP of the rounded `(x - max) * beta`; a sum in lanes; one product with its inverse",
-            "f16": "in f32, rounded once",
-            "s8 u8": "`exp(-difference)` by gemmlowp's `exp_on_negative_values` (Q5.26 to Q0.31): a table; the sum in Q12.19; "
-            "its reciprocal by three Newton steps in Q2.29; product and shift each rounded. Output scale 1/256, to s16 1/65536",
-            "s16": "exp over [-10, 0] and 1 / (1 + x) over [0, 1] each by 512 lines; the sum in Q16.15. Output scale 1/32768",
-        },
-    ),
-    Operator(
-        "LOG_SOFTMAX",
-        range(1, 3),
-        takes="x -> y",
-        types=("f32 -> f32", "s8 -> s8", "u8 -> u8"),
-        reference=reference_log_softmax,
-        in_place=(0,),
-        check=_check_log,
-        hangs_on="scales",
-        rule={
-            "f32": "`x - max - log(sum)`, exp and log each within 2 ULP",
-            "s8 u8": "`exp(-difference)` in Q12.19 as SOFTMAX, the sum's logarithm by gemmlowp's "
-            "`log_x_for_x_greater_than_or_equal_to_1` (to Q5.26). Output scale 1/16",
-        },
-    ),
-)

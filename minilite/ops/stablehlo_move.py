@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.ops_shared.moving import WHOLE_BYTES
-from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.operator import OpNode, reference
 from minilite.ops_shared.options import numbers
-from minilite.ops_shared.types import each
 
 
-def reference_pad(node: OpNode, x: Array, value: Array) -> Array:
+@reference("STABLEHLO_PAD")
+def pad(node: OpNode, x: Array, value: Array) -> Array:
     """Elements drawn apart, then padded; negative padding cuts off. Where a dimension comes to nothing, all do, as in
     TFLite."""
-    low, high, gap = (numbers(name)(node) for name in ("edge_padding_low", "edge_padding_high", "interior_padding"))
+    low, high, gap = (numbers(node, name) for name in ("edge_padding_low", "edge_padding_high", "interior_padding"))
     apart = np.maximum(np.array(x.shape) - 1, 0) * gap + x.shape
     shape = apart + low + high
     if (shape <= 0).any():
@@ -36,7 +35,8 @@ def _index_rows(indices: Array, axis: int) -> Array:
     return np.moveaxis(indices, axis, -1) if axis < indices.ndim else indices[..., None]
 
 
-def reference_gather(node: OpNode, x: Array, indices: Array) -> Array:
+@reference("STABLEHLO_GATHER")
+def gather(node: OpNode, x: Array, indices: Array) -> Array:
     """Starts are cut to those that leave the block inside."""
     options = node.options
     sizes, offset = np.array(tuple(options["slice_sizes"])), tuple(options["offset_dims"])
@@ -92,60 +92,17 @@ def _rule(node: OpNode) -> str:
     return ops[0] if ops else ""
 
 
-def reference_scatter(node: OpNode, x: Array, indices: Array, updates: Array) -> Array:
+@reference(
+    "STABLEHLO_SCATTER",
+    rounding={
+        "": (
+            "one update after the other; sums and products are rounded, integers wrap; extrema keep the first of equals"
+        ),
+    },
+)
+def scatter(node: OpNode, x: Array, indices: Array, updates: Array) -> Array:
     """One update after the other; integers wrap, truth values: or, and."""
     join, y = _JOINS[_rule(node)][1], x.copy()
     for place, at in _targets(node, x.shape, indices, updates):
         y[place] = np.asarray(join(y[place], updates[at])).astype(x.dtype)
     return y
-
-
-_SCATTERED = "f32 f64 f16 s8 u8 b8 s16 u16 s32 u32 s64 u64"
-OPERATORS = (
-    Operator(
-        "STABLEHLO_PAD",
-        range(1, 2),
-        takes="x value -> y",
-        types=each("T T -> T", WHOLE_BYTES),
-        params={
-            "low": numbers("edge_padding_low"),
-            "high": numbers("edge_padding_high"),
-            "interior": numbers("interior_padding"),
-        },
-        hangs_on="kind",
-        reference=reference_pad,
-    ),
-    Operator(
-        "STABLEHLO_GATHER",
-        range(1, 2),
-        takes="x indices -> y",
-        types=each("T s32|s64 -> T", "f32 f16 bf16 f64 s8 u8 b8 s16 u16 s32 u32 s64 u64 c64"),
-        params={
-            "offset_dims": numbers("offset_dims"),
-            "collapsed": numbers("collapsed_slice_dims"),
-            "index_map": numbers("start_index_map"),
-            "sizes": numbers("slice_sizes"),
-            "index_axis": "index_vector_dim",
-        },
-        hangs_on="kind",
-        reference=reference_gather,
-    ),
-    Operator(
-        "STABLEHLO_SCATTER",
-        range(1, 2),
-        takes="x indices updates -> y",
-        types=each("T s32|s64 T -> T", _SCATTERED),
-        params={
-            "window_dims": numbers("update_window_dims"),
-            "inserted": numbers("inserted_window_dims"),
-            "index_map": numbers("scatter_dims_to_operand_dims"),
-            "index_axis": "index_vector_dim",
-            "rule": lambda node: _JOINS[_rule(node)][0],
-        },
-        reference=reference_scatter,
-        in_place=(0,),
-        rule={
-            "": "one update after the other; sums and products are rounded, integers wrap; extrema keep the first of equals"
-        },
-    ),
-)

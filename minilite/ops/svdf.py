@@ -9,12 +9,18 @@ import numpy as np
 
 from minilite.format.model import Array, Tensor
 from minilite.ops_shared.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from minilite.ops_shared.operator import Operator, OpNode
-from minilite.ops_shared.options import CLAMP, Positive
+from minilite.ops_shared.operator import OpNode, reference
 from minilite.ops_shared.weighted import as_s8, clamp, hybrid_product
 
 
-def reference_svdf(
+@reference(
+    "SVDF",
+    rounding={
+        "f32": "float32 sums; with integer weights each row of x quantized by itself",
+        "s8": "int32 sums, double rounding to the state (int16, or int8 as TFLM has it) and to y",
+    },
+)
+def svdf(
     node: OpNode, x: Array, features: Array, times: Array, bias: Array | None, state: Array
 ) -> tuple[Array, Array]:
     """The state, (batch, filters * memory), loses its oldest activations and gains x @ features.T; each filter's
@@ -71,27 +77,3 @@ def _integer_activations(node: OpNode, x: Array, features: Array, kind: Any) -> 
     clamped = np.clip(scaled, info.min, info.max).astype(np.int64)
     activations: Array = (clamped + _tensor(node, 4).quantization.zero_point).astype(kind)  # which may wrap, as in TFLM
     return activations
-
-
-OPERATORS = (
-    Operator(
-        "SVDF",
-        range(1, 5),
-        takes="x weights_feature weights_time bias? state -> y",
-        types=(
-            "f32 f32 f32 f32? f32 -> f32",
-            "f32 s8 s8 f32? f32 -> f32",
-            "f32 u8 u8 f32? f32 -> f32",
-            "s8 s8 s16 s32? s16 -> s8",
-            "s8 s8 s8 s32? s8 -> s8",
-        ),
-        params={"rank": Positive("rank"), "asymmetric": "asymmetric_quantize_inputs", **CLAMP},
-        hangs_on="kind",
-        reference=reference_svdf,
-        writes=(4,),
-        rule={
-            "f32": "float32 sums; with integer weights each row of x quantized by itself",
-            "s8": "int32 sums, double rounding to the state (int16, or int8 as TFLM has it) and to y",
-        },
-    ),
-)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.ops_shared.operator import Operator, OpNode, Param
-from minilite.ops_shared.options import CLAMP, Positive, none, same_padding
+from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.tensors import input_of
 from minilite.ops_shared.weighted import convolved, finish
 from minilite.ops_shared.window import Axis
 
@@ -21,7 +21,16 @@ def _as_weighted(node: OpNode) -> OpNode:
     return node._replace(inputs=(node.inputs[2], node.inputs[1], node.input(3)))
 
 
-def reference_transpose_conv(node: OpNode, shape: Array, weights: Array, x: Array, bias: Array | None = None) -> Array:
+@reference(
+    "TRANSPOSE_CONV",
+    rounding={
+        "f32": "dot products within 8 eps of the sum of |x w|; with integer weights each batch quantized by itself",
+        "s8": "as CONV_2D",
+        "u8": "as CONV_2D",
+        "s16": "as CONV_2D",
+    },
+)
+def transpose_conv(node: OpNode, shape: Array, weights: Array, x: Array, bias: Array | None = None) -> Array:
     """y[b, i * stride + tap - before, o] += x[b, i] . w[o, tap], sums in float64."""
     node = _as_weighted(node)
     options, same = node.options, node.options["padding"] == "SAME"
@@ -57,80 +66,33 @@ def bias_options(data: bytes) -> Mapping[str, Any]:
     }
 
 
-def _cut(dimension: int, stride_option: str) -> Param:
+def _cut(node: OpNode, dimension: int, stride: int) -> int:
     """How many outputs fewer than its windows cover a side has: as the file's shapes say; where they say nothing, SAME
-    gives no window more than a stride. Raises: UnsupportedOpError."""
-
-    def cut(node: OpNode) -> int:
-        x, weights, y = node.inputs[0], node.inputs[1], node.outputs[0]
-        assert x is not None
-        assert weights is not None
-        stride, same = Positive(stride_option)(node), same_padding(node)
-        if not len(x.shape) == len(weights.shape) == len(y.shape) == 4:
-            return max(0, int(weights.shape[dimension] - stride)) if same and len(weights.shape) == 4 else 0
-        size, taps, made = x.shape[dimension], weights.shape[dimension], y.shape[dimension]
-        found = (size - 1) * stride + taps - made if size else max(0, taps - stride) * same
-        if not (taps - stride <= found < taps if same else -stride < found <= 0):
-            padding = node.options["padding"]
-            raise node.refuse(f"{padding} padding and stride {stride} give no side of {made} for one of {size}")
-        return int(found)
-
-    return cut
+    gives no window more than a stride."""
+    x, weights, y = input_of(node, 0), input_of(node, 1), node.outputs[0]
+    same = node.options["padding"] == "SAME"
+    if not len(x.shape) == len(weights.shape) == len(y.shape) == 4:
+        return max(0, int(weights.shape[dimension] - stride)) if same and len(weights.shape) == 4 else 0
+    size, taps, made = x.shape[dimension], weights.shape[dimension], y.shape[dimension]
+    return int((size - 1) * stride + taps - made if size else max(0, taps - stride) * same)
 
 
-def reference_bias(node: OpNode, x: Array, weights: Array, bias: Array) -> Array:
+@reference(
+    "Convolution2DTransposeBias",
+    rounding={
+        "": "as TRANSPOSE_CONV (oracle: XNNPACK, LiteRT itself has no kernel)",
+    },
+    options=bias_options,
+)
+def bias(node: OpNode, x: Array, weights: Array, bias: Array) -> Array:
     """TRANSPOSE_CONV whose output's shape follows from the input's."""
-    strides, cuts = (
-        (node.options["stride_h"], node.options["stride_w"]),
-        (_PARAMS["cut_h"](node), _PARAMS["cut_w"](node)),
-    )
+    strides = (node.options["stride_h"], node.options["stride_w"])
+    cuts = (_cut(node, 1, strides[0]), _cut(node, 2, strides[1]))
     sides = [
         (size - 1) * stride + taps - cut if size else 0
         for size, taps, stride, cut in zip(x.shape[1:3], weights.shape[1:3], strides, cuts, strict=True)
     ]
     shape = np.array([x.shape[0], *sides, weights.shape[0]])
     as_builtin = node._replace(inputs=(None, node.inputs[1], node.inputs[0], node.inputs[2]))
-    return reference_transpose_conv(as_builtin, shape, weights, x, bias)
-
-
-_PARAMS: Mapping[str, Param] = {
-    "same": same_padding,
-    "stride_h": Positive("stride_h"),
-    "stride_w": Positive("stride_w"),
-    "cut_h": _cut(1, "stride_h"),
-    "cut_w": _cut(2, "stride_w"),
-    **CLAMP,
-}
-OPERATORS = (
-    Operator(
-        "TRANSPOSE_CONV",
-        range(1, 6),
-        takes="shape filter x bias? -> y",
-        types=(
-            "s32 f32|s8 f32 f32? -> f32",
-            "s32 s8 s8 s32? -> s8",
-            "s32 u8 u8 s32? -> u8",
-            "s32 s8 s16 s64|s32? -> s16",
-        ),
-        params={**_PARAMS, "cut_h": none, "cut_w": none},
-        hangs_on="kind",
-        reference=reference_transpose_conv,
-        rule={
-            "f32": "dot products within 8 eps of the sum of |x w|; with integer weights each batch quantized by itself",
-            "s8": "as CONV_2D",
-            "u8": "as CONV_2D",
-            "s16": "as CONV_2D",
-        },
-    ),
-    Operator(
-        "Convolution2DTransposeBias",
-        range(1, 2),
-        takes="x filter bias -> y",
-        types=("f32 f32 f32 -> f32",),
-        params=_PARAMS,
-        reference=reference_bias,
-        kernel="transpose_conv_bias",
-        custom=bias_options,
-        rule={"": "as TRANSPOSE_CONV (oracle: XNNPACK, LiteRT itself has no kernel)"},
-    ),
-)
+    result: Array = transpose_conv(as_builtin, shape, weights, x, bias)
+    return result

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 import numpy as np
 
-from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
 from minilite.ops_shared.bfloat16 import through_f32
-from minilite.ops_shared.checks import input_of, quantized, quantized_or_bare
 from minilite.ops_shared.fixed_point import (
     dequantize,
     inverse_sqrt,
@@ -19,9 +16,9 @@ from minilite.ops_shared.fixed_point import (
     rescale,
     scale_ratio,
 )
-from minilite.ops_shared.operator import Operator, OpNode
+from minilite.ops_shared.operator import OpNode, reference
 from minilite.ops_shared.real_table import by_real
-from minilite.ops_shared.types import each
+from minilite.ops_shared.tensors import input_of
 
 _FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "EXP": np.exp,
@@ -35,7 +32,16 @@ _FUNCTIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-def reference_function(node: OpNode, x: Array) -> Array:
+@reference(
+    "EXP",
+    rounding={
+        "f32": "within 2 ULP",
+        "s8": "table: through float32, `half away(y / scale_y) + zp_y`",
+        "s16": "512 lines over all of int16, computed in float32; zero points 0",
+    },
+)
+@through_f32
+def function(node: OpNode, x: Array) -> Array:
     """numpy's function of that name in float64, rounded once; ROUND takes ties to even; quantized: a table of reals."""
     function = _FUNCTIONS[node.op]
     if x.dtype.kind == "i" and node.op == "EXP":
@@ -46,7 +52,13 @@ def reference_function(node: OpNode, x: Array) -> Array:
         return np.asarray((y.astype(np.float32) if x.dtype == np.float16 else y).astype(x.dtype))
 
 
-def reference_abs(node: OpNode, x: Array) -> Array:
+@reference(
+    "ABS",
+    rounding={
+        "s8 s16": "`abs(x - zp_x)`, double rounding by `scale_x / scale_y` (float32); s16 without scales wraps",
+    },
+)
+def abs_values(node: OpNode, x: Array) -> Array:
     """y = |x|; the lowest integer stays. Quantized: |x - zero_point| rescaled."""
     q = input_of(node).quantization
     if x.dtype not in (np.int8, np.int16) or not q.scales:
@@ -55,12 +67,27 @@ def reference_abs(node: OpNode, x: Array) -> Array:
     return rescale(node, size + q.zero_point, scale_ratio(node))
 
 
-def reference_neg(node: OpNode, x: Array) -> Array:  # noqa: ARG001
+@reference(
+    "NEG",
+    rounding={
+        "s8 s16 s32 s64": "the integer's own, whatever the scales; wraps",
+    },
+)
+@through_f32
+def neg(node: OpNode, x: Array) -> Array:  # noqa: ARG001
     """y = -x, whatever the scales; integers wrap."""
     return np.negative(x)
 
 
-def reference_log(node: OpNode, x: Array) -> Array:
+@reference(
+    "LOG",
+    rounding={
+        "f32": "within 2 ULP",
+        "s8": "table: through float32, `half away(y / scale_y) + zp_y`; not positive: the lowest",
+        "s16": "512 lines over all of int16, computed in float32; zero points 0",
+    },
+)
+def log(node: OpNode, x: Array) -> Array:
     """y = log(x). Quantized: the lowest output where x is not positive."""
     if x.dtype.kind == "f":
         with np.errstate(all="ignore"):
@@ -77,7 +104,14 @@ def _check_positive(node: OpNode, x: Array) -> None:
         raise ValueError(f"element {at} is {x.flat[at]}, below the zero point {zero_point}: it has no root")
 
 
-def reference_sqrt(node: OpNode, x: Array) -> Array:
+@reference(
+    "SQRT",
+    rounding={
+        "f32": "one rounding",
+        "s8 s16": "in float32, truncated; negative numbers are refused",
+    },
+)
+def sqrt(node: OpNode, x: Array) -> Array:
     """y = sqrt(x). Quantized: in float32, truncated; negative numbers are refused."""
     if x.dtype.kind == "f":
         with np.errstate(all="ignore"):
@@ -93,7 +127,18 @@ def _limits(x: Array) -> tuple[int, int]:
     return int(info.min), int(info.max)
 
 
-def reference_rsqrt(node: OpNode, x: Array) -> Array:
+@reference(
+    "RSQRT",
+    rounding={
+        "f32": "within 2 ULP",
+        "s8": (
+            "1/sqrt and 1 in fixed point: five Newton steps, 20 fractional bits, double rounding; of 0 the "
+            "highest output"
+        ),
+        "s16": "512 lines over all of int16, computed in float32; zero points 0; negative numbers are refused",
+    },
+)
+def rsqrt(node: OpNode, x: Array) -> Array:
     """y = 1 / sqrt(x). Quantized: of 0 the highest output, negative numbers are refused; 8 bits in fixed point."""
     if x.dtype.kind == "f":
         with np.errstate(all="ignore"):
@@ -119,97 +164,41 @@ def _rsqrt(real: Array) -> Array:
     return np.asarray(np.float32(1) / np.sqrt(real.astype(np.float32)))
 
 
-def _check_symmetric(node: OpNode) -> None:
-    """Scales; zero points of 16 bits are 0."""
-    quantized(node)
-    for tensor in (input_of(node), node.outputs[0]):
-        if tensor.type == TensorType.INT16 and tensor.quantization.zero_point:
-            raise node.refuse(
-                f"tensor '{tensor.name}' has the zero point {tensor.quantization.zero_point}, it must be 0"
-            )
-
-
-def _check_abs(node: OpNode) -> None:
-    (quantized_or_bare if input_of(node).type == TensorType.INT16 else quantized)(node)
-
-
-_unary = functools.partial(Operator, in_place=(0,), takes="x -> y", reference=through_f32(reference_function))
-_TURNS = "within 3 ULP up to 20000 in size, libm's beyond"
-_LINES = "512 lines over all of int16, computed in float32; zero points 0"
-_BYTES = "table: through float32, `half away(y / scale_y) + zp_y`"
-_ROOT = "1/sqrt and 1 in fixed point: five Newton steps, 20 fractional bits, double rounding; of 0 the highest output"
-OPERATORS = (
-    _unary(
-        "ABS",
-        range(1, 6),
-        types=each("T -> T", "f32 s8 s16 s32"),
-        reference=reference_abs,
-        check=_check_abs,
-        hangs_on="kind",
-        rule={"s8 s16": "`abs(x - zp_x)`, double rounding by `scale_x / scale_y` (float32); s16 without scales wraps"},
-    ),
-    _unary(
-        "NEG",
-        range(1, 2),
-        types=each("T -> T", "f32 f16 bf16 s8 s16 s32 s64"),
-        reference=through_f32(reference_neg),
-        rule={"s8 s16 s32 s64": "the integer's own, whatever the scales; wraps"},
-    ),
-    _unary(
-        "EXP",
-        range(1, 3),
-        types=each("T -> T", "f32 s8 s16"),
-        check=_check_symmetric,
-        hangs_on="kind",
-        rule={"f32": "within 2 ULP", "s8": _BYTES, "s16": _LINES},
-    ),
-    _unary(
-        "LOG",
-        range(1, 3),
-        types=each("T -> T", "f32 s8 s16"),
-        reference=reference_log,
-        check=_check_symmetric,
-        hangs_on="kind",
-        rule={"f32": "within 2 ULP", "s8": _BYTES + "; not positive: the lowest", "s16": _LINES},
-    ),
-    _unary(
-        "SQRT",
-        range(1, 3),
-        types=each("T -> T", "f32 s8 s16"),
-        reference=reference_sqrt,
-        check=_check_symmetric,
-        hangs_on="kind",
-        rule={"f32": "one rounding", "s8 s16": "in float32, truncated; negative numbers are refused"},
-    ),
-    _unary(
-        "RSQRT",
-        range(1, 4),
-        types=each("T -> T", "f32 s8 s16"),
-        reference=reference_rsqrt,
-        check=_check_symmetric,
-        hangs_on="kind",
-        rule={"f32": "within 2 ULP", "s8": _ROOT, "s16": _LINES + "; negative numbers are refused"},
-    ),
-    _unary("SQUARE", range(1, 2), types=("f32 -> f32",), rule={"": "one rounding"}),
-    _unary(
-        "SIN",
-        range(1, 3),
-        types=each("T -> T", "f32 f16"),
-        rule={"f32": _TURNS, "f16": "libm's of float32, rounded once"},
-    ),
-    _unary(
-        "COS",
-        range(1, 3),
-        types=each("T -> T", "f32 f16"),
-        rule={"f32": _TURNS, "f16": "libm's of float32, rounded once"},
-    ),
-    _unary("FLOOR", range(1, 2), types=each("T -> T", "f32 f16 bf16"), rule={"": "exact"}),
-    _unary("CEIL", range(1, 2), types=("f32 -> f32",), rule={"": "exact (oracle: LiteRT's optimized kernel)"}),
-    _unary(
-        "ROUND",
-        range(1, 2),
-        types=each("T -> T", "f32 f16 bf16"),
-        rule={"": "exact, ties to even (oracle: LiteRT's optimized kernel)"},
-    ),
-    _unary("SIGN", range(1, 3), types=each("T -> T", "f32 f64 s32"), rule={"": "exact; NaN stays"}),
-)
+square = reference(
+    "SQUARE",
+    rounding={
+        "": "one rounding",
+    },
+)(function)
+sin = reference(
+    "SIN",
+    "COS",
+    rounding={
+        "f32": "within 3 ULP up to 20000 in size, libm's beyond",
+        "f16": "libm's of float32, rounded once",
+    },
+)(function)
+floor = reference(
+    "FLOOR",
+    rounding={
+        "": "exact",
+    },
+)(function)
+ceil = reference(
+    "CEIL",
+    rounding={
+        "": "exact (oracle: LiteRT's optimized kernel)",
+    },
+)(function)
+round = reference(
+    "ROUND",
+    rounding={
+        "": "exact, ties to even (oracle: LiteRT's optimized kernel)",
+    },
+)(function)
+sign = reference(
+    "SIGN",
+    rounding={
+        "": "exact; NaN stays",
+    },
+)(function)

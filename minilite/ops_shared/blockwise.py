@@ -6,8 +6,8 @@ import numpy as np
 
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
-from minilite.ops_shared.checks import input_of
 from minilite.ops_shared.operator import OpNode
+from minilite.ops_shared.tensors import input_of
 
 
 def block_scales(node: OpNode) -> Array:

@@ -1,12 +1,15 @@
-"""Options of custom operators that are built in: read by name from a flexbuffer, as rows' `params`."""
+"""Options of custom operators that are built in: read by name from a flexbuffer, for references."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from minilite.ops_shared.operator import OpNode, Param
+from minilite.ops_shared.operator import OpNode
+
+Reader = Callable[[OpNode], Any]
+"""Reads an option of a node."""
 
 
 def no_options(data: bytes) -> Mapping[str, Any]:  # noqa: ARG001
@@ -14,7 +17,7 @@ def no_options(data: bytes) -> Mapping[str, Any]:  # noqa: ARG001
     return {}
 
 
-def number(name: str, default: Any = None) -> Param:
+def number(name: str, default: Any = None) -> Reader:
     """An option that is a number, finite in float32. Raises: UnsupportedOpError."""
 
     def read(node: OpNode) -> Any:
@@ -26,13 +29,13 @@ def number(name: str, default: Any = None) -> Param:
     return read
 
 
-def flag(name: str, default: Any = None) -> Param:
+def flag(name: str, default: Any = None) -> Reader:
     """An option that is 1 or 0. Raises: UnsupportedOpError."""
     read = number(name, default)
     return lambda node: int(bool(read(node)))
 
 
-def count(name: str, default: Any = None, *, least: int = 1, most: int = (1 << 31) - 1) -> Param:
+def count(name: str, default: Any = None, *, least: int = 1, most: int = (1 << 31) - 1) -> Reader:
     """An option that counts something, a fraction of which is cut off. Raises: UnsupportedOpError."""
     read = number(name, default)
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from minilite.format.dtypes import numpy_type
 from minilite.format.model import Array, Tensor
-from minilite.ops_shared.checks import input_of
 from minilite.ops_shared.operator import OpNode
 from minilite.ops_shared.options import ACTIVATION_LIMITS
+from minilite.ops_shared.tensors import input_of
 
 
 def quantize_multiplier(real: float) -> tuple[int, int]:

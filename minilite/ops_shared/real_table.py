@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.ops_shared.checks import input_of
 from minilite.ops_shared.fixed_point import dequantize, quantize, round_half_away
 from minilite.ops_shared.operator import OpNode
+from minilite.ops_shared.tensors import input_of
 
 Real = Callable[[Array], Array]
 

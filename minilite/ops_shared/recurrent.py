@@ -21,11 +21,6 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 """The fused activations by name, in the order of csrc/rules/recurrent.h's numbers."""
 
 
-def activation_number(node: OpNode) -> int:
-    """The fused activation's number among ACTIVATIONS, for a row's params."""
-    return list(ACTIVATIONS).index(node.options["fused_activation_function"])
-
-
 def activate(node: OpNode, x: Array) -> Array:
     """The fused activation of float32."""
     return ACTIVATIONS[node.options["fused_activation_function"]](x.astype(np.float64)).astype(np.float32)

@@ -69,6 +69,12 @@ def each(signature: str, types: str) -> tuple[str, ...]:
     )
 
 
+def written_types(text: str) -> tuple[str, ...]:
+    """A row's types without its T: "T s32 -> T: f32 s8" is "f32 s32 -> f32" and "s8 s32 -> s8"."""
+    signature, marked, types = text.partition(":")
+    return each(signature, types) if marked else (text,)
+
+
 def written_out(signature: str) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
     """The codes of inputs and of outputs in every combination that a signature stands for; repeated operands twice."""
     inputs, outputs = parse(signature)
@@ -96,7 +102,7 @@ def misfits(operands: tuple[Operand, ...], kinds: Sequence[int]) -> int:
         if operand is None:
             wrong += 1
         elif kind == ABSENT:
-            wrong += not operand.optional
+            wrong += not operand.optional or (operand.repeats and position < len(kinds))
         else:
             wrong += kind not in types_of(operand.word)
     return wrong

@@ -51,7 +51,7 @@ def _types(row: Operator) -> str:
 
 def _numpy(row: Operator, signature: str) -> str:
     """The mark of a signature that runs in numpy, in part or as a whole."""
-    kernel = find_kernel(row.kernel_name)
+    kernel = find_kernel(row.kernel)
     assert kernel is not None
     table = kernel_types(kernel)
     if any(text in (signature, "*") and has_eval for text, has_eval in table) or row.reference is None:
@@ -73,10 +73,10 @@ def lines() -> Iterator[str]:
     yield _RULES
     seen: list[object] = []
     for row in rows:
-        if row.rule and row.rule not in seen:
-            alike = ", ".join(other.name for other in rows if other.rule == row.rule)
-            seen.append(row.rule)
-            for types, rule in row.rule.items():
+        if row.rounding and row.rounding not in seen:
+            alike = ", ".join(other.name for other in rows if other.rounding == row.rounding)
+            seen.append(row.rounding)
+            for types, rule in row.rounding.items():
                 yield f"| {alike} | {types} | {_cell(rule)} |"
 
 

@@ -186,6 +186,6 @@ def test_refusals() -> None:
     bad = OneNode("LOGISTIC", [byte], quantization=Quantization((0.1,), (0,)))
     bad.refused(UnsupportedOpError, r"output scale 0\.1.* and zero point 0 must be 1/256 and -128")
     small = OneNode("HARD_SWISH", [byte], quantization=Quantization((1e-4,), (0,)))
-    small.refused(UnsupportedOpError, "output scale is too small")
+    small.refused(UnsupportedOpError, "output scale 0.0001 is too small")
     half = OneNode("RELU", [byte])
     half.refused(UnsupportedOpError, "tensor 'y' must have a scale", by_litert=False)  # LiteRT divides by 0

@@ -95,4 +95,4 @@ def test_refusals() -> None:
     OneNode("BATCH_MATMUL", [x, x[0]], options).refused(ShapeError, "must be matrices")
     words = Given(np.zeros((2, 2), dtype_of("s16")), quantization=Quantization((1.0,), (3,)))
     node = OneNode("BATCH_MATMUL", [words, words], options, quantization=Quantization((1.0,), (0,)))
-    node.refused(UnsupportedOpError, "zero points must be 0")
+    node.refused(UnsupportedOpError, "zero point 3, it must be 0")

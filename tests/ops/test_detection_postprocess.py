@@ -159,8 +159,8 @@ def test_refused_shapes() -> None:
         ("max_detections", 0, "option max_detections is 0, expected 1 to"),
         ("num_classes", -1, "option num_classes is -1, expected 1 to"),
         ("nms_iou_threshold", 1.5, "option nms_iou_threshold is 1.5, must be above 0 and at most 1"),
-        ("y_scale", None, "option y_scale is None, must be a number"),
-        ("y_scale", "ten", "option y_scale is 'ten', must be a number"),
+        ("y_scale", None, "option y_scale is missing, must be a number"),
+        ("y_scale", "ten", "option y_scale is text, must be a number"),
     ],
 )
 def test_refused_options(option: str, value: Any, words: str) -> None:

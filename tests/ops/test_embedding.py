@@ -139,7 +139,7 @@ def test_lookup_refused() -> None:
     lookup([0], table[0], "s8", "s8").refused(ShapeError, "the table has rank 1, expected 2 or more")
     lookup([0], table, "s8", "f32").refused(UnsupportedOpError, "'c1' must have a scale", by_litert=False)
     given = [np.zeros(1, np.int32), Given(table, True, Quantization((0.1,), (3,)))]
-    OneNode("EMBEDDING_LOOKUP", given, kind="f32").refused(UnsupportedOpError, "has zero points, they must be 0")
+    OneNode("EMBEDDING_LOOKUP", given, kind="f32").refused(UnsupportedOpError, "has the zero point 3, must be 0")
     lookup([0], counting((5, 3)), "f32", "f16").refused(UnsupportedOpError, "types s32 f32 -> f16", by_litert=False)
 
 

@@ -31,5 +31,5 @@ def test_ranges(bits: int, low: float, high: float) -> None:
 def test_refused() -> None:
     x = np.zeros(3)
     fake_quant(x, -1, 1, narrow=True).refused(UnsupportedOpError, "narrow_range is not supported")
-    fake_quant(x, 1, 2).refused(UnsupportedOpError, "the range 1.0 to 2.0 must contain 0", by_litert=False)
+    fake_quant(x, 1, 2).refused(UnsupportedOpError, "the range 1 to 2 must contain 0", by_litert=False)
     fake_quant(x, -1, 1, bits=0).refused(UnsupportedOpError, "num_bits is 0", by_litert=False)

@@ -257,7 +257,7 @@ def test_refused() -> None:
     square = const(np.zeros((6, 4)), np.float32)
     narrow = dict.fromkeys((5, 6, 7, 8), square) | {18: Given(np.zeros((2, 4), np.float32), variable=True)}
     Lstm(inputs=narrow).refused(ShapeError, "6 cells do not match 4 outputs", by_litert=False)  # it writes beyond
-    Lstm(cell_clip=-1.0).refused(UnsupportedOpError, "cell_clip must be at least 0, it is -1.0")
+    Lstm(cell_clip=-1.0).refused(UnsupportedOpError, "cell_clip must be at least 0, it is -1")
     Lstm(inputs={19: np.zeros((2, 6), np.float32)}).refused(UnsupportedOpError, "must be a variable tensor")
     for scale, zero, words in (
         (0.3, 0, "power of two from 2..-15 to 2..-9"),

@@ -145,4 +145,4 @@ def test_refusals() -> None:
     q = Quantization((1.0,), (0,))
     quantize(y, "s32", q).refused(UnsupportedOpError, "types f32 -> s32 of x -> y are not supported, f32 -> s8|u8|s16")
     far = dequantize(x, Quantization((1.0,), (2**20,)))
-    far.refused(UnsupportedOpError, f"'x0' has the zero point {2**20}, which is no s8", by_litert=False)
+    far.refused(UnsupportedOpError, f"'x0' has the zero point {2**20}, must be -128 to 127", by_litert=False)

@@ -150,7 +150,7 @@ def test_shapeless_resized(more: Any) -> None:
 
 
 def test_shapeless_refusals() -> None:
-    shapeless((1, 3, 3, 4), (2, 2), (0, 1), 1).refused(UnsupportedOpError, "stride_h must be positive, it is 0")
+    shapeless((1, 3, 3, 4), (2, 2), (0, 1), 1).refused(UnsupportedOpError, "strides 0, 1 must be positive")
     shapeless((1, 3, 3, 4), (2, 2), (1, 1), 7).refused(UnsupportedOpError, "padding must be SAME or VALID, it is 7")
     node = shapeless((1, 3, 3, 4), (2, 2), (1, 1), 1)
     given = [Given(node.arrays[0][..., :3]), const(np.zeros((3, 2, 2, 4)), np.float32), const(np.zeros(3), np.float32)]

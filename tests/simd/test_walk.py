@@ -114,5 +114,5 @@ def test_the_core_compiles_for_aarch64(tmp_path: pathlib.Path) -> None:
     compiler = tool("aarch64-linux-gnu-gcc")
     files = [path for path in sorted(CORE.rglob("*.c")) if path.relative_to(CORE).parts[0] != "simd"]
     tables = [name for path in files for name in re.findall(r"^ML_KERNELS\((\w+)\)", path.read_text(), re.MULTILINE)]
-    (tmp_path / "families.def").write_text("".join(f"X({name})\n" for name in tables))
+    (tmp_path / "families.def").write_text("".join(f"X({name}, {name})\n" for name in tables))
     run(compiler, *COMMON, f"-I{tmp_path}", "-fsyntax-only", *files)

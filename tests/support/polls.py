@@ -79,7 +79,7 @@ def found(node: Any) -> tuple[int, bool, bool]:
 def combinations(op: str) -> Iterator[tuple[list[str], list[str]]]:
     """Types of inputs and outputs, the first that each row of the kernel's table takes."""
     row, seen = operators()[op], set()
-    kernel = lib.ml_kernel_find(row.kernel_name.encode())
+    kernel = lib.ml_kernel_find(row.kernel.encode())
     for signature in row.types:
         for inputs, outs in written_out(signature):
             match = lib.ml_kernel_match(kernel, ffi.new("int32_t[]", [*inputs, *outs]), len(inputs), len(outs))

@@ -85,20 +85,19 @@ def test_an_exception_of_a_shape_function_keeps_its_traceback() -> None:
         assert caught.value.__notes__ == ["subgraph 0, node 0 (Foo 'y')"]
 
 
-def test_a_traceback_gives_no_way_into_memory_that_has_gone() -> None:
+def test_a_traceback_gives_no_way_into_memory_that_has_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Frames of a traceback may be looked into at any time: no struct of C and no view of the arena is left there."""
 
     def reference(node: Any, x: Array) -> Any:
         raise ArithmeticError(float(x[0]))
 
-    from minilite.engine import answers as lowering
+    from minilite.engine import operands as lowering
     from minilite.ops import operators
 
     table = operators()
-    with pytest.MonkeyPatch.context() as patch:
-        patched = {**table, "RELU": table["RELU"]._replace(reference=reference)}
-        patch.setattr(lowering, "find_operator", patched.get)
-        built_in = ready(relu_chain(), experimental_op_resolver_type=minilite.OpResolverType.BUILTIN_REF)
+    patched = {**table, "RELU": table["RELU"]._replace(reference=reference)}
+    monkeypatch.setattr(lowering, "find_operator", patched.get)
+    built_in = ready(relu_chain(), experimental_op_resolver_type=minilite.OpResolverType.BUILTIN_REF)
     for interpreter, kind in ((built_in, minilite.KernelError), (foo(reference), ArithmeticError)):
         with pytest.raises(kind) as caught:
             run(interpreter, floats(7, 1, 1, 1))

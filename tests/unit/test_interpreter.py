@@ -280,7 +280,7 @@ def test_num_threads_changes_no_answer(threads: Any) -> None:
 
 
 def test_builtin_ref_runs_the_numpy_references(monkeypatch: pytest.MonkeyPatch) -> None:
-    from minilite.engine import answers as lowering
+    from minilite.engine import operands as lowering
     from minilite.ops import operators
 
     seen: list[str] = []

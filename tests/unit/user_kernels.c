@@ -313,7 +313,7 @@ const ml_kernel of_no_memory = {.abi = ML_KERNEL_ABI,
                                 .memory_bytes = -1,
                                 .prepare = prepare_same,
                                 ML_TYPED({"f32 -> f32", NULL, NULL, relu})};
-static const ml_field misplaced[] = {{"a", ML_LETTER_i32, 4}};
+static const ml_field misplaced[] = {{.name = "a", .kind = ML_LETTER_i32, .offset = 4}};
 const ml_kernel of_misplaced_fields = {.abi = ML_KERNEL_ABI,
                                        .name = "of_misplaced_fields",
                                        .fields = misplaced,

@@ -9,7 +9,7 @@
 #include "control/control.h"
 
 /* Operands in front of those that branches take: 0 where there is nothing to choose. */
-#define BRANCH_FIELDS(X, S) X(S, i32, conditions)
+#define BRANCH_FIELDS(X, S) X(S, i32, conditions, ML_BY_CHECK)
 ML_PARAMS(branch_params, BRANCH_FIELDS)
 
 typedef struct branch_blob {
@@ -162,12 +162,49 @@ static ml_status run_case(const ml_call *c) {
 
 static ml_status run_composite(const ml_call *c) { return run_branch(c, 0); }
 
-#define BRANCHES(kernel_name, run)                                                             \
-    ML_KERNEL(kernel_name, branch_params, sizeof(branch_blob),                                 \
-              ML_KERNEL_HAS_EFFECTS | ML_KERNEL_SETS_SHAPES, prepare_branches, run)
+static ml_status check_if(const ml_call *c, void *params) {
+    const int64_t yes = ml_option_of(c, "then_subgraph_index").integer;
+    const int64_t no = ml_option_of(c, "else_subgraph_index").integer;
+    ((branch_params *)params)->conditions = 1;
+    if (yes >= 0 && no >= 0) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED,
+                   "branches are subgraphs %lld and %lld: both must be 0 or more", (long long)yes,
+                   (long long)no);
+}
+static ml_status check_case(const ml_call *c, void *params) {
+    const ml_node_option branches = ml_option_of(c, "branch_subgraph_indices");
+    ((branch_params *)params)->conditions = 1;
+    if (branches.count < 1)
+        return ml_fail(c, ML_UNSUPPORTED, "there are no branches, there must be one or more");
+    for (int64_t i = 0; i < branches.count; i++) {
+        int32_t number;
+        memcpy(&number, (const uint8_t *)branches.data + 4 * i, sizeof number);
+        if (number < 0)
+            return ml_fail(c, ML_UNSUPPORTED, "branch %lld is subgraph %d, must be 0 or more",
+                           (long long)i, number);
+    }
+    return ML_OK;
+}
+/* The name of a composite is for accelerators that know it. */
+static ml_status check_composite(const ml_call *c, void *params) {
+    const int64_t meaning = ml_option_of(c, "decomposition_subgraph_index").integer;
+    if (meaning >= 0) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED, "its decomposition is subgraph %lld, must be 0 or more",
+                   (long long)meaning);
+}
+
+#define BRANCHES(operator, kernel_name, operands, condition, check_fn, subgraphs, run)          \
+    {ML_OP(operator, 1, 1), .name = (kernel_name), .takes = (operands),                         \
+     .flags = ML_KERNEL_HAS_EFFECTS | ML_KERNEL_SETS_SHAPES | ML_KERNEL_NO_REFERENCE,           \
+     .calls = (subgraphs), .check = (check_fn), ML_PARAMS_OF(branch_params),                    \
+     .blob_bytes = (int32_t)sizeof(branch_blob), .prepare = prepare_branches,                   \
+     ML_TYPED({condition "any...? -> any...?", NULL, NULL, run})}
 ML_KERNELS(branch) = {
-    BRANCHES("if", run_if),
-    BRANCHES("stablehlo_case", run_case),
-    BRANCHES("stablehlo_composite", run_composite),
+    BRANCHES(IF, "if", "condition operands...? -> results...?", "b8 ", check_if,
+             "then_subgraph_index else_subgraph_index", run_if),
+    BRANCHES(STABLEHLO_CASE, "stablehlo_case", "branch operands...? -> results...?", "s32 ",
+             check_case, "branch_subgraph_indices", run_case),
+    BRANCHES(STABLEHLO_COMPOSITE, "stablehlo_composite", "operands...? -> results...?", "",
+             check_composite, "decomposition_subgraph_index", run_composite),
     ML_KERNELS_END,
 };

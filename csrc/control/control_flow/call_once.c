@@ -21,7 +21,16 @@ static ml_status run_call_once(const ml_call *c) {
     return status;
 }
 
+static ml_status check_call_once(const ml_call *c, void *params) {
+    const int64_t called = ml_option_of(c, "init_subgraph_index").integer;
+    if (called >= 0) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED, "calls subgraph %lld, must be 0 or more", (long long)called);
+}
+
 ML_KERNELS(call_once) = {
-    ML_KERNEL_NO_PARAMS("call_once", 0, ML_KERNEL_HAS_EFFECTS, prepare_call_once, run_call_once),
+    {ML_OP(CALL_ONCE, 1, 1), .name = "call_once", .takes = "->",
+     .flags = ML_KERNEL_HAS_EFFECTS | ML_KERNEL_NO_REFERENCE, .calls = "init_subgraph_index",
+     .check = check_call_once, .prepare = prepare_call_once,
+     ML_TYPED({"->", NULL, NULL, run_call_once})},
     ML_KERNELS_END,
 };

@@ -221,8 +221,24 @@ static ml_status run_while(const ml_call *c) {
     return blob->fixed ? run_fixed(c, &condition, &body) : run_changing(c, &condition, &body);
 }
 
+/* Numbers and types of what the subgraphs take and give are checked in prepare. */
+static ml_status check_while(const ml_call *c, void *params) {
+    const int64_t condition = ml_option_of(c, "cond_subgraph_index").integer;
+    const int64_t body = ml_option_of(c, "body_subgraph_index").integer;
+    if (c->n_inputs != c->n_outputs)
+        return ml_fail(c, ML_UNSUPPORTED, "%d inputs and %d outputs: the counts must be equal",
+                       c->n_inputs, c->n_outputs);
+    if (condition >= 0 && body >= 0) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED,
+                   "condition is subgraph %lld and body subgraph %lld: both must be 0 or more",
+                   (long long)condition, (long long)body);
+}
+
 ML_KERNELS(while) = {
-    ML_KERNEL_NO_PARAMS("while", sizeof(while_blob), ML_KERNEL_HAS_EFFECTS | ML_KERNEL_SETS_SHAPES,
-                        prepare_while, run_while),
+    {ML_OP(WHILE, 1, 1), .name = "while", .takes = "carries...? -> results...?",
+     .flags = ML_KERNEL_HAS_EFFECTS | ML_KERNEL_SETS_SHAPES | ML_KERNEL_NO_REFERENCE,
+     .calls = "cond_subgraph_index body_subgraph_index", .check = check_while,
+     .blob_bytes = (int32_t)sizeof(while_blob), .prepare = prepare_while,
+     ML_TYPED({"any...? -> any...?", NULL, NULL, run_while})},
     ML_KERNELS_END,
 };

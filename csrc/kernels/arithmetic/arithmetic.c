@@ -10,6 +10,7 @@
 
 #include <math.h>
 
+#include "rules/checks.h"
 #include "rules/half.h"
 
 ML_FIELDS(clamp_params, ML_CLAMP_FIELDS)
@@ -174,32 +175,102 @@ static ml_status mul_s16(const ml_call *c) {
     return ((const words *)c->derived)->kind == PLAIN ? mul_plain_s16(c) : mul_general_s16(c);
 }
 
+/* Checks --------------------------------------------------------------------------------------- */
+
+/* What sums in the common scale, shifted left by `left` bits, are multiplied by. */
+static double sum_multiplier(const ml_call *c, int32_t left) {
+    const double a = ml_scale_of(c, c->inputs[0]), b = ml_scale_of(c, c->inputs[1]);
+    return 2 * (a > b ? a : b) / ((double)(1 << left) * ml_scale_of(c, ml_output_tensor(c, 0)));
+}
+/* Scales that are powers of two, and zero points 0, are asked for: *are, and they can be shifted. */
+static ml_status check_powers_of_two(const ml_call *c, const add_params *params, bool *are) {
+    int exponents[3];
+    *are = params->pot_scale_int16 != 0;
+    for (int i = 0; i < 3 && *are; i++)
+        *are = frexp(ml_scale_of(c, c->inputs[i]), &exponents[i]) == 0.5 &&
+               ml_zero_point_of(c, c->inputs[i]) == 0;
+    const int a = exponents[0], b = exponents[1], y = exponents[2];
+    if (!*are || (a <= y && b <= y && (a == y || b == y))) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED,
+                   "power-of-two scales 2^%d and 2^%d with the output's 2^%d: no input scale may "
+                   "exceed the output's, and one must equal it",
+                   a - 1, b - 1, y - 1);
+}
+static ml_status check_add(const ml_call *c, void *params) {
+    const int32_t type = ml_output(c, 0)->type;
+    ml_status status = ml_check_all_quantized(c, type == ML_S16);
+    const bool is_quantized = type == ML_S8 || type == ML_U8 ||
+                              (type == ML_S16 && ml_output_quantization(c, 0)->n_scales > 0);
+    if (status != ML_OK || !is_quantized) return status;
+    bool shifts = false;
+    if (type == ML_S16) status = check_powers_of_two(c, params, &shifts);
+    const double multiplier = sum_multiplier(c, type == ML_S16 ? 15 : 20);
+    if (status != ML_OK || shifts || multiplier < 1.0) return status;
+    return ml_fail(
+        c, ML_UNSUPPORTED,
+        "output scale is too small: the sum would be scaled by %g, which must be below 1",
+        multiplier);
+}
+static ml_status check_sub(const ml_call *c, void *params) {
+    if (ml_output(c, 0)->type != ML_S16) return ML_OK;
+    ml_status status = ML_OK;
+    for (int i = 0; i < 3 && status == ML_OK; i++) status = ml_check_symmetric(c, c->inputs[i]);
+    bool shifts;
+    return status == ML_OK ? check_powers_of_two(c, params, &shifts) : status;
+}
+static ml_status check_squared_difference(const ml_call *c, void *params) {
+    if (ml_output(c, 0)->type != ML_S8) return ML_OK;
+    const double a = ml_scale_of(c, c->inputs[0]), b = ml_scale_of(c, c->inputs[1]);
+    const double common = 2 * (a > b ? a : b);
+    const double multiplier =
+        common * common / ((1 << 14) * ml_scale_of(c, ml_output_tensor(c, 0)));
+    if (multiplier < 1.0) return ML_OK;
+    return ml_fail(
+        c, ML_UNSUPPORTED,
+        "output scale is too small: squares would be scaled by %g, which must be below 1",
+        multiplier);
+}
+
+/* Rows ----------------------------------------------------------------------------------------- */
+
+#define BINARY                                                                                 \
+    .takes = "a b -> y", .in_place = ML_INPUT(0) | ML_INPUT(1), .follows = ML_INPUT(1), \
+    ML_PREPARED_BROADCAST
 ML_KERNELS(arithmetic) = {
-    ML_BINARY_KERNEL("add", add_params, ML_KERNEL_ADDS, {"f32 f32 -> f32", NULL, NULL, add_f32},
-                     {"f16 f16 -> f16", NULL, NULL, add_f16},
-                     {"s32 s32 -> s32", derive_limits, NULL, add_s32},
-                     {"s64 s64 -> s64", derive_limits, NULL, add_s64},
-                     {"s8 s8 -> s8", ml_derive_add_bytes, NULL, ml_add_bytes},
-                     {"u8 u8 -> u8", ml_derive_add_bytes, NULL, ml_add_bytes},
-                     {"s16 s16 -> s16", derive_add_s16, NULL, add_s16}),
-    ML_BINARY_KERNEL("sub", add_params, 0, {"f32 f32 -> f32", NULL, NULL, sub_f32},
-                     {"s32 s32 -> s32", derive_limits, NULL, sub_s32},
-                     {"s64 s64 -> s64", derive_limits, NULL, sub_s64},
-                     {"s8 s8 -> s8", ml_derive_sub_bytes, NULL, ml_add_bytes},
-                     {"u8 u8 -> u8", ml_derive_sub_bytes, NULL, ml_add_bytes},
-                     {"s16 s16 -> s16", derive_sub_s16, NULL, sub_s16}),
-    ML_BINARY_KERNEL(
-        "mul", clamp_params, ML_KERNEL_MULTIPLIES, {"f32 f32 -> f32", NULL, NULL, mul_f32},
-        {"f16 f16 -> f16", NULL, NULL, mul_f16}, {"s32 s32 -> s32", derive_limits, NULL, mul_s32},
-        {"u32 u32 -> u32", derive_limits, NULL, mul_u32},
-        {"s64 s64 -> s64", derive_limits, NULL, mul_s64}, {"c64 c64 -> c64", NULL, NULL, mul_c64},
-        {"s8 s8 -> s8", ml_derive_mul_bytes, NULL, ml_mul_bytes},
-        {"u8 u8 -> u8", ml_derive_mul_bytes, NULL, ml_mul_bytes},
-        {"s16 s16 -> s16", derive_mul_s16, NULL, mul_s16}),
-    ML_BINARY_KERNEL_NO_PARAMS("squared_difference",
-                               {"f32 f32 -> f32", NULL, NULL, squared_difference_f32},
-                               {"s32 s32 -> s32", NULL, NULL, squared_difference_s32},
-                               {"s8 s8 -> s8", ml_derive_squared_difference_bytes, NULL,
-                                ml_squared_difference_bytes}),
+    {ML_OP(ADD, 1, 6), .name = "add",
+     .flags = ML_KERNEL_TFLITE_SHARES | ML_KERNEL_CLAMPS | ML_KERNEL_ADDS, BINARY,
+     .check = check_add, ML_PARAMS_OF(add_params),
+     ML_TYPED({"f32 f32 -> f32", NULL, NULL, add_f32}, {"f16 f16 -> f16", NULL, NULL, add_f16},
+              {"s32 s32 -> s32", derive_limits, NULL, add_s32},
+              {"s64 s64 -> s64", derive_limits, NULL, add_s64},
+              {"s8 s8 -> s8", ml_derive_add_bytes, NULL, ml_add_bytes},
+              {"u8 u8 -> u8", ml_derive_add_bytes, NULL, ml_add_bytes},
+              {"s16 s16 -> s16", derive_add_s16, NULL, add_s16})},
+    {ML_OP(SUB, 1, 5), .name = "sub", .flags = ML_KERNEL_TFLITE_SHARES | ML_KERNEL_CLAMPS, BINARY,
+     .quantization = ML_TAKES_QUANTIZED, .check = check_sub, ML_PARAMS_OF(add_params),
+     ML_TYPED({"f32 f32 -> f32", NULL, NULL, sub_f32},
+              {"s32 s32 -> s32", derive_limits, NULL, sub_s32},
+              {"s64 s64 -> s64", derive_limits, NULL, sub_s64},
+              {"s8 s8 -> s8", ml_derive_sub_bytes, NULL, ml_add_bytes},
+              {"u8 u8 -> u8", ml_derive_sub_bytes, NULL, ml_add_bytes},
+              {"s16 s16 -> s16", derive_sub_s16, NULL, sub_s16})},
+    {ML_OP(MUL, 1, 8), .name = "mul",
+     .flags = ML_KERNEL_TFLITE_SHARES | ML_KERNEL_CLAMPS | ML_KERNEL_MULTIPLIES, BINARY,
+     .quantization = ML_TAKES_QUANTIZED_OR_BARE, ML_PARAMS_OF(clamp_params),
+     ML_TYPED({"f32 f32 -> f32", NULL, NULL, mul_f32}, {"f16 f16 -> f16", NULL, NULL, mul_f16},
+              {"s32 s32 -> s32", derive_limits, NULL, mul_s32},
+              {"u32 u32 -> u32", derive_limits, NULL, mul_u32},
+              {"s64 s64 -> s64", derive_limits, NULL, mul_s64},
+              {"c64 c64 -> c64", NULL, NULL, mul_c64},
+              {"s8 s8 -> s8", ml_derive_mul_bytes, NULL, ml_mul_bytes},
+              {"u8 u8 -> u8", ml_derive_mul_bytes, NULL, ml_mul_bytes},
+              {"s16 s16 -> s16", derive_mul_s16, NULL, mul_s16})},
+    {ML_OP(SQUARED_DIFFERENCE, 1, 2), .name = "squared_difference",
+     .flags = ML_KERNEL_TFLITE_SHARES, BINARY, .quantization = ML_TAKES_QUANTIZED,
+     .check = check_squared_difference,
+     ML_TYPED({"f32 f32 -> f32", NULL, NULL, squared_difference_f32},
+              {"s32 s32 -> s32", NULL, NULL, squared_difference_s32},
+              {"s8 s8 -> s8", ml_derive_squared_difference_bytes, NULL,
+               ml_squared_difference_bytes})},
     ML_KERNELS_END,
 };

@@ -95,13 +95,8 @@ static const ml_typed conv_2d[] = {
 };
 
 ML_KERNELS(conv) = {
-    {.abi = ML_KERNEL_ABI,
-     .flags = ML_KERNEL_CLAMPS | ML_KERNEL_TAKES_PADDING,
-     .name = "conv_2d",
-     ML_PARAMS_OF(conv_params),
-     .blob_bytes = sizeof(conv_blob),
-     .packs = 1,
-     .prepare = prepare_conv,
-     .typed = conv_2d},
+    {ML_OP(CONV_2D, 1, 8), .name = "conv_2d", .takes = "x filter bias? -> y",
+     .flags = ML_KERNEL_CLAMPS | ML_KERNEL_TAKES_PADDING, ML_PARAMS_OF(conv_params),
+     .blob_bytes = sizeof(conv_blob), .packs = 1, .prepare = prepare_conv, .typed = conv_2d},
     ML_KERNELS_END,
 };

@@ -126,13 +126,9 @@ static const ml_typed depthwise_conv_2d[] = {
 };
 
 ML_KERNELS(depthwise_conv) = {
-    {.abi = ML_KERNEL_ABI,
-     .flags = ML_KERNEL_CLAMPS | ML_KERNEL_TAKES_PADDING,
-     .name = "depthwise_conv_2d",
-     ML_PARAMS_OF(depthwise_params),
-     .blob_bytes = sizeof(depthwise_blob),
-     .packs = 1,
-     .prepare = prepare_depthwise,
+    {ML_OP(DEPTHWISE_CONV_2D, 1, 7), .name = "depthwise_conv_2d", .takes = "x filter bias? -> y",
+     .flags = ML_KERNEL_CLAMPS | ML_KERNEL_TAKES_PADDING, ML_PARAMS_OF(depthwise_params),
+     .blob_bytes = sizeof(depthwise_blob), .packs = 1, .prepare = prepare_depthwise,
      .typed = depthwise_conv_2d},
     ML_KERNELS_END,
 };

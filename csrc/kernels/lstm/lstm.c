@@ -2,6 +2,10 @@
  * what goes with which. */
 #include "lstm.h"
 
+#include <math.h>
+
+#include "rules/checks.h"
+
 ML_FIELDS(lstm_params, LSTM_FIELDS)
 
 /* An auxiliary input without weights is what goes backwards. */
@@ -207,35 +211,152 @@ static ml_status prepare_lstm(const ml_call *c, ml_wish *wish) {
 #define BOTH(w)                                                                    \
     "f32 " DIRECTION(w, w, w, "f32") DIRECTION(w, w, w, "f32") "f32 f32 f32 f32 f32? "   \
     EACH_AUX(w) EACH_AUX(w) "-> f32 f32?"
-static const ml_typed lstm[] = {
-    FLOATS("f32", "f32"),
-    FLOATS("s8", "s8"),
-    FLOATS("u8", "u8"),
-    FLOATS("s8", "f32"), /* diagonals */
-    FLOATS("u8", "f32"),
-    {ONE("s8", "s8", "s8", "s16", "s32", "s16", "s16"), ml_lstm_derive_integers, NULL,
-     ml_lstm_integers},
-    {NULL, NULL, NULL, NULL},
-};
-static const ml_typed bidirectional[] = {
-    {BOTH("f32"), ml_lstm_derive_floats, NULL, ml_lstm_floats},
-    {BOTH("s8"), ml_lstm_derive_floats, NULL, ml_lstm_floats},
-    {BOTH("u8"), ml_lstm_derive_floats, NULL, ml_lstm_floats},
-    {NULL, NULL, NULL, NULL},
-};
+/* Checks --------------------------------------------------------------------------------------- */
+
+/* Where a node of integers has what checks ask about. */
+enum { OUTPUT_STATE = 18, CELL_STATE = 19, FORGET_NORM = 21, INTERMEDIATES = 5, HIDDEN = 4 };
+
+static bool is_quantized_type(int32_t type) {
+    return type == ML_S8 || type == ML_U8 || type == ML_S16;
+}
+
+/* An older LSTM, in numpy alone: five inputs and four outputs; bytes of 1/128 around 128, cells of
+ * four integer bits. */
+static ml_status check_basic(const ml_call *c) {
+    const char *kind = ml_option_word(c, "kernel_type");
+    if (strcmp(kind, "BASIC") != 0 || c->n_inputs != 5 || c->n_outputs != 4)
+        return ml_fail(c, ML_UNSUPPORTED,
+                       "%d inputs and %d outputs of kernel type %s, it takes 5 and 4 of BASIC",
+                       c->n_inputs, c->n_outputs, kind);
+    if (ml_input(c, 0)->type != ML_U8) return ML_OK;
+    const int32_t cell = ml_output_tensor(c, 1);
+    ml_status status = ml_check_quantized(c, c->inputs[2]);
+    if (status == ML_OK) status = ml_check_quantized(c, cell);
+    if (status == ML_OK) status = ml_check_quantized(c, c->inputs[3]);
+    if (status != ML_OK || ml_scale_of(c, cell) == 1.0 / 2048) return status;
+    return ml_fail(c, ML_UNSUPPORTED, "the cell state's scale must be 2**-11, it is %g",
+                   ml_scale_of(c, cell));
+}
+
+/* The quantization of a tensor that stands for values inside the node. */
+static const ml_quantization *intermediate(const ml_call *c, int32_t number) {
+    const ml_node_row *row = c->env->core->node_row(c);
+    const int32_t tensor = number < row->n_intermediates ? row->intermediates[number] : -1;
+    const ml_quantization *q = c->env->core->quantization(c, tensor);
+    if (q->n_scales) return q;
+    ml_fail(c, ML_UNSUPPORTED, "intermediate tensor %d must have a scale", number);
+    return NULL;
+}
+
+static float only_scale(const ml_quantization *q) { return q->n_scales == 1 ? q->scales[0] : 0.0f; }
+
+/* The scales of each gate's sums and of the hidden values. */
+static ml_status read_scales(const ml_call *c, lstm_params *p) {
+    const bool normed = ml_input_tensor(c, FORGET_NORM) >= 0;
+    float *scales = ml_keep(c, INTERMEDIATES * (int64_t)sizeof *scales);
+    if (!scales) return c->env->error->status;
+    for (int32_t g = 0; g < HIDDEN; g++) {
+        const ml_quantization *q = normed ? intermediate(c, g) : NULL;
+        if (normed && !q) return ML_UNSUPPORTED;
+        scales[g] = q ? only_scale(q) : 1.0f / 4096;
+    }
+    const ml_quantization *hidden = intermediate(c, HIDDEN);
+    if (!hidden) return ML_UNSUPPORTED;
+    scales[HIDDEN] = only_scale(hidden);
+    p->scales = (ml_array){scales, INTERMEDIATES * (int64_t)sizeof *scales};
+    p->hidden_zero = hidden->n_zero_points == 1 ? (int32_t)hidden->zero_points[0] : 0;
+    return ML_OK;
+}
+
+/* Scales and zero points of all that is s8 or s16, and a power of two for the cells. */
+static ml_status check_integers(const ml_call *c, lstm_params *p) {
+    ml_status status = ml_check_quantized(c, c->inputs[0]);
+    if (status == ML_OK && ml_input_tensor(c, OUTPUT_STATE) >= 0)
+        status = ml_check_quantized(c, c->inputs[OUTPUT_STATE]);
+    if (status == ML_OK) status = ml_check_quantized(c, ml_output_tensor(c, 0));
+    for (int i = 1; i < c->n_inputs && status == ML_OK; i++) {
+        if (i == OUTPUT_STATE || !ml_input(c, i) || !is_quantized_type(ml_input(c, i)->type))
+            continue;
+        status = ml_check_quantized(c, c->inputs[i]);
+        if (status == ML_OK) status = ml_check_symmetric(c, c->inputs[i]);
+    }
+    if (status != ML_OK) return status;
+    const int32_t cell = ml_input_tensor(c, CELL_STATE);
+    const double scale = cell < 0 ? 1.0 : ml_scale_of(c, cell), exponent = log2(scale);
+    const double whole = rint(exponent);
+    if (!(fabs(exponent - whole) < 1e-3) || whole < -15 || whole > -9)
+        return ml_fail(c, ML_UNSUPPORTED,
+                       "the cell state's scale must be a power of two from 2**-15 to 2**-9, it is "
+                       "%g",
+                       scale);
+    const int32_t intermediates = c->env->core->node_row(c)->n_intermediates;
+    if (intermediates != INTERMEDIATES)
+        return ml_fail(c, ML_UNSUPPORTED, "%d intermediate tensors, it takes %d", intermediates,
+                       INTERMEDIATES);
+    return read_scales(c, p);
+}
+
+/* An LSTM is one step of matrices; the others step through a sequence. */
+static ml_status check_lstm(const ml_call *c, void *params) {
+    lstm_params *p = params;
+    p->rank = strcmp(c->env->core->operator_name(c, c->env->core->node_row(c)), "LSTM") ? 3 : 2;
+    p->time_major = ml_flag_option(c, "time_major", true);
+    p->merged = ml_flag_option(c, "merge_outputs", false);
+    if (strcmp(ml_option_word(c, "kernel_type"), "BASIC") == 0 || c->n_outputs > 2)
+        return check_basic(c);
+    if (!(p->cell_clip >= 0.0f) || !(p->proj_clip >= 0.0f))
+        return ml_fail(c, ML_UNSUPPORTED, "%s must be at least 0, it is %g",
+                       p->cell_clip >= 0.0f ? "proj_clip" : "cell_clip",
+                       (double)(p->cell_clip >= 0.0f ? p->proj_clip : p->cell_clip));
+    if (ml_input(c, 0)->type == ML_S8) return check_integers(c, p);
+    ml_status status = ML_OK;
+    for (int i = 0; i < c->n_inputs && status == ML_OK; i++)
+        if (ml_input(c, i) && is_quantized_type(ml_input(c, i)->type))
+            status = ml_check_quantized(c, c->inputs[i]);
+    return status;
+}
+
+/* Rows ----------------------------------------------------------------------------------------- */
+
+/* Names of operands: one per gate, and all of a direction; `mark` is "?" where all may be absent. */
+#define EACH_GATE(before, after, mark)                                                           \
+    before "input" after "? " before "forget" after mark " " before "cell" after mark " " before \
+        "output" after mark " "
+#define OPERANDS(way, mark)                                                                      \
+    EACH_GATE(way "input_to_", "", mark) EACH_GATE(way "recurrent_to_", "", mark)                \
+    way "cell_to_input? " way "cell_to_forget? " way "cell_to_output? "                          \
+    EACH_GATE(way, "_bias", mark) way "projection? " way "projection_bias? "
+#define NORMS "input_norm? forget_norm? cell_norm? output_norm? "
+
+#define ROW(operator, last, kernel_name, operands, written, ...)                                 \
+    {ML_OP(operator, 1, last), .name = (kernel_name), .takes = (operands),                       \
+     .flags = ML_KERNEL_HAS_EFFECTS, .writes = (written), .check = check_lstm,                   \
+     ML_PARAMS_OF(lstm_params), .prepare = prepare_lstm, ML_TYPED(__VA_ARGS__)}
+#define INTEGERS                                                                                 \
+    {ONE("s8", "s8", "s8", "s16", "s32", "s16", "s16"), ml_lstm_derive_integers, NULL,           \
+     ml_lstm_integers}
 
 ML_KERNELS(lstm) = {
-    {.abi = ML_KERNEL_ABI,
-     .flags = ML_KERNEL_HAS_EFFECTS,
-     .name = "lstm",
-     ML_PARAMS_OF(lstm_params),
-     .prepare = prepare_lstm,
-     .typed = lstm},
-    {.abi = ML_KERNEL_ABI,
-     .flags = ML_KERNEL_HAS_EFFECTS,
-     .name = "bidirectional_sequence_lstm",
-     ML_PARAMS_OF(lstm_params),
-     .prepare = prepare_lstm,
-     .typed = bidirectional},
+    ROW(LSTM, 4, "lstm",
+        "x " OPERANDS("", "?") "output_state? cell_state? " NORMS
+                               "-> y basic_cell? basic_rows? basic_sums?",
+        ML_INPUT(18) | ML_INPUT(19), FLOATS("f32", "f32"), FLOATS("s8", "s8"), FLOATS("u8", "u8"),
+        INTEGERS, {"f32 f32 f32 f32 f32 -> f32 f32 f32 f32", NULL, NULL, NULL},
+        {"u8 u8 u8 s32 s16 -> u8 s16 u8 s16", NULL, NULL, NULL}),
+    ROW(UNIDIRECTIONAL_SEQUENCE_LSTM, 4, "lstm",
+        "x " OPERANDS("", "") "output_state cell_state " NORMS "-> y", ML_INPUT(18) | ML_INPUT(19),
+        FLOATS("f32", "f32"), FLOATS("s8", "s8"), FLOATS("u8", "u8"), FLOATS("s8", "f32"),
+        FLOATS("u8", "f32"), /* diagonals */
+        INTEGERS),
+    ROW(BIDIRECTIONAL_SEQUENCE_LSTM, 3, "bidirectional_sequence_lstm",
+        "x " OPERANDS("forward_", "") OPERANDS(
+            "backward_",
+            "") "forward_output_state forward_cell_state backward_output_state backward_cell_state "
+                "aux? " EACH_GATE("forward_aux_to_", "", "?")
+                    EACH_GATE("backward_aux_to_", "", "?") "-> y backward_y?",
+        ML_INPUT(35) | ML_INPUT(36) | ML_INPUT(37) | ML_INPUT(38),
+        {BOTH("f32"), ml_lstm_derive_floats, NULL, ml_lstm_floats},
+        {BOTH("s8"), ml_lstm_derive_floats, NULL, ml_lstm_floats},
+        {BOTH("u8"), ml_lstm_derive_floats, NULL, ml_lstm_floats}),
     ML_KERNELS_END,
 };

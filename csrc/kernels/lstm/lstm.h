@@ -6,8 +6,12 @@
 
 /* One row of parameters for all LSTMs. */
 #define LSTM_FIELDS(X, S)                                                                  \
-    X(S, i32, activation) X(S, f32, cell_clip) X(S, f32, proj_clip) X(S, i32, asymmetric) \
-    X(S, i32, time_major) X(S, i32, rank) X(S, i32, merged) X(S, array, scales) X(S, i32, hidden_zero)
+    X(S, i32, activation, ML_OPTION("fused_activation_function"))                          \
+    X(S, f32, cell_clip) X(S, f32, proj_clip)                                              \
+    X(S, i32, asymmetric, ML_OPTION("asymmetric_quantize_inputs"))                         \
+    X(S, i32, time_major, ML_BY_CHECK) X(S, i32, rank, ML_BY_CHECK)                        \
+    X(S, i32, merged, ML_BY_CHECK) X(S, array, scales, ML_BY_CHECK)                        \
+    X(S, i32, hidden_zero, ML_BY_CHECK)
 typedef struct lstm_params {
     LSTM_FIELDS(ML_MEMBER, S)
 } lstm_params;

@@ -6,6 +6,7 @@
  * multiplier that holds 1 / count; SUM scales in float32, as LiteRT's optimized kernel. */
 #include <math.h>
 
+#include "rules/checks.h"
 #include "kernels/reduction/reduction.h"
 
 ML_PARAMS(reduce_params, ML_REDUCE_FIELDS)
@@ -264,48 +265,60 @@ static ml_status bytes_to_truth(const ml_call *c, int64_t first, int64_t end, in
 TRUTH(any_b8, max_u8)
 TRUTH(all_b8, min_u8)
 
-#define REDUCTION(kernel_name, kernel_flags, prepare_fn, ...) \
-    {.abi = ML_KERNEL_ABI, .flags = (kernel_flags), .name = (kernel_name), ML_PARAMS_OF(reduce_params), \
-     .blob_bytes = (int32_t)sizeof(ml_reduce), .prepare = (prepare_fn), ML_TYPED(__VA_ARGS__)}
+/* Checks --------------------------------------------------------------------------------------- */
+
+/* Integers are taken as they are: both sides have one scale and zero point. */
+static ml_status check_limit(const ml_call *c, void *params) {
+    const int32_t type = ml_input(c, 0)->type;
+    if (type != ML_S8 && type != ML_U8 && type != ML_S16) return ML_OK;
+    return ml_check_same_scale(c, c->inputs[0], "the input");
+}
+static ml_status check_prod(const ml_call *c, void *params) {
+    if (ml_input(c, 0)->type != ML_S16) return ML_OK;
+    ml_status status = ml_check_symmetric(c, c->inputs[0]);
+    return status == ML_OK ? ml_check_symmetric(c, ml_output_tensor(c, 0)) : status;
+}
+
+/* Rows ----------------------------------------------------------------------------------------- */
+
+#define REDUCTION(operator, last, kernel_name, prepare_fn, ...)                                  \
+    {ML_OP(operator, 1, last), .name = (kernel_name), .takes = "x axes -> y",                   \
+     ML_PARAMS_OF(reduce_params), .blob_bytes = (int32_t)sizeof(ml_reduce),                     \
+     .prepare = (prepare_fn), __VA_ARGS__}
+#define BARE .quantization = ML_TAKES_QUANTIZED_OR_BARE
 #define LIMIT_ROWS(name)                                                         \
     {"f32 s32 -> f32", NULL, NULL, name##_f32}, {"s8 s32 -> s8", NULL, NULL, name##_s8}, \
         {"u8 s32 -> u8", NULL, NULL, name##_u8}, {"s16 s32 -> s16", NULL, NULL, name##_s16}, \
         {"s32 s32 -> s32", NULL, NULL, name##_s32}, {"s64 s32 -> s64", NULL, NULL, name##_s64}
 
 ML_KERNELS(reduction) = {
-    REDUCTION("sum", ML_KERNEL_TAKES_SQUARES, prepare_sum,
-              {"f32 s32 -> f32", NULL, NULL, reduce_sum_f32},
-              {"s32 s32 -> s32", NULL, NULL, reduce_sum_s32},
-              {"s64 s32 -> s64", NULL, NULL, reduce_sum_s64},
-              {"s8 s32 -> s8", derive_sum, NULL, reduce_sum_s8},
-              {"u8 s32 -> u8", derive_sum, NULL, reduce_sum_u8},
-              {"s16 s32 -> s16", derive_sum, NULL, reduce_sum_s16},
-              {"b8 s32 -> b8", NULL, NULL, any_b8}),
-    REDUCTION("reduce_max", 0, prepare_plain, LIMIT_ROWS(max),
-              {"b8 s32 -> b8", NULL, NULL, any_b8}),
-    REDUCTION("reduce_min", 0, prepare_plain, LIMIT_ROWS(min),
-              {"b8 s32 -> b8", NULL, NULL, all_b8}),
-    REDUCTION("reduce_prod", 0, prepare_prod, {"f32 s32 -> f32", NULL, NULL, prod_f32},
-              {"s8 s32 -> s8", NULL, NULL, prod_s8}, {"s16 s32 -> s16", NULL, NULL, prod_s16},
-              {"s32 s32 -> s32", NULL, NULL, prod_s32}, {"s64 s32 -> s64", NULL, NULL, prod_s64},
-              {"b8 s32 -> b8", NULL, NULL, all_b8}),
-    REDUCTION("reduce_any", 0, prepare_plain, {"b8 s32 -> b8", NULL, NULL, any_b8}),
-    REDUCTION("reduce_all", 0, prepare_plain, {"b8 s32 -> b8", NULL, NULL, all_b8}),
-    {.abi = ML_KERNEL_ABI,
-     .flags = ML_KERNEL_TAKES_SQUARES,
-     .name = "mean",
-     ML_PARAMS_OF(reduce_params),
-     .blob_bytes = (int32_t)sizeof(ml_reduce),
-     .prepare = prepare_mean,
-     .typed =
-         (const ml_typed[]){
-             {"f32 s32 -> f32", NULL, NULL, mean_f32},
-             {"s32 s32 -> s32", NULL, NULL, mean_s32},
-             {"s64 s32 -> s64", NULL, NULL, mean_s64},
-             {"s8 s32 -> s8", ml_derive_mean, NULL, mean_s8},
-             {"u8 s32 -> u8", ml_derive_mean, NULL, mean_u8},
-             {"s16 s32 -> s16", ml_derive_mean, NULL, mean_s16},
-             {NULL, NULL, NULL, NULL},
-         }},
+    REDUCTION(SUM, 2, "sum", prepare_sum, BARE, .flags = ML_KERNEL_TAKES_SQUARES,
+              ML_TYPED({"f32 s32 -> f32", NULL, NULL, reduce_sum_f32},
+                       {"s32 s32 -> s32", NULL, NULL, reduce_sum_s32},
+                       {"s64 s32 -> s64", NULL, NULL, reduce_sum_s64},
+                       {"s8 s32 -> s8", derive_sum, NULL, reduce_sum_s8},
+                       {"u8 s32 -> u8", derive_sum, NULL, reduce_sum_u8},
+                       {"s16 s32 -> s16", derive_sum, NULL, reduce_sum_s16},
+                       {"b8 s32 -> b8", NULL, NULL, any_b8})),
+    REDUCTION(REDUCE_MAX, 3, "reduce_max", prepare_plain, BARE, .check = check_limit,
+              ML_TYPED(LIMIT_ROWS(max), {"b8 s32 -> b8", NULL, NULL, any_b8})),
+    REDUCTION(REDUCE_MIN, 3, "reduce_min", prepare_plain, BARE, .check = check_limit,
+              ML_TYPED(LIMIT_ROWS(min), {"b8 s32 -> b8", NULL, NULL, all_b8})),
+    REDUCTION(
+        REDUCE_PROD, 2, "reduce_prod", prepare_prod, BARE, .check = check_prod,
+        ML_TYPED({"f32 s32 -> f32", NULL, NULL, prod_f32}, {"s8 s32 -> s8", NULL, NULL, prod_s8},
+                 {"s16 s32 -> s16", NULL, NULL, prod_s16}, {"s32 s32 -> s32", NULL, NULL, prod_s32},
+                 {"s64 s32 -> s64", NULL, NULL, prod_s64}, {"b8 s32 -> b8", NULL, NULL, all_b8})),
+    REDUCTION(REDUCE_ANY, 1, "reduce_any", prepare_plain,
+              ML_TYPED({"b8 s32 -> b8", NULL, NULL, any_b8})),
+    REDUCTION(REDUCE_ALL, 1, "reduce_all", prepare_plain,
+              ML_TYPED({"b8 s32 -> b8", NULL, NULL, all_b8})),
+    REDUCTION(MEAN, 3, "mean", prepare_mean, BARE, .flags = ML_KERNEL_TAKES_SQUARES,
+              ML_TYPED({"f32 s32 -> f32", NULL, NULL, mean_f32},
+                       {"s32 s32 -> s32", NULL, NULL, mean_s32},
+                       {"s64 s32 -> s64", NULL, NULL, mean_s64},
+                       {"s8 s32 -> s8", ml_derive_mean, NULL, mean_s8},
+                       {"u8 s32 -> u8", ml_derive_mean, NULL, mean_u8},
+                       {"s16 s32 -> s16", ml_derive_mean, NULL, mean_s16})),
     ML_KERNELS_END,
 };

@@ -8,7 +8,7 @@
 
 /* SignalWindow --------------------------------------------------------------------------------- */
 
-#define WINDOW_FIELDS(X, S) X(S, i32, shift)
+#define WINDOW_FIELDS(X, S) X(S, i32, shift, ML_COUNT("shift", 0, 31))
 ML_PARAMS(window_params, WINDOW_FIELDS)
 
 static ml_status prepare_window(const ml_call *c, ml_wish *wish) {
@@ -77,7 +77,7 @@ static ml_status auto_scale(const ml_call *c) {
 
 /* SignalRfft, SignalIrfft ---------------------------------------------------------------------- */
 
-#define FFT_FIELDS(X, S) X(S, i32, length)
+#define FFT_FIELDS(X, S) X(S, i32, length, ML_COUNT("fft_length", 4, 1 << 24))
 ML_PARAMS(fft_params, FFT_FIELDS)
 
 typedef struct fft_blob {
@@ -203,7 +203,9 @@ static ml_status float_fft_inverse(const ml_call *c) { return by_rows(c, float_r
 
 /* SignalEnergy --------------------------------------------------------------------------------- */
 
-#define ENERGY_FIELDS(X, S) X(S, i32, start) X(S, i32, end)
+#define ENERGY_FIELDS(X, S)                                  \
+    X(S, i32, start, ML_COUNT("start_index", 0, INT32_MAX)) \
+    X(S, i32, end, ML_COUNT("end_index", 0, INT32_MAX))
 ML_PARAMS(energy_params, ENERGY_FIELDS)
 
 static ml_status prepare_energy(const ml_call *c, ml_wish *wish) {
@@ -235,19 +237,32 @@ static ml_status energy(const ml_call *c) {
     return status;
 }
 
-#define SIGNAL(kernel_name, params, prepare_fn, ...) \
-    {.abi = ML_KERNEL_ABI, .name = (kernel_name), ML_PARAMS_OF(params), .prepare = prepare_fn, \
+static ml_status check_length(const ml_call *c, void *params) {
+    const int32_t length = ((const fft_params *)params)->length;
+    if ((length & (length - 1)) == 0) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED, "option fft_length is %d, must be a power of two", length);
+}
+
+#define FFT(operator, kernel_name, prepare_fn, ...)                                              \
+    {ML_CUSTOM_OP(operator, 1, 1), .name = (kernel_name), .takes = "x -> y",                     \
+     .check = check_length, ML_PARAMS_OF(fft_params), .prepare = prepare_fn,                     \
      .blob_bytes = sizeof(fft_blob), ML_TYPED(__VA_ARGS__)}
 ML_KERNELS(signal) = {
-    SIGNAL("signal_window", window_params, prepare_window, {"s16 s16 -> s16", NULL, NULL, window}),
-    ML_KERNEL_NO_PARAMS("signal_fft_auto_scale", 0, 0, prepare_auto_scale, auto_scale),
-    SIGNAL("signal_rfft", fft_params, prepare_rfft, {"s16 -> s16", derive_forward, NULL, fixed_fft},
-           {"s32 -> s32", derive_forward, NULL, fixed_fft},
-           {"f32 -> f32", derive_floats, NULL, float_fft}),
-    SIGNAL("signal_irfft", fft_params, prepare_irfft,
-           {"s16 -> s16", derive_inverse, NULL, fixed_fft},
-           {"s32 -> s32", derive_inverse, NULL, fixed_fft},
-           {"f32 -> f32", derive_floats, NULL, float_fft_inverse}),
-    SIGNAL("signal_energy", energy_params, prepare_energy, {"s16 -> u32", NULL, NULL, energy}),
+    {ML_CUSTOM_OP("SignalWindow", 1, 1), .name = "signal_window", .takes = "x window -> y",
+     ML_PARAMS_OF(window_params), .blob_bytes = sizeof(fft_blob), .prepare = prepare_window,
+     ML_TYPED({"s16 s16 -> s16", NULL, NULL, window})},
+    {ML_CUSTOM_OP("SignalFftAutoScale", 1, 1), .name = "signal_fft_auto_scale",
+     .takes = "x -> y bits", .prepare = prepare_auto_scale,
+     ML_TYPED({"s16 -> s16 s32", NULL, NULL, auto_scale})},
+    FFT("SignalRfft", "signal_rfft", prepare_rfft, {"s16 -> s16", derive_forward, NULL, fixed_fft},
+        {"s32 -> s32", derive_forward, NULL, fixed_fft},
+        {"f32 -> f32", derive_floats, NULL, float_fft}),
+    FFT("SignalIrfft", "signal_irfft", prepare_irfft,
+        {"s16 -> s16", derive_inverse, NULL, fixed_fft},
+        {"s32 -> s32", derive_inverse, NULL, fixed_fft},
+        {"f32 -> f32", derive_floats, NULL, float_fft_inverse}),
+    {ML_CUSTOM_OP("SignalEnergy", 1, 1), .name = "signal_energy", .takes = "spectrum -> y",
+     ML_PARAMS_OF(energy_params), .blob_bytes = sizeof(fft_blob), .prepare = prepare_energy,
+     ML_TYPED({"s16 -> u32", NULL, NULL, energy})},
     ML_KERNELS_END,
 };

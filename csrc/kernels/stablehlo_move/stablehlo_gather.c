@@ -3,8 +3,11 @@
 #include "kernels/stablehlo_move/stablehlo_move.h"
 
 #define GATHER_FIELDS(X, S)                                                                     \
-    X(S, array, offset_dims) X(S, array, collapsed) X(S, array, index_map) X(S, array, sizes)   \
-    X(S, i64, index_axis)
+    X(S, array, offset_dims)                                    \
+    X(S, array, collapsed, ML_OPTION("collapsed_slice_dims"))   \
+    X(S, array, index_map, ML_OPTION("start_index_map"))        \
+    X(S, array, sizes, ML_OPTION("slice_sizes"))                \
+    X(S, i64, index_axis, ML_OPTION("index_vector_dim"))
 ML_PARAMS(gather_params, GATHER_FIELDS)
 
 typedef struct gather_blob {
@@ -102,11 +105,9 @@ static ml_status gather(const ml_call *c) {
 }
 
 ML_KERNELS(stablehlo_gather) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "stablehlo_gather",
-     ML_PARAMS_OF(gather_params),
-     .blob_bytes = sizeof(gather_blob),
-     .prepare = prepare_gather,
-     ML_TYPED({"x1|x2|x4|x8 s32|s64 -> any", NULL, NULL, gather})},
+    {ML_OP(STABLEHLO_GATHER, 1, 1), .name = "stablehlo_gather", .takes = "x indices -> y",
+     ML_PARAMS_OF(gather_params), .blob_bytes = sizeof(gather_blob), .prepare = prepare_gather,
+     ML_TYPED({"T s32|s64 -> T: f32 f16 bf16 f64 s8 u8 b8 s16 u16 s32 u32 s64 u64 c64", NULL, NULL,
+               gather})},
     ML_KERNELS_END,
 };

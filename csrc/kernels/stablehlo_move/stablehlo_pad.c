@@ -1,8 +1,12 @@
 /* stablehlo_pad.c -- STABLEHLO_PAD: a value around and between the elements, or elements left
  * out. */
+#include "rules/checks.h"
 #include "kernels/stablehlo_move/stablehlo_move.h"
 
-#define PAD_FIELDS(X, S) X(S, array, low) X(S, array, high) X(S, array, interior)
+#define PAD_FIELDS(X, S) \
+    X(S, array, low, ML_OPTION("edge_padding_low"))   \
+    X(S, array, high, ML_OPTION("edge_padding_high")) \
+    X(S, array, interior, ML_OPTION("interior_padding"))
 ML_PARAMS(pad_params, PAD_FIELDS)
 
 typedef struct pad_blob {
@@ -87,11 +91,8 @@ static ml_status pad(const ml_call *c) {
 }
 
 ML_KERNELS(stablehlo_pad) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "stablehlo_pad",
-     ML_PARAMS_OF(pad_params),
-     .blob_bytes = sizeof(pad_blob),
-     .prepare = prepare_pad,
-     ML_TYPED({"x1|x2|x4|x8|x16 any -> any", NULL, NULL, pad})},
+    {ML_OP(STABLEHLO_PAD, 1, 1), .name = "stablehlo_pad", .takes = "x value -> y",
+     ML_PARAMS_OF(pad_params), .blob_bytes = sizeof(pad_blob), .prepare = prepare_pad,
+     ML_TYPED({"T T -> T: " ML_WHOLE_BYTES, NULL, NULL, pad})},
     ML_KERNELS_END,
 };

@@ -6,8 +6,10 @@
 enum { REPLACE, ADD, MULTIPLY, MAXIMUM, MINIMUM };
 
 #define SCATTER_FIELDS(X, S)                                                                      \
-    X(S, array, window_dims) X(S, array, inserted) X(S, array, index_map) X(S, i64, index_axis)   \
-    X(S, i32, rule)
+    X(S, array, window_dims, ML_OPTION("update_window_dims"))         \
+    X(S, array, inserted, ML_OPTION("inserted_window_dims"))          \
+    X(S, array, index_map, ML_OPTION("scatter_dims_to_operand_dims")) \
+    X(S, i64, index_axis, ML_OPTION("index_vector_dim")) X(S, i32, rule, ML_BY_CHECK)
 ML_PARAMS(scatter_params, SCATTER_FIELDS)
 
 typedef struct scatter_blob {
@@ -128,13 +130,36 @@ SCATTER(u32, uint32_t, uint32_t, KEEP, KEEP)
 SCATTER(s64, int64_t, uint64_t, KEEP, KEEP)
 SCATTER(u64, uint64_t, uint64_t, KEEP, KEEP)
 
+/* How updates are joined is the one operator of a subgraph; none replaces. */
+static ml_status check_scatter(const ml_call *c, void *params) {
+    static const char *const joins[] = {"STABLEHLO_ADD", "STABLEHLO_MULTIPLY", "STABLEHLO_MAXIMUM",
+                                        "STABLEHLO_MINIMUM"};
+    const int64_t number = ml_option_of(c, "update_computation_subgraph_index").integer;
+    const ml_subgraph_row *rows = c->env->core->subgraph_row(c, (int32_t)number);
+    if (!rows)
+        return ml_fail(
+            c, ML_UNSUPPORTED,
+            "subgraph %lld would say how updates are joined: there is none of that number",
+            (long long)number);
+    ((scatter_params *)params)->rule = REPLACE;
+    if (rows->n_nodes == 0) return ML_OK;
+    const char *name = c->env->core->operator_name(c, &rows->nodes[0]);
+    for (int i = 0; i < 4 && rows->n_nodes == 1; i++)
+        if (strcmp(name, joins[i]) == 0) {
+            ((scatter_params *)params)->rule = ADD + i;
+            return ML_OK;
+        }
+    return ml_fail(c, ML_UNSUPPORTED,
+                   "updates are joined by %s%s, must be one STABLEHLO_ADD, STABLEHLO_MULTIPLY, "
+                   "STABLEHLO_MAXIMUM or STABLEHLO_MINIMUM",
+                   name, rows->n_nodes > 1 ? " and others" : "");
+}
+
 #define ROW(kind) {#kind " s32|s64 " #kind " -> " #kind, NULL, NULL, scatter_##kind}
 ML_KERNELS(stablehlo_scatter) = {
-    {.abi = ML_KERNEL_ABI,
-     .name = "stablehlo_scatter",
-     ML_PARAMS_OF(scatter_params),
-     .blob_bytes = sizeof(scatter_blob),
-     .prepare = prepare_scatter,
+    {ML_OP(STABLEHLO_SCATTER, 1, 1), .name = "stablehlo_scatter", .takes = "x indices updates -> y",
+     .in_place = ML_INPUT(0), .check = check_scatter, ML_PARAMS_OF(scatter_params),
+     .blob_bytes = sizeof(scatter_blob), .prepare = prepare_scatter,
      ML_TYPED(ROW(f32), ROW(f64), ROW(f16), ROW(s8), ROW(u8), ROW(b8), ROW(s16), ROW(u16), ROW(s32),
               ROW(u32), ROW(s64), ROW(u64))},
     ML_KERNELS_END,

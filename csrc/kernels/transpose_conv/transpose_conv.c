@@ -5,6 +5,8 @@
  * Blocks of pixels are multiplied by the weights of all taps at once; the products are then added
  * where they belong. */
 #include "kernels/transpose_conv/transpose_conv.h"
+
+#include <math.h>
 #include "rules/values.h"
 #include "rules/window.h"
 #include "rules/work.h"
@@ -228,13 +230,58 @@ static ml_status shapeless_f32(const ml_call *c) {
     return transpose_conv_f32(shapeless(c, &as));
 }
 
+#define BIAS_FIELDS(X, S)                                                    \
+    X(S, i32, same, ML_BY_CHECK) X(S, i32, stride_h, ML_BY_CHECK)            \
+    X(S, i32, stride_w, ML_BY_CHECK) X(S, i32, cut_h, ML_BY_CHECK)           \
+    X(S, i32, cut_w, ML_BY_CHECK) X(S, f32, minimum, ML_IS(-INFINITY))       \
+    X(S, f32, maximum, ML_IS(INFINITY))
+ML_FIELDS_AS(bias, transpose_conv_params, BIAS_FIELDS)
+
+/* How much the file's shapes say is cut off a side: dimension `d` of input, filter and output. */
+static ml_status read_cut(const ml_call *c, int32_t d, int32_t stride, int32_t same, int32_t *cut) {
+    const ml_shape *x = &ml_input(c, 0)->shape, *w = &ml_input(c, 1)->shape;
+    const ml_shape *y = &ml_output(c, 0)->shape;
+    if (x->rank != 4 || w->rank != 4 || y->rank != 4) {
+        *cut = same && w->rank == 4 ? (int32_t)ml_max_s64(0, (int64_t)w->dims[d] - stride) : 0;
+        return ML_OK;
+    }
+    const int64_t size = x->dims[d], taps = w->dims[d], made = y->dims[d];
+    const int64_t found =
+        size ? (size - 1) * stride + taps - made : ml_max_s64(0, taps - stride) * same;
+    if (same ? found < taps - stride || found >= taps : found <= -stride || found > 0)
+        return ml_fail(c, ML_UNSUPPORTED,
+                       "%s padding and stride %d give no side of %lld for one of %lld",
+                       same ? "SAME" : "VALID", stride, (long long)made, (long long)size);
+    *cut = (int32_t)found;
+    return ML_OK;
+}
+
+/* The options are a C struct: padding, stride_w, stride_h. */
+static ml_status check_bias(const ml_call *c, void *params) {
+    transpose_conv_params *p = params;
+    int32_t options[3];
+    int64_t bytes;
+    const uint8_t *from = c->env->core->custom_options(c, &bytes);
+    if (bytes < (int64_t)sizeof options)
+        return ml_fail(c, ML_UNSUPPORTED, "custom options of %lld bytes, expected 12 or more",
+                       (long long)bytes);
+    memcpy(options, from, sizeof options);
+    if (options[0] != ML_CUSTOM_SAME && options[0] != ML_CUSTOM_VALID)
+        return ml_fail(c, ML_UNSUPPORTED, "padding must be SAME or VALID, it is %d", options[0]);
+    p->same = options[0] == ML_CUSTOM_SAME;
+    p->stride_w = options[1];
+    p->stride_h = options[2];
+    if (p->stride_h <= 0 || p->stride_w <= 0)
+        return ml_fail(c, ML_UNSUPPORTED, "strides %d, %d must be positive", p->stride_h,
+                       p->stride_w);
+    ml_status status = read_cut(c, 1, p->stride_h, p->same, &p->cut_h);
+    return status == ML_OK ? read_cut(c, 2, p->stride_w, p->same, &p->cut_w) : status;
+}
+
 ML_KERNELS(transpose_conv) = {
-    {.abi = ML_KERNEL_ABI,
-     .flags = ML_KERNEL_CLAMPS,
-     .name = "transpose_conv",
-     ML_PARAMS_OF(transpose_conv_params),
-     .blob_bytes = (int32_t)sizeof(transpose_conv_blob),
-     .packs = 1,
+    {ML_OP(TRANSPOSE_CONV, 1, 5), .name = "transpose_conv", .takes = "shape filter x bias? -> y",
+     .flags = ML_KERNEL_CLAMPS, ML_PARAMS_OF(transpose_conv_params),
+     .blob_bytes = (int32_t)sizeof(transpose_conv_blob), .packs = 1,
      .prepare = prepare_transpose_conv,
      ML_TYPED({"s32 f32 f32 f32? -> f32", NULL, pack_f32, transpose_conv_f32},
               {"s32 s8 s8 s32? -> s8", ml_transpose_conv_derive_s8, ml_transpose_conv_pack_s8,
@@ -245,12 +292,10 @@ ML_KERNELS(transpose_conv) = {
                ml_transpose_conv_hybrid},
               {"s32 s8 s16 s64|s32? -> s16", ml_transpose_conv_derive_s16,
                ml_transpose_conv_pack_s8, ml_transpose_conv_integers})},
-    {.abi = ML_KERNEL_ABI,
-     .name = "transpose_conv_bias",
-     ML_PARAMS_OF(transpose_conv_params),
-     .blob_bytes = (int32_t)sizeof(transpose_conv_blob),
-     .packs = 1,
-     .prepare = prepare_shapeless,
+    {ML_CUSTOM_OP("Convolution2DTransposeBias", 1, 1), .name = "transpose_conv_bias",
+     .takes = "x filter bias -> y", .check = check_bias,
+     ML_PARAMS_AS_IN(bias, transpose_conv_params),
+     .blob_bytes = (int32_t)sizeof(transpose_conv_blob), .packs = 1, .prepare = prepare_shapeless,
      ML_TYPED({"f32 f32 f32 -> f32", NULL, pack_f32, shapeless_f32})},
     ML_KERNELS_END,
 };

@@ -7,7 +7,7 @@
 
 /* cut: how many outputs fewer than its windows cover an output has for which no shape is given. */
 #define TRANSPOSE_CONV_FIELDS(X, S)                                                                \
-    X(S, i32, same) X(S, i32, stride_h) X(S, i32, stride_w) X(S, i32, cut_h) X(S, i32, cut_w) \
+    X(S, i32, same, ML_SAME_PADDING) X(S, i32, stride_h, ML_POSITIVE("stride_h")) X(S, i32, stride_w, ML_POSITIVE("stride_w")) X(S, i32, cut_h, ML_IS(0)) X(S, i32, cut_w, ML_IS(0)) \
     ML_CLAMP_FIELDS(X, S)
 ML_GROUP(transpose_conv_params, TRANSPOSE_CONV_FIELDS)
 

@@ -1,0 +1,17 @@
+"""What references ask of a node's tensors."""
+
+from __future__ import annotations
+
+from minilite.format.dtypes import TensorType
+from minilite.format.model import Tensor
+from minilite.ops_shared.operator import OpNode
+
+QUANTIZED = frozenset({TensorType.INT8, TensorType.UINT8, TensorType.INT16})
+"""The types whose integers stand for reals wherever an operator does not say otherwise."""
+
+
+def input_of(node: OpNode, position: int = 0) -> Tensor:
+    """An input that the node's row says is there."""
+    tensor = node.inputs[position]
+    assert tensor is not None
+    return tensor
