@@ -1,5 +1,5 @@
-/* byte_rows.h -- rows of bytes that may lie on several lines: their products with packed weights, and
- * their sums. */
+/* byte_rows.h -- rows of bytes that may lie on several lines: their products with packed weights,
+ * and their sums. */
 #ifndef ML_RULES_BYTE_ROWS_H
 #define ML_RULES_BYTE_ROWS_H
 

@@ -49,9 +49,9 @@ ml_status ml_nest_scatter(const ml_call *c, const ml_nest *nest, const void *fro
  * lies between them is filled with `equal`: 16 bytes of equal elements. */
 ml_status ml_nest_pad(const ml_call *c, const ml_nest *nest, const void *from, void *to,
                       int64_t bytes, const uint8_t equal[16]);
-/* The same for a nest over 4-bit elements, which it counts in place of bytes: run by run, whichever
- * half of a byte they begin in. From the stepping side, `start` elements and the nest's own behind `from`, to a packed
- * `to`. */
+/* Eval, of 4-bit elements, which the nest counts in place of bytes: run by run, whichever half of a
+ * byte they begin in. From the stepping side, `start` elements and the nest's own behind `from`, to
+ * a packed `to`. */
 ml_status ml_gather_nibbles(const ml_call *c, const ml_nest *nest, int64_t start,
                             const uint8_t *from, uint8_t *to);
 /* From a packed `from` to the stepping side; what lies between stays as it is. */

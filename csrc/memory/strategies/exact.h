@@ -38,6 +38,25 @@ typedef enum {
 ml_search_status ml_search_piece(const ml_block *blocks, int32_t count, int64_t capacity,
                                  ml_budget *budget, int64_t *offsets);
 
+/* A problem under search. */
+typedef struct ml_exact {
+    ml_problem *problem;
+    ml_block *blocks; /* by first node */
+    int64_t *offsets; /* by record: of the search */
+    int64_t *best; /* by record: of the best plan so far */
+    int64_t top, low; /* what that plan takes, and the least that is not proved to be too little */
+    ml_budget budget;
+    int32_t count;
+} ml_exact;
+
+/* Cuts e->problem into pieces; without memory false. The caller frees e->blocks. */
+bool ml_exact_open(ml_exact *e);
+/* Is there a plan within `capacity`? Every piece must have one. */
+ml_search_status ml_exact_decide(ml_exact *e, int64_t capacity);
+/* Copies the offsets that were found, by record, and returns where they end; records stay
+ * unplaced. */
+int64_t ml_exact_take(const ml_exact *e, int64_t *best);
+
 /* Whether a search of at most `max_nodes` (> 0) finds a plan within `capacity`: offsets by record.
  * Notes the search nodes that it visited. Takes no fixed records; without memory it finds
  * nothing. */
