@@ -161,8 +161,8 @@ typedef enum {
 typedef struct ml_typed {
     /* Operand types by position: f32 f16 bf16 f64 s2 s4 s8 u8 s16 u16 s32 u32 s64 u64 b8 c64 c128
      * string resource; x1 x2 x4 x8 x16: any of so many bytes; any; "a|b" either; "?" after a type:
-     * may be absent; "..." after the last: and more like it, none of them absent, "...?" none or more. Outputs stand after "->", else they
-     * are not looked at. "T s32 -> T: f32 s8" stands for "f32 s32 -> f32" and "s8 s32 -> s8". "*"
+     * may be absent; "..." after the last: and more like it, none of them absent, "...?" none or
+     * more. Outputs stand after "->", else they are not looked at. "T s32 -> T: f32 s8" stands for "f32 s32 -> f32" and "s8 s32 -> s8". "*"
      * takes whatever comes; an operator's row has none. */
     const char *types;
     int64_t (*derive)(const ml_call *c,
@@ -224,7 +224,8 @@ struct ml_kernel {
 #define ML_ACTIVATION_MOST .option = "fused_activation_function", .rule = ML_FIELD_MOST
 #define ML_IS(number) .rule = ML_FIELD_CONSTANT, .constant = (number)
 /* Options of custom operators. A number, finite in float32; a count, whose fraction is cut off,
- * from least to most, both inclusive; a flag, 1 or 0. ..._OR: with what stands for a missing one. */
+ * from least to most, both inclusive; a flag, 1 or 0. ..._OR: and what stands for a missing
+ * one. */
 #define ML_NUMBER(option_name) .option = (option_name), .rule = ML_FIELD_NUMBER
 #define ML_NUMBER_OR(option_name, number) ML_NUMBER(option_name), .has_preset = 1, .constant = (number)
 #define ML_COUNT(option_name, first, last) \

@@ -154,7 +154,7 @@ def test_refused() -> None:
     matrix(x, subset_idxs=[0, 7]).refused(ShapeError, "the options name point 7, there are 6")
     for wrong in ([], [-1], 3, [0.5]):
         matrix(x, subset_idxs=wrong).refused(UnsupportedOpError, "option subset_idxs")
-    matrix(x, scale_x=0.0).refused(UnsupportedOpError, "option scale_x is 0.0, must be above 0")
+    matrix(x, scale_x=0.0).refused(UnsupportedOpError, "option scale_x is 0, must be above 0")
     image = np.zeros((1, 3, 3, 1), np.float32)
     crop(image, np.zeros(12), 2, 2).refused(ShapeError, "the matrix must have 16 numbers, it has 12")
     crop(np.zeros((2, 3, 3, 1), np.float32), np.eye(4), 2, 2).refused(ShapeError, "the image must be")

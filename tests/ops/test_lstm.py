@@ -261,7 +261,7 @@ def test_refused() -> None:
     Lstm(inputs={19: np.zeros((2, 6), np.float32)}).refused(UnsupportedOpError, "must be a variable tensor")
     for scale, zero, words in (
         (0.3, 0, "power of two from 2..-15 to 2..-9"),
-        (2.0**-12, 3, "'v19' must have the zero"),
+        (2.0**-12, 3, "'v19' has the zero"),
     ):
         cells = Given(np.zeros((2, 6), np.int16), quantization=one_scale("s16", scale, zero), variable=True)
         Lstm(types=INTEGER, inputs={19: cells}).refused(UnsupportedOpError, words, by_litert=False)  # it goes on

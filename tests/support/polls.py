@@ -83,7 +83,8 @@ def combinations(op: str) -> Iterator[tuple[list[str], list[str]]]:
     for signature in row.types:
         for inputs, outs in written_out(signature):
             match = lib.ml_kernel_match(kernel, ffi.new("int32_t[]", [*inputs, *outs]), len(inputs), len(outs))
-            if match >= 0 and match not in seen:
+            has_eval = ffi.new("int32_t *")
+            if match >= 0 and match not in seen and lib.ml_kernel_types(kernel, match, has_eval) and has_eval[0]:
                 seen.add(match)
                 yield tuple([TensorType(code).suffix for code in side] for side in (inputs, outs))
 

@@ -182,7 +182,7 @@ static double sum_multiplier(const ml_call *c, int32_t left) {
     const double a = ml_scale_of(c, c->inputs[0]), b = ml_scale_of(c, c->inputs[1]);
     return 2 * (a > b ? a : b) / ((double)(1 << left) * ml_scale_of(c, ml_output_tensor(c, 0)));
 }
-/* Scales that are powers of two, and zero points 0, are asked for: *are, and they can be shifted. */
+/* Whether scales that are powers of two, and zero points 0, are asked for and there: *are. */
 static ml_status check_powers_of_two(const ml_call *c, const add_params *params, bool *are) {
     int exponents[3];
     *are = params->pot_scale_int16 != 0;

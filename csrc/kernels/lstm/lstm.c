@@ -318,7 +318,8 @@ static ml_status check_lstm(const ml_call *c, void *params) {
 
 /* Rows ----------------------------------------------------------------------------------------- */
 
-/* Names of operands: one per gate, and all of a direction; `mark` is "?" where all may be absent. */
+/* Names of operands: one per gate, and all of a direction. `mark` is "?" where all may be
+ * absent. */
 #define EACH_GATE(before, after, mark)                                                           \
     before "input" after "? " before "forget" after mark " " before "cell" after mark " " before \
         "output" after mark " "
