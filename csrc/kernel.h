@@ -162,8 +162,8 @@ typedef struct ml_typed {
     /* Operand types by position: f32 f16 bf16 f64 s2 s4 s8 u8 s16 u16 s32 u32 s64 u64 b8 c64 c128
      * string resource; x1 x2 x4 x8 x16: any of so many bytes; any; "a|b" either; "?" after a type:
      * may be absent; "..." after the last: and more like it, none of them absent, "...?" none or
-     * more. Outputs stand after "->", else they are not looked at. "T s32 -> T: f32 s8" stands for "f32 s32 -> f32" and "s8 s32 -> s8". "*"
-     * takes whatever comes; an operator's row has none. */
+     * more. Outputs stand after "->", else they are not looked at. "T s32 -> T: f32 s8" stands for
+     * "f32 s32 -> f32" and "s8 s32 -> s8". "*" takes whatever comes; an operator's row has none. */
     const char *types;
     int64_t (*derive)(const ml_call *c,
                       void *to); /* to == NULL: how many bytes; negative when it failed */

@@ -13,7 +13,7 @@
  *     comment and return ML_STRATEGY_UNSUPPORTED.
  *   - on return every other record has an offset, a multiple of `alignment`, and `arena_bytes` is
  *     the high-water mark max(offset + size) rounded up to `alignment`.
- *   - all sums are checked: a total beyond INT64_MAX / 2 returns ML_STRATEGY_OVERFLOW and leaves the
+ *   - all sums are checked: a total beyond INT64_MAX / 2 returns ML_STRATEGY_OVERFLOW, leaves the
  *     offsets as they were. */
 #ifndef ML_MEMORY_PROBLEM_H
 #define ML_MEMORY_PROBLEM_H

@@ -25,7 +25,7 @@ from support.node import OneNode, Out
 
 import minilite
 from minilite._core import ffi
-from minilite._native import find_kernel
+from minilite._native.kernels import find_kernel
 from minilite.errors import MiniliteError
 from minilite.format._spec import options_table
 from minilite.format.builder import ModelBuilder

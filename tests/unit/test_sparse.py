@@ -10,7 +10,7 @@ from built import agree, ready
 from support.compare import check, run_minilite
 from support.sparse import blocks, compressed, model, sparse, vector
 
-from minilite._native import Place
+from minilite._native.state import Place
 from minilite.engine.target import target_at
 from minilite.errors import UnsupportedOpError
 from minilite.format._model_tree import model_tree
