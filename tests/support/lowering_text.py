@@ -130,7 +130,8 @@ class _Record:
         gone: set[Place] = set()
         self.messages.append(f"{type(error).__name__}: {error}")
         if not isinstance(error, UnsupportedOpError):
-            where = "" if error.subgraph is None else f" at {error.subgraph}:{self.number(error.subgraph, error.node)}"
+            there = error.subgraph is not None and error.node is not None
+            where = f" at {error.subgraph}:{self.number(error.subgraph, error.node)}" if there else ""
             self.heads.append(f"error: {type(error).__name__}{where}")
             return gone
         self.heads.append("error: UnsupportedOpError")
