@@ -82,7 +82,9 @@ typedef enum {
     ML_S4 = 17,
     ML_BF16 = 18,
     ML_S2 = 19,
-    ML_U4 = 20
+    ML_U4 = 20,
+    ML_F8E4M3 = 21,
+    ML_F8E5M2 = 22
 } ml_type;
 
 typedef enum {

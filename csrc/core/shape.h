@@ -47,7 +47,8 @@ static inline const ml_type_row *ml_type_row_of(int32_t type) {
         [ML_VARIANT] = {"variant", 0}, [ML_U32] = {"u32", 32},
         [ML_U16] = {"u16", 16},        [ML_S4] = {"s4", 4},
         [ML_BF16] = {"bf16", 16},      [ML_S2] = {"s2", 2},
-        [ML_U4] = {"u4", 4},
+        [ML_U4] = {"u4", 4},           [ML_F8E4M3] = {"f8e4m3", 8},
+        [ML_F8E5M2] = {"f8e5m2", 8},
     };
     return type >= 0 && type < (int32_t)(sizeof rows / sizeof rows[0]) ? &rows[type] : NULL;
 }

@@ -276,8 +276,7 @@ static ml_status lower_node(lowering *l, ml_error *error) {
         if (i < row->n_inputs && row->inputs[i] >= 0)
             l->tensors[row->outputs[0]].type = l->tensors[row->inputs[i]].type;
     }
-    const bool folds = (k->flags & ML_KERNEL_FOLDS) != 0;
-    if (!folds && any_sparse(l, row)) {
+    if (!(k->flags & ML_KERNEL_TAKES_SPARSE) && any_sparse(l, row)) {
         l->shown.need = ML_NEEDS_DENSE;
         return ML_OK;
     }
@@ -291,7 +290,8 @@ static ml_status lower_node(lowering *l, ml_error *error) {
         *error = refusal;
         return status;
     }
-    if (folds && row->inputs[0] >= 0 && l->tensors[row->inputs[0]].data) return fold(l, row, error);
+    if (k->flags & ML_KERNEL_FOLDS && row->inputs[0] >= 0 && l->tensors[row->inputs[0]].data)
+        return fold(l, row, error);
     const bool in_c = k->typed[typed].eval != NULL;
     const bool python = !(k->flags & ML_KERNEL_NO_REFERENCE) && (l->reference || !in_c);
     return ml_lowering_put(&l->shown, k, in_c ? typed : -1, flags_of(k, python), l->node_params,

@@ -94,8 +94,9 @@ int32_t ml_limit_of(const int32_t *start, int64_t n, int64_t k) {
 static int32_t limit_of(const ml_call *c, const ml_weighted_rule *rule, int64_t outputs) {
     const int64_t elements = ml_elements(&ml_input(c, 1)->shape);
     const void *bias = ml_value(c, 2);
-    if (rule->sums == 0 || elements <= 0 || !ml_value(c, 1) || elements / outputs > INT32_MAX)
-        return 0;
+    if (rule->sums == 0 || outputs <= 0 || elements <= 0 || !ml_value(c, 1) ||
+        elements / outputs > INT32_MAX)
+        return 0; /* without outputs prepare refuses the weights' rank */
     if (ml_input(c, 2) &&
         (!bias || ml_input(c, 2)->type != ML_S32 || ml_elements(&ml_input(c, 2)->shape) != outputs))
         return 0;

@@ -52,9 +52,8 @@ def decode_strings(raw: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     """An array of bytes objects from a string tensor's bytes. Raises: ValueError if they are not laid out as such."""
     data = bytes(raw)
     count = int(np.prod(shape, dtype=np.int64))
-    found = np.empty(count, object)
     if not data and count == 0:
-        return found.reshape(shape)
+        return np.empty(shape, object)
     words = np.frombuffer(data, "<i4", len(data) // 4)
     there, offsets = int(words[0]) if words.size else 0, words[1 : count + 2]
     inside = (
@@ -63,6 +62,7 @@ def decode_strings(raw: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     if there != count or not inside:
         message = f"a string tensor of shape {shape} has {there} strings in {len(data)} bytes, must have {count}"
         raise ValueError(message)
+    found = np.empty(count, object)  # not before: a file may state any count
     for i in range(count):
         found[i] = data[offsets[i] : offsets[i + 1]]
     return found.reshape(shape)

@@ -8,19 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from minilite.format.dtypes import numpy_type
+from minilite.errors import ArenaError, coordinates
+from minilite.format.dtypes import PACKED, numpy_type
 from minilite.format.model import Array, Tensor
 from minilite.ops_shared.operator import OpNode
 
+_FEW = 1 << 16
+"""Entries that a level may have in any case."""
 
-def _level(row: Mapping[str, Any], parents: Array) -> tuple[Array, Array, Array]:
+
+def _level(row: Mapping[str, Any], parents: Array, most: int) -> tuple[Array, Array, Array]:
     """Of one level below the entries `parents` of the one above: how many entries each of them has, or one number for
     all; their own numbers, and their coordinates, in rows of a parent each where it is one number.
 
-    Raises: ValueError where segments and indices do not fit."""
+    Raises: ValueError where segments and indices do not fit, and for more than `most` entries."""
     if row["format"] == "DENSE":
-        coordinates = np.arange(int(row["dense_size"]))
-        return np.array(len(coordinates)), (parents[:, None] * len(coordinates) + coordinates).ravel(), coordinates
+        _check_count(len(parents) * int(row["dense_size"]), most)
+        own = np.arange(int(row["dense_size"]))
+        return np.array(len(own)), (parents[:, None] * len(own) + own).ravel(), own
     segments, indices = (np.array(row[key]["values"], np.int64) for key in ("array_segments", "array_indices"))
     if len(parents) and int(parents.max()) + 1 >= len(segments):
         message = f"{len(segments)} segments for entry {int(parents.max())}"
@@ -30,19 +35,32 @@ def _level(row: Mapping[str, Any], parents: Array) -> tuple[Array, Array, Array]
         message = f"segments reach beyond {len(indices)} indices"
         raise ValueError(message)
     counts = end - first
+    _check_count(int(counts.sum()), most)
     own = np.arange(int(counts.sum())) + np.repeat(end - np.cumsum(counts), counts)
     return counts, own, indices[own]
 
 
-def positions(shape: tuple[int, ...], sparsity: Mapping[str, Any]) -> Array:
-    """Where in the dense array, flat, each stored value stands. Raises: ValueError where the form does not fit the
-    shape."""
+def _check_count(entries: int, most: int) -> None:
+    """Raises: ValueError."""
+    if entries > most:
+        message = f"a level has {entries} entries, the file has values and segments for {most}"
+        raise ValueError(message)
+
+
+def positions(shape: tuple[int, ...], sparsity: Mapping[str, Any], stored: int) -> Array:
+    """Where in the dense array, flat, each of `stored` values stands.
+
+    No level may have more entries than there are values, or segments for the level below it: so what is computed here
+    stays as small as the file. Raises: ValueError where the form does not fit the shape.
+    """
     order = [int(d) for d in sparsity["traversal_order"]]
     blocks = [int(d) for d in sparsity["block_map"] or ()]
     levels = sparsity["dim_metadata"]
     if sorted(order) != list(range(len(shape) + len(blocks))) or len(levels) != len(order):
         message = f"{len(levels)} levels in order {order} for {len(shape)} dimensions and {len(blocks)} of blocks"
         raise ValueError(message)
+    segments = [len(row["array_segments"]["values"]) for row in levels if row["format"] != "DENSE"]
+    most = max(stored, *segments, _FEW)
     sizes = list(shape)
     strides = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
     for inner, dimension in enumerate(blocks, len(shape)):  # a dimension in blocks counts these
@@ -53,11 +71,11 @@ def positions(shape: tuple[int, ...], sparsity: Mapping[str, Any]) -> Array:
         strides[dimension] *= size
     entries, flat = np.zeros(1, np.int64), np.zeros(1, np.int64)
     for dimension, row in zip(order, levels, strict=True):
-        counts, entries, coordinates = _level(row, entries)
-        if len(coordinates) and not 0 <= coordinates.min() <= coordinates.max() < sizes[dimension]:
+        counts, entries, places = _level(row, entries, most)
+        if len(places) and not 0 <= places.min() <= places.max() < sizes[dimension]:
             message = f"an index lies outside a dimension of {sizes[dimension]}"
             raise ValueError(message)
-        steps = coordinates * strides[dimension]
+        steps = places * strides[dimension]
         flat = (flat[:, None] + steps).ravel() if not counts.ndim else np.repeat(flat, counts) + steps
     return flat
 
@@ -66,13 +84,21 @@ def dense_values(node: OpNode, source: Tensor) -> Array:
     """Stored values where their indices say, zeros elsewhere. Raises: UnsupportedOpError."""
     if source.data is None or source.sparsity is None:
         raise node.refuse(f"tensor '{source.name}' must be a sparse constant")
-    dense = np.zeros(source.shape, numpy_type(source.type))
+    if source.type in PACKED:
+        raise node.refuse(f"'{source.name}' is a sparse constant of type {source.type.name}, must have whole bytes")
     try:
-        flat = positions(tuple(source.shape), source.sparsity)
+        stored = np.frombuffer(source.data.tobytes(), numpy_type(source.type))
+        flat = positions(tuple(source.shape), source.sparsity, len(stored))
     except (ValueError, TypeError, KeyError, IndexError) as error:
         raise node.refuse(f"the sparse form of '{source.name}' does not fit its shape: {error}") from None
-    stored = np.frombuffer(source.data.tobytes(), dense.dtype)
     if len(stored) != len(flat):
         raise node.refuse(f"'{source.name}' stores {len(stored)} values, its sparse form has {len(flat)}")
+    try:
+        dense = np.zeros(source.shape, stored.dtype)
+    except MemoryError as error:
+        name = node.outputs[0].name if node.outputs else ""
+        where = coordinates(node.subgraph, node.index, node.op, name)
+        message = f"{where}: '{source.name}' cannot be made dense: {error}"
+        raise ArenaError(message, subgraph=node.subgraph, node=node.index, op=node.op) from None
     dense.reshape(-1)[flat] = stored
     return dense

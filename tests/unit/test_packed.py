@@ -11,7 +11,7 @@ from built import COUNTER, Array, agree, below, graph_with, litert, loop, next_c
 import minilite
 from minilite import InputError, KernelError
 from minilite.format.builder import ModelBuilder
-from minilite.format.dtypes import TensorType
+from minilite.format.dtypes import TensorType, array_type, element_bits
 from minilite.format.packed import pack
 
 S4, U4, S2 = TensorType.INT4, TensorType.UINT4, TensorType.INT2
@@ -209,3 +209,27 @@ def test_operators_in_python(kind: TensorType) -> None:
     )
     with pytest.raises(KernelError, match=text):
         run(i, some(kind, (5,)))
+
+
+# Every type -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [kind for kind in TensorType if kind != TensorType.VARIANT])
+def test_inputs_that_no_node_reads_keep_their_values(kind: TensorType) -> None:
+    """Also those of types that no kernel takes: C and Python agree on what an element takes."""
+    b = ModelBuilder()
+    g = b.subgraph()
+    g.input("x", (3,), kind)
+    g.output(g.node("NEG", [g.input("z", (3,))], out=("y", (3,))))
+    interpreter = ready(b.build())
+    value = (
+        np.array([1, 0, 1]).astype(array_type(kind))
+        if kind != TensorType.STRING
+        else np.array([b"1", b"", b"0"], object)
+    )
+    for _ in range(2):
+        interpreter.set_tensor(0, value)
+        interpreter.invoke()
+        assert interpreter.get_tensor(0).tolist() == interpreter.tensor(0)().tolist() == value.tolist()
+    assert interpreter.plan is not None
+    assert interpreter.plan.tensor(0).bytes == (3 * element_bits(kind) + 7) // 8

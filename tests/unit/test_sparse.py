@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
 from built import agree, ready
 from support.compare import check, run_minilite
-from support.sparse import blocks, compressed, model, sparse, vector
+from support.sparse import blocks, compressed, csr, model, sparse, vector
 
 from minilite._native.state import Place
 from minilite.engine.target import target_at
-from minilite.errors import UnsupportedOpError
+from minilite.errors import ArenaError, UnsupportedOpError
 from minilite.format._model_tree import model_tree
 from minilite.format._writer import write_tree
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Tensor
+from minilite.format.quantization import NOT_QUANTIZED, Quantization
 from minilite.format.reader import read_model
 
 
@@ -43,6 +45,65 @@ def test_forms_that_do_not_fit_are_refused() -> None:
             run_minilite(model(stored, broken, (4, 4)), [])
     with pytest.raises(UnsupportedOpError, match="stores 3 values, its sparse form has 4"):
         run_minilite(model(stored[:3], sparsity, (4, 4)), [])
+
+
+def dense(size: int) -> dict[str, Any]:
+    return {"format": "DENSE", "dense_size": size}
+
+
+def test_forms_take_no_more_than_the_file() -> None:
+    """Sizes that a file states are not believed before there are values for them."""
+    huge: list[tuple[Any, str]] = [
+        ([dense(2**31 - 1), dense(4)], "a level has 2147483647 entries, the file has values and segments for 65536"),
+        ([dense(4), dense(2**20)], "a level has 4194304 entries"),
+        ([csr([0, 300], range(300)), csr(range(0, 90_300, 300), range(300))], "segments reach beyond 300 indices"),
+        ([csr([0, 300], [0] * 300), csr([0, 300] * 300, range(300))], "segments reach beyond|a level has"),
+    ]
+    tracemalloc.start()
+    for levels, text in huge:
+        sparsity = {"traversal_order": [0, 1], "block_map": [], "dim_metadata": levels}
+        with pytest.raises(UnsupportedOpError, match=f"the sparse form of 'c' does not fit its shape: .*({text})"):
+            run_minilite(model(np.ones(4, np.int8), sparsity, (2**31 - 1, 2**31 - 1)), [])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 << 20
+
+
+def test_dense_forms_that_memory_cannot_hold() -> None:
+    one = {"traversal_order": [0, 1], "block_map": [], "dim_metadata": [csr([0, 1], [0]), csr([0, 1], [0])]}
+    with pytest.raises(
+        ArenaError, match=r"^subgraph 0, node 0 \(DENSIFY 'y'\): 'c' cannot be made dense: Unable to"
+    ) as caught:
+        run_minilite(model(np.ones(1, np.int8), one, (2**31 - 1, 2**31 - 1)), [])
+    assert (caught.value.subgraph, caught.value.node, caught.value.op) == (0, 0, "DENSIFY")
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.int8])
+def test_sparse_constants_are_dequantized_dense(dtype: Any) -> None:
+    """LiteRT reads beyond their values; as for all other readers, they stand for the dense array."""
+    x = sparse(np.random.default_rng(8), dtype)
+    stored, sparsity = compressed(x)
+    b = ModelBuilder()
+    g = b.subgraph()
+    scale = Quantization((0.5,), (3,)) if dtype == np.int8 else NOT_QUANTIZED
+    c = g.constant("c", stored, shape=x.shape, sparsity=sparsity, quantization=scale)
+    g.output(g.node("DEQUANTIZE", [c], out=("y", x.shape)))
+    expected = (x.astype(np.float32) - 3) * 0.5 if dtype == np.int8 else x.astype(np.float32)
+    for reference in (False, True):
+        np.testing.assert_array_equal(run_minilite(b.build(), [], reference=reference)[0], expected)
+
+
+@pytest.mark.parametrize("op", ["DENSIFY", "DEQUANTIZE", "RESHAPE"])
+def test_sparse_constants_have_whole_bytes(op: str) -> None:
+    b = ModelBuilder()
+    g = b.subgraph()
+    sparsity = compressed(np.eye(2, dtype=np.int8))[1]
+    c = g.constant("c", np.ones(2, np.uint8), TensorType.INT4, shape=(2, 2), sparsity=sparsity)
+    kind = TensorType.FLOAT32 if op == "DEQUANTIZE" else TensorType.INT4
+    g.output(g.node(op, [c], out=("y", (2, 2), kind), options={"new_shape": (2, 2)} if op == "RESHAPE" else {}))
+    text = "'c' is a sparse constant of type INT4, must have whole bytes|types s4 -> s4"
+    with pytest.raises(UnsupportedOpError, match=text):
+        run_minilite(b.build(), [])
 
 
 @pytest.mark.parametrize("sparse", ["x", "y"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Sequence
 from typing import Any
 
@@ -276,6 +277,20 @@ def test_constants_whose_strings_lie_outside(used: bool, words: list[int], messa
         ready(graph_with(build))
     with pytest.raises(ModelFormatError, match=r"^tensor 0 \('c'\), a constant: a string tensor of shape"):
         minilite.Interpreter(model_content=graph_with(build)).get_tensor(0)
+
+
+@pytest.mark.parametrize("shape", [(2**31 - 1,), (2**20, 2**20), (0, 2**31 - 1)])
+def test_constants_of_fewer_strings_than_elements(shape: tuple[int, ...]) -> None:
+    """However many a file states, no memory is taken for them before they are counted."""
+    data = np.frombuffer(np.array([2, 16, 17, 18], "<i4").tobytes() + b"ab", np.uint8)
+    interpreter = minilite.Interpreter(model_content=graph_with(lambda g: [g.constant("c", data, TEXT, shape=shape)]))
+    tracemalloc.start()
+    for read in (interpreter.get_tensor, lambda index: interpreter.tensor(index)()):
+        with pytest.raises(ModelFormatError, match=r"has 2 strings in 18 bytes, (must have|its shape has) "):
+            read(0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 20
 
 
 def test_constants_of_strings_apart_and_of_more_bytes_than_they_need() -> None:
