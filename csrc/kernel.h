@@ -127,28 +127,30 @@ struct ml_call {
 enum { ML_MOST_NODES = 1 << 24, ML_MOST_OPERANDS = UINT16_MAX };
 
 typedef enum {
+    /* For planning and running: */
     /* Eval reads shapes, not values: always known once the input's shape is. */
-    ML_KERNEL_NEEDS_SHAPES_ONLY = 1,
+    ML_KERNEL_NEEDS_SHAPES_ONLY = 1 << 0,
     /* Never folded, shared or skipped: variables, control flow, custom operators. */
-    ML_KERNEL_HAS_EFFECTS = 2,
-    ML_KERNEL_TAKES_SPARSE = 8, /* input 0 may be a constant in sparse form */
+    ML_KERNEL_HAS_EFFECTS = 1 << 1,
     /* Eval itself gives the output shapes (ml_set_output, then ml_settle). */
-    ML_KERNEL_SETS_SHAPES = 4,
-    /* What graph/fuse.c puts into one node: */
-    ML_KERNEL_IS_CLAMP = 16, /* its output is its input within the parameters minimum and maximum */
-    ML_KERNEL_CLAMPS = 32, /* its output, whatever else it is, is within minimum and maximum */
-    ML_KERNEL_PADS = 64, /* without an input 2 zeros, as they are quantized, stand around input 0 */
-    ML_KERNEL_TAKES_PADDING = 128, /* parameters pad_top, ..: zeros around its input 0 */
-    ML_KERNEL_MULTIPLIES = 256, /* the product of two inputs */
-    ML_KERNEL_ADDS = 1024, /* the sum of two inputs */
-    /* With the parameter squares, of each element of input 0 its square. */
-    ML_KERNEL_TAKES_SQUARES = 512,
-    /* What lowering has to know: */
-    ML_KERNEL_IS_VIEW = 2048, /* output 0 holds input 0's bytes unchanged, under another shape */
-    ML_KERNEL_TFLITE_SHARES = 4096, /* TFLite's own planner shares memory in place for it */
+    ML_KERNEL_SETS_SHAPES = 1 << 2,
+    /* For lowering: */
+    ML_KERNEL_TAKES_SPARSE = 1 << 3, /* input 0 may be a constant in sparse form */
+    ML_KERNEL_IS_VIEW = 1 << 4, /* output 0 holds input 0's bytes unchanged, under another shape */
+    ML_KERNEL_TFLITE_SHARES = 1 << 5, /* TFLite's own planner shares memory in place for it */
     /* Of a constant input 0 the outputs are constants: the node vanishes when it is lowered. */
-    ML_KERNEL_FOLDS = 8192,
-    ML_KERNEL_NO_REFERENCE = 16384 /* the engine alone can run it: there is no numpy reference */
+    ML_KERNEL_FOLDS = 1 << 6,
+    ML_KERNEL_NO_REFERENCE = 1 << 7, /* there is no numpy reference */
+    /* For graph/fuse.c, which puts several nodes into one: */
+    ML_KERNEL_IS_CLAMP = 1 << 8, /* the output is the input within the parameters minimum and
+                                  * maximum */
+    ML_KERNEL_CLAMPS = 1 << 9, /* the output, however computed, is within minimum and maximum */
+    ML_KERNEL_PADS = 1 << 10, /* without an input 2 it puts zeros, as quantized, around input 0 */
+    ML_KERNEL_TAKES_PADDING = 1 << 11, /* parameters pad_top, ..: zeros around its input 0 */
+    ML_KERNEL_MULTIPLIES = 1 << 12, /* the product of two inputs */
+    ML_KERNEL_ADDS = 1 << 13, /* the sum of two inputs */
+    /* With the parameter squares it takes the square of each element of input 0. */
+    ML_KERNEL_TAKES_SQUARES = 1 << 14
 } ml_kernel_flag;
 
 /* Which quantization a row takes, of operands of the types s8, u8 and s16. */

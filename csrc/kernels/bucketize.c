@@ -4,33 +4,22 @@
 #define BUCKETIZE_FIELDS(X, S) X(S, array, boundaries)
 ML_PARAMS(bucketize_params, BUCKETIZE_FIELDS)
 
-/* Halves what is left; NaN is below nothing. Numbers are compared as C compares them to a float:
- * integers are rounded to one. */
-#define BUCKETIZE(suffix, type, wide)                                                      \
-    static ml_status bucketize_##suffix##_block(const ml_call *c, int64_t first, int64_t end, \
-                                                int32_t worker, void *args) {              \
-        const bucketize_params *p = c->params;                                             \
-        const float *boundaries = p->boundaries.data;                                      \
-        const int64_t all = p->boundaries.bytes / (int64_t)sizeof(float);                  \
-        (void)worker, (void)args;                                                          \
-        const type *x = ml_in(c, 0);                                                       \
-        int32_t *y = ml_out(c, 0);                                                         \
-        for (int64_t i = first; i < end; i++) {                                            \
-            const wide value = (wide)x[i];                                                 \
-            int64_t low = 0, high = all;                                                   \
-            while (low < high) {                                                           \
-                const int64_t middle = (low + high) / 2;                                   \
-                if (value < (wide)boundaries[middle]) high = middle;                       \
-                else low = middle + 1;                                                     \
-            }                                                                              \
-            y[i] = (int32_t)low;                                                           \
-        }                                                                                  \
-        return ML_OK;                                                                      \
-    }                                                                                      \
-    ML_ELEMENTWISE(bucketize_##suffix, bucketize_##suffix##_block)
+/* NaN is not below any boundary. */
+static int32_t bucket_of(const bucketize_params *p, double x) {
+    const float *boundaries = p->boundaries.data;
+    int64_t low = 0, high = p->boundaries.bytes / (int64_t)sizeof(float);
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (x < (double)boundaries[middle]) high = middle;
+        else low = middle + 1;
+    }
+    return (int32_t)low;
+}
+#define BUCKETIZE(suffix, type, wide) \
+    ML_UNARY(bucketize_##suffix, type, int32_t, ML_PARAMS_AS(bucketize_params), bucket_of(&p, (wide)x))
 BUCKETIZE(f32, float, float)
 BUCKETIZE(f64, double, double)
-BUCKETIZE(s32, int32_t, float)
+BUCKETIZE(s32, int32_t, float) /* integers are compared as C compares them to a float */
 BUCKETIZE(s64, int64_t, float)
 
 static ml_status check_sorted(const ml_call *c, void *params) {
