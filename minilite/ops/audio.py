@@ -7,14 +7,7 @@ import numpy as np
 from minilite.errors import KernelError
 from minilite.format.flexbuffer import scalars
 from minilite.format.model import Array
-from minilite.ops_shared.custom_options import Reader, count, flag, number
 from minilite.ops_shared.operator import OpNode, reference
-
-_SPECTROGRAM: dict[str, Reader] = {
-    "window": count("window_size", least=2, most=1 << 24),
-    "stride": count("stride"),
-    "squared": flag("magnitude_squared", default=False),
-}
 
 
 @reference(
@@ -25,8 +18,9 @@ _SPECTROGRAM: dict[str, Reader] = {
     options=scalars,
 )
 def spectrogram(node: OpNode, x: Array) -> Array:
-    """Frames through a periodic Hann window, zeros behind it up to a power of two."""
-    window, stride, squared = (said(node) for said in _SPECTROGRAM.values())
+    """Frames through a periodic Hann window, then zeros up to a power of two."""
+    window, stride = int(node.options["window_size"]), int(node.options["stride"])
+    squared = node.options.get("magnitude_squared", False)
     length = 1 << (window - 1).bit_length()
     hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(window) / window)
     if x.shape[0] < window:
@@ -35,19 +29,6 @@ def spectrogram(node: OpNode, x: Array) -> Array:
     spectrum = np.fft.rfft(frames * hann, n=length)
     power = (np.square(spectrum.real) + np.square(spectrum.imag)).astype(np.float32)
     return np.ascontiguousarray((power if squared else np.sqrt(power)).transpose(1, 0, 2))
-
-
-def _frequency(name: str, default: float) -> Reader:
-    read = number(name, default)
-    return lambda node: float(int(read(node)))
-
-
-_MFCC: dict[str, Reader] = {
-    "upper": _frequency("upper_frequency_limit", 0),
-    "lower": _frequency("lower_frequency_limit", 0),
-    "bands": count("filterbank_channel_count", most=1 << 16),
-    "coefficients": count("dct_coefficient_count", most=1 << 16),
-}
 
 
 def _mel(frequency: Array) -> Array:
@@ -63,7 +44,8 @@ def _mel(frequency: Array) -> Array:
 )
 def mfcc(node: OpNode, x: Array, rate: Array) -> Array:
     """Magnitudes in triangular bands, equal on the mel scale; the cosine transform of their logarithms."""
-    upper, lower, bands, coefficients = (said(node) for said in _MFCC.values())
+    upper, lower = (int(node.options.get(f"{end}_frequency_limit", 0)) for end in ("upper", "lower"))
+    bands, coefficients = int(node.options["filterbank_channel_count"]), int(node.options["dct_coefficient_count"])
     hertz, bins = int(rate.ravel()[0]), x.shape[2]
     if hertz <= 0:
         message = f"the sample rate is {hertz}, expected 1 or more"

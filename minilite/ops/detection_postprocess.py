@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,29 +10,22 @@ import numpy as np
 from minilite.errors import KernelError
 from minilite.format.flexbuffer import scalars
 from minilite.format.model import Array
-from minilite.ops_shared.custom_options import Reader, count, flag, number
 from minilite.ops_shared.fixed_point import dequantize
 from minilite.ops_shared.operator import OpNode, reference
 from minilite.ops_shared.tensors import input_of
 
 
-def _threshold(node: OpNode) -> float:
-    overlap = float(number("nms_iou_threshold")(node))
-    if not 0.0 < overlap <= 1.0:
-        raise node.refuse(f"option nms_iou_threshold is {overlap}, must be above 0 and at most 1")
-    return overlap
-
-
-_PARAMS: dict[str, Reader] = {
-    "most": count("max_detections"),
-    "most_classes": count("max_classes_per_detection"),
-    "most_of_class": count("detections_per_class", 100),
-    "by_class": flag("use_regular_nms", default=False),
-    "classes": count("num_classes"),
-    "score": number("nms_score_threshold"),
-    "overlap": _threshold,
-    **{f"{side}_scale": number(f"{side}_scale") for side in "yxhw"},
-}
+def _params(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "most": int(options["max_detections"]),
+        "most_classes": int(options["max_classes_per_detection"]),
+        "most_of_class": int(options.get("detections_per_class", 100)),
+        "by_class": bool(options.get("use_regular_nms", False)),
+        "classes": int(options["num_classes"]),
+        "score": options["nms_score_threshold"],
+        "overlap": options["nms_iou_threshold"],
+        **{f"{side}_scale": options[f"{side}_scale"] for side in "yxhw"},
+    }
 
 
 def _decoded(p: dict[str, Any], code: Array, anchors: Array) -> Array:
@@ -103,7 +97,7 @@ def _by_classes(p: dict[str, Any], corners: Array, scores: Array) -> list[list[t
 )
 def detection(node: OpNode, code: Array, scores: Array, anchors: Array) -> tuple[Array, ...]:
     """Boxes, classes, scores and how many there are; 0 for what no box was found for."""
-    p = {name: said(node) for name, said in _PARAMS.items()}
+    p = _params(node.options)
     code, scores, anchors = (
         dequantize(array, input_of(node, i)) if array.dtype == np.uint8 else array
         for i, array in enumerate((code, scores, anchors))

@@ -11,10 +11,7 @@ import numpy as np
 from minilite.errors import KernelError
 from minilite.format.flexbuffer import scalars
 from minilite.format.model import Array
-from minilite.ops_shared.custom_options import Reader, count, no_options
 from minilite.ops_shared.operator import OpNode, reference
-
-_CHANNELS: dict[str, Reader] = {"channels": count("num_channels", most=(1 << 15) - 1)}
 
 
 @reference(
@@ -26,7 +23,7 @@ _CHANNELS: dict[str, Reader] = {"channels": count("num_channels", most=(1 << 15)
 )
 def bank(node: OpNode, x: Array, weights: Array, rest: Array, *places: Array) -> Array:
     """Each frequency is shared by two bands: by weight for this one, what is left for the next. Raises: KernelError."""
-    channels = _CHANNELS["channels"](node)
+    channels = int(node.options["num_channels"])
     weighed = min(len(weights), len(rest))
     sums = np.zeros((2, channels + 2), np.uint64)
     for i in range(channels + 1):
@@ -49,7 +46,6 @@ def bank(node: OpNode, x: Array, weights: Array, rest: Array, *places: Array) ->
     rounding={
         "": "to the nearest, 65535 at most below 2^32; then cut off to the right",
     },
-    options=no_options,
 )
 def square_root(node: OpNode, x: Array, bits: Array) -> Array:  # noqa: ARG001
     """To the nearest, but no more than half of the bits hold. Raises: KernelError."""

@@ -7,16 +7,7 @@ import numpy as np
 from minilite.errors import ShapeError
 from minilite.format.flexbuffer import scalars
 from minilite.format.model import Array
-from minilite.ops_shared.custom_options import count
 from minilite.ops_shared.operator import OpNode, reference
-
-
-def _size(node: OpNode) -> int:
-    """How many numbers are turned together: a power of two."""
-    size: int = count("hadamard_size")(node)
-    if size & size - 1:
-        raise node.refuse(f"option hadamard_size is {size}, must be a power of two")
-    return size
 
 
 @reference(
@@ -31,7 +22,7 @@ def _size(node: OpNode) -> int:
 )
 def hadamard(node: OpNode, x: Array) -> Array:
     """Sums and differences of numbers 1, 2, 4 ... apart, and one factor."""
-    size = _size(node)
+    size = int(node.options["hadamard_size"])
     if x.ndim not in (2, 3):
         message = f"the input must have 2 or 3 dimensions, its shape is {x.shape}"
         raise ShapeError(message)

@@ -9,29 +9,12 @@ import numpy as np
 
 from minilite.format.flexbuffer import scalars
 from minilite.format.model import Array
-from minilite.ops_shared.custom_options import Reader, count, no_options, number
 from minilite.ops_shared.operator import OpNode, reference
 
-_SIZE: dict[str, Reader] = {"height": count("output_height"), "width": count("output_width")}
 
-
-def _subset(node: OpNode) -> Array:
-    """The points that the crop is around."""
-    found = node.options.get("subset_idxs", ())
-    if not isinstance(found, tuple) or not found or not all(isinstance(i, int) and 0 <= i < 1 << 31 for i in found):
-        raise node.refuse(f"option subset_idxs is {found!r}, must be numbers of points")
-    return np.array(found, np.int32)
-
-
-_CROP: dict[str, Reader] = {
-    **_SIZE,
-    "left": count("left_rotation_idx", least=0),
-    "right": count("right_rotation_idx", least=0),
-    "rotation": number("target_rotation_radians"),
-    "scale_x": number("scale_x"),
-    "scale_y": number("scale_y"),
-    "subset": _subset,
-}
+def _crop_size(node: OpNode) -> tuple[int, int]:
+    """(height, width)."""
+    return int(node.options["output_height"]), int(node.options["output_width"])
 
 
 @reference(
@@ -43,15 +26,16 @@ _CROP: dict[str, Reader] = {
 )
 def matrix(node: OpNode, x: Array) -> Array:
     """From pixels of the crop: to its middle, to the size of what is around the points, turned, to where they are."""
-    said = {name: read(node) for name, read in _CROP.items()}
+    options, (height, width) = node.options, _crop_size(node)
+    left, right = int(options["left_rotation_idx"]), int(options["right_rotation_idx"])
     points = x[0, :, :2].astype(np.float64)
-    across = points[said["right"]] - points[said["left"]]
-    turn = said["rotation"] - np.arctan2(across[1], across[0])
+    across = points[right] - points[left]
+    turn = options["target_rotation_radians"] - np.arctan2(across[1], across[0])
     upright = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
-    turned = points[said["subset"]] @ upright.T
+    turned = points[list(options["subset_idxs"])] @ upright.T
     low, high = turned.min(axis=0), turned.max(axis=0)
-    size = np.array([said["width"], said["height"]])
-    scale = np.array([said["scale_x"], said["scale_y"]]) * (high - low) / size
+    size = np.array([width, height])
+    scale = np.array([options["scale_x"], options["scale_y"]]) * (high - low) / size
     y = np.eye(4)
     y[:2, :2] = upright.T * scale
     y[:2, 3] = upright.T @ ((low + high) / 2) - y[:2, :2] @ (size / 2)
@@ -67,7 +51,7 @@ def matrix(node: OpNode, x: Array) -> Array:
 )
 def crop(node: OpNode, x: Array, matrix: Array) -> Array:
     """Middles of pixels to middles of pixels, by lines between four; zeros outside of them."""
-    height, width = (said(node) for said in _SIZE.values())
+    height, width = _crop_size(node)
     rows = matrix.reshape(-1)[:8].reshape(2, 4)
     wide = rows.astype(np.float64)
     offsets = (wide[:, 3] + (wide[:, 0] * 0.5 + wide[:, 1] * 0.5 - 0.5)).astype(np.float32)
@@ -93,7 +77,6 @@ def crop(node: OpNode, x: Array, matrix: Array) -> Array:
     rounding={
         "": "in float32 (no oracle: the rule is MediaPipe's)",
     },
-    options=no_options,
 )
 def points(node: OpNode, x: Array, matrix: Array) -> Array:  # noqa: ARG001
     """The first two numbers of each through the first two rows; a third stays."""

@@ -9,7 +9,6 @@ import numpy as np
 from minilite.errors import KernelError
 from minilite.format.flexbuffer import scalars
 from minilite.format.model import Array
-from minilite.ops_shared.custom_options import flag, number
 from minilite.ops_shared.fixed_point import dequantize
 from minilite.ops_shared.operator import OpNode, reference
 from minilite.ops_shared.tensors import input_of
@@ -17,8 +16,8 @@ from minilite.ops_shared.tensors import input_of
 
 def _tolerance(node: OpNode) -> float:
     """In steps; infinity where nothing ends the run."""
-    steps = float(number("tolerance", 0)(node))
-    return steps if flag("log_if_failed", default=False)(node) and steps >= 0.1 else math.inf
+    steps = float(node.options.get("tolerance", 0))
+    return steps if node.options.get("log_if_failed", False) and steps >= 0.1 else math.inf
 
 
 @reference(

@@ -9,7 +9,6 @@ import numpy as np
 
 from minilite.format.flexbuffer import scalars
 from minilite.format.model import Array
-from minilite.ops_shared.custom_options import Reader, count, no_options
 from minilite.ops_shared.operator import OpNode, reference
 
 
@@ -31,20 +30,12 @@ def window(node: OpNode, x: Array, window: Array) -> Array:
     rounding={
         "": "-32768 counts as the largest; TFLM may overlook it",
     },
-    options=no_options,
 )
 def auto_scale(node: OpNode, x: Array) -> tuple[Array, Array]:  # noqa: ARG001
     """As many bits to the left as the largest of all leaves free."""
     most = int(np.abs(x.astype(np.int32)).max(initial=0))
     bits = max(15 - most.bit_length(), 0) if most else 0
     return x << np.int16(bits), np.array(bits, np.int32)
-
-
-def _length(node: OpNode) -> int:
-    length: int = count("fft_length", least=4, most=1 << 24)(node)
-    if length & length - 1:
-        raise node.refuse(f"option fft_length is {length}, must be a power of two")
-    return length
 
 
 class _Fixed:
@@ -119,7 +110,7 @@ def _rows(x: Array, pairs: int) -> Array:
 )
 def rfft(node: OpNode, x: Array) -> Array:
     """Pairs of neighbours as complex numbers, then the two halves told apart; floats by numpy, in float64."""
-    n = _length(node)
+    n = int(node.options["fft_length"])
     shape = (*x.shape[:-1], n + 2)
     if x.dtype == np.float32:
         spectrum = np.fft.rfft(x.astype(np.float64), n=n)
@@ -149,7 +140,7 @@ def rfft(node: OpNode, x: Array) -> Array:
 )
 def irfft(node: OpNode, x: Array) -> Array:
     """The way back; that of floats divides by the length, that of integers by rounding in every pass."""
-    n = _length(node)
+    n = int(node.options["fft_length"])
     shape = (*x.shape[:-1], n)
     if x.dtype == np.float32:
         pairs = x.astype(np.float64).reshape(*x.shape[:-1], n // 2 + 1, 2)
@@ -167,9 +158,6 @@ def irfft(node: OpNode, x: Array) -> Array:
     return np.moveaxis(f.transform(z), 0, 2).astype(x.dtype).reshape(shape)
 
 
-_BINS: dict[str, Reader] = {"start": count("start_index", least=0), "end": count("end_index", least=0)}
-
-
 @reference(
     "SignalEnergy",
     rounding={
@@ -180,7 +168,7 @@ _BINS: dict[str, Reader] = {"start": count("start_index", least=0), "end": count
 def energy(node: OpNode, x: Array) -> Array:
     """The squares of some frequencies; the others are 0."""
     pairs = np.square(x.astype(np.int64)).reshape(-1, 2).sum(axis=1)
-    inside = slice(*(said(node) for said in _BINS.values()))
+    inside = slice(int(node.options["start_index"]), int(node.options["end_index"]))
     y = np.zeros(len(pairs), np.uint32)
     y[inside] = pairs[inside]
     return y
