@@ -42,15 +42,19 @@ const ml_kernel *ml_kernel_find(const char *name) {
     return NULL;
 }
 
+static bool runs(const ml_kernel *k, const char *op, int64_t bytes, bool custom) {
+    return k->op && bytes > 0 && k->op[0] == op[0] && k->custom == custom &&
+           strncmp(k->op, op, (size_t)bytes) == 0 && !k->op[bytes];
+}
+
 const ml_kernel *ml_kernel_of(const char *op, int64_t bytes, int32_t custom, int32_t version) {
-    const ml_kernel *found = NULL, *k;
-    for (int32_t i = 0; (k = ml_kernel_at(i)) != NULL; i++) {
-        if (!k->op || k->custom != (custom != 0) || (int64_t)strlen(k->op) != bytes ||
-            memcmp(k->op, op, (size_t)bytes) != 0)
-            continue;
-        if (!found || (k->first_version <= version && k->first_version > found->first_version))
-            found = k;
-    }
+    const ml_kernel *found = NULL;
+    for (size_t f = 0; f < sizeof tables / sizeof tables[0]; f++)
+        for (const ml_kernel *k = tables[f]; k->name; k++)
+            if (runs(k, op, bytes, custom != 0) &&
+                (!found ||
+                 (k->first_version <= version && k->first_version > found->first_version)))
+                found = k;
     return found;
 }
 

@@ -446,7 +446,7 @@ ml_status ml_read_options(lowering *l, ml_code *code, const ml_node_row *row, ml
     int32_t few[ML_MATCHED_OPERANDS];
     const int32_t *operands = gather_operands(l, row, few, error);
     if (!operands) return error->status;
-    show_operands(l, operands, row->n_inputs + row->n_outputs);
+    if (k->quantization || k->check) show_operands(l, operands, row->n_inputs + row->n_outputs);
     const ml_env env = {.slots = l->slots + 1,
                         .tensors = l->operands,
                         .constants = NULL,

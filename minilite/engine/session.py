@@ -314,7 +314,8 @@ class Session:
 
     def _as_run(self, index: int, target: Target) -> Tensor:
         """The tensor with the type that it has in runs: an output may get its input's, whatever the file says."""
-        return self.tensor(index)._replace(type=TensorType(target.place.type))
+        tensor, kind = self.tensor(index), target.place.type
+        return tensor if tensor.type == kind else tensor._replace(type=TensorType(kind))
 
     def _check_whole(self, index: int) -> None:
         """Refuses tensors whose bytes have become another's. Raises: StateError."""
