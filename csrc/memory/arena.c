@@ -16,13 +16,26 @@
 #define _GNU_SOURCE /* mremap */
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "core/shape.h"
 #include "memory/account.h"
 
 #define ML_ARENA_RESERVED ((int64_t)1 << 36)
-enum { PAGE = 4096, HUGE_PAGE = 2 << 20 };
-static const int64_t block_bytes[ML_ARENA_BLOCKS] = {32 << 10, 512 << 10, 2 << 20};
+enum { LEAST_PAGE = 4096, HUGE_PAGE = 2 << 20 };
+
+/* What the system gives memory in: 4 KiB on most x86, 16 KiB on a Raspberry Pi 5 and on Macs, up to
+ * 64 KiB on servers. It refuses to change the access of memory that begins between two pages. */
+static int64_t page_bytes(void) {
+    const long found = sysconf(_SC_PAGESIZE);
+    return found > LEAST_PAGE ? found : LEAST_PAGE;
+}
+
+/* Of a block from malloc: at least a page, so that the smallest arena fits into the first one. */
+static int64_t block_bytes(int block) {
+    static const int64_t bytes[ML_ARENA_BLOCKS] = {32 << 10, 512 << 10, 2 << 20};
+    return ml_max_s64(bytes[block], page_bytes());
+}
 
 static uint8_t *map_pages(int64_t bytes, int access) {
     void *base = mmap(NULL, (size_t)bytes, access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -43,10 +56,11 @@ static bool in_block(const ml_arena *arena) {
 /* What malloc gave stands in front of the first whole page. (aligned_alloc cuts blocks such that
  * glibc asks the system for the larger ones again and again.) */
 static uint8_t *new_block(int64_t bytes) {
-    uint8_t *given = malloc((size_t)bytes + PAGE + sizeof(void *));
+    const size_t page = (size_t)page_bytes();
+    uint8_t *given = malloc((size_t)bytes + page + sizeof(void *));
     if (!given) return NULL;
-    uint8_t *base = given + PAGE - (uintptr_t)given % PAGE;
-    if (base - given < (ptrdiff_t)sizeof(void *)) base += PAGE;
+    uint8_t *base = given + page - (uintptr_t)given % page;
+    if (base - given < (ptrdiff_t)sizeof(void *)) base += page;
     memcpy(base - sizeof given, &given, sizeof given);
     return base;
 }
@@ -58,7 +72,7 @@ static void free_block(uint8_t *base) {
 }
 
 static bool commit_block(ml_arena *arena, int block, int64_t bytes, int64_t keep) {
-    uint8_t *base = arena->blocks[block] ? arena->blocks[block] : new_block(block_bytes[block]);
+    uint8_t *base = arena->blocks[block] ? arena->blocks[block] : new_block(block_bytes(block));
     if (!base) return false;
     if (!arena->base) memset(base, 0, (size_t)bytes);
     if (base != arena->base) {
@@ -67,7 +81,7 @@ static bool commit_block(ml_arena *arena, int block, int64_t bytes, int64_t keep
         arena->moves++;
     }
     arena->base = arena->blocks[block] = base;
-    arena->reserved = block_bytes[block];
+    arena->reserved = block_bytes(block);
     arena->capacity = bytes;
     return true;
 }
@@ -77,7 +91,7 @@ static bool commit_kept(ml_arena *arena, int64_t bytes, int64_t keep) {
     bool outgrown = in_block(arena);
     int last = arena->base ? ML_ARENA_BLOCKS : 1;
     for (int block = arena->base ? block_of(arena) : 0; block < last; block++)
-        if (bytes <= block_bytes[block]) return commit_block(arena, block, bytes, keep);
+        if (bytes <= block_bytes(block)) return commit_block(arena, block, bytes, keep);
     if (bytes > ML_ARENA_RESERVED) return false;
     uint8_t *base = arena->base;
     if (!base || outgrown) base = map_pages(ML_ARENA_RESERVED, PROT_NONE);
@@ -126,7 +140,8 @@ static bool commit_mapped(ml_arena *arena, int64_t bytes, int64_t keep) {
 ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error *error) {
     if (bytes <= arena->capacity) return ML_OK;
     if (!arena->base) keep = 0;
-    int64_t rounded = bytes > INT64_MAX - PAGE ? -1 : ml_round_up(bytes, PAGE);
+    const int64_t page = page_bytes();
+    int64_t rounded = bytes > INT64_MAX - page ? -1 : ml_round_up(bytes, page);
     bool reserves = !arena->base || arena->reserved > 0;
     int64_t had = arena->capacity, more = bytes - had;
     ml_status status = ml_account_take(arena->account, "the arena", more, error);
@@ -149,7 +164,7 @@ void ml_arena_release(ml_arena *arena) {
 }
 
 void ml_arena_shrink(ml_arena *arena, int64_t bytes) {
-    int64_t rounded = ml_round_up(bytes, PAGE);
+    int64_t rounded = ml_round_up(bytes, page_bytes());
     if (rounded >= arena->capacity) return;
     uint8_t *from = arena->base + rounded;
     size_t rest = (size_t)(arena->capacity - rounded);
@@ -169,13 +184,14 @@ void ml_arena_shrink(ml_arena *arena, int64_t bytes) {
 int64_t ml_arena_resident(const ml_arena *arena) {
 #ifdef __linux__
     unsigned char found[512];
+    const int64_t page = page_bytes(), step = (int64_t)sizeof found * page;
     int64_t pages = 0;
-    for (int64_t at = 0; at < arena->capacity; at += (int64_t)sizeof found * PAGE) {
-        int64_t bytes = ml_min_s64(arena->capacity - at, (int64_t)sizeof found * PAGE);
+    for (int64_t at = 0; at < arena->capacity; at += step) {
+        int64_t bytes = ml_min_s64(arena->capacity - at, step);
         if (mincore(arena->base + at, (size_t)bytes, found) != 0) return arena->capacity;
-        for (int64_t i = 0; i < bytes / PAGE; i++) pages += found[i] & 1;
+        for (int64_t i = 0; i < bytes / page; i++) pages += found[i] & 1;
     }
-    return pages * PAGE;
+    return pages * page;
 #else
     return arena->capacity;
 #endif

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import mmap
 import multiprocessing
 import os
 import pathlib
@@ -36,7 +37,7 @@ def weights() -> bytes:
 def taken() -> tuple[int, int]:
     """Bytes and descriptors that this process has."""
     pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
-    return pages * 4096, len(list(pathlib.Path("/proc/self/fd").iterdir()))
+    return pages * mmap.PAGESIZE, len(list(pathlib.Path("/proc/self/fd").iterdir()))
 
 
 def grown(before: tuple[int, int]) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import mmap
 from typing import Any
 
 import numpy as np
@@ -225,7 +226,7 @@ def test_trim_under_a_live_view() -> None:
     assert part.tolist() == [1, 1, 1]
     del part
     interpreter.trim()
-    assert interpreter._session().state.usage().arena_capacity == 4096
+    assert interpreter._session().state.usage().arena_capacity == mmap.PAGESIZE
     interpreter.invoke()
     assert interpreter.get_tensor(3).tolist() == [1, 1, 1, 1]
 
