@@ -50,19 +50,27 @@ static ml_status prepare_nms(const ml_call *c, ml_wish *wish) {
     return status;
 }
 
-/* The area that two boxes, given by any two corners, share over that of both together. */
+/* A side of a box from its lower to its upper end, the corners given in any order. NaN as in LiteRT:
+ * of an end that cannot be compared the first corner's stands. */
+typedef struct side {
+    float low, high;
+} side;
+static side side_of(const float *box, int d) {
+    return (side){ml_min_f32(box[d], box[d + 2]), ml_max_f32(box[d], box[d + 2])};
+}
+
+/* The area that two boxes share over that of both together; NaN where areas are infinite. */
 static float overlap(const float *a, const float *b) {
-    float area[2], shared = 1.0f;
-    const float *boxes[2] = {a, b};
-    for (int i = 0; i < 2; i++)
-        area[i] = fabsf(boxes[i][2] - boxes[i][0]) * fabsf(boxes[i][3] - boxes[i][1]);
-    if (area[0] <= 0.0f || area[1] <= 0.0f) return 0.0f;
+    float area_a = 1.0f, area_b = 1.0f, shared = 1.0f;
     for (int d = 0; d < 2; d++) {
-        const float end = ml_min_f32(ml_max_f32(a[d], a[d + 2]), ml_max_f32(b[d], b[d + 2]));
-        const float begin = ml_max_f32(ml_min_f32(a[d], a[d + 2]), ml_min_f32(b[d], b[d + 2]));
-        shared *= ml_max_f32(end - begin, 0.0f);
+        const side of_a = side_of(a, d), of_b = side_of(b, d);
+        area_a *= of_a.high - of_a.low;
+        area_b *= of_b.high - of_b.low;
+        const float end = ml_min_f32(of_a.high, of_b.high);
+        shared *= ml_max_f32(end - ml_max_f32(of_a.low, of_b.low), 0.0f);
     }
-    return shared / (area[0] + area[1] - shared);
+    if (area_a <= 0.0f || area_b <= 0.0f) return 0.0f;
+    return shared / (area_a + area_b - shared);
 }
 
 /* A heap with the best candidate on top; of equals the first box. */
@@ -131,7 +139,7 @@ static ml_status nms(const ml_call *c) {
             if (scores) scores[selected] = heap[0].score;
             selected++;
         }
-        if (!fits || heap[0].score <= least) heap[0] = heap[--n];
+        if (!fits || !(heap[0].score > least)) heap[0] = heap[--n]; /* NaN is not above least */
         sift_down(heap, n, 0);
     }
     *(int32_t *)ml_out(c, c->n_outputs - 1) = selected;

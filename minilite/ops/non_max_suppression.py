@@ -12,14 +12,24 @@ from minilite.format.model import Array
 from minilite.ops_shared.operator import OpNode, reference
 
 
+def _least(a: Array, b: Array) -> Array:
+    """The first where NaN cannot be compared, as in LiteRT."""
+    return np.where(b < a, b, a)
+
+
+def _most(a: Array, b: Array | np.float32) -> Array:
+    return np.where(a < b, b, a)
+
+
 def _overlap(a: Array, b: Array) -> np.float32:
     """The area that two boxes, given by any two corners, share over that of both together."""
-    low_a, high_a, low_b, high_b = (f(x[:2], x[2:]) for x in (a, b) for f in (np.minimum, np.maximum))
-    area_a, area_b = (np.prod(high - low) for low, high in ((low_a, high_a), (low_b, high_b)))
-    if area_a <= 0 or area_b <= 0:
-        return np.float32(0)
-    shared = np.prod(np.maximum(np.minimum(high_a, high_b) - np.maximum(low_a, low_b), np.float32(0)))
-    return np.float32(shared / (area_a + area_b - shared))
+    low_a, high_a, low_b, high_b = (f(x[:2], x[2:]) for x in (a, b) for f in (_least, _most))
+    with np.errstate(invalid="ignore", over="ignore"):
+        area_a, area_b = (np.prod(high - low) for low, high in ((low_a, high_a), (low_b, high_b)))
+        if area_a <= 0 or area_b <= 0:
+            return np.float32(0)
+        shared = np.prod(_most(_least(high_a, high_b) - _most(low_a, low_b), np.float32(0)))
+        return np.float32(shared / (area_a + area_b - shared))
 
 
 def _selected(

@@ -69,6 +69,16 @@ def test_special_boxes() -> None:
     np.testing.assert_array_equal(y, [0, 1, 0, 0])
 
 
+@pytest.mark.parametrize("sigma", [None, 0.0, 1e-40, 0.5, np.inf, np.nan])
+def test_overlaps_that_are_not_numbers(sigma: Any) -> None:
+    """A candidate whose score becomes NaN is dropped, it stayed on top of the heap for ever."""
+    special = np.array([0, 1, -1, np.nan, np.inf, -np.inf, 3e38, -3e38, 1e-40], np.float32)
+    rng = np.random.default_rng(9)
+    for _ in range(40):
+        boxes, scores = rng.choice(special, (6, 4)), rng.permutation(6).astype(np.float32) + 1
+        nms(boxes, scores, 6, 0.5, 0.0, sigma).check(tolerance=4 * EPS)
+
+
 def test_refused() -> None:
     for constant in (True, False):
         drawn(5, -1, 0.5, 0.0, constant=constant).refused(ShapeError, "the number to select is -1, expected 0 or more")
