@@ -28,7 +28,7 @@ def order_of(model: Model, lowering: Lowering, root: int) -> list[int] | None:
     sizes = [
         0
         if t.data or t.flags & TENSOR_VARIABLE
-        else math.prod(t.shape.dims[0 : t.shape.rank]) * element_bits(TensorType(t.type)) // 8
+        else -(-math.prod(t.shape.dims[0 : t.shape.rank]) * element_bits(TensorType(t.type)) // 8)
         for t in tensors
     ]
     operands = [OrderNode(*lowering.operands(node)) for node in nodes]

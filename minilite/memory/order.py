@@ -1,82 +1,97 @@
 """Operator order: another execution order of a graph whose live tensors take less memory at their peak.
 
 A beam search over downsets (sets of nodes closed under "comes before"): of the partial orders that have run the same
-nodes only the one with the lowest peak is kept. Complexity: O(nodes * beam * ready nodes).
+nodes only the one with the lowest peak is kept. It tries at most WORK nodes; where many are ready at once, fewer partial
+orders are kept.
 Source: E. Liberis, N. Lane, "Neural networks on microcontrollers: saving memory at inference via operator reordering"
 (2019); B. Ahn et al., "Ordering Chaos: Memory-Aware Scheduling of Irregularly Wired Neural Networks" (2020).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 BEAM = 64
+WORK = 100_000
+"""Nodes that a search tries: about half a second."""
 
 
 class OrderNode(NamedTuple):
-    """A node by the tensors it reads and writes; numbers not in `sizes`' range (constants, -1) take no memory."""
+    """A node by the tensors it reads and writes; numbers that `sizes` does not have (-1) are passed over."""
 
     inputs: Sequence[int]
     outputs: Sequence[int]
 
 
 class _Partial(NamedTuple):
-    """The nodes run so far (as a bit mask and in order), the bytes live after them, and the peak on the way."""
+    """Some of the nodes run: the peak on the way, the bytes live after them, which have run and which are ready, as bit
+    masks, and their order: the last node, with the order before it."""
 
     peak: int
     live: int
     done: int
-    order: tuple[int, ...]
+    ready: int
+    order: tuple[int, Any] | None
 
 
 class _Graph:
-    """Who writes and who reads each tensor, and what is kept to the end."""
+    """Who writes and who reads each tensor, and which are kept to the end."""
 
     def __init__(self, nodes: Sequence[OrderNode], sizes: Sequence[int], kept: set[int]) -> None:
-        self.nodes = nodes
         self.sizes = sizes
         self.kept = kept
+        self.inputs = [self.known(node.inputs) for node in nodes]
+        self.outputs = [self.known(node.outputs) for node in nodes]
         self.readers: list[int] = [0] * len(sizes)
         self.needs: list[int] = [0] * len(nodes)
-        writer: dict[int, int] = {}
-        for number, node in enumerate(nodes):
-            for tensor in self.real(node.outputs):
-                writer[tensor] = number
-        for number, node in enumerate(nodes):
-            for tensor in self.real(node.inputs):
+        self.followers: list[set[int]] = [set() for _ in nodes]
+        writer = {tensor: number for number, outputs in enumerate(self.outputs) for tensor in outputs}
+        for number, inputs in enumerate(self.inputs):
+            for tensor in inputs:
                 self.readers[tensor] |= 1 << number
                 if tensor in writer:
                     self.needs[number] |= 1 << writer[tensor]
+                    self.followers[writer[tensor]].add(number)
 
-    def real(self, tensors: Sequence[int]) -> set[int]:
-        return {t for t in tensors if 0 <= t < len(self.sizes) and self.sizes[t] > 0}
+    def known(self, tensors: Sequence[int]) -> set[int]:
+        return {t for t in tensors if 0 <= t < len(self.sizes)}
+
+    def start(self, inputs: Sequence[int]) -> _Partial:
+        live = sum(self.sizes[t] for t in self.known(inputs))
+        ready = sum(1 << number for number, needs in enumerate(self.needs) if not needs)
+        return _Partial(live, live, 0, ready, None)
 
     def run(self, at: _Partial, number: int) -> _Partial:
         """What running one more node leaves."""
-        node = self.nodes[number]
-        outputs = self.real(node.outputs)
-        live = at.live + sum(self.sizes[t] for t in outputs)
+        live = at.live + sum(self.sizes[t] for t in self.outputs[number])
         peak = max(at.peak, live)
         done = at.done | 1 << number
-        for tensor in self.real(node.inputs) | outputs:
+        for tensor in self.inputs[number] | self.outputs[number]:
             if tensor not in self.kept and self.readers[tensor] & ~done == 0:
                 live -= self.sizes[tensor]
-        return _Partial(peak, live, done, (*at.order, number))
+        ready = at.ready & ~(1 << number)
+        for follower in self.followers[number]:
+            if not self.needs[follower] & ~done:
+                ready |= 1 << follower
+        return _Partial(peak, live, done, ready, (number, at.order))
+
+
+def _bits(mask: int) -> Iterator[int]:
+    """The numbers of the bits that are set, from the lowest on."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
 
 
 def peak_of(nodes: Sequence[OrderNode], sizes: Sequence[int], inputs: Sequence[int], outputs: Sequence[int]) -> int:
     """The largest sum of bytes live at once when the nodes run in this order; inputs and outputs are kept."""
     graph = _Graph(nodes, sizes, {*inputs, *outputs})
-    at = _start(graph, inputs)
+    at = graph.start(inputs)
     for number in range(len(nodes)):
         at = graph.run(at, number)
     return at.peak
-
-
-def _start(graph: _Graph, inputs: Sequence[int]) -> _Partial:
-    live = sum(graph.sizes[t] for t in graph.real(inputs))
-    return _Partial(live, live, 0, ())
 
 
 def lower_peak_order(
@@ -84,21 +99,28 @@ def lower_peak_order(
 ) -> list[int] | None:
     """An order of the nodes with a strictly lower peak than the given one, or None if the search finds none.
 
-    `sizes` are bytes by tensor, 0 for tensors that take no memory.
+    `sizes` are bytes by tensor, 0 for tensors that take no memory: these, too, are written before they are read.
     """
     graph = _Graph(nodes, sizes, {*inputs, *outputs})
     present = peak_of(nodes, sizes, inputs, outputs)
-    beam = [_start(graph, inputs)]
-    for _ in nodes:
+    beam, work = [graph.start(inputs)], WORK
+    for left in range(len(nodes), 0, -1):
         found: dict[int, _Partial] = {}
+        share = work // left
         for at in beam:
-            for number, needs in enumerate(graph.needs):
-                if at.done >> number & 1 or needs & ~at.done:
-                    continue
+            if found and share <= 0:
+                break
+            for number in _bits(at.ready):
+                work, share = work - 1, share - 1
                 after = graph.run(at, number)
                 if after.peak < present and (after.done not in found or after.peak < found[after.done].peak):
                     found[after.done] = after
-        beam = sorted(found.values())[:BEAM]
-        if not beam:
+        beam = sorted(found.values(), key=lambda partial: partial[:3])[:BEAM]
+        if not beam or work < 0:
             return None
-    return list(beam[0].order) if beam and nodes else None
+    order: list[int] = []
+    chain = beam[0].order
+    while chain is not None:
+        order.append(chain[0])
+        chain = chain[1]
+    return order[::-1] or None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from minilite import Interpreter
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
+from minilite.memory import order
 from minilite.memory.order import OrderNode, lower_peak_order, peak_of
 
 
@@ -51,7 +53,7 @@ def test_the_original_is_kept_unless_strictly_better() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_small_graphs_against_every_order(seed: int) -> None:
     rng = random.Random(seed)
-    sizes = [rng.choice([16, 64, 256]) for _ in range(7)]
+    sizes = [rng.choice([0, 16, 64, 256]) for _ in range(7)]
     nodes = [OrderNode(rng.sample(range(t), min(t, rng.choice([1, 2]))), [t]) for t in range(1, 7)]
     inputs, outputs = [0], [6]
 
@@ -64,6 +66,39 @@ def test_small_graphs_against_every_order(seed: int) -> None:
     order = found if found is not None else list(range(6))
     assert valid(tuple(order))
     assert peak_of([nodes[n] for n in order], sizes, inputs, outputs) == best
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_search_is_bounded(wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = 0
+
+    def counted(self: Any, at: Any, number: int) -> Any:
+        nonlocal tried
+        tried += 1
+        return run(self, at, number)
+
+    run = order._Graph.run
+    monkeypatch.setattr(order._Graph, "run", counted)
+    count = 2000 if wide else 120
+    pairs = [[OrderNode([0], [2 * i + 1]), OrderNode([2 * i + 1], [2 * i + 2])] for i in range(count)]
+    nodes = [first for first, _ in pairs] + [second for _, second in pairs]
+    sizes = [64] + [256, 16] * count
+    found = lower_peak_order(nodes, sizes, [0], range(2, 2 * count + 1, 2))
+    assert tried <= order.WORK + 2 * len(nodes)
+    assert (found is None) == wide  # half of the nodes are ready at once
+
+
+def test_tensors_without_bytes_are_written_before_they_are_read() -> None:
+    b = ModelBuilder()
+    g = b.subgraph("main")
+    x = g.input("x", (64, 8))
+    wide = g.node("CONCATENATION", [x, x, x], out=("wide", (192, 8)), options={"axis": 0})
+    begin, size = g.constant("begin", np.array([0, 0], np.int32)), g.constant("size", np.array([0, 8], np.int32))
+    none = g.node("SLICE", [x, begin, size], out=("none", (0, 8)))
+    reader = g.node("CONCATENATION", [none, none, x], out=("reader", (64, 8)), options={"axis": 0})
+    g.output(wide, g.node("SLICE", [reader, begin, size], out=("last", (0, 8))))
+    y = Interpreter(model_content=b.build(), reorder=True).run({"x": np.zeros((64, 8), np.float32)})
+    assert [a.shape for a in y.values()] == [(192, 8), (0, 8)]
 
 
 def test_side_effects_stay_where_they_are() -> None:
