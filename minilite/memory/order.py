@@ -1,8 +1,8 @@
 """Operator order: another execution order of a graph whose live tensors take less memory at their peak.
 
 A beam search over downsets (sets of nodes closed under "comes before"): of the partial orders that have run the same
-nodes only the one with the lowest peak is kept. It tries at most WORK nodes; where many are ready at once, fewer partial
-orders are kept.
+nodes only the one with the lowest peak is kept. It tries at most WORK nodes; where many are ready at once, fewer
+partial orders are kept.
 Source: E. Liberis, N. Lane, "Neural networks on microcontrollers: saving memory at inference via operator reordering"
 (2019); B. Ahn et al., "Ordering Chaos: Memory-Aware Scheduling of Irregularly Wired Neural Networks" (2020).
 """
