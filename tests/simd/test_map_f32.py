@@ -137,7 +137,19 @@ def test_saturation(level: str) -> None:
     x = np.linspace(-20, 20, 400_001, dtype=np.float32)
     assert np.abs(made(level, "TANH", x)).max() == 1
     for name in ("GELU", "GELU_TANH"):
-        assert (made(level, name, x[x < -6]) == 0).all()
+        assert (made(level, name, x[x < -14.5]) == 0).all()
+        assert (made(level, name, x[x > 14.5]) == x[x > 14.5]).all()
+
+
+@pytest.mark.parametrize("level", SIMD)
+@pytest.mark.parametrize("name", ["GELU", "GELU_TANH"])
+def test_negative_tails_keep_their_digits(level: str, name: str) -> None:
+    x = np.linspace(-9, -1, 40_001, dtype=np.float32)
+    v = x.astype(np.float64)
+    tail = np.array([math.erfc(-a / math.sqrt(2)) / 2 for a in v])
+    if name == "GELU_TANH":
+        tail = 1 / (1 + np.exp(-2 * math.sqrt(2 / math.pi) * (v + 0.044715 * v**3)))
+    np.testing.assert_allclose(made(level, name, x), v * tail, rtol=4e-5)
 
 
 @pytest.mark.parametrize("level", SIMD)

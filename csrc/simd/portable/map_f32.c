@@ -55,19 +55,20 @@ static inline VECTOR log_of(VECTOR x) {
     return y;
 }
 
-/* x P(x^2) / Q(x^2), coefficients from the last to the first; where |x| comes to `end` it is 1, as
- * it is rounded here. */
+/* A polynomial, coefficients from the last to the first. */
+static inline __attribute__((always_inline)) VECTOR horner(VECTOR x, int terms, const float *c) {
+    VECTOR y = SPLAT(c[0]);
+#pragma GCC unroll 8
+    for (int k = 1; k < terms; k++) y = FMA(y, x, SPLAT(c[k]));
+    return y;
+}
+
+/* x P(x^2) / Q(x^2); where |x| comes to `end` it is 1, as it is rounded here. */
 static inline __attribute__((always_inline)) VECTOR quotient(VECTOR x, float end, int terms,
                                                              const float *p, const float *q) {
     x = cut(x, -end, end);
     const VECTOR t = MUL(x, x);
-    VECTOR above = SPLAT(p[0]), below = SPLAT(q[0]);
-#pragma GCC unroll 8
-    for (int k = 1; k < terms; k++) {
-        above = FMA(above, t, SPLAT(p[k]));
-        below = FMA(below, t, SPLAT(q[k]));
-    }
-    return DIV(MUL(x, above), below);
+    return DIV(MUL(x, horner(t, terms, p)), horner(t, terms, q));
 }
 #ifdef FUSED
 #define END(fused, apart) fused
@@ -164,14 +165,36 @@ static inline VECTOR hard_swish_of(VECTOR x) {
 #endif
 }
 
+/* erfc(t / sqrt(2)) / 2 of t >= 0: e^(-t^2 / 2) times a quotient of polynomials, within 2e-8. */
+static inline VECTOR erfc_tail(VECTOR t) {
+    static const float p[] = {4.193280310e-3f, 4.110861689e-2f, 1.845812960e-1f, 4.400111019e-1f,
+                              5.000000102e-1f};
+    static const float q[] = {1.051088018e-2f, 1.030502036e-1f, 4.730435391e-1f,
+                              1.207931997f,    1.677907546f,    1.0f};
+    t = MIN(t, SPLAT(14.42f)); /* 0 from there on */
+    const VECTOR power = exp_falling(MUL(MUL(t, SPLAT(-0.5f)), t));
+    return MUL(power, DIV(horner(t, 5, p), horner(t, 6, q)));
+}
+
+/* (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 = 1 / (1 + e^(-2 ...)). */
+static inline VECTOR tanh_tail(VECTOR x) {
+    const VECTOR twice = MUL(x, FMA(MUL(x, x), SPLAT(7.13548163e-2f), SPLAT(1.59576912f)));
+    return DIV(SPLAT(1.0f), ADD(SPLAT(1.0f), exp_once(cut(twice, -89.0f, 87.0f), -1.0f)));
+}
+
+/* Below this 1 + erf, or tanh, has lost digits: the few vectors that reach it pay for the tail. */
+#define TAIL SPLAT(-2.75f)
+
 static inline VECTOR gelu_of(VECTOR x) {
-    const VECTOR half = MUL(x, SPLAT(0.5f));
-    return FMA(half, erf_of(x), half);
+    const VECTOR half = MUL(x, SPLAT(0.5f)), y = FMA(half, erf_of(x), half);
+    if (!ANY(LESS(x, TAIL))) return y;
+    return PICK(LESS(x, TAIL), MUL(x, erfc_tail(ABS(x))), y);
 }
 
 static inline VECTOR gelu_tanh_of(VECTOR x) {
-    const VECTOR half = MUL(x, SPLAT(0.5f));
-    return FMA(half, near_erf_of(x), half);
+    const VECTOR half = MUL(x, SPLAT(0.5f)), y = FMA(half, near_erf_of(x), half);
+    if (!ANY(LESS(x, TAIL))) return y;
+    return PICK(LESS(x, TAIL), MUL(x, tanh_tail(x)), y);
 }
 
 /* Whether some of n numbers is beyond what can be reduced. */
