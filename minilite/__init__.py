@@ -8,6 +8,7 @@ if hasattr(sys, "_is_gil_enabled") and not sys._is_gil_enabled():  # it came wit
 
 __all__ = [
     "ArenaError",
+    "Cancel",
     "InputError",
     "Interpreter",
     "KernelError",
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from minilite._native.cancel import Cancel
     from minilite.engine.user_kernels import get_include, kernel
     from minilite.errors import (
         ArenaError,
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     __version__: str
 else:
     _PARTS = {
+        "_native.cancel": ("Cancel",),
         "engine.user_kernels": ("get_include", "kernel"),
         "errors": tuple(name for name in __all__ if name.endswith("Error")),
         "format.reader": ("load_model",),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from minilite import engine
+    from minilite._native.cancel import Cancel
     from minilite._native.plan import Plan
     from minilite._native.state import Shared
     from minilite._native.usage import Usage
@@ -169,17 +170,22 @@ class Runtime:
         if not session.ready or session.released:
             session.allocate()
 
-    def invoke(self) -> None:
-        """Runs the model once. Raises: StateError, KernelError, or what a Python operator raised."""
+    def invoke(self, *, cancel: Cancel | None = None) -> None:
+        """Runs the model once, until the token `cancel` is set.
+
+        Raises: StateError, KernelError, InputError, or what a Python operator raised."""
+        if cancel is not None:
+            return self._session().invoke(cancel)
         session = self._main
         if session is None or not session.ready:
             message = "Invoke called on model that is not ready: allocate_tensors() has to come first"
             raise errors.StateError(message)
         run = session.invoke_unchecked  # in one expression it would be looked for among the class's methods
-        run()
+        return run()
 
     def cancel(self) -> None:
-        """Makes the run under way stop with a KernelError; for other threads."""
+        """Makes the run under way stop with a KernelError; for other threads. It has no effect when nothing runs:
+        `minilite.Cancel` also ends runs that have not begun."""
         if self._shared is not None:
             self._shared.cancel()
 
@@ -301,12 +307,19 @@ class Runtime:
 
     # Our additions ----------------------------------------------------------------------------------------------------
 
-    def run(self, *inputs: Any, out: Mapping[str, Array] | None = None, **unknown: NoReturn) -> dict[str, Array]:
+    def run(
+        self,
+        *inputs: Any,
+        out: Mapping[str, Array] | None = None,
+        cancel: Cancel | None = None,
+        **unknown: NoReturn,
+    ) -> dict[str, Array]:
         """Runs on arrays and gives the outputs by name: ``run(array)``, ``run(first, second)`` or ``run({name:
         array})``.
 
         Inputs are resized to the shapes of the arrays where they differ. Outputs are owned copies; those named in `out`
-        are written to the arrays there, which have their dtypes and shapes.
+        are written to the arrays there, which have their dtypes and shapes. The token `cancel` ends the run when it is
+        set.
         Raises: InputError for names, counts and arrays that do not fit; ShapeError for shapes the model refuses.
         """
         call = self._call
@@ -315,11 +328,11 @@ class Runtime:
         if out is None and not unknown:
             plain = call.plain(call.named(inputs))
             if plain is not None:
-                return call.run(plain)
+                return call.run(plain, cancel=cancel)
         if unknown:
             engine.refuse_keywords(unknown)
         graph = self.model.subgraphs[0]
-        return call.run(engine.input_arrays(graph, inputs), engine.output_arrays(graph, call.outputs, out))
+        return call.run(engine.input_arrays(graph, inputs), engine.output_arrays(graph, call.outputs, out), cancel)
 
     def bind_tensor(self, tensor: TensorKey, array: Array | None) -> None:
         """Puts a tensor into a numpy array of the caller's, without copies, from the next `allocate_tensors` on.

@@ -54,6 +54,14 @@ void ml_interpreter_free(ml_interpreter *interpreter);
 /* Makes the run that is under way stop with ML_CANCELLED at its next node or block; any thread may
  * call it. */
 void ml_interpreter_cancel(ml_interpreter *interpreter);
+/* A token: runs that are given it end with ML_CANCELLED once it is set, before their first node if
+ * it was set by then. Any thread may set it, it stays set, and outlives the runs that have it. NULL
+ * without memory. */
+typedef struct ml_cancel ml_cancel;
+ml_cancel *ml_cancel_new(void);
+void ml_cancel_free(ml_cancel *cancel);
+void ml_cancel_set(ml_cancel *cancel);
+int32_t ml_cancel_is_set(const ml_cancel *cancel);
 /* Where the number lies that a call which changes things counts up when it begins and when it ends:
  * odd while one is under way. Who copies bytes without taking a turn compares it before and after.
  * Valid as long as the interpreter. */
@@ -133,6 +141,8 @@ void ml_plan_free(ml_plan *plan);
  * the caller's own, for ml_error_free: so each of several threads that fail has its own, and a run
  * that does not fail passes none. */
 uintptr_t ml_state_run(ml_state *state);
+/* The same, until the token is set. */
+uintptr_t ml_state_run_until(ml_state *state, const ml_cancel *cancel);
 /* The same, and adds to `times`, one for each node of all frames: frame by frame, by position. */
 typedef struct ml_node_time {
     int64_t ns; /* in the node, with the nodes of its subgraphs, by the wall's clock */

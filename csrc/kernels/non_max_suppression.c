@@ -50,8 +50,8 @@ static ml_status prepare_nms(const ml_call *c, ml_wish *wish) {
     return status;
 }
 
-/* A side of a box from its lower to its upper end, the corners given in any order. NaN as in LiteRT:
- * of an end that cannot be compared the first corner's stands. */
+/* A side of a box from its lower to its upper end, the corners given in any order. As in LiteRT,
+ * the first corner's stands where an end cannot be compared. */
 typedef struct side {
     float low, high;
 } side;

@@ -48,8 +48,7 @@ static ml_status look_at_clock(ml_state *s) {
 }
 
 ml_status ml_check_interrupt(ml_state *s, int32_t ticks) {
-    if (atomic_load_explicit(&s->interpreter->cancel, memory_order_relaxed))
-        return ml_error_set(&s->error, ML_CANCELLED, "the run was cancelled");
+    if (ml_is_cancelled(&s->interpreter->cancel)) return ml_cancelled_error(&s->error);
     return (s->ticks -= ticks) < 0 ? look_at_clock(s) : ML_OK;
 }
 

@@ -65,7 +65,7 @@ static int64_t page_faults(void) {
 }
 
 /* The state's error is empty whenever no run is under way: calls in the steps point at it. */
-static uintptr_t run(ml_state *s, ml_node_time *times) {
+static uintptr_t run(ml_state *s, ml_node_time *times, const ml_cancel *cancel) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return ml_busy_error();
     s->times = times;
@@ -77,21 +77,27 @@ static uintptr_t run(ml_state *s, ml_node_time *times) {
     } else {
         if (--s->tide.left < 0) ml_turn_tide(s);
         if (r->learnt && r->learnt->grew) place_anew(s, r);
-        atomic_store_explicit(&s->interpreter->cancel, 0, memory_order_relaxed);
+        ml_cancel_flags *flags = &s->interpreter->cancel;
+        atomic_store_explicit(&flags->own, 0, memory_order_relaxed);
+        flags->token = cancel;
         s->poll_at = 0;
         s->ticks = ML_TICKS_PER_LOOK;
         r->ran = true;
         ml_pool *pool = s->interpreter->pool;
-        ml_watch watch = {&s->interpreter->cancel, ml_poll_state, s};
+        ml_watch watch = {flags, ml_poll_state, s};
         if (pool) ml_pool_enter_run(pool, &watch);
         bool fresh = s->fresh;
         int64_t faults = fresh ? page_faults() : 0;
-        status = ml_run_frame(s, r, 0);
+        status = ml_is_cancelled(flags)
+                     ? ml_error_set(&s->error, ML_CANCELLED,
+                                    "the run was cancelled before its first node")
+                     : ml_run_frame(s, r, 0);
         if (fresh) {
             s->counters.page_faults += page_faults() - faults;
             s->fresh = false;
         }
         if (pool) ml_pool_leave_run(pool);
+        flags->token = NULL;
         if (s->run_changed) ml_run_changed(s);
         s->run_changed = false;
         s->counters.invokes++;
@@ -101,5 +107,6 @@ static uintptr_t run(ml_state *s, ml_node_time *times) {
     return failed;
 }
 
-uintptr_t ml_state_run(ml_state *s) { return run(s, NULL); }
-uintptr_t ml_state_run_timed(ml_state *s, ml_node_time *times) { return run(s, times); }
+uintptr_t ml_state_run(ml_state *s) { return run(s, NULL, NULL); }
+uintptr_t ml_state_run_timed(ml_state *s, ml_node_time *times) { return run(s, times, NULL); }
+uintptr_t ml_state_run_until(ml_state *s, const ml_cancel *cancel) { return run(s, NULL, cancel); }

@@ -68,8 +68,7 @@ static ml_status poll(const ml_call *c) { return ml_poll_state(c->env->engine->e
 /* Python's signals are for the caller's thread. */
 static ml_status poll_in_worker(const ml_call *c) {
     const ml_state *s = c->env->engine->engine->state;
-    if (!atomic_load_explicit(&s->interpreter->cancel, memory_order_relaxed)) return ML_OK;
-    return ml_error_set(c->env->error, ML_CANCELLED, "the run was cancelled");
+    return ml_is_cancelled(&s->interpreter->cancel) ? ml_cancelled_error(c->env->error) : ML_OK;
 }
 
 static const ml_core worker_core;

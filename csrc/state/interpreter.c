@@ -20,7 +20,7 @@ ml_interpreter *ml_interpreter_new(int32_t resources, int32_t subgraphs, int64_t
     if (!p) return NULL;
     atomic_init(&p->holders, 1);
     atomic_init(&p->turn, ML_TURN_FREE);
-    atomic_init(&p->cancel, 0);
+    atomic_init(&p->cancel.own, 0);
     p->n_resources = resources;
     p->n_subgraphs = subgraphs;
     p->threads = 1;
@@ -79,7 +79,7 @@ const uint64_t *ml_interpreter_sequence(const ml_interpreter *p) {
 
 /* No turn: it has to work while a run goes on. The next run begins by clearing it, so one that
  * comes late is lost, not late. */
-void ml_interpreter_cancel(ml_interpreter *p) { atomic_store(&p->cancel, 1); }
+void ml_interpreter_cancel(ml_interpreter *p) { atomic_store(&p->cancel.own, 1); }
 
 /* Blocks keep their room. */
 ml_status ml_interpreter_reset_resources(ml_interpreter *p) {

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "core/cancel.h"
 #include "core/shape.h"
 #include "memory/account.h"
 #include "threads/pool.h"
@@ -27,7 +28,7 @@ struct ml_interpreter {
     atomic_int holders;
     atomic_int turn;
     atomic_uint_fast64_t sequence; /* odd while a call has the turn */
-    atomic_int cancel;
+    ml_cancel_flags cancel;
     int32_t n_resources;
     int32_t n_subgraphs;
     int32_t threads;

@@ -33,7 +33,7 @@ typedef struct pool_work {
     ml_pool_body body;
     const void *call;
     void *args;
-    const atomic_int *cancel;
+    const ml_cancel_flags *cancel;
     uint32_t float_mode; /* the caller's rounding and flushing of denormals */
 } pool_work;
 
@@ -67,8 +67,7 @@ static inline void pause_briefly(void) {
 /* Blocks ------------------------------------------------------------------------------------- */
 
 static ml_status run_body(const pool_work *work, int64_t block, pool_worker *worker) {
-    if (work->cancel && atomic_load_explicit(work->cancel, memory_order_relaxed))
-        return ml_error_set(&worker->error, ML_CANCELLED, "the run was cancelled");
+    if (work->cancel && ml_is_cancelled(work->cancel)) return ml_cancelled_error(&worker->error);
     int64_t first = block * work->grain, left = work->items - first;
     return work->body(work->call, first, left < work->grain ? work->items : first + work->grain,
                       worker->number, work->args);

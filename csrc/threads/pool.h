@@ -15,9 +15,8 @@
 #ifndef ML_POOL_H
 #define ML_POOL_H
 
-#include <stdatomic.h>
-
 #include "api/minilite.h"
+#include "core/cancel.h"
 
 enum { ML_MAX_THREADS = 256 };
 
@@ -30,8 +29,8 @@ typedef ml_status (*ml_pool_body)(const void *call, int64_t first, int64_t end, 
 
 /* What may stop a run. */
 typedef struct ml_watch {
-    /* Not 0: no more blocks are begun. NULL = none. */
-    const atomic_int *cancel;
+    /* Cancelled: no more blocks are begun. NULL = none. */
+    const ml_cancel_flags *cancel;
     /* Called between blocks, by the caller's thread alone. NULL = none. */
     ml_status (*poll)(void *owner);
     void *owner;

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import TypeAlias
 
+    from minilite._native.cancel import Cancel
     from minilite._native.graph import Graph
     from minilite._native.hooks import Hooks
 
@@ -179,6 +180,16 @@ class State:
                 fail(failed)
 
         return invoke
+
+    def run_until(self, cancel: Cancel) -> None:
+        """Runs the plan in force, until the token is set. Raises: InputTypeError, KernelError."""
+        from minilite._native.cancel import Cancel  # whoever has one has imported it
+
+        if not isinstance(cancel, Cancel):
+            message = f"cancel is of type {type(cancel).__name__}, must be a minilite.Cancel"
+            raise errors.InputTypeError(message)
+        if failed := lib.ml_state_run_until(self.pointer, cancel.pointer):
+            self.check(failed)
 
     def run_timed(self, nodes: int, turns: Iterable[object]) -> list[tuple[int, int, int, int]]:
         """Runs the plan in force once a turn. Gives every node's nanoseconds, times it ran, nanoseconds of work in more

@@ -13,6 +13,7 @@ from minilite.format.dtypes import array_type
 from minilite.format.model import Array
 
 if TYPE_CHECKING:
+    from minilite._native.cancel import Cancel
     from minilite.engine.session import Session
 
 
@@ -58,7 +59,12 @@ class ArrayCall:
             found.append((known[0], array))
         return found
 
-    def run(self, arrays: Sequence[tuple[int, Array]], out: Mapping[str, Array] | None = None) -> dict[str, Array]:
+    def run(
+        self,
+        arrays: Sequence[tuple[int, Array]],
+        out: Mapping[str, Array] | None = None,
+        cancel: Cancel | None = None,
+    ) -> dict[str, Array]:
         """Resizes inputs, by tensor number, to their arrays, runs, and gives the outputs by name.
 
         They are owned copies, but for those written to the arrays of `out`.
@@ -74,7 +80,7 @@ class ArrayCall:
             raise given_shapes(error, session.subgraph.tensors, arrays) from None
         for index, array in arrays:
             session.set(index, array)
-        session.invoke()
+        session.invoke(cancel)
         found = {}
         for name, index in self._names:
             found[name] = session.get(index) if out is None else self._taken(index, name, out.get(name))

@@ -20,6 +20,7 @@ from minilite.format.dtypes import ENCODED, TensorType
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from minilite._native.cancel import Cancel
     from minilite._native.plan import Plan
     from minilite._native.state import Shared, State
     from minilite.engine.program import Program
@@ -176,12 +177,15 @@ class Session:
 
     # Running ----------------------------------------------------------------------------------------------------------
 
-    def invoke(self) -> None:
-        """Runs the plan in force: one call into C."""
+    def invoke(self, cancel: Cancel | None = None) -> None:
+        """Runs the plan in force, until a token is set: one call into C. Raises: StateError, KernelError."""
         if not self.ready:
             message = "Invoke called on model that is not ready: allocate_tensors() has to come first"
             raise errors.StateError(message)
-        self.invoke_unchecked()
+        if cancel is None:
+            self.invoke_unchecked()
+        else:
+            self.state.run_until(cancel)
 
     # Memory -----------------------------------------------------------------------------------------------------------
 

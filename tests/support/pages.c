@@ -1,7 +1,7 @@
 /* pages.c -- a library to preload: memory calls as a kernel with larger pages has them.
  *
- * PAGE bytes are a page: sysconf says so, mappings begin at multiples of it, and what is asked of the
- * system at another address is refused. glibc's own mappings stay as they are. */
+ * PAGE bytes are a page: sysconf says so, mappings begin at multiples of it, and calls for another
+ * address are refused. glibc's own mappings stay as they are. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -152,18 +152,18 @@ static void test_cancel(int32_t threads) {
     ml_pool *pool = new_pool(threads);
     ml_error error;
     board *b = malloc(sizeof *b);
-    atomic_int cancel = 0;
+    ml_cancel_flags cancel = {.own = 0};
     ml_pool_enter_run(pool, &(ml_watch){.cancel = &cancel});
     for (int round = 0; round < 50; round++) {
         prepare_board(b, pool);
-        b->cancel = &cancel;
+        b->cancel = &cancel.own;
         b->cancel_at = round;
         CHECK(run(b, ITEMS, 1, &error) == ML_CANCELLED);
         CHECK(error.status == ML_CANCELLED && error.text[0]);
         CHECK(atomic_load(&b->begun) <= round + threads);
         CHECK(run(b, ITEMS, 1, &error) == ML_CANCELLED);
         CHECK(run(b, 1, 1, &error) == ML_CANCELLED);
-        atomic_store(&cancel, 0);
+        atomic_store(&cancel.own, 0);
     }
     ml_pool_leave_run(pool);
     free(b);

@@ -112,7 +112,7 @@ def test_blocks_are_seen() -> None:
         "docs/memory.md": 1,
         "docs/migration.md": 2,
         "docs/notebook.md": 3,
-        "docs/threads.md": 3,
+        "docs/threads.md": 4,
         "docs/tutorial.md": 12,
     }
 

@@ -1,0 +1,29 @@
+/* cancel.h -- what ends a run before its last node: the interpreter's own flag, which each run
+ * begins by clearing, and the token that the caller gave, which stays set. */
+#ifndef ML_CORE_CANCEL_H
+#define ML_CORE_CANCEL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "api/minilite.h"
+#include "core/error.h"
+
+struct ml_cancel {
+    atomic_int set;
+};
+
+typedef struct ml_cancel_flags {
+    atomic_int own;
+    const ml_cancel *token; /* of the run under way; NULL = none */
+} ml_cancel_flags;
+
+static inline bool ml_is_cancelled(const ml_cancel_flags *flags) {
+    return atomic_load_explicit(&flags->own, memory_order_relaxed) ||
+           (flags->token && atomic_load_explicit(&flags->token->set, memory_order_relaxed));
+}
+static inline ml_status ml_cancelled_error(ml_error *error) {
+    return ml_error_set(error, ML_CANCELLED, "the run was cancelled");
+}
+
+#endif

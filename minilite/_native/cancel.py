@@ -1,0 +1,38 @@
+"""Cancel: a token that ends runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minilite._core import ffi, lib
+from minilite.errors import ArenaError
+
+
+class Cancel:
+    """A token that ends every run it is given to: ``interpreter.invoke(cancel=token)``.
+
+    A run that begins after `cancel` was called ends before its first node; one that is under way ends at its next node
+    or block of work. Either raises KernelError. A token stays set, and may be given to any number of runs, at the same
+    time too. Any thread may call it, a signal handler as well.
+
+    Raises: ArenaError without memory.
+    """
+
+    def __init__(self) -> None:
+        pointer = lib.ml_cancel_new()
+        if not pointer:
+            message = "no memory for a token"
+            raise ArenaError(message)
+        self.pointer: Any = ffi.gc(pointer, lib.ml_cancel_free)
+
+    def cancel(self) -> None:
+        """Ends the runs that have this token, now and from now on."""
+        lib.ml_cancel_set(self.pointer)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether `cancel` was called."""
+        return bool(lib.ml_cancel_is_set(self.pointer))
+
+    def __repr__(self) -> str:
+        return f"<minilite.Cancel, {'cancelled' if self.cancelled else 'not cancelled'}>"
