@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     )
     from minilite.format.reader import load_model
     from minilite.interpreter import Interpreter, OpResolverType
+    from minilite.litert.stand_in import install_as
     from minilite.signature import SignatureRunner
-    from minilite.stand_in import install_as
 
     __version__: str
 else:
@@ -55,7 +55,7 @@ else:
         "format.reader": ("load_model",),
         "interpreter": ("Interpreter", "OpResolverType"),
         "signature": ("SignatureRunner",),
-        "stand_in": ("install_as",),
+        "litert.stand_in": ("install_as",),
     }
 
     def __getattr__(name: str) -> Any:

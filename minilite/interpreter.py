@@ -1,20 +1,49 @@
-"""Interpreter: LiteRT's class, call for call, and minilite's additions."""
+"""Interpreter: LiteRT's class, call for call, and what minilite adds to it."""
 
 from __future__ import annotations
 
-from types import FunctionType
-from typing import TYPE_CHECKING, Any
+import sys
+from _thread import RLock  # threading takes long to import
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from minilite.additions import Additions
-from minilite.compat import Delegate, OpResolverType, load_delegate
+from minilite import details, errors, options
+from minilite.details import Description, NodeDetails, TensorDetails
 from minilite.errors import InputError, MiniliteError
-from minilite.signature import SignatureRunner
+from minilite.late import Later
+from minilite.litert.delegates import Delegate, load_delegate
+from minilite.options import OpResolverType
+from minilite.signature import SignatureRunner, find_signature, in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+    from typing import NoReturn
+
+    from minilite import engine
+    from minilite._native.cancel import Cancel
+    from minilite._native.plan import Plan
+    from minilite._native.state import Shared
+    from minilite._native.usage import Usage
+    from minilite.engine import ArrayCall, Program, Session, real_values
+    from minilite.engine.tensor_arguments import Dims, Shapes, TensorKey
+    from minilite.format.model import Array, Model, Subgraph
+    from minilite.litert import wrapper
+    from minilite.report import notebook
+    from minilite.report.plan import ModelPlan
+
+    Shape = tuple[int, ...]
+else:
+    engine = Later("minilite.engine")
+    real_values = Later("minilite.engine.real_values")
+    notebook = Later("minilite.report.notebook")
+    wrapper = Later("minilite.litert.wrapper")
+
+_Self = TypeVar("_Self", bound="Interpreter")  # typing.Self came with Python 3.11
+PLAN_CACHE_BYTES = 16 << 20
+"""The default bound on plans that are not in force, with all that belongs to them: some 1700 sizes of 30 nodes."""
 
 
-class Interpreter(Additions):
+class Interpreter:
     """Runs a .tflite model: from a path, a model's bytes, or a Model.
 
     Parameters up to `experimental_force_delegate_node_profiling` are LiteRT's; those about delegates are accepted and
@@ -31,6 +60,472 @@ class Interpreter(Additions):
     Raises: ModelNotFoundError, ModelFormatError, InputError.
     """
 
+    def __init__(
+        self,
+        model_path: options.Path | options.Content | Model | None = None,
+        model_content: options.Content | None = None,
+        experimental_delegates: Sequence[Any] | None = None,
+        num_threads: int | None = None,
+        experimental_op_resolver_type: OpResolverType = OpResolverType.AUTO,
+        experimental_preserve_all_tensors: bool = False,
+        experimental_disable_delegate_clustering: bool = False,  # noqa: ARG002
+        experimental_default_delegate_latest_features: bool = False,  # noqa: ARG002
+        experimental_compress_quantization_zero_points: bool = False,
+        experimental_disable_delegate_node_fusion: bool = False,
+        experimental_force_delegate_node_profiling: bool = False,  # noqa: ARG002
+        *,
+        custom_ops: Mapping[str, options.CustomOp] | None = None,
+        planner: options.Planner = "default",
+        in_place: options.InPlace | None = None,
+        preserve_inputs: bool = True,
+        reorder: bool = False,
+        load: options.Load = "map",
+        plan_cache_bytes: int = PLAN_CACHE_BYTES,
+        max_bytes: int | None = None,
+        max_iterations: int | None = None,
+        **unknown: NoReturn,
+    ) -> None:
+        if unknown:
+            options.refuse_unknown(unknown, type(self).__init__)
+        options.check_delegates(experimental_delegates)
+        wanted = options.Options(
+            custom_ops=custom_ops,
+            resolver=experimental_op_resolver_type,
+            planner=planner,
+            in_place=in_place,
+            preserve_inputs=preserve_inputs,
+            preserve_all=experimental_preserve_all_tensors,
+            keep_nodes=experimental_disable_delegate_node_fusion,
+            reorder=reorder,
+            load=load,
+            compress_zero_points=experimental_compress_quantization_zero_points,
+            num_threads=num_threads,
+            plan_cache_bytes=plan_cache_bytes,
+            max_bytes=max_bytes,
+            max_iterations=max_iterations,
+        )
+        self._begin(options.read(model_path, model_content, load), wanted)
+
+    def _begin(self, model: Model, wanted: options.Options) -> None:
+        if not model.subgraphs:
+            message = "No subgraph in the model."
+            raise errors.InputError(message)
+        self.model = model
+        self._options = wanted
+        self._program: Program | None = None
+        self._making = RLock()  # what is made at first use is made once, whichever thread comes first
+        self._shared: Shared | None = None
+        self._sessions: dict[int, Session] = {}
+        self._main: Session | None = None  # that of subgraph 0
+        self._call: ArrayCall | None = None
+        self._early_shapes: dict[int, Shape] = {}
+        self._described: dict[tuple[int, int], Description] = {}
+
+    # Sessions ---------------------------------------------------------------------------------------------------------
+
+    def _lowered(self) -> Program:
+        with self._making:
+            if self._program is None:
+                wanted = self._options
+                self._program = engine.Program(
+                    self.model,
+                    wanted.custom_ops,
+                    reference=wanted.reference,
+                    reorder=wanted.reorder,
+                    fuses=wanted.fuses,
+                )
+            return self._program
+
+    def _session(self, subgraph: int = 0) -> Session:
+        session = self._sessions.get(subgraph)
+        if session is not None:
+            return session
+        self._subgraph(subgraph)
+        with self._making:
+            if subgraph not in self._sessions:
+                session = self._sessions[subgraph] = self._new_session(subgraph)
+                if subgraph == 0:
+                    self._main = session
+            return self._sessions[subgraph]
+
+    def _new_session(self, subgraph: int) -> Session:
+        wanted = self._options
+        program = self._lowered()
+        if self._shared is None:
+            self._shared = program.shared(wanted.max_bytes, wanted.max_iterations)
+            if wanted.threads > 1:
+                self._shared.set_threads(wanted.threads)
+        session = engine.Session(program, self._shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes)
+        if subgraph == 0:
+            for index, shape in self._early_shapes.items():
+                session.resize(index, shape)
+            self._early_shapes = {}
+        self._log(subgraph)
+        return session
+
+    def _log(self, subgraph: int) -> None:
+        logging = sys.modules.get("logging")  # who has not imported it has not asked
+        if logging is not None:
+            graph, threads = self.model.subgraphs[subgraph], self._options.threads
+            text = "subgraph %d: %d nodes, %d tensors, at most %d threads a run"
+            logging.getLogger("minilite").debug(text, subgraph, len(graph.nodes), len(graph.tensors), threads)
+
+    # LiteRT's surface -------------------------------------------------------------------------------------------------
+
+    def allocate_tensors(self) -> None:
+        """Plans and takes memory for the shapes asked for. If they are refused, the last good shapes stay in force.
+
+        Raises: UnsupportedOpError, ShapeError, ArenaError, StateError.
+        """
+        session = self._main
+        if session is None:
+            session = self._session()
+        if not session.ready or session.released:
+            session.allocate()
+
+    def invoke(self, *, cancel: Cancel | None = None) -> None:
+        """Runs the model once, until the token `cancel` is set.
+
+        Raises: StateError, KernelError, InputError, or what a Python operator raised."""
+        if cancel is not None:
+            return self._session().invoke(cancel)
+        session = self._main
+        if session is None or not session.ready:
+            message = "Invoke called on model that is not ready: allocate_tensors() has to come first"
+            raise errors.StateError(message)
+        run = session.invoke_unchecked  # in one expression it would be looked for among the class's methods
+        return run()
+
+    def cancel(self) -> None:
+        """Makes the run under way stop with a KernelError; for other threads. It has no effect when nothing runs:
+        `minilite.Cancel` also ends runs that have not begun."""
+        if self._shared is not None:
+            self._shared.cancel()
+
+    def reset_all_variables(self) -> None:
+        """Zeroes variable tensors. Resource variables and what CALL_ONCE has run stay as they are, as in LiteRT."""
+        for session in tuple(self._sessions.values()):  # other threads may begin one meanwhile
+            session.state.reset_variables()
+
+    def resize_tensor_input(self, input_index: TensorKey, tensor_size: Dims, strict: bool = False) -> None:
+        """Asks for another shape of a tensor; `allocate_tensors` puts it in force.
+
+        `strict` only lets dimensions change that the file's signature leaves open. Raises: InputError (also
+        RuntimeError).
+        """
+        session = self._main
+        if session is not None and not strict and session.ask(input_index, tensor_size):
+            return
+        number = input_index if type(input_index) is int else engine.tensor_number(self._subgraph(), input_index)
+        tensor, shape = engine.wanted_shape(self.model.subgraphs[0].tensors, number, tensor_size)
+        if strict:
+            engine.check_strict(tensor, shape)
+        if session is None:
+            self._early_shapes[tensor.index] = shape
+        else:
+            session.resize(tensor.index, shape)
+
+    def set_tensor(self, tensor_index: TensorKey, value: Any) -> None:
+        """Copies an array into a tensor. Raises: InputError, StateError."""
+        number = tensor_index if type(tensor_index) is int else engine.tensor_number(self._subgraph(), tensor_index)
+        session = self._main
+        if session is None:
+            message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
+            raise errors.StateError(message)
+        session.set(number, value)
+
+    def get_tensor(self, tensor_index: TensorKey, subgraph_index: int = 0) -> Array:
+        """An owned copy of a tensor's values. Raises: InputError, StateError."""
+        session = self._main if subgraph_index == 0 else self._sessions.get(subgraph_index)
+        if session is not None and type(tensor_index) is int:
+            return session.get(tensor_index)
+        number = engine.tensor_number(self._subgraph(subgraph_index), tensor_index)
+        if session is not None:
+            return session.get(number)
+        return engine.early_values(self._subgraph(subgraph_index), number)
+
+    def tensor(self, tensor_index: TensorKey) -> Callable[[], Array]:
+        """A function that gives a live, writable view of a tensor's memory. While a view lives, memory does not
+        move."""
+        number = tensor_index if type(tensor_index) is int else engine.tensor_number(self._subgraph(), tensor_index)
+        session = self._main
+        if session is not None:
+            return session.view(number)
+        engine.checked_tensor(self._subgraph(), number)
+        return lambda: self._session().view(number)()
+
+    def _subgraph(self, index: int = 0) -> Subgraph:
+        """The subgraph of that number. Raises: InputError."""
+        subgraphs = self.model.subgraphs
+        if type(index) is not int:
+            index = engine.subgraph_number(index)
+        if not 0 <= index < len(subgraphs):
+            message = f"Invalid subgraph index {index} exceeds max subgraph index {len(subgraphs) - 1}"
+            raise errors.InputError(message)
+        return subgraphs[index]
+
+    def _details(self, index: int, subgraph: int = 0) -> TensorDetails:
+        described = self._described.get((subgraph, index))
+        if described is None:
+            tensor = engine.checked_tensor(self._subgraph(subgraph), index)
+            described = details.Description(tensor, compress_zero_points=self._options.compress_zero_points)
+            self._described[subgraph, index] = described
+        session = self._sessions.get(subgraph)
+        if session is not None:
+            return described.of(session.shape(index))
+        shape = self.model.subgraphs[subgraph].tensors[index].shape
+        return described.of(self._early_shapes.get(index, shape) if subgraph == 0 else shape)
+
+    def get_input_details(self) -> list[TensorDetails]:
+        """Details of every input: name, index, shape, shape_signature, dtype, quantization, ..."""
+        return [self._details(index) for index in self.model.subgraphs[0].inputs]
+
+    def get_output_details(self) -> list[TensorDetails]:
+        """Details of every output."""
+        return [self._details(index) for index in self.model.subgraphs[0].outputs]
+
+    def get_tensor_details(self, subgraph_index: int = 0) -> list[TensorDetails]:
+        """Details of every tensor of a subgraph. Raises: InputError."""
+        number = engine.subgraph_number(subgraph_index, len(self.model.subgraphs))
+        return [self._details(t.index, number) for t in self.model.subgraphs[number].tensors]
+
+    def _get_tensor_details(self, tensor_index: TensorKey, subgraph_index: int = 0) -> TensorDetails:
+        return self._details(engine.tensor_number(self._subgraph(subgraph_index), tensor_index), subgraph_index)
+
+    @property
+    def experimental_compress_quantization_zero_points(self) -> bool:
+        """Whether details give zero points that are all equal as one."""
+        return self._options.compress_zero_points
+
+    def get_ops_details(self) -> list[NodeDetails]:
+        """Every node of the main subgraph: index, op_name, inputs, outputs, operand_types, result_types."""
+        return details.node_details(self.model.subgraphs[0])
+
+    def num_subgraphs(self) -> int:
+        """How many subgraphs the model has."""
+        return len(self.model.subgraphs)
+
+    def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
+        """Argument names by signature."""
+        return {s.key: {"inputs": sorted(s.inputs), "outputs": sorted(s.outputs)} for s in self.model.signatures}
+
+    def get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
+        """Argument names and tensor numbers by signature."""
+        signatures = map(in_order, self.model.signatures)
+        return {s.key: {"inputs": dict(s.inputs), "outputs": dict(s.outputs)} for s in signatures}
+
+    def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
+        """The runner of a signature; None stands for the only one. Raises: InputError."""
+        return SignatureRunner(self, find_signature(self.model.signatures, signature_key).key)
+
+    # Calls of arrays, memory, counts ----------------------------------------------------------------------------------
+
+    def run(
+        self,
+        *inputs: Any,
+        out: Mapping[str, Array] | None = None,
+        cancel: Cancel | None = None,
+        **unknown: NoReturn,
+    ) -> dict[str, Array]:
+        """Runs on arrays and gives the outputs by name: ``run(array)``, ``run(first, second)`` or ``run({name:
+        array})``.
+
+        Inputs are resized to the shapes of the arrays where they differ. Outputs are owned copies; those named in `out`
+        are written to the arrays there, which have their dtypes and shapes. The token `cancel` ends the run when it is
+        set.
+        Raises: InputError for names, counts and arrays that do not fit; ShapeError for shapes the model refuses.
+        """
+        call = self._call
+        if call is None:
+            call = self._call = engine.ArrayCall.of_graph(self._session())
+        if out is None and not unknown:
+            plain = call.plain(call.named(inputs))
+            if plain is not None:
+                return call.run(plain, cancel=cancel)
+        if unknown:
+            engine.refuse_keywords(unknown)
+        graph = self.model.subgraphs[0]
+        return call.run(engine.input_arrays(graph, inputs), engine.output_arrays(graph, call.outputs, out), cancel)
+
+    def run_real(self, *inputs: Any) -> dict[str, Array]:
+        """Like `run`, with real numbers: quantized inputs are made of floats, and quantized outputs become floats.
+
+        Scales and zero points are the tensors' own; values beyond a type's range are cut. Raises: as `run`."""
+        graph = self.model.subgraphs[0]
+        given = engine.inputs_by_number(graph, inputs)
+        found = self.run(
+            {number: real_values.quantized(graph.tensors[number], value) for number, value in given.items()}
+        )
+        return {
+            graph.tensors[i].name: real_values.real(graph.tensors[i], found[graph.tensors[i].name])
+            for i in graph.outputs
+        }
+
+    def bind_tensor(self, tensor: TensorKey, array: Array | None) -> None:
+        """Puts a tensor into a numpy array of the caller's, without copies, from the next `allocate_tensors` on.
+
+        The array has the tensor's dtype, is C-contiguous, aligned to its elements and not smaller than the tensor; it
+        may be read-only for a graph input. It is kept alive until None ends the binding. See docs/binding.md.
+        Raises: InputError.
+        """
+        self._session().bind(engine.tensor_number(self._subgraph(), tensor), array)
+
+    def reset_resources(self) -> None:
+        """Forgets resource variables, and what CALL_ONCE has run: both start anew. Raises: StateError."""
+        if self._shared is not None:
+            self._shared.reset_resources()
+
+    def trim(self) -> None:
+        """Gives back cached plans, and memory beyond the plan in force. Raises: StateError while a view of it is
+        held."""
+        for session in tuple(self._sessions.values()):  # other threads may begin one meanwhile
+            session.trim()
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Counts since the interpreter was made: invokes, plans, plan_hits, nodes_prepared, capacity_misses, ..."""
+        return self._session().state.counters()
+
+    @property
+    def usage(self) -> Usage:
+        """The bytes that tensors and plans take now, by kind, of all signatures together. Raises: StateError while
+        busy."""
+        total = engine.Usage()
+        for session in tuple(self._sessions.values()):
+            total = total.total(session.state.usage())
+        return total
+
+    @property
+    def arena_bytes(self) -> int:
+        """Bytes that the plan in force takes, capacities of dynamic tensors included. Raises: StateError while busy."""
+        session = self._main
+        return session.state.usage().arena_bytes if session is not None else 0
+
+    # Plans and pictures -----------------------------------------------------------------------------------------------
+
+    def plan_for(self, shapes: Shapes | None = None) -> ModelPlan:
+        """The plan for these shapes (by a tensor's name or number), without putting it in force.
+
+        Raises: ShapeError, ArenaError, UnsupportedOpError, InputError.
+        """
+        graph = self.model.subgraphs[0]
+        wanted = engine.wanted_shapes(graph, shapes)
+        return self._with_names(self._session().plan_for(wanted))
+
+    @property
+    def plan(self) -> ModelPlan | None:
+        """The plan in force; None before allocate_tensors. It prints as a table, and is a picture in notebooks."""
+        plan = self._main.plan if self._main is not None else None
+        return self._with_names(plan) if plan is not None else None
+
+    @property
+    def memory(self) -> ModelPlan | None:
+        """A copy of the plan in force with what runs have learnt: shapes, places of dynamic tensors. None before
+        allocation."""
+        memory = self._main.memory if self._main is not None else None
+        return self._with_names(memory) if memory is not None else None
+
+    def _with_names(self, plan: Plan) -> ModelPlan:
+        from minilite.report.plan import ModelPlan
+
+        return ModelPlan(plan, self.model)
+
+    def __repr__(self) -> str:
+        """A line, and a table of inputs and outputs."""
+        return f"{self._line()}\n{notebook.interpreter_text(self)}"
+
+    def _line(self) -> str:
+        graph = self.model.subgraphs[0]
+        session = self._main
+        memory = ", not allocated"
+        if session and session.ready:
+            try:
+                memory = f", arena {session.state.usage().arena_bytes} bytes"
+            except errors.StateError:
+                memory = ", running"
+        return f"<{type(self).__name__}: {len(graph.nodes)} nodes, {len(graph.tensors)} tensors{memory}>"
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: inputs, outputs, memory."""
+        return notebook.interpreter_html(self)
+
+    # Copies -----------------------------------------------------------------------------------------------------------
+
+    def clone(self: _Self) -> _Self:  # noqa: PYI019
+        """Another interpreter of the same class over the same lowered model: own memory and shapes, shared weights."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._begin(self.model, self._options)
+        other._program = self._lowered()
+        return other
+
+    def __copy__(self: _Self) -> _Self:  # noqa: PYI019
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self: _Self, memo: dict[int, Any]) -> _Self:  # noqa: PYI019
+        """Another interpreter of the same model: its shapes, variables and resources are copied, weights are shared."""
+        other = self.clone()
+        engine.restore(other, engine.state_of(self))
+        return other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The model's bytes, options, shapes, variables and resources; values of inputs and outputs are not kept."""
+        return engine.taken_apart(self)
+
+    def __enter__(self: _Self) -> _Self:  # noqa: PYI019
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        """Gives all memory back; the interpreter can be allocated again."""
+        self.close()
+
+    def close(self) -> None:
+        """Gives all memory back but the model's. Raises: StateError while a view is held, or a call goes on
+        elsewhere."""
+        for session in tuple(self._sessions.values()):
+            session.close()
+
+    # Names that begin with an underscore in LiteRT's class; what they give is LiteRT's --------------------------------
+
+    @property
+    def _interpreter(self) -> wrapper.Wrapper:
+        return wrapper.Wrapper(self)
+
+    def _get_ops_details(self) -> list[NodeDetails]:
+        return self.get_ops_details()
+
+    def _get_op_details(self, op_index: int) -> NodeDetails:
+        return wrapper.node_at(self._get_ops_details(), op_index)
+
+    def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
+        return self.get_full_signature_list()
+
+    @property
+    def _signature_defs(self) -> dict[str, dict[str, list[str]]]:
+        return self.get_signature_list()
+
+    @property
+    def _delegates(self) -> list[Any]:
+        return []
+
+    def _safe_to_run(self) -> bool:
+        """Whether no array over the arena is alive."""
+        return not any(session.held() for session in tuple(self._sessions.values()))
+
+    def _ensure_safe(self) -> None:
+        """Raises: StateError (also RuntimeError) while an array over the arena is alive."""
+        if not self._safe_to_run():
+            raise errors.StateError(wrapper.VIEW_HELD)
+
+    def _native_handle(self) -> int:
+        """Raises InputTypeError: there is no tflite::Interpreter behind it."""
+        message = (
+            "there is no tflite::Interpreter to point at: this is minilite, whose kernels plug in by `minilite.kernel`"
+        )
+        raise errors.InputTypeError(message)
+
 
 class InterpreterWithCustomOps(Interpreter):
     """LiteRT's class for operators registered from C++, which minilite cannot load: `custom_ops` takes Python
@@ -44,12 +539,6 @@ class InterpreterWithCustomOps(Interpreter):
             message = "custom_op_registerers are C++ and cannot be loaded: give Python functions, as in custom_ops={'Name': function}"
             raise InputError(message)
         super().__init__(**kwargs)
-
-
-for _part in Interpreter.__mro__[1:-1]:
-    for _call in vars(_part).values():  # Python's own errors name calls as users know them
-        if isinstance(_call, FunctionType):
-            _call.__qualname__ = f"Interpreter.{_call.__name__}"
 
 
 __all__ = [

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Mapping
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from minilite import errors
 from minilite._native.status import OPTIONS
-from minilite.compat import OpResolverType, resolver_type
 from minilite.format.model import Model
 from minilite.format.reader import load_model, read_model
 from minilite.late import Later
@@ -29,6 +29,26 @@ if TYPE_CHECKING:
 else:
     difflib, origin = Later("difflib"), Later("minilite.format.origin")
     user_kernels = Later("minilite.engine.user_kernels")
+
+
+class OpResolverType(Enum):
+    """Which kernels run: BUILTIN_REF selects the numpy references, all others the C kernels."""
+
+    AUTO = 0
+    BUILTIN = 1
+    BUILTIN_REF = 2
+    BUILTIN_WITHOUT_DEFAULT_DELEGATES = 3
+
+
+def resolver_type(value: Any) -> OpResolverType:
+    """A member of our enum; LiteRT's own members are taken by their names. Raises: InputError."""
+    if type(value) is OpResolverType:
+        return value
+    if isinstance(value, Enum) and value.name in OpResolverType.__members__:
+        return OpResolverType[value.name]
+    message = f"Unrecognized passed in op resolver type: {value}: takes a member, such as OpResolverType.BUILTIN_REF"
+    raise errors.InputError(message)
+
 
 Planner: TypeAlias = Literal[
     "default",

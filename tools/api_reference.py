@@ -28,7 +28,11 @@ Every public name, from its docstring; `python -m tools.api_reference` prints th
 name or its details do. Shapes are tuples of elements, sizes are in bytes, numbers of nodes are half-open ranges."""
 
 PAGES: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
-    ("Running models", "minilite", (minilite.Interpreter, minilite.SignatureRunner, minilite.OpResolverType)),
+    (
+        "Running models",
+        "minilite",
+        (minilite.Interpreter, minilite.Cancel, minilite.SignatureRunner, minilite.OpResolverType),
+    ),
     ("Standing in for LiteRT", "minilite.interpreter", (InterpreterWithCustomOps, Delegate, load_delegate)),
     ("", "minilite", (minilite.install_as,)),
     ("Kernels of your own", "minilite", (minilite.kernel, minilite.get_include)),

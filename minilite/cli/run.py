@@ -14,10 +14,10 @@ from minilite.cli import arguments, digits, feeding
 from minilite.cli.arguments import UsageError
 from minilite.cli.output import print_json, progress, width
 from minilite.cli.writing import check_target, write_outputs
-from minilite.compat import OpResolverType
 from minilite.engine.misfit import given_shapes
 from minilite.errors import ModelFormatError, ShapeError
 from minilite.interpreter import Interpreter
+from minilite.options import OpResolverType
 from minilite.report import cut, duration, shape_text, table
 from minilite.report.results import (
     Labels,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minilite.cli.arguments import UsageError
-from minilite.stand_in import NAMES, folders, install_as
+from minilite.litert.stand_in import NAMES, folders, install_as
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -19,6 +19,7 @@ from minilite.engine.tensor_arguments import (
     subgraph_number,
     tensor_number,
     wanted_shape,
+    wanted_shapes,
 )
 
 __all__ = [
@@ -41,4 +42,5 @@ __all__ = [
     "taken_apart",
     "tensor_number",
     "wanted_shape",
+    "wanted_shapes",
 ]

@@ -231,3 +231,13 @@ def wanted_shape(tensors: Sequence[Tensor], index: int, tensor_size: Dims) -> tu
         raise InputRuntimeError(message, tensors=[tensors[index].name], shapes=[shape])
     check_resize(tensors[index], shape)
     return tensors[index], shape
+
+
+def wanted_shapes(graph: Subgraph, shapes: Shapes | None) -> dict[int, Shape]:
+    """The shapes that a caller asks for, by tensor. Raises: InputError."""
+    if shapes is not None and not hasattr(shapes, "items"):
+        message = f"shapes is of type {type(shapes).__name__}, must map names or numbers of tensors to shapes"
+        raise InputTypeError(message)
+    named = (shapes or {}).items()
+    wanted = (wanted_shape(graph.tensors, tensor_number(graph, key), dims) for key, dims in named)
+    return {tensor.index: shape for tensor, shape in wanted}

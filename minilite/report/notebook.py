@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from minilite.errors import StateError
 from minilite.format.described import HEADER, tensor_rows
 from minilite.text import count, html_table, table
 
-if TYPE_CHECKING:
-    from minilite.runtime import Runtime
-
 _WIDTH = 100
 
 
-def _shapes(interpreter: Runtime) -> dict[int, Sequence[int]]:
+def _shapes(interpreter: Any) -> dict[int, Sequence[int]]:
     try:
         details = (*interpreter.get_input_details(), *interpreter.get_output_details())
     except StateError:  # it is running: the file's shapes
@@ -23,12 +20,12 @@ def _shapes(interpreter: Runtime) -> dict[int, Sequence[int]]:
     return {detail["index"]: detail["shape"].tolist() for detail in details}
 
 
-def interpreter_text(interpreter: Runtime) -> str:
+def interpreter_text(interpreter: Any) -> str:
     """Inputs and outputs with their shapes and types, a line each."""
     return table(HEADER, tensor_rows(interpreter.model.subgraphs[0], _shapes(interpreter)), width=_WIDTH)
 
 
-def interpreter_html(interpreter: Runtime) -> str:
+def interpreter_html(interpreter: Any) -> str:
     """The same as markup, then what memory is taken."""
     graph = interpreter.model.subgraphs[0]
     found = html_table(HEADER, tensor_rows(graph, _shapes(interpreter)))

@@ -99,7 +99,7 @@ def a_preparation_per_resize(root: Path) -> None:
     """resize_tensor_input forgets the plans that are not in force, so that sizes seen before are prepared again."""
     ask = r"^(        session = self\._main\n)(        if session is not None and not strict and session\.ask)"
     forget = "        if session is not None and session.ready:\n            self.trim()\n"
-    replaced(root, ask, r"\1" + forget + r"\2", "minilite/runtime.py")
+    replaced(root, ask, r"\1" + forget + r"\2", "minilite/interpreter.py")
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +142,7 @@ PLANTED = [
 
 @pytest.mark.parametrize("plant", [plant for plant, _ in PLANTED], ids=lambda plant: plant.__name__)
 def test_planted_work_has_its_place(plant: Callable[[Path], None], tmp_path: Path) -> None:
-    for name in ("csrc/memory/strategies.c", "csrc/run/run.c", "minilite/runtime.py"):
+    for name in ("csrc/memory/strategies.c", "csrc/run/run.c", "minilite/interpreter.py"):
         (tmp_path / name).parent.mkdir(parents=True)
         shutil.copyfile(builds.ROOT / name, tmp_path / name)
     plant(tmp_path)

@@ -14,7 +14,7 @@ from built import relu_chain
 
 import minilite
 from minilite.errors import InputError
-from minilite.stand_in import folders, install_as
+from minilite.litert.stand_in import folders, install_as
 
 PROGRAM = """
 import sys

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from minilite import errors
-from minilite.compat import load_delegate
+from minilite.litert.delegates import load_delegate
 from minilite.options import checked_threads
 from minilite.signature import find_signature
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from minilite.details import TensorDetails
     from minilite.format.model import Array, Node
-    from minilite.runtime import Runtime
 
 _Item = TypeVar("_Item")
 VIEW_HELD = (
@@ -30,7 +29,7 @@ class Wrapper:
     """LiteRT's C++ wrapper as Python sees it, `Interpreter._interpreter`: facts by number, and the calls under other
     names."""
 
-    def __init__(self, interpreter: Runtime) -> None:
+    def __init__(self, interpreter: Any) -> None:
         self._of = interpreter
         self.AllocateTensors: Callable[[], None] = interpreter.allocate_tensors
         self.Invoke: Callable[[], None] = interpreter.invoke
@@ -111,13 +110,16 @@ class Wrapper:
 
     def tensor(self, _: Any, index: int) -> Array:
         """A live view of a tensor's memory; the first argument is what LiteRT has it keep alive."""
-        return self._of.tensor(index)()
+        view: Array = self._of.tensor(index)()
+        return view
 
     def _details(self, index: int, subgraph: int) -> TensorDetails:
-        return self._of._get_tensor_details(index, subgraph)
+        found: TensorDetails = self._of._get_tensor_details(index, subgraph)
+        return found
 
     def _node(self, index: int) -> Node:
-        return node_at(self._of.model.subgraphs[0].nodes, index)
+        nodes: Sequence[Node] = self._of.model.subgraphs[0].nodes
+        return node_at(nodes, index)
 
 
 def node_at(nodes: Sequence[_Item], index: int) -> _Item:

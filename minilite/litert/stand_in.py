@@ -15,6 +15,8 @@ from minilite.errors import InputError
 
 NAMES = ("ai_edge_litert", "tflite_runtime", "tensorflow.lite")
 """The packages that it can stand in for."""
+OURS = "minilite.interpreter"
+"""The module that takes the place of theirs."""
 
 
 def install_as(*names: str) -> None:
@@ -47,11 +49,10 @@ def folders(names: Sequence[str] = ()) -> list[str]:
 def _package(name: str) -> ModuleType:
     """The package NAME with a module `interpreter`, which is ours. A package that is installed is imported, and keeps
     all else that it has."""
-    from minilite import __version__, interpreter
-
+    interpreter = import_module(OURS)
     sys.modules[f"{name}.interpreter"] = interpreter  # first: other modules of the package import it from there
     package = _installed(name)
-    vars(package).setdefault("__version__", __version__)
+    vars(package).setdefault("__version__", import_module("minilite").__version__)
     package.interpreter = interpreter  # type: ignore[attr-defined]
     return package
 
@@ -78,8 +79,7 @@ def _made(name: str, says: str, path: Iterable[str] | None = None) -> ModuleType
 
 
 def _install_lite() -> None:
-    from minilite import interpreter
-
+    interpreter = import_module(OURS)
     lite = _package("tensorflow.lite")
     lite.Interpreter = interpreter.Interpreter  # type: ignore[attr-defined]
     experimental = _made("tensorflow.lite.experimental", "What minilite has of it.")

@@ -2,7 +2,7 @@
 
 import sys
 
-from minilite.stand_in import install_as
+from minilite.litert.stand_in import install_as
 
 del sys.modules[__name__]  # the one that is installed takes its place, if there is one
 install_as("tflite_runtime")
