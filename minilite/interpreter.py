@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from minilite._native.plan import Plan
     from minilite._native.state import Shared
     from minilite._native.usage import Usage
-    from minilite.engine import ArrayCall, Program, Session, real_values
+    from minilite.engine import ArrayCall, Program, Session, float_values
     from minilite.engine.tensor_arguments import Dims, Shapes, TensorKey
     from minilite.format.model import Array, Model, Subgraph
     from minilite.litert import wrapper
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Shape = tuple[int, ...]
 else:
     engine = Later("minilite.engine")
-    real_values = Later("minilite.engine.real_values")
+    float_values = Later("minilite.engine.float_values")
     notebook = Later("minilite.report.notebook")
     wrapper = Later("minilite.litert.wrapper")
 
@@ -354,10 +354,10 @@ class Interpreter:
         graph = self.model.subgraphs[0]
         given = engine.inputs_by_number(graph, inputs)
         found = self.run(
-            {number: real_values.quantized(graph.tensors[number], value) for number, value in given.items()}
+            {number: float_values.quantized(graph.tensors[number], value) for number, value in given.items()}
         )
         return {
-            graph.tensors[i].name: real_values.real(graph.tensors[i], found[graph.tensors[i].name])
+            graph.tensors[i].name: float_values.floats(graph.tensors[i], found[graph.tensors[i].name])
             for i in graph.outputs
         }
 

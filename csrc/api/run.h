@@ -107,14 +107,14 @@ typedef struct ml_binding {
  * last, the same, or one that cannot be: no such tensor or shape, or a constant's; without memory
  * nothing is noted. */
 typedef enum {
-    ML_ASKED_SAME = 0,
-    ML_ASKED = 1,
-    ML_ASKED_WRONG = -1,
-    ML_ASKED_NO_MEMORY = -2
-} ml_ask_answer;
-int32_t ml_state_ask(ml_state *state, int32_t tensor, const void *dims, int32_t rank);
+    ML_REQUEST_SAME = 0,
+    ML_REQUEST_NOTED = 1,
+    ML_REQUEST_WRONG = -1,
+    ML_REQUEST_NO_MEMORY = -2
+} ml_request_answer;
+int32_t ml_state_request(ml_state *state, int32_t tensor, const void *dims, int32_t rank);
 /* Whether a tensor's shape was asked for since a plan was put in force; then it is in *shape. */
-int32_t ml_state_asked(ml_state *state, int32_t tensor, ml_shape *shape);
+int32_t ml_state_requested(ml_state *state, int32_t tensor, ml_shape *shape);
 /* Puts the plan for the shapes asked for in force; those that nobody asked for are the file's.
  * `bindings` are all buffers that stand in for tensors from now on, -1 of them those in force; the
  * plan hangs on which tensors these are, not on where the buffers lie. Zeroes variable tensors,

@@ -76,13 +76,14 @@ static ml_status prepare_reshape(const ml_call *c, ml_wish *wish) {
     int32_t wildcard = -1;
     ml_status status = read_target(c, value, count, &shape, &wildcard);
     if (status != ML_OK) return status;
-    const ml_shape asked = shape;
+    const ml_shape requested = shape;
     bool fits = wildcard < 0 || fill_wildcard(from, &shape, wildcard);
     if (!fits || ml_elements(&shape) != ml_elements(from)) {
         char old[96], new[96];
         return ml_fail(c, ML_SHAPE_ERROR, "reshape from %s, %lld elements, to %s, %lld elements",
                        ml_shape_text(from, old), (long long)ml_elements(from),
-                       ml_shape_text(&asked, new), (long long)(fits ? ml_elements(&shape) : -1));
+                       ml_shape_text(&requested, new),
+                       (long long)(fits ? ml_elements(&shape) : -1));
     }
     return ml_set_output(c, 0, &shape);
 }

@@ -137,7 +137,7 @@ static ml_status resize_tensor(ml_plan *p, int32_t number, const ml_shape *shape
     return ML_OK;
 }
 
-/* Applies the rows of the key, which are such: see ml_asked_spec. */
+/* Applies the rows of the key, which are such: see ml_requests_spec. */
 static ml_status apply_spec(ml_plan *p, ml_error *error) {
     for (int32_t i = 0; i < p->words; i += 2 + p->key[i + 1]) {
         ml_shape shape = {.rank = p->key[i + 1]};

@@ -187,9 +187,9 @@ static ml_status prepare_closed(const reached *at, const ml_call *c, ml_wish *wi
         at->row->open = wish->open || (c->n_outputs > 0 && !(flags & ML_KERNEL_SETS_SHAPES));
         return status;
     }
-    ml_call blind = *c;
-    blind.env = &at->state->blind[at->frame];
-    ml_status status = ml_prepare_call(engine, &blind, at->row, wish);
+    ml_call shapes_only = *c;
+    shapes_only.env = &at->state->shape_envs[at->frame];
+    ml_status status = ml_prepare_call(engine, &shapes_only, at->row, wish);
     at->row->open = status == ML_OK && wish->open;
     return at->row->open ? ml_prepare_call(engine, c, at->row, wish) : status;
 }

@@ -75,7 +75,7 @@ static uintptr_t run(ml_state *s, ml_node_time *times, const ml_cancel *cancel) 
         status = ml_error_set(&s->error, ML_NOT_READY,
                               r ? "the arena's memory was released" : "no tensors are allocated");
     } else {
-        if (--s->tide.left < 0) ml_turn_tide(s);
+        if (--s->trim.left < 0) ml_next_trim_window(s);
         if (r->learnt && r->learnt->grew) place_anew(s, r);
         ml_cancel_flags *flags = &s->interpreter->cancel;
         atomic_store_explicit(&flags->own, 0, memory_order_relaxed);

@@ -29,7 +29,7 @@ static const ml_simd *named(const char *name, const ml_simd *const *levels, int 
 }
 
 /* Whether the system has to be asked for the level's registers. */
-static bool is_asked_for(const ml_simd *level) { return strcmp(level->level, "amx") == 0; }
+static bool needs_permission(const ml_simd *level) { return strcmp(level->level, "amx") == 0; }
 
 /* The levels that this machine has without asking anyone, ascending; returns how many. */
 static int available(const ml_simd *levels[LEVELS]) {
@@ -40,7 +40,7 @@ static int available(const ml_simd *levels[LEVELS]) {
     };
     int count = 0;
     for (int i = 0; i < LEVELS; i++)
-        if (has[i] && !is_asked_for(&tables[i])) levels[count++] = &tables[i];
+        if (has[i] && !needs_permission(&tables[i])) levels[count++] = &tables[i];
     return count;
 }
 
@@ -48,18 +48,18 @@ static int available(const ml_simd *levels[LEVELS]) {
  *
  * Its code has met emulated tiles only. So it has to agree with the level below on this machine
  * before it serves: speed may be lost where it was never tried, results may not. */
-static int add_asked(const ml_simd *levels[LEVELS], int count) {
-    const ml_simd *asked = &tables[LEVELS - 1], *below = levels[count - 1];
-    if (is_asked_for(asked) && ml_cpu_probe().amx && ml_cpu_permits_tiles() &&
-        ml_simd_agrees(asked, below))
-        levels[count++] = asked;
+static int add_permitted(const ml_simd *levels[LEVELS], int count) {
+    const ml_simd *permitted = &tables[LEVELS - 1], *below = levels[count - 1];
+    if (needs_permission(permitted) && ml_cpu_probe().amx && ml_cpu_permits_tiles() &&
+        ml_simd_agrees(permitted, below))
+        levels[count++] = permitted;
     return count;
 }
 
 const ml_simd *ml_simd_at(int32_t i) {
     const ml_simd *levels[LEVELS];
     int count = available(levels);
-    if (i >= count) count = add_asked(levels, count);
+    if (i >= count) count = add_permitted(levels, count);
     return i >= 0 && i < count ? levels[i] : NULL;
 }
 
@@ -69,7 +69,7 @@ ml_status ml_simd_choose(const char *mask, const ml_simd **simd, ml_error *error
     size_t used = 0;
     int count = available(levels);
     if (mask && *mask && (*simd = named(mask, levels, count))) return ML_OK;
-    count = add_asked(levels, count);
+    count = add_permitted(levels, count);
     *simd = mask && *mask ? named(mask, levels, count) : levels[count - 1];
     if (*simd) return ML_OK;
     for (int i = 0; i < count; i++)

@@ -22,28 +22,28 @@ static ml_status refuse_view(const ml_state *s, int64_t needs, ml_error *error) 
 enum { FIRST_WINDOW = 64, LONGEST_WINDOW = 1 << 16, LEAST_SPARE = 1 << 20 };
 
 void ml_arena_needed(ml_state *s, int64_t bytes, int64_t had) {
-    s->tide.most = ml_max_s64(s->tide.most, bytes);
+    s->trim.most = ml_max_s64(s->trim.most, bytes);
     s->counters.arena_moves = s->arena.moves;
     if (s->arena.capacity == had) return;
     s->fresh = true;
-    if (s->tide.gave && s->tide.window < LONGEST_WINDOW) s->tide.window *= 2;
-    s->tide.gave = false;
+    if (s->trim.gave && s->trim.window < LONGEST_WINDOW) s->trim.window *= 2;
+    s->trim.gave = false;
 }
 
 /* Only where addresses are reserved: there nothing moves, and pages come back at a touch. Views
  * need no care: while one is held the plan in force stays, and of that nothing goes. */
-void ml_turn_tide(ml_state *s) {
-    ml_tide *tide = &s->tide;
-    int64_t needed = ml_max_s64(tide->most, tide->before), spare = s->arena.capacity - needed;
-    bool begun = tide->window > 0;
-    if (!begun) tide->window = FIRST_WINDOW;
-    tide->before = tide->most;
-    tide->most = s->now ? s->now->rows->frames[0].region_bytes : 0;
-    tide->left = tide->window;
+void ml_next_trim_window(ml_state *s) {
+    ml_trim_window *trim = &s->trim;
+    int64_t needed = ml_max_s64(trim->most, trim->before), spare = s->arena.capacity - needed;
+    bool begun = trim->window > 0;
+    if (!begun) trim->window = FIRST_WINDOW;
+    trim->before = trim->most;
+    trim->most = s->now ? s->now->rows->frames[0].region_bytes : 0;
+    trim->left = trim->window;
     if (!begun || !s->arena.reserved || spare < LEAST_SPARE || spare < needed) return;
     ml_arena_shrink(&s->arena, needed);
     s->counters.given_back++;
-    tide->gave = true;
+    trim->gave = true;
 }
 
 /* With a view held the arena does not grow even where it would not move: what is refused does not

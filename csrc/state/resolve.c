@@ -5,7 +5,7 @@
  * tables as it left them, if memory lies where it did.
  *
  * Some pointers are not the residence's to know: buffers of the caller and blocks of strings change
- * without it, so they are put in whenever it is put in force (ml_resolve_loose). Operands of
+ * without it, so they are put in whenever it is put in force (ml_resolve_outside_arena). Operands of
  * subgraphs are put in by the node that calls them, in each run. */
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
 /* Where tensors of no bytes point: never read, never written. */
 static uint8_t nothing[64];
 
-void ml_resolve_loose(ml_state *s, ml_residence *r) {
+void ml_resolve_outside_arena(ml_state *s, ml_residence *r) {
     for (int32_t i = 0; i < s->n_bound; i++)
         ml_now_data(r, 0)[s->bound[i].tensor] = s->bound[i].data;
     if (s->graph->n_heap == 0) return;
@@ -50,7 +50,7 @@ static void resolve_slots(ml_state *s, ml_residence *r, int32_t frame) {
                   : tensor->bytes > 0           ? NULL
                                                 : nothing;
             break;
-        default: *at = NULL; /* bound, heap: ml_resolve_loose; slots: the node that calls */
+        default: *at = NULL; /* bound, heap: ml_resolve_outside_arena; slots: the node that calls */
         }
     }
 }
@@ -130,7 +130,7 @@ void ml_enter_residence(ml_state *s, ml_residence *r) {
     s->engine.rows = r->rows;
     s->engine.residence = r;
     for (int32_t frame = 0; frame < s->graph->n_frames; frame++) {
-        s->envs[frame].tensors = s->blind[frame].tensors = ml_now_tensors(r, frame);
+        s->envs[frame].tensors = s->shape_envs[frame].tensors = ml_now_tensors(r, frame);
         s->frame_engines[frame].data = ml_now_data(r, frame);
         s->envs[frame].data = s->frame_engines[frame].data;
     }
@@ -161,7 +161,7 @@ void ml_resolve(ml_state *s, ml_residence *r, const ml_residence *like) {
     if (have_same_steps(r, like)) ml_residence_copy_tables(r, like);
     else like = NULL;
     resolve_frame(s, r, like, 0);
-    ml_resolve_loose(s, r);
+    ml_resolve_outside_arena(s, r);
     r->at_persistent = s->persistent;
     r->resolved = true;
     s->counters.resolves++;

@@ -20,7 +20,7 @@ static bool allocate_tables(ml_state *s, const ml_graph *g) {
     s->planners = calloc((size_t)g->n_frames, sizeof *s->planners);
     s->frame_engines = calloc((size_t)g->n_frames, sizeof *s->frame_engines);
     s->envs = calloc(2 * (size_t)g->n_frames, sizeof *s->envs);
-    s->blind = s->envs + g->n_frames;
+    s->shape_envs = s->envs + g->n_frames;
     for (int32_t f = 0; s->spills && f < g->n_frames; f++)
         s->spills[f].account = &s->interpreter->account;
     for (int32_t f = 0; s->planners && f < g->n_frames; f++) {
@@ -52,7 +52,7 @@ static void enter_graph(ml_state *s) {
     for (int32_t f = 0; f < s->graph->n_frames; f++) {
         s->frame_engines[f] = (struct ml_frame_engine){
             .engine = &s->engine, .frame = f, .subgraph = s->graph->frames[f].subgraph};
-        s->envs[f] = s->blind[f] = ml_frame_env(&s->engine, &s->frame_engines[f]);
+        s->envs[f] = s->shape_envs[f] = ml_frame_env(&s->engine, &s->frame_engines[f]);
     }
 }
 
@@ -115,7 +115,7 @@ void ml_state_free(ml_state *s) {
     }
     free(s->planners);
     free(s->bound);
-    ml_asked_free(s);
+    ml_requests_free(s);
     ml_graph_free(s->graph);
     ml_interpreter_free(s->interpreter);
     free(s);
@@ -152,9 +152,10 @@ static ml_plan_request request_of(ml_state *s, const ml_binding *bound, int32_t 
     return (ml_plan_request){.graph = s->graph,
                              .strategy = s->strategy,
                              .options = s->options,
-                             .hash = ml_plan_hash(s->asked.spec, s->asked.words, bound, n_bound),
-                             .spec = s->asked.spec,
-                             .words = s->asked.words,
+                             .hash =
+                                 ml_plan_hash(s->requests.spec, s->requests.words, bound, n_bound),
+                             .spec = s->requests.spec,
+                             .words = s->requests.words,
                              .bound = bound,
                              .n_bound = n_bound,
                              .hooks = &s->hooks,
@@ -192,7 +193,7 @@ static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, bool resize
     const ml_residence *before = s->now;
     s->now = r;
     ml_enter_residence(s, r);
-    if (stood) ml_resolve_loose(s, r);
+    if (stood) ml_resolve_outside_arena(s, r);
     else ml_resolve(s, r, before);
     if (!stood || rebinds) ml_changed(s);
     else
@@ -252,7 +253,7 @@ ml_status ml_state_plan_for(ml_state *s, const int32_t *rows, int32_t words, ml_
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return status;
     ml_counters uncounted = s->counters;
-    status = ml_asked_spec(s, rows ? rows : none, words, &resized, error);
+    status = ml_requests_spec(s, rows ? rows : none, words, &resized, error);
     ml_plan_request request = request_of(s, s->bound, s->n_bound);
     request.counters = &uncounted;
     if (status == ML_OK) status = ml_plan_new(&request, plan, error);
@@ -267,7 +268,7 @@ ml_status ml_state_plan_for(ml_state *s, const int32_t *rows, int32_t words, ml_
     return status;
 }
 
-static ml_status prepare_asked(ml_state *s, const ml_binding *bindings, int32_t n_bindings) {
+static ml_status prepare_requested(ml_state *s, const ml_binding *bindings, int32_t n_bindings) {
     bool resized;
     if (s->pinned)
         return ml_error_set(
@@ -280,7 +281,7 @@ static ml_status prepare_asked(ml_state *s, const ml_binding *bindings, int32_t 
                                         : NULL;
     if (n_bindings > 0 && !copy) return ml_error_memory(&s->error, "bound tensors", n_bindings, 0);
     if (n_bindings > 0) memcpy(copy, bindings, (size_t)n_bindings * sizeof *copy);
-    ml_status status = ml_asked_spec(s, NULL, 0, &resized, &s->error);
+    ml_status status = ml_requests_spec(s, NULL, 0, &resized, &s->error);
     ml_plan_request request = request_of(s, copy, same ? s->n_bound : n_bindings);
     if (status == ML_OK) status = prepare(s, &request, copy, resized, &s->error);
     if (status != ML_OK && !same) free(copy);
@@ -290,9 +291,9 @@ static ml_status prepare_asked(ml_state *s, const ml_binding *bindings, int32_t 
 uintptr_t ml_state_prepare(const ml_preparation *wanted) {
     ml_state *s = wanted->state;
     if (ml_enter(s->interpreter) != ML_OK) return ml_busy_error();
-    ml_status status = prepare_asked(s, wanted->bindings, wanted->n_bindings);
-    if (status == ML_OK) ml_asked_stands(s);
-    else if (status != ML_VIEW_HELD) ml_asked_refused(s);
+    ml_status status = prepare_requested(s, wanted->bindings, wanted->n_bindings);
+    if (status == ML_OK) ml_requests_accepted(s);
+    else if (status != ML_VIEW_HELD) ml_requests_refused(s);
     uintptr_t failed = status == ML_OK ? 0 : ml_state_give_error(s, status);
     ml_leave(s->interpreter);
     return failed;
@@ -317,7 +318,7 @@ ml_status ml_state_trim(ml_state *s, ml_error *error) {
         ml_arena_shrink(&s->arena, s->now ? s->now->rows->frames[0].region_bytes : 0);
         ml_heap_trim(s);
         if (s->now && s->graph->n_heap > 0) {
-            ml_resolve_loose(s, s->now);
+            ml_resolve_outside_arena(s, s->now);
             ml_changed(s);
         }
     }

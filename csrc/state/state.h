@@ -16,18 +16,18 @@ typedef struct ml_work_time {
  * runs needed stays, and nothing goes unless more than half, and a MiB, is spare. A window after
  * which memory had to be taken again was too short: the next is twice as long. Hysteresis in two
  * directions: sizes that take turns settle within a few windows. */
-typedef struct ml_tide {
+typedef struct ml_trim_window {
     int64_t most; /* bytes needed in this window */
     int64_t before; /* in the one before */
     int32_t left; /* runs until it ends */
     int32_t window; /* runs; 0 = none has begun */
     bool gave; /* since it was last taken */
-} ml_tide;
+} ml_trim_window;
 
 enum { ML_BUCKETS = 64 };
 
 /* A tensor whose shape was asked for, now or earlier. */
-typedef struct ml_ask {
+typedef struct ml_request {
     int32_t tensor;
     bool pending; /* since a plan was put in force, be it the shape in force */
     bool planned; /* `plan` is what the plan under way is made for */
@@ -35,18 +35,18 @@ typedef struct ml_ask {
     ml_shape shape;
     ml_shape plan;
     ml_shape now;
-} ml_ask;
+} ml_request;
 
 /* All of them; threads that ask meet here alone. */
-typedef struct ml_asked {
+typedef struct ml_requests {
     atomic_flag taken;
-    ml_ask *rows; /* by ascending tensor */
+    ml_request *rows; /* by ascending tensor */
     int32_t count;
     int32_t room;
     int32_t *spec; /* the key of the plan under way; whoever has the turn writes it */
     int32_t words;
     int32_t spec_room;
-} ml_asked;
+} ml_requests;
 
 /* How run/ runs nodes. It gives this to each state that it makes, so that nothing here calls up. */
 typedef struct ml_runner {
@@ -67,7 +67,7 @@ struct ml_state {
     atomic_int holders; /* the caller and every view: a collector may finalize them in any order */
     atomic_int pinned; /* views of the arena that are alive */
     ml_arena arena;
-    ml_tide tide;
+    ml_trim_window trim;
     bool fresh; /* memory was taken since the last run */
     ml_arena *spills; /* by frame: memory of frames that outgrew their caller's scratch */
     uint8_t *persistent;
@@ -79,7 +79,7 @@ struct ml_state {
     ml_need *needs; /* by slot: what dynamic tensors needed; made with the
     first residence that has such */
     ml_need *scratch_needs; /* by node, behind them */
-    ml_asked asked;
+    ml_requests requests;
     ml_binding *bound; /* of frame 0, in force, by ascending tensor */
     ml_frame_planner *planners; /* by frame */
     int32_t n_bound;
@@ -90,7 +90,7 @@ struct ml_state {
     ml_engine engine; /* its rows are those of the residence in force */
     struct ml_frame_engine *frame_engines; /* by frame */
     ml_env *envs; /* by frame: what calls of steps point at, whichever residence they are of */
-    ml_env *blind; /* the same without values */
+    ml_env *shape_envs; /* the same without values */
     ml_residence **buckets;
     int32_t n_buckets;
     ml_residence *first_buckets[ML_BUCKETS]; /* until there are more residences */
@@ -122,14 +122,14 @@ ml_status ml_state_make(ml_graph *graph, ml_interpreter *interpreter,
 uintptr_t ml_state_give_error(ml_state *state, ml_status status);
 uintptr_t ml_busy_error(void);
 
-/* asked.c: writes the key of the plan for what is asked for, but for the shapes in `rows`, to
- * asked.spec; *resized says whether shapes were asked for since a plan was put in force. */
-ml_status ml_asked_spec(ml_state *state, const int32_t *rows, int32_t words, bool *resized,
-                        ml_error *error);
+/* requests.c: writes the key of the plan for what is asked for, but for the shapes in `rows`, to
+ * requests.spec; *resized says whether shapes were asked for since a plan was put in force. */
+ml_status ml_requests_spec(ml_state *state, const int32_t *rows, int32_t words, bool *resized,
+                           ml_error *error);
 /* The plan of that key is in force, or is refused: then what was asked for is what is in force. */
-void ml_asked_stands(ml_state *state);
-void ml_asked_refused(ml_state *state);
-void ml_asked_free(ml_state *state);
+void ml_requests_accepted(ml_state *state);
+void ml_requests_refused(ml_state *state);
+void ml_requests_free(ml_state *state);
 
 /* cache.c */
 ml_residence *ml_cache_find(ml_state *state, const ml_plan_request *request);
@@ -148,13 +148,13 @@ void ml_begin_variables(ml_state *state, const ml_residence *residence);
 
 /* resolve.c: makes the residence the one that calls of kernels see. */
 void ml_enter_residence(ml_state *state, ml_residence *residence);
-/* Whether all its pointers are right, but for those into loose memory. */
+/* Whether all its pointers are right, but for those into memory outside the arena. */
 bool ml_stands(const ml_state *state, const ml_residence *residence);
 /* Points every tensor and step of the residence in force into the state's memory. `like` is another
  * residence of the state, whose steps may do as well, or NULL. */
 void ml_resolve(ml_state *state, ml_residence *residence, const ml_residence *like);
 /* The caller's buffers, and values of no fixed size. */
-void ml_resolve_loose(ml_state *state, ml_residence *residence);
+void ml_resolve_outside_arena(ml_state *state, ml_residence *residence);
 /* In the frame and those below it, points into [from, from + bytes) become points into `to`. */
 void ml_relocate(ml_state *state, ml_residence *residence, int32_t frame, const uint8_t *from,
                  int64_t bytes, uint8_t *to);
@@ -170,7 +170,7 @@ ml_status ml_bound_check_bytes(const ml_state *state, const ml_residence *reside
 /* memory.c: notes that the arena is needed up to `bytes`, of which it had `had`. */
 void ml_arena_needed(ml_state *state, int64_t bytes, int64_t had);
 /* Ends a window of runs: gives back what was long not needed. */
-void ml_turn_tide(ml_state *state);
+void ml_next_trim_window(ml_state *state);
 /* memory.c: takes all memory that a residence needs, or none. */
 ml_status ml_acquire(ml_state *state, const ml_residence *residence, ml_error *error);
 

@@ -217,12 +217,12 @@ class State:
         Its answer: 1 if it is another shape than was asked for last, 0 if it is the same, -1 if it cannot be, -2
         without memory.
         """
-        return lib.ml_state_ask, self.pointer
+        return lib.ml_state_request, self.pointer
 
-    def asked(self, tensor: int) -> Shape | None:
+    def requested(self, tensor: int) -> Shape | None:
         """The shape that was asked for since a plan was put in force."""
         shape = ffi.new("ml_shape *")
-        return tuple(shape.dims[0 : shape.rank]) if lib.ml_state_asked(self.pointer, tensor, shape) else None
+        return tuple(shape.dims[0 : shape.rank]) if lib.ml_state_requested(self.pointer, tensor, shape) else None
 
     def preparing(self, rows: BindingRows | None = None) -> tuple[Callable[[Any], int], Any]:
         """A function that puts the plan for what was asked for in force, and memory of the caller's (`binding_rows`) in

@@ -49,9 +49,9 @@ def _plain(value: Any) -> Any:
 
 def progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
     """The items; while they take long, a line on stderr says how far they are, if that is a terminal."""
-    with working(what) as said:
+    with working(what) as status:
         for number, item in enumerate(items):
-            said[0] = f"{what} {number + 1} of {total}"
+            status[0] = f"{what} {number + 1} of {total}"
             yield item
 
 
@@ -62,28 +62,28 @@ def working(what: str) -> Iterator[list[str]]:
 
     Gives a list of the one text that is shown, which may be changed meanwhile.
     """
-    said = [what]
+    status = [what]
     if not sys.stderr.isatty():
-        yield said
+        yield status
         return
 
     done = threading.Event()
-    thread = threading.Thread(target=tick, args=(done, said), daemon=True)
+    thread = threading.Thread(target=tick, args=(done, status), daemon=True)
     thread.start()
     try:
-        yield said
+        yield status
     finally:
         done.set()
         thread.join()
 
 
-def tick(done: Any, said: list[str]) -> None:
+def tick(done: Any, status: list[str]) -> None:
     """Shows the text and the seconds since the call, after the first, until `done` is set; then wipes it away."""
     started = time.monotonic()
     if done.wait(_SLOW):
         return
     while True:
-        text = f"{said[0]}, {time.monotonic() - started:.0f} s"
+        text = f"{status[0]}, {time.monotonic() - started:.0f} s"
         sys.stderr.write(f"\r\x1b[K{text[: width() - 1]}")
         sys.stderr.flush()
         if done.wait(_PAUSE):

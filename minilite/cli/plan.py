@@ -259,8 +259,8 @@ def _offline(options: argparse.Namespace) -> MemoryPlan:
     )  # fmt: skip
     options.write_offline.write_bytes(data)
     left = len(made.plan.records) - len(made.offsets)
-    said = sys.stderr if options.json else sys.stdout
-    print(f"{options.write_offline}: {len(made.offsets)} tensors fixed, {left} left to run time", file=said)
+    stream = sys.stderr if options.json else sys.stdout
+    print(f"{options.write_offline}: {len(made.offsets)} tensors fixed, {left} left to run time", file=stream)
     return made.plan
 
 

@@ -14,7 +14,7 @@ from minilite.cli import arguments, digits, feeding
 from minilite.cli.arguments import UsageError
 from minilite.cli.output import print_json, progress, width
 from minilite.cli.writing import check_target, write_outputs
-from minilite.engine.misfit import given_shapes
+from minilite.engine.mismatch import given_shapes
 from minilite.errors import ModelFormatError, ShapeError
 from minilite.interpreter import Interpreter
 from minilite.options import OpResolverType

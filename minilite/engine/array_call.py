@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minilite.engine.misfit import given_shapes
+from minilite.engine.mismatch import given_shapes
 from minilite.errors import InputError, ShapeError
 from minilite.format.dtypes import array_type
 from minilite.format.model import Array

@@ -15,7 +15,7 @@ from minilite.format.model import Array, Subgraph, Tensor
 def bindable(subgraph: Subgraph, tensor: Tensor, array: Any, offset: int) -> Binding:
     """Checks all that does not hang on shapes; `offset` is what the file's memory plan gives the tensor, or -1. Raises:
     InputError."""
-    reason = _tensor_misfit(tensor, offset) or _array_misfit(subgraph, tensor, array)
+    reason = _tensor_mismatch(tensor, offset) or _array_mismatch(subgraph, tensor, array)
     if reason is None:
         try:
             return Binding(np.asarray(array).view(), _address(array), _export(array))
@@ -29,7 +29,7 @@ def _address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def _tensor_misfit(tensor: Tensor, offset: int) -> str | None:
+def _tensor_mismatch(tensor: Tensor, offset: int) -> str | None:
     if tensor.data is not None:
         return "it is constant"
     if offset >= 0:
@@ -42,7 +42,7 @@ def _tensor_misfit(tensor: Tensor, offset: int) -> str | None:
     return None
 
 
-def _array_misfit(subgraph: Subgraph, tensor: Tensor, array: Any) -> str | None:
+def _array_mismatch(subgraph: Subgraph, tensor: Tensor, array: Any) -> str | None:
     if not isinstance(array, np.ndarray):
         return f"got {type(array).__name__}, must be a numpy array"
     wanted = np.dtype(numpy_type(tensor.type))

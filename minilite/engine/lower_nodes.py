@@ -44,7 +44,9 @@ def finish(lowered: Lowered) -> None:
             lowering.skip()
         lowering.run()
     for subgraph, node, text in lowering.refused():
-        refused[subgraph, node] = lowered.operands.node(subgraph, node).refuse(text or _misfit(lowered, subgraph, node))
+        refused[subgraph, node] = lowered.operands.node(subgraph, node).refuse(
+            text or _mismatch(lowered, subgraph, node)
+        )
     found = [refused[place] for place in sorted(refused)]
     if lowering.too_many_dimensions:
         for each in lowered.model.subgraphs:
@@ -54,7 +56,7 @@ def finish(lowered: Lowered) -> None:
         raise refusals.gathered(found)
 
 
-def _misfit(lowered: Lowered, subgraph: int, node: int) -> str:
+def _mismatch(lowered: Lowered, subgraph: int, node: int) -> str:
     """Why the number or the types of a node's operands are not supported."""
     at_hand = lowered.operands.node(subgraph, node)
     operator = find_operator(at_hand.op)

@@ -30,9 +30,9 @@ def state_of(one: Any) -> _State:
     for number, session in tuple(one._sessions.items()):
         tensors = session.subgraph.tensors
         inputs = (tensors[index] for index in session.subgraph.inputs)
-        asked = {t.index: shape for t in inputs if (shape := session.shape(t.index)) != t.shape}
+        requested = {t.index: shape for t in inputs if (shape := session.shape(t.index)) != t.shape}
         variables = {t.index: session.get(t.index) for t in tensors if t.is_variable} if session.ready else {}
-        graphs[number] = asked, session.ready, variables
+        graphs[number] = requested, session.ready, variables
     return graphs, dict(one._early_shapes), one._shared.kept() if one._shared is not None else None
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from minilite import errors
 from minilite._native.state import packed_dims
 from minilite._native.status import OPTIONS
-from minilite.engine import binding, misfit
+from minilite.engine import binding, mismatch
 from minilite.engine.program import new_state
 from minilite.engine.target import MOVES, UNBOUND, Target, bound, checked_tensor, copier, decoded_values, target_at
 from minilite.format import values
@@ -58,11 +58,11 @@ class Session:
         self.invoke_unchecked: Callable[[], None] = self.state.run()
         self.ready: bool = False
         self._root = root
-        self._ask, self._asked_of = self.state.asking()
+        self._ask, self._requested_of = self.state.asking()
         self._prepare, self._as_bound = self.state.preparing()
         self._asks = 0  # counts what was asked for since: other threads may ask while tensors are allocated
         self._allocated = False  # a plan is in force
-        self._bound_asked = self._bound = UNBOUND
+        self._bound_requested = self._bound = UNBOUND
         self.released: bool = False
         self._binding = RLock()
         self._known: tuple[int, _Targets, _Small] = (-1, {}, {})  # of one generation: threads see all of it or none
@@ -87,9 +87,9 @@ class Session:
 
     def shape(self, index: int) -> Shape:
         """A tensor's shape: asked for, else the one it has now, else the file's."""
-        asked = None if self.ready else self.state.asked(index)
-        if asked is not None:
-            return asked
+        requested = None if self.ready else self.state.requested(index)
+        if requested is not None:
+            return requested
         if not self._allocated:
             return self.subgraph.tensors[index].shape
         known = self._still_known(index)
@@ -107,7 +107,7 @@ class Session:
         ask = self._ask  # called from a local: CPython 3.11 looks up slowly what is called as a method and is none
         try:
             rank = len(size)
-            answer = ask(self._asked_of, index, packed_dims[rank](*size), rank)
+            answer = ask(self._requested_of, index, packed_dims[rank](*size), rank)
         except (StructError, IndexError, OverflowError, TypeError):
             return False
         if answer == 0:
@@ -123,7 +123,7 @@ class Session:
     def resize(self, index: int, shape: Shape) -> None:
         """The same for plain numbers. Raises: InputError."""
         if not self.ask(index, shape):
-            raise misfit.resize_misfit(self.tensor(index), shape)
+            raise mismatch.resize_mismatch(self.tensor(index), shape)
 
     def allocate(self) -> None:
         """Puts the plan for the shapes and buffers asked for in force; if it is refused, the old ones stay.
@@ -136,7 +136,7 @@ class Session:
                 self.state.acquire_memory()
                 self.released = False
             return
-        if self._bound_asked is not self._bound:
+        if self._bound_requested is not self._bound:
             self._bind()
             return
         asks, prepare = self._asks, self._prepare
@@ -152,7 +152,7 @@ class Session:
     def _bind(self) -> None:
         """The same with other buffers."""
         with self._binding:  # which ones C has and which ones are kept alive here change together
-            asks, wanted = self._asks, self._bound_asked
+            asks, wanted = self._asks, self._bound_requested
             self._owners.clear()
             prepare, rows = self.state.preparing(wanted.rows)
             if failed := prepare(rows):
@@ -168,7 +168,7 @@ class Session:
             self.state.check(failed)
         except Exception as error:
             if not isinstance(error, errors.StateError):
-                self._bound_asked, self.ready = self._bound, self._allocated
+                self._bound_requested, self.ready = self._bound, self._allocated
             raise
 
     def plan_for(self, shapes: Mapping[int, Shape]) -> Plan:
@@ -215,12 +215,12 @@ class Session:
         """The caller's array stands in for a tensor from the next `allocate` on; None ends it. Raises: InputError."""
         tensor = self.program.lowered.operands.tensor(self._root, self.tensor(index).index)
         offset = self.program.lowered.lowering.tensor(self._root, index).offline_offset
-        arrays = dict(self._bound_asked.arrays)
+        arrays = dict(self._bound_requested.arrays)
         if array is not None:
             arrays[index] = binding.bindable(self.subgraph, tensor, array, offset)
         elif arrays.pop(index, None) is None:
             return
-        self._bound_asked = bound(arrays)
+        self._bound_requested = bound(arrays)
         self._asks += 1
         self.ready = False
 
@@ -268,9 +268,9 @@ class Session:
         self._known[2].pop(index, None)
 
     def _check_shape_in_force(self, index: int) -> None:
-        asked = self.state.asked(index) if self._allocated else None
-        if asked is not None:
-            raise misfit.not_allocated(self.tensor(index), asked)
+        requested = self.state.requested(index) if self._allocated else None
+        if requested is not None:
+            raise mismatch.not_allocated(self.tensor(index), requested)
 
     def _look(self, index: int) -> Target:
         tensor = self.tensor(index)
@@ -325,7 +325,7 @@ class Session:
         """Refuses tensors whose bytes have become another's. Raises: StateError."""
         node = self.state.overwriter(index)
         if node >= 0:
-            raise misfit.overwritten(self.tensor(index), f"node {node} ({self.subgraph.nodes[node].op})")
+            raise mismatch.overwritten(self.tensor(index), f"node {node} ({self.subgraph.nodes[node].op})")
 
     def set(self, index: int, value: Any) -> None:
         """Copies values into a tensor. Raises: InputError, StateError."""
@@ -348,12 +348,12 @@ class Session:
         for _ in range(_TRIES):
             target = self._target(index)
             plain = type(value) is np.ndarray and target.encoded is None
-            array = value if plain else misfit.as_array(self._as_run(index, target), value)
+            array = value if plain else mismatch.as_array(self._as_run(index, target), value)
             if not target.writable or not target.fits(array):
                 tensor = self._as_run(index, target)
-                raise misfit.misfit(tensor, value, array, target, bound=target.place.storage == "bound")
+                raise mismatch.mismatch(tensor, value, array, target, bound=target.place.storage == "bound")
             if target.encoded is not None:
-                array = misfit.encode(self._as_run(index, target), array)
+                array = mismatch.encode(self._as_run(index, target), array)
             elif not array.flags.c_contiguous:
                 array = np.ascontiguousarray(array)
             write = self.state.write_heap if target.encoded == TensorType.STRING else self.state.write

@@ -8,7 +8,7 @@ import numpy as np
 
 from minilite import errors
 from minilite._native.state import binding_rows
-from minilite.engine import misfit
+from minilite.engine import mismatch
 from minilite.format import values
 from minilite.format.dtypes import ENCODED, TensorType, array_type
 
@@ -95,7 +95,7 @@ UNBOUND = bound({})
 def target_at(tensor: Tensor, place: Place | None, bound: Array | None) -> Target:
     """What fits a tensor at a place, or in a buffer of the caller's. Raises: InputError, StateError."""
     if place is not None and place.storage == "none":
-        raise misfit.hidden(tensor)
+        raise mismatch.hidden(tensor)
     if place is None or place.shape is None or (not place.address and place.bytes > 0):
         message = (
             f"Tensor data is null. Run allocate_tensors() first: tensor {tensor.index} ('{tensor.name}') has no memory"

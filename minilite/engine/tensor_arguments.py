@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeAlias
 
 import numpy as np
 
-from minilite.engine.misfit import check_resize, numbers_or_strings
+from minilite.engine.mismatch import check_resize, numbers_or_strings
 from minilite.errors import InputError, InputRuntimeError, InputTypeError, shortened
 from minilite.format.dtypes import array_type
 
@@ -174,10 +174,10 @@ def check_strict(tensor: Tensor, shape: Shape) -> None:
             f"{len(shape)}. ResizeInputTensorStrict keeps the rank"
         )
         raise InputRuntimeError(message, tensors=[tensor.name], shapes=[signature, shape])
-    for at, (fixed, asked) in enumerate(zip(signature, shape, strict=True)):
-        if fixed not in (-1, asked):
+    for at, (fixed, requested) in enumerate(zip(signature, shape, strict=True)):
+        if fixed not in (-1, requested):
             message = (
-                f"Attempting to resize dimension {at} of tensor {tensor.index} with value {fixed} to {asked}. "
+                f"Attempting to resize dimension {at} of tensor {tensor.index} with value {fixed} to {requested}. "
                 "ResizeInputTensorStrict only allows mutating unknown dimensions identified by -1."
             )
             raise InputRuntimeError(message, tensors=[tensor.name], shapes=[signature, shape])

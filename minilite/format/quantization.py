@@ -19,8 +19,8 @@ class Quantization(NamedTuple):
     zero_points_tensor: int = -1
 
     def __repr__(self) -> str:
-        said = [f"{n}={_SHORT.repr(v)}" for n, v in self._asdict().items() if v != self._field_defaults[n]]
-        return f"Quantization({', '.join(said)})"
+        fields = [f"{n}={_SHORT.repr(v)}" for n, v in self._asdict().items() if v != self._field_defaults[n]]
+        return f"Quantization({', '.join(fields)})"
 
     @property
     def scale(self) -> float:

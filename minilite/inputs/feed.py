@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from minilite.engine.real_values import quantized
+from minilite.engine.float_values import quantized
 from minilite.errors import InputError, shortened
 from minilite.format.dtypes import TensorType, array_type
 from minilite.format.values import integer_limits

@@ -7,8 +7,8 @@ import numpy as np
 
 from minilite.format.model import Array
 from minilite.ops_shared.fixed_point import rescale, scale_ratio
+from minilite.ops_shared.float_values import float_values, quantized_values
 from minilite.ops_shared.operator import OpNode, reference
-from minilite.ops_shared.real_values import quantized_values, real_values
 from minilite.ops_shared.sparse import dense_values
 from minilite.ops_shared.tensors import input_of
 
@@ -43,7 +43,7 @@ def dequantize(node: OpNode, x: Array) -> Array:
     """y = scale * (x - zero_point) in float32."""
     if x.dtype == np.float16:
         return x.astype(np.float32)
-    return real_values(input_of(node), x)
+    return float_values(input_of(node), x)
 
 
 @reference("DENSIFY")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from minilite import errors
 from minilite.format.model import Array, Subgraph, Tensor
-from minilite.ops_shared.types import ABSENT, Operand, at, misfits, parse, spelled
+from minilite.ops_shared.types import ABSENT, Operand, at, mismatches, parse, spelled
 
 
 class OpNode(NamedTuple):
@@ -132,7 +132,7 @@ class Operator(NamedTuple):
         wrong: dict[str, int] = {}
         for text in self.types:
             signature = parse(text)
-            wrong[text] = misfits(signature.inputs, inputs) + misfits(signature.outputs, outputs)
+            wrong[text] = mismatches(signature.inputs, inputs) + mismatches(signature.outputs, outputs)
             if not wrong[text]:
                 return ""
         least = min(wrong.values(), default=0)

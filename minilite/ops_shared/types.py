@@ -93,7 +93,7 @@ def at(operands: tuple[Operand, ...], position: int) -> Operand | None:
     return operands[-1] if operands and operands[-1].repeats else None
 
 
-def misfits(operands: tuple[Operand, ...], kinds: Sequence[int]) -> int:
+def mismatches(operands: tuple[Operand, ...], kinds: Sequence[int]) -> int:
     """How many operands of one side are of other types than the signature's, or missing, or too many."""
     wrong = 0
     for position in range(max(len(operands), len(kinds))):

@@ -50,10 +50,10 @@ def _about(facts: Facts) -> list[str]:
     lines = [f"about: {', '.join(told.values())}"] if told else []
     for role in ("inputs", "outputs"):
         for position, tensor in enumerate(about.get(role, ())):
-            said = [f"'{tensor['name']}'"] if "name" in tensor else []
-            said += [tensor["description"].rstrip(".")] if "description" in tensor else []
-            said += [f"{key} {_plain(value)}" for key, value in tensor.items() if key not in ("name", "description")]
-            lines.append(f"{role[:-1]} {position}: {cut(' '.join(', '.join(said).split()), 400)}")
+            parts = [f"'{tensor['name']}'"] if "name" in tensor else []
+            parts += [tensor["description"].rstrip(".")] if "description" in tensor else []
+            parts += [f"{key} {_plain(value)}" for key, value in tensor.items() if key not in ("name", "description")]
+            lines.append(f"{role[:-1]} {position}: {cut(' '.join(', '.join(parts).split()), 400)}")
     return lines
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minilite.engine.real_values import real
+from minilite.engine.float_values import floats
 from minilite.errors import InputError
 from minilite.format.dtypes import TensorType
 from minilite.format.metadata import Metadata, split_labels
@@ -45,7 +45,7 @@ class Output(NamedTuple):
     @property
     def values(self) -> Array:
         """Real numbers, where the tensor is quantized."""
-        return real(self.tensor, self.array)
+        return floats(self.tensor, self.array)
 
     @property
     def classes(self) -> int:

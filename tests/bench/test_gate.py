@@ -90,7 +90,7 @@ def more_planning(root: Path) -> None:
 
 def a_malloc_per_run(root: Path) -> None:
     """ml_state_run takes and frees a block."""
-    heading = r"^(static uintptr_t run\(ml_state \*s, ml_node_time \*times\) \{)$"
+    heading = r"^(static uintptr_t run\(ml_state \*s, ml_node_time \*times, const ml_cancel \*cancel\) \{)$"
     block = r"\1\n    void *volatile block = malloc(48);\n    free(block);"
     replaced(root, heading, block, "csrc/run/run.c")
 

@@ -17,11 +17,11 @@ def test_a_sample_is_the_time_of_a_call() -> None:
 
 
 def test_calls_take_turns_in_both_orders() -> None:
-    said: list[str] = []
+    text: list[str] = []
     clock = itertools.count(0, 10).__next__
-    found = timing.in_turn([lambda: said.append("a"), lambda: said.append("b")], 3, 10, clock)
+    found = timing.in_turn([lambda: text.append("a"), lambda: text.append("b")], 3, 10, clock)
     assert [len(times) for times in found] == [3, 3]
-    assert [name for name, _ in itertools.groupby(said[-12:])] == ["a", "b", "a", "b"]
+    assert [name for name, _ in itertools.groupby(text[-12:])] == ["a", "b", "a", "b"]
 
 
 @pytest.mark.parametrize("name", ["conv", "chain 1"])

@@ -75,14 +75,14 @@ def test_normalization_is_the_users_then_the_models(read: Any) -> None:
     quantized = feed(shape, S8, Quantization((0.5,), (-100,)), mean=(127.5,), std=(2.0,))
     expected = np.clip(rounded((PIXELS[None] - 127.5) / 2 / 0.5) - 100, -128, 127)
     np.testing.assert_array_equal(read(data, quantized).array, expected)
-    for wrong, said in (
+    for wrong, text in (
         ({"mean": (1.0, 2.0)}, "mean has 2 numbers, input 'x' (float32 of shape 1x2x3x3) takes 1 or 3"),
         ({"std": (0.0,)}, "std not 0"),
         ({"mean": (float("nan"),)}, "must be finite"),
     ):
         with pytest.raises(InputError, match=r"numbers|finite") as caught:
             read(data, feed(shape)._replace(**wrong))
-        assert said in str(caught.value)
+        assert text in str(caught.value)
     with pytest.raises(InputError, match="takes no pixels"):
         read(data, feed(shape, TensorType.BOOL))
 
@@ -217,8 +217,8 @@ def test_sound_of_another_rate_is_resampled(read: Any, told: dict[str, int]) -> 
 
 def test_sound_of_another_rate_without_soxr(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "soxr", None)
-    said = r"has 16000 samples a second, input 'x' .* takes 44100, and resampling takes soxr: pip install soxr, or sox"
-    with pytest.raises(InputError, match=said):
+    text = r"has 16000 samples a second, input 'x' .* takes 44100, and resampling takes soxr: pip install soxr, or sox"
+    with pytest.raises(InputError, match=text):
         read(wav(np.zeros(50)), feed((-1,), sample_rate=44100))
 
 
@@ -270,7 +270,7 @@ def test_raw_bytes_are_exactly_the_tensors(read: Any) -> None:
     values = np.arange(6, dtype=np.float32)
     assert read(values.tobytes(), feed((2, 3))).array.tolist() == values.reshape(2, 3).tolist()
     assert read(values.tobytes(), feed((-1, 2))).array.shape == (3, 2)
-    for data, said in (
+    for data, text in (
         (values.tobytes() + b"x", "has 25 bytes, raw data of input 'x' (float32 of shape 2x3) has 24; it is no .npy"),
         (
             b"<html><body>404",
@@ -284,7 +284,7 @@ def test_raw_bytes_are_exactly_the_tensors(read: Any) -> None:
     ):
         with pytest.raises(InputError) as caught:
             read(data, feed((2, 3)))
-        assert said in str(caught.value)
+        assert text in str(caught.value)
 
 
 def test_text_is_for_strings(read: Any) -> None:

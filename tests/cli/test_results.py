@@ -49,7 +49,7 @@ def facts(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]
     return found
 
 
-def said(capsys: pytest.CaptureFixture[str], status: int, *arguments: str) -> str:
+def message(capsys: pytest.CaptureFixture[str], status: int, *arguments: str) -> str:
     """The one line of a command that ends in this status."""
     assert main(["run", *arguments]) == status
     error = capsys.readouterr().err
@@ -86,14 +86,14 @@ def test_labels_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert "top" not in printed(capsys, "m.tflite", "x.npy")
     out = printed(capsys, "m.tflite", "x.npy", "--labels", "names.txt", "--top", "3").splitlines()
     assert [line.split() for line in out if "five" in line or "zero" in line] == [["5", "five", "8"]]
-    assert "few.txt has 2 labels, no output has as many classes: 'y' 1x6" in said(
+    assert "few.txt has 2 labels, no output has as many classes: 'y' 1x6" in message(
         capsys, 1, "m.tflite", "x.npy", "--labels", "few.txt"
     )
     saved(picture_txt=png(np.zeros((2, 2, 3), np.uint8)))
-    assert "picture.txt holds no labels, which are text, one a line: it looks like an image" in said(
+    assert "picture.txt holds no labels, which are text, one a line: it looks like an image" in message(
         capsys, 1, "m.tflite", "--labels", "picture.txt"
     )
-    assert "could not open 'absent.txt'" in said(capsys, 1, "m.tflite", "--labels", "absent.txt")
+    assert "could not open 'absent.txt'" in message(capsys, 1, "m.tflite", "--labels", "absent.txt")
 
 
 def test_outputs_go_where_the_name_says(capsys: pytest.CaptureFixture[str], folder: pathlib.Path) -> None:
@@ -108,12 +108,12 @@ def test_outputs_go_where_the_name_says(capsys: pytest.CaptureFixture[str], fold
     printed(capsys, "m.tflite", "x.npy", "--out", "all.npz")
     with np.load("all.npz") as found:
         assert {name: found[name].tolist() for name in found} == {"file": [0, 0], "a_b": [1, 2], "a_b_1": [2, 4]}
-    refused = said(capsys, 2, "m.tflite", "x.npy", "--out", "one.npy")
+    refused = message(capsys, 2, "m.tflite", "x.npy", "--out", "one.npy")
     assert "--out one.npy is one array, the model has 3 outputs: give a folder or a .npz" in refused
-    assert "there is no folder 'absent'" in said(capsys, 2, "m.tflite", "--out", "absent/all.npz")
+    assert "there is no folder 'absent'" in message(capsys, 2, "m.tflite", "--out", "absent/all.npz")
     (folder / "taken.npz").mkdir()
-    assert "--out taken.npz: is a folder" in said(capsys, 2, "m.tflite", "--out", "taken.npz")
-    assert "x.npy" not in said(capsys, 2, "m.tflite", "--out", "m.tflite")
+    assert "--out taken.npz: is a folder" in message(capsys, 2, "m.tflite", "--out", "taken.npz")
+    assert "x.npy" not in message(capsys, 2, "m.tflite", "--out", "m.tflite")
     assert not (folder / "one.npy").exists()
 
 
@@ -153,7 +153,7 @@ def test_sound_is_resampled_or_refused(capsys: pytest.CaptureFixture[str], monke
     assert "'x': 0.000375 s of 8000 Hz" in printed(capsys, "m.tflite", "good.wav")
     with monkeypatch.context() as without:
         without.setitem(sys.modules, "soxr", None)
-        assert "bad.wav has 44100 samples a second" in said(capsys, 1, "m.tflite", "bad.wav")
+        assert "bad.wav has 44100 samples a second" in message(capsys, 1, "m.tflite", "bad.wav")
     pytest.importorskip("soxr")
     assert "44100 Hz, resampled to 8000 Hz" in printed(capsys, "m.tflite", "bad.wav")
     assert "8000 Hz, resampled to 16000 Hz" in printed(capsys, "m.tflite", "good.wav", "--rate", "16000")
@@ -192,12 +192,12 @@ def test_several_inputs_by_name_by_order_and_from_one_archive(capsys: pytest.Cap
     for given in (["a.npy", "b.npy"], ["second=b.npy", "a.npy"], ["both.npz"], ["--input", "first=a.npy", "b.npy"]):
         assert facts(capsys, "run", "m.tflite", *given)["outputs"][0]["values"] == [[-4, -5]]
     assert facts(capsys, "run", "m.tflite", "some.npz", "second=b.npy")["outputs"][0]["values"] == [[-4, -5]]
-    assert "has an array 'third', the model's inputs are first, second" in said(capsys, 1, "m.tflite", "odd.npz")
-    assert "b.npy: the model's inputs are first, second, all of them" in said(
+    assert "has an array 'third', the model's inputs are first, second" in message(capsys, 1, "m.tflite", "odd.npz")
+    assert "b.npy: the model's inputs are first, second, all of them" in message(
         capsys, 2, "m.tflite", "both.npz", "b.npy"
     )
     assert facts(capsys, "run", "m.tflite", "--shape", "3,2", "--shape", "second=3x2")["outputs"][0]["shape"] == [3, 2]
-    assert "input 'first' is given as 3x2" not in said(capsys, 2, "m.tflite", "a.npy", "--shape", "first=3,2")
+    assert "input 'first' is given as 3x2" not in message(capsys, 2, "m.tflite", "a.npy", "--shape", "first=3,2")
 
 
 def test_files_may_stand_behind_options(capsys: pytest.CaptureFixture[str]) -> None:
@@ -211,7 +211,7 @@ def test_files_may_stand_behind_options(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_shapes_that_the_model_refuses_name_the_input(capsys: pytest.CaptureFixture[str]) -> None:
     saved(m_tflite=two_inputs(), a_npy=npy(np.zeros((2, 3), np.float32)))
-    assert "minilite: input 'first' is of shape (2, 3), the model's is (-1, 2): subgraph 0" in said(
+    assert "minilite: input 'first' is of shape (2, 3), the model's is (-1, 2): subgraph 0" in message(
         capsys, 1, "m.tflite", "a.npy"
     )
 
@@ -221,7 +221,7 @@ def test_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(npy(np.float32([[3, 4]])))))
     found = facts(capsys, "run", "m.tflite", "second=-")["inputs"]
     assert [given["given"] for given in found] == [False, True]
-    assert "the standard input can only be one input" in said(capsys, 2, "m.tflite", "-", "-")
+    assert "the standard input can only be one input" in message(capsys, 2, "m.tflite", "-", "-")
 
 
 def test_json_has_no_numbers_that_are_none(capsys: pytest.CaptureFixture[str]) -> None:
@@ -282,7 +282,7 @@ def test_written_files_do_not_spoil_json(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_swapped_arguments_are_noticed(capsys: pytest.CaptureFixture[str]) -> None:
     saved(m_tflite=two_inputs(), cat_png=png(np.zeros((2, 2), np.uint8)))
-    error = said(capsys, 2, "cat.png", "m.tflite")
+    error = message(capsys, 2, "cat.png", "m.tflite")
     assert "it looks like an image: data, not a model; the model comes first: minilite run m.tflite cat.png" in error
 
 

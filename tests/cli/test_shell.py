@@ -25,8 +25,8 @@ COMMAND = [sys.executable, "-m", "minilite"]
 def completed(shell: str, words: list[str], folder: pathlib.Path) -> list[str]:
     """What the shell's function answers to the last of these words."""
     script = subprocess.run([*COMMAND, "completion", shell], capture_output=True, text=True, check=True).stdout
-    asked = f'COMP_WORDS=({" ".join(map(repr, words))}); COMP_CWORD={len(words) - 1}; _minilite; printf "%s\\n" "${{COMPREPLY[@]}}"'
-    done = subprocess.run(["bash", "-euc", script + asked], capture_output=True, text=True, check=True, cwd=folder)
+    requested = f'COMP_WORDS=({" ".join(map(repr, words))}); COMP_CWORD={len(words) - 1}; _minilite; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    done = subprocess.run(["bash", "-euc", script + requested], capture_output=True, text=True, check=True, cwd=folder)
     return done.stdout.split()
 
 
@@ -84,8 +84,8 @@ def test_zsh_completes_the_same(line: str, expected: str, tmp_path: pathlib.Path
     )
     (tmp_path / "model.tflite").touch()
     plain = {**os.environ, "TERM": "dumb", "HOME": str(tmp_path), "ZDOTDIR": str(tmp_path)}
-    asked = [sys.executable, "-c", ZSH, str(script), line, expected]
-    done = subprocess.run(asked, capture_output=True, text=True, check=True, cwd=tmp_path, env=plain)
+    requested = [sys.executable, "-c", ZSH, str(script), line, expected]
+    done = subprocess.run(requested, capture_output=True, text=True, check=True, cwd=tmp_path, env=plain)
     assert done.stdout == "True\n"
 
 
@@ -94,8 +94,8 @@ def test_fish_completes_commands_options_and_names(tmp_path: pathlib.Path) -> No
     script = subprocess.run([*COMMAND, "completion", "fish"], capture_output=True, text=True, check=True).stdout
 
     def answers(line: str) -> list[str]:
-        asked = ["fish", "--no-config", "-c", f"{script}\ncomplete -C '{line}'"]
-        done = subprocess.run(asked, capture_output=True, text=True, check=True, cwd=tmp_path)
+        requested = ["fish", "--no-config", "-c", f"{script}\ncomplete -C '{line}'"]
+        done = subprocess.run(requested, capture_output=True, text=True, check=True, cwd=tmp_path)
         return [answer.split("\t")[0] for answer in done.stdout.splitlines()]
 
     (tmp_path / "model.tflite").touch()
@@ -239,7 +239,7 @@ def test_long_work_says_what_it_does_and_wipes_it_away(monkeypatch: pytest.Monke
 def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal, shown = Terminal(), []
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(output, "tick", lambda done, said: (done.wait(), shown.append(said[0])))
+    monkeypatch.setattr(output, "tick", lambda done, message: (done.wait(), shown.append(message[0])))
     assert list(progress("abc", "letter", 3)) == list("abc")
     assert shown == ["letter 3 of 3"]
     with pytest.raises(KeyboardInterrupt), working("planning"):

@@ -33,11 +33,11 @@ NOT_DRAWN = {
 def faults(op: str, seed: int, count: int) -> list[str]:
     """What is wrong among so many nodes."""
     wrong = []
-    for number, word, said in answers(op, seed, count):
-        by_types = word == "REFUSED" and "are not supported" in said
+    for number, word, text in answers(op, seed, count):
+        by_types = word == "REFUSED" and "are not supported" in text
         optimized = word == "optimized" and op not in BY_OPTIMIZED
         if (word.isupper() and not by_types) or optimized:
-            wrong.append(f"node {number} of seed {seed}: {word} {said}")
+            wrong.append(f"node {number} of seed {seed}: {word} {text}")
     return wrong
 
 

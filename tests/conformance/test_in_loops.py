@@ -18,10 +18,10 @@ KNOWN = cases()
 ROWS = [row for row in operators().values() if row.name in KNOWN]
 
 
-def sample(op: str, said: Any, types: Any) -> Any:
+def sample(op: str, text: Any, types: Any) -> Any:
     """The case's node in these types."""
     rng = np.random.default_rng(zlib.crc32(repr((op, types)).encode()))
-    case = said if isinstance(said, Case) else said(rng, *types)
+    case = text if isinstance(text, Case) else text(rng, *types)
     return case.node(op, rng, *types) if isinstance(case, Case) else case[0]
 
 

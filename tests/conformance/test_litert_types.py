@@ -20,10 +20,10 @@ def named() -> list[tuple[range, str, str, str]]:
     return [(counts(count), operators, types, reason) for count, operators, types, reason in lines]
 
 
-def counts(said: str) -> range:
+def counts(message: str) -> range:
     """Of "7" that alone, of "<=7" what is no more."""
-    most = int(said.removeprefix("<="))
-    return range(0 if said.startswith("<=") else most, most + 1)
+    most = int(message.removeprefix("<="))
+    return range(0 if message.startswith("<=") else most, most + 1)
 
 
 def test_every_line_has_its_reason() -> None:

@@ -81,9 +81,9 @@ def test_planned_files_run_in_tflm(name: str, tmp_path: Path) -> None:
     assert all(offset == -1 or offset % 16 == 0 for offset in offsets)
     assert sum(offset >= 0 for offset in offsets) == len(made.offsets) == CHOSEN[name]
     main = model.subgraphs[0]
-    said = run(source, path, len(main.inputs), len(main.outputs))
-    assert said["equal"]
-    assert said["arena"][1] <= said["arena"][0]
+    message = run(source, path, len(main.inputs), len(main.outputs))
+    assert message["equal"]
+    assert message["arena"][1] <= message["arena"][0]
 
 
 def run(*arguments: Any) -> dict[str, Any]:

@@ -92,11 +92,11 @@ def attempt(data: bytes) -> bool:
     try:
         touch(read_model(data))
         accepted = True
-        said = ""
+        text = ""
     except MiniliteError as error:
-        accepted, said = False, str(error)
-    assert "\n" not in said
-    assert len(said) < 1000
+        accepted, text = False, str(error)
+    assert "\n" not in text
+    assert len(text) < 1000
     return accepted
 
 

@@ -127,8 +127,8 @@ def test_tensors_in_place_may_lie_on_each_other() -> None:
         ((1, 1, 5), (0, 34, 0, 32, -1), r"tensor 1 \('a'\): offset 34, must be a multiple of the 4 bytes of FLOAT32"),
     ],
 )
-def test_malformed_plans_are_refused(head: Sequence[int], offsets: Sequence[int], said: str) -> None:
-    with pytest.raises(ModelFormatError, match=said):
+def test_malformed_plans_are_refused(head: Sequence[int], offsets: Sequence[int], text: str) -> None:
+    with pytest.raises(ModelFormatError, match=text):
         ready(planned(chain(), *offsets, head=head))
 
 
@@ -150,14 +150,14 @@ def test_offsets_of_constants_are_ignored() -> None:
 def test_writing_checks_what_it_writes() -> None:
     model = read_model(chain())
     assert offline.parse_offsets(model, offline.offline_payload(model, {1: 16, 3: 96})) == [-1, 16, -1, 96, -1]
-    for offsets, said in (
+    for offsets, text in (
         ({1: 8}, "'a'.*offset 8, must be a multiple of 16"),
         ({1: 2**31}, "from 0 to 2147483647"),
         ({1: -16}, "offset -16"),
         ({4: 0}, "tensor 4 cannot be planned"),
         ({1: 0, 2: 16}, "'a' and 'b'"),
     ):
-        with pytest.raises(ArenaError, match=said):
+        with pytest.raises(ArenaError, match=text):
             offline.offline_payload(model, offsets)
 
 
@@ -214,9 +214,9 @@ def test_command_plans_models_and_problems(tmp_path: Path, capsys: pytest.Captur
     assert "strategy tflite, alignment 64" in capsys.readouterr().out
     assert main(["plan", "--problem", str(problem), "--strategy", "exact"]) == 0
     printed = capsys.readouterr().out
-    for said in ("arena           15 bytes", "lower bound     15 bytes", "gap             0 bytes", "CPU time"):
-        assert said in printed
-    for status, arguments, said in (
+    for text in ("arena           15 bytes", "lower bound     15 bytes", "gap             0 bytes", "CPU time"):
+        assert text in printed
+    for status, arguments, text in (
         (
             1,
             ["--problem", str(problem), "--capacity", "12"],
@@ -232,7 +232,7 @@ def test_command_plans_models_and_problems(tmp_path: Path, capsys: pytest.Captur
         except SystemExit as exit_:
             ended = exit_.code
         assert ended == status
-        assert said in capsys.readouterr().err
+        assert text in capsys.readouterr().err
 
 
 def test_infeasible_capacity_names_the_peak(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -241,5 +241,5 @@ def test_infeasible_capacity_names_the_peak(tmp_path: Path, capsys: pytest.Captu
     problem = tmp_path / "p.csv"
     problem.write_text("id,lower,upper,size\n" + "".join(f"{i},{a},{b},{s}\n" for i, (a, b, s) in enumerate(rows)))
     status = main(["plan", "--problem", str(problem), "--strategy", "exact", "--capacity", "3"])
-    said = capsys.readouterr()
-    assert status == 0 or "live at node" in said.err
+    text = capsys.readouterr()
+    assert status == 0 or "live at node" in text.err

@@ -37,9 +37,9 @@ def detection(
     width: int = 4,
     **options: Any,
 ) -> OneNode:
-    said = {**OPTIONS, **options}
+    text = {**OPTIONS, **options}
     code, scores = kinds
-    shapes = {0: (1, count, width), 1: (1, count, said["num_classes"] + background)}
+    shapes = {0: (1, count, width), 1: (1, count, text["num_classes"] + background)}
     given = [
         Given(values(rng, kind, shapes[i], 2.0), quantization=scaled(rng, kind, 0.01, 0.05))
         for i, kind in enumerate(kinds)
@@ -51,7 +51,7 @@ def detection(
         given.append(Given(anchors_of(rng, count)))
     else:
         given.append(Given(values(rng, "u8", (count, 4)), quantization=scaled(rng, "u8")._replace(zero_points=(0,))))
-    return OneNode("TFLite_Detection_PostProcess", given, outs=OUTS, custom=flexbuffer(said))
+    return OneNode("TFLite_Detection_PostProcess", given, outs=OUTS, custom=flexbuffer(text))
 
 
 def every_type(rng: Any, inputs: Any, outputs: Any) -> Any:
@@ -165,7 +165,7 @@ def test_refused_shapes() -> None:
 )
 def test_refused_options(option: str, value: Any, words: str) -> None:
     given = [np.zeros(shape, np.float32) for shape in ((1, 5, 4), (1, 5, 7), (5, 4))]
-    options = {name: said for name, said in {**OPTIONS, option: value}.items() if said is not None}
+    options = {name: text for name, text in {**OPTIONS, option: value}.items() if text is not None}
     node = OneNode("TFLite_Detection_PostProcess", given, outs=OUTS, custom=flexbuffer(options))
     node.refused(UnsupportedOpError, words, by_litert=False)
 

@@ -17,8 +17,8 @@ def verify(kind: str, shape: Any = (3, 5), apart: float = 3.0, **options: Any) -
     q, x = scaled(rng, kind), values(rng, kind, shape)
     real = x.astype(np.float32) if kind == "f16" else np.float32(q.scale) * (x.astype(np.float32) - q.zero_point)
     expected = np.asarray(real + rng.uniform(-apart, apart, shape) * q.scale, np.float32)
-    said = {"tolerance": 0.0, "log_if_failed": False, **options}
-    custom = bytes(flexbuffers.Dumps(said))
+    text = {"tolerance": 0.0, "log_if_failed": False, **options}
+    custom = bytes(flexbuffers.Dumps(text))
     return OneNode("NumericVerify", [Given(x, quantization=q), expected], kind="f32", custom=custom)
 
 

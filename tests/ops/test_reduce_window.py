@@ -33,7 +33,7 @@ class Stablehlo:
 
     def __init__(self, x: Any, start: Any, body: str, **options: Any) -> None:
         rank = x.ndim
-        said = {
+        text = {
             "window_dimensions": [2] * rank, "window_strides": [1] * rank, "base_dilations": [1] * rank,
             "window_dilations": [1] * rank, "padding": [0] * 2 * rank, "body_subgraph_index": 1, **options,
         }  # fmt: skip
@@ -41,7 +41,7 @@ class Stablehlo:
         g, inner = builder.subgraph("main"), builder.subgraph("body")
         self.arrays = [x, np.asarray(start, x.dtype)]
         inputs = [g.input(name, a.shape, kind_of(a)) for name, a in zip(("x", "start"), self.arrays, strict=True)]
-        g.output(g.node("STABLEHLO_REDUCE_WINDOW", inputs, out=("y", None, kind_of(x)), options=said))
+        g.output(g.node("STABLEHLO_REDUCE_WINDOW", inputs, out=("y", None, kind_of(x)), options=text))
         a, b = (inner.input(name, (), kind_of(x)) for name in "ab")
         inner.output(inner.node(body, [a, b], out=("joined", (), kind_of(x))))
         self.model = builder.build()

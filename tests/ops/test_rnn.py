@@ -55,12 +55,12 @@ class Rnn(OneNode):
             given += [self.weights(*size) if aux == "crossed" else None for size in sizes]
         for position, value in dict(inputs).items():
             given[position] = value
-        said: dict[str, Any] = {"fused_activation_function": "TANH", **options}
+        text: dict[str, Any] = {"fused_activation_function": "TANH", **options}
         if op != "RNN":
-            said["time_major"] = time_major
+            text["time_major"] = time_major
         if both:
-            said["merge_outputs"] = merged
-        super().__init__(op, given, said, outs=[Out("f32")] * (1 + (both and not merged)), version=3)
+            text["merge_outputs"] = merged
+        super().__init__(op, given, text, outs=[Out("f32")] * (1 + (both and not merged)), version=3)
 
     def floats(self, *shape: int) -> Array:
         return values(self.rng, "f32", shape, 0.5)

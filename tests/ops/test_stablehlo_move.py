@@ -56,8 +56,8 @@ def scatter(x: Any, indices: Any, updates: Any, rule: str | None = "STABLEHLO_AD
     g, body = builder.subgraph("main"), builder.subgraph("body")
     arrays = [x, np.asarray(indices), updates]
     inputs = [g.input(name, a.shape, kind_of(a)) for name, a in zip("xiu", arrays, strict=True)]
-    said = {**SCATTERED, "update_computation_subgraph_index": 1, **options}
-    g.output(g.node("STABLEHLO_SCATTER", inputs, out=("y", x.shape, kind_of(x)), options=said))
+    text = {**SCATTERED, "update_computation_subgraph_index": 1, **options}
+    g.output(g.node("STABLEHLO_SCATTER", inputs, out=("y", x.shape, kind_of(x)), options=text))
     a, b = (body.input(name, (), kind_of(x)) for name in "ab")
     body.output(b if rule is None else body.node(rule, [a, b], out=("joined", (), kind_of(x))))
     return builder.build(), arrays

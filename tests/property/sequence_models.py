@@ -25,7 +25,7 @@ class Sequenced(NamedTuple):
     """By size: values for all inputs."""
     wrong: Callable[[int, np.random.Generator], list[Array]] | None = None
     """Values with which a run fails."""
-    misfit: Sequence[Dims] = ()
+    mismatch: Sequence[Dims] = ()
     """Shapes that the model refuses, if it refuses any."""
     keeps: str = ""
     """What its results hang on besides inputs: "variables", or the interpreter's "resources"."""
@@ -64,7 +64,7 @@ def _chain() -> Sequenced:
         graph_with(build),
         lambda n: _square(n) * 2,
         lambda n, rng: [_values(rng, n, 4), _values(rng, n, 4)],
-        misfit=[(3, 4), (5, 4)],
+        mismatch=[(3, 4), (5, 4)],
     )
 
 
@@ -84,7 +84,7 @@ def _variables() -> Sequenced:
         graph_with(build),
         _square,
         lambda n, rng: [_values(rng, n, 4), _values(rng, 2, 3)],
-        misfit=[(3, 5)],
+        mismatch=[(3, 5)],
         keeps="variables",
     )
 

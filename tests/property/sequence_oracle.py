@@ -70,7 +70,7 @@ def arrays_of(name: str, run: Run) -> list[Array]:
 
 def shapes_of(name: str, size: int) -> tuple[Dims, ...]:
     """Of the inputs that are resized; size 0 stands for shapes that are refused."""
-    return tuple(made(name).shapes(size) if size else made(name).misfit)
+    return tuple(made(name).shapes(size) if size else made(name).mismatch)
 
 
 def resize(one: minilite.Interpreter, name: str, size: int) -> None:
@@ -128,7 +128,7 @@ class Used:
 
     def __init__(self, name: str, one: minilite.Interpreter, preserves: bool) -> None:
         self.name, self.one, self.preserves = name, one, preserves
-        self.asked = 2
+        self.requested = 2
         self.in_force: int | None = None
         self.dirty = True
         """Something was asked for that is not in force."""
@@ -142,7 +142,7 @@ class Used:
         self.seen: list[Run] = []
         """What the variables have seen."""
         self.views: list[tuple[int, Array]] = []
-        self.bound_asked: dict[int, Array] = {}
+        self.bound_requested: dict[int, Array] = {}
         self.bound: dict[int, Array] = {}
 
     @property
@@ -150,19 +150,19 @@ class Used:
         return self.in_force is not None and not self.dirty
 
     def ask(self, size: int) -> None:
-        if size != self.asked:
+        if size != self.requested:
             self.dirty = self.resized = True
-        self.asked = size
+        self.requested = size
 
     def lose_values(self) -> None:
         self.fed = self.gave = None
 
     def refusal(self) -> str:
         """How the error begins with which what was asked for is refused; empty if it is not."""
-        plan = planned(self.name, self.asked)
+        plan = planned(self.name, self.requested)
         if isinstance(plan, Given):
             return plan.error
-        small = [t for t, array in self.bound_asked.items() if array.nbytes < plan.tensor(t).bytes]
+        small = [t for t, array in self.bound_requested.items() if array.nbytes < plan.tensor(t).bytes]
         return "ArenaError" if small else ""
 
     def allocates(self, action: Callable[[], Given]) -> Given | None:
@@ -175,17 +175,17 @@ class Used:
             return None
         if error:
             assert action().error.startswith(error)
-            self.bound_asked, self.dirty = self.bound, self.in_force is None
-            self.asked = 2 if self.in_force is None else self.in_force
+            self.bound_requested, self.dirty = self.bound, self.in_force is None
+            self.requested = 2 if self.in_force is None else self.in_force
             self.resized = self.dirty
             return None
         if self.dirty or self.released:
             self.lose_values()
         if self.dirty:
-            only_buffers = not self.resized and self.bound_asked.keys() == self.bound.keys()
+            only_buffers = not self.resized and self.bound_requested.keys() == self.bound.keys()
             if made(self.name).keeps == "variables" and not only_buffers:
                 self.seen.clear()
-            self.in_force, self.bound = self.asked, self.bound_asked
+            self.in_force, self.bound = self.requested, self.bound_requested
         self.dirty = self.resized = self.released = False
         return action()
 

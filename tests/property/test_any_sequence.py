@@ -106,7 +106,7 @@ class Sequence(RuleBasedStateMachine):
             self.one.resize_tensor_input(key, shape)
         self.used.ask(size)
 
-    @precondition(lambda self: made(self.name).misfit)
+    @precondition(lambda self: made(self.name).mismatch)
     @rule()
     def resize_to_what_is_refused(self) -> None:
         resize(self.one, self.name, 0)
@@ -158,16 +158,16 @@ class Sequence(RuleBasedStateMachine):
         tensor = detail["index"]
         if self.name == "strings":
             return
-        plan = planned(self.name, self.used.asked)
+        plan = planned(self.name, self.used.requested)
         elements = 0 if isinstance(plan, Given) else plan.tensor(tensor).bytes // np.dtype(detail["dtype"]).itemsize
         array = np.zeros(elements if room == "exact" and elements else LARGE, detail["dtype"])
         if room == "again":
-            array = self.used.bound_asked.get(tensor, array)
+            array = self.used.bound_requested.get(tensor, array)
         self.one.bind_tensor(tensor, None if room == "none" else array)
         if room != "none":
-            self.used.bound_asked = {**self.used.bound_asked, tensor: array}
-        elif tensor in self.used.bound_asked:
-            self.used.bound_asked = {t: a for t, a in self.used.bound_asked.items() if t != tensor}
+            self.used.bound_requested = {**self.used.bound_requested, tensor: array}
+        elif tensor in self.used.bound_requested:
+            self.used.bound_requested = {t: a for t, a in self.used.bound_requested.items() if t != tensor}
         else:
             return
         self.used.dirty = True
@@ -275,7 +275,7 @@ class Sequence(RuleBasedStateMachine):
         assert one.arena_bytes >= 0
         assert one.usage.block_bytes >= 0
         shapes = [tuple(detail["shape"]) for detail in one.get_input_details()]
-        assert tuple(shapes[: len(shapes_of(self.name, used.asked))]) == shapes_of(self.name, used.asked)
+        assert tuple(shapes[: len(shapes_of(self.name, used.requested))]) == shapes_of(self.name, used.requested)
         assert len(one.get_tensor_details()) == len(one.model.subgraphs[0].tensors)
 
 

@@ -40,35 +40,35 @@ class Case(NamedTuple):
     def node(self, op: str, rng: np.random.Generator, inputs: Sequence[str], outputs: Sequence[str]) -> OneNode:
         """The node with operands of these types."""
         shared = {kind: scaled(rng, kind) for kind in {*inputs, *outputs}} if self.one_scale else {}
-        given = [self._input(rng, kind, said, shared) for kind, said in zip(inputs, self.inputs, strict=False)]
+        given = [self._input(rng, kind, text, shared) for kind, text in zip(inputs, self.inputs, strict=False)]
         known = {**shared, **self.quantization}
         outs = [Out(kind, known.get(kind) or scaled(rng, kind)) for kind in outputs]
         return OneNode(op, given, self.options, outs=outs, version=self.version, custom=self.custom)
 
     def oracle_of(self, inputs: Sequence[str], outputs: Sequence[str]) -> Any:
         """Who judges operands of these types beside numpy; None: nobody does. LiteRT takes no arrays of some types."""
-        given = {kind for kind, said in zip(inputs, self.inputs, strict=False) if isinstance(said, tuple)}
+        given = {kind for kind, text in zip(inputs, self.inputs, strict=False) if isinstance(text, tuple)}
         judged = not self.litert or outputs[0] in self.litert.split()
         return self.oracle if judged and not given & {"bf16", "s2"} else None
 
     def _input(
-        self, rng: np.random.Generator, kind: str, said: Any, shared: Mapping[str, Quantization]
+        self, rng: np.random.Generator, kind: str, text: Any, shared: Mapping[str, Quantization]
     ) -> Given | None:
-        if said is None:
+        if text is None:
             return None
-        if isinstance(said, tuple):
-            return Given(values(rng, kind, said), quantization=shared.get(kind) or scaled(rng, kind), kind=kind)
-        return Given(np.asarray(said).astype(values(rng, kind, ()).dtype), constant=True, kind=kind)
+        if isinstance(text, tuple):
+            return Given(values(rng, kind, text), quantization=shared.get(kind) or scaled(rng, kind), kind=kind)
+        return Given(np.asarray(text).astype(values(rng, kind, ()).dtype), constant=True, kind=kind)
 
 
 Types = tuple[str, ...]
 Special = Callable[[np.random.Generator, Types, Types], "Case | tuple[OneNode, Mapping[str, Any]]"]
 
 
-def check_types(op: str, said: Case | Special, inputs: Types, outputs: Types) -> None:
+def check_types(op: str, text: Case | Special, inputs: Types, outputs: Types) -> None:
     """Runs an operator on operands of these types every way there is, and compares."""
     rng = np.random.default_rng(zlib.crc32(repr((op, inputs, outputs)).encode()))
-    case = said if isinstance(said, Case) else said(rng, inputs, outputs)
+    case = text if isinstance(text, Case) else text(rng, inputs, outputs)
     if isinstance(case, Case):
         case.node(op, rng, inputs, outputs).check(tolerance=case.tolerance, oracle=case.oracle_of(inputs, outputs))
     else:

@@ -68,9 +68,9 @@ class Draw:
             parts.append(tuple(part[self.number(0, len(part)) if self.often(0.3) else 0 :]))
         return parts[0], parts[1]
 
-    def kind(self, said: str) -> str:
+    def kind(self, message: str) -> str:
         """One of the types, any plain one now and then."""
-        return str(self.one(*PLAIN)) if self.often(0.05) else str(self.one(*said.split()))
+        return str(self.one(*PLAIN)) if self.often(0.05) else str(self.one(*message.split()))
 
     def scale(self, kind: str, low: float = 1e-3, high: float = 0.5) -> Quantization:
         """At random; of s16 the zero point is 0."""
@@ -190,16 +190,16 @@ def judged(one: OneNode) -> tuple[str, str]:
         if isinstance(ours, Exception) != isinstance(slow, Exception):
             return "HALF", f"{type(ours).__name__} {ours} | {type(slow).__name__} {slow}"[:300]
         return ("refused", "") if isinstance(theirs, Exception) else ("REFUSED", str(ours).replace("\n", " ")[:240])
-    if said := near(slow, ours, BOUND):
-        return "NUMPY", said
+    if message := near(slow, ours, BOUND):
+        return "NUMPY", message
     if isinstance(theirs, Exception):
         return "ours", str(theirs).replace("\n", " ")[:160]
-    said = near(theirs, ours, BOUND)
-    if said:
+    message = near(theirs, ours, BOUND)
+    if message:
         other = attempt(lambda: run_litert(one.model, one.arrays, BUILTIN))
         if not isinstance(other, Exception) and not near(other, ours, BOUND):
-            return "optimized", said
-    return ("DIFFERS", said) if said else ("agrees", "")
+            return "optimized", message
+    return ("DIFFERS", message) if message else ("agrees", "")
 
 
 def made(op: str, seed: int, number: int) -> OneNode:
@@ -248,14 +248,14 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--all", action="store_true", help="print every node")
     parser.add_argument("operators", nargs="*")
-    said = parser.parse_args()
+    message = parser.parse_args()
     from support.drawn_all import DRAWN
 
-    for op in said.operators or DRAWN:
+    for op in message.operators or DRAWN:
         counts: collections.Counter[str] = collections.Counter()
-        for number, word, text in answers(op, said.seed, said.count):
+        for number, word, text in answers(op, message.seed, message.count):
             counts[word] += 1
-            if said.all or word.isupper() or word in ("ended", "unmade"):
+            if message.all or word.isupper() or word in ("ended", "unmade"):
                 print(f"    {op} {number}: {word} {text}", flush=True)
         print(f"{op}: " + ", ".join(f"{word} {n}" for word, n in sorted(counts.items())), flush=True)
     sys.exit(0)

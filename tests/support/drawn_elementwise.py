@@ -37,8 +37,8 @@ def unary(op: str, kinds: str, options: Any = None, least: int = 0, spread: floa
             y = Quantization((0.1,), (0,))
         if op in ("SQRT", "RSQRT") and kind in ("s8", "s16"):
             x = x._replace(array=abs(x.array.astype("int32")).clip(q.zero_points[0], 127).astype(x.array.dtype))
-        said = options(d) if options else {}
-        return node(d, op, [x], said, outs=out(d, kind, fixed(op, kind) or y))
+        text = options(d) if options else {}
+        return node(d, op, [x], text, outs=out(d, kind, fixed(op, kind) or y))
 
     return draw
 
@@ -163,18 +163,18 @@ def arg(op: str) -> DrawNode:
     def draw(d: Draw) -> OneNode:
         kind, made = d.kind("f32 s8 u8 s32 b8"), d.one("s32", "s64")
         shape = d.shape(1, 5)
-        said = {"output_type": "INT32" if made == "s32" else "INT64"}
+        text = {"output_type": "INT32" if made == "s32" else "INT64"}
         axis: Any = d.axis(len(shape))
         axis = [axis] if d.often(0.5) else axis
-        return node(d, op, [d.given(kind, shape, spread=3.0), d.numbers(axis, "s32", "s64")], said, outs=out(d, made))
+        return node(d, op, [d.given(kind, shape, spread=3.0), d.numbers(axis, "s32", "s64")], text, outs=out(d, made))
 
     return draw
 
 
 def cumsum(d: Draw) -> OneNode:
     kind, shape = d.kind("f32 s32 s64"), d.shape(1, 5)
-    said = {"exclusive": d.often(0.5), "reverse": d.often(0.5)}
-    return node(d, "CUMSUM", [d.given(kind, shape, spread=3.0), d.numbers(d.axis(len(shape)))], said)
+    text = {"exclusive": d.often(0.5), "reverse": d.often(0.5)}
+    return node(d, "CUMSUM", [d.given(kind, shape, spread=3.0), d.numbers(d.axis(len(shape)))], text)
 
 
 def add_n(d: Draw) -> OneNode:
@@ -193,14 +193,14 @@ def prelu(d: Draw) -> OneNode:
 
 
 def local_response(d: Draw) -> OneNode:
-    said = {"radius": d.number(0, 5), "bias": d.one(0.0, 1.0, 2.0), "alpha": 0.1, "beta": d.one(0.5, 0.75, 1.0)}
-    return node(d, "LOCAL_RESPONSE_NORMALIZATION", [d.given("f32", d.shape(4, 4), spread=2.0)], said)
+    text = {"radius": d.number(0, 5), "bias": d.one(0.0, 1.0, 2.0), "alpha": 0.1, "beta": d.one(0.5, 0.75, 1.0)}
+    return node(d, "LOCAL_RESPONSE_NORMALIZATION", [d.given("f32", d.shape(4, 4), spread=2.0)], text)
 
 
 def fake_quant(d: Draw) -> OneNode:
     low = d.one(-1.0, 0.0, -6.0, -0.3)
-    said = {"min": low, "max": d.one(1.0, 6.0, 0.7), "num_bits": d.one(2, 4, 8, 16), "narrow_range": d.often(0.4)}
-    return node(d, "FAKE_QUANT", [d.given("f32", d.shape())], said)
+    text = {"min": low, "max": d.one(1.0, 6.0, 0.7), "num_bits": d.one(2, 4, 8, 16), "narrow_range": d.often(0.4)}
+    return node(d, "FAKE_QUANT", [d.given("f32", d.shape())], text)
 
 
 def bucketize(d: Draw) -> OneNode:

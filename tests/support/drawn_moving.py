@@ -148,8 +148,8 @@ def reverse_sequence(d: Draw) -> OneNode:
     kind, shape = d.kind("f32 u8 s16 s32 s64"), d.shape(2, 5)
     batch, sequence = (int(i) for i in d.rng.permutation(len(shape))[:2])
     lengths = [d.number(1, max(1, shape[sequence])) for _ in range(shape[batch])]
-    said = {"seq_dim": sequence, "batch_dim": batch}
-    return same(d, "REVERSE_SEQUENCE", kind, [d.given(kind, shape), d.numbers(lengths, "s32", "s64")], said)
+    text = {"seq_dim": sequence, "batch_dim": batch}
+    return same(d, "REVERSE_SEQUENCE", kind, [d.given(kind, shape), d.numbers(lengths, "s32", "s64")], text)
 
 
 def joined(op: str) -> DrawNode:
@@ -165,8 +165,8 @@ def joined(op: str) -> DrawNode:
                 part[axis] = d.number(0 if d.often(0.1) else 1, 5)
             other = d.scale(kind) if kind in ("u8", "s8") and d.often(0.2) and op == "CONCATENATION" else q
             inputs.append(d.given(kind, part, other))
-        said = {"axis": axis} | ({"values_count": count} if op == "PACK" else {})
-        return node(d, op, inputs, said, outs=out(d, kind, q))
+        text = {"axis": axis} | ({"values_count": count} if op == "PACK" else {})
+        return node(d, op, inputs, text, outs=out(d, kind, q))
 
     return draw
 
@@ -237,9 +237,9 @@ def dilate(d: Draw) -> OneNode:
 def stablehlo_pad(d: Draw) -> OneNode:
     kind, shape = d.kind("f32 s8 u8 s16 s32 s64 f64 u16 b8"), d.shape(1, 5)
     low, high = ([d.number(-1, 2) for _ in shape] for _ in range(2))
-    said = {"edge_padding_low": low, "edge_padding_high": high, "interior_padding": [d.number(0, 2) for _ in shape]}
+    text = {"edge_padding_low": low, "edge_padding_high": high, "interior_padding": [d.number(0, 2) for _ in shape]}
     x = d.given(kind, shape)
-    return same(d, "STABLEHLO_PAD", kind, [x, d.given(kind, (), x.quantization)], said)
+    return same(d, "STABLEHLO_PAD", kind, [x, d.given(kind, (), x.quantization)], text)
 
 
 def resize(op: str, kinds: str) -> DrawNode:
@@ -247,8 +247,8 @@ def resize(op: str, kinds: str) -> DrawNode:
         kind, shape = d.kind(kinds), tuple(d.number(1, 9) for _ in range(4))
         size = [d.number(1, 15), d.number(1, 15)]
         corners = d.often(0.4)
-        said = {"align_corners": corners, "half_pixel_centers": not corners and d.often(0.5)}
-        return same(d, op, kind, [d.given(kind, shape, spread=3.0), d.numbers(size)], said)
+        text = {"align_corners": corners, "half_pixel_centers": not corners and d.often(0.5)}
+        return same(d, op, kind, [d.given(kind, shape, spread=3.0), d.numbers(size)], text)
 
     return draw
 

@@ -130,8 +130,8 @@ def unique(d: Draw) -> OneNode:
     x = d.given(kind, d.shape(1, 1, 30), spread=2.0)
     if kind == "f32" or d.often(0.5):
         x = x._replace(array=(x.array % 5).astype(x.array.dtype))
-    said = {"idx_out_type": "INT32" if made == "s32" else "INT64"}
-    return node(d, "UNIQUE", [x], said, outs=[Out(kind, x.quantization), Out(made)])
+    text = {"idx_out_type": "INT32" if made == "s32" else "INT64"}
+    return node(d, "UNIQUE", [x], text, outs=[Out(kind, x.quantization), Out(made)])
 
 
 def segment_sum(d: Draw) -> OneNode:
@@ -224,13 +224,13 @@ def stablehlo_gather(d: Draw) -> OneNode:
     offsets = sorted(int(i) for i in d.rng.permutation(rank)[:count])
     outer = tuple(d.number(1, 4) for _ in range(batch))
     found = np.stack([indices(d, shape[i], outer, 0.3) for i in mapped], -1)
-    said = {
+    text = {
         "offset_dims": offsets, "collapsed_slice_dims": gone, "start_index_map": mapped, "index_vector_dim": batch,
         "slice_sizes": sizes, "indices_are_sorted": False,
     }  # fmt: skip
     x = d.given(kind, shape)
     outs = [Out(kind, x.quantization, shape=(1,) * rank)]
-    return node(d, "STABLEHLO_GATHER", [x, d.of(found, d.one("s32", "s64"), constant=0.3)], said, outs=outs)
+    return node(d, "STABLEHLO_GATHER", [x, d.of(found, d.one("s32", "s64"), constant=0.3)], text, outs=outs)
 
 
 def suppression(op: str) -> DrawNode:
@@ -253,25 +253,25 @@ def lsh(d: Draw) -> OneNode:
     seeds = d.rng.normal(size=(d.number(1, 4), d.number(1, 9)))
     shape = d.shape(1, 3)
     weights = [d.given("f32", shape[:1], spread=1.0)] if d.often(0.4) else []
-    said = {"type": d.one("SPARSE", "DENSE")}
+    text = {"type": d.one("SPARSE", "DENSE")}
     inputs = [d.of(seeds, "f32", constant=0.9), d.given(d.kind("f32 s32 s8 s64"), shape, NOT_QUANTIZED), *weights]
-    return node(d, "LSH_PROJECTION", inputs, said, outs=out(d, "s32"))
+    return node(d, "LSH_PROJECTION", inputs, text, outs=out(d, "s32"))
 
 
 def skip_gram(d: Draw) -> OneNode:
     words = " ".join("".join(d.one(*"abcxyz") for _ in range(d.number(1, 4))) for _ in range(d.number(1, 9)))
-    said = {"ngram_size": d.number(1, 4), "max_skip_size": d.number(0, 3), "include_all_ngrams": d.often(0.5)}
-    return node(d, "SKIP_GRAM", [d.of(np.array([words.encode()], object)[0], "string")], said, outs=out(d, "string"))
+    text = {"ngram_size": d.number(1, 4), "max_skip_size": d.number(0, 3), "include_all_ngrams": d.often(0.5)}
+    return node(d, "SKIP_GRAM", [d.of(np.array([words.encode()], object)[0], "string")], text, outs=out(d, "string"))
 
 
 def random(op: str) -> DrawNode:
     def draw(d: Draw) -> OneNode:
-        said = {"seed": d.number(0, 99), "seed2": d.number(1, 99)}
+        text = {"seed": d.number(0, 99), "seed2": d.number(1, 99)}
         if op == "MULTINOMIAL":
             given = [d.given("f32", (d.number(1, 3), d.number(1, 6)), spread=2.0), d.numbers(d.number(1, 20))]
-            return node(d, op, given, said, outs=out(d, d.one("s32", "s64")))
+            return node(d, op, given, text, outs=out(d, d.one("s32", "s64")))
         shape = [2 * n for n in d.shape(1, 4)]
-        return node(d, op, [d.numbers(shape)], said, outs=out(d, "f32"))
+        return node(d, op, [d.numbers(shape)], text, outs=out(d, "f32"))
 
     return draw
 

@@ -79,10 +79,10 @@ def conv(d: Draw) -> OneNode:
     window, groups = (d.number(1, 4), d.number(1, 4)), 1 if d.often(0.85) else d.number(1, 3)
     depth, count = d.number(1, 9), d.number(1, 9) * groups
     x, w, rest, kind = drawn(d, TYPES, image(d, window, depth * groups), (count, *window, depth), 0, count)
-    said = {**strides(d), **dilations(d), "fused_activation_function": d.activation()}
+    text = {**strides(d), **dilations(d), "fused_activation_function": d.activation()}
     if rest and rest[0] is not None and rest[0].array.dtype == np.int32 and kind == "s16":
-        said["quantized_bias_type"] = "INT32"
-    return node(d, "CONV_2D", [x, w, *rest], said, outs=out(d, kind))
+        text["quantized_bias_type"] = "INT32"
+    return node(d, "CONV_2D", [x, w, *rest], text, outs=out(d, kind))
 
 
 def depthwise(d: Draw) -> OneNode:
@@ -91,34 +91,34 @@ def depthwise(d: Draw) -> OneNode:
     x, w, rest, kind = drawn(d, types, image(d, window, depth), (1, *window, depth * times), 3, depth * times)
     if kind == "f32" and len(w.quantization.scales) == 1:  # LiteRT reads a scale for each output
         w = w._replace(quantization=Quantization(w.quantization.scales * depth * times, (0,) * depth * times, 3))
-    said = {**strides(d), **dilations(d), "depth_multiplier": times, "fused_activation_function": d.activation()}
-    return node(d, "DEPTHWISE_CONV_2D", [x, w, *rest], said, outs=out(d, kind))
+    text = {**strides(d), **dilations(d), "depth_multiplier": times, "fused_activation_function": d.activation()}
+    return node(d, "DEPTHWISE_CONV_2D", [x, w, *rest], text, outs=out(d, kind))
 
 
 def fully_connected(d: Draw) -> OneNode:
     depth, count, rows = d.number(1, 40), d.number(1, 20), d.shape(0, 3, 5)
     x, w, rest, kind = drawn(d, TYPES + SMALL, (*rows, depth), (count, depth), 0, count)
-    said = {
+    text = {
         "keep_num_dims": d.often(0.4), "fused_activation_function": d.activation(), "asymmetric_quantize_inputs": d.often(0.4),
     }  # fmt: skip
     if rest and rest[0] is not None and x.array.dtype == np.int16:
-        said["quantized_bias_type"] = "INT32" if rest[0].array.dtype == np.int32 else "INT64"
-    return node(d, "FULLY_CONNECTED", [x, w, *rest], said, outs=out(d, kind))
+        text["quantized_bias_type"] = "INT32" if rest[0].array.dtype == np.int32 else "INT64"
+    return node(d, "FULLY_CONNECTED", [x, w, *rest], text, outs=out(d, kind))
 
 
 def transpose_conv(d: Draw) -> OneNode:
     window, depth, count = (d.number(1, 4), d.number(1, 4)), d.number(1, 9), d.number(1, 9)
-    said = {**strides(d), "fused_activation_function": d.activation()}
+    text = {**strides(d), "fused_activation_function": d.activation()}
     types = ("f32 f32 f32 f32", "f32 s8 f32 f32", "s8 s8 s32 s8", "u8 u8 s32 u8", "s16 s8 s64 s16", "s16 s8 s32 s16")
     x_shape = (d.number(1, 2), d.number(1, 6), d.number(1, 6), depth)
     x, w, rest, kind = drawn(d, types, x_shape, (count, *window, depth), 0, count)
     sizes = []
-    for n, k, s in zip(x_shape[1:3], window, (said["stride_h"], said["stride_w"]), strict=True):
-        sizes.append(n * s - d.number(0, s - 1) if said["padding"] == "SAME" else (n - 1) * s + k + d.number(0, s - 1))
+    for n, k, s in zip(x_shape[1:3], window, (text["stride_h"], text["stride_w"]), strict=True):
+        sizes.append(n * s - d.number(0, s - 1) if text["padding"] == "SAME" else (n - 1) * s + k + d.number(0, s - 1))
     shape = d.numbers([x_shape[0], *sizes, count])
     if rest and rest[0] is not None and rest[0].array.dtype == np.int32 and kind == "s16":
-        said["quantized_bias_type"] = "INT32"
-    return node(d, "TRANSPOSE_CONV", [shape, w, x, *rest], said, outs=out(d, kind))
+        text["quantized_bias_type"] = "INT32"
+    return node(d, "TRANSPOSE_CONV", [shape, w, x, *rest], text, outs=out(d, kind))
 
 
 def batch_matmul(d: Draw) -> OneNode:
@@ -131,17 +131,17 @@ def batch_matmul(d: Draw) -> OneNode:
     y = d.given(types[1], b, q, constant=0.5 if q is None else 1, spread=1.0)
     if q is not None:
         y = y._replace(array=np.maximum(y.array, -127))
-    said = {"adj_x": adj_x, "adj_y": adj_y, "asymmetric_quantize_inputs": d.often(0.3)}
-    return node(d, "BATCH_MATMUL", [d.given(types[0], a, spread=1.0), y], said, outs=out(d, types[2]))
+    text = {"adj_x": adj_x, "adj_y": adj_y, "asymmetric_quantize_inputs": d.often(0.3)}
+    return node(d, "BATCH_MATMUL", [d.given(types[0], a, spread=1.0), y], text, outs=out(d, types[2]))
 
 
 def conv_3d(d: Draw) -> OneNode:
     window, depth, count = [d.number(1, 3) for _ in range(3)], d.number(1, 5), d.number(1, 5)
     x = d.given("f32", (d.number(1, 2), *(n + d.number(0, 5) for n in window), depth), spread=1.0)
     w = weights(d, "f32", (*window, depth, count), 0)
-    said = {**strides(d), **dilations(d), "stride_d": d.number(1, 2), "dilation_d_factor": d.one(1, 1, 2)}
+    text = {**strides(d), **dilations(d), "stride_d": d.number(1, 2), "dilation_d_factor": d.one(1, 1, 2)}
     return node(
-        d, "CONV_3D", [x, w, *bias(d, "f32", x, w, count)], said | {"fused_activation_function": d.activation()}
+        d, "CONV_3D", [x, w, *bias(d, "f32", x, w, count)], text | {"fused_activation_function": d.activation()}
     )
 
 
@@ -149,22 +149,22 @@ def conv_3d_transpose(d: Draw) -> OneNode:
     window, depth, count = [d.number(1, 3) for _ in range(3)], d.number(1, 5), d.number(1, 5)
     x = d.given("f32", (d.number(1, 2), *(d.number(1, 4) for _ in range(3)), depth), spread=1.0)
     w = weights(d, "f32", (*window, count, depth), 0)
-    said = {**strides(d), "stride_d": d.number(1, 2), "dilation_d_factor": 1}
-    steps = [said["stride_d"], said["stride_h"], said["stride_w"]]
-    same = said["padding"] == "SAME"
+    text = {**strides(d), "stride_d": d.number(1, 2), "dilation_d_factor": 1}
+    steps = [text["stride_d"], text["stride_h"], text["stride_w"]]
+    same = text["padding"] == "SAME"
     sizes = [n * s if same else (n - 1) * s + k for n, s, k in zip(x.array.shape[1:4], steps, window, strict=True)]
     shape = d.numbers([x.array.shape[0], *sizes, count])
-    return node(d, "CONV_3D_TRANSPOSE", [shape, w, x, *bias(d, "f32", x, w, count)], said, outs=out(d, "f32"))
+    return node(d, "CONV_3D_TRANSPOSE", [shape, w, x, *bias(d, "f32", x, w, count)], text, outs=out(d, "f32"))
 
 
 def pool(op: str, kinds: str) -> DrawNode:
     def draw(d: Draw) -> OneNode:
         window = (d.number(1, 5), d.number(1, 5))
         kind = d.kind(kinds)
-        said = {**strides(d), "filter_height": window[0], "filter_width": window[1]}
-        said["fused_activation_function"] = d.activation()
+        text = {**strides(d), "filter_height": window[0], "filter_width": window[1]}
+        text["fused_activation_function"] = d.activation()
         x = d.given(kind, image(d, window, d.one(1, 3, 8, 33)), spread=3.0)
-        return node(d, op, [x], said, outs=out(d, kind, x.quantization if d.often(0.9) else None))
+        return node(d, op, [x], text, outs=out(d, kind, x.quantization if d.often(0.9) else None))
 
     return draw
 
@@ -182,24 +182,24 @@ def rfft(d: Draw) -> OneNode:
 def svdf(d: Draw) -> OneNode:
     from test_svdf import FLOAT, HYBRID, INTEGER, Svdf
 
-    said = {"fused_activation_function": d.one("NONE", "RELU", "RELU6"), "asymmetric_quantize_inputs": d.often(0.3)}
+    text = {"fused_activation_function": d.one("NONE", "RELU", "RELU6"), "asymmetric_quantize_inputs": d.often(0.3)}
     sizes = {name: d.number(1, 9) for name in ("batches", "depth", "units", "memory", "rank")}
-    return Svdf(d.one(FLOAT, HYBRID, INTEGER), bias=d.often(0.6), seed=d.number(0, 10**6), **sizes, **said)
+    return Svdf(d.one(FLOAT, HYBRID, INTEGER), bias=d.often(0.6), seed=d.number(0, 10**6), **sizes, **text)
 
 
 def rnn(op: str) -> DrawNode:
     def draw(d: Draw) -> OneNode:
         from test_rnn import Rnn
 
-        said: dict[str, Any] = {"fused_activation_function": d.one("NONE", "RELU", "TANH", "RELU6")}
+        text: dict[str, Any] = {"fused_activation_function": d.one("NONE", "RELU", "TANH", "RELU6")}
         sizes = {name: d.number(1, 9) for name in ("batches", "steps", "depth", "units")}
         kind = d.one("f32", "s8", "u8")
         time = {} if op == "RNN" else {"time_major": d.often(0.5) and (kind == "f32" or op[0] == "U")}
         if op[0] == "B":
             time |= {"merged": d.often(0.3), "aux": d.one("", "", "crossed") if kind == "f32" else ""}
         seed = d.number(0, 10**6)
-        said["asymmetric_quantize_inputs"] = d.often(0.4)
-        return Rnn(op, kind, seed=seed, **sizes, **time, **said)
+        text["asymmetric_quantize_inputs"] = d.often(0.4)
+        return Rnn(op, kind, seed=seed, **sizes, **time, **text)
 
     return draw
 
@@ -213,16 +213,16 @@ def lstm(op: str) -> DrawNode:
         if "projection" not in parts and "projection_bias" in parts:
             parts.remove("projection_bias")
         sizes = {name: d.number(1, 9) for name in ("batches", "steps", "depth", "cells")}
-        said = {
+        text = {
             "asymmetric_quantize_inputs": d.often(0.4),
             "cell_clip": d.one(0.0, 0.5, 3.0),
             "proj_clip": d.one(0.0, 0.3),
         }
         if types != INTEGER:
-            said["fused_activation_function"] = d.one("TANH", "RELU", "RELU_N1_TO_1", "RELU6")
+            text["fused_activation_function"] = d.one("TANH", "RELU", "RELU_N1_TO_1", "RELU6")
         outputs = d.number(1, sizes["cells"])
         time = {"time_major": d.often(0.5)} if op != "LSTM" else {}
-        return Lstm(op, types, parts, outputs=outputs, seed=d.number(0, 10**6), **sizes, **time, **said)
+        return Lstm(op, types, parts, outputs=outputs, seed=d.number(0, 10**6), **sizes, **time, **text)
 
     return draw
 
@@ -234,11 +234,11 @@ def both(d: Draw) -> OneNode:
     if "projection" not in parts and "projection_bias" in parts:
         parts.remove("projection_bias")
     merged = d.often(0.3)
-    said = {
+    text = {
         "asymmetric_quantize_inputs": d.often(0.4), "aux": d.one("", "", "crossed", "parallel"), "merged": merged,
         "time_major": merged or d.often(0.5), "seed": d.number(0, 10**6), "cell_clip": d.one(0.0, 0.5, 3.0),
     }  # fmt: skip
-    return Both(d.one(FLOAT, HYBRID, UNSIGNED), parts, d.number(1, 5), d.number(1, 5), **said)
+    return Both(d.one(FLOAT, HYBRID, UNSIGNED), parts, d.number(1, 5), d.number(1, 5), **text)
 
 
 def stablehlo_window(d: Draw) -> Any:
@@ -248,11 +248,11 @@ def stablehlo_window(d: Draw) -> Any:
     rule = d.one("ADD", "MUL", "MAXIMUM", "MINIMUM" if kind == "f32" else "ADD")
     shape = d.shape(1, 4, 7)
     sizes, steps, base, gaps = ([d.number(1, 3) for _ in shape] for _ in range(4))
-    said = {
+    text = {
         "window_dimensions": sizes, "window_strides": steps, "base_dilations": base, "window_dilations": gaps,
         "padding": [d.number(-1, 2) for _ in range(2 * len(shape))],
     }  # fmt: skip
-    return Stablehlo(d.array(kind, shape, 2.0), d.number(0, 3), BODIES[rule], **said)
+    return Stablehlo(d.array(kind, shape, 2.0), d.number(0, 3), BODIES[rule], **text)
 
 
 WEIGHTED: dict[str, DrawNode] = {

@@ -247,6 +247,6 @@ def large_node(op: str, rng: np.random.Generator, inputs: Any, outputs: Any) -> 
     """A node of operands of these types that works long."""
     if op in MODELS:
         return MODELS[op]()
-    said = LARGE[op]
-    made = said if isinstance(said, Case) else said(rng, inputs, outputs)
+    text = LARGE[op]
+    made = text if isinstance(text, Case) else text(rng, inputs, outputs)
     return made.node(op, rng, inputs, outputs) if isinstance(made, Case) else made[0]

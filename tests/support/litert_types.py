@@ -80,20 +80,20 @@ def exchanged(types: Types, *, places: bool) -> Iterator[Types]:
             yield inputs, (*outputs[:at], other, *outputs[at + 1 :])
 
 
-def asked(row: Operator, *, places: bool = False) -> list[Types]:
+def requested(row: Operator, *, places: bool = False) -> list[Types]:
     """Types that the row refuses, near those that it names."""
     codes = {kind.suffix: int(kind) for kind in TensorType}
     tried = dict.fromkeys(other for types in named(row) for other in exchanged(types, places=places))
     return [types for types in tried if row.refusal(*([codes[kind] for kind in side] for side in types))]
 
 
-def node_of(op: str, said: Any, types: Types) -> OneNode | None:
+def node_of(op: str, message: Any, types: Types) -> OneNode | None:
     """The case's node in these types, or one that it makes in types of the row's with those exchanged; None where
     neither can be."""
     for begin in (types, *named(operators()[op])):
         rng = np.random.default_rng(zlib.crc32(repr((op, types)).encode()))
         with contextlib.suppress(Exception):
-            case = said if isinstance(said, Case) else said(rng, *begin)
+            case = message if isinstance(message, Case) else message(rng, *begin)
             node = case.node(op, rng, *begin) if isinstance(case, Case) else case[0]
             node = node if has(node, types) else node.retyped(rng, *types)
             if has(node, types):
@@ -112,7 +112,7 @@ def has(node: OneNode, types: Types) -> bool:
     return [inputs, outputs] == [[kind_of(kind) for kind in side] for side in types]
 
 
-def said_of(interpreter: Any, tensor: int) -> str:
+def text_of(interpreter: Any, tensor: int) -> str:
     """What LiteRT's Python calls the type of a tensor; empty for those that it has no word for."""
     try:
         return str(interpreter._interpreter.TensorType(tensor, 0))
@@ -121,12 +121,12 @@ def said_of(interpreter: Any, tensor: int) -> str:
 
 
 @functools.cache
-def said_of_type(kind: str) -> str:
+def text_of_type(kind: str) -> str:
     """What it calls this type."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     graph.output(graph.input("x", (2,), kind_of(kind)))
-    return said_of(litert.Interpreter(model_content=builder.build(), experimental_op_resolver_type=BUILTIN), 0)
+    return text_of(litert.Interpreter(model_content=builder.build(), experimental_op_resolver_type=BUILTIN), 0)
 
 
 def litert_runs(node: OneNode, types: Types) -> bool:
@@ -145,14 +145,14 @@ def runs_by(resolver: Any, node: OneNode, types: Types) -> bool:
                 interpreter.set_tensor(index, array)
         interpreter.invoke()
         for index, kind in zip(interpreter._interpreter.OutputIndices(), types[1], strict=True):
-            if said_of(interpreter, index) != said_of_type(kind):
+            if text_of(interpreter, index) != text_of_type(kind):
                 return False
     except (RuntimeError, ValueError, TypeError):
         return False
     return True
 
 
-def runs(op: str, said: Any, all_types: Sequence[Types]) -> Iterator[Types]:
+def runs(op: str, message: Any, all_types: Sequence[Types]) -> Iterator[Types]:
     """Those of the types that LiteRT runs, in children of this process: what ends one is not run."""
     first = 0
     while first < len(all_types):
@@ -164,7 +164,7 @@ def runs(op: str, said: Any, all_types: Sequence[Types]) -> Iterator[Types]:
             for number in range(first, len(all_types)):
                 signal.alarm(MOST_SECONDS)
                 os.write(writing, f"{number}\n".encode())
-                node = node_of(op, said, all_types[number])
+                node = node_of(op, message, all_types[number])
                 if node is not None and litert_runs(node, all_types[number]):
                     os.write(writing, b"runs\n")
             os._exit(0)
@@ -181,8 +181,8 @@ def runs(op: str, said: Any, all_types: Sequence[Types]) -> Iterator[Types]:
 def main() -> None:
     table, known = operators(), cases()
     places = "--places" in sys.argv
-    for op in [said for said in sys.argv[1:] if said != "--places"] or sorted(set(known) & set(table)):
-        for types in runs(op, known[op], asked(table[op], places=places)):
+    for op in [message for message in sys.argv[1:] if message != "--places"] or sorted(set(known) & set(table)):
+        for types in runs(op, known[op], requested(table[op], places=places)):
             print(op, spelled(types), flush=True)
 
 

@@ -139,11 +139,11 @@ def _mutant(op: str, number: int, templates: list[Model], *, corrupted: bool) ->
 
 
 def _typed(op: str) -> Iterator[Case]:
-    said = type_cases().get(op)
-    for sides in takes()[op].combinations(TYPES) if said is not None else ():
+    printed = type_cases().get(op)
+    for sides in takes()[op].combinations(TYPES) if printed is not None else ():
         inputs, outputs = (tuple(TensorType(code).suffix for code in side) for side in sides)
         rng = np.random.default_rng(zlib.crc32(repr((op, inputs, outputs)).encode()))
-        case = said if isinstance(said, TypesCase) else said(rng, inputs, outputs)
+        case = printed if isinstance(printed, TypesCase) else printed(rng, inputs, outputs)
         node = case.node(op, rng, inputs, outputs) if isinstance(case, TypesCase) else case[0]
         yield Case(f"{op} types {' '.join(inputs)} -> {' '.join(outputs)}", node.model, references=True)
 
@@ -243,8 +243,8 @@ def _by_hand() -> tuple[tuple[tuple[str, ...], bytes], ...]:
         ),
     }
     made = [
-        ((op,), OneNode(op, given, outs=outs, custom=flexbuffer(**said)).model)
-        for op, (given, outs, said) in single.items()
+        ((op,), OneNode(op, given, outs=outs, custom=flexbuffer(**printed)).model)
+        for op, (given, outs, printed) in single.items()
     ]
     return (
         *made,

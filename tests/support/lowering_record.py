@@ -121,7 +121,7 @@ def write_full(folder: pathlib.Path) -> None:
 
 
 def _shown(text: Text) -> str:
-    return "".join(f"{part}:\n{said}\n" for part, said in zip(PARTS, text, strict=True))
+    return "".join(f"{part}:\n{message}\n" for part, message in zip(PARTS, text, strict=True))
 
 
 def write_record(parts: list[str]) -> None:

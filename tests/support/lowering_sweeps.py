@@ -132,8 +132,8 @@ def scales(tensors: Sequence[Tensor], node: Node) -> Iterator[Change]:
             first = q.scales[0]
             several = [(factor * first, *q.scales[1:]) for factor in (0.0, -1.0, 1.5, math.inf, math.nan)]
             single = [(1 / 256,), (1 / 128,), (1 / 32768,), (1.001 / 256,), (1e-12,), (1e12,)]
-            others = [q._replace(scales=said) for said in several]
-            others += [Quantization(said, q.zero_points[:1]) for said in single]
+            others = [q._replace(scales=text) for text in several]
+            others += [Quantization(text, q.zero_points[:1]) for text in single]
             zeros = (0, 1, -1, -128, 128, 127, 255, 256, -129, 32767, -32769)
             others += [q._replace(zero_points=(zero,) * len(q.zero_points)) for zero in zeros]
             others.append(NOT_QUANTIZED)
@@ -218,7 +218,7 @@ def _customs(data: bytes) -> Iterator[bytes]:
             yield from (with_integer(data, at, n) for n in INTEGERS if fits(n, "i"))
         return
     for name, value in values.items():
-        yield bytes(flexbuffers.Dumps({key: said for key, said in values.items() if key != name}))
+        yield bytes(flexbuffers.Dumps({key: text for key, text in values.items() if key != name}))
         others: list[Any] = [True, False, 1.5, -1.5, "text", [1, 2], [1.5, 2.5], ["a"], {"a": 1}, None, *INTEGERS]
         if isinstance(value, float):
             others += REALS

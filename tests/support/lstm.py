@@ -109,14 +109,14 @@ class Lstm(OneNode):
             given = [part._replace(constant=False) if part is not None else None for part in given]
         for position, value in dict(inputs).items():
             given[position] = value
-        said: dict[str, Any] = {"fused_activation_function": "TANH", **options}
+        text: dict[str, Any] = {"fused_activation_function": "TANH", **options}
         if sequence:
-            said["time_major"] = time_major
+            text["time_major"] = time_major
         y = Out(self.kind, one_scale(self.kind, 0.01, 3))
         scaled = [Out("s16", one_scale("s16", 2.0**-10 * (1 + i / 8))) for i in range(4)]
         if inner is None:
             inner = [*scaled, Out("s8", one_scale("s8", 0.008, -4))] if types == INTEGER else []
-        super().__init__(op, given, said, outs=[y], version=version, intermediates=inner)
+        super().__init__(op, given, text, outs=[y], version=version, intermediates=inner)
 
     def draw(self) -> Array:
         return values(self.rng, self.kind, self.shape, 1.0)
@@ -156,8 +156,8 @@ class Both(OneNode):
             given += way.gates(way.weights, (way.cells, wide), 0.01) if aux == "crossed" else [None] * 4
         for position, value in dict(inputs).items():
             given[position] = value
-        said = {"fused_activation_function": "TANH", "time_major": time_major, "merge_outputs": merged, **options}
-        super().__init__("BIDIRECTIONAL_SEQUENCE_LSTM", given, said, outs=[Out("f32")] * (2 - merged), version=3)
+        text = {"fused_activation_function": "TANH", "time_major": time_major, "merge_outputs": merged, **options}
+        super().__init__("BIDIRECTIONAL_SEQUENCE_LSTM", given, text, outs=[Out("f32")] * (2 - merged), version=3)
 
     def floats(self, *shape: int) -> Array:
         return values(self.rng, "f32", shape, 1.0)

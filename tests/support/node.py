@@ -33,11 +33,11 @@ _BY_DTYPE = {
 }
 
 
-def kind_of(said: str | TensorType | Array) -> TensorType:
+def kind_of(text: str | TensorType | Array) -> TensorType:
     """The element type that is spelled so, or that an array has."""
-    if isinstance(said, np.ndarray):
-        return _BY_DTYPE[said.dtype]
-    return _BY_SUFFIX[said] if isinstance(said, str) else said
+    if isinstance(text, np.ndarray):
+        return _BY_DTYPE[text.dtype]
+    return _BY_SUFFIX[text] if isinstance(text, str) else text
 
 
 def dtype_of(kind: str | TensorType) -> np.dtype[Any]:
@@ -133,8 +133,8 @@ class OneNode:
         inner = [
             g.tensor(f"i{i}", (0,), kind_of(o.kind), quantization=o.quantization) for i, o in enumerate(intermediates)
         ]
-        said = {"custom": custom is not None, "custom_options": custom or b"", "intermediates": inner}
-        g.output(*g.node(op, numbers, out=made, options=options or {}, version=version, **said))
+        text = {"custom": custom is not None, "custom_options": custom or b"", "intermediates": inner}
+        g.output(*g.node(op, numbers, out=made, options=options or {}, version=version, **text))
         self.model = builder.build()
         self.arrays = [v.array for v in given if v is not None and not (v.constant or v.variable)]
 

@@ -27,9 +27,9 @@ def run(*command: str, cwd: Path = ROOT, **more: str) -> str:
 
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
 def test_mypy_finds_what_is_wrong_and_nothing_else(tmp_path: Path) -> None:
-    said = run(sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), str(PROGRAM))
-    found = {int(line) for line in re.findall(rf"{re.escape(str(PROGRAM.relative_to(ROOT)))}:(\d+): error", said)}
-    assert found == WRONG, said
+    message = run(sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), str(PROGRAM))
+    found = {int(line) for line in re.findall(rf"{re.escape(str(PROGRAM.relative_to(ROOT)))}:(\d+): error", message)}
+    assert found == WRONG, message
 
 
 needs_pyright = pytest.mark.skipif(
@@ -39,16 +39,16 @@ needs_pyright = pytest.mark.skipif(
 
 @needs_pyright
 def test_pyright_finds_what_is_wrong_and_nothing_else(tmp_path: Path) -> None:
-    said = json.loads(run("pyright", "--pythonpath", sys.executable, "--outputjson", str(PROGRAM)))
-    found = {one["range"]["start"]["line"] + 1 for one in said["generalDiagnostics"] if one["severity"] == "error"}
-    assert found == WRONG, said["generalDiagnostics"]
+    message = json.loads(run("pyright", "--pythonpath", sys.executable, "--outputjson", str(PROGRAM)))
+    found = {one["range"]["start"]["line"] + 1 for one in message["generalDiagnostics"] if one["severity"] == "error"}
+    assert found == WRONG, message["generalDiagnostics"]
 
 
 @needs_pyright
 def test_everything_public_has_a_type(tmp_path: Path) -> None:
     """Numpy's arrays are left out: pyright calls parts of them unknown."""
     environment = {"PYTHONPATH": str(ROOT)}
-    said = run(
+    message = run(
         "pyright",
         "--pythonpath",
         sys.executable,
@@ -58,4 +58,4 @@ def test_everything_public_has_a_type(tmp_path: Path) -> None:
         cwd=tmp_path,
         **environment,
     )
-    assert "Type completeness score: 100%" in said, said[-3000:]
+    assert "Type completeness score: 100%" in message, message[-3000:]

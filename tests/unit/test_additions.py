@@ -75,7 +75,7 @@ def test_close_under_a_view_is_refused() -> None:
     interpreter.close()
 
 
-def test_nothing_is_said_unless_asked(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_logged_unless_enabled(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
     run(ready(relu_chain()), floats(1, 2, 3, 4))
     assert caplog.records == []
     with caplog.at_level("DEBUG", "minilite"):
@@ -101,7 +101,7 @@ def test_copies_have_the_shapes_and_what_runs_keep(way: Any) -> None:
 
 
 @pytest.mark.parametrize("way", [copy.deepcopy, lambda i: pickle.loads(pickle.dumps(i))])
-def test_shapes_asked_for_and_those_in_force_are_copied(way: Any) -> None:
+def test_requested_shapes_and_those_in_force_are_copied(way: Any) -> None:
     first = ready(relu_chain())
     resized(first, 9)
     second = way(first)

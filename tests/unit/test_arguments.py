@@ -63,7 +63,7 @@ def test_names_of_inputs_go_before_all_others() -> None:
         interpreter.get_tensor("twin")
 
 
-def test_names_are_looked_up_in_the_subgraph_asked_for() -> None:
+def test_names_are_looked_up_in_the_given_subgraph() -> None:
     builder = ModelBuilder()
     first, second = builder.subgraph("first"), builder.subgraph("second")
     first.output(first.input("x", (1,)))
@@ -292,7 +292,7 @@ def test_shapes_are_told_from_what_is_none(size: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize("value", [None, "text", object(), {1: 2}, np.array(["a"])])
-def test_what_is_no_number_is_refused_before_its_shape_is_asked_for(value: Any) -> None:
+def test_arrays_of_no_numbers_are_refused_before_their_shape_is_read(value: Any) -> None:
     interpreter = ready(one_signature())
     name = "ndarray of <U1" if isinstance(value, np.ndarray) else type(value).__name__
     text = (

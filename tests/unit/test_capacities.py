@@ -88,17 +88,17 @@ def test_body_that_moved_out_leaves_the_slots_where_they_are() -> None:
     builder = ModelBuilder()
     main, test, step = (builder.subgraph(name) for name in ("main", "test", "step"))
     carries = [COUNTER, ("x", (16,), F32), ("ask", (4,), F32)]
-    count, x, asked = (main.input(*carry) for carry in carries)
+    count, x, requested = (main.input(*carry) for carry in carries)
     before = main.node("ADD", [x, x], out=("before", (16,)))
     outs = [(f"{name}_out", shape, kind) for name, shape, kind in carries]
     options = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
-    turned = main.node("WHILE", [count, x, asked], out=outs, options=options)[1]
+    turned = main.node("WHILE", [count, x, requested], out=outs, options=options)[1]
     main.output(turned, main.node("ADD", [before, x], out=("after", (16,))))
     test.output(below(3)(test, [test.input(*carry) for carry in carries]))
-    count, x, asked = (step.input(*carry) for carry in carries)
-    many = step.node("Head", [asked], out=("many", (1,)), custom=True)
+    count, x, requested = (step.input(*carry) for carry in carries)
+    many = step.node("Head", [requested], out=("many", (1,)), custom=True)
     step.node("ASSIGN_VARIABLE", [variable(step), step.node("RELU", [many], out=("relu", (1,)))])
-    step.output(next_count(step, count), step.node("ADD", [x, x], out=("twice", (16,))), asked)
+    step.output(next_count(step, count), step.node("ADD", [x, x], out=("twice", (16,))), requested)
     interpreter = ready(builder.build(), custom_ops={"Head": head})
     values = np.arange(16, dtype=np.float32)
     for many_values in (4, 20_000):

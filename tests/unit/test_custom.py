@@ -317,7 +317,7 @@ def test_damaged_options(seed: int) -> None:
 
     from minilite.format.flexbuffer import scalars
 
-    said = {
+    message = {
         "most": 10,
         "score": 0.5,
         "wide": 2**40,
@@ -326,8 +326,8 @@ def test_damaged_options(seed: int) -> None:
         "deep": {"a": [1, 2.5]},
         "list": [1, 2],
     }
-    whole = bytes(flexbuffers.Dumps(said))
-    assert scalars(whole) == {**{name: said[name] for name in said if name != "deep"}, "list": (1, 2)}
+    whole = bytes(flexbuffers.Dumps(message))
+    assert scalars(whole) == {**{name: message[name] for name in message if name != "deep"}, "list": (1, 2)}
     rng = np.random.default_rng(seed)
     for _ in range(200):
         data = bytearray(whole[: rng.integers(0, len(whole) + 1)] if rng.random() < 0.3 else whole)

@@ -54,7 +54,7 @@ IN_A_FOLDER = "command.md"
 @pytest.mark.parametrize(
     "path", [path for path in DOCUMENTS if "```python" in path.read_text() and path.name != IN_A_FOLDER], ids=named
 )
-def test_python_runs_and_prints_what_is_said(path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_runs_and_prints_what_the_page_shows(path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A document's blocks run one after the other, as a reader would; a block without a language shows the output."""
     if '"cc"' in path.read_text() and shutil.which("cc") is None:
         pytest.skip("there is no C compiler")

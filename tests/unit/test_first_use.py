@@ -189,12 +189,12 @@ def dynamic(module: Any) -> Any:
 
 def kinds_of_details(module: Any) -> Any:
     detail = ready(module, classifier()).get_input_details()[0]
-    said = {key: type(value) for key, value in detail.items()} | {
+    message = {key: type(value) for key, value in detail.items()} | {
         key: type(value) for key, value in detail["quantization_parameters"].items()
     }
     return [
         list(detail),
-        sorted(f"{key} {kind}" for key, kind in said.items()),
+        sorted(f"{key} {kind}" for key, kind in message.items()),
         *map(str, map(type, detail["quantization"])),
         detail["dtype"],
     ]

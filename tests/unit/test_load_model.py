@@ -74,11 +74,11 @@ def test_what_is_found_in_place_of_a_model(tmp_path: pathlib.Path, content: byte
     path.write_bytes(content)
     with pytest.raises(ModelFormatError) as caught:
         load_model(path)
-    said = str(caught.value)
-    assert said.startswith(
+    message = str(caught.value)
+    assert message.startswith(
         f"{INVALID}'{path}': file identifier at byte 4 is {content[4:8]!r}, a .tflite file has b'TFL3'"
     )
-    assert (f": it looks like {guess}" in said) if guess else said.endswith("b'TFL3'; it has to be fetched again")
+    assert (f": it looks like {guess}" in message) if guess else message.endswith("b'TFL3'; it has to be fetched again")
 
 
 def test_truncated_files_are_told(tmp_path: pathlib.Path) -> None:

@@ -33,19 +33,19 @@ MODEL = with_files(passing((1, 2), about=ABOUT), FILES)
 
 
 def test_all_that_metadata_say_is_read() -> None:
-    said = read_model(MODEL).metadata
-    assert (said.name, said.description, said.version) == ("seer", "sees", "v1")
-    assert (said.author, said.license) == ("somebody", "free")
-    image, heard = said.inputs
+    message = read_model(MODEL).metadata
+    assert (message.name, message.description, message.version) == ("seer", "sees", "v1")
+    assert (message.author, message.license) == ("somebody", "free")
+    image, heard = message.inputs
     assert (image.name, image.description, image.color_space) == ("image", "what is seen", "RGB")
     assert (image.mean, image.std) == ((1.5, 2.0, 2.5), (4.0,))
     assert (heard.sample_rate, heard.channels) == (16000, 2)
-    scores, numbers = said.outputs
+    scores, numbers = message.outputs
     assert [file.labels for file in scores.files] == ["", "axis"]
     assert scores.files[1].description == "what it shows"
     assert numbers.files[1].labels == "value"
-    assert said["TFLITE_METADATA"] == ABOUT
-    assert list(said) == ["TFLITE_METADATA"]
+    assert message["TFLITE_METADATA"] == ABOUT
+    assert list(message) == ["TFLITE_METADATA"]
 
 
 def test_labels_come_from_associated_files(tmp_path: pathlib.Path) -> None:

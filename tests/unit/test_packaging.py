@@ -106,7 +106,7 @@ one.invoke()
 """
     modules = imported(code, tmp_path)
     seldom = {f"format.{name}" for name in ("_schema", "_spec", "builder", "described", "origin", "tables")}
-    seldom |= {f"engine.{name}" for name in ("answers", "operands", "python_nodes", "real_values", "reorder")}
+    seldom |= {f"engine.{name}" for name in ("float_values", "lower_nodes", "operands", "python_nodes", "reorder")}
     seldom |= {"_native.kernels", "_native.memory", "_native.planner", "engine.user_kernels"}
     seldom |= {"memory", "ops", "ops_shared", "report"}  # C knows all kinds of the model
     assert {name for name in modules if name.removeprefix("minilite.") in seldom} == set()

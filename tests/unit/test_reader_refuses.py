@@ -228,13 +228,13 @@ def test_element_type_out_of_range_is_refused() -> None:
 
 def refusals(data: bytes, old: int, new: int) -> str:
     """What the reader says when one byte of value `old` at a time has the value `new`, line by line."""
-    said: list[str] = []
+    message: list[str] = []
     for place in (at for at, byte in enumerate(data) if byte == old):
         try:
             read_model(data[:place] + bytes([new]) + data[place + 1 :])
         except ModelFormatError as error:
-            said.append(str(error))
-    return "\n".join(said)
+            message.append(str(error))
+    return "\n".join(message)
 
 
 @pytest.mark.parametrize(

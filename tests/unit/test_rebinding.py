@@ -37,7 +37,7 @@ def test_other_buffers_of_the_same_tensors_only_change_pointers() -> None:
     assert np.shares_memory(interpreter.tensor(0)(), buffers[0][0])
 
 
-def test_variables_live_on_exactly_if_no_shape_is_asked_for() -> None:
+def test_variables_live_on_exactly_if_no_shape_is_requested() -> None:
     """The same buffer again changes as little as another one; shapes that went and came back begin anew, whatever is
     bound."""
     builder = ModelBuilder()

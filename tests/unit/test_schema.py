@@ -69,13 +69,13 @@ def test_check_fails_when_stale(
     tmp_path: pathlib.Path,
     monkeypatch: pytest.MonkeyPatch,
     target: str,
-    said: str,
+    message: str,
     wrong: str,
 ) -> None:
     stale = tmp_path / "stale"
     text = getattr(regenerate, target).read_text()
-    assert said in text
-    stale.write_text(text.replace(said, wrong, 1))
+    assert message in text
+    stale.write_text(text.replace(message, wrong, 1))
     monkeypatch.setattr(regenerate, target, stale)
     assert regenerate.main(["--check"]) == 1
     assert regenerate.main([]) == 0

@@ -205,7 +205,7 @@ print(getattr(tflite_runtime, "loaded", None))
 """
 
 
-def asked_of_installed(process: str, folder: Path, files: dict[str, str]) -> list[str]:
+def options_of_installed(process: str, folder: Path, files: dict[str, str]) -> list[str]:
     """What ASKS prints where a package is installed."""
     for name, text in files.items():
         path = folder / "installed" / "tflite_runtime" / name
@@ -219,13 +219,13 @@ def asked_of_installed(process: str, folder: Path, files: dict[str, str]) -> lis
 @pytest.mark.parametrize("process", ["this", "child"])
 def test_an_installed_package_keeps_all_but_its_interpreter(process: str, tmp_path: Path) -> None:
     """Its own code runs, which other modules rely on; only the interpreter is minilite's, for them as well."""
-    found = asked_of_installed(process, tmp_path, INSTALLED)
+    found = options_of_installed(process, tmp_path, INSTALLED)
     assert found == ["minilite.interpreter", "minilite.interpreter", "2.3", "library"]
 
 
 @pytest.mark.parametrize("process", ["this", "child"])
 def test_an_installed_package_that_cannot_be_imported_keeps_its_modules(process: str, tmp_path: Path) -> None:
-    found = asked_of_installed(process, tmp_path, {**INSTALLED, "__init__.py": "raise OSError('no library')"})
+    found = options_of_installed(process, tmp_path, {**INSTALLED, "__init__.py": "raise OSError('no library')"})
     assert found == ["minilite.interpreter", "minilite.interpreter", minilite.__version__, "None"]
 
 

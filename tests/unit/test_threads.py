@@ -167,7 +167,7 @@ def test_threads_that_come_first_at_once_get_one_session(monkeypatch: pytest.Mon
     assert len(set(map(id, found))) == 1
 
 
-def test_what_is_said_of_an_interpreter_that_runs() -> None:
+def test_an_interpreter_that_runs_shows_as_running() -> None:
     with (blocked := Blocked()) as interpreter:
         assert repr(interpreter).splitlines()[0] == "<Interpreter: 2 nodes, 3 tensors, running>"
         for ask in (lambda: interpreter.arena_bytes, lambda: interpreter.counters):

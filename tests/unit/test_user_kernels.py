@@ -245,10 +245,10 @@ def test_parameters_of_every_kind(address: Address) -> None:
 
 def test_parameters_from_custom_options(address: Address) -> None:
     """A function of the node is asked once, when the model is lowered; clones share what it gave."""
-    asked: list[str] = []
+    requested: list[str] = []
 
     def params(node: Any) -> dict[str, Any]:
-        asked.append(node.outputs[0].name)
+        requested.append(node.outputs[0].name)
         return {"minimum": struct.unpack("<f", node.custom_options)[0]}
 
     i = mine(one([VECTOR], [((4,), F32)], struct.pack("<f", 2.5)), address("my_relu"), params)
@@ -256,7 +256,7 @@ def test_parameters_from_custom_options(address: Address) -> None:
     other.allocate_tensors()
     for interpreter in (i, other):
         assert run(interpreter, floats(1, 2, 3, 4))[0].tolist() == [2.5, 2.5, 3, 4]
-    assert asked == ["y0"]
+    assert requested == ["y0"]
 
 
 def test_an_exception_of_the_function_comes_through(address: Address) -> None:

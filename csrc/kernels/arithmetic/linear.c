@@ -61,10 +61,10 @@ static bounds bounds_of(const form *f, const arithmetic_tables *t, int32_t a, in
     const int64_t wanted = y - t->out.zero_point;
     const int64_t sum = (int64_t)f->a_terms[a] + f->b_terms[b], one = (int64_t)1 << f->bits;
     const int64_t v = sum + one / 2 - (sum < 0);
-    bounds said = {{(uint8_t)a, (uint8_t)b, (uint8_t)y}, INT64_MIN, INT64_MAX};
-    if (wanted > t->out.least) said.least = wanted * one - v;
-    if (wanted < t->out.most) said.most = (wanted + 1) * one - 1 - v;
-    return said;
+    bounds limits = {{(uint8_t)a, (uint8_t)b, (uint8_t)y}, INT64_MIN, INT64_MAX};
+    if (wanted > t->out.least) limits.least = wanted * one - v;
+    if (wanted < t->out.most) limits.most = (wanted + 1) * one - 1 - v;
+    return limits;
 }
 
 /* Narrows the bounds by all pairs; as far as there is room, they are listed. With `list` NULL it
@@ -81,10 +81,10 @@ static bool fits(form *f, const arithmetic_tables *t, bounds *list, int32_t *lis
             for (int32_t at = f->b_starts[i & 255]; at < f->b_starts[(i & 255) + 1]; at++) {
                 const int32_t b = f->b_sorted[at];
                 if (((fraction_of(f, b) - from) & (one - 1)) >= width) continue;
-                const bounds said = bounds_of(f, t, a, b);
-                f->least = ml_max_s64(f->least, said.least);
-                f->most = ml_min_s64(f->most, said.most);
-                if (list && *listed < MOST_NEAR) list[*listed] = said;
+                const bounds limits = bounds_of(f, t, a, b);
+                f->least = ml_max_s64(f->least, limits.least);
+                f->most = ml_min_s64(f->most, limits.most);
+                if (list && *listed < MOST_NEAR) list[*listed] = limits;
                 if (list) ++*listed;
             }
     }

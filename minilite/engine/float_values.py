@@ -1,4 +1,4 @@
-"""Inputs and outputs as real numbers, where integers stand for them by a tensor's own scale and zero point."""
+"""Inputs and outputs as floats, where integers stand for them by a tensor's own scale and zero point."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from minilite.engine import misfit
+from minilite.engine import mismatch
 from minilite.format.dtypes import TensorType, array_type
 from minilite.format.model import Array, Tensor
-from minilite.ops_shared.real_values import quantized_values, real_values
+from minilite.ops_shared.float_values import float_values, quantized_values
 
 _INTEGERS = (TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.INT4)
 
@@ -17,14 +17,14 @@ _INTEGERS = (TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.INT
 def quantized(tensor: Tensor, value: Any) -> Array:
     """The array that the tensor takes for real numbers: rounded to nearest, cut to its range; as it is where no scale
     says more."""
-    array = misfit.numbers_or_strings(tensor, value)
+    array = mismatch.numbers_or_strings(tensor, value)
     if tensor.type in _INTEGERS and tensor.quantization.scales:
         return quantized_values(tensor, array.astype(np.float32))
     wanted = array_type(tensor.type)
     return array if array.dtype == wanted or array.dtype.kind not in "fiu" else array.astype(wanted)
 
 
-def real(tensor: Tensor, array: Array) -> Array:
+def floats(tensor: Tensor, array: Array) -> Array:
     """The real numbers that a tensor's values stand for, as float32; values that stand for themselves as they are."""
     stands = tensor.type in (*_INTEGERS, TensorType.INT32) and tensor.quantization.scales
-    return real_values(tensor, array) if stands else array
+    return float_values(tensor, array) if stands else array

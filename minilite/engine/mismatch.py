@@ -35,7 +35,7 @@ def check_resize(tensor: Tensor, shape: tuple[int, ...]) -> None:
         raise InputError(message, tensors=[tensor.name], shapes=[shape])
 
 
-def resize_misfit(tensor: Tensor, shape: tuple[int, ...]) -> InputError:
+def resize_mismatch(tensor: Tensor, shape: tuple[int, ...]) -> InputError:
     """Why the tensor cannot take a shape of plain numbers."""
     check_resize(tensor, shape)
     plain = not shape or (min(shape) >= 0 and max(shape) < 2**31)
@@ -106,13 +106,13 @@ def encode(tensor: Tensor, array: Array) -> Array:
     return pack(array, tensor.type)
 
 
-def misfit(tensor: Tensor, value: Any, array: Array, target: Any, *, bound: bool) -> InputError:
+def mismatch(tensor: Tensor, value: Any, array: Array, target: Any, *, bound: bool) -> InputError:
     """Why `array`, which numpy makes of `value`, cannot be copied into the tensor's memory `target`.
 
     `bound` says that `target` is a buffer of the caller's.
     """
-    text = _kept(tensor, target, bound=bound) or _type_misfit(tensor, value, array, target)
-    text = text or _shape_misfit(tensor, array, target)
+    text = _kept(tensor, target, bound=bound) or _type_mismatch(tensor, value, array, target)
+    text = text or _shape_mismatch(tensor, array, target)
     return InputError(_HEAD + text, tensors=[tensor.name], shapes=[target.shape, array.shape])
 
 
@@ -123,7 +123,7 @@ def _kept(tensor: Tensor, target: Any, *, bound: bool) -> str:
     return f"tensor {tensor.index} ('{tensor.name}') is {kept}"
 
 
-def _type_misfit(tensor: Tensor, value: Any, array: Array, target: Any) -> str:
+def _type_mismatch(tensor: Tensor, value: Any, array: Array, target: Any) -> str:
     where = f"for input {tensor.index}, name: {tensor.name}"
     if array.dtype == target.dtype and array.dtype.isnative:
         return ""
@@ -153,18 +153,18 @@ def _read_first(value: Any) -> str:
 def given_shapes(error: ShapeError, tensors: Sequence[Tensor], arrays: Sequence[tuple[int, Array]]) -> ShapeError:
     """The error of a node, with the inputs in front that were given in another shape than the file has, and the likely
     remedy."""
-    said = []
+    described = []
     for index, array in arrays:
         tensor = tensors[index]
         wanted = tensor.shape_signature if tensor.shape_signature is not None else tensor.shape
         if len(wanted) != array.ndim or any(dim not in (-1, got) for dim, got in zip(wanted, array.shape, strict=True)):
-            said.append(
+            described.append(
                 f"input '{shortened(tensor.name)}' is of shape {array.shape}, the model's is {wanted}{_remedy(array, wanted)}"
             )
-    if not said:
+    if not described:
         return error
     return ShapeError(
-        f"{', '.join(said)}: {error}",
+        f"{', '.join(described)}: {error}",
         subgraph=error.subgraph,
         node=error.node,
         op=error.op,
@@ -200,7 +200,7 @@ _NO_INTEGERS = frozenset({TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2})
 """Types whose arrays hold raw bytes."""
 
 
-def _shape_misfit(tensor: Tensor, array: Array, target: Any) -> str:
+def _shape_mismatch(tensor: Tensor, array: Array, target: Any) -> str:
     shapes = f"shape {array.shape} where {target.shape} is allocated"
     if array.ndim != target.ndim:
         return (

@@ -1,28 +1,28 @@
-/* asked.c -- the shapes that were asked for: noted one by one, put in force together, taken back
- * together.
+/* requests.c -- the shapes that callers request: noted one by one, put in force together, taken
+ * back together.
  *
- * A plan's key names the shapes that are not the file's, by ascending tensor, so that a size has
- * one spelling. It is made from these rows when a plan is asked for.
+ * A plan's key names the shapes that differ from the file's, by ascending tensor, so that a size
+ * has one spelling. The key is made from these rows when a plan is needed.
  *
- * Asking takes no turn, for threads may ask while others run. It notes, under a lock of a few
- * instructions, and what a plan under way was made for stands beside what has been asked for
- * since. */
+ * A request takes no turn, since threads may make one while others run. It is noted under a lock of
+ * a few instructions; requests that come while a plan is being made are kept apart from those that
+ * the plan is made for. */
 #include <sched.h>
 #include <stdlib.h>
 
 #include "state/state.h"
 
-static void lock(ml_asked *a) {
+static void lock(ml_requests *a) {
     while (atomic_flag_test_and_set_explicit(&a->taken, memory_order_acquire)) sched_yield();
 }
-static void unlock(ml_asked *a) { atomic_flag_clear_explicit(&a->taken, memory_order_release); }
+static void unlock(ml_requests *a) { atomic_flag_clear_explicit(&a->taken, memory_order_release); }
 
 static const ml_shape *file_shape(const ml_state *s, int32_t tensor) {
     return &ml_frame_subgraph(s->graph, 0)->tensors[tensor].shape;
 }
 
 /* Where the tensor's row is, or belongs. */
-static int32_t find(const ml_asked *a, int32_t tensor) {
+static int32_t find(const ml_requests *a, int32_t tensor) {
     int32_t low = 0, high = a->count;
     while (low < high) {
         int32_t middle = (low + high) / 2;
@@ -44,39 +44,39 @@ static bool read_shape(const ml_state *s, int32_t tensor, const void *dims, int3
 }
 
 /* What is asked for a first time, and is the file's, changes nothing. */
-static ml_ask_answer note(ml_asked *a, int32_t tensor, const ml_shape *shape, bool file) {
+static ml_request_answer note(ml_requests *a, int32_t tensor, const ml_shape *shape, bool file) {
     int32_t at = find(a, tensor);
     if (at < a->count && a->rows[at].tensor == tensor) {
-        if (ml_same_shape(&a->rows[at].shape, shape)) return ML_ASKED_SAME;
+        if (ml_same_shape(&a->rows[at].shape, shape)) return ML_REQUEST_SAME;
     } else {
         if (a->count == a->room) {
             int32_t room = a->room ? 2 * a->room : 4;
-            ml_ask *rows = realloc(a->rows, (size_t)room * sizeof *rows);
-            if (!rows) return ML_ASKED_NO_MEMORY;
+            ml_request *rows = realloc(a->rows, (size_t)room * sizeof *rows);
+            if (!rows) return ML_REQUEST_NO_MEMORY;
             a->rows = rows;
             a->room = room;
         }
         memmove(a->rows + at + 1, a->rows + at, (size_t)(a->count++ - at) * sizeof *a->rows);
-        a->rows[at] = (ml_ask){.tensor = tensor};
+        a->rows[at] = (ml_request){.tensor = tensor};
     }
     a->rows[at].shape = *shape;
-    if (!a->rows[at].stands && !a->rows[at].pending && file) return ML_ASKED_SAME;
+    if (!a->rows[at].stands && !a->rows[at].pending && file) return ML_REQUEST_SAME;
     a->rows[at].pending = true;
-    return ML_ASKED;
+    return ML_REQUEST_NOTED;
 }
 
-int32_t ml_state_ask(ml_state *s, int32_t tensor, const void *dims, int32_t rank) {
+int32_t ml_state_request(ml_state *s, int32_t tensor, const void *dims, int32_t rank) {
     ml_shape shape;
-    if (!read_shape(s, tensor, dims, rank, &shape)) return ML_ASKED_WRONG;
+    if (!read_shape(s, tensor, dims, rank, &shape)) return ML_REQUEST_WRONG;
     bool file = ml_same_shape(&shape, file_shape(s, tensor));
-    lock(&s->asked);
-    ml_ask_answer answer = note(&s->asked, tensor, &shape, file);
-    unlock(&s->asked);
+    lock(&s->requests);
+    ml_request_answer answer = note(&s->requests, tensor, &shape, file);
+    unlock(&s->requests);
     return answer;
 }
 
-int32_t ml_state_asked(ml_state *s, int32_t tensor, ml_shape *shape) {
-    ml_asked *a = &s->asked;
+int32_t ml_state_requested(ml_state *s, int32_t tensor, ml_shape *shape) {
+    ml_requests *a = &s->requests;
     lock(a);
     int32_t at = find(a, tensor);
     bool pending = at < a->count && a->rows[at].tensor == tensor && a->rows[at].pending;
@@ -95,7 +95,7 @@ static int32_t write_row(int32_t *spec, int32_t tensor, const int32_t *dims, int
 /* Both lists ascend; where both name a tensor, the second holds. Shapes that are the file's are
  * left out. */
 static int32_t merge(const ml_state *s, const int32_t *rows, int32_t words, int32_t *spec) {
-    const ml_asked *a = &s->asked;
+    const ml_requests *a = &s->requests;
     int32_t count = 0, at = 0;
     for (int32_t i = 0; i < a->count || at < words;) {
         bool given = at < words && (i == a->count || rows[at] <= a->rows[i].tensor);
@@ -129,9 +129,9 @@ static ml_status check_rows(const ml_state *s, const int32_t *rows, int32_t word
 
 /* In the turn; rows that are asked for while memory is taken do not matter any more to this
  * plan. */
-ml_status ml_asked_spec(ml_state *s, const int32_t *rows, int32_t words, bool *resized,
-                        ml_error *error) {
-    ml_asked *a = &s->asked;
+ml_status ml_requests_spec(ml_state *s, const int32_t *rows, int32_t words, bool *resized,
+                           ml_error *error) {
+    ml_requests *a = &s->requests;
     *resized = false;
     ml_status status = check_rows(s, rows, words, error);
     if (status != ML_OK) return status;
@@ -156,11 +156,11 @@ ml_status ml_asked_spec(ml_state *s, const int32_t *rows, int32_t words, bool *r
     return ML_OK;
 }
 
-void ml_asked_stands(ml_state *s) {
-    ml_asked *a = &s->asked;
+void ml_requests_accepted(ml_state *s) {
+    ml_requests *a = &s->requests;
     lock(a);
     for (int32_t i = 0; i < a->count; i++) {
-        ml_ask *row = &a->rows[i];
+        ml_request *row = &a->rows[i];
         if (!row->planned) continue;
         row->now = row->plan;
         row->pending = !ml_same_shape(&row->shape, &row->now);
@@ -170,12 +170,12 @@ void ml_asked_stands(ml_state *s) {
     unlock(a);
 }
 
-void ml_asked_refused(ml_state *s) {
-    ml_asked *a = &s->asked;
+void ml_requests_refused(ml_state *s) {
+    ml_requests *a = &s->requests;
     int32_t kept = 0;
     lock(a);
     for (int32_t i = 0; i < a->count; i++) {
-        ml_ask row = a->rows[i];
+        ml_request row = a->rows[i];
         if (!row.stands) continue;
         row.shape = row.now;
         row.pending = row.planned = false;
@@ -185,7 +185,7 @@ void ml_asked_refused(ml_state *s) {
     unlock(a);
 }
 
-void ml_asked_free(ml_state *s) {
-    free(s->asked.rows);
-    free(s->asked.spec);
+void ml_requests_free(ml_state *s) {
+    free(s->requests.rows);
+    free(s->requests.spec);
 }

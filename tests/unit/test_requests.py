@@ -51,7 +51,7 @@ def test_what_counts_as_whole_numbers_is_a_shape(shape: Any) -> None:
     assert tuple(interpreter.get_input_details()[0]["shape"]) == tuple(int(d) for d in shape)
 
 
-def test_a_refusal_takes_back_all_that_was_asked_for() -> None:
+def test_a_refusal_takes_back_all_requests() -> None:
     """Two inputs that have to be of one shape; one was never resized before."""
     builder = ModelBuilder()
     graph = builder.subgraph()

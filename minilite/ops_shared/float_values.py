@@ -1,4 +1,4 @@
-"""Real numbers and the integers that stand for them, by a tensor's scales and zero points, one or one a channel."""
+"""Floats and the integers that stand for them, by a tensor's scales and zero points: one, or one per channel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def quantized_values(tensor: Tensor, real: Array) -> Array:
     return np.asarray(np.clip(steps + zero_points, low, high).astype(array_type(tensor.type))).reshape(real.shape)
 
 
-def real_values(tensor: Tensor, x: Array) -> Array:
+def float_values(tensor: Tensor, x: Array) -> Array:
     """scale * (x - zero_point) in float32: DEQUANTIZE's rule."""
     scales, zero_points = _by_channel(tensor, x.ndim)
     return np.asarray(scales * (x.astype(np.int32) - zero_points).astype(np.float32)).reshape(x.shape)
