@@ -4,9 +4,9 @@
  * time that arena or variables moved. A run resolves nothing, and a size that comes back finds its
  * tables as it left them, if memory lies where it did.
  *
- * Some pointers are not the residence's to know: buffers of the caller and blocks of strings change
- * without it, so they are put in whenever it is put in force (ml_resolve_outside_arena). Operands of
- * subgraphs are put in by the node that calls them, in each run. */
+ * Buffers of the caller and blocks of strings change without the residence: their pointers are put
+ * in whenever it is put in force (ml_resolve_outside_arena). Operands of subgraphs are put in by the
+ * node that calls them, in each run. */
 #include <stdlib.h>
 
 #include "state/state.h"
