@@ -150,6 +150,41 @@ typedef struct tile_row {
     int64_t channels;
 } tile_row;
 
+#if !MASKS
+/* The last channels, which are no whole vector, in the same way for windows of all widths. */
+INLINE void last_channels(const ml_depthwise_args *args, const tile_row *row, int64_t pixel,
+                          const int pixels) {
+    ml_depthwise_args p = *args; /* a copy, which stores do not change */
+    const int64_t left = row->channels % LANES, channel = row->channel + row->channels - left;
+    const tile_place at = {
+        .offset = 4 * (p.first + pixel * p.pixel_step + channel),
+        .w = (const char *)p.packed +
+             4 * (channel / ML_PANEL_DEPTHWISE * p.packed_panel + channel % ML_PANEL_DEPTHWISE),
+        .channel = channel,
+        .y = row->y + pixel * Y_STEP(&p, row->own) + channel,
+        .own = row->own};
+    p.lines = row->lines;
+    tile(&p, &at, 0, 0, pixels, true, (int)left);
+}
+typedef void last_fn(const ml_depthwise_args *args, const tile_row *row, int64_t pixel);
+
+#define DEFINE_LAST(pixels)                                                        \
+    static void last_##pixels(const ml_depthwise_args *args, const tile_row *row,  \
+                              int64_t pixel) {                                     \
+        last_channels(args, row, pixel, pixels);                                   \
+    }
+DEFINE_LAST(1)
+DEFINE_LAST(2)
+DEFINE_LAST(3)
+DEFINE_LAST(4)
+DEFINE_LAST(5)
+DEFINE_LAST(6)
+DEFINE_LAST(7)
+DEFINE_LAST(8)
+static last_fn *const last[PIXELS + 1] = {NULL,   last_1, last_2, last_3, last_4,
+                                          last_5, last_6, last_7, last_8};
+#endif
+
 INLINE void tiles(const ml_depthwise_args *args, const tile_row *row, const int width,
                   const int stride, const int pixels) {
     ml_depthwise_args p = *args; /* a copy, which stores do not change */
@@ -172,12 +207,15 @@ INLINE void tiles(const ml_depthwise_args *args, const tile_row *row, const int 
             at.y += LANES;
         }
         if (left == 0) continue;
+#if MASKS
         const int64_t whole = r.channels - left;
         at.w = (const char *)p.packed +
                4 * ((r.channel + whole) / ML_PANEL_DEPTHWISE * p.packed_panel +
                     whole % ML_PANEL_DEPTHWISE);
-        if (MASKS) tile(&p, &at, width, stride, pixels, true, (int)left);
-        else tile(&p, &at, 0, 0, pixels, true, (int)left);
+        tile(&p, &at, width, stride, pixels, true, (int)left);
+#else
+        last[pixels](args, row, pixel);
+#endif
     }
 }
 
