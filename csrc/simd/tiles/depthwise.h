@@ -3,10 +3,11 @@
  * The file that includes it says what its vectors of LANES elements are: VECTOR and ELEMENT (of a
  * sum: float or int32_t), ZERO(), LOAD(p), LOAD_PART(p, count), STORE(p, v), STORE_PART(p, v,
  * count), REGISTER (an asm constraint), MULTIPLY_ADD(x, w, sum), ADD(a, b), FINISH(args, v), what
- * becomes of a sum, and MASKS: whether LOAD_PART costs no more than LOAD. Or, where sums are not
- * stored, OUTPUT, what they become; Y_STEP(args, own), so many of them from pixel to pixel;
- * BEGIN(v), what sums begin with; and FINISH_TILE(args, at, pixels, part, count, sums) in the place
- * of STORE and FINISH. Then it calls run_tiles(args, own).
+ * becomes of a sum, and MASKS: whether LOAD_PART costs no more than LOAD; then all vectors are
+ * loaded so, and the last one has no code of its own. Or, where sums are not stored, OUTPUT, what
+ * they become; Y_STEP(args, own), so many of them from pixel to pixel; BEGIN(v), what sums begin
+ * with; and FINISH_TILE(args, at, pixels, part, count, sums) in the place of STORE and FINISH.
+ * Then it calls run_tiles(args, own).
  *
  * A tile is some neighbouring pixels times one vector of channels. Pixels go outside and channels
  * inside, so that what is read lies side by side. Where a window is 3 or 5 taps wide and its pixels
@@ -198,23 +199,16 @@ INLINE void tiles(const ml_depthwise_args *args, const tile_row *row, const int 
         const char *panel =
             (const char *)p.packed + 4 * (r.channel / ML_PANEL_DEPTHWISE) * p.packed_panel;
         int64_t left = r.channels;
-        for (int within = 0; left >= LANES; left -= LANES, within += LANES) {
+        for (int within = 0; left >= (MASKS ? 1 : LANES); left -= LANES, within += LANES) {
             if (within == ML_PANEL_DEPTHWISE) within = 0, panel += 4 * p.packed_panel;
             at.w = panel + 4 * within;
-            tile(&p, &at, width, stride, pixels, false, LANES);
+            tile(&p, &at, width, stride, pixels, MASKS, left < LANES ? (int)left : LANES);
             at.offset += 4 * LANES;
             at.channel += LANES;
             at.y += LANES;
         }
-        if (left == 0) continue;
-#if MASKS
-        const int64_t whole = r.channels - left;
-        at.w = (const char *)p.packed +
-               4 * ((r.channel + whole) / ML_PANEL_DEPTHWISE * p.packed_panel +
-                    whole % ML_PANEL_DEPTHWISE);
-        tile(&p, &at, width, stride, pixels, true, (int)left);
-#else
-        last[pixels](args, row, pixel);
+#if !MASKS
+        if (left) last[pixels](args, row, pixel);
 #endif
     }
 }
