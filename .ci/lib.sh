@@ -6,10 +6,24 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work=$(mktemp -d)
 copy=$work/minilite
 jobs=${JOBS:-2} # processes at a time: compilers, test runners
-trap 'rm -rf "$work"' EXIT
+trap 'end_steps; rm -rf "$work"' EXIT
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_QUIET=1 PIP_NO_WARN_CONFLICTS=1 MPLBACKEND=agg CMAKE_BUILD_PARALLEL_LEVEL=$jobs
 
-step() { printf '\n== %s (%d s)\n' "$*" "$SECONDS"; }
+# Steps, each named as it begins; what each took is printed when the script ends, however that is.
+steps=()
+step() {
+    end_step
+    step_name=$* step_began=$SECONDS
+    printf '\n== %s (%d s)\n' "$*" "$SECONDS"
+}
+end_step() {
+    [[ -z ${step_name:-} ]] || steps+=("$(printf '%5d s  %s' $((SECONDS - step_began)) "$step_name")")
+    step_name=
+}
+end_steps() {
+    end_step
+    [[ ${#steps[@]} -eq 0 ]] || printf '\n== what took how long\n%s\n%5d s  all\n' "$(printf '%s\n' "${steps[@]}")" "$SECONDS"
+}
 
 take_copy() {
     # The checkout may belong to another user.

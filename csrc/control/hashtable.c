@@ -87,7 +87,7 @@ static ml_status prepare_import(const ml_call *c, ml_wish *wish) {
                    ml_shape_text(values, other));
 }
 
-static ml_status fill_slots(const ml_call *c, const table *t) {
+static ml_status fill_table(const ml_call *c, const table *t) {
     int32_t *slots = slots_of(t);
     int64_t work = 0;
     ml_status status = ML_OK;
@@ -126,7 +126,7 @@ static ml_status import(const ml_call *c) {
     *made = t;
     memcpy(numbers_of(made), ml_in(c, number), (size_t)t.count * sizeof(int64_t));
     memcpy(strings_of(made), strings.data, (size_t)strings.bytes);
-    status = fill_slots(c, made);
+    status = fill_table(c, made);
     if (status != ML_OK) return status;
     block->bytes = bytes;
     block->type = TABLE_TYPE;
@@ -156,7 +156,7 @@ static ml_status prepare_find(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, &ml_input(c, KEYS)->shape);
 }
 
-static ml_status check_types(const ml_call *c, const table *t) {
+static ml_status check_table(const ml_call *c, const table *t) {
     const int32_t keys = ml_in_tensor(c, KEYS)->type, values = ml_out_tensor(c, 0)->type;
     if (keys == t->key_type && values == t->value_type) return ML_OK;
     return ml_fail(c, ML_KERNEL_ERROR, "the table goes from %s to %s, the node from %s to %s",
@@ -168,7 +168,7 @@ static ml_status check_types(const ml_call *c, const table *t) {
 static ml_status find_numbers(const ml_call *c) {
     const table *t = table_of(c);
     ml_strings strings;
-    ml_status status = t ? check_types(c, t) : ML_KERNEL_ERROR;
+    ml_status status = t ? check_table(c, t) : ML_KERNEL_ERROR;
     if (status == ML_OK) status = ml_open_strings(c, KEYS, &strings);
     if (status != ML_OK) return status;
     int64_t *y = ml_out(c, 0), work = 0;
@@ -192,7 +192,7 @@ static ml_status find_strings(const ml_call *c) {
     const table *t = table_of(c);
     ml_strings strings;
     ml_string standing;
-    ml_status status = t ? check_types(c, t) : ML_KERNEL_ERROR;
+    ml_status status = t ? check_table(c, t) : ML_KERNEL_ERROR;
     if (status == ML_OK) status = ml_open_strings(c, 2, &strings);
     if (status == ML_OK) status = ml_string_at(c, &strings, 0, &standing);
     if (status != ML_OK) return status;

@@ -100,8 +100,8 @@ static bool read_value(const ml_flex_map *m, int64_t at, int32_t width, uint8_t 
 
 /* Vectors of numbers are vectors of one type, tuples of it, or any whose elements all are
  * numbers. */
-static bool read_vector(const ml_flex_map *m, int64_t at, int32_t width, uint8_t packed,
-                        ml_flex_value *v) {
+static bool read_flex_vector(const ml_flex_map *m, int64_t at, int32_t width, uint8_t packed,
+                             ml_flex_value *v) {
     const int32_t type = packed >> 2;
     v->width = width_of(packed);
     if (!follow(m, at, width, &v->at)) return false;
@@ -140,7 +140,7 @@ static bool read_value(const ml_flex_map *m, int64_t at, int32_t width, uint8_t 
                read_length(m, v->at, width_of(packed), 1, &v->count);
     }
     if ((type >= VECTOR && type <= VECTOR_FLOAT) || (type >= FIRST_TUPLE && type <= LAST_TUPLE))
-        return read_vector(m, at, width, packed, v);
+        return read_flex_vector(m, at, width, packed, v);
     return true;
 }
 

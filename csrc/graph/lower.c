@@ -201,7 +201,7 @@ ml_status ml_lowering_put(ml_lowering *shown, const ml_kernel *kernel, int32_t t
 void ml_lowering_skip(ml_lowering *shown) { shown->need = ML_NEEDS_NOTHING; }
 
 /* The node is refused: by `error`, or, where NULL, for the number or the types of its operands. */
-static ml_status refuse(lowering *l, const ml_error *error, ml_error *out) {
+static ml_status collect_refusal(lowering *l, const ml_error *error, ml_error *out) {
     if (!make_room((void **)&l->refused, &l->refused_room, l->shown.n_refused, 1,
                    sizeof *l->refused))
         return ml_error_memory(out, "errors of nodes", l->shown.n_refused, 0);
@@ -269,7 +269,7 @@ static ml_status lower_node(lowering *l, ml_error *error) {
     if (row->version < k->first_version || row->version > k->last_version) {
         ml_error_set(&refusal, ML_UNSUPPORTED, "version %d is not supported, versions %d to %d are",
                      row->version, k->first_version, k->last_version);
-        return refuse(l, &refusal, error);
+        return collect_refusal(l, &refusal, error);
     }
     if (k->follows && row->n_outputs > 0) {
         int32_t i = __builtin_ctz(k->follows);
@@ -281,11 +281,11 @@ static ml_status lower_node(lowering *l, ml_error *error) {
         return ML_OK;
     }
     const int32_t typed = ml_match_node(l, code, row);
-    if (typed < 0) return refuse(l, NULL, error);
+    if (typed < 0) return collect_refusal(l, NULL, error);
     const int32_t *subgraphs = NULL;
     int32_t n_subgraphs = 0;
     ml_status status = ml_read_options(l, code, row, &refusal, &subgraphs, &n_subgraphs);
-    if (status == ML_UNSUPPORTED) return refuse(l, &refusal, error);
+    if (status == ML_UNSUPPORTED) return collect_refusal(l, &refusal, error);
     if (status != ML_OK) {
         *error = refusal;
         return status;

@@ -150,6 +150,71 @@ static int64_t grain_of(const window_blob *b) {
     return 1 + (1 << 15) / taps / ml_min_s64(b->dims[b->rank - 1].out, PIECE);
 }
 
+/* `n` outputs with as many elements, `step` elements apart. */
+typedef void join_fn(void *y, int64_t n, const void *x, int64_t step, int32_t function);
+
+typedef struct window_job {
+    join_fn *join;
+    int64_t element; /* bytes */
+    int32_t function;
+    const char *start; /* what outputs begin with, and padding is */
+} window_job;
+
+/* A span with tap `t` of the last dimension; `x` NULL: all of it lies outside. */
+static void add_tap(const window_dim *w, const window_job *j, const char *x, int64_t t, span all,
+                    char *y) {
+    if (x && w->apart > 1) {
+        for (int64_t o = all.first; o < all.end; o++) {
+            const int64_t at = element_at(w, o * w->stride + t * w->dilation);
+            j->join(y + (o - all.first) * j->element, 1, at < 0 ? j->start : x + at * j->element, 0,
+                    j->function);
+        }
+        return;
+    }
+    const span in = x ? inside(w, t, all) : (span){all.end, all.end};
+    j->join(y, in.first - all.first, j->start, 0, j->function);
+    if (in.first < in.end)
+        j->join(y + (in.first - all.first) * j->element, in.end - in.first,
+                x + (in.first * w->stride + t * w->dilation - w->before) * j->element, w->stride,
+                j->function);
+    j->join(y + (in.end - all.first) * j->element, all.end - in.end, j->start, 0, j->function);
+}
+
+static ml_status reduce_some(const ml_call *c, int64_t begin, int64_t stop, int32_t worker,
+                             void *args) {
+    const window_job *j = args;
+    const window_blob *b = c->blob;
+    const window_dim *w = &b->dims[b->rank - 1];
+    const char *x = ml_in(c, 0);
+    int64_t turns = 1, work = 0;
+    ml_status status = ML_OK;
+    (void)worker;
+    for (int32_t d = 0; d < b->rank - 1; d++) turns *= b->dims[d].taps;
+    for (int64_t i = begin; i < stop; i++) {
+        const int64_t row = i / pieces_of(b), first = i % pieces_of(b) * PIECE;
+        const span all = {first, ml_min_s64(w->out, first + PIECE)};
+        char *y = (char *)ml_out(c, 0) + (row * w->out + first) * j->element;
+        memcpy(y, j->start, (size_t)j->element);
+        ml_repeat(y, j->element, all.end - first - 1);
+        for (int64_t k = 0; k < turns * w->taps && status == ML_OK; k++) {
+            const int64_t from = source_of(b, row, k / w->taps);
+            add_tap(w, j, from < 0 ? NULL : x + from * j->element, k % w->taps, all, y);
+            status = ml_count_work(c, all.end - first, &work);
+        }
+    }
+    return status;
+}
+
+static ml_status reduce_windows(const ml_call *c, join_fn *join) {
+    const window_blob *b = c->blob;
+    const int64_t outputs = ml_elements(&ml_out_tensor(c, 0)->shape);
+    window_job j = {join, ml_type_bytes(ml_out_tensor(c, 0)->type),
+                    ((const window_params *)c->params)->function, ml_in(c, 1)};
+    if (outputs == 0) return ML_OK;
+    return ml_parallel(c, outputs / b->dims[b->rank - 1].out * pieces_of(b), grain_of(b),
+                       reduce_some, &j);
+}
+
 /* Each y becomes what it and x come to, x being `step` elements further each time. */
 #define EACH(RESULT)                                \
     if (step == 1) {                                \
@@ -167,9 +232,11 @@ static int64_t grain_of(const window_blob *b) {
 
 #define TRUE_OF(v) ((v) != 0)
 #define REDUCE_WINDOW(suffix, type, wide, STORE)                                                   \
-    static void join_##suffix(type *restrict y, int64_t n, const type *restrict x, int64_t step,   \
+    static void join_##suffix(void *to, int64_t n, const void *from, int64_t step,                 \
                               int32_t function) {                                                  \
         typedef type number;                                                                       \
+        type *restrict y = to;                                                                     \
+        const type *restrict x = from;                                                             \
         switch (function) {                                                                        \
         case ADD: EACH(STORE((wide)a + (wide)b))                                                   \
         case MULTIPLY: EACH(STORE((wide)a * (wide)b))                                              \
@@ -179,53 +246,8 @@ static int64_t grain_of(const window_blob *b) {
         default: EACH((a != 0) | (b != 0))                                                         \
         }                                                                                          \
     }                                                                                              \
-    /* A span with tap `t` of the last dimension; `x` NULL: all of it lies outside. */             \
-    static void tap_##suffix(const window_dim *w, const type *x, int64_t t, const type *start,     \
-                             span all, type *y, int32_t function) {                                \
-        if (x && w->apart > 1) {                                                                   \
-            for (int64_t o = all.first; o < all.end; o++) {                                        \
-                const int64_t at = element_at(w, o * w->stride + t * w->dilation);                 \
-                join_##suffix(y + o - all.first, 1, at < 0 ? start : x + at, 0, function);         \
-            }                                                                                      \
-            return;                                                                                \
-        }                                                                                          \
-        const span in = x ? inside(w, t, all) : (span){all.end, all.end};                          \
-        join_##suffix(y, in.first - all.first, start, 0, function);                                \
-        if (in.first < in.end)                                                                     \
-            join_##suffix(y + in.first - all.first, in.end - in.first,                             \
-                          x + (in.first * w->stride + t * w->dilation - w->before), w->stride,     \
-                          function);                                                               \
-        join_##suffix(y + in.end - all.first, all.end - in.end, start, 0, function);               \
-    }                                                                                              \
-    static ml_status some_##suffix(const ml_call *c, int64_t begin, int64_t stop, int32_t worker,  \
-                                   void *args) {                                                   \
-        const window_blob *b = c->blob;                                                            \
-        const window_dim *w = &b->dims[b->rank - 1];                                               \
-        const int32_t function = ((const window_params *)c->params)->function;                     \
-        const type *x = ml_in(c, 0), *start = ml_in(c, 1);                                         \
-        int64_t turns = 1, work = 0;                                                               \
-        ml_status status = ML_OK;                                                                  \
-        (void)worker, (void)args;                                                                  \
-        for (int32_t d = 0; d < b->rank - 1; d++) turns *= b->dims[d].taps;                        \
-        for (int64_t i = begin; i < stop; i++) {                                                   \
-            const int64_t row = i / pieces_of(b), first = i % pieces_of(b) * PIECE;                \
-            const span all = {first, ml_min_s64(w->out, first + PIECE)};                           \
-            type *y = (type *)ml_out(c, 0) + row * w->out + first;                                 \
-            for (int64_t o = 0; o < all.end - first; o++) y[o] = *start;                           \
-            for (int64_t k = 0; k < turns * w->taps && status == ML_OK; k++) {                     \
-                const int64_t from = source_of(b, row, k / w->taps);                               \
-                tap_##suffix(w, from < 0 ? NULL : x + from, k % w->taps, start, all, y, function); \
-                status = ml_count_work(c, all.end - first, &work);                                 \
-            }                                                                                      \
-        }                                                                                          \
-        return status;                                                                             \
-    }                                                                                              \
     static ml_status reduce_window_##suffix(const ml_call *c) {                                    \
-        const window_blob *b = c->blob;                                                            \
-        const int64_t outputs = ml_elements(&ml_out_tensor(c, 0)->shape);                          \
-        if (outputs == 0) return ML_OK;                                                            \
-        return ml_parallel(c, outputs / b->dims[b->rank - 1].out * pieces_of(b), grain_of(b),      \
-                           some_##suffix, NULL);                                                   \
+        return reduce_windows(c, join_##suffix);                                                   \
     }
 #define KEEP(v) (v)
 REDUCE_WINDOW(f32, float, float, KEEP)

@@ -157,7 +157,7 @@ typedef struct integer_args {
 } integer_args;
 
 /* What a worker multiplies: some outputs of a group, of a block's rows. */
-typedef struct job {
+typedef struct part_job {
     const integer_args *args;
     ml_weights_s8 weights;
     ml_byte_rows rows;
@@ -165,13 +165,15 @@ typedef struct job {
     int64_t count;
     int64_t group;
     char *scratch;
-} job;
+} part_job;
 
-static int32_t *factors_of(const job *j) { return (int32_t *)(j->scratch + j->args->at.factors); }
-static float *scales_of(const job *j) { return (float *)(j->scratch + j->args->at.scales); }
+static int32_t *factors_of(const part_job *j) {
+    return (int32_t *)(j->scratch + j->args->at.factors);
+}
+static float *scales_of(const part_job *j) { return (float *)(j->scratch + j->args->at.scales); }
 
 /* The factors of the block's rows, and scales of slices. */
-static void find_factors(const ml_call *c, const job *j) {
+static void find_factors(const ml_call *c, const part_job *j) {
     const integer_args *a = j->args;
     int32_t *factors = factors_of(j);
     if (a->kind == SAME_FACTOR) {
@@ -201,7 +203,8 @@ static void join_wide(const int32_t *restrict high, const int32_t *restrict low,
 }
 
 /* What the rows from `row` on are multiplied with, but for where the sums go. */
-static ml_matmul_s8_args part_args(const job *j, int64_t row, int64_t column, int64_t columns) {
+static ml_matmul_s8_args part_args(const part_job *j, int64_t row, int64_t column,
+                                   int64_t columns) {
     const integer_args *a = j->args;
     const int64_t of_group = j->group * a->product->n + column;
     return (ml_matmul_s8_args){
@@ -215,7 +218,7 @@ static ml_matmul_s8_args part_args(const job *j, int64_t row, int64_t column, in
 }
 
 /* Sums of a part, for `finish`. */
-static const void *sums_of_part(const ml_call *c, const job *j, int64_t row, int64_t rows,
+static const void *sums_of_part(const ml_call *c, const part_job *j, int64_t row, int64_t rows,
                                 int64_t column, int64_t columns) {
     const integer_args *a = j->args;
     int32_t *high = (int32_t *)(j->scratch + a->at.sums), *low = high + rows * columns;
@@ -239,7 +242,7 @@ static const void *sums_of_part(const ml_call *c, const job *j, int64_t row, int
 }
 
 /* Outputs column .. end - 1 of the block's rows. */
-static void run(const ml_call *c, const job *j, int64_t column, int64_t end) {
+static void run_columns(const ml_call *c, const part_job *j, int64_t column, int64_t end) {
     const integer_args *a = j->args;
     const ml_integers *p = a->product;
     const int64_t element = ml_type_bytes(ml_out_tensor(c, 0)->type);
@@ -269,7 +272,7 @@ static ml_status integer_body(const ml_call *c, int64_t first, int64_t end, int3
                               void *args) {
     const integer_args *a = args;
     const ml_integers *p = a->product;
-    job j = {.args = a, .scratch = ml_worker_scratch(c, worker)};
+    part_job j = {.args = a, .scratch = ml_worker_scratch(c, worker)};
     for (int64_t i = first; i < end; i++) {
         int64_t block = i, column = 0, batch = 0;
         if (a->ranges > 1) block = i / a->ranges, column = i % a->ranges * a->range;
@@ -281,7 +284,7 @@ static ml_status integer_body(const ml_call *c, int64_t first, int64_t end, int3
                                          p->pieces, a->k);
             a->rule->fill(c, j.first, j.count, (int32_t)j.group, (uint8_t *)j.scratch, &j.rows);
             find_factors(c, &j);
-            run(c, &j, column, ml_min_s64(column + a->range, p->n));
+            run_columns(c, &j, column, ml_min_s64(column + a->range, p->n));
         }
     }
     return ML_OK;
@@ -325,7 +328,7 @@ static int64_t parts_of(int64_t count, int64_t part) {
 
 /* Few blocks are worth dividing by outputs, but not often: each range copies the rows anew. Few
  * rows take as long as their weights to be read. */
-static int64_t range_of(const ml_integers *p) {
+static int64_t choose_range(const ml_integers *p) {
     if (p->n <= ML_PANEL_S8 || p->groups > 1 || p->rows > FEW_BLOCKS * p->block) return p->n;
     const int64_t cost = ml_max_s64(p->block * ml_integer_cost(p->k), p->k);
     const int64_t panels = parts_of(p->n, ML_PANEL_S8);
@@ -389,7 +392,7 @@ ml_status ml_multiply_integers(const ml_call *c, const ml_integers *p,
     a.k = ml_piece_of(p);
     a.batch = p->batches > 1 ? p->rows / p->batches : p->rows;
     a.blocks = parts_of(a.batch, p->block);
-    a.range = range_of(p);
+    a.range = choose_range(p);
     a.ranges = parts_of(p->n, a.range);
     a.weights_bytes = ml_weights_s8_bytes(p->n, p->pieces, a.k);
     if (type == ML_F32) {

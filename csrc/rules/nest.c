@@ -203,8 +203,8 @@ static ml_status some_boxes(const ml_call *c, int64_t first, int64_t end, int32_
     return ML_OK;
 }
 
-static ml_status move(const ml_call *c, const ml_nest *nest, bool scatters, const uint8_t *from,
-                      uint8_t *to) {
+static ml_status move_elements(const ml_call *c, const ml_nest *nest, bool scatters,
+                               const uint8_t *from, uint8_t *to) {
     int64_t bytes = nest->run;
     for (int32_t d = 0; d < nest->n; d++) bytes *= nest->counts[d];
     if (bytes <= ML_BLOCK_BYTES) {
@@ -218,18 +218,18 @@ static ml_status move(const ml_call *c, const ml_nest *nest, bool scatters, cons
 }
 
 ml_status ml_nest_gather(const ml_call *c, const ml_nest *nest, const void *from, void *to) {
-    return move(c, nest, false, (const uint8_t *)from + nest->start, to);
+    return move_elements(c, nest, false, (const uint8_t *)from + nest->start, to);
 }
 
 ml_status ml_nest_scatter(const ml_call *c, const ml_nest *nest, const void *from, void *to) {
-    return move(c, nest, true, from, (uint8_t *)to + nest->start);
+    return move_elements(c, nest, true, from, (uint8_t *)to + nest->start);
 }
 
 /* 4-bit elements ------------------------------------------------------------------------------- */
 
 /* Elements of both sides from which as many lie together as `*count` says, cut to a block; `at`
  * counts the packed ones. */
-static int64_t stretch(const ml_nest *nest, int64_t at, int64_t *count) {
+static int64_t next_stretch(const ml_nest *nest, int64_t at, int64_t *count) {
     *count = ml_min_s64(nest->run - at % nest->run, ML_BLOCK_ELEMENTS);
     return ml_nest_at(nest, at);
 }
@@ -246,7 +246,7 @@ ml_status ml_gather_nibbles(const ml_call *c, const ml_nest *nest, int64_t start
     int64_t work = 0;
     ml_status status = ML_OK;
     for (int64_t at = 0, count; at < all && status == ML_OK; at += count) {
-        const int64_t first = start + stretch(nest, at, &count);
+        const int64_t first = start + next_stretch(nest, at, &count);
         ml_append_nibbles(to, at, from, first, count);
         status = ml_count_work(c, count, &work);
     }
@@ -259,7 +259,7 @@ ml_status ml_scatter_nibbles(const ml_call *c, const ml_nest *nest, int64_t star
     int64_t work = 0;
     ml_status status = ML_OK;
     for (int64_t at = 0, count; at < all && status == ML_OK; at += count) {
-        const int64_t first = start + stretch(nest, at, &count), end = first + count;
+        const int64_t first = start + next_stretch(nest, at, &count), end = first + count;
         const uint8_t behind = end & 1 ? to[end / 2] & 0xF0 : 0;
         if (first & 1) to[first / 2] &= 0x0F;
         ml_append_nibbles(to, first, from, at, count);
@@ -271,13 +271,13 @@ ml_status ml_scatter_nibbles(const ml_call *c, const ml_nest *nest, int64_t star
 
 /* A node -------------------------------------------------------------------------------------- */
 
-static ml_status pick(const ml_call *c, int64_t k, int64_t *index) {
+static ml_status index_in_nest(const ml_call *c, int64_t k, int64_t *index) {
     *index = ml_nest_at(c->blob, k);
     return ML_OK;
 }
 
 ml_status ml_nest_move(const ml_call *c) {
-    if (ml_out_tensor(c, 0)->type == ML_STRING) return ml_pick_elements(c, pick);
+    if (ml_out_tensor(c, 0)->type == ML_STRING) return ml_pick_elements(c, index_in_nest);
     if (ml_out_tensor(c, 0)->bytes == 0) return ML_OK;
     if (ml_type_bytes(ml_out_tensor(c, 0)->type) == 0)
         return ml_gather_nibbles(c, c->blob, 0, ml_in(c, 0), ml_out(c, 0));

@@ -4,7 +4,7 @@
 
 #include "kernel.h"
 
-static inline uint8_t ml_nibble(const uint8_t *x, int64_t i) {
+static inline uint8_t ml_nibble_bits(const uint8_t *x, int64_t i) {
     return (uint8_t)(x[i / 2] >> (i & 1) * 4 & 15);
 }
 
@@ -13,7 +13,7 @@ static inline uint8_t ml_nibble(const uint8_t *x, int64_t i) {
 static inline void ml_append_nibbles(uint8_t *to, int64_t at, const uint8_t *from, int64_t first,
                                      int64_t count) {
     if (count > 0 && at & 1) {
-        to[at / 2] = (uint8_t)(to[at / 2] | ml_nibble(from, first++) << 4);
+        to[at / 2] = (uint8_t)(to[at / 2] | ml_nibble_bits(from, first++) << 4);
         at++;
         count--;
     }
@@ -22,7 +22,7 @@ static inline void ml_append_nibbles(uint8_t *to, int64_t at, const uint8_t *fro
     if (first & 1)
         for (int64_t i = 0; i < count / 2; i++) y[i] = (uint8_t)(x[i] >> 4 | x[i + 1] << 4);
     else memcpy(y, x, (size_t)(count / 2));
-    if (count & 1) y[count / 2] = ml_nibble(from, first + count - 1);
+    if (count & 1) y[count / 2] = ml_nibble_bits(from, first + count - 1);
 }
 
 #endif

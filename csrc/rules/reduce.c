@@ -20,7 +20,7 @@ static ml_status read_axes(const ml_call *c, const void *axes, int32_t rank, uin
     return ML_OK;
 }
 
-static void collapse(const ml_shape *x, uint32_t mask, ml_reduce *r) {
+static void merge_dims(const ml_shape *x, uint32_t mask, ml_reduce *r) {
     int64_t sizes[ML_MAX_RANK + 1] = {1};
     bool reduced[ML_MAX_RANK + 1] = {false};
     int32_t n = 0;
@@ -60,7 +60,7 @@ ml_status ml_prepare_reduce(const ml_call *c, ml_wish *wish, ml_reduce *r, int32
     status = ml_set_output(c, 0, &out);
     if (status != ML_OK) return status;
     r->outputs = ml_elements(&out);
-    if (ml_elements(x) > 0) collapse(x, mask, r);
+    if (ml_elements(x) > 0) merge_dims(x, mask, r);
     else r->row_reduced = true; /* no rows */
     ml_reserve(wish, r->outputs * bytes);
     return ML_OK;
@@ -159,7 +159,7 @@ static ml_status fold_row(const ml_call *c, const folding *f, fold_rows row, int
     return status;
 }
 
-enum { SHORT_ROW = 64, SIDE_BYTES = 512, MANY_ROWS = 4 };
+enum { SHORT_ROW = 64, SIDE_BYTES = 512, ENOUGH_ROWS = 4 };
 
 /* Short rows one upon the other: as many side by side as fill vectors are one row, and their
  * results come together at the end. */
@@ -207,7 +207,7 @@ static ml_status fold_part(const ml_call *c, const folding *f, const char *x, ch
             status = fold_row(c, f, rows, &work);
         } else {
             if (!f->in_order && together && !reduced && columns == r->row && columns <= SHORT_ROW &&
-                rows.rows * columns * f->element >= MANY_ROWS * SIDE_BYTES)
+                rows.rows * columns * f->element >= ENOUGH_ROWS * SIDE_BYTES)
                 fold_short_rows(c, f, &rows);
             else f->fold(c, f, &rows);
             status = ml_count_work(c, columns * rows.rows, &work);

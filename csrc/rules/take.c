@@ -49,7 +49,7 @@ static ml_status read_slices(const ml_call *c, int64_t first, int64_t n, int64_t
     return status;
 }
 
-static ml_status pick(const ml_call *c, int64_t k, int64_t *index) {
+static ml_status taken_index(const ml_call *c, int64_t k, int64_t *index) {
     const ml_take *t = c->blob;
     int64_t slice = k / t->inner, o = slice / t->count;
     ml_status status = read_slices(c, o / t->alike * t->count + slice % t->count, 1, index);
@@ -78,7 +78,7 @@ static ml_status some_slices(const ml_call *c, int64_t first, int64_t end, int32
 ml_status ml_take_slices(const ml_call *c) {
     const ml_take *t = c->blob;
     int64_t run = t->inner * ml_type_bytes(ml_in_tensor(c, 0)->type);
-    if (ml_type_bytes(ml_in_tensor(c, 0)->type) == 0) return ml_pick_elements(c, pick);
+    if (ml_type_bytes(ml_in_tensor(c, 0)->type) == 0) return ml_pick_elements(c, taken_index);
     if (run <= ML_BLOCK_BYTES)
         return ml_in_blocks(c, t->outer * t->count, run / 4, some_slices, &run);
     ml_status status = ML_OK;

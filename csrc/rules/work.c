@@ -1,22 +1,22 @@
 /* work.c -- copying and filling in blocks. */
 #include "rules/work.h"
 
-typedef struct move {
+typedef struct copy_job {
     uint8_t *to;
     const uint8_t *from;
     int64_t element;
-} move;
+} copy_job;
 
 static ml_status copy_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                            void *args) {
-    const move *m = args;
+    const copy_job *m = args;
     (void)c, (void)worker;
     memcpy(m->to + first, m->from + first, (size_t)(end - first));
     return ML_OK;
 }
 
 ml_status ml_copy_bytes(const ml_call *c, void *to, const void *from, int64_t bytes) {
-    move m = {to, from, 1};
+    copy_job m = {to, from, 1};
     if (bytes > ML_BLOCK_BYTES) return ml_parallel(c, bytes, ML_BLOCK_BYTES, copy_some, &m);
     if (bytes > 0) memcpy(to, from, (size_t)bytes);
     return ML_OK;
@@ -24,7 +24,7 @@ ml_status ml_copy_bytes(const ml_call *c, void *to, const void *from, int64_t by
 
 static ml_status fill_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                            void *args) {
-    const move *m = args;
+    const copy_job *m = args;
     (void)c, (void)worker;
     memcpy(m->to + first, m->from, (size_t)m->element);
     ml_repeat(m->to + first, m->element, (end - first) / m->element - 1);
@@ -33,7 +33,7 @@ static ml_status fill_some(const ml_call *c, int64_t first, int64_t end, int32_t
 
 ml_status ml_fill_bytes(const ml_call *c, void *to, int64_t bytes, const void *one,
                         int64_t element) {
-    move m = {to, one, element};
+    copy_job m = {to, one, element};
     if (bytes > ML_BLOCK_BYTES) return ml_parallel(c, bytes, ML_BLOCK_BYTES, fill_some, &m);
     return bytes > 0 ? fill_some(c, 0, bytes, 0, &m) : ML_OK;
 }
@@ -82,7 +82,7 @@ ml_status ml_move_runs(const ml_call *c, void *to, const void *from, int64_t run
 /* Bytes first .. end - 1 behind the first `element`, which comes again and again. */
 static ml_status repeat_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                              void *args) {
-    const move *m = args;
+    const copy_job *m = args;
     (void)c, (void)worker;
     for (int64_t at = first, n; at < end; at += n) {
         n = ml_min_s64(end - at, m->element - at % m->element);
@@ -94,7 +94,7 @@ static ml_status repeat_some(const ml_call *c, int64_t first, int64_t end, int32
 ml_status ml_repeat_run(const ml_call *c, void *to, int64_t run, int64_t count) {
     if (run <= 0 || count <= 0) return ML_OK;
     const int64_t times = run < ML_BLOCK_BYTES ? ml_min_s64(count, ML_BLOCK_BYTES / run) : 0;
-    move m = {to, to, run * (times + 1)};
+    copy_job m = {to, to, run * (times + 1)};
     ml_repeat(to, run, times);
     if (times == count) return ML_OK;
     m.to += m.element;

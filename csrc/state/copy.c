@@ -24,7 +24,7 @@ static bool has_room(const ml_state *s, int32_t tensor, const ml_tensor *t) {
 }
 
 /* The tensor's bytes now; NULL when it has none. */
-static void *find(const ml_state *s, int32_t tensor, int64_t *bytes) {
+static void *find_bytes(const ml_state *s, int32_t tensor, int64_t *bytes) {
     const ml_tensor *t = ml_row_of(s->graph, s->now->rows, 0, tensor);
     *bytes = t->bytes;
     if (t->storage == ML_STORAGE_HEAP) {
@@ -58,7 +58,7 @@ ml_status ml_state_place(ml_state *s, int32_t tensor, ml_place_now *place, ml_er
         status = ml_error_set(error, ML_NOT_READY, "there is no tensor %d", tensor);
     if (status == ML_OK) {
         place->tensor = *ml_row_of(s->graph, s->now->rows, 0, tensor);
-        place->data = find(s, tensor, &place->bytes);
+        place->data = find_bytes(s, tensor, &place->bytes);
         place->generation = number_of(s, &place->tensor);
         place->layout = atomic_load_explicit(&s->changes[ML_LAYOUT], memory_order_relaxed);
         place->settled = !s->now->learnt;
@@ -77,7 +77,7 @@ static void *find_for_copy(ml_state *s, int32_t tensor, uint64_t generation, int
     void *data = NULL;
     if (s->now && has_tensor(s, tensor) &&
         number_of(s, ml_row_of(s->graph, s->now->rows, 0, tensor)) == generation)
-        data = find(s, tensor, &there);
+        data = find_bytes(s, tensor, &there);
     if (there == bytes && (data || bytes == 0)) return data;
     *status = ML_NOT_READY;
     ml_leave(s->interpreter);

@@ -59,7 +59,7 @@ static bool minimize(ml_exact *e) {
     return true;
 }
 
-static ml_strategy_status search(ml_exact *e) {
+static ml_strategy_status search_capacities(ml_exact *e) {
     ml_problem *p = e->problem;
     if (p->capacity > 0) {
         if (e->top <= p->capacity) return ML_STRATEGY_OK;
@@ -88,7 +88,7 @@ static ml_strategy_status run(ml_exact *e) {
     e->low = p->lower_bound;
     if (p->capacity > 0 && p->capacity < e->low) return ML_STRATEGY_OVER_CAPACITY;
     if (e->top > e->low && p->count <= MOST_RECORDS)
-        status = ml_exact_open(e) ? search(e) : ML_STRATEGY_NO_MEMORY;
+        status = ml_exact_open(e) ? search_capacities(e) : ML_STRATEGY_NO_MEMORY;
     for (int32_t i = 0; status == ML_STRATEGY_OK && i < p->count; i++)
         p->records[i].offset = e->best[i];
     if (status == ML_STRATEGY_OK) {

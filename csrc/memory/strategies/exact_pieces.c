@@ -5,7 +5,7 @@
 
 #include "memory/strategies/exact.h"
 
-static int by_first(const void *x, const void *y) {
+static int compare_first(const void *x, const void *y) {
     const ml_block *a = x, *b = y;
     if (a->low != b->low) return a->low < b->low ? -1 : 1;
     return (a->record > b->record) - (a->record < b->record);
@@ -103,7 +103,7 @@ bool ml_exact_open(ml_exact *e) {
                                            .record = i,
                                            .span = last - r->first + 1};
     }
-    qsort(e->blocks, (size_t)e->count, sizeof *e->blocks, by_first);
+    qsort(e->blocks, (size_t)e->count, sizeof *e->blocks, compare_first);
     return find_sections(e) && find_pieces(e);
 }
 

@@ -39,7 +39,7 @@ static int32_t idle_between(const ml_record *a, const ml_record *b) {
 }
 
 /* Finds the object a record is closest to, from scratch. O(n). */
-static void search(ml_objects *objects, int32_t record, nearest *found) {
+static void find_nearest(ml_objects *objects, int32_t record, nearest *found) {
     const ml_record *records = objects->problem->records;
     ml_objects_mark_taken(objects, record);
     found->object = -1;
@@ -89,7 +89,7 @@ static void update(ml_objects *objects, int32_t placed, nearest *by_record, int3
         nearest *near = &by_record[k];
         if (objects->object[k] >= 0) continue;
         if (ml_records_meet(&records[k], &records[placed])) {
-            if (near->object == o) search(objects, k, near);
+            if (near->object == o) find_nearest(objects, k, near);
             continue;
         }
         int32_t idle = idle_between(&records[k], &records[placed]);

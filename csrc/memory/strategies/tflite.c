@@ -12,7 +12,7 @@
 
 static bool forever(const ml_record *r) { return r->first == 0 && r->last == ML_FOREVER; }
 
-static bool comes_first(const ml_record *a, const ml_record *b) {
+static bool is_placed_before(const ml_record *a, const ml_record *b) {
     if (forever(a) != forever(b)) return forever(a);
     if (forever(a)) return a->tensor < b->tensor;
     if (a->size != b->size) return a->size > b->size;
@@ -25,13 +25,13 @@ static void sort_records(ml_record **order, int32_t count) {
         for (int32_t i = gap; i < count; i++) {
             ml_record *moving = order[i];
             int32_t at = i;
-            for (; at >= gap && comes_first(moving, order[at - gap]); at -= gap)
+            for (; at >= gap && is_placed_before(moving, order[at - gap]); at -= gap)
                 order[at] = order[at - gap];
             order[at] = moving;
         }
 }
 
-static void insert(ml_record **placed, int32_t *count, ml_record *r) {
+static void insert_placed(ml_record **placed, int32_t *count, ml_record *r) {
     int32_t at = *count;
     while (at > 0 && placed[at - 1]->offset > r->offset) at--;
     memmove(placed + at + 1, placed + at, (size_t)(*count - at) * sizeof *placed);
@@ -67,12 +67,12 @@ ml_strategy_status ml_strategy_tflite(ml_problem *problem) {
         ml_record *r = &problem->records[i];
         if (r->size == 0) r->offset = r->offset == ML_UNPLACED ? 0 : r->offset;
         else if (r->offset == ML_UNPLACED) order[waiting++] = r;
-        else insert(placed, &count, r);
+        else insert_placed(placed, &count, r);
     }
     sort_records(order, waiting);
     for (int32_t i = 0; i < waiting; i++) {
         order[i]->offset = find_place(placed, count, order[i], problem->alignment);
-        insert(placed, &count, order[i]);
+        insert_placed(placed, &count, order[i]);
     }
     int64_t high = 0;
     for (int32_t i = 0; i < count; i++)

@@ -28,4 +28,7 @@ static inline constants begin(const ml_pool_args *p) {
 
 #include "simd/tiles/pool.h"
 
-void ml_max_pool_s8_avx512(const ml_pool_args *p) { pool(p); }
+void ml_max_pool_s8_avx512(const ml_pool_args *p) {
+    if (p->is_signed) pool(p, true);
+    else pool(p, false);
+}

@@ -44,5 +44,6 @@ static inline void store_part(uint8_t *p, uint8x16_t v, int count) {
 
 void ml_max_pool_s8_neon(const ml_pool_args *p) {
     if (p->n < LANES / 2) ml_max_pool_s8_scalar(p);
-    else pool(p);
+    else if (p->is_signed) pool(p, true);
+    else pool(p, false);
 }

@@ -41,5 +41,6 @@ static inline VECTOR_S32 mean(const constants *k, VECTOR_S32 sum) {
 void ML_VARIANT(average_pool_s8)(const ml_pool_args *p) {
     const bool few = p->n < LANES && !MASKED_S32;
     if (few || p->height * p->width > MOST_TAPS) ml_average_pool_s8_scalar(p);
-    else pool(p);
+    else if (p->is_signed) pool(p, true);
+    else pool(p, false);
 }

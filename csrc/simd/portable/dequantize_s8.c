@@ -3,7 +3,7 @@
 
 #define INLINE __attribute__((always_inline)) static inline
 
-INLINE void run(const ml_quantize_s8_args *p, const bool is_signed) {
+INLINE void dequantize_bytes(const ml_quantize_s8_args *p, const bool is_signed) {
     const VECTOR scale = SPLAT(p->scale);
     const VECTOR_S32 zero = SPLAT_S32(p->zero);
     const uint8_t *y = p->y;
@@ -19,6 +19,6 @@ INLINE void run(const ml_quantize_s8_args *p, const bool is_signed) {
 }
 
 void ML_VARIANT(dequantize_s8)(const ml_quantize_s8_args *p) {
-    if (p->is_signed) run(p, true);
-    else run(p, false);
+    if (p->is_signed) dequantize_bytes(p, true);
+    else dequantize_bytes(p, false);
 }

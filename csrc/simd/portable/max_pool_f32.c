@@ -6,5 +6,5 @@
 
 void ML_VARIANT(max_pool_f32)(const ml_pool_args *p) {
     if (p->n < LANES && !MASKED) ml_max_pool_f32_scalar(p);
-    else pool(p);
+    else pool(p, false);
 }

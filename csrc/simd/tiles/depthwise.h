@@ -3,10 +3,11 @@
  * The file that includes it says what its vectors of LANES elements are: VECTOR and ELEMENT (of a
  * sum: float or int32_t), ZERO(), LOAD(p), LOAD_PART(p, count), STORE(p, v), STORE_PART(p, v,
  * count), REGISTER (an asm constraint), MULTIPLY_ADD(x, w, sum), ADD(a, b), FINISH(args, v), what
- * becomes of a sum, and MASKS: whether LOAD_PART costs no more than LOAD. Or, where sums are not
- * stored, OUTPUT, what they become; Y_STEP(args, own), so many of them from pixel to pixel;
- * BEGIN(v), what sums begin with; and FINISH_TILE(args, at, pixels, part, count, sums) in the place
- * of STORE and FINISH. Then it calls run_tiles(args, own).
+ * becomes of a sum, and MASKS: whether LOAD_PART costs no more than LOAD; then all vectors are
+ * loaded so, and the last one has no code of its own. Or, where sums are not stored, OUTPUT, what
+ * they become; Y_STEP(args, own), so many of them from pixel to pixel; BEGIN(v), what sums begin
+ * with; and FINISH_TILE(args, at, pixels, part, count, sums) in the place of STORE and FINISH.
+ * Then it calls run_tiles(args, own).
  *
  * A tile is some neighbouring pixels times one vector of channels. Pixels go outside and channels
  * inside, so that what is read lies side by side. Where a window is 3 or 5 taps wide and its pixels
@@ -150,6 +151,41 @@ typedef struct tile_row {
     int64_t channels;
 } tile_row;
 
+#if !MASKS
+/* The last channels, which are no whole vector, in the same way for windows of all widths. */
+INLINE void last_channels(const ml_depthwise_args *args, const tile_row *row, int64_t pixel,
+                          const int pixels) {
+    ml_depthwise_args p = *args; /* a copy, which stores do not change */
+    const int64_t left = row->channels % LANES, channel = row->channel + row->channels - left;
+    const tile_place at = {
+        .offset = 4 * (p.first + pixel * p.pixel_step + channel),
+        .w = (const char *)p.packed +
+             4 * (channel / ML_PANEL_DEPTHWISE * p.packed_panel + channel % ML_PANEL_DEPTHWISE),
+        .channel = channel,
+        .y = row->y + pixel * Y_STEP(&p, row->own) + channel,
+        .own = row->own};
+    p.lines = row->lines;
+    tile(&p, &at, 0, 0, pixels, true, (int)left);
+}
+typedef void last_fn(const ml_depthwise_args *args, const tile_row *row, int64_t pixel);
+
+#define DEFINE_LAST(pixels)                                                        \
+    static void last_##pixels(const ml_depthwise_args *args, const tile_row *row,  \
+                              int64_t pixel) {                                     \
+        last_channels(args, row, pixel, pixels);                                   \
+    }
+DEFINE_LAST(1)
+DEFINE_LAST(2)
+DEFINE_LAST(3)
+DEFINE_LAST(4)
+DEFINE_LAST(5)
+DEFINE_LAST(6)
+DEFINE_LAST(7)
+DEFINE_LAST(8)
+static last_fn *const last[PIXELS + 1] = {NULL,   last_1, last_2, last_3, last_4,
+                                          last_5, last_6, last_7, last_8};
+#endif
+
 INLINE void tiles(const ml_depthwise_args *args, const tile_row *row, const int width,
                   const int stride, const int pixels) {
     ml_depthwise_args p = *args; /* a copy, which stores do not change */
@@ -163,21 +199,17 @@ INLINE void tiles(const ml_depthwise_args *args, const tile_row *row, const int 
         const char *panel =
             (const char *)p.packed + 4 * (r.channel / ML_PANEL_DEPTHWISE) * p.packed_panel;
         int64_t left = r.channels;
-        for (int within = 0; left >= LANES; left -= LANES, within += LANES) {
+        for (int within = 0; left >= (MASKS ? 1 : LANES); left -= LANES, within += LANES) {
             if (within == ML_PANEL_DEPTHWISE) within = 0, panel += 4 * p.packed_panel;
             at.w = panel + 4 * within;
-            tile(&p, &at, width, stride, pixels, false, LANES);
+            tile(&p, &at, width, stride, pixels, MASKS, left < LANES ? (int)left : LANES);
             at.offset += 4 * LANES;
             at.channel += LANES;
             at.y += LANES;
         }
-        if (left == 0) continue;
-        const int64_t whole = r.channels - left;
-        at.w = (const char *)p.packed +
-               4 * ((r.channel + whole) / ML_PANEL_DEPTHWISE * p.packed_panel +
-                    whole % ML_PANEL_DEPTHWISE);
-        if (MASKS) tile(&p, &at, width, stride, pixels, true, (int)left);
-        else tile(&p, &at, 0, 0, pixels, true, (int)left);
+#if !MASKS
+        if (left) last[pixels](args, row, pixel);
+#endif
     }
 }
 

@@ -1,5 +1,5 @@
 /* pool.h -- windows over neighbouring pixels, each channel by itself, in vectors of any width:
- * pool(args).
+ * pool(args, sign).
  *
  * The file that includes it says what its vectors of LANES channels are: CHANNELS, of ELEMENT,
  * READ(p, sign), READ_PART(p, count, sign), WRITE(p, v), WRITE_PART(p, v, count), INITIAL(sign),
@@ -108,17 +108,12 @@ INLINE void run(const ml_pool_args *args, const int few, const bool sign) {
     }
 }
 
-INLINE void run_any(const ml_pool_args *p, const bool sign) {
+INLINE void pool(const ml_pool_args *p, const bool sign) {
+    if (p->pixels <= 0) return;
     if (p->width == 3 && p->height == 3 && p->pixel_step == p->n) run_columns(p, 3, 1, sign);
     else if (p->width == 3 && p->height == 3 && p->pixel_step == 2 * p->n)
         run_columns(p, 3, 2, sign);
     else if (p->width == 3) run_columns(p, 0, 0, sign);
     else if (p->width == 2) run(p, 2, sign);
     else run(p, 0, sign);
-}
-
-static void pool(const ml_pool_args *p) {
-    if (p->pixels <= 0) return;
-    if (p->is_signed) run_any(p, true);
-    else run_any(p, false);
 }
