@@ -5,8 +5,8 @@
  * tables as it left them, if memory lies where it did.
  *
  * Buffers of the caller and blocks of strings change without the residence: their pointers are put
- * in whenever it is put in force (ml_resolve_outside_arena). Operands of subgraphs are put in by the
- * node that calls them, in each run. */
+ * in whenever it is put in force (ml_resolve_outside_arena). Those of a subgraph's operands are put
+ * in by the node that calls it, in each run. */
 #include <stdlib.h>
 
 #include "state/state.h"
